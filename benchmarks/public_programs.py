@@ -1,0 +1,185 @@
+"""Runs nine public PyTorch programs, unmodified, under real torch and under torchlike, and compares what they print.
+
+    python benchmarks/public_programs.py CHECKOUTS [--only NAME ...] [--write FILE]
+
+CHECKOUTS is a folder with clones of the repositories below, each named `owner+repository`. Each program runs in a
+fresh process in a copy of its own folder, on small data (see public_standins.py). Numbers that measure time are left
+out; every other number that the program prints is compared, in order.
+"""
+
+import argparse
+import math
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+import public_standins as standins  # noqa: E402
+
+ROOT = Path(__file__).resolve().parent.parent
+NUMBER = re.compile(r"(?<![\w.])[-+]?(?:\d+\.\d*|\.\d+|\d+)(?:[eE][-+]?\d+)?|\bnan\b|\binf\b")
+# What depends on the clock: durations, rates, and the memory address or path in a repr or a warning.
+CLOCK = re.compile(
+    r"ms/batch +[\d.]+|time:? +[\d.]+m?s|mfu [-\d.]+%|iter_dt [\d.]+ms|in [\d.]+s|0x[0-9a-f]+|work_dir: \S+"
+)
+
+
+@dataclass(frozen=True)
+class Program:
+    name: str
+    repository: str
+    folder: str  # inside the repository; copied, and the working directory
+    command: tuple[str, ...]  # what follows `python` or `python -m torchlike.run`
+    tolerance: float  # relative, for every number printed
+    prepare: Callable[[Path], None] | None = None
+    path: str | None = None  # inside the repository, added to PYTHONPATH
+    environment: dict[str, str] = field(default_factory=dict)
+
+
+PROGRAMS = (
+    Program(
+        "mnist", "pytorch+examples", "mnist",
+        ("main.py", "--epochs", "2", "--no-accel", "--log-interval", "1", "--test-batch-size", "250", "--save-model"),
+        2e-3, standins.torchvision,
+    ),
+    Program("regression", "pytorch+examples", "regression", ("main.py",), 1e-2),
+    Program(
+        "word_language_model", "pytorch+examples", "word_language_model",
+        ("main.py", "--data", "words", "--emsize", "32", "--nhid", "32", "--epochs", "2", "--batch_size", "8",
+         "--bptt", "12", "--log-interval", "5"),
+        2e-3, standins.words,
+    ),
+    Program(
+        "nanoGPT", "karpathy+nanoGPT", ".",
+        ("train.py", "config/train_shakespeare_char.py", "--device=cpu", "--compile=False", "--eval_iters=2",
+         "--log_interval=1", "--block_size=64", "--batch_size=12", "--n_layer=4", "--n_head=4", "--n_embd=64",
+         "--max_iters=30", "--lr_decay_iters=30", "--eval_interval=15", "--warmup_iters=5",
+         "--always_save_checkpoint=True"),
+        2e-3, standins.characters,
+    ),
+    Program(
+        "minGPT adder", "karpathy+minGPT", "projects/adder",
+        ("adder.py", "--trainer.max_iters=41", "--trainer.num_workers=1"), 2e-3, path=".",
+    ),
+    Program(
+        "micrograd test", "karpathy+micrograd", ".",
+        ("-m", "pytest", "-q", "-p", "no:cacheprovider", "test/test_engine.py"), 0.0,
+    ),
+    Program(
+        "linear_regression", "yunjey+pytorch-tutorial", "tutorials/01-basics/linear_regression",
+        ("main.py",), 1e-4, environment={"MPLBACKEND": "Agg"},
+    ),
+    Program("NNLM", "graykode+nlp-tutorial", "1-1.NNLM", ("NNLM.py",), 1e-3, environment={"PYTHONHASHSEED": "0"}),
+    Program("timm resnet18", "huggingface+pytorch-image-models", "timm", ("train_resnet18.py",), 2e-3,
+            standins.timm_driver, path="."),
+)
+
+
+@dataclass
+class Outcome:
+    code: int
+    seconds: float
+    output: str
+    errors: str
+
+
+def run(program: Program, checkouts: Path, torchlike: bool, limit: float = 600) -> Outcome:
+    """Runs one program in a fresh copy of its folder and returns what it printed."""
+    repository = checkouts / program.repository
+    with tempfile.TemporaryDirectory() as temporary:
+        work = Path(temporary) / "work"
+        if program.name == "timm resnet18":  # the package is on the path; only the driver lies in the work folder
+            work.mkdir()
+        else:
+            shutil.copytree(repository / program.folder, work, ignore=shutil.ignore_patterns(".git", "*.ipynb"))
+        if program.prepare is not None:
+            program.prepare(work)
+        paths = [str(work)] if program.prepare is not None else []
+        paths += [str(repository / program.path)] if program.path is not None else []
+        paths += [str(ROOT)] if torchlike else []
+        environment = {**os.environ, "PYTHONPATH": os.pathsep.join(paths), "PYTHONWARNINGS": "ignore",
+                       "PYTHONDONTWRITEBYTECODE": "1", **program.environment}
+        prefix = [sys.executable, "-m", "torchlike.run"] if torchlike else [sys.executable]
+        start = time.perf_counter()
+        done = subprocess.run([*prefix, *program.command], cwd=work, env=environment, capture_output=True, text=True,
+                              timeout=limit, stdin=subprocess.DEVNULL)
+        return Outcome(done.returncode, time.perf_counter() - start, done.stdout, done.stderr)
+
+
+def numbers(text: str) -> list[float]:
+    return [float(n) for n in NUMBER.findall(CLOCK.sub("", text))]
+
+
+def words(text: str) -> str:
+    return " ".join(NUMBER.sub("#", CLOCK.sub("", text)).split())
+
+
+def compare(program: Program, real: Outcome, ours: Outcome) -> tuple[bool, str]:
+    """Whether the two runs agree, and in words where they first differ or how far apart their numbers are."""
+    if real.code != 0:
+        return False, f"fails under real torch: {last_line(real)}"
+    if ours.code != 0:
+        return False, last_line(ours)
+    a, b = numbers(real.output), numbers(ours.output)
+    if words(real.output) != words(ours.output):
+        pairs = zip(real.output.splitlines(), ours.output.splitlines(), strict=False)
+        first = next((f"{x!r} against {y!r}" for x, y in pairs if words(x) != words(y)), "different lengths")
+        return False, f"prints other words: {first}"
+    worst = max((difference(x, y) for x, y in zip(a, b, strict=True)), default=0.0)
+    return worst <= program.tolerance, f"{len(a)} numbers, largest relative difference {worst:.1e}"
+
+
+def difference(x: float, y: float) -> float:
+    """The relative difference; numbers below 0.01 count as 0.01, since programs print few decimals of them."""
+    if x == y or (math.isnan(x) and math.isnan(y)):
+        return 0.0
+    return abs(x - y) / max(abs(x), abs(y), 1e-2)
+
+
+def last_line(outcome: Outcome) -> str:
+    lines = (outcome.errors.strip() or outcome.output.strip()).splitlines()
+    return f"exit code {outcome.code}: {lines[-1] if lines else 'no output'}"
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("checkouts", type=Path)
+    parser.add_argument("--only", nargs="*", help="parts of the names of the programs to run")
+    parser.add_argument("--real-only", action="store_true", help="run under real torch alone and print the output")
+    parser.add_argument("--logs", type=Path, help="folder for the full output of every run")
+    parser.add_argument("--write", type=Path, help="also write the table to this file")
+    args = parser.parse_args()
+    chosen = [p for p in PROGRAMS if not args.only or any(part in p.name for part in args.only)]
+    checkouts = args.checkouts.resolve()
+    missing = [p.repository for p in chosen if not (checkouts / p.repository).is_dir()]
+    if missing:
+        parser.error(f"not in {checkouts}: {', '.join(sorted(set(missing)))}")
+    rows = ["| program | same | torch s | torchlike s | comparison |", "|---|---|---|---|---|"]
+    print("\n".join(rows), flush=True)
+    failed = False
+    for program in chosen:
+        real = run(program, checkouts, torchlike=False)
+        ours = real if args.real_only else run(program, checkouts, torchlike=True)
+        for label, outcome in {"torch": real, "torchlike": ours}.items():
+            if args.logs is not None:
+                args.logs.mkdir(parents=True, exist_ok=True)
+                text = f"{outcome.output}\n--- stderr\n{outcome.errors}"
+                (args.logs / f"{program.name.replace(' ', '_')}.{label}.txt").write_text(text)
+        same, note = compare(program, real, ours)
+        failed |= not same
+        rows.append(f"| {program.name} | {'yes' if same else 'NO'} | {real.seconds:.1f} | {ours.seconds:.1f} | {note} |")
+        print(rows[-1], flush=True)
+    if args.write is not None:
+        args.write.write_text("\n".join(rows) + "\n")
+    return int(failed)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
