@@ -45,40 +45,96 @@ class Program:
 
 PROGRAMS = (
     Program(
-        "mnist", "pytorch+examples", "mnist",
+        "mnist",
+        "pytorch+examples",
+        "mnist",
         ("main.py", "--epochs", "2", "--no-accel", "--log-interval", "1", "--test-batch-size", "250", "--save-model"),
-        2e-3, standins.torchvision,
+        2e-3,
+        standins.torchvision,
     ),
     Program("regression", "pytorch+examples", "regression", ("main.py",), 1e-2),
     Program(
-        "word_language_model", "pytorch+examples", "word_language_model",
-        ("main.py", "--data", "words", "--emsize", "32", "--nhid", "32", "--epochs", "2", "--batch_size", "8",
-         "--bptt", "12", "--log-interval", "5"),
-        2e-3, standins.words,
+        "word_language_model",
+        "pytorch+examples",
+        "word_language_model",
+        (
+            "main.py",
+            "--data",
+            "words",
+            "--emsize",
+            "32",
+            "--nhid",
+            "32",
+            "--epochs",
+            "2",
+            "--batch_size",
+            "8",
+            "--bptt",
+            "12",
+            "--log-interval",
+            "5",
+        ),
+        2e-3,
+        standins.words,
     ),
     Program(
-        "nanoGPT", "karpathy+nanoGPT", ".",
-        ("train.py", "config/train_shakespeare_char.py", "--device=cpu", "--compile=False", "--eval_iters=2",
-         "--log_interval=1", "--block_size=64", "--batch_size=12", "--n_layer=4", "--n_head=4", "--n_embd=64",
-         "--max_iters=30", "--lr_decay_iters=30", "--eval_interval=15", "--warmup_iters=5",
-         "--always_save_checkpoint=True"),
-        2e-3, standins.characters,
+        "nanoGPT",
+        "karpathy+nanoGPT",
+        ".",
+        (
+            "train.py",
+            "config/train_shakespeare_char.py",
+            "--device=cpu",
+            "--compile=False",
+            "--eval_iters=2",
+            "--log_interval=1",
+            "--block_size=64",
+            "--batch_size=12",
+            "--n_layer=4",
+            "--n_head=4",
+            "--n_embd=64",
+            "--max_iters=30",
+            "--lr_decay_iters=30",
+            "--eval_interval=15",
+            "--warmup_iters=5",
+            "--always_save_checkpoint=True",
+        ),
+        2e-3,
+        standins.characters,
     ),
     Program(
-        "minGPT adder", "karpathy+minGPT", "projects/adder",
-        ("adder.py", "--trainer.max_iters=41", "--trainer.num_workers=1"), 2e-3, path=".",
+        "minGPT adder",
+        "karpathy+minGPT",
+        "projects/adder",
+        ("adder.py", "--trainer.max_iters=41", "--trainer.num_workers=1"),
+        2e-3,
+        path=".",
     ),
     Program(
-        "micrograd test", "karpathy+micrograd", ".",
-        ("-m", "pytest", "-q", "-p", "no:cacheprovider", "test/test_engine.py"), 0.0,
+        "micrograd test",
+        "karpathy+micrograd",
+        ".",
+        ("-m", "pytest", "-q", "-p", "no:cacheprovider", "test/test_engine.py"),
+        0.0,
     ),
     Program(
-        "linear_regression", "yunjey+pytorch-tutorial", "tutorials/01-basics/linear_regression",
-        ("main.py",), 1e-4, environment={"MPLBACKEND": "Agg"},
+        "linear_regression",
+        "yunjey+pytorch-tutorial",
+        "tutorials/01-basics/linear_regression",
+        ("main.py",),
+        1e-4,
+        environment={"MPLBACKEND": "Agg"},
     ),
     Program("NNLM", "graykode+nlp-tutorial", "1-1.NNLM", ("NNLM.py",), 1e-3, environment={"PYTHONHASHSEED": "0"}),
-    Program("timm resnet18", "huggingface+pytorch-image-models", "timm", ("train_resnet18.py",), 2e-3,
-            standins.timm_driver, path="."),
+    Program(
+        "timm resnet18",
+        "huggingface+pytorch-image-models",
+        "timm",
+        ("train_resnet18.py",),
+        2e-3,
+        standins.timm_driver,
+        path=".",
+    ),
 )
 
 
@@ -104,12 +160,24 @@ def run(program: Program, checkouts: Path, torchlike: bool, limit: float = 600) 
         paths = [str(work)] if program.prepare is not None else []
         paths += [str(repository / program.path)] if program.path is not None else []
         paths += [str(ROOT)] if torchlike else []
-        environment = {**os.environ, "PYTHONPATH": os.pathsep.join(paths), "PYTHONWARNINGS": "ignore",
-                       "PYTHONDONTWRITEBYTECODE": "1", **program.environment}
+        environment = {
+            **os.environ,
+            "PYTHONPATH": os.pathsep.join(paths),
+            "PYTHONWARNINGS": "ignore",
+            "PYTHONDONTWRITEBYTECODE": "1",
+            **program.environment,
+        }
         prefix = [sys.executable, "-m", "torchlike.run"] if torchlike else [sys.executable]
         start = time.perf_counter()
-        done = subprocess.run([*prefix, *program.command], cwd=work, env=environment, capture_output=True, text=True,
-                              timeout=limit, stdin=subprocess.DEVNULL)
+        done = subprocess.run(
+            [*prefix, *program.command],
+            cwd=work,
+            env=environment,
+            capture_output=True,
+            text=True,
+            timeout=limit,
+            stdin=subprocess.DEVNULL,
+        )
         return Outcome(done.returncode, time.perf_counter() - start, done.stdout, done.stderr)
 
 
@@ -174,7 +242,9 @@ def main() -> int:
                 (args.logs / f"{program.name.replace(' ', '_')}.{label}.txt").write_text(text)
         same, note = compare(program, real, ours)
         failed |= not same
-        rows.append(f"| {program.name} | {'yes' if same else 'NO'} | {real.seconds:.1f} | {ours.seconds:.1f} | {note} |")
+        rows.append(
+            f"| {program.name} | {'yes' if same else 'NO'} | {real.seconds:.1f} | {ours.seconds:.1f} | {note} |"
+        )
         print(rows[-1], flush=True)
     if args.write is not None:
         args.write.write_text("\n".join(rows) + "\n")

@@ -197,7 +197,7 @@ def words(folder: Path) -> None:
 
 
 def characters(folder: Path) -> None:
-    """Writes nanoGPT's character data set (two files of uint16 and the vocabulary) into `folder/data/shakespeare_char`."""
+    """Writes nanoGPT's character data (two files of uint16 and the vocabulary) to `folder/data/shakespeare_char`."""
     text = TEXT.read_text()[:120_000]
     itos = dict(enumerate(sorted(set(text))))
     stoi = {c: i for i, c in itos.items()}

@@ -1,0 +1,167 @@
+"""Makes `import torch` mean torchlike, in this process and in the Python processes it starts.
+
+A finder at the head of `sys.meta_path` maps `torch` and `torch.x` to the module objects of torchlike, so that
+`torch.nn is torchlike.nn`; no file is imported twice, and a real torch in the same environment is never reached.
+Child processes get the finder through `_children/sitecustomize.py`, which the environment puts on their path.
+
+This file imports nothing of torchlike: a child that never says `import torch` must not pay for JAX.
+"""
+
+import importlib
+import importlib.metadata
+import importlib.util
+import opcode
+import os
+import sys
+from collections.abc import Iterator, Sequence
+from importlib.abc import Loader, MetaPathFinder
+from importlib.machinery import ModuleSpec, PathFinder
+from pathlib import Path
+from types import CodeType, ModuleType
+from typing import Any
+
+# The torch release whose behaviour is followed, with our name where a build of torch has "+cpu" or "+cu130".
+VERSION = "2.13.0+torchlike"
+_PACKAGE = Path(__file__).resolve().parent
+_CHILDREN = str(_PACKAGE / "_children")
+_SWITCH = "TORCHLIKE_ALIAS"  # in children's environment: the sys.prefix of the interpreters that shall have the alias
+_IMPORT_FROM = opcode.opmap["IMPORT_FROM"]
+
+
+def _own(name: str) -> str:
+    return "torchlike" + name.removeprefix("torch")
+
+
+def _public(name: str) -> str:
+    return "torch" + name.removeprefix("torchlike")
+
+
+def missing(name: str, module: str) -> Exception:
+    """The error for a name that a torchlike module lacks, to be raised by the module's own `__getattr__`.
+
+    An AttributeError, so that `hasattr` and `getattr` work; for `from module import name` an ImportError, because
+    Python replaces an AttributeError there by one that does not say why.
+    """
+    public = _public(module)
+    reason = f"{public}.{name} is not supported yet by torchlike"
+    caller = sys._getframe(2)
+    if caller.f_lasti >= 0 and caller.f_code.co_code[caller.f_lasti] == _IMPORT_FROM:
+        return ImportError(f"cannot import name {name!r} from {public!r}: {reason}", name=public)
+    if name.startswith("__"):
+        return AttributeError(f"module {public!r} has no attribute {name!r}")
+    return AttributeError(f"module {public!r} has no attribute {name!r}: {reason}")
+
+
+def _explain_missing(module: ModuleType) -> None:
+    """Gives `module` a `__getattr__` that says what is not supported yet, unless it has one."""
+    if "__getattr__" not in module.__dict__:
+
+        def __getattr__(name: str) -> Any:
+            raise missing(name, module.__name__)
+
+        module.__getattr__ = __getattr__
+
+
+class _AliasLoader(Loader):
+    """Loads `torch.x` by handing out the module object of `torchlike.x`."""
+
+    def __init__(self, own: ModuleSpec) -> None:
+        self.own = own
+
+    def create_module(self, spec: ModuleSpec) -> ModuleType:
+        module = importlib.import_module(self.own.name)
+        self.spec_before = module.__spec__
+        return module
+
+    def exec_module(self, module: ModuleType) -> None:
+        # The import system has just overwritten the spec with that of the alias.
+        module.__spec__ = self.spec_before
+        _explain_missing(module)
+
+    def is_package(self, fullname: str) -> bool:
+        return self.own.submodule_search_locations is not None
+
+    def get_code(self, fullname: str) -> CodeType | None:
+        return self.own.loader.get_code(self.own.name)
+
+    def get_source(self, fullname: str) -> str | None:
+        return self.own.loader.get_source(self.own.name)
+
+
+class _Distribution(importlib.metadata.Distribution):
+    """What `importlib.metadata` tells of the package `torch`."""
+
+    def read_text(self, filename: str) -> str | None:
+        if filename == "top_level.txt":
+            return "torch\n"
+        if filename != "METADATA":
+            return None
+        return f"Metadata-Version: 2.1\nName: torch\nVersion: {VERSION}\nSummary: torchlike, under torch's name\n"
+
+    def locate_file(self, path: str | os.PathLike[str]) -> Path:
+        return _PACKAGE.parent / path
+
+
+class _Finder(MetaPathFinder):
+    def find_spec(
+        self, fullname: str, path: Sequence[str] | None = None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        if fullname == "torchlike":  # in a child: the same torchlike as its parent's, whatever its sys.path
+            return PathFinder.find_spec("torchlike", [str(_PACKAGE.parent)])
+        if fullname.partition(".")[0] != "torch":
+            return None
+        own = self._own_spec(_own(fullname))
+        if own is None:
+            if sys._getframe(2).f_code.co_name == "_find_and_load_unlocked":  # an import, not a mere question
+                raise ModuleNotFoundError(
+                    f"No module named {fullname!r}: {fullname} is not supported yet by torchlike", name=fullname
+                )
+            return None
+        is_package = own.submodule_search_locations is not None
+        spec = ModuleSpec(fullname, _AliasLoader(own), origin=own.origin, is_package=is_package)
+        if is_package:
+            spec.submodule_search_locations = own.submodule_search_locations
+        return spec
+
+    @staticmethod
+    def _own_spec(own: str) -> ModuleSpec | None:
+        loaded = sys.modules.get(own)
+        if loaded is not None and loaded.__spec__ is None:  # made by hand, without a file
+            return ModuleSpec(own, None, is_package=hasattr(loaded, "__path__"))
+        return importlib.util.find_spec(own)
+
+    def find_distributions(self, context: Any = None) -> Iterator[_Distribution]:
+        name = getattr(context, "name", None)
+        if name is None or name.lower() == "torch":
+            yield _Distribution()
+
+
+_FINDER = _Finder()
+
+
+def install() -> None:
+    """Makes every later `import torch`, here and in child processes, resolve to torchlike.
+
+    Raises RuntimeError if the real torch is already imported.
+    """
+    present = sys.modules.get("torch")
+    if present is not None and present.__name__ != "torchlike":
+        raise RuntimeError(
+            "torchlike.install() must come before the first `import torch`: the real torch is already imported from "
+            f"{getattr(present, '__file__', None)}"
+        )
+    if _FINDER not in sys.meta_path:
+        sys.meta_path.insert(0, _FINDER)
+    for name, module in list(sys.modules.items()):
+        if name == "torchlike" or name.startswith("torchlike."):
+            sys.modules.setdefault(_public(name), module)
+            _explain_missing(module)
+    _pass_on()
+
+
+def _pass_on() -> None:
+    """Tells the child processes of this one, through the environment, to install the alias as they start."""
+    os.environ[_SWITCH] = sys.prefix
+    paths = [p for p in os.environ.get("PYTHONPATH", "").split(os.pathsep) if p]
+    if _CHILDREN not in paths:
+        os.environ["PYTHONPATH"] = os.pathsep.join([_CHILDREN, *paths])
