@@ -1,0 +1,54 @@
+"""Block sizes: a table per device kind, heuristics where it has no row. Nothing is tuned at run time."""
+import contextlib
+import contextvars
+import functools
+import json
+import re
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TypeVar
+
+from pallas_kernels import _dispatch
+
+_DIRECTORY = Path(__file__).parent / "tuned"
+_forced: contextvars.ContextVar[dict] = contextvars.ContextVar("pallas_kernels_tuning", default={})
+C = TypeVar("C")
+
+
+def bucket(n: int) -> int:
+    """Sizes share a row when they round up to the same power of two."""
+    return 1 << max(0, n - 1).bit_length()
+
+
+def key(op: str, dtype, sizes: dict[str, int], flags: tuple[str, ...] = ()) -> str:
+    dims = ",".join(f"{name}{bucket(n)}" for name, n in sizes.items())
+    return "|".join((op, str(dtype), dims, "+".join(sorted(flags)) or "plain"))
+
+
+def table_path(kind: str, directory: Path = _DIRECTORY) -> Path:
+    return directory / (re.sub(r"[^a-z0-9]+", "_", kind.lower()).strip("_") + ".json")
+
+
+@functools.cache
+def table(kind: str, directory: Path = _DIRECTORY) -> dict[str, dict]:
+    """Rows of one device kind: key -> {"config": {...}, "us": ..., "jax": ..., "date": ...}; empty without a file."""
+    path = table_path(kind, directory)
+    return json.loads(path.read_text())["rows"] if path.exists() else {}
+
+
+@contextlib.contextmanager
+def forced(**configs) -> Iterator[None]:
+    """Use these configurations while tracing, by operation: `forced(attention_forward=Config(...))`."""
+    token = _forced.set({**_forced.get(), **configs})
+    try:
+        yield
+    finally:
+        _forced.reset(token)
+
+
+def pick(op: str, row: str, make: Callable[..., C], heuristic: Callable[[], C], directory: Path = _DIRECTORY) -> C:
+    """The configuration for table row `row` of operation `op` on the device in use."""
+    if op in _forced.get():
+        return _forced.get()[op]
+    found = table(_dispatch.device().kind, directory).get(row)
+    return make(**found["config"]) if found else heuristic()
