@@ -1,0 +1,77 @@
+"""Shapes and views: strides must equal torch's, and so must the refusal to view what cannot be viewed."""
+from dataclasses import replace
+
+from case import ALL_DTYPES, Name, bools, case, cplx, ints, lit, s, t
+
+FLIPPED = t(3, 4, layout="transposed")
+
+VIEWS = [
+    case("Tensor.view", s(t(2, 6), 3, 4), s(t(2, 6), (4, 3)), s(t(2, 6), -1), s(t(2, 6), 2, -1, 2), s(t(0, 3), 0, 5), s(t()), s(t(), 1), s(t(2, 6), [12]),
+         s(t(2, 4), Name("int32")), s(t(2, 4), Name("uint8")), s(ints(2, 4), Name("float32")), s(t(4), Name("complex64")), s(t(4, layout="strided"), 2, 2), s(t(2, 3, 4, layout="transposed"), 2, 3, 2, 2),
+         errors=(s(FLIPPED, 12), s(t(2, 6), 5), s(t(2, 6), -1, 5), s(t(2, 6), -1, -1), s(t(3), Name("complex64")), s(t(2, 6), "a"), s(t(0), -1, 0))),
+    case("torch.reshape", s(t(2, 6), (3, 4)), s(FLIPPED, (12,)), s(FLIPPED, (2, -1)), s(t(2, 6), (-1,)), s(t(0, 3), (3, 0)), s(t(), (1, 1)), s(t(4, layout="strided"), (2, 2)),
+         s(t(2, 1, 3, layout="expanded"), (2, 3)), errors=(s(t(2, 6), (5,)), s(t(2, 6), (-1, -1)), s(t(2, 6), (-2, 6)), s(t(2, 6), (-1, 5))), dtypes=ALL_DTYPES),
+    case("Tensor.reshape", s(t(2, 6), 3, 4), s(t(2, 6), -1), s(FLIPPED, 3, 4), s(t(2, 3), [6]), errors=(s(t(2, 6), 5), s(t(2)))),
+    case("Tensor.view_as", s(t(2, 6), t(3, 4)), errors=(s(t(2, 6), t(3)), s(FLIPPED, t(12)))),
+    case("Tensor.reshape_as", s(t(2, 6), t(3, 4)), s(FLIPPED, t(12)), errors=(s(t(2, 6), t(3)),)),
+    case("torch.ravel", s(t(2, 3)), s(FLIPPED), s(t())),
+    case("torch.flatten", s(t(2, 3, 4)), s(t(2, 3, 4), 1), s(t(2, 3, 4), 0, 1), s(t(2, 3, 4), start_dim=-2), s(t()), s(FLIPPED), s(t(3)), errors=(s(t(2, 3), 1, 0), s(t(2, 3), 2), s(t(2), "a"))),
+    case("torch.unflatten", s(t(2, 6), 1, (2, 3)), s(t(2, 6), -1, (-1, 2)), s(t(6), 0, (3, 2)), errors=(s(t(2, 6), 1, (4, 2)), s(t(2, 6), 2, (2, 3)), s(t(2, 6), 1, ()))),
+    case("torch.squeeze", s(t(1, 3, 1)), s(t(1, 3, 1), 0), s(t(1, 3, 1), 1), s(t(1, 3, 1), -1), s(t(1, 3, 1), (0, 2)), s(t()), s(t(), 0), errors=(s(t(2), 1), s(t(1, 1), (0, 0)))),
+    case("torch.unsqueeze", s(t(2, 3), 0), s(t(2, 3), 2), s(t(2, 3), -1), s(t(), 0), s(FLIPPED, 1), errors=(s(t(2), 2), s(t(2), -3), s(t(2)), s(t(2), 0.5))),
+    case("torch.transpose", s(t(2, 3, 4), 0, 1), s(t(2, 3, 4), -1, 0), s(t(2, 3), 1, 1), s(t(), 0, -1), errors=(s(t(2, 3), 0, 2), s(t(2, 3), 0), s(t(2, 3), "a", "b"))),
+    *[case(f"torch.{n}", s(t(2, 3, 4), 0, 2), s(t(2, 3), 1, 0), errors=(s(t(2, 3), 0, 2),)) for n in ("swapaxes", "swapdims")],
+    case("torch.permute", s(t(2, 3, 4), (2, 0, 1)), s(t(2, 3), (-1, 0)), s(t(), ()), errors=(s(t(2, 3), (0,)), s(t(2, 3), (0, 0)), s(t(2, 3), (0, 2)))),
+    case("Tensor.permute", s(t(2, 3, 4), 2, 0, 1), s(t(2, 3, 4), [0, 2, 1]), errors=(s(t(2, 3), 0), s(t(2, 3), 0, 0))),
+    *[case(f"torch.{n}", s(t(2, 3, 4), 0, 2), s(t(2, 3, 4), (0, 1), (1, 2)), s(t(2, 3, 4), -1, 0), errors=(s(t(2, 3), 0, 2), s(t(2, 3), (0, 1), (0,)), s(t(2, 3), (0, 0), (0, 1)))) for n in ("movedim", "moveaxis")],
+    case("torch.t", s(t(2, 3)), s(t(3)), s(t()), errors=(s(t(2, 3, 4)),)), case("torch.adjoint", s(t(2, 3)), s(cplx(2, 3)), errors=(s(t(3)),)),
+    case("Tensor.T", s(t(2, 3)), s(t()), fn=lambda torch, x: x.T), case("Tensor.mT", s(t(2, 3, 4)), s(t(3)), fn=lambda torch, x: x.mT),
+    case("Tensor.H", s(t(2, 3)), s(cplx(2, 3)), s(t(2, 3, 4)), fn=lambda torch, x: x.H), case("Tensor.mH", s(t(2, 3, 4)), s(cplx(2, 3)), fn=lambda torch, x: x.mH),
+    case("Tensor.real", s(t(3)), s(cplx(3))), case("Tensor.imag", s(cplx(3)), errors=(s(t(3)),)),
+    case("Tensor.expand", s(t(1, 3), 2, 3), s(t(1, 3), 4, -1, 3), s(t(3), (2, 3)), s(t(), 2), s(t(3), -1), s(t(1), 0), s(t(1, 3), 2, -1), errors=(s(t(2, 3), 4, 3), s(t(2, 3), 3), s(t(3), -1, 3), s(t(3), -2))),
+    case("Tensor.expand_as", s(t(1, 3), t(2, 3)), errors=(s(t(2), t(3)),)),
+    case("torch.broadcast_to", s(t(1, 3), (2, 3)), s(t(3), (2, 2, 3)), errors=(s(t(2), (3,)),)),
+    case("torch.broadcast_tensors", s(t(1, 3), t(2, 1)), s(t(), t(2)), errors=(s(t(2), t(3)),)),
+    case("torch.narrow", s(t(4, 3), 0, 1, 2), s(t(4, 3), 1, -2, 2), s(t(4), 0, 4, 0), s(t(4), 0, lit(1, "int64"), 2), errors=(s(t(4), 0, 3, 2), s(t(4), 1, 0, 1), s(t(4), 0, -5, 1), s(t(4), 0, 0, -1), s(t(), 0, 0, 1)), vmap=False),
+    case("torch.select", s(t(2, 3), 0, 1), s(t(2, 3), 1, -1), errors=(s(t(2, 3), 0, 2), s(t(2, 3), 2, 0), s(t(), 0, 0))),
+    case("torch.split", s(t(5, 2), 2), s(t(5, 2), [1, 4]), s(t(2, 5), 3, dim=1), s(t(2, 5), [5, 0], -1), s(t(4), 4), s(t(4), 9), s(t(0), 2), errors=(s(t(5), [2, 2]), s(t(5), -1), s(t(5), 2, 1), s(t(5), 0), s(t(), 1))),
+    case("torch.chunk", s(t(5, 2), 2), s(t(5), 3), s(t(2, 6), 3, 1), s(t(2), 5), s(t(0), 2), errors=(s(t(5), 0), s(t(5), 2, 1), s(t(), 1))),
+    case("torch.tensor_split", s(t(5, 2), 2), s(t(5), (1, 3)), s(t(2, 6), 4, 1), s(t(6), lit([2, 4], "int64")), errors=(s(t(5), 0), s(t(), 2)), vmap=False),
+    case("torch.unsafe_split", s(t(5, 2), 2)), case("torch.unsafe_chunk", s(t(5, 2), 2)),
+    case("Tensor.split_with_sizes", s(t(5, 2), [2, 3]), errors=(s(t(5), [2]),)),
+    *[case(f"torch.{n}", s(t(4, 4, 4), 2), s(t(4, 4, 4), [1, 3]), errors=(s(t(), 2),)) for n in ("hsplit", "vsplit", "dsplit")],
+    case("torch.unbind", s(t(2, 3)), s(t(2, 3), 1), s(t(0, 2)), errors=(s(t()), s(t(2), 1))),
+    case("torch.diagonal", s(t(3, 4)), s(t(3, 4), 1), s(t(3, 4), -2), s(t(2, 3, 4), 0, 1, 2), s(t(3, 4), 9), errors=(s(t(3)), s(t(3, 4), 0, 0, 0), s(t(3, 4), 0, 0, 2))),
+    case("torch.linalg.diagonal", s(t(2, 3, 4)), s(t(2, 3, 4), offset=1)),
+    case("Tensor.unfold", s(t(7), 0, 3, 2), s(t(3, 5), 1, 2, 1), s(t(3, 5), -1, 5, 1), s(t(), 0, 1, 1), errors=(s(t(3), 0, 4, 1), s(t(3), 0, 2, 0), s(t(3), 1, 1, 1), s(t(3), 0, -1, 1))),
+    case("torch.as_strided", s(t(12), (3, 4), (4, 1)), s(t(12), (2, 3), (1, 2), 1), s(t(12), (3, 3), (1, 1)), s(t(4), (2, 2), (0, 1)), errors=(s(t(4), (3, 3), (3, 1)), s(t(4), (2,), (1, 1)), s(t(4), (2,), (-1,)), s(t(4), (2,), (1,), -1)), vmap=False),
+    case("Tensor.detach", s(t(2, 3)), s(FLIPPED)), case("Tensor.data", s(t(2, 3)), fn=lambda torch, x: x.data),
+    case("Tensor.contiguous", s(t(2, 3)), s(FLIPPED), s(t(3, 2, layout="expanded")), s(t(2, 3, 2, 2), memory_format=Name("channels_last")), errors=(s(t(2, 3), memory_format=Name("channels_last")),)),
+    case("torch.atleast_1d", s(t()), s(t(2)), s(t(), t(2)), s((t(), t(3)))), case("torch.atleast_2d", s(t()), s(t(2)), s(t(2, 3))), case("torch.atleast_3d", s(t()), s(t(2)), s(t(2, 3))),
+]
+
+COPIES = [
+    *[case(f"torch.{n}", s((t(2, 3), t(4, 3))), s([t(2, 3), t(2, 1)], 1), s((t(2), t(2), t(2)), dim=-1), s((t(2), ints(2))), s((t(2), t(2, dtype="float64"))), s((t(0), t(2, 3))), s((t(2, 3),)), s((bools(2), ints(2))), s((FLIPPED, t(3, 4, layout="transposed"))),
+           errors=(s(()), s((t(2), t(2, 3))), s((t(2), t(2)), 1), s((t(), t())), s(t(2)), s((t(2), 1.0)), s((t(2, 3), t(3, 2)))), dtypes=ALL_DTYPES) for n in ("cat", "concat", "concatenate")],
+    case("torch.stack", s((t(2, 3), t(2, 3))), s([t(2, 3), t(2, 3)], 1), s((t(), t()), -1), s((t(2), ints(2))), s((t(2, 3),), dim=2), errors=(s(()), s((t(2), t(3))), s((t(2), t(2)), 2), s((t(2), 1.0))), dtypes=ALL_DTYPES),
+    *[case(f"torch.{n}", s((t(2, 3), t(2, 3))), s((t(3), t(3))), s((t(), t())), errors=(s((t(2), t(2, 3, 4))),)) for n in ("hstack", "vstack", "dstack", "column_stack", "row_stack")],
+    case("Tensor.repeat", s(t(2, 3), 2, 1), s(t(3), 2, 2), s(t(2), (3,)), s(t(2), 0), s(t(), 3), errors=(s(t(2, 3), 2), s(t(2), -1)), dtypes=ALL_DTYPES),
+    case("torch.tile", s(t(2, 3), (2,)), s(t(2), (2, 2)), s(t(2, 3), (2, 1)), errors=(s(t(2), (-1,)),)),
+    case("torch.repeat_interleave", s(t(3), 2), s(t(2, 3), 2, 1), s(t(2, 3), lit([1, 3], "int64"), dim=0), s(t(2, 3), lit([1, 0], "int64"), 0), s(lit([2, 0, 1], "int64")), s(t(2, 3), 3, dim=-1), s(t(2, 3), lit([2], "int64"), dim=1), s(t(2), lit([1, 2], "int64"), dim=0, output_size=3),
+         errors=(s(t(3), -1), s(t(2, 3), lit([1, 2, 3], "int64"), 0), s(t(2), lit([-1, 1], "int64")), s(t(2), lit([1.0, 1.0]))), vmap=False),
+    case("torch.flip", s(t(2, 3), (0,)), s(t(2, 3), (0, 1)), s(t(2, 3), (-1,)), s(t(2, 3), ()), errors=(s(t(2), (1,)), s(t(2, 3), (0, 0))), dtypes=ALL_DTYPES), case("Tensor.flip", s(t(2, 3), 0), s(t(2, 3), 0, 1), s(t(2, 3), [1])),
+    case("torch.fliplr", s(t(2, 3)), errors=(s(t(3)),)), case("torch.flipud", s(t(2, 3)), errors=(s(t()),)),
+    case("torch.roll", s(t(2, 3), 1), s(t(2, 3), 1, 0), s(t(2, 3), (1, -1), (0, 1)), s(t(4), -6, 0), s(t(0), 1, 0), errors=(s(t(2, 3), (1, 2), 0), s(t(2), 1, 1)), dtypes=ALL_DTYPES),
+    case("torch.rot90", s(t(2, 3)), s(t(2, 3), 2), s(t(2, 3, 2), 1, (1, 2)), s(t(2, 3), -1), errors=(s(t(3)), s(t(2, 3), 1, (0, 0)))),
+    *[case(f"torch.{n}", s(t(3, 4)), s(t(3, 4), 1), s(t(2, 3, 3), -1), s(bools(3, 3)), errors=(s(t(3)),), dtypes=ALL_DTYPES) for n in ("tril", "triu")],
+    case("torch.diag", s(t(3)), s(t(3), 1), s(t(3, 4)), s(t(3, 4), -1), errors=(s(t(2, 2, 2)), s(t())), dtypes=ALL_DTYPES),
+    case("torch.diag_embed", s(t(3)), s(t(2, 3), 1), s(t(2, 3), 0, 0, 2), errors=(s(t(3), 0, 0, 0),)), case("torch.diagflat", s(t(3)), s(t(2, 2), 1)),
+    case("torch.meshgrid", s(t(2), t(3), indexing="ij"), s(t(2), t(3), indexing="xy"), s([t(2), t(), t(3)], indexing="ij"), s(t(2), indexing="ij"), errors=(s(t(2, 2), t(3)), s(t(2), ints(3)), s(t(2), t(2), indexing="zz"))),
+    case("torch.cartesian_prod", s(t(2), t(3)), s(t(3)), errors=(s(t(2, 2)),)), case("torch.combinations", s(t(4)), s(t(3), 3), s(t(3), 2, True), errors=(s(t(2, 2)),), vmap=False),
+    case("torch.block_diag", s(t(2, 2), t(3)), s(t(), t(1, 2)), errors=(s(t(2, 2, 2)),)),
+    case("torch.constant_pad_nd", s(t(2, 3), (1, 2)), s(t(2, 3), (1, 0, 0, -1), 5.0), errors=(s(t(2), (1,)),)),
+    case("torch.unravel_index", s(ints(3, high=5), (2, 3)), grad=False, vmap=False), case("torch.broadcast_shapes", s((2, 1), (3,)), s(2, (3, 1)), errors=(s((2,), (3,)),), grad=False),
+    case("torch.numel", s(t(2, 3)), grad=False, vmap=False),
+]
+
+CASES = [replace(row, strides=True) for row in VIEWS] + COPIES

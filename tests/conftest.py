@@ -1,0 +1,62 @@
+"""Test configuration: one thread per worker, the two libraries as fixtures, and the counts of differing error messages.
+
+TORCHLIKE_TEST_SUBJECT=torch runs every check with real torch on both sides: that shows that the table itself is right.
+"""
+from __future__ import annotations
+
+import importlib
+import os
+import sys
+import warnings
+from pathlib import Path
+from typing import Any
+
+for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
+    os.environ.setdefault(_name, "1")
+for _path in (Path(__file__).parent, Path(__file__).parent.parent):
+    if str(_path) not in sys.path:
+        sys.path.insert(0, str(_path))
+
+import pytest  # noqa: E402
+
+SUBJECT = os.environ.get("TORCHLIKE_TEST_SUBJECT", "torchlike")
+
+
+def load_oracle() -> Any:
+    import torch
+    torch.set_num_threads(1)
+    return torch
+
+
+@pytest.fixture(scope="session")
+def oracle() -> Any:
+    """Real torch, the specification."""
+    return load_oracle()
+
+
+@pytest.fixture(scope="session")
+def subject() -> Any:
+    """The library under test."""
+    return importlib.import_module(SUBJECT)
+
+
+@pytest.fixture(autouse=True)
+def _quiet():
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        yield
+
+
+def pytest_terminal_summary(terminalreporter: Any) -> None:
+    """Messages that differ from torch's are counted, not failed."""
+    words = [value for report in terminalreporter.getreports("passed") + terminalreporter.getreports("failed")
+             for key, value in report.user_properties if key == "message"]
+    if words:
+        terminalreporter.write_line(f"{len(words)} error messages differ from torch's words (same class); --messages shows them")
+        if terminalreporter.config.getoption("--messages"):
+            for text in words:
+                terminalreporter.write_line(text)
+
+
+def pytest_addoption(parser: Any) -> None:
+    parser.addoption("--messages", action="store_true", help="list error messages that differ from torch's")
