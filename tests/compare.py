@@ -96,9 +96,12 @@ def no_kernel(outcome: Any) -> bool:
                                             or "not supported" in outcome.message and "dtype" in outcome.message)
 
 
-def differences(want: Any, got: Any, *, strides: bool = False, values: bool = True, tol: float = 1.0,
+def differences(want: Any, got: Any, *, strides: bool | None = False, values: bool = True, tol: float = 1.0,
                 where: str = "result", none_is_zero: bool = False) -> list[Difference]:
-    """Everything in which `got` departs from `want`, both outcomes of `attempt`."""
+    """Everything in which `got` departs from `want`, both outcomes of `attempt`.
+
+    `strides`: True, exactly equal; False, contiguous where torch's are; None, of no interest.
+    """
     again = dict(strides=strides, values=values, tol=tol, none_is_zero=none_is_zero)
     if isinstance(got, Raised) and not isinstance(want, Raised):
         missing = got.kind in ("AttributeError", "ImportError") or "unexpected keyword" in got.message
@@ -131,7 +134,7 @@ def differences(want: Any, got: Any, *, strides: bool = False, values: bool = Tr
     return [] if want == got else [Difference("value", f"{where} is {_short(got)}, torch {_short(want)}")]
 
 
-def _tensor_differences(want: Seen, got: Seen, where: str, strides: bool, values: bool, tol: float):
+def _tensor_differences(want: Seen, got: Seen, where: str, strides: bool | None, values: bool, tol: float):
     if want.dtype != got.dtype:
         yield Difference("dtype", f"{where} is {got.dtype}, torch {want.dtype}")
     if want.shape != got.shape:
@@ -139,7 +142,7 @@ def _tensor_differences(want: Seen, got: Seen, where: str, strides: bool, values
         return
     if strides and want.stride != got.stride:
         yield Difference("stride", f"{where} is {got.stride}, torch {want.stride} (shape {want.shape})")
-    elif want.contiguous and not got.contiguous:
+    elif strides is False and want.contiguous and not got.contiguous:
         yield Difference("stride", f"{where} is not contiguous: {got.stride}, torch {want.stride}")
     if want.requires_grad != got.requires_grad:
         yield Difference("grad", f"{where}.requires_grad is {got.requires_grad}, torch {want.requires_grad}")

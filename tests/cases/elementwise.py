@@ -107,7 +107,7 @@ TERNARY = [
     case("torch.lerp", s(t(3, 4), t(3, 4), 0.3), s(t(3), t(3), t(3)), s(t(2, 1), t(3), t(3)), s(cplx(3), cplx(3), 0.25),
          errors=(s(t(3), ints(3), 0.5), s(t(3), t(4), 0.5), s(t(3), 1.0, 0.5)), dtypes=ALL_DTYPES),
     case("torch.addcmul", s(t(3), t(3), t(3)), s(t(3), t(3), t(3), value=0.5), s(t(2, 1), t(3), t(2, 3), value=-2),
-         s(ints(3), ints(3), ints(3), value=2), errors=(s(t(3), t(4), t(3)), s(ints(3), ints(3), ints(3), value=0.5)), dtypes=ALL_DTYPES),
+         s(ints(3), ints(3), ints(3), value=2), s(ints(3), ints(3), ints(3), value=0.5), errors=(s(t(3), t(4), t(3)),), dtypes=ALL_DTYPES),
     case("torch.addcdiv", s(t(3), t(3), pos(3)), s(t(3), t(3), pos(3), value=0.5), s(t(2, 1), t(3), pos(2, 3)),
          errors=(s(ints(3), ints(3), ints(3, low=1)), s(t(3), t(4), t(3))), dtypes=ALL_DTYPES),
     case("torch.complex", s(t(3), t(3)), s(t(3, dtype="float64"), t(3, dtype="float64")), errors=(s(t(3), t(3, dtype="float64")), s(ints(3), ints(3)))),

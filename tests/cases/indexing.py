@@ -7,13 +7,13 @@ MASK34 = lit([[True, False, True, False], [False, False, True, True], [True, Tru
 
 BASIC = [0, -1, (0, 1), (-1, -1), slice(None), slice(1, None), slice(None, -1), slice(None, None, 2), slice(1, 3, 2), slice(5, 9), slice(2, 1), slice(-2, None),
          None, ..., (..., 0), (None, 0), (0, None, ...), (slice(None), 1), (slice(1, None), slice(None, 2)), (..., None), (slice(None), None, slice(0, 2)), (0, ..., 1), (..., slice(1, 3)), (),
-         True, False, (slice(None), slice(None, None, 3)), (L(1), 0), (0, slice(1, 3))]
+         True, False, (slice(None), slice(None, None, 3)), (L(1), 0), (0, slice(1, 3)), (..., ...)]
 ADVANCED = [L([0, 2]), L([-1, 0, 0]), [0, 2], [[0, 1], [1, 2]], (L([0, 1]), L([1, 2])), ([0, 1], [1, 2]), (L([[0], [1]]), L([0, 2])), (slice(None), L([0, 2])), (L([0, 2]), slice(1, 3)),
             (..., L([1, 1])), (None, L([0, 1])), (L([0, 1]), None), MASK34, MASK3, (MASK3, 0), (slice(None), lit([True, False, True, True], "bool")), (MASK3, L([1, 2])), (L(2), slice(None)), (0, L([1, 2])), (L([0, 2]), 1),
-            (slice(None, 2), [True, False, True, False]), lit([], "int64"), lit([0, 1], "uint8"), lit([0, 2], "int32"), lit([[0, 1], [2, 0]], "int64"), (L([0]), L([1]))]
+            (slice(None, 2), [True, False, True, False]), lit([], "int64"), lit([0, 1], "uint8"), lit([0, 2], "int32"), lit([[0, 1], [2, 0]], "int64"), (L([0]), L([1])), [0.5]]
 DEEP = [(0, slice(None), L([0, 1])), (L([0, 1]), slice(None), L([1, 0])), (slice(None), L([0, 1]), L([1, 0])), (L([0, 1]), L([1, 0]), slice(None)), (slice(None), MASK3, None), (..., L([0, 1]), slice(None)),
         (L([0, 1]), 0, L([1, 0])), (slice(None), L([0, 1]), 0), (0, slice(None, None, 2), L([0, 1])), lit([[True, False, True], [False, True, False]], "bool"), (L([[0, 1]]), ..., 0), (None, L([1]), None, L([0]))]
-BAD = [3, -4, (0, 4), (0, 0, 0), L([3]), L([0, -4]), lit([1.0, 2.0]), lit([True, False], "bool"), lit([[True], [False]], "bool"), "a", 1.5, (L([0, 1]), L([0, 1, 2])), slice(0, 3, -1), slice(None, None, 0), (..., ...), [3], [0.5], {"a": 1}, (0, [0, 9])]
+BAD = [3, -4, (0, 4), (0, 0, 0), L([3]), L([0, -4]), lit([1.0, 2.0]), lit([True, False], "bool"), lit([[True], [False]], "bool"), "a", 1.5, (L([0, 1]), L([0, 1, 2])), slice(0, 3, -1), slice(None, None, 0), [3], {"a": 1}, (0, [0, 9])]
 
 
 def read(torch, x, index):
@@ -21,7 +21,7 @@ def read(torch, x, index):
 
 
 def write(torch, x, index, value):
-    y = x * 1
+    y = x.clone()
     y[index] = value
     return y
 
@@ -48,7 +48,7 @@ GATHER = [
     case("torch.take", s(t(3, 4), L([0, 5, -1])), s(t(3), L([[0], [1]])), errors=(s(t(3), L([3])), s(t(3), lit([0.0]))), vmap=False),
     case("torch.index_select", s(t(3, 4), 0, L([2, 0])), s(t(3, 4), 1, L([1, 1])), s(t(3), 0, lit([0, 1], "int32")), s(t(3, 4), -1, L([0])), s(t(3), 0, L(1)), errors=(s(t(3), 0, L([3])), s(t(3), 0, L([-1])), s(t(3), 1, L([0])), s(t(3), 0, lit([0.0])), s(t(3), 0, L([[0]]))), dtypes=ALL_DTYPES),
     case("torch.masked_select", s(t(3, 4), MASK34), s(t(3, 4), lit([True, False, True, True], "bool")), s(t(4), MASK34), errors=(s(t(3), L([0, 1, 0])), s(t(3), lit([True, False], "bool"))), vmap=False),
-    case("torch.masked_fill", s(t(3, 4), MASK34, 9.0), s(t(3, 4), lit([[True], [False], [True]], "bool"), t()), s(t(4), MASK34, -1), s(ints(3), MASK3, 2), s(t(3, 4), MASK34, float("-inf")), errors=(s(t(3), L([0, 1, 0]), 1.0), s(t(3), MASK3, t(3)), s(ints(3), MASK3, 1.5), s(t(3), lit([True, False], "bool"), 1.0), s(t(3), MASK3, "a")), dtypes=ALL_DTYPES),
+    case("torch.masked_fill", s(t(3, 4), MASK34, 9.0), s(t(3, 4), lit([[True], [False], [True]], "bool"), t()), s(t(4), MASK34, -1), s(ints(3), MASK3, 2), s(ints(3), MASK3, 1.5), s(t(3, 4), MASK34, float("-inf")), errors=(s(t(3), L([0, 1, 0]), 1.0), s(t(3), MASK3, t(3)), s(t(3), lit([True, False], "bool"), 1.0), s(t(3), MASK3, "a")), dtypes=ALL_DTYPES),
     case("torch.masked_scatter", s(t(3, 4), MASK34, t(12)), s(t(3, 4), MASK34, t(6)), s(t(4), MASK34, t(9)), errors=(s(t(3), MASK3, t(1)), s(t(3), L([0, 1, 1]), t(3)), s(t(3), MASK3, ints(3))), gradgrad=False, vmap=False),
     changes("torch.scatter", s(t(3, 4), 1, L([[0, 1], [2, 3], [1, 0]]), t(3, 2)), s(t(3, 4), 0, L([[0, 1, 2, 0]]), 5.0), s(t(3), 0, L([2]), t(3)), s(t(3), 0, L([0, 0, 1]), t(3), reduce="add"), s(t(3), 0, L([0, 2, 1]), pos(3), reduce="multiply"), s(ints(3), 0, L([1]), 9), s(t(3), 0, L([1]), value=2.0),
             errors=(s(t(3), 0, L([3]), t(1)), s(t(3), 0, L([0]), ints(1)), s(t(3), 1, L([0]), t(1)), s(t(3), 0, L([[0]]), t(1)), s(t(3), 0, L([0, 1]), t(1)), s(t(3), 0, L([0]), t(1), reduce="x"), s(t(3), 0, lit([0.0]), t(1))), gradgrad=False, grad=True),
@@ -60,8 +60,8 @@ GATHER = [
     changes("torch.index_reduce", *[s(t(3), 0, L([0, 0, 2]), t(3, low=0.5), r) for r in ("prod", "mean", "amax", "amin")], gradgrad=False),
     changes("torch.index_put", s(t(3, 4), (L([0, 1]), L([1, 2])), t(2)), s(t(3), (L([0, 0]),), t(2), accumulate=True), s(t(3, 4), (L([0, 1]),), t()), s(t(3, 4), (MASK34,), t()), errors=(s(t(3), (L([3]),), t()), s(t(3), (L([0]),), ints(1)), s(t(3), (L([0, 1]),), t(3)))),
     changes("torch.select_scatter", s(t(3, 4), t(4), 0, 1), errors=(s(t(3, 4), t(3), 0, 1),)), changes("torch.slice_scatter", s(t(4, 2), t(2, 2), 0, 1, 3), s(t(4), t(2), 0, 0, 4, 2)), changes("torch.diagonal_scatter", s(t(3, 3), t(3)), s(t(3, 4), t(3), 1)),
-    changes("Tensor.fill_diagonal_", s(t(3, 3), 5.0), s(t(4, 3), 2), s(t(7, 3), 1.0, wrap=True), fn=lambda torch, x, *a, **k: (x * 1).fill_diagonal_(*a, **k), errors=(s(t(3), 1.0),), gradgrad=False),
-    changes("Tensor.put_", s(t(2, 3), L([0, 4]), t(2)), s(t(3), L([1, 1]), t(2), accumulate=True), fn=lambda torch, x, *a, **k: (x * 1).put_(*a, **k), gradgrad=False, errors=(s(t(3), L([3]), t(1)),)),
+    changes("Tensor.fill_diagonal_", s(t(3, 3), 5.0), s(t(4, 3), 2), s(t(7, 3), 1.0, wrap=True), fn=lambda torch, x, *a, **k: x.clone().fill_diagonal_(*a, **k), errors=(s(t(3), 1.0),), gradgrad=False),
+    changes("Tensor.put_", s(t(2, 3), L([0, 4]), t(2)), s(t(3), L([1, 1]), t(2), accumulate=True), fn=lambda torch, x, *a, **k: x.clone().put_(*a, **k), gradgrad=False, errors=(s(t(3), L([3]), t(1)),)),
     changes("torch.put", s(t(2, 3), L([0, 4]), t(2)), gradgrad=False),
 ]
 
