@@ -1,0 +1,130 @@
+"""The parent's side of a set of worker processes."""
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import time
+from multiprocessing.connection import wait as wait_for_any
+from typing import Any
+
+from . import fork, transport
+from .worker import Job, worker_main
+
+__all__ = ["Workers"]
+
+LOOK_INTERVAL = 5.0  # seconds between looks at the processes themselves, should the system's notice of a death be late
+PATIENCE = 5.0  # seconds a worker gets to finish what it is doing when the loader closes
+
+
+class Workers:
+    """Starts worker processes, hands them requests, collects answers, and ends them.
+
+    Each worker has a socket pair of its own: no lock that a killed worker could take with it.
+    """
+
+    def __init__(self, context: Any, count: int, job: dict) -> None:
+        self.owner = os.getpid()
+        self.processes: list = []
+        self.connections: list = []
+        self.sources: dict = {}  # what to wait for: a worker's connection or its end, and which worker
+        forked = context.get_start_method() == "fork"
+        try:
+            for worker_id in range(count):
+                ours, theirs = context.Pipe(duplex=True)
+                self.connections.append(ours)
+                inherited = list(self.connections) if forked else []
+                process = context.Process(target=worker_main, daemon=True, args=(
+                    Job(theirs, forked, inherited, worker_id=worker_id, num_workers=count, **job),))
+                try:
+                    fork.start(process)
+                finally:
+                    theirs.close()
+                self.processes.append(process)
+                self.sources[ours] = worker_id
+                self.sources[process.sentinel] = None
+        except BaseException:
+            self.close()
+            raise
+
+    def send(self, worker_id: int, request: Any) -> None:
+        """Queue a request; never blocks for long, because workers read at all times."""
+        try:
+            self.connections[worker_id].send(request)
+        except (BrokenPipeError, ConnectionResetError):
+            self.raise_dead([worker_id])
+
+    def receive(self, timeout: float) -> list:
+        """The answers that are there, as (worker, answer); waits for the first, `timeout` seconds or for ever (0).
+
+        Raises RuntimeError when a worker died or the time is over.
+        """
+        deadline = time.monotonic() + timeout if timeout else None
+        while True:
+            wait = LOOK_INTERVAL if deadline is None else min(LOOK_INTERVAL, max(deadline - time.monotonic(), 0))
+            ready = [self.sources[source] for source in wait_for_any(list(self.sources), wait)]
+            if not ready or None in ready:
+                dead = [i for i, p in enumerate(self.processes) if not p.is_alive()]
+                if dead:
+                    self.raise_dead(dead)
+            answers = [(i, self._receive(i)) for i in ready if i is not None]
+            if answers:
+                return answers
+            if deadline is not None and time.monotonic() >= deadline:
+                raise RuntimeError(f"DataLoader timed out after {timeout} seconds")
+
+    def _receive(self, worker_id: int) -> Any:
+        try:
+            return transport.receive(self.connections[worker_id])
+        except (EOFError, ConnectionResetError):
+            self.raise_dead([worker_id])
+
+    def raise_dead(self, dead: list[int]) -> None:
+        """Raise PyTorch's error about workers that ended by themselves."""
+        for i in dead:
+            self.processes[i].join(PATIENCE)
+        pids = ", ".join(str(self.processes[i].pid) for i in dead)
+        reasons = [_reason(self.processes[i]) for i in dead]
+        cause = next((RuntimeError(r) for r in reasons if r), None)
+        raise RuntimeError(f"DataLoader worker (pid(s) {pids}) exited unexpectedly") from cause
+
+    def close(self) -> None:
+        """End all workers: at once if idle, after PATIENCE seconds by force. Does nothing in a forked copy."""
+        if os.getpid() != self.owner:
+            return
+        for connection in self.connections:
+            _hang_up(connection)
+        deadline = time.monotonic() + PATIENCE
+        for act in (None, "terminate", "kill"):
+            for process in self.processes:
+                if act is not None and process.is_alive():
+                    getattr(process, act)()
+            for process in self.processes:
+                process.join(max(deadline - time.monotonic(), 0 if act is None else 1))
+
+
+def _hang_up(connection) -> None:
+    """Close for all processes that hold a copy of this end, which closing the descriptor alone does not."""
+    if connection.closed:
+        return
+    if hasattr(socket, "AF_UNIX"):
+        try:
+            with socket.socket(fileno=os.dup(connection.fileno())) as s:
+                s.shutdown(socket.SHUT_RDWR)
+        except OSError:
+            pass  # the worker is gone already
+    connection.close()
+
+
+def _reason(process) -> str | None:
+    code = process.exitcode
+    if code is None or code == 0:
+        return None
+    if code > 0:
+        return (f"DataLoader worker (pid {process.pid}) exited unexpectedly with exit code {code}. Details are lost due "
+                "to multiprocessing. Rerunning with num_workers=0 may give better error trace.")
+    text = f"DataLoader worker (pid {process.pid}) is killed by signal: {signal.strsignal(-code)}. "
+    if -code == getattr(signal, "SIGBUS", None):
+        text += ("It is possible that dataloader's workers are out of shared memory. Please try to raise your shared "
+                 "memory limit.")
+    return text
