@@ -1,0 +1,125 @@
+"""torch's container since 1.6: an uncompressed zip whose entries start at multiples of 64 bytes."""
+
+import hashlib
+import struct
+import sys
+import zipfile
+import zlib
+from typing import IO
+
+import numpy as np
+
+ALIGNMENT = 64
+_LOCAL_HEADER = 30  # bytes before the name in a zip local file header
+_PAD_ID = b"FB"  # the extra field that torch pads with
+_MAX32 = 0xFFFFFFFF  # what a 32-bit field says when the true number stands in a zip64 field
+_VERSION, _UTF8, _DATE = 45, 0x800, 0x21  # zip64 readers; names are UTF-8; 1 January 1980
+
+
+class ArchiveWriter:
+    """Writes entries ``name/record`` in order to a stream that needs nothing but ``write``; :meth:`close` ends the archive."""
+
+    def __init__(self, stream: IO[bytes], name: str) -> None:
+        self._stream, self._name, self._position = stream, name, 0
+        self._directory = bytearray()
+        self._count = 0
+        self._digest = hashlib.blake2b(digest_size=20)
+
+    def write(self, record: str, data: bytes | np.ndarray) -> None:
+        name = f"{self._name}/{record}".encode()
+        data = memoryview(data).cast("B")
+        start, crc = self._position, zlib.crc32(data)
+        large = data.nbytes >= _MAX32
+        size = _MAX32 if large else data.nbytes
+        wide = struct.pack("<HHQQ", 1, 16, data.nbytes, data.nbytes) if large else b""
+        fields = (_VERSION, _UTF8, 0, 0, _DATE, crc, size, size, len(name))
+        padding = -(start + _LOCAL_HEADER + len(name) + len(wide) + 4) % ALIGNMENT
+        extra = wide + _PAD_ID + struct.pack("<H", padding) + b"Z" * padding
+        self._put(struct.pack("<4s5H3L2H", b"PK\3\4", *fields, len(extra)) + name + extra)
+        self._put(data)
+        numbers = [data.nbytes, data.nbytes] if large else []
+        if start >= _MAX32:
+            numbers.append(start)
+        wide = struct.pack(f"<HH{len(numbers)}Q", 1, 8 * len(numbers), *numbers) if numbers else b""
+        offset = min(start, _MAX32)
+        self._directory += struct.pack("<4s6H3L5H2L", b"PK\1\2", _VERSION, *fields, len(wide), 0, 0, 0, 0, offset)
+        self._directory += name + wide
+        self._count += 1
+        self._digest.update(f"{record}:{crc}".encode())
+
+    def _put(self, data: bytes | memoryview) -> None:
+        self._stream.write(data)
+        self._position += len(data)
+
+    def write_header(self, pickled: bytes, byteorder: bool = True) -> None:
+        """The records that come before the storages."""
+        self.write("data.pkl", pickled)
+        self.write(".format_version", b"1")
+        self.write(".storage_alignment", str(ALIGNMENT).encode())
+        if byteorder:
+            self.write("byteorder", sys.byteorder.encode())
+
+    def close(self) -> None:
+        """The records that every archive ends with, and the directory."""
+        self.write("version", b"3\n")
+        self.write(".data/serialization_id", str(int(self._digest.hexdigest(), 16) % 10**40).zfill(40).encode())
+        start, size, count = self._position, len(self._directory), self._count
+        self._put(bytes(self._directory))
+        if start + size >= _MAX32 or count >= 0xFFFF:
+            end = self._position
+            self._put(struct.pack("<4sQ2H2L4Q", b"PK\6\6", 44, _VERSION, _VERSION, 0, 0, count, count, size, start))
+            self._put(struct.pack("<4sLQL", b"PK\6\7", 0, end, 1))
+            start, size, count = min(start, _MAX32), min(size, _MAX32), min(count, 0xFFFF)
+        self._put(struct.pack("<4s4H2LH", b"PK\5\6", 0, 0, count, count, size, start, 0))
+
+
+class ArchiveReader:
+    """Reads the records of an archive; what is wrong with it is a RuntimeError that names the file."""
+
+    def __init__(self, stream: IO[bytes], file_name: str, mmap_path: str | None = None) -> None:
+        self._file_name, self._mmap_path, self._stream = file_name, mmap_path, stream
+        try:
+            self._zip = zipfile.ZipFile(stream)
+            names = self._zip.namelist()
+        except (zipfile.BadZipFile, EOFError, ValueError, NotImplementedError) as error:
+            raise RuntimeError(
+                f"PytorchStreamReader failed reading zip archive: failed finding central directory. {file_name} is "
+                f"truncated or corrupted: it was not saved or transferred whole ({error})"
+            ) from None
+        if not names or "/" not in names[0]:
+            inside = f": {names[0]}" if names else ""
+            raise RuntimeError(f"{file_name} is a zip file but not a checkpoint: file in archive is not in a subdirectory{inside}")
+        self._prefix = names[0].split("/", 1)[0] + "/"
+        self._entries = {name[len(self._prefix) :] for name in names if name.startswith(self._prefix)}
+
+    def __contains__(self, record: str) -> bool:
+        return record in self._entries
+
+    def read(self, record: str) -> bytes:
+        if record not in self._entries:
+            raise RuntimeError(f"PytorchStreamReader failed locating file {record}: file not found in {self._file_name}")
+        try:
+            return self._zip.read(self._prefix + record)
+        except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError) as error:
+            raise RuntimeError(
+                f"PytorchStreamReader failed reading file {record} of {self._file_name}: the file is corrupted ({error})"
+            ) from None
+
+    def read_array(self, record: str) -> np.ndarray:
+        """The record as uint8; with an ``mmap_path``, pages of the file that are read when they are used."""
+        if self._mmap_path is None or record not in self._entries:
+            return np.frombuffer(self.read(record), dtype=np.uint8)
+        entry = self._zip.getinfo(self._prefix + record)
+        if entry.compress_type != zipfile.ZIP_STORED:
+            return np.frombuffer(self.read(record), dtype=np.uint8)
+        if not entry.file_size:
+            return np.empty(0, dtype=np.uint8)
+        self._stream.seek(entry.header_offset)
+        header = self._stream.read(_LOCAL_HEADER)
+        skip = int.from_bytes(header[26:28], "little") + int.from_bytes(header[28:30], "little")
+        start = entry.header_offset + _LOCAL_HEADER + skip
+        try:
+            # Copy on write: a tensor may be edited, the file stays as it is.
+            return np.memmap(self._mmap_path, dtype=np.uint8, mode="c", offset=start, shape=(entry.file_size,))
+        except ValueError as error:
+            raise RuntimeError(f"PytorchStreamReader failed reading file {record} of {self._file_name}: {error}") from None

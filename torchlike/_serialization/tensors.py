@@ -1,0 +1,244 @@
+"""Tensors as checkpoints describe them (storage, offset, size, stride), both ways."""
+
+import collections
+import pickle
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from .._core import dtype as dtypes
+from .._core import program
+from .._core.device import device
+from .._core.layout import Layout, contiguous_strides, is_contiguous, is_dense
+from .._tensor import Size, Tensor, as_tensor_value
+from ..nn.parameter import Parameter, UninitializedTensorMixin, UninitializedBuffer, UninitializedParameter
+from . import locations, names
+from .records import UNTYPED, StorageRecord, check_bounds, storage_type, swap_bytes
+from .unpickler import Resolved
+
+_OWN_ATTRIBUTES = {"_value"} | {name for name in vars(Tensor) if name.startswith("_")}
+
+# -- loading ----------------------------------------------------------------------------------------------------------
+
+
+class LoadedStorage:
+    """A storage of the file being loaded; the first tensor on it becomes the one that owns the memory."""
+
+    def __init__(self, record: StorageRecord, swap: bool, place: Callable[[Any, str], device]) -> None:
+        self.record, self._swap, self._owner = record, swap, None
+        self.device = place(self, record.location)
+
+    def flat(self, dtype: dtypes.dtype) -> np.ndarray:
+        data = self.record.data
+        if data.nbytes % dtype.itemsize:
+            raise RuntimeError(f"storage {self.record.key} has {data.nbytes} bytes: no whole number of {dtype}")
+        if self._swap:
+            data = swap_bytes(data, dtype.name, dtype.itemsize)
+        return data.view(dtype.np)
+
+    def tensor(self, dtype: dtypes.dtype, size: tuple, stride: tuple, offset: int) -> Tensor:
+        check_bounds(size, stride, offset, dtype.itemsize, self.record.nbytes)
+        layout = Layout(size, stride, offset)
+        if self.device.type == "meta":
+            return meta_tensor(dtype, size, stride)
+        if self._owner is None:
+            flat = self.flat(dtype)
+            if offset == 0 and is_dense(layout) and int(np.prod(size, dtype=object)) == flat.size:
+                order = _outermost_first(stride)
+                in_memory = flat.reshape([size[dim] for dim in order])
+                self._owner = as_tensor_value(in_memory.transpose(np.argsort(order)), self.device)
+                self._owner._layout = None if is_contiguous(layout) else layout
+                return self._owner
+            self._owner = as_tensor_value(flat, self.device)
+        if self._owner.dtype is not dtype:
+            raise pickle.UnpicklingError(f"storage {self.record.key} is used as {self._owner.dtype} and as {dtype}")
+        return self._owner.detach().as_strided(size, stride, offset)
+
+
+def meta_tensor(dtype: dtypes.dtype, size: tuple, stride: tuple) -> Tensor:
+    from ..ops.creation import empty_strided
+
+    return empty_strided(size, stride, dtype=dtype, device="meta")
+
+
+def _rebuild_tensor(storage: LoadedStorage, storage_offset: int, size: tuple, stride: tuple) -> Tensor:
+    return storage.tensor(dtypes.by_name(storage.record.type.dtype), tuple(size), tuple(stride), storage_offset)
+
+
+def _rebuild_tensor_v2(
+    storage: LoadedStorage,
+    storage_offset: int,
+    size: tuple,
+    stride: tuple,
+    requires_grad: bool,
+    backward_hooks: dict,
+    metadata: dict | None = None,
+) -> Tensor:
+    return _finish(_rebuild_tensor(storage, storage_offset, size, stride), requires_grad, metadata)
+
+
+def _rebuild_tensor_v3(
+    storage: LoadedStorage,
+    storage_offset: int,
+    size: tuple,
+    stride: tuple,
+    requires_grad: bool,
+    backward_hooks: dict,
+    dtype: dtypes.dtype,
+    metadata: dict | None = None,
+) -> Tensor:
+    return _finish(storage.tensor(dtype, tuple(size), tuple(stride), storage_offset), requires_grad, metadata)
+
+
+def _finish(tensor: Tensor, requires_grad: bool, metadata: dict | None) -> Tensor:
+    for name, on in (metadata or {}).items():
+        if name not in ("conj", "neg"):
+            raise pickle.UnpicklingError(f"unknown tensor metadata {name!r}")
+        if on:
+            tensor = tensor.conj() if name == "conj" else tensor.neg()
+    tensor.requires_grad = bool(requires_grad)
+    return tensor
+
+
+def _rebuild_meta_tensor_no_storage(dtype: dtypes.dtype, size: tuple, stride: tuple, requires_grad: bool) -> Tensor:
+    return _finish(meta_tensor(dtype, tuple(size), tuple(stride)), requires_grad, None)
+
+
+def _rebuild_parameter(data: Tensor, requires_grad: bool, backward_hooks: dict) -> Parameter:
+    return Parameter(data, bool(requires_grad))
+
+
+def _rebuild_parameter_with_state(data: Tensor, requires_grad: bool, backward_hooks: dict, state: Any) -> Parameter:
+    return _with_state(Parameter(data, bool(requires_grad)), state)
+
+
+def _rebuild_from_type_v2(function: Callable[..., Tensor], cls: type, args: tuple, state: Any) -> Tensor:
+    if function not in _REBUILDS or not (isinstance(cls, type) and issubclass(cls, Tensor)):
+        raise pickle.UnpicklingError(f"_rebuild_from_type_v2 is not allowed for {function!r} and {cls!r}")
+    made = function(*args)
+    return _with_state(made if type(made) is cls else made.as_subclass(cls), state)
+
+
+def _with_state(tensor: Tensor, state: Any) -> Tensor:
+    attributes, slots = state if isinstance(state, tuple) and len(state) == 2 else (state, None)
+    for name, value in {**(attributes or {}), **(slots or {})}.items():
+        if name in _OWN_ATTRIBUTES or hasattr(Tensor, name):
+            raise pickle.UnpicklingError(f"a file may not replace Tensor.{name}")
+        vars(tensor)[name] = value
+    return tensor
+
+
+_REBUILDS = (
+    _rebuild_tensor,
+    _rebuild_tensor_v2,
+    _rebuild_tensor_v3,
+    _rebuild_meta_tensor_no_storage,
+    _rebuild_parameter,
+    _rebuild_parameter_with_state,
+)
+
+# -- saving -----------------------------------------------------------------------------------------------------------
+
+
+class _Data:
+    """A Parameter's tensor without its class and attributes."""
+
+    def __init__(self, tensor: Tensor) -> None:
+        self.tensor = tensor
+
+
+class TensorSaver:
+    """Gives tensors their construction and collects the storages they lie in, each once."""
+
+    def __init__(self, legacy: bool = False) -> None:
+        self._legacy = legacy
+        self._storages: dict[int, tuple[StorageRecord, Any, Tensor]] = {}
+        self._dtypes: dict[int, dtypes.dtype] = {}
+
+    def persistent_id(self, obj: Any) -> tuple | None:
+        if not isinstance(obj, StorageRecord):
+            return None
+        persistent = ("storage", obj.type, obj.key, obj.location, obj.numel)
+        return (*persistent, None) if self._legacy else persistent
+
+    def reduce(self, obj: Any) -> Any:
+        if isinstance(obj, _Data):
+            return self._plain(obj.tensor, requires_grad=False)
+        if not isinstance(obj, Tensor) or isinstance(obj, UninitializedTensorMixin) or _reduces_itself(type(obj)):
+            return NotImplemented
+        state = {name: value for name, value in vars(obj).items() if name not in _OWN_ATTRIBUTES}
+        if type(obj) is Parameter:
+            args = (_Data(obj), obj.requires_grad, collections.OrderedDict())
+            return (_rebuild_parameter_with_state, (*args, state)) if state else (_rebuild_parameter, args)
+        rebuild, args = self._plain(obj, obj.requires_grad)
+        if type(obj) is Tensor and not state:
+            return rebuild, args
+        return _rebuild_from_type_v2, (rebuild, type(obj), args, state or None)
+
+    def _plain(self, tensor: Tensor, requires_grad: bool) -> tuple[Callable[..., Tensor], tuple]:
+        if tensor.device.type == "meta":
+            return _rebuild_meta_tensor_no_storage, (tensor.dtype, tuple(tensor.shape), tensor.stride(), requires_grad)
+        if tensor.is_conj():
+            tensor = tensor.detach().resolve_conj()
+        record = self._record(tensor)
+        args = (record, tensor.storage_offset(), tuple(tensor.shape), tensor.stride(), requires_grad)
+        if record.type is UNTYPED:
+            return _rebuild_tensor_v3, (*args, collections.OrderedDict(), tensor.dtype)
+        return _rebuild_tensor_v2, (*args, collections.OrderedDict())
+
+    def _record(self, tensor: Tensor) -> StorageRecord:
+        tensor._current()  # brings in what was written through a shared NumPy array
+        storage = tensor._ensure_storage()
+        if id(storage) not in self._storages:
+            root = storage.value.aval
+            nbytes = int(np.prod(root.shape, dtype=object)) * root.dtype.itemsize
+            location = locations.tag(tensor)
+            record = StorageRecord(storage_type(tensor.dtype.name), str(len(self._storages)), location, nbytes)
+            self._storages[id(storage)] = (record, storage, tensor)
+            self._dtypes[id(storage)] = tensor.dtype
+        if self._dtypes[id(storage)] is not tensor.dtype:
+            raise RuntimeError("Cannot save multiple tensors or storages that view the same data as different types")
+        return self._storages[id(storage)][0]
+
+    def storages(self) -> list[tuple[StorageRecord, Callable[[], np.ndarray]]]:
+        """Every storage with a function that fetches its bytes, so that one at a time is on the host."""
+        return [(record, lambda storage=storage: _bytes_of(storage)) for record, storage, _ in self._storages.values()]
+
+
+def _bytes_of(storage: Any) -> np.ndarray:
+    """A storage's memory as torch would lay it out, as uint8."""
+    array = np.asarray(program.concrete(storage.value))
+    program.raise_failed_checks()
+    layout = storage.layout
+    if layout is not None and layout.strides != contiguous_strides(layout.shape):
+        array = array.transpose(_outermost_first(layout.strides))
+    return np.ascontiguousarray(array).reshape(-1).view(np.uint8)
+
+
+def _outermost_first(strides: tuple) -> list[int]:
+    """Dimensions in the order in which a dense tensor's elements lie in memory."""
+    return sorted(range(len(strides)), key=lambda dim: -strides[dim])
+
+
+def _reduces_itself(cls: type) -> bool:
+    """Whether a user's subclass says itself how it is pickled."""
+    definer = next(base for base in cls.__mro__ if "__reduce_ex__" in vars(base) or "__reduce__" in vars(base))
+    return definer is not object and definer.__module__.split(".")[0] not in (names.PACKAGE, "torch")
+
+
+def _register() -> None:
+    for function in (*_REBUILDS, _rebuild_from_type_v2):
+        module = "torch._tensor" if function is _rebuild_from_type_v2 else "torch._utils"
+        names.register(module, function.__name__, Resolved(function, call=function))
+    for dtype in dtypes._by_name.values():
+        names.register("torch", dtype.name, Resolved(dtype))
+    for cls in (Size, device):
+        names.register("torch", cls.__name__, Resolved(cls, call=cls))
+    names.register("torch", "Tensor", Resolved(Tensor))
+    names.register("torch.nn.parameter", "Parameter", Resolved(Parameter))
+    for cls in (UninitializedParameter, UninitializedBuffer):
+        names.register("torch.nn.parameter", cls.__name__, Resolved(cls, call=cls), weights_only=False)
+
+
+_register()

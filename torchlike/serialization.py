@@ -1,0 +1,280 @@
+"""``save`` and ``load``: torch's checkpoint files, written and read without torch."""
+
+import contextlib
+import enum
+import io
+import os
+import pickle
+import sys
+from collections.abc import Callable, Iterator
+from typing import IO, Any
+
+from ._core.device import device
+from ._serialization import legacy
+from ._serialization.archive import ArchiveReader, ArchiveWriter
+from ._serialization.atomic import atomic_write
+from ._serialization.locations import placement, register_package
+from ._serialization.names import (
+    add_safe_globals,
+    clear_safe_globals,
+    get_safe_globals,
+    resolve_class,
+    resolve_weights_only,
+    safe_globals,
+)
+from ._serialization.pickler import Pickler
+from ._serialization.records import StorageRecord, StorageType
+from ._serialization.tensors import LoadedStorage, TensorSaver
+from ._serialization.unpickler import Skimmer, Unpickler
+
+__all__ = [
+    "DEFAULT_PROTOCOL",
+    "LoadEndianness",
+    "add_safe_globals",
+    "clear_safe_globals",
+    "get_default_load_endianness",
+    "get_safe_globals",
+    "get_unsafe_globals_in_checkpoint",
+    "load",
+    "register_package",
+    "safe_globals",
+    "save",
+    "set_default_load_endianness",
+]
+
+DEFAULT_PROTOCOL = 2
+_ZIP_MAGIC = b"PK\x03\x04"
+_FileLike = str | os.PathLike | IO[bytes]
+
+
+class LoadEndianness(enum.Enum):
+    """The byte order assumed for files that do not record theirs."""
+
+    NATIVE = 1
+    LITTLE = 2
+    BIG = 3
+
+
+_load_endianness: LoadEndianness | None = None
+
+
+def get_default_load_endianness() -> LoadEndianness | None:
+    """The byte order assumed for files without a record of it; None means little."""
+    return _load_endianness
+
+
+def set_default_load_endianness(endianness: LoadEndianness | None) -> None:
+    """Set :func:`get_default_load_endianness`."""
+    global _load_endianness
+    if not isinstance(endianness, LoadEndianness) and endianness is not None:
+        raise TypeError("Invalid argument type in function set_default_load_endianness")
+    _load_endianness = endianness
+
+
+# -- save -------------------------------------------------------------------------------------------------------------
+
+
+def save(
+    obj: object,
+    f: _FileLike,
+    pickle_module: Any = pickle,
+    pickle_protocol: int = DEFAULT_PROTOCOL,
+    _use_new_zipfile_serialization: bool = True,
+    _disable_byteorder_record: bool = False,
+) -> None:
+    """Write ``obj`` to a path or binary file object in torch's format; real torch loads it, also with weights_only=True.
+
+    Tensors that share memory share it again after loading; what is written is the whole storage of each. A path is
+    written atomically: into a temporary file beside it that replaces it at the end, so that a killed process leaves the
+    old file or the new one. RuntimeError if the folder does not exist, AttributeError if ``f`` cannot be written to.
+    """
+    _check_pickle_module(pickle_module)
+    saver = TensorSaver(legacy=not _use_new_zipfile_serialization)
+    pickled = io.BytesIO()
+    Pickler(pickled, pickle_protocol, saver.persistent_id, saver.reduce).dump(obj)
+    with _writable(f) as (stream, name):
+        if not _use_new_zipfile_serialization:
+            legacy.write(stream, pickled.getvalue(), saver.storages())
+            return
+        archive = ArchiveWriter(stream, name)
+        archive.write_header(pickled.getvalue(), byteorder=not _disable_byteorder_record)
+        for record, data in saver.storages():
+            archive.write(f"data/{record.key}", data())
+        archive.close()
+
+
+@contextlib.contextmanager
+def _writable(f: _FileLike) -> Iterator[tuple[IO[bytes], str]]:
+    """A stream to write to, and the name of the archive's folder: the file's stem, as in torch."""
+    if not isinstance(f, (str, os.PathLike)):
+        if not hasattr(f, "write"):
+            raise AttributeError("expected 'f' to be string, path, or a file-like object with a 'write' attribute")
+        yield f, "archive"
+        return
+    path = os.fspath(f)
+    parent = os.path.dirname(path) or "."
+    if not os.path.isdir(parent):
+        raise RuntimeError(f"Parent directory {parent} does not exist.")
+    if os.path.isdir(path):
+        raise RuntimeError(f"open file failed with strerror: Is a directory: {path}")
+    stem = os.path.basename(path).rpartition(".")[0] or os.path.basename(path)
+    with atomic_write(path) as stream:
+        yield stream, stem if path.isascii() else "archive"
+
+
+def _check_pickle_module(pickle_module: Any) -> None:
+    if pickle_module is not pickle:
+        raise RuntimeError(
+            f"pickle_module={getattr(pickle_module, '__name__', pickle_module)} is not supported: torchlike writes and reads "
+            "the pickle of a checkpoint itself, so that loading runs no code of the file. Leave pickle_module out."
+        )
+
+
+# -- load -------------------------------------------------------------------------------------------------------------
+
+
+def load(
+    f: _FileLike,
+    map_location: Callable[[Any, str], Any] | device | str | dict[str, str] | None = None,
+    pickle_module: Any = None,
+    *,
+    weights_only: bool | None = None,
+    mmap: bool | None = None,
+    **pickle_load_args: Any,
+) -> Any:
+    """Read what :func:`save` of torchlike or torch wrote (zip and the older format) from a path or seekable binary file.
+
+    No code from the file runs, whatever it asks for:
+
+    - ``weights_only=True`` (the default) builds tensors, containers, numbers, sizes, devices and dtypes, and calls what
+      :func:`add_safe_globals` registered; any other name is an ``UnpicklingError``.
+    - ``weights_only=False`` also builds dates, paths, NumPy arrays, ... and instances of classes that are **already
+      imported**: without calling their constructor, and (except in torchlike's classes and subclasses of them, such as
+      your ``nn.Module``) without running any method. Functions are never called, and classes of the standard library
+      such as ``subprocess.Popen`` are refused. This is stricter than torch, which runs anything here.
+
+    ``map_location`` (a device, ``{tag: tag}``, or ``function(storage, tag)``) says where storages go; ``mmap=True`` maps the
+    file's pages instead of reading it. A truncated, foreign or empty file is a RuntimeError, UnpicklingError or EOFError
+    that names it.
+    """
+    if weights_only is None:
+        weights_only = pickle_module is None
+    if pickle_module is not None:
+        if weights_only:
+            raise RuntimeError("Can not safely load weights when explicit pickle_module is specified")
+        _check_pickle_module(pickle_module)
+    encoding, errors = pickle_load_args.pop("encoding", "utf-8"), pickle_load_args.pop("errors", "strict")
+    if pickle_load_args:
+        raise TypeError(f"load() got unexpected keyword arguments {sorted(pickle_load_args)}")
+    if mmap and not isinstance(f, (str, os.PathLike)):
+        raise ValueError("f must be a file path in order to use the mmap argument")
+    place = placement(map_location)
+    resolve = resolve_weights_only if weights_only else resolve_class
+
+    def make_storage(record: StorageRecord, swap: bool) -> LoadedStorage:
+        return LoadedStorage(record, swap, place)
+
+    with _readable(f) as (stream, name):
+        try:
+            if _is_zip(stream):
+                archive = ArchiveReader(stream, name, os.fspath(f) if mmap else None)
+                return _load_zip(archive, name, resolve, make_storage, encoding, errors)
+            if mmap:
+                raise RuntimeError(
+                    "mmap can only be used with files saved with `torch.save(_use_new_zipfile_serialization=True), please "
+                    "torch.save your checkpoint with this option in order to use mmap."
+                )
+            return legacy.read(stream, resolve, make_storage, encoding, errors, name)
+        except pickle.UnpicklingError as error:
+            raise pickle.UnpicklingError(_refusal(error, name, weights_only)) from None
+        except EOFError as error:
+            raise EOFError(str(error) if name in str(error) else f"{error}: {name} is truncated or empty") from None
+
+
+def _refusal(error: pickle.UnpicklingError, name: str, weights_only: bool) -> str:
+    if not weights_only:
+        return f"{name}: {error}"
+    return (
+        f"Weights only load failed for {name}.\n\tWeightsUnpickler error: {error}\n"
+        "`weights_only=False` also builds instances of classes you have already imported; see the docstring of torch.load."
+    )
+
+
+def _load_zip(
+    archive: ArchiveReader,
+    name: str,
+    resolve: Callable,
+    make_storage: Callable[[StorageRecord, bool], LoadedStorage],
+    encoding: str,
+    errors: str,
+) -> Any:
+    if "constants.pkl" in archive:
+        raise RuntimeError(f"{name} is a TorchScript archive (torch.jit.save): it holds a program, not a checkpoint")
+    swap = _file_byteorder(archive, name) != sys.byteorder
+    loaded: dict[str, LoadedStorage] = {}
+
+    def persistent_load(pid: Any) -> LoadedStorage:
+        if not isinstance(pid, tuple) or len(pid) != 5 or pid[0] != "storage" or not isinstance(pid[1], StorageType):
+            raise pickle.UnpicklingError(f"Unknown persistent id {pid!r}")
+        _, kind, key, location, numel = pid
+        if key not in loaded:
+            data = archive.read_array(f"data/{key}")
+            if data.nbytes != numel * kind.itemsize:
+                raise RuntimeError(
+                    f"{name} is corrupted: storage {key} has {data.nbytes} bytes, not {numel} elements of {kind.itemsize}"
+                )
+            loaded[key] = make_storage(StorageRecord(kind, key, location, data.nbytes, data), swap)
+        return loaded[key]
+
+    return Unpickler(io.BytesIO(archive.read("data.pkl")), resolve, persistent_load, encoding, errors).load()
+
+
+def _file_byteorder(archive: ArchiveReader, name: str) -> str:
+    if "byteorder" in archive:
+        order = archive.read("byteorder").decode("ascii", "replace")
+        if order not in ("little", "big"):
+            raise ValueError(f"Unknown endianness type: {order} in {name}")
+        return order
+    assumed = {LoadEndianness.BIG: "big", LoadEndianness.NATIVE: sys.byteorder}
+    return assumed.get(_load_endianness, "little")
+
+
+def get_unsafe_globals_in_checkpoint(f: _FileLike) -> list[str]:
+    """The names in a (zip) checkpoint that ``load(f, weights_only=True)`` would refuse, as "module.name"."""
+    with _readable(f) as (stream, name):
+        if not _is_zip(stream):
+            raise ValueError("Expected input to be a checkpoint returned by torch.save")
+        skimmer = Skimmer(io.BytesIO(ArchiveReader(stream, name).read("data.pkl")), {})
+        skimmer.load()
+    return [full for full in skimmer.names if not _is_allowed(full)]
+
+
+def _is_allowed(full: str) -> bool:
+    module, _, name = full.rpartition(".")
+    try:
+        resolve_weights_only(module, name)
+    except pickle.UnpicklingError:
+        return False
+    return True
+
+
+@contextlib.contextmanager
+def _readable(f: _FileLike) -> Iterator[tuple[IO[bytes], str]]:
+    if isinstance(f, (str, os.PathLike)):
+        with open(f, "rb") as stream:
+            yield stream, os.fspath(f)
+        return
+    for method in ("seek", "tell", "read"):
+        if not hasattr(f, method):
+            raise AttributeError(
+                f"'{type(f).__name__}' object has no attribute '{method}'. You can only torch.load from a file that is "
+                "seekable. Please pre-load the data into a buffer like io.BytesIO and try to load from it instead."
+            )
+    yield f, str(getattr(f, "name", f"the {type(f).__name__}"))
+
+
+def _is_zip(stream: IO[bytes]) -> bool:
+    here = stream.tell()
+    start = stream.read(len(_ZIP_MAGIC))
+    stream.seek(here)
+    return start == _ZIP_MAGIC
