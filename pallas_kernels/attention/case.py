@@ -52,3 +52,10 @@ class Case:
     @property
     def group(self) -> int:
         return self.heads // self.key_heads
+
+    @property
+    def may_be_blind(self) -> bool:
+        """Whether a row might see no key."""
+        shifted = self.causal and (self.offset is None or self.offset < 0)
+        options = (self.bias is not None, self.mask is not None, self.segments, self.query_lengths, self.key_lengths)
+        return shifted or any(options)

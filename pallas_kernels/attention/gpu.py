@@ -38,6 +38,7 @@ def forward(case: Case, operands: Operands) -> tuple[jax.Array, jax.Array, jax.A
         first, batch_head = pid(0) * bq, pid(1)
         row = first + jnp.arange(bq, dtype=jnp.int32)
         tile_at = lambda j: Tile(case, named, row, j * bk + jnp.arange(bk, dtype=jnp.int32), 0, j * bk, None)
+        lowest = jnp.finfo(jnp.float32).min  # not -inf: scores of -inf are subtracted from it
         query = tile_at(0).query_rows(named["query"], case.head_size)
 
         def step(j, carry):
@@ -45,10 +46,8 @@ def forward(case: Case, operands: Operands) -> tuple[jax.Array, jax.Array, jax.A
             tile = tile_at(j)
             scores = tile.scores(query, tile.key_rows(named["key"], case.head_size))
             new_top = jnp.maximum(top, scores.max(1))
-            # A row that has seen nothing yet keeps -inf; subtracting 0 instead keeps inf - inf out.
-            base = jnp.where(new_top == -jnp.inf, 0.0, new_top)
-            weight = jnp.exp(scores - base[:, None])
-            shrink = jnp.exp(top - base)
+            weight = jnp.exp(scores - new_top[:, None])
+            shrink = jnp.exp(top - new_top)
             total = total * shrink + weight.sum(1)
             if case.dropout:
                 weight = weight * tile.kept(batch_head)
@@ -56,14 +55,14 @@ def forward(case: Case, operands: Operands) -> tuple[jax.Array, jax.Array, jax.A
             update = _compat.dot(weight.astype(value.dtype), value, contract=(1, 0), interpret=case.interpret)
             return acc * shrink[:, None] + update, new_top, total
 
-        start = (jnp.zeros((bq, padded(case.value_size)), jnp.float32), jnp.full((bq,), -jnp.inf, jnp.float32),
+        start = (jnp.zeros((bq, padded(case.value_size)), jnp.float32), jnp.full((bq,), lowest, jnp.float32),
                  jnp.zeros((bq,), jnp.float32))
         acc, top, total = jax.lax.fori_loop(*key_range(case, named, first, bq, bk), step, start)
         inside = row < case.queries
-        out = acc / jnp.where(total == 0, 1.0, total)[:, None]
+        out = acc / jnp.maximum(total, 1.0)[:, None]  # a row that sees anything has a sum of at least exp(0)
         columns = jnp.arange(padded(case.value_size)) < case.value_size
         _compat.store(out_ref, out.astype(out_ref.dtype), mask=inside[:, None] & columns[None])
-        _compat.store(top_ref, jnp.where(top == -jnp.inf, 0.0, top), mask=inside)
+        _compat.store(top_ref, top, mask=inside)
         _compat.store(total_ref, total, mask=inside)
 
     rows = (case.batch, case.heads, case.queries)

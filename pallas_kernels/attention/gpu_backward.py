@@ -52,8 +52,7 @@ def _weights(case: Case, tile: Tile, query, key, value, top, inverse, delta, gra
 
 def _rows(tile: Tile, refs: dict) -> tuple:
     case = tile.case
-    total = tile.query_rows(refs["total"], None)
-    inverse = jnp.where(total == 0, 0.0, 1 / jnp.where(total == 0, 1.0, total))
+    inverse = 1 / jnp.maximum(tile.query_rows(refs["total"], None), 1.0)
     return (tile.query_rows(refs["query"], case.head_size), tile.query_rows(refs["top"], None), inverse,
             tile.query_rows(refs["delta"], None), tile.query_rows(refs["grad"], case.value_size))
 

@@ -18,8 +18,8 @@ from pallas_kernels.attention.case import Case, Operands
 _CHUNK = 128  # query rows; 64 and 256 measured slower on a CPU core at 512 to 1024 rows
 _CHUNK_ACCELERATOR = 1024  # enough rows to fill a GPU; not timed
 _UNROLL = 8  # stripes written out one after the other, each with the keys it can see
-_WHOLE_ELEMENTS = 1 << 21  # scores that are made in one piece where no key can be left out
-_KEEP_ELEMENTS = 1 << 24  # probabilities a backward pass may keep instead of recomputing (64 MB in float32)
+_WHOLE_ELEMENTS = 1 << 22  # scores that are made in one piece where no key can be left out
+_KEEP_ELEMENTS = 1 << 24  # probabilities a backward pass may keep (64 MB in float32); loops always recompute
 
 
 class Rows(NamedTuple):
@@ -33,12 +33,16 @@ class Rows(NamedTuple):
 
 
 def attend(case: Case, operands: Operands) -> tuple[jax.Array, jax.Array, jax.Array]:
-    """Output (B, H, T, E), row maximum and row sum (B, H, T) of the softmax; both are 0 for rows that see no key."""
+    """Output (B, H, T, E), row maximum and row sum (B, H, T) of the softmax.
+
+    Rows that see no key have output 0, sum 0 and the lowest finite number as maximum.
+    """
     rows = _all_rows(case, operands)
     cut = partial(_slice_rows, rows)
     step = partial(_attend_rows, case, operands)
+    recompute = jax.checkpoint(step, static_argnums=(1,))
     if case.batch * case.heads * case.queries * case.keys > _KEEP_ELEMENTS:
-        step = jax.checkpoint(step, static_argnums=(1,))
+        step = recompute
     chunk = _chunk_rows(case)
     stripe = case.queries
     if case.causal and case.offset is not None:
@@ -50,7 +54,7 @@ def attend(case: Case, operands: Operands) -> tuple[jax.Array, jax.Array, jax.Ar
         whole = (stop - start) // chunk if stripe > chunk else 0
         if whole > 1:
             stacked = _stack_rows(rows, start, whole, chunk)
-            looped = lax.map(lambda piece: step(piece, seen), stacked)
+            looped = lax.map(partial(lambda seen, piece: recompute(piece, seen), seen), stacked)
             parts.append(jax.tree.map(_unstack_rows, looped))
             start += whole * chunk
         if start < stop:
@@ -103,7 +107,11 @@ def attend_backward(case: Case, operands: Operands, top, total, delta, grad, *, 
 
 def logsumexp(top: jax.Array, total: jax.Array) -> jax.Array:
     """log sum exp of the scores; -inf for rows that see no key."""
-    return jnp.where(total > 0, top + jnp.log(jnp.where(total > 0, total, 1)), -jnp.inf)
+    return jnp.where(total == 0, -jnp.inf, top + jnp.log(_divisor(total)))
+
+
+def _divisor(total: jax.Array) -> jax.Array:
+    return jnp.where(total == 0, 1, total)
 
 
 def _chunk_rows(case: Case) -> int:
@@ -166,9 +174,18 @@ def _unstack_rows(x: jax.Array) -> jax.Array:
     return x.reshape(*x.shape[:3], x.shape[3] * x.shape[4], *x.shape[5:])
 
 
-def _product(subscripts: str, a: jax.Array, b: jax.Array, dtype) -> jax.Array:
-    # HIGHEST: float32 must stay float32 where this runs on a GPU or TPU.
-    return jnp.einsum(subscripts, a, b, precision=lax.Precision.HIGHEST, preferred_element_type=dtype)
+def _product(a: jax.Array, b: jax.Array, contract: tuple[int, int], dtype) -> jax.Array:
+    return lax.dot_general(a, b, (((contract[0],), (contract[1],)), ((0,), (0,))),
+                           precision=lax.Precision.HIGHEST,  # float32 stays float32 on GPU and TPU
+                           preferred_element_type=dtype)
+
+
+def _merge(x: jax.Array) -> jax.Array:
+    """(B, K, G, R, X) or (B, K, S, X) to (B K, rows, X); heads of a group share their keys, so they are more rows.
+
+    XLA's CPU backend runs products and softmaxes of four and five dimensions up to 3 times slower than of three.
+    """
+    return x.reshape(x.shape[0] * x.shape[1], -1, x.shape[-1])
 
 
 def _accumulator(dtype) -> jnp.dtype:
@@ -179,7 +196,8 @@ def _scores(case: Case, operands: Operands, rows: Rows, key: jax.Array) -> jax.A
     """(B, K, G, R, S') masked scores, -inf where a query must not see a key."""
     seen = key.shape[2]
     wide = _accumulator(key.dtype)
-    scores = _product("bkgtd,bksd->bkgts", rows.query, key, wide) * jnp.asarray(case.scale, wide)
+    scores = _product(_merge(rows.query), _merge(key), (2, 2), wide) * jnp.asarray(case.scale, wide)
+    scores = scores.reshape(*rows.query.shape[:4], seen)
     last = lambda x: x if x.shape[-1] == 1 else x[..., :seen]
     if rows.bias is not None:
         scores = scores + last(rows.bias).astype(wide)
@@ -215,33 +233,36 @@ def _kept(case: Case, operands: Operands, rows: Rows, seen: int) -> jax.Array:
 def _attend_rows(case: Case, operands: Operands, rows: Rows, seen: int):
     key, value = operands.key[:, :, :seen], operands.value[:, :, :seen]
     scores = _scores(case, operands, rows, key)
+    shape = scores.shape
+    scores = _merge(scores)
     top = lax.stop_gradient(scores.max(-1))
-    top = jnp.where(top == -jnp.inf, 0, top)
+    if case.may_be_blind:
+        top = jnp.maximum(top, jnp.finfo(top.dtype).min)  # keeps inf - inf out
     weight = jnp.exp(scores - top[..., None])
     total = weight.sum(-1)
     if case.dropout:
-        weight = weight * _kept(case, operands, rows, seen)
-    out = _product("bkgts,bkse->bkgte", weight.astype(value.dtype), value, scores.dtype)
-    out = out / jnp.where(total == 0, 1, total)[..., None]
-    return out.astype(case.dtype), top, total
+        weight = weight * _merge(_kept(case, operands, rows, seen))
+    out = _product(weight.astype(value.dtype), _merge(value), (2, 1), scores.dtype)
+    out = out / (_divisor(total) if case.may_be_blind else total)[..., None]
+    out = out.astype(case.dtype).reshape(*shape[:4], case.value_size)
+    return out, top.reshape(shape[:4]), total.reshape(shape[:4])
 
 
 def _backward_rows(case: Case, operands: Operands, rows: Rows, top, total, delta, grad):
     key, value = operands.key, operands.value
     scores = _scores(case, operands, rows, key)
-    inverse = jnp.where(total == 0, 0, 1 / jnp.where(total == 0, 1, total))
-    weight = jnp.exp(scores - top[..., None]) * inverse[..., None]
+    weight = jnp.exp(scores - top[..., None]) / _divisor(total)[..., None]
     wide = weight.dtype
-    reached = _product("bkgte,bkse->bkgts", grad, value, wide)
+    reached = _product(_merge(grad), _merge(value), (2, 2), wide).reshape(weight.shape)
     used = weight
     if case.dropout:
         kept = _kept(case, operands, rows, key.shape[2])
         reached, used = reached * kept, weight * kept
     change = weight * (reached - delta[..., None])
-    narrow = change.astype(key.dtype)
-    dq = _product("bkgts,bksd->bkgtd", narrow, key, wide) * case.scale
-    dk = _product("bkgts,bkgtd->bksd", narrow, rows.query, wide) * case.scale
-    dv = _product("bkgts,bkgte->bkse", used.astype(grad.dtype), grad, wide)
+    narrow = _merge(change.astype(key.dtype))
+    dq = _product(narrow, _merge(key), (2, 1), wide).reshape(rows.query.shape) * case.scale
+    dk = _product(narrow, _merge(rows.query), (1, 1), wide).reshape(key.shape) * case.scale
+    dv = _product(_merge(used.astype(grad.dtype)), _merge(grad), (1, 1), wide).reshape(value.shape)
     return dq, dk, dv, change
 
 
