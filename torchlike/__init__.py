@@ -1,0 +1,38 @@
+"""torchlike: PyTorch's API on JAX's compiler. `import torchlike as torch`."""
+from . import ops  # noqa: F401  (publishes functions and methods)
+from ._core.device import device, set_default_device  # noqa: F401
+from ._core.dtype import (  # noqa: F401
+    bfloat16,
+    can_cast,
+    complex32,
+    complex64,
+    complex128,
+    dtype,
+    float8_e4m3fn,
+    float8_e4m3fnuz,
+    float8_e5m2,
+    float8_e5m2fnuz,
+    float16,
+    float32,
+    float64,
+    get_default_dtype,
+    int8,
+    int16,
+    int32,
+    int64,
+    promote_types,
+    uint8,
+    uint16,
+    uint32,
+    uint64,
+)
+from ._core.dtype import bool_ as bool  # noqa: F401
+from ._core.history import explain  # noqa: F401
+from ._core.program import immediate  # noqa: F401
+from ._public import FUNCTIONS as _functions
+from ._tensor import Size, Tensor  # noqa: F401
+from .autograd.engine import backward as _backward  # noqa: F401
+
+half, float, double, short, int, long = float16, float32, float64, int16, int32, int64
+cfloat, cdouble = complex64, complex128
+globals().update(_functions)

@@ -1,0 +1,77 @@
+"""Aval: the abstract value of a tensor (shape, dtype, device), one object per distinct triple, compared by identity."""
+from __future__ import annotations
+
+import math
+
+from . import device as _device
+from . import dtype as dt
+
+
+class Aval:
+    __slots__ = ("shape", "dtype", "device", "ndim", "numel", "number", "layout")
+
+    def __init__(self, shape, dtype, device, number=False):
+        self.shape, self.dtype, self.device, self.number = shape, dtype, device, number
+        self.ndim = len(shape)
+        self.numel = math.prod(shape)
+        self.layout = None  # the contiguous Layout of this shape, filled in by layout.py
+
+    def __repr__(self):
+        return f"{self.dtype.name}[{','.join(map(str, self.shape))}]"
+
+    def __reduce__(self):
+        return (aval, (self.shape, self.dtype, self.device))
+
+
+_interned: dict = {}
+
+
+def aval(shape: tuple, dtype: dt.dtype, device=_device.CPU) -> Aval:
+    key = (shape, dtype, device)
+    found = _interned.get(key)
+    if found is None:
+        found = _interned.setdefault(key, Aval(shape, dtype, device))
+    return found
+
+
+# Python numbers among an operation's arguments: data of the program, never structure. Each kind has one aval.
+FLOAT = Aval((), dt.float64, None, number=True)
+INT = Aval((), dt.int64, None, number=True)
+BOOL = Aval((), dt.bool_, None, number=True)
+COMPLEX = Aval((), dt.complex128, None, number=True)
+NUMBERS = {float: FLOAT, int: INT, bool: BOOL, complex: COMPLEX}
+
+
+def promotion_dtype(a: Aval) -> dt.dtype:
+    """The dtype with which an argument enters promotion: Python floats count as the default dtype."""
+    if a is FLOAT:
+        return dt.get_default_dtype()
+    return dt.get_default_dtype().to_complex() if a is COMPLEX else a.dtype
+
+
+def result_dtype(*avals: Aval) -> dt.dtype:
+    """torch.result_type over avals (numbers, 0-dim tensors, tensors with dims; None is skipped)."""
+    classes = [None, None, None]  # tensors with dims, 0-dim tensors, numbers
+    for a in avals:
+        if a is not None:
+            rank = 2 if a.number else 0 if a.ndim else 1
+            d = promotion_dtype(a)
+            classes[rank] = d if classes[rank] is None else dt.promote_types(classes[rank], d)
+    return dt.combine(*classes)
+
+
+def broadcast_shapes(*shapes: tuple) -> tuple:
+    """The broadcast of shapes; torch's RuntimeError when they do not match."""
+    out = shapes[0]
+    for other in shapes[1:]:
+        if other == out:
+            continue
+        n = max(len(out), len(other))
+        a, b = (1,) * (n - len(out)) + out, (1,) * (n - len(other)) + other
+        sizes = []
+        for i, (x, y) in enumerate(zip(a, b)):
+            if x != y and x != 1 and y != 1:
+                raise RuntimeError(f"The size of tensor a ({x}) must match the size of tensor b ({y}) at non-singleton dimension {i}")
+            sizes.append(y if x == 1 else x)
+        out = tuple(sizes)
+    return out

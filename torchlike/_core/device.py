@@ -1,0 +1,152 @@
+"""torch.device, and which JAX device each one is."""
+from __future__ import annotations
+
+import functools
+import threading
+
+import jax
+
+_TYPES = ("cpu", "cuda", "tpu", "meta")
+_KNOWN = ("cpu cuda ipu xpu mkldnn opengl opencl ideep hip ve fpga maia xla lazy vulkan mps meta hpu mtia privateuseone tpu").split()
+_PLATFORM = {"cpu": "cpu", "cuda": "cuda", "tpu": "tpu"}
+
+
+class device:
+    """torch.device: `device('cuda:0')`, `device('cuda', 0)`, `device(0)`; also a context manager that sets the default."""
+
+    __slots__ = ("type", "index", "_entered")
+    __module__ = "torch"
+
+    def __init__(self, type, index: int | None = None):
+        if isinstance(type, device):
+            type, index = type.type, type.index if index is None else index
+        elif isinstance(type, int) and not isinstance(type, bool):
+            if type < 0:
+                raise RuntimeError("Device index must be non-negative")
+            type, index = ("cuda" if cuda_available() else "tpu" if tpu_available() else "cuda"), type
+        elif not isinstance(type, str):
+            raise TypeError(f"device(): argument 'type' must be str, not {type.__class__.__name__}")
+        if ":" in type:
+            if index is not None:
+                raise RuntimeError(f"type (string) must not include an index because index was passed explicitly: {type}")
+            name, _, number = type.partition(":")
+            if not number.isdigit() or (len(number) > 1 and number[0] == "0"):
+                raise RuntimeError(f"Invalid device string: '{type}'")
+            type, index = name, int(number)
+        if type not in _KNOWN:
+            raise RuntimeError(f"Expected one of {', '.join(_KNOWN)} device type at start of device string: {type}")
+        self.type, self.index, self._entered = type, index, []
+
+    def __repr__(self):
+        return f"device(type='{self.type}')" if self.index is None else f"device(type='{self.type}', index={self.index})"
+
+    def __str__(self):
+        return self.type if self.index is None else f"{self.type}:{self.index}"
+
+    def __eq__(self, other):
+        return isinstance(other, device) and self.type == other.type and self.index == other.index
+
+    def __hash__(self):
+        return hash((self.type, self.index))
+
+    def __reduce__(self):
+        return (device, (self.type, self.index) if self.index is not None else (self.type,))
+
+    def __enter__(self):
+        self._entered.append(_defaults.device)
+        _defaults.device = canonical(self)
+        return self
+
+    def __exit__(self, *exc):
+        _defaults.device = self._entered.pop()
+
+    def __call__(self, func):
+        @functools.wraps(func)
+        def run(*args, **kwargs):
+            with device(self):
+                return func(*args, **kwargs)
+        return run
+
+
+class _Defaults(threading.local):
+    device = None
+
+
+_defaults = _Defaults()
+_canonical: dict = {}
+
+
+@functools.cache
+def _jax_devices(kind: str) -> tuple:
+    try:
+        return tuple(jax.local_devices(backend=_PLATFORM[kind]))
+    except RuntimeError:  # JAX has no such platform here
+        return ()
+
+
+def cuda_available() -> bool:
+    return bool(_jax_devices("cuda"))
+
+
+def tpu_available() -> bool:
+    return bool(_jax_devices("tpu"))
+
+
+def device_count(kind: str) -> int:
+    return len(_jax_devices(kind))
+
+
+def canonical(d) -> device:
+    """The one object for a device that can hold tensors: 'cuda' is cuda:0, 'cpu:0' stays as said. Errors are torch's."""
+    found = _canonical.get(d)
+    if found is not None:
+        return found
+    made = device(d)
+    if made.type == "cuda" and not cuda_available():
+        raise AssertionError("Torch not compiled with CUDA enabled")
+    if made.type == "tpu" and not tpu_available():
+        raise RuntimeError("No TPU is available to JAX in this process")
+    if made.type not in _TYPES:
+        raise RuntimeError(f"torchlike has no '{made.type}' device (it has cpu, cuda, tpu and meta)")
+    if made.type in ("cuda", "tpu"):
+        index = 0 if made.index is None else made.index
+        if index >= device_count(made.type):
+            raise RuntimeError(f"invalid device ordinal {index}: there are {device_count(made.type)} {made.type} devices")
+        made = _canonical.setdefault(("made", made.type, index), device(made.type, index))
+    elif made.type == "cpu":
+        made = CPU
+    else:
+        made = META
+    _canonical[d] = made
+    return made
+
+
+CPU, META = device("cpu"), device("meta")
+_canonical["cpu"] = _canonical[CPU] = CPU
+_canonical["meta"] = _canonical[META] = META
+
+
+def default_device() -> device:
+    return _defaults.device or _process_default[0]
+
+
+_process_default = [CPU]
+
+
+def set_default_device(d) -> None:
+    """torch.set_default_device; None restores the CPU."""
+    _process_default[0] = CPU if d is None else canonical(d)
+
+
+def resolve(d) -> device:
+    return default_device() if d is None else canonical(d)
+
+
+def jax_device(d: device):
+    """The JAX device that holds tensors of `d`."""
+    return _jax_devices(d.type)[d.index or 0]
+
+
+def of_jax_device(jd) -> device:
+    kind = {"cpu": "cpu", "gpu": "cuda", "cuda": "cuda", "rocm": "cuda", "tpu": "tpu"}[jd.platform]
+    return CPU if kind == "cpu" else canonical(device(kind, _jax_devices(kind).index(jd)))

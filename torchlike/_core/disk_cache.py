@@ -1,0 +1,160 @@
+"""Compiled programs kept between processes, in a per-user folder.
+
+`TORCHLIKE_CACHE` names the folder (default `~/.cache/torchlike`, or XDG_CACHE_HOME's); `TORCHLIKE_CACHE=off` turns it
+off. A program's key is a hash of its records, of torchlike's own source, and of the versions and processor it was
+compiled for, so a stale entry is never found. Programs whose statics have no stable text (user functions) are not kept.
+Files are written to a temporary name and moved, so that two processes may share the folder.
+"""
+from __future__ import annotations
+
+import functools
+import hashlib
+import os
+import pickle
+import platform
+import tempfile
+
+import jax
+import jaxlib
+
+from . import device as _device
+from . import dtype as dt
+from .aval import Aval
+
+MOST_BYTES = 1 << 30
+
+
+@functools.cache
+def folder() -> str | None:
+    where = os.environ.get("TORCHLIKE_CACHE")
+    if where in ("off", "0", ""):
+        return None
+    if where is None:
+        where = os.path.join(os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache"), "torchlike")
+    where = os.path.join(where, "programs")
+    try:
+        os.makedirs(where, exist_ok=True)
+    except OSError:  # a read-only home: programs are compiled again in each process
+        return None
+    return where if os.access(where, os.W_OK) else None
+
+
+def enabled() -> bool:
+    return folder() is not None
+
+
+@functools.cache
+def _versions() -> str:
+    """Everything besides the records that an executable depends on."""
+    top = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+    stamp = hashlib.sha256()
+    for base in (top, os.path.join(os.path.dirname(top), "pallas_kernels")):
+        for root, dirs, files in os.walk(base):
+            dirs.sort()
+            for f in sorted(files):
+                if f.endswith(".py"):
+                    s = os.stat(os.path.join(root, f))
+                    stamp.update(f"{f}{s.st_size}{s.st_mtime_ns}".encode())
+    return "|".join([jax.__version__, jaxlib.__version__, platform.machine(), _cpu(), os.environ.get("XLA_FLAGS", ""),
+                     os.environ.get("OMP_NUM_THREADS", ""), str(os.cpu_count()), stamp.hexdigest()])
+
+
+@functools.cache
+def _cpu() -> str:
+    try:
+        with open("/proc/cpuinfo") as f:
+            return hashlib.sha256("".join(x for x in f if x.startswith(("model name", "flags"))).encode()).hexdigest()
+    except OSError:
+        return platform.processor()
+
+
+class _Unstable(Exception):
+    """A static whose text would not be the same in another process."""
+
+
+def _text(x) -> str:
+    if x is None or x.__class__ in (int, float, bool, str, complex):
+        return repr(x)
+    if isinstance(x, (tuple, list)):
+        return f"({','.join(map(_text, x))})"
+    if isinstance(x, (dt.dtype, _device.device)):
+        return str(x)
+    if isinstance(x, Aval):
+        return f"{x!r}@{x.device}{x.number}"
+    if isinstance(x, slice):
+        return f"slice({x.start},{x.stop},{x.step})"
+    if x.__class__.__name__ == "Plan":
+        return f"{x.op.name}{_text(x.avals)}{_text(x.statics)}"
+    raise _Unstable
+
+
+@functools.lru_cache(maxsize=4096)
+def _body(info) -> str | None:
+    try:
+        parts = [_text(info.input_avals), str(info.device)]
+        parts += [f"{_text(s.plan)}{_text([r if r.__class__ is int else repr(r) for r in s.refs])}" for s in info.steps]
+    except _Unstable:
+        return None
+    return hashlib.sha256(("\n".join(parts) + _versions()).encode()).hexdigest()[:40]
+
+
+@functools.cache
+def _listing() -> dict[str, list[str]]:
+    """Entries by program, read once a process: what this process stores it also remembers."""
+    found: dict[str, list[str]] = {}
+    try:
+        for name in os.listdir(folder()):
+            found.setdefault(name[:40], []).append(name)
+    except OSError:  # the folder vanished: nothing is cached
+        pass
+    return found
+
+
+def variants(info) -> list[tuple]:
+    """The executables of a program that earlier processes left: (live results, donated inputs, callable)."""
+    from jax.experimental import serialize_executable
+    body = _body(info)
+    found = []
+    for name in _listing().get(body, ()) if body is not None else ():
+        path = os.path.join(folder(), name)
+        try:
+            with open(path, "rb") as f:
+                live, donated, payload = pickle.load(f)
+            os.utime(path)
+            with jax.enable_x64(True):
+                found.append((live, donated, serialize_executable.deserialize_and_load(*payload)))
+        except Exception:  # written by an interrupted process or another build: it is compiled again and overwritten
+            continue
+    return found
+
+
+def store(info, live: tuple, donated: tuple, compiled) -> None:
+    """Keep an executable for later processes."""
+    from jax.experimental import serialize_executable
+    body = _body(info)
+    if body is None:
+        return
+    k = f"{body}-{hashlib.sha256(f'{live}{donated}'.encode()).hexdigest()[:12]}"
+    try:
+        blob = pickle.dumps((live, donated, serialize_executable.serialize(compiled)))
+        fd, temp = tempfile.mkstemp(dir=folder())
+        with os.fdopen(fd, "wb") as f:
+            f.write(blob)
+        os.replace(temp, os.path.join(folder(), k))
+    except Exception:  # a full disk, or an executable that cannot be serialized: the cache is an optimisation only
+        return
+    _trim()
+
+
+def _trim() -> None:
+    """Drop the least recently used entries beyond the folder's size."""
+    try:
+        files = [(e.stat().st_mtime, e.stat().st_size, e.path) for e in os.scandir(folder())]
+        excess = sum(s for _, s, _ in files) - MOST_BYTES
+        for _, size, path in sorted(files):
+            if excess <= 0:
+                break
+            os.unlink(path)
+            excess -= size
+    except OSError:  # another process is trimming too
+        return

@@ -1,0 +1,172 @@
+"""torch's dtypes, their NumPy counterparts, and torch's type promotion."""
+from __future__ import annotations
+
+import ml_dtypes
+import numpy as np
+
+BOOL, INT, FLOAT, COMPLEX = range(4)  # promotion categories, lowest first
+
+
+class dtype:
+    """An element type. One object per type, so `is` compares."""
+
+    __slots__ = ("name", "np", "itemsize", "category", "short", "index")
+    __module__ = "torch"
+
+    def __init__(self, name: str, np_type, category: int, short: str):
+        self.name, self.np, self.category, self.short = name, np.dtype(np_type), category, short
+        self.itemsize = self.np.itemsize
+        self.index = len(_by_name)
+        _by_name[name] = self
+
+    @property
+    def is_floating_point(self) -> bool:
+        return self.category == FLOAT
+
+    @property
+    def is_complex(self) -> bool:
+        return self.category == COMPLEX
+
+    @property
+    def is_signed(self) -> bool:
+        return self.category >= FLOAT or self.np.kind == "i"
+
+    def to_real(self) -> dtype:
+        return _REAL.get(self, self)
+
+    def to_complex(self) -> dtype:
+        if self.is_complex:
+            return self
+        return {float16: complex32, bfloat16: complex64, float64: complex128}.get(self, complex64)
+
+    def __repr__(self):
+        return f"torch.{self.name}"
+
+    def __reduce__(self):
+        return (by_name, (self.name,))
+
+    def __copy__(self):
+        return self
+
+    def __deepcopy__(self, memo):
+        return self
+
+
+_by_name: dict[str, dtype] = {}
+
+
+def by_name(name: str) -> dtype:
+    return _by_name[name]
+
+
+bool_ = dtype("bool", np.bool_, BOOL, "Bool")
+uint8 = dtype("uint8", np.uint8, INT, "Byte")
+int8 = dtype("int8", np.int8, INT, "Char")
+int16 = dtype("int16", np.int16, INT, "Short")
+int32 = dtype("int32", np.int32, INT, "Int")
+int64 = dtype("int64", np.int64, INT, "Long")
+uint16 = dtype("uint16", np.uint16, INT, "UInt16")
+uint32 = dtype("uint32", np.uint32, INT, "UInt32")
+uint64 = dtype("uint64", np.uint64, INT, "UInt64")
+float16 = dtype("float16", np.float16, FLOAT, "Half")
+bfloat16 = dtype("bfloat16", ml_dtypes.bfloat16, FLOAT, "BFloat16")
+float32 = dtype("float32", np.float32, FLOAT, "Float")
+float64 = dtype("float64", np.float64, FLOAT, "Double")
+complex64 = dtype("complex64", np.complex64, COMPLEX, "ComplexFloat")
+complex128 = dtype("complex128", np.complex128, COMPLEX, "ComplexDouble")
+float8_e4m3fn = dtype("float8_e4m3fn", ml_dtypes.float8_e4m3fn, FLOAT, "Float8_e4m3fn")
+float8_e5m2 = dtype("float8_e5m2", ml_dtypes.float8_e5m2, FLOAT, "Float8_e5m2")
+float8_e4m3fnuz = dtype("float8_e4m3fnuz", ml_dtypes.float8_e4m3fnuz, FLOAT, "Float8_e4m3fnuz")
+float8_e5m2fnuz = dtype("float8_e5m2fnuz", ml_dtypes.float8_e5m2fnuz, FLOAT, "Float8_e5m2fnuz")
+# NumPy and XLA have no complex of two halves: the name exists (dtype arithmetic needs it), values do not.
+complex32 = dtype("complex32", np.complex64, COMPLEX, "ComplexHalf")
+
+FLOAT8 = frozenset({float8_e4m3fn, float8_e5m2, float8_e4m3fnuz, float8_e5m2fnuz})
+_REAL = {complex32: float16, complex64: float32, complex128: float64}
+_BY_NP = {d.np: d for d in _by_name.values() if d is not complex32}
+
+
+def from_numpy_dtype(np_dtype) -> dtype:
+    """The torch dtype of a NumPy dtype; TypeError (torch's) when there is none."""
+    np_dtype = np.dtype(np_dtype)
+    found = _BY_NP.get(np_dtype.newbyteorder("=") if np_dtype.byteorder not in "=|" else np_dtype)
+    if found is None:
+        raise TypeError(
+            f"can't convert np.ndarray of type {np_dtype.type.__module__}.{np_dtype.type.__name__}. The only supported types "
+            "are: float64, float32, float16, complex64, complex128, int64, int32, int16, int8, uint64, uint32, "
+            "uint16, uint8, and bool."
+        )
+    return found
+
+
+_INT_ORDER = [uint8, int8, int16, int32, int64]
+_FLOAT_ORDER = [bfloat16, float16, float32, float64]
+
+
+def promote_types(a: dtype, b: dtype) -> dtype:
+    """torch.promote_types: the smallest type both convert to, by torch's table."""
+    if a is b:
+        return a
+    if a.category != b.category:
+        low, high = (a, b) if a.category < b.category else (b, a)
+        if high in FLOAT8 and low.category != BOOL and low.category != INT:
+            raise RuntimeError(f"Promotion for Float8 Types is not supported, attempted to promote {a.short} and {b.short}")
+        if high.category == COMPLEX and low.category == FLOAT:
+            return promote_types(low.to_complex(), high)
+        return high
+    if a in FLOAT8 or b in FLOAT8:
+        raise RuntimeError(f"Promotion for Float8 Types is not supported, attempted to promote {a.short} and {b.short}")
+    if a.category == INT:
+        if a.np.kind == b.np.kind:
+            return a if a.itemsize > b.itemsize else b
+        unsigned, signed = (a, b) if a.np.kind == "u" else (b, a)
+        if unsigned is not uint8:
+            raise RuntimeError(f"Promotion for uint16, uint32, uint64 types is not supported, attempted to promote "
+                               f"{a.short} and {b.short}")
+        return int16 if signed is int8 else signed
+    if a.category == FLOAT:
+        if {a, b} == {float16, bfloat16}:
+            return float32
+        return max(a, b, key=_FLOAT_ORDER.index)
+    return max(a, b, key=lambda d: d.itemsize if d is not complex32 else 4)
+
+
+def can_cast(from_: dtype, to: dtype) -> bool:
+    """torch.can_cast: a cast never goes down a category (complex, float, int, bool)."""
+    if from_.category == INT and to.category == INT and from_.is_signed and not to.is_signed:
+        return False
+    return from_.category <= to.category
+
+
+class _Default:
+    float = float32
+
+
+def get_default_dtype() -> dtype:
+    return _Default.float
+
+
+def set_default_dtype(d: dtype) -> None:
+    """Sets the type of Python floats and of factories; a floating type only."""
+    if not isinstance(d, dtype):
+        raise TypeError(f"invalid dtype object: only floating-point types are supported as the default type")
+    if not d.is_floating_point or d in FLOAT8:
+        raise TypeError("only floating-point types are supported as the default type")
+    _Default.float = d
+
+
+def combine(dim: dtype | None, zero: dtype | None, number: dtype | None) -> dtype:
+    """torch's three priorities: tensors with dims, 0-dim tensors, Python numbers."""
+    return _combine(dim, _combine(zero, number))
+
+
+def _combine(high: dtype | None, low: dtype | None) -> dtype | None:
+    if high is None:
+        return low
+    if low is None or high.category == COMPLEX:
+        return high
+    if high.category == FLOAT:
+        return high.to_complex() if low.category == COMPLEX else high
+    if high.category == BOOL or low.category >= FLOAT:
+        return promote_types(high, low)
+    return high

@@ -1,0 +1,364 @@
+"""Running a finished program: which results are still wanted, which tier runs it, which arrays may be donated.
+
+Tiers on the CPU: a program runs in NumPy until it has proved that it returns, then it is compiled by XLA as a whole.
+Returning `SIGHTS` times is the proof; heavier programs need fewer (compilation pays back sooner). The rule counts,
+it does not time, so that two runs of a script compute the same bits. A program that an earlier process compiled is
+loaded from the persistent cache at first sight.
+"""
+from __future__ import annotations
+
+import contextlib
+import sys
+import time
+from collections import Counter
+from collections.abc import Iterator
+
+import jax
+import numpy as np
+
+from . import device as _device
+from . import disk_cache, history
+from .aval import BOOL, COMPLEX, FLOAT, INT
+from .value import Value
+
+MOST_NODES = 400_000  # records kept in the trie; about 300 bytes each
+SIGHTS_LIGHT, SIGHTS_HEAVY = 4, 2  # a program is compiled at this sight
+HEAVY_WORK = 2e7  # multiply-adds or elements per run above which a program is heavy
+OP_COMPILE, PROGRAM_COMPILE = 0.03, 0.15  # rough seconds: one op's compilation, a whole program's fixed part
+
+
+class _Options:
+    tier = None  # None: by the rule above; 'numpy' or 'compiled': forced
+    numpy_only = False
+
+
+options = _Options()
+
+
+@contextlib.contextmanager
+def tier(name: str | None) -> Iterator[None]:
+    """Force 'numpy' or 'compiled' execution of programs that end inside the block; None restores the rule."""
+    if name not in (None, "numpy", "compiled"):
+        raise ValueError(f"tier must be 'numpy', 'compiled' or None, got {name!r}")
+    from .program import flush
+    flush("tier change")
+    before, options.tier = options.tier, name
+    try:
+        yield
+    finally:
+        flush("tier change")
+        options.tier = before
+
+
+def numpy_only() -> None:
+    """From now on this process never asks JAX to compile or run anything (data-loading workers)."""
+    options.numpy_only = True
+
+
+def _count_alone() -> tuple[int, int]:
+    """sys.getrefcount, through map over a list, of an object that only that list holds; and of an attribute's value."""
+    v = Value(FLOAT)
+    v.array = np.zeros(1)
+    box = [v]
+    del v
+    return next(map(sys.getrefcount, box)), sys.getrefcount(box[0].array)
+
+
+_ALONE, _ARRAY_ALONE = _count_alone()
+
+
+class Step:
+    """One operation of a program: its plan and where inputs come from."""
+
+    __slots__ = ("plan", "refs", "out", "free")
+
+    def __init__(self, plan, refs, out):
+        self.plan, self.refs, self.out = plan, refs, out
+        self.free = ()
+
+
+class ProgramInfo:
+    """What is known of one program: its steps, how often it was seen, its executables."""
+
+    __slots__ = ("steps", "input_avals", "n_results", "seen", "executables", "chosen", "lives", "work", "looked_on_disk",
+                 "n_floats", "n_ints", "device", "last_used")
+
+    def __init__(self, node, device):
+        self.steps: list[Step] = []
+        self.input_avals = []
+        path = []
+        while node.parent is not None:
+            path.append(node)
+            node = node.parent
+        n = 0
+        for node in reversed(path):
+            if node.plan is None:
+                self.input_avals.append(node.outs[0])
+            else:
+                self.steps.append(Step(node.plan, node.refs, n))
+                n += len(node.outs)
+        self.n_results, self.device = n, device
+        kinds = Counter(r for s in self.steps for r in s.refs if r.__class__ is not int)
+        self.n_floats = kinds[FLOAT] + 2 * kinds[COMPLEX]
+        self.n_ints = kinds[INT] + kinds[BOOL]
+        self.seen = 0
+        self.executables: list[Executable] = []
+        self.chosen: dict = {}
+        self.lives: set[int] = set()
+        self.work = sum(_work(s.plan) for s in self.steps)
+        self.looked_on_disk = False
+
+
+def _work(plan) -> float:
+    """A rough count of elements touched or multiplied; decides only how early a program is compiled."""
+    size = sum(a.numel for a in plan.avals if a is not None) + sum(o.numel for o in plan.outs)
+    if "conv" in plan.op.name or "matmul" in plan.op.name or "linear" in plan.op.name:
+        longest = max((max(a.shape, default=1) for a in plan.avals if a is not None), default=1)
+        return size * min(longest, 512)
+    return size
+
+
+class Executable:
+    """A compiled program: fixed outputs and donated inputs."""
+
+    __slots__ = ("live", "donated", "kept", "call", "position")
+
+    def __init__(self, live: tuple, donated: tuple, n_inputs: int, call):
+        self.live, self.donated, self.call = live, donated, call
+        gone = set(donated)
+        self.kept = tuple(i for i in range(n_inputs) if i not in gone)
+        self.position = {r: k for k, r in enumerate(live)}
+
+
+def run(prog, reason: str) -> None:
+    """Execute a program and give its live results their arrays."""
+    node = prog.node
+    info = node.program_info
+    if info is None:
+        info = node.program_info = ProgramInfo(node, prog.device)
+    info.seen += 1
+    results, inputs = prog.results, prog.inputs
+    live = tuple([i for i, c in enumerate(map(sys.getrefcount, results)) if c > _ALONE])
+    if not live:
+        _finish(prog, ())
+        return
+    dead = tuple([i for i, c in enumerate(map(sys.getrefcount, inputs)) if c == _ALONE and _donatable(inputs[i])])
+    exe = info.chosen.get((live, dead))
+    if exe is None:
+        exe = _choose(prog, info, live, dead, reason)
+        if exe is None:
+            _run_numpy(prog, info, live)
+            _finish(prog, live)
+            return
+    elif history.enabled:
+        history.add(prog, info, reason, "compiled", 0.0)
+    arrays = _run_compiled(prog, exe)
+    position = exe.position
+    for i in live:
+        results[i].array = arrays[position[i]]
+    _finish(prog, live)
+
+
+def _donatable(v: Value) -> bool:
+    array = v.array
+    # a host array is copied to the device before the run, so the copy may always be donated
+    return array.__class__ is np.ndarray or (not v.shared and sys.getrefcount(array) <= _ARRAY_ALONE + 1)
+
+
+def _finish(prog, live) -> None:
+    results = prog.results
+    for i in live:
+        results[i].epoch = None
+    for ok, _ in prog.checks:
+        ok.epoch = None
+    prog.results = []
+    prog.inputs = []
+    prog.floats = []
+    prog.ints = []
+
+
+def _run_compiled(prog, exe: Executable):
+    inputs = prog.inputs
+    device = prog.device
+    for v in inputs:
+        if v.array.__class__ is np.ndarray:
+            _to_device(v, device)
+    donated = [inputs[i].array for i in exe.donated]
+    kept = [inputs[i].array for i in exe.kept]
+    floats = np.array(prog.floats, np.float64)
+    ints = np.array(prog.ints, np.int64)
+    with jax.enable_x64(True):
+        return exe.call(donated, kept, floats, ints)
+
+
+def _to_device(v: Value, device) -> None:
+    """Move a host array to JAX once; never aliased, because it may be donated later."""
+    with jax.enable_x64(True):
+        v.array = jax.device_put(v.array, _device.jax_device(device), may_alias=False)
+
+
+def _choose(prog, info: ProgramInfo, live: tuple, dead: tuple, reason: str) -> Executable | None:
+    """An executable that serves these outputs and donations, or None for the NumPy tier."""
+    wanted, allowed = set(live), set(dead)
+    if not info.looked_on_disk:
+        info.looked_on_disk = True
+        if disk_cache.enabled() and options.tier != "numpy" and not options.numpy_only:
+            _load_known(info)
+    for exe in info.executables:
+        if wanted <= exe.position.keys() and allowed.issuperset(exe.donated):
+            info.chosen[(live, dead)] = exe
+            if history.enabled:
+                history.add(prog, info, reason, "compiled", 0.0)
+            return exe
+    info.lives.update(live)
+    if not _wants_compilation(info):
+        if history.enabled:
+            history.add(prog, info, reason, "numpy", 0.0)
+        return None
+    live = tuple(sorted(info.lives))
+    donated = _matching(info, live, dead)
+    start = time.perf_counter()
+    exe = Executable(live, donated, len(info.input_avals), build(info, live, donated))
+    seconds = time.perf_counter() - start
+    info.executables.append(exe)
+    info.chosen[(tuple(sorted(wanted)), dead)] = exe
+    history.compilations.append((len(info.steps), seconds, "compiled now"))
+    if history.enabled:
+        history.add(prog, info, reason, "compiled now", seconds)
+    return exe
+
+
+def _load_known(info: ProgramInfo) -> None:
+    start = time.perf_counter()
+    for live, donated, call in disk_cache.variants(info):
+        info.executables.append(Executable(live, donated, len(info.input_avals), call))
+        info.lives.update(live)
+        history.compilations.append((len(info.steps), time.perf_counter() - start, "from disk"))
+        start = time.perf_counter()
+
+
+def _matching(info: ProgramInfo, live: tuple, dead: tuple) -> tuple:
+    """Dead inputs whose buffer some result can take over."""
+    outs = [o for s in info.steps for o in s.plan.outs]
+    room = Counter(outs[i] for i in live)
+    taken = []
+    for i in dead:
+        a = info.input_avals[i]
+        if room[a] > 0:
+            room[a] -= 1
+            taken.append(i)
+    return tuple(taken)
+
+
+def _wants_compilation(info: ProgramInfo) -> bool:
+    if options.numpy_only or options.tier == "numpy":
+        return False
+    if options.tier == "compiled":
+        return True
+    if info.device.type != "cpu" or info.executables:
+        return True
+    if info.seen >= (SIGHTS_HEAVY if info.work >= HEAVY_WORK else SIGHTS_LIGHT):
+        return True
+    # operations without a NumPy form are compiled one by one; when that costs more than the whole, take the whole
+    alone = {id(s.plan) for s in info.steps if s.plan._xla is None and s.plan.numpy is None}
+    return len(alone) * OP_COMPILE > PROGRAM_COMPILE + 0.004 * len(info.steps)
+
+
+def replay(info: ProgramInfo, live: tuple, inputs: list, floats, ints):
+    """The program as a JAX computation: used under tracing."""
+    env = []
+    f = k = 0
+    for step in info.steps:
+        args = []
+        for ref in step.refs:
+            if ref.__class__ is int:
+                args.append(env[ref] if ref >= 0 else inputs[-1 - ref])
+            elif ref is None:
+                args.append(None)
+            elif ref is FLOAT:
+                args.append(floats[f])
+                f += 1
+            elif ref is COMPLEX:
+                args.append(jax.lax.complex(floats[f], floats[f + 1]))
+                f += 2
+            else:
+                args.append(ints[k] if ref is INT else ints[k] != 0)
+                k += 1
+        outs = step.plan.jax(*args)
+        for o, want in zip(outs, step.plan.outs):
+            if o.shape != want.shape or o.dtype != want.dtype.np:
+                raise AssertionError(f"{step.plan}: the shape rule says {want}, the kernel made {o.dtype}{list(o.shape)}")
+        env.extend(outs)
+    return [env[i] for i in live]
+
+
+def build(info: ProgramInfo, live: tuple, donated: tuple):
+    """Compile a program for these outputs and donations."""
+    n = len(info.input_avals)
+    gone = set(donated)
+    kept = [i for i in range(n) if i not in gone]
+
+    def program(donated_arrays, kept_arrays, floats, ints):
+        inputs = [None] * n
+        for i, x in zip(donated, donated_arrays):
+            inputs[i] = x
+        for i, x in zip(kept, kept_arrays):
+            inputs[i] = x
+        return replay(info, live, inputs, floats, ints)
+    struct = lambda a: jax.ShapeDtypeStruct(a.shape, a.dtype.np)  # noqa: E731
+    with jax.enable_x64(True), jax.default_device(_device.jax_device(info.device)):
+        lowered = jax.jit(program, donate_argnums=(0,), keep_unused=True).lower(
+            [struct(info.input_avals[i]) for i in donated], [struct(info.input_avals[i]) for i in kept],
+            jax.ShapeDtypeStruct((info.n_floats,), np.float64), jax.ShapeDtypeStruct((info.n_ints,), np.int64))
+        call = lowered.compile()
+    if disk_cache.enabled():
+        disk_cache.store(info, live, donated, call)
+    return call
+
+
+def _run_numpy(prog, info: ProgramInfo, live: tuple) -> None:
+    """The first tier: op by op in NumPy; an op without a NumPy form runs from its own XLA executable."""
+    results, inputs, floats, ints = prog.results, prog.inputs, prog.floats, prog.ints
+    env = []
+    f = k = 0
+    host = [None] * len(inputs)
+    with np.errstate(all="ignore"):
+        for step in info.steps:
+            args = []
+            for ref in step.refs:
+                if ref.__class__ is int:
+                    if ref >= 0:
+                        args.append(env[ref])
+                    else:
+                        x = host[-1 - ref]
+                        if x is None:
+                            x = host[-1 - ref] = np.asarray(inputs[-1 - ref].array)
+                        args.append(x)
+                elif ref is None:
+                    args.append(None)
+                elif ref is FLOAT:
+                    args.append(floats[f])
+                    f += 1
+                elif ref is COMPLEX:
+                    args.append(complex(floats[f], floats[f + 1]))
+                    f += 2
+                else:
+                    args.append(ints[k] if ref is INT else bool(ints[k]))
+                    k += 1
+            plan = step.plan
+            kernel = plan.numpy
+            if kernel is not None:
+                outs = kernel(*args)
+            elif options.numpy_only:
+                raise RuntimeError(f"{plan.op.name} has no NumPy form, and a data-loading worker runs no JAX")
+            else:
+                with jax.enable_x64(True), jax.default_device(_device.jax_device(info.device)):
+                    outs = [np.asarray(o) for o in plan.xla(*args)]
+            env.extend(outs)
+    views = False
+    for i in live:
+        results[i].array = env[i]
+        views = views or env[i].base is not None
+    if views:  # a result may look into an input's buffer, which must then never be donated
+        for v in inputs:
+            v.shared = True

@@ -1,0 +1,112 @@
+"""Layout: where a tensor's elements lie in its storage (shape, strides, offset), as torch reports it.
+
+XLA lays arrays out as it likes; a Layout is metadata that makes `stride()`, `is_contiguous()`, `view`'s errors and
+`data_ptr()` behave as in torch. A tensor whose layout is None is contiguous at offset 0.
+"""
+from __future__ import annotations
+
+from typing import NamedTuple
+
+
+class Layout(NamedTuple):
+    shape: tuple
+    strides: tuple
+    offset: int = 0
+
+
+def contiguous_strides(shape) -> tuple:
+    strides, step = [], 1
+    for n in reversed(shape):
+        strides.append(step)
+        step *= max(n, 1)
+    return tuple(reversed(strides))
+
+
+def contiguous(shape: tuple) -> Layout:
+    return Layout(shape, contiguous_strides(shape), 0)
+
+
+def is_contiguous(a: Layout) -> bool:
+    expected = 1
+    if 0 in a.shape:
+        return True
+    for n, s in zip(reversed(a.shape), reversed(a.strides)):
+        if n != 1:
+            if s != expected:
+                return False
+            expected *= n
+    return True
+
+
+def channels_last_strides(shape) -> tuple:
+    """Strides of NCHW (or NCDHW) data stored with channels innermost."""
+    order = [0, *range(2, len(shape)), 1]
+    inner = contiguous_strides([shape[i] for i in order])
+    strides = [0] * len(shape)
+    for i, s in zip(order, inner):
+        strides[i] = s
+    return tuple(strides)
+
+
+def is_channels_last(a: Layout) -> bool:
+    """Whether elements lie as torch.channels_last (4 dims) or channels_last_3d (5 dims) asks."""
+    want = channels_last_strides(a.shape)
+    return all(n == 1 or s == w for n, s, w in zip(a.shape, a.strides, want))
+
+
+def is_dense(a: Layout) -> bool:
+    """Non-overlapping and dense: some permutation of it is contiguous."""
+    expected = 1
+    for s, n in sorted((s, n) for n, s in zip(a.shape, a.strides) if n != 1):
+        if s != expected:
+            return False
+        expected *= n
+    return True
+
+
+def like(a: Layout) -> Layout | None:
+    """The layout of a fresh tensor that preserves a's memory format; None when that is contiguous."""
+    if is_contiguous(a):
+        return None
+    if is_dense(a):
+        return Layout(a.shape, a.strides, 0)
+    order = sorted(range(len(a.shape)), key=lambda i: -a.strides[i])  # stable: ties keep their order
+    inner = contiguous_strides([a.shape[i] for i in order])
+    strides = [0] * len(a.shape)
+    for i, s in zip(order, inner):
+        strides[i] = s
+    made = Layout(a.shape, tuple(strides), 0)
+    return None if is_contiguous(made) else made
+
+
+def view_strides(a: Layout, shape: tuple) -> tuple | None:
+    """Strides with which `a` can be seen as `shape` without a copy, or None."""
+    if 0 in a.shape:
+        return contiguous_strides(shape) if a.shape != shape else a.strides
+    strides = [0] * len(shape)
+    k = len(shape) - 1
+    chunk, base = 1, 1  # elements in the current chunk of mergeable dims, and its innermost stride
+    if a.strides:
+        base = a.strides[-1]
+    for i in range(len(a.shape) - 1, -1, -1):
+        chunk *= a.shape[i]
+        last = i == 0
+        if last or (a.shape[i - 1] != 1 and a.strides[i - 1] != chunk * base):
+            covered = 1
+            while k >= 0 and (covered < chunk or shape[k] == 1):
+                strides[k] = covered * base
+                covered *= shape[k]
+                k -= 1
+            if covered != chunk:
+                return None
+            if not last:
+                chunk, base = 1, a.strides[i - 1]
+    if not a.shape:
+        strides = [1] * len(shape)
+        k = -1
+    return tuple(strides) if k == -1 else None
+
+
+def overlapping(a: Layout | None) -> bool:
+    """Whether two elements share a place, as in an expanded tensor."""
+    return a is not None and any(n > 1 and s == 0 for n, s in zip(a.shape, a.strides))

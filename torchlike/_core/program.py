@@ -1,0 +1,329 @@
+"""Programs: operations are recorded into a trie, and run when a value is observed.
+
+Recording walks a trie whose edges are (op, statics, references): when a program ends, the node it stands on *is* its
+identity, so looking up its executable costs nothing. Python numbers are not in the edges; they travel in two vectors.
+A program seen for the first time runs in NumPy, op by op, without any compilation; one that returns is compiled whole
+(`_tiers.py` decides). Results that nobody holds any more are not outputs; arrays that nobody holds any more are donated.
+"""
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+import threading
+from collections.abc import Iterator
+
+from . import device as _device
+from . import executor
+from .aval import BOOL, COMPLEX, FLOAT, INT, Aval
+from .registry import Op, Plan, clear_plans
+from .value import Value, is_tracer
+
+LONGEST = int(os.environ.get("TORCHLIKE_PROGRAM_LENGTH", "2000"))  # operations; compile time grows faster than this
+
+
+class Node:
+    """A prefix of a program: one more operation (or one more input) than its parent."""
+
+    __slots__ = ("parent", "plan", "refs", "outs", "children", "n_results", "program_info")
+
+    def __init__(self, parent, plan, refs, outs, n_results):
+        self.parent, self.plan, self.refs, self.outs, self.n_results = parent, plan, refs, outs, n_results
+        self.children = {}
+        self.program_info = None  # executor.ProgramInfo once a program ended here
+
+
+class Trie:
+    """The root of all programs, and how many nodes hang below it."""
+
+    def __init__(self):
+        self.root = Node(None, None, (), (), 0)
+        self.size = 0
+
+
+trie = Trie()
+
+
+class Program:
+    """The operations recorded since the last run."""
+
+    __slots__ = ("node", "inputs", "floats", "ints", "results", "device", "checks")
+
+    def __init__(self):
+        self.node = trie.root
+        self.inputs: list[Value] = []
+        self.floats: list[float] = []
+        self.ints: list[int] = []
+        self.results: list[Value] = []
+        self.device = None
+        self.checks: list = []  # (pending bool Value, exception to raise when it is False)
+
+    def add_input(self, v: Value) -> int:
+        """The reference of a concrete value in this program."""
+        array = v.array
+        if array is None:
+            raise_lost(v)
+        if is_tracer(array) or v.aval.device is _device.META:
+            raise RunsNow
+        if v.aval.device is not self.device:
+            if self.device is not None:
+                raise OtherDevice
+            self.device = v.aval.device
+        node = self.node.children.get(v.aval)
+        if node is None:
+            node = Node(self.node, None, (), (v.aval,), self.node.n_results)
+            self.node.children[v.aval] = node
+            trie.size += 1
+        self.node = node
+        self.inputs.append(v)
+        v.epoch, v.ref = self, -len(self.inputs)
+        return v.ref
+
+    def extend(self, op: Op, statics: tuple, refs: tuple) -> Node:
+        """A new node for a record seen for the first time after this prefix."""
+        plan = op.plan(tuple(map(self._aval, refs)), statics)
+        if plan.device is not self.device:
+            if self.device is not None:
+                raise OtherDevice if plan.device is not _device.META else RunsNow
+            if plan.device is _device.META:
+                raise RunsNow
+            self.device = plan.device
+        node = Node(self.node, plan, refs, plan.outs, self.node.n_results + len(plan.outs))
+        self.node.children[(op, statics, *refs)] = node
+        trie.size += 1
+        return node
+
+    def _aval(self, ref) -> Aval | None:
+        if ref.__class__ is int:
+            return self.results[ref].aval if ref >= 0 else self.inputs[-1 - ref].aval
+        return ref
+
+
+class RunsNow(Exception):
+    """An operation on tracers or meta tensors: it is not recorded but done at once."""
+
+
+class OtherDevice(Exception):
+    """An operation on another device than the current program's."""
+
+
+def raise_lost(v: Value):
+    failure = v.ref if isinstance(v.ref, BaseException) else RuntimeError("this tensor's value was lost: the program that computes it did not finish")
+    raise failure.with_traceback(None)
+
+
+class _State:
+    __slots__ = ("program", "limit")
+
+
+state = _State()
+state.program = Program()
+state.limit = LONGEST
+lock = threading.RLock()
+_failed_checks: list = []
+
+
+def record(op: Op, values: list, statics: tuple):
+    """Append `op` on Values, Python numbers and None; a tuple (node, results).
+
+    The lock makes recording safe from several threads. Nothing of the program changes before the shapes are known,
+    so an error (or Ctrl-C) leaves it as it was.
+    """
+    with lock:
+        prog = state.program
+        refs = []
+        numbers = None
+        try:
+            for v in values:
+                cls = v.__class__
+                if cls is Value:
+                    refs.append(v.ref if v.epoch is prog else prog.add_input(v))
+                elif v is None:
+                    refs.append(None)
+                else:
+                    refs.append(_number_kind(v, cls))
+                    numbers = True
+            node = prog.node.children.get((op, statics, *refs))
+            if node is None:
+                node = prog.extend(op, statics, tuple(refs))
+            elif prog.device is None:
+                prog.device = node.plan.device
+        except RunsNow:
+            return _run_now(op, values, statics)
+        except OtherDevice:
+            flush("device change")
+            return record(op, _moved(op, values), statics)
+        if numbers:
+            for v in values:
+                cls = v.__class__
+                if cls is float:
+                    prog.floats.append(v)
+                elif cls is int or cls is bool:
+                    prog.ints.append(v)
+                elif cls is complex:
+                    prog.floats.append(v.real)
+                    prog.floats.append(v.imag)
+        results = prog.results
+        prog.node = node
+        n = len(results)
+        outs = node.outs
+        if len(outs) == 1:
+            made = (Value(outs[0], None, prog, n),)
+            results.append(made[0])
+        else:
+            made = tuple([Value(a, None, prog, n + i) for i, a in enumerate(outs)])
+            results.extend(made)
+        if n >= state.limit:
+            flush("program length")
+        return node.plan, made
+
+
+def _number_kind(v, cls) -> Aval:
+    if cls is float:
+        return FLOAT
+    if cls is int:
+        if not -0x8000000000000000 <= v <= 0x7FFFFFFFFFFFFFFF:
+            raise RuntimeError("value cannot be converted to type int64_t without overflow")
+        return INT
+    if cls is bool:
+        return BOOL
+    if cls is complex:
+        return COMPLEX
+    raise TypeError(f"operation on an unsupported value of type {cls.__name__}")
+
+
+def _run_now(op: Op, values, statics):
+    """One operation at once: shapes alone on the meta device, or inside a foreign JAX trace."""
+    kinds = {float: FLOAT, int: INT, bool: BOOL, complex: COMPLEX}
+    avals = tuple(None if v is None else v.aval if v.__class__ is Value else kinds[v.__class__] for v in values)
+    if any(a is not None and a.device is _device.META for a in avals) or _device.META in statics:
+        plan = op.plan(tuple(_to_meta(a) for a in avals), statics)
+        return plan, tuple(Value(a, META_ARRAY) for a in plan.outs)
+    plan = op.plan(avals, statics)
+    arrays = plan.jax(*(concrete(v) if v.__class__ is Value else v for v in values))
+    return plan, tuple(Value(a, x) for a, x in zip(plan.outs, arrays))
+
+
+def _to_meta(a: Aval | None):
+    from .aval import aval
+    return a if a is None or a.number or a.ndim else aval(a.shape, a.dtype, _device.META)
+
+
+class _MetaArray:
+    """Stands where a meta tensor's data would be."""
+
+    def __repr__(self):
+        return "<meta>"
+
+
+META_ARRAY = _MetaArray()
+
+
+def _moved(op, values):
+    """0-dim CPU values follow the device of the others, as in torch; everything else is checked by the plan."""
+    target = next((v.aval.device for v in values if v.__class__ is Value and v.aval.device.type not in ("cpu", "meta")), None)
+    if target is None:
+        return values
+    return [move(v, target) if v.__class__ is Value and not v.aval.ndim and v.aval.device is not target else v for v in values]
+
+
+def move(v: Value, device) -> Value:
+    """v's data on another device."""
+    import jax
+
+    from .aval import aval
+    array = concrete(v)
+    with jax.enable_x64(True):
+        return Value(aval(v.aval.shape, v.aval.dtype, device), jax.device_put(array, _device.jax_device(device)))
+
+
+def concrete(v: Value):
+    """The array of a value; runs the pending program when it is part of it."""
+    array = v.array
+    if array is None:
+        flush("value observed")
+        array = v.array
+        if array is None:
+            raise_lost(v)
+    return array
+
+
+def check(ok: Value, error: Exception) -> None:
+    """Raise `error` at the next observation unless the pending bool `ok` is true."""
+    state.program.checks.append((ok, error))
+
+
+def raise_failed_checks() -> None:
+    """Called when a value reaches the user: errors that only the data could tell."""
+    if _failed_checks:
+        import numpy as np
+        waiting = _failed_checks[:]
+        _failed_checks.clear()
+        for ok, error in waiting:
+            if not np.asarray(ok.array).all():
+                raise error
+
+
+def flush(reason: str = "") -> None:
+    """Run the pending program."""
+    with lock:
+        prog = state.program
+        if not prog.results:
+            if prog.inputs:
+                state.program = Program()
+            return
+        state.program = Program()
+        try:
+            executor.run(prog, reason)
+        except Exception as error:
+            for v in prog.results:
+                v.epoch, v.ref = None, error
+            raise
+        except BaseException:  # Ctrl-C: nothing is lost, the program is still pending
+            state.program = prog
+            raise
+        if prog.checks:
+            _failed_checks.extend(prog.checks)
+        if trie.size > executor.MOST_NODES:
+            forget_programs()
+
+
+def forget_programs() -> None:
+    """Drop every known program (compiled ones stay in the persistent cache)."""
+    with lock:
+        if state.program.results:
+            return
+        trie.__init__()
+        state.program = Program()
+
+
+def reset() -> None:
+    """Forget programs and plans, after a change of the default dtype."""
+    with lock:
+        flush("default dtype changed")
+        forget_programs()
+        clear_plans()
+
+
+@contextlib.contextmanager
+def immediate(mode: bool = True) -> Iterator[None]:
+    """Run each operation at once instead of recording programs; results are the same."""
+    flush("mode change")
+    before, state.limit = state.limit, 0 if mode else LONGEST
+    try:
+        yield
+    finally:
+        flush("mode change")
+        state.limit = before
+
+
+def is_immediate() -> bool:
+    return state.limit == 0
+
+
+if os.environ.get("TORCHLIKE_IMMEDIATE", "0") not in ("", "0"):
+    state.limit = 0
+
+tier = executor.tier
+numpy_only = executor.numpy_only
+__all__ = ["Node", "Plan", "Program", "record", "flush", "concrete", "immediate", "is_immediate", "tier", "numpy_only", "sys"]

@@ -1,0 +1,471 @@
+"""Operations: what runs (kernels), what comes out (shape rules), how gradients flow (derivatives).
+
+An `Op` has one kernel, `kernel(xp, *inputs, *statics)`, written once for two array libraries: `xp` is jax.numpy inside a
+compiled program and numpy in the first tier. An op whose kernel needs JAX passes `numpy=None`; the first tier then
+interprets its jaxpr. A `Plan` is an op at given abstract inputs and statics: result avals plus the runnable kernel.
+"""
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from . import dtype as dt
+from .aval import Aval, aval, broadcast_shapes, result_dtype
+from .layout import Layout, contiguous
+
+OPS: dict[str, Op] = {}
+
+
+class Plan:
+    """An op at given avals and statics."""
+
+    __slots__ = ("op", "avals", "statics", "outs", "single", "run", "differentiable", "device", "_numpy", "_xla", "_saved")
+
+    def __init__(self, op, avals, statics, outs, run, device):
+        self.op, self.avals, self.statics, self.run, self.device = op, avals, statics, run, device
+        self.single = not isinstance(outs, list)
+        self.outs = tuple(aval(shape, d, device) for shape, d in ([outs] if self.single else outs))
+        self.differentiable = op.differentiable and any(o.dtype.category >= dt.FLOAT for o in self.outs)
+        self._numpy = self._xla = None
+        self._saved = {}
+
+    def __repr__(self):
+        return f"{self.op.name}({', '.join(map(repr, self.avals))}; {self.statics})"
+
+    def jax(self, *arrays):
+        """Run on jax arrays or tracers; a tuple of results."""
+        out = self.run(jnp, *arrays)
+        return (out,) if self.single else tuple(out)
+
+    def saved(self, needs: tuple) -> tuple:
+        """(indices of inputs, indices of outputs) that the derivative for `needs` reads."""
+        found = self._saved.get(needs)
+        if found is None:
+            found = self._saved[needs] = self.op.saved(self, needs)
+        return found
+
+    @property
+    def numpy(self) -> Callable | None:
+        """The NumPy kernel returning a list of arrays of the right dtypes, or None where there is none."""
+        if self._numpy is None:
+            self._numpy = _numpy_kernel(self) or False
+        return self._numpy or None
+
+    @property
+    def has_cheap_numpy(self) -> bool:
+        return self.op.numpy is not None
+
+    @property
+    def xla(self) -> Callable:
+        """This op alone, compiled."""
+        if self._xla is None:
+            self._xla = jax.jit(self.jax)
+        return self._xla
+
+
+def _numpy_kernel(plan: Plan) -> Callable | None:
+    outs, run, op = plan.outs, plan.run, plan.op
+    if op.numpy is None:
+        return _interpreted(plan)
+    dtypes = [o.dtype.np for o in outs]
+    if op.numpy is not True:
+        own, statics = op.numpy, plan.statics
+        run = lambda xp, *arrays: own(*arrays, *statics)  # noqa: E731
+
+    if plan.single:
+        want = dtypes[0]
+
+        def call(*arrays):
+            r = run(np, *arrays)
+            if r.__class__ is not np.ndarray:
+                r = np.asarray(r)
+            return (r if r.dtype == want else r.astype(want),)
+    else:
+        def call(*arrays):
+            return [np.asarray(r).astype(d, copy=False) for r, d in zip(run(np, *arrays), dtypes)]
+    return call
+
+
+def _interpreted(plan: Plan) -> Callable | None:
+    from . import numpy_lax  # imported at first use: most programs never interpret a jaxpr
+
+    jaxpr = jax.make_jaxpr(plan.jax)(*(shape_struct(a) for a in plan.avals))
+    if numpy_lax.supported(jaxpr) is not None:
+        return None
+    run, kinds = numpy_lax.compile_jaxpr(jaxpr), [None if a is None else a.dtype.np for a in plan.avals]
+
+    def call(*arrays):
+        return run(*[np.asarray(x, k) for x, k in zip(arrays, kinds) if k is not None])
+    return call
+
+
+def shape_struct(a: Aval | None):
+    return None if a is None else jax.ShapeDtypeStruct(a.shape, a.dtype.np)
+
+
+class Op:
+    """One operation of the engine.
+
+    kernel   `(xp, *inputs, *statics) -> array | list of arrays`
+    shape    `(*avals, *statics) -> (shape, dtype)`, or a list of those for several results; default: jax.eval_shape
+    numpy    True: the kernel runs with xp=numpy; a function `(*inputs, *statics)`: runs instead; None: interpret the jaxpr
+    vjp      `(xp, *saved, g..., needs=, plan=)` by parameter names, see Derivative; None: jax.vjp; False: no gradient
+    """
+
+    def __init__(self, name: str, kernel: Callable, *, shape: Callable | None = None, numpy=True, vjp=None,
+                 torch_name: str | None = None):
+        if name in OPS:
+            raise ValueError(f"operation {name!r} is registered twice")
+        OPS[name] = self
+        self.name, self.kernel, self.shape, self.numpy = name, kernel, shape, numpy
+        self.differentiable = vjp is not False
+        self.derivative = Derivative(self, vjp) if callable(vjp) else None
+        self.plans: dict = {}
+        self._backward = None
+        self.node_class = None  # autograd's class for this op's nodes, made at first use
+        self.torch_name = torch_name or "".join(p.capitalize() for p in name.split("_")) + "Backward0"
+
+    def __repr__(self):
+        return f"<op {self.name}>"
+
+    def plan(self, avals: tuple, statics: tuple) -> Plan:
+        key = (avals, statics)
+        found = self.plans.get(key)
+        if found is None:
+            found = self.plans[key] = self.make(avals, statics)
+        return found
+
+    def make(self, avals, statics) -> Plan:
+        device = common_device(self, avals, statics)
+        kernel = self.kernel
+
+        def run(xp, *arrays):
+            return kernel(xp, *arrays, *statics)
+        if self.shape is not None:
+            outs = self.shape(*avals, *statics)
+        else:
+            outs = infer(functools.partial(run, jnp), avals)
+        return Plan(self, avals, statics, outs, run, device)
+
+    def saved(self, plan: Plan, needs: tuple) -> tuple:
+        if self.derivative is None:
+            return tuple(range(len(plan.avals))), ()
+        return self.derivative.saved(plan, needs)
+
+    @property
+    def backward(self) -> BackwardOp:
+        if self._backward is None:
+            self._backward = BackwardOp(self)
+        return self._backward
+
+
+def common_device(op, avals, statics):
+    """The device of an op's results: that of its tensors; 0-dim CPU tensors follow. Factories name it in their statics."""
+    found = None
+    for a in avals:
+        if a is None or a.number or a.device is found:
+            continue
+        if found is None or (found.type == "cpu" and device_rank(avals, found) == 0):
+            found = a.device
+        elif a.ndim or a.device.type != "cpu":
+            raise RuntimeError(f"Expected all tensors to be on the same device, but found at least two devices, "
+                               f"{found} and {a.device}!")
+    if found is None:
+        found = next((s for s in statics if s.__class__.__name__ == "device"), None)
+        if found is None:
+            from .device import default_device
+            found = default_device()
+    return found
+
+
+def device_rank(avals, device) -> int:
+    return max((a.ndim for a in avals if a is not None and not a.number and a.device is device), default=0)
+
+
+def infer(run: Callable, avals) -> tuple | list:
+    """Result shapes and dtypes by tracing; JAX's shape errors become RuntimeError, as torch raises."""
+    with jax.enable_x64(True):
+        try:
+            out = jax.eval_shape(run, *(shape_struct(a) for a in avals))
+        except (TypeError, ValueError) as e:
+            raise RuntimeError(str(e)) from None
+    one = lambda s: (tuple(s.shape), dt.from_numpy_dtype(s.dtype))  # noqa: E731
+    return [one(s) for s in out] if isinstance(out, (list, tuple)) else one(out)
+
+
+class Elementwise(Op):
+    """Broadcasting, promoting op. `promote`: 'arith' (torch.result_type), 'float' (integers become the default float),
+    'bool' (computed in the common type, result bool), 'same' (the first input's type), or a function of the common dtype.
+
+    `grads`: one function per input, `(xp, g, <names of inputs, 'out', or statics>)`, or None where no gradient flows.
+    """
+
+    def __init__(self, name, kernel, *, promote="arith", grads=None, numpy=True, torch_name=None):
+        super().__init__(name, kernel, numpy=numpy, vjp=None if grads is not None else False, torch_name=torch_name)
+        self.promote = promote
+        if grads is not None:
+            self.differentiable = True
+            self.derivative = ElementwiseDerivative(self, grads)
+
+    def make(self, avals, statics) -> Plan:
+        device = common_device(self, avals, statics)
+        common = result_dtype(*avals)
+        if self.promote == "float":
+            out = compute = common if common.category >= dt.FLOAT else dt.get_default_dtype()
+        elif self.promote == "bool":
+            out, compute = dt.bool_, common
+        elif self.promote == "same":
+            out = compute = avals[0].dtype
+        elif callable(self.promote):
+            out, compute = self.promote(common)
+        else:
+            out = compute = common
+        shape = broadcast_shapes(*(a.shape for a in avals if a is not None))
+        kernel, compute_np, out_np = self.kernel, compute.np, out.np
+
+        # NumPy computes 16-bit floats in float32, as torch and XLA do on the CPU
+        host_np = np.dtype(np.float32) if compute in (dt.float16, dt.bfloat16) else compute_np
+
+        def run(xp, *arrays):
+            kind = host_np if xp is np else compute_np
+            r = kernel(xp, *[None if x is None else cast(xp, x, kind) for x in arrays], *statics)
+            return r if r.dtype == out_np else r.astype(out_np)
+        plan = Plan(self, avals, statics, (shape, out), run, device)
+        return plan
+
+
+def cast(xp, x, np_dtype):
+    """x as np_dtype; Python numbers become arrays, so that NumPy keeps the dtype asked for."""
+    if x.__class__ in (float, int, bool, complex):
+        if np_dtype.kind in "ui":
+            x = int(x)
+            return np.asarray(x).astype(np_dtype)  # wraps, as torch's cast of an out-of-range scalar does
+        return xp.asarray(x, dtype=np_dtype)
+    if x.dtype == np_dtype:
+        return x
+    if x.dtype.kind == "c" and np_dtype.kind != "c":
+        x = x.real
+    return x.astype(np_dtype)
+
+
+def sum_to(xp, g, shape):
+    """The adjoint of broadcasting: g summed to `shape`."""
+    if g.shape == shape:
+        return g
+    lead = g.ndim - len(shape)
+    axes = tuple(range(lead)) + tuple(i + lead for i, n in enumerate(shape) if n == 1 and g.shape[i + lead] != 1)
+    if axes:
+        g = xp.sum(g, axis=axes)
+    return g.reshape(shape)
+
+
+def conform(xp, g, a: Aval):
+    """A gradient as the input's aval wants it: real part for real inputs, summed to its shape, in its dtype."""
+    if g.dtype.kind == "c" and a.dtype.category != dt.COMPLEX:
+        g = g.real
+    g = sum_to(xp, g, a.shape)
+    return g if g.dtype == a.dtype.np else g.astype(a.dtype.np)
+
+
+class Derivative:
+    """An explicit vjp. Its parameters after `xp` say what it reads: names of the kernel's inputs, `out` / `out0`, `out1`
+    (results), `g` (or `g0`, `g1`), statics by name, `needs` (a tuple of bools over inputs), `plan`. It returns one
+    gradient per tensor input (None where not needed), in torch's complex convention."""
+
+    def __init__(self, op: Op, function: Callable):
+        self.op, self.function = op, function
+        self.kernel_names = _names(op.kernel)
+        self.names = _names(function)
+
+    def saved(self, plan: Plan, needs) -> tuple:
+        n = len(plan.avals)
+        ins = tuple(self.kernel_names.index(p) for p in self.names if p in self.kernel_names[:n])
+        outs = tuple(0 if p == "out" else int(p[3:]) for p in self.names if p == "out" or (p[:3] == "out" and p[3:].isdigit()))
+        return ins, outs
+
+    def __call__(self, xp, plan: Plan, needs, ins: dict, outs: dict, gs):
+        n = len(plan.avals)
+        call = []
+        for p in self.names:
+            if p == "g":
+                call.append(gs[0])
+            elif p[0] == "g" and p[1:].isdigit():
+                call.append(gs[int(p[1:])])
+            elif p == "gs":
+                call.append(gs)
+            elif p == "needs":
+                call.append(needs)
+            elif p == "plan":
+                call.append(plan)
+            elif p == "out":
+                call.append(outs[0])
+            elif p[:3] == "out" and p[3:].isdigit():
+                call.append(outs[int(p[3:])])
+            else:
+                i = self.kernel_names.index(p)
+                call.append(ins[i] if i < n else plan.statics[i - n])
+        grads = self.function(xp, *call)
+        if not isinstance(grads, (tuple, list)):
+            grads = (grads,)
+        return [conform(xp, r, plan.avals[i]) for i, r in enumerate(grads) if i < n and needs[i]]
+
+
+class ElementwiseDerivative(Derivative):
+    """One function per input; inputs are cast to the op's compute dtype, and only what is needed runs."""
+
+    def __init__(self, op, grads):
+        self.op, self.grads = op, grads
+        self.kernel_names = _names(op.kernel)
+        self.names = [None if f is None else _names(f) for f in grads]
+
+    def _used(self, needs):
+        return [(i, f, self.names[i]) for i, f in enumerate(self.grads) if needs[i] and f is not None]
+
+    def saved(self, plan, needs):
+        used = {p for _, _, names in self._used(needs) for p in names}
+        ins = tuple(i for i in range(len(plan.avals)) if self.kernel_names[i] in used)
+        return ins, (0,) if "out" in used else ()
+
+    def __call__(self, xp, plan, needs, ins, outs, gs):
+        n, g, grads = len(plan.avals), gs[0], []
+        compute = plan.outs[0].dtype.np
+        for i in range(n):
+            if not needs[i]:
+                continue
+            f = self.grads[i]
+            if f is None:
+                grads.append(xp.zeros(plan.avals[i].shape, plan.avals[i].dtype.np))
+                continue
+            call = []
+            for p in self.names[i]:
+                if p == "g":
+                    call.append(g)
+                elif p == "out":
+                    call.append(outs[0])
+                else:
+                    k = self.kernel_names.index(p)
+                    call.append(cast(xp, ins[k], compute) if k < n else plan.statics[k - n])
+            grads.append(conform(xp, f(xp, *call), plan.avals[i]))
+        return grads
+
+
+def _names(function) -> list[str]:
+    """Positional parameter names of a kernel or derivative, without xp."""
+    return [p.name for p in inspect.signature(function).parameters.values()][1:]
+
+
+class View(Op):
+    """An op whose result shares the input's storage: `kernel(xp, base, *numbers, *statics)`.
+
+    put      `(xp, base, new, *numbers, *statics) -> base with the viewed part replaced by new`
+    layout   `(Layout, *numbers, *statics) -> Layout` of the result in the storage; raises torch's error where none exists
+    overlaps whether several elements of the result may be one element of the base (no writes then, and `vjp` is given)
+    """
+
+    def __init__(self, name, kernel, *, put, layout, vjp=None, overlaps=False, numpy=True, torch_name=None):
+        super().__init__(name, kernel, shape=self._shape, numpy=numpy, torch_name=torch_name)
+        self.layout_rule, self.layouts, self.overlaps = layout, {}, overlaps
+        self.put = Op(f"{name}_put", put, shape=lambda base, *rest: (base.shape, base.dtype), numpy=numpy, torch_name="CopySlices")
+        if vjp is not None:
+            self.derivative = Derivative(self, vjp)
+        elif not overlaps:
+            self.derivative = ViewDerivative(self)
+            self.put.derivative = PutDerivative(self)
+
+    def _shape(self, a, *rest):
+        # the shape does not depend on numbers: they are positions
+        return self.layout(contiguous(a.shape), tuple(0 if x.__class__ is Aval else x for x in rest)).shape, a.dtype
+
+    def layout(self, layout: Layout, rest: tuple) -> Layout:
+        key = (layout, rest)
+        found = self.layouts.get(key)
+        if found is None:
+            if len(self.layouts) > 10_000:
+                self.layouts.clear()
+            found = self.layouts[key] = self.layout_rule(layout, *rest)
+        return found
+
+
+class ViewDerivative:
+    """The gradient of a view: the view's gradient put into zeros."""
+
+    def __init__(self, op: View):
+        self.op = op
+        self.kernel_names = _names(op.kernel)
+
+    def saved(self, plan, needs):
+        return tuple(range(1, len(plan.avals))), ()
+
+    def __call__(self, xp, plan, needs, ins, outs, gs):
+        numbers = [ins[i] for i in range(1, len(plan.avals))]
+        a = plan.avals[0]
+        return [self.op.put.kernel(xp, xp.zeros(a.shape, a.dtype.np), gs[0], *numbers, *plan.statics)]
+
+
+class PutDerivative(ViewDerivative):
+    """The gradient of `put(base, new)`: base gets it outside the viewed part, new inside."""
+
+    def saved(self, plan, needs):
+        return tuple(range(2, len(plan.avals))), ()
+
+    def __call__(self, xp, plan, needs, ins, outs, gs):
+        numbers = [ins[i] for i in range(2, len(plan.avals))]
+        new, grads = plan.avals[1], []
+        if needs[0]:
+            grads.append(self.op.put.kernel(xp, gs[0], xp.zeros(new.shape, gs[0].dtype), *numbers, *plan.statics))
+        if needs[1]:
+            grads.append(self.op.kernel(xp, gs[0], *numbers, *plan.statics))
+        return grads
+
+
+class BackwardOp(Op):
+    """The derivative of `op` as an operation: inputs are the saved inputs, the saved results and the results' gradients;
+    statics are the forward plan and which inputs need a gradient. Its own derivative is jax.vjp, so it nests."""
+
+    def __init__(self, op: Op):
+        explicit = op.derivative is not None
+        super().__init__(f"{op.name}_backward", self._kernel, numpy=(True if explicit and op.numpy is not None else None))
+        self.forward = op
+
+    def make(self, avals, statics) -> Plan:
+        fplan, needs = statics
+        device = common_device(self, avals, (fplan.device,))
+        outs = [(a.shape, a.dtype) for a, need in zip(fplan.avals, needs) if need]
+
+        def run(xp, *arrays):
+            return self._kernel(xp, fplan, needs, arrays)
+        return Plan(self, avals, statics, outs, run, device)
+
+    def _kernel(self, xp, plan: Plan, needs, arrays):
+        ins, outs = plan.saved(needs)
+        n = len(ins) + len(outs)
+        saved, gs = arrays[:n], arrays[n:]
+        if self.forward.derivative is not None:
+            return self.forward.derivative(xp, plan, needs, dict(zip(ins, saved)), dict(zip(outs, saved[len(ins):])), gs)
+        return _jax_vjp(plan, needs, saved, gs)
+
+
+def _jax_vjp(plan: Plan, needs, saved, gs):
+    """Gradients by jax.vjp. torch's gradient of complex numbers is the conjugate of JAX's cotangent."""
+    wanted = [i for i, need in enumerate(needs) if need]
+    floating = [i for i, o in enumerate(plan.outs) if o.dtype.category >= dt.FLOAT]
+
+    def forward(*diff):
+        full = list(saved)
+        for i, x in zip(wanted, diff):
+            full[i] = x
+        outs = plan.jax(*full)
+        return [outs[i] for i in floating]
+    _, pull = jax.vjp(forward, *(saved[i] for i in wanted))
+    return [jnp.conj(r) for r in pull([jnp.conj(gs[i]) for i in floating])]
+
+
+def clear_plans() -> None:
+    """Forget plans; their dtypes may depend on the default dtype."""
+    for op in OPS.values():
+        op.plans.clear()

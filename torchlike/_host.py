@@ -1,0 +1,97 @@
+"""Memory shared with NumPy: `from_numpy`, `numpy()`. While the user can still reach the array, it holds the truth.
+
+JAX arrays are immutable, so sharing works by looking: before a shared tensor is read, the array is compared with the last
+snapshot, and after it is written, the array is written too. Once nobody else holds the array, the tensor is an ordinary one.
+"""
+from __future__ import annotations
+
+import sys
+
+import numpy as np
+
+from ._core.layout import Layout, contiguous, is_contiguous
+from ._core.program import concrete
+from ._core.value import of_array
+from ._tensor import Storage, Tensor, _new
+
+
+class Host:
+    """The user-visible array of a storage."""
+
+    __slots__ = ("array", "snapshot")
+
+    def __init__(self, array: np.ndarray, snapshot: np.ndarray):
+        self.array, self.snapshot = array, snapshot
+
+    def sync(self, st: Storage) -> None:
+        """Take over what the user wrote into the array; forget the array when nobody else can reach it."""
+        if not _same(self.array, self.snapshot):
+            self.snapshot = self.array.copy()
+            st.value = of_array(self.snapshot)
+            st.version += 1
+        if sys.getrefcount(self.array) <= 2 and (self.array.base is None or sys.getrefcount(self.array.base) <= 2):
+            st.host = None
+
+    def write(self, st: Storage) -> None:
+        """The tensor was written: show it in the array."""
+        self.snapshot = np.array(concrete(st.value))
+        np.copyto(self.array, self.snapshot)
+
+
+def _same(a: np.ndarray, b: np.ndarray) -> bool:
+    """Bitwise equality (so that NaN equals itself)."""
+    if a.flags.c_contiguous:
+        return np.array_equal(a.reshape(-1).view(np.uint8), b.reshape(-1).view(np.uint8))
+    return a.tobytes() == b.tobytes()
+
+
+def share(array: np.ndarray) -> Tensor:
+    """A tensor over the user's array."""
+    if any(s < 0 for s in array.strides):
+        raise ValueError("At least one stride in the given numpy array is negative, and tensors with negative strides are "
+                         "not currently supported. (You can probably work around this by making a copy of your array  with "
+                         "array.copy().) ")
+    snapshot = np.array(array, order="C")
+    value = of_array(snapshot)
+    t = _new(Tensor)
+    t._value = value
+    layout = None
+    if not array.flags.c_contiguous:
+        layout = Layout(array.shape, tuple(s // array.itemsize for s in array.strides), 0)
+        layout = None if is_contiguous(layout) else layout
+        t._layout = layout
+    st = t._ensure_storage()
+    st.host = Host(array, snapshot)
+    return t
+
+
+def numpy_view(t: Tensor) -> np.ndarray:
+    """t's data as a writable array that shares memory with t and all its aliases."""
+    value = t._current()
+    st = t._ensure_storage()
+    if st.host is None:
+        value.shared = True
+        root = np.array(concrete(st.value))
+        root_layout = st.layout
+        if root_layout is not None and not is_contiguous(root_layout):
+            if root_layout.shape == root.shape and t._chain == ():
+                return _strided_root(st, root, root_layout)
+        st.host = Host(root, root.copy())
+    array = st.host.array
+    if not t._chain:
+        return array.view()
+    layout = t._layout or contiguous(value.aval.shape)
+    if not array.flags.c_contiguous:
+        return np.array(concrete(value))
+    flat = array.reshape(-1)[layout.offset:]
+    return np.lib.stride_tricks.as_strided(flat, layout.shape, tuple(s * array.itemsize for s in layout.strides))
+
+
+def _strided_root(st: Storage, root: np.ndarray, layout: Layout) -> np.ndarray:
+    """A root that is dense but not contiguous: its array has the same strides."""
+    size = root.size
+    memory = np.empty(size, root.dtype)
+    array = np.lib.stride_tricks.as_strided(memory, layout.shape, tuple(s * root.itemsize for s in layout.strides))
+    np.copyto(array, root)
+    st.host = Host(array, root)
+    return array.view()

@@ -1,0 +1,168 @@
+"""From one Python function to torch's names for it: `torch.f`, `Tensor.f`, `Tensor.f_` / `torch.f_`, and `out=`."""
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable
+
+from ._core import dtype as dt
+from ._core.aval import broadcast_shapes
+from ._tensor import Tensor, _plain_copy, apply
+
+FUNCTIONS: dict[str, Callable] = {}  # torch.*
+
+
+def public(*, function: bool = True, method: bool = True, inplace: bool = False, out: bool = False,
+           names: tuple[str, ...] = ()) -> Callable:
+    """Decorator: publishes a function written for Tensors under torch's names.
+
+    function  `torch.<name>`; method `Tensor.<name>` (the first parameter is the tensor)
+    inplace   also `Tensor.<name>_` and `torch.<name>_`, which write the result into the first argument
+    out       `torch.<name>(..., out=t)` writes into t (a tuple of tensors for several results)
+    names     aliases (`torch.concat` of `cat`)
+    """
+    def register(f: Callable) -> Callable:
+        for name in (f.__name__.removeprefix("_"), *names):
+            if function:
+                FUNCTIONS[name] = with_out(f) if out else f
+            if method:
+                setattr(Tensor, name, f)
+            if inplace:
+                g = in_place(f, name + "_")
+                setattr(Tensor, name + "_", g)
+                FUNCTIONS[name + "_"] = g
+        return f
+    return register
+
+
+def in_place(f: Callable, name: str) -> Callable:
+    """f_ : write f's result into the first argument."""
+    @functools.wraps(f)
+    def write(self, *args, **kwargs):
+        self._check_write()
+        return write_into(self, f(self, *args, **kwargs))
+    write.__name__ = write.__qualname__ = name
+    return write
+
+
+def write_into(self: Tensor, result: Tensor) -> Tensor:
+    """In-place assignment with torch's checks of shape and dtype."""
+    mine, new = self._value.aval, result._value.aval
+    if mine.shape != new.shape:
+        if broadcast_shapes(mine.shape, new.shape) != mine.shape:
+            raise RuntimeError(f"output with shape {list(mine.shape)} doesn't match the broadcast shape {list(new.shape)}")
+        result = result.expand(mine.shape)
+    if mine.dtype is not new.dtype:
+        if not dt.can_cast(new.dtype, mine.dtype):
+            raise RuntimeError(f"result type {new.dtype.short} can't be cast to the desired output type {mine.dtype.short}")
+        result = result.to(mine.dtype)
+    return self._assign(_plain_copy(result) if result is self else result)
+
+
+def with_out(f: Callable) -> Callable:
+    """f with torch's `out=` argument."""
+    @functools.wraps(f)
+    def run(*args, out=None, **kwargs):
+        if out is None:
+            return f(*args, **kwargs)
+        result = f(*args, **kwargs)
+        if isinstance(result, Tensor):
+            return fill_out(out, result)
+        targets = tuple(out)
+        if len(targets) != len(result):
+            raise TypeError(f"{f.__name__}(): expected {len(result)} tensors in out, got {len(targets)}")
+        for t, r in zip(targets, result):
+            fill_out(t, r)
+        return type(result)(targets) if hasattr(result, "_fields") else targets
+    run.__signature__ = inspect.signature(f)
+    return run
+
+
+def fill_out(out: Tensor, result: Tensor) -> Tensor:
+    """Write a result into an `out=` tensor, resizing it as torch does."""
+    if not isinstance(out, Tensor):
+        raise TypeError(f"argument 'out' must be Tensor, not {type(out).__name__}")
+    from ._core.grad_mode import mode
+    if mode.enabled and (out.requires_grad or result.requires_grad):
+        raise RuntimeError("functions with out=... arguments don't support automatic differentiation, but one of the "
+                           "arguments requires grad.")
+    have, new = out._value.aval, result._value.aval
+    if have.dtype is not new.dtype:
+        if not dt.can_cast(new.dtype, have.dtype):
+            raise RuntimeError(f"result type {new.dtype.short} can't be cast to the desired output type {have.dtype.short}")
+        result = result.to(have.dtype)
+    if have.shape != new.shape:
+        if have.numel:
+            import warnings
+            warnings.warn(f"An output with one or more elements was resized since it had shape {list(have.shape)}, which does "
+                          f"not match the required output shape {list(new.shape)}.", stacklevel=3)
+        out._value, out._storage, out._chain, out._layout, out._base = result._current(), None, (), None, None
+        return out
+    return out._assign(result)
+
+
+# -- arguments -----------------------------------------------------------------------------------------------------------
+
+
+def as_dim(dim, ndim: int) -> int:
+    """A dimension as 0 <= dim < ndim; IndexError as torch raises it (0-dim tensors count as one dimension)."""
+    if dim.__class__ is not int:
+        if isinstance(dim, bool) or not hasattr(dim, "__index__"):
+            raise TypeError(f"argument 'dim' must be int, not {type(dim).__name__}")
+        dim = dim.__index__()
+    n = ndim or 1
+    if not -n <= dim < n:
+        raise IndexError(f"Dimension out of range (expected to be in range of [{-n}, {n - 1}], but got {dim})")
+    return dim + n if dim < 0 else dim
+
+
+def as_dims(dim, ndim: int) -> tuple[int, ...]:
+    """`dim` of a reduction (None, an int, a sequence) as a tuple of distinct dimensions; None and () mean all."""
+    if dim is None:
+        return tuple(range(ndim))
+    if isinstance(dim, (tuple, list)):
+        dims = tuple(as_dim(d, ndim) for d in dim) or tuple(range(ndim))
+        if len(set(dims)) != len(dims):
+            twice = next(d for i, d in enumerate(dims) if d in dims[:i])
+            raise RuntimeError(f"dim {twice} appears multiple times in the list of dims")
+        return dims if ndim else ()
+    d = as_dim(dim, ndim)
+    return (d,) if ndim else ()
+
+
+def as_size(*size) -> tuple[int, ...]:
+    """`f(2, 3)`, `f((2, 3))`, `f(torch.Size)` as a tuple of ints."""
+    if len(size) == 1 and isinstance(size[0], (tuple, list)):
+        size = size[0]
+    try:
+        return tuple(s if s.__class__ is int else _index(s) for s in size)
+    except TypeError:
+        bad = next(s for s in size if isinstance(s, bool) or not hasattr(s, "__index__"))
+        raise TypeError(f"argument 'size' must be tuple of ints, but found element of type {type(bad).__name__}") from None
+
+
+def _index(s) -> int:
+    if isinstance(s, bool):
+        return int(s)
+    return s.__index__()
+
+
+def need_tensor(x, name: str, position: str) -> Tensor:
+    """x, or torch's TypeError naming the argument."""
+    if not isinstance(x, Tensor):
+        raise TypeError(f"{name}(): argument {position} must be Tensor, not {type(x).__name__}")
+    return x
+
+
+def number(x):
+    """A Python number from anything that acts as one (NumPy scalars too); others pass."""
+    import numpy as np
+    if isinstance(x, np.generic):
+        return x.item()
+    if hasattr(x, "__float__") and not isinstance(x, (Tensor, int, float, complex, np.ndarray)):
+        return float(x)
+    return x
+
+
+__all__ = ["public", "apply", "Tensor", "FUNCTIONS", "as_dim", "as_dims", "as_size", "need_tensor", "number", "write_into",
+           "in_place", "with_out", "fill_out"]

@@ -1,0 +1,494 @@
+"""Tensor: what the user holds. A value, its autograd edge, and, once it has aliases, the storage they share.
+
+`apply` is the record path: every operation of torchlike goes through it. Methods are attached by `torchlike.ops`.
+"""
+from __future__ import annotations
+
+import itertools
+import weakref
+
+import numpy as np
+
+from ._core import dtype as dt
+from ._core import program
+from ._core.aval import Aval
+from ._core.grad_mode import mode
+from ._core.layout import Layout, contiguous, is_contiguous, like, overlapping
+from ._core.program import record
+from ._core.registry import OPS, Elementwise, View
+from ._core.value import Value, of_array
+from .autograd.graph import AccumulateGrad, Node, node_class
+
+_addresses = itertools.count(1)
+PAGE = 1 << 40  # storages' made-up addresses lie this far apart
+
+
+class Storage:
+    """The mutable cell that aliases share: the root tensor's current value, and a version that counts writes."""
+
+    __slots__ = ("value", "layout", "version", "address", "host", "__weakref__")
+
+    def __init__(self, value: Value, layout: Layout | None, version: int = 0):
+        self.value, self.layout, self.version = value, layout, version
+        self.address = next(_addresses) * PAGE
+        self.host = None  # an np.ndarray that the user may write: see _host.py
+
+
+class Tensor:
+    """torch.Tensor."""
+
+    __module__ = "torch"
+    _storage: Storage | None = None
+    _edge: Node | None = None  # the node whose output `_out` this tensor is; AccumulateGrad for a leaf that requires grad
+    _out = 0
+    _grad: Tensor | None = None
+    _base: Tensor | None = None  # the tensor this is a differentiable view of
+    _chain: tuple = ()  # view operations from the storage's root to here: ((op, numbers, statics), ...)
+    _seen = 0  # the storage version that _value belongs to
+    _layout: Layout | None = None  # None: contiguous at offset 0
+    _writes = 0  # version while there is no storage
+    _conj = False
+    _plain = True  # results of operations on it are plain Tensors
+
+    def __init_subclass__(cls, **kwargs):
+        super().__init_subclass__(**kwargs)
+        cls._plain = False
+
+    @staticmethod
+    def _of(value: Value) -> Tensor:
+        t = _new(Tensor)
+        t._value = value
+        return t
+
+    # -- values and aliases ------------------------------------------------------------------------------------------
+
+    def _current(self) -> Value:
+        """The value now, also after writes through aliases."""
+        st = self._storage
+        if st is None:
+            return self._value
+        if st.host is not None:
+            st.host.sync(st)
+        if self._seen != st.version:
+            self._refresh(st)
+        return self._value
+
+    def _refresh(self, st: Storage) -> None:
+        """Another alias wrote: look again through the chain of views."""
+        base = self._base
+        if base is not None:
+            base._current()
+        if base is None or base._edge is None:
+            value = st.value
+            for op, numbers, statics in self._chain:
+                value = record(op, [value, *numbers], statics)[1][0]
+            self._value = value
+            if base is not None and not isinstance(self._edge, AccumulateGrad):
+                self._edge = None
+        else:
+            before, mode.enabled = mode.enabled, True
+            t = base
+            try:
+                for op, numbers, statics in self._chain[len(base._chain):]:
+                    t = apply(op, (_plain_copy(t), *numbers), statics)
+            finally:
+                mode.enabled = before
+            self._value, self._edge, self._out = t._value, t._edge, t._out
+        self._seen = st.version
+
+    def _ensure_storage(self) -> Storage:
+        st = self._storage
+        if st is None:
+            st = self._storage = Storage(self._value, self._layout, self._writes)
+            self._seen = st.version
+        return st
+
+    def _view(self, op: View, statics: tuple, *numbers: int) -> Tensor:
+        """A view of this tensor; aliases its storage."""
+        value = self._current()
+        layout = self._layout or contiguous(value.aval.shape)
+        made_layout = op.layout(layout, (*numbers, *statics))
+        out = apply(op, (self, *numbers), statics)
+        if value.array is program.META_ARRAY or out._value.array is not None and program.is_tracer(out._value.array):
+            out._layout = made_layout
+            return out
+        st = self._ensure_storage()
+        out._storage, out._seen = st, st.version
+        out._chain = (*self._chain, (op, numbers, statics))
+        out._base = self if self._base is None else self._base
+        out._layout = made_layout
+        return out
+
+    def _alias(self) -> Tensor:
+        """A tensor of the same storage, layout and value, outside autograd (detach)."""
+        value = self._current()
+        st = self._ensure_storage()
+        out = _new(Tensor)
+        out._value, out._storage, out._seen = value, st, st.version
+        out._chain, out._layout = self._chain, self._layout
+        return out
+
+    def _check_write(self) -> None:
+        """torch's errors for an in-place operation on a leaf."""
+        if mode.enabled:
+            if self._edge.__class__ is AccumulateGrad:
+                raise RuntimeError("a leaf Variable that requires grad is being used in an in-place operation.")
+            base = self._base
+            if base is not None and base._edge.__class__ is AccumulateGrad:
+                raise RuntimeError("a view of a leaf Variable that requires grad is being used in an in-place operation.")
+        for op, _, _ in self._chain:
+            if op.overlaps and overlapping(self._layout):
+                raise RuntimeError("unsupported operation: more than one element of the written-to tensor refers to a single "
+                                   "memory location. Please clone() the tensor before performing the operation.")
+
+    def _assign(self, new: Tensor) -> Tensor:
+        """In-place: this tensor (and all its aliases) now hold `new`, a tensor of the same shape and dtype."""
+        self._check_write()
+        value = new._current()
+        st = self._storage
+        if st is None:
+            self._value = value
+            self._writes += 1
+            if mode.enabled:
+                self._edge, self._out = new._edge, new._out
+            return self
+        self._current()
+        base = self._base
+        graph = mode.enabled and base is not None and (base._edge is not None or new._edge is not None)
+        if graph:
+            written = _put_chain(_plain_copy(base), self._chain[len(base._chain):], new)
+            root = written._value if not base._chain else _put_values(st.value, base._chain, written._value)
+            base._edge, base._out = written._edge, written._out
+        else:
+            root = _put_values(st.value, self._chain, value)
+            if mode.enabled and base is None:
+                self._edge, self._out = new._edge, new._out
+        st.value = root
+        st.version += 1
+        if st.host is not None:
+            st.host.write(st)
+        if not graph:
+            self._value = value
+            self._seen = st.version
+        if base is not None and not base._chain:
+            base._value, base._seen = root, st.version
+        return self
+
+    # -- facts ---------------------------------------------------------------------------------------------------------
+
+    @property
+    def _aval(self) -> Aval:
+        return self._value.aval
+
+    @property
+    def shape(self) -> Size:
+        return Size(self._value.aval.shape)
+
+    @property
+    def dtype(self) -> dt.dtype:
+        return self._value.aval.dtype
+
+    @property
+    def device(self):
+        return self._value.aval.device
+
+    @property
+    def ndim(self) -> int:
+        return self._value.aval.ndim
+
+    @property
+    def requires_grad(self) -> bool:
+        return self._edge is not None or (self._base is not None and self._fresh_edge() is not None)
+
+    def _fresh_edge(self):
+        self._current()
+        return self._edge
+
+    @requires_grad.setter
+    def requires_grad(self, value: bool):
+        if not isinstance(value, bool):
+            raise RuntimeError("requires_grad must be a bool")
+        if value:
+            if self._edge is None:
+                if self.dtype.category < dt.FLOAT:
+                    raise RuntimeError("only Tensors of floating point and complex dtype can require gradients")
+                self._edge = AccumulateGrad(self)
+        elif self._edge is not None:
+            if self._edge.__class__ is not AccumulateGrad:
+                raise RuntimeError("you can only change requires_grad flags of leaf variables. If you want to use a "
+                                   "computed variable in a subgraph that doesn't require differentiation use "
+                                   "var_no_grad = var.detach().")
+            self._edge = None
+
+    @property
+    def is_leaf(self) -> bool:
+        self._current()
+        return self._edge is None or isinstance(self._edge, AccumulateGrad)
+
+    @property
+    def grad_fn(self) -> Node | None:
+        self._current()
+        return None if isinstance(self._edge, AccumulateGrad) else self._edge
+
+    @property
+    def output_nr(self) -> int:
+        return self._out
+
+    @property
+    def _version(self) -> int:
+        return self._writes if self._storage is None else self._storage.version
+
+    @property
+    def grad(self) -> Tensor | None:
+        return self._grad
+
+    @grad.setter
+    def grad(self, value: Tensor | None):
+        if value is not None:
+            if not isinstance(value, Tensor):
+                raise TypeError(f"assigned grad expected to be a Tensor or None but got grad of type {type(value).__name__}")
+            if value is self:
+                raise RuntimeError("can't assign Variable as its own grad")
+            if value.dtype is not self.dtype:
+                raise RuntimeError(f"assigned grad has data of a different type: expected {self.dtype}, got {value.dtype}")
+            if value.device is not self.device:
+                raise RuntimeError("assigned grad has data located on a different device")
+            if value._value.aval.shape != self._value.aval.shape:
+                raise RuntimeError("assigned grad has data of a different size")
+        self._grad = value
+
+    @grad.deleter
+    def grad(self):
+        self._grad = None
+
+    @property
+    def data(self) -> Tensor:
+        return self._alias()
+
+    @data.setter
+    def data(self, other: Tensor):
+        if not isinstance(other, Tensor):
+            raise TypeError("Variable data has to be a tensor, but got " + type(other).__name__)
+        value = other._current()
+        if self._edge is not None and value.aval.dtype.category < dt.FLOAT:
+            raise RuntimeError("data set to a tensor that requires gradients must be floating point or complex dtype")
+        st = other._ensure_storage() if value.array is not program.META_ARRAY else None
+        self._value, self._layout, self._chain = value, other._layout, other._chain
+        self._storage, self._base = st, None
+        if st is not None:
+            self._seen = st.version
+        if isinstance(self._edge, AccumulateGrad):
+            self._edge.aval = value.aval
+
+    def _strided(self) -> Layout:
+        return self._layout or contiguous(self._value.aval.shape)
+
+    def stride(self, dim: int | None = None):
+        """Steps in elements between neighbours along each dimension (or along `dim`)."""
+        strides = self._strided().strides
+        if dim is None:
+            return strides
+        if not -len(strides) <= dim < len(strides):
+            raise IndexError(f"Dimension out of range (expected to be in range of [{-len(strides)}, {len(strides) - 1}], but got {dim})")
+        return strides[dim]
+
+    def storage_offset(self) -> int:
+        return self._strided().offset
+
+    def data_ptr(self) -> int:
+        """A number that aliases of the same first element share; no address in memory."""
+        if self._value.array is program.META_ARRAY or self._value.aval.numel == 0:
+            return 0
+        return self._ensure_storage().address + self._strided().offset * self.dtype.itemsize
+
+    def register_hook(self, hook):
+        """hook(grad) -> None or a replacement; runs when this tensor's gradient is ready."""
+        if not self.requires_grad:
+            raise RuntimeError("cannot register a hook on a tensor that doesn't require gradient")
+        return self._edge.add_tensor_hook(self._out, hook)
+
+    def register_post_accumulate_grad_hook(self, hook):
+        """hook(tensor), after a gradient was added into `tensor.grad`; leaves only."""
+        if not isinstance(self._edge, AccumulateGrad):
+            raise RuntimeError("post accumulate grad hooks cannot be registered on non-leaf tensors"
+                               if self._edge is not None else
+                               "cannot register a hook on a tensor that doesn't require gradient")
+        from collections import OrderedDict
+
+        from .autograd.graph import _handle
+        if self._edge.post_accumulate is None:
+            self._edge.post_accumulate = OrderedDict()
+        return _handle(self._edge.post_accumulate, hook)
+
+    def retain_grad(self) -> None:
+        """Keep this non-leaf's gradient in `.grad`."""
+        if not self.requires_grad:
+            raise RuntimeError("can't retain_grad on Tensor that has requires_grad=False")
+        if not isinstance(self._edge, AccumulateGrad):
+            self._edge._hooks().retain[self._out] = weakref.ref(self)
+
+    @property
+    def retains_grad(self) -> bool:
+        edge = self._edge
+        return edge is not None and not isinstance(edge, AccumulateGrad) and edge.hooks is not None and self._out in edge.hooks.retain
+
+    # -- to the host ---------------------------------------------------------------------------------------------------
+
+    def _host_array(self) -> np.ndarray:
+        """The data as a NumPy array that must not be written."""
+        array = program.concrete(self._current())
+        if array is program.META_ARRAY:
+            raise NotImplementedError("Cannot copy out of meta tensor; no data!")
+        program.raise_failed_checks()
+        return np.asarray(array)
+
+    def __hash__(self):
+        return id(self)
+
+
+_new = object.__new__
+
+
+class Size(tuple):
+    """torch.Size: a shape."""
+
+    __module__ = "torch"
+    __slots__ = ()
+
+    def numel(self) -> int:
+        n = 1
+        for s in self:
+            n *= s
+        return n
+
+    def __getitem__(self, i):
+        r = tuple.__getitem__(self, i)
+        return Size(r) if i.__class__ is slice else r
+
+    def __add__(self, other):
+        return Size(tuple.__add__(self, other)) if isinstance(other, tuple) else NotImplemented
+
+    def __radd__(self, other):
+        return Size(tuple.__add__(other, self)) if isinstance(other, tuple) else NotImplemented
+
+    def __mul__(self, n):
+        return Size(tuple.__mul__(self, n))
+
+    __rmul__ = __mul__
+
+    def __repr__(self):
+        return f"torch.Size([{', '.join(map(str, self))}])"
+
+    def __reduce__(self):
+        return (Size, (tuple(self),))
+
+
+def _plain_copy(t: Tensor) -> Tensor:
+    """The same value and edge, without aliases."""
+    out = _new(Tensor)
+    out._value, out._edge, out._out = t._current(), t._edge, t._out
+    return out
+
+
+def _put_chain(root: Tensor, chain: tuple, new: Tensor) -> Tensor:
+    """root with the part that `chain` views replaced by new."""
+    if not chain:
+        return new
+    op, numbers, statics = chain[0]
+    if len(chain) > 1:
+        new = _put_chain(apply(op, (root, *numbers), statics), chain[1:], new)
+    return apply(op.put, (root, new, *numbers), statics)
+
+
+def _put_values(root: Value, chain: tuple, new: Value) -> Value:
+    if not chain:
+        return new
+    op, numbers, statics = chain[0]
+    if len(chain) > 1:
+        new = _put_values(record(op, [root, *numbers], statics)[1][0], chain[1:], new)
+    return record(op.put, [root, new, *numbers], statics)[1][0]
+
+
+def apply(op, args, statics: tuple = ()):
+    """Record `op` on Tensors, Python numbers and None: the Tensor (or tuple of Tensors) that results.
+
+    This is the hot path. Errors of shape and dtype are raised here, on the user's line; computing happens later.
+    """
+    values = []
+    needs = False
+    special = None
+    for x in args:
+        if isinstance(x, Tensor):
+            st = x._storage
+            values.append(x._value if st is None else x._current())
+            if x._edge is not None:
+                needs = True
+            if x._layout is not None or not x._plain:
+                special = args
+        else:
+            values.append(x)
+    plan, made = record(op, values, statics)
+    if len(made) == 1 and plan.single:
+        out = _new(Tensor)
+        out._value = made[0]
+        if needs and mode.enabled and plan.differentiable:
+            out._edge = _node(op, plan, args, values, made)
+        if special is not None:
+            return _special(op, special, out)
+        return out
+    outs = []
+    node = _node(op, plan, args, values, made) if needs and mode.enabled and plan.differentiable else None
+    for i, v in enumerate(made):
+        out = _new(Tensor)
+        out._value = v
+        if node is not None and v.aval.dtype.category >= dt.FLOAT:
+            out._edge, out._out = node, i
+        outs.append(out)
+    if special is not None:
+        return tuple([_special(op, special, out) for out in outs])
+    return tuple(outs)
+
+
+def _node(op, plan, args, values, made) -> Node:
+    edges, needs = [], []
+    for x in args:
+        if isinstance(x, Tensor) and x._edge is not None:
+            edges.append((x._edge, x._out))
+            needs.append(True)
+        else:
+            edges.append(None)
+            needs.append(False)
+    needs = tuple(needs)
+    ins, outs = plan.saved(needs)
+    saved = [values[i] for i in ins]
+    if outs:
+        saved += [made[i] for i in outs]
+    cls = op.node_class
+    if cls is None:
+        cls = op.node_class = node_class(op.torch_name)
+    node = cls(plan, edges, needs, saved)
+    if mode.anomaly:
+        from .autograd.anomaly import remember
+        remember(node)
+    return node
+
+
+def _special(op, args, out: Tensor) -> Tensor:
+    """Results of non-contiguous inputs keep their strides; results on subclasses of Tensor are of the subclass."""
+    if isinstance(op, Elementwise) and out._value.aval.ndim:
+        shape = out._value.aval.shape
+        source = next((a for a in args if isinstance(a, Tensor) and a._value.aval.shape == shape), None)
+        if source is not None and source._layout is not None and not is_contiguous(source._layout):
+            out._layout = like(source._layout)
+    cls = next((a.__class__ for a in args if isinstance(a, Tensor) and not a._plain), None)
+    if cls is not None:
+        out.__class__ = cls
+    return out
+
+
+def as_tensor_value(array: np.ndarray, device=None) -> Tensor:
+    """A Tensor over a host array that nobody will write."""
+    return Tensor._of(of_array(array, device))
+
+
+__all__ = ["Tensor", "Size", "Storage", "apply", "as_tensor_value", "OPS"]

@@ -1,0 +1,290 @@
+"""The backward walk: nodes run when all gradients that reach them are in, newest first."""
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from .._core.grad_mode import mode
+from .._core.program import record
+from .._core.registry import OPS
+from .._core.value import Value
+from .._tensor import Tensor, apply
+from .graph import SECOND_BACKWARD, AccumulateGrad, Node
+
+
+def backward(tensors, grad_tensors=None, retain_graph: bool | None = None, create_graph: bool = False,
+             grad_variables=None, inputs=None) -> None:
+    """torch.autograd.backward: sums the gradients of `tensors` into the `.grad` of the leaves (or of `inputs`)."""
+    if grad_variables is not None:
+        grad_tensors = grad_variables
+    tensors = (tensors,) if isinstance(tensors, Tensor) else tuple(tensors)
+    if inputs is not None:
+        inputs = (inputs,) if isinstance(inputs, Tensor) else tuple(inputs)
+        if not inputs:
+            raise RuntimeError("`inputs` argument to `backward()` cannot be empty.")
+    roots = _roots(tensors, _tuple(grad_tensors, len(tensors)), create_graph)
+    keep = create_graph if retain_graph is None else retain_graph
+    run(roots, keep, create_graph, inputs or (), accumulate=True)
+
+
+def grad(outputs, inputs, grad_outputs=None, retain_graph: bool | None = None, create_graph: bool = False,
+         only_inputs: bool = True, allow_unused: bool | None = None, is_grads_batched: bool = False,
+         materialize_grads: bool = False) -> tuple:
+    """torch.autograd.grad: the gradients of `outputs` with respect to `inputs`, as a tuple."""
+    if materialize_grads and allow_unused is False:
+        raise ValueError("Expected allow_unused to be True or not passed when materialize_grads=True, but got: "
+                         "allow_unused=False.")
+    outputs = (outputs,) if isinstance(outputs, Tensor) else tuple(outputs)
+    inputs = (inputs,) if isinstance(inputs, Tensor) else tuple(inputs)
+    keep = create_graph if retain_graph is None else retain_graph
+    if is_grads_batched:
+        return _batched(outputs, inputs, _tuple(grad_outputs, len(outputs)), keep, create_graph, allow_unused)
+    roots = _roots(outputs, _tuple(grad_outputs, len(outputs)), create_graph)
+    found = run(roots, keep, create_graph, inputs, accumulate=False)
+    if materialize_grads:
+        from .. import zeros_like
+        return tuple(zeros_like(x) if g is None else g for x, g in zip(inputs, found))
+    if not allow_unused and any(g is None for g in found):
+        raise RuntimeError("One of the differentiated Tensors appears to not have been used in the graph. Set "
+                           "allow_unused=True if this is the desired behavior.")
+    return tuple(found)
+
+
+def _batched(outputs, inputs, grads, keep, create_graph, allow_unused):
+    """Gradients for a leading batch of grad_outputs, one walk each."""
+    from .. import stack
+    n = grads[0].shape[0]
+    rows = [grad(outputs, inputs, [g[i] for g in grads], keep or i + 1 < n, create_graph, allow_unused=allow_unused)
+            for i in range(n)]
+    return tuple(None if column[0] is None else stack(column) for column in zip(*rows))
+
+
+def _tuple(grads, n: int) -> tuple:
+    if grads is None:
+        return (None,) * n
+    grads = (grads,) if isinstance(grads, Tensor) else tuple(grads)
+    if len(grads) != n:
+        raise RuntimeError(f"got {n} tensors and {len(grads)} gradients")
+    return grads
+
+
+def _roots(tensors, grads, create_graph) -> list:
+    roots = []
+    for i, (t, g) in enumerate(zip(tensors, grads)):
+        if not t.requires_grad:
+            raise RuntimeError(f"element {i} of tensors does not require grad and does not have a grad_fn")
+        a = t._aval
+        if g is None:
+            if a.numel != 1:
+                raise RuntimeError("grad can be implicitly created only for scalar outputs")
+            if not a.dtype.is_floating_point:
+                raise RuntimeError("grad can be implicitly created only for real scalar outputs but got "
+                                   f"torch.{a.dtype.name}")
+            g = Tensor._of(_filled(a, 1))
+        else:
+            if not isinstance(g, Tensor):
+                raise TypeError(f"gradients can be either Tensors or None, but got {type(g).__name__}")
+            if g._aval.shape != a.shape:
+                raise RuntimeError(f"Mismatch in shape: grad_output[{i}] has a shape of {g.shape} and output[{i}] has a "
+                                   f"shape of {t.shape}.")
+            if g.dtype.is_complex != a.dtype.is_complex:
+                raise RuntimeError(f"For complex Tensors, both grad_output and output are required to have the same dtype. "
+                                   f"Mismatch in dtype: grad_output[{i}] has a dtype of {g.dtype} and output[{i}] has a "
+                                   f"dtype of {t.dtype}.")
+            if not create_graph:
+                g = Tensor._of(g._current())
+        roots.append((t._edge, t._out, g))
+    return roots
+
+
+def _filled(a, number) -> Value:
+    return record(OPS["constant"], [], (number, a.shape, a.dtype, a.device))[1][0]
+
+
+def run(roots, keep_graph: bool, create_graph: bool, inputs: Sequence[Tensor], accumulate: bool) -> list:
+    """Walk from roots `(node, output index, gradient)`. Gradients of `inputs` are returned, or added to their `.grad`."""
+    captures = {}
+    for t in inputs:
+        if not t.requires_grad:
+            raise RuntimeError("One of the differentiated Tensors does not require grad")
+        captures.setdefault(t._edge, {})[t._out] = None
+    waiting = _dependencies([node for node, _, _ in roots])
+    wanted = _wanted(waiting, captures) if inputs else None
+    grads: dict[Node, list] = {}
+    ready = []
+    for node, out, g in roots:
+        _add(grads, node, out, g)
+    for node in dict.fromkeys(node for node, _, _ in roots):
+        if waiting[node][0] == 0:
+            ready.append(node)
+    before, mode.enabled = mode.enabled, create_graph
+    try:
+        while ready:
+            node = ready.pop()
+            mine = grads.pop(node, None)
+            if mine is None:
+                mine = [None] * node.n_outputs
+            if node.hooks is not None:
+                mine = _before(node, mine)
+            if node in captures:
+                for out in captures[node]:
+                    captures[node][out] = mine[out]
+            if wanted is not None and node not in wanted:
+                below = [None] * len(node.edges)
+            elif isinstance(node, AccumulateGrad):
+                if not inputs and mine[0] is not None:
+                    _accumulate(node, mine[0], create_graph)
+                continue
+            elif all(g is None for g in mine):
+                below = [None] * len(node.edges)
+            else:
+                below = _run_node(node, mine, create_graph)
+                if node.hooks is not None and node.hooks.post:
+                    below = _after(node, below, mine)
+                if not keep_graph:
+                    node.release()
+            for edge, g in zip(node.edges, below):
+                if edge is None:
+                    continue
+                if g is not None:
+                    _add(grads, edge[0], edge[1], g)
+                waiting[edge[0]][0] -= 1
+                if waiting[edge[0]][0] == 0:
+                    ready.append(edge[0])
+    finally:
+        mode.enabled = before
+    found = [captures[t._edge][t._out] for t in inputs]
+    if accumulate:
+        for t, g in zip(inputs, found):
+            if g is not None:
+                _store(t, g, create_graph)
+        return found
+    return found
+
+
+def _dependencies(roots) -> dict:
+    """node -> [number of edges that lead to it], for all nodes reachable from roots."""
+    waiting: dict = {node: [0] for node in roots}
+    stack = list(waiting)
+    while stack:
+        for edge in stack.pop().edges:
+            if edge is not None:
+                count = waiting.get(edge[0])
+                if count is None:
+                    waiting[edge[0]] = [1]
+                    stack.append(edge[0])
+                else:
+                    count[0] += 1
+    return waiting
+
+
+def _wanted(nodes, captures) -> set:
+    """Nodes from which a captured node can be reached: only these need to run."""
+    parents: dict = {}
+    for node in nodes:
+        for edge in node.edges:
+            if edge is not None:
+                parents.setdefault(edge[0], []).append(node)
+    wanted, stack = set(), [n for n in captures if n in nodes]
+    while stack:
+        for parent in parents.get(stack.pop(), ()):
+            if parent not in wanted:
+                wanted.add(parent)
+                stack.append(parent)
+    return wanted
+
+
+def _add(grads: dict, node: Node, out: int, g: Tensor) -> None:
+    mine = grads.get(node)
+    if mine is None:
+        mine = grads[node] = [None] * node.n_outputs
+    mine[out] = g if mine[out] is None else apply(OPS["add"], (mine[out], g))
+
+
+def _run_node(node: Node, grads: list, create_graph: bool) -> list:
+    """The gradients of a node's inputs, one per edge."""
+    plan = node.plan
+    if plan is None:
+        return node.apply(grads, create_graph)
+    saved = node.saved
+    if saved is None:
+        raise RuntimeError(SECOND_BACKWARD)
+    gs = [Tensor._of(_filled(a, 0)) if g is None else g for g, a in zip(grads, plan.outs)]
+    ins, outs = plan.saved(node.needs)
+    args = []
+    if create_graph:
+        for i, v in zip((*ins, *(~o for o in outs)), saved):
+            if v.__class__ is Value:
+                t = Tensor._of(v)
+                edge = node.edges[i] if i >= 0 else (node, ~i)
+                if edge is not None:
+                    t._edge, t._out = edge
+                args.append(t)
+            else:
+                args.append(v)
+        args += gs
+        made = apply(plan.op.backward, args, (plan, node.needs))
+    else:
+        values = [*saved, *(g._current() for g in gs)]
+        made = [Tensor._of(v) for v in record(plan.op.backward, values, (plan, node.needs))[1]]
+    if mode.anomaly:
+        from .anomaly import check
+        check(node, made)
+    made = iter(made)
+    return [next(made) if need else None for need in node.needs]
+
+
+def _before(node: Node, grads: list) -> list:
+    hooks = node.hooks
+    for out, table in hooks.tensor.items():
+        for hook in list(table.values()):
+            if grads[out] is not None:
+                r = hook(grads[out])
+                if r is not None:
+                    if not isinstance(r, Tensor):
+                        raise TypeError(f"expected hook to return a Tensor or None, but got '{type(r).__name__}'")
+                    if r.shape != grads[out].shape:
+                        raise RuntimeError("hook '" + getattr(hook, "__name__", "hook") + "' has changed the size of value")
+                    grads[out] = r
+    for hook in list(hooks.pre.values()):
+        r = hook(tuple(grads))
+        if r is not None:
+            grads = [r] if isinstance(r, Tensor) else list(r)
+    for out, ref in hooks.retain.items():
+        tensor = ref()
+        if tensor is not None and grads[out] is not None:
+            tensor._grad = grads[out]
+    return grads
+
+
+def _after(node: Node, below: list, grads: list) -> list:
+    for hook in list(node.hooks.post.values()):
+        r = hook(tuple(below), tuple(grads))
+        if r is not None:
+            below = [r] if isinstance(r, Tensor) else list(r)
+    return below
+
+
+def _accumulate(node: AccumulateGrad, g: Tensor, create_graph: bool) -> None:
+    tensor = node.variable
+    if tensor is None:
+        return
+    _store(tensor, g, create_graph)
+    if node.post_accumulate:
+        for hook in list(node.post_accumulate.values()):
+            hook(tensor)
+    if node.hooks is not None and node.hooks.post:
+        _after(node, [], [g])
+
+
+def _store(tensor: Tensor, g: Tensor, create_graph: bool) -> None:
+    old = tensor._grad
+    if old is None:
+        made = Tensor._of(g._current())
+        if create_graph:
+            made._edge, made._out = g._edge, g._out
+        tensor._grad = made
+    elif create_graph:
+        tensor._grad = apply(OPS["add"], (old, g))
+    else:
+        total = record(OPS["add"], [old._current(), g._current()], ())[1][0]
+        old._assign(Tensor._of(total))

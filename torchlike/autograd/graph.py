@@ -1,0 +1,141 @@
+"""The graph of differentiation: one Node per recorded differentiable operation, edges to the nodes of its inputs."""
+from __future__ import annotations
+
+import weakref
+from collections import OrderedDict
+
+SECOND_BACKWARD = (
+    "Trying to backward through the graph a second time (or directly access saved tensors after they have already been "
+    "freed). Saved intermediate values of the graph are freed when you call .backward() or autograd.grad(). Specify "
+    "retain_graph=True if you need to backward through the graph a second time or if you need to access saved tensors "
+    "after calling backward."
+)
+
+
+class Node:
+    """A differentiable operation that ran: its plan, the values its derivative reads, and `edges`, one
+    `(node, output index)` per input or None."""
+
+    __slots__ = ("plan", "edges", "saved", "needs", "hooks", "metadata_", "where", "__weakref__")
+    torch_name = "Node"
+
+    def __init__(self, plan, edges, needs, saved):
+        self.plan, self.edges, self.needs, self.saved = plan, edges, needs, saved
+        self.hooks = None
+
+    def name(self) -> str:
+        return self.torch_name
+
+    def __repr__(self):
+        return f"<{self.torch_name} object at {hex(id(self))}>"
+
+    @property
+    def next_functions(self) -> tuple:
+        return tuple((None, 0) if e is None else e for e in self.edges)
+
+    @property
+    def metadata(self) -> dict:
+        try:
+            return self.metadata_
+        except AttributeError:
+            self.metadata_ = {}
+            return self.metadata_
+
+    @property
+    def n_outputs(self) -> int:
+        return len(self.plan.outs)
+
+    def output_aval(self, i: int):
+        return self.plan.outs[i]
+
+    def release(self) -> None:
+        self.saved = None
+
+    def _hooks(self) -> Hooks:
+        if self.hooks is None:
+            self.hooks = Hooks()
+        return self.hooks
+
+    def register_hook(self, fn):
+        """fn(grad_inputs, grad_outputs) -> None or new grad_inputs; runs after this node."""
+        return _handle(self._hooks().post, fn)
+
+    def register_prehook(self, fn):
+        """fn(grad_outputs) -> None or new grad_outputs; runs before this node."""
+        return _handle(self._hooks().pre, fn)
+
+    def add_tensor_hook(self, index: int, fn):
+        return _handle(self._hooks().tensor.setdefault(index, OrderedDict()), fn)
+
+    def __getattr__(self, name):
+        if name.startswith("_saved_"):
+            return self._saved_tensor(name[len("_saved_"):])
+        raise AttributeError(f"'{self.torch_name}' object has no attribute '{name}'")
+
+    def _saved_tensor(self, name):
+        from .._tensor import Tensor
+        if self.saved is None:
+            raise RuntimeError(SECOND_BACKWARD)
+        ins, outs = self.plan.saved(self.needs)
+        names = self.plan.op.derivative.kernel_names if self.plan.op.derivative is not None else []
+        for position, i in enumerate(ins):
+            if i < len(names) and names[i] in (name, {"self": "x"}.get(name)):
+                return Tensor._of(self.saved[position])
+        if name == "result" and outs:
+            return Tensor._of(self.saved[len(ins)])
+        raise AttributeError(f"'{self.torch_name}' object has no attribute '_saved_{name}'")
+
+
+class Hooks:
+    """Hooks of one node: on its outputs' gradients by index, before it runs, after it ran, and tensors whose grad is kept."""
+
+    __slots__ = ("tensor", "pre", "post", "retain")
+
+    def __init__(self):
+        self.tensor: dict[int, OrderedDict] = {}
+        self.pre: OrderedDict = OrderedDict()
+        self.post: OrderedDict = OrderedDict()
+        self.retain: dict = {}  # output index -> weak reference to the tensor
+
+
+def _handle(table, fn):
+    from ..utils.hooks import RemovableHandle
+    handle = RemovableHandle(table)
+    table[handle.id] = fn
+    return handle
+
+
+class AccumulateGrad(Node):
+    """The end of the graph at a leaf: adds the gradient into `variable.grad`."""
+
+    __slots__ = ("ref", "aval", "post_accumulate")
+    torch_name = "AccumulateGrad"
+
+    def __init__(self, tensor):
+        super().__init__(None, (), (), ())
+        self.ref, self.aval = weakref.ref(tensor), tensor._value.aval
+        self.post_accumulate = None
+
+    @property
+    def variable(self):
+        return self.ref()
+
+    n_outputs = 1
+
+    def output_aval(self, i: int):
+        tensor = self.ref()
+        return self.aval if tensor is None else tensor._value.aval
+
+    def release(self) -> None:
+        pass
+
+
+_classes: dict[str, type] = {}
+
+
+def node_class(torch_name: str) -> type:
+    """The Node subclass of that name (`AddBackward0`), so that type(t.grad_fn).__name__ reads as in torch."""
+    found = _classes.get(torch_name)
+    if found is None:
+        found = _classes[torch_name] = type(torch_name, (Node,), {"__slots__": (), "torch_name": torch_name})
+    return found

@@ -1,0 +1,411 @@
+"""What every tensor can do: conversions, copies, filling, printing to Python, comparison operators and logic."""
+from __future__ import annotations
+
+import numpy as np
+
+from .._core import device as dev
+from .._core import dtype as dt
+from .._core import program
+from .._core.registry import Elementwise, Op
+from .._public import public
+from .._tensor import Tensor, apply
+from .creation import _check_dtype
+from .pointwise import _operator, _plain_number, binary, number, operands
+from .views import _with_format, preserve_format
+
+# -- dtype and device ----------------------------------------------------------------------------------------------------
+
+
+def _convert(xp, x, dtype):
+    if x.dtype.kind == "c" and dtype.category < dt.COMPLEX:
+        x = x != 0 if dtype.category == dt.BOOL else x.real
+    if xp is np and x.dtype.kind in "fV" and dtype.np.kind in "iu":
+        return _float_to_int(x, dtype.np)
+    return x.astype(dtype.np)
+
+
+def _float_to_int(x, to):
+    """C's conversion on x86-64, which torch's is: through int64, wrapping."""
+    return x.astype(np.float64).astype(np.int64).astype(to) if to.itemsize < 8 else x.astype(to)
+
+
+CONVERT = Op("to_copy", _convert, shape=lambda a, dtype: (a.shape, dtype), vjp=lambda xp, g: g, torch_name="ToCopyBackward0")
+
+
+def to_dtype(t: Tensor, dtype: dt.dtype) -> Tensor:
+    """t in another dtype; t itself when it has it."""
+    if t._value.aval.dtype is dtype:
+        return t
+    out = apply(CONVERT, (t,), (dtype,))
+    return out if t._layout is None else _with_format(out, t, preserve_format)
+
+
+def to_device(t: Tensor, device) -> Tensor:
+    """t on another device; t itself when it is there."""
+    if t.device is device:
+        return t
+    from ..autograd.transfer import move
+    return move(t, device)
+
+
+@public(function=False)
+def to(self, *args, dtype=None, device=None, non_blocking: bool = False, copy: bool = False, memory_format=preserve_format, other=None) -> Tensor:
+    """self with another dtype or device: `to(dtype)`, `to(device)`, `to(device, dtype)`, `to(other)`."""
+    for a in args:
+        if isinstance(a, dt.dtype) or a in (float, int, bool, complex):
+            dtype = _check_dtype(a)
+        elif isinstance(a, (str, dev.device)) or (isinstance(a, int) and not isinstance(a, bool) and device is None):
+            device = a
+        elif isinstance(a, Tensor):
+            other = a
+        elif isinstance(a, bool):
+            non_blocking, copy = copy if non_blocking else a, a if non_blocking else copy
+        elif a is not None:
+            raise TypeError(f"to() received an invalid combination of arguments - got ({type(a).__name__})")
+    if other is not None:
+        dtype, device = other.dtype, other.device
+    out = self
+    if device is not None:
+        out = to_device(out, dev.canonical(device))
+    if dtype is not None:
+        out = to_dtype(out, _check_dtype(dtype))
+    if out is self and copy:
+        out = self.clone(memory_format=memory_format)
+    elif memory_format is not preserve_format:
+        out = out.contiguous(memory_format)
+    return out
+
+
+def _caster(name, dtype):
+    def f(self, memory_format=preserve_format):
+        return to_dtype(self, dtype)
+    f.__name__ = f.__qualname__ = name
+    f.__doc__ = f"self.to({dtype})."
+    setattr(Tensor, name, f)
+
+
+for _name, _dtype in (("float", dt.float32), ("double", dt.float64), ("half", dt.float16), ("bfloat16", dt.bfloat16), ("long", dt.int64),
+                      ("int", dt.int32), ("short", dt.int16), ("char", dt.int8), ("byte", dt.uint8), ("bool", dt.bool_),
+                      ("cfloat", dt.complex64), ("cdouble", dt.complex128)):
+    _caster(_name, _dtype)
+
+
+@public(function=False)
+def type_as(self, other) -> Tensor:
+    """self.type(other.type())."""
+    return self.to(dtype=other.dtype, device=other.device)
+
+
+@public(function=False)
+def cpu(self, memory_format=preserve_format) -> Tensor:
+    """self on the CPU."""
+    return to_device(self, dev.CPU)
+
+
+@public(function=False)
+def cuda(self, device=None, non_blocking: bool = False, memory_format=preserve_format) -> Tensor:
+    """self on the GPU."""
+    return to_device(self, dev.canonical("cuda" if device is None else dev.device("cuda", device) if isinstance(device, int) else device))
+
+
+# -- copies and filling --------------------------------------------------------------------------------------------------
+
+_OVERWRITE = Op("overwrite", lambda xp, old, new: xp.broadcast_to(new, old.shape).astype(old.dtype), torch_name="CopyBackwards",
+                shape=lambda old, new: (old.shape, old.dtype), vjp=lambda xp, g, plan: (xp.zeros_like(g), g))
+
+
+def overwrite(self: Tensor, new: Tensor) -> Tensor:
+    """self's content becomes new's (same shape and dtype); self stays in the graph it was in."""
+    self._check_write()
+    if self._edge is not None:
+        new = apply(_OVERWRITE, (self, new))
+    return self._assign(new)
+
+
+@public(function=False)
+def copy_(self, src, non_blocking: bool = False) -> Tensor:
+    """self = src, broadcast and cast."""
+    self._check_write()
+    if not isinstance(src, Tensor):
+        raise TypeError(f"copy_(): argument 'other' (position 1) must be Tensor, not {type(src).__name__}")
+    if src.device is not self.device:
+        src = to_device(src, self.device)
+    src = to_dtype(src, self.dtype)
+    if src._value.aval.shape != self._value.aval.shape:
+        try:
+            src = src.expand(self._value.aval.shape)
+        except RuntimeError as e:
+            a, b = self._value.aval.shape, src._value.aval.shape
+            raise RuntimeError(f"output with shape {list(a)} doesn't match the broadcast shape {list(b)}" if len(b) > len(a) else str(e)) from None
+    from .._tensor import _plain_copy
+    return overwrite(self, _plain_copy(src))
+
+
+@public(function=False)
+def fill_(self, value) -> Tensor:
+    """All elements become value."""
+    from .creation import filled
+    self._check_write()
+    if isinstance(value, Tensor):
+        if value.ndim:
+            raise RuntimeError(f"fill_ only supports 0-dimension value tensor but got tensor with {value.ndim} dimensions.")
+        return copy_(self, value)
+    value = _plain_number(number(value))
+    if isinstance(value, complex) and not self.dtype.is_complex:
+        raise RuntimeError("value cannot be converted to type float without overflow")
+    return overwrite(self, filled(self._value.aval.shape, value, self.dtype, self.device))
+
+
+@public()
+def fill(input, value) -> Tensor:
+    """A tensor like input filled with value."""
+    return input.clone().fill_(value)
+
+
+@public(function=False)
+def zero_(self) -> Tensor:
+    """All elements become zero."""
+    from .creation import constant
+    self._check_write()
+    a = self._value.aval
+    return overwrite(self, constant(a.shape, 0, a.dtype, a.device))
+
+
+# -- to Python -----------------------------------------------------------------------------------------------------------
+
+
+@public(function=False)
+def item(self):
+    """The value of a one-element tensor as a Python number."""
+    a = self._value.aval
+    if a.numel != 1:
+        raise RuntimeError(f"a Tensor with {a.numel} elements cannot be converted to Scalar")
+    array = self._host_array()
+    return array.item() if a.dtype.itemsize > 2 or a.dtype.category != dt.FLOAT else float(array.reshape(()))
+
+
+@public(function=False)
+def tolist(self):
+    """Nested Python lists (a number for a 0-dim tensor)."""
+    array = self._host_array()
+    if self.dtype.category == dt.FLOAT and self.dtype.itemsize < 4:
+        array = array.astype(np.float32)
+    return array.tolist()
+
+
+@public(function=False)
+def numpy(self, *, force: bool = False) -> np.ndarray:
+    """An array that shares memory with the tensor."""
+    from .._host import numpy_view
+    if force:
+        return self.detach().cpu().resolve_conj().numpy()
+    if self.requires_grad:
+        raise RuntimeError("Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead.")
+    if self.device.type not in ("cpu", "meta"):
+        raise TypeError(f"can't convert {self.device} device type tensor to numpy. Use Tensor.cpu() to copy the tensor to host memory first.")
+    if self.dtype is dt.bfloat16 or self.dtype in dt.FLOAT8:
+        raise TypeError(f"Got unsupported ScalarType {self.dtype.short}")
+    program.concrete(self._current())
+    program.raise_failed_checks()
+    return numpy_view(self)
+
+
+def _array(self, dtype=None, copy=None):
+    a = self.numpy()
+    return a if dtype is None else a.astype(dtype, copy=False)
+
+
+def _truth(self) -> bool:
+    n = self._value.aval.numel
+    if n != 1:
+        raise RuntimeError("Boolean value of Tensor with no values is ambiguous" if n == 0 else
+                           "Boolean value of Tensor with more than one value is ambiguous")
+    return bool(self._host_array().reshape(()))
+
+
+def _as_number(kind):
+    def convert(self):
+        if self._value.aval.numel != 1:
+            raise RuntimeError(f"a Tensor with {self._value.aval.numel} elements cannot be converted to Scalar")
+        x = self.item()
+        if isinstance(x, complex) and kind is not complex:
+            raise RuntimeError(f"value cannot be converted to type {'double' if kind is float else 'int64_t'} without overflow")
+        return kind(x)
+    return convert
+
+
+def _index(self) -> int:
+    if self.dtype.category > dt.INT or self._value.aval.numel != 1:
+        raise TypeError("only integer tensors of a single element can be converted to an index")
+    return int(self.item())
+
+
+def _len(self) -> int:
+    if not self._value.aval.ndim:
+        raise TypeError("len() of a 0-d tensor")
+    return self._value.aval.shape[0]
+
+
+def _iter(self):
+    if not self._value.aval.ndim:
+        raise TypeError("iteration over a 0-d tensor")
+    return iter(self.unbind(0))
+
+
+def _contains(self, x) -> bool:
+    if isinstance(x, (Tensor, int, float, complex)):
+        return bool((self == x).any().item())
+    raise RuntimeError(f"Tensor.__contains__ only supports Tensor or scalar, but you passed in a {type(x)}.")
+
+
+Tensor.__array__, Tensor.__bool__, Tensor.__index__, Tensor.__len__, Tensor.__iter__, Tensor.__contains__ = (
+    _array, _truth, _index, _len, _iter, _contains)
+Tensor.__float__, Tensor.__int__, Tensor.__complex__ = map(_as_number, (float, int, complex))
+Tensor.__nonzero__, Tensor.__array_priority__ = _truth, 1000
+
+# -- comparison and logic ------------------------------------------------------------------------------------------------
+
+eq = binary("eq", lambda xp, x, y: x == y, None, promote="bool")
+ne = binary("ne", lambda xp, x, y: x != y, None, promote="bool", names=("not_equal",))
+lt = binary("lt", lambda xp, x, y: x < y, None, promote="bool", names=("less",))
+le = binary("le", lambda xp, x, y: x <= y, None, promote="bool", names=("less_equal",))
+gt = binary("gt", lambda xp, x, y: x > y, None, promote="bool", names=("greater",))
+ge = binary("ge", lambda xp, x, y: x >= y, None, promote="bool", names=("greater_equal",))
+logical_and = binary("logical_and", lambda xp, x, y: xp.logical_and(x, y), None, promote="bool")
+logical_or = binary("logical_or", lambda xp, x, y: xp.logical_or(x, y), None, promote="bool")
+logical_xor = binary("logical_xor", lambda xp, x, y: xp.logical_xor(x, y), None, promote="bool")
+_LOGICAL_NOT = Elementwise("logical_not", lambda xp, x: xp.logical_not(x), promote="bool")
+
+
+@public(inplace=True, out=True)
+def logical_not(input) -> Tensor:
+    """True where input is zero or False."""
+    return apply(_LOGICAL_NOT, (input,))
+
+
+def bitwise(name, kernel):
+    op = Elementwise(name, kernel)
+
+    def f(input, other):
+        input, other = operands(name, input, other)
+        for x in (input, other):
+            if isinstance(x, (float, complex)) or (isinstance(x, Tensor) and x.dtype.category >= dt.FLOAT):
+                kind = x.dtype.short if isinstance(x, Tensor) else "Float"
+                raise RuntimeError(f'"{name}_cpu" not implemented for \'{kind}\'')
+        return apply(op, (input, other))
+    f.__name__ = f.__qualname__ = name
+    f.__doc__ = f"torch.{name}(input, other), for integers and bools."
+    return public(inplace=True, out=True)(f)
+
+
+bitwise_and = bitwise("bitwise_and", lambda xp, x, y: x & y)
+bitwise_or = bitwise("bitwise_or", lambda xp, x, y: x | y)
+bitwise_xor = bitwise("bitwise_xor", lambda xp, x, y: x ^ y)
+bitwise_left_shift = bitwise("bitwise_left_shift", lambda xp, x, y: xp.left_shift(x, y))
+bitwise_right_shift = bitwise("bitwise_right_shift", lambda xp, x, y: xp.right_shift(x, y))
+_BITWISE_NOT = Elementwise("bitwise_not", lambda xp, x: ~x)
+
+
+@public(inplace=True, out=True)
+def bitwise_not(input) -> Tensor:
+    """~input, for integers and bools."""
+    if input.dtype.category >= dt.FLOAT:
+        raise RuntimeError(f'"bitwise_not_cpu" not implemented for \'{input.dtype.short}\'')
+    return apply(_BITWISE_NOT, (input,))
+
+
+def _comparison(f, name):
+    op = _operator(f)
+
+    def run(self, other):
+        if other is None or isinstance(other, (str, bytes)):
+            return NotImplemented
+        return op(self, other)
+    setattr(Tensor, name, run)
+
+
+for _f, _name in ((eq, "__eq__"), (ne, "__ne__"), (lt, "__lt__"), (le, "__le__"), (gt, "__gt__"), (ge, "__ge__")):
+    _comparison(_f, _name)
+for _f, _name in ((bitwise_and, "and"), (bitwise_or, "or"), (bitwise_xor, "xor"), (bitwise_left_shift, "lshift"), (bitwise_right_shift, "rshift")):
+    setattr(Tensor, f"__{_name}__", _operator(_f))
+    setattr(Tensor, f"__r{_name}__", _operator(_f, reflected=True))
+    setattr(Tensor, f"__i{_name}__", lambda self, other, n=_f.__name__ + "_": getattr(self, n)(other))
+Tensor.__invert__ = lambda self: bitwise_not(self)
+Tensor.__pos__ = lambda self: self
+Tensor.__hash__ = lambda self: id(self)
+
+_NEG = Elementwise("neg", lambda xp, x: -x, grads=(lambda xp, g: -g,))
+_ABS = Elementwise("abs", lambda xp, x: xp.abs(x), promote=lambda common: (common.to_real(), common), grads=(
+    lambda xp, g, x: g * (xp.sign(x) if x.dtype.kind != "c" else x / xp.where(x == 0, 1, xp.abs(x))),))
+
+
+@public(inplace=True, out=True, names=("negative",))
+def neg(input) -> Tensor:
+    """-input."""
+    if input.dtype is dt.bool_:
+        raise RuntimeError("Negation, the `-` operator, on a bool tensor is not supported. If you are trying to invert a mask, use the "
+                           "`~` or `logical_not()` operator instead.")
+    return apply(_NEG, (input,))
+
+
+@public(inplace=True, out=True, names=("absolute",))
+def abs(input) -> Tensor:
+    """|input|; real for complex input."""
+    return apply(_ABS, (input,))
+
+
+Tensor.__neg__ = lambda self: neg(self)
+Tensor.__abs__ = lambda self: abs(self)
+
+class _Where(Op):
+    """where(condition, x, y): the condition takes no part in promotion."""
+
+    def make(self, avals, statics):
+        from .._core.aval import broadcast_shapes, result_dtype
+        from .._core.registry import Plan, cast, common_device
+        device = common_device(self, avals, statics)
+        out = result_dtype(*avals[1:])
+        kind = out.np
+
+        def run(xp, c, x, y):
+            return xp.where(c, cast(xp, x, kind), cast(xp, y, kind))
+        return Plan(self, avals, statics, (broadcast_shapes(*(a.shape for a in avals)), out), run, device)
+
+
+def _where_vjp(xp, g, c, plan):
+    zero = xp.zeros((), g.dtype)
+    return None, xp.where(c, g, zero), xp.where(c, zero, g)
+
+
+WHERE = _Where("where", lambda xp, c, x, y: xp.where(c, x, y), vjp=_where_vjp, torch_name="WhereBackward0")
+
+
+@public(out=True)
+def where(condition, input=None, other=None) -> Tensor:
+    """input where condition holds, other elsewhere; with one argument, the indices where it holds."""
+    if input is None and other is None:
+        return condition.nonzero(as_tuple=True)
+    if not isinstance(condition, Tensor):
+        raise TypeError(f"where(): argument 'condition' (position 1) must be Tensor, not {type(condition).__name__}")
+    if condition.dtype not in (dt.bool_, dt.uint8):
+        raise RuntimeError(f"where expected condition to be a boolean tensor, but got a tensor with dtype {condition.dtype.short}")
+    parts = [x if isinstance(x, Tensor) else _plain_number(number(x)) for x in (input, other)]
+    return apply(WHERE, (condition, *parts))
+
+
+Tensor.where = lambda self, condition, other: where(condition, self, other)
+
+
+@public(inplace=True)
+def masked_fill(input, mask, value) -> Tensor:
+    """value where mask holds, input elsewhere; the dtype of input."""
+    if mask.dtype is not dt.bool_:
+        raise RuntimeError(f"masked_fill only supports boolean masks, but got mask with dtype {mask.dtype}" if mask.dtype is not dt.uint8 else
+                           "masked_fill_ only supports boolean masks, but got mask with dtype unsigned char")
+    if isinstance(value, Tensor):
+        if value.ndim:
+            raise RuntimeError(f"masked_fill_ only supports a 0-dimensional value tensor, but got tensor with {value.ndim} dimension(s).")
+    else:
+        value = _plain_number(number(value))
+    return to_dtype(apply(WHERE, (mask, value, input)), input.dtype)
+

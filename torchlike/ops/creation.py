@@ -1,0 +1,393 @@
+"""Factories: tensors from data, from numbers, ranges."""
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from .._core import device as dev
+from .._core import dtype as dt
+from .._core.aval import aval
+from .._core.program import META_ARRAY
+from .._core.registry import Op
+from .._core.value import Value, of_array
+from .._public import as_size, public
+from .._tensor import Tensor, apply
+
+
+def _full(xp, value, shape, dtype, device):
+    return xp.full(shape, value, dtype=dtype.np)
+
+
+_full_op = Op("full", _full, shape=lambda value, shape, dtype, device: (shape, dtype), vjp=False)
+
+
+def _constant_kernel(xp, value, shape, dtype, device):
+    return xp.full(shape, value, dtype=dtype.np)
+
+
+_constant_op = Op("constant", _constant_kernel, shape=lambda value, shape, dtype, device: (shape, dtype), vjp=False)
+
+
+def constant(shape: tuple, value, dtype: dt.dtype, device) -> Tensor:
+    """A tensor of one number that is part of the program's structure, so that XLA can fold it."""
+    return apply(_constant_op, (), (value, shape, dtype, device))
+
+
+def filled(shape: tuple, value, dtype: dt.dtype, device) -> Tensor:
+    """A tensor of one number; the number is data, so it may change between runs."""
+    return apply(_full_op, (value,), (shape, dtype, device))
+
+
+def _empty_check(shape):
+    for n in shape:
+        if n < 0:
+            raise RuntimeError(f"Trying to create tensor with negative dimension {n}: {list(shape)}")
+
+
+def _float_or_default(dtype):
+    if dtype is None:
+        return dt.get_default_dtype()
+    return _check_dtype(dtype)
+
+
+def _check_dtype(dtype) -> dt.dtype:
+    if not isinstance(dtype, dt.dtype):
+        if dtype is float:
+            return dt.float64
+        if dtype is int:
+            return dt.int64
+        if dtype is bool:
+            return dt.bool_
+        if dtype is complex:
+            return dt.complex128
+        raise TypeError(f"argument 'dtype' must be torch.dtype, not {type(dtype).__name__}")
+    return dtype
+
+
+def _finish(t: Tensor, requires_grad: bool) -> Tensor:
+    if requires_grad:
+        t.requires_grad = True
+    return t
+
+
+def _constant(name, value):
+    def make(*size, out=None, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False, names=None,
+             memory_format=None):
+        shape = as_size(*size)
+        _empty_check(shape)
+        if out is not None:
+            from .._public import fill_out
+            return fill_out(out, constant(shape, value, out.dtype if dtype is None else dtype, out.device))
+        return _finish(constant(shape, value, _float_or_default(dtype), dev.resolve(device)), requires_grad)
+
+    def made(*size, **kwargs):
+        if "size" in kwargs:
+            size = (kwargs.pop("size"),)
+        return make(*size, **kwargs)
+    made.__name__ = made.__qualname__ = name
+    made.__doc__ = f"torch.{name}(*size): a tensor of that shape filled with {value}."
+    return public(method=False)(made)
+
+
+zeros = _constant("zeros", 0)
+ones = _constant("ones", 1)
+empty = _constant("empty", 0)
+
+
+@public(method=False)
+def full(size, fill_value, *, out=None, dtype=None, layout=None, device=None, requires_grad=False, names=None, pin_memory=False) -> Tensor:
+    """A tensor of shape `size` filled with a number; the dtype follows the number."""
+    shape = as_size(size)
+    _empty_check(shape)
+    if isinstance(fill_value, Tensor):
+        fill_value = fill_value.item()
+    if dtype is None:
+        dtype = number_dtype(fill_value)
+    made = _finish(filled(shape, fill_value, _check_dtype(dtype), dev.resolve(device)), requires_grad)
+    if out is not None:
+        from .._public import fill_out
+        return fill_out(out, made)
+    return made
+
+
+def number_dtype(x) -> dt.dtype:
+    """The dtype of a tensor made from a Python number."""
+    if isinstance(x, bool):
+        return dt.bool_
+    if isinstance(x, int):
+        return dt.int64
+    return dt.get_default_dtype().to_complex() if isinstance(x, complex) else dt.get_default_dtype()
+
+
+def _like(name, value):
+    def made(input, *, dtype=None, layout=None, device=None, requires_grad=False, memory_format=None, pin_memory=False):
+        a = input._value.aval
+        t = constant(a.shape, value, a.dtype if dtype is None else _check_dtype(dtype), a.device if device is None else dev.canonical(device))
+        if input._layout is not None:
+            from .._core.layout import like
+            t._layout = like(input._layout)
+        return _finish(t, requires_grad)
+    made.__name__ = made.__qualname__ = name
+    made.__doc__ = f"torch.{name}(input): a tensor of input's shape, dtype and device filled with {value}."
+    return public(method=False)(made)
+
+
+zeros_like = _like("zeros_like", 0)
+ones_like = _like("ones_like", 1)
+empty_like = _like("empty_like", 0)
+
+
+@public(method=False)
+def full_like(input, fill_value, *, dtype=None, layout=None, device=None, requires_grad=False, memory_format=None, pin_memory=False) -> Tensor:
+    """A tensor of input's shape, dtype and device filled with a number."""
+    a = input._value.aval
+    if isinstance(fill_value, Tensor):
+        fill_value = fill_value.item()
+    return _finish(filled(a.shape, fill_value, a.dtype if dtype is None else _check_dtype(dtype),
+                          a.device if device is None else dev.canonical(device)), requires_grad)
+
+
+def _arange(xp, start, step, n, dtype, device):
+    if dtype.np.kind in "iu":
+        return (xp.asarray(start).astype(np.int64) + xp.arange(n, dtype=np.int64) * xp.asarray(step).astype(np.int64)).astype(dtype.np)
+    acc = np.float64
+    return (xp.asarray(start).astype(acc) + xp.arange(n, dtype=acc) * xp.asarray(step).astype(acc)).astype(dtype.np)
+
+
+_arange_op = Op("arange", _arange, shape=lambda start, step, n, dtype, device: ((n,), dtype), vjp=False)
+
+
+@public(method=False)
+def arange(start=0, end=None, step=1, *, out=None, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False) -> Tensor:
+    """The numbers start, start + step, ... below end; int64 when all are ints, else the default float."""
+    if end is None:
+        start, end = 0, start
+    start, end, step = (x.item() if isinstance(x, (Tensor, np.generic)) else x for x in (start, end, step))
+    if step == 0:
+        raise RuntimeError("step must be nonzero")
+    if not (math.isfinite(start) and math.isfinite(end)):
+        raise RuntimeError(f"unsupported range: {start} -> {end}")
+    if (step > 0) != (end >= start) and start != end:
+        raise RuntimeError("upper bound and lower bound inconsistent with step sign")
+    if dtype is None:
+        integral = all(isinstance(x, int) for x in (start, end, step))
+        dtype = dt.int64 if integral else dt.get_default_dtype()
+    if all(isinstance(x, int) for x in (start, end, step)):
+        n = max(0, -((start - end) // step))
+    else:
+        n = max(0, math.ceil((end - start) / step))
+    made = _finish(apply(_arange_op, (start, step), (n, _check_dtype(dtype), dev.resolve(device))), requires_grad)
+    if out is not None:
+        from .._public import fill_out
+        return fill_out(out, made)
+    return made
+
+
+# -- from data -----------------------------------------------------------------------------------------------------------
+
+
+def from_data(data, dtype=None, device=None) -> Tensor:
+    """A fresh tensor from nested sequences, numbers, NumPy arrays and tensors, with torch's inference of dtype."""
+    device = dev.resolve(device)
+    array = _host_data(data, dtype)
+    return place(array, device)
+
+
+def place(array: np.ndarray, device) -> Tensor:
+    """A tensor over a host array that nobody else writes, on a device."""
+    if device.type == "meta":
+        return Tensor._of(Value(aval(array.shape, dt.from_numpy_dtype(array.dtype), device), META_ARRAY))
+    v = of_array(array)
+    if device.type != "cpu":
+        from .._core.program import move
+        v = move(v, device)
+    return Tensor._of(v)
+
+
+def _host_data(data, dtype) -> np.ndarray:
+    if dtype is not None:
+        dtype = _check_dtype(dtype)
+    cls = data.__class__
+    if cls is float or cls is int or cls is bool or cls is complex:
+        return _from_number(data, dtype)
+    if isinstance(data, Tensor):
+        a = data._host_array()
+        return a.copy() if dtype is None else a.astype(dtype.np)
+    if isinstance(data, (np.ndarray, np.generic)):
+        d = dt.from_numpy_dtype(data.dtype) if dtype is None else dtype
+        return np.array(data, dtype=d.np)
+    if isinstance(data, (list, tuple, range)):
+        return _from_nested(data, dtype)
+    if hasattr(data, "__array__") or hasattr(data, "__array_interface__"):
+        return _host_data(np.asarray(data), dtype)
+    if isinstance(data, (int, float, complex)):
+        return _from_number(data, dtype)
+    if hasattr(data, "__len__") and hasattr(data, "__getitem__") and not isinstance(data, (str, bytes, dict)):
+        return _from_nested(list(data), dtype)
+    if hasattr(data, "__float__"):
+        return _from_number(float(data), dtype)
+    if isinstance(data, str):
+        raise TypeError(f"new(): invalid data type 'str'")
+    raise RuntimeError(f"Could not infer dtype of {type(data).__name__}")
+
+
+def _from_number(x, dtype) -> np.ndarray:
+    d = number_dtype(x) if dtype is None else dtype
+    if d.np.kind in "iu" and isinstance(x, (int, bool)):
+        info = np.iinfo(d.np)
+        if not info.min <= x <= info.max:
+            if d is dt.int64 or not -(1 << 63) <= x < 1 << 63:
+                raise RuntimeError("Overflow when unpacking long long")
+            raise RuntimeError(f"value cannot be converted to type {_C_TYPES.get(d.name, d.name)} without overflow")
+    if isinstance(x, complex) and d.category < dt.COMPLEX:
+        raise RuntimeError(f"value cannot be converted to type {_C_TYPES.get(d.name, d.name)} without overflow")
+    if d.category == dt.BOOL:
+        return np.array(bool(x))
+    if d.np.kind in "iu":
+        return np.array(int(x)).astype(d.np)
+    return np.array(x).astype(d.np)
+
+
+_C_TYPES = {"int32": "int", "int16": "short", "int8": "int8_t", "uint8": "uint8_t", "float32": "float", "float64": "double"}
+
+
+def _shape_of(data) -> tuple:
+    shape = []
+    while True:
+        if isinstance(data, (list, tuple, range)):
+            shape.append(len(data))
+            if not len(data):
+                break
+            data = data[0]
+        elif isinstance(data, (Tensor, np.ndarray)):
+            shape.extend(data.shape)
+            break
+        else:
+            break
+    return tuple(shape)
+
+
+def _leaves(data, shape, depth, out) -> None:
+    if depth == len(shape):
+        if isinstance(data, (list, tuple, str)):
+            raise (TypeError if isinstance(data, str) else ValueError)(
+                "new(): invalid data type 'str'" if isinstance(data, str) else "only one element tensors can be converted to Python scalars")
+        out.append(data.item() if isinstance(data, (Tensor, np.ndarray)) else data)
+        return
+    if isinstance(data, (Tensor, np.ndarray)):
+        array = data._host_array() if isinstance(data, Tensor) else data
+        if array.shape != shape[depth:]:
+            raise ValueError(f"expected sequence of length {shape[depth]} at dim {depth} (got {len(array) if array.ndim else 0})")
+        out.extend(array.reshape(-1).tolist() if array.dtype.kind in "biufc" else array.astype(np.float32).reshape(-1).tolist())
+        return
+    if not isinstance(data, (list, tuple, range)):
+        raise TypeError(f"not a sequence")
+    if len(data) != shape[depth]:
+        raise ValueError(f"expected sequence of length {shape[depth]} at dim {depth} (got {len(data)})")
+    for x in data:
+        _leaves(x, shape, depth + 1, out)
+
+
+def _from_nested(data, dtype) -> np.ndarray:
+    shape = _shape_of(data)
+    if len(shape) > 1 and isinstance(data[0], np.ndarray) and all(isinstance(x, np.ndarray) and x.shape == data[0].shape for x in data):
+        return _host_data(np.stack(data), dtype)
+    flat: list = []
+    _leaves(data, shape, 0, flat)
+    if dtype is None:
+        dtype = _infer(data, flat)
+    if not flat:
+        return np.zeros(shape, dtype.np)
+    kinds = set(map(type, flat))
+    if any(issubclass(k, np.generic) for k in kinds):
+        flat = [x.item() if isinstance(x, np.generic) else x for x in flat]
+        kinds = set(map(type, flat))
+    bad = next((k for k in kinds if not issubclass(k, (int, float, complex))), None)
+    if bad is not None:
+        if issubclass(bad, str):
+            raise TypeError(f"new(): invalid data type '{bad.__name__}'")
+        raise RuntimeError(f"Could not infer dtype of {bad.__name__}")
+    if dtype.np.kind in "iu":
+        if complex in kinds:
+            raise TypeError("can't convert complex to int")
+        info = np.iinfo(dtype.np)
+        ints = flat if kinds <= {int, bool} else [int(x) for x in flat]
+        low, high = min(ints), max(ints)
+        if low < info.min or high > info.max:
+            if dtype is dt.int64:
+                raise RuntimeError("Overflow when unpacking long long")
+            raise RuntimeError(f"value cannot be converted to type {_C_TYPES.get(dtype.name, dtype.name)} without overflow")
+        return np.array(ints, dtype=dtype.np).reshape(shape)
+    if dtype.category == dt.BOOL:
+        return np.array([bool(x) for x in flat], np.bool_).reshape(shape)
+    return np.array(flat).astype(dtype.np).reshape(shape)
+
+
+def _infer(data, flat) -> dt.dtype:
+    found = _dtype_of_parts(data)
+    if found is not None:
+        return found
+    kinds = set(map(type, flat))
+    if any(issubclass(k, complex) for k in kinds):
+        return dt.get_default_dtype().to_complex()
+    if any(issubclass(k, (float, np.floating)) for k in kinds):
+        return dt.get_default_dtype()
+    if kinds and all(issubclass(k, (bool, np.bool_)) for k in kinds):
+        return dt.bool_
+    if not kinds:
+        return dt.get_default_dtype()
+    return dt.int64
+
+
+def _dtype_of_parts(data) -> dt.dtype | None:
+    """When the leaves are tensors or NumPy values, their promoted dtype; None for plain numbers."""
+    if isinstance(data, Tensor):
+        return data.dtype
+    if isinstance(data, (np.ndarray, np.generic)):
+        return dt.from_numpy_dtype(data.dtype)
+    if isinstance(data, (list, tuple)) and data and not isinstance(data[0], (int, float, complex)):
+        parts = [_dtype_of_parts(x) for x in data]
+        if all(p is not None for p in parts):
+            found = parts[0]
+            for p in parts[1:]:
+                found = dt.promote_types(found, p)
+            return found
+    return None
+
+
+@public(method=False)
+def tensor(data, *, dtype=None, device=None, requires_grad=False, pin_memory=False) -> Tensor:
+    """torch.tensor: always a copy; the dtype is inferred from the data unless given."""
+    if device is None and isinstance(data, Tensor):
+        device = data.device
+    return _finish(from_data(data, dtype, device), requires_grad)
+
+
+@public(method=False, names=("asarray",))
+def as_tensor(data, dtype=None, device=None, *, copy=None, requires_grad=False) -> Tensor:
+    """The data as a tensor, sharing memory with tensors and NumPy arrays where dtype and device allow."""
+    if isinstance(data, Tensor):
+        t = data
+        if (dtype is not None and dtype is not t.dtype) or (device is not None and dev.canonical(device) is not t.device):
+            t = t.to(device=device, dtype=dtype)
+        return t.clone() if copy else t
+    if isinstance(data, np.ndarray) and not copy and (dtype is None or dt.from_numpy_dtype(data.dtype) is dtype):
+        t = from_numpy(data)
+        return t if device is None else t.to(device)
+    return _finish(from_data(data, dtype, device), requires_grad)
+
+
+@public(method=False)
+def from_numpy(ndarray: np.ndarray) -> Tensor:
+    """A tensor that shares the array's memory: writes on either side show on the other."""
+    if not isinstance(ndarray, np.ndarray):
+        raise TypeError(f"expected np.ndarray (got {type(ndarray).__name__})")
+    from .._host import share
+    return share(ndarray)
+
+
+@public(method=False)
+def scalar_tensor(s, *, dtype=None, layout=None, device=None, requires_grad=False) -> Tensor:
+    """A 0-dim tensor; the default float unless dtype is given."""
+    return _finish(filled((), s, _float_or_default(dtype), dev.resolve(device)), requires_grad)

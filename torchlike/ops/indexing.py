@@ -1,0 +1,371 @@
+"""t[...] and t[...] = v: basic indices are views, tensor and list indices gather and scatter."""
+from __future__ import annotations
+
+import numpy as np
+
+from .._core import dtype as dt
+from .._core import program
+from .._core.registry import Op
+from .._core.value import of_array
+from .._tensor import Tensor, apply
+from .pointwise import _plain_number
+from .views import UNSQUEEZE, SLICE, take_index, take_slice
+
+# -- gather and scatter with several index arrays ------------------------------------------------------------------------
+
+
+def _split(index, dims, ndim):
+    """The full index tuple: arrays at dims, slices elsewhere."""
+    full = [slice(None)] * ndim
+    for d, i in zip(dims, index):
+        full[d] = i
+    return tuple(full)
+
+
+def _take(xp, x, *rest):
+    *index, dims = rest
+    if len(index) == 1:
+        return xp.take(x, index[0], axis=dims[0]) if xp is np else xp.take(x, index[0], axis=dims[0], mode="wrap")
+    return x[_split(index, dims, x.ndim)]
+
+
+def _take_shape(a, *rest):
+    *index, dims = rest
+    broadcast = np.broadcast_shapes(*(i.shape for i in index))
+    if list(dims) == list(range(dims[0], dims[-1] + 1)):
+        return (*a.shape[:dims[0]], *broadcast, *a.shape[dims[-1] + 1:]), a.dtype
+    return (*broadcast, *(n for d, n in enumerate(a.shape) if d not in dims)), a.dtype
+
+
+def _scatter_add(xp, zeros, index, g):
+    if xp is not np:
+        return zeros.at[index].add(g)
+    np.add.at(zeros, index, g)
+    return zeros
+
+
+def _take_vjp(xp, gs, plan, i0, i1=None, i2=None, i3=None, i4=None, i5=None):
+    a, dims = plan.avals[0], plan.statics[0]
+    index = [i for i in (i0, i1, i2, i3, i4, i5) if i is not None]
+    if xp is np and len(index) == 1 and dims[0] == 0 and len(a.shape) == 2:
+        return (rows_add(a.shape[0], index[0].reshape(-1), gs[0].reshape(-1, a.shape[1])),)
+    return (_scatter_add(xp, xp.zeros(a.shape, gs[0].dtype), _split(index, dims, len(a.shape)), gs[0]),)
+
+
+def rows_add(n: int, index: np.ndarray, rows: np.ndarray) -> np.ndarray:
+    """Rows summed by index, in NumPy: sorting beats np.add.at by far."""
+    out = np.zeros((n, rows.shape[1]), rows.dtype)
+    if index.size:
+        index = np.where(index < 0, index + n, index)
+        order = np.argsort(index, kind="stable")
+        ordered = index[order]
+        starts = np.flatnonzero(np.concatenate([[True], ordered[1:] != ordered[:-1]]))
+        out[ordered[starts]] = np.add.reduceat(rows[order], starts, axis=0)
+    return out
+
+
+class _Take(Op):
+    """Gathering: its derivative reads all index inputs."""
+
+    def saved(self, plan, needs):
+        return tuple(range(1, len(plan.avals))), ()
+
+
+def _take_derivative(op):
+    class TakeDerivative:
+        kernel_names = []
+
+        def __call__(self, xp, plan, needs, ins, outs, gs):
+            grads = _take_vjp(xp, gs, plan, *(ins[i] for i in range(1, len(plan.avals))))
+            return [g.astype(plan.avals[0].dtype.np) for g in grads]
+    return TakeDerivative()
+
+
+INDEX = _Take("index", _take, shape=_take_shape)
+INDEX.derivative = _take_derivative(INDEX)
+
+
+def _put(xp, x, value, *rest):
+    *index, dims, accumulate = rest
+    full = _split(index, dims, x.ndim)
+    value = value.astype(x.dtype)
+    if xp is not np:
+        return x.at[full].add(value) if accumulate else x.at[full].set(value)
+    out = x.copy()
+    if accumulate:
+        np.add.at(out, full, value)
+    else:
+        out[full] = value
+    return out
+
+
+INDEX_PUT = Op("index_put", _put, shape=lambda a, *rest: (a.shape, a.dtype))
+
+
+# -- parsing -------------------------------------------------------------------------------------------------------------
+
+
+def _is_index_list(i) -> bool:
+    return isinstance(i, (list, range)) or (isinstance(i, np.ndarray) and i.ndim > 0)
+
+
+def getitem(self: Tensor, index) -> Tensor:
+    """torch's indexing: ints, slices, None, ..., and tensors, arrays or lists of ints or bools."""
+    cls = index.__class__
+    if cls is int:
+        shape = self._value.aval.shape
+        if not shape:
+            raise IndexError("invalid index of a 0-dim tensor. Use `tensor.item()` in Python or `tensor.item<T>()` in C++ to convert a 0-dim "
+                             "tensor to a number")
+        return take_index(self, 0, _position(index, shape[0], 0))
+    t, advanced = _basic(self, index)
+    return t if not advanced else _gather(t, advanced)
+
+
+def _position(i: int, n: int, dim: int) -> int:
+    if not -n <= i < n:
+        raise IndexError(f"index {i} is out of bounds for dimension {dim} with size {n}")
+    return i + n if i < 0 else i
+
+
+def _basic(t: Tensor, index):
+    """Apply ints, slices, None and ...; the view, and the advanced indices left for it as {dim: Tensor}."""
+    items = list(index) if isinstance(index, tuple) else [index]
+    used = sum(_dims_used(i) for i in items)
+    ndim = t._value.aval.ndim
+    if used > ndim:
+        raise IndexError(f"too many indices for tensor of dimension {ndim}")
+    if sum(i is Ellipsis for i in items) == 0:
+        items.append(Ellipsis)
+    dim, advanced, source, original = 0, {}, 0, t
+    for i in items:
+        if i is Ellipsis:
+            skip = ndim - used
+            dim += skip
+            source += skip
+        elif i is None:
+            t = t._view(UNSQUEEZE, (dim,))
+            dim += 1
+        elif i.__class__ is slice:
+            t = _slice(t, dim, i)
+            dim += 1
+            source += 1
+        elif isinstance(i, (bool, np.bool_)) or (isinstance(i, Tensor) and i.dtype is dt.bool_ and i.ndim == 0):
+            t = t._view(UNSQUEEZE, (dim,))
+            advanced[dim] = _tensor_index(i).reshape((1,))
+            dim += 1
+        elif isinstance(i, Tensor) or _is_index_list(i):
+            i = _tensor_index(i)
+            if i.ndim == 0 and i.dtype.category == dt.INT and i._current().array is not None and not i.requires_grad and \
+                    isinstance(i._current().array, np.ndarray):
+                t = take_index(t, dim, _position(int(i._host_array()), t._value.aval.shape[dim], source))
+                source += 1
+                continue
+            advanced[dim] = i
+            n = i.ndim if i.dtype in (dt.bool_, dt.uint8) else 1
+            dim += n
+            source += n
+        elif hasattr(i, "__index__"):
+            n = t._value.aval.shape[dim]
+            t = take_index(t, dim, _position(i.__index__(), n, source))
+            source += 1
+        elif isinstance(i, tuple):
+            advanced[dim] = _tensor_index(list(i))
+            dim += 1
+            source += 1
+        else:
+            raise IndexError("only integers, slices (`:`), ellipsis (`...`), None and long or byte Variables are valid indices "
+                             f"(got {type(i).__name__})")
+    if t is original and not advanced:
+        from .views import VIEW
+        t = t._view(VIEW, (t._value.aval.shape,))
+    return t, advanced
+
+
+def _dims_used(i) -> int:
+    if i is None or i is Ellipsis or isinstance(i, (bool, np.bool_)):
+        return 0
+    if isinstance(i, Tensor) and i.dtype in (dt.bool_, dt.uint8):
+        return i.ndim
+    if isinstance(i, np.ndarray) and i.dtype == np.bool_:
+        return i.ndim
+    return 1
+
+
+def _slice(t: Tensor, dim: int, s: slice) -> Tensor:
+    n = t._value.aval.shape[dim]
+    step = 1 if s.step is None else int(s.step)
+    if step <= 0:
+        raise ValueError("step must be greater than zero")
+    if s.start is None and s.stop is None and step == 1:
+        return t
+    bounds = [None if b is None else b.__index__() for b in (s.start, s.stop)]
+    start, stop, _ = slice(*bounds).indices(n)
+    count = max(0, -(-(stop - start) // step))
+    if count == n and step == 1:
+        return t._view(SLICE, (dim, 0, n, 1))
+    return take_slice(t, dim, start, count, step)
+
+
+def _tensor_index(i) -> Tensor:
+    if isinstance(i, Tensor):
+        if i.dtype.category >= dt.FLOAT:
+            raise IndexError("tensors used as indices must be long, int, byte or bool tensors")
+        return i
+    from .creation import from_data
+    array = np.asarray([x.tolist() if isinstance(x, Tensor) else x for x in i] if isinstance(i, (list, range)) else i)
+    if array.size == 0 and array.dtype.kind == "f":
+        array = array.astype(np.int64)
+    if array.dtype.kind not in "iub":
+        raise IndexError("tensors used as indices must be long, int, byte or bool tensors")
+    return from_data(array if array.dtype.kind == "b" else array.astype(np.int64))
+
+
+def _expand_masks(t: Tensor, advanced: dict) -> dict:
+    """Boolean masks as the positions where they are true."""
+    out = {}
+    for dim, i in advanced.items():
+        if i.dtype in (dt.bool_, dt.uint8):
+            shape = t._value.aval.shape[dim:dim + i.ndim]
+            mine = i._value.aval.shape
+            for k, (a, b) in enumerate(zip(mine, shape)):
+                if a != b:
+                    raise IndexError(f"The shape of the mask {list(mine)} at index {k} does not match the shape of the indexed tensor "
+                                     f"{list(t._value.aval.shape)} at index {dim + k}")
+            for k, positions in enumerate(np.nonzero(i._host_array())):
+                out[dim + k] = Tensor._of(of_array(positions.astype(np.int64)))
+        else:
+            out[dim] = i
+    return out
+
+
+def check_range(index: Tensor, n: int, message) -> None:
+    """IndexError when an index is outside [-n, n): now when the indices are known, else at the next observation."""
+    v = index._current()
+    array = v.array
+    if array is program.META_ARRAY or program.is_tracer(array):
+        return
+    if isinstance(array, np.ndarray):
+        low, high = bounds(v)
+        if low < -n or high >= n:
+            raise IndexError(message(low if low < -n else high))
+        return
+    if v.bounds is not None:
+        low, high = v.bounds
+        if low < -n or high >= n:
+            raise IndexError(message(low if low < -n else high))
+        return
+    if array is not None:
+        low, high = bounds(v)
+        if low < -n or high >= n:
+            raise IndexError(message(low if low < -n else high))
+        return
+    ok = apply(_IN_RANGE, (index, n))
+    program.check(ok._value, IndexError(message("?")))
+
+
+def bounds(v) -> tuple[int, int]:
+    """(min, max) of a concrete index value, kept with it."""
+    if v.bounds is None:
+        a = np.asarray(v.array)
+        v.bounds = (int(a.min()), int(a.max())) if a.size else (0, -1)
+    return v.bounds
+
+
+_IN_RANGE = Op("in_range", lambda xp, x, n: xp.all((x >= -n) & (x < n)), shape=lambda a, n: ((), dt.bool_), vjp=False)
+
+
+def _prepared(t: Tensor, advanced: dict):
+    advanced = _expand_masks(t, advanced)
+    dims = tuple(sorted(advanced))
+    shape = t._value.aval.shape
+    index = []
+    for d in dims:
+        i = advanced[d]
+        check_range(i, shape[d], lambda bad, d=d: f"index {bad} is out of bounds for dimension {d} with size {shape[d]}")
+        index.append(_nonnegative(i, shape[d]))
+    try:
+        np.broadcast_shapes(*(i._value.aval.shape for i in index))
+    except ValueError:
+        raise IndexError("shape mismatch: indexing tensors could not be broadcast together with shapes "
+                         + ", ".join(str(list(i._value.aval.shape)) for i in index)) from None
+    return index, dims
+
+
+def _nonnegative(i: Tensor, n: int) -> Tensor:
+    v = i._current()
+    if v.bounds is not None and v.bounds[0] >= 0:
+        return i
+    if v.bounds is not None:
+        a = np.asarray(v.array)
+        return Tensor._of(of_array(np.where(a < 0, a + n, a)))
+    return apply(_WRAP, (i, n))
+
+
+_WRAP = Op("wrap_index", lambda xp, x, n: xp.where(x < 0, x + xp.asarray(n, x.dtype), x), shape=lambda a, n: (a.shape, a.dtype), vjp=False)
+
+
+def _gather(t: Tensor, advanced: dict) -> Tensor:
+    index, dims = _prepared(t, advanced)
+    return apply(INDEX, (t, *index), (dims,))
+
+
+def setitem(self: Tensor, index, value) -> None:
+    """t[index] = value, broadcasting value and casting it to t's dtype."""
+    self._check_write()
+    t, advanced = _basic(self, index)
+    if not isinstance(value, Tensor):
+        if isinstance(value, (int, float, complex)):
+            value = _plain_number(value)
+            if not advanced:
+                t.fill_(value)
+                return
+            value = _number_like(t, value)
+        else:
+            from .creation import from_data
+            value = from_data(value, t.dtype, t.device)
+    if not advanced:
+        shape = t._value.aval.shape
+        if value._value.aval.ndim > len(shape):
+            value = _drop_ones(value, len(shape))
+        t.copy_(value)
+        return
+    ready, dims = _prepared(t, advanced)
+    put_index(t, ready, dims, value, False)
+
+
+def put_index(t: Tensor, index, dims, value: Tensor, accumulate: bool) -> Tensor:
+    """Write (or add) value at index arrays."""
+    from .._core.aval import aval
+    target = _take_shape(aval(t._value.aval.shape, t.dtype), *(i._value.aval for i in index), dims)[0]
+    if value._value.aval.ndim > len(target):
+        value = _drop_ones(value, len(target))
+    shape = value._value.aval.shape
+    if shape != target:
+        try:
+            fits = np.broadcast_shapes(shape, target) == target
+        except ValueError:
+            fits = False
+        if not fits:
+            raise RuntimeError(f"shape mismatch: value tensor of shape {list(shape)} cannot be broadcast to indexing result of shape {list(target)}")
+        value = value.expand(target)
+    if value.dtype is not t.dtype:
+        value = value.to(t.dtype)
+    return t._assign(apply(INDEX_PUT, (t, value, *index), (dims, accumulate)))
+
+
+def _number_like(t: Tensor, x) -> Tensor:
+    from .creation import filled
+    return filled((), x, t.dtype, t.device)
+
+
+def _drop_ones(value: Tensor, ndim: int) -> Tensor:
+    shape = value._value.aval.shape
+    extra = len(shape) - ndim
+    if any(n != 1 for n in shape[:extra]):
+        raise RuntimeError(f"shape mismatch: value tensor of shape {list(shape)} cannot be broadcast to indexing result")
+    return value.reshape(shape[extra:])
+
+
+Tensor.__getitem__ = getitem
+Tensor.__setitem__ = setitem

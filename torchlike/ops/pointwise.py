@@ -1,0 +1,451 @@
+"""Elementwise arithmetic with torch's promotion: operators, powers, division, min and max, clamping."""
+from __future__ import annotations
+
+
+import numpy as np
+
+from .._core import dtype as dt
+from .._core.registry import Elementwise, Op
+from .._public import number, public
+from .._tensor import Tensor, apply
+
+PLAIN = (float, int)
+
+
+def operands(name: str, a, b):
+    """Two operands of which at least one is a Tensor; NumPy scalars become Python numbers. TypeError as torch's."""
+    a, b = number(a), number(b)
+    for x, position, k in ((a, "input", 1), (b, "other", 2)):
+        if not isinstance(x, (Tensor, int, float, complex)):
+            raise TypeError(f"{name}(): argument '{position}' (position {k}) must be Tensor, not {type(x).__name__}")
+    if not isinstance(a, Tensor) and not isinstance(b, Tensor):
+        raise TypeError(f"{name}(): argument 'input' (position 1) must be Tensor, not {type(a).__name__}")
+    return _plain_number(a), _plain_number(b)
+
+
+def _plain_number(x):
+    """Subclasses of Python's numbers (enums, np.float64) as themselves."""
+    if isinstance(x, Tensor) or x.__class__ in (int, float, bool, complex):
+        return x
+    return int(x) if isinstance(x, int) else float(x) if isinstance(x, float) else complex(x)
+
+
+def conj(xp, x):
+    return xp.conj(x) if x.dtype.kind == "c" else x
+
+
+def binary(name: str, kernel, grads, *, promote="arith", names=(), inplace=True, torch_name=None):
+    """Publish `torch.name(input, other)` with its method, in-place and out= forms; the op."""
+    op = Elementwise(name, kernel, promote=promote, grads=grads, torch_name=torch_name)
+
+    def f(input, other):
+        if not isinstance(input, Tensor) or not (isinstance(other, Tensor) or other.__class__ in PLAIN):
+            input, other = operands(name, input, other)
+        return apply(op, (input, other))
+    f.__name__ = f.__qualname__ = name
+    f.__doc__ = f"torch.{name}(input, other): elementwise, broadcasting, with type promotion."
+    public(inplace=inplace, out=True, names=names)(f)
+    return f
+
+
+ADD = Elementwise("add", lambda xp, x, y: xp.add(x, y), grads=(lambda xp, g: g, lambda xp, g: g))
+SUB = Elementwise("sub", lambda xp, x, y: xp.subtract(x, y), grads=(lambda xp, g: g, lambda xp, g: -g))
+MUL = Elementwise("mul", lambda xp, x, y: xp.multiply(x, y),
+                  grads=(lambda xp, g, y: g * conj(xp, y), lambda xp, g, x: g * conj(xp, x)))
+DIV = Elementwise("div", lambda xp, x, y: xp.divide(x, y), promote="float",
+                  grads=(lambda xp, g, y: g / conj(xp, y), lambda xp, g, x, y: -g * conj(xp, x / y / y)))
+
+
+def _scaled(other, alpha):
+    if alpha == 1:
+        return other
+    if isinstance(alpha, (float, complex)) and isinstance(other, Tensor) and other.dtype.category < dt.FLOAT:
+        raise RuntimeError("For integral input tensors, argument alpha must not be a floating point number.")
+    return other * alpha
+
+
+def _no_bool_sub(a, b):
+    for x, y in ((a, b), (b, a)):
+        if isinstance(x, Tensor) and x.dtype is dt.bool_:
+            if isinstance(y, Tensor) and y.dtype is dt.bool_:
+                raise RuntimeError("Subtraction, the `-` operator, with two bool tensors is not supported. Use the `^` or "
+                                   "`logical_xor()` operator instead.")
+            if not isinstance(y, Tensor):
+                raise RuntimeError("Subtraction, the `-` operator, with a bool tensor is not supported. If you are trying "
+                                   "to invert a mask, use the `~` or `logical_not()` operator instead.")
+
+
+@public(inplace=True, out=True)
+def add(input, other, *, alpha=1) -> Tensor:
+    """input + alpha * other."""
+    if not isinstance(input, Tensor) or not (isinstance(other, Tensor) or other.__class__ in PLAIN):
+        input, other = operands("add", input, other)
+    return apply(ADD, (input, other if alpha == 1 else _scaled(other, alpha)))
+
+
+@public(inplace=True, out=True, names=("subtract",))
+def sub(input, other, *, alpha=1) -> Tensor:
+    """input - alpha * other."""
+    if not isinstance(input, Tensor) or not (isinstance(other, Tensor) or other.__class__ in PLAIN):
+        input, other = operands("sub", input, other)
+    if input.__class__ is bool or (isinstance(input, Tensor) and input.dtype is dt.bool_) or \
+            (isinstance(other, Tensor) and other.dtype is dt.bool_):
+        _no_bool_sub(input, other)
+    return apply(SUB, (input, other if alpha == 1 else _scaled(other, alpha)))
+
+
+@public()
+def rsub(input, other, *, alpha=1) -> Tensor:
+    """other - alpha * input."""
+    return sub(other, input, alpha=alpha)
+
+
+@public(inplace=True, out=True, names=("multiply",))
+def mul(input, other) -> Tensor:
+    """input * other."""
+    if not isinstance(input, Tensor) or not (isinstance(other, Tensor) or other.__class__ in PLAIN):
+        input, other = operands("mul", input, other)
+    return apply(MUL, (input, other))
+
+
+@public(inplace=True, out=True, names=("divide",))
+def div(input, other, *, rounding_mode: str | None = None) -> Tensor:
+    """input / other; rounding_mode 'floor' or 'trunc' rounds the quotient and keeps integer types."""
+    if not isinstance(input, Tensor) or not (isinstance(other, Tensor) or other.__class__ in PLAIN):
+        input, other = operands("div", input, other)
+    if rounding_mode is None:
+        return apply(DIV, (input, other))
+    if rounding_mode == "floor":
+        return floor_divide(input, other)
+    if rounding_mode == "trunc":
+        _no_int_zero(input, other)
+        return apply(_TRUNC_DIV, (input, other))
+    raise RuntimeError(f"div expected rounding_mode to be one of None, 'trunc', or 'floor' but found '{rounding_mode}'")
+
+
+@public(inplace=True, out=True)
+def true_divide(input, other) -> Tensor:
+    """input / other."""
+    return div(input, other)
+
+
+def _trunc_div(xp, x, y):
+    if x.dtype.kind in "iu":
+        y = xp.where(y == 0, xp.ones_like(y), y)
+        q = x // y
+        return q + ((x - q * y != 0) & ((x < 0) != (y < 0))).astype(q.dtype) if x.dtype.kind == "i" else q
+    return xp.trunc(x / y)
+
+
+def _floor_div(xp, x, y):
+    if x.dtype.kind in "iu":
+        return x // xp.where(y == 0, xp.ones_like(y), y)
+    # floor(x / y) is off by one where x / y rounds up to an integer; go through the exact remainder as torch does
+    mod = xp.fmod(x, y)
+    q = (x - mod) / y
+    q = xp.where((mod != 0) & ((y < 0) != (mod < 0)), q - 1, q)
+    near = xp.floor(q)
+    near = xp.where(q - near > 0.5, near + 1, near)
+    near = xp.where(q == 0, xp.copysign(xp.zeros_like(x), x / y), near)
+    return xp.where(y == 0, x / y, near)
+
+
+def _zero(xp, g):
+    return xp.zeros_like(g)
+
+
+_TRUNC_DIV = Elementwise("div_trunc", _trunc_div, grads=(_zero, _zero))
+_FLOOR_DIV = Elementwise("floor_divide", _floor_div, grads=(_zero, _zero))
+
+
+def _no_int_zero(a, b):
+    """Integer division by a literal zero fails at once, as in torch."""
+    integral = all(not isinstance(x, (float, complex)) and (not isinstance(x, Tensor) or x.dtype.category < dt.FLOAT) for x in (a, b))
+    if not integral:
+        return
+    if isinstance(b, Tensor):
+        array = b._current().array
+        if isinstance(array, np.ndarray) and array.size and not array.all():
+            raise RuntimeError("ZeroDivisionError")
+        if array is None or not isinstance(array, np.ndarray):
+            from .._core import program
+            if array is not program.META_ARRAY and not program.is_tracer(array):
+                ok = apply(_ALL_NONZERO, (b,))
+                program.check(ok._value, RuntimeError("ZeroDivisionError"))
+    elif b == 0:
+        raise RuntimeError("ZeroDivisionError")
+
+
+_ALL_NONZERO = Op("all_nonzero", lambda xp, x: xp.all(x != 0), shape=lambda a: ((), dt.bool_), vjp=False)
+
+
+@public(inplace=True, out=True)
+def floor_divide(input, other) -> Tensor:
+    """floor(input / other), elementwise."""
+    input, other = operands("floor_divide", input, other)
+    _no_int_zero(input, other)
+    return apply(_FLOOR_DIV, (input, other))
+
+
+def _remainder(xp, x, y):
+    if x.dtype.kind in "iu":
+        return xp.remainder(x, xp.where(y == 0, xp.ones_like(y), y))
+    mod = xp.fmod(x, y)
+    return xp.where((mod != 0) & ((y < 0) != (mod < 0)), mod + y, mod)
+
+
+def _fmod(xp, x, y):
+    if x.dtype.kind in "iu":
+        return xp.fmod(x, xp.where(y == 0, xp.ones_like(y), y))
+    return xp.fmod(x, y)
+
+
+_REMAINDER = Elementwise("remainder", _remainder, grads=(lambda xp, g: g, lambda xp, g, x, y: -g * xp.floor(x / y)))
+_FMOD = Elementwise("fmod", _fmod, grads=(lambda xp, g: g, lambda xp, g, x, y: -g * xp.trunc(x / y)))
+
+
+@public(inplace=True, out=True)
+def remainder(input, other) -> Tensor:
+    """input - floor(input / other) * other: the sign of other, as Python's %."""
+    input, other = operands("remainder", input, other)
+    _no_int_zero(input, other)
+    return apply(_REMAINDER, (input, other))
+
+
+@public(inplace=True, out=True)
+def fmod(input, other) -> Tensor:
+    """The remainder with the sign of input, as C's fmod."""
+    input, other = operands("fmod", input, other)
+    _no_int_zero(input, other)
+    return apply(_FMOD, (input, other))
+
+
+# -- powers --------------------------------------------------------------------------------------------------------------
+
+
+def _pow_kernel(xp, x, y):
+    if x.dtype.kind in "iu":
+        return xp.power(x, xp.maximum(y, xp.zeros_like(y))) * xp.where(y < 0, (abs(x) == 1), True).astype(x.dtype)
+    return xp.power(x, y)
+
+
+def _safe_log(xp, x):
+    return xp.log(xp.where(x == 0, xp.ones_like(x), x))
+
+
+_POW = Elementwise("pow", _pow_kernel, torch_name="PowBackward1", grads=(
+    lambda xp, g, x, y: g * conj(xp, xp.where(y == 0, xp.zeros_like(x), y * xp.power(x, xp.where(y == 0, xp.ones_like(y), y) - 1))),
+    lambda xp, g, x, y, out: g * conj(xp, xp.where((x == 0) & ~(y.real < 0), xp.zeros_like(out), out * _safe_log(xp, x)))))
+
+SQUARE_CHAIN = {2: lambda xp, x: x * x, 3: lambda xp, x: x * x * x, 4: lambda xp, x: (x * x) * (x * x)}
+
+
+def _static_pow(xp, x, n):
+    """x ** n for an exponent that is part of the program: products and roots where they are exact."""
+    if x.dtype.kind in "iu":
+        return xp.power(x, np.asarray(n, x.dtype))
+    if n in SQUARE_CHAIN:
+        return SQUARE_CHAIN[n](xp, x)
+    if n == 0.5:
+        return xp.sqrt(x)
+    if n == -0.5:
+        return 1 / xp.sqrt(x)
+    if n == -1:
+        return 1 / x
+    if n == 1:
+        return +x
+    if n == 0:
+        return xp.ones_like(x)
+    return xp.power(x, np.asarray(n, x.dtype))
+
+
+_STATIC_POW = Elementwise("pow_scalar", _static_pow, torch_name="PowBackward0", grads=(
+    lambda xp, g, x, n: xp.zeros_like(x) if n == 0 else g * conj(xp, np.asarray(n, x.dtype) * _static_pow(xp, x, n - 1)),))
+STATIC_EXPONENTS = frozenset({0, 1, 2, 3, 4, 0.5, -0.5, -1, -2, 1.5})
+
+
+@public(inplace=True, out=True)
+def pow(input, exponent) -> Tensor:
+    """input ** exponent, elementwise."""
+    input, exponent = operands("pow", input, exponent)
+    if not isinstance(exponent, Tensor):
+        if input.dtype.category == dt.INT and isinstance(exponent, int) and exponent < 0:
+            raise RuntimeError("Integers to negative integer powers are not allowed.")
+        if not isinstance(exponent, (complex, bool)) and exponent in STATIC_EXPONENTS:
+            if isinstance(exponent, float) and input.dtype.category < dt.FLOAT:
+                input = input.to(dt.get_default_dtype())
+            if input.dtype is dt.bool_ and isinstance(exponent, int):
+                input = input.to(dt.int64)
+            n = int(exponent) if exponent == int(exponent) else exponent
+            return apply(_STATIC_POW, (input,), (n,))
+    return apply(_POW, (input, exponent))
+
+
+def float_power(input, exponent) -> Tensor:
+    """input ** exponent in float64 (complex128 for complex arguments)."""
+    parts = [x for x in (input, exponent) if isinstance(x, Tensor)]
+    is_complex = any(p.dtype.is_complex for p in parts) or any(isinstance(x, complex) for x in (input, exponent))
+    to = dt.complex128 if is_complex else dt.float64
+    return pow(*(x.to(to) if isinstance(x, Tensor) else complex(x) if is_complex else float(x) for x in (input, exponent)))
+
+
+public(inplace=True, out=True)(float_power)
+
+# -- comparisons of size, clamping -------------------------------------------------------------------------------------------
+
+
+def _share_ties(xp, g, mine, other, wins):
+    return xp.where(mine == other, g * np.asarray(0.5, g.dtype), xp.where(wins, g, xp.zeros_like(g)))
+
+
+maximum = binary("maximum", lambda xp, x, y: xp.maximum(x, y), inplace=False, grads=(
+    lambda xp, g, x, y: _share_ties(xp, g, x, y, x > y), lambda xp, g, x, y: _share_ties(xp, g, y, x, y > x)))
+minimum = binary("minimum", lambda xp, x, y: xp.minimum(x, y), inplace=False, grads=(
+    lambda xp, g, x, y: _share_ties(xp, g, x, y, x < y), lambda xp, g, x, y: _share_ties(xp, g, y, x, y < x)))
+fmax = binary("fmax", lambda xp, x, y: xp.fmax(x, y), inplace=False, grads=(
+    lambda xp, g, x, y: xp.where((x >= y) | (y != y), g, xp.zeros_like(g)),
+    lambda xp, g, x, y: xp.where(~((x >= y) | (y != y)), g, xp.zeros_like(g))))
+fmin = binary("fmin", lambda xp, x, y: xp.fmin(x, y), inplace=False, grads=(
+    lambda xp, g, x, y: xp.where((x <= y) | (y != y), g, xp.zeros_like(g)),
+    lambda xp, g, x, y: xp.where(~((x <= y) | (y != y)), g, xp.zeros_like(g))))
+atan2 = binary("atan2", lambda xp, x, y: xp.arctan2(x, y), promote="float", names=("arctan2",), grads=(
+    lambda xp, g, x, y: g * y / (x * x + y * y), lambda xp, g, x, y: -g * x / (x * x + y * y)))
+hypot = binary("hypot", lambda xp, x, y: xp.hypot(x, y), grads=(
+    lambda xp, g, x, out: g * x / out, lambda xp, g, y, out: g * y / out))
+copysign = binary("copysign", lambda xp, x, y: xp.copysign(x, y), promote="float", grads=(
+    lambda xp, g, x, out: xp.where(x == 0, xp.zeros_like(g), g * out / x), _zero))
+nextafter = binary("nextafter", lambda xp, x, y: xp.nextafter(x, y), None)
+heaviside = binary("heaviside", lambda xp, x, y: xp.where(x == 0, y, (x > 0).astype(x.dtype)), None)
+logaddexp = binary("logaddexp", lambda xp, x, y: xp.logaddexp(x, y), promote="float", inplace=False, grads=(
+    lambda xp, g, x, out: g * xp.exp(x - out), lambda xp, g, y, out: g * xp.exp(y - out)))
+logaddexp2 = binary("logaddexp2", lambda xp, x, y: xp.logaddexp2(x, y), promote="float", inplace=False, grads=(
+    lambda xp, g, x, out: g * xp.exp2(x - out), lambda xp, g, y, out: g * xp.exp2(y - out)))
+xlogy = binary("xlogy", lambda xp, x, y: xp.where((x == 0) & (y == y), xp.zeros_like(x), x * xp.log(xp.where((x == 0) & (y == y), xp.ones_like(y), y))),
+               promote="float", grads=(
+    lambda xp, g, x, y: xp.where((x == 0) & (y <= 0), xp.zeros_like(g), g * xp.log(xp.where((x == 0) & (y <= 0), xp.ones_like(y), y))),
+    lambda xp, g, x, y: g * x / y))
+
+
+def _clamp(xp, x, low, high):
+    if low is not None:
+        x = xp.maximum(x, low)
+    return x if high is None else xp.minimum(x, high)
+
+
+def _clamp_keeps(xp, x, low, high):
+    inside = True
+    if low is not None:
+        inside = x >= low
+    return inside if high is None else (x <= high) & inside
+
+
+_CLAMP = Elementwise("clamp", _clamp, torch_name="ClampBackward1", grads=(
+    lambda xp, g, x, low, high: xp.where(_clamp_keeps(xp, x, low, high), g, xp.zeros_like(g)),
+    lambda xp, g, x, low, high: xp.where((x < low) & (True if high is None else low < high), g, xp.zeros_like(g)),
+    lambda xp, g, x, low, high: xp.where((x > high) | (False if low is None else low > high), g, xp.zeros_like(g))))
+
+
+@public(inplace=True, out=True, names=("clip",))
+def clamp(input, min=None, max=None) -> Tensor:
+    """input limited to [min, max]; bounds are numbers or tensors, either may be missing."""
+    if min is None and max is None:
+        raise RuntimeError("torch.clamp: At least one of 'min' or 'max' must not be None")
+    return apply(_CLAMP, (input, _bound(min), _bound(max)))
+
+
+def _bound(x):
+    return x if x is None or isinstance(x, Tensor) else _plain_number(number(x))
+
+
+@public(inplace=True, out=True)
+def clamp_min(input, min) -> Tensor:
+    """maximum(input, min)."""
+    return clamp(input, min=min)
+
+
+@public(inplace=True, out=True)
+def clamp_max(input, max) -> Tensor:
+    """minimum(input, max)."""
+    return clamp(input, max=max)
+
+
+def _number(x):
+    return x if isinstance(x, Tensor) else _plain_number(number(x))
+
+
+_ADDCMUL = Elementwise("addcmul", lambda xp, x, a, b, v: x + v * a * b, grads=(
+    lambda xp, g: g, lambda xp, g, b, v: g * conj(xp, v * b), lambda xp, g, a, v: g * conj(xp, v * a), None))
+_ADDCDIV = Elementwise("addcdiv", lambda xp, x, a, b, v: x + v * (a / b), grads=(
+    lambda xp, g: g, lambda xp, g, b, v: g * conj(xp, v / b), lambda xp, g, a, b, v: -g * conj(xp, v * (a / b / b)), None))
+_LERP = Elementwise("lerp", lambda xp, x, y, w: xp.where(abs(w) < 0.5, x + w * (y - x), y - (y - x) * (1 - w)), grads=(
+    lambda xp, g, w: g * conj(xp, 1 - w), lambda xp, g, w: g * conj(xp, w), lambda xp, g, x, y: g * conj(xp, y - x)))
+
+
+@public(inplace=True, out=True)
+def addcmul(input, tensor1, tensor2, *, value=1) -> Tensor:
+    """input + value * tensor1 * tensor2."""
+    return apply(_ADDCMUL, (input, tensor1, tensor2, _number(value)))
+
+
+@public(inplace=True, out=True)
+def addcdiv(input, tensor1, tensor2, *, value=1) -> Tensor:
+    """input + value * tensor1 / tensor2."""
+    if all(t.dtype.category < dt.FLOAT for t in (tensor1, tensor2)):
+        raise RuntimeError("Integer division with addcdiv is no longer supported, and in a future  release addcdiv will "
+                           "perform a true division of tensor1 and tensor2.")
+    return apply(_ADDCDIV, (input, tensor1, tensor2, _number(value)))
+
+
+@public(inplace=True, out=True)
+def lerp(input, end, weight) -> Tensor:
+    """input + weight * (end - input)."""
+    if input.dtype is not end.dtype:
+        raise RuntimeError(f"expected dtype {input.dtype.short.lower()} for `end` but got dtype {end.dtype.short.lower()}")
+    return apply(_LERP, (input, end, _number(weight)))
+
+
+# -- operators -----------------------------------------------------------------------------------------------------------
+
+
+def _operator(f, reflected=False):
+    """A dunder method: NotImplemented for operands that torch does not take either."""
+    def run(self, other):
+        if isinstance(other, Tensor) or other.__class__ in PLAIN:
+            return f(other, self) if reflected else f(self, other)
+        other = number(other)
+        if isinstance(other, np.ndarray):
+            other = self.new_tensor(other) if other.ndim else other.item()
+        if not isinstance(other, (Tensor, int, float, complex)):
+            return NotImplemented
+        return f(other, self) if reflected else f(self, other)
+    return run
+
+
+def _in_place_operator(name):
+    def run(self, other):
+        return getattr(self, name)(other)
+    return run
+
+
+for _symbol, _f in (("add", add), ("sub", sub), ("mul", mul), ("truediv", div), ("floordiv", floor_divide), ("mod", remainder),
+                    ("pow", pow)):
+    setattr(Tensor, f"__{_symbol}__", _operator(_f))
+    setattr(Tensor, f"__r{_symbol}__", _operator(_f, reflected=True))
+    setattr(Tensor, f"__i{_symbol}__", _in_place_operator(_f.__name__ + "_"))
+
+
+def _fast(op, name):
+    """The operator's common case in as little Python as possible."""
+    slow = getattr(Tensor, name)
+
+    def run(self, other):
+        if isinstance(other, Tensor) or other.__class__ in PLAIN:
+            return apply(op, (self, other))
+        return slow(self, other)
+    run.__name__ = name
+    setattr(Tensor, name, run)
+
+
+for _name, _op in (("__add__", ADD), ("__radd__", ADD), ("__mul__", MUL), ("__rmul__", MUL), ("__truediv__", DIV)):
+    _fast(_op, _name)
+
