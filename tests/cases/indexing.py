@@ -10,7 +10,7 @@ BASIC = [0, -1, (0, 1), (-1, -1), slice(None), slice(1, None), slice(None, -1), 
          True, False, (slice(None), slice(None, None, 3)), (L(1), 0), (0, slice(1, 3)), (..., ...)]
 ADVANCED = [L([0, 2]), L([-1, 0, 0]), [0, 2], [[0, 1], [1, 2]], (L([0, 1]), L([1, 2])), ([0, 1], [1, 2]), (L([[0], [1]]), L([0, 2])), (slice(None), L([0, 2])), (L([0, 2]), slice(1, 3)),
             (..., L([1, 1])), (None, L([0, 1])), (L([0, 1]), None), MASK34, MASK3, (MASK3, 0), (slice(None), lit([True, False, True, True], "bool")), (MASK3, L([1, 2])), (L(2), slice(None)), (0, L([1, 2])), (L([0, 2]), 1),
-            (slice(None, 2), [True, False, True, False]), lit([], "int64"), lit([0, 1], "uint8"), lit([0, 2], "int32"), lit([[0, 1], [2, 0]], "int64"), (L([0]), L([1])), [0.5]]
+            (slice(None, 2), [True, False, True, False]), lit([], "int64"), lit([0, 1, 1], "uint8"), lit([0, 2], "int32"), lit([[0, 1], [2, 0]], "int64"), (L([0]), L([1])), [0.5]]
 DEEP = [(0, slice(None), L([0, 1])), (L([0, 1]), slice(None), L([1, 0])), (slice(None), L([0, 1]), L([1, 0])), (L([0, 1]), L([1, 0]), slice(None)), (slice(None), MASK3, None), (..., L([0, 1]), slice(None)),
         (L([0, 1]), 0, L([1, 0])), (slice(None), L([0, 1]), 0), (0, slice(None, None, 2), L([0, 1])), lit([[True, False, True], [False, True, False]], "bool"), (L([[0, 1]]), ..., 0), (None, L([1]), None, L([0]))]
 BAD = [3, -4, (0, 4), (0, 0, 0), L([3]), L([0, -4]), lit([1.0, 2.0]), lit([True, False], "bool"), lit([[True], [False]], "bool"), "a", 1.5, (L([0, 1]), L([0, 1, 2])), slice(0, 3, -1), slice(None, None, 0), [3], {"a": 1}, (0, [0, 9])]

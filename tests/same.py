@@ -1,0 +1,45 @@
+"""`@same`: a test is a small program over `torch`; it must do the same on real torch and on the library under test."""
+from __future__ import annotations
+
+import inspect
+from typing import Any, Callable
+
+from compare import Raised, attempt, differences
+
+
+def same(program: Callable | None = None, *, raises: str | None = None, strides: bool | None = True, tol: float = 1.0) -> Callable:
+    """Turn `test_x(torch, ...)` into a pytest test that runs it on both libraries and compares what it returns.
+
+    `raises`: the class that torch itself raises; without it the program must get through on torch.
+    """
+    if program is None:
+        return lambda function: same(function, raises=raises, strides=strides, tol=tol)
+
+    def test(oracle: Any, subject: Any, **arguments: Any) -> None:
+        oracle.manual_seed(7)
+        want = attempt(program, oracle, **arguments)
+        assert getattr(want, "kind", None) == raises, f"real torch: {want}"
+        subject.manual_seed(7)
+        found = differences(want, attempt(program, subject, **arguments), strides=strides, tol=tol)
+        assert not found, "\n" + "\n".join(map(str, found))
+
+    others = list(inspect.signature(program).parameters.values())[1:]
+    kinds = [inspect.Parameter(n, inspect.Parameter.POSITIONAL_OR_KEYWORD) for n in ("oracle", "subject")]
+    test.__signature__ = inspect.Signature(kinds + others)
+    test.__name__, test.__doc__, test.__module__ = program.__name__, program.__doc__, program.__module__
+    return test
+
+
+def error(function: Callable, *args: Any, **kwargs: Any) -> Any:
+    """The class of what a call raises (as a value to return), or the string "no error"."""
+    try:
+        function(*args, **kwargs)
+    except Exception as caught:  # whichever class it is, it is the result
+        return type(caught).__name__.lstrip("_")
+    return "no error"
+
+
+def caught(function: Callable, *args: Any, **kwargs: Any) -> Any:
+    """The observed result of a call, or what it raised without the words."""
+    outcome = attempt(function, *args, **kwargs)
+    return outcome.kind if isinstance(outcome, Raised) else outcome

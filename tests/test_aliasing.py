@@ -1,0 +1,422 @@
+"""Views and in-place edits: what is written through one name is seen through every other, as in torch."""
+from __future__ import annotations
+
+import pytest
+
+from same import caught, error, same
+
+# Every way to make a view of a 3x4 (or otherwise shaped) tensor; the base is `arange` reshaped.
+VIEWS = {
+    "select": ((3, 4), lambda torch, x: x[1]),
+    "negative select": ((3, 4), lambda torch, x: x[-1, 2]),
+    "slice": ((3, 4), lambda torch, x: x[1:, ::2]),
+    "none": ((3, 4), lambda torch, x: x[:, None]),
+    "ellipsis": ((2, 3, 2), lambda torch, x: x[..., 1]),
+    "view": ((3, 4), lambda torch, x: x.view(2, 6)),
+    "view dtype": ((3, 4), lambda torch, x: x.view(torch.int32)),
+    "reshape": ((3, 4), lambda torch, x: x.reshape(-1)),
+    "reshape of transposed (copy)": ((3, 4), lambda torch, x: x.t().reshape(-1)),
+    "flatten": ((2, 3, 2), lambda torch, x: x.flatten(1)),
+    "unflatten": ((3, 4), lambda torch, x: x.unflatten(1, (2, 2))),
+    "ravel": ((3, 4), lambda torch, x: x.ravel()),
+    "permute": ((2, 3, 2), lambda torch, x: x.permute(2, 0, 1)),
+    "transpose": ((3, 4), lambda torch, x: x.transpose(0, 1)),
+    "t": ((3, 4), lambda torch, x: x.t()),
+    "T": ((3, 4), lambda torch, x: x.T),
+    "mT": ((2, 3, 2), lambda torch, x: x.mT),
+    "movedim": ((2, 3, 2), lambda torch, x: x.movedim(0, 2)),
+    "swapaxes": ((3, 4), lambda torch, x: x.swapaxes(0, 1)),
+    "squeeze": ((3, 1, 2), lambda torch, x: x.squeeze(1)),
+    "unsqueeze": ((3, 4), lambda torch, x: x.unsqueeze(1)),
+    "narrow": ((3, 4), lambda torch, x: x.narrow(1, 1, 2)),
+    "split": ((3, 4), lambda torch, x: x.split(3, dim=1)[0]),
+    "split last": ((3, 4), lambda torch, x: x.split([1, 3], dim=1)[1]),
+    "chunk": ((3, 4), lambda torch, x: x.chunk(2)[1]),
+    "tensor_split": ((3, 4), lambda torch, x: x.tensor_split(2, 1)[1]),
+    "unbind": ((3, 4), lambda torch, x: x.unbind(1)[2]),
+    "method select": ((3, 4), lambda torch, x: x.select(1, 2)),
+    "diagonal": ((3, 4), lambda torch, x: x.diagonal(1)),
+    "unfold": ((3, 4), lambda torch, x: x.unfold(1, 2, 2)),
+    "detach": ((3, 4), lambda torch, x: x.detach()),
+    "data": ((3, 4), lambda torch, x: x.data),
+    "view_as": ((3, 4), lambda torch, x: x.view_as(torch.zeros(4, 3))),
+    "as_strided": ((3, 4), lambda torch, x: x.as_strided((2, 3), (4, 1), 1)),
+    "expand (read)": ((3, 1), lambda torch, x: x.expand(3, 2)[:, :1]),
+    "expand_as": ((3, 4), lambda torch, x: x.expand_as(torch.zeros(3, 4))),
+    "alias": ((3, 4), lambda torch, x: x[:]),
+    "chain": ((2, 3, 4), lambda torch, x: x[1].t()[1:].unsqueeze(0)[..., 1:]),
+    "view of transposed": ((3, 4), lambda torch, x: x.t().unsqueeze(0).transpose(1, 2)[0, 1]),
+    "no-op to": ((3, 4), lambda torch, x: x.to(torch.float32)),
+    "contiguous of contiguous": ((3, 4), lambda torch, x: x.contiguous()),
+    "contiguous of transposed (copy)": ((3, 4), lambda torch, x: x.t().contiguous()),
+    "clone (copy)": ((3, 4), lambda torch, x: x.clone()),
+    "advanced index (copy)": ((3, 4), lambda torch, x: x[[0, 2]]),
+    "mask (copy)": ((3, 4), lambda torch, x: x[x > 4]),
+    "float of float": ((3, 4), lambda torch, x: x.float()),
+    "real of real": ((3, 4), lambda torch, x: x.real),
+    "atleast_3d": ((3, 4), lambda torch, x: torch.atleast_3d(x)),
+    "broadcast_to": ((3, 4), lambda torch, x: torch.broadcast_to(x, (3, 4))),
+    "squeeze nothing": ((3, 4), lambda torch, x: x.squeeze()),
+}
+# torch refuses edits with gradients through views that come several at a time: see the test of unsafe edits.
+SEVERAL = ("split", "split last", "chunk", "unbind", "tensor_split")
+each_view = pytest.mark.parametrize("name", VIEWS)
+each_differentiable_view = pytest.mark.parametrize(
+    "name", [name for name in VIEWS if name not in (*SEVERAL, "view dtype", "detach", "data")])
+
+
+def _made(torch, name):
+    shape, view = VIEWS[name]
+    base = torch.arange(float(torch.Size(shape).numel())).reshape(shape)
+    return base, view(torch, base), view(torch, base)
+
+
+@each_view
+@same
+def test_write_through_view_reaches_base_and_other_views(torch, name):
+    base, one, two = _made(torch, name)
+    versions = [base._version]
+    one.mul_(2).add_(1)
+    versions.append(base._version)
+    return base, one, two, versions, one._version
+
+
+@each_view
+@same
+def test_write_to_base_reaches_views(torch, name):
+    base, one, two = _made(torch, name)
+    base.add_(100)
+    base[0] = -1
+    return base, one, two, one.sum()
+
+
+@each_view
+@same
+def test_setitem_through_view(torch, name):
+    base, one, two = _made(torch, name)
+    if one.dim():
+        one[0] = 7
+        one[..., -1:] += 1
+    else:
+        one[...] = 7
+    return base, one, two
+
+
+@each_view
+@same
+def test_facts_of_views(torch, name):
+    base, one, two = _made(torch, name)
+    same_storage = base.untyped_storage().data_ptr() == one.untyped_storage().data_ptr()
+    return (one.shape, one.stride(), one.storage_offset(), one.is_contiguous(), same_storage, one.data_ptr() == two.data_ptr(),
+            one.data_ptr() - base.data_ptr() if same_storage else None, one._base is not None, one is base)
+
+
+@each_differentiable_view
+@same
+def test_gradient_through_view_and_edit(torch, name):
+    shape, view = VIEWS[name]
+    leaf = (torch.arange(float(torch.Size(shape).numel())).reshape(shape) / 7).requires_grad_()
+    base = leaf * 2
+    piece = view(torch, base)
+    if piece is not base and "mask" not in name:
+        piece.mul_(torch.arange(1.0, 1 + piece.numel()).reshape(piece.shape))
+    (base.exp() * 0.1 + base ** 2).sum().backward()
+    return base, piece, leaf.grad
+
+
+@each_differentiable_view
+@same
+def test_requires_grad_flows_into_base_by_edit(torch, name):
+    base, one, two = _made(torch, name)
+    weight = torch.tensor(3.0, requires_grad=True)
+    one.mul_(weight)
+    flags = [base.requires_grad, one.requires_grad, two.requires_grad, one.is_leaf, base.is_leaf]
+    if base.requires_grad:
+        base.sum().backward()
+    return flags, weight.grad
+
+
+@same
+def test_two_views_written_in_turn(torch):
+    base = torch.zeros(3, 4)
+    rows, cols = base.unbind(0), base.unbind(1)
+    for i, r in enumerate(rows):
+        r.fill_(i)
+    for c in cols[::2]:
+        c += 10
+    rows[0][1:3] *= -1
+    return base, rows, cols
+
+
+@same
+def test_view_of_view_outlives_names(torch):
+    def make():
+        base = torch.arange(12.0)
+        return base.view(3, 4)[1]
+    row = make()
+    row.add_(1)
+    return row, row._base, row._base.sum()
+
+
+@same
+def test_data_edits_are_invisible_to_autograd(torch):
+    x = torch.ones(3, requires_grad=True)
+    y = x * 2
+    x.data.mul_(10)
+    x.data[0] = 5
+    y.sum().backward()
+    return x, x.grad, x._version
+
+
+@same
+def test_data_assignment(torch):
+    x = torch.ones(3, requires_grad=True)
+    alias = x.detach()
+    x.data = torch.full((2, 2), 4.0)
+    return x.shape, x, alias, x.requires_grad, x.is_leaf
+
+
+@same
+def test_detach_shares_memory_and_version(torch):
+    x = torch.zeros(3, requires_grad=True)
+    y = x * 1
+    d = y.detach()
+    d.add_(1)
+    return y, d, y._version, d._version, d.requires_grad
+
+
+@same
+def test_no_grad_views_and_edits(torch):
+    x = torch.ones(2, 2, requires_grad=True)
+    with torch.no_grad():
+        x[0].mul_(3)
+        x.add_(1)
+        x += 1
+        x[1, 1] = 9
+    (x ** 2).sum().backward()
+    return x, x.grad, x.is_leaf, x._version
+
+
+@same
+def test_edit_of_leaf_is_refused(torch):
+    x = torch.ones(3, requires_grad=True)
+    return [error(x.add_, 1), error(x.__setitem__, 0, 1.0), error(x[0].mul_, 2), error(x.view(3, 1).zero_), error(x.copy_, torch.zeros(3)),
+            error(lambda: x.__iadd__(1)), error(torch.nn.functional.relu, x, inplace=True), error(x.unbind()[0].add_, 1)], x
+
+
+@same
+def test_expanded_memory_refuses_edit(torch):
+    x = torch.ones(3, 1)
+    y = x.expand(3, 4)
+    return [error(y.add_, 1), error(y.__setitem__, (slice(None), 0), 2.0), error(y.copy_, torch.zeros(3, 4)), error(y.zero_)], x, y
+
+
+@same
+def test_overlapping_edits_inside_one_storage(torch):
+    x = torch.arange(10.0)
+    x[2:6].copy_(x[6:10].clone())
+    x[:5] += x[5:]
+    y = torch.arange(9.0).view(3, 3)
+    y.copy_(y.clone().t())
+    return x, y, caught(lambda: x[1:].copy_(x[:-1]))
+
+
+@same
+def test_self_edits(torch):
+    x = torch.arange(4.0)
+    x += x
+    x.mul_(x[1].clone())
+    x[x > 3] = 0
+    return x, error(x.mul_, x[1]), error(x[1:].sub_, x[:-1])
+
+
+@same
+def test_swap_through_views(torch):
+    x = torch.arange(6.0).view(2, 3)
+    a, b = x[0].clone(), x[1].clone()
+    x[0], x[1] = b, a
+    y = torch.arange(4.0)
+    y[0], y[3] = y[3], y[0]  # both now share the new first value: torch's well known trap
+    return x, y
+
+
+@same
+def test_complex_views(torch):
+    z = torch.complex(torch.arange(3.0), torch.ones(3))
+    z.real.mul_(2)
+    z.imag[1] = 5
+    pairs = torch.view_as_real(z)
+    pairs[2] = torch.tensor([8.0, 9.0])
+    flat = torch.zeros(2, 2)
+    torch.view_as_complex(flat).add_(1 + 2j)
+    return z, pairs, flat, z.real.stride(), pairs.stride(), z.conj().is_conj()
+
+
+@same
+def test_bit_views(torch):
+    x = torch.tensor([1.0, -2.0])
+    bits = x.view(torch.int32)
+    bits[0] = 0x40000000
+    return x, bits, x.view(torch.uint8), x.view(torch.int64), torch.tensor([1, 2], dtype=torch.int64).view(torch.int32)
+
+
+@same
+def test_shape_edits_in_place(torch):
+    x = torch.arange(6.0).view(2, 3)
+    alias = x.view(-1)
+    results = [x.t_() is x, x.shape, x.stride()]
+    x.unsqueeze_(0)
+    x.add_(1)
+    x.squeeze_(0).transpose_(0, 1)
+    return results, x, alias, x._version
+
+
+@same
+def test_resize_and_set(torch):
+    x = torch.arange(6.0)
+    x.resize_(2, 2)
+    y = torch.zeros(3)
+    y.set_(x)
+    y.add_(1)
+    return x, y, y.shape
+
+
+@same
+def test_copy_between_dtypes_and_shapes(torch):
+    x = torch.zeros(2, 3, dtype=torch.int64)
+    x.copy_(torch.tensor([1.7, -1.7, 2.0]))
+    y = torch.zeros(2, 2)
+    y[:, 0].copy_(torch.tensor([3, 4]))
+    y[1].copy_(y[0])
+    return x, y
+
+
+@same
+def test_out_argument_aliases(torch):
+    base = torch.zeros(2, 3)
+    torch.add(torch.ones(3), 1, out=base[0])
+    torch.mul(base[0], 5, out=base[1])
+    torch.sum(torch.ones(3, 3), 0, out=base[0])
+    return base, base._version
+
+
+@same
+def test_numpy_shares_memory_both_ways(torch):
+    import numpy as np
+    array = np.zeros(3, dtype=np.float32)
+    x = torch.from_numpy(array)
+    array[0] = 5
+    seen = x.clone()
+    x[1] = 7
+    return seen, x, array
+
+
+@same
+def test_numpy_of_tensor_sees_edits(torch):
+    x = torch.zeros(3)
+    array = x.numpy()
+    x.add_(2)
+    first = array.copy()
+    array[0] = -1
+    return first, x, array
+
+
+@same
+def test_in_place_on_saved_values_gives_torchs_gradient_when_allowed(torch):
+    x = torch.tensor([1.0, 2.0, 3.0], requires_grad=True)
+    y = x + 1
+    y.mul_(x)
+    y[0] = 0
+    z = y.sigmoid_()
+    z.sum().backward()
+    return x.grad, z
+
+
+@same
+def test_masked_and_indexed_edits_gradient(torch):
+    x = torch.arange(6.0, requires_grad=True)
+    y = (x * 2).view(2, 3)
+    y[y > 6] = 0
+    y[:, [0, 2]] *= 3
+    y[0].index_add_(0, torch.tensor([1, 1]), x[:2])
+    y.masked_fill_(torch.tensor([True, False, False]), 1.0)
+    (y * torch.arange(6.0).view(2, 3)).sum().backward()
+    return y, x.grad
+
+
+@same
+def test_edit_after_view_chain_gradient(torch):
+    x = torch.arange(8.0, requires_grad=True)
+    base = x.clone()
+    middle = base.view(2, 4).t()
+    tip = middle[1:3]
+    tip.mul_(x[:2])
+    base[::2].add_(x[4:])
+    middle.sub_(1)
+    weights = torch.arange(8.0).view(4, 2)
+    (middle * weights + middle ** 2).sum().backward()
+    return base, middle, tip, x.grad
+
+
+@same
+def test_unsafe_edits_of_multi_output_views(torch):
+    x = torch.ones(4, requires_grad=True) * 1
+    first, second = x.split(2)
+    parts = x.unbind()
+    return [error(first.add_, 1), error(parts[0].mul_, 2), error(x.chunk(2)[0].zero_), error(x.tensor_split(2)[1].add_, 1)], second
+
+
+@same
+def test_versions(torch):
+    x = torch.zeros(2, 2)
+    log = [x._version]
+    x.add_(1)
+    log.append(x._version)
+    v = x[0]
+    v.zero_()
+    log += [x._version, v._version]
+    x.view(-1)[0] = 1
+    log.append(x._version)
+    x[0] += 1
+    log.append(x._version)
+    x.data.add_(1)
+    log.append(x._version)
+    x.detach().add_(1)
+    log.append(x._version)
+    return log
+
+
+@same(raises="RuntimeError")
+def test_view_of_non_contiguous_is_refused(torch):
+    return torch.zeros(3, 4).t().view(12)
+
+
+@same
+def test_pointer_identity(torch):
+    x = torch.zeros(4, 4)
+    y = x.view(16)
+    return [x.data_ptr() == y.data_ptr(), x[1].data_ptr() - x.data_ptr(), x[:, 1].data_ptr() - x.data_ptr(), x.clone().data_ptr() == x.data_ptr(),
+            (x + 0).data_ptr() == x.data_ptr(), x.detach().data_ptr() == x.data_ptr(), x.is_set_to(x.view(4, 4)), torch.empty(0).data_ptr()]
+
+
+@same
+def test_share_memory_of_state(torch):
+    """Parameters edited through a dict of references."""
+    model = torch.nn.Linear(2, 2)
+    state = model.state_dict()
+    with torch.no_grad():
+        state["weight"].zero_()
+        state["bias"][0] = 3
+    return model.weight, model.bias
+
+
+@same
+def test_loops_of_small_edits(torch):
+    x = torch.zeros(5)
+    for i in range(5):
+        x[i] = i
+        x[: i + 1] += 1
+    total = torch.zeros(())
+    for value in x:
+        total += value
+    return x, total
