@@ -270,7 +270,7 @@ def _readable(f: _FileLike) -> Iterator[tuple[IO[bytes], str]]:
                 f"'{type(f).__name__}' object has no attribute '{method}'. You can only torch.load from a file that is "
                 "seekable. Please pre-load the data into a buffer like io.BytesIO and try to load from it instead."
             )
-    yield f, str(getattr(f, "name", f"the {type(f).__name__}"))
+    yield f, str(getattr(f, "name", f"<{type(f).__name__}>"))
 
 
 def _is_zip(stream: IO[bytes]) -> bool:

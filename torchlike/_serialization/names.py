@@ -123,7 +123,7 @@ def _user_allowed() -> dict[str, Any]:
 
 def resolve_weights_only(module: str, name: str) -> Resolved:
     """torch's ``weights_only=True``: the table and what the user registered."""
-    full = f"{_PYTHON2.get(module, module)}.{name}"
+    full = f"{module}.{name}"
     if full in TABLE:
         return TABLE[full]
     allowed = _user_allowed()
@@ -145,7 +145,6 @@ def resolve_class(module: str, name: str) -> Resolved:
       state as attributes: no method of it runs. With a ``__new__`` or ``__setstate__`` of its own it is refused.
     - Functions of torchlike may be referred to (a layer's ``activation``), never called. All other functions are refused.
     """
-    module = _PYTHON2.get(module, module)
     full = f"{module}.{name}"
     if full in TABLE:
         return TABLE[full]
@@ -229,7 +228,6 @@ def _sets_state(cls: type) -> bool:
 
 _DATA_BASES = (object, int, float, complex, str, bytes, bytearray, tuple, list, dict, set, frozenset)
 _FUNCTIONS = (PACKAGE, f"{PACKAGE}.nn.functional")
-_PYTHON2 = {"__builtin__": "builtins", "copy_reg": "copyreg"}
 
 
 # -- Python's and NumPy's own data ------------------------------------------------------------------------------------
@@ -264,11 +262,10 @@ def _numpy_scalar(kind: np.dtype, data: bytes) -> Any:
 
 def _register_python() -> None:
     for cls in (set, bytearray, complex):
-        register("builtins", cls.__name__, Resolved(cls, call=cls))
+        TABLE[f"builtins.{cls.__name__}"] = Resolved(cls, call=cls)
     for cls in (collections.OrderedDict, collections.Counter):
-        register("collections", cls.__name__, Resolved(cls, call=cls, new=_bare(cls), state="dict"))
-    register("_codecs", "encode", Resolved(_latin1, call=_latin1))
-    _names.pop(id(_latin1))  # read only: Python's own pickling writes the real one
+        TABLE[f"collections.{cls.__name__}"] = Resolved(cls, call=cls, new=_bare(cls), state="dict")
+    TABLE["_codecs.encode"] = Resolved(_latin1, call=_latin1)
 
     def data(cls: Any, module: str | None = None, state: str | None = None, name: str | None = None) -> None:
         new = _bare(cls) if isinstance(cls, type) else None

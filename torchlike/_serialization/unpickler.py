@@ -5,6 +5,7 @@ which answers with a :class:`Resolved` (what the name stands for, and what may b
 callables are called, only those classes are instantiated, and only their instances receive state.
 """
 
+import _compat_pickle
 import collections
 import dataclasses
 import pickle
@@ -44,6 +45,7 @@ class Unpickler:
         self._stack: list[Any] = []
         self._marks: list[list[Any]] = []
         self._memo: dict[int, Any] = {}
+        self._protocol = 0
         self._resolved: dict[int, Resolved] = {}  # by id of the value; the values are kept alive here
 
     def load(self) -> Any:
@@ -95,7 +97,15 @@ class Unpickler:
         items, self._stack = self._stack, self._marks.pop()
         return items
 
+    def _named(self, module: str, name: str) -> tuple[str, str]:
+        """Python 3's names: protocols up to 2 are written with those of Python 2."""
+        if self._protocol >= 3:
+            return module, name
+        renamed = _compat_pickle.NAME_MAPPING.get((module, name))
+        return renamed or (_compat_pickle.IMPORT_MAPPING.get(module, module), name)
+
     def _push_global(self, module: str, name: str) -> None:
+        module, name = self._named(module, name)
         resolved = self._resolve(module, name)
         self._resolved[id(resolved.value)] = resolved
         self._push(resolved.value)
@@ -113,9 +123,9 @@ class Unpickler:
     # -- operations -----------------------------------------------------------------------------------------------
 
     def _proto(self) -> None:
-        version = self._read(1)[0]
-        if version > pickle.HIGHEST_PROTOCOL:
-            raise pickle.UnpicklingError(f"unsupported pickle protocol: {version}")
+        self._protocol = self._read(1)[0]
+        if self._protocol > pickle.HIGHEST_PROTOCOL:
+            raise pickle.UnpicklingError(f"unsupported pickle protocol: {self._protocol}")
 
     def _mark(self) -> None:
         self._marks.append(self._stack)
@@ -227,6 +237,7 @@ class Skimmer(Unpickler):
         self.persistent_ids.append(pid)
 
     def _push_global(self, module: str, name: str) -> None:
+        module, name = self._named(module, name)
         self.names[f"{module}.{name}"] = None
         self._push(self._known.get(f"{module}.{name}"))
 
