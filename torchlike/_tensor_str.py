@@ -1,6 +1,7 @@
 """How tensors are printed: torch's text, character for character, from a NumPy array and a few facts about the tensor.
 
 Only the elements that will be shown are turned into strings, once; widths and line breaks follow from those strings.
+Importing this module gives Tensor its ``__repr__`` and ``__format__``.
 """
 
 import contextlib
@@ -10,6 +11,11 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
+
+from ._core import program
+from ._core.dtype import get_default_dtype
+from ._core.value import is_tracer
+from ._tensor import Tensor
 
 # {real dtype: the complex dtype that needs no suffix while it is the default}
 _COMPLEX_DEFAULTS = {"float64": "complex128"}
@@ -207,3 +213,44 @@ def _float_cells(values: np.ndarray, dtype: str) -> tuple[list[str], int]:
 
 def _integral(value: float) -> str:
     return f"{value:.0f}." if math.isfinite(value) else f"{value:.0f}"
+
+
+# -- Tensor -----------------------------------------------------------------------------------------------------------
+
+
+def _str(self: Tensor, *, tensor_contents: str | None = None) -> str:
+    """repr(tensor); ``tensor_contents`` stands in for the printed elements."""
+    array, size = None, tuple(self.shape)
+    if is_tracer(self._current().array):
+        tensor_contents = tensor_contents or repr(self._current().array)
+    elif self._current().array is not program.META_ARRAY:
+        array = self._host_array()
+    grad_fn = self.grad_fn
+    return tensor_str(
+        array,
+        dtype=self.dtype.name,
+        default_dtype=get_default_dtype().name,
+        device=str(self.device),
+        requires_grad=self.requires_grad,
+        grad_fn=None if grad_fn is None else type(grad_fn).__name__,
+        size=size,
+        prefix=f"{_shown_name(type(self))}(",
+        contents=tensor_contents,
+    )
+
+
+def _shown_name(cls: type) -> str:
+    from .nn.parameter import Parameter  # above this file
+
+    return "tensor" if cls in (Tensor, Parameter) else cls.__name__
+
+
+def _format(self: Tensor, spec: str) -> str:
+    """format(tensor, spec): a 0-dim tensor formats as its number, any other takes no spec."""
+    if self.ndim == 0 and self.device.type != "meta" and type(self) is Tensor:
+        return format(self.item(), spec)
+    return object.__format__(self, spec)
+
+
+Tensor.__repr__ = _str
+Tensor.__format__ = _format

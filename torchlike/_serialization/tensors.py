@@ -12,7 +12,8 @@ from .._core import program
 from .._core.device import device
 from .._core.layout import Layout, contiguous_strides, is_contiguous, is_dense
 from .._tensor import Size, Tensor, as_tensor_value
-from ..nn.parameter import Parameter, UninitializedTensorMixin, UninitializedBuffer, UninitializedParameter
+from ..nn.parameter import Parameter, UninitializedBuffer, UninitializedParameter, UninitializedTensorMixin
+from ..ops.creation import empty
 from . import locations, names
 from .records import UNTYPED, StorageRecord, check_bounds, storage_type, swap_bytes
 from .unpickler import Resolved
@@ -57,9 +58,10 @@ class LoadedStorage:
 
 
 def meta_tensor(dtype: dtypes.dtype, size: tuple, stride: tuple) -> Tensor:
-    from ..ops.creation import empty_strided
-
-    return empty_strided(size, stride, dtype=dtype, device="meta")
+    made = empty(size, dtype=dtype, device="meta")
+    layout = Layout(size, stride, 0)
+    made._layout = None if is_contiguous(layout) else layout
+    return made
 
 
 def _rebuild_tensor(storage: LoadedStorage, storage_offset: int, size: tuple, stride: tuple) -> Tensor:
