@@ -1,0 +1,100 @@
+"""NumPy rule for convolution: windows are laid out as a matrix, and BLAS multiplies."""
+from __future__ import annotations
+
+import itertools
+import math
+
+import numpy as np
+
+from .numpy_lax_dot import compute_dtypes
+from .numpy_lax_rules import rule, shape_of
+from .numpy_lax_shape import pad_array
+
+ROOM = 1 << 23  # elements of the window matrix made at a time
+
+
+@rule("conv_general_dilated")
+def _conv(eqn):
+    p = eqn.params
+    numbers = p["dimension_numbers"]
+    groups, batch_groups = p["feature_group_count"], p["batch_group_count"]
+    strides, dilation = tuple(p["window_strides"]), tuple(p["rhs_dilation"])
+    config = ((0, 0, 0), (0, 0, 0)) + tuple((lo, hi, d - 1) for (lo, hi), d in zip(p["padding"], p["lhs_dilation"]))
+    pads = any(any(c) for c in config)
+    out_order = np.argsort(numbers.out_spec)
+    compute, out = compute_dtypes(eqn)
+    rhs = [shape_of(eqn, 1)[d] for d in numbers.rhs_spec]
+    kernel = tuple(rhs[2:])
+    zero = np.zeros((), compute or out)
+
+    def conv(x, w):
+        x, w = x.transpose(numbers.lhs_spec), w.transpose(numbers.rhs_spec)
+        if compute is not None:
+            x, w = x.astype(compute), w.astype(compute)
+        if batch_groups > 1:  # groups of the batch are groups of features
+            x = x.reshape(batch_groups, -1, *x.shape[1:]).swapaxes(0, 1)
+            x = x.reshape(x.shape[0], -1, *x.shape[3:])
+        if pads:
+            x = pad_array(x, zero, config)
+        y = convolve(x, w, strides, dilation, kernel, groups * batch_groups)
+        return y.transpose(out_order).astype(out, copy=False)
+    return conv
+
+
+def convolve(x, w, strides, dilation, kernel, groups):
+    """x (N, C, *spatial), already padded; w (O, C / groups, *kernel) -> (N, O, *out)."""
+    n, c = x.shape[:2]
+    o = w.shape[0]
+    out = tuple(max((s - (k - 1) * d - 1) // t + 1, 0) for s, k, d, t in zip(x.shape[2:], kernel, dilation, strides))
+    points, taps = math.prod(out), math.prod(kernel)
+    if not n * o * points or not c * taps:
+        return np.zeros((n, o, *out), x.dtype)
+    if groups == c and o == c and c > 1 and taps <= points:
+        return _depthwise(x, w, strides, dilation, kernel, out)
+    w = w.reshape(groups, o // groups, -1)
+    if taps == 1:
+        x = x[(..., *[slice(0, (m - 1) * t + 1, t) for m, t in zip(out, strides)])]
+        y = np.matmul(w, x.reshape(n, groups, c // groups, points))
+        return y.reshape(n, o, *out)
+    chunk = max(1, ROOM // (c * taps * points))
+    parts = [_windows_times(x[i:i + chunk], w, strides, dilation, kernel, out, groups) for i in range(0, n, chunk)]
+    y = parts[0] if len(parts) == 1 else np.concatenate(parts)
+    return y.reshape(n, o, *out)
+
+
+def _windows_times(x, w, strides, dilation, kernel, out, groups):
+    n, c = x.shape[:2]
+    points, taps = math.prod(out), math.prod(kernel)
+    if taps <= points:  # copy one tap of all windows at a time
+        windows = np.empty((n, c, *kernel, *out), x.dtype)
+        for tap in itertools.product(*map(range, kernel)):
+            windows[(slice(None), slice(None), *tap)] = x[_strided(tap, dilation, strides, out)]
+        windows = windows.reshape(n, groups, c // groups * taps, points)
+        return np.matmul(w, windows) if groups > 1 else np.matmul(w[0], windows[:, 0])
+    windows = np.empty((n, groups, *out, c // groups, *kernel), x.dtype)  # copy one whole window at a time
+    split = (n, groups, c // groups, *kernel)
+    lead = (slice(None), slice(None))
+    for point in itertools.product(*map(range, out)):
+        windows[(*lead, *point)] = x[_strided(point, strides, dilation, kernel)].reshape(split)
+    windows = windows.reshape(n, groups, points, -1)
+    if groups == 1:
+        return np.matmul(windows.reshape(n * points, -1), w[0].T).reshape(n, points, -1).swapaxes(1, 2)
+    return np.matmul(windows, w.swapaxes(1, 2)).swapaxes(2, 3)
+
+
+def _strided(start, start_step, step, size):
+    return (slice(None), slice(None), *[slice(i * a, i * a + (m - 1) * t + 1, t)
+                                        for i, a, t, m in zip(start, start_step, step, size)])
+
+
+def _depthwise(x, w, strides, dilation, kernel, out):
+    ones = (1,) * len(out)
+    y = None
+    for tap in itertools.product(*map(range, kernel)):
+        weight = w[(slice(None), 0, *tap)].reshape(-1, *ones)
+        term = x[_strided(tap, dilation, strides, out)] * weight
+        if y is None:
+            y = term
+        else:
+            y += term
+    return y
