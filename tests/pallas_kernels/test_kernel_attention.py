@@ -1,0 +1,229 @@
+"""The attention kernels in interpret mode, and the reference, against dense float64 NumPy."""
+import jax
+import jax.numpy as jnp
+import kernel_oracle as oracle
+import numpy as np
+import pytest
+
+import pallas_kernels
+from pallas_kernels import _compat, specs
+from pallas_kernels.attention import api, gpu, gpu_backward, reference
+
+SPECS = specs.SMALL["attention"]
+
+
+def run(spec, impl, arrays, grad, grad_lse):
+    """Output, log-sum-exp and gradients by name."""
+    def call(differentiated):
+        return pallas_kernels.attention(**{**arrays, **differentiated}, **spec.static, return_logsumexp=True, impl=impl)
+
+    def both(differentiated):
+        (out, lse), pull = jax.vjp(call, differentiated)
+        return out, lse, pull((grad.astype(out.dtype), grad_lse))[0]
+
+    return jax.jit(both)({name: arrays[name] for name in spec.gradients})
+
+
+def problem(spec):
+    arrays = {k: jnp.asarray(v) for k, v in specs.inputs(spec).items()}
+    rng = np.random.default_rng(1)
+    b, h, t, _ = spec.arrays["query"].shape
+    grad = jnp.asarray(rng.standard_normal((b, h, t, spec.arrays["value"].shape[-1])), "float32")
+    grad = grad.astype(spec.arrays["query"].dtype).astype("float32")
+    return arrays, grad, jnp.asarray(rng.standard_normal((b, h, t)), "float32")
+
+
+def check(spec, got, arrays, grad, grad_lse):
+    out, lse, grads = got
+    want, want_lse, want_grads = oracle.attention(arrays, spec.static, np.asarray(grad, np.float64),
+                                                  np.asarray(grad_lse, np.float64))
+    limit = oracle.LIMITS[spec.arrays["query"].dtype]
+    assert oracle.error(out, want) < limit
+    blind = ~np.isfinite(want_lse)
+    assert (np.isneginf(np.asarray(lse)) == blind).all()
+    assert not np.asarray(out)[blind].any()
+    assert oracle.error(np.where(blind, 0, lse), np.where(blind, 0, want_lse)) < limit
+    for name in spec.gradients:
+        assert grads[name].dtype == arrays[name].dtype
+        # Scores of 1e4 in float32 carry absolute errors of 1e-3 into the exponent.
+        assert oracle.error(grads[name], want_grads[name]) < (1e-2 if spec.name == "huge" else 1.5 * limit), name
+
+
+@pytest.mark.parametrize("spec", SPECS, ids=str)
+def test_kernels_match_float64(spec, small_blocks):
+    arrays, grad, grad_lse = problem(spec)
+    check(spec, run(spec, "interpret", arrays, grad, grad_lse), arrays, grad, grad_lse)
+
+
+@pytest.mark.parametrize("spec", SPECS, ids=str)
+def test_reference_matches_float64(spec):
+    arrays, grad, grad_lse = problem(spec)
+    check(spec, run(spec, "reference", arrays, grad, grad_lse), arrays, grad, grad_lse)
+
+
+@pytest.mark.parametrize("name", ["plain_tail", "causal_blind", "bias_full", "everything"])
+def test_reference_in_chunks_matches_float64(name, monkeypatch):
+    """Loops over chunks, with recomputation, and the explicit backward pass that a kernel's residuals feed."""
+    for constant, value in (("_CHUNK", 4), ("_UNROLL", 2), ("_WHOLE_ELEMENTS", 0), ("_KEEP_ELEMENTS", 8000)):
+        monkeypatch.setattr(reference, constant, value)
+    spec = specs.small("attention", name)
+    arrays, grad, grad_lse = problem(spec)
+    check(spec, run(spec, "reference", arrays, grad, grad_lse), arrays, grad, grad_lse)
+    _, case, operands = canonical(spec, arrays)
+    out, top, total = reference.attend(case, operands)
+    delta = (grad * out).sum(-1) - jnp.where(total > 0, grad_lse, 0)
+    grads = reference.attend_backward(case, operands, top, total, delta, grad, bias_gradient="bias" in arrays)
+    named = dict(zip(("query", "key", "value", "bias"), grads, strict=True))
+    check(spec, (out, reference.logsumexp(top, total), named), arrays, grad, grad_lse)
+
+
+def canonical(spec, arrays):
+    defaults = dict(bias=None, mask=None, causal=False, causal_offset=0, query_segments=None, key_segments=None,
+                    query_lengths=None, key_lengths=None, dropout=0.0, seed=None, scale=None, logsumexp=True)
+    return api._canonical(**{**defaults, **arrays, **spec.static})
+
+
+def test_kernel_and_reference_share_residuals(small_blocks):
+    spec = specs.small("attention", "everything")
+    arrays, grad, _ = problem(spec)
+    _, case, operands = canonical(spec, arrays)
+    from dataclasses import replace
+
+    mine = gpu.forward(replace(case, interpret=True), operands)
+    plain = reference.attend(case, operands)
+    for a, b in zip(mine, plain, strict=True):
+        assert a.dtype == b.dtype
+        assert oracle.error(a, b) < 2e-6
+    delta = (grad * mine[0]).sum(-1)
+    crossed = gpu_backward.backward(replace(case, interpret=True), operands, *plain[1:], delta, grad, bias_gradient=True)
+    again = reference.attend_backward(case, operands, *mine[1:], delta, grad, bias_gradient=True)
+    for a, b in zip(crossed, again, strict=True):
+        assert oracle.error(a, b) < 2e-6
+
+
+@pytest.mark.parametrize("name", ["everything", "bias_columns"])
+def test_reversed_grid_is_bit_identical(name, small_blocks):
+    spec = specs.small("attention", name)
+    arrays, grad, grad_lse = problem(spec)
+    straight = run(spec, "interpret", arrays, grad, grad_lse)
+    with _compat.reversed_grid():
+        backwards = run(spec, "interpret", arrays, grad, grad_lse)
+    for a, b in zip(jax.tree.leaves(straight), jax.tree.leaves(backwards), strict=True):
+        assert np.array_equal(a, b)
+
+
+def test_rows_masked_by_the_lowest_float_average_like_torch(small_blocks):
+    """A row whose scores all carry finfo.min as a mask is not blind: every key weighs the same."""
+    spec = specs.small("attention", "exact")
+    arrays, _, _ = problem(spec)
+    bias = jnp.full((1, 1, 32, 48), jnp.finfo(jnp.float32).min)
+    for impl in ("interpret", "reference"):
+        out = pallas_kernels.attention(**arrays, bias=bias, impl=impl)
+        assert oracle.error(out, jnp.broadcast_to(arrays["value"].mean(2, keepdims=True), out.shape)) < 2e-6
+        out = pallas_kernels.attention(**arrays, bias=jnp.full_like(bias, -jnp.inf), impl=impl)
+        assert not np.asarray(out).any()
+
+
+def test_poison_outside_the_lengths_is_never_read(small_blocks):
+    """What lies past an array's end is NaN in interpret mode already; here the hidden keys themselves are NaN."""
+    spec = specs.small("attention", "lengths")
+    arrays, _, _ = problem(spec)
+    clean = pallas_kernels.attention(**arrays, impl="interpret")
+    hidden = np.arange(40)[None, :] >= np.asarray(arrays["key_lengths"])[:, None]
+    key = jnp.where(hidden[:, None, :, None], jnp.nan, arrays["key"])
+    assert np.array_equal(clean, pallas_kernels.attention(**{**arrays, "key": key}, impl="interpret"))
+
+
+def test_bias_gradient_costs_nothing_unless_asked(small_blocks):
+    spec = specs.small("attention", "bias_full")
+    arrays, _, _ = problem(spec)
+    loss = lambda q, bias: pallas_kernels.attention(**{**arrays, "query": q, "bias": bias}, impl="interpret").sum()
+    quadratic = "f32[2,2,21,37]"
+    text = str(jax.make_jaxpr(jax.grad(loss, 0))(arrays["query"], arrays["bias"]))
+    assert "attention_backward_queries" in text and quadratic not in text
+    assert quadratic in str(jax.make_jaxpr(jax.grad(loss, 1))(arrays["query"], arrays["bias"]))
+
+
+@pytest.mark.parametrize("name", ["grouped", "dropout"])
+def test_vmap(name, small_blocks):
+    spec = specs.small("attention", name)
+    arrays, _, _ = problem(spec)
+    stacked = {k: jnp.stack([v, v[::-1], 2 * v]) for k, v in arrays.items()}
+
+    def grads(a):
+        loss = lambda q, k, v: pallas_kernels.attention(q, k, v, **spec.static, impl="interpret").sum()
+        return jax.grad(loss, (0, 1, 2))(a["query"], a["key"], a["value"])
+
+    mapped = jax.jit(jax.vmap(grads))(stacked)
+    one = jax.jit(grads)
+    for i in range(3):
+        for a, b in zip(mapped, one({k: v[i] for k, v in stacked.items()}), strict=True):
+            assert oracle.error(a[i], b) < 1e-6
+
+
+def test_remat_and_second_derivatives(small_blocks):
+    spec = specs.small("attention", "causal")
+    arrays, _, _ = problem(spec)
+
+    def squared(impl, wrap):
+        f = wrap(lambda q, k, v: pallas_kernels.attention(q, k, v, **spec.static, impl=impl))
+        loss = lambda q, k, v: jnp.sin(f(q, k, v)).sum()
+        first = jax.grad(loss, (0, 1, 2))
+        second = jax.grad(lambda *a: sum((g ** 2).sum() for g in first(*a)), (0, 1, 2))
+        return jax.jit(lambda *a: (first(*a), second(*a)))(*(arrays[n] for n in ("query", "key", "value")))
+
+    kernels, plain = squared("interpret", jax.checkpoint), squared("reference", lambda f: f)
+    for a, b in zip(jax.tree.leaves(kernels), jax.tree.leaves(plain), strict=True):
+        assert oracle.error(a, b) < 5e-6
+
+
+def test_x64(small_blocks):
+    spec = specs.small("attention", "everything")
+    arrays, grad, grad_lse = problem(spec)
+    narrow = run(spec, "interpret", arrays, grad, grad_lse)
+    with jax.enable_x64(True):
+        wide = run(spec, "interpret", arrays, grad, grad_lse)
+        double = {k: v.astype("float64") if v.dtype == jnp.float32 else v for k, v in arrays.items()}
+        got = pallas_kernels.attention(**double, **spec.static)
+    for a, b in zip(jax.tree.leaves(narrow), jax.tree.leaves(wide), strict=True):
+        assert a.dtype == b.dtype and oracle.error(b, a) < 1e-6
+    want, _, _ = oracle.attention(double, spec.static, np.asarray(grad, np.float64), np.asarray(grad_lse, np.float64))
+    assert got.dtype == np.float64 and oracle.error(got, want) < 1e-12
+
+
+def test_forward_mode_and_hessian_of_the_reference():
+    spec = specs.small("attention", "causal_wide")
+    arrays, _, _ = problem(spec)
+    f = lambda q: pallas_kernels.attention(q, arrays["key"], arrays["value"], **spec.static).sum()
+    direction = jnp.cos(arrays["query"])
+    _, slope = jax.jvp(f, (arrays["query"],), (direction,))
+    assert abs(slope - (jax.grad(f)(arrays["query"]) * direction).sum()) < 1e-4
+    _, bend = jax.jvp(jax.grad(f), (arrays["query"],), (direction,))
+    assert np.isfinite(bend).all()
+
+
+def test_leading_dimensions_and_decoding_offset():
+    rng = np.random.default_rng(0)
+    q, k, v = (jnp.asarray(rng.standard_normal((2, 3, 4, n, 8)), "float32") for n in (1, 9, 9))
+    bias = jnp.asarray(rng.standard_normal((3, 1, 1, 9)), "float32")
+    out = pallas_kernels.attention(q, k, v, bias=bias, causal=True, causal_offset=jnp.int32(5))
+    flat = lambda x: np.asarray(x).reshape(6, 4, *x.shape[3:])
+    want, _, _ = oracle.attention(
+        dict(query=flat(q), key=flat(k), value=flat(v), bias=np.tile(np.asarray(bias), (2, 1, 1, 1))),
+        dict(causal=True, causal_offset=5), np.zeros((6, 4, 1, 8)), np.zeros((6, 4, 1)))
+    assert oracle.error(flat(out), want) < 2e-6
+    single = pallas_kernels.attention(q[0, 0], k[0, 0], v[0, 0])
+    assert oracle.error(pallas_kernels.attention(q[0, 0, 0], k[0, 0, 0], v[0, 0, 0]), single[0]) < 1e-6
+    assert pallas_kernels.attention(q[:, :, :, :0], k, v).shape == (2, 3, 4, 0, 8)
+    assert not np.asarray(pallas_kernels.attention(q, k[..., :0, :], v[..., :0, :])).any()
+
+
+def test_reference_memory_is_linear_in_length():
+    def bytes_used(length):
+        x = jax.ShapeDtypeStruct((1, 16, length, 8), "float32")
+        loss = lambda q, k, v: pallas_kernels.attention(q, k, v, causal=True).sum()
+        return jax.jit(jax.grad(loss, (0, 1, 2))).lower(x, x, x).compile().memory_analysis().temp_size_in_bytes
+
+    short, long = bytes_used(4096), bytes_used(8192)
+    assert long < 2.5 * short
+    assert long < 16 * 8192 * 8192 * 4 / 8
