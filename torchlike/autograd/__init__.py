@@ -1,0 +1,1 @@
+"""torch.autograd: differentiation of recorded operations."""

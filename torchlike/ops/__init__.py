@@ -1,2 +1,11 @@
 """The operations, one file per family. Importing a family publishes its functions and methods."""
-from . import basic, creation, indexing, pointwise, views  # noqa: F401
+from . import (  # noqa: F401
+    autograd_methods,
+    basic,
+    creation,
+    indexing,
+    pointwise,
+    reductions,
+    unary,
+    views,
+)

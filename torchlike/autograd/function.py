@@ -1,0 +1,243 @@
+"""torch.autograd.Function: an operation whose backward the user writes in Python."""
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+
+from .._core.grad_mode import mode
+from .._tensor import Tensor, _plain_copy
+from .graph import SECOND_BACKWARD, Node
+
+
+class FunctionCtx:
+    """What forward hands to backward."""
+
+    def save_for_backward(self, *tensors) -> None:
+        """Tensors (or None) that backward reads as `ctx.saved_tensors`."""
+        for t in tensors:
+            if t is not None and not isinstance(t, Tensor):
+                raise TypeError(f"save_for_backward can only save variables, but argument {tensors.index(t)} is of type {type(t).__name__}")
+        self.to_save = tensors
+
+    def save_for_forward(self, *tensors) -> None:
+        """Tensors that jvp reads."""
+        self.saved_for_forward = tensors
+
+    def mark_dirty(self, *tensors) -> None:
+        """Inputs that forward changed in place."""
+        self.dirty_tensors = tensors
+
+    def mark_non_differentiable(self, *tensors) -> None:
+        """Outputs without a gradient."""
+        self.non_differentiable = tensors
+
+    def set_materialize_grads(self, value: bool) -> None:
+        """Whether backward sees zeros (True, the default) or None for outputs without a gradient."""
+        self.materialize_grads = value
+
+    @property
+    def saved_tensors(self) -> tuple:
+        """The tensors of save_for_backward, with their graphs."""
+        node = self.__dict__.get("_node")
+        if node is not None and node.saved is None:
+            raise RuntimeError(SECOND_BACKWARD)
+        return tuple(t if t is None or isinstance(t, Tensor) else t() for t in self.__dict__.get("_saved", self.__dict__.get("to_save", ())))
+
+    needs_input_grad: tuple = ()
+    materialize_grads = True
+    dirty_tensors: tuple = ()
+    non_differentiable: tuple = ()
+
+
+
+class FunctionNode(Node):
+    """The graph node of a Function; `apply` calls the user's backward. It is also what backward calls `ctx`'s node."""
+
+    __slots__ = ("cls", "ctx", "avals")
+
+    def __init__(self, cls, ctx, edges, needs):
+        super().__init__(None, edges, needs, ())
+        self.cls, self.ctx = cls, ctx
+
+    def name(self) -> str:
+        return f"{self.cls.__name__}Backward"
+
+    def __repr__(self):
+        return f"<torch.autograd.function.{self.cls.__name__}Backward object at {hex(id(self))}>"
+
+    @property
+    def n_outputs(self) -> int:
+        return len(self.avals)
+
+    def output_aval(self, i: int):
+        return self.avals[i]
+
+    def release(self) -> None:
+        self.saved = None
+        self.ctx._saved = ()
+
+    def apply(self, grads: list, create_graph: bool) -> list:
+        if self.saved is None:
+            raise RuntimeError(SECOND_BACKWARD)
+        from .engine import _filled
+        if self.ctx.materialize_grads:
+            grads = [Tensor._of(_filled(a, 0)) if g is None and a is not None else g for g, a in zip(grads, self.avals)]
+        result = self.cls.backward(self.ctx, *grads)
+        result = list(result) if isinstance(result, (tuple, list)) else [result]
+        n = len(self.edges)
+        if len(result) > n and all(r is None for r in result[n:]):
+            result = result[:n]
+        if len(result) != n:
+            raise RuntimeError(f"function {self.name()} returned an incorrect number of gradients (expected {n}, got {len(result)})")
+        for i, (r, edge) in enumerate(zip(result, self.edges)):
+            if r is None or edge is None:
+                result[i] = None if edge is None else r
+                continue
+            if not isinstance(r, Tensor):
+                raise TypeError(f"expected Variable or None (got {type(r).__name__})")
+            result[i] = _fitted(r, edge[0].output_aval(edge[1]), i, self.name())
+        return result
+
+
+def _fitted(g: Tensor, a, i: int, name: str) -> Tensor:
+    """A gradient in its input's shape and dtype; torch's error where the shape cannot fit."""
+    if g._aval.shape != a.shape:
+        from .._core.aval import broadcast_shapes
+        try:
+            fits = broadcast_shapes(g._aval.shape, a.shape) == g._aval.shape
+        except RuntimeError:
+            fits = False
+        if not fits:
+            raise RuntimeError(f"Function {name} returned an invalid gradient at index {i} - got {list(g._aval.shape)} but expected shape "
+                               f"compatible with {list(a.shape)}")
+        g = g.sum_to_size(a.shape)
+    return g if g.dtype is a.dtype else g.to(a.dtype)
+
+
+class Function:
+    """Subclass with static `forward(ctx, *args)` (or `forward(*args)` and `setup_context(ctx, inputs, output)`) and
+    `backward(ctx, *grads)`; call it by `.apply(*args)`."""
+
+    generate_vmap_rule = False
+
+    def __init__(self, *args, **kwargs):
+        raise RuntimeError(f"{type(self)} should not be instantiated. Methods on autograd functions are all static, so you should invoke them on "
+                           "the class itself. Instantiating an autograd function will raise an error in a future version of PyTorch.")
+
+    @staticmethod
+    def forward(*args, **kwargs):
+        raise NotImplementedError("You must implement the forward function for custom autograd.Function.")
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        raise NotImplementedError("setup_context is not implemented.")
+
+    @staticmethod
+    def backward(ctx, *grad_outputs):
+        raise NotImplementedError("You must implement either the backward or vjp method for your custom autograd.Function to use it with "
+                                  "backward mode AD.")
+
+    vjp = backward
+
+    @classmethod
+    def apply(cls, *args, **kwargs):
+        """Run forward, and record backward when some input requires a gradient."""
+        needs = tuple(isinstance(a, Tensor) and a.requires_grad for a in args)
+        ctx = FunctionCtx()
+        ctx.needs_input_grad = needs
+        separate = cls.setup_context is not Function.setup_context
+        recorded = mode.enabled and any(needs)
+        before, mode.enabled = mode.enabled, False
+        try:
+            if separate:
+                result = cls.forward(*args, **kwargs)
+                cls.setup_context(ctx, args, result)
+            else:
+                result = cls.forward(ctx, *args, **kwargs)
+        finally:
+            mode.enabled = before
+        if cls.backward is Function.backward and cls.vjp is not Function.vjp:
+            cls.backward = cls.vjp
+        if not recorded:
+            return result
+        edges = [(a._edge, a._out) if need else None for a, need in zip(args, needs)]
+        node = FunctionNode(cls, ctx, edges, needs)
+        ctx._node = node
+        single = not isinstance(result, (tuple, list))
+        outs = [result] if single else list(result)
+        node.avals = [o._aval if isinstance(o, Tensor) else None for o in outs]
+        plain = {id(t) for t in ctx.non_differentiable}
+        dirty = {id(t) for t in ctx.dirty_tensors}
+        made = []
+        for i, o in enumerate(outs):
+            if not isinstance(o, Tensor) or id(o) in plain or o.dtype.category < 2:
+                made.append(o)
+                continue
+            if id(o) in dirty:
+                o._check_write()
+                o._edge, o._out = node, i
+                if o._base is not None:
+                    o._assign(_with_edge(o, node, i))
+                made.append(o)
+            elif any(o is a for a in args):
+                made.append(_with_edge(o, node, i))
+            else:
+                o._edge, o._out = node, i
+                made.append(o)
+        _save(ctx, outs, made, node)
+        return made[0] if single else tuple(made)
+
+
+def _with_edge(t: Tensor, node: Node, i: int) -> Tensor:
+    out = _plain_copy(t)
+    out._edge, out._out = node, i
+    return out
+
+
+def _save(ctx: FunctionCtx, outs, made, node) -> None:
+    """Saved inputs are kept as they were; saved outputs must not keep their own node alive in a cycle."""
+    position = {id(o): i for i, o in enumerate(outs) if isinstance(o, Tensor)}
+    saved = []
+    for t in getattr(ctx, "to_save", ()):
+        i = None if t is None else position.get(id(t))
+        if i is None:
+            saved.append(None if t is None else _plain_copy(t) if t._edge is None or not hasattr(t._edge, "ref") else t)
+        else:
+            saved.append(functools.partial(_saved_output, made[i]._current(), node if made[i]._edge is node else None, i))
+    ctx._saved = saved
+    ctx.to_save = ()
+
+
+def _saved_output(value, node, i) -> Tensor:
+    t = Tensor._of(value)
+    if node is not None:
+        t._edge, t._out = node, i
+    return t
+
+
+def once_differentiable(fn: Callable) -> Callable:
+    """A backward that cannot be differentiated itself: its results fail in a second backward."""
+    @functools.wraps(fn)
+    def backward(ctx, *grads):
+        before, mode.enabled = mode.enabled, False
+        try:
+            result = fn(ctx, *grads)
+        finally:
+            mode.enabled = before
+        if not before or not any(isinstance(g, Tensor) and g.requires_grad for g in grads):
+            return result
+        outs = result if isinstance(result, tuple) else (result,)
+        failed = tuple(None if o is None else _Refuses.apply(o, *[g for g in grads if g is not None]) for o in outs)
+        return failed if isinstance(result, tuple) else failed[0]
+    return backward
+
+
+class _Refuses(Function):
+    @staticmethod
+    def forward(ctx, value, *grads):
+        return value.clone()
+
+    @staticmethod
+    def backward(ctx, *grads):
+        raise RuntimeError("trying to differentiate twice a function that was marked with @once_differentiable")
+

@@ -1,0 +1,148 @@
+"""no_grad, enable_grad, set_grad_enabled, inference_mode: context managers that are decorators too."""
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable
+
+from .._core.grad_mode import mode
+
+
+class _Switch:
+    """A setting that holds inside `with` or inside a decorated function (generators keep it between yields)."""
+
+    def clone(self):
+        return self.__class__()
+
+    def __call__(self, func: Callable) -> Callable:
+        if inspect.isclass(func):
+            func.__init__ = self(func.__init__)
+            return func
+        if inspect.isgeneratorfunction(func):
+            @functools.wraps(func)
+            def generate(*args, **kwargs):
+                iterator = func(*args, **kwargs)
+                try:
+                    with self.clone():
+                        item = iterator.send(None)
+                    while True:
+                        try:
+                            got = yield item
+                        except GeneratorExit:
+                            with self.clone():
+                                iterator.close()
+                            raise
+                        except BaseException as error:
+                            with self.clone():
+                                item = iterator.throw(error)
+                        else:
+                            with self.clone():
+                                item = iterator.send(got)
+                except StopIteration as end:
+                    return end.value
+            return generate
+
+        @functools.wraps(func)
+        def run(*args, **kwargs):
+            with self.clone():
+                return func(*args, **kwargs)
+        return run
+
+
+class _Fixed(_Switch):
+    enabled = True
+
+    def __new__(cls, func=None):
+        self = super().__new__(cls)
+        return self if func is None else self(func)
+
+    def __init__(self):
+        pass
+
+    def __enter__(self):
+        self.before, mode.enabled = mode.enabled, self.enabled
+
+    def __exit__(self, *exc):
+        mode.enabled = self.before
+
+
+class no_grad(_Fixed):
+    """Operations are not recorded for differentiation."""
+
+    enabled = False
+
+
+class enable_grad(_Fixed):
+    """Operations are recorded for differentiation."""
+
+
+class set_grad_enabled(_Switch):
+    """Switches at once; as a context manager it switches back at the end."""
+
+    def __init__(self, mode_: bool):
+        self.enabled = bool(mode_)
+        self.before, mode.enabled = mode.enabled, self.enabled
+
+    def __call__(self, func):
+        mode.enabled = self.before
+        return super().__call__(func)
+
+    def __enter__(self):
+        mode.enabled = self.enabled
+
+    def __exit__(self, *exc):
+        mode.enabled = self.before
+
+    def clone(self):
+        return self.__class__(self.enabled)
+
+
+class inference_mode(_Switch):
+    """no_grad, and tensors made inside can never take part in differentiation."""
+
+    def __new__(cls, mode=True):
+        self = super().__new__(cls)
+        if callable(mode):
+            self.enabled = True
+            return self(mode)
+        return self
+
+    def __init__(self, mode: bool = True):
+        self.enabled = bool(mode)
+
+    def __enter__(self):
+        self.before = mode.enabled, mode.inference
+        if self.enabled:
+            mode.enabled, mode.inference = False, True
+        else:
+            mode.inference = False
+            mode.enabled = True
+
+    def __exit__(self, *exc):
+        mode.enabled, mode.inference = self.before
+
+    def clone(self):
+        return self.__class__(self.enabled)
+
+
+class set_multithreading_enabled(_Switch):
+    """Accepted and without effect: the backward walk is one thread, XLA's own threads run the work."""
+
+    def __init__(self, mode: bool):
+        self.enabled = mode
+
+    def __enter__(self):
+        return None
+
+    def __exit__(self, *exc):
+        return None
+
+
+def is_grad_enabled() -> bool:
+    """Whether operations are recorded for differentiation in this thread."""
+    return mode.enabled
+
+
+def is_inference_mode_enabled() -> bool:
+    """Whether inference_mode is on in this thread."""
+    return mode.inference

@@ -1,0 +1,19 @@
+"""Tensor methods that start or steer differentiation."""
+from __future__ import annotations
+
+from .._public import public
+from .._tensor import Tensor
+from ..autograd import engine
+
+
+@public(function=False)
+def backward(self, gradient=None, retain_graph=None, create_graph: bool = False, inputs=None) -> None:
+    """The gradient of self with respect to the leaves, added to their `.grad`."""
+    engine.backward(self, gradient, retain_graph, create_graph, inputs=inputs)
+
+
+@public(function=False)
+def requires_grad_(self, requires_grad: bool = True) -> Tensor:
+    """Set requires_grad in place."""
+    self.requires_grad = requires_grad
+    return self

@@ -1,0 +1,328 @@
+"""Reductions over dimensions: sums, means, extremes, logic, variance."""
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from .._core import dtype as dt
+from .._core.registry import Op
+from .._public import as_dim, as_dims, public
+from .._tensor import Tensor, apply
+from .creation import _check_dtype
+
+
+def reduced(shape: tuple, dims: tuple, keepdim: bool) -> tuple:
+    """The shape after reducing dims."""
+    if keepdim:
+        return tuple(1 if i in dims else n for i, n in enumerate(shape))
+    return tuple(n for i, n in enumerate(shape) if i not in dims)
+
+
+def restore(xp, g, shape: tuple, dims: tuple, keepdim: bool):
+    """A reduced array with its reduced dimensions back, of size one."""
+    return g if keepdim else g.reshape(tuple(1 if i in dims else n for i, n in enumerate(shape)))
+
+
+def accumulator(np_dtype):
+    """The type in which sums of np_dtype are taken."""
+    return np.float32 if np_dtype.itemsize == 2 and np_dtype.kind in "fV" else np_dtype
+
+
+def _sum(xp, x, dims, keepdim, dtype):
+    if x.dtype == np.bool_ and dtype.np.kind in "iu":
+        x = x.astype(dtype.np)
+    return xp.sum(x, axis=dims, keepdims=keepdim, dtype=accumulator(dtype.np)).astype(dtype.np)
+
+
+def _sum_vjp(xp, g, plan):
+    dims, keepdim, _ = plan.statics
+    shape = plan.avals[0].shape
+    return xp.broadcast_to(restore(xp, g, shape, dims, keepdim), shape)
+
+
+SUM = Op("sum", _sum, shape=lambda a, dims, keepdim, dtype: (reduced(a.shape, dims, keepdim), dtype), vjp=_sum_vjp)
+
+
+def _sum_dtype(t: Tensor, dtype):
+    if dtype is not None:
+        return _check_dtype(dtype)
+    return dt.int64 if t.dtype.category < dt.FLOAT else t.dtype
+
+
+@public(out=True)
+def sum(input, dim=None, keepdim: bool = False, *, dtype=None) -> Tensor:
+    """The sum over dim (all dimensions by default); integers are summed as int64."""
+    return apply(SUM, (input,), (as_dims(dim, input._value.aval.ndim), bool(keepdim), _sum_dtype(input, dtype)))
+
+
+def _mean(xp, x, dims, keepdim, dtype):
+    return xp.mean(x, axis=dims, keepdims=keepdim, dtype=accumulator(dtype.np)).astype(dtype.np)
+
+
+def _mean_vjp(xp, g, plan):
+    shape, dims = plan.avals[0].shape, plan.statics[0]
+    n = 1
+    for d in dims:
+        n *= shape[d]
+    return _sum_vjp(xp, g / np.asarray(max(n, 1), g.dtype), plan)
+
+
+_MEAN = Op("mean", _mean, shape=lambda a, dims, keepdim, dtype: (reduced(a.shape, dims, keepdim), dtype), vjp=_mean_vjp)
+
+
+@public(out=True)
+def mean(input, dim=None, keepdim: bool = False, *, dtype=None) -> Tensor:
+    """The mean over dim; floating and complex types only."""
+    d = input.dtype if dtype is None else _check_dtype(dtype)
+    if d.category < dt.FLOAT:
+        raise RuntimeError("mean(): could not infer output dtype. Input dtype must be either a floating point or complex dtype. "
+                           f"Got: {d.short}")
+    return apply(_MEAN, (input,), (as_dims(dim, input._value.aval.ndim), bool(keepdim), d))
+
+
+def _prod(xp, x, dims, keepdim, dtype):
+    return xp.prod(x.astype(accumulator(dtype.np)), axis=dims, keepdims=keepdim, dtype=accumulator(dtype.np)).astype(dtype.np)
+
+
+_PROD = Op("prod", _prod, shape=lambda a, dims, keepdim, dtype: (reduced(a.shape, dims, keepdim), dtype))
+
+
+@public(out=True)
+def prod(input, dim=None, keepdim: bool = False, *, dtype=None) -> Tensor:
+    """The product over one dimension, or over all."""
+    dims = as_dims(dim, input._value.aval.ndim)
+    return apply(_PROD, (input,), (dims, bool(keepdim), _sum_dtype(input, dtype)))
+
+
+# -- extremes --------------------------------------------------------------------------------------------------------------
+
+
+def _need_elements(name: str, t: Tensor, dims: tuple, given) -> None:
+    shape = t._value.aval.shape
+    for d in dims:
+        if shape and shape[d] == 0:
+            if given is None:
+                raise RuntimeError(f"{name}(): Expected reduction dim to be specified for input.numel() == 0. Specify the reduction dim with the "
+                                   "'dim' argument.")
+            raise IndexError(f"{name}(): Expected reduction dim {d} to have non-zero size.")
+
+
+def _extreme_vjp(xp, g, x, out, plan):
+    """Gradient shared evenly among equal extremes (amax, amin, max() and min() of all elements)."""
+    dims, keepdim = plan.statics
+    shape = plan.avals[0].shape
+    hit = (x == restore(xp, out, shape, dims, keepdim)).astype(g.dtype)
+    return restore(xp, g, shape, dims, keepdim) * hit / xp.sum(hit, axis=dims, keepdims=True)
+
+
+def _extreme(name):
+    def kernel(xp, x, dims, keepdim):
+        return getattr(xp, name)(x, axis=dims, keepdims=keepdim)
+    op = Op("a" + name, kernel, shape=lambda a, dims, keepdim: (reduced(a.shape, dims, keepdim), a.dtype), vjp=_extreme_vjp)
+
+    def f(input, dim=(), keepdim: bool = False) -> Tensor:
+        dims = as_dims(dim, input._value.aval.ndim)
+        _need_elements("a" + name, input, dims, None if dim == () else dim)
+        return apply(op, (input,), (dims, bool(keepdim)))
+    f.__name__ = f.__qualname__ = "a" + name
+    f.__doc__ = f"The {name}imum over dim; equal extremes share the gradient."
+    return public(out=True)(f), op
+
+
+amax, _AMAX = _extreme("max")
+amin, _AMIN = _extreme("min")
+
+
+def _index_gradient(xp, g, index, plan):
+    """Gradient of `x along dim at index` (keepdim form or not)."""
+    dim, keepdim = plan.statics
+    a = plan.avals[0]
+    if not a.shape:
+        return g
+    if not keepdim:
+        g, index = xp.expand_dims(g, dim), xp.expand_dims(index, dim)
+    positions = np.arange(a.shape[dim]).reshape([-1 if i == dim else 1 for i in range(a.ndim)])
+    return xp.where(positions == index, g, xp.zeros((), g.dtype))
+
+
+def _arg_extreme(xp, x, dim, keepdim, largest):
+    """(value, first index) along dim; NaN counts as the extreme."""
+    if x.ndim == 0:
+        return [x, xp.zeros((), np.int64)]
+    index = (xp.argmax if largest else xp.argmin)(x.astype(np.int8) if x.dtype == np.bool_ else x, axis=dim, keepdims=True)
+    value = xp.take_along_axis(x, index, dim)
+    if not keepdim:
+        value, index = xp.squeeze(value, dim), xp.squeeze(index, dim)
+    return [value, index.astype(np.int64)]
+
+
+def _dim_extreme(name, largest):
+    op = Op(f"{name}_dim", lambda xp, x, dim, keepdim: _arg_extreme(xp, x, dim, keepdim, largest), torch_name=f"{name.capitalize()}Backward0",
+            shape=lambda a, dim, keepdim: [(reduced(a.shape, (dim,) if a.shape else (), keepdim), a.dtype),
+                                           (reduced(a.shape, (dim,) if a.shape else (), keepdim), dt.int64)],
+            vjp=lambda xp, g0, out1, plan: _index_gradient(xp, g0, out1, plan))
+    return op
+
+
+class _ValuesIndices(NamedTuple):
+    values: Tensor
+    indices: Tensor
+
+
+def result_type(name: str):
+    """A named tuple (values, indices) that prints as torch.return_types.<name>."""
+    made = type(name, (_ValuesIndices,), {"__module__": "torch.return_types", "__slots__": (),
+                                          "__repr__": lambda self: f"torch.return_types.{name}(\nvalues={self[0]!r},\nindices={self[1]!r})"})
+    RETURN_TYPES[name] = made
+    return made
+
+
+RETURN_TYPES: dict[str, type] = {}
+
+
+def _max_or_min(name, whole_op, largest, pairwise):
+    dim_op, made = _dim_extreme(name, largest), result_type(name)
+
+    def f(input, dim=None, keepdim: bool = False, *, other=None, out=None):
+        if isinstance(dim, Tensor):
+            other, dim = dim, None
+        if other is not None:
+            return pairwise()(input, other)
+        if dim is None:
+            dims = tuple(range(input._value.aval.ndim))
+            _need_elements(name, input, dims, None)
+            return apply(whole_op, (input,), (dims, False))
+        d = as_dim(dim, input._value.aval.ndim)
+        _need_elements(name, input, (d,) if input._value.aval.ndim else (), dim)
+        r = made(*apply(dim_op, (input,), (d, bool(keepdim))))
+        if out is not None:
+            from .._public import fill_out
+            return made(*(fill_out(o, v) for o, v in zip(out, r)))
+        return r
+    f.__name__ = f.__qualname__ = name
+    f.__doc__ = f"The {name}imum: of all elements, along dim with indices, or of two tensors."
+    return public()(f)
+
+
+def _pairwise(name):
+    from . import pointwise
+    return getattr(pointwise, name)
+
+
+max = _max_or_min("max", _AMAX, True, lambda: _pairwise("maximum"))
+min = _max_or_min("min", _AMIN, False, lambda: _pairwise("minimum"))
+
+
+def _arg(name, largest):
+    def kernel(xp, x, dim, keepdim):
+        if dim is None:
+            return xp.asarray((xp.argmax if largest else xp.argmin)(x.reshape(-1))).astype(np.int64)
+        return _arg_extreme(xp, x, dim, keepdim, largest)[1]
+    op = Op(name, kernel, vjp=False, shape=lambda a, dim, keepdim: (
+        () if dim is None else reduced(a.shape, (dim,) if a.shape else (), keepdim), dt.int64))
+
+    def f(input, dim=None, keepdim: bool = False) -> Tensor:
+        n = input._value.aval.ndim
+        if dim is None:
+            _need_elements(name, input, tuple(range(n)), None)
+            r = apply(op, (input,), (None, False))
+            return r.reshape((1,) * n) if keepdim else r
+        d = as_dim(dim, n)
+        _need_elements(name, input, (d,) if n else (), dim)
+        return apply(op, (input,), (d, bool(keepdim)))
+    f.__name__ = f.__qualname__ = name
+    f.__doc__ = f"The index of the first {'max' if largest else 'min'}imum along dim, or in the flattened tensor."
+    return public(out=True)(f)
+
+
+argmax, argmin = _arg("argmax", True), _arg("argmin", False)
+
+
+def _logic(name):
+    def kernel(xp, x, dims, keepdim):
+        r = getattr(xp, name)(x, axis=dims, keepdims=keepdim)
+        return r.astype(np.uint8) if x.dtype == np.uint8 else r
+    op = Op(name, kernel, vjp=False,
+            shape=lambda a, dims, keepdim: (reduced(a.shape, dims, keepdim), dt.uint8 if a.dtype is dt.uint8 else dt.bool_))
+
+    def f(input, dim=None, keepdim: bool = False) -> Tensor:
+        return apply(op, (input,), (as_dims(dim, input._value.aval.ndim), bool(keepdim)))
+    f.__name__ = f.__qualname__ = name
+    f.__doc__ = f"Whether {name} element along dim is nonzero."
+    return public(out=True)(f)
+
+
+any, all = _logic("any"), _logic("all")
+
+# -- variance --------------------------------------------------------------------------------------------------------------
+
+
+def _var(xp, x, dims, keepdim, correction):
+    kind = accumulator(x.dtype)
+    n = 1
+    for d in dims:
+        n *= x.shape[d]
+    wide = x.astype(kind)
+    centered = wide - xp.mean(wide, axis=dims, keepdims=True)
+    square = centered * centered if x.dtype.kind != "c" else (centered * xp.conj(centered)).real
+    total = xp.sum(square, axis=dims, keepdims=keepdim)
+    free = n - correction
+    if free > 0:
+        return (total / np.asarray(free, total.dtype)).astype(_real(x.dtype))
+    zero = xp.zeros((), total.dtype)
+    return (total / zero).astype(_real(x.dtype))
+
+
+def _real(np_dtype):
+    return np.empty(0, np_dtype).real.dtype if np_dtype.kind == "c" else np_dtype
+
+
+def _var_vjp(xp, g, x, plan):
+    dims, keepdim, correction = plan.statics
+    n = 1
+    for d in dims:
+        n *= x.shape[d]
+    free = n - correction
+    centered = x - xp.mean(x, axis=dims, keepdims=True)
+    scale = np.asarray(2.0 / free if free else np.inf, g.dtype)
+    return restore(xp, g, x.shape, dims, keepdim) * centered * scale
+
+
+_VAR = Op("var", _var, vjp=_var_vjp, shape=lambda a, dims, keepdim, correction: (reduced(a.shape, dims, keepdim), a.dtype.to_real()))
+
+
+def _variance_args(input, dim, unbiased, correction, keepdim, name):
+    if isinstance(dim, bool):
+        dim, unbiased = None, dim
+    if input.dtype.category < dt.FLOAT:
+        raise RuntimeError(f"{name} only support floating point and complex dtypes")
+    if unbiased is not None:
+        correction = int(unbiased)
+    return as_dims(dim, input._value.aval.ndim), bool(keepdim), 1 if correction is None else correction
+
+
+@public(out=True)
+def var(input, dim=None, unbiased=None, keepdim: bool = False, *, correction=None) -> Tensor:
+    """The variance over dim, divided by N - correction (1 by default)."""
+    return apply(_VAR, (input,), _variance_args(input, dim, unbiased, correction, keepdim, "std and var"))
+
+
+@public(out=True)
+def std(input, dim=None, unbiased=None, keepdim: bool = False, *, correction=None) -> Tensor:
+    """The square root of var."""
+    return var(input, dim, unbiased, keepdim, correction=correction).sqrt()
+
+
+@public()
+def var_mean(input, dim=None, unbiased=None, keepdim: bool = False, *, correction=None) -> tuple:
+    """(var, mean)."""
+    statics = _variance_args(input, dim, unbiased, correction, keepdim, "std and var")
+    return apply(_VAR, (input,), statics), mean(input, statics[0], keepdim)
+
+
+@public()
+def std_mean(input, dim=None, unbiased=None, keepdim: bool = False, *, correction=None) -> tuple:
+    """(std, mean)."""
+    v, m = var_mean(input, dim, unbiased, keepdim, correction=correction)
+    return v.sqrt(), m

@@ -1,0 +1,178 @@
+"""Unary functions of one tensor, elementwise: exponentials, trigonometry, rounding, special functions."""
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import scipy.special
+from jax.scipy import special as jax_special
+
+from .._core import dtype as dt
+from .._core.registry import Elementwise
+from .._public import public
+from .._tensor import Tensor, apply
+from .pointwise import conj
+
+
+def special(xp):
+    """The module of special functions that goes with an array library."""
+    return scipy.special if xp is np else jax_special
+
+
+def unary(name: str, kernel, grad=None, *, promote="float", names=(), torch_name=None):
+    """Publish torch.name(input) with method, in-place and out= forms. grad: `(xp, g, x?, out?)`."""
+    op = Elementwise(name, kernel, promote=promote, grads=None if grad is None else (grad,), torch_name=torch_name)
+
+    def f(input) -> Tensor:
+        if not isinstance(input, Tensor):
+            raise TypeError(f"{name}(): argument 'input' (position 1) must be Tensor, not {type(input).__name__}")
+        return apply(op, (input,))
+    f.__name__ = f.__qualname__ = name
+    f.__doc__ = f"torch.{name}(input), elementwise."
+    return public(inplace=True, out=True, names=names)(f)
+
+
+exp = unary("exp", lambda xp, x: xp.exp(x), lambda xp, g, out: g * conj(xp, out))
+exp2 = unary("exp2", lambda xp, x: xp.exp2(x), lambda xp, g, out: g * conj(xp, out) * np.asarray(math.log(2), g.dtype))
+expm1 = unary("expm1", lambda xp, x: xp.expm1(x), lambda xp, g, out: g * conj(xp, out + 1))
+log = unary("log", lambda xp, x: xp.log(x), lambda xp, g, x: g / conj(xp, x))
+log2 = unary("log2", lambda xp, x: xp.log2(x), lambda xp, g, x: g / conj(xp, x * np.asarray(math.log(2), x.dtype)))
+log10 = unary("log10", lambda xp, x: xp.log10(x), lambda xp, g, x: g / conj(xp, x * np.asarray(math.log(10), x.dtype)))
+log1p = unary("log1p", lambda xp, x: xp.log1p(x), lambda xp, g, x: g / conj(xp, x + 1))
+sqrt = unary("sqrt", lambda xp, x: xp.sqrt(x), lambda xp, g, out: g / conj(xp, 2 * out))
+rsqrt = unary("rsqrt", lambda xp, x: 1 / xp.sqrt(x), lambda xp, g, out: g * conj(xp, np.asarray(-0.5, out.dtype) * out * out * out))
+reciprocal = unary("reciprocal", lambda xp, x: 1 / x, lambda xp, g, out: -g * conj(xp, out * out))
+square = unary("square", lambda xp, x: x * x, lambda xp, g, x: g * conj(xp, 2 * x), promote="arith", torch_name="PowBackward0")
+sin = unary("sin", lambda xp, x: xp.sin(x), lambda xp, g, x: g * conj(xp, xp.cos(x)))
+cos = unary("cos", lambda xp, x: xp.cos(x), lambda xp, g, x: -g * conj(xp, xp.sin(x)))
+tan = unary("tan", lambda xp, x: xp.tan(x), lambda xp, g, out: g * conj(xp, 1 + out * out))
+asin = unary("asin", lambda xp, x: xp.arcsin(x), lambda xp, g, x: g * conj(xp, 1 / xp.sqrt(1 - x * x)), names=("arcsin",))
+acos = unary("acos", lambda xp, x: xp.arccos(x), lambda xp, g, x: -g * conj(xp, 1 / xp.sqrt(1 - x * x)), names=("arccos",))
+atan = unary("atan", lambda xp, x: xp.arctan(x), lambda xp, g, x: g / conj(xp, 1 + x * x), names=("arctan",))
+sinh = unary("sinh", lambda xp, x: xp.sinh(x), lambda xp, g, x: g * conj(xp, xp.cosh(x)))
+cosh = unary("cosh", lambda xp, x: xp.cosh(x), lambda xp, g, x: g * conj(xp, xp.sinh(x)))
+tanh = unary("tanh", lambda xp, x: xp.tanh(x), lambda xp, g, out: g * conj(xp, 1 - out * out))
+asinh = unary("asinh", lambda xp, x: xp.arcsinh(x), lambda xp, g, x: g * conj(xp, 1 / xp.sqrt(x * x + 1)), names=("arcsinh",))
+acosh = unary("acosh", lambda xp, x: xp.arccosh(x), lambda xp, g, x: g * conj(xp, 1 / xp.sqrt(x * x - 1)), names=("arccosh",))
+atanh = unary("atanh", lambda xp, x: xp.arctanh(x), lambda xp, g, x: g / conj(xp, 1 - x * x), names=("arctanh",))
+
+
+def _sigmoid(xp, x):
+    if x.dtype.kind == "c":
+        return 1 / (1 + xp.exp(-x))
+    e = xp.exp(-xp.abs(x))
+    return xp.where(x >= 0, 1 / (1 + e), e / (1 + e))
+
+
+sigmoid = unary("sigmoid", _sigmoid, lambda xp, g, out: g * conj(xp, out * (1 - out)))
+
+
+def _zero(xp, g):
+    return xp.zeros_like(g)
+
+
+def _rounding(name, kernel, names=()):
+    """Rounding keeps integers as they are."""
+    return unary(name, lambda xp, x: x if x.dtype.kind in "iub" else kernel(xp, x), _zero, promote="arith", names=names)
+
+
+floor = _rounding("floor", lambda xp, x: xp.floor(x))
+ceil = _rounding("ceil", lambda xp, x: xp.ceil(x))
+trunc = _rounding("trunc", lambda xp, x: xp.trunc(x), names=("fix",))
+frac = unary("frac", lambda xp, x: x - xp.trunc(x), lambda xp, g: g, promote="arith")
+_ROUND = Elementwise("round", lambda xp, x, decimals: x if x.dtype.kind in "iub" else _round(xp, x, decimals), grads=(_zero,))
+
+
+def _round(xp, x, decimals):
+    if decimals == 0:
+        return xp.round(x)
+    scale = np.asarray(10.0 ** abs(decimals), x.dtype)
+    return xp.round(x * scale) / scale if decimals > 0 else xp.round(x / scale) * scale
+
+
+@public(inplace=True, out=True)
+def round(input, *, decimals: int = 0) -> Tensor:
+    """To the nearest integer (half to even), or to `decimals` places."""
+    return apply(_ROUND, (input,), (int(decimals),))
+
+
+sign = unary("sign", lambda xp, x: x if x.dtype == np.bool_ else xp.sign(x), _zero, promote="arith")
+sgn = unary("sgn", lambda xp, x: x if x.dtype == np.bool_ else (xp.where(x == 0, x, x / xp.where(x == 0, 1, xp.abs(x))) if x.dtype.kind == "c" else xp.sign(x)),
+            _zero, promote="arith")
+signbit = unary("signbit", lambda xp, x: xp.signbit(x) if x.dtype.kind not in "ub" else xp.zeros(x.shape, bool), promote="bool")
+isnan = unary("isnan", lambda xp, x: xp.isnan(x) if x.dtype.kind not in "iub" else xp.zeros(x.shape, bool), promote="bool")
+isinf = unary("isinf", lambda xp, x: xp.isinf(x) if x.dtype.kind not in "iub" else xp.zeros(x.shape, bool), promote="bool")
+isfinite = unary("isfinite", lambda xp, x: xp.isfinite(x) if x.dtype.kind not in "iub" else xp.ones(x.shape, bool), promote="bool")
+isposinf = unary("isposinf", lambda xp, x: x == np.inf if x.dtype.kind not in "iub" else xp.zeros(x.shape, bool), promote="bool")
+isneginf = unary("isneginf", lambda xp, x: x == -np.inf if x.dtype.kind not in "iub" else xp.zeros(x.shape, bool), promote="bool")
+isreal = unary("isreal", lambda xp, x: xp.isreal(x), promote="bool")
+relu = unary("relu", lambda xp, x: xp.maximum(x, xp.zeros((), x.dtype)), lambda xp, g, out: xp.where(out > 0, g, xp.zeros((), g.dtype)), promote="arith")
+erf = unary("erf", lambda xp, x: special(xp).erf(x), lambda xp, g, x: g * np.asarray(2 / math.sqrt(math.pi), g.dtype) * xp.exp(-x * x))
+erfc = unary("erfc", lambda xp, x: special(xp).erfc(x), lambda xp, g, x: g * np.asarray(-2 / math.sqrt(math.pi), g.dtype) * xp.exp(-x * x))
+erfinv = unary("erfinv", lambda xp, x: special(xp).erfinv(x), lambda xp, g, out: g * np.asarray(math.sqrt(math.pi) / 2, g.dtype) * xp.exp(out * out))
+lgamma = unary("lgamma", lambda xp, x: special(xp).gammaln(x), lambda xp, g, x: g * special(xp).digamma(x))
+digamma = unary("digamma", lambda xp, x: special(xp).digamma(x), lambda xp, g, x: g * special(xp).polygamma(1, x))
+i0 = unary("i0", lambda xp, x: special(xp).i0(x), lambda xp, g, x: g * special(xp).i1(x))
+sinc = unary("sinc", lambda xp, x: xp.sinc(x), lambda xp, g, x: g * xp.where(
+    x == 0, xp.zeros_like(x), (np.asarray(math.pi, x.dtype) * x * xp.cos(np.asarray(math.pi, x.dtype) * x) - xp.sin(np.asarray(math.pi, x.dtype) * x))
+    / xp.where(x == 0, 1, np.asarray(math.pi, x.dtype) * x * x)))
+deg2rad = unary("deg2rad", lambda xp, x: x * np.asarray(math.pi / 180, x.dtype), lambda xp, g: g * np.asarray(math.pi / 180, g.dtype))
+rad2deg = unary("rad2deg", lambda xp, x: x * np.asarray(180 / math.pi, x.dtype), lambda xp, g: g * np.asarray(180 / math.pi, g.dtype))
+_LOGIT = Elementwise("logit", lambda xp, x, eps: xp.log(_clipped(xp, x, eps) / (1 - _clipped(xp, x, eps))), promote="float", grads=(
+    lambda xp, g, x, eps: g / (x * (1 - x)) if eps is None else xp.where((x < eps) | (x > 1 - eps), xp.zeros_like(g), g / (x * (1 - x))),))
+
+
+def _clipped(xp, x, eps):
+    return x if eps is None else xp.clip(x, np.asarray(eps, x.dtype), np.asarray(1 - eps, x.dtype))
+
+
+@public(inplace=True, out=True)
+def logit(input, eps: float | None = None) -> Tensor:
+    """log(x / (1 - x)), with x limited to [eps, 1 - eps]."""
+    return apply(_LOGIT, (input,), (eps,))
+
+
+_NAN_TO_NUM = Elementwise("nan_to_num", lambda xp, x, nan, pos, neg: _nan_to_num(xp, x, nan, pos, neg), grads=(
+    lambda xp, g, x: xp.where(xp.isfinite(x), g, xp.zeros_like(g)),))
+
+
+def _nan_to_num(xp, x, nan, pos, neg):
+    return x if x.dtype.kind in "iub" else xp.nan_to_num(x, nan=nan, posinf=pos, neginf=neg)
+
+
+@public(inplace=True, out=True)
+def nan_to_num(input, nan: float | None = None, posinf: float | None = None, neginf: float | None = None) -> Tensor:
+    """NaN and infinities replaced by numbers (0 and the type's limits by default)."""
+    return apply(_NAN_TO_NUM, (input,), (0.0 if nan is None else float(nan), posinf, neginf))
+
+
+_CONJ = Elementwise("conj", lambda xp, x: xp.conj(x), grads=(lambda xp, g: conj(xp, g),))
+_ANGLE = Elementwise("angle", lambda xp, x: xp.angle(x), grads=None,
+                     promote=lambda common: (common.to_real() if common.category >= dt.FLOAT else dt.get_default_dtype(),
+                                             common if common.category >= dt.FLOAT else dt.get_default_dtype()))
+
+
+def _conj(input) -> Tensor:
+    """The complex conjugate; real tensors are returned as they are."""
+    return apply(_CONJ, (input,)) if input.dtype.is_complex else input
+
+
+public(names=("conj_physical",))(_conj)
+
+
+@public()
+def resolve_conj(input) -> Tensor:
+    """input: conjugation is never delayed here."""
+    return input
+
+
+@public()
+def resolve_neg(input) -> Tensor:
+    """input: negation is never delayed here."""
+    return input
+
+
+@public(out=True)
+def angle(input) -> Tensor:
+    """The argument of complex numbers, in radians."""
+    return apply(_ANGLE, (input,))
