@@ -1,0 +1,50 @@
+"""`torch.jit` decorators and questions: with no second language here, they say no or hand back their argument."""
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+T = TypeVar("T")
+
+
+def is_scripting() -> bool:
+    """False: Python itself runs."""
+    return False
+
+
+def is_tracing() -> bool:
+    """False: `torch.jit.trace` is not there."""
+    return False
+
+
+def script(obj: T, optimize: Any = None, _frames_up: int = 0, _rcb: Any = None, example_inputs: Any = None) -> T:
+    """Returns `obj` itself: recording compiles a scripted function as it does every other."""
+    return obj
+
+
+def script_if_tracing(fn: T) -> T:
+    """Returns `fn` itself, since nothing is being traced."""
+    return fn
+
+
+def ignore(drop: bool | Callable = False, **kwargs: Any) -> Callable:
+    """Decorator, with or without arguments: left to Python, where everything is."""
+    if callable(drop):
+        return drop
+    if not isinstance(drop, bool):
+        raise RuntimeError(f"Argument to @torch.jit.ignore must be a bool or a function but got {drop}")
+    return lambda fn: fn
+
+
+def unused(fn: T) -> T:
+    """Decorator: never compiled by TorchScript; returns `fn` itself."""
+    return fn
+
+
+def export(fn: T) -> T:
+    """Decorator: an entry point for TorchScript; returns `fn` itself."""
+    return fn
+
+
+def annotate(the_type: Any, the_value: T) -> T:
+    """Returns `the_value`; the type is for TorchScript's compiler."""
+    return the_value
