@@ -58,7 +58,7 @@ def main() -> None:
         ]
         lines += [f"| {row} |" for row in table]
         lines += ["", f"Largest relative difference over {len(real)} steps: {worst:.1e}. "
-                  f"The whole run took {real_seconds:.0f} s under torch, {our_seconds:.0f} s under torchlike.", ""]  # fmt: skip
+                  f"The run took {real_seconds:.0f} s under torch, {our_seconds:.0f} s under torchlike.", ""]  # fmt: skip
         print("\n".join(lines[-7:]), flush=True)
     if args.write is not None:
         args.write.write_text("\n".join(lines))
