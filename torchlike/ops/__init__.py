@@ -4,6 +4,8 @@ from . import (  # noqa: F401
     basic,
     creation,
     indexing,
+    joining,
+    matmul,
     pointwise,
     reductions,
     unary,

@@ -1,0 +1,296 @@
+"""Tensors from tensors: cat, stack and their kin; repeat, tile, flip, roll, triangles, meshgrid."""
+from __future__ import annotations
+
+
+import numpy as np
+from jax import lax
+
+from .._core.aval import broadcast_shapes, result_dtype
+from .._core.registry import Op, Plan, cast, common_device
+from .._public import as_dim, as_size, public
+from .._tensor import Tensor, apply
+
+
+class _Cat(Op):
+    """Concatenation promotes its inputs."""
+
+    def make(self, avals, statics) -> Plan:
+        dim = statics[0]
+        device = common_device(self, avals, statics)
+        out = result_dtype(*avals)
+        shape = list(avals[0].shape)
+        shape[dim] = sum(a.shape[dim] for a in avals)
+
+        def run(xp, *arrays):
+            return xp.concatenate([cast(xp, x, out.np) for x in arrays], axis=dim)
+        return Plan(self, avals, statics, (tuple(shape), out), run, device)
+
+
+def _cat_vjp(xp, g, plan, needs):
+    dim, start, out = plan.statics[0], 0, []
+    for a, need in zip(plan.avals, needs):
+        n = a.shape[dim]
+        if need:
+            index = (slice(None),) * dim + (slice(start, start + n),)
+            out.append(g[index] if xp is np else lax.slice_in_dim(g, start, start + n, axis=dim))
+        else:
+            out.append(None)
+        start += n
+    return out
+
+
+CAT = _Cat("cat", lambda xp, *rest: xp.concatenate(rest[:-1], axis=rest[-1]), vjp=_cat_vjp)
+
+
+@public(method=False, out=True, names=("concat", "concatenate"))
+def cat(tensors, dim: int = 0, *, axis: int | None = None) -> Tensor:
+    """Tensors joined along an existing dimension."""
+    tensors = tuple(tensors)
+    if not tensors:
+        raise RuntimeError("torch.cat(): expected a non-empty list of Tensors")
+    for i, t in enumerate(tensors):
+        if not isinstance(t, Tensor):
+            raise TypeError(f"expected Tensor as element {i} in argument 0, but got {type(t).__name__}")
+        if not t._value.aval.ndim:
+            raise RuntimeError(f"zero-dimensional tensor (at position {i}) cannot be concatenated")
+    kept = [t for t in tensors if t._value.aval.shape != (0,)] or [tensors[0]]
+    first = kept[0]._value.aval.shape
+    d = as_dim(dim if axis is None else axis, len(first))
+    for i, t in enumerate(kept):
+        shape = t._value.aval.shape
+        if len(shape) != len(first):
+            raise RuntimeError(f"Tensors must have same number of dimensions: got {len(first)} and {len(shape)}")
+        if shape != first:
+            for k, (n, m) in enumerate(zip(first, shape)):
+                if n != m and k != d:
+                    raise RuntimeError(f"Sizes of tensors must match except in dimension {d}. Expected size {n} but got size {m} for tensor number {i} "
+                                       "in the list.")
+    if len(kept) != len(tensors):
+        common = result_dtype(*(t._value.aval for t in tensors))
+        kept = [t.to(common) for t in kept]
+    return apply(CAT, kept, (d,))
+
+
+@public(method=False, out=True)
+def stack(tensors, dim: int = 0) -> Tensor:
+    """Tensors of one shape joined along a new dimension."""
+    tensors = tuple(tensors)
+    if not tensors:
+        raise RuntimeError("stack expects a non-empty TensorList")
+    first = tensors[0]._value.aval.shape
+    d = as_dim(dim, len(first) + 1)
+    for i, t in enumerate(tensors):
+        if not isinstance(t, Tensor):
+            raise TypeError(f"expected Tensor as element {i} in argument 0, but got {type(t).__name__}")
+        if t._value.aval.shape != first:
+            raise RuntimeError(f"stack expects each tensor to be equal size, but got {list(first)} at entry 0 and {list(t.shape)} at entry {i}")
+    return cat([t.unsqueeze(d) for t in tensors], d)
+
+
+def _atleast(name, shapes):
+    def f(*tensors):
+        if len(tensors) == 1 and isinstance(tensors[0], (tuple, list)):
+            tensors = tuple(tensors[0])
+        made = tuple(shapes(t) for t in tensors)
+        return made[0] if len(made) == 1 and isinstance(tensors, tuple) and len(tensors) == 1 else made
+    f.__name__ = f.__qualname__ = name
+    f.__doc__ = "Each tensor with at least that many dimensions."
+    return public(method=False)(f)
+
+
+atleast_1d = _atleast("atleast_1d", lambda t: t if t.ndim else t.reshape(1))
+atleast_2d = _atleast("atleast_2d", lambda t: t.reshape(1, 1) if t.ndim == 0 else t.unsqueeze(0) if t.ndim == 1 else t)
+atleast_3d = _atleast("atleast_3d", lambda t: t.reshape(1, 1, 1) if t.ndim == 0 else t[None, :, None] if t.ndim == 1 else t.unsqueeze(-1) if t.ndim == 2 else t)
+
+
+@public(method=False, out=True)
+def hstack(tensors) -> Tensor:
+    """cat along the second dimension (the first for vectors)."""
+    tensors = [atleast_1d(t) for t in tensors]
+    return cat(tensors, 0 if tensors[0].ndim == 1 else 1)
+
+
+@public(method=False, out=True, names=("row_stack",))
+def vstack(tensors) -> Tensor:
+    """cat along the first dimension of at least 2-dimensional tensors."""
+    return cat([atleast_2d(t) for t in tensors], 0)
+
+
+@public(method=False, out=True)
+def dstack(tensors) -> Tensor:
+    """cat along the third dimension."""
+    return cat([atleast_3d(t) for t in tensors], 2)
+
+
+@public(method=False, out=True)
+def column_stack(tensors) -> Tensor:
+    """Vectors as columns, matrices side by side."""
+    return cat([t.reshape(-1, 1) if t.ndim <= 1 else t for t in tensors], 1)
+
+
+# -- repetition ------------------------------------------------------------------------------------------------------------
+
+
+def _repeat_vjp(xp, g, plan):
+    shape, (reps,) = plan.avals[0].shape, plan.statics
+    shape = (1,) * (len(reps) - len(shape)) + shape
+    split = [n for r, s in zip(reps, shape) for n in (r, s)]
+    return xp.sum(g.reshape(split), axis=tuple(range(0, 2 * len(reps), 2))).reshape(plan.avals[0].shape)
+
+
+_REPEAT = Op("repeat", lambda xp, x, reps: xp.tile(x, reps), vjp=_repeat_vjp,
+             shape=lambda a, reps: (tuple(r * n for r, n in zip(reps, (1,) * (len(reps) - a.ndim) + a.shape)), a.dtype))
+
+
+@public(function=False)
+def repeat(self, *repeats) -> Tensor:
+    """The tensor repeated along each dimension (new dimensions in front)."""
+    reps = as_size(*repeats)
+    if len(reps) < self.ndim:
+        raise RuntimeError("Number of dimensions of repeat dims can not be smaller than number of dimensions of tensor")
+    if any(r < 0 for r in reps):
+        raise RuntimeError(f"Trying to create tensor with negative dimension {min(reps)}: {list(reps)}")
+    return apply(_REPEAT, (self,), (reps,))
+
+
+@public()
+def tile(input, *dims) -> Tensor:
+    """repeat, with missing leading counts taken as one."""
+    dims = as_size(*dims)
+    return repeat(input, (1,) * (input.ndim - len(dims)) + dims)
+
+
+@public(method=False)
+def broadcast_tensors(*tensors) -> tuple:
+    """All tensors expanded to their common shape."""
+    if len(tensors) == 1 and isinstance(tensors[0], (tuple, list)):
+        tensors = tensors[0]
+    shape = broadcast_shapes(*(t._value.aval.shape for t in tensors))
+    return tuple(t.expand(shape) for t in tensors)
+
+
+def _flip(xp, x, dims):
+    return xp.flip(x, dims)
+
+
+_FLIP = Op("flip", _flip, shape=lambda a, dims: (a.shape, a.dtype), vjp=lambda xp, g, dims: xp.flip(g, dims))
+_ROLL = Op("roll", lambda xp, x, shifts, dims: xp.roll(x, shifts, dims), shape=lambda a, shifts, dims: (a.shape, a.dtype),
+           vjp=lambda xp, g, shifts, dims: xp.roll(g, tuple(-s for s in shifts), dims))
+
+
+@public()
+def flip(input, *dims) -> Tensor:
+    """The order of elements along dims reversed."""
+    dims = tuple(as_dim(d, input.ndim) for d in as_size(*dims))
+    if len(set(dims)) != len(dims):
+        twice = next(d for i, d in enumerate(dims) if d in dims[:i])
+        raise RuntimeError(f"dim {twice} appears multiple times in the list of dims")
+    return apply(_FLIP, (input,), (dims if input.ndim else (),))
+
+
+@public()
+def fliplr(input) -> Tensor:
+    """Columns in reverse order."""
+    if input.ndim < 2:
+        raise RuntimeError("Input must be >= 2-d.")
+    return flip(input, 1)
+
+
+@public()
+def flipud(input) -> Tensor:
+    """Rows in reverse order."""
+    if input.ndim < 1:
+        raise RuntimeError("Input must be >= 1-d.")
+    return flip(input, 0)
+
+
+@public()
+def roll(input, shifts, dims=None) -> Tensor:
+    """Elements shifted along dims, around the end."""
+    shifts = as_size(shifts) if isinstance(shifts, (tuple, list)) else (int(shifts),)
+    if dims is None or dims == ():
+        if len(shifts) != 1:
+            raise RuntimeError("shifts and dimensions must align. shifts: " + f"{len(shifts)}, dims:0")
+        return apply(_ROLL, (input.flatten(),), (shifts, (0,))).reshape(input.shape)
+    dims = tuple(dims) if isinstance(dims, (tuple, list)) else (dims,)
+    if len(shifts) != len(dims):
+        raise RuntimeError(f"shifts and dimensions must align. shifts: {len(shifts)}, dims:{len(dims)}")
+    return apply(_ROLL, (input,), (shifts, tuple(as_dim(d, input.ndim) for d in dims)))
+
+
+@public()
+def rot90(input, k: int = 1, dims=(0, 1)) -> Tensor:
+    """Rotated by 90 degrees k times in the plane of dims."""
+    a, b = (as_dim(d, input.ndim) for d in dims)
+    k %= 4
+    if k == 0:
+        return input.clone()
+    if k == 2:
+        return flip(input, a, b)
+    return flip(input.transpose(a, b), a if k == 1 else b)
+
+
+def _triangle(name):
+    def f(input, diagonal: int = 0) -> Tensor:
+        if input.ndim < 2:
+            raise RuntimeError(f"{name}: input tensor must have at least 2 dimensions")
+        return apply(op, (input,), (int(diagonal),))
+
+    def kernel(xp, x, diagonal):
+        rows, columns = np.arange(x.shape[-2])[:, None], np.arange(x.shape[-1])
+        keep = columns - rows <= diagonal if name == "tril" else columns - rows >= diagonal
+        return xp.where(keep, x, xp.zeros((), x.dtype))
+    op = Op(name, kernel, shape=lambda a, diagonal: (a.shape, a.dtype), vjp=lambda xp, g, diagonal: kernel(xp, g, diagonal))
+    f.__name__ = f.__qualname__ = name
+    f.__doc__ = f"The {'lower' if name == 'tril' else 'upper'} triangle of matrices, zeros elsewhere."
+    return public(inplace=True, out=True)(f)
+
+
+tril, triu = _triangle("tril"), _triangle("triu")
+
+
+@public(method=False)
+def meshgrid(*tensors, indexing: str | None = None) -> tuple:
+    """Coordinate grids of vectors: 'ij' (rows first, the default) or 'xy'."""
+    if len(tensors) == 1 and isinstance(tensors[0], (tuple, list)):
+        tensors = tuple(tensors[0])
+    if indexing is None:
+        import warnings
+        warnings.warn("torch.meshgrid: in an upcoming release, it will be required to pass the indexing argument.", stacklevel=3)
+        indexing = "ij"
+    if indexing not in ("ij", "xy"):
+        raise RuntimeError(f'torch.meshgrid: indexing must be one of "xy" or "ij", but received: {indexing}')
+    swap = indexing == "xy" and len(tensors) >= 2
+    if swap:
+        tensors = (tensors[1], tensors[0], *tensors[2:])
+    shape = tuple(t.numel() for t in tensors)
+    grids = [t.reshape([-1 if i == k else 1 for i in range(len(tensors))]).expand(shape) for k, t in enumerate(tensors)]
+    if swap:
+        grids = [g.transpose(0, 1) for g in grids]
+        grids[0], grids[1] = grids[1], grids[0]
+    return tuple(grids)
+
+
+@public(method=False)
+def cartesian_prod(*tensors) -> Tensor:
+    """All combinations of the vectors' elements, one a row."""
+    if len(tensors) == 1:
+        return tensors[0]
+    return stack([g.reshape(-1) for g in meshgrid(*tensors, indexing="ij")], 1)
+
+
+@public(method=False)
+def block_diag(*tensors) -> Tensor:
+    """Matrices along the diagonal of one matrix, zeros elsewhere."""
+    blocks = [t.reshape(1, -1) if t.ndim < 2 else t for t in tensors]
+    from .creation import constant
+    columns = sum(b.shape[1] for b in blocks)
+    rows, start = [], 0
+    for b in blocks:
+        before = constant((b.shape[0], start), 0, b.dtype, b.device)
+        after = constant((b.shape[0], columns - start - b.shape[1]), 0, b.dtype, b.device)
+        rows.append(cat([before, b, after], 1))
+        start += b.shape[1]
+    return cat(rows, 0)
+
+

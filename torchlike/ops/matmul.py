@@ -1,0 +1,414 @@
+"""Products of matrices: matmul and its kin, addmm forms, einsum, outer products, linear layers."""
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from .._core import dtype as dt
+from .._core.aval import broadcast_shapes
+from .._core.registry import Op, sum_to
+from .._public import as_dim, public
+from .._tensor import Tensor, apply
+from .pointwise import conj
+
+
+def _wide(xp, *arrays):
+    """NumPy has no quick 16-bit products: take them in float32, as XLA's CPU backend does."""
+    if xp is np and arrays[0].dtype.itemsize == 2 and arrays[0].dtype.kind in "fV":
+        return [a.astype(np.float32) for a in arrays]
+    return arrays
+
+
+def _mm(xp, x, y):
+    a, b = _wide(xp, x, y)
+    return xp.matmul(a, b)
+
+
+def _swap(x):
+    return x.swapaxes(-1, -2)
+
+
+def _matmul_shape(a, b):
+    if a.ndim == 1 and b.ndim == 1:
+        return (), a.dtype
+    if a.ndim == 1:
+        return (*b.shape[:-2], b.shape[-1]), a.dtype
+    if b.ndim == 1:
+        return a.shape[:-1], a.dtype
+    return (*broadcast_shapes(a.shape[:-2], b.shape[:-2]), a.shape[-2], b.shape[-1]), a.dtype
+
+
+def _matmul_vjp(xp, g, x, y, needs):
+    gx = gy = None
+    x2, y2 = (x[None, :] if x.ndim == 1 else x), (y[:, None] if y.ndim == 1 else y)
+    g2 = g
+    if x.ndim == 1:
+        g2 = xp.expand_dims(g2, -1 if y.ndim == 1 else -2)
+    if y.ndim == 1:
+        g2 = xp.expand_dims(g2, -1)
+    if needs[0]:
+        gx = sum_to(xp, _mm(xp, g2, conj(xp, _swap(y2))), x2.shape).reshape(x.shape)
+    if needs[1]:
+        if y2.ndim == 2 and x2.ndim > 2:  # one product over all rows instead of a sum of products
+            gy = _mm(xp, conj(xp, x2.reshape(-1, x2.shape[-1])).T, g2.reshape(-1, g2.shape[-1])).reshape(y.shape)
+        else:
+            gy = sum_to(xp, _mm(xp, conj(xp, _swap(x2)), g2), y2.shape).reshape(y.shape)
+    return gx, gy
+
+
+MATMUL = Op("matmul", _mm, shape=_matmul_shape, vjp=_matmul_vjp)
+_NAMED = {name: Op(name, _mm, shape=_matmul_shape, vjp=_matmul_vjp) for name in ("mm", "bmm", "mv", "dot")}
+
+
+def _same_dtype(a: Tensor, b: Tensor) -> None:
+    if a.dtype is not b.dtype:
+        raise RuntimeError(f"expected m1 and m2 to have the same dtype, but got: {_c_name(a.dtype)} != {_c_name(b.dtype)}")
+    if a.dtype is dt.bool_:
+        raise RuntimeError('"addmm_impl_cpu_" not implemented for \'Bool\'')
+
+
+def _c_name(d: dt.dtype) -> str:
+    return {"float32": "float", "float64": "double", "int64": "long long", "int32": "int", "int16": "short int", "int8": "signed char",
+            "uint8": "unsigned char", "float16": "c10::Half", "bfloat16": "c10::BFloat16", "complex64": "c10::complex<float>",
+            "complex128": "c10::complex<double>"}.get(d.name, d.name)
+
+
+@public(out=True)
+def matmul(input, other) -> Tensor:
+    """The matrix product, with torch's rules for vectors and batches."""
+    a, b = input._value.aval, other._value.aval if isinstance(other, Tensor) else None
+    if b is None:
+        raise TypeError(f"matmul(): argument 'other' (position 2) must be Tensor, not {type(other).__name__}")
+    if not a.ndim or not b.ndim:
+        raise RuntimeError(f"both arguments to matmul need to be at least 1D, but they are {a.ndim}D and {b.ndim}D")
+    _same_dtype(input, other)
+    k1, k2 = a.shape[-1], b.shape[-2] if b.ndim > 1 else b.shape[0]
+    if k1 != k2:
+        if a.ndim == 1 and b.ndim == 1:
+            raise RuntimeError(f"inconsistent tensor size, expected tensor [{k1}] and src [{k2}] to have the same number of elements, but got {k1} "
+                               f"and {k2} elements respectively")
+        if b.ndim == 1 and a.ndim == 2:
+            raise RuntimeError(f"size mismatch, got input ({a.shape[0]}), mat ({a.shape[0]}x{k1}), vec ({k2})")
+        m = math.prod(a.shape[:-1])
+        if b.ndim <= 2 or a.ndim == 1:
+            raise RuntimeError(f"mat1 and mat2 shapes cannot be multiplied ({m}x{k1} and {k2}x{b.shape[-1] if b.ndim > 1 else 1})")
+        raise RuntimeError(f"Expected size for first two dimensions of batch2 tensor to be: [{math.prod(broadcast_shapes(a.shape[:-2], b.shape[:-2]))}, "
+                           f"{k1}] but got: [{math.prod(broadcast_shapes(a.shape[:-2], b.shape[:-2]))}, {k2}].")
+    if a.ndim == 2 and b.ndim == 2:
+        return apply(_NAMED["mm"], (input, other))
+    if a.ndim == 3 and b.ndim == 3 and a.shape[0] == b.shape[0]:
+        return apply(_NAMED["bmm"], (input, other))
+    return apply(MATMUL, (input, other))
+
+
+def _need(name: str, t, rank: int, position: str) -> None:
+    if not isinstance(t, Tensor):
+        raise TypeError(f"{name}(): argument '{position}' must be Tensor, not {type(t).__name__}")
+
+
+@public(out=True)
+def mm(input, mat2) -> Tensor:
+    """The product of two matrices."""
+    for t, position in ((input, "self"), (mat2, "mat2")):
+        _need("mm", t, 2, position)
+        if t.ndim != 2:
+            raise RuntimeError(f"{position} must be a matrix")
+    _check_mm(input, mat2)
+    return apply(_NAMED["mm"], (input, mat2))
+
+
+def _check_mm(a: Tensor, b: Tensor) -> None:
+    _same_dtype(a, b)
+    if a.shape[1] != b.shape[0]:
+        raise RuntimeError(f"mat1 and mat2 shapes cannot be multiplied ({a.shape[0]}x{a.shape[1]} and {b.shape[0]}x{b.shape[1]})")
+
+
+@public(out=True)
+def bmm(input, mat2) -> Tensor:
+    """The products of two batches of matrices."""
+    for t, position in ((input, "batch1"), (mat2, "batch2")):
+        if t.ndim != 3:
+            raise RuntimeError(f"{position} must be a 3D tensor")
+    _same_dtype(input, mat2)
+    if input.shape[0] != mat2.shape[0] or input.shape[2] != mat2.shape[1]:
+        raise RuntimeError(f"Expected size for first two dimensions of batch2 tensor to be: [{input.shape[0]}, {input.shape[2]}] but got: "
+                           f"[{mat2.shape[0]}, {mat2.shape[1]}].")
+    return apply(_NAMED["bmm"], (input, mat2))
+
+
+@public(out=True)
+def mv(input, vec) -> Tensor:
+    """The product of a matrix and a vector."""
+    if input.ndim != 2 or vec.ndim != 1:
+        raise RuntimeError(f"vector + matrix @ vector expected, got {1}, {input.ndim}, {vec.ndim}")
+    _same_dtype(input, vec)
+    if input.shape[1] != vec.shape[0]:
+        raise RuntimeError(f"size mismatch, got input ({input.shape[0]}), mat ({input.shape[0]}x{input.shape[1]}), vec ({vec.shape[0]})")
+    return apply(_NAMED["mv"], (input, vec))
+
+
+@public(out=True)
+def dot(input, tensor) -> Tensor:
+    """The sum of products of two vectors."""
+    if input.ndim != 1 or tensor.ndim != 1:
+        raise RuntimeError(f"1D tensors expected, but got {input.ndim}D and {tensor.ndim}D tensors")
+    if input.dtype is not tensor.dtype:
+        raise RuntimeError(f"dot : expected both vectors to have same dtype, but found {input.dtype.short} and {tensor.dtype.short}")
+    if input.shape != tensor.shape:
+        n, m = input.shape[0], tensor.shape[0]
+        raise RuntimeError(f"inconsistent tensor size, expected tensor [{n}] and src [{m}] to have the same number of elements, but got {n} and {m} "
+                           "elements respectively")
+    return apply(_NAMED["dot"], (input, tensor))
+
+
+@public(out=True)
+def vdot(input, other) -> Tensor:
+    """dot with the first vector conjugated."""
+    return dot(input.conj(), other)
+
+
+@public(out=True)
+def inner(input, other) -> Tensor:
+    """Products summed over the last dimensions."""
+    if not input.ndim or not other.ndim:
+        return input * other
+    if input.shape[-1] != other.shape[-1]:
+        raise RuntimeError(f"inner() the last dimension must match on both input tensors but got shapes {list(input.shape)} and {list(other.shape)}")
+    return tensordot(input, other, ([-1], [-1]))
+
+
+@public(out=True, names=("ger",))
+def outer(input, vec2) -> Tensor:
+    """input[:, None] * vec2[None, :]."""
+    for t, position in ((input, "self"), (vec2, "vec2")):
+        if t.ndim != 1:
+            raise RuntimeError(f"outer: Expected 1-D argument {position}, but got {t.ndim}-D")
+    return input.unsqueeze(1) * vec2.unsqueeze(0)
+
+
+def _scaled_sum(input, product, beta, alpha):
+    if alpha != 1:
+        product = product * alpha
+    if beta == 0:
+        return product.expand(broadcast_shapes(input.shape, product.shape))
+    return (input if beta == 1 else input * beta) + product
+
+
+def _add_product(name, product):
+    def f(input, a, b, *, beta=1, alpha=1) -> Tensor:
+        r = product(a, b)
+        if broadcast_shapes(tuple(input.shape), tuple(r.shape)) != tuple(r.shape):
+            raise RuntimeError(f"The expanded size of the tensor ({r.shape[-1]}) must match the existing size ({input.shape[-1]}) at non-singleton "
+                               f"dimension {r.ndim - 1}.  Target sizes: {list(r.shape)}.  Tensor sizes: {list(input.shape)}")
+        return _scaled_sum(input, r, beta, alpha)
+    f.__name__ = f.__qualname__ = name
+    f.__doc__ = f"beta * input + alpha * product, {name}."
+    return public(inplace=True, out=True)(f)
+
+
+addmm = _add_product("addmm", mm)
+addmv = _add_product("addmv", mv)
+baddbmm = _add_product("baddbmm", bmm)
+addbmm = _add_product("addbmm", lambda a, b: bmm(a, b).sum(0))
+addr = _add_product("addr", outer)
+
+
+def _linear(xp, x, w, b):
+    if x.ndim > 2:
+        y = _mm(xp, x.reshape(-1, x.shape[-1]), w.T)
+        y = y.reshape(*x.shape[:-1], w.shape[0])
+    else:
+        y = _mm(xp, x, w.T)
+    return y if b is None else y + b
+
+
+def _linear_vjp(xp, g, x, w, needs):
+    rows = g.reshape(-1, g.shape[-1])
+    gx = gw = gb = None
+    if needs[0]:
+        gx = _mm(xp, rows, conj(xp, w)).reshape(x.shape)
+    if needs[1]:
+        gw = _mm(xp, rows.T, conj(xp, x.reshape(-1, x.shape[-1])))
+    if len(needs) > 2 and needs[2]:
+        gb = xp.sum(rows, axis=0)
+    return gx, gw, gb
+
+
+LINEAR = Op("linear", _linear, shape=lambda x, w, b: ((*x.shape[:-1], w.shape[0]), x.dtype), vjp=_linear_vjp, torch_name="AddmmBackward0")
+
+
+def linear(input, weight, bias=None) -> Tensor:
+    """input @ weight.T + bias: (*, in) to (*, out); weight (out, in), or (in,) for a single output."""
+    x, w = input._value.aval, weight._value.aval
+    if w.ndim == 1:
+        out = matmul(input, weight)
+        return out if bias is None else out + bias
+    if not x.ndim:
+        raise RuntimeError("both arguments to linear need to be at least 1D, but they are 0D and 2D")
+    if x.shape[-1] != w.shape[1]:
+        raise RuntimeError(f"mat1 and mat2 shapes cannot be multiplied ({math.prod(x.shape[:-1])}x{x.shape[-1]} and {w.shape[1]}x{w.shape[0]})"
+                           if x.ndim > 1 else f"size mismatch, got input ({w.shape[0]}), mat ({w.shape[0]}x{w.shape[1]}), vec ({x.shape[0]})")
+    if x.dtype is not w.dtype:
+        raise RuntimeError(f"mat1 and mat2 must have the same dtype, but got {x.dtype.short} and {w.dtype.short}")
+    return apply(LINEAR, (input, weight, bias))
+
+
+@public()
+def tensordot(a, b, dims=2) -> Tensor:
+    """Products summed over the last `dims` dimensions of a and the first of b, or over listed pairs."""
+    if isinstance(dims, (int, np.integer)) or (isinstance(dims, Tensor) and dims.numel() == 1):
+        n = int(dims)
+        if n < 0:
+            raise RuntimeError(f"tensordot expects dims >= 0, but got dims={n}")
+        da, db = list(range(a.ndim - n, a.ndim)), list(range(n))
+    else:
+        da, db = (list(d) if isinstance(d, (tuple, list)) else [d] for d in (dims.tolist() if isinstance(dims, Tensor) else dims))
+    if len(da) != len(db):
+        raise RuntimeError("both dimension lists should have same length")
+    da, db = [as_dim(d, a.ndim) for d in da], [as_dim(d, b.ndim) for d in db]
+    for i, j in zip(da, db):
+        if a.shape[i] != b.shape[j]:
+            raise RuntimeError(f"contracted dimensions need to match, but first has size {a.shape[i]} in dim {i} and second has size {b.shape[j]} in dim {j}")
+    fa, fb = [i for i in range(a.ndim) if i not in da], [i for i in range(b.ndim) if i not in db]
+    k = math.prod(a.shape[i] for i in da)
+    left = a.permute(fa + da).reshape(-1, k) if a.ndim else a.reshape(1, 1)
+    right = b.permute(db + fb).reshape(k, -1) if b.ndim else b.reshape(1, 1)
+    return mm(left, right).reshape([*(a.shape[i] for i in fa), *(b.shape[i] for i in fb)])
+
+
+# -- einsum --------------------------------------------------------------------------------------------------------------
+
+
+def _einsum(xp, *rest):
+    *arrays, equation = rest
+    arrays = _wide(xp, *arrays)
+    return xp.einsum(equation, *arrays, optimize=True) if xp is np else xp.einsum(equation, *arrays)
+
+
+EINSUM = Op("einsum", _einsum)
+
+
+def _parse_einsum(equation: str, tensors) -> str:
+    """The equation with an explicit right side and named dimensions for '...'; torch's errors."""
+    equation = equation.replace(" ", "")
+    left, arrow, right = equation.partition("->")
+    terms = left.split(",")
+    if len(terms) != len(tensors):
+        raise RuntimeError(f"einsum(): {'fewer' if len(terms) > len(tensors) else 'more'} operands were provided than specified in the equation")
+    letters = [c for c in "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ" if c not in equation]
+    lead, sizes = 0, {}
+    for i, (term, t) in enumerate(zip(terms, tensors)):
+        plain = term.replace("...", "")
+        if not all(c.isalpha() for c in plain):
+            bad = next(c for c in plain if not c.isalpha())
+            raise RuntimeError(f"einsum(): invalid subscript given at index {term.index(bad)} in the equation string, subscripts must be in [a-zA-Z]")
+        extra = t.ndim - len(plain)
+        if extra < 0 or (extra and "..." not in term):
+            raise RuntimeError(f"einsum(): the number of subscripts in the equation ({len(plain)}) {'is more than' if extra < 0 else 'does not match'} "
+                               f"the number of dimensions ({t.ndim}) for operand {i}{'' if extra < 0 else ' and no ellipsis was given'}")
+        lead = max(lead, extra if "..." in term else 0)
+    stars = letters[:lead]
+    out_terms = []
+    for i, (term, t) in enumerate(zip(terms, tensors)):
+        extra = t.ndim - len(term.replace("...", ""))
+        term = term.replace("...", "".join(stars[lead - extra:]))
+        for c, n in zip(term, t.shape):
+            have = sizes.setdefault(c, n)
+            if have != n and 1 not in (have, n):
+                raise RuntimeError(f"einsum(): subscript {c} has size {n} for operand {i} which does not broadcast with previously seen size {have}")
+            sizes[c] = max(have, n)
+        out_terms.append(term)
+    if arrow:
+        result = right.replace("...", "".join(stars))
+        for c in result:
+            if c not in sizes:
+                raise RuntimeError(f"einsum(): output subscript {c} does not appear in the equation for any input operand")
+    else:
+        counts: dict = {}
+        for c in "".join(out_terms):
+            counts[c] = counts.get(c, 0) + 1
+        result = "".join(stars) + "".join(sorted(c for c, n in counts.items() if n == 1 and c not in stars))
+    return ",".join(out_terms) + "->" + result
+
+
+def _pair_product(equation: str, a: Tensor, b: Tensor) -> Tensor | None:
+    """A two-operand contraction as one batched product of permuted operands (views and a matmul, quick in every tier)."""
+    left, right = equation.split("->")
+    s, t = left.split(",")
+    if len(set(s)) != len(s) or len(set(t)) != len(t):
+        return None
+    sizes = dict(zip(s, a.shape)) | {c: n for c, n in zip(t, b.shape) if n != 1 or c not in s}
+    if any(n != sizes[c] for c, n in zip(s, a.shape)) or any(n != sizes[c] for c, n in zip(t, b.shape)):
+        return None
+    batch = [c for c in right if c in s and c in t]
+    summed = [c for c in s if c in t and c not in right]
+    fa, fb = [c for c in s if c not in t], [c for c in t if c not in s]
+    if any(c not in right for c in fa + fb) or not summed:
+        return None
+    n = lambda names: [sizes[c] for c in names]  # noqa: E731
+    order = lambda names, term: [term.index(c) for c in names]  # noqa: E731
+    k = math.prod(n(summed))
+    x = a.permute(order(batch + fa + summed, s)).reshape([*n(batch), math.prod(n(fa)), k])
+    y = b.permute(order(batch + summed + fb, t)).reshape([*n(batch), k, math.prod(n(fb))])
+    made = matmul(x, y).reshape(n(batch + fa + fb))
+    names = batch + fa + fb
+    return made.permute([names.index(c) for c in right])
+
+
+@public(method=False)
+def einsum(equation, *operands) -> Tensor:
+    """Sums of products named by subscripts, as numpy.einsum; also the sublist form."""
+    if not isinstance(equation, str):
+        flat = [equation, *operands]
+        out = flat[-1] if len(flat) % 2 else None
+        pairs = list(zip(flat[0::2], flat[1::2]))
+        name = lambda i: "..." if i is Ellipsis else chr(ord("a") + i) if i < 26 else chr(ord("A") + i - 26)  # noqa: E731
+        equation = ",".join("".join(map(name, sub)) for _, sub in pairs)
+        if out is not None:
+            equation += "->" + "".join(map(name, out))
+        operands = [t for t, _ in pairs]
+    elif len(operands) == 1 and isinstance(operands[0], (list, tuple)):
+        operands = operands[0]
+    if not operands:
+        raise RuntimeError("einsum(): must provide at least one operand")
+    parsed = _parse_einsum(equation, operands)
+    if len(operands) == 2:
+        quick = _pair_product(parsed, *operands)
+        if quick is not None:
+            return quick
+    return apply(EINSUM, tuple(operands), (parsed,))
+
+
+@public()
+def chain_matmul(*matrices) -> Tensor:
+    """The product of several matrices, in the cheapest order."""
+    return multi_dot(matrices)
+
+
+def multi_dot(matrices) -> Tensor:
+    """linalg.multi_dot: the cheapest order by dynamic programming."""
+    matrices = list(matrices)
+    n = len(matrices)
+    if n == 1:
+        return matrices[0]
+    sizes = [m.shape[0] if m.ndim == 2 else 1 for m in matrices] + [matrices[-1].shape[1] if matrices[-1].ndim == 2 else 1]
+    cost = [[0] * n for _ in range(n)]
+    cut = [[0] * n for _ in range(n)]
+    for length in range(1, n):
+        for i in range(n - length):
+            j = i + length
+            cost[i][j], cut[i][j] = min((cost[i][k] + cost[k + 1][j] + sizes[i] * sizes[k + 1] * sizes[j + 1], k) for k in range(i, j))
+
+    def product(i, j):
+        return matrices[i] if i == j else matmul(product(i, cut[i][j]), product(cut[i][j] + 1, j))
+    return product(0, n - 1)
+
+
+def _operator_matmul(self, other):
+    return matmul(self, other) if isinstance(other, Tensor) else NotImplemented
+
+
+Tensor.__matmul__ = _operator_matmul
+Tensor.__imatmul__ = _operator_matmul
+Tensor.__rmatmul__ = lambda self, other: matmul(other, self) if isinstance(other, Tensor) else NotImplemented
