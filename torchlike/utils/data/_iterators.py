@@ -2,12 +2,12 @@
 from __future__ import annotations
 
 import itertools
-import multiprocessing
 import warnings
 import weakref
 from typing import Any
 
 import torchlike as torch
+from torchlike import multiprocessing
 
 from ._utils.worker import ExceptionWrapper, Finished, Resumed
 from ._utils.workers import Workers

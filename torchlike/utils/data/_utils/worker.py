@@ -1,6 +1,7 @@
 """What runs in a worker process."""
 from __future__ import annotations
 
+import gc
 import os
 import pickle
 import queue
@@ -19,8 +20,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import torchlike as torch
+from torchlike._core import program
 
-from . import fork, transport
+from . import transport
 from .fetch import IterableFetcher
 
 __all__ = ["ExceptionWrapper", "Finished", "Job", "Resumed", "WorkerInfo", "get_worker_info", "worker_main"]
@@ -103,7 +105,9 @@ class Job(NamedTuple):
 
 def worker_main(job: Job) -> None:
     """Answer requests until the parent closes the connection or dies."""
-    fork.enter_worker(job.forked)
+    program.numpy_only()
+    if job.forked:
+        gc.freeze()  # no collection here frees what the parent made: JAX arrays among it, and pages they share
     signal.signal(signal.SIGTERM, signal.SIG_DFL)  # the parent's own handler means the parent
     for connection in job.inherited:
         connection.close()

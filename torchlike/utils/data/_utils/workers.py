@@ -5,10 +5,11 @@ import os
 import signal
 import socket
 import time
+import warnings
 from multiprocessing.connection import wait as wait_for_any
 from typing import Any
 
-from . import fork, transport
+from . import transport
 from .worker import Job, worker_main
 
 __all__ = ["Workers"]
@@ -37,7 +38,7 @@ class Workers:
                 process = context.Process(target=worker_main, daemon=True, args=(
                     Job(theirs, forked, inherited, worker_id=worker_id, num_workers=count, **job),))
                 try:
-                    fork.start(process)
+                    _start(process)
                 finally:
                     theirs.close()
                 self.processes.append(process)
@@ -101,6 +102,14 @@ class Workers:
                     getattr(process, act)()
             for process in self.processes:
                 process.join(max(deadline - time.monotonic(), 0 if act is None else 1))
+
+
+def _start(process) -> None:
+    with warnings.catch_warnings():
+        # Python (3.12) and JAX warn of any fork beside other threads; torchlike.multiprocessing has seen to it
+        warnings.filterwarnings("ignore", message=r".*os\.fork\(\).*", category=RuntimeWarning)
+        warnings.filterwarnings("ignore", message=r".*fork\(\) may lead to deadlocks.*", category=DeprecationWarning)
+        process.start()
 
 
 def _hang_up(connection) -> None:

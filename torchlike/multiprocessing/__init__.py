@@ -1,0 +1,27 @@
+"""Python's multiprocessing, with tensors sent by value, `spawn`, and forks that are safe beside JAX."""
+from multiprocessing import *  # noqa: F403
+from multiprocessing import __all__ as _stdlib_names
+
+from . import _fork  # noqa: F401  (makes forks safe)
+from ._sharing import get_all_sharing_strategies, get_sharing_strategy, set_sharing_strategy
+from .spawn import (
+    ProcessContext,
+    ProcessExitedException,
+    ProcessRaisedException,
+    SpawnContext,
+    spawn,
+    start_processes,
+)
+
+__all__ = [
+    *_stdlib_names,
+    "ProcessContext",
+    "ProcessExitedException",
+    "ProcessRaisedException",
+    "SpawnContext",
+    "get_all_sharing_strategies",
+    "get_sharing_strategy",
+    "set_sharing_strategy",
+    "spawn",
+    "start_processes",
+]
