@@ -1,7 +1,5 @@
 """repr, str and format of tensors equal real torch's, character for character."""
 
-import functools
-
 import numpy as np
 import pytest
 import torch
@@ -10,6 +8,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 import torchlike
+from same import same
 from torchlike import _tensor_str
 
 REALS = ("float16", "bfloat16", "float32", "float64")
@@ -40,7 +39,8 @@ def _default_options():
     yield
     for namespace in (torch, _tensor_str):
         namespace.set_printoptions(profile="default")
-    torch.set_default_dtype(torch.float32)
+    for library in (torch, torchlike):
+        library.set_default_dtype(library.float32)
 
 
 def _in_torch(array: np.ndarray, dtype: str) -> torch.Tensor:
@@ -70,56 +70,45 @@ def test_every_dtype_shape_and_option(array, dtype, options, default_dtype, requ
     assert printed == repr(t)
 
 
-def both(make):
-    """A test that the same lines print the same under both libraries."""
-
-    @functools.wraps(make)
-    def test():
-        assert make(torchlike) == make(torch)
-
-    del test.__wrapped__  # pytest would ask for a fixture of its parameter's name
-    return test
-
-
-@both
+@same
 def test_plain_tensors(torch):
     shapes = [(), (3,), (2, 3), (2, 1, 2), (0,), (2, 0), (1001,), (30, 40)]
     dtypes = [torch.float32, torch.float64, torch.float16, torch.bfloat16, torch.int64, torch.int32, torch.bool, torch.complex64]
     return [repr(torch.ones(shape, dtype=dtype)) for shape in shapes for dtype in dtypes]
 
 
-@both
+@same
 def test_float8(torch):
     return [str(torch.tensor([1.0, 2.5, -100.0]).to(dtype)) for dtype in (torch.float8_e4m3fn, torch.float8_e5m2)]
 
 
-@both
+@same
 def test_autograd_suffixes(torch):
     x = torch.tensor([1.0, -2.0], requires_grad=True)
     return [repr(x), repr(x * 2), repr((x + 1)[0]), repr(x.detach()), repr(x.double().sum())]
 
 
-@both
+@same
 def test_meta(torch):
     x = torch.zeros(2, 3, device="meta")
     return [repr(x), repr(torch.zeros(2, device="meta", dtype=torch.int64)), repr(torch.zeros((), device="meta", requires_grad=True))]
 
 
-@both
+@same
 def test_views_and_writes(torch):
     x = torch.arange(12.0).reshape(3, 4)
     x.t()[1] = -1.5
     return [repr(x), repr(x.t()), repr(x[:, ::2])]
 
 
-@both
+@same
 def test_parameters(torch):
     p = torch.nn.Parameter(torch.ones(2, 3))
     half = torch.nn.Parameter(torch.zeros(2, dtype=torch.float16), requires_grad=False)
     return [repr(p), str(half), f"{p}", repr([p])]
 
 
-@both
+@same
 def test_subclass(torch):
     class Image(torch.Tensor):
         pass
@@ -127,13 +116,13 @@ def test_subclass(torch):
     return repr(torch.ones(2, 3).as_subclass(Image))
 
 
-@both
+@same
 def test_format_spec(torch):
     x = torch.tensor(3.14159)
     return [f"{x:.3f}", f"{x:8.2e}|", f"{torch.tensor(7):5d}", f"{torch.tensor(2.5)}", f"{torch.tensor([1.5])}", f"{x!r}", "%s" % x]
 
 
-@both
+@same
 def test_format_refusals(torch):
     def error(t):
         with pytest.raises(TypeError) as caught:
@@ -143,16 +132,13 @@ def test_format_refusals(torch):
     return [error(torch.ones(1)), error(torch.zeros((), device="meta")), error(torch.nn.Parameter(torch.tensor(1.0)))]
 
 
-@both
+@same
 def test_default_dtype_needs_no_suffix(torch):
     torch.set_default_dtype(torch.float64)
-    try:
-        return [repr(torch.ones(2)), repr(torch.ones(2, dtype=torch.float32)), repr(torch.ones(1, dtype=torch.complex128))]
-    finally:
-        torch.set_default_dtype(torch.float32)
+    return [repr(torch.ones(2)), repr(torch.ones(2, dtype=torch.float32)), repr(torch.ones(1, dtype=torch.complex128))]
 
 
-@both
+@same
 def test_set_printoptions_reaches_repr(torch):
     x = torch.arange(6.0) / 7
     torch.set_printoptions(precision=2, threshold=3, edgeitems=1)
@@ -161,7 +147,7 @@ def test_set_printoptions_reaches_repr(torch):
     return [few, repr(x)]
 
 
-@both
+@same
 def test_tensor_contents(torch):
     return torch.Tensor.__repr__(torch.ones(2, dtype=torch.int32), tensor_contents="...")
 

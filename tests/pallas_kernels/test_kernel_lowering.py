@@ -1,0 +1,57 @@
+"""Each kernel and configuration lowers to Triton IR or Mosaic on a machine with neither GPU nor TPU."""
+import jax
+import jax.numpy as jnp
+import pytest
+
+import pallas_kernels
+from pallas_kernels import _compat, _tune, specs
+from pallas_kernels.attention import gpu, gpu_backward
+
+
+def lowered(spec, platform, impl, x64=False):
+    """Module text of the call with its gradients."""
+    function = getattr(pallas_kernels, spec.op)
+    shapes = spec.shapes()
+
+    def both(arrays):
+        call = lambda d: function(**{**arrays, **d}, **spec.static, impl=impl)
+        if not spec.gradients:
+            return call({})
+        loss = lambda d: sum(x.astype(jnp.float32).sum() for x in jax.tree.leaves(call(d)))
+        return jax.grad(loss)({name: arrays[name] for name in spec.gradients})
+
+    with jax.enable_x64(x64):
+        return _compat.lower_for(platform, both, shapes)
+
+
+@pytest.mark.parametrize("spec", [*specs.SMALL["attention"], *specs.LARGE["attention"]], ids=str)
+def test_attention_lowers_to_triton(spec):
+    assert lowered(spec, "cuda", "triton", x64=spec.name == "everything").count(_compat.TRITON_TARGET) == 3
+
+
+def configurations():
+    for dtype in ("float32", "bfloat16"):
+        for head_size in (64, 256):
+            yield dtype, head_size
+
+
+@pytest.mark.parametrize(("dtype", "head_size"), configurations())
+def test_every_candidate_configuration_lowers(dtype, head_size):
+    spec = specs._attention("candidate", 1, 2, 300, head_size, dtype, causal=True)
+    for forward, backward in zip(gpu.CANDIDATES, gpu_backward.CANDIDATES, strict=True):
+        with _tune.forced(attention_forward=forward, attention_backward=backward):
+            assert _compat.TRITON_TARGET in lowered(spec, "cuda", "triton")
+
+
+def test_float32_products_ask_for_three_tf32_passes():
+    jaxpr = str(jax.make_jaxpr(lambda a, b: _compat.dot(a, b, contract=(1, 0), interpret=False))(
+        jnp.ones((16, 16)), jnp.ones((16, 16))))
+    assert "TF32_TF32_F32_X3" in jaxpr
+    assert "TF32" not in str(jax.make_jaxpr(lambda a, b: _compat.dot(a, b, contract=(1, 0), interpret=True))(
+        jnp.ones((16, 16)), jnp.ones((16, 16))))
+
+
+@pytest.mark.parametrize("name", ["segments", "bias_full"])
+def test_attention_lowers_to_tpu(name):
+    spec = specs.small("attention", name)
+    assert _compat.TPU_TARGET in lowered(spec, "tpu", "tpu")

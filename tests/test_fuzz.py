@@ -1,0 +1,62 @@
+"""A fixed budget of random programs, and proof that the fuzzer finds and shrinks what is wrong."""
+from __future__ import annotations
+
+import pytest
+
+import fuzz
+from checks import execution_modes
+
+PROGRAMS, CHUNK = 400, 20
+
+
+@pytest.mark.parametrize("first", range(0, PROGRAMS, CHUNK))
+def test_random_programs(oracle, subject, first):
+    for seed in range(first, first + CHUNK):
+        found, lines = fuzz.check(oracle, subject, seed)
+        assert not found, f"seed {seed}\n" + fuzz.script(lines, found)
+
+
+@pytest.mark.parametrize("mode", range(3), ids=("numpy", "compiled", "immediate"))
+def test_random_programs_in_every_mode(oracle, subject, mode):
+    modes = execution_modes(subject)
+    for seed in range(10_000, 10_012):
+        found, lines = fuzz.check(oracle, subject, seed, modes[mode % len(modes)])
+        assert not found, f"seed {seed}\n" + fuzz.script(lines, found)
+
+
+def test_programs_are_deterministic_and_varied(oracle):
+    programs = [fuzz.program(oracle, seed) for seed in range(30)]
+    assert programs == [fuzz.program(oracle, seed) for seed in range(30)]
+    text = "\n".join(line for lines in programs for line in lines)
+    assert all(part in text for part in ("backward(", "autograd.grad(", "_(", "] = ", "no_grad"))
+
+
+class _Wrong:
+    """Real torch with one function wrong."""
+
+    def __init__(self, torch, name, wrong):
+        self._torch, self._name, self._wrong = torch, name, wrong
+
+    def __getattr__(self, name):
+        return self._wrong if name == self._name else getattr(self._torch, name)
+
+
+def test_a_wrong_function_is_found_and_shrunk(oracle):
+    wrong = _Wrong(oracle, "sin", lambda x: oracle.sin(x) * 1.01)
+    failing = [seed for seed in range(200) if fuzz.check(oracle, wrong, seed, shrinking=False)[0]]
+    assert failing
+    found, lines = fuzz.check(oracle, wrong, failing[0])
+    assert found and len(lines) <= 3 and any("torch.sin" in line for line in lines)
+
+
+def test_a_wrong_gradient_is_found(oracle):
+    def wrong(x):
+        return oracle.tanh(x) + (x - x.detach()) * 0.1
+    failing = [seed for seed in range(300) if fuzz.check(oracle, _Wrong(oracle, "tanh", wrong), seed, shrinking=False)[0]]
+    assert failing
+
+
+def test_an_error_of_another_class_is_found(oracle):
+    def where(*args):
+        raise ValueError("not torch's")
+    assert any(fuzz.check(oracle, _Wrong(oracle, "where", where), seed, shrinking=False)[0] for seed in range(200))

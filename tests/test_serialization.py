@@ -1,0 +1,672 @@
+"""Checkpoints: real torch reads ours, we read real torch's, and nothing a file asks for runs."""
+
+import collections
+import dataclasses
+import datetime
+import enum
+import functools
+import io
+import os
+import pathlib
+import pickle
+import signal
+import subprocess
+import sys
+import zipfile
+
+import numpy as np
+import pytest
+import torch
+
+import torchlike
+from torchlike import serialization
+
+BOTH_WAYS = [("torch", "torchlike"), ("torchlike", "torch"), ("torchlike", "torchlike")]
+LIBRARIES = {"torch": torch, "torchlike": torchlike}
+DTYPES = (
+    "bool uint8 int8 int16 int32 int64 uint16 uint32 uint64 float16 bfloat16 float32 float64 complex64 complex128 "
+    "float8_e4m3fn float8_e5m2 float8_e4m3fnuz float8_e5m2fnuz"
+).split()
+LEGACY = {"_use_new_zipfile_serialization": False}
+
+
+def through(writer: str, reader: str, make, path=None, weights_only=True, **how):
+    """What ``reader`` loads of ``make(writer library)``, by a path or in memory; and the original."""
+    original = make(LIBRARIES[writer])
+    f = io.BytesIO() if path is None else path
+    LIBRARIES[writer].save(original, f, **how)
+    if path is None:
+        f.seek(0)
+    return LIBRARIES[reader].load(f, weights_only=weights_only), original
+
+
+def describe(x):
+    """All there is to know about a value, in terms that both libraries share."""
+    if isinstance(x, (torch.Tensor, torchlike.Tensor)):
+        kind = type(x).__name__
+        values = x.detach().resolve_conj().tolist() if x.device.type != "meta" else None
+        facts = (str(x.dtype), tuple(x.shape), tuple(x.stride()), x.storage_offset(), x.requires_grad, str(x.device))
+        return kind, *facts, repr(values)
+    if isinstance(x, dict):
+        return type(x).__name__, [(key, describe(value)) for key, value in x.items()]
+    if isinstance(x, (list, tuple)):
+        return type(x).__name__, [describe(value) for value in x]
+    return type(x).__name__, repr(x)
+
+
+@pytest.mark.parametrize("writer, reader", BOTH_WAYS)
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_every_dtype(writer, reader, dtype, tmp_path):
+    def make(lib):
+        x = lib.tensor([[0.0, 1.5, -3.0], [100.0, 2.0, 1.0]])
+        return (x.abs() if dtype.startswith("uint") else x).to(getattr(lib, dtype))
+
+    loaded, original = through(writer, reader, make, tmp_path / "x.pt")
+    assert describe(loaded) == describe(original)
+
+
+def _everything(lib):
+    base = lib.arange(12.0).reshape(3, 4)
+    return {
+        "scalar": lib.tensor(3.5),
+        "empty": lib.zeros(0, 3),
+        "transposed": base.t(),
+        "strided": base[:, 1::2],
+        "row": base[1],
+        "expanded": lib.ones(1, 3).expand(4, 3),
+        "leaf": lib.ones(2, requires_grad=True),
+        "result": lib.ones(2, requires_grad=True) * 2,
+        "parameter": lib.nn.Parameter(lib.zeros(2)),
+        "frozen": lib.nn.Parameter(lib.zeros(2), requires_grad=False),
+        "size": base.shape,
+        "device": lib.device("cuda", 1),
+        "cpu": lib.device("cpu"),
+        "dtype": lib.bfloat16,
+        "nested": [1, (2.5, None, True), {"k": b"bytes\xff"}, 2**70, -1, 1j, "text \u00e9"],
+        "ordered": collections.OrderedDict(z=1, a=lib.tensor([1, 2])),
+        "set": {3},
+        "meta": lib.zeros(2, 3, device="meta"),
+    }
+
+
+@pytest.mark.parametrize("writer, reader", BOTH_WAYS)
+@pytest.mark.parametrize("weights_only", [True, False])
+@pytest.mark.parametrize("legacy", [False, True])
+@pytest.mark.parametrize("in_memory", [False, True])
+def test_everything(writer, reader, weights_only, legacy, in_memory, tmp_path):
+    path = None if in_memory else str(tmp_path / "all of it.v1.tar")
+    how = LEGACY if legacy else {}
+    loaded, original = through(writer, reader, _everything, path, weights_only=weights_only, **how)
+    assert describe(loaded) == describe(original)
+
+
+def test_pickles_are_those_of_torch_byte_for_byte():
+    made = {}
+    for name, lib in LIBRARIES.items():
+        f = io.BytesIO()
+        values = _everything(lib)
+        del values["cpu"]  # whether two equal strings are one object shows in a pickle
+        lib.save(values, f)
+        archive = zipfile.ZipFile(f)
+        made[name] = archive.namelist(), {entry: archive.read(entry) for entry in archive.namelist()}
+    assert made["torchlike"][0] == made["torch"][0]
+    for entry in made["torch"][0]:
+        if not entry.endswith("serialization_id"):
+            assert made["torchlike"][1][entry] == made["torch"][1][entry], entry
+
+
+@pytest.mark.parametrize("writer, reader", BOTH_WAYS)
+@pytest.mark.parametrize("legacy", [False, True])
+def test_shared_memory_stays_shared(writer, reader, legacy):
+    def make(lib):
+        base = lib.arange(6.0)
+        return [base, base.view(2, 3), base[4:], base.view(2, 3).t(), lib.nn.Parameter(base), base.clone()]
+
+    (base, matrix, tail, turned, parameter, copy), _ = through(writer, reader, make, **(LEGACY if legacy else {}))
+    tail[0] = -1.0
+    turned[0, 0] = 7.0
+    expected = [7.0, 1.0, 2.0, 3.0, -1.0, 5.0]
+    assert base.tolist() == matrix.flatten().tolist() == parameter.tolist() == expected
+    assert copy.tolist() == [0.0, 1.0, 2.0, 3.0, 4.0, 5.0]
+
+
+@pytest.mark.parametrize("writer, reader", BOTH_WAYS)
+def test_view_alone_brings_its_whole_storage(writer, reader):
+    loaded, _ = through(writer, reader, lambda lib: lib.arange(10.0)[2:8:3])
+    assert loaded.tolist() == [2.0, 5.0] and loaded.stride() == (3,) and loaded.storage_offset() == 2
+    assert loaded.as_strided((10,), (1,), 0).tolist() == list(range(10))
+
+
+@pytest.mark.parametrize("writer, reader", BOTH_WAYS)
+def test_dense_layouts(writer, reader):
+    def make(lib):
+        images = lib.arange(120.0).reshape(2, 3, 4, 5)
+        return images.contiguous(memory_format=lib.channels_last), images.permute(3, 1, 0, 2).clone()
+
+    loaded, original = through(writer, reader, make)
+    assert describe(loaded) == describe(original)
+
+
+@pytest.mark.parametrize("writer, reader", BOTH_WAYS)
+def test_attributes_and_subclasses(writer, reader):
+    def make(lib):
+        x, p = lib.ones(2), lib.nn.Parameter(lib.ones(2))
+        x.note, p.is_decayed = "kept", True
+        return x, p
+
+    (x, p), _ = through(writer, reader, make)
+    assert x.note == "kept" and p.is_decayed is True and p.requires_grad and type(p).__name__ == "Parameter"
+
+
+@pytest.mark.parametrize("writer, reader", BOTH_WAYS)
+def test_state_dicts(writer, reader, tmp_path):
+    def make(lib):
+        lib.manual_seed(0)
+        model = lib.nn.Sequential(lib.nn.Linear(3, 4), lib.nn.BatchNorm1d(4), lib.nn.Linear(4, 1, bias=False))
+        optimizer = lib.optim.AdamW(model.parameters(), lr=0.1)
+        model(lib.ones(5, 3)).sum().backward()
+        optimizer.step()
+        return {"model": model.state_dict(), "optimizer": optimizer.state_dict(), "rng": lib.get_rng_state(), "epoch": 3}
+
+    loaded, original = through(writer, reader, make, tmp_path / "checkpoint.pt")
+    assert describe(loaded["model"]) == describe(original["model"])
+    assert describe(loaded["rng"]) == describe(original["rng"])
+    assert loaded["model"]._metadata == original["model"]._metadata
+    lib = LIBRARIES[reader]
+    model = lib.nn.Sequential(lib.nn.Linear(3, 4), lib.nn.BatchNorm1d(4), lib.nn.Linear(4, 1, bias=False))
+    model.load_state_dict(loaded["model"])
+    optimizer = lib.optim.AdamW(model.parameters())
+    optimizer.load_state_dict(loaded["optimizer"])
+    assert optimizer.param_groups[0]["lr"] == 0.1 and float(optimizer.state_dict()["state"][0]["step"]) == 1.0
+
+
+@pytest.mark.parametrize("protocol", [2, 3, 4, 5])
+def test_pickle_protocols(protocol):
+    loaded, original = through("torchlike", "torch", _everything, weights_only=False, pickle_protocol=protocol)
+    assert describe(loaded) == describe(original)
+    loaded, original = through("torch", "torchlike", _everything, pickle_protocol=protocol)
+    assert describe(loaded) == describe(original)
+
+
+# -- whole modules and other classes ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("writer, reader", BOTH_WAYS)
+def test_whole_modules(writer, reader):
+    def make(lib):
+        lib.manual_seed(1)
+        return lib.nn.Sequential(lib.nn.Linear(3, 2), lib.nn.ReLU(), lib.nn.Dropout(0.3)).eval()
+
+    loaded, original = through(writer, reader, make, weights_only=False)
+    lib = LIBRARIES[reader]
+    assert isinstance(loaded, lib.nn.Sequential) and repr(loaded) == repr(original)
+    assert loaded(lib.ones(1, 3)).tolist() == pytest.approx(original(LIBRARIES[writer].ones(1, 3)).tolist())
+    with pytest.raises(pickle.UnpicklingError):
+        through(writer, reader, make)
+
+
+class Colour(enum.Enum):
+    RED = 1
+
+
+@dataclasses.dataclass
+class Config:
+    width: int
+    names: list
+
+
+@dataclasses.dataclass(slots=True)
+class Slotted:
+    width: int
+
+
+Pair = collections.namedtuple("Pair", "left right")
+
+
+class Constructed:
+    """Its constructor must not run."""
+
+    def __init__(self):
+        raise AssertionError("constructed by a file")
+
+
+class SetsItsState:
+    def __init__(self):
+        self.value = 1
+
+    def __setstate__(self, state):
+        raise AssertionError("state set by a file")
+
+
+class MakesItself:
+    def __new__(cls, *args):
+        return super().__new__(cls)
+
+
+def _bare():
+    bare = Constructed.__new__(Constructed)
+    bare.value = 5
+    return bare
+
+
+PLAIN = [
+    Colour.RED,
+    Config(3, ["a"]),
+    Slotted(4),
+    Pair(1, [2]),
+    datetime.datetime(2020, 1, 2, tzinfo=datetime.timezone.utc),
+    pathlib.PurePosixPath("/a/b"),
+    collections.defaultdict(list, a=[1]),
+    collections.deque([1, 2], 5),
+    collections.Counter("aab"),
+    slice(1, 2),
+    range(3),
+    frozenset({1}),
+    bytearray(b"x"),
+    np.float32(1.5),
+    np.dtype("i4"),
+]
+
+
+@pytest.mark.parametrize("value", PLAIN, ids=lambda value: type(value).__name__)
+@pytest.mark.parametrize("writer", ["torch", "torchlike"])
+def test_plain_python_data_without_weights_only(value, writer):
+    loaded, _ = through(writer, "torchlike", lambda lib: value, weights_only=False)
+    assert type(loaded) is type(value) and loaded == value
+
+
+def test_numpy_arrays_without_weights_only():
+    arrays = [np.arange(6.0).reshape(2, 3), np.array(["a", "bc"]), np.array([1, "x", None], dtype=object)]
+    loaded, _ = through("torch", "torchlike", lambda lib: arrays, weights_only=False)
+    for array, original in zip(loaded, arrays, strict=True):
+        assert array.dtype == original.dtype and array.tolist() == original.tolist()
+
+
+def test_constructors_do_not_run():
+    loaded, _ = through("torch", "torchlike", lambda lib: _bare(), weights_only=False)
+    assert type(loaded) is Constructed and loaded.value == 5
+
+
+# -- files that ask for more ------------------------------------------------------------------------------------------
+
+
+class Asks:
+    """Pickles as the call it was given."""
+
+    def __init__(self, *call):
+        self.call = call
+
+    def __reduce__(self):
+        return self.call
+
+
+FORBIDDEN = [
+    Asks(os.system, ("echo ran",)),
+    Asks(subprocess.Popen, (["echo", "ran"],)),
+    Asks(eval, ("1 + 1",)),
+    Asks(exec, ("raise SystemExit",)),
+    Asks(getattr, (int, "real")),
+    Asks(functools.partial, (print, "ran")),
+    Asks(np.memmap, ("/tmp/never", "uint8", "w+")),
+    Asks(Constructed, ()),
+    Asks(pickle.loads, (b"N.",)),
+    Asks(__import__, ("os",)),
+    Asks(io.open, ("/tmp/never", "w")),
+    SetsItsState(),
+    MakesItself(),
+]
+
+
+def _asked(value, weights_only, legacy=False):
+    f = io.BytesIO()
+    torch.save({"weight": torch.ones(2), "other": value}, f, **(LEGACY if legacy else {}))
+    f.seek(0)
+    return torchlike.load(f, weights_only=weights_only)
+
+
+@pytest.mark.parametrize("value", FORBIDDEN, ids=lambda value: getattr(value, "call", [type(value)])[0].__name__)
+@pytest.mark.parametrize("weights_only", [True, False])
+@pytest.mark.parametrize("legacy", [True, False])
+def test_refused(value, weights_only, legacy, capfd):
+    with pytest.raises(pickle.UnpicklingError, match="GLOBAL") as caught:
+        _asked(value, weights_only, legacy)
+    called = value.call[0] if isinstance(value, Asks) else type(value)
+    assert called.__name__ in str(caught.value) and "add_safe_globals" in str(caught.value)
+    assert "ran" not in capfd.readouterr().out
+
+
+def test_the_refusal_names_what_torch_names():
+    f = io.BytesIO()
+    torch.save(Config(1, []), f)
+    messages = []
+    for lib in (torch, torchlike):
+        f.seek(0)
+        with pytest.raises(pickle.UnpicklingError) as caught:
+            lib.load(f)
+        messages.append(next(line for line in str(caught.value).splitlines() if "WeightsUnpickler error" in line))
+    assert messages[0].strip() == messages[1].strip()
+
+
+def _pickled(*operations: bytes) -> io.BytesIO:
+    """A zip checkpoint around a pickle written by hand."""
+    f = io.BytesIO()
+    with zipfile.ZipFile(f, "w") as archive:
+        archive.writestr("a/data.pkl", b"\x80\x02" + b"".join(operations) + b".")
+        archive.writestr("a/data/0", bytes(16))
+    f.seek(0)
+    return f
+
+
+def _name(full: str) -> bytes:
+    module, _, name = full.rpartition(".")
+    return f"c{module}\n{name}\n".encode()
+
+
+STORAGE = b"(X\x07\x00\x00\x00storage" + _name("torch.FloatStorage") + b"X\x01\x00\x00\x000X\x03\x00\x00\x00cpuK\x04tQ"
+BY_HAND = {
+    "a call of a value": [b"K\x01)R"],
+    "a call of a class that only stands for itself": [_name("torch.Tensor"), b")R"],
+    "a new Tensor": [_name("torch.Tensor"), b")\x81"],
+    "state for a class": [_name("torch.Tensor"), b"}X\x01\x00\x00\x00aK\x01sb"],
+    "state for a function": [_name("torch._utils._rebuild_tensor_v2"), b"}X\x01\x00\x00\x00aK\x01sb"],
+    "state for a list": [b"]}X\x01\x00\x00\x00aK\x01sb"],
+    "items for a list": [b"]K\x00K\x01s"],
+    "an append to a dict": [b"}K\x00a"],
+    "an attribute of a module": [_name("torch.os.system")],
+    "an attribute of an allowed class": [_name("collections.OrderedDict.__init__")],
+    "an extension code": [b"\x82\x01"],
+    "an old-style instance": [b"(ios\nsystem\n"],
+    "an empty stack": [b"0"],
+    "an unknown memo": [b"h\x05"],
+    "an unknown operation": [b"\xff"],
+    "a foreign persistent id": [b"X\x04\x00\x00\x00evilQ"],
+    "a rebuild without arguments": [_name("torch._utils._rebuild_tensor_v2"), b")R"],
+    "a rebuild through a foreign function": [
+        _name("torch._tensor._rebuild_from_type_v2"),
+        b"(" + _name("builtins.set") + _name("torch.Tensor") + b")NtR",
+    ],
+    "a negative stride": [_name("torch._utils._rebuild_tensor"), b"(" + STORAGE + b"K\x00K\x02\x85J\xff\xff\xff\xff\x85tR"],
+}
+
+
+@pytest.mark.parametrize("weights_only", [True, False])
+@pytest.mark.parametrize("case", BY_HAND)
+def test_hand_written_pickles(case, weights_only):
+    with pytest.raises((pickle.UnpicklingError, RuntimeError)):
+        torchlike.load(_pickled(*BY_HAND[case]), weights_only=weights_only)
+
+
+def test_a_tensor_outside_of_its_storage_is_refused():
+    good = _pickled(_name("torch._utils._rebuild_tensor"), b"(" + STORAGE + b"K\x00K\x04\x85K\x01\x85tR")
+    assert torchlike.load(good).tolist() == [0.0] * 4
+    bad = _pickled(_name("torch._utils._rebuild_tensor"), b"(" + STORAGE + b"K\x01K\x04\x85K\x01\x85tR")
+    with pytest.raises(RuntimeError, match="out of bounds for storage of size 16"):
+        torchlike.load(bad)
+
+
+def test_safe_globals():
+    value = SetsItsState.__new__(SetsItsState)  # without state: nothing to set
+    with pytest.raises(pickle.UnpicklingError):
+        _asked(value, weights_only=True)
+    with serialization.safe_globals([SetsItsState]):
+        assert serialization.get_safe_globals() == [SetsItsState]
+        assert type(_asked(value, weights_only=True)["other"]) is SetsItsState
+    assert serialization.get_safe_globals() == []
+    serialization.add_safe_globals([(len, "builtins.len"), Config])
+    try:
+        assert _asked(Asks(len, ([1, 2],)), weights_only=True)["other"] == 2
+        assert _asked(Config(1, []), weights_only=True)["other"] == Config(1, [])
+    finally:
+        serialization.clear_safe_globals()
+    with pytest.raises(pickle.UnpicklingError):
+        _asked(Config(1, []), weights_only=True)
+
+
+def test_get_unsafe_globals_in_checkpoint(tmp_path):
+    path = tmp_path / "x.pt"
+    torch.save({"w": torch.ones(1), "s": np.float32(3), "c": Config(1, [])}, path)
+    ours = serialization.get_unsafe_globals_in_checkpoint(path)
+    assert sorted(ours) == sorted(torch.serialization.get_unsafe_globals_in_checkpoint(path))
+
+
+# -- files -------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("weights_only", [True, False])
+def test_truncated_files_are_named(tmp_path, weights_only):
+    for how in ({}, LEGACY):
+        path = tmp_path / "whole.pt"
+        torchlike.save({"a": torchlike.arange(100.0), "b": torchlike.ones(3)}, path, **how)
+        whole = path.read_bytes()
+        cut = tmp_path / "cut.pt"
+        for length in [0, 1, 3, 10, 100, len(whole) // 3, len(whole) // 2, len(whole) - 30, len(whole) - 1]:
+            cut.write_bytes(whole[:length])
+            with pytest.raises((RuntimeError, EOFError, pickle.UnpicklingError), match="cut.pt"):
+                torchlike.load(cut, weights_only=weights_only)
+
+
+def test_a_flipped_bit_is_found(tmp_path):
+    path = tmp_path / "x.pt"
+    torchlike.save(torchlike.arange(1000.0), path)
+    data = bytearray(path.read_bytes())
+    data[len(data) // 2] ^= 1
+    path.write_bytes(data)
+    with pytest.raises(RuntimeError, match=r"data/0 of .*x\.pt: the file is corrupted"):
+        torchlike.load(path)
+
+
+@pytest.mark.parametrize(
+    "content, error",
+    [
+        (b"", EOFError),
+        (b"hello world, this is text\n", pickle.UnpicklingError),
+        (b"\x89PNG\r\n\x1a\n" + bytes(100), pickle.UnpicklingError),
+        (pickle.dumps({"a": 1}), pickle.UnpicklingError),
+        (bytes(257) + b"ustar" + bytes(300), RuntimeError),
+        (b"PK\x03\x04" + bytes(100), RuntimeError),
+    ],
+)
+def test_foreign_files_are_named(tmp_path, content, error):
+    path = tmp_path / "foreign.bin"
+    path.write_bytes(content)
+    with pytest.raises(error, match="foreign.bin"):
+        torchlike.load(path)
+
+
+def test_foreign_zip_files_are_named(tmp_path):
+    path = tmp_path / "foreign.zip"
+    for entry, message in [("readme", "not in a subdirectory"), ("d/readme", "data.pkl"), ("d/constants.pkl", "TorchScript")]:
+        with zipfile.ZipFile(path, "w") as archive:
+            archive.writestr(entry, "text")
+        with pytest.raises(RuntimeError, match=f"(?s)(?=.*{message})(?=.*foreign.zip)"):
+            torchlike.load(path)
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda lib, folder: lib.load(folder / "missing.pt"),
+        lambda lib, folder: lib.load(folder),
+        lambda lib, folder: lib.load(None),
+        lambda lib, folder: lib.load(3),
+        lambda lib, folder: lib.save(1, None),
+        lambda lib, folder: lib.save(1, folder / "no" / "x.pt"),
+        lambda lib, folder: lib.save(1, folder),
+        lambda lib, folder: lib.save(lambda: 0, folder / "x.pt"),
+        lambda lib, folder: lib.load(folder / "g.pt", map_location="cuda"),
+        lambda lib, folder: lib.load(folder / "g.pt", map_location={"cpu": "cuda:0"}),
+        lambda lib, folder: lib.load(folder / "g.pt", map_location="bogus"),
+        lambda lib, folder: lib.load(folder / "g.pt", map_location="cpu:0"),
+        lambda lib, folder: lib.load(folder / "g.pt", map_location=3),
+        lambda lib, folder: lib.load(folder / "g.pt", pickle_module=pickle, weights_only=True),
+        lambda lib, folder: lib.load((folder / "g.pt").open("rb"), mmap=True),
+        lambda lib, folder: lib.load(folder / "legacy.pt", mmap=True),
+        lambda lib, folder: lib.save([lib.ones(2), (x := lib.ones(2)), x.view(lib.int32)], folder / "x.pt"),
+        lambda lib, folder: lib.serialization.set_default_load_endianness("little"),
+    ],
+)
+def test_errors_are_those_of_torch(call, tmp_path):
+    torch.save(torch.ones(2), tmp_path / "g.pt")
+    torch.save(torch.ones(2), tmp_path / "legacy.pt", **LEGACY)
+    raised = []
+    for lib in (torch, torchlike):
+        with pytest.raises(Exception) as caught:  # noqa: B017  whichever it is: the other must raise the same
+            call(lib, tmp_path)
+        raised.append(caught.type)
+    assert raised[1] is raised[0]
+
+
+def test_map_location():
+    f = io.BytesIO()
+    torch.save({"w": torch.ones(2)}, f)
+    asked = []
+
+    def here(storage, location):
+        asked.append(location)
+        return storage
+
+    for where, expected in [("cpu", "cpu"), (torchlike.device("meta"), "meta"), ({"cpu": "meta"}, "meta"), (here, "cpu"),
+                            (lambda storage, location: None, "cpu"), ({"cuda:0": "meta"}, "cpu")]:
+        f.seek(0)
+        assert torchlike.load(f, map_location=where)["w"].device.type == expected
+    assert asked == ["cpu"]
+
+
+@pytest.mark.parametrize("reader", ["torch", "torchlike"])
+def test_mmap(reader, tmp_path):
+    path = tmp_path / "x.pt"
+    torchlike.save({"a": torchlike.arange(100.0), "b": torchlike.ones(0), "c": torchlike.tensor(True)}, path)
+    before = path.read_bytes()
+    loaded = LIBRARIES[reader].load(path, mmap=True)
+    assert loaded["a"].tolist() == list(range(100)) and loaded["b"].numel() == 0 and loaded["c"].item() is True
+    loaded["a"][0] = 5.0
+    assert loaded["a"][0].item() == 5.0 and path.read_bytes() == before
+
+
+def test_records_start_at_multiples_of_64(tmp_path):
+    path = tmp_path / "a name of some length.pt"
+    torchlike.save([torchlike.ones(n) for n in (1, 5, 17, 0)], path)
+    data = path.read_bytes()
+    with zipfile.ZipFile(path) as archive:
+        assert archive.testzip() is None
+        assert {name.split("/")[0] for name in archive.namelist()} == {"a name of some length"}
+        for entry in archive.infolist():
+            sizes = data[entry.header_offset + 26 : entry.header_offset + 30]
+            start = entry.header_offset + 30 + int.from_bytes(sizes[:2], "little") + int.from_bytes(sizes[2:], "little")
+            assert start % 64 == 0
+
+
+def test_zip64_fields(tmp_path, monkeypatch):
+    from torchlike._serialization import archive
+
+    path = tmp_path / "x.pt"
+    values = torchlike.arange(50.0)
+    monkeypatch.setattr(archive, "_LARGE", 150)  # as if 150 bytes were 4 GiB: sizes and offsets move to 64-bit fields
+    torchlike.save([values, values[:3].clone()], path)
+    monkeypatch.undo()
+    for lib in (torch, torchlike):
+        first, second = lib.load(path)
+        assert first.tolist() == list(range(50)) and second.tolist() == [0.0, 1.0, 2.0]
+    assert zipfile.ZipFile(path).testzip() is None
+
+
+@pytest.mark.parametrize("legacy", [False, True])
+def test_big_endian_files(legacy, tmp_path):
+    values = {"f": np.array([1.5, -2.0], ">f4"), "c": np.array([1 + 2j], ">c8"), "i": np.array([1, 2**40], ">i8"), "b": np.array([1], ">u1")}
+    f = io.BytesIO()
+    originals = {key: torch.from_numpy(value.astype(value.dtype.newbyteorder("<"))) for key, value in values.items()}
+    torch.save(originals, f, **(LEGACY if legacy else {}))
+    data = f.getvalue()
+    for key, value in values.items():
+        little = originals[key].numpy().tobytes()
+        assert data.count(little) == 1 or len(little) == 1
+        if len(little) > 1:
+            data = data.replace(little, value.tobytes())
+    if legacy:
+        data = data.replace(b"little_endianq\x02\x88", b"little_endianq\x02\x89")
+        for numel in (1, 2):
+            data = data.replace(numel.to_bytes(8, "little"), numel.to_bytes(8, "big"))
+        loaded = torchlike.load(io.BytesIO(data))
+    else:
+        rewritten = io.BytesIO()
+        with zipfile.ZipFile(f) as source, zipfile.ZipFile(rewritten, "w") as target:
+            for entry in source.infolist():
+                start = entry.header_offset + 30 + sum(data[entry.header_offset + at] + 256 * data[entry.header_offset + at + 1] for at in (26, 28))
+                content = data[start : start + entry.file_size]
+                target.writestr(entry.filename, b"big" if entry.filename.endswith("byteorder") else content)
+        rewritten.seek(0)
+        loaded = torchlike.load(rewritten)
+    assert {key: value.tolist() for key, value in loaded.items()} == {key: value.tolist() for key, value in originals.items()}
+
+
+def test_write_only_streams_and_two_objects_in_one_legacy_stream(tmp_path):
+    class OnlyWrites:
+        def __init__(self):
+            self.parts = []
+
+        def write(self, data):
+            self.parts.append(bytes(data))
+
+    stream = OnlyWrites()
+    torchlike.save(torchlike.ones(2), stream)
+    assert torch.load(io.BytesIO(b"".join(stream.parts))).tolist() == [1.0, 1.0]
+    f = io.BytesIO()
+    for value in (1, torchlike.ones(2)):
+        torchlike.save(value, f, **LEGACY)
+    f.seek(0)
+    assert torchlike.load(f) == 1 and torchlike.load(f).tolist() == [1.0, 1.0]
+
+
+# -- atomic ------------------------------------------------------------------------------------------------------------
+
+
+def test_a_failed_save_leaves_the_old_file(tmp_path):
+    path = tmp_path / "x.pt"
+    torchlike.save("old", path)
+
+    class Fails:
+        def __reduce__(self):
+            raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        torchlike.save([torchlike.ones(3), Fails()], path)
+    assert torchlike.load(path) == "old" and os.listdir(tmp_path) == ["x.pt"]
+
+
+def test_a_write_that_fails_midway_leaves_the_old_file(tmp_path, monkeypatch):
+    path = tmp_path / "x.pt"
+    torchlike.save("old", path)
+    monkeypatch.setattr(serialization.ArchiveWriter, "close", lambda self: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        torchlike.save("new", path)
+    assert torchlike.load(path) == "old" and os.listdir(tmp_path) == ["x.pt"]
+
+
+def test_a_killed_process_leaves_the_old_file(tmp_path):
+    path = tmp_path / "x.pt"
+    torchlike.save("old", path)
+    script = (
+        "import os, signal, sys, torchlike\n"
+        "from torchlike._serialization import archive\n"
+        "archive.ArchiveWriter.close = lambda self: (self._stream.flush(), os.kill(os.getpid(), signal.SIGKILL))\n"
+        "torchlike.save(torchlike.ones(1000), sys.argv[1])\n"
+    )
+    environment = {**os.environ, "PYTHONPATH": str(pathlib.Path(torchlike.__file__).parents[1]), "JAX_PLATFORMS": "cpu"}
+    died = subprocess.run([sys.executable, "-c", script, str(path)], env=environment, capture_output=True, timeout=120)
+    assert died.returncode == -signal.SIGKILL, died.stderr
+    assert torchlike.load(path) == "old"
+
+
+def test_links_and_modes_survive(tmp_path):
+    target, link = tmp_path / "target.pt", tmp_path / "link.pt"
+    torchlike.save("old", target)
+    os.chmod(target, 0o640)
+    link.symlink_to(target)
+    torchlike.save("new", link)
+    assert link.is_symlink() and torchlike.load(target) == "new" and target.stat().st_mode & 0o777 == 0o640
+    mask = os.umask(0o027)
+    try:
+        torchlike.save("x", tmp_path / "fresh.pt")
+    finally:
+        os.umask(mask)
+    assert (tmp_path / "fresh.pt").stat().st_mode & 0o777 == 0o640
