@@ -87,6 +87,18 @@ def kernel_call(body: Callable, operands: Sequence[jax.Array], *, name: str, gri
         )(*operands)
 
 
+def at(ref, *index):
+    """`ref.at[index]` with every start an int32: interpret mode under `jax_enable_x64` cannot mix them with int64."""
+    def narrow(one, size):
+        if isinstance(one, slice):
+            return pl.ds(jnp.int32(0), size)
+        if isinstance(one, pl.Slice):
+            return pl.ds(jnp.int32(one.start), one.size)
+        return jnp.int32(one)
+
+    return ref.at[tuple(narrow(one, size) for one, size in zip(index, ref.shape, strict=True))]
+
+
 def load(ref, mask=None, other=None) -> jax.Array:
     return plt.load(ref, mask=mask, other=other)
 

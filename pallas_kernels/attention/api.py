@@ -64,6 +64,7 @@ def _plain(case: Case, operands: Operands):
 
 # --- the kernels' gradient rule: outside the choice of platform, so kernel and reference share residuals ---
 
+@partial(jax.custom_vjp, nondiff_argnums=(0,))
 def _forward(case: Case, operands: Operands):
     from pallas_kernels.attention import gpu  # imports Pallas, which a CPU program never needs
 
@@ -71,6 +72,16 @@ def _forward(case: Case, operands: Operands):
     if case.interpret:
         return kernel(operands)
     return _dispatch.on_platforms(("cuda",), kernel, partial(reference.attend, case), operands)
+
+
+def _forward_backward(case, operands, gradients):
+    """Only for derivatives of derivatives, which differentiate through `_flash_forward`."""
+    floats, rebuild = _float_leaves(operands)
+    _, pull = jax.vjp(lambda *leaves: reference.attend(case, rebuild(leaves)), *floats)
+    return rebuild(pull(gradients), others=None),
+
+
+_forward.defvjp(lambda case, operands: (_forward(case, operands), operands), _forward_backward)
 
 
 @partial(jax.custom_vjp, nondiff_argnums=(0, 1))
@@ -160,7 +171,7 @@ def _triton_supports(device: Device, case: Case) -> str | None:
         largest = max(largest, math.prod(shape or ()))
     if case.bias and case.bias[2] > 1:
         largest = max(largest, rows * case.keys)  # its gradient
-    return None if largest < _MAX_ELEMENTS else f"an array of {largest} elements is over 2**31"
+    return None if largest <= _MAX_ELEMENTS else f"an array of {largest} elements is over 2**31"
 
 
 def _triton_pays(device: Device, case: Case) -> str | None:
@@ -198,7 +209,8 @@ def _tpu_supports(device: Device, case: Case) -> str | None:
     if case.value_size != case.head_size:
         return f"head sizes {case.head_size} and {case.value_size} differ"
     for name, used in (("dropout", case.dropout > 0), ("the log-sum-exp", case.logsumexp),
-                       ("a mask", case.mask is not None), ("a causal offset", case.causal and case.offset != 0)):
+                       ("a mask", case.mask is not None),
+                       ("a bias with scale 0", case.bias is not None and case.scale == 0), ("a causal offset", case.causal and case.offset != 0)):
         if used:
             return f"{name} is not supported"
     return None

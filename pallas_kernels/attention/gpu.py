@@ -7,6 +7,11 @@ from pallas_kernels.attention.case import Case, Operands
 from pallas_kernels.attention.tiles import Config, Layout, Tile, key_range, padded
 
 
+# What `benchmarks/gpu.py --tune` tries.
+CANDIDATES = (Config(64, 64, 4, 3), Config(64, 64, 4, 2), Config(128, 64, 4, 3), Config(128, 64, 8, 2),
+              Config(128, 128, 8, 2), Config(64, 128, 4, 2), Config(64, 32, 4, 3), Config(32, 64, 4, 3))
+
+
 def tuning_key(op: str, case: Case) -> str:
     flags = [name for name, on in (("causal", case.causal), ("bias", case.bias is not None),
                                    ("mask", case.mask is not None), ("dropout", case.dropout > 0)) if on]

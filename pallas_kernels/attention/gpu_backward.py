@@ -12,6 +12,10 @@ from pallas_kernels.attention.gpu import tuning_key
 from pallas_kernels.attention.tiles import Config, Layout, Tile, key_range, padded, query_range
 
 
+CANDIDATES = (Config(64, 64, 4, 2), Config(64, 64, 8, 2), Config(32, 64, 4, 3), Config(64, 32, 4, 3),
+              Config(128, 64, 8, 2), Config(64, 128, 8, 2), Config(32, 32, 4, 2), Config(128, 128, 8, 1))
+
+
 def heuristic(case: Case) -> Config:
     width = padded(max(case.head_size, case.value_size))
     if width > 128:
@@ -84,7 +88,7 @@ def _queries(case: Case, operands: Operands, top, total, delta, grad, save_score
             value = tile.key_rows(named["value"], case.value_size)
             _, change = _weights(case, tile, query, key, value, top, inverse, delta, grad, batch_head)
             if save_scores:
-                _compat.store(dscores_ref[0].at[:, _compat.ds(j * bk, bk)], change,
+                _compat.store(_compat.at(dscores_ref[0], slice(None), _compat.ds(j * bk, bk)), change,
                               mask=tile.row_ok[:, None] & tile.col_ok[None])
             return dq + _compat.dot(change.astype(key.dtype), key, contract=(1, 0), interpret=case.interpret)
 
@@ -139,7 +143,7 @@ def _keys(case: Case, operands: Operands, top, total, delta, grad, save_columns:
             dk, dv, dcolumns = jax.lax.fori_loop(*query_range(case, named, first, bq), step,
                                                  (*carry, jnp.zeros((bk,), jnp.float32)))
             if save_columns:
-                _compat.store(dcolumns_ref[0].at[g, :], dcolumns, mask=col < case.keys)
+                _compat.store(_compat.at(dcolumns_ref[0], g, slice(None)), dcolumns, mask=col < case.keys)
             return dk, dv
 
         dk, dv = jax.lax.fori_loop(jnp.int32(0), jnp.int32(case.group), head,

@@ -141,7 +141,7 @@ class Tile:
         return self.col < self.case.keys
 
     def _at(self, ref, *index):
-        return ref.at[index if self.head is None else (self.head, *index)]
+        return _compat.at(ref, *(index if self.head is None else (self.head, *index)))
 
     def query_rows(self, ref, size: int | None) -> jax.Array:
         """Rows of (T,) or (T, size) data of the query side, 0 past either end."""
@@ -153,7 +153,7 @@ class Tile:
 
     def key_rows(self, ref, size: int) -> jax.Array:
         inside = self.col_ok[:, None] & (jnp.arange(padded(size)) < size)[None]
-        return _compat.load(ref.at[_compat.ds(self.col_at, self.col.shape[0]), :], mask=inside, other=0)
+        return _compat.load(_compat.at(ref, _compat.ds(self.col_at, self.col.shape[0]), slice(None)), mask=inside, other=0)
 
     def _score_operand(self, name: str) -> jax.Array:
         ref, shape = self.refs[name], getattr(self.case, name)
@@ -161,11 +161,11 @@ class Tile:
         index = (_compat.ds(self.row_at, self.row.shape[0]) if by_row else slice(None),
                  _compat.ds(self.col_at, self.col.shape[0]) if by_col else slice(None))
         if self.head is not None:
-            index = (self.head if shape[1] > 1 else jnp.int32(0), *index)
+            index = (self.head if shape[1] > 1 else 0, *index)
         row_ok = self.row_ok[:, None] if by_row else None
         col_ok = self.col_ok[None] if by_col else None
         inside = row_ok & col_ok if by_row and by_col else row_ok if by_row else col_ok
-        return _compat.load(ref.at[index], mask=inside, other=None if inside is None else 0)
+        return _compat.load(_compat.at(ref, *index), mask=inside, other=None if inside is None else 0)
 
     def scores(self, query: jax.Array, key: jax.Array) -> jax.Array:
         """float32 scores, -inf where the row must not see the column."""
@@ -181,8 +181,8 @@ class Tile:
         if case.segments:
             rows = _compat.ds(self.row_at, self.row.shape[0])
             cols = _compat.ds(self.col_at, self.col.shape[0])
-            row_id = _compat.load(self.refs["query_segments"].at[rows], mask=self.row_ok, other=0)
-            col_id = _compat.load(self.refs["key_segments"].at[cols], mask=self.col_ok, other=0)
+            row_id = _compat.load(_compat.at(self.refs["query_segments"], rows), mask=self.row_ok, other=0)
+            col_id = _compat.load(_compat.at(self.refs["key_segments"], cols), mask=self.col_ok, other=0)
             visible &= row_id[:, None] == col_id[None]
         if case.query_lengths:
             visible &= (self.row < self.refs["query_lengths"][0])[:, None]

@@ -17,6 +17,7 @@ def attend(case: Case, operands: Operands) -> jax.Array:
     bias = operands.bias
     if bias is not None:
         bias = jnp.broadcast_to(bias, (case.batch, case.heads, case.queries, case.keys)).astype(jnp.float32)
+        bias = bias / case.scale  # the shipped kernel scales the sum of product and bias
         bias = jnp.pad(bias, ((0, 0), (0, 0), (0, tall), (0, wide)))
     segments = None
     if tall or wide or case.segments or case.query_lengths or case.key_lengths:

@@ -29,13 +29,7 @@ def test_attention_lowers_to_triton(spec):
     assert lowered(spec, "cuda", "triton", x64=spec.name == "everything").count(_compat.TRITON_TARGET) == 3
 
 
-def configurations():
-    for dtype in ("float32", "bfloat16"):
-        for head_size in (64, 256):
-            yield dtype, head_size
-
-
-@pytest.mark.parametrize(("dtype", "head_size"), configurations())
+@pytest.mark.parametrize(("dtype", "head_size"), [("float32", 256), ("bfloat16", 64)])
 def test_every_candidate_configuration_lowers(dtype, head_size):
     spec = specs._attention("candidate", 1, 2, 300, head_size, dtype, causal=True)
     for forward, backward in zip(gpu.CANDIDATES, gpu_backward.CANDIDATES, strict=True):

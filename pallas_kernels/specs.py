@@ -1,0 +1,137 @@
+"""Named problems per operation: the one list that tests, the lowering gate and `benchmarks/gpu.py` read.
+
+`SMALL` problems force several blocks and a tail with the tests' block sizes; `LARGE` ones are timed on a card.
+"""
+from dataclasses import dataclass, field
+from typing import Any
+
+import jax
+import numpy as np
+
+
+@dataclass(frozen=True)
+class Array:
+    shape: tuple[int, ...]
+    dtype: str
+    kind: str = "normal"  # normal, mask (7 in 10 true), below:N (integers), sorted:N, lengths:N (one 0, one N), sizes:N
+    scale: float = 1.0
+
+
+@dataclass(frozen=True)
+class Spec:
+    """Keyword arguments of one call: arrays, static values, and which arrays get gradients."""
+
+    op: str
+    name: str
+    arrays: dict[str, Array]
+    static: dict[str, Any] = field(default_factory=dict)
+    gradients: tuple[str, ...] = ()
+    flops: int = 0  # of the forward pass
+    moved: int = 0  # bytes the forward pass must read and write
+    backward_flops: int = 0
+    backward_moved: int = 0
+
+    def __str__(self) -> str:
+        return self.name
+
+    def shapes(self) -> dict[str, jax.ShapeDtypeStruct]:
+        return {name: jax.ShapeDtypeStruct(a.shape, a.dtype) for name, a in self.arrays.items()}
+
+
+def inputs(spec: Spec, seed: int = 0) -> dict[str, np.ndarray]:
+    """Host arrays for `spec`; bfloat16 through ml_dtypes."""
+    rng = np.random.default_rng(seed)
+    made = {}
+    for name, array in spec.arrays.items():
+        kind, _, limit = array.kind.partition(":")
+        if kind == "normal":
+            value = rng.standard_normal(array.shape, np.float32) * array.scale
+        elif kind == "mask":
+            value = rng.random(array.shape) < 0.7
+        elif kind == "below":
+            value = rng.integers(0, int(limit), array.shape)
+        elif kind == "sorted":
+            value = np.sort(rng.integers(0, int(limit), array.shape), axis=-1)
+        elif kind == "lengths":
+            value = rng.integers(0, int(limit) + 1, array.shape)
+            value[:2] = (0, int(limit))[-len(value):]
+        else:
+            raise ValueError(f"unknown kind {array.kind!r}")
+        made[name] = np.asarray(value).astype(jax.numpy.dtype(array.dtype))
+    return made
+
+
+def _attention(name: str, b: int, h: int, t: int, d: int, dtype: str = "float32", *, s: int | None = None,
+               kv: int | None = None, e: int | None = None, bias: tuple[int, ...] | None = None,
+               mask: tuple[int, ...] | None = None, segments: bool = False, query_lengths: bool = False,
+               key_lengths: bool = False, scale_inputs: float = 1.0, bias_gradient: bool = True, **static) -> Spec:
+    """bias and mask say which of (B, H, T, S) they have (1) and broadcast (0)."""
+    s, kv, e = s or t, kv or h, e or d
+    full = (b, h, t, s)
+    cut = lambda which: tuple(n if on else 1 for n, on in zip(full, which, strict=True))
+    arrays = {"query": Array((b, h, t, d), dtype, scale=scale_inputs),
+              "key": Array((b, kv, s, d), dtype, scale=scale_inputs), "value": Array((b, kv, s, e), dtype)}
+    if bias:
+        arrays["bias"] = Array(cut(bias), dtype)
+    if mask:
+        arrays["mask"] = Array(cut(mask), "bool", "mask")
+    if segments:
+        arrays |= {"query_segments": Array((b, t), "int32", "sorted:3"), "key_segments": Array((b, s), "int32", "sorted:3")}
+    if query_lengths:
+        arrays["query_lengths"] = Array((b,), "int32", f"lengths:{t}")
+    if key_lengths:
+        arrays["key_lengths"] = Array((b,), "int32", f"lengths:{s}")
+    gradients = ("query", "key", "value") + (("bias",) if bias and bias_gradient else ())
+    size = np.dtype(jax.numpy.dtype(dtype)).itemsize
+    flops = 2 * b * h * t * s * (d + e) // (2 if static.get("causal") else 1)
+    extra = sum(int(np.prod(arrays[n].shape)) * (1 if n == "mask" else size) for n in ("bias", "mask") if n in arrays)
+    moved = size * b * (h * t * (d + e) + kv * s * (d + e)) + extra
+    return Spec("attention", name, arrays, static, gradients, flops, moved, flops * 5 // 2, 3 * moved)
+
+
+SMALL: dict[str, tuple[Spec, ...]] = {"attention": (
+    _attention("plain_tail", 2, 2, 37, 24, s=53, e=16),
+    _attention("exact", 1, 2, 32, 16, s=48),
+    _attention("one_row", 2, 1, 1, 8, s=33),
+    _attention("causal", 1, 2, 40, 16, s=40, causal=True),
+    _attention("causal_wide", 1, 1, 19, 16, s=50, causal=True, causal_offset=31),
+    _attention("causal_blind", 1, 2, 50, 16, s=21, causal=True, causal_offset=-9),
+    _attention("grouped", 2, 6, 21, 16, s=35, kv=2, causal=True),
+    _attention("mask", 2, 2, 37, 16, s=41, mask=(1, 0, 1, 1)),
+    _attention("mask_columns", 2, 2, 20, 16, s=35, mask=(1, 0, 0, 1)),
+    _attention("bias_full", 2, 2, 21, 16, s=37, bias=(0, 1, 1, 1)),
+    _attention("bias_columns", 2, 4, 37, 16, s=21, kv=2, bias=(1, 1, 0, 1)),
+    _attention("bias_rows_bf16", 2, 2, 37, 16, "bfloat16", s=21, bias=(1, 0, 1, 0)),
+    _attention("segments", 2, 2, 37, 16, s=37, segments=True),
+    _attention("lengths", 3, 2, 35, 16, s=40, query_lengths=True, key_lengths=True),
+    _attention("dropout", 2, 2, 37, 16, s=41, dropout=0.3, seed=2**40 + 7),
+    _attention("bf16", 1, 2, 37, 40, "bfloat16", s=53, causal=True),
+    _attention("fp16_scale", 1, 2, 20, 16, "float16", s=33, scale=0.5),
+    _attention("huge", 1, 2, 33, 16, s=33, causal=True, scale_inputs=100.0),
+    _attention("everything", 2, 4, 37, 24, s=41, kv=2, bias=(1, 1, 1, 1), mask=(0, 0, 1, 1), segments=True,
+               key_lengths=True, causal=True, causal_offset=3, dropout=0.2, seed=3),
+)}
+
+LARGE: dict[str, tuple[Spec, ...]] = {"attention": (
+    _attention("causal_d128", 2, 16, 8192, 128, "bfloat16", causal=True),
+    _attention("causal_d128_short", 16, 16, 1024, 128, "bfloat16", causal=True),
+    _attention("causal_d64", 4, 32, 4096, 64, "bfloat16", causal=True),
+    _attention("causal_d256", 2, 8, 8192, 256, "bfloat16", causal=True),
+    _attention("bias_mask_d64", 8, 16, 2048, 64, "bfloat16", bias=(0, 1, 1, 1), mask=(1, 0, 0, 1)),
+    _attention("bias_mask_d32", 128, 4, 2048, 32, "bfloat16", bias=(0, 1, 1, 1), mask=(1, 0, 0, 1)),
+    _attention("mask_d128", 4, 16, 4096, 128, "bfloat16", mask=(1, 0, 1, 1)),
+    _attention("float32_d128", 2, 32, 4096, 128, "float32", causal=True),
+    _attention("dropout_d64", 8, 16, 2048, 64, "bfloat16", causal=True, dropout=0.1, seed=1),
+    _attention("grouped_d128", 4, 32, 4096, 128, "bfloat16", kv=8, causal=True),
+    _attention("segments_d64", 4, 16, 4096, 64, "bfloat16", segments=True, causal=True),
+)}
+
+# What `benchmarks/gpu.py --tiny` runs on a CPU in place of LARGE.
+TINY: dict[str, tuple[Spec, ...]] = {"attention": (
+    _attention("causal", 1, 2, 64, 16, "bfloat16", causal=True),
+    _attention("bias_mask", 1, 2, 48, 16, bias=(0, 1, 1, 1), mask=(1, 0, 0, 1)),
+)}
+
+
+def small(op: str, name: str) -> Spec:
+    return next(spec for spec in SMALL[op] if spec.name == name)
