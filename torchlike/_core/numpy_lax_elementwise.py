@@ -10,7 +10,7 @@ for _name, _function in {
     "or": np.bitwise_or, "xor": np.bitwise_xor, "not": np.invert, "eq": np.equal, "ne": np.not_equal,
     "lt": np.less, "le": np.less_equal, "gt": np.greater, "ge": np.greater_equal, "is_finite": np.isfinite,
     "real": np.real, "imag": np.imag, "abs": np.abs, "floor": np.floor, "ceil": np.ceil, "nextafter": np.nextafter,
-    "shift_left": np.left_shift, "shift_right_arithmetic": np.right_shift, "square": np.square,
+    "shift_left": np.left_shift, "square": np.square,
 }.items():
     direct(_name, _function)
 
@@ -207,6 +207,15 @@ def _unsigned(x):
 def _shift_right_logical(eqn):
     dtype = dtype_of(eqn)
     return lambda x, y: np.right_shift(_unsigned(x), _unsigned(y)).view(dtype)
+
+
+@rule("shift_right_arithmetic")
+def _shift_right_arithmetic(eqn):
+    dtype = dtype_of(eqn)
+    if dtype.kind == "i":
+        return np.right_shift
+    signed = np.dtype(f"i{dtype.itemsize}")  # the top bit is copied whatever the type
+    return lambda x, y: np.right_shift(x.view(signed), y.view(signed)).view(dtype)
 
 
 @rule("population_count")

@@ -82,7 +82,7 @@ def _gather(eqn):
     def gather(x, indices):
         columns = windows.columns(indices)
         ok = windows.inside(columns) if fill is not None else None
-        if mode == "clip":
+        if fill is None:  # XLA clamps what was promised to be inside, too
             columns = windows.clamped(columns)
         rows = windows.rows(columns)
         if windows.row == 1:
