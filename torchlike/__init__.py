@@ -31,7 +31,18 @@ from ._core.history import explain  # noqa: F401
 from ._core.program import immediate  # noqa: F401
 from ._public import FUNCTIONS as _functions
 from ._tensor import Size, Tensor  # noqa: F401
-from .autograd.engine import backward as _backward  # noqa: F401
+from . import autograd  # noqa: F401  isort: skip
+from ._interop import from_jax, jax_function  # noqa: F401
+from ._tensor_str import set_printoptions  # noqa: F401
+from .autograd.grad_mode import (  # noqa: F401
+    enable_grad,
+    inference_mode,
+    is_grad_enabled,
+    is_inference_mode_enabled,
+    no_grad,
+    set_grad_enabled,
+)
+from .ops.views import channels_last, channels_last_3d, contiguous_format, memory_format, preserve_format  # noqa: F401
 
 half, float, double, short, int, long = float16, float32, float64, int16, int32, int64
 cfloat, cdouble = complex64, complex128

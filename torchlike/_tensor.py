@@ -17,7 +17,7 @@ from ._core.layout import Layout, contiguous, is_contiguous, like, overlapping
 from ._core.program import record
 from ._core.registry import OPS, Elementwise, View
 from ._core.value import Value, of_array
-from .autograd.graph import AccumulateGrad, Node, node_class
+from ._core.graph import AccumulateGrad, Node, node_class
 
 _addresses = itertools.count(1)
 PAGE = 1 << 40  # storages' made-up addresses lie this far apart
@@ -52,7 +52,8 @@ class Tensor:
 
     def __init_subclass__(cls, **kwargs):
         super().__init_subclass__(**kwargs)
-        cls._plain = False
+        if "_plain" not in cls.__dict__ and cls.__mro__[1] is Tensor:
+            cls._plain = False
 
     @staticmethod
     def _of(value: Value) -> Tensor:
@@ -315,7 +316,7 @@ class Tensor:
                                "cannot register a hook on a tensor that doesn't require gradient")
         from collections import OrderedDict
 
-        from .autograd.graph import _handle
+        from ._core.graph import _handle
         if self._edge.post_accumulate is None:
             self._edge.post_accumulate = OrderedDict()
         return _handle(self._edge.post_accumulate, hook)
@@ -380,7 +381,12 @@ class Size(tuple):
         return f"torch.Size([{', '.join(map(str, self))}])"
 
     def __reduce__(self):
-        return (Size, (tuple(self),))
+        return (_size, (tuple(self),))
+
+
+def _size(sizes: tuple) -> Size:
+    """For pickling: classes that call themselves torch's cannot be pickled by name."""
+    return Size(sizes)
 
 
 def _plain_copy(t: Tensor) -> Tensor:

@@ -49,8 +49,8 @@ def set_printoptions(
     sci_mode: bool | None = None,
 ) -> None:
     """Set how tensors print: digits after the point, the size from which a tensor is summarised, how many items to show
-    at each edge then, and the line width. ``profile`` ("default", "short" or "full") is applied first; ``sci_mode`` forces
-    (or forbids) scientific notation and goes back to automatic whenever it is left out.
+    at each edge then, and the line width. ``profile`` ("default", "short" or "full") is applied first; ``sci_mode``
+    forces (or forbids) scientific notation and goes back to automatic whenever it is left out.
     """
     changes: dict[str, Any] = dict(_PROFILES.get(profile, {}))
     given = {"precision": precision, "threshold": threshold, "edgeitems": edgeitems, "linewidth": linewidth}
@@ -91,8 +91,8 @@ def tensor_str(
 ) -> str:
     """The repr of a tensor.
 
-    ``array`` holds the elements (None on the meta device, where ``size`` says the shape); ``dtype`` and ``default_dtype``
-    are names such as "float32"; ``grad_fn`` is a node's class name; ``contents`` replaces the printed elements.
+    ``array`` holds the elements (None on the meta device, where ``size`` says the shape); ``dtype`` and
+    ``default_dtype`` are names such as "float32"; ``grad_fn`` is a node's class name; ``contents`` replaces the elements.
     """
     shape = tuple(array.shape) if array is not None else tuple(size or ())
     indent = len(prefix)
@@ -144,7 +144,7 @@ def _elements_str(array: np.ndarray, indent: int, dtype: str) -> str:
     if any(cut):
         kept = [
             np.r_[0:edge, length - edge : length] if is_cut else np.arange(length)
-            for length, is_cut in zip(array.shape, cut)
+            for length, is_cut in zip(array.shape, cut, strict=True)
         ]
         array = array[np.ix_(*kept)]
     cells, width = _cells(array, dtype)
@@ -174,7 +174,7 @@ def _cells(array: np.ndarray, dtype: str) -> tuple[list[str], int]:
     if flat.dtype.kind == "c":
         reals, real_width = _float_cells(flat.real.astype(np.float64), dtype)
         imags, imag_width = _float_cells(flat.imag.astype(np.float64), dtype)
-        pairs = zip(reals, (imag.lstrip() for imag in imags))
+        pairs = zip(reals, (imag.lstrip() for imag in imags), strict=True)
         cells = [real + ("" if imag[0] in "+-" else "+") + imag + "j" for real, imag in pairs]
         return cells, real_width + imag_width + 1
     if flat.dtype.kind in "biu":

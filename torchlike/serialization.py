@@ -23,7 +23,7 @@ from ._serialization.names import (
     safe_globals,
 )
 from ._serialization.pickler import Pickler
-from ._serialization.records import StorageRecord, StorageType
+from ._serialization.records import StorageRecord, is_storage
 from ._serialization.tensors import LoadedStorage, TensorSaver
 from ._serialization.unpickler import Skimmer, Unpickler
 
@@ -82,7 +82,7 @@ def save(
     _use_new_zipfile_serialization: bool = True,
     _disable_byteorder_record: bool = False,
 ) -> None:
-    """Write ``obj`` to a path or binary file object in torch's format; real torch loads it, also with weights_only=True.
+    """Write ``obj`` to a path or binary file object in torch's format; real torch loads it, weights_only=True included.
 
     Tensors that share memory share it again after loading; what is written is the whole storage of each. A path is
     written atomically: into a temporary file beside it that replaces it at the end, so that a killed process leaves the
@@ -125,8 +125,8 @@ def _writable(f: _FileLike) -> Iterator[tuple[IO[bytes], str]]:
 def _check_pickle_module(pickle_module: Any) -> None:
     if pickle_module is not pickle:
         raise RuntimeError(
-            f"pickle_module={getattr(pickle_module, '__name__', pickle_module)} is not supported: torchlike writes and reads "
-            "the pickle of a checkpoint itself, so that loading runs no code of the file. Leave pickle_module out."
+            f"pickle_module={getattr(pickle_module, '__name__', pickle_module)} is not supported: torchlike writes and "
+            "reads the pickle of a checkpoint itself, so that loading runs no code of the file. Leave it out."
         )
 
 
@@ -142,7 +142,7 @@ def load(
     mmap: bool | None = None,
     **pickle_load_args: Any,
 ) -> Any:
-    """Read what :func:`save` of torchlike or torch wrote (zip and the older format) from a path or seekable binary file.
+    """Read what :func:`save` of torchlike or torch wrote (zip or the older format) from a path or seekable file object.
 
     No code from the file runs, whatever it asks for:
 
@@ -153,9 +153,9 @@ def load(
       your ``nn.Module``) without running any method. Functions are never called, and classes of the standard library
       such as ``subprocess.Popen`` are refused. This is stricter than torch, which runs anything here.
 
-    ``map_location`` (a device, ``{tag: tag}``, or ``function(storage, tag)``) says where storages go; ``mmap=True`` maps the
-    file's pages instead of reading it. A truncated, foreign or empty file is a RuntimeError, UnpicklingError or EOFError
-    that names it.
+    ``map_location`` (a device, ``{tag: tag}``, or ``function(storage, tag)``) says where storages go; ``mmap=True`` maps
+    the file's pages instead of reading it. A truncated, foreign or empty file is a RuntimeError, UnpicklingError or
+    EOFError that names it.
     """
     if weights_only is None:
         weights_only = pickle_module is None
@@ -181,8 +181,8 @@ def load(
                 return _load_zip(archive, name, resolve, make_storage, encoding, errors)
             if mmap:
                 raise RuntimeError(
-                    "mmap can only be used with files saved with `torch.save(_use_new_zipfile_serialization=True), please "
-                    "torch.save your checkpoint with this option in order to use mmap."
+                    "mmap can only be used with files saved with `torch.save(_use_new_zipfile_serialization=True), "
+                    f"please torch.save your checkpoint with this option in order to use mmap. ({name})"
                 )
             return legacy.read(stream, resolve, make_storage, encoding, errors, name)
         except pickle.UnpicklingError as error:
@@ -196,7 +196,7 @@ def _refusal(error: pickle.UnpicklingError, name: str, weights_only: bool) -> st
         return f"{name}: {error}"
     return (
         f"Weights only load failed for {name}.\n\tWeightsUnpickler error: {error}\n"
-        "`weights_only=False` also builds instances of classes you have already imported; see the docstring of torch.load."
+        "`weights_only=False` also builds instances of classes already imported; see the docstring of torch.load."
     )
 
 
@@ -214,14 +214,14 @@ def _load_zip(
     loaded: dict[str, LoadedStorage] = {}
 
     def persistent_load(pid: Any) -> LoadedStorage:
-        if not isinstance(pid, tuple) or len(pid) != 5 or pid[0] != "storage" or not isinstance(pid[1], StorageType):
+        if not is_storage(pid) or len(pid) != 5:
             raise pickle.UnpicklingError(f"Unknown persistent id {pid!r}")
         _, kind, key, location, numel = pid
         if key not in loaded:
             data = archive.read_array(f"data/{key}")
             if data.nbytes != numel * kind.itemsize:
                 raise RuntimeError(
-                    f"{name} is corrupted: storage {key} has {data.nbytes} bytes, not {numel} elements of {kind.itemsize}"
+                    f"{name} is corrupted: storage {key} has {data.nbytes} bytes, not {numel} times {kind.itemsize}"
                 )
             loaded[key] = make_storage(StorageRecord(kind, key, location, data.nbytes, data), swap)
         return loaded[key]

@@ -50,7 +50,7 @@ class device:
         return hash((self.type, self.index))
 
     def __reduce__(self):
-        return (device, (self.type, self.index) if self.index is not None else (self.type,))
+        return (_made, (self.type, self.index))
 
     def __enter__(self):
         self._entered.append(_defaults.device)
@@ -66,6 +66,11 @@ class device:
             with device(self):
                 return func(*args, **kwargs)
         return run
+
+
+def _made(type: str, index: int | None) -> device:
+    """For pickling: classes that call themselves torch's cannot be pickled by name."""
+    return device(type, index)
 
 
 class _Defaults(threading.local):

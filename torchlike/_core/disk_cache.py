@@ -83,7 +83,7 @@ def _text(x) -> str:
         return f"{x!r}@{x.device}{x.number}"
     if isinstance(x, slice):
         return f"slice({x.start},{x.stop},{x.step})"
-    if x.__class__.__name__ == "Plan":
+    if x.__class__.__name__ == "Plan" and x.op.stable:
         return f"{x.op.name}{_text(x.avals)}{_text(x.statics)}"
     raise _Unstable
 

@@ -119,14 +119,14 @@ class Op:
 
     def __init__(self, name: str, kernel: Callable, *, shape: Callable | None = None, numpy=True, vjp=None,
                  torch_name: str | None = None):
-        if name in OPS:
+        if OPS.setdefault(name, self) is not self:
             raise ValueError(f"operation {name!r} is registered twice")
-        OPS[name] = self
         self.name, self.kernel, self.shape, self.numpy = name, kernel, shape, numpy
         self.differentiable = vjp is not False
         self.derivative = Derivative(self, vjp) if callable(vjp) else None
         self.plans: dict = {}
         self._backward = None
+        self.stable = True  # its name means the same in every process, so programs with it may be kept on disk
         self.node_class = None  # autograd's class for this op's nodes, made at first use
         self.torch_name = torch_name or "".join(p.capitalize() for p in name.split("_")) + "Backward0"
 

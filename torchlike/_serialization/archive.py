@@ -13,11 +13,12 @@ ALIGNMENT = 64
 _LOCAL_HEADER = 30  # bytes before the name in a zip local file header
 _PAD_ID = b"FB"  # the extra field that torch pads with
 _MAX32 = 0xFFFFFFFF  # what a 32-bit field says when the true number stands in a zip64 field
+_LARGE = _MAX32  # numbers from here on stand there
 _VERSION, _UTF8, _DATE = 45, 0x800, 0x21  # zip64 readers; names are UTF-8; 1 January 1980
 
 
 class ArchiveWriter:
-    """Writes entries ``name/record`` in order to a stream that needs nothing but ``write``; :meth:`close` ends the archive."""
+    """Writes entries ``name/record`` to a stream that needs nothing but ``write``; :meth:`close` ends the archive."""
 
     def __init__(self, stream: IO[bytes], name: str) -> None:
         self._stream, self._name, self._position = stream, name, 0
@@ -29,7 +30,7 @@ class ArchiveWriter:
         name = f"{self._name}/{record}".encode()
         data = memoryview(data).cast("B")
         start, crc = self._position, zlib.crc32(data)
-        large = data.nbytes >= _MAX32
+        large = data.nbytes >= _LARGE
         size = _MAX32 if large else data.nbytes
         wide = struct.pack("<HHQQ", 1, 16, data.nbytes, data.nbytes) if large else b""
         fields = (_VERSION, _UTF8, 0, 0, _DATE, crc, size, size, len(name))
@@ -38,10 +39,10 @@ class ArchiveWriter:
         self._put(struct.pack("<4s5H3L2H", b"PK\3\4", *fields, len(extra)) + name + extra)
         self._put(data)
         numbers = [data.nbytes, data.nbytes] if large else []
-        if start >= _MAX32:
+        if start >= _LARGE:
             numbers.append(start)
         wide = struct.pack(f"<HH{len(numbers)}Q", 1, 8 * len(numbers), *numbers) if numbers else b""
-        offset = min(start, _MAX32)
+        offset = _MAX32 if start >= _LARGE else start
         self._directory += struct.pack("<4s6H3L5H2L", b"PK\1\2", _VERSION, *fields, len(wide), 0, 0, 0, 0, offset)
         self._directory += name + wide
         self._count += 1
@@ -65,11 +66,11 @@ class ArchiveWriter:
         self.write(".data/serialization_id", str(int(self._digest.hexdigest(), 16) % 10**40).zfill(40).encode())
         start, size, count = self._position, len(self._directory), self._count
         self._put(bytes(self._directory))
-        if start + size >= _MAX32 or count >= 0xFFFF:
+        if start + size >= _LARGE or count >= 0xFFFF:
             end = self._position
             self._put(struct.pack("<4sQ2H2L4Q", b"PK\6\6", 44, _VERSION, _VERSION, 0, 0, count, count, size, start))
             self._put(struct.pack("<4sLQL", b"PK\6\7", 0, end, 1))
-            start, size, count = min(start, _MAX32), min(size, _MAX32), min(count, 0xFFFF)
+            start, size, count = _MAX32, _MAX32, 0xFFFF
         self._put(struct.pack("<4s4H2LH", b"PK\5\6", 0, 0, count, count, size, start, 0))
 
 
@@ -87,8 +88,9 @@ class ArchiveReader:
                 f"truncated or corrupted: it was not saved or transferred whole ({error})"
             ) from None
         if not names or "/" not in names[0]:
-            inside = f": {names[0]}" if names else ""
-            raise RuntimeError(f"{file_name} is a zip file but not a checkpoint: file in archive is not in a subdirectory{inside}")
+            raise RuntimeError(
+                f"{file_name} is a zip file but not a checkpoint: file in archive is not in a subdirectory: {names[:1]}"
+            )
         self._prefix = names[0].split("/", 1)[0] + "/"
         self._entries = {name[len(self._prefix) :] for name in names if name.startswith(self._prefix)}
 
@@ -97,12 +99,14 @@ class ArchiveReader:
 
     def read(self, record: str) -> bytes:
         if record not in self._entries:
-            raise RuntimeError(f"PytorchStreamReader failed locating file {record}: file not found in {self._file_name}")
+            raise RuntimeError(
+                f"PytorchStreamReader failed locating file {record}: file not found in {self._file_name}"
+            )
         try:
             return self._zip.read(self._prefix + record)
         except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError) as error:
             raise RuntimeError(
-                f"PytorchStreamReader failed reading file {record} of {self._file_name}: the file is corrupted ({error})"
+                f"PytorchStreamReader failed reading file {record} of {self._file_name}: it is corrupted ({error})"
             ) from None
 
     def read_array(self, record: str) -> np.ndarray:
@@ -122,4 +126,6 @@ class ArchiveReader:
             # Copy on write: a tensor may be edited, the file stays as it is.
             return np.memmap(self._mmap_path, dtype=np.uint8, mode="c", offset=start, shape=(entry.file_size,))
         except ValueError as error:
-            raise RuntimeError(f"PytorchStreamReader failed reading file {record} of {self._file_name}: {error}") from None
+            raise RuntimeError(
+                f"PytorchStreamReader failed reading file {record} of {self._file_name}: {error}"
+            ) from None

@@ -1,4 +1,4 @@
-"""torch's format before 1.6: several pickles in a row (magic number, version, machine, object, keys), then the storages."""
+"""torch's format before 1.6: pickles in a row (magic number, version, machine, object, keys), then the storages."""
 
 import pickle
 import struct
@@ -9,7 +9,7 @@ from typing import IO, Any
 import numpy as np
 
 from . import names
-from .records import StorageRecord, StorageType
+from .records import StorageRecord, StorageType, is_storage
 from .unpickler import Resolved, Skimmer, Unpickler
 
 MAGIC = 0x1950A86A20F9469CFC6C
@@ -28,7 +28,7 @@ def read_header(stream: IO[bytes], file_name: str) -> dict[str, Any]:
     if not start:
         raise EOFError(f"Ran out of input: {file_name} is empty")
     if start[_TAR_MAGIC_AT:] == b"ustar":
-        raise RuntimeError(f"{file_name} is a tar archive: either no checkpoint or one of torch < 0.1.10, which is not read")
+        raise RuntimeError(f"{file_name} is a tar archive: no checkpoint, or one of torch < 0.1.10, which is not read")
     try:
         magic = _plain(stream)
     except (pickle.UnpicklingError, EOFError):
@@ -68,7 +68,7 @@ def read(
     skimmer.load()
     records = {}
     for pid in skimmer.persistent_ids:
-        if pid[0] != "module":
+        if not _is_class(pid):
             record = _record(pid)
             records[record.key] = record
     for key in _plain(stream):
@@ -78,8 +78,8 @@ def read(
     loaded: dict[str, Any] = {}
 
     def load(pid: Any) -> Any:
-        if pid[0] == "module":
-            return pid[1]  # a class, followed by its source code
+        if _is_class(pid):
+            return pid[1]
         key = pid[2]
         if records[key].data is None:
             raise RuntimeError(f"{file_name} is truncated or corrupted: storage {key} is missing")
@@ -95,8 +95,13 @@ def read(
 _STORAGE_NAMES = {full: known.value for full, known in names.TABLE.items() if isinstance(known.value, StorageType)}
 
 
+def _is_class(pid: Any) -> bool:
+    """Module classes were stored with their source code, for comparison."""
+    return isinstance(pid, tuple) and len(pid) == 4 and pid[0] == "module"
+
+
 def _record(pid: Any) -> StorageRecord:
-    if not isinstance(pid, tuple) or len(pid) not in (5, 6) or pid[0] != "storage" or not isinstance(pid[1], StorageType):
+    if not is_storage(pid):
         raise pickle.UnpicklingError(f"Unknown persistent id {pid!r}")
     _, kind, key, location, numel, *view = pid
     if view and view[0] is not None:

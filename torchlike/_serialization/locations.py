@@ -1,4 +1,4 @@
-"""Where storages go: the device tag a file gives each of them, ``map_location``, and the rules that turn tags to devices."""
+"""Where storages go: the tag a file gives each of them, ``map_location``, and the rules that turn tags to devices."""
 
 from collections.abc import Callable
 from typing import Any
@@ -83,16 +83,16 @@ def _accelerator(kind: str, available: Callable[[], bool]) -> tuple[_Tagger, _De
         wanted = device(location)
         if not available():
             raise RuntimeError(
-                f"Attempting to deserialize object on a {kind.upper()} device but torch.{kind}.is_available() is False. If "
-                "you are running on a CPU-only machine, please use torch.load with map_location=torch.device('cpu') to map "
-                "your storages to the CPU."
+                f"Attempting to deserialize object on a {kind.upper()} device but torch.{kind}.is_available() is False. "
+                "If you are running on a CPU-only machine, please use torch.load with "
+                "map_location=torch.device('cpu') to map your storages to the CPU."
             )
         count = device_count(kind)
         if (wanted.index or 0) >= count:
             raise RuntimeError(
                 f"Attempting to deserialize object on {kind.upper()} device {wanted.index} but "
-                f"torch.{kind}.device_count() is {count}. Please use torch.load with map_location to map your storages to "
-                "an existing device."
+                f"torch.{kind}.device_count() is {count}. Please use torch.load with map_location to map your storages "
+                "to an existing device."
             )
         return canonical(wanted)
 

@@ -1,4 +1,4 @@
-"""Which names of a pickle stand for what: torch's names for torchlike's objects, in both directions, and the rules for all others.
+"""Which names of a pickle stand for what: torch's names for torchlike's objects, both ways, and rules for all others.
 
 No rule imports a module, and none answers a function of the standard library. ``weights_only`` loading knows the table
 below and what the user registered; otherwise see :func:`resolve_class`.
@@ -10,6 +10,7 @@ import datetime
 import decimal
 import enum
 import fractions
+import functools
 import pathlib
 import pickle
 import sys
@@ -32,7 +33,7 @@ _names: dict[int, tuple[str, str]] = {}  # id of a value -> the name it is writt
 
 
 def register(module: str, name: str, resolved: Resolved, weights_only: bool = True) -> None:
-    """Make ``module.name`` stand for ``resolved.value``, which is written under the first name it was registered with."""
+    """Make ``module.name`` stand for ``resolved.value``, which is written under its first name."""
     (TABLE if weights_only else TABLE_UNLESS_WEIGHTS_ONLY)[f"{module}.{name}"] = resolved
     _names.setdefault(id(resolved.value), (module, name))
 
@@ -47,7 +48,7 @@ def name_of(value: Any) -> tuple[str, str] | None:
     parts = value.__module__.split(".")
     if parts[0] not in (PACKAGE, "torch"):
         return None
-    # torch's files are laid out like ours only in the large: the shortest module that shows the object is the public one.
+    # torch's files are laid out like ours only in the large: the shortest module that shows the object is public.
     for count in range(1, len(parts) + 1):
         module = sys.modules.get(".".join([PACKAGE, *parts[1:count]]))
         if module is not None and _attribute(module, value.__qualname__) is value:
@@ -71,7 +72,7 @@ _safe: list[Any] = []
 
 
 def add_safe_globals(values: list[Callable | tuple[Callable, str]]) -> None:
-    """Let ``load`` call these classes and functions where a file names them; ``(value, "module.name")`` for another name.
+    """Let ``load`` call these classes and functions where a file names them; ``(value, "module.name")`` renames one.
 
     A registered class may be constructed and takes state through its ``__setstate__``: register only what you trust.
     """
@@ -143,7 +144,7 @@ def resolve_class(module: str, name: str) -> Resolved:
       ``__setstate__``.
     - Any other class outside of the standard library is created by the built-in ``__new__`` of its base and gets its
       state as attributes: no method of it runs. With a ``__new__`` or ``__setstate__`` of its own it is refused.
-    - Functions of torchlike may be referred to (a layer's ``activation``), never called. All other functions are refused.
+    - Functions of torchlike may be referred to (a layer's ``activation``), never called. All others are refused.
     """
     full = f"{module}.{name}"
     if full in TABLE:
@@ -157,9 +158,9 @@ def resolve_class(module: str, name: str) -> Resolved:
     resolved = None if value is None else _restricted(value)
     if resolved is None:
         raise pickle.UnpicklingError(
-            f"GLOBAL {full} is not allowed: loading runs no code that a file asks for, only classes already imported are "
-            f"looked up, and they must not construct themselves. If you trust this class/function, import it and use "
-            f"`torch.serialization.add_safe_globals([{full}])`."
+            f"GLOBAL {full} is not allowed: loading runs no code that a file asks for, only classes already imported "
+            f"are looked up, and they must not construct themselves. If you trust this class/function, import it and "
+            f"use `torch.serialization.add_safe_globals([{full}])`."
         )
     return resolved
 
@@ -173,14 +174,10 @@ def _torch_object(module: str, name: str) -> Any:
         ours = getattr(value, "__module__", "").split(".")[0] in (PACKAGE, "torch")
         if ours and isinstance(value, type):
             return value
-        if ours and isinstance(value, types.FunctionType) and ".".join(parts) in _FUNCTIONS and not _handles_files(value):
-            return value
+        if ours and isinstance(value, types.FunctionType) and ".".join(parts) in _FUNCTIONS:
+            return None if value.__module__ == f"{PACKAGE}.serialization" else value
         parts.pop()
     return None
-
-
-def _handles_files(function: types.FunctionType) -> bool:
-    return function.__module__ == f"{PACKAGE}.serialization"
 
 
 def _imported_class(module: str, name: str) -> type | None:
@@ -194,7 +191,8 @@ def _imported_class(module: str, name: str) -> type | None:
 def _free(value: Any) -> Resolved:
     """What the user registered may do everything."""
     if isinstance(value, type):
-        return Resolved(value, call=value, new=lambda *args, **named: value.__new__(value, *args, **named), state="method")
+        new = functools.partial(value.__new__, value)
+        return Resolved(value, call=value, new=new, state="method")
     return Resolved(value, call=value)
 
 

@@ -1,12 +1,13 @@
 """Pickling with torch's names: what is ours is written under the name that real torch gives the same thing."""
 
 import pickle
+import types
 from collections.abc import Callable
 from typing import IO, Any
 
 from . import names
 
-# The C pickler looks every global up in sys.modules, where torch is not; the Python one lets us write the name ourselves.
+# The C pickler looks every global up in sys.modules, where torch is not; the Python one lets us write names.
 _Base: type = pickle._Pickler
 
 
@@ -27,6 +28,8 @@ class Pickler(_Base):
     def reducer_override(self, obj: Any) -> Any:
         if names.name_of(obj) is not None:
             return ""  # pickle's protocol for "a global": save_global writes it
+        if isinstance(obj, (type, types.FunctionType)) and "<locals>" in obj.__qualname__:
+            raise AttributeError(f"Can't pickle local object {obj.__qualname__!r}")
         return self._reduce_ours(obj)
 
     def save_global(self, obj: Any, name: str | None = None) -> None:

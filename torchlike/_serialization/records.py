@@ -57,6 +57,19 @@ class StorageRecord:
         return self.nbytes // self.type.itemsize
 
 
+def is_storage(pid: Any) -> bool:
+    """Whether a persistent id is ("storage", type, key, location, number of elements), perhaps with a view (legacy)."""
+    return (
+        isinstance(pid, tuple)
+        and len(pid) in (5, 6)
+        and pid[0] == "storage"
+        and isinstance(pid[1], StorageType)
+        and isinstance(pid[2], str)
+        and isinstance(pid[3], str)
+        and isinstance(pid[4], int)
+    )
+
+
 def swap_bytes(data: np.ndarray, dtype: str, itemsize: int) -> np.ndarray:
     """``data`` (uint8) with the bytes of every number reversed; a complex number is two numbers."""
     width = itemsize // 2 if dtype.startswith("complex") else itemsize
@@ -69,7 +82,7 @@ def check_bounds(size: tuple[int, ...], stride: tuple[int, ...], offset: int, it
         raise RuntimeError(f"invalid tensor geometry: size {size}, stride {stride}, storage offset {offset}")
     if 0 in size:
         return
-    needed = (offset + 1 + sum((n - 1) * step for n, step in zip(size, stride))) * itemsize
+    needed = (offset + 1 + sum((n - 1) * step for n, step in zip(size, stride, strict=True))) * itemsize
     if needed > nbytes:
         raise RuntimeError(
             f"setStorage: sizes {list(size)}, strides {list(stride)}, storage offset {offset}, and itemsize {itemsize} "

@@ -1,8 +1,8 @@
 """A pickle machine that builds data and calls nothing but what its resolver hands out.
 
-Python's own ``pickle.Unpickler`` calls whatever object lies on its stack. Here each name in the file goes to a resolver,
-which answers with a :class:`Resolved` (what the name stands for, and what may be done with it) or refuses; only those
-callables are called, only those classes are instantiated, and only their instances receive state.
+Python's own ``pickle.Unpickler`` calls whatever object lies on its stack. Here each name in the file goes to a
+resolver, which answers with a :class:`Resolved` (what the name stands for, and what may be done with it) or refuses;
+only those callables are called, only those classes are instantiated, and only their instances receive state.
 """
 
 import _compat_pickle
@@ -30,7 +30,7 @@ class Resolved:
 
 
 class Unpickler:
-    """``resolve(module, name)`` returns a :class:`Resolved` or raises; ``persistent_load(pid)`` answers persistent ids."""
+    """``resolve(module, name)`` gives a :class:`Resolved` or raises; ``persistent_load(pid)`` answers persistent ids."""
 
     def __init__(
         self,
@@ -192,7 +192,7 @@ class Unpickler:
         args, function = self._stack.pop(), self._stack.pop()
         allowed = self._allowed(function)
         if allowed.call is None:
-            raise pickle.UnpicklingError(f"Trying to call {_describe(function)}, which only stands for itself here")
+            raise pickle.UnpicklingError(_not_allowed(function, "called"))
         self._push(allowed.call(*args))
 
     def _new_object(self, keywords: bool = False) -> None:
@@ -200,7 +200,7 @@ class Unpickler:
         args, cls = self._stack.pop(), self._stack.pop()
         allowed = self._allowed(cls)
         if allowed.new is None:
-            raise pickle.UnpicklingError(f"Trying to create a new object of unsupported class {_describe(cls)}")
+            raise pickle.UnpicklingError(_not_allowed(cls, "made an instance of"))
         self._push(allowed.new(*args, **named))
 
     def _build(self) -> None:
@@ -208,7 +208,7 @@ class Unpickler:
         known = [self._resolved.get(id(base)) for base in type(instance).__mro__]
         allowed = next((found for found in known if found is not None and found.state is not None), None)
         if allowed is None:
-            raise pickle.UnpicklingError(f"Can not build instance of unsupported class {_describe(type(instance))}")
+            raise pickle.UnpicklingError(_not_allowed(type(instance), "given a state"))
         if allowed.state == "method" and hasattr(instance, "__setstate__"):
             instance.__setstate__(state)
             return
@@ -224,7 +224,9 @@ class Unpickler:
 class Skimmer(Unpickler):
     """Runs through a pickle without making anything of it: collects the names and the persistent ids it mentions."""
 
-    def __init__(self, stream: IO[bytes], known: dict[str, Any], encoding: str = "utf-8", errors: str = "strict") -> None:
+    def __init__(
+        self, stream: IO[bytes], known: dict[str, Any], encoding: str = "utf-8", errors: str = "strict"
+    ) -> None:
         super().__init__(stream, self._no_resolve, self._note, encoding, errors)
         self._known = known
         self.names: dict[str, None] = {}  # "module.name", in order
@@ -263,6 +265,14 @@ class Skimmer(Unpickler):
 def _describe(value: Any) -> str:
     named = value if hasattr(value, "__qualname__") else type(value)
     return f"{getattr(named, '__module__', '?')}.{named.__qualname__}"
+
+
+def _not_allowed(value: Any, what: str) -> str:
+    name = _describe(value)
+    return (
+        f"GLOBAL {name} is not allowed to be {what} by a file. If you trust this class/function, use "
+        f"`torch.serialization.add_safe_globals([{name}])`."
+    )
 
 
 def _constant(value: Any) -> Callable[[Unpickler], None]:

@@ -1,1 +1,7 @@
 """torch.autograd: differentiation of recorded operations."""
+from .._tensor import Tensor as Variable  # noqa: F401
+from . import engine, function, grad_mode  # noqa: F401
+from .anomaly import detect_anomaly, set_detect_anomaly  # noqa: F401
+from .engine import backward, grad  # noqa: F401
+from .function import Function  # noqa: F401
+from .grad_mode import enable_grad, inference_mode, no_grad, set_grad_enabled, set_multithreading_enabled  # noqa: F401

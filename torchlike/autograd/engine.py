@@ -8,7 +8,7 @@ from .._core.program import record
 from .._core.registry import OPS
 from .._core.value import Value
 from .._tensor import Tensor, apply
-from .graph import SECOND_BACKWARD, AccumulateGrad, Node
+from .._core.graph import SECOND_BACKWARD, AccumulateGrad, Node
 
 
 def backward(tensors, grad_tensors=None, retain_graph: bool | None = None, create_graph: bool = False,

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from .._core.grad_mode import mode
 from .._tensor import Tensor, _plain_copy
-from .graph import SECOND_BACKWARD, Node
+from .._core.graph import SECOND_BACKWARD, Node
 
 
 class FunctionCtx:

@@ -6,6 +6,7 @@ from . import (  # noqa: F401
     indexing,
     joining,
     matmul,
+    objects,
     pointwise,
     reductions,
     unary,

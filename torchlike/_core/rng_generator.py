@@ -1,0 +1,153 @@
+"""The default CPU random engine: a 32-bit Mersenne Twister with the seed rules and state layout of `torch.Generator`.
+
+Matsumoto and Nishimura, "Mersenne Twister: A 623-dimensionally equidistributed uniform pseudo-random number
+generator", 1998.
+"""
+
+import contextlib
+import os
+import struct
+import threading
+from collections.abc import Iterator
+
+import numpy as np
+
+DEFAULT_SEED = 67280421310721
+STATE_BYTES = 5056
+_N = 624
+# initial seed, words left + 1, seeded, next index | 624 words as uint64 | normal x, y, rho, valid | float normal, valid
+_HEADER = struct.Struct("<QiiQ")
+_NORMALS = struct.Struct("<dddi4xfB3x")
+_WORDS_END = _HEADER.size + 8 * _N
+_SMALL = 64
+
+
+def _checked_seed(seed: int) -> int:
+    """`seed` modulo 2**64, refused as torch refuses it when it is no int or does not fit 64 bits."""
+    if isinstance(seed, np.generic):
+        raise TypeError("an integer is required")
+    if isinstance(seed, bool) or not isinstance(seed, int):
+        raise RuntimeError(f"manual_seed expected a long, but got {type(seed).__name__}")
+    if not -(2**63) <= seed < 2**64:
+        raise ValueError("Overflow when unpacking long long")
+    return seed % 2**64
+
+
+class Generator:
+    """A stream of 32-bit words plus the one normal sample kept back by Box-Muller; every method is thread safe.
+
+    `lock` is re-entrant: a distribution holds it while it draws, so that one call's words stay together.
+    """
+
+    def __init__(self, device: str = "cpu") -> None:
+        self.device = device
+        self.lock = threading.RLock()
+        self._bits = np.random.MT19937(0)
+        self._bulk = np.random.RandomState(self._bits)
+        self.next_normal: float | None = None
+        self._next_float_normal: tuple[float, int] = (0.0, 0)
+        self.manual_seed(DEFAULT_SEED)
+
+    def manual_seed(self, seed: int) -> "Generator":
+        """Restart from `seed`, an int in [-2**63, 2**64); a negative one counts from 2**64 downwards."""
+        seed = _checked_seed(seed)
+        with self.lock:
+            self._seed = seed
+            self._bulk.seed(seed & 0xFFFFFFFF)
+            self._untouched = True
+            self.next_normal = None
+            self._next_float_normal = (0.0, 0)
+        return self
+
+    def seed(self) -> int:
+        """Restart from 64 bits of the operating system's entropy and return them."""
+        seed = int.from_bytes(os.urandom(8), "little")
+        self.manual_seed(seed)
+        return seed
+
+    def initial_seed(self) -> int:
+        """The seed last set, as an unsigned 64-bit number."""
+        return self._seed
+
+    def words(self, n: int) -> np.ndarray:
+        """The next `n` 32-bit words (uint32)."""
+        with self.lock:
+            if n:
+                self._untouched = False
+            if n <= _SMALL:
+                return self._bits.random_raw(n).astype(np.uint32)
+            return self._bulk.randint(0, 2**32, size=n, dtype=np.uint32)
+
+    def words64(self, n: int) -> np.ndarray:
+        """The next `n` 64-bit words (uint64), each from two 32-bit words, the high half first."""
+        pairs = self.words(2 * n)
+        out = pairs[0::2].astype(np.uint64)
+        out <<= np.uint64(32)
+        out |= pairs[1::2]
+        return out
+
+    def get_state_bytes(self) -> bytes:
+        """The state as the 5056 bytes of `torch.get_rng_state()`."""
+        with self.lock:
+            key, pos = self._bulk.get_state()[1:3]
+            index = 0 if self._untouched else pos
+            header = _HEADER.pack(self._seed, _N - pos + 1, 1, index)
+            kept = self.next_normal
+            normals = _NORMALS.pack(0.0, kept or 0.0, 0.0, kept is not None, *self._next_float_normal)
+            return header + key.astype("<u8").tobytes() + normals
+
+    def set_state_bytes(self, state: bytes) -> None:
+        """Continue from a state that `get_state_bytes` or `torch.get_rng_state()` gave; RuntimeError if it is not one."""
+        if len(state) != STATE_BYTES:
+            raise RuntimeError(
+                f"Expected a CPUGeneratorImplState of size {STATE_BYTES} but found the input RNG state size to be "
+                f"{len(state)}"
+            )
+        seed, left, seeded, index = _HEADER.unpack_from(state)
+        # With one word "left" the engine refills before it reads, so that the index then says nothing.
+        if seeded != 1 or not 0 < left <= _N or index > _N or (left > 1 and index != _N + 1 - left):
+            raise RuntimeError("Invalid mt19937 state")
+        key = np.frombuffer(state, "<u8", _N, _HEADER.size).astype(np.uint32)
+        _, kept, _, valid, float_kept, float_valid = _NORMALS.unpack_from(state, _WORDS_END)
+        with self.lock:
+            self._bulk.set_state(("MT19937", key, _N + 1 - left))
+            self._seed = seed
+            self._untouched = index == 0
+            self.next_normal = kept if valid else None
+            self._next_float_normal = (float_kept, float_valid)
+
+    def clone_state(self) -> "Generator":
+        """A second generator that will give the same numbers."""
+        other = Generator(self.device)
+        other.set_state_bytes(self.get_state_bytes())
+        return other
+
+    @contextlib.contextmanager
+    def fork(self) -> Iterator["Generator"]:
+        """Within the `with` block draw as usual; at its end return to the state at its start."""
+        state = self.get_state_bytes()
+        try:
+            yield self
+        finally:
+            self.set_state_bytes(state)
+
+    def __reduce__(self) -> tuple:
+        return _restored, (type(self), self.device, self.get_state_bytes())
+
+
+def _restored(cls: type, device: str, state: bytes) -> Generator:
+    generator = cls(device)
+    generator.set_state_bytes(state)
+    return generator
+
+
+# PyTorch's default generator starts from entropy; only `Generator()` starts from the fixed default seed.
+default_generator = Generator()
+default_generator.seed()
+
+# A fork taken while another thread draws would leave the child a lock that nobody will ever release.
+os.register_at_fork(
+    before=lambda: default_generator.lock.acquire(),
+    after_in_parent=lambda: default_generator.lock.release(),
+    after_in_child=lambda: default_generator.lock.release(),
+)

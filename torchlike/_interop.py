@@ -1,0 +1,124 @@
+"""JAX at any line: Tensors as pytrees, `t.jax()`, `from_jax`, and JAX functions with a backward."""
+from __future__ import annotations
+
+import functools
+import itertools
+from collections.abc import Callable
+
+import jax
+
+from ._core import program
+from ._core.registry import Op
+from ._core.value import of_array
+from ._tensor import Tensor, apply
+
+
+def to_jax(self: Tensor) -> jax.Array:
+    """The tensor's value as a jax.Array (a tracer inside a JAX transformation). Gradients do not flow through this."""
+    value = self._current()
+    array = program.concrete(value)
+    if array is program.META_ARRAY:
+        raise NotImplementedError("Cannot copy out of meta tensor; no data!")
+    program.raise_failed_checks()
+    if not isinstance(array, (jax.Array, jax.core.Tracer)):
+        from ._core.executor import _to_device
+        _to_device(value, value.aval.device)
+    value.shared = True
+    return value.array
+
+
+Tensor.jax = to_jax
+
+
+def from_jax(array) -> Tensor:
+    """A Tensor over a jax.Array (or tracer), on the array's device, without a copy."""
+    if not isinstance(array, (jax.Array, jax.core.Tracer)):
+        raise TypeError(f"from_jax expects a jax.Array, got {type(array).__name__}")
+    value = of_array(array)
+    value.shared = True
+    return Tensor._of(value)
+
+
+class _Opaque:
+    """Something JAX put where a Tensor's array would be (a sharding, an abstract value) while it rebuilds a tree."""
+
+    def __init__(self, leaf):
+        self.leaf = leaf
+
+
+def _flatten(t: Tensor):
+    value = t.__dict__["_value"]
+    if value.__class__ is _Opaque:
+        return (value.leaf,), type(t)
+    return (to_jax(t),), type(t)
+
+
+def _unflatten(cls, leaves) -> Tensor:
+    (leaf,) = leaves
+    if isinstance(leaf, (jax.Array, jax.core.Tracer)):
+        t = from_jax(leaf)
+    elif hasattr(leaf, "__array__") and hasattr(leaf, "dtype"):
+        t = Tensor._of(of_array(leaf))
+    else:
+        t = Tensor._of(_Opaque(leaf))
+    if cls is not Tensor:
+        t.__class__ = cls
+    return t
+
+
+def register(cls: type) -> None:
+    """Make a Tensor class a JAX pytree node (a tree of one leaf, its array)."""
+    jax.tree_util.register_pytree_node(cls, _flatten, _unflatten)
+
+
+register(Tensor)
+_init_subclass = Tensor.__init_subclass__.__func__
+
+
+def _register_subclass(cls, **kwargs):
+    _init_subclass(cls, **kwargs)
+    register(cls)
+
+
+Tensor.__init_subclass__ = classmethod(_register_subclass)
+_count = itertools.count()
+
+
+def jax_function(function: Callable) -> Callable:
+    """A function of JAX arrays as a function of Tensors, differentiable by `.backward()`.
+
+    Arguments and results are any trees; Tensors among the arguments become arrays, everything else must be hashable and
+    is part of the compiled program.
+    """
+    ops: dict = {}
+
+    @functools.wraps(function)
+    def call(*args, **kwargs):
+        leaves, tree = jax.tree_util.tree_flatten((args, kwargs), is_leaf=lambda x: isinstance(x, Tensor))
+        tensors = [x for x in leaves if isinstance(x, Tensor)]
+        rest = tuple(None if isinstance(x, Tensor) else x for x in leaves)
+        where = tuple(i for i, x in enumerate(leaves) if isinstance(x, Tensor))
+        key = (tree, rest, where)
+        known = ops.get(key)
+        if known is None:
+            known = ops[key] = _function_op(function, tree, rest, where)
+        op, out_tree = known
+        made = apply(op, tensors)
+        return jax.tree_util.tree_unflatten(out_tree[0], list(made))
+    return call
+
+
+def _function_op(function, tree, rest, where):
+    out_tree: list = []
+
+    def kernel(xp, *arrays):
+        leaves = list(rest)
+        for i, x in zip(where, arrays):
+            leaves[i] = x
+        args, kwargs = jax.tree_util.tree_unflatten(tree, leaves)
+        outs, structure = jax.tree_util.tree_flatten(function(*args, **kwargs))
+        out_tree[:] = [structure]
+        return [xp.asarray(o) for o in outs]
+    op = Op(f"jax_{getattr(function, '__name__', 'function')}_{next(_count)}", kernel, numpy=None)
+    op.stable = False
+    return op, out_tree

@@ -1,0 +1,260 @@
+"""Initial values for parameters. Every function fills its tensor in place, outside autograd, and returns it.
+
+Random numbers are drawn by the tensor's own `uniform_` / `normal_`, so a seed gives the same weights as in PyTorch.
+"""
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Callable
+from functools import wraps
+from typing import Any
+
+from torchlike._tensor import Tensor
+
+_LINEAR_FNS = ("linear", "conv1d", "conv2d", "conv3d", "conv_transpose1d", "conv_transpose2d", "conv_transpose3d")
+_GAINS = {**dict.fromkeys(_LINEAR_FNS, 1), "sigmoid": 1, "tanh": 5.0 / 3, "relu": math.sqrt(2.0), "selu": 3.0 / 4}
+
+
+def _no_grad() -> Any:
+    from torchlike.autograd import no_grad  # autograd is imported after nn.init on start-up
+
+    return no_grad()
+
+
+def calculate_gain(nonlinearity: str, param: int | float | None = None) -> float:
+    """The factor by which a nonlinearity shrinks the standard deviation; `param` is leaky_relu's slope."""
+    if nonlinearity in _GAINS:
+        return _GAINS[nonlinearity]
+    if nonlinearity != "leaky_relu":
+        raise ValueError(f"Unsupported nonlinearity {nonlinearity}")
+    if param is None:
+        slope = 0.01
+    elif isinstance(param, (int, float)) and not isinstance(param, bool):
+        slope = param
+    else:
+        raise ValueError(f"negative_slope {param} not a valid number")
+    return math.sqrt(2.0 / (1 + slope**2))
+
+
+def uniform_(tensor: Tensor, a: float = 0.0, b: float = 1.0, generator: Any = None) -> Tensor:
+    """Uniform in [a, b)."""
+    with _no_grad():
+        return tensor.uniform_(a, b, generator=generator)
+
+
+def normal_(tensor: Tensor, mean: float = 0.0, std: float = 1.0, generator: Any = None) -> Tensor:
+    """Normal with the given mean and standard deviation."""
+    with _no_grad():
+        return tensor.normal_(mean, std, generator=generator)
+
+
+def trunc_normal_(tensor: Tensor, mean: float = 0.0, std: float = 1.0, a: float = -2.0, b: float = 2.0,
+                  generator: Any = None) -> Tensor:
+    """Normal restricted to [a, b], by rejection: from the normal where [a, b] is likely, else from the uniform."""
+    def cdf(x: float) -> float:
+        return (1.0 + math.erf(x / math.sqrt(2.0))) / 2.0
+
+    if tensor.is_meta:
+        return tensor
+    if mean < a - 2 * std or mean > b + 2 * std:
+        warnings.warn("mean is more than 2 std from [a, b] in nn.init.trunc_normal_. The distribution of values may be "
+                      "incorrect.", stacklevel=2)
+    with _no_grad():
+        if cdf((b - mean) / std) - cdf((a - mean) / std) > 0.3:
+            return _reject_normal(tensor, mean, std, a, b, generator)
+        return _reject_uniform(tensor, mean, std, a, b, generator)
+
+
+def _reject_normal(tensor: Tensor, mean: float, std: float, a: float, b: float, generator: Any) -> Tensor:
+    """Draw all again, and keep the new draws where the old ones fell outside, until none does."""
+    import torchlike as torch
+
+    # In the tensor's own precision: a value rounded onto the bound is inside.
+    low, high = tensor.new_tensor([a, b], device="cpu").tolist()
+    tensor.normal_(mean, std, generator=generator)
+    outside = (tensor < low) | (tensor > high)
+    while outside.any():
+        tensor.copy_(torch.where(outside, torch.empty_like(tensor).normal_(mean, std, generator=generator), tensor))
+        outside = (tensor < low) | (tensor > high)
+    return tensor
+
+
+def _reject_uniform(tensor: Tensor, mean: float, std: float, a: float, b: float, generator: Any) -> Tensor:
+    """Accept a uniform draw x with probability density(x) / highest density in [a, b]."""
+    import torchlike as torch
+
+    log_peak = -0.5 * ((max(a, min(mean, b)) - mean) / std) ** 2
+    draws, chances = torch.empty_like(tensor), torch.empty_like(tensor)
+    pending = None
+    while pending is None or pending.any():
+        draws.uniform_(a, b, generator=generator)
+        tensor.copy_(draws if pending is None else torch.where(pending, draws, tensor))
+        log_density = draws.sub_(mean).div_(std).pow_(2).mul_(-0.5).sub_(log_peak)
+        rejected = chances.uniform_(generator=generator).log_() > log_density
+        pending = rejected if pending is None else pending & rejected
+    return tensor
+
+
+def constant_(tensor: Tensor, val: float) -> Tensor:
+    """`val` everywhere."""
+    with _no_grad():
+        return tensor.fill_(val)
+
+
+def ones_(tensor: Tensor) -> Tensor:
+    """1 everywhere."""
+    return constant_(tensor, 1.0)
+
+
+def zeros_(tensor: Tensor) -> Tensor:
+    """0 everywhere."""
+    with _no_grad():
+        return tensor.zero_()
+
+
+def eye_(tensor: Tensor) -> Tensor:
+    """The identity matrix."""
+    import torchlike as torch
+
+    if tensor.ndimension() != 2:
+        raise ValueError("Only tensors with 2 dimensions are supported")
+    with _no_grad():
+        return tensor.copy_(torch.eye(*tensor.shape, dtype=tensor.dtype, device=tensor.device))
+
+
+def dirac_(tensor: Tensor, groups: int = 1) -> Tensor:
+    """A convolution weight that passes its input channels through unchanged, in each group."""
+    if tensor.ndimension() not in (3, 4, 5):
+        raise ValueError("Only tensors with 3, 4, or 5 dimensions are supported")
+    out_channels, in_channels, *kernel = tensor.size()
+    if out_channels % groups != 0:
+        raise ValueError("dim 0 must be divisible by groups")
+    per_group = out_channels // groups
+    centre = tuple(size // 2 for size in kernel)
+    with _no_grad():
+        tensor.zero_()
+        for group in range(groups):
+            for channel in range(min(per_group, in_channels)):
+                tensor[(group * per_group + channel, channel, *centre)] = 1
+    return tensor
+
+
+def _calculate_fan_in_and_fan_out(tensor: Tensor) -> tuple[int, int]:
+    if tensor.dim() < 2:
+        raise ValueError("Fan in and fan out can not be computed for tensor with fewer than 2 dimensions")
+    receptive = math.prod(tensor.shape[2:])
+    return tensor.size(1) * receptive, tensor.size(0) * receptive
+
+
+def _calculate_correct_fan(tensor: Tensor, mode: str) -> int:
+    modes = ["fan_in", "fan_out"]
+    mode = mode.lower()
+    if mode not in modes:
+        raise ValueError(f"Mode {mode} not supported, please use one of {modes}")
+    return _calculate_fan_in_and_fan_out(tensor)[modes.index(mode)]
+
+
+def xavier_uniform_(tensor: Tensor, gain: float = 1.0, generator: Any = None) -> Tensor:
+    """Uniform in +-gain sqrt(6 / (fan_in + fan_out)). Glorot and Bengio, 2010."""
+    fan_in, fan_out = _calculate_fan_in_and_fan_out(tensor)
+    bound = math.sqrt(3.0) * (gain * math.sqrt(2.0 / float(fan_in + fan_out)))
+    return uniform_(tensor, -bound, bound, generator)
+
+
+def xavier_normal_(tensor: Tensor, gain: float = 1.0, generator: Any = None) -> Tensor:
+    """Normal with deviation gain sqrt(2 / (fan_in + fan_out)). Glorot and Bengio, 2010."""
+    fan_in, fan_out = _calculate_fan_in_and_fan_out(tensor)
+    return normal_(tensor, 0.0, gain * math.sqrt(2.0 / float(fan_in + fan_out)), generator)
+
+
+def _kaiming_std(tensor: Tensor, a: float, mode: str, nonlinearity: str) -> float:
+    return calculate_gain(nonlinearity, a) / math.sqrt(_calculate_correct_fan(tensor, mode))
+
+
+def _is_empty(tensor: Tensor) -> bool:
+    if 0 not in tensor.shape:
+        return False
+    warnings.warn("Initializing zero-element tensors is a no-op", stacklevel=3)
+    return True
+
+
+def kaiming_uniform_(tensor: Tensor, a: float = 0, mode: str = "fan_in", nonlinearity: str = "leaky_relu",
+                     generator: Any = None) -> Tensor:
+    """Uniform in +-gain sqrt(3 / fan). He et al., 2015."""
+    if _is_empty(tensor):
+        return tensor
+    bound = math.sqrt(3.0) * _kaiming_std(tensor, a, mode, nonlinearity)
+    return uniform_(tensor, -bound, bound, generator)
+
+
+def kaiming_normal_(tensor: Tensor, a: float = 0, mode: str = "fan_in", nonlinearity: str = "leaky_relu",
+                    generator: Any = None) -> Tensor:
+    """Normal with deviation gain / sqrt(fan). He et al., 2015."""
+    if _is_empty(tensor):
+        return tensor
+    return normal_(tensor, 0, _kaiming_std(tensor, a, mode, nonlinearity), generator)
+
+
+def orthogonal_(tensor: Tensor, gain: float = 1, generator: Any = None) -> Tensor:
+    """A (semi-)orthogonal matrix; further dimensions are flattened into the second. Saxe et al., 2013."""
+    import torchlike as torch
+
+    if tensor.ndimension() < 2:
+        raise ValueError("Only tensors with 2 or more dimensions are supported")
+    if tensor.numel() == 0:
+        return tensor
+    rows = tensor.size(0)
+    cols = tensor.numel() // rows
+    with _no_grad():
+        flat = tensor.new_empty((rows, cols)).normal_(0, 1, generator=generator)
+        if rows < cols:
+            flat.t_()
+        q, r = torch.linalg.qr(flat)
+        q *= r.diagonal().sign()  # makes the distribution uniform over orthogonal matrices
+        if rows < cols:
+            q.t_()
+        tensor.view_as(q).copy_(q)
+        return tensor.mul_(gain)
+
+
+def sparse_(tensor: Tensor, sparsity: float, std: float = 0.01, generator: Any = None) -> Tensor:
+    """Normal, with a fraction `sparsity` of every column set to zero. Martens, 2010."""
+    import torchlike as torch
+
+    if tensor.ndimension() != 2:
+        raise ValueError("Only tensors with 2 dimensions are supported")
+    rows, cols = tensor.shape
+    zeros = math.ceil(sparsity * rows)
+    with _no_grad():
+        tensor.normal_(0, std, generator=generator)
+        for col in range(cols):
+            tensor[torch.randperm(rows)[:zeros], col] = 0
+    return tensor
+
+
+def _make_deprecate(meth: Callable) -> Callable:
+    new_name, old_name = meth.__name__, meth.__name__[:-1]
+
+    @wraps(meth)
+    def deprecated_init(*args: Any, **kwargs: Any) -> Any:
+        warnings.warn(f"`nn.init.{old_name}` is now deprecated in favor of `nn.init.{new_name}`.", FutureWarning,
+                      stacklevel=2)
+        return meth(*args, **kwargs)
+
+    deprecated_init.__name__ = old_name
+    deprecated_init.__doc__ = f"{old_name}(...): the deprecated name of `{new_name}`."
+    return deprecated_init
+
+
+uniform = _make_deprecate(uniform_)
+normal = _make_deprecate(normal_)
+constant = _make_deprecate(constant_)
+eye = _make_deprecate(eye_)
+dirac = _make_deprecate(dirac_)
+xavier_uniform = _make_deprecate(xavier_uniform_)
+xavier_normal = _make_deprecate(xavier_normal_)
+kaiming_uniform = _make_deprecate(kaiming_uniform_)
+kaiming_normal = _make_deprecate(kaiming_normal_)
+orthogonal = _make_deprecate(orthogonal_)
+sparse = _make_deprecate(sparse_)

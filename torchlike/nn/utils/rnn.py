@@ -1,0 +1,205 @@
+"""Sequences of different lengths in one tensor: PackedSequence, packing and padding."""
+from __future__ import annotations
+
+from collections import namedtuple
+from collections.abc import Iterable
+from typing import Any
+
+from torchlike._tensor import Tensor
+
+__all__ = ["PackedSequence", "invert_permutation", "pack_padded_sequence", "pack_sequence", "pad_packed_sequence",
+           "pad_sequence", "unpack_sequence", "unpad_sequence"]
+
+
+class PackedSequence_(namedtuple("PackedSequence", ["data", "batch_sizes", "sorted_indices", "unsorted_indices"])):
+    """The fields of PackedSequence."""
+
+    __slots__ = ()
+
+
+PackedSequence_.__name__ = "PackedSequence_"
+
+
+class PackedSequence(PackedSequence_):
+    """Steps of sequences sorted by length: `data` holds step 0 of all, then step 1 of those long enough, and so on.
+
+    `batch_sizes[t]` (on the CPU) counts the sequences that have a step t. Made by `pack_padded_sequence` and others.
+    """
+
+    def __new__(cls, data: Any, batch_sizes: Tensor | None = None, sorted_indices: Tensor | None = None,
+                unsorted_indices: Tensor | None = None) -> PackedSequence:
+        if unsorted_indices is None:
+            unsorted_indices = invert_permutation(sorted_indices)
+        if batch_sizes is None:
+            if not (isinstance(data, (list, tuple)) and len(data) == 2):
+                raise AssertionError("Expected data to be a list or tuple of length 2")
+            data, batch_sizes = data
+        elif batch_sizes.device.type != "cpu":
+            raise ValueError("batch_sizes should always be on CPU. Instances of PackedSequence should never be created "
+                             "manually. They should be instantiated by functions like pack_sequence and "
+                             "pack_padded_sequences in nn.utils.rnn. "
+                             "https://pytorch.org/docs/stable/nn.html#torch.nn.utils.rnn.pack_sequence")
+        return super().__new__(cls, data, batch_sizes, sorted_indices, unsorted_indices)
+
+    def to(self, *args: Any, **kwargs: Any) -> PackedSequence:
+        """Cast or move `data` (and move the indices); `batch_sizes` stays on the CPU."""
+        data = self.data.to(*args, **kwargs)
+        if data is self.data:
+            return self
+        indices = [None if i is None else i.to(data.device, non_blocking=kwargs.get("non_blocking", False))
+                   for i in (self.sorted_indices, self.unsorted_indices)]
+        return type(self)(data, self.batch_sizes, *indices)
+
+    def cuda(self, *args: Any, **kwargs: Any) -> PackedSequence:
+        """On the GPU."""
+        return self.to("cuda", *args, **kwargs)
+
+    def cpu(self, *args: Any, **kwargs: Any) -> PackedSequence:
+        """On the CPU."""
+        return self.to("cpu", *args, **kwargs)
+
+    def pin_memory(self) -> PackedSequence:
+        """With `data` in pinned memory."""
+        indices = [None if i is None else i.pin_memory() for i in (self.sorted_indices, self.unsorted_indices)]
+        return type(self)(self.data.pin_memory(), self.batch_sizes, *indices)
+
+    def is_pinned(self) -> bool:
+        """Whether `data` is in pinned memory."""
+        return self.data.is_pinned()
+
+    @property
+    def is_cuda(self) -> bool:
+        return self.data.is_cuda
+
+
+def _cast(name: str, dtype: str) -> Any:
+    def cast(self: PackedSequence) -> PackedSequence:
+        return self.to(self.data.new_empty(0).to(getattr(_torch(), dtype)).dtype)
+
+    cast.__name__, cast.__doc__ = name, f"With `data` as {dtype}."
+    return cast
+
+
+def _torch() -> Any:
+    import torchlike as torch  # factories and dtypes live above this file
+
+    return torch
+
+
+for _name, _dtype in (("double", "float64"), ("float", "float32"), ("half", "float16"), ("long", "int64"),
+                      ("int", "int32"), ("short", "int16"), ("char", "int8"), ("byte", "uint8")):
+    setattr(PackedSequence, _name, _cast(_name, _dtype))
+
+
+def invert_permutation(permutation: Tensor | None) -> Tensor | None:
+    """The permutation that undoes this one."""
+    if permutation is None:
+        return None
+    torch = _torch()
+    output = torch.empty_like(permutation)
+    output[permutation] = torch.arange(0, permutation.numel(), device=permutation.device)
+    return output
+
+
+def pack_padded_sequence(input: Tensor, lengths: Tensor | list[int], batch_first: bool = False,
+                         enforce_sorted: bool = True) -> PackedSequence:
+    """Pack (T, B, *), or (B, T, *) with `batch_first`, whose sequences have the given lengths.
+
+    `enforce_sorted` asks for decreasing lengths; otherwise they are sorted here and restored by `pad_packed_sequence`.
+    """
+    torch = _torch()
+    if not isinstance(lengths, Tensor):
+        lengths = torch.as_tensor(lengths, dtype=torch.int64, device="cpu")
+    elif lengths.device.type != "cpu":
+        raise RuntimeError("'lengths' argument should be a 1D CPU int64 tensor, but got "
+                           f"{lengths.dim()}D {lengths.device} {lengths.dtype} tensor")
+    sorted_indices = None
+    if not enforce_sorted:
+        lengths, sorted_indices = torch.sort(lengths, descending=True)
+        sorted_indices = sorted_indices.to(input.device)
+        input = input.index_select(0 if batch_first else 1, sorted_indices)
+    sizes = _batch_sizes(lengths.tolist(), input.size(0 if batch_first else 1))
+    steps = input.transpose(0, 1) if batch_first else input
+    rows = torch.tensor(_row_numbers(sizes, steps.size(1)), device=input.device)
+    data = steps.reshape(-1, *steps.shape[2:]).index_select(0, rows)
+    return PackedSequence(data, torch.tensor(sizes, dtype=torch.int64), sorted_indices, None)
+
+
+def _batch_sizes(lengths: list[int], batch: int) -> list[int]:
+    """How many sequences have a step t, for each t. Checks the lengths as torch does."""
+    if len(lengths) != batch:
+        raise RuntimeError(f"Expected `len(lengths)` to be equal to batch_size, but got {len(lengths)} "
+                           f"(batch_size={batch})")
+    if min(lengths) <= 0:
+        raise RuntimeError("Length of all samples has to be greater than 0, but found an element in 'lengths' that is <= 0")
+    if any(a < b for a, b in zip(lengths, lengths[1:])):
+        raise RuntimeError("`lengths` array must be sorted in decreasing order when `enforce_sorted` is True. You can pass "
+                           "`enforce_sorted=False` to pack_padded_sequence and/or pack_sequence to sidestep this "
+                           "requirement if you do not need ONNX exportability.")
+    return [sum(length > t for length in lengths) for t in range(lengths[0])]
+
+
+def _row_numbers(sizes: list[int], batch: int) -> list[int]:
+    """Where the rows of the packed data lie in a padded (T * batch, *) tensor."""
+    return [t * batch + row for t, size in enumerate(sizes) for row in range(size)]
+
+
+def pad_packed_sequence(sequence: PackedSequence, batch_first: bool = False, padding_value: float = 0.0,
+                        total_length: int | None = None) -> tuple[Tensor, Tensor]:
+    """The padded tensor (T, B, *), or (B, T, *) with `batch_first`, and the lengths of its sequences."""
+    torch = _torch()
+    sizes = sequence.batch_sizes.tolist()
+    longest = len(sizes)
+    if total_length is not None and total_length < longest:
+        raise ValueError("Expected total_length to be at least the length of the longest sequence in input, but got "
+                         f"total_length={total_length} and max sequence length being {longest}")
+    lengths = torch.tensor([sum(size > i for size in sizes) for i in range(sizes[0])], dtype=torch.int64)
+    data, steps = sequence.data, total_length or longest
+    rows = torch.tensor(_row_numbers(sizes, sizes[0]), device=data.device)
+    padded = data.new_full((steps * sizes[0], *data.shape[1:]), padding_value).index_copy(0, rows, data)
+    padded = padded.view(steps, sizes[0], *data.shape[1:])
+    if batch_first:
+        padded = padded.transpose(0, 1)
+    order = sequence.unsorted_indices
+    if order is not None:
+        return padded.index_select(0 if batch_first else 1, order), lengths[order.cpu()]
+    return padded, lengths
+
+
+def pad_sequence(sequences: Tensor | list[Tensor], batch_first: bool = False, padding_value: float = 0.0,
+                 padding_side: str = "right") -> Tensor:
+    """Stack tensors (L_i, *) as (max L, B, *), or (B, max L, *) with `batch_first`, filling with `padding_value`."""
+    torch = _torch()
+    if not isinstance(sequences, Iterable):
+        raise RuntimeError(f"pad_sequence: Expected iterable for input sequences, but got arg of type: {type(sequences)}")
+    sequences = list(sequences.unbind(0) if isinstance(sequences, Tensor) else sequences)
+    if not sequences:
+        raise RuntimeError("received an empty list of sequences")
+    if padding_side not in ("left", "right"):
+        raise RuntimeError(f"Expected padding_side to be one of left or right, but got {padding_side}.")
+    longest = max(s.size(0) for s in sequences)
+    trailing = sequences[0].shape[1:]
+    padded = []
+    for s in sequences:
+        fill = sequences[0].new_full((longest - s.size(0), *trailing), padding_value)
+        padded.append(torch.cat([s, fill] if padding_side == "right" else [fill, s]))
+    return torch.stack(padded, dim=0 if batch_first else 1)
+
+
+def unpad_sequence(padded_sequences: Tensor, lengths: Tensor, batch_first: bool = False) -> list[Tensor]:
+    """The sequences of a padded tensor, each cut to its length."""
+    if not batch_first:
+        padded_sequences = padded_sequences.transpose(0, 1)
+    return [sequence[:int(length)] for sequence, length in zip(padded_sequences, lengths.tolist())]
+
+
+def pack_sequence(sequences: list[Tensor], enforce_sorted: bool = True) -> PackedSequence:
+    """Pack tensors (L_i, *)."""
+    lengths = [s.size(0) for s in sequences]
+    return pack_padded_sequence(pad_sequence(sequences), lengths, enforce_sorted=enforce_sorted)
+
+
+def unpack_sequence(packed_sequences: PackedSequence) -> list[Tensor]:
+    """The tensors that `pack_sequence` packed."""
+    padded, lengths = pad_packed_sequence(packed_sequences, batch_first=True)
+    return unpad_sequence(padded, lengths, batch_first=True)
