@@ -92,7 +92,8 @@ def tensor_str(
     """The repr of a tensor.
 
     ``array`` holds the elements (None on the meta device, where ``size`` says the shape); ``dtype`` and
-    ``default_dtype`` are names such as "float32"; ``grad_fn`` is a node's class name; ``contents`` replaces the elements.
+    ``default_dtype`` are names such as "float32"; ``grad_fn`` is a node's class name; ``contents`` replaces the
+    elements.
     """
     shape = tuple(array.shape) if array is not None else tuple(size or ())
     indent = len(prefix)

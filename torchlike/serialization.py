@@ -153,8 +153,8 @@ def load(
       your ``nn.Module``) without running any method. Functions are never called, and classes of the standard library
       such as ``subprocess.Popen`` are refused. This is stricter than torch, which runs anything here.
 
-    ``map_location`` (a device, ``{tag: tag}``, or ``function(storage, tag)``) says where storages go; ``mmap=True`` maps
-    the file's pages instead of reading it. A truncated, foreign or empty file is a RuntimeError, UnpicklingError or
+    ``map_location`` (a device, ``{tag: tag}``, or ``function(storage, tag)``) says where storages go; ``mmap=True``
+    maps the file's pages instead of reading it. A truncated, foreign or empty file is a RuntimeError, UnpicklingError or
     EOFError that names it.
     """
     if weights_only is None:

@@ -83,8 +83,8 @@ def _accelerator(kind: str, available: Callable[[], bool]) -> tuple[_Tagger, _De
         wanted = device(location)
         if not available():
             raise RuntimeError(
-                f"Attempting to deserialize object on a {kind.upper()} device but torch.{kind}.is_available() is False. "
-                "If you are running on a CPU-only machine, please use torch.load with "
+                f"Attempting to deserialize object on a {kind.upper()} device but torch.{kind}.is_available() is "
+                "False. If you are running on a CPU-only machine, please use torch.load with "
                 "map_location=torch.device('cpu') to map your storages to the CPU."
             )
         count = device_count(kind)

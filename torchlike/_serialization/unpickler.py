@@ -30,7 +30,7 @@ class Resolved:
 
 
 class Unpickler:
-    """``resolve(module, name)`` gives a :class:`Resolved` or raises; ``persistent_load(pid)`` answers persistent ids."""
+    """``resolve(module, name)`` gives a :class:`Resolved` or raises; ``persistent_load(pid)`` answers storages."""
 
     def __init__(
         self,
