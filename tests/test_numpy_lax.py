@@ -188,6 +188,10 @@ def test_sorting():
         "argsort": (lambda x: jnp.argsort(x, descending=True), x), "top_k": (lambda x: lax.top_k(x, 5), x), "top_k int": (lambda i: lax.top_k(i, 5), i),
         "bool": (lambda x: lax.sort(x > 0), x), "unique": (lambda i: jnp.unique(i, size=3), i), "median": (jnp.median, x[1]),
     }
+    long = np.round(floats(3, 200)) / 2 * np.where(floats(3, 200, seed=1) > 0, 1, -1)
+    long[0, 5:9] = np.nan
+    for kind in (np.float32, np.float64, np.float16, ml_dtypes.bfloat16, np.int8, np.uint32, np.int32):
+        cases[f"long {np.dtype(kind)}"] = lambda x: (lax.sort((x, lax.broadcasted_iota(np.int32, x.shape, 1))), lax.top_k(x, 7)), np.nan_to_num(long * 4).astype(kind) if np.dtype(kind).kind in "iu" else long.astype(kind)
     agree(cases)
     agree({"sort": (lambda x: lax.sort(x), X), "top_k": (lambda x: lax.top_k(x, 2), X)}, grad_scale=0)
 

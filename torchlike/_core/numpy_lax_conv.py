@@ -7,10 +7,11 @@ import math
 import numpy as np
 
 from .numpy_lax_dot import compute_dtypes
-from .numpy_lax_rules import rule, shape_of
+from .numpy_lax_rules import out_shape, rule, shape_of
 from .numpy_lax_shape import pad_array
 
 ROOM = 1 << 23  # elements of the window matrix made at a time
+CACHED = 1 << 16  # elements that stay in a core's cache
 
 
 @rule("conv_general_dilated")
@@ -19,13 +20,16 @@ def _conv(eqn):
     numbers = p["dimension_numbers"]
     groups, batch_groups = p["feature_group_count"], p["batch_group_count"]
     strides, dilation = tuple(p["window_strides"]), tuple(p["rhs_dilation"])
-    config = ((0, 0, 0), (0, 0, 0)) + tuple((lo, hi, d - 1) for (lo, hi), d in zip(p["padding"], p["lhs_dilation"]))
+    base = tuple(p["lhs_dilation"])
+    config = ((0, 0, 0), (0, 0, 0)) + tuple((lo, hi, d - 1) for (lo, hi), d in zip(p["padding"], base))
     pads = any(any(c) for c in config)
     out_order = np.argsort(numbers.out_spec)
     compute, out = compute_dtypes(eqn)
     rhs = [shape_of(eqn, 1)[d] for d in numbers.rhs_spec]
     kernel = tuple(rhs[2:])
     zero = np.zeros((), compute or out)
+    padding = tuple(p["padding"])
+    scatters = set(strides) == {1} and _prefers_scattering(eqn, numbers, rhs, groups * batch_groups)
 
     def conv(x, w):
         x, w = x.transpose(numbers.lhs_spec), w.transpose(numbers.rhs_spec)
@@ -34,11 +38,42 @@ def _conv(eqn):
         if batch_groups > 1:  # groups of the batch are groups of features
             x = x.reshape(batch_groups, -1, *x.shape[1:]).swapaxes(0, 1)
             x = x.reshape(x.shape[0], -1, *x.shape[3:])
-        if pads:
-            x = pad_array(x, zero, config)
-        y = convolve(x, w, strides, dilation, kernel, groups * batch_groups)
+        if scatters:
+            y = _transposed(x, w, base, dilation, kernel, padding, groups * batch_groups, zero)
+        else:
+            if pads:
+                x = pad_array(x, zero, config)
+            y = convolve(x, w, strides, dilation, kernel, groups * batch_groups)
         return y.transpose(out_order).astype(out, copy=False)
     return conv
+
+
+def _prefers_scattering(eqn, numbers, rhs, groups) -> bool:
+    """Whether the products of every input point with every tap are fewer than the windows of the outputs, as in the
+    gradient of a strided convolution. (Depthwise kernels are better off without.)"""
+    lhs, out = ([shape[d] for d in spec] for shape, spec in (
+        (shape_of(eqn), numbers.lhs_spec), (out_shape(eqn), numbers.out_spec)))
+    depthwise = groups > 1 and rhs[1] == 1
+    small_kernel = math.prod(rhs[2:]) <= math.prod(lhs[2:])
+    return small_kernel and not depthwise and out[1] * math.prod(lhs[2:]) < rhs[1] * groups * math.prod(out[2:])
+
+
+def _transposed(x, w, base, dilation, kernel, padding, groups, zero):
+    """A convolution of stride 1 over x spread out by `base`: each input point adds its product with every tap."""
+    n, c, *size = x.shape
+    o, points = w.shape[0], math.prod(size)
+    w = w.reshape(groups, o // groups, c // groups, -1).transpose(0, 1, 3, 2).reshape(groups, -1, c // groups)
+    full = [(m - 1) * b + 1 + (k - 1) * d if m else 0 for m, b, k, d in zip(size, base, kernel, dilation)]
+    out = np.zeros((n, o, *full), x.dtype)
+    chunk = max(1, ROOM // max(1, w.shape[0] * w.shape[1] * points))
+    for i in range(0, n, chunk):
+        part = x[i:i + chunk].reshape(-1, groups, c // groups, points)
+        terms = np.matmul(w, part).reshape(len(part), o, *kernel, *size)
+        for tap in itertools.product(*map(range, kernel)):
+            start = [(k - 1 - t) for k, t in zip(kernel, tap)]
+            out[i:i + chunk][_strided(start, dilation, base, size)] += terms[(slice(None), slice(None), *tap)]
+    edge = [(lo - (k - 1) * d, hi - (k - 1) * d, 0) for (lo, hi), k, d in zip(padding, kernel, dilation)]
+    return pad_array(out, zero, ((0, 0, 0), (0, 0, 0), *edge))
 
 
 def convolve(x, w, strides, dilation, kernel, groups):
@@ -88,13 +123,15 @@ def _strided(start, start_step, step, size):
 
 
 def _depthwise(x, w, strides, dilation, kernel, out):
-    ones = (1,) * len(out)
-    y = None
-    for tap in itertools.product(*map(range, kernel)):
-        weight = w[(slice(None), 0, *tap)].reshape(-1, *ones)
-        term = x[_strided(tap, dilation, strides, out)] * weight
-        if y is None:
-            y = term
-        else:
-            y += term
+    n, c = x.shape[:2]
+    y = np.empty((n, c, *out), x.dtype)
+    taps = [(_strided(tap, dilation, strides, out), np.ascontiguousarray(w[(slice(None), 0, *tap)]).reshape(-1, *[1] * len(out)))
+            for tap in itertools.product(*map(range, kernel))]
+    chunk = max(1, CACHED // (c * math.prod(out)))
+    for i in range(0, n, chunk):
+        part, total = x[i:i + chunk], y[i:i + chunk]
+        where, weight = taps[0]
+        np.multiply(part[where], weight, out=total)
+        for where, weight in taps[1:]:
+            total += part[where] * weight
     return y

@@ -5,6 +5,8 @@ import numpy as np
 
 from .numpy_lax_rules import build, dtype_of, is_float, is_narrow, out_dtype, out_shape, rule, shape_of, total_order
 
+PACKED = 64  # elements: from this length on a stable argsort packs keys and positions
+
 
 def lowest(dtype: np.dtype):
     """The identity of max."""
@@ -126,6 +128,25 @@ def sortable(x: np.ndarray) -> np.ndarray:
     return x.astype(np.float32) if is_narrow(x.dtype) else x
 
 
+def stable_order(key: np.ndarray, axis: int) -> np.ndarray:
+    """np.argsort(key, axis, 'stable'); a key of at most 32 bits is sorted in one word with its position, which NumPy's
+    vectorized sort does several times faster."""
+    n = key.shape[axis]
+    if n < PACKED or key.dtype.itemsize > 4 or key.dtype.kind == "c":
+        return np.argsort(key, axis, "stable")
+    if key.dtype.kind == "f":
+        key = np.asarray(key, np.float32) + np.float32(0)  # -0.0 becomes 0.0
+        key = total_order(np.where(np.isnan(key), np.float32(np.nan), key))
+    words = np.moveaxis(key, axis, -1).astype(np.int64)
+    if key.dtype == np.uint32:
+        words -= 1 << 31
+    words <<= 32
+    words |= np.arange(n)
+    words.sort(-1)
+    words &= 0xFFFFFFFF
+    return np.moveaxis(words, -1, axis)
+
+
 def _sorted(x, axis):
     if is_narrow(x.dtype):
         return np.sort(x.astype(np.float32), axis, "stable").astype(x.dtype)
@@ -142,7 +163,7 @@ def _sort(eqn):
 
     def sort(*xs):
         if keys == 1:
-            order = np.argsort(sortable(xs[0]), axis, "stable")
+            order = stable_order(sortable(xs[0]), axis)
         else:
             order = np.lexsort([sortable(x) for x in xs[keys - 1::-1]], axis)
         if order.ndim == 1:
@@ -161,6 +182,6 @@ def _top_k(eqn):
 
     def top_k(x):
         key = total_order(x) if is_float(x.dtype) else x.astype(np.int8) if x.dtype == bool else x
-        order = np.argsort(~key if largest else key, axis, "stable")[where]
+        order = stable_order(~key if largest else key, axis)[where]
         return [np.take_along_axis(x, order, axis), order.astype(index)]
     return top_k

@@ -123,23 +123,51 @@ def _select_and_scatter_add(eqn):
     if any(lo < 0 or hi < 0 for lo, hi, _ in config):
         raise Lacks("select_and_scatter_add with negative padding")
     select, shape, out, dtype = _select_function(eqn), shape_of(eqn, 1), shape_of(eqn, 0), out_dtype(eqn)
-    disjoint = all(s >= d for s, d in zip(strides, dims))
+    best_of, worst = (np.maximum, lowest) if select is np.greater_equal else (np.minimum, highest)
+    pads = any(any(c) for c in config)
+    compute = np.dtype(np.float32) if is_narrow(dtype) else dtype
+    worst = np.asarray(worst(compute), compute)
+    taps = [_tap(offset, dilation, strides, out) for offset in itertools.product(*map(range, dims))]
 
-    def select_and_scatter_add(source, x):
+    def by_place(source, x):
         where, found, padded = _selected(x, select, dims, strides, dilation, config, out)
         if found is not None:
             source = np.where(found, source, source.dtype.type(0))
-        size = math.prod(padded)
-        if disjoint:
-            total = np.zeros(size, dtype)
-            total[where.reshape(-1)] = source.reshape(-1)
-        elif dtype.kind == "f" and dtype.itemsize >= 4:
-            total = np.bincount(where.reshape(-1), source.reshape(-1), size).astype(dtype)
-        else:
-            total = np.zeros(size, np.float32 if is_narrow(dtype) else dtype)
-            np.add.at(total, where.reshape(-1), source.reshape(-1).astype(total.dtype))
-            total = total.astype(dtype)
-        return _unpad(total.reshape(padded), shape, config)
+        total = np.zeros(math.prod(padded), compute)
+        np.add.at(total, where.reshape(-1), source.reshape(-1))
+        return total.reshape(padded)
+
+    def by_tap(source, x):
+        """The first element that equals the best of its window gets the window's share."""
+        inside = None
+        if pads:
+            inside = pad_array(np.ones(shape, bool), np.zeros((), bool), config)
+            x = pad_array(x, worst, config)
+        best = x[taps[0]]
+        for tap in taps[1:]:
+            best = best_of(best, x[tap])
+        if compute.kind == "f" and np.isnan(best).any():
+            return None
+        total = np.zeros(x.shape, compute)
+        free = None
+        for tap in taps:
+            hit = x[tap] == best
+            if inside is not None:
+                hit &= inside[tap]
+            if free is None:
+                free = ~hit
+            else:
+                hit &= free
+                free &= ~hit
+            total[tap] += np.where(hit, source, compute.type(0))
+        return total
+
+    def select_and_scatter_add(source, x):
+        source, x = source.astype(compute, copy=False), x.astype(compute, copy=False)
+        total = by_tap(source, x) if compute.kind in "fiu" else None
+        if total is None:
+            total = by_place(source, x)
+        return _unpad(total, shape, config).astype(dtype, copy=False)
     return select_and_scatter_add
 
 
