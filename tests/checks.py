@@ -5,10 +5,11 @@ under test and compares. Where real torch has no such variant (no `f_`, no `out=
 """
 from __future__ import annotations
 
+import inspect
 from contextlib import nullcontext
 from typing import Any, Callable
 
-from case import Case, Sample, call, function_of, in_double, inputs, seed_of, specs, t, tensor, with_dtype
+from case import Case, Sample, call, function_of, in_double, inputs, lookup, seed_of, specs, t, tensor, with_dtype
 from compare import Difference, Raised, attempt, differences, is_tensor, leaf_name, accidental, raised
 
 
@@ -97,6 +98,12 @@ def gradgrad(torch: Any, row: Case, sample: Sample) -> Any:
     return torch.autograd.grad([g for g, _ in second], asked + weights, [w for _, w in second], allow_unused=True)
 
 
+def keywords(torch: Any, row: Case, sample: Sample, names: list[str]) -> Any:
+    """The same call with every argument by keyword."""
+    named = Sample((), {**dict(zip(names, sample.args)), **sample.kwargs})
+    return call(torch, function_of(torch, row), named, inputs(torch, row, sample))
+
+
 def vmap(torch: Any, row: Case, sample: Sample, loop: bool = False) -> Any:
     """The row under `func.vmap` over a new leading dimension; `loop`: what that must equal."""
     batches = [[tensor(torch, spec, seed_of(row.id, b, i)) for i, spec in enumerate(specs(sample))] for b in range(2)]
@@ -144,6 +151,33 @@ def _applies(oracle: Any, check: Callable, row: Case, sample: Sample, want: Any)
     return check is forward or not isinstance(want, Raised)
 
 
+def argument_names(oracle: Any, row: Case) -> list[list[str]]:
+    """The names under which real torch may take the row's arguments: from signatures, schemas, and NumPy's words."""
+    if row.fn is not None or row.name.startswith("Tensor."):
+        return []
+    try:
+        lists = [list(inspect.signature(lookup(oracle, row.name)).parameters)]
+    except ValueError:  # built in: the schemas of its overloads
+        schemas = oracle._C._jit_get_schemas_for_operator("aten::" + row.name.removeprefix("torch.").replace(".", "_"))
+        schemas = schemas or oracle._C._jit_get_schemas_for_operator("aten::" + row.leaf)
+        lists = [["input" if a.name == "self" else a.name for a in schema.arguments] for schema in schemas]
+    numpy_words = {"dim": "axis", "keepdim": "keepdims", "other": "x2"}
+    return lists + [[numpy_words.get(name, name) for name in names] for names in lists if "dim" in names]
+
+
+def keyword_differences(oracle: Any, subject: Any, row: Case, number: int, sample: Sample) -> list[Difference]:
+    found, tried = [], []
+    for names in argument_names(oracle, row):
+        names = names[:len(sample.args)]
+        if len(names) < len(sample.args) or names in tried or set(names) & set(sample.kwargs):
+            continue
+        tried.append(names)
+        want = outcome(oracle, keywords, row, sample, names)
+        if not isinstance(want, Raised):
+            found += _compared(row, f"sample {number} keywords {names}", want, outcome(subject, keywords, row, sample, names))
+    return found
+
+
 def sample_checks(row: Case, sample: Sample) -> list[Callable]:
     differentiable = row.grad and any(spec.differentiable for spec in specs(sample))
     chosen = [(forward, True), (method, row.method and row.name.startswith("torch.") and row.fn is None),
@@ -164,6 +198,8 @@ def verify(oracle: Any, subject: Any, row: Case) -> list[Difference]:
                     want["grad"] = got["grad"] = None
                 found += _compared(row, f"sample {number} {check.__name__}", want, got,
                                    none_is_zero=check is gradgrad)
+        if sample.args:
+            found += keyword_differences(oracle, subject, row, number, sample)
         if row.vmap and next(specs(sample), None) is not None:
             want, theirs = outcome(oracle, vmap, row, sample, loop=True), outcome(oracle, vmap, row, sample)
             if not isinstance(want, Raised) and not vmap_differences(row, want, theirs, ""):

@@ -59,7 +59,7 @@ def to_numpy(x: Any) -> np.ndarray:
 def observe(x: Any) -> Any:
     """A neutral tree of anything an operation returns."""
     if is_tensor(x):
-        if leaf_name(x.layout) != "strided":
+        if leaf_name(getattr(x, "layout", "strided")) != "strided":
             x = x.to_dense()
         return Seen(leaf_name(x.dtype), tuple(x.shape), tuple(x.stride()), x.is_contiguous(), x.requires_grad, to_numpy(x))
     if isinstance(x, np.ndarray):
