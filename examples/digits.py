@@ -22,16 +22,16 @@ class Net(nn.Module):
     def __init__(self):
         super().__init__()
         self.features = nn.Sequential(
-            nn.Conv2d(1, 32, 3, padding=1),
+            nn.Conv2d(1, 32, 3, padding=1, bias=False),
             nn.BatchNorm2d(32),
-            nn.ReLU(),
-            nn.Conv2d(32, 32, 3, padding=1),
+            nn.SiLU(),
+            nn.Conv2d(32, 32, 3, padding=1, bias=False),
             nn.BatchNorm2d(32),
-            nn.ReLU(),
-            nn.MaxPool2d(2),
-            nn.Conv2d(32, 64, 3, padding=1),
+            nn.SiLU(),
+            nn.AvgPool2d(2),
+            nn.Conv2d(32, 64, 3, padding=1, bias=False),
             nn.BatchNorm2d(64),
-            nn.ReLU(),
+            nn.SiLU(),
         )
         self.head = nn.Sequential(nn.Flatten(), nn.Dropout(0.4), nn.Linear(64 * 4 * 4, 10))
 
@@ -124,7 +124,7 @@ def main():
     parser.add_argument("--epochs", type=int, default=20)
     parser.add_argument("--steps", type=int, help="stop after so many steps")
     parser.add_argument("--batch-size", type=int, default=64)
-    parser.add_argument("--lr", type=float, default=3e-3)
+    parser.add_argument("--lr", type=float, default=2e-3)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--log-every", type=int, default=20, metavar="STEPS")
     parser.add_argument("--plot", nargs="?", const="digits.png", metavar="FILE", help="write a picture (digits.png)")
