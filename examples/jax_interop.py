@@ -7,6 +7,7 @@ do the same arithmetic, so their losses agree.
 """
 
 import argparse
+import math
 
 import jax
 import jax.numpy as jnp
@@ -23,7 +24,7 @@ def spirals(n):
     """n points of two spirals, (n, 2), and which spiral each is on, (n,)."""
     labels = torch.arange(n) % 2
     radius = torch.rand(n)
-    angle = 3.0 * torch.pi * radius + torch.pi * labels
+    angle = math.pi * (3.0 * radius + labels)
     points = radius.unsqueeze(1) * torch.stack([angle.cos(), angle.sin()], dim=1)
     return points + 0.02 * torch.randn(n, 2), labels
 
