@@ -44,7 +44,7 @@ def element_bits(word0, word1, column):
 def keep(word0, word1, column, rate: float):
     """True with probability 1 - rate (to 24 bits)."""
     uniform = (element_bits(word0, word1, column) >> np.uint32(32 - _RESOLUTION)).astype(jnp.int32)
-    return uniform >= int(round(rate * (1 << _RESOLUTION)))
+    return uniform >= round(rate * (1 << _RESOLUTION))
 
 
 def seed_words(seed) -> jax.Array:

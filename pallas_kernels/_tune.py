@@ -11,7 +11,7 @@ from typing import TypeVar
 from pallas_kernels import _dispatch
 
 _DIRECTORY = Path(__file__).parent / "tuned"
-_forced: contextvars.ContextVar[dict] = contextvars.ContextVar("pallas_kernels_tuning", default={})
+_forced: contextvars.ContextVar[dict | None] = contextvars.ContextVar("pallas_kernels_tuning", default=None)
 C = TypeVar("C")
 
 
@@ -39,7 +39,7 @@ def table(kind: str, directory: Path = _DIRECTORY) -> dict[str, dict]:
 @contextlib.contextmanager
 def forced(**configs) -> Iterator[None]:
     """Use these configurations while tracing, by operation: `forced(attention_forward=Config(...))`."""
-    token = _forced.set({**_forced.get(), **configs})
+    token = _forced.set({**(_forced.get() or {}), **configs})
     try:
         yield
     finally:
@@ -48,7 +48,7 @@ def forced(**configs) -> Iterator[None]:
 
 def pick(op: str, row: str, make: Callable[..., C], heuristic: Callable[[], C], directory: Path = _DIRECTORY) -> C:
     """The configuration for table row `row` of operation `op` on the device in use."""
-    if op in _forced.get():
-        return _forced.get()[op]
+    if op in (forced_now := _forced.get() or {}):
+        return forced_now[op]
     found = table(_dispatch.device().kind, directory).get(row)
     return make(**found["config"]) if found else heuristic()

@@ -6,17 +6,19 @@ from pallas_kernels import _compat, _tune
 from pallas_kernels.attention.case import Case, Operands
 from pallas_kernels.attention.tiles import Config, Layout, Tile, key_range, padded
 
-
 # What `benchmarks/gpu.py --tune` tries.
 CANDIDATES = (Config(64, 64, 4, 3), Config(64, 64, 4, 2), Config(128, 64, 4, 3), Config(128, 64, 8, 2),
               Config(128, 128, 8, 2), Config(64, 128, 4, 2), Config(64, 32, 4, 3), Config(32, 64, 4, 3))
 
 
-def tuning_key(op: str, case: Case) -> str:
+def tuning_key_of(kernel: str, dtype: str, queries: int, keys: int, size: int, flags: list[str]) -> str:
+    return _tune.key(kernel, dtype, {"T": queries, "S": keys, "D": size}, tuple(flags))
+
+
+def tuning_key(kernel: str, case: Case) -> str:
     flags = [name for name, on in (("causal", case.causal), ("bias", case.bias is not None),
                                    ("mask", case.mask is not None), ("dropout", case.dropout > 0)) if on]
-    sizes = {"T": case.queries, "S": case.keys, "D": max(case.head_size, case.value_size)}
-    return _tune.key(op, case.dtype, sizes, tuple(flags))
+    return tuning_key_of(kernel, case.dtype, case.queries, case.keys, max(case.head_size, case.value_size), flags)
 
 
 def heuristic(case: Case) -> Config:

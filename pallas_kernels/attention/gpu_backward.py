@@ -11,7 +11,6 @@ from pallas_kernels.attention.case import Case, Operands
 from pallas_kernels.attention.gpu import tuning_key
 from pallas_kernels.attention.tiles import Config, Layout, Tile, key_range, padded, query_range
 
-
 CANDIDATES = (Config(64, 64, 4, 2), Config(64, 64, 8, 2), Config(32, 64, 4, 3), Config(64, 32, 4, 3),
               Config(128, 64, 8, 2), Config(64, 128, 8, 2), Config(32, 32, 4, 2), Config(128, 128, 8, 1))
 

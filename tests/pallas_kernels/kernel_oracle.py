@@ -58,7 +58,7 @@ def attention(arrays: dict, static: dict, grad, grad_lse):
     wide = {k: np.asarray(v, np.float64) if str(v.dtype)[0] in "fb" and v.dtype != bool else np.asarray(v)
             for k, v in arrays.items()}
     query, key, value = wide["query"], wide["key"], wide["value"]
-    b, h, t, d = query.shape
+    b, h, _t, d = query.shape
     group = h // key.shape[1]
     weight, lse = attention_weights(**wide, **static)
     rate = static.get("dropout", 0.0)

@@ -81,8 +81,8 @@ def test_reference_in_chunks_matches_float64(name, monkeypatch):
 
 
 def canonical(spec, arrays):
-    defaults = dict(bias=None, mask=None, causal=False, causal_offset=0, query_segments=None, key_segments=None,
-                    query_lengths=None, key_lengths=None, dropout=0.0, seed=None, scale=None, logsumexp=True)
+    defaults = {"bias": None, "mask": None, "causal": False, "causal_offset": 0, "query_segments": None, "key_segments": None,
+                    "query_lengths": None, "key_lengths": None, "dropout": 0.0, "seed": None, "scale": None, "logsumexp": True}
     return api._canonical(**{**defaults, **arrays, **spec.static})
 
 
@@ -213,8 +213,8 @@ def test_leading_dimensions_and_decoding_offset():
     out = pallas_kernels.attention(q, k, v, bias=bias, causal=True, causal_offset=jnp.int32(5))
     flat = lambda x: np.asarray(x).reshape(6, 4, *x.shape[3:])
     want, _, _ = oracle.attention(
-        dict(query=flat(q), key=flat(k), value=flat(v), bias=np.tile(np.asarray(bias), (2, 1, 1, 1))),
-        dict(causal=True, causal_offset=5), np.zeros((6, 4, 1, 8)), np.zeros((6, 4, 1)))
+        {"query": flat(q), "key": flat(k), "value": flat(v), "bias": np.tile(np.asarray(bias), (2, 1, 1, 1))},
+        {"causal": True, "causal_offset": 5}, np.zeros((6, 4, 1, 8)), np.zeros((6, 4, 1)))
     assert oracle.error(flat(out), want) < 2e-6
     single = pallas_kernels.attention(q[0, 0], k[0, 0], v[0, 0])
     assert oracle.error(pallas_kernels.attention(q[0, 0, 0], k[0, 0, 0], v[0, 0, 0]), single[0]) < 1e-6

@@ -18,9 +18,9 @@ ROOT = Path(__file__).parents[2]
 
 
 def case(**changes):
-    plain = dict(batch=2, heads=8, key_heads=8, queries=1024, keys=1024, head_size=128, value_size=128,
-                 dtype="bfloat16", causal=True, offset=0, bias=None, mask=None, segments=False, query_lengths=False,
-                 key_lengths=False, dropout=0.0, scale=0.1, logsumexp=False)
+    plain = {"batch": 2, "heads": 8, "key_heads": 8, "queries": 1024, "keys": 1024, "head_size": 128, "value_size": 128,
+                 "dtype": "bfloat16", "causal": True, "offset": 0, "bias": None, "mask": None, "segments": False, "query_lengths": False,
+                 "key_lengths": False, "dropout": 0.0, "scale": 0.1, "logsumexp": False}
     return Case(**{**plain, **changes})
 
 

@@ -1,0 +1,370 @@
+"""Times the kernels of `pallas_kernels` on one GPU: ours, XLA, cuDNN and torch on the same inputs.
+
+    python benchmarks/gpu.py [--ops attention,...] [--out DIR] [--budget SECONDS]   measure, print tables, write JSON
+    python benchmarks/gpu.py --tune attention                                        time every configuration instead
+    python benchmarks/gpu.py --tiny                                                  the same code on a CPU, in seconds
+
+Needs jax and, for its rows, torch. A contender that fails is a row with its reason. Times are wall-clock per call with
+calls queued one behind the other, the same for both frameworks; CUPTI's kernel time stands beside ours where it works.
+"""
+import argparse
+import json
+import os
+import statistics
+import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+
+os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")  # torch shares the card
+sys.path[:0] = [str(Path(__file__).parents[1]), str(Path(__file__).parent)]
+
+import gpu_contenders as contenders
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+import pallas_kernels
+from pallas_kernels import _dispatch, _tune, specs
+
+OURS = {"attention": "triton"}
+LIMIT = {"float32": 1e-5, "bfloat16": 1e-2, "float16": 2e-3}
+L2_BYTES = 120 << 20  # inputs are rotated over more than the cache holds
+
+
+@dataclass
+class Row:
+    op: str
+    spec: str
+    mode: str  # forward or training
+    contender: str
+    us: float | None = None
+    spread: float | None = None  # (slowest - quickest) / median over repetitions
+    kernel_us: float | None = None  # CUPTI
+    error: float | None = None
+    repeatable: bool | None = None
+    roofline: float | None = None
+    reason: str = ""
+    samples: list[float] = field(default_factory=list)
+
+
+def short(reason: BaseException) -> str:
+    return f"{type(reason).__name__}: {' '.join(str(reason).split())[:300]}"
+
+
+class Clock:
+    def __init__(self, seconds: float):
+        self.end = time.perf_counter() + seconds
+
+    def left(self) -> float:
+        return self.end - time.perf_counter()
+
+
+def queued(call, wait, enough: float, most: int = 200) -> float:
+    """Microseconds per call, calls queued back to back for about `enough` seconds."""
+    wait(call(0))
+    start = time.perf_counter()
+    wait(call(1))
+    count = int(np.clip(enough / max(time.perf_counter() - start, 1e-6), 1, most))
+    start = time.perf_counter()
+    for i in range(count):
+        last = call(i)
+    wait(last)
+    return (time.perf_counter() - start) / count * 1e6
+
+
+def measure(row: Row, call, wait, repetitions: int, enough: float) -> None:
+    for i in range(2):
+        wait(call(i))
+    row.samples = [queued(call, wait, enough) for _ in range(repetitions)]
+    row.us = statistics.median(row.samples)
+    row.spread = (max(row.samples) - min(row.samples)) / row.us
+
+
+def ceilings(tiny: bool) -> dict[str, float]:
+    """Bytes per second of a copy, and floating-point operations per second of matrix products on random data."""
+    n, m = (1 << 18, 256) if tiny else (1 << 30, 8192)
+    seconds = lambda f, *args: queued(lambda i: f(*args), jax.block_until_ready, 0.01 if tiny else 0.2) / 1e6
+    vector = jnp.ones(n, jnp.float32)
+    found = {"copy": 8 * n / seconds(jax.jit(lambda x: x + 1), vector)}
+    for dtype, precision in (("bfloat16", None), ("float32", "highest")):
+        a = jax.random.normal(jax.random.key(0), (m, m), dtype)
+        found[dtype] = 2 * m**3 / seconds(jax.jit(lambda a, p=precision: jnp.dot(a, a, precision=p)), a)
+    found["float16"] = found["bfloat16"]
+    return found
+
+
+class Problem:
+    """One spec's inputs, in copies that together overflow the cache, and the cotangent of its output."""
+
+    def __init__(self, spec: specs.Spec, tiny: bool):
+        self.spec = spec
+        size = sum(int(np.prod(a.shape)) * jnp.dtype(a.dtype).itemsize for a in spec.arrays.values())
+        copies = 1 if tiny else int(np.clip(-(-L2_BYTES // max(size, 1)), 1, 8))
+        self.host = [specs.inputs(spec, seed) for seed in range(copies)]
+        call = lambda arrays: getattr(pallas_kernels, spec.op)(**arrays, **spec.static, impl="reference")
+        shapes = jax.tree.leaves(jax.eval_shape(call, spec.shapes()))
+        rng = np.random.default_rng(9)
+        self.host_cotangents = [np.asarray(rng.standard_normal(s.shape), np.float32).astype(s.dtype) for s in shapes]
+        self.arrays = [{k: jnp.asarray(v) for k, v in host.items()} for host in self.host]
+        self.cotangents = [jnp.asarray(c) for c in self.host_cotangents]
+
+    def forward(self, function):
+        return jax.jit(lambda arrays, cotangents: jax.tree.leaves(function(**arrays)))
+
+    def training(self, function):
+        def run(arrays, cotangents):
+            fixed = {k: v for k, v in arrays.items() if k not in self.spec.gradients}
+            call = lambda d: jax.tree.leaves(function(**fixed, **d))
+            out, pull = jax.vjp(call, {k: arrays[k] for k in self.spec.gradients})
+            return out, pull([c.astype(o.dtype) for c, o in zip(cotangents, out, strict=True)])[0]
+
+        return jax.jit(run)
+
+    def modes(self):
+        return ("forward", "training") if self.spec.gradients else ("forward",)
+
+    def expected(self, mode: str):
+        """The reference in float64 where that is affordable, else in float32."""
+        wide = "float64" if self.spec.flops < 1e12 else "float32"
+        with jax.enable_x64(wide == "float64"):
+            widen = lambda x: x.astype(wide) if jnp.issubdtype(x.dtype, jnp.floating) else x
+            call = lambda **arrays: getattr(pallas_kernels, self.spec.op)(**arrays, **self.spec.static, impl="reference")
+            function = getattr(self, mode)(call)
+            return jax.block_until_ready(function(jax.tree.map(widen, self.arrays[0]), [widen(c) for c in self.cotangents]))
+
+
+def largest_error(got, want) -> float:
+    errors = []
+    for a, b in zip(jax.tree.leaves(got), jax.tree.leaves(want), strict=True):
+        a, b = a.astype(jnp.float32), b.astype(jnp.float32)
+        bad = ~jnp.isfinite(a).all()
+        errors.append(jnp.where(bad, jnp.inf, jnp.linalg.norm((a - b).ravel()) / jnp.maximum(jnp.linalg.norm(b.ravel()), 1e-30)))
+    return float(jnp.max(jnp.stack(errors)))
+
+
+def race(spec: specs.Spec, compiled: dict, ceiling: dict, clock: Clock, tiny: bool) -> list[Row]:
+    problem, rows = compiled["problem"], []
+    for mode in problem.modes():
+        expected, missing = None, ""
+        try:
+            expected = problem.expected(mode)
+        except Exception as reason:  # noqa: BLE001  a row must never end the run
+            missing = f"no expected values: {short(reason)}"
+        dtype = next(a.dtype for a in spec.arrays.values() if a.kind == "normal")
+        for name, program in compiled[mode].items():
+            row = Row(spec.op, spec.name, mode, name)
+            rows.append(row)
+            if clock.left() < 0:
+                row.reason = "not reached within the budget"
+                continue
+            try:
+                program = program.result()
+                run = lambda i, p=program: p(problem.arrays[i % len(problem.arrays)], problem.cotangents)
+                got = run(0)
+                if expected is None:
+                    row.reason = missing
+                elif not spec.static.get("dropout") or name == "ours":
+                    row.error = largest_error(got, expected)
+                if name == "ours":
+                    again = run(0)
+                    row.repeatable = all(bool((a == b).all()) for a, b in zip(*map(jax.tree.leaves, (got, again)), strict=True))
+                if row.error is not None and not row.error < LIMIT[dtype]:
+                    row.reason = f"wrong: relative error {row.error:.2e}; not timed"
+                    continue
+                measure(row, run, jax.block_until_ready, 2 if tiny else 5, 0.0 if tiny else 0.05)
+                row.kernel_us = None if tiny else cupti(program, problem)
+            except Exception as reason:  # noqa: BLE001
+                row.reason = short(reason)
+        rows += race_torch(spec, problem, mode, clock, tiny)
+    for row in rows:
+        if row.us:
+            factor = 1 if row.mode == "forward" else 0
+            flops = spec.flops if factor else spec.flops + spec.backward_flops
+            moved = spec.moved if factor else spec.moved + spec.backward_moved
+            row.roofline = max(moved / ceiling["copy"], flops / ceiling[dtype]) * 1e6 / row.us
+    return rows
+
+
+def cupti(program, problem: Problem) -> float | None:
+    """Sum of kernel times of one call; None where CUPTI is refused."""
+    try:
+        from jax.experimental.mosaic.gpu import profiler
+
+        _, milliseconds = profiler.measure(program)(problem.arrays[0], problem.cotangents)
+        return None if milliseconds is None else milliseconds * 1e3
+    except Exception:  # noqa: BLE001  the wall clock stands without it
+        return None
+
+
+def race_torch(spec: specs.Spec, problem: Problem, mode: str, clock: Clock, tiny: bool) -> list[Row]:
+    functions = contenders.torch_contenders(spec)
+    if not functions:
+        return []
+    import torch
+
+    device = "cpu" if tiny else "cuda"
+    wait = (lambda out: None) if tiny else (lambda out: torch.cuda.synchronize())
+    inputs = [{k: contenders.to_torch(v, device) for k, v in host.items()} for host in problem.host]
+    cotangents = [contenders.to_torch(c, device) for c in problem.host_cotangents]
+    rows = []
+    for name, function in functions.items():
+        row = Row(spec.op, spec.name, mode, name)
+        rows.append(row)
+        if clock.left() < 0:
+            row.reason = "not reached within the budget"
+            continue
+
+        def run(i, function=function):
+            arrays = dict(inputs[i % len(inputs)])
+            if mode == "forward":
+                with torch.no_grad():
+                    return function(**arrays)
+            leaves = [arrays[k].detach().requires_grad_() for k in spec.gradients]
+            out = function(**arrays | dict(zip(spec.gradients, leaves, strict=True)))
+            outs = out if isinstance(out, tuple) else (out,)
+            return torch.autograd.grad(outs, leaves, [c.to(o.dtype) for c, o in zip(cotangents, outs, strict=True)])
+
+        try:
+            measure(row, run, wait, 2 if tiny else 5, 0.0 if tiny else 0.05)
+        except Exception as reason:  # noqa: BLE001
+            row.reason = short(reason)
+    return rows
+
+
+def compile_all(chosen: list[specs.Spec], tiny: bool, pool: ThreadPoolExecutor) -> list[dict]:
+    """Programs of every contender, being compiled in the pool; a failure surfaces at `.result()`."""
+    made = []
+    for spec in chosen:
+        problem = Problem(spec, tiny)
+        functions = contenders.jax_contenders(spec, "interpret" if tiny else OURS[spec.op])
+
+        def build(mode, function, problem=problem, spec=spec):
+            shapes = (spec.shapes(), problem.cotangents)
+            return getattr(problem, mode)(function).lower(*shapes).compile()
+
+        made.append({"problem": problem} | {
+            mode: {name: pool.submit(build, mode, function) for name, function in functions.items()}
+            for mode in problem.modes()})
+    return made
+
+
+def small_checks(ops: list[str], pool: ThreadPoolExecutor, clock: Clock) -> list[Row]:
+    """Every SMALL spec through our kernel on the card, against the reference in float64."""
+    def one(spec):
+        row = Row(spec.op, f"small {spec.name}", "training" if spec.gradients else "forward", "ours")
+        if clock.left() < 0:
+            row.reason = "not reached within the budget"
+            return row
+        try:
+            problem = Problem(spec, tiny=True)
+            call = lambda **arrays: getattr(pallas_kernels, spec.op)(**arrays, **spec.static, impl=OURS[spec.op])
+            got = getattr(problem, row.mode)(call)(problem.arrays[0], problem.cotangents)
+            row.error = largest_error(got, problem.expected(row.mode))
+            dtype = next(a.dtype for a in spec.arrays.values() if a.kind == "normal")
+            row.reason = "" if row.error < LIMIT[dtype] or spec.name == "huge" else f"wrong: relative error {row.error:.2e}"
+        except Exception as reason:  # noqa: BLE001
+            row.reason = short(reason)
+        return row
+
+    return list(pool.map(one, [spec for op in ops for spec in specs.SMALL[op]]))
+
+
+def tune(op: str, chosen: list[specs.Spec], pool: ThreadPoolExecutor, clock: Clock, out: Path) -> list[Row]:
+    """Time each candidate configuration of each kernel of `op`; write the winners as a table for this card."""
+    rows, table = [], {}
+    for kernel, candidates, key_of, mode in contenders.TUNABLE[op]:
+        jobs = []
+        for spec in chosen:
+            problem = Problem(spec, tiny=False)
+
+            def build(config, problem=problem, spec=spec, kernel=kernel, mode=mode):
+                with _tune.forced(**{kernel: config}):
+                    function = contenders.jax_contenders(spec, OURS[op])["ours"]
+                    return getattr(problem, mode)(function).lower(spec.shapes(), problem.cotangents).compile()
+
+            jobs += [(spec, problem, config, pool.submit(build, config)) for config in candidates]
+        for spec, problem, config, program in jobs:
+            row = Row(op, spec.name, kernel, str(config))
+            rows.append(row)
+            try:
+                if clock.left() < 0:
+                    raise TimeoutError("not reached within the budget")
+                program = program.result()
+                measure(row, lambda i, p=program, q=problem: p(q.arrays[i % len(q.arrays)], q.cotangents),
+                        jax.block_until_ready, 3, 0.03)
+                best = table.get(key_of(spec))
+                if best is None or row.us < best["us"]:
+                    table[key_of(spec)] = {"config": asdict(config), "us": round(row.us, 1), "jax": jax.__version__,
+                                           "date": time.strftime("%Y-%m-%d")}
+            except Exception as reason:  # noqa: BLE001
+                row.reason = short(reason)
+    kind = jax.devices()[0].device_kind
+    path = out / _tune.table_path(kind).name
+    path.write_text(json.dumps({"device_kind": kind, "rows": {**_tune.table(kind), **table}}, indent=1))
+    print(f"wrote {path}; copy it to pallas_kernels/tuned/ to use it")
+    return rows
+
+
+def tables(rows: list[Row]) -> None:
+    groups: dict[tuple, list[Row]] = {}
+    for row in rows:
+        groups.setdefault((row.op, row.spec, row.mode), []).append(row)
+    for row in rows:
+        if row.reason:
+            print(f"- {row.op} {row.spec} {row.mode} {row.contender}: {row.reason}")
+    print(f"\n{'op':22}{'spec':24}{'mode':10}{'ours us':>10}{'xla/ours':>10}{'best other':>22}{'best/ours':>11}"
+          f"{'roof':>7}{'error':>10}  repeatable")
+    for (op, spec, mode), group in groups.items():
+        times = {r.contender: r.us for r in group if r.us}
+        mine = next((r for r in group if r.contender == "ours"), None)
+        others = {k: v for k, v in times.items() if k != "ours"}
+        if mine is None or mine.us is None:
+            continue
+        best = min(others, key=others.get) if others else ""
+        xla = f"{times['xla'] / mine.us:.2f}" if "xla" in times else "-"
+        ratio = f"{others[best] / mine.us:.2f}" if best else "-"
+        error = "-" if mine.error is None else f"{mine.error:.1e}"
+        print(f"{op:22}{spec:24}{mode:10}{mine.us:10.1f}{xla:>10}{best:>22}{ratio:>11}{mine.roofline or 0:7.0%}{error:>10}"
+              f"  {mine.repeatable}")
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--ops", default=",".join(OURS))
+    parser.add_argument("--tune", choices=sorted(contenders.TUNABLE))
+    parser.add_argument("--tiny", action="store_true")
+    parser.add_argument("--out", type=Path, default=Path(os.environ.get("OUT", ".")))
+    parser.add_argument("--budget", type=float, default=520.0, help="seconds after which no further row is started")
+    args = parser.parse_args()
+    here = _dispatch.device()
+    if not args.tiny and here.platform != "cuda":
+        parser.error(f"no CUDA device (found {here.kind}); --tiny runs the same code on a CPU")
+    ops = [args.tune] if args.tune else args.ops.split(",")
+    if unknown := set(ops) - set(OURS):
+        parser.error(f"unknown operations {sorted(unknown)}; known: {sorted(OURS)}")
+    clock = Clock(args.budget)
+    chosen = [spec for op in ops for spec in (specs.TINY if args.tiny else specs.LARGE)[op]]
+    ceiling = ceilings(args.tiny)
+    print(f"{here.kind}, jax {jax.__version__}: copy {ceiling['copy'] / 1e12:.3g} TB/s, products " + ", ".join(
+        f"{k} {ceiling[k] / 1e12:.3g} TFLOP/s" for k in ("bfloat16", "float32")))
+    with ThreadPoolExecutor(1 if args.tiny else 12) as pool:
+        if args.tune:
+            rows = tune(args.tune, chosen, pool, clock, args.out)
+        else:
+            compiled = compile_all(chosen, args.tiny, pool)
+            rows = [] if args.tiny else small_checks(ops, pool, clock)
+            for spec, programs in zip(chosen, compiled, strict=True):
+                rows += race(spec, programs, ceiling, clock, args.tiny)
+    args.out.mkdir(parents=True, exist_ok=True)
+    path = args.out / "pallas_kernels_gpu.json"
+    path.write_text(json.dumps({"device": here.kind, "jax": jax.__version__, "ceilings": ceiling,
+                                "rows": [asdict(row) for row in rows]}, indent=1))
+    tables(rows)
+    print(f"{len(rows)} rows in {path}, {args.budget - clock.left():.0f} s")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
