@@ -12,10 +12,10 @@ from typing import Any
 
 from torchlike._tensor import Tensor
 from torchlike.nn import init
+from torchlike.nn._packed import PackedSequence
 from torchlike.nn.modules._rnn_cells import GRUCell, LSTMCell, RNNCell, RNNCellBase
 from torchlike.nn.modules.module import Module
 from torchlike.nn.parameter import empty_parameter
-from torchlike.nn.utils.rnn import PackedSequence
 from torchlike.ops import rnn as _VF
 
 __all__ = ["GRU", "GRUCell", "LSTM", "LSTMCell", "RNN", "RNNBase", "RNNCell", "RNNCellBase"]
