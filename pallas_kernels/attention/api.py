@@ -9,6 +9,7 @@ from jax.custom_derivatives import SymbolicZero, custom_vjp_primal_tree_values
 
 from pallas_kernels import _dispatch, _random
 from pallas_kernels._dispatch import Device, Impl
+from pallas_kernels._gradients import guarded
 from pallas_kernels.attention import reference
 from pallas_kernels.attention.case import Case, Operands
 
@@ -64,63 +65,18 @@ def _plain(case: Case, operands: Operands):
 
 # --- the kernels' gradient rule: outside the choice of platform, so kernel and reference share residuals ---
 
-@partial(jax.custom_vjp, nondiff_argnums=(0,))
 def _forward(case: Case, operands: Operands):
     from pallas_kernels.attention import gpu  # imports Pallas, which a CPU program never needs
 
-    kernel = partial(gpu.forward, case)
-    if case.interpret:
-        return kernel(operands)
-    return _dispatch.on_platforms(("cuda",), kernel, partial(reference.attend, case), operands)
+    return guarded(partial(gpu.forward, case), partial(reference.attend, case), interpret=case.interpret)(operands)
 
 
-def _forward_backward(case, operands, gradients):
-    """Only for derivatives of derivatives, which differentiate through `_flash_forward`."""
-    floats, rebuild = _float_leaves(operands)
-    _, pull = jax.vjp(lambda *leaves: reference.attend(case, rebuild(leaves)), *floats)
-    return rebuild(pull(gradients), others=None),
-
-
-_forward.defvjp(lambda case, operands: (_forward(case, operands), operands), _forward_backward)
-
-
-@partial(jax.custom_vjp, nondiff_argnums=(0, 1))
-def _backward(case: Case, bias_gradient: bool, operands: Operands, top, total, delta, grad):
+def _backward(case: Case, bias_gradient: bool, *arguments):
     from pallas_kernels.attention import gpu_backward
 
     kernel = partial(gpu_backward.backward, case, bias_gradient=bias_gradient)
     plain = partial(reference.attend_backward, case, bias_gradient=bias_gradient)
-    arguments = (operands, top, total, delta, grad)
-    return kernel(*arguments) if case.interpret else _dispatch.on_platforms(("cuda",), kernel, plain, *arguments)
-
-
-def _backward_forward(case, bias_gradient, *arguments):
-    return _backward(case, bias_gradient, *arguments), arguments
-
-
-def _backward_backward(case, bias_gradient, arguments, gradients):
-    """Second derivatives: those of the reference's backward pass."""
-    plain = partial(reference.attend_backward, case, bias_gradient=bias_gradient)
-    floats, rebuild = _float_leaves(arguments)
-    _, pull = jax.vjp(lambda *leaves: plain(*rebuild(leaves)), *floats)
-    return rebuild(pull(gradients), others=None)
-
-
-_backward.defvjp(_backward_forward, _backward_backward)
-
-
-def _float_leaves(tree):
-    """The floating leaves of `tree`, and a function that puts replacements back (other leaves kept, or `others`)."""
-    leaves, structure = jax.tree.flatten(tree)
-    floating = [jnp.issubdtype(leaf.dtype, jnp.floating) for leaf in leaves]
-
-    def rebuild(new, **others):
-        new = iter(new)
-        kept = [next(new) if is_float else others.get("others", leaf)
-                for leaf, is_float in zip(leaves, floating, strict=True)]
-        return jax.tree.unflatten(structure, kept)
-
-    return [leaf for leaf, is_float in zip(leaves, floating, strict=True) if is_float], rebuild
+    return guarded(kernel, plain, interpret=case.interpret)(*arguments)
 
 
 @partial(jax.custom_vjp, nondiff_argnums=(0,))
