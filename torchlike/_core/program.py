@@ -9,14 +9,13 @@ from __future__ import annotations
 
 import contextlib
 import os
-import sys
 import threading
 from collections.abc import Iterator
 
 from . import device as _device
 from . import executor
 from .aval import BOOL, COMPLEX, FLOAT, INT, Aval
-from .registry import Op, Plan, clear_plans
+from .registry import Op, clear_plans
 from .value import Value, is_tracer
 
 LONGEST = int(os.environ.get("TORCHLIKE_PROGRAM_LENGTH", "2000"))  # operations; compile time grows faster than this
@@ -62,7 +61,10 @@ class Program:
         """The reference of a concrete value in this program."""
         array = v.array
         if array is None:
-            raise_lost(v)
+            run_waiting()
+            array = v.array
+            if array is None:
+                raise_lost(v)
         if is_tracer(array) or v.aval.device is _device.META:
             raise RunsNow
         if v.aval.device is not self.device:
@@ -113,11 +115,12 @@ def raise_lost(v: Value):
 
 
 class _State:
-    __slots__ = ("program", "limit")
+    __slots__ = ("program", "waiting", "limit")
 
 
 state = _State()
 state.program = Program()
+state.waiting = None  # a finished program that has not run yet: see cut()
 state.limit = LONGEST
 lock = threading.RLock()
 _failed_checks: list = []
@@ -265,8 +268,9 @@ def raise_failed_checks() -> None:
 
 
 def flush(reason: str = "") -> None:
-    """Run the pending program."""
+    """Run what is pending."""
     with lock:
+        run_waiting()
         prog = state.program
         if not prog.results:
             if prog.inputs:
@@ -274,24 +278,55 @@ def flush(reason: str = "") -> None:
             return
         state.program = Program()
         try:
-            executor.run(prog, reason)
-        except Exception as error:
-            for v in prog.results:
-                v.epoch, v.ref = None, error
+            _execute(prog, reason)
+        except BaseException as stop:
+            if not isinstance(stop, Exception):  # Ctrl-C: nothing is lost, the program is still pending
+                state.program = prog
             raise
-        except BaseException:  # Ctrl-C: nothing is lost, the program is still pending
-            state.program = prog
-            raise
-        if prog.checks:
-            _failed_checks.extend(prog.checks)
-        if trie.size > executor.MOST_NODES:
-            forget_programs()
+
+
+def cut(reason: str) -> None:
+    """A natural end of a program (the end of an optimizer's step). It runs as soon as somebody needs one of its results;
+    until then more of its results may die (gradients that `zero_grad` drops) and need not be written."""
+    with lock:
+        run_waiting()
+        if state.program.results:
+            state.waiting = (state.program, reason)
+            state.program = Program()
+            if state.limit == 0:
+                run_waiting()
+
+
+def run_waiting() -> None:
+    """Run the program that `cut` left."""
+    with lock:
+        if state.waiting is not None:
+            waiting, state.waiting = state.waiting, None
+            try:
+                _execute(*waiting)
+            except BaseException as stop:
+                if not isinstance(stop, Exception):
+                    state.waiting = waiting
+                raise
+
+
+def _execute(prog: Program, reason: str) -> None:
+    try:
+        executor.run(prog, reason)
+    except Exception as error:
+        for v in prog.results:
+            v.epoch, v.ref = None, error
+        raise
+    if prog.checks:
+        _failed_checks.extend(prog.checks)
+    if trie.size > executor.MOST_NODES:
+        forget_programs()
 
 
 def forget_programs() -> None:
     """Drop every known program (compiled ones stay in the persistent cache)."""
     with lock:
-        if state.program.results:
+        if state.program.results or state.waiting:
             return
         trie.__init__()
         state.program = Program()
@@ -326,4 +361,3 @@ if os.environ.get("TORCHLIKE_IMMEDIATE", "0") not in ("", "0"):
 
 tier = executor.tier
 numpy_only = executor.numpy_only
-__all__ = ["Node", "Plan", "Program", "record", "flush", "concrete", "immediate", "is_immediate", "tier", "numpy_only", "sys"]

@@ -8,7 +8,9 @@ from . import (  # noqa: F401
     matmul,
     objects,
     pointwise,
+    random,
     reductions,
+    softmax,
     unary,
     views,
 )

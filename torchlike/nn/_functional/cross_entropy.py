@@ -1,0 +1,196 @@
+"""cross_entropy and nll_loss."""
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+
+from ..._core import dtype as dt
+from ..._core.registry import Op
+from ..._tensor import Tensor, apply
+from ...ops.indexing import bounds, check_range
+
+
+def reduction_of(size_average, reduce, reduction: str) -> str:
+    """The reduction, from today's argument or the deprecated pair."""
+    if size_average is not None or reduce is not None:
+        size_average = True if size_average is None else size_average
+        reduce = True if reduce is None else reduce
+        made = "mean" if size_average and reduce else "sum" if reduce else "none"
+        warnings.warn(f"size_average and reduce args will be deprecated, please use reduction='{made}' instead.", stacklevel=4)
+        return made
+    if reduction not in ("none", "mean", "sum"):
+        raise ValueError(f"{reduction} is not a valid value for reduction")
+    return reduction
+
+
+def _picked(xp, x, target, ignore):
+    """(x at the target class, which targets count); classes are dimension 1 (0 for a vector)."""
+    axis = 1 if x.ndim > 1 else 0
+    kept = target != ignore
+    safe = xp.expand_dims(xp.where(kept, target, xp.zeros((), target.dtype)), axis)
+    return xp.squeeze(xp.take_along_axis(x, safe, axis), axis), kept, safe, axis
+
+
+def _total_weight(xp, weight, kept, safe, axis, dtype):
+    if weight is None:
+        return kept.astype(dtype)
+    return xp.where(kept, xp.squeeze(weight[safe], axis), xp.zeros((), dtype))
+
+
+def _nll(xp, x, target, weight, ignore, reduction):
+    value, kept, safe, axis = _picked(xp, x, target, ignore)
+    w = _total_weight(xp, weight, kept, safe, axis, x.dtype)
+    loss = xp.where(kept, -value * w, xp.zeros((), x.dtype))
+    if reduction == "none":
+        return loss
+    total = xp.sum(loss)
+    return total / xp.sum(w) if reduction == "mean" else total
+
+
+def _nll_vjp(xp, g, x, target, weight, ignore, reduction):
+    return _nll_grad(xp, g, x, target, weight, ignore, reduction), None, None
+
+
+def _hot(xp, x, target, ignore, axis):
+    classes = np.arange(x.shape[axis]).reshape([-1 if i == axis else 1 for i in range(x.ndim)])
+    return (xp.expand_dims(target, axis) == classes) & (xp.expand_dims(target, axis) != ignore)
+
+
+def _nll_grad(xp, g, x, target, weight, ignore, reduction):
+    _, kept, safe, axis = _picked(xp, x, target, ignore)
+    w = _total_weight(xp, weight, kept, safe, axis, x.dtype)
+    scale = -w * (g / xp.sum(w) if reduction == "mean" else g)
+    return xp.where(_hot(xp, x, target, ignore, axis), xp.expand_dims(scale, axis), xp.zeros((), x.dtype))
+
+
+def _nll_shape(x, target, weight, ignore, reduction):
+    return (target.shape if reduction == "none" else ()), x.dtype
+
+
+NLL = Op("nll_loss", _nll, shape=_nll_shape, vjp=_nll_vjp)
+
+
+def _wide(x):
+    return x.astype(np.float32) if x.dtype.itemsize == 2 else x
+
+
+def _log_softmax(xp, x, axis):
+    shifted = x - xp.max(x, axis=axis, keepdims=True)
+    return shifted - xp.log(xp.sum(xp.exp(shifted), axis=axis, keepdims=True))
+
+
+def _cross_entropy(xp, x, target, weight, ignore, reduction, smoothing):
+    axis = 1 if x.ndim > 1 else 0
+    logp = _log_softmax(xp, _wide(x), axis)
+    loss = _nll(xp, logp, target, weight, ignore, reduction)
+    if smoothing:
+        loss = loss * (1 - smoothing) + smoothing / x.shape[axis] * _smooth(xp, logp, target, weight, ignore, reduction, axis)
+    return loss.astype(x.dtype)
+
+
+def _smooth(xp, logp, target, weight, ignore, reduction, axis):
+    view = [-1 if i == axis else 1 for i in range(logp.ndim)]
+    every = -xp.sum(logp if weight is None else logp * weight.reshape(view), axis=axis)
+    kept = target != ignore
+    every = xp.where(kept, every, xp.zeros((), logp.dtype))
+    if reduction == "none":
+        return every
+    total = xp.sum(every)
+    if reduction == "sum":
+        return total
+    _, kept, safe, _ = _picked(xp, logp, target, ignore)
+    return total / xp.sum(_total_weight(xp, weight, kept, safe, axis, logp.dtype))
+
+
+def _cross_entropy_vjp(xp, g, x, target, weight, ignore, reduction, smoothing):
+    axis = 1 if x.ndim > 1 else 0
+    w = _wide(x)
+    logp = _log_softmax(xp, w, axis)
+    g = g.astype(w.dtype)
+    d = _nll_grad(xp, g * (1 - smoothing), logp, target, weight, ignore, reduction)
+    if smoothing:
+        _, kept, safe, _ = _picked(xp, logp, target, ignore)
+        scale = g * (smoothing / x.shape[axis])
+        if reduction == "mean":
+            scale = scale / xp.sum(_total_weight(xp, weight, kept, safe, axis, logp.dtype))
+        per = -xp.where(kept, scale, xp.zeros((), w.dtype))
+        every = xp.expand_dims(per, axis)
+        if weight is not None:
+            every = every * weight.reshape([-1 if i == axis else 1 for i in range(x.ndim)])
+        d = d + every
+    return (d - xp.exp(logp) * xp.sum(d, axis=axis, keepdims=True)).astype(x.dtype), None, None
+
+
+CROSS_ENTROPY = Op("cross_entropy", _cross_entropy, vjp=_cross_entropy_vjp, torch_name="NllLossBackward0",
+                   shape=lambda x, target, weight, ignore, reduction, smoothing: _nll_shape(x, target, weight, ignore, reduction))
+
+
+def _check_target(input: Tensor, target: Tensor, weight, ignore: int) -> None:
+    classes = input.shape[1] if input.ndim > 1 else input.shape[0]
+    if target.dtype is not dt.int64:
+        if target.dtype is dt.uint8:
+            return
+        raise RuntimeError(f"expected scalar type Long but found {target.dtype.short}")
+    if input.ndim == 1:
+        if target.ndim > 1 or (target.ndim == 1 and target.shape[0] != 1):
+            raise ValueError(f"Expected target size [], got {list(target.shape)}")
+    elif target.ndim and input.shape[0] != target.shape[0] and input.ndim == 2:
+        raise ValueError(f"Expected input batch_size ({input.shape[0]}) to match target batch_size ({target.shape[0]}).")
+    elif tuple(target.shape) != (input.shape[0], *input.shape[2:]):
+        if input.ndim == 2:
+            raise RuntimeError("0D or 1D target tensor expected, multi-target not supported")
+        raise RuntimeError(f"Expected target size {[input.shape[0], *input.shape[2:]]}, got {list(target.shape)}")
+    if weight is not None and (weight.ndim != 1 or weight.numel() != classes):
+        raise RuntimeError("weight tensor should be defined either for all or no classes")
+    value = target._current()
+    if isinstance(value.array, np.ndarray):
+        array = value.array
+        if array.size:
+            low, high = bounds(value)
+            if low < 0 or high >= classes:
+                bad = array[((array < 0) | (array >= classes)) & (array != ignore)]
+                if bad.size:
+                    raise IndexError(f"Target {int(bad.reshape(-1)[0])} is out of bounds.")
+        return
+    checked = target.masked_fill(target == ignore, 0) if value.array is None or value.bounds is None else target
+    check_range(checked, classes, lambda bad: f"Target {bad} is out of bounds.")
+
+
+def nll_loss(input: Tensor, target: Tensor, weight=None, size_average=None, ignore_index: int = -100, reduce=None,
+             reduction: str = "mean") -> Tensor:
+    """-input at the target class, averaged by class weight; targets equal to ignore_index do not count."""
+    reduction = reduction_of(size_average, reduce, reduction)
+    if input.ndim < 1:
+        raise ValueError(f"Expected 1 or more dimensions (got {input.ndim})")
+    _check_target(input, target, weight, ignore_index)
+    return apply(NLL, (input, target, weight), (int(ignore_index), reduction))
+
+
+def cross_entropy(input: Tensor, target: Tensor, weight=None, size_average=None, ignore_index: int = -100, reduce=None,
+                  reduction: str = "mean", label_smoothing: float = 0.0) -> Tensor:
+    """nll_loss of log_softmax; targets are class indices, or probabilities of input's shape."""
+    reduction = reduction_of(size_average, reduce, reduction)
+    if not 0.0 <= label_smoothing <= 1.0:
+        raise RuntimeError(f"label_smoothing must be between 0.0 and 1.0. Got: {label_smoothing}")
+    if tuple(input.shape) == tuple(target.shape) and target.dtype.category >= dt.FLOAT:
+        return _probability_loss(input, target, weight, reduction, label_smoothing)
+    if target.dtype.category >= dt.FLOAT:
+        raise RuntimeError(f"expected scalar type Long but found {target.dtype.short}" if tuple(target.shape) == (input.shape[0], *input.shape[2:])
+                           else f"Expected floating point type for target with class probabilities, got {target.dtype.short}")
+    _check_target(input, target, weight, ignore_index)
+    return apply(CROSS_ENTROPY, (input, target, weight), (int(ignore_index), reduction, float(label_smoothing)))
+
+
+def _probability_loss(input, target, weight, reduction, smoothing):
+    axis = 1 if input.ndim > 1 else 0
+    classes = input.shape[axis]
+    if smoothing:
+        target = target * (1 - smoothing) + smoothing / classes
+    logp = input.log_softmax(axis)
+    if weight is not None:
+        logp = logp * weight.reshape([-1 if i == axis else 1 for i in range(input.ndim)])
+    loss = -(logp * target).sum(axis)
+    if reduction == "mean":
+        return loss.sum() / max(input.numel() // classes, 1) if input.numel() else loss.sum() / 0
+    return loss.sum() if reduction == "sum" else loss

@@ -1,0 +1,96 @@
+"""Dropout and its kin. Masks come from torch's CPU generator, so they equal torch's under the same seed."""
+from __future__ import annotations
+
+import numpy as np
+
+from ..._core import rng
+from ..._core.registry import Op
+from ..._tensor import Tensor, apply
+from ...ops.creation import place
+from ...ops.random import default_generator
+from .activation import finish
+
+
+def _check(p: float) -> None:
+    if p < 0.0 or p > 1.0:
+        raise ValueError(f"dropout probability has to be between 0 and 1, but got {p}")
+
+
+# torch multiplies by a mask that is already divided by the keep probability
+_MASKED = Op("native_dropout", lambda xp, x, mask, scale: x * (mask * xp.asarray(scale, dtype=x.dtype)), torch_name="MulBackward0",
+             shape=lambda x, mask, scale: (x.shape, x.dtype), vjp=lambda xp, g, mask, scale: (g * (mask * xp.asarray(scale, dtype=g.dtype)), None, None))
+
+
+def _mask(shape, p: float, np_dtype) -> np.ndarray:
+    return rng.bernoulli_scalar(default_generator, shape, 1 - p, np_dtype)
+
+
+def dropout(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
+    """Elements become zero with probability p, the others grow by 1 / (1 - p) (Srivastava et al. 2014)."""
+    _check(p)
+    if not training or p == 0.0 or not input.numel():
+        return input
+    if p == 1.0:
+        return finish(input, input * 0.0, inplace)
+    mask = place(_mask(tuple(input.shape), p, input.dtype.np), input.device)
+    return finish(input, apply(_MASKED, (input, mask, 1 / (1 - p))), inplace)
+
+
+def _feature_dropout(input: Tensor, p: float, training: bool, inplace: bool) -> Tensor:
+    _check(p)
+    if not training or p == 0.0 or not input.numel():
+        return input
+    if p == 1.0:
+        return finish(input, input * 0.0, inplace)
+    shape = (*input.shape[:2], *(1 for _ in input.shape[2:]))
+    mask = place(_mask(shape, p, input.dtype.np), input.device)
+    return finish(input, input * (mask / (1 - p)), inplace)
+
+
+def dropout1d(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
+    """Whole channels of (N, C, L) or (C, L) become zero."""
+    _check(p)
+    if input.ndim not in (2, 3):
+        raise RuntimeError(f"dropout1d: Expected 2D or 3D input, but received a {input.ndim}D input. Note that dropout1d exists to provide "
+                           "channel-wise dropout on inputs with 1 spatial dimension, a channel dimension, and an optional batch dimension "
+                           "(i.e. 2D or 3D inputs).")
+    return _batched(input, 2, p, training, inplace)
+
+
+def _batched(input: Tensor, unbatched: int, p, training, inplace) -> Tensor:
+    if input.ndim == unbatched:
+        return _feature_dropout(input.unsqueeze(0), p, training, inplace).squeeze(0)
+    return _feature_dropout(input, p, training, inplace)
+
+
+def dropout2d(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
+    """Whole channels of (N, C, H, W) become zero."""
+    return _feature_dropout(input, p, training, inplace)
+
+
+def dropout3d(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
+    """Whole channels of (N, C, D, H, W) become zero."""
+    return _batched(input, 4, p, training, inplace)
+
+
+def _alpha(input: Tensor, p: float, training: bool, inplace: bool, shape) -> Tensor:
+    _check(p)
+    if not training or p == 0.0 or not input.numel():
+        return input
+    if p == 1.0:
+        return finish(input, input * 0.0, inplace)
+    low = -1.7580993408473766  # SELU's saturation
+    a = 1 / np.sqrt((low * low * p + 1) * (1 - p))
+    mask = place(_mask(shape, p, input.dtype.np), input.device)
+    shift = (1 - mask) * (low * a) - low * a * p
+    return finish(input, input * (mask * a) + shift, inplace)
+
+
+def alpha_dropout(input: Tensor, p: float = 0.5, training: bool = False, inplace: bool = False) -> Tensor:
+    """Dropout that keeps SELU's mean and variance (Klambauer et al. 2017)."""
+    return _alpha(input, p, training, inplace, tuple(input.shape))
+
+
+def feature_alpha_dropout(input: Tensor, p: float = 0.5, training: bool = False, inplace: bool = False) -> Tensor:
+    """alpha_dropout of whole channels."""
+    return _alpha(input, p, training, inplace, (*input.shape[:2], *(1 for _ in input.shape[2:])))

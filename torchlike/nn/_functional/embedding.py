@@ -1,0 +1,90 @@
+"""Look-up tables: embedding and one_hot."""
+from __future__ import annotations
+
+import numpy as np
+
+from ..._core import dtype as dt
+from ..._core.registry import Op
+from ..._tensor import Tensor, apply
+from ...ops.indexing import check_range, rows_add
+
+
+def _embedding(xp, weight, index, padding):
+    return weight[index] if xp is np else xp.take(weight, index, axis=0, mode="clip")
+
+
+def _embedding_vjp(xp, g, index, padding, plan):
+    rows, width = plan.avals[0].shape
+    g, index = g.reshape(-1, width), index.reshape(-1)
+    if padding is not None:
+        g = xp.where((index == padding)[:, None], xp.zeros((), g.dtype), g)
+    if xp is np:
+        return rows_add(rows, index, g), None
+    if rows <= 4096 and g.shape[0] * rows <= 1 << 22:  # a product with a one-hot matrix: XLA's scatter on the CPU is serial
+        hot = (index[:, None] == np.arange(rows)).astype(g.dtype)
+        return hot.T @ g, None
+    return xp.zeros((rows, width), g.dtype).at[index].add(g), None
+
+
+EMBEDDING = Op("embedding", _embedding, shape=lambda w, i, padding: ((*i.shape, w.shape[1]), w.dtype), vjp=_embedding_vjp)
+
+
+def embedding(input: Tensor, weight: Tensor, padding_idx: int | None = None, max_norm: float | None = None, norm_type: float = 2.0,
+              scale_grad_by_freq: bool = False, sparse: bool = False) -> Tensor:
+    """Rows of weight at the indices: (*) to (*, width). Rows at padding_idx get no gradient."""
+    if input.dtype not in (dt.int64, dt.int32):
+        raise RuntimeError("Expected tensor for argument #1 'indices' to have one of the following scalar types: Long, Int; but got "
+                           f"torch.{input.dtype.short}Tensor instead (while checking arguments for embedding)")
+    if weight.ndim != 2:
+        raise RuntimeError("'weight' must be 2-D")
+    rows = weight.shape[0]
+    if padding_idx is not None:
+        if not -rows <= padding_idx < rows:
+            raise AssertionError("Padding_idx must be within num_embeddings")
+        padding_idx %= rows
+    check_range(input, rows, lambda bad: "index out of range in self")
+    low = input._current().bounds
+    if low is not None and low[0] < 0:
+        raise IndexError("index out of range in self")
+    if max_norm is not None:
+        _renorm_rows(weight, input, max_norm, norm_type)
+    if scale_grad_by_freq:
+        counts = np.bincount(input._host_array().reshape(-1), minlength=rows)
+        from ..._tensor import as_tensor_value
+        scale = as_tensor_value((1.0 / counts[input._host_array()]).astype(weight.dtype.np)).unsqueeze(-1)
+        made = apply(EMBEDDING, (weight, input), (padding_idx,))
+        return made * scale + (made * (1 - scale)).detach()
+    return apply(EMBEDDING, (weight, input), (padding_idx,))
+
+
+def _renorm_rows(weight: Tensor, index: Tensor, max_norm: float, norm_type: float) -> None:
+    """Rows that are looked up and longer than max_norm are shortened, in place."""
+    from ...autograd.grad_mode import no_grad
+    with no_grad():
+        used = np.unique(index._host_array())
+        rows = weight.detach()[used.tolist()]
+        norms = rows.norm(norm_type, 1, keepdim=True)
+        scale = (max_norm / (norms + 1e-7)).clamp(max=1.0)
+        weight.detach()[used.tolist()] = rows * scale
+
+
+_ONE_HOT = Op("one_hot", lambda xp, x, n: (xp.expand_dims(x, -1) == np.arange(n)).astype(np.int64), vjp=False,
+              shape=lambda a, n: ((*a.shape, n), dt.int64))
+
+
+def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
+    """Integers as rows of zeros with a one: (*) to (*, num_classes)."""
+    if tensor.dtype is not dt.int64:
+        raise RuntimeError("one_hot is only applicable to index tensor of type LongTensor.")
+    if num_classes == -1:
+        if not tensor.numel():
+            raise RuntimeError("Can not infer total number of classes from empty tensor.")
+        num_classes = int(tensor.max()) + 1
+    elif num_classes < 1 and tensor.numel():
+        raise RuntimeError("num_classes should be positive")
+    host = tensor._host_array()
+    if host.size and host.min() < 0:
+        raise RuntimeError("Class values must be non-negative.")
+    if host.size and host.max() >= num_classes:
+        raise RuntimeError("Class values must be smaller than num_classes.")
+    return apply(_ONE_HOT, (tensor,), (num_classes,))

@@ -1,0 +1,261 @@
+"""Normalisation: layer, RMS, batch, group and instance norms, and normalize."""
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from ..._core import dtype as dt
+from ..._core.registry import Op
+from ..._tensor import Tensor, apply
+
+# One op for all norms over trailing or grouped axes: x seen as (rows, n), statistics per row.
+
+
+def _wide(x):
+    return x.astype(np.float32) if x.dtype.itemsize == 2 else x
+
+
+def _moments(xp, x, axes):
+    mean = xp.mean(x, axis=axes, keepdims=True)
+    centered = x - mean
+    return centered, xp.mean(centered * centered, axis=axes, keepdims=True)
+
+
+def _layer_norm(xp, x, weight, bias, k, eps):
+    """Normalised over the last k axes."""
+    axes = tuple(range(x.ndim - k, x.ndim))
+    centered, var = _moments(xp, _wide(x), axes)
+    rstd = 1 / xp.sqrt(var + np.asarray(eps, var.dtype))
+    y = centered * rstd
+    if weight is not None:
+        y = y * weight
+    if bias is not None:
+        y = y + bias
+    return y.astype(x.dtype)
+
+
+def _layer_norm_vjp(xp, g, x, weight, k, eps, needs):
+    axes, lead = tuple(range(x.ndim - k, x.ndim)), tuple(range(x.ndim - k))
+    centered, var = _moments(xp, _wide(x), axes)
+    rstd = 1 / xp.sqrt(var + np.asarray(eps, var.dtype))
+    y = centered * rstd
+    g = _wide(g)
+    gx = gw = gb = None
+    if needs[0]:
+        h = g if weight is None else g * weight
+        gx = rstd * (h - xp.mean(h, axis=axes, keepdims=True) - y * xp.mean(h * y, axis=axes, keepdims=True))
+    if needs[1]:
+        gw = xp.sum(g * y, axis=lead)
+    if needs[2]:
+        gb = xp.sum(g, axis=lead)
+    return gx, gw, gb
+
+
+LAYER_NORM = Op("native_layer_norm", _layer_norm, shape=lambda x, w, b, k, eps: (x.shape, x.dtype), vjp=_layer_norm_vjp)
+
+
+def _as_shape(normalized_shape) -> tuple[int, ...]:
+    return (normalized_shape,) if isinstance(normalized_shape, int) else tuple(normalized_shape)
+
+
+def layer_norm(input: Tensor, normalized_shape, weight=None, bias=None, eps: float = 1e-5) -> Tensor:
+    """(x - mean) / sqrt(var + eps) over the last dimensions, then weight and bias (Ba et al. 2016)."""
+    shape = _as_shape(normalized_shape)
+    have = input._value.aval.shape
+    for t, name in ((weight, "weight"), (bias, "bias")):
+        if t is not None and tuple(t.shape) != shape:
+            raise RuntimeError(f"Expected {name} to be of same shape as normalized_shape, but got {name} of shape {list(t.shape)} and "
+                               f"normalized_shape = {list(shape)}")
+    if not shape:
+        raise RuntimeError("Expected normalized_shape to be at least 1-dimensional, i.e., containing at least one element, but got "
+                           "normalized_shape = []")
+    if have[-len(shape):] != shape:
+        raise RuntimeError(f"Given normalized_shape={list(shape)}, expected input with shape [*, {', '.join(map(str, shape))}], but got input of "
+                           f"size{list(have)}")
+    if input.dtype.category != dt.FLOAT:
+        raise RuntimeError(f'"LayerNormKernelImpl" not implemented for \'{input.dtype.short}\'')
+    return apply(LAYER_NORM, (input, weight, bias), (len(shape), float(eps)))
+
+
+def _rms_norm(xp, x, weight, k, eps):
+    axes = tuple(range(x.ndim - k, x.ndim))
+    w = _wide(x)
+    y = w / xp.sqrt(xp.mean(w * w, axis=axes, keepdims=True) + np.asarray(eps, w.dtype))
+    return (y if weight is None else y * weight).astype(x.dtype)
+
+
+def _rms_norm_vjp(xp, g, x, weight, k, eps, needs):
+    axes, lead = tuple(range(x.ndim - k, x.ndim)), tuple(range(x.ndim - k))
+    w, g = _wide(x), _wide(g)
+    rstd = 1 / xp.sqrt(xp.mean(w * w, axis=axes, keepdims=True) + np.asarray(eps, w.dtype))
+    y = w * rstd
+    gx = gw = None
+    if needs[0]:
+        h = g if weight is None else g * weight
+        gx = rstd * (h - y * xp.mean(h * y, axis=axes, keepdims=True))
+    if needs[1]:
+        gw = xp.sum(g * y, axis=lead)
+    return gx, gw
+
+
+RMS_NORM = Op("rms_norm", _rms_norm, shape=lambda x, w, k, eps: (x.shape, x.dtype), vjp=_rms_norm_vjp)
+
+
+def rms_norm(input: Tensor, normalized_shape, weight=None, eps: float | None = None) -> Tensor:
+    """x / sqrt(mean(x^2) + eps) over the last dimensions (Zhang & Sennrich 2019); eps defaults to the type's epsilon."""
+    shape = _as_shape(normalized_shape)
+    have = input._value.aval.shape
+    if not shape or have[-len(shape):] != shape:
+        raise RuntimeError(f"Given normalized_shape={list(shape)}, expected input with shape [*, {', '.join(map(str, shape))}], but got input of "
+                           f"size{list(have)}")
+    if weight is not None and tuple(weight.shape) != shape:
+        raise RuntimeError(f"Expected weight to be of same shape as normalized_shape, but got weight of shape {list(weight.shape)} and "
+                           f"normalized_shape = {list(shape)}")
+    if eps is None:
+        import ml_dtypes
+        eps = float(ml_dtypes.finfo(np.float32 if input.dtype.itemsize == 2 else input.dtype.np).eps)
+    return apply(RMS_NORM, (input, weight), (len(shape), float(eps)))
+
+
+# -- batch norm ------------------------------------------------------------------------------------------------------------
+
+
+def _channel_shape(x):
+    return (1, -1) + (1,) * (x.ndim - 2)
+
+
+def _batch_norm_train(xp, x, weight, bias, eps):
+    """(y, batch mean, batch variance without correction)."""
+    axes = (0, *range(2, x.ndim))
+    w = _wide(x)
+    centered, var = _moments(xp, w, axes)
+    y = centered / xp.sqrt(var + np.asarray(eps, var.dtype))
+    shape = _channel_shape(x)
+    if weight is not None:
+        y = y * weight.reshape(shape)
+    if bias is not None:
+        y = y + bias.reshape(shape)
+    return [y.astype(x.dtype), xp.mean(w, axis=axes), var.reshape(-1)]
+
+
+def _batch_norm_vjp(xp, g0, x, weight, out1, out2, eps, needs):
+    axes, shape = (0, *range(2, x.ndim)), _channel_shape(x)
+    rstd = (1 / xp.sqrt(out2 + np.asarray(eps, out2.dtype))).reshape(shape)
+    y = (_wide(x) - out1.reshape(shape)) * rstd
+    g = _wide(g0)
+    sum_g, sum_gy = xp.sum(g, axis=axes), xp.sum(g * y, axis=axes)
+    gx = None
+    if needs[0]:
+        n = np.asarray(x.size // x.shape[1], g.dtype)
+        gx = (g - (sum_g / n).reshape(shape) - y * (sum_gy / n).reshape(shape)) * rstd
+        if weight is not None:
+            gx = gx * weight.reshape(shape)
+    return gx, sum_gy if needs[1] else None, sum_g if needs[2] else None
+
+
+def _statistics_type(x):
+    return dt.float32 if x.dtype.itemsize == 2 else x.dtype
+
+
+BATCH_NORM = Op("native_batch_norm", _batch_norm_train, vjp=_batch_norm_vjp, shape=lambda x, w, b, eps: [
+    (x.shape, x.dtype), (x.shape[1:2], _statistics_type(x)), (x.shape[1:2], _statistics_type(x))])
+
+
+def batch_norm(input: Tensor, running_mean, running_var, weight=None, bias=None, training: bool = False, momentum: float = 0.1,
+               eps: float = 1e-5) -> Tensor:
+    """Normalisation per channel (dimension 1) by batch statistics, or by running ones (Ioffe & Szegedy 2015)."""
+    shape = input._value.aval.shape
+    if len(shape) < 2:
+        raise RuntimeError(f"Expected at least 2 dimensions, got {len(shape)}")
+    channels = shape[1]
+    for t, name in ((running_mean, "running_mean"), (running_var, "running_var"), (weight, "weight"), (bias, "bias")):
+        if t is not None and t.numel() != channels:
+            raise RuntimeError(f"{name} should contain {channels} elements not {t.numel()}")
+    if not training:
+        if running_mean is None or running_var is None:
+            raise RuntimeError("running_mean and running_var must be defined in evaluation mode")
+        view = (1, -1) + (1,) * (len(shape) - 2)
+        scale = (running_var + eps).rsqrt()
+        if weight is not None:
+            scale = scale * weight
+        shift = -running_mean * scale
+        if bias is not None:
+            shift = shift + bias
+        return (input * scale.reshape(view) + shift.reshape(view)).to(input.dtype)
+    n = math.prod(shape) // max(channels, 1)
+    if n == 1 and math.prod(shape[2:]) == 1:
+        raise ValueError(f"Expected more than 1 value per channel when training, got input size {input.shape}")
+    y, mean, var = apply(BATCH_NORM, (input, weight, bias), (float(eps),))
+    from ...autograd.grad_mode import no_grad
+    with no_grad():
+        if running_mean is not None:
+            running_mean.mul_(1 - momentum).add_(mean.detach().to(running_mean.dtype), alpha=momentum)
+        if running_var is not None:
+            running_var.mul_(1 - momentum).add_(var.detach().to(running_var.dtype) * (n / max(n - 1, 1)), alpha=momentum)
+    return y
+
+
+def instance_norm(input: Tensor, running_mean=None, running_var=None, weight=None, bias=None, use_input_stats: bool = True,
+                  momentum: float = 0.1, eps: float = 1e-5) -> Tensor:
+    """Normalisation per sample and channel (Ulyanov et al. 2016)."""
+    n, c, *rest = input.shape
+    if use_input_stats and math.prod(rest) == 1:
+        raise ValueError(f"Expected more than 1 spatial element when training, got input size {input.shape}")
+    repeated = [None if t is None else t.repeat(n) for t in (running_mean, running_var)]
+    y = batch_norm(input.reshape(1, n * c, *rest), *repeated, None, None, use_input_stats, momentum, eps).reshape(input.shape)
+    if use_input_stats:
+        from ...autograd.grad_mode import no_grad
+        with no_grad():
+            for own, rep in ((running_mean, repeated[0]), (running_var, repeated[1])):
+                if own is not None:
+                    own.copy_(rep.reshape(n, c).mean(0))
+    view = (1, -1) + (1,) * len(rest)
+    if weight is not None:
+        y = y * weight.reshape(view)
+    return y if bias is None else y + bias.reshape(view)
+
+
+def group_norm(input: Tensor, num_groups: int, weight=None, bias=None, eps: float = 1e-5) -> Tensor:
+    """Normalisation per sample and group of channels (Wu & He 2018)."""
+    shape = input._value.aval.shape
+    if len(shape) < 2:
+        raise RuntimeError(f"Expected at least 2 dimensions for input tensor but received {len(shape)}")
+    if num_groups <= 0:
+        raise RuntimeError(f"Expected num groups to be greater than 0, got {num_groups}")
+    if shape[1] % num_groups:
+        raise RuntimeError(f"Expected number of channels in input to be divisible by num_groups, but got input of shape {list(shape)} and "
+                           f"num_groups={num_groups}")
+    for t, name in ((weight, "weight"), (bias, "bias")):
+        if t is not None and (t.ndim != 1 or t.shape[0] != shape[1]):
+            raise RuntimeError(f"Expected {name} to be a vector of size equal to the number of channels in input, but got {name} of shape "
+                               f"{list(t.shape)} and input of shape {list(shape)}")
+    y = apply(LAYER_NORM, (input.reshape(shape[0], num_groups, -1), None, None), (1, float(eps))).reshape(shape)
+    view = (1, -1) + (1,) * (len(shape) - 2)
+    if weight is not None:
+        y = y * weight.reshape(view)
+    return y if bias is None else y + bias.reshape(view)
+
+
+def local_response_norm(input: Tensor, size: int, alpha: float = 1e-4, beta: float = 0.75, k: float = 1.0) -> Tensor:
+    """x / (k + alpha * mean of squares over `size` neighbouring channels) ** beta (Krizhevsky et al. 2012)."""
+    if input.ndim < 3:
+        raise ValueError(f"Expected 3D or higher dimensionality                          input (got {input.ndim} dimensions)")
+    if not input.numel():
+        return input
+    square = input * input
+    from ...ops.joining import cat
+    zeros = square[:, :1] * 0
+    padded = cat([zeros] * (size // 2) + [square] + [zeros] * ((size - 1) // 2), 1)
+    total = padded.unfold(1, size, 1).sum(-1)
+    return input / (total * (alpha / size) + k) ** beta
+
+
+def normalize(input: Tensor, p: float = 2.0, dim=1, eps: float = 1e-12, out=None) -> Tensor:
+    """input / max(norm, eps) along dim."""
+    norm = input.norm(p, dim, keepdim=True).clamp_min(eps).expand_as(input)
+    made = input / norm
+    if out is not None:
+        from ..._public import fill_out
+        return fill_out(out, made)
+    return made

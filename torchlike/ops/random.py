@@ -1,0 +1,283 @@
+"""Random numbers: torch's CPU generator, drawn on the host; they enter programs as data."""
+from __future__ import annotations
+
+import numpy as np
+
+from .._core import device as dev
+from .._core import dtype as dt
+from .._core import rng
+from .._public import as_size, fill_out, number, public
+from .._tensor import Tensor, as_tensor_value
+from .basic import overwrite, to_device
+from .creation import _check_dtype, _empty_check, _finish, place
+
+
+class Generator(rng.Generator):
+    """torch.Generator: torch's mt19937 stream, whatever the device it is made for."""
+
+    __module__ = "torch"
+
+    def __init__(self, device="cpu"):
+        super().__init__(str(device))
+        self._device = dev.device(device)
+
+    @property
+    def device(self):
+        return self._device
+
+    @device.setter
+    def device(self, value):
+        self._device = dev.device(value)
+
+    def get_state(self) -> Tensor:
+        """The state as a byte tensor, in torch's layout."""
+        return as_tensor_value(np.frombuffer(self.get_state_bytes(), np.uint8).copy())
+
+    def set_state(self, new_state: Tensor) -> Generator:
+        """Take over a state that get_state of torch or torchlike gave."""
+        if not isinstance(new_state, Tensor) or new_state.dtype is not dt.uint8:
+            raise TypeError("RNG state must be a torch.ByteTensor")
+        self.set_state_bytes(new_state._host_array().tobytes())
+        return self
+
+
+default_generator = Generator()
+
+
+def _generator(g) -> rng.Generator:
+    if g is None:
+        return default_generator
+    if not isinstance(g, rng.Generator):
+        raise TypeError(f"generator must be torch.Generator, not {type(g).__name__}")
+    return g
+
+
+def _wrap(array: np.ndarray, device, requires_grad: bool) -> Tensor:
+    return _finish(place(array, device), requires_grad)
+
+
+def _floating(dtype, name: str) -> dt.dtype:
+    d = dt.get_default_dtype() if dtype is None else _check_dtype(dtype)
+    if d.category < dt.FLOAT:
+        raise RuntimeError(f"\"{name}\" not implemented for '{d.short}'")
+    return d
+
+
+def _random_factory(name: str, kernel: str, draw):
+    def f(*size, generator=None, out=None, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False, names=None):
+        shape = as_size(*size)
+        _empty_check(shape)
+        d = _floating(dtype if out is None else out.dtype, kernel)
+        made = _wrap(draw(_generator(generator), shape, d.np), dev.resolve(device), requires_grad)
+        return made if out is None else fill_out(out, made)
+
+    def g(*size, **kwargs):
+        return f(*((kwargs.pop("size"),) if "size" in kwargs else size), **kwargs)
+    g.__name__ = g.__qualname__ = name
+    g.__doc__ = f"torch.{name}(*size): random numbers of that shape."
+
+    def like(input, *, dtype=None, layout=None, device=None, requires_grad=False, memory_format=None, generator=None):
+        return f(*input.shape, dtype=input.dtype if dtype is None else dtype, device=input.device if device is None else device,
+                 requires_grad=requires_grad, generator=generator)
+    like.__name__ = like.__qualname__ = name + "_like"
+    like.__doc__ = f"{name} of input's shape, dtype and device."
+    public(method=False)(like)
+    return public(method=False)(g)
+
+
+rand = _random_factory("rand", "check_uniform_bounds", rng.rand)
+randn = _random_factory("randn", "normal_kernel_cpu", rng.randn)
+
+
+@public(method=False)
+def randint(low, high=None, size=None, *, generator=None, out=None, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False) -> Tensor:
+    """Integers from [low, high), of the given size: randint(high, size) or randint(low, high, size)."""
+    if isinstance(high, (tuple, list)):
+        low, high, size = 0, low, high
+    elif high is None:
+        low, high = 0, low
+    shape = as_size(size)
+    d = dt.int64 if dtype is None else _check_dtype(dtype)
+    if low >= high:
+        raise RuntimeError(f"random_ expects 'from' to be less than 'to', but got from={low} >= to={high}")
+    made = _wrap(rng.randint(_generator(generator), int(low), int(high), shape, d.np), dev.resolve(device), requires_grad)
+    return made if out is None else fill_out(out, made)
+
+
+@public(method=False)
+def randint_like(input, low, high=None, *, dtype=None, layout=None, device=None, requires_grad=False, memory_format=None) -> Tensor:
+    """randint of input's shape, dtype and device."""
+    if high is None:
+        low, high = 0, low
+    return randint(low, high, tuple(input.shape), dtype=input.dtype if dtype is None else dtype,
+                   device=input.device if device is None else device, requires_grad=requires_grad)
+
+
+@public(method=False)
+def randperm(n: int, *, generator=None, out=None, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False) -> Tensor:
+    """The numbers 0 to n - 1 in random order."""
+    if n < 0:
+        raise RuntimeError(f"n must be non-negative, got {n}")
+    d = dt.int64 if dtype is None else _check_dtype(dtype)
+    made = _wrap(rng.randperm(_generator(generator), int(n), d.np), dev.resolve(device), requires_grad)
+    return made if out is None else fill_out(out, made)
+
+
+@public(method=False)
+def normal(mean=0.0, std=1.0, size=None, *, generator=None, out=None, dtype=None, device=None, requires_grad=False, layout=None) -> Tensor:
+    """Normal numbers of given means and deviations (tensors or numbers), or of a size."""
+    g = _generator(generator)
+    if size is not None:
+        d = _floating(dtype, "normal_kernel_cpu")
+        made = _wrap(rng.normal(g, as_size(size), float(mean), float(std), d.np), dev.resolve(device), requires_grad)
+    else:
+        parts = [x for x in (mean, std) if isinstance(x, Tensor)]
+        if not parts:
+            raise TypeError("normal() received an invalid combination of arguments - got (float, float)")
+        host = [x._host_array() if isinstance(x, Tensor) else x for x in (mean, std)]
+        if isinstance(std, Tensor) and not std.is_complex() and std.numel() and host[1].min() < 0:
+            raise RuntimeError("normal expects all elements of std >= 0.0")
+        made = to_device(as_tensor_value(rng.normal_tensors(g, *host)), parts[0].device)
+    return made if out is None else fill_out(out, made)
+
+
+def _fill(self, draw, generator, kernel):
+    self._check_write()
+    if self.dtype.category < dt.FLOAT:
+        raise RuntimeError(f"\"{kernel}\" not implemented for '{self.dtype.short}'")
+    array = draw(_generator(generator), tuple(self.shape), self.dtype.np)
+    if self._layout is not None:  # numbers are drawn in memory order
+        from .._core.layout import is_dense
+        if is_dense(self._layout):
+            order = sorted(range(self.ndim), key=lambda i: -self._layout.strides[i])
+            array = array.reshape([self.shape[i] for i in order]).transpose(np.argsort(order))
+    return overwrite(self, place(np.ascontiguousarray(array), self.device))
+
+
+def uniform_(self, from_: float = 0.0, to: float = 1.0, *, generator=None, **kwargs) -> Tensor:
+    """Uniform numbers from [from, to)."""
+    low = kwargs.get("from", from_)
+    return _fill(self, lambda g, shape, t: rng.uniform(g, shape, low, to, t), generator, "check_uniform_bounds")
+
+
+def normal_(self, mean: float = 0.0, std: float = 1.0, *, generator=None) -> Tensor:
+    """Normal numbers."""
+    if std < 0:
+        raise RuntimeError(f"normal expects std >= 0.0, but found std {std}")
+    return _fill(self, lambda g, shape, t: rng.normal(g, shape, mean, std, t), generator, "normal_kernel_cpu")
+
+
+def exponential_(self, lambd: float = 1.0, *, generator=None) -> Tensor:
+    """Exponential numbers of rate lambd."""
+    return _fill(self, lambda g, shape, t: rng.exponential(g, shape, lambd, t), generator, "exponential_cpu")
+
+
+def log_normal_(self, mean: float = 1.0, std: float = 2.0, *, generator=None) -> Tensor:
+    """exp of normal numbers."""
+    return _fill(self, lambda g, shape, t: rng.log_normal(g, shape, mean, std, t), generator, "log_normal_cpu")
+
+
+def cauchy_(self, median: float = 0.0, sigma: float = 1.0, *, generator=None) -> Tensor:
+    """Cauchy numbers."""
+    return _fill(self, lambda g, shape, t: rng.cauchy(g, shape, median, sigma, t), generator, "cauchy_cpu")
+
+
+def geometric_(self, p: float, *, generator=None) -> Tensor:
+    """Numbers of trials until the first success of probability p."""
+    self._check_write()
+    return overwrite(self, place(rng.geometric(_generator(generator), tuple(self.shape), p, self.dtype.np), self.device))
+
+
+def bernoulli_(self, p=0.5, *, generator=None) -> Tensor:
+    """Ones with probability p (a number or a tensor), else zeros."""
+    self._check_write()
+    if isinstance(p, Tensor):
+        array = rng.bernoulli_tensor(_generator(generator), np.broadcast_to(p._host_array(), tuple(self.shape)), self.dtype.np)
+    else:
+        if not 0 <= p <= 1:
+            raise RuntimeError(f"bernoulli_ expects p to be in [0, 1], but got p={p}")
+        array = rng.bernoulli_scalar(_generator(generator), tuple(self.shape), float(p), self.dtype.np)
+    return overwrite(self, place(array, self.device))
+
+
+def random_(self, from_: int = 0, to: int | None = None, *, generator=None, **kwargs) -> Tensor:
+    """Integers from [from, to), or up to the dtype's largest."""
+    self._check_write()
+    g, low = _generator(generator), kwargs.get("from", from_)
+    shape = tuple(self.shape)
+    if to is None and low == 0 and "from" not in kwargs:
+        array = rng.random_(g, shape, self.dtype.np)
+    elif to is None:
+        array = rng.random_(g, shape, self.dtype.np, 0, low) if "from" not in kwargs else rng.random_(g, shape, self.dtype.np, low)
+    else:
+        if low >= to:
+            raise RuntimeError(f"random_ expects 'from' to be less than 'to', but got from={low} >= to={to}")
+        array = rng.random_(g, shape, self.dtype.np, low, to)
+    return overwrite(self, place(array, self.device))
+
+
+for _f in (uniform_, normal_, exponential_, log_normal_, cauchy_, geometric_, bernoulli_, random_):
+    setattr(Tensor, _f.__name__, _f)
+
+
+@public()
+def bernoulli(input, p=None, *, generator=None, out=None) -> Tensor:
+    """Ones with the probabilities that input holds (or p)."""
+    if p is not None:
+        return input.clone().detach().bernoulli_(p, generator=generator)
+    host = input._host_array()
+    if host.size and not ((host >= 0) & (host <= 1)).all():
+        raise RuntimeError("Expected p_in >= 0 && p_in <= 1 to be true, but got false.  (Could this error message be improved?  If so, please "
+                           "report an enhancement request to PyTorch.)")
+    made = place(rng.bernoulli_tensor(_generator(generator), host, input.dtype.np), input.device)
+    return made if out is None else fill_out(out, made)
+
+
+@public()
+def multinomial(input, num_samples: int, replacement: bool = False, *, generator=None, out=None) -> Tensor:
+    """Indices drawn with probabilities proportional to the rows of input."""
+    if input.dtype.category != dt.FLOAT:
+        raise RuntimeError("multinomial only supports floating-point dtypes for input, got: " + input.dtype.short)
+    if not 1 <= input.ndim <= 2:
+        raise RuntimeError("prob_dist must be 1 or 2 dim")
+    if num_samples <= 0:
+        raise RuntimeError("cannot sample n_sample <= 0 samples")
+    if not replacement and num_samples > input.shape[-1]:
+        raise RuntimeError("cannot sample n_sample > prob_dist.size(-1) samples without replacement")
+    host = input._host_array()
+    if not np.isfinite(host).all() or (host < 0).any():
+        raise RuntimeError("probability tensor contains either `inf`, `nan` or element < 0")
+    if (host.sum(-1) <= 0).any():
+        raise RuntimeError("invalid multinomial distribution (sum of probabilities <= 0)")
+    made = place(rng.multinomial(_generator(generator), host, int(num_samples), bool(replacement)), input.device)
+    return made if out is None else fill_out(out, made)
+
+
+@public(method=False)
+def manual_seed(seed) -> Generator:
+    """Start the default generator from a seed."""
+    return default_generator.manual_seed(int(number(seed)))
+
+
+@public(method=False)
+def seed() -> int:
+    """Start the default generator from the system's entropy; the seed."""
+    return default_generator.seed()
+
+
+@public(method=False)
+def initial_seed() -> int:
+    """The seed of the default generator."""
+    return default_generator.initial_seed()
+
+
+@public(method=False)
+def get_rng_state() -> Tensor:
+    """The default generator's state."""
+    return default_generator.get_state()
+
+
+@public(method=False)
+def set_rng_state(new_state: Tensor) -> None:
+    """Put the default generator in a state."""
+    default_generator.set_state(new_state)

@@ -1,0 +1,98 @@
+"""softmax, log_softmax, logsumexp."""
+from __future__ import annotations
+
+import numpy as np
+
+from .._core import dtype as dt
+from .._core.registry import Op
+from .._public import as_dim, as_dims, public
+from .._tensor import Tensor, apply
+from .creation import _check_dtype
+from .reductions import reduced, restore
+
+
+def _wide(x):
+    """16-bit floats are summed in float32."""
+    return x.astype(np.float32) if x.dtype.itemsize == 2 else x
+
+
+def _softmax(xp, x, dim):
+    w = _wide(x)
+    e = xp.exp(w - xp.max(w, axis=dim, keepdims=True))
+    return (e / xp.sum(e, axis=dim, keepdims=True)).astype(x.dtype)
+
+
+def _softmax_vjp(xp, g, out, dim):
+    g, y = _wide(g), _wide(out)
+    p = g * y
+    return (p - y * xp.sum(p, axis=dim, keepdims=True)).astype(out.dtype)
+
+
+def _log_softmax(xp, x, dim):
+    w = _wide(x)
+    shifted = w - xp.max(w, axis=dim, keepdims=True)
+    return (shifted - xp.log(xp.sum(xp.exp(shifted), axis=dim, keepdims=True))).astype(x.dtype)
+
+
+def _log_softmax_vjp(xp, g, out, dim):
+    g, y = _wide(g), _wide(out)
+    return (g - xp.exp(y) * xp.sum(g, axis=dim, keepdims=True)).astype(out.dtype)
+
+
+def _same(a, dim):
+    return a.shape, a.dtype
+
+
+SOFTMAX = Op("softmax", _softmax, shape=_same, vjp=_softmax_vjp)
+LOG_SOFTMAX = Op("log_softmax", _log_softmax, shape=_same, vjp=_log_softmax_vjp)
+
+
+def _normalized(op, name):
+    def f(input, dim, dtype=None) -> Tensor:
+        if dtype is not None:
+            input = input.to(_check_dtype(dtype))
+        a = input._value.aval
+        if a.dtype.category != dt.FLOAT:
+            raise RuntimeError(f'"{name}_lastdim_kernel_impl" not implemented for \'{a.dtype.short}\'')
+        d = as_dim(dim, a.ndim)
+        if not a.ndim:
+            return apply(op, (input.reshape(1),), (0,)).reshape(())
+        return input.clone() if not a.numel else apply(op, (input,), (d,))
+    f.__name__ = f.__qualname__ = name
+    f.__doc__ = f"{name} over dim; dtype converts the input first."
+    return public()(f)
+
+
+softmax, log_softmax = _normalized(SOFTMAX, "softmax"), _normalized(LOG_SOFTMAX, "log_softmax")
+
+
+def _logsumexp(xp, x, dims, keepdim):
+    w = _wide(x)
+    top = xp.max(w.real if w.dtype.kind == "c" else w, axis=dims, keepdims=True)
+    top = xp.where(xp.isfinite(top), top, xp.zeros_like(top))
+    r = xp.log(xp.sum(xp.exp(w - top), axis=dims, keepdims=True)) + top
+    return (r if keepdim else xp.squeeze(r, dims)).astype(x.dtype)
+
+
+def _logsumexp_vjp(xp, g, x, out, plan):
+    dims, keepdim = plan.statics
+    shape = plan.avals[0].shape
+    out = restore(xp, out, shape, dims, keepdim)
+    e = xp.exp(x - xp.where(xp.isfinite(out), out, xp.zeros_like(out)))
+    return restore(xp, g, shape, dims, keepdim) * (xp.conj(e) if e.dtype.kind == "c" else e)
+
+
+LOGSUMEXP = Op("logsumexp", _logsumexp, shape=lambda a, dims, keepdim: (reduced(a.shape, dims, keepdim), a.dtype), vjp=_logsumexp_vjp)
+
+
+@public(out=True)
+def logsumexp(input, dim, keepdim: bool = False) -> Tensor:
+    """log(sum(exp(input))) over dim, without overflow."""
+    if input.dtype.category < dt.FLOAT:
+        input = input.to(dt.get_default_dtype())
+    dims = as_dims(dim, input._value.aval.ndim)
+    if not dims:
+        return input.clone()
+    if not input._value.aval.numel:
+        return input.exp().sum(dims, keepdim).log()
+    return apply(LOGSUMEXP, (input,), (dims, bool(keepdim)))
