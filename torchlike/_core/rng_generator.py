@@ -27,7 +27,7 @@ def _checked_seed(seed: int) -> int:
     if isinstance(seed, np.generic):
         raise TypeError("an integer is required")
     if isinstance(seed, bool) or not isinstance(seed, int):
-        raise RuntimeError(f"manual_seed expected a long, but got {type(seed).__name__}")
+        raise RuntimeError(f"manual_seed expected a long, but got {type(seed).__name__}")  # noqa: TRY004 - torch's class
     if not -(2**63) <= seed < 2**64:
         raise ValueError("Overflow when unpacking long long")
     return seed % 2**64

@@ -1,0 +1,515 @@
+"""torchlike._core.rng against the installed torch: the same numbers, and the same state bytes after every call."""
+
+import copy
+import pickle
+import random
+import threading
+
+import ml_dtypes
+import numpy as np
+import pytest
+import torch
+
+from torchlike._core import rng
+
+BF16 = np.dtype(ml_dtypes.bfloat16)
+PAIRS = {
+    torch.float32: np.dtype(np.float32),
+    torch.float64: np.dtype(np.float64),
+    torch.float16: np.dtype(np.float16),
+    torch.bfloat16: BF16,
+    torch.uint8: np.dtype(np.uint8),
+    torch.int8: np.dtype(np.int8),
+    torch.int16: np.dtype(np.int16),
+    torch.int32: np.dtype(np.int32),
+    torch.int64: np.dtype(np.int64),
+    torch.bool: np.dtype(np.bool_),
+    torch.uint16: np.dtype(np.uint16),
+    torch.uint32: np.dtype(np.uint32),
+    torch.uint64: np.dtype(np.uint64),
+    torch.complex64: np.dtype(np.complex64),
+    torch.complex128: np.dtype(np.complex128),
+}
+FLOATS = [torch.float32, torch.float64, torch.float16, torch.bfloat16]
+INTS = [torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64]
+SIZES = [0, 1, 2, 3, 15, 16, 17, 31, 32, 33, 1000]
+
+
+def to_numpy(tensor):
+    if tensor.dtype == torch.bfloat16:
+        return tensor.view(torch.int16).numpy().view(BF16)
+    return tensor.numpy()
+
+
+def to_torch(array):
+    return (
+        torch.from_numpy(array.view(np.int16)).view(torch.bfloat16) if array.dtype == BF16 else torch.from_numpy(array)
+    )
+
+
+def same(ours, theirs):
+    """Equal dtype, shape and bits."""
+    theirs = to_numpy(theirs)
+    assert ours.dtype == theirs.dtype
+    assert ours.shape == theirs.shape
+    np.testing.assert_array_equal(
+        ours.reshape(-1).view(np.uint8), np.ascontiguousarray(theirs).reshape(-1).view(np.uint8)
+    )
+
+
+class Twins:
+    """One generator of each kind, at the same state."""
+
+    def __init__(self, seed=0):
+        self.ours = rng.Generator().manual_seed(seed)
+        self.theirs = torch.Generator().manual_seed(seed)
+
+    def check(self, ours, theirs):
+        """Call both twice; the values must be the same, and the states afterwards too."""
+        for _ in range(2):
+            same(ours(self.ours), theirs(self.theirs))
+            assert self.ours.get_state_bytes() == to_numpy(self.theirs.get_state()).tobytes()
+
+
+def empty(n, dtype):
+    return torch.empty(n, dtype=dtype)
+
+
+def error_of(call):
+    with pytest.raises(Exception) as caught:  # noqa: PT011 - the class is compared below
+        call()
+    return caught.type, str(caught.value)
+
+
+def same_error(ours, theirs):
+    assert error_of(ours) == error_of(theirs)
+
+
+@pytest.mark.parametrize("n", SIZES)
+@pytest.mark.parametrize("dtype", [*FLOATS, torch.complex64, torch.complex128])
+def test_rand_and_randn(dtype, n):
+    Twins(n).check(lambda g: rng.rand(g, (n,), PAIRS[dtype]), lambda g: torch.rand(n, generator=g, dtype=dtype))
+    Twins(n).check(lambda g: rng.randn(g, (n,), PAIRS[dtype]), lambda g: torch.randn(n, generator=g, dtype=dtype))
+
+
+@pytest.mark.parametrize("dtype", FLOATS)
+@pytest.mark.parametrize(
+    ("low", "high"), [(0, 3), (-0.3, 0.7), (2, 3.7), (1, 1 + 2**-23), (5, 5), (-1e-3, 1), (-577.35, 577.35)]
+)
+def test_uniform(dtype, low, high):
+    Twins(3).check(
+        lambda g: rng.uniform(g, (40, 1000), low, high, PAIRS[dtype]),
+        lambda g: torch.empty(40, 1000, dtype=dtype).uniform_(low, high, generator=g),
+    )
+
+
+def test_unit_uniforms_that_round_to_one_become_zero():
+    values = rng.rand(rng.Generator().manual_seed(0), (100000,), BF16).astype(np.float32)
+    assert values.max() < 1
+    same(values.astype(BF16), torch.rand(100000, dtype=torch.bfloat16, generator=torch.Generator().manual_seed(0)))
+
+
+@pytest.mark.parametrize("dtype", [*FLOATS, torch.complex64, torch.complex128])
+@pytest.mark.parametrize("n", [7, 100, 40000])
+@pytest.mark.parametrize(("mean", "std"), [(0.5, 0.7), (0, 0.02), (-3.25, 1), (1, 0)])
+def test_normal(dtype, n, mean, std):
+    Twins(5).check(
+        lambda g: rng.normal(g, (n,), mean, std, PAIRS[dtype]),
+        lambda g: empty(n, dtype).normal_(mean, std, generator=g),
+    )
+
+
+def test_randn_float32_bits_over_many_samples():
+    Twins(11).check(
+        lambda g: rng.randn(g, (400, 1001), PAIRS[torch.float32]), lambda g: torch.randn(400, 1001, generator=g)
+    )
+
+
+@pytest.mark.parametrize("n", [5, 30])
+def test_normal_of_tensors(n):
+    weights = np.random.default_rng(0)
+    mean = weights.standard_normal((n, 1)).astype(np.float32)
+    std = weights.random((n, 3))
+    tm, ts = torch.from_numpy(mean), torch.from_numpy(std)
+    for a, b in (
+        (mean, std),
+        (std, mean**2),
+        (mean, 0.7),
+        (0.3, std),
+        (0.3, std.astype(np.float32)),
+        (std.astype(np.float16), std),
+        (0.3, std.astype(BF16)),
+    ):
+        ta, tb = (to_torch(x) if isinstance(x, np.ndarray) else x for x in (a, b))
+        Twins(1).check(lambda g: rng.normal_tensors(g, a, b), lambda g: torch.normal(ta, tb, generator=g))
+    same_error(lambda: rng.normal_tensors(rng.Generator(), mean, -std - 1), lambda: torch.normal(tm, -ts - 1))
+
+
+@pytest.mark.parametrize("dtype", [*FLOATS, *INTS, torch.bool])
+def test_random_default_range(dtype):
+    Twins(2).check(lambda g: rng.random_(g, (1001,), PAIRS[dtype]), lambda g: empty(1001, dtype).random_(generator=g))
+
+
+@pytest.mark.parametrize(
+    ("dtype", "low", "high"),
+    [
+        (torch.uint8, 3, 256), (torch.int8, -128, 127), (torch.int16, -5, 700), (torch.bool, 0, 2),
+        (torch.int32, -(2**31), 2**31 - 1), (torch.int32, 0, 2**28 - 1), (torch.int32, 0, 2**28),
+        (torch.int64, 0, 10), (torch.int64, 0, 2**28 + 1), (torch.int64, 0, 2**32), (torch.int64, -(2**62), 2**62 + 5),
+        (torch.int64, -(2**63), 2**63 - 1), (torch.int64, -7, -3), (torch.uint16, 0, 2**16),
+        (torch.uint32, 5, 2**32), (torch.uint64, 0, 2**63 - 1),
+        (torch.float32, 0, 100), (torch.float32, 0, 2**28), (torch.float32, 2**25 + 1, 2**25 + 100),
+        (torch.float32, 0, 2**33 - 1), (torch.float32, 0, 2**63 - 1), (torch.float32, -(2**63), 2**63 - 1),
+        (torch.float64, 0, 2**63 - 1), (torch.float64, -(2**60) - 1, 2**60 + 1), (torch.float64, -5, 5001),
+        (torch.bfloat16, 0, 1023), (torch.bfloat16, 300, 1023), (torch.bfloat16, -60001, 65505),
+        (torch.bfloat16, 0, 2**33 - 1), (torch.bfloat16, 257, 1001), (torch.bfloat16, -1023, 100),
+        (torch.float16, -5000, 5001), (torch.float16, -60001, 65505), (torch.float16, 0, 1023),
+    ],
+)  # fmt: skip
+@pytest.mark.filterwarnings("ignore:.*out of bounds:UserWarning")
+def test_randint(dtype, low, high):
+    Twins(4).check(
+        lambda g: rng.randint(g, low, high, (3, 1001), PAIRS[dtype]),
+        lambda g: torch.randint(low, high, (3, 1001), generator=g, dtype=dtype),
+    )
+
+
+@pytest.mark.parametrize(
+    ("dtype", "low"),
+    [
+        (torch.int64, 5), (torch.int64, -5), (torch.int64, -(2**63)), (torch.int32, -7), (torch.uint8, 250),
+        (torch.bool, 0), (torch.bool, 1), (torch.uint16, 3), (torch.uint32, 3), (torch.float32, 5),
+        (torch.float32, -(2**63)), (torch.float64, -100), (torch.bfloat16, -300), (torch.bfloat16, -(2**63)),
+    ],
+)  # fmt: skip
+@pytest.mark.filterwarnings("ignore:.*out of bounds:UserWarning")
+def test_random_from(dtype, low):
+    Twins(6).check(
+        lambda g: rng.random_(g, (1001,), PAIRS[dtype], low),
+        lambda g: empty(1001, dtype).random_(low, None, generator=g),
+    )
+
+
+def test_random_warns_where_floats_lose_integers():
+    for low, high, dtype in ((0, 2**25, torch.float32), (-(2**25), 3, torch.float32), (0, 300, torch.bfloat16)):
+        with pytest.warns(UserWarning) as theirs:
+            empty(3, dtype).random_(low, high)
+        with pytest.warns(UserWarning) as ours:
+            rng.random_(rng.Generator(), (3,), PAIRS[dtype], low, high)
+        assert [str(w.message) for w in ours] == [str(w.message).split(" (Triggered")[0] for w in theirs]
+
+
+@pytest.mark.parametrize("n", [0, 1, 2, 10, 1000, 1024, 1025, 1026, 5000, 70001])
+def test_randperm(n):
+    Twins(n).check(lambda g: rng.randperm(g, n), lambda g: torch.randperm(n, generator=g))
+
+
+@pytest.mark.parametrize("dtype", [*FLOATS, *INTS])
+def test_randperm_dtypes(dtype):
+    Twins(8).check(
+        lambda g: rng.randperm(g, 100, PAIRS[dtype]), lambda g: torch.randperm(100, generator=g, dtype=dtype)
+    )
+
+
+def test_randperm_inside_out_order_equals_its_plain_loop(monkeypatch):
+    from torchlike._core import rng_permutation
+
+    monkeypatch.setattr(rng_permutation, "_INSIDE_OUT", 0)
+    for n in (0, 5, 1024, 9000):
+        want = list(range(n))
+        for i, word in enumerate(rng.Generator().manual_seed(n).words64(n).tolist()):
+            j = word % (i + 1)
+            want[i], want[j] = want[j], want[i]
+        assert rng.randperm(rng.Generator().manual_seed(n), n).tolist() == want
+
+
+@pytest.mark.parametrize("dtype", [*FLOATS, *INTS, torch.bool])
+@pytest.mark.parametrize("p", [0.0, 0.1, 0.5, 1.0, 1 - 1e-17, 0.3, 2**-40])
+def test_bernoulli_scalar(dtype, p):
+    Twins(9).check(
+        lambda g: rng.bernoulli_scalar(g, (2, 501), p, PAIRS[dtype]),
+        lambda g: torch.empty(2, 501, dtype=dtype).bernoulli_(p, generator=g),
+    )
+
+
+def test_bernoulli_scalar_decides_ties_of_the_high_bits_by_the_low_ones():
+    words = rng.Generator().manual_seed(0).words64(50) & np.uint64(2**53 - 1)
+    for k, word in enumerate(words.tolist()):
+        for p in (word * 2.0**-53, (word + 1) * 2.0**-53):
+            Twins(0).check(
+                lambda g, p=p: rng.bernoulli_scalar(g, (50,), p, PAIRS[torch.bool]),
+                lambda g, p=p: empty(50, torch.bool).bernoulli_(p, generator=g),
+            )
+        got = rng.bernoulli_scalar(rng.Generator().manual_seed(0), (50,), (word + 1) * 2.0**-53, PAIRS[torch.bool])
+        assert got[k]
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.bfloat16, torch.int64, torch.bool])
+@pytest.mark.parametrize("p_dtype", FLOATS)
+def test_bernoulli_tensor(dtype, p_dtype):
+    p = torch.linspace(0, 1, 600, dtype=torch.float64).reshape(3, 200).to(p_dtype)
+    Twins(10).check(
+        lambda g: rng.bernoulli_tensor(g, to_numpy(p), PAIRS[dtype]),
+        lambda g: torch.empty(3, 200, dtype=dtype).bernoulli_(p, generator=g),
+    )
+
+
+def test_dropout_masks():
+    """F.dropout and its relatives draw from the default generator with the scalar Bernoulli function."""
+    x = torch.ones(7, 33, 5)
+    drop = torch.nn.functional
+    for call, shape in (
+        (lambda: drop.dropout(x, 0.3) != 0, (7, 33, 5)),
+        (lambda: torch.native_dropout(x, 0.3, True)[1], (7, 33, 5)),
+        (lambda: drop.alpha_dropout(x, 0.3, True) > 0, (7, 33, 5)),
+        (lambda: drop.dropout1d(x, 0.3) != 0, (7, 33, 1)),
+        (lambda: drop.feature_alpha_dropout(x, 0.3, True) > 0, (7, 33, 1)),
+    ):
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(12)
+            theirs = call()
+        mask = rng.bernoulli_scalar(rng.Generator().manual_seed(12), shape, 1 - 0.3, PAIRS[torch.bool])
+        same(np.ascontiguousarray(np.broadcast_to(mask, x.shape)), theirs)
+
+
+@pytest.mark.parametrize("dtype", FLOATS)
+@pytest.mark.parametrize("n", [1, 5, 20, 1001, 40000])
+def test_continuous_distributions(dtype, n):
+    d = PAIRS[dtype]
+    for lambd in (1, 1.7, 1e-3):
+        Twins(n).check(
+            lambda g: rng.exponential(g, (n,), lambd, d), lambda g: empty(n, dtype).exponential_(lambd, generator=g)
+        )
+    Twins(n).check(lambda g: rng.cauchy(g, (n,), 0.5, 2, d), lambda g: empty(n, dtype).cauchy_(0.5, 2, generator=g))
+    Twins(n).check(
+        lambda g: rng.log_normal(g, (n,), 0.5, 0.7, d), lambda g: empty(n, dtype).log_normal_(0.5, 0.7, generator=g)
+    )
+
+
+@pytest.mark.parametrize("dtype", [*FLOATS, *INTS])
+@pytest.mark.parametrize("p", [0.3, 0.001, 1e-10, 1e-17, 0.999])
+def test_geometric(dtype, p):
+    Twins(13).check(
+        lambda g: rng.geometric(g, (501,), p, PAIRS[dtype]), lambda g: empty(501, dtype).geometric_(p, generator=g)
+    )
+
+
+@pytest.mark.parametrize("dtype", FLOATS)
+def test_multinomial(dtype):
+    weights = torch.from_numpy(np.random.default_rng(3).random((3, 60)) * 3).to(dtype)
+    weights[1, ::2] = 0
+    for row in (weights, weights[0], weights[:0]):
+        for k, replacement in ((1, False), (1, True), (5, False), (20, False), (500, True)):
+            Twins(k).check(
+                lambda g: rng.multinomial(g, to_numpy(row), k, replacement),
+                lambda g: torch.multinomial(row, k, replacement, generator=g),
+            )
+    flat = torch.from_numpy(np.random.default_rng(3).random(5000) + 1e-3).to(torch.float32)
+    for k in (1, 100, 4999):
+        Twins(k).check(lambda g: rng.multinomial(g, flat.numpy(), k), lambda g: torch.multinomial(flat, k, generator=g))
+
+
+def test_states_travel_both_ways():
+    twins = Twins(7)
+    state = lambda: bytearray(to_numpy(twins.theirs.get_state()).tobytes())  # noqa: E731
+    for draws in (0, 1, 3, 623, 624, 5):
+        torch.rand(draws, generator=twins.theirs)
+        torch.randn(3, generator=twins.theirs)
+        twins.ours.set_state_bytes(bytes(state()))
+        assert twins.ours.get_state_bytes() == bytes(state())
+        twins.check(
+            lambda g: rng.randn(g, (3,), PAIRS[torch.float64]),
+            lambda g: torch.randn(3, generator=g, dtype=torch.float64),
+        )
+        fresh = torch.Generator()
+        fresh.set_state(torch.frombuffer(bytearray(twins.ours.get_state_bytes()), dtype=torch.uint8))
+        twins.theirs = fresh
+        twins.check(lambda g: rng.randn(g, (5,), PAIRS[torch.float32]), lambda g: torch.randn(5, generator=g))
+    for wrong in (bytes(5056), bytes(10), bytes(5048), b""):
+        same_error(
+            lambda: twins.ours.set_state_bytes(wrong),
+            lambda: twins.theirs.set_state(torch.tensor(list(wrong), dtype=torch.uint8)),
+        )
+
+
+@pytest.mark.parametrize("seed", [0, 1, -1, -(2**63), 2**64 - 1, 2**32, 2**32 + 5, 67280421310721])
+def test_seeds(seed):
+    twins = Twins(seed)
+    assert twins.ours.initial_seed() == twins.theirs.initial_seed()
+    assert twins.ours.get_state_bytes() == to_numpy(twins.theirs.get_state()).tobytes()
+    twins.check(lambda g: rng.rand(g, (700,), PAIRS[torch.float32]), lambda g: torch.rand(700, generator=g))
+
+
+def test_seed_rules():
+    for wrong in (2**64, -(2**63) - 1, 1.5, "a", None, True, np.int64(4)):
+        same_error(lambda: rng.Generator().manual_seed(wrong), lambda: torch.Generator().manual_seed(wrong))
+    ours, theirs = rng.Generator(), torch.Generator()
+    assert ours.initial_seed() == theirs.initial_seed() == rng.DEFAULT_SEED
+    assert ours.device == str(theirs.device)
+    assert ours.get_state_bytes() == to_numpy(theirs.get_state()).tobytes()
+    first, second = ours.seed(), ours.seed()
+    assert first != second == ours.initial_seed()
+    # Seeding anew forgets the normal sample that was kept back.
+    rng.randn(ours, (1,), PAIRS[torch.float32])
+    assert ours.next_normal is not None
+    assert ours.manual_seed(3).next_normal is None
+
+
+def test_copies_continue_alike():
+    gen = rng.Generator().manual_seed(5)
+    rng.randn(gen, (3,), PAIRS[torch.float32])
+    for other in (gen.clone_state(), pickle.loads(pickle.dumps(gen)), copy.deepcopy(gen)):
+        assert other.get_state_bytes() == gen.get_state_bytes()
+        rng.rand(other, (1,), PAIRS[torch.float32])
+        assert other.get_state_bytes() != gen.get_state_bytes()
+    before = gen.get_state_bytes()
+    with gen.fork() as inside:
+        assert inside is gen
+        rng.rand(gen, (5,), PAIRS[torch.float32])
+    assert gen.get_state_bytes() == before
+
+
+def test_threads_share_one_stream_without_losing_a_call():
+    gen = rng.Generator().manual_seed(0)
+    parts, threads = [], []
+    for _ in range(4):
+        threads.append(
+            threading.Thread(
+                target=lambda: parts.extend(rng.rand(gen, (70000,), PAIRS[torch.float32]) for _ in range(3))
+            )
+        )
+        threads[-1].start()
+    for thread in threads:
+        thread.join()
+    whole = rng.rand(rng.Generator().manual_seed(0), (12, 70000), PAIRS[torch.float32])
+    assert {part.tobytes() for part in parts} == {row.tobytes() for row in whole}
+
+
+def test_dataloader_seeds():
+    from torch.utils.data._utils.worker import _generate_state
+
+    twins = Twins(21)
+    base = rng.base_seed(twins.ours)
+    assert base == torch.empty((), dtype=torch.int64).random_(generator=twins.theirs).item()
+    assert rng.worker_seed(base, 3) == base + 3
+    assert rng.numpy_worker_seed(base, 3) == _generate_state(base, 3)
+
+
+def test_long_mixed_sequences_stay_in_step():
+    p = torch.rand(37)
+    weights = torch.rand(2, 9)
+    f32, f64, i64 = PAIRS[torch.float32], PAIRS[torch.float64], PAIRS[torch.int64]
+    calls = [
+        lambda n, d: (lambda g: rng.rand(g, (n,), PAIRS[d]), lambda g: torch.rand(n, generator=g, dtype=d)),
+        lambda n, d: (lambda g: rng.randn(g, (n,), PAIRS[d]), lambda g: torch.randn(n, generator=g, dtype=d)),
+        lambda n, d: (lambda g: rng.normal(g, (n,), 0.1, 2, PAIRS[d]), lambda g: empty(n, d).normal_(0.1, 2, generator=g)),
+        lambda n, d: (lambda g: rng.randint(g, -3, n + 1, (n,), i64), lambda g: torch.randint(-3, n + 1, (n,), generator=g)),
+        lambda n, d: (lambda g: rng.random_(g, (n,), PAIRS[d]), lambda g: empty(n, d).random_(generator=g)),
+        lambda n, d: (lambda g: rng.randperm(g, n), lambda g: torch.randperm(n, generator=g)),
+        lambda n, d: (
+            lambda g: rng.bernoulli_scalar(g, (n,), 0.4, PAIRS[d]), lambda g: empty(n, d).bernoulli_(0.4, generator=g)
+        ),
+        lambda n, d: (lambda g: rng.bernoulli_tensor(g, p.numpy(), f32), lambda g: torch.bernoulli(p, generator=g)),
+        lambda n, d: (lambda g: rng.exponential(g, (n,), 2, f64), lambda g: empty(n, torch.float64).exponential_(2, generator=g)),
+        lambda n, d: (lambda g: rng.log_normal(g, (n,), 0, 1, PAIRS[d]), lambda g: empty(n, d).log_normal_(0, 1, generator=g)),
+        lambda n, d: (lambda g: rng.cauchy(g, (n,), 0, 1, PAIRS[d]), lambda g: empty(n, d).cauchy_(0, 1, generator=g)),
+        lambda n, d: (
+            lambda g: rng.multinomial(g, weights.numpy(), 4, n % 2 == 0),
+            lambda g: torch.multinomial(weights, 4, n % 2 == 0, generator=g),
+        ),
+    ]  # fmt: skip
+    for seed in range(3):
+        choose, twins = random.Random(seed), Twins(seed)
+        for _ in range(150):
+            n = choose.choice([0, 1, 2, 3, 7, 15, 16, 17, 40, 700])
+            twins.check(*choose.choice(calls)(n, choose.choice(FLOATS)))
+
+
+ERRORS = [
+    (lambda g, d: rng.exponential(g, (3,), -1.5, d), lambda e: e.exponential_(-1.5)),
+    (lambda g, d: rng.exponential(g, (3,), float("nan"), d), lambda e: e.exponential_(float("nan"))),
+    (lambda g, d: rng.geometric(g, (3,), 1.0, d), lambda e: e.geometric_(1.0)),
+    (lambda g, d: rng.cauchy(g, (3,), 0, 0, d), lambda e: e.cauchy_(0, 0)),
+    (lambda g, d: rng.log_normal(g, (3,), 0, -1, d), lambda e: e.log_normal_(0, -1)),
+    (lambda g, d: rng.normal(g, (3,), 0, -1.5, d), lambda e: e.normal_(0, -1.5)),
+    (lambda g, d: rng.uniform(g, (3,), 1, 0, d), lambda e: e.uniform_(1, 0)),
+    (lambda g, d: rng.uniform(g, (3,), float("nan"), 0, d), lambda e: e.uniform_(float("nan"), 0)),
+    (lambda g, d: rng.uniform(g, (3,), 0, 1e309, d), lambda e: e.uniform_(0, 1e309)),
+    (lambda g, d: rng.bernoulli_scalar(g, (3,), 1.23456789, d), lambda e: e.bernoulli_(1.23456789)),
+    (lambda g, d: rng.random_(g, (3,), d, 5, 3), lambda e: e.random_(5, 3)),
+    (lambda g, d: rng.random_(g, (3,), d, 3, 3), lambda e: e.random_(3, 3)),
+    (lambda g, d: rng.random_(g, (3,), d, 0, 2**63), lambda e: e.random_(0, 2**63)),
+]
+
+
+@pytest.mark.parametrize("dtype", FLOATS)
+@pytest.mark.parametrize("which", range(len(ERRORS)))
+def test_parameter_errors(dtype, which):
+    ours, theirs = ERRORS[which]
+    same_error(lambda: ours(rng.Generator(), PAIRS[dtype]), lambda: theirs(empty(3, dtype)))
+
+
+@pytest.mark.parametrize(
+    ("dtype", "low", "high"),
+    [
+        (torch.uint8, -1, 3), (torch.uint8, 0, 300), (torch.int8, 0, 129), (torch.bool, 0, 3),
+        (torch.int16, -40000, 2), (torch.int32, 0, 2**40), (torch.float16, 0, 65506), (torch.float16, -70000, 5),
+        (torch.uint32, 0, 2**40), (torch.uint64, 0, None), (torch.float32, 2**25, None), (torch.complex64, 0, 5),
+        (torch.complex64, 0, None), (torch.complex64, None, None), (torch.uint16, None, None),
+        (torch.int32, -(2**63), None), (torch.bool, -(2**63), None), (torch.float16, -(2**63), None),
+        (torch.bfloat16, 33554433, 33554532), (torch.float32, 33554433, 33554436),
+    ],
+)  # fmt: skip
+def test_random_bounds_errors(dtype, low, high):
+    args = () if low is None else (low, high)
+    same_error(lambda: rng.random_(rng.Generator(), (3,), PAIRS[dtype], *args), lambda: empty(3, dtype).random_(*args))
+
+
+def test_dtype_errors():
+    g = rng.Generator()
+    for dtype in (torch.int64, torch.complex64, torch.bool, torch.uint16, torch.float8_e5m2):
+        d = PAIRS.get(dtype, np.dtype(ml_dtypes.float8_e5m2))
+        e = empty(3, dtype)
+        same_error(lambda: rng.exponential(g, (3,), 1, d), lambda: e.exponential_())
+        same_error(lambda: rng.cauchy(g, (3,), 0, 1, d), lambda: e.cauchy_())
+        same_error(lambda: rng.log_normal(g, (3,), 0, 1, d), lambda: e.log_normal_())
+        if dtype != torch.complex64:
+            same_error(lambda: rng.rand(g, (3,), d), lambda: e.uniform_())
+            same_error(lambda: rng.randn(g, (3,), d), lambda: e.normal_())
+        if dtype not in (torch.int64,):
+            same_error(lambda: rng.randperm(g, 3, d), lambda: torch.randperm(3, dtype=dtype))
+            same_error(lambda: rng.geometric(g, (3,), 0.5, d), lambda: e.geometric_(0.5))
+        if dtype not in (torch.int64, torch.bool):
+            same_error(lambda: rng.bernoulli_scalar(g, (3,), 0.5, d), lambda: e.bernoulli_(0.5))
+            same_error(lambda: rng.bernoulli_tensor(g, np.ones(3), d), lambda: e.bernoulli_(torch.ones(3).double()))
+    for p in ([0.1, 2.0], [0.1, float("nan")], [1, 0]):
+        same_error(
+            lambda: rng.bernoulli_tensor(g, np.array(p), np.dtype(np.float32)),
+            lambda: empty(2, torch.float32).bernoulli_(torch.from_numpy(np.array(p))),
+        )
+    for n, dtype in (
+        (-1, torch.int64),
+        (257, torch.uint8),
+        (129, torch.int8),
+        (32769, torch.int16),
+        (2050, torch.float16),
+    ):
+        same_error(lambda: rng.randperm(g, n, PAIRS[dtype]), lambda: torch.randperm(n, dtype=dtype))
+
+
+@pytest.mark.parametrize(
+    ("probs", "k", "replacement"),
+    [
+        ([-1.0, 2], 1, False), ([-1.0, 2], 1, True), ([-1.0, 2], 2, True), ([float("nan"), 2], 2, True),
+        ([float("inf"), 2], 2, True), ([float("inf"), 2], 1, False), ([0.0, 0], 1, False), ([0.0, 0], 3, True),
+        ([0.0, 1], 3, False), ([0.0, 1], 0, False), ([0.0, 1], -1, True), ([[[1.0]]], 1, False), (1.0, 1, False),
+        ([1, 2], 1, False), ([True], 1, False), ([1j], 1, False), ([[0.0, 0], [1, 2]], 1, False), ([[], []], 1, True),
+        ([[0.0, 0], [1, 2]], 3, True), ([[], []], 2, True), ([[], []], 2, False),
+    ],
+)  # fmt: skip
+def test_multinomial_errors(probs, k, replacement):
+    array = np.array(probs)
+    same_error(
+        lambda: rng.multinomial(rng.Generator(), array, k, replacement),
+        lambda: torch.multinomial(torch.from_numpy(array), k, replacement),
+    )
