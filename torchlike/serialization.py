@@ -154,8 +154,8 @@ def load(
       such as ``subprocess.Popen`` are refused. This is stricter than torch, which runs anything here.
 
     ``map_location`` (a device, ``{tag: tag}``, or ``function(storage, tag)``) says where storages go; ``mmap=True``
-    maps the file's pages instead of reading it. A truncated, foreign or empty file is a RuntimeError, UnpicklingError or
-    EOFError that names it.
+    maps the file's pages instead of reading it. A truncated, foreign or empty file is a RuntimeError, EOFError or
+    UnpicklingError that names it.
     """
     if weights_only is None:
         weights_only = pickle_module is None

@@ -124,7 +124,8 @@ class ArchiveReader:
         start = entry.header_offset + _LOCAL_HEADER + skip
         try:
             # Copy on write: a tensor may be edited, the file stays as it is.
-            return np.memmap(self._mmap_path, dtype=np.uint8, mode="c", offset=start, shape=(entry.file_size,))
+            pages = np.memmap(self._mmap_path, dtype=np.uint8, mode="c", offset=start, shape=(entry.file_size,))
+            return np.asarray(pages)
         except ValueError as error:
             raise RuntimeError(
                 f"PytorchStreamReader failed reading file {record} of {self._file_name}: {error}"

@@ -167,6 +167,10 @@ class TensorSaver:
     def reduce(self, obj: Any) -> Any:
         if isinstance(obj, _Data):
             return self._plain(obj.tensor, requires_grad=False)
+        if isinstance(obj, Size):
+            return Size, (tuple(obj),)
+        if isinstance(obj, device):
+            return device, (obj.type,) if obj.index is None else (obj.type, obj.index)
         if not isinstance(obj, Tensor) or isinstance(obj, UninitializedTensorMixin) or _reduces_itself(type(obj)):
             return NotImplemented
         state = {name: value for name, value in vars(obj).items() if name not in _OWN_ATTRIBUTES}

@@ -1,33 +1,13 @@
-"""Tensors as Python objects: printing, formatting, copying, pickling, subclassing."""
+"""Tensors as Python objects: copying, pickling, subclassing (printing is in `_tensor_str`)."""
 from __future__ import annotations
 
 import copy
 
 import numpy as np
 
-from .. import _tensor_str
 from .._core import dtype as dt
 from .._core.layout import Layout
-from .._core.program import META_ARRAY, is_tracer
 from .._tensor import Tensor, _new
-
-
-def _repr(self, *, tensor_contents: str | None = None) -> str:
-    value = self._current()
-    if is_tracer(value.array):
-        return f"tensor({value.array})"
-    edge = self.grad_fn
-    prefix = "tensor(" if type(self) is Tensor or self._plain else f"{type(self).__name__}("
-    return _tensor_str.tensor_str(
-        None if value.array is META_ARRAY else self._host_array(), dtype=self.dtype.name, default_dtype=dt.get_default_dtype().name,
-        device=str(self.device), requires_grad=self.requires_grad, grad_fn=None if edge is None else edge.name(), size=tuple(self.shape),
-        prefix=prefix, contents=tensor_contents)
-
-
-def _format(self, spec: str) -> str:
-    if not self._value.aval.ndim and self._value.array is not META_ARRAY and self._plain:
-        return self.item().__format__(spec)
-    return object.__format__(self, spec)
 
 
 def _deepcopy(self, memo):
@@ -131,8 +111,6 @@ def _dir(self):
 
 
 Tensor.__new__ = _tensor_new
-Tensor.__repr__ = Tensor.__str__ = _repr
-Tensor.__format__ = _format
 Tensor.__deepcopy__ = _deepcopy
 Tensor.__reduce_ex__ = _reduce
 Tensor.__dir__ = _dir
