@@ -62,6 +62,34 @@ def test_zeros_keep_their_sign():
               lambda x, y: lax.sort(x), lambda x, y: lax.sign(x), lambda x, y: lax.top_k(x, 4)[0]):
         want = jax.jit(f)(zeros, others)
         np.testing.assert_array_equal(np.signbit(interpret(f, zeros, others)[0]), np.signbit(want))
+    agree({"half": (lambda x: lax.sign(1 / lax.max(x, np.float16(0))), zeros.astype(np.float16))})
+
+
+@pytest.mark.parametrize("shape", [(), (1,), (0, 3)])
+def test_scalars_and_empty_arrays(shape):
+    cases = {}
+    for dtype in (np.float32, ml_dtypes.bfloat16, np.float16):
+        x = np.full(shape, 0.3, dtype)
+        for name in (ALL_REALS + " " + POSITIVE_ONLY + " " + UNIT_ONLY).split():
+            cases[f"{name} {np.dtype(dtype)}"] = lambda x, f=getattr(lax, name): f(f(x * 1 + 0).astype(x.dtype) * x), x
+        for name in "add sub mul div max min atan2 rem nextafter pow".split():
+            cases[f"{name} {np.dtype(dtype)}"] = lambda x, f=getattr(lax, name): f(f(x, x), x), x
+        cases[f"casts {np.dtype(dtype)}"] = lambda x: (x * 2).astype(np.int32).astype(bool).astype(x.dtype), x
+        cases[f"moves {np.dtype(dtype)}"] = lambda x: jnp.stack([(x + 1).reshape(-1), jnp.where(x > 0, x, -x).reshape(-1)]).T, x
+        cases[f"reductions {np.dtype(dtype)}"] = lambda x: (jnp.sum(x + 1), jnp.all(x > 0), jnp.cumsum((x + 1).reshape(-1))), x
+    i = np.full(shape, 6, np.int32)
+    for name in "population_count clz sign bitwise_not neg abs".split():
+        cases[name] = lambda x, f=getattr(lax, name): f(f(x) + 1), i
+    for name in "div rem shift_left shift_right_logical shift_right_arithmetic max bitwise_and".split():
+        cases[name + " ints"] = lambda x, f=getattr(lax, name): f(f(x, x - 4), x - 5), i
+    cases["bits"] = lambda i: lax.bitcast_convert_type(lax.bitcast_convert_type(i + 1, np.float32), np.uint8), i
+    cases["rows"] = lambda i: jnp.arange(60.0).reshape(10, 6)[i + 1], i
+    agree(cases, ulps=32)
+
+
+def test_effects_are_not_dropped():
+    jaxpr = jax.make_jaxpr(lambda x: [jax.debug.print("{}", x), x][1])(X)
+    assert numpy_lax.supported(jaxpr) is not None
 
 
 def test_special_functions():
@@ -208,7 +236,7 @@ def test_indexing():
         "pairs": (lambda x, i, j: x[i, j], x, ROW, COLUMN), "apart": (lambda x, i, j: x[i, :, j], x, ROW, ROW), "all three": (lambda x, i, j: x[i, j, i], x, ROW, COLUMN),
         "outer": (lambda x, i, j: x[i[:, None], j], x, ROW, COLUMN), "with slice": (lambda x, i: x[i, 1:3], x, ROW), "stepped": (lambda x, i: x[::2, i, 1], x, COLUMN),
         "one": (lambda x, i: x[i], x, np.int64(2)), "negative": (lambda x, i: x[i, -1], x, np.int64(-1)), "new axis": (lambda x, i: x[i, None, :, 2], x, ROW),
-        "matrix of rows": (lambda x, i: x[i], x, np.stack([ROW, ROW])), "size 1": (lambda x, i: x[:, i], one, np.array([[3, 5]])), "uint8": (lambda x, i: x[i], x, ROW.astype(np.uint8)),
+        "matrix of rows": (lambda x, i: x[i], x, np.stack([ROW, ROW])), "size 1": (lambda x, i: x[:, i], one, np.array([[3, 5]])), "uint8": (lambda x, i: x[i], x, ROW.astype(np.uint8)), "uint64": (lambda x, i: jnp.take(x, i, 0, mode="clip"), x, ROW.astype(np.uint64)),
         "along 1": (lambda x, i: jnp.take_along_axis(x, i, 1), x, i3), "along 2": (lambda x, i: jnp.take_along_axis(x, i, 2), x, np.tile(ROW, (3, 5, 1))),
         "along 0": (lambda x, i: jnp.take_along_axis(x, i, 0), x, np.tile(np.array([[[1]], [[2]]]), (1, 5, 4))),
         "diagonal": (lambda x: jnp.diagonal(x, 0, 0, 1), x), "one wild": (lambda x, i: x.at[i].get(mode="fill"), x, np.int64(9)),

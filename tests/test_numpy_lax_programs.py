@@ -86,7 +86,11 @@ def test_decompositions(kind):
     spd = a @ a.conj().swapaxes(1, 2)
     tall, wide = a[:, :, :2], a[:, :2]
     b = a[:, :, :3] + 1
-    half = dict(symmetrize_input=False)
+    half = {"symmetrize_input": False}
+
+    def reflectors(a):
+        transposed, taus = jnp.linalg.qr(a, "raw")
+        return transposed.swapaxes(1, 2), taus
     cases = {
         "cholesky": (jnp.linalg.cholesky, spd), "solve": (jnp.linalg.solve, a, b), "inv": (jnp.linalg.inv, a), "det": (jnp.linalg.det, a), "slogdet": (jnp.linalg.slogdet, a), "qr": (jnp.linalg.qr, tall),
         "eigh": (lambda s: lax.linalg.eigh(s, **half), spd), "svdvals": (lambda a: jnp.linalg.svd(a, compute_uv=False), wide), "solve_triangular": (lambda a, b: jax.scipy.linalg.solve_triangular(a[0], b[0], trans=2, lower=True), a, b),
@@ -94,9 +98,15 @@ def test_decompositions(kind):
     }
     agree(cases, ulps=300, scale=1.0, grad_scale=3.0)
     agree({"lu": (lax.linalg.lu, a), "lu tall": (lax.linalg.lu, tall), "full qr": (lambda a: jnp.linalg.qr(a, "complete"), tall), "wide qr": (jnp.linalg.qr, wide), "full svd": (jnp.linalg.svd, tall), "eig": (lax.linalg.eig, a),
-           "householder": (lambda a: lax.linalg.householder_product(*lax.linalg.geqrf(a)) if hasattr(lax.linalg, "geqrf") else a, tall), "schur": (lambda a: lax.linalg.schur(a[0]), a),
+           "householder": (lambda a: lax.linalg.householder_product(*reflectors(a)), tall), "schur": (lambda a: lax.linalg.schur(a[0]), a),
+           "pivoted qr": (lambda a: jax.scipy.linalg.qr(a[0], mode="economic", pivoting=True), a), "ormqr": (lambda a: [lax.linalg.ormqr(*reflectors(a), a[:, :, ::-1], left=left, transpose=transpose) for left in (True, False) for transpose in (True, False)], a),
            "hessenberg": (lambda a: lax.linalg.hessenberg(a), a), "lstsq": (lambda a, b: jnp.linalg.lstsq(a[0], b[0])[0], a, b), "matrix_power": (lambda a: jnp.linalg.matrix_power(a, 5), a),
            "expm": (lambda a: jax.scipy.linalg.expm(a[0]), a), "norm": (lambda a: jnp.linalg.norm(a, 2, (1, 2)), a), "tridiagonal": (lambda a: lax.linalg.tridiagonal_solve(a[0, 0].at[0].set(0), a[0, 1] + 5, a[0, 2].at[-1].set(0), a[0]), a)}, ulps=300, scale=1.0)
+
+
+def test_symmetric_product():
+    a, c = floats(2, 4, 3), floats(2, 4, 4)
+    agree({"symmetric": (lambda a, c: lax.linalg.symmetric_product(a, c + c.swapaxes(1, 2), alpha=2.0, beta=0.5, symmetrize_output=True), a, c)}, scale=1.0)
 
 
 def test_decompositions_that_fail_are_nan():

@@ -26,14 +26,14 @@ from . import (  # noqa: F401  each registers its rules
 )
 from .numpy_lax_rules import Lacks, Program, build
 
-_built: list = [None, None]  # the jaxpr that `supported` looked at last, and its program
+_built: list = []  # the jaxpr that `supported` looked at last, with its program; compile_jaxpr takes it
 
 
 def _program(closed_jaxpr) -> Program:
-    if _built[0] is closed_jaxpr:
-        program = _built[1]
-        _built[:] = None, None
-        return program
+    for jaxpr, program in _built[:]:
+        if jaxpr is closed_jaxpr:
+            _built.clear()
+            return program
     with np.errstate(all="ignore"):
         return build(closed_jaxpr)
 
@@ -41,7 +41,7 @@ def _program(closed_jaxpr) -> Program:
 def supported(closed_jaxpr) -> str | None:
     """None, or the name of the first primitive that has no NumPy rule."""
     try:
-        _built[:] = closed_jaxpr, _program(closed_jaxpr)
+        _built[:] = [(closed_jaxpr, _program(closed_jaxpr))]
     except Lacks as lack:
         return str(lack)
     return None

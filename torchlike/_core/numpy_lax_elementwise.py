@@ -130,12 +130,12 @@ def _rem(eqn):
 
 @rule("max", "min")
 def _extremum(eqn):
-    """NaN wins, and -0.0 < 0.0; NumPy takes the second of two zeros."""
+    """NaN wins, and -0.0 < 0.0; of two zeros NumPy takes the second (of narrow floats, the first)."""
     largest = eqn.primitive.name == "max"
     function = np.maximum if largest else np.minimum
     if not is_float(dtype_of(eqn)):
         return function
-    literals = [getattr(a, "val", None) for a in eqn.invars]
+    literals = [None if is_narrow(dtype_of(eqn)) else getattr(a, "val", None) for a in eqn.invars]
     if literals[1] is not None and (literals[1] != 0 or np.signbit(literals[1]) != largest):
         return function
     if literals[0] is not None and (literals[0] != 0 or np.signbit(literals[0]) != largest):

@@ -64,7 +64,7 @@ def _gather(eqn):
         plain = squeezed == tuple(range(len(squeezed)))
 
         def gather_take(x, indices):
-            column = indices[..., 0]
+            column = indices[..., 0].astype(np.intp, copy=False)
             result = np.take(x, column, axis, mode="clip")
             if not plain:
                 result = result.transpose(squeezed)

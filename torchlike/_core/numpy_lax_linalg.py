@@ -35,7 +35,7 @@ def _batched(eqn, function):
     return call
 
 
-_CORE_RANKS = {"householder_product": (2, 1), "lu_pivots_to_permutation": (1,), "tridiagonal_solve": (1, 1, 1, 2)}
+_CORE_RANKS = {"householder_product": (2, 1), "ormqr": (2, 1, 2), "lu_pivots_to_permutation": (1,), "tridiagonal_solve": (1, 1, 1, 2)}
 
 
 @rule("cholesky")
@@ -110,22 +110,46 @@ def _householder_product(eqn):
     return _batched(eqn, lambda a, taus: (product(a, taus),))
 
 
+@rule("ormqr")
+def _ormqr(eqn):
+    p, dtype = eqn.params, dtype_of(eqn)
+    function = _lapack(dtype, "unmqr" if dtype.kind == "c" else "ormqr")
+    side = "L" if p.get("left", True) else "R"
+    trans = ("C" if dtype.kind == "c" else "T") if p.get("transpose", False) else "N"
+
+    def one(a, taus, c):
+        if not c.size:
+            return (c,)
+        size = int(function(side, trans, a[:, :len(taus)], taus, c, -1)[1][0].real)
+        return (function(side, trans, a[:, :len(taus)], taus, c, size)[0],)
+    return _batched(eqn, one)
+
+
+@rule("symmetric_product")
+def _symmetric_product(eqn):
+    p = eqn.params
+    alpha, beta = p["alpha"], p["beta"]
+    return lambda a, c: (alpha * (a @ a.swapaxes(-1, -2)) + beta * c).astype(c.dtype)
+
+
 @rule("qr")
 def _qr(eqn):
     p, dtype = eqn.params, dtype_of(eqn)
-    if p.get("pivoting"):
-        raise Lacks("qr with pivoting")
     m, n = shape_of(eqn)[-2:]
     columns = m if p["full_matrices"] else min(m, n)
-    geqrf, product = _geqrf_of(dtype), _product_of(dtype)
+    geqrf, product, pivots = _geqrf_of(dtype), _product_of(dtype), p.get("pivoting", False)
+    geqp3 = _lapack(dtype, "geqp3")
 
     def one(a):
         if not a.size:
-            return np.eye(m, columns, dtype=dtype), np.zeros((columns, n), dtype)
-        qr, taus = geqrf(a)
+            return np.eye(m, columns, dtype=dtype), np.zeros((columns, n), dtype), np.arange(n)
+        if pivots:
+            qr, order, taus, _, _ = geqp3(a)
+        else:
+            (qr, taus), order = geqrf(a), np.zeros(0)
         q = np.zeros((m, columns), dtype)
         q[:, :min(columns, n)] = qr[:, :min(columns, n)]
-        return product(q, taus), np.triu(qr[:columns])
+        return product(q, taus), np.triu(qr[:columns]), order - 1
     return _batched(eqn, one)
 
 

@@ -145,7 +145,7 @@ class _Builder:
         wanted = set(outs)
         kept = []
         for record in reversed(self.flat):
-            if not wanted.isdisjoint(record[2]):
+            if not wanted.isdisjoint(record[2]) or record[0].effects:
                 kept.append(record)
                 wanted.update(record[1])
         steps = []
