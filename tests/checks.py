@@ -12,6 +12,8 @@ from typing import Any, Callable
 from case import Case, Sample, call, function_of, in_double, inputs, lookup, seed_of, specs, t, tensor, with_dtype
 from compare import Difference, Raised, attempt, differences, is_tensor, leaf_name, accidental, raised
 
+MODE_SAMPLES = 16  # at most so many of a row's samples are compiled together
+
 
 def flat(tree: Any) -> list[Any]:
     """The tensors in anything an operation returns."""
@@ -115,9 +117,9 @@ def vmap(torch: Any, row: Case, sample: Sample, loop: bool = False) -> Any:
 
 
 def whole(torch: Any, row: Case) -> Any:
-    """All samples' results and gradients, nothing observed before the end: one recorded program."""
+    """The samples' results and gradients, nothing observed before the end: one recorded program."""
     seen = []
-    for sample in row.samples:
+    for sample in row.samples[::1 + len(row.samples) // MODE_SAMPLES]:
         try:
             seen.append(forward(torch, row, sample))
             if row.grad and any(spec.differentiable for spec in specs(sample)):

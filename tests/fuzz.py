@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 import importlib
 import os
+import re
 import sys
 import time
 import warnings
@@ -104,7 +105,13 @@ def _differences(want: dict[str, Any], got: dict[str, Any]) -> list[str]:
         elif not _equal(w, g):
             found.append(f"observed: {key} is {str(g)[:100]}, torch {str(w)[:100]}")
     order = ("class", "missing", "raised", "not raised", "dtype", "shape", "value", "grad", "observed", "leaf", "stride", "version")
-    return sorted(found, key=lambda text: order.index(text.split(":")[0]) if text.split(":")[0] in order else 99)
+    return sorted(found, key=lambda text: (order.index(text.split(":")[0]) if text.split(":")[0] in order else 99, _line_number(text)))
+
+
+def _line_number(text: str) -> int:
+    """The line a difference is about: the first that differs is the cause of what follows."""
+    found = re.match(r"class: line (\d+)", text)
+    return int(found[1]) if found else 0
 
 
 def _values(key: str, want: Any, got: Any, kind: str) -> list[str]:

@@ -450,6 +450,25 @@ def test_truncated_files_are_named(tmp_path, weights_only):
                 torchlike.load(cut, weights_only=weights_only)
 
 
+@pytest.mark.parametrize("legacy", [False, True])
+def test_damaged_pickles_are_refused_or_harmless(legacy):
+    f = io.BytesIO()
+    torch.save({"a": torch.ones(2, 3).t(), "o": [torch.Size([1]), {1}, b"x"]}, f, **(LEGACY if legacy else {}))
+    whole = f.getvalue() if legacy else zipfile.ZipFile(f).read("archive/data.pkl")
+    random = np.random.default_rng(0)
+    refused = 0
+    for _ in range(300):
+        damaged = bytearray(whole)
+        for position in random.integers(0, len(whole) - 30, 2):
+            damaged[position] = random.integers(256)
+        stream = io.BytesIO(damaged) if legacy else _pickled(bytes(damaged[2:-1]))
+        try:
+            torchlike.load(stream, weights_only=bool(random.integers(2)))
+        except (pickle.UnpicklingError, RuntimeError, EOFError):
+            refused += 1
+    assert refused > 150
+
+
 def test_a_flipped_bit_is_found(tmp_path):
     path = tmp_path / "x.pt"
     torchlike.save(torchlike.arange(1000.0), path)

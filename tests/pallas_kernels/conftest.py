@@ -2,14 +2,22 @@ import jax
 import pytest
 
 from pallas_kernels import _tune
-from pallas_kernels.attention.tiles import Config
+from pallas_kernels.attention import tiles
+from pallas_kernels.norm import gpu as norm
+
+
+BLOCKS = {
+    "attention_forward": tiles.Config(16, 16, 4, 1),
+    "attention_backward": tiles.Config(16, 16, 4, 1),
+    "norm_forward": norm.Config(4, 4, 2),
+    "norm_backward": norm.Config(4, 4, 2),
+}
 
 
 @pytest.fixture
 def small_blocks():
-    """Blocks of 16, so that small problems have several blocks and a tail."""
-    config = Config(16, 16, 4, 1)
-    with _tune.forced(attention_forward=config, attention_backward=config):
+    """Blocks so small that small problems have several of them and a tail."""
+    with _tune.forced(**BLOCKS):
         yield
 
 

@@ -29,6 +29,15 @@ def test_attention_lowers_to_triton(spec):
     assert lowered(spec, "cuda", "triton", x64=spec.name == "everything").count(_compat.TRITON_TARGET) == 3
 
 
+OTHERS = [spec for group in (specs.SMALL, specs.LARGE) for op, few in group.items()
+          if op != "attention" and op in pallas_kernels.KERNELS for spec in few]
+
+
+@pytest.mark.parametrize("spec", OTHERS, ids=lambda spec: f"{spec.op}-{spec.name}")
+def test_other_kernels_lower_to_triton(spec):
+    assert _compat.TRITON_TARGET in lowered(spec, "cuda", "triton", x64=spec is OTHERS[0])
+
+
 @pytest.mark.parametrize(("dtype", "head_size"), [("float32", 256), ("bfloat16", 64)])
 def test_every_candidate_configuration_lowers(dtype, head_size):
     spec = specs._attention("candidate", 1, 2, 300, head_size, dtype, causal=True)
