@@ -38,7 +38,10 @@ def read_header(stream: IO[bytes], file_name: str) -> dict[str, Any]:
     version = _plain(stream)
     if version != VERSION:
         raise RuntimeError(f"Invalid protocol version: {version} in {file_name}")
-    return _plain(stream)
+    machine = _plain(stream)
+    if not isinstance(machine, dict):
+        raise pickle.UnpicklingError("the description of the machine is no dict")
+    return machine
 
 
 def _plain(stream: IO[bytes]) -> Any:
@@ -71,7 +74,10 @@ def read(
         if not _is_class(pid):
             record = _record(pid)
             records[record.key] = record
-    for key in _plain(stream):
+    keys = _plain(stream)
+    if not isinstance(keys, list) or not all(isinstance(key, str) for key in keys):
+        raise pickle.UnpicklingError("the keys of the storages are no list of str")
+    for key in keys:
         _read_storage(stream, records, key, swap, file_name)
     end = stream.tell()
     stream.seek(start)
