@@ -1,0 +1,11 @@
+"""Utilities around tensors: data loading, trees, hooks, exchange with other libraries."""
+from torchlike._tensor import Size
+
+from . import _pytree, collect_env, data, dlpack, hooks
+
+_pytree.register_pytree_node(
+    Size, lambda size: (list(size), None), lambda values, _: tuple(values),
+    flatten_with_keys_fn=lambda size: ([(_pytree.SequenceKey(i), n) for i, n in enumerate(size)], None),
+)
+
+__all__ = ["collect_env", "data", "dlpack", "hooks"]

@@ -1,5 +1,5 @@
 """Datasets, samplers and the DataLoader."""
-from .dataloader import DataLoader, default_collate, default_convert, get_worker_info
+from .dataloader import DataLoader, _DatasetKind, default_collate, default_convert, get_worker_info
 from .dataset import (
     ChainDataset,
     ConcatDataset,
@@ -36,6 +36,7 @@ __all__ = [
     "SubsetRandomSampler",
     "TensorDataset",
     "WeightedRandomSampler",
+    "_DatasetKind",
     "default_collate",
     "default_convert",
     "get_worker_info",

@@ -76,7 +76,7 @@ class _SingleProcessDataLoaderIter(_BaseDataLoaderIter):
     def __init__(self, loader) -> None:
         super().__init__(loader)
         if loader.timeout != 0:
-            raise AssertionError("timeout must be 0 for SingleProcessDataLoaderIter")
+            raise AssertionError("_SingleProcessDataLoaderIter requires timeout == 0")
         self._fetcher = loader._make_fetcher(loader.dataset)
 
     def _next_data(self) -> Any:

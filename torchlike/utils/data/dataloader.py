@@ -14,12 +14,12 @@ import torchlike as torch
 
 from ._iterators import _BaseDataLoaderIter, _MultiProcessingDataLoaderIter, _SingleProcessDataLoaderIter
 from ._utils.collate import default_collate, default_convert
-from ._utils.fetch import IterableFetcher, MapFetcher
+from ._utils.fetch import IterableFetcher, MapFetcher, _DatasetKind
 from ._utils.worker import get_worker_info
 from .dataset import Dataset, IterableDataset
 from .sampler import BatchSampler, RandomSampler, Sampler, SequentialSampler
 
-__all__ = ["DataLoader", "default_collate", "default_convert", "get_worker_info"]
+__all__ = ["DataLoader", "_DatasetKind", "default_collate", "default_convert", "get_worker_info"]
 
 _T_co = TypeVar("_T_co", covariant=True)
 
@@ -100,7 +100,7 @@ class DataLoader(Generic[_T_co]):
         self.worker_init_fn = worker_init_fn
         self.multiprocessing_context = multiprocessing_context
         self.in_order = in_order
-        self._iterable = isinstance(dataset, IterableDataset)
+        self._dataset_kind = _DatasetKind.Iterable if isinstance(dataset, IterableDataset) else _DatasetKind.Map
 
         if self._iterable:
             _check_iterable_options(shuffle, sampler, batch_sampler)
@@ -187,6 +187,10 @@ class DataLoader(Generic[_T_co]):
             return _SingleProcessDataLoaderIter(self)
         self.check_worker_number_rationality()
         return _MultiProcessingDataLoaderIter(self)
+
+    @property
+    def _iterable(self) -> bool:
+        return self._dataset_kind == _DatasetKind.Iterable
 
     @property
     def _auto_collation(self) -> bool:

@@ -5,7 +5,7 @@ import itertools
 from collections.abc import Callable
 from typing import Any
 
-__all__ = ["IterableFetcher", "MapFetcher"]
+__all__ = ["IterableFetcher", "MapFetcher", "_DatasetKind"]
 
 
 class MapFetcher:
@@ -39,3 +39,15 @@ class IterableFetcher:
         if not batch or (self.drop_last and self.ended):
             raise StopIteration
         return self.collate_fn(batch)
+
+
+class _DatasetKind:
+    """The two kinds of data sets, by PyTorch's numbers."""
+
+    Map = 0
+    Iterable = 1
+
+    @staticmethod
+    def create_fetcher(kind: int, dataset, auto_collation: bool, collate_fn: Callable, drop_last: bool):
+        fetcher = MapFetcher if kind == _DatasetKind.Map else IterableFetcher
+        return fetcher(dataset, auto_collation, collate_fn, drop_last)

@@ -78,7 +78,10 @@ class ExceptionWrapper:
             error = self.exc_type(message)
         except Exception:
             raise RuntimeError(message) from None
-        raise error
+        try:
+            raise error
+        finally:
+            del error  # else this frame and the traceback would hold each other, and the workers with them
 
 
 class Finished(NamedTuple):
