@@ -1,5 +1,6 @@
 """The NumPy evaluation of elementwise, shape, reduction and indexing programs equals XLA's."""
 import jax
+import jax.extend.core.primitives
 import jax.numpy as jnp
 import ml_dtypes
 import numpy as np
@@ -85,6 +86,15 @@ def test_scalars_and_empty_arrays(shape):
     cases["bits"] = lambda i: lax.bitcast_convert_type(lax.bitcast_convert_type(i + 1, np.float32), np.uint8), i
     cases["rows"] = lambda i: jnp.arange(60.0).reshape(10, 6)[i + 1], i
     agree(cases, ulps=32)
+
+
+def test_rarely_emitted_primitives():
+    special, ones = np.array(SPECIAL, np.float32), np.ones(15, np.float32)
+    words = integers(4, 6, dtype=np.uint32, low=0, high=2**32)
+    numbers = lax.ScatterDimensionNumbers((), (0,), (0,))
+    agree({"eq_to": (lax.eq_to_p.bind, special, special[::-1]), "le_to": (lax.le_to_p.bind, special, -special), "lt_to": (lax.lt_to_p.bind, -ones, special), "approx_max_k": (lambda x: lax.approx_max_k(x, 15), ones),
+           "threefry2x32": (lambda k, l, x, y: jax.extend.core.primitives.threefry2x32_p.bind(k, l, x, y), *words), "key": (lambda k: jax.random.bits(jax.random.wrap_key_data(k), (3,)), words[0, :2]),
+           "scatter-sub": (lambda x, i, u: lax.scatter_sub(x, i, u, numbers), ones, np.array([[1], [3], [1]]), special[2:5]), "pivots": (lambda p: lax.linalg.lu_pivots_to_permutation(p, 5), np.array([[2, 2, 4, 3], [1, 3, 2, 4]], np.int32))})
 
 
 def test_effects_are_not_dropped():

@@ -88,7 +88,7 @@ def _before(first, second) -> bool:
     return not second or not first or max(first) < min(second)
 
 
-@rule("ragged_dot_general", "ragged_dot")
+@rule("ragged_dot_general")
 def _ragged_dot(eqn):
     """Rows of the left operand in groups, each against its own right matrix: (m, k), (g, k, n), (g,) -> (m, n)."""
     numbers = eqn.params["ragged_dot_dimension_numbers"]

@@ -9,8 +9,7 @@ from .numpy_lax_index import Windows, mode_of
 from .numpy_lax_rules import Lacks, dtype_of, is_narrow, opened, rule, shape_of
 
 _COMBINE = {"scatter": None, "scatter-add": np.add, "scatter-sub": np.subtract, "scatter-mul": np.multiply,
-            "scatter-min": np.minimum, "scatter-max": np.maximum, "scatter_add": np.add, "scatter_sub": np.subtract,
-            "scatter_mul": np.multiply, "scatter_min": np.minimum, "scatter_max": np.maximum}
+            "scatter-min": np.minimum, "scatter-max": np.maximum}
 
 
 @rule(*_COMBINE)
