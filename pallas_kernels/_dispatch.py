@@ -58,6 +58,7 @@ class Choice:
     impl: Impl | None  # None: the reference
     interpret: bool
     reasons: tuple[str, ...]  # why each implementation before it was passed over
+    forced: bool = False  # asked for, not picked
 
 
 @functools.cache
@@ -105,7 +106,7 @@ def choose(op: str, impls: Sequence[Impl], case: Any, impl: str | None = None) -
     if mode not in MODES and mode not in names:
         raise ValueError(f"{op}: impl must be one of {', '.join((*MODES, *names))}, got {mode!r}")
     if mode == "reference":
-        return Choice(None, False, ())
+        return Choice(None, False, (), True)
     here = device()
     reasons = []
     for candidate in impls:
@@ -120,7 +121,7 @@ def choose(op: str, impls: Sequence[Impl], case: Any, impl: str | None = None) -
         if mode == "auto":
             why = why or candidate.pays(here, case)
         if why is None:
-            return Choice(candidate, mode == "interpret", tuple(reasons))
+            return Choice(candidate, mode == "interpret", tuple(reasons), mode != "auto")
         reasons.append(f"{candidate.name}: {why}")
     if mode != "auto":
         raise KernelUnavailable(f"{op}: no implementation for {mode!r}: {'; '.join(reasons) or 'none is registered'}")

@@ -4,6 +4,7 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
+from jax import custom_derivatives
 
 from pallas_kernels import _dispatch
 
@@ -43,6 +44,6 @@ def float_leaves(tree: Any) -> tuple[list[jax.Array], Callable]:
 
 def dense(gradient: Any, like: jax.Array) -> jax.Array:
     """A cotangent that may be a symbolic zero, as an array."""
-    if isinstance(gradient, jax.custom_derivatives.SymbolicZero):
+    if isinstance(gradient, custom_derivatives.SymbolicZero):
         return jnp.zeros(like.shape, like.dtype)
     return gradient

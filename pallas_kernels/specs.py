@@ -2,6 +2,7 @@
 
 `SMALL` problems force several blocks and a tail with the tests' block sizes; `LARGE` ones are timed on a card.
 """
+import math
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -89,12 +90,22 @@ def _attention(name: str, b: int, h: int, t: int, d: int, dtype: str = "float32"
     return Spec("attention", name, arrays, static, gradients, flops, moved, flops * 5 // 2, 3 * moved)
 
 
+def _norm(op: str, name: str, shape: tuple[int, ...], dtype: str = "float32", *, weight: bool = True, bias: bool = False,
+          residual: bool = False, **static) -> Spec:
+    wide = (shape[1],) if op == "group_norm" else shape[len(shape) - static.get("axes", 1):]
+    arrays = {"x": Array(shape, dtype)}
+    arrays |= {n: Array(wide, dtype) for n, on in (("weight", weight), ("bias", bias)) if on}
+    arrays |= {"residual": Array(shape, dtype)} if residual else {}
+    moved = math.prod(shape) * np.dtype(jax.numpy.dtype(dtype)).itemsize * (4 if residual else 2)
+    return Spec(op, name, arrays, static, tuple(arrays), 0, moved, 0, moved * 3 // 2)
+
+
 SMALL: dict[str, tuple[Spec, ...]] = {"attention": (
     _attention("plain_tail", 2, 2, 37, 24, s=53, e=16),
     _attention("exact", 1, 2, 32, 16, s=48),
     _attention("one_row", 2, 1, 1, 8, s=33),
     _attention("causal", 1, 2, 40, 16, s=40, causal=True),
-    _attention("causal_wide", 1, 1, 19, 16, s=50, causal=True, causal_offset=31),
+    _attention("causal_wide", 1, 1, 19, 16, s=50, causal=True, causal_offset=33),
     _attention("causal_blind", 1, 2, 50, 16, s=21, causal=True, causal_offset=-9),
     _attention("grouped", 2, 6, 21, 16, s=35, kv=2, causal=True),
     _attention("mask", 2, 2, 37, 16, s=41, mask=(1, 0, 1, 1)),
@@ -110,6 +121,17 @@ SMALL: dict[str, tuple[Spec, ...]] = {"attention": (
     _attention("huge", 1, 2, 33, 16, s=33, causal=True, scale_inputs=100.0),
     _attention("everything", 2, 4, 37, 24, s=41, kv=2, bias=(1, 1, 1, 1), mask=(0, 0, 1, 1), segments=True,
                key_lengths=True, causal=True, causal_offset=3, dropout=0.2, seed=3),
+), "layer_norm": (
+    _norm("layer_norm", "tail", (37, 50), bias=True),
+    _norm("layer_norm", "axes_bf16", (3, 7, 6, 8), "bfloat16", axes=2),
+    _norm("layer_norm", "residual", (21, 24), bias=True, residual=True),
+    _norm("layer_norm", "bare", (1, 1, 33), weight=False),
+), "rms_norm": (
+    _norm("rms_norm", "tail", (5, 7, 40), eps=1e-3),
+    _norm("rms_norm", "residual_bf16", (19, 64), "bfloat16", residual=True),
+), "group_norm": (
+    _norm("group_norm", "groups", (6, 8, 3, 5), bias=True, groups=4),
+    _norm("group_norm", "instance", (5, 3, 18), bias=True, groups=3),
 )}
 
 LARGE: dict[str, tuple[Spec, ...]] = {"attention": (
@@ -124,13 +146,25 @@ LARGE: dict[str, tuple[Spec, ...]] = {"attention": (
     _attention("dropout_d64", 8, 16, 2048, 64, "bfloat16", causal=True, dropout=0.1, seed=1),
     _attention("grouped_d128", 4, 32, 4096, 128, "bfloat16", kv=8, causal=True),
     _attention("segments_d64", 4, 16, 4096, 64, "bfloat16", segments=True, causal=True),
+), "layer_norm": (
+    _norm("layer_norm", "d768", (32768, 768), "bfloat16", bias=True),
+    _norm("layer_norm", "d4096_residual", (16384, 4096), "bfloat16", bias=True, residual=True),
+), "rms_norm": (
+    _norm("rms_norm", "d128", (589824, 128), "bfloat16"),
+    _norm("rms_norm", "d4096", (16384, 4096), "bfloat16"),
+    _norm("rms_norm", "d4096_residual", (16384, 4096), "bfloat16", residual=True),
+), "group_norm": (
+    _norm("group_norm", "instance_56", (64, 64, 56, 56), "bfloat16", bias=True, groups=64),
+    _norm("group_norm", "groups_16", (64, 512, 16, 16), "bfloat16", bias=True, groups=32),
 )}
 
 # What `benchmarks/gpu.py --tiny` runs on a CPU in place of LARGE.
 TINY: dict[str, tuple[Spec, ...]] = {"attention": (
     _attention("causal", 1, 2, 64, 16, "bfloat16", causal=True),
     _attention("bias_mask", 1, 2, 48, 16, bias=(0, 1, 1, 1), mask=(1, 0, 0, 1)),
-)}
+), "layer_norm": (_norm("layer_norm", "d32", (64, 32), bias=True),),
+    "rms_norm": (_norm("rms_norm", "d32_residual", (64, 32), "bfloat16", residual=True),),
+    "group_norm": (_norm("group_norm", "groups", (4, 8, 4, 4), bias=True, groups=2),)}
 
 
 def small(op: str, name: str) -> Spec:
