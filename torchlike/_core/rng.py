@@ -10,7 +10,16 @@ from collections.abc import Callable
 import numpy as np
 
 from . import rng_integers, rng_multinomial
-from .rng_dtypes import DIGITS, INTEGERS, cpp_type, limits, narrow, not_implemented, real_parts, scalar_type
+from .rng_dtypes import (
+    DIGITS,
+    INTEGERS,
+    cpp_type,
+    limits,
+    narrow,
+    not_implemented,
+    real_parts,
+    scalar_type,
+)
 from .rng_generator import DEFAULT_SEED, STATE_BYTES, Generator, default_generator
 from .rng_normal import fill_normal, fma64, libm, serial_normals
 from .rng_permutation import permutation
@@ -189,8 +198,7 @@ def normal_tensors(gen: Generator, mean: np.ndarray | float, std: np.ndarray | f
     if not isinstance(std, np.ndarray):
         return narrow(normal(gen, shape, 0.0, std, dtype) + mean, dtype)
     scaled = narrow(normal(gen, shape, 0.0, 1.0, dtype) * std, dtype)
-    work = np.dtype(np.float32) if dtype.itemsize == 2 else dtype
-    return narrow(scaled.astype(work) + np.asarray(mean).astype(work), dtype)
+    return narrow(scaled + narrow(mean, dtype), dtype)
 
 
 def bernoulli_scalar(gen: Generator, shape: Shape, p: float, dtype: np.dtype) -> np.ndarray:
@@ -271,8 +279,9 @@ def geometric(gen: Generator, shape: Shape, p: float, dtype: np.dtype) -> np.nda
 
     def draw(n: int) -> np.ndarray:
         u = _unit64(gen, n)
-        # log(0) is no error here but the longest wait there is.
-        trials = np.ceil(libm(lambda v: math.log(v) if v else -math.inf, u) / scale)
+        # math.log refuses 0, whose logarithm here means the longest wait there is.
+        logs = np.where(u > 0, libm(math.log, np.where(u > 0, u, 1.0)), -np.inf)
+        trials = np.ceil(logs / scale)
         return trials if dtype in DIGITS else _truncated(trials, dtype)
 
     return _filled(gen, shape, dtype, draw)

@@ -53,8 +53,9 @@ def limits(dtype: np.dtype) -> tuple[int | float, int | float]:
     return int(np.iinfo(dtype).min), int(np.iinfo(dtype).max)
 
 
-def narrow(values: np.ndarray, dtype: np.dtype) -> np.ndarray:
+def narrow(values: np.ndarray | np.generic | float, dtype: np.dtype) -> np.ndarray:
     """`values` cast to `dtype`; a 16-bit float goes through float32, where PyTorch's conversions round first."""
+    values = np.asarray(values)
     if values.dtype == dtype:
         return values
     with np.errstate(over="ignore", invalid="ignore"):

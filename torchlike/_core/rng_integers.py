@@ -4,7 +4,15 @@ import warnings
 
 import numpy as np
 
-from .rng_dtypes import DIGITS, INTEGERS, UNSIGNED, cpp_type, limits, narrow, not_implemented
+from .rng_dtypes import (
+    DIGITS,
+    INTEGERS,
+    UNSIGNED,
+    cpp_type,
+    limits,
+    narrow,
+    not_implemented,
+)
 from .rng_generator import Generator
 
 _CHUNK = 1 << 15

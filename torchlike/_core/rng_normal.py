@@ -15,25 +15,21 @@ _BLOCK = 16
 _CHUNK_BLOCKS = 1024  # keeps a chunk's temporaries inside the second-level cache
 _f4 = np.float32
 
-_LOG = [_f4(c) for c in (7.0376836292e-2, -1.1514610310e-1, 1.1676998740e-1, -1.2420140846e-1, 1.4249322787e-1,
-                         -1.6668057665e-1, 2.0000714765e-1, -2.4999993993e-1, 3.3333331174e-1)]  # fmt: skip
-_LN2_HIGH, _LN2_LOW = _f4(0.693359375), _f4(-2.12194440e-4)
-_COS = [_f4(c) for c in (2.443315711809948e-5, -1.388731625493765e-3, 4.166664568298827e-2)]
-_SIN = [_f4(c) for c in (-1.9515295891e-4, 8.3321608736e-3, -1.6666654611e-1)]
+# Coefficients are float32 numbers held in doubles, as all values of the emulation below.
+_LOG = [float(_f4(c)) for c in (7.0376836292e-2, -1.1514610310e-1, 1.1676998740e-1, -1.2420140846e-1, 1.4249322787e-1,
+                                -1.6668057665e-1, 2.0000714765e-1, -2.4999993993e-1, 3.3333331174e-1)]  # fmt: skip
+_LN2_HIGH, _LN2_LOW = 0.693359375, float(_f4(-2.12194440e-4))
+_SQRT_HALF = float(_f4(0.707106781186547524))
+_COS = [float(_f4(c)) for c in (2.443315711809948e-5, -1.388731625493765e-3, 4.166664568298827e-2)]
+_SIN = [float(_f4(c)) for c in (-1.9515295891e-4, 8.3321608736e-3, -1.6666654611e-1)]
+_4_PI, _2PI = float(_f4(4 / math.pi)), float(_f4(2 * math.pi))
 # pi/4 in three parts, so that the reduction of the angle keeps its low bits.
-_PI_4 = [_f4(c) for c in (-0.78515625, -2.4187564849853515625e-4, -3.77489497744594108e-8)]
+_PI_4 = [float(_f4(c)) for c in (-0.78515625, -2.4187564849853515625e-4, -3.77489497744594108e-8)]
 
 
 def libm(function: Callable[[float], float], x: np.ndarray) -> np.ndarray:
     """`function` of the C library on each element: NumPy's vector versions differ from it in the last bit."""
     return np.fromiter(map(function, x.ravel().tolist()), np.float64, x.size).reshape(x.shape)
-
-
-def fma32(a: np.ndarray, b: np.ndarray | np.float32, c: np.ndarray | np.float32) -> np.ndarray:
-    """float32 a*b + c rounded once: the product is exact in double."""
-    out = np.multiply(a, b, dtype=np.float64)
-    out += c
-    return out.astype(np.float32)
 
 
 def fma64(a: np.ndarray, b: float, c: float) -> np.ndarray:
@@ -56,62 +52,100 @@ def fma64(a: np.ndarray, b: float, c: float) -> np.ndarray:
     return np.where(np.isfinite(out), out, plain)
 
 
+def _rounded(v: np.ndarray) -> np.ndarray:
+    """Round doubles to float32 in place. After one operation on float32 values, or a product and a sum, this gives
+    what a float32 unit (with fused multiply-add) would: the double holds the product exactly."""
+    v[...] = v.astype(np.float32)
+    return v
+
+
+def _polynomial(x: np.ndarray, coefficients: list[float]) -> np.ndarray:
+    y = x * coefficients[0]
+    y += coefficients[1]
+    for c in coefficients[2:]:
+        _rounded(y)
+        y *= x
+        y += c
+    return _rounded(y)
+
+
 def _log32(x: np.ndarray) -> np.ndarray:
-    """Natural logarithm of float32 x in (0, 1]."""
+    """Natural logarithm of float32 x in (0, 1], in doubles that hold float32 values."""
     bits = x.view(np.int32)
-    exponent = ((bits >> 23) - 126).astype(np.float32)
-    x = ((bits & 0x007FFFFF) | 0x3F000000).view(np.float32)
-    low = x < _f4(0.707106781186547524)
+    exponent = ((bits >> 23) - 126).astype(np.float64)
+    m = ((bits & 0x007FFFFF) | 0x3F000000).view(np.float32).astype(np.float64)
+    low = m < _SQRT_HALF
     exponent -= low
-    x = (x - _f4(1)) + x * low
-    square = x * x
-    wide = x.astype(np.float64)
-    y = _f4(0) * x + _LOG[0]
-    for c in _LOG[1:]:
-        y = fma32(y, wide, c)
-    y *= x
-    y = fma32(y, square, exponent * _LN2_LOW)
-    y = fma32(square, _f4(-0.5), y)
-    return fma32(exponent, _LN2_HIGH, x + y)
+    m += m * low
+    m -= 1.0
+    square = _rounded(m * m)
+    y = _polynomial(m, _LOG)
+    y *= m
+    _rounded(y)
+    y *= square
+    y += _rounded(exponent * _LN2_LOW)
+    _rounded(y)
+    square *= 0.5
+    y -= square
+    _rounded(y)
+    m += y
+    _rounded(m)
+    exponent *= _LN2_HIGH
+    m += exponent
+    return _rounded(m)
 
 
 def _sincos32(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Sine and cosine of float32 x in [0, 2*pi]."""
-    octant = (x * _f4(1.27323954473516)).astype(np.int32)
+    """Sine and cosine of x in [0, 2*pi]; float32 values in doubles."""
+    octant = _rounded(x * _4_PI).astype(np.int32)
     octant += 1
     octant &= ~1
-    wide = octant.astype(np.float64)
+    turns = octant.astype(np.float64)
     for part in _PI_4:
-        x = fma32(wide, part, x)
-    square = x * x
-    wide = square.astype(np.float64)
-    cosine = fma32(wide, _COS[0], _COS[1])
-    cosine = fma32(cosine, wide, _COS[2]) * square
-    cosine = fma32(cosine, wide, square * _f4(-0.5)) + _f4(1)
-    sine = fma32(wide, _SIN[0], _SIN[1])
-    sine = fma32(sine, wide, _SIN[2]) * square
-    sine = fma32(sine, x, x)
+        x += turns * part
+        _rounded(x)
+    square = _rounded(x * x)
+    cosine = _polynomial(square, _COS)
+    cosine *= square
+    _rounded(cosine)
+    cosine *= square
+    cosine -= square * 0.5
+    _rounded(cosine)
+    cosine += 1.0
+    _rounded(cosine)
+    sine = _polynomial(square, _SIN)
+    sine *= square
+    _rounded(sine)
+    sine *= x
+    sine += x
+    _rounded(sine)
     straight = (octant & 2) == 0
-    sine_sign = ((octant & 4) << 29).view(np.uint32)
-    cosine_sign = ((~(octant - 2) & 4) << 29).view(np.uint32)
     first, second = np.where(straight, sine, cosine), np.where(straight, cosine, sine)
-    first.view(np.uint32)[...] ^= sine_sign
-    second.view(np.uint32)[...] ^= cosine_sign
+    first *= 1.0 - 0.5 * (octant & 4)
+    second *= 0.5 * ((octant - 2) & 4) - 1.0
     return first, second
 
 
 def _blocks32(words: np.ndarray, mean: float, std: float) -> np.ndarray:
     """Normals from whole blocks of 16 words: elements j and j + 8 share a radius and an angle."""
-    u = (words & np.uint32(0xFFFFFF)).astype(np.float32)
-    u *= _f4(2.0**-24)
-    u = u.reshape(-1, 2, 8)
-    radius = np.sqrt(_f4(-2) * _log32(_f4(1) - u[:, 0]))
-    sine, cosine = _sincos32(_f4(2 * math.pi) * u[:, 1])
-    u[:, 0] = radius * cosine
-    u[:, 1] = radius * sine
-    if (mean, std) != (0, 1):
-        u = fma32(u, _f4(std), _f4(mean))
-    return u.ravel()
+    u = (words & np.uint32(0xFFFFFF)).reshape(-1, 2, 8)
+    depth = (2**24 - u[:, 0]).astype(np.float32) * _f4(2.0**-24)
+    angle = u[:, 1] * (_2PI * 2.0**-24)
+    radius = _log32(depth)
+    radius *= -2.0
+    np.sqrt(radius, out=radius)
+    _rounded(radius)
+    sine, cosine = _sincos32(_rounded(angle))
+    out = np.empty(u.shape, np.float32)
+    plain = (mean, std) == (0, 1)
+    for row, part in enumerate((cosine, sine)):
+        part *= radius
+        if not plain:
+            _rounded(part)
+            part *= float(_f4(std))
+            part += float(_f4(mean))
+        out[:, row] = part
+    return out.ravel()
 
 
 def _blocks64(words: np.ndarray, mean: float, std: float) -> np.ndarray:

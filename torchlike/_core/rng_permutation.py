@@ -1,4 +1,4 @@
-"""Random permutations by swaps, in vectors: Durstenfeld, "Algorithm 235: Random permutation", 1964."""
+"""Random permutations by swaps (Durstenfeld, "Algorithm 235: Random permutation", 1964), in vector operations."""
 
 import numpy as np
 
@@ -6,76 +6,88 @@ from .rng_generator import Generator
 
 # From this size on the sequence switches to 64-bit draws and to the "inside-out" order of the swaps.
 _INSIDE_OUT = (2**32 - 1) // 20
-_FEW = 1024
+_FEW = 1024  # below, plain Python lists are quicker
 _CHUNK = 4096
 
 
-def _swap_in_order(perm: np.ndarray, start: int, target: np.ndarray, mark: np.ndarray) -> None:
-    """Swap perm[start + k] with perm[target[k]] for k = 0, 1, ... as if one after the other.
+def permutation(gen: Generator, n: int) -> np.ndarray:
+    """A random permutation of range(n), int64, from n - 1 words (2n words from n = 214748364 on)."""
+    with gen.lock:
+        return _inside_out(gen, n) if n >= _INSIDE_OUT else _forward(gen, n)
 
-    Swaps that share no place with another of this chunk commute, so they run as one; the rest, few, run in turn.
+
+def _forward(gen: Generator, n: int) -> np.ndarray:
+    """Step i swaps entry i with the one at i + word % (n - i)."""
+    words = gen.words(max(n - 1, 0))
+    if n <= _FEW:
+        perm = list(range(n))
+        for i, word in enumerate(words.tolist()):
+            j = i + word % (n - i)
+            perm[i], perm[j] = perm[j], perm[i]
+        return np.array(perm, np.int64)
+    target = np.arange(n)
+    target[:-1] += words % np.arange(n, 1, -1, dtype=np.uint32)
+    return _swapped_forward(target)
+
+
+def _swapped_forward(target: np.ndarray) -> np.ndarray:
+    """The result of the swaps (i, target[i] >= i) for i = 0, 1, ... without making them one by one.
+
+    Step i leaves in place i what was at its target: the entry that the last earlier step with the same target put
+    there, or else the target itself. That entry is what the earlier step j had found in place j, and this in turn was
+    put there by the last step before j whose target was j, and so on down to a place that no step had touched.
+    """
+    step = np.arange(target.size)
+    by_target = (target << 32) | step
+    by_target.sort()
+    places, steps = by_target >> 32, by_target & 0xFFFFFFFF
+    earlier, last = np.full_like(step, -1), np.full_like(step, -1)
+    earlier[steps[1:]] = np.where(places[1:] == places[:-1], steps[:-1], -1)
+    last[places] = steps  # sorted, so that the last of equal places stays
+    own = target == step
+    found = np.where(own, earlier, last)
+    np.copyto(found, step, where=found < 0)
+    active = step
+    while active.size:
+        there = found[active]
+        beyond = found[there]
+        moved = np.flatnonzero(beyond != there)
+        active = active[moved]
+        found[active] = beyond[moved]
+    perm = np.where(earlier < 0, target, found[earlier])
+    return np.where(own, found, perm)
+
+
+def _inside_out(gen: Generator, n: int) -> np.ndarray:
+    """Step i swaps entry i with the one at word64 % (i + 1); in chunks, as the sizes that need it fill the memory."""
+    perm = np.arange(n, dtype=np.int64)
+    mark, start = np.empty(n, np.int32), 0
+    while start < n:
+        # Chunks much shorter than the part already shuffled: few of their swaps meet.
+        size = min(_CHUNK, n - start, 1 + start // 16)
+        place = np.arange(start, start + size)
+        target = (gen.words64(size) % (place + 1).astype(np.uint64)).astype(np.int64)
+        _swap_in_order(perm, place, target, mark)
+        start += size
+    return perm
+
+
+def _swap_in_order(perm: np.ndarray, place: np.ndarray, target: np.ndarray, mark: np.ndarray) -> None:
+    """Swap perm[place[k]] with perm[target[k]] for k = 0, 1, ...; places are consecutive, targets not above them.
+
+    Swaps that share no place with another one commute, so they run as one; the rest, few, run in turn.
     `mark` is scratch space as long as `perm`.
     """
-    m = target.size
-    place = np.arange(start, start + m)
-    order = np.arange(m, dtype=mark.dtype)
+    order = np.arange(target.size, dtype=mark.dtype)
     mark[target] = order
     lone = mark[target] == order
     # The last writer of a shared place won above; it is as little alone as the others.
     lone[mark[target[~lone]]] = False
-    inner = np.flatnonzero((target >= start) & (target < start + m))
+    inner = np.flatnonzero(target >= place[0])
     lone[inner] = False
-    lone[target[inner] - start] = False
+    lone[target[inner] - place[0]] = False
     left, right = place[lone], target[lone]
     perm[left], perm[right] = perm[right], perm[left]
     rest = np.flatnonzero(~lone)
     for i, j in zip(place[rest].tolist(), target[rest].tolist(), strict=True):
         perm[i], perm[j] = perm[j], perm[i]
-
-
-def permutation(gen: Generator, n: int) -> np.ndarray:
-    """A random permutation of range(n), int64, in n - 1 words (2n words from 214748364 on)."""
-    perm = np.arange(n, dtype=np.int64)
-    with gen.lock:
-        if n >= _INSIDE_OUT:
-            _inside_out(gen, perm)
-        else:
-            _forward(gen, perm)
-    return perm
-
-
-def _forward(gen: Generator, perm: np.ndarray) -> None:
-    """Step i swaps perm[i] with a place drawn from perm[i:]."""
-    n, start = perm.size, 0
-    mark = np.empty(n if n > _FEW else 0, np.int32)
-    while n - start > _FEW:
-        size = min(_CHUNK, (n - start) // 16)
-        place = np.arange(start, start + size)
-        target = (gen.words(size) % (n - place).astype(np.uint32)).astype(np.int64)
-        target += place
-        _swap_in_order(perm, start, target, mark)
-        start += size
-    # Near the end nearly every swap meets another one: plain lists are quicker.
-    tail = perm[start:].tolist()
-    size = len(tail)
-    for i, word in enumerate(gen.words(max(size - 1, 0)).tolist()):
-        j = i + word % (size - i)
-        tail[i], tail[j] = tail[j], tail[i]
-    perm[start:] = tail
-
-
-def _inside_out(gen: Generator, perm: np.ndarray) -> None:
-    """Step i swaps perm[i] with a place drawn from perm[:i + 1]."""
-    n = perm.size
-    head = list(range(min(_FEW, n)))
-    for i, word in enumerate(gen.words64(len(head)).tolist()):
-        j = word % (i + 1)
-        head[i], head[j] = head[j], head[i]
-    perm[: len(head)] = head
-    mark, start = np.empty(n, np.int32), len(head)
-    while start < n:
-        size = min(_CHUNK, n - start, start // 16)
-        place = np.arange(start, start + size, dtype=np.uint64)
-        target = (gen.words64(size) % (place + np.uint64(1))).astype(np.int64)
-        _swap_in_order(perm, start, target, mark)
-        start += size
