@@ -6,20 +6,23 @@ from typing import Any, Callable
 from torchlike._tensor import Tensor
 
 
-def _watched(callback: Callable[[tuple], tuple], tensors: list[Tensor]) -> tuple:
-    """The same tensors behind an identity whose backward passes the gradients through `callback`."""
+def _watched(callback: Callable[[tuple], tuple], tensors: list[Tensor], zeros: bool) -> tuple:
+    """The same tensors behind an identity whose backward passes the gradients through `callback`.
+
+    `zeros`: the callback sees zeros, not None, for tensors without a gradient.
+    """
     from torchlike.autograd import Function  # autograd's public face imports nn-free code only; kept local for start-up
 
     class BackwardHookFunction(Function):
         @staticmethod
         def forward(ctx: Any, *values: Tensor) -> tuple:
+            ctx.set_materialize_grads(zeros)
             ctx.mark_non_differentiable(*[v for v in values if not v.requires_grad])
             return values
 
         @staticmethod
         def backward(ctx: Any, *grads: Tensor) -> tuple:
-            kept = tuple(g if needed else None for g, needed in zip(grads, ctx.needs_input_grad))
-            return callback(kept)
+            return callback(grads)
 
     return BackwardHookFunction.apply(*tensors)
 
@@ -49,7 +52,7 @@ class BackwardHook:
         if not self._differentiable([args[i] for i in indices]):
             return args
         self.input_indices = indices
-        return self._replaced(args, indices, self._on_grad_input)
+        return self._replaced(args, indices, self._on_grad_input, zeros=True)
 
     def setup_output_hook(self, result: Any) -> Any:
         outputs = result if isinstance(result, tuple) else (result,)
@@ -57,7 +60,7 @@ class BackwardHook:
         self.output_indices, self.n_outputs = indices, len(outputs)
         if not self._differentiable([outputs[i] for i in indices]):
             return result
-        replaced = self._replaced(outputs, indices, self._on_grad_output)
+        replaced = self._replaced(outputs, indices, self._on_grad_output, zeros=False)
         return replaced if isinstance(result, tuple) else replaced[0]
 
     @staticmethod
@@ -67,9 +70,9 @@ class BackwardHook:
         return is_grad_enabled() and any(t.requires_grad for t in tensors)
 
     @staticmethod
-    def _replaced(values: tuple, indices: list[int], callback: Callable[[tuple], tuple]) -> tuple:
+    def _replaced(values: tuple, indices: list[int], callback: Callable[[tuple], tuple], zeros: bool) -> tuple:
         new = list(values)
-        for index, tensor in zip(indices, _watched(callback, [values[i] for i in indices])):
+        for index, tensor in zip(indices, _watched(callback, [values[i] for i in indices], zeros)):
             new[index] = tensor
         return type(values)(*new) if hasattr(values, "_fields") else tuple(new)
 

@@ -425,10 +425,10 @@ class ParameterDict(Module):
         return (self[key] for key in self._keys)
 
     def update(self, parameters: Any) -> None:
-        """Add the items of a mapping (an unordered one by sorted key) or of an iterable of pairs."""
+        """Add the items of a mapping (in order of the keys, unless it is an OrderedDict) or of an iterable of pairs."""
         pairs = _pairs(parameters, "ParametersDict", "ParameterDict")
-        if isinstance(parameters, Mapping) and not isinstance(parameters, (dict, OrderedDict)):
-            pairs = sorted(pairs)
+        if isinstance(parameters, Mapping) and not isinstance(parameters, OrderedDict):
+            pairs = sorted(pairs, key=lambda pair: pair[0])
         for key, value in pairs:
             self[key] = value
 

@@ -32,7 +32,10 @@ class LocalResponseNorm(Module):
 
 
 class CrossMapLRN2d(Module):
-    """LocalResponseNorm for (N, C, H, W), where an even `size` reaches further back than ahead."""
+    """LocalResponseNorm for (N, C, H, W). As in torch, channel 0 stays in the window of all later channels.
+
+    Gradients are those of this forward; torch's are those of a window without channel 0.
+    """
 
     def __init__(self, size: int, alpha: float = 1e-4, beta: float = 0.75, k: float = 1) -> None:
         super().__init__()
@@ -44,9 +47,13 @@ class CrossMapLRN2d(Module):
     def forward(self, input: Tensor) -> Tensor:
         if input.dim() != 4:
             raise ValueError(f"CrossMapLRN2d: Expected input to be 4D, got {input.dim()}D instead.")
-        before = int((self.size - 1) / 2 + 1) - 1
-        squares = F.pad(input.pow(2), (0, 0, 0, 0, before, before))
-        sums = sum(squares.narrow(1, shift, input.size(1)) for shift in range(2 * before + 1))
+        reach = (self.size + 1) // 2
+        channels = input.size(1)
+        squares = input.pow(2)
+        padded = F.pad(squares, (0, 0, 0, 0, reach - 1, reach - 1))
+        sums = sum(padded.narrow(1, shift, channels) for shift in range(2 * reach - 1))
+        if channels > reach:
+            sums = sums + F.pad(squares[:, :1].expand(-1, channels - reach, -1, -1), (0, 0, 0, 0, reach, 0))
         return input * (self.k + sums * (self.alpha / self.size)).pow(-self.beta)
 
     def extra_repr(self) -> str:

@@ -96,10 +96,10 @@ def pad_sequence(sequences: Tensor | list[Tensor], batch_first: bool = False, pa
 
 
 def unpad_sequence(padded_sequences: Tensor, lengths: Tensor, batch_first: bool = False) -> list[Tensor]:
-    """The sequences of a padded tensor, each cut to its length."""
+    """Copies of the sequences of a padded tensor, each cut to its length."""
     if not batch_first:
-        padded_sequences = padded_sequences.transpose(0, 1)
-    return [sequence[:int(length)] for sequence, length in zip(padded_sequences, lengths.tolist())]
+        padded_sequences = padded_sequences.transpose(0, 1).contiguous()
+    return [sequence[:int(length)].clone() for sequence, length in zip(padded_sequences, lengths.tolist())]
 
 
 def pack_sequence(sequences: list[Tensor], enforce_sorted: bool = True) -> PackedSequence:
