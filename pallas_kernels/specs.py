@@ -14,7 +14,7 @@ import numpy as np
 class Array:
     shape: tuple[int, ...]
     dtype: str
-    kind: str = "normal"  # normal, mask (7 in 10 true), below:N (integers), sorted:N, lengths:N (one 0, one N), sizes:N
+    kind: str = "normal"  # normal, mask (7 in 10 true), below:N (integers), sorted:N, uniform, lengths:N (one 0, one N), sizes:N
     scale: float = 1.0
 
 
@@ -53,6 +53,8 @@ def inputs(spec: Spec, seed: int = 0) -> dict[str, np.ndarray]:
             value = rng.integers(0, int(limit), array.shape)
         elif kind == "sorted":
             value = np.sort(rng.integers(0, int(limit), array.shape), axis=-1)
+        elif kind == "uniform":
+            value = rng.random(array.shape) + 0.5
         elif kind == "lengths":
             value = rng.integers(0, int(limit) + 1, array.shape)
             value[:2] = (0, int(limit))[-len(value):]
@@ -100,6 +102,22 @@ def _norm(op: str, name: str, shape: tuple[int, ...], dtype: str = "float32", *,
     return Spec(op, name, arrays, static, tuple(arrays), 0, moved, 0, moved * 3 // 2)
 
 
+def _cross_entropy(name: str, rows: int, classes: int, dtype: str = "float32", *, hidden: int = 0, weighted: bool = False,
+                   bias: bool = False, **static) -> Spec:
+    """With `hidden`, the linear layer is part of the operation."""
+    arrays = {"x": Array((rows, hidden), dtype), "weight": Array((classes, hidden), dtype, scale=hidden ** -0.5)} if hidden \
+        else {"logits": Array((rows, classes), dtype)}
+    arrays |= {"bias": Array((classes,), dtype)} if bias else {}
+    gradients = tuple(arrays)
+    arrays["target"] = Array((rows,), "int32", f"below:{classes}")
+    arrays |= {"class_weight": Array((classes,), "float32", "uniform")} if weighted else {}
+    size = np.dtype(jax.numpy.dtype(dtype)).itemsize
+    flops = 2 * rows * classes * hidden
+    moved = size * (rows * hidden + classes * hidden) if hidden else size * rows * classes
+    op = "linear_cross_entropy" if hidden else "cross_entropy"
+    return Spec(op, name, arrays, static, gradients, flops, moved, 2 * flops, 2 * moved)
+
+
 SMALL: dict[str, tuple[Spec, ...]] = {"attention": (
     _attention("plain_tail", 2, 2, 37, 24, s=53, e=16),
     _attention("exact", 1, 2, 32, 16, s=48),
@@ -132,6 +150,15 @@ SMALL: dict[str, tuple[Spec, ...]] = {"attention": (
 ), "group_norm": (
     _norm("group_norm", "groups", (6, 8, 3, 5), bias=True, groups=4),
     _norm("group_norm", "instance", (5, 3, 18), bias=True, groups=3),
+), "cross_entropy": (
+    _cross_entropy("mean", 21, 75, weighted=True, label_smoothing=0.1, ignore_index=3),
+    _cross_entropy("sum_bf16", 9, 50, "bfloat16", reduction="sum"),
+    _cross_entropy("none", 7, 100, reduction="none", ignore_index=5),
+), "linear_cross_entropy": (
+    _cross_entropy("mean", 21, 75, hidden=16, weighted=True, bias=True, label_smoothing=0.1, ignore_index=3, chunk=8),
+    _cross_entropy("sum_bf16", 16, 50, "bfloat16", hidden=24, reduction="sum", chunk=4),
+    _cross_entropy("none", 9, 40, hidden=8, bias=True, reduction="none", chunk=4),
+    _cross_entropy("one_chunk", 9, 40, hidden=8, label_smoothing=0.2),
 )}
 
 LARGE: dict[str, tuple[Spec, ...]] = {"attention": (
@@ -156,6 +183,12 @@ LARGE: dict[str, tuple[Spec, ...]] = {"attention": (
 ), "group_norm": (
     _norm("group_norm", "instance_56", (64, 64, 56, 56), "bfloat16", bias=True, groups=64),
     _norm("group_norm", "groups_16", (64, 512, 16, 16), "bfloat16", bias=True, groups=32),
+), "cross_entropy": (
+    _cross_entropy("gpt2", 16384, 50257, "bfloat16"),
+    _cross_entropy("llama", 8192, 128256, "bfloat16"),
+), "linear_cross_entropy": (
+    _cross_entropy("gpt2", 16384, 50257, "bfloat16", hidden=768),
+    _cross_entropy("llama", 16384, 128256, "bfloat16", hidden=4096),
 )}
 
 # What `benchmarks/gpu.py --tiny` runs on a CPU in place of LARGE.
@@ -164,7 +197,9 @@ TINY: dict[str, tuple[Spec, ...]] = {"attention": (
     _attention("bias_mask", 1, 2, 48, 16, bias=(0, 1, 1, 1), mask=(1, 0, 0, 1)),
 ), "layer_norm": (_norm("layer_norm", "d32", (64, 32), bias=True),),
     "rms_norm": (_norm("rms_norm", "d32_residual", (64, 32), "bfloat16", residual=True),),
-    "group_norm": (_norm("group_norm", "groups", (4, 8, 4, 4), bias=True, groups=2),)}
+    "group_norm": (_norm("group_norm", "groups", (4, 8, 4, 4), bias=True, groups=2),),
+    "cross_entropy": (_cross_entropy("v300", 32, 300),),
+    "linear_cross_entropy": (_cross_entropy("v300", 32, 300, hidden=16),)}
 
 
 def small(op: str, name: str) -> Spec:

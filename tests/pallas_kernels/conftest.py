@@ -3,12 +3,14 @@ import pytest
 
 from pallas_kernels import _tune
 from pallas_kernels.attention import tiles
+from pallas_kernels.losses import gpu as losses
 from pallas_kernels.norm import gpu as norm
 
 
 BLOCKS = {
     "attention_forward": tiles.Config(16, 16, 4, 1),
     "attention_backward": tiles.Config(16, 16, 4, 1),
+    "cross_entropy": losses.Config(32, 4),
     "norm_forward": norm.Config(4, 4, 2),
     "norm_backward": norm.Config(4, 4, 2),
 }

@@ -25,6 +25,22 @@ def group_norm(x, groups, weight=None, bias=None, eps=1e-5):
     return y.reshape(x.shape) * channel(weight) + channel(bias)
 
 
+def cross_entropy(logits, target, class_weight=None, ignore_index=-100, label_smoothing=0.0, reduction="mean"):
+    classes = logits.shape[-1]
+    logp = logits - jnp.log(jnp.exp(logits).sum(-1, keepdims=True))
+    weight = jnp.ones(classes) if class_weight is None else class_weight
+    wanted = (1 - label_smoothing) * (jnp.arange(classes) == target[:, None]) + label_smoothing / classes
+    kept = target != ignore_index
+    loss = -(logp * wanted * weight).sum(-1) * kept
+    if reduction == "none":
+        return loss
+    return loss.sum() / (weight[target] * kept).sum() if reduction == "mean" else loss.sum()
+
+
+def linear_cross_entropy(x, weight, target, bias=None, chunk=None, **options):
+    return cross_entropy(x @ weight.T + (0 if bias is None else bias), target, **options)
+
+
 def expected(spec, arrays: dict, cotangents: list):
     """Outputs (a list) and gradients by name, in float64."""
     with jax.enable_x64(True):

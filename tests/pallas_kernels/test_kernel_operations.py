@@ -1,4 +1,6 @@
 """Every operation but attention: kernels in interpret mode, and the references, against plain float64 definitions."""
+from functools import partial
+
 import jax
 import jax.numpy as jnp
 import kernel_naive
@@ -13,11 +15,16 @@ SPECS = [spec for op, group in specs.SMALL.items() if op != "attention" for spec
 names = lambda spec: f"{spec.op}-{spec.name}"
 
 
+def operation(spec, impl):
+    chosen = {"impl": impl} if spec.op in pallas_kernels.KERNELS else {}
+    return partial(getattr(pallas_kernels, spec.op), **spec.static, **chosen)
+
+
 def run(spec, impl, arrays, cotangents):
-    function = getattr(pallas_kernels, spec.op)
+    function = operation(spec, impl)
 
     def both(arrays, cotangents):
-        call = lambda d: jax.tree.leaves(function(**{**arrays, **d}, **spec.static, impl=impl))
+        call = lambda d: jax.tree.leaves(function(**{**arrays, **d}))
         out, pull = jax.vjp(call, {n: arrays[n] for n in spec.gradients})
         return out, pull([c.astype(o.dtype) for c, o in zip(cotangents, out, strict=True)])[0]
 
@@ -26,8 +33,7 @@ def run(spec, impl, arrays, cotangents):
 
 def problem(spec):
     arrays = {k: jnp.asarray(v) for k, v in specs.inputs(spec).items()}
-    function = getattr(pallas_kernels, spec.op)
-    shapes = jax.eval_shape(lambda a: jax.tree.leaves(function(**a, **spec.static, impl="reference")), arrays)
+    shapes = jax.eval_shape(lambda a: jax.tree.leaves(operation(spec, "reference")(**a)), arrays)
     rng = np.random.default_rng(1)
     return arrays, [jnp.asarray(rng.standard_normal(s.shape), "float32").astype(s.dtype) for s in shapes]
 
@@ -78,8 +84,7 @@ def test_x64_vmap_and_remat(spec, small_blocks):
     """64-bit types on, mapped over a batch of two, recomputed in the backward pass: the same numbers."""
     arrays, cotangents = problem(spec)
     plain = run(spec, "interpret", arrays, cotangents)
-    function = jax.checkpoint(lambda a: jax.tree.leaves(
-        getattr(pallas_kernels, spec.op)(**a, **spec.static, impl="interpret")))
+    function = jax.checkpoint(lambda a: jax.tree.leaves(operation(spec, "interpret")(**a)))
 
     def both(arrays):
         floats = {n: arrays[n] for n in spec.gradients}
@@ -110,9 +115,55 @@ def test_inference_leaves_norms_to_xla():
     (TypeError, "layer_norm: x must be floating, got int32", lambda k, x: k.layer_norm(x.astype("int32"))),
     (ValueError, r"channels of x \(4, 6\) must be a multiple of groups, got 4", lambda k, x: k.group_norm(x, 4)),
     (ValueError, r"bias must have shape \(6,\), got \(2,\)", lambda k, x: k.group_norm(x, 2, bias=jnp.ones(2))),
+    (ValueError, r"target must have shape \(4,\) to fit \(4, 6\), got \(3,\)",
+     lambda k, x: k.cross_entropy(x, jnp.zeros(3, "int32"))),
+    (TypeError, "target must hold integers, got float32", lambda k, x: k.cross_entropy(x, x[:, 0])),
+    (ValueError, "reduction must be mean, sum or none, got 'max'",
+     lambda k, x: k.cross_entropy(x, jnp.zeros(4, "int32"), reduction="max")),
+    (ValueError, r"class_weight must have shape \(6,\), got \(5,\)",
+     lambda k, x: k.cross_entropy(x, jnp.zeros(4, "int32"), class_weight=jnp.ones(5))),
+    (ValueError, r"weight must be \(classes, 6\) to fit x \(4, 6\), got \(9, 5\)",
+     lambda k, x: k.linear_cross_entropy(x, jnp.ones((9, 5)), jnp.zeros(4, "int32"))),
     (pallas_kernels.KernelUnavailable, "9000 columns are over 8192",
      lambda k, x: k.layer_norm(jnp.ones((2, 9000)), impl="interpret")),
 ])
-def test_bad_norm_input(error, words, call):
+def test_bad_input(error, words, call):
     with pytest.raises(error, match=words):
         call(pallas_kernels, jnp.ones((4, 6)))
+
+
+def test_linear_cross_entropy_never_holds_the_logits():
+    shapes = {"x": (2048, 32), "weight": (4000, 32)}
+    arrays = {k: jax.ShapeDtypeStruct(s, "float32") for k, s in shapes.items()}
+    target = jax.ShapeDtypeStruct((2048,), "int32")
+
+    def bytes_used(chunk):
+        loss = lambda a, t: pallas_kernels.linear_cross_entropy(a["x"], a["weight"], t, chunk=chunk)
+        return jax.jit(jax.grad(loss)).lower(arrays, target).compile().memory_analysis().temp_size_in_bytes
+
+    assert bytes_used(128) < bytes_used(2048) / 8
+
+
+def test_frozen_head_makes_no_weight_gradient():
+    x, weight, target = jnp.ones((8, 4)), jnp.ones((30, 4)), jnp.zeros(8, "int32")
+    loss = lambda x, w: pallas_kernels.linear_cross_entropy(x, w, target, chunk=4)
+    assert "f32[30,4] = dot_general" not in str(jax.make_jaxpr(jax.grad(loss, 0))(x, weight))
+    assert "f32[30,4] = dot_general" in str(jax.make_jaxpr(jax.grad(loss, 1))(x, weight))
+
+
+def test_second_derivatives_of_linear_cross_entropy():
+    rng = np.random.default_rng(0)
+    x, weight = jnp.asarray(rng.standard_normal((6, 4)), "float32"), jnp.asarray(rng.standard_normal((9, 4)), "float32")
+    target = jnp.asarray(rng.integers(0, 9, 6))
+    mine = lambda w: pallas_kernels.linear_cross_entropy(x, w, target, chunk=3)
+    plain = lambda w: kernel_naive.cross_entropy(x @ w.T, target)
+    bend = lambda f: jax.jit(jax.grad(lambda w: (jax.grad(f)(w) ** 2).sum()))(weight)
+    assert oracle.error(bend(mine), bend(plain)) < 1e-5
+
+
+def test_a_target_that_is_no_class_gives_nan():
+    logits = jnp.ones((2, 5))
+    for target in ([0, 5], [-1, 0]):
+        for impl in ("interpret", "reference"):
+            assert np.isnan(pallas_kernels.cross_entropy(logits, jnp.asarray(target), impl=impl))
+    assert np.isnan(pallas_kernels.linear_cross_entropy(logits, jnp.ones((5, 5)), jnp.asarray([0, 5])))
