@@ -3,7 +3,8 @@
     python benchmarks/public_programs.py CHECKOUTS [--only NAME ...] [--write FILE]
 
 CHECKOUTS is a folder with clones of the repositories below, each named `owner+repository`. Each program runs in a
-fresh process in a copy of its own folder, on small data (see public_standins.py). Numbers that measure time are left
+fresh process in a copy of its own folder, on small data (see public_standins.py); those that set no seed get one
+first. Numbers that measure time are left
 out; every other number that the program prints is compared, in order.
 """
 
@@ -52,7 +53,7 @@ PROGRAMS = (
         2e-3,
         standins.torchvision,
     ),
-    Program("regression", "pytorch+examples", "regression", ("main.py",), 1e-2),
+    Program("regression", "pytorch+examples", "regression", ("seeded.py", "main.py"), 1e-2, standins.seeded),
     Program(
         "word_language_model",
         "pytorch+examples",
@@ -121,11 +122,20 @@ PROGRAMS = (
         "linear_regression",
         "yunjey+pytorch-tutorial",
         "tutorials/01-basics/linear_regression",
-        ("main.py",),
+        ("seeded.py", "main.py"),
         1e-4,
+        standins.seeded,
         environment={"MPLBACKEND": "Agg"},
     ),
-    Program("NNLM", "graykode+nlp-tutorial", "1-1.NNLM", ("NNLM.py",), 1e-3, environment={"PYTHONHASHSEED": "0"}),
+    Program(
+        "NNLM",
+        "graykode+nlp-tutorial",
+        "1-1.NNLM",
+        ("seeded.py", "NNLM.py"),
+        1e-3,
+        standins.seeded,
+        environment={"PYTHONHASHSEED": "0"},
+    ),
     Program(
         "timm resnet18",
         "huggingface+pytorch-image-models",

@@ -140,14 +140,15 @@ _TIMM_DRIVER = """
     def draw(name, t):  # no weight stays zero (timm starts some so), or most gradients would be zero
         if t.dim() == 0 or "running" in name:
             return t.clone()
-        noise = torch.from_numpy((weights.standard_normal(tuple(t.shape)) * 0.05).astype(np.float32))
+        scale = 0.1 if t.dim() == 1 else (2 / t[0].numel()) ** 0.5
+        noise = torch.from_numpy((weights.standard_normal(tuple(t.shape)) * scale).astype(np.float32))
         return noise + 1 if t.dim() == 1 and name.endswith("weight") else noise
 
 
     state = {name: draw(name, t) for name, t in model.state_dict().items()}
     model.load_state_dict(state)
     print(sum(p.numel() for p in model.parameters()), "parameters,", len(state), "entries in the state dict")
-    optimizer = torch.optim.SGD(model.parameters(), lr=0.01, momentum=0.9, weight_decay=1e-4)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.001, momentum=0.9, weight_decay=1e-4)
     criterion = torch.nn.CrossEntropyLoss()
     model.train()
     for step in range(4):
@@ -169,6 +170,18 @@ _TIMM_DRIVER = """
 """
 
 
+_SEEDED = """
+    import runpy
+    import sys
+
+    import torch
+
+    torch.manual_seed(0)
+    del sys.argv[0]
+    runpy.run_path(sys.argv[0], run_name="__main__")
+"""
+
+
 def _write(folder: Path, files: dict[str, str]) -> None:
     for name, text in files.items():
         path = folder / name
@@ -185,6 +198,11 @@ def timm_driver(folder: Path) -> None:
     """Writes `train_resnet18.py`, and the stand-in torchvision that timm imports, into `folder`."""
     torchvision(folder)
     _write(folder, {"train_resnet18.py": _TIMM_DRIVER})
+
+
+def seeded(folder: Path) -> None:
+    """Writes `seeded.py`, which sets the seed that a program itself leaves to chance, then runs the program."""
+    _write(folder, {"seeded.py": _SEEDED})
 
 
 def words(folder: Path) -> None:

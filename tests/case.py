@@ -2,8 +2,6 @@
 
 Nothing here knows which library runs: every function takes the `torch` module (real torch or torchlike) it shall use.
 """
-from __future__ import annotations
-
 import zlib
 from dataclasses import dataclass, field, replace
 from math import ceil, floor
@@ -21,7 +19,8 @@ REAL_DTYPES = ("float16", "bfloat16", "float32", "float64")
 class TensorSpec:
     """A tensor described without a library. `kind`: uniform, distinct (a shuffled range), spd, data (given literally).
 
-    `layout`: contiguous, transposed (last two), strided (every second element), expanded (first dimension), channels_last.
+    `layout`: contiguous, transposed (last two), strided (every second element), expanded (first dimension),
+    channels_last.
     `sweep`: takes part in the dtype sweep; by default those written as float32 do.
     """
     shape: tuple[int, ...]

@@ -3,14 +3,12 @@
 A check runs a sample on one library and returns an observed outcome; `verify` runs it on real torch and on the library
 under test and compares. Where real torch has no such variant (no `f_`, no `out=`), the check does not apply.
 """
-from __future__ import annotations
-
 import inspect
 from contextlib import nullcontext
 from typing import Any, Callable
 
 from case import Case, Sample, call, function_of, in_double, inputs, lookup, seed_of, specs, t, tensor, with_dtype
-from compare import Difference, Raised, attempt, differences, is_tensor, leaf_name, accidental, raised
+from compare import Difference, Raised, accidental, attempt, differences, is_tensor, leaf_name, raised
 
 MODE_SAMPLES = 16  # at most so many of a row's samples are compiled together
 
@@ -28,14 +26,16 @@ def cotangent(torch: Any, x: Any, *seed: Any) -> Any:
     return tensor(torch, t(*x.shape, dtype=leaf_name(x.dtype), low=-1, high=1), seed_of("cotangent", *seed))
 
 
-# -------------------------------------------------------------------------------------------------- one sample, one library
+# -------------------------------------------------------------------------------------- one sample, one library
 def forward(torch: Any, row: Case, sample: Sample) -> Any:
     return call(torch, function_of(torch, row), sample, inputs(torch, row, sample))
 
 
 def method(torch: Any, row: Case, sample: Sample) -> Any:
     """`x.f(...)` for a row that names `torch.f`."""
-    return call(torch, lambda x, *args, **kwargs: getattr(x, row.leaf)(*args, **kwargs), sample, inputs(torch, row, sample))
+    def by_method(x: Any, *args: Any, **kwargs: Any) -> Any:
+        return getattr(x, row.leaf)(*args, **kwargs)
+    return call(torch, by_method, sample, inputs(torch, row, sample))
 
 
 def inplace(torch: Any, row: Case, sample: Sample) -> Any:
@@ -50,12 +50,14 @@ def inplace(torch: Any, row: Case, sample: Sample) -> Any:
         getattr(base[1], row.leaf + "_")(*args, **kwargs)
         return base
 
-    function_edit = lambda x, *args, **kwargs: edit(x.clone(), *args, **kwargs)
-    seen = {"copy": attempt(call, torch, function_edit, sample, inputs(torch, row, sample))}
+    def edit_copy(x: Any, *args: Any, **kwargs: Any) -> Any:
+        return edit(x.clone(), *args, **kwargs)
+
+    seen = {"copy": attempt(call, torch, edit_copy, sample, inputs(torch, row, sample))}
     if not isinstance(seen["copy"], Raised):
         seen["view"] = attempt(call, torch, edit_view, sample, inputs(torch, row, sample))
         if row.grad and any(spec.differentiable for spec in specs(sample)):
-            seen["grad"] = attempt(_gradients, torch, function_edit, sample, inputs(torch, row, sample, True))
+            seen["grad"] = attempt(_gradients, torch, edit_copy, sample, inputs(torch, row, sample, True))
     return seen
 
 
@@ -89,7 +91,7 @@ def grad(torch: Any, row: Case, sample: Sample) -> Any:
 
 
 def gradgrad(torch: Any, row: Case, sample: Sample) -> Any:
-    """The derivative of a random combination of the gradients, by inputs and by cotangents, in double precision."""
+    """The derivative of a random combination of the gradients, by inputs and cotangents, in double precision."""
     sample = in_double(sample)
     leaves = inputs(torch, row, sample, True)
     outputs = [r for r in flat(call(torch, function_of(torch, row), sample, leaves)) if r.requires_grad]
@@ -110,7 +112,9 @@ def vmap(torch: Any, row: Case, sample: Sample, loop: bool = False) -> Any:
     """The row under `func.vmap` over a new leading dimension; `loop`: what that must equal."""
     batches = [[tensor(torch, spec, seed_of(row.id, b, i)) for i, spec in enumerate(specs(sample))] for b in range(2)]
     function = function_of(torch, row)
-    on_tensors = lambda *tensors: tuple(flat(call(torch, function, sample, list(tensors))))
+
+    def on_tensors(*tensors: Any) -> tuple:
+        return tuple(flat(call(torch, function, sample, list(tensors))))
     if loop:
         return [torch.stack(parts) for parts in zip(*[on_tensors(*batch) for batch in batches])]
     return list(torch.func.vmap(on_tensors)(*[torch.stack(parts) for parts in zip(*batches)]))
@@ -129,7 +133,7 @@ def whole(torch: Any, row: Case) -> Any:
     return seen
 
 
-# ------------------------------------------------------------------------------------------------- two libraries compared
+# ---------------------------------------------------------------------------------------- two libraries compared
 def outcome(torch: Any, check: Callable, *args: Any, **kwargs: Any) -> Any:
     """The observed result of a check, always from the same random state."""
     torch.manual_seed(1234)
@@ -176,15 +180,16 @@ def keyword_differences(oracle: Any, subject: Any, row: Case, number: int, sampl
         tried.append(names)
         want = outcome(oracle, keywords, row, sample, names)
         if not isinstance(want, Raised):
-            found += _compared(row, f"sample {number} keywords {names}", want, outcome(subject, keywords, row, sample, names))
+            found += _compared(row, f"sample {number} keywords {names}", want, outcome(subject, keywords, row, sample,
+                names))
     return found
 
 
 def sample_checks(row: Case, sample: Sample) -> list[Callable]:
     differentiable = row.grad and any(spec.differentiable for spec in specs(sample))
-    chosen = [(forward, True), (method, row.method and row.name.startswith("torch.") and row.fn is None),
-              (inplace, row.inplace and row.fn is None), (out, row.out and row.fn is None and not row.name.startswith("Tensor.")),
-              (grad, differentiable), (gradgrad, differentiable and row.gradgrad)]
+    chosen = [(forward, True), (method, row.method and row.name.startswith("torch.") and row.fn is None), (inplace,
+        row.inplace and row.fn is None), (out, row.out and row.fn is None and not row.name.startswith("Tensor.")),
+        (grad, differentiable), (gradgrad, differentiable and row.gradgrad)]
     return [check for check, wanted in chosen if wanted]
 
 
@@ -210,7 +215,7 @@ def verify(oracle: Any, subject: Any, row: Case) -> list[Difference]:
 
 
 def verify_errors(oracle: Any, subject: Any, row: Case) -> tuple[list[Difference], list[tuple[str, str]]]:
-    """The bad calls of a row: differences of class, and (torch's message, the subject's) where only the words differ."""
+    """The bad calls of a row: differences of class, and (torch's message, the subject's) where the words differ."""
     found, words = [], []
     for number, sample in enumerate(row.errors):
         want, got = outcome(oracle, forward, row, sample), outcome(subject, forward, row, sample)

@@ -1,6 +1,4 @@
-"""What a library did, in neutral terms (`observe`, `attempt`), and how two libraries' doings are compared (`differences`)."""
-from __future__ import annotations
-
+"""What a library did, in neutral terms (`observe`, `attempt`), and how two such outcomes compare (`differences`)."""
 from dataclasses import dataclass
 from typing import Any, Callable
 
@@ -28,7 +26,7 @@ class Raised:
 
 @dataclass(frozen=True)
 class Difference:
-    """`kind` is what a report groups by: missing, raised, not raised, class, type, dtype, shape, stride, grad, value."""
+    """`kind` is what a report groups by: missing, raised, not raised, class, type, dtype, shape, stride, grad, value"""
     kind: str
     text: str
 
@@ -61,7 +59,8 @@ def observe(x: Any) -> Any:
     if is_tensor(x):
         if leaf_name(getattr(x, "layout", "strided")) != "strided":
             x = x.to_dense()
-        return Seen(leaf_name(x.dtype), tuple(x.shape), tuple(x.stride()), x.is_contiguous(), x.requires_grad, to_numpy(x))
+        return Seen(leaf_name(x.dtype), tuple(x.shape), tuple(x.stride()), x.is_contiguous(), x.requires_grad,
+            to_numpy(x))
     if isinstance(x, np.ndarray):
         return Seen(str(x.dtype), x.shape, (), True, False, x)
     if isinstance(x, dict):
@@ -92,7 +91,7 @@ def attempt(function: Callable, *args: Any, **kwargs: Any) -> Any:
 
 
 def accidental(outcome: Any) -> bool:
-    """An error that is an accident of torch's CPU build (a kernel missing for a dtype, a failed assertion of its own)."""
+    """An error that is an accident of torch's CPU build: a kernel missing for a dtype, a failed assertion."""
     return isinstance(outcome, Raised) and any(words in outcome.message for words in (
         "not implemented for", "could not be found for", "INTERNAL ASSERT FAILED"))
 

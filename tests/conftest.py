@@ -2,8 +2,6 @@
 
 TORCHLIKE_TEST_SUBJECT=torch runs every check with real torch on both sides: that shows that the table itself is right.
 """
-from __future__ import annotations
-
 import importlib
 import os
 import sys
@@ -52,7 +50,7 @@ def pytest_terminal_summary(terminalreporter: Any) -> None:
     words = [value for report in terminalreporter.getreports("passed") + terminalreporter.getreports("failed")
              for key, value in report.user_properties if key == "message"]
     if words:
-        terminalreporter.write_line(f"{len(words)} error messages differ from torch's words (same class); --messages shows them")
+        terminalreporter.write_line(f"{len(words)} error messages differ from torch's words; --messages lists them")
         if terminalreporter.config.getoption("--messages"):
             for text in words:
                 terminalreporter.write_line(text)

@@ -4,8 +4,6 @@
 
 A program that differs is shrunk and printed as a script that takes the library's name as its argument.
 """
-from __future__ import annotations
-
 import argparse
 import importlib
 import os
@@ -15,6 +13,7 @@ import time
 import warnings
 from collections import Counter
 from contextlib import AbstractContextManager, nullcontext
+from functools import partial
 from pathlib import Path
 from typing import Any, Callable
 
@@ -32,7 +31,8 @@ RTOL = {"float64": 1e-8, "float32": 1e-3}
 def seen(value: Any, torch: Any) -> dict[str, Any]:
     """All that a program's end shows of one tensor."""
     grad = value.grad if value.is_leaf and value.requires_grad else None
-    return {"value": observe(value), "leaf": value.is_leaf, "version": value._version, "grad": None if grad is None else observe(grad)}
+    return {"value": observe(value), "leaf": value.is_leaf, "version": value._version,
+        "grad": None if grad is None else observe(grad)}
 
 
 def run(lines: list[str], torch: Any, context: Callable[[], AbstractContextManager] = nullcontext) -> dict[str, Any]:
@@ -63,9 +63,10 @@ def run(lines: list[str], torch: Any, context: Callable[[], AbstractContextManag
     return outcomes
 
 
-def compared(lines: list[str], oracle: Any, subject: Any, context: Callable[[], AbstractContextManager] = nullcontext) -> list[str]:
-    """Differences of one program, most telling first. Where torch refuses a gradient because a saved value was overwritten,
-    the subject may refuse too, or give the gradient that torch gives when it keeps copies."""
+def compared(lines: list[str], oracle: Any, subject: Any, context: Callable[[],
+    AbstractContextManager] = nullcontext) -> list[str]:
+    """Differences of one program, most telling first. Where torch refuses a gradient because a saved value was
+    overwritten, the subject may refuse too, or give the gradient that torch gives when it keeps copies."""
     want = run(lines, oracle)
     got = run(lines, subject, context)
     if any(isinstance(w, Raised) and OVERWRITTEN in w.message for w in want.values()):
@@ -85,7 +86,8 @@ def _differences(want: dict[str, Any], got: dict[str, Any]) -> list[str]:
         if key not in got or key not in want:
             side = got.get(key, want.get(key))
             if key.startswith("line"):
-                found.append(f"class: {key}: " + (f"raises {side.kind} ({side.message[:150]}), torch does not" if key in got else f"torch raises {side.kind} ({side.message[:150]})"))
+                what = f"raises {side.kind} ({side.message[:150]})"
+                found.append(f"class: {key}: {what}, torch does not" if key in got else f"class: {key}: torch {what}")
             else:
                 found.append(f"missing: {key} exists only on one side")
             continue
@@ -93,8 +95,10 @@ def _differences(want: dict[str, Any], got: dict[str, Any]) -> list[str]:
         if isinstance(w, Raised) and not key.startswith("line"):
             continue  # a view that torch itself no longer lets anybody look at
         if isinstance(w, dict) and isinstance(g, dict):
-            found += [f"{d.kind}: {key}: {d.text}" for d in differences(w["value"], g["value"], strides=True, values=False, where="tensor")]
-            found += [f"{part}: {key}.{part} is {g[part]}, torch {w[part]}" for part in ("leaf", "version") if w[part] != g[part]]
+            found += [f"{d.kind}: {key}: {d.text}" for d in differences(w["value"], g["value"], strides=True,
+                values=False, where="tensor")]
+            found += [f"{part}: {key}.{part} is {g[part]}, torch {w[part]}" for part in ("leaf",
+                "version") if w[part] != g[part]]
             found += _values(key, w["value"], g["value"], "value")
             if (w["grad"] is None) != (g["grad"] is None):
                 found.append(f"grad: {key}.grad is {'None' if g['grad'] is None else 'there'} on our side only")
@@ -104,8 +108,10 @@ def _differences(want: dict[str, Any], got: dict[str, Any]) -> list[str]:
             found += [f"{d.kind}: {key}: {d.text}" for d in differences(w, g)]
         elif not _equal(w, g):
             found.append(f"observed: {key} is {str(g)[:100]}, torch {str(w)[:100]}")
-    order = ("class", "missing", "raised", "not raised", "dtype", "shape", "value", "grad", "observed", "leaf", "stride", "version")
-    return sorted(found, key=lambda text: (order.index(text.split(":")[0]) if text.split(":")[0] in order else 99, _line_number(text)))
+    order = ("class", "missing", "raised", "not raised", "dtype", "shape", "value", "grad", "observed", "leaf",
+        "stride", "version")
+    return sorted(found, key=lambda text: (order.index(text.split(":")[0]) if text.split(":")[0] in order else 99,
+        _line_number(text)))
 
 
 def _line_number(text: str) -> int:
@@ -153,22 +159,24 @@ def program(oracle: Any, seed: int) -> list[str]:
     return Writer(oracle, seed).write(length=6 + seed % 20)
 
 
-def check(oracle: Any, subject: Any, seed: int, context: Callable[[], AbstractContextManager] = nullcontext, shrinking: bool = True) -> tuple[list[str], list[str]]:
+def check(oracle: Any, subject: Any, seed: int, context: Callable[[], AbstractContextManager] = nullcontext,
+    shrinking: bool = True) -> tuple[list[str], list[str]]:
     """(differences, shrunk program) of the program of this seed; both empty when all agrees."""
     lines = program(oracle, seed)
     found = compared(lines, oracle, subject, context)
     if not found or not shrinking:
         return found, lines if found else []
     kind = found[0].split(":")[0]
-    lines = shrink(lines, lambda shorter: any(text.startswith(kind) for text in compared(shorter, oracle, subject, context)))
+    lines = shrink(lines, lambda shorter: any(text.startswith(kind) for text in compared(shorter, oracle, subject,
+        context)))
     return compared(lines, oracle, subject, context), lines
 
 
 def script(lines: list[str], found: list[str]) -> str:
     """A failing program as a file to run: `python failing.py torch`, `python failing.py torchlike`."""
     head = ["import importlib, sys", "torch = importlib.import_module(sys.argv[1])", "F = torch.nn.functional"]
-    names = sorted({line.split(" = ")[0].rstrip(",") for line in lines if line.startswith("t") and " = " in line and line.split(" = ")[0].rstrip(",").isalnum()})
-    tail = [f"print({name!r}, {name}, getattr({name}, 'grad', None) if getattr({name}, 'is_leaf', False) else '')" for name in names]
+    names = sorted({found[1] for line in lines if (found := re.match(r"(?:with .*: )?(t\d+),? = ", line))})
+    tail = [f"print({name!r}, {name}, {name}.grad if getattr({name}, 'is_leaf', 0) else '')" for name in names]
     return "\n".join([*(f"# {text[:220]}" for text in found[:4]), *head, *lines, *tail])
 
 
@@ -188,7 +196,7 @@ def main() -> int:
         context = subject.immediate
     elif options.mode != "default":
         executor = importlib.import_module("torchlike._core.program")
-        context = lambda: executor.tier(options.mode)
+        context = partial(executor.tier, options.mode)
     kinds, failures, lines_run, start = Counter(), 0, 0, time.time()
     for seed in range(options.seed, options.seed + options.programs):
         found, lines = check(oracle, subject, seed, context, shrinking=failures < options.show)

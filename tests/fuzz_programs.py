@@ -1,34 +1,68 @@
 """Random programs for the fuzzer: lists of source lines over a pool of small tensors.
 
-A program is made while it runs on real torch, which knows the shapes, so most lines make sense; some are kept though they
-fail, for the failure must be the same elsewhere. Lines are plain Python over `torch`: a failing program is its own script.
+A program is made while it runs on real torch, which knows the shapes, so most lines make sense; some are kept though
+they fail, for the failure must be the same elsewhere. Lines are plain Python: a failing program is its own script.
 """
-from __future__ import annotations
-
 import random
 from typing import Any, Callable
 
 import numpy as np
 
-UNARY = ("torch.sin({x})", "torch.cos({x})", "torch.tanh({x})", "torch.sigmoid({x})", "torch.exp({x}.clamp(-2, 1))", "torch.relu({x})", "{x}.abs()", "-{x}", "{x} ** 2", "torch.sqrt({x}.abs() + 0.5)",
-         "torch.log({x}.abs() + 0.5)", "1 / ({x}.abs() + 0.5)", "F.softplus({x})", "F.gelu({x})", "F.silu({x})", "{x}.clamp(-0.5, 0.7)", "{x}.floor()", "{x}.sign()", "{x}.clone()", "{x}.contiguous()", "{x} * 1.5", "{x} + 0.25",
-         "2 - {x}", "{x}.cumsum({d})", "{x}.flip({d})", "{x}.roll(1, {d})", "{x}.softmax({d})", "F.log_softmax({x}, {d})", "{x}.sort({d}).values", "{x}.double()", "{x}.float()", "torch.zeros_like({x})", "F.leaky_relu({x})", "{x}.square().mean({d}, keepdim=True)",
-         "F.layer_norm({x}, {x}.shape[-1:])", "F.normalize({x}, dim={d}, eps=0.1)", "F.dropout({x}, 0.5, training=False)", "{x} / {x}.detach().abs().add(1)", "torch.where({x} > 0, {x}, {x} * 0.1)", "torch.tril({x}.reshape(1, -1))")
-REDUCTIONS = ("{x}.sum()", "{x}.mean()", "{x}.sum({d})", "{x}.mean({d}, keepdim=True)", "{x}.amax({d})", "{x}.max({d}).values", "{x}.min()", "{x}.logsumexp({d})", "{x}.var({d}, unbiased=False)", "{x}.prod({d})", "{x}.norm()", "({x} > 0).sum()", "{x}.argmax({d})", "{x}.std(unbiased=False)", "{x}.amin()", "torch.linalg.vector_norm({x} + 3, dim={d})")
-BINARY = ("{x} + {y}", "{x} - {y}", "{x} * {y}", "{x} / ({y}.abs() + 1)", "torch.maximum({x}, {y})", "torch.minimum({x}, {y})", "torch.where({x} > {y}, {x}, {y})", "torch.atan2({x}, {y}.abs() + 0.5)", "{x} > {y}", "({x} <= {y}) * {x}", "torch.lerp({x}, {y}, 0.3)", "torch.add({x}, {y}, alpha=2)",
-          "F.mse_loss({x}, {y})", "torch.hypot({x}, {y}.abs() + 1)", "torch.addcmul({x}, {y}, {y}, value=0.5)", "F.smooth_l1_loss({x}, {y}, reduction='sum')", "({x} - {y}).abs().pow(1.5)")
-VIEWS = ("{x}[{i}]", "{x}[{a}:{b}]", "{x}[::2]", "{x}[None]", "{x}[..., {i}]", "{x}[..., {a}:{b}]", "{x}.reshape(-1)", "{x}.view(-1)", "{x}.t()", "{x}.transpose(0, -1)", "{x}.permute(*range({x}.dim() - 1, -1, -1))", "{x}.unsqueeze({d})", "{x}.squeeze()", "{x}.narrow({d}, 0, 1)", "{x}.select({d}, -1)", "{x}.diagonal()",
-         "{x}.unfold({d}, 2, 1)", "{x}.flatten()", "{x}.movedim(0, -1)", "{x}.expand(2, *{x}.shape)", "{x}.detach()", "{x}.data", "{x}.split(1, {d})[0]", "{x}.chunk(2, {d})[-1]", "{x}.unbind({d})[0]", "{x}.view_as({x})", "{x}.T", "{x}[:, {a}:{b}]", "{x}[{i}:, None]", "{x}[..., ::2]", "{x}.mT", "{x}.as_strided((2,), (1,))", "{x}[:]",
-         "{x}.swapaxes(0, 1)", "{x}.unflatten(-1, (1, -1))", "{x}.view({x}.shape)", "{x}.ravel()", "{x}.tensor_split(2, {d})[0]")
-GATHERS = ("{x}[[0, -1]]", "{x}[torch.tensor([0, 0])]", "{x}[{x} > 0]", "{x}[..., [0]]", "{x}.index_select({d}, torch.tensor([0]))", "{x}.masked_fill({x} > 0.5, 0.5)", "torch.cat([{x}, {x}], {d})", "torch.stack([{x}, {x} * 2], {d})", "{x}.repeat(2, *[1] * {x}.dim())", "F.pad({x}, (1, 1))", "{x}.gather({d}, torch.zeros({x}.shape, dtype=torch.long))",
-           "{x}.index_add({d}, torch.tensor([0]), {x}.narrow({d}, 0, 1))", "{x}.repeat_interleave(2, {d})", "{x}.topk(1, {d}).values", "torch.cat([{x}.reshape(-1), {y}.reshape(-1)])", "{x}.scatter({d}, torch.zeros({x}.shape, dtype=torch.long), {x} * 2)", "{x}[torch.arange({x}.shape[0]), 0]", "torch.outer({x}.reshape(-1)[:3], {y}.reshape(-1)[:2])", "torch.meshgrid({x}.reshape(-1)[:2], {y}.reshape(-1)[:2], indexing='ij')[0]",
-           "{x} @ {y}", "{x} @ {y}.transpose(-1, -2)", "torch.einsum('...i,...i->...', {x}, {x})", "F.linear({x}, {y})", "{x}.reshape(1, -1) @ {x}.reshape(-1, 1)")
-EDITS = ("{x}.add_({y})", "{x}.sub_({y})", "{x}.mul_({y})", "{x}.add_(0.5)", "{x}.mul_(1.25)", "{x}.div_(2)", "{x}.copy_({y})", "{x}.fill_(0.3)", "{x}.zero_()", "{x}.clamp_(-1, 1)", "{x}.relu_()", "{x}.sigmoid_()", "{x}.tanh_()", "{x}.neg_()", "{x}.sin_()", "{x}.masked_fill_({x} > 0.2, 0.1)", "{x}[{i}] = 0.5", "{x}[{a}:{b}] = {y}", "{x}[..., {i}] = 1",
-         "{x}[{x} > 0] = -0.5", "{x}[{i}] += 1", "{x}[..., {a}:{b}] *= 2", "{x} += {y}", "{x} *= 0.5", "{x} -= {y}", "{x}[[0]] = 0.7", "{x}[None] += 0.1", "{x}.t_()", "{x}.unsqueeze_(0)", "{x}.lerp_({y}, 0.4)", "{x}.addcmul_({y}, {y})", "{x}.index_add_({d}, torch.tensor([0]), {x}.narrow({d}, 0, 1).clone())", "{x}.data.mul_(0.9)", "{x}.detach().add_(0.1)",
-         "{x}[torch.tensor([0])] -= 0.2", "{x}.squeeze_()", "{x}.view(-1)[0] = 0.9", "{x}.select({d}, 0).mul_(3)", "{x}.transpose(0, -1).add_(0.2)", "{x}.pow_(2)", "{x}.exp_().clamp_(0, 2)", "{x}.cumsum_({d})", "{x}.scatter_({d}, torch.zeros({x}.shape, dtype=torch.long), 0.4)", "{x}.requires_grad_()", "{x}.detach_()", "{x}.copy_({x}.clone().flip(0))",
-         "torch.add({x}, 1, out={x})", "torch.sin({y}, out={x})", "F.relu({x}, inplace=True)", "F.leaky_relu_({x})", "{x}.diagonal().zero_()", "{x}.flatten()[0] += 2", "{x}.expand(2, *{x}.shape).add_(1)", "{x}.unbind({d})[0].add_(1)")
+UNARY = ("torch.sin({x})", "torch.cos({x})", "torch.tanh({x})", "torch.sigmoid({x})", "torch.exp({x}.clamp(-2, 1))",
+    "torch.relu({x})", "{x}.abs()", "-{x}", "{x} ** 2", "torch.sqrt({x}.abs() + 0.5)", "torch.log({x}.abs() + 0.5)",
+    "1 / ({x}.abs() + 0.5)", "F.softplus({x})", "F.gelu({x})", "F.silu({x})", "{x}.clamp(-0.5, 0.7)", "{x}.floor()",
+    "{x}.sign()", "{x}.clone()", "{x}.contiguous()", "{x} * 1.5", "{x} + 0.25", "2 - {x}", "{x}.cumsum({d})",
+    "{x}.flip({d})", "{x}.roll(1, {d})", "{x}.softmax({d})", "F.log_softmax({x}, {d})", "{x}.sort({d}).values",
+    "{x}.double()", "{x}.float()", "torch.zeros_like({x})", "F.leaky_relu({x})",
+    "{x}.square().mean({d}, keepdim=True)", "F.layer_norm({x}, {x}.shape[-1:])", "F.normalize({x}, dim={d}, eps=0.1)",
+    "F.dropout({x}, 0.5, training=False)", "{x} / {x}.detach().abs().add(1)", "torch.where({x} > 0, {x}, {x} * 0.1)",
+    "torch.tril({x}.reshape(1, -1))")
+REDUCTIONS = ("{x}.sum()", "{x}.mean()", "{x}.sum({d})", "{x}.mean({d}, keepdim=True)", "{x}.amax({d})",
+    "{x}.max({d}).values", "{x}.min()", "{x}.logsumexp({d})", "{x}.var({d}, unbiased=False)", "{x}.prod({d})",
+    "{x}.norm()", "({x} > 0).sum()", "{x}.argmax({d})", "{x}.std(unbiased=False)", "{x}.amin()",
+    "torch.linalg.vector_norm({x} + 3, dim={d})")
+BINARY = ("{x} + {y}", "{x} - {y}", "{x} * {y}", "{x} / ({y}.abs() + 1)", "torch.maximum({x}, {y})",
+    "torch.minimum({x}, {y})", "torch.where({x} > {y}, {x}, {y})", "torch.atan2({x}, {y}.abs() + 0.5)", "{x} > {y}",
+    "({x} <= {y}) * {x}", "torch.lerp({x}, {y}, 0.3)", "torch.add({x}, {y}, alpha=2)", "F.mse_loss({x}, {y})",
+    "torch.hypot({x}, {y}.abs() + 1)", "torch.addcmul({x}, {y}, {y}, value=0.5)",
+    "F.smooth_l1_loss({x}, {y}, reduction='sum')", "({x} - {y}).abs().pow(1.5)")
+VIEWS = ("{x}[{i}]", "{x}[{a}:{b}]", "{x}[::2]", "{x}[None]", "{x}[..., {i}]", "{x}[..., {a}:{b}]", "{x}.reshape(-1)",
+    "{x}.view(-1)", "{x}.t()", "{x}.transpose(0, -1)", "{x}.permute(*range({x}.dim() - 1, -1, -1))",
+    "{x}.unsqueeze({d})", "{x}.squeeze()", "{x}.narrow({d}, 0, 1)", "{x}.select({d}, -1)", "{x}.diagonal()",
+    "{x}.unfold({d}, 2, 1)", "{x}.flatten()", "{x}.movedim(0, -1)", "{x}.expand(2, *{x}.shape)", "{x}.detach()",
+    "{x}.data", "{x}.split(1, {d})[0]", "{x}.chunk(2, {d})[-1]", "{x}.unbind({d})[0]", "{x}.view_as({x})", "{x}.T",
+    "{x}[:, {a}:{b}]", "{x}[{i}:, None]", "{x}[..., ::2]", "{x}.mT", "{x}.as_strided((2,), (1,))", "{x}[:]",
+    "{x}.swapaxes(0, 1)", "{x}.unflatten(-1, (1, -1))", "{x}.view({x}.shape)", "{x}.ravel()",
+    "{x}.tensor_split(2, {d})[0]")
+GATHERS = ("{x}[[0, -1]]", "{x}[torch.tensor([0, 0])]", "{x}[{x} > 0]", "{x}[..., [0]]",
+    "{x}.index_select({d}, torch.tensor([0]))", "{x}.masked_fill({x} > 0.5, 0.5)", "torch.cat([{x}, {x}], {d})",
+    "torch.stack([{x}, {x} * 2], {d})", "{x}.repeat(2, *[1] * {x}.dim())", "F.pad({x}, (1, 1))",
+    "{x}.gather({d}, torch.zeros({x}.shape, dtype=torch.long))",
+    "{x}.index_add({d}, torch.tensor([0]), {x}.narrow({d}, 0, 1))", "{x}.repeat_interleave(2, {d})",
+    "{x}.topk(1, {d}).values", "torch.cat([{x}.reshape(-1), {y}.reshape(-1)])",
+    "{x}.scatter({d}, torch.zeros({x}.shape, dtype=torch.long), {x} * 2)", "{x}[torch.arange({x}.shape[0]), 0]",
+    "torch.outer({x}.reshape(-1)[:3], {y}.reshape(-1)[:2])",
+    "torch.meshgrid({x}.reshape(-1)[:2], {y}.reshape(-1)[:2], indexing='ij')[0]", "{x} @ {y}",
+    "{x} @ {y}.transpose(-1, -2)", "torch.einsum('...i,...i->...', {x}, {x})", "F.linear({x}, {y})",
+    "{x}.reshape(1, -1) @ {x}.reshape(-1, 1)")
+EDITS = ("{x}.add_({y})", "{x}.sub_({y})", "{x}.mul_({y})", "{x}.add_(0.5)", "{x}.mul_(1.25)", "{x}.div_(2)",
+    "{x}.copy_({y})", "{x}.fill_(0.3)", "{x}.zero_()", "{x}.clamp_(-1, 1)", "{x}.relu_()", "{x}.sigmoid_()",
+    "{x}.tanh_()", "{x}.neg_()", "{x}.sin_()", "{x}.masked_fill_({x} > 0.2, 0.1)", "{x}[{i}] = 0.5",
+    "{x}[{a}:{b}] = {y}", "{x}[..., {i}] = 1", "{x}[{x} > 0] = -0.5", "{x}[{i}] += 1", "{x}[..., {a}:{b}] *= 2",
+    "{x} += {y}", "{x} *= 0.5", "{x} -= {y}", "{x}[[0]] = 0.7", "{x}[None] += 0.1", "{x}.t_()", "{x}.unsqueeze_(0)",
+    "{x}.lerp_({y}, 0.4)", "{x}.addcmul_({y}, {y})",
+    "{x}.index_add_({d}, torch.tensor([0]), {x}.narrow({d}, 0, 1).clone())", "{x}.data.mul_(0.9)",
+    "{x}.detach().add_(0.1)", "{x}[torch.tensor([0])] -= 0.2", "{x}.squeeze_()", "{x}.view(-1)[0] = 0.9",
+    "{x}.select({d}, 0).mul_(3)", "{x}.transpose(0, -1).add_(0.2)", "{x}.pow_(2)", "{x}.exp_().clamp_(0, 2)",
+    "{x}.cumsum_({d})", "{x}.scatter_({d}, torch.zeros({x}.shape, dtype=torch.long), 0.4)", "{x}.requires_grad_()",
+    "{x}.detach_()", "{x}.copy_({x}.clone().flip(0))", "torch.add({x}, 1, out={x})", "torch.sin({y}, out={x})",
+    "F.relu({x}, inplace=True)", "F.leaky_relu_({x})", "{x}.diagonal().zero_()", "{x}.flatten()[0] += 2",
+    "{x}.expand(2, *{x}.shape).add_(1)", "{x}.unbind({d})[0].add_(1)")
 SHARING = ("{x}.copy_", "{x}.add_(", "{x}.sub_(", "{x}.mul_(", "= {y}", "lerp_", "addcmul_", "out=")
-OBSERVATIONS = ("{x}.sum().item()", "{x}.tolist()", "repr({x}.shape)", "bool(({x} > 0).any())", "{x}.requires_grad", "{x}.is_leaf", "{x}.is_contiguous()", "{x}._version", "{x}.numel()", "str({x}.dtype)", "{x}.detach().numpy().sum()", "float({x}.reshape(-1)[0])", "[v.sum().item() for v in {x}]", "len({x})", "{x}.equal({x}.clone())")
+OBSERVATIONS = ("{x}.sum().item()", "{x}.tolist()", "repr({x}.shape)", "bool(({x} > 0).any())", "{x}.requires_grad",
+    "{x}.is_leaf", "{x}.is_contiguous()", "{x}._version", "{x}.numel()", "str({x}.dtype)",
+    "{x}.detach().numpy().sum()", "float({x}.reshape(-1)[0])", "[v.sum().item() for v in {x}]", "len({x})",
+    "{x}.equal({x}.clone())")
 LIMIT = 1e4
 
 
@@ -45,7 +79,8 @@ class Writer:
         for _ in range(self.choice.randint(2, 4)):
             self.keep(self.leaf())
         while len(self.lines) < length:
-            kind = self.choice.choices((self.result, self.view, self.edit, self.observation, self.backward, self.gradient, self.leaf), (30, 22, 26, 5, 7, 6, 3))[0]
+            kind = self.choice.choices((self.result, self.view, self.edit, self.observation, self.backward,
+                self.gradient, self.leaf), (30, 22, 26, 5, 7, 6, 3))[0]
             line = kind()
             if line and not self.keep(line):
                 return self.lines
@@ -67,7 +102,8 @@ class Writer:
 
     # --------------------------------------------------------------------------------------------- choosing
     def tensors(self, wanted: Callable[[Any], bool] = lambda x: True) -> list[str]:
-        return [n for n, v in self.names.items() if is_tensor(self.torch, v) and usable(v) and v.numel() <= 64 and wanted(v)]
+        return [n for n, v in self.names.items() if is_tensor(self.torch,
+            v) and usable(v) and v.numel() <= 64 and wanted(v)]
 
     def pick(self, wanted: Callable[[Any], bool] = lambda x: True) -> str | None:
         found = self.tensors(wanted)
@@ -101,10 +137,12 @@ class Writer:
         shape = self.choice.choice(((3,), (2, 3), (3, 2), (2, 2), (1, 3), (), (2, 1, 3), (4,), (2, 2, 2), (0, 2)))
         dtype = self.choice.choices(("float64", "float32", "int64", "bool"), (60, 25, 10, 5))[0]
         count = int(np.prod(shape))
-        draw = {"int64": lambda: self.choice.randint(-3, 3), "bool": lambda: self.choice.random() < 0.5}.get(dtype, lambda: round(self.choice.uniform(-1.5, 1.5), 3))
+        draw = {"int64": lambda: self.choice.randint(-3, 3), "bool": lambda: self.choice.random() < 0.5}.get(dtype,
+            lambda: round(self.choice.uniform(-1.5, 1.5), 3))
         values = np.array([draw() for _ in range(count)]).reshape(shape).tolist()
         grad = ", requires_grad=True" if dtype.startswith("float") and self.choice.random() < 0.75 else ""
-        return f"{self.fresh()} = torch.tensor({values}, dtype=torch.{dtype}{grad})" + (f".reshape({shape})" if count == 0 and not grad else "")
+        shaped = f".reshape({shape})" if count == 0 and not grad else ""
+        return f"{self.fresh()} = torch.tensor({values}, dtype=torch.{dtype}{grad}){shaped}"
 
     def guarded(self, line: str) -> str:
         return f"with torch.no_grad(): {line}" if self.choice.random() < 0.12 else line

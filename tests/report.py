@@ -2,8 +2,6 @@
 
     python tests/report.py [--match REGEX] [--out FILE]
 """
-from __future__ import annotations
-
 import argparse
 import importlib
 import re
@@ -62,7 +60,8 @@ def main() -> None:
     start, failing, by_cause, counts = time.time(), {}, defaultdict(set), Counter()
     modes = execution_modes(subject) if options.modes else []
     for row in (row for row in CASES if re.search(options.match, row.id)):
-        checks = {"row": (verify, oracle, subject, row), "errors": (verify_errors, oracle, subject, row), "dtypes": (verify_dtypes, oracle, subject, row)}
+        checks = {"row": (verify, oracle, subject, row), "errors": (verify_errors, oracle, subject, row),
+            "dtypes": (verify_dtypes, oracle, subject, row)}
         if modes and row.values:
             checks["modes"] = (verify_mode, subject, row, modes)
         for label, (check, *args) in checks.items():

@@ -1,13 +1,15 @@
 """`@same`: a test is a small program over `torch`; it must do the same on real torch and on the library under test."""
-from __future__ import annotations
-
 import inspect
+import math
 from typing import Any, Callable
+
+import numpy as np
 
 from compare import Raised, attempt, differences
 
 
-def same(program: Callable | None = None, *, raises: str | None = None, strides: bool | None = True, tol: float = 1.0) -> Callable:
+def same(program: Callable | None = None, *, raises: str | None = None, strides: bool | None = True,
+    tol: float = 1.0) -> Callable:
     """Turn `test_x(torch, ...)` into a pytest test that runs it on both libraries and compares what it returns.
 
     `raises`: the class that torch itself raises; without it the program must get through on torch.
@@ -43,3 +45,9 @@ def caught(function: Callable, *args: Any, **kwargs: Any) -> Any:
     """The observed result of a call, or what it raised without the words."""
     outcome = attempt(function, *args, **kwargs)
     return outcome.kind if isinstance(outcome, Raised) else outcome
+
+
+def outcomes(names: dict[str, Any], expressions: list[str]) -> dict[str, Any]:
+    """The outcome of each expression, under its own source: a difference then names the call."""
+    scope = {**names, "np": np, "math": math}
+    return {expression: caught(eval, expression, scope) for expression in expressions}

@@ -1,6 +1,4 @@
 """Views and in-place edits: what is written through one name is seen through every other, as in torch."""
-from __future__ import annotations
-
 import pytest
 
 from same import caught, error, same
@@ -107,8 +105,9 @@ def test_setitem_through_view(torch, name):
 def test_facts_of_views(torch, name):
     base, one, two = _made(torch, name)
     same_storage = base.untyped_storage().data_ptr() == one.untyped_storage().data_ptr()
-    return (one.shape, one.stride(), one.storage_offset(), one.is_contiguous(), same_storage, one.data_ptr() == two.data_ptr(),
-            one.data_ptr() - base.data_ptr() if same_storage else None, one._base is not None, one is base)
+    return (one.shape, one.stride(), one.storage_offset(), one.is_contiguous(), same_storage,
+        one.data_ptr() == two.data_ptr(), one.data_ptr() - base.data_ptr() if same_storage else None,
+        one._base is not None, one is base)
 
 
 @each_differentiable_view
@@ -200,15 +199,17 @@ def test_no_grad_views_and_edits(torch):
 @same
 def test_edit_of_leaf_is_refused(torch):
     x = torch.ones(3, requires_grad=True)
-    return [error(x.add_, 1), error(x.__setitem__, 0, 1.0), error(x[0].mul_, 2), error(x.view(3, 1).zero_), error(x.copy_, torch.zeros(3)),
-            error(lambda: x.__iadd__(1)), error(torch.nn.functional.relu, x, inplace=True), error(x.unbind()[0].add_, 1)], x
+    return [error(x.add_, 1), error(x.__setitem__, 0, 1.0), error(x[0].mul_, 2), error(x.view(3, 1).zero_),
+        error(x.copy_, torch.zeros(3)), error(lambda: x.__iadd__(1)),
+        error(torch.nn.functional.relu, x, inplace=True), error(x.unbind()[0].add_, 1)], x
 
 
 @same
 def test_expanded_memory_refuses_edit(torch):
     x = torch.ones(3, 1)
     y = x.expand(3, 4)
-    return [error(y.add_, 1), error(y.__setitem__, (slice(None), 0), 2.0), error(y.copy_, torch.zeros(3, 4)), error(y.zero_)], x, y
+    return [error(y.add_, 1), error(y.__setitem__, (slice(None), 0), 2.0), error(y.copy_, torch.zeros(3, 4)),
+        error(y.zero_)], x, y
 
 
 @same
@@ -363,7 +364,8 @@ def test_unsafe_edits_of_multi_output_views(torch):
     x = torch.ones(4, requires_grad=True) * 1
     first, second = x.split(2)
     parts = x.unbind()
-    return [error(first.add_, 1), error(parts[0].mul_, 2), error(x.chunk(2)[0].zero_), error(x.tensor_split(2)[1].add_, 1)], second
+    return [error(first.add_, 1), error(parts[0].mul_, 2), error(x.chunk(2)[0].zero_),
+        error(x.tensor_split(2)[1].add_, 1)], second
 
 
 @same
@@ -395,8 +397,9 @@ def test_view_of_non_contiguous_is_refused(torch):
 def test_pointer_identity(torch):
     x = torch.zeros(4, 4)
     y = x.view(16)
-    return [x.data_ptr() == y.data_ptr(), x[1].data_ptr() - x.data_ptr(), x[:, 1].data_ptr() - x.data_ptr(), x.clone().data_ptr() == x.data_ptr(),
-            (x + 0).data_ptr() == x.data_ptr(), x.detach().data_ptr() == x.data_ptr(), x.is_set_to(x.view(4, 4)), torch.empty(0).data_ptr()]
+    return [x.data_ptr() == y.data_ptr(), x[1].data_ptr() - x.data_ptr(), x[:, 1].data_ptr() - x.data_ptr(),
+        x.clone().data_ptr() == x.data_ptr(), (x + 0).data_ptr() == x.data_ptr(),
+        x.detach().data_ptr() == x.data_ptr(), x.is_set_to(x.view(4, 4)), torch.empty(0).data_ptr()]
 
 
 @same

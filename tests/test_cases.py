@@ -1,6 +1,4 @@
 """The case table, row by row: real torch says what is right."""
-from __future__ import annotations
-
 import pytest
 
 from cases import CASES

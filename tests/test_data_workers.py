@@ -15,9 +15,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch as real
-from test_data import Numbers, outcome, plain, stream
-
 import torchlike as ours
+from test_data import Numbers, outcome, plain, stream
 
 ROOT = Path(__file__).parent.parent
 

@@ -1,6 +1,4 @@
 """A fixed budget of random programs, and proof that the fuzzer finds and shrinks what is wrong."""
-from __future__ import annotations
-
 import pytest
 
 import fuzz
@@ -52,7 +50,8 @@ def test_a_wrong_function_is_found_and_shrunk(oracle):
 def test_a_wrong_gradient_is_found(oracle):
     def wrong(x):
         return oracle.tanh(x) + (x - x.detach()) * 0.1
-    failing = [seed for seed in range(300) if fuzz.check(oracle, _Wrong(oracle, "tanh", wrong), seed, shrinking=False)[0]]
+    failing = [seed for seed in range(300) if fuzz.check(oracle, _Wrong(oracle, "tanh", wrong), seed,
+        shrinking=False)[0]]
     assert failing
 
 

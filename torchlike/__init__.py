@@ -1,5 +1,10 @@
 """torchlike: PyTorch's API on JAX's compiler. `import torchlike as torch`."""
-from . import ops  # noqa: F401  (publishes functions and methods)
+import math as _math
+
+from . import ops as _ops  # noqa: F401  (publishes functions and methods; must come first)
+from . import _alias, _tensor_str, version
+from . import autograd, cuda, nn, optim, random, serialization, utils  # noqa: F401
+from ._alias import install  # noqa: F401
 from ._core.device import device, set_default_device  # noqa: F401
 from ._core.dtype import (  # noqa: F401
     bfloat16,
@@ -29,10 +34,9 @@ from ._core.dtype import (  # noqa: F401
 from ._core.dtype import bool_ as bool  # noqa: F401
 from ._core.history import explain  # noqa: F401
 from ._core.program import immediate  # noqa: F401
+from ._interop import from_jax, jax_function  # noqa: F401
 from ._public import FUNCTIONS as _functions
 from ._tensor import Size, Tensor  # noqa: F401
-from . import autograd  # noqa: F401  isort: skip
-from ._interop import from_jax, jax_function  # noqa: F401
 from ._tensor_str import set_printoptions  # noqa: F401
 from .autograd.grad_mode import (  # noqa: F401
     enable_grad,
@@ -42,8 +46,16 @@ from .autograd.grad_mode import (  # noqa: F401
     no_grad,
     set_grad_enabled,
 )
+from .ops.random import Generator, default_generator  # noqa: F401
 from .ops.views import channels_last, channels_last_3d, contiguous_format, memory_format, preserve_format  # noqa: F401
+from .serialization import load, save  # noqa: F401
+from .version import __version__  # noqa: F401
 
 half, float, double, short, int, long = float16, float32, float64, int16, int32, int64
-cfloat, cdouble = complex64, complex128
+cfloat, cdouble, chalf = complex64, complex128, complex32
+inf, nan, pi, e, newaxis = _math.inf, _math.nan, _math.pi, _math.e, None
 globals().update(_functions)
+
+
+def __getattr__(name: str):
+    raise _alias.missing(name, __name__)

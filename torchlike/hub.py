@@ -11,9 +11,10 @@ from typing import Any
 from urllib.parse import urlparse
 from urllib.request import Request, urlopen
 
-from .serialization import load
+from ._hub_repo import help, list, load  # noqa: A004
+from .serialization import load as _load_checkpoint
 
-__all__ = ["download_url_to_file", "get_dir", "load_state_dict_from_url", "set_dir"]
+__all__ = ["download_url_to_file", "get_dir", "help", "list", "load", "load_state_dict_from_url", "set_dir"]
 
 # A file name carries the beginning of its SHA-256 after the last dash: resnet18-f37072fd.pth.
 HASH_REGEX = re.compile(r"-([a-f0-9]*)\.")
@@ -101,4 +102,4 @@ def load_state_dict_from_url(
         sys.stdout.write(f'Downloading: "{url}" to {path}\n')
         found = HASH_REGEX.search(name) if check_hash else None
         download_url_to_file(url, str(path), found[1] if found else None, progress=progress)
-    return load(path, map_location=map_location, weights_only=weights_only)
+    return _load_checkpoint(path, map_location=map_location, weights_only=weights_only)

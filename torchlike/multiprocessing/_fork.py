@@ -1,8 +1,8 @@
 """What a fork of a process that uses JAX needs.
 
-XLA's threads do not survive a fork, so a child must not run XLA; NumPy, and reading arrays that are already computed, are
-safe. Measured on the CPU, children that read a JAX array, multiply with NumPy and exit: 900 forks under an idle and a
-busy XLA client, none hung; children that waited for an array still being computed: 8 of 8 hung. So before a fork
+XLA's threads do not survive a fork, so a child must not run XLA; NumPy, and reading arrays that are already computed,
+are safe. Measured on the CPU, children that read a JAX array, multiply with NumPy and exit: 900 forks under an idle
+and a busy XLA client, none hung; children that waited for an array still being computed: 8 of 8 hung. So before a fork
 everything pending is finished and other threads are kept out of the recorder, and the child computes with NumPy only.
 A process that has not used JAX yet leaves its children free to do so.
 """

@@ -130,7 +130,8 @@ class ProcessContext:
             raise ProcessRaisedException(text, index, process.pid)
         if code < 0:
             name = signal.Signals(-code).name
-            raise ProcessExitedException(f"process {index} terminated with signal {name}", index, process.pid, code, name)
+            text = f"process {index} terminated with signal {name}"
+            raise ProcessExitedException(text, index, process.pid, code, name)
         raise ProcessExitedException(f"process {index} terminated with exit code {code}", index, process.pid, code)
 
 

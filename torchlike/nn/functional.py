@@ -4,6 +4,14 @@ from ..ops.softmax import log_softmax, softmax  # noqa: F401
 from ..ops.unary import sigmoid, tanh  # noqa: F401
 from ._functional.activation import gelu, relu, silu  # noqa: F401
 from ._functional.attention import scaled_dot_product_attention  # noqa: F401
+from ._functional.conv import (  # noqa: F401
+    conv1d,
+    conv2d,
+    conv3d,
+    conv_transpose1d,
+    conv_transpose2d,
+    conv_transpose3d,
+)
 from ._functional.cross_entropy import cross_entropy, nll_loss  # noqa: F401
 from ._functional.dropout import (  # noqa: F401
     alpha_dropout,
@@ -22,4 +30,34 @@ from ._functional.normalization import (  # noqa: F401
     local_response_norm,
     normalize,
     rms_norm,
+)
+from ._functional.pooling import (  # noqa: F401
+    adaptive_avg_pool1d,
+    adaptive_avg_pool2d,
+    adaptive_avg_pool3d,
+    adaptive_max_pool1d,
+    adaptive_max_pool1d_with_indices,
+    adaptive_max_pool2d,
+    adaptive_max_pool2d_with_indices,
+    adaptive_max_pool3d,
+    adaptive_max_pool3d_with_indices,
+    avg_pool1d,
+    avg_pool2d,
+    avg_pool3d,
+    fractional_max_pool2d,
+    fractional_max_pool2d_with_indices,
+    fractional_max_pool3d,
+    fractional_max_pool3d_with_indices,
+    lp_pool1d,
+    lp_pool2d,
+    lp_pool3d,
+    max_pool1d,
+    max_pool1d_with_indices,
+    max_pool2d,
+    max_pool2d_with_indices,
+    max_pool3d,
+    max_pool3d_with_indices,
+    max_unpool1d,
+    max_unpool2d,
+    max_unpool3d,
 )

@@ -17,6 +17,9 @@ from typing import Any
 
 from ._pytree_nodes import (
     BUILTIN_TYPES,
+    STANDARD_DICT_TYPES,
+    SUPPORTED_NODES,
+    SUPPORTED_SERIALIZED_TYPES,
     Context,
     GetAttrKey,
     KeyEntry,
@@ -24,11 +27,7 @@ from ._pytree_nodes import (
     MappingKey,
     NodeDef,
     PyTree,
-    STANDARD_DICT_TYPES,
-    SUPPORTED_NODES,
-    SUPPORTED_SERIALIZED_TYPES,
     SequenceKey,
-    _SerializeNodeDef,
     _deregister_pytree_node,
     _dict_flatten,
     _dict_unflatten,
@@ -38,6 +37,7 @@ from ._pytree_nodes import (
     _odict_flatten,
     _register_namedtuple,
     _register_pytree_node,
+    _SerializeNodeDef,
     _tuple_flatten,
     is_namedtuple,
     is_namedtuple_class,
@@ -154,7 +154,8 @@ _LEAF_SPEC = TreeSpec(None, None, [])
 class _LeafSpecType(type):
     def __instancecheck__(cls, obj) -> bool:
         warnings.warn("`isinstance(treespec, LeafSpec)` is deprecated, "
-                      "use `isinstance(treespec, TreeSpec) and treespec.is_leaf()` instead.", FutureWarning, stacklevel=2)
+                      "use `isinstance(treespec, TreeSpec) and treespec.is_leaf()` instead.",
+                      FutureWarning, stacklevel=2)
         return isinstance(obj, TreeSpec) and obj.is_leaf()
 
     def __call__(cls) -> TreeSpec:

@@ -204,8 +204,9 @@ _is_namedtuple_instance = is_namedtuple_instance
 
 def is_structseq_class(cls: type) -> bool:
     """Whether `cls` is a C struct sequence, as time.struct_time is."""
+    counts = ("n_fields", "n_sequence_fields", "n_unnamed_fields")
     return (isinstance(cls, type) and cls.__bases__ == (tuple,)
-            and all(isinstance(getattr(cls, n, None), int) for n in ("n_fields", "n_sequence_fields", "n_unnamed_fields")))
+            and all(isinstance(getattr(cls, n, None), int) for n in counts))
 
 
 def is_structseq_instance(obj: object) -> bool:

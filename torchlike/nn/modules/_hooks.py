@@ -6,12 +6,14 @@ from __future__ import annotations
 
 import warnings
 from collections import OrderedDict
-from typing import Any, Callable
+from typing import TYPE_CHECKING, Any, Callable
 from weakref import ref
 
 from torchlike._tensor import Tensor
 from torchlike.nn.modules._backward_hook import BackwardHook
-from torchlike.utils.hooks import RemovableHandle
+
+if TYPE_CHECKING:
+    from torchlike.utils.hooks import RemovableHandle
 
 _global_buffer_registration_hooks: dict[int, Callable] = OrderedDict()
 _global_module_registration_hooks: dict[int, Callable] = OrderedDict()
@@ -34,6 +36,8 @@ def _has_any_global_hook() -> bool:
 
 def _add(hooks: dict, hook: Callable, flags: tuple[dict, ...] = (), prepend: bool = False) -> RemovableHandle:
     """Put `hook` into `hooks`, and its id into every dictionary of `flags`."""
+    from torchlike.utils.hooks import RemovableHandle  # its package also loads the data loader
+
     handle = RemovableHandle(hooks, extra_dict=list(flags) or None)
     hooks[handle.id] = hook
     for flag in flags:

@@ -4,12 +4,14 @@ from __future__ import annotations
 import warnings
 from collections import OrderedDict, namedtuple
 from collections.abc import Mapping
-from typing import Any, Callable
+from typing import TYPE_CHECKING, Any, Callable
 
 from torchlike._tensor import Tensor
 from torchlike.nn.modules._hooks import _add, _WrappedHook
 from torchlike.nn.parameter import Parameter, is_lazy
-from torchlike.utils.hooks import RemovableHandle
+
+if TYPE_CHECKING:
+    from torchlike.utils.hooks import RemovableHandle
 
 _EXTRA_STATE_KEY_SUFFIX = "_extra_state"
 

@@ -6,8 +6,10 @@ import warnings
 import weakref
 from typing import Any
 
-import torchlike as torch
 from torchlike import multiprocessing
+from torchlike._core.device import cuda_available, tpu_available
+from torchlike._core.dtype import int64
+from torchlike.ops.creation import empty
 
 from ._utils.worker import ExceptionWrapper, Finished, Resumed
 from ._utils.workers import Workers
@@ -23,7 +25,7 @@ class _BaseDataLoaderIter:
             _warn_of_pinning(loader.pin_memory_device)
         self._begin(loader)
         # drawn at each new iterator, whether or not there are workers: seeds of later draws depend on it
-        self._base_seed = torch.empty((), dtype=torch.int64).random_(generator=loader.generator).item()
+        self._base_seed = empty((), dtype=int64).random_(generator=loader.generator).item()
 
     def _begin(self, loader) -> None:
         # the loader itself is not kept: with persistent workers it keeps this iterator
@@ -65,7 +67,7 @@ def _warn_of_pinning(device: str) -> None:
     if device:
         warnings.warn("pin_memory_device is deprecated, the current accelerator will be used as the device,"
                       f"ignore pin_memory_device='{device}'.", stacklevel=5)
-    if not torch.accelerator.is_available():
+    if not (cuda_available() or tpu_available()):
         warnings.warn("'pin_memory' argument is set as true but no accelerator is found, "
                       "then device pinned memory won't be used.", stacklevel=5)
 

@@ -9,7 +9,8 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Generic, TypeVar
 
-import torchlike as torch
+from torchlike._tensor import Tensor
+from torchlike.ops.random import Generator, randperm
 
 __all__ = [
     "ChainDataset",
@@ -51,7 +52,7 @@ class TensorDataset(Dataset[tuple]):
 
     tensors: tuple
 
-    def __init__(self, *tensors: torch.Tensor) -> None:
+    def __init__(self, *tensors: Tensor) -> None:
         if any(t.size(0) != tensors[0].size(0) for t in tensors):
             raise AssertionError("Size mismatch between tensors")
         self.tensors = tensors
@@ -187,13 +188,13 @@ class Subset(Dataset[_T_co]):
 
 
 def random_split(dataset: Dataset[_T_co], lengths: Sequence[int | float],
-                 generator: torch.Generator | None = None) -> list[Subset[_T_co]]:
+                 generator: Generator | None = None) -> list[Subset[_T_co]]:
     """Disjoint random subsets of the given lengths, or fractions of the whole (the remainder goes round-robin)."""
     if math.isclose(sum(lengths), 1) and sum(lengths) <= 1:
         lengths = _lengths_of_fractions(lengths, len(dataset))
     if sum(lengths) != len(dataset):
         raise ValueError("Sum of input lengths does not equal the length of the input dataset!")
-    indices = torch.randperm(sum(lengths), generator=generator).tolist()
+    indices = randperm(sum(lengths), generator=generator).tolist()
     ends = itertools.accumulate(lengths)
     return [Subset(dataset, indices[end - length:end]) for end, length in zip(ends, lengths)]
 

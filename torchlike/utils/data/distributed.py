@@ -4,7 +4,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
-import torchlike as torch
+from torchlike.ops.random import Generator, randperm
 
 from .dataset import Dataset
 from .sampler import Sampler
@@ -41,9 +41,9 @@ class DistributedSampler(Sampler[int]):
     def __iter__(self) -> Iterator[int]:
         n = len(self.dataset)
         if self.shuffle:
-            generator = torch.Generator()
+            generator = Generator()
             generator.manual_seed(self.seed + self.epoch)
-            indices = torch.randperm(n, generator=generator).tolist()
+            indices = randperm(n, generator=generator).tolist()
         else:
             indices = list(range(n))
         # a data set smaller than the number of processes is repeated, several times if need be
@@ -59,7 +59,8 @@ class DistributedSampler(Sampler[int]):
 
 
 def _process_group():
-    distributed = getattr(torch, "distributed", None)
-    if distributed is None or not distributed.is_available():
+    from torchlike import distributed  # above this package
+
+    if not distributed.is_available():
         raise RuntimeError("Requires distributed package to be available")
     return distributed

@@ -5,7 +5,9 @@ import itertools
 from collections.abc import Iterable, Iterator, Sequence, Sized
 from typing import Generic, TypeVar
 
-import torchlike as torch
+from torchlike._core.dtype import float64, int64
+from torchlike.ops.creation import as_tensor, empty
+from torchlike.ops.random import Generator, multinomial, randint, randperm
 
 __all__ = [
     "BatchSampler",
@@ -48,7 +50,7 @@ class RandomSampler(Sampler[int]):
     DRAWS_AT_ONCE = 32  # with replacement; part of the sequence of numbers, as it is in PyTorch
 
     def __init__(self, data_source: Sized, replacement: bool = False, num_samples: int | None = None,
-                 generator: torch.Generator | None = None) -> None:
+                 generator: Generator | None = None) -> None:
         self.data_source = data_source
         self.replacement = replacement
         self._num_samples = num_samples
@@ -66,17 +68,17 @@ class RandomSampler(Sampler[int]):
         n = len(self.data_source)
         generator = self.generator
         if generator is None:
-            generator = torch.Generator()
-            generator.manual_seed(int(torch.empty((), dtype=torch.int64).random_().item()))
+            generator = Generator()
+            generator.manual_seed(int(empty((), dtype=int64).random_().item()))
         at_once = self.DRAWS_AT_ONCE if self.replacement else n
         whole, rest = divmod(self.num_samples, at_once)
         if self.replacement:
             for size in [at_once] * whole + [rest]:
-                yield from torch.randint(high=n, size=(size,), dtype=torch.int64, generator=generator).tolist()
+                yield from randint(high=n, size=(size,), dtype=int64, generator=generator).tolist()
         else:
             for _ in range(whole):
-                yield from torch.randperm(n, generator=generator).tolist()
-            yield from torch.randperm(n, generator=generator).tolist()[:rest]
+                yield from randperm(n, generator=generator).tolist()
+            yield from randperm(n, generator=generator).tolist()[:rest]
 
     def __len__(self) -> int:
         return self.num_samples
@@ -85,12 +87,12 @@ class RandomSampler(Sampler[int]):
 class SubsetRandomSampler(Sampler[int]):
     """The given indices in random order, without replacement."""
 
-    def __init__(self, indices: Sequence[int], generator: torch.Generator | None = None) -> None:
+    def __init__(self, indices: Sequence[int], generator: Generator | None = None) -> None:
         self.indices = indices
         self.generator = generator
 
     def __iter__(self) -> Iterator[int]:
-        for i in torch.randperm(len(self.indices), generator=self.generator).tolist():
+        for i in randperm(len(self.indices), generator=self.generator).tolist():
             yield self.indices[i]
 
     def __len__(self) -> int:
@@ -101,12 +103,12 @@ class WeightedRandomSampler(Sampler[int]):
     """`num_samples` indices, drawn with the given (unnormalised) weights."""
 
     def __init__(self, weights: Sequence[float], num_samples: int, replacement: bool = True,
-                 generator: torch.Generator | None = None) -> None:
+                 generator: Generator | None = None) -> None:
         if not isinstance(num_samples, int) or isinstance(num_samples, bool) or num_samples <= 0:
             raise ValueError(f"num_samples should be a positive integer value, but got num_samples={num_samples}")
         if not isinstance(replacement, bool):
             raise ValueError(f"replacement should be a boolean value, but got replacement={replacement}")
-        weights = torch.as_tensor(weights, dtype=torch.float64)
+        weights = as_tensor(weights, dtype=float64)
         if weights.dim() != 1:
             raise ValueError(f"weights should be a 1d sequence but given weights have shape {tuple(weights.shape)}")
         self.weights = weights
@@ -115,7 +117,7 @@ class WeightedRandomSampler(Sampler[int]):
         self.generator = generator
 
     def __iter__(self) -> Iterator[int]:
-        drawn = torch.multinomial(self.weights, self.num_samples, self.replacement, generator=self.generator)
+        drawn = multinomial(self.weights, self.num_samples, self.replacement, generator=self.generator)
         yield from drawn.tolist()
 
     def __len__(self) -> int:

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-import torchlike as torch
+from torchlike._tensor import Tensor
 
 from . import _image
 from ._wire import bytes_field, double_field, doubles_field, float_field, int_field
@@ -25,7 +25,7 @@ DT_FLOAT, DT_DOUBLE, DT_STRING = 1, 2, 7
 
 def as_array(data: Any) -> np.ndarray:
     """NumPy's view of a tensor, an array, a number or a list."""
-    if isinstance(data, torch.Tensor):
+    if isinstance(data, Tensor):
         return data.detach().cpu().numpy()
     if isinstance(data, (list, tuple)):
         return np.array([as_array(x) for x in data])
@@ -205,7 +205,7 @@ def hparams(hparam_dict: dict, metric_dict: dict, hparam_domain_discrete: dict |
 
 def _hparam(key: str, value: Any) -> tuple[int, bytes]:
     """A kind (1 text, 3 number) and a google.protobuf.Value."""
-    if isinstance(value, torch.Tensor):
+    if isinstance(value, Tensor):
         value = as_array(value).item()
     if isinstance(value, (bool, np.bool_, int, float, np.number)):
         return 3, double_field(2, float(value))

@@ -9,7 +9,10 @@ from typing import Any
 
 import numpy as np
 
-import torchlike as torch
+from torchlike._core.dtype import float64
+from torchlike._tensor import Tensor, as_tensor_value
+from torchlike.ops.creation import as_tensor, tensor
+from torchlike.ops.joining import stack
 
 __all__ = ["collate", "default_collate", "default_collate_fn_map", "default_convert"]
 
@@ -48,12 +51,12 @@ def _like_sequence(original, items: list):
 
 def default_convert(data: Any) -> Any:
     """NumPy arrays inside `data` become tensors; everything else stays."""
-    if isinstance(data, torch.Tensor):
+    if isinstance(data, Tensor):
         return data
     if type(data).__module__ == "numpy" and isinstance(data, (np.ndarray, np.generic)) and not isinstance(data, str):
         if isinstance(data, np.ndarray) and _TEXT_OR_OBJECT.search(data.dtype.str):
             return data
-        return torch.as_tensor(data)
+        return as_tensor(data)
     if isinstance(data, collections.abc.Mapping):
         return _like_mapping(data, {k: default_convert(v) for k, v in data.items()})
     if _is_namedtuple(data):
@@ -91,31 +94,31 @@ def collate(batch: list, *, collate_fn_map: dict | None = None) -> Any:
     raise TypeError(_UNSUPPORTED.format(kind))
 
 
-def collate_tensor_fn(batch: list, *, collate_fn_map: dict | None = None) -> torch.Tensor:
-    return torch.stack(batch, 0)
+def collate_tensor_fn(batch: list, *, collate_fn_map: dict | None = None) -> Tensor:
+    return stack(batch, 0)
 
 
-def collate_numpy_array_fn(batch: list, *, collate_fn_map: dict | None = None) -> torch.Tensor:
+def collate_numpy_array_fn(batch: list, *, collate_fn_map: dict | None = None) -> Tensor:
     if _TEXT_OR_OBJECT.search(batch[0].dtype.str):
         raise TypeError(_UNSUPPORTED.format(batch[0].dtype))
     first = batch[0]
     alike = (type(first), first.shape, first.dtype)
     if alike[0] is np.ndarray and first.dtype.isnative and min(first.strides, default=0) >= 0 and all(
             (type(a), a.shape, a.dtype) == alike for a in batch):
-        return torch.from_numpy(np.stack(batch))  # one tensor instead of one for each sample
-    return collate_tensor_fn([torch.as_tensor(array) for array in batch])
+        return as_tensor_value(np.stack(batch))  # one tensor instead of one for each sample
+    return collate_tensor_fn([as_tensor(array) for array in batch])
 
 
-def collate_numpy_scalar_fn(batch: list, *, collate_fn_map: dict | None = None) -> torch.Tensor:
-    return torch.as_tensor(batch)
+def collate_numpy_scalar_fn(batch: list, *, collate_fn_map: dict | None = None) -> Tensor:
+    return as_tensor(batch)
 
 
-def collate_float_fn(batch: list, *, collate_fn_map: dict | None = None) -> torch.Tensor:
-    return torch.tensor(batch, dtype=torch.float64)
+def collate_float_fn(batch: list, *, collate_fn_map: dict | None = None) -> Tensor:
+    return tensor(batch, dtype=float64)
 
 
-def collate_int_fn(batch: list, *, collate_fn_map: dict | None = None) -> torch.Tensor:
-    return torch.tensor(batch)
+def collate_int_fn(batch: list, *, collate_fn_map: dict | None = None) -> Tensor:
+    return tensor(batch)
 
 
 def collate_str_fn(batch: list, *, collate_fn_map: dict | None = None) -> Any:
@@ -123,7 +126,7 @@ def collate_str_fn(batch: list, *, collate_fn_map: dict | None = None) -> Any:
 
 
 default_collate_fn_map: dict[type | tuple[type, ...], Callable] = {
-    torch.Tensor: collate_tensor_fn,
+    Tensor: collate_tensor_fn,
     np.ndarray: collate_numpy_array_fn,
     (np.bool_, np.number, np.object_): collate_numpy_scalar_fn,
     float: collate_float_fn,

@@ -1,4 +1,4 @@
-"""Batches between processes: small parts in the message, large arrays in anonymous memory whose descriptor is sent along.
+"""Batches between processes: small parts in the message, large arrays in anonymous memory, whose descriptor is sent.
 
 The memory has no name (`memfd_create`), so nothing stays in /dev/shm whoever is killed when. Measured for one array,
 from one process to the other, in us (message / memory written by `write` / memory written through a map / named

@@ -19,8 +19,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-import torchlike as torch
 from torchlike._core import program
+from torchlike.ops.random import manual_seed
 
 from . import transport
 from .fetch import IterableFetcher
@@ -196,7 +196,6 @@ def _send(connection: Connection, number: int, data: Any, where: str) -> None:
 def _seed(base_seed: int, worker_id: int) -> None:
     """Generators of random, torch and NumPy, each with PyTorch's own seed for this worker."""
     random.seed(base_seed + worker_id)
-    torch.manual_seed(base_seed + worker_id)
+    manual_seed(base_seed + worker_id)
     words = np.random.SeedSequence([worker_id, base_seed & 0xFFFFFFFF, base_seed >> 32, 0]).generate_state(4)
     np.random.seed(words)
-    torch.set_num_threads(1)

@@ -1,0 +1,169 @@
+"""Convolutions in one to three dimensions, and their transposes."""
+from __future__ import annotations
+
+from jax import lax
+
+from ..._core.registry import Op
+from ..._tensor import Tensor, apply
+
+# -- one op for all ranks --------------------------------------------------------------------------------------------------
+
+
+def _numbers(n: int):
+    spatial = "DHW"[-n:]
+    return "NC" + spatial, "OI" + spatial, "NC" + spatial
+
+
+def _conv(xp, x, w, stride, padding, dilation, groups):
+    return lax.conv_general_dilated(x, w, stride, padding, rhs_dilation=dilation, dimension_numbers=_numbers(x.ndim - 2), feature_group_count=groups)
+
+
+def _conv_shape(x, w, stride, padding, dilation, groups):
+    sizes = [(n + lo + hi - d * (k - 1) - 1) // s + 1 for n, k, s, (lo, hi), d in zip(x.shape[2:], w.shape[2:], stride, padding, dilation)]
+    return (x.shape[0], w.shape[0], *sizes), x.dtype
+
+
+CONV = Op("convolution", _conv, shape=_conv_shape, numpy=None)
+
+
+def _conv_transpose(xp, x, w, stride, padding, output_padding, dilation, groups):
+    """The gradient of a convolution with respect to its input: x dilated by stride, kernel flipped, channels swapped."""
+    n = x.ndim - 2
+    inputs, per_group, *kernel = w.shape
+    w = w.reshape(groups, inputs // groups, per_group, *kernel).swapaxes(1, 2).reshape(groups * per_group, inputs // groups, *kernel)
+    w = xp.flip(w, tuple(range(2, n + 2)))
+    pads = [(d * (k - 1) - p, d * (k - 1) - p + o) for k, p, o, d in zip(kernel, padding, output_padding, dilation)]
+    return lax.conv_general_dilated(x, w, (1,) * n, pads, lhs_dilation=stride, rhs_dilation=dilation, dimension_numbers=_numbers(n),
+                                    feature_group_count=groups)
+
+
+def _conv_transpose_shape(x, w, stride, padding, output_padding, dilation, groups):
+    sizes = [(n - 1) * s - 2 * p + d * (k - 1) + o + 1
+             for n, k, s, p, o, d in zip(x.shape[2:], w.shape[2:], stride, padding, output_padding, dilation)]
+    return (x.shape[0], w.shape[1] * groups, *sizes), x.dtype
+
+
+CONV_TRANSPOSE = Op("conv_transpose", _conv_transpose, shape=_conv_transpose_shape, numpy=None, torch_name="ConvolutionBackward0")
+
+
+def each(value, n: int, name: str) -> tuple[int, ...]:
+    """An int or a sequence of n ints as n ints."""
+    if isinstance(value, int):
+        return (value,) * n
+    value = tuple(int(v) for v in value)
+    if len(value) == 1:
+        return value * n
+    if len(value) != n:
+        raise RuntimeError(f"expected {name} to be a single integer value or a list of {n} values to match the convolution dimensions, but got "
+                           f"{name}={list(value)}")
+    return value
+
+
+def _check(input: Tensor, weight: Tensor, bias, n: int, groups: int, transposed: bool, stride, dilation) -> None:
+    name = f"conv_transpose{n}d" if transposed else f"conv{n}d"
+    if input.ndim not in (n + 1, n + 2):
+        raise RuntimeError(f"Expected {n + 1}D (unbatched) or {n + 2}D (batched) input to {name}, but got input of size: {list(input.shape)}")
+    if weight.ndim != n + 2:
+        raise RuntimeError(f"Expected {n + 2}-dimensional weight for {n + 2}-dimensional input, but got weight of size {list(weight.shape)}")
+    if input.dtype is not weight.dtype:
+        raise RuntimeError(f"Input type ({input.dtype}) and weight type ({weight.dtype}) should be the same")
+    if bias is not None and bias.dtype is not input.dtype:
+        raise RuntimeError(f"Input type ({input.dtype}) and bias type ({bias.dtype}) should be the same")
+    if groups <= 0:
+        raise RuntimeError("non-positive groups is not supported")
+    if any(s <= 0 for s in stride):
+        raise RuntimeError("non-positive stride is not supported")
+    if any(d <= 0 for d in dilation):
+        raise RuntimeError("dilation should be greater than zero")
+    channels = input.shape[-n - 1]
+    if weight.shape[0] % groups:
+        raise RuntimeError(f"Given groups={groups}, expected weight to be divisible by {groups} at dimension 0, but got weight of size "
+                           f"{list(weight.shape)} instead")
+    want = weight.shape[0] if transposed else weight.shape[1] * groups
+    if channels != want:
+        batched = [1, *input.shape] if input.ndim == n + 1 else list(input.shape)
+        if transposed:
+            raise RuntimeError(f"Given transposed=1, weight of size {list(weight.shape)}, expected input{batched} to have {want} channels, but got "
+                               f"{channels} channels instead")
+        raise RuntimeError(f"Given groups={groups}, weight of size {list(weight.shape)}, expected input{batched} to have {want} channels, but got "
+                           f"{channels} channels instead")
+    outs = weight.shape[1] * groups if transposed else weight.shape[0]
+    if bias is not None and tuple(bias.shape) != (outs,):
+        raise RuntimeError(f"Given {'transposed=1' if transposed else f'groups={groups}'}, weight of size {list(weight.shape)}, expected bias to be "
+                           f"1-dimensional with {outs} elements, but got bias of size {list(bias.shape)} instead")
+
+
+def _finish(y: Tensor, bias, n: int, unbatched: bool) -> Tensor:
+    if bias is not None:
+        y = y + bias.reshape((1, -1) + (1,) * n)
+    return y.squeeze(0) if unbatched else y
+
+
+def _convolve(input, weight, bias, stride, padding, dilation, groups, n: int) -> Tensor:
+    stride, dilation = each(stride, n, "stride"), each(dilation, n, "dilation")
+    _check(input, weight, bias, n, groups, False, stride, dilation)
+    kernel = weight.shape[2:]
+    if isinstance(padding, str):
+        if padding not in ("same", "valid"):
+            raise RuntimeError("Invalid padding string: '" + padding + "'")
+        if padding == "same" and any(s != 1 for s in stride):
+            raise RuntimeError("padding='same' is not supported for strided convolutions")
+        total = [d * (k - 1) if padding == "same" else 0 for d, k in zip(dilation, kernel)]
+        pads = tuple((t // 2, t - t // 2) for t in total)
+    else:
+        pads = tuple((p, p) for p in each(padding, n, "padding"))
+        if any(p < 0 for p, _ in pads):
+            raise RuntimeError("negative padding is not supported")
+    spatial = input.shape[-n:]
+    padded = [s + a + b for s, (a, b) in zip(spatial, pads)]
+    effective = [d * (k - 1) + 1 for d, k in zip(dilation, kernel)]
+    if any(e > p for e, p in zip(effective, padded)):
+        size = lambda v: "(" + " x ".join(map(str, v)) + ")"  # noqa: E731
+        raise RuntimeError(f"Calculated padded input size per channel: {size(padded)}. Kernel size: {size(effective)}. Kernel size can't be greater than "
+                           "actual input size")
+    unbatched = input.ndim == n + 1
+    x = input.unsqueeze(0) if unbatched else input
+    return _finish(apply(CONV, (x, weight), (stride, pads, dilation, int(groups))), bias, n, unbatched)
+
+
+def conv1d(input: Tensor, weight: Tensor, bias=None, stride=1, padding=0, dilation=1, groups: int = 1) -> Tensor:
+    """(N, C, L) * (O, C / groups, K) to (N, O, L')."""
+    return _convolve(input, weight, bias, stride, padding, dilation, groups, 1)
+
+
+def conv2d(input: Tensor, weight: Tensor, bias=None, stride=1, padding=0, dilation=1, groups: int = 1) -> Tensor:
+    """(N, C, H, W) * (O, C / groups, KH, KW) to (N, O, H', W')."""
+    return _convolve(input, weight, bias, stride, padding, dilation, groups, 2)
+
+
+def conv3d(input: Tensor, weight: Tensor, bias=None, stride=1, padding=0, dilation=1, groups: int = 1) -> Tensor:
+    """(N, C, D, H, W) * (O, C / groups, KD, KH, KW) to (N, O, D', H', W')."""
+    return _convolve(input, weight, bias, stride, padding, dilation, groups, 3)
+
+
+def _transposed(input, weight, bias, stride, padding, output_padding, groups, dilation, n: int) -> Tensor:
+    stride, dilation = each(stride, n, "stride"), each(dilation, n, "dilation")
+    padding, output_padding = each(padding, n, "padding"), each(output_padding, n, "output_padding")
+    _check(input, weight, bias, n, groups, True, stride, dilation)
+    for o, s, d in zip(output_padding, stride, dilation):
+        if o >= s and o >= d:
+            raise RuntimeError(f"output padding must be smaller than either stride or dilation, but got output_padding_height: {o} output_padding_width: "
+                               f"{output_padding[-1]} stride_height: {s} stride_width: {stride[-1]} dilation_height: {d} dilation_width: {dilation[-1]}")
+    unbatched = input.ndim == n + 1
+    x = input.unsqueeze(0) if unbatched else input
+    return _finish(apply(CONV_TRANSPOSE, (x, weight), (stride, padding, output_padding, dilation, int(groups))), bias, n, unbatched)
+
+
+def conv_transpose1d(input: Tensor, weight: Tensor, bias=None, stride=1, padding=0, output_padding=0, groups: int = 1, dilation=1) -> Tensor:
+    """The transpose of conv1d; weight is (C, O / groups, K)."""
+    return _transposed(input, weight, bias, stride, padding, output_padding, groups, dilation, 1)
+
+
+def conv_transpose2d(input: Tensor, weight: Tensor, bias=None, stride=1, padding=0, output_padding=0, groups: int = 1, dilation=1) -> Tensor:
+    """The transpose of conv2d; weight is (C, O / groups, KH, KW)."""
+    return _transposed(input, weight, bias, stride, padding, output_padding, groups, dilation, 2)
+
+
+def conv_transpose3d(input: Tensor, weight: Tensor, bias=None, stride=1, padding=0, output_padding=0, groups: int = 1, dilation=1) -> Tensor:
+    """The transpose of conv3d; weight is (C, O / groups, KD, KH, KW)."""
+    return _transposed(input, weight, bias, stride, padding, output_padding, groups, dilation, 3)

@@ -1,0 +1,393 @@
+"""Max, average, power-average and adaptive pooling in one to three dimensions."""
+from __future__ import annotations
+
+import functools
+import itertools
+import math
+
+import numpy as np
+from jax import lax
+
+from ..._core import dtype as dt
+from ..._core.registry import Op
+from ..._tensor import Tensor, apply, as_tensor_value
+from .conv import each
+
+# A pool is an elementwise combination of the input's strided slices, one slice per position inside the window: quick in
+# NumPy, and XLA fuses it (its reduce_window and select_and_scatter are slow on the CPU).
+
+
+def slices(xp, x, kernel, stride, dilation, sizes):
+    """The slices of padded x, one per position inside the window, in row-major order."""
+    lead = (slice(None),) * (x.ndim - len(kernel))
+    for offset in itertools.product(*map(range, kernel)):
+        yield x[(*lead, *(slice(o * d, o * d + (n - 1) * s + 1, s) for o, d, n, s in zip(offset, dilation, sizes, stride)))]
+
+
+def spread(xp, parts, shape, kernel, stride, dilation, sizes):
+    """The adjoint of `slices`: parts added back into zeros of x's padded shape."""
+    lead = len(shape) - len(kernel)
+    offsets = itertools.product(*map(range, kernel))
+    total = np.zeros(shape, parts[0].dtype) if xp is np else None
+    for offset, part in zip(offsets, parts):
+        starts = [o * d for o, d in zip(offset, dilation)]
+        if xp is np:
+            total[(slice(None),) * lead + tuple(slice(a, a + (n - 1) * s + 1, s) for a, n, s in zip(starts, sizes, stride))] += part
+        else:
+            config = [(0, 0, 0)] * lead + [(a, full - a - (n - 1) * s - 1, s - 1)
+                                          for a, full, n, s in zip(starts, shape[lead:], sizes, stride)]
+            padded = lax.pad(part, np.zeros((), part.dtype), config)
+            total = padded if total is None else total + padded
+    return total
+
+
+def _padded(xp, x, pads, value):
+    if not any(a or b for a, b in pads):
+        return x
+    config = [(0, 0)] * (x.ndim - len(pads)) + list(pads)
+    return xp.pad(x, config, constant_values=value)
+
+
+def _lowest(np_dtype):
+    return -np.inf if np_dtype.kind in "fV" else np.iinfo(np_dtype).min
+
+
+def _unpad(x, pads, shape):
+    lead = x.ndim - len(pads)
+    return x[(slice(None),) * lead + tuple(slice(a, a + n) for (a, _), n in zip(pads, shape[lead:]))]
+
+
+def _better(xp, new, best):
+    return (new > best) | (new != new)
+
+
+def _max_pool(xp, x, kernel, stride, pads, dilation, sizes):
+    """(maxima, flat positions of the maxima in the unpadded plane)."""
+    shape = x.shape[x.ndim - len(kernel):]
+    x = _padded(xp, x, pads, _lowest(x.dtype))
+    best = where = None
+    starts = [np.arange(n) * s - a for n, s, (a, _) in zip(sizes, stride, pads)]
+    offsets = itertools.product(*map(range, kernel))
+    for offset, part in zip(offsets, slices(xp, x, kernel, stride, dilation, sizes)):
+        flat = 0
+        for i, (o, d, n) in enumerate(zip(offset, dilation, shape)):
+            axis = (starts[i] + o * d).reshape([-1 if k == i else 1 for k in range(len(kernel))])
+            flat = flat * n + axis
+        if best is None:
+            best, where = part, xp.broadcast_to(xp.asarray(flat), part.shape)
+        else:
+            take = _better(xp, part, best)
+            best, where = xp.where(take, part, best), xp.where(take, flat, where)
+    return [best, where.astype(np.int64)]
+
+
+def _max_only(xp, x, kernel, stride, pads, dilation, sizes):
+    x = _padded(xp, x, pads, _lowest(x.dtype))
+    return functools.reduce(xp.maximum, slices(xp, x, kernel, stride, dilation, sizes))
+
+
+def _max_vjp(xp, g, x, out, kernel, stride, pads, dilation, sizes):
+    padded = _padded(xp, x, pads, _lowest(x.dtype))
+    free, parts, zero = None, [], xp.zeros((), g.dtype)
+    for part in slices(xp, padded, kernel, stride, dilation, sizes):
+        hit = (part == out) | ((part != part) & (out != out))
+        first = hit if free is None else hit & free
+        free = ~hit if free is None else free & ~hit
+        parts.append(xp.where(first, g, zero))
+    return _unpad(spread(xp, parts, padded.shape, kernel, stride, dilation, sizes), pads, x.shape)
+
+
+def _pool_shape(x, kernel, stride, pads, dilation, sizes):
+    return (*x.shape[:x.ndim - len(sizes)], *sizes), x.dtype
+
+
+_MAX_POOL = Op("max_pool", _max_only, shape=_pool_shape, vjp=_max_vjp, torch_name="MaxPool2DWithIndicesBackward0")
+_MAX_POOL_INDICES = Op(
+    "max_pool_indices", _max_pool, torch_name="MaxPool2DWithIndicesBackward0",
+    shape=lambda x, *s: [_pool_shape(x, *s), (_pool_shape(x, *s)[0], dt.int64)],
+    vjp=lambda xp, g0, x, out0, kernel, stride, pads, dilation, sizes: _max_vjp(xp, g0, x, out0, kernel, stride, pads, dilation, sizes))
+
+
+def _output_size(n: int, k: int, s: int, p: int, d: int, ceil_mode: bool) -> int:
+    span = n + 2 * p - d * (k - 1) - 1
+    size = (span + (s - 1 if ceil_mode else 0)) // s + 1
+    if ceil_mode and (size - 1) * s >= n + p:
+        size -= 1
+    return size
+
+
+def _geometry(input, kernel_size, stride, padding, dilation, ceil_mode, n, name):
+    """Checked (kernel, stride, pads, dilation, output sizes)."""
+    kernel = each(kernel_size, n, "kernel_size")
+    stride = kernel if stride is None or stride == () or stride == [] else each(stride, n, "stride")
+    padding, dilation = each(padding, n, "padding"), each(dilation, n, "dilation")
+    if input.ndim not in (n + 1, n + 2):
+        raise RuntimeError(f"{name}: Expected {n + 1}D or {n + 2}D input, but got {list(input.shape)}" if n == 1 else
+                           f"non-empty {n + 1}D or {n + 2}D (batch mode) tensor expected for input")
+    if any(k <= 0 for k in kernel):
+        raise RuntimeError("kernel size should be greater than zero, but got " + " ".join(f"k{a}: {k}" for a, k in zip("HW", kernel)))
+    if any(s <= 0 for s in stride):
+        raise RuntimeError("stride should not be zero")
+    for p, k in zip(padding, kernel):
+        if p < 0:
+            raise RuntimeError(f"pad must be non-negative, but got pad: {p}")
+        if p > k // 2:
+            raise RuntimeError(f"pad should be at most half of effective kernel size, but got pad={p}, kernel_size={k} and dilation={dilation[0]}")
+    shape = tuple(input.shape[-n:])
+    sizes = tuple(_output_size(*a, ceil_mode) for a in zip(shape, kernel, stride, padding, dilation))
+    if any(s < 1 for s in sizes):
+        whole = (input.shape[-n - 1], *shape)
+        raise RuntimeError(f"Given input size: ({'x'.join(map(str, whole))}). Calculated output size: "
+                           f"({'x'.join(map(str, (whole[0], *sizes)))}). Output size is too small")
+    pads = tuple((p, max(p, (o - 1) * s + d * (k - 1) + 1 - m - p))
+                 for p, o, s, d, k, m in zip(padding, sizes, stride, dilation, kernel, shape))
+    return kernel, stride, pads, dilation, sizes
+
+
+def _max_pool_nd(n: int):
+    name = f"max_pool{n}d"
+
+    def f(input: Tensor, kernel_size, stride=None, padding=0, dilation=1, ceil_mode: bool = False, return_indices: bool = False):
+        statics = _geometry(input, kernel_size, stride, padding, dilation, ceil_mode, n, name)
+        return tuple(apply(_MAX_POOL_INDICES, (input,), statics)) if return_indices else apply(_MAX_POOL, (input,), statics)
+    f.__name__ = f.__qualname__ = name
+    f.__doc__ = f"The largest element of each window over the last {n} dimensions."
+
+    def with_indices(input: Tensor, kernel_size, stride=None, padding=0, dilation=1, ceil_mode: bool = False, return_indices: bool = False):
+        return f(input, kernel_size, stride, padding, dilation, ceil_mode, True)
+    with_indices.__name__ = with_indices.__qualname__ = name + "_with_indices"
+    with_indices.__doc__ = "The maxima and their positions in the flattened plane."
+    return f, with_indices
+
+
+max_pool1d, max_pool1d_with_indices = _max_pool_nd(1)
+max_pool2d, max_pool2d_with_indices = _max_pool_nd(2)
+max_pool3d, max_pool3d_with_indices = _max_pool_nd(3)
+
+
+# -- averages ----------------------------------------------------------------------------------------------------------------
+
+
+def _sum_pool(xp, x, kernel, stride, pads, dilation, sizes):
+    x = _padded(xp, x, pads, 0)
+    return functools.reduce(lambda a, b: a + b, slices(xp, x, kernel, stride, dilation, sizes))
+
+
+def _sum_pool_vjp(xp, g, plan):
+    kernel, stride, pads, dilation, sizes = plan.statics
+    shape = plan.avals[0].shape
+    lead = len(shape) - len(kernel)
+    padded = (*shape[:lead], *(n + a + b for n, (a, b) in zip(shape[lead:], pads)))
+    return _unpad(spread(xp, [g] * math.prod(kernel), padded, kernel, stride, dilation, sizes), pads, shape)
+
+
+_SUM_POOL = Op("avg_pool", _sum_pool, shape=_pool_shape, vjp=_sum_pool_vjp, torch_name="AvgPool2DBackward0")
+
+
+def _avg_pool_nd(n: int):
+    name = f"avg_pool{n}d"
+
+    def f(input: Tensor, kernel_size, stride=None, padding=0, ceil_mode: bool = False, count_include_pad: bool = True,
+          divisor_override: int | None = None) -> Tensor:
+        kernel, stride_, pads, dilation, sizes = _geometry(input, kernel_size, stride, padding, 1, ceil_mode, n, name)
+        total = apply(_SUM_POOL, (input,), (kernel, stride_, pads, dilation, sizes))
+        if divisor_override is not None:
+            if divisor_override == 0:
+                raise RuntimeError("divisor must be not zero")
+            return total / divisor_override
+        counts = 1
+        own = each(padding, n, "padding")
+        for i in range(n):  # windows that hang over the edge count fewer elements
+            start = np.arange(sizes[i]) * stride_[i] - own[i]
+            end = np.minimum(start + kernel[i], input.shape[-n + i] + own[i])
+            if not count_include_pad:
+                start, end = np.maximum(start, 0), np.minimum(end, input.shape[-n + i])
+            counts = np.multiply.outer(counts, end - start)
+        if (counts == counts.flat[0]).all():
+            return total / int(counts.flat[0])
+        return total / as_tensor_value(counts.astype(input.dtype.np))
+    f.__name__ = f.__qualname__ = name
+    f.__doc__ = f"The mean of each window over the last {n} dimensions."
+    return f
+
+
+avg_pool2d, avg_pool3d = _avg_pool_nd(2), _avg_pool_nd(3)
+_avg1 = _avg_pool_nd(1)
+
+
+def avg_pool1d(input: Tensor, kernel_size, stride=None, padding=0, ceil_mode: bool = False, count_include_pad: bool = True) -> Tensor:
+    """The mean of each window over the last dimension."""
+    return _avg1(input, kernel_size, stride, padding, ceil_mode, count_include_pad)
+
+
+def _power_pool(n: int):
+    def f(input: Tensor, norm_type, kernel_size, stride=None, ceil_mode: bool = False) -> Tensor:
+        kernel = each(kernel_size, n, "kernel_size")
+        pool = (_avg1, avg_pool2d, avg_pool3d)[n - 1]
+        mean = pool(input.pow(norm_type), kernel, stride, 0, ceil_mode)
+        return (mean.sign() * mean.abs().relu() * math.prod(kernel)).pow(1.0 / norm_type)
+    f.__name__ = f.__qualname__ = f"lp_pool{n}d"
+    f.__doc__ = "The p-norm of each window."
+    return f
+
+
+lp_pool1d, lp_pool2d, lp_pool3d = map(_power_pool, (1, 2, 3))
+
+# -- adaptive ----------------------------------------------------------------------------------------------------------------
+
+
+def _adaptive_size(input: Tensor, output_size, n: int, name: str) -> tuple[int, ...]:
+    if input.ndim not in (n + 1, n + 2):
+        raise RuntimeError(f"{name}(): Expected {n + 1}D or {n + 2}D tensor, but got {list(input.shape)}")
+    if isinstance(output_size, int):
+        output_size = (output_size,) * n
+    if len(output_size) != n:
+        raise RuntimeError(f"{name}: output_size must be {n}")
+    return tuple(input.shape[-n + i] if s is None else int(s) for i, s in enumerate(output_size))
+
+
+def _edges(n: int, out: int) -> list[tuple[int, int]]:
+    return [(i * n // out, -(-(i + 1) * n // out)) for i in range(out)]
+
+
+def _adaptive_avg(n: int):
+    name = f"adaptive_avg_pool{n}d"
+
+    def f(input: Tensor, output_size) -> Tensor:
+        sizes = _adaptive_size(input, output_size, n, name)
+        shape = input.shape[-n:]
+        if all(o and not s % o for s, o in zip(shape, sizes)):
+            split = [m for s, o in zip(shape, sizes) for m in (o, s // o)]
+            lead = list(input.shape[:-n])
+            return input.reshape(lead + split).mean([len(lead) + 2 * i + 1 for i in range(n)])
+        for i, (s, o) in enumerate(zip(shape, sizes)):
+            weights = np.zeros((s, o), input.dtype.np)
+            for k, (a, b) in enumerate(_edges(s, o)):
+                weights[a:b, k] = 1 / (b - a)
+            input = input.transpose(-n + i, -1).matmul(as_tensor_value(weights)).transpose(-n + i, -1)
+        return input
+    f.__name__ = f.__qualname__ = name
+    f.__doc__ = f"Means of windows chosen so that the last {n} dimensions get output_size."
+    return f
+
+
+adaptive_avg_pool1d, adaptive_avg_pool2d, adaptive_avg_pool3d = map(_adaptive_avg, (1, 2, 3))
+
+
+def _adaptive_max(n: int):
+    name = f"adaptive_max_pool{n}d"
+
+    def f(input: Tensor, output_size, return_indices: bool = False):
+        sizes = _adaptive_size(input, output_size, n, name)
+        shape = tuple(input.shape[-n:])
+        if all(o and not s % o for s, o in zip(shape, sizes)):
+            kernel = tuple(s // o for s, o in zip(shape, sizes))
+            statics = (kernel, kernel, ((0, 0),) * n, (1,) * n, sizes)
+            return tuple(apply(_MAX_POOL_INDICES, (input,), statics)) if return_indices else apply(_MAX_POOL, (input,), statics)
+        flat = input.flatten(-n)
+        grid = np.arange(math.prod(shape)).reshape(shape)
+        picked = []
+        for corner in itertools.product(*(_edges(s, o) for s, o in zip(shape, sizes))):
+            window = as_tensor_value(grid[tuple(slice(a, b) for a, b in corner)].reshape(-1).copy())
+            picked.append(window[flat[..., window].argmax(-1)])
+        from ...ops.joining import stack
+        indices = stack(picked, -1)
+        values = flat.gather(-1, indices).reshape(*input.shape[:-n], *sizes)
+        return (values, indices.reshape(*input.shape[:-n], *sizes)) if return_indices else values
+    f.__name__ = f.__qualname__ = name
+    f.__doc__ = f"Maxima of windows chosen so that the last {n} dimensions get output_size."
+
+    def with_indices(input: Tensor, output_size, return_indices: bool = False):
+        return f(input, output_size, True)
+    with_indices.__name__ = with_indices.__qualname__ = name + "_with_indices"
+    with_indices.__doc__ = "The maxima and their positions in the flattened plane."
+    return f, with_indices
+
+
+adaptive_max_pool1d, adaptive_max_pool1d_with_indices = _adaptive_max(1)
+adaptive_max_pool2d, adaptive_max_pool2d_with_indices = _adaptive_max(2)
+adaptive_max_pool3d, adaptive_max_pool3d_with_indices = _adaptive_max(3)
+
+
+def _max_unpool(n: int):
+    name = f"max_unpool{n}d"
+
+    def f(input: Tensor, indices: Tensor, kernel_size, stride=None, padding=0, output_size=None) -> Tensor:
+        kernel = each(kernel_size, n, "kernel_size")
+        stride = kernel if stride is None else each(stride, n, "stride")
+        padding = each(padding, n, "padding")
+        default = tuple((s - 1) * t - 2 * p + k for s, t, p, k in zip(input.shape[-n:], stride, padding, kernel))
+        size = default if output_size is None else tuple(output_size[-n:])
+        for i in range(n):
+            if not default[i] - stride[i] < size[i] < default[i] + stride[i]:
+                raise ValueError(f'invalid output_size "{size}" (dim {i} must be between {default[i] - stride[i]} and {default[i] + stride[i]})')
+        zeros = input.new_zeros((*input.shape[:-n], math.prod(size)))
+        return zeros.scatter(-1, indices.flatten(-n), input.flatten(-n)).reshape(*input.shape[:-n], *size)
+    f.__name__ = f.__qualname__ = name
+    f.__doc__ = "The partial inverse of max pooling: maxima at their positions, zeros elsewhere."
+    return f
+
+
+max_unpool1d, max_unpool2d, max_unpool3d = map(_max_unpool, (1, 2, 3))
+
+
+# -- fractional --------------------------------------------------------------------------------------------------------------
+
+
+def _fractional_starts(samples: np.ndarray, n: int, k: int, out: int) -> np.ndarray:
+    """Window starts from one uniform sample per plane (Graham 2014): (planes, out)."""
+    if out == 1:
+        return np.full((samples.size, 1), n - k)
+    alpha = (n - k) / (out - 1)
+    steps = np.arange(out - 1)
+    inner = ((steps + samples[:, None]) * alpha).astype(np.int64) - (samples[:, None] * alpha).astype(np.int64)
+    return np.concatenate([inner, np.full((samples.size, 1), n - k)], 1)
+
+
+def _fractional(n: int):
+    name = f"fractional_max_pool{n}d"
+
+    def f(input: Tensor, kernel_size, output_size=None, output_ratio=None, return_indices: bool = False, _random_samples=None):
+        if output_size is None and output_ratio is None:
+            raise ValueError(f"{name} requires specifying either an output_size or an output_ratio")
+        kernel, shape = each(kernel_size, n, "kernel_size"), tuple(input.shape[-n:])
+        if output_size is None:
+            ratio = (output_ratio,) * n if isinstance(output_ratio, float) else tuple(output_ratio)
+            output_size = tuple(int(s * r) for s, r in zip(shape, ratio))
+        sizes = each(output_size, n, "output_size")
+        for s, k, o in zip(shape, kernel, sizes):
+            if o + k - 1 > s:
+                raise RuntimeError(f"{name}(): pool size {k} too large relative to input size {s}")
+        x = input if input.ndim == n + 2 else input.unsqueeze(0)
+        batch, channels = x.shape[:2]
+        if _random_samples is None:
+            from ...ops.random import rand
+            _random_samples = rand(batch, channels, n, dtype=input.dtype)
+        host = _random_samples._host_array().astype(np.float64).reshape(batch * channels, n)
+        # torch keeps the samples in reverse order of the spatial dimensions
+        index = np.zeros((batch * channels, *sizes, *kernel), np.int64)
+        for i in range(n):
+            starts = _fractional_starts(host[:, n - 1 - i], shape[i], kernel[i], sizes[i])
+            at = starts[:, :, None] + np.arange(kernel[i])
+            view = [1] * (2 * n + 1)
+            view[0], view[1 + i], view[1 + n + i] = at.shape[0], sizes[i], kernel[i]
+            index = index * shape[i] + at.reshape(view)
+        planes = x.reshape(batch * channels, -1)
+        flat = as_tensor_value(index.reshape(batch * channels, math.prod(sizes), math.prod(kernel)))
+        windows = planes.gather(1, flat.flatten(1)).reshape(flat.shape)
+        where = flat.gather(2, windows.argmax(2, keepdim=True)).squeeze(2)
+        out = (*input.shape[:-n], *sizes)
+        values = planes.gather(1, where).reshape(out)
+        return (values, where.reshape(out)) if return_indices else values
+    f.__name__ = f.__qualname__ = name
+    f.__doc__ = "The maxima of randomly placed windows."
+
+    def with_indices(input: Tensor, kernel_size, output_size=None, output_ratio=None, return_indices: bool = False, _random_samples=None):
+        return f(input, kernel_size, output_size, output_ratio, True, _random_samples)
+    with_indices.__name__ = with_indices.__qualname__ = name + "_with_indices"
+    with_indices.__doc__ = "The maxima and their positions in the flattened plane."
+    return f, with_indices
+
+
+fractional_max_pool2d, fractional_max_pool2d_with_indices = _fractional(2)
+fractional_max_pool3d, fractional_max_pool3d_with_indices = _fractional(3)

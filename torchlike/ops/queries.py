@@ -1,0 +1,216 @@
+"""Questions about tensors and types: is_tensor, finfo, result_type, equal, allclose."""
+from __future__ import annotations
+
+import ml_dtypes
+import numpy as np
+
+from .. import _tensor
+from .._core import dtype as dt
+from .._core import program
+from .._core.aval import NUMBERS, result_dtype
+from .._core.registry import Elementwise
+from .._public import public
+from .._tensor import Tensor, apply
+
+
+@public(method=False)
+def is_tensor(obj) -> bool:
+    """Whether obj is a Tensor."""
+    return isinstance(obj, Tensor)
+
+
+@public(method=False)
+def is_storage(obj) -> bool:
+    """Whether obj is a storage."""
+    return isinstance(obj, _tensor.Storage)
+
+
+@public()
+def is_floating_point(input) -> bool:
+    """Whether the dtype is a floating type."""
+    return input.dtype.is_floating_point
+
+
+@public()
+def is_complex(input) -> bool:
+    """Whether the dtype is complex."""
+    return input.dtype.is_complex
+
+
+@public()
+def is_signed(input) -> bool:
+    """Whether the dtype is signed."""
+    return input.dtype.is_signed
+
+
+@public()
+def is_conj(input) -> bool:
+    """False: conjugation is never delayed here."""
+    return False
+
+
+@public()
+def is_neg(input) -> bool:
+    """False: negation is never delayed here."""
+    return False
+
+
+@public()
+def is_nonzero(input) -> bool:
+    """Whether a one-element tensor is not zero."""
+    if input.numel() != 1:
+        raise RuntimeError("Boolean value of Tensor with " + ("no values" if not input.numel() else "more than one value") + " is ambiguous")
+    return bool(input)
+
+
+@public(method=False)
+def is_inference(input) -> bool:
+    """Whether the tensor was made under inference_mode."""
+    return input.is_inference()
+
+
+@public(method=False)
+def numel(input) -> int:
+    """The number of elements."""
+    return input.numel()
+
+
+@public(function=True)
+def is_same_size(input, other) -> bool:
+    """Whether the shapes are equal."""
+    return input.shape == other.shape
+
+
+def _aval(x):
+    return x._value.aval if isinstance(x, Tensor) else NUMBERS[type(x)]
+
+
+@public(method=False)
+def result_type(tensor1, tensor2) -> dt.dtype:
+    """The dtype of an arithmetic operation on the two."""
+    return result_dtype(_aval(tensor1), _aval(tensor2))
+
+
+@public(method=False)
+def set_default_dtype(d) -> None:
+    """The dtype of Python floats and of factories from now on."""
+    if d is not dt.get_default_dtype():
+        program.reset()
+    dt.set_default_dtype(d)
+
+
+@public(method=False)
+def set_default_tensor_type(t) -> None:
+    """The older form of set_default_dtype."""
+    name = t if isinstance(t, str) else f"{t.__module__}.{t.__name__}"
+    short = name.rsplit(".", 1)[-1].removesuffix("Tensor")
+    found = next((d for d in dt._by_name.values() if d.short == short), None)
+    if found is None or not found.is_floating_point:
+        raise TypeError("only floating-point types are supported as the default type")
+    set_default_dtype(found)
+
+
+class finfo:
+    """torch.finfo: limits of a floating type."""
+
+    __module__ = "torch"
+
+    def __init__(self, type=None):
+        d = dt.get_default_dtype() if type is None else type
+        if not isinstance(d, dt.dtype):
+            raise TypeError(f"torch.finfo() expects a dtype, not {d.__class__.__name__}")
+        if d.category < dt.FLOAT:
+            raise TypeError(f"torch.finfo() requires a floating point input type. Use torch.iinfo to handle '{d!r}'")
+        info = ml_dtypes.finfo(d.to_real().np)
+        self.bits = d.to_real().itemsize * 8
+        self.max, self.min, self.eps = float(info.max), float(info.min), float(info.eps)
+        self.tiny = self.smallest_normal = float(info.smallest_normal)
+        self.resolution = float(10.0 ** -info.precision) if d.to_real() is not dt.bfloat16 else 0.01
+        self.dtype = d.to_real().name
+
+    def __repr__(self):
+        return (f"finfo(resolution={self.resolution:g}, min={self.min:g}, max={self.max:g}, eps={self.eps:g}, "
+                f"smallest_normal={self.smallest_normal:g}, tiny={self.tiny:g}, dtype={self.dtype})")
+
+    def __eq__(self, other):
+        return isinstance(other, finfo) and self.dtype == other.dtype
+
+    __hash__ = None
+
+
+class iinfo:
+    """torch.iinfo: limits of an integer type."""
+
+    __module__ = "torch"
+
+    def __init__(self, type):
+        if not isinstance(type, dt.dtype):
+            raise TypeError(f"torch.iinfo() expects a dtype, not {type.__class__.__name__}")
+        if type.category > dt.INT:
+            raise TypeError(f"torch.iinfo() requires an integer input type. Use torch.finfo to handle '{type!r}'")
+        if type.category == dt.BOOL:
+            raise TypeError("torch.bool is not supported by torch.iinfo")
+        info = np.iinfo(type.np)
+        self.bits, self.max, self.min, self.dtype = info.bits, int(info.max), int(info.min), type.name
+
+    def __repr__(self):
+        return f"iinfo(min={self.min:g}, max={self.max:g}, dtype={self.dtype})"
+
+    def __eq__(self, other):
+        return isinstance(other, iinfo) and self.dtype == other.dtype
+
+    __hash__ = None
+
+
+@public()
+def equal(input, other) -> bool:
+    """Whether shapes and all elements are equal."""
+    if not isinstance(other, Tensor):
+        raise TypeError(f"equal(): argument 'other' (position 2) must be Tensor, not {type(other).__name__}")
+    if input.shape != other.shape:
+        return False
+    return bool((input == other).all()) if input.numel() else True
+
+
+_ISCLOSE = Elementwise("isclose", lambda xp, x, y, rtol, atol, nan: _close(xp, x, y, rtol, atol, nan), promote="bool")
+
+
+def _close(xp, x, y, rtol, atol, nan):
+    if x.dtype.kind in "iub":
+        x, y = x.astype(np.float64), y.astype(np.float64)
+    near = (x == y) | (xp.isfinite(x) & xp.isfinite(y) & (xp.abs(x - y) <= atol + rtol * xp.abs(y)))
+    return near | ((x != x) & (y != y)) if nan else near
+
+
+@public()
+def isclose(input, other, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False) -> Tensor:
+    """|input - other| <= atol + rtol * |other|."""
+    if input.dtype is not other.dtype:
+        raise RuntimeError(f"{input.dtype.short} did not match {other.dtype.short}")
+    if rtol < 0:
+        raise RuntimeError(f"rtol must be greater than or equal to zero, but got {rtol}")
+    if atol < 0:
+        raise RuntimeError(f"atol must be greater than or equal to zero, but got {atol}")
+    return apply(_ISCLOSE, (input, other), (float(rtol), float(atol), bool(equal_nan)))
+
+
+@public()
+def allclose(input, other, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False) -> bool:
+    """Whether isclose holds everywhere."""
+    return bool(isclose(input, other, rtol, atol, equal_nan).all())
+
+
+for _name in ("is_cuda", "is_cpu", "is_meta", "is_tpu"):
+    setattr(Tensor, _name, property(lambda self, kind=_name[3:]: self.device.type == kind))
+for _name in ("is_sparse", "is_mkldnn", "is_quantized", "is_vulkan", "is_mps", "is_xpu", "is_nested", "is_sparse_csr", "is_ipu", "is_xla", "is_ort", "is_maia",
+              "is_mtia"):
+    setattr(Tensor, _name, property(lambda self: False))
+Tensor.itemsize = property(lambda self: self.dtype.itemsize)
+Tensor.nbytes = property(lambda self: self.dtype.itemsize * self.numel())
+Tensor.is_inference = lambda self: self.__dict__.get("_inference", False)
+Tensor.is_pinned = lambda self, device=None: False
+Tensor.pin_memory = lambda self, device=None: self
+Tensor.is_shared = lambda self: False
+Tensor.share_memory_ = lambda self: self
+Tensor.get_device = lambda self: -1 if self.device.type == "cpu" else self.device.index
+Tensor.names = property(lambda self: (None,) * self.ndim)
