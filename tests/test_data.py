@@ -27,7 +27,7 @@ def plain(x):
 
 
 def outcome(case, torch):
-    """What a case gives under one library: values or the error, warnings, and what it drew from the default generator."""
+    """What a case gives under one library: values or the error, warnings, and the default generator's next numbers."""
     torch.manual_seed(7)
     np.random.seed(7)
     random.seed(7)

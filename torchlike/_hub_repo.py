@@ -170,8 +170,8 @@ def _check_trust(hub: Path, owner: str, name: str, trust_repo: bool | str | None
         return
     if trust_repo is not True:
         answer = input(
-            f"The repository {repo} does not belong to the list of trusted repositories and as such cannot be downloaded. "
-            "Do you trust this repository and wish to add it to the trusted list of repositories (y/N)?"
+            f"The repository {repo} does not belong to the list of trusted repositories and as such cannot be "
+            "downloaded. Do you trust this repository and wish to add it to the trusted list of repositories (y/N)?"
         )
         if answer.lower() not in ("y", "yes"):
             if answer.lower() not in ("", "n", "no"):

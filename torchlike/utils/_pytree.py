@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable, Iterator
 from types import UnionType
 from typing import Any
 
-from ._pytree_nodes import (
+from ._pytree_nodes import (  # noqa: F401  (names of this module, too)
     BUILTIN_TYPES,
     STANDARD_DICT_TYPES,
     SUPPORTED_NODES,

@@ -27,7 +27,7 @@ _T_co = TypeVar("_T_co", covariant=True)
 
 
 class Dataset(Generic[_T_co]):
-    """Samples by index. Subclasses write `__getitem__`, usually `__len__`, and `__getitems__` if batches are quicker."""
+    """Samples by index. Subclasses write `__getitem__`, usually `__len__`, perhaps `__getitems__` for lists."""
 
     def __getitem__(self, index) -> _T_co:
         raise NotImplementedError("Subclasses of Dataset should implement __getitem__.")

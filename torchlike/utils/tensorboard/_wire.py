@@ -1,7 +1,7 @@
 """Protocol-buffer fields and TFRecord frames, as bytes.
 
-Encoding: https://protobuf.dev/programming-guides/encoding/. A record is its length, the length's checksum, the data, and
-the data's checksum; checksums are CRC-32C (Castagnoli), rotated and offset.
+Encoding: https://protobuf.dev/programming-guides/encoding/. A record is its length, the length's checksum, the data,
+and the data's checksum; checksums are CRC-32C (Castagnoli), rotated and offset.
 """
 from __future__ import annotations
 

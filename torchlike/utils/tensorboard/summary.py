@@ -18,7 +18,10 @@ from torchlike._tensor import Tensor
 from . import _image
 from ._wire import bytes_field, double_field, doubles_field, float_field, int_field
 
-__all__ = ["audio", "hparams", "histogram", "histogram_raw", "image", "image_file", "pr_curve", "scalar", "tensor", "text"]
+__all__ = [
+    "audio", "figure_png", "hparams", "histogram", "histogram_raw", "image", "image_file", "pr_curve", "scalar",
+    "tensor", "text",
+]
 
 DT_FLOAT, DT_DOUBLE, DT_STRING = 1, 2, 7
 
@@ -86,7 +89,9 @@ def histogram(tag: str, values: Any, bins: Any = "tensorflow", max_bins: int | N
     values = as_array(values).astype(float).reshape(-1)
     if values.size == 0:
         raise ValueError("The input has no element.")
-    counts, edges = np.histogram(values, bins=default_bins() if isinstance(bins, str) and bins == "tensorflow" else bins)
+    if isinstance(bins, str) and bins == "tensorflow":
+        bins = default_bins()
+    counts, edges = np.histogram(values, bins=bins)
     if max_bins is not None and len(counts) > max_bins:
         step = len(counts) // max_bins
         counts = np.pad(counts, (0, -len(counts) % step)).reshape(-1, step).sum(1)

@@ -106,9 +106,9 @@ class Workers:
 
 def _start(process) -> None:
     with warnings.catch_warnings():
-        # Python (3.12) and JAX warn of any fork beside other threads; torchlike.multiprocessing has seen to it
+        # Python (3.12) and JAX warn of forks beside other threads; torchlike.multiprocessing has seen to it
         warnings.filterwarnings("ignore", message=r".*os\.fork\(\).*", category=RuntimeWarning)
-        warnings.filterwarnings("ignore", message=r".*fork\(\) may lead to deadlocks.*", category=DeprecationWarning)
+        warnings.filterwarnings("ignore", message=r".*fork\(\) may lead to dead", category=DeprecationWarning)
         process.start()
 
 
@@ -130,8 +130,8 @@ def _reason(process) -> str | None:
     if code is None or code == 0:
         return None
     if code > 0:
-        return (f"DataLoader worker (pid {process.pid}) exited unexpectedly with exit code {code}. Details are lost due "
-                "to multiprocessing. Rerunning with num_workers=0 may give better error trace.")
+        return (f"DataLoader worker (pid {process.pid}) exited unexpectedly with exit code {code}. Details are lost "
+                "due to multiprocessing. Rerunning with num_workers=0 may give better error trace.")
     text = f"DataLoader worker (pid {process.pid}) is killed by signal: {signal.strsignal(-code)}. "
     if -code == getattr(signal, "SIGBUS", None):
         text += ("It is possible that dataloader's workers are out of shared memory. Please try to raise your shared "
