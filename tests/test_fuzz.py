@@ -44,7 +44,7 @@ def test_a_wrong_function_is_found_and_shrunk(oracle):
     failing = [seed for seed in range(200) if fuzz.check(oracle, wrong, seed, shrinking=False)[0]]
     assert failing
     found, lines = fuzz.check(oracle, wrong, failing[0])
-    assert found and len(lines) <= 3 and any("torch.sin" in line for line in lines)
+    assert found and len(lines) <= 5 and any("torch.sin" in line for line in lines)
 
 
 def test_a_wrong_gradient_is_found(oracle):

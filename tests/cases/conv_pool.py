@@ -7,7 +7,7 @@ def conv(n: int) -> Case:
     def x(channels, size, batch=(2,)):
         return t(*batch, channels, *(size,) * n)
 
-    def w(out, into, k):
+    def w(out, into, k=3):
         return t(out, into, *(k,) * n)
     size = 6 if n < 3 else 4
     k = 3 if n < 3 else 2

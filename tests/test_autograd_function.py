@@ -1,0 +1,364 @@
+"""Autograd's extension points: hooks, Function, functional derivatives, gradient checks, checkpointing."""
+
+import pytest
+
+from same import error, outcomes, same
+
+
+# ---------------------------------------------------------------------------------- hooks
+@same
+def test_tensor_hooks(torch):
+    x = torch.ones(2, requires_grad=True)
+    y = x * 2
+    seen = []
+    y.register_hook(lambda g: seen.append(g.clone()))
+    handle = y.register_hook(lambda g: g * 10)
+    x.register_hook(lambda g: g + 1)
+    y.sum().backward()
+    first = x.grad.clone()
+    handle.remove()
+    x.grad = None
+    (x * 2).sum().backward()
+    return seen, first, x.grad, error(torch.ones(1).register_hook, lambda g: g)
+
+
+@same
+def test_hook_errors_pass_through_and_engine_lives(torch):
+    x = torch.ones(2, requires_grad=True)
+    y = x * 2
+
+    def bad(g):
+        raise KeyError("from the hook")
+    handle = y.register_hook(bad)
+    kind = error(y.sum().backward)
+    handle.remove()
+    (x * 3).sum().backward()
+    z = x * 2
+    z.register_hook(lambda g: torch.ones(5))
+    return kind, x.grad, error(z.sum().backward)
+
+
+@same
+def test_post_accumulate_hook(torch):
+    x = torch.ones(2, requires_grad=True)
+    seen = []
+
+    def step(p):
+        seen.append(p.grad.clone())
+        with torch.no_grad():
+            p.sub_(p.grad)
+        p.grad = None
+    handle = x.register_post_accumulate_grad_hook(step)
+    (x * 3).sum().backward()
+    handle.remove()
+    (x * 2).sum().backward()
+    return seen, x, x.grad, error((x * 2).register_post_accumulate_grad_hook, step)
+
+
+@same
+def test_node_hooks(torch):
+    x = torch.ones(2, requires_grad=True)
+    y = x * 2
+    seen = []
+    y.grad_fn.register_hook(lambda inputs,
+        outputs: seen.append(("post", [i is not None for i in inputs], [o.clone() for o in outputs])))
+    y.grad_fn.register_prehook(lambda outputs: (outputs[0] * 5,))
+    y.sum().backward()
+    return seen, x.grad
+
+
+@same
+def test_multi_grad_hook(torch):
+    x, w = torch.ones(2, requires_grad=True), torch.ones(2, requires_grad=True)
+    seen = []
+    torch.autograd.graph.register_multi_grad_hook([x, w], lambda grads: seen.append([g is not None for g in grads]))
+    (x * w).sum().backward()
+    return seen
+
+
+@same
+def test_module_hooks(torch):
+    torch.manual_seed(0)
+    layer = torch.nn.Linear(2, 2)
+    log = []
+    layer.register_forward_pre_hook(lambda m, args: (args[0] * 2,))
+    layer.register_forward_hook(lambda m, args, out: out + 1)
+    layer.register_full_backward_hook(lambda m, gin, gout: log.append((gin[0].clone(), gout[0].clone())))
+    layer.register_full_backward_pre_hook(lambda m, gout: (gout[0] * 3,))
+    x = torch.ones(1, 2, requires_grad=True)
+    out = layer(x)
+    out.sum().backward()
+    return out, log, x.grad, layer.weight.grad
+
+
+# ---------------------------------------------------------------------------------- Function
+def _functions(torch):
+    class Scale(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x, factor):
+            ctx.save_for_backward(x)
+            ctx.factor = factor
+            return x * factor
+
+        @staticmethod
+        def backward(ctx, g):
+            (x,) = ctx.saved_tensors
+            return g * ctx.factor + 0 * x, None
+
+    class TwoOut(torch.autograd.Function):
+        @staticmethod
+        def forward(x, y):
+            return x * y, (x > y)
+
+        @staticmethod
+        def setup_context(ctx, inputs, output):
+            ctx.save_for_backward(*inputs)
+            ctx.mark_non_differentiable(output[1])
+
+        @staticmethod
+        def backward(ctx, g, _):
+            x, y = ctx.saved_tensors
+            return g * y, g * x
+    return Scale, TwoOut
+
+
+@same
+def test_function(torch):
+    Scale, TwoOut = _functions(torch)
+    x, y = torch.tensor([1.0, 2.0], requires_grad=True), torch.tensor([2.0, 1.0], requires_grad=True)
+    z = Scale.apply(x, 3.0)
+    a, b = TwoOut.apply(x, y)
+    (z.sum() + (a ** 2).sum()).backward()
+    return z, a, b.requires_grad, x.grad, y.grad, type(z.grad_fn).__name__, Scale.apply(x.detach(), 2).requires_grad
+
+
+@same
+def test_function_twice(torch):
+    Scale, TwoOut = _functions(torch)
+    x = torch.tensor([1.0, 2.0], requires_grad=True)
+    a, _ = TwoOut.apply(x, x * 2)
+    (g,) = torch.autograd.grad((a ** 2).sum(), x, create_graph=True)
+    return torch.autograd.grad(g.sum(), x), g
+
+
+@same
+def test_function_facts(torch):
+    seen = {}
+
+    class F(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x, y, flag):
+            seen["needs"] = ctx.needs_input_grad
+            seen["grad enabled"] = torch.is_grad_enabled()
+            seen["requires"] = x.requires_grad
+            return x.clone(), y + 1
+
+        @staticmethod
+        def backward(ctx, gx, gy):
+            seen["gy"] = gy
+            seen["in backward"] = torch.is_grad_enabled()
+            return gx, None, None
+    x, y = torch.ones(2, requires_grad=True), torch.ones(2)
+    a, b = F.apply(x, y, True)
+    a.sum().backward()
+    return seen, a.requires_grad, b.requires_grad, x.grad
+
+
+@same
+def test_function_without_materialized_grads(torch):
+    class F(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.set_materialize_grads(False)
+            return x * 2, x * 3
+
+        @staticmethod
+        def backward(ctx, a, b):
+            return a * 2 if b is None else b * 1000
+    x = torch.ones(2, requires_grad=True)
+    F.apply(x)[0].sum().backward()
+    return x.grad
+
+
+@same
+def test_function_errors(torch):
+    class WrongCount(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x, y):
+            return x * y
+
+        @staticmethod
+        def backward(ctx, g):
+            return g
+
+    class WrongShape(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x.sum()
+
+        @staticmethod
+        def backward(ctx, g):
+            return torch.ones(7)
+
+    class NoBackward(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x * 2
+
+    class Raises(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            raise KeyError("mine")
+
+        @staticmethod
+        def backward(ctx, g):
+            return g
+    x = torch.ones(2, requires_grad=True)
+    return [error(lambda: WrongCount.apply(x, x).sum().backward()), error(lambda: WrongShape.apply(x).backward()),
+        error(lambda: NoBackward.apply(x).sum().backward()), error(lambda: Raises.apply(x)), error(WrongCount),
+        error(lambda: WrongCount()(x, x))]
+
+
+@same
+def test_once_differentiable(torch):
+    class F(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.save_for_backward(x)
+            return x ** 2
+
+        @staticmethod
+        @torch.autograd.function.once_differentiable
+        def backward(ctx, g):
+            (x,) = ctx.saved_tensors
+            return 2 * x * g
+    x = torch.tensor(3.0, requires_grad=True)
+    y = F.apply(x)
+    (g,) = torch.autograd.grad(y, x, create_graph=True)
+    return g.detach(), error(g.backward)
+
+
+@same
+def test_function_marks_dirty(torch):
+    class AddOne(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            x.add_(1)
+            ctx.mark_dirty(x)
+            return x
+
+        @staticmethod
+        def backward(ctx, g):
+            return g * 5
+    x = torch.ones(2, requires_grad=True)
+    y = x * 2
+    z = AddOne.apply(y)
+    z.sum().backward()
+    return z is y, y, x.grad
+
+
+@same
+def test_saved_tensor_hooks(torch):
+    seen = []
+
+    def pack(t):
+        seen.append(tuple(t.shape))
+        return t.numpy() if not t.requires_grad else t.detach()
+
+    def unpack(v):
+        return v if hasattr(v, "dim") else torch.from_numpy(v)
+    x = torch.ones(2, requires_grad=True)
+    Scale, _ = _functions(torch)
+    with torch.autograd.graph.saved_tensors_hooks(pack, unpack):
+        y = Scale.apply(x, 2.0)
+    y.sum().backward()
+    return x.grad, len(seen) > 0
+
+
+@same
+def test_straight_through_estimator(torch):
+    x = torch.tensor([0.3, 0.8], requires_grad=True)
+    y = x + (x.round() - x).detach()
+    (y * torch.tensor([1.0, 2.0])).sum().backward()
+    return y, x.grad
+
+
+# ---------------------------------------------------------------------------------- functional, checks
+def _cubic(torch):
+    return lambda x: (x ** 3).sum() + x.prod()
+
+
+@same(tol=5)
+def test_functional(torch):
+    A = torch.autograd.functional
+    x = torch.tensor([1.0, 2.0, 3.0])
+    v = torch.tensor([0.5, -1.0, 2.0])
+    f = _cubic(torch)
+
+    def both(a, b):
+        return a * b, a.sum() * b
+    return outcomes(locals(), [
+        "A.jacobian(lambda a: a ** 2 + a.sum(), x)", "A.hessian(f, x)", "A.vjp(lambda a: a ** 2, x, v)",
+        "A.jvp(lambda a: a ** 2, x, v)", "A.hvp(f, x, v)", "A.vhp(f, x, v)", "A.jacobian(both, (x, v))",
+        "A.hessian(lambda a, b: (a * b).sum() ** 2, (x, v))",
+        "A.jacobian(lambda a: a ** 2, x, create_graph=True).requires_grad",
+        "A.jacobian(lambda a: a.sin(), x, vectorize=True)",
+        "A.jacobian(lambda a: a.sin(), x, strategy='forward-mode', vectorize=True)",
+        "A.hessian(lambda a: a, x)", "A.jacobian(lambda a: 3, x)", "A.vjp(lambda a: a ** 2, x)",
+        "A.vjp(lambda a: a ** 2, x, torch.ones(2))", "A.jacobian(lambda a: a.detach(), x, strict=True)"])
+
+
+@same(tol=5)
+def test_func_transforms(torch):
+    F = torch.func
+    x = torch.tensor([1.0, 2.0, 3.0])
+    f = _cubic(torch)
+    return outcomes(locals(), [
+        "F.grad(f)(x)", "F.grad_and_value(f)(x)", "F.vjp(lambda a: a ** 2, x)[1](torch.ones(3))",
+        "F.jacrev(lambda a: a ** 2)(x)", "F.jacfwd(lambda a: a ** 2)(x)", "F.hessian(f)(x)",
+        "F.jvp(torch.sin, (x,), (torch.ones(3),))", "F.vmap(F.grad(f))(torch.stack([x, x + 1]))",
+        "F.vmap(lambda a, b: a @ b, in_dims=(0, None))(torch.ones(2, 3), x)",
+        "F.vmap(torch.sum, in_dims=1, out_dims=0)(torch.ones(2, 3))",
+        "F.grad(F.grad(lambda a: a ** 3))(torch.tensor(2.0))", "F.grad(f, argnums=1)(x)", "F.grad(lambda a: a)(x)",
+        "F.vmap(torch.sin)(torch.tensor(1.0))", "F.vmap(torch.add, in_dims=(0, 1))(torch.ones(2, 3), torch.ones(3, 4))",
+        "F.grad(lambda a, b: (a * b).sum(), argnums=(0, 1))(x, x + 1)",
+        "F.grad(lambda a: (a.sum(), a), has_aux=True)(x)",
+        "F.vmap(lambda a: a.item())(x)", "F.linearize(torch.sin, x)[1](torch.ones(3))",
+        "F.vmap(torch.dot, randomness='same')(torch.ones(2, 3), torch.ones(2, 3))"])
+
+
+@same
+def test_gradcheck(torch):
+    x = torch.tensor([0.3, 0.9], dtype=torch.float64, requires_grad=True)
+    Scale, _ = _functions(torch)
+
+    class Wrong(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x * 2
+
+        @staticmethod
+        def backward(ctx, g):
+            return g * 3
+    gc, ggc = torch.autograd.gradcheck, torch.autograd.gradgradcheck
+    return [gc(torch.sin, x), gc(lambda a: Scale.apply(a, 2.0), (x,)), ggc(torch.exp, (x,)),
+        error(gc, Wrong.apply, x), gc(Wrong.apply, x, raise_exception=False),
+        gc(lambda a, b: a @ b, (x, x.detach().clone().requires_grad_()))]
+
+
+@pytest.mark.parametrize("reentrant", [True, False])
+@same
+def test_checkpoint(torch, reentrant):
+    from importlib import import_module
+    checkpoint = import_module(torch.__name__ + ".utils.checkpoint").checkpoint
+    torch.manual_seed(3)
+    net = torch.nn.Sequential(torch.nn.Linear(3, 4), torch.nn.Dropout(0.5), torch.nn.Linear(4, 2))
+    x = torch.ones(2, 3, requires_grad=True)
+    calls = []
+
+    def block(v):
+        calls.append(1)
+        return net(v)
+    y = checkpoint(block, x, use_reentrant=reentrant)
+    y.sum().backward()
+    return y, x.grad, [p.grad for p in net.parameters()], len(calls)
