@@ -74,7 +74,7 @@ class RandomSampler(Sampler[int]):
         whole, rest = divmod(self.num_samples, at_once)
         if self.replacement:
             for size in [at_once] * whole + [rest]:
-                yield from randint(high=n, size=(size,), dtype=int64, generator=generator).tolist()
+                yield from randint(n, (size,), generator=generator).tolist()
         else:
             for _ in range(whole):
                 yield from randperm(n, generator=generator).tolist()
