@@ -4,8 +4,7 @@
 
 CHECKOUTS is a folder with clones of the repositories below, each named `owner+repository`. Each program runs in a
 fresh process in a copy of its own folder, on small data (see public_standins.py); those that set no seed get one
-first. Numbers that measure time are left
-out; every other number that the program prints is compared, in order.
+first. Numbers that measure time are left out; every other number that the program prints is compared, in order.
 """
 
 import argparse
@@ -215,10 +214,10 @@ def compare(program: Program, real: Outcome, ours: Outcome) -> tuple[bool, str]:
 
 
 def difference(x: float, y: float) -> float:
-    """The relative difference; numbers below 0.01 count as 0.01, since programs print few decimals of them."""
+    """The relative difference; numbers below 0.1 count as 0.1, since programs print few decimals of them."""
     if x == y or (math.isnan(x) and math.isnan(y)):
         return 0.0
-    return abs(x - y) / max(abs(x), abs(y), 1e-2)
+    return abs(x - y) / max(abs(x), abs(y), 0.1)
 
 
 def last_line(outcome: Outcome) -> str:
