@@ -1,4 +1,5 @@
 """Comparing the NumPy evaluation of a function's jaxpr with XLA's."""
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -23,7 +24,9 @@ def same(got, want, ulps=8, scale=0.0, message=""):
     """Equal shapes and dtypes; floats equal up to `ulps` of the value or of `scale` times the array's largest."""
     want = np.asarray(want)
     assert got.__class__ is np.ndarray
-    assert (got.shape, got.dtype) == (want.shape, want.dtype), f"{message}: {got.dtype}{got.shape}, XLA {want.dtype}{want.shape}"
+    assert (got.shape, got.dtype) == (want.shape, want.dtype), (
+        f"{message}: {got.dtype}{got.shape}, XLA {want.dtype}{want.shape}"
+    )
     if want.dtype.kind in "biu":
         np.testing.assert_array_equal(got, want, err_msg=message)
         return
@@ -31,8 +34,9 @@ def same(got, want, ulps=8, scale=0.0, message=""):
     wide = np.complex128 if want.dtype.kind == "c" else np.float64
     got, want = got.astype(wide), want.astype(wide)
     size = np.abs(want[np.isfinite(want)])
-    np.testing.assert_allclose(got, want, rtol=ulps * eps, atol=ulps * eps * (scale * size.max() if size.size else 0) + 1e-37,
-                               err_msg=message)
+    np.testing.assert_allclose(
+        got, want, rtol=ulps * eps, atol=ulps * eps * (scale * size.max() if size.size else 0) + 1e-37, err_msg=message
+    )
 
 
 def agree(cases: dict, ulps=8, scale=0.0, grad_scale=None):
@@ -69,8 +73,10 @@ def _gradient(f, args):
             for i, x in zip(floats, diff):
                 full[i] = x
             return [o for o in jax.tree.leaves(f(*full)) if jnp.issubdtype(o.dtype, np.inexact)]
+
         outs, pull = jax.vjp(of_floats, *[args[i] for i in floats])
         return pull([jnp.sin(jnp.arange(1, o.size + 1)).reshape(o.shape).astype(o.dtype) for o in outs])
+
     return gradient, args
 
 

@@ -225,7 +225,7 @@ def test_global_forward_hooks(torch):
     return first, m(torch.ones(2)), seen
 
 
-@same
+@same(strides=None)
 def test_full_backward_hooks(torch):
     m = net(torch)
     seen = []
@@ -240,7 +240,7 @@ def test_full_backward_hooks(torch):
     return seen, x.grad, [p.grad for p in m.parameters()]
 
 
-@same
+@same(strides=None)
 def test_backward_hooks_see_every_input_and_output(torch):
     class Pair(torch.nn.Module):
         def forward(self, a, text, b):
@@ -257,7 +257,7 @@ def test_backward_hooks_see_every_input_and_output(torch):
     return seen, text, a.grad, said(bad(leaf * 1).sum().backward), said(bad.register_backward_hook, print), type(m).__name__
 
 
-@same
+@same(strides=None)
 def test_global_and_old_backward_hooks(torch):
     module = torch.nn.modules.module
     m, seen = torch.nn.Linear(2, 2), []

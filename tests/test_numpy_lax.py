@@ -1,4 +1,5 @@
 """The NumPy evaluation of elementwise, shape, reduction and indexing programs equals XLA's."""
+
 import jax
 import jax.extend.core.primitives
 import jax.numpy as jnp
@@ -15,7 +16,9 @@ POSITIVE = floats(3, 5, low=0.1, high=3)
 UNIT = floats(3, 5, low=-0.95, high=0.95)
 SPECIAL = [0.0, -0.0, 1.0, -1.0, 0.5, -0.5, 2.5, -1.5, 3.0, 1e-3, 40.0, -40.0, np.inf, -np.inf, np.nan]
 
-ALL_REALS = "exp expm1 sin cos atan sinh cosh tanh asinh cbrt logistic erf erfc sign abs neg floor ceil is_finite square"
+ALL_REALS = (
+    "exp expm1 sin cos atan sinh cosh tanh asinh cbrt logistic erf erfc sign abs neg floor ceil is_finite square"
+)
 POSITIVE_ONLY = "log log1p sqrt rsqrt lgamma digamma"
 UNIT_ONLY = "asin acos atanh erf_inv tan bessel_i0e bessel_i1e"
 
@@ -59,8 +62,15 @@ def test_binary_functions(dtype):
 
 def test_zeros_keep_their_sign():
     zeros, others = np.array([0.0, -0.0, 0.0, -0.0], np.float32), np.array([0.0, 0.0, -0.0, -0.0], np.float32)
-    for f in (lax.max, lax.min, lambda x, y: lax.max(x, np.float32(0)), lambda x, y: lax.max(np.float32(0), x),
-              lambda x, y: lax.sort(x), lambda x, y: lax.sign(x), lambda x, y: lax.top_k(x, 4)[0]):
+    for f in (
+        lax.max,
+        lax.min,
+        lambda x, y: lax.max(x, np.float32(0)),
+        lambda x, y: lax.max(np.float32(0), x),
+        lambda x, y: lax.sort(x),
+        lambda x, y: lax.sign(x),
+        lambda x, y: lax.top_k(x, 4)[0],
+    ):
         want = jax.jit(f)(zeros, others)
         np.testing.assert_array_equal(np.signbit(interpret(f, zeros, others)[0]), np.signbit(want))
     agree({"half": (lambda x: lax.sign(1 / lax.max(x, np.float16(0))), zeros.astype(np.float16))})
@@ -76,8 +86,14 @@ def test_scalars_and_empty_arrays(shape):
         for name in "add sub mul div max min atan2 rem nextafter pow".split():
             cases[f"{name} {np.dtype(dtype)}"] = lambda x, f=getattr(lax, name): f(f(x, x), x), x
         cases[f"casts {np.dtype(dtype)}"] = lambda x: (x * 2).astype(np.int32).astype(bool).astype(x.dtype), x
-        cases[f"moves {np.dtype(dtype)}"] = lambda x: jnp.stack([(x + 1).reshape(-1), jnp.where(x > 0, x, -x).reshape(-1)]).T, x
-        cases[f"reductions {np.dtype(dtype)}"] = lambda x: (jnp.sum(x + 1), jnp.all(x > 0), jnp.cumsum((x + 1).reshape(-1))), x
+        cases[f"moves {np.dtype(dtype)}"] = (
+            lambda x: jnp.stack([(x + 1).reshape(-1), jnp.where(x > 0, x, -x).reshape(-1)]).T,
+            x,
+        )
+        cases[f"reductions {np.dtype(dtype)}"] = (
+            lambda x: (jnp.sum(x + 1), jnp.all(x > 0), jnp.cumsum((x + 1).reshape(-1))),
+            x,
+        )
     i = np.full(shape, 6, np.int32)
     for name in "population_count clz sign bitwise_not neg abs".split():
         cases[name] = lambda x, f=getattr(lax, name): f(f(x) + 1), i
@@ -92,9 +108,26 @@ def test_rarely_emitted_primitives():
     special, ones = np.array(SPECIAL, np.float32), np.ones(15, np.float32)
     words = integers(4, 6, dtype=np.uint32, low=0, high=2**32)
     numbers = lax.ScatterDimensionNumbers((), (0,), (0,))
-    agree({"eq_to": (lax.eq_to_p.bind, special, special[::-1]), "le_to": (lax.le_to_p.bind, special, -special), "lt_to": (lax.lt_to_p.bind, -ones, special), "approx_max_k": (lambda x: lax.approx_max_k(x, 15), ones),
-           "threefry2x32": (lambda k, l, x, y: jax.extend.core.primitives.threefry2x32_p.bind(k, l, x, y), *words), "key": (lambda k: jax.random.bits(jax.random.wrap_key_data(k), (3,)), words[0, :2]),
-           "scatter-sub": (lambda x, i, u: lax.scatter_sub(x, i, u, numbers), ones, np.array([[1], [3], [1]]), special[2:5]), "pivots": (lambda p: lax.linalg.lu_pivots_to_permutation(p, 5), np.array([[2, 2, 4, 3], [1, 3, 2, 4]], np.int32))})
+    agree(
+        {
+            "eq_to": (lax.eq_to_p.bind, special, special[::-1]),
+            "le_to": (lax.le_to_p.bind, special, -special),
+            "lt_to": (lax.lt_to_p.bind, -ones, special),
+            "approx_max_k": (lambda x: lax.approx_max_k(x, 15), ones),
+            "threefry2x32": (lambda k, l, x, y: jax.extend.core.primitives.threefry2x32_p.bind(k, l, x, y), *words),
+            "key": (lambda k: jax.random.bits(jax.random.wrap_key_data(k), (3,)), words[0, :2]),
+            "scatter-sub": (
+                lambda x, i, u: lax.scatter_sub(x, i, u, numbers),
+                ones,
+                np.array([[1], [3], [1]]),
+                special[2:5],
+            ),
+            "pivots": (
+                lambda p: lax.linalg.lu_pivots_to_permutation(p, 5),
+                np.array([[2, 2, 4, 3], [1, 3, 2, 4]], np.int32),
+            ),
+        }
+    )
 
 
 def test_effects_are_not_dropped():
@@ -105,8 +138,16 @@ def test_effects_are_not_dropped():
 def test_special_functions():
     a, b, x = (floats(20, low=0.2, high=4, dtype=np.float64, seed=i) for i in range(3))
     u = floats(20, low=0.05, high=0.95, dtype=np.float64)
-    agree({"igamma": (lax.igamma, a, x), "igammac": (lax.igammac, a, x), "betainc": (lax.betainc, a, b, u),
-           "polygamma": (lax.polygamma, np.floor(a), x), "zeta": (lax.zeta, a + 1.1, x)}, ulps=2000)
+    agree(
+        {
+            "igamma": (lax.igamma, a, x),
+            "igammac": (lax.igammac, a, x),
+            "betainc": (lax.betainc, a, b, u),
+            "polygamma": (lax.polygamma, np.floor(a), x),
+            "zeta": (lax.zeta, a + 1.1, x),
+        },
+        ulps=2000,
+    )
 
 
 @pytest.mark.parametrize("dtype", [np.int8, np.uint8, np.int32, np.uint32, np.int64, np.uint64])
@@ -114,8 +155,11 @@ def test_integers_wrap_as_in_xla(dtype):
     info = np.iinfo(dtype)
     some = np.array([0, 1, 2, 3, 7, 100, info.max, info.max - 1, info.min, info.min + 1, info.max // 2]).astype(dtype)
     a, b = (m.ravel() for m in np.meshgrid(some, some))
-    cases = {n: (getattr(lax, n), a, b) for n in
-             "add sub mul div rem max min bitwise_and bitwise_or bitwise_xor lt ge mulhi".split() if hasattr(lax, n)}
+    cases = {
+        n: (getattr(lax, n), a, b)
+        for n in "add sub mul div rem max min bitwise_and bitwise_or bitwise_xor lt ge mulhi".split()
+        if hasattr(lax, n)
+    }
     shifts = np.tile(np.array([0, 1, 3, 7, 8, 31, 32, 63, 64, 100]).astype(dtype), (len(some), 1))
     column = np.broadcast_to(some[:, None], shifts.shape)
     for n in "shift_left shift_right_arithmetic shift_right_logical".split():
@@ -135,8 +179,10 @@ def test_integers_wrap_as_in_xla(dtype):
 def test_complex_functions():
     z = (floats(20) + 1j * floats(20, seed=1)).astype(np.complex64)
     w = (floats(20, seed=2) + 1j * floats(20, seed=3)).astype(np.complex64)
-    cases = {n: (getattr(lax, n), z) for n in
-             "exp log sin cos tanh sqrt rsqrt abs real imag conj neg sign expm1 log1p logistic exp2 square".split()}
+    cases = {
+        n: (getattr(lax, n), z)
+        for n in "exp log sin cos tanh sqrt rsqrt abs real imag conj neg sign expm1 log1p logistic exp2 square".split()
+    }
     cases |= {n: (getattr(lax, n), z, w) for n in "add sub mul div pow eq".split()}
     cases["complex"] = lax.complex, X, Y
     cases["small log1p"] = lax.log1p, z * np.complex64(1e-6)
@@ -146,13 +192,31 @@ def test_complex_functions():
 
 
 def test_casts():
-    kinds = [np.bool_, np.int8, np.uint8, np.int32, np.int64, np.uint16, np.float16, ml_dtypes.bfloat16, np.float32, np.float64]
+    kinds = [
+        np.bool_,
+        np.int8,
+        np.uint8,
+        np.int32,
+        np.int64,
+        np.uint16,
+        np.float16,
+        ml_dtypes.bfloat16,
+        np.float32,
+        np.float64,
+    ]
     small = np.array([0, 1, 2, 3, 100, 127, 5, 0])
-    cases = {f"{np.dtype(a)} to {np.dtype(b)}": (lambda x, b=b: lax.convert_element_type(x, b), small.astype(a)) for a in kinds for b in kinds}
-    fine = np.array([0.1, 1 / 3, 1e-6, 65504.0, 1e30, np.nan, np.inf, -0.0, 1 + 2.0 ** -9, 1 + 3 * 2.0 ** -9])
+    cases = {
+        f"{np.dtype(a)} to {np.dtype(b)}": (lambda x, b=b: lax.convert_element_type(x, b), small.astype(a))
+        for a in kinds
+        for b in kinds
+    }
+    fine = np.array([0.1, 1 / 3, 1e-6, 65504.0, 1e30, np.nan, np.inf, -0.0, 1 + 2.0**-9, 1 + 3 * 2.0**-9])
     for a in (np.float32, np.float64):
         for b in (np.float16, ml_dtypes.bfloat16, np.float32):
-            cases[f"rounding {np.dtype(a)} to {np.dtype(b)}"] = lambda x, b=b: lax.convert_element_type(x, b), fine.astype(a)
+            cases[f"rounding {np.dtype(a)} to {np.dtype(b)}"] = (
+                lambda x, b=b: lax.convert_element_type(x, b),
+                fine.astype(a),
+            )
     cases["truncation"] = lambda x: x.astype(np.int32), np.array([-1.9, 1.9, -0.5, 2e9])
     cases["to complex"] = lambda x: x.astype(np.complex64), X
     cases["bits"] = lambda x: lax.bitcast_convert_type(x, np.int32), X
@@ -167,23 +231,37 @@ def test_shapes():
     x = floats(2, 3, 4)
     bits = np.array([[True, False], [True, True]])
     cases = {
-        "broadcast": (lambda x: jnp.broadcast_to(x[:, None], (2, 5, 3, 4)), x), "large": (lambda x: jnp.broadcast_to(x, (300, 2, 3, 4)), x),
-        "scalar": (lambda s: jnp.full((2, 3), s), np.float32(2)), "reshape": (lambda x: x.T.reshape(6, 4), x),
-        "transpose": (lambda x: x.transpose(2, 0, 1), x), "squeeze": (lambda x: x[:, :1].squeeze(1), x),
-        "slice": (lambda x: x[1:, ::2, 1:3], x), "flip": (lambda x: jnp.flip(x, (0, 2)), x), "concatenate": (lambda x: jnp.concatenate([x, x], 1), x),
-        "stack": (lambda x: jnp.stack([x, x], -1), x), "unstack": (lambda x: jnp.unstack(x, axis=1), x), "split": (lambda x: jnp.split(x, [1, 3], 2), x),
-        "tile": (lambda x: jnp.tile(x, (2, 1, 3)), x), "iota": (lambda x: x + lax.broadcasted_iota(np.float32, (2, 3, 4), 1), x),
-        "roll": (lambda x: jnp.roll(x, 2, 1), x), "tril": (jnp.tril, x), "where": (lambda x: jnp.where(x > 0, x, -1), x),
+        "broadcast": (lambda x: jnp.broadcast_to(x[:, None], (2, 5, 3, 4)), x),
+        "large": (lambda x: jnp.broadcast_to(x, (300, 2, 3, 4)), x),
+        "scalar": (lambda s: jnp.full((2, 3), s), np.float32(2)),
+        "reshape": (lambda x: x.T.reshape(6, 4), x),
+        "transpose": (lambda x: x.transpose(2, 0, 1), x),
+        "squeeze": (lambda x: x[:, :1].squeeze(1), x),
+        "slice": (lambda x: x[1:, ::2, 1:3], x),
+        "flip": (lambda x: jnp.flip(x, (0, 2)), x),
+        "concatenate": (lambda x: jnp.concatenate([x, x], 1), x),
+        "stack": (lambda x: jnp.stack([x, x], -1), x),
+        "unstack": (lambda x: jnp.unstack(x, axis=1), x),
+        "split": (lambda x: jnp.split(x, [1, 3], 2), x),
+        "tile": (lambda x: jnp.tile(x, (2, 1, 3)), x),
+        "iota": (lambda x: x + lax.broadcasted_iota(np.float32, (2, 3, 4), 1), x),
+        "roll": (lambda x: jnp.roll(x, 2, 1), x),
+        "tril": (jnp.tril, x),
+        "where": (lambda x: jnp.where(x > 0, x, -1), x),
         "select_n": (lambda i, x: lax.select_n(i, x, -x, 2 * x), np.array([[0, 1, 2, 1, 0]] * 3, np.int32), X),
-        "select by a scalar": (lambda i, x: lax.select_n(i, x, -x), np.bool_(True), X), "all": (lambda b: jnp.all(b, 0), bits),
+        "select by a scalar": (lambda i, x: lax.select_n(i, x, -x), np.bool_(True), X),
+        "all": (lambda b: jnp.all(b, 0), bits),
         "dynamic_slice": (lambda x, i: lax.dynamic_slice(x, (i, i, i), (1, 2, 2)), x, np.int32(1)),
         "dynamic_slice outside": (lambda x, i: lax.dynamic_slice(x, (i, i, i), (1, 2, 2)), x, np.int32(7)),
         "dynamic_update_slice": (lambda x, i: lax.dynamic_update_slice(x, x[:1, :1] * 2, (i, i, i)), x, np.int32(1)),
         "pad": (lambda x: lax.pad(x, np.float32(7), ((1, 2, 0), (0, 0, 2), (-1, -1, 0))), x),
         "pad negative interior": (lambda x: lax.pad(x, np.float32(0), ((0, 0, 0), (-1, 2, 1), (2, -4, 3))), x),
         "pad away": (lambda x: lax.pad(x, np.float32(0), ((0, 0, 0), (-3, 1, 0), (0, 0, 0))), x),
-        "meshgrid": (lambda x: jnp.meshgrid(x[0, 0], x[0, :, 0]), x), "searchsorted": (lambda x: jnp.searchsorted(jnp.sort(x[0, 0]), x[1, 1]), x),
-        "nothing": (lambda x: x, x), "constant": (lambda x: jnp.ones(3), x), "0-d": (lambda s: jnp.tanh(s * 2 + 1).reshape(1, 1), np.float32(0.3)),
+        "meshgrid": (lambda x: jnp.meshgrid(x[0, 0], x[0, :, 0]), x),
+        "searchsorted": (lambda x: jnp.searchsorted(jnp.sort(x[0, 0]), x[1, 1]), x),
+        "nothing": (lambda x: x, x),
+        "constant": (lambda x: jnp.ones(3), x),
+        "0-d": (lambda s: jnp.tanh(s * 2 + 1).reshape(1, 1), np.float32(0.3)),
     }
     agree(cases, ulps=100, grad_scale=1.0)
 
@@ -203,16 +281,28 @@ def test_reductions(dtype):
     cases["empty max"] = lambda x: jnp.max(x[:, :0], 1, initial=-jnp.inf), x
     cases["softmax"], cases["logsumexp"] = (jax.nn.softmax, x), (lambda x: jax.nn.logsumexp(x, axis=0), x)
     cases["generic"] = lambda x: lax.reduce(x, dtype(1), lambda a, b: a * b + 1, (0,)), x
-    cases["generic pair"] = lambda x: lax.reduce((x, -x), (dtype(-9), dtype(9)), lambda a, b: (lax.max(a[0], b[0]), lax.min(a[1], b[1])), (0, 2)), x
+    cases["generic pair"] = (
+        lambda x: lax.reduce(
+            (x, -x), (dtype(-9), dtype(9)), lambda a, b: (lax.max(a[0], b[0]), lax.min(a[1], b[1])), (0, 2)
+        ),
+        x,
+    )
     cases["bits"] = lambda i: (lax.reduce_and_p.bind(i, axes=(0,)), lax.reduce_xor_p.bind(i, axes=(0,))), integers(6, 4)
     agree(cases, ulps=8 if dtype == np.float32 else 2, scale=0.5)
 
 
 def test_reduction_gradients():
     x = floats(4, 3, 5)
-    agree({n: (lambda x, f=getattr(jnp, n): f(x, axis=1), x) for n in "sum prod max min var cumsum cumprod sort".split()}
-          | {"logsumexp": (lambda x: jax.nn.logsumexp(x, axis=0), x), "cumlogsumexp": (lambda x: lax.cumlogsumexp(x, 1), x),
-             "cummax": (lambda x: lax.cummax(x, 1), x)}, scale=0.5, grad_scale=1.0)
+    agree(
+        {n: (lambda x, f=getattr(jnp, n): f(x, axis=1), x) for n in "sum prod max min var cumsum cumprod sort".split()}
+        | {
+            "logsumexp": (lambda x: jax.nn.logsumexp(x, axis=0), x),
+            "cumlogsumexp": (lambda x: lax.cumlogsumexp(x, 1), x),
+            "cummax": (lambda x: lax.cummax(x, 1), x),
+        },
+        scale=0.5,
+        grad_scale=1.0,
+    )
 
 
 def test_sorting():
@@ -220,94 +310,28 @@ def test_sorting():
     i = integers(2, 8, low=0, high=3)
     iota = np.tile(np.arange(8, dtype=np.int32), (2, 1))
     cases = {
-        "sort": (lambda x: lax.sort(x), x), "bfloat16": (lambda x: lax.sort(x), x.astype(ml_dtypes.bfloat16)),
-        "carried": (lambda x, i: lax.sort((x, i), num_keys=1), x, iota), "two keys": (lambda i, x, k: lax.sort((i, x, k), num_keys=2), i, x, iota),
-        "first axis": (lambda x, i: lax.sort((x, i), dimension=0), x, iota), "one row": (lambda x, i: lax.sort((x, i)), x[0], iota[0]),
-        "argsort": (lambda x: jnp.argsort(x, descending=True), x), "top_k": (lambda x: lax.top_k(x, 5), x), "top_k int": (lambda i: lax.top_k(i, 5), i),
-        "bool": (lambda x: lax.sort(x > 0), x), "unique": (lambda i: jnp.unique(i, size=3), i), "median": (jnp.median, x[1]),
+        "sort": (lambda x: lax.sort(x), x),
+        "bfloat16": (lambda x: lax.sort(x), x.astype(ml_dtypes.bfloat16)),
+        "carried": (lambda x, i: lax.sort((x, i), num_keys=1), x, iota),
+        "two keys": (lambda i, x, k: lax.sort((i, x, k), num_keys=2), i, x, iota),
+        "first axis": (lambda x, i: lax.sort((x, i), dimension=0), x, iota),
+        "one row": (lambda x, i: lax.sort((x, i)), x[0], iota[0]),
+        "argsort": (lambda x: jnp.argsort(x, descending=True), x),
+        "top_k": (lambda x: lax.top_k(x, 5), x),
+        "top_k int": (lambda i: lax.top_k(i, 5), i),
+        "bool": (lambda x: lax.sort(x > 0), x),
+        "unique": (lambda i: jnp.unique(i, size=3), i),
+        "median": (jnp.median, x[1]),
     }
     long = np.round(floats(3, 200)) / 2 * np.where(floats(3, 200, seed=1) > 0, 1, -1)
     long[0, 5:9] = np.nan
     for kind in (np.float32, np.float64, np.float16, ml_dtypes.bfloat16, np.int8, np.uint32, np.int32):
-        cases[f"long {np.dtype(kind)}"] = lambda x: (lax.sort((x, lax.broadcasted_iota(np.int32, x.shape, 1))), lax.top_k(x, 7)), np.nan_to_num(long * 4).astype(kind) if np.dtype(kind).kind in "iu" else long.astype(kind)
+        cases[f"long {np.dtype(kind)}"] = (
+            lambda x: (lax.sort((x, lax.broadcasted_iota(np.int32, x.shape, 1))), lax.top_k(x, 7)),
+            np.nan_to_num(long * 4).astype(kind) if np.dtype(kind).kind in "iu" else long.astype(kind),
+        )
     agree(cases)
     agree({"sort": (lambda x: lax.sort(x), X), "top_k": (lambda x: lax.top_k(x, 2), X)}, grad_scale=0)
-
-
-ROW, COLUMN, WILD = np.array([2, 0, 2]), np.array([1, 4, 0]), np.array([5, -7, 1, 0, -1])
-
-
-def test_indexing():
-    x, i3 = floats(3, 5, 4), integers(3, 2, 4, low=0, high=5)
-    one = floats(1, 6, 2)
-    modes = ["clip", "fill", "promise_in_bounds"]
-    cases = {
-        "rows": (lambda x, i: x[i], x, ROW), "columns": (lambda x, i: x[:, i], x, COLUMN), "last": (lambda x, i: x[..., i], x, ROW),
-        "pairs": (lambda x, i, j: x[i, j], x, ROW, COLUMN), "apart": (lambda x, i, j: x[i, :, j], x, ROW, ROW), "all three": (lambda x, i, j: x[i, j, i], x, ROW, COLUMN),
-        "outer": (lambda x, i, j: x[i[:, None], j], x, ROW, COLUMN), "with slice": (lambda x, i: x[i, 1:3], x, ROW), "stepped": (lambda x, i: x[::2, i, 1], x, COLUMN),
-        "one": (lambda x, i: x[i], x, np.int64(2)), "negative": (lambda x, i: x[i, -1], x, np.int64(-1)), "new axis": (lambda x, i: x[i, None, :, 2], x, ROW),
-        "matrix of rows": (lambda x, i: x[i], x, np.stack([ROW, ROW])), "size 1": (lambda x, i: x[:, i], one, np.array([[3, 5]])), "uint8": (lambda x, i: x[i], x, ROW.astype(np.uint8)), "uint64": (lambda x, i: jnp.take(x, i, 0, mode="clip"), x, ROW.astype(np.uint64)),
-        "along 1": (lambda x, i: jnp.take_along_axis(x, i, 1), x, i3), "along 2": (lambda x, i: jnp.take_along_axis(x, i, 2), x, np.tile(ROW, (3, 5, 1))),
-        "along 0": (lambda x, i: jnp.take_along_axis(x, i, 0), x, np.tile(np.array([[[1]], [[2]]]), (1, 5, 4))),
-        "diagonal": (lambda x: jnp.diagonal(x, 0, 0, 1), x), "one wild": (lambda x, i: x.at[i].get(mode="fill"), x, np.int64(9)),
-        "transposed": (lambda x, i: x.T[i], x, ROW), "vmapped": (lambda x, i: jax.vmap(lambda r, k: r[k])(x, i), x, ROW),
-        "vmapped slice": (lambda x, i: jax.vmap(lambda r, k: lax.dynamic_slice(r, (k, 0), (2, 3)))(x, i), x, COLUMN),
-        "vmapped last": (lambda x, i: jax.vmap(lambda r, k: r[k], (2, 0), 1)(x, i), x, np.array([0, 1, 4, 2])),
-        "onehot": (lambda i: jax.nn.one_hot(i, 6), COLUMN),
-    }
-    for mode in modes[:2]:
-        cases[f"take {mode}"] = lambda x, i, m=mode: jnp.take(x, i, 1, mode=m), x, WILD
-        cases[f"pairs {mode}"] = lambda x, i, j, m=mode: x.at[i, j].get(mode=m), x, WILD, WILD[::-1]
-        cases[f"along {mode}"] = lambda x, i, m=mode: jnp.take_along_axis(x, i, 1, mode=m), x, np.tile(WILD[:, None], (3, 1, 4))
-        cases[f"ints {mode}"] = lambda x, i, m=mode: jnp.take(x, i, 0, mode=m), integers(3, 2), WILD
-    agree(cases, grad_scale=1.0)
-
-
-def _window_gather(mode, batching=False):
-    numbers = lax.GatherDimensionNumbers(offset_dims=(1, 3), collapsed_slice_dims=(1,), start_index_map=(2, 0))
-    if batching:
-        numbers = lax.GatherDimensionNumbers(offset_dims=(0,), collapsed_slice_dims=(), start_index_map=(1,), operand_batching_dims=(0, 2), start_indices_batching_dims=(1, 0))
-        return lambda x, i: lax.gather(x, i, numbers, (1, 2, 1), mode=mode)
-    return lambda x, i: lax.gather(x, i, numbers, (2, 1, 2), mode=mode)
-
-
-@pytest.mark.parametrize("mode", [lax.GatherScatterMode.CLIP, lax.GatherScatterMode.FILL_OR_DROP])
-def test_general_gather_and_scatter(mode):
-    x, i = floats(3, 5, 4), integers(4, 3, 2, low=-2, high=5)
-    cases = {"window": (_window_gather(mode), x, i), "batching": (_window_gather(mode, True), x, i[..., :1])}
-    for name in ("scatter_add", "scatter_mul", "scatter_min", "scatter_max"):
-        numbers = lax.ScatterDimensionNumbers(update_window_dims=(1, 3), inserted_window_dims=(1,), scatter_dims_to_operand_dims=(2, 0))
-        cases[name] = lambda x, i, u, f=getattr(lax, name), n=numbers: f(x, i, lax.stop_gradient(u) if f is lax.scatter_mul else u, n, mode=mode), x, i, floats(4, 2, 3, 2)
-    agree(cases, scale=1.0, grad_scale=1.0)
-
-
-@pytest.mark.parametrize("dtype", [np.float32, np.int32, np.float16, ml_dtypes.bfloat16])
-def test_updates(dtype):
-    x, i3 = (10 * floats(3, 5, 4)).astype(dtype), np.argsort(floats(3, 5, 4), 1)
-    u = (10 * floats(3, 5, 4, seed=5)).astype(dtype)
-    cases = {}
-    for op in ("set", "add", "multiply", "min", "max"):
-        def at(x, where, u, op=op, **kw):
-            return getattr(x.at[where], op)(u, **kw)
-        some = np.array([2, 0, 1]) if op == "set" else ROW
-        cases |= {
-            f"{op} rows": (lambda x, i, u, at=at: at(x, i, u), x, some, u),
-            f"{op} columns": (lambda x, i, u, at=at: at(x, (slice(None), i), u[:, :3]), x, np.array([1, 4, 0]), u),
-            f"{op} pairs": (lambda x, i, j, u, at=at: at(x, (i, j), u[:, 0]), x, ROW, COLUMN, u),
-            f"{op} one": (lambda x, i, u, at=at: at(x, i, u[0]), x, np.int64(1), u),
-            f"{op} slice": (lambda x, u, at=at: at(x, (slice(1, 3), slice(None, None, 2)), u[:2, :3]), x, u),
-            f"{op} dropped": (lambda x, i, u, at=at: at(x, i, u[np.array([0, 1, 2, 0])], mode="drop"), x, np.array([7, 1, -9, 0]), u),
-            f"{op} dropped one": (lambda x, i, u, at=at: at(x, i, u[0], mode="drop"), x, np.int64(7), u),
-            f"{op} clipped": (lambda x, i, u, at=at: at(x, i, u[:2], mode="clip"), x, np.array([7, 1]), u),
-        }
-    cases["along"] = lambda x, i, u: jnp.put_along_axis(x, i, u, 1, inplace=False), x, i3, u
-    agree(cases, ulps=2, scale=1.0)
-
-
-def test_update_gradients():
-    x, u = floats(3, 5, 4), floats(3, 4, seed=5)
-    cases = {op: (lambda x, u, i, j, op=op: getattr(x.at[i, j], op)(u), x, u, ROW, COLUMN) for op in ("set", "add", "min", "max")}
-    agree(cases | {"dynamic": (lambda x, u, i: lax.dynamic_update_slice(x, u[None], (i, i, i)), x, u, np.int32(1))}, grad_scale=1.0)
 
 
 def test_random_numbers_are_jaxs():
@@ -315,9 +339,17 @@ def test_random_numbers_are_jaxs():
         key = jax.random.key(seed)
         a, b = jax.random.split(jax.random.fold_in(key, 7))
         keys = jax.random.split(b, (2, 3))
-        return [jax.random.uniform(a, (5,)), jax.random.bits(b, (4,), np.uint8), jax.random.bits(b, (4,), np.uint16),
-                jax.random.bits(a, (2, 2), np.uint64), jax.random.randint(a, (6,), 0, 10), jax.random.permutation(b, 7),
-                jax.vmap(lambda k: jax.random.uniform(k, (2,)))(keys[0]), jax.random.key_data(keys)]
+        return [
+            jax.random.uniform(a, (5,)),
+            jax.random.bits(b, (4,), np.uint8),
+            jax.random.bits(b, (4,), np.uint16),
+            jax.random.bits(a, (2, 2), np.uint64),
+            jax.random.randint(a, (6,), 0, 10),
+            jax.random.permutation(b, 7),
+            jax.vmap(lambda k: jax.random.uniform(k, (2,)))(keys[0]),
+            jax.random.key_data(keys),
+        ]
+
     for seed in (0, 12345, -3):
         with jax.enable_x64(True):
             want = jax.jit(draw)(seed)

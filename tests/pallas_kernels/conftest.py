@@ -3,6 +3,7 @@ import pytest
 
 from pallas_kernels import _tune
 from pallas_kernels.attention import tiles
+from pallas_kernels.grouped import gpu as grouped
 from pallas_kernels.losses import gpu as losses
 from pallas_kernels.norm import gpu as norm
 
@@ -11,6 +12,8 @@ BLOCKS = {
     "attention_forward": tiles.Config(16, 16, 4, 1),
     "attention_backward": tiles.Config(16, 16, 4, 1),
     "cross_entropy": losses.Config(32, 4),
+    "grouped_product": grouped.Config(16, 16, 16, 4, 1),
+    "grouped_outer": grouped.Config(16, 16, 16, 4, 1),
     "norm_forward": norm.Config(4, 4, 2),
     "norm_backward": norm.Config(4, 4, 2),
 }

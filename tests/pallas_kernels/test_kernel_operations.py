@@ -124,6 +124,12 @@ def test_inference_leaves_norms_to_xla():
      lambda k, x: k.cross_entropy(x, jnp.zeros(4, "int32"), class_weight=jnp.ones(5))),
     (ValueError, r"weight must be \(classes, 6\) to fit x \(4, 6\), got \(9, 5\)",
      lambda k, x: k.linear_cross_entropy(x, jnp.ones((9, 5)), jnp.zeros(4, "int32"))),
+    (ValueError, r"x must be \(M, K\) and weight \(G, K, N\), got \(4, 6\) and \(3, 5, 2\)",
+     lambda k, x: k.grouped_mm(x, jnp.ones((3, 5, 2)), jnp.ones(3, "int32"))),
+    (ValueError, r"group_sizes must have shape \(3,\), got \(2,\)",
+     lambda k, x: k.grouped_mm(x, jnp.ones((3, 6, 2)), jnp.ones(2, "int32"))),
+    (TypeError, "one floating dtype, got float32 and bfloat16",
+     lambda k, x: k.grouped_mm(x, jnp.ones((3, 6, 2), "bfloat16"), jnp.ones(3, "int32"))),
     (pallas_kernels.KernelUnavailable, "9000 columns are over 8192",
      lambda k, x: k.layer_norm(jnp.ones((2, 9000)), impl="interpret")),
 ])

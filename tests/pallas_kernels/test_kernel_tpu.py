@@ -1,6 +1,7 @@
 """The kernels JAX ships for TPU, in TPU interpret mode, with our padding, masks and head groups around them."""
 import jax
 import jax.numpy as jnp
+import kernel_naive
 import kernel_oracle as oracle
 import numpy as np
 import pytest
@@ -29,3 +30,17 @@ def test_attention(name, monkeypatch):
     assert oracle.error(out, want) < 2e-6
     for key, value in grads.items():
         assert oracle.error(value, want_grads[key]) < 3e-6, key
+
+
+def test_grouped_products():
+    from pallas_kernels.grouped import tiles, tpu
+
+    spec = specs.small("grouped_mm", "tails")
+    arrays = {k: jnp.asarray(v) for k, v in specs.inputs(spec).items()}
+    grad = jnp.asarray(np.random.default_rng(1).standard_normal((70, 37)), "float32")
+    want, want_grads = kernel_naive.expected(spec, arrays, [grad])
+    case = tiles.Case(70, 24, 37, 5, "float32", interpret=True)
+    x, weight, sizes = arrays.values()
+    assert oracle.error(tpu.product(case, x, weight, sizes, transposed=False), want[0]) < 2e-6
+    assert oracle.error(tpu.product(case, grad, weight, sizes, transposed=True), want_grads["x"]) < 2e-6
+    assert oracle.error(tpu.outer(case, x, grad, sizes), want_grads["weight"]) < 2e-6

@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from .numpy_lax_rules import build, out_dtype, out_shape, rule
+from .numpy_lax_rules import build, opened, out_dtype, out_shape, rule
 
 
 @rule("cond")
@@ -31,7 +31,11 @@ def _while(eqn):
 def _scan(eqn):
     p = eqn.params
     body, length, reverse = build(p["jaxpr"]), p["length"], p["reverse"]
-    n_consts, n_carry = p["num_consts"], p["num_carry"]
+    inner, _ = opened(p["jaxpr"])
+    # what has one dimension more outside than inside is scanned over; JAX releases name these counts differently
+    scanned = sum(len(v.aval.shape) > len(w.aval.shape) for v, w in zip(eqn.invars, inner.invars))
+    n_carry = sum(len(v.aval.shape) == len(w.aval.shape) for v, w in zip(eqn.outvars, inner.outvars))
+    n_consts = len(eqn.invars) - n_carry - scanned
     stacked = [(out_shape(eqn, i), out_dtype(eqn, i)) for i in range(n_carry, len(eqn.outvars))]
 
     def scan(*args):

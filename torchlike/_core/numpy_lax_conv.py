@@ -125,7 +125,8 @@ def _strided(start, start_step, step, size):
 def _depthwise(x, w, strides, dilation, kernel, out):
     n, c = x.shape[:2]
     y = np.empty((n, c, *out), x.dtype)
-    taps = [(_strided(tap, dilation, strides, out), np.ascontiguousarray(w[(slice(None), 0, *tap)]).reshape(-1, *[1] * len(out)))
+    ones = (1,) * len(out)
+    taps = [(_strided(tap, dilation, strides, out), w[(slice(None), 0, *tap)].reshape(-1, *ones))
             for tap in itertools.product(*map(range, kernel))]
     chunk = max(1, CACHED // (c * math.prod(out)))
     for i in range(0, n, chunk):

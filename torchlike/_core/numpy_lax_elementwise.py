@@ -24,8 +24,8 @@ def _logistic(x):
 
 
 for _name, _function in {
-    "exp": np.exp, "log": np.log, "expm1": np.expm1, "sin": np.sin, "cos": np.cos, "tan": np.tan, "asin": np.arcsin,
-    "acos": np.arccos, "atan": np.arctan, "sinh": np.sinh, "cosh": np.cosh, "tanh": np.tanh, "asinh": np.arcsinh,
+    "exp": np.exp, "log": np.log, "log2": np.log2, "expm1": np.expm1, "sin": np.sin, "cos": np.cos, "tan": np.tan,
+    "asin": np.arcsin, "acos": np.arccos, "atan": np.arctan, "sinh": np.sinh, "cosh": np.cosh, "tanh": np.tanh, "asinh": np.arcsinh,
     "acosh": np.arccosh, "atanh": np.arctanh, "sqrt": np.sqrt, "cbrt": np.cbrt, "atan2": np.arctan2,
     "logistic": _logistic,
 }.items():
@@ -36,6 +36,12 @@ for _name, _function in {
 @rule("rsqrt")
 def _rsqrt(eqn):
     return in_float32(lambda x: 1 / np.sqrt(x), dtype_of(eqn))
+
+
+@rule("one_minus_square")
+def _one_minus_square(eqn):
+    one = dtype_of(eqn).type(1)
+    return in_float32(lambda x: (one + x) * (one - x), dtype_of(eqn))
 
 
 @rule("exp2")
@@ -110,7 +116,11 @@ def _div(eqn):
     dtype = dtype_of(eqn)
     if dtype.kind == "u":
         top = np.iinfo(dtype).max
-        return lambda x, y: np.floor_divide(x, y) if np.all(y) else np.where(y == 0, top, np.floor_divide(x, y)).astype(dtype)
+
+        def divide(x, y):
+            q = np.floor_divide(x, y)
+            return q if np.all(y) else np.where(y == 0, top, q).astype(dtype)
+        return divide
     if dtype.kind != "i":
         return np.true_divide
 
@@ -172,7 +182,8 @@ def _round(eqn):
 def _pow(eqn):
     dtype = dtype_of(eqn)
     if dtype_of(eqn, 1).kind in "iu":
-        exponent = np.float32 if is_narrow(dtype) or dtype == np.float32 and dtype_of(eqn, 1).itemsize < 4 else np.float64
+        exact = dtype_of(eqn, 1).itemsize < 4 and dtype == np.float32
+        exponent = np.float32 if exact or is_narrow(dtype) else np.float64
         return lambda x, y: np.power(x, y.astype(exponent)).astype(dtype)
     return in_float32(np.power, dtype)
 

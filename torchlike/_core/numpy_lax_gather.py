@@ -56,7 +56,8 @@ def _gather(eqn):
         return gather_one
 
     axis = start_map[0] if len(start_map) == 1 else -1
-    if axis >= 0 and not pairs and all(k == n or d == axis for d, (k, n) in enumerate(zip(sizes, shape))) and sizes[axis] == 1:
+    whole = all(k == n or d == axis for d, (k, n) in enumerate(zip(sizes, shape)))
+    if axis >= 0 and not pairs and whole and sizes[axis] == 1:
         # where np.take puts the other dimensions
         after = {d: i if d < axis else i + len(batch) for i, d in enumerate(d for d in range(len(shape)) if d != axis)}
         wanted = [axis + a if a < len(batch) else after.get(kept[a - len(batch)]) for a in order]

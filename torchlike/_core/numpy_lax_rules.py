@@ -15,7 +15,7 @@ RULES: dict[str, Callable] = {}
 FOLDED = 1 << 14  # elements: constant results up to this size are computed once, when the program is built
 
 # primitives that call one jaxpr: the parameter that holds it
-CALLS = {"jit": "jaxpr", "pjit": "jaxpr", "closed_call": "call_jaxpr", "core_closed_call": "call_jaxpr",
+CALLS = {"jit": "jaxpr", "eval_jaxpr": "call_jaxpr", "pjit": "jaxpr", "closed_call": "call_jaxpr", "core_closed_call": "call_jaxpr",
          "core_call": "call_jaxpr", "call": "call_jaxpr", "xla_call": "call_jaxpr", "custom_jvp_call": "call_jaxpr",
          "custom_vjp_call": "call_jaxpr", "custom_vjp_call_jaxpr": "call_jaxpr", "remat": "jaxpr", "remat2": "jaxpr",
          "checkpoint": "jaxpr", "composite": "jaxpr"}

@@ -1,6 +1,7 @@
 """NumPy rules for special functions, by scipy.special."""
 from __future__ import annotations
 
+import jax
 import numpy as np
 
 from .numpy_lax_rules import dtype_of, in_float32, rule
@@ -34,10 +35,11 @@ def _lgamma(eqn):
 @rule("digamma")
 def _digamma(eqn):
     from scipy.special import psi
+    at_zero = -np.inf if jax.__version_info__ >= (0, 11) else np.nan
 
     def digamma(x):
         r = psi(x)
-        return np.where(x == 0, r.dtype.type(np.nan), r)
+        return np.where(x == 0, r.dtype.type(at_zero), r)
     return in_float32(digamma, dtype_of(eqn))
 
 

@@ -11,15 +11,10 @@ from functools import wraps
 from typing import Any
 
 from torchlike._tensor import Tensor
+from torchlike.autograd.grad_mode import no_grad
 
 _LINEAR_FNS = ("linear", "conv1d", "conv2d", "conv3d", "conv_transpose1d", "conv_transpose2d", "conv_transpose3d")
 _GAINS = {**dict.fromkeys(_LINEAR_FNS, 1), "sigmoid": 1, "tanh": 5.0 / 3, "relu": math.sqrt(2.0), "selu": 3.0 / 4}
-
-
-def _no_grad() -> Any:
-    from torchlike.autograd import no_grad  # autograd is imported after nn.init on start-up
-
-    return no_grad()
 
 
 def calculate_gain(nonlinearity: str, param: int | float | None = None) -> float:
@@ -39,13 +34,13 @@ def calculate_gain(nonlinearity: str, param: int | float | None = None) -> float
 
 def uniform_(tensor: Tensor, a: float = 0.0, b: float = 1.0, generator: Any = None) -> Tensor:
     """Uniform in [a, b)."""
-    with _no_grad():
+    with no_grad():
         return tensor.uniform_(a, b, generator=generator)
 
 
 def normal_(tensor: Tensor, mean: float = 0.0, std: float = 1.0, generator: Any = None) -> Tensor:
     """Normal with the given mean and standard deviation."""
-    with _no_grad():
+    with no_grad():
         return tensor.normal_(mean, std, generator=generator)
 
 
@@ -60,7 +55,7 @@ def trunc_normal_(tensor: Tensor, mean: float = 0.0, std: float = 1.0, a: float 
     if mean < a - 2 * std or mean > b + 2 * std:
         warnings.warn("mean is more than 2 std from [a, b] in nn.init.trunc_normal_. The distribution of values may be "
                       "incorrect.", stacklevel=2)
-    with _no_grad():
+    with no_grad():
         if cdf((b - mean) / std) - cdf((a - mean) / std) > 0.3:
             return _reject_normal(tensor, mean, std, a, b, generator)
         return _reject_uniform(tensor, mean, std, a, b, generator)
@@ -98,7 +93,7 @@ def _reject_uniform(tensor: Tensor, mean: float, std: float, a: float, b: float,
 
 def constant_(tensor: Tensor, val: float) -> Tensor:
     """`val` everywhere."""
-    with _no_grad():
+    with no_grad():
         return tensor.fill_(val)
 
 
@@ -109,7 +104,7 @@ def ones_(tensor: Tensor) -> Tensor:
 
 def zeros_(tensor: Tensor) -> Tensor:
     """0 everywhere."""
-    with _no_grad():
+    with no_grad():
         return tensor.zero_()
 
 
@@ -119,7 +114,7 @@ def eye_(tensor: Tensor) -> Tensor:
 
     if tensor.ndimension() != 2:
         raise ValueError("Only tensors with 2 dimensions are supported")
-    with _no_grad():
+    with no_grad():
         return tensor.copy_(torch.eye(*tensor.shape, dtype=tensor.dtype, device=tensor.device))
 
 
@@ -132,7 +127,7 @@ def dirac_(tensor: Tensor, groups: int = 1) -> Tensor:
         raise ValueError("dim 0 must be divisible by groups")
     per_group = out_channels // groups
     centre = tuple(size // 2 for size in kernel)
-    with _no_grad():
+    with no_grad():
         tensor.zero_()
         for group in range(groups):
             for channel in range(min(per_group, in_channels)):
@@ -206,7 +201,7 @@ def orthogonal_(tensor: Tensor, gain: float = 1, generator: Any = None) -> Tenso
         return tensor
     rows = tensor.size(0)
     cols = tensor.numel() // rows
-    with _no_grad():
+    with no_grad():
         flat = tensor.new_empty((rows, cols)).normal_(0, 1, generator=generator)
         if rows < cols:
             flat.t_()
@@ -226,7 +221,7 @@ def sparse_(tensor: Tensor, sparsity: float, std: float = 0.01, generator: Any =
         raise ValueError("Only tensors with 2 dimensions are supported")
     rows, cols = tensor.shape
     zeros = math.ceil(sparsity * rows)
-    with _no_grad():
+    with no_grad():
         tensor.normal_(0, std, generator=generator)
         for col in range(cols):
             tensor[torch.randperm(rows)[:zeros], col] = 0

@@ -1,10 +1,12 @@
 """Tensors with a role in a Module: Parameter (trained), Buffer (kept), and their uninitialized forms for lazy modules."""
 from __future__ import annotations
 
+import sys
 from collections import OrderedDict
 from typing import Any
 
 from torchlike._tensor import Tensor
+from torchlike.ops.objects import _attributes
 
 
 class _ParameterMeta(type(Tensor)):
@@ -39,14 +41,16 @@ class Parameter(Tensor, metaclass=_ParameterMeta):
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Parameter:
         if id(self) not in memo:
-            memo[id(self)] = type(self)(self.data.clone(), self.requires_grad)
+            copied = self.detach().clone()
+            memo[id(self)] = (_adopt(Parameter, copied, self.requires_grad) if type(self) is Parameter
+                              else type(self)(copied, self.requires_grad))
         return memo[id(self)]
 
     def __repr__(self, *, tensor_contents: str | None = None) -> str:
         return "Parameter containing:\n" + super().__repr__()
 
     def __reduce_ex__(self, protocol: int) -> tuple:
-        state = {k: v for k, v in vars(self).items() if not k.startswith("_")} if hasattr(self, "__dict__") else {}
+        state = _attributes(self)
         if state:
             return _rebuild_parameter_with_state, (self.data, self.requires_grad, OrderedDict(), state)
         return _rebuild_parameter, (self.data, self.requires_grad, OrderedDict())
@@ -85,18 +89,34 @@ class Buffer(Tensor, metaclass=_BufferMeta):
 
 
 class UninitializedTensorMixin:
-    """A tensor whose shape is not known yet. `materialize` gives it one and changes its class."""
+    """A tensor whose shape is not known yet. `materialize` gives it one and changes its class.
+
+    It may be moved, cast and asked for its dtype; every other use raises ValueError.
+    """
 
     cls_to_become: type
-    _allowed_methods = ("materialize", "is_floating_point", "is_complex", "type", "half", "float", "double", "char",
-                        "short", "int", "long", "cuda", "cpu", "to", "get_device", "_has_compatible_shallow_copy_type",
-                        "detach", "copy_", "data", "device", "dtype", "requires_grad", "is_leaf", "grad", "grad_fn")
+
+    @classmethod
+    def _make(cls, requires_grad: bool, device: Any, dtype: Any) -> Any:
+        made = object.__new__(cls)
+        made._held, made._trained = _empty((0,), device=device, dtype=dtype), requires_grad
+        return made
+
+    @property
+    def _value(self) -> Any:
+        """What every operation asks a tensor for."""
+        name = type(self).__name__
+        raise ValueError(
+            f"Attempted to use an uninitialized parameter in {_calling_function()}. This error happens when you are using a "
+            f"`LazyModule` or explicitly manipulating `torch.nn.parameter.{name}` objects. When using LazyModules Call "
+            "`forward` with a dummy batch to initialize the parameters before calling torch functions")
 
     def materialize(self, shape: Any, device: Any = None, dtype: Any = None) -> None:
         """Give the tensor an empty storage of `shape`; device and dtype stay unless given."""
-        self.data = _empty(shape, device=self.data.device if device is None else device,
-                           dtype=self.data.dtype if dtype is None else dtype)
+        held, trained = self.__dict__.pop("_held"), self.__dict__.pop("_trained")
         self.__class__ = self.cls_to_become
+        self.__dict__.update(vars(_empty(shape, device=device or held.device, dtype=dtype or held.dtype)))
+        self.requires_grad = trained
 
     @property
     def shape(self) -> tuple:
@@ -105,6 +125,37 @@ class UninitializedTensorMixin:
             "`load_state_dict` when trying to load an uninitialized parameter into an initialized one. Call `forward` to "
             "initialize the parameters before accessing their attributes.")
 
+    @property
+    def data(self) -> Tensor:
+        return self._held
+
+    @data.setter
+    def data(self, other: Tensor) -> None:
+        self._held = other
+
+    @property
+    def requires_grad(self) -> bool:
+        return self._trained
+
+    @requires_grad.setter
+    def requires_grad(self, value: bool) -> None:
+        self._trained = value
+
+    def requires_grad_(self, requires_grad: bool = True) -> Any:
+        self._trained = requires_grad
+        return self
+
+    dtype = property(lambda self: self._held.dtype)
+    device = property(lambda self: self._held.device)
+    is_meta = property(lambda self: self._held.is_meta)
+    is_cuda = property(lambda self: self._held.is_cuda)
+    is_leaf = property(lambda self: True)
+    grad_fn = property(lambda self: None)
+
+    def _converted(self, result: Any) -> Any:
+        """What a cast or move of the held tensor gives back."""
+        return result
+
     def share_memory_(self) -> None:
         raise RuntimeError("Can't share memory on an uninitialized parameter or buffer. Call `forward` to initialize the "
                            "parameters before calling `module.share_memory()`.")
@@ -112,17 +163,31 @@ class UninitializedTensorMixin:
     def __repr__(self) -> str:
         return f"<{type(self).__name__}>"
 
-    def __reduce_ex__(self, protocol: int) -> tuple:
-        return type(self), (self.requires_grad,)
+    def __deepcopy__(self, memo: dict[int, Any]) -> Any:
+        if id(self) not in memo:
+            memo[id(self)] = type(self)(self.requires_grad, self.device, self.dtype)
+        return memo[id(self)]
 
-    @classmethod
-    def __torch_function__(cls, func: Any, types: tuple, args: tuple = (), kwargs: dict | None = None) -> Any:
-        if getattr(func, "__name__", "") in cls._allowed_methods or type(func).__name__ == "method-wrapper":
-            return super().__torch_function__(func, types, args, kwargs or {})
-        raise ValueError(
-            f"Attempted to use an uninitialized parameter in {func}. This error happens when you are using a `LazyModule` "
-            f"or explicitly manipulating `torch.nn.parameter.{cls.__name__}` objects. When using LazyModules Call "
-            "`forward` with a dummy batch to initialize the parameters before calling torch functions")
+    def __reduce_ex__(self, protocol: int) -> tuple:
+        return type(self), (self.requires_grad, self.device, self.dtype)
+
+
+def _on_held(name: str) -> Any:
+    def method(self: UninitializedTensorMixin, *args: Any, **kwargs: Any) -> Any:
+        return self._converted(getattr(self._held, name)(*args, **kwargs))
+
+    method.__name__ = name
+    return method
+
+
+for _name in ("to", "cpu", "cuda", "type", "float", "double", "half", "bfloat16", "is_floating_point", "is_complex"):
+    setattr(UninitializedTensorMixin, _name, _on_held(_name))
+
+
+def _calling_function() -> str:
+    """The name of the operation that reached for the value."""
+    frame = sys._getframe(2)
+    return frame.f_code.co_name
 
 
 class UninitializedParameter(UninitializedTensorMixin, Parameter):
@@ -131,12 +196,7 @@ class UninitializedParameter(UninitializedTensorMixin, Parameter):
     cls_to_become = Parameter
 
     def __new__(cls, requires_grad: bool = True, device: Any = None, dtype: Any = None) -> UninitializedParameter:
-        return Tensor._make_subclass(cls, _empty((0,), device=device, dtype=dtype), requires_grad)
-
-    def __deepcopy__(self, memo: dict[int, Any]) -> UninitializedParameter:
-        if id(self) not in memo:
-            memo[id(self)] = type(self)(self.requires_grad, self.data.device, self.data.dtype)
-        return memo[id(self)]
+        return cls._make(requires_grad, device, dtype)
 
 
 class UninitializedBuffer(UninitializedTensorMixin, Tensor):
@@ -146,10 +206,16 @@ class UninitializedBuffer(UninitializedTensorMixin, Tensor):
 
     def __new__(cls, requires_grad: bool = False, device: Any = None, dtype: Any = None,
                 persistent: bool = True) -> UninitializedBuffer:
-        made = Tensor._make_subclass(cls, _empty((0,), device=device, dtype=dtype), requires_grad)
+        made = cls._make(requires_grad, device, dtype)
         made.persistent = persistent
         made._is_buffer = True
         return made
+
+    def _converted(self, result: Any) -> Any:
+        """A module puts the result in the buffer's place: it has to be uninitialized too."""
+        if not isinstance(result, Tensor):
+            return result
+        return type(self)(self.requires_grad, result.device, result.dtype, self.persistent)
 
 
 def is_lazy(param: Any) -> bool:
@@ -159,7 +225,15 @@ def is_lazy(param: Any) -> bool:
 
 def empty_parameter(*shape: int, device: Any = None, dtype: Any = None) -> Parameter:
     """A Parameter with unset values, for a constructor that initializes it afterwards."""
-    return Parameter(_empty(shape, device=device, dtype=dtype))
+    return _adopt(Parameter, _empty(shape, device=device, dtype=dtype), True)
+
+
+def _adopt(cls: type, fresh: Tensor, requires_grad: bool) -> Any:
+    """A tensor nobody else holds as an instance of `cls`: unlike `_make_subclass`, without a storage to share."""
+    made = object.__new__(cls)
+    made.__dict__.update(vars(fresh))
+    made.requires_grad = requires_grad
+    return made
 
 
 def _empty(shape: Any, device: Any = None, dtype: Any = None) -> Tensor:

@@ -41,7 +41,14 @@ class Generator(rng.Generator):
         return self
 
 
-default_generator = Generator()
+def _published(generator: rng.Generator) -> Generator:
+    """The process's generator, with the Tensor-level methods."""
+    generator.__class__ = Generator
+    generator.device = "cpu"
+    return generator
+
+
+default_generator = _published(rng.default_generator)
 
 
 def _generator(g) -> rng.Generator:

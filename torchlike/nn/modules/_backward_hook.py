@@ -4,6 +4,8 @@ from __future__ import annotations
 from typing import Any, Callable
 
 from torchlike._tensor import Tensor
+from torchlike.autograd.function import Function
+from torchlike.autograd.grad_mode import is_grad_enabled
 
 
 def _watched(callback: Callable[[tuple], tuple], tensors: list[Tensor], zeros: bool) -> tuple:
@@ -11,8 +13,6 @@ def _watched(callback: Callable[[tuple], tuple], tensors: list[Tensor], zeros: b
 
     `zeros`: the callback sees zeros, not None, for tensors without a gradient.
     """
-    from torchlike.autograd import Function  # autograd's public face imports nn-free code only; kept local for start-up
-
     class BackwardHookFunction(Function):
         @staticmethod
         def forward(ctx: Any, *values: Tensor) -> tuple:
@@ -65,8 +65,6 @@ class BackwardHook:
 
     @staticmethod
     def _differentiable(tensors: list[Tensor]) -> bool:
-        from torchlike.autograd import is_grad_enabled
-
         return is_grad_enabled() and any(t.requires_grad for t in tensors)
 
     @staticmethod

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Callable
 
 from torchlike._tensor import Tensor
+from torchlike.autograd.grad_mode import no_grad
 from torchlike.nn.modules._hooks import _add, _WrappedHook
 from torchlike.nn.parameter import Parameter, is_lazy
 
@@ -137,11 +138,11 @@ class StateDictMixin:
                         unexpected_keys.append(key)
 
     def _load_tensor(self, name: str, param: Tensor, key: str, given: Any, assign: bool, error_msgs: list[str]) -> None:
-        from torchlike.autograd import no_grad
-
         if not isinstance(given, Tensor):
             error_msgs.append(f'While copying the parameter named "{key}", expected torch.Tensor or Tensor-like object from '
                               f"checkpoint but received {type(given)}")
+            return
+        if is_lazy(param) and is_lazy(given):
             return
         lazy = is_lazy(param)
         if not lazy and param.dim() == 0 and given.dim() == 1 and given.size(0) == 1:

@@ -3,6 +3,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from torchlike.autograd.grad_mode import no_grad
 from torchlike.nn.parameter import is_lazy
 
 __all__ = ["LazyModuleMixin"]
@@ -27,8 +28,6 @@ class LazyModuleMixin:
 
     def _lazy_load_hook(self, state_dict: dict, prefix: str, *_: Any) -> None:
         """Shapes may also come from a state dict: take them before the values are copied."""
-        from torchlike.autograd import no_grad
-
         for name, param in (*self._parameters.items(), *self._buffers.items()):
             given = state_dict.get(prefix + name)
             if param is not None and given is not None and is_lazy(param) and not is_lazy(given):

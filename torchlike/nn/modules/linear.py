@@ -5,6 +5,7 @@ import math
 from typing import Any
 
 from torchlike._tensor import Tensor
+from torchlike.autograd.grad_mode import no_grad
 from torchlike.nn import functional as F
 from torchlike.nn import init
 from torchlike.nn.modules.lazy import LazyModuleMixin
@@ -120,8 +121,6 @@ class LazyLinear(LazyModuleMixin, Linear):
             super().reset_parameters()
 
     def initialize_parameters(self, input: Tensor) -> None:
-        from torchlike.autograd import no_grad
-
         if self.has_uninitialized_params():
             with no_grad():
                 self.in_features = input.shape[-1]

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from typing import Any, Callable
 
 from torchlike._tensor import Tensor
+from torchlike.autograd.grad_mode import no_grad
 from torchlike.nn.modules import _hooks
 from torchlike.nn.modules._hooks import (
     HooksMixin,
@@ -371,8 +372,6 @@ class Module(HooksMixin, StateDictMixin):
 
     # ------------------------------------------------------------------------------------------- changing all tensors
     def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> Module:
-        from torchlike.autograd import no_grad
-
         if recurse:
             for module in self.children():
                 module._apply(fn)

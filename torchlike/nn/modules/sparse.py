@@ -4,6 +4,7 @@ from __future__ import annotations
 from typing import Any
 
 from torchlike._tensor import Tensor
+from torchlike.autograd.grad_mode import no_grad
 from torchlike.nn import functional as F
 from torchlike.nn import init
 from torchlike.nn.modules.module import Module
@@ -41,8 +42,6 @@ class _Table(Module):
         self._fill_padding_idx_with_zero()
 
     def _fill_padding_idx_with_zero(self) -> None:
-        from torchlike.autograd import no_grad
-
         if self.padding_idx is not None:
             with no_grad():
                 self.weight[self.padding_idx].fill_(0)

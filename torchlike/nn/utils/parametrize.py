@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from torchlike._tensor import Tensor
+from torchlike.autograd.grad_mode import no_grad
 from torchlike.nn.modules.container import ModuleDict, ModuleList
 from torchlike.nn.modules.module import Module
 from torchlike.nn.parameter import Parameter
@@ -16,12 +17,6 @@ __all__ = ["ParametrizationList", "cached", "is_parametrized", "register_paramet
 
 _cache_enabled = 0
 _cache: dict[tuple[int, str], Tensor | None] = {}
-
-
-def _no_grad() -> Any:
-    from torchlike.autograd import no_grad
-
-    return no_grad()
 
 
 @contextmanager
@@ -53,7 +48,7 @@ class ParametrizationList(ModuleList):
         super().__init__(modules)
         self.unsafe = unsafe
         shape, dtype = original.shape, original.dtype
-        with _no_grad():
+        with no_grad():
             new: Any = original
             for module in reversed(list(self)):
                 if hasattr(module, "right_inverse"):
@@ -104,7 +99,7 @@ class ParametrizationList(ModuleList):
 
     def right_inverse(self, value: Tensor) -> None:
         """Set the originals so that the parametrized tensor becomes `value`."""
-        with _no_grad():
+        with no_grad():
             for module in reversed(list(self)):
                 if not hasattr(module, "right_inverse"):
                     raise RuntimeError(f"parametrization {type(module).__name__} does not implement right_inverse.")
@@ -253,7 +248,7 @@ def remove_parametrizations(module: Module, tensor_name: str, leave_parametrized
         raise ValueError(f"Module {module} does not have a parametrization on {tensor_name}")
     chain = module.parametrizations[tensor_name]
     if leave_parametrized:
-        with _no_grad():
+        with no_grad():
             value = getattr(module, tensor_name)
         if chain.is_tensor:
             tensor = chain.original

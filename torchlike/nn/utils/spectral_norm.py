@@ -6,18 +6,13 @@ from __future__ import annotations
 from typing import Any
 
 from torchlike._tensor import Tensor
+from torchlike.autograd.grad_mode import no_grad
 from torchlike.nn import functional as F
 from torchlike.nn.modules.conv import ConvTranspose1d, ConvTranspose2d, ConvTranspose3d
 from torchlike.nn.modules.module import Module
 from torchlike.nn.parameter import Parameter, is_lazy
 
 __all__ = ["SpectralNorm", "remove_spectral_norm", "spectral_norm"]
-
-
-def _no_grad() -> Any:
-    from torchlike.autograd import no_grad
-
-    return no_grad()
 
 
 def weight_matrix(weight: Tensor, dim: int) -> Tensor:
@@ -51,7 +46,7 @@ class SpectralNorm:
         u, v = getattr(module, self.name + "_u"), getattr(module, self.name + "_v")
         matrix = weight_matrix(weight, self.dim)
         if do_power_iteration:
-            with _no_grad():
+            with no_grad():
                 for _ in range(self.n_power_iterations):
                     v.copy_(F.normalize(matrix.t().mv(u), dim=0, eps=self.eps))
                     u.copy_(F.normalize(matrix.mv(v), dim=0, eps=self.eps))
@@ -60,7 +55,7 @@ class SpectralNorm:
         return weight / u.dot(matrix.mv(v))
 
     def remove(self, module: Module) -> None:
-        with _no_grad():
+        with no_grad():
             weight = self.compute_weight(module, do_power_iteration=False)
         delattr(module, self.name)
         for suffix in ("_u", "_v", "_orig"):
@@ -83,7 +78,7 @@ class SpectralNorm:
         if is_lazy(weight):
             raise ValueError("The module passed to `SpectralNorm` can't have uninitialized parameters. Make sure to run the "
                              "dummy forward before applying spectral normalization")
-        with _no_grad():
+        with no_grad():
             matrix = weight_matrix(weight, dim)
             u = F.normalize(weight.new_empty(matrix.size(0)).normal_(0, 1), dim=0, eps=eps)
             v = F.normalize(weight.new_empty(matrix.size(1)).normal_(0, 1), dim=0, eps=eps)

@@ -1,0 +1,50 @@
+"""Tensor.new_*: factories that take dtype and device from a tensor."""
+from __future__ import annotations
+
+from .._core import device as dev
+from .._public import as_size
+from .._tensor import Tensor
+from .creation import _check_dtype, _empty_check, _finish, constant, filled, from_data
+
+
+def _kind(self, dtype, device):
+    return self.dtype if dtype is None else _check_dtype(dtype), self.device if device is None else dev.canonical(device)
+
+
+def _constant_like(name: str, value):
+    def f(self, *size, dtype=None, device=None, requires_grad=False, layout=None, pin_memory=False, **kwargs) -> Tensor:
+        shape = as_size(*size) if "size" not in kwargs else as_size(kwargs["size"])
+        _empty_check(shape)
+        return _finish(constant(shape, value, *_kind(self, dtype, device)), requires_grad)
+    f.__name__ = f.__qualname__ = name
+    f.__doc__ = f"A tensor of {value}s of the given size with self's dtype and device."
+    setattr(Tensor, name, f)
+
+
+for _name, _value in (("new_zeros", 0), ("new_ones", 1), ("new_empty", 0)):
+    _constant_like(_name, _value)
+
+
+def new_full(self, size, fill_value, *, dtype=None, device=None, requires_grad=False, layout=None, pin_memory=False) -> Tensor:
+    """A tensor of the given size filled with a number, with self's dtype and device."""
+    return _finish(filled(as_size(size), fill_value, *_kind(self, dtype, device)), requires_grad)
+
+
+def new_tensor(self, data, *, dtype=None, device=None, requires_grad=False, layout=None, pin_memory=False) -> Tensor:
+    """A copy of data with self's dtype and device."""
+    return _finish(from_data(data, *_kind(self, dtype, device)), requires_grad)
+
+
+def new(self, *args, **kwargs) -> Tensor:
+    """The legacy constructor: sizes or data, with self's dtype and device."""
+    if args and all(isinstance(a, int) for a in args):
+        return constant(tuple(args), 0, self.dtype, self.device)
+    if not args:
+        return constant((0,), 0, self.dtype, self.device)
+    if isinstance(args[0], tuple) and hasattr(args[0], "numel"):
+        return constant(tuple(args[0]), 0, self.dtype, self.device)
+    return from_data(args[0], self.dtype, self.device)
+
+
+for _f in (new_full, new_tensor, new):
+    setattr(Tensor, _f.__name__, _f)
