@@ -53,6 +53,10 @@ def inputs(spec: Spec, seed: int = 0) -> dict[str, np.ndarray]:
             value = rng.integers(0, int(limit), array.shape)
         elif kind == "sorted":
             value = np.sort(rng.integers(0, int(limit), array.shape), axis=-1)
+        elif kind == "sizes":
+            share = rng.random(array.shape) + 0.2
+            share[1::4] = 0
+            value = np.diff(np.floor(np.cumsum(np.append(0, share)) / share.sum() * int(limit) + 1e-6))
         elif kind == "uniform":
             value = rng.random(array.shape) + 0.5
         elif kind == "lengths":
@@ -118,6 +122,16 @@ def _cross_entropy(name: str, rows: int, classes: int, dtype: str = "float32", *
     return Spec(op, name, arrays, static, gradients, flops, moved, 2 * flops, 2 * moved)
 
 
+def _grouped(name: str, rows: int, inner: int, columns: int, groups: int, dtype: str = "float32", used: float = 1.0) -> Spec:
+    """Group sizes add up to `used` of the rows; every fourth group is empty."""
+    arrays = {"x": Array((rows, inner), dtype), "weight": Array((groups, inner, columns), dtype, scale=inner ** -0.5),
+              "group_sizes": Array((groups,), "int32", f"sizes:{int(rows * used)}")}
+    flops = int(2 * rows * used * inner * columns)
+    size = np.dtype(jax.numpy.dtype(dtype)).itemsize
+    moved = size * (rows * inner + groups * inner * columns + rows * columns)
+    return Spec("grouped_mm", name, arrays, {}, ("x", "weight"), flops, moved, 2 * flops, 2 * moved)
+
+
 SMALL: dict[str, tuple[Spec, ...]] = {"attention": (
     _attention("plain_tail", 2, 2, 37, 24, s=53, e=16),
     _attention("exact", 1, 2, 32, 16, s=48),
@@ -159,6 +173,10 @@ SMALL: dict[str, tuple[Spec, ...]] = {"attention": (
     _cross_entropy("sum_bf16", 16, 50, "bfloat16", hidden=24, reduction="sum", chunk=4),
     _cross_entropy("none", 9, 40, hidden=8, bias=True, reduction="none", chunk=4),
     _cross_entropy("one_chunk", 9, 40, hidden=8, label_smoothing=0.2),
+), "grouped_mm": (
+    _grouped("tails", 70, 24, 37, 5, used=0.8),
+    _grouped("bf16", 64, 40, 16, 3, "bfloat16"),
+    _grouped("one_group", 17, 16, 33, 1),
 )}
 
 LARGE: dict[str, tuple[Spec, ...]] = {"attention": (
@@ -189,6 +207,9 @@ LARGE: dict[str, tuple[Spec, ...]] = {"attention": (
 ), "linear_cross_entropy": (
     _cross_entropy("gpt2", 16384, 50257, "bfloat16", hidden=768),
     _cross_entropy("llama", 16384, 128256, "bfloat16", hidden=4096),
+), "grouped_mm": (
+    _grouped("mixtral", 8192, 4096, 14336, 8, "bfloat16"),
+    _grouped("many_experts", 32768, 2048, 1408, 64, "bfloat16"),
 )}
 
 # What `benchmarks/gpu.py --tiny` runs on a CPU in place of LARGE.
@@ -199,7 +220,8 @@ TINY: dict[str, tuple[Spec, ...]] = {"attention": (
     "rms_norm": (_norm("rms_norm", "d32_residual", (64, 32), "bfloat16", residual=True),),
     "group_norm": (_norm("group_norm", "groups", (4, 8, 4, 4), bias=True, groups=2),),
     "cross_entropy": (_cross_entropy("v300", 32, 300),),
-    "linear_cross_entropy": (_cross_entropy("v300", 32, 300, hidden=16),)}
+    "linear_cross_entropy": (_cross_entropy("v300", 32, 300, hidden=16),),
+    "grouped_mm": (_grouped("g4", 96, 32, 48, 4),)}
 
 
 def small(op: str, name: str) -> Spec:
