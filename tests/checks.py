@@ -167,7 +167,8 @@ def argument_names(oracle: Any, row: Case) -> list[list[str]]:
         schemas = oracle._C._jit_get_schemas_for_operator("aten::" + row.name.removeprefix("torch.").replace(".", "_"))
         schemas = schemas or oracle._C._jit_get_schemas_for_operator("aten::" + row.leaf)
         lists = [["input" if a.name == "self" else a.name for a in schema.arguments] for schema in schemas]
-    numpy_words = {"dim": "axis", "keepdim": "keepdims", "other": "x2"}
+        lists = [names for names in lists if names[:1] != ["a"]]  # overloads for Python numbers, of TorchScript only
+    numpy_words = {"dim": "axis", "keepdim": "keepdims"}
     return lists + [[numpy_words.get(name, name) for name in names] for names in lists if "dim" in names]
 
 

@@ -166,10 +166,17 @@ def check(oracle: Any, subject: Any, seed: int, context: Callable[[], AbstractCo
     found = compared(lines, oracle, subject, context)
     if not found or not shrinking:
         return found, lines if found else []
-    kind = found[0].split(":")[0]
-    lines = shrink(lines, lambda shorter: any(text.startswith(kind) for text in compared(shorter, oracle, subject,
-        context)))
+
+    def fails_alike(shorter: list[str]) -> bool:
+        again = compared(shorter, oracle, subject, context)
+        return bool(again) and signature(again[0]) == signature(found[0])
+    lines = shrink(lines, fails_alike)
     return compared(lines, oracle, subject, context), lines
+
+
+def signature(text: str) -> tuple[str, ...]:
+    """What a shrunk program must keep of a difference: its kind and the exception classes."""
+    return (text.split(":")[0], *re.findall(r"\b\w+(?:Error|Exception|Interrupt)\b", text))
 
 
 def script(lines: list[str], found: list[str]) -> str:

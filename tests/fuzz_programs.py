@@ -8,6 +8,8 @@ from typing import Any, Callable
 
 import numpy as np
 
+from compare import accidental, raised
+
 UNARY = ("torch.sin({x})", "torch.cos({x})", "torch.tanh({x})", "torch.sigmoid({x})", "torch.exp({x}.clamp(-2, 1))",
     "torch.relu({x})", "{x}.abs()", "-{x}", "{x} ** 2", "torch.sqrt({x}.abs() + 0.5)", "torch.log({x}.abs() + 0.5)",
     "1 / ({x}.abs() + 0.5)", "F.softplus({x})", "F.gelu({x})", "F.silu({x})", "{x}.clamp(-0.5, 0.7)", "{x}.floor()",
@@ -94,6 +96,8 @@ class Writer:
         """Run a line and mostly keep it; False ends the program (a failed backward, values out of bounds)."""
         outcome = run_line(line, self.names)
         if outcome and "backward(" not in line and "grad(" not in line and self.choice.random() > 0.3:
+            return True
+        if outcome and accidental(raised(outcome)):
             return True
         self.lines.append(line)
         if outcome and ("backward(" in line or "grad(" in line):
