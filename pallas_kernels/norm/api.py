@@ -50,8 +50,12 @@ def group_norm(x: jax.Array, groups: int, weight: jax.Array | None = None, bias:
         if array is not None and array.shape != (channels,):
             raise ValueError(f"group_norm: {name} must have shape {(channels,)}, got {array.shape}")
     spread = lambda a: None if a is None else jnp.repeat(a, spatial).reshape(rows, each)
+    case = Case(x.shape[0], rows, each, str(x.dtype), True, float(eps), False, weight is not None, bias is not None)
+    choice = _dispatch.choose("group_norm", IMPLEMENTATIONS, case, impl)
+    if choice.impl is None or x.size == 0:
+        return reference.group(x, groups, weight, bias, eps)
     operands = Operands(x.reshape(x.shape[0], rows, each), None, spread(weight), spread(bias))
-    return _run("group_norm", operands, eps, True, impl)[0].reshape(x.shape)
+    return _normalised(replace(case, interpret=choice.interpret), choice.forced, operands)[0].reshape(x.shape)
 
 
 def _over_last(op, x, weight, bias, axes, eps, residual, centred, impl):
@@ -67,7 +71,14 @@ def _over_last(op, x, weight, bias, axes, eps, residual, centred, impl):
     columns = math.prod(shape)
     flat = lambda a: None if a is None else a.reshape(-1, 1, columns) if columns else a.reshape(a.size, 1, 0)
     row = lambda a: None if a is None else a.reshape(1, columns)
-    y, total = _run(op, Operands(flat(x), flat(residual), row(weight), row(bias)), eps, centred, impl)
+    operands = Operands(flat(x), flat(residual), row(weight), row(bias))
+    case = Case(operands.x.shape[0], 1, columns, str(x.dtype), centred, float(eps), residual is not None,
+                weight is not None, bias is not None)
+    choice = _dispatch.choose(op, IMPLEMENTATIONS, case, impl)
+    if choice.impl is None or x.size == 0:
+        y, total = reference.forward(case, operands)[:2]
+    else:
+        y, total = _normalised(replace(case, interpret=choice.interpret), choice.forced, operands)
     y = y.reshape(x.shape)
     return y if residual is None else (y, total.reshape(x.shape))
 
@@ -76,17 +87,6 @@ def _check_floating(op: str, **arrays) -> None:
     for name, array in arrays.items():
         if array is not None and not jnp.issubdtype(array.dtype, jnp.floating):
             raise TypeError(f"{op}: {name} must be floating, got {array.dtype}")
-
-
-def _run(op: str, operands: Operands, eps: float, centred: bool, impl: str | None):
-    repeats, rows, columns = operands.x.shape
-    case = Case(repeats, rows, columns, str(operands.x.dtype), centred, float(eps), operands.residual is not None,
-                operands.weight is not None, operands.bias is not None)
-    choice = _dispatch.choose(op, IMPLEMENTATIONS, case, impl)
-    if choice.impl is None or operands.x.size == 0:
-        return reference.forward(case, operands)[:2]
-    case = replace(case, interpret=choice.interpret)
-    return _normalised(case, choice.forced, operands)
 
 
 def _forward(case: Case, operands: Operands):
