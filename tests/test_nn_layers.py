@@ -30,7 +30,8 @@ class Row:
         return self.tag or f"{self.name}({','.join(shown)})".replace(" ", "")
 
 
-def row(name: str, args: Any = (), *inputs: Any, call: dict | None = None, grad: bool = True, tag: str = "", **kwargs: Any) -> Row:
+def row(name: str, args: Any = (), *inputs: Any, call: dict | None = None, grad: bool = True, tag: str = "",
+        **kwargs: Any) -> Row:
     return Row(name, args if isinstance(args, tuple) else (args,), inputs, kwargs, call or {}, grad, tag)
 
 
@@ -53,7 +54,8 @@ CONV = [
     row("Conv1d", (4, 6, 3, 2, 1, 2, 2, False), SIGNAL), row("Conv1d", (4, 2, 4), SIGNAL, padding="same"),
     row("Conv2d", (4, 6, 3), IMAGE), row("Conv2d", (4, 6, (3, 2), (2, 1), (1, 0)), IMAGE),
     row("Conv2d", (4, 8, 3), IMAGE, groups=4, padding=1), row("Conv2d", (4, 4, 2), IMAGE, dilation=2, bias=False),
-    *(row("Conv2d", (4, 3, 3), IMAGE, padding=(1, 2), padding_mode=mode) for mode in ("reflect", "replicate", "circular")),
+    *(row("Conv2d", (4, 3, 3), IMAGE, padding=(1, 2), padding_mode=mode) for mode in ("reflect", "replicate",
+                                                                                      "circular")),
     row("Conv2d", (4, 3, (3, 2)), IMAGE, padding="same", padding_mode="reflect"),
     row("Conv2d", (4, 3, 3), IMAGE, padding="valid"),
     row("Conv3d", (2, 3, 2), VOLUME), row("Conv3d", (2, 2, (2, 1, 3)), VOLUME, stride=(1, 2, 1), padding=(1, 0, 1)),
@@ -71,7 +73,8 @@ NORM = [
     row("BatchNorm1d", 4, FEATURES), row("BatchNorm1d", 4, SIGNAL), row("BatchNorm1d", (4, 1e-3, None), SIGNAL),
     row("BatchNorm2d", 4, IMAGE), row("BatchNorm2d", 4, IMAGE, affine=False), row("BatchNorm2d", 4, IMAGE, bias=False),
     row("BatchNorm2d", 4, IMAGE, track_running_stats=False), row("BatchNorm3d", 2, VOLUME),
-    row("LazyBatchNorm1d", (), SIGNAL), row("LazyBatchNorm2d", (), IMAGE, affine=False), row("LazyBatchNorm3d", (), VOLUME),
+    row("LazyBatchNorm1d", (), SIGNAL), row("LazyBatchNorm2d", (), IMAGE, affine=False), row("LazyBatchNorm3d", (),
+                                                                                             VOLUME),
     row("InstanceNorm1d", 4, SIGNAL), row("InstanceNorm1d", 4, t(4, 7), affine=True),
     row("InstanceNorm2d", 4, IMAGE, affine=True, track_running_stats=True), row("InstanceNorm3d", 2, VOLUME),
     row("LazyInstanceNorm1d", (), SIGNAL), row("LazyInstanceNorm2d", (), IMAGE), row("LazyInstanceNorm3d", (), VOLUME),
@@ -85,14 +88,17 @@ NORM = [
 
 ACTIVATION = [
     *(row(name, (), FEATURES) for name in (
-        "ReLU", "RReLU", "Hardtanh", "ReLU6", "Sigmoid", "Hardsigmoid", "Tanh", "SiLU", "Mish", "Hardswish", "ELU", "CELU",
+        "ReLU", "RReLU", "Hardtanh", "ReLU6", "Sigmoid", "Hardsigmoid", "Tanh", "SiLU", "Mish", "Hardswish", "ELU",
+        "CELU",
         "SELU", "GLU", "GELU", "Hardshrink", "LeakyReLU", "LogSigmoid", "Softplus", "PReLU", "Softsign", "Softshrink",
         "Tanhshrink")),
     row("Threshold", (0.1, 2.0), FEATURES), row("Hardtanh", (-0.5, 0.25), FEATURES), row("ELU", 0.5, FEATURES),
     row("CELU", 0.5, FEATURES), row("GLU", 0, t(4, 3)), row("GELU", "tanh", FEATURES), row("LeakyReLU", 0.3, FEATURES),
     row("Softplus", (2.0, 1.0), FEATURES), row("PReLU", 4, IMAGE), row("RReLU", (0.1, 0.4), FEATURES),
-    row("Softmax", 1, FEATURES), row("Softmin", 0, FEATURES), row("LogSoftmax", -1, FEATURES), row("Softmax2d", (), IMAGE),
-    row("Softmax", (), FEATURES), row("AdaptiveLogSoftmaxWithLoss", (4, 12, [3, 7]), t(5, 4), lit([0, 2, 5, 11, 8], "int64"),
+    row("Softmax", 1, FEATURES), row("Softmin", 0, FEATURES), row("LogSoftmax", -1, FEATURES), row("Softmax2d", (),
+                                                                                                   IMAGE),
+    row("Softmax", (), FEATURES), row("AdaptiveLogSoftmaxWithLoss", (4, 12, [3, 7]), t(5, 4), lit([0, 2, 5, 11, 8],
+                                                                                                  "int64"),
                                       div_value=2.0),
     row("AdaptiveLogSoftmaxWithLoss", (4, 9, [3]), t(4), lit(7, "int64"), head_bias=True),
 ]
@@ -127,14 +133,17 @@ PAD = [
 ]
 
 DROPOUT = [
-    row("Dropout", (), FEATURES), row("Dropout", 0.3, t(40)), row("Dropout1d", (), SIGNAL), row("Dropout2d", 0.4, IMAGE),
+    row("Dropout", (), FEATURES), row("Dropout", 0.3, t(40)), row("Dropout1d", (), SIGNAL), row("Dropout2d", 0.4,
+                                                                                                IMAGE),
     row("Dropout3d", (), VOLUME), row("AlphaDropout", (), FEATURES), row("FeatureAlphaDropout", (), IMAGE),
 ]
 
 EMBEDDING = [
     row("Embedding", (10, 3), ints(2, 4, high=9)), row("Embedding", (10, 3, 2), ints(5, high=9)),
-    row("Embedding", (10, 3), ints(5, high=9), max_norm=0.5), row("Embedding", (10, 3), ints(6, high=3), scale_grad_by_freq=True),
-    row("EmbeddingBag", (10, 3), ints(2, 4, high=9)), row("EmbeddingBag", (10, 3), ints(7, high=9), lit([0, 2, 5], "int64")),
+    row("Embedding", (10, 3), ints(5, high=9), max_norm=0.5), row("Embedding", (10, 3), ints(6, high=3),
+                                                                  scale_grad_by_freq=True),
+    row("EmbeddingBag", (10, 3), ints(2, 4, high=9)), row("EmbeddingBag", (10, 3), ints(7, high=9), lit([0, 2, 5],
+                                                                                                        "int64")),
     row("EmbeddingBag", (10, 3), ints(2, 4, high=9), mode="sum", padding_idx=1),
     row("EmbeddingBag", (10, 3), ints(2, 4, high=9), mode="max"),
     row("EmbeddingBag", (10, 3), ints(7, high=9), lit([0, 2, 7], "int64"), mode="sum", include_last_offset=True),
@@ -153,27 +162,32 @@ RECURRENT = [
     row("LSTM", (4, 6), SEQUENCE, num_layers=2, dropout=1.0),
     row("GRU", (4, 6), SEQUENCE), row("GRU", (4, 6, 2), SEQUENCE, bidirectional=True, bias=False),
     row("GRU", (4, 6), SEQUENCE, STATE, batch_first=False), row("GRU", (4, 6), t(3, 5, 4), batch_first=True),
-    row("RNNCell", (4, 6), FEATURES), row("RNNCell", (4, 6), t(4), t(6)), row("RNNCell", (4, 6, False, "relu"), FEATURES, t(3, 6)),
+    row("RNNCell", (4, 6), FEATURES), row("RNNCell", (4, 6), t(4), t(6)), row("RNNCell", (4, 6, False, "relu"),
+                                                                              FEATURES, t(3, 6)),
     row("LSTMCell", (4, 6), FEATURES), row("LSTMCell", (4, 6, False), FEATURES, (t(3, 6), t(3, 6))), row("LSTMCell", (4, 6), t(4)),
-    row("GRUCell", (4, 6), FEATURES), row("GRUCell", (4, 6, False), FEATURES, t(3, 6)), row("GRUCell", (4, 6), t(4), t(6)),
+    row("GRUCell", (4, 6), FEATURES), row("GRUCell", (4, 6, False), FEATURES, t(3, 6)), row("GRUCell", (4, 6), t(4),
+                                                                                            t(6)),
 ]
 
 X = t(5, 3, 4)
 PADDING_MASK = lit([[False] * 4 + [True], [False] * 5, [False, False, True, True, True]], "bool")
 CAUSAL = lit([[j > i for j in range(5)] for i in range(5)], "bool")
 ATTENTION = [
-    row("MultiheadAttention", (4, 2), X, X, X), row("MultiheadAttention", (4, 2), X, X, X, call={"need_weights": False}),
+    row("MultiheadAttention", (4, 2), X, X, X), row("MultiheadAttention", (4, 2), X, X, X,
+                                                    call={"need_weights": False}),
     row("MultiheadAttention", (4, 2), t(2, 3, 4), t(2, 5, 4), t(2, 5, 4), batch_first=True),
     row("MultiheadAttention", (4, 2), t(5, 4), t(3, 4), t(3, 4)),
     row("MultiheadAttention", (4, 2), X, t(6, 3, 5), t(6, 3, 7), kdim=5, vdim=7, add_bias_kv=True),
     row("MultiheadAttention", (4, 2), X, X, X, add_zero_attn=True, bias=False, call={"average_attn_weights": False}),
     row("MultiheadAttention", (4, 2), X, X, X, PADDING_MASK, True, CAUSAL, tag="MultiheadAttention(masks)"),
     row("MultiheadAttention", (4, 2), X, X, X, None, False, CAUSAL, True, True, tag="MultiheadAttention(causal)"),
-    row("TransformerEncoderLayer", (4, 2, 8, 0.0), X), row("TransformerEncoderLayer", (4, 2, 8, 0.0, "gelu"), t(2, 3, 4),
+    row("TransformerEncoderLayer", (4, 2, 8, 0.0), X), row("TransformerEncoderLayer", (4, 2, 8, 0.0, "gelu"), t(2, 3,
+                                                                                                                4),
                                                             batch_first=True, norm_first=True, bias=False),
     row("TransformerEncoderLayer", (4, 2, 8, 0.0), X, CAUSAL, PADDING_MASK, tag="TransformerEncoderLayer(masks)"),
     row("TransformerDecoderLayer", (4, 2, 8, 0.0), X, t(6, 3, 4)),
-    row("TransformerDecoderLayer", (4, 2, 8, 0.0), X, t(6, 3, 4), CAUSAL, norm_first=True, tag="TransformerDecoderLayer(mask)"),
+    row("TransformerDecoderLayer", (4, 2, 8, 0.0), X, t(6, 3, 4), CAUSAL, norm_first=True,
+        tag="TransformerDecoderLayer(mask)"),
     row("Transformer", (4, 2, 1, 2, 8, 0.0), X, t(3, 3, 4)),
     row("Transformer", (4, 2, 1, 1, 8, 0.0), t(3, 5, 4), t(3, 2, 4), batch_first=True, norm_first=True),
 ]
@@ -184,26 +198,35 @@ CLASSES = lit([1, 3, 0], "int64")
 SIGNS = lit([[1, -1, 1, -1], [1, 1, -1, -1], [-1, 1, 1, 1]], "float32", grad=False)
 SIGN3 = lit([1, -1, 1], "float32", grad=False)
 LOSS = [
-    *(row(name, (), P, Q, reduction=reduction) for name in ("L1Loss", "MSELoss", "SmoothL1Loss", "HuberLoss", "KLDivLoss")
+    *(row(name, (), P, Q, reduction=reduction) for name in ("L1Loss", "MSELoss", "SmoothL1Loss", "HuberLoss",
+                                                            "KLDivLoss")
       for reduction in ("mean", "sum", "none")),
-    row("SmoothL1Loss", (), P, Q, beta=0.5), row("HuberLoss", (), P, Q, delta=0.3), row("KLDivLoss", (), P, Q, log_target=True),
-    row("NLLLoss", (), P, CLASSES), row("NLLLoss", (t(4, low=0.1),), P, CLASSES), row("NLLLoss", (), P, CLASSES, ignore_index=3),
+    row("SmoothL1Loss", (), P, Q, beta=0.5), row("HuberLoss", (), P, Q, delta=0.3), row("KLDivLoss", (), P, Q,
+                                                                                        log_target=True),
+    row("NLLLoss", (), P, CLASSES), row("NLLLoss", (t(4, low=0.1),), P, CLASSES), row("NLLLoss", (), P, CLASSES,
+                                                                                      ignore_index=3),
     row("NLLLoss2d", (), t(2, 3, 2, 2), ints(2, 2, 2, high=2)),
     row("CrossEntropyLoss", (), P, CLASSES), row("CrossEntropyLoss", (t(4, low=0.1),), P, CLASSES, label_smoothing=0.1),
-    row("CrossEntropyLoss", (), P, UNIT), row("CrossEntropyLoss", (), t(2, 3, 2, 2), ints(2, 2, 2, high=2), reduction="none"),
-    row("PoissonNLLLoss", (), P, UNIT), row("PoissonNLLLoss", (False, True), UNIT, t(3, 4, low=0.5, high=5.0, grad=False)),
+    row("CrossEntropyLoss", (), P, UNIT), row("CrossEntropyLoss", (), t(2, 3, 2, 2), ints(2, 2, 2, high=2),
+                                              reduction="none"),
+    row("PoissonNLLLoss", (), P, UNIT), row("PoissonNLLLoss", (False, True), UNIT, t(3, 4, low=0.5, high=5.0,
+                                                                                     grad=False)),
     row("GaussianNLLLoss", (), P, Q, UNIT), row("GaussianNLLLoss", (), P, Q, UNIT, full=True, reduction="sum"),
-    row("BCELoss", (), UNIT, t(3, 4, low=0.0, high=1.0)), row("BCELoss", (t(4, low=0.1),), UNIT, t(3, 4, low=0.0, high=1.0)),
+    row("BCELoss", (), UNIT, t(3, 4, low=0.0, high=1.0)), row("BCELoss", (t(4, low=0.1),), UNIT, t(3, 4, low=0.0,
+                                                                                                   high=1.0)),
     row("BCEWithLogitsLoss", (), P, UNIT), row("BCEWithLogitsLoss", (), P, UNIT, pos_weight=t(4, low=0.5)),
-    row("HingeEmbeddingLoss", (), P, SIGNS), row("HingeEmbeddingLoss", 2.0, P, SIGNS), row("SoftMarginLoss", (), P, SIGNS),
+    row("HingeEmbeddingLoss", (), P, SIGNS), row("HingeEmbeddingLoss", 2.0, P, SIGNS), row("SoftMarginLoss", (), P,
+                                                                                           SIGNS),
     row("MultiLabelMarginLoss", (), P, lit([[1, 2, -1, 0], [3, -1, 0, 0], [0, 1, 2, 3]], "int64")),
     row("MultiLabelSoftMarginLoss", (), P, lit([[1, 0, 1, 1], [0, 0, 1, 0], [1, 1, 0, 1]], "float32", grad=False)),
     row("CosineEmbeddingLoss", (), P, Q, SIGN3), row("CosineEmbeddingLoss", 0.2, P, Q, SIGN3, reduction="none"),
     row("MarginRankingLoss", 0.1, t(3), t(3), SIGN3), row("MultiMarginLoss", (), P, CLASSES),
-    row("MultiMarginLoss", (2, 0.5), P, CLASSES, weight=t(4, low=0.1)), row("TripletMarginLoss", (), P, Q, t(3, 4, high=1.0)),
+    row("MultiMarginLoss", (2, 0.5), P, CLASSES, weight=t(4, low=0.1)), row("TripletMarginLoss", (), P, Q, t(3, 4,
+                                                                                                             high=1.0)),
     row("TripletMarginLoss", (), P, Q, t(3, 4, high=1.0), swap=True, p=1.0, margin=2.0),
     row("TripletMarginWithDistanceLoss", (), P, Q, t(3, 4, high=1.0), swap=True),
-    row("CTCLoss", (), t(6, 2, 4, high=-0.5), lit([[1, 2, 3], [2, 2, 1]], "int64"), lit([6, 5], "int64"), lit([2, 3], "int64")),
+    row("CTCLoss", (), t(6, 2, 4, high=-0.5), lit([[1, 2, 3], [2, 2, 1]], "int64"), lit([6, 5], "int64"), lit([2, 3],
+                                                                                                              "int64")),
     row("CTCLoss", (1, "sum", True), t(6, 2, 4, high=-0.5), lit([2, 3, 0, 2, 3], "int64"), lit([6, 6], "int64"), lit([2, 3], "int64")),
 ]
 
@@ -253,7 +276,8 @@ def test_layer(torch, row):
         "printed": [shown, repr(layer)],
         "outputs": seen,
         "state": dict(layer.state_dict()),
-        "order": [list(layer.state_dict()), [n for n, _ in layer.named_parameters()], [n for n, _ in layer.named_buffers()]],
+        "order": [list(layer.state_dict()), [n for n, _ in layer.named_parameters()], [n for n,
+                                                                                       _ in layer.named_buffers()]],
         "attributes": sorted(k for k, v in vars(layer).items() if not k.startswith("_") and isinstance(v, (int, float, str, tuple))),
         "gradients": {name: p.grad for name, p in layer.named_parameters()},
         "input gradients": [x.grad for x in tensors(torch, inputs)],

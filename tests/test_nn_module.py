@@ -112,13 +112,18 @@ def test_refused_assignments(torch):
             self.x = value
 
     return [
-        said(setattr, m, "inner", 3), said(setattr, m, "inner", torch.ones(1)), said(setattr, m.first, "weight", torch.ones(1)),
-        said(setattr, m.first, "weight", "text"), said(setattr, m.inner, "count", 4), said(setattr, m.inner, "count", nn.ReLU),
-        said(m.register_parameter, "first", None), said(m.register_parameter, "a.b", None), said(m.register_parameter, "", None),
-        said(m.register_parameter, 3, None), said(m.register_parameter, "p", torch.ones(1)), said(m.register_parameter, "p", 3),
+        said(setattr, m, "inner", 3), said(setattr, m, "inner", torch.ones(1)), said(setattr, m.first, "weight",
+                                                                                     torch.ones(1)),
+        said(setattr, m.first, "weight", "text"), said(setattr, m.inner, "count", 4), said(setattr, m.inner, "count",
+                                                                                           nn.ReLU),
+        said(m.register_parameter, "first", None), said(m.register_parameter, "a.b", None), said(m.register_parameter,
+                                                                                                 "", None),
+        said(m.register_parameter, 3, None), said(m.register_parameter, "p", torch.ones(1)), said(m.register_parameter,
+                                                                                                  "p", 3),
         said(m.register_buffer, "first", None), said(m.register_buffer, "a.b", None), said(m.register_buffer, "", None),
         said(m.register_buffer, 3, None), said(m.register_buffer, "b", 3.0), said(m.add_module, "a.b", None),
-        said(m.add_module, "", None), said(m.add_module, 3, None), said(m.add_module, "m", 3), said(m.add_module, "m", torch.ones(1)),
+        said(m.add_module, "", None), said(m.add_module, 3, None), said(m.add_module, "m", 3), said(m.add_module, "m",
+                                                                                                    torch.ones(1)),
         said(m.register_module, "forward", nn.ReLU()), said(getattr, m, "missing"), said(delattr, m, "missing"),
         said(lambda: Unready(3).x), said(Unready, nn.Parameter(torch.ones(1))), said(Unready, nn.Buffer(torch.ones(1))),
         said(nn.Module, 3), said(nn.Module, a=3), said(nn.Linear, 3), said(nn.Module().forward), said(nn.Module(), 3),
@@ -142,8 +147,10 @@ def test_access_by_path(torch):
     return [
         repr(m), m.get_submodule("") is m, repr(m.get_submodule("inner.deep")), m.get_parameter("inner.scale"),
         m.get_buffer("inner.count"), said(m.get_submodule, "inner.nothing"), said(m.get_submodule, "inner.scale"),
-        said(m.get_parameter, "inner.nothing"), said(m.get_parameter, "inner.count"), said(m.get_buffer, "inner.nothing"),
-        said(m.get_buffer, "inner.scale"), said(m.set_submodule, "", torch.nn.ReLU()), said(m.set_submodule, "a.b", torch.nn.ReLU()),
+        said(m.get_parameter, "inner.nothing"), said(m.get_parameter, "inner.count"), said(m.get_buffer,
+                                                                                           "inner.nothing"),
+        said(m.get_buffer, "inner.scale"), said(m.set_submodule, "", torch.nn.ReLU()), said(m.set_submodule, "a.b",
+                                                                                            torch.nn.ReLU()),
         said(m.set_submodule, "inner.scale", torch.nn.ReLU()), said(m.set_submodule, "new", torch.nn.ReLU(), True),
         said(m.set_submodule, "new", 3),
     ]
@@ -177,7 +184,8 @@ def test_forward_hooks(torch):
         m.register_forward_pre_hook(lambda mod, args: seen.append("pre b") or args[0] * 2, prepend=True),
         m.register_forward_pre_hook(lambda mod, args, kwargs: (args, {**kwargs, "gain": 3.0}), with_kwargs=True),
         m.register_forward_hook(lambda mod, args, out: seen.append(("post", len(args)))),
-        m.register_forward_hook(lambda mod, args, kwargs, out: seen.append(sorted(kwargs)) or out + 1, with_kwargs=True),
+        m.register_forward_hook(lambda mod, args, kwargs, out: seen.append(sorted(kwargs)) or out + 1,
+                                with_kwargs=True),
         m.register_forward_hook(lambda mod, args, out: seen.append("first"), prepend=True),
     ]
     hooked = m(x)
@@ -254,7 +262,8 @@ def test_backward_hooks_see_every_input_and_output(torch):
     bad = torch.nn.ReLU()
     bad.register_full_backward_hook(lambda mod, gi, go: (None, None))
     leaf = torch.ones(2, requires_grad=True)
-    return seen, text, a.grad, said(bad(leaf * 1).sum().backward), said(bad.register_backward_hook, print), type(m).__name__
+    return seen, text, a.grad, said(bad(leaf * 1).sum().backward), said(bad.register_backward_hook,
+                                                                        print), type(m).__name__
 
 
 @same(strides=None)
@@ -283,7 +292,8 @@ def test_state_dict_contents(torch):
     m.state_dict(destination=given, prefix="m.")
     return [state, type(state).__name__, dict(state._metadata), [v.requires_grad for v in state.values()],
             [v.requires_grad for v in kept.values()], kept["first.weight"] is m.first.weight, list(given),
-            state["first.weight"].data_ptr() == m.first.weight.data_ptr(), torch.nn.BatchNorm1d(2).state_dict()._metadata]
+            state["first.weight"].data_ptr() == m.first.weight.data_ptr(),
+            torch.nn.BatchNorm1d(2).state_dict()._metadata]
 
 
 @same
@@ -299,7 +309,8 @@ def test_load_state_dict_messages(torch):
     partial = {"first.bias": torch.tensor([5.0, 6.0]), "other": torch.ones(1)}
     loose = m.load_state_dict(partial, strict=False)
     return [repr(m.load_state_dict(good)), said(m.load_state_dict, wrong), said(m.load_state_dict, wrong, strict=False),
-            said(m.load_state_dict, {}), said(m.load_state_dict, [1]).replace("torchlike", "torch"), repr(loose), list(loose.missing_keys),
+            said(m.load_state_dict, {}), said(m.load_state_dict, [1]).replace("torchlike", "torch"), repr(loose),
+            list(loose.missing_keys),
             list(loose.unexpected_keys), m.first.bias, tuple(loose)]
 
 
@@ -315,7 +326,8 @@ def test_load_state_dict_copies_or_assigns(torch):
     m.load_state_dict(state)
     cast = m.first.weight.dtype
     m.load_state_dict(state, assign=True)
-    return [copied, cast, m.first.weight.dtype, m.first.weight.requires_grad, m.inner.scale.requires_grad, m.first.weight is weight,
+    return [copied, cast, m.first.weight.dtype, m.first.weight.requires_grad, m.inner.scale.requires_grad,
+            m.first.weight is weight,
             isinstance(m.first.weight, torch.nn.Parameter), m.inner.count]
 
 
@@ -337,7 +349,8 @@ def test_state_dict_hooks(torch):
     result = n.load_state_dict({"junk": 1, **{k: v for k, v in n.state_dict().items() if "first" not in k}})
     n.register_state_dict_post_hook(lambda mod, state, prefix, metadata: 3)
     n.inner.register_load_state_dict_post_hook(lambda mod, keys: 3)
-    return state, seen, repr(result), said(n.state_dict), said(n.load_state_dict, {}), said(m._register_state_dict_hook, post)
+    return state, seen, repr(result), said(n.state_dict), said(n.load_state_dict, {}), said(m._register_state_dict_hook,
+                                                                                            post)
 
 
 @same
@@ -357,7 +370,8 @@ def test_extra_state(torch):
     state = m.state_dict()
     m[0].count = 0
     m.load_state_dict(state)
-    return [state, m[0].count, said(m.load_state_dict, {}), said(torch.nn.Sequential(torch.nn.ReLU()).load_state_dict, state)]
+    return [state, m[0].count, said(m.load_state_dict, {}), said(torch.nn.Sequential(torch.nn.ReLU()).load_state_dict,
+                                                                 state)]
 
 
 @same
@@ -366,7 +380,8 @@ def test_loading_batch_norm_of_version_1(torch):
     state = OrderedDict((k, v) for k, v in bn.state_dict().items() if k != "num_batches_tracked")
     state["running_mean"] = torch.tensor([1.0, 2.0])
     return [repr(bn.load_state_dict(state)), bn.running_mean, bn.num_batches_tracked,
-            said(torch.nn.InstanceNorm1d(2).load_state_dict, OrderedDict(running_mean=torch.ones(2), running_var=torch.ones(2)))]
+            said(torch.nn.InstanceNorm1d(2).load_state_dict, OrderedDict(running_mean=torch.ones(2),
+                                                                         running_var=torch.ones(2)))]
 
 
 @same
@@ -387,7 +402,8 @@ def test_conversions(torch):
     weight = m.first.weight
     m(torch.ones(1, 2)).sum().backward()
     seen = []
-    for change in (lambda: m.double(), lambda: m.half(), lambda: m.bfloat16(), lambda: m.float(), lambda: m.to(torch.float64),
+    for change in (lambda: m.double(), lambda: m.half(), lambda: m.bfloat16(), lambda: m.float(),
+                   lambda: m.to(torch.float64),
                    lambda: m.to("cpu"), lambda: m.to(torch.device("cpu"), torch.float16), lambda: m.to(device="cpu", dtype=torch.float32),
                    lambda: m.to(torch.ones(1, dtype=torch.float64)), lambda: m.type(torch.float32), lambda: m.cpu()):
         same_module = change() is m
@@ -403,7 +419,8 @@ def test_meta_modules(torch):
     state = torch.nn.Sequential(torch.nn.Linear(2, 3)).state_dict()
     n.load_state_dict(state, assign=True)
     return [empty is m, m.weight.shape, str(m.weight.device), isinstance(m.weight, torch.nn.Parameter), n[0].weight,
-            said(torch.nn.Linear(1, 1, device="meta").to, "cpu"), torch.nn.utils.skip_init(torch.nn.Linear, 2, 3).weight.shape]
+            said(torch.nn.Linear(1, 1, device="meta").to, "cpu"), torch.nn.utils.skip_init(torch.nn.Linear, 2,
+                                                                                           3).weight.shape]
 
 
 @same
@@ -427,14 +444,17 @@ def test_modes_gradients_and_apply(torch):
 @same
 def test_printing(torch):
     nn = torch.nn
-    nested = nn.ModuleDict({"a": nn.ModuleList([nn.Linear(1, 1), nn.Linear(1, 1), nn.ReLU()]), "b": nn.Sequential(nn.Dropout(0.1)),
-                            "c": nn.ParameterList([torch.ones(2, 3), "text"]), "d": nn.ParameterDict({"w": torch.ones(1), "n": 3})})
+    nested = nn.ModuleDict({"a": nn.ModuleList([nn.Linear(1, 1), nn.Linear(1, 1), nn.ReLU()]),
+                            "b": nn.Sequential(nn.Dropout(0.1)),
+                            "c": nn.ParameterList([torch.ones(2, 3), "text"]),
+                            "d": nn.ParameterDict({"w": torch.ones(1), "n": 3})})
     lines = nn.Module()
     lines.extra_repr = lambda: "one\ntwo"
     lines.none = nn.ReLU()
     lines.none = None
     return [repr(net(torch)), repr(nested), str(nn.Module()), repr(lines), repr(nn.Sequential(nested, nn.ModuleList())),
-            repr(nn.Parameter(torch.ones(2))), repr(nn.Parameter(torch.ones(2), requires_grad=False)), repr(nn.UninitializedParameter())]
+            repr(nn.Parameter(torch.ones(2))), repr(nn.Parameter(torch.ones(2), requires_grad=False)),
+            repr(nn.UninitializedParameter())]
 
 
 @same
@@ -451,7 +471,8 @@ def test_deepcopy_and_pickle(torch):
     p.note = "kept"
     return [copied.state_dict(), m.state_dict(), revived.state_dict(), copied[0].weight is copied[0].tied,
             revived[0].weight is revived[0].tied, len(copied._forward_hooks), type(revived[2].weight_ih_l0).__name__,
-            [n for n, _ in revived.named_parameters()], copy.deepcopy(p).requires_grad, pickle.loads(pickle.dumps(p)).note]
+            [n for n, _ in revived.named_parameters()], copy.deepcopy(p).requires_grad,
+            pickle.loads(pickle.dumps(p)).note]
 
 
 @same
@@ -467,10 +488,13 @@ def test_parameters_and_buffers(torch):
         pass
 
     special = nn.Parameter(torch.ones(2).as_subclass(Special))
-    return [data, p.is_leaf, p.requires_grad, nn.Parameter().shape, type(p + 1).__name__, type(p.data).__name__, type(p.detach()).__name__,
+    return [data, p.is_leaf, p.requires_grad, nn.Parameter().shape, type(p + 1).__name__, type(p.data).__name__,
+            type(p.detach()).__name__,
             isinstance(p, nn.Parameter), isinstance(data, nn.Parameter), isinstance(b, nn.Buffer), isinstance(data, nn.Buffer),
-            isinstance(p, torch.Tensor), isinstance(special, nn.Parameter), type(special).__name__, special.requires_grad,
-            said(nn.Parameter, torch.tensor([1, 2])), said(nn.Parameter, 3), nn.Parameter(torch.tensor([1]), requires_grad=False),
+            isinstance(p, torch.Tensor), isinstance(special, nn.Parameter), type(special).__name__,
+            special.requires_grad,
+            said(nn.Parameter, torch.tensor([1, 2])), said(nn.Parameter, 3), nn.Parameter(torch.tensor([1]),
+                                                                                          requires_grad=False),
             type(nn.Parameter(p)).__name__, p.grad_fn is None]
 
 
@@ -478,7 +502,8 @@ def test_parameters_and_buffers(torch):
 def test_lazy_parameters(torch):
     nn = torch.nn
     m = nn.Sequential(nn.LazyLinear(3), nn.LazyBatchNorm1d())
-    before = repr(m), [repr(p) for p in m.parameters()], m[0].has_uninitialized_params(), said(lambda: m[0].weight.shape)
+    before = repr(m), [repr(p) for p in m.parameters()], m[0].has_uninitialized_params(),
+    said(lambda: m[0].weight.shape)
     m.double()
     kind = str(m[0].weight.dtype)
     state = copy.deepcopy(m[0]).state_dict()
@@ -487,7 +512,8 @@ def test_lazy_parameters(torch):
     m(torch.ones(2, 4))
     other = nn.Sequential(nn.LazyLinear(3), nn.LazyBatchNorm1d())
     other.load_state_dict(m.state_dict())
-    return [before, kind, list(state), used, repr(m), type(m[0]).__name__, m[0].weight.shape, other.state_dict(), type(m[0].weight).__name__,
+    return [before, kind, list(state), used, repr(m), type(m[0]).__name__, m[0].weight.shape, other.state_dict(),
+            type(m[0].weight).__name__,
             len(m[0]._forward_pre_hooks), repr(other), said(m.load_state_dict, nn.Sequential(nn.LazyLinear(3), nn.LazyBatchNorm1d()).state_dict())]
 
 
@@ -516,15 +542,19 @@ def test_sequential(torch):
     plain = nn.Sequential(nn.ReLU(), nn.Tanh())
     plain.append(nn.Sigmoid()).insert(1, nn.ELU())
     plain[0] = nn.GELU()
-    seen = [repr(plain), repr(plain[1:]), repr(plain * 2), repr(plain + plain[:1]), len(plain), repr(s[1:]), repr(s.b), s[-1] is s.c]
+    seen = [repr(plain), repr(plain[1:]), repr(plain * 2), repr(plain + plain[:1]), len(plain), repr(s[1:]), repr(s.b),
+            s[-1] is s.c]
     del plain[1]
     plain += nn.Sequential(nn.SiLU())
     plain *= 2
     popped = plain.pop(0)
     del s[0]
-    return [*seen, repr(plain), repr(popped), repr(s), plain(torch.ones(2)), said(lambda: plain[20]), said(lambda: plain["a"]),
-            said(lambda: plain + 3).replace("torchlike", "torch"), said(lambda: plain * 0).replace("torchlike", "torch"),
-            said(lambda: plain * "a").replace("torchlike", "torch"), said(plain.insert, 99, nn.ReLU()), said(nn.Sequential, 3),
+    return [*seen, repr(plain), repr(popped), repr(s), plain(torch.ones(2)), said(lambda: plain[20]),
+            said(lambda: plain["a"]),
+            said(lambda: plain + 3).replace("torchlike", "torch"), said(lambda: plain * 0).replace("torchlike",
+                                                                                                   "torch"),
+            said(lambda: plain * "a").replace("torchlike", "torch"), said(plain.insert, 99, nn.ReLU()),
+            said(nn.Sequential, 3),
             said(plain.append, 3), [type(m).__name__ for m in plain.extend([nn.Mish()])], list(plain.state_dict())]
 
 
@@ -542,9 +572,12 @@ def test_module_list_and_dict(torch):
     table["w"] = nn.ELU()
     popped = table.pop("x")
     del table["z"]
-    return [repr(items), repr(more), repr(items[1:3]), len(items), repr(items.pop(-1)), "x" in table, "y" in table, list(table), list(table.keys()),
-            [k for k, _ in table.items()], len(table), repr(table), repr(popped), said(lambda: items[9]), said(items.extend, 3), said(nn.ModuleList, [3]),
-            said(table.update, 3), said(table.update, [("a",)]), said(table.update, [3]), said(lambda: table["no"]), said(items, 3),
+    return [repr(items), repr(more), repr(items[1:3]), len(items), repr(items.pop(-1)), "x" in table, "y" in table,
+            list(table), list(table.keys()),
+            [k for k, _ in table.items()], len(table), repr(table), repr(popped), said(lambda: items[9]),
+            said(items.extend, 3), said(nn.ModuleList, [3]),
+            said(table.update, 3), said(table.update, [("a",)]), said(table.update, [3]), said(lambda: table["no"]),
+            said(items, 3),
             said(lambda: nn.ModuleDict({"a.b": nn.ReLU()})), list(items.state_dict()), table.clear(), len(table)]
 
 
@@ -558,7 +591,10 @@ def test_parameter_list_and_dict(torch):
     table = nn.ParameterDict({"a": torch.ones(1), "b": "text"})
     table["c"] = nn.Parameter(torch.zeros(2))
     merged = table | nn.ParameterDict({"d": torch.ones(2)})
-    return [list(items.state_dict()), len(items), repr(items), [type(p).__name__ for p in items], repr(items[1:3]), said(lambda: items[9]),
-            said(items.extend, torch.ones(1)), said(items), list(table), list(table.state_dict()), repr(merged), "a" in table, table.get("q", 4),
-            [k for k, _ in table.items()], list(reversed(table)), table.setdefault("e", torch.ones(1)), table.pop("a"), table.popitem()[0],
+    return [list(items.state_dict()), len(items), repr(items), [type(p).__name__ for p in items], repr(items[1:3]),
+            said(lambda: items[9]),
+            said(items.extend, torch.ones(1)), said(items), list(table), list(table.state_dict()), repr(merged),
+            "a" in table, table.get("q", 4),
+            [k for k, _ in table.items()], list(reversed(table)), table.setdefault("e", torch.ones(1)), table.pop("a"),
+            table.popitem()[0],
             said(lambda: table["no"]), said(lambda: table[3]), repr(table.copy()), repr(table.fromkeys(["u"], torch.ones(1))), said(table, 3), len(table)]

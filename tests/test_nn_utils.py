@@ -20,7 +20,8 @@ def said(function, *args, **kwargs):
 # ----------------------------------------------------------------------------------------------------- initial values
 FILLS = [("uniform_", (0.5, 2.0)), ("normal_", (1.0, 0.1)), ("trunc_normal_", ()), ("trunc_normal_", (0.0, 1.0, 1.5, 2.5)), ("constant_", (3.0,)),
          ("ones_", ()), ("zeros_", ()), ("xavier_uniform_", (2.0,)), ("xavier_normal_", ()), ("kaiming_uniform_", ()),
-         ("kaiming_normal_", (0.1, "fan_out")), ("kaiming_uniform_", (0, "fan_in", "relu")), ("orthogonal_", ()), ("orthogonal_", (2.0,))]
+         ("kaiming_normal_", (0.1, "fan_out")), ("kaiming_uniform_", (0, "fan_in", "relu")), ("orthogonal_", ()),
+         ("orthogonal_", (2.0,))]
 
 
 @pytest.mark.parametrize("shape", [(3, 5), (20, 4), (4, 3, 2, 2)], ids=str)
@@ -36,7 +37,8 @@ def test_fill(torch, name, args, shape):
 def test_structured_fills(torch):
     init = torch.nn.init
     sparse = init.sparse_(torch.empty(10, 3), 0.35)
-    return [init.eye_(torch.empty(2, 3)), init.dirac_(torch.empty(4, 2, 3)), init.dirac_(torch.empty(4, 2, 3, 2), groups=2), sparse,
+    return [init.eye_(torch.empty(2, 3)), init.dirac_(torch.empty(4, 2, 3)), init.dirac_(torch.empty(4, 2, 3, 2),
+                                                                                         groups=2), sparse,
             [init.calculate_gain(n) for n in ("linear", "conv2d", "sigmoid", "tanh", "relu", "leaky_relu", "selu")],
             init.calculate_gain("leaky_relu", 0.3), init.uniform(torch.empty(2)), init.xavier_normal(torch.empty(2, 2))]
 
@@ -45,8 +47,10 @@ def test_structured_fills(torch):
 def test_refused_fills(torch):
     init = torch.nn.init
     return [said(init.eye_, torch.empty(2)), said(init.dirac_, torch.empty(2, 2)), said(init.dirac_, torch.empty(3, 2, 2), groups=2),
-            said(init.xavier_uniform_, torch.empty(2)), said(init.kaiming_normal_, torch.empty(2)), said(init.kaiming_normal_, torch.empty(2, 2), mode="x"),
-            said(init.orthogonal_, torch.empty(2)), said(init.sparse_, torch.empty(2), 0.1), said(init.calculate_gain, "other"),
+            said(init.xavier_uniform_, torch.empty(2)), said(init.kaiming_normal_, torch.empty(2)),
+            said(init.kaiming_normal_, torch.empty(2, 2), mode="x"),
+            said(init.orthogonal_, torch.empty(2)), said(init.sparse_, torch.empty(2), 0.1), said(init.calculate_gain,
+                                                                                                  "other"),
             said(init.calculate_gain, "leaky_relu", "x"), init.kaiming_uniform_(torch.empty(0, 2)).shape]
 
 
@@ -54,7 +58,8 @@ def test_refused_fills(torch):
 def test_generator_of_a_fill(torch):
     g = torch.Generator()
     g.manual_seed(3)
-    return [torch.nn.init.normal_(torch.empty(3), generator=g), torch.nn.init.xavier_uniform_(torch.empty(3, 2), generator=g)]
+    return [torch.nn.init.normal_(torch.empty(3), generator=g), torch.nn.init.xavier_uniform_(torch.empty(3, 2),
+                                                                                              generator=g)]
 
 
 # ---------------------------------------------------------------------------------------------------------- gradients
@@ -99,11 +104,14 @@ def test_packing(torch):
     rnn = torch.nn.utils.rnn
     x = torch.arange(24.0).reshape(4, 3, 2).requires_grad_()
     seen = []
-    for packed in (rnn.pack_padded_sequence(x, [4, 2, 1]), rnn.pack_padded_sequence(x, torch.tensor([1, 4, 2]), enforce_sorted=False),
+    for packed in (rnn.pack_padded_sequence(x, [4, 2, 1]), rnn.pack_padded_sequence(x, torch.tensor([1, 4, 2]),
+                                                                                    enforce_sorted=False),
                    rnn.pack_padded_sequence(x.transpose(0, 1), [4, 3, 3], batch_first=True),
                    rnn.pack_sequence([torch.ones(2, 2), torch.zeros(3, 2)], enforce_sorted=False)):
-        seen.append([packed.data, packed.batch_sizes, packed.sorted_indices, packed.unsorted_indices, repr(packed._replace(data=0)),
-                     rnn.pad_packed_sequence(packed), rnn.pad_packed_sequence(packed, batch_first=True, padding_value=-1.0, total_length=6),
+        seen.append([packed.data, packed.batch_sizes, packed.sorted_indices, packed.unsorted_indices,
+                     repr(packed._replace(data=0)),
+                     rnn.pad_packed_sequence(packed), rnn.pad_packed_sequence(packed, batch_first=True,
+                                                                              padding_value=-1.0, total_length=6),
                      rnn.unpack_sequence(packed), packed.double().data.dtype, packed.is_cuda])
     rnn.pack_padded_sequence(x, [4, 2, 1]).data.pow(2).sum().backward()
     return seen, x.grad
@@ -114,8 +122,10 @@ def test_padding(torch):
     rnn = torch.nn.utils.rnn
     parts = [torch.ones(2, 2), torch.full((3, 2), 2.0), torch.zeros(1, 2)]
     padded = rnn.pad_sequence(parts)
-    return [padded, rnn.pad_sequence(parts, batch_first=True, padding_value=9.0), rnn.pad_sequence(parts, padding_side="left"),
-            rnn.unpad_sequence(padded.clone(), torch.tensor([2, 3, 1])), rnn.invert_permutation(torch.tensor([2, 0, 1])),
+    return [padded, rnn.pad_sequence(parts, batch_first=True, padding_value=9.0), rnn.pad_sequence(parts,
+                                                                                                   padding_side="left"),
+            rnn.unpad_sequence(padded.clone(), torch.tensor([2, 3, 1])), rnn.invert_permutation(torch.tensor([2, 0,
+                                                                                                              1])),
             rnn.pad_sequence([torch.tensor([1, 2]), torch.tensor([3])])]
 
 
@@ -123,7 +133,8 @@ def test_padding(torch):
 def test_refused_sequences(torch):
     rnn = torch.nn.utils.rnn
     x = torch.ones(3, 2, 1)
-    return [said(rnn.pack_padded_sequence, x, [1, 3]), said(rnn.pack_padded_sequence, x, [3, 0]), said(rnn.pack_padded_sequence, x, [3]),
+    return [said(rnn.pack_padded_sequence, x, [1, 3]), said(rnn.pack_padded_sequence, x, [3, 0]),
+            said(rnn.pack_padded_sequence, x, [3]),
             said(rnn.pad_sequence, 3), said(rnn.pad_sequence, []), said(rnn.pad_sequence, [x], padding_side="up"),
             said(rnn.pad_packed_sequence, rnn.pack_sequence([torch.ones(3)]), total_length=2)]
 
@@ -138,7 +149,8 @@ def test_packed_recurrence(torch, kind, order):
     output, hidden = layer(packed)
     output.data.pow(2).sum().backward()
     state = tuple(torch.ones(4, 3, 3) for _ in range(2)) if kind == "LSTM" else torch.ones(4, 3, 3)
-    return output.data, output.batch_sizes, hidden, x.grad, [p.grad for p in layer.parameters()], layer(packed, state)[1]
+    return output.data, output.batch_sizes, hidden, x.grad, [p.grad for p in layer.parameters()], layer(packed,
+                                                                                                        state)[1]
 
 
 @same
@@ -148,15 +160,22 @@ def test_refused_recurrence(torch):
     return [
         said(nn.LSTM(2, 3), one(4, 1, 5)), said(nn.LSTM(2, 3), one(4, 1, 2), (one(1, 2, 3), one(1, 1, 3))),
         said(nn.LSTM(2, 3), one(4, 1, 2), (one(2, 3), one(1, 1, 3))), said(nn.GRU(2, 3), one(4, 1, 2), one(1, 2, 3)),
-        said(nn.LSTM(2, 3), one(4, 1, 2), (one(1, 1, 3), one(1, 2, 3))), said(nn.LSTM(2, 3), one(4, 2), (one(1, 1, 3), one(1, 1, 3))),
-        said(nn.LSTM(2, 3), one(4, 1, 2).double()), said(nn.RNN, 2, 3, nonlinearity="bad"), said(nn.RNN, 2, 3, 1, "bad"),
-        said(nn.LSTM, 2, 3, dropout=2), said(nn.LSTM, 2, 3, dropout=True), said(nn.GRU, 2, 3, proj_size=2), said(nn.LSTM, 2, 3, proj_size=3),
-        said(nn.LSTM, 2, 3, proj_size=-1), said(nn.LSTM, 2, 0), said(nn.LSTM, 0, 3), said(nn.LSTM, 2, 3, 0), said(nn.LSTM, 2.0, 3),
-        said(nn.LSTM, 2, 3, bias=1), said(nn.LSTM, 2, 3, batch_first=1), said(nn.RNN(2, 3), one(4)), said(nn.GRU(2, 3), one(4)),
-        said(nn.LSTM(2, 3), one(4)), said(nn.GRU(2, 3), packed, one(1, 4, 3)), said(nn.GRU(5, 3), packed), said(nn.RNN(2, 3), one(4, 5, 2), one(1, 3)),
+        said(nn.LSTM(2, 3), one(4, 1, 2), (one(1, 1, 3), one(1, 2, 3))), said(nn.LSTM(2, 3), one(4, 2), (one(1, 1, 3),
+                                                                                                         one(1, 1, 3))),
+        said(nn.LSTM(2, 3), one(4, 1, 2).double()), said(nn.RNN, 2, 3, nonlinearity="bad"), said(nn.RNN, 2, 3, 1,
+                                                                                                 "bad"),
+        said(nn.LSTM, 2, 3, dropout=2), said(nn.LSTM, 2, 3, dropout=True), said(nn.GRU, 2, 3, proj_size=2),
+        said(nn.LSTM, 2, 3, proj_size=3),
+        said(nn.LSTM, 2, 3, proj_size=-1), said(nn.LSTM, 2, 0), said(nn.LSTM, 0, 3), said(nn.LSTM, 2, 3, 0),
+        said(nn.LSTM, 2.0, 3),
+        said(nn.LSTM, 2, 3, bias=1), said(nn.LSTM, 2, 3, batch_first=1), said(nn.RNN(2, 3), one(4)), said(nn.GRU(2, 3),
+                                                                                                          one(4)),
+        said(nn.LSTM(2, 3), one(4)), said(nn.GRU(2, 3), packed, one(1, 4, 3)), said(nn.GRU(5, 3), packed),
+        said(nn.RNN(2, 3), one(4, 5, 2), one(1, 3)),
         said(nn.RNN(2, 3), one(4, 2), one(1, 1, 3)), said(nn.LSTMCell(2, 3), one(1, 5)), said(nn.LSTMCell(2, 3), one(1, 1, 2)),
         said(nn.RNNCell(2, 3), one(4, 2), one(5, 3)), said(nn.GRUCell(2, 3), one(4, 2), one(4, 2)), said(nn.GRUCell(2, 3), one(4, 2), one(1, 4, 3)),
-        said(nn.LSTMCell(2, 3), one(4, 2), (one(4, 3), one(4, 4))), said(nn.LSTMCell(2, 3), one(4, 2), (one(1, 4, 3), one(4, 3))),
+        said(nn.LSTMCell(2, 3), one(4, 2), (one(4, 3), one(4, 4))), said(nn.LSTMCell(2, 3), one(4, 2), (one(1, 4, 3),
+                                                                                                        one(4, 3))),
     ]
 
 
@@ -165,10 +184,12 @@ def test_refused_recurrence(torch):
 @same(strides=None, tol=3.0)
 def test_weight_norm(torch, dim):
     nn = torch.nn
-    old, new = nn.utils.weight_norm(nn.Linear(3, 2), dim=dim), nn.utils.parametrizations.weight_norm(nn.Conv1d(3, 2, 2), dim=dim)
+    old, new = nn.utils.weight_norm(nn.Linear(3, 2), dim=dim), nn.utils.parametrizations.weight_norm(nn.Conv1d(3, 2, 2),
+                                                                                                     dim=dim)
     x, y = torch.ones(1, 3), torch.ones(1, 3, 4)
     (old(x).pow(2).sum() + new(y).pow(2).sum()).backward()
-    seen = [old.state_dict(), new.state_dict(), repr(old), repr(new), old(x), new(y), new.weight, old.weight_g.grad, old.weight_v.grad,
+    seen = [old.state_dict(), new.state_dict(), repr(old), repr(new), old(x), new(y), new.weight, old.weight_g.grad,
+            old.weight_v.grad,
             new.parametrizations.weight.original0.grad, new.parametrizations.weight.original1.grad]
     nn.utils.remove_weight_norm(old)
     nn.utils.parametrize.remove_parametrizations(new, "weight")
@@ -181,8 +202,10 @@ def test_spectral_norm(torch):
     old, new = nn.utils.spectral_norm(nn.ConvTranspose1d(3, 2, 2)), nn.utils.parametrizations.spectral_norm(nn.Linear(3, 2))
     x, y = torch.ones(1, 3, 4), torch.ones(1, 3)
     (old(x).pow(2).sum() + new(y).pow(2).sum()).backward()
-    seen = [list(old.state_dict()), dict(old.state_dict()._metadata[""]), list(new.state_dict()), repr(new), old.weight_orig.grad,
-            new.parametrizations.weight.original.grad, old.eval()(x), new.eval()(y), torch.linalg.matrix_norm(new.weight, 2)]
+    seen = [list(old.state_dict()), dict(old.state_dict()._metadata[""]), list(new.state_dict()), repr(new),
+            old.weight_orig.grad,
+            new.parametrizations.weight.original.grad, old.eval()(x), new.eval()(y),
+            torch.linalg.matrix_norm(new.weight, 2)]
     nn.utils.remove_spectral_norm(old)
     return [*seen, old.state_dict(), said(nn.utils.spectral_norm, nn.Linear(1, 1), n_power_iterations=0)]
 
@@ -233,12 +256,15 @@ def test_parametrizations(torch):
     copied = copy.deepcopy(m)
     other = nn.Linear(2, 2)
     parametrize.transfer_parametrizations_and_params(m, other)
-    return [assigned, m.weight, same_object, m.weight is m.weight, type(m).__name__, parametrize.type_before_parametrizations(m).__name__,
-            parametrize.is_parametrized(m), parametrize.is_parametrized(m, "bias"), m.parametrizations.weight.original.grad, copied.weight,
+    return [assigned, m.weight, same_object, m.weight is m.weight, type(m).__name__,
+            parametrize.type_before_parametrizations(m).__name__,
+            parametrize.is_parametrized(m), parametrize.is_parametrized(m, "bias"),
+            m.parametrizations.weight.original.grad, copied.weight,
             other.weight, repr(m), said(setattr, m, "weight", torch.ones(2, 2)), said(m.__reduce_ex__, 2),
             said(parametrize.register_parametrization, nn.Linear(2, 2), "none", Doubled()),
             said(parametrize.register_parametrization, nn.Linear(2, 2), "weight", Wider()),
-            said(parametrize.register_parametrization, m, "weight", Wider()), said(parametrize.remove_parametrizations, nn.Linear(1, 1), "weight"),
+            said(parametrize.register_parametrization, m, "weight", Wider()), said(parametrize.remove_parametrizations,
+                                                                                   nn.Linear(1, 1), "weight"),
             parametrize.remove_parametrizations(m, "weight", leave_parametrized=False).weight, type(m).__name__]
 
 
@@ -259,9 +285,12 @@ def test_prune(torch):
     prune.remove(m, "weight")
     zeros = prune.identity(nn.Linear(2, 2), "weight")
     prune.random_structured(zeros, "weight", 1, 0)
-    return [first, second, state, len(names), pruned, m.state_dict(), a.weight, b.weight, a.bias, prune.is_pruned(nn.ReLU()), zeros.weight,
-            said(prune.remove, m, "weight"), said(prune.l1_unstructured, a, "bias", "x"), said(prune.l1_unstructured, b, "bias", 9),
-            said(prune.l1_unstructured, b, "bias", -1), said(prune.ln_structured, b, "bias", 1, 2, 0), list(b.state_dict())]
+    return [first, second, state, len(names), pruned, m.state_dict(), a.weight, b.weight, a.bias,
+            prune.is_pruned(nn.ReLU()), zeros.weight,
+            said(prune.remove, m, "weight"), said(prune.l1_unstructured, a, "bias", "x"), said(prune.l1_unstructured, b,
+                                                                                               "bias", 9),
+            said(prune.l1_unstructured, b, "bias", -1), said(prune.ln_structured, b, "bias", 1, 2, 0),
+            list(b.state_dict())]
 
 
 # ---------------------------------------------------------------------------------------------------------------- others
@@ -271,7 +300,8 @@ def test_fusion(torch):
     seen = []
     for layer, bn, x in ((nn.Conv2d(2, 3, 2, bias=False), nn.BatchNorm2d(3), torch.ones(2, 2, 3, 3)),
                          (nn.Linear(2, 3), nn.BatchNorm1d(3), torch.ones(2, 2))):
-        bn(torch.arange(12.0).reshape(4, 3, 1, 1) if isinstance(bn, nn.BatchNorm2d) else torch.arange(12.0).reshape(4, 3))
+        bn(torch.arange(12.0).reshape(4, 3, 1, 1) if isinstance(bn, nn.BatchNorm2d) else torch.arange(12.0).reshape(4,
+                                                                                                                    3))
         fuse = nn.utils.fuse_conv_bn_eval if isinstance(bn, nn.BatchNorm2d) else nn.utils.fuse_linear_bn_eval
         refused = said(fuse, layer, bn)
         fused = fuse(layer.eval(), bn.eval())
@@ -289,7 +319,8 @@ def test_functional_call(torch):
     x = torch.tensor([[1.0, 2.0], [3.0, 5.0]])
     out = call(m, given, x)
     out.pow(2).sum().backward()
-    return [out, given["0.weight"].grad, given["1.running_mean"], before, m.state_dict(), said(call, m, given, (x,), strict=True),
+    return [out, given["0.weight"].grad, given["1.running_mean"], before, m.state_dict(), said(call, m, given, (x,),
+                                                                                               strict=True),
             said(call, m, {"none.weight": x}, x), said(call, m, {"0.weight": x, "tied.weight": x + 1}, x)]
 
 

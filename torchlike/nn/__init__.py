@@ -5,5 +5,5 @@ from torchlike.nn.modules import __all__ as _layers
 from torchlike.nn.parallel import DataParallel
 from torchlike.nn.parameter import Buffer, Parameter, UninitializedBuffer, UninitializedParameter
 
-__all__ = [*_layers, "Buffer", "DataParallel", "Parameter", "UninitializedBuffer", "UninitializedParameter", "functional",
-           "init", "modules", "parallel", "parameter", "utils"]
+__all__ = [*_layers, "Buffer", "DataParallel", "Parameter", "UninitializedBuffer", "UninitializedParameter",
+           "functional", "init", "modules", "parallel", "parameter", "utils"]

@@ -1,4 +1,4 @@
-"""Tensors with a role in a Module: Parameter (trained), Buffer (kept), and their uninitialized forms for lazy modules."""
+"""Tensors with a role in a Module: Parameter (trained), Buffer (kept), and their forms without a shape yet."""
 from __future__ import annotations
 
 import sys
@@ -32,9 +32,9 @@ class Parameter(Tensor, metaclass=_ParameterMeta):
         shared = data.detach().requires_grad_(requires_grad)
         if type(shared) is not type(data):
             raise RuntimeError(
-                f"Creating a Parameter from an instance of type {type(data).__name__} requires that detach() returns an "
-                f"instance of the same type, but return type {type(shared).__name__} was found instead. To use the type "
-                "as a Parameter, please correct the detach() semantics defined by its __torch_dispatch__() "
+                f"Creating a Parameter from an instance of type {type(data).__name__} requires that detach() returns "
+                f"an instance of the same type, but return type {type(shared).__name__} was found instead. To use the "
+                "type as a Parameter, please correct the detach() semantics defined by its __torch_dispatch__() "
                 "implementation.")
         shared._is_param = True
         return shared
@@ -60,7 +60,8 @@ def _rebuild_parameter(data: Tensor, requires_grad: bool, backward_hooks: Ordere
     return Parameter(data, requires_grad)
 
 
-def _rebuild_parameter_with_state(data: Tensor, requires_grad: bool, backward_hooks: OrderedDict, state: dict) -> Parameter:
+def _rebuild_parameter_with_state(data: Tensor, requires_grad: bool, backward_hooks: OrderedDict,
+                                  state: dict) -> Parameter:
     parameter = Parameter(data, requires_grad)
     for name, value in state.items():
         setattr(parameter, name, value)
@@ -107,9 +108,9 @@ class UninitializedTensorMixin:
         """What every operation asks a tensor for."""
         name = type(self).__name__
         raise ValueError(
-            f"Attempted to use an uninitialized parameter in {_calling_function()}. This error happens when you are using a "
-            f"`LazyModule` or explicitly manipulating `torch.nn.parameter.{name}` objects. When using LazyModules Call "
-            "`forward` with a dummy batch to initialize the parameters before calling torch functions")
+            f"Attempted to use an uninitialized parameter in {_calling_function()}. This error happens when you are "
+            f"using a `LazyModule` or explicitly manipulating `torch.nn.parameter.{name}` objects. When using "
+            "LazyModules Call `forward` with a dummy batch to initialize the parameters before calling torch functions")
 
     def materialize(self, shape: Any, device: Any = None, dtype: Any = None) -> None:
         """Give the tensor an empty storage of `shape`; device and dtype stay unless given."""
@@ -122,8 +123,8 @@ class UninitializedTensorMixin:
     def shape(self) -> tuple:
         raise RuntimeError(
             "Can't access the shape of an uninitialized parameter or buffer. This error usually happens in "
-            "`load_state_dict` when trying to load an uninitialized parameter into an initialized one. Call `forward` to "
-            "initialize the parameters before accessing their attributes.")
+            "`load_state_dict` when trying to load an uninitialized parameter into an initialized one. Call `forward` "
+            "to initialize the parameters before accessing their attributes.")
 
     @property
     def data(self) -> Tensor:
@@ -157,8 +158,8 @@ class UninitializedTensorMixin:
         return result
 
     def share_memory_(self) -> None:
-        raise RuntimeError("Can't share memory on an uninitialized parameter or buffer. Call `forward` to initialize the "
-                           "parameters before calling `module.share_memory()`.")
+        raise RuntimeError("Can't share memory on an uninitialized parameter or buffer. Call `forward` to initialize "
+                           "the parameters before calling `module.share_memory()`.")
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__}>"

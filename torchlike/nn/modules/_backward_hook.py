@@ -90,8 +90,8 @@ class BackwardHook:
         for hook in self.user_hooks:
             new = hook(self.module, (None,) * self.n_inputs, self.grad_outputs)
             if new is not None and not (isinstance(new, tuple) and all(g is None for g in new)):
-                raise RuntimeError("Backward hook for Modules where no input requires gradient should always return None "
-                                   "or None for all gradients.")
+                raise RuntimeError("Backward hook for Modules where no input requires gradient should always return "
+                                   "None or None for all gradients.")
         self.grad_outputs = None
 
     def _on_grad_input(self, grads: tuple) -> tuple:

@@ -30,8 +30,8 @@ _MIXED = "Cannot use both regular backward hooks and full backward hooks {}. Ple
 
 
 def _has_any_global_hook() -> bool:
-    return bool(_global_backward_pre_hooks or _global_backward_hooks or _global_forward_pre_hooks or _global_forward_hooks
-                or _global_forward_hooks_always_called or _global_forward_hooks_with_kwargs)
+    return bool(_global_backward_pre_hooks or _global_backward_hooks or _global_forward_pre_hooks
+                or _global_forward_hooks or _global_forward_hooks_always_called or _global_forward_hooks_with_kwargs)
 
 
 def _add(hooks: dict, hook: Callable, flags: tuple[dict, ...] = (), prepend: bool = False) -> RemovableHandle:
@@ -67,7 +67,8 @@ def register_module_forward_pre_hook(hook: Callable) -> RemovableHandle:
     return _add(_global_forward_pre_hooks, hook)
 
 
-def register_module_forward_hook(hook: Callable, *, with_kwargs: bool = False, always_call: bool = False) -> RemovableHandle:
+def register_module_forward_hook(hook: Callable, *, with_kwargs: bool = False,
+                                 always_call: bool = False) -> RemovableHandle:
     """Call `hook(module, args, output)` after the forward of every module; what it returns replaces the output."""
     flags = (_global_forward_hooks_with_kwargs,) * with_kwargs + (_global_forward_hooks_always_called,) * always_call
     return _add(_global_forward_hooks, hook, flags)
@@ -144,7 +145,7 @@ class HooksMixin:
         return _add(self._forward_hooks, hook, flags, prepend)
 
     def register_full_backward_pre_hook(self, hook: Callable, prepend: bool = False) -> RemovableHandle:
-        """Call `hook(module, grad_output)` when the gradients of the outputs are known; a value returned replaces them."""
+        """Call `hook(module, grad_output)` when the gradients of the outputs are known; a result replaces them."""
         return _add(self._backward_pre_hooks, hook, prepend=prepend)
 
     def register_full_backward_hook(self, hook: Callable, prepend: bool = False) -> RemovableHandle:
@@ -201,8 +202,8 @@ class HooksMixin:
             self._run_forward_hook(key, hook, seen)
         if backward_hook:
             if not isinstance(seen["result"], (Tensor, tuple)):
-                warnings.warn("For backward hooks to be called, module output should be a Tensor or a tuple of Tensors but "
-                              f"received {type(seen['result'])}", stacklevel=3)
+                warnings.warn("For backward hooks to be called, module output should be a Tensor or a tuple of Tensors "
+                              f"but received {type(seen['result'])}", stacklevel=3)
             seen["result"] = backward_hook.setup_output_hook(seen["result"])
         if old:
             self._register_old_backward_hooks(old, seen["args"], seen["result"])
@@ -241,8 +242,8 @@ class HooksMixin:
                 try:
                     self._run_forward_hook(key, hook, seen)
                 except Exception as error:
-                    warnings.warn(f"{kind} forward hook with ``always_call=True`` raised an exception that was silenced as "
-                                  f"another error was raised in forward: {error}", stacklevel=3)
+                    warnings.warn(f"{kind} forward hook with ``always_call=True`` raised an exception that was "
+                                  f"silenced as another error was raised in forward: {error}", stacklevel=3)
 
     def _register_old_backward_hooks(self, hooks: list[Callable], args: tuple, result: Any) -> None:
         first = result
@@ -257,24 +258,17 @@ class HooksMixin:
     def _maybe_warn_non_full_backward_hook(self, inputs: Any, result: Any, grad_fn: Any) -> None:
         """Warn where an old-style backward hook will not see all gradients."""
         inputs, outputs = (x if isinstance(x, tuple) else (x,) for x in (inputs, result))
-        missing_out, missing_in = "will be missing some of the grad_output", "will be missing some of the grad_input"
-        advice = ". Please use register_full_backward_hook to get the documented behavior."
-        output_fns = {r.grad_fn for r in outputs if isinstance(r, Tensor) and r.grad_fn is not None}
+        kind, nodes = "Using non-full backward hooks on a Module that does not", "Using a non-full backward hook when"
         if not all(isinstance(r, Tensor) for r in outputs):
-            what, missing = "a Module that does not return a single Tensor or a tuple of Tensors", missing_out
+            what, lost = f"{kind} return a single Tensor or a tuple of Tensors", "of the grad_output"
         elif not all(isinstance(i, Tensor) for i in inputs):
-            what, missing = "a Module that does not take as input a single Tensor or a tuple of Tensors", missing_in
-        elif len(output_fns) > 1:
-            what, missing = None, "will be missing some grad_output"
+            what, lost = f"{kind} take as input a single Tensor or a tuple of Tensors", "of the grad_input"
+        elif len({r.grad_fn for r in outputs if r.grad_fn is not None}) > 1:
+            what, lost = f"{nodes} outputs are generated by different autograd Nodes", "grad_output"
+        elif {i.grad_fn for i in inputs if i.grad_fn is not None} != {fn for fn, _ in grad_fn.next_functions}:
+            what, lost = f"{nodes} the forward contains multiple autograd Nodes", "grad_input"
         else:
-            input_fns = {i.grad_fn for i in inputs if i.requires_grad and i.grad_fn is not None}
-            if input_fns == {fn for fn, _ in grad_fn.next_functions}:
-                return
-            what, missing = None, "will be missing some grad_input"
-        if what:
-            text = f"Using non-full backward hooks on {what}"
-        else:
-            where = "outputs are generated by different autograd" if "output" in missing else "the forward contains multiple autograd"
-            text = f"Using a non-full backward hook when {where} Nodes"
-        warnings.warn(f"{text} is deprecated and will be removed in future versions. This hook {missing}{advice}",
+            return
+        warnings.warn(f"{what} is deprecated and will be removed in future versions. This hook will be missing some "
+                      f"{lost}. Please use register_full_backward_hook to get the documented behavior.",
                       FutureWarning, stacklevel=5)

@@ -62,7 +62,8 @@ class RNNCellBase(Module):
         if not batched:
             state = state.unsqueeze(0)
         if input.size(0) != state.size(0):
-            raise RuntimeError(f"Input batch size {input.size(0)} doesn't match hidden{index} batch size {state.size(0)}")
+            raise RuntimeError(f"Input batch size {input.size(0)} doesn't match hidden{index} batch size "
+                               f"{state.size(0)}")
         if state.size(1) != self.hidden_size:
             raise RuntimeError(f"hidden{index} has inconsistent hidden_size: got {state.size(1)}, "
                                f"expected {self.hidden_size}")
@@ -96,7 +97,8 @@ class RNNCell(RNNCellBase):
 class LSTMCell(RNNCellBase):
     """One step of LSTM: (N, H_in), ((N, H_out), (N, H_out)) -> (h', c'), or unbatched."""
 
-    def __init__(self, input_size: int, hidden_size: int, bias: bool = True, device: Any = None, dtype: Any = None) -> None:
+    def __init__(self, input_size: int, hidden_size: int, bias: bool = True, device: Any = None,
+                 dtype: Any = None) -> None:
         super().__init__(input_size, hidden_size, bias, num_chunks=4, device=device, dtype=dtype)
 
     def forward(self, input: Tensor, hx: tuple[Tensor, Tensor] | None = None) -> tuple[Tensor, Tensor]:
@@ -106,7 +108,8 @@ class LSTMCell(RNNCellBase):
 class GRUCell(RNNCellBase):
     """One step of GRU: (N, H_in), (N, H_out) -> (N, H_out), or unbatched."""
 
-    def __init__(self, input_size: int, hidden_size: int, bias: bool = True, device: Any = None, dtype: Any = None) -> None:
+    def __init__(self, input_size: int, hidden_size: int, bias: bool = True, device: Any = None,
+                 dtype: Any = None) -> None:
         super().__init__(input_size, hidden_size, bias, num_chunks=3, device=device, dtype=dtype)
 
     def forward(self, input: Tensor, hx: Tensor | None = None) -> Tensor:

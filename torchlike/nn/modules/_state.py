@@ -46,7 +46,7 @@ class StateDictMixin:
         return _add(self._state_dict_hooks, hook)
 
     def register_state_dict_post_hook(self, hook: Callable) -> RemovableHandle:
-        """Call `hook(module, state_dict, prefix, local_metadata)` after the module wrote its part; it edits in place."""
+        """Call `hook(module, state_dict, prefix, local_metadata)` after the module wrote its part, to edit it."""
         hook._from_public_api = True
         return _add(self._state_dict_hooks, hook)
 
@@ -58,7 +58,7 @@ class StateDictMixin:
         return _add(self._load_state_dict_pre_hooks, _WrappedHook(hook, self if with_module else None))
 
     def register_load_state_dict_pre_hook(self, hook: Callable) -> RemovableHandle:
-        """Call `hook(module, state_dict, prefix, local_metadata, strict, missing, unexpected, errors)` before loading."""
+        """Call `hook(module, state_dict, prefix, metadata, strict, missing, unexpected, errors)` before loading."""
         return self._register_load_state_dict_pre_hook(hook, with_module=True)
 
     def register_load_state_dict_post_hook(self, hook: Callable) -> RemovableHandle:
@@ -78,7 +78,8 @@ class StateDictMixin:
         if self._has_extra_state("get_extra_state"):
             destination[prefix + _EXTRA_STATE_KEY_SUFFIX] = self.get_extra_state()
 
-    def state_dict(self, *args: Any, destination: dict | None = None, prefix: str = "", keep_vars: bool = False) -> dict:
+    def state_dict(self, *args: Any, destination: dict | None = None, prefix: str = "",
+                   keep_vars: bool = False) -> dict:
         """An ordered dictionary of all parameters and persistent buffers, by dotted name."""
         if args:
             warnings.warn("Positional args are being deprecated, use kwargs instead. Refer to "
@@ -139,8 +140,8 @@ class StateDictMixin:
 
     def _load_tensor(self, name: str, param: Tensor, key: str, given: Any, assign: bool, error_msgs: list[str]) -> None:
         if not isinstance(given, Tensor):
-            error_msgs.append(f'While copying the parameter named "{key}", expected torch.Tensor or Tensor-like object from '
-                              f"checkpoint but received {type(given)}")
+            error_msgs.append(f'While copying the parameter named "{key}", expected torch.Tensor or Tensor-like object '
+                              f"from checkpoint but received {type(given)}")
             return
         if is_lazy(param) and is_lazy(given):
             return
@@ -148,13 +149,14 @@ class StateDictMixin:
         if not lazy and param.dim() == 0 and given.dim() == 1 and given.size(0) == 1:
             given = given[0]  # scalars saved before 0-dimensional tensors existed
         if not lazy and given.shape != param.shape:
-            error_msgs.append(f"size mismatch for {key}: copying a param with shape {given.shape} from checkpoint, the shape "
-                              f"in current model is {param.shape}.")
+            error_msgs.append(f"size mismatch for {key}: copying a param with shape {given.shape} from checkpoint, the "
+                              f"shape in current model is {param.shape}.")
             return
         if param.is_meta and not given.is_meta and not assign:
             warnings.warn(f"for {key}: copying from a non-meta parameter in the checkpoint to a meta parameter in the "
                           "current model, which is a no-op. (Did you mean to pass `assign=True` to assign items in the "
-                          "state dictionary to their corresponding key in the module instead of copying them in place?)",
+                          "state dictionary to their corresponding key in the module instead of copying them in "
+                          "place?)",
                           stacklevel=2)
         try:
             with no_grad():
@@ -168,11 +170,12 @@ class StateDictMixin:
                         given = Parameter(given, requires_grad=param.requires_grad)
                 setattr(self, name, given)
         except Exception as error:  # collected: one report lists every tensor that did not fit
-            error_msgs.append(f'While copying the parameter named "{key}", whose dimensions in the model are {param.size()} '
-                              f"and whose dimensions in the checkpoint are {given.size()}, an exception occurred : "
-                              f"{error.args}.")
+            error_msgs.append(f'While copying the parameter named "{key}", whose dimensions in the model are '
+                              f"{param.size()} and whose dimensions in the checkpoint are {given.size()}, an "
+                              f"exception occurred : {error.args}.")
 
-    def load_state_dict(self, state_dict: Mapping[str, Any], strict: bool = True, assign: bool = False) -> _IncompatibleKeys:
+    def load_state_dict(self, state_dict: Mapping[str, Any], strict: bool = True,
+                        assign: bool = False) -> _IncompatibleKeys:
         """Copy the tensors of `state_dict` into this module (with `assign`: put them in its place).
 
         Raises RuntimeError listing every tensor of the wrong shape and, if `strict`, every missing or unexpected key.
@@ -199,15 +202,16 @@ class StateDictMixin:
             incompatible = _IncompatibleKeys(missing, unexpected)
             for hook in module._load_state_dict_post_hooks.values():
                 if hook(module, incompatible) is not None:
-                    raise AssertionError("Hooks registered with ``register_load_state_dict_post_hook`` are not expected to "
-                                         "return new values, if incompatible_keys need to be modified, it should be done "
-                                         "inplace.")
+                    raise AssertionError("Hooks registered with ``register_load_state_dict_post_hook`` are not "
+                                         "expected to return new values, if incompatible_keys need to be modified, it "
+                                         "should be done inplace.")
 
         load(self, state_dict)
         if strict:
             for keys, kind in ((unexpected, "Unexpected"), (missing, "Missing")):
                 if keys:
-                    errors.insert(0, f"{kind} key(s) in state_dict: {', '.join(f'{chr(34)}{k}{chr(34)}' for k in keys)}. ")
+                    errors.insert(0,
+                                  f"{kind} key(s) in state_dict: {', '.join(f'{chr(34)}{k}{chr(34)}' for k in keys)}. ")
         if errors:
             raise RuntimeError("Error(s) in loading state_dict for {}:\n\t{}".format(type(self).__name__,
                                                                                     "\n\t".join(errors)))

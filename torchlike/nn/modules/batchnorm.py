@@ -1,4 +1,7 @@
-"""Batch normalization: y = (x - E[x]) / sqrt(Var[x] + eps) * weight + bias over batch and space. Ioffe and Szegedy, 2015."""
+"""Batch normalization: y = (x - E[x]) / sqrt(Var[x] + eps) * weight + bias over batch and space.
+
+Ioffe and Szegedy, 2015.
+"""
 from __future__ import annotations
 
 from typing import Any
@@ -65,15 +68,16 @@ class _NormBase(Module):
         return (f"{self.num_features}, eps={self.eps}, momentum={self.momentum}, affine={self.affine}, "
                 f"bias={self.bias is not None}, track_running_stats={self.track_running_stats}")
 
-    def _load_from_state_dict(self, state_dict: dict, prefix: str, local_metadata: dict, strict: bool, missing_keys: list,
-                              unexpected_keys: list, error_msgs: list) -> None:
+    def _load_from_state_dict(self, state_dict: dict, prefix: str, local_metadata: dict, strict: bool,
+                              missing_keys: list, unexpected_keys: list, error_msgs: list) -> None:
         import torchlike as torch
 
         key = prefix + "num_batches_tracked"
         if (local_metadata.get("version") or 1) < 2 and self.track_running_stats and key not in state_dict:
             mine = self.num_batches_tracked
             state_dict[key] = torch.tensor(0, dtype=torch.long) if mine is None or mine.is_meta else mine
-        super()._load_from_state_dict(state_dict, prefix, local_metadata, strict, missing_keys, unexpected_keys, error_msgs)
+        super()._load_from_state_dict(state_dict, prefix, local_metadata, strict, missing_keys, unexpected_keys,
+                                      error_msgs)
 
 
 class _BatchNorm(_NormBase):

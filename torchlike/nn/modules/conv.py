@@ -112,8 +112,8 @@ class _Conv(_ConvNd):
                  dtype: Any = None) -> None:
         as_tuple = self._tuple
         super().__init__(in_channels, out_channels, as_tuple(kernel_size), as_tuple(stride),
-                         padding if isinstance(padding, str) else as_tuple(padding), as_tuple(dilation), False, as_tuple(0),
-                         groups, bias, padding_mode, device, dtype)
+                         padding if isinstance(padding, str) else as_tuple(padding), as_tuple(dilation), False,
+                         as_tuple(0), groups, bias, padding_mode, device, dtype)
 
     def _conv_forward(self, input: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
         if self.padding_mode == "zeros":
@@ -265,8 +265,8 @@ class _LazyConvTranspose(_LazyConvXdMixin):
     def __init__(self, out_channels: int, kernel_size: Any, stride: Any = 1, padding: Any = 0, output_padding: Any = 0,
                  groups: int = 1, bias: bool = True, dilation: Any = 1, padding_mode: str = "zeros", device: Any = None,
                  dtype: Any = None) -> None:
-        super().__init__(0, 0, kernel_size, stride, padding, output_padding, groups, False, dilation, padding_mode, device,
-                         dtype)
+        super().__init__(0, 0, kernel_size, stride, padding, output_padding, groups, False, dilation, padding_mode,
+                         device, dtype)
         self._make_lazy(out_channels, bias, device, dtype)
 
 

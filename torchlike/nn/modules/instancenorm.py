@@ -14,7 +14,8 @@ __all__ = ["InstanceNorm1d", "InstanceNorm2d", "InstanceNorm3d", "LazyInstanceNo
 
 class _InstanceNorm(_NormBase):
     def __init__(self, num_features: int, eps: float = 1e-5, momentum: float | None = 0.1, affine: bool = False,
-                 track_running_stats: bool = False, device: Any = None, dtype: Any = None, *, bias: bool = True) -> None:
+                 track_running_stats: bool = False, device: Any = None, dtype: Any = None, *,
+                 bias: bool = True) -> None:
         super().__init__(num_features, eps, momentum, affine, track_running_stats, device, dtype, bias=bias)
 
     def _get_no_batch_dim(self) -> int:
@@ -31,29 +32,32 @@ class _InstanceNorm(_NormBase):
         feature_dim = input.dim() - self._get_no_batch_dim()
         if input.size(feature_dim) != self.num_features:
             if self.affine:
-                raise ValueError(f"expected input's size at dim={feature_dim} to match num_features ({self.num_features}), "
-                                 f"but got: {input.size(feature_dim)}.")
-            warnings.warn(f"input's size at dim={feature_dim} does not match num_features. You can silence this warning by "
-                          "not passing in num_features, which is not used because affine=False", stacklevel=2)
+                raise ValueError(f"expected input's size at dim={feature_dim} to match num_features "
+                                 f"({self.num_features}), but got: {input.size(feature_dim)}.")
+            warnings.warn(f"input's size at dim={feature_dim} does not match num_features. You can silence this "
+                          "warning by not passing in num_features, which is not used because affine=False",
+                          stacklevel=2)
         if unbatched:
             return self._apply_instance_norm(input.unsqueeze(0)).squeeze(0)
         return self._apply_instance_norm(input)
 
-    def _load_from_state_dict(self, state_dict: dict, prefix: str, local_metadata: dict, strict: bool, missing_keys: list,
-                              unexpected_keys: list, error_msgs: list) -> None:
+    def _load_from_state_dict(self, state_dict: dict, prefix: str, local_metadata: dict, strict: bool,
+                              missing_keys: list, unexpected_keys: list, error_msgs: list) -> None:
         if local_metadata.get("version") is None and not self.track_running_stats:
             stale = [prefix + name for name in ("running_mean", "running_var") if prefix + name in state_dict]
             if stale:
                 names = " and ".join(f'"{key}"' for key in stale)
                 error_msgs.append(
-                    f"Unexpected running stats buffer(s) {names} for {type(self).__name__} with track_running_stats=False. "
-                    "If state_dict is a checkpoint saved before 0.4.0, this may be expected because "
-                    f"{type(self).__name__} does not track running stats by default since 0.4.0. Please remove these keys "
-                    "from state_dict. If the running stats are actually needed, instead set track_running_stats=True in "
-                    f"{type(self).__name__} to enable them. See the documentation of {type(self).__name__} for details.")
+                    f"Unexpected running stats buffer(s) {names} for {type(self).__name__} with "
+                    "track_running_stats=False. If state_dict is a checkpoint saved before 0.4.0, this may be expected "
+                    f"because {type(self).__name__} does not track running stats by default since 0.4.0. Please remove "
+                    "these keys from state_dict. If the running stats are actually needed, instead set "
+                    f"track_running_stats=True in {type(self).__name__} to enable them. See the documentation of "
+                    f"{type(self).__name__} for details.")
                 for key in stale:
                     state_dict.pop(key)
-        super()._load_from_state_dict(state_dict, prefix, local_metadata, strict, missing_keys, unexpected_keys, error_msgs)
+        super()._load_from_state_dict(state_dict, prefix, local_metadata, strict, missing_keys, unexpected_keys,
+                                      error_msgs)
 
 
 class InstanceNorm1d(_InstanceNorm):

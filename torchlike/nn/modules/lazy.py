@@ -53,5 +53,5 @@ class LazyModuleMixin:
             module.__class__ = module.cls_to_become
 
     def _replicate_for_data_parallel(self) -> Any:
-        raise RuntimeError("Modules with uninitialized parameters can't be used with `DataParallel`. Run a dummy forward "
-                           "pass to correctly initialize the modules")
+        raise RuntimeError("Modules with uninitialized parameters can't be used with `DataParallel`. Run a dummy "
+                           "forward pass to correctly initialize the modules")

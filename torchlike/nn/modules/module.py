@@ -40,8 +40,9 @@ __all__ = [
 ]
 
 _HOOK_DICTS = ("_backward_pre_hooks", "_backward_hooks", "_forward_hooks", "_forward_hooks_with_kwargs",
-               "_forward_hooks_always_called", "_forward_pre_hooks", "_forward_pre_hooks_with_kwargs", "_state_dict_hooks",
-               "_state_dict_pre_hooks", "_load_state_dict_pre_hooks", "_load_state_dict_post_hooks")
+               "_forward_hooks_always_called", "_forward_pre_hooks", "_forward_pre_hooks_with_kwargs",
+               "_state_dict_hooks", "_state_dict_pre_hooks", "_load_state_dict_pre_hooks",
+               "_load_state_dict_post_hooks")
 
 
 def _addindent(text: str, spaces: int) -> str:
@@ -72,8 +73,8 @@ class Module(HooksMixin, StateDictMixin):
                 raise TypeError(f"{type(self).__name__}.__init__() got an unexpected keyword argument "
                                 f"'{next(iter(kwargs))}'")
             if args:
-                raise TypeError(f"{type(self).__name__}.__init__() takes 1 positional argument but {len(args) + 1} were "
-                                "given")
+                raise TypeError(f"{type(self).__name__}.__init__() takes 1 positional argument but {len(args) + 1} "
+                                "were given")
         # Straight into __dict__: __setattr__ looks for these very dictionaries.
         self.__dict__.update(
             training=True, _parameters={}, _buffers={}, _non_persistent_buffers_set=set(),
@@ -120,7 +121,8 @@ class Module(HooksMixin, StateDictMixin):
             raise AttributeError("cannot assign buffer before Module.__init__() call")
         self._check_name("buffer", name, self._buffers, 'buffer name can\'t contain "."')
         if tensor is not None and not (isinstance(tensor, Tensor) or hasattr(tensor, "__torch_function__")):
-            raise TypeError(f"cannot assign '{typename(tensor)}' object to buffer '{name}' (torch Tensor or None required)")
+            raise TypeError(f"cannot assign '{typename(tensor)}' object to buffer '{name}' "
+                            "(torch Tensor or None required)")
         for hook in _hooks._global_buffer_registration_hooks.values():
             output = hook(self, name, tensor)
             tensor = tensor if output is None else output
@@ -143,8 +145,8 @@ class Module(HooksMixin, StateDictMixin):
                             "(torch.nn.Parameter or None required)")
         if param.grad_fn:
             raise ValueError(f"Cannot assign non-leaf Tensor to parameter '{name}'. Model parameters must be created "
-                             f"explicitly. To express '{name}' as a function of another Tensor, compute the value in the "
-                             "forward() method.")
+                             f"explicitly. To express '{name}' as a function of another Tensor, compute the value in "
+                             "the forward() method.")
         for hook in _hooks._global_parameter_registration_hooks.values():
             output = hook(self, name, param)
             param = param if output is None else output
@@ -403,8 +405,8 @@ class Module(HooksMixin, StateDictMixin):
         return self
 
     def to(self, *args: Any, **kwargs: Any) -> Module:
-        """Move and cast all parameters and buffers in place: `to(device, dtype, non_blocking)`, `to(dtype)`, `to(tensor)`,
-        `to(memory_format=...)`. Only floating-point and complex tensors change their dtype.
+        """Move and cast all parameters and buffers in place: `to(device, dtype, non_blocking)`, `to(dtype)`,
+        `to(tensor)`, `to(memory_format=...)`. Only floating-point and complex tensors change their dtype.
         """
         device, dtype, non_blocking, memory_format = _parse_to(*args, **kwargs)
         if dtype is not None:
@@ -412,8 +414,9 @@ class Module(HooksMixin, StateDictMixin):
                 raise TypeError("nn.Module.to only accepts floating point or complex dtypes, but got desired "
                                 f"dtype={dtype}")
             if dtype.is_complex:
-                warnings.warn("Complex modules are a new feature under active development whose design may change, and some "
-                              "modules might not work as expected when using complex tensors as parameters or buffers.",
+                warnings.warn("Complex modules are a new feature under active development whose design may change, and "
+                              "some modules might not work as expected when using complex tensors as parameters "
+                              "or buffers.",
                               stacklevel=2)
 
         def convert(t: Tensor) -> Tensor:
@@ -425,8 +428,9 @@ class Module(HooksMixin, StateDictMixin):
             except NotImplementedError as error:
                 if str(error) != "Cannot copy out of meta tensor; no data!":
                     raise
-                raise NotImplementedError(f"{error} Please use torch.nn.Module.to_empty() instead of torch.nn.Module.to() "
-                                          "when moving module from meta to a different device.") from None
+                text = (f"{error} Please use torch.nn.Module.to_empty() instead of torch.nn.Module.to() when moving "
+                        "module from meta to a different device.")
+                raise NotImplementedError(text) from None
 
         return self._apply(convert)
 
@@ -491,7 +495,8 @@ class Module(HooksMixin, StateDictMixin):
     def zero_grad(self, set_to_none: bool = True) -> None:
         """Reset the gradients of all parameters: to None, or to zeros in place."""
         if getattr(self, "_is_replica", False):
-            warnings.warn("Calling .zero_grad() from a module created with nn.DataParallel() has no effect.", stacklevel=2)
+            warnings.warn("Calling .zero_grad() from a module created with nn.DataParallel() has no effect.",
+                          stacklevel=2)
         for param in self.parameters():
             if param.grad is None:
                 continue

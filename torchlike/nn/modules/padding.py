@@ -16,7 +16,7 @@ _sextuple = _ntuple(6)
 
 
 class _PadNd(Module):
-    """`padding` says how much to add before and after each dimension, last dimension first; one number means everywhere."""
+    """`padding` says how much to add before and after each dimension, the last one first; or one number for all."""
 
     __constants__ = ["padding"]
     _tuple = staticmethod(_pair)

@@ -5,7 +5,15 @@ from typing import Any
 
 from torchlike._tensor import Tensor
 from torchlike.nn import functional as F
-from torchlike.nn.common_types import _ratio_2_t, _ratio_3_t, _size_1_t, _size_2_t, _size_3_t, _size_any_opt_t, _size_any_t
+from torchlike.nn.common_types import (
+    _ratio_2_t,
+    _ratio_3_t,
+    _size_1_t,
+    _size_2_t,
+    _size_3_t,
+    _size_any_opt_t,
+    _size_any_t,
+)
 from torchlike.nn.modules.module import Module
 from torchlike.nn.modules.utils import _pair, _single, _triple
 
@@ -32,8 +40,8 @@ class _MaxPoolNd(Module):
         self.ceil_mode = ceil_mode
 
     def forward(self, input: Tensor) -> Any:
-        return self._function(input, self.kernel_size, self.stride, self.padding, self.dilation, ceil_mode=self.ceil_mode,
-                              return_indices=self.return_indices)
+        return self._function(input, self.kernel_size, self.stride, self.padding, self.dilation,
+                              ceil_mode=self.ceil_mode, return_indices=self.return_indices)
 
     def extra_repr(self) -> str:
         return (f"kernel_size={self.kernel_size}, stride={self.stride}, padding={self.padding}, "
@@ -107,8 +115,8 @@ class _AvgPoolNd(Module):
 class AvgPool1d(_AvgPoolNd):
     """(N, C, L) -> (N, C, L_out)."""
 
-    def __init__(self, kernel_size: _size_1_t, stride: _size_1_t = None, padding: _size_1_t = 0, ceil_mode: bool = False,
-                 count_include_pad: bool = True) -> None:
+    def __init__(self, kernel_size: _size_1_t, stride: _size_1_t = None, padding: _size_1_t = 0,
+                 ceil_mode: bool = False, count_include_pad: bool = True) -> None:
         super().__init__()
         self.kernel_size = _single(kernel_size)
         self.stride = _single(stride if stride is not None else kernel_size)
@@ -137,8 +145,8 @@ class AvgPool2d(_AvgPoolNd):
         self.divisor_override = divisor_override
 
     def forward(self, input: Tensor) -> Tensor:
-        return self._function(input, self.kernel_size, self.stride, self.padding, self.ceil_mode, self.count_include_pad,
-                              self.divisor_override)
+        return self._function(input, self.kernel_size, self.stride, self.padding, self.ceil_mode,
+                              self.count_include_pad, self.divisor_override)
 
 
 class AvgPool3d(AvgPool2d):
@@ -157,8 +165,8 @@ class _FractionalMaxPoolNd(Module):
     _function = staticmethod(F.fractional_max_pool2d)
     _tuple = staticmethod(_pair)
 
-    def __init__(self, kernel_size: Any, output_size: Any = None, output_ratio: Any = None, return_indices: bool = False,
-                 _random_samples: Tensor | None = None) -> None:
+    def __init__(self, kernel_size: Any, output_size: Any = None, output_ratio: Any = None,
+                 return_indices: bool = False, _random_samples: Tensor | None = None) -> None:
         super().__init__()
         self.kernel_size = self._tuple(kernel_size)
         self.return_indices = return_indices
@@ -180,8 +188,9 @@ class _FractionalMaxPoolNd(Module):
 class FractionalMaxPool2d(_FractionalMaxPoolNd):
     """(N, C, H, W) -> (N, C, *output_size)."""
 
-    def __init__(self, kernel_size: _size_2_t, output_size: _size_2_t | None = None, output_ratio: _ratio_2_t | None = None,
-                 return_indices: bool = False, _random_samples: Tensor | None = None) -> None:
+    def __init__(self, kernel_size: _size_2_t, output_size: _size_2_t | None = None,
+                 output_ratio: _ratio_2_t | None = None, return_indices: bool = False,
+                 _random_samples: Tensor | None = None) -> None:
         super().__init__(kernel_size, output_size, output_ratio, return_indices, _random_samples)
 
 
@@ -190,8 +199,9 @@ class FractionalMaxPool3d(_FractionalMaxPoolNd):
 
     _function, _tuple = staticmethod(F.fractional_max_pool3d), staticmethod(_triple)
 
-    def __init__(self, kernel_size: _size_3_t, output_size: _size_3_t | None = None, output_ratio: _ratio_3_t | None = None,
-                 return_indices: bool = False, _random_samples: Tensor | None = None) -> None:
+    def __init__(self, kernel_size: _size_3_t, output_size: _size_3_t | None = None,
+                 output_ratio: _ratio_3_t | None = None, return_indices: bool = False,
+                 _random_samples: Tensor | None = None) -> None:
         if any(k <= 0 for k in _triple(kernel_size)):
             raise ValueError(f"kernel_size must be greater than 0, but got {kernel_size}")
         super().__init__(kernel_size, output_size, output_ratio, return_indices, _random_samples)

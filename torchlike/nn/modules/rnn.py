@@ -1,6 +1,7 @@
 """Recurrent layers over sequences: RNN, LSTM, GRU. The cells of one step are in `_rnn_cells.py`.
 
-A layer k in direction d has `weight_ih_lk`, `weight_hh_lk`, `bias_ih_lk`, `bias_hh_lk` (and `weight_hr_lk` with projections),
+A layer k in direction d has `weight_ih_lk`, `weight_hh_lk`, `bias_ih_lk`,
+`bias_hh_lk` (and `weight_hr_lk` with projections),
 with `_reverse` appended for the backward direction. The sums over time run in `torchlike.ops.rnn`.
 """
 from __future__ import annotations
@@ -31,8 +32,8 @@ def _of_type(name: str, value: Any, kind: type) -> None:
 class RNNBase(Module):
     """Checks, parameters and the shared part of forward."""
 
-    __constants__ = ["mode", "input_size", "hidden_size", "num_layers", "bias", "batch_first", "dropout", "bidirectional",
-                     "proj_size"]
+    __constants__ = ["mode", "input_size", "hidden_size", "num_layers", "bias", "batch_first", "dropout",
+                     "bidirectional", "proj_size"]
 
     def __init__(self, mode: str, input_size: int, hidden_size: int, num_layers: int = 1, bias: bool = True,
                  batch_first: bool = False, dropout: float = 0.0, bidirectional: bool = False, proj_size: int = 0,
@@ -57,8 +58,8 @@ class RNNBase(Module):
 
     def _check_arguments(self, dropout: Any) -> None:
         if not isinstance(dropout, numbers.Number) or isinstance(dropout, bool) or not 0 <= dropout <= 1:
-            raise ValueError("dropout should be a number in range [0, 1] representing the probability of an element being "
-                             "zeroed")
+            raise ValueError("dropout should be a number in range [0, 1] representing the probability of an element "
+                             "being zeroed")
         if dropout > 0 and self.num_layers == 1:
             warnings.warn("dropout option adds dropout after all but last recurrent layer, so non-zero dropout expects "
                           f"num_layers greater than 1, but got dropout={dropout} and num_layers={self.num_layers}",
@@ -214,7 +215,8 @@ class RNNBase(Module):
 
     def extra_repr(self) -> str:
         text = f"{self.input_size}, {self.hidden_size}"
-        for name, default in (("proj_size", 0), ("num_layers", 1), ("bias", True), ("batch_first", False), ("dropout", 0),
+        for name, default in (("proj_size", 0), ("num_layers", 1), ("bias", True), ("batch_first", False), ("dropout",
+                                                                                                            0),
                               ("bidirectional", False)):
             if getattr(self, name) != default:
                 text += f", {name}={getattr(self, name)}"
@@ -230,7 +232,8 @@ def _autocast_enabled() -> bool:
 class RNN(RNNBase):
     """h_t = tanh(W_ih x_t + b_ih + W_hh h_(t-1) + b_hh), or relu in place of tanh. Elman, 1990.
 
-    Input (L, N, H_in), (N, L, H_in) with `batch_first`, (L, H_in) or a PackedSequence; h_0 (layers * directions, N, H_out).
+    Input (L, N, H_in), (N, L, H_in) with `batch_first`, (L, H_in) or a PackedSequence; h_0 (layers * directions, N,
+                                                                                             H_out).
     """
 
     def __init__(self, input_size: int, hidden_size: int, num_layers: int = 1, nonlinearity: str = "tanh",
@@ -244,9 +247,10 @@ class RNN(RNNBase):
 
 
 class LSTM(RNNBase):
-    """i, f, o = sigmoid(...), g = tanh(...), c_t = f c_(t-1) + i g, h_t = o tanh(c_t). Hochreiter and Schmidhuber, 1997.
+    """i, f, o = sigmoid(...), g = tanh(...), c_t = f c_(t-1) + i g, h_t = o tanh(c_t).
 
-    Shapes as in RNN, with a pair (h_0, c_0). With `proj_size`, h_t is projected by `weight_hr` (Sak et al., 2014).
+    Hochreiter and Schmidhuber, 1997. Shapes as in RNN, with a pair (h_0, c_0). With `proj_size`, h_t is projected by
+    `weight_hr` (Sak et al., 2014).
     """
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
@@ -281,9 +285,9 @@ class LSTM(RNNBase):
 
 
 class GRU(RNNBase):
-    """r, z = sigmoid(...), n = tanh(W_in x_t + b_in + r (W_hn h_(t-1) + b_hn)), h_t = (1 - z) n + z h_(t-1). Cho et al., 2014.
+    """r, z = sigmoid(...), n = tanh(W_in x_t + b_in + r (W_hn h_(t-1) + b_hn)), h_t = (1 - z) n + z h_(t-1).
 
-    Shapes as in RNN.
+    Cho et al., 2014. Shapes as in RNN.
     """
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:

@@ -11,7 +11,8 @@ __all__ = ["DataParallel", "data_parallel"]
 class DataParallel(Module):
     """Calls `module`. Keeps torch's attributes and state-dict names (`module.` in front of everything)."""
 
-    def __init__(self, module: Module, device_ids: list[Any] | None = None, output_device: Any = None, dim: int = 0) -> None:
+    def __init__(self, module: Module, device_ids: list[Any] | None = None, output_device: Any = None,
+                 dim: int = 0) -> None:
         super().__init__()
         self.dim = dim
         self.module = module
@@ -22,8 +23,8 @@ class DataParallel(Module):
         return self.module(*inputs, **kwargs)
 
 
-def data_parallel(module: Module, inputs: Any, device_ids: list[Any] | None = None, output_device: Any = None, dim: int = 0,
-                  module_kwargs: dict[str, Any] | None = None) -> Any:
+def data_parallel(module: Module, inputs: Any, device_ids: list[Any] | None = None, output_device: Any = None,
+                  dim: int = 0, module_kwargs: dict[str, Any] | None = None) -> Any:
     """`module(*inputs, **module_kwargs)`."""
     inputs = inputs if isinstance(inputs, tuple) else (inputs,)
     return module(*inputs, **(module_kwargs or {}))

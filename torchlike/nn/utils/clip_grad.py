@@ -34,9 +34,9 @@ def get_total_norm(tensors: Tensor | Iterable[Tensor], norm_type: float = 2.0, e
     norms = [torch.linalg.vector_norm(t, norm_type).to(device) for t in tensors]
     total_norm = torch.linalg.vector_norm(torch.stack(norms), norm_type)
     if error_if_nonfinite and bool(torch.logical_or(total_norm.isnan(), total_norm.isinf())):
-        raise RuntimeError(f"The total norm of order {norm_type} for gradients from `parameters` is non-finite, so it cannot "
-                           "be clipped. To disable this error and scale the gradients by the non-finite norm anyway, set "
-                           "`error_if_nonfinite=False`")
+        raise RuntimeError(f"The total norm of order {norm_type} for gradients from `parameters` is non-finite, so it "
+                           "cannot be clipped. To disable this error and scale the gradients by the non-finite norm "
+                           "anyway, set `error_if_nonfinite=False`")
     return total_norm
 
 

@@ -99,8 +99,8 @@ class _Orthogonal(Module):
             start.diagonal(dim1=-2, dim2=-1).fill_(-1.0)
             return start
         if self.orthogonal_map != "householder":
-            raise NotImplementedError("It is not possible to assign to the matrix exponential or the Cayley parametrizations "
-                                      "when use_trivialization=False.")
+            raise NotImplementedError("It is not possible to assign to the matrix exponential or the Cayley "
+                                      "parametrizations when use_trivialization=False.")
         A, tau = torch.geqrf(tall)
         A.diagonal(dim1=-2, dim2=-1).sign_()
         A.diagonal(dim1=-2, dim2=-1)[tau == 0.0] *= -1

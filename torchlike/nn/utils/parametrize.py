@@ -93,8 +93,8 @@ class ParametrizationList(ModuleList):
             raise ValueError(f"A parametrization must return a tensor. Got {type(result).__name__}.")
         for what, wanted in (("dtype", dtype), ("shape", shape)):
             if getattr(result, what) != wanted:
-                raise ValueError(f"Registering a parametrization may not change the {what} of the tensor, unless `unsafe` "
-                                 f"flag is enabled.\nunparametrized {what}: {wanted}\n"
+                raise ValueError(f"Registering a parametrization may not change the {what} of the tensor, unless "
+                                 f"`unsafe` flag is enabled.\nunparametrized {what}: {wanted}\n"
                                  f"parametrized {what}: {getattr(result, what)}")
 
     def right_inverse(self, value: Tensor) -> None:
@@ -113,21 +113,21 @@ class ParametrizationList(ModuleList):
         if not isinstance(value, Tensor):
             raise ValueError(f"`right_inverse` should return a tensor. Got {type(value).__name__}")
         if value.dtype != self.original.dtype:
-            raise ValueError(f"The tensor returned by `right_inverse` has dtype {value.dtype} while `original` has dtype "
-                             f"{self.original.dtype}")
+            raise ValueError(f"The tensor returned by `right_inverse` has dtype {value.dtype} while `original` has "
+                             f"dtype {self.original.dtype}")
         self.original.data = value.detach()
 
     def _assign_several(self, values: Any) -> None:
         if not isinstance(values, Sequence):
             raise ValueError(f"'right_inverse' must return a sequence of tensors. Got {type(values).__name__}.")
         if len(values) != self.ntensors:
-            raise ValueError(f"'right_inverse' must return a sequence of tensors of length {self.ntensors}. Got a sequence "
-                             f"of length {len(values)}.")
+            raise ValueError(f"'right_inverse' must return a sequence of tensors of length {self.ntensors}. Got a "
+                             f"sequence of length {len(values)}.")
         for i, value in enumerate(values):
             original = getattr(self, f"original{i}")
             if value.dtype != original.dtype:
-                raise ValueError(f"Tensor {i} returned by `right_inverse` has dtype {value.dtype} while `original{i}` has "
-                                 f"dtype {original.dtype}")
+                raise ValueError(f"Tensor {i} returned by `right_inverse` has dtype {value.dtype} while `original{i}` "
+                                 f"has dtype {original.dtype}")
             original.data = value.detach()
 
     def forward(self) -> Tensor:
@@ -180,10 +180,11 @@ def _inject_property(module: Module, tensor_name: str) -> None:
     setattr(type(module), tensor_name, property(get_parametrized, set_original))
 
 
-def register_parametrization(module: Module, tensor_name: str, parametrization: Module, *, unsafe: bool = False) -> Module:
+def register_parametrization(module: Module, tensor_name: str, parametrization: Module, *,
+                             unsafe: bool = False) -> Module:
     """Make `module.tensor_name` the result of `parametrization`, which may define `right_inverse` for assignments.
 
-    The tensor must keep its dtype and shape unless `unsafe`. A second parametrization applies to the result of the first.
+    The tensor must keep its dtype and shape unless `unsafe`. A second one applies to the first one's result.
     """
     parametrization.train(module.training)
     if is_parametrized(module, tensor_name):
@@ -259,8 +260,8 @@ def remove_parametrizations(module: Module, tensor_name: str, leave_parametrized
     elif chain.is_tensor:
         tensor = chain.original
     else:
-        raise ValueError("Cannot leave unparametrized (`leave_parametrized=False`) a tensor that is parametrized in terms of "
-                         "a sequence of tensors.")
+        raise ValueError("Cannot leave unparametrized (`leave_parametrized=False`) a tensor that is parametrized in "
+                         "terms of a sequence of tensors.")
     delattr(type(module), tensor_name)
     del module.parametrizations[tensor_name]
     _register_parameter_or_buffer(module, tensor_name, tensor)
@@ -275,7 +276,8 @@ def type_before_parametrizations(module: Module) -> type:
     return type(module).__bases__[0] if is_parametrized(module) else type(module)
 
 
-def transfer_parametrizations_and_params(from_module: Module, to_module: Module, tensor_name: str | None = None) -> Module:
+def transfer_parametrizations_and_params(from_module: Module, to_module: Module,
+                                         tensor_name: str | None = None) -> Module:
     """Give `to_module` the parametrizations and values of `from_module` (all, or those of one tensor)."""
     if not is_parametrized(from_module):
         return to_module

@@ -47,8 +47,8 @@ class BasePruningMethod(ABC):
         earlier = [(key, hook) for key, hook in module._forward_pre_hooks.items()
                    if isinstance(hook, BasePruningMethod) and hook._tensor_name == name]
         if len(earlier) > 1:
-            raise AssertionError(f"Avoid adding multiple pruning hooks to the same tensor {name} of module {module}. Use a "
-                                 "PruningContainer.")
+            raise AssertionError(f"Avoid adding multiple pruning hooks to the same tensor {name} of module {module}. "
+                                 "Use a PruningContainer.")
         method = cls(*args, **kwargs)
         method._tensor_name = name
         for key, hook in earlier:
@@ -138,7 +138,8 @@ class PruningContainer(BasePruningMethod):
             chosen: Any = left == 1
         elif method.PRUNING_TYPE == "structured":
             if not hasattr(method, "dim"):
-                raise AttributeError('Pruning methods of PRUNING_TYPE "structured" need to have the attribute `dim` defined.')
+                raise AttributeError('Pruning methods of PRUNING_TYPE "structured" need to have the attribute `dim` '
+                                     "defined.")
             dim = method.dim + t.dim() if method.dim < 0 else method.dim
             if dim < 0:
                 raise IndexError(f"Index is out of bounds for tensor with dimensions {t.dim()}")
@@ -218,8 +219,8 @@ class _Structured(BasePruningMethod):
 
     def _checked_count(self, t: Tensor) -> int:
         if t.dim() <= 1:
-            raise ValueError("Structured pruning can only be applied to multidimensional tensors. Found tensor of shape "
-                             f"{t.shape} with {t.dim()} dims")
+            raise ValueError("Structured pruning can only be applied to multidimensional tensors. Found tensor of "
+                             f"shape {t.shape} with {t.dim()} dims")
         if self.dim >= t.dim():
             raise IndexError(f"Invalid index {self.dim} for tensor of size {t.shape}")
         return _count(self.amount, t.shape[self.dim])
@@ -288,7 +289,8 @@ class CustomFromMask(BasePruningMethod):
 
     def compute_mask(self, t: Tensor, default_mask: Tensor) -> Tensor:
         if default_mask.shape != self.mask.shape:
-            raise AssertionError(f"default_mask shape {default_mask.shape} must match self.mask shape {self.mask.shape}")
+            raise AssertionError(f"default_mask shape {default_mask.shape} must match self.mask shape "
+                                 f"{self.mask.shape}")
         return default_mask * self.mask.to(dtype=default_mask.dtype)
 
     @classmethod

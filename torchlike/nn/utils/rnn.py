@@ -40,10 +40,11 @@ def _batch_sizes(lengths: list[int], batch: int) -> list[int]:
         raise RuntimeError(f"Expected `len(lengths)` to be equal to batch_size, but got {len(lengths)} "
                            f"(batch_size={batch})")
     if min(lengths) <= 0:
-        raise RuntimeError("Length of all samples has to be greater than 0, but found an element in 'lengths' that is <= 0")
+        raise RuntimeError("Length of all samples has to be greater than 0, but found an element in 'lengths' that "
+                           "is <= 0")
     if any(a < b for a, b in zip(lengths, lengths[1:])):
-        raise RuntimeError("`lengths` array must be sorted in decreasing order when `enforce_sorted` is True. You can pass "
-                           "`enforce_sorted=False` to pack_padded_sequence and/or pack_sequence to sidestep this "
+        raise RuntimeError("`lengths` array must be sorted in decreasing order when `enforce_sorted` is True. You can "
+                           "pass `enforce_sorted=False` to pack_padded_sequence and/or pack_sequence to sidestep this "
                            "requirement if you do not need ONNX exportability.")
     return [sum(length > t for length in lengths) for t in range(lengths[0])]
 
@@ -80,7 +81,8 @@ def pad_sequence(sequences: Tensor | list[Tensor], batch_first: bool = False, pa
     """Stack tensors (L_i, *) as (max L, B, *), or (B, max L, *) with `batch_first`, filling with `padding_value`."""
     torch = _torch()
     if not isinstance(sequences, Iterable):
-        raise RuntimeError(f"pad_sequence: Expected iterable for input sequences, but got arg of type: {type(sequences)}")
+        raise RuntimeError("pad_sequence: Expected iterable for input sequences, but got arg of type: "
+                           f"{type(sequences)}")
     sequences = list(sequences.unbind(0) if isinstance(sequences, Tensor) else sequences)
     if not sequences:
         raise RuntimeError("received an empty list of sequences")

@@ -76,8 +76,8 @@ class SpectralNorm:
         if weight is None:
             raise ValueError(f"`SpectralNorm` cannot be applied as parameter `{name}` is None")
         if is_lazy(weight):
-            raise ValueError("The module passed to `SpectralNorm` can't have uninitialized parameters. Make sure to run the "
-                             "dummy forward before applying spectral normalization")
+            raise ValueError("The module passed to `SpectralNorm` can't have uninitialized parameters. Make sure to "
+                             "run the dummy forward before applying spectral normalization")
         with no_grad():
             matrix = weight_matrix(weight, dim)
             u = F.normalize(weight.new_empty(matrix.size(0)).normal_(0, 1), dim=0, eps=eps)

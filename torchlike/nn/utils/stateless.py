@@ -34,8 +34,8 @@ def _untied(module: Module, given: dict[str, Tensor]) -> dict[str, Tensor]:
         if not named:
             continue
         if len({id(given[name]) for name in named}) > 1:
-            raise ValueError(f"functional_call got multiple values for keys {sorted(group)}, which are tied. Consider using "
-                             "tie_weights=False")
+            raise ValueError(f"functional_call got multiple values for keys {sorted(group)}, which are tied. Consider "
+                             "using tie_weights=False")
         for name in group:
             untied[name] = given[named[0]]
     return untied
@@ -54,7 +54,8 @@ def _reparametrize_module(module: Module, parameters_and_buffers: dict[str, Tens
             if keys:
                 errors.append(f"{kind} key(s): {', '.join(map(repr, sorted(keys)))}.")
         if errors:
-            raise RuntimeError("Error(s) in reparametrizing for {}:\n\t{}".format(module._get_name(), "\n\t".join(errors)))
+            raise RuntimeError("Error(s) in reparametrizing for {}:\n\t{}".format(module._get_name(),
+                                                                                  "\n\t".join(errors)))
     saved: list[tuple[Module, str, dict, Any]] = []
     try:
         for name, tensor in given.items():
@@ -88,8 +89,8 @@ def _store_new_buffer(module: Module, owner: Module, leaf: str, tensor: Tensor, 
 def functional_call(module: Module, parameters_and_buffers: dict[str, Tensor], args: Any = None,
                     kwargs: dict[str, Any] | None = None, *, tie_weights: bool = True, strict: bool = False) -> Any:
     """The deprecated place of `torch.func.functional_call`."""
-    warnings.warn("This API is deprecated as of PyTorch 2.0 and will be removed in a future version of PyTorch. Please use "
-                  "torch.func.functional_call instead which is a drop-in replacement for this API.", FutureWarning,
+    warnings.warn("This API is deprecated as of PyTorch 2.0 and will be removed in a future version of PyTorch. Please "
+                  "use torch.func.functional_call instead which is a drop-in replacement for this API.", FutureWarning,
                   stacklevel=2)
     return _functional_call(module, parameters_and_buffers, args, kwargs, tie_weights=tie_weights, strict=strict)
 

@@ -1,4 +1,7 @@
-"""weight = g v / ||v||, by a hook before forward. Salimans and Kingma, 2016. Superseded by `parametrizations.weight_norm`."""
+"""weight = g v / ||v||, by a hook before forward. Salimans and Kingma, 2016.
+
+Superseded by `parametrizations.weight_norm`.
+"""
 from __future__ import annotations
 
 import warnings
@@ -38,8 +41,8 @@ class WeightNorm:
         fn = WeightNorm(name, dim)
         weight = getattr(module, name)
         if is_lazy(weight):
-            raise ValueError("The module passed to `WeightNorm` can't have uninitialized parameters. Make sure to run the "
-                             "dummy forward before applying weight normalization")
+            raise ValueError("The module passed to `WeightNorm` can't have uninitialized parameters. Make sure to run "
+                             "the dummy forward before applying weight normalization")
         del module._parameters[name]
         module.register_parameter(name + "_g", Parameter(norm_except_dim(weight, fn.dim).detach()))
         module.register_parameter(name + "_v", Parameter(weight.detach()))
@@ -60,8 +63,8 @@ class WeightNorm:
 
 def weight_norm(module: Module, name: str = "weight", dim: int | None = 0) -> Module:
     """Split the parameter `name` into length (per index of `dim`) and direction."""
-    warnings.warn("`torch.nn.utils.weight_norm` is deprecated in favor of `torch.nn.utils.parametrizations.weight_norm`.",
-                  FutureWarning, stacklevel=2)
+    warnings.warn("`torch.nn.utils.weight_norm` is deprecated in favor of "
+                  "`torch.nn.utils.parametrizations.weight_norm`.", FutureWarning, stacklevel=2)
     WeightNorm.apply(module, name, dim)
     return module
 
