@@ -15,7 +15,7 @@ from ._core.aval import Aval
 from ._core.grad_mode import mode
 from ._core.layout import Layout, contiguous, is_contiguous, like, overlapping
 from ._core.program import record
-from ._core.registry import OPS, Elementwise, View
+from ._core.registry import Elementwise, View
 from ._core.value import Value, of_array
 from ._core.graph import AccumulateGrad, Node, node_class
 
@@ -421,62 +421,57 @@ def apply(op, args, statics: tuple = ()):
     This is the hot path. Errors of shape and dtype are raised here, on the user's line; computing happens later.
     """
     values = []
-    needs = False
-    special = None
+    edges = []
+    special = needs = False
     for x in args:
         if isinstance(x, Tensor):
             st = x._storage
             values.append(x._value if st is None else x._current())
-            if x._edge is not None:
+            edge = x._edge
+            if edge is None:
+                edges.append(None)
+            else:
+                edges.append((edge, x._out))
                 needs = True
             if x._layout is not None or not x._plain:
-                special = args
+                special = True
         else:
             values.append(x)
+            edges.append(None)
     plan, made = record(op, values, statics)
-    if len(made) == 1 and plan.single:
+    node = _node(op, plan, edges, values, made) if needs and mode.enabled and plan.differentiable else None
+    if plan.single:
         out = _new(Tensor)
         out._value = made[0]
-        if needs and mode.enabled and plan.differentiable:
-            out._edge = _node(op, plan, args, values, made)
-        if special is not None:
-            return _special(op, special, out)
-        return out
+        if node is not None:
+            out._edge = node
+        return _special(op, args, out) if special else out
     outs = []
-    node = _node(op, plan, args, values, made) if needs and mode.enabled and plan.differentiable else None
     for i, v in enumerate(made):
         out = _new(Tensor)
         out._value = v
         if node is not None and v.aval.dtype.category >= dt.FLOAT:
             out._edge, out._out = node, i
-        outs.append(out)
-    if special is not None:
-        return tuple([_special(op, special, out) for out in outs])
+        outs.append(_special(op, args, out) if special else out)
     return tuple(outs)
 
 
-def _node(op, plan, args, values, made) -> Node:
-    edges, needs = [], []
-    for x in args:
-        if isinstance(x, Tensor) and x._edge is not None:
-            edges.append((x._edge, x._out))
-            needs.append(True)
-        else:
-            edges.append(None)
-            needs.append(False)
-    needs = tuple(needs)
-    ins, outs = plan.saved(needs)
-    saved = [values[i] for i in ins]
+def _node(op, plan, edges, values, made) -> Node:
+    needs = tuple(map(bool, edges))
+    ins, outs = plan._saved.get(needs) or plan.saved(needs)
+    saved = [values[i] for i in ins] if ins else []
     if outs:
         saved += [made[i] for i in outs]
-    cls = op.node_class
-    if cls is None:
-        cls = op.node_class = node_class(op.torch_name)
-    node = cls(plan, edges, needs, saved)
+    node = (op.node_class or _node_class(op))(plan, edges, needs, saved)
     if mode.anomaly:
         from .autograd.anomaly import remember
         remember(node)
     return node
+
+
+def _node_class(op) -> type:
+    op.node_class = node_class(op.torch_name)
+    return op.node_class
 
 
 def _special(op, args, out: Tensor) -> Tensor:
@@ -495,6 +490,3 @@ def _special(op, args, out: Tensor) -> Tensor:
 def as_tensor_value(array: np.ndarray, device=None) -> Tensor:
     """A Tensor over a host array that nobody will write."""
     return Tensor._of(of_array(array, device))
-
-
-__all__ = ["Tensor", "Size", "Storage", "apply", "as_tensor_value", "OPS"]
