@@ -38,7 +38,7 @@ def _attributes(t: Tensor) -> dict:
 
 
 def _reduce(self, protocol):
-    return _rebuild, (None if type(self) is Tensor else type(self), np.ascontiguousarray(self.detach()._host_array()), self._layout, self.requires_grad and self.is_leaf,
+    return _rebuild, (None if type(self) is Tensor else type(self), np.asarray(self.detach()._host_array(), order="C"), self._layout, self.requires_grad and self.is_leaf,
                       _attributes(self))
 
 

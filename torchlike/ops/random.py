@@ -152,6 +152,8 @@ def _fill(self, draw, generator, kernel):
     self._check_write()
     if self.dtype.category < dt.FLOAT:
         raise RuntimeError(f"\"{kernel}\" not implemented for '{self.dtype.short}'")
+    if self.is_meta:  # no values, and no numbers drawn for them
+        return self
     array = draw(_generator(generator), tuple(self.shape), self.dtype.np)
     if self._layout is not None:  # numbers are drawn in memory order
         from .._core.layout import is_dense
