@@ -171,11 +171,16 @@ class Module(HooksMixin, StateDictMixin):
 
     # --------------------------------------------------------------------------------------------------- attributes
     def __getattr__(self, name: str) -> Any:
-        own = self.__dict__
-        for kind in ("_parameters", "_buffers", "_modules"):
-            members = own.get(kind)
-            if members is not None and name in members:
-                return members[name]
+        own = self.__dict__  # unrolled: every read of a weight comes here
+        members = own.get("_parameters")
+        if members is not None and name in members:
+            return members[name]
+        members = own.get("_buffers")
+        if members is not None and name in members:
+            return members[name]
+        members = own.get("_modules")
+        if members is not None and name in members:
+            return members[name]
         raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
 
     def __setattr__(self, name: str, value: Any) -> None:
