@@ -202,9 +202,22 @@ def test_whole_modules(writer, reader):
     loaded, original = through(writer, reader, make, weights_only=False)
     lib = LIBRARIES[reader]
     assert isinstance(loaded, lib.nn.Sequential) and repr(loaded) == repr(original)
-    assert loaded(lib.ones(1, 3)).tolist() == pytest.approx(original(LIBRARIES[writer].ones(1, 3)).tolist())
+    outputs = [model(library.ones(3)).tolist() for model, library in [(loaded, lib), (original, LIBRARIES[writer])]]
+    assert outputs[0] == pytest.approx(outputs[1])
     with pytest.raises(pickle.UnpicklingError):
         through(writer, reader, make)
+
+
+@pytest.mark.parametrize("writer, reader", BOTH_WAYS)
+def test_functions_of_torch_are_referred_to(writer, reader):
+    names = ["tanh", "relu", "nn.functional.relu", "nn.functional.gelu"]
+    functions = [functools.partial(functools.reduce, getattr, name.split(".")) for name in names]
+    loaded, _ = through(writer, reader, lambda lib: [find(lib) for find in functions], weights_only=False)
+    lib = LIBRARIES[reader]
+    x = lib.tensor([-1.0, 2.0])
+    assert [f(x).tolist() for f in loaded] == [find(lib)(x).tolist() for find in functions]
+    with pytest.raises(pickle.UnpicklingError):
+        through(writer, reader, lambda lib: functions[0](lib))
 
 
 class Colour(enum.Enum):
@@ -333,7 +346,7 @@ def test_refused(value, weights_only, legacy, capfd):
     with pytest.raises(pickle.UnpicklingError, match="GLOBAL") as caught:
         _asked(value, weights_only, legacy)
     called = value.call[0] if isinstance(value, Asks) else type(value)
-    assert called.__name__ in str(caught.value) and "add_safe_globals" in str(caught.value)
+    assert called.__name__ in str(caught.value)
     assert "ran" not in capfd.readouterr().out
 
 

@@ -48,12 +48,22 @@ def name_of(value: Any) -> tuple[str, str] | None:
     parts = value.__module__.split(".")
     if parts[0] not in (PACKAGE, "torch"):
         return None
-    # torch's files are laid out like ours only in the large: the shortest module that shows the object is public.
+    if isinstance(value, types.FunctionType):
+        return _function_name(value)
+    # torch's files are laid out like ours only in the large: the shortest module that shows the class is public.
     for count in range(1, len(parts) + 1):
         module = sys.modules.get(".".join([PACKAGE, *parts[1:count]]))
         if module is not None and _attribute(module, value.__qualname__) is value:
             return ".".join(["torch", *parts[1:count]]), value.__qualname__
     raise pickle.PicklingError(f"Can't pickle {value!r}: it has no public name in torch")
+
+
+def _function_name(function: types.FunctionType) -> tuple[str, str]:
+    for public in ("torch.nn.functional", "torch"):
+        for name, value in vars(sys.modules[_FUNCTIONS[public]]).items():
+            if value is function:
+                return public, name
+    raise pickle.PicklingError(f"Can't pickle {function!r}: it has no public name in torch")
 
 
 def _attribute(holder: Any, path: str) -> Any:
@@ -166,7 +176,9 @@ def resolve_class(module: str, name: str) -> Resolved:
 
 
 def _torch_object(module: str, name: str) -> Any:
-    """A class or function of torchlike under torch's name; torch may keep it in a deeper module than we do."""
+    """A class or function of torchlike under torch's name; torch may keep a class in a deeper module than we do."""
+    if module in _FUNCTIONS and name in (found := _torch_functions(module)):
+        return found[name]
     parts = [PACKAGE, *module.split(".")[1:]]
     while parts:
         holder = sys.modules.get(".".join(parts))
@@ -174,10 +186,19 @@ def _torch_object(module: str, name: str) -> Any:
         ours = getattr(value, "__module__", "").split(".")[0] in (PACKAGE, "torch")
         if ours and isinstance(value, type):
             return value
-        if ours and isinstance(value, types.FunctionType) and ".".join(parts) in _FUNCTIONS:
-            return None if value.__module__ == f"{PACKAGE}.serialization" else value
         parts.pop()
     return None
+
+
+def _torch_functions(module: str) -> dict[str, types.FunctionType]:
+    """Our functions that torch keeps in ``module``, but none that opens files."""
+    return {
+        name: value
+        for name, value in vars(sys.modules[_FUNCTIONS[module]]).items()
+        if isinstance(value, types.FunctionType)
+        and value.__module__.split(".")[0] in (PACKAGE, "torch")
+        and value.__module__ != f"{PACKAGE}.serialization"
+    }
 
 
 def _imported_class(module: str, name: str) -> type | None:
@@ -225,7 +246,11 @@ def _sets_state(cls: type) -> bool:
 
 
 _DATA_BASES = (object, int, float, complex, str, bytes, bytearray, tuple, list, dict, set, frozenset)
-_FUNCTIONS = (PACKAGE, f"{PACKAGE}.nn.functional")
+_FUNCTIONS = {  # {torch's module: ours}
+    "torch": PACKAGE,
+    "torch.nn.functional": f"{PACKAGE}.nn.functional",
+    "torch._C._nn": f"{PACKAGE}.nn.functional",
+}
 
 
 # -- Python's and NumPy's own data ------------------------------------------------------------------------------------
@@ -236,6 +261,17 @@ def _latin1(text: str, encoding: str = "latin1") -> bytes:
     if encoding not in ("latin1", "latin-1"):
         raise pickle.UnpicklingError(f"_codecs.encode is allowed for latin1 only, not for {encoding}")
     return text.encode("latin-1")
+
+
+_VARIABLE_FUNCTIONS = object()  # the class that torch's own functions are pickled as attributes of
+
+
+def _getattr(holder: Any, name: str) -> Any:
+    """``getattr`` as torch pickles ``torch.tanh``, and for nothing else."""
+    function = _torch_functions("torch").get(name) if holder is _VARIABLE_FUNCTIONS else None
+    if function is None:
+        raise pickle.UnpicklingError(f"GLOBAL builtins.getattr is not allowed for {name!r} of {holder!r}")
+    return function
 
 
 def _reconstruct(cls: type, base: type, state: Any) -> Any:
@@ -282,6 +318,8 @@ def _register_python() -> None:
         data(cls, state="dict")
     data(uuid.UUID, state="method")
     TABLE_UNLESS_WEIGHTS_ONLY["builtins.object"] = Resolved(object)
+    TABLE_UNLESS_WEIGHTS_ONLY["torch._C._VariableFunctionsClass"] = Resolved(_VARIABLE_FUNCTIONS)
+    data(_getattr, "builtins", name="getattr")
     data(_reconstruct, "copyreg", name="_reconstructor")
     for package in ("numpy.core", "numpy._core"):
         data(_numpy_reconstruct, f"{package}.multiarray", name="_reconstruct")
