@@ -392,7 +392,7 @@ def test_evaluation_costs_little_per_equation():
     x = floats(4, 4)
     run = numpy_lax.compile_jaxpr(jax.make_jaxpr(chain)(x))
     best = min(_seconds(lambda: run(x)) for _ in range(20))
-    assert best / 200 < 10e-6, best  # measured: 0.6 us; the bound leaves room for a busy machine
+    assert best / 200 < 10e-6, best  # measured: 0.7 us; the bound leaves room for a busy machine
 
 
 def _seconds(f):
