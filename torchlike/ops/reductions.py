@@ -65,7 +65,7 @@ def _mean_vjp(xp, g, plan):
     n = 1
     for d in dims:
         n *= shape[d]
-    return _sum_vjp(xp, g / np.asarray(max(n, 1), g.dtype), plan)
+    return _sum_vjp(xp, g / np.asarray(n or 1, g.dtype), plan)
 
 
 _MEAN = Op("mean", _mean, shape=lambda a, dims, keepdim, dtype: (reduced(a.shape, dims, keepdim), dtype), vjp=_mean_vjp)
