@@ -880,7 +880,10 @@ Tensor.contiguous = contiguous_
 @public()
 def detach(input) -> Tensor:
     """The same storage outside autograd."""
-    return input._alias()
+    made = input._alias()
+    if not input._plain:
+        made.__class__ = input.__class__
+    return made
 
 
 def _detach_(self) -> Tensor:
