@@ -8,6 +8,7 @@ from . import (  # noqa: F401
     joining,
     matmul,
     new,
+    norms,
     objects,
     pointwise,
     queries,

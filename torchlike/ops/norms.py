@@ -1,0 +1,89 @@
+"""Vector norms: torch.norm and linalg.vector_norm."""
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from .._core import dtype as dt
+from .._core.registry import Op
+from .._public import as_dims, public
+from .._tensor import Tensor, apply
+from .reductions import accumulator, reduced, restore
+
+
+def _norm(xp, x, p, dims, keepdim):
+    a = xp.abs(x.astype(accumulator(x.dtype)))
+    if p == 2:
+        r = xp.sqrt(xp.sum(a * a, axis=dims, keepdims=keepdim))
+    elif p == 1:
+        r = xp.sum(a, axis=dims, keepdims=keepdim)
+    elif p == math.inf:
+        r = xp.max(a, axis=dims, keepdims=keepdim)
+    elif p == -math.inf:
+        r = xp.min(a, axis=dims, keepdims=keepdim)
+    elif p == 0:
+        r = xp.sum((a != 0).astype(a.dtype), axis=dims, keepdims=keepdim)
+    else:
+        power = np.asarray(p, a.dtype)
+        r = xp.power(xp.sum(xp.power(a, power), axis=dims, keepdims=keepdim), 1 / power)
+    return r.astype(_real(x.dtype))
+
+
+def _real(np_dtype):
+    return np.empty(0, np_dtype).real.dtype if np_dtype.kind == "c" else np_dtype
+
+
+def _unit(xp, x):
+    """x / |x|, 0 at 0."""
+    if x.dtype.kind != "c":
+        return xp.sign(x)
+    size = xp.abs(x)
+    return xp.where(size == 0, xp.zeros((), x.dtype), x / xp.where(size == 0, xp.ones((), size.dtype), size))
+
+
+def _norm_vjp(xp, g, x, out, p, dims, keepdim):
+    g, out = restore(xp, g, x.shape, dims, keepdim), restore(xp, out, x.shape, dims, keepdim)
+    zero = xp.zeros((), out.dtype)
+    safe = xp.where(out == 0, xp.ones((), out.dtype), out)
+    if p == 2:
+        return g * xp.where(out == 0, xp.zeros((), x.dtype), x / safe)
+    if p == 1:
+        return g * _unit(xp, x)
+    if p == 0:
+        return xp.zeros_like(x)
+    a = xp.abs(x)
+    if abs(p) == math.inf:
+        hit = (a == out).astype(out.dtype)
+        return _unit(xp, x) * (g * hit / xp.sum(hit, axis=dims, keepdims=True))
+    power = np.asarray(p - 1, a.dtype)
+    scale = xp.where((a == 0) | (out == 0), zero, xp.power(xp.where(a == 0, xp.ones((), a.dtype), a) / safe, power))
+    return _unit(xp, x) * g * scale
+
+
+NORM = Op("linalg_vector_norm", _norm, vjp=_norm_vjp, shape=lambda a, p, dims, keepdim: (reduced(a.shape, dims, keepdim), a.dtype.to_real()))
+
+
+def vector_norm(x: Tensor, ord=2, dim=None, keepdim: bool = False, *, dtype=None) -> Tensor:
+    """(sum |x|^ord)^(1/ord) over dim, all elements by default."""
+    if dtype is not None:
+        x = x.to(dtype)
+    if x.dtype.category < dt.FLOAT:
+        raise RuntimeError(f"linalg.vector_norm: Expected a floating point or complex tensor as input. Got {x.dtype.short}")
+    dims = as_dims(dim, x.ndim)
+    ord = float(ord)
+    if not math.prod(x.shape[d] for d in dims) and (ord < 0 or ord == math.inf):
+        raise RuntimeError(f"linalg.vector_norm cannot compute the {ord} norm on an empty tensor because the operation does not have an identity")
+    return apply(NORM, (x,), (ord, dims, bool(keepdim)))
+
+
+@public(out=True)
+def norm(input, p="fro", dim=None, keepdim: bool = False, *, dtype=None) -> Tensor:
+    """The p-norm of vectors along dim, or of all elements; 'fro' is 2."""
+    return vector_norm(input, 2 if p in ("fro", None) else p, dim, keepdim, dtype=dtype)
+
+
+@public(out=True)
+def dist(input, other, p: float = 2) -> Tensor:
+    """norm(input - other)."""
+    return vector_norm(input - other, p)
