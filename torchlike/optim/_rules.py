@@ -1,0 +1,163 @@
+"""An optimizer's step as one operation: a pure rule for one parameter, recorded once for all parameters of a group."""
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from .._core import dtype as dt
+from .._core.aval import aval
+from .._core.grad_mode import mode
+from .._core.program import concrete, is_tracer, record
+from .._core.registry import Op
+from .._core.value import Value
+from .._tensor import Tensor, apply
+
+
+class Rule(Op):
+    """`rule(xp, param, grad, state, numbers, flags) -> (param, *state)` for many parameters at once.
+
+    Inputs are columns: all parameters, all gradients, each state's tensors, then the numbers (data, never structure). The
+    one static is (parameters, state columns, flags). `views`: complex tensors enter the rule as pairs of reals, as torch's
+    optimizers see them.
+    """
+
+    def __init__(self, name: str, rule: Callable, views: bool = True):
+        super().__init__(f"optim_{name}", self._kernel, shape=self._shapes)
+        self.rule, self.views = rule, views
+
+    def _kernel(self, xp, *args):
+        n, columns, flags = args[-1]
+        numbers = args[(2 + columns) * n:-1]
+        made = []
+        for i in range(n):
+            param, grad, *state = args[i:(2 + columns) * n:n]
+            if self.views and param.dtype.kind == "c":
+                outs = self.rule(xp, _as_real(xp, param), _as_real(xp, grad), [_as_real(xp, s) for s in state], numbers, flags)
+                made.append([_as_complex(xp, o, param.dtype) for o in outs])
+            else:
+                made.append(self.rule(xp, param, grad, state, numbers, flags))
+        return [row[c] for c in range(len(made[0])) for row in made]
+
+    def _shapes(self, *args):
+        n, columns, _ = args[-1]
+        return [(a.shape, a.dtype) for a in (*args[:n], *args[2 * n:(2 + columns) * n])]
+
+    def __call__(self, params: Sequence[Tensor], grads: Sequence[Tensor], state: Sequence[Sequence[Tensor]], numbers: Sequence,
+                 flags: tuple = (), differentiable: bool = False) -> None:
+        """Record the step and write its results into the parameters and states."""
+        statics = ((len(params), len(state), flags),)
+        if differentiable:
+            inputs = [x for column in (params, grads, *state) for x in column]
+            made = apply(self, (*inputs, *numbers), statics)
+            for t, new in zip([*params, *(x for column in state for x in column)], made if isinstance(made, tuple) else (made,)):
+                t._assign(new)
+            return
+        values = [t._value if t._storage is None else t._current() for column in (params, grads, *state) for t in column]
+        values += [_datum(x) for x in numbers]
+        made = record(self, values, statics)[1]
+        n = len(params)
+        write(params, made[:n])
+        for k, column in enumerate(state, 1):
+            write(column, made[k * n:(k + 1) * n])
+
+
+def write(tensors: Sequence[Tensor], values: Sequence[Value]) -> None:
+    """In-place writes outside autograd."""
+    for t, v in zip(tensors, values):
+        if t._storage is None:
+            t._value = v
+            t._writes += 1
+        else:
+            _write_shared(t, v)
+
+
+def _write_shared(t: Tensor, v: Value) -> None:
+    before, mode.enabled = mode.enabled, False
+    try:
+        t._assign(Tensor._of(v))
+    finally:
+        mode.enabled = before
+
+
+def _datum(x):
+    """A hyperparameter as an input: a float, or the Value of a tensor that is not on the host."""
+    if x.__class__ is float:
+        return x
+    if isinstance(x, Tensor):
+        value = x._current()
+        if value.array is None or is_tracer(value.array) or value.aval.device.type != "cpu":
+            return value
+        return float(np.asarray(value.array).reshape(()))
+    return float(x)
+
+
+def _as_real(xp, x):
+    return xp.stack([x.real, x.imag], -1) if x.dtype.kind == "c" else x
+
+
+def _as_complex(xp, x, dtype):
+    return (x[..., 0] + 1j * x[..., 1]).astype(dtype)
+
+
+# -- steps ---------------------------------------------------------------------------------------------------------------
+
+
+def step_tensor(number: float = 0.0, device=None, fused: bool = False) -> Tensor:
+    """`state['step']`: a 0-dim tensor, on the host unless a device is named."""
+    dtype = dt.float64 if dt.get_default_dtype() is dt.float64 and not fused else dt.float32
+    return Tensor._of(_step_value(number, dtype, device))
+
+
+def _step_value(number, dtype, device=None) -> Value:
+    from .._core import device as dev
+    return Value(aval((), dtype, dev.CPU if device is None else device), np.asarray(number, dtype.np))
+
+
+def zeros(p: Tensor, value: float = 0.0) -> Tensor:
+    """A state tensor like p. Its host array makes the first step the same program as the second."""
+    a = p._value.aval
+    t = Tensor._of(Value(a, np.zeros(a.shape, a.dtype.np) if value == 0 else np.full(a.shape, value, a.dtype.np)))
+    t._layout = p._layout if p._layout is not None and p._layout.offset == 0 else None
+    return t
+
+
+def step_number(t: Tensor) -> float:
+    """The number in a step tensor."""
+    return float(concrete(t._current()))
+
+
+def advance(steps: Sequence[Tensor]) -> list[tuple[float, range | list[int]]]:
+    """Count a step: (number of the step, positions) for each distinct count; equal counts share one value."""
+    first = steps[0]._value
+    if all([t._value is first and t._storage is None for t in steps]):
+        number = step_number(steps[0]) + 1
+        shared = _step_value(number, first.aval.dtype, first.aval.device)
+        for t in steps:
+            t._value = shared
+            t._writes += 1
+        return [(float(shared.array), range(len(steps)))]
+    found: dict = {}
+    for i, t in enumerate(steps):
+        a = t._current().aval
+        found.setdefault((step_number(t), a.dtype, a.device), []).append(i)
+    batches = []
+    for (number, dtype, device), where in found.items():
+        shared = _step_value(number + 1, dtype, device)
+        write([steps[i] for i in where], [shared] * len(where))
+        batches.append((float(shared.array), where))
+    merged: dict = {}
+    for number, where in batches:
+        merged.setdefault(number, []).extend(where)
+    return list(merged.items())
+
+
+def by_device(params: Sequence[Tensor], where: range | list[int]) -> list:
+    """Positions grouped by the parameters' devices."""
+    first = params[where[0]]._value.aval.device
+    if all([params[i]._value.aval.device is first for i in where]):
+        return [where]
+    found: dict = {}
+    for i in where:
+        found.setdefault(params[i]._value.aval.device, []).append(i)
+    return list(found.values())

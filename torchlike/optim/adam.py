@@ -1,0 +1,97 @@
+"""Adam (Kingma and Ba 2015), AMSGrad (Reddi et al. 2018), and decoupled weight decay (Loshchilov and Hutter 2019)."""
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from .._tensor import Tensor
+from . import _maths as m
+from ._rules import Rule, step_tensor, zeros
+from .optimizer import Optimizer, ParamsT, _use_grad_for_differentiable, check_fused, check_learning_rate, closure_loss
+
+
+def _rule(xp, p, g, state, numbers, flags):
+    decays, decoupled, amsgrad, maximize = flags
+    lr, beta1, beta2, eps, decay, correction1, root2 = numbers
+    mean, square = state[:2]
+    if maximize:
+        g = -g
+    if decays:
+        if decoupled:
+            p = m.mul(xp, p, 1 - lr * decay)
+        else:
+            g = m.add(xp, g, p, decay)
+    mean = m.lerp(xp, mean, g, 1 - beta1)
+    square = m.addcmul(xp, m.mul(xp, square, beta2), g, g, 1 - beta2)
+    largest = xp.maximum(state[2], square) if amsgrad else square
+    scale = m.plus(xp, m.div(xp, m.sqrt(xp, largest), root2), eps)
+    p = m.addcdiv(xp, p, mean, scale, -(lr / correction1))
+    return (p, mean, square, largest) if amsgrad else (p, mean, square)
+
+
+_ADAM = Rule("adam", _rule)
+_NAMES = ("exp_avg", "exp_avg_sq")
+
+
+class Adam(Optimizer):
+    """Steps along the bias-corrected mean of gradients over the root of the mean of their squares.
+
+    `decoupled_weight_decay` makes it AdamW. ValueError for options out of range.
+    """
+
+    def __init__(self, params: ParamsT, lr: float | Tensor = 1e-3, betas: tuple[float | Tensor, float | Tensor] = (0.9, 0.999),
+                 eps: float = 1e-8, weight_decay: float = 0, amsgrad: bool = False, *, foreach: bool | None = None,
+                 maximize: bool = False, capturable: bool = False, differentiable: bool = False, fused: bool | None = None,
+                 decoupled_weight_decay: bool = False) -> None:
+        check_learning_rate(lr, foreach, capturable)
+        if not 0.0 <= eps:
+            raise ValueError(f"Invalid epsilon value: {eps}")
+        for i, beta in enumerate(betas):
+            if not 0.0 <= beta < 1.0:
+                raise ValueError(f"Invalid beta parameter at index {i}: {beta}")
+        if not 0.0 <= weight_decay:
+            raise ValueError(f"Invalid weight_decay value: {weight_decay}")
+        if isinstance(betas[0], Tensor) != isinstance(betas[1], Tensor):
+            raise ValueError("betas must be either both floats or both Tensors")
+        for i, beta in enumerate(betas):
+            if isinstance(beta, Tensor):
+                if not capturable and foreach:
+                    raise ValueError(f"betas[{i}] as a Tensor is not supported for capturable=False and foreach=True")
+                if beta.numel() != 1:
+                    raise ValueError(f"Tensor betas[{i}] must be 1-element")
+        defaults = dict(lr=lr, betas=tuple(betas), eps=eps, weight_decay=weight_decay, amsgrad=amsgrad, maximize=maximize,
+                        foreach=foreach, capturable=capturable, differentiable=differentiable, fused=fused,
+                        decoupled_weight_decay=decoupled_weight_decay)
+        super().__init__(params, defaults)
+        check_fused(self, fused, foreach, differentiable)
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        super().__setstate__(state)
+        for group in self.param_groups:
+            for name, value in (("amsgrad", False), ("maximize", False), ("foreach", None), ("capturable", False),
+                                ("differentiable", False), ("decoupled_weight_decay", False), ("fused", None)):
+                group.setdefault(name, value)
+            for p in group["params"]:
+                s = self.state.get(p, ())
+                if len(s) and not isinstance(s["step"], Tensor):
+                    s["step"] = step_tensor(float(s["step"]), p.device if group["capturable"] or group["fused"] else None)
+
+    @_use_grad_for_differentiable
+    def step(self, closure: Callable | None = None) -> Any:
+        """Update the parameters once."""
+        loss = closure_loss(closure)
+        for group in self.param_groups:
+            amsgrad, decay, (beta1, beta2) = group["amsgrad"], group["weight_decay"], group["betas"]
+            on_device = group["capturable"] or group["fused"]
+
+            def create(s, p, amsgrad=amsgrad, on_device=on_device, fused=bool(group["fused"])):
+                s["step"] = step_tensor(0.0, p.device if on_device else None, fused)
+                for name in (*_NAMES, "max_exp_avg_sq") if amsgrad else _NAMES:
+                    s[name] = zeros(p)
+            flags = (decay != 0, group["decoupled_weight_decay"], amsgrad, group["maximize"])
+            names = (*_NAMES, "max_exp_avg_sq") if amsgrad else _NAMES
+            for t, params, grads, columns in self._updates(group, names, create):
+                b1, b2 = float(beta1), float(beta2)
+                numbers = (group["lr"], beta1, beta2, group["eps"], decay, 1 - b1 ** t, (1 - b2 ** t) ** 0.5)
+                _ADAM(params, grads, columns, numbers, flags, group["differentiable"])
+        return loss
