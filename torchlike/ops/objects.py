@@ -60,6 +60,8 @@ def _rebuild(cls, array, layout, requires_grad, attributes):
 @staticmethod
 def _make_subclass(cls, data: Tensor, require_grad: bool = False) -> Tensor:
     """data's storage as an instance of a subclass."""
+    if require_grad and data.dtype.category < dt.FLOAT:
+        raise RuntimeError("Only Tensors of floating point and complex dtype can require gradients")
     made = data._alias()
     made.__class__ = cls
     if require_grad:
