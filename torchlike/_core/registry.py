@@ -94,10 +94,12 @@ def _numpy_kernel(plan: Plan) -> Callable | None:
 def _interpreted(plan: Plan) -> Callable | None:
     from . import numpy_lax  # imported at first use: most programs never interpret a jaxpr
 
-    jaxpr = jax.make_jaxpr(plan.jax)(*(shape_struct(a) for a in plan.avals))
-    if numpy_lax.supported(jaxpr) is not None:
-        return None
-    run, kinds = numpy_lax.compile_jaxpr(jaxpr), [None if a is None else a.dtype.np for a in plan.avals]
+    with jax.enable_x64(True):
+        jaxpr = jax.make_jaxpr(plan.jax)(*(shape_struct(a) for a in plan.avals))
+        if numpy_lax.supported(jaxpr) is not None:
+            return None
+        run = numpy_lax.compile_jaxpr(jaxpr)
+    kinds = [None if a is None else a.dtype.np for a in plan.avals]
 
     def call(*arrays):
         return run(*[np.asarray(x, k) for x, k in zip(arrays, kinds) if k is not None])
