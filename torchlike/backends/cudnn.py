@@ -1,0 +1,56 @@
+"""torch.backends.cudnn: XLA calls cuDNN itself on a GPU; the settings are kept, none changes a result."""
+
+import sys
+from contextlib import AbstractContextManager
+from typing import Any
+
+from ..cuda import is_available as _cuda_available
+from ._settings import Settings
+
+
+def is_available() -> bool:
+    """Whether this process has a GPU for cuDNN to run on."""
+    return _cuda_available()
+
+
+def version() -> int | None:
+    """None: which cuDNN it is, is XLA's business."""
+    return None
+
+
+def is_acceptable(tensor: Any) -> bool:
+    """Whether `tensor` lies on a GPU."""
+    return tensor.is_cuda
+
+
+def flags(
+    enabled: bool = False,
+    benchmark: bool = False,
+    benchmark_limit: int = 10,
+    deterministic: bool = False,
+    allow_tf32: bool = True,
+    fp32_precision: str = "none",
+) -> AbstractContextManager[None]:
+    """Sets the settings for the length of a `with` block."""
+    return sys.modules[__name__].temporarily(
+        enabled=enabled,
+        benchmark=benchmark,
+        benchmark_limit=benchmark_limit,
+        deterministic=deterministic,
+        allow_tf32=allow_tf32,
+        fp32_precision=fp32_precision,
+    )
+
+
+class _Cudnn(Settings):
+    defaults = {  # noqa: RUF012
+        "enabled": True,
+        "benchmark": False,
+        "benchmark_limit": 10,
+        "deterministic": False,
+        "allow_tf32": True,
+        "fp32_precision": "none",
+    }
+
+
+sys.modules[__name__].__class__ = _Cudnn

@@ -1,0 +1,5 @@
+"""torch.backends.openmp: XLA has its own threads."""
+
+
+def is_available() -> bool:
+    return False
