@@ -1,9 +1,10 @@
 """torchlike: PyTorch's API on JAX's compiler. `import torchlike as torch`."""
+import importlib as _importlib
 import math as _math
 
 from . import ops as _ops  # noqa: F401  (publishes functions and methods; must come first)
 from . import _alias, _tensor_str, version
-from . import autograd, cuda, nn, optim, random, serialization, utils  # noqa: F401
+from . import accelerator, amp, autograd, backends, cuda, jit, nn, optim, random, serialization, utils  # noqa: F401
 from ._alias import install  # noqa: F401
 from ._core.device import device, set_default_device  # noqa: F401
 from ._core.dtype import (  # noqa: F401
@@ -38,6 +39,7 @@ from ._interop import from_jax, jax_function  # noqa: F401
 from ._public import FUNCTIONS as _functions
 from ._tensor import Size, Tensor  # noqa: F401
 from ._tensor_str import set_printoptions  # noqa: F401
+from .cuda import amp as _cuda_amp  # noqa: F401  (torch.cuda.amp)
 from .autograd.grad_mode import (  # noqa: F401
     enable_grad,
     inference_mode,
@@ -56,6 +58,10 @@ cfloat, cdouble, chalf = complex64, complex128, complex32
 inf, nan, pi, e, newaxis = _math.inf, _math.nan, _math.pi, _math.e, None
 globals().update(_functions)
 
+_LAZY = frozenset({"distributed", "fx", "hub", "onnx"})  # attributes of torch that few programs touch
+
 
 def __getattr__(name: str):
+    if name in _LAZY:
+        return _importlib.import_module(f"{__name__}.{name}")
     raise _alias.missing(name, __name__)

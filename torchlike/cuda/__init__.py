@@ -5,9 +5,9 @@ import contextlib
 
 import jax
 
-from ._core import device as dev
-from ._core import program
-from .ops.random import Generator, manual_seed  # noqa: F401
+from .._core import device as dev
+from .._core import program
+from ..ops.random import Generator, manual_seed  # noqa: F401
 
 
 def is_available() -> bool:
