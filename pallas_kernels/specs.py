@@ -31,6 +31,7 @@ class Spec:
     moved: int = 0  # bytes the forward pass must read and write
     backward_flops: int = 0
     backward_moved: int = 0
+    impl: str = "triton"  # what the benchmark calls ours on a card; "" for an operation that is pure JAX
 
     def __str__(self) -> str:
         return self.name
@@ -119,7 +120,7 @@ def _cross_entropy(name: str, rows: int, classes: int, dtype: str = "float32", *
     flops = 2 * rows * classes * hidden
     moved = size * (rows * hidden + classes * hidden) if hidden else size * rows * classes
     op = "linear_cross_entropy" if hidden else "cross_entropy"
-    return Spec(op, name, arrays, static, gradients, flops, moved, 2 * flops, 2 * moved)
+    return Spec(op, name, arrays, static, gradients, flops, moved, 2 * flops, 2 * moved, "" if hidden else "triton")
 
 
 def _grouped(name: str, rows: int, inner: int, columns: int, groups: int, dtype: str = "float32", used: float = 1.0) -> Spec:
@@ -130,6 +131,32 @@ def _grouped(name: str, rows: int, inner: int, columns: int, groups: int, dtype:
     size = np.dtype(jax.numpy.dtype(dtype)).itemsize
     moved = size * (rows * inner + groups * inner * columns + rows * columns)
     return Spec("grouped_mm", name, arrays, {}, ("x", "weight"), flops, moved, 2 * flops, 2 * moved)
+
+
+def _recurrent(name: str, mode: str, steps: int, batch: int, size: int, hidden: int, *, lengths: bool = False,
+               bias: bool = True, reverse: bool = False, impl: str = "triton") -> Spec:
+    rows = {"lstm": 4, "gru": 3}.get(mode, 1) * hidden
+    arrays = {"x": Array((steps, batch, size), "float32"), "h0": Array((batch, hidden), "float32"),
+              "w_ih": Array((rows, size), "float32", scale=hidden ** -0.5),
+              "w_hh": Array((rows, hidden), "float32", scale=hidden ** -0.5)}
+    arrays |= {"c0": Array((batch, hidden), "float32")} if mode == "lstm" else {}
+    arrays |= {n: Array((rows,), "float32", scale=hidden ** -0.5) for n in ("b_ih", "b_hh")} if bias else {}
+    gradients = tuple(arrays)
+    arrays |= {"lengths": Array((batch,), "int32", f"lengths:{steps}")} if lengths else {}
+    flops = 2 * steps * batch * rows * (size + hidden)
+    moved = 4 * (steps * batch * (size + hidden) + rows * (size + hidden))
+    static = {"mode": mode, "reverse": reverse} | ({} if mode == "lstm" else {"c0": None})
+    return Spec("recurrent_layer", name, arrays, static, gradients, flops, moved, 2 * flops, 2 * moved, impl)
+
+
+def _gated(name: str, rows: int, inner: int, columns: int, dtype: str = "float32", *, bias: bool = False, **static) -> Spec:
+    weight = Array((columns, inner), dtype, scale=inner ** -0.5)
+    arrays = {"x": Array((rows, inner), dtype), "gate": weight, "up": weight}
+    arrays |= {n: Array((columns,), dtype) for n in ("gate_bias", "up_bias") if bias}
+    flops = 4 * rows * inner * columns
+    size = np.dtype(jax.numpy.dtype(dtype)).itemsize
+    moved = size * (rows * inner + 2 * inner * columns + rows * columns)
+    return Spec("gated_linear", name, arrays, static, tuple(arrays), flops, moved, 3 * flops, 2 * moved)
 
 
 SMALL: dict[str, tuple[Spec, ...]] = {"attention": (
@@ -177,6 +204,19 @@ SMALL: dict[str, tuple[Spec, ...]] = {"attention": (
     _grouped("tails", 70, 24, 37, 5, used=0.8),
     _grouped("bf16", 64, 40, 16, 3, "bfloat16"),
     _grouped("one_group", 17, 16, 33, 1),
+), "recurrent_layer": (
+    _recurrent("lstm_lengths", "lstm", 5, 19, 7, 12, lengths=True),
+    _recurrent("lstm_reverse", "lstm", 3, 4, 5, 17, reverse=True, bias=False),
+    _recurrent("gru", "gru", 4, 18, 6, 20),
+    _recurrent("gru_reverse_lengths", "gru", 5, 5, 6, 8, lengths=True, reverse=True),
+    _recurrent("rnn_tanh", "rnn_tanh", 4, 3, 6, 16, reverse=True),
+    _recurrent("rnn_relu_lengths", "rnn_relu", 6, 6, 6, 10, lengths=True),
+), "gated_linear": (
+    _gated("swiglu", 37, 20, 18),
+    _gated("geglu", 16, 33, 40, bias=True, activation="gelu"),
+    _gated("geglu_tanh_bf16", 20, 16, 16, "bfloat16", activation="gelu_tanh"),
+    _gated("reglu", 9, 16, 16, activation="relu"),
+    _gated("glu", 9, 16, 16, activation="sigmoid"),
 )}
 
 LARGE: dict[str, tuple[Spec, ...]] = {"attention": (
@@ -210,6 +250,14 @@ LARGE: dict[str, tuple[Spec, ...]] = {"attention": (
 ), "grouped_mm": (
     _grouped("mixtral", 8192, 4096, 14336, 8, "bfloat16"),
     _grouped("many_experts", 32768, 2048, 1408, 64, "bfloat16"),
+), "recurrent_layer": (
+    _recurrent("lstm_h256", "lstm", 512, 64, 256, 256, impl="cudnn"),
+    _recurrent("gru_h128", "gru", 512, 64, 128, 128),
+    _recurrent("gru_h64", "gru", 512, 256, 64, 64),
+    _recurrent("lstm_h64_lengths", "lstm", 512, 256, 64, 64, lengths=True),
+), "gated_linear": (
+    _gated("narrow", 1 << 20, 128, 512, "bfloat16"),
+    _gated("wide", 8192, 4096, 11008, "bfloat16"),
 )}
 
 # What `benchmarks/gpu.py --tiny` runs on a CPU in place of LARGE.
@@ -221,7 +269,9 @@ TINY: dict[str, tuple[Spec, ...]] = {"attention": (
     "group_norm": (_norm("group_norm", "groups", (4, 8, 4, 4), bias=True, groups=2),),
     "cross_entropy": (_cross_entropy("v300", 32, 300),),
     "linear_cross_entropy": (_cross_entropy("v300", 32, 300, hidden=16),),
-    "grouped_mm": (_grouped("g4", 96, 32, 48, 4),)}
+    "grouped_mm": (_grouped("g4", 96, 32, 48, 4),),
+    "recurrent_layer": (_recurrent("gru", "gru", 8, 8, 16, 16),),
+    "gated_linear": (_gated("k16", 64, 16, 32),)}
 
 
 def small(op: str, name: str) -> Spec:

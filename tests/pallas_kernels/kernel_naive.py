@@ -48,6 +48,37 @@ def grouped_mm(x, weight, group_sizes):
     return jnp.einsum("mg,mk,gkn->mn", member, x, weight)
 
 
+def recurrent_layer(mode, x, h0, c0, w_ih, w_hh, b_ih=None, b_hh=None, lengths=None, reverse=False):
+    sigmoid = lambda a: 1 / (1 + jnp.exp(-a))
+    b_ih, b_hh = (0 if b is None else b for b in (b_ih, b_hh))
+    h, c, ys = h0, c0, [None] * len(x)
+    for t in reversed(range(len(x))) if reverse else range(len(x)):
+        a, b = x[t] @ w_ih.T + b_ih, h @ w_hh.T + b_hh
+        if mode == "lstm":
+            i, f, g, o = jnp.split(a + b, 4, 1)
+            new_c = sigmoid(f) * c + sigmoid(i) * jnp.tanh(g)
+            new_h = sigmoid(o) * jnp.tanh(new_c)
+        elif mode == "gru":
+            (ar, az, an), (br, bz, bn) = jnp.split(a, 3, 1), jnp.split(b, 3, 1)
+            z = sigmoid(az + bz)
+            new_h = (1 - z) * jnp.tanh(an + sigmoid(ar + br) * bn) + z * h
+        else:
+            new_h = jnp.tanh(a + b) if mode == "rnn_tanh" else jax.nn.relu(a + b)
+        alive = jnp.ones((len(h), 1), bool) if lengths is None else (t < lengths)[:, None]
+        h = jnp.where(alive, new_h, h)
+        c = jnp.where(alive, new_c, c) if mode == "lstm" else None
+        ys[t] = jnp.where(alive, h, 0)
+    return (jnp.stack(ys), h, c) if mode == "lstm" else (jnp.stack(ys), h)
+
+
+def gated_linear(x, gate, up, gate_bias=0, up_bias=0, activation="silu"):
+    g, u = x @ gate.T + gate_bias, x @ up.T + up_bias
+    sigmoid = 1 / (1 + jnp.exp(-g))
+    return u * {"silu": g * sigmoid, "sigmoid": sigmoid, "relu": g * (g > 0),
+                "gelu": g * (1 + jax.lax.erf(g / 2 ** 0.5)) / 2,
+                "gelu_tanh": g * (1 + jnp.tanh((2 / jnp.pi) ** 0.5 * (g + 0.044715 * g ** 3))) / 2}[activation]
+
+
 def expected(spec, arrays: dict, cotangents: list):
     """Outputs (a list) and gradients by name, in float64."""
     with jax.enable_x64(True):

@@ -130,6 +130,9 @@ def test_inference_leaves_norms_to_xla():
      lambda k, x: k.grouped_mm(x, jnp.ones((3, 6, 2)), jnp.ones(2, "int32"))),
     (TypeError, "one floating dtype, got float32 and bfloat16",
      lambda k, x: k.grouped_mm(x, jnp.ones((3, 6, 2), "bfloat16"), jnp.ones(3, "int32"))),
+    (ValueError, "activation must be one of silu", lambda k, x: k.gated_linear(x, x, x, activation="mish")),
+    (ValueError, r"got x \(4, 6\), gate \(4, 6\), up \(2, 6\)", lambda k, x: k.gated_linear(x, x, x[:2])),
+    (ValueError, r"up_bias must have shape \(4,\), got \(6,\)", lambda k, x: k.gated_linear(x, x, x, up_bias=x[0])),
     (pallas_kernels.KernelUnavailable, "9000 columns are over 8192",
      lambda k, x: k.layer_norm(jnp.ones((2, 9000)), impl="interpret")),
 ])

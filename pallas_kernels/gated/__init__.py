@@ -1,0 +1,2 @@
+"""SwiGLU and its relatives."""
+from pallas_kernels.gated.api import gated_linear as gated_linear
