@@ -282,3 +282,25 @@ def test_layer(torch, row):
         "gradients": {name: p.grad for name, p in layer.named_parameters()},
         "input gradients": [x.grad for x in tensors(torch, inputs)],
     }
+
+
+@same(strides=None, tol=3.0)
+def test_encoder_leaves_out_padding_without_gradients(torch):
+    nn = torch.nn
+    encoder = nn.TransformerEncoder(nn.TransformerEncoderLayer(4, 2, 8, batch_first=True), 2, norm=nn.LayerNorm(4)).eval()
+    x = torch.arange(24.0).reshape(2, 3, 4).sin()
+    masks = [torch.tensor([[False, False, True], [False, True, True]]), torch.tensor([[True, False, False], [False, False, True]])]
+    causal = nn.Transformer.generate_square_subsequent_mask(3)
+    with torch.no_grad():
+        seen = [encoder(x, src_key_padding_mask=mask) for mask in masks]
+        seen += [encoder(x, src_key_padding_mask=torch.zeros(2, 3).masked_fill(masks[0], float("-inf"))), causal,
+                 encoder(x, mask=causal, src_key_padding_mask=torch.zeros(2, 3))]
+    return seen, encoder(x, src_key_padding_mask=masks[0])
+
+
+@same(strides=None)
+def test_convolutions_in_channels_last(torch):
+    m = torch.nn.Sequential(torch.nn.Conv2d(2, 3, 2), torch.nn.BatchNorm2d(3)).to(memory_format=torch.channels_last)
+    n = torch.nn.utils.convert_conv2d_weight_memory_format(torch.nn.Conv2d(2, 3, 2), torch.channels_last)
+    x = torch.ones(1, 2, 3, 3)
+    return m[0].weight.stride(), n.weight.stride(), m(x), n(x), m.state_dict()

@@ -328,3 +328,14 @@ def test_functional_call(torch):
 def test_data_parallel(torch):
     m = torch.nn.DataParallel(torch.nn.Linear(2, 2))
     return m(torch.ones(1, 2)), m.state_dict(), repr(m)
+
+
+@same(tol=3.0)
+def test_gradients_of_convolutions(torch):
+    grad, seen = torch.nn.grad, []
+    for n in (1, 2, 3):
+        x, w = torch.arange(2.0 * 2 * 5**n).reshape(2, 2, *[5] * n), torch.arange(3.0 * 2 * 2**n).reshape(3, 2, *[2] * n)
+        out = getattr(torch.nn.functional, f"conv{n}d")(x, w, stride=2, padding=1)
+        seen += [getattr(grad, f"conv{n}d_input")(x.shape, w, torch.ones_like(out), stride=2, padding=1),
+                 getattr(grad, f"conv{n}d_weight")(x, w.shape, torch.ones_like(out), stride=2, padding=1)]
+    return seen

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from torchlike._tensor import Tensor
+from torchlike.autograd.grad_mode import is_grad_enabled
 from torchlike.nn import functional as F
 from torchlike.nn import init
 from torchlike.nn.modules._attention import MultiheadAttention
@@ -136,7 +137,17 @@ class TransformerEncoder(Module):
         output = src
         for layer in self.layers:
             output = layer(output, src_mask=mask, is_causal=bool(is_causal), src_key_padding_mask=src_key_padding_mask)
+        if src_key_padding_mask is not None and mask is None and self._drops_padding(src):
+            padded = src_key_padding_mask.bool()
+            at_the_end = (padded == (padded.int().cumsum(1) > 0)).all()
+            output = output.masked_fill((padded & at_the_end).unsqueeze(-1), 0.0)
         return output if self.norm is None else self.norm(output)
+
+    def _drops_padding(self, src: Tensor) -> bool:
+        """Whether torch would run this forward without the padded positions at the ends, and give zeros for them."""
+        if not self.use_nested_tensor or src.dim() != 3 or self.layers[0].training:
+            return False
+        return not (is_grad_enabled() and (src.requires_grad or any(p.requires_grad for p in self.parameters())))
 
 
 class TransformerDecoder(Module):

@@ -100,7 +100,8 @@ def pad_sequence(sequences: Tensor | list[Tensor], batch_first: bool = False, pa
 def unpad_sequence(padded_sequences: Tensor, lengths: Tensor, batch_first: bool = False) -> list[Tensor]:
     """Copies of the sequences of a padded tensor, each cut to its length."""
     if not batch_first:
-        padded_sequences = padded_sequences.transpose(0, 1).contiguous()
+        padded_sequences = padded_sequences.transpose(0, 1)
+    padded_sequences = padded_sequences.contiguous()
     return [sequence[:int(length)].clone() for sequence, length in zip(padded_sequences, lengths.tolist())]
 
 
