@@ -18,7 +18,7 @@ def lowered(spec, platform, impl, x64=False):
         if not spec.gradients:
             return call({})
         loss = lambda d: sum(x.astype(jnp.float32).sum() for x in jax.tree.leaves(call(d)))
-        return jax.grad(loss)({name: arrays[name] for name in spec.gradients})
+        return jax.value_and_grad(loss)({name: arrays[name] for name in spec.gradients})
 
     with jax.enable_x64(x64):
         return _compat.lower_for(platform, both, shapes)
