@@ -1,9 +1,10 @@
 """Running a finished program: which results are still wanted, which tier runs it, which arrays may be donated.
 
 Tiers on the CPU: a program runs in NumPy until it has proved that it returns, then it is compiled by XLA as a whole.
-Returning `SIGHTS` times is the proof; heavier programs need fewer (compilation pays back sooner). The rule counts,
-it does not time, so that two runs of a script compute the same bits. A program that an earlier process compiled is
-loaded from the persistent cache at first sight.
+A loop proves it at once: the same program again within the last few. A program that comes back only now and then (one
+of many sequence lengths) must have lost, by an estimate, as much in NumPy as its compilation costs. The rule counts, it
+does not time, so that two runs of a script compute the same bits. A program that an earlier process compiled is loaded
+from the persistent cache at first sight.
 """
 from __future__ import annotations
 
@@ -22,14 +23,18 @@ from .aval import BOOL, COMPLEX, FLOAT, INT
 from .value import Value
 
 MOST_NODES = 400_000  # records kept in the trie; about 300 bytes each
-SIGHTS_LIGHT, SIGHTS_HEAVY = 4, 2  # a program is compiled at this sight
+NEAR = 8  # programs between two sights in a loop
+SIGHTS_LIGHT, SIGHTS_HEAVY = 4, 3  # near sights in a row after which a program is compiled
 HEAVY_WORK = 2e7  # multiply-adds or elements per run above which a program is heavy
+NUMPY_OP, NUMPY_WORK = 8e-6, 5e-10  # rough seconds of the NumPy tier: per operation, and per unit of work
+SECONDS_PER_OP = 0.006  # of compiling a whole program
 OP_COMPILE, PROGRAM_COMPILE = 0.03, 0.15  # rough seconds: one op's compilation, a whole program's fixed part
 
 
 class _Options:
     tier = None  # None: by the rule above; 'numpy' or 'compiled': forced
     numpy_only = False
+    clock = 0  # programs run so far
 
 
 options = _Options()
@@ -80,8 +85,8 @@ class Step:
 class ProgramInfo:
     """What is known of one program: its steps, how often it was seen, its executables."""
 
-    __slots__ = ("steps", "input_avals", "n_results", "seen", "executables", "chosen", "lives", "work", "looked_on_disk",
-                 "n_floats", "n_ints", "device", "last_used")
+    __slots__ = ("steps", "input_avals", "n_results", "seen", "near", "last_seen", "executables", "chosen", "lives", "work",
+                 "looked_on_disk", "n_floats", "n_ints", "device")
 
     def __init__(self, node, device):
         self.steps: list[Step] = []
@@ -101,7 +106,8 @@ class ProgramInfo:
         kinds = Counter(r for s in self.steps for r in s.refs if r.__class__ is not int)
         self.n_floats = kinds[FLOAT] + 2 * kinds[COMPLEX]
         self.n_ints = kinds[INT] + kinds[BOOL]
-        self.seen = 0
+        self.seen = self.near = 0  # sights in all, and sights in a row within NEAR programs of each other
+        self.last_seen = -NEAR
         self.executables: list[Executable] = []
         self.chosen: dict = {}
         self.lives: set[int] = set()
@@ -137,6 +143,9 @@ def run(prog, reason: str) -> None:
     if info is None:
         info = node.program_info = ProgramInfo(node, prog.device)
     info.seen += 1
+    options.clock += 1
+    info.near = info.near + 1 if options.clock - info.last_seen <= NEAR else 1
+    info.last_seen = options.clock
     results, inputs = prog.results, prog.inputs
     live = tuple([i for i, c in enumerate(map(sys.getrefcount, results)) if c > _ALONE])
     if not live:
@@ -257,11 +266,14 @@ def _wants_compilation(info: ProgramInfo) -> bool:
         return True
     if info.device.type != "cpu" or info.executables:
         return True
-    if info.seen >= (SIGHTS_HEAVY if info.work >= HEAVY_WORK else SIGHTS_LIGHT):
+    if info.near >= (SIGHTS_HEAVY if info.work >= HEAVY_WORK else SIGHTS_LIGHT):
+        return True
+    n = len(info.steps)
+    if info.seen * (n * NUMPY_OP + info.work * NUMPY_WORK) / 2 >= PROGRAM_COMPILE + n * SECONDS_PER_OP:
         return True
     # operations without a NumPy form are compiled one by one; when that costs more than the whole, take the whole
     alone = {id(s.plan) for s in info.steps if s.plan._xla is None and s.plan.numpy is None}
-    return len(alone) * OP_COMPILE > PROGRAM_COMPILE + 0.004 * len(info.steps)
+    return len(alone) * OP_COMPILE > PROGRAM_COMPILE + n * SECONDS_PER_OP
 
 
 def replay(info: ProgramInfo, live: tuple, inputs: list, floats, ints):
