@@ -3,9 +3,10 @@
 Nothing here knows which library runs: every function takes the `torch` module (real torch or torchlike) it shall use.
 """
 import zlib
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from math import ceil, floor
-from typing import Any, Callable, Iterator
+from typing import Any
 
 import numpy as np
 

@@ -4,8 +4,9 @@ A check runs a sample on one library and returns an observed outcome; `verify` r
 under test and compares. Where real torch has no such variant (no `f_`, no `out=`), the check does not apply.
 """
 import inspect
+from collections.abc import Callable
 from contextlib import nullcontext
-from typing import Any, Callable
+from typing import Any
 
 from case import Case, Sample, call, function_of, in_double, inputs, lookup, seed_of, specs, t, tensor, with_dtype
 from compare import Difference, Raised, accidental, attempt, differences, is_tensor, leaf_name, raised

@@ -1,6 +1,7 @@
 """What a library did, in neutral terms (`observe`, `attempt`), and how two such outcomes compare (`differences`)."""
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Callable
+from typing import Any
 
 import numpy as np
 
@@ -102,7 +103,7 @@ def differences(want: Any, got: Any, *, strides: bool | None = False, values: bo
 
     `strides`: True, exactly equal; False, contiguous where torch's are; None, of no interest.
     """
-    again = dict(strides=strides, values=values, tol=tol, none_is_zero=none_is_zero)
+    again = {"strides": strides, "values": values, "tol": tol, "none_is_zero": none_is_zero}
     if isinstance(got, Raised) and not isinstance(want, Raised):
         missing = got.kind in ("AttributeError", "ImportError") or "unexpected keyword" in got.message
         return [Difference("missing" if missing else "raised", f"{where} {got.kind}: {got.message[:300]}")]

@@ -12,10 +12,11 @@ import sys
 import time
 import warnings
 from collections import Counter
+from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 from pathlib import Path
-from typing import Any, Callable
+from typing import Any
 
 for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
     os.environ.setdefault(_name, "1")
@@ -72,7 +73,7 @@ def compared(lines: list[str], oracle: Any, subject: Any, context: Callable[[],
     if any(isinstance(w, Raised) and OVERWRITTEN in w.message for w in want.values()):
         refused = [k for k, w in want.items() if isinstance(w, Raised) and OVERWRITTEN in w.message]
         if any(isinstance(got.get(k), Raised) for k in refused):
-            return _differences({k: v for k, v in want.items()}, got)
+            return _differences(want, got)
         want = run(lines, oracle, oracle.autograd.graph.allow_mutation_on_saved_tensors)
         if any(isinstance(want.get(k), Raised) for k in refused):
             return []

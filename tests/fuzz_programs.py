@@ -4,10 +4,10 @@ A program is made while it runs on real torch, which knows the shapes, so most l
 they fail, for the failure must be the same elsewhere. Lines are plain Python: a failing program is its own script.
 """
 import random
-from typing import Any, Callable
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
-
 from compare import accidental, raised
 
 UNARY = ("torch.sin({x})", "torch.cos({x})", "torch.tanh({x})", "torch.sigmoid({x})", "torch.exp({x}.clamp(-2, 1))",

@@ -9,7 +9,8 @@ import signal
 import time
 import warnings
 from collections import Counter, defaultdict
-from typing import Any, Callable
+from collections.abc import Callable
+from typing import Any
 
 import conftest
 from cases import CASES

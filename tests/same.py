@@ -1,10 +1,10 @@
 """`@same`: a test is a small program over `torch`; it must do the same on real torch and on the library under test."""
 import inspect
 import math
-from typing import Any, Callable
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
-
 from compare import Raised, attempt, differences
 
 

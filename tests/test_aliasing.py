@@ -1,6 +1,5 @@
 """Views and in-place edits: what is written through one name is seen through every other, as in torch."""
 import pytest
-
 from same import caught, error, same
 
 # Every way to make a view of a 3x4 (or otherwise shaped) tensor; the base is `arange` reshaped.

@@ -1,6 +1,5 @@
 """Autograd: what is recorded, what comes back, and what is refused."""
 import pytest
-
 from same import caught, error, outcomes, same
 
 

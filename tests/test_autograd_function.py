@@ -1,7 +1,6 @@
 """Autograd's extension points: hooks, Function, functional derivatives, gradient checks, checkpointing."""
 
 import pytest
-
 from same import error, outcomes, same
 
 

@@ -1,6 +1,5 @@
 """The case table, row by row: real torch says what is right."""
 import pytest
-
 from cases import CASES
 from checks import execution_modes, verify, verify_dtypes, verify_errors, verify_mode
 

@@ -3,7 +3,6 @@ import math
 
 import numpy as np
 import pytest
-
 from same import error, outcomes, same
 
 NOT_TENSORS = (None, "text", 3, 1.5, [1.0], (1, 2), {"a": 1}, object(), np.ones(2), print)
@@ -19,16 +18,18 @@ DIMS = ("sum", "mean", "softmax", "cumsum", "argmax", "sort", "unsqueeze", "sque
 @pytest.mark.parametrize("name", UNARY)
 @same
 def test_non_tensors_to_unary(torch, name):
-    return ([error(getattr(torch, name), x) for x in NOT_TENSORS], error(getattr(torch, name)),
-            error(getattr(torch, name), torch.ones(2), no_such_argument=1))
+    function = getattr(torch, name)
+    seen = {repr(bad)[:9]: error(function, bad) for bad in NOT_TENSORS}
+    return seen, error(function), error(function, torch.ones(2), no_such_argument=1)
 
 
 @pytest.mark.parametrize("name", BINARY)
 @same
 def test_non_tensors_to_binary(torch, name):
     function, x = getattr(torch, name), torch.ones(2)
-    return ([error(function, x, bad) for bad in NOT_TENSORS], [error(function, bad, x) for bad in NOT_TENSORS],
-            error(function, x))
+    right = {f"x, {bad!r}"[:9]: error(function, x, bad) for bad in NOT_TENSORS}
+    left = {f"{bad!r}, x"[:9]: error(function, bad, x) for bad in NOT_TENSORS}
+    return right, left, error(function, x)
 
 
 @pytest.mark.parametrize("name", DIMS)
@@ -38,8 +39,8 @@ def test_bad_dims(torch, name):
     first = {"topk": (1,), "chunk": (1,), "kthvalue": (1,), "roll": (1,), "split": (1,), "norm": (2,)}.get(name, ())
     rest = {"select": (0,), "narrow": (0, 1)}.get(name, ())
     dims = (2, -3, 100, -100, 0.5, "0", 2 ** 70, None, (0, 5), [0, 0], True)
-    return ([error(function, x, *first, d, *rest) for d in dims],
-            [error(function, scalar, *first, d, *rest) for d in (0, -1, 1, -2)])
+    return ({f"matrix, {d}": error(function, x, *first, d, *rest) for d in dims},
+            {f"scalar, {d}": error(function, scalar, *first, d, *rest) for d in (0, -1, 1, -2)})
 
 
 @same

@@ -1,7 +1,6 @@
 """A fixed budget of random programs, and proof that the fuzzer finds and shrinks what is wrong."""
-import pytest
-
 import fuzz
+import pytest
 from checks import execution_modes
 
 PROGRAMS, CHUNK = 400, 20

@@ -1,5 +1,6 @@
 """Comparisons, tests of values, membership."""
 from case import ALL_DTYPES, REAL_DTYPES, bools, case, cplx, ints, lit, pos, s, t
+
 from cases.elementwise import SPECIAL
 
 CASES = [

@@ -2,7 +2,7 @@
 from case import ALL_DTYPES, REAL_DTYPES, Case, Name, bools, case, cplx, ints, lit, pos, s, t
 
 SPECIAL = lit([0.0, -0.0, 1.0, -1.0, float("inf"), float("-inf"), float("nan"), 1e30, 1e-30, 0.5, -2.5], grad=False)
-UNIT = dict(low=-0.9, high=0.9)
+UNIT = {"low": -0.9, "high": 0.9}
 
 
 def unary(name: str, *more, low: float = -2.0, high: float = 2.0, complex_too: bool = True, dtypes=ALL_DTYPES,
@@ -96,7 +96,7 @@ UNARY = [
 def binary(name: str, *more, low: float = -2.0, high: float = 2.0, scalar=1.5, complex_too: bool = True,
     dtypes=ALL_DTYPES, right=t, **flags) -> Case:
     """Broadcasting in both directions, a Python number, a 0-dim tensor, an empty tensor, mixed dtypes."""
-    bounds = dict(low=low, high=high)
+    bounds = {"low": low, "high": high}
     samples = [s(t(3, 4, **bounds), right(3, 4, **bounds)), s(t(3, 1, **bounds), right(4, **bounds)), s(t(2, 3,
         **bounds), scalar), s(t(2, 3, **bounds), right(**bounds)), s(t(0, 3), right(3, **bounds)), s(t(3, **bounds),
         ints(3, low=1, high=3)), s(t(3, **bounds), right(3, dtype="float64", **bounds)), s(t(2, 3,

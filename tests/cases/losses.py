@@ -14,7 +14,7 @@ def loss(leaf: str, *args, more=(), **flags) -> Case:
         **flags})
 
 
-LOG = dict(low=-3.0, high=-0.1)
+LOG = {"low": -3.0, "high": -0.1}
 SIGNS = lit([1.0, -1.0, 1.0], grad=False)
 
 CASES = [
