@@ -1,11 +1,10 @@
-"""Every layer: the same weights from the same seed, the same state dict, printing, outputs and gradients as real torch."""
+"""Every layer: the same weights from the same seed, state dict, printing, outputs and gradients as real torch."""
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
-
 from case import TensorSpec, array, ints, lit, seed_of, t
 from same import same
 
@@ -89,9 +88,8 @@ NORM = [
 ACTIVATION = [
     *(row(name, (), FEATURES) for name in (
         "ReLU", "RReLU", "Hardtanh", "ReLU6", "Sigmoid", "Hardsigmoid", "Tanh", "SiLU", "Mish", "Hardswish", "ELU",
-        "CELU",
-        "SELU", "GLU", "GELU", "Hardshrink", "LeakyReLU", "LogSigmoid", "Softplus", "PReLU", "Softsign", "Softshrink",
-        "Tanhshrink")),
+        "CELU", "SELU", "GLU", "GELU", "Hardshrink", "LeakyReLU", "LogSigmoid", "Softplus", "PReLU", "Softsign",
+        "Softshrink", "Tanhshrink")),
     row("Threshold", (0.1, 2.0), FEATURES), row("Hardtanh", (-0.5, 0.25), FEATURES), row("ELU", 0.5, FEATURES),
     row("CELU", 0.5, FEATURES), row("GLU", 0, t(4, 3)), row("GELU", "tanh", FEATURES), row("LeakyReLU", 0.3, FEATURES),
     row("Softplus", (2.0, 1.0), FEATURES), row("PReLU", 4, IMAGE), row("RReLU", (0.1, 0.4), FEATURES),
@@ -164,7 +162,8 @@ RECURRENT = [
     row("GRU", (4, 6), SEQUENCE, STATE, batch_first=False), row("GRU", (4, 6), t(3, 5, 4), batch_first=True),
     row("RNNCell", (4, 6), FEATURES), row("RNNCell", (4, 6), t(4), t(6)), row("RNNCell", (4, 6, False, "relu"),
                                                                               FEATURES, t(3, 6)),
-    row("LSTMCell", (4, 6), FEATURES), row("LSTMCell", (4, 6, False), FEATURES, (t(3, 6), t(3, 6))), row("LSTMCell", (4, 6), t(4)),
+    row("LSTMCell", (4, 6), FEATURES), row("LSTMCell", (4, 6, False), FEATURES, (t(3, 6), t(3, 6))),
+    row("LSTMCell", (4, 6), t(4)),
     row("GRUCell", (4, 6), FEATURES), row("GRUCell", (4, 6, False), FEATURES, t(3, 6)), row("GRUCell", (4, 6), t(4),
                                                                                             t(6)),
 ]
@@ -227,7 +226,8 @@ LOSS = [
     row("TripletMarginWithDistanceLoss", (), P, Q, t(3, 4, high=1.0), swap=True),
     row("CTCLoss", (), t(6, 2, 4, high=-0.5), lit([[1, 2, 3], [2, 2, 1]], "int64"), lit([6, 5], "int64"), lit([2, 3],
                                                                                                               "int64")),
-    row("CTCLoss", (1, "sum", True), t(6, 2, 4, high=-0.5), lit([2, 3, 0, 2, 3], "int64"), lit([6, 6], "int64"), lit([2, 3], "int64")),
+    row("CTCLoss", (1, "sum", True), t(6, 2, 4, high=-0.5), lit([2, 3, 0, 2, 3], "int64"), lit([6, 6], "int64"),
+        lit([2, 3], "int64")),
 ]
 
 ROWS = [*LINEAR, *CONV, *NORM, *ACTIVATION, *POOL, *PAD, *DROPOUT, *EMBEDDING, *RECURRENT, *ATTENTION, *LOSS]
@@ -274,11 +274,11 @@ def test_layer(torch, row):
         seen[mode] = output
     return {
         "printed": [shown, repr(layer)],
-        "outputs": seen,
-        "state": dict(layer.state_dict()),
+        "outputs": seen, "state": dict(layer.state_dict()),
         "order": [list(layer.state_dict()), [n for n, _ in layer.named_parameters()], [n for n,
                                                                                        _ in layer.named_buffers()]],
-        "attributes": sorted(k for k, v in vars(layer).items() if not k.startswith("_") and isinstance(v, (int, float, str, tuple))),
+        "attributes": sorted(k for k, v in vars(layer).items()
+                             if not k.startswith("_") and isinstance(v, (int, float, str, tuple))),
         "gradients": {name: p.grad for name, p in layer.named_parameters()},
         "input gradients": [x.grad for x in tensors(torch, inputs)],
     }
@@ -287,9 +287,11 @@ def test_layer(torch, row):
 @same(strides=None, tol=3.0)
 def test_encoder_leaves_out_padding_without_gradients(torch):
     nn = torch.nn
-    encoder = nn.TransformerEncoder(nn.TransformerEncoderLayer(4, 2, 8, batch_first=True), 2, norm=nn.LayerNorm(4)).eval()
+    encoder = nn.TransformerEncoder(nn.TransformerEncoderLayer(4, 2, 8, batch_first=True), 2,
+                                    norm=nn.LayerNorm(4)).eval()
     x = torch.arange(24.0).reshape(2, 3, 4).sin()
-    masks = [torch.tensor([[False, False, True], [False, True, True]]), torch.tensor([[True, False, False], [False, False, True]])]
+    masks = [torch.tensor([[False, False, True], [False, True, True]]),
+             torch.tensor([[True, False, False], [False, False, True]])]
     causal = nn.Transformer.generate_square_subsequent_mask(3)
     with torch.no_grad():
         seen = [encoder(x, src_key_padding_mask=mask) for mask in masks]
@@ -302,5 +304,5 @@ def test_encoder_leaves_out_padding_without_gradients(torch):
 def test_convolutions_in_channels_last(torch):
     m = torch.nn.Sequential(torch.nn.Conv2d(2, 3, 2), torch.nn.BatchNorm2d(3)).to(memory_format=torch.channels_last)
     n = torch.nn.utils.convert_conv2d_weight_memory_format(torch.nn.Conv2d(2, 3, 2), torch.channels_last)
-    x = torch.ones(1, 2, 3, 3)
+    x = torch.arange(18.0).reshape(1, 2, 3, 3).sin()
     return m[0].weight.stride(), n.weight.stride(), m(x), n(x), m.state_dict()

@@ -5,21 +5,13 @@ import copy
 import importlib
 
 import pytest
-
+from nn_models import said
 from same import same
 
-
-def said(function, *args, **kwargs):
-    """What a call returns, or the class and the words of what it raises."""
-    try:
-        return function(*args, **kwargs)
-    except Exception as error:  # the error is the result
-        return f"{type(error).__name__}: {error}"
-
-
 # ----------------------------------------------------------------------------------------------------- initial values
-FILLS = [("uniform_", (0.5, 2.0)), ("normal_", (1.0, 0.1)), ("trunc_normal_", ()), ("trunc_normal_", (0.0, 1.0, 1.5, 2.5)), ("constant_", (3.0,)),
-         ("ones_", ()), ("zeros_", ()), ("xavier_uniform_", (2.0,)), ("xavier_normal_", ()), ("kaiming_uniform_", ()),
+FILLS = [("uniform_", (0.5, 2.0)), ("normal_", (1.0, 0.1)), ("trunc_normal_", ()),
+         ("trunc_normal_", (0.0, 1.0, 1.5, 2.5)), ("constant_", (3.0,)), ("ones_", ()), ("zeros_", ()),
+         ("xavier_uniform_", (2.0,)), ("xavier_normal_", ()), ("kaiming_uniform_", ()),
          ("kaiming_normal_", (0.1, "fan_out")), ("kaiming_uniform_", (0, "fan_in", "relu")), ("orthogonal_", ()),
          ("orthogonal_", (2.0,))]
 
@@ -46,7 +38,8 @@ def test_structured_fills(torch):
 @same
 def test_refused_fills(torch):
     init = torch.nn.init
-    return [said(init.eye_, torch.empty(2)), said(init.dirac_, torch.empty(2, 2)), said(init.dirac_, torch.empty(3, 2, 2), groups=2),
+    return [said(init.eye_, torch.empty(2)), said(init.dirac_, torch.empty(2, 2)),
+            said(init.dirac_, torch.empty(3, 2, 2), groups=2),
             said(init.xavier_uniform_, torch.empty(2)), said(init.kaiming_normal_, torch.empty(2)),
             said(init.kaiming_normal_, torch.empty(2, 2), mode="x"),
             said(init.orthogonal_, torch.empty(2)), said(init.sparse_, torch.empty(2), 0.1), said(init.calculate_gain,
@@ -98,7 +91,7 @@ def test_parameters_as_a_vector(torch):
     return vector, m.state_dict(), m.weight.requires_grad, said(utils.vector_to_parameters, 3, m.parameters())
 
 
-# ------------------------------------------------------------------------------------------------------------- sequences
+# ------------------------------------------------------------------------------------------------------------ sequences
 @same
 def test_packing(torch):
     rnn = torch.nn.utils.rnn
@@ -109,8 +102,8 @@ def test_packing(torch):
                    rnn.pack_padded_sequence(x.transpose(0, 1), [4, 3, 3], batch_first=True),
                    rnn.pack_sequence([torch.ones(2, 2), torch.zeros(3, 2)], enforce_sorted=False)):
         seen.append([packed.data, packed.batch_sizes, packed.sorted_indices, packed.unsorted_indices,
-                     repr(packed._replace(data=0)),
-                     rnn.pad_packed_sequence(packed), rnn.pad_packed_sequence(packed, batch_first=True,
+                     repr(packed._replace(data=0)), rnn.pad_packed_sequence(packed),
+                     rnn.pad_packed_sequence(packed, batch_first=True,
                                                                               padding_value=-1.0, total_length=6),
                      rnn.unpack_sequence(packed), packed.double().data.dtype, packed.is_cuda])
     rnn.pack_padded_sequence(x, [4, 2, 1]).data.pow(2).sum().backward()
@@ -172,8 +165,10 @@ def test_refused_recurrence(torch):
                                                                                                           one(4)),
         said(nn.LSTM(2, 3), one(4)), said(nn.GRU(2, 3), packed, one(1, 4, 3)), said(nn.GRU(5, 3), packed),
         said(nn.RNN(2, 3), one(4, 5, 2), one(1, 3)),
-        said(nn.RNN(2, 3), one(4, 2), one(1, 1, 3)), said(nn.LSTMCell(2, 3), one(1, 5)), said(nn.LSTMCell(2, 3), one(1, 1, 2)),
-        said(nn.RNNCell(2, 3), one(4, 2), one(5, 3)), said(nn.GRUCell(2, 3), one(4, 2), one(4, 2)), said(nn.GRUCell(2, 3), one(4, 2), one(1, 4, 3)),
+        said(nn.RNN(2, 3), one(4, 2), one(1, 1, 3)), said(nn.LSTMCell(2, 3), one(1, 5)),
+        said(nn.LSTMCell(2, 3), one(1, 1, 2)),
+        said(nn.RNNCell(2, 3), one(4, 2), one(5, 3)), said(nn.GRUCell(2, 3), one(4, 2), one(4, 2)),
+        said(nn.GRUCell(2, 3), one(4, 2), one(1, 4, 3)),
         said(nn.LSTMCell(2, 3), one(4, 2), (one(4, 3), one(4, 4))), said(nn.LSTMCell(2, 3), one(4, 2), (one(1, 4, 3),
                                                                                                         one(4, 3))),
     ]
@@ -189,8 +184,7 @@ def test_weight_norm(torch, dim):
     x, y = torch.ones(1, 3), torch.ones(1, 3, 4)
     (old(x).pow(2).sum() + new(y).pow(2).sum()).backward()
     seen = [old.state_dict(), new.state_dict(), repr(old), repr(new), old(x), new(y), new.weight, old.weight_g.grad,
-            old.weight_v.grad,
-            new.parametrizations.weight.original0.grad, new.parametrizations.weight.original1.grad]
+            old.weight_v.grad, new.parametrizations.weight.original0.grad, new.parametrizations.weight.original1.grad]
     nn.utils.remove_weight_norm(old)
     nn.utils.parametrize.remove_parametrizations(new, "weight")
     return [*seen, old.state_dict(), new.state_dict(), repr(new), said(nn.utils.remove_weight_norm, old)]
@@ -199,12 +193,12 @@ def test_weight_norm(torch, dim):
 @same(tol=10.0)
 def test_spectral_norm(torch):
     nn = torch.nn
-    old, new = nn.utils.spectral_norm(nn.ConvTranspose1d(3, 2, 2)), nn.utils.parametrizations.spectral_norm(nn.Linear(3, 2))
+    old = nn.utils.spectral_norm(nn.ConvTranspose1d(3, 2, 2))
+    new = nn.utils.parametrizations.spectral_norm(nn.Linear(3, 2))
     x, y = torch.ones(1, 3, 4), torch.ones(1, 3)
     (old(x).pow(2).sum() + new(y).pow(2).sum()).backward()
     seen = [list(old.state_dict()), dict(old.state_dict()._metadata[""]), list(new.state_dict()), repr(new),
-            old.weight_orig.grad,
-            new.parametrizations.weight.original.grad, old.eval()(x), new.eval()(y),
+            old.weight_orig.grad, new.parametrizations.weight.original.grad, old.eval()(x), new.eval()(y),
             torch.linalg.matrix_norm(new.weight, 2)]
     nn.utils.remove_spectral_norm(old)
     return [*seen, old.state_dict(), said(nn.utils.spectral_norm, nn.Linear(1, 1), n_power_iterations=0)]
@@ -257,9 +251,8 @@ def test_parametrizations(torch):
     other = nn.Linear(2, 2)
     parametrize.transfer_parametrizations_and_params(m, other)
     return [assigned, m.weight, same_object, m.weight is m.weight, type(m).__name__,
-            parametrize.type_before_parametrizations(m).__name__,
-            parametrize.is_parametrized(m), parametrize.is_parametrized(m, "bias"),
-            m.parametrizations.weight.original.grad, copied.weight,
+            parametrize.type_before_parametrizations(m).__name__, parametrize.is_parametrized(m),
+            parametrize.is_parametrized(m, "bias"), m.parametrizations.weight.original.grad, copied.weight,
             other.weight, repr(m), said(setattr, m, "weight", torch.ones(2, 2)), said(m.__reduce_ex__, 2),
             said(parametrize.register_parametrization, nn.Linear(2, 2), "none", Doubled()),
             said(parametrize.register_parametrization, nn.Linear(2, 2), "weight", Wider()),
@@ -293,7 +286,7 @@ def test_prune(torch):
             list(b.state_dict())]
 
 
-# ---------------------------------------------------------------------------------------------------------------- others
+# --------------------------------------------------------------------------------------------------------- others
 @same(tol=3.0)
 def test_fusion(torch):
     nn = torch.nn
@@ -334,7 +327,8 @@ def test_data_parallel(torch):
 def test_gradients_of_convolutions(torch):
     grad, seen = torch.nn.grad, []
     for n in (1, 2, 3):
-        x, w = torch.arange(2.0 * 2 * 5**n).reshape(2, 2, *[5] * n), torch.arange(3.0 * 2 * 2**n).reshape(3, 2, *[2] * n)
+        x, w = torch.arange(2.0 * 2 * 5**n).reshape(2, 2, *[5] * n), torch.arange(3.0 * 2 * 2**n).reshape(3, 2,
+                                                                                                          *[2] * n)
         out = getattr(torch.nn.functional, f"conv{n}d")(x, w, stride=2, padding=1)
         seen += [getattr(grad, f"conv{n}d_input")(x.shape, w, torch.ones_like(out), stride=2, padding=1),
                  getattr(grad, f"conv{n}d_weight")(x, w.shape, torch.ones_like(out), stride=2, padding=1)]
