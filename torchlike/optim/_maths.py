@@ -60,3 +60,8 @@ def lerp(xp, x, y, weight):
     if xp is np and w.__class__ is float:
         return _down(a + w * (b - a) if w < 0.5 else b - (b - a) * (1 - w), x)
     return _down(xp.where(w < 0.5, a + w * (b - a), b - (b - a) * (1 - w)), x)
+
+
+def over(xp, a, x):
+    """a / x, a number over a tensor"""
+    return _down(number(xp, a, x.dtype) / _up(x), x)

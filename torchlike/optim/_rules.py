@@ -1,7 +1,7 @@
 """An optimizer's step as one operation: a pure rule for one parameter, recorded once for all parameters of a group."""
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 
@@ -130,7 +130,7 @@ def step_number(t: Tensor) -> float:
 def advance(steps: Sequence[Tensor]) -> list[tuple[float, range | list[int]]]:
     """Count a step: (number of the step, positions) for each distinct count; equal counts share one value."""
     first = steps[0]._value
-    if all([t._value is first and t._storage is None for t in steps]):
+    if all(t._value is first and t._storage is None for t in steps):
         number = step_number(steps[0]) + 1
         shared = _step_value(number, first.aval.dtype, first.aval.device)
         for t in steps:
@@ -155,9 +155,29 @@ def advance(steps: Sequence[Tensor]) -> list[tuple[float, range | list[int]]]:
 def by_device(params: Sequence[Tensor], where: range | list[int]) -> list:
     """Positions grouped by the parameters' devices."""
     first = params[where[0]]._value.aval.device
-    if all([params[i]._value.aval.device is first for i in where]):
+    if all(params[i]._value.aval.device is first for i in where):
         return [where]
     found: dict = {}
     for i in where:
         found.setdefault(params[i]._value.aval.device, []).append(i)
     return list(found.values())
+
+
+def by_number(numbers: Sequence[Tensor], *columns: Sequence) -> Iterator[tuple[float, list[list]]]:
+    """Rows grouped by the number that each row's 0-dim tensor holds."""
+    found: dict[float, list[int]] = {}
+    before = value = None
+    for i, t in enumerate(numbers):
+        if before is None or t._value is not before:
+            before, value = t._value, step_number(t)
+        found.setdefault(value, []).append(i)
+    for value, where in found.items():
+        yield value, [[column[i] for i in where] for column in columns]
+
+
+def set_numbers(tensors: Sequence[Tensor], number: float) -> float:
+    """Let 0-dim tensors hold `number`; what it is in their dtype."""
+    a = tensors[0]._value.aval
+    shared = _step_value(number, a.dtype, a.device)
+    write(tensors, [shared] * len(tensors))
+    return float(shared.array)

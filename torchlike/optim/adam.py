@@ -7,7 +7,16 @@ from typing import Any
 from .._tensor import Tensor
 from . import _maths as m
 from ._rules import Rule, step_tensor, zeros
-from .optimizer import Optimizer, ParamsT, _use_grad_for_differentiable, check_fused, check_learning_rate, closure_loss
+from .optimizer import (
+    Optimizer,
+    ParamsT,
+    _use_grad_for_differentiable,
+    check_betas,
+    check_fused,
+    check_learning_rate,
+    check_not_negative,
+    closure_loss,
+)
 
 
 def _rule(xp, p, g, state, numbers, flags):
@@ -44,13 +53,9 @@ class Adam(Optimizer):
                  maximize: bool = False, capturable: bool = False, differentiable: bool = False, fused: bool | None = None,
                  decoupled_weight_decay: bool = False) -> None:
         check_learning_rate(lr, foreach, capturable)
-        if not 0.0 <= eps:
-            raise ValueError(f"Invalid epsilon value: {eps}")
-        for i, beta in enumerate(betas):
-            if not 0.0 <= beta < 1.0:
-                raise ValueError(f"Invalid beta parameter at index {i}: {beta}")
-        if not 0.0 <= weight_decay:
-            raise ValueError(f"Invalid weight_decay value: {weight_decay}")
+        check_not_negative(epsilon=eps)
+        check_betas(betas)
+        check_not_negative(weight_decay=weight_decay)
         if isinstance(betas[0], Tensor) != isinstance(betas[1], Tensor):
             raise ValueError("betas must be either both floats or both Tensors")
         for i, beta in enumerate(betas):
@@ -59,22 +64,16 @@ class Adam(Optimizer):
                     raise ValueError(f"betas[{i}] as a Tensor is not supported for capturable=False and foreach=True")
                 if beta.numel() != 1:
                     raise ValueError(f"Tensor betas[{i}] must be 1-element")
-        defaults = dict(lr=lr, betas=tuple(betas), eps=eps, weight_decay=weight_decay, amsgrad=amsgrad, maximize=maximize,
-                        foreach=foreach, capturable=capturable, differentiable=differentiable, fused=fused,
-                        decoupled_weight_decay=decoupled_weight_decay)
+        defaults = {"lr": lr, "betas": tuple(betas), "eps": eps, "weight_decay": weight_decay, "amsgrad": amsgrad, "maximize": maximize,
+                        "foreach": foreach, "capturable": capturable, "differentiable": differentiable, "fused": fused,
+                        "decoupled_weight_decay": decoupled_weight_decay}
         super().__init__(params, defaults)
         check_fused(self, fused, foreach, differentiable)
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         super().__setstate__(state)
-        for group in self.param_groups:
-            for name, value in (("amsgrad", False), ("maximize", False), ("foreach", None), ("capturable", False),
-                                ("differentiable", False), ("decoupled_weight_decay", False), ("fused", None)):
-                group.setdefault(name, value)
-            for p in group["params"]:
-                s = self.state.get(p, ())
-                if len(s) and not isinstance(s["step"], Tensor):
-                    s["step"] = step_tensor(float(s["step"]), p.device if group["capturable"] or group["fused"] else None)
+        self._fill_options(amsgrad=False, maximize=False, foreach=None, capturable=False, differentiable=False,
+                           decoupled_weight_decay=False, fused=None)
 
     @_use_grad_for_differentiable
     def step(self, closure: Callable | None = None) -> Any:

@@ -52,9 +52,10 @@ def register_optimizer_step_post_hook(hook: Callable) -> RemovableHandle:
 
 def _typename(x: Any) -> str:
     if isinstance(x, Tensor):
-        return x.type() if type(x) is Tensor else f"{type(x).__module__}.{type(x).__name__}"
-    module = type(x).__module__
-    return type(x).__qualname__ if module in ("builtins", None) else f"{module}.{type(x).__qualname__}"
+        return f"torch.{'' if x.device.type == 'cpu' else x.device.type + '.'}{x.dtype.short}Tensor"
+    kind = x if isinstance(x, type) else type(x)
+    module = kind.__module__
+    return kind.__qualname__ if module in ("builtins", None) else f"{module}.{kind.__qualname__}"
 
 
 def _use_grad_for_differentiable(step: Callable) -> Callable:
@@ -303,9 +304,9 @@ class Optimizer:
         if not known.isdisjoint(map(id, params)):
             raise ValueError("some parameters appear in more than one parameter group")
         if self.param_groups and ("param_names" in param_group) != ("param_names" in self.param_groups[0]):
-            current, added = ("with", "without") if "param_names" in self.param_groups[0] else ("without", "with")
+            added = "with" if "param_names" in param_group else "without"
             raise ValueError("all optimizer param groups should be with/without names. "
-                             f"cannot add param group {added} names to the optimizer {current} names")
+                             f"cannot add param group {added} names to the optimizer")
         self.param_groups.append(param_group)
 
     # -- for the optimizers of this package ------------------------------------------------------------------------------
@@ -315,24 +316,21 @@ class Optimizer:
 
         `create(state, p)` fills a new state. Parameters with another count of steps or device are other operations.
         """
-        params, grads, steps = [], [], []
-        columns = [[] for _ in names]
+        params = [p for p in group["params"] if p._grad is not None]
         state = self.state
-        for p in group["params"]:
-            grad = p._grad
-            if grad is None:
-                continue
-            s = state[p]
-            if create is not None and not s:
-                create(s, p)
-            params.append(p)
-            grads.append(grad)
-            if "step" in s:
-                steps.append(s["step"])
-            for column, name in zip(columns, names):
-                column.append(s[name])
+        states = [state[p] for p in params]
+        if create is not None:
+            for s, p in zip(states, params):
+                if not s:
+                    create(s, p)
         if not params:
             return
+        if group.get("capturable") and any(p._value.aval.device.type == "cpu" for p in params):
+            raise AssertionError("If capturable=True, params and state_steps must be on supported devices: "
+                                 "['cuda', 'xpu', 'hpu', 'privateuseone', 'xla'].")
+        grads = [p._grad for p in params]
+        columns = [[s[name] for s in states] for name in names]
+        steps = [s["step"] for s in states] if "step" in states[0] else ()
         for number, where in _rules.advance(steps) if steps else [(None, range(len(params)))]:
             for part in _rules.by_device(params, where):
                 if len(part) == len(params):
@@ -341,15 +339,46 @@ class Optimizer:
                     yield number, [params[i] for i in part], [grads[i] for i in part], [[c[i] for i in part] for c in columns]
 
 
+    def _fill_options(self, **options: Any) -> None:
+        """Options that an older pickle may lack; counts of steps that an older one kept as numbers."""
+        for group in self.param_groups:
+            for name, value in options.items():
+                group.setdefault(name, value)
+            for p in group["params"]:
+                s = self.state.get(p)
+                if s and "step" in s and not isinstance(s["step"], Tensor):
+                    on_device = group.get("capturable") or group.get("fused")
+                    s["step"] = _rules.step_tensor(float(s["step"]), p.device if on_device else None)
+
+
 def check_learning_rate(lr: float | Tensor, foreach: bool | None = None, capturable: bool = False) -> None:
     """torch's ValueErrors for a learning rate."""
     if isinstance(lr, Tensor):
         if foreach and not capturable:
             raise ValueError("lr as a Tensor is not supported for capturable=False and foreach=True")
-        if lr.numel() != 1:
-            raise ValueError("Tensor lr must be 1-element")
+        check_one_element(lr)
     if not 0.0 <= lr:
         raise ValueError(f"Invalid learning rate: {lr}")
+
+
+def check_one_element(lr: float | Tensor) -> None:
+    """ValueError for a learning rate that is a larger tensor."""
+    if isinstance(lr, Tensor) and lr.numel() != 1:
+        raise ValueError("Tensor lr must be 1-element")
+
+
+def check_not_negative(**options: float) -> None:
+    """ValueError for the first option below zero."""
+    for name, value in options.items():
+        if not 0.0 <= value:
+            raise ValueError(f"Invalid {name} value: {value}")
+
+
+def check_betas(betas: tuple) -> None:
+    """ValueError for a decay rate outside [0, 1)."""
+    for i, beta in enumerate(betas[:2]):
+        if not 0.0 <= beta < 1.0:
+            raise ValueError(f"Invalid beta parameter at index {i}: {beta}")
 
 
 def check_fused(optimizer: Optimizer, fused: bool | None, foreach: bool | None, differentiable: bool) -> None:
