@@ -33,6 +33,7 @@ def outcome(case, torch):
     random.seed(7)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
+        warnings.filterwarnings("ignore", message=r"os\.fork\(\) was called")  # by JAX, of real torch's forks
         try:
             result = plain(case(torch))
         except Exception as error:

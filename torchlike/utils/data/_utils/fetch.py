@@ -5,6 +5,11 @@ import itertools
 from collections.abc import Callable
 from typing import Any
 
+from torchlike._tensor import Tensor, as_tensor_value
+
+from ..dataset import Subset, TensorDataset
+from .collate import default_collate
+
 __all__ = ["IterableFetcher", "MapFetcher", "_DatasetKind"]
 
 
@@ -17,8 +22,33 @@ class MapFetcher:
     def fetch(self, index: Any) -> Any:
         if not self.auto_collation:
             return self.collate_fn(self.dataset[index])
+        if self.collate_fn is default_collate:
+            rows = _rows(self.dataset, index)
+            if rows is not None:
+                return rows
         at_once = getattr(self.dataset, "__getitems__", None)
         return self.collate_fn(at_once(index) if at_once else [self.dataset[i] for i in index])
+
+
+def _rows(dataset, index: Any) -> list | None:
+    """A batch of a TensorDataset, or of Subsets of one, by one look-up in each tensor instead of one for each sample.
+
+    None when it must be done sample by sample: other classes, indices that are not plain or out of range, gradients.
+    """
+    while type(dataset) is Subset and type(dataset.indices) in (list, range):
+        if not _plain_indices(index, len(dataset.indices)):
+            return None
+        index = [dataset.indices[i] for i in index]
+        dataset = dataset.dataset
+    if type(dataset) is not TensorDataset or not dataset.tensors or not _plain_indices(index, len(dataset)):
+        return None
+    if any(type(t) is not Tensor or t.requires_grad or t.device.type != "cpu" for t in dataset.tensors):
+        return None
+    return [as_tensor_value(t._host_array()[index]) for t in dataset.tensors]
+
+
+def _plain_indices(index: Any, length: int) -> bool:
+    return type(index) is list and bool(index) and all(type(i) is int and 0 <= i < length for i in index)
 
 
 class IterableFetcher:
