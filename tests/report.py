@@ -76,10 +76,11 @@ def main() -> None:
     lines = [f"case table: {dict(counts)}, {time.time() - start:.0f} s, {time.ctime()}", "", "== by cause (rows)"]
     for key, rows in sorted(by_cause.items(), key=lambda item: -len(item[1])):
         lines.append(f"{len(rows):4}  {key}: {' '.join(sorted(rows)[:12])}{' ...' if len(rows) > 12 else ''}")
-    lines += ["", "== by row (first differences)"]
+    lines += ["", "== by row (one difference of each cause)"]
     for name, found in failing.items():
+        one_of_each = list({cause(difference): difference for difference in reversed(found)}.values())[::-1]
         lines.append(f"{name} ({len(found)})")
-        lines += [f"    {str(difference)[:260]}".replace("\n", " ") for difference in found[:3]]
+        lines += [f"    {str(difference)[:260]}".replace("\n", " ") for difference in one_of_each[:4]]
     text = "\n".join(lines) + "\n"
     if options.out:
         with open(options.out, "w") as file:
