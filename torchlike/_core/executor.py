@@ -262,7 +262,7 @@ def _matching(info: ProgramInfo, live: tuple, dead: tuple) -> tuple:
 def _wants_compilation(info: ProgramInfo) -> bool:
     if options.numpy_only or options.tier == "numpy":
         return False
-    if options.tier == "compiled":
+    if options.tier == "compiled" or any(s.plan.op.eager_compilation for s in info.steps):
         return True
     if info.device.type != "cpu" or info.executables:
         return True
@@ -276,32 +276,52 @@ def _wants_compilation(info: ProgramInfo) -> bool:
     return len(alone) * OP_COMPILE > PROGRAM_COMPILE + n * SECONDS_PER_OP
 
 
-def replay(info: ProgramInfo, live: tuple, inputs: list, floats, ints):
-    """The program as a JAX computation: used under tracing."""
-    env = []
+def evaluate(steps, env: list, inputs, floats, ints, kernel) -> None:
+    """Run steps in order, appending results to env; `inputs(k)` is input k, `kernel(plan)` what runs a plan."""
     f = k = 0
-    for step in info.steps:
+    for step in steps:
         args = []
         for ref in step.refs:
             if ref.__class__ is int:
-                args.append(env[ref] if ref >= 0 else inputs[-1 - ref])
+                args.append(env[ref] if ref >= 0 else inputs(-1 - ref))
             elif ref is None:
                 args.append(None)
             elif ref is FLOAT:
                 args.append(floats[f])
                 f += 1
             elif ref is COMPLEX:
-                args.append(jax.lax.complex(floats[f], floats[f + 1]))
+                re, im = floats[f], floats[f + 1]
+                args.append(complex(re, im) if re.__class__ is float else jax.lax.complex(re, im))
                 f += 2
             else:
                 args.append(ints[k] if ref is INT else ints[k] != 0)
                 k += 1
-        outs = step.plan.jax(*args)
-        for o, want in zip(outs, step.plan.outs):
+        env.extend(kernel(step.plan)(*args))
+
+
+def traced(plan):
+    """A plan's JAX kernel, held to its shape rule."""
+    def run(*args):
+        outs = plan.jax(*args)
+        for o, want in zip(outs, plan.outs):
             if o.shape != want.shape or o.dtype != want.dtype.np:
-                raise AssertionError(f"{step.plan}: the shape rule says {want}, the kernel made {o.dtype}{list(o.shape)}")
-        env.extend(outs)
-    return [env[i] for i in live]
+                raise AssertionError(f"{plan}: the shape rule says {want}, the kernel made {o.dtype}{list(o.shape)}")
+        return outs
+    return run
+
+
+def on_host(plan):
+    """A plan's NumPy kernel; its own XLA executable where it has none."""
+    kernel = plan.numpy
+    if kernel is not None:
+        return kernel
+    if options.numpy_only:
+        raise RuntimeError(f"{plan.op.name} has no NumPy form, and a data-loading worker runs no JAX")
+
+    def run(*args):
+        with jax.enable_x64(True), jax.default_device(_device.jax_device(_device.CPU)):
+            return [np.asarray(o) for o in plan.xla(*args)]
+    return run
 
 
 def build(info: ProgramInfo, live: tuple, donated: tuple):
@@ -316,7 +336,9 @@ def build(info: ProgramInfo, live: tuple, donated: tuple):
             inputs[i] = x
         for i, x in zip(kept, kept_arrays):
             inputs[i] = x
-        return replay(info, live, inputs, floats, ints)
+        env: list = []
+        evaluate(info.steps, env, inputs.__getitem__, floats, ints, traced)
+        return [env[i] for i in live]
     struct = lambda a: jax.ShapeDtypeStruct(a.shape, a.dtype.np)  # noqa: E731
     with jax.enable_x64(True), jax.default_device(_device.jax_device(info.device)):
         lowered = jax.jit(program, donate_argnums=(0,), keep_unused=True).lower(
@@ -329,44 +351,17 @@ def build(info: ProgramInfo, live: tuple, donated: tuple):
 
 
 def _run_numpy(prog, info: ProgramInfo, live: tuple) -> None:
-    """The first tier: op by op in NumPy; an op without a NumPy form runs from its own XLA executable."""
-    results, inputs, floats, ints = prog.results, prog.inputs, prog.floats, prog.ints
-    env = []
-    f = k = 0
+    """The first tier: op by op in NumPy."""
+    results, inputs, env = prog.results, prog.inputs, []
     host = [None] * len(inputs)
+
+    def fetch(k):
+        x = host[k]
+        if x is None:
+            x = host[k] = np.asarray(inputs[k].array)
+        return x
     with np.errstate(all="ignore"):
-        for step in info.steps:
-            args = []
-            for ref in step.refs:
-                if ref.__class__ is int:
-                    if ref >= 0:
-                        args.append(env[ref])
-                    else:
-                        x = host[-1 - ref]
-                        if x is None:
-                            x = host[-1 - ref] = np.asarray(inputs[-1 - ref].array)
-                        args.append(x)
-                elif ref is None:
-                    args.append(None)
-                elif ref is FLOAT:
-                    args.append(floats[f])
-                    f += 1
-                elif ref is COMPLEX:
-                    args.append(complex(floats[f], floats[f + 1]))
-                    f += 2
-                else:
-                    args.append(ints[k] if ref is INT else bool(ints[k]))
-                    k += 1
-            plan = step.plan
-            kernel = plan.numpy
-            if kernel is not None:
-                outs = kernel(*args)
-            elif options.numpy_only:
-                raise RuntimeError(f"{plan.op.name} has no NumPy form, and a data-loading worker runs no JAX")
-            else:
-                with jax.enable_x64(True), jax.default_device(_device.jax_device(info.device)):
-                    outs = [np.asarray(o) for o in plan.xla(*args)]
-            env.extend(outs)
+        evaluate(info.steps, env, fetch, prog.floats, prog.ints, on_host)
     views = False
     for i in live:
         results[i].array = env[i]

@@ -115,13 +115,14 @@ def raise_lost(v: Value):
 
 
 class _State:
-    __slots__ = ("program", "waiting", "limit")
+    __slots__ = ("program", "waiting", "limit", "capture")
 
 
 state = _State()
 state.program = Program()
 state.waiting = None  # a finished program that has not run yet: see cut()
 state.limit = LONGEST
+state.capture = None  # what torch.compile collects while it traces a call: see _compile.py
 lock = threading.RLock()
 _failed_checks: list = []
 
@@ -272,6 +273,8 @@ def flush(reason: str = "") -> None:
     with lock:
         run_waiting()
         prog = state.program
+        if state.capture is not None:
+            state.capture.interrupted(reason)
         if not prog.results:
             if prog.inputs:
                 state.program = Program()
@@ -289,6 +292,8 @@ def cut(reason: str) -> None:
     """A natural end of a program (the end of an optimizer's step). It runs as soon as somebody needs one of its results;
     until then more of its results may die (gradients that `zero_grad` drops) and need not be written."""
     with lock:
+        if state.capture is not None:
+            return
         run_waiting()
         if state.program.results:
             state.waiting = (state.program, reason)

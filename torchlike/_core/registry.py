@@ -128,6 +128,7 @@ class Op:
         self.derivative = Derivative(self, vjp) if callable(vjp) else None
         self.plans: dict = {}
         self._backward = None
+        self.eager_compilation = False  # programs with it are compiled at first sight (torch.compile asks for that)
         self.stable = True  # its name means the same in every process, so programs with it may be kept on disk
         self.node_class = None  # autograd's class for this op's nodes, made at first use
         self.torch_name = torch_name or "".join(p.capitalize() for p in name.split("_")) + "Backward0"
