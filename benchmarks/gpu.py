@@ -13,7 +13,7 @@ import os
 import statistics
 import sys
 import time
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
@@ -28,7 +28,7 @@ import numpy as np
 import pallas_kernels
 from pallas_kernels import _dispatch, _tune, specs
 
-OURS = {"attention": "triton"}
+OPERATIONS = tuple(specs.LARGE)
 LIMIT = {"float32": 1e-5, "bfloat16": 1e-2, "float16": 2e-3}
 L2_BYTES = 120 << 20  # inputs are rotated over more than the cache holds
 
@@ -61,23 +61,23 @@ class Clock:
         return self.end - time.perf_counter()
 
 
-def queued(call, wait, enough: float, most: int = 200) -> float:
+def queued(call, finish, enough: float, most: int = 200) -> float:
     """Microseconds per call, calls queued back to back for about `enough` seconds."""
-    wait(call(0))
+    finish(call(0))
     start = time.perf_counter()
-    wait(call(1))
+    finish(call(1))
     count = int(np.clip(enough / max(time.perf_counter() - start, 1e-6), 1, most))
     start = time.perf_counter()
     for i in range(count):
         last = call(i)
-    wait(last)
+    finish(last)
     return (time.perf_counter() - start) / count * 1e6
 
 
-def measure(row: Row, call, wait, repetitions: int, enough: float) -> None:
+def measure(row: Row, call, finish, repetitions: int, enough: float) -> None:
     for i in range(2):
-        wait(call(i))
-    row.samples = [queued(call, wait, enough) for _ in range(repetitions)]
+        finish(call(i))
+    row.samples = [queued(call, finish, enough) for _ in range(repetitions)]
     row.us = statistics.median(row.samples)
     row.spread = (max(row.samples) - min(row.samples)) / row.us
 
@@ -95,6 +95,11 @@ def ceilings(tiny: bool) -> dict[str, float]:
     return found
 
 
+def reference(spec: specs.Spec):
+    options = {"impl": "reference"} if spec.op in pallas_kernels.KERNELS else {}
+    return lambda **arrays: getattr(pallas_kernels, spec.op)(**arrays, **spec.static, **options)
+
+
 class Problem:
     """One spec's inputs, in copies that together overflow the cache, and the cotangent of its output."""
 
@@ -103,8 +108,7 @@ class Problem:
         size = sum(int(np.prod(a.shape)) * jnp.dtype(a.dtype).itemsize for a in spec.arrays.values())
         copies = 1 if tiny else int(np.clip(-(-L2_BYTES // max(size, 1)), 1, 8))
         self.host = [specs.inputs(spec, seed) for seed in range(copies)]
-        call = lambda arrays: getattr(pallas_kernels, spec.op)(**arrays, **spec.static, impl="reference")
-        shapes = jax.tree.leaves(jax.eval_shape(call, spec.shapes()))
+        shapes = jax.tree.leaves(jax.eval_shape(lambda arrays: reference(spec)(**arrays), spec.shapes()))
         rng = np.random.default_rng(9)
         self.host_cotangents = [np.asarray(rng.standard_normal(s.shape), np.float32).astype(s.dtype) for s in shapes]
         self.arrays = [{k: jnp.asarray(v) for k, v in host.items()} for host in self.host]
@@ -126,13 +130,13 @@ class Problem:
         return ("forward", "training") if self.spec.gradients else ("forward",)
 
     def expected(self, mode: str):
-        """The reference in float64 where that is affordable, else in float32."""
+        """The reference's program in float64 where that is affordable, else in float32."""
         wide = "float64" if self.spec.flops < 1e12 else "float32"
+        widen = lambda x: x.astype(wide) if jnp.issubdtype(x.dtype, jnp.floating) else x
+        function = getattr(self, mode)(reference(self.spec))
+        program = jax.jit(lambda arrays, cotangents: function(*jax.tree.map(widen, (arrays, cotangents))))
         with jax.enable_x64(wide == "float64"):
-            widen = lambda x: x.astype(wide) if jnp.issubdtype(x.dtype, jnp.floating) else x
-            call = lambda **arrays: getattr(pallas_kernels, self.spec.op)(**arrays, **self.spec.static, impl="reference")
-            function = getattr(self, mode)(call)
-            return jax.block_until_ready(function(jax.tree.map(widen, self.arrays[0]), [widen(c) for c in self.cotangents]))
+            return program.lower(self.spec.shapes(), self.cotangents).compile()
 
 
 def largest_error(got, want) -> float:
@@ -149,7 +153,8 @@ def race(spec: specs.Spec, compiled: dict, ceiling: dict, clock: Clock, tiny: bo
     for mode in problem.modes():
         expected, missing = None, ""
         try:
-            expected = problem.expected(mode)
+            program = compiled["expected"][mode].result(timeout=max(clock.left(), 1))
+            expected = jax.block_until_ready(program(problem.arrays[0], problem.cotangents))
         except Exception as reason:  # noqa: BLE001  a row must never end the run
             missing = f"no expected values: {short(reason)}"
         dtype = next(a.dtype for a in spec.arrays.values() if a.kind == "normal")
@@ -160,7 +165,7 @@ def race(spec: specs.Spec, compiled: dict, ceiling: dict, clock: Clock, tiny: bo
                 row.reason = "not reached within the budget"
                 continue
             try:
-                program = program.result()
+                program = program.result(timeout=max(clock.left(), 1))
                 run = lambda i, p=program: p(problem.arrays[i % len(problem.arrays)], problem.cotangents)
                 got = run(0)
                 if expected is None:
@@ -180,9 +185,9 @@ def race(spec: specs.Spec, compiled: dict, ceiling: dict, clock: Clock, tiny: bo
         rows += race_torch(spec, problem, mode, clock, tiny)
     for row in rows:
         if row.us:
-            factor = 1 if row.mode == "forward" else 0
-            flops = spec.flops if factor else spec.flops + spec.backward_flops
-            moved = spec.moved if factor else spec.moved + spec.backward_moved
+            both = row.mode == "training"
+            flops = spec.flops + both * spec.backward_flops
+            moved = spec.moved + both * spec.backward_moved
             row.roofline = max(moved / ceiling["copy"], flops / ceiling[dtype]) * 1e6 / row.us
     return rows
 
@@ -205,7 +210,7 @@ def race_torch(spec: specs.Spec, problem: Problem, mode: str, clock: Clock, tiny
     import torch
 
     device = "cpu" if tiny else "cuda"
-    wait = (lambda out: None) if tiny else (lambda out: torch.cuda.synchronize())
+    finish = (lambda out: None) if tiny else (lambda out: torch.cuda.synchronize())
     inputs = [{k: contenders.to_torch(v, device) for k, v in host.items()} for host in problem.host]
     cotangents = [contenders.to_torch(c, device) for c in problem.host_cotangents]
     rows = []
@@ -227,7 +232,7 @@ def race_torch(spec: specs.Spec, problem: Problem, mode: str, clock: Clock, tiny
             return torch.autograd.grad(outs, leaves, [c.to(o.dtype) for c, o in zip(cotangents, outs, strict=True)])
 
         try:
-            measure(row, run, wait, 2 if tiny else 5, 0.0 if tiny else 0.05)
+            measure(row, run, finish, 2 if tiny else 5, 0.0 if tiny else 0.05)
         except Exception as reason:  # noqa: BLE001
             row.reason = short(reason)
     return rows
@@ -238,13 +243,14 @@ def compile_all(chosen: list[specs.Spec], tiny: bool, pool: ThreadPoolExecutor) 
     made = []
     for spec in chosen:
         problem = Problem(spec, tiny)
-        functions = contenders.jax_contenders(spec, "interpret" if tiny else OURS[spec.op])
+        functions = contenders.jax_contenders(spec, "interpret" if tiny and spec.impl else spec.impl)
 
         def build(mode, function, problem=problem, spec=spec):
             shapes = (spec.shapes(), problem.cotangents)
             return getattr(problem, mode)(function).lower(*shapes).compile()
 
-        made.append({"problem": problem} | {
+        expected = {mode: pool.submit(problem.expected, mode) for mode in problem.modes()}
+        made.append({"problem": problem, "expected": expected} | {
             mode: {name: pool.submit(build, mode, function) for name, function in functions.items()}
             for mode in problem.modes()})
     return made
@@ -259,9 +265,9 @@ def small_checks(ops: list[str], pool: ThreadPoolExecutor, clock: Clock) -> list
             return row
         try:
             problem = Problem(spec, tiny=True)
-            call = lambda **arrays: getattr(pallas_kernels, spec.op)(**arrays, **spec.static, impl=OURS[spec.op])
+            call = contenders.jax_contenders(spec, spec.impl)["ours"]
             got = getattr(problem, row.mode)(call)(problem.arrays[0], problem.cotangents)
-            row.error = largest_error(got, problem.expected(row.mode))
+            row.error = largest_error(got, problem.expected(row.mode)(problem.arrays[0], problem.cotangents))
             dtype = next(a.dtype for a in spec.arrays.values() if a.kind == "normal")
             row.reason = "" if row.error < LIMIT[dtype] or spec.name == "huge" else f"wrong: relative error {row.error:.2e}"
         except Exception as reason:  # noqa: BLE001
@@ -273,31 +279,32 @@ def small_checks(ops: list[str], pool: ThreadPoolExecutor, clock: Clock) -> list
 
 def tune(op: str, chosen: list[specs.Spec], pool: ThreadPoolExecutor, clock: Clock, out: Path) -> list[Row]:
     """Time each candidate configuration of each kernel of `op`; write the winners as a table for this card."""
+    from pallas_kernels.candidates import CANDIDATES
+
+    def build(problem, kernel, mode, config):
+        with _tune.forced(**{kernel: config}), _tune.recorded() as picked:
+            function = contenders.jax_contenders(problem.spec, problem.spec.impl)["ours"]
+            lowered = getattr(problem, mode)(function).lower(problem.spec.shapes(), problem.cotangents)
+        return lowered.compile(), dict(picked)[kernel]
+
     rows, table = [], {}
-    for kernel, candidates, key_of, mode in contenders.TUNABLE[op]:
-        jobs = []
-        for spec in chosen:
-            problem = Problem(spec, tiny=False)
-
-            def build(config, problem=problem, spec=spec, kernel=kernel, mode=mode):
-                with _tune.forced(**{kernel: config}):
-                    function = contenders.jax_contenders(spec, OURS[op])["ours"]
-                    return getattr(problem, mode)(function).lower(spec.shapes(), problem.cotangents).compile()
-
-            jobs += [(spec, problem, config, pool.submit(build, config)) for config in candidates]
-        for spec, problem, config, program in jobs:
-            row = Row(op, spec.name, kernel, str(config))
+    problems = [Problem(spec, tiny=False) for spec in chosen if spec.impl == "triton"]
+    for kernel, candidates in CANDIDATES[op].items():
+        mode = "training" if kernel.endswith(("backward", "outer")) else "forward"
+        jobs = [(problem, config, pool.submit(build, problem, kernel, mode, config))
+                for problem in problems for config in candidates]
+        for problem, config, job in jobs:
+            row = Row(op, problem.spec.name, kernel, str(config))
             rows.append(row)
             try:
                 if clock.left() < 0:
                     raise TimeoutError("not reached within the budget")
-                program = program.result()
+                program, key = job.result()
                 measure(row, lambda i, p=program, q=problem: p(q.arrays[i % len(q.arrays)], q.cotangents),
                         jax.block_until_ready, 3, 0.03)
-                best = table.get(key_of(spec))
-                if best is None or row.us < best["us"]:
-                    table[key_of(spec)] = {"config": asdict(config), "us": round(row.us, 1), "jax": jax.__version__,
-                                           "date": time.strftime("%Y-%m-%d")}
+                if key not in table or row.us < table[key]["us"]:
+                    table[key] = {"config": asdict(config), "us": round(row.us, 1), "jax": jax.__version__,
+                                  "date": time.strftime("%Y-%m-%d")}
             except Exception as reason:  # noqa: BLE001
                 row.reason = short(reason)
     kind = jax.devices()[0].device_kind
@@ -332,8 +339,8 @@ def tables(rows: list[Row]) -> None:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--ops", default=",".join(OURS))
-    parser.add_argument("--tune", choices=sorted(contenders.TUNABLE))
+    parser.add_argument("--ops", default=",".join(OPERATIONS))
+    parser.add_argument("--tune", choices=sorted(pallas_kernels.KERNELS))
     parser.add_argument("--tiny", action="store_true")
     parser.add_argument("--out", type=Path, default=Path(os.environ.get("OUT", ".")))
     parser.add_argument("--budget", type=float, default=520.0, help="seconds after which no further row is started")
@@ -342,8 +349,9 @@ def main() -> int:
     if not args.tiny and here.platform != "cuda":
         parser.error(f"no CUDA device (found {here.kind}); --tiny runs the same code on a CPU")
     ops = [args.tune] if args.tune else args.ops.split(",")
-    if unknown := set(ops) - set(OURS):
-        parser.error(f"unknown operations {sorted(unknown)}; known: {sorted(OURS)}")
+    if unknown := set(ops) - set(OPERATIONS):
+        parser.error(f"unknown operations {sorted(unknown)}; known: {sorted(OPERATIONS)}")
+    args.out.mkdir(parents=True, exist_ok=True)
     clock = Clock(args.budget)
     chosen = [spec for op in ops for spec in (specs.TINY if args.tiny else specs.LARGE)[op]]
     ceiling = ceilings(args.tiny)
@@ -354,10 +362,11 @@ def main() -> int:
             rows = tune(args.tune, chosen, pool, clock, args.out)
         else:
             compiled = compile_all(chosen, args.tiny, pool)
+            jobs = [job for made in compiled for kind in made if kind != "problem" for job in made[kind].values()]
+            wait(jobs, timeout=args.budget * 0.45)  # a compiler at work, autotuning on the card, would disturb the clock
             rows = [] if args.tiny else small_checks(ops, pool, clock)
             for spec, programs in zip(chosen, compiled, strict=True):
                 rows += race(spec, programs, ceiling, clock, args.tiny)
-    args.out.mkdir(parents=True, exist_ok=True)
     path = args.out / "pallas_kernels_gpu.json"
     path.write_text(json.dumps({"device": here.kind, "jax": jax.__version__, "ceilings": ceiling,
                                 "rows": [asdict(row) for row in rows]}, indent=1))

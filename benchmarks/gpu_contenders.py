@@ -18,9 +18,9 @@ Contenders = dict[str, Callable]
 
 
 def jax_contenders(spec: specs.Spec, ours: str) -> Contenders:
-    """`ours` is the implementation's name, "interpret" on a CPU."""
+    """`ours` is the implementation's name, "interpret" on a CPU; "" for an operation that is pure JAX."""
     call = functools.partial(getattr(pallas_kernels, spec.op), **spec.static)
-    made = {"ours": functools.partial(call, impl=ours)}
+    made = {"ours": functools.partial(call, impl=ours) if ours else call}
     return made | _JAX[spec.op](spec, call)
 
 
@@ -52,7 +52,84 @@ def _attention(spec: specs.Spec, call: Callable) -> Contenders:
     return {"xla": xla, "cudnn": functools.partial(call, impl="cudnn")}
 
 
-_JAX = {"attention": _attention}
+def _plain(function: Callable) -> Callable:
+    """A contender list of one function of the arrays and static values."""
+    return lambda spec, call: {"xla": functools.partial(function, **spec.static)}
+
+
+def _normalised(x, weight, bias, residual, centred: bool, eps: float, axes: int = 1):
+    total = x if residual is None else x + residual
+    wide = total.astype(jnp.float32)
+    over = tuple(range(-axes, 0))
+    if centred:
+        wide = wide - wide.mean(over, keepdims=True)
+    y = wide * jax.lax.rsqrt((wide * wide).mean(over, keepdims=True) + eps)
+    y = (y * weight + (0 if bias is None else bias)).astype(x.dtype)
+    return y if residual is None else (y, total)
+
+
+def _layer_norm(x, weight, bias, residual=None):
+    return _normalised(x, weight, bias, residual, True, 1e-5)
+
+
+def _rms_norm(x, weight, residual=None):
+    return _normalised(x, weight, None, residual, False, 1e-6)
+
+
+def _group_norm(x, weight, bias, groups):
+    shape = (1, -1, *(1,) * (x.ndim - 2))
+    y = _normalised(x.reshape(x.shape[0], groups, -1), 1, None, None, True, 1e-5).reshape(x.shape)
+    return (y * weight.reshape(shape) + bias.reshape(shape)).astype(x.dtype)
+
+
+def _cross_entropy(logits, target):
+    logp = jax.nn.log_softmax(logits.astype(jnp.float32))
+    return -jnp.take_along_axis(logp, target[:, None], 1).mean().astype(logits.dtype)
+
+
+def _linear_cross_entropy(x, weight, target):
+    logits = jnp.dot(x, weight.T, preferred_element_type=jnp.float32,
+                     precision="highest" if x.dtype == jnp.float32 else None)
+    return _cross_entropy(logits, target).astype(x.dtype)
+
+
+def _recurrent(mode, x, h0, c0, w_ih, w_hh, b_ih, b_hh, reverse=False, lengths=None):
+    """A scan that JAX differentiates, as a user would write it."""
+    precise = functools.partial(jnp.dot, precision="highest")
+    inputs = precise(x, w_ih.T) + b_ih
+
+    def step(state, now):
+        t, a = now
+        h, c = state
+        b = precise(h, w_hh.T) + b_hh
+        if mode == "lstm":
+            i, f, g, o = jnp.split(a + b, 4, -1)
+            new_c = jax.nn.sigmoid(f) * c + jax.nn.sigmoid(i) * jnp.tanh(g)
+            new_h = jax.nn.sigmoid(o) * jnp.tanh(new_c)
+        else:
+            (ar, az, an), (br, bz, bn) = jnp.split(a, 3, -1), jnp.split(b, 3, -1)
+            z = jax.nn.sigmoid(az + bz)
+            new_h, new_c = (1 - z) * jnp.tanh(an + jax.nn.sigmoid(ar + br) * bn) + z * h, None
+        if lengths is None:
+            return (new_h, new_c), new_h
+        alive = (t < lengths)[:, None]
+        new_c = None if c is None else jnp.where(alive, new_c, c)
+        return (jnp.where(alive, new_h, h), new_c), jnp.where(alive, new_h, 0)
+
+    (h, c), y = jax.lax.scan(step, (h0, c0), (jnp.arange(len(x)), inputs), reverse=reverse)
+    return (y, h, c) if mode == "lstm" else (y, h)
+
+
+def _gated(x, gate, up):
+    product = lambda w: jnp.dot(x, w.T, precision="highest" if x.dtype == jnp.float32 else None)
+    return jax.nn.silu(product(gate)) * product(up)
+
+
+_JAX = {"attention": _attention, "layer_norm": _plain(_layer_norm), "rms_norm": _plain(_rms_norm),
+        "group_norm": _plain(_group_norm), "cross_entropy": _plain(_cross_entropy),
+        "linear_cross_entropy": _plain(_linear_cross_entropy),
+        "grouped_mm": _plain(lambda x, weight, group_sizes: jax.lax.ragged_dot(x, weight, group_sizes)),
+        "recurrent_layer": _plain(_recurrent), "gated_linear": _plain(_gated)}
 
 
 # --- torch ---
@@ -93,29 +170,66 @@ def _torch_attention(spec: specs.Spec) -> Contenders:
     return {f"torch {name}": functools.partial(run, backend) for name, backend in names.items()}
 
 
-_TORCH = {"attention": _torch_attention}
+def _torch_plain(make: Callable) -> Callable:
+    """`make(torch.nn.functional, spec.static, arrays)` as the contender "torch"."""
+    def contenders(spec: specs.Spec) -> Contenders:
+        import torch
+
+        return {"torch": lambda **arrays: make(torch.nn.functional, spec.static, **arrays)}
+
+    return contenders
 
 
-# --- what --tune tries: (kernel, configurations, table key of a spec, mode to time) ---
-
-def _attention_key(kernel: str) -> Callable:
-    from pallas_kernels.attention import gpu
-
-    def key(spec: specs.Spec) -> str:
-        query, key_, value = (spec.arrays[n].shape for n in ("query", "key", "value"))
-        flags = [n for n in ("bias", "mask") if n in spec.arrays]
-        flags += [n for n in ("causal", "dropout") if spec.static.get(n)]
-        return gpu.tuning_key_of(kernel, spec.arrays["query"].dtype, query[2], key_[2], max(query[3], value[3]), flags)
-
-    return key
+def _torch_layer_norm(functional, static, x, weight, bias, residual=None):
+    total = x if residual is None else x + residual
+    y = functional.layer_norm(total, total.shape[-1:], weight, bias)
+    return y if residual is None else (y, total)
 
 
-def _tunable() -> dict[str, list[tuple]]:
-    from pallas_kernels.attention import gpu, gpu_backward
-
-    return {"attention": [
-        ("attention_forward", gpu.CANDIDATES, _attention_key("attention_forward"), "forward"),
-        ("attention_backward", gpu_backward.CANDIDATES, _attention_key("attention_backward"), "training")]}
+def _torch_rms_norm(functional, static, x, weight, residual=None):
+    total = x if residual is None else x + residual
+    y = functional.rms_norm(total, total.shape[-1:], weight, 1e-6)
+    return y if residual is None else (y, total)
 
 
-TUNABLE = _tunable()
+def _torch_group_norm(functional, static, x, weight, bias):
+    return functional.group_norm(x, static["groups"], weight, bias)
+
+
+def _torch_cross_entropy(functional, static, logits, target):
+    return functional.cross_entropy(logits, target.long())
+
+
+def _torch_linear_cross_entropy(functional, static, x, weight, target):
+    fused = getattr(functional, "linear_cross_entropy", None)
+    if fused is not None:
+        return fused(x, weight, target.long())
+    return functional.cross_entropy(functional.linear(x, weight), target.long())
+
+
+def _torch_grouped_mm(functional, static, x, weight, group_sizes):
+    return functional.grouped_mm(x, weight, offs=group_sizes.cumsum(0).int())
+
+
+def _torch_recurrent(functional, static, x, h0, w_ih, w_hh, b_ih, b_hh, c0=None, lengths=None):
+    import torch
+
+    if lengths is not None:
+        raise ValueError("packed sequences of length 0 are refused by torch")
+    flat = [w_ih, w_hh, b_ih, b_hh]
+    options = (True, 1, 0.0, True, False, False)  # biases, layers, dropout, training, bidirectional, batch first
+    if static["mode"] == "lstm":
+        y, h, c = torch.lstm(x, (h0[None], c0[None]), flat, *options)
+        return y, h[0], c[0]
+    y, h = torch.gru(x, h0[None], flat, *options)
+    return y, h[0]
+
+
+def _torch_gated(functional, static, x, gate, up):
+    return functional.silu(functional.linear(x, gate)) * functional.linear(x, up)
+
+
+_TORCH = {"attention": _torch_attention} | {op: _torch_plain(make) for op, make in {
+    "layer_norm": _torch_layer_norm, "rms_norm": _torch_rms_norm, "group_norm": _torch_group_norm,
+    "cross_entropy": _torch_cross_entropy, "linear_cross_entropy": _torch_linear_cross_entropy,
+    "grouped_mm": _torch_grouped_mm, "recurrent_layer": _torch_recurrent, "gated_linear": _torch_gated}.items()}

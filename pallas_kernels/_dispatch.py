@@ -131,4 +131,4 @@ def choose(op: str, impls: Sequence[Impl], case: Any, impl: str | None = None) -
 def on_platforms(platforms: Sequence[str], kernel: Callable, reference: Callable, *args: Any) -> Any:
     """`kernel` where the program runs on one of `platforms`, else `reference` (a computation placed on the CPU of a
     machine whose default device is a GPU). Both must return the same structure."""
-    return jax.lax.platform_dependent(*args, **{p: kernel for p in platforms}, default=reference)
+    return jax.lax.platform_dependent(*args, **dict.fromkeys(platforms, kernel), default=reference)

@@ -12,6 +12,7 @@ from pallas_kernels import _dispatch
 
 _DIRECTORY = Path(__file__).parent / "tuned"
 _forced: contextvars.ContextVar[dict | None] = contextvars.ContextVar("pallas_kernels_tuning", default=None)
+_picked: contextvars.ContextVar[list | None] = contextvars.ContextVar("pallas_kernels_picked", default=None)
 C = TypeVar("C")
 
 
@@ -46,8 +47,21 @@ def forced(**configs) -> Iterator[None]:
         _forced.reset(token)
 
 
+@contextlib.contextmanager
+def recorded() -> Iterator[list[tuple[str, str]]]:
+    """The (operation, table row) of every configuration picked while tracing."""
+    rows: list[tuple[str, str]] = []
+    token = _picked.set(rows)
+    try:
+        yield rows
+    finally:
+        _picked.reset(token)
+
+
 def pick(op: str, row: str, make: Callable[..., C], heuristic: Callable[[], C], directory: Path = _DIRECTORY) -> C:
     """The configuration for table row `row` of operation `op` on the device in use."""
+    if (picked := _picked.get()) is not None:
+        picked.append((op, row))
     if op in (forced_now := _forced.get() or {}):
         return forced_now[op]
     found = table(_dispatch.device().kind, directory).get(row)

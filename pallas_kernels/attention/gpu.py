@@ -11,14 +11,11 @@ CANDIDATES = (Config(64, 64, 4, 3), Config(64, 64, 4, 2), Config(128, 64, 4, 3),
               Config(128, 128, 8, 2), Config(64, 128, 4, 2), Config(64, 32, 4, 3), Config(32, 64, 4, 3))
 
 
-def tuning_key_of(kernel: str, dtype: str, queries: int, keys: int, size: int, flags: list[str]) -> str:
-    return _tune.key(kernel, dtype, {"T": queries, "S": keys, "D": size}, tuple(flags))
-
-
 def tuning_key(kernel: str, case: Case) -> str:
     flags = [name for name, on in (("causal", case.causal), ("bias", case.bias is not None),
                                    ("mask", case.mask is not None), ("dropout", case.dropout > 0)) if on]
-    return tuning_key_of(kernel, case.dtype, case.queries, case.keys, max(case.head_size, case.value_size), flags)
+    sizes = {"T": case.queries, "S": case.keys, "D": max(case.head_size, case.value_size)}
+    return _tune.key(kernel, case.dtype, sizes, tuple(flags))
 
 
 def heuristic(case: Case) -> Config:

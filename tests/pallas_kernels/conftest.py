@@ -9,7 +9,6 @@ from pallas_kernels.losses import gpu as losses
 from pallas_kernels.norm import gpu as norm
 from pallas_kernels.recurrent import gpu as recurrent
 
-
 BLOCKS = {
     "attention_forward": tiles.Config(16, 16, 4, 1),
     "attention_backward": tiles.Config(16, 16, 4, 1),

@@ -1,11 +1,15 @@
 """Each kernel and configuration lowers to Triton IR or Mosaic on a machine with neither GPU nor TPU."""
+import dataclasses
+import itertools
+import json
+
 import jax
 import jax.numpy as jnp
 import pytest
 
 import pallas_kernels
 from pallas_kernels import _compat, _tune, specs
-from pallas_kernels.attention import gpu, gpu_backward
+from pallas_kernels.candidates import CANDIDATES
 
 
 def lowered(spec, platform, impl, x64=False):
@@ -39,11 +43,30 @@ def test_other_kernels_lower_to_triton(spec):
 
 
 @pytest.mark.parametrize(("dtype", "head_size"), [("float32", 256), ("bfloat16", 64)])
-def test_every_candidate_configuration_lowers(dtype, head_size):
+def test_every_attention_configuration_lowers(dtype, head_size):
     spec = specs._attention("candidate", 1, 2, 300, head_size, dtype, causal=True)
-    for forward, backward in zip(gpu.CANDIDATES, gpu_backward.CANDIDATES, strict=True):
+    kernels = CANDIDATES["attention"]
+    for forward, backward in zip(kernels["attention_forward"], kernels["attention_backward"], strict=True):
         with _tune.forced(attention_forward=forward, attention_backward=backward):
             assert _compat.TRITON_TARGET in lowered(spec, "cuda", "triton")
+
+
+@pytest.mark.parametrize("op", sorted(CANDIDATES.keys() - {"attention", "rms_norm", "group_norm"}))
+def test_every_other_configuration_lowers(op):
+    spec = next(spec for spec in specs.LARGE[op] if spec.impl == "triton")
+    for configs in itertools.zip_longest(*CANDIDATES[op].values()):
+        with _tune.forced(**dict(zip(CANDIDATES[op], configs, strict=True))), _tune.recorded() as picked:
+            assert _compat.TRITON_TARGET in lowered(spec, "cuda", "triton")
+        assert {name for name, _ in picked} == CANDIDATES[op].keys()
+
+
+def test_every_tuned_row_names_a_configuration():
+    """Rows of the shipped tables are candidates, so the two tests above lower them all."""
+    for path in _tune._DIRECTORY.glob("*.json"):
+        for row, entry in _tune.table(json.loads(path.read_text())["device_kind"]).items():
+            kernel = row.partition("|")[0]
+            configs = next(kernels[kernel] for kernels in CANDIDATES.values() if kernel in kernels)
+            assert entry["config"] in [dataclasses.asdict(config) for config in configs], row
 
 
 def test_float32_products_ask_for_three_tf32_passes():
