@@ -7,12 +7,14 @@ from collections.abc import Iterable
 from typing import Any
 
 from torchlike._tensor import Tensor
+from torchlike.autograd.grad_mode import no_grad
+from torchlike.ops.norms import vector_norm
 
 __all__ = ["clip_grad_norm", "clip_grad_norm_", "clip_grad_value_", "clip_grads_with_norm_", "get_total_norm"]
 
 
 def _torch() -> Any:
-    import torchlike as torch  # linalg is above nn
+    import torchlike as torch  # factories are above nn
 
     return torch
 
@@ -31,8 +33,8 @@ def get_total_norm(tensors: Tensor | Iterable[Tensor], norm_type: float = 2.0, e
     if not tensors:
         return torch.tensor(0.0)
     device = tensors[0].device
-    norms = [torch.linalg.vector_norm(t, norm_type).to(device) for t in tensors]
-    total_norm = torch.linalg.vector_norm(torch.stack(norms), norm_type)
+    norms = [vector_norm(t, norm_type).to(device) for t in tensors]
+    total_norm = vector_norm(torch.stack(norms), norm_type)
     if error_if_nonfinite and bool(torch.logical_or(total_norm.isnan(), total_norm.isinf())):
         raise RuntimeError(f"The total norm of order {norm_type} for gradients from `parameters` is non-finite, so it "
                            "cannot be clipped. To disable this error and scale the gradients by the non-finite norm "
@@ -43,7 +45,7 @@ def get_total_norm(tensors: Tensor | Iterable[Tensor], norm_type: float = 2.0, e
 def clip_grads_with_norm_(parameters: Tensor | Iterable[Tensor], max_norm: float, total_norm: Tensor,
                           foreach: bool | None = None) -> None:
     """Scale the gradients by max_norm / total_norm where that is below 1."""
-    with _torch().no_grad():
+    with no_grad():
         scale = (float(max_norm) / (total_norm + 1e-6)).clamp(max=1.0)
         for grad in _grads(parameters):
             grad.mul_(scale.to(grad.device))
@@ -59,7 +61,7 @@ def clip_grad_norm_(parameters: Tensor | Iterable[Tensor], max_norm: float, norm
         parameters = list(parameters)
         if is_generator and not parameters:
             warnings.warn("`parameters` is an empty generator, no gradient clipping will occur.", stacklevel=2)
-    with _torch().no_grad():
+    with no_grad():
         total_norm = get_total_norm(_grads(parameters), norm_type, error_if_nonfinite, foreach)
     clip_grads_with_norm_(parameters, max_norm, total_norm, foreach)
     return total_norm
@@ -76,6 +78,6 @@ def clip_grad_norm(parameters: Tensor | Iterable[Tensor], max_norm: float, norm_
 def clip_grad_value_(parameters: Tensor | Iterable[Tensor], clip_value: float, foreach: bool | None = None) -> None:
     """Clamp every gradient to [-clip_value, clip_value]."""
     clip_value = float(clip_value)
-    with _torch().no_grad():
+    with no_grad():
         for grad in _grads(parameters):
             grad.clamp_(min=-clip_value, max=clip_value)
