@@ -1,8 +1,18 @@
 """torch.nn.functional."""
 from ..ops.matmul import linear  # noqa: F401
-from ..ops.softmax import log_softmax, softmax  # noqa: F401
-from ..ops.unary import sigmoid, tanh  # noqa: F401
-from ._functional.activation import gelu, relu, silu  # noqa: F401
+from ._functional.activation import (  # noqa: F401
+    gelu,
+    glu,
+    logsigmoid,
+    mish,
+    relu,
+    sigmoid,
+    silu,
+    softplus,
+    softsign,
+    tanh,
+    tanhshrink,
+)
 from ._functional.attention import scaled_dot_product_attention  # noqa: F401
 from ._functional.conv import (  # noqa: F401
     conv1d,
@@ -30,6 +40,28 @@ from ._functional.normalization import (  # noqa: F401
     local_response_norm,
     normalize,
     rms_norm,
+)
+from ._functional.piecewise import (  # noqa: F401
+    celu,
+    celu_,
+    elu,
+    elu_,
+    hardshrink,
+    hardsigmoid,
+    hardswish,
+    hardtanh,
+    hardtanh_,
+    leaky_relu,
+    leaky_relu_,
+    prelu,
+    relu6,
+    rrelu,
+    rrelu_,
+    selu,
+    selu_,
+    softshrink,
+    threshold,
+    threshold_,
 )
 from ._functional.pooling import (  # noqa: F401
     adaptive_avg_pool1d,
@@ -61,3 +93,7 @@ from ._functional.pooling import (  # noqa: F401
     max_unpool2d,
     max_unpool3d,
 )
+from ._functional.softmax import gumbel_softmax, log_softmax, softmax, softmin  # noqa: F401
+from .._public import FUNCTIONS as _functions
+
+relu_ = _functions["relu_"]

@@ -53,14 +53,14 @@ def _normalized(op, name):
             input = input.to(_check_dtype(dtype))
         a = input._value.aval
         if a.dtype.category != dt.FLOAT:
-            raise RuntimeError(f'"{name}_lastdim_kernel_impl" not implemented for \'{a.dtype.short}\'')
+            raise NotImplementedError(f'"{name}_lastdim_kernel_impl" not implemented for \'{a.dtype.short}\'')
         d = as_dim(dim, a.ndim)
         if not a.ndim:
             return apply(op, (input.reshape(1),), (0,)).reshape(())
         return input.clone() if not a.numel else apply(op, (input,), (d,))
     f.__name__ = f.__qualname__ = name
     f.__doc__ = f"{name} over dim; dtype converts the input first."
-    return public()(f)
+    return public(out=True)(f)
 
 
 softmax, log_softmax = _normalized(SOFTMAX, "softmax"), _normalized(LOG_SOFTMAX, "log_softmax")

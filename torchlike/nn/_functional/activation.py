@@ -1,87 +1,184 @@
-"""Activation functions that train hot: gelu, silu, relu and their in-place forms."""
+"""Smooth activation functions: gelu, silu, mish, softplus, glu and their kin."""
 from __future__ import annotations
 
 import math
 
 import numpy as np
 
-from ..._core.registry import Elementwise
-from ..._public import write_into
+from ..._core import dtype as dt
+from ..._core.numpy_erf import erf as numpy_erf
+from ..._core.registry import Elementwise, Op
+from ..._public import as_dim, with_out
 from ..._tensor import Tensor, apply
 from ...ops.unary import special
-
-
-def _erf(xp, x):
-    return special(xp).erf(x)
-
+from .common import const, finish, floating, need, not_implemented, scalar, wide
 
 _SQRT_HALF, _INV_SQRT_2PI, _TANH_SCALE = math.sqrt(0.5), 1 / math.sqrt(2 * math.pi), math.sqrt(2 / math.pi)
 
 
-def _c(x, value):
-    return np.asarray(value, x.dtype)
+def _erf(xp, x):
+    return numpy_erf(x) if xp is np else special(xp).erf(x)
 
 
 def _gelu(xp, x, tanh):
     if tanh:
-        inner = _c(x, _TANH_SCALE) * (x + _c(x, 0.044715) * x * x * x)
-        return _c(x, 0.5) * x * (1 + xp.tanh(inner))
-    return _c(x, 0.5) * x * (1 + _erf(xp, x * _c(x, _SQRT_HALF)))
+        inner = const(x, _TANH_SCALE) * (x + const(x, 0.044715) * x * x * x)
+        return const(x, 0.5) * x * (1 + xp.tanh(inner))
+    return const(x, 0.5) * x * (1 + _erf(xp, x * const(x, _SQRT_HALF)))
 
 
 def _gelu_grad(xp, g, x, tanh):
     if tanh:
         square = x * x
-        t = xp.tanh(_c(x, _TANH_SCALE) * (x + _c(x, 0.044715) * square * x))
-        slope = _c(x, _TANH_SCALE) * (1 + _c(x, 3 * 0.044715) * square)
-        return g * _c(x, 0.5) * (1 + t + x * (1 - t * t) * slope)
-    cdf = _c(x, 0.5) * (1 + _erf(xp, x * _c(x, _SQRT_HALF)))
-    return g * (cdf + x * _c(x, _INV_SQRT_2PI) * xp.exp(_c(x, -0.5) * x * x))
+        t = xp.tanh(const(x, _TANH_SCALE) * (x + const(x, 0.044715) * square * x))
+        slope = const(x, _TANH_SCALE) * (1 + const(x, 3 * 0.044715) * square)
+        return g * const(x, 0.5) * (1 + t + x * (1 - t * t) * slope)
+    cdf = const(x, 0.5) * (1 + _erf(xp, x * const(x, _SQRT_HALF)))
+    return g * (cdf + x * const(x, _INV_SQRT_2PI) * xp.exp(const(x, -0.5) * x * x))
 
 
 _GELU = Elementwise("gelu", _gelu, promote="same", grads=(_gelu_grad,))
 
 
-def gelu(input: Tensor, approximate: str = "none") -> Tensor:
+@with_out
+def gelu(input: Tensor, *, approximate: str = "none") -> Tensor:
     """x * Phi(x), exactly ('none') or by tanh (Hendrycks & Gimpel 2016)."""
+    floating(input, "GeluKernelImpl", "gelu")
     if approximate not in ("none", "tanh"):
         raise RuntimeError("approximate argument must be either none or tanh.")
-    _floating(input, "GeluKernelImpl")
     return apply(_GELU, (input,), (approximate == "tanh",))
 
 
-def _floating(t: Tensor, kernel: str) -> None:
-    if t.dtype.category < 2:
-        raise RuntimeError(f'"{kernel}" not implemented for \'{t.dtype.short}\'')
-
-
 def _logistic(xp, x):
+    if x.dtype.kind == "c":
+        return 1 / (1 + xp.exp(-x))
     e = xp.exp(-xp.abs(x))
     return xp.where(x >= 0, 1 / (1 + e), e / (1 + e))
 
 
 def _silu_grad(xp, g, x):
     s = _logistic(xp, x)
-    return g * s * (1 + x * (1 - s))
+    slope = s * (1 + x * (1 - s))
+    return g * (xp.conj(slope) if slope.dtype.kind == "c" else slope)
 
 
 _SILU = Elementwise("silu", lambda xp, x: x * _logistic(xp, x), promote="same", grads=(_silu_grad,))
 
 
 def silu(input: Tensor, inplace: bool = False) -> Tensor:
-    """x * sigmoid(x)."""
-    _floating(input, "silu_cpu")
+    """x * sigmoid(x) (Elfwing et al. 2017)."""
+    if need(input, "silu").dtype.category < dt.FLOAT:
+        raise not_implemented("silu_cpu", input.dtype)
     return finish(input, apply(_SILU, (input,)), inplace)
 
 
-def finish(input: Tensor, result: Tensor, inplace: bool) -> Tensor:
-    """The result, or input holding it."""
-    if not inplace:
-        return result
-    input._check_write()
-    return write_into(input, result)
+def _softplus_one(xp, x):
+    return xp.maximum(x, const(x, 0)) + xp.log1p(xp.exp(-xp.abs(x)))
+
+
+def _mish_grad(xp, g, x):
+    t = xp.tanh(_softplus_one(xp, x))
+    return g * (t + x * _logistic(xp, x) * (1 - t * t))
+
+
+_MISH = Elementwise("mish", lambda xp, x: x * xp.tanh(_softplus_one(xp, x)), promote="same", grads=(_mish_grad,))
+
+
+def mish(input: Tensor, inplace: bool = False) -> Tensor:
+    """x * tanh(softplus(x)) (Misra 2019)."""
+    return finish(input, apply(_MISH, (floating(input, "mish_cpu", "mish"),)), inplace)
+
+
+def _softplus(xp, x, beta, threshold):
+    z = x * beta
+    return xp.where(z > threshold, x, xp.log1p(xp.exp(xp.where(z > threshold, threshold, z))) / beta)
+
+
+def _softplus_grad(xp, g, x, beta, threshold):
+    z = x * beta
+    return xp.where(z > threshold, g, g * _logistic(xp, xp.where(z > threshold, threshold, z)))
+
+
+_SOFTPLUS = Elementwise("softplus", _softplus, promote="same", grads=(_softplus_grad, None, None))
+
+
+@with_out
+def softplus(input: Tensor, beta: float = 1, threshold: float = 20) -> Tensor:
+    """log(1 + exp(beta x)) / beta; x itself where beta x > threshold."""
+    floating(input, "softplus_cpu", "softplus")
+    return apply(_SOFTPLUS, (input, scalar(beta, "softplus", "beta", 2), scalar(threshold, "softplus", "threshold", 3)))
+
+
+def _logsigmoid_grad(xp, g, x):
+    e = xp.exp(-xp.abs(x))
+    small = e / (1 + e)
+    return g * xp.where(x < 0, 1 - small, small)
+
+
+_LOGSIGMOID = Elementwise("log_sigmoid", lambda xp, x: xp.minimum(x, const(x, 0)) - xp.log1p(xp.exp(-xp.abs(x))), promote="same",
+                          grads=(_logsigmoid_grad,), torch_name="LogSigmoidBackward0")
+
+
+@with_out
+def logsigmoid(input: Tensor) -> Tensor:
+    """log(1 / (1 + exp(-x)))."""
+    return apply(_LOGSIGMOID, (floating(input, "log_sigmoid_cpu", "log_sigmoid"),))
+
+
+def sigmoid(input: Tensor) -> Tensor:
+    """1 / (1 + exp(-x))."""
+    return input.sigmoid()
+
+
+def tanh(input: Tensor) -> Tensor:
+    """The hyperbolic tangent."""
+    return input.tanh()
+
+
+def softsign(input: Tensor) -> Tensor:
+    """x / (1 + |x|)."""
+    if isinstance(input, Tensor) and input.dtype is dt.bool_:
+        raise not_implemented("abs_cpu", input.dtype)
+    return input / (input.abs() + 1)
+
+
+def tanhshrink(input: Tensor) -> Tensor:
+    """x - tanh(x)."""
+    return input - input.tanh()
 
 
 def relu(input: Tensor, inplace: bool = False) -> Tensor:
     """max(x, 0)."""
+    need(input, "relu")
     return input.relu_() if inplace else input.relu()
+
+
+def _halves(x, dim):
+    n = x.shape[dim] // 2
+    lead = (slice(None),) * dim
+    return x[(*lead, slice(0, n))], x[(*lead, slice(n, 2 * n))]
+
+
+def _glu(xp, x, dim):
+    a, b = _halves(wide(x), dim)
+    return (a * _logistic(xp, b)).astype(x.dtype)
+
+
+def _glu_vjp(xp, g, x, dim):
+    a, b = _halves(wide(x), dim)
+    s, g = _logistic(xp, b), wide(g)
+    return xp.concatenate([g * s, g * a * s * (1 - s)], axis=dim).astype(x.dtype)
+
+
+_GLU = Op("glu", _glu, shape=lambda x, dim: ((*x.shape[:dim], x.shape[dim] // 2, *x.shape[dim + 1:]), x.dtype), vjp=_glu_vjp)
+
+
+def glu(input: Tensor, dim: int = -1) -> Tensor:
+    """a * sigmoid(b) for input = (a, b) along dim (Dauphin et al. 2017)."""
+    if input.dim() == 0:
+        raise RuntimeError("glu does not support scalars because halving size must be even")
+    d = as_dim(dim, input.ndim)
+    if input.shape[d] % 2:
+        raise RuntimeError(f"Halving dimension must be even, but dimension {d} is size {input.shape[d]}")
+    return apply(_GLU, (floating(input, "glu_cpu", "glu"),), (d,))
+

@@ -5,6 +5,7 @@ from jax import lax
 
 from ..._core.registry import Op
 from ..._tensor import Tensor, apply
+from .common import each
 
 # -- one op for all ranks --------------------------------------------------------------------------------------------------
 
@@ -44,19 +45,6 @@ def _conv_transpose_shape(x, w, stride, padding, output_padding, dilation, group
 
 
 CONV_TRANSPOSE = Op("conv_transpose", _conv_transpose, shape=_conv_transpose_shape, numpy=None, torch_name="ConvolutionBackward0")
-
-
-def each(value, n: int, name: str) -> tuple[int, ...]:
-    """An int or a sequence of n ints as n ints."""
-    if isinstance(value, int):
-        return (value,) * n
-    value = tuple(int(v) for v in value)
-    if len(value) == 1:
-        return value * n
-    if len(value) != n:
-        raise RuntimeError(f"expected {name} to be a single integer value or a list of {n} values to match the convolution dimensions, but got "
-                           f"{name}={list(value)}")
-    return value
 
 
 def _check(input: Tensor, weight: Tensor, bias, n: int, groups: int, transposed: bool, stride, dilation) -> None:

@@ -1,27 +1,13 @@
 """cross_entropy and nll_loss."""
 from __future__ import annotations
 
-import warnings
-
 import numpy as np
 
 from ..._core import dtype as dt
 from ..._core.registry import Op
 from ..._tensor import Tensor, apply
 from ...ops.indexing import bounds, check_range
-
-
-def reduction_of(size_average, reduce, reduction: str) -> str:
-    """The reduction, from today's argument or the deprecated pair."""
-    if size_average is not None or reduce is not None:
-        size_average = True if size_average is None else size_average
-        reduce = True if reduce is None else reduce
-        made = "mean" if size_average and reduce else "sum" if reduce else "none"
-        warnings.warn(f"size_average and reduce args will be deprecated, please use reduction='{made}' instead.", stacklevel=4)
-        return made
-    if reduction not in ("none", "mean", "sum"):
-        raise ValueError(f"{reduction} is not a valid value for reduction")
-    return reduction
+from .common import reduction_of, wide
 
 
 def _picked(xp, x, target, ignore):
@@ -71,10 +57,6 @@ def _nll_shape(x, target, weight, ignore, reduction):
 NLL = Op("nll_loss", _nll, shape=_nll_shape, vjp=_nll_vjp)
 
 
-def _wide(x):
-    return x.astype(np.float32) if x.dtype.itemsize == 2 else x
-
-
 def _log_softmax(xp, x, axis):
     shifted = x - xp.max(x, axis=axis, keepdims=True)
     return shifted - xp.log(xp.sum(xp.exp(shifted), axis=axis, keepdims=True))
@@ -82,7 +64,7 @@ def _log_softmax(xp, x, axis):
 
 def _cross_entropy(xp, x, target, weight, ignore, reduction, smoothing):
     axis = 1 if x.ndim > 1 else 0
-    logp = _log_softmax(xp, _wide(x), axis)
+    logp = _log_softmax(xp, wide(x), axis)
     loss = _nll(xp, logp, target, weight, ignore, reduction)
     if smoothing:
         loss = loss * (1 - smoothing) + smoothing / x.shape[axis] * _smooth(xp, logp, target, weight, ignore, reduction, axis)
@@ -105,7 +87,7 @@ def _smooth(xp, logp, target, weight, ignore, reduction, axis):
 
 def _cross_entropy_vjp(xp, g, x, target, weight, ignore, reduction, smoothing):
     axis = 1 if x.ndim > 1 else 0
-    w = _wide(x)
+    w = wide(x)
     logp = _log_softmax(xp, w, axis)
     g = g.astype(w.dtype)
     d = _nll_grad(xp, g * (1 - smoothing), logp, target, weight, ignore, reduction)

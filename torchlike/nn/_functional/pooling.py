@@ -11,7 +11,7 @@ from jax import lax
 from ..._core import dtype as dt
 from ..._core.registry import Op
 from ..._tensor import Tensor, apply, as_tensor_value
-from .conv import each
+from .common import each
 
 # A pool is an elementwise combination of the input's strided slices, one slice per position inside the window: quick in
 # NumPy, and XLA fuses it (its reduce_window and select_and_scatter are slow on the CPU).

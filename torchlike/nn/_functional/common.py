@@ -1,0 +1,94 @@
+"""What the functions of this folder share: argument checks, in-place results, reductions of losses."""
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+
+from ..._core import dtype as dt
+from ..._public import number, write_into
+from ..._tensor import Tensor
+from ...ops.pointwise import _plain_number
+
+
+def need(x, name: str, argument: str = "input", position: int = 1) -> Tensor:
+    """x, or torch's TypeError for an argument that is no tensor."""
+    if not isinstance(x, Tensor):
+        raise TypeError(f"{name}(): argument '{argument}' (position {position}) must be Tensor, not {type(x).__name__}")
+    return x
+
+
+def scalar(x, name: str, argument: str, position: int):
+    """x as a Python number, or torch's TypeError."""
+    if x.__class__ is float or x.__class__ is int:
+        return x
+    if isinstance(x, Tensor) and not x.ndim:
+        x = x.item()
+    x = number(x)
+    if not isinstance(x, (int, float)):
+        raise TypeError(f"{name}(): argument '{argument}' (position {position}) must be Number, not {type(x).__name__}")
+    return _plain_number(x)
+
+
+def not_implemented(kernel: str, d: dt.dtype) -> NotImplementedError:
+    """torch's answer to a dtype that a kernel does not take."""
+    return NotImplementedError(f'"{kernel}" not implemented for \'{d.short}\'')
+
+
+def floating(x, kernel: str, name: str) -> Tensor:
+    """x, a tensor of real floats; torch's TypeError or NotImplementedError otherwise."""
+    if not isinstance(x, Tensor):
+        need(x, name)
+    d = x._value.aval.dtype
+    if d.category != dt.FLOAT:
+        raise not_implemented(kernel, d)
+    return x
+
+
+def finish(input: Tensor, result: Tensor, inplace: bool) -> Tensor:
+    """The result, or input holding it."""
+    if not inplace:
+        return result
+    input._check_write()
+    return write_into(input, result)
+
+
+def wide(x):
+    """16-bit floats as float32, in which they are accumulated."""
+    return x.astype(np.float32) if x.dtype.itemsize == 2 else x
+
+
+def const(x, value):
+    """A number in x's dtype."""
+    return np.asarray(value, x.dtype)
+
+
+def reduction_of(size_average, reduce, reduction: str) -> str:
+    """The reduction, from today's argument or the deprecated pair. ValueError for an unknown one."""
+    if size_average is not None or reduce is not None:
+        size_average = True if size_average is None else size_average
+        reduce = True if reduce is None else reduce
+        made = "mean" if size_average and reduce else "sum" if reduce else "none"
+        warnings.warn(f"size_average and reduce args will be deprecated, please use reduction='{made}' instead.", stacklevel=4)
+        return made
+    if reduction not in ("none", "mean", "sum"):
+        raise ValueError(f"{reduction} is not a valid value for reduction")
+    return reduction
+
+
+def reduced(loss: Tensor, reduction: str) -> Tensor:
+    """The loss itself, its mean or its sum."""
+    return loss.mean() if reduction == "mean" else loss.sum() if reduction == "sum" else loss
+
+
+def each(value, n: int, name: str) -> tuple[int, ...]:
+    """An int or a sequence of n ints as n ints."""
+    if isinstance(value, int):
+        return (value,) * n
+    value = tuple(int(v) for v in value)
+    if len(value) == 1:
+        return value * n
+    if len(value) != n:
+        raise RuntimeError(f"expected {name} to be a single integer value or a list of {n} values to match the convolution dimensions, but got "
+                           f"{name}={list(value)}")
+    return value
