@@ -23,7 +23,14 @@ class Entry(NamedTuple):
 enabled = True
 entries: deque[Entry] = deque(maxlen=10_000)
 compilations: list = []  # (operations, seconds, how) of every compilation of this process
+fallbacks: list[tuple[str, str]] = []  # (function, reason) of torch.compile calls that stay recorded eager
 _last_at_line: dict = {}
+
+
+def fallback(name: str, reason: str) -> None:
+    """Note why a compiled function is not replayed; each reason once."""
+    if (name, reason) not in fallbacks:
+        fallbacks.append((name, reason))
 
 
 def user_line() -> str:
@@ -83,6 +90,7 @@ class Explanation:
         lines = ["  ".join([*(c.ljust(w) for c, w in zip(row, widths)), row[-1]]).rstrip() for row in [head, *body]]
         n = len(compilations)
         lines.append(f"{len(entries)} programs run; {n} compiled or loaded in {sum(c[1] for c in compilations):.2f} s")
+        lines += [f"torch.compile({name}) stays eager: {reason}" for name, reason in fallbacks]
         return "\n".join(lines)
 
     __repr__ = __str__

@@ -1,11 +1,14 @@
 """Random numbers: torch's CPU generator, drawn on the host; they enter programs as data."""
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
 from .._core import device as dev
 from .._core import dtype as dt
-from .._core import rng
+from .._core import program, rng
+from .._core.layout import is_dense
 from .._public import as_size, fill_out, number, public
 from .._tensor import Tensor, as_tensor_value
 from .basic import overwrite, to_device
@@ -59,8 +62,13 @@ def _generator(g) -> rng.Generator:
     return g
 
 
-def _wrap(array: np.ndarray, device, requires_grad: bool) -> Tensor:
-    return _finish(place(array, device), requires_grad)
+def drawn(draw: Callable[[], np.ndarray], device) -> Tensor:
+    """A tensor of random numbers; a compiled call draws them anew at each replay."""
+    t = place(draw(), device)
+    capture = program.state.capture
+    if capture is not None:
+        capture.draws.append((t._value, lambda: place(draw(), device)._value))
+    return t
 
 
 def _floating(dtype, name: str) -> dt.dtype:
@@ -75,7 +83,8 @@ def _random_factory(name: str, kernel: str, draw):
         shape = as_size(*size)
         _empty_check(shape)
         d = _floating(dtype if out is None else out.dtype, kernel)
-        made = _wrap(draw(_generator(generator), shape, d.np), dev.resolve(device), requires_grad)
+        g = _generator(generator)
+        made = _finish(drawn(lambda: draw(g, shape, d.np), dev.resolve(device)), requires_grad)
         return made if out is None else fill_out(out, made)
 
     def g(*size, **kwargs):
@@ -107,7 +116,8 @@ def randint(low, high=None, size=None, *, generator=None, out=None, dtype=None, 
     d = dt.int64 if dtype is None else _check_dtype(dtype)
     if low >= high:
         raise RuntimeError(f"random_ expects 'from' to be less than 'to', but got from={low} >= to={high}")
-    made = _wrap(rng.randint(_generator(generator), int(low), int(high), shape, d.np), dev.resolve(device), requires_grad)
+    g = _generator(generator)
+    made = _finish(drawn(lambda: rng.randint(g, int(low), int(high), shape, d.np), dev.resolve(device)), requires_grad)
     return made if out is None else fill_out(out, made)
 
 
@@ -126,7 +136,8 @@ def randperm(n: int, *, generator=None, out=None, dtype=None, layout=None, devic
     if n < 0:
         raise RuntimeError(f"n must be non-negative, got {n}")
     d = dt.int64 if dtype is None else _check_dtype(dtype)
-    made = _wrap(rng.randperm(_generator(generator), int(n), d.np), dev.resolve(device), requires_grad)
+    g = _generator(generator)
+    made = _finish(drawn(lambda: rng.randperm(g, int(n), d.np), dev.resolve(device)), requires_grad)
     return made if out is None else fill_out(out, made)
 
 
@@ -136,7 +147,7 @@ def normal(mean=0.0, std=1.0, size=None, *, generator=None, out=None, dtype=None
     g = _generator(generator)
     if size is not None:
         d = _floating(dtype, "normal_kernel_cpu")
-        made = _wrap(rng.normal(g, as_size(size), float(mean), float(std), d.np), dev.resolve(device), requires_grad)
+        made = _finish(drawn(lambda: rng.normal(g, as_size(size), float(mean), float(std), d.np), dev.resolve(device)), requires_grad)
     else:
         parts = [x for x in (mean, std) if isinstance(x, Tensor)]
         if not parts:
@@ -154,13 +165,20 @@ def _fill(self, draw, generator, kernel):
         raise RuntimeError(f"\"{kernel}\" not implemented for '{self.dtype.short}'")
     if self.is_meta:  # no values, and no numbers drawn for them
         return self
-    array = draw(_generator(generator), tuple(self.shape), self.dtype.np)
-    if self._layout is not None:  # numbers are drawn in memory order
-        from .._core.layout import is_dense
-        if is_dense(self._layout):
-            order = sorted(range(self.ndim), key=lambda i: -self._layout.strides[i])
-            array = array.reshape([self.shape[i] for i in order]).transpose(np.argsort(order))
-    return overwrite(self, place(np.ascontiguousarray(array), self.device))
+    shape, kind, order = tuple(self.shape), self.dtype.np, _memory_order(self)
+    g = _generator(generator)
+
+    def numbers():
+        array = draw(g, shape, kind)
+        return array if order is None else np.ascontiguousarray(array.reshape([shape[i] for i in order]).transpose(np.argsort(order)))
+    return overwrite(self, drawn(numbers, self.device))
+
+
+def _memory_order(t: Tensor) -> list[int] | None:
+    """Dimensions from outermost to innermost where that is not their own order: numbers are drawn in memory order."""
+    if t._layout is None or not is_dense(t._layout):
+        return None
+    return sorted(range(t.ndim), key=lambda i: -t._layout.strides[i])
 
 
 def uniform_(self, from_: float = 0.0, to: float = 1.0, *, generator=None, **kwargs) -> Tensor:
@@ -194,35 +212,36 @@ def cauchy_(self, median: float = 0.0, sigma: float = 1.0, *, generator=None) ->
 def geometric_(self, p: float, *, generator=None) -> Tensor:
     """Numbers of trials until the first success of probability p."""
     self._check_write()
-    return overwrite(self, place(rng.geometric(_generator(generator), tuple(self.shape), p, self.dtype.np), self.device))
+    g, shape, kind = _generator(generator), tuple(self.shape), self.dtype.np
+    return overwrite(self, drawn(lambda: rng.geometric(g, shape, p, kind), self.device))
 
 
 def bernoulli_(self, p=0.5, *, generator=None) -> Tensor:
     """Ones with probability p (a number or a tensor), else zeros."""
     self._check_write()
+    g, shape, kind = _generator(generator), tuple(self.shape), self.dtype.np
     if isinstance(p, Tensor):
-        array = rng.bernoulli_tensor(_generator(generator), np.broadcast_to(p._host_array(), tuple(self.shape)), self.dtype.np)
-    else:
-        if not 0 <= p <= 1:
-            raise RuntimeError(f"bernoulli_ expects p to be in [0, 1], but got p={p}")
-        array = rng.bernoulli_scalar(_generator(generator), tuple(self.shape), float(p), self.dtype.np)
-    return overwrite(self, place(array, self.device))
+        host = np.broadcast_to(p._host_array(), shape)
+        return overwrite(self, drawn(lambda: rng.bernoulli_tensor(g, host, kind), self.device))
+    if not 0 <= p <= 1:
+        raise RuntimeError(f"bernoulli_ expects p to be in [0, 1], but got p={p}")
+    return overwrite(self, drawn(lambda: rng.bernoulli_scalar(g, shape, float(p), kind), self.device))
 
 
 def random_(self, from_: int = 0, to: int | None = None, *, generator=None, **kwargs) -> Tensor:
     """Integers from [from, to), or up to the dtype's largest."""
     self._check_write()
     g, low = _generator(generator), kwargs.get("from", from_)
-    shape = tuple(self.shape)
-    if to is None and low == 0 and "from" not in kwargs:
-        array = rng.random_(g, shape, self.dtype.np)
+    shape, kind = tuple(self.shape), self.dtype.np
+    if to is None and "from" not in kwargs:  # random_(to), or the whole range
+        limits = (0, low) if low else ()
     elif to is None:
-        array = rng.random_(g, shape, self.dtype.np, 0, low) if "from" not in kwargs else rng.random_(g, shape, self.dtype.np, low)
+        limits = (low,)
     else:
+        limits = (low, to)
         if low >= to:
             raise RuntimeError(f"random_ expects 'from' to be less than 'to', but got from={low} >= to={to}")
-        array = rng.random_(g, shape, self.dtype.np, low, to)
-    return overwrite(self, place(array, self.device))
+    return overwrite(self, drawn(lambda: rng.random_(g, shape, kind, *limits), self.device))
 
 
 for _f in (uniform_, normal_, exponential_, log_normal_, cauchy_, geometric_, bernoulli_, random_):

@@ -1,5 +1,7 @@
 """Optimizers and learning rate schedules."""
 from . import lr_scheduler  # noqa: F401
+from ._adafactor import Adafactor  # noqa: F401
+from ._muon import Muon  # noqa: F401
 from .adadelta import Adadelta  # noqa: F401
 from .adagrad import Adagrad  # noqa: F401
 from .adam import Adam  # noqa: F401

@@ -21,8 +21,10 @@ def _down(x, like):
 
 
 def add(xp, x, y, alpha):
-    """x + alpha * y"""
-    return _down(_up(x) + number(xp, alpha, x.dtype) * _up(y), x)
+    """x + alpha * y; torch rounds this one's alpha to 16 bits too"""
+    if x.dtype.itemsize == 2:
+        return (_up(x) + xp.asarray(alpha).astype(x.dtype).astype(np.float32) * _up(y)).astype(x.dtype)
+    return x + number(xp, alpha, x.dtype) * y
 
 
 def plus(xp, x, a):

@@ -1,6 +1,7 @@
 """An optimizer's step as one operation: a pure rule for one parameter, recorded once for all parameters of a group."""
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
@@ -12,6 +13,20 @@ from .._core.program import concrete, is_tracer, record
 from .._core.registry import Op
 from .._core.value import Value
 from .._tensor import Tensor, apply
+
+
+_collecting: list | None = None
+
+
+@contextlib.contextmanager
+def collected() -> Iterator[list]:
+    """Inside, rules record nothing and only tell the numbers they would have used (torch.compile replays the rest)."""
+    global _collecting
+    before, _collecting = _collecting, []
+    try:
+        yield _collecting
+    finally:
+        _collecting = before
 
 
 class Rule(Op):
@@ -46,6 +61,9 @@ class Rule(Op):
     def __call__(self, params: Sequence[Tensor], grads: Sequence[Tensor], state: Sequence[Sequence[Tensor]], numbers: Sequence,
                  flags: tuple = (), differentiable: bool = False) -> None:
         """Record the step and write its results into the parameters and states."""
+        if _collecting is not None:
+            _collecting.extend(_datum(x) for x in numbers)
+            return
         statics = ((len(params), len(state), flags),)
         if differentiable:
             inputs = [x for column in (params, grads, *state) for x in column]
@@ -120,6 +138,12 @@ def zeros(p: Tensor, value: float = 0.0) -> Tensor:
     t = Tensor._of(Value(a, np.zeros(a.shape, a.dtype.np) if value == 0 else np.full(a.shape, value, a.dtype.np)))
     t._layout = p._layout if p._layout is not None and p._layout.offset == 0 else None
     return t
+
+
+def zeros_of(p: Tensor, shape: tuple[int, ...]) -> Tensor:
+    """Zeros of another shape than p's, in its dtype, on its device."""
+    a = p._value.aval
+    return Tensor._of(Value(aval(shape, a.dtype, a.device), np.zeros(shape, a.dtype.np)))
 
 
 def step_number(t: Tensor) -> float:

@@ -90,11 +90,16 @@ def _with_hooks(step: Callable) -> Callable:
                     raise RuntimeError(f"{step} must return None or a tuple of (new_args, new_kwargs), but got {result}.")
                 args, kwargs = result
         inner = self.__dict__.get("_in_step", False)
+        capture = None if inner else program.state.capture
+        if capture is not None:
+            capture.begin_step(self, args[1:] or kwargs or None)
         self._in_step = True
         try:
             out = step(*args, **kwargs)
         finally:
             self._in_step = inner
+        if capture is not None:
+            capture.end_step(self)
         for hook in chain(self._optimizer_step_post_hooks.values(), _post_hooks.values()):
             hook(self, args, kwargs)
         if not inner:
@@ -147,10 +152,9 @@ class Optimizer:
         self.defaults.setdefault("differentiable", False)
 
     def __repr__(self) -> str:
-        lines = [f"{self.__class__.__name__} ("]
-        for i, group in enumerate(self.param_groups):
-            lines += [f"Parameter Group {i}", *(f"    {k}: {group[k]}" for k in sorted(group) if k != "params")]
-        return "\n".join(lines) + "\n)"
+        groups = ["\n".join([f"\nParameter Group {i}", *(f"    {k}: {group[k]}" for k in sorted(group) if k != "params")])
+                  for i, group in enumerate(self.param_groups)]
+        return f"{self.__class__.__name__} (" + "\n".join(groups) + "\n)"
 
     # -- hooks ---------------------------------------------------------------------------------------------------------
 

@@ -109,14 +109,19 @@ def softplus(input: Tensor, beta: float = 1, threshold: float = 20) -> Tensor:
     return apply(_SOFTPLUS, (input, scalar(beta, "softplus", "beta", 2), scalar(threshold, "softplus", "threshold", 3)))
 
 
-def _logsigmoid_grad(xp, g, x):
-    e = xp.exp(-xp.abs(x))
+def _logsigmoid(xp, x):
+    w = wide(x)
+    return (xp.minimum(w, const(w, 0)) - xp.log1p(xp.exp(-xp.abs(w)))).astype(x.dtype)
+
+
+def _logsigmoid_vjp(xp, g, x):
+    w = wide(x)
+    e = xp.exp(-xp.abs(w))
     small = e / (1 + e)
-    return g * xp.where(x < 0, 1 - small, small)
+    return wide(g) * xp.where(w < 0, 1 - small, small)
 
 
-_LOGSIGMOID = Elementwise("log_sigmoid", lambda xp, x: xp.minimum(x, const(x, 0)) - xp.log1p(xp.exp(-xp.abs(x))), promote="same",
-                          grads=(_logsigmoid_grad,), torch_name="LogSigmoidBackward0")
+_LOGSIGMOID = Op("log_sigmoid", _logsigmoid, shape=lambda x: (x.shape, x.dtype), vjp=_logsigmoid_vjp, torch_name="LogSigmoidBackward0")
 
 
 @with_out

@@ -9,8 +9,7 @@ from ..._core import dtype as dt
 from ..._core import rng
 from ..._core.registry import Op, sum_to
 from ..._tensor import Tensor, apply
-from ...ops.creation import place
-from ...ops.random import default_generator
+from ...ops.random import default_generator, drawn
 
 # One op: softmax(q k^T * scale + bias, masked) v. The compiled tier leaves fusion to XLA; long sequences and other
 # platforms go to pallas_kernels (see _kernel).
@@ -108,6 +107,7 @@ def scaled_dot_product_attention(query: Tensor, key: Tensor, value: Tensor, attn
         if dropout_p > 1.0:
             raise ValueError(f"dropout probability has to be between 0 and 1, but got {dropout_p}")
         shape = (*np.broadcast_shapes(query.shape[:-2], key.shape[:-2]), query.shape[-2], key.shape[-2])
-        drop = place(rng.bernoulli_scalar(default_generator, shape, 1 - dropout_p, query.dtype.np), query.device)
+        kind = query.dtype.np
+        drop = drawn(lambda: rng.bernoulli_scalar(default_generator, shape, 1 - dropout_p, kind), query.device)
     keep_scale = 1.0 if dropout_p >= 1.0 else 1 / (1 - dropout_p)
     return apply(ATTENTION, (query, key, value, attn_mask, drop, keep_scale), (float(scale), bool(is_causal)))

@@ -6,9 +6,8 @@ import numpy as np
 from ..._core import rng
 from ..._core.registry import Op
 from ..._tensor import Tensor, apply
-from ...ops.creation import place
-from ...ops.random import default_generator
-from .activation import finish
+from ...ops.random import default_generator, drawn
+from .common import finish
 
 
 def _check(p: float) -> None:
@@ -21,8 +20,9 @@ _MASKED = Op("native_dropout", lambda xp, x, mask, scale: x * (mask * xp.asarray
              shape=lambda x, mask, scale: (x.shape, x.dtype), vjp=lambda xp, g, mask, scale: (g * (mask * xp.asarray(scale, dtype=g.dtype)), None, None))
 
 
-def _mask(shape, p: float, np_dtype) -> np.ndarray:
-    return rng.bernoulli_scalar(default_generator, shape, 1 - p, np_dtype)
+def _mask(shape, p: float, like: Tensor) -> Tensor:
+    kind = like.dtype.np  # the closure must not keep a tensor alive
+    return drawn(lambda: rng.bernoulli_scalar(default_generator, shape, 1 - p, kind), like.device)
 
 
 def dropout(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
@@ -32,7 +32,7 @@ def dropout(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool 
         return input
     if p == 1.0:
         return finish(input, input * 0.0, inplace)
-    mask = place(_mask(tuple(input.shape), p, input.dtype.np), input.device)
+    mask = _mask(tuple(input.shape), p, input)
     return finish(input, apply(_MASKED, (input, mask, 1 / (1 - p))), inplace)
 
 
@@ -43,7 +43,7 @@ def _feature_dropout(input: Tensor, p: float, training: bool, inplace: bool) -> 
     if p == 1.0:
         return finish(input, input * 0.0, inplace)
     shape = (*input.shape[:2], *(1 for _ in input.shape[2:]))
-    mask = place(_mask(shape, p, input.dtype.np), input.device)
+    mask = _mask(shape, p, input)
     return finish(input, input * (mask / (1 - p)), inplace)
 
 
@@ -81,7 +81,7 @@ def _alpha(input: Tensor, p: float, training: bool, inplace: bool, shape) -> Ten
         return finish(input, input * 0.0, inplace)
     low = -1.7580993408473766  # SELU's saturation
     a = 1 / np.sqrt((low * low * p + 1) * (1 - p))
-    mask = place(_mask(shape, p, input.dtype.np), input.device)
+    mask = _mask(shape, p, input)
     shift = (1 - mask) * (low * a) - low * a * p
     return finish(input, input * (mask * a) + shift, inplace)
 

@@ -1,5 +1,5 @@
 """Schedules of learning rates."""
-from .base import EPOCH_DEPRECATION_WARNING, LRScheduler  # noqa: F401
+from .base import EPOCH_DEPRECATION_WARNING, LRScheduler, _LRScheduler  # noqa: F401
 from .chainable import (  # noqa: F401
     ConstantLR,
     CosineAnnealingLR,
@@ -11,3 +11,6 @@ from .chainable import (  # noqa: F401
     PolynomialLR,
     StepLR,
 )
+from .composite import ChainedScheduler, SequentialLR  # noqa: F401
+from .cyclic import CosineAnnealingWarmRestarts, CyclicLR, OneCycleLR  # noqa: F401
+from .plateau import ReduceLROnPlateau  # noqa: F401

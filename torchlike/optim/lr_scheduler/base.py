@@ -173,3 +173,7 @@ def load_callables(functions: Sequence[Callable], states: Sequence) -> None:
     for f, s in zip(functions, states):
         if s is not None:
             f.__dict__.update(s)
+
+
+class _LRScheduler(LRScheduler):
+    """The older name of LRScheduler, for classes derived from it."""

@@ -1,0 +1,535 @@
+"""torch.compile: a call traced once, then replayed without its Python.
+
+The second call with the same guards is traced: it is recorded as usual, into a program of its own. What the program read
+(arguments, outside tensors, random draws, optimizers' numbers) and wrote (results, outside tensors, `.grad`) becomes a
+`Replay`. Later calls record the whole program as one operation. Where results require a gradient, the backward is traced
+as well, and becomes the second operation of the pair. A call that observes a value, or that keeps new tensors where the
+trace cannot see them, is not replayed: it stays recorded eager, and `torchlike.explain()` says why.
+"""
+from __future__ import annotations
+
+import functools
+import gc
+import itertools
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ._core import dtype as dt
+from ._core import executor, history, program
+from ._core.aval import BOOL, COMPLEX, FLOAT, INT
+from ._core.grad_mode import mode
+from ._core.graph import SECOND_BACKWARD, AccumulateGrad, Node
+from ._core.registry import Op
+from ._core.value import Value
+from ._tensor import Tensor, _new
+from .autograd import engine
+from .nn.modules.module import Module
+from .optim._rules import collected
+from .optim.optimizer import Optimizer
+
+MOST_ENTRIES = 8  # different guards of one function, as torch's recompile limit
+_count = itertools.count()
+
+
+class NotReplayable(Exception):
+    """Why a call must stay recorded eager."""
+
+
+# -- trees ---------------------------------------------------------------------------------------------------------------
+
+
+def _flatten(x, leaves: list):
+    """Structure of nested tuples, lists and dicts; leaves are appended."""
+    if isinstance(x, (tuple, list)):
+        return type(x), tuple(_flatten(y, leaves) for y in x)
+    if isinstance(x, dict):
+        return dict, tuple((k, _flatten(v, leaves)) for k, v in x.items())
+    leaves.append(x)
+    return None
+
+
+def _unflatten(structure, leaves):
+    if structure is None:
+        return next(leaves)
+    kind, parts = structure
+    if kind is dict:
+        return {k: _unflatten(s, leaves) for k, s in parts}
+    made = [_unflatten(s, leaves) for s in parts]
+    return kind(*made) if hasattr(kind, "_fields") else kind(made)
+
+
+_PLAIN = (int, float, complex, bool, str, bytes, type(None), dt.dtype)
+
+
+def _guard_of(x):
+    if isinstance(x, Tensor):
+        x._current()
+        return (x._value.aval, x.requires_grad, x._layout, x.__class__)
+    return (x.__class__, x) if isinstance(x, _PLAIN) else id(x)
+
+
+# -- tracing -------------------------------------------------------------------------------------------------------------
+
+
+class Capture:
+    """What one traced call read besides its arguments; `program.state.capture` while it runs."""
+
+    def __init__(self):
+        self.reason: str | None = None
+        self.draws: list[tuple[Value, Callable]] = []
+        self.steps: list[tuple[Optimizer, int, int]] = []
+        self.start = 0
+
+    def interrupted(self, reason: str) -> None:
+        self.reason = self.reason or f"{reason} at {history.user_line()}"
+
+    def begin_step(self, optimizer: Optimizer, closure) -> None:
+        if closure is not None:
+            self.reason = self.reason or "an optimizer step with a closure"
+        self.start = len(program.state.program.floats)
+
+    def end_step(self, optimizer: Optimizer) -> None:
+        self.steps.append((optimizer, self.start, len(program.state.program.floats)))
+
+
+class _Boundary(Node):
+    """Stands before an argument that has a graph of its own, so that a traced backward ends there."""
+
+    __slots__ = ("aval",)
+    torch_name = "Identity"
+
+    def __init__(self, t: Tensor):
+        super().__init__(None, [(t._edge, t._out)], (True,), ())
+        self.aval = t._aval
+
+    n_outputs = 1
+
+    def output_aval(self, i: int):
+        return self.aval
+
+    def apply(self, grads: list, create_graph: bool) -> list:
+        return grads
+
+
+def _all_tensors() -> list[Tensor]:
+    return [x for x in gc.get_objects() if issubclass(type(x), Tensor)]
+
+
+def _graph_leaves(roots: list[Node]) -> list[Node]:
+    """The leaves and boundaries under a graph; NotReplayable where Python code sits in it."""
+    seen, stack, found = set(roots), list(roots), []
+    while stack:
+        node = stack.pop()
+        if isinstance(node, (AccumulateGrad, _Boundary)):
+            found.append(node)
+            continue
+        if node.plan is None and not isinstance(node, ReplayNode):
+            raise NotReplayable(f"a custom autograd.Function ({node.name()}) in the graph")
+        if node.hooks is not None:
+            raise NotReplayable(f"a hook on {node.name()}")
+        for edge in node.edges:
+            if edge is not None and edge[0] not in seen:
+                seen.add(edge[0])
+                stack.append(edge[0])
+    return found
+
+
+class Segment(Op):
+    """Steps of a traced program as one operation: inputs by reference, then the numbers (floats, then ints)."""
+
+    def __init__(self, name: str, steps: list, reads: list[int], outs: list[int], avals: list):
+        super().__init__(f"{name}_{next(_count)}", self._kernel, shape=lambda *_: [(a.shape, a.dtype) for a in avals], vjp=False)
+        self.stable, self.eager_compilation = False, True
+        first = steps[0].out if steps else 0
+        position = {r: k for k, r in enumerate(reads)}
+        self.steps = [executor.Step(s.plan, tuple(self._local(r, first, position) for r in s.refs), s.out - first) for s in steps]
+        self.outs = [self._local(r, first, position) for r in outs]
+        self.n_inputs = len(reads)
+        kinds = [r for s in steps for r in s.refs if r.__class__ is not int]
+        self.n_floats = sum(2 if r is COMPLEX else r is FLOAT for r in kinds)
+        self.n_ints = sum(r is INT or r is BOOL for r in kinds)
+
+    @staticmethod
+    def _local(ref, first: int, position: dict):
+        if ref.__class__ is not int:
+            return ref
+        return ref - first if ref >= first else -1 - position[ref]
+
+    def _kernel(self, xp, *args):
+        inputs, numbers = args[:self.n_inputs], args[self.n_inputs:]
+        env: list = []
+        executor.evaluate(self.steps, env, inputs.__getitem__, numbers[:self.n_floats], numbers[self.n_floats:],
+                          executor.on_host if xp is np else executor.traced)
+        return [env[i] if i >= 0 else inputs[-1 - i] for i in self.outs]
+
+
+def _reads(steps: list, outs: list[int]) -> list[int]:
+    """References from outside that steps and results need, each once."""
+    first = steps[0].out if steps else 0
+    refs = [r for s in steps for r in s.refs if r.__class__ is int] + list(outs)
+    return list(dict.fromkeys(r for r in refs if r < first))
+
+
+class Replay:
+    """A traced call: the operation, where its inputs come from, and where its results go."""
+
+    def __init__(self, name: str, leaves: list, shown: list, before: dict, gradients: dict, result, capture: Capture, prog):
+        self.inputs = []  # how to get the Value of each input
+        sources = {id(v): ("draw", k) for k, (v, _) in enumerate(capture.draws)}
+        for i, x in enumerate(leaves):
+            if isinstance(x, Tensor):
+                sources.setdefault(id(before[id(x)][1]), ("argument", i))
+        for t, v in before.values():
+            sources.setdefault(id(v), ("tensor", t))
+        self.result_leaves: list = []
+        self.structure = _flatten(result, self.result_leaves)
+        self.draws, self.steps = [draw for _, draw in capture.draws], capture.steps
+        self.floats, self.ints = list(prog.floats), list(prog.ints)
+        self.effects, self.gradients = self._effects(leaves, before, gradients, prog)
+        forward_end = len(prog.results)
+        outs = {id(t): t._value.ref for t in self.result_leaves if isinstance(t, Tensor) and _pending(t, prog)}
+        self.differentiable = [t for t in self.result_leaves if id(t) in outs and t._edge is not None and t._edge.saved is not None]
+        backward = self._trace_backward(shown, prog) if self.differentiable else None
+        info = executor.ProgramInfo(prog.node, prog.device)
+        steps = [s for s in info.steps if s.out < forward_end]
+        wanted = list(dict.fromkeys([*outs.values(), *(r for _, _, r in self.effects)]))
+        if backward is not None:
+            rest = [s for s in info.steps if s.out >= forward_end]
+            grads, placeholders = backward
+            needs = _reads(rest, [g for g in grads if g is not None])
+            self.saved = [r for r in needs if r not in placeholders]
+            self.placeholders = placeholders
+            order = [*self.saved, *placeholders]
+            made = [g for g in grads if g is not None]
+            self.backward_floats, self.backward_ints = prog.floats[len(self.floats):], prog.ints[len(self.ints):]
+            self.backward = Segment(f"compiled_{name}_backward", rest, order, made, [_aval(prog, r) for r in made])
+            self.grads = grads
+            wanted = list(dict.fromkeys([*wanted, *(r for r in self.saved if r >= 0)]))
+        reads = _reads(steps, wanted)
+        if backward is not None:
+            reads = list(dict.fromkeys([*reads, *(r for r in self.saved if r < 0)]))
+        self.reads = {r: k for k, r in enumerate(reads)}
+        for r in reads:
+            v = prog.inputs[-1 - r]
+            self.inputs.append(sources.get(id(v), ("constant", v)))
+        self.forward = Segment(f"compiled_{name}", steps, reads, wanted, [_aval(prog, r) for r in wanted])
+        self.position = {r: k for k, r in enumerate(wanted)}
+        self.results = [("value", outs[id(t)], t) if isinstance(t, Tensor) and id(t) in outs else self._given(t, leaves, before)
+                        for t in self.result_leaves]
+
+    def _effects(self, leaves, before: dict, gradients: dict, prog):
+        """Outside tensors that now hold results, and `.grad` attributes that changed."""
+        arguments = {id(x): i for i, x in enumerate(leaves) if isinstance(x, Tensor)}
+        results = {id(x) for x in self.result_leaves}
+        owners, effects, storages, unknown = [], [], set(), []
+        gc.collect(0)
+        now = _all_tensors()
+        attached = {id(t._grad) for t in now if t._grad is not None}
+        for t in now:
+            st = t._storage
+            v = t.__dict__["_value"] if st is None else st.value
+            if v.__class__ is not Value or v.epoch is not prog or v.ref < 0 or v.array is not None:
+                continue
+            if id(t) in before:
+                if t._edge is not None and not isinstance(t._edge, AccumulateGrad):
+                    raise NotReplayable("an in-place write to a tensor that is part of a graph")
+                if st is None:
+                    effects.append(("argument", arguments[id(t)], v.ref) if id(t) in arguments else ("tensor", t, v.ref))
+                elif id(st) not in storages:
+                    storages.add(id(st))
+                    effects.append(("storage", st, v.ref))
+            elif id(t) in attached:
+                effects.append(("tensor", t, v.ref))
+            elif id(t) not in results:
+                unknown.append(t)
+        if any(gc_held(t, now, unknown) for t in unknown):
+            raise NotReplayable("it keeps a new tensor outside its results")
+        changed = [(t, t._grad) for t in now if id(t) in before and t._grad is not gradients.get(id(t))]
+        owners.extend(changed)
+        return effects, owners
+
+    @staticmethod
+    def _given(x, leaves, before):
+        if isinstance(x, Tensor):
+            for i, leaf in enumerate(leaves):
+                if leaf is x:
+                    return ("argument", i, None)
+            if id(x) not in before and x._edge is not None:
+                raise NotReplayable("a result that is computed outside the trace")
+        return ("constant", x, None)
+
+    def _trace_backward(self, shown: list, prog):
+        """Record the backward into the same program: (results per differentiable input, references of output gradients)."""
+        self.leaves = _graph_leaves(list(dict.fromkeys(t._edge for t in self.differentiable)))
+        targets = []
+        for node in self.leaves:
+            if isinstance(node, _Boundary):
+                t = next(x for x in shown if isinstance(x, Tensor) and x._edge is node)
+            else:
+                t = node.variable
+            targets.append(t)
+        marks = [Tensor._of(Value(t._aval, np.ones(t._aval.shape, t.dtype.np))) for t in self.differentiable]
+        roots = [(t._edge, t._out, g) for t, g in zip(self.differentiable, marks)]
+        found = engine.run(roots, True, False, targets, accumulate=False)
+        grads = [None if g is None else _reference(g._current(), prog) for g in found]
+        return grads, [_reference(g._current(), prog) for g in marks]
+
+    # -- replaying -------------------------------------------------------------------------------------------------------
+
+    def __call__(self, leaves: list):
+        for t, g in self.gradients:
+            t._grad = g
+        drawn = [draw() for draw in self.draws]
+        floats = self.floats
+        if self.steps:
+            floats = list(floats)
+            for optimizer, start, end in self.steps:
+                with collected() as numbers:
+                    optimizer.step()
+                if len(numbers) != end - start:
+                    raise RuntimeError("the optimizer's step changed its form since it was compiled; call torchlike.compiler.reset()")
+                floats[start:end] = numbers
+        values = []
+        for kind, x in self.inputs:
+            values.append(x._current() if kind == "tensor" else leaves[x]._current() if kind == "argument" else
+                          drawn[x] if kind == "draw" else x)
+        _, made = program.record(self.forward, [*values, *floats, *self.ints], ())
+        for kind, x, r in self.effects:
+            v = made[self.position[r]]
+            if kind == "storage":
+                x.value = v
+                x.version += 1
+            else:
+                t = leaves[x] if kind == "argument" else x
+                if t._storage is None:
+                    t._value = v
+                    t._writes += 1
+                else:
+                    t._storage.value = v
+                    t._storage.version += 1
+        node = self._node(values, made, leaves) if self.differentiable and mode.enabled else None
+        outs = []
+        for kind, x, t in self.results:
+            if kind == "value":
+                out = _new(Tensor)
+                out._value = made[self.position[x]]
+                out._layout = t._layout if t._layout is None or t._layout.offset == 0 else None
+                if t.__class__ is not Tensor:
+                    out.__class__ = t.__class__
+                if t._edge is not None and mode.enabled:
+                    k = next((i for i, d in enumerate(self.differentiable) if d is t), None)
+                    # a backward inside the call freed the graph: its own node says so when asked again
+                    out._edge, out._out = (t._edge, t._out) if k is None else (node, k)
+                outs.append(out)
+            else:
+                outs.append(leaves[x] if kind == "argument" else x)
+        if self.steps:
+            program.cut("end of compiled step")
+        return _unflatten(self.structure, iter(outs))
+
+    def _node(self, values, made, leaves) -> ReplayNode:
+        edges = []
+        for leaf in self.leaves:
+            t = leaves[self.boundary[leaf]] if isinstance(leaf, _Boundary) else leaf.variable
+            edges.append((t._edge, t._out))
+        saved = [made[self.position[r]] if r >= 0 else values[self.reads[r]] for r in self.saved]
+        return ReplayNode(self, edges, saved)
+
+
+class ReplayNode(Node):
+    """The graph node of a replayed call."""
+
+    __slots__ = ("replay",)
+    torch_name = "CompiledFunctionBackward"
+
+    def __init__(self, replay: Replay, edges, saved):
+        super().__init__(None, edges, (True,) * len(edges), saved)
+        self.replay = replay
+
+    @property
+    def n_outputs(self) -> int:
+        return len(self.replay.differentiable)
+
+    def output_aval(self, i: int):
+        return self.replay.differentiable[i]._aval
+
+    def apply(self, grads: list, create_graph: bool) -> list:
+        if create_graph:
+            raise RuntimeError("torch.compile with aot_autograd does not currently support double backward")
+        if self.saved is None:
+            raise RuntimeError(SECOND_BACKWARD)
+        r = self.replay
+        gs = [engine._filled(self.output_aval(i), 0) if g is None else g._current() for i, g in enumerate(grads)]
+        made = iter(program.record(r.backward, [*self.saved, *gs, *r.backward_floats, *r.backward_ints], ())[1])
+        return [None if g is None else Tensor._of(next(made)) for g in r.grads]
+
+
+def gc_held(t: Tensor, *ours) -> bool:
+    """Whether something besides the tracer's own lists refers to a tensor."""
+    mine = {id(o) for o in ours} | {id(t.__dict__)}
+    return any(id(r) not in mine and not _is_frame(r) for r in gc.get_referrers(t))
+
+
+def _is_frame(x) -> bool:
+    return type(x).__name__ in ("frame", "generator")
+
+
+def _pending(t: Tensor, prog) -> bool:
+    v = t._current()
+    return v.epoch is prog and v.array is None and v.ref >= 0
+
+
+def _reference(v: Value, prog) -> int:
+    return v.ref if v.epoch is prog else prog.add_input(v)
+
+
+def _aval(prog, ref: int):
+    return prog.results[ref].aval if ref >= 0 else prog.inputs[-1 - ref].aval
+
+
+# -- the compiled function -----------------------------------------------------------------------------------------------
+
+
+class Compiled:
+    """A function with its replays by guards."""
+
+    def __init__(self, function: Callable, name: str, owner: Module | None, fullgraph: bool):
+        self.function, self.name, self.fullgraph = function, name, fullgraph
+        self.entries: dict = {}
+        self.modules = self._modules(owner)
+
+    def _modules(self, owner) -> list[Module]:
+        """Modules whose flags and numbers the function may read."""
+        f = getattr(self.function, "__wrapped__", self.function)
+        found = [owner, getattr(f, "__self__", None)]
+        code = getattr(f, "__code__", None)
+        if code is not None:
+            found += [c.cell_contents for c in f.__closure__ or () if _filled(c)]
+            found += [f.__globals__.get(n) for n in code.co_names]
+        return [m for top in found if isinstance(top, Module) for m in top.modules()]
+
+    def _state(self) -> tuple:
+        """Flags and numbers outside the arguments that the trace took for granted."""
+        f = getattr(self.function, "__wrapped__", self.function)
+        code = getattr(f, "__code__", None)
+        outside = ()
+        if code is not None:
+            outside = tuple(v for v in (f.__globals__.get(n) for n in code.co_names) if v.__class__ in (int, float, bool, str))
+            outside += tuple(c.cell_contents for c in f.__closure__ or () if _filled(c) and c.cell_contents.__class__ in (int, float, bool, str))
+        return (mode.enabled, dt.get_default_dtype(), outside,
+                tuple([v for m in self.modules for v in m.__dict__.values() if v.__class__ in (bool, int, float, str)]))
+
+    def __call__(self, *args, **kwargs):
+        if program.state.capture is not None:
+            return self.function(*args, **kwargs)
+        leaves: list = []
+        structure = _flatten((args, kwargs), leaves)
+        key = (structure, tuple(map(_guard_of, leaves)), self._state())
+        try:
+            entry = self.entries.get(key)
+        except TypeError:  # an unhashable key of a dictionary argument
+            return self.function(*args, **kwargs)
+        if isinstance(entry, Replay):
+            return entry(leaves)
+        if entry is None and len(self.entries) >= MOST_ENTRIES:
+            history.fallback(self.name, f"more than {MOST_ENTRIES} different guards")
+            return self.function(*args, **kwargs)
+        if entry == "seen":
+            return self._trace(key, structure, leaves)
+        self.entries.setdefault(key, "seen")
+        return self.function(*args, **kwargs)
+
+    def _trace(self, key, structure, leaves: list):
+        program.flush("torch.compile")
+        before, gradients, keep = {}, {}, []
+        for t in _all_tensors():
+            if t.__dict__.get("_value").__class__ is Value:
+                v = t._current() if t._storage is None or t._storage.host is None else t._current()
+                before[id(t)], gradients[id(t)] = (t, v), t._grad
+                keep.append(t)
+        program.flush("torch.compile")
+        shown = [self._bounded(x) for x in leaves]
+        args, kwargs = _unflatten(structure, iter(shown))
+        capture = program.state.capture = Capture()
+        prog, limit = program.state.program, program.state.limit
+        program.state.limit = 1 << 30
+        try:
+            result = self.function(*args, **kwargs)
+            if capture.reason is None:
+                replay = Replay(self.name, leaves, shown, before, gradients, result, capture, prog)
+                replay.boundary = {x._edge: i for i, x in enumerate(shown) if isinstance(x, Tensor) and isinstance(x._edge, _Boundary)}
+                if capture.reason is not None:
+                    raise NotReplayable(capture.reason)
+                self.entries[key] = replay
+        except NotReplayable as e:
+            capture.reason = str(e)
+        finally:
+            program.state.capture, program.state.limit = None, limit
+        if capture.reason is not None:
+            self.entries[key] = "eager"
+            history.fallback(self.name, capture.reason)
+            if self.fullgraph:
+                raise RuntimeError(f"torch.compile(fullgraph=True) of {self.name}: {capture.reason}")
+        return result
+
+    @staticmethod
+    def _bounded(x):
+        if not isinstance(x, Tensor) or x._edge is None or isinstance(x._edge, AccumulateGrad):
+            return x
+        out = _new(Tensor)
+        out._value, out._layout, out._edge = x._current(), x._layout, _Boundary(x)
+        return out
+
+
+def _filled(cell) -> bool:
+    try:
+        cell.cell_contents
+    except ValueError:
+        return False
+    return True
+
+
+class OptimizedModule(Module):
+    """A compiled module: the original's parameters and attributes, calls through the compiled forward."""
+
+    def __init__(self, module: Module, fullgraph: bool):
+        super().__init__()
+        self._orig_mod = module
+        self.__dict__["_compiled"] = Compiled(module.__call__, type(module).__name__, module, fullgraph)
+
+    def forward(self, *args, **kwargs):
+        return self._compiled(*args, **kwargs)
+
+    def __getattr__(self, name: str):
+        return super().__getattr__(name) if name == "_orig_mod" else getattr(self._orig_mod, name)
+
+    def train(self, mode: bool = True):
+        self._orig_mod.train(mode)
+        return super().train(mode)
+
+
+def compile(model: Any = None, *, fullgraph: bool = False, dynamic: bool | None = None, backend: Any = "inductor", mode: str | None = None,
+            options: dict | None = None, disable: bool = False) -> Any:
+    """A function or module whose calls are traced once and replayed while their guards hold.
+
+    Guards: shapes, dtypes and requires_grad of tensor arguments, other arguments by value, grad mode, training flags and
+    plain numbers of the modules and variables the function refers to. `fullgraph=True` raises where a call cannot be
+    replayed. The other options of torch.compile choose among its back ends; XLA is the only one here.
+    """
+    if model is None:
+        return functools.partial(compile, fullgraph=fullgraph, dynamic=dynamic, backend=backend, mode=mode, options=options, disable=disable)
+    if disable:
+        return model
+    if isinstance(model, Module):
+        return OptimizedModule(model, fullgraph)
+    if not callable(model):
+        raise TypeError(f"torch.compile expects a callable, got {type(model).__name__}")
+    compiled = Compiled(model, getattr(model, "__name__", "function"), None, fullgraph)
+
+    @functools.wraps(model)
+    def run(*args, **kwargs):
+        return compiled(*args, **kwargs)
+    run.compiled = compiled
+    return run

@@ -1,0 +1,299 @@
+"""Running sums, products and extremes along a dimension; differences and trapezoids."""
+from __future__ import annotations
+
+import numpy as np
+from jax import lax
+from jax import numpy as jnp
+
+from .._core import dtype as dt
+from .._core.registry import Op
+from .._public import as_dim, public
+from .._tensor import Tensor, apply
+from .reductions import _sum_dtype, result_type
+
+COLUMNS = 32  # a long vector is scanned as so many columns at once on the CPU
+
+
+def _wide(np_dtype):
+    """The type in which torch's CPU kernels accumulate."""
+    if np_dtype.kind in "fV":
+        return np.dtype(np.float64) if np_dtype.itemsize >= 4 else np.dtype(np.float32)
+    return np.dtype(np.complex128) if np_dtype.kind == "c" else np_dtype
+
+
+# XLA's CPU scans take log(n) passes over memory; one pass over rows, as many columns as there are, is 2 to 4 times quicker.
+def _rows(x, combine, start, dtype):
+    """Scan over the first axis, row by row."""
+    def step(carry, row):
+        carry = combine(carry, row.astype(carry.dtype))
+        return carry, carry.astype(dtype)
+    return lax.scan(step, jnp.full(x.shape[1:], start, _wide(dtype)), x, unroll=4)[1]
+
+
+def _scan_cpu(x, dim, combine, start, dtype):
+    n, wide = x.shape[dim], _wide(dtype)
+    if x.size // max(n, 1) >= COLUMNS or n < 4 * COLUMNS:
+        return jnp.moveaxis(_rows(jnp.moveaxis(x, dim, 0), combine, start, dtype), 0, dim)
+    y = jnp.moveaxis(x, dim, -1)
+    length = -(-n // COLUMNS)
+    y = jnp.pad(y, [(0, 0)] * (y.ndim - 1) + [(0, length * COLUMNS - n)], constant_values=start)
+    y = y.reshape(*y.shape[:-1], COLUMNS, length)
+    inside = jnp.moveaxis(_rows(jnp.moveaxis(y, -1, 0), combine, start, wide), 0, -1)
+    ends = _rows(jnp.moveaxis(inside[..., -1], -1, 0), combine, start, wide)
+    before = jnp.moveaxis(jnp.concatenate([jnp.full_like(ends[:1], start), ends[:-1]]), 0, -1)
+    whole = combine(before[..., None], inside).astype(dtype)
+    return jnp.moveaxis(whole.reshape(*y.shape[:-2], -1)[..., :n], -1, dim)
+
+
+def _accumulate(xp, x, dim, dtype, name):
+    """cumsum or cumprod in torch's accumulation type."""
+    if x.ndim == 0:
+        return x.astype(dtype)
+    x = x.astype(dtype)
+    if xp is np:
+        return getattr(np, name)(x, axis=dim, dtype=_wide(dtype)).astype(dtype)
+    combine, start = (jnp.add, 0) if name == "cumsum" else (jnp.multiply, 1)
+    if not x.size:
+        return x
+    return lax.platform_dependent(x, cpu=lambda x: _scan_cpu(x, dim, combine, start, dtype),
+                                  default=lambda x: getattr(jnp, name)(x, axis=dim))
+
+
+def reverse_cumsum(xp, g, dim):
+    """Sums from each element to the end: the adjoint of cumsum."""
+    return g if g.ndim == 0 else xp.flip(_accumulate(xp, xp.flip(g, dim), dim, g.dtype, "cumsum"), dim)
+
+
+def _cumprod_vjp(xp, g, x, out, plan):
+    """Before the first zero sum(g * out) / x; at it the products are taken anew without it; after it nothing."""
+    dim, dtype = plan.statics
+    x = x.astype(dtype.np)
+    if x.ndim == 0:
+        return g
+    conj = xp.conj if x.dtype.kind == "c" else lambda v: v
+    zero = x == 0
+    first = zero & (xp.cumsum(zero.astype(np.int32), axis=dim) == 1)
+    one = np.ones((), x.dtype)
+    without = _accumulate(xp, xp.where(first, one, x), dim, x.dtype, "cumprod")
+    return xp.where(first, reverse_cumsum(xp, g * conj(without), dim), reverse_cumsum(xp, g * conj(out), dim) / conj(xp.where(zero, one, x)))
+
+
+def _scan_shape(a, dim, dtype):
+    return a.shape, dtype
+
+
+CUMSUM = Op("cumsum", lambda xp, x, dim, dtype: _accumulate(xp, x, dim, dtype.np, "cumsum"), shape=_scan_shape,
+            vjp=lambda xp, g, plan: reverse_cumsum(xp, g, plan.statics[0]))
+_CUMPROD = Op("cumprod", lambda xp, x, dim, dtype: _accumulate(xp, x, dim, dtype.np, "cumprod"), shape=_scan_shape, vjp=_cumprod_vjp)
+
+
+@public(inplace=True, out=True)
+def cumsum(input, dim, *, dtype=None) -> Tensor:
+    """Running sums along dim; integers are summed as int64."""
+    return apply(CUMSUM, (input,), (as_dim(dim, input.ndim), _sum_dtype(input, dtype)))
+
+
+@public(inplace=True, out=True)
+def cumprod(input, dim, *, dtype=None) -> Tensor:
+    """Running products along dim; integers are multiplied as int64."""
+    return apply(_CUMPROD, (input,), (as_dim(dim, input.ndim), _sum_dtype(input, dtype)))
+
+
+# -- extremes --------------------------------------------------------------------------------------------------------------
+
+
+def _running(xp, x, dim, largest):
+    """(values, index of the last element that set them); NaN stays once met."""
+    if x.ndim == 0:
+        return [x, xp.zeros((), np.int64)]
+    if xp is np:
+        values = (np.maximum if largest else np.minimum).accumulate(x, axis=dim)
+    else:
+        wide = x.astype(np.int8) if x.dtype == np.bool_ else x
+        values = (lax.cummax if largest else lax.cummin)(wide, dim).astype(x.dtype)
+    sets = x == values
+    if x.dtype.kind in "fV":
+        nan = x != x
+        if xp is not np:  # XLA's running extremes drop NaN
+            values = xp.where(lax.cummax(nan.astype(np.int8), dim) > 0, np.asarray(np.nan, x.dtype), values)
+            sets = x == values
+        sets = sets | nan
+    positions = np.arange(x.shape[dim]).reshape([-1 if d == dim else 1 for d in range(x.ndim)])
+    marked = xp.where(sets, positions, 0)
+    return [values, np.maximum.accumulate(marked, axis=dim) if xp is np else lax.cummax(marked, dim)]
+
+
+def _running_vjp(xp, g0, out1, plan):
+    from .gathering import add_along
+    a = plan.avals[0]
+    return g0 if not a.shape else add_along(xp, a.shape, out1, plan.statics[0], g0)
+
+
+def _running_extreme(name, largest):
+    op = Op(name, lambda xp, x, dim: _running(xp, x, dim, largest), vjp=_running_vjp,
+            shape=lambda a, dim: [(a.shape, a.dtype), (a.shape, dt.int64)])
+    made = result_type(name)
+
+    def f(input, dim: int):
+        return made(*apply(op, (input,), (as_dim(dim, input.ndim),)))
+    f.__name__ = f.__qualname__ = name
+    f.__doc__ = f"Running {'max' if largest else 'min'}ima along dim, and the index of the last element that set them."
+    return public(out=True)(f)
+
+
+cummax, cummin = _running_extreme("cummax", True), _running_extreme("cummin", False)
+
+
+def _logcumsumexp(xp, x, dim):
+    if x.ndim == 0:
+        return x
+    if x.dtype.kind == "c":
+        top = xp.max(x.real, axis=dim, keepdims=True)
+        return xp.log(xp.cumsum(xp.exp(x - top), axis=dim)) + top
+    wide = x.astype(np.float32) if x.dtype.itemsize == 2 else x
+    if xp is np:
+        return np.logaddexp.accumulate(wide, axis=dim).astype(x.dtype)
+    return lax.cumlogsumexp(wide, dim).astype(x.dtype)
+
+
+def _logcumsumexp_vjp(xp, g, x, out, plan):
+    """exp(x) * sum(g * exp(-out)) from each element on, in logarithms so that nothing overflows."""
+    dim = plan.statics[0]
+    if x.ndim == 0:
+        return g
+    if x.dtype.kind == "c":
+        return reverse_cumsum(xp, g * xp.conj(xp.exp(-out)), dim) * xp.conj(xp.exp(x))
+
+    def part(g):
+        low = np.asarray(-np.inf, g.dtype)
+        log_g = xp.where(g > 0, xp.log(xp.where(g > 0, g, np.ones((), g.dtype))), low)
+        scaled = xp.where(log_g == low, low, log_g - out)
+        return xp.exp(xp.flip(_logcumsumexp(xp, xp.flip(scaled, dim), dim), dim) + x)
+    return part(g) - part(-g)
+
+
+_LOGCUMSUMEXP = Op("logcumsumexp", _logcumsumexp, shape=lambda a, dim: (a.shape, a.dtype), vjp=_logcumsumexp_vjp)
+
+
+@public(out=True)
+def logcumsumexp(input, dim: int) -> Tensor:
+    """log(cumsum(exp(input))) along dim, without overflow."""
+    d = as_dim(dim, input.ndim)
+    if input.dtype.category < dt.FLOAT:
+        raise RuntimeError(f'"logcumsumexp_out_cpu" not implemented for \'{input.dtype.short}\'')
+    return apply(_LOGCUMSUMEXP, (input,), (d,))
+
+
+# -- differences, integrals ------------------------------------------------------------------------------------------------
+
+
+@public(out=True)
+def diff(input, n: int = 1, dim: int = -1, prepend=None, append=None) -> Tensor:
+    """The n-th differences along dim, of prepend, input and append joined."""
+    from .joining import cat
+    if not input.ndim:
+        raise RuntimeError("diff expects input to be at least one-dimensional")
+    if n < 0:
+        raise RuntimeError(f"order must be non-negative but got {n}")
+    d = as_dim(dim, input.ndim)
+    for t in (prepend, append):
+        if t is not None and t.ndim != input.ndim:
+            raise RuntimeError("diff expects prepend or append to be the same dimension as input")
+    parts = [t for t in (prepend, input, append) if t is not None]
+    if len(parts) > 1:
+        input = cat(parts, d)
+    elif n == 0:
+        return input.clone()
+    for _ in range(min(n, input.shape[d])):
+        size = input.shape[d]
+        after, before = input.narrow(d, 1, size - 1), input.narrow(d, 0, size - 1)
+        input = after.logical_xor(before) if input.dtype is dt.bool_ else after - before
+    return input
+
+
+def _neighbours(y: Tensor, x, dx, dim: int, name: str):
+    """(sums of neighbours of y, their distances) along dim."""
+    d = as_dim(dim, y.ndim)
+    size = y.shape[d]
+    sums = y.narrow(d, 1, size - 1) + y.narrow(d, 0, size - 1)
+    if x is None:
+        return sums, dx, d
+    if x.ndim == 1:
+        if x.shape[0] != size:
+            raise RuntimeError(f"{name}: There must be one `x` value for each sample point")
+        x = x.reshape([size if k == d else 1 for k in range(y.ndim)])
+    elif x.ndim < y.ndim:
+        x = x.reshape([1] * (y.ndim - x.ndim) + list(x.shape))
+    return sums, diff(x, dim=d), d
+
+
+def _only_one(x, dx):
+    if isinstance(dx, Tensor) or (x is not None and dx is not None):
+        raise TypeError("trapezoid() received an invalid combination of arguments: x and dx exclude each other")
+    return 1 if dx is None else dx
+
+
+@public(names=("trapz",), method=False)
+def trapezoid(y, x=None, *, dx=None, dim: int = -1) -> Tensor:
+    """The integral of y along dim by the trapezoidal rule, at points x or dx apart."""
+    dx = _only_one(x, dx)
+    if not y.shape[as_dim(dim, y.ndim)]:
+        return y.sum(dim)
+    sums, distance, d = _neighbours(y, x, dx, dim, "trapezoid")
+    return (sums * distance).sum(d) / 2
+
+
+@public(method=False)
+def cumulative_trapezoid(y, x=None, *, dx=None, dim: int = -1) -> Tensor:
+    """Running integrals of y along dim by the trapezoidal rule."""
+    sums, distance, d = _neighbours(y, x, _only_one(x, dx), dim, "cumulative_trapezoid")
+    return cumsum(sums * distance, d) / 2
+
+
+@public(method=False)
+def gradient(input, *, spacing=None, dim=None, edge_order: int = 1) -> tuple:
+    """Central differences along each dimension of dim; one-sided of order edge_order at the ends.
+
+    spacing: a number, one number a dimension, or one vector of coordinates a dimension.
+    """
+    dims = range(input.ndim) if dim is None else (dim,) if isinstance(dim, int) else dim
+    dims = [as_dim(d, input.ndim) for d in dims]
+    if edge_order not in (1, 2):
+        raise RuntimeError("torch.gradient only supports edge_order=1 and edge_order=2.")
+    steps = [1.0] * len(dims) if spacing is None else list(spacing) if isinstance(spacing, (tuple, list)) else [spacing] * len(dims)
+    if len(steps) != len(dims):
+        raise RuntimeError(f"torch.gradient expected spacing to be unspecified, a scalar, or a list of length {len(dims)}, "
+                           f"but got a list of length {len(steps)}")
+    if len(set(dims)) != len(dims):
+        raise RuntimeError(f"dim {next(d for i, d in enumerate(dims) if d in dims[:i])} appears multiple times in the list of dims")
+    for d in dims:
+        if input.shape[d] < edge_order + 1:
+            raise RuntimeError("torch.gradient expected each dimension size to be at least edge_order+1")
+    return tuple(_gradient_along(input, d, h, edge_order) for d, h in zip(dims, steps))
+
+
+def _gradient_along(t: Tensor, d: int, spacing, edge_order: int) -> Tensor:
+    from .joining import cat
+    n = t.shape[d]
+    if t.dtype.category < dt.FLOAT:
+        t = t.to(dt.get_default_dtype())
+    if isinstance(spacing, Tensor) and spacing.ndim:
+        h = diff(spacing.to(t.dtype)).reshape([n - 1 if k == d else 1 for k in range(t.ndim)])
+    else:
+        h = t.new_full([n - 1 if k == d else 1 for k in range(t.ndim)], float(spacing))
+    at = lambda v, i, m=1: v.narrow(d, i, m)  # noqa: E731
+    slope = diff(t, dim=d) / h
+    parts = []
+    if n > 2:
+        left, right = at(h, 0, n - 2), at(h, 1, n - 2)
+        parts = [(at(slope, 0, n - 2) * right + at(slope, 1, n - 2) * left) / (left + right)]
+    if edge_order == 1:
+        first, last = at(slope, 0), at(slope, n - 2)
+    else:
+        def end(near, far, h0, h1):
+            return near + (near - far) * h0 / (h0 + h1)
+        first = end(at(slope, 0), at(slope, 1), at(h, 0), at(h, 1))
+        last = end(at(slope, n - 2), at(slope, n - 3), at(h, n - 2), at(h, n - 3))
+    return cat([first, *parts, last], d)
+
+

@@ -1,0 +1,372 @@
+"""Sorting and selection by rank: sort, topk, kthvalue, median, mode, quantile.
+
+Order is torch's: NaN after every number, ties in their original order. XLA's CPU sort of (key, index) pairs is slow; keys
+of 32 bits packed with the index into one int64 sort 6 times quicker, and 64-bit keys are two such passes.
+"""
+from __future__ import annotations
+
+import numpy as np
+from jax import lax
+from jax import numpy as jnp
+
+from .._core import dtype as dt
+from .._core.registry import Op
+from .._public import as_dim, fill_out, public
+from .._tensor import Tensor, apply
+from .reductions import reduced, result_type
+
+
+def _ordered_bits(x):
+    """Signed integers in the order of x (NaN last), of 32 or 64 bits."""
+    kind, size = x.dtype.kind, x.dtype.itemsize
+    if kind in "fV":
+        if size < 4:
+            x, size = x.astype(np.float32), 4
+        narrow = size == 4
+        to, top = (np.int32, np.int32(0x7FFFFFFF)) if narrow else (np.int64, np.int64(0x7FFFFFFFFFFFFFFF))
+        bits = lax.bitcast_convert_type(jnp.where(x == 0, jnp.zeros((), x.dtype), x), to)
+        return jnp.where(x != x, top, bits ^ ((bits >> (31 if narrow else 63)) & top))
+    if kind == "u" and size >= 4:
+        to, low = (np.int32, np.int32(-0x80000000)) if size == 4 else (np.int64, np.int64(-0x8000000000000000))
+        return lax.bitcast_convert_type(x, to) ^ low
+    return x if size == 8 else x.astype(np.int32)
+
+
+def _pass(key, index, dim):
+    """Indices into `index`'s order sorted by a key of 32 bits, stable."""
+    packed = (key.astype(np.int64) << 32) | index
+    return lax.sort(packed, dimension=dim, is_stable=False) & 0xFFFFFFFF
+
+
+def _argsort_packed(x, dim, descending):
+    bits = _ordered_bits(x)
+    bits = ~bits if descending else bits
+    position = lax.broadcasted_iota(np.int64, x.shape, dim)
+    if bits.dtype == np.int32:
+        return _pass(bits, position, dim)
+    low = _pass((bits & 0xFFFFFFFF) - 0x80000000, position, dim)
+    high = jnp.take_along_axis((bits >> 32).astype(np.int32), low, dim)
+    return jnp.take_along_axis(low, _pass(high, position, dim), dim)
+
+
+def _argsort_pairs(x, dim, descending):
+    bits = _ordered_bits(x)
+    position = lax.broadcasted_iota(np.int64, x.shape, dim)
+    return lax.sort((~bits if descending else bits, position), dimension=dim, is_stable=True, num_keys=1)[1]
+
+
+def argsort_array(xp, x, dim, descending):
+    """int64 indices that sort x along dim, stable in both directions."""
+    if xp is np:
+        if not descending:
+            return np.argsort(x, axis=dim, kind="stable")
+        return x.shape[dim] - 1 - np.flip(np.argsort(np.flip(x, dim), axis=dim, kind="stable"), dim)
+    if not x.size:
+        return jnp.zeros(x.shape, np.int64)
+    return lax.platform_dependent(x, cpu=lambda x: _argsort_packed(x, dim, descending), default=lambda x: _argsort_pairs(x, dim, descending))
+
+
+def _sort(xp, x, dim, descending):
+    if x.ndim == 0:
+        return [x, xp.zeros((), np.int64)]
+    index = argsort_array(xp, x, dim, descending)
+    return [xp.take_along_axis(x, index, dim), index]
+
+
+def _permuted_vjp(xp, g0, out1, plan):
+    """Gradients go back to where distinct indices came from."""
+    a, dim = plan.avals[0], plan.statics[0]
+    if not a.shape:
+        return g0.reshape(())
+    if xp is np:
+        out = np.zeros(a.shape, g0.dtype)
+        np.put_along_axis(out, out1, g0, dim)
+        return out
+    from .gathering import along
+    return jnp.zeros(a.shape, g0.dtype).at[along(a.shape, out1, dim)].set(g0, unique_indices=True)
+
+
+_SORT = Op("sort", _sort, shape=lambda a, dim, descending: [(a.shape, a.dtype), (a.shape, dt.int64)], vjp=_permuted_vjp)
+_ARGSORT = Op("argsort", lambda xp, x, dim, descending: _sort(xp, x, dim, descending)[1], shape=lambda a, dim, descending: (a.shape, dt.int64), vjp=False)
+_sorted, _largest, _kth, _medians, _nanmedians, _modes = map(result_type, ("sort", "topk", "kthvalue", "median", "nanmedian", "mode"))
+
+
+def _real_only(name: str, t: Tensor) -> None:
+    if t.dtype.is_complex:
+        raise RuntimeError(f"{name}(): does not support complex input: \"{name}\" not implemented for '{t.dtype.short}'")
+
+
+def _into(out, made):
+    return made if out is None else type(made)(*map(fill_out, out, made))
+
+
+@public()
+def sort(input, dim: int = -1, descending: bool = False, stable: bool = False, *, out=None):
+    """(values, indices) sorted along dim; ties keep their order. Also `sort(input, *, stable, dim, descending)`."""
+    if input.dtype.is_complex:
+        raise RuntimeError("Sort currently does not support complex dtypes on CPU")
+    return _into(out, _sorted(*apply(_SORT, (input,), (as_dim(dim, input.ndim), bool(descending)))))
+
+
+@public(out=True)
+def argsort(input, dim: int = -1, descending: bool = False, *, stable: bool = False) -> Tensor:
+    """The indices that sort input along dim; ties keep their order."""
+    if input.dtype.is_complex:
+        raise RuntimeError("Sort currently does not support complex dtypes on CPU")
+    return apply(_ARGSORT, (input,), (as_dim(dim, input.ndim), bool(descending)))
+
+
+@public(out=True)
+def msort(input) -> Tensor:
+    """Sorted along the first dimension."""
+    return sort(input, 0)[0]
+
+
+# -- the k largest -------------------------------------------------------------------------------------------------------
+
+
+def _topk_lax(x, k, dim, largest):
+    """lax.top_k is quick for float32 on every platform; it tells NaN by its sign: +NaN first, -NaN last."""
+    y = jnp.moveaxis(x, dim, -1).astype(np.float32)
+    nan = np.float32(np.nan) if largest else np.copysign(np.float32(np.nan), np.float32(-1))
+    y = jnp.where(y != y, nan, (y if largest else -y) + np.float32(0))
+    return jnp.moveaxis(lax.top_k(y, k)[1].astype(np.int64), -1, dim)
+
+
+def _topk(xp, x, k, dim, largest):
+    if x.ndim == 0:
+        return [x, xp.zeros((), np.int64)] if k else [xp.zeros((0,), x.dtype), xp.zeros((0,), np.int64)]
+    exact = x.dtype.itemsize <= 2 or x.dtype == np.float32  # fits float32
+    if xp is not np and exact and 0 < k:
+        index = _topk_lax(x, k, dim, largest)
+    elif xp is np and k <= x.shape[dim] // 16 and (x.dtype.kind != "f" or not np.isnan(x).any()):
+        index = _topk_numpy(x, k, dim, largest)
+    else:
+        index = argsort_array(xp, x, dim, largest)[(slice(None),) * dim + (slice(0, k),)]
+    return [xp.take_along_axis(x, index, dim), index]
+
+
+def _topk_numpy(x, k, dim, largest):
+    """The k wanted by partition, then sorted; positions in order first, so that ties are stable among those chosen."""
+    n = x.shape[dim]
+    part = np.argpartition(x, n - k if largest else k - 1, axis=dim) if k else np.zeros(x.shape, np.int64)
+    chosen = np.sort(part[(slice(None),) * dim + (slice(n - k, n) if largest else slice(0, k),)], axis=dim)
+    return np.take_along_axis(chosen, argsort_array(np, np.take_along_axis(x, chosen, dim), dim, largest), dim)
+
+
+def _topk_shape(a, k, dim, largest):
+    shape = () if not a.shape and k else (k,) if not a.shape else (*a.shape[:dim], k, *a.shape[dim + 1:])
+    return [(shape, a.dtype), (shape, dt.int64)]
+
+
+def _topk_vjp(xp, g0, out1, plan):
+    a, (k, dim, _) = plan.avals[0], plan.statics
+    if not a.shape:
+        return g0.reshape(()) if k else xp.zeros((), g0.dtype)
+    from .gathering import add_along
+    return add_along(xp, a.shape, out1, dim, g0)
+
+
+_TOPK = Op("topk", _topk, shape=_topk_shape, vjp=_topk_vjp)
+
+
+@public()
+def topk(input, k: int, dim: int = -1, largest: bool = True, sorted: bool = True, *, out=None):
+    """(values, indices) of the k largest (or smallest) along dim, best first."""
+    d = as_dim(dim, input.ndim)
+    k = k.__index__()
+    if not 0 <= k <= (input.shape[d] if input.ndim else 1):
+        raise RuntimeError("selected index k out of range")
+    if input.dtype.is_complex or input.dtype is dt.bool_:
+        raise RuntimeError(f"topk(): \"topk_cpu\" not implemented for '{input.dtype.short}'")
+    return _into(out, _largest(*apply(_TOPK, (input,), (k, d, bool(largest)))))
+
+
+# -- one element by rank -------------------------------------------------------------------------------------------------
+
+
+def _at_rank(xp, x, rank, dim, keepdim):
+    """(value, index) at a rank (an int, or an array of them) along dim."""
+    if x.ndim == 0:
+        return [x, xp.zeros((), np.int64)]
+    order = argsort_array(xp, x, dim, False)
+    where = rank if not isinstance(rank, int) else xp.full((*x.shape[:dim], 1, *x.shape[dim + 1:]), rank)
+    index = xp.take_along_axis(order, where, dim)
+    value = xp.take_along_axis(x, index, dim)
+    return [value, index] if keepdim else [xp.squeeze(value, dim), xp.squeeze(index, dim)]
+
+
+def _median(xp, x, dim, keepdim, skip_nan):
+    """The lower median; NaN wins unless it is skipped."""
+    if x.ndim == 0:
+        return [x, xp.zeros((), np.int64)]
+    n = x.shape[dim]
+    if x.dtype.kind not in "fV":
+        return _at_rank(xp, x, (n - 1) // 2, dim, keepdim)
+    numbers = n - xp.sum((x != x).astype(np.int64), axis=dim, keepdims=True)
+    middle = xp.maximum(numbers - 1, 0) // 2
+    # the first NaN comes right after the numbers
+    return _at_rank(xp, x, middle if skip_nan else xp.where(numbers < n, numbers, middle), dim, keepdim)
+
+
+def _pair_shape(a, *statics):
+    dim, keepdim = statics[-2:]
+    shape = reduced(a.shape, (dim,) if a.shape else (), keepdim)
+    return [(shape, a.dtype), (shape, dt.int64)]
+
+
+def _pair_vjp(xp, g0, out1, plan):
+    a, (dim, keepdim) = plan.avals[0], plan.statics[-2:]
+    if not a.shape:
+        return g0
+    if not keepdim:
+        g0, out1 = xp.expand_dims(g0, dim), xp.expand_dims(out1, dim)
+    positions = np.arange(a.shape[dim]).reshape([-1 if i == dim else 1 for i in range(a.ndim)])
+    return xp.where(positions == out1, g0, xp.zeros((), g0.dtype))
+
+
+_KTHVALUE = Op("kthvalue", lambda xp, x, k, dim, keepdim: _at_rank(xp, x, k - 1, dim, keepdim), shape=_pair_shape, vjp=_pair_vjp)
+
+
+@public()
+def kthvalue(input, k: int, dim: int = -1, keepdim: bool = False, *, out=None):
+    """(values, indices) of the k-th smallest along dim, counted from 1."""
+    d = as_dim(dim, input.ndim)
+    if not 1 <= k <= (input.shape[d] if input.ndim else 1):
+        raise RuntimeError("kthvalue(): selected number k out of range for dimension " + str(d))
+    _real_only("kthvalue", input)
+    return _into(out, _kth(*apply(_KTHVALUE, (input,), (int(k), d, bool(keepdim)))))
+
+
+def _whole_median_vjp(xp, g, x, out):
+    """Equal elements share the gradient."""
+    hit = ((x == out) | ((x != x) & (out != out))).astype(g.dtype)
+    return g * hit / xp.sum(hit)
+
+
+def _median_pair(name, skip_nan, made):
+    op = Op(f"{name}_dim", lambda xp, x, dim, keepdim: _median(xp, x, dim, keepdim, skip_nan), shape=_pair_shape, vjp=_pair_vjp,
+            torch_name=f"{name.capitalize()}Backward1")
+    whole = Op(name, lambda xp, x: _median(xp, x.reshape(-1), 0, False, skip_nan)[0], shape=lambda a: ((), a.dtype), vjp=_whole_median_vjp)
+
+    def f(input, dim=None, keepdim: bool = False, *, out=None):
+        _real_only(name, input)
+        if dim is None:
+            if not input.numel():
+                return _empty_median(input)
+            return apply(whole, (input,))
+        d = as_dim(dim, input.ndim)
+        if input.ndim and not input.shape[d]:
+            raise IndexError(f"{name}(): Expected reduction dim {d} to have non-zero size.")
+        return _into(out, made(*apply(op, (input,), (d, bool(keepdim)))))
+    f.__name__ = f.__qualname__ = name
+    f.__doc__ = f"The lower median of all elements, or (values, indices) along dim{'; NaN is skipped' if skip_nan else ''}."
+    return public()(f)
+
+
+def _empty_median(input: Tensor) -> Tensor:
+    from .creation import constant
+    value = float("nan") if input.dtype.category == dt.FLOAT else 0 if input.dtype is not dt.int64 else -0x8000000000000000
+    return constant((), value, input.dtype, input.device)
+
+
+median = _median_pair("median", False, _medians)
+nanmedian = _median_pair("nanmedian", True, _nanmedians)
+
+
+def _mode(xp, x, dim, keepdim):
+    """The smallest of the most frequent values, and where it stands last."""
+    if x.ndim == 0:
+        return [x, xp.zeros((), np.int64)]
+    y = xp.moveaxis(x, dim, -1)
+    order = argsort_array(xp, y, y.ndim - 1, False)
+    ordered = xp.take_along_axis(y, order, -1)
+    position = np.arange(y.shape[-1])
+    new = ordered[..., 1:] != ordered[..., :-1]
+    starts = xp.concatenate([xp.zeros((*y.shape[:-1], 1), np.int64), xp.where(new, position[1:], 0)], axis=-1)
+    starts = np.maximum.accumulate(starts, axis=-1) if xp is np else lax.cummax(starts, starts.ndim - 1)
+    last = xp.argmax(position - starts, axis=-1, keepdims=True)  # the longest run ends here; ties: the first, the smallest value
+    index = xp.take_along_axis(order, last, -1)
+    value = xp.take_along_axis(y, index, -1)
+    value, index = xp.moveaxis(value, -1, dim), xp.moveaxis(index, -1, dim)
+    return [value, index] if keepdim else [xp.squeeze(value, dim), xp.squeeze(index, dim)]
+
+
+_MODE = Op("mode", _mode, shape=_pair_shape, vjp=_pair_vjp)
+
+
+@public()
+def mode(input, dim: int = -1, keepdim: bool = False, *, out=None):
+    """(values, indices) of the most frequent value along dim."""
+    d = as_dim(dim, input.ndim)
+    _real_only("mode", input)
+    if input.ndim and not input.shape[d]:
+        raise IndexError(f"mode(): Expected reduction dim {d} to have non-zero size.")
+    return _into(out, _modes(*apply(_MODE, (input,), (d, bool(keepdim)))))
+
+
+# -- quantiles -----------------------------------------------------------------------------------------------------------
+
+_INTERPOLATIONS = ("linear", "lower", "higher", "midpoint", "nearest")
+
+
+def _quantile(input, q, dim, keepdim, interpolation, skip_nan, name):
+    from .gathering import gather
+    if input.dtype not in (dt.float32, dt.float64):
+        raise RuntimeError(f"{name}() input tensor must be either float or double dtype")
+    if interpolation not in _INTERPOLATIONS:
+        raise RuntimeError(f"{name}() interpolation must be one of linear, lower, higher, midpoint or nearest, but got {interpolation}")
+    if not input.numel():
+        raise RuntimeError(f"{name}() input tensor must be non-empty")
+    if isinstance(q, Tensor):
+        if q.ndim > 1:
+            raise RuntimeError(f"{name}() q must be a scalar or 1D tensor")
+        if q.dtype is not input.dtype:
+            raise RuntimeError(f"{name}() q tensor must be same dtype as the input tensor")
+        if q.device is not input.device:
+            raise RuntimeError(f"{name}() q tensor must be on the same device as the input tensor")
+        if q.device.type == "cpu" and not bool(((q >= 0) & (q <= 1)).all()):
+            raise RuntimeError(f"{name}() q values must be in the range [0, 1]")
+    else:
+        if not 0 <= q <= 1:
+            raise RuntimeError(f"{name}() q must be in the range [0, 1] but got {q}")
+        q = input.new_tensor(float(q))
+    shape = input.shape
+    if dim is None:
+        flat, d = input.reshape(-1), 0
+        ends = (1,) * input.ndim
+    else:
+        flat, d = input if input.ndim else input.reshape(1), as_dim(dim, input.ndim)
+        ends = tuple(1 if k == d else n for k, n in enumerate(shape))
+    values = sort(flat.movedim(d, -1), -1)[0]
+    n = values.shape[-1]
+    if skip_nan:
+        ranks = q.reshape(-1) * (n - values.isnan().sum(-1, keepdim=True) - 1).clamp(min=0)
+    else:
+        ranks = q.reshape(-1) * (n - 1)
+        ranks = ranks.masked_fill(values[..., -1:].isnan(), n - 1)  # the last is NaN when any is
+    if interpolation in ("lower", "higher", "nearest"):
+        ranks = getattr(ranks, {"lower": "floor", "higher": "ceil", "nearest": "round"}[interpolation])()
+    below = ranks.floor().long()
+    found = gather(values, -1, below.expand(*values.shape[:-1], q.numel()))
+    if interpolation in ("linear", "midpoint"):
+        above = gather(values, -1, ranks.ceil().long().expand(*values.shape[:-1], q.numel()))
+        weight = ranks - below if interpolation == "linear" else 0.5
+        found = found.lerp(above, weight.expand_as(found).to(found.dtype) if isinstance(weight, Tensor) else weight)
+    if keepdim:
+        found = found.movedim(-1, 0).reshape((q.numel(), *ends))
+    else:
+        found = found.movedim(-1, 0)
+    return found.reshape(found.shape[1:]) if not q.ndim else found
+
+
+@public(out=True)
+def quantile(input, q, dim: int | None = None, keepdim: bool = False, *, interpolation: str = "linear") -> Tensor:
+    """The q-th quantiles along dim (of all elements by default); the quantiles are the first dimension when q is a vector."""
+    return _quantile(input, q, dim, keepdim, interpolation, False, "quantile")
+
+
+@public(out=True)
+def nanquantile(input, q, dim: int | None = None, keepdim: bool = False, *, interpolation: str = "linear") -> Tensor:
+    """quantile of the elements that are not NaN."""
+    return _quantile(input, q, dim, keepdim, interpolation, True, "nanquantile")
