@@ -304,17 +304,18 @@ def test_fusion(torch):
 
 @same
 def test_functional_call(torch):
-    nn, call = torch.nn, torch.func.functional_call
+    nn, call = torch.nn, torch.nn.utils.stateless.functional_call
     m = nn.Sequential(nn.Linear(2, 2), nn.BatchNorm1d(2))
-    m.tied = m[0]
+    m.append(nn.Linear(2, 2))
+    m[2].weight = m[0].weight
     before = copy.deepcopy(m.state_dict())
-    given = {"0.weight": torch.eye(2, requires_grad=True), "1.running_mean": torch.zeros(2)}
+    given = {"0.weight": torch.tensor([[1.0, 0.0], [0.0, 1.0]], requires_grad=True), "1.running_mean": torch.zeros(2)}
     x = torch.tensor([[1.0, 2.0], [3.0, 5.0]])
     out = call(m, given, x)
     out.pow(2).sum().backward()
     return [out, given["0.weight"].grad, given["1.running_mean"], before, m.state_dict(), said(call, m, given, (x,),
                                                                                                strict=True),
-            said(call, m, {"none.weight": x}, x), said(call, m, {"0.weight": x, "tied.weight": x + 1}, x)]
+            said(call, m, {"none.weight": x}, x), said(call, m, {"0.weight": x, "2.weight": x + 1}, x)]
 
 
 @same

@@ -203,12 +203,10 @@ def orthogonal_(tensor: Tensor, gain: float = 1, generator: Any = None) -> Tenso
     cols = tensor.numel() // rows
     with no_grad():
         flat = tensor.new_empty((rows, cols)).normal_(0, 1, generator=generator)
-        if rows < cols:
-            flat.t_()
-        q, r = torch.linalg.qr(flat)
+        q, r = torch.linalg.qr(flat.t() if rows < cols else flat)
         q *= r.diagonal().sign()  # makes the distribution uniform over orthogonal matrices
         if rows < cols:
-            q.t_()
+            q = q.t()
         tensor.view_as(q).copy_(q)
         return tensor.mul_(gain)
 

@@ -386,16 +386,13 @@ class Module(HooksMixin, StateDictMixin):
             if param is None:
                 continue
             with no_grad():
-                new = fn(param)
-            if param.is_meta == new.is_meta:
+                new, grad = fn(param), None if param.grad is None else fn(param.grad)
+            target = param
+            if param.is_meta != new.is_meta:  # data cannot change between having values and having none
+                target = self._parameters[name] = Parameter(new, param.requires_grad)
+            elif new is not param:
                 param.data = new
-                target = param
-            else:  # data cannot change between having values and having none
-                target = Parameter(new, param.requires_grad)
-                self._parameters[name] = target
-            if param.grad is not None:
-                with no_grad():
-                    grad = fn(param.grad)
+            if grad is not None and grad is not param.grad:
                 target.grad = grad.requires_grad_(param.grad.requires_grad)
         for name, buffer in self._buffers.items():
             if buffer is not None:
