@@ -6,6 +6,7 @@ under test and compares. Where real torch has no such variant (no `f_`, no `out=
 import inspect
 from collections.abc import Callable
 from contextlib import nullcontext
+from dataclasses import replace
 from typing import Any
 
 from case import Case, Sample, call, function_of, in_double, inputs, lookup, seed_of, specs, t, tensor, with_dtype
@@ -231,13 +232,18 @@ def verify_errors(oracle: Any, subject: Any, row: Case) -> tuple[list[Difference
 
 
 def verify_dtypes(oracle: Any, subject: Any, row: Case) -> list[Difference]:
-    """The first sample in every dtype of the row: torch's result and result dtype, or torch's error class."""
+    """The first sample in every dtype of the row: torch's result, result dtype and gradient, or torch's error class."""
     found: list[Difference] = []
     for dtype in row.dtypes:
         sample = with_dtype(row.samples[0], dtype)
         want = outcome(oracle, forward, row, sample)
-        if not accidental(want):
-            found += _compared(row, f"dtype {dtype}", want, outcome(subject, forward, row, sample))
+        if accidental(want):
+            continue
+        found += _compared(row, f"dtype {dtype}", want, outcome(subject, forward, row, sample))
+        if row.grad and not isinstance(want, Raised) and any(spec.differentiable for spec in specs(sample)):
+            want = outcome(oracle, grad, row, sample)
+            if not isinstance(want, Raised):
+                found += _compared(replace(row, tol=3 * row.tol), f"dtype {dtype} gradient", want, outcome(subject, grad, row, sample))
     return found
 
 
