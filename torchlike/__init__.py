@@ -48,6 +48,7 @@ from .autograd.grad_mode import (  # noqa: F401
     no_grad,
     set_grad_enabled,
 )
+from .ops.queries import finfo, iinfo  # noqa: F401
 from .ops.random import Generator, default_generator  # noqa: F401
 from .ops.views import channels_last, channels_last_3d, contiguous_format, memory_format, preserve_format  # noqa: F401
 from ._compile import compile  # noqa: F401

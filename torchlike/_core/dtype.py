@@ -82,6 +82,7 @@ float8_e5m2fnuz = dtype("float8_e5m2fnuz", ml_dtypes.float8_e5m2fnuz, FLOAT, "Fl
 complex32 = dtype("complex32", np.complex64, COMPLEX, "ComplexHalf")
 
 FLOAT8 = frozenset({float8_e4m3fn, float8_e5m2, float8_e4m3fnuz, float8_e5m2fnuz})
+_BAREBONES = frozenset({uint16, uint32, uint64})  # storage types that torch hardly computes with
 _REAL = {complex32: float16, complex64: float32, complex128: float64}
 _BY_NP = {d.np: d for d in _by_name.values() if d is not complex32}
 
@@ -99,7 +100,6 @@ def from_numpy_dtype(np_dtype) -> dtype:
     return found
 
 
-_INT_ORDER = [uint8, int8, int16, int32, int64]
 _FLOAT_ORDER = [bfloat16, float16, float32, float64]
 
 
@@ -107,22 +107,21 @@ def promote_types(a: dtype, b: dtype) -> dtype:
     """torch.promote_types: the smallest type both convert to, by torch's table."""
     if a is b:
         return a
+    for d in (a, b):
+        if d in FLOAT8:
+            raise RuntimeError(f"Promotion for Float8 Types is not supported, attempted to promote {a.short} and {b.short}")
+    for d, other in ((a, b), (b, a)):
+        if d in _BAREBONES and other.category != FLOAT:
+            raise RuntimeError(f"Promotion for uint16, uint32, uint64 types is not supported, attempted to promote {a.short} and {b.short}")
     if a.category != b.category:
         low, high = (a, b) if a.category < b.category else (b, a)
-        if high in FLOAT8 and low.category != BOOL and low.category != INT:
-            raise RuntimeError(f"Promotion for Float8 Types is not supported, attempted to promote {a.short} and {b.short}")
         if high.category == COMPLEX and low.category == FLOAT:
             return promote_types(low.to_complex(), high)
         return high
-    if a in FLOAT8 or b in FLOAT8:
-        raise RuntimeError(f"Promotion for Float8 Types is not supported, attempted to promote {a.short} and {b.short}")
     if a.category == INT:
         if a.np.kind == b.np.kind:
             return a if a.itemsize > b.itemsize else b
-        unsigned, signed = (a, b) if a.np.kind == "u" else (b, a)
-        if unsigned is not uint8:
-            raise RuntimeError(f"Promotion for uint16, uint32, uint64 types is not supported, attempted to promote "
-                               f"{a.short} and {b.short}")
+        signed = b if a is uint8 else a
         return int16 if signed is int8 else signed
     if a.category == FLOAT:
         if {a, b} == {float16, bfloat16}:
@@ -133,8 +132,6 @@ def promote_types(a: dtype, b: dtype) -> dtype:
 
 def can_cast(from_: dtype, to: dtype) -> bool:
     """torch.can_cast: a cast never goes down a category (complex, float, int, bool)."""
-    if from_.category == INT and to.category == INT and from_.is_signed and not to.is_signed:
-        return False
     return from_.category <= to.category
 
 

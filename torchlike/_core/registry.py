@@ -205,12 +205,13 @@ class Elementwise(Op):
     """Broadcasting, promoting op. `promote`: 'arith' (torch.result_type), 'float' (integers become the default float),
     'bool' (computed in the common type, result bool), 'same' (the first input's type), or a function of the common dtype.
 
+    `real`: complex inputs are refused, as torch's kernel refuses them.
     `grads`: one function per input, `(xp, g, <names of inputs, 'out', or statics>)`, or None where no gradient flows.
     """
 
-    def __init__(self, name, kernel, *, promote="arith", grads=None, numpy=True, torch_name=None):
+    def __init__(self, name, kernel, *, promote="arith", grads=None, numpy=True, torch_name=None, real=False):
         super().__init__(name, kernel, numpy=numpy, vjp=None if grads is not None else False, torch_name=torch_name)
-        self.promote = promote
+        self.promote, self.real = promote, real
         if grads is not None:
             self.differentiable = True
             self.derivative = ElementwiseDerivative(self, grads)
@@ -218,6 +219,8 @@ class Elementwise(Op):
     def make(self, avals, statics) -> Plan:
         device = common_device(self, avals, statics)
         common = result_dtype(*avals)
+        if self.real and common.category == dt.COMPLEX:
+            raise RuntimeError(f"\"{self.name}_cpu\" not implemented for '{common.short}'")
         if self.promote == "float":
             out = compute = common if common.category >= dt.FLOAT else dt.get_default_dtype()
         elif self.promote == "bool":

@@ -1,6 +1,7 @@
 """What every tensor can do: conversions, copies, filling, printing to Python, comparison operators and logic."""
 from __future__ import annotations
 
+import ml_dtypes
 import numpy as np
 
 from .._core import device as dev
@@ -21,7 +22,18 @@ def _convert(xp, x, dtype):
         x = x != 0 if dtype.category == dt.BOOL else x.real
     if xp is np and x.dtype.kind in "fV" and dtype.np.kind in "iu":
         return _float_to_int(x, dtype.np)
+    if dtype in dt.FLOAT8:
+        return _to_float8(xp, x, dtype)
     return x.astype(dtype.np)
+
+
+def _to_float8(xp, x, dtype):
+    """torch saturates where the format has no infinity."""
+    if dtype is dt.float8_e5m2:
+        return x.astype(dtype.np)
+    most = float(ml_dtypes.finfo(dtype.np).max)
+    wide = x.astype(np.float32)
+    return xp.where(xp.isnan(wide), wide, xp.clip(wide, -most, most)).astype(dtype.np)
 
 
 def _float_to_int(x, to):
@@ -267,10 +279,10 @@ Tensor.__nonzero__, Tensor.__array_priority__ = _truth, 1000
 
 eq = binary("eq", lambda xp, x, y: x == y, None, promote="bool")
 ne = binary("ne", lambda xp, x, y: x != y, None, promote="bool", names=("not_equal",))
-lt = binary("lt", lambda xp, x, y: x < y, None, promote="bool", names=("less",))
-le = binary("le", lambda xp, x, y: x <= y, None, promote="bool", names=("less_equal",))
-gt = binary("gt", lambda xp, x, y: x > y, None, promote="bool", names=("greater",))
-ge = binary("ge", lambda xp, x, y: x >= y, None, promote="bool", names=("greater_equal",))
+lt = binary("lt", lambda xp, x, y: x < y, None, promote="bool", real=True, names=("less",))
+le = binary("le", lambda xp, x, y: x <= y, None, promote="bool", real=True, names=("less_equal",))
+gt = binary("gt", lambda xp, x, y: x > y, None, promote="bool", real=True, names=("greater",))
+ge = binary("ge", lambda xp, x, y: x >= y, None, promote="bool", real=True, names=("greater_equal",))
 logical_and = binary("logical_and", lambda xp, x, y: xp.logical_and(x, y), None, promote="bool")
 logical_or = binary("logical_or", lambda xp, x, y: xp.logical_or(x, y), None, promote="bool")
 logical_xor = binary("logical_xor", lambda xp, x, y: xp.logical_xor(x, y), None, promote="bool")
@@ -284,6 +296,7 @@ def logical_not(input) -> Tensor:
 
 
 def bitwise(name, kernel):
+    """Publish a bitwise operation of integers and bools."""
     op = Elementwise(name, kernel)
 
     def f(input, other):

@@ -36,6 +36,8 @@ def constant(shape: tuple, value, dtype: dt.dtype, device) -> Tensor:
 
 def filled(shape: tuple, value, dtype: dt.dtype, device) -> Tensor:
     """A tensor of one number; the number is data, so it may change between runs."""
+    if dtype.category == dt.INT and isinstance(value, (int, float)) and not isinstance(value, bool):
+        value = _from_number(int(value), dtype).item()
     return apply(_full_op, (value,), (shape, dtype, device))
 
 
@@ -237,9 +239,11 @@ def _from_number(x, dtype) -> np.ndarray:
     if d.np.kind in "iu" and isinstance(x, (int, bool)):
         info = np.iinfo(d.np)
         if not info.min <= x <= info.max:
-            if d is dt.int64 or not -(1 << 63) <= x < 1 << 63:
-                raise RuntimeError("Overflow when unpacking long long")
-            raise RuntimeError(f"value cannot be converted to type {_C_TYPES.get(d.name, d.name)} without overflow")
+            if not -(1 << 63) <= x < 1 << 63:
+                raise ValueError("Overflow when unpacking long long")
+            if x >= 0 or d.np.kind == "i":
+                raise RuntimeError(f"value cannot be converted to type {_C_TYPES.get(d.name, d.name)} without overflow")
+            return np.array(x & int(info.max)).astype(d.np)
     if isinstance(x, complex) and d.category < dt.COMPLEX:
         raise RuntimeError(f"value cannot be converted to type {_C_TYPES.get(d.name, d.name)} without overflow")
     if d.category == dt.BOOL:

@@ -1,323 +1,480 @@
-"""Elements by index tensors along one dimension: gather, scatter, index_select and their kin; nonzero, masked_select."""
+"""Elements by index tensors along one dimension: gather, scatter and its reductions, the index_* family, take and put."""
 from __future__ import annotations
 
 import numpy as np
 
 from .._core import dtype as dt
+from .._core.aval import broadcast_shapes
 from .._core.registry import Op
-from .._public import as_dim, number, public
-from .._tensor import Tensor, apply, as_tensor_value
-from .indexing import _nonnegative, check_range, put_index
-from .pointwise import _plain_number
+from .._public import as_dim, public
+from .._tensor import Tensor, apply
+from .indexing import INDEX, _nonnegative, bounds, check_range
+from .pointwise import _plain_number, number
+
+# -- arrays --------------------------------------------------------------------------------------------------------------
 
 
-def _along(x_shape, index, dim):
-    """Index arrays for every dimension, with `index` at dim: x[...] of index's shape."""
-    n = len(x_shape)
+def along(shape, index, dim: int) -> tuple:
+    """Index arrays for every dimension, `index` at dim and positions elsewhere: x[along(...)] has index's shape."""
+    n = len(shape)
     return tuple(index if d == dim else np.arange(index.shape[d]).reshape([-1 if k == d else 1 for k in range(n)]) for d in range(n))
 
 
-def _gather(xp, x, index, dim):
-    if x.shape[:dim] + x.shape[dim + 1:] == index.shape[:dim] + index.shape[dim + 1:]:
-        return xp.take_along_axis(x, index, dim)
-    return x[_along(x.shape, index, dim)]
-
-
-def _add_at(xp, zeros, where, values):
+def add_along(xp, shape, index, dim: int, values):
+    """Zeros of `shape` with values added at index along dim: the adjoint of gather."""
+    where = along(shape, index, dim)
     if xp is not np:
-        return zeros.at[where].add(values)
-    np.add.at(zeros, where, values)
-    return zeros
+        return xp.zeros(shape, values.dtype).at[where].add(values)
+    out = np.zeros(shape, values.dtype)
+    np.add.at(out, where, values)
+    return out
 
 
-def _gather_vjp(xp, g, index, dim, plan):
-    a = plan.avals[0]
-    return _add_at(xp, xp.zeros(a.shape, g.dtype), _along(a.shape, index, dim), g), None
+def _gather(xp, x, index, dim):
+    if x.shape[:dim] + x.shape[dim + 1:] != index.shape[:dim] + index.shape[dim + 1:]:
+        x = x[tuple(slice(None) if d == dim else slice(0, n) for d, n in enumerate(index.shape))]
+    return xp.take_along_axis(x, index, dim) if xp is np else xp.take_along_axis(x, index, dim, mode="promise_in_bounds")
 
 
-GATHER = Op("gather", _gather, shape=lambda a, i, dim: (i.shape, a.dtype), vjp=_gather_vjp)
+GATHER = Op("gather", _gather, shape=lambda a, i, dim: (i.shape, a.dtype),
+            vjp=lambda xp, g, index, dim, plan: (add_along(xp, plan.avals[0].shape, index, dim, g), None))
+
+_UFUNCS = {"add": np.add, "multiply": np.multiply, "amax": np.maximum, "amin": np.minimum}
+_AT = {"add": "add", "multiply": "multiply", "amax": "max", "amin": "min"}
 
 
-def _need_index(name: str, index: Tensor, *, also_int32: bool = False) -> None:
+def write_at(xp, x, where, values, mode: str):
+    """x with values set or combined at index arrays."""
+    if xp is not np:
+        return getattr(x.at[where], _AT.get(mode, mode))(values)
+    out = x.copy()
+    if mode == "set":
+        out[where] = values
+    else:
+        _UFUNCS[mode].at(out, where, values)
+    return out
+
+
+def _source(xp, src, index, dtype):
+    """src in the target's dtype and index's shape; numbers are repeated."""
+    src = xp.asarray(src).astype(dtype)
+    return src[tuple(slice(0, n) for n in index.shape)] if src.ndim else xp.broadcast_to(src, index.shape)
+
+
+def _source_gradient(xp, gs, aval):
+    """The gradient of the part of src that was used, as src's."""
+    if aval.number or not aval.shape:
+        return xp.sum(gs)
+    if gs.shape == aval.shape:
+        return gs
+    return xp.pad(gs, [(0, n - m) for n, m in zip(aval.shape, gs.shape)])
+
+
+def _scatter(xp, x, index, src, dim, mode):
+    return write_at(xp, x, along(x.shape, index, dim), _source(xp, src, index, x.dtype), mode)
+
+
+def _scatter_vjp(xp, g, index, needs, dim, mode, plan):
+    where = along(g.shape, index, dim)
+    gx = g if mode == "add" or not needs[0] else write_at(xp, g, where, np.zeros((), g.dtype), "set")
+    return gx, None, _source_gradient(xp, g[where], plan.avals[2]) if needs[2] else None
+
+
+SCATTER = Op("scatter", _scatter, shape=lambda a, i, s, dim, mode: (a.shape, a.dtype), vjp=_scatter_vjp)
+
+
+# -- reductions by index -------------------------------------------------------------------------------------------------
+
+
+def _identity(dtype, mode):
+    """What a reduction starts from when the target's own value does not count."""
+    if mode in ("sum", "mean", "prod"):
+        return np.asarray(1 if mode == "prod" else 0).astype(dtype)
+    if dtype.kind in "fVc":
+        return np.asarray(-np.inf if mode == "amax" else np.inf).astype(dtype)
+    if dtype.kind == "b":
+        return np.asarray(mode == "amin")
+    info = np.iinfo(dtype)
+    return np.asarray(info.min if mode == "amax" else info.max, dtype)
+
+
+_COMBINE = {"sum": "add", "mean": "add", "prod": "multiply", "amax": "amax", "amin": "amin"}
+
+
+def _counts(xp, shape, where, include_self, dtype):
+    """How many values meet at each target, at least 1."""
+    start = xp.ones(shape, dtype) if include_self else xp.zeros(shape, dtype)
+    return xp.maximum(write_at(xp, start, where, np.ones((), dtype), "add"), np.ones((), dtype))
+
+
+def _scatter_reduce(xp, x, index, src, dim, mode, include_self):
+    where = along(x.shape, index, dim)
+    wide = np.dtype(np.float32) if x.dtype.itemsize == 2 and x.dtype.kind in "fV" else x.dtype
+    src = _source(xp, src, index, wide)
+    base = x.astype(wide)
+    if not include_self:
+        base = write_at(xp, base, where, _identity(wide, mode), "set")
+    out = write_at(xp, base, where, src, _COMBINE[mode])
+    if mode == "mean":
+        n = _counts(xp, x.shape, where, include_self, wide if wide.kind != "b" else np.dtype(np.int64))
+        out = out // n if wide.kind in "iub" else out / n
+    return out.astype(x.dtype)
+
+
+def _prod_vjp(xp, g, x, src, where, shape, include_self):
+    """g * product of the others: where one factor is zero, the others' product must be taken anew."""
+    one, zero = np.ones((), g.dtype), np.zeros((), g.dtype)
+    own = x if include_self else write_at(xp, x, where, one, "set")
+    filled = lambda v: xp.where(v == 0, one, v)  # noqa: E731
+    product = write_at(xp, filled(own), where, filled(src), "multiply")
+    zeros = write_at(xp, (own == 0).astype(g.dtype), where, (src == 0).astype(g.dtype), "add")
+
+    def others(v, product, zeros):
+        return xp.where(v == 0, xp.where(zeros == 1, product, zero), xp.where(zeros == 0, product / filled(v), zero))
+    return g * others(own, product, zeros), g[where] * others(src, product[where], zeros[where])
+
+
+def _scatter_reduce_vjp(xp, g, x, index, src, out, needs, dim, mode, include_self, plan):
+    where = along(x.shape, index, dim)
+    if mode == "sum":
+        gx, gs = g, g[where]
+    elif mode == "mean":
+        each = g / _counts(xp, x.shape, where, include_self, g.dtype)
+        gx, gs = each, each[where]
+    elif mode == "prod":
+        gx, gs = _prod_vjp(xp, g, x, _source(xp, src, index, x.dtype), where, x.shape, include_self)
+    else:
+        mine, theirs = (x == out).astype(g.dtype), (_source(xp, src, index, x.dtype) == out[where]).astype(g.dtype)
+        if not include_self:
+            mine = write_at(xp, mine, where, np.zeros((), g.dtype), "set")
+        share = g / xp.maximum(write_at(xp, mine, where, theirs, "add"), np.ones((), g.dtype))
+        gx, gs = share * mine, share[where] * theirs
+        if not include_self:  # targets nobody wrote keep their own value
+            gx = xp.where(write_at(xp, xp.zeros(x.shape, bool), where, np.True_, "set"), gx, g)
+            return gx, None, _source_gradient(xp, gs, plan.avals[2])
+    if not include_self:
+        gx = write_at(xp, gx, where, np.zeros((), g.dtype), "set")
+    return gx, None, _source_gradient(xp, gs, plan.avals[2])
+
+
+SCATTER_REDUCE = Op("scatter_reduce", _scatter_reduce, vjp=_scatter_reduce_vjp,
+                    shape=lambda a, i, s, dim, mode, include_self: (a.shape, a.dtype))
+
+# -- arguments -----------------------------------------------------------------------------------------------------------
+
+
+def _need_index(name: str, index, error: str) -> None:
     if not isinstance(index, Tensor):
         raise TypeError(f"{name}(): argument 'index' must be Tensor, not {type(index).__name__}")
-    if index.dtype is not dt.int64 and not (index.dtype is dt.int32):
-        raise RuntimeError(f"{name}(): Expected dtype int32/int64 for index")
+    if index.dtype is not dt.int64 and index.dtype is not dt.int32:
+        raise RuntimeError(error)
 
 
-def _flat(t: Tensor) -> Tensor:
-    return t.reshape(1) if not t.ndim else t
+def _flat(t):
+    return t.reshape(1) if isinstance(t, Tensor) and not t.ndim else t
 
 
-def _check_extent(name: str, input: Tensor, index: Tensor, dim: int, src: Tensor | None = None) -> None:
+def _check_extent(input: Tensor, index: Tensor, dim: int, src=None) -> None:
     if index.ndim != input.ndim:
-        raise RuntimeError(f"Index tensor must have the same number of dimensions as {'self' if src is not None else 'input'} tensor")
-    if not index.numel():
-        return
+        raise RuntimeError(f"Index tensor must have the same number of dimensions as {'input' if src is None else 'self'} tensor")
+    if isinstance(src, Tensor) and src.ndim != index.ndim:
+        raise RuntimeError("Index tensor must have the same number of dimensions as src tensor")
     for d in range(input.ndim):
         if d != dim and index.shape[d] > input.shape[d]:
             if src is None:
                 raise RuntimeError(f"Size does not match at dimension {d} expected index {list(index.shape)} to be no larger than self "
                                    f"{list(input.shape)} apart from dimension {dim}")
-            raise RuntimeError(f"Expected index {list(index.shape)} to be no larger than self {list(input.shape)} apart from dimension {dim}"
-                               + (f" and to be no larger size than src {list(src.shape)}" if isinstance(src, Tensor) else ""))
+            more = f" and to be no larger size than src {list(src.shape)}" if isinstance(src, Tensor) else ""
+            raise RuntimeError(f"Expected index {list(index.shape)} to be no larger than self {list(input.shape)} apart from dimension {dim}{more}")
         if isinstance(src, Tensor) and index.shape[d] > src.shape[d]:
             raise RuntimeError(f"Expected index {list(index.shape)} to be no larger than self {list(input.shape)} apart from dimension {dim} and to be "
                                f"no larger size than src {list(src.shape)}")
 
 
-def _in_range(index: Tensor, n: int, dim: int) -> None:
-    message = lambda bad: f"index {bad} is out of bounds for dimension {dim} with size {n}"  # noqa: E731
+def _in_range(index: Tensor, n: int, message, error=RuntimeError) -> None:
+    """The index must lie in [0, n): an error now when it is known, else at the next observation."""
+    v = index._current()
+    if isinstance(v.array, np.ndarray) or v.bounds is not None:
+        low, high = bounds(v)
+        if low < 0 or high >= n:
+            raise error(message(low if low < 0 else high))
+        return
     try:
         check_range(index, n, message)
-        low = index._current().bounds
-        if low is not None and low[0] < 0:
-            raise IndexError(message(low[0]))
     except IndexError as e:
-        raise RuntimeError(str(e)) from None
+        raise error(str(e)) from None
+
+
+def _out_of(dim: int, n: int):
+    return lambda bad: f"index {bad} is out of bounds for dimension {dim} with size {n}"
 
 
 @public(out=True)
 def gather(input, dim: int, index, *, sparse_grad: bool = False) -> Tensor:
     """out[i][j] = input[index[i][j]][j] for dim 0, and so on: the shape of index."""
     d = as_dim(dim, input.ndim)
-    _need_index("gather", index)
+    _need_index("gather", index, "gather(): Expected dtype int32/int64 for index")
     if not input.ndim or not index.ndim:
         return gather(_flat(input), 0, _flat(index)).reshape(index.shape)
-    _check_extent("gather", input, index, d)
-    _in_range(index, input.shape[d], d)
+    if index.numel() or index.ndim != input.ndim:
+        if not index.numel():
+            return input.new_empty(index.shape)
+        _check_extent(input, index, d)
+    _in_range(index, input.shape[d], _out_of(d, input.shape[d]))
     return apply(GATHER, (input, index), (d,))
 
 
-def _scatter(xp, x, index, src, dim, mode):
-    where = _along(x.shape, index, dim)
-    src = src[tuple(slice(0, n) for n in index.shape)] if src.shape != () else xp.broadcast_to(src, index.shape)
-    src = src.astype(x.dtype)
-    if xp is np:
-        out = x.copy()
-        if mode == "set":
-            out[where] = src
-        else:
-            {"add": np.add, "multiply": np.multiply, "amax": np.maximum, "amin": np.minimum}[mode].at(out, where, src)
-        return out
-    at = x.at[where]
-    return {"set": at.set, "add": at.add, "multiply": at.multiply, "amax": at.max, "amin": at.min}[mode](src)
-
-
-def _scatter_vjp(xp, g, x, index, src, out, dim, mode, needs, plan):
-    where = _along(x.shape, index, dim)
-    if mode == "add":
-        gx, gs = g, g[where]
-    elif mode == "set":
-        zero = xp.zeros((), g.dtype)
-        gx = g.copy() if xp is np else g
-        if xp is np:
-            gx[where] = 0
-        else:
-            gx = gx.at[where].set(zero)
-        gs = g[where]
-    else:
-        raise RuntimeError(f"scatter with reduce='{mode}' is not differentiable here")
-    if needs[2]:
-        full = xp.zeros(plan.avals[2].shape, g.dtype)
-        if plan.avals[2].shape == ():
-            gs = xp.sum(gs)
-        elif gs.shape != full.shape:
-            index_full = tuple(slice(0, n) for n in gs.shape)
-            if xp is np:
-                full[index_full] = gs
-                gs = full
-            else:
-                gs = full.at[index_full].set(gs)
-    return gx, None, gs if needs[2] else None
-
-
-SCATTER = Op("scatter", _scatter, shape=lambda a, i, s, dim, mode: (a.shape, a.dtype), vjp=_scatter_vjp)
-SCATTER_EXTREME = Op("scatter_reduce", _scatter, shape=lambda a, i, s, dim, mode: (a.shape, a.dtype))
-
-
-def _scattered(input, dim, index, src, mode, name):
+def _scattered(name: str, input, dim, index, src, op, statics) -> Tensor:
     d = as_dim(dim, input.ndim)
-    _need_index(name, index)
+    _need_index(name, index, f"{name}(): Expected dtype int32/int64 for index")
     if isinstance(src, Tensor):
         if src.dtype is not input.dtype:
             raise RuntimeError(f"{name}(): Expected self.dtype to be equal to src.dtype")
     else:
-        from .creation import filled
-        src = filled((), _plain_number(number(src)), input.dtype, input.device)
+        src = _plain_number(number(src))
+        if not isinstance(src, (int, float, complex)):
+            raise TypeError(f"{name}() received an invalid combination of arguments - got ({type(src).__name__})")
+        if isinstance(src, complex) and not input.dtype.is_complex:
+            raise RuntimeError("value cannot be converted to type float without overflow")
     if not input.ndim:
-        return _scattered(_flat(input), 0, _flat(index), _flat(src), mode, name).reshape(())
+        return _scattered(name, _flat(input), 0, _flat(index), _flat(src), op, statics).reshape(())
+    index, src = _flat(index), _flat(src)
     if not index.numel():
         return input.clone()
-    _check_extent(name, input, index, d, src if src.ndim else input)
-    _in_range(index, input.shape[d], d)
-    return apply(SCATTER if mode in ("set", "add") else SCATTER_EXTREME, (input, index, src), (d, mode))
+    _check_extent(input, index, d, src)
+    _in_range(index, input.shape[d], _out_of(d, input.shape[d]))
+    return apply(op, (input, index, src), (d, *statics))
 
 
 @public(inplace=True, out=True)
 def scatter(input, dim: int, index, src=None, *, value=None, reduce: str | None = None) -> Tensor:
     """input with src (or a number) written at index along dim; reduce 'add' or 'multiply' combines instead."""
     source = value if src is None else src
+    if source is None:
+        raise TypeError("scatter() missing 1 required positional arguments: \"src\"")
     if reduce not in (None, "add", "multiply"):
         raise RuntimeError("reduce argument must be either add or multiply.")
-    return _scattered(input, dim, index, source, reduce or "set", "scatter")
+    if reduce == "multiply":
+        return _scattered("scatter", input, dim, index, source, SCATTER_REDUCE, ("prod", True))
+    return _scattered("scatter", input, dim, index, source, SCATTER, (reduce or "set",))
 
 
 @public(inplace=True, out=True)
 def scatter_add(input, dim: int, index, src) -> Tensor:
     """input with src added at index along dim."""
-    return _scattered(input, dim, index, src, "add", "scatter_add")
+    if not isinstance(src, Tensor):
+        raise TypeError(f"scatter_add(): argument 'src' must be Tensor, not {type(src).__name__}")
+    return _scattered("scatter", input, dim, index, src, SCATTER, ("add",))
+
+
+@public(inplace=True, out=True)
+def scatter_reduce(input, dim: int, index, src, reduce: str, *, include_self: bool = True) -> Tensor:
+    """input combined with src at index along dim by 'sum', 'prod', 'mean', 'amax' or 'amin'."""
+    if reduce not in _COMBINE:
+        raise RuntimeError("reduce argument must be either sum, prod, mean, amax or amin, got " + str(reduce))
+    if not isinstance(src, Tensor):
+        raise TypeError(f"scatter_reduce(): argument 'src' must be Tensor, not {type(src).__name__}")
+    return _scattered("scatter", input, dim, index, src, SCATTER_REDUCE, (reduce, bool(include_self)))
+
+
+# -- slices by a vector of indices -----------------------------------------------------------------------------------------
 
 
 @public(out=True)
 def index_select(input, dim: int, index) -> Tensor:
     """The slices along dim that a vector of indices names."""
     d = as_dim(dim, input.ndim)
+    if not isinstance(index, Tensor):
+        raise TypeError(f"index_select(): argument 'index' (position 3) must be Tensor, not {type(index).__name__}")
     if index.ndim > 1:
         raise IndexError("index_select(): Index is supposed to be a vector")
-    if index.dtype not in (dt.int64, dt.int32):
-        raise RuntimeError("index_select(): Expected dtype int32 or int64 for index")
+    _need_index("index_select", index, "index_select(): Expected dtype int32 or int64 for index")
     if not input.ndim:
+        _in_range(index, 1, lambda bad: "index out of range in self", IndexError)
         return input.clone()
-    from .indexing import INDEX
-    n = input.shape[d]
-    check_range(index, n, lambda bad: "index out of range in self")
-    if (index._current().bounds or (0,))[0] < 0:
-        raise IndexError("index out of range in self")
+    _in_range(index, input.shape[d], lambda bad: "index out of range in self", IndexError)
     return apply(INDEX, (input, _flat(index)), ((d,),))
 
 
-@public(inplace=True)
+def _rows(ndim, index, dim):
+    return (slice(None),) * dim + (index,) + (slice(None),) * (ndim - dim - 1)
+
+
+def _index_write(xp, x, index, src, scale, dim, mode):
+    src = xp.asarray(src).astype(x.dtype)
+    if scale is not None:
+        src = src * xp.asarray(scale, dtype=x.dtype)
+    return write_at(xp, x, _rows(x.ndim, index, dim), src, mode)
+
+
+def _index_write_vjp(xp, g, index, scale, dim, mode, needs, plan):
+    where = _rows(g.ndim, index, dim)
+    gx = g if mode == "add" or not needs[0] else write_at(xp, g, where, np.zeros((), g.dtype), "set")
+    if not needs[2]:
+        return gx, None, None
+    gs = g[where]
+    if scale is not None:
+        scale = xp.asarray(scale, dtype=g.dtype)
+        gs = gs * (xp.conj(scale) if g.dtype.kind == "c" else scale)
+    return gx, None, gs if plan.avals[2].shape else xp.sum(gs), None
+
+
+INDEX_WRITE = Op("index_write", _index_write, shape=lambda a, i, s, scale, dim, mode: (a.shape, a.dtype), vjp=_index_write_vjp)
+
+
+def _vector_index(name: str, input: Tensor, d: int, index, error=IndexError) -> Tensor:
+    if not isinstance(index, Tensor):
+        raise TypeError(f"{name}(): argument 'index' (position 3) must be Tensor, not {type(index).__name__}")
+    if index.ndim > 1:
+        raise IndexError(f"{name}(): Index is supposed to be a vector, but got dim: {index.ndim} with type: {index.dtype.short} and size: "
+                         f"{list(index.shape)}")
+    index = _flat(index)
+    n = input.shape[d]
+    check_range(index, n, _out_of(d, n))
+    return _nonnegative(index, n)
+
+
+def _same_kind(name: str, input: Tensor, source: Tensor) -> None:
+    if source.dtype is not input.dtype:
+        raise RuntimeError(f"{name}(): self ({input.dtype.short}) and source ({source.dtype.short}) must have the same scalar type")
+
+
+def _check_slices(name: str, input: Tensor, d: int, index: Tensor, source: Tensor, error=RuntimeError) -> None:
+    """source must be index.numel() slices of input's shape."""
+    want = list(input.shape)
+    want[d] = index.numel()
+    if list(source.shape) == want or (not source.ndim and index.numel() == 1):
+        return
+    if source.ndim == input.ndim and source.shape[d] != index.numel():
+        raise error(f"{name}(): Number of indices ({index.numel()}) should be equal to source.size(dim): ({source.shape[d]}), for dim: {d}")
+    raise RuntimeError(f"{name}(): source tensor shape must match self tensor shape, excluding the specified dimension. "
+                       f"Got self.shape = {list(input.shape)} source.shape = {list(source.shape)}")
+
+
+def _indexed(name: str, input, dim, index, source, scale, mode, error=RuntimeError) -> Tensor:
+    d = as_dim(dim, input.ndim)
+    if not input.ndim:
+        return _indexed(name, _flat(input), 0, _flat(index), _flat(source), scale, mode).reshape(())
+    _need_index(name, index, f"{name}(): Expected dtype int32/int64 for index")
+    _same_kind(name, input, source)
+    _check_slices(name, input, d, index, source, error)
+    index = _vector_index(name, input, d, index)
+    return apply(INDEX_WRITE, (input, index, source, scale), (d, mode))
+
+
+@public(inplace=True, out=True)
 def index_add(input, dim: int, index, source, *, alpha=1) -> Tensor:
     """input with alpha * source added to the slices that index names."""
-    d = as_dim(dim, input.ndim)
-    if source.dtype is not input.dtype:
-        raise RuntimeError(f"index_add_(): self ({input.dtype.short}) and source ({source.dtype.short}) must have the same scalar type")
-    made = input.clone()
-    return _put_along(made, d, index, source if alpha == 1 else source * alpha, True)
+    scale = None if alpha == 1 else _plain_number(number(alpha))
+    if isinstance(scale, float) and input.dtype.category < dt.FLOAT:
+        raise RuntimeError("For integral input tensors, argument alpha must not be a floating point number.")
+    return _indexed("index_add_", input, dim, index, source, scale, "add")
 
 
-def _put_along(t: Tensor, d: int, index: Tensor, source, accumulate: bool) -> Tensor:
-    if index.ndim > 1:
-        raise IndexError("Index is supposed to be a vector")
-    if not t.ndim:
-        return _put_along(t.reshape(1), 0, _flat(index), _flat(source), accumulate).reshape(())
-    n = t.shape[d]
-    check_range(index, n, lambda bad: f"index {bad} is out of bounds for dimension {d} with size {n}")
-    return put_index(t, [_nonnegative(_flat(index), n)], (d,), source, accumulate)
-
-
-@public(inplace=True)
+@public(inplace=True, out=True)
 def index_copy(input, dim: int, index, source) -> Tensor:
     """input with the slices that index names replaced by source's."""
-    return _put_along(input.clone(), as_dim(dim, input.ndim), index, source, False)
+    if isinstance(index, Tensor) and index.dtype is not dt.int64:
+        raise RuntimeError(f"index_copy_(): Expected a long tensor for index, but got {index.dtype.short}")
+    return _indexed("index_copy_", input, dim, index, source, None, "set", IndexError)
 
 
 @public(inplace=True)
 def index_fill(input, dim: int, index, value) -> Tensor:
     """input with the slices that index names filled with a number."""
-    from .creation import filled
-    source = value if isinstance(value, Tensor) else filled((), value, input.dtype, input.device)
-    return _put_along(input.clone(), as_dim(dim, input.ndim), index, source, False)
+    if isinstance(value, Tensor):
+        if value.ndim:
+            raise RuntimeError(f"index_fill_ only supports a 0-dimensional value tensor, but got tensor with {value.ndim} dimension(s).")
+    else:
+        value = _plain_number(number(value))
+        if isinstance(value, complex) and not input.dtype.is_complex:
+            raise RuntimeError("index_fill_(): Converting complex Scalar to non-complex type is not supported")
+    d = as_dim(dim, input.ndim)
+    if isinstance(index, Tensor) and index.dtype is not dt.int64:
+        raise IndexError("index_fill_(): Expected dtype int64 for index.")
+    if not input.ndim:
+        return index_fill(_flat(input), 0, index, value).reshape(())
+    index = _vector_index("index_fill_", input, d, index)
+    return apply(INDEX_WRITE, (input, index, value, None), (d, "set"))
+
+
+@public(inplace=True, out=True)
+def index_reduce(input, dim: int, index, source, reduce: str, *, include_self: bool = True) -> Tensor:
+    """input's slices that index names combined with source's by 'prod', 'mean', 'amax' or 'amin'."""
+    if reduce not in ("prod", "mean", "amax", "amin"):
+        raise RuntimeError(f"index_reduce(): Expected reduce to be one of prod, mean, amax or amin but got {reduce}.")
+    d = as_dim(dim, input.ndim)
+    if not input.ndim:
+        return index_reduce(_flat(input), 0, _flat(index), _flat(source), reduce, include_self=include_self).reshape(())
+    _need_index("index_reduce", index, "index_reduce(): Expected dtype int32/int64 for index")
+    _same_kind("index_reduce", input, source)
+    _check_slices("index_reduce", input, d, _flat(index), source)
+    index = _vector_index("index_reduce", input, d, index)
+    spread = index.reshape([-1 if k == d else 1 for k in range(input.ndim)]).expand(source.shape)
+    return apply(SCATTER_REDUCE, (input, spread, source), (d, reduce, bool(include_self)))
 
 
 @public(inplace=True)
 def index_put(input, indices, values, accumulate: bool = False) -> Tensor:
     """input with values written (or added) where a tuple of index tensors says."""
+    from .indexing import _basic, _prepared, put_index
+    if not isinstance(values, Tensor):
+        raise TypeError(f"index_put_(): argument 'values' (position 2) must be Tensor, not {type(values).__name__}")
+    if values.dtype is not input.dtype:
+        raise RuntimeError(f"Index put requires the source and destination dtypes match, got {input.dtype.short} for the destination and "
+                           f"{values.dtype.short} for the source.")
     made = input.clone()
-    if accumulate:
-        from .indexing import _basic, _prepared
-        t, advanced = _basic(made, tuple(indices))
-        index, dims = _prepared(t, advanced)
-        put_index(t, index, dims, values, True)
-    else:
-        made[tuple(indices)] = values
+    t, advanced = _basic(made, tuple(slice(None) if i is None else i for i in indices))
+    index, dims = _prepared(t, advanced)
+    put_index(t, index, dims, values, bool(accumulate))
     return made
+
+
+# -- positions in the flattened tensor -------------------------------------------------------------------------------------
+
+
+def _flat_index(name: str, input: Tensor, index) -> Tensor:
+    if not isinstance(index, Tensor):
+        raise TypeError(f"{name}(): argument 'index' must be Tensor, not {type(index).__name__}")
+    if index.dtype is not dt.int64:
+        raise RuntimeError(f"{name}(): Expected a long tensor for index, but got {index.dtype.short}")
+    n = input.numel()
+    if index.numel() and not n:
+        raise IndexError(f"{name}(): tried to take from an empty tensor")
+    check_range(index, n, lambda bad: f"out of range: tried to access index {bad} on a tensor of {n} elements.")
+    return _nonnegative(index, n)
 
 
 @public(out=True)
 def take(input, index) -> Tensor:
-    """Elements of the flattened input."""
-    return input.reshape(-1)[index]
+    """Elements of the flattened input; the shape of index."""
+    return apply(INDEX, (input.reshape(-1), _flat_index("take", input, index)), ((0,),))
+
+
+@public(inplace=True)
+def put(input, index, source, accumulate: bool = False) -> Tensor:
+    """input with source's elements written (or added) at positions of the flattened tensor."""
+    index = _flat_index("put_", input, index)
+    _same_kind("put_", input, source)
+    if index.numel() != source.numel():
+        raise RuntimeError(f"put_(): Expected source and index to have the same number of elements, but got source.numel() = {source.numel()}, "
+                           f"index.numel() = {index.numel()}")
+    statics = (0, "add" if accumulate else "set")
+    return apply(INDEX_WRITE, (input.reshape(-1), index.reshape(-1), source.reshape(-1), None), statics).reshape(input.shape)
 
 
 @public(out=True)
 def take_along_dim(input, indices, dim: int | None = None) -> Tensor:
-    """gather with broadcasting of the other dimensions."""
+    """gather with broadcasting of the other dimensions; without dim, of the flattened tensors."""
+    if indices.dtype is not dt.int64:
+        raise RuntimeError(f"torch.take_along_dim(): dtype of indices should be Long but got {indices.dtype.short}")
     if dim is None:
         return gather(input.reshape(-1), 0, indices.reshape(-1))
+    if input.ndim != indices.ndim:
+        raise RuntimeError(f"torch.take_along_dim(): input and indices should have the same number of dimensions, but got {input.ndim} dimensions for "
+                           f"input, and {indices.ndim} dimensions for indices")
     d = as_dim(dim, input.ndim)
-    shape = list(np.broadcast_shapes(*(tuple(1 if k == d else n for k, n in enumerate(t.shape)) for t in (input, indices))))
+    shape = broadcast_shapes(*(tuple(1 if k == d else n for k, n in enumerate(t.shape)) for t in (input, indices)))
     a, b = list(shape), list(shape)
     a[d], b[d] = input.shape[d], indices.shape[d]
     return gather(input.expand(a), d, indices.expand(b))
-
-
-@public()
-def nonzero(input, *, as_tuple: bool = False, out=None):
-    """Where input is not zero: (count, ndim) positions, or one vector a dimension."""
-    found = np.nonzero(np.atleast_1d(input._host_array()))
-    if as_tuple:
-        return tuple(as_tensor_value(np.ascontiguousarray(p)) for p in found)
-    made = as_tensor_value(np.stack(found, 1) if input.ndim else np.zeros((len(found[0]), 0), np.int64))
-    if out is not None:
-        from .._public import fill_out
-        return fill_out(out, made)
-    return made
-
-
-@public(out=True)
-def argwhere(input) -> Tensor:
-    """nonzero."""
-    return nonzero(input)
-
-
-@public(out=True)
-def masked_select(input, mask) -> Tensor:
-    """The elements where mask holds, as a vector."""
-    if mask.dtype is not dt.bool_:
-        raise RuntimeError("masked_select: expected BoolTensor for mask")
-    shape = np.broadcast_shapes(tuple(input.shape), tuple(mask.shape))
-    where = np.flatnonzero(np.broadcast_to(mask._host_array(), shape))
-    return input.expand(shape).reshape(-1)[as_tensor_value(where)]
-
-
-@public(inplace=True)
-def masked_scatter(input, mask, source) -> Tensor:
-    """input with source's elements, in order, where mask holds."""
-    if mask.dtype is not dt.bool_:
-        raise RuntimeError(f"masked_scatter_ only supports boolean masks, but got mask with dtype {mask.dtype}")
-    shape = np.broadcast_shapes(tuple(input.shape), tuple(mask.shape))
-    where = np.flatnonzero(np.broadcast_to(mask._host_array(), shape))
-    if source.numel() < where.size:
-        raise RuntimeError(f"masked_scatter: expected self and source to have same dtypes but got {input.dtype.short} and {source.dtype.short}"
-                           if input.dtype is not source.dtype else "Number of elements of source < number of ones in mask")
-    flat = input.expand(shape).reshape(-1).clone()
-    flat[as_tensor_value(where)] = source.reshape(-1)[:where.size]
-    return flat.reshape(shape)
-
-
-@public(method=False)
-def repeat_interleave(input, repeats=None, dim: int | None = None, *, output_size: int | None = None) -> Tensor:
-    """Each element (or slice along dim) repeated; one argument: indices repeated by their counts."""
-    if repeats is None:
-        return as_tensor_value(np.repeat(np.arange(input.numel()), input._host_array()))
-    if dim is None:
-        input, dim = input.reshape(-1), 0
-    d = as_dim(dim, input.ndim)
-    if isinstance(repeats, Tensor) and repeats.numel() == 1:
-        repeats = int(repeats)
-    if isinstance(repeats, int):
-        if repeats < 0:
-            raise RuntimeError("repeats can not be negative")
-        shape = list(input.shape)
-        shape[d] *= repeats
-        return input.unsqueeze(d + 1).expand(*input.shape[:d + 1], repeats, *input.shape[d + 1:]).reshape(shape)
-    counts = repeats._host_array() if isinstance(repeats, Tensor) else np.asarray(repeats)
-    if counts.size != input.shape[d]:
-        raise RuntimeError("repeats must have the same size as input along dim, but got repeats.size(0) = "
-                           f"{counts.size} and input.size({d}) = {input.shape[d]}")
-    return index_select(input, d, as_tensor_value(np.repeat(np.arange(counts.size), counts)))
-
-
-Tensor.repeat_interleave = repeat_interleave

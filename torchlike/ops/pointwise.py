@@ -34,9 +34,9 @@ def conj(xp, x):
     return xp.conj(x) if x.dtype.kind == "c" else x
 
 
-def binary(name: str, kernel, grads, *, promote="arith", names=(), inplace=True, torch_name=None):
+def binary(name: str, kernel, grads, *, promote="arith", names=(), inplace=True, torch_name=None, real=False):
     """Publish `torch.name(input, other)` with its method, in-place and out= forms; the op."""
-    op = Elementwise(name, kernel, promote=promote, grads=grads, torch_name=torch_name)
+    op = Elementwise(name, kernel, promote=promote, grads=grads, torch_name=torch_name, real=real)
 
     def f(input, other):
         if not isinstance(input, Tensor) or not (isinstance(other, Tensor) or other.__class__ in PLAIN):
@@ -65,14 +65,13 @@ def _scaled(other, alpha):
 
 
 def _no_bool_sub(a, b):
-    for x, y in ((a, b), (b, a)):
-        if isinstance(x, Tensor) and x.dtype is dt.bool_:
-            if isinstance(y, Tensor) and y.dtype is dt.bool_:
-                raise RuntimeError("Subtraction, the `-` operator, with two bool tensors is not supported. Use the `^` or "
-                                   "`logical_xor()` operator instead.")
-            if not isinstance(y, Tensor):
-                raise RuntimeError("Subtraction, the `-` operator, with a bool tensor is not supported. If you are trying "
-                                   "to invert a mask, use the `~` or `logical_not()` operator instead.")
+    kinds = [x.dtype is dt.bool_ if isinstance(x, Tensor) else x.__class__ is bool for x in (a, b)]
+    if all(kinds):
+        raise RuntimeError("Subtraction, the `-` operator, with two bool tensors is not supported. Use the `^` or `logical_xor()` "
+                           "operator instead.")
+    if any(kinds):
+        raise RuntimeError("Subtraction, the `-` operator, with a bool tensor is not supported. If you are trying to invert a mask, "
+                           "use the `~` or `logical_not()` operator instead.")
 
 
 @public(inplace=True, out=True)
@@ -88,9 +87,7 @@ def sub(input, other, *, alpha=1) -> Tensor:
     """input - alpha * other."""
     if not isinstance(input, Tensor) or not (isinstance(other, Tensor) or other.__class__ in PLAIN):
         input, other = operands("sub", input, other)
-    if input.__class__ is bool or (isinstance(input, Tensor) and input.dtype is dt.bool_) or \
-            (isinstance(other, Tensor) and other.dtype is dt.bool_):
-        _no_bool_sub(input, other)
+    _no_bool_sub(input, other)
     return apply(SUB, (input, other if alpha == 1 else _scaled(other, alpha)))
 
 
@@ -154,8 +151,8 @@ def _zero(xp, g):
     return xp.zeros_like(g)
 
 
-_TRUNC_DIV = Elementwise("div_trunc", _trunc_div, grads=(_zero, _zero))
-_FLOOR_DIV = Elementwise("floor_divide", _floor_div, grads=(_zero, _zero))
+_TRUNC_DIV = Elementwise("div_trunc", _trunc_div, real=True, grads=(_zero, _zero))
+_FLOOR_DIV = Elementwise("floor_divide", _floor_div, real=True, grads=(_zero, _zero))
 
 
 def _no_int_zero(a, b):
@@ -200,8 +197,8 @@ def _fmod(xp, x, y):
     return xp.fmod(x, y)
 
 
-_REMAINDER = Elementwise("remainder", _remainder, grads=(lambda xp, g: g, lambda xp, g, x, y: -g * xp.floor(x / y)))
-_FMOD = Elementwise("fmod", _fmod, grads=(lambda xp, g: g, lambda xp, g, x, y: -g * xp.trunc(x / y)))
+_REMAINDER = Elementwise("remainder", _remainder, real=True, grads=(lambda xp, g: g, lambda xp, g, x, y: -g * xp.floor(x / y)))
+_FMOD = Elementwise("fmod", _fmod, real=True, grads=(lambda xp, g: g, lambda xp, g, x, y: -g * xp.trunc(x / y)))
 
 
 @public(inplace=True, out=True)
@@ -299,31 +296,31 @@ def _share_ties(xp, g, mine, other, wins):
 
 
 maximum = binary("maximum", lambda xp, x, y: xp.maximum(x, y), inplace=False, grads=(
-    lambda xp, g, x, y: _share_ties(xp, g, x, y, x > y), lambda xp, g, x, y: _share_ties(xp, g, y, x, y > x)))
+    lambda xp, g, x, y: _share_ties(xp, g, x, y, x > y), lambda xp, g, x, y: _share_ties(xp, g, y, x, y > x)), real=True)
 minimum = binary("minimum", lambda xp, x, y: xp.minimum(x, y), inplace=False, grads=(
-    lambda xp, g, x, y: _share_ties(xp, g, x, y, x < y), lambda xp, g, x, y: _share_ties(xp, g, y, x, y < x)))
+    lambda xp, g, x, y: _share_ties(xp, g, x, y, x < y), lambda xp, g, x, y: _share_ties(xp, g, y, x, y < x)), real=True)
 fmax = binary("fmax", lambda xp, x, y: xp.fmax(x, y), inplace=False, grads=(
     lambda xp, g, x, y: xp.where((x >= y) | (y != y), g, xp.zeros_like(g)),
-    lambda xp, g, x, y: xp.where(~((x >= y) | (y != y)), g, xp.zeros_like(g))))
+    lambda xp, g, x, y: xp.where(~((x >= y) | (y != y)), g, xp.zeros_like(g))), real=True)
 fmin = binary("fmin", lambda xp, x, y: xp.fmin(x, y), inplace=False, grads=(
     lambda xp, g, x, y: xp.where((x <= y) | (y != y), g, xp.zeros_like(g)),
-    lambda xp, g, x, y: xp.where(~((x <= y) | (y != y)), g, xp.zeros_like(g))))
+    lambda xp, g, x, y: xp.where(~((x <= y) | (y != y)), g, xp.zeros_like(g))), real=True)
 atan2 = binary("atan2", lambda xp, x, y: xp.arctan2(x, y), promote="float", names=("arctan2",), grads=(
-    lambda xp, g, x, y: g * y / (x * x + y * y), lambda xp, g, x, y: -g * x / (x * x + y * y)))
+    lambda xp, g, x, y: g * y / (x * x + y * y), lambda xp, g, x, y: -g * x / (x * x + y * y)), real=True)
 hypot = binary("hypot", lambda xp, x, y: xp.hypot(x, y), grads=(
-    lambda xp, g, x, out: g * x / out, lambda xp, g, y, out: g * y / out))
+    lambda xp, g, x, out: g * x / out, lambda xp, g, y, out: g * y / out), real=True)
 copysign = binary("copysign", lambda xp, x, y: xp.copysign(x, y), promote="float", grads=(
-    lambda xp, g, x, out: xp.where(x == 0, xp.zeros_like(g), g * out / x), _zero))
-nextafter = binary("nextafter", lambda xp, x, y: xp.nextafter(x, y), None)
-heaviside = binary("heaviside", lambda xp, x, y: xp.where(x == 0, y, (x > 0).astype(x.dtype)), None)
-logaddexp = binary("logaddexp", lambda xp, x, y: xp.logaddexp(x, y), promote="float", inplace=False, grads=(
+    lambda xp, g, x, out: xp.where(x == 0, xp.zeros_like(g), g * out / x), _zero), real=True)
+nextafter = binary("nextafter", lambda xp, x, y: xp.nextafter(x, y), grads=None, real=True)
+heaviside = binary("heaviside", lambda xp, x, y: xp.where(x == 0, y, (x > 0).astype(x.dtype)), grads=None, real=True)
+logaddexp = binary("logaddexp", lambda xp, x, y: xp.logaddexp(x, y) if x.dtype.kind != "c" else xp.log(xp.exp(x) + xp.exp(y)), promote="float", inplace=False, grads=(
     lambda xp, g, x, out: g * xp.exp(x - out), lambda xp, g, y, out: g * xp.exp(y - out)))
 logaddexp2 = binary("logaddexp2", lambda xp, x, y: xp.logaddexp2(x, y), promote="float", inplace=False, grads=(
-    lambda xp, g, x, out: g * xp.exp2(x - out), lambda xp, g, y, out: g * xp.exp2(y - out)))
+    lambda xp, g, x, out: g * xp.exp2(x - out), lambda xp, g, y, out: g * xp.exp2(y - out)), real=True)
 xlogy = binary("xlogy", lambda xp, x, y: xp.where((x == 0) & (y == y), xp.zeros_like(x), x * xp.log(xp.where((x == 0) & (y == y), xp.ones_like(y), y))),
                promote="float", grads=(
     lambda xp, g, x, y: xp.where((x == 0) & (y <= 0), xp.zeros_like(g), g * xp.log(xp.where((x == 0) & (y <= 0), xp.ones_like(y), y))),
-    lambda xp, g, x, y: g * x / y))
+    lambda xp, g, x, y: g * x / y), real=True)
 
 
 def _clamp(xp, x, low, high):
@@ -339,7 +336,7 @@ def _clamp_keeps(xp, x, low, high):
     return inside if high is None else (x <= high) & inside
 
 
-_CLAMP = Elementwise("clamp", _clamp, torch_name="ClampBackward1", grads=(
+_CLAMP = Elementwise("clamp", _clamp, real=True, torch_name="ClampBackward1", grads=(
     lambda xp, g, x, low, high: xp.where(_clamp_keeps(xp, x, low, high), g, xp.zeros_like(g)),
     lambda xp, g, x, low, high: xp.where((x < low) & (True if high is None else low < high), g, xp.zeros_like(g)),
     lambda xp, g, x, low, high: xp.where((x > high) | (False if low is None else low > high), g, xp.zeros_like(g))))

@@ -82,7 +82,11 @@ def is_same_size(input, other) -> bool:
 
 
 def _aval(x):
-    return x._value.aval if isinstance(x, Tensor) else NUMBERS[type(x)]
+    if isinstance(x, Tensor):
+        return x._value.aval
+    if type(x) not in NUMBERS:
+        raise TypeError(f"result_type(): argument must be Tensor or Number, not {type(x).__name__}")
+    return NUMBERS[type(x)]
 
 
 @public(method=False)
@@ -125,7 +129,7 @@ class finfo:
         self.bits = d.to_real().itemsize * 8
         self.max, self.min, self.eps = float(info.max), float(info.min), float(info.eps)
         self.tiny = self.smallest_normal = float(info.smallest_normal)
-        self.resolution = float(10.0 ** -info.precision) if d.to_real() is not dt.bfloat16 else 0.01
+        self.resolution = {dt.bfloat16: 0.01}.get(d.to_real(), 1.0 if d in dt.FLOAT8 else float(10.0 ** -info.precision))
         self.dtype = d.to_real().name
 
     def __repr__(self):

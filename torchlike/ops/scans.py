@@ -7,8 +7,11 @@ from jax import numpy as jnp
 
 from .._core import dtype as dt
 from .._core.registry import Op
-from .._public import as_dim, public
+from .._public import as_dim, fill_out, public, write_into
 from .._tensor import Tensor, apply
+from .creation import _check_dtype
+from .gathering import add_along
+from .joining import cat
 from .reductions import _sum_dtype, result_type
 
 COLUMNS = 32  # a long vector is scanned as so many columns at once on the CPU
@@ -87,17 +90,36 @@ CUMSUM = Op("cumsum", lambda xp, x, dim, dtype: _accumulate(xp, x, dim, dtype.np
 _CUMPROD = Op("cumprod", lambda xp, x, dim, dtype: _accumulate(xp, x, dim, dtype.np, "cumprod"), shape=_scan_shape, vjp=_cumprod_vjp)
 
 
-@public(inplace=True, out=True)
+@public(out=True)
 def cumsum(input, dim, *, dtype=None) -> Tensor:
     """Running sums along dim; integers are summed as int64."""
     return apply(CUMSUM, (input,), (as_dim(dim, input.ndim), _sum_dtype(input, dtype)))
 
 
-@public(inplace=True, out=True)
+@public(out=True)
 def cumprod(input, dim, *, dtype=None) -> Tensor:
     """Running products along dim; integers are multiplied as int64."""
     return apply(_CUMPROD, (input,), (as_dim(dim, input.ndim), _sum_dtype(input, dtype)))
 
+
+def _in_place(f):
+    """cumsum_ and cumprod_ keep self's dtype: integers are not widened."""
+    name = f.__name__
+
+    def write(self, dim, *, dtype=None) -> Tensor:
+        if dtype is not None and _check_dtype(dtype) is not self.dtype:
+            raise RuntimeError(f"Bad in-place call: input tensor dtype {self.dtype.short} and output tensor dtype {dtype.short} should match")
+        if self.dtype is dt.bool_:
+            raise NotImplementedError(f"\"{name}_out_cpu\" not implemented for 'Bool'")
+        self._check_write()
+        return write_into(self, f(self, dim, dtype=self.dtype))
+    write.__name__ = write.__qualname__ = name + "_"
+    write.__doc__ = f"{name} written into self."
+    setattr(Tensor, name + "_", write)
+
+
+_in_place(cumsum)
+_in_place(cumprod)
 
 # -- extremes --------------------------------------------------------------------------------------------------------------
 
@@ -124,7 +146,6 @@ def _running(xp, x, dim, largest):
 
 
 def _running_vjp(xp, g0, out1, plan):
-    from .gathering import add_along
     a = plan.avals[0]
     return g0 if not a.shape else add_along(xp, a.shape, out1, plan.statics[0], g0)
 
@@ -134,11 +155,12 @@ def _running_extreme(name, largest):
             shape=lambda a, dim: [(a.shape, a.dtype), (a.shape, dt.int64)])
     made = result_type(name)
 
-    def f(input, dim: int):
-        return made(*apply(op, (input,), (as_dim(dim, input.ndim),)))
+    def f(input, dim: int, *, out=None):
+        found = made(*apply(op, (input,), (as_dim(dim, input.ndim),)))
+        return found if out is None else made(*map(fill_out, out, found))
     f.__name__ = f.__qualname__ = name
     f.__doc__ = f"Running {'max' if largest else 'min'}ima along dim, and the index of the last element that set them."
-    return public(out=True)(f)
+    return public()(f)
 
 
 cummax, cummin = _running_extreme("cummax", True), _running_extreme("cummin", False)
@@ -180,7 +202,7 @@ def logcumsumexp(input, dim: int) -> Tensor:
     """log(cumsum(exp(input))) along dim, without overflow."""
     d = as_dim(dim, input.ndim)
     if input.dtype.category < dt.FLOAT:
-        raise RuntimeError(f'"logcumsumexp_out_cpu" not implemented for \'{input.dtype.short}\'')
+        raise NotImplementedError(f'"logcumsumexp_out_cpu" not implemented for \'{input.dtype.short}\'')
     return apply(_LOGCUMSUMEXP, (input,), (d,))
 
 
@@ -190,7 +212,6 @@ def logcumsumexp(input, dim: int) -> Tensor:
 @public(out=True)
 def diff(input, n: int = 1, dim: int = -1, prepend=None, append=None) -> Tensor:
     """The n-th differences along dim, of prepend, input and append joined."""
-    from .joining import cat
     if not input.ndim:
         raise RuntimeError("diff expects input to be at least one-dimensional")
     if n < 0:
@@ -273,7 +294,6 @@ def gradient(input, *, spacing=None, dim=None, edge_order: int = 1) -> tuple:
 
 
 def _gradient_along(t: Tensor, d: int, spacing, edge_order: int) -> Tensor:
-    from .joining import cat
     n = t.shape[d]
     if t.dtype.category < dt.FLOAT:
         t = t.to(dt.get_default_dtype())

@@ -13,6 +13,7 @@ from .._core import dtype as dt
 from .._core.registry import Op
 from .._public import as_dim, fill_out, public
 from .._tensor import Tensor, apply
+from .gathering import add_along, along, gather
 from .reductions import reduced, result_type
 
 
@@ -82,7 +83,6 @@ def _permuted_vjp(xp, g0, out1, plan):
         out = np.zeros(a.shape, g0.dtype)
         np.put_along_axis(out, out1, g0, dim)
         return out
-    from .gathering import along
     return jnp.zeros(a.shape, g0.dtype).at[along(a.shape, out1, dim)].set(g0, unique_indices=True)
 
 
@@ -93,7 +93,7 @@ _sorted, _largest, _kth, _medians, _nanmedians, _modes = map(result_type, ("sort
 
 def _real_only(name: str, t: Tensor) -> None:
     if t.dtype.is_complex:
-        raise RuntimeError(f"{name}(): does not support complex input: \"{name}\" not implemented for '{t.dtype.short}'")
+        raise NotImplementedError(f"\"{name}_cpu\" not implemented for '{t.dtype.short}'")
 
 
 def _into(out, made):
@@ -163,7 +163,6 @@ def _topk_vjp(xp, g0, out1, plan):
     a, (k, dim, _) = plan.avals[0], plan.statics
     if not a.shape:
         return g0.reshape(()) if k else xp.zeros((), g0.dtype)
-    from .gathering import add_along
     return add_along(xp, a.shape, out1, dim, g0)
 
 
@@ -178,7 +177,7 @@ def topk(input, k: int, dim: int = -1, largest: bool = True, sorted: bool = True
     if not 0 <= k <= (input.shape[d] if input.ndim else 1):
         raise RuntimeError("selected index k out of range")
     if input.dtype.is_complex or input.dtype is dt.bool_:
-        raise RuntimeError(f"topk(): \"topk_cpu\" not implemented for '{input.dtype.short}'")
+        raise NotImplementedError(f"\"topk_cpu\" not implemented for '{input.dtype.short}'")
     return _into(out, _largest(*apply(_TOPK, (input,), (k, d, bool(largest)))))
 
 
@@ -250,7 +249,7 @@ def _median_pair(name, skip_nan, made):
     whole = Op(name, lambda xp, x: _median(xp, x.reshape(-1), 0, False, skip_nan)[0], shape=lambda a: ((), a.dtype), vjp=_whole_median_vjp)
 
     def f(input, dim=None, keepdim: bool = False, *, out=None):
-        _real_only(name, input)
+        _real_only("median", input)
         if dim is None:
             if not input.numel():
                 return _empty_median(input)
@@ -311,7 +310,6 @@ _INTERPOLATIONS = ("linear", "lower", "higher", "midpoint", "nearest")
 
 
 def _quantile(input, q, dim, keepdim, interpolation, skip_nan, name):
-    from .gathering import gather
     if input.dtype not in (dt.float32, dt.float64):
         raise RuntimeError(f"{name}() input tensor must be either float or double dtype")
     if interpolation not in _INTERPOLATIONS:

@@ -20,9 +20,9 @@ def special(xp):
     return scipy.special if xp is np else jax_special
 
 
-def unary(name: str, kernel, grad=None, *, promote="float", names=(), torch_name=None):
+def unary(name: str, kernel, grad=None, *, promote="float", names=(), torch_name=None, real=False):
     """Publish torch.name(input) with method, in-place and out= forms. grad: `(xp, g, x?, out?)`."""
-    op = Elementwise(name, kernel, promote=promote, grads=None if grad is None else (grad,), torch_name=torch_name)
+    op = Elementwise(name, kernel, promote=promote, grads=None if grad is None else (grad,), torch_name=torch_name, real=real)
 
     def f(input) -> Tensor:
         if not isinstance(input, Tensor):
@@ -74,13 +74,13 @@ def _zero(xp, g):
 
 def _rounding(name, kernel, names=()):
     """Rounding keeps integers as they are."""
-    return unary(name, lambda xp, x: x if x.dtype.kind in "iub" else kernel(xp, x), _zero, promote="arith", names=names)
+    return unary(name, lambda xp, x: x if x.dtype.kind in "iub" else kernel(xp, x), _zero, promote="arith", names=names, real=True)
 
 
 floor = _rounding("floor", lambda xp, x: xp.floor(x))
 ceil = _rounding("ceil", lambda xp, x: xp.ceil(x))
 trunc = _rounding("trunc", lambda xp, x: xp.trunc(x), names=("fix",))
-frac = unary("frac", lambda xp, x: x - xp.trunc(x), lambda xp, g: g, promote="arith")
+frac = unary("frac", lambda xp, x: x - xp.trunc(x), lambda xp, g: g, promote="arith", real=True)
 _ROUND = Elementwise("round", lambda xp, x, decimals: x if x.dtype.kind in "iub" else _round(xp, x, decimals), grads=(_zero,))
 
 
@@ -97,28 +97,28 @@ def round(input, *, decimals: int = 0) -> Tensor:
     return apply(_ROUND, (input,), (int(decimals),))
 
 
-sign = unary("sign", lambda xp, x: x if x.dtype == np.bool_ else xp.sign(x), _zero, promote="arith")
+sign = unary("sign", lambda xp, x: x if x.dtype == np.bool_ else xp.sign(x), _zero, promote="arith", real=True)
 sgn = unary("sgn", lambda xp, x: x if x.dtype == np.bool_ else (xp.where(x == 0, x, x / xp.where(x == 0, 1, xp.abs(x))) if x.dtype.kind == "c" else xp.sign(x)),
             _zero, promote="arith")
-signbit = unary("signbit", lambda xp, x: xp.signbit(x) if x.dtype.kind not in "ub" else xp.zeros(x.shape, bool), promote="bool")
+signbit = unary("signbit", lambda xp, x: xp.signbit(x) if x.dtype.kind not in "ub" else xp.zeros(x.shape, bool), promote="bool", real=True)
 isnan = unary("isnan", lambda xp, x: xp.isnan(x) if x.dtype.kind not in "iub" else xp.zeros(x.shape, bool), promote="bool")
 isinf = unary("isinf", lambda xp, x: xp.isinf(x) if x.dtype.kind not in "iub" else xp.zeros(x.shape, bool), promote="bool")
 isfinite = unary("isfinite", lambda xp, x: xp.isfinite(x) if x.dtype.kind not in "iub" else xp.ones(x.shape, bool), promote="bool")
-isposinf = unary("isposinf", lambda xp, x: x == np.inf if x.dtype.kind not in "iub" else xp.zeros(x.shape, bool), promote="bool")
-isneginf = unary("isneginf", lambda xp, x: x == -np.inf if x.dtype.kind not in "iub" else xp.zeros(x.shape, bool), promote="bool")
+isposinf = unary("isposinf", lambda xp, x: x == np.inf if x.dtype.kind not in "iub" else xp.zeros(x.shape, bool), promote="bool", real=True)
+isneginf = unary("isneginf", lambda xp, x: x == -np.inf if x.dtype.kind not in "iub" else xp.zeros(x.shape, bool), promote="bool", real=True)
 isreal = unary("isreal", lambda xp, x: xp.isreal(x), promote="bool")
-relu = unary("relu", lambda xp, x: xp.maximum(x, xp.zeros((), x.dtype)), lambda xp, g, out: xp.where(out > 0, g, xp.zeros((), g.dtype)), promote="arith")
-erf = unary("erf", lambda xp, x: numpy_erf(x) if xp is np else special(xp).erf(x), lambda xp, g, x: g * np.asarray(2 / math.sqrt(math.pi), g.dtype) * xp.exp(-x * x))
-erfc = unary("erfc", lambda xp, x: special(xp).erfc(x), lambda xp, g, x: g * np.asarray(-2 / math.sqrt(math.pi), g.dtype) * xp.exp(-x * x))
-erfinv = unary("erfinv", lambda xp, x: special(xp).erfinv(x), lambda xp, g, out: g * np.asarray(math.sqrt(math.pi) / 2, g.dtype) * xp.exp(out * out))
-lgamma = unary("lgamma", lambda xp, x: special(xp).gammaln(x), lambda xp, g, x: g * special(xp).digamma(x))
-digamma = unary("digamma", lambda xp, x: special(xp).digamma(x), lambda xp, g, x: g * special(xp).polygamma(1, x))
-i0 = unary("i0", lambda xp, x: special(xp).i0(x), lambda xp, g, x: g * special(xp).i1(x))
+relu = unary("relu", lambda xp, x: xp.maximum(x, xp.zeros((), x.dtype)), lambda xp, g, out: xp.where(out > 0, g, xp.zeros((), g.dtype)), promote="arith", real=True)
+erf = unary("erf", lambda xp, x: numpy_erf(x) if xp is np else special(xp).erf(x), lambda xp, g, x: g * np.asarray(2 / math.sqrt(math.pi), g.dtype) * xp.exp(-x * x), real=True)
+erfc = unary("erfc", lambda xp, x: special(xp).erfc(x), lambda xp, g, x: g * np.asarray(-2 / math.sqrt(math.pi), g.dtype) * xp.exp(-x * x), real=True)
+erfinv = unary("erfinv", lambda xp, x: special(xp).erfinv(x), lambda xp, g, out: g * np.asarray(math.sqrt(math.pi) / 2, g.dtype) * xp.exp(out * out), real=True)
+lgamma = unary("lgamma", lambda xp, x: special(xp).gammaln(x), lambda xp, g, x: g * special(xp).digamma(x), real=True)
+digamma = unary("digamma", lambda xp, x: special(xp).digamma(x), lambda xp, g, x: g * special(xp).polygamma(1, x), real=True)
+i0 = unary("i0", lambda xp, x: special(xp).i0(x), lambda xp, g, x: g * special(xp).i1(x), real=True)
 sinc = unary("sinc", lambda xp, x: xp.sinc(x), lambda xp, g, x: g * xp.where(
     x == 0, xp.zeros_like(x), (np.asarray(math.pi, x.dtype) * x * xp.cos(np.asarray(math.pi, x.dtype) * x) - xp.sin(np.asarray(math.pi, x.dtype) * x))
     / xp.where(x == 0, 1, np.asarray(math.pi, x.dtype) * x * x)))
-deg2rad = unary("deg2rad", lambda xp, x: x * np.asarray(math.pi / 180, x.dtype), lambda xp, g: g * np.asarray(math.pi / 180, g.dtype))
-rad2deg = unary("rad2deg", lambda xp, x: x * np.asarray(180 / math.pi, x.dtype), lambda xp, g: g * np.asarray(180 / math.pi, g.dtype))
+deg2rad = unary("deg2rad", lambda xp, x: x * np.asarray(math.pi / 180, x.dtype), lambda xp, g: g * np.asarray(math.pi / 180, g.dtype), real=True)
+rad2deg = unary("rad2deg", lambda xp, x: x * np.asarray(180 / math.pi, x.dtype), lambda xp, g: g * np.asarray(180 / math.pi, g.dtype), real=True)
 _LOGIT = Elementwise("logit", lambda xp, x, eps: xp.log(_clipped(xp, x, eps) / (1 - _clipped(xp, x, eps))), promote="float", grads=(
     lambda xp, g, x, eps: g / (x * (1 - x)) if eps is None else xp.where((x < eps) | (x > 1 - eps), xp.zeros_like(g), g / (x * (1 - x))),))
 

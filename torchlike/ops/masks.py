@@ -1,0 +1,176 @@
+"""Elements chosen by masks and counts; their number is known only from the data, so these run on the host."""
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+
+from .._core import dtype as dt
+from .._core.aval import broadcast_shapes
+from .._core.registry import Op
+from .._public import as_dim, fill_out, public
+from .._tensor import Tensor, apply, as_tensor_value
+from .creation import place
+from .gathering import index_select
+from .indexing import INDEX
+
+
+def _on(array: np.ndarray, device) -> Tensor:
+    """A host array as a tensor on a device."""
+    return as_tensor_value(array) if device.type == "cpu" else place(array, device)
+
+
+@public()
+def nonzero(input, *, out=None, as_tuple: bool = False):
+    """Where input is not zero: (count, ndim) positions, or one vector a dimension."""
+    array = input._host_array()
+    if as_tuple:
+        return tuple(_on(np.ascontiguousarray(p), input.device) for p in np.nonzero(np.atleast_1d(array)))
+    if array.ndim:
+        found = np.argwhere(array)
+    else:
+        found = np.zeros((int(bool(array)), 0), np.int64)
+    made = _on(found, input.device)
+    return made if out is None else fill_out(out, made)
+
+
+@public(out=True)
+def argwhere(input) -> Tensor:
+    """nonzero."""
+    return nonzero(input)
+
+
+@public(out=True)
+def nonzero_static(input, *, size: int, fill_value: int = -1) -> Tensor:
+    """nonzero cut or filled up to `size` rows: its shape does not depend on the data."""
+    if size < 0:
+        raise RuntimeError("nonzero_static: 'size' must be an non-negative integer")
+    return apply(_NONZERO_STATIC, (input, int(fill_value)), (int(size),))
+
+
+def _nonzero_static(xp, x, fill, size):
+    flat = (x != 0).reshape(-1)
+    first = xp.argsort(~flat, kind="stable")[:size] if xp is np else xp.argsort(~flat, stable=True)[:size]
+    rows = xp.stack(xp.unravel_index(first, x.shape), 1) if x.ndim else xp.zeros((first.shape[0], 0), np.int64)
+    rows = xp.pad(rows, ((0, size - first.shape[0]), (0, 0)))
+    return xp.where(np.arange(size)[:, None] < xp.sum(flat), rows, fill).astype(np.int64)
+
+
+_NONZERO_STATIC = Op("nonzero_static", _nonzero_static, shape=lambda a, fill, size: ((size, a.ndim), dt.int64), vjp=False)
+
+
+def _positions(mask: Tensor, shape: tuple) -> np.ndarray:
+    """Flat positions where a mask broadcast to shape holds."""
+    return np.flatnonzero(np.broadcast_to(mask._host_array(), shape))
+
+
+@public(out=True)
+def masked_select(input, mask) -> Tensor:
+    """The elements where mask holds, as a vector."""
+    if mask.dtype is not dt.bool_:
+        raise RuntimeError("masked_select: expected BoolTensor for mask")
+    shape = broadcast_shapes(tuple(input.shape), tuple(mask.shape))
+    return apply(INDEX, (input.expand(shape).reshape(-1), _on(_positions(mask, shape), input.device)), ((0,),))
+
+
+def _masked_scatter(xp, x, mask, source):
+    flat = mask.reshape(-1)
+    order = xp.maximum(xp.cumsum(flat.astype(np.int64)) - 1, 0)
+    return xp.where(mask, source.reshape(-1)[order].reshape(mask.shape), x)
+
+
+def _masked_scatter_vjp(xp, g, mask, needs, plan):
+    gs = None
+    if needs[2]:
+        flat = mask.reshape(-1)
+        order = xp.maximum(xp.cumsum(flat.astype(np.int64)) - 1, 0)
+        values = xp.where(flat, g.reshape(-1), xp.zeros((), g.dtype))
+        a = plan.avals[2]
+        if xp is np:
+            gs = np.zeros(a.numel, g.dtype)
+            np.add.at(gs, order, values)
+        else:
+            gs = xp.zeros(a.numel, g.dtype).at[order].add(values)
+        gs = gs.reshape(a.shape)
+    return xp.where(mask, xp.zeros((), g.dtype), g), None, gs
+
+
+_MASKED_SCATTER = Op("masked_scatter", _masked_scatter, shape=lambda a, mask, source: (a.shape, a.dtype), vjp=_masked_scatter_vjp)
+
+
+@public(inplace=True)
+def masked_scatter(input, mask, source) -> Tensor:
+    """input with source's elements, in order, where mask holds."""
+    if input.dtype is not source.dtype:
+        raise RuntimeError(f"masked_scatter_: expected self and source to have same dtypes but got {input.dtype.short} and {source.dtype.short}")
+    if mask.dtype is not dt.bool_:
+        raise RuntimeError(f"masked_scatter_ only supports boolean masks, but got mask with dtype {mask.dtype}")
+    shape = broadcast_shapes(tuple(input.shape), tuple(mask.shape))
+    if mask._current().array is not None:
+        wanted = int(np.count_nonzero(np.broadcast_to(mask._host_array(), shape)))
+        if source.numel() < wanted:
+            raise RuntimeError("Number of elements of source < number of ones in mask")
+    else:
+        from .._core import program
+        enough = mask.expand(shape).sum() <= source.numel()
+        program.check(enough._value, RuntimeError("Number of elements of source < number of ones in mask"))
+    if not source.numel():
+        return input.expand(shape).clone()
+    return apply(_MASKED_SCATTER, (input.expand(shape), mask.expand(shape), source))
+
+
+@public(method=False)
+def repeat_interleave(input=None, repeats=None, dim: int | None = None, *, output_size: int | None = None) -> Tensor:
+    """Each element (or slice along dim) repeated; with one argument, indices repeated by their counts."""
+    if input is None or repeats is None:
+        counts = _counts(repeats if input is None else input)
+        return _on(np.repeat(np.arange(counts.size), counts), (repeats if input is None else input).device)
+    if dim is None:
+        input, dim = input.reshape(-1), 0
+    d = as_dim(dim, input.ndim)
+    if not input.ndim:
+        input = input.reshape(1)
+    if isinstance(repeats, (tuple, list)):
+        from .creation import from_data
+        repeats = from_data(list(repeats))
+    if isinstance(repeats, Tensor) and repeats.numel() == 1:
+        repeats = int(_counts(repeats)[0])
+    if isinstance(repeats, int):
+        if repeats < 0:
+            raise RuntimeError("repeats can not be negative")
+        shape = list(input.shape)
+        shape[d] *= repeats
+        return input.unsqueeze(d + 1).expand(*input.shape[:d + 1], repeats, *input.shape[d + 1:]).reshape(shape)
+    if repeats.ndim != 1:
+        raise RuntimeError("repeats must be 0-dim or 1-dim tensor")
+    if repeats.shape[0] != input.shape[d]:
+        raise RuntimeError(f"repeats must have the same size as input along dim, but got repeats.size(0) = {repeats.shape[0]} and "
+                           f"input.size({d}) = {input.shape[d]}")
+    counts = _counts(repeats)
+    return index_select(input, d, _on(np.repeat(np.arange(counts.size), counts), input.device))
+
+
+def _counts(repeats: Tensor) -> np.ndarray:
+    if repeats.dtype not in (dt.int64, dt.int32):
+        raise NotImplementedError(f"\"repeat_interleave_cpu\" not implemented for '{repeats.dtype.short}'")
+    counts = repeats._host_array().reshape(-1)
+    if counts.size and counts.min() < 0:
+        raise RuntimeError("repeats can not be negative")
+    return counts
+
+
+Tensor.repeat_interleave = repeat_interleave
+
+
+@public(method=False)
+def combinations(input, r: int = 2, with_replacement: bool = False) -> Tensor:
+    """All choices of r elements of a vector, in order, as rows."""
+    if input.ndim != 1:
+        raise RuntimeError(f"Expect a 1D vector, but got shape {list(input.shape)}")
+    if r < 0:
+        raise RuntimeError(f"Expect a non-negative number, but got {r}")
+    if r == 0:
+        return input.new_empty((0,))
+    choose = itertools.combinations_with_replacement if with_replacement else itertools.combinations
+    rows = np.array(list(choose(range(input.shape[0]), r)), np.int64).reshape(-1, r)
+    return apply(INDEX, (input, _on(rows, input.device)), ((0,),))
