@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import Any
 
 from case import Case, Sample, call, function_of, in_double, inputs, lookup, seed_of, specs, t, tensor, with_dtype
-from compare import Difference, Raised, accidental, attempt, differences, is_tensor, leaf_name, raised
+from compare import RTOL, Difference, Raised, accidental, attempt, differences, is_tensor, leaf_name, raised
 
 MODE_SAMPLES = 16  # at most so many of a row's samples are compiled together
 
@@ -206,8 +206,12 @@ def verify(oracle: Any, subject: Any, row: Case) -> list[Difference]:
                 got = outcome(subject, check, row, sample)
                 if check is inplace and isinstance(want.get("grad"), Raised) and isinstance(got, dict):
                     want["grad"] = got["grad"] = None
-                found += _compared(row, f"sample {number} {check.__name__}", want, got,
-                                   none_is_zero=check is gradgrad)
+                where = f"sample {number} {check.__name__}"
+                if check in (forward, method, out):
+                    found += _compared(row, where, want, got)
+                else:  # a gradient's strides are nobody's business, and it passes through the dtypes of all inputs
+                    found += _compared(row, where, want, got, none_is_zero=check is gradgrad, strides=None,
+                                       floor=coarsest(in_double(sample) if check is gradgrad else sample))
         if sample.args:
             found += keyword_differences(oracle, subject, row, number, sample)
         if row.vmap and next(specs(sample), None) is not None:
@@ -243,7 +247,8 @@ def verify_dtypes(oracle: Any, subject: Any, row: Case) -> list[Difference]:
         if row.grad and not isinstance(want, Raised) and any(spec.differentiable for spec in specs(sample)):
             want = outcome(oracle, grad, row, sample)
             if not isinstance(want, Raised):
-                found += _compared(replace(row, tol=3 * row.tol), f"dtype {dtype} gradient", want, outcome(subject, grad, row, sample))
+                found += _compared(replace(row, tol=3 * row.tol), f"dtype {dtype} gradient", want,
+                                   outcome(subject, grad, row, sample), strides=None)
     return found
 
 
@@ -266,7 +271,12 @@ def vmap_differences(row: Case, want: Any, got: Any, where: str) -> list[Differe
 
 
 def _compared(row: Case, where: str, want: Any, got: Any, **more: Any) -> list[Difference]:
-    return differences(want, got, strides=row.strides, values=row.values, tol=row.tol, where=where, **more)
+    return differences(want, got, **{"strides": row.strides, "values": row.values, "tol": row.tol, "where": where, **more})
+
+
+def coarsest(sample: Sample) -> float:
+    """The relative tolerance of the coarsest floating dtype among a sample's tensors."""
+    return max((RTOL.get(spec.dtype, 0.0) for spec in specs(sample)), default=0.0)
 
 
 def execution_modes(subject: Any) -> list[Callable]:

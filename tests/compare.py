@@ -98,12 +98,13 @@ def accidental(outcome: Any) -> bool:
 
 
 def differences(want: Any, got: Any, *, strides: bool | None = False, values: bool = True, tol: float = 1.0,
-                where: str = "result", none_is_zero: bool = False) -> list[Difference]:
+                where: str = "result", none_is_zero: bool = False, floor: float = 0.0) -> list[Difference]:
     """Everything in which `got` departs from `want`, both outcomes of `attempt`.
 
-    `strides`: True, exactly equal; False, contiguous where torch's are; None, of no interest.
+    `strides`: True, exactly equal; False, contiguous where torch's are; None, of no interest. `floor`: the least
+    relative tolerance of floating values, for results that went through a coarser dtype than their own.
     """
-    again = {"strides": strides, "values": values, "tol": tol, "none_is_zero": none_is_zero}
+    again = {"strides": strides, "values": values, "tol": tol, "none_is_zero": none_is_zero, "floor": floor}
     if isinstance(got, Raised) and not isinstance(want, Raised):
         missing = got.kind in ("AttributeError", "ImportError") or "unexpected keyword" in got.message
         return [Difference("missing" if missing else "raised", f"{where} {got.kind}: {got.message[:300]}")]
@@ -119,7 +120,7 @@ def differences(want: Any, got: Any, *, strides: bool | None = False, values: bo
         zero = isinstance(other, Seen) and not np.any(other.values)
         return [] if zero else [Difference("grad", f"{where} is None on one side and not zero on the other")]
     if isinstance(want, Seen) and isinstance(got, Seen):
-        return list(_tensor_differences(want, got, where, strides, values, tol))
+        return list(_tensor_differences(want, got, where, strides, values, tol, floor))
     if type(want) is not type(got):
         return [Difference("type", f"{where} is {_short(got)}, torch {_short(want)}")]
     if isinstance(want, dict):
@@ -135,7 +136,8 @@ def differences(want: Any, got: Any, *, strides: bool | None = False, values: bo
     return [] if want == got else [Difference("value", f"{where} is {_short(got)}, torch {_short(want)}")]
 
 
-def _tensor_differences(want: Seen, got: Seen, where: str, strides: bool | None, values: bool, tol: float):
+def _tensor_differences(want: Seen, got: Seen, where: str, strides: bool | None, values: bool, tol: float,
+                        floor: float):
     if want.dtype != got.dtype:
         yield Difference("dtype", f"{where} is {got.dtype}, torch {want.dtype}")
     if want.shape != got.shape:
@@ -147,7 +149,7 @@ def _tensor_differences(want: Seen, got: Seen, where: str, strides: bool | None,
         yield Difference("stride", f"{where} is not contiguous: {got.stride}, torch {want.stride}")
     if want.requires_grad != got.requires_grad:
         yield Difference("grad", f"{where}.requires_grad is {got.requires_grad}, torch {want.requires_grad}")
-    if values and not close(want.values, got.values, RTOL.get(want.dtype, 0.0) * tol):
+    if values and not close(want.values, got.values, max(RTOL[want.dtype], floor) * tol if want.dtype in RTOL else 0.0):
         yield Difference("value", f"{where} is {_short(got)}, torch {_short(want)}")
 
 
