@@ -7,6 +7,7 @@
 Needs jax and, for its rows, torch. A contender that fails is a row with its reason. Times are wall-clock per call with
 calls queued one behind the other, the same for both frameworks; CUPTI's kernel time stands beside ours where it works.
 """
+
 import argparse
 import json
 import os
@@ -144,7 +145,9 @@ def largest_error(got, want) -> float:
     for a, b in zip(jax.tree.leaves(got), jax.tree.leaves(want), strict=True):
         a, b = a.astype(jnp.float32), b.astype(jnp.float32)
         bad = ~jnp.isfinite(a).all()
-        errors.append(jnp.where(bad, jnp.inf, jnp.linalg.norm((a - b).ravel()) / jnp.maximum(jnp.linalg.norm(b.ravel()), 1e-30)))
+        errors.append(
+            jnp.where(bad, jnp.inf, jnp.linalg.norm((a - b).ravel()) / jnp.maximum(jnp.linalg.norm(b.ravel()), 1e-30))
+        )
     return float(jnp.max(jnp.stack(errors)))
 
 
@@ -174,7 +177,9 @@ def race(spec: specs.Spec, compiled: dict, ceiling: dict, clock: Clock, tiny: bo
                     row.error = largest_error(got, expected)
                 if name == "ours":
                     again = run(0)
-                    row.repeatable = all(bool((a == b).all()) for a, b in zip(*map(jax.tree.leaves, (got, again)), strict=True))
+                    row.repeatable = all(
+                        bool((a == b).all()) for a, b in zip(*map(jax.tree.leaves, (got, again)), strict=True)
+                    )
                 if row.error is not None and not row.error < LIMIT[dtype]:
                     row.reason = f"wrong: relative error {row.error:.2e}; not timed"
                     continue
@@ -250,14 +255,19 @@ def compile_all(chosen: list[specs.Spec], tiny: bool, pool: ThreadPoolExecutor) 
             return getattr(problem, mode)(function).lower(*shapes).compile()
 
         expected = {mode: pool.submit(problem.expected, mode) for mode in problem.modes()}
-        made.append({"problem": problem, "expected": expected} | {
-            mode: {name: pool.submit(build, mode, function) for name, function in functions.items()}
-            for mode in problem.modes()})
+        made.append(
+            {"problem": problem, "expected": expected}
+            | {
+                mode: {name: pool.submit(build, mode, function) for name, function in functions.items()}
+                for mode in problem.modes()
+            }
+        )
     return made
 
 
 def small_checks(ops: list[str], pool: ThreadPoolExecutor, clock: Clock) -> list[Row]:
     """Every SMALL spec through our kernel on the card, against the reference in float64."""
+
     def one(spec):
         row = Row(spec.op, f"small {spec.name}", "training" if spec.gradients else "forward", "ours")
         if clock.left() < 0:
@@ -269,7 +279,9 @@ def small_checks(ops: list[str], pool: ThreadPoolExecutor, clock: Clock) -> list
             got = getattr(problem, row.mode)(call)(problem.arrays[0], problem.cotangents)
             row.error = largest_error(got, problem.expected(row.mode)(problem.arrays[0], problem.cotangents))
             dtype = next(a.dtype for a in spec.arrays.values() if a.kind == "normal")
-            row.reason = "" if row.error < LIMIT[dtype] or spec.name == "huge" else f"wrong: relative error {row.error:.2e}"
+            row.reason = (
+                "" if row.error < LIMIT[dtype] or spec.name == "huge" else f"wrong: relative error {row.error:.2e}"
+            )
         except Exception as reason:  # noqa: BLE001
             row.reason = short(reason)
         return row
@@ -277,22 +289,25 @@ def small_checks(ops: list[str], pool: ThreadPoolExecutor, clock: Clock) -> list
     return list(pool.map(one, [spec for op in ops for spec in specs.SMALL[op]]))
 
 
-def tune(op: str, chosen: list[specs.Spec], pool: ThreadPoolExecutor, clock: Clock, out: Path) -> list[Row]:
+def tune(op: str, chosen: list[specs.Spec], tiny: bool, pool: ThreadPoolExecutor, clock: Clock, out: Path) -> list[Row]:
     """Time each candidate configuration of each kernel of `op`; write the winners as a table for this card."""
     from pallas_kernels.candidates import CANDIDATES
 
     def build(problem, kernel, mode, config):
         with _tune.forced(**{kernel: config}), _tune.recorded() as picked:
-            function = contenders.jax_contenders(problem.spec, problem.spec.impl)["ours"]
+            function = contenders.jax_contenders(problem.spec, "interpret" if tiny else problem.spec.impl)["ours"]
             lowered = getattr(problem, mode)(function).lower(problem.spec.shapes(), problem.cotangents)
         return lowered.compile(), dict(picked)[kernel]
 
     rows, table = [], {}
-    problems = [Problem(spec, tiny=False) for spec in chosen if spec.impl == "triton"]
+    problems = [Problem(spec, tiny) for spec in chosen if spec.impl == "triton"]
     for kernel, candidates in CANDIDATES[op].items():
         mode = "training" if kernel.endswith(("backward", "outer")) else "forward"
-        jobs = [(problem, config, pool.submit(build, problem, kernel, mode, config))
-                for problem in problems for config in candidates]
+        jobs = [
+            (problem, config, pool.submit(build, problem, kernel, mode, config))
+            for problem in problems
+            for config in candidates
+        ]
         for problem, config, job in jobs:
             row = Row(op, problem.spec.name, kernel, str(config))
             rows.append(row)
@@ -300,11 +315,20 @@ def tune(op: str, chosen: list[specs.Spec], pool: ThreadPoolExecutor, clock: Clo
                 if clock.left() < 0:
                     raise TimeoutError("not reached within the budget")
                 program, key = job.result()
-                measure(row, lambda i, p=program, q=problem: p(q.arrays[i % len(q.arrays)], q.cotangents),
-                        jax.block_until_ready, 3, 0.03)
+                measure(
+                    row,
+                    lambda i, p=program, q=problem: p(q.arrays[i % len(q.arrays)], q.cotangents),
+                    jax.block_until_ready,
+                    1 if tiny else 3,
+                    0.0 if tiny else 0.03,
+                )
                 if key not in table or row.us < table[key]["us"]:
-                    table[key] = {"config": asdict(config), "us": round(row.us, 1), "jax": jax.__version__,
-                                  "date": time.strftime("%Y-%m-%d")}
+                    table[key] = {
+                        "config": asdict(config),
+                        "us": round(row.us, 1),
+                        "jax": jax.__version__,
+                        "date": time.strftime("%Y-%m-%d"),
+                    }
             except Exception as reason:  # noqa: BLE001
                 row.reason = short(reason)
     kind = jax.devices()[0].device_kind
@@ -321,8 +345,10 @@ def tables(rows: list[Row]) -> None:
     for row in rows:
         if row.reason:
             print(f"- {row.op} {row.spec} {row.mode} {row.contender}: {row.reason}")
-    print(f"\n{'op':22}{'spec':24}{'mode':10}{'ours us':>10}{'xla/ours':>10}{'best other':>22}{'best/ours':>11}"
-          f"{'roof':>7}{'error':>10}  repeatable")
+    print(
+        f"\n{'op':22}{'spec':24}{'mode':10}{'ours us':>10}{'xla/ours':>10}{'best other':>22}{'best/ours':>11}"
+        f"{'roof':>7}{'error':>10}  repeatable"
+    )
     for (op, spec, mode), group in groups.items():
         times = {r.contender: r.us for r in group if r.us}
         mine = next((r for r in group if r.contender == "ours"), None)
@@ -333,18 +359,20 @@ def tables(rows: list[Row]) -> None:
         xla = f"{times['xla'] / mine.us:.2f}" if "xla" in times else "-"
         ratio = f"{others[best] / mine.us:.2f}" if best else "-"
         error = "-" if mine.error is None else f"{mine.error:.1e}"
-        print(f"{op:22}{spec:24}{mode:10}{mine.us:10.1f}{xla:>10}{best:>22}{ratio:>11}{mine.roofline or 0:7.0%}{error:>10}"
-              f"  {mine.repeatable}")
+        print(
+            f"{op:22}{spec:24}{mode:10}{mine.us:10.1f}{xla:>10}{best:>22}{ratio:>11}{mine.roofline or 0:7.0%}{error:>10}"
+            f"  {mine.repeatable}"
+        )
 
 
-def main() -> int:
+def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--ops", default=",".join(OPERATIONS))
     parser.add_argument("--tune", choices=sorted(pallas_kernels.KERNELS))
     parser.add_argument("--tiny", action="store_true")
     parser.add_argument("--out", type=Path, default=Path(os.environ.get("OUT", ".")))
     parser.add_argument("--budget", type=float, default=520.0, help="seconds after which no further row is started")
-    args = parser.parse_args()
+    args = parser.parse_args(arguments)
     here = _dispatch.device()
     if not args.tiny and here.platform != "cuda":
         parser.error(f"no CUDA device (found {here.kind}); --tiny runs the same code on a CPU")
@@ -355,21 +383,29 @@ def main() -> int:
     clock = Clock(args.budget)
     chosen = [spec for op in ops for spec in (specs.TINY if args.tiny else specs.LARGE)[op]]
     ceiling = ceilings(args.tiny)
-    print(f"{here.kind}, jax {jax.__version__}: copy {ceiling['copy'] / 1e12:.3g} TB/s, products " + ", ".join(
-        f"{k} {ceiling[k] / 1e12:.3g} TFLOP/s" for k in ("bfloat16", "float32")))
+    print(
+        f"{here.kind}, jax {jax.__version__}: copy {ceiling['copy'] / 1e12:.3g} TB/s, products "
+        + ", ".join(f"{k} {ceiling[k] / 1e12:.3g} TFLOP/s" for k in ("bfloat16", "float32"))
+    )
     with ThreadPoolExecutor(1 if args.tiny else 12) as pool:
         if args.tune:
-            rows = tune(args.tune, chosen, pool, clock, args.out)
+            rows = tune(args.tune, chosen, args.tiny, pool, clock, args.out)
         else:
             compiled = compile_all(chosen, args.tiny, pool)
             jobs = [job for made in compiled for kind in made if kind != "problem" for job in made[kind].values()]
-            wait(jobs, timeout=args.budget * 0.45)  # a compiler at work, autotuning on the card, would disturb the clock
+            wait(
+                jobs, timeout=args.budget * 0.45
+            )  # a compiler at work, autotuning on the card, would disturb the clock
             rows = [] if args.tiny else small_checks(ops, pool, clock)
             for spec, programs in zip(chosen, compiled, strict=True):
                 rows += race(spec, programs, ceiling, clock, args.tiny)
     path = args.out / "pallas_kernels_gpu.json"
-    path.write_text(json.dumps({"device": here.kind, "jax": jax.__version__, "ceilings": ceiling,
-                                "rows": [asdict(row) for row in rows]}, indent=1))
+    path.write_text(
+        json.dumps(
+            {"device": here.kind, "jax": jax.__version__, "ceilings": ceiling, "rows": [asdict(row) for row in rows]},
+            indent=1,
+        )
+    )
     tables(rows)
     print(f"{len(rows)} rows in {path}, {args.budget - clock.left():.0f} s")
     return 0

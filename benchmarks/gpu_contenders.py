@@ -2,6 +2,7 @@
 
 Every contender takes the arrays of a spec by name and gives what our operation gives, or raises.
 """
+
 import functools
 import importlib.util
 from collections.abc import Callable
@@ -30,8 +31,13 @@ def _attention(spec: specs.Spec, call: Callable) -> Contenders:
     def xla(query, key, value, bias=None, mask=None, query_segments=None, key_segments=None):
         heads = query.shape[1] // key.shape[1]
         key, value = jnp.repeat(key, heads, axis=1), jnp.repeat(value, heads, axis=1)
-        scores = jnp.einsum("bhtd,bhsd->bhts", query, key, preferred_element_type=jnp.float32,
-                            precision="highest" if query.dtype == jnp.float32 else None)
+        scores = jnp.einsum(
+            "bhtd,bhsd->bhts",
+            query,
+            key,
+            preferred_element_type=jnp.float32,
+            precision="highest" if query.dtype == jnp.float32 else None,
+        )
         scores = scores * query.shape[-1] ** -0.5
         if bias is not None:
             scores += bias
@@ -46,8 +52,12 @@ def _attention(spec: specs.Spec, call: Callable) -> Contenders:
         if rate := static.get("dropout"):
             keep = jax.random.bernoulli(jax.random.key(0), 1 - rate, weight.shape)
             weight = jnp.where(keep, weight / (1 - rate), 0)
-        return jnp.einsum("bhts,bhsd->bhtd", weight.astype(value.dtype), value,
-                          precision="highest" if query.dtype == jnp.float32 else None)
+        return jnp.einsum(
+            "bhts,bhsd->bhtd",
+            weight.astype(value.dtype),
+            value,
+            precision="highest" if query.dtype == jnp.float32 else None,
+        )
 
     return {"xla": xla, "cudnn": functools.partial(call, impl="cudnn")}
 
@@ -88,8 +98,9 @@ def _cross_entropy(logits, target):
 
 
 def _linear_cross_entropy(x, weight, target):
-    logits = jnp.dot(x, weight.T, preferred_element_type=jnp.float32,
-                     precision="highest" if x.dtype == jnp.float32 else None)
+    logits = jnp.dot(
+        x, weight.T, preferred_element_type=jnp.float32, precision="highest" if x.dtype == jnp.float32 else None
+    )
     return _cross_entropy(logits, target).astype(x.dtype)
 
 
@@ -125,14 +136,21 @@ def _gated(x, gate, up):
     return jax.nn.silu(product(gate)) * product(up)
 
 
-_JAX = {"attention": _attention, "layer_norm": _plain(_layer_norm), "rms_norm": _plain(_rms_norm),
-        "group_norm": _plain(_group_norm), "cross_entropy": _plain(_cross_entropy),
-        "linear_cross_entropy": _plain(_linear_cross_entropy),
-        "grouped_mm": _plain(lambda x, weight, group_sizes: jax.lax.ragged_dot(x, weight, group_sizes)),
-        "recurrent_layer": _plain(_recurrent), "gated_linear": _plain(_gated)}
+_JAX = {
+    "attention": _attention,
+    "layer_norm": _plain(_layer_norm),
+    "rms_norm": _plain(_rms_norm),
+    "group_norm": _plain(_group_norm),
+    "cross_entropy": _plain(_cross_entropy),
+    "linear_cross_entropy": _plain(_linear_cross_entropy),
+    "grouped_mm": _plain(lambda x, weight, group_sizes: jax.lax.ragged_dot(x, weight, group_sizes)),
+    "recurrent_layer": _plain(_recurrent),
+    "gated_linear": _plain(_gated),
+}
 
 
 # --- torch ---
+
 
 def torch_contenders(spec: specs.Spec) -> Contenders:
     """Functions of torch tensors by name; none without torch."""
@@ -162,16 +180,27 @@ def _torch_attention(spec: specs.Spec) -> Contenders:
                 attn_mask, causal = attn_mask.tril(), False
         with sdpa_kernel(backend):
             return torch.nn.functional.scaled_dot_product_attention(
-                query, key, value, attn_mask, dropout_p=spec.static.get("dropout", 0.0), is_causal=causal,
-                enable_gqa=query.shape[1] != key.shape[1])
+                query,
+                key,
+                value,
+                attn_mask,
+                dropout_p=spec.static.get("dropout", 0.0),
+                is_causal=causal,
+                enable_gqa=query.shape[1] != key.shape[1],
+            )
 
-    names = {"flash": SDPBackend.FLASH_ATTENTION, "cudnn": SDPBackend.CUDNN_ATTENTION,
-             "efficient": SDPBackend.EFFICIENT_ATTENTION, "math": SDPBackend.MATH}
+    names = {
+        "flash": SDPBackend.FLASH_ATTENTION,
+        "cudnn": SDPBackend.CUDNN_ATTENTION,
+        "efficient": SDPBackend.EFFICIENT_ATTENTION,
+        "math": SDPBackend.MATH,
+    }
     return {f"torch {name}": functools.partial(run, backend) for name, backend in names.items()}
 
 
 def _torch_plain(make: Callable) -> Callable:
     """`make(torch.nn.functional, spec.static, arrays)` as the contender "torch"."""
+
     def contenders(spec: specs.Spec) -> Contenders:
         import torch
 
@@ -229,7 +258,16 @@ def _torch_gated(functional, static, x, gate, up):
     return functional.silu(functional.linear(x, gate)) * functional.linear(x, up)
 
 
-_TORCH = {"attention": _torch_attention} | {op: _torch_plain(make) for op, make in {
-    "layer_norm": _torch_layer_norm, "rms_norm": _torch_rms_norm, "group_norm": _torch_group_norm,
-    "cross_entropy": _torch_cross_entropy, "linear_cross_entropy": _torch_linear_cross_entropy,
-    "grouped_mm": _torch_grouped_mm, "recurrent_layer": _torch_recurrent, "gated_linear": _torch_gated}.items()}
+_TORCH = {"attention": _torch_attention} | {
+    op: _torch_plain(make)
+    for op, make in {
+        "layer_norm": _torch_layer_norm,
+        "rms_norm": _torch_rms_norm,
+        "group_norm": _torch_group_norm,
+        "cross_entropy": _torch_cross_entropy,
+        "linear_cross_entropy": _torch_linear_cross_entropy,
+        "grouped_mm": _torch_grouped_mm,
+        "recurrent_layer": _torch_recurrent,
+        "gated_linear": _torch_gated,
+    }.items()
+}

@@ -1,4 +1,5 @@
 """Hot operations as hand-written kernels, each beside a pure-JAX reference. JAX arrays in and out; usable alone."""
+
 from pallas_kernels._dispatch import KernelUnavailable as KernelUnavailable
 from pallas_kernels._dispatch import override as override
 from pallas_kernels.attention import attention as attention
@@ -13,4 +14,13 @@ from pallas_kernels.recurrent import recurrent as recurrent
 from pallas_kernels.recurrent import recurrent_layer as recurrent_layer
 
 # Operations that have a kernel of ours; the others are pure JAX.
-KERNELS = ("attention", "cross_entropy", "gated_linear", "group_norm", "grouped_mm", "layer_norm", "recurrent_layer", "rms_norm")
+KERNELS = (
+    "attention",
+    "cross_entropy",
+    "gated_linear",
+    "group_norm",
+    "grouped_mm",
+    "layer_norm",
+    "recurrent_layer",
+    "rms_norm",
+)

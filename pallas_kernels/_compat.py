@@ -2,6 +2,7 @@
 
 Written for jax 0.10.2 and 0.11.2. Kernels are in Pallas-Triton style: a body that gets `pid` (program ids) and refs.
 """
+
 import contextlib
 import contextvars
 import functools
@@ -18,8 +19,12 @@ from pallas_kernels import _dispatch
 
 TRITON_TARGET = "__gpu$xla.gpu.triton"
 TPU_TARGET = "tpu_custom_call"
-_CUDNN_TARGETS = ("__cudnn$fmhaSoftmax", "__cudnn$fmhaSoftmaxBackward", "__cudnn$fmhaScaleBiasSoftmax",
-                  "__cudnn$fmhaScaleBiasSoftmaxBackward")
+_CUDNN_TARGETS = (
+    "__cudnn$fmhaSoftmax",
+    "__cudnn$fmhaSoftmaxBackward",
+    "__cudnn$fmhaScaleBiasSoftmax",
+    "__cudnn$fmhaScaleBiasSoftmaxBackward",
+)
 
 _reversed_grid = contextvars.ContextVar("pallas_kernels_reversed_grid", default=False)
 
@@ -52,9 +57,19 @@ def reversed_grid() -> Iterator[None]:
         _reversed_grid.reset(token)
 
 
-def kernel_call(body: Callable, operands: Sequence[jax.Array], *, name: str, grid: tuple[int, ...],
-                in_blocks: Sequence[Block], out_blocks: Sequence[Block], out_shapes: Sequence[jax.ShapeDtypeStruct],
-                num_warps: int, num_stages: int, interpret: bool) -> list[jax.Array]:
+def kernel_call(
+    body: Callable,
+    operands: Sequence[jax.Array],
+    *,
+    name: str,
+    grid: tuple[int, ...],
+    in_blocks: Sequence[Block],
+    out_blocks: Sequence[Block],
+    out_shapes: Sequence[jax.ShapeDtypeStruct],
+    num_warps: int,
+    num_stages: int,
+    interpret: bool,
+) -> list[jax.Array]:
     """Launch `body(pid, *in_refs, *out_refs)` on every program of `grid`.
 
     64-bit types are switched off while the body is traced: with `jax_enable_x64` Python integers would become int64
@@ -81,14 +96,20 @@ def kernel_call(body: Callable, operands: Sequence[jax.Array], *, name: str, gri
     kernel.__name__ = kernel.__qualname__ = name
     with jax.enable_x64(False):
         return pl.pallas_call(
-            kernel, grid=grid, in_specs=[spec(b) for b in in_blocks], out_specs=[spec(b) for b in out_blocks],
-            out_shape=list(out_shapes), interpret=interpret, name=name,
+            kernel,
+            grid=grid,
+            in_specs=[spec(b) for b in in_blocks],
+            out_specs=[spec(b) for b in out_blocks],
+            out_shape=list(out_shapes),
+            interpret=interpret,
+            name=name,
             compiler_params=plt.CompilerParams(num_warps=num_warps, num_stages=num_stages),
         )(*operands)
 
 
 def at(ref, *index):
     """`ref.at[index]` with every start an int32: interpret mode under `jax_enable_x64` cannot mix them with int64."""
+
     def narrow(one, size):
         if isinstance(one, slice):
             return pl.ds(jnp.int32(0), size)
@@ -116,8 +137,9 @@ def dot(a: jax.Array, b: jax.Array, *, contract: tuple[int, int], interpret: boo
     precision = None
     if a.dtype == jnp.float32 and not interpret:
         precision = jax.lax.DotAlgorithmPreset.TF32_TF32_F32_X3
-    return jax.lax.dot_general(a, b, (((contract[0],), (contract[1],)), ((), ())), precision=precision,
-                               preferred_element_type=jnp.float32)
+    return jax.lax.dot_general(
+        a, b, (((contract[0],), (contract[1],)), ((), ())), precision=precision, preferred_element_type=jnp.float32
+    )
 
 
 @functools.cache
@@ -138,5 +160,7 @@ def lower_for(platform: str, function: Callable, *args: Any) -> str:
     mesh = jax.sharding.use_abstract_mesh(_abstract_h200()) if platform == "cuda" else contextlib.nullcontext()
     with _dispatch.assumed_device(target), mesh:
         # A fresh closure: jit would hand back a trace made for another device.
-        exported = export.export(jax.jit(lambda *xs: function(*xs)), platforms=[platform], disabled_checks=checks)(*args)
+        exported = export.export(jax.jit(lambda *xs: function(*xs)), platforms=[platform], disabled_checks=checks)(
+            *args
+        )
     return exported.mlir_module()

@@ -1,4 +1,5 @@
 """Which implementation serves a call: predicates return the reason why one cannot, never a bare False."""
+
 import contextlib
 import contextvars
 import functools
@@ -68,8 +69,12 @@ def _default_device() -> Device:
         return Device(device.platform, device.device_kind)
     capability = str(getattr(device, "compute_capability", "0"))
     cuda = capability.replace(".", "").isdigit()
-    return Device("cuda" if cuda else "rocm", device.device_kind, int(capability.replace(".", "")) if cuda else 0,
-                  getattr(device, "core_count", 1) or 1)
+    return Device(
+        "cuda" if cuda else "rocm",
+        device.device_kind,
+        int(capability.replace(".", "")) if cuda else 0,
+        getattr(device, "core_count", 1) or 1,
+    )
 
 
 def device() -> Device:
@@ -115,8 +120,11 @@ def choose(op: str, impls: Sequence[Impl], case: Any, impl: str | None = None) -
         if mode == "interpret":
             why = None if candidate.interpretable else "has no interpret mode"
         else:
-            why = None if here.platform in candidate.platforms else f"runs on {'/'.join(candidate.platforms)}, " \
-                f"not on {here.platform}"
+            why = (
+                None
+                if here.platform in candidate.platforms
+                else f"runs on {'/'.join(candidate.platforms)}, not on {here.platform}"
+            )
         why = why or candidate.supports(here, case)
         if mode == "auto":
             why = why or candidate.pays(here, case)

@@ -1,4 +1,5 @@
 """Kernels inside differentiated programs."""
+
 from collections.abc import Callable
 from typing import Any
 
@@ -9,12 +10,15 @@ from jax import custom_derivatives
 from pallas_kernels import _dispatch
 
 
-def guarded(kernel: Callable, reference: Callable, *, interpret: bool, platforms: tuple[str, ...] = ("cuda",)) -> Callable:
+def guarded(
+    kernel: Callable, reference: Callable, *, interpret: bool, platforms: tuple[str, ...] = ("cuda",)
+) -> Callable:
     """`kernel` where it runs, `reference` elsewhere; differentiating the result differentiates `reference`.
 
     A kernel sits inside a custom gradient rule, so its own derivative is only asked for by derivatives of derivatives.
     Both take the same positional arrays (None allowed) and return the same structure.
     """
+
     @jax.custom_vjp
     def call(*args):
         return kernel(*args) if interpret else _dispatch.on_platforms(platforms, kernel, reference, *args)
@@ -35,8 +39,10 @@ def float_leaves(tree: Any) -> tuple[list[jax.Array], Callable]:
 
     def rebuild(new, **others):
         new = iter(new)
-        kept = [next(new) if is_float else others.get("others", leaf)
-                for leaf, is_float in zip(leaves, floating, strict=True)]
+        kept = [
+            next(new) if is_float else others.get("others", leaf)
+            for leaf, is_float in zip(leaves, floating, strict=True)
+        ]
         return jax.tree.unflatten(structure, kept)
 
     return [leaf for leaf, is_float in zip(leaves, floating, strict=True) if is_float], rebuild

@@ -4,6 +4,7 @@ Per row, Threefry-2x32 (Salmon et al. 2011) turns (seed, row) into two words; pe
 mixes them with the column. That is about 10 integer operations an element against about 70 for Threefry per element:
 attention's matrix products would wait for the latter.
 """
+
 import jax
 import jax.numpy as jnp
 import numpy as np

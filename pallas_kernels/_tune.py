@@ -1,4 +1,5 @@
 """Block sizes: a table per device kind, heuristics where it has no row. Nothing is tuned at run time."""
+
 import contextlib
 import contextvars
 import functools

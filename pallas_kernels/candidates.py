@@ -1,4 +1,5 @@
 """Which configurations `benchmarks/gpu.py --tune` times and the lowering gate lowers."""
+
 from pallas_kernels.attention import gpu as attention
 from pallas_kernels.attention import gpu_backward as attention_backward
 from pallas_kernels.gated import gpu as gated

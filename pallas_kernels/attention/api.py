@@ -1,4 +1,5 @@
 """`attention`: argument checks, choice of implementation, and the gradient rule around the kernels."""
+
 import math
 from dataclasses import replace
 from functools import partial
@@ -17,12 +18,25 @@ _DTYPES = ("float32", "bfloat16", "float16", "float64")
 _MAX_ELEMENTS = 2**31  # Pallas-Triton addresses with 32 bits up to 2**32 elements, so the sign bit is in the way
 
 
-def attention(query: jax.Array, key: jax.Array, value: jax.Array, *, bias: jax.Array | None = None,
-              mask: jax.Array | None = None, causal: bool = False, causal_offset: int | jax.Array = 0,
-              query_segments: jax.Array | None = None, key_segments: jax.Array | None = None,
-              query_lengths: jax.Array | None = None, key_lengths: jax.Array | None = None,
-              dropout: float = 0.0, seed=None, scale: float | None = None, return_logsumexp: bool = False,
-              impl: str | None = None) -> jax.Array | tuple[jax.Array, jax.Array]:
+def attention(
+    query: jax.Array,
+    key: jax.Array,
+    value: jax.Array,
+    *,
+    bias: jax.Array | None = None,
+    mask: jax.Array | None = None,
+    causal: bool = False,
+    causal_offset: int | jax.Array = 0,
+    query_segments: jax.Array | None = None,
+    key_segments: jax.Array | None = None,
+    query_lengths: jax.Array | None = None,
+    key_lengths: jax.Array | None = None,
+    dropout: float = 0.0,
+    seed=None,
+    scale: float | None = None,
+    return_logsumexp: bool = False,
+    impl: str | None = None,
+) -> jax.Array | tuple[jax.Array, jax.Array]:
     """softmax(scale * query @ key^T + bias, masked) @ value, per head (Vaswani et al. 2017; Dao 2023).
 
     query (..., H, T, D), key (..., K, S, D), value (..., K, S, E) give (..., H, T, E); H must be a multiple of K, and
@@ -38,9 +52,22 @@ def attention(query: jax.Array, key: jax.Array, value: jax.Array, *, bias: jax.A
     KernelUnavailable when `impl` names an implementation that cannot serve the call.
     """
     batch_shape, case, operands = _canonical(
-        query, key, value, bias=bias, mask=mask, causal=causal, causal_offset=causal_offset,
-        query_segments=query_segments, key_segments=key_segments, query_lengths=query_lengths,
-        key_lengths=key_lengths, dropout=dropout, seed=seed, scale=scale, logsumexp=return_logsumexp)
+        query,
+        key,
+        value,
+        bias=bias,
+        mask=mask,
+        causal=causal,
+        causal_offset=causal_offset,
+        query_segments=query_segments,
+        key_segments=key_segments,
+        query_lengths=query_lengths,
+        key_lengths=key_lengths,
+        dropout=dropout,
+        seed=seed,
+        scale=scale,
+        logsumexp=return_logsumexp,
+    )
     if 0 in (case.batch, case.heads, case.queries, case.keys):
         out = jnp.zeros((case.batch, case.heads, case.queries, case.value_size), case.dtype)
         lse = jnp.full(out.shape[:3], -jnp.inf, jnp.promote_types(case.dtype, jnp.float32))
@@ -64,6 +91,7 @@ def _plain(case: Case, operands: Operands):
 
 
 # --- the kernels' gradient rule: outside the choice of platform, so kernel and reference share residuals ---
+
 
 def _forward(case: Case, operands: Operands):
     from pallas_kernels.attention import gpu  # imports Pallas, which a CPU program never needs
@@ -106,13 +134,14 @@ def _flash_backward(case, residuals, gradients):
     dq, dk, dv, dbias = _backward(case, marker is not None, operands, top, total, delta, grad)
     if operands.bias is not None and dbias is None:
         dbias = jnp.zeros_like(operands.bias)
-    return Operands(dq, dk, dv, dbias, *(None,) * 7),
+    return (Operands(dq, dk, dv, dbias, *(None,) * 7),)
 
 
 _flash.defvjp(_flash_forward, _flash_backward, symbolic_zeros=True)
 
 
 # --- which implementation serves ---
+
 
 def _triton_supports(device: Device, case: Case) -> str | None:
     if case.dtype == "float64":
@@ -144,10 +173,14 @@ def _cudnn_supports(device: Device, case: Case) -> str | None:
         return f"head sizes {case.head_size} and {case.value_size} must be equal, a multiple of 8 and at most {limit}"
     if device.platform == "cuda" and device.capability < 80:
         return f"compute capability {device.capability / 10} is under 8.0"
-    for name, used in (("dropout", case.dropout > 0), ("segment ids", case.segments),
-                       ("the log-sum-exp", case.logsumexp), ("lengths", case.query_lengths or case.key_lengths),
-                       ("a causal offset", case.causal and case.offset != 0),
-                       ("a bias over an odd length", case.bias is not None and (case.queries % 2 or case.keys % 2))):
+    for name, used in (
+        ("dropout", case.dropout > 0),
+        ("segment ids", case.segments),
+        ("the log-sum-exp", case.logsumexp),
+        ("lengths", case.query_lengths or case.key_lengths),
+        ("a causal offset", case.causal and case.offset != 0),
+        ("a bias over an odd length", case.bias is not None and (case.queries % 2 or case.keys % 2)),
+    ):
         if used:
             return f"{name} is not supported"
     return None
@@ -164,9 +197,13 @@ def _tpu_supports(device: Device, case: Case) -> str | None:
         return f"{case.dtype} is not supported"
     if case.value_size != case.head_size:
         return f"head sizes {case.head_size} and {case.value_size} differ"
-    for name, used in (("dropout", case.dropout > 0), ("the log-sum-exp", case.logsumexp),
-                       ("a mask", case.mask is not None),
-                       ("a bias with scale 0", case.bias is not None and case.scale == 0), ("a causal offset", case.causal and case.offset != 0)):
+    for name, used in (
+        ("dropout", case.dropout > 0),
+        ("the log-sum-exp", case.logsumexp),
+        ("a mask", case.mask is not None),
+        ("a bias with scale 0", case.bias is not None and case.scale == 0),
+        ("a causal offset", case.causal and case.offset != 0),
+    ):
         if used:
             return f"{name} is not supported"
     return None
@@ -187,8 +224,25 @@ IMPLEMENTATIONS = (
 
 # --- arguments ---
 
-def _canonical(query, key, value, *, bias, mask, causal, causal_offset, query_segments, key_segments, query_lengths,
-               key_lengths, dropout, seed, scale, logsumexp) -> tuple[tuple[int, ...], Case, Operands]:
+
+def _canonical(
+    query,
+    key,
+    value,
+    *,
+    bias,
+    mask,
+    causal,
+    causal_offset,
+    query_segments,
+    key_segments,
+    query_lengths,
+    key_lengths,
+    dropout,
+    seed,
+    scale,
+    logsumexp,
+) -> tuple[tuple[int, ...], Case, Operands]:
     """Shape in front of (T, E) in the result, the case, and operands with one batch and one head dimension."""
     shapes = f"query {query.shape}, key {key.shape}, value {value.shape}"
     for name, array in (("query", query), ("key", key), ("value", value)):
@@ -219,8 +273,9 @@ def _canonical(query, key, value, *, bias, mask, causal, causal_offset, query_se
         raise ValueError("query_segments and key_segments must be given together")
     static = isinstance(causal_offset, int)
     if not static and (jnp.ndim(causal_offset) or not jnp.issubdtype(causal_offset.dtype, jnp.integer)):
-        raise ValueError("causal_offset must be an integer scalar, got "
-                         f"shape {jnp.shape(causal_offset)}, {causal_offset.dtype}")
+        raise ValueError(
+            f"causal_offset must be an integer scalar, got shape {jnp.shape(causal_offset)}, {causal_offset.dtype}"
+        )
     full = (*query.shape[:-2], queries, keys)
     if bias is not None and not jnp.issubdtype(bias.dtype, jnp.floating):
         raise TypeError(f"bias must be floating, got {bias.dtype}")
@@ -230,18 +285,38 @@ def _canonical(query, key, value, *, bias, mask, causal, causal_offset, query_se
     mask = _scores_operand("mask", mask, full, heads)
     flat = lambda x, h: x.reshape(batch, h, *x.shape[-2:])
     operands = Operands(
-        flat(query, heads), flat(key, key_heads), flat(value, key_heads), bias, mask,
+        flat(query, heads),
+        flat(key, key_heads),
+        flat(value, key_heads),
+        bias,
+        mask,
         _integers("query_segments", query_segments, (*lead, queries), (batch, queries)),
         _integers("key_segments", key_segments, (*lead, keys), (batch, keys)),
         _integers("query_lengths", query_lengths, lead, (batch,)),
         _integers("key_lengths", key_lengths, lead, (batch,)),
         jnp.asarray(causal_offset, jnp.int32) if causal else None,
-        _random.seed_words(seed) if dropout else None)
+        _random.seed_words(seed) if dropout else None,
+    )
     case = Case(
-        batch, heads, key_heads, queries, keys, query.shape[-1], value.shape[-1], str(query.dtype), bool(causal),
-        causal_offset if static else None, None if bias is None else bias.shape, None if mask is None else mask.shape,
-        query_segments is not None, query_lengths is not None, key_lengths is not None, float(dropout),
-        float(query.shape[-1] ** -0.5 if scale is None else scale), logsumexp)
+        batch,
+        heads,
+        key_heads,
+        queries,
+        keys,
+        query.shape[-1],
+        value.shape[-1],
+        str(query.dtype),
+        bool(causal),
+        causal_offset if static else None,
+        None if bias is None else bias.shape,
+        None if mask is None else mask.shape,
+        query_segments is not None,
+        query_lengths is not None,
+        key_lengths is not None,
+        float(dropout),
+        float(query.shape[-1] ** -0.5 if scale is None else scale),
+        logsumexp,
+    )
     return query.shape[:-2], case, operands
 
 

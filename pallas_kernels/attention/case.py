@@ -1,4 +1,5 @@
 """What one attention call is: its arrays, and the static facts that implementations are chosen and traced by."""
+
 from dataclasses import dataclass
 from typing import NamedTuple
 

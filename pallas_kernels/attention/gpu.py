@@ -1,4 +1,5 @@
 """Flash attention forward for the GPU (Dao 2023), Pallas-Triton style: one program per block of query rows."""
+
 import jax
 import jax.numpy as jnp
 
@@ -7,13 +8,29 @@ from pallas_kernels.attention.case import Case, Operands
 from pallas_kernels.attention.tiles import Config, Layout, Tile, key_range, padded
 
 # What `benchmarks/gpu.py --tune` tries.
-CANDIDATES = (Config(64, 64, 4, 3), Config(64, 64, 4, 2), Config(128, 64, 4, 3), Config(128, 64, 8, 2),
-              Config(128, 128, 8, 2), Config(64, 128, 4, 2), Config(64, 32, 4, 3), Config(32, 64, 4, 3))
+CANDIDATES = (
+    Config(64, 64, 4, 3),
+    Config(64, 64, 4, 2),
+    Config(128, 64, 4, 3),
+    Config(128, 64, 8, 2),
+    Config(128, 128, 8, 2),
+    Config(64, 128, 4, 2),
+    Config(64, 32, 4, 3),
+    Config(32, 64, 4, 3),
+)
 
 
 def tuning_key(kernel: str, case: Case) -> str:
-    flags = [name for name, on in (("causal", case.causal), ("bias", case.bias is not None),
-                                   ("mask", case.mask is not None), ("dropout", case.dropout > 0)) if on]
+    flags = [
+        name
+        for name, on in (
+            ("causal", case.causal),
+            ("bias", case.bias is not None),
+            ("mask", case.mask is not None),
+            ("dropout", case.dropout > 0),
+        )
+        if on
+    ]
     sizes = {"T": case.queries, "S": case.keys, "D": max(case.head_size, case.value_size)}
     return _tune.key(kernel, case.dtype, sizes, tuple(flags))
 
@@ -38,7 +55,7 @@ def forward(case: Case, operands: Operands) -> tuple[jax.Array, jax.Array, jax.A
 
     def body(pid, *refs):
         named = dict(zip(names, refs, strict=False))
-        out_ref, top_ref, total_ref = refs[len(names):]
+        out_ref, top_ref, total_ref = refs[len(names) :]
         first, batch_head = pid(0) * bq, pid(1)
         row = first + jnp.arange(bq, dtype=jnp.int32)
         tile_at = lambda j: Tile(case, named, row, j * bk + jnp.arange(bk, dtype=jnp.int32), 0, j * bk, None)
@@ -59,8 +76,11 @@ def forward(case: Case, operands: Operands) -> tuple[jax.Array, jax.Array, jax.A
             update = _compat.dot(weight.astype(value.dtype), value, contract=(1, 0), interpret=case.interpret)
             return acc * shrink[:, None] + update, new_top, total
 
-        start = (jnp.zeros((bq, padded(case.value_size)), jnp.float32), jnp.full((bq,), lowest, jnp.float32),
-                 jnp.zeros((bq,), jnp.float32))
+        start = (
+            jnp.zeros((bq, padded(case.value_size)), jnp.float32),
+            jnp.full((bq,), lowest, jnp.float32),
+            jnp.zeros((bq,), jnp.float32),
+        )
         acc, top, total = jax.lax.fori_loop(*key_range(case, named, first, bq, bk), step, start)
         inside = row < case.queries
         out = acc / jnp.maximum(total, 1.0)[:, None]  # a row that sees anything has a sum of at least exp(0)
@@ -70,10 +90,21 @@ def forward(case: Case, operands: Operands) -> tuple[jax.Array, jax.Array, jax.A
         _compat.store(total_ref, total, mask=inside)
 
     rows = (case.batch, case.heads, case.queries)
-    return tuple(_compat.kernel_call(
-        body, list(arrays.values()), name="attention_forward",
-        grid=(_compat.cdiv(case.queries, bq), case.batch * case.heads), in_blocks=blocks,
-        out_blocks=[layout.query_side(padded(case.value_size)), layout.query_side(), layout.query_side()],
-        out_shapes=[jax.ShapeDtypeStruct((*rows, case.value_size), operands.query.dtype),
-                    jax.ShapeDtypeStruct(rows, jnp.float32), jax.ShapeDtypeStruct(rows, jnp.float32)],
-        num_warps=config.num_warps, num_stages=config.num_stages, interpret=case.interpret))
+    return tuple(
+        _compat.kernel_call(
+            body,
+            list(arrays.values()),
+            name="attention_forward",
+            grid=(_compat.cdiv(case.queries, bq), case.batch * case.heads),
+            in_blocks=blocks,
+            out_blocks=[layout.query_side(padded(case.value_size)), layout.query_side(), layout.query_side()],
+            out_shapes=[
+                jax.ShapeDtypeStruct((*rows, case.value_size), operands.query.dtype),
+                jax.ShapeDtypeStruct(rows, jnp.float32),
+                jax.ShapeDtypeStruct(rows, jnp.float32),
+            ],
+            num_warps=config.num_warps,
+            num_stages=config.num_stages,
+            interpret=case.interpret,
+        )
+    )

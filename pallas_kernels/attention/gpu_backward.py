@@ -3,6 +3,7 @@
 No atomics: every output element is written by one program, so results are the same from run to run. The tile of
 probabilities is recomputed from the row maximum and sum; dropout's mask is drawn again.
 """
+
 import jax
 import jax.numpy as jnp
 
@@ -11,8 +12,16 @@ from pallas_kernels.attention.case import Case, Operands
 from pallas_kernels.attention.gpu import tuning_key
 from pallas_kernels.attention.tiles import Config, Layout, Tile, key_range, padded, query_range
 
-CANDIDATES = (Config(64, 64, 4, 2), Config(64, 64, 8, 2), Config(32, 64, 4, 3), Config(64, 32, 4, 3),
-              Config(128, 64, 8, 2), Config(64, 128, 8, 2), Config(32, 32, 4, 2), Config(128, 128, 8, 1))
+CANDIDATES = (
+    Config(64, 64, 4, 2),
+    Config(64, 64, 8, 2),
+    Config(32, 64, 4, 3),
+    Config(64, 32, 4, 3),
+    Config(128, 64, 8, 2),
+    Config(64, 128, 8, 2),
+    Config(32, 32, 4, 2),
+    Config(128, 128, 8, 1),
+)
 
 
 def heuristic(case: Case) -> Config:
@@ -56,8 +65,13 @@ def _weights(case: Case, tile: Tile, query, key, value, top, inverse, delta, gra
 def _rows(tile: Tile, refs: dict) -> tuple:
     case = tile.case
     inverse = 1 / jnp.maximum(tile.query_rows(refs["total"], None), 1.0)
-    return (tile.query_rows(refs["query"], case.head_size), tile.query_rows(refs["top"], None), inverse,
-            tile.query_rows(refs["delta"], None), tile.query_rows(refs["grad"], case.value_size))
+    return (
+        tile.query_rows(refs["query"], case.head_size),
+        tile.query_rows(refs["top"], None),
+        inverse,
+        tile.query_rows(refs["delta"], None),
+        tile.query_rows(refs["grad"], case.value_size),
+    )
 
 
 def _inputs(case: Case, layout: Layout, operands: Operands, top, total, delta, grad) -> tuple[dict, list]:
@@ -75,7 +89,7 @@ def _queries(case: Case, operands: Operands, top, total, delta, grad, save_score
 
     def body(pid, *refs):
         named = dict(zip(names, refs, strict=False))
-        dq_ref, *dscores_ref = refs[len(names):]
+        dq_ref, *dscores_ref = refs[len(names) :]
         first, batch_head = pid(0) * bq, pid(1)
         row = first + jnp.arange(bq, dtype=jnp.int32)
         tile_at = lambda j: Tile(case, named, row, j * bk + jnp.arange(bk, dtype=jnp.int32), 0, j * bk, None)
@@ -87,8 +101,11 @@ def _queries(case: Case, operands: Operands, top, total, delta, grad, save_score
             value = tile.key_rows(named["value"], case.value_size)
             _, change = _weights(case, tile, query, key, value, top, inverse, delta, grad, batch_head)
             if save_scores:
-                _compat.store(_compat.at(dscores_ref[0], slice(None), _compat.ds(j * bk, bk)), change,
-                              mask=tile.row_ok[:, None] & tile.col_ok[None])
+                _compat.store(
+                    _compat.at(dscores_ref[0], slice(None), _compat.ds(j * bk, bk)),
+                    change,
+                    mask=tile.row_ok[:, None] & tile.col_ok[None],
+                )
             return dq + _compat.dot(change.astype(key.dtype), key, contract=(1, 0), interpret=case.interpret)
 
         # Saving the scores' gradient visits every block, so that those out of sight are written as 0.
@@ -103,12 +120,24 @@ def _queries(case: Case, operands: Operands, top, total, delta, grad, save_score
     if save_scores:
         full = (case.batch, case.heads, case.queries, case.keys)
         shapes.append(jax.ShapeDtypeStruct(full, jnp.float32))
-        outs.append(_compat.Block((None, None, bq, _compat.round_up(case.keys, bk)),
-                                  lambda i, bh: (bh // case.heads, bh % case.heads, i, 0)))
+        outs.append(
+            _compat.Block(
+                (None, None, bq, _compat.round_up(case.keys, bk)),
+                lambda i, bh: (bh // case.heads, bh % case.heads, i, 0),
+            )
+        )
     out = _compat.kernel_call(
-        body, list(arrays.values()), name="attention_backward_queries",
-        grid=(_compat.cdiv(case.queries, bq), case.batch * case.heads), in_blocks=blocks, out_blocks=outs,
-        out_shapes=shapes, num_warps=config.num_warps, num_stages=config.num_stages, interpret=case.interpret)
+        body,
+        list(arrays.values()),
+        name="attention_backward_queries",
+        grid=(_compat.cdiv(case.queries, bq), case.batch * case.heads),
+        in_blocks=blocks,
+        out_blocks=outs,
+        out_shapes=shapes,
+        num_warps=config.num_warps,
+        num_stages=config.num_stages,
+        interpret=case.interpret,
+    )
     return out[0], out[1] if save_scores else None
 
 
@@ -121,7 +150,7 @@ def _keys(case: Case, operands: Operands, top, total, delta, grad, save_columns:
 
     def body(pid, *refs):
         named = dict(zip(names, refs, strict=False))
-        dk_ref, dv_ref, *dcolumns_ref = refs[len(names):]
+        dk_ref, dv_ref, *dcolumns_ref = refs[len(names) :]
         first, first_head = pid(0) * bk, pid(1) * case.group
         col = first + jnp.arange(bk, dtype=jnp.int32)
         tile_at = lambda g, i: Tile(case, named, i * bq + jnp.arange(bq, dtype=jnp.int32), col, i * bq, 0, g)
@@ -133,21 +162,27 @@ def _keys(case: Case, operands: Operands, top, total, delta, grad, save_columns:
                 dk, dv, dcolumns = carry
                 tile = tile_at(g, i)
                 query, top, inverse, delta, grad = _rows(tile, named)
-                used, change = _weights(case, tile, query, key, value, top, inverse, delta, grad,
-                                        first_head + g)
+                used, change = _weights(case, tile, query, key, value, top, inverse, delta, grad, first_head + g)
                 dv += _compat.dot(used.astype(grad.dtype), grad, contract=(0, 0), interpret=case.interpret)
                 dk += _compat.dot(change.astype(query.dtype), query, contract=(0, 0), interpret=case.interpret)
                 return dk, dv, dcolumns + change.sum(0)
 
-            dk, dv, dcolumns = jax.lax.fori_loop(*query_range(case, named, first, bq), step,
-                                                 (*carry, jnp.zeros((bk,), jnp.float32)))
+            dk, dv, dcolumns = jax.lax.fori_loop(
+                *query_range(case, named, first, bq), step, (*carry, jnp.zeros((bk,), jnp.float32))
+            )
             if save_columns:
                 _compat.store(_compat.at(dcolumns_ref[0], g, slice(None)), dcolumns, mask=col < case.keys)
             return dk, dv
 
-        dk, dv = jax.lax.fori_loop(jnp.int32(0), jnp.int32(case.group), head,
-                                   (jnp.zeros((bk, padded(case.head_size)), jnp.float32),
-                                    jnp.zeros((bk, padded(case.value_size)), jnp.float32)))
+        dk, dv = jax.lax.fori_loop(
+            jnp.int32(0),
+            jnp.int32(case.group),
+            head,
+            (
+                jnp.zeros((bk, padded(case.head_size)), jnp.float32),
+                jnp.zeros((bk, padded(case.value_size)), jnp.float32),
+            ),
+        )
         inside = lambda size: (col < case.keys)[:, None] & (jnp.arange(padded(size)) < size)[None]
         _compat.store(dk_ref, (dk * jnp.float32(case.scale)).astype(dk_ref.dtype), mask=inside(case.head_size))
         _compat.store(dv_ref, dv.astype(dv_ref.dtype), mask=inside(case.value_size))
@@ -156,10 +191,21 @@ def _keys(case: Case, operands: Operands, top, total, delta, grad, save_columns:
     outs = [layout.key_side(padded(case.head_size)), layout.key_side(padded(case.value_size))]
     if save_columns:
         shapes.append(jax.ShapeDtypeStruct((case.batch, case.heads, case.keys), jnp.float32))
-        outs.append(_compat.Block((None, case.group, bk), lambda j, bk_head: (
-            bk_head // case.key_heads, bk_head % case.key_heads, j)))
+        outs.append(
+            _compat.Block(
+                (None, case.group, bk), lambda j, bk_head: (bk_head // case.key_heads, bk_head % case.key_heads, j)
+            )
+        )
     out = _compat.kernel_call(
-        body, list(arrays.values()), name="attention_backward_keys",
-        grid=(_compat.cdiv(case.keys, bk), case.batch * case.key_heads), in_blocks=blocks, out_blocks=outs,
-        out_shapes=shapes, num_warps=config.num_warps, num_stages=config.num_stages, interpret=case.interpret)
+        body,
+        list(arrays.values()),
+        name="attention_backward_keys",
+        grid=(_compat.cdiv(case.keys, bk), case.batch * case.key_heads),
+        in_blocks=blocks,
+        out_blocks=outs,
+        out_shapes=shapes,
+        num_warps=config.num_warps,
+        num_stages=config.num_stages,
+        interpret=case.interpret,
+    )
     return out[0], out[1], out[2] if save_columns else None

@@ -4,6 +4,7 @@ Queries are taken in chunks of a fixed number of rows. Short problems unroll the
 each multiplies only the keys it can see (on one CPU core 1.3 to 3 times quicker than one product over all keys). Long
 ones loop over chunks and recompute the probabilities in the backward pass: memory linear in both lengths.
 """
+
 import math
 from functools import partial
 from typing import NamedTuple
@@ -101,8 +102,12 @@ def attend_backward(case: Case, operands: Operands, top, total, delta, grad, *, 
     db = None
     if bias_gradient:
         db = _bias_gradient(operands.bias, rows.bias.shape[3] != 1, [p[1] for p in pieces])
-    return (dq.astype(operands.query.dtype), carry[0].astype(operands.key.dtype),
-            carry[1].astype(operands.value.dtype), db)
+    return (
+        dq.astype(operands.query.dtype),
+        carry[0].astype(operands.key.dtype),
+        carry[1].astype(operands.value.dtype),
+        db,
+    )
 
 
 def logsumexp(top: jax.Array, total: jax.Array) -> jax.Array:
@@ -151,7 +156,7 @@ def _slice_rows(rows: Rows, start: int, stop: int) -> Rows:
 
 def _stack(x: jax.Array, start: int, count: int, chunk: int, axis: int = 3) -> jax.Array:
     piece = lax.slice_in_dim(x, start, start + count * chunk, axis=axis)
-    piece = piece.reshape(*x.shape[:axis], count, chunk, *x.shape[axis + 1:])
+    piece = piece.reshape(*x.shape[:axis], count, chunk, *x.shape[axis + 1 :])
     return jnp.moveaxis(piece, axis, 0)
 
 
@@ -175,9 +180,13 @@ def _unstack_rows(x: jax.Array) -> jax.Array:
 
 
 def _product(a: jax.Array, b: jax.Array, contract: tuple[int, int], dtype) -> jax.Array:
-    return lax.dot_general(a, b, (((contract[0],), (contract[1],)), ((0,), (0,))),
-                           precision=lax.Precision.HIGHEST,  # float32 stays float32 on GPU and TPU
-                           preferred_element_type=dtype)
+    return lax.dot_general(
+        a,
+        b,
+        (((contract[0],), (contract[1],)), ((0,), (0,))),
+        precision=lax.Precision.HIGHEST,  # float32 stays float32 on GPU and TPU
+        preferred_element_type=dtype,
+    )
 
 
 def _merge(x: jax.Array) -> jax.Array:

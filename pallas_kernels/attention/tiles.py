@@ -1,4 +1,5 @@
 """What the forward and backward attention kernels share: cutting operands into blocks, and the masked score tile."""
+
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -82,8 +83,12 @@ class Layout:
 
         def blocks(*ids):
             batch, head = self._batch_head(ids)
-            return (batch if shape[0] > 1 else 0, head if shape[1] > 1 else 0,
-                    row_index(ids) if shape[2] > 1 else 0, col_index(ids) if shape[3] > 1 else 0)
+            return (
+                batch if shape[0] > 1 else 0,
+                head if shape[1] > 1 else 0,
+                row_index(ids) if shape[2] > 1 else 0,
+                col_index(ids) if shape[3] > 1 else 0,
+            )
 
         return _compat.Block((None, heads, rows if shape[2] > 1 else 1, cols if shape[3] > 1 else 1), blocks)
 
@@ -98,10 +103,18 @@ class Layout:
     def inputs(self, operands: Operands) -> tuple[dict[str, jax.Array], list[_compat.Block]]:
         """Present operands by name, with their blocks, in the order the kernel gets its refs."""
         case = self.case
-        arrays = {"scalars": scalars(case, operands), "query": operands.query, "key": operands.key,
-                  "value": operands.value}
-        blocks = [_compat.Block((4,), lambda *ids: (0,)), self.query_side(padded(case.head_size)),
-                  self.key_side(padded(case.head_size)), self.key_side(padded(case.value_size))]
+        arrays = {
+            "scalars": scalars(case, operands),
+            "query": operands.query,
+            "key": operands.key,
+            "value": operands.value,
+        }
+        blocks = [
+            _compat.Block((4,), lambda *ids: (0,)),
+            self.query_side(padded(case.head_size)),
+            self.key_side(padded(case.head_size)),
+            self.key_side(padded(case.value_size)),
+        ]
         for name in ("bias", "mask"):
             if (array := getattr(operands, name)) is not None:
                 arrays[name] = array
@@ -153,13 +166,17 @@ class Tile:
 
     def key_rows(self, ref, size: int) -> jax.Array:
         inside = self.col_ok[:, None] & (jnp.arange(padded(size)) < size)[None]
-        return _compat.load(_compat.at(ref, _compat.ds(self.col_at, self.col.shape[0]), slice(None)), mask=inside, other=0)
+        return _compat.load(
+            _compat.at(ref, _compat.ds(self.col_at, self.col.shape[0]), slice(None)), mask=inside, other=0
+        )
 
     def _score_operand(self, name: str) -> jax.Array:
         ref, shape = self.refs[name], getattr(self.case, name)
         by_row, by_col = shape[2] > 1, shape[3] > 1
-        index = (_compat.ds(self.row_at, self.row.shape[0]) if by_row else slice(None),
-                 _compat.ds(self.col_at, self.col.shape[0]) if by_col else slice(None))
+        index = (
+            _compat.ds(self.row_at, self.row.shape[0]) if by_row else slice(None),
+            _compat.ds(self.col_at, self.col.shape[0]) if by_col else slice(None),
+        )
         if self.head is not None:
             index = (self.head if shape[1] > 1 else 0, *index)
         row_ok = self.row_ok[:, None] if by_row else None

@@ -1,4 +1,5 @@
 """The flash attention kernel that JAX ships for TPU, fitted to our options by padding and segment ids."""
+
 import jax
 import jax.numpy as jnp
 from jax.experimental.pallas.ops.tpu import flash_attention as shipped
@@ -23,12 +24,13 @@ def attend(case: Case, operands: Operands) -> jax.Array:
     if tall or wide or case.segments or case.query_lengths or case.key_lengths:
         segments = shipped.SegmentIds(
             _segments(operands.query_segments, operands.query_lengths, (case.batch, case.queries), tall, -1),
-            _segments(operands.key_segments, operands.key_lengths, (case.batch, case.keys), wide, -2))
+            _segments(operands.key_segments, operands.key_lengths, (case.batch, case.keys), wide, -2),
+        )
     out = shipped.flash_attention(query, key, value, bias, segments, causal=case.causal, sm_scale=case.scale)
-    out = out[:, :, :case.queries]
+    out = out[:, :, : case.queries]
     if case.segments or case.query_lengths or case.key_lengths:
         # The shipped kernel averages the values for a row that sees nothing.
-        visible = segments.q[:, :case.queries, None] == segments.kv[:, None]
+        visible = segments.q[:, : case.queries, None] == segments.kv[:, None]
         if case.causal:
             visible &= jnp.arange(segments.kv.shape[1]) <= jnp.arange(case.queries)[:, None]
         out = jnp.where(visible.any(-1)[:, None, :, None], out, 0)

@@ -1,4 +1,5 @@
 """`gated_linear`: argument checks and choice of implementation."""
+
 import math
 from dataclasses import replace
 from functools import partial
@@ -13,8 +14,16 @@ from pallas_kernels.gated import reference
 from pallas_kernels.gated.reference import ACTIVATIONS, Case
 
 
-def gated_linear(x: jax.Array, gate: jax.Array, up: jax.Array, *, gate_bias: jax.Array | None = None,
-                 up_bias: jax.Array | None = None, activation: str = "silu", impl: str | None = None) -> jax.Array:
+def gated_linear(
+    x: jax.Array,
+    gate: jax.Array,
+    up: jax.Array,
+    *,
+    gate_bias: jax.Array | None = None,
+    up_bias: jax.Array | None = None,
+    activation: str = "silu",
+    impl: str | None = None,
+) -> jax.Array:
     """activation(x @ gate^T + gate_bias) * (x @ up^T + up_bias) (Shazeer 2020): x (..., K), gate and up (N, K).
 
     activation is "silu" (SwiGLU), "gelu" (GeGLU, exact), "gelu_tanh", "relu" (ReGLU) or "sigmoid" (GLU). Products
@@ -27,8 +36,10 @@ def gated_linear(x: jax.Array, gate: jax.Array, up: jax.Array, *, gate_bias: jax
         if array is not None and (array.dtype != x.dtype or not jnp.issubdtype(x.dtype, jnp.floating)):
             raise TypeError(f"gated_linear: arrays must have one floating dtype, got {name} {array.dtype}, x {x.dtype}")
     if x.ndim < 1 or gate.ndim != 2 or gate.shape[1] != x.shape[-1] or up.shape != gate.shape:
-        raise ValueError(f"gated_linear: gate and up must be (N, K) to fit x (..., K), got x {x.shape}, gate {gate.shape}, "
-                         f"up {up.shape}")
+        raise ValueError(
+            f"gated_linear: gate and up must be (N, K) to fit x (..., K), got x {x.shape}, gate {gate.shape}, "
+            f"up {up.shape}"
+        )
     for name in ("gate_bias", "up_bias"):
         if arrays[name] is not None and arrays[name].shape != gate.shape[:1]:
             raise ValueError(f"gated_linear: {name} must have shape {gate.shape[:1]}, got {arrays[name].shape}")

@@ -1,4 +1,5 @@
 """Gated linear units for the GPU: two accumulators over one reading of x, the activation before the only store."""
+
 from dataclasses import dataclass
 
 import jax
@@ -17,7 +18,12 @@ class Config:
     num_stages: int
 
 
-CANDIDATES = (Config(64, 64, 32, 4, 3), Config(128, 64, 32, 4, 3), Config(128, 128, 32, 8, 3), Config(64, 128, 64, 8, 3))
+CANDIDATES = (
+    Config(64, 64, 32, 4, 3),
+    Config(128, 64, 32, 4, 3),
+    Config(128, 128, 32, 8, 3),
+    Config(64, 128, 64, 8, 3),
+)
 
 
 def tuning_key(case: Case) -> str:
@@ -51,8 +57,13 @@ def gated(case: Case, x: jax.Array, gate: jax.Array, up: jax.Array, gate_bias, u
     biases = _compat.Block((bn,), lambda i, j: (j,))
     arrays = {"x": x, "gate": gate, "up": up, "gate_bias": gate_bias, "up_bias": up_bias}
     arrays = {name: a for name, a in arrays.items() if a is not None}
-    blocks = {"x": _compat.Block((bm, padded), lambda i, j: (i, 0)), "gate": weights, "up": weights,
-              "gate_bias": biases, "up_bias": biases}
+    blocks = {
+        "x": _compat.Block((bm, padded), lambda i, j: (i, 0)),
+        "gate": weights,
+        "up": weights,
+        "gate_bias": biases,
+        "up_bias": biases,
+    }
 
     def body(pid, *refs):
         named = dict(zip(arrays, refs, strict=False))
@@ -63,21 +74,38 @@ def gated(case: Case, x: jax.Array, gate: jax.Array, up: jax.Array, gate_bias, u
             inner_ok = (k * bk + jnp.arange(bk, dtype=jnp.int32) < case.inner)[None]
             at = (slice(None), _compat.ds(k * bk, bk))
             rows = _compat.load(_compat.at(named["x"], *at), mask=row_ok[:, None] & inner_ok, other=0)
-            return tuple(total + _compat.dot(
-                rows, _compat.load(_compat.at(named[name], *at), mask=column_ok[:, None] & inner_ok, other=0),
-                contract=(1, 1), interpret=case.interpret) for name, total in zip(("gate", "up"), totals, strict=True))
+            return tuple(
+                total
+                + _compat.dot(
+                    rows,
+                    _compat.load(_compat.at(named[name], *at), mask=column_ok[:, None] & inner_ok, other=0),
+                    contract=(1, 1),
+                    interpret=case.interpret,
+                )
+                for name, total in zip(("gate", "up"), totals, strict=True)
+            )
 
         zero = jnp.zeros((bm, bn), jnp.float32)
         totals = jax.lax.fori_loop(jnp.int32(0), jnp.int32(padded // bk), step, (zero, zero))
-        gate, up = (total if name not in named else total + _compat.load(
-            _compat.at(named[name], slice(None)), mask=column_ok, other=0).astype(jnp.float32)[None]
-            for name, total in zip(("gate_bias", "up_bias"), totals, strict=True))
+        gate, up = (
+            total
+            if name not in named
+            else total
+            + _compat.load(_compat.at(named[name], slice(None)), mask=column_ok, other=0).astype(jnp.float32)[None]
+            for name, total in zip(("gate_bias", "up_bias"), totals, strict=True)
+        )
         out = _ACTIVATIONS[case.activation](gate) * up
         _compat.store(refs[-1], out.astype(refs[-1].dtype), mask=row_ok[:, None] & column_ok[None])
 
     return _compat.kernel_call(
-        body, list(arrays.values()), name="gated_linear",
-        grid=(_compat.cdiv(case.rows, bm), _compat.cdiv(case.columns, bn)), in_blocks=[blocks[name] for name in arrays],
+        body,
+        list(arrays.values()),
+        name="gated_linear",
+        grid=(_compat.cdiv(case.rows, bm), _compat.cdiv(case.columns, bn)),
+        in_blocks=[blocks[name] for name in arrays],
         out_blocks=[_compat.Block((bm, bn), lambda i, j: (i, j))],
-        out_shapes=[jax.ShapeDtypeStruct((case.rows, case.columns), case.dtype)], num_warps=config.num_warps,
-        num_stages=config.num_stages, interpret=case.interpret)[0]
+        out_shapes=[jax.ShapeDtypeStruct((case.rows, case.columns), case.dtype)],
+        num_warps=config.num_warps,
+        num_stages=config.num_stages,
+        interpret=case.interpret,
+    )[0]

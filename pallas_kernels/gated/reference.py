@@ -1,4 +1,5 @@
 """Gated linear units in plain JAX."""
+
 from dataclasses import dataclass
 
 import jax
@@ -29,8 +30,9 @@ def gated(case: Case, x: jax.Array, gate: jax.Array, up: jax.Array, gate_bias, u
     wide = jnp.promote_types(x.dtype, jnp.float32)
 
     def product(weight, bias):
-        out = lax.dot_general(x, weight, (((1,), (1,)), ((), ())), precision=lax.Precision.HIGHEST,
-                              preferred_element_type=wide)
+        out = lax.dot_general(
+            x, weight, (((1,), (1,)), ((), ())), precision=lax.Precision.HIGHEST, preferred_element_type=wide
+        )
         return out if bias is None else out + bias.astype(wide)
 
     return (ACTIVATIONS[case.activation](product(gate, gate_bias)) * product(up, up_bias)).astype(case.dtype)

@@ -1,4 +1,5 @@
 """`grouped_mm`: argument checks, choice of implementation, gradients."""
+
 from dataclasses import replace
 from functools import partial
 

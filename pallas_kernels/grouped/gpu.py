@@ -1,4 +1,5 @@
 """Grouped products for the GPU. Tiles never straddle groups; every output element is written by one program."""
+
 from dataclasses import dataclass
 
 import jax
@@ -17,8 +18,13 @@ class Config:
     num_stages: int
 
 
-CANDIDATES = (Config(128, 128, 32, 4, 4), Config(128, 128, 64, 8, 3), Config(64, 128, 64, 4, 4), Config(128, 256, 32, 8, 3),
-              Config(64, 64, 64, 4, 4))
+CANDIDATES = (
+    Config(128, 128, 32, 4, 4),
+    Config(128, 128, 64, 8, 3),
+    Config(64, 128, 64, 4, 4),
+    Config(128, 256, 32, 8, 3),
+    Config(64, 64, 64, 4, 4),
+)
 
 
 def tuning_key(kernel: str, case: Case) -> str:
@@ -54,20 +60,30 @@ def product(case: Case, x: jax.Array, weight: jax.Array, sizes: jax.Array, *, tr
             inner_ok = k * bk + jnp.arange(bk, dtype=jnp.int32) < inner
             at = _compat.ds(k * bk, bk)
             a = _compat.load(_compat.at(x_ref, rows, at), mask=row_ok[:, None] & inner_ok[None], other=0)
-            index, mask = ((slice(None), at), (column_ok, inner_ok)) if transposed else ((at, slice(None)), (inner_ok, column_ok))
+            index, mask = (
+                ((slice(None), at), (column_ok, inner_ok)) if transposed else ((at, slice(None)), (inner_ok, column_ok))
+            )
             b = _compat.load(_compat.at(weight_ref, here, *index), mask=mask[0][:, None] & mask[1][None], other=0)
             return total + _compat.dot(a, b, contract=(1, 1 if transposed else 0), interpret=case.interpret)
 
         count = jnp.where((group < case.groups) & (first < end), steps, 0).astype(jnp.int32)
         total = jax.lax.fori_loop(jnp.int32(0), count, step, jnp.zeros((bm, bn), jnp.float32))
-        _compat.store(_compat.at(out_ref, rows, slice(None)), total.astype(out_ref.dtype),
-                      mask=row_ok[:, None] & column_ok[None])
+        _compat.store(
+            _compat.at(out_ref, rows, slice(None)), total.astype(out_ref.dtype), mask=row_ok[:, None] & column_ok[None]
+        )
 
     return _compat.kernel_call(
-        body, [*tiles, x, weight], name="grouped_product", grid=(tiles.group.shape[0], _compat.cdiv(width, bn)),
+        body,
+        [*tiles, x, weight],
+        name="grouped_product",
+        grid=(tiles.group.shape[0], _compat.cdiv(width, bn)),
         in_blocks=[one, one, one, _compat.Block((case.rows, padded), lambda t, j: (0, 0)), weight_block],
-        out_blocks=[out_block], out_shapes=[jax.ShapeDtypeStruct((case.rows, width), case.dtype)],
-        num_warps=config.num_warps, num_stages=config.num_stages, interpret=case.interpret)[0]
+        out_blocks=[out_block],
+        out_shapes=[jax.ShapeDtypeStruct((case.rows, width), case.dtype)],
+        num_warps=config.num_warps,
+        num_stages=config.num_stages,
+        interpret=case.interpret,
+    )[0]
 
 
 def outer(case: Case, x: jax.Array, y: jax.Array, sizes: jax.Array) -> jax.Array:
@@ -94,10 +110,19 @@ def outer(case: Case, x: jax.Array, y: jax.Array, sizes: jax.Array) -> jax.Array
         _compat.store(out_ref, total.astype(out_ref.dtype), mask=inner_ok[:, None] & column_ok[None])
 
     return _compat.kernel_call(
-        body, [starts, ends, x, y], name="grouped_outer",
+        body,
+        [starts, ends, x, y],
+        name="grouped_outer",
         grid=(case.groups, _compat.cdiv(case.inner, bk), _compat.cdiv(case.columns, bn)),
-        in_blocks=[one, one, _compat.Block((case.rows, bk), lambda g, k, n: (0, k)),
-                   _compat.Block((case.rows, bn), lambda g, k, n: (0, n))],
+        in_blocks=[
+            one,
+            one,
+            _compat.Block((case.rows, bk), lambda g, k, n: (0, k)),
+            _compat.Block((case.rows, bn), lambda g, k, n: (0, n)),
+        ],
         out_blocks=[_compat.Block((None, bk, bn), lambda g, k, n: (g, k, n))],
         out_shapes=[jax.ShapeDtypeStruct((case.groups, case.inner, case.columns), case.dtype)],
-        num_warps=config.num_warps, num_stages=config.num_stages, interpret=case.interpret)[0]
+        num_warps=config.num_warps,
+        num_stages=config.num_stages,
+        interpret=case.interpret,
+    )[0]

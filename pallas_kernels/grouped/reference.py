@@ -2,6 +2,7 @@
 
 `lax.ragged_dot` multiplies every row by every group's matrix on the CPU and on GPUs.
 """
+
 import jax
 import jax.numpy as jnp
 from jax import lax
@@ -21,14 +22,18 @@ def product(case: Case, x: jax.Array, weight: jax.Array, sizes: jax.Array, *, tr
 
     def step(out, tile):
         group, first, end = tile
-        part = _dot(lax.dynamic_slice_in_dim(padded, first, block), lax.dynamic_index_in_dim(weight, group, keepdims=False),
-                    (1, 1 if transposed else 0), wide)
+        part = _dot(
+            lax.dynamic_slice_in_dim(padded, first, block),
+            lax.dynamic_index_in_dim(weight, group, keepdims=False),
+            (1, 1 if transposed else 0),
+            wide,
+        )
         inside = (first + jnp.arange(block) < end)[:, None]
         old = lax.dynamic_slice_in_dim(out, first, block)
         return lax.dynamic_update_slice_in_dim(out, jnp.where(inside, part.astype(out.dtype), old), first, 0), None
 
     out = jnp.zeros((case.rows + block, width), case.dtype)
-    return lax.scan(step, out, cut(sizes, case.rows, block))[0][:case.rows]
+    return lax.scan(step, out, cut(sizes, case.rows, block))[0][: case.rows]
 
 
 def outer(case: Case, x: jax.Array, y: jax.Array, sizes: jax.Array) -> jax.Array:
@@ -46,9 +51,14 @@ def outer(case: Case, x: jax.Array, y: jax.Array, sizes: jax.Array) -> jax.Array
         return lax.dynamic_update_index_in_dim(total, total[group] + part, group, 0), None
 
     total = jnp.zeros((case.groups + 1, case.inner, case.columns), wide)
-    return lax.scan(step, total, cut(sizes, case.rows, block))[0][:case.groups].astype(case.dtype)
+    return lax.scan(step, total, cut(sizes, case.rows, block))[0][: case.groups].astype(case.dtype)
 
 
 def _dot(a, b, contract, dtype):
-    return lax.dot_general(a, b, (((contract[0],), (contract[1],)), ((), ())), precision=lax.Precision.HIGHEST,
-                           preferred_element_type=dtype)
+    return lax.dot_general(
+        a,
+        b,
+        (((contract[0],), (contract[1],)), ((), ())),
+        precision=lax.Precision.HIGHEST,
+        preferred_element_type=dtype,
+    )

@@ -1,4 +1,5 @@
 """Cutting sorted rows into tiles that each lie in one group, with shapes that do not depend on the group sizes."""
+
 from dataclasses import dataclass
 from typing import NamedTuple
 

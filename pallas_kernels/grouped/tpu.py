@@ -1,4 +1,5 @@
 """Grouped products with the kernels JAX ships for TPU (megablox)."""
+
 import jax
 import jax.numpy as jnp
 from jax.experimental.pallas.ops.tpu.megablox.gmm import gmm as shipped_product
@@ -15,8 +16,9 @@ def _padded(x: jax.Array) -> jax.Array:
 
 def product(case: Case, x: jax.Array, weight: jax.Array, sizes: jax.Array, *, transposed: bool) -> jax.Array:
     """As `reference.product`. Rows past the last group are never written by the shipped kernel."""
-    out = shipped_product(_padded(x), weight, sizes.astype(jnp.int32), jnp.float32, transpose_rhs=transposed,
-                      interpret=case.interpret)[:case.rows]
+    out = shipped_product(
+        _padded(x), weight, sizes.astype(jnp.int32), jnp.float32, transpose_rhs=transposed, interpret=case.interpret
+    )[: case.rows]
     end = bounds(sizes, case.rows)[1][-1]
     return jnp.where((jnp.arange(case.rows) < end)[:, None], out, 0).astype(case.dtype)
 

@@ -1,4 +1,5 @@
 """`cross_entropy` on given logits, and `linear_cross_entropy` that never holds all logits."""
+
 import math
 from dataclasses import replace
 from functools import partial
@@ -18,17 +19,25 @@ _CHUNK_ELEMENTS = 1 << 27  # logits made at a time on an accelerator (512 MB in 
 _CHUNK_ELEMENTS_CPU = 1 << 22
 
 
-def cross_entropy(logits: jax.Array, target: jax.Array, *, class_weight: jax.Array | None = None,
-                  ignore_index: int = -100, label_smoothing: float = 0.0, reduction: str = "mean",
-                  impl: str | None = None) -> jax.Array:
+def cross_entropy(
+    logits: jax.Array,
+    target: jax.Array,
+    *,
+    class_weight: jax.Array | None = None,
+    ignore_index: int = -100,
+    label_smoothing: float = 0.0,
+    reduction: str = "mean",
+    impl: str | None = None,
+) -> jax.Array:
     """-log softmax(logits)[target], classes last: logits (..., V), integer target (...).
 
     class_weight (V,) weighs rows by their target, rows whose target is ignore_index count 0, "mean" divides by the sum
     of weights. label_smoothing mixes in the uniform distribution (Szegedy et al. 2016). A target that is not a class
     gives NaN. The kernel reads the logits once.
     """
-    case, target, class_weight = _canonical("cross_entropy", logits, logits.shape[-1:], target, class_weight, ignore_index,
-                                            label_smoothing, reduction)
+    case, target, class_weight = _canonical(
+        "cross_entropy", logits, logits.shape[-1:], target, class_weight, ignore_index, label_smoothing, reduction
+    )
     flat = logits.reshape(case.rows, case.classes)
     choice = _dispatch.choose("cross_entropy", IMPLEMENTATIONS, case, impl)
     if choice.impl is None or logits.size == 0:
@@ -40,9 +49,18 @@ def cross_entropy(logits: jax.Array, target: jax.Array, *, class_weight: jax.Arr
     return loss.reshape(logits.shape[:-1] if reduction == "none" else ()).astype(case.dtype)
 
 
-def linear_cross_entropy(x: jax.Array, weight: jax.Array, target: jax.Array, *, bias: jax.Array | None = None,
-                         class_weight: jax.Array | None = None, ignore_index: int = -100, label_smoothing: float = 0.0,
-                         reduction: str = "mean", chunk: int | None = None) -> jax.Array:
+def linear_cross_entropy(
+    x: jax.Array,
+    weight: jax.Array,
+    target: jax.Array,
+    *,
+    bias: jax.Array | None = None,
+    class_weight: jax.Array | None = None,
+    ignore_index: int = -100,
+    label_smoothing: float = 0.0,
+    reduction: str = "mean",
+    chunk: int | None = None,
+) -> jax.Array:
     """cross_entropy(x @ weight^T + bias, target) with the logits made and used `chunk` rows at a time.
 
     x (..., H), weight (V, H), bias (V,), target (...). Gradients are made in the forward pass, three products in all
@@ -50,16 +68,19 @@ def linear_cross_entropy(x: jax.Array, weight: jax.Array, target: jax.Array, *, 
     nobody differentiates makes one. Products accumulate in float32.
     """
     if x.ndim < 1 or weight.ndim != 2 or x.shape[-1] != weight.shape[1]:
-        raise ValueError(f"linear_cross_entropy: weight must be (classes, {x.shape[-1] if x.ndim else '?'}) to fit x "
-                         f"{x.shape}, got {weight.shape}")
+        raise ValueError(
+            f"linear_cross_entropy: weight must be (classes, {x.shape[-1] if x.ndim else '?'}) to fit x "
+            f"{x.shape}, got {weight.shape}"
+        )
     if weight.dtype != x.dtype:
         raise TypeError(f"linear_cross_entropy: weight must have the dtype of x, {x.dtype}, got {weight.dtype}")
     if bias is not None and bias.shape != weight.shape[:1]:
         raise ValueError(f"linear_cross_entropy: bias must have shape {weight.shape[:1]}, got {bias.shape}")
     if chunk is not None and chunk < 1:
         raise ValueError(f"linear_cross_entropy: chunk must be positive, got {chunk}")
-    case, target, class_weight = _canonical("linear_cross_entropy", x, weight.shape[:1], target, class_weight,
-                                            ignore_index, label_smoothing, reduction)
+    case, target, class_weight = _canonical(
+        "linear_cross_entropy", x, weight.shape[:1], target, class_weight, ignore_index, label_smoothing, reduction
+    )
     rows = x.reshape(case.rows, x.shape[-1])
     if chunk is None:
         limit = _CHUNK_ELEMENTS_CPU if _dispatch.device().platform == "cpu" else _CHUNK_ELEMENTS
@@ -70,6 +91,7 @@ def linear_cross_entropy(x: jax.Array, weight: jax.Array, target: jax.Array, *, 
 
 # --- given logits ---
 
+
 @partial(jax.custom_vjp, nondiff_argnums=(0,))
 def _losses(case: Case, logits, target, class_weight):
     return _losses_forward(case, logits, target, class_weight)[0]
@@ -79,14 +101,18 @@ def _losses_forward(case, logits, target, class_weight):
     from pallas_kernels.losses import gpu
 
     stats = guarded(partial(gpu.statistics, case), partial(reference.statistics, case), interpret=case.interpret)(
-        logits, target, class_weight)
+        logits, target, class_weight
+    )
     return reference.losses(case, *stats, target, class_weight), (logits, stats[0], target, class_weight)
 
 
 def _losses_backward(case, residuals, gradient):
     logits, lse, target, class_weight = residuals
-    return reference.logits_gradient(case, logits, lse, target, class_weight, gradient).astype(logits.dtype), None, \
-        None if class_weight is None else jnp.zeros_like(class_weight)
+    return (
+        reference.logits_gradient(case, logits, lse, target, class_weight, gradient).astype(logits.dtype),
+        None,
+        None if class_weight is None else jnp.zeros_like(class_weight),
+    )
 
 
 _losses.defvjp(_losses_forward, _losses_backward)
@@ -94,9 +120,15 @@ _losses.defvjp(_losses_forward, _losses_backward)
 
 # --- logits made here ---
 
+
 def _product(a, b, contract, dtype):
-    return lax.dot_general(a, b, (((contract[0],), (contract[1],)), ((), ())), precision=lax.Precision.HIGHEST,
-                           preferred_element_type=dtype)
+    return lax.dot_general(
+        a,
+        b,
+        (((contract[0],), (contract[1],)), ((), ())),
+        precision=lax.Precision.HIGHEST,
+        preferred_element_type=dtype,
+    )
 
 
 def _logits(x, weight, bias):
@@ -108,7 +140,9 @@ def _logits(x, weight, bias):
 def _chunks(case: Case, chunk: int, *arrays):
     """Arrays of N rows as (n, chunk, ...); padding rows have target ignore_index (arrays[0] is the target)."""
     extra = -case.rows % chunk
-    fill = lambda k, a: jnp.pad(a, ((0, extra), *((0, 0),) * (a.ndim - 1)), constant_values=0 if k else case.ignore_index)
+    fill = lambda k, a: jnp.pad(
+        a, ((0, extra), *((0, 0),) * (a.ndim - 1)), constant_values=0 if k else case.ignore_index
+    )
     return [fill(k, a).reshape(-1, chunk, *a.shape[1:]) for k, a in enumerate(arrays)]
 
 
@@ -136,7 +170,7 @@ def _linear(case: Case, chunk: int, x, weight, bias, target, class_weight):
 
     _, loss = _scan(step, (), _chunks(case, chunk, target, x))
     if case.reduction == "none":
-        return loss.reshape(-1)[:case.rows]
+        return loss.reshape(-1)[: case.rows]
     return loss.sum() / reference.divisor(case, target, class_weight, loss.dtype)
 
 
@@ -145,13 +179,14 @@ def _linear_forward(case, chunk, x, weight, bias, target, class_weight):
     x, weight, bias, target, class_weight = custom_vjp_primal_tree_values((x, weight, bias, target, class_weight))
     marker = () if wanted else None
     if case.reduction == "none":
+
         def row_step(carry, piece):
             target, x = piece
             stats = reference.statistics(case, _logits(x, weight, bias), target, class_weight)
             return carry, (reference.losses(case, *stats, target, class_weight), stats[0])
 
         _, (loss, lse) = _scan(row_step, (), _chunks(case, chunk, target, x))
-        flat = lambda a: a.reshape(-1)[:case.rows]
+        flat = lambda a: a.reshape(-1)[: case.rows]
         return flat(loss), ((x, weight, bias, target, class_weight, flat(lse)), marker)
     wide = jnp.promote_types(x.dtype, jnp.float32)
     denominator = reference.divisor(case, target, class_weight, wide)
@@ -167,7 +202,7 @@ def _linear_forward(case, chunk, x, weight, bias, target, class_weight):
 
     carry = (jnp.zeros(weight.shape, wide), jnp.zeros(weight.shape[:1], wide)) if wanted else ()
     carry, (loss, dx) = _scan(step, carry, _chunks(case, chunk, target, x))
-    dx = dx.reshape(-1, x.shape[1])[:case.rows]
+    dx = dx.reshape(-1, x.shape[1])[: case.rows]
     dw, db = carry if wanted else (None, None)
     if dw is not None:
         dw = dw.astype(weight.dtype)
@@ -198,15 +233,20 @@ def _recompute(case, chunk, residuals, gradient, wanted):
     zeros = (jnp.zeros(weight.shape, wide), jnp.zeros(weight.shape[:1], wide))
     carry, dx = _scan(step, zeros if wanted else (), _chunks(case, chunk, target, x, lse, gradient.astype(wide)))
     dw, db = carry if wanted else zeros
-    return (dx.reshape(-1, x.shape[1])[:case.rows], dw.astype(weight.dtype),
-            None if bias is None else db.astype(bias.dtype), None,
-            None if class_weight is None else jnp.zeros_like(class_weight))
+    return (
+        dx.reshape(-1, x.shape[1])[: case.rows],
+        dw.astype(weight.dtype),
+        None if bias is None else db.astype(bias.dtype),
+        None,
+        None if class_weight is None else jnp.zeros_like(class_weight),
+    )
 
 
 _linear.defvjp(_linear_forward, _linear_backward, symbolic_zeros=True)
 
 
 # --- arguments and choice ---
+
 
 def _canonical(op, rows, classes, target, class_weight, ignore_index, label_smoothing, reduction):
     if not jnp.issubdtype(rows.dtype, jnp.floating):
@@ -221,8 +261,15 @@ def _canonical(op, rows, classes, target, class_weight, ignore_index, label_smoo
         raise ValueError(f"{op}: reduction must be mean, sum or none, got {reduction!r}")
     if not 0 <= label_smoothing <= 1:
         raise ValueError(f"{op}: label_smoothing must be in [0, 1], got {label_smoothing}")
-    case = Case(math.prod(target.shape), classes[0], str(rows.dtype), class_weight is not None, float(label_smoothing),
-                int(ignore_index), reduction)
+    case = Case(
+        math.prod(target.shape),
+        classes[0],
+        str(rows.dtype),
+        class_weight is not None,
+        float(label_smoothing),
+        int(ignore_index),
+        reduction,
+    )
     return case, target.reshape(-1), class_weight
 
 
@@ -241,5 +288,6 @@ def _triton_pays(device: Device, case: Case) -> str | None:
     return None
 
 
-IMPLEMENTATIONS = (Impl("triton", ("cuda",), "pallas_kernels.losses.gpu:statistics", _triton_supports, _triton_pays,
-                        True),)
+IMPLEMENTATIONS = (
+    Impl("triton", ("cuda",), "pallas_kernels.losses.gpu:statistics", _triton_supports, _triton_pays, True),
+)

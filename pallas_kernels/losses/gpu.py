@@ -1,4 +1,5 @@
 """Row statistics of logits in one read: running maximum and sum over blocks of classes."""
+
 from dataclasses import dataclass
 
 import jax
@@ -64,7 +65,15 @@ def statistics(case: Case, logits: jax.Array, target: jax.Array, class_weight: j
 
     count = 3 if case.smoothing else 2
     out = _compat.kernel_call(
-        body, arrays, name="cross_entropy", grid=(case.rows,), in_blocks=blocks[:len(arrays)],
-        out_blocks=[one] * count, out_shapes=[jax.ShapeDtypeStruct((case.rows,), jnp.float32)] * count,
-        num_warps=config.num_warps, num_stages=2, interpret=case.interpret)
+        body,
+        arrays,
+        name="cross_entropy",
+        grid=(case.rows,),
+        in_blocks=blocks[: len(arrays)],
+        out_blocks=[one] * count,
+        out_shapes=[jax.ShapeDtypeStruct((case.rows,), jnp.float32)] * count,
+        num_warps=config.num_warps,
+        num_stages=2,
+        interpret=case.interpret,
+    )
     return out[0], out[1], out[2] if case.smoothing else None

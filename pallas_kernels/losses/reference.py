@@ -1,4 +1,5 @@
 """Cross-entropy of index targets from three numbers per row of logits: log-sum-exp, the target's logit, a weighted sum."""
+
 from dataclasses import dataclass
 
 import jax

@@ -1,4 +1,5 @@
 """`layer_norm`, `rms_norm`, `group_norm`: argument checks, choice of implementation, gradient rule."""
+
 import math
 from dataclasses import replace
 from functools import partial
@@ -16,8 +17,16 @@ from pallas_kernels.norm.reference import Case, Operands
 _MAX_COLUMNS = 8192  # whole rows and their weight gradients live in registers
 
 
-def layer_norm(x: jax.Array, weight: jax.Array | None = None, bias: jax.Array | None = None, *, axes: int = 1,
-               eps: float = 1e-5, residual: jax.Array | None = None, impl: str | None = None):
+def layer_norm(
+    x: jax.Array,
+    weight: jax.Array | None = None,
+    bias: jax.Array | None = None,
+    *,
+    axes: int = 1,
+    eps: float = 1e-5,
+    residual: jax.Array | None = None,
+    impl: str | None = None,
+):
     """(x - mean) / sqrt(var + eps) * weight + bias over the last `axes` dimensions (Ba et al. 2016).
 
     weight and bias have the shape of those dimensions. With `residual` (the shape of x) the sum x + residual is
@@ -26,14 +35,28 @@ def layer_norm(x: jax.Array, weight: jax.Array | None = None, bias: jax.Array | 
     return _over_last("layer_norm", x, weight, bias, axes, eps, residual, True, impl)
 
 
-def rms_norm(x: jax.Array, weight: jax.Array | None = None, *, axes: int = 1, eps: float = 1e-6,
-             residual: jax.Array | None = None, impl: str | None = None):
+def rms_norm(
+    x: jax.Array,
+    weight: jax.Array | None = None,
+    *,
+    axes: int = 1,
+    eps: float = 1e-6,
+    residual: jax.Array | None = None,
+    impl: str | None = None,
+):
     """x / sqrt(mean(x^2) + eps) * weight over the last `axes` dimensions (Zhang & Sennrich 2019); see `layer_norm`."""
     return _over_last("rms_norm", x, weight, None, axes, eps, residual, False, impl)
 
 
-def group_norm(x: jax.Array, groups: int, weight: jax.Array | None = None, bias: jax.Array | None = None, *,
-               eps: float = 1e-5, impl: str | None = None) -> jax.Array:
+def group_norm(
+    x: jax.Array,
+    groups: int,
+    weight: jax.Array | None = None,
+    bias: jax.Array | None = None,
+    *,
+    eps: float = 1e-5,
+    impl: str | None = None,
+) -> jax.Array:
     """Each of `groups` groups of channels of x (N, C, ...) to mean 0 and variance 1 per sample (Wu & He 2018).
 
     weight and bias (C,) act per channel. groups = C is instance normalisation.
@@ -62,18 +85,29 @@ def _over_last(op, x, weight, bias, axes, eps, residual, centred, impl):
     _check_floating(op, x=x, weight=weight, bias=bias, residual=residual)
     if not 1 <= axes <= x.ndim:
         raise ValueError(f"{op}: axes must be between 1 and the dimensions of x {x.shape}, got {axes}")
-    shape = x.shape[x.ndim - axes:]
+    shape = x.shape[x.ndim - axes :]
     for name, array in (("weight", weight), ("bias", bias)):
         if array is not None and array.shape != shape:
-            raise ValueError(f"{op}: {name} must have shape {shape} (the last {axes} of x {x.shape}), got {array.shape}")
+            raise ValueError(
+                f"{op}: {name} must have shape {shape} (the last {axes} of x {x.shape}), got {array.shape}"
+            )
     if residual is not None and (residual.shape != x.shape or residual.dtype != x.dtype):
         raise ValueError(f"{op}: residual must be like x {x.dtype}{x.shape}, got {residual.dtype}{residual.shape}")
     columns = math.prod(shape)
     flat = lambda a: None if a is None else a.reshape(-1, 1, columns) if columns else a.reshape(a.size, 1, 0)
     row = lambda a: None if a is None else a.reshape(1, columns)
     operands = Operands(flat(x), flat(residual), row(weight), row(bias))
-    case = Case(operands.x.shape[0], 1, columns, str(x.dtype), centred, float(eps), residual is not None,
-                weight is not None, bias is not None)
+    case = Case(
+        operands.x.shape[0],
+        1,
+        columns,
+        str(x.dtype),
+        centred,
+        float(eps),
+        residual is not None,
+        weight is not None,
+        bias is not None,
+    )
     choice = _dispatch.choose(op, IMPLEMENTATIONS, case, impl)
     if choice.impl is None or x.size == 0:
         y, total = reference.forward(case, operands)[:2]
@@ -116,7 +150,7 @@ def _normalised_backward(case, forced, residuals, gradients):
     backward = guarded(partial(gpu.backward, case), partial(reference.backward, case), interpret=case.interpret)
     dx, dweight, dbias = backward(total, operands.weight, mean, inverse, dense(grad, total), grad_sum)
     cast = lambda gradient, like: None if like is None else gradient.astype(like.dtype)
-    return Operands(dx, dx if case.residual else None, cast(dweight, operands.weight), cast(dbias, operands.bias)),
+    return (Operands(dx, dx if case.residual else None, cast(dweight, operands.weight), cast(dbias, operands.bias)),)
 
 
 _normalised.defvjp(_normalised_forward, _normalised_backward, symbolic_zeros=True)

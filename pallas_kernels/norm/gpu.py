@@ -3,6 +3,7 @@
 Backward programs walk the rows in fixed strides and each writes its partial weight gradients, which XLA sums: no
 atomics, so results are the same from run to run.
 """
+
 from dataclasses import dataclass
 
 import jax
@@ -26,7 +27,9 @@ def heuristic(case: Case, backward: bool) -> Config:
     return Config(block, warps, max(1, 2 * _dispatch.device().processors // case.rows))
 
 
-CANDIDATES = tuple(Config(block, warps, programs) for block in (1, 4, 16) for warps in (4, 8) for programs in (132, 264))
+CANDIDATES = tuple(
+    Config(block, warps, programs) for block in (1, 4, 16) for warps in (4, 8) for programs in (132, 264)
+)
 
 
 def tuning_key(kernel: str, case: Case) -> str:
@@ -50,7 +53,7 @@ def forward(case: Case, operands: Operands):
 
     def body(pid, *refs):
         named = dict(zip(names, refs, strict=False))
-        y_ref, *outs = refs[len(names):]
+        y_ref, *outs = refs[len(names) :]
         column = jnp.arange(width) < case.columns
         here = pid(0) * block + jnp.arange(block) < case.repeats
         inside = here[:, None] & column[None]
@@ -81,9 +84,17 @@ def forward(case: Case, operands: Operands):
         blocks.append(tile)
     count = 2 if case.centred else 1
     out = _compat.kernel_call(
-        body, list(arrays.values()), name="norm_forward", grid=(_compat.cdiv(case.repeats, block), case.rows),
-        in_blocks=[row if name in ("weight", "bias") else tile for name in names], out_blocks=[*blocks, *[stat] * count],
-        out_shapes=[*shapes, *[stats] * count], num_warps=config.num_warps, num_stages=1, interpret=case.interpret)
+        body,
+        list(arrays.values()),
+        name="norm_forward",
+        grid=(_compat.cdiv(case.repeats, block), case.rows),
+        in_blocks=[row if name in ("weight", "bias") else tile for name in names],
+        out_blocks=[*blocks, *[stat] * count],
+        out_shapes=[*shapes, *[stats] * count],
+        num_warps=config.num_warps,
+        num_stages=1,
+        interpret=case.interpret,
+    )
     x = out[1] if case.residual else operands.x
     return out[0], x, out[-2] if case.centred else None, out[-1]
 
@@ -106,7 +117,7 @@ def backward(case: Case, x, weight, mean, inverse, grad, grad_sum):
 
     def body(pid, *refs):
         named = dict(zip(names, refs, strict=False))
-        dx_ref, *sums = refs[len(names):]
+        dx_ref, *sums = refs[len(names) :]
         column = jnp.arange(width) < case.columns
         weight = _compat.load(named["weight"], mask=column, other=0).astype(jnp.float32) if "weight" in named else None
         first = pid(0)
@@ -116,7 +127,9 @@ def backward(case: Case, x, weight, mean, inverse, grad, grad_sum):
             here = start + jnp.arange(block) < case.repeats
             inside = here[:, None] & column[None]
             rows = _compat.ds(start, block)
-            wide = lambda name: _compat.load(_compat.at(named[name], rows, slice(None)), mask=inside, other=0).astype(jnp.float32)
+            wide = lambda name: _compat.load(_compat.at(named[name], rows, slice(None)), mask=inside, other=0).astype(
+                jnp.float32
+            )
             stat = lambda name: _compat.load(_compat.at(named[name], rows), mask=here, other=0)
             normal, grad = wide("x"), wide("grad")
             if case.centred:
@@ -142,9 +155,16 @@ def backward(case: Case, x, weight, mean, inverse, grad, grad_sum):
     sums = jax.ShapeDtypeStruct((programs, case.rows, case.columns), jnp.float32)
     count = case.weight + case.bias
     out = _compat.kernel_call(
-        body, list(arrays.values()), name="norm_backward", grid=(programs, case.rows),
-        in_blocks=[kinds.get(name, tile) for name in names], out_blocks=[tile, *[partial] * count],
-        out_shapes=[jax.ShapeDtypeStruct(x.shape, case.dtype), *[sums] * count], num_warps=config.num_warps,
-        num_stages=1, interpret=case.interpret)
+        body,
+        list(arrays.values()),
+        name="norm_backward",
+        grid=(programs, case.rows),
+        in_blocks=[kinds.get(name, tile) for name in names],
+        out_blocks=[tile, *[partial] * count],
+        out_shapes=[jax.ShapeDtypeStruct(x.shape, case.dtype), *[sums] * count],
+        num_warps=config.num_warps,
+        num_stages=1,
+        interpret=case.interpret,
+    )
     totals = [part.sum(0) for part in out[1:]]
     return out[0], totals.pop(0) if case.weight else None, totals.pop(0) if case.bias else None

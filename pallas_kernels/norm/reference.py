@@ -1,4 +1,5 @@
 """Normalisation over the last dimension in plain JAX, differentiable by JAX itself."""
+
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -67,8 +68,15 @@ def group(x: jax.Array, groups: int, weight: jax.Array | None, bias: jax.Array |
     return y.astype(x.dtype)
 
 
-def backward(case: Case, x: jax.Array, weight: jax.Array | None, mean: jax.Array | None, inverse: jax.Array,
-             grad: jax.Array, grad_sum: jax.Array | None):
+def backward(
+    case: Case,
+    x: jax.Array,
+    weight: jax.Array | None,
+    mean: jax.Array | None,
+    inverse: jax.Array,
+    grad: jax.Array,
+    grad_sum: jax.Array | None,
+):
     """Gradients of x (which is the residual's too), weight and bias (W, D) in float32, from `forward`'s residuals.
 
     `grad_sum` is the gradient of the second output.

@@ -1,4 +1,5 @@
 """`recurrent_layer` and `recurrent`: argument checks, choice of implementation, gradients."""
+
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
@@ -16,9 +17,20 @@ from pallas_kernels.recurrent.cells import GATES, Case, Operands
 _MAX_HIDDEN = 128  # the hidden matrix of every gate must stay on chip
 
 
-def recurrent_layer(mode: str, x: jax.Array, h0: jax.Array, c0: jax.Array | None, w_ih: jax.Array, w_hh: jax.Array,
-                    b_ih: jax.Array | None = None, b_hh: jax.Array | None = None, *, lengths: jax.Array | None = None,
-                    reverse: bool = False, impl: str | None = None) -> tuple:
+def recurrent_layer(
+    mode: str,
+    x: jax.Array,
+    h0: jax.Array,
+    c0: jax.Array | None,
+    w_ih: jax.Array,
+    w_hh: jax.Array,
+    b_ih: jax.Array | None = None,
+    b_hh: jax.Array | None = None,
+    *,
+    lengths: jax.Array | None = None,
+    reverse: bool = False,
+    impl: str | None = None,
+) -> tuple:
     """One direction of one layer over x (T, B, I): (y (T, B, H), last h (B, H)) and, for "lstm", the last c (B, H).
 
     mode is "lstm", "gru", "rnn_tanh" or "rnn_relu"; weights are (G H, I), (G H, H), (G H,), (G H,) with gates in
@@ -43,9 +55,19 @@ def recurrent_layer(mode: str, x: jax.Array, h0: jax.Array, c0: jax.Array | None
     return own(name, lengths, x, h0, c0, w_ih, w_hh, b_ih, b_hh)
 
 
-def recurrent(mode: str, x: jax.Array, h0: jax.Array, c0: jax.Array | None, weights: Sequence[Sequence[jax.Array]], *,
-              bidirectional: bool = False, lengths: jax.Array | None = None, dropout: float = 0.0, seed=None,
-              impl: str | None = None) -> tuple:
+def recurrent(
+    mode: str,
+    x: jax.Array,
+    h0: jax.Array,
+    c0: jax.Array | None,
+    weights: Sequence[Sequence[jax.Array]],
+    *,
+    bidirectional: bool = False,
+    lengths: jax.Array | None = None,
+    dropout: float = 0.0,
+    seed=None,
+    impl: str | None = None,
+) -> tuple:
     """A stack of layers: y (T, B, H or 2 H), last h (L, B, H) and, for "lstm", last c (L, B, H).
 
     weights holds (w_ih, w_hh[, b_ih, b_hh]) per layer and direction, in torch's order (layer 0 forward, layer 0
@@ -54,8 +76,10 @@ def recurrent(mode: str, x: jax.Array, h0: jax.Array, c0: jax.Array | None, weig
     """
     directions = 2 if bidirectional else 1
     if h0.ndim != 3 or h0.shape[0] != len(weights) or len(weights) % directions:
-        raise ValueError(f"recurrent: h0 {h0.shape} must be (layers * directions, batch, hidden) and weights hold one "
-                         f"entry for each, got {len(weights)} with {directions} directions")
+        raise ValueError(
+            f"recurrent: h0 {h0.shape} must be (layers * directions, batch, hidden) and weights hold one "
+            f"entry for each, got {len(weights)} with {directions} directions"
+        )
     if not 0 <= dropout < 1:
         raise ValueError(f"recurrent: dropout must be in [0, 1), got {dropout}")
     if dropout and seed is None:
@@ -67,8 +91,16 @@ def recurrent(mode: str, x: jax.Array, h0: jax.Array, c0: jax.Array | None, weig
         outs = []
         for k in range(directions):
             index = first + k
-            y, *state = recurrent_layer(mode, x, h0[index], None if c0 is None else c0[index], *weights[index],
-                                        lengths=lengths, reverse=k == 1, impl=impl)
+            y, *state = recurrent_layer(
+                mode,
+                x,
+                h0[index],
+                None if c0 is None else c0[index],
+                *weights[index],
+                lengths=lengths,
+                reverse=k == 1,
+                impl=impl,
+            )
             outs.append(y)
             last.append(tuple(state))
         x = jnp.concatenate(outs, -1) if directions == 2 else outs[0]
@@ -94,7 +126,9 @@ def _layer(case: Case, name: str | None, lengths, x, h0, c0, w_ih, w_hh, b_ih, b
             hidden_bias, b_hh = b_hh[split:], jnp.concatenate([b_hh[:split], jnp.zeros_like(b_hh[split:])])
         inputs = inputs + b_hh
     shape = (case.gates, case.hidden)
-    operands = Operands(inputs.reshape(*x.shape[:2], *shape), w_hh.reshape(*shape, case.hidden), hidden_bias, h0, c0, lengths)
+    operands = Operands(
+        inputs.reshape(*x.shape[:2], *shape), w_hh.reshape(*shape, case.hidden), hidden_bias, h0, c0, lengths
+    )
     h, c = _sequence(case, name, operands)
     final = h[0] if case.reverse else h[-1]
     y = h
@@ -128,10 +162,14 @@ def _sequence_backward(case, name, residuals, gradients):
     operands, h, c, saved = residuals
     x, u, dh, dc = _run("backward", case, name, operands, h, c, saved, *gradients)
     rows = lambda a: a.reshape(-1, *a.shape[2:])
-    weight = lax.dot_general(rows(u).reshape(-1, case.gates * case.hidden), rows(reference.before(case, h, operands.h0)),
-                             (((0,), (0,)), ((), ())), precision=lax.Precision.HIGHEST)
+    weight = lax.dot_general(
+        rows(u).reshape(-1, case.gates * case.hidden),
+        rows(reference.before(case, h, operands.h0)),
+        (((0,), (0,)), ((), ())),
+        precision=lax.Precision.HIGHEST,
+    )
     bias = None if operands.hidden_bias is None else u[:, :, 2].sum((0, 1))
-    return Operands(x, weight.reshape(operands.weight.shape), bias, dh, dc, None),
+    return (Operands(x, weight.reshape(operands.weight.shape), bias, dh, dc, None),)
 
 
 _sequence.defvjp(_sequence_forward, _sequence_backward)
@@ -143,21 +181,32 @@ def _canonical(mode, x, h0, c0, w_ih, w_hh, b_ih, b_hh, lengths, reverse) -> Cas
     named = {"x": x, "h0": h0, "c0": c0, "w_ih": w_ih, "w_hh": w_hh, "b_ih": b_ih, "b_hh": b_hh}
     for name, array in named.items():
         if array is not None and (array.dtype != x.dtype or not jnp.issubdtype(x.dtype, jnp.floating)):
-            raise TypeError(f"recurrent_layer: arrays must have one floating dtype, got {name} {array.dtype}, x {x.dtype}")
+            raise TypeError(
+                f"recurrent_layer: arrays must have one floating dtype, got {name} {array.dtype}, x {x.dtype}"
+            )
     if (c0 is None) == (mode == "lstm"):
         raise ValueError(f"recurrent_layer: c0 is for lstm, and lstm needs it (mode {mode})")
     if x.ndim != 3 or h0.ndim != 2:
         raise ValueError(f"recurrent_layer: x must be (T, B, I) and h0 (B, H), got {x.shape} and {h0.shape}")
     hidden, rows = h0.shape[1], GATES[mode] * h0.shape[1]
-    wanted = {"h0": (x.shape[1], hidden), "c0": (x.shape[1], hidden), "w_ih": (rows, x.shape[2]), "w_hh": (rows, hidden),
-              "b_ih": (rows,), "b_hh": (rows,)}
+    wanted = {
+        "h0": (x.shape[1], hidden),
+        "c0": (x.shape[1], hidden),
+        "w_ih": (rows, x.shape[2]),
+        "w_hh": (rows, hidden),
+        "b_ih": (rows,),
+        "b_hh": (rows,),
+    }
     for name, shape in wanted.items():
         if named[name] is not None and named[name].shape != shape:
-            raise ValueError(f"recurrent_layer: {name} must have shape {shape} to fit x {x.shape} and h0 {h0.shape}, got "
-                             f"{named[name].shape}")
+            raise ValueError(
+                f"recurrent_layer: {name} must have shape {shape} to fit x {x.shape} and h0 {h0.shape}, got "
+                f"{named[name].shape}"
+            )
     if lengths is not None and (lengths.shape != x.shape[1:2] or not jnp.issubdtype(lengths.dtype, jnp.integer)):
-        raise ValueError(f"recurrent_layer: lengths must be integers of shape {x.shape[1:2]}, got {lengths.dtype}"
-                         f"{lengths.shape}")
+        raise ValueError(
+            f"recurrent_layer: lengths must be integers of shape {x.shape[1:2]}, got {lengths.dtype}{lengths.shape}"
+        )
     return Case(mode, x.shape[0], x.shape[1], hidden, str(x.dtype), lengths is not None, reverse)
 
 

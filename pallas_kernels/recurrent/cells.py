@@ -1,4 +1,5 @@
 """One step of each recurrent cell and its derivative, on gates given one by one: what scan and kernel both run."""
+
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -6,7 +7,12 @@ import jax
 import jax.numpy as jnp
 
 GATES = {"lstm": 4, "gru": 3, "rnn_tanh": 1, "rnn_relu": 1}
-SAVED = {"lstm": 4, "gru": 4, "rnn_tanh": 0, "rnn_relu": 0}  # arrays per step that the backward pass wants, beside states
+SAVED = {
+    "lstm": 4,
+    "gru": 4,
+    "rnn_tanh": 0,
+    "rnn_relu": 0,
+}  # arrays per step that the backward pass wants, beside states
 
 
 @dataclass(frozen=True)

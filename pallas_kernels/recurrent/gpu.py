@@ -2,6 +2,7 @@
 
 For small hidden sizes only: every step multiplies by the whole hidden matrix, which must come from registers or L1.
 """
+
 from dataclasses import dataclass
 
 import jax
@@ -48,8 +49,10 @@ class _Rows:
 
     def weights(self, ref) -> list:
         inside = self.column[:, None] & self.column[None]
-        return [_compat.load(_compat.at(ref, k, slice(None), slice(None)), mask=inside, other=0)
-                for k in range(self.case.gates)]
+        return [
+            _compat.load(_compat.at(ref, k, slice(None), slice(None)), mask=inside, other=0)
+            for k in range(self.case.gates)
+        ]
 
     def lengths(self, ref):
         return _compat.load(_compat.at(ref, self.rows), mask=self.number < self.case.batch, other=0)
@@ -59,16 +62,26 @@ def _blocks(case: Case, block: int) -> dict[str, _compat.Block]:
     """Whole arrays, padded to whole blocks of rows and columns."""
     rows, width = _compat.round_up(case.batch, block), max(16, _compat.next_power_of_2(case.hidden))
     whole = lambda *shape: _compat.Block(shape, lambda i: (0,) * len(shape))
-    return {"gates": whole(case.steps, rows, case.gates, width), "states": whole(case.steps, rows, width),
-            "saved": whole(case.saved, case.steps, rows, width), "state": whole(rows, width),
-            "weight": whole(case.gates, width, width), "hidden_bias": whole(width), "lengths": whole(rows)}
+    return {
+        "gates": whole(case.steps, rows, case.gates, width),
+        "states": whole(case.steps, rows, width),
+        "saved": whole(case.saved, case.steps, rows, width),
+        "state": whole(rows, width),
+        "weight": whole(case.gates, width, width),
+        "hidden_bias": whole(width),
+        "lengths": whole(rows),
+    }
 
 
 def _shapes(case: Case) -> dict[str, jax.ShapeDtypeStruct]:
     make = lambda *shape: jax.ShapeDtypeStruct(shape, case.dtype)
     rows = (case.batch, case.hidden)
-    return {"gates": make(case.steps, case.batch, case.gates, case.hidden), "states": make(case.steps, *rows),
-            "saved": make(case.saved, case.steps, *rows), "state": make(*rows)}
+    return {
+        "gates": make(case.steps, case.batch, case.gates, case.hidden),
+        "states": make(case.steps, *rows),
+        "saved": make(case.saved, case.steps, *rows),
+        "state": make(*rows),
+    }
 
 
 def _launch(case: Case, name: str, config: Config, body, inputs: dict, outputs: list[str]) -> list[jax.Array]:
@@ -78,16 +91,25 @@ def _launch(case: Case, name: str, config: Config, body, inputs: dict, outputs: 
 
     def run(pid, *refs):
         rows = _Rows(case, config.block, pid(0) * config.block)
-        body(rows, dict(zip(present, refs, strict=False)), list(refs[len(present):]))
+        body(rows, dict(zip(present, refs, strict=False)), list(refs[len(present) :]))
 
     return _compat.kernel_call(
-        run, [array for array, _ in present.values()], name=name, grid=(_compat.cdiv(case.batch, config.block),),
-        in_blocks=[blocks[kind] for _, kind in present.values()], out_blocks=[blocks[kind] for kind in outputs],
-        out_shapes=[shapes[kind] for kind in outputs], num_warps=config.num_warps, num_stages=1, interpret=case.interpret)
+        run,
+        [array for array, _ in present.values()],
+        name=name,
+        grid=(_compat.cdiv(case.batch, config.block),),
+        in_blocks=[blocks[kind] for _, kind in present.values()],
+        out_blocks=[blocks[kind] for kind in outputs],
+        out_shapes=[shapes[kind] for kind in outputs],
+        num_warps=config.num_warps,
+        num_stages=1,
+        interpret=case.interpret,
+    )
 
 
 def forward(case: Case, operands: Operands):
     """As `reference.forward`."""
+
     def body(rows, refs, outs):
         weight = rows.weights(refs["weight"])
         bias = None
@@ -117,9 +139,14 @@ def forward(case: Case, operands: Operands):
         start = (rows.load(refs["h0"]), rows.load(refs["c0"]) if case.cells else None)
         jax.lax.fori_loop(jnp.int32(0), jnp.int32(case.steps), one, start)
 
-    inputs = {"inputs": (operands.inputs, "gates"), "weight": (operands.weight, "weight"),
-              "hidden_bias": (operands.hidden_bias, "hidden_bias"), "h0": (operands.h0, "state"),
-              "c0": (operands.c0, "state"), "lengths": (operands.lengths, "lengths")}
+    inputs = {
+        "inputs": (operands.inputs, "gates"),
+        "weight": (operands.weight, "weight"),
+        "hidden_bias": (operands.hidden_bias, "hidden_bias"),
+        "h0": (operands.h0, "state"),
+        "c0": (operands.c0, "state"),
+        "lengths": (operands.lengths, "lengths"),
+    }
     outputs = ["states"] * (2 if case.cells else 1) + ["saved"] * (case.saved > 0)
     out = _launch(case, "recurrent_forward", _config("recurrent_forward", case), body, inputs, outputs)
     return out[0], out[1] if case.cells else None, out[-1] if case.saved else None
@@ -127,6 +154,7 @@ def forward(case: Case, operands: Operands):
 
 def backward(case: Case, operands: Operands, h, c, saved, grad, grad_c):
     """As `reference.backward`."""
+
     def body(rows, refs, outs):
         weight = rows.weights(refs["weight"])
         lengths = rows.lengths(refs["lengths"]) if case.lengths else None
@@ -137,8 +165,9 @@ def backward(case: Case, operands: Operands, h, c, saved, grad, grad_c):
             dh = dh + rows.load(refs["grad"], t)
             cells = [rows.load(refs[name], t) for name in ("c_before", "c")] if case.cells else [None, None]
             kept = [rows.load(refs["saved"], slot, t) for slot in range(case.saved)]
-            x, u, passed, new_dc = step_backward(case.mode, dh, dc, rows.load(refs["h_before"], t),
-                                                 rows.load(refs["h"], t), *cells, kept)
+            x, u, passed, new_dc = step_backward(
+                case.mode, dh, dc, rows.load(refs["h_before"], t), rows.load(refs["h"], t), *cells, kept
+            )
             if case.lengths:
                 alive = (t < lengths)[:, None]
                 x, u = ([jnp.where(alive, g, 0.0) for g in gates] for gates in (x, u))
@@ -152,17 +181,29 @@ def backward(case: Case, operands: Operands, h, c, saved, grad, grad_c):
             return passed, new_dc
 
         zero = jnp.zeros((rows.block, rows.width), jnp.float32)
-        dh, dc = jax.lax.fori_loop(jnp.int32(0), jnp.int32(case.steps), one,
-                                   (zero, rows.load(refs["grad_c"]) if case.cells else None))
+        dh, dc = jax.lax.fori_loop(
+            jnp.int32(0), jnp.int32(case.steps), one, (zero, rows.load(refs["grad_c"]) if case.cells else None)
+        )
         rows.store(outs[-2] if case.cells else outs[-1], dh)
         if case.cells:
             rows.store(outs[-1], dc)
 
-    inputs = {"weight": (operands.weight, "weight"), "lengths": (operands.lengths, "lengths"), "grad": (grad, "states"),
-              "h_before": (before(case, h, operands.h0), "states"), "h": (h, "states"),
-              "c_before": (before(case, c, operands.c0) if case.cells else None, "states"), "c": (c, "states"),
-              "saved": (saved, "saved"), "grad_c": (grad_c, "state")}
+    inputs = {
+        "weight": (operands.weight, "weight"),
+        "lengths": (operands.lengths, "lengths"),
+        "grad": (grad, "states"),
+        "h_before": (before(case, h, operands.h0), "states"),
+        "h": (h, "states"),
+        "c_before": (before(case, c, operands.c0) if case.cells else None, "states"),
+        "c": (c, "states"),
+        "saved": (saved, "saved"),
+        "grad_c": (grad_c, "state"),
+    }
     outputs = ["gates"] * (2 if case.mode == "gru" else 1) + ["state"] * (2 if case.cells else 1)
     out = _launch(case, "recurrent_backward", _config("recurrent_backward", case), body, inputs, outputs)
-    return out[0], out[1] if case.mode == "gru" else out[0], out[-2] if case.cells else out[-1], \
-        out[-1] if case.cells else None
+    return (
+        out[0],
+        out[1] if case.mode == "gru" else out[0],
+        out[-2] if case.cells else out[-1],
+        out[-1] if case.cells else None,
+    )

@@ -1,5 +1,6 @@
 """Recurrent sequences as a scan over time. The backward pass collects the gates' gradients, so that weights' gradients
 are one product over all steps: JAX's own derivative of a scan adds up a (G H, H) matrix at every step."""
+
 import jax
 import jax.numpy as jnp
 from jax import lax
@@ -18,7 +19,7 @@ def forward(case: Case, operands: Operands):
         h, c = carry
         t, x = now
         u = lax.dot_general(h, weight, (((1,), (0,)), ((), ())), precision=lax.Precision.HIGHEST)
-        u = [u[:, k * size:(k + 1) * size] for k in range(case.gates)]
+        u = [u[:, k * size : (k + 1) * size] for k in range(case.gates)]
         if operands.hidden_bias is not None:
             u[2] = u[2] + operands.hidden_bias
         new_h, new_c, saved = step(case.mode, [x[:, k] for k in range(case.gates)], u, h, c)
@@ -29,8 +30,9 @@ def forward(case: Case, operands: Operands):
         return (new_h, new_c), (new_h, new_c, saved)
 
     times = jnp.arange(case.steps, dtype=jnp.int32)
-    _, (h, c, saved) = lax.scan(one, (operands.h0, operands.c0), (times, operands.inputs), reverse=case.reverse,
-                                unroll=min(_UNROLL, case.steps))
+    _, (h, c, saved) = lax.scan(
+        one, (operands.h0, operands.c0), (times, operands.inputs), reverse=case.reverse, unroll=min(_UNROLL, case.steps)
+    )
     return h, c, jnp.stack(saved) if saved else None
 
 
@@ -39,20 +41,23 @@ def backward(case: Case, operands: Operands, h, c, saved, grad, grad_c):
 
     grad (T, B, H) belongs to h, grad_c (B, H) to the last c.
     """
+
     def one(carry, now):
         dh, dc = carry
         t, grad, h_before, h, c_before, c, saved = now
         dh = dh + grad
         alive = (t < operands.lengths)[:, None] if case.lengths else None
-        x, u, passed, new_dc = step_backward(case.mode, dh, dc, h_before, h, c_before, c,
-                                             [saved[k] for k in range(case.saved)])
+        x, u, passed, new_dc = step_backward(
+            case.mode, dh, dc, h_before, h, c_before, c, [saved[k] for k in range(case.saved)]
+        )
         if case.lengths:
             x, u = ([jnp.where(alive, g, 0) for g in gates] for gates in (x, u))
             passed = jnp.where(alive, passed, dh)
             new_dc = None if dc is None else jnp.where(alive, new_dc, dc)
         x, u = jnp.concatenate(x, 1), jnp.concatenate(u, 1)
-        product = lax.dot_general(u, operands.weight.reshape(-1, case.hidden), (((1,), (0,)), ((), ())),
-                                  precision=lax.Precision.HIGHEST)
+        product = lax.dot_general(
+            u, operands.weight.reshape(-1, case.hidden), (((1,), (0,)), ((), ())), precision=lax.Precision.HIGHEST
+        )
         return (passed + product, new_dc), (x, u)
 
     times = jnp.arange(case.steps, dtype=jnp.int32)

@@ -1,4 +1,5 @@
 """Plain definitions of the operations, run in float64 with JAX's own derivatives. Shares no code with the package."""
+
 import jax
 import jax.numpy as jnp
 
@@ -13,7 +14,7 @@ def layer_norm(x, weight=None, bias=None, residual=None, axes=1, eps=1e-5):
 
 def rms_norm(x, weight=None, residual=None, axes=1, eps=1e-6):
     total = x if residual is None else x + residual
-    y = total / jnp.sqrt((total ** 2).mean(tuple(range(-axes, 0)), keepdims=True) + eps)
+    y = total / jnp.sqrt((total**2).mean(tuple(range(-axes, 0)), keepdims=True) + eps)
     y = y * (1 if weight is None else weight)
     return y if residual is None else (y, total)
 
@@ -74,9 +75,16 @@ def recurrent_layer(mode, x, h0, c0, w_ih, w_hh, b_ih=None, b_hh=None, lengths=N
 def gated_linear(x, gate, up, gate_bias=0, up_bias=0, activation="silu"):
     g, u = x @ gate.T + gate_bias, x @ up.T + up_bias
     sigmoid = 1 / (1 + jnp.exp(-g))
-    return u * {"silu": g * sigmoid, "sigmoid": sigmoid, "relu": g * (g > 0),
-                "gelu": g * (1 + jax.lax.erf(g / 2 ** 0.5)) / 2,
-                "gelu_tanh": g * (1 + jnp.tanh((2 / jnp.pi) ** 0.5 * (g + 0.044715 * g ** 3))) / 2}[activation]
+    return (
+        u
+        * {
+            "silu": g * sigmoid,
+            "sigmoid": sigmoid,
+            "relu": g * (g > 0),
+            "gelu": g * (1 + jax.lax.erf(g / 2**0.5)) / 2,
+            "gelu_tanh": g * (1 + jnp.tanh((2 / jnp.pi) ** 0.5 * (g + 0.044715 * g**3))) / 2,
+        }[activation]
+    )
 
 
 def expected(spec, arrays: dict, cotangents: list):

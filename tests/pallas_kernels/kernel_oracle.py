@@ -1,4 +1,5 @@
 """Independent float64 NumPy definitions (dense, no code shared with the package but dropout's bits), and comparison."""
+
 import numpy as np
 
 from pallas_kernels import _random
@@ -15,13 +16,25 @@ def error(got, want) -> float:
     return float(np.linalg.norm(got - want) / max(np.linalg.norm(want), 1e-30))
 
 
-def attention_weights(query, key, bias=None, mask=None, causal=False, causal_offset=0, query_segments=None,
-                      key_segments=None, query_lengths=None, key_lengths=None, scale=None, **_):
+def attention_weights(
+    query,
+    key,
+    bias=None,
+    mask=None,
+    causal=False,
+    causal_offset=0,
+    query_segments=None,
+    key_segments=None,
+    query_lengths=None,
+    key_lengths=None,
+    scale=None,
+    **_,
+):
     """(B, H, T, S) probabilities in float64 (0 in rows that see nothing), and the log-sum-exp."""
     b, h, t, d = query.shape
     s = key.shape[2]
     key = np.repeat(key, h // key.shape[1], axis=1)
-    scores = np.einsum("bhtd,bhsd->bhts", query, key) * (d ** -0.5 if scale is None else scale)
+    scores = np.einsum("bhtd,bhsd->bhts", query, key) * (d**-0.5 if scale is None else scale)
     if bias is not None:
         scores = scores + bias
     seen = np.ones((b, h, t, s), bool)
@@ -55,8 +68,10 @@ def attention_kept(shape, dropout: float, seed: int) -> np.ndarray:
 
 def attention(arrays: dict, static: dict, grad, grad_lse):
     """Output, log-sum-exp, and gradients by name for the cotangents `grad` and `grad_lse`."""
-    wide = {k: np.asarray(v, np.float64) if str(v.dtype)[0] in "fb" and v.dtype != bool else np.asarray(v)
-            for k, v in arrays.items()}
+    wide = {
+        k: np.asarray(v, np.float64) if str(v.dtype)[0] in "fb" and v.dtype != bool else np.asarray(v)
+        for k, v in arrays.items()
+    }
     query, key, value = wide["query"], wide["key"], wide["value"]
     b, h, _t, d = query.shape
     group = h // key.shape[1]
@@ -68,11 +83,13 @@ def attention(arrays: dict, static: dict, grad, grad_lse):
     reached = np.einsum("bhte,bhse->bhts", grad, spread(value)) * kept
     inner = (reached * weight).sum(-1, keepdims=True)
     change = weight * (reached - inner + np.where(np.isfinite(lse), grad_lse, 0)[..., None])
-    scale = static.get("scale") or d ** -0.5
+    scale = static.get("scale") or d**-0.5
     fold = lambda x: x.reshape(b, h // group, group, *x.shape[2:]).sum(2)
-    grads = {"query": np.einsum("bhts,bhsd->bhtd", change, spread(key)) * scale,
-             "key": fold(np.einsum("bhts,bhtd->bhsd", change, query)) * scale,
-             "value": fold(np.einsum("bhts,bhte->bhse", weight * kept, grad))}
+    grads = {
+        "query": np.einsum("bhts,bhsd->bhtd", change, spread(key)) * scale,
+        "key": fold(np.einsum("bhts,bhtd->bhsd", change, query)) * scale,
+        "value": fold(np.einsum("bhts,bhte->bhse", weight * kept, grad)),
+    }
     if "bias" in arrays:
         axes = tuple(a for a in range(4) if arrays["bias"].shape[a] == 1)
         grads["bias"] = change.sum(axes, keepdims=True)

@@ -4,6 +4,7 @@
 
 Not collected by pytest: run it when a kernel changes, and write the figure into pallas_kernels/README.md.
 """
+
 import os
 import shutil
 import subprocess
@@ -17,33 +18,75 @@ ATTENTION = "test_kernel_attention.py -k kernels_match"
 # (file, text that occurs once, replacement, tests to run)
 MUTATIONS = [
     ("attention/tiles.py", "self.col[None] <= self.row[:, None]", "self.col[None] < self.row[:, None]", ATTENTION),
-    ("attention/tiles.py", "visible = self.row_ok[:, None] & self.col_ok[None]",
-     "visible = self.row_ok[:, None] & (self.col >= 0)[None]", ATTENTION),
-    ("attention/tiles.py", "jnp.minimum(stop, first_row + rows + ", "jnp.minimum(stop, first_row + rows - 1 + ", ATTENTION),
+    (
+        "attention/tiles.py",
+        "visible = self.row_ok[:, None] & self.col_ok[None]",
+        "visible = self.row_ok[:, None] & (self.col >= 0)[None]",
+        ATTENTION,
+    ),
+    (
+        "attention/tiles.py",
+        "jnp.minimum(stop, first_row + rows + ",
+        "jnp.minimum(stop, first_row + rows - 1 + ",
+        ATTENTION,
+    ),
     ("attention/tiles.py", "start = jnp.maximum(first_col - ", "start = jnp.maximum(first_col + 16 - ", ATTENTION),
-    ("attention/tiles.py", "number = batch_head * self.case.queries + self.row", "number = self.row + batch_head * 0",
-     ATTENTION),
-    ("attention/tiles.py", "return batch, head // group, index(ids), *tail", "return batch, head % self.case.key_heads, index(ids), *tail",
-     ATTENTION),
-    ("attention/tiles.py", "visible &= row_id[:, None] == col_id[None]", "visible &= row_id[:, None] >= col_id[None]",
-     ATTENTION),
-    ("attention/tiles.py", "visible &= (self.col < self.refs[\"key_lengths\"][0])[None]",
-     "visible &= (self.col <= self.refs[\"key_lengths\"][0])[None]", ATTENTION),
+    (
+        "attention/tiles.py",
+        "number = batch_head * self.case.queries + self.row",
+        "number = self.row + batch_head * 0",
+        ATTENTION,
+    ),
+    (
+        "attention/tiles.py",
+        "return batch, head // group, index(ids), *tail",
+        "return batch, head % self.case.key_heads, index(ids), *tail",
+        ATTENTION,
+    ),
+    (
+        "attention/tiles.py",
+        "visible &= row_id[:, None] == col_id[None]",
+        "visible &= row_id[:, None] >= col_id[None]",
+        ATTENTION,
+    ),
+    (
+        "attention/tiles.py",
+        'visible &= (self.col < self.refs["key_lengths"][0])[None]',
+        'visible &= (self.col <= self.refs["key_lengths"][0])[None]',
+        ATTENTION,
+    ),
     ("attention/tiles.py", "(batch if shape[0] > 1 else 0, head if", "(0, head if", ATTENTION),
     ("attention/gpu.py", "total = total * shrink + weight.sum(1)", "total = total + weight.sum(1)", ATTENTION),
     ("attention/gpu.py", "return acc * shrink[:, None] + update", "return acc + update", ATTENTION),
     ("attention/gpu.py", "out = acc / jnp.maximum(total, 1.0)[:, None]", "out = acc / total[:, None]", ATTENTION),
     ("attention/gpu.py", "lowest = jnp.finfo(jnp.float32).min", "lowest = -jnp.inf", ATTENTION),
     ("attention/gpu_backward.py", "reached, used = reached * kept, weight * kept", "used = weight * kept", ATTENTION),
-    ("attention/gpu_backward.py", "return used, weight * (reached - delta[:, None])", "return used, weight * reached",
-     ATTENTION),
+    (
+        "attention/gpu_backward.py",
+        "return used, weight * (reached - delta[:, None])",
+        "return used, weight * reached",
+        ATTENTION,
+    ),
     ("attention/gpu_backward.py", "bounds = every if save_scores else", "bounds = None or", ATTENTION),
-    ("attention/gpu_backward.py", "dk, dv = jax.lax.fori_loop(jnp.int32(0), jnp.int32(case.group)",
-     "dk, dv = jax.lax.fori_loop(jnp.int32(0), jnp.int32(1)", ATTENTION),
+    (
+        "attention/gpu_backward.py",
+        "dk, dv = jax.lax.fori_loop(jnp.int32(0), jnp.int32(case.group)",
+        "dk, dv = jax.lax.fori_loop(jnp.int32(0), jnp.int32(1)",
+        ATTENTION,
+    ),
     ("attention/gpu_backward.py", "(dk * jnp.float32(case.scale))", "(dk * jnp.float32(1))", ATTENTION),
-    ("attention/gpu_backward.py", "_compat.at(dcolumns_ref[0], g, slice(None))",
-     "_compat.at(dcolumns_ref[0], 0, slice(None))", ATTENTION),
-    ("attention/api.py", "delta = delta - jnp.where(total > 0, grad_lse, 0)", "delta = delta + 0 * grad_lse", ATTENTION),
+    (
+        "attention/gpu_backward.py",
+        "_compat.at(dcolumns_ref[0], g, slice(None))",
+        "_compat.at(dcolumns_ref[0], 0, slice(None))",
+        ATTENTION,
+    ),
+    (
+        "attention/api.py",
+        "delta = delta - jnp.where(total > 0, grad_lse, 0)",
+        "delta = delta + 0 * grad_lse",
+        ATTENTION,
+    ),
 ]
 
 
@@ -60,7 +103,17 @@ def caught(file: str, old: str, new: str, tests: str) -> bool:
         target.write_text(text.replace(old, new))
         name, *options = tests.split(maxsplit=2)
         environment = {**os.environ, "PYTHONPATH": directory}
-        command = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", f"tests/pallas_kernels/{name}", *options]
+        command = [
+            sys.executable,
+            "-m",
+            "pytest",
+            "-q",
+            "-x",
+            "-p",
+            "no:cacheprovider",
+            f"tests/pallas_kernels/{name}",
+            *options,
+        ]
         run = subprocess.run(command, cwd=copy, capture_output=True, text=True, env=environment)
         if run.returncode not in (0, 1):
             raise SystemExit(run.stdout[-3000:])

@@ -1,4 +1,5 @@
 """The attention kernels in interpret mode, and the reference, against dense float64 NumPy."""
+
 from dataclasses import replace
 from functools import partial
 
@@ -17,6 +18,7 @@ SPECS = specs.SMALL["attention"]
 
 def run(spec, impl, arrays, grad, grad_lse):
     """Output, log-sum-exp and gradients by name."""
+
     def call(differentiated):
         return pallas_kernels.attention(**{**arrays, **differentiated}, **spec.static, return_logsumexp=True, impl=impl)
 
@@ -38,8 +40,9 @@ def problem(spec):
 
 def check(spec, got, arrays, grad, grad_lse):
     out, lse, grads = got
-    want, want_lse, want_grads = oracle.attention(arrays, spec.static, np.asarray(grad, np.float64),
-                                                  np.asarray(grad_lse, np.float64))
+    want, want_lse, want_grads = oracle.attention(
+        arrays, spec.static, np.asarray(grad, np.float64), np.asarray(grad_lse, np.float64)
+    )
     limit = oracle.LIMITS[spec.arrays["query"].dtype]
     assert oracle.error(out, want) < limit
     blind = ~np.isfinite(want_lse)
@@ -81,8 +84,20 @@ def test_reference_in_chunks_matches_float64(name, monkeypatch):
 
 
 def canonical(spec, arrays):
-    defaults = {"bias": None, "mask": None, "causal": False, "causal_offset": 0, "query_segments": None, "key_segments": None,
-                    "query_lengths": None, "key_lengths": None, "dropout": 0.0, "seed": None, "scale": None, "logsumexp": True}
+    defaults = {
+        "bias": None,
+        "mask": None,
+        "causal": False,
+        "causal_offset": 0,
+        "query_segments": None,
+        "key_segments": None,
+        "query_lengths": None,
+        "key_lengths": None,
+        "dropout": 0.0,
+        "seed": None,
+        "scale": None,
+        "logsumexp": True,
+    }
     return api._canonical(**{**defaults, **arrays, **spec.static})
 
 
@@ -97,8 +112,10 @@ def test_kernel_and_reference_share_residuals(small_blocks):
         assert a.dtype == b.dtype
         assert oracle.error(a, b) < 2e-6
     delta = (grad * mine[0]).sum(-1)
-    kernels, definition = (jax.jit(partial(f, c, bias_gradient=True)) for f, c in (
-        (gpu_backward.backward, card), (reference.attend_backward, case)))
+    kernels, definition = (
+        jax.jit(partial(f, c, bias_gradient=True))
+        for f, c in ((gpu_backward.backward, card), (reference.attend_backward, case))
+    )
     crossed = kernels(operands, *plain[1:], delta, grad)
     again = definition(operands, *mine[1:], delta, grad)
     for a, b in zip(crossed, again, strict=True):
@@ -173,7 +190,7 @@ def test_remat_and_second_derivatives(small_blocks):
         f = wrap(lambda q, k, v: pallas_kernels.attention(q, k, v, **spec.static, impl=impl))
         loss = lambda q, k, v: jnp.sin(f(q, k, v)).sum()
         first = jax.grad(loss, (0, 1, 2))
-        second = jax.grad(lambda *a: sum((g ** 2).sum() for g in first(*a)), (0, 1, 2))
+        second = jax.grad(lambda *a: sum((g**2).sum() for g in first(*a)), (0, 1, 2))
         return jax.jit(lambda *a: (first(*a), second(*a)))(*(arrays[n] for n in ("query", "key", "value")))
 
     kernels, plain = squared("interpret", jax.checkpoint), squared("reference", lambda f: f)
@@ -214,7 +231,10 @@ def test_leading_dimensions_and_decoding_offset():
     flat = lambda x: np.asarray(x).reshape(6, 4, *x.shape[3:])
     want, _, _ = oracle.attention(
         {"query": flat(q), "key": flat(k), "value": flat(v), "bias": np.tile(np.asarray(bias), (2, 1, 1, 1))},
-        {"causal": True, "causal_offset": 5}, np.zeros((6, 4, 1, 8)), np.zeros((6, 4, 1)))
+        {"causal": True, "causal_offset": 5},
+        np.zeros((6, 4, 1, 8)),
+        np.zeros((6, 4, 1)),
+    )
     assert oracle.error(flat(out), want) < 2e-6
     single = pallas_kernels.attention(q[0, 0], k[0, 0], v[0, 0])
     assert oracle.error(pallas_kernels.attention(q[0, 0, 0], k[0, 0, 0], v[0, 0, 0]), single[0]) < 1e-6

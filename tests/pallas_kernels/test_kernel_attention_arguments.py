@@ -1,4 +1,5 @@
 """Bad input names the argument and the shapes."""
+
 import jax.numpy as jnp
 import pytest
 
@@ -7,33 +8,55 @@ from pallas_kernels import KernelUnavailable, attention, override
 Q, K = jnp.ones((2, 4, 5, 8)), jnp.ones((2, 2, 7, 8))
 
 
-@pytest.mark.parametrize(("error", "words", "arguments", "options"), [
-    (ValueError, r"agree in head size, got query \(2, 4, 5, 8\)", (Q, K[..., :4], K), {}),
-    (ValueError, r"agree in heads and length, got .* value \(2, 2, 6, 8\)", (Q, K, K[:, :, :6]), {}),
-    (ValueError, r"multiple of the key's, got 4 and 3", (Q, jnp.ones((2, 3, 7, 8)), jnp.ones((2, 3, 7, 8))), {}),
-    (ValueError, "agree in their batch dimensions", (Q, K[:1], K[:1]), {}),
-    (ValueError, "same number of dimensions", (Q, K[0], K[0]), {}),
-    (ValueError, "head size must not be 0", (Q[..., :0], K[..., :0], K), {}),
-    (ValueError, r"mask of shape \(3, 5, 7\) does not broadcast to \(2, 4, 5, 7\)", (Q, K, K),
-     {"mask": jnp.ones((3, 5, 7), bool)}),
-    (ValueError, r"bias of shape \(1, 2, 4, 5, 7\) does not broadcast", (Q, K, K), {"bias": jnp.ones((1, 2, 4, 5, 7))}),
-    (TypeError, "mask must be boolean, got float32", (Q, K, K), {"mask": jnp.ones((5, 7))}),
-    (TypeError, "bias must be floating, got int32", (Q, K, K), {"bias": jnp.ones((5, 7), "int32")}),
-    (TypeError, "query must be one of float32", (Q.astype("int32"), K, K), {}),
-    (TypeError, "must have one dtype, got float32, bfloat16", (Q, K.astype("bfloat16"), K), {}),
-    (ValueError, r"dropout must be in \[0, 1\), got 1.0", (Q, K, K), {"dropout": 1.0, "seed": 0}),
-    (ValueError, r"dropout must be in \[0, 1\), got -0.1", (Q, K, K), {"dropout": -0.1, "seed": 0}),
-    (ValueError, "dropout needs a seed", (Q, K, K), {"dropout": 0.1}),
-    (TypeError, "seed must hold integers", (Q, K, K), {"dropout": 0.1, "seed": jnp.ones(2)}),
-    (ValueError, "seed must be a scalar or hold", (Q, K, K), {"dropout": 0.1, "seed": jnp.ones(3, "uint32")}),
-    (ValueError, "must be given together", (Q, K, K), {"query_segments": jnp.ones((2, 5), "int32")}),
-    (ValueError, r"key_lengths must have shape \(2,\), got \(3,\)", (Q, K, K), {"key_lengths": jnp.ones(3, "int32")}),
-    (TypeError, "query_lengths must hold integers", (Q, K, K), {"query_lengths": jnp.ones(2)}),
-    (ValueError, "causal_offset must be an integer scalar", (Q, K, K), {"causal": True, "causal_offset": jnp.ones(2)}),
-    (ValueError, "impl must be one of auto, kernel, reference, interpret, cudnn", (Q, K, K), {"impl": "nonsense"}),
-    (KernelUnavailable, "triton: runs on cuda, not on cpu", (Q, K, K), {"impl": "kernel"}),
-    (KernelUnavailable, "triton: head size 300 is over 256", (jnp.ones((3, 300)),) * 3, {"impl": "interpret"}),
-])
+@pytest.mark.parametrize(
+    ("error", "words", "arguments", "options"),
+    [
+        (ValueError, r"agree in head size, got query \(2, 4, 5, 8\)", (Q, K[..., :4], K), {}),
+        (ValueError, r"agree in heads and length, got .* value \(2, 2, 6, 8\)", (Q, K, K[:, :, :6]), {}),
+        (ValueError, r"multiple of the key's, got 4 and 3", (Q, jnp.ones((2, 3, 7, 8)), jnp.ones((2, 3, 7, 8))), {}),
+        (ValueError, "agree in their batch dimensions", (Q, K[:1], K[:1]), {}),
+        (ValueError, "same number of dimensions", (Q, K[0], K[0]), {}),
+        (ValueError, "head size must not be 0", (Q[..., :0], K[..., :0], K), {}),
+        (
+            ValueError,
+            r"mask of shape \(3, 5, 7\) does not broadcast to \(2, 4, 5, 7\)",
+            (Q, K, K),
+            {"mask": jnp.ones((3, 5, 7), bool)},
+        ),
+        (
+            ValueError,
+            r"bias of shape \(1, 2, 4, 5, 7\) does not broadcast",
+            (Q, K, K),
+            {"bias": jnp.ones((1, 2, 4, 5, 7))},
+        ),
+        (TypeError, "mask must be boolean, got float32", (Q, K, K), {"mask": jnp.ones((5, 7))}),
+        (TypeError, "bias must be floating, got int32", (Q, K, K), {"bias": jnp.ones((5, 7), "int32")}),
+        (TypeError, "query must be one of float32", (Q.astype("int32"), K, K), {}),
+        (TypeError, "must have one dtype, got float32, bfloat16", (Q, K.astype("bfloat16"), K), {}),
+        (ValueError, r"dropout must be in \[0, 1\), got 1.0", (Q, K, K), {"dropout": 1.0, "seed": 0}),
+        (ValueError, r"dropout must be in \[0, 1\), got -0.1", (Q, K, K), {"dropout": -0.1, "seed": 0}),
+        (ValueError, "dropout needs a seed", (Q, K, K), {"dropout": 0.1}),
+        (TypeError, "seed must hold integers", (Q, K, K), {"dropout": 0.1, "seed": jnp.ones(2)}),
+        (ValueError, "seed must be a scalar or hold", (Q, K, K), {"dropout": 0.1, "seed": jnp.ones(3, "uint32")}),
+        (ValueError, "must be given together", (Q, K, K), {"query_segments": jnp.ones((2, 5), "int32")}),
+        (
+            ValueError,
+            r"key_lengths must have shape \(2,\), got \(3,\)",
+            (Q, K, K),
+            {"key_lengths": jnp.ones(3, "int32")},
+        ),
+        (TypeError, "query_lengths must hold integers", (Q, K, K), {"query_lengths": jnp.ones(2)}),
+        (
+            ValueError,
+            "causal_offset must be an integer scalar",
+            (Q, K, K),
+            {"causal": True, "causal_offset": jnp.ones(2)},
+        ),
+        (ValueError, "impl must be one of auto, kernel, reference, interpret, cudnn", (Q, K, K), {"impl": "nonsense"}),
+        (KernelUnavailable, "triton: runs on cuda, not on cpu", (Q, K, K), {"impl": "kernel"}),
+        (KernelUnavailable, "triton: head size 300 is over 256", (jnp.ones((3, 300)),) * 3, {"impl": "interpret"}),
+    ],
+)
 def test_bad_input(error, words, arguments, options):
     with pytest.raises(error, match=words):
         attention(*arguments, **options)

@@ -1,4 +1,5 @@
 """Choosing an implementation, tuned tables, dropout's random bits, and importing the package alone."""
+
 import json
 import subprocess
 import sys
@@ -18,34 +19,54 @@ ROOT = Path(__file__).parents[2]
 
 
 def case(**changes):
-    plain = {"batch": 2, "heads": 8, "key_heads": 8, "queries": 1024, "keys": 1024, "head_size": 128, "value_size": 128,
-                 "dtype": "bfloat16", "causal": True, "offset": 0, "bias": None, "mask": None, "segments": False, "query_lengths": False,
-                 "key_lengths": False, "dropout": 0.0, "scale": 0.1, "logsumexp": False}
+    plain = {
+        "batch": 2,
+        "heads": 8,
+        "key_heads": 8,
+        "queries": 1024,
+        "keys": 1024,
+        "head_size": 128,
+        "value_size": 128,
+        "dtype": "bfloat16",
+        "causal": True,
+        "offset": 0,
+        "bias": None,
+        "mask": None,
+        "segments": False,
+        "query_lengths": False,
+        "key_lengths": False,
+        "dropout": 0.0,
+        "scale": 0.1,
+        "logsumexp": False,
+    }
     return Case(**{**plain, **changes})
 
 
-@pytest.mark.parametrize(("changes", "picked"), [
-    ({}, "cudnn"),
-    ({"bias": (1, 8, 1024, 1024)}, "triton"),
-    ({"mask": (2, 1, 1, 1024)}, "triton"),
-    ({"dropout": 0.1}, "triton"),
-    ({"dtype": "float32"}, "triton"),
-    ({"head_size": 36, "value_size": 36}, "triton"),
-    ({"segments": True}, "triton"),
-    ({"logsumexp": True}, "triton"),
-    ({"offset": None}, "triton"),
-    ({"queries": 1, "dtype": "float32"}, None),
-    ({"dtype": "float64"}, None),
-    ({"head_size": 512, "value_size": 512}, None),
-    ({"queries": 2**17, "keys": 2**17, "bias": (1, 1, 2**17, 2**17)}, None),
-])
+@pytest.mark.parametrize(
+    ("changes", "picked"),
+    [
+        ({}, "cudnn"),
+        ({"bias": (1, 8, 1024, 1024)}, "triton"),
+        ({"mask": (2, 1, 1, 1024)}, "triton"),
+        ({"dropout": 0.1}, "triton"),
+        ({"dtype": "float32"}, "triton"),
+        ({"head_size": 36, "value_size": 36}, "triton"),
+        ({"segments": True}, "triton"),
+        ({"logsumexp": True}, "triton"),
+        ({"offset": None}, "triton"),
+        ({"queries": 1, "dtype": "float32"}, None),
+        ({"dtype": "float64"}, None),
+        ({"head_size": 512, "value_size": 512}, None),
+        ({"queries": 2**17, "keys": 2**17, "bias": (1, 1, 2**17, 2**17)}, None),
+    ],
+)
 def test_choice_on_a_card(changes, picked):
     with _dispatch.assumed_device(_dispatch.H200):
         choice = _dispatch.choose("attention", api.IMPLEMENTATIONS, case(**changes))
     assert (choice.impl.name if choice.impl else None) == picked
     skipped = [reason.partition(":")[0] for reason in choice.reasons]
     order = [i.name for i in api.IMPLEMENTATIONS]
-    assert skipped == order[:order.index(picked)] if picked else skipped == order
+    assert skipped == order[: order.index(picked)] if picked else skipped == order
 
 
 def test_choice_elsewhere():
@@ -81,8 +102,9 @@ def test_tuned_rows_win_over_heuristics(tmp_path):
     kind = "Imaginary GPU 7"
     row = gpu.tuning_key("attention_forward", case())
     assert row == "attention_forward|bfloat16|T1024,S1024,D128|causal"
-    _tune.table_path(kind, tmp_path).write_text(json.dumps({"rows": {row: {"config": {
-        "block_q": 128, "block_k": 32, "num_warps": 8, "num_stages": 4}}}}))
+    _tune.table_path(kind, tmp_path).write_text(
+        json.dumps({"rows": {row: {"config": {"block_q": 128, "block_k": 32, "num_warps": 8, "num_stages": 4}}}})
+    )
     pick = lambda row: _tune.pick("attention_forward", row, Config, lambda: gpu.heuristic(case()), tmp_path)
     with _dispatch.assumed_device(_dispatch.Device("cuda", kind, 90, 1)):
         assert pick(row) == Config(128, 32, 8, 4)
@@ -103,8 +125,10 @@ def test_shipped_tables_are_sound():
 def test_threefry_is_the_published_function():
     # Known answers of Random123's threefry2x32, 20 rounds.
     u = lambda *words: [jnp.asarray(w, jnp.uint32) for w in words]
-    for words, want in (((0, 0, 0, 0), (0x6B200159, 0x99BA4EFE)),
-                        ((0x13198A2E, 0x03707344, 0x243F6A88, 0x85A308D3), (0xC4923A9C, 0x483DF7A0))):
+    for words, want in (
+        ((0, 0, 0, 0), (0x6B200159, 0x99BA4EFE)),
+        ((0x13198A2E, 0x03707344, 0x243F6A88, 0x85A308D3), (0xC4923A9C, 0x483DF7A0)),
+    ):
         assert tuple(int(w) for w in _random.threefry_2x32(*u(*words))) == want
 
 
@@ -140,9 +164,11 @@ def test_seeds_of_every_kind():
 
 
 def test_imports_alone_and_without_pallas():
-    code = ("import sys, pallas_kernels, jax.numpy as jnp; q = jnp.ones((1, 1, 4, 8)); pallas_kernels.attention(q, q, q);"
-            "bad = [m for m in sys.modules if m.startswith(('torch', 'jax.experimental.pallas', 'jax._src.pallas'))];"
-            "assert not bad, bad")
+    code = (
+        "import sys, pallas_kernels, jax.numpy as jnp; q = jnp.ones((1, 1, 4, 8)); pallas_kernels.attention(q, q, q);"
+        "bad = [m for m in sys.modules if m.startswith(('torch', 'jax.experimental.pallas', 'jax._src.pallas'))];"
+        "assert not bad, bad"
+    )
     subprocess.run([sys.executable, "-c", code], check=True, cwd=ROOT)
 
 

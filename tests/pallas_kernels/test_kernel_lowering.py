@@ -1,4 +1,5 @@
 """Each kernel and configuration lowers to Triton IR or Mosaic on a machine with neither GPU nor TPU."""
+
 import dataclasses
 import itertools
 import json
@@ -33,8 +34,14 @@ def test_attention_lowers_to_triton(spec):
     assert lowered(spec, "cuda", "triton", x64=spec.name == "everything").count(_compat.TRITON_TARGET) == 3
 
 
-OTHERS = [spec for group in (specs.SMALL, specs.LARGE) for op, few in group.items()
-          if op != "attention" for spec in few if spec.impl == "triton"]
+OTHERS = [
+    spec
+    for group in (specs.SMALL, specs.LARGE)
+    for op, few in group.items()
+    if op != "attention"
+    for spec in few
+    if spec.impl == "triton"
+]
 
 
 @pytest.mark.parametrize("spec", OTHERS, ids=lambda spec: f"{spec.op}-{spec.name}")
@@ -70,11 +77,17 @@ def test_every_tuned_row_names_a_configuration():
 
 
 def test_float32_products_ask_for_three_tf32_passes():
-    jaxpr = str(jax.make_jaxpr(lambda a, b: _compat.dot(a, b, contract=(1, 0), interpret=False))(
-        jnp.ones((16, 16)), jnp.ones((16, 16))))
+    jaxpr = str(
+        jax.make_jaxpr(lambda a, b: _compat.dot(a, b, contract=(1, 0), interpret=False))(
+            jnp.ones((16, 16)), jnp.ones((16, 16))
+        )
+    )
     assert "TF32_TF32_F32_X3" in jaxpr
-    assert "TF32" not in str(jax.make_jaxpr(lambda a, b: _compat.dot(a, b, contract=(1, 0), interpret=True))(
-        jnp.ones((16, 16)), jnp.ones((16, 16))))
+    assert "TF32" not in str(
+        jax.make_jaxpr(lambda a, b: _compat.dot(a, b, contract=(1, 0), interpret=True))(
+            jnp.ones((16, 16)), jnp.ones((16, 16))
+        )
+    )
 
 
 @pytest.mark.parametrize("name", ["segments", "bias_full"])

@@ -1,4 +1,5 @@
 """Every operation but attention: kernels in interpret mode, and the references, against plain float64 definitions."""
+
 from functools import partial
 
 import jax
@@ -107,35 +108,69 @@ def test_inference_leaves_norms_to_xla():
     assert "norm_forward" in trained and "norm_backward" in trained
 
 
-@pytest.mark.parametrize(("error", "words", "call"), [
-    (ValueError, r"weight must have shape \(6,\) \(the last 1 of x \(4, 6\)\), got \(5,\)",
-     lambda k, x: k.layer_norm(x, jnp.ones(5))),
-    (ValueError, r"axes must be between 1 and", lambda k, x: k.rms_norm(x, axes=3)),
-    (ValueError, r"residual must be like x float32\(4, 6\), got float32\(6,\)", lambda k, x: k.rms_norm(x, residual=x[0])),
-    (TypeError, "layer_norm: x must be floating, got int32", lambda k, x: k.layer_norm(x.astype("int32"))),
-    (ValueError, r"channels of x \(4, 6\) must be a multiple of groups, got 4", lambda k, x: k.group_norm(x, 4)),
-    (ValueError, r"bias must have shape \(6,\), got \(2,\)", lambda k, x: k.group_norm(x, 2, bias=jnp.ones(2))),
-    (ValueError, r"target must have shape \(4,\) to fit \(4, 6\), got \(3,\)",
-     lambda k, x: k.cross_entropy(x, jnp.zeros(3, "int32"))),
-    (TypeError, "target must hold integers, got float32", lambda k, x: k.cross_entropy(x, x[:, 0])),
-    (ValueError, "reduction must be mean, sum or none, got 'max'",
-     lambda k, x: k.cross_entropy(x, jnp.zeros(4, "int32"), reduction="max")),
-    (ValueError, r"class_weight must have shape \(6,\), got \(5,\)",
-     lambda k, x: k.cross_entropy(x, jnp.zeros(4, "int32"), class_weight=jnp.ones(5))),
-    (ValueError, r"weight must be \(classes, 6\) to fit x \(4, 6\), got \(9, 5\)",
-     lambda k, x: k.linear_cross_entropy(x, jnp.ones((9, 5)), jnp.zeros(4, "int32"))),
-    (ValueError, r"x must be \(M, K\) and weight \(G, K, N\), got \(4, 6\) and \(3, 5, 2\)",
-     lambda k, x: k.grouped_mm(x, jnp.ones((3, 5, 2)), jnp.ones(3, "int32"))),
-    (ValueError, r"group_sizes must have shape \(3,\), got \(2,\)",
-     lambda k, x: k.grouped_mm(x, jnp.ones((3, 6, 2)), jnp.ones(2, "int32"))),
-    (TypeError, "one floating dtype, got float32 and bfloat16",
-     lambda k, x: k.grouped_mm(x, jnp.ones((3, 6, 2), "bfloat16"), jnp.ones(3, "int32"))),
-    (ValueError, "activation must be one of silu", lambda k, x: k.gated_linear(x, x, x, activation="mish")),
-    (ValueError, r"got x \(4, 6\), gate \(4, 6\), up \(2, 6\)", lambda k, x: k.gated_linear(x, x, x[:2])),
-    (ValueError, r"up_bias must have shape \(4,\), got \(6,\)", lambda k, x: k.gated_linear(x, x, x, up_bias=x[0])),
-    (pallas_kernels.KernelUnavailable, "9000 columns are over 8192",
-     lambda k, x: k.layer_norm(jnp.ones((2, 9000)), impl="interpret")),
-])
+@pytest.mark.parametrize(
+    ("error", "words", "call"),
+    [
+        (
+            ValueError,
+            r"weight must have shape \(6,\) \(the last 1 of x \(4, 6\)\), got \(5,\)",
+            lambda k, x: k.layer_norm(x, jnp.ones(5)),
+        ),
+        (ValueError, r"axes must be between 1 and", lambda k, x: k.rms_norm(x, axes=3)),
+        (
+            ValueError,
+            r"residual must be like x float32\(4, 6\), got float32\(6,\)",
+            lambda k, x: k.rms_norm(x, residual=x[0]),
+        ),
+        (TypeError, "layer_norm: x must be floating, got int32", lambda k, x: k.layer_norm(x.astype("int32"))),
+        (ValueError, r"channels of x \(4, 6\) must be a multiple of groups, got 4", lambda k, x: k.group_norm(x, 4)),
+        (ValueError, r"bias must have shape \(6,\), got \(2,\)", lambda k, x: k.group_norm(x, 2, bias=jnp.ones(2))),
+        (
+            ValueError,
+            r"target must have shape \(4,\) to fit \(4, 6\), got \(3,\)",
+            lambda k, x: k.cross_entropy(x, jnp.zeros(3, "int32")),
+        ),
+        (TypeError, "target must hold integers, got float32", lambda k, x: k.cross_entropy(x, x[:, 0])),
+        (
+            ValueError,
+            "reduction must be mean, sum or none, got 'max'",
+            lambda k, x: k.cross_entropy(x, jnp.zeros(4, "int32"), reduction="max"),
+        ),
+        (
+            ValueError,
+            r"class_weight must have shape \(6,\), got \(5,\)",
+            lambda k, x: k.cross_entropy(x, jnp.zeros(4, "int32"), class_weight=jnp.ones(5)),
+        ),
+        (
+            ValueError,
+            r"weight must be \(classes, 6\) to fit x \(4, 6\), got \(9, 5\)",
+            lambda k, x: k.linear_cross_entropy(x, jnp.ones((9, 5)), jnp.zeros(4, "int32")),
+        ),
+        (
+            ValueError,
+            r"x must be \(M, K\) and weight \(G, K, N\), got \(4, 6\) and \(3, 5, 2\)",
+            lambda k, x: k.grouped_mm(x, jnp.ones((3, 5, 2)), jnp.ones(3, "int32")),
+        ),
+        (
+            ValueError,
+            r"group_sizes must have shape \(3,\), got \(2,\)",
+            lambda k, x: k.grouped_mm(x, jnp.ones((3, 6, 2)), jnp.ones(2, "int32")),
+        ),
+        (
+            TypeError,
+            "one floating dtype, got float32 and bfloat16",
+            lambda k, x: k.grouped_mm(x, jnp.ones((3, 6, 2), "bfloat16"), jnp.ones(3, "int32")),
+        ),
+        (ValueError, "activation must be one of silu", lambda k, x: k.gated_linear(x, x, x, activation="mish")),
+        (ValueError, r"got x \(4, 6\), gate \(4, 6\), up \(2, 6\)", lambda k, x: k.gated_linear(x, x, x[:2])),
+        (ValueError, r"up_bias must have shape \(4,\), got \(6,\)", lambda k, x: k.gated_linear(x, x, x, up_bias=x[0])),
+        (
+            pallas_kernels.KernelUnavailable,
+            "9000 columns are over 8192",
+            lambda k, x: k.layer_norm(jnp.ones((2, 9000)), impl="interpret"),
+        ),
+    ],
+)
 def test_bad_input(error, words, call):
     with pytest.raises(error, match=words):
         call(pallas_kernels, jnp.ones((4, 6)))

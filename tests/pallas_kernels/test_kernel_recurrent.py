@@ -1,4 +1,5 @@
 """Stacks of recurrent layers against real torch, and the packing of weights for cuDNN."""
+
 import jax
 import jax.numpy as jnp
 import kernel_oracle as oracle
@@ -21,10 +22,17 @@ def test_stack_matches_torch(mode):
     out, states = module(packed)
     want = torch.nn.utils.rnn.pad_packed_sequence(out, total_length=steps)[0]
     flat = [jnp.asarray(p.detach().numpy()) for p in module.parameters()]
-    weights = [flat[i:i + 4] for i in range(0, len(flat), 4)]
+    weights = [flat[i : i + 4] for i in range(0, len(flat), 4)]
     zero = jnp.zeros((4, batch, hidden))
-    y, *got = pallas_kernels.recurrent(mode, jnp.asarray(x.numpy()), zero, zero if mode == "lstm" else None, weights,
-                                       bidirectional=True, lengths=jnp.asarray(lengths.numpy()))
+    y, *got = pallas_kernels.recurrent(
+        mode,
+        jnp.asarray(x.numpy()),
+        zero,
+        zero if mode == "lstm" else None,
+        weights,
+        bidirectional=True,
+        lengths=jnp.asarray(lengths.numpy()),
+    )
     assert oracle.error(y, want.detach().numpy()) < 2e-6
     for a, b in zip(got, states if mode == "lstm" else [states], strict=True):
         assert oracle.error(a, b.detach().numpy()) < 2e-6
@@ -46,6 +54,7 @@ def test_dropout_acts_between_layers_only():
 @pytest.mark.parametrize("reverse", [False, True])
 def test_weights_are_packed_as_cudnn_wants(reverse, monkeypatch):
     """cuDNN itself needs a card; JAX's definition of what it computes, fed through its own unpacking, does not."""
+
     def stand_in(x, h, c, weights, lengths, size, hidden, layers, dropout, bidirectional, precision):
         assert precision == jax.lax.Precision.HIGHEST
         parts = rnn.unpack_lstm_weights(weights, size, hidden, layers, bidirectional)
@@ -53,26 +62,49 @@ def test_weights_are_packed_as_cudnn_wants(reverse, monkeypatch):
 
     monkeypatch.setattr(rnn, "lstm", stand_in)
     rng = np.random.default_rng(0)
-    x, h, c, w_ih, w_hh, b_ih, b_hh = (jnp.asarray(rng.standard_normal(s), "float32") for s in (
-        (4, 3, 5), (3, 6), (3, 6), (24, 5), (24, 6), (24,), (24,)))
+    x, h, c, w_ih, w_hh, b_ih, b_hh = (
+        jnp.asarray(rng.standard_normal(s), "float32")
+        for s in ((4, 3, 5), (3, 6), (3, 6), (24, 5), (24, 6), (24,), (24,))
+    )
     want = pallas_kernels.recurrent_layer("lstm", x, h, c, w_ih, w_hh, b_ih, b_hh, reverse=reverse)
     for a, b in zip(cudnn.lstm(x, h, c, w_ih, w_hh, b_ih, b_hh, reverse), want, strict=True):
         assert oracle.error(a, b) < 1e-6
 
 
-@pytest.mark.parametrize(("error", "words", "changes"), [
-    (ValueError, "mode must be one of lstm, gru", {"mode": "mgu"}),
-    (ValueError, "c0 is for lstm, and lstm needs it", {"c0": None}),
-    (ValueError, r"w_hh must have shape \(24, 6\) to fit x \(4, 3, 5\) and h0 \(3, 6\), got \(18, 6\)",
-     {"w_hh": jnp.ones((18, 6))}),
-    (TypeError, "one floating dtype, got w_ih bfloat16, x float32", {"w_ih": jnp.ones((24, 5), "bfloat16")}),
-    (ValueError, r"lengths must be integers of shape \(3,\), got int32\(4,\)", {"lengths": jnp.ones(4, "int32")}),
-    (pallas_kernels.KernelUnavailable, "hidden size 200 is over 128",
-     {"mode": "rnn_relu", "h0": jnp.ones((3, 200)), "c0": None, "w_ih": jnp.ones((200, 5)), "w_hh": jnp.ones((200, 200)),
-      "impl": "interpret"}),
-])
+@pytest.mark.parametrize(
+    ("error", "words", "changes"),
+    [
+        (ValueError, "mode must be one of lstm, gru", {"mode": "mgu"}),
+        (ValueError, "c0 is for lstm, and lstm needs it", {"c0": None}),
+        (
+            ValueError,
+            r"w_hh must have shape \(24, 6\) to fit x \(4, 3, 5\) and h0 \(3, 6\), got \(18, 6\)",
+            {"w_hh": jnp.ones((18, 6))},
+        ),
+        (TypeError, "one floating dtype, got w_ih bfloat16, x float32", {"w_ih": jnp.ones((24, 5), "bfloat16")}),
+        (ValueError, r"lengths must be integers of shape \(3,\), got int32\(4,\)", {"lengths": jnp.ones(4, "int32")}),
+        (
+            pallas_kernels.KernelUnavailable,
+            "hidden size 200 is over 128",
+            {
+                "mode": "rnn_relu",
+                "h0": jnp.ones((3, 200)),
+                "c0": None,
+                "w_ih": jnp.ones((200, 5)),
+                "w_hh": jnp.ones((200, 200)),
+                "impl": "interpret",
+            },
+        ),
+    ],
+)
 def test_bad_input(error, words, changes):
-    plain = {"mode": "lstm", "x": jnp.ones((4, 3, 5)), "h0": jnp.ones((3, 6)), "c0": jnp.ones((3, 6)),
-             "w_ih": jnp.ones((24, 5)), "w_hh": jnp.ones((24, 6))}
+    plain = {
+        "mode": "lstm",
+        "x": jnp.ones((4, 3, 5)),
+        "h0": jnp.ones((3, 6)),
+        "c0": jnp.ones((3, 6)),
+        "w_ih": jnp.ones((24, 5)),
+        "w_hh": jnp.ones((24, 6)),
+    }
     with pytest.raises(error, match=words):
         pallas_kernels.recurrent_layer(**{**plain, **changes})

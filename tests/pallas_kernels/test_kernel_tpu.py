@@ -1,4 +1,5 @@
 """The kernels JAX ships for TPU, in TPU interpret mode, with our padding, masks and head groups around them."""
+
 import jax
 import jax.numpy as jnp
 import kernel_naive
