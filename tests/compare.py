@@ -117,7 +117,7 @@ def differences(want: Any, got: Any, *, strides: bool | None = False, values: bo
         return []
     if none_is_zero and (want is None) != (got is None):
         other = want if got is None else got
-        zero = isinstance(other, Seen) and not np.any(other.values)
+        zero = isinstance(other, Seen) and not np.any(np.where(np.isnan(other.values), 0, other.values))
         return [] if zero else [Difference("grad", f"{where} is None on one side and not zero on the other")]
     if isinstance(want, Seen) and isinstance(got, Seen):
         return list(_tensor_differences(want, got, where, strides, values, tol, floor))

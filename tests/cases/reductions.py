@@ -12,10 +12,10 @@ def reduction(name: str, *more, make=t, **flags) -> Case:
     return case(name, *samples, *more, **{"errors": BAD_DIMS, **flags})
 
 
-def several(name: str, *more, make=t, **flags) -> Case:
-    """A reduction that takes several dims as well."""
-    return reduction(name, s(make(2, 3, 4), (0, 2)), s(make(2, 3, 4), dim=[0, 1], keepdim=True), s(make(2, 3), ()),
-        *more, make=make, **flags)
+def several(name: str, *more, make=t, no_dims=None, **flags) -> Case:
+    """A reduction that takes several dims as well. `no_dims`: the input of the call whose dims are ()."""
+    return reduction(name, s(make(2, 3, 4), (0, 2)), s(make(2, 3, 4), dim=[0, 1], keepdim=True),
+                     s(no_dims or make(2, 3), ()), *more, make=make, **flags)
 
 
 EMPTY = (s(t(0)), s(t(0, 3), 0), s(t(0, 3), 1))
@@ -33,7 +33,7 @@ CASES = [
          s(lit([[0.0, 0.0], [3.0, 4.0]]), 1), s(ints(3), dtype=Name("float32")), s(cplx(3)), dtypes=ALL_DTYPES),
     *[several(f"torch.{n}", s(t(2, 3), 1, unbiased=False), s(t(2, 3), correction=0),
          s(t(2, 3), dim=1, correction=2, keepdim=True), s(t(2, 3), unbiased=False), s(cplx(2, 3), 1), s(t(1)),
-         s(t(2, 3), None), make=t, errors=BAD_DIMS + (s(ints(3)),), gradgrad=n in ("var", "std"), tol=3,
+         s(t(2, 3), None), no_dims=t(2, 3, grad=False), errors=BAD_DIMS + (s(ints(3)),), gradgrad=n in ("var", "std"), tol=3,
          dtypes=ALL_DTYPES if n in ("var", "std") else ()) for n in ("var", "std", "var_mean", "std_mean")],
     *[reduction(f"torch.{n}", s(ints(3, high=1)), s(bools(2, 3)), s(bools(2, 3), 1), s(bools(2, 3, 2), (0, 1)),
          s(ints(3, dtype="uint8", high=1)), s(bools(0)), s(t(0, 3), 0), s(bools(2, 3), dim=1, keepdim=True),
