@@ -6,6 +6,7 @@ import warnings
 import numpy as np
 import pytest
 import torch as real
+
 import torchlike as ours
 
 Point = collections.namedtuple("Point", "x y")

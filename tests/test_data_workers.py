@@ -17,9 +17,10 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 import torch as real
+from test_data import Numbers, outcome, plain, stream
+
 import torchlike as ours
 from torchlike._core import program
-from test_data import Numbers, outcome, plain, stream
 
 ROOT = Path(__file__).parent.parent
 

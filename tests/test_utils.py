@@ -498,7 +498,8 @@ def test_dlpack():
 
 
 def test_collect_env():
-    out = subprocess.run([sys.executable, "-m", "torchlike.utils.collect_env"], capture_output=True, text=True, check=True,
-                         env={**python_env(), "XLA_FLAGS": ""}).stdout
+    command = [sys.executable, "-m", "torchlike.utils.collect_env"]
+    env = {**python_env(), "XLA_FLAGS": ""}
+    out = subprocess.run(command, capture_output=True, text=True, check=True, env=env).stdout
     for word in ("torchlike:", "jax:", "numpy:", "JAX devices:", "cpu:0", "XLA_FLAGS:"):
         assert word in out

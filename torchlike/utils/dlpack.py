@@ -19,8 +19,8 @@ from torchlike._tensor import Tensor, as_tensor_value
 
 __all__ = ["DLDeviceType", "from_dlpack", "to_dlpack"]
 
-_CONSUMED = ("from_dlpack received an invalid capsule. Note that DLTensor capsules can be consumed only once, so you might "
-             "have already constructed a tensor from it once.")
+_CONSUMED = ("from_dlpack received an invalid capsule. Note that DLTensor capsules can be consumed only once, "
+             "so you might have already constructed a tensor from it once.")
 
 
 class DLDeviceType(IntEnum):
