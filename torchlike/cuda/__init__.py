@@ -8,6 +8,9 @@ import jax
 from .._core import device as dev
 from .._core import program
 from ..ops.random import Generator, manual_seed  # noqa: F401
+from ..ops.tensor_types import CUDA as _TENSOR_TYPES
+
+globals().update(_TENSOR_TYPES)  # torch.cuda.FloatTensor and the others
 
 
 def is_available() -> bool:

@@ -20,6 +20,7 @@ from . import (  # noqa: F401
     scans,
     softmax,
     sorting,
+    tensor_types,
     unary,
     views,
 )

@@ -1,0 +1,51 @@
+"""torch.func.functional_call and stack_module_state, against real torch."""
+
+import numpy as np
+import torch
+
+import torchlike
+
+
+def outcome(f):
+    try:
+        return f()
+    except Exception as error:
+        return type(error).__name__, str(error)
+
+
+def calls(t):
+    call = t.func.functional_call
+    t.manual_seed(0)
+    m = t.nn.Sequential(t.nn.Linear(2, 3), t.nn.BatchNorm1d(3))
+    own = dict(m.named_parameters())
+    x = t.arange(8.0).reshape(4, 2).sin()
+    other = {name: (p * 0.5).detach().requires_grad_() for name, p in own.items()}
+    y = call(m, other, (x,))
+    y.square().sum().backward()
+    yield y.tolist(), [p.grad.tolist() for p in other.values()], [p.grad for p in own.values()]
+    yield call(m, ({"0.weight": other["0.weight"]}, {"0.bias": other["0.bias"]}), (x,)).tolist()
+    yield call(m, other, None, {"input": x}).tolist()
+    yield m[1].running_mean.tolist()
+    one = {"0.weight": other["0.weight"]}
+    yield outcome(lambda: call(m, (one, one), x))
+    yield outcome(lambda: call(m, 3, x))
+    yield outcome(lambda: call(m, (3,), x))
+    yield outcome(lambda: call(m, {"0.weight": 3}, x))[0]
+    yield outcome(lambda: call(m, one, x, strict=True))[0]
+    models = [t.nn.Linear(2, 2) for _ in range(3)]
+    parameters, buffers = t.func.stack_module_state(models)
+    yield [(n, tuple(p.shape), p.requires_grad, p.is_leaf, p.tolist()) for n, p in parameters.items()], buffers
+    yield outcome(lambda: t.func.stack_module_state([]))
+    yield outcome(lambda: t.func.stack_module_state([t.nn.ReLU(), t.nn.Tanh()]))
+    yield outcome(lambda: t.func.stack_module_state([t.nn.ReLU(), t.nn.ReLU().eval()]))
+
+
+def close(a, b):
+    if isinstance(a, list | tuple) and isinstance(b, list | tuple):
+        return len(a) == len(b) and all(close(x, y) for x, y in zip(a, b, strict=True))
+    return bool(np.isclose(a, b, rtol=1e-4, atol=1e-5)) if isinstance(a, float) else a == b
+
+
+def test_modules_as_functions():
+    for ours, real in zip(calls(torchlike), calls(torch), strict=True):
+        assert close(ours, real), (ours, real)

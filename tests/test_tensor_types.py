@@ -1,0 +1,66 @@
+"""The legacy tensor types and `Tensor.type`, against real torch."""
+
+import numpy as np
+import pytest
+import torch
+
+import torchlike
+
+CASES = {
+    "nested": lambda t: t.LongTensor([[1, 2]]),
+    "sizes": lambda t: t.LongTensor(2, 3).shape,
+    "one size": lambda t: t.FloatTensor(5).shape,
+    "empty": lambda t: t.LongTensor(),
+    "Size": lambda t: t.LongTensor(t.Size([2])).shape,
+    "truncates": lambda t: t.LongTensor([1.7, 2]),
+    "float": lambda t: t.FloatTensor([1, 2]),
+    "half": lambda t: t.HalfTensor([1, 2]),
+    "bool": lambda t: t.BoolTensor([0, 1]),
+    "tuple": lambda t: t.IntTensor((1, 2)),
+    "range": lambda t: t.LongTensor(range(3)),
+    "numpy": lambda t: t.FloatTensor(np.array([1, 2])),
+    "tensor": lambda t: t.LongTensor(t.tensor([1, 2])),
+    "other tensor": lambda t: t.LongTensor(t.tensor([1.0])),
+    "str": lambda t: t.LongTensor("a"),
+    "number": lambda t: t.LongTensor(1.5),
+    "class": lambda t: (t.LongTensor.__name__, t.LongTensor.__module__, type(t.LongTensor).__name__),
+    "dtype": lambda t: str(t.DoubleTensor.dtype),
+    "is": lambda t: [isinstance(t.tensor(1), c) for c in (t.LongTensor, t.FloatTensor, t.cuda.LongTensor)],
+    "is, subclass": lambda t: isinstance(t.nn.Parameter(t.ones(1)), t.FloatTensor),
+    "no subclass": lambda t: issubclass(t.FloatTensor, t.Tensor),
+    "name": lambda t: [t.ones(1, dtype=d).type() for d in (t.bool, t.bfloat16, t.complex64, t.float64, t.uint16)],
+    "meta": lambda t: t.ones(1, device="meta").type(),
+    "to dtype": lambda t: t.tensor([1]).type(t.float),
+    "to name": lambda t: t.tensor([1]).type("torch.DoubleTensor"),
+    "to class": lambda t: t.tensor([1.5]).type(t.LongTensor),
+    "to itself": lambda t: (lambda x: x.type(t.float) is x)(t.ones(2)),
+    "gradient": lambda t: t.ones(2, requires_grad=True).type(t.float64).requires_grad,
+    "bad name": lambda t: t.tensor(1).type("x"),
+    "dtype's name": lambda t: t.tensor(1).type("torch.float32"),
+    "Python type": lambda t: t.tensor(1).type(float),
+    "number as type": lambda t: t.tensor(1).type(3),
+    "module": lambda t: t.nn.Linear(1, 1).type(t.DoubleTensor).weight.dtype,
+    "shares": lambda t: (lambda x, y: (y.add_(1), x)[1])(*(lambda x: (x, t.LongTensor(x)))(t.tensor([1, 2]))),
+}
+
+
+def outcome(f, t):
+    try:
+        return repr(f(t))
+    except Exception as error:
+        return type(error).__name__
+
+
+@pytest.mark.parametrize("name", list(CASES))
+def test_legacy_types_are_torch_s(name):
+    assert outcome(CASES[name], torchlike) == outcome(CASES[name], torch)
+
+
+@pytest.mark.parametrize("bad", ["x", float, 3])
+def test_the_error_of_type_is_torch_s(bad):
+    messages = []
+    for t in (torch, torchlike):
+        with pytest.raises((ValueError, TypeError)) as caught:
+            t.tensor(1).type(bad)
+        messages.append(str(caught.value))
+    assert messages[0] == messages[1]

@@ -1,0 +1,84 @@
+"""The legacy tensor types: `torch.LongTensor(...)`, `isinstance(t, torch.FloatTensor)`, `t.type("torch.LongTensor")`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from .._core import device as dev
+from .._core import dtype as dt
+from .._public import FUNCTIONS, as_size
+from .._tensor import Size, Tensor
+from .creation import constant, from_data
+
+_DTYPES = (dt.bool_, dt.uint8, dt.int8, dt.int16, dt.int32, dt.int64, dt.float16, dt.bfloat16, dt.float32, dt.float64)
+
+
+class tensortype(type):  # noqa: N801  (torch's name)
+    """The class of the legacy types: an instance is any tensor of their dtype and kind of device."""
+
+    dtype: dt.dtype
+    kind: str
+
+    def __instancecheck__(cls, instance: Any) -> bool:
+        return isinstance(instance, Tensor) and instance.dtype is cls.dtype and instance.device.type == cls.kind
+
+    def __call__(cls, *args: Any, device: Any = None, **kwargs: Any) -> Tensor:
+        """Sizes make an uninitialised tensor, a sequence becomes data, a tensor is shared."""
+        if kwargs:
+            raise TypeError(f"new() got an unexpected keyword argument '{next(iter(kwargs))}'")
+        place = dev.canonical(cls.kind if device is None else device)
+        if not args or all(isinstance(a, int) for a in args):
+            return constant(args or (0,), 0, cls.dtype, place)
+        if len(args) > 1:
+            kinds = ", ".join(type(a).__name__ for a in args)
+            raise TypeError(f"new() received an invalid combination of arguments - got ({kinds})")
+        (data,) = args
+        if isinstance(data, Tensor):
+            if data.dtype is not cls.dtype:
+                raise TypeError(f"expected {cls.dtype} (got {data.dtype})")
+            return data.detach()
+        if isinstance(data, Size):
+            return constant(as_size(data), 0, cls.dtype, place)
+        if isinstance(data, str):
+            raise TypeError("new(): invalid data type 'str'")
+        if not isinstance(data, list | tuple | range | np.ndarray):
+            raise TypeError(f"new(): data must be a sequence (got {type(data).__name__})")
+        return from_data(data, cls.dtype, place)
+
+
+def _types(kind: str) -> dict[str, tensortype]:
+    module = "torch" if kind == "cpu" else f"torch.{kind}"
+    names = {f"{dtype.short}Tensor": dtype for dtype in _DTYPES}
+    return {n: tensortype(n, (), {"__module__": module, "dtype": d, "kind": kind}) for n, d in names.items()}
+
+
+CPU, CUDA = _types("cpu"), _types("cuda")
+_LEGACY = {f"{t.__module__}.{t.__name__}": t for t in (*CPU.values(), *CUDA.values())}
+
+
+def type_name(t: Tensor) -> str:
+    """"torch.FloatTensor", "torch.cuda.LongTensor" and so on."""
+    kind = t.device.type
+    return f"torch.{t.dtype.short}Tensor" if kind == "cpu" else f"torch.{kind}.{t.dtype.short}Tensor"
+
+
+def _type(self: Tensor, dtype: Any = None, non_blocking: bool = False, **kwargs: Any) -> str | Tensor:
+    """The name of the tensor's type; with an argument, a dtype or a legacy type or its name, the tensor cast to it."""
+    if dtype is None:
+        return type_name(self)
+    if isinstance(dtype, dt.dtype):
+        return self.to(dtype)
+    if not isinstance(dtype, str | type):
+        raise TypeError("dtype must be a type, str, or dtype object")
+    found = _LEGACY.get(dtype) if isinstance(dtype, str) else dtype
+    if found is Tensor or dtype == "torch.Tensor":
+        return self.to(dt.get_default_dtype())
+    if not isinstance(found, tensortype):
+        raise ValueError(f"invalid type: '{dtype if isinstance(dtype, str) else dtype.__name__}'")
+    return self.to(device=found.kind if self.device.type != found.kind else self.device, dtype=found.dtype)
+
+
+Tensor.type = _type
+FUNCTIONS.update(CPU)
