@@ -1,0 +1,228 @@
+"""Counting: bincount, histograms, nonzero counts; sums and means without NaN; both extremes at once."""
+from __future__ import annotations
+
+import math
+from collections import namedtuple
+
+import numpy as np
+
+from .._core import dtype as dt
+from .._core import program
+from .._core.registry import Op
+from .._public import as_dim, as_dims, fill_out, public
+from .._tensor import Tensor, apply
+from ..autograd.grad_mode import no_grad
+from .gathering import write_at
+from .masks import _on
+from .pointwise import _plain_number, number
+from .ranges import linspace
+from .reductions import RETURN_TYPES, _sum, _sum_dtype, amax, amin, reduced, restore, sum
+from .sets import searchsorted
+
+
+def named_result(name: str, *fields: str) -> type:
+    """A named tuple that prints as torch.return_types.<name>."""
+    def show(self):
+        return f"torch.return_types.{name}(\n" + ",\n".join(f"{f}={x!r}" for f, x in zip(fields, self)) + ")"
+    made = type(name, (namedtuple(name, fields),), {"__module__": "torch.return_types", "__slots__": (), "__repr__": show})
+    RETURN_TYPES[name] = made
+    return made
+
+
+_histogram, _histogramdd = named_result("histogram", "hist", "bin_edges"), named_result("histogramdd", "hist", "bin_edges")
+_aminmax = named_result("aminmax", "min", "max")
+
+
+@public()
+def bincount(input, weights=None, minlength: int = 0) -> Tensor:
+    """How often each nonnegative integer occurs in a vector, or the sum of its weights."""
+    if minlength < 0:
+        raise RuntimeError("minlength should be >= 0")
+    if input.dtype.category >= dt.FLOAT:
+        raise NotImplementedError(f"\"bincount_cpu\" not implemented for '{input.dtype.short}'")
+    array = input._host_array()
+    if array.ndim != 1 or (array.size and array.min() < 0):
+        raise RuntimeError("bincount only supports 1-d non-negative integral inputs.")
+    if weights is None:
+        return _on(np.bincount(array.astype(np.int64), minlength=minlength).astype(np.int64), input.device)
+    if weights.shape != input.shape:
+        raise RuntimeError("weights should be 1-d and have the same length as input")
+    found = np.bincount(array.astype(np.int64), weights._host_array().astype(np.float64), minlength)
+    return _on(found.astype(np.float32 if weights.dtype is dt.float32 else np.float64), input.device)
+
+
+# -- histograms ----------------------------------------------------------------------------------------------------------
+
+
+def _histc(xp, x, low, high, bins):
+    x = x.reshape(-1)
+    low, high = xp.asarray(low).astype(x.dtype), xp.asarray(high).astype(x.dtype)
+    inside = (x >= low) & (x <= high)
+    place = xp.where(inside, (x - low) / (high - low) * np.asarray(bins, x.dtype), xp.zeros((), x.dtype)).astype(np.int64)
+    return write_at(xp, xp.zeros(bins, x.dtype), (xp.minimum(place, bins - 1),), inside.astype(x.dtype), "add")
+
+
+_HISTC = Op("histc", _histc, shape=lambda a, low, high, bins: ((bins,), a.dtype), vjp=False)
+
+
+def _limits(name: str, x: Tensor, low, high, apart: float):
+    """The range of a histogram: as given, or from the data where low == high."""
+    low, high = _plain_number(number(low)), _plain_number(number(high))
+    for v in (low, high):
+        if not math.isfinite(v):
+            raise RuntimeError(f"{name}: range of [{low}, {high}] is not finite")
+    if low > high:
+        raise RuntimeError(f"{name}: max must be larger than min")
+    if low < high:
+        return float(low), float(high)
+    if not x.numel():
+        return float(low) - apart, float(high) + apart
+    a, b = amin(x.detach()), amax(x.detach())
+    program.check((a.isfinite() & b.isfinite())._value, RuntimeError(f"{name}: range of the input is not finite"))
+    widen = (a == b).to(x.dtype) * apart
+    return a - widen, b + widen
+
+
+@public(out=True)
+def histc(input, bins: int = 100, min=0, max=0) -> Tensor:
+    """Counts of elements in equal bins between min and max (the data's where both are equal); NaN and outliers are left out."""
+    if not input.dtype.is_floating_point:
+        raise NotImplementedError(f"\"histogram_cpu\" not implemented for '{input.dtype.short}'")
+    if bins <= 0:
+        raise RuntimeError(f"torch.histogram(): bins must be > 0, but got {bins} for dimension 0")
+    return apply(_HISTC, (input, *_limits("torch.histc", input, min, max, 1.0)), (int(bins),))
+
+
+def _edges(name: str, x: Tensor, bins, given) -> Tensor:
+    """Bin edges along one dimension: as given, or equally spaced over a range."""
+    if isinstance(bins, Tensor):
+        return bins
+    if bins <= 0:
+        raise RuntimeError(f"{name}: bins must be > 0, but got {bins} for dimension 0")
+    low, high = _limits(name, x, *(given or (0, 0)), 0.5)
+    return linspace(low, high, bins + 1, dtype=x.dtype, device=x.device)
+
+
+def _bin(x: Tensor, edges: Tensor):
+    """(bin of each element, whether it lies in any); the last bin includes its upper edge."""
+    n = edges.shape[0] - 1
+    where = searchsorted(edges, x.contiguous(), right=True) - 1
+    return where.clamp(0, n - 1), (x >= edges[0]) & (x <= edges[-1])
+
+
+def _count(name: str, points: Tensor, edges: list, weight, density: bool) -> Tensor:
+    """Weights of the rows of points summed by the cell they fall in."""
+    if weight is None:
+        weight = points.new_ones(points.shape[0])
+    elif weight.dtype is not points.dtype:
+        raise RuntimeError(f"{name}: if weight tensor is provided, input tensor and weight tensor should have the same dtype, but got input "
+                           f"{points.dtype.short}, and weight {weight.dtype.short}")
+    shape = [e.shape[0] - 1 for e in edges]
+    cell, inside = 0, True
+    for i, e in enumerate(edges):
+        where, ok = _bin(points[:, i], e)
+        cell, inside = cell * shape[i] + where, ok & inside
+    hist = points.new_zeros(math.prod(shape)).index_add(0, cell, weight.reshape(-1) * inside.to(weight.dtype)).reshape(shape)
+    if density:
+        hist = hist / hist.sum()
+        for i, e in enumerate(edges):
+            hist = hist / e.diff().reshape([-1 if k == i else 1 for k in range(len(shape))])
+    return hist
+
+
+def _need_float(input: Tensor) -> None:
+    if input.dtype not in (dt.float32, dt.float64):
+        raise NotImplementedError(f"\"histogramdd\" not implemented for '{input.dtype.short}'")
+
+
+@public()
+def histogram(input, bins=100, *, range=None, weight=None, density: bool = False, out=None):
+    """(hist, bin_edges) of all elements; bins: their number, or a vector of edges."""
+    _need_float(input)
+    with no_grad():
+        flat = input.reshape(-1)
+        edges = _edges("torch.histogram()", flat, bins, range)
+        weight = None if weight is None else weight.reshape(-1)
+        made = _histogram(_count("torch.histogram()", flat.unsqueeze(1), [edges], weight, density), edges)
+    return made if out is None else _histogram(*map(fill_out, out, made))
+
+
+@public(method=False)
+def histogramdd(input, bins, *, range=None, weight=None, density: bool = False):
+    """(hist, bin_edges) of points in the last dimension; bins: a number, one a dimension, or edges."""
+    _need_float(input)
+    name = "torch.histogramdd()"
+    if input.ndim < 2:
+        raise RuntimeError(f"{name}: input tensor should have at least 2 dimensions, but got {input.ndim}")
+    d = input.shape[-1]
+    bins = [bins] * d if isinstance(bins, int) else list(bins)
+    if len(bins) != d:
+        raise RuntimeError(f"{name}: expected 1 sequence of bins for each dimension, but got {len(bins)} for {d} dimensions")
+    if range is not None and len(range) != 2 * d:
+        raise RuntimeError(f"{name}: for a {d}-dimensional histogram range should have {2 * d} elements, but got {len(range)}")
+    with no_grad():
+        points = input.reshape(-1, d)
+        given = [None if range is None else range[2 * i:2 * i + 2] for i in _range(d)]
+        edges = [_edges(name, points[:, i], b, r) for i, (b, r) in enumerate(zip(bins, given))]
+        hist = _count(name, points, edges, None if weight is None else weight.reshape(-1), density)
+    return _histogramdd(hist, tuple(edges))
+
+
+_range = range
+
+# -- reductions ----------------------------------------------------------------------------------------------------------
+
+
+@public()
+def count_nonzero(input, dim=None) -> Tensor:
+    """The number of elements that are not zero, along dim or in all."""
+    return sum(input != 0, dim)
+
+
+@public()
+def aminmax(input, *, dim: int | None = None, keepdim: bool = False, out=None):
+    """(min, max) along dim, or of all elements."""
+    if input.dtype.is_complex:
+        raise NotImplementedError(f"\"aminmax_cpu\" not implemented for '{input.dtype.short}'")
+    if dim is None:
+        if not input.numel():
+            raise RuntimeError("aminmax(): cannot compute aminmax over an empty dimension as the operation has no identity.")
+        made = _aminmax(amin(input), amax(input))
+        if keepdim:
+            made = _aminmax(*(t.reshape((1,) * input.ndim) for t in made))
+    else:
+        d = as_dim(dim, input.ndim)
+        if input.ndim and not input.shape[d]:
+            raise IndexError(f"aminmax: Expected reduction dim {d} to have non-zero size.")
+        made = _aminmax(amin(input, d, keepdim), amax(input, d, keepdim))
+    return made if out is None else _aminmax(*map(fill_out, out, made))
+
+
+def _nansum(xp, x, dims, keepdim, dtype):
+    return _sum(xp, xp.where(x == x, x, xp.zeros((), x.dtype)) if x.dtype.kind in "fV" else x, dims, keepdim, dtype)
+
+
+def _nansum_vjp(xp, g, x, plan):
+    dims, keepdim, _ = plan.statics
+    g = xp.broadcast_to(restore(xp, g, x.shape, dims, keepdim), x.shape)
+    return xp.where(x == x, g, xp.zeros((), g.dtype))
+
+
+_NANSUM = Op("nansum", _nansum, shape=lambda a, dims, keepdim, dtype: (reduced(a.shape, dims, keepdim), dtype), vjp=_nansum_vjp)
+
+
+@public(out=True)
+def nansum(input, dim=None, keepdim: bool = False, *, dtype=None) -> Tensor:
+    """The sum of the elements that are not NaN."""
+    if input.dtype.is_complex:
+        raise RuntimeError("nansum on CPU does not support complex inputs")
+    return apply(_NANSUM, (input,), (as_dims(dim, input.ndim), bool(keepdim), _sum_dtype(input, dtype)))
+
+
+@public(out=True)
+def nanmean(input, dim=None, keepdim: bool = False, *, dtype=None) -> Tensor:
+    """The mean of the elements that are not NaN."""
+    if input.dtype.category < dt.FLOAT:
+        raise RuntimeError(f"nanmean(): expected input to have floating point or complex dtype but got {input.dtype.short}")
+    count = (~input.detach().isnan()).sum(dim, keepdim)
+    return nansum(input, dim, keepdim, dtype=dtype) / count

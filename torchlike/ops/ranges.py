@@ -1,0 +1,264 @@
+"""Factories beyond filling: spaced numbers, identity matrices, strided memory, complex numbers from parts, shared memory."""
+from __future__ import annotations
+
+import builtins
+import warnings
+
+import numpy as np
+
+from .._core import device as dev
+from .._core import dtype as dt
+from .._core.aval import broadcast_shapes
+from .._core.layout import Layout, is_contiguous, is_dense
+from .._core.registry import Op, Plan, common_device
+from .._public import as_size, fill_out, public
+from .._tensor import Tensor, apply
+from .creation import _arange_op, _check_dtype, _empty_check, _finish, constant, from_numpy
+from .joining import cat
+from .pointwise import _plain_number, number
+
+# -- spaced numbers --------------------------------------------------------------------------------------------------------
+
+
+def _linspace(xp, start, end, steps, dtype, device):
+    """Both halves count from their own end, so that the last number is exactly `end`."""
+    kind = dtype.np
+    wide = np.dtype(np.float64) if kind.kind in "iu" else np.dtype(np.float32) if kind.itemsize == 2 else kind
+    start, end = xp.asarray(start), xp.asarray(end)
+    if kind.kind in "iu":
+        start, end = start.astype(kind), end.astype(kind)
+    start, end = start.astype(wide), end.astype(wide)
+    if steps == 1:
+        return start.reshape(1).astype(kind)
+    step = (end - start) / np.asarray(steps - 1, wide)
+    i = np.arange(steps)
+    values = xp.where(i < steps // 2, start + step * i.astype(wide), end - step * (steps - 1 - i).astype(wide))
+    return (xp.trunc(values) if kind.kind in "iu" else values).astype(kind)
+
+
+_LINSPACE = Op("linspace", _linspace, shape=lambda start, end, steps, dtype, device: ((steps,), dtype), vjp=False)
+
+
+def _logspace(xp, start, end, base, steps, dtype, device):
+    wide = dt.float64 if dtype.np.kind in "iu" else dt.float32 if dtype.itemsize == 2 else dtype
+    powers = xp.power(xp.asarray(base).astype(wide.np), _linspace(xp, start, end, steps, wide, device))
+    return powers.astype(dtype.np)
+
+
+_LOGSPACE = Op("logspace", _logspace, shape=lambda start, end, base, steps, dtype, device: ((steps,), dtype), vjp=False)
+
+
+def _ends(name: str, start, end, steps, dtype):
+    """(start, end, steps, dtype) of a spaced range, checked."""
+    pair = [x if isinstance(x, Tensor) else _plain_number(number(x)) for x in (start, end) if not isinstance(x, str)]
+    if len(pair) < 2 or not hasattr(steps, "__index__") or isinstance(steps, bool):
+        raise TypeError(f"{name}() received an invalid combination of arguments - got "
+                        f"({type(start).__name__}, {type(end).__name__}, {type(steps).__name__})")
+    for x in pair:
+        if isinstance(x, Tensor) and x.ndim:
+            raise RuntimeError(f"{name} only supports 0-dimensional start and end tensors, but got start with {x.ndim} dimension(s).")
+    steps = steps.__index__()
+    if steps < 0:
+        raise RuntimeError("number of steps must be non-negative")
+    if dtype is None:
+        complex_ = any(x.dtype.is_complex if isinstance(x, Tensor) else isinstance(x, builtins.complex) for x in pair)
+        dtype = dt.get_default_dtype().to_complex() if complex_ else dt.get_default_dtype()
+    dtype = _check_dtype(dtype)
+    if dtype is dt.bool_:
+        raise NotImplementedError(f"\"{name}_cpu\" not implemented for 'Bool'")
+    return *pair, steps, dtype
+
+
+@public(method=False)
+def linspace(start, end, steps, *, out=None, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False) -> Tensor:
+    """`steps` numbers from start to end, both included, equally spaced."""
+    start, end, steps, dtype = _ends("linspace", start, end, steps, dtype if out is None else out.dtype)
+    made = apply(_LINSPACE, (start, end), (steps, dtype, dev.resolve(device)))
+    return _finish(made, requires_grad) if out is None else fill_out(out, made)
+
+
+@public(method=False)
+def logspace(start, end, steps, base: float = 10.0, *, out=None, dtype=None, layout=None, device=None, requires_grad=False,
+             pin_memory=False) -> Tensor:
+    """base to the powers linspace(start, end, steps)."""
+    start, end, steps, dtype = _ends("logspace", start, end, steps, dtype if out is None else out.dtype)
+    made = apply(_LOGSPACE, (start, end, float(base)), (steps, dtype, dev.resolve(device)))
+    return _finish(made, requires_grad) if out is None else fill_out(out, made)
+
+
+@public(method=False)
+def range(start=0, end=None, step=1, *, out=None, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False) -> Tensor:
+    """start, start + step, ... up to and including end; arange leaves the end out, and is preferred."""
+    warnings.warn("torch.range is deprecated and will be removed in a future release because its behavior is inconsistent with Python's range "
+                  "builtin. Instead, use torch.arange, which produces values in [start, end).", UserWarning, stacklevel=2)
+    if end is None:
+        start, end = 0, start
+    start, end, step = (x.item() if isinstance(x, (Tensor, np.generic)) else x for x in (start, end, step))
+    if step == 0:
+        raise RuntimeError("step must be nonzero")
+    if not np.isfinite(start) or not np.isfinite(end):
+        raise RuntimeError(f"unsupported range: {start} -> {end}")
+    if (step > 0) != (end >= start) and start != end:
+        raise RuntimeError("upper bound and lower bound inconsistent with step sign")
+    dtype = dt.get_default_dtype() if dtype is None else _check_dtype(dtype)
+    made = apply(_arange_op, (start, step), (int((end - start) / step) + 1, dtype, dev.resolve(device)))
+    return _finish(made, requires_grad) if out is None else fill_out(out, made)
+
+
+_EYE = Op("eye", lambda xp, n, m, dtype, device: xp.eye(n, m, dtype=dtype.np), shape=lambda n, m, dtype, device: ((n, m), dtype), vjp=False)
+
+
+@public(method=False)
+def eye(n: int, m: int | None = None, *, out=None, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False) -> Tensor:
+    """An n x m matrix with ones on the diagonal."""
+    sizes = []
+    for x, name, position in ((n, "n", 1), (n if m is None else m, "m", 2)):
+        if isinstance(x, bool) or not hasattr(x, "__index__"):
+            raise TypeError(f"eye(): argument '{name}' (position {position}) must be int, not {type(x).__name__}")
+        x = x.__index__()
+        if x < 0:
+            raise RuntimeError(f"{name} must be greater or equal to 0, got {x}")
+        sizes.append(x)
+    if out is not None:
+        dtype = out.dtype
+    kind = dt.get_default_dtype() if dtype is None else _check_dtype(dtype)
+    made = apply(_EYE, (), (*sizes, kind, dev.resolve(device)))
+    return _finish(made, requires_grad) if out is None else fill_out(out, made)
+
+
+@public(method=False)
+def vander(x, N: int | None = None, increasing: bool = False) -> Tensor:
+    """The powers of a vector's elements as columns."""
+    if x.ndim != 1:
+        raise RuntimeError("x must be a one-dimensional tensor.")
+    n = x.shape[0] if N is None else N
+    if n < 0:
+        raise RuntimeError("N must be non-negative.")
+    if n == 0:
+        return x.new_empty((x.shape[0], 0))
+    ones = x.new_ones((x.shape[0], 1), dtype=dt.int64 if x.dtype.category < dt.FLOAT else x.dtype)
+    columns = ones if n == 1 else cat([ones, x.to(ones.dtype).unsqueeze(1).expand(-1, n - 1).cumprod(1)], 1)
+    return columns if increasing else columns.flip(1)
+
+
+# -- memory --------------------------------------------------------------------------------------------------------------
+
+
+def _strided(t: Tensor, shape: tuple, strides: tuple) -> Tensor:
+    """t, dense, with its elements said to lie so."""
+    layout = Layout(shape, strides, 0)
+    t._layout = None if is_contiguous(layout) else layout
+    return t
+
+
+def strided_memory(shape: tuple, strides: tuple, dtype, device) -> Tensor:
+    """Memory of a shape and strides; a window of a longer vector where the strides leave gaps or overlap."""
+    if len(shape) != len(strides):
+        raise RuntimeError(f"dimensionality of sizes ({len(shape)}) must match dimensionality of strides ({len(strides)})")
+    _empty_check(shape)
+    if any(s < 0 for s in strides):
+        raise RuntimeError(f"Storage size calculation overflowed with sizes={list(shape)} and strides={list(strides)}")
+    if 0 in shape or is_dense(Layout(shape, strides, 0)):
+        return _strided(constant(shape, 0, dtype, device), shape, strides)
+    length = 1 + sum((n - 1) * s for n, s in zip(shape, strides))
+    return constant((length,), 0, dtype, device).as_strided(shape, strides).detach()
+
+
+@public(method=False)
+def empty_strided(size, stride, *, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False) -> Tensor:
+    """Memory of a given shape and strides; its content is zero here, and undefined in torch."""
+    kind = dt.get_default_dtype() if dtype is None else _check_dtype(dtype)
+    return _finish(strided_memory(as_size(size), as_size(stride), kind, dev.resolve(device)), requires_grad)
+
+
+@public(method=False)
+def empty_permuted(size, physical_layout, *, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False) -> Tensor:
+    """Memory whose dimensions lie in the given order, the outermost first."""
+    shape, order = as_size(size), as_size(physical_layout)
+    if len(order) != len(shape):
+        raise RuntimeError("Number of dimensions in size does not match the length of the physical_layout; i.e. len(size) = "
+                           f"{len(shape)} is not equal to len(physical_layout) = {len(order)}")
+    if len(set(order)) != len(order):
+        raise RuntimeError("Duplicate dim not allowed")
+    strides, step = [0] * len(shape), 1
+    for d in reversed(order):
+        strides[d] = step
+        step *= shape[d] or 1
+    return empty_strided(shape, strides, dtype=dtype, device=device, requires_grad=requires_grad)
+
+
+def new_empty_strided(self, size, stride, dtype=None, layout=None, device=None, pin_memory=False, requires_grad=False) -> Tensor:
+    """empty_strided with self's dtype and device."""
+    kind = self.dtype if dtype is None else _check_dtype(dtype)
+    place = self.device if device is None else dev.canonical(device)
+    return _finish(strided_memory(as_size(size), as_size(stride), kind, place), requires_grad)
+
+
+Tensor.new_empty_strided = new_empty_strided
+
+
+@public(method=False)
+def frombuffer(buffer, *, dtype, count: int = -1, offset: int = 0, requires_grad: bool = False) -> Tensor:
+    """A vector that shares the memory of a Python buffer."""
+    kind = _check_dtype(dtype)
+    view = memoryview(buffer)
+    size = view.nbytes
+    if not size:
+        raise ValueError("both buffer length (0) and count (-1) must not be 0" if count else f"both buffer length (0) and count ({count}) must not be 0")
+    if not 0 <= offset < size:
+        raise ValueError(f"offset ({offset} bytes) must be non-negative and no greater than buffer length ({size} bytes) minus 1")
+    if count == 0 or count < -1:
+        raise ValueError(f"both buffer length ({size}) and count ({count}) must not be 0")
+    if count == -1 and (size - offset) % kind.itemsize:
+        raise ValueError(f"buffer length ({size - offset} bytes) after offset ({offset} bytes) must be a multiple of element size ({kind.itemsize})")
+    if count > 0 and offset + count * kind.itemsize > size:
+        raise ValueError(f"requested buffer length ({count} * {kind.itemsize} bytes) after offset ({offset} bytes) must not be greater than actual "
+                         f"buffer length ({size} bytes)")
+    return _finish(from_numpy(np.frombuffer(buffer, kind.np, count, offset)), requires_grad)
+
+
+# -- complex numbers -------------------------------------------------------------------------------------------------------
+
+
+def _parts(name: str, a: Tensor, b: Tensor) -> None:
+    floats = (dt.float16, dt.float32, dt.float64)
+    if a.dtype not in floats or b.dtype not in floats:
+        raise RuntimeError(f"Expected both inputs to be Half, Float or Double tensors but got {a.dtype.short} and {b.dtype.short}")
+    if a.dtype is not b.dtype:
+        raise RuntimeError(f"Expected object of scalar type {a.dtype.short} but got scalar type {b.dtype.short} for second argument")
+
+
+class _FromParts(Op):
+    """An op of two real inputs with a complex result."""
+
+    def make(self, avals, statics):
+        kind = avals[0].dtype.to_complex()
+        shape, kernel = broadcast_shapes(avals[0].shape, avals[1].shape), self.kernel
+        return Plan(self, avals, statics, (shape, kind), lambda xp, a, b: kernel(xp, a, b).astype(kind.np), common_device(self, avals, statics))
+
+
+_COMPLEX = _FromParts("complex", lambda xp, re, im: re + im * np.asarray(1j, np.complex64 if re.dtype == np.float32 else np.complex128),
+                      vjp=lambda xp, g: (xp.real(g), xp.imag(g)))
+
+
+def _polar_vjp(xp, g, r, angle):
+    cos, sin = xp.cos(angle), xp.sin(angle)
+    return xp.real(g) * cos + xp.imag(g) * sin, r * (xp.imag(g) * cos - xp.real(g) * sin)
+
+
+_POLAR = _FromParts("polar", lambda xp, r, angle: r * (xp.cos(angle) + xp.sin(angle) * np.asarray(1j, np.complex64 if r.dtype == np.float32 else np.complex128)),
+                    vjp=_polar_vjp)
+
+
+@public(method=False, out=True)
+def complex(real, imag) -> Tensor:
+    """real + 1j * imag."""
+    _parts("complex", real, imag)
+    return apply(_COMPLEX, (real, imag))
+
+
+@public(method=False, out=True)
+def polar(abs, angle) -> Tensor:
+    """abs * exp(1j * angle)."""
+    _parts("polar", abs, angle)
+    return apply(_POLAR, (abs, angle))

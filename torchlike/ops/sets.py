@@ -1,0 +1,195 @@
+"""Distinct values, membership, and binary search."""
+from __future__ import annotations
+
+import numpy as np
+from jax import numpy as jnp
+from jax import vmap
+
+from .._core import dtype as dt
+from .._core import program
+from .._core.aval import NUMBERS, result_dtype
+from .._core.grad_mode import mode
+from .._core.registry import Op, cast
+from .._public import as_dim, public
+from .._tensor import Tensor, apply
+from .masks import _on
+from .pointwise import _plain_number, number
+
+# -- distinct values: their number depends on the data, so they are found on the host ----------------------------------------
+
+
+def _no_gradient(name):
+    def refuse(xp, g):
+        raise NotImplementedError(f"the derivative for '{name}' is not implemented.")
+    return refuse
+
+
+def _chosen(name):
+    """The values found, tied to the input's graph so that backward says what torch says."""
+    return Op(name, lambda xp, x, found: found, shape=lambda a, found: (found.shape, found.dtype), vjp=_no_gradient(name))
+
+
+_UNIQUE, _UNIQUE_DIM, _CONSECUTIVE = map(_chosen, ("_unique2", "unique_dim", "unique_consecutive"))
+
+
+def _groups(rows: np.ndarray, order: np.ndarray):
+    """(first row of each group, group of each row, sizes) of equal neighbours in rows[order]."""
+    ordered = rows[order]
+    n = len(ordered)
+    new = np.ones(n, bool)
+    new[1:] = (ordered[1:] != ordered[:-1]).any(axis=1)
+    group = np.empty(n, np.int64)
+    group[order] = np.cumsum(new) - 1
+    starts = np.flatnonzero(new)
+    return order[starts], group, np.diff(np.append(starts, n))
+
+
+def _find(op: Op, input: Tensor, dim: int | None, keep_order: bool, inverse: bool, counts: bool):
+    array = input._host_array()
+    if dim is None:
+        moved, rows = array.reshape(-1), array.reshape(-1, 1)
+        shape = array.shape
+    else:
+        moved = np.moveaxis(array if array.ndim else array.reshape(1), dim, 0)
+        rows = moved.reshape(len(moved), -1)
+        shape = (len(moved),)
+    rows = rows.astype(np.float32) if rows.dtype.kind == "V" else rows
+    order = np.arange(len(rows)) if keep_order else np.lexsort(rows.T[::-1]) if rows.shape[1] else np.arange(len(rows))
+    first, group, sizes = _groups(rows, order)
+    found = moved[first] if dim is None else np.moveaxis(moved[first], 0, dim)
+    values = _on(np.ascontiguousarray(found), input.device)
+    if input.requires_grad and mode.enabled:
+        values = apply(op, (input, values))
+    out = [values]
+    if inverse:
+        out.append(_on(group.reshape(shape), input.device))
+    if counts:
+        out.append(_on(sizes, input.device))
+    return tuple(out) if len(out) > 1 else values
+
+
+def _real(name: str, input: Tensor) -> None:
+    if not isinstance(input, Tensor):
+        raise TypeError(f"{name}(): argument 'input' (position 1) must be Tensor, not {type(input).__name__}")
+    if input.dtype.is_complex:
+        raise NotImplementedError(f"\"{name}\" not implemented for '{input.dtype.short}'")
+
+
+def _checked_dim(name: str, input: Tensor, dim: int | None) -> int | None:
+    if dim is None:
+        return None
+    d = as_dim(dim, input.ndim)
+    if input.ndim and input.shape[d] and not input.numel() or (input.ndim and not input.shape[d] and sum(n == 0 for n in input.shape) > 1):
+        raise RuntimeError(f"There are 0 sized dimensions, and they aren't selected, so {name} cannot be applied")
+    return d
+
+
+@public()
+def unique(input, sorted: bool = True, return_inverse: bool = False, return_counts: bool = False, dim: int | None = None):
+    """The distinct elements (or slices along dim) in order, then where each went, then how often each occurs, as asked."""
+    _real("unique", input)
+    d = _checked_dim("unique", input, dim)
+    return _find(_UNIQUE if d is None else _UNIQUE_DIM, input, d, False, return_inverse, return_counts)
+
+
+@public()
+def unique_consecutive(input, return_inverse: bool = False, return_counts: bool = False, dim: int | None = None):
+    """unique that merges only equal neighbours and keeps their order."""
+    _real("unique_consecutive", input)
+    return _find(_CONSECUTIVE, input, _checked_dim("unique_consecutive", input, dim), True, return_inverse, return_counts)
+
+
+# -- membership ----------------------------------------------------------------------------------------------------------
+
+
+def _common(*xs) -> dt.dtype:
+    return result_dtype(*(x._value.aval if isinstance(x, Tensor) else NUMBERS[type(x)] for x in xs))
+
+
+def _isin(xp, x, among, dtype, invert):
+    x, among = cast(xp, x, dtype.np), cast(xp, among, dtype.np)
+    return xp.isin(x, among, invert=invert)
+
+
+_ISIN = Op("isin", _isin, shape=lambda a, among, dtype, invert: (a.shape, dt.bool_), vjp=False)
+
+
+@public(method=False, out=True)
+def isin(elements, test_elements, *, assume_unique: bool = False, invert: bool = False) -> Tensor:
+    """Which elements are among test_elements; either may be a number."""
+    if not isinstance(elements, Tensor) and not isinstance(test_elements, Tensor):
+        raise TypeError(f"isin() received an invalid combination of arguments - got ({type(elements).__name__}, {type(test_elements).__name__})")
+    pair = [x if isinstance(x, Tensor) else _plain_number(number(x)) for x in (elements, test_elements)]
+    for x in pair:
+        if isinstance(x, Tensor) and x.dtype.is_complex:
+            raise RuntimeError(f"Unsupported input type encountered for isin(): {x.dtype.short}")
+    return apply(_ISIN, pair, (_common(*pair), bool(invert)))
+
+
+# -- binary search -------------------------------------------------------------------------------------------------------
+
+
+def _searchsorted(xp, sequence, values, sorter, right, dtype, out):
+    sequence, values = cast(xp, sequence, dtype.np), cast(xp, values, dtype.np)
+    if sorter is not None:
+        sequence = xp.take_along_axis(sequence, sorter, -1)
+    side = "right" if right else "left"
+    if sequence.ndim == 1:
+        return xp.searchsorted(sequence, values, side=side).astype(out.np)
+    rows, wanted = sequence.reshape(-1, sequence.shape[-1]), values.reshape(-1, values.shape[-1])
+    if xp is np:
+        found = np.stack([np.searchsorted(s, v, side) for s, v in zip(rows, wanted)]) if len(rows) else np.zeros(wanted.shape, np.int64)
+    else:
+        found = vmap(lambda s, v: jnp.searchsorted(s, v, side=side))(rows, wanted)
+    return found.reshape(values.shape).astype(out.np)
+
+
+_SEARCHSORTED = Op("searchsorted", _searchsorted, shape=lambda s, v, sorter, right, dtype, out: (v.shape, out), vjp=False)
+
+
+@public(method=False, out=True)
+def searchsorted(sorted_sequence, input, *, out_int32: bool = False, right: bool = False, side: str | None = None, sorter=None) -> Tensor:
+    """Where to insert input into sorted_sequence (along its last dimension) to keep it sorted; before or after equal elements."""
+    name = "torch.searchsorted()"
+    if side is not None:
+        if side not in ("left", "right"):
+            raise RuntimeError(f"{name}: side can only be 'left' or 'right' but got {side}")
+        if right and side == "left":
+            raise RuntimeError(f"{name}: side and right can't be set to opposites, got side of {side} while right was True")
+        right = side == "right"
+    s = sorted_sequence.shape
+    if not s:
+        raise RuntimeError(f"{name}: boundaries tensor should have positive dimension, but got 0 dimension")
+    if not isinstance(input, Tensor):
+        input = _plain_number(number(input))
+    v = input.shape if isinstance(input, Tensor) else ()
+    if len(s) != 1 and not v:
+        raise RuntimeError(f"{name}: input value can be a scalar only when boundaries tensor dimension is 1, but we got boundaries tensor "
+                           f"dim({len(s)}) and input value's dim(0) numel(1)")
+    if len(s) != 1 and tuple(s[:-1]) != tuple(v[:-1]):
+        raise RuntimeError(f"{name}: boundaries tensor should be 1 dimension or the first N-1 dimensions of boundaries tensor and input value tensor "
+                           f"must match, but we got boundaries tensor {list(s)} and input value tensor {list(v)}")
+    if sorter is not None:
+        _check_sorter(name, sorted_sequence, sorter)
+    out = dt.int32 if out_int32 else dt.int64
+    return apply(_SEARCHSORTED, (sorted_sequence, input, sorter), (bool(right), _common(sorted_sequence, input), out))
+
+
+def _check_sorter(name: str, sequence: Tensor, sorter: Tensor) -> None:
+    if sorter.shape != sequence.shape:
+        raise RuntimeError(f"{name}: boundary and sorter must have the same size, but got boundary tensor {list(sequence.shape)}and got sorter tensor "
+                           f"{list(sorter.shape)}")
+    if sorter.dtype is not dt.int64:
+        raise RuntimeError(f"{name}: sorter must be a tensor of long dtype but got dtype {sorter.dtype.short}")
+    inside = ((sorter >= 0) & (sorter < sequence.shape[-1])).all()
+    program.check(inside._value, RuntimeError(f"{name}: sorter index out of range"))
+
+
+@public(method=False, out=True)
+def bucketize(input, boundaries, *, out_int32: bool = False, right: bool = False) -> Tensor:
+    """The bucket of each element of input between sorted boundaries."""
+    if boundaries.ndim != 1:
+        raise RuntimeError(f"boundaries tensor must be 1 dimension, but got dim({boundaries.ndim})")
+    return searchsorted(boundaries, input, out_int32=out_int32, right=right)
+
+
