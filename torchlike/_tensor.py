@@ -12,7 +12,7 @@ import numpy as np
 from ._core import dtype as dt
 from ._core import program
 from ._core.aval import Aval
-from ._core.grad_mode import mode
+from ._core.grad_mode import inference, mode
 from ._core.layout import Layout, contiguous, is_contiguous, like, overlapping
 from ._core.program import record
 from ._core.registry import Elementwise, View
@@ -49,6 +49,7 @@ class Tensor:
     _writes = 0  # version while there is no storage
     _conj = False
     _plain = True  # results of operations on it are plain Tensors
+    _inference = False  # made under inference_mode
 
     def __init_subclass__(cls, **kwargs):
         super().__init_subclass__(**kwargs)
@@ -130,7 +131,10 @@ class Tensor:
         return out
 
     def _check_write(self) -> None:
-        """torch's errors for an in-place operation on a leaf."""
+        """torch's errors for an in-place operation on a leaf, or on an inference tensor outside inference_mode."""
+        if self._inference and not mode.inference:
+            raise RuntimeError("Inplace update to inference tensor outside InferenceMode is not allowed.You can make a clone to get a normal tensor "
+                               "before doing inplace update.See https://github.com/pytorch/rfcs/pull/17 for more details.")
         if mode.enabled:
             if self._edge.__class__ is AccumulateGrad:
                 raise RuntimeError("a leaf Variable that requires grad is being used in an in-place operation.")
@@ -211,6 +215,8 @@ class Tensor:
             raise RuntimeError("requires_grad must be a bool")
         if value:
             if self._edge is None:
+                if self._inference and not mode.inference:
+                    raise RuntimeError("Setting requires_grad=True on inference tensor outside InferenceMode is not allowed.")
                 if self.dtype.category < dt.FLOAT:
                     raise RuntimeError("only Tensors of floating point and complex dtype can require gradients")
                 self._edge = AccumulateGrad(self)
@@ -445,14 +451,14 @@ def apply(op, args, statics: tuple = ()):
         out._value = made[0]
         if node is not None:
             out._edge = node
-        return _special(op, args, out) if special else out
+        return _special(op, args, out) if special or inference[0] else out
     outs = []
     for i, v in enumerate(made):
         out = _new(Tensor)
         out._value = v
         if node is not None and v.aval.dtype.category >= dt.FLOAT:
             out._edge, out._out = node, i
-        outs.append(_special(op, args, out) if special else out)
+        outs.append(_special(op, args, out) if special or inference[0] else out)
     return tuple(outs)
 
 
@@ -481,9 +487,16 @@ def _special(op, args, out: Tensor) -> Tensor:
         source = next((a for a in args if isinstance(a, Tensor) and a._value.aval.shape == shape), None)
         if source is not None and source._layout is not None and not is_contiguous(source._layout):
             out._layout = like(source._layout)
-    cls = next((a.__class__ for a in args if isinstance(a, Tensor) and not a._plain), None)
-    if cls is not None:
-        out.__class__ = cls
+    for a in args:
+        if isinstance(a, Tensor) and not a._plain:
+            if a._inference:
+                if out._edge is not None and out._edge.saved:
+                    raise RuntimeError("Inference tensors cannot be saved for backward. To work around you can make a clone to get a normal tensor "
+                                       "and use it in autograd.")
+            elif a.__class__ is not Tensor:
+                out.__class__ = a.__class__
+    if mode.inference:
+        out._inference, out._plain = True, False
     return out
 
 

@@ -11,3 +11,4 @@ class _Mode(threading.local):
 
 
 mode = _Mode()
+inference = [0]  # threads and blocks inside inference_mode: the record path looks here before it asks the thread's mode

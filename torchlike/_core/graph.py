@@ -49,7 +49,9 @@ class Node:
         return self.plan.outs[i]
 
     def release(self) -> None:
-        self.saved = None
+        """Free what the derivative reads; a node that saved nothing may run again."""
+        if self.saved:
+            self.saved = None
 
     def _hooks(self) -> Hooks:
         if self.hooks is None:

@@ -355,7 +355,7 @@ class ElementwiseDerivative(Derivative):
                     call.append(outs[0])
                 else:
                     k = self.kernel_names.index(p)
-                    call.append(cast(xp, ins[k], compute) if k < n else plan.statics[k - n])
+                    call.append(plan.statics[k - n] if k >= n else None if ins[k] is None else cast(xp, ins[k], compute))
             grads.append(conform(xp, f(xp, *call), plan.avals[i]))
         return grads
 

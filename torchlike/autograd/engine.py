@@ -52,6 +52,8 @@ def grad(outputs, inputs, grad_outputs=None, retain_graph: bool | None = None, c
 def _batched(outputs, inputs, grads, keep, create_graph, allow_unused):
     """Gradients for a leading batch of grad_outputs, one walk each."""
     from .. import stack
+    if any(g is None for g in grads):
+        raise ValueError("grad_outputs must be given when is_grads_batched=True")
     n = grads[0].shape[0]
     rows = [grad(outputs, inputs, [g[i] for g in grads], keep or i + 1 < n, create_graph, allow_unused=allow_unused)
             for i in range(n)]

@@ -114,6 +114,12 @@ def _fitted(g: Tensor, a, i: int, name: str) -> Tensor:
     return g if g.dtype is a.dtype else g.to(a.dtype)
 
 
+@functools.cache
+def _node_class(cls: type) -> type:
+    """FunctionNode under the Function's own name, as type(t.grad_fn).__name__ shows it."""
+    return type(f"{cls.__name__}Backward", (FunctionNode,), {"__slots__": ()})
+
+
 class Function:
     """Subclass with static `forward(ctx, *args)` (or `forward(*args)` and `setup_context(ctx, inputs, output)`) and
     `backward(ctx, *grads)`; call it by `.apply(*args)`."""
@@ -161,7 +167,7 @@ class Function:
         if not recorded:
             return result
         edges = [(a._edge, a._out) if need else None for a, need in zip(args, needs)]
-        node = FunctionNode(cls, ctx, edges, needs)
+        node = _node_class(cls)(cls, ctx, edges, needs)
         ctx._node = node
         single = not isinstance(result, (tuple, list))
         outs = [result] if single else list(result)

@@ -5,7 +5,7 @@ import functools
 import inspect
 from collections.abc import Callable
 
-from .._core.grad_mode import mode
+from .._core.grad_mode import inference, mode
 
 
 class _Switch:
@@ -112,14 +112,12 @@ class inference_mode(_Switch):
 
     def __enter__(self):
         self.before = mode.enabled, mode.inference
-        if self.enabled:
-            mode.enabled, mode.inference = False, True
-        else:
-            mode.inference = False
-            mode.enabled = True
+        mode.enabled, mode.inference = not self.enabled, self.enabled
+        inference[0] += 1
 
     def __exit__(self, *exc):
         mode.enabled, mode.inference = self.before
+        inference[0] -= 1
 
     def clone(self):
         return self.__class__(self.enabled)

@@ -1,9 +1,10 @@
 """Tensor methods that start or steer differentiation."""
 from __future__ import annotations
 
+from .._core.grad_mode import mode
 from .._public import public
 from .._tensor import Tensor
-from ..autograd import engine
+from ..autograd import anomaly, engine
 
 
 @public(function=False)
@@ -17,3 +18,15 @@ def requires_grad_(self, requires_grad: bool = True) -> Tensor:
     """Set requires_grad in place."""
     self.requires_grad = requires_grad
     return self
+
+
+@public(method=False)
+def is_anomaly_enabled() -> bool:
+    """Whether anomaly detection is on."""
+    return mode.anomaly
+
+
+@public(method=False)
+def is_anomaly_check_nan_enabled() -> bool:
+    """Whether anomaly detection fails on NaN."""
+    return anomaly.check_nan[0]

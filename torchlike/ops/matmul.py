@@ -99,6 +99,10 @@ def matmul(input, other) -> Tensor:
         return apply(_NAMED["mm"], (input, other))
     if a.ndim == 3 and b.ndim == 3 and a.shape[0] == b.shape[0]:
         return apply(_NAMED["bmm"], (input, other))
+    if a.ndim == 1 and b.ndim == 1:
+        return apply(_NAMED["dot"], (input, other))
+    if a.ndim == 2 and b.ndim == 1:
+        return apply(_NAMED["mv"], (input, other))
     return apply(MATMUL, (input, other))
 
 

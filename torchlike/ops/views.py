@@ -127,7 +127,7 @@ PERMUTE = View("permute", lambda xp, x, dims: xp.transpose(x, dims), layout=_per
                put=lambda xp, base, new, dims: xp.transpose(new, np.argsort(dims)))
 _TRANSPOSE = View("transpose", lambda xp, x, a, b: xp.swapaxes(x, a, b), layout=lambda l, a, b: _permute_layout(l, _swapped(len(l.shape), a, b)),
                   put=lambda xp, base, new, a, b: xp.swapaxes(new, a, b))
-_T = View("t", lambda xp, x: x.T, put=lambda xp, base, new: new.T, torch_name="TBackward0",
+_T = View("t", lambda xp, x: x.T if x.ndim == 2 else x, put=lambda xp, base, new: new.T if new.ndim == 2 else new, torch_name="TBackward0",
           layout=lambda l: _permute_layout(l, tuple(reversed(range(len(l.shape))))))
 
 
@@ -164,7 +164,7 @@ def t(input) -> Tensor:
     n = input._value.aval.ndim
     if n > 2:
         raise RuntimeError(f"t() expects a tensor with <= 2 dimensions, but self is {n}D")
-    return input._view(_T, ()) if n == 2 else input._view(VIEW, (input._value.aval.shape,))
+    return input._view(_T, ())
 
 
 @public(names=("moveaxis",))

@@ -1,0 +1,208 @@
+"""torch.autograd.functional: Jacobians, Hessians and their products with vectors."""
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from .._tensor import Tensor
+from ..ops.creation import ones_like, zeros_like
+from ..ops.joining import stack
+from .engine import grad
+from .grad_mode import enable_grad
+
+# -- arguments -----------------------------------------------------------------------------------------------------------
+
+
+def _as_tuple(x, name: str, function: str) -> tuple[bool, tuple]:
+    """(whether it was a tuple, a tuple of Tensors)."""
+    single = not isinstance(x, tuple)
+    parts = (x,) if single else x
+    for i, t in enumerate(parts):
+        if not isinstance(t, Tensor):
+            which = f"given {name} has type" if single else f"value at index {i} has type"
+            raise TypeError(f"The {name} given to {function} must be either a Tensor or a tuple of Tensors but the {which} {type(t)}.")
+    return not single, parts
+
+
+def _prepared(inputs: tuple, create_graph: bool) -> tuple:
+    """Inputs as leaves of a graph of their own; views of the user's tensors when the graph must reach them."""
+    if create_graph:
+        return tuple(t.view_as(t) if t.requires_grad else t.detach().requires_grad_() for t in inputs)
+    return tuple(t.detach().requires_grad_() for t in inputs)
+
+
+def _call(func: Callable, inputs: tuple, function: str) -> tuple[bool, tuple]:
+    return _as_tuple(func(*inputs), "outputs of the user-provided function", function)
+
+
+def _finish(tensors: tuple, create_graph: bool) -> tuple:
+    return tensors if create_graph else tuple(t.detach() for t in tensors)
+
+
+def _unwrapped(parts: tuple, is_tuple: bool):
+    return parts if is_tuple else parts[0]
+
+
+def _check_strict(outputs: tuple, strict: bool, function: str) -> None:
+    if strict:
+        for i, o in enumerate(outputs):
+            if not o.requires_grad:
+                raise RuntimeError(f"Output {i} of the user-provided function does not require gradients. The outputs must be computed in a "
+                                   "differentiable manner from the input when running in strict mode.")
+
+
+def _gradients(outputs: tuple, inputs: tuple, grads, create_graph: bool, strict: bool = False) -> tuple:
+    """Gradients with zeros for inputs that an output does not depend on."""
+    used = [(o, g) for o, g in zip(outputs, grads) if o.requires_grad]
+    if not used:
+        found = (None,) * len(inputs)
+    else:
+        found = grad([o for o, _ in used], inputs, [g for _, g in used], create_graph=create_graph, retain_graph=True, allow_unused=True)
+    if strict:
+        for i, g in enumerate(found):
+            if g is None:
+                raise RuntimeError(f"The output of the user-provided function is independent of input {i}. This is not allowed in strict mode.")
+    return tuple(zeros_like(t) if g is None else g for t, g in zip(inputs, found))
+
+
+def _vector(v, like: tuple, like_is_tuple: bool, what: str) -> tuple:
+    _, parts = _as_tuple(v, "v", what)
+    if len(parts) != len(like):
+        if like_is_tuple:
+            raise RuntimeError(f"v is a tuple of invalid length: should be {len(like)} but got {len(parts)}.")
+        raise RuntimeError("The given v should contain a single Tensor.")
+    for i, (a, b) in enumerate(zip(parts, like)):
+        if a.shape != b.shape:
+            prefix = f"Entry {i} in " if like_is_tuple else ""
+            raise RuntimeError(f"{prefix}v has invalid size: should be {b.shape} but got {a.shape}.")
+    return parts
+
+
+# -- products ------------------------------------------------------------------------------------------------------------
+
+
+def vjp(func: Callable, inputs, v=None, create_graph: bool = False, strict: bool = False):
+    """(func(inputs), v^T J): v may be missing where the output is one number."""
+    with enable_grad():
+        is_tuple, parts = _as_tuple(inputs, "inputs", "vjp")
+        parts = _prepared(parts, create_graph)
+        out_tuple, outputs = _call(func, parts, "vjp")
+        _check_strict(outputs, strict, "vjp")
+        if v is None:
+            if len(outputs) != 1 or outputs[0].numel() != 1:
+                raise RuntimeError("The vector v can only be None if the user-provided function returns a single Tensor with a single element.")
+            vs = (ones_like(outputs[0]),)
+        else:
+            vs = _vector(v, outputs, out_tuple, "vjp")
+        made = _gradients(outputs, parts, vs, create_graph, strict)
+    return _unwrapped(_finish(outputs, create_graph), out_tuple), _unwrapped(_finish(made, create_graph), is_tuple)
+
+
+def jvp(func: Callable, inputs, v=None, create_graph: bool = False, strict: bool = False):
+    """(func(inputs), J v), by differentiating a vector-Jacobian product with respect to its vector."""
+    with enable_grad():
+        is_tuple, parts = _as_tuple(inputs, "inputs", "jvp")
+        parts = _prepared(parts, create_graph)
+        if v is None:
+            if len(parts) != 1 or parts[0].numel() != 1:
+                raise RuntimeError("The vector v can only be None if the input to the user-provided function is a single Tensor with a single "
+                                   "element.")
+            vs = (ones_like(parts[0]),)
+        else:
+            vs = _vector(v, parts, is_tuple, "jvp")
+        out_tuple, outputs = _call(func, parts, "jvp")
+        _check_strict(outputs, strict, "jvp")
+        dummies = tuple(zeros_like(o).requires_grad_() for o in outputs)
+        back = _gradients(outputs, parts, dummies, True, strict)
+        made = _gradients(back, dummies, vs, create_graph)
+    return _unwrapped(_finish(outputs, create_graph), out_tuple), _unwrapped(_finish(made, create_graph), out_tuple)
+
+
+def _scalar(func: Callable, what: str) -> Callable:
+    def checked(*inputs):
+        out = func(*inputs)
+        is_tuple, parts = _as_tuple(out, "outputs of the user-provided function", what)
+        if is_tuple or not isinstance(parts[0], Tensor):
+            raise RuntimeError(f"The function given to {what} should return a single Tensor")
+        if parts[0].numel() != 1:
+            raise RuntimeError(f"The Tensor returned by the function given to {what} should contain a single element")
+        return parts[0].squeeze()
+    return checked
+
+
+def vhp(func: Callable, inputs, v=None, create_graph: bool = False, strict: bool = False):
+    """(func(inputs), v^T H) of a function with one number as result."""
+    with enable_grad():
+        is_tuple, parts = _as_tuple(inputs, "inputs", "vhp")
+        parts = _prepared(parts, create_graph)
+        vs = _one_vector(v, parts, is_tuple, "vhp")
+        output = _scalar(func, "vhp")(*parts)
+        _check_strict((output,), strict, "vhp")
+        first = _gradients((output,), parts, (ones_like(output),), True, strict)
+        made = _gradients(first, parts, vs, create_graph, strict)
+    return _finish((output,), create_graph)[0], _unwrapped(_finish(made, create_graph), is_tuple)
+
+
+def hvp(func: Callable, inputs, v=None, create_graph: bool = False, strict: bool = False):
+    """(func(inputs), H v) of a function with one number as result."""
+    with enable_grad():
+        is_tuple, parts = _as_tuple(inputs, "inputs", "hvp")
+        parts = _prepared(parts, create_graph)
+        vs = _one_vector(v, parts, is_tuple, "hvp")
+        output = _scalar(func, "hvp")(*parts)
+        _check_strict((output,), strict, "hvp")
+        first = _gradients((output,), parts, (ones_like(output),), True, strict)
+        dummies = tuple(zeros_like(g).requires_grad_() for g in first)
+        back = _gradients(first, parts, dummies, True)
+        made = _gradients(back, dummies, vs, create_graph)
+    return _finish((output,), create_graph)[0], _unwrapped(_finish(made, create_graph), is_tuple)
+
+
+def _one_vector(v, parts: tuple, is_tuple: bool, what: str) -> tuple:
+    if v is not None:
+        return _vector(v, parts, is_tuple, what)
+    if len(parts) != 1 or parts[0].numel() != 1:
+        raise RuntimeError("The vector v can only be None if the input to the user-provided function is a single Tensor with a single element.")
+    return (ones_like(parts[0]),)
+
+
+# -- whole matrices ------------------------------------------------------------------------------------------------------
+
+
+def jacobian(func: Callable, inputs, create_graph: bool = False, strict: bool = False, vectorize: bool = False, strategy: str = "reverse-mode"):
+    """All derivatives of outputs by inputs: output.shape + input.shape, nested in tuples as outputs and inputs are."""
+    if strategy not in ("forward-mode", "reverse-mode"):
+        raise AssertionError('Expected strategy to be either "forward-mode" or "reverse-mode".')
+    if strategy == "forward-mode" and create_graph:
+        raise NotImplementedError("torch.autograd.functional.jacobian: `create_graph=True` and `strategy=\"forward-mode\"` are not supported together "
+                                  "(yet). Please either set `create_graph=False` or `strategy=\"reverse-mode\"`.")
+    with enable_grad():
+        is_tuple, parts = _as_tuple(inputs, "inputs", "jacobian")
+        parts = _prepared(parts, create_graph)
+        out_tuple, outputs = _call(func, parts, "jacobian")
+        _check_strict(outputs, strict, "jacobian")
+        rows = []
+        for output in outputs:
+            columns: list[list] = [[] for _ in parts]
+            for element in output.reshape(-1).unbind() if output.numel() else ():
+                made = _gradients((element,), parts, (ones_like(element),), create_graph, strict)
+                for column, g in zip(columns, made):
+                    column.append(g)
+            rows.append(tuple(
+                stack(c).reshape(*output.shape, *t.shape) if c else t.new_zeros((*output.shape, *t.shape)) for c, t in zip(columns, parts)))
+    rows = tuple(_unwrapped(_finish(r, create_graph), is_tuple) for r in rows)
+    return _unwrapped(rows, out_tuple)
+
+
+def hessian(func: Callable, inputs, create_graph: bool = False, strict: bool = False, vectorize: bool = False,
+            outer_jacobian_strategy: str = "reverse-mode"):
+    """Second derivatives of a function with one number as result."""
+    is_tuple, parts = _as_tuple(inputs, "inputs", "hessian")
+    scalar = _scalar(func, "hessian")
+
+    def gradient(*x):
+        x = tuple(t if t.requires_grad else t.requires_grad_() for t in x)
+        output = scalar(*x)
+        _check_strict((output,), strict, "hessian")
+        return _gradients((output,), x, (ones_like(output),), True, strict)
+    made = jacobian(gradient, parts, create_graph, strict)
+    return made if is_tuple else made[0][0]

@@ -1,0 +1,127 @@
+"""Activation checkpointing: keep a block's inputs only, and compute the block again in the backward (Chen et al. 2016)."""
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable
+
+from torchlike._core.grad_mode import mode
+from torchlike._core.registry import Op
+from torchlike._tensor import Tensor, apply
+from torchlike.autograd import engine
+from torchlike.autograd.function import Function
+from torchlike.autograd.grad_mode import enable_grad
+from torchlike.ops.random import get_rng_state, set_rng_state
+
+
+def _barrier(xp, *arrays):
+    """The inputs again, in a way that XLA cannot see through: else it would undo the recomputation by sharing it."""
+    import numpy as np
+    if xp is np:
+        return list(arrays)
+    from jax import lax
+    return list(lax.optimization_barrier(arrays))
+
+
+_BARRIER = Op("checkpoint_barrier", _barrier, shape=lambda *avals: [(a.shape, a.dtype) for a in avals], vjp=False)
+
+
+class _Checkpoint(Function):
+    @staticmethod
+    def forward(ctx, run, preserve, contexts, *args):
+        ctx.run, ctx.contexts = run, contexts
+        ctx.state = get_rng_state() if preserve else None
+        ctx.where = [i for i, a in enumerate(args) if isinstance(a, Tensor)]
+        ctx.rest = [None if isinstance(a, Tensor) else a for a in args]
+        ctx.save_for_backward(*(args[i] for i in ctx.where))
+        with contexts()[0]:
+            return run(*args)
+
+    @staticmethod
+    def backward(ctx, *grads):
+        saved = ctx.saved_tensors
+        if mode.enabled:
+            fresh = list(saved)
+        else:
+            fresh = [t.requires_grad_(s.requires_grad) for t, s in zip(apply(_BARRIER, [s.detach() for s in saved]), saved)] if saved else []
+        args = list(ctx.rest)
+        for i, t in zip(ctx.where, fresh):
+            args[i] = t
+        before = get_rng_state()
+        try:
+            if ctx.state is not None:
+                set_rng_state(ctx.state)
+            with enable_grad(), ctx.contexts()[1]:
+                outputs = ctx.run(*args)
+        finally:
+            set_rng_state(before)
+        outputs = outputs if isinstance(outputs, tuple) else (outputs,)
+        pairs = [(o, g) for o, g in zip(outputs, grads) if isinstance(o, Tensor) and o.requires_grad and g is not None]
+        if not pairs:
+            raise RuntimeError("none of output has requires_grad=True, this checkpoint() is not necessary")
+        inputs = [t for t in fresh if t.requires_grad]
+        create = mode.enabled
+        roots = engine._roots([o for o, _ in pairs], [g for _, g in pairs], create)
+        found = _inner(roots, inputs, create)
+        out = [None] * len(args)
+        by_id = dict(zip(map(id, inputs), found))
+        for i, t in zip(ctx.where, fresh):
+            out[i] = by_id.get(id(t))
+        return (None, None, None, *out)
+
+
+def _inner(roots, captured: list, create: bool) -> list:
+    """The block's backward: gradients of its inputs; parameters used inside get theirs as leaves."""
+    handles, found = [], [None] * len(captured)
+    for k, t in enumerate(captured):
+        def keep(g, k=k):
+            found[k] = g
+        handles.append(t.register_hook(keep))
+    before = [t._grad for t in captured]
+    engine.run(roots, False, create, (), accumulate=False)
+    for t, g, h in zip(captured, before, handles):
+        t._grad = g
+        h.remove()
+    return found
+
+
+def _no_contexts():
+    return contextlib.nullcontext(), contextlib.nullcontext()
+
+
+def checkpoint(function: Callable, *args, use_reentrant: bool | None = None, context_fn: Callable = _no_contexts, determinism_check: str = "default",
+               debug: bool = False, early_stop: bool = True, preserve_rng_state: bool = True, **kwargs):
+    """function(*args) whose intermediate values are not kept: the backward runs it again, with the same random numbers."""
+    if use_reentrant is None:
+        import warnings
+        warnings.warn("torch.utils.checkpoint: the use_reentrant parameter should be passed explicitly.", stacklevel=2)
+        use_reentrant = True
+    if use_reentrant and kwargs:
+        raise ValueError("Unexpected keyword arguments: " + ",".join(kwargs))
+    run = function if not kwargs else lambda *a: function(*a, **kwargs)
+    if not mode.enabled:
+        return run(*args)
+    if not use_reentrant:
+        # gradients must flow to parameters even when no argument requires one: an argument that always does stands in
+        from torchlike.ops.creation import constant
+        from torchlike._core import device, dtype
+        mark = constant((0,), 0, dtype.float32, device.CPU).requires_grad_()
+        return _Checkpoint.apply(lambda _, *a: run(*a), preserve_rng_state, context_fn, mark, *args)
+    return _Checkpoint.apply(run, preserve_rng_state, context_fn, *args)
+
+
+def checkpoint_sequential(functions, segments: int, input, use_reentrant: bool | None = None, **kwargs):
+    """A Sequential in `segments` parts, all but the last checkpointed."""
+    functions = list(functions.children()) if hasattr(functions, "children") else list(functions)
+    size = len(functions) // segments
+
+    def part(start, end):
+        def run(x):
+            for f in functions[start:end]:
+                x = f(x)
+            return x
+        return run
+    end = 0
+    for start in range(0, size * (segments - 1), size):
+        end = start + size
+        input = checkpoint(part(start, end), input, use_reentrant=use_reentrant, **kwargs)
+    return part(end, len(functions))(input)
