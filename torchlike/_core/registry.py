@@ -329,6 +329,12 @@ class ElementwiseDerivative(Derivative):
         self.kernel_names = _names(op.kernel)
         self.names = [None if f is None else _names(f) for f in grads]
 
+    @staticmethod
+    def _as_computed(xp, x, compute):
+        if x is None or (compute.kind != "c" and getattr(x, "dtype", compute).kind == "c"):  # abs of a complex number is real
+            return x
+        return cast(xp, x, compute)
+
     def _used(self, needs):
         return [(i, f, self.names[i]) for i, f in enumerate(self.grads) if needs[i] and f is not None]
 
@@ -355,7 +361,7 @@ class ElementwiseDerivative(Derivative):
                     call.append(outs[0])
                 else:
                     k = self.kernel_names.index(p)
-                    call.append(plan.statics[k - n] if k >= n else None if ins[k] is None else cast(xp, ins[k], compute))
+                    call.append(plan.statics[k - n] if k >= n else self._as_computed(xp, ins[k], compute))
             grads.append(conform(xp, f(xp, *call), plan.avals[i]))
         return grads
 

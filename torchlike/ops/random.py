@@ -106,12 +106,14 @@ randn = _random_factory("randn", "normal_kernel_cpu", rng.randn)
 
 
 @public(method=False)
-def randint(low, high=None, size=None, *, generator=None, out=None, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False) -> Tensor:
+def randint(low=None, high=None, size=None, *, generator=None, out=None, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False) -> Tensor:
     """Integers from [low, high), of the given size: randint(high, size) or randint(low, high, size)."""
     if isinstance(high, (tuple, list)):
         low, high, size = 0, low, high
     elif high is None:
         low, high = 0, low
+    elif low is None:
+        low = 0
     shape = as_size(size)
     d = dt.int64 if dtype is None else _check_dtype(dtype)
     if low >= high:
