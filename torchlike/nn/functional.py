@@ -46,7 +46,6 @@ from ._functional.piecewise import (  # noqa: F401
     celu_,
     elu,
     elu_,
-    hardshrink,
     hardsigmoid,
     hardswish,
     hardtanh,
@@ -94,6 +93,37 @@ from ._functional.pooling import (  # noqa: F401
     max_unpool3d,
 )
 from ._functional.softmax import gumbel_softmax, log_softmax, softmax, softmin  # noqa: F401
+from ._functional.ctc import ctc_loss  # noqa: F401
+from ._functional.distance import (  # noqa: F401
+    bilinear,
+    cosine_similarity,
+    pairwise_distance,
+    pdist,
+)
+from ._functional.margin_loss import (  # noqa: F401
+    cosine_embedding_loss,
+    hinge_embedding_loss,
+    margin_ranking_loss,
+    multi_margin_loss,
+    multilabel_margin_loss,
+    triplet_margin_loss,
+    triplet_margin_with_distance_loss,
+)
+from ._functional.probability_loss import (  # noqa: F401
+    binary_cross_entropy,
+    binary_cross_entropy_with_logits,
+    kl_div,
+    multilabel_soft_margin_loss,
+    soft_margin_loss,
+)
+from ._functional.regression_loss import (  # noqa: F401
+    gaussian_nll_loss,
+    huber_loss,
+    l1_loss,
+    mse_loss,
+    poisson_nll_loss,
+    smooth_l1_loss,
+)
 from .._public import FUNCTIONS as _functions
 
-relu_ = _functions["relu_"]
+hardshrink, relu_ = _functions["hardshrink"], _functions["relu_"]

@@ -6,8 +6,10 @@ import warnings
 import numpy as np
 
 from ..._core import dtype as dt
+from ..._core import program
+from ..._core.registry import Op
 from ..._public import number, write_into
-from ..._tensor import Tensor
+from ..._tensor import Tensor, apply
 from ...ops.pointwise import _plain_number
 
 
@@ -92,3 +94,17 @@ def each(value, n: int, name: str) -> tuple[int, ...]:
         raise RuntimeError(f"expected {name} to be a single integer value or a list of {n} values to match the convolution dimensions, but got "
                            f"{name}={list(value)}")
     return value
+
+
+_ALL_WITHIN = Op("all_within", lambda xp, x, low, high, nan: xp.all(((x >= low) & (x <= high)) | ((x != x) if nan else False)), vjp=False,
+                 shape=lambda x, low, high, nan: ((), dt.bool_))
+
+
+def demand_within(t: Tensor, low: float, high: float, error: Exception, *, nan: bool = False) -> None:
+    """Raise error unless low <= t <= high (NaN passes if `nan`): now if t is known, else at the next observation."""
+    array = t._current().array
+    if isinstance(array, np.ndarray):
+        if not _ALL_WITHIN.kernel(np, array, low, high, nan):
+            raise error
+    elif array is None or not (array is program.META_ARRAY or program.is_tracer(array)):
+        program.check(apply(_ALL_WITHIN, (t.detach(), float(low), float(high)), (nan,))._value, error)

@@ -7,7 +7,7 @@ from ..._core import dtype as dt
 from ..._core.registry import Op
 from ..._tensor import Tensor, apply
 from ...ops.indexing import bounds, check_range
-from .common import reduction_of, wide
+from .common import floating, need, reduction_of, wide
 
 
 def _picked(xp, x, target, ignore):
@@ -108,23 +108,33 @@ CROSS_ENTROPY = Op("cross_entropy", _cross_entropy, vjp=_cross_entropy_vjp, torc
                    shape=lambda x, target, weight, ignore, reduction, smoothing: _nll_shape(x, target, weight, ignore, reduction))
 
 
-def _check_target(input: Tensor, target: Tensor, weight, ignore: int) -> None:
+def _checked_target(input: Tensor, target: Tensor, weight, ignore: int) -> Tensor:
+    """target as int64 class indices in range and of the right shape; torch's errors."""
     classes = input.shape[1] if input.ndim > 1 else input.shape[0]
-    if target.dtype is not dt.int64:
-        if target.dtype is dt.uint8:
-            return
-        raise RuntimeError(f"expected scalar type Long but found {target.dtype.short}")
     if input.ndim == 1:
-        if target.ndim > 1 or (target.ndim == 1 and target.shape[0] != 1):
-            raise ValueError(f"Expected target size [], got {list(target.shape)}")
-    elif target.ndim and input.shape[0] != target.shape[0] and input.ndim == 2:
-        raise ValueError(f"Expected input batch_size ({input.shape[0]}) to match target batch_size ({target.shape[0]}).")
+        if target.ndim and target.numel() != 1:
+            raise ValueError(f"For 1D input, 1D target must have size 1, but got target size: {target.numel()}")
+    elif input.shape[0] != (target.shape[0] if target.ndim else 0):
+        raise ValueError(f"Expected input batch_size ({input.shape[0]}) to match target batch_size ({target.shape[0] if target.ndim else 0}).")
     elif tuple(target.shape) != (input.shape[0], *input.shape[2:]):
         if input.ndim == 2:
             raise RuntimeError("0D or 1D target tensor expected, multi-target not supported")
         raise RuntimeError(f"Expected target size {[input.shape[0], *input.shape[2:]]}, got {list(target.shape)}")
-    if weight is not None and (weight.ndim != 1 or weight.numel() != classes):
-        raise RuntimeError("weight tensor should be defined either for all or no classes")
+    if target.dtype is dt.uint8:
+        target = target.to(dt.int64)
+    elif target.dtype is not dt.int64:
+        raise RuntimeError(f"expected target dtype to be Long or Byte, but got {target.dtype.short}")
+    if weight is not None:
+        if weight.ndim != 1 or weight.numel() != classes:
+            raise RuntimeError(f"weight tensor should be defined either for all {classes} classes or no classes but got weight tensor of shape: "
+                               f"{list(weight.shape)}")
+        if weight.dtype is not input.dtype:
+            raise RuntimeError(f"expected scalar type {input.dtype.short} but found {weight.dtype.short}")
+    _check_range(target, classes, ignore)
+    return target
+
+
+def _check_range(target: Tensor, classes: int, ignore: int) -> None:
     value = target._current()
     if isinstance(value.array, np.ndarray):
         array = value.array
@@ -145,23 +155,33 @@ def nll_loss(input: Tensor, target: Tensor, weight=None, size_average=None, igno
     reduction = reduction_of(size_average, reduce, reduction)
     if input.ndim < 1:
         raise ValueError(f"Expected 1 or more dimensions (got {input.ndim})")
-    _check_target(input, target, weight, ignore_index)
-    return apply(NLL, (input, target, weight), (int(ignore_index), reduction))
+    floating(input, "nll_loss_out_frame", "nll_loss_nd")
+    target = _checked_target(input, need(target, "nll_loss_nd", "target", 2), weight, ignore_index)
+    return _classified(NLL, input, target, weight, (int(ignore_index), reduction))
+
+
+def _classified(op, input: Tensor, target: Tensor, weight, statics) -> Tensor:
+    if input.ndim == 1 and target.ndim:  # one sample whose target is a vector of one element
+        loss = apply(op, (input.unsqueeze(0), target, weight), statics)
+        return loss.squeeze(0) if loss.ndim else loss
+    return apply(op, (input, target, weight), statics)
 
 
 def cross_entropy(input: Tensor, target: Tensor, weight=None, size_average=None, ignore_index: int = -100, reduce=None,
                   reduction: str = "mean", label_smoothing: float = 0.0) -> Tensor:
     """nll_loss of log_softmax; targets are class indices, or probabilities of input's shape."""
     reduction = reduction_of(size_average, reduce, reduction)
+    need(input, "cross_entropy_loss")
+    need(target, "cross_entropy_loss", "target", 2)
     if not 0.0 <= label_smoothing <= 1.0:
-        raise RuntimeError(f"label_smoothing must be between 0.0 and 1.0. Got: {label_smoothing}")
+        raise RuntimeError(f"label_smoothing must be between 0.0 and 1.0. Got: {label_smoothing:g}")
     if tuple(input.shape) == tuple(target.shape) and target.dtype.category >= dt.FLOAT:
         return _probability_loss(input, target, weight, reduction, label_smoothing)
-    if target.dtype.category >= dt.FLOAT:
-        raise RuntimeError(f"expected scalar type Long but found {target.dtype.short}" if tuple(target.shape) == (input.shape[0], *input.shape[2:])
-                           else f"Expected floating point type for target with class probabilities, got {target.dtype.short}")
-    _check_target(input, target, weight, ignore_index)
-    return apply(CROSS_ENTROPY, (input, target, weight), (int(ignore_index), reduction, float(label_smoothing)))
+    if tuple(input.shape) == tuple(target.shape) and input.ndim > 1:
+        raise RuntimeError(f"Expected floating point type for target with class probabilities, got {target.dtype.short}")
+    floating(input, "log_softmax_lastdim_kernel_impl", "cross_entropy_loss")
+    target = _checked_target(input, target, weight, ignore_index)
+    return _classified(CROSS_ENTROPY, input, target, weight, (int(ignore_index), reduction, float(label_smoothing)))
 
 
 def _probability_loss(input, target, weight, reduction, smoothing):

@@ -1,0 +1,116 @@
+"""Distances and similarities: cosine_similarity, pairwise_distance, cdist, pdist; and bilinear forms."""
+from __future__ import annotations
+
+import numpy as np
+
+from ..._core import dtype as dt
+from ..._core.registry import Op, sum_to
+from ..._public import as_dim, public
+from ..._tensor import Tensor, apply, as_tensor_value
+from ...ops.matmul import einsum
+from ...ops.norms import vector_norm
+from .common import need, wide
+
+
+@public(method=False)
+def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-8) -> Tensor:
+    """x1 . x2 / (max(|x1|, eps) max(|x2|, eps)) along dim."""
+    need(x1, "cosine_similarity", "x1", 1)
+    need(x2, "cosine_similarity", "x2", 2)
+    common = dt.promote_types(x1.dtype, x2.dtype)
+    if common.category < dt.FLOAT:
+        raise RuntimeError(f"expected common dtype to be floating point, yet common dtype is {common.short}")
+    x1, x2 = x1.to(common), x2.to(common)
+    if x1.shape != x2.shape:
+        from ...ops.joining import broadcast_tensors
+        x1, x2 = broadcast_tensors(x1, x2)
+    d = as_dim(dim, x1.ndim)
+    return (_unit(x1, d, eps) * _unit(x2, d, eps)).sum(d)
+
+
+def _unit(x: Tensor, dim: int, eps: float) -> Tensor:
+    return x / vector_norm(x, 2, dim, True).clamp_min(eps)
+
+
+@public(method=False)
+def pairwise_distance(x1: Tensor, x2: Tensor, p: float = 2, eps: float = 1e-6, keepdim: bool = False) -> Tensor:
+    """The p-norm of x1 - x2 + eps over the last dimension."""
+    need(x1, "pairwise_distance", "x1", 1)
+    need(x2, "pairwise_distance", "x2", 2)
+    return vector_norm(x1 - x2 + eps, p, -1, keepdim)
+
+
+# -- all pairs ---------------------------------------------------------------------------------------------------------------
+
+
+def _euclidean(xp, a, b):
+    a, b = wide(a), wide(b)
+    square = xp.sum(a * a, axis=-1, keepdims=True) + xp.expand_dims(xp.sum(b * b, axis=-1), -2) - 2 * xp.matmul(a, xp.swapaxes(b, -1, -2))
+    return xp.sqrt(xp.maximum(square, np.zeros((), square.dtype)))
+
+
+def _euclidean_vjp(xp, g, a, b, out):
+    zero = np.zeros((), out.dtype)
+    ratio = xp.where(out == 0, zero, g / xp.where(out == 0, np.ones((), out.dtype), out))
+    ga = a * xp.sum(ratio, axis=-1, keepdims=True) - xp.matmul(ratio, b)
+    gb = b * xp.expand_dims(xp.sum(ratio, axis=-2), -1) - xp.matmul(xp.swapaxes(ratio, -1, -2), a)
+    return sum_to(xp, ga, a.shape), sum_to(xp, gb, b.shape)
+
+
+_EUCLIDEAN = Op("euclidean_dist", _euclidean, vjp=_euclidean_vjp, torch_name="CdistBackward0",
+                shape=lambda a, b: ((*np.broadcast_shapes(a.shape[:-2], b.shape[:-2]), a.shape[-2], b.shape[-2]), a.dtype))
+_MODES = {"use_mm_for_euclid_dist_if_necessary": None, "use_mm_for_euclid_dist": True, "donot_use_mm_for_euclid_dist": False}
+
+
+@public(method=False)
+def cdist(x1: Tensor, x2: Tensor, p: float = 2.0, compute_mode: str = "use_mm_for_euclid_dist_if_necessary") -> Tensor:
+    """p-norm distances of all rows: (*, P, M) and (*, R, M) to (*, P, R). Large Euclidean ones go through a matrix product."""
+    if compute_mode not in _MODES:
+        raise ValueError(f"{compute_mode} is not a valid value for compute_mode")
+    for t, name in ((x1, "X1"), (x2, "X2")):
+        if t.ndim < 2:
+            raise RuntimeError(f"cdist only supports at least 2D tensors, {name} got: {t.ndim}D")
+        if t.dtype.category != dt.FLOAT:
+            raise RuntimeError(f"cdist only supports floating-point dtypes, {name} got: {t.dtype.short}")
+    if x1.shape[-1] != x2.shape[-1]:
+        raise RuntimeError(f"X1 and X2 must have the same number of columns. X1: {x1.shape[-1]} X2: {x2.shape[-1]}")
+    if p < 0:
+        raise RuntimeError("cdist only supports non-negative p values")
+    if x1.dtype is not x2.dtype:
+        raise RuntimeError(f"expected scalar type {x1.dtype.short} but found {x2.dtype.short}")
+    by_product = _MODES[compute_mode]
+    if p == 2 and (x1.shape[-2] > 25 or x2.shape[-2] > 25 if by_product is None else by_product):
+        return apply(_EUCLIDEAN, (x1, x2))
+    return vector_norm(x1.unsqueeze(-2) - x2.unsqueeze(-3), p, -1)
+
+
+@public(method=False)
+def pdist(input: Tensor, p: float = 2) -> Tensor:
+    """p-norm distances of all pairs of rows of (N, M): N (N - 1) / 2 numbers, the upper triangle of cdist."""
+    if need(input, "pdist").ndim != 2:
+        raise RuntimeError(f"pdist only supports 2D tensors, got: {input.ndim}D")
+    if input.dtype.category != dt.FLOAT:
+        raise RuntimeError("pdist only supports floating-point dtypes")
+    if p < 0:
+        raise RuntimeError("pdist only supports non-negative p values")
+    rows, columns = (as_tensor_value(i) for i in np.triu_indices(input.shape[0], 1))
+    return vector_norm(input[rows] - input[columns], p, -1)
+
+
+@public(method=False)
+def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias=None) -> Tensor:
+    """x1^T W_o x2 + b_o: (*, I), (*, J) and (O, I, J) to (*, O)."""
+    if input1.ndim != input2.ndim:
+        raise RuntimeError(f"bilinear(): input dimensions do not match: got {input1.ndim} and {input2.ndim}")
+    for i, (a, b) in enumerate(zip(input1.shape[:-1], input2.shape[:-1])):
+        if a != b:
+            raise RuntimeError(f"bilinear(): input batch dimensions do not match at dim {i}: got {a} and {b}")
+    if weight.ndim < 3:
+        raise IndexError(f"Dimension out of range (expected to be in range of [{-weight.ndim}, {weight.ndim - 1}], but got {weight.ndim})")
+    for t, k in ((input1, 1), (input2, 2)):
+        if t.shape[-1] != weight.shape[k]:
+            raise RuntimeError(f"bilinear(): input{k} size does not match weight size: got {t.shape[-1]} but expected {weight.shape[k]}")
+    if bias is not None and bias.shape[0] != weight.shape[0]:
+        raise RuntimeError(f"bilinear(): bias size does not match weight size: got {bias.shape[0]} but expected {weight.shape[0]}")
+    out = einsum("...i,oij,...j->...o", input1, weight, input2)
+    return out if bias is None else out + bias
