@@ -59,6 +59,8 @@ def _reparametrize_module(module: Module, parameters_and_buffers: dict[str, Tens
     saved: list[tuple[Module, str, dict, Any]] = []
     try:
         for name, tensor in given.items():
+            if not isinstance(tensor, Tensor):
+                raise TypeError(f"{tensor} is not an instance of torch.Tensor")
             owner, leaf = _owner(module, name)
             for members in (owner._parameters, owner._buffers):
                 if leaf in members:
