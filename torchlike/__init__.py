@@ -40,6 +40,16 @@ from ._public import FUNCTIONS as _functions
 from ._tensor import Size, Tensor  # noqa: F401
 from ._tensor_str import set_printoptions  # noqa: F401
 from .cuda import amp as _cuda_amp  # noqa: F401  (torch.cuda.amp)
+from .amp.autocast_mode import (  # noqa: F401
+    autocast,
+    clear_autocast_cache,
+    get_autocast_dtype,
+    is_autocast_cache_enabled,
+    is_autocast_enabled,
+    set_autocast_cache_enabled,
+    set_autocast_dtype,
+    set_autocast_enabled,
+)
 from .autograd.grad_mode import (  # noqa: F401
     enable_grad,
     inference_mode,

@@ -5,6 +5,7 @@ import functools
 import inspect
 from collections.abc import Callable
 
+from . import _autocast
 from ._core import dtype as dt
 from ._core.aval import broadcast_shapes
 from ._tensor import Tensor, _plain_copy, apply
@@ -22,6 +23,7 @@ def public(*, function: bool = True, method: bool = True, inplace: bool = False,
     names     aliases (`torch.concat` of `cat`)
     """
     def register(f: Callable) -> Callable:
+        f = _autocast.wrap(f)
         for name in (f.__name__.removeprefix("_"), *names):
             if function:
                 FUNCTIONS[name] = with_out(f) if out else f

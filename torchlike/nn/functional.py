@@ -1,4 +1,7 @@
 """torch.nn.functional."""
+import inspect as _inspect
+
+from .. import _autocast
 from ..ops.matmul import linear  # noqa: F401
 from ._functional.activation import (  # noqa: F401
     gelu,
@@ -127,3 +130,6 @@ from ._functional.regression_loss import (  # noqa: F401
 from .._public import FUNCTIONS as _functions
 
 hardshrink, relu_ = _functions["hardshrink"], _functions["relu_"]
+
+# the last line: every function above follows autocast where torch's does
+globals().update({_name: _autocast.wrap(_f) for _name, _f in list(globals().items()) if _inspect.isfunction(_f)})
