@@ -41,6 +41,17 @@ class Program:
     prepare: Callable[[Path], None] | None = None
     path: str | None = None  # inside the repository, added to PYTHONPATH
     environment: dict[str, str] = field(default_factory=dict)
+    reaches: Callable[[str], bool] | None = None  # for chaotic numbers: is an output good?
+
+
+def found_polynomial(output: str) -> bool:
+    """Whether `regression` met its stop criterion and found the polynomial.
+
+    Its step is so long that rounding decides when it stops: torch itself stops elsewhere with other vector widths.
+    """
+    loss, _, learned, actual = output.replace("==>", "after").split("after")
+    near = zip(numbers(learned)[::2], numbers(actual)[::2], strict=True)
+    return float(loss.split()[-1]) < 1e-3 and all(abs(x - y) < 0.3 for x, y in near)
 
 
 PROGRAMS = (
@@ -52,7 +63,15 @@ PROGRAMS = (
         2e-3,
         standins.torchvision,
     ),
-    Program("regression", "pytorch+examples", "regression", ("seeded.py", "main.py"), 1e-2, standins.seeded),
+    Program(
+        "regression",
+        "pytorch+examples",
+        "regression",
+        ("seeded.py", "main.py"),
+        0.0,
+        standins.seeded,
+        reaches=found_polynomial,
+    ),
     Program(
         "word_language_model",
         "pytorch+examples",
@@ -204,6 +223,9 @@ def compare(program: Program, real: Outcome, ours: Outcome) -> tuple[bool, str]:
         return False, f"fails under real torch: {last_line(real)}"
     if ours.code != 0:
         return False, last_line(ours)
+    if program.reaches is not None:
+        reached = [program.reaches(outcome.output) for outcome in (real, ours)]
+        return all(reached), f"reaches its goal: torch {reached[0]}, torchlike {reached[1]}"
     a, b = numbers(real.output), numbers(ours.output)
     if words(real.output) != words(ours.output):
         pairs = zip(real.output.splitlines(), ours.output.splitlines(), strict=False)
