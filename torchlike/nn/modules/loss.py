@@ -1,18 +1,21 @@
 """Losses. Each compares an input with a target and reduces by `reduction`: 'none', 'mean' or 'sum'."""
 from __future__ import annotations
 
+import math
 import warnings
 from collections.abc import Callable
+from typing import Any
 
 from torchlike._tensor import Tensor
 from torchlike.nn import _reduction as _Reduction
 from torchlike.nn import functional as F
 from torchlike.nn.modules.distance import PairwiseDistance
+from torchlike.nn.modules.linear import Linear
 from torchlike.nn.modules.module import Module
 
 __all__ = ["BCELoss", "BCEWithLogitsLoss", "CTCLoss", "CosineEmbeddingLoss", "CrossEntropyLoss", "GaussianNLLLoss",
-           "HingeEmbeddingLoss", "HuberLoss", "KLDivLoss", "L1Loss", "MSELoss", "MarginRankingLoss",
-           "MultiLabelMarginLoss", "MultiLabelSoftMarginLoss", "MultiMarginLoss", "NLLLoss", "NLLLoss2d",
+           "HingeEmbeddingLoss", "HuberLoss", "KLDivLoss", "L1Loss", "LinearCrossEntropyLoss", "MSELoss",
+           "MarginRankingLoss", "MultiLabelMarginLoss", "MultiLabelSoftMarginLoss", "MultiMarginLoss", "NLLLoss", "NLLLoss2d",
            "PoissonNLLLoss", "SmoothL1Loss", "SoftMarginLoss", "TripletMarginLoss", "TripletMarginWithDistanceLoss"]
 
 
@@ -221,6 +224,45 @@ class CrossEntropyLoss(_WeightedLoss):
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
         return F.cross_entropy(input, target, weight=self.weight, ignore_index=self.ignore_index,
                                reduction=self.reduction, label_smoothing=self.label_smoothing)
+
+
+class LinearCrossEntropyLoss(_WeightedLoss):
+    """CrossEntropyLoss of a Linear layer's output, (N, in_features) -> (N, num_classes, *out_features).
+
+    `options` tunes torch's chunked kernel and changes no value; it is kept and not used.
+    """
+
+    __constants__ = ["num_classes", "out_features", "reduction", "ignore_index", "label_smoothing"]
+
+    def __init__(self, in_features: int, num_classes: int, *, out_features: tuple[int, ...] = (), bias: bool = False,
+                 device: Any = None, dtype: Any = None, reduction: str = "mean", weight: Tensor | None = None,
+                 ignore_index: int | None = None, label_smoothing: float = 0.0, options: Any = None) -> None:
+        if weight is not None and tuple(weight.shape) != (num_classes,):
+            raise RuntimeError(f"expected weight shape to be {(num_classes,)}, got {tuple(weight.shape)}")
+        if label_smoothing < 0 or label_smoothing > 1.0:
+            raise RuntimeError(f"expected label_smoothing to be in range [0, 1], got {label_smoothing}")
+        super().__init__(weight, None, None, reduction)
+        self.num_classes = num_classes
+        self.out_features = out_features
+        self.ignore_index = ignore_index
+        self.label_smoothing = label_smoothing
+        self.options = options
+        self.linear = Linear(in_features, num_classes * math.prod(out_features), bias=bias, device=device, dtype=dtype)
+
+    def forward(self, input: Tensor, target: Tensor) -> Tensor:
+        if input.dim() not in (1, 2):
+            raise RuntimeError(f"expected input with dimensionality 1 or 2, got {input.dim()}")
+        logits = self.linear(input)
+        if self.out_features:
+            logits = logits.unflatten(-1, (self.num_classes, *self.out_features))
+        ignore_index = -100 if self.ignore_index is None else self.ignore_index
+        return F.cross_entropy(logits, target, weight=self.weight, ignore_index=ignore_index, reduction=self.reduction,
+                               label_smoothing=self.label_smoothing)
+
+    def extra_repr(self) -> str:
+        return (f"in_features={self.linear.in_features}, num_classes={self.num_classes}, "
+                f"out_features={self.out_features}, bias={self.linear.bias is not None}, reduction={self.reduction}, "
+                f"ignore_index={self.ignore_index}, label_smoothing={self.label_smoothing}, options={self.options}")
 
 
 class MultiLabelSoftMarginLoss(_WeightedLoss):
