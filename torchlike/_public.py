@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import operator
 from collections.abc import Callable
 
 from . import _autocast
@@ -75,7 +76,7 @@ def with_out(f: Callable) -> Callable:
             raise TypeError(f"{f.__name__}(): expected {len(result)} tensors in out, got {len(targets)}")
         for t, r in zip(targets, result):
             fill_out(t, r)
-        return type(result)(targets) if hasattr(result, "_fields") else targets
+        return type(result)(*targets) if hasattr(result, "_fields") else targets
     run.__signature__ = inspect.signature(f)
     return run
 
@@ -144,9 +145,7 @@ def as_size(*size) -> tuple[int, ...]:
 
 
 def _index(s) -> int:
-    if isinstance(s, bool):
-        return int(s)
-    return s.__index__()
+    return int(s) if isinstance(s, bool) else operator.index(s)
 
 
 def need_tensor(x, name: str, position: str) -> Tensor:

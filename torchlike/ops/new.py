@@ -27,6 +27,8 @@ for _name, _value in (("new_zeros", 0), ("new_ones", 1), ("new_empty", 0)):
 
 def new_full(self, size, fill_value, *, dtype=None, device=None, requires_grad=False, layout=None, pin_memory=False) -> Tensor:
     """A tensor of the given size filled with a number, with self's dtype and device."""
+    if not isinstance(size, (tuple, list)):
+        raise TypeError(f"new_full(): argument 'size' (position 1) must be tuple of ints, not {type(size).__name__}")
     return _finish(filled(as_size(size), fill_value, *_kind(self, dtype, device)), requires_grad)
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 import ml_dtypes
 import numpy as np
 
-from .. import _tensor
 from .._core import dtype as dt
 from .._core import program
 from .._core.aval import NUMBERS, result_dtype
@@ -17,12 +16,6 @@ from .._tensor import Tensor, apply
 def is_tensor(obj) -> bool:
     """Whether obj is a Tensor."""
     return isinstance(obj, Tensor)
-
-
-@public(method=False)
-def is_storage(obj) -> bool:
-    """Whether obj is a storage."""
-    return isinstance(obj, _tensor.Storage)
 
 
 @public()

@@ -115,8 +115,9 @@ _ISIN = Op("isin", _isin, shape=lambda a, among, dtype, invert: (a.shape, dt.boo
 
 
 @public(method=False, out=True)
-def isin(elements, test_elements, *, assume_unique: bool = False, invert: bool = False) -> Tensor:
-    """Which elements are among test_elements; either may be a number."""
+def isin(elements=None, test_elements=None, *, assume_unique: bool = False, invert: bool = False, element=None, test_element=None) -> Tensor:
+    """Which elements are among test_elements; either may be a number (named `element`, `test_element`)."""
+    elements, test_elements = element if elements is None else elements, test_element if test_elements is None else test_elements
     if not isinstance(elements, Tensor) and not isinstance(test_elements, Tensor):
         raise TypeError(f"isin() received an invalid combination of arguments - got ({type(elements).__name__}, {type(test_elements).__name__})")
     pair = [x if isinstance(x, Tensor) else _plain_number(number(x)) for x in (elements, test_elements)]

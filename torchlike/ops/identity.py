@@ -1,0 +1,206 @@
+"""A tensor object that becomes another view, size or storage in place; elementwise Python functions; layout facts."""
+from __future__ import annotations
+
+import math
+import warnings
+
+import numpy as np
+
+from .._core.layout import contiguous_strides, is_contiguous
+from .._public import FUNCTIONS, as_size
+from .._tensor import Tensor, _new
+from . import views
+from .creation import constant, place
+from .joining import cat
+from .storages import flat_tensor, stored
+
+_PLACE = ("_value", "_storage", "_seen", "_chain", "_layout", "_edge", "_out", "_base", "_writes")
+
+
+def _become(self: Tensor, other: Tensor) -> Tensor:
+    """self is from now on what `other` is: its value, storage and place in the graph. Attributes and class stay."""
+    own = self.__dict__
+    for name in _PLACE:
+        if name in other.__dict__:
+            own[name] = other.__dict__[name]
+        else:
+            own.pop(name, None)
+    return self
+
+
+def _twin(self: Tensor) -> Tensor:
+    """Another object for the same tensor."""
+    twin = _new(Tensor)
+    twin.__dict__.update({k: v for k, v in self.__dict__.items() if k in _PLACE})
+    return twin
+
+
+def _view_in_place(name: str, view):
+    def f(self, *args, **kwargs) -> Tensor:
+        self._check_write()
+        alone, version = self._storage is None, self._version
+        made = view(_twin(self), *args, **kwargs)
+        if alone:  # nobody else sees the memory: keep the result, forget the way back to the former shape
+            layout, edge, out = made._layout, made._edge, made._out
+            made = Tensor._of(made._value)
+            made._layout = None if layout is None or is_contiguous(layout) else layout
+            made._edge, made._out, made._writes = edge, out, version + 1
+        else:
+            made._storage.version += 1
+            made._seen = made._storage.version
+        return _become(self, made)
+    f.__name__ = f.__qualname__ = name
+    f.__doc__ = f"{name[:-1]}, of this very tensor."
+    setattr(Tensor, name, f)
+    FUNCTIONS[name] = f
+
+
+for _name, _view in (("squeeze_", views.squeeze), ("unsqueeze_", views.unsqueeze), ("transpose_", views.transpose), ("t_", views.t),
+                     ("swapaxes_", views.transpose), ("swapdims_", views.transpose)):
+    _view_in_place(_name, _view)
+
+
+def _as_strided_(self, size, stride, storage_offset: int | None = None) -> Tensor:
+    """as_strided, of this very tensor."""
+    self._check_write()
+    self._ensure_storage()
+    return _become(self, views.as_strided(_twin(self), size, stride, storage_offset))
+
+
+Tensor.as_strided_ = FUNCTIONS["as_strided_"] = _as_strided_
+
+
+def resize_(self, *sizes, memory_format=None) -> Tensor:
+    """Another size, in order of memory; more elements than the storage holds move to a larger one of their own."""
+    shape = as_size(*sizes)
+    if any(n < 0 for n in shape):
+        raise RuntimeError(f"requested resize to {list(shape)}, but sizes must not be negative")
+    if self.requires_grad:
+        raise RuntimeError("cannot resize variables that require grad")
+    if tuple(self.shape) == shape:
+        return self
+    cell = self._ensure_storage()
+    offset, need = self.storage_offset(), math.prod(shape)
+    if offset + need <= cell.value.aval.numel:
+        return _become(self, views.as_strided(_twin(self), shape, contiguous_strides(shape), offset))
+    more = constant((offset + need - cell.value.aval.numel,), 0, self.dtype, self.device)
+    grown = cat([flat_tensor(cell), more])
+    return _become(self, grown.as_strided(shape, contiguous_strides(shape), offset) if offset else grown.view(shape).detach())
+
+
+def resize_as_(self, the_template: Tensor, *, memory_format=None) -> Tensor:
+    """self.resize_(the_template.size())."""
+    return resize_(self, tuple(the_template.shape))
+
+
+def resize(self, *sizes) -> Tensor:
+    """Deprecated in torch: self.reshape."""
+    warnings.warn("non-inplace resize is deprecated", UserWarning, stacklevel=2)
+    shape = as_size(*sizes)
+    if math.prod(shape) != self.numel():
+        raise RuntimeError(f"requested resize to {'x'.join(map(str, shape))} ({math.prod(shape)} elements in total), but the given tensor has a size of "
+                           f"{'x'.join(map(str, self.shape))} ({self.numel()} elements). autograd's resize can only change the shape of a given tensor, "
+                           "while preserving the number of elements. ")
+    return self.reshape(shape)
+
+
+def resize_as(self, other: Tensor) -> Tensor:
+    """self.resize(other.size())."""
+    return resize(self, tuple(other.shape))
+
+
+def set_(self, source=None, storage_offset: int = 0, size=None, stride=None) -> Tensor:
+    """self becomes a window of another tensor's (or a storage's) memory."""
+    if source is None:
+        return _become(self, constant((0,), 0, self.dtype, self.device))
+    if isinstance(source, Tensor):
+        if source.dtype is not self.dtype:
+            raise RuntimeError(f"Could not set tensor of type {source.dtype} to a tensor of type {self.dtype}")
+        if size is not None:
+            return _become(self, stored(source.untyped_storage(), self.dtype, storage_offset, as_size(size), stride and as_size(stride)))
+        return _become(self, source._alias())
+    if not hasattr(source, "untyped"):
+        raise TypeError(f"set_(): argument 'source' must be Tensor or Storage, not {type(source).__name__}")
+    shape = (source.nbytes() // self.dtype.itemsize - storage_offset,) if size is None else as_size(size)
+    return _become(self, stored(source, self.dtype, storage_offset, shape, None if stride is None else as_size(stride)).detach())
+
+
+def is_set_to(self, tensor: Tensor) -> bool:
+    """Whether both are the same window of the same memory."""
+    return self._ensure_storage() is tensor._ensure_storage() and self._strided() == tensor._strided()
+
+
+# -- Python functions of elements --------------------------------------------------------------------------------------------
+
+
+def _host_only(self: Tensor, name: str) -> None:
+    if self.requires_grad:
+        raise RuntimeError(f"Can't call {name}() on Variable that requires grad. Use var.detach().{name}() instead.")
+    if self.device.type != "cpu":
+        raise TypeError(f"{name} is only implemented on CPU tensors")
+
+
+def _computed(self: Tensor, values: list) -> Tensor:
+    kind = self.dtype.np
+    array = np.array([int(v) for v in values] if kind.kind in "iu" else values)
+    return self.copy_(place(array.astype(kind).reshape(self.shape), self.device))
+
+
+def apply_(self, callable) -> Tensor:
+    """Every element replaced by callable(element); for the CPU, and slow."""
+    _host_only(self, "apply_")
+    return _computed(self, [callable(x) for x in self.reshape(-1).tolist()])
+
+
+def map_(self, tensor: Tensor, callable) -> Tensor:
+    """Every element replaced by callable(element, tensor's element)."""
+    _host_only(self, "map_")
+    return _computed(self, [callable(x, y) for x, y in zip(self.reshape(-1).tolist(), tensor.expand(self.shape).reshape(-1).tolist())])
+
+
+def map2_(self, x: Tensor, y: Tensor, callable) -> Tensor:
+    """Every element replaced by callable(element, x's element, y's element)."""
+    _host_only(self, "map2_")
+    parts = [t.expand(self.shape).reshape(-1).tolist() for t in (self, x, y)]
+    return _computed(self, [callable(*each) for each in zip(*parts)])
+
+
+# -- facts -----------------------------------------------------------------------------------------------------------------
+
+
+def sum_to_size(self, *size) -> Tensor:
+    """self summed over the dimensions that broadcasting to it would add or repeat."""
+    shape = as_size(*size)
+    mine = tuple(self.shape)
+    lead = len(mine) - len(shape)
+    if lead < 0 or any(n != m and n != 1 for n, m in zip(shape, mine[lead:])):
+        raise RuntimeError("size {[" + ", ".join(map(str, shape)) + "]} is not expandable to size {[" + ", ".join(map(str, mine)) + "]}.")
+    dims = [*range(lead), *(i + lead for i, n in enumerate(shape) if n == 1 and mine[i + lead] != 1)]
+    return self.sum(dims, keepdim=True).reshape(shape) if dims else self
+
+
+def dim_order(self, *, ambiguity_check=False) -> tuple:
+    """The dimensions from the outermost in memory to the innermost."""
+    strides = self.stride()
+    order = tuple(sorted(range(self.ndim), key=lambda d: -strides[d]))
+    if ambiguity_check is not False:
+        distinct = [(strides[d]) for d in order if self.shape[d] != 1]
+        if len(set(distinct)) != len(distinct) or any(n == 1 for n in self.shape):
+            formats = ambiguity_check if isinstance(ambiguity_check, (list, tuple)) else ()
+            if sum(self.is_contiguous(memory_format=f) for f in formats) != 1:
+                raise RuntimeError("The tensor does not have unique dim order, or cannot map to exact one of the given memory formats.")
+    return order
+
+
+def to_dense(self, dtype=None, *, masked_grad: bool | None = None) -> Tensor:
+    """self: it is dense already."""
+    return self if dtype is None else self.to(dtype)
+
+
+def record_stream(self, stream) -> None:
+    """Nothing to do: XLA keeps memory alive as long as a program reads it."""
+
+
+for _f in (resize_, resize_as_, resize, resize_as, set_, is_set_to, apply_, map_, map2_, sum_to_size, dim_order, to_dense, record_stream):
+    setattr(Tensor, _f.__name__, _f)
+FUNCTIONS.update(resize_as_=resize_as_)

@@ -1,0 +1,328 @@
+"""Storages: the memory that tensors share, as the objects that `untyped_storage()` and `storage()` return.
+
+There are no bytes at an address here: a storage object looks at the cell its tensors share, and reading it makes bytes.
+"""
+from __future__ import annotations
+
+import math
+import weakref
+from collections.abc import Iterator
+
+import numpy as np
+
+from .._core import device as dev
+from .._core import dtype as dt
+from .._core.layout import contiguous
+from .._public import FUNCTIONS, public
+from .._tensor import Storage, Tensor
+from .creation import constant, from_data, place
+from .tensor_types import CPU
+
+_objects: weakref.WeakKeyDictionary = weakref.WeakKeyDictionary()  # cell -> its UntypedStorage, one per cell
+_emptied: weakref.WeakKeyDictionary = weakref.WeakKeyDictionary()  # cell -> None, for storages resized to nothing
+
+
+def root_tensor(cell: Storage) -> Tensor:
+    """A tensor of the whole cell, outside autograd."""
+    t = Tensor._of(cell.value)
+    t._storage, t._seen, t._layout = cell, cell.version, cell.layout
+    return t
+
+
+def flat_tensor(cell: Storage) -> Tensor:
+    """The cell's elements in the order of memory, as a vector that shares it."""
+    root = root_tensor(cell)
+    return root.as_strided((root.numel(),), (1,), 0)
+
+
+class UntypedStorage:
+    """torch.UntypedStorage: the bytes that tensors share. `UntypedStorage(n)` makes n bytes, a sequence is copied."""
+
+    __module__ = "torch.storage"
+
+    def __init__(self, *args, device=None):
+        size = args[0] if args else 0
+        where = dev.resolve(device)
+        made = constant((size,), 0, dt.uint8, where) if isinstance(size, int) else from_data(list(size), dt.uint8, where)
+        self._cell = made._ensure_storage()
+        _objects[self._cell] = weakref.ref(self)
+
+    @staticmethod
+    def _of(cell: Storage) -> UntypedStorage:
+        found = _objects.get(cell)
+        found = found and found()
+        if found is None:
+            found = object.__new__(UntypedStorage)
+            found._cell = cell
+            _objects[cell] = weakref.ref(found)
+        return found
+
+    def _bytes(self) -> np.ndarray:
+        if self._cell in _emptied:
+            return np.zeros(0, np.uint8)
+        return np.ascontiguousarray(flat_tensor(self._cell)._host_array()).view(np.uint8)
+
+    def _fill(self, data: np.ndarray) -> None:
+        """Write all bytes."""
+        kind = self._cell.value.aval.dtype.np
+        flat_tensor(self._cell).copy_(place(np.ascontiguousarray(data).view(kind), self.device))
+
+    def nbytes(self) -> int:
+        a = self._cell.value.aval
+        return 0 if self._cell in _emptied else a.numel * a.dtype.itemsize
+
+    size = __len__ = nbytes
+
+    def element_size(self) -> int:
+        return 1
+
+    def data_ptr(self) -> int:
+        return self._cell.address if self.nbytes() else 0
+
+    @property
+    def _cdata(self) -> int:
+        return self._cell.address
+
+    @property
+    def device(self):
+        return self._cell.value.aval.device
+
+    @property
+    def is_cuda(self) -> bool:
+        return self.device.type == "cuda"
+
+    def get_device(self) -> int:
+        return -1 if self.device.type == "cpu" else self.device.index
+
+    def is_pinned(self, device=None) -> bool:
+        return False
+
+    def is_shared(self) -> bool:
+        return False
+
+    def share_memory_(self) -> UntypedStorage:
+        return self
+
+    def untyped(self) -> UntypedStorage:
+        return self
+
+    def __getitem__(self, i):
+        if isinstance(i, slice):
+            return UntypedStorage(self._bytes()[i].tolist(), device=self.device)
+        n = self.nbytes()
+        if not -n <= i < n:
+            raise IndexError(f"index {i} out of range for storage of size {n}")
+        return int(self._bytes()[i])
+
+    def __setitem__(self, i, value) -> None:
+        data = self._bytes().copy()
+        data[i] = value
+        self._fill(data)
+
+    def __iter__(self) -> Iterator[int]:
+        return iter(self.tolist())
+
+    def tolist(self) -> list[int]:
+        return self._bytes().tolist()
+
+    def fill_(self, value: int) -> UntypedStorage:
+        self._fill(np.full(self.nbytes(), value, np.uint8))
+        return self
+
+    def copy_(self, source, non_blocking: bool | None = None) -> UntypedStorage:
+        data = source.untyped()._bytes()
+        if data.size != self.nbytes():
+            raise RuntimeError(f"size does not match, self was {self.nbytes()} bytes but src was {data.size} bytes")
+        self._fill(data)
+        return self
+
+    def clone(self) -> UntypedStorage:
+        return UntypedStorage._of(root_tensor(self._cell).clone()._ensure_storage())
+
+    def cpu(self) -> UntypedStorage:
+        return self if self.device.type == "cpu" else UntypedStorage._of(flat_tensor(self._cell).cpu()._ensure_storage())
+
+    def cuda(self, device=None, non_blocking: bool = False) -> UntypedStorage:
+        return UntypedStorage._of(flat_tensor(self._cell).cuda(device)._ensure_storage())
+
+    def resize_(self, size: int) -> UntypedStorage:
+        """Give the memory back (size 0), or take the whole of it again, zeroed; tensors keep their shapes, as in torch."""
+        a = self._cell.value.aval
+        if size == 0:
+            root_tensor(self._cell).zero_()
+            _emptied[self._cell] = None
+        elif size == a.numel * a.dtype.itemsize:
+            _emptied.pop(self._cell, None)
+        else:
+            raise RuntimeError(f"a storage of {self.nbytes()} bytes that tensors share can be resized to 0 and back, not to {size}; "
+                               "use Tensor.resize_")
+        return self
+
+    def __repr__(self):
+        return "".join(f" {b}\n" for b in self.tolist()) + f"[torch.storage.UntypedStorage(device={self.device}) of size {self.nbytes()}]"
+
+    def __deepcopy__(self, memo):
+        return memo.setdefault(id(self), self.clone())
+
+
+class _TypedMeta(type):
+    """`isinstance(s, torch.FloatStorage)` goes by dtype."""
+
+    def __instancecheck__(cls, instance) -> bool:
+        wanted = cls.__dict__.get("dtype")
+        return type.__instancecheck__(TypedStorage, instance) and (not isinstance(wanted, dt.dtype) or instance.dtype is wanted)
+
+
+class TypedStorage(metaclass=_TypedMeta):
+    """torch.TypedStorage: shared memory as elements of a dtype."""
+
+    __module__ = "torch.storage"
+
+    def __new__(cls, *args, wrap_storage: UntypedStorage | None = None, dtype=None, device=None, _internal: bool = False):
+        kind = cls.__dict__.get("dtype") if isinstance(cls.__dict__.get("dtype"), dt.dtype) else dtype or dt.get_default_dtype()
+        where = dev.resolve(device)
+        if wrap_storage is not None:
+            made = wrap_storage
+        elif not args or isinstance(args[0], int):
+            made = UntypedStorage._of(constant((args[0] if args else 0,), 0, kind, where)._ensure_storage())
+        else:
+            made = UntypedStorage._of(from_data(list(args[0]), kind, where)._ensure_storage())
+        self = object.__new__(TypedStorage)
+        self._untyped_storage, self.dtype = made, kind
+        return self
+
+    def _flat(self) -> Tensor:
+        flat = flat_tensor(self._untyped_storage._cell)
+        return flat if flat.dtype is self.dtype else flat.view(self.dtype)
+
+    def untyped(self) -> UntypedStorage:
+        return self._untyped_storage
+
+    def size(self) -> int:
+        return self._untyped_storage.nbytes() // self.dtype.itemsize
+
+    __len__ = size
+
+    def nbytes(self) -> int:
+        return self._untyped_storage.nbytes()
+
+    def element_size(self) -> int:
+        return self.dtype.itemsize
+
+    def data_ptr(self) -> int:
+        return self._untyped_storage.data_ptr()
+
+    @property
+    def device(self):
+        return self._untyped_storage.device
+
+    is_cuda = property(lambda self: self._untyped_storage.is_cuda)
+    _cdata = property(lambda self: self._untyped_storage._cdata)
+
+    def is_shared(self) -> bool:
+        return False
+
+    def share_memory_(self) -> TypedStorage:
+        return self
+
+    def type(self) -> str:
+        return f"torch.{self.dtype.short}Storage"
+
+    def tolist(self) -> list:
+        return self._flat().tolist()
+
+    def __iter__(self) -> Iterator:
+        return iter(self.tolist())
+
+    def __getitem__(self, i: int):
+        if isinstance(i, slice):
+            raise RuntimeError("slices are only supported in UntypedStorage.__getitem__")
+        n = self.size()
+        if not -n <= i < n:
+            raise IndexError(f"index {i} out of range for storage of size {n}")
+        return self._flat()[i].item()
+
+    def __setitem__(self, i, value) -> None:
+        self._flat()[i] = value
+
+    def fill_(self, value) -> TypedStorage:
+        self._flat().fill_(value)
+        return self
+
+    def copy_(self, source, non_blocking: bool | None = None) -> TypedStorage:
+        self._flat().copy_(source._flat())
+        return self
+
+    def clone(self) -> TypedStorage:
+        return TypedStorage(wrap_storage=self._untyped_storage.clone(), dtype=self.dtype)
+
+    def resize_(self, size: int) -> TypedStorage:
+        self._untyped_storage.resize_(size * self.dtype.itemsize)
+        return self
+
+    def cpu(self) -> TypedStorage:
+        return TypedStorage(wrap_storage=self._untyped_storage.cpu(), dtype=self.dtype)
+
+    def cuda(self, device=None, non_blocking: bool = False) -> TypedStorage:
+        return TypedStorage(wrap_storage=self._untyped_storage.cuda(device), dtype=self.dtype)
+
+    def to(self, *, dtype=None, device=None) -> TypedStorage:
+        """A copy in another dtype or on another device."""
+        moved = self._flat().to(dtype=dtype or self.dtype, device=device or self.device, copy=True)
+        return TypedStorage(wrap_storage=moved.untyped_storage(), dtype=moved.dtype)
+
+    def __repr__(self):
+        return ("".join(f" {x}\n" for x in self.tolist())
+                + f"[torch.storage.TypedStorage(dtype={self.dtype}, device={self.device}) of size {self.size()}]")
+
+    def __deepcopy__(self, memo):
+        return memo.setdefault(id(self), self.clone())
+
+
+def _caster(dtype):
+    return lambda self: self.to(dtype=dtype)
+
+
+for _name, _dtype in (("float", dt.float32), ("double", dt.float64), ("half", dt.float16), ("bfloat16", dt.bfloat16), ("long", dt.int64),
+                      ("int", dt.int32), ("short", dt.int16), ("char", dt.int8), ("byte", dt.uint8), ("bool", dt.bool_)):
+    setattr(TypedStorage, _name, _caster(_dtype))
+
+
+def _untyped_storage(self) -> UntypedStorage:
+    """The storage this tensor shares with its views."""
+    return UntypedStorage._of(self._ensure_storage())
+
+
+def _storage(self) -> TypedStorage:
+    """The storage this tensor shares with its views, as elements of its dtype."""
+    return TypedStorage(wrap_storage=_untyped_storage(self), dtype=self.dtype)
+
+
+Tensor.untyped_storage, Tensor.storage = _untyped_storage, _storage
+Tensor._typed_storage = _storage
+
+
+@public(method=False)
+def is_storage(obj) -> bool:
+    """Whether obj is a storage."""
+    return isinstance(obj, (UntypedStorage, TypedStorage))
+
+
+def stored(storage, dtype, offset: int, size: tuple, stride: tuple | None) -> Tensor:
+    """A tensor over a storage: elements of dtype at an offset, with a size and strides."""
+    cell = storage.untyped()._cell
+    stride = contiguous(size).strides if stride is None else stride
+    root = root_tensor(cell)
+    if root.dtype is dtype:
+        return root.as_strided(size, stride, offset)
+    if stride != contiguous(size).strides:
+        raise RuntimeError(f"a storage of {root.dtype} can be seen as {dtype} only without gaps, got strides {list(stride)}")
+    flat = flat_tensor(cell).view(dtype)
+    return flat[offset:offset + math.prod(size)].view(size)
+
+
+STORAGES = {f"{t.dtype.short}Storage": _TypedMeta(f"{t.dtype.short}Storage", (TypedStorage,), {"__module__": "torch", "dtype": t.dtype})
+            for t in CPU.values()}
+for _dtype in (dt.complex64, dt.complex128):
+    STORAGES[f"{_dtype.short}Storage"] = _TypedMeta(f"{_dtype.short}Storage", (TypedStorage,), {"__module__": "torch", "dtype": _dtype})
+FUNCTIONS.update(STORAGES, UntypedStorage=UntypedStorage, TypedStorage=TypedStorage)

@@ -1,0 +1,4 @@
+"""torch.storage."""
+from .ops.storages import TypedStorage, UntypedStorage
+
+__all__ = ["TypedStorage", "UntypedStorage"]
