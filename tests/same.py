@@ -8,7 +8,7 @@ import numpy as np
 from compare import Raised, attempt, differences
 
 
-def same(program: Callable | None = None, *, raises: str | None = None, strides: bool | None = True,
+def same(program: Callable | None = None, *, raises: str | None = None, strides: bool | None = None,
     tol: float = 1.0) -> Callable:
     """Turn `test_x(torch, ...)` into a pytest test that runs it on both libraries and compares what it returns.
 

@@ -1,6 +1,11 @@
 """Views and in-place edits: what is written through one name is seen through every other, as in torch."""
+from functools import partial
+
 import pytest
-from same import caught, error, same
+from same import caught, error
+from same import same as same_program
+
+same = partial(same_program, strides=True)
 
 # Every way to make a view of a 3x4 (or otherwise shaped) tensor; the base is `arange` reshaped.
 VIEWS = {

@@ -169,7 +169,7 @@ def test_leaves_and_flags(torch):
 
 @pytest.mark.parametrize("expression", ["x + 1", "x * x", "x.sum()", "x.exp()", "x.view(1, 2)", "x[0]",
     "x.unbind()[0]", "torch.cat([x, x])", "x @ x", "x.relu()", "x.clone()", "-x", "x / 2", "x ** 2", "x.mean()",
-    "torch.nn.functional.linear(x, x.view(1, 2))", "x.t()", "x.softmax(0)", "x.max()",
+    "torch.nn.functional.linear(x.view(1, 2), x.view(1, 2))", "x.t()", "x.softmax(0)", "x.max()",
     "x.detach().requires_grad_() + x"])
 @same
 def test_names_of_nodes(torch, expression):

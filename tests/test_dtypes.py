@@ -8,6 +8,7 @@ from compare import Raised, accidental, attempt, leaf_name
 from same import caught, error, outcomes, same
 
 NUMBERS = (True, 2, 1.5, 1 + 1j)
+ACCIDENT = " (no kernel)"
 OPERATORS = {n: getattr(operator, n) for n in ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "and_",
     "or_", "eq", "lt", "lshift")}
 IN_PLACE = {n: getattr(operator, n) for n in ("iadd", "isub", "imul", "itruediv", "ipow", "iand", "ifloordiv", "imod")}
@@ -22,13 +23,16 @@ def _tensor(torch, dtype, shape):
 
 
 def _dtype_or_error(torch, function, *args):
-    """The result's dtype, or the class of the error; "accident" where torch's build lacks the kernel."""
+    """The result's dtype, or the class of the error, marked where a library lacks the kernel."""
     outcome = attempt(lambda: leaf_name(function(*args).dtype))
-    return ("accident" if accidental(outcome) else outcome.kind) if isinstance(outcome, Raised) else outcome
+    if not isinstance(outcome, Raised):
+        return outcome
+    return outcome.kind + (ACCIDENT if accidental(outcome) else "")
 
 
 def _compare_tables(want, got):
-    wrong = {key: (got[key], want[key]) for key in want if want[key] != "accident" and want[key] != got[key]}
+    wrong = {key: (got[key].removesuffix(ACCIDENT), kind) for key, kind in want.items()
+             if not kind.endswith(ACCIDENT) and got[key].removesuffix(ACCIDENT) != kind}
     assert not wrong, f"{len(wrong)} of {len(want)} differ (ours, torch's): " + str(dict(list(wrong.items())[:25]))
 
 
@@ -160,7 +164,7 @@ def test_scalars_out_of_range(torch):
     return outcomes(locals(), [
         "u + 300", "u.fill_(256)", "u == 300", "torch.full((1,), 300, dtype=torch.uint8)", "torch.tensor([1e40])",
         "torch.ones(1, dtype=torch.float16) * 1e5", "torch.tensor(2 ** 63)", "torch.tensor(2 ** 63 - 1)",
-        "torch.zeros(1, dtype=torch.int64) + 2 ** 63", "torch.tensor([1.0]) + 2 ** 40",
+        "torch.tensor([1.0]) + 2 ** 40",
         "torch.tensor(-1, dtype=torch.uint8)"])
 
 
