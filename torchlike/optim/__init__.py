@@ -1,5 +1,5 @@
 """Optimizers and learning rate schedules."""
-from . import lr_scheduler  # noqa: F401
+from . import lr_scheduler, swa_utils  # noqa: F401
 from ._adafactor import Adafactor  # noqa: F401
 from ._muon import Muon  # noqa: F401
 from .adadelta import Adadelta  # noqa: F401
@@ -10,6 +10,7 @@ from .adamw import AdamW  # noqa: F401
 from .asgd import ASGD  # noqa: F401
 from .lbfgs import LBFGS  # noqa: F401
 from .nadam import NAdam  # noqa: F401
+from .optax_adapter import OptaxOptimizer, from_optax  # noqa: F401
 from .optimizer import Optimizer  # noqa: F401
 from .radam import RAdam  # noqa: F401
 from .rmsprop import RMSprop  # noqa: F401
