@@ -127,9 +127,19 @@ from ._functional.regression_loss import (  # noqa: F401
     poisson_nll_loss,
     smooth_l1_loss,
 )
+from ._functional.fold import (  # noqa: F401
+    channel_shuffle,
+    fold,
+    pixel_shuffle,
+    pixel_unshuffle,
+    unfold,
+)
+from ._functional.grid import affine_grid, grid_sample  # noqa: F401
+from ._functional.padding import pad  # noqa: F401
+from ._functional.resample import interpolate, upsample, upsample_bilinear, upsample_nearest  # noqa: F401
 from .._public import FUNCTIONS as _functions
 
-hardshrink, relu_ = _functions["hardshrink"], _functions["relu_"]
+hardshrink, native_channel_shuffle, relu_ = map(_functions.get, ("hardshrink", "native_channel_shuffle", "relu_"))
 
 # the last line: every function above follows autocast where torch's does
 globals().update({_name: _autocast.wrap(_f) for _name, _f in list(globals().items()) if _inspect.isfunction(_f)})

@@ -1,0 +1,169 @@
+"""Spatial transformers: affine_grid and grid_sample (Jaderberg et al. 2015)."""
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+
+from ..._core.registry import Op
+from ..._public import public
+from ..._tensor import Tensor, apply, as_tensor_value
+from .common import need, wide
+from .resample import _cubic_weights
+
+# -- affine_grid -------------------------------------------------------------------------------------------------------------
+
+
+def _axis(n: int, align: bool, np_dtype) -> np.ndarray:
+    if n <= 1:
+        return np.zeros(n, np_dtype)
+    points = np.linspace(-1, 1, n, dtype=np_dtype)
+    return points if align else points * np.asarray((n - 1) / n, np_dtype)
+
+
+def affine_grid(theta: Tensor, size, align_corners: bool | None = None) -> Tensor:
+    """Sampling positions of affine maps: theta (N, 2, 3) and size (N, C, H, W) to (N, H, W, 2); (N, 3, 4) in three dimensions."""
+    if align_corners is None:
+        warnings.warn("Default grid_sample and affine_grid behavior has changed to align_corners=False since 1.3.0. Please specify align_corners=True "
+                      "if the old behavior is desired. See the documentation of grid_sample for details.", stacklevel=2)
+        align_corners = False
+    if theta.dtype.category != 2:
+        raise ValueError(f"Expected theta to have floating point type, but got {theta.dtype}")
+    size = tuple(size)
+    n = len(size) - 2
+    if n not in (2, 3):
+        raise NotImplementedError("affine_grid only supports 4D and 5D sizes, for 2D and 3D affine transforms, respectively. Got size "
+                                  f"{_torch_size(size)}.")
+    if theta.dim() != 3 or tuple(theta.shape[-2:]) != (n, n + 1):
+        raise ValueError(f"Expected a batch of {n}D affine matrices of shape {'Nx2x3' if n == 2 else 'Nx3x4'} for size {_torch_size(size)}. Got "
+                         f"{theta.size()}.")
+    if min(size) <= 0:
+        raise ValueError(f"Expected non-zero, positive output size. Got {_torch_size(size)}")
+    kind = theta.dtype.np
+    axes = np.meshgrid(*(_axis(s, align_corners, kind) for s in size[2:]), indexing="ij")
+    base = np.stack([*reversed(axes), np.ones(size[2:], kind)], -1).reshape(-1, n + 1)
+    return as_tensor_value(base).matmul(theta.transpose(1, 2)).reshape(size[0], *size[2:], n)
+
+
+def _torch_size(size: tuple) -> str:
+    return f"torch.Size({list(size)})"
+
+
+# -- grid_sample -------------------------------------------------------------------------------------------------------------
+
+
+def _unnormalized(c, n: int, align: bool):
+    """Coordinates -1..1 as positions in 0..n-1."""
+    return (c + 1) * ((n - 1) / 2) if align else ((c + 1) * n - 1) / 2
+
+
+def _reflected(xp, at, n: int, align: bool):
+    low, high = (0.0, n - 1.0) if align else (-0.5, n - 0.5)
+    span = high - low
+    if span <= 0:
+        return xp.zeros_like(at)
+    away = xp.abs(at - low)
+    turns = xp.floor(away / span)
+    rest = away - turns * span
+    return xp.where(turns % 2 == 0, rest + low, span - rest + low)
+
+
+def _bounded(xp, at, n: int, padding: str, align: bool):
+    if padding == "reflection":
+        at = _reflected(xp, at, n, align)
+    return at if padding == "zeros" else xp.clip(at, 0, n - 1)
+
+
+def _lookup(xp, flat, shape, index):
+    """Values at integer positions (one float array (N, P) per dimension); 0 outside."""
+    inside, at = True, 0
+    for i, n in zip(index, shape):
+        inside = inside & (i >= 0) & (i <= n - 1)
+        at = at * n + xp.clip(xp.where(i == i, i, 0), 0, n - 1).astype(np.int64)
+    values = xp.take_along_axis(flat, xp.broadcast_to(at[:, None, :], (flat.shape[0], flat.shape[1], at.shape[1])), 2)
+    return xp.where(inside[:, None, :], values, np.zeros((), flat.dtype))
+
+
+def _taps(xp, at, n, mode, padding, align):
+    """(position, weight) pairs along one dimension."""
+    if mode == "bicubic":
+        floor = xp.floor(at)
+        weights = _cubic_weights(at - floor)
+        return [(_bounded(xp, floor + (k - 1), n, padding, align), w) for k, w in enumerate(weights)]
+    at = _bounded(xp, at, n, padding, align)
+    if mode == "nearest":
+        return [(xp.round(at), None)]
+    floor = xp.floor(at)
+    part = at - floor
+    return [(floor, 1 - part), (floor + 1, part)]
+
+
+def _sample(xp, x, grid, mode, padding, align):
+    shape, lead = x.shape[2:], x.shape[:2]
+    positions = wide(grid).reshape(grid.shape[0], -1, grid.shape[-1])
+    flat = wide(x).reshape(*lead, -1)
+    sets = [_taps(xp, _unnormalized(positions[..., len(shape) - 1 - d], n, align), n, mode, padding, align) for d, n in enumerate(shape)]
+    total = None
+    for corner in np.ndindex(*(len(s) for s in sets)):
+        taps = [s[k] for s, k in zip(sets, corner)]
+        part = _lookup(xp, flat, shape, [i for i, _ in taps])
+        for _, w in taps:
+            if w is not None:
+                part = part * w[:, None, :]
+        total = part if total is None else total + part
+    return total.reshape(*lead, *grid.shape[1:-1]).astype(x.dtype)
+
+
+def _sample_shape(x, grid, *statics):
+    return (*x.shape[:2], *grid.shape[1:-1]), x.dtype
+
+
+_SAMPLE = {n: Op(f"grid_sampler_{n}d", _sample, shape=_sample_shape, torch_name=f"GridSampler{n}DBackward0") for n in (2, 3)}
+_MODES, _PADDINGS = ("bilinear", "nearest", "bicubic"), ("zeros", "border", "reflection")
+
+
+def grid_sample(input: Tensor, grid: Tensor, mode: str = "bilinear", padding_mode: str = "zeros", align_corners: bool | None = None) -> Tensor:
+    """input (N, C, H, W) at the positions grid (N, H', W', 2), coordinates (x, y) from -1 to 1: (N, C, H', W'); 5-D alike."""
+    if mode not in _MODES:
+        raise ValueError(f"nn.functional.grid_sample(): expected mode to be 'bilinear', 'nearest' or 'bicubic', but got: '{mode}'")
+    if padding_mode not in _PADDINGS:
+        raise ValueError("nn.functional.grid_sample(): expected padding_mode to be 'zeros', 'border', or 'reflection', but got: "
+                         f"'{padding_mode}'")
+    if align_corners is None:
+        warnings.warn("Default grid_sample and affine_grid behavior has changed to align_corners=False since 1.3.0. Please specify align_corners=True "
+                      "if the old behavior is desired. See the documentation of grid_sample for details.", stacklevel=2)
+        align_corners = False
+    return _grid_sampler(need(input, "grid_sampler"), need(grid, "grid_sampler", "grid", 2), mode, padding_mode, bool(align_corners))
+
+
+def _grid_sampler(input: Tensor, grid: Tensor, mode: str, padding: str, align: bool) -> Tensor:
+    if input.dtype is not grid.dtype:
+        raise RuntimeError("grid_sampler(): expected input and grid to have same dtype, but input has "
+                           f"{input.dtype.name} and grid has {grid.dtype.name}")
+    if input.ndim not in (4, 5) or input.ndim != grid.ndim:
+        raise RuntimeError("grid_sampler(): expected 4D or 5D input and grid with same number of dimensions, but got input with sizes "
+                           f"{list(input.shape)} and grid with sizes {list(grid.shape)}")
+    if input.shape[0] != grid.shape[0]:
+        raise RuntimeError("grid_sampler(): expected grid and input to have same batch size, but got input with sizes "
+                           f"{list(input.shape)} and grid with sizes {list(grid.shape)}")
+    if grid.shape[-1] != input.ndim - 2:
+        raise RuntimeError(f"grid_sampler(): expected grid to have size {input.ndim - 2} in last dimension, but got grid with sizes {list(grid.shape)}")
+    for i, n in enumerate(input.shape[2:], 2):
+        if n <= 0:
+            raise RuntimeError(f"grid_sampler(): expected input to have non-empty spatial dimensions, but input has sizes {list(input.shape)} with "
+                               f"dimension {i} being empty")
+    if mode == "bicubic" and input.ndim == 5:
+        raise RuntimeError("grid_sampler(): bicubic interpolation only supports 4D input")
+    return apply(_SAMPLE[input.ndim - 2], (input, grid), (mode, padding, align))
+
+
+@public(method=False)
+def grid_sampler(input: Tensor, grid: Tensor, interpolation_mode: int, padding_mode: int, align_corners: bool) -> Tensor:
+    """grid_sample with its modes as numbers: 0 bilinear, 1 nearest, 2 bicubic; 0 zeros, 1 border, 2 reflection."""
+    return _grid_sampler(input, grid, _MODES[interpolation_mode], _PADDINGS[padding_mode], bool(align_corners))
+
+
+@public(method=False)
+def affine_grid_generator(theta: Tensor, size, align_corners: bool) -> Tensor:
+    """affine_grid."""
+    return affine_grid(theta, size, align_corners)

@@ -1,0 +1,156 @@
+"""pad: constant, reflect, replicate and circular borders."""
+from __future__ import annotations
+
+import numpy as np
+from jax import lax
+
+from ..._core import dtype as dt
+from ..._core.registry import Op
+from ..._public import as_size, number, public
+from ..._tensor import Tensor, apply
+from ...ops.pointwise import _plain_number
+from .common import need
+
+
+def _along(ndim: int, axis: int, piece: slice) -> tuple:
+    return (slice(None),) * axis + (piece,) + (slice(None),) * (ndim - axis - 1)
+
+
+# -- constant ----------------------------------------------------------------------------------------------------------------
+
+
+def _constant(xp, x, value, pads):
+    """pads: (before, after) of every dimension; negative ones crop."""
+    if xp is not np:
+        return lax.pad(x, xp.asarray(value).astype(x.dtype), [(a, b, 0) for a, b in pads])
+    out = np.empty([n + a + b for n, (a, b) in zip(x.shape, pads)], x.dtype)
+    out[...] = np.asarray(value).astype(x.dtype)
+    inside = tuple(slice(max(a, 0), out.shape[i] - max(b, 0)) for i, (a, b) in enumerate(pads))
+    kept = tuple(slice(max(-a, 0), n - max(-b, 0)) for n, (a, b) in zip(x.shape, pads))
+    out[inside] = x[kept]
+    return out
+
+
+_PAD = Op("constant_pad_nd", _constant, shape=lambda x, value, pads: (tuple(n + a + b for n, (a, b) in zip(x.shape, pads)), x.dtype),
+          vjp=lambda xp, g, pads: (_constant(xp, g, 0, tuple((-a, -b) for a, b in pads)), None))
+
+
+@public(method=False)
+def constant_pad_nd(input: Tensor, pad, value=0) -> Tensor:
+    """input with `value` around it: pad = (before, after) of the last dimension, then of the one before it, and so on."""
+    pad = as_size(pad)
+    _check_length(input, pad)
+    pairs = [(0, 0)] * (input.ndim - len(pad) // 2) + [(pad[i], pad[i + 1]) for i in range(len(pad) - 2, -1, -2)]
+    for i, (n, (a, b)) in enumerate(zip(input.shape, pairs)):
+        if n + a + b < 0:
+            raise RuntimeError(f"The input size {n}, plus negative padding {a} and {b} resulted in a negative output size, which is invalid. Check "
+                               f"dimension {i} of your input.")
+    if not any(pad):
+        return input.clone()
+    return apply(_PAD, (input, _plain_number(number(value))), (tuple(pairs),))
+
+
+def _check_length(input: Tensor, pad: tuple) -> None:
+    if len(pad) % 2:
+        raise RuntimeError("Padding length must be divisible by 2")
+    if len(pad) > 2 * input.ndim:
+        raise RuntimeError("Padding length should be less than or equal to two times the input dimension but got padding length "
+                           f"{len(pad)} and input of dimension {input.ndim}")
+
+
+# -- borders made of the input -----------------------------------------------------------------------------------------------
+
+
+def _border(xp, x, axis: int, a: int, b: int, mode: str):
+    """x with a elements before and b after along axis; both at least 0."""
+    n, take = x.shape[axis], lambda piece: x[_along(x.ndim, axis, piece)]  # noqa: E731
+    if mode == "reflect":
+        before, after = xp.flip(take(slice(1, a + 1)), axis), xp.flip(take(slice(n - 1 - b, n - 1)), axis)
+    elif mode == "circular":
+        before, after = take(slice(n - a, n)), take(slice(0, b))
+    else:
+        before, after = xp.repeat(take(slice(0, 1)), a, axis=axis), xp.repeat(take(slice(n - 1, n)), b, axis=axis)
+    return xp.concatenate([before, x, after], axis=axis)
+
+
+def _border_adjoint(xp, g, axis: int, a: int, b: int, mode: str):
+    n, take = g.shape[axis] - a - b, lambda piece: g[_along(g.ndim, axis, piece)]  # noqa: E731
+    before, after = take(slice(0, a)), take(slice(a + n, a + n + b))
+    if mode == "replicate":
+        before, after = xp.sum(before, axis=axis, keepdims=True), xp.sum(after, axis=axis, keepdims=True)
+        at, end = 0, n - 1
+    elif mode == "reflect":
+        before, after, at, end = xp.flip(before, axis), xp.flip(after, axis), 1, n - 1 - b
+    else:
+        at, end = n - a, 0
+
+    def placed(part, start):
+        rest = n - start - part.shape[axis]
+        return _constant(xp, part, 0, tuple((start, rest) if i == axis else (0, 0) for i in range(g.ndim)))
+    return take(slice(a, a + n)) + placed(before, at) + placed(after, end)
+
+
+def _borders(xp, x, pads, mode):
+    for axis, (a, b) in enumerate(pads):
+        if a < 0 or b < 0:
+            x = x[_along(x.ndim, axis, slice(max(-a, 0), x.shape[axis] - max(-b, 0)))]
+        if a > 0 or b > 0:
+            x = _border(xp, x, axis, max(a, 0), max(b, 0), mode)
+    return x
+
+
+def _borders_vjp(xp, g, pads, mode):
+    for axis in range(len(pads) - 1, -1, -1):
+        a, b = pads[axis]
+        if a > 0 or b > 0:
+            g = _border_adjoint(xp, g, axis, max(a, 0), max(b, 0), mode)
+        if a < 0 or b < 0:
+            crop = (max(-a, 0), max(-b, 0))
+            g = _constant(xp, g, 0, tuple(crop if i == axis else (0, 0) for i in range(g.ndim)))
+    return g
+
+
+def _bordered_shape(x, pads, mode):
+    return tuple(n + a + b for n, (a, b) in zip(x.shape, pads)), x.dtype
+
+
+_BORDERS = {(mode, n): Op(f"{mode}_pad{n}d", _borders, shape=_bordered_shape, vjp=_borders_vjp,
+                          torch_name=f"{'Reflection' if mode == 'reflect' else 'Replication'}Pad{n}DBackward0" if mode != "circular"
+                          else "CopySlices")
+            for mode in ("reflect", "replicate", "circular") for n in (1, 2, 3)}
+
+
+def pad(input: Tensor, pad, mode: str = "constant", value: float | None = None) -> Tensor:
+    """input with a border: pad = (before, after) of the last dimension, then of the one before it, and so on; negative
+    numbers crop. mode: 'constant' (value, default 0), 'reflect', 'replicate', 'circular'."""
+    need(input, "pad")
+    pad = as_size(pad)
+    _check_length(input, pad)
+    if mode == "constant":
+        return constant_pad_nd(input, pad, 0 if value is None else value)
+    if value is not None and value != 0:
+        raise RuntimeError(f'Padding mode "{mode}" doesn\'t take in value argument')
+    n = len(pad) // 2
+    if mode not in ("reflect", "replicate", "circular") or not (len(pad) in (2, 4, 6) and input.ndim in (n + 1, n + 2)):
+        if mode not in ("reflect", "replicate", "circular") and len(pad) in (2, 4, 6) and input.ndim in (n + 1, n + 2):
+            raise NotImplementedError(f"Unrecognised padding mode {mode}")
+        raise NotImplementedError("Only 2D, 3D, 4D, 5D padding with non-constant padding are supported for now")
+    pairs = [(0, 0)] * (input.ndim - n) + [(pad[i], pad[i + 1]) for i in range(len(pad) - 2, -1, -2)]
+    _check_borders(input, pad, pairs, mode, n)
+    return apply(_BORDERS[mode, n], (input,), (tuple(pairs), mode))
+
+
+def _check_borders(input: Tensor, pad: tuple, pairs, mode: str, n: int) -> None:
+    if mode != "circular" and input.dtype is dt.bool_:
+        raise NotImplementedError(f'"{"reflection" if mode == "reflect" else "replication"}_pad{n}d" not implemented for \'Bool\'')
+    for i in range(input.ndim - n, input.ndim):
+        size, (a, b) = input.shape[i], pairs[i]
+        if mode == "reflect" and (a >= size or b >= size):
+            given = (pad[0], pad[1]) if n == 1 else (a, b)
+            raise RuntimeError(f"Argument #{4 + 2 * (input.ndim - 1 - i)}: Padding size should be less than the corresponding input dimension, but got: "
+                               f"padding ({given[0]}, {given[1]}) at dimension {i} of input {list(input.shape)}")
+        if mode == "circular" and (a > size or b > size):
+            raise RuntimeError("Padding value causes wrapping around more than once.")
+        if size + a + b < (0 if mode == "circular" else 1):
+            raise RuntimeError("Negative padding value is resulting in an empty dimension" if mode == "circular" else
+                               f"input (W: {size}) is too small. Calculated output W: {size + a + b}")

@@ -1,0 +1,233 @@
+"""interpolate and its older names: nearest, linear, cubic and area resampling."""
+from __future__ import annotations
+
+import functools
+import math
+import warnings
+
+import numpy as np
+
+from ..._core import dtype as dt
+from ..._core.registry import Op
+from ..._tensor import Tensor, apply
+from .common import not_implemented, wide
+from .pooling import adaptive_avg_pool1d, adaptive_avg_pool2d, adaptive_avg_pool3d
+
+# Resampling is linear and separable: along each dimension every output is a weighted sum of a few inputs. A table holds
+# the inputs' positions and weights, (outputs, taps); the derivative uses the table of the transposed map.
+
+_MANY = 12  # taps from which a matrix product is quicker
+
+
+def _matrix(n: int, out: int, mode: str, align: bool, scale: float | None, antialias: bool, kind: str) -> np.ndarray:
+    """The (out, n) matrix of the map along one dimension; `kind` is the float type torch computes positions in."""
+    real = np.dtype("float32" if mode.startswith("nearest") else kind).type
+    if align:
+        step = real((n - 1) / (out - 1)) if out > 1 else real(0)
+    else:
+        step = real(1.0 / scale) if scale is not None and scale > 0 else real(n) / real(out)
+    i = np.arange(out, dtype=real)
+    w = np.zeros((out, n), real)
+    rows = np.arange(out)
+    if mode.startswith("nearest"):
+        at = i * step if mode == "nearest" else (i + real(0.5)) * step
+        w[rows, np.minimum(np.floor(at).astype(np.int64), n - 1)] = 1
+    elif antialias:
+        _antialiased(w, n, float(step), cubic=mode == "bicubic")
+    elif mode == "bicubic":
+        at = i * step if align else step * (i + real(0.5)) - real(0.5)
+        floor = np.floor(at)
+        for k, c in enumerate(_cubic_weights(at - floor)):
+            np.add.at(w, (rows, np.clip(floor.astype(np.int64) + k - 1, 0, n - 1)), c)
+    else:
+        at = i * step if align else np.maximum(step * (i + real(0.5)) - real(0.5), real(0))
+        low = np.minimum(at.astype(np.int64), n - 1)
+        part = np.clip(at - low.astype(real), real(0), real(1))
+        np.add.at(w, (rows, low), 1 - part)
+        np.add.at(w, (rows, np.minimum(low + 1, n - 1)), part)
+    return w
+
+
+def _cubic_weights(t, a=-0.75):
+    """Keys' cubic convolution at distances t+1, t, 1-t, 2-t (Keys 1981)."""
+    def near(x):
+        return ((a + 2) * x - (a + 3)) * x * x + 1
+
+    def far(x):
+        return ((a * x - 5 * a) * x + 8 * a) * x - 4 * a
+    return far(t + 1), near(t), near(1 - t), far(2 - t)
+
+
+def _antialiased(w: np.ndarray, n: int, step: float, cubic: bool) -> None:
+    """Triangle or cubic (a = -0.5) filters widened by the step, as PIL's."""
+    widen = max(step, 1.0)
+    support = (2.0 if cubic else 1.0) * widen
+    for i in range(len(w)):
+        center = step * (i + 0.5)
+        first, last = max(int(center - support + 0.5), 0), min(int(center + support + 0.5), n)
+        x = np.abs((np.arange(first, last) - center + 0.5) / widen)
+        if cubic:
+            a = -0.5
+            inner, outer = ((a + 2) * x - (a + 3)) * x * x + 1, ((a * x - 5 * a) * x + 8 * a) * x - 4 * a
+            f = np.where(x < 1, inner, np.where(x < 2, outer, 0))
+        else:
+            f = np.maximum(1 - x, 0)
+        w[i, first:last] = f / f.sum()
+
+
+@functools.lru_cache(maxsize=256)
+def _table(spec: tuple, transposed: bool):
+    """(positions, weights) with one column per tap, or the matrix itself where there are many taps."""
+    m = _matrix(*spec)
+    if transposed:
+        m = m.T
+    taps = int((m != 0).sum(1).max())
+    if taps > _MANY and taps * 4 > m.shape[1]:
+        return None, np.ascontiguousarray(m)
+    order = np.argsort(m == 0, axis=1, kind="stable")[:, :taps]
+    return order, np.take_along_axis(m, order, 1)
+
+
+def _along(xp, x, axis: int, spec: tuple, transposed: bool):
+    n, out, mode = spec[:3]
+    if mode.startswith("nearest") and out % n == 0 and (spec[4] is None or spec[4] * n == out):
+        k = out // n  # whole repetition
+        if not transposed:
+            return xp.repeat(x, k, axis=axis) if k > 1 else x
+        return xp.sum(x.reshape(*x.shape[:axis], n, k, *x.shape[axis + 1:]), axis=axis + 1)
+    at, weights = _table(spec, transposed)
+    if at is None:
+        return xp.moveaxis(xp.matmul(xp.moveaxis(x, axis, -1), weights.T.astype(x.dtype)), -1, axis)
+    shape = (-1,) + (1,) * (x.ndim - axis - 1)
+    total = None
+    for k in range(at.shape[1]):
+        part = xp.take(x, at[:, k], axis=axis)
+        w = weights[:, k]
+        if not (w == 1).all():
+            part = part * w.astype(x.dtype).reshape(shape)
+        total = part if total is None else total + part
+    return total
+
+
+def _resample(xp, x, specs):
+    """specs: one per spatial dimension, (inputs, outputs, mode, align_corners, scale, antialias, float type)."""
+    y = wide(x) if not specs[0][2].startswith("nearest") else x
+    for k, spec in enumerate(specs):
+        if spec[0] != spec[1] or spec[4] not in (None, 1.0):
+            y = _along(xp, y, x.ndim - len(specs) + k, spec, False)
+    if x.dtype.kind in "iu":
+        y = xp.clip(xp.round(y), 0, 255) if y.dtype.kind == "f" else y
+    return y.astype(x.dtype)
+
+
+def _resample_vjp(xp, g, specs):
+    y = wide(g)
+    for k in range(len(specs) - 1, -1, -1):
+        if specs[k][0] != specs[k][1] or specs[k][4] not in (None, 1.0):
+            y = _along(xp, y, g.ndim - len(specs) + k, specs[k], True)
+    return y
+
+
+def _shape(x, specs):
+    return (*x.shape[:x.ndim - len(specs)], *(s[1] for s in specs)), x.dtype
+
+
+_NAMES = {"nearest": "Nearest", "nearest-exact": "NearestExact", "linear": "Linear", "bilinear": "Bilinear", "trilinear": "Trilinear",
+          "bicubic": "Bicubic"}
+_OPS = {(mode, n): Op(f"upsample_{mode.replace('-', '_')}{n}d", _resample, shape=_shape, vjp=_resample_vjp,
+                      torch_name=f"Upsample{name}{n}DBackward0") for mode, name in _NAMES.items() for n in (1, 2, 3)}
+_RANKS = {"linear": 1, "bilinear": 2, "trilinear": 3, "bicubic": 2}
+
+
+def interpolate(input: Tensor, size=None, scale_factor=None, mode: str = "nearest", align_corners: bool | None = None,
+                recompute_scale_factor: bool | None = None, antialias: bool = False) -> Tensor:
+    """(N, C, *spatial) resampled to `size` or by `scale_factor`.
+
+    mode: 'nearest', 'nearest-exact', 'area', 'linear' (3-D input), 'bilinear', 'bicubic' (4-D), 'trilinear' (5-D).
+    """
+    if mode in ("nearest", "area", "nearest-exact"):
+        if align_corners is not None:
+            raise ValueError("align_corners option can only be set with the interpolating modes: linear | bilinear | bicubic | trilinear")
+    elif align_corners is None:
+        align_corners = False
+    n = input.dim() - 2
+    size, factors = _sizes(input, size, scale_factor, n)
+    if recompute_scale_factor and size is not None and factors is None:
+        raise ValueError("recompute_scale_factor is not meaningful with an explicit size.")
+    if size is None:
+        size = [int(math.floor(float(s) * f)) for s, f in zip(input.shape[2:], factors)]
+        if recompute_scale_factor or mode == "area":
+            factors = None
+    if antialias and not (mode in ("bilinear", "bicubic") and input.ndim == 4):
+        raise ValueError("Anti-alias option is restricted to bilinear and bicubic modes and requires a 4-D tensor as input")
+    if mode == "area" and n in (1, 2, 3):
+        return (adaptive_avg_pool1d, adaptive_avg_pool2d, adaptive_avg_pool3d)[n - 1](input, size)
+    if mode not in _NAMES and mode != "area" or n not in (1, 2, 3):
+        raise NotImplementedError("Input Error: Only 3D, 4D and 5D input Tensors supported (got "
+                                  f"{input.dim()}D) for the modes: nearest | linear | bilinear | bicubic | trilinear | area | nearest-exact (got {mode})")
+    if mode in _RANKS and _RANKS[mode] != n:
+        raise NotImplementedError(f"Got {input.dim()}D input, but {mode} mode needs {_RANKS[mode] + 2}D input")
+    return _resampled(input, tuple(size), factors, mode, bool(align_corners), antialias, n)
+
+
+def _sizes(input: Tensor, size, scale_factor, n: int):
+    """(size, scale factors): one of them a list, the other None."""
+    if size is not None and scale_factor is not None:
+        raise ValueError("only one of size or scale_factor should be defined")
+    given, name = (size, "size") if size is not None else (scale_factor, "scale_factor")
+    if given is None:
+        raise ValueError("either size or scale_factor should be defined")
+    if isinstance(given, (list, tuple)):
+        if len(given) != n:
+            if size is None:
+                raise ValueError(f"Input and scale_factor must have the same number of spatial dimensions, but got input with spatial dimensions of "
+                                 f"{list(input.shape[2:])} and scale_factor of shape {given}. Please provide input tensor in (N, C, d1, d2, ...,dK) format "
+                                 "and scale_factor in (s1, s2, ...,sK) format.")
+            raise ValueError(f"Input and output must have the same number of spatial dimensions, but got input with spatial dimensions of "
+                             f"{list(input.shape[2:])} and output size of {given}. Please provide input tensor in (N, C, d1, d2, ...,dK) format and "
+                             "output size in (o1, o2, ...,oK) format.")
+        given = list(given)
+    else:
+        given = [given] * n
+    if size is None:
+        return None, [float(f) for f in given]
+    if not all(hasattr(s, "__index__") for s in given):
+        raise TypeError(f"expected size to be one of int or Tuple[int] or Tuple[int, int] or Tuple[int, int, int], but got size with types "
+                        f"{[type(s) for s in given]}")
+    return [s.__index__() for s in given], None
+
+
+def _resampled(input: Tensor, size, factors, mode, align, antialias, n) -> Tensor:
+    spatial = input.shape[2:]
+    if not all(spatial) or not all(s > 0 for s in size):
+        if n == 1:
+            raise RuntimeError(f"Input and output sizes should be greater than 0, but got input (W: {spatial[0]}) and output (W: {size[0]})")
+        letters = "HW" if n == 2 else "DHW"
+        say = lambda v: ", ".join(f"{a}: {s}" for a, s in zip(letters, v))  # noqa: E731
+        raise RuntimeError(f"Input and output sizes should be greater than 0, but got input ({say(spatial)}) output ({say(size)})")
+    if input.dtype.category != dt.FLOAT and input.dtype is not dt.uint8:
+        name = mode.replace("nearest-exact", "nearest")
+        raise not_implemented({"nearest": f"compute_indices_weights_{name}"}.get(name, "compute_indices_weights_" + ("cubic" if mode == "bicubic" else "linear")),
+                              input.dtype)
+    kind = "float64" if input.dtype is dt.float64 else "float32"
+    specs = tuple((int(s), int(o), mode, align, None if factors is None else factors[i], bool(antialias), kind)
+                  for i, (s, o) in enumerate(zip(spatial, size)))
+    return apply(_OPS[mode, n], (input,), (specs,))
+
+
+def upsample(input: Tensor, size=None, scale_factor=None, mode: str = "nearest", align_corners: bool | None = None) -> Tensor:
+    """interpolate, under its deprecated name."""
+    warnings.warn("`nn.functional.upsample` is deprecated. Use `nn.functional.interpolate` instead.", stacklevel=2)
+    return interpolate(input, size, scale_factor, mode, align_corners)
+
+
+def upsample_nearest(input: Tensor, size=None, scale_factor=None) -> Tensor:
+    """interpolate with mode 'nearest', under its deprecated name."""
+    warnings.warn("`nn.functional.upsample_nearest` is deprecated. Use `nn.functional.interpolate` instead.", stacklevel=2)
+    return interpolate(input, size, scale_factor, mode="nearest")
+
+
+def upsample_bilinear(input: Tensor, size=None, scale_factor=None) -> Tensor:
+    """interpolate with mode 'bilinear' and aligned corners, under its deprecated name."""
+    warnings.warn("`nn.functional.upsample_bilinear` is deprecated. Use `nn.functional.interpolate` instead.", stacklevel=2)
+    return interpolate(input, size, scale_factor, mode="bilinear", align_corners=True)
