@@ -25,17 +25,46 @@ def public(*, function: bool = True, method: bool = True, inplace: bool = False,
     """
     def register(f: Callable) -> Callable:
         f = _autocast.wrap(f)
+        named = with_numpy_words(f)
         for name in (f.__name__.removeprefix("_"), *names):
             if function:
-                FUNCTIONS[name] = with_out(f) if out else f
+                FUNCTIONS[name] = with_out(f) if out else named
             if method:
-                setattr(Tensor, name, f)
+                setattr(Tensor, name, named)
             if inplace:
-                g = in_place(f, name + "_")
+                g = in_place(named, name + "_")
                 setattr(Tensor, name + "_", g)
                 FUNCTIONS[name + "_"] = g
         return f
     return register
+
+
+def _numpy_words(f: Callable) -> dict[str, str]:
+    """NumPy's names of f's parameters, which torch takes as well: {"axis": "dim", "keepdims": "keepdim"}."""
+    names = inspect.signature(f).parameters
+    return {word: name for word, name in (("axis", "dim"), ("keepdims", "keepdim")) if name in names and word not in names}
+
+
+def _translate(words: dict[str, str], kwargs: dict, f: Callable) -> None:
+    for word, name in words.items():
+        if word in kwargs:
+            if name in kwargs:
+                raise TypeError(f"{f.__name__}() got multiple values for argument '{name}'")
+            kwargs[name] = kwargs.pop(word)
+
+
+def with_numpy_words(f: Callable) -> Callable:
+    """f that takes NumPy's names too; f itself where it has no such parameter."""
+    words = _numpy_words(f)
+    if not words:
+        return f
+
+    @functools.wraps(f)
+    def run(*args, **kwargs):
+        if kwargs:
+            _translate(words, kwargs, f)
+        return f(*args, **kwargs)
+    return run
 
 
 def in_place(f: Callable, name: str) -> Callable:
@@ -63,9 +92,13 @@ def write_into(self: Tensor, result: Tensor) -> Tensor:
 
 
 def with_out(f: Callable) -> Callable:
-    """f with torch's `out=` argument."""
+    """f with torch's `out=` argument (and NumPy's names)."""
+    words = _numpy_words(f)
+
     @functools.wraps(f)
     def run(*args, out=None, **kwargs):
+        if kwargs and words:
+            _translate(words, kwargs, f)
         if out is None:
             return f(*args, **kwargs)
         result = f(*args, **kwargs)

@@ -119,7 +119,7 @@ def masked_scatter(input, mask, source) -> Tensor:
     return apply(_MASKED_SCATTER, (input.expand(shape), mask.expand(shape), source))
 
 
-@public(method=False)
+@public()
 def repeat_interleave(input=None, repeats=None, dim: int | None = None, *, output_size: int | None = None) -> Tensor:
     """Each element (or slice along dim) repeated; with one argument, indices repeated by their counts."""
     if input is None or repeats is None:
@@ -157,9 +157,6 @@ def _counts(repeats: Tensor) -> np.ndarray:
     if counts.size and counts.min() < 0:
         raise RuntimeError("repeats can not be negative")
     return counts
-
-
-Tensor.repeat_interleave = repeat_interleave
 
 
 @public(method=False)
