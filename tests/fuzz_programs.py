@@ -74,6 +74,8 @@ class Writer:
     def __init__(self, torch: Any, seed: int):
         self.torch, self.choice = torch, random.Random(seed)
         self.names: dict[str, Any] = namespace(torch)
+        # Mostly float64: its small tolerance tells rounding from mistakes. Some programs mix dtypes.
+        self.weights_of_dtypes = self.choice.choices(((80, 0, 12, 8), (0, 80, 12, 8), (45, 35, 12, 8)), (70, 15, 15))[0]
         self.lines: list[str] = []
         self.count = 0
 
@@ -139,7 +141,7 @@ class Writer:
     # ---------------------------------------------------------------------------------------------- lines
     def leaf(self) -> str:
         shape = self.choice.choice(((3,), (2, 3), (3, 2), (2, 2), (1, 3), (), (2, 1, 3), (4,), (2, 2, 2), (0, 2)))
-        dtype = self.choice.choices(("float64", "float32", "int64", "bool"), (60, 25, 10, 5))[0]
+        dtype = self.choice.choices(("float64", "float32", "int64", "bool"), self.weights_of_dtypes)[0]
         count = int(np.prod(shape))
         draw = {"int64": lambda: self.choice.randint(-3, 3), "bool": lambda: self.choice.random() < 0.5}.get(dtype,
             lambda: round(self.choice.uniform(-1.5, 1.5), 3))
