@@ -165,7 +165,7 @@ _TIMM_DRIVER = """
     model.eval()
     with torch.no_grad():
         out = model(torch.from_numpy(weights.standard_normal((2, 3, 64, 64)).astype(np.float32)))
-    print("eval logits", " ".join(f"{x:.4f}" for x in out.flatten().tolist()))
+    print(f"eval logits: norm {out.norm().item():.4f}, classes {out.argmax(dim=1).tolist()}")
     print("running mean", f"{model.bn1.running_mean.abs().sum().item():.6f}", int(model.bn1.num_batches_tracked))
 """
 
