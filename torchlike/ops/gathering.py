@@ -144,14 +144,10 @@ def _scatter_reduce_vjp(xp, g, x, index, src, out, needs, dim, mode, include_sel
     elif mode == "prod":
         gx, gs = _prod_vjp(xp, g, x, _source(xp, src, index, x.dtype), where, x.shape, include_self)
     else:
+        # as in torch, an equal value of self takes its share even where it does not count
         mine, theirs = (x == out).astype(g.dtype), (_source(xp, src, index, x.dtype) == out[where]).astype(g.dtype)
-        if not include_self:
-            mine = write_at(xp, mine, where, np.zeros((), g.dtype), "set")
         share = g / xp.maximum(write_at(xp, mine, where, theirs, "add"), np.ones((), g.dtype))
         gx, gs = share * mine, share[where] * theirs
-        if not include_self:  # targets nobody wrote keep their own value
-            gx = xp.where(write_at(xp, xp.zeros(x.shape, bool), where, np.True_, "set"), gx, g)
-            return gx, None, _source_gradient(xp, gs, plan.avals[2])
     if not include_self:
         gx = write_at(xp, gx, where, np.zeros((), g.dtype), "set")
     return gx, None, _source_gradient(xp, gs, plan.avals[2])

@@ -122,7 +122,7 @@ def isin(elements=None, test_elements=None, *, assume_unique: bool = False, inve
         raise TypeError(f"isin() received an invalid combination of arguments - got ({type(elements).__name__}, {type(test_elements).__name__})")
     pair = [x if isinstance(x, Tensor) else _plain_number(number(x)) for x in (elements, test_elements)]
     for x in pair:
-        if isinstance(x, Tensor) and x.dtype.is_complex:
+        if isinstance(x, Tensor) and (x.dtype.is_complex or x.dtype is dt.bool_):
             raise RuntimeError(f"Unsupported input type encountered for isin(): {x.dtype.short}")
     return apply(_ISIN, pair, (_common(*pair), bool(invert)))
 

@@ -101,8 +101,8 @@ def _into(out, made):
 
 
 @public()
-def sort(input, dim: int = -1, descending: bool = False, stable: bool = False, *, out=None):
-    """(values, indices) sorted along dim; ties keep their order. Also `sort(input, *, stable, dim, descending)`."""
+def sort(input, dim: int = -1, descending: bool = False, *, stable: bool | None = None, out=None):
+    """(values, indices) sorted along dim; ties keep their order, stable or not."""
     if input.dtype.is_complex:
         raise RuntimeError("Sort currently does not support complex dtypes on CPU")
     return _into(out, _sorted(*apply(_SORT, (input,), (as_dim(dim, input.ndim), bool(descending)))))
@@ -177,7 +177,7 @@ def topk(input, k: int, dim: int = -1, largest: bool = True, sorted: bool = True
     if not 0 <= k <= (input.shape[d] if input.ndim else 1):
         raise RuntimeError("selected index k out of range")
     if input.dtype.is_complex or input.dtype is dt.bool_:
-        raise NotImplementedError(f"\"topk_cpu\" not implemented for '{input.dtype.short}'")
+        raise RuntimeError(f"topk does not support {'complex' if input.dtype.is_complex else 'bool'} dtypes on CPU")
     return _into(out, _largest(*apply(_TOPK, (input,), (k, d, bool(largest)))))
 
 
