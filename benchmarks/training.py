@@ -1,0 +1,113 @@
+"""Whole training steps: torchlike recorded eager and compiled, real torch eager, and hand-written jax.jit.
+
+    OMP_NUM_THREADS=1 taskset -c 0 python benchmarks/training.py [--steps 30] [--out benchmarks/results/training.md]
+
+The four run interleaved in one process, a step of each in turn; ratios are medians of paired steps. First steps and peak
+memory are measured in processes of their own, with an empty cache and with a warm one.
+"""
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import resource
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+HERE = Path(__file__).resolve()
+sys.path[:0] = [str(HERE.parent), str(HERE.parent.parent)]
+from environment import describe  # noqa: E402
+from models import MODELS, jax_step, torch_step  # noqa: E402
+
+
+def steady(name: str, steps: int) -> dict[str, float]:
+    """Medians of paired ratios after warm-up."""
+    import torch
+
+    import torchlike
+    torch.set_num_threads(int(os.environ.get("OMP_NUM_THREADS", os.cpu_count() or 1)))
+    eager, recorded = torch_step(torch, name), torch_step(torchlike, name)
+    compiled, by_hand = torchlike.compile(torch_step(torchlike, name)), jax_step(name)
+    runs = {"torch": lambda: eager().item(), "recorded": lambda: recorded().item(), "compiled": lambda: compiled().item(),
+            "jax": lambda: float(by_hand())}
+    for _ in range(6):
+        for run in runs.values():
+            run()
+    times: dict[str, list[float]] = {k: [] for k in runs}
+    for _ in range(steps):
+        for k, run in runs.items():
+            start = time.perf_counter()
+            run()
+            times[k].append(time.perf_counter() - start)
+    ratio = lambda a, b: statistics.median(x / y for x, y in zip(times[a], times[b]))
+    return {"torch_ms": 1e3 * statistics.median(times["torch"]), "recorded/jax": ratio("recorded", "jax"),
+            "recorded/torch": ratio("recorded", "torch"), "compiled/jax": ratio("compiled", "jax")}
+
+
+def child(name: str, backend: str, steps: int) -> None:
+    """Seconds of the first step and of the first `steps` steps, and peak memory beyond the import's."""
+    if backend == "jax":
+        import jax
+
+        import torchlike  # noqa: F401  (the model's initial values come from it)
+        jax.numpy.ones(2).sum().block_until_ready()
+        step, value = jax_step(name), float
+    else:
+        module = __import__(backend)
+        if backend == "torch":
+            module.set_num_threads(1)
+        module.randn(2).sum().item()
+        step, value = torch_step(module, name), lambda t: t.item()
+    base = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    start = time.perf_counter()
+    value(step())
+    first = time.perf_counter() - start
+    for _ in range(steps - 1):
+        value(step())
+    total = time.perf_counter() - start
+    print(json.dumps({"first": first, "total": total, "peak": (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - base) / 1024}))
+
+
+def cold(name: str, backend: str, cache: str, steps: int = 8) -> dict:
+    environment = os.environ | {"TORCHLIKE_CACHE": cache}
+    out = subprocess.run([sys.executable, str(HERE), "--child", name, backend, str(steps)], env=environment, capture_output=True, text=True)
+    if out.returncode:
+        raise RuntimeError(out.stderr)
+    return json.loads(out.stdout.splitlines()[-1])
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--steps", type=int, default=30)
+    parser.add_argument("--models", nargs="*", default=list(MODELS))
+    parser.add_argument("--child", nargs=3)
+    parser.add_argument("--out")
+    arguments = parser.parse_args()
+    if arguments.child:
+        return child(arguments.child[0], arguments.child[1], int(arguments.child[2]))
+    lines = ["| step | torch eager ms | recorded / jit | recorded / torch | compile / jit | first step / jit's, cold | warm | first 8 steps / jit's, cold | warm |"
+             " peak memory of 8 steps: torch, torchlike, jit (MB) |", "|---|---|---|---|---|---|---|---|---|---|"]
+    against_torch = []
+    for name in arguments.models:
+        r = steady(name, arguments.steps)
+        against_torch.append(r["recorded/torch"])
+        with tempfile.TemporaryDirectory() as cache:
+            by_hand, ours = cold(name, "jax", cache), cold(name, "torchlike", cache)
+            warm, theirs = cold(name, "torchlike", cache), cold(name, "torch", cache)
+        lines.append(f"| {name} | {r['torch_ms']:.2f} | {r['recorded/jax']:.2f} | {r['recorded/torch']:.2f} | {r['compiled/jax']:.2f} | "
+                     f"{ours['first'] / by_hand['first']:.2f} | {warm['first'] / by_hand['first']:.2f} | {ours['total'] / by_hand['total']:.2f} | "
+                     f"{warm['total'] / by_hand['total']:.2f} | {theirs['peak']:.0f}, {ours['peak']:.0f}, {by_hand['peak']:.0f} |")
+        print(lines[-1], flush=True)
+    lines.append(f"\nGeometric mean of recorded / torch: {statistics.geometric_mean(against_torch):.2f} (times; below 1 is faster than torch eager)")
+    table = "\n".join(lines)
+    print(table)
+    if arguments.out:
+        Path(arguments.out).write_text(f"{__doc__}\n{describe()}\n\n{table}\n")
+
+
+if __name__ == "__main__":
+    main()
