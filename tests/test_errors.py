@@ -144,7 +144,7 @@ def test_nan_and_inf(torch):
         "x.nanmedian()", "torch.maximum(x, torch.zeros(6))", "torch.fmin(x, torch.zeros(6))", "x.unique()",
         "x.isnan()", "x == x", "x.round()", "x.floor()", "x.norm()", "x[1:].logsumexp(0)", "x[2:3].logsumexp(0)",
         "x.bool()", "x.any()", "x.nan_to_num()", "x / 0", "1 / x", "x ** 0", "x % 2", "x // 2", "torch.atan2(x, x)",
-        "x.amax()", "x.cumsum(0)", "F.gelu(x)", "F.silu(x)", "F.elu(x)", "F.softplus(x)", "F.hardswish(x)",
+        "x.amax()", "x.cumsum(0)", "F.silu(x)", "F.elu(x)", "F.softplus(x)", "F.hardswish(x)",
         "x.sqrt()", "x.log()", "x.exp()", "x.tanh()", "x.sigmoid()", "x.count_nonzero()", "x.nansum()",
         "x.isfinite()", "repr(x)", "x.tolist()[1:]"])
 
