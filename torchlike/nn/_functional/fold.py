@@ -64,6 +64,8 @@ def unfold(input: Tensor, kernel_size, dilation=1, padding=0, stride=1) -> Tenso
     need(input, "im2col")
     kernel, dilation, padding, stride = _window(kernel_size, dilation, padding, stride)
     batched = input.ndim == 4
+    if input.ndim < 3:
+        raise IndexError(f"Dimension out of range (expected to be in range of [{-input.ndim}, {input.ndim - 1}], but got 2)")
     if input.ndim not in (3, 4) or not all(input.shape[-3:]):
         raise RuntimeError("Expected 3D or 4D (batch mode) tensor with possibly 0 batch size and other non-zero dimensions for input, but got: "
                            f"{list(input.shape)}")
@@ -71,7 +73,7 @@ def unfold(input: Tensor, kernel_size, dilation=1, padding=0, stride=1) -> Tenso
     if min(sizes) < 1:
         pair = lambda v: f"({v[0]}, {v[1]})"  # noqa: E731
         raise RuntimeError(f"Given input with spatial size {pair(input.shape[-2:])}, kernel_size={pair(kernel)}, dilation={pair(dilation)}, "
-                           f"padding={pair(padding)}, stride={pair(stride)}, calculated shape of the array of sliding blocks as {pair(sizes)}, but its "
+                           f"padding={pair(padding)}, calculated shape of the array of sliding blocks as {pair(sizes)}, but its "
                            "components must be at least one.")
     out = apply(_UNFOLD, (input if batched else input.unsqueeze(0),), (sizes, kernel, dilation, padding, stride))
     return out if batched else out.squeeze(0)

@@ -5,10 +5,11 @@ import warnings
 
 import numpy as np
 
+from ..._core.dtype import FLOAT
 from ..._core.registry import Op
 from ..._public import public
 from ..._tensor import Tensor, apply, as_tensor_value
-from .common import need, wide
+from .common import need, not_implemented, wide
 from .resample import _cubic_weights
 
 # -- affine_grid -------------------------------------------------------------------------------------------------------------
@@ -27,26 +28,23 @@ def affine_grid(theta: Tensor, size, align_corners: bool | None = None) -> Tenso
         warnings.warn("Default grid_sample and affine_grid behavior has changed to align_corners=False since 1.3.0. Please specify align_corners=True "
                       "if the old behavior is desired. See the documentation of grid_sample for details.", stacklevel=2)
         align_corners = False
-    if theta.dtype.category != 2:
+    if theta.dtype.category != FLOAT:
         raise ValueError(f"Expected theta to have floating point type, but got {theta.dtype}")
-    size = tuple(size)
     n = len(size) - 2
     if n not in (2, 3):
         raise NotImplementedError("affine_grid only supports 4D and 5D sizes, for 2D and 3D affine transforms, respectively. Got size "
-                                  f"{_torch_size(size)}.")
+                                  f"{size}.")
     if theta.dim() != 3 or tuple(theta.shape[-2:]) != (n, n + 1):
-        raise ValueError(f"Expected a batch of {n}D affine matrices of shape {'Nx2x3' if n == 2 else 'Nx3x4'} for size {_torch_size(size)}. Got "
+        raise ValueError(f"Expected a batch of {n}D affine matrices of shape {'Nx2x3' if n == 2 else 'Nx3x4'} for size {size}. Got "
                          f"{theta.size()}.")
     if min(size) <= 0:
-        raise ValueError(f"Expected non-zero, positive output size. Got {_torch_size(size)}")
+        raise ValueError(f"Expected non-zero, positive output size. Got {size}")
     kind = theta.dtype.np
     axes = np.meshgrid(*(_axis(s, align_corners, kind) for s in size[2:]), indexing="ij")
     base = np.stack([*reversed(axes), np.ones(size[2:], kind)], -1).reshape(-1, n + 1)
     return as_tensor_value(base).matmul(theta.transpose(1, 2)).reshape(size[0], *size[2:], n)
 
 
-def _torch_size(size: tuple) -> str:
-    return f"torch.Size({list(size)})"
 
 
 # -- grid_sample -------------------------------------------------------------------------------------------------------------
@@ -71,7 +69,7 @@ def _reflected(xp, at, n: int, align: bool):
 def _bounded(xp, at, n: int, padding: str, align: bool):
     if padding == "reflection":
         at = _reflected(xp, at, n, align)
-    return at if padding == "zeros" else xp.clip(at, 0, n - 1)
+    return at if padding == "zeros" else xp.where(at > 0, xp.minimum(at, n - 1), xp.zeros_like(at))  # NaN goes to 0, as in torch
 
 
 def _lookup(xp, flat, shape, index):
@@ -137,17 +135,18 @@ def grid_sample(input: Tensor, grid: Tensor, mode: str = "bilinear", padding_mod
 
 
 def _grid_sampler(input: Tensor, grid: Tensor, mode: str, padding: str, align: bool) -> Tensor:
-    if input.dtype is not grid.dtype:
-        raise RuntimeError("grid_sampler(): expected input and grid to have same dtype, but input has "
-                           f"{input.dtype.name} and grid has {grid.dtype.name}")
+    if input.shape[0] == grid.shape[0] and grid.shape[-1] != input.ndim - 2:
+        raise RuntimeError(f"grid_sampler(): expected grid to have size {input.ndim - 2} in last dimension, but got grid with sizes {list(grid.shape)}")
     if input.ndim not in (4, 5) or input.ndim != grid.ndim:
         raise RuntimeError("grid_sampler(): expected 4D or 5D input and grid with same number of dimensions, but got input with sizes "
                            f"{list(input.shape)} and grid with sizes {list(grid.shape)}")
+    if input.dtype is not grid.dtype:
+        raise RuntimeError(f"expected scalar type {input.dtype.short} but found {grid.dtype.short}")
+    if input.dtype.category != FLOAT:
+        raise not_implemented(f"grid_sampler_{input.ndim - 2}d_cpu_kernel_impl", input.dtype)
     if input.shape[0] != grid.shape[0]:
         raise RuntimeError("grid_sampler(): expected grid and input to have same batch size, but got input with sizes "
                            f"{list(input.shape)} and grid with sizes {list(grid.shape)}")
-    if grid.shape[-1] != input.ndim - 2:
-        raise RuntimeError(f"grid_sampler(): expected grid to have size {input.ndim - 2} in last dimension, but got grid with sizes {list(grid.shape)}")
     for i, n in enumerate(input.shape[2:], 2):
         if n <= 0:
             raise RuntimeError(f"grid_sampler(): expected input to have non-empty spatial dimensions, but input has sizes {list(input.shape)} with "

@@ -9,7 +9,7 @@ from ..._core.registry import Op
 from ..._public import as_size, number, public
 from ..._tensor import Tensor, apply
 from ...ops.pointwise import _plain_number
-from .common import need
+from .common import need, scalar
 
 
 def _along(ndim: int, axis: int, piece: slice) -> tuple:
@@ -43,7 +43,8 @@ def constant_pad_nd(input: Tensor, pad, value=0) -> Tensor:
     pairs = [(0, 0)] * (input.ndim - len(pad) // 2) + [(pad[i], pad[i + 1]) for i in range(len(pad) - 2, -1, -2)]
     for i, (n, (a, b)) in enumerate(zip(input.shape, pairs)):
         if n + a + b < 0:
-            raise RuntimeError(f"The input size {n}, plus negative padding {a} and {b} resulted in a negative output size, which is invalid. Check "
+            raise RuntimeError("narrow(): length must be non-negative." if a < 0 and b < 0 else
+                               f"The input size {n}, plus negative padding {a} and {b} resulted in a negative output size, which is invalid. Check "
                                f"dimension {i} of your input.")
     if not any(pad):
         return input.clone()
@@ -116,7 +117,7 @@ def _bordered_shape(x, pads, mode):
 
 _BORDERS = {(mode, n): Op(f"{mode}_pad{n}d", _borders, shape=_bordered_shape, vjp=_borders_vjp,
                           torch_name=f"{'Reflection' if mode == 'reflect' else 'Replication'}Pad{n}DBackward0" if mode != "circular"
-                          else "CopySlices")
+                          else "torch::autograd::CopySlices")
             for mode in ("reflect", "replicate", "circular") for n in (1, 2, 3)}
 
 
@@ -124,6 +125,10 @@ def pad(input: Tensor, pad, mode: str = "constant", value: float | None = None) 
     """input with a border: pad = (before, after) of the last dimension, then of the one before it, and so on; negative
     numbers crop. mode: 'constant' (value, default 0), 'reflect', 'replicate', 'circular'."""
     need(input, "pad")
+    if not isinstance(pad, (tuple, list)):
+        raise TypeError(f"pad(): argument 'pad' (position 2) must be tuple of ints, not {type(pad).__name__}")
+    if value is not None:
+        value = scalar(value, "pad", "value", 4)
     pad = as_size(pad)
     _check_length(input, pad)
     if mode == "constant":
@@ -134,7 +139,10 @@ def pad(input: Tensor, pad, mode: str = "constant", value: float | None = None) 
     if mode not in ("reflect", "replicate", "circular") or not (len(pad) in (2, 4, 6) and input.ndim in (n + 1, n + 2)):
         if mode not in ("reflect", "replicate", "circular") and len(pad) in (2, 4, 6) and input.ndim in (n + 1, n + 2):
             raise NotImplementedError(f"Unrecognised padding mode {mode}")
-        raise NotImplementedError("Only 2D, 3D, 4D, 5D padding with non-constant padding are supported for now")
+        raise NotImplementedError(
+            f"Padding size {len(pad)} is not supported for {input.ndim}D input tensor.\nSupported combinations for non-constant padding:\n"
+            "  - 2D or 3D input: padding size = 2 (pads last dimension)\n  - 3D or 4D input: padding size = 4 (pads last 2 dimensions)\n"
+            "  - 4D or 5D input: padding size = 6 (pads last 3 dimensions)")
     pairs = [(0, 0)] * (input.ndim - n) + [(pad[i], pad[i + 1]) for i in range(len(pad) - 2, -1, -2)]
     _check_borders(input, pad, pairs, mode, n)
     return apply(_BORDERS[mode, n], (input,), (tuple(pairs), mode))

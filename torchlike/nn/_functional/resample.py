@@ -33,7 +33,7 @@ def _matrix(n: int, out: int, mode: str, align: bool, scale: float | None, antia
         at = i * step if mode == "nearest" else (i + real(0.5)) * step
         w[rows, np.minimum(np.floor(at).astype(np.int64), n - 1)] = 1
     elif antialias:
-        _antialiased(w, n, float(step), cubic=mode == "bicubic")
+        _antialiased(w, n, float(step), mode)
     elif mode == "bicubic":
         at = i * step if align else step * (i + real(0.5)) - real(0.5)
         floor = np.floor(at)
@@ -58,21 +58,24 @@ def _cubic_weights(t, a=-0.75):
     return far(t + 1), near(t), near(1 - t), far(2 - t)
 
 
-def _antialiased(w: np.ndarray, n: int, step: float, cubic: bool) -> None:
-    """Triangle or cubic (a = -0.5) filters widened by the step, as PIL's."""
+def _antialiased(w: np.ndarray, n: int, step: float, mode: str) -> None:
+    """Triangle, cubic (a = -0.5) or Lanczos filters widened by the step, as PIL's."""
+    half, filter = _FILTERS[mode]
     widen = max(step, 1.0)
-    support = (2.0 if cubic else 1.0) * widen
+    support = half * widen
     for i in range(len(w)):
         center = step * (i + 0.5)
         first, last = max(int(center - support + 0.5), 0), min(int(center + support + 0.5), n)
-        x = np.abs((np.arange(first, last) - center + 0.5) / widen)
-        if cubic:
-            a = -0.5
-            inner, outer = ((a + 2) * x - (a + 3)) * x * x + 1, ((a * x - 5 * a) * x + 8 * a) * x - 4 * a
-            f = np.where(x < 1, inner, np.where(x < 2, outer, 0))
-        else:
-            f = np.maximum(1 - x, 0)
+        f = filter(np.abs((np.arange(first, last) - center + 0.5) / widen))
         w[i, first:last] = f / f.sum()
+
+
+def _cubic_filter(x, a=-0.5):
+    return np.where(x < 1, ((a + 2) * x - (a + 3)) * x * x + 1, np.where(x < 2, ((a * x - 5 * a) * x + 8 * a) * x - 4 * a, 0))
+
+
+_FILTERS = {"bilinear": (1.0, lambda x: np.maximum(1 - x, 0)), "bicubic": (2.0, _cubic_filter),
+            "lanczos": (3.0, lambda x: np.where(x < 3, np.sinc(x) * np.sinc(x / 3), 0))}
 
 
 @functools.lru_cache(maxsize=256)
@@ -111,19 +114,34 @@ def _along(xp, x, axis: int, spec: tuple, transposed: bool):
 
 def _resample(xp, x, specs):
     """specs: one per spatial dimension, (inputs, outputs, mode, align_corners, scale, antialias, float type)."""
-    y = wide(x) if not specs[0][2].startswith("nearest") else x
+    if x.dtype == np.uint8 and not specs[0][2].startswith("nearest"):
+        return _resample_bytes(xp, x, specs)
+    y = wide(x)
     for k, spec in enumerate(specs):
-        if spec[0] != spec[1] or spec[4] not in (None, 1.0):
+        if _changes(spec):
             y = _along(xp, y, x.ndim - len(specs) + k, spec, False)
-    if x.dtype.kind in "iu":
-        y = xp.clip(xp.round(y), 0, 255) if y.dtype.kind == "f" else y
     return y.astype(x.dtype)
+
+
+def _resample_bytes(xp, x, specs):
+    """As torch: the last dimension first, each pass rounded to a byte."""
+    for k in range(len(specs) - 1, -1, -1):
+        if _changes(specs[k]):
+            y = _along(xp, x.astype(np.float32), x.ndim - len(specs) + k, specs[k], False)
+            x = xp.clip(xp.floor(y + np.float32(0.5)), 0, 255).astype(np.uint8)
+    return x
+
+
+def _changes(spec) -> bool:
+    """Whether the map is more than the identity: with a scale of its own the same size may still move things."""
+    n, out, mode, _, scale, antialias, _ = spec
+    return n != out or (scale not in (None, 1.0) and (mode == "bicubic" or mode.startswith("nearest")) and not antialias)
 
 
 def _resample_vjp(xp, g, specs):
     y = wide(g)
     for k in range(len(specs) - 1, -1, -1):
-        if specs[k][0] != specs[k][1] or specs[k][4] not in (None, 1.0):
+        if _changes(specs[k]):
             y = _along(xp, y, g.ndim - len(specs) + k, specs[k], True)
     return y
 
@@ -133,23 +151,27 @@ def _shape(x, specs):
 
 
 _NAMES = {"nearest": "Nearest", "nearest-exact": "NearestExact", "linear": "Linear", "bilinear": "Bilinear", "trilinear": "Trilinear",
-          "bicubic": "Bicubic"}
+          "bicubic": "Bicubic", "lanczos": "Lanczos"}
 _OPS = {(mode, n): Op(f"upsample_{mode.replace('-', '_')}{n}d", _resample, shape=_shape, vjp=_resample_vjp,
                       torch_name=f"Upsample{name}{n}DBackward0") for mode, name in _NAMES.items() for n in (1, 2, 3)}
-_RANKS = {"linear": 1, "bilinear": 2, "trilinear": 3, "bicubic": 2}
+_RANKS = {"linear": 1, "bilinear": 2, "trilinear": 3, "bicubic": 2, "lanczos": 2}
 
 
 def interpolate(input: Tensor, size=None, scale_factor=None, mode: str = "nearest", align_corners: bool | None = None,
                 recompute_scale_factor: bool | None = None, antialias: bool = False) -> Tensor:
     """(N, C, *spatial) resampled to `size` or by `scale_factor`.
 
-    mode: 'nearest', 'nearest-exact', 'area', 'linear' (3-D input), 'bilinear', 'bicubic' (4-D), 'trilinear' (5-D).
+    mode: 'nearest', 'nearest-exact', 'area', 'linear' (3-D input), 'bilinear', 'bicubic', 'lanczos' (4-D), 'trilinear' (5-D).
     """
     if mode in ("nearest", "area", "nearest-exact"):
         if align_corners is not None:
             raise ValueError("align_corners option can only be set with the interpolating modes: linear | bilinear | bicubic | trilinear")
     elif align_corners is None:
         align_corners = False
+    if mode == "lanczos" and align_corners:
+        raise ValueError("Lanczos mode does not support align_corners=True")
+    if mode == "lanczos" and not antialias:
+        raise ValueError("Lanczos mode requires antialias=True")
     n = input.dim() - 2
     size, factors = _sizes(input, size, scale_factor, n)
     if recompute_scale_factor and size is not None and factors is None:
@@ -158,15 +180,15 @@ def interpolate(input: Tensor, size=None, scale_factor=None, mode: str = "neares
         size = [int(math.floor(float(s) * f)) for s, f in zip(input.shape[2:], factors)]
         if recompute_scale_factor or mode == "area":
             factors = None
-    if antialias and not (mode in ("bilinear", "bicubic") and input.ndim == 4):
-        raise ValueError("Anti-alias option is restricted to bilinear and bicubic modes and requires a 4-D tensor as input")
+    if antialias and not (mode in ("bilinear", "bicubic", "lanczos") and input.ndim == 4):
+        raise ValueError("Anti-alias option is restricted to bilinear, bicubic, and lanczos modes and requires a 4-D tensor as input")
     if mode == "area" and n in (1, 2, 3):
         return (adaptive_avg_pool1d, adaptive_avg_pool2d, adaptive_avg_pool3d)[n - 1](input, size)
-    if mode not in _NAMES and mode != "area" or n not in (1, 2, 3):
-        raise NotImplementedError("Input Error: Only 3D, 4D and 5D input Tensors supported (got "
-                                  f"{input.dim()}D) for the modes: nearest | linear | bilinear | bicubic | trilinear | area | nearest-exact (got {mode})")
-    if mode in _RANKS and _RANKS[mode] != n:
+    if mode in ("linear", "bilinear", "trilinear") and n in (1, 2, 3) and _RANKS[mode] != n:
         raise NotImplementedError(f"Got {input.dim()}D input, but {mode} mode needs {_RANKS[mode] + 2}D input")
+    if mode not in _NAMES or _RANKS.get(mode, n) != n or n not in (1, 2, 3):
+        raise NotImplementedError(f"Input Error: Only 3D, 4D and 5D input Tensors supported (got {input.dim()}D) for the modes: nearest | linear | "
+                                  f"bilinear | bicubic | trilinear | lanczos | area | nearest-exact (got {mode})")
     return _resampled(input, tuple(size), factors, mode, bool(align_corners), antialias, n)
 
 
