@@ -238,7 +238,6 @@ SMALL: dict[str, tuple[Spec, ...]] = {
         _attention("causal_blind", 1, 2, 50, 16, s=21, causal=True, causal_offset=-9),
         _attention("grouped", 2, 6, 21, 16, s=35, kv=2, causal=True),
         _attention("mask", 2, 2, 37, 16, s=41, mask=(1, 0, 1, 1)),
-        _attention("mask_columns", 2, 2, 20, 16, s=35, mask=(1, 0, 0, 1)),
         _attention("bias_full", 2, 2, 21, 16, s=37, bias=(0, 1, 1, 1)),
         _attention("bias_columns", 2, 4, 37, 16, s=21, kv=2, bias=(1, 1, 0, 1)),
         _attention("bias_rows_bf16", 2, 2, 37, 16, "bfloat16", s=21, bias=(1, 0, 1, 0)),
@@ -369,7 +368,6 @@ LARGE: dict[str, tuple[Spec, ...]] = {
 # What `benchmarks/gpu.py --tiny` runs on a CPU in place of LARGE.
 TINY: dict[str, tuple[Spec, ...]] = {
     "attention": (
-        _attention("causal", 1, 2, 64, 16, "bfloat16", causal=True),
         _attention("bias_mask", 1, 2, 48, 16, bias=(0, 1, 1, 1), mask=(1, 0, 0, 1)),
     ),
     "layer_norm": (_norm("layer_norm", "d32", (64, 32), bias=True),),

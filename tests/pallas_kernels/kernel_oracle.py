@@ -1,10 +1,28 @@
 """Independent float64 NumPy definitions (dense, no code shared with the package but dropout's bits), and comparison."""
 
+import functools
+
+import jax
 import numpy as np
 
 from pallas_kernels import _random
 
 LIMITS = {"float32": 2e-6, "bfloat16": 8e-3, "float16": 1e-3, "float64": 1e-12}
+
+
+@functools.cache
+def _options() -> dict:
+    # Tests compile programs that run once: without XLA's fusion emitters that takes a third of the time.
+    options = {"xla_cpu_use_fusion_emitters": False}
+    try:
+        jax.jit(lambda x: x + 1, compiler_options=options)(1.0)
+    except Exception:  # another jaxlib, without that option
+        return {}
+    return options
+
+
+def jit(function):
+    return jax.jit(function, compiler_options=_options())
 
 
 def error(got, want) -> float:

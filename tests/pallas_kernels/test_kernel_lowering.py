@@ -29,7 +29,11 @@ def lowered(spec, platform, impl, x64=False):
         return _compat.lower_for(platform, both, shapes)
 
 
-@pytest.mark.parametrize("spec", [*specs.SMALL["attention"], *specs.LARGE["attention"]], ids=str)
+SMALL = ("plain_tail", "one_row", "causal_wide", "grouped", "mask", "bias_columns", "bias_rows_bf16", "lengths",
+         "fp16_scale", "everything")
+
+
+@pytest.mark.parametrize("spec", [*(specs.small("attention", n) for n in SMALL), *specs.LARGE["attention"]], ids=str)
 def test_attention_lowers_to_triton(spec):
     assert lowered(spec, "cuda", "triton", x64=spec.name == "everything").count(_compat.TRITON_TARGET) == 3
 
