@@ -76,4 +76,7 @@ _LAZY = frozenset({"distributed", "func", "fx", "hub", "onnx"})  # attributes of
 def __getattr__(name: str):
     if name in _LAZY:
         return _importlib.import_module(f"{__name__}.{name}")
+    if name == "vmap":
+        from .func import vmap
+        return vmap
     raise _alias.missing(name, __name__)

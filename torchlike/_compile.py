@@ -85,6 +85,12 @@ class Capture:
     def interrupted(self, reason: str) -> None:
         self.reason = self.reason or f"{reason} at {history.user_line()}"
 
+    def writes(self, t: Tensor) -> None:
+        """In-place writes are found when the call is over."""
+
+    def refreshed(self, t: Tensor) -> None:
+        """A view looked again at its storage."""
+
     def begin_step(self, optimizer: Optimizer, closure) -> None:
         if closure is not None:
             self.reason = self.reason or "an optimizer step with a closure"

@@ -83,8 +83,9 @@ def numpy_view(t: Tensor) -> np.ndarray:
     layout = t._layout or contiguous(value.aval.shape)
     if not array.flags.c_contiguous:
         return np.array(concrete(value))
-    flat = array.reshape(-1)[layout.offset:]
-    return np.lib.stride_tricks.as_strided(flat, layout.shape, tuple(s * array.itemsize for s in layout.strides))
+    kind = value.aval.dtype.np  # a view of parts or bits counts its layout in its own elements
+    flat = array.reshape(-1).view(kind)[layout.offset:]
+    return np.lib.stride_tricks.as_strided(flat, layout.shape, tuple(s * kind.itemsize for s in layout.strides))
 
 
 def _strided_root(st: Storage, root: np.ndarray, layout: Layout) -> np.ndarray:

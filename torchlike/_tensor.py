@@ -26,11 +26,12 @@ PAGE = 1 << 40  # storages' made-up addresses lie this far apart
 class Storage:
     """The mutable cell that aliases share: the root tensor's current value, and a version that counts writes."""
 
-    __slots__ = ("value", "layout", "version", "address", "host", "__weakref__")
+    __slots__ = ("value", "layout", "version", "unseen", "address", "host", "__weakref__")
 
     def __init__(self, value: Value, layout: Layout | None, version: int = 0):
         self.value, self.layout, self.version = value, layout, version
         self.address = next(_addresses) * PAGE
+        self.unseen = 0  # writes through `.data`, which `_version` does not count
         self.host = None  # an np.ndarray that the user may write: see _host.py
 
 
@@ -49,6 +50,7 @@ class Tensor:
     _writes = 0  # version while there is no storage
     _conj = False
     _plain = True  # results of operations on it are plain Tensors
+    _of_data = False  # made by `.data`: counts its own writes
     _inference = False  # made under inference_mode
 
     def __init_subclass__(cls, **kwargs):
@@ -77,7 +79,7 @@ class Tensor:
 
     def _refresh(self, st: Storage) -> None:
         """Another alias wrote: look again through the chain of views."""
-        base = self._base
+        base = self._root()
         if base is not None:
             base._current()
         if base is None or base._edge is None:
@@ -97,6 +99,13 @@ class Tensor:
                 mode.enabled = before
             self._value, self._edge, self._out = t._value, t._edge, t._out
         self._seen = st.version
+
+    def _root(self) -> Tensor | None:
+        """The base, which may itself have become a view in place (`unsqueeze_`)."""
+        base = self._base
+        if base is not None and base._base is not None:
+            base = self._base = base._base
+        return base
 
     def _ensure_storage(self) -> Storage:
         st = self._storage
@@ -149,6 +158,8 @@ class Tensor:
     def _assign(self, new: Tensor) -> Tensor:
         """In-place: this tensor (and all its aliases) now hold `new`, a tensor of the same shape and dtype."""
         self._check_write()
+        if program.state.capture is not None:
+            program.state.capture.writes(self)
         value = new._current()
         st = self._storage
         if st is None:
@@ -158,7 +169,7 @@ class Tensor:
                 self._edge, self._out = new._edge, new._out
             return self
         self._current()
-        base = self._base
+        base = self._root()
         graph = mode.enabled and base is not None and (base._edge is not None or new._edge is not None)
         if graph:
             written = _put_chain(_plain_copy(base), self._chain[len(base._chain):], new)
@@ -170,6 +181,9 @@ class Tensor:
                 self._edge, self._out = new._edge, new._out
         st.value = root
         st.version += 1
+        if self._of_data:
+            st.unseen += 1
+            self._writes += 1
         if st.host is not None:
             st.host.write(st)
         if not graph:
@@ -243,7 +257,8 @@ class Tensor:
 
     @property
     def _version(self) -> int:
-        return self._writes if self._storage is None else self._storage.version
+        st = self._storage
+        return self._writes if st is None or self._of_data else st.version - st.unseen
 
     @property
     def grad(self) -> Tensor | None:
@@ -270,7 +285,9 @@ class Tensor:
 
     @property
     def data(self) -> Tensor:
-        return self._alias()
+        out = self._alias()
+        out._of_data = True
+        return out
 
     @data.setter
     def data(self, other: Tensor):
@@ -469,9 +486,9 @@ def _node(op, plan, edges, values, made) -> Node:
     if outs:
         saved += [made[i] for i in outs]
     node = (op.node_class or _node_class(op))(plan, edges, needs, saved)
-    if mode.anomaly:
-        from .autograd.anomaly import remember
-        remember(node)
+    if mode.watchers:
+        for watch in mode.watchers:
+            watch(node, values)
     return node
 
 

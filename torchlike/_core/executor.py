@@ -227,7 +227,10 @@ def _choose(prog, info: ProgramInfo, live: tuple, dead: tuple, reason: str) -> E
     live = tuple(sorted(info.lives))
     donated = _matching(info, live, dead)
     start = time.perf_counter()
-    exe = Executable(live, donated, len(info.input_avals), build(info, live, donated))
+    try:
+        exe = Executable(live, donated, len(info.input_avals), build(info, live, donated))
+    except Exception:  # some operation cannot be traced: op by op, its error reaches only what depends on it
+        return None
     seconds = time.perf_counter() - start
     info.executables.append(exe)
     info.chosen[(tuple(sorted(wanted)), dead)] = exe
@@ -299,6 +302,28 @@ def evaluate(steps, env: list, inputs, floats, ints, kernel) -> None:
         env.extend(kernel(step.plan)(*args))
 
 
+class Failure:
+    """Stands for a result whose kernel raised, or that depends on one."""
+
+    __slots__ = ("error",)
+
+    def __init__(self, error: Exception):
+        self.error = error
+
+
+def isolated(plan):
+    """A plan's host kernel that turns an exception into Failures, so that independent results of a program survive."""
+    def run(*args):
+        for a in args:
+            if a.__class__ is Failure:
+                return [a] * len(plan.outs)
+        try:
+            return on_host(plan)(*args)
+        except Exception as error:
+            return [Failure(error)] * len(plan.outs)
+    return run
+
+
 def traced(plan):
     """A plan's JAX kernel, held to its shape rule."""
     def run(*args):
@@ -361,9 +386,12 @@ def _run_numpy(prog, info: ProgramInfo, live: tuple) -> None:
             x = host[k] = np.asarray(inputs[k].array)
         return x
     with np.errstate(all="ignore"):
-        evaluate(info.steps, env, fetch, prog.floats, prog.ints, on_host)
+        evaluate(info.steps, env, fetch, prog.floats, prog.ints, isolated)
     views = False
     for i in live:
+        if env[i].__class__ is Failure:
+            results[i].ref = env[i].error  # raised when somebody looks at it
+            continue
         results[i].array = env[i]
         views = views or env[i].base is not None
     if views:  # a result may look into an input's buffer, which must then never be donated

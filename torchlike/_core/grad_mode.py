@@ -8,6 +8,7 @@ class _Mode(threading.local):
     enabled = True
     inference = False
     anomaly = False
+    watchers: tuple = ()  # called as watch(node, input values) with every new graph node
 
 
 mode = _Mode()

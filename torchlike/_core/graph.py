@@ -4,6 +4,8 @@ from __future__ import annotations
 import weakref
 from collections import OrderedDict
 
+from .grad_mode import mode
+
 SECOND_BACKWARD = (
     "Trying to backward through the graph a second time (or directly access saved tensors after they have already been "
     "freed). Saved intermediate values of the graph are freed when you call .backward() or autograd.grad(). Specify "
@@ -107,6 +109,26 @@ def _handle(table, fn):
     return handle
 
 
+class Identity(Node):
+    """A value that goes on unchanged, as a tensor of its own: gradients stop here when they are asked for by this tensor."""
+
+    __slots__ = ("aval",)
+    torch_name = "AliasBackward0"
+    n_outputs = 1
+
+    def __init__(self, tensor, edge):
+        super().__init__(None, [edge], (edge is not None,), ())
+        self.aval = tensor._value.aval
+        for watch in mode.watchers:
+            watch(self, (tensor._value,))
+
+    def output_aval(self, i: int):
+        return self.aval
+
+    def apply(self, grads: list, create_graph: bool) -> list:
+        return grads
+
+
 class AccumulateGrad(Node):
     """The end of the graph at a leaf: adds the gradient into `variable.grad`."""
 
@@ -117,6 +139,8 @@ class AccumulateGrad(Node):
         super().__init__(None, (), (), ())
         self.ref, self.aval = weakref.ref(tensor), tensor._value.aval
         self.post_accumulate = None
+        for watch in mode.watchers:
+            watch(self, ())
 
     @property
     def variable(self):

@@ -10,7 +10,7 @@ from __future__ import annotations
 import contextlib
 import os
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from . import device as _device
 from . import executor
@@ -55,7 +55,7 @@ class Program:
         self.ints: list[int] = []
         self.results: list[Value] = []
         self.device = None
-        self.checks: list = []  # (pending bool Value, exception to raise when it is False)
+        self.checks: list = []  # (pending bool Value, what makes the exception when it is False)
 
     def add_input(self, v: Value) -> int:
         """The reference of a concrete value in this program."""
@@ -67,6 +67,10 @@ class Program:
                 raise_lost(v)
         if is_tracer(array) or v.aval.device is _device.META:
             raise RunsNow
+        return self.enter(v)
+
+    def enter(self, v: Value) -> int:
+        """v as the next input, whatever it holds."""
         if v.aval.device is not self.device:
             if self.device is not None:
                 raise OtherDevice
@@ -248,12 +252,13 @@ def concrete(v: Value):
         flush("value observed")
         array = v.array
         if array is None:
+            raise_failed_checks()
             raise_lost(v)
     return array
 
 
-def check(ok: Value, error: Exception) -> None:
-    """Raise `error` at the next observation unless the pending bool `ok` is true."""
+def check(ok: Value, error: Callable[[], Exception]) -> None:
+    """Raise `error()` at the next observation unless the pending bool `ok` is true."""
     state.program.checks.append((ok, error))
 
 
@@ -264,8 +269,8 @@ def raise_failed_checks() -> None:
         waiting = _failed_checks[:]
         _failed_checks.clear()
         for ok, error in waiting:
-            if not np.asarray(ok.array).all():
-                raise error
+            if ok.array is not None and not np.asarray(ok.array).all():
+                raise error()
 
 
 def flush(reason: str = "") -> None:

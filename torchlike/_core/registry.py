@@ -220,7 +220,7 @@ class Elementwise(Op):
         device = common_device(self, avals, statics)
         common = result_dtype(*avals)
         if self.real and common.category == dt.COMPLEX:
-            raise RuntimeError(f"\"{self.name}_cpu\" not implemented for '{common.short}'")
+            raise NotImplementedError(f"\"{self.name}_cpu\" not implemented for '{common.short}'")
         if self.promote == "float":
             out = compute = common if common.category >= dt.FLOAT else dt.get_default_dtype()
         elif self.promote == "bool":

@@ -11,9 +11,15 @@ from .._core.grad_mode import mode
 check_nan = [True]
 
 
-def remember(node) -> None:
+def remember(node, values) -> None:
     """Keep the forward call's stack with the node."""
     node.where = traceback.format_list(traceback.extract_stack()[:-3])
+
+
+def _switch(enabled: bool) -> None:
+    mode.anomaly = enabled
+    others = tuple(w for w in mode.watchers if w is not remember)
+    mode.watchers = (*others, remember) if enabled else others
 
 
 def check(node, grads) -> None:
@@ -35,14 +41,16 @@ class set_detect_anomaly:
     def __init__(self, enabled: bool, check_nan: bool = True):
         from . import anomaly
         self.before = mode.anomaly, anomaly.check_nan[0]
-        mode.anomaly, anomaly.check_nan[0] = enabled, check_nan
+        anomaly.check_nan[0] = check_nan
+        _switch(enabled)
 
     def __enter__(self):
         return None
 
     def __exit__(self, *exc):
         from . import anomaly
-        mode.anomaly, anomaly.check_nan[0] = self.before
+        enabled, anomaly.check_nan[0] = self.before
+        _switch(enabled)
 
 
 class detect_anomaly(set_detect_anomaly):

@@ -169,6 +169,8 @@ class Function:
         edges = [(a._edge, a._out) if need else None for a, need in zip(args, needs)]
         node = _node_class(cls)(cls, ctx, edges, needs)
         ctx._node = node
+        for watch in mode.watchers:
+            watch(node, [a._value if need else None for a, need in zip(args, needs)])
         single = not isinstance(result, (tuple, list))
         outs = [result] if single else list(result)
         node.avals = [o._aval if isinstance(o, Tensor) else None for o in outs]

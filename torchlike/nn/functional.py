@@ -21,6 +21,7 @@ from ._functional.conv import (  # noqa: F401
     conv1d,
     conv2d,
     conv3d,
+    conv_tbc,
     conv_transpose1d,
     conv_transpose2d,
     conv_transpose3d,
@@ -137,6 +138,16 @@ from ._functional.fold import (  # noqa: F401
 from ._functional.grid import affine_grid, grid_sample  # noqa: F401
 from ._functional.padding import pad  # noqa: F401
 from ._functional.resample import interpolate, upsample, upsample_bilinear, upsample_nearest  # noqa: F401
+from ._functional.embedding_bag import embedding_bag  # noqa: F401
+from ._functional.multi_head import (  # noqa: F401
+    _canonical_mask,
+    _in_projection,
+    _in_projection_packed,
+    _mha_shape_check,
+    _none_or_dtype,
+    multi_head_attention_forward,
+)
+from ._functional import native  # noqa: F401  (publishes torch.conv2d, torch.layer_norm, ...)
 from .._public import FUNCTIONS as _functions
 
 hardshrink, native_channel_shuffle, relu_ = map(_functions.get, ("hardshrink", "native_channel_shuffle", "relu_"))

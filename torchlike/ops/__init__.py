@@ -9,6 +9,7 @@ from . import (  # noqa: F401
     identity,
     indexing,
     joining,
+    layouts,
     masks,
     matmul,
     new,

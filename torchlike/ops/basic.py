@@ -304,7 +304,7 @@ def bitwise(name, kernel):
         for x in (input, other):
             if isinstance(x, (float, complex)) or (isinstance(x, Tensor) and x.dtype.category >= dt.FLOAT):
                 kind = x.dtype.short if isinstance(x, Tensor) else "Float"
-                raise RuntimeError(f'"{name}_cpu" not implemented for \'{kind}\'')
+                raise NotImplementedError(f'"{name}_cpu" not implemented for \'{kind}\'')
         return apply(op, (input, other))
     f.__name__ = f.__qualname__ = name
     f.__doc__ = f"torch.{name}(input, other), for integers and bools."
@@ -323,7 +323,7 @@ _BITWISE_NOT = Elementwise("bitwise_not", lambda xp, x: ~x)
 def bitwise_not(input) -> Tensor:
     """~input, for integers and bools."""
     if input.dtype.category >= dt.FLOAT:
-        raise RuntimeError(f'"bitwise_not_cpu" not implemented for \'{input.dtype.short}\'')
+        raise NotImplementedError(f'"bitwise_not_cpu" not implemented for \'{input.dtype.short}\'')
     return apply(_BITWISE_NOT, (input,))
 
 

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import math
+import os
 
 import numpy as np
 
@@ -29,13 +30,36 @@ def _constant_kernel(xp, value, shape, dtype, device):
 _constant_op = Op("constant", _constant_kernel, shape=lambda value, shape, dtype, device: (shape, dtype), vjp=False)
 
 
+def check_size(shape: tuple, dtype: dt.dtype, device) -> None:
+    """Refuse what no memory can hold, here on the user's line."""
+    size = math.prod(shape) * dtype.itemsize
+    if size < _LARGE or device.type == "meta":
+        return
+    if size >= 1 << 63:
+        raise RuntimeError(f"Storage size calculation overflowed with sizes={list(shape)}")
+    if size > _memory():
+        raise RuntimeError(f"DefaultCPUAllocator: can't allocate memory: you tried to allocate {size} bytes. Error code 12 (Cannot allocate memory)")
+
+
+_LARGE = 1 << 30
+
+
+def _memory() -> int:
+    try:
+        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    except (AttributeError, ValueError, OSError):  # a system that does not tell
+        return 1 << 46
+
+
 def constant(shape: tuple, value, dtype: dt.dtype, device) -> Tensor:
     """A tensor of one number that is part of the program's structure, so that XLA can fold it."""
+    check_size(shape, dtype, device)
     return apply(_constant_op, (), (value, shape, dtype, device))
 
 
 def filled(shape: tuple, value, dtype: dt.dtype, device) -> Tensor:
     """A tensor of one number; the number is data, so it may change between runs."""
+    check_size(shape, dtype, device)
     if dtype.category == dt.INT and isinstance(value, (int, float)) and not isinstance(value, bool):
         value = _from_number(int(value), dtype).item()
     return apply(_full_op, (value,), (shape, dtype, device))

@@ -78,7 +78,7 @@ def _limits(name: str, x: Tensor, low, high, apart: float):
     if not x.numel():
         return float(low) - apart, float(high) + apart
     a, b = amin(x.detach()), amax(x.detach())
-    program.check((a.isfinite() & b.isfinite())._value, RuntimeError(f"{name}: range of the input is not finite"))
+    program.check((a.isfinite() & b.isfinite())._value, lambda: RuntimeError(f"{name}: range of the input is not finite"))
     widen = (a == b).to(x.dtype) * apart
     return a - widen, b + widen
 

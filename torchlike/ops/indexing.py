@@ -261,7 +261,11 @@ def check_range(index: Tensor, n: int, message) -> None:
             raise IndexError(message(low if low < -n else high))
         return
     ok = apply(_IN_RANGE, (index, n))
-    program.check(ok._value, IndexError(message("?")))
+
+    def error():
+        found = np.asarray(v.array)
+        return IndexError(message(int(found[(found < -n) | (found >= n)].flat[0])))
+    program.check(ok._value, error)
 
 
 def bounds(v) -> tuple[int, int]:

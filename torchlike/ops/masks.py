@@ -113,7 +113,7 @@ def masked_scatter(input, mask, source) -> Tensor:
     else:
         from .._core import program
         enough = mask.expand(shape).sum() <= source.numel()
-        program.check(enough._value, RuntimeError("Number of elements of source < number of ones in mask"))
+        program.check(enough._value, lambda: RuntimeError("Number of elements of source < number of ones in mask"))
     if not source.numel():
         return input.expand(shape).clone()
     return apply(_MASKED_SCATTER, (input.expand(shape), mask.expand(shape), source))

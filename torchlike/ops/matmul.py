@@ -65,7 +65,7 @@ def _same_dtype(a: Tensor, b: Tensor) -> None:
     if a.dtype is not b.dtype:
         raise RuntimeError(f"expected m1 and m2 to have the same dtype, but got: {_c_name(a.dtype)} != {_c_name(b.dtype)}")
     if a.dtype is dt.bool_:
-        raise RuntimeError('"addmm_impl_cpu_" not implemented for \'Bool\'')
+        raise NotImplementedError('"addmm_impl_cpu_" not implemented for \'Bool\'')
 
 
 def _c_name(d: dt.dtype) -> str:

@@ -168,7 +168,7 @@ def _no_int_zero(a, b):
             from .._core import program
             if array is not program.META_ARRAY and not program.is_tracer(array):
                 ok = apply(_ALL_NONZERO, (b,))
-                program.check(ok._value, RuntimeError("ZeroDivisionError"))
+                program.check(ok._value, lambda: RuntimeError("ZeroDivisionError"))
     elif b == 0:
         raise RuntimeError("ZeroDivisionError")
 

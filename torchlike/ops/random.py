@@ -74,7 +74,7 @@ def drawn(draw: Callable[[], np.ndarray], device) -> Tensor:
 def _floating(dtype, name: str) -> dt.dtype:
     d = dt.get_default_dtype() if dtype is None else _check_dtype(dtype)
     if d.category < dt.FLOAT:
-        raise RuntimeError(f"\"{name}\" not implemented for '{d.short}'")
+        raise NotImplementedError(f"\"{name}\" not implemented for '{d.short}'")
     return d
 
 
@@ -164,7 +164,7 @@ def normal(mean=0.0, std=1.0, size=None, *, generator=None, out=None, dtype=None
 def _fill(self, draw, generator, kernel):
     self._check_write()
     if self.dtype.category < dt.FLOAT:
-        raise RuntimeError(f"\"{kernel}\" not implemented for '{self.dtype.short}'")
+        raise NotImplementedError(f"\"{kernel}\" not implemented for '{self.dtype.short}'")
     if self.is_meta:  # no values, and no numbers drawn for them
         return self
     shape, kind, order = tuple(self.shape), self.dtype.np, _memory_order(self)

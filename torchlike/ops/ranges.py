@@ -217,6 +217,23 @@ def frombuffer(buffer, *, dtype, count: int = -1, offset: int = 0, requires_grad
     return _finish(from_numpy(np.frombuffer(buffer, kind.np, count, offset)), requires_grad)
 
 
+@public(method=False)
+def from_file(filename, shared: bool | None = None, size: int | None = 0, *, dtype=None, layout=None, device=None, requires_grad=False,
+              pin_memory=False) -> Tensor:
+    """The first `size` elements of a file; shared: writes to the tensor go to the file, which grows to hold them."""
+    kind = dt.get_default_dtype() if dtype is None else _check_dtype(dtype)
+    need = (size or 0) * kind.itemsize
+    if shared:
+        with open(filename, "ab") as file:
+            file.truncate(builtins.max(need, file.tell()))
+        return _finish(from_numpy(np.memmap(filename, kind.np, "r+", shape=(size,)).view(np.ndarray)), requires_grad)
+    with open(filename, "rb") as file:
+        data = bytearray(file.read(need))
+    if len(data) < need:
+        raise RuntimeError(f"file <{filename}> has size {len(data)}, but {need} bytes were asked for")
+    return _finish(from_numpy(np.frombuffer(data, kind.np)), requires_grad)
+
+
 # -- complex numbers -------------------------------------------------------------------------------------------------------
 
 

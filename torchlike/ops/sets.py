@@ -183,7 +183,7 @@ def _check_sorter(name: str, sequence: Tensor, sorter: Tensor) -> None:
     if sorter.dtype is not dt.int64:
         raise RuntimeError(f"{name}: sorter must be a tensor of long dtype but got dtype {sorter.dtype.short}")
     inside = ((sorter >= 0) & (sorter < sequence.shape[-1])).all()
-    program.check(inside._value, RuntimeError(f"{name}: sorter index out of range"))
+    program.check(inside._value, lambda: RuntimeError(f"{name}: sorter index out of range"))
 
 
 @public(method=False, out=True)

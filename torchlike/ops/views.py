@@ -727,7 +727,7 @@ def real(input) -> Tensor:
 def imag(input) -> Tensor:
     """The imaginary part of a complex tensor, as a view."""
     if not input.dtype.is_complex:
-        raise RuntimeError("imag is not implemented for tensors with non-complex dtypes.")
+        raise NotImplementedError("imag is not implemented for tensors with non-complex dtypes.")
     return input._view(_IMAG, ())
 
 

@@ -96,7 +96,7 @@ class OptaxOptimizer(Optimizer):
         made = _results(apply(op, (*params, *grads, *leaves, *rate, *extra.values())))
         for p, new in zip(params, made):
             p._assign(new)
-        self.state["optax"][_LEAVES] = made[len(params):]
+        self.state["optax"] = {_LEAVES: made[len(params):]}
         return loss
 
     def _step_op(self, names: tuple[str, ...]) -> Op:

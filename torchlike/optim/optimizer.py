@@ -322,7 +322,7 @@ class Optimizer:
         """
         params = [p for p in group["params"] if p._grad is not None]
         state = self.state
-        states = [state[p] for p in params]
+        states = [state[p] for p in params] if names or create else ()
         if create is not None:
             for s, p in zip(states, params):
                 if not s:
@@ -334,7 +334,7 @@ class Optimizer:
                                  "['cuda', 'xpu', 'hpu', 'privateuseone', 'xla'].")
         grads = [p._grad for p in params]
         columns = [[s[name] for s in states] for name in names]
-        steps = [s["step"] for s in states] if "step" in states[0] else ()
+        steps = [s["step"] for s in states] if states and "step" in states[0] else ()
         for number, where in _rules.advance(steps) if steps else [(None, range(len(params)))]:
             for part in _rules.by_device(params, where):
                 if len(part) == len(params):

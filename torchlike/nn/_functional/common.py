@@ -107,4 +107,4 @@ def demand_within(t: Tensor, low: float, high: float, error: Exception, *, nan: 
         if not _ALL_WITHIN.kernel(np, array, low, high, nan):
             raise error
     elif array is None or not (array is program.META_ARRAY or program.is_tracer(array)):
-        program.check(apply(_ALL_WITHIN, (t, float(low), float(high)), (nan,))._value, error)
+        program.check(apply(_ALL_WITHIN, (t, float(low), float(high)), (nan,))._value, lambda: error)

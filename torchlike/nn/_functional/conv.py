@@ -155,3 +155,17 @@ def conv_transpose2d(input: Tensor, weight: Tensor, bias=None, stride=1, padding
 def conv_transpose3d(input: Tensor, weight: Tensor, bias=None, stride=1, padding=0, output_padding=0, groups: int = 1, dilation=1) -> Tensor:
     """The transpose of conv3d; weight is (C, O / groups, KD, KH, KW)."""
     return _transposed(input, weight, bias, stride, padding, output_padding, groups, dilation, 3)
+
+
+def conv_tbc(input: Tensor, weight: Tensor, bias: Tensor, pad: int = 0) -> Tensor:
+    """A convolution over time, batch and channels in that order: (T, B, C) * (K, C, O) to (T', B, O)."""
+    for t, name in ((input, "Input"), (weight, "Weight")):
+        if t.ndim != 3:
+            raise RuntimeError(f"{name} must have 3 dims: {'time, batch, in_channel' if name == 'Input' else 'kernel_width, in_channels, out_channels'}.")
+    if bias.ndim != 1:
+        raise RuntimeError("Bias must be 1-D")
+    if input.shape[2] != weight.shape[1]:
+        raise RuntimeError(f"Input dim 2 (input channels) is not == dim 1 in the weight tensor. Got {input.shape[2]} and {weight.shape[1]}")
+    if weight.shape[2] != bias.shape[0]:
+        raise RuntimeError("Bias size must equal dim 2 in the weight tensor (output channels).")
+    return conv1d(input.permute(1, 2, 0), weight.permute(2, 1, 0), bias, padding=pad).permute(2, 0, 1)

@@ -74,7 +74,7 @@ def layer_norm(input: Tensor, normalized_shape, weight=None, bias=None, eps: flo
         raise RuntimeError(f"Given normalized_shape={list(shape)}, expected input with shape [*, {', '.join(map(str, shape))}], but got input of "
                            f"size{list(have)}")
     if input.dtype.category != dt.FLOAT:
-        raise RuntimeError(f'"LayerNormKernelImpl" not implemented for \'{input.dtype.short}\'')
+        raise NotImplementedError(f'"LayerNormKernelImpl" not implemented for \'{input.dtype.short}\'')
     return apply(LAYER_NORM, (input, weight, bias), (len(shape), float(eps)))
 
 

@@ -207,25 +207,20 @@ def softshrink(input: Tensor, lambd: float = 0.5) -> Tensor:
     return apply(_SOFTSHRINK, (input, size))
 
 
-# -- in-place names, and the names under torch -------------------------------------------------------------------------------
+# -- in-place names ----------------------------------------------------------------------------------------------------------
 
 
 def _twin(f, name: str, *, published: bool = False):
-    """f as `name`, a function without the `inplace` argument, and `name_`, which writes into the input."""
+    """`name_`: f without the `inplace` argument, writing into its input."""
     names = [p for p in f.__code__.co_varnames[:f.__code__.co_argcount] if p != "inplace"]
 
     def g(*args, **kwargs):
         if len(args) > len(names) or "inplace" in kwargs:
             raise TypeError(f"{name}() received an invalid combination of arguments - got ({', '.join(type(a).__name__ for a in args)})")
         return f(*args, **kwargs)
-    g.__name__ = g.__qualname__ = name
     g.__doc__ = f.__doc__
-    if published:
-        public(method=False, inplace=False)(g)
     g_ = in_place(g, name + "_")
-    if published:
-        public(method=False)(g_)
-    return g_
+    return public(method=False)(g_) if published else g_
 
 
 leaky_relu_, elu_, hardtanh_ = _twin(leaky_relu, "leaky_relu"), _twin(elu, "elu"), _twin(hardtanh, "hardtanh")

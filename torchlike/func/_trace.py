@@ -1,0 +1,211 @@
+"""A function recorded apart from the running program: over placeholders, to be turned into one operation.
+
+The trace is a Program of its own, so recording is the usual one. Values from outside become its inputs. The graph of
+differentiation stays inside as well: wherever an edge would lead out, a boundary node is put, which remembers where to.
+"""
+from __future__ import annotations
+
+import contextlib
+import weakref
+from collections.abc import Iterator
+
+from .._core import program
+from .._core.aval import Aval, aval
+from .._core.grad_mode import mode
+from .._core.graph import Node
+from .._core.value import Value
+from .._tensor import Tensor
+
+CONTROL_FLOW = ("vmap: It looks like you're attempting to use a Tensor in some data-dependent control flow, or reading its value (.item(), "
+                "print, .numpy()). A function under vmap runs once for all examples, so no example has a value while it runs.")
+RANDOM = ("vmap: called random operation while in randomness error mode. Please either use the 'same' or 'different' randomness flags on "
+          "vmap or perform the randomness operation out of vmap")
+LOST = "this tensor belongs to a call of vmap that is over; return it from the function to keep it"
+
+
+class Boundary(Node):
+    """An edge out of the trace: `outer` is where it led, `value` what came in there."""
+
+    __slots__ = ("outer", "value")
+    torch_name = "AliasBackward0"
+    n_outputs = 1
+
+    def __init__(self, outer, value: Value):
+        super().__init__(None, (), (), ())
+        self.outer, self.value = outer, value
+
+    def output_aval(self, i: int) -> Aval:
+        return self.value.aval
+
+    def tensor(self) -> Tensor:
+        """A tensor whose gradient is the gradient at this boundary."""
+        t = Tensor._of(self.value)
+        t._edge = self
+        return t
+
+
+class Placeholder:
+    """An argument as the traced function sees it: one example of `source`, whose dimension `axis` is mapped."""
+
+    __slots__ = ("source", "axis", "value", "tensor")
+
+    def __init__(self, source: Tensor, axis: int, value: Value, tensor: Tensor):
+        self.source, self.axis, self.value, self.tensor = source, axis, value, tensor
+
+
+class Draws:
+    """Random draws inside the traced function: `append` is told of each."""
+
+    def __init__(self, trace: Trace):
+        self.trace = trace
+
+    def append(self, drawn: tuple) -> None:
+        self.trace.drew(*drawn)
+
+
+class Trace(program.Program):
+    """The program of one traced call, and what torch.compile calls its capture."""
+
+    def __init__(self, size: int, randomness: str, outer_capture):
+        super().__init__()
+        self.size, self.randomness, self.outer_capture = size, randomness, outer_capture
+        self.known: list[tuple[Value, object, object]] = []  # outside values, and what they were to the program outside
+        self.placeholders: dict[int, Placeholder] = {}  # by input number
+        self.stacked: dict[int, Value] = {}  # id of a random draw -> the draws of all examples
+        self.nodes: set[Node] = set()
+        self.boundaries: dict[tuple, Boundary] = {}
+        self.needs: dict[int, tuple] = {}  # first result of a step -> which of its inputs carry gradients
+        self.written: list[tuple] = []
+        self.stale: list = []  # views from outside that took a value of this program
+        self.draws = Draws(self)
+
+    # -- inputs ----------------------------------------------------------------------------------------------------------
+
+    def add_input(self, v: Value) -> int:
+        self.known.append((v, v.epoch, v.ref))
+        if not v.aval.ndim and v.aval.device.type == "cpu" and self.device is not None and self.device.type != "cpu":
+            moved = program.move(v, self.device)
+            v.epoch, v.ref = self, self.enter(moved)
+            return v.ref
+        return self.enter(v)
+
+    def placeholder(self, source: Tensor, axis: int) -> Tensor:
+        """One example of `source`, to be called the function with."""
+        a = source._aval
+        value = Value(aval(a.shape[:axis] + a.shape[axis + 1:], a.dtype, a.device))
+        ref = self.enter(value)
+        t = Tensor._of(value)
+        if t.__class__ is not source.__class__ and source._plain:
+            t.__class__ = source.__class__
+        if mode.enabled and source.requires_grad:
+            t._edge = self.boundary((source._edge, source._out), value)
+        self.placeholders[-1 - ref] = Placeholder(source, axis, value, t)
+        return t
+
+    def drew(self, value: Value, redraw) -> None:
+        """A random operation drew `value`; the other examples' draws follow where they differ."""
+        if self.randomness == "error":
+            raise RuntimeError(RANDOM)
+        if self.randomness == "different":
+            import numpy as np
+
+            def all_draws(first=None):
+                rows = ([] if first is None else [first]) + [redraw() for _ in range(self.size - (first is not None))]
+                return Value(aval((self.size, *value.aval.shape), value.aval.dtype, value.aval.device),
+                             np.stack([np.asarray(program.concrete(r)) for r in rows]))
+            self.stacked[id(value)] = all_draws(value)
+            self.known.append((value, value.epoch, value.ref))
+            if self.outer_capture is not None:
+                self.outer_capture.draws.append((self.stacked[id(value)], all_draws))
+        elif self.outer_capture is not None:
+            self.outer_capture.draws.append((value, redraw))
+
+    # -- the graph -------------------------------------------------------------------------------------------------------
+
+    def boundary(self, edge: tuple, value: Value) -> Boundary:
+        found = self.boundaries.get(edge)
+        if found is None:
+            found = self.boundaries[edge] = Boundary(edge, value)
+        return found
+
+    def inner(self, node: Node) -> bool:
+        return node in self.nodes or (isinstance(node, Boundary) and self.boundaries.get(node.outer) is node)
+
+    def watch(self, node: Node, values) -> None:
+        """A node was made: keep the graph inside."""
+        self.nodes.add(node)
+        if node.edges:
+            node.edges = [e if e is None or self.inner(e[0]) else (self.boundary(e, v), 0) for e, v in zip(node.edges, values)]
+        if node.plan is not None:
+            self.needs[len(self.results) - len(node.plan.outs)] = node.needs
+
+    # -- what cannot be recorded -----------------------------------------------------------------------------------------
+
+    def interrupted(self, reason: str) -> None:
+        if reason == "device change":
+            raise RuntimeError("Expected all tensors to be on the same device inside a function under vmap")
+        raise RuntimeError(CONTROL_FLOW)
+
+    def begin_step(self, optimizer, closure) -> None:
+        raise RuntimeError("vmap: an optimizer cannot take a step inside a function under vmap")
+
+    def writes(self, t: Tensor) -> None:
+        """t is about to be written: a tensor from outside gets its new value when the call is over."""
+        st = t._storage
+        v = t._value if st is None else st.value
+        if v.epoch is self and (v.ref >= 0 or -1 - v.ref in self.placeholders):
+            return
+        if st is None:
+            self.written.append((weakref.ref(t), None, v, t._edge, t._out))
+        else:
+            base = t if t._base is None else t._base
+            self.written.append((weakref.ref(base), st, v, base._edge, base._out))
+
+    def refreshed(self, t: Tensor) -> None:
+        self.stale.append(weakref.ref(t))
+
+    def restore_written(self, results: set[int]) -> list[tuple]:
+        """Give written outside tensors their old values back; (tensor, storage, inner value) of each that still lives."""
+        found, seen = [], set()
+        for ref, st, old, edge, out in self.written:
+            t = ref()
+            key = id(ref if st is None else st)
+            if t is None or id(t) in results or key in seen:
+                continue
+            seen.add(key)
+            if st is None:
+                found.append((t, None, t._value))
+                t._value = old
+            else:
+                found.append((t, st, st.value))
+                st.value = old
+                st.version += 1
+            t._edge, t._out = edge, out
+        return found
+
+    def close(self) -> None:
+        """Forget what the values of outside were here; values made here are lost to whoever kept them."""
+        for t in (ref() for ref in self.stale):
+            if t is not None:
+                t._seen = -1
+        for v, epoch, ref in reversed(self.known):
+            v.epoch, v.ref = (epoch, ref) if v.array is None else (None, None)
+        for v in [*self.results, *(p.value for p in self.placeholders.values())]:
+            if v.epoch is self and v.array is None:
+                v.epoch, v.ref = None, RuntimeError(LOST)
+
+
+@contextlib.contextmanager
+def tracing(size: int, randomness: str) -> Iterator[Trace]:
+    """Operations inside the block are recorded into the Trace instead of running."""
+    with program.lock:
+        state = program.state
+        before = state.program, state.limit, state.capture, mode.watchers
+        trace = Trace(size, randomness, state.capture)
+        state.program, state.limit, state.capture = trace, 1 << 60, trace
+        mode.watchers = (trace.watch,)
+        try:
+            yield trace
+        finally:
+            state.program, state.limit, state.capture, mode.watchers = before
+            trace.close()

@@ -1,0 +1,268 @@
+"""torch.vmap: a function of one example as a function of a batch. The function runs once, over placeholders."""
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+from .._core import executor, program
+from .._core.graph import Node
+from .._core.value import Value
+from .._public import FUNCTIONS
+from .._tensor import Tensor, apply
+from ..autograd import engine
+from ..utils._pytree import _broadcast_to_and_flatten, tree_flatten, tree_unflatten
+from ._mapped import Mapped, mapped
+from ._trace import Boundary, Trace, tracing
+
+
+def vmap(func: Callable, in_dims: Any = 0, out_dims: Any = 0, randomness: str = "error", *, chunk_size: int | None = None) -> Callable:
+    """func over a batch: `in_dims` names the mapped dimension of each argument (None: all examples see the same argument),
+    `out_dims` where the batch goes in the results. `randomness` is 'error', 'different' or 'same' for all examples;
+    `chunk_size` examples run at a time. Raises ValueError where structures or sizes do not fit, RuntimeError where the
+    function looks at an example's value."""
+    if randomness not in ("error", "different", "same"):
+        raise RuntimeError(f"Only allowed values for randomness are 'error', 'different', or 'same'. Got {randomness}")
+    if not (chunk_size is None or chunk_size > 0):
+        raise ValueError(f"vmap: chunk_size should be None or greater than 0. (got {chunk_size})")
+    name = getattr(func, "__name__", repr(func))
+
+    @functools.wraps(func)
+    def wrapped(*args, **kwargs):
+        size, dims, flat, spec = _checked(name, in_dims, args)
+        if chunk_size is None or chunk_size >= size:
+            return _run(func, name, size, dims, flat, spec, kwargs, out_dims, randomness)
+        return _in_chunks(func, name, size, dims, flat, spec, kwargs, out_dims, randomness, chunk_size)
+    return wrapped
+
+
+# -- arguments -----------------------------------------------------------------------------------------------------------
+
+
+def _checked(name: str, in_dims, args: tuple):
+    """(batch size, one dimension or None per leaf, leaves, structure) of a call."""
+    if not isinstance(in_dims, (int, tuple)):
+        raise ValueError(f"vmap({name}, in_dims={in_dims}, ...)(<inputs>): expected `in_dims` to be int or a (potentially nested) tuple "
+                         f"matching the structure of inputs, got: {type(in_dims)}.")
+    if not args:
+        raise ValueError(f"vmap({name})(<inputs>): got no inputs. Maybe you forgot to add inputs, or you are trying to vmap over a function "
+                         "with no inputs. The latter is unsupported.")
+    flat, spec = tree_flatten(args)
+    dims = _broadcast_to_and_flatten(in_dims, spec)
+    if dims is None:
+        raise ValueError(f"vmap({name}, in_dims={in_dims}, ...)(<inputs>): in_dims is not compatible with the structure of `inputs`. in_dims has "
+                         f"structure {tree_flatten(in_dims)[1]} but inputs has structure {spec}.")
+    dims = [_checked_dim(name, in_dims, x, d) for x, d in zip(flat, dims)]
+    sizes = [x.shape[d] for x, d in zip(flat, dims) if d is not None]
+    if not sizes:
+        raise ValueError("vmap: Expected at least one Tensor to vmap over")
+    if any(s != sizes[0] for s in sizes):
+        raise ValueError(f"vmap: Expected all tensors to have the same size in the mapped dimension, got sizes {sizes} for the mapped dimension")
+    return sizes[0], dims, flat, spec
+
+
+def _checked_dim(name: str, in_dims, x, d) -> int | None:
+    where = f"vmap({name}, in_dims={in_dims}, ...)(<inputs>)"
+    if d is None:
+        return None
+    if not isinstance(d, int):
+        raise ValueError(f"{where}: Got in_dim={d} for an input but in_dim must be either an integer dimension or None.")
+    if not isinstance(x, Tensor):
+        raise ValueError(f"{where}: Got in_dim={d} for an input but the input is of type {type(x)}. We cannot vmap over non-Tensor arguments, "
+                         "please use None as the respective in_dim")
+    if not -x.ndim <= d < x.ndim:
+        raise ValueError(f"{where}: Got in_dim={d} for some input, but that input is a Tensor of dimensionality {x.ndim} so expected in_dim to "
+                         f"satisfy -{x.ndim} <= in_dim < {x.ndim}.")
+    return d % x.ndim
+
+
+def _out_dims(name: str, out_dims, outputs: list, spec) -> list:
+    """One dimension or None per result."""
+    kinds = tree_flatten(out_dims)[0]
+    if not all(d is None or isinstance(d, int) for d in kinds):
+        raise ValueError(f"vmap({name}, ..., out_dims={out_dims}): `out_dims` must be an int, None or a python collection of ints representing "
+                         "where in the outputs the vmapped dimension should appear.")
+    dims = _broadcast_to_and_flatten(out_dims, spec)
+    if dims is None and isinstance(out_dims, tuple) and len(out_dims) == 1:
+        dims = _broadcast_to_and_flatten(out_dims[0], spec)
+    if dims is None:
+        raise ValueError(f"vmap({name}, ..., out_dims={out_dims})(<inputs>): out_dims is not compatible with the structure of `outputs`. out_dims "
+                         f"has structure {tree_flatten(out_dims)[1]} but outputs has structure {spec}.")
+    for t, d in zip(outputs, dims):
+        if not isinstance(t, Tensor) and d is not None:
+            raise ValueError(f"vmap({name}, ...): `{name}` must only return Tensors, got type {type(t)}. Did you mean to set out_dims= to None for "
+                             "output?")
+    return dims
+
+
+# -- the call ------------------------------------------------------------------------------------------------------------
+
+
+def _run(func, name, size, dims, flat, spec, kwargs, out_dims, randomness):
+    for x in flat:
+        if isinstance(x, Tensor):
+            x._current()
+    with tracing(size, randomness) as trace:
+        shown = [x if d is None else trace.placeholder(x, d) for x, d in zip(flat, dims)]
+        result = func(*tree_unflatten(shown, spec), **kwargs)
+        outputs, out_spec = tree_flatten(result)
+        places = _out_dims(name, out_dims, outputs, out_spec)
+        call = _Call(trace, name, outputs)
+    made = call.apply()
+    results = []
+    for t, place in zip(outputs, places):
+        if not isinstance(t, Tensor):
+            results.append(t)
+            continue
+        out, spread = next(made)
+        if place is None and spread:
+            raise ValueError(f"vmap({name}, ...): `{name}` can not return a BatchedTensor when out_dim is None")
+        if place is not None and not spread:
+            out = out.unsqueeze(0).expand(size, *out.shape)
+        results.append(out if not place else out.movedim(0, place))
+    return tree_unflatten(results, out_spec)
+
+
+def _in_chunks(func, name, size, dims, flat, spec, kwargs, out_dims, randomness, chunk_size):
+    parts = []
+    for start in range(0, size, chunk_size):
+        n = min(chunk_size, size - start)
+        part = [x if d is None else x.narrow(d, start, n) for x, d in zip(flat, dims)]
+        parts.append(_run(func, name, n, dims, part, spec, kwargs, out_dims, randomness))
+    leaves, out_spec = tree_flatten(parts[0])
+    places = _out_dims(name, out_dims, leaves, out_spec)
+    columns = zip(*(tree_flatten(p)[0] for p in parts))
+    return tree_unflatten([c[0] if d is None else FUNCTIONS["cat"](list(c), d) for c, d in zip(columns, places)], out_spec)
+
+
+class _Call:
+    """A finished trace: the operation it makes, the operation's inputs, and where results go."""
+
+    def __init__(self, trace: Trace, name: str, outputs: list):
+        self.trace = trace
+        tensors = [t for t in outputs if isinstance(t, Tensor)]
+        values = [t._current() for t in tensors]
+        effects = self._effects(trace, tensors)
+        self.n_outputs, self.targets = len(values), effects
+        outs = [_reference(v, trace) for v in (*values, *(v for _, _, _, v in effects), *(ok for ok, _ in trace.checks))]
+        forward_end = len(trace.results)
+        n_numbers = len(trace.floats), len(trace.ints)
+        grads, marks = _backward(trace, tensors)
+        marked = [-1 - _reference(m, trace) for m in marks]
+        info = executor.ProgramInfo(trace.node, trace.device)
+        batched = _batched(trace, info.steps, outs)
+        self.spread = batched
+        self._refuse(batched)
+        self.inputs, axes, positions, given = [], [], [], {}
+        for i, v in enumerate(trace.inputs):
+            if i in marked:
+                positions.append(None)
+                continue
+            positions.append(len(axes))
+            place = trace.placeholders.get(i)
+            axes.append(place.axis if place is not None else 0 if id(v) in trace.stacked else None)
+            self.inputs.append(Tensor._of(place.source._current()) if place is not None else Tensor._of(trace.stacked.get(id(v), v)))
+        grad_refs = {}
+        for boundary, ref in grads:
+            i = -1 - boundary.value.ref
+            p = positions[i]
+            if p in given:  # the same value along two edges
+                axes.append(axes[p])
+                self.inputs.append(Tensor._of(self.inputs[p]._value))
+                p = len(axes) - 1
+            given[p] = True
+            self.inputs[p]._edge, self.inputs[p]._out = boundary.outer
+            grad_refs[p] = ref
+        self.numbers = [*trace.floats, *trace.ints]
+        key = (trace.node, tuple(axes), tuple(outs), tuple(sorted(grad_refs.items())), tuple(marked), forward_end, n_numbers,
+               tuple(sorted(trace.needs.items())) if grads else ())
+        avals = [_aval(trace, r) for r in outs]
+        self.op = mapped(key, lambda: Mapped(name, info.steps, forward_end, trace.needs, axes, outs, batched, avals, grad_refs, marked,
+                                              positions))
+
+    def _effects(self, trace: Trace, tensors: list) -> list:
+        """(tensor, storage, mapped axis or None, new inner value) of what the function wrote outside."""
+        found = [(t, st, None, v) for t, st, v in trace.restore_written({id(t) for t in tensors})]
+        for p in trace.placeholders.values():
+            v = p.tensor._current()
+            if v is not p.value:
+                found.append((p.source, None, p.axis, v))
+        return found
+
+    def _refuse(self, batched: list) -> None:
+        for (_, _, axis, _), spread in zip(self.targets, batched[self.n_outputs:]):
+            if axis is None and spread:
+                raise RuntimeError("vmap: inplace arithmetic(self, *extra_args) is not possible because there exists a Tensor `other` in extra_args "
+                                   "that has more elements than `self`. This happened due to `other` being vmapped over but `self` not being vmapped "
+                                   "over in a vmap. Please try to use out-of-place operators instead of inplace arithmetic.")
+
+    def apply(self):
+        """Record the operation; an iterator of (result, whether it has a row per example)."""
+        if not self.op.outs:
+            return iter(())
+        made = apply(self.op, (*self.inputs, *self.numbers))
+        n, m = self.n_outputs, self.n_outputs + len(self.targets)
+        for (t, st, axis, _), new in zip(self.targets, made[n:m]):
+            if axis is not None:
+                t.copy_(new if not axis else new.movedim(0, axis))
+            elif st is None:
+                t._value = new._value
+                t._writes += 1
+            else:
+                st.value = new._value
+                st.version += 1
+        for (_, error), ok in zip(self.trace.checks, made[m:]):
+            program.check(ok._value, error)
+        return zip(made[:n], self.spread)
+
+
+def _backward(trace: Trace, tensors: list) -> tuple[list, list]:
+    """Record the gradients at the trace's boundaries: (boundary, reference) pairs, and one mark per result."""
+    roots, marks, nodes = [], [], []
+    differentiable = [t for t in tensors if t.requires_grad]
+    reached = _boundaries([t._edge for t in differentiable])
+    if not reached:
+        return [], []
+    for t in tensors:
+        mark = Value(t._aval)
+        trace.enter(mark)
+        marks.append(mark)
+        if t.requires_grad:
+            g = Boundary(None, mark)
+            trace.nodes.add(g)
+            nodes.append(g)
+            roots.append((t._edge, t._out, g.tensor()))
+    found = engine.run(roots, True, True, [b.tensor() for b in reached], accumulate=False)
+    grads = [(b, _reference(g._current(), trace)) for b, g in zip(reached, found) if g is not None]
+    return grads, marks
+
+
+def _boundaries(roots: list[Node]) -> list[Boundary]:
+    seen, stack, found = set(roots), list(dict.fromkeys(roots)), []
+    while stack:
+        node = stack.pop()
+        if isinstance(node, Boundary):
+            found.append(node)
+        for edge in node.edges:
+            if edge is not None and edge[0] not in seen:
+                seen.add(edge[0])
+                stack.append(edge[0])
+    return found
+
+
+def _batched(trace: Trace, steps: list, outs: list) -> list[bool]:
+    """Whether each result differs between examples: it is reached from a placeholder."""
+    inputs = [i in trace.placeholders or id(v) in trace.stacked for i, v in enumerate(trace.inputs)]
+    results: list[bool] = []
+    for s in steps:
+        mixed = any((results[r] if r >= 0 else inputs[-1 - r]) for r in s.refs if r.__class__ is int)
+        results.extend([mixed] * len(s.plan.outs))
+    return [results[r] if r >= 0 else inputs[-1 - r] for r in outs]
+
+
+def _reference(v: Value, trace: Trace) -> int:
+    return v.ref if v.epoch is trace else trace.add_input(v)
+
+
+def _aval(trace: Trace, ref: int):
+    return trace.results[ref].aval if ref >= 0 else trace.inputs[-1 - ref].aval

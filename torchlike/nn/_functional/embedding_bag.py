@@ -1,0 +1,107 @@
+"""embedding_bag: sums, means or maxima of bags of rows of a table."""
+from __future__ import annotations
+
+import numpy as np
+
+from ..._core import dtype as dt
+from ..._tensor import Tensor, as_tensor_value
+from ...ops.basic import where
+from .common import need
+from .embedding import _renorm_rows, embedding
+
+
+def _cut(input: Tensor, offsets: Tensor, include_last: bool):
+    """Positions (bags, longest) of each bag's elements in the flat input, and which of them are real."""
+    starts = offsets._host_array().astype(np.int64)
+    if include_last:
+        if not starts.size:
+            raise RuntimeError("include_last_offset: number of offsets should be at least 1")
+        starts, end = starts[:-1], int(starts[-1])
+    else:
+        end = input.numel()
+    first = int(offsets._host_array()[0]) if offsets.numel() else 0
+    if first != 0:
+        raise RuntimeError(f"offsets[0] has to be 0, i.e., the first sequence in the mini-batch has to start from position 0. However, got {first}")
+    if starts.size and int(starts.max()) > input.numel():
+        raise RuntimeError(f"offsets[-1] can not be greater than input's length {input.numel()} but got offsets[-1] of {int(starts[-1])}")
+    lengths = np.diff(np.append(starts, end))
+    longest = int(lengths.max()) if lengths.size else 0
+    real = np.arange(longest) < lengths[:, None]
+    return np.where(real, starts[:, None] + np.arange(longest), 0), real
+
+
+def embedding_bag(input: Tensor, weight: Tensor, offsets: Tensor | None = None, max_norm: float | None = None, norm_type: float = 2,
+                  scale_grad_by_freq: bool = False, mode: str = "mean", sparse: bool = False, per_sample_weights: Tensor | None = None,
+                  include_last_offset: bool = False, padding_idx: int | None = None) -> Tensor:
+    """Rows of weight reduced per bag: input (B, N) holds B bags, or (N) with the bags' starts in offsets; to (B, width).
+
+    mode: 'sum' (with optional per_sample_weights), 'mean' or 'max'. Rows at padding_idx do not count; empty bags give 0.
+    """
+    _check(input, weight, offsets, per_sample_weights)
+    if mode not in ("sum", "mean", "max"):
+        raise ValueError("mode has to be one of sum, mean or max")
+    if mode == "max" and (scale_grad_by_freq or sparse):
+        raise ValueError(f"max mode does not support {'scaling the gradient by the frequency' if scale_grad_by_freq else 'sparse weights'}")
+    if per_sample_weights is not None and mode != "sum":
+        raise NotImplementedError("embedding_bag: per_sample_weights was not None. per_sample_weights is only supported for mode='sum' (got mode="
+                                  f"'{mode}'). Please open a feature request on GitHub.")
+    rows = weight.shape[0]
+    if padding_idx is not None:
+        if not -rows <= padding_idx < rows:
+            raise ValueError("padding_idx must be within the number of embeddings")
+        padding_idx %= rows
+    if max_norm is not None:
+        _renorm_rows(weight, input, max_norm, norm_type)
+    real = None
+    if input.ndim == 1:
+        positions, real = _cut(input, offsets, include_last_offset)
+        if not positions.size:
+            return weight.new_zeros((positions.shape[0], weight.shape[1])) + weight.sum() * 0
+        at = as_tensor_value(positions)
+        input = input[at]
+        per_sample_weights = None if per_sample_weights is None else per_sample_weights[at]
+        real = None if real.all() else as_tensor_value(real)
+    if padding_idx is not None:
+        counted = input != padding_idx
+        real = counted if real is None else real & counted
+    return _reduced(embedding(input, weight, scale_grad_by_freq=scale_grad_by_freq), real, per_sample_weights, mode)
+
+
+def _reduced(vectors: Tensor, real: Tensor | None, scale: Tensor | None, mode: str) -> Tensor:
+    zero = vectors.new_zeros(())
+    if mode == "max":
+        if real is None:
+            return vectors.max(1)[0]
+        best = where(real.unsqueeze(-1), vectors, vectors.new_full((), float("-inf"))).max(1)[0]
+        return where(real.any(1, keepdim=True), best, zero)
+    if scale is not None:
+        vectors = vectors * scale.unsqueeze(-1)
+    if real is not None:
+        vectors = where(real.unsqueeze(-1), vectors, zero)
+    if mode == "sum":
+        return vectors.sum(1)
+    return vectors.mean(1) if real is None else vectors.sum(1) / real.sum(1, keepdim=True).clamp_min(1)
+
+
+def _check(input: Tensor, weight: Tensor, offsets, per_sample_weights) -> None:
+    need(input, "embedding_bag")
+    if need(weight, "embedding_bag", "weight", 2).dtype is dt.int64 and input.is_floating_point():
+        raise ValueError("Argument order of nn.functional.embedding_bag was changed. Usage `embedding_bag(weight, input, ...)` is deprecated, and should "
+                         "now be `embedding_bag(input, weight, ...)`.")
+    if per_sample_weights is not None and input.size() != per_sample_weights.size():
+        raise ValueError(f"embedding_bag: If per_sample_weights ({tuple(per_sample_weights.shape)}) is not None, then it must have the same shape as "
+                         f"the input ({tuple(input.shape)})")
+    if weight.dim() != 2:
+        raise ValueError(f"weight has to be a 2D Tensor, but got Tensor of dimension {weight.dim()}")
+    if input.dim() == 2:
+        if offsets is not None:
+            kind = str(type(offsets))
+            raise ValueError("if input is 2D, then offsets has to be None, as input is treated is a mini-batch of fixed length sequences. However, found "
+                             f"offsets of type {kind}")
+    elif input.dim() == 1:
+        if offsets is None:
+            raise ValueError("offsets has to be a 1D Tensor but got None")
+        if offsets.dim() != 1:
+            raise ValueError("offsets has to be a 1D Tensor")
+    else:
+        raise ValueError(f"input has to be 1D or 2D Tensor, but got Tensor of dimension {input.dim()}")

@@ -1,0 +1,43 @@
+"""torch.layout: how a tensor keeps its elements. All tensors here are strided; the other names exist to be compared with."""
+from __future__ import annotations
+
+from .._core.aval import broadcast_shapes as _broadcast
+from .._public import FUNCTIONS, public
+from .._tensor import Size, Tensor
+
+
+class layout:  # noqa: N801  (torch's name)
+    """torch.layout."""
+
+    __module__ = "torch"
+
+    def __init__(self, name: str):
+        self.name = name
+
+    def __repr__(self):
+        return f"torch.{self.name}"
+
+    def __reduce__(self):
+        return _by_name, (self.name,)
+
+
+def _by_name(name: str) -> layout:
+    return LAYOUTS[name]
+
+
+LAYOUTS = {n: layout(n) for n in ("strided", "sparse_coo", "sparse_csr", "sparse_csc", "sparse_bsr", "sparse_bsc", "jagged")}
+FUNCTIONS.update(LAYOUTS, layout=layout)
+Tensor.layout = property(lambda self: LAYOUTS["strided"])
+
+
+@public(method=False)
+def broadcast_shapes(*shapes) -> Size:
+    """The shape to which shapes broadcast; an int is a vector's shape."""
+    sizes = [(s,) if isinstance(s, int) else tuple(s) for s in shapes]
+    for n in (n for s in sizes for n in s):
+        if n < 0:
+            raise RuntimeError(f"Trying to create tensor with negative dimension ({n}): ({n})")
+    try:
+        return Size(_broadcast(*sizes)) if sizes else Size(())
+    except RuntimeError:
+        raise RuntimeError("Shape mismatch: objects cannot be broadcast to a single shape") from None
