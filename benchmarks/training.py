@@ -10,7 +10,6 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import resource
 import statistics
 import subprocess
 import sys
@@ -62,14 +61,20 @@ def child(name: str, backend: str, steps: int) -> None:
             module.set_num_threads(1)
         module.randn(2).sum().item()
         step, value = torch_step(module, name), lambda t: t.item()
-    base = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    base = _resident("VmRSS")
     start = time.perf_counter()
     value(step())
     first = time.perf_counter() - start
     for _ in range(steps - 1):
         value(step())
     total = time.perf_counter() - start
-    print(json.dumps({"first": first, "total": total, "peak": (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - base) / 1024}))
+    print(json.dumps({"first": first, "total": total, "peak": (_resident("VmHWM") - base) / 1024}))
+
+
+def _resident(which: str) -> int:
+    """Kilobytes of this process's memory now (VmRSS) or at its peak (VmHWM)."""
+    with open("/proc/self/status") as f:
+        return int(next(line.split()[1] for line in f if line.startswith(which)))
 
 
 def cold(name: str, backend: str, cache: str, steps: int = 8) -> dict:
