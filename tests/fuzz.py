@@ -83,7 +83,7 @@ def compared(lines: list[str], oracle: Any, subject: Any,
     if found and (overwritten or any(".data" in line for line in lines)):
         with_copies = run(lines, oracle, partial(keeping_copies, oracle))
         right = [text for text in _differences(with_copies, got, coarse) if not text.startswith((*unasked, "version"))]
-        return right and found
+        return right if overwritten or not right else found
     return found
 
 

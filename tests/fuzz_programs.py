@@ -166,7 +166,7 @@ class Writer:
 
     def edit(self) -> str | None:
         leaf_ok = self.choice.random() < 0.08
-        x = self.pick(lambda v: leaf_ok or not (v.is_leaf and v.requires_grad))
+        x = self.pick(lambda v: not entangled(v) and (leaf_ok or not (v.is_leaf and v.requires_grad)))
         if x is None:
             return None
         template = self.choice.choice(EDITS)
@@ -228,6 +228,16 @@ def bounded(value: Any) -> bool:
     if not value.is_floating_point() or not value.numel():
         return True
     return bool((value.detach().abs() < LIMIT).all()) and value.numel() <= 200
+
+
+def entangled(x: Any) -> bool:
+    """Whether elements overlap in memory in a way that torch does not detect: what an edit leaves is undefined."""
+    offsets = np.zeros((), dtype=int)
+    for size, stride in zip(x.shape, x.stride()):
+        if stride == 0 and size > 1:
+            return False  # detected, and refused
+        offsets = np.add.outer(offsets, np.arange(size) * stride)
+    return len(np.unique(offsets)) < x.numel()
 
 
 def shares(x: Any, y: Any) -> bool:

@@ -129,6 +129,23 @@ def test_gradient_through_view_and_edit(torch, name):
 
 @each_differentiable_view
 @same
+def test_gradient_of_view_made_before_edit_of_base(torch, name):
+    shape, view = VIEWS[name]
+    leaf = (torch.arange(float(torch.Size(shape).numel())).reshape(shape) / 7).requires_grad_()
+    base = leaf * 2
+    piece, other = view(torch, base), view(torch, base)
+    base.mul_(leaf.detach() + 3)
+    base[0] = leaf[-1] * 5
+    weights = torch.arange(1.0, 1 + piece.numel()).reshape(piece.shape)
+    piece.backward(weights, retain_graph=True)
+    first = leaf.grad.clone()
+    base[-1:] *= 3
+    other.backward(weights)
+    return piece, other, first, leaf.grad
+
+
+@each_differentiable_view
+@same
 def test_requires_grad_flows_into_base_by_edit(torch, name):
     base, one, two = _made(torch, name)
     weight = torch.tensor(3.0, requires_grad=True)
