@@ -2,7 +2,9 @@
 import inspect as _inspect
 
 from .. import _autocast
+from .._public import FUNCTIONS as _functions
 from ..ops.matmul import linear  # noqa: F401
+from ._functional import native  # noqa: F401  (publishes torch.conv2d, torch.layer_norm, ...)
 from ._functional.activation import (  # noqa: F401
     gelu,
     glu,
@@ -27,6 +29,13 @@ from ._functional.conv import (  # noqa: F401
     conv_transpose3d,
 )
 from ._functional.cross_entropy import cross_entropy, nll_loss  # noqa: F401
+from ._functional.ctc import ctc_loss  # noqa: F401
+from ._functional.distance import (  # noqa: F401
+    bilinear,
+    cosine_similarity,
+    pairwise_distance,
+    pdist,
+)
 from ._functional.dropout import (  # noqa: F401
     alpha_dropout,
     dropout,
@@ -36,6 +45,32 @@ from ._functional.dropout import (  # noqa: F401
     feature_alpha_dropout,
 )
 from ._functional.embedding import embedding, one_hot  # noqa: F401
+from ._functional.embedding_bag import embedding_bag  # noqa: F401
+from ._functional.fold import (  # noqa: F401
+    channel_shuffle,
+    fold,
+    pixel_shuffle,
+    pixel_unshuffle,
+    unfold,
+)
+from ._functional.grid import affine_grid, grid_sample  # noqa: F401
+from ._functional.margin_loss import (  # noqa: F401
+    cosine_embedding_loss,
+    hinge_embedding_loss,
+    margin_ranking_loss,
+    multi_margin_loss,
+    multilabel_margin_loss,
+    triplet_margin_loss,
+    triplet_margin_with_distance_loss,
+)
+from ._functional.multi_head import (  # noqa: F401
+    _canonical_mask,
+    _in_projection,
+    _in_projection_packed,
+    _mha_shape_check,
+    _none_or_dtype,
+    multi_head_attention_forward,
+)
 from ._functional.normalization import (  # noqa: F401
     batch_norm,
     group_norm,
@@ -45,6 +80,7 @@ from ._functional.normalization import (  # noqa: F401
     normalize,
     rms_norm,
 )
+from ._functional.padding import pad  # noqa: F401
 from ._functional.piecewise import (  # noqa: F401
     celu,
     celu_,
@@ -96,23 +132,6 @@ from ._functional.pooling import (  # noqa: F401
     max_unpool2d,
     max_unpool3d,
 )
-from ._functional.softmax import gumbel_softmax, log_softmax, softmax, softmin  # noqa: F401
-from ._functional.ctc import ctc_loss  # noqa: F401
-from ._functional.distance import (  # noqa: F401
-    bilinear,
-    cosine_similarity,
-    pairwise_distance,
-    pdist,
-)
-from ._functional.margin_loss import (  # noqa: F401
-    cosine_embedding_loss,
-    hinge_embedding_loss,
-    margin_ranking_loss,
-    multi_margin_loss,
-    multilabel_margin_loss,
-    triplet_margin_loss,
-    triplet_margin_with_distance_loss,
-)
 from ._functional.probability_loss import (  # noqa: F401
     binary_cross_entropy,
     binary_cross_entropy_with_logits,
@@ -128,27 +147,8 @@ from ._functional.regression_loss import (  # noqa: F401
     poisson_nll_loss,
     smooth_l1_loss,
 )
-from ._functional.fold import (  # noqa: F401
-    channel_shuffle,
-    fold,
-    pixel_shuffle,
-    pixel_unshuffle,
-    unfold,
-)
-from ._functional.grid import affine_grid, grid_sample  # noqa: F401
-from ._functional.padding import pad  # noqa: F401
 from ._functional.resample import interpolate, upsample, upsample_bilinear, upsample_nearest  # noqa: F401
-from ._functional.embedding_bag import embedding_bag  # noqa: F401
-from ._functional.multi_head import (  # noqa: F401
-    _canonical_mask,
-    _in_projection,
-    _in_projection_packed,
-    _mha_shape_check,
-    _none_or_dtype,
-    multi_head_attention_forward,
-)
-from ._functional import native  # noqa: F401  (publishes torch.conv2d, torch.layer_norm, ...)
-from .._public import FUNCTIONS as _functions
+from ._functional.softmax import gumbel_softmax, log_softmax, softmax, softmin  # noqa: F401
 
 hardshrink, native_channel_shuffle, relu_ = map(_functions.get, ("hardshrink", "native_channel_shuffle", "relu_"))
 

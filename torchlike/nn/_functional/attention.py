@@ -7,12 +7,15 @@ import numpy as np
 
 from ..._core import dtype as dt
 from ..._core import rng
+from ..._core.aval import broadcast_shapes
 from ..._core.registry import Op, sum_to
 from ..._tensor import Tensor, apply
+from ...ops.matmul import _c_name as plain_c_name
 from ...ops.random import default_generator, drawn
+from .common import need
 
 # One op: softmax(q k^T * scale + bias, masked) v. The compiled tier leaves fusion to XLA; long sequences and other
-# platforms go to pallas_kernels (see _kernel).
+# platforms go to pallas_kernels (see _prefers_fused).
 
 
 def _wide(x):
@@ -35,6 +38,8 @@ def _weights(xp, q, k, mask, scale, causal):
             scores = scores + mask
     if allowed is not None:
         scores = xp.where(allowed, scores, np.asarray(-np.inf, scores.dtype))
+    if not scores.shape[-1]:
+        return scores
     top = xp.max(scores, axis=-1, keepdims=True)
     if mask is not None:
         top = xp.where(xp.isfinite(top), top, xp.zeros((), top.dtype))
@@ -77,35 +82,89 @@ ATTENTION = Op("scaled_dot_product_attention", _attention, shape=_shape, vjp=_at
                torch_name="ScaledDotProductFlashAttentionForCpuBackward0")
 
 
-def scaled_dot_product_attention(query: Tensor, key: Tensor, value: Tensor, attn_mask=None, dropout_p: float = 0.0, is_causal: bool = False,
-                                 scale: float | None = None, enable_gqa: bool = False) -> Tensor:
-    """softmax(query key^T * scale + mask) value: (..., heads, L, E), (..., heads, S, E), (..., heads, S, Ev) to (..., heads, L, Ev).
+def _fused(xp, q, k, v, mask, scale, causal):
+    """The kernels of pallas_kernels: no (L, S) array in memory; heads of k and v may be shared by several of q."""
+    if xp is np:
+        return _fused_numpy(q, k, v, mask, scale, causal)
+    from pallas_kernels import attention  # imports Pallas only where a kernel runs
+    hidden = {} if mask is None else {"mask" if mask.dtype == np.bool_ else "bias": mask}
+    return attention(q, k, v, causal=causal, scale=scale, **hidden)
 
-    A boolean mask allows where True; a row that nothing is allowed for gives 0. is_causal aligns to the top left.
-    """
-    for t, name in ((query, "query"), (key, "key"), (value, "value")):
-        if t.ndim < 2:
-            raise RuntimeError("scaled_dot_product_attention: Expected query, key, and value to all be at least 2 dimensional, but got query dim: "
-                               f"{query.ndim}, key dim: {key.ndim}, value dim: {value.ndim}.")
+
+def _fused_numpy(q, k, v, mask, scale, causal):
+    if k.shape[:-2] != q.shape[:-2]:
+        groups = q.shape[-3] // k.shape[-3]
+        k, v = np.repeat(k, groups, -3), np.repeat(v, groups, -3)
+    return _attention(np, q, k, v, mask, None, None, scale, causal)
+
+
+FUSED_ATTENTION = Op("fused_attention", _fused, shape=lambda q, k, v, mask, scale, causal: ((*q.shape[:-1], v.shape[-1]), q.dtype),
+                     numpy=_fused_numpy, torch_name="ScaledDotProductFlashAttentionForCpuBackward0")
+_LONG = 1 << 21  # scores per head from which the CPU too is better off without them in memory
+
+
+def _prefers_fused(q: Tensor, k: Tensor, v: Tensor, mask) -> bool:
+    a, b = q._value.aval, k._value.aval
+    if a.dtype.category != dt.FLOAT or not (a.numel and b.numel) or k.shape[:-2] != v.shape[:-2]:
+        return False
+    if a.ndim != b.ndim or a.shape[:-3] != b.shape[:-3] or (a.ndim > 2 and a.shape[-3] % b.shape[-3]):
+        return False
+    if mask is not None and mask.dtype is not dt.bool_ and mask.dtype is not a.dtype:
+        return False
+    return a.device.type != "cpu" or a.shape[-2] * b.shape[-2] >= _LONG
+
+
+def _c_name(d: dt.dtype) -> str:
+    return {"int64": "long int", "float32": "float", "float64": "double", "int32": "int"}.get(d.name) or plain_c_name(d)
+
+
+def _check(query, key, value, attn_mask, is_causal) -> None:
+    for i, (t, name) in enumerate(((query, "query"), (key, "key"), (value, "value")), 1):
+        need(t, "scaled_dot_product_attention", name, i)
+    if query.ndim < 2 or key.ndim < 2 or value.ndim < 2:
+        raise RuntimeError("scaled_dot_product_attention: Expected query, key, and value to all be at least 2 dimensional, but got query dim: "
+                           f"{query.ndim}, key dim: {key.ndim}, value dim: {value.ndim}.")
     if not query.dtype is key.dtype is value.dtype:
-        raise RuntimeError(f"Expected query, key, and value to have the same dtype, but got query.dtype: {query.dtype.name} key.dtype: "
-                           f"{key.dtype.name} and value.dtype: {value.dtype.name} instead.")
+        raise RuntimeError(f"Expected query, key, and value to have the same dtype, but got query.dtype: {_c_name(query.dtype)} key.dtype: "
+                           f"{_c_name(key.dtype)} and value.dtype: {_c_name(value.dtype)} instead.")
+    if query.dtype.category < dt.FLOAT:
+        raise RuntimeError(f"expected m1 and m2 to have the same dtype, but got: float != {_c_name(query.dtype)}")
+    batch = list(query.shape[:-2])
+    if query.shape[-1] != key.shape[-1]:
+        raise RuntimeError(f"Expected size for first two dimensions of batch2 tensor to be: {[*batch[-1:], query.shape[-1]]} but got: "
+                           f"{[*batch[-1:], key.shape[-1]]}.")
+    if key.shape[-2] != value.shape[-2]:
+        raise RuntimeError(f"Expected size for first two dimensions of batch2 tensor to be: {[*batch[-1:], key.shape[-2]]} but got: "
+                           f"{[*batch[-1:], value.shape[-2]]}.")
     if attn_mask is not None:
         if is_causal:
             raise RuntimeError("_scaled_dot_product_attention: Explicit attn_mask should not be set when is_causal=True")
         if attn_mask.dtype is not dt.bool_ and attn_mask.dtype is not query.dtype and attn_mask.dtype is not dt.float32:
             raise RuntimeError("Expected attn_mask dtype to be bool or float or to match query dtype, but got attn_mask.dtype: "
-                               f"{attn_mask.dtype.name} and  query.dtype: {query.dtype.name} instead.")
-    if enable_gqa:
-        groups = query.shape[-3] // key.shape[-3]
-        if query.shape[-3] % key.shape[-3]:
-            raise RuntimeError("Number of heads in key and value must divide the number of heads in query")
-        key, value = key.repeat_interleave(groups, -3), value.repeat_interleave(groups, -3)
+                               f"{_c_name(attn_mask.dtype)} and  query.dtype: {_c_name(query.dtype)} instead.")
+        broadcast_shapes((*batch, query.shape[-2], key.shape[-2]), tuple(attn_mask.shape))
+
+
+def scaled_dot_product_attention(query: Tensor, key: Tensor, value: Tensor, attn_mask=None, dropout_p: float = 0.0, is_causal: bool = False,
+                                 scale: float | None = None, enable_gqa: bool = False) -> Tensor:
+    """softmax(query key^T * scale + mask) value: (..., heads, L, E), (..., heads, S, E), (..., heads, S, Ev) to (..., heads, L, Ev).
+
+    A boolean mask allows where True; a row that nothing is allowed for gives 0. is_causal aligns to the top left.
+    With enable_gqa several heads of query share one of key and value. Long sequences and accelerators run fused kernels.
+    """
+    _check(query, key, value, attn_mask, is_causal)
+    if enable_gqa and (query.shape[-3] % key.shape[-3] or query.shape[-3] % value.shape[-3]):
+        raise RuntimeError("Number of heads in key and value must divide the number of heads in ")
+    if dropout_p > 1.0:
+        raise RuntimeError(f"dropout probability has to be between 0 and 1, but got {dropout_p:g}")
     scale = 1 / math.sqrt(query.shape[-1]) if scale is None else scale
+    same_heads = query.shape[:-2] == key.shape[:-2]
+    if dropout_p <= 0.0 and (enable_gqa or same_heads) and _prefers_fused(query, key, value, attn_mask):
+        return apply(FUSED_ATTENTION, (query, key, value, attn_mask), (float(scale), bool(is_causal)))
+    if enable_gqa:
+        key, value = (t.repeat_interleave(query.shape[-3] // t.shape[-3], -3) for t in (key, value))
     drop = None
     if dropout_p > 0.0:
-        if dropout_p > 1.0:
-            raise ValueError(f"dropout probability has to be between 0 and 1, but got {dropout_p}")
         shape = (*np.broadcast_shapes(query.shape[:-2], key.shape[:-2]), query.shape[-2], key.shape[-2])
         kind = query.dtype.np
         drop = drawn(lambda: rng.bernoulli_scalar(default_generator, shape, 1 - dropout_p, kind), query.device)

@@ -1,9 +1,12 @@
 """Dropout and its kin. Masks come from torch's CPU generator, so they equal torch's under the same seed."""
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 
 from ..._core import rng
+from ..._core.layout import like as layout_like
 from ..._core.registry import Op
 from ..._tensor import Tensor, apply
 from ...ops.random import default_generator, drawn
@@ -21,8 +24,18 @@ _MASKED = Op("native_dropout", lambda xp, x, mask, scale: x * (mask * xp.asarray
 
 
 def _mask(shape, p: float, like: Tensor) -> Tensor:
-    kind = like.dtype.np  # the closure must not keep a tensor alive
-    return drawn(lambda: rng.bernoulli_scalar(default_generator, shape, 1 - p, kind), like.device)
+    kind, device = like.dtype.np, like.device  # the closure must not keep a tensor alive
+    order = _memory_order(like) if like._layout is not None and shape == like._value.aval.shape else None
+    if order is None:
+        return drawn(lambda: rng.bernoulli_scalar(default_generator, shape, 1 - p, kind), device)
+    drawn_shape, back = tuple(shape[i] for i in order), np.argsort(order)
+    return drawn(lambda: np.ascontiguousarray(rng.bernoulli_scalar(default_generator, drawn_shape, 1 - p, kind).transpose(back)), device)
+
+
+def _memory_order(t: Tensor) -> list[int] | None:
+    """The dimensions from the largest stride to the smallest, in which torch draws; None for contiguous tensors."""
+    made = layout_like(t._layout)
+    return None if made is None else sorted(range(t.ndim), key=lambda i: -made.strides[i])
 
 
 def dropout(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
@@ -33,7 +46,10 @@ def dropout(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool 
     if p == 1.0:
         return finish(input, input * 0.0, inplace)
     mask = _mask(tuple(input.shape), p, input)
-    return finish(input, apply(_MASKED, (input, mask, 1 / (1 - p))), inplace)
+    out = apply(_MASKED, (input, mask, 1 / (1 - p)))
+    if input._layout is not None:
+        out._layout = layout_like(input._layout)
+    return finish(input, out, inplace)
 
 
 def _feature_dropout(input: Tensor, p: float, training: bool, inplace: bool) -> Tensor:
@@ -63,14 +79,33 @@ def _batched(input: Tensor, unbatched: int, p, training, inplace) -> Tensor:
     return _feature_dropout(input, p, training, inplace)
 
 
+def _warn_rank(n: int, input: Tensor) -> None:
+    if input.ndim not in (n + 1, n + 2):
+        warnings.warn(f"dropout{n}d: Received a {input.ndim}-D input to dropout{n}d, which is deprecated and will result in an error in a future release. "
+                      f"To retain the behavior and silence this warning, please use dropout instead. Note that dropout{n}d exists to provide channel-wise "
+                      f"dropout on inputs with {n} spatial dimensions, a channel dimension, and an optional batch dimension (i.e. {n + 1}D or {n + 2}D "
+                      "inputs).", stacklevel=3)
+
+
 def dropout2d(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
-    """Whole channels of (N, C, H, W) become zero."""
+    """Whole channels of (N, C, H, W) become zero; (N, C, L) too."""
+    _check(p)
+    _warn_rank(2, input)
+    if input.ndim == 3:
+        warnings.warn("dropout2d: Received a 3D input to dropout2d and assuming that channel-wise 1D dropout behavior is desired - input is interpreted "
+                      "as shape (N, C, L), where C is the channel dim. This behavior will change in a future release to interpret the input as one "
+                      "without a batch dimension, i.e. shape (C, H, W). To maintain the 1D channel-wise dropout behavior, please switch to using "
+                      "dropout1d instead.", stacklevel=2)
     return _feature_dropout(input, p, training, inplace)
 
 
 def dropout3d(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
-    """Whole channels of (N, C, D, H, W) become zero."""
-    return _batched(input, 4, p, training, inplace)
+    """Whole channels of (N, C, D, H, W) or (C, D, H, W) become zero."""
+    _check(p)
+    _warn_rank(3, input)
+    if input.ndim != 5:
+        return _feature_dropout(input.unsqueeze(0), p, training, inplace).squeeze(0)
+    return _feature_dropout(input, p, training, inplace)
 
 
 def _alpha(input: Tensor, p: float, training: bool, inplace: bool, shape) -> Tensor:

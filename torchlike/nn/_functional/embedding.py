@@ -76,15 +76,15 @@ def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
     """Integers as rows of zeros with a one: (*) to (*, num_classes)."""
     if tensor.dtype is not dt.int64:
         raise RuntimeError("one_hot is only applicable to index tensor of type LongTensor.")
-    if num_classes == -1:
-        if not tensor.numel():
+    if not tensor.numel():
+        if num_classes <= 0:
             raise RuntimeError("Can not infer total number of classes from empty tensor.")
-        num_classes = int(tensor.max()) + 1
-    elif num_classes < 1 and tensor.numel():
-        raise RuntimeError("num_classes should be positive")
+        return apply(_ONE_HOT, (tensor,), (num_classes,))
     host = tensor._host_array()
-    if host.size and host.min() < 0:
+    if host.min() < 0:
         raise RuntimeError("Class values must be non-negative.")
-    if host.size and host.max() >= num_classes:
+    if num_classes == -1:
+        num_classes = int(host.max()) + 1
+    elif host.max() >= num_classes:
         raise RuntimeError("Class values must be smaller than num_classes.")
     return apply(_ONE_HOT, (tensor,), (num_classes,))

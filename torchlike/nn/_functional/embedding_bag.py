@@ -48,8 +48,12 @@ def embedding_bag(input: Tensor, weight: Tensor, offsets: Tensor | None = None, 
     rows = weight.shape[0]
     if padding_idx is not None:
         if not -rows <= padding_idx < rows:
-            raise ValueError("padding_idx must be within the number of embeddings")
+            raise RuntimeError(f"padding_idx must be within the number of embeddings, {-rows} through {rows - 1}, but got {padding_idx}")
         padding_idx %= rows
+    if input.dtype not in (dt.int64, dt.int32):
+        raise RuntimeError("Expected tensor for argument #1 'indices' to have one of the following scalar types: Long, Int; but got "
+                           f"torch.{input.dtype.short}Tensor instead (while checking arguments for embedding_bag)")
+    _in_range(input, rows)
     if max_norm is not None:
         _renorm_rows(weight, input, max_norm, norm_type)
     real = None
@@ -65,6 +69,15 @@ def embedding_bag(input: Tensor, weight: Tensor, offsets: Tensor | None = None, 
         counted = input != padding_idx
         real = counted if real is None else real & counted
     return _reduced(embedding(input, weight, scale_grad_by_freq=scale_grad_by_freq), real, per_sample_weights, mode)
+
+
+def _in_range(index: Tensor, rows: int) -> None:
+    array = index._current().array
+    if isinstance(array, np.ndarray) and array.size:
+        bad = (array < 0) | (array >= rows)
+        if bad.any():
+            at = int(np.flatnonzero(bad)[0])
+            raise RuntimeError(f"Index {at} of input takes value {int(array.reshape(-1)[at])} which is not in the valid range [0, {rows})")
 
 
 def _reduced(vectors: Tensor, real: Tensor | None, scale: Tensor | None, mode: str) -> Tensor:
@@ -89,8 +102,8 @@ def _check(input: Tensor, weight: Tensor, offsets, per_sample_weights) -> None:
         raise ValueError("Argument order of nn.functional.embedding_bag was changed. Usage `embedding_bag(weight, input, ...)` is deprecated, and should "
                          "now be `embedding_bag(input, weight, ...)`.")
     if per_sample_weights is not None and input.size() != per_sample_weights.size():
-        raise ValueError(f"embedding_bag: If per_sample_weights ({tuple(per_sample_weights.shape)}) is not None, then it must have the same shape as "
-                         f"the input ({tuple(input.shape)})")
+        raise ValueError(f"embedding_bag: If per_sample_weights ({per_sample_weights.size()}) is not None, then it must have the same shape as "
+                         f"the input ({input.size()})")
     if weight.dim() != 2:
         raise ValueError(f"weight has to be a 2D Tensor, but got Tensor of dimension {weight.dim()}")
     if input.dim() == 2:

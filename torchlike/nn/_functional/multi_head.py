@@ -53,8 +53,7 @@ def _canonical_mask(mask: Tensor | None, mask_name: str, other_type: dt.dtype | 
     """A mask as numbers to add to scores: -inf where a boolean mask is True."""
     if mask is None:
         return None
-    if mask.dtype is not dt.bool_ and not mask.is_floating_point():
-        raise RuntimeError(f"only bool and floating types of {mask_name} are supported")
+    _demand(mask.dtype is dt.bool_ or mask.is_floating_point(), f"only bool and floating types of {mask_name} are supported")
     if check_other and other_type is not None and mask.dtype is not other_type:
         warnings.warn(f"Support for mismatched {mask_name} and {other_name} is deprecated. Use same type for both instead.", stacklevel=3)
     if mask.is_floating_point():
@@ -148,7 +147,8 @@ def multi_head_attention_forward(
     source = key.shape[0]
     key_padding_mask = _canonical_mask(key_padding_mask, "key_padding_mask", _none_or_dtype(attn_mask), "attn_mask", query.dtype)
     if is_causal and attn_mask is None:
-        raise RuntimeError("Need attn_mask if specifying the is_causal hint.")
+        raise RuntimeError("Need attn_mask if specifying the is_causal hint. You may use the Transformer module method "
+                           "`generate_square_subsequent_mask` to create this mask.")
     if is_causal and key_padding_mask is None and not need_weights:
         attn_mask = None  # the hint says the same, and quicker
     else:

@@ -61,6 +61,8 @@ def _as_shape(normalized_shape) -> tuple[int, ...]:
 
 def layer_norm(input: Tensor, normalized_shape, weight=None, bias=None, eps: float = 1e-5) -> Tensor:
     """(x - mean) / sqrt(var + eps) over the last dimensions, then weight and bias (Ba et al. 2016)."""
+    if isinstance(normalized_shape, int):
+        raise TypeError("layer_norm(): argument 'normalized_shape' (position 2) must be tuple of ints, not int")
     shape = _as_shape(normalized_shape)
     have = input._value.aval.shape
     for t, name in ((weight, "weight"), (bias, "bias")):
@@ -107,7 +109,7 @@ def rms_norm(input: Tensor, normalized_shape, weight=None, eps: float | None = N
     shape = _as_shape(normalized_shape)
     have = input._value.aval.shape
     if not shape or have[-len(shape):] != shape:
-        raise RuntimeError(f"Given normalized_shape={list(shape)}, expected input with shape [*, {', '.join(map(str, shape))}], but got input of "
+        raise RuntimeError(f"Given normalized_shape={list(shape)}, expected input with shape [*{', '.join(map(str, shape))}], but got input of "
                            f"size{list(have)}")
     if weight is not None and tuple(weight.shape) != shape:
         raise RuntimeError(f"Expected weight to be of same shape as normalized_shape, but got weight of shape {list(weight.shape)} and "
@@ -203,6 +205,8 @@ def instance_norm(input: Tensor, running_mean=None, running_var=None, weight=Non
     if use_input_stats and math.prod(rest) == 1:
         raise ValueError(f"Expected more than 1 spatial element when training, got input size {input.shape}")
     repeated = [None if t is None else t.repeat(n) for t in (running_mean, running_var)]
+    if not use_input_stats and (running_mean is None or running_var is None):
+        raise RuntimeError("Expected running_mean and running_var to be defined when use_input_stats is false")
     y = batch_norm(input.reshape(1, n * c, *rest), *repeated, None, None, use_input_stats, momentum, eps).reshape(input.shape)
     if use_input_stats:
         from ...autograd.grad_mode import no_grad
