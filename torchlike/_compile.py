@@ -85,6 +85,9 @@ class Capture:
     def interrupted(self, reason: str) -> None:
         self.reason = self.reason or f"{reason} at {history.user_line()}"
 
+    def begin_draw(self) -> None:
+        """Random draws may be replayed."""
+
     def writes(self, t: Tensor) -> None:
         """In-place writes are found when the call is over."""
 

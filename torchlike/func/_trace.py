@@ -102,10 +102,12 @@ class Trace(program.Program):
         self.placeholders[-1 - ref] = Placeholder(source, axis, value, t)
         return t
 
-    def drew(self, value: Value, redraw) -> None:
-        """A random operation drew `value`; the other examples' draws follow where they differ."""
+    def begin_draw(self) -> None:
         if self.randomness == "error":
             raise RuntimeError(RANDOM)
+
+    def drew(self, value: Value, redraw) -> None:
+        """A random operation drew `value`; the other examples' draws follow where they differ."""
         if self.randomness == "different":
             import numpy as np
 
@@ -164,13 +166,13 @@ class Trace(program.Program):
     def refreshed(self, t: Tensor) -> None:
         self.stale.append(weakref.ref(t))
 
-    def restore_written(self, results: set[int]) -> list[tuple]:
+    def restore_written(self) -> list[tuple]:
         """Give written outside tensors their old values back; (tensor, storage, inner value) of each that still lives."""
         found, seen = [], set()
         for ref, st, old, edge, out in self.written:
             t = ref()
             key = id(ref if st is None else st)
-            if t is None or id(t) in results or key in seen:
+            if t is None or key in seen:
                 continue
             seen.add(key)
             if st is None:
@@ -206,6 +208,9 @@ def tracing(size: int, randomness: str) -> Iterator[Trace]:
         mode.watchers = (trace.watch,)
         try:
             yield trace
+        except BaseException:
+            trace.restore_written()
+            raise
         finally:
             state.program, state.limit, state.capture, mode.watchers = before
             trace.close()

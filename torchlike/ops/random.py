@@ -64,8 +64,10 @@ def _generator(g) -> rng.Generator:
 
 def drawn(draw: Callable[[], np.ndarray], device) -> Tensor:
     """A tensor of random numbers; a compiled call draws them anew at each replay."""
-    t = place(draw(), device)
     capture = program.state.capture
+    if capture is not None:
+        capture.begin_draw()
+    t = place(draw(), device)
     if capture is not None:
         capture.draws.append((t._value, lambda: place(draw(), device)._value))
     return t

@@ -142,7 +142,7 @@ class _Call:
         self.trace = trace
         tensors = [t for t in outputs if isinstance(t, Tensor)]
         values = [t._current() for t in tensors]
-        effects = self._effects(trace, tensors)
+        effects = self._effects(trace)
         self.n_outputs, self.targets = len(values), effects
         outs = [_reference(v, trace) for v in (*values, *(v for _, _, _, v in effects), *(ok for ok, _ in trace.checks))]
         forward_end = len(trace.results)
@@ -180,9 +180,9 @@ class _Call:
         self.op = mapped(key, lambda: Mapped(name, info.steps, forward_end, trace.needs, axes, outs, batched, avals, grad_refs, marked,
                                               positions))
 
-    def _effects(self, trace: Trace, tensors: list) -> list:
+    def _effects(self, trace: Trace) -> list:
         """(tensor, storage, mapped axis or None, new inner value) of what the function wrote outside."""
-        found = [(t, st, None, v) for t, st, v in trace.restore_written({id(t) for t in tensors})]
+        found = [(t, st, None, v) for t, st, v in trace.restore_written()]
         for p in trace.placeholders.values():
             v = p.tensor._current()
             if v is not p.value:
@@ -212,8 +212,16 @@ class _Call:
                 st.value = new._value
                 st.version += 1
         for (_, error), ok in zip(self.trace.checks, made[m:]):
-            program.check(ok._value, error)
+            program.check(ok._value, functools.partial(_failed, error))
         return zip(made[:n], self.spread)
+
+
+def _failed(error: Callable) -> Exception:
+    """The error of a check; one that wants to quote the example's own value cannot."""
+    try:
+        return error()
+    except TypeError:
+        return IndexError("index out of range for an example of a function under vmap")
 
 
 def _backward(trace: Trace, tensors: list) -> tuple[list, list]:

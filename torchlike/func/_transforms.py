@@ -10,7 +10,7 @@ from .._public import FUNCTIONS
 from .._tensor import Tensor
 from ..utils._pytree import tree_flatten, tree_map, tree_unflatten
 from ._level import Level, derivatives, replaced, split, tensors_of
-from .vmap import vmap
+from ._vmap import vmap
 
 
 def grad_and_value(func: Callable, argnums: int | tuple[int, ...] = 0, has_aux: bool = False) -> Callable:

@@ -1,0 +1,197 @@
+"""torch.func and torch.vmap against real torch: values, composition, what closures capture, in-place writes, errors."""
+import pytest
+from same import caught, same
+
+import torchlike
+from torchlike._core.program import tier
+
+
+def _model(torch):
+    torch.manual_seed(0)
+    return torch.nn.Sequential(torch.nn.Linear(3, 4), torch.nn.ReLU(), torch.nn.Linear(4, 2))
+
+
+def _data(torch, *shape):
+    n = 1
+    for s in shape:
+        n *= s
+    return torch.arange(float(n)).reshape(shape).sin()
+
+
+@pytest.fixture(params=["numpy", "compiled"], autouse=True)
+def _tier(request):
+    with tier(request.param):
+        yield
+
+
+@same
+def test_per_sample_gradients(torch):
+    F, model = torch.func, _model(torch)
+    params = {k: v.detach() for k, v in model.named_parameters()}
+    x, y = _data(torch, 5, 3), _data(torch, 5, 2)
+
+    def loss(params, x, y):
+        return ((F.functional_call(model, params, (x,)) - y) ** 2).sum()
+    return F.vmap(F.grad(loss), in_dims=(None, 0, 0))(params, x, y), F.grad(loss)(params, x, y)
+
+
+@same
+def test_ensemble(torch):
+    F = torch.func
+    models = [_model(torch) for _ in range(3)]
+    params, buffers = F.stack_module_state(models)
+    base = _model(torch)
+    out = F.vmap(lambda p, b, x: F.functional_call(base, (p, b), (x,)), in_dims=(0, 0, None))(params, buffers, _data(torch, 2, 3))
+    out.square().sum().backward()
+    return out, [p.grad for p in params.values()]
+
+
+@same
+def test_captured_parameters_get_gradients(torch):
+    model, x = _model(torch), _data(torch, 5, 3).requires_grad_()
+    w = torch.tensor([0.5, -2.0], requires_grad=True)
+    h = w * 3  # captured below, with a graph of its own
+    out = torch.vmap(lambda a: model(a) * h + w.detach() * a.sum())(x)
+    out.pow(2).mean().backward()
+    return out, x.grad, w.grad, [p.grad for p in model.parameters()]
+
+
+@same
+def test_second_derivatives_through_vmap(torch):
+    x = _data(torch, 4).requires_grad_()
+    w = torch.tensor(1.5, requires_grad=True)
+    y = torch.vmap(lambda a: (a * w).sin() * a.detach())(x)
+    g, = torch.autograd.grad(y.sum(), x, create_graph=True)
+    g.pow(2).sum().backward()
+    return g, x.grad, w.grad
+
+
+@same
+def test_nested(torch):
+    F, x, y = torch.func, _data(torch, 3), _data(torch, 4)
+    m = _data(torch, 2, 3, 4)
+    f = lambda a: (a ** 3).sum() + (a[0] * a[1]).sin()  # noqa: E731
+    return [F.vmap(F.vmap(torch.mul, (None, 0)), (0, None))(x, y), F.vmap(F.vmap(lambda a: a.cumsum(0).relu()))(m),
+            F.vmap(F.vmap(torch.dot, (0, 0)), (1, 1))(m, m), F.hessian(f)(x), F.jacrev(F.jacrev(f))(x), F.jacfwd(F.jacfwd(f))(x),
+            F.jacrev(F.grad(f))(x), F.vmap(F.hessian(f))(m[0].mT), F.grad(lambda a: F.grad(f)(a).sum())(x),
+            F.vmap(F.grad(lambda a: F.vmap(torch.sin)(a).sum()))(m[0]), F.jvp(F.grad(f), (x,), (x,)), F.grad(lambda s: F.vmap(lambda a: a * s)(x).sum())(y[1])]
+
+
+@same
+def test_gradients_at_ties_are_torch_s(torch):
+    x = torch.tensor([[-1.0, 0.0, 2.0], [2.0, 2.0, 0.0]], requires_grad=True)
+    torch.vmap(lambda a: a.relu().sum() + a.abs().sum())(x).sum().backward()
+    return x.grad, torch.func.vmap(torch.func.grad(lambda a: a.relu().sum() + a.amax() + a.abs().sum()))(x.detach())
+
+
+@same
+def test_arguments(torch):
+    V, x, m = torch.vmap, _data(torch, 3), _data(torch, 2, 3, 4)
+    return [V(lambda a: a.sum(-1), in_dims=1)(m), V(lambda a: a.sum(-1), in_dims=-1, out_dims=1)(m), V(lambda a, b: (a, b * a), (0, None), (0, -1))(x, m[0]),
+            V(lambda d: d["a"] * d["b"], ({"a": 0, "b": None},))({"a": x, "b": m[0]}), V(lambda a: [a, {"z": a + 1}])(x), V(torch.sin, chunk_size=2)(x),
+            V(lambda a, k: a * k, (0, None))(x, 2.5), V(lambda a: torch.ones(2), out_dims=None)(x), V(lambda a: torch.ones(2))(x),
+            V(lambda a, i: a.gather(0, i.reshape(1)))(m[0, :2], torch.tensor([1, 3])), V(lambda a, i: a.index_select(0, i), (0, None))(m[0], torch.tensor([1, 3])),
+            V(lambda a: torch.where(a > 0, a, -a))(x), V(lambda a: a.sort(descending=True).values)(m[0]), V(lambda a: a @ a.mT)(m),
+            V(lambda a: torch.stack([a, a * 2]).softmax(0))(x)]
+
+
+@same
+def test_in_place(torch):
+    x, w = _data(torch, 3), torch.zeros(2)
+    y = torch.vmap(lambda a: a.mul_(2))(x)
+    z = torch.vmap(lambda a: (w.add_(1), a + w)[1])(x)
+
+    def own(a):
+        b = a.clone()
+        b[0] = 5
+        b.view(-1)[1:].mul_(3)
+        return b
+    return x, y, z, w, torch.vmap(own)(_data(torch, 2, 3)), caught(torch.vmap(lambda a: w.add_(a)), x), w
+
+
+@same
+def test_random(torch):
+    V, x = torch.vmap, _data(torch, 3)
+    out = [V(lambda a: a + torch.rand(2), randomness=r)(x) for r in ("same", "different")]
+    out.append(V(torch.nn.functional.dropout, randomness="different")(torch.ones(3, 4)))
+    return *out, caught(V(lambda a: torch.rand(2) + a), x), torch.func.jacfwd(lambda a: a * torch.rand(3), randomness="same")(x)
+
+
+@same
+def test_custom_function_under_grad(torch):
+    class Cube(torch.autograd.Function):
+        generate_vmap_rule = True
+
+        @staticmethod
+        def forward(x):
+            return x ** 3
+
+        @staticmethod
+        def setup_context(ctx, inputs, output):
+            ctx.save_for_backward(inputs[0])
+
+        @staticmethod
+        def backward(ctx, g):
+            return 7 * g * ctx.saved_tensors[0] ** 2
+    x = _data(torch, 4).requires_grad_()
+    torch.vmap(Cube.apply)(x).sum().backward()
+    return x.grad, torch.func.grad(lambda a: Cube.apply(a).sum())(x.detach()), torch.vmap(torch.func.grad(Cube.apply))(x.detach())
+
+
+@same
+def test_no_grad(torch):
+    F, x = torch.func, _data(torch, 3).requires_grad_()
+    with torch.no_grad():
+        outside = F.grad(lambda a: (a ** 3).sum())(x)
+
+    def inside(a):
+        with torch.no_grad():
+            c = a ** 2
+        return (a * c).sum()
+    y = torch.vmap(inside)(x.reshape(3, 1))
+    y.sum().backward()
+    return outside.requires_grad, outside, F.grad(inside)(x), F.grad(lambda a: (a ** 3).sum())(x).requires_grad, x.grad
+
+
+@same
+def test_linearize_and_jvp(torch):
+    F, x = torch.func, _data(torch, 3)
+    f = lambda a, b: (a * b.sin(), {"s": a.sum()})  # noqa: E731
+    out, push = F.linearize(f, x, x + 1)
+    return out, push(x, x), push(x * 2, x), F.jvp(f, (x, x + 1), (x, x)), F.jvp(lambda a: (a, a * 2), (x,), (x,), has_aux=True)
+
+
+def test_a_call_that_fails_leaves_the_rest_as_it_was():
+    w = torchlike.tensor([1.0, 2.0])
+    pending = w * 3
+
+    def fails(a):
+        w.add_(1)
+        return (a * pending).sum().item()
+    with pytest.raises(RuntimeError, match="data-dependent"):
+        torchlike.vmap(fails)(torchlike.ones(2, 2))
+    assert pending.tolist() == [3.0, 6.0]
+    assert w.tolist() == [1.0, 2.0]
+    assert (w + pending).tolist() == [4.0, 8.0]
+
+
+def test_an_escaped_example_says_so():
+    kept = []
+    torchlike.vmap(lambda a: (kept.append(a * 2), a)[1])(torchlike.ones(2))
+    with pytest.raises(RuntimeError, match="vmap that is over"):
+        kept[0].tolist()
+
+
+def test_index_out_of_range_is_found():
+    with pytest.raises((IndexError, RuntimeError)):
+        torchlike.vmap(lambda a, i: a.index_select(0, i))(torchlike.ones(2, 3), torchlike.tensor([[1], [9]])).tolist()
+
+
+def test_one_operation_for_calls_that_return():
+    from torchlike.func import _mapped
+    f = torchlike.vmap(lambda a: a.sin() * 2)
+    f(torchlike.ones(3)).tolist()
+    known = len(_mapped._known)
+    for i in range(3):
+        f(torchlike.ones(3) * i).tolist()
+    assert len(_mapped._known) == known
