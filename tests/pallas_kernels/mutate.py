@@ -14,6 +14,8 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 ATTENTION = "test_kernel_attention.py -k kernels_match"
+REST = "test_kernel_operations.py -k kernels_match"
+REVERSED = "test_kernel_operations.py -k reversed"  # a later program hides the bug where programs run in order
 
 # (file, text that occurs once, replacement, tests to run)
 MUTATIONS = [
@@ -87,6 +89,19 @@ MUTATIONS = [
         "delta = delta + 0 * grad_lse",
         ATTENTION,
     ),
+    ("norm/gpu.py", "centre = jnp.where(column[None], centre - mean[:, None], 0.0)", "centre = centre - mean[:, None]", REST),
+    ("norm/gpu.py", "(steps - first + programs - 1) // programs", "(steps - first) // programs", REST),
+    ("norm/gpu.py", "change = change + wide(\"grad_sum\")", "change = change", REST),
+    ("norm/gpu.py", "change = change - (scaled.sum(1) / case.columns)[:, None]", "change = change", REST),
+    ("losses/gpu.py", "total = total * jnp.exp(top - new_top)", "total = total", REST),
+    ("losses/gpu.py", "shown = jnp.where(inside, z, -jnp.inf)", "shown = z", REST),
+    ("grouped/gpu.py", "first + jnp.arange(bm, dtype=jnp.int32) < end\n", "first + jnp.arange(bm, dtype=jnp.int32) < case.rows\n", REVERSED),
+    ("grouped/gpu.py", "jnp.where((group < case.groups) & (first < end), steps, 0)", "jnp.where(first < end, steps, 0)", REST),
+    ("grouped/tiles.py", "jnp.cumsum((ends - starts + block - 1) // block)", "jnp.cumsum((ends - starts) // block)", REST),
+    ("recurrent/gpu.py", "passed = jnp.where(alive, passed, dh)", "passed = passed", REST),
+    ("recurrent/gpu.py", "t = k if case.reverse else case.steps - 1 - k", "t = case.steps - 1 - k", REST),
+    ("recurrent/cells.py", "return [dr, dz, dn], [dr, dz, dn * r], dh * z, None", "return [dr, dz, dn], [dr, dz, dn], dh * z, None", REST),
+    ("gated/gpu.py", "return jnp.where(x < 0, -value, value)", "return value", REST),
 ]
 
 
@@ -101,7 +116,7 @@ def caught(file: str, old: str, new: str, tests: str) -> bool:
         if text.count(old) != 1:
             raise SystemExit(f"{file}: {old!r} occurs {text.count(old)} times")
         target.write_text(text.replace(old, new))
-        name, *options = tests.split(maxsplit=2)
+        name, *options = tests.split()
         environment = {**os.environ, "PYTHONPATH": directory}
         command = [
             sys.executable,
@@ -122,7 +137,7 @@ def caught(file: str, old: str, new: str, tests: str) -> bool:
 
 def main() -> None:
     word = sys.argv[1] if len(sys.argv) > 1 else ""
-    chosen = [m for m in MUTATIONS if word in m[0] or word in m[1]]
+    chosen = [m for m in MUTATIONS if word in m[0] or word in m[1] or word == m[3].split()[0]]
     survivors = []
     for file, old, new, tests in chosen:
         found = caught(file, old, new, tests)
