@@ -2,6 +2,7 @@
 
 The lists are torch's, per kind of device. A listed function looks at `active` alone while nobody uses autocast.
 """
+
 from __future__ import annotations
 
 import functools
@@ -26,26 +27,96 @@ class _State(threading.local):
 state = _State()
 
 # computed in autocast's dtype
-_LOWER = {"matmul", "mm", "bmm", "addmm", "baddbmm", "addbmm", "linear", "einsum", "conv1d", "conv2d", "conv3d", "conv_transpose1d",
-          "conv_transpose2d", "conv_transpose3d", "scaled_dot_product_attention", "prelu"}
+_LOWER = {
+    "matmul",
+    "mm",
+    "bmm",
+    "addmm",
+    "baddbmm",
+    "addbmm",
+    "linear",
+    "einsum",
+    "conv1d",
+    "conv2d",
+    "conv3d",
+    "conv_transpose1d",
+    "conv_transpose2d",
+    "conv_transpose3d",
+    "scaled_dot_product_attention",
+    "prelu",
+}
 _LOWER_ACCELERATOR = {"mv", "addmv", "addr"}
 # 16-bit inputs are computed in float32
-_FULL = {"nll_loss", "cross_entropy", "mse_loss", "l1_loss", "smooth_l1_loss", "huber_loss", "binary_cross_entropy", "kl_div",
-         "binary_cross_entropy_with_logits", "cosine_embedding_loss", "hinge_embedding_loss", "poisson_nll_loss", "ctc_loss",
-         "margin_ranking_loss", "soft_margin_loss", "triplet_margin_loss", "multi_margin_loss", "multilabel_margin_loss",
-         "prod", "quantile", "nanquantile", "cdist", "trace", "avg_pool3d", "grid_sample"}
+_FULL = {
+    "nll_loss",
+    "cross_entropy",
+    "mse_loss",
+    "l1_loss",
+    "smooth_l1_loss",
+    "huber_loss",
+    "binary_cross_entropy",
+    "kl_div",
+    "binary_cross_entropy_with_logits",
+    "cosine_embedding_loss",
+    "hinge_embedding_loss",
+    "poisson_nll_loss",
+    "ctc_loss",
+    "margin_ranking_loss",
+    "soft_margin_loss",
+    "triplet_margin_loss",
+    "multi_margin_loss",
+    "multilabel_margin_loss",
+    "prod",
+    "quantile",
+    "nanquantile",
+    "cdist",
+    "trace",
+    "avg_pool3d",
+    "grid_sample",
+}
 # made of listed functions, but not listed itself on the CPU
 _UNLISTED = {"bilinear"}
-_FULL_ACCELERATOR = {"acos", "asin", "cosh", "erfinv", "exp", "expm1", "log", "log10", "log2", "log1p", "reciprocal", "rsqrt", "sinh",
-                     "tan", "pow", "softplus", "layer_norm", "group_norm", "norm", "cosine_similarity", "dist", "pdist", "renorm",
-                     "logsumexp", "softmax", "log_softmax", "softmin", "cumprod", "cumsum", "sum"}
+_FULL_ACCELERATOR = {
+    "acos",
+    "asin",
+    "cosh",
+    "erfinv",
+    "exp",
+    "expm1",
+    "log",
+    "log10",
+    "log2",
+    "log1p",
+    "reciprocal",
+    "rsqrt",
+    "sinh",
+    "tan",
+    "pow",
+    "softplus",
+    "layer_norm",
+    "group_norm",
+    "norm",
+    "cosine_similarity",
+    "dist",
+    "pdist",
+    "renorm",
+    "logsumexp",
+    "softmax",
+    "log_softmax",
+    "softmin",
+    "cumprod",
+    "cumsum",
+    "sum",
+}
 
 
 def wrap(f: Callable) -> Callable:
     """f, which follows autocast if its name is in a list."""
     name = f.__name__
     everywhere = _LOWER if name in _LOWER else _FULL if name in _FULL else None
-    accelerator = _LOWER_ACCELERATOR if name in _LOWER_ACCELERATOR else _FULL_ACCELERATOR if name in _FULL_ACCELERATOR else None
+    accelerator = (
+        _LOWER_ACCELERATOR if name in _LOWER_ACCELERATOR else _FULL_ACCELERATOR if name in _FULL_ACCELERATOR else None
+    )
     unlisted = name in _UNLISTED
     if (everywhere is None and accelerator is None and not unlisted) or hasattr(f, "__autocast__"):
         return f
@@ -66,7 +137,11 @@ def wrap(f: Callable) -> Callable:
             return f(*args, **kwargs)
         target = dtype if lower else dt.float32
         with disabled(kind):
-            return f(*[_cast(x, kind, target) for x in args], **{k: v if k == "out" else _cast(v, kind, target) for k, v in kwargs.items()})
+            return f(
+                *[_cast(x, kind, target) for x in args],
+                **{k: v if k == "out" else _cast(v, kind, target) for k, v in kwargs.items()},
+            )
+
     run.__autocast__ = True
     return run
 

@@ -1,4 +1,5 @@
 """torch.autocast: matrix products and convolutions in 16 bits, losses in 32."""
+
 from __future__ import annotations
 
 import functools
@@ -77,7 +78,9 @@ class autocast:
     that the device does not compute in, or without a GPU.
     """
 
-    def __init__(self, device_type: str, dtype: dt.dtype | None = None, enabled: bool = True, cache_enabled: bool | None = None) -> None:
+    def __init__(
+        self, device_type: str, dtype: dt.dtype | None = None, enabled: bool = True, cache_enabled: bool | None = None
+    ) -> None:
         self.device = _kind(device_type)
         if dtype is not None and not isinstance(dtype, dt.dtype):
             raise ValueError(f"Expected `dtype` of type `torch.dtype`, got: `{type(dtype)}`")
@@ -88,8 +91,11 @@ class autocast:
             enabled = False
         elif enabled and self.fast_dtype not in (dt.bfloat16, dt.float16):
             words = "CPU" if self.device == "cpu" else self.device.upper()
-            warnings.warn(f"In {words} autocast, but the target dtype is not supported. Disabling autocast.\n"
-                          f"{words} Autocast only supports dtypes of torch.bfloat16, torch.float16 currently.", stacklevel=2)
+            warnings.warn(
+                f"In {words} autocast, but the target dtype is not supported. Disabling autocast.\n"
+                f"{words} Autocast only supports dtypes of torch.bfloat16, torch.float16 currently.",
+                stacklevel=2,
+            )
             enabled = False
         self._enabled = enabled
         self._switch = _autocast.switched(self.device, self.fast_dtype if enabled else None)
@@ -106,6 +112,7 @@ class autocast:
         def run(*args, **kwargs):
             with self:
                 return func(*args, **kwargs)
+
         return run
 
 
@@ -135,6 +142,7 @@ def custom_fwd(fwd: Callable | None = None, *, device_type: str, cast_inputs: dt
             return fwd(ctx, *args, **kwargs)
         with _autocast.disabled(kind):
             return fwd(ctx, *_cast_all(args, kind, cast_inputs), **_cast_all(kwargs, kind, cast_inputs))
+
     return run
 
 
@@ -148,4 +156,5 @@ def custom_bwd(bwd: Callable | None = None, *, device_type: str) -> Callable:
     def run(ctx, *args, **kwargs):
         with _autocast.switched(kind, ctx._dtype if ctx._fwd_used_autocast else None):
             return bwd(ctx, *args, **kwargs)
+
     return run

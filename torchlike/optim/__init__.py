@@ -1,4 +1,5 @@
 """Optimizers and learning rate schedules."""
+
 from . import lr_scheduler, swa_utils  # noqa: F401
 from ._adafactor import Adafactor  # noqa: F401
 from ._muon import Muon  # noqa: F401

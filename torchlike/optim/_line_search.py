@@ -1,4 +1,5 @@
 """A line search for the strong Wolfe conditions with cubic interpolation (Nocedal and Wright 2006, algorithms 3.5 and 3.6)."""
+
 from __future__ import annotations
 
 import math
@@ -31,9 +32,18 @@ def cubic_minimum(a: Point, b: Point, low: float | None = None, high: float | No
     return min(max(where, low), high)
 
 
-def strong_wolfe(evaluate: Callable[[float], Point], start: Point, t: float, size: float, c1: float = 1e-4, c2: float = 0.9,
-                 tolerance: float = 1e-9, most: int = 25) -> tuple[Point, int]:
+def strong_wolfe(
+    evaluate: Callable[[float], Point],
+    start: Point,
+    t: float,
+    size: float,
+    c1: float = 1e-4,
+    c2: float = 0.9,
+    tolerance: float = 1e-9,
+    most: int = 25,
+) -> tuple[Point, int]:
     """The best point found and how many were looked at. `start` is at 0; `size` is the direction's largest element."""
+
     def rises(p: Point) -> bool:
         return p.loss > start.loss + c1 * p.t * start.slope
 

@@ -1,5 +1,6 @@
 """The arithmetic of update rules, for NumPy and jax.numpy: hyperparameters are cast to the tensors' dtype, and 16-bit
 tensors are computed in float32 and rounded once per operation, as torch's CPU kernels do."""
+
 from __future__ import annotations
 
 import numpy as np

@@ -1,4 +1,5 @@
 """Muon: momentum whose matrix is replaced by its nearest orthogonal matrix, by Newton-Schulz iterations (Jordan et al. 2024)."""
+
 from __future__ import annotations
 
 import math
@@ -13,8 +14,10 @@ from . import _maths as m
 from ._rules import Rule, zeros
 from .optimizer import Optimizer, ParamsT, _use_grad_for_differentiable, check_one_element, closure_loss
 
-_SCALES = {"original": lambda rows, columns: math.sqrt(max(1, rows / columns)),
-           "match_rms_adamw": lambda rows, columns: 0.2 * math.sqrt(max(rows, columns))}
+_SCALES = {
+    "original": lambda rows, columns: math.sqrt(max(1, rows / columns)),
+    "match_rms_adamw": lambda rows, columns: 0.2 * math.sqrt(max(rows, columns)),
+}
 
 
 def _matmul(xp, a, b):
@@ -56,21 +59,43 @@ _MUON = Rule("muon", _rule, views=False)
 class Muon(Optimizer):
     """For the matrices inside a network; other parameters belong to another optimizer. ValueError for options out of range."""
 
-    def __init__(self, params: ParamsT, lr: float = 1e-3, weight_decay: float = 0.1, momentum: float = 0.95, nesterov: bool = True,
-                 ns_coefficients: tuple[float, float, float] = (3.4445, -4.775, 2.0315), eps: float = 1e-7, ns_steps: int = 5,
-                 adjust_lr_fn: str | None = None) -> None:
+    def __init__(
+        self,
+        params: ParamsT,
+        lr: float = 1e-3,
+        weight_decay: float = 0.1,
+        momentum: float = 0.95,
+        nesterov: bool = True,
+        ns_coefficients: tuple[float, float, float] = (3.4445, -4.775, 2.0315),
+        eps: float = 1e-7,
+        ns_steps: int = 5,
+        adjust_lr_fn: str | None = None,
+    ) -> None:
         check_one_element(lr)
         for value, words in ((lr, "Learning rate"), (momentum, "momentum"), (weight_decay, "weight decay")):
             if not 0.0 <= value:
                 raise ValueError(f"{words} should be >= 0 but is: {value}")
         if adjust_lr_fn is not None and adjust_lr_fn not in _SCALES:
             raise ValueError(f"Adjust learning rate function {adjust_lr_fn} is not supported")
-        super().__init__(params, {"lr": lr, "weight_decay": weight_decay, "momentum": momentum, "nesterov": nesterov,
-                                  "ns_coefficients": ns_coefficients, "eps": eps, "ns_steps": ns_steps, "adjust_lr_fn": adjust_lr_fn})
+        super().__init__(
+            params,
+            {
+                "lr": lr,
+                "weight_decay": weight_decay,
+                "momentum": momentum,
+                "nesterov": nesterov,
+                "ns_coefficients": ns_coefficients,
+                "eps": eps,
+                "ns_steps": ns_steps,
+                "adjust_lr_fn": adjust_lr_fn,
+            },
+        )
         for group in self.param_groups:
             for p in group["params"]:
                 if p.ndim != 2:
-                    raise ValueError(f"Muon only supports 2D parameters whereas we found a parameter with size: {p.size()}")
+                    raise ValueError(
+                        f"Muon only supports 2D parameters whereas we found a parameter with size: {p.size()}"
+                    )
 
     @_use_grad_for_differentiable
     def step(self, closure: Callable | None = None) -> Any:

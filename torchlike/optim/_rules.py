@@ -1,4 +1,5 @@
 """An optimizer's step as one operation: a pure rule for one parameter, recorded once for all parameters of a group."""
+
 from __future__ import annotations
 
 import contextlib
@@ -13,7 +14,6 @@ from .._core.program import concrete, is_tracer, record
 from .._core.registry import Op
 from .._core.value import Value
 from .._tensor import Tensor, apply
-
 
 _collecting: list | None = None
 
@@ -43,12 +43,14 @@ class Rule(Op):
 
     def _kernel(self, xp, *args):
         n, columns, flags = args[-1]
-        numbers = args[(2 + columns) * n:-1]
+        numbers = args[(2 + columns) * n : -1]
         made = []
         for i in range(n):
-            param, grad, *state = args[i:(2 + columns) * n:n]
+            param, grad, *state = args[i : (2 + columns) * n : n]
             if self.views and param.dtype.kind == "c":
-                outs = self.rule(xp, _as_real(xp, param), _as_real(xp, grad), [_as_real(xp, s) for s in state], numbers, flags)
+                outs = self.rule(
+                    xp, _as_real(xp, param), _as_real(xp, grad), [_as_real(xp, s) for s in state], numbers, flags
+                )
                 made.append([_as_complex(xp, o, param.dtype) for o in outs])
             else:
                 made.append(self.rule(xp, param, grad, state, numbers, flags))
@@ -56,10 +58,17 @@ class Rule(Op):
 
     def _shapes(self, *args):
         n, columns, _ = args[-1]
-        return [(a.shape, a.dtype) for a in (*args[:n], *args[2 * n:(2 + columns) * n])]
+        return [(a.shape, a.dtype) for a in (*args[:n], *args[2 * n : (2 + columns) * n])]
 
-    def __call__(self, params: Sequence[Tensor], grads: Sequence[Tensor], state: Sequence[Sequence[Tensor]], numbers: Sequence,
-                 flags: tuple = (), differentiable: bool = False) -> None:
+    def __call__(
+        self,
+        params: Sequence[Tensor],
+        grads: Sequence[Tensor],
+        state: Sequence[Sequence[Tensor]],
+        numbers: Sequence,
+        flags: tuple = (),
+        differentiable: bool = False,
+    ) -> None:
         """Record the step and write its results into the parameters and states."""
         if _collecting is not None:
             _collecting.extend(_datum(x) for x in numbers)
@@ -68,16 +77,20 @@ class Rule(Op):
         if differentiable:
             inputs = [x for column in (params, grads, *state) for x in column]
             made = apply(self, (*inputs, *numbers), statics)
-            for t, new in zip([*params, *(x for column in state for x in column)], made if isinstance(made, tuple) else (made,)):
+            for t, new in zip(
+                [*params, *(x for column in state for x in column)], made if isinstance(made, tuple) else (made,)
+            ):
                 t._assign(new)
             return
-        values = [t._value if t._storage is None else t._current() for column in (params, grads, *state) for t in column]
+        values = [
+            t._value if t._storage is None else t._current() for column in (params, grads, *state) for t in column
+        ]
         values += [_datum(x) for x in numbers]
         made = record(self, values, statics)[1]
         n = len(params)
         write(params, made[:n])
         for k, column in enumerate(state, 1):
-            write(column, made[k * n:(k + 1) * n])
+            write(column, made[k * n : (k + 1) * n])
 
 
 def write(tensors: Sequence[Tensor], values: Sequence[Value]) -> None:
@@ -129,6 +142,7 @@ def step_tensor(number: float = 0.0, device=None, fused: bool = False) -> Tensor
 
 def _step_value(number, dtype, device=None) -> Value:
     from .._core import device as dev
+
     return Value(aval((), dtype, dev.CPU if device is None else device), np.asarray(number, dtype.np))
 
 

@@ -1,4 +1,5 @@
 """Adadelta: Adagrad over a window, with steps in units of the parameters (Zeiler 2012)."""
+
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -7,7 +8,14 @@ from typing import Any
 from .._tensor import Tensor
 from . import _maths as m
 from ._rules import Rule, step_tensor, zeros
-from .optimizer import Optimizer, ParamsT, _use_grad_for_differentiable, check_learning_rate, check_not_negative, closure_loss
+from .optimizer import (
+    Optimizer,
+    ParamsT,
+    _use_grad_for_differentiable,
+    check_learning_rate,
+    check_not_negative,
+    closure_loss,
+)
 
 
 def _rule(xp, p, g, state, numbers, flags):
@@ -31,14 +39,36 @@ _NAMES = ("square_avg", "acc_delta")
 class Adadelta(Optimizer):
     """p -= lr * g * sqrt(mean of steps^2 + eps) / sqrt(mean of g^2 + eps). ValueError for options out of range."""
 
-    def __init__(self, params: ParamsT, lr: float | Tensor = 1.0, rho: float = 0.9, eps: float = 1e-6, weight_decay: float = 0,
-                 foreach: bool | None = None, *, capturable: bool = False, maximize: bool = False, differentiable: bool = False) -> None:
+    def __init__(
+        self,
+        params: ParamsT,
+        lr: float | Tensor = 1.0,
+        rho: float = 0.9,
+        eps: float = 1e-6,
+        weight_decay: float = 0,
+        foreach: bool | None = None,
+        *,
+        capturable: bool = False,
+        maximize: bool = False,
+        differentiable: bool = False,
+    ) -> None:
         check_learning_rate(lr)
         if not 0.0 <= rho <= 1.0:
             raise ValueError(f"Invalid rho value: {rho}")
         check_not_negative(epsilon=eps, weight_decay=weight_decay)
-        super().__init__(params, {"lr": lr, "rho": rho, "eps": eps, "weight_decay": weight_decay, "maximize": maximize, "capturable": capturable,
-                                      "foreach": foreach, "differentiable": differentiable})
+        super().__init__(
+            params,
+            {
+                "lr": lr,
+                "rho": rho,
+                "eps": eps,
+                "weight_decay": weight_decay,
+                "maximize": maximize,
+                "capturable": capturable,
+                "foreach": foreach,
+                "differentiable": differentiable,
+            },
+        )
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         super().__setstate__(state)
@@ -49,10 +79,12 @@ class Adadelta(Optimizer):
         """Update the parameters once."""
         loss = closure_loss(closure)
         for group in self.param_groups:
+
             def create(s, p, capturable=group["capturable"]):
                 s["step"] = step_tensor(0.0, p.device if capturable else None)
                 for name in _NAMES:
                     s[name] = zeros(p)
+
             flags = (group["weight_decay"] != 0, group["maximize"])
             numbers = (group["lr"], group["rho"], group["eps"], group["weight_decay"])
             for _, params, grads, columns in self._updates(group, _NAMES, create):

@@ -1,4 +1,5 @@
 """Adagrad: steps divided by the root of the sum of squared gradients (Duchi, Hazan and Singer 2011)."""
+
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -7,7 +8,15 @@ from typing import Any
 from .._tensor import Tensor
 from . import _maths as m
 from ._rules import Rule, step_tensor, zeros
-from .optimizer import Optimizer, ParamsT, _use_grad_for_differentiable, check_fused, check_learning_rate, check_not_negative, closure_loss
+from .optimizer import (
+    Optimizer,
+    ParamsT,
+    _use_grad_for_differentiable,
+    check_fused,
+    check_learning_rate,
+    check_not_negative,
+    closure_loss,
+)
 
 
 def _rule(xp, p, g, state, numbers, flags):
@@ -27,21 +36,49 @@ _ADAGRAD = Rule("adagrad", _rule)
 class Adagrad(Optimizer):
     """p -= lr / (1 + (step - 1) * lr_decay) * g / (sqrt(sum of g^2) + eps). ValueError for options out of range."""
 
-    def __init__(self, params: ParamsT, lr: float | Tensor = 1e-2, lr_decay: float = 0, weight_decay: float = 0,
-                 initial_accumulator_value: float = 0, eps: float = 1e-10, foreach: bool | None = None, *, maximize: bool = False,
-                 differentiable: bool = False, fused: bool | None = None) -> None:
+    def __init__(
+        self,
+        params: ParamsT,
+        lr: float | Tensor = 1e-2,
+        lr_decay: float = 0,
+        weight_decay: float = 0,
+        initial_accumulator_value: float = 0,
+        eps: float = 1e-10,
+        foreach: bool | None = None,
+        *,
+        maximize: bool = False,
+        differentiable: bool = False,
+        fused: bool | None = None,
+    ) -> None:
         check_learning_rate(lr)
-        check_not_negative(lr_decay=lr_decay, weight_decay=weight_decay, initial_accumulator_value=initial_accumulator_value,
-                           epsilon=eps)
-        super().__init__(params, {"lr": lr, "lr_decay": lr_decay, "eps": eps, "weight_decay": weight_decay,
-                                      "initial_accumulator_value": initial_accumulator_value, "foreach": foreach, "maximize": maximize,
-                                      "differentiable": differentiable, "fused": fused})
+        check_not_negative(
+            lr_decay=lr_decay,
+            weight_decay=weight_decay,
+            initial_accumulator_value=initial_accumulator_value,
+            epsilon=eps,
+        )
+        super().__init__(
+            params,
+            {
+                "lr": lr,
+                "lr_decay": lr_decay,
+                "eps": eps,
+                "weight_decay": weight_decay,
+                "initial_accumulator_value": initial_accumulator_value,
+                "foreach": foreach,
+                "maximize": maximize,
+                "differentiable": differentiable,
+                "fused": fused,
+            },
+        )
         check_fused(self, fused, foreach, differentiable)
         for group in self.param_groups:
             start = group["initial_accumulator_value"]
             for p in group["params"]:
-                self.state[p] = {"step": step_tensor(0.0, p.device if group["fused"] else None, bool(group["fused"])),
-                                 "sum": zeros(p, complex(start, start) if p.is_complex() else start)}
+                self.state[p] = {
+                    "step": step_tensor(0.0, p.device if group["fused"] else None, bool(group["fused"])),
+                    "sum": zeros(p, complex(start, start) if p.is_complex() else start),
+                }
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         super().__setstate__(state)

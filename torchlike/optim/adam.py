@@ -1,4 +1,5 @@
 """Adam (Kingma and Ba 2015), AMSGrad (Reddi et al. 2018), and decoupled weight decay (Loshchilov and Hutter 2019)."""
+
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -48,10 +49,22 @@ class Adam(Optimizer):
     `decoupled_weight_decay` makes it AdamW. ValueError for options out of range.
     """
 
-    def __init__(self, params: ParamsT, lr: float | Tensor = 1e-3, betas: tuple[float | Tensor, float | Tensor] = (0.9, 0.999),
-                 eps: float = 1e-8, weight_decay: float = 0, amsgrad: bool = False, *, foreach: bool | None = None,
-                 maximize: bool = False, capturable: bool = False, differentiable: bool = False, fused: bool | None = None,
-                 decoupled_weight_decay: bool = False) -> None:
+    def __init__(
+        self,
+        params: ParamsT,
+        lr: float | Tensor = 1e-3,
+        betas: tuple[float | Tensor, float | Tensor] = (0.9, 0.999),
+        eps: float = 1e-8,
+        weight_decay: float = 0,
+        amsgrad: bool = False,
+        *,
+        foreach: bool | None = None,
+        maximize: bool = False,
+        capturable: bool = False,
+        differentiable: bool = False,
+        fused: bool | None = None,
+        decoupled_weight_decay: bool = False,
+    ) -> None:
         check_learning_rate(lr, foreach, capturable)
         check_not_negative(epsilon=eps)
         check_betas(betas)
@@ -64,16 +77,33 @@ class Adam(Optimizer):
                     raise ValueError(f"betas[{i}] as a Tensor is not supported for capturable=False and foreach=True")
                 if beta.numel() != 1:
                     raise ValueError(f"Tensor betas[{i}] must be 1-element")
-        defaults = {"lr": lr, "betas": tuple(betas), "eps": eps, "weight_decay": weight_decay, "amsgrad": amsgrad, "maximize": maximize,
-                        "foreach": foreach, "capturable": capturable, "differentiable": differentiable, "fused": fused,
-                        "decoupled_weight_decay": decoupled_weight_decay}
+        defaults = {
+            "lr": lr,
+            "betas": tuple(betas),
+            "eps": eps,
+            "weight_decay": weight_decay,
+            "amsgrad": amsgrad,
+            "maximize": maximize,
+            "foreach": foreach,
+            "capturable": capturable,
+            "differentiable": differentiable,
+            "fused": fused,
+            "decoupled_weight_decay": decoupled_weight_decay,
+        }
         super().__init__(params, defaults)
         check_fused(self, fused, foreach, differentiable)
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         super().__setstate__(state)
-        self._fill_options(amsgrad=False, maximize=False, foreach=None, capturable=False, differentiable=False,
-                           decoupled_weight_decay=False, fused=None)
+        self._fill_options(
+            amsgrad=False,
+            maximize=False,
+            foreach=None,
+            capturable=False,
+            differentiable=False,
+            decoupled_weight_decay=False,
+            fused=None,
+        )
 
     @_use_grad_for_differentiable
     def step(self, closure: Callable | None = None) -> Any:
@@ -87,10 +117,11 @@ class Adam(Optimizer):
                 s["step"] = step_tensor(0.0, p.device if on_device else None, fused)
                 for name in (*_NAMES, "max_exp_avg_sq") if amsgrad else _NAMES:
                     s[name] = zeros(p)
+
             flags = (decay != 0, group["decoupled_weight_decay"], amsgrad, group["maximize"])
             names = (*_NAMES, "max_exp_avg_sq") if amsgrad else _NAMES
             for t, params, grads, columns in self._updates(group, names, create):
                 b1, b2 = float(beta1), float(beta2)
-                numbers = (group["lr"], beta1, beta2, group["eps"], decay, 1 - b1 ** t, (1 - b2 ** t) ** 0.5)
+                numbers = (group["lr"], beta1, beta2, group["eps"], decay, 1 - b1**t, (1 - b2**t) ** 0.5)
                 _ADAM(params, grads, columns, numbers, flags, group["differentiable"])
         return loss

@@ -1,4 +1,5 @@
 """ASGD: stochastic gradient descent with averaged parameters (Polyak and Juditsky 1992)."""
+
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -7,7 +8,14 @@ from typing import Any
 from .._tensor import Tensor
 from . import _maths as m
 from ._rules import Rule, by_number, set_numbers, step_tensor, zeros
-from .optimizer import Optimizer, ParamsT, _use_grad_for_differentiable, check_learning_rate, check_not_negative, closure_loss
+from .optimizer import (
+    Optimizer,
+    ParamsT,
+    _use_grad_for_differentiable,
+    check_learning_rate,
+    check_not_negative,
+    closure_loss,
+)
 
 
 def _rule(xp, p, g, state, numbers, flags):
@@ -28,13 +36,35 @@ _ASGD = Rule("asgd", _rule)
 class ASGD(Optimizer):
     """Gradient descent with a decaying rate `eta`; `state[p]['ax']` is the average from step `t0` on."""
 
-    def __init__(self, params: ParamsT, lr: float | Tensor = 1e-2, lambd: float = 1e-4, alpha: float = 0.75, t0: float = 1e6,
-                 weight_decay: float = 0, foreach: bool | None = None, maximize: bool = False, differentiable: bool = False,
-                 capturable: bool = False) -> None:
+    def __init__(
+        self,
+        params: ParamsT,
+        lr: float | Tensor = 1e-2,
+        lambd: float = 1e-4,
+        alpha: float = 0.75,
+        t0: float = 1e6,
+        weight_decay: float = 0,
+        foreach: bool | None = None,
+        maximize: bool = False,
+        differentiable: bool = False,
+        capturable: bool = False,
+    ) -> None:
         check_learning_rate(lr)
         check_not_negative(weight_decay=weight_decay)
-        super().__init__(params, {"lr": lr, "lambd": lambd, "alpha": alpha, "t0": t0, "weight_decay": weight_decay, "foreach": foreach,
-                                      "maximize": maximize, "differentiable": differentiable, "capturable": capturable})
+        super().__init__(
+            params,
+            {
+                "lr": lr,
+                "lambd": lambd,
+                "alpha": alpha,
+                "t0": t0,
+                "weight_decay": weight_decay,
+                "foreach": foreach,
+                "maximize": maximize,
+                "differentiable": differentiable,
+                "capturable": capturable,
+            },
+        )
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         super().__setstate__(state)
@@ -55,8 +85,13 @@ class ASGD(Optimizer):
 
             def create(s, p, capturable=group["capturable"], lr=lr):
                 device = p.device if capturable else None
-                s["step"], s["eta"], s["mu"] = step_tensor(0.0, device), step_tensor(float(lr), device), step_tensor(1.0, device)
+                s["step"], s["eta"], s["mu"] = (
+                    step_tensor(0.0, device),
+                    step_tensor(float(lr), device),
+                    step_tensor(1.0, device),
+                )
                 s["ax"] = zeros(p)
+
             flags = (decay != 0, group["maximize"])
             for t, params, grads, (etas, mus, means) in self._updates(group, ("eta", "mu", "ax"), create):
                 for eta, part in by_number(etas, params, grads, etas, mus, means):

@@ -1,4 +1,5 @@
 """L-BFGS: a quasi-Newton method with a short memory (Nocedal 1980)."""
+
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -20,7 +21,7 @@ def _two_loops(xp, grad, scale, *history):
     """The two-loop recursion. As a loop over stacked arrays its compilation does not grow with the memory."""
     n = len(history) // 3
     if xp is np:
-        changes, moves, weights = history[:n], history[n:2 * n], history[2 * n:]
+        changes, moves, weights = history[:n], history[n : 2 * n], history[2 * n :]
         q, factors = -grad, [0.0] * n
         for i in reversed(range(n)):
             factors[i] = np.dot(moves[i], q) * weights[i]
@@ -29,7 +30,7 @@ def _two_loops(xp, grad, scale, *history):
         for i in range(n):
             q = q + moves[i] * (factors[i] - np.dot(changes[i], q) * weights[i])
         return q
-    rows = tuple(jnp.stack(history[k:k + n]) for k in (0, n, 2 * n))
+    rows = tuple(jnp.stack(history[k : k + n]) for k in (0, n, 2 * n))
 
     def down(q, row):
         change, move, weight = row
@@ -39,6 +40,7 @@ def _two_loops(xp, grad, scale, *history):
     def up(q, row):
         change, move, weight, factor = row
         return q + move * (factor - jnp.dot(change, q) * weight), None
+
     q, factors = jax.lax.scan(down, -grad, rows, reverse=True)
     return jax.lax.scan(up, (q * scale).astype(grad.dtype), (*rows, factors))[0]
 
@@ -52,13 +54,30 @@ class LBFGS(Optimizer):
     `line_search_fn`: None (steps of `lr`) or 'strong_wolfe'. RuntimeError for any other, ValueError for several groups.
     """
 
-    def __init__(self, params: ParamsT, lr: float | Tensor = 1, max_iter: int = 20, max_eval: int | None = None,
-                 tolerance_grad: float = 1e-7, tolerance_change: float = 1e-9, history_size: int = 100,
-                 line_search_fn: str | None = None) -> None:
+    def __init__(
+        self,
+        params: ParamsT,
+        lr: float | Tensor = 1,
+        max_iter: int = 20,
+        max_eval: int | None = None,
+        tolerance_grad: float = 1e-7,
+        tolerance_change: float = 1e-9,
+        history_size: int = 100,
+        line_search_fn: str | None = None,
+    ) -> None:
         check_learning_rate(lr)
-        super().__init__(params, {"lr": lr, "max_iter": max_iter, "max_eval": max_iter * 5 // 4 if max_eval is None else max_eval,
-                                  "tolerance_grad": tolerance_grad, "tolerance_change": tolerance_change,
-                                  "history_size": history_size, "line_search_fn": line_search_fn})
+        super().__init__(
+            params,
+            {
+                "lr": lr,
+                "max_iter": max_iter,
+                "max_eval": max_iter * 5 // 4 if max_eval is None else max_eval,
+                "tolerance_grad": tolerance_grad,
+                "tolerance_change": tolerance_change,
+                "history_size": history_size,
+                "line_search_fn": line_search_fn,
+            },
+        )
         if len(self.param_groups) != 1:
             raise ValueError("LBFGS doesn't support per-parameter options (parameter groups)")
         self._params = self.param_groups[0]["params"]
@@ -80,7 +99,7 @@ class LBFGS(Optimizer):
         for p in self._params:
             part = p.view_as_real() if p.is_complex() else p
             n = part.numel()
-            part.add_(d[offset:offset + n].view_as(part), alpha=t)
+            part.add_(d[offset : offset + n].view_as(part), alpha=t)
             offset += n
 
     @no_grad()
@@ -131,11 +150,23 @@ class LBFGS(Optimizer):
                     looked = 1
             evals += looked
             state["func_evals"] += looked
-            if (evals >= group["max_eval"] or done or float((d * t).abs().max()) <= group["tolerance_change"]
-                    or abs(loss - loss_before) < group["tolerance_change"]):
+            if (
+                evals >= group["max_eval"]
+                or done
+                or float((d * t).abs().max()) <= group["tolerance_change"]
+                or abs(loss - loss_before) < group["tolerance_change"]
+            ):
                 break
-        state.update(d=d, t=t, old_dirs=memory.changes, old_stps=memory.moves, ro=memory.weights, H_diag=memory.scale,
-                     prev_flat_grad=before, prev_loss=loss_before)
+        state.update(
+            d=d,
+            t=t,
+            old_dirs=memory.changes,
+            old_stps=memory.moves,
+            ro=memory.weights,
+            H_diag=memory.scale,
+            prev_flat_grad=before,
+            prev_loss=loss_before,
+        )
         return first_loss
 
     def _search(self, closure: Callable, d: Tensor, start: Point, t: float) -> tuple[Point, int]:
@@ -149,6 +180,7 @@ class LBFGS(Optimizer):
             for p, before in zip(self._params, starts):
                 p.copy_(before)
             return Point(t, loss, grad, float(grad.dot(d)))
+
         return strong_wolfe(evaluate, start, t, float(d.abs().max()))
 
 

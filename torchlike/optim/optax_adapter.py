@@ -1,4 +1,5 @@
 """Optax's gradient transformations as optimizers with torch's interface; a step is one recorded operation."""
+
 from __future__ import annotations
 
 import itertools
@@ -40,7 +41,9 @@ class OptaxOptimizer(Optimizer):
     def add_param_group(self, param_group: dict[str, Any]) -> None:
         """Groups can only be given at once: RuntimeError when the transformation's state exists already."""
         if "optax" in self.state:
-            raise RuntimeError("an optax transformation's state cannot grow: give all parameter groups to the constructor")
+            raise RuntimeError(
+                "an optax transformation's state cannot grow: give all parameter groups to the constructor"
+            )
         super().add_param_group(param_group)
 
     def _params(self) -> list[Tensor]:
@@ -72,9 +75,13 @@ class OptaxOptimizer(Optimizer):
         self._rate = _rate_position(structure)
         self._steps: dict[tuple, Op] = {}
         if "optax" not in self.state:
+
             def init(xp, *arrays):
                 return jax.tree_util.tree_leaves(self.transformation.init(self._tree(list(arrays))))
-            leaves = _results(apply(_op("init", init), [p.detach() for p in params])) if self._structure.num_leaves else []
+
+            leaves = (
+                _results(apply(_op("init", init), [p.detach() for p in params])) if self._structure.num_leaves else []
+            )
             self.state["optax"] = {_LEAVES: leaves}
         if self._rate is not None and "lr" not in self.param_groups[0]:
             self.param_groups[0]["lr"] = float(self.state["optax"][_LEAVES][self._rate])
@@ -96,15 +103,15 @@ class OptaxOptimizer(Optimizer):
         made = _results(apply(op, (*params, *grads, *leaves, *rate, *extra.values())))
         for p, new in zip(params, made):
             p._assign(new)
-        self.state["optax"] = {_LEAVES: made[len(params):]}
+        self.state["optax"] = {_LEAVES: made[len(params) :]}
         return loss
 
     def _step_op(self, names: tuple[str, ...]) -> Op:
         n, k = len(self._params()), self._structure.num_leaves
 
         def step(xp, *arrays):
-            params, grads, leaves = arrays[:n], arrays[n:2 * n], list(arrays[2 * n:2 * n + k])
-            rest = list(arrays[2 * n + k:])
+            params, grads, leaves = arrays[:n], arrays[n : 2 * n], list(arrays[2 * n : 2 * n + k])
+            rest = list(arrays[2 * n + k :])
             if self._rate is not None:
                 leaves[self._rate] = xp.asarray(rest.pop(0)).astype(leaves[self._rate].dtype)
             state = jax.tree_util.tree_unflatten(self._structure, leaves)
@@ -113,6 +120,7 @@ class OptaxOptimizer(Optimizer):
             moved = [(p + u).astype(p.dtype) for p, u in zip(params, self._leaves(updates))]
             after = [xp.asarray(new).astype(old.dtype) for new, old in zip(jax.tree_util.tree_leaves(state), leaves)]
             return moved + after
+
         return _op("step", step)
 
 
@@ -137,6 +145,8 @@ def _rate_position(structure: Any) -> int | None:
 
 def from_optax(transformation: Any) -> Callable[..., OptaxOptimizer]:
     """A constructor of optimizers: `from_optax(optax.lion(1e-4))(model.parameters())`."""
+
     def make(params: ParamsT) -> OptaxOptimizer:
         return OptaxOptimizer(params, transformation)
+
     return make

@@ -1,4 +1,5 @@
 """Optimizer: parameter groups, states, hooks and state dicts; what every optimizer has in common."""
+
 from __future__ import annotations
 
 import functools
@@ -60,6 +61,7 @@ def _typename(x: Any) -> str:
 
 def _use_grad_for_differentiable(step: Callable) -> Callable:
     """Runs a step outside autograd, unless the optimizer is differentiable."""
+
     @functools.wraps(step)
     def run(*args, **kwargs):
         before, mode.enabled = mode.enabled, bool(args[0].defaults.get("differentiable"))
@@ -67,6 +69,7 @@ def _use_grad_for_differentiable(step: Callable) -> Callable:
             return step(*args, **kwargs)
         finally:
             mode.enabled = before
+
     return run
 
 
@@ -80,6 +83,7 @@ def closure_loss(closure: Callable | None) -> Any:
 
 def _with_hooks(step: Callable) -> Callable:
     """The hooks around a step, and the natural end of a program after it."""
+
     @functools.wraps(step)
     def run(*args, **kwargs):
         self = args[0]
@@ -87,7 +91,9 @@ def _with_hooks(step: Callable) -> Callable:
             result = hook(self, args, kwargs)
             if result is not None:
                 if not isinstance(result, tuple) or len(result) != 2:
-                    raise RuntimeError(f"{step} must return None or a tuple of (new_args, new_kwargs), but got {result}.")
+                    raise RuntimeError(
+                        f"{step} must return None or a tuple of (new_args, new_kwargs), but got {result}."
+                    )
                 args, kwargs = result
         inner = self.__dict__.get("_in_step", False)
         capture = None if inner else program.state.capture
@@ -105,6 +111,7 @@ def _with_hooks(step: Callable) -> Callable:
         if not inner:
             program.cut("end of optimizer step")
         return out
+
     run.hooked = True
     return run
 
@@ -122,8 +129,10 @@ class Optimizer:
         self.defaults = defaults
         self._set_hooks()
         if isinstance(params, Tensor):
-            raise TypeError("params argument given to the optimizer should be an iterable of Tensors or dicts, but got "
-                            + _typename(params))
+            raise TypeError(
+                "params argument given to the optimizer should be an iterable of Tensors or dicts, but got "
+                + _typename(params)
+            )
         self.state: defaultdict[Tensor, Any] = defaultdict(dict)
         self.param_groups: list[dict[str, Any]] = []
         groups = list(params)
@@ -134,7 +143,14 @@ class Optimizer:
         self._warned_capturable_if_run_uncaptured = True
 
     def _set_hooks(self) -> None:
-        for name in ("step_pre", "step_post", "state_dict_pre", "state_dict_post", "load_state_dict_pre", "load_state_dict_post"):
+        for name in (
+            "step_pre",
+            "step_post",
+            "state_dict_pre",
+            "state_dict_post",
+            "load_state_dict_pre",
+            "load_state_dict_post",
+        ):
             self.__dict__.setdefault(f"_optimizer_{name}_hooks", OrderedDict())
         self._patch_step_function()
 
@@ -152,8 +168,10 @@ class Optimizer:
         self.defaults.setdefault("differentiable", False)
 
     def __repr__(self) -> str:
-        groups = ["\n".join([f"\nParameter Group {i}", *(f"    {k}: {group[k]}" for k in sorted(group) if k != "params")])
-                  for i, group in enumerate(self.param_groups)]
+        groups = [
+            "\n".join([f"\nParameter Group {i}", *(f"    {k}: {group[k]}" for k in sorted(group) if k != "params")])
+            for i, group in enumerate(self.param_groups)
+        ]
         return f"{self.__class__.__name__} (" + "\n".join(groups) + "\n)"
 
     # -- hooks ---------------------------------------------------------------------------------------------------------
@@ -193,7 +211,12 @@ class Optimizer:
         for group in self.param_groups:
             for p in group["params"]:
                 numbers.setdefault(id(p), len(numbers))
-            groups.append({**{k: v for k, v in group.items() if k != "params"}, "params": [numbers[id(p)] for p in group["params"]]})
+            groups.append(
+                {
+                    **{k: v for k, v in group.items() if k != "params"},
+                    "params": [numbers[id(p)] for p in group["params"]],
+                }
+            )
         state = {numbers[id(k)] if isinstance(k, Tensor) else k: v for k, v in self.state.items()}
         out = {"state": state, "param_groups": groups}
         for hook in self._optimizer_state_dict_post_hooks.values():
@@ -203,16 +226,22 @@ class Optimizer:
         return out
 
     @staticmethod
-    def _process_value_according_to_param_policy(param: Tensor, value: Tensor, param_id: int, param_groups: list[dict],
-                                                 key: Hashable = None) -> Tensor:
+    def _process_value_according_to_param_policy(
+        param: Tensor, value: Tensor, param_id: int, param_groups: list[dict], key: Hashable = None
+    ) -> Tensor:
         """A loaded state tensor in its parameter's dtype and device; counts of steps stay as they are."""
         if key == "step":
             group = next((g for g in param_groups if param_id in g["params"]), {})
             if group.get("capturable") or group.get("fused"):
                 from .._core.dtype import float32
+
                 return value.to(dtype=float32, device=param.device)
             return value
-        return value.to(dtype=param.dtype, device=param.device) if param.is_floating_point() else value.to(device=param.device)
+        return (
+            value.to(dtype=param.dtype, device=param.device)
+            if param.is_floating_point()
+            else value.to(device=param.device)
+        )
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         """Restore what `state_dict` gave. Raises ValueError when the groups do not fit."""
@@ -225,17 +254,24 @@ class Optimizer:
         if len(groups) != len(saved):
             raise ValueError("loaded state dict has a different number of parameter groups")
         if any(len(g["params"]) != len(s["params"]) for g, s in zip(groups, saved)):
-            raise ValueError("loaded state dict contains a parameter group that doesn't match the size of optimizer's group")
-        params = dict(zip(chain.from_iterable(g["params"] for g in saved), chain.from_iterable(g["params"] for g in groups)))
+            raise ValueError(
+                "loaded state dict contains a parameter group that doesn't match the size of optimizer's group"
+            )
+        params = dict(
+            zip(chain.from_iterable(g["params"] for g in saved), chain.from_iterable(g["params"] for g in groups))
+        )
 
         def fit(param, value, number, key=None):
             if isinstance(value, Tensor):
-                return Optimizer._process_value_according_to_param_policy(param, value, number, state_dict["param_groups"], key)
+                return Optimizer._process_value_according_to_param_policy(
+                    param, value, number, state_dict["param_groups"], key
+                )
             if isinstance(value, dict):
                 return {k: fit(param, v, number, k) for k, v in value.items()}
             if isinstance(value, Iterable) and not isinstance(value, (str, bytes)):
                 return type(value)(fit(param, v, number) for v in value)
             return value
+
         state: defaultdict[Tensor, Any] = defaultdict(dict)
         for k, v in state_dict["state"].items():
             if k in params:
@@ -281,8 +317,10 @@ class Optimizer:
         if isinstance(params, Tensor):
             params = [params]
         elif isinstance(params, set):
-            raise TypeError("optimizer parameters need to be organized in ordered collections, but the ordering of tensors in "
-                            "sets will change between runs. Please use a list instead.")
+            raise TypeError(
+                "optimizer parameters need to be organized in ordered collections, but the ordering of tensors in "
+                "sets will change between runs. Please use a list instead."
+            )
         params = param_group["params"] = list(params)
         if params and isinstance(params[0], tuple):
             if not all(isinstance(p, tuple) for p in params):
@@ -302,15 +340,20 @@ class Optimizer:
             param_group.setdefault(name, default)
         params = param_group["params"]
         if len(params) != len({id(p) for p in params}):
-            warnings.warn("optimizer contains a parameter group with duplicate parameters; in future, this will cause an error; "
-                          "see github.com/pytorch/pytorch/issues/40967 for more information", stacklevel=3)
+            warnings.warn(
+                "optimizer contains a parameter group with duplicate parameters; in future, this will cause an error; "
+                "see github.com/pytorch/pytorch/issues/40967 for more information",
+                stacklevel=3,
+            )
         known = {id(p) for group in self.param_groups for p in group["params"]}
         if not known.isdisjoint(map(id, params)):
             raise ValueError("some parameters appear in more than one parameter group")
         if self.param_groups and ("param_names" in param_group) != ("param_names" in self.param_groups[0]):
             added = "with" if "param_names" in param_group else "without"
-            raise ValueError("all optimizer param groups should be with/without names. "
-                             f"cannot add param group {added} names to the optimizer")
+            raise ValueError(
+                "all optimizer param groups should be with/without names. "
+                f"cannot add param group {added} names to the optimizer"
+            )
         self.param_groups.append(param_group)
 
     # -- for the optimizers of this package ------------------------------------------------------------------------------
@@ -330,8 +373,10 @@ class Optimizer:
         if not params:
             return
         if group.get("capturable") and any(p._value.aval.device.type == "cpu" for p in params):
-            raise AssertionError("If capturable=True, params and state_steps must be on supported devices: "
-                                 "['cuda', 'xpu', 'hpu', 'privateuseone', 'xla'].")
+            raise AssertionError(
+                "If capturable=True, params and state_steps must be on supported devices: "
+                "['cuda', 'xpu', 'hpu', 'privateuseone', 'xla']."
+            )
         grads = [p._grad for p in params]
         columns = [[s[name] for s in states] for name in names]
         steps = [s["step"] for s in states] if states and "step" in states[0] else ()
@@ -340,8 +385,12 @@ class Optimizer:
                 if len(part) == len(params):
                     yield number, params, grads, columns
                 else:
-                    yield number, [params[i] for i in part], [grads[i] for i in part], [[c[i] for i in part] for c in columns]
-
+                    yield (
+                        number,
+                        [params[i] for i in part],
+                        [grads[i] for i in part],
+                        [[c[i] for i in part] for c in columns],
+                    )
 
     def _fill_options(self, **options: Any) -> None:
         """Options that an older pickle may lack; counts of steps that an older one kept as numbers."""

@@ -1,4 +1,5 @@
 """RMSprop: steps divided by the root of a running mean of squared gradients (Hinton 2012; centred form: Graves 2013)."""
+
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -7,7 +8,14 @@ from typing import Any
 from .._tensor import Tensor
 from . import _maths as m
 from ._rules import Rule, step_tensor, zeros
-from .optimizer import Optimizer, ParamsT, _use_grad_for_differentiable, check_learning_rate, check_not_negative, closure_loss
+from .optimizer import (
+    Optimizer,
+    ParamsT,
+    _use_grad_for_differentiable,
+    check_learning_rate,
+    check_not_negative,
+    closure_loss,
+)
 
 
 def _rule(xp, p, g, state, numbers, flags):
@@ -41,17 +49,43 @@ _RMSPROP = Rule("rmsprop", _rule)
 class RMSprop(Optimizer):
     """p -= lr * g / (sqrt(mean of g^2) + eps), with momentum. ValueError for options out of range."""
 
-    def __init__(self, params: ParamsT, lr: float | Tensor = 1e-2, alpha: float = 0.99, eps: float = 1e-8, weight_decay: float = 0,
-                 momentum: float = 0, centered: bool = False, capturable: bool = False, foreach: bool | None = None,
-                 maximize: bool = False, differentiable: bool = False) -> None:
+    def __init__(
+        self,
+        params: ParamsT,
+        lr: float | Tensor = 1e-2,
+        alpha: float = 0.99,
+        eps: float = 1e-8,
+        weight_decay: float = 0,
+        momentum: float = 0,
+        centered: bool = False,
+        capturable: bool = False,
+        foreach: bool | None = None,
+        maximize: bool = False,
+        differentiable: bool = False,
+    ) -> None:
         check_learning_rate(lr)
         check_not_negative(epsilon=eps, momentum=momentum, weight_decay=weight_decay, alpha=alpha)
-        super().__init__(params, {"lr": lr, "momentum": momentum, "alpha": alpha, "eps": eps, "centered": centered, "weight_decay": weight_decay,
-                                      "capturable": capturable, "foreach": foreach, "maximize": maximize, "differentiable": differentiable})
+        super().__init__(
+            params,
+            {
+                "lr": lr,
+                "momentum": momentum,
+                "alpha": alpha,
+                "eps": eps,
+                "centered": centered,
+                "weight_decay": weight_decay,
+                "capturable": capturable,
+                "foreach": foreach,
+                "maximize": maximize,
+                "differentiable": differentiable,
+            },
+        )
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         super().__setstate__(state)
-        self._fill_options(momentum=0, centered=False, foreach=None, maximize=False, differentiable=False, capturable=False)
+        self._fill_options(
+            momentum=0, centered=False, foreach=None, maximize=False, differentiable=False, capturable=False
+        )
 
     @_use_grad_for_differentiable
     def step(self, closure: Callable | None = None) -> Any:
@@ -65,6 +99,7 @@ class RMSprop(Optimizer):
                 s["step"] = step_tensor(0.0, p.device if capturable else None)
                 for name in names:
                     s[name] = zeros(p)
+
             flags = (group["weight_decay"] != 0, moves, bool(centered), group["maximize"])
             numbers = (group["lr"], group["alpha"], group["eps"], group["weight_decay"], group["momentum"])
             for _, params, grads, columns in self._updates(group, names, create):

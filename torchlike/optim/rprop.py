@@ -1,4 +1,5 @@
 """Rprop: step sizes that grow while the sign of the gradient stays and shrink when it turns (Riedmiller and Braun 1993)."""
+
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -29,14 +30,33 @@ _NAMES = ("prev", "step_size")
 class Rprop(Optimizer):
     """Steps of one size per element along the gradient's sign. ValueError unless 0 < etas[0] < 1 < etas[1]."""
 
-    def __init__(self, params: ParamsT, lr: float | Tensor = 1e-2, etas: tuple[float, float] = (0.5, 1.2),
-                 step_sizes: tuple[float, float] = (1e-6, 50), *, capturable: bool = False, foreach: bool | None = None,
-                 maximize: bool = False, differentiable: bool = False) -> None:
+    def __init__(
+        self,
+        params: ParamsT,
+        lr: float | Tensor = 1e-2,
+        etas: tuple[float, float] = (0.5, 1.2),
+        step_sizes: tuple[float, float] = (1e-6, 50),
+        *,
+        capturable: bool = False,
+        foreach: bool | None = None,
+        maximize: bool = False,
+        differentiable: bool = False,
+    ) -> None:
         check_learning_rate(lr)
         if not 0.0 < etas[0] < 1.0 < etas[1]:
             raise ValueError(f"Invalid eta values: {etas[0]}, {etas[1]}")
-        super().__init__(params, {"lr": lr, "etas": etas, "step_sizes": step_sizes, "foreach": foreach, "maximize": maximize,
-                                      "differentiable": differentiable, "capturable": capturable})
+        super().__init__(
+            params,
+            {
+                "lr": lr,
+                "etas": etas,
+                "step_sizes": step_sizes,
+                "foreach": foreach,
+                "maximize": maximize,
+                "differentiable": differentiable,
+                "capturable": capturable,
+            },
+        )
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         super().__setstate__(state)
@@ -47,9 +67,11 @@ class Rprop(Optimizer):
         """Update the parameters once."""
         loss = closure_loss(closure)
         for group in self.param_groups:
+
             def create(s, p, capturable=group["capturable"], lr=float(group["lr"])):
                 s["step"], s["prev"] = step_tensor(0.0, p.device if capturable else None), zeros(p)
                 s["step_size"] = zeros(p, complex(lr, lr) if p.is_complex() else lr)
+
             numbers = (*group["etas"], *group["step_sizes"])
             for _, params, grads, columns in self._updates(group, _NAMES, create):
                 _RPROP(params, grads, columns, numbers, (group["maximize"],), group["differentiable"])

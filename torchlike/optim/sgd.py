@@ -1,4 +1,5 @@
 """Stochastic gradient descent with momentum (Sutskever et al. 2013), where the first buffer is the first gradient."""
+
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -38,13 +39,33 @@ _SGD = Rule("sgd", _rule)
 class SGD(Optimizer):
     """p -= lr * g, with momentum, dampening, Nesterov's form and weight decay. ValueError for options out of range."""
 
-    def __init__(self, params: ParamsT, lr: float | Tensor = 1e-3, momentum: float = 0, dampening: float = 0,
-                 weight_decay: float | Tensor = 0, nesterov: bool = False, *, maximize: bool = False, foreach: bool | None = None,
-                 differentiable: bool = False, fused: bool | None = None) -> None:
+    def __init__(
+        self,
+        params: ParamsT,
+        lr: float | Tensor = 1e-3,
+        momentum: float = 0,
+        dampening: float = 0,
+        weight_decay: float | Tensor = 0,
+        nesterov: bool = False,
+        *,
+        maximize: bool = False,
+        foreach: bool | None = None,
+        differentiable: bool = False,
+        fused: bool | None = None,
+    ) -> None:
         check_learning_rate(lr)
         check_not_negative(momentum=momentum, weight_decay=weight_decay)
-        defaults = {"lr": lr, "momentum": momentum, "dampening": dampening, "weight_decay": weight_decay, "nesterov": nesterov,
-                        "maximize": maximize, "foreach": foreach, "differentiable": differentiable, "fused": fused}
+        defaults = {
+            "lr": lr,
+            "momentum": momentum,
+            "dampening": dampening,
+            "weight_decay": weight_decay,
+            "nesterov": nesterov,
+            "maximize": maximize,
+            "foreach": foreach,
+            "differentiable": differentiable,
+            "fused": fused,
+        }
         if nesterov and (momentum <= 0 or dampening != 0):
             raise ValueError("Nesterov momentum requires a momentum and zero dampening")
         super().__init__(params, defaults)
@@ -85,4 +106,9 @@ class SGD(Optimizer):
                 continue
             for which in (True, False):
                 where = [i for i, f in enumerate(first) if f is which]
-                yield which, [params[i] for i in where], [grads[i] for i in where], [[c[i] for i in where] for c in columns]
+                yield (
+                    which,
+                    [params[i] for i in where],
+                    [grads[i] for i in where],
+                    [[c[i] for i in where] for c in columns],
+                )

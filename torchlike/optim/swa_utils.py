@@ -1,4 +1,5 @@
 """Averages of a model's parameters along training: SWA (Izmailov et al. 2018) and exponential moving averages."""
+
 from __future__ import annotations
 
 import math
@@ -17,7 +18,15 @@ from .lr_scheduler import LRScheduler
 from .lr_scheduler.base import check_optimizer, per_group
 from .optimizer import Optimizer
 
-__all__ = ["SWALR", "AveragedModel", "get_ema_avg_fn", "get_ema_multi_avg_fn", "get_swa_avg_fn", "get_swa_multi_avg_fn", "update_bn"]
+__all__ = [
+    "SWALR",
+    "AveragedModel",
+    "get_ema_avg_fn",
+    "get_ema_multi_avg_fn",
+    "get_swa_avg_fn",
+    "get_swa_multi_avg_fn",
+    "update_bn",
+]
 
 
 def _check_decay(decay: float) -> None:
@@ -36,19 +45,24 @@ def get_ema_multi_avg_fn(decay: float = 0.999) -> Callable:
                 mean.lerp_(now, 1 - decay)
             else:
                 mean.copy_(mean * decay + now * (1 - decay))
+
     return ema_update
 
 
 def get_swa_multi_avg_fn() -> Callable:
     """A function that takes current values into a list of equal-weight averages of `num_averaged` values."""
+
     @no_grad()
-    def swa_update(averaged_param_list: list[Tensor], current_param_list: list[Tensor], num_averaged: Tensor | int) -> None:
+    def swa_update(
+        averaged_param_list: list[Tensor], current_param_list: list[Tensor], num_averaged: Tensor | int
+    ) -> None:
         weight = 1 / (num_averaged + 1)
         for mean, now in zip(averaged_param_list, current_param_list):
             if mean.is_floating_point() or mean.is_complex():
                 mean.lerp_(now, weight.to(mean.dtype) if isinstance(weight, Tensor) else weight)
             else:
                 mean.copy_(mean + (now - mean) * weight)
+
     return swa_update
 
 
@@ -59,14 +73,17 @@ def get_ema_avg_fn(decay: float = 0.999) -> Callable:
     @no_grad()
     def ema_update(ema_param: Tensor, current_param: Tensor, num_averaged: Any) -> Tensor:
         return decay * ema_param + (1 - decay) * current_param
+
     return ema_update
 
 
 def get_swa_avg_fn() -> Callable:
     """The average of `num_averaged` values and the current one."""
+
     @no_grad()
     def swa_update(averaged_param: Tensor, current_param: Tensor, num_averaged: Tensor | int) -> Tensor:
         return averaged_param + (current_param - averaged_param) / (num_averaged + 1)
+
     return swa_update
 
 
@@ -77,8 +94,14 @@ class AveragedModel(Module):
     are copied, or averaged with `use_buffers`.
     """
 
-    def __init__(self, model: Module, device: Any = None, avg_fn: Callable | None = None, multi_avg_fn: Callable | None = None,
-                 use_buffers: bool = False) -> None:
+    def __init__(
+        self,
+        model: Module,
+        device: Any = None,
+        avg_fn: Callable | None = None,
+        multi_avg_fn: Callable | None = None,
+        use_buffers: bool = False,
+    ) -> None:
         super().__init__()
         if avg_fn is not None and multi_avg_fn is not None:
             raise AssertionError("Only one of avg_fn and multi_avg_fn should be provided")
@@ -94,8 +117,10 @@ class AveragedModel(Module):
 
     def update_parameters(self, model: Module) -> None:
         """Take the current parameters of `model` into the averages."""
+
         def tensors(m: Module) -> list[Tensor]:
             return [t.detach() for t in (chain(m.parameters(), m.buffers()) if self.use_buffers else m.parameters())]
+
         means = tensors(self.module)
         now = [t.to(mean.device) for t, mean in zip(tensors(model), means)]
         n = self.n_averaged
@@ -145,8 +170,14 @@ def update_bn(loader: Iterable[Any], model: Module, device: Any = None) -> None:
 class SWALR(LRScheduler):
     """From the present learning rates to `swa_lr` in `anneal_epochs` epochs, along a cosine or a line, and then constant."""
 
-    def __init__(self, optimizer: Optimizer, swa_lr: float | list[float], anneal_epochs: int = 10, anneal_strategy: str = "cos",
-                 last_epoch: int = -1) -> None:
+    def __init__(
+        self,
+        optimizer: Optimizer,
+        swa_lr: float | list[float],
+        anneal_epochs: int = 10,
+        anneal_strategy: str = "cos",
+        last_epoch: int = -1,
+    ) -> None:
         check_optimizer(optimizer)
         for lr, group in zip(per_group("swa_lr", optimizer, swa_lr), optimizer.param_groups):
             group["swa_lr"] = lr

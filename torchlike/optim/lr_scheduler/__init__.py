@@ -1,4 +1,5 @@
 """Schedules of learning rates."""
+
 from .base import EPOCH_DEPRECATION_WARNING, LRScheduler, _LRScheduler  # noqa: F401
 from .chainable import (  # noqa: F401
     ConstantLR,

@@ -1,4 +1,5 @@
 """LRScheduler: what all schedules of learning rates have in common."""
+
 from __future__ import annotations
 
 import types
@@ -43,8 +44,10 @@ def per_group(name: str, optimizer: Optimizer, value: Any) -> list:
     n = len(optimizer.param_groups)
     if isinstance(value, (list, tuple)):
         if len(value) != n:
-            raise ValueError(f"{name} must have the same length as optimizer.param_groups. {name} has {len(value)} values, "
-                             f"param_groups has {n}.")
+            raise ValueError(
+                f"{name} must have the same length as optimizer.param_groups. {name} has {len(value)} values, "
+                f"param_groups has {n}."
+            )
         return [v.clone() if isinstance(v, Tensor) else v for v in value]
     return [value.clone() if isinstance(value, Tensor) else value for _ in range(n)]
 
@@ -71,10 +74,12 @@ class LRScheduler:
                 lr = group["lr"]
                 group.setdefault("initial_lr", lr.clone() if isinstance(lr, Tensor) else lr)
             elif "initial_lr" not in group:
-                raise KeyError(f"param 'initial_lr' is not specified in param_groups[{i}] when resuming scheduler with last_epoch >= 0.\n"
-                               "This typically happens when:\n"
-                               "1. You're trying to resume training from a checkpoint but haven't properly loaded the optimizer state\n"
-                               "2. You're using last_epoch >= 0 for a fresh training run (not recommended)")
+                raise KeyError(
+                    f"param 'initial_lr' is not specified in param_groups[{i}] when resuming scheduler with last_epoch >= 0.\n"
+                    "This typically happens when:\n"
+                    "1. You're trying to resume training from a checkpoint but haven't properly loaded the optimizer state\n"
+                    "2. You're using last_epoch >= 0 for a fresh training run (not recommended)"
+                )
         self.base_lrs: list = values_of(optimizer, "initial_lr")
         self.last_epoch = last_epoch
         _note_steps(optimizer)
@@ -108,14 +113,20 @@ class LRScheduler:
         """Go on to the next epoch (or to `epoch`, deprecated) and set the learning rates."""
         if self._step_count == 1:
             if not hasattr(self.optimizer.step, "_wrapped_by_lr_sched"):
-                warnings.warn("Seems like `optimizer.step()` has been overridden after learning rate scheduler initialization. "
-                              f"Please, make sure to call `optimizer.step()` before `lr_scheduler.step()`. {_SEE}", UserWarning,
-                              stacklevel=2)
+                warnings.warn(
+                    "Seems like `optimizer.step()` has been overridden after learning rate scheduler initialization. "
+                    f"Please, make sure to call `optimizer.step()` before `lr_scheduler.step()`. {_SEE}",
+                    UserWarning,
+                    stacklevel=2,
+                )
             elif not getattr(self.optimizer, "_opt_called", False):
-                warnings.warn("Detected call of `lr_scheduler.step()` before `optimizer.step()`. In PyTorch 1.1.0 and later, you "
-                              "should call them in the opposite order: `optimizer.step()` before `lr_scheduler.step()`.  Failure "
-                              f"to do this will result in PyTorch skipping the first value of the learning rate schedule. {_SEE}",
-                              UserWarning, stacklevel=2)
+                warnings.warn(
+                    "Detected call of `lr_scheduler.step()` before `optimizer.step()`. In PyTorch 1.1.0 and later, you "
+                    "should call them in the opposite order: `optimizer.step()` before `lr_scheduler.step()`.  Failure "
+                    f"to do this will result in PyTorch skipping the first value of the learning rate schedule. {_SEE}",
+                    UserWarning,
+                    stacklevel=2,
+                )
         self._step_count += 1
         if epoch is not None:
             warnings.warn(EPOCH_DEPRECATION_WARNING, UserWarning, stacklevel=2)
@@ -139,8 +150,11 @@ class LRScheduler:
 
     def _warn_outside_step(self) -> None:
         if not self._get_lr_called_within_step:
-            warnings.warn("To get the last learning rate computed by the scheduler, please use `get_last_lr()`.", UserWarning,
-                          stacklevel=3)
+            warnings.warn(
+                "To get the last learning rate computed by the scheduler, please use `get_last_lr()`.",
+                UserWarning,
+                stacklevel=3,
+            )
 
     def _lrs(self, factor: float | None = None) -> list:
         """The present learning rates, times a factor if given."""
@@ -160,6 +174,7 @@ def _note_steps(optimizer: Optimizer) -> None:
         self = owner()
         self._opt_called = True
         return function.__get__(self, self.__class__)(*args, **kwargs)
+
     noted._wrapped_by_lr_sched = True
     optimizer.step = noted
 

@@ -1,4 +1,5 @@
 """Schedules that know the next learning rate from the present one, and most of them in closed form too."""
+
 from __future__ import annotations
 
 import math
@@ -42,8 +43,12 @@ def _functions(optimizer: Optimizer, lr_lambda: Any) -> list:
 class LambdaLR(_FunctionLR):
     """initial lr * lr_lambda(epoch)"""
 
-    def __init__(self, optimizer: Optimizer, lr_lambda: Callable[[int], float] | list[Callable[[int], float]],
-                 last_epoch: int = -1) -> None:
+    def __init__(
+        self,
+        optimizer: Optimizer,
+        lr_lambda: Callable[[int], float] | list[Callable[[int], float]],
+        last_epoch: int = -1,
+    ) -> None:
         self.optimizer = optimizer
         self.lr_lambdas = _functions(optimizer, lr_lambda)
         super().__init__(optimizer, last_epoch)
@@ -56,8 +61,12 @@ class LambdaLR(_FunctionLR):
 class MultiplicativeLR(_FunctionLR):
     """lr *= lr_lambda(epoch)"""
 
-    def __init__(self, optimizer: Optimizer, lr_lambda: Callable[[int], float] | list[Callable[[int], float]],
-                 last_epoch: int = -1) -> None:
+    def __init__(
+        self,
+        optimizer: Optimizer,
+        lr_lambda: Callable[[int], float] | list[Callable[[int], float]],
+        last_epoch: int = -1,
+    ) -> None:
         self.optimizer = optimizer
         self.lr_lambdas = _functions(optimizer, lr_lambda)
         for f in self.lr_lambdas:
@@ -90,24 +99,28 @@ class StepLR(LRScheduler):
 class MultiStepLR(LRScheduler):
     """lr *= gamma at each milestone"""
 
-    def __init__(self, optimizer: Optimizer, milestones: Iterable[int], gamma: float = 0.1, last_epoch: int = -1) -> None:
+    def __init__(
+        self, optimizer: Optimizer, milestones: Iterable[int], gamma: float = 0.1, last_epoch: int = -1
+    ) -> None:
         self.milestones, self.gamma = Counter(milestones), gamma
         super().__init__(optimizer, last_epoch)
 
     def get_lr(self) -> list:
         self._warn_outside_step()
         times = self.milestones.get(self.last_epoch)
-        return self._lrs(None if times is None else self.gamma ** times)
+        return self._lrs(None if times is None else self.gamma**times)
 
     def _get_closed_form_lr(self) -> list:
         passed = bisect_right(sorted(self.milestones.elements()), self.last_epoch)
-        return [base * self.gamma ** passed for base in self.base_lrs]
+        return [base * self.gamma**passed for base in self.base_lrs]
 
 
 class ConstantLR(LRScheduler):
     """initial lr * factor for `total_iters` epochs, then the initial lr. ValueError unless 0 <= factor <= 1."""
 
-    def __init__(self, optimizer: Optimizer, factor: float = 1.0 / 3, total_iters: int = 5, last_epoch: int = -1) -> None:
+    def __init__(
+        self, optimizer: Optimizer, factor: float = 1.0 / 3, total_iters: int = 5, last_epoch: int = -1
+    ) -> None:
         if factor > 1.0 or factor < 0:
             raise ValueError("Constant multiplicative factor expected to be between 0 and 1.")
         self.factor, self.total_iters = factor, total_iters
@@ -127,8 +140,14 @@ class ConstantLR(LRScheduler):
 class LinearLR(LRScheduler):
     """initial lr * a factor that goes in a line from `start_factor` to `end_factor`. ValueError for factors outside [0, 1]."""
 
-    def __init__(self, optimizer: Optimizer, start_factor: float = 1.0 / 3, end_factor: float = 1.0, total_iters: int = 5,
-                 last_epoch: int = -1) -> None:
+    def __init__(
+        self,
+        optimizer: Optimizer,
+        start_factor: float = 1.0 / 3,
+        end_factor: float = 1.0,
+        total_iters: int = 5,
+        last_epoch: int = -1,
+    ) -> None:
         if start_factor > 1.0 or start_factor <= 0:
             raise ValueError("Starting multiplicative factor expected to be greater than 0 and less or equal to 1.")
         if end_factor > 1.0 or end_factor < 0:
@@ -147,8 +166,10 @@ class LinearLR(LRScheduler):
 
     def _get_closed_form_lr(self) -> list:
         rise = self.end_factor - self.start_factor
-        return [base * (self.start_factor + rise * min(self.total_iters, self.last_epoch) / self.total_iters)
-                for base in self.base_lrs]
+        return [
+            base * (self.start_factor + rise * min(self.total_iters, self.last_epoch) / self.total_iters)
+            for base in self.base_lrs
+        ]
 
 
 class ExponentialLR(LRScheduler):
@@ -163,7 +184,7 @@ class ExponentialLR(LRScheduler):
         return self._lrs(None if self._is_initial else self.gamma)
 
     def _get_closed_form_lr(self) -> list:
-        return [base * self.gamma ** self.last_epoch for base in self.base_lrs]
+        return [base * self.gamma**self.last_epoch for base in self.base_lrs]
 
 
 class PolynomialLR(LRScheduler):
@@ -206,4 +227,6 @@ class CosineAnnealingLR(LRScheduler):
 
     def _get_closed_form_lr(self) -> list:
         low = self.eta_min
-        return [low + (base - low) * (1 + math.cos(math.pi * self.last_epoch / self.T_max)) / 2 for base in self.base_lrs]
+        return [
+            low + (base - low) * (1 + math.cos(math.pi * self.last_epoch / self.T_max)) / 2 for base in self.base_lrs
+        ]

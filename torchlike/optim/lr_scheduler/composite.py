@@ -1,4 +1,5 @@
 """Schedules made of schedules: one after another, or all at once."""
+
 from __future__ import annotations
 
 from bisect import bisect_right
@@ -19,12 +20,16 @@ def _check_parts(whole: LRScheduler, schedulers: Sequence[LRScheduler], optimize
         if not hasattr(s, "optimizer"):
             raise TypeError(f"{name} at index {i} should have `optimizer` as its attribute.")
         if isinstance(s, ReduceLROnPlateau):
-            raise ValueError(f"{name} does not support `ReduceLROnPlateau` scheduler as it requires additional kwargs to be "
-                             f"specified when calling `step`, but got one at index {i} in the given schedulers sequence.")
+            raise ValueError(
+                f"{name} does not support `ReduceLROnPlateau` scheduler as it requires additional kwargs to be "
+                f"specified when calling `step`, but got one at index {i} in the given schedulers sequence."
+            )
         if optimizer != s.optimizer:
-            raise ValueError(f"{name} expects all schedulers to belong to the same optimizer, but got scheduler "
-                             f"{type(s).__name__} at index {i} has {s.optimizer}, which is different from "
-                             f"{type(optimizer).__name__}.")
+            raise ValueError(
+                f"{name} expects all schedulers to belong to the same optimizer, but got scheduler "
+                f"{type(s).__name__} at index {i} has {s.optimizer}, which is different from "
+                f"{type(optimizer).__name__}."
+            )
     return optimizer
 
 
@@ -47,14 +52,18 @@ class _Composite(LRScheduler):
 class SequentialLR(_Composite):
     """Each schedule from its milestone on. ValueError for schedules that do not fit together."""
 
-    def __init__(self, optimizer: Optimizer, schedulers: list[LRScheduler], milestones: list[int], last_epoch: int = -1) -> None:
+    def __init__(
+        self, optimizer: Optimizer, schedulers: list[LRScheduler], milestones: list[int], last_epoch: int = -1
+    ) -> None:
         if len(schedulers) < 1:
             raise ValueError("SequentialLR expects at least one scheduler, but got no scheduler.")
         _check_parts(self, schedulers, optimizer)
         if len(milestones) != len(schedulers) - 1:
-            raise ValueError("Sequential Schedulers expects number of schedulers provided to be one more than the number of milestone "
-                             f"points, but got number of schedulers {len(schedulers)} and the number of milestones to be equal to "
-                             f"{len(milestones)}")
+            raise ValueError(
+                "Sequential Schedulers expects number of schedulers provided to be one more than the number of milestone "
+                f"points, but got number of schedulers {len(schedulers)} and the number of milestones to be equal to "
+                f"{len(milestones)}"
+            )
         self._schedulers, self._milestones = schedulers, milestones
         self.last_epoch = last_epoch + 1
         self.optimizer = optimizer
@@ -101,5 +110,3 @@ class ChainedScheduler(_Composite):
         for s in self._schedulers:
             s.step()
         self._last_lr = values_of(self._schedulers[-1].optimizer, "lr")
-
-

@@ -1,4 +1,5 @@
 """Schedules that cycle momentum along with the learning rate: CyclicLR, OneCycleLR; and cosine annealing with restarts."""
+
 from __future__ import annotations
 
 import math
@@ -30,10 +31,22 @@ class CyclicLR(LRScheduler):
     or `scale_fn` of the cycle or of the iteration.
     """
 
-    def __init__(self, optimizer: Optimizer, base_lr: float | list[float], max_lr: float | list[float], step_size_up: int = 2000,
-                 step_size_down: int | None = None, mode: str = "triangular", gamma: float = 1.0,
-                 scale_fn: Callable[[float], float] | None = None, scale_mode: str = "cycle", cycle_momentum: bool = True,
-                 base_momentum: float = 0.8, max_momentum: float = 0.9, last_epoch: int = -1) -> None:
+    def __init__(
+        self,
+        optimizer: Optimizer,
+        base_lr: float | list[float],
+        max_lr: float | list[float],
+        step_size_up: int = 2000,
+        step_size_down: int | None = None,
+        mode: str = "triangular",
+        gamma: float = 1.0,
+        scale_fn: Callable[[float], float] | None = None,
+        scale_mode: str = "cycle",
+        cycle_momentum: bool = True,
+        base_momentum: float = 0.8,
+        max_momentum: float = 0.9,
+        last_epoch: int = -1,
+    ) -> None:
         check_optimizer(optimizer)
         self.optimizer = optimizer
         base_lrs = per_group("base_lr", optimizer, base_lr)
@@ -67,7 +80,7 @@ class CyclicLR(LRScheduler):
             return self._scale_fn_custom(x)
         if self.mode == "triangular":
             return 1.0
-        return 1 / (2.0 ** (x - 1)) if self.mode == "triangular2" else self.gamma ** x
+        return 1 / (2.0 ** (x - 1)) if self.mode == "triangular2" else self.gamma**x
 
     def get_lr(self) -> list:
         """The learning rates now; sets the momentum too, as torch does."""
@@ -108,10 +121,23 @@ def _line(start: float, end: float, part: float) -> float:
 class OneCycleLR(LRScheduler):
     """One cycle: up to `max_lr`, then down far below the start (Smith and Topin 2019). ValueError for options out of range."""
 
-    def __init__(self, optimizer: Optimizer, max_lr: float | list[float], total_steps: int | None = None, epochs: int | None = None,
-                 steps_per_epoch: int | None = None, pct_start: float = 0.3, anneal_strategy: str = "cos",
-                 cycle_momentum: bool = True, base_momentum: float | list[float] = 0.85, max_momentum: float | list[float] = 0.95,
-                 div_factor: float = 25.0, final_div_factor: float = 1e4, three_phase: bool = False, last_epoch: int = -1) -> None:
+    def __init__(
+        self,
+        optimizer: Optimizer,
+        max_lr: float | list[float],
+        total_steps: int | None = None,
+        epochs: int | None = None,
+        steps_per_epoch: int | None = None,
+        pct_start: float = 0.3,
+        anneal_strategy: str = "cos",
+        cycle_momentum: bool = True,
+        base_momentum: float | list[float] = 0.85,
+        max_momentum: float | list[float] = 0.95,
+        div_factor: float = 25.0,
+        final_div_factor: float = 1e4,
+        three_phase: bool = False,
+        last_epoch: int = -1,
+    ) -> None:
         check_optimizer(optimizer)
         self.optimizer = optimizer
         if total_steps is not None:
@@ -148,15 +174,41 @@ class OneCycleLR(LRScheduler):
 
     def _phases(self, part: float, three: bool) -> list[dict[str, Any]]:
         n = self.total_steps
-        up = {"end_step": float(part * n) - 1, "start_lr": "initial_lr", "end_lr": "max_lr", "start_momentum": "max_momentum",
-              "end_momentum": "base_momentum"}
+        up = {
+            "end_step": float(part * n) - 1,
+            "start_lr": "initial_lr",
+            "end_lr": "max_lr",
+            "start_momentum": "max_momentum",
+            "end_momentum": "base_momentum",
+        }
         if not three:
-            return [up, {"end_step": n - 1, "start_lr": "max_lr", "end_lr": "min_lr", "start_momentum": "base_momentum",
-                         "end_momentum": "max_momentum"}]
-        return [up, {"end_step": float(2 * part * n) - 2, "start_lr": "max_lr", "end_lr": "initial_lr",
-                     "start_momentum": "base_momentum", "end_momentum": "max_momentum"},
-                {"end_step": n - 1, "start_lr": "initial_lr", "end_lr": "min_lr", "start_momentum": "max_momentum",
-                 "end_momentum": "max_momentum"}]
+            return [
+                up,
+                {
+                    "end_step": n - 1,
+                    "start_lr": "max_lr",
+                    "end_lr": "min_lr",
+                    "start_momentum": "base_momentum",
+                    "end_momentum": "max_momentum",
+                },
+            ]
+        return [
+            up,
+            {
+                "end_step": float(2 * part * n) - 2,
+                "start_lr": "max_lr",
+                "end_lr": "initial_lr",
+                "start_momentum": "base_momentum",
+                "end_momentum": "max_momentum",
+            },
+            {
+                "end_step": n - 1,
+                "start_lr": "initial_lr",
+                "end_lr": "min_lr",
+                "start_momentum": "max_momentum",
+                "end_momentum": "max_momentum",
+            },
+        ]
 
     def get_lr(self) -> list:
         """The learning rates now; sets the momentum too, as torch does. ValueError past the last step."""
@@ -176,7 +228,9 @@ class OneCycleLR(LRScheduler):
         for group in self.optimizer.param_groups:
             lrs.append(anneal(group[phase["start_lr"]], group[phase["end_lr"]], part))
             if self.cycle_momentum:
-                _set_momentum(group, anneal(group[phase["start_momentum"]], group[phase["end_momentum"]], part), self.use_beta1)
+                _set_momentum(
+                    group, anneal(group[phase["start_momentum"]], group[phase["end_momentum"]], part), self.use_beta1
+                )
         return lrs
 
 
@@ -188,7 +242,9 @@ def _check_positive(name: str, value: Any) -> None:
 class CosineAnnealingWarmRestarts(LRScheduler):
     """Cosines of length T_0, T_0 * T_mult, ... (Loshchilov and Hutter 2017); `step` also takes a fractional epoch."""
 
-    def __init__(self, optimizer: Optimizer, T_0: int, T_mult: int = 1, eta_min: float = 0.0, last_epoch: int = -1) -> None:
+    def __init__(
+        self, optimizer: Optimizer, T_0: int, T_mult: int = 1, eta_min: float = 0.0, last_epoch: int = -1
+    ) -> None:
         if T_0 <= 0 or not isinstance(T_0, int):
             raise ValueError(f"Expected positive integer T_0, but got {T_0}")
         if T_mult < 1 or not isinstance(T_mult, int):
@@ -234,6 +290,4 @@ class CosineAnnealingWarmRestarts(LRScheduler):
             self.T_i, self.T_cur = first, epoch % first
         else:
             n = int(math.log(epoch / first * (times - 1) + 1, times))
-            self.T_cur, self.T_i = epoch - first * (times ** n - 1) / (times - 1), first * times ** n
-
-
+            self.T_cur, self.T_i = epoch - first * (times**n - 1) / (times - 1), first * times**n

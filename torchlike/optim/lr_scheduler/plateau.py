@@ -1,4 +1,5 @@
 """ReduceLROnPlateau: the learning rate falls when a metric stops improving."""
+
 from __future__ import annotations
 
 import math
@@ -12,8 +13,18 @@ from .base import EPOCH_DEPRECATION_WARNING, LRScheduler, check_optimizer, set_v
 class ReduceLROnPlateau(LRScheduler):
     """lr *= factor when `step(metric)` saw no improvement for more than `patience` epochs. ValueError for options out of range."""
 
-    def __init__(self, optimizer: Optimizer, mode: str = "min", factor: float = 0.1, patience: int = 10, threshold: float = 1e-4,
-                 threshold_mode: str = "rel", cooldown: int = 0, min_lr: list[float] | float = 0, eps: float = 1e-8) -> None:
+    def __init__(
+        self,
+        optimizer: Optimizer,
+        mode: str = "min",
+        factor: float = 0.1,
+        patience: int = 10,
+        threshold: float = 1e-4,
+        threshold_mode: str = "rel",
+        cooldown: int = 0,
+        min_lr: list[float] | float = 0,
+        eps: float = 1e-8,
+    ) -> None:
         if factor >= 1.0:
             raise ValueError("Factor should be < 1.0.")
         self.factor = factor
@@ -59,10 +70,12 @@ class ReduceLROnPlateau(LRScheduler):
         groups = self.optimizer.param_groups
         if len(groups) != len(self.min_lrs):
             if self.default_min_lr is None:
-                raise RuntimeError("The number of param groups in the `optimizer` "
-                                   f"({len(groups)}) differs from when `ReduceLROnPlateau` was initialized "
-                                   f"({len(self.min_lrs)}), usually due to a new param group being added to the optimizer. Please "
-                                   "modify the `min_lrs` field to match the length of the `optimizer` param groups.")
+                raise RuntimeError(
+                    "The number of param groups in the `optimizer` "
+                    f"({len(groups)}) differs from when `ReduceLROnPlateau` was initialized "
+                    f"({len(self.min_lrs)}), usually due to a new param group being added to the optimizer. Please "
+                    "modify the `min_lrs` field to match the length of the `optimizer` param groups."
+                )
             self.min_lrs = [self.default_min_lr] * len(groups)
         for group, low in zip(groups, self.min_lrs):
             old = float(group["lr"])

@@ -1,0 +1,132 @@
+"""autocast: which dtype comes out of which function, nesting, training, custom functions; as real torch on the CPU."""
+
+import warnings
+
+import pytest
+from same import error, same
+from test_optim import says
+
+CALLS = {
+    "matmul": lambda t, c: c((4, 4)) @ c((4, 4)),
+    "matmul vector": lambda t, c: c((4, 4)) @ c((4,)),
+    "mm": lambda t, c: t.mm(c((4, 4)), c((4, 4))),
+    "bmm": lambda t, c: t.bmm(c((2, 4, 4)), c((2, 4, 4))),
+    "addmm": lambda t, c: t.addmm(c((4, 4)), c((4, 4)), c((4, 4))),
+    "baddbmm": lambda t, c: t.baddbmm(c((2, 4, 4)), c((2, 4, 4)), c((2, 4, 4))),
+    "mv": lambda t, c: t.mv(c((4, 4)), c((4,))),
+    "dot": lambda t, c: t.dot(c((4,)), c((4,))),
+    "outer": lambda t, c: t.outer(c((4,)), c((4,))),
+    "einsum": lambda t, c: t.einsum("ij,jk->ik", c((4, 4)), c((4, 4))),
+    "tensordot": lambda t, c: t.tensordot(c((4, 4)), c((4, 4)), 1),
+    "linear": lambda t, c: t.nn.functional.linear(c((4, 4)), c((4, 4)), c((4,))),
+    "bilinear": lambda t, c: t.nn.functional.bilinear(c((4, 4)), c((4, 4)), c((3, 4, 4))),
+    "conv1d": lambda t, c: t.nn.functional.conv1d(c((1, 2, 6)), c((3, 2, 3))),
+    "conv2d": lambda t, c: t.nn.functional.conv2d(c((1, 2, 6, 6)), c((3, 2, 3, 3)), c((3,))),
+    "conv_transpose2d": lambda t, c: t.nn.functional.conv_transpose2d(c((1, 2, 6, 6)), c((2, 3, 3, 3))),
+    "attention": lambda t, c: t.nn.functional.scaled_dot_product_attention(*[c((2, 4, 4))] * 3),
+    "prelu": lambda t, c: t.nn.functional.prelu(c((4, 4)), c((1,))),
+    "softmax": lambda t, c: c((4, 4)).softmax(-1),
+    "layer_norm": lambda t, c: t.nn.functional.layer_norm(c((4, 4)), (4,)),
+    "exp": lambda t, c: c((4, 4)).exp(),
+    "sum": lambda t, c: c((4, 4)).sum(),
+    "prod": lambda t, c: c((4, 4)).prod(),
+    "gelu": lambda t, c: t.nn.functional.gelu(c((4, 4))),
+    "cross_entropy": lambda t, c: t.nn.functional.cross_entropy(c((4, 4)), t.tensor([0, 1, 2, 3])),
+    "mse_loss": lambda t, c: t.nn.functional.mse_loss(c((4, 4)), c((4, 4))),
+    "l1_loss": lambda t, c: t.nn.functional.l1_loss(c((4,)), c((4,))),
+    "bce": lambda t, c: t.nn.functional.binary_cross_entropy_with_logits(c((4,)), c((4,))),
+    "cat": lambda t, c: t.cat([c((4, 4)), t.ones(4, 4)]),
+    "add": lambda t, c: c((4, 4)) + t.ones(4, 4),
+}
+
+
+@pytest.mark.parametrize("name", CALLS)
+@same
+def test_dtypes(torch, name):
+    seen = []
+    for given in ("float32", "bfloat16", "float64"):
+        with torch.autocast("cpu", dtype=torch.bfloat16):
+            seen.append(
+                str(CALLS[name](torch, lambda shape, d=given: torch.ones(shape, dtype=getattr(torch, d))).dtype)
+            )
+    return seen
+
+
+@same
+def test_nesting_and_switches(torch):
+    def kind():
+        return (
+            str((torch.ones(2, 2) @ torch.ones(2, 2)).dtype),
+            torch.is_autocast_enabled("cpu"),
+            str(torch.get_autocast_dtype("cpu")),
+        )
+
+    @torch.autocast("cpu")
+    def decorated():
+        return kind()
+
+    seen = [kind()]
+    with torch.autocast("cpu") as inside:
+        seen += [kind(), type(inside).__name__]
+        with torch.autocast("cpu", enabled=False):
+            seen.append(kind())
+        with torch.autocast("cpu", dtype=torch.float16):
+            seen.append(kind())
+        with torch.amp.autocast("cuda", enabled=False):
+            seen.append(kind())
+        seen.append(error(torch.mm, torch.ones(2, 3), torch.ones(2, 3)))
+        seen.append(kind())
+    torch.set_autocast_enabled("cpu", True)
+    seen.append(kind())
+    torch.set_autocast_enabled("cpu", False)
+    return seen, decorated(), kind()
+
+
+@same(tol=2e3)
+def test_training(torch):
+    model = torch.nn.Sequential(torch.nn.Linear(4, 8), torch.nn.ReLU(), torch.nn.LayerNorm(8), torch.nn.Linear(8, 3))
+    optimizer, losses = torch.optim.SGD(model.parameters(), lr=0.1), []
+    for _ in range(8):
+        with torch.autocast("cpu", torch.bfloat16):
+            loss = torch.nn.functional.cross_entropy(model(torch.randn(5, 4)), torch.tensor([0, 1, 2, 1, 0]))
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        losses.append(loss.item())
+    return losses, str(model[0].weight.grad.dtype)
+
+
+@same
+def test_custom_functions(torch):
+    class Square(torch.autograd.Function):
+        @staticmethod
+        @torch.amp.custom_fwd(device_type="cpu", cast_inputs=torch.float32)
+        def forward(ctx, x):
+            ctx.save_for_backward(x)
+            return x @ x
+
+        @staticmethod
+        @torch.amp.custom_bwd(device_type="cpu")
+        def backward(ctx, g):
+            (x,) = ctx.saved_tensors
+            return g @ x.T + x.T @ g
+
+    x = torch.tensor([[1.0, 2.0], [3.0, 4.0]], requires_grad=True)
+    with torch.autocast("cpu"):
+        y = Square.apply(x.bfloat16())
+    y.sum().backward()
+    return y, x.grad
+
+
+@same
+def test_bad_arguments(torch):
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        off = [torch.autocast("cuda")._enabled, torch.autocast("cpu", torch.float32)._enabled]
+    return (
+        off,
+        [str(w.message) for w in caught],
+        says(torch.autocast, 3),
+        error(torch.autocast, "nowhere"),
+        error(torch.amp.custom_fwd, len),
+    )
