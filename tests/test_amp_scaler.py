@@ -119,6 +119,25 @@ def test_settings_read_as_torch_s():
     assert list(settings(torchlike.backends)) == list(settings(torch.backends))
 
 
+def precisions(t):
+    m = t.backends.cuda.matmul
+    before = m.allow_tf32
+    for word in ("high", "medium", "highest", "bogus", 3):
+        yield outcome(t.set_float32_matmul_precision, word)
+        yield t.get_float32_matmul_precision(), m.allow_tf32, m.fp32_precision
+    for allow in (True, False):
+        m.allow_tf32 = allow
+        yield t.get_float32_matmul_precision(), m.fp32_precision
+    m.allow_tf32 = before
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_the_precision_of_matrix_products_reads_as_torch_s():
+    assert list(precisions(torchlike)) == list(precisions(torch))
+    with pytest.warns(UserWarning, match="is not one of 'highest', 'high', or 'medium'"):
+        torchlike.set_float32_matmul_precision("bogus")
+
+
 def test_the_accelerator_is_what_jax_has():
     import jax
 

@@ -39,6 +39,7 @@ from ._interop import from_jax, jax_function  # noqa: F401
 from ._public import FUNCTIONS as _functions
 from ._tensor import Size, Tensor  # noqa: F401
 from ._tensor_str import set_printoptions  # noqa: F401
+from .backends.precision import get_float32_matmul_precision, set_float32_matmul_precision  # noqa: F401
 from .cuda import amp as _cuda_amp  # noqa: F401  (torch.cuda.amp)
 from .amp.autocast_mode import (  # noqa: F401
     autocast,

@@ -21,7 +21,7 @@ class _Matmul:
     def __init__(self) -> None:
         values = dict.fromkeys(self._bools, False)
         values["allow_fp16_reduced_precision_reduction"] = values["allow_bf16_reduced_precision_reduction"] = True
-        self.__dict__.update(values, _precision="none")
+        self.__dict__.update(values, _precision="none", _float32="highest")
 
     def __getattr__(self, name: str) -> Any:
         if name == "fp32_precision":
@@ -32,7 +32,8 @@ class _Matmul:
         if name == "fp32_precision":
             if value not in ("none", "ieee", "tf32", "bf16"):
                 raise RuntimeError(f"Invalid precision: {value}")
-            self.__dict__.update(_precision=value, allow_tf32=value == "tf32")
+            fast = value in ("tf32", "bf16")
+            self.__dict__.update(_precision=value, allow_tf32=fast, _float32="high" if fast else "highest")
         elif name not in self._bools:
             raise AttributeError(f"Unknown attribute {name}")
         elif not isinstance(value, bool):
@@ -40,7 +41,9 @@ class _Matmul:
         else:
             self.__dict__[name] = value
             if name == "allow_tf32":
-                self.__dict__["_precision"] = "tf32" if value else "ieee"
+                self.__dict__.update(
+                    _precision="tf32" if value else "ieee", _float32="high" if value else "highest"
+                )
 
 
 matmul = _Matmul()
