@@ -86,7 +86,7 @@ SCATTER = Op("scatter", _scatter, shape=lambda a, i, s, dim, mode: (a.shape, a.d
 # -- reductions by index -------------------------------------------------------------------------------------------------
 
 
-def _identity(dtype, mode):
+def identity(dtype, mode):
     """What a reduction starts from when the target's own value does not count."""
     if mode in ("sum", "mean", "prod"):
         return np.asarray(1 if mode == "prod" else 0).astype(dtype)
@@ -113,7 +113,7 @@ def _scatter_reduce(xp, x, index, src, dim, mode, include_self):
     src = _source(xp, src, index, wide)
     base = x.astype(wide)
     if not include_self:
-        base = write_at(xp, base, where, _identity(wide, mode), "set")
+        base = write_at(xp, base, where, identity(wide, mode), "set")
     out = write_at(xp, base, where, src, _COMBINE[mode])
     if mode == "mean":
         n = _counts(xp, x.shape, where, include_self, wide if wide.kind != "b" else np.dtype(np.int64))

@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import builtins
 import warnings
+import weakref
 
 import numpy as np
 
@@ -217,6 +218,9 @@ def frombuffer(buffer, *, dtype, count: int = -1, offset: int = 0, requires_grad
     return _finish(from_numpy(np.frombuffer(buffer, kind.np, count, offset)), requires_grad)
 
 
+_files: weakref.WeakKeyDictionary = weakref.WeakKeyDictionary()  # storage -> the file's memory: somebody may still read it
+
+
 @public(method=False)
 def from_file(filename, shared: bool | None = None, size: int | None = 0, *, dtype=None, layout=None, device=None, requires_grad=False,
               pin_memory=False) -> Tensor:
@@ -226,7 +230,10 @@ def from_file(filename, shared: bool | None = None, size: int | None = 0, *, dty
     if shared:
         with open(filename, "ab") as file:
             file.truncate(builtins.max(need, file.tell()))
-        return _finish(from_numpy(np.memmap(filename, kind.np, "r+", shape=(size,)).view(np.ndarray)), requires_grad)
+        array = np.memmap(filename, kind.np, "r+", shape=(size,)).view(np.ndarray)
+        made = from_numpy(array)
+        _files[made._ensure_storage()] = array
+        return _finish(made, requires_grad)
     with open(filename, "rb") as file:
         data = bytearray(file.read(need))
     if len(data) < need:

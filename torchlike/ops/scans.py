@@ -1,6 +1,9 @@
 """Running sums, products and extremes along a dimension; differences and trapezoids."""
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import NamedTuple
+
 import numpy as np
 from jax import lax
 from jax import numpy as jnp
@@ -10,7 +13,7 @@ from .._core.registry import Op
 from .._public import as_dim, fill_out, public, write_into
 from .._tensor import Tensor, apply
 from .creation import _check_dtype
-from .gathering import add_along
+from .gathering import add_along, identity
 from .joining import cat
 from .reductions import _sum_dtype, result_type
 
@@ -24,6 +27,24 @@ def _wide(np_dtype):
     return np.dtype(np.complex128) if np_dtype.kind == "c" else np_dtype
 
 
+class _Scan(NamedTuple):
+    """A running combination: the NumPy ufunc, JAX's function, where it starts, and XLA's own scan."""
+
+    ufunc: np.ufunc
+    combine: Callable
+    start: Callable
+    whole: Callable
+
+
+_SCANS = {
+    "cumsum": _Scan(np.add, jnp.add, lambda dtype: 0, lax.cumsum),
+    "cumprod": _Scan(np.multiply, jnp.multiply, lambda dtype: 1, lax.cumprod),
+    "cummax": _Scan(np.maximum, jnp.maximum, lambda dtype: identity(dtype, "amax"), lax.cummax),
+    "cummin": _Scan(np.minimum, jnp.minimum, lambda dtype: identity(dtype, "amin"), lax.cummin),
+    "logcumsumexp": _Scan(np.logaddexp, jnp.logaddexp, lambda dtype: -np.inf, lax.cumlogsumexp),
+}
+
+
 # XLA's CPU scans take log(n) passes over memory; one pass over rows, as many columns as there are, is 2 to 4 times quicker.
 def _rows(x, combine, start, dtype):
     """Scan over the first axis, row by row."""
@@ -33,11 +54,11 @@ def _rows(x, combine, start, dtype):
     return lax.scan(step, jnp.full(x.shape[1:], start, _wide(dtype)), x, unroll=4)[1]
 
 
-def _scan_cpu(x, dim, combine, start, dtype):
-    n, wide = x.shape[dim], _wide(dtype)
-    if x.size // max(n, 1) >= COLUMNS or n < 4 * COLUMNS:
+def _scan_cpu(x, dim, combine, start):
+    n, dtype = x.shape[dim], x.dtype
+    if x.size // n >= COLUMNS or n < 4 * COLUMNS:
         return jnp.moveaxis(_rows(jnp.moveaxis(x, dim, 0), combine, start, dtype), 0, dim)
-    y = jnp.moveaxis(x, dim, -1)
+    y, wide = jnp.moveaxis(x, dim, -1), _wide(dtype)
     length = -(-n // COLUMNS)
     y = jnp.pad(y, [(0, 0)] * (y.ndim - 1) + [(0, length * COLUMNS - n)], constant_values=start)
     y = y.reshape(*y.shape[:-1], COLUMNS, length)
@@ -48,23 +69,23 @@ def _scan_cpu(x, dim, combine, start, dtype):
     return jnp.moveaxis(whole.reshape(*y.shape[:-2], -1)[..., :n], -1, dim)
 
 
-def _accumulate(xp, x, dim, dtype, name):
-    """cumsum or cumprod in torch's accumulation type."""
-    if x.ndim == 0:
-        return x.astype(dtype)
-    x = x.astype(dtype)
-    if xp is np:
-        return getattr(np, name)(x, axis=dim, dtype=_wide(dtype)).astype(dtype)
-    combine, start = (jnp.add, 0) if name == "cumsum" else (jnp.multiply, 1)
-    if not x.size:
+def running(xp, x, dim: int, name: str):
+    """x combined from the start to each element along dim, in torch's accumulation type; NaN stays once met."""
+    if x.ndim == 0 or not x.size:
         return x
-    return lax.platform_dependent(x, cpu=lambda x: _scan_cpu(x, dim, combine, start, dtype),
-                                  default=lambda x: getattr(jnp, name)(x, axis=dim))
+    scan = _SCANS[name]
+    if xp is np:
+        if scan.ufunc in (np.maximum, np.minimum):
+            return scan.ufunc.accumulate(x, axis=dim)
+        return scan.ufunc.accumulate(x, axis=dim, dtype=_wide(x.dtype)).astype(x.dtype)
+    if x.dtype == np.bool_:
+        return running(xp, x.astype(np.int8), dim, name).astype(np.bool_)
+    return lax.platform_dependent(x, cpu=lambda x: _scan_cpu(x, dim, scan.combine, scan.start(x.dtype)), default=lambda x: scan.whole(x, dim))
 
 
 def reverse_cumsum(xp, g, dim):
     """Sums from each element to the end: the adjoint of cumsum."""
-    return g if g.ndim == 0 else xp.flip(_accumulate(xp, xp.flip(g, dim), dim, g.dtype, "cumsum"), dim)
+    return g if g.ndim == 0 else xp.flip(running(xp, xp.flip(g, dim), dim, "cumsum"), dim)
 
 
 def _cumprod_vjp(xp, g, x, out, plan):
@@ -77,7 +98,7 @@ def _cumprod_vjp(xp, g, x, out, plan):
     zero = x == 0
     first = zero & (xp.cumsum(zero.astype(np.int32), axis=dim) == 1)
     one = np.ones((), x.dtype)
-    without = _accumulate(xp, xp.where(first, one, x), dim, x.dtype, "cumprod")
+    without = running(xp, xp.where(first, one, x), dim, "cumprod")
     return xp.where(first, reverse_cumsum(xp, g * conj(without), dim), reverse_cumsum(xp, g * conj(out), dim) / conj(xp.where(zero, one, x)))
 
 
@@ -85,9 +106,9 @@ def _scan_shape(a, dim, dtype):
     return a.shape, dtype
 
 
-CUMSUM = Op("cumsum", lambda xp, x, dim, dtype: _accumulate(xp, x, dim, dtype.np, "cumsum"), shape=_scan_shape,
+CUMSUM = Op("cumsum", lambda xp, x, dim, dtype: running(xp, x.astype(dtype.np), dim, "cumsum"), shape=_scan_shape,
             vjp=lambda xp, g, plan: reverse_cumsum(xp, g, plan.statics[0]))
-_CUMPROD = Op("cumprod", lambda xp, x, dim, dtype: _accumulate(xp, x, dim, dtype.np, "cumprod"), shape=_scan_shape, vjp=_cumprod_vjp)
+_CUMPROD = Op("cumprod", lambda xp, x, dim, dtype: running(xp, x.astype(dtype.np), dim, "cumprod"), shape=_scan_shape, vjp=_cumprod_vjp)
 
 
 @public(out=True)
@@ -124,25 +145,16 @@ _in_place(cumprod)
 # -- extremes --------------------------------------------------------------------------------------------------------------
 
 
-def _running(xp, x, dim, largest):
-    """(values, index of the last element that set them); NaN stays once met."""
+def _running(xp, x, dim, name):
+    """(values, index of the last element that set them)."""
     if x.ndim == 0:
         return [x, xp.zeros((), np.int64)]
-    if xp is np:
-        values = (np.maximum if largest else np.minimum).accumulate(x, axis=dim)
-    else:
-        wide = x.astype(np.int8) if x.dtype == np.bool_ else x
-        values = (lax.cummax if largest else lax.cummin)(wide, dim).astype(x.dtype)
+    values = running(xp, x, dim, name)
     sets = x == values
     if x.dtype.kind in "fV":
-        nan = x != x
-        if xp is not np:  # XLA's running extremes drop NaN
-            values = xp.where(lax.cummax(nan.astype(np.int8), dim) > 0, np.asarray(np.nan, x.dtype), values)
-            sets = x == values
-        sets = sets | nan
+        sets = sets | (x != x)
     positions = np.arange(x.shape[dim]).reshape([-1 if d == dim else 1 for d in range(x.ndim)])
-    marked = xp.where(sets, positions, 0)
-    return [values, np.maximum.accumulate(marked, axis=dim) if xp is np else lax.cummax(marked, dim)]
+    return [values, running(xp, xp.where(sets, positions, 0), dim, "cummax")]
 
 
 def _running_vjp(xp, g0, out1, plan):
@@ -151,7 +163,7 @@ def _running_vjp(xp, g0, out1, plan):
 
 
 def _running_extreme(name, largest):
-    op = Op(name, lambda xp, x, dim: _running(xp, x, dim, largest), vjp=_running_vjp,
+    op = Op(name, lambda xp, x, dim: _running(xp, x, dim, name), vjp=_running_vjp,
             shape=lambda a, dim: [(a.shape, a.dtype), (a.shape, dt.int64)])
     made = result_type(name)
 
@@ -172,10 +184,7 @@ def _logcumsumexp(xp, x, dim):
     if x.dtype.kind == "c":
         top = xp.max(x.real, axis=dim, keepdims=True)
         return xp.log(xp.cumsum(xp.exp(x - top), axis=dim)) + top
-    wide = x.astype(np.float32) if x.dtype.itemsize == 2 else x
-    if xp is np:
-        return np.logaddexp.accumulate(wide, axis=dim).astype(x.dtype)
-    return lax.cumlogsumexp(wide, dim).astype(x.dtype)
+    return running(xp, x, dim, "logcumsumexp")
 
 
 def _logcumsumexp_vjp(xp, g, x, out, plan):

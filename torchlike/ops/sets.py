@@ -18,18 +18,18 @@ from .pointwise import _plain_number, number
 # -- distinct values: their number depends on the data, so they are found on the host ----------------------------------------
 
 
-def _no_gradient(name):
-    def refuse(xp, g):
-        raise NotImplementedError(f"the derivative for '{name}' is not implemented.")
-    return refuse
-
-
-def _chosen(name):
+class _Chosen(Op):
     """The values found, tied to the input's graph so that backward says what torch says."""
-    return Op(name, lambda xp, x, found: found, shape=lambda a, found: (found.shape, found.dtype), vjp=_no_gradient(name))
+
+    def __init__(self, name: str):
+        super().__init__(name, lambda xp, x, found: found, shape=lambda a, found: (found.shape, found.dtype))
+
+    @property
+    def backward(self):
+        raise NotImplementedError(f"the derivative for '{self.name}' is not implemented.")
 
 
-_UNIQUE, _UNIQUE_DIM, _CONSECUTIVE = map(_chosen, ("_unique2", "unique_dim", "unique_consecutive"))
+_UNIQUE, _UNIQUE_DIM, _CONSECUTIVE = map(_Chosen, ("_unique2", "unique_dim", "unique_consecutive"))
 
 
 def _groups(rows: np.ndarray, order: np.ndarray):
