@@ -1,6 +1,6 @@
 """torch.autograd: differentiation of recorded operations."""
 from .._tensor import Tensor as Variable  # noqa: F401
-from . import engine, function, grad_mode  # noqa: F401
+from . import engine, forward_ad, function, grad_mode, graph, profiler  # noqa: F401
 from .anomaly import detect_anomaly, set_detect_anomaly  # noqa: F401
 from .engine import backward, grad  # noqa: F401
 from .function import Function  # noqa: F401

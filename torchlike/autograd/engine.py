@@ -9,6 +9,7 @@ from .._core.registry import OPS
 from .._core.value import Value
 from .._tensor import Tensor, apply
 from .._core.graph import SECOND_BACKWARD, AccumulateGrad, Node
+from .graph import GradientEdge, Packed
 
 
 def backward(tensors, grad_tensors=None, retain_graph: bool | None = None, create_graph: bool = False,
@@ -16,9 +17,9 @@ def backward(tensors, grad_tensors=None, retain_graph: bool | None = None, creat
     """torch.autograd.backward: sums the gradients of `tensors` into the `.grad` of the leaves (or of `inputs`)."""
     if grad_variables is not None:
         grad_tensors = grad_variables
-    tensors = (tensors,) if isinstance(tensors, Tensor) else tuple(tensors)
+    tensors = _sequence(tensors)
     if inputs is not None:
-        inputs = (inputs,) if isinstance(inputs, Tensor) else tuple(inputs)
+        inputs = _sequence(inputs)
         if not inputs:
             raise RuntimeError("`inputs` argument to `backward()` cannot be empty.")
     roots = _roots(tensors, _tuple(grad_tensors, len(tensors)), create_graph)
@@ -33,8 +34,7 @@ def grad(outputs, inputs, grad_outputs=None, retain_graph: bool | None = None, c
     if materialize_grads and allow_unused is False:
         raise ValueError("Expected allow_unused to be True or not passed when materialize_grads=True, but got: "
                          "allow_unused=False.")
-    outputs = (outputs,) if isinstance(outputs, Tensor) else tuple(outputs)
-    inputs = (inputs,) if isinstance(inputs, Tensor) else tuple(inputs)
+    outputs, inputs = _sequence(outputs), _sequence(inputs)
     keep = create_graph if retain_graph is None else retain_graph
     if is_grads_batched:
         return _batched(outputs, inputs, _tuple(grad_outputs, len(outputs)), keep, create_graph, allow_unused)
@@ -47,6 +47,15 @@ def grad(outputs, inputs, grad_outputs=None, retain_graph: bool | None = None, c
         raise RuntimeError("One of the differentiated Tensors appears to not have been used in the graph. Set "
                            "allow_unused=True if this is the desired behavior.")
     return tuple(found)
+
+
+def _sequence(x) -> tuple:
+    """One tensor or gradient edge, or several, as a tuple of tensors."""
+    if isinstance(x, Tensor):
+        return (x,)
+    if isinstance(x, GradientEdge):
+        return (x.tensor(),)
+    return tuple([e.tensor() if e.__class__ is GradientEdge else e for e in x])
 
 
 def _batched(outputs, inputs, grads, keep, create_graph, allow_unused):
@@ -119,6 +128,7 @@ def run(roots, keep_graph: bool, create_graph: bool, inputs: Sequence[Tensor], a
         if waiting[node][0] == 0:
             ready.append(node)
     before, mode.enabled = mode.enabled, create_graph
+    outer_walk, mode.walk = mode.walk, (waiting, wanted)
     try:
         while ready:
             node = ready.pop()
@@ -153,7 +163,7 @@ def run(roots, keep_graph: bool, create_graph: bool, inputs: Sequence[Tensor], a
                 if waiting[edge[0]][0] == 0:
                     ready.append(edge[0])
     finally:
-        mode.enabled = before
+        mode.enabled, mode.walk = before, outer_walk
     found = [captures[t._edge][t._out] for t in inputs]
     if accumulate:
         for t, g in zip(inputs, found):
@@ -210,6 +220,8 @@ def _run_node(node: Node, grads: list, create_graph: bool) -> list:
     saved = node.saved
     if saved is None:
         raise RuntimeError(SECOND_BACKWARD)
+    if saved.__class__ is Packed:
+        saved = saved.unpacked()
     gs = [Tensor._of(_filled(a, 0)) if g is None else g for g, a in zip(grads, plan.outs)]
     ins, outs = plan.saved(node.needs)
     args = []

@@ -212,6 +212,9 @@ def _save(ctx: FunctionCtx, outs, made, node) -> None:
             saved.append(None if t is None else _plain_copy(t) if t._edge is None or not hasattr(t._edge, "ref") else t)
         else:
             saved.append(functools.partial(_saved_output, made[i]._current(), node if made[i]._edge is node else None, i))
+    if mode.saved_hooks:
+        from .graph import packed_tensor
+        saved = [t if t is None else packed_tensor(t if isinstance(t, Tensor) else t()) for t in saved]
     ctx._saved = saved
     ctx.to_save = ()
 

@@ -1,0 +1,214 @@
+"""torch.autograd.graph: nodes and edges of the graph, hooks on what it saves, hooks on several gradients at once."""
+from __future__ import annotations
+
+import contextlib
+import functools
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, NamedTuple
+
+from .._core.grad_mode import mode
+from .._core.graph import AccumulateGrad, Node, _handle  # noqa: F401
+from .._core.value import Value
+from .._tensor import Tensor
+from ..utils.hooks import RemovableHandle
+
+
+class GradientEdge(NamedTuple):
+    """The place in the graph where a tensor's gradient arrives: output `output_nr` of `node`."""
+
+    node: Node
+    output_nr: int
+    ownership_token: Any = None
+
+    def tensor(self) -> Tensor:
+        """A tensor of that place, without data."""
+        t = Tensor._of(Value(self.node.output_aval(self.output_nr)))
+        t._edge, t._out = self.node, self.output_nr
+        return t
+
+
+def get_gradient_edge(tensor: Tensor) -> GradientEdge:
+    """The edge whose gradient is `tensor`'s; `torch.autograd.grad` and `backward` take it in the tensor's place."""
+    if not tensor.requires_grad:
+        raise RuntimeError("It is not possible to get the gradient edge for a Tensor that does not require gradients")
+    return GradientEdge(tensor._edge, tensor._out)
+
+
+def increment_version(tensor: Tensor | Iterable[Tensor]) -> None:
+    """Count a write that torchlike could not see."""
+    for t in (tensor,) if isinstance(tensor, Tensor) else tensor:
+        if t._storage is None:
+            t._writes += 1
+        else:
+            t._storage.version += 1
+
+
+# -- what nodes save -----------------------------------------------------------------------------------------------------
+
+
+class Packed(list):
+    """What a node saved, as the pack hook returned it: pairs (unpack hook, packed), or the value itself for numbers."""
+
+    def unpacked(self) -> list:
+        return [_unpack(*v) if v.__class__ is tuple else v for v in self]
+
+
+def _unpack(unpack: Callable, packed: Any) -> Value:
+    return _unpacked_tensor(unpack, packed)._current()
+
+
+def _unpacked_tensor(unpack: Callable, packed: Any) -> Tensor:
+    with _without_hooks():
+        t = unpack(packed)
+    if not isinstance(t, Tensor):
+        raise TypeError(f"Output of saved tensor unpack_hook expected to be a Tensor but got result of type {type(t).__name__}")
+    return t
+
+
+@contextlib.contextmanager
+def _without_hooks() -> Iterator[None]:
+    before = mode.enabled, mode.watchers, mode.saved_hooks
+    mode.enabled, mode.watchers, mode.saved_hooks = False, (), ()
+    try:
+        yield
+    finally:
+        mode.enabled, mode.watchers, mode.saved_hooks = before
+
+
+def _pack(t: Tensor) -> tuple:
+    pack, unpack = mode.saved_hooks[-1]
+    version = t._version
+    with _without_hooks():
+        packed = pack(t)
+    if t._version != version:
+        raise RuntimeError("A saved tensor pack hook is modifying its input in place. Tensors provided as input to pack hook cannot be modified by "
+                           "in-place operations as this can lead to unexpected side-effects. Please open an issue if you need to perform in-place "
+                           "operations on the input to a pack hook.")
+    return unpack, packed
+
+
+def packed_tensor(t: Tensor) -> Callable[[], Tensor]:
+    """A tensor that a Function saves, through the hooks: a call gives it back with its graph."""
+    unpack, packed = _pack(t)
+    return functools.partial(_restored, unpack, packed, t._edge, t._out)
+
+
+def _restored(unpack, packed, edge, out) -> Tensor:
+    t = Tensor._of(_unpacked_tensor(unpack, packed)._current())
+    t._edge, t._out = edge, out
+    return t
+
+
+def _pack_node(node: Node, values) -> None:
+    """Watches new nodes while saved_tensors_hooks is on."""
+    if not node.saved or node.plan is None:
+        return
+    ins, outs = node.plan.saved(node.needs)
+    places = [*(node.edges[i] for i in ins), *((node, o) for o in outs)]
+    packed = Packed()
+    for v, edge in zip(node.saved, places):
+        if v.__class__ is Value:
+            t = Tensor._of(v)
+            if edge is not None:
+                t._edge, t._out = edge
+            packed.append(_pack(t))
+        else:
+            packed.append(v)
+    node.saved = packed
+
+
+class saved_tensors_hooks:
+    """Inside the block, what the graph saves goes through `pack_hook(tensor)`, and comes back by `unpack_hook(packed)`."""
+
+    def __init__(self, pack_hook: Callable[[Tensor], Any], unpack_hook: Callable[[Any], Tensor]) -> None:
+        self.pack_hook, self.unpack_hook = pack_hook, unpack_hook
+
+    def __enter__(self) -> None:
+        if mode.saved_hooks_disabled is not None:
+            raise RuntimeError(mode.saved_hooks_disabled)
+        self.before = mode.saved_hooks, mode.watchers
+        mode.saved_hooks = (*mode.saved_hooks, (self.pack_hook, self.unpack_hook))
+        if _pack_node not in mode.watchers:
+            mode.watchers = (*mode.watchers, _pack_node)
+
+    def __exit__(self, *exc) -> None:
+        mode.saved_hooks, mode.watchers = self.before
+
+
+class save_on_cpu(saved_tensors_hooks):
+    """What the graph saves waits on the CPU for its backward."""
+
+    def __init__(self, pin_memory: bool = False, device_type: str = "cuda") -> None:
+        super().__init__(lambda t: (t.device, t.cpu()), lambda packed: packed[1].to(packed[0]))
+
+
+@contextlib.contextmanager
+def disable_saved_tensors_hooks(error_message: str) -> Iterator[None]:
+    """Inside the block, saved_tensors_hooks raises RuntimeError(error_message)."""
+    before, mode.saved_hooks_disabled = mode.saved_hooks_disabled, error_message
+    try:
+        yield
+    finally:
+        mode.saved_hooks_disabled = before
+
+
+class _SavedValues:
+    """What allow_mutation_on_saved_tensors yields; nothing to clear, since values are never written."""
+
+    def clear(self) -> None:
+        """Nothing was cloned."""
+
+
+@contextlib.contextmanager
+def allow_mutation_on_saved_tensors() -> Iterator[_SavedValues]:
+    """Allowed everywhere: the graph saves values, which in-place operations do not change."""
+    yield _SavedValues()
+
+
+# -- hooks on several gradients ------------------------------------------------------------------------------------------
+
+
+class _Handles(RemovableHandle):
+    def __init__(self, handles: list[RemovableHandle]) -> None:
+        self.handles = tuple(handles)
+
+    def remove(self) -> None:
+        for h in self.handles:
+            h.remove()
+
+    def __getstate__(self):
+        return self.handles
+
+    def __setstate__(self, state) -> None:
+        self.handles = state
+
+
+def register_multi_grad_hook(tensors: Sequence[Tensor], fn: Callable, *, mode: str = "all") -> RemovableHandle:
+    """mode 'all': fn(gradients, None where there is none) once all of a backward's gradients of `tensors` are in;
+    'any': fn(gradient) with the first."""
+    if mode not in ("all", "any"):
+        raise ValueError(f"Expects mode to be one of ('all', 'any') but got {mode}")
+    edges = [get_gradient_edge(t) for t in tensors]
+    walk_of: list = [None]
+    seen: list = []
+
+    def arrived(i: int, g: Tensor) -> None:
+        walk = _walk()
+        if walk_of[0] is not walk:
+            walk_of[0] = walk
+            seen[:] = [None] * len(tensors)
+            if mode == "any":
+                fn(g)
+        if mode == "any":
+            return
+        seen[i] = g
+        reached, run = walk
+        expected = sum(e.node in reached and (run is None or e.node in run or isinstance(e.node, AccumulateGrad)) for e in edges)
+        if sum(s is not None for s in seen) == expected:
+            fn(list(seen))
+            walk_of[0] = None
+    return _Handles([e.node.add_tensor_hook(e.output_nr, functools.partial(arrived, i)) for i, e in enumerate(edges)])
+
+
+def _walk():
+    return mode.walk
