@@ -56,15 +56,22 @@ def step(mode: str, x: list, u: list, h, c) -> tuple:
     Cho et al. 2014, in the variant whose reset gate acts after the product)."""
     if mode == "lstm":
         i, f, o = (jax.nn.sigmoid(x[k] + u[k]) for k in (0, 1, 3))
-        g = jnp.tanh(x[2] + u[2])
-        c = f * c + i * g
-        return o * jnp.tanh(c), c, [i, f, g, o]
+        return combine(mode, [i, f, jnp.tanh(x[2] + u[2]), o], h, c)
     if mode == "gru":
         r, z = (jax.nn.sigmoid(x[k] + u[k]) for k in (0, 1))
-        n = jnp.tanh(x[2] + r * u[2])
-        return (1 - z) * n + z * h, None, [r, z, n, u[2]]
+        return combine(mode, [r, z, jnp.tanh(x[2] + r * u[2]), u[2]], h, c)
     total = x[0] + u[0]
     return (jnp.tanh(total) if mode == "rnn_tanh" else jnp.maximum(total, 0)), None, []
+
+
+def combine(mode: str, gates: list, h, c) -> tuple:
+    """(h', c', gates) from activated gates: i, f, g, o, or r, z, n and the product inside the candidate."""
+    if mode == "lstm":
+        i, f, g, o = gates
+        c = f * c + i * g
+        return o * jnp.tanh(c), c, gates
+    _, z, n, _ = gates
+    return (1 - z) * n + z * h, None, gates
 
 
 def step_backward(mode: str, dh, dc, h_before, h, c_before, c, saved: list) -> tuple:

@@ -65,7 +65,7 @@ def _blocks(case: Case, block: int) -> dict[str, _compat.Block]:
     return {
         "gates": whole(case.steps, rows, case.gates, width),
         "states": whole(case.steps, rows, width),
-        "saved": whole(case.saved, case.steps, rows, width),
+        "saved": whole(case.steps, rows, case.saved, width),
         "state": whole(rows, width),
         "weight": whole(case.gates, width, width),
         "hidden_bias": whole(width),
@@ -79,7 +79,7 @@ def _shapes(case: Case) -> dict[str, jax.ShapeDtypeStruct]:
     return {
         "gates": make(case.steps, case.batch, case.gates, case.hidden),
         "states": make(case.steps, *rows),
-        "saved": make(case.saved, case.steps, *rows),
+        "saved": make(case.steps, case.batch, case.saved, case.hidden),
         "state": make(*rows),
     }
 
@@ -133,7 +133,7 @@ def forward(case: Case, operands: Operands):
             if case.cells:
                 rows.store(outs[1], new_c, t)
             for slot, value in enumerate(saved):
-                rows.store(outs[-1], value, slot, t)
+                rows.store(outs[-1], value, t, tail=(slot,))
             return new_h, new_c
 
         start = (rows.load(refs["h0"]), rows.load(refs["c0"]) if case.cells else None)
@@ -164,7 +164,7 @@ def backward(case: Case, operands: Operands, h, c, saved, grad, grad_c):
             dh, dc = carry
             dh = dh + rows.load(refs["grad"], t)
             cells = [rows.load(refs[name], t) for name in ("c_before", "c")] if case.cells else [None, None]
-            kept = [rows.load(refs["saved"], slot, t) for slot in range(case.saved)]
+            kept = [rows.load(refs["saved"], t, tail=(slot,)) for slot in range(case.saved)]
             x, u, passed, new_dc = step_backward(
                 case.mode, dh, dc, rows.load(refs["h_before"], t), rows.load(refs["h"], t), *cells, kept
             )
