@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 from . import _autocast
 from ._core import dtype as dt
-from ._core.aval import broadcast_shapes
+from ._core.aval import NUMBERS, broadcast_shapes, result_dtype
 from ._tensor import Tensor, _plain_copy, apply
 
 FUNCTIONS: dict[str, Callable] = {}  # torch.*
@@ -72,9 +72,22 @@ def in_place(f: Callable, name: str) -> Callable:
     @functools.wraps(f)
     def write(self, *args, **kwargs):
         self._check_write()
-        return write_into(self, f(self, *args, **kwargs))
+        try:
+            result = f(self, *args, **kwargs)
+        except NotImplementedError:
+            _refuse_cast(self, args)  # torch asks first whether the result could be stored
+            raise
+        return write_into(self, result)
     write.__name__ = write.__qualname__ = name
     return write
+
+
+def _refuse_cast(self: Tensor, args: tuple) -> None:
+    """torch's error when the common type of an in-place operation's operands does not fit into self."""
+    avals = [a._value.aval if isinstance(a, Tensor) else NUMBERS.get(type(a)) for a in (self, *args)]
+    common = result_dtype(*avals)
+    if not dt.can_cast(common, self.dtype):
+        raise RuntimeError(f"result type {common.short} can't be cast to the desired output type {self.dtype.short}") from None
 
 
 def write_into(self: Tensor, result: Tensor) -> Tensor:
