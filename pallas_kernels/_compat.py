@@ -41,7 +41,7 @@ def round_up(n: int, multiple: int) -> int:
 
 
 class Block(NamedTuple):
-    """How one operand is cut: `shape` (None squeezes a dimension) and the block index as a function of the program ids."""
+    """How one operand is cut: `shape` (None squeezes a dimension), and the block's index from the program ids."""
 
     shape: tuple[int | None, ...]
     index: Callable[..., tuple]

@@ -15,7 +15,7 @@ import numpy as np
 class Array:
     shape: tuple[int, ...]
     dtype: str
-    kind: str = "normal"  # normal, mask (7 in 10 true), below:N (integers), sorted:N, uniform, lengths:N (one 0, one N), sizes:N
+    kind: str = "normal"  # or mask (7 in 10 true), uniform, below:N, sorted:N, lengths:N (one 0, one N), sizes:N
     scale: float = 1.0
 
 
@@ -367,9 +367,7 @@ LARGE: dict[str, tuple[Spec, ...]] = {
 
 # What `benchmarks/gpu.py --tiny` runs on a CPU in place of LARGE.
 TINY: dict[str, tuple[Spec, ...]] = {
-    "attention": (
-        _attention("bias_mask", 1, 2, 48, 16, bias=(0, 1, 1, 1), mask=(1, 0, 0, 1)),
-    ),
+    "attention": (_attention("bias_mask", 1, 2, 48, 16, bias=(0, 1, 1, 1), mask=(1, 0, 0, 1)),),
     "layer_norm": (_norm("layer_norm", "d32", (64, 32), bias=True),),
     "rms_norm": (_norm("rms_norm", "d32_residual", (64, 32), "bfloat16", residual=True),),
     "group_norm": (_norm("group_norm", "groups", (4, 8, 4, 4), bias=True, groups=2),),

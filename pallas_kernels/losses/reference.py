@@ -1,4 +1,4 @@
-"""Cross-entropy of index targets from three numbers per row of logits: log-sum-exp, the target's logit, a weighted sum."""
+"""Cross-entropy of index targets from a few numbers per row: log-sum-exp, the target's logit, a weighted sum."""
 
 from dataclasses import dataclass
 

@@ -29,8 +29,18 @@ def lowered(spec, platform, impl, x64=False):
         return _compat.lower_for(platform, both, shapes)
 
 
-SMALL = ("plain_tail", "one_row", "causal_wide", "grouped", "mask", "bias_columns", "bias_rows_bf16", "lengths",
-         "fp16_scale", "everything")
+SMALL = (
+    "plain_tail",
+    "one_row",
+    "causal_wide",
+    "grouped",
+    "mask",
+    "bias_columns",
+    "bias_rows_bf16",
+    "lengths",
+    "fp16_scale",
+    "everything",
+)
 
 
 @pytest.mark.parametrize("spec", [*(specs.small("attention", n) for n in SMALL), *specs.LARGE["attention"]], ids=str)
