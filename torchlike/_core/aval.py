@@ -46,7 +46,7 @@ def promotion_dtype(a: Aval) -> dt.dtype:
     """The dtype with which an argument enters promotion: Python floats count as the default dtype."""
     if a is FLOAT:
         return dt.get_default_dtype()
-    return dt.get_default_dtype().to_complex() if a is COMPLEX else a.dtype
+    return dt.complex_of(dt.get_default_dtype()) if a is COMPLEX else a.dtype
 
 
 def result_dtype(*avals: Aval) -> dt.dtype:

@@ -35,9 +35,10 @@ class dtype:
         return _REAL.get(self, self)
 
     def to_complex(self) -> dtype:
-        if self.is_complex:
-            return self
-        return {float16: complex32, bfloat16: complex64, float64: complex128}.get(self, complex64)
+        """The complex type of this precision; RuntimeError where torch has none."""
+        if self.category < FLOAT or self is bfloat16:
+            raise RuntimeError(f"Unknown Complex ScalarType for {self.short}")
+        return complex_of(self)
 
     def __repr__(self):
         return f"torch.{self.name}"
@@ -87,6 +88,11 @@ _REAL = {complex32: float16, complex64: float32, complex128: float64}
 _BY_NP = {d.np: d for d in _by_name.values() if d is not complex32}
 
 
+def complex_of(d: dtype) -> dtype:
+    """The complex type that promotion makes of a floating one."""
+    return d if d.is_complex else {float16: complex32, float64: complex128}.get(d, complex64)
+
+
 def from_numpy_dtype(np_dtype) -> dtype:
     """The torch dtype of a NumPy dtype; TypeError (torch's) when there is none."""
     np_dtype = np.dtype(np_dtype)
@@ -116,7 +122,7 @@ def promote_types(a: dtype, b: dtype) -> dtype:
     if a.category != b.category:
         low, high = (a, b) if a.category < b.category else (b, a)
         if high.category == COMPLEX and low.category == FLOAT:
-            return promote_types(low.to_complex(), high)
+            return promote_types(complex_of(low), high)
         return high
     if a.category == INT:
         if a.np.kind == b.np.kind:
@@ -163,7 +169,7 @@ def _combine(high: dtype | None, low: dtype | None) -> dtype | None:
     if low is None or high.category == COMPLEX:
         return high
     if high.category == FLOAT:
-        return high.to_complex() if low.category == COMPLEX else high
+        return complex_of(high) if low.category == COMPLEX else high
     if high.category == BOOL or low.category >= FLOAT:
         return promote_types(high, low)
     return high

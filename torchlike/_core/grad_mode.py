@@ -9,6 +9,9 @@ class _Mode(threading.local):
     inference = False
     anomaly = False
     watchers: tuple = ()  # called as watch(node, input values) with every new graph node
+    saved_hooks: tuple = ()  # (pack, unpack) pairs of saved_tensors_hooks; the last one holds
+    saved_hooks_disabled: str | None = None  # the message of disable_saved_tensors_hooks
+    walk = None  # the backward walk that runs now: (nodes it reaches, nodes it runs or None for all)
 
 
 mode = _Mode()

@@ -135,6 +135,9 @@ class AccumulateGrad(Node):
     __slots__ = ("ref", "aval", "post_accumulate")
     torch_name = "AccumulateGrad"
 
+    def name(self) -> str:
+        return "torch::autograd::AccumulateGrad"
+
     def __init__(self, tensor):
         super().__init__(None, (), (), ())
         self.ref, self.aval = weakref.ref(tensor), tensor._value.aval

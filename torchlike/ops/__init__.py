@@ -7,6 +7,7 @@ from . import (  # noqa: F401
     gathering,
     histograms,
     identity,
+    index_slices,
     indexing,
     joining,
     layouts,

@@ -143,7 +143,7 @@ def number_dtype(x) -> dt.dtype:
         return dt.bool_
     if isinstance(x, int):
         return dt.int64
-    return dt.get_default_dtype().to_complex() if isinstance(x, complex) else dt.get_default_dtype()
+    return dt.complex_of(dt.get_default_dtype()) if isinstance(x, complex) else dt.get_default_dtype()
 
 
 def _like(name, value):
@@ -358,7 +358,7 @@ def _infer(data, flat) -> dt.dtype:
         return found
     kinds = set(map(type, flat))
     if any(issubclass(k, complex) for k in kinds):
-        return dt.get_default_dtype().to_complex()
+        return dt.complex_of(dt.get_default_dtype())
     if any(issubclass(k, (float, np.floating)) for k in kinds):
         return dt.get_default_dtype()
     if kinds and all(issubclass(k, (bool, np.bool_)) for k in kinds):
@@ -411,6 +411,9 @@ def from_numpy(ndarray: np.ndarray) -> Tensor:
     """A tensor that shares the array's memory: writes on either side show on the other."""
     if not isinstance(ndarray, np.ndarray):
         raise TypeError(f"expected np.ndarray (got {type(ndarray).__name__})")
+    if not ndarray.dtype.isnative:
+        raise ValueError("given numpy array has byte order different from the native byte order. Conversion between byte orders is currently not "
+                         "supported.")
     from .._host import share
     return share(ndarray)
 

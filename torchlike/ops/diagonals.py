@@ -1,4 +1,5 @@
 """Diagonals, triangles' positions, and copies with one view of them replaced (`*_scatter`)."""
+
 from __future__ import annotations
 
 import numpy as np
@@ -49,8 +50,11 @@ def _replace(name: str, input: Tensor, src: Tensor, op, numbers: tuple, statics:
     """input with the part that a view shows replaced by src."""
     shape = op.plan((input._value.aval,), statics).outs[0].shape
     if tuple(src.shape) != shape:
-        raise RuntimeError(f"expected src to have a size equal to the slice of self. src size = {list(src.shape)}, slice size = {list(shape)}"
-                           if name != "as_strided" else f"expected src to have the size {list(shape)}, got {list(src.shape)}")
+        raise RuntimeError(
+            f"expected src to have a size equal to the slice of self. src size = {list(src.shape)}, slice size = {list(shape)}"
+            if name != "as_strided"
+            else f"expected src to have the size {list(shape)}, got {list(src.shape)}"
+        )
     if src.dtype is not input.dtype:
         src = src.to(input.dtype)
     return apply(op.put, (input, src, *numbers), statics)
@@ -62,7 +66,9 @@ def select_scatter(input, src, dim: int, index: int) -> Tensor:
     d = as_dim(dim, input.ndim)
     n = input.shape[d]
     if not -n <= index < n:
-        raise IndexError(f"select(): index {index} out of range for tensor of size {list(input.shape)} at dimension {d}")
+        raise IndexError(
+            f"select(): index {index} out of range for tensor of size {list(input.shape)} at dimension {d}"
+        )
     return _replace("select", input, src, SELECT, (), (d, index % n))
 
 
@@ -112,8 +118,9 @@ def _triangle(name: str, find):
         if row < 0 or col < 0:
             raise RuntimeError(f"{'row' if row < 0 else 'col'} must be non-negative, got {row if row < 0 else col}")
         return place(np.stack(find(row, offset, col)).astype(_check_dtype(dtype).np), dev.resolve(device))
+
     f.__name__ = f.__qualname__ = name
-    f.__doc__ = f"(2, count) rows and columns of the {'lower' if name[:4] == 'tril' else 'upper'} triangle of a row x col matrix."
+    f.__doc__ = f"(2, count) rows and columns of a matrix's {'lower' if name[:4] == 'tril' else 'upper'} triangle."
     return public(method=False)(f)
 
 

@@ -1,23 +1,26 @@
-"""Elements by index tensors along one dimension: gather, scatter and its reductions, the index_* family, take and put."""
+"""Elements by index tensors along one dimension: gather, scatter and its reductions."""
+
 from __future__ import annotations
 
 import numpy as np
 
 from .._core import dtype as dt
-from .._core.aval import broadcast_shapes
 from .._core.registry import Op
 from .._public import as_dim, public
 from .._tensor import Tensor, apply
-from .indexing import INDEX, _nonnegative, bounds, check_range
+from .indexing import bounds, check_range
 from .pointwise import _plain_number, number
 
-# -- arrays --------------------------------------------------------------------------------------------------------------
+# -- arrays ------------------------------------------------------------------------------------------------------------
 
 
 def along(shape, index, dim: int) -> tuple:
     """Index arrays for every dimension, `index` at dim and positions elsewhere: x[along(...)] has index's shape."""
     n = len(shape)
-    return tuple(index if d == dim else np.arange(index.shape[d]).reshape([-1 if k == d else 1 for k in range(n)]) for d in range(n))
+    return tuple(
+        index if d == dim else np.arange(index.shape[d]).reshape([-1 if k == d else 1 for k in range(n)])
+        for d in range(n)
+    )
 
 
 def add_along(xp, shape, index, dim: int, values):
@@ -31,13 +34,19 @@ def add_along(xp, shape, index, dim: int, values):
 
 
 def _gather(xp, x, index, dim):
-    if x.shape[:dim] + x.shape[dim + 1:] != index.shape[:dim] + index.shape[dim + 1:]:
+    if x.shape[:dim] + x.shape[dim + 1 :] != index.shape[:dim] + index.shape[dim + 1 :]:
         x = x[tuple(slice(None) if d == dim else slice(0, n) for d, n in enumerate(index.shape))]
-    return xp.take_along_axis(x, index, dim) if xp is np else xp.take_along_axis(x, index, dim, mode="promise_in_bounds")
+    return (
+        xp.take_along_axis(x, index, dim) if xp is np else xp.take_along_axis(x, index, dim, mode="promise_in_bounds")
+    )
 
 
-GATHER = Op("gather", _gather, shape=lambda a, i, dim: (i.shape, a.dtype),
-            vjp=lambda xp, g, index, dim, plan: (add_along(xp, plan.avals[0].shape, index, dim, g), None))
+GATHER = Op(
+    "gather",
+    _gather,
+    shape=lambda a, i, dim: (i.shape, a.dtype),
+    vjp=lambda xp, g, index, dim, plan: (add_along(xp, plan.avals[0].shape, index, dim, g), None),
+)
 
 _UFUNCS = {"add": np.add, "multiply": np.multiply, "amax": np.maximum, "amin": np.minimum}
 _AT = {"add": "add", "multiply": "multiply", "amax": "max", "amin": "min"}
@@ -83,7 +92,7 @@ def _scatter_vjp(xp, g, index, needs, dim, mode, plan):
 SCATTER = Op("scatter", _scatter, shape=lambda a, i, s, dim, mode: (a.shape, a.dtype), vjp=_scatter_vjp)
 
 
-# -- reductions by index -------------------------------------------------------------------------------------------------
+# -- reductions by index -----------------------------------------------------------------------------------------------
 
 
 def identity(dtype, mode):
@@ -131,6 +140,7 @@ def _prod_vjp(xp, g, x, src, where, shape, include_self):
 
     def others(v, product, zeros):
         return xp.where(v == 0, xp.where(zeros == 1, product, zero), xp.where(zeros == 0, product / filled(v), zero))
+
     return g * others(own, product, zeros), g[where] * others(src, product[where], zeros[where])
 
 
@@ -153,41 +163,53 @@ def _scatter_reduce_vjp(xp, g, x, index, src, out, needs, dim, mode, include_sel
     return gx, None, _source_gradient(xp, gs, plan.avals[2])
 
 
-SCATTER_REDUCE = Op("scatter_reduce", _scatter_reduce, vjp=_scatter_reduce_vjp,
-                    shape=lambda a, i, s, dim, mode, include_self: (a.shape, a.dtype))
+SCATTER_REDUCE = Op(
+    "scatter_reduce",
+    _scatter_reduce,
+    vjp=_scatter_reduce_vjp,
+    shape=lambda a, i, s, dim, mode, include_self: (a.shape, a.dtype),
+)
 
-# -- arguments -----------------------------------------------------------------------------------------------------------
+# -- arguments ---------------------------------------------------------------------------------------------------------
 
 
-def _need_index(name: str, index, error: str) -> None:
+def need_index(name: str, index, error: str) -> None:
     if not isinstance(index, Tensor):
         raise TypeError(f"{name}(): argument 'index' must be Tensor, not {type(index).__name__}")
     if index.dtype is not dt.int64 and index.dtype is not dt.int32:
         raise RuntimeError(error)
 
 
-def _flat(t):
+def flat(t):
     return t.reshape(1) if isinstance(t, Tensor) and not t.ndim else t
 
 
 def _check_extent(input: Tensor, index: Tensor, dim: int, src=None) -> None:
     if index.ndim != input.ndim:
-        raise RuntimeError(f"Index tensor must have the same number of dimensions as {'input' if src is None else 'self'} tensor")
+        raise RuntimeError(
+            f"Index tensor must have the same number of dimensions as {'input' if src is None else 'self'} tensor"
+        )
     if isinstance(src, Tensor) and src.ndim != index.ndim:
         raise RuntimeError("Index tensor must have the same number of dimensions as src tensor")
     for d in range(input.ndim):
         if d != dim and index.shape[d] > input.shape[d]:
             if src is None:
-                raise RuntimeError(f"Size does not match at dimension {d} expected index {list(index.shape)} to be no larger than self "
-                                   f"{list(input.shape)} apart from dimension {dim}")
+                raise RuntimeError(
+                    f"Size does not match at dimension {d} expected index {list(index.shape)} to be no larger than self "
+                    f"{list(input.shape)} apart from dimension {dim}"
+                )
             more = f" and to be no larger size than src {list(src.shape)}" if isinstance(src, Tensor) else ""
-            raise RuntimeError(f"Expected index {list(index.shape)} to be no larger than self {list(input.shape)} apart from dimension {dim}{more}")
+            raise RuntimeError(
+                f"Expected index {list(index.shape)} to be no larger than self {list(input.shape)} apart from dimension {dim}{more}"
+            )
         if isinstance(src, Tensor) and index.shape[d] > src.shape[d]:
-            raise RuntimeError(f"Expected index {list(index.shape)} to be no larger than self {list(input.shape)} apart from dimension {dim} and to be "
-                               f"no larger size than src {list(src.shape)}")
+            raise RuntimeError(
+                f"Expected index {list(index.shape)} to be no larger than self {list(input.shape)} apart from dimension {dim} and to be "
+                f"no larger size than src {list(src.shape)}"
+            )
 
 
-def _in_range(index: Tensor, n: int, message, error=RuntimeError) -> None:
+def in_range(index: Tensor, n: int, message, error=RuntimeError) -> None:
     """The index must lie in [0, n): an error now when it is known, else at the next observation."""
     v = index._current()
     if isinstance(v.array, np.ndarray) or v.bounds is not None:
@@ -201,7 +223,7 @@ def _in_range(index: Tensor, n: int, message, error=RuntimeError) -> None:
         raise error(str(e)) from None
 
 
-def _out_of(dim: int, n: int):
+def out_of(dim: int, n: int):
     return lambda bad: f"index {bad} is out of bounds for dimension {dim} with size {n}"
 
 
@@ -209,20 +231,20 @@ def _out_of(dim: int, n: int):
 def gather(input, dim: int, index, *, sparse_grad: bool = False) -> Tensor:
     """out[i][j] = input[index[i][j]][j] for dim 0, and so on: the shape of index."""
     d = as_dim(dim, input.ndim)
-    _need_index("gather", index, "gather(): Expected dtype int32/int64 for index")
+    need_index("gather", index, "gather(): Expected dtype int32/int64 for index")
     if not input.ndim or not index.ndim:
-        return gather(_flat(input), 0, _flat(index)).reshape(index.shape)
+        return gather(flat(input), 0, flat(index)).reshape(index.shape)
     if index.numel() or index.ndim != input.ndim:
         if not index.numel():
             return input.new_empty(index.shape)
         _check_extent(input, index, d)
-    _in_range(index, input.shape[d], _out_of(d, input.shape[d]))
+    in_range(index, input.shape[d], out_of(d, input.shape[d]))
     return apply(GATHER, (input, index), (d,))
 
 
 def _scattered(name: str, input, dim, index, src, op, statics) -> Tensor:
     d = as_dim(dim, input.ndim)
-    _need_index(name, index, f"{name}(): Expected dtype int32/int64 for index")
+    need_index(name, index, f"{name}(): Expected dtype int32/int64 for index")
     if isinstance(src, Tensor):
         if src.dtype is not input.dtype:
             raise RuntimeError(f"{name}(): Expected self.dtype to be equal to src.dtype")
@@ -233,12 +255,12 @@ def _scattered(name: str, input, dim, index, src, op, statics) -> Tensor:
         if isinstance(src, complex) and not input.dtype.is_complex:
             raise RuntimeError("value cannot be converted to type float without overflow")
     if not input.ndim:
-        return _scattered(name, _flat(input), 0, _flat(index), _flat(src), op, statics).reshape(())
-    index, src = _flat(index), _flat(src)
+        return _scattered(name, flat(input), 0, flat(index), flat(src), op, statics).reshape(())
+    index, src = flat(index), flat(src)
     if not index.numel():
         return input.clone()
     _check_extent(input, index, d, src)
-    _in_range(index, input.shape[d], _out_of(d, input.shape[d]))
+    in_range(index, input.shape[d], out_of(d, input.shape[d]))
     return apply(op, (input, index, src), (d, *statics))
 
 
@@ -247,7 +269,7 @@ def scatter(input, dim: int, index, src=None, *, value=None, reduce: str | None 
     """input with src (or a number) written at index along dim; reduce 'add' or 'multiply' combines instead."""
     source = value if src is None else src
     if source is None:
-        raise TypeError("scatter() missing 1 required positional arguments: \"src\"")
+        raise TypeError('scatter() missing 1 required positional arguments: "src"')
     if reduce not in (None, "add", "multiply"):
         raise RuntimeError("reduce argument must be either add or multiply.")
     if reduce == "multiply":
@@ -271,206 +293,3 @@ def scatter_reduce(input, dim: int, index, src, reduce: str, *, include_self: bo
     if not isinstance(src, Tensor):
         raise TypeError(f"scatter_reduce(): argument 'src' must be Tensor, not {type(src).__name__}")
     return _scattered("scatter", input, dim, index, src, SCATTER_REDUCE, (reduce, bool(include_self)))
-
-
-# -- slices by a vector of indices -----------------------------------------------------------------------------------------
-
-
-@public(out=True)
-def index_select(input, dim: int, index) -> Tensor:
-    """The slices along dim that a vector of indices names."""
-    d = as_dim(dim, input.ndim)
-    if not isinstance(index, Tensor):
-        raise TypeError(f"index_select(): argument 'index' (position 3) must be Tensor, not {type(index).__name__}")
-    if index.ndim > 1:
-        raise IndexError("index_select(): Index is supposed to be a vector")
-    _need_index("index_select", index, "index_select(): Expected dtype int32 or int64 for index")
-    if not input.ndim:
-        _in_range(index, 1, lambda bad: "index out of range in self", IndexError)
-        return input.clone()
-    _in_range(index, input.shape[d], lambda bad: "index out of range in self", IndexError)
-    return apply(INDEX, (input, _flat(index)), ((d,),))
-
-
-def _rows(ndim, index, dim):
-    return (slice(None),) * dim + (index,) + (slice(None),) * (ndim - dim - 1)
-
-
-def _index_write(xp, x, index, src, scale, dim, mode):
-    src = xp.asarray(src).astype(x.dtype)
-    if scale is not None:
-        src = src * xp.asarray(scale, dtype=x.dtype)
-    return write_at(xp, x, _rows(x.ndim, index, dim), src, mode)
-
-
-def _index_write_vjp(xp, g, index, scale, dim, mode, needs, plan):
-    where = _rows(g.ndim, index, dim)
-    gx = g if mode == "add" or not needs[0] else write_at(xp, g, where, np.zeros((), g.dtype), "set")
-    if not needs[2]:
-        return gx, None, None
-    gs = g[where]
-    if scale is not None:
-        scale = xp.asarray(scale, dtype=g.dtype)
-        gs = gs * (xp.conj(scale) if g.dtype.kind == "c" else scale)
-    return gx, None, gs if plan.avals[2].shape else xp.sum(gs), None
-
-
-INDEX_WRITE = Op("index_write", _index_write, shape=lambda a, i, s, scale, dim, mode: (a.shape, a.dtype), vjp=_index_write_vjp)
-
-
-def _vector_index(name: str, input: Tensor, d: int, index, error=IndexError) -> Tensor:
-    if not isinstance(index, Tensor):
-        raise TypeError(f"{name}(): argument 'index' (position 3) must be Tensor, not {type(index).__name__}")
-    if index.ndim > 1:
-        raise IndexError(f"{name}(): Index is supposed to be a vector, but got dim: {index.ndim} with type: {index.dtype.short} and size: "
-                         f"{list(index.shape)}")
-    index = _flat(index)
-    n = input.shape[d]
-    check_range(index, n, _out_of(d, n))
-    return _nonnegative(index, n)
-
-
-def _same_kind(name: str, input: Tensor, source: Tensor) -> None:
-    if source.dtype is not input.dtype:
-        raise RuntimeError(f"{name}(): self ({input.dtype.short}) and source ({source.dtype.short}) must have the same scalar type")
-
-
-def _check_slices(name: str, input: Tensor, d: int, index: Tensor, source: Tensor, error=RuntimeError) -> None:
-    """source must be index.numel() slices of input's shape."""
-    want = list(input.shape)
-    want[d] = index.numel()
-    if list(source.shape) == want or (not source.ndim and index.numel() == 1):
-        return
-    if source.ndim == input.ndim and source.shape[d] != index.numel():
-        raise error(f"{name}(): Number of indices ({index.numel()}) should be equal to source.size(dim): ({source.shape[d]}), for dim: {d}")
-    raise RuntimeError(f"{name}(): source tensor shape must match self tensor shape, excluding the specified dimension. "
-                       f"Got self.shape = {list(input.shape)} source.shape = {list(source.shape)}")
-
-
-def _indexed(name: str, input, dim, index, source, scale, mode, error=RuntimeError) -> Tensor:
-    d = as_dim(dim, input.ndim)
-    if not input.ndim:
-        return _indexed(name, _flat(input), 0, _flat(index), _flat(source), scale, mode).reshape(())
-    _need_index(name, index, f"{name}(): Expected dtype int32/int64 for index")
-    _same_kind(name, input, source)
-    _check_slices(name, input, d, index, source, error)
-    index = _vector_index(name, input, d, index)
-    return apply(INDEX_WRITE, (input, index, source, scale), (d, mode))
-
-
-@public(inplace=True, out=True)
-def index_add(input, dim: int, index, source, *, alpha=1) -> Tensor:
-    """input with alpha * source added to the slices that index names."""
-    scale = None if alpha == 1 else _plain_number(number(alpha))
-    if isinstance(scale, float) and input.dtype.category < dt.FLOAT:
-        raise RuntimeError("For integral input tensors, argument alpha must not be a floating point number.")
-    return _indexed("index_add_", input, dim, index, source, scale, "add")
-
-
-@public(inplace=True, out=True)
-def index_copy(input, dim: int, index, source) -> Tensor:
-    """input with the slices that index names replaced by source's."""
-    if isinstance(index, Tensor) and index.dtype is not dt.int64:
-        raise RuntimeError(f"index_copy_(): Expected a long tensor for index, but got {index.dtype.short}")
-    return _indexed("index_copy_", input, dim, index, source, None, "set", IndexError)
-
-
-@public(inplace=True)
-def index_fill(input, dim: int, index, value) -> Tensor:
-    """input with the slices that index names filled with a number."""
-    if isinstance(value, Tensor):
-        if value.ndim:
-            raise RuntimeError(f"index_fill_ only supports a 0-dimensional value tensor, but got tensor with {value.ndim} dimension(s).")
-    else:
-        value = _plain_number(number(value))
-        if isinstance(value, complex) and not input.dtype.is_complex:
-            raise RuntimeError("index_fill_(): Converting complex Scalar to non-complex type is not supported")
-    d = as_dim(dim, input.ndim)
-    if isinstance(index, Tensor) and index.dtype is not dt.int64:
-        raise IndexError("index_fill_(): Expected dtype int64 for index.")
-    if not input.ndim:
-        return index_fill(_flat(input), 0, index, value).reshape(())
-    index = _vector_index("index_fill_", input, d, index)
-    return apply(INDEX_WRITE, (input, index, value, None), (d, "set"))
-
-
-@public(inplace=True, out=True)
-def index_reduce(input, dim: int, index, source, reduce: str, *, include_self: bool = True) -> Tensor:
-    """input's slices that index names combined with source's by 'prod', 'mean', 'amax' or 'amin'."""
-    if reduce not in ("prod", "mean", "amax", "amin"):
-        raise RuntimeError(f"index_reduce(): Expected reduce to be one of prod, mean, amax or amin but got {reduce}.")
-    d = as_dim(dim, input.ndim)
-    if not input.ndim:
-        return index_reduce(_flat(input), 0, _flat(index), _flat(source), reduce, include_self=include_self).reshape(())
-    _need_index("index_reduce", index, "index_reduce(): Expected dtype int32/int64 for index")
-    _same_kind("index_reduce", input, source)
-    _check_slices("index_reduce", input, d, _flat(index), source)
-    index = _vector_index("index_reduce", input, d, index)
-    spread = index.reshape([-1 if k == d else 1 for k in range(input.ndim)]).expand(source.shape)
-    return apply(SCATTER_REDUCE, (input, spread, source), (d, reduce, bool(include_self)))
-
-
-@public(inplace=True)
-def index_put(input, indices, values, accumulate: bool = False) -> Tensor:
-    """input with values written (or added) where a tuple of index tensors says."""
-    from .indexing import _basic, _prepared, put_index
-    if not isinstance(values, Tensor):
-        raise TypeError(f"index_put_(): argument 'values' (position 2) must be Tensor, not {type(values).__name__}")
-    if values.dtype is not input.dtype:
-        raise RuntimeError(f"Index put requires the source and destination dtypes match, got {input.dtype.short} for the destination and "
-                           f"{values.dtype.short} for the source.")
-    made = input.clone()
-    t, advanced = _basic(made, tuple(slice(None) if i is None else i for i in indices))
-    index, dims = _prepared(t, advanced)
-    put_index(t, index, dims, values, bool(accumulate))
-    return made
-
-
-# -- positions in the flattened tensor -------------------------------------------------------------------------------------
-
-
-def _flat_index(name: str, input: Tensor, index) -> Tensor:
-    if not isinstance(index, Tensor):
-        raise TypeError(f"{name}(): argument 'index' must be Tensor, not {type(index).__name__}")
-    if index.dtype is not dt.int64:
-        raise RuntimeError(f"{name}(): Expected a long tensor for index, but got {index.dtype.short}")
-    n = input.numel()
-    if index.numel() and not n:
-        raise IndexError(f"{name}(): tried to take from an empty tensor")
-    check_range(index, n, lambda bad: f"out of range: tried to access index {bad} on a tensor of {n} elements.")
-    return _nonnegative(index, n)
-
-
-@public(out=True)
-def take(input, index) -> Tensor:
-    """Elements of the flattened input; the shape of index."""
-    return apply(INDEX, (input.reshape(-1), _flat_index("take", input, index)), ((0,),))
-
-
-@public(inplace=True)
-def put(input, index, source, accumulate: bool = False) -> Tensor:
-    """input with source's elements written (or added) at positions of the flattened tensor."""
-    index = _flat_index("put_", input, index)
-    _same_kind("put_", input, source)
-    if index.numel() != source.numel():
-        raise RuntimeError(f"put_(): Expected source and index to have the same number of elements, but got source.numel() = {source.numel()}, "
-                           f"index.numel() = {index.numel()}")
-    statics = (0, "add" if accumulate else "set")
-    return apply(INDEX_WRITE, (input.reshape(-1), index.reshape(-1), source.reshape(-1), None), statics).reshape(input.shape)
-
-
-@public(out=True)
-def take_along_dim(input, indices, dim: int | None = None) -> Tensor:
-    """gather with broadcasting of the other dimensions; without dim, of the flattened tensors."""
-    if indices.dtype is not dt.int64:
-        raise RuntimeError(f"torch.take_along_dim(): dtype of indices should be Long but got {indices.dtype.short}")
-    if dim is None:
-        return gather(input.reshape(-1), 0, indices.reshape(-1))
-    if input.ndim != indices.ndim:
-        raise RuntimeError(f"torch.take_along_dim(): input and indices should have the same number of dimensions, but got {input.ndim} dimensions for "
-                           f"input, and {indices.ndim} dimensions for indices")
-    d = as_dim(dim, input.ndim)
-    shape = broadcast_shapes(*(tuple(1 if k == d else n for k, n in enumerate(t.shape)) for t in (input, indices)))
-    a, b = list(shape), list(shape)
-    a[d], b[d] = input.shape[d], indices.shape[d]
-    return gather(input.expand(a), d, indices.expand(b))

@@ -1,4 +1,5 @@
 """Counting: bincount, histograms, nonzero counts; sums and means without NaN; both extremes at once."""
+
 from __future__ import annotations
 
 import math
@@ -22,14 +23,21 @@ from .sets import searchsorted
 
 def named_result(name: str, *fields: str) -> type:
     """A named tuple that prints as torch.return_types.<name>."""
+
     def show(self):
         return f"torch.return_types.{name}(\n" + ",\n".join(f"{f}={x!r}" for f, x in zip(fields, self)) + ")"
-    made = type(name, (namedtuple(name, fields),), {"__module__": "torch.return_types", "__slots__": (), "__repr__": show})
+
+    made = type(
+        name, (namedtuple(name, fields),), {"__module__": "torch.return_types", "__slots__": (), "__repr__": show}
+    )
     RETURN_TYPES[name] = made
     return made
 
 
-_histogram, _histogramdd = named_result("histogram", "hist", "bin_edges"), named_result("histogramdd", "hist", "bin_edges")
+_histogram, _histogramdd = (
+    named_result("histogram", "hist", "bin_edges"),
+    named_result("histogramdd", "hist", "bin_edges"),
+)
 _aminmax = named_result("aminmax", "min", "max")
 
 
@@ -51,14 +59,16 @@ def bincount(input, weights=None, minlength: int = 0) -> Tensor:
     return _on(found.astype(np.float32 if weights.dtype is dt.float32 else np.float64), input.device)
 
 
-# -- histograms ----------------------------------------------------------------------------------------------------------
+# -- histograms --------------------------------------------------------------------------------------------------------
 
 
 def _histc(xp, x, low, high, bins):
     x = x.reshape(-1)
     low, high = xp.asarray(low).astype(x.dtype), xp.asarray(high).astype(x.dtype)
     inside = (x >= low) & (x <= high)
-    place = xp.where(inside, (x - low) / (high - low) * np.asarray(bins, x.dtype), xp.zeros((), x.dtype)).astype(np.int64)
+    place = xp.where(inside, (x - low) / (high - low) * np.asarray(bins, x.dtype), xp.zeros((), x.dtype)).astype(
+        np.int64
+    )
     return write_at(xp, xp.zeros(bins, x.dtype), (xp.minimum(place, bins - 1),), inside.astype(x.dtype), "add")
 
 
@@ -78,14 +88,16 @@ def _limits(name: str, x: Tensor, low, high, apart: float):
     if not x.numel():
         return float(low) - apart, float(high) + apart
     a, b = amin(x.detach()), amax(x.detach())
-    program.check((a.isfinite() & b.isfinite())._value, lambda: RuntimeError(f"{name}: range of the input is not finite"))
+    program.check(
+        (a.isfinite() & b.isfinite())._value, lambda: RuntimeError(f"{name}: range of the input is not finite")
+    )
     widen = (a == b).to(x.dtype) * apart
     return a - widen, b + widen
 
 
 @public(out=True)
 def histc(input, bins: int = 100, min=0, max=0) -> Tensor:
-    """Counts of elements in equal bins between min and max (the data's where both are equal); NaN and outliers are left out."""
+    """Counts in equal bins between min and max (the data's where both are equal), without NaN and outliers."""
     if not input.dtype.is_floating_point:
         raise NotImplementedError(f"\"histogram_cpu\" not implemented for '{input.dtype.short}'")
     if bins <= 0:
@@ -115,14 +127,20 @@ def _count(name: str, points: Tensor, edges: list, weight, density: bool) -> Ten
     if weight is None:
         weight = points.new_ones(points.shape[0])
     elif weight.dtype is not points.dtype:
-        raise RuntimeError(f"{name}: if weight tensor is provided, input tensor and weight tensor should have the same dtype, but got input "
-                           f"{points.dtype.short}, and weight {weight.dtype.short}")
+        raise RuntimeError(
+            f"{name}: if weight tensor is provided, input tensor and weight tensor should have the same dtype, but got input "
+            f"{points.dtype.short}, and weight {weight.dtype.short}"
+        )
     shape = [e.shape[0] - 1 for e in edges]
     cell, inside = 0, True
     for i, e in enumerate(edges):
         where, ok = _bin(points[:, i], e)
         cell, inside = cell * shape[i] + where, ok & inside
-    hist = points.new_zeros(math.prod(shape)).index_add(0, cell, weight.reshape(-1) * inside.to(weight.dtype)).reshape(shape)
+    hist = (
+        points.new_zeros(math.prod(shape))
+        .index_add(0, cell, weight.reshape(-1) * inside.to(weight.dtype))
+        .reshape(shape)
+    )
     if density:
         hist = hist / hist.sum()
         for i, e in enumerate(edges):
@@ -157,12 +175,16 @@ def histogramdd(input, bins, *, range=None, weight=None, density: bool = False):
     d = input.shape[-1]
     bins = [bins] * d if isinstance(bins, int) else list(bins)
     if len(bins) != d:
-        raise RuntimeError(f"{name}: expected 1 sequence of bins for each dimension, but got {len(bins)} for {d} dimensions")
+        raise RuntimeError(
+            f"{name}: expected 1 sequence of bins for each dimension, but got {len(bins)} for {d} dimensions"
+        )
     if range is not None and len(range) != 2 * d:
-        raise RuntimeError(f"{name}: for a {d}-dimensional histogram range should have {2 * d} elements, but got {len(range)}")
+        raise RuntimeError(
+            f"{name}: for a {d}-dimensional histogram range should have {2 * d} elements, but got {len(range)}"
+        )
     with no_grad():
         points = input.reshape(-1, d)
-        given = [None if range is None else range[2 * i:2 * i + 2] for i in _range(d)]
+        given = [None if range is None else range[2 * i : 2 * i + 2] for i in _range(d)]
         edges = [_edges(name, points[:, i], b, r) for i, (b, r) in enumerate(zip(bins, given))]
         hist = _count(name, points, edges, None if weight is None else weight.reshape(-1), density)
     return _histogramdd(hist, tuple(edges))
@@ -170,7 +192,7 @@ def histogramdd(input, bins, *, range=None, weight=None, density: bool = False):
 
 _range = range
 
-# -- reductions ----------------------------------------------------------------------------------------------------------
+# -- reductions --------------------------------------------------------------------------------------------------------
 
 
 @public()
@@ -186,7 +208,9 @@ def aminmax(input, *, dim: int | None = None, keepdim: bool = False, out=None):
         raise NotImplementedError(f"\"aminmax_cpu\" not implemented for '{input.dtype.short}'")
     if dim is None:
         if not input.numel():
-            raise RuntimeError("aminmax(): cannot compute aminmax over an empty dimension as the operation has no identity.")
+            raise RuntimeError(
+                "aminmax(): cannot compute aminmax over an empty dimension as the operation has no identity."
+            )
         made = _aminmax(amin(input), amax(input))
         if keepdim:
             made = _aminmax(*(t.reshape((1,) * input.ndim) for t in made))
@@ -208,7 +232,9 @@ def _nansum_vjp(xp, g, x, plan):
     return xp.where(x == x, g, xp.zeros((), g.dtype))
 
 
-_NANSUM = Op("nansum", _nansum, shape=lambda a, dims, keepdim, dtype: (reduced(a.shape, dims, keepdim), dtype), vjp=_nansum_vjp)
+_NANSUM = Op(
+    "nansum", _nansum, shape=lambda a, dims, keepdim, dtype: (reduced(a.shape, dims, keepdim), dtype), vjp=_nansum_vjp
+)
 
 
 @public(out=True)
@@ -223,6 +249,8 @@ def nansum(input, dim=None, keepdim: bool = False, *, dtype=None) -> Tensor:
 def nanmean(input, dim=None, keepdim: bool = False, *, dtype=None) -> Tensor:
     """The mean of the elements that are not NaN."""
     if input.dtype.category < dt.FLOAT:
-        raise RuntimeError(f"nanmean(): expected input to have floating point or complex dtype but got {input.dtype.short}")
+        raise RuntimeError(
+            f"nanmean(): expected input to have floating point or complex dtype but got {input.dtype.short}"
+        )
     count = (~input.detach().isnan()).sum(dim, keepdim)
     return nansum(input, dim, keepdim, dtype=dtype) / count

@@ -1,4 +1,5 @@
 """A tensor object that becomes another view, size or storage in place; elementwise Python functions; layout facts."""
+
 from __future__ import annotations
 
 import math
@@ -49,14 +50,21 @@ def _view_in_place(name: str, view):
             made._storage.version += 1
             made._seen = made._storage.version
         return _become(self, made)
+
     f.__name__ = f.__qualname__ = name
     f.__doc__ = f"{name[:-1]}, of this very tensor."
     setattr(Tensor, name, f)
     FUNCTIONS[name] = f
 
 
-for _name, _view in (("squeeze_", views.squeeze), ("unsqueeze_", views.unsqueeze), ("transpose_", views.transpose), ("t_", views.t),
-                     ("swapaxes_", views.transpose), ("swapdims_", views.transpose)):
+for _name, _view in (
+    ("squeeze_", views.squeeze),
+    ("unsqueeze_", views.unsqueeze),
+    ("transpose_", views.transpose),
+    ("t_", views.t),
+    ("swapaxes_", views.transpose),
+    ("swapdims_", views.transpose),
+):
     _view_in_place(_name, _view)
 
 
@@ -85,7 +93,9 @@ def resize_(self, *sizes, memory_format=None) -> Tensor:
         return _become(self, views.as_strided(_twin(self), shape, contiguous_strides(shape), offset))
     more = constant((offset + need - cell.value.aval.numel,), 0, self.dtype, self.device)
     grown = cat([flat_tensor(cell), more])
-    return _become(self, grown.as_strided(shape, contiguous_strides(shape), offset) if offset else grown.view(shape).detach())
+    return _become(
+        self, grown.as_strided(shape, contiguous_strides(shape), offset) if offset else grown.view(shape).detach()
+    )
 
 
 def resize_as_(self, the_template: Tensor, *, memory_format=None) -> Tensor:
@@ -98,9 +108,11 @@ def resize(self, *sizes) -> Tensor:
     warnings.warn("non-inplace resize is deprecated", UserWarning, stacklevel=2)
     shape = as_size(*sizes)
     if math.prod(shape) != self.numel():
-        raise RuntimeError(f"requested resize to {'x'.join(map(str, shape))} ({math.prod(shape)} elements in total), but the given tensor has a size of "
-                           f"{'x'.join(map(str, self.shape))} ({self.numel()} elements). autograd's resize can only change the shape of a given tensor, "
-                           "while preserving the number of elements. ")
+        raise RuntimeError(
+            f"requested resize to {'x'.join(map(str, shape))} ({math.prod(shape)} elements in total), but the given tensor has a size of "
+            f"{'x'.join(map(str, self.shape))} ({self.numel()} elements). autograd's resize can only change the shape of a given tensor, "
+            "while preserving the number of elements. "
+        )
     return self.reshape(shape)
 
 
@@ -117,12 +129,17 @@ def set_(self, source=None, storage_offset: int = 0, size=None, stride=None) -> 
         if source.dtype is not self.dtype:
             raise RuntimeError(f"Could not set tensor of type {source.dtype} to a tensor of type {self.dtype}")
         if size is not None:
-            return _become(self, stored(source.untyped_storage(), self.dtype, storage_offset, as_size(size), stride and as_size(stride)))
+            return _become(
+                self,
+                stored(source.untyped_storage(), self.dtype, storage_offset, as_size(size), stride and as_size(stride)),
+            )
         return _become(self, source._alias())
     if not hasattr(source, "untyped"):
         raise TypeError(f"set_(): argument 'source' must be Tensor or Storage, not {type(source).__name__}")
     shape = (source.nbytes() // self.dtype.itemsize - storage_offset,) if size is None else as_size(size)
-    return _become(self, stored(source, self.dtype, storage_offset, shape, None if stride is None else as_size(stride)).detach())
+    return _become(
+        self, stored(source, self.dtype, storage_offset, shape, None if stride is None else as_size(stride)).detach()
+    )
 
 
 def is_set_to(self, tensor: Tensor) -> bool:
@@ -130,7 +147,7 @@ def is_set_to(self, tensor: Tensor) -> bool:
     return self._ensure_storage() is tensor._ensure_storage() and self._strided() == tensor._strided()
 
 
-# -- Python functions of elements --------------------------------------------------------------------------------------------
+# -- Python functions of elements --------------------------------------------------------------------------------------
 
 
 def _host_only(self: Tensor, name: str) -> None:
@@ -155,7 +172,10 @@ def apply_(self, callable) -> Tensor:
 def map_(self, tensor: Tensor, callable) -> Tensor:
     """Every element replaced by callable(element, tensor's element)."""
     _host_only(self, "map_")
-    return _computed(self, [callable(x, y) for x, y in zip(self.reshape(-1).tolist(), tensor.expand(self.shape).reshape(-1).tolist())])
+    return _computed(
+        self,
+        [callable(x, y) for x, y in zip(self.reshape(-1).tolist(), tensor.expand(self.shape).reshape(-1).tolist())],
+    )
 
 
 def map2_(self, x: Tensor, y: Tensor, callable) -> Tensor:
@@ -165,7 +185,7 @@ def map2_(self, x: Tensor, y: Tensor, callable) -> Tensor:
     return _computed(self, [callable(*each) for each in zip(*parts)])
 
 
-# -- facts -----------------------------------------------------------------------------------------------------------------
+# -- facts -------------------------------------------------------------------------------------------------------------
 
 
 def sum_to_size(self, *size) -> Tensor:
@@ -174,7 +194,13 @@ def sum_to_size(self, *size) -> Tensor:
     mine = tuple(self.shape)
     lead = len(mine) - len(shape)
     if lead < 0 or any(n != m and n != 1 for n, m in zip(shape, mine[lead:])):
-        raise RuntimeError("size {[" + ", ".join(map(str, shape)) + "]} is not expandable to size {[" + ", ".join(map(str, mine)) + "]}.")
+        raise RuntimeError(
+            "size {["
+            + ", ".join(map(str, shape))
+            + "]} is not expandable to size {["
+            + ", ".join(map(str, mine))
+            + "]}."
+        )
     dims = [*range(lead), *(i + lead for i, n in enumerate(shape) if n == 1 and mine[i + lead] != 1)]
     return self.sum(dims, keepdim=True).reshape(shape) if dims else self
 
@@ -188,7 +214,9 @@ def dim_order(self, *, ambiguity_check=False) -> tuple:
         if len(set(distinct)) != len(distinct) or any(n == 1 for n in self.shape):
             formats = ambiguity_check if isinstance(ambiguity_check, (list, tuple)) else ()
             if sum(self.is_contiguous(memory_format=f) for f in formats) != 1:
-                raise RuntimeError("The tensor does not have unique dim order, or cannot map to exact one of the given memory formats.")
+                raise RuntimeError(
+                    "The tensor does not have unique dim order, or cannot map to exact one of the given memory formats."
+                )
     return order
 
 
@@ -201,6 +229,20 @@ def record_stream(self, stream) -> None:
     """Nothing to do: XLA keeps memory alive as long as a program reads it."""
 
 
-for _f in (resize_, resize_as_, resize, resize_as, set_, is_set_to, apply_, map_, map2_, sum_to_size, dim_order, to_dense, record_stream):
+for _f in (
+    resize_,
+    resize_as_,
+    resize,
+    resize_as,
+    set_,
+    is_set_to,
+    apply_,
+    map_,
+    map2_,
+    sum_to_size,
+    dim_order,
+    to_dense,
+    record_stream,
+):
     setattr(Tensor, _f.__name__, _f)
 FUNCTIONS.update(resize_as_=resize_as_)

@@ -1,4 +1,5 @@
-"""torch.layout: how a tensor keeps its elements. All tensors here are strided; the other names exist to be compared with."""
+"""torch.layout: how a tensor keeps its elements. Tensors here are strided; the other names are compared with."""
+
 from __future__ import annotations
 
 from .._core.aval import broadcast_shapes as _broadcast
@@ -25,7 +26,9 @@ def _by_name(name: str) -> layout:
     return LAYOUTS[name]
 
 
-LAYOUTS = {n: layout(n) for n in ("strided", "sparse_coo", "sparse_csr", "sparse_csc", "sparse_bsr", "sparse_bsc", "jagged")}
+LAYOUTS = {
+    n: layout(n) for n in ("strided", "sparse_coo", "sparse_csr", "sparse_csc", "sparse_bsr", "sparse_bsc", "jagged")
+}
 FUNCTIONS.update(LAYOUTS, layout=layout)
 Tensor.layout = property(lambda self: LAYOUTS["strided"])
 

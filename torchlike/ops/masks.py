@@ -1,4 +1,5 @@
 """Elements chosen by masks and counts; their number is known only from the data, so these run on the host."""
+
 from __future__ import annotations
 
 import itertools
@@ -11,7 +12,7 @@ from .._core.registry import Op
 from .._public import as_dim, fill_out, public
 from .._tensor import Tensor, apply, as_tensor_value
 from .creation import place
-from .gathering import index_select
+from .index_slices import index_select
 from .indexing import INDEX
 
 
@@ -56,7 +57,9 @@ def _nonzero_static(xp, x, fill, size):
     return xp.where(np.arange(size)[:, None] < xp.sum(flat), rows, fill).astype(np.int64)
 
 
-_NONZERO_STATIC = Op("nonzero_static", _nonzero_static, shape=lambda a, fill, size: ((size, a.ndim), dt.int64), vjp=False)
+_NONZERO_STATIC = Op(
+    "nonzero_static", _nonzero_static, shape=lambda a, fill, size: ((size, a.ndim), dt.int64), vjp=False
+)
 
 
 def _positions(mask: Tensor, shape: tuple) -> np.ndarray:
@@ -95,14 +98,18 @@ def _masked_scatter_vjp(xp, g, mask, needs, plan):
     return xp.where(mask, xp.zeros((), g.dtype), g), None, gs
 
 
-_MASKED_SCATTER = Op("masked_scatter", _masked_scatter, shape=lambda a, mask, source: (a.shape, a.dtype), vjp=_masked_scatter_vjp)
+_MASKED_SCATTER = Op(
+    "masked_scatter", _masked_scatter, shape=lambda a, mask, source: (a.shape, a.dtype), vjp=_masked_scatter_vjp
+)
 
 
 @public(inplace=True)
 def masked_scatter(input, mask, source) -> Tensor:
     """input with source's elements, in order, where mask holds."""
     if input.dtype is not source.dtype:
-        raise RuntimeError(f"masked_scatter_: expected self and source to have same dtypes but got {input.dtype.short} and {source.dtype.short}")
+        raise RuntimeError(
+            f"masked_scatter_: expected self and source to have same dtypes but got {input.dtype.short} and {source.dtype.short}"
+        )
     if mask.dtype is not dt.bool_:
         raise RuntimeError(f"masked_scatter_ only supports boolean masks, but got mask with dtype {mask.dtype}")
     shape = broadcast_shapes(tuple(input.shape), tuple(mask.shape))
@@ -112,6 +119,7 @@ def masked_scatter(input, mask, source) -> Tensor:
             raise RuntimeError("Number of elements of source < number of ones in mask")
     else:
         from .._core import program
+
         enough = mask.expand(shape).sum() <= source.numel()
         program.check(enough._value, lambda: RuntimeError("Number of elements of source < number of ones in mask"))
     if not source.numel():
@@ -132,6 +140,7 @@ def repeat_interleave(input=None, repeats=None, dim: int | None = None, *, outpu
         input = input.reshape(1)
     if isinstance(repeats, (tuple, list)):
         from .creation import from_data
+
         repeats = from_data(list(repeats))
     if isinstance(repeats, Tensor) and repeats.numel() == 1:
         repeats = int(_counts(repeats)[0])
@@ -140,12 +149,14 @@ def repeat_interleave(input=None, repeats=None, dim: int | None = None, *, outpu
             raise RuntimeError("repeats can not be negative")
         shape = list(input.shape)
         shape[d] *= repeats
-        return input.unsqueeze(d + 1).expand(*input.shape[:d + 1], repeats, *input.shape[d + 1:]).reshape(shape)
+        return input.unsqueeze(d + 1).expand(*input.shape[: d + 1], repeats, *input.shape[d + 1 :]).reshape(shape)
     if repeats.ndim != 1:
         raise RuntimeError("repeats must be 0-dim or 1-dim tensor")
     if repeats.shape[0] != input.shape[d]:
-        raise RuntimeError(f"repeats must have the same size as input along dim, but got repeats.size(0) = {repeats.shape[0]} and "
-                           f"input.size({d}) = {input.shape[d]}")
+        raise RuntimeError(
+            f"repeats must have the same size as input along dim, but got repeats.size(0) = {repeats.shape[0]} and "
+            f"input.size({d}) = {input.shape[d]}"
+        )
     counts = _counts(repeats)
     return index_select(input, d, _on(np.repeat(np.arange(counts.size), counts), input.device))
 

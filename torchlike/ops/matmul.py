@@ -69,7 +69,7 @@ def _same_dtype(a: Tensor, b: Tensor) -> None:
 
 
 def _c_name(d: dt.dtype) -> str:
-    return {"float32": "float", "float64": "double", "int64": "long long", "int32": "int", "int16": "short int", "int8": "signed char",
+    return {"float32": "float", "float64": "double", "int64": "long int", "int32": "int", "int16": "short int", "int8": "signed char",
             "uint8": "unsigned char", "float16": "c10::Half", "bfloat16": "c10::BFloat16", "complex64": "c10::complex<float>",
             "complex128": "c10::complex<double>"}.get(d.name, d.name)
 
@@ -244,6 +244,9 @@ LINEAR = Op("linear", _linear, shape=lambda x, w, b: ((*x.shape[:-1], w.shape[0]
 
 def linear(input, weight, bias=None) -> Tensor:
     """input @ weight.T + bias: (*, in) to (*, out); weight (out, in), or (in,) for a single output."""
+    for t, name, i in ((input, "input", 1), (weight, "weight", 2)):
+        if not isinstance(t, Tensor):
+            raise TypeError(f"linear(): argument '{name}' (position {i}) must be Tensor, not {type(t).__name__}")
     x, w = input._value.aval, weight._value.aval
     if w.ndim == 1:
         out = matmul(input, weight)
@@ -254,7 +257,16 @@ def linear(input, weight, bias=None) -> Tensor:
         raise RuntimeError(f"mat1 and mat2 shapes cannot be multiplied ({math.prod(x.shape[:-1])}x{x.shape[-1]} and {w.shape[1]}x{w.shape[0]})"
                            if x.ndim > 1 else f"size mismatch, got input ({w.shape[0]}), mat ({w.shape[0]}x{w.shape[1]}), vec ({x.shape[0]})")
     if x.dtype is not w.dtype:
-        raise RuntimeError(f"mat1 and mat2 must have the same dtype, but got {x.dtype.short} and {w.dtype.short}")
+        raise RuntimeError(f"expected m1 and m2 to have the same dtype, but got: {_c_name(x.dtype)} != {_c_name(w.dtype)}")
+    if bias is not None:
+        b, out = bias._value.aval, (*x.shape[:-1], w.shape[0])
+        if b.shape != (w.shape[0],) and (b.ndim > len(out) or any(m not in (1, n) for m, n in zip(b.shape[::-1], out[::-1]))):
+            raise RuntimeError(f"The expanded size of the tensor ({out[-1]}) must match the existing size ({b.shape[-1]}) at non-singleton dimension "
+                               f"{len(out) - 1}.  Target sizes: {list(out)}.  Tensor sizes: {list(b.shape)}")
+        if b.dtype is not x.dtype:
+            raise RuntimeError(f"self and mat2 must have the same dtype, but got {b.dtype.short} and {w.dtype.short}")
+        if b.shape != (w.shape[0],):
+            return apply(LINEAR, (input, weight, None)) + bias
     return apply(LINEAR, (input, weight, bias))
 
 

@@ -1,4 +1,5 @@
 """Tensor.new_*: factories that take dtype and device from a tensor."""
+
 from __future__ import annotations
 
 from .._core import device as dev
@@ -8,7 +9,9 @@ from .creation import _check_dtype, _empty_check, _finish, constant, filled, fro
 
 
 def _kind(self, dtype, device):
-    return self.dtype if dtype is None else _check_dtype(dtype), self.device if device is None else dev.canonical(device)
+    return self.dtype if dtype is None else _check_dtype(dtype), self.device if device is None else dev.canonical(
+        device
+    )
 
 
 def _constant_like(name: str, value):
@@ -16,6 +19,7 @@ def _constant_like(name: str, value):
         shape = as_size(*size) if "size" not in kwargs else as_size(kwargs["size"])
         _empty_check(shape)
         return _finish(constant(shape, value, *_kind(self, dtype, device)), requires_grad)
+
     f.__name__ = f.__qualname__ = name
     f.__doc__ = f"A tensor of {value}s of the given size with self's dtype and device."
     setattr(Tensor, name, f)
@@ -25,7 +29,9 @@ for _name, _value in (("new_zeros", 0), ("new_ones", 1), ("new_empty", 0)):
     _constant_like(_name, _value)
 
 
-def new_full(self, size, fill_value, *, dtype=None, device=None, requires_grad=False, layout=None, pin_memory=False) -> Tensor:
+def new_full(
+    self, size, fill_value, *, dtype=None, device=None, requires_grad=False, layout=None, pin_memory=False
+) -> Tensor:
     """A tensor of the given size filled with a number, with self's dtype and device."""
     if not isinstance(size, (tuple, list)):
         raise TypeError(f"new_full(): argument 'size' (position 1) must be tuple of ints, not {type(size).__name__}")

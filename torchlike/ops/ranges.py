@@ -1,4 +1,5 @@
-"""Factories beyond filling: spaced numbers, identity matrices, strided memory, complex numbers from parts, shared memory."""
+"""Factories beyond filling: spaced numbers, identity matrices, strided and shared memory, complex numbers."""
+
 from __future__ import annotations
 
 import builtins
@@ -18,7 +19,7 @@ from .creation import _arange_op, _check_dtype, _empty_check, _finish, constant,
 from .joining import cat
 from .pointwise import _plain_number, number
 
-# -- spaced numbers --------------------------------------------------------------------------------------------------------
+# -- spaced numbers ----------------------------------------------------------------------------------------------------
 
 
 def _linspace(xp, start, end, steps, dtype, device):
@@ -53,17 +54,21 @@ def _ends(name: str, start, end, steps, dtype):
     """(start, end, steps, dtype) of a spaced range, checked."""
     pair = [x if isinstance(x, Tensor) else _plain_number(number(x)) for x in (start, end) if not isinstance(x, str)]
     if len(pair) < 2 or not hasattr(steps, "__index__") or isinstance(steps, bool):
-        raise TypeError(f"{name}() received an invalid combination of arguments - got "
-                        f"({type(start).__name__}, {type(end).__name__}, {type(steps).__name__})")
+        raise TypeError(
+            f"{name}() received an invalid combination of arguments - got "
+            f"({type(start).__name__}, {type(end).__name__}, {type(steps).__name__})"
+        )
     for x in pair:
         if isinstance(x, Tensor) and x.ndim:
-            raise RuntimeError(f"{name} only supports 0-dimensional start and end tensors, but got start with {x.ndim} dimension(s).")
+            raise RuntimeError(
+                f"{name} only supports 0-dimensional start and end tensors, but got start with {x.ndim} dimension(s)."
+            )
     steps = steps.__index__()
     if steps < 0:
         raise RuntimeError("number of steps must be non-negative")
     if dtype is None:
         complex_ = any(x.dtype.is_complex if isinstance(x, Tensor) else isinstance(x, builtins.complex) for x in pair)
-        dtype = dt.get_default_dtype().to_complex() if complex_ else dt.get_default_dtype()
+        dtype = dt.complex_of(dt.get_default_dtype()) if complex_ else dt.get_default_dtype()
     dtype = _check_dtype(dtype)
     if dtype is dt.bool_:
         raise NotImplementedError(f"\"{name}_cpu\" not implemented for 'Bool'")
@@ -71,7 +76,9 @@ def _ends(name: str, start, end, steps, dtype):
 
 
 @public(method=False)
-def linspace(start, end, steps, *, out=None, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False) -> Tensor:
+def linspace(
+    start, end, steps, *, out=None, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False
+) -> Tensor:
     """`steps` numbers from start to end, both included, equally spaced."""
     start, end, steps, dtype = _ends("linspace", start, end, steps, dtype if out is None else out.dtype)
     made = apply(_LINSPACE, (start, end), (steps, dtype, dev.resolve(device)))
@@ -79,8 +86,19 @@ def linspace(start, end, steps, *, out=None, dtype=None, layout=None, device=Non
 
 
 @public(method=False)
-def logspace(start, end, steps, base: float = 10.0, *, out=None, dtype=None, layout=None, device=None, requires_grad=False,
-             pin_memory=False) -> Tensor:
+def logspace(
+    start,
+    end,
+    steps,
+    base: float = 10.0,
+    *,
+    out=None,
+    dtype=None,
+    layout=None,
+    device=None,
+    requires_grad=False,
+    pin_memory=False,
+) -> Tensor:
     """base to the powers linspace(start, end, steps)."""
     start, end, steps, dtype = _ends("logspace", start, end, steps, dtype if out is None else out.dtype)
     made = apply(_LOGSPACE, (start, end, float(base)), (steps, dtype, dev.resolve(device)))
@@ -88,10 +106,16 @@ def logspace(start, end, steps, base: float = 10.0, *, out=None, dtype=None, lay
 
 
 @public(method=False)
-def range(start=0, end=None, step=1, *, out=None, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False) -> Tensor:
+def range(
+    start=0, end=None, step=1, *, out=None, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False
+) -> Tensor:
     """start, start + step, ... up to and including end; arange leaves the end out, and is preferred."""
-    warnings.warn("torch.range is deprecated and will be removed in a future release because its behavior is inconsistent with Python's range "
-                  "builtin. Instead, use torch.arange, which produces values in [start, end).", UserWarning, stacklevel=2)
+    warnings.warn(
+        "torch.range is deprecated and will be removed in a future release because its behavior is inconsistent with Python's range "
+        "builtin. Instead, use torch.arange, which produces values in [start, end).",
+        UserWarning,
+        stacklevel=2,
+    )
     if end is None:
         start, end = 0, start
     start, end, step = (x.item() if isinstance(x, (Tensor, np.generic)) else x for x in (start, end, step))
@@ -106,11 +130,26 @@ def range(start=0, end=None, step=1, *, out=None, dtype=None, layout=None, devic
     return _finish(made, requires_grad) if out is None else fill_out(out, made)
 
 
-_EYE = Op("eye", lambda xp, n, m, dtype, device: xp.eye(n, m, dtype=dtype.np), shape=lambda n, m, dtype, device: ((n, m), dtype), vjp=False)
+_EYE = Op(
+    "eye",
+    lambda xp, n, m, dtype, device: xp.eye(n, m, dtype=dtype.np),
+    shape=lambda n, m, dtype, device: ((n, m), dtype),
+    vjp=False,
+)
 
 
 @public(method=False)
-def eye(n: int, m: int | None = None, *, out=None, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False) -> Tensor:
+def eye(
+    n: int,
+    m: int | None = None,
+    *,
+    out=None,
+    dtype=None,
+    layout=None,
+    device=None,
+    requires_grad=False,
+    pin_memory=False,
+) -> Tensor:
     """An n x m matrix with ones on the diagonal."""
     sizes = []
     for x, name, position in ((n, "n", 1), (n if m is None else m, "m", 2)):
@@ -142,7 +181,7 @@ def vander(x, N: int | None = None, increasing: bool = False) -> Tensor:
     return columns if increasing else columns.flip(1)
 
 
-# -- memory --------------------------------------------------------------------------------------------------------------
+# -- memory ------------------------------------------------------------------------------------------------------------
 
 
 def _strided(t: Tensor, shape: tuple, strides: tuple) -> Tensor:
@@ -155,7 +194,9 @@ def _strided(t: Tensor, shape: tuple, strides: tuple) -> Tensor:
 def strided_memory(shape: tuple, strides: tuple, dtype, device) -> Tensor:
     """Memory of a shape and strides; a window of a longer vector where the strides leave gaps or overlap."""
     if len(shape) != len(strides):
-        raise RuntimeError(f"dimensionality of sizes ({len(shape)}) must match dimensionality of strides ({len(strides)})")
+        raise RuntimeError(
+            f"dimensionality of sizes ({len(shape)}) must match dimensionality of strides ({len(strides)})"
+        )
     _empty_check(shape)
     if any(s < 0 for s in strides):
         raise RuntimeError(f"Storage size calculation overflowed with sizes={list(shape)} and strides={list(strides)}")
@@ -166,19 +207,25 @@ def strided_memory(shape: tuple, strides: tuple, dtype, device) -> Tensor:
 
 
 @public(method=False)
-def empty_strided(size, stride, *, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False) -> Tensor:
+def empty_strided(
+    size, stride, *, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False
+) -> Tensor:
     """Memory of a given shape and strides; its content is zero here, and undefined in torch."""
     kind = dt.get_default_dtype() if dtype is None else _check_dtype(dtype)
     return _finish(strided_memory(as_size(size), as_size(stride), kind, dev.resolve(device)), requires_grad)
 
 
 @public(method=False)
-def empty_permuted(size, physical_layout, *, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False) -> Tensor:
+def empty_permuted(
+    size, physical_layout, *, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False
+) -> Tensor:
     """Memory whose dimensions lie in the given order, the outermost first."""
     shape, order = as_size(size), as_size(physical_layout)
     if len(order) != len(shape):
-        raise RuntimeError("Number of dimensions in size does not match the length of the physical_layout; i.e. len(size) = "
-                           f"{len(shape)} is not equal to len(physical_layout) = {len(order)}")
+        raise RuntimeError(
+            "Number of dimensions in size does not match the length of the physical_layout; i.e. len(size) = "
+            f"{len(shape)} is not equal to len(physical_layout) = {len(order)}"
+        )
     if len(set(order)) != len(order):
         raise RuntimeError("Duplicate dim not allowed")
     strides, step = [0] * len(shape), 1
@@ -188,7 +235,9 @@ def empty_permuted(size, physical_layout, *, dtype=None, layout=None, device=Non
     return empty_strided(shape, strides, dtype=dtype, device=device, requires_grad=requires_grad)
 
 
-def new_empty_strided(self, size, stride, dtype=None, layout=None, device=None, pin_memory=False, requires_grad=False) -> Tensor:
+def new_empty_strided(
+    self, size, stride, dtype=None, layout=None, device=None, pin_memory=False, requires_grad=False
+) -> Tensor:
     """empty_strided with self's dtype and device."""
     kind = self.dtype if dtype is None else _check_dtype(dtype)
     place = self.device if device is None else dev.canonical(device)
@@ -205,25 +254,46 @@ def frombuffer(buffer, *, dtype, count: int = -1, offset: int = 0, requires_grad
     view = memoryview(buffer)
     size = view.nbytes
     if not size:
-        raise ValueError("both buffer length (0) and count (-1) must not be 0" if count else f"both buffer length (0) and count ({count}) must not be 0")
+        raise ValueError(
+            "both buffer length (0) and count (-1) must not be 0"
+            if count
+            else f"both buffer length (0) and count ({count}) must not be 0"
+        )
     if not 0 <= offset < size:
-        raise ValueError(f"offset ({offset} bytes) must be non-negative and no greater than buffer length ({size} bytes) minus 1")
+        raise ValueError(
+            f"offset ({offset} bytes) must be non-negative and no greater than buffer length ({size} bytes) minus 1"
+        )
     if count == 0 or count < -1:
         raise ValueError(f"both buffer length ({size}) and count ({count}) must not be 0")
     if count == -1 and (size - offset) % kind.itemsize:
-        raise ValueError(f"buffer length ({size - offset} bytes) after offset ({offset} bytes) must be a multiple of element size ({kind.itemsize})")
+        raise ValueError(
+            f"buffer length ({size - offset} bytes) after offset ({offset} bytes) must be a multiple of element size ({kind.itemsize})"
+        )
     if count > 0 and offset + count * kind.itemsize > size:
-        raise ValueError(f"requested buffer length ({count} * {kind.itemsize} bytes) after offset ({offset} bytes) must not be greater than actual "
-                         f"buffer length ({size} bytes)")
+        raise ValueError(
+            f"requested buffer length ({count} * {kind.itemsize} bytes) after offset ({offset} bytes) must not be greater than actual "
+            f"buffer length ({size} bytes)"
+        )
     return _finish(from_numpy(np.frombuffer(buffer, kind.np, count, offset)), requires_grad)
 
 
-_files: weakref.WeakKeyDictionary = weakref.WeakKeyDictionary()  # storage -> the file's memory: somebody may still read it
+_files: weakref.WeakKeyDictionary = (
+    weakref.WeakKeyDictionary()
+)  # storage -> the file's memory: somebody may still read it
 
 
 @public(method=False)
-def from_file(filename, shared: bool | None = None, size: int | None = 0, *, dtype=None, layout=None, device=None, requires_grad=False,
-              pin_memory=False) -> Tensor:
+def from_file(
+    filename,
+    shared: bool | None = None,
+    size: int | None = 0,
+    *,
+    dtype=None,
+    layout=None,
+    device=None,
+    requires_grad=False,
+    pin_memory=False,
+) -> Tensor:
     """The first `size` elements of a file; shared: writes to the tensor go to the file, which grows to hold them."""
     kind = dt.get_default_dtype() if dtype is None else _check_dtype(dtype)
     need = (size or 0) * kind.itemsize
@@ -241,28 +311,42 @@ def from_file(filename, shared: bool | None = None, size: int | None = 0, *, dty
     return _finish(from_numpy(np.frombuffer(data, kind.np)), requires_grad)
 
 
-# -- complex numbers -------------------------------------------------------------------------------------------------------
+# -- complex numbers ---------------------------------------------------------------------------------------------------
 
 
 def _parts(name: str, a: Tensor, b: Tensor) -> None:
     floats = (dt.float16, dt.float32, dt.float64)
     if a.dtype not in floats or b.dtype not in floats:
-        raise RuntimeError(f"Expected both inputs to be Half, Float or Double tensors but got {a.dtype.short} and {b.dtype.short}")
+        raise RuntimeError(
+            f"Expected both inputs to be Half, Float or Double tensors but got {a.dtype.short} and {b.dtype.short}"
+        )
     if a.dtype is not b.dtype:
-        raise RuntimeError(f"Expected object of scalar type {a.dtype.short} but got scalar type {b.dtype.short} for second argument")
+        raise RuntimeError(
+            f"Expected object of scalar type {a.dtype.short} but got scalar type {b.dtype.short} for second argument"
+        )
 
 
 class _FromParts(Op):
     """An op of two real inputs with a complex result."""
 
     def make(self, avals, statics):
-        kind = avals[0].dtype.to_complex()
+        kind = dt.complex_of(avals[0].dtype)
         shape, kernel = broadcast_shapes(avals[0].shape, avals[1].shape), self.kernel
-        return Plan(self, avals, statics, (shape, kind), lambda xp, a, b: kernel(xp, a, b).astype(kind.np), common_device(self, avals, statics))
+        return Plan(
+            self,
+            avals,
+            statics,
+            (shape, kind),
+            lambda xp, a, b: kernel(xp, a, b).astype(kind.np),
+            common_device(self, avals, statics),
+        )
 
 
-_COMPLEX = _FromParts("complex", lambda xp, re, im: re + im * np.asarray(1j, np.complex64 if re.dtype == np.float32 else np.complex128),
-                      vjp=lambda xp, g: (xp.real(g), xp.imag(g)))
+_COMPLEX = _FromParts(
+    "complex",
+    lambda xp, re, im: re + im * np.asarray(1j, np.complex64 if re.dtype == np.float32 else np.complex128),
+    vjp=lambda xp, g: (xp.real(g), xp.imag(g)),
+)
 
 
 def _polar_vjp(xp, g, r, angle):
@@ -270,8 +354,13 @@ def _polar_vjp(xp, g, r, angle):
     return xp.real(g) * cos + xp.imag(g) * sin, r * (xp.imag(g) * cos - xp.real(g) * sin)
 
 
-_POLAR = _FromParts("polar", lambda xp, r, angle: r * (xp.cos(angle) + xp.sin(angle) * np.asarray(1j, np.complex64 if r.dtype == np.float32 else np.complex128)),
-                    vjp=_polar_vjp)
+_POLAR = _FromParts(
+    "polar",
+    lambda xp, r, angle: (
+        r * (xp.cos(angle) + xp.sin(angle) * np.asarray(1j, np.complex64 if r.dtype == np.float32 else np.complex128))
+    ),
+    vjp=_polar_vjp,
+)
 
 
 @public(method=False, out=True)

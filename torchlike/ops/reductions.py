@@ -224,6 +224,8 @@ def _arg(name, largest):
 
     def f(input, dim=None, keepdim: bool = False) -> Tensor:
         n = input._value.aval.ndim
+        if input.dtype.category in (dt.BOOL, dt.COMPLEX):
+            raise NotImplementedError(f"\"{name}_cpu\" not implemented for '{input.dtype.short}'")
         if dim is None:
             _need_elements(name, input, tuple(range(n)), None)
             r = apply(op, (input,), (None, False))

@@ -1,4 +1,5 @@
 """Running sums, products and extremes along a dimension; differences and trapezoids."""
+
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -17,7 +18,7 @@ from .gathering import add_along, identity
 from .joining import cat
 from .reductions import _sum_dtype, result_type
 
-COLUMNS = 32  # a long vector is scanned as so many columns at once on the CPU
+LONG, COLUMNS = 4096, 32  # a vector this long is scanned as so many columns at once on the CPU
 
 
 def _wide(np_dtype):
@@ -45,18 +46,21 @@ _SCANS = {
 }
 
 
-# XLA's CPU scans take log(n) passes over memory; one pass over rows, as many columns as there are, is 2 to 4 times quicker.
+# XLA's CPU scans take log(n) passes over memory;
+# one pass over rows, as many columns as there are, is 2 to 4 times quicker.
 def _rows(x, combine, start, dtype):
     """Scan over the first axis, row by row."""
+
     def step(carry, row):
         carry = combine(carry, row.astype(carry.dtype))
         return carry, carry.astype(dtype)
-    return lax.scan(step, jnp.full(x.shape[1:], start, _wide(dtype)), x, unroll=4)[1]
+
+    return lax.scan(step, jnp.full(x.shape[1:], start, _wide(dtype)), x)[1]
 
 
 def _scan_cpu(x, dim, combine, start):
     n, dtype = x.shape[dim], x.dtype
-    if x.size // n >= COLUMNS or n < 4 * COLUMNS:
+    if x.size // n >= COLUMNS or n < LONG:
         return jnp.moveaxis(_rows(jnp.moveaxis(x, dim, 0), combine, start, dtype), 0, dim)
     y, wide = jnp.moveaxis(x, dim, -1), _wide(dtype)
     length = -(-n // COLUMNS)
@@ -80,7 +84,9 @@ def running(xp, x, dim: int, name: str):
         return scan.ufunc.accumulate(x, axis=dim, dtype=_wide(x.dtype)).astype(x.dtype)
     if x.dtype == np.bool_:
         return running(xp, x.astype(np.int8), dim, name).astype(np.bool_)
-    return lax.platform_dependent(x, cpu=lambda x: _scan_cpu(x, dim, scan.combine, scan.start(x.dtype)), default=lambda x: scan.whole(x, dim))
+    return lax.platform_dependent(
+        x, cpu=lambda x: _scan_cpu(x, dim, scan.combine, scan.start(x.dtype)), default=lambda x: scan.whole(x, dim)
+    )
 
 
 def reverse_cumsum(xp, g, dim):
@@ -99,16 +105,29 @@ def _cumprod_vjp(xp, g, x, out, plan):
     first = zero & (xp.cumsum(zero.astype(np.int32), axis=dim) == 1)
     one = np.ones((), x.dtype)
     without = running(xp, xp.where(first, one, x), dim, "cumprod")
-    return xp.where(first, reverse_cumsum(xp, g * conj(without), dim), reverse_cumsum(xp, g * conj(out), dim) / conj(xp.where(zero, one, x)))
+    return xp.where(
+        first,
+        reverse_cumsum(xp, g * conj(without), dim),
+        reverse_cumsum(xp, g * conj(out), dim) / conj(xp.where(zero, one, x)),
+    )
 
 
 def _scan_shape(a, dim, dtype):
     return a.shape, dtype
 
 
-CUMSUM = Op("cumsum", lambda xp, x, dim, dtype: running(xp, x.astype(dtype.np), dim, "cumsum"), shape=_scan_shape,
-            vjp=lambda xp, g, plan: reverse_cumsum(xp, g, plan.statics[0]))
-_CUMPROD = Op("cumprod", lambda xp, x, dim, dtype: running(xp, x.astype(dtype.np), dim, "cumprod"), shape=_scan_shape, vjp=_cumprod_vjp)
+CUMSUM = Op(
+    "cumsum",
+    lambda xp, x, dim, dtype: running(xp, x.astype(dtype.np), dim, "cumsum"),
+    shape=_scan_shape,
+    vjp=lambda xp, g, plan: reverse_cumsum(xp, g, plan.statics[0]),
+)
+_CUMPROD = Op(
+    "cumprod",
+    lambda xp, x, dim, dtype: running(xp, x.astype(dtype.np), dim, "cumprod"),
+    shape=_scan_shape,
+    vjp=_cumprod_vjp,
+)
 
 
 @public(out=True)
@@ -129,11 +148,14 @@ def _in_place(f):
 
     def write(self, dim, *, dtype=None) -> Tensor:
         if dtype is not None and _check_dtype(dtype) is not self.dtype:
-            raise RuntimeError(f"Bad in-place call: input tensor dtype {self.dtype.short} and output tensor dtype {dtype.short} should match")
+            raise RuntimeError(
+                f"Bad in-place call: input tensor dtype {self.dtype.short} and output tensor dtype {dtype.short} should match"
+            )
         if self.dtype is dt.bool_:
             raise NotImplementedError(f"\"{name}_out_cpu\" not implemented for 'Bool'")
         self._check_write()
         return write_into(self, f(self, dim, dtype=self.dtype))
+
     write.__name__ = write.__qualname__ = name + "_"
     write.__doc__ = f"{name} written into self."
     setattr(Tensor, name + "_", write)
@@ -142,7 +164,7 @@ def _in_place(f):
 _in_place(cumsum)
 _in_place(cumprod)
 
-# -- extremes --------------------------------------------------------------------------------------------------------------
+# -- extremes ----------------------------------------------------------------------------------------------------------
 
 
 def _running(xp, x, dim, name):
@@ -163,13 +185,18 @@ def _running_vjp(xp, g0, out1, plan):
 
 
 def _running_extreme(name, largest):
-    op = Op(name, lambda xp, x, dim: _running(xp, x, dim, name), vjp=_running_vjp,
-            shape=lambda a, dim: [(a.shape, a.dtype), (a.shape, dt.int64)])
+    op = Op(
+        name,
+        lambda xp, x, dim: _running(xp, x, dim, name),
+        vjp=_running_vjp,
+        shape=lambda a, dim: [(a.shape, a.dtype), (a.shape, dt.int64)],
+    )
     made = result_type(name)
 
     def f(input, dim: int, *, out=None):
         found = made(*apply(op, (input,), (as_dim(dim, input.ndim),)))
         return found if out is None else made(*map(fill_out, out, found))
+
     f.__name__ = f.__qualname__ = name
     f.__doc__ = f"Running {'max' if largest else 'min'}ima along dim, and the index of the last element that set them."
     return public()(f)
@@ -200,6 +227,7 @@ def _logcumsumexp_vjp(xp, g, x, out, plan):
         log_g = xp.where(g > 0, xp.log(xp.where(g > 0, g, np.ones((), g.dtype))), low)
         scaled = xp.where(log_g == low, low, log_g - out)
         return xp.exp(xp.flip(_logcumsumexp(xp, xp.flip(scaled, dim), dim), dim) + x)
+
     return part(g) - part(-g)
 
 
@@ -211,11 +239,11 @@ def logcumsumexp(input, dim: int) -> Tensor:
     """log(cumsum(exp(input))) along dim, without overflow."""
     d = as_dim(dim, input.ndim)
     if input.dtype.category < dt.FLOAT:
-        raise NotImplementedError(f'"logcumsumexp_out_cpu" not implemented for \'{input.dtype.short}\'')
+        raise NotImplementedError(f"\"logcumsumexp_out_cpu\" not implemented for '{input.dtype.short}'")
     return apply(_LOGCUMSUMEXP, (input,), (d,))
 
 
-# -- differences, integrals ------------------------------------------------------------------------------------------------
+# -- differences, integrals --------------------------------------------------------------------------------------------
 
 
 @public(out=True)
@@ -290,12 +318,22 @@ def gradient(input, *, spacing=None, dim=None, edge_order: int = 1) -> tuple:
     dims = [as_dim(d, input.ndim) for d in dims]
     if edge_order not in (1, 2):
         raise RuntimeError("torch.gradient only supports edge_order=1 and edge_order=2.")
-    steps = [1.0] * len(dims) if spacing is None else list(spacing) if isinstance(spacing, (tuple, list)) else [spacing] * len(dims)
+    steps = (
+        [1.0] * len(dims)
+        if spacing is None
+        else list(spacing)
+        if isinstance(spacing, (tuple, list))
+        else [spacing] * len(dims)
+    )
     if len(steps) != len(dims):
-        raise RuntimeError(f"torch.gradient expected spacing to be unspecified, a scalar, or a list of length {len(dims)}, "
-                           f"but got a list of length {len(steps)}")
+        raise RuntimeError(
+            f"torch.gradient expected spacing to be unspecified, a scalar, or a list of length {len(dims)}, "
+            f"but got a list of length {len(steps)}"
+        )
     if len(set(dims)) != len(dims):
-        raise RuntimeError(f"dim {next(d for i, d in enumerate(dims) if d in dims[:i])} appears multiple times in the list of dims")
+        raise RuntimeError(
+            f"dim {next(d for i, d in enumerate(dims) if d in dims[:i])} appears multiple times in the list of dims"
+        )
     for d in dims:
         if input.shape[d] < edge_order + 1:
             raise RuntimeError("torch.gradient expected each dimension size to be at least edge_order+1")
@@ -319,10 +357,10 @@ def _gradient_along(t: Tensor, d: int, spacing, edge_order: int) -> Tensor:
     if edge_order == 1:
         first, last = at(slope, 0), at(slope, n - 2)
     else:
+
         def end(near, far, h0, h1):
             return near + (near - far) * h0 / (h0 + h1)
+
         first = end(at(slope, 0), at(slope, 1), at(h, 0), at(h, 1))
         last = end(at(slope, n - 2), at(slope, n - 3), at(h, n - 2), at(h, n - 3))
     return cat([first, *parts, last], d)
-
-

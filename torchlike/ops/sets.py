@@ -1,4 +1,5 @@
 """Distinct values, membership, and binary search."""
+
 from __future__ import annotations
 
 import numpy as np
@@ -15,7 +16,7 @@ from .._tensor import Tensor, apply
 from .masks import _on
 from .pointwise import _plain_number, number
 
-# -- distinct values: their number depends on the data, so they are found on the host ----------------------------------------
+# -- distinct values: their number depends on the data, so they are found on the host ----------------------------------
 
 
 class _Chosen(Op):
@@ -79,14 +80,21 @@ def _checked_dim(name: str, input: Tensor, dim: int | None) -> int | None:
     if dim is None:
         return None
     d = as_dim(dim, input.ndim)
-    if input.ndim and input.shape[d] and not input.numel() or (input.ndim and not input.shape[d] and sum(n == 0 for n in input.shape) > 1):
+    if (
+        input.ndim
+        and input.shape[d]
+        and not input.numel()
+        or (input.ndim and not input.shape[d] and sum(n == 0 for n in input.shape) > 1)
+    ):
         raise RuntimeError(f"There are 0 sized dimensions, and they aren't selected, so {name} cannot be applied")
     return d
 
 
 @public()
-def unique(input, sorted: bool = True, return_inverse: bool = False, return_counts: bool = False, dim: int | None = None):
-    """The distinct elements (or slices along dim) in order, then where each went, then how often each occurs, as asked."""
+def unique(
+    input, sorted: bool = True, return_inverse: bool = False, return_counts: bool = False, dim: int | None = None
+):
+    """The distinct elements (or slices along dim) in order; as asked, where each went, and how often each occurs."""
     _real("unique", input)
     d = _checked_dim("unique", input, dim)
     return _find(_UNIQUE if d is None else _UNIQUE_DIM, input, d, False, return_inverse, return_counts)
@@ -96,10 +104,12 @@ def unique(input, sorted: bool = True, return_inverse: bool = False, return_coun
 def unique_consecutive(input, return_inverse: bool = False, return_counts: bool = False, dim: int | None = None):
     """unique that merges only equal neighbours and keeps their order."""
     _real("unique_consecutive", input)
-    return _find(_CONSECUTIVE, input, _checked_dim("unique_consecutive", input, dim), True, return_inverse, return_counts)
+    return _find(
+        _CONSECUTIVE, input, _checked_dim("unique_consecutive", input, dim), True, return_inverse, return_counts
+    )
 
 
-# -- membership ----------------------------------------------------------------------------------------------------------
+# -- membership --------------------------------------------------------------------------------------------------------
 
 
 def _common(*xs) -> dt.dtype:
@@ -115,11 +125,24 @@ _ISIN = Op("isin", _isin, shape=lambda a, among, dtype, invert: (a.shape, dt.boo
 
 
 @public(method=False, out=True)
-def isin(elements=None, test_elements=None, *, assume_unique: bool = False, invert: bool = False, element=None, test_element=None) -> Tensor:
+def isin(
+    elements=None,
+    test_elements=None,
+    *,
+    assume_unique: bool = False,
+    invert: bool = False,
+    element=None,
+    test_element=None,
+) -> Tensor:
     """Which elements are among test_elements; either may be a number (named `element`, `test_element`)."""
-    elements, test_elements = element if elements is None else elements, test_element if test_elements is None else test_elements
+    elements, test_elements = (
+        element if elements is None else elements,
+        test_element if test_elements is None else test_elements,
+    )
     if not isinstance(elements, Tensor) and not isinstance(test_elements, Tensor):
-        raise TypeError(f"isin() received an invalid combination of arguments - got ({type(elements).__name__}, {type(test_elements).__name__})")
+        raise TypeError(
+            f"isin() received an invalid combination of arguments - got ({type(elements).__name__}, {type(test_elements).__name__})"
+        )
     pair = [x if isinstance(x, Tensor) else _plain_number(number(x)) for x in (elements, test_elements)]
     for x in pair:
         if isinstance(x, Tensor) and (x.dtype.is_complex or x.dtype is dt.bool_):
@@ -127,7 +150,7 @@ def isin(elements=None, test_elements=None, *, assume_unique: bool = False, inve
     return apply(_ISIN, pair, (_common(*pair), bool(invert)))
 
 
-# -- binary search -------------------------------------------------------------------------------------------------------
+# -- binary search -----------------------------------------------------------------------------------------------------
 
 
 def _searchsorted(xp, sequence, values, sorter, right, dtype, out):
@@ -139,24 +162,34 @@ def _searchsorted(xp, sequence, values, sorter, right, dtype, out):
         return xp.searchsorted(sequence, values, side=side).astype(out.np)
     rows, wanted = sequence.reshape(-1, sequence.shape[-1]), values.reshape(-1, values.shape[-1])
     if xp is np:
-        found = np.stack([np.searchsorted(s, v, side) for s, v in zip(rows, wanted)]) if len(rows) else np.zeros(wanted.shape, np.int64)
+        found = (
+            np.stack([np.searchsorted(s, v, side) for s, v in zip(rows, wanted)])
+            if len(rows)
+            else np.zeros(wanted.shape, np.int64)
+        )
     else:
         found = vmap(lambda s, v: jnp.searchsorted(s, v, side=side))(rows, wanted)
     return found.reshape(values.shape).astype(out.np)
 
 
-_SEARCHSORTED = Op("searchsorted", _searchsorted, shape=lambda s, v, sorter, right, dtype, out: (v.shape, out), vjp=False)
+_SEARCHSORTED = Op(
+    "searchsorted", _searchsorted, shape=lambda s, v, sorter, right, dtype, out: (v.shape, out), vjp=False
+)
 
 
 @public(method=False, out=True)
-def searchsorted(sorted_sequence, input, *, out_int32: bool = False, right: bool = False, side: str | None = None, sorter=None) -> Tensor:
-    """Where to insert input into sorted_sequence (along its last dimension) to keep it sorted; before or after equal elements."""
+def searchsorted(
+    sorted_sequence, input, *, out_int32: bool = False, right: bool = False, side: str | None = None, sorter=None
+) -> Tensor:
+    """Where to insert input into sorted_sequence (along its last dimension), before or after equal elements."""
     name = "torch.searchsorted()"
     if side is not None:
         if side not in ("left", "right"):
             raise RuntimeError(f"{name}: side can only be 'left' or 'right' but got {side}")
         if right and side == "left":
-            raise RuntimeError(f"{name}: side and right can't be set to opposites, got side of {side} while right was True")
+            raise RuntimeError(
+                f"{name}: side and right can't be set to opposites, got side of {side} while right was True"
+            )
         right = side == "right"
     s = sorted_sequence.shape
     if not s:
@@ -165,11 +198,15 @@ def searchsorted(sorted_sequence, input, *, out_int32: bool = False, right: bool
         input = _plain_number(number(input))
     v = input.shape if isinstance(input, Tensor) else ()
     if len(s) != 1 and not v:
-        raise RuntimeError(f"{name}: input value can be a scalar only when boundaries tensor dimension is 1, but we got boundaries tensor "
-                           f"dim({len(s)}) and input value's dim(0) numel(1)")
+        raise RuntimeError(
+            f"{name}: input value can be a scalar only when boundaries tensor dimension is 1, but we got boundaries tensor "
+            f"dim({len(s)}) and input value's dim(0) numel(1)"
+        )
     if len(s) != 1 and tuple(s[:-1]) != tuple(v[:-1]):
-        raise RuntimeError(f"{name}: boundaries tensor should be 1 dimension or the first N-1 dimensions of boundaries tensor and input value tensor "
-                           f"must match, but we got boundaries tensor {list(s)} and input value tensor {list(v)}")
+        raise RuntimeError(
+            f"{name}: boundaries tensor should be 1 dimension or the first N-1 dimensions of boundaries tensor and input value tensor "
+            f"must match, but we got boundaries tensor {list(s)} and input value tensor {list(v)}"
+        )
     if sorter is not None:
         _check_sorter(name, sorted_sequence, sorter)
     out = dt.int32 if out_int32 else dt.int64
@@ -178,8 +215,10 @@ def searchsorted(sorted_sequence, input, *, out_int32: bool = False, right: bool
 
 def _check_sorter(name: str, sequence: Tensor, sorter: Tensor) -> None:
     if sorter.shape != sequence.shape:
-        raise RuntimeError(f"{name}: boundary and sorter must have the same size, but got boundary tensor {list(sequence.shape)}and got sorter tensor "
-                           f"{list(sorter.shape)}")
+        raise RuntimeError(
+            f"{name}: boundary and sorter must have the same size, but got boundary tensor {list(sequence.shape)}and got sorter tensor "
+            f"{list(sorter.shape)}"
+        )
     if sorter.dtype is not dt.int64:
         raise RuntimeError(f"{name}: sorter must be a tensor of long dtype but got dtype {sorter.dtype.short}")
     inside = ((sorter >= 0) & (sorter < sequence.shape[-1])).all()
@@ -192,5 +231,3 @@ def bucketize(input, boundaries, *, out_int32: bool = False, right: bool = False
     if boundaries.ndim != 1:
         raise RuntimeError(f"boundaries tensor must be 1 dimension, but got dim({boundaries.ndim})")
     return searchsorted(boundaries, input, out_int32=out_int32, right=right)
-
-

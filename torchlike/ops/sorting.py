@@ -1,8 +1,9 @@
 """Sorting and selection by rank: sort, topk, kthvalue, median, mode, quantile.
 
-Order is torch's: NaN after every number, ties in their original order. XLA's CPU sort of (key, index) pairs is slow; keys
-of 32 bits packed with the index into one int64 sort 6 times quicker, and 64-bit keys are two such passes.
+Order is torch's: NaN after every number, ties in their original order. XLA's CPU sort of (key, index) pairs is slow;
+keys of 32 bits packed with the index into one int64 sort 6 times quicker, and 64-bit keys are two such passes.
 """
+
 from __future__ import annotations
 
 import numpy as np
@@ -64,7 +65,9 @@ def argsort_array(xp, x, dim, descending):
         return x.shape[dim] - 1 - np.flip(np.argsort(np.flip(x, dim), axis=dim, kind="stable"), dim)
     if not x.size:
         return jnp.zeros(x.shape, np.int64)
-    return lax.platform_dependent(x, cpu=lambda x: _argsort_packed(x, dim, descending), default=lambda x: _argsort_pairs(x, dim, descending))
+    return lax.platform_dependent(
+        x, cpu=lambda x: _argsort_packed(x, dim, descending), default=lambda x: _argsort_pairs(x, dim, descending)
+    )
 
 
 def _sort(xp, x, dim, descending):
@@ -87,8 +90,15 @@ def _permuted_vjp(xp, g0, out1, plan):
 
 
 _SORT = Op("sort", _sort, shape=lambda a, dim, descending: [(a.shape, a.dtype), (a.shape, dt.int64)], vjp=_permuted_vjp)
-_ARGSORT = Op("argsort", lambda xp, x, dim, descending: _sort(xp, x, dim, descending)[1], shape=lambda a, dim, descending: (a.shape, dt.int64), vjp=False)
-_sorted, _largest, _kth, _medians, _nanmedians, _modes = map(result_type, ("sort", "topk", "kthvalue", "median", "nanmedian", "mode"))
+_ARGSORT = Op(
+    "argsort",
+    lambda xp, x, dim, descending: _sort(xp, x, dim, descending)[1],
+    shape=lambda a, dim, descending: (a.shape, dt.int64),
+    vjp=False,
+)
+_sorted, _largest, _kth, _medians, _nanmedians, _modes = map(
+    result_type, ("sort", "topk", "kthvalue", "median", "nanmedian", "mode")
+)
 
 
 def _real_only(name: str, t: Tensor) -> None:
@@ -122,7 +132,7 @@ def msort(input) -> Tensor:
     return sort(input, 0)[0]
 
 
-# -- the k largest -------------------------------------------------------------------------------------------------------
+# -- the k largest -----------------------------------------------------------------------------------------------------
 
 
 def _topk_lax(x, k, dim, largest):
@@ -155,7 +165,7 @@ def _topk_numpy(x, k, dim, largest):
 
 
 def _topk_shape(a, k, dim, largest):
-    shape = () if not a.shape and k else (k,) if not a.shape else (*a.shape[:dim], k, *a.shape[dim + 1:])
+    shape = () if not a.shape and k else (k,) if not a.shape else (*a.shape[:dim], k, *a.shape[dim + 1 :])
     return [(shape, a.dtype), (shape, dt.int64)]
 
 
@@ -181,7 +191,7 @@ def topk(input, k: int, dim: int = -1, largest: bool = True, sorted: bool = True
     return _into(out, _largest(*apply(_TOPK, (input,), (k, d, bool(largest)))))
 
 
-# -- one element by rank -------------------------------------------------------------------------------------------------
+# -- one element by rank -----------------------------------------------------------------------------------------------
 
 
 def _at_rank(xp, x, rank, dim, keepdim):
@@ -189,7 +199,7 @@ def _at_rank(xp, x, rank, dim, keepdim):
     if x.ndim == 0:
         return [x, xp.zeros((), np.int64)]
     order = argsort_array(xp, x, dim, False)
-    where = rank if not isinstance(rank, int) else xp.full((*x.shape[:dim], 1, *x.shape[dim + 1:]), rank)
+    where = rank if not isinstance(rank, int) else xp.full((*x.shape[:dim], 1, *x.shape[dim + 1 :]), rank)
     index = xp.take_along_axis(order, where, dim)
     value = xp.take_along_axis(x, index, dim)
     return [value, index] if keepdim else [xp.squeeze(value, dim), xp.squeeze(index, dim)]
@@ -224,7 +234,9 @@ def _pair_vjp(xp, g0, out1, plan):
     return xp.where(positions == out1, g0, xp.zeros((), g0.dtype))
 
 
-_KTHVALUE = Op("kthvalue", lambda xp, x, k, dim, keepdim: _at_rank(xp, x, k - 1, dim, keepdim), shape=_pair_shape, vjp=_pair_vjp)
+_KTHVALUE = Op(
+    "kthvalue", lambda xp, x, k, dim, keepdim: _at_rank(xp, x, k - 1, dim, keepdim), shape=_pair_shape, vjp=_pair_vjp
+)
 
 
 @public()
@@ -244,9 +256,19 @@ def _whole_median_vjp(xp, g, x, out):
 
 
 def _median_pair(name, skip_nan, made):
-    op = Op(f"{name}_dim", lambda xp, x, dim, keepdim: _median(xp, x, dim, keepdim, skip_nan), shape=_pair_shape, vjp=_pair_vjp,
-            torch_name=f"{name.capitalize()}Backward1")
-    whole = Op(name, lambda xp, x: _median(xp, x.reshape(-1), 0, False, skip_nan)[0], shape=lambda a: ((), a.dtype), vjp=_whole_median_vjp)
+    op = Op(
+        f"{name}_dim",
+        lambda xp, x, dim, keepdim: _median(xp, x, dim, keepdim, skip_nan),
+        shape=_pair_shape,
+        vjp=_pair_vjp,
+        torch_name=f"{name.capitalize()}Backward1",
+    )
+    whole = Op(
+        name,
+        lambda xp, x: _median(xp, x.reshape(-1), 0, False, skip_nan)[0],
+        shape=lambda a: ((), a.dtype),
+        vjp=_whole_median_vjp,
+    )
 
     def f(input, dim=None, keepdim: bool = False, *, out=None):
         _real_only("median", input)
@@ -258,14 +280,20 @@ def _median_pair(name, skip_nan, made):
         if input.ndim and not input.shape[d]:
             raise IndexError(f"{name}(): Expected reduction dim {d} to have non-zero size.")
         return _into(out, made(*apply(op, (input,), (d, bool(keepdim)))))
+
     f.__name__ = f.__qualname__ = name
-    f.__doc__ = f"The lower median of all elements, or (values, indices) along dim{'; NaN is skipped' if skip_nan else ''}."
+    f.__doc__ = (
+        f"The lower median of all elements, or (values, indices) along dim{'; NaN is skipped' if skip_nan else ''}."
+    )
     return public()(f)
 
 
 def _empty_median(input: Tensor) -> Tensor:
     from .creation import constant
-    value = float("nan") if input.dtype.category == dt.FLOAT else 0 if input.dtype is not dt.int64 else -0x8000000000000000
+
+    value = (
+        float("nan") if input.dtype.category == dt.FLOAT else 0 if input.dtype is not dt.int64 else -0x8000000000000000
+    )
     return constant((), value, input.dtype, input.device)
 
 
@@ -284,7 +312,9 @@ def _mode(xp, x, dim, keepdim):
     new = ordered[..., 1:] != ordered[..., :-1]
     starts = xp.concatenate([xp.zeros((*y.shape[:-1], 1), np.int64), xp.where(new, position[1:], 0)], axis=-1)
     starts = np.maximum.accumulate(starts, axis=-1) if xp is np else lax.cummax(starts, starts.ndim - 1)
-    last = xp.argmax(position - starts, axis=-1, keepdims=True)  # the longest run ends here; ties: the first, the smallest value
+    last = xp.argmax(
+        position - starts, axis=-1, keepdims=True
+    )  # the longest run ends here; ties: the first, the smallest value
     index = xp.take_along_axis(order, last, -1)
     value = xp.take_along_axis(y, index, -1)
     value, index = xp.moveaxis(value, -1, dim), xp.moveaxis(index, -1, dim)
@@ -304,7 +334,7 @@ def mode(input, dim: int = -1, keepdim: bool = False, *, out=None):
     return _into(out, _modes(*apply(_MODE, (input,), (d, bool(keepdim)))))
 
 
-# -- quantiles -----------------------------------------------------------------------------------------------------------
+# -- quantiles ---------------------------------------------------------------------------------------------------------
 
 _INTERPOLATIONS = ("linear", "lower", "higher", "midpoint", "nearest")
 
@@ -313,7 +343,9 @@ def _quantile(input, q, dim, keepdim, interpolation, skip_nan, name):
     if input.dtype not in (dt.float32, dt.float64):
         raise RuntimeError(f"{name}() input tensor must be either float or double dtype")
     if interpolation not in _INTERPOLATIONS:
-        raise RuntimeError(f"{name}() interpolation must be one of linear, lower, higher, midpoint or nearest, but got {interpolation}")
+        raise RuntimeError(
+            f"{name}() interpolation must be one of linear, lower, higher, midpoint or nearest, but got {interpolation}"
+        )
     if not input.numel():
         raise RuntimeError(f"{name}() input tensor must be non-empty")
     if isinstance(q, Tensor):
@@ -360,7 +392,7 @@ def _quantile(input, q, dim, keepdim, interpolation, skip_nan, name):
 
 @public(out=True)
 def quantile(input, q, dim: int | None = None, keepdim: bool = False, *, interpolation: str = "linear") -> Tensor:
-    """The q-th quantiles along dim (of all elements by default); the quantiles are the first dimension when q is a vector."""
+    """The q-th quantiles along dim, or of all elements; a vector q becomes the first dimension."""
     return _quantile(input, q, dim, keepdim, interpolation, False, "quantile")
 
 

@@ -2,6 +2,7 @@
 
 There are no bytes at an address here: a storage object looks at the cell its tensors share, and reading it makes bytes.
 """
+
 from __future__ import annotations
 
 import math
@@ -43,7 +44,9 @@ class UntypedStorage:
     def __init__(self, *args, device=None):
         size = args[0] if args else 0
         where = dev.resolve(device)
-        made = constant((size,), 0, dt.uint8, where) if isinstance(size, int) else from_data(list(size), dt.uint8, where)
+        made = (
+            constant((size,), 0, dt.uint8, where) if isinstance(size, int) else from_data(list(size), dt.uint8, where)
+        )
         self._cell = made._ensure_storage()
         _objects[self._cell] = weakref.ref(self)
 
@@ -140,13 +143,15 @@ class UntypedStorage:
         return UntypedStorage._of(root_tensor(self._cell).clone()._ensure_storage())
 
     def cpu(self) -> UntypedStorage:
-        return self if self.device.type == "cpu" else UntypedStorage._of(flat_tensor(self._cell).cpu()._ensure_storage())
+        return (
+            self if self.device.type == "cpu" else UntypedStorage._of(flat_tensor(self._cell).cpu()._ensure_storage())
+        )
 
     def cuda(self, device=None, non_blocking: bool = False) -> UntypedStorage:
         return UntypedStorage._of(flat_tensor(self._cell).cuda(device)._ensure_storage())
 
     def resize_(self, size: int) -> UntypedStorage:
-        """Give the memory back (size 0), or take the whole of it again, zeroed; tensors keep their shapes, as in torch."""
+        """Give the memory back (size 0), or take the whole of it again, zeroed; tensors keep their shapes."""
         a = self._cell.value.aval
         if size == 0:
             root_tensor(self._cell).zero_()
@@ -154,12 +159,17 @@ class UntypedStorage:
         elif size == a.numel * a.dtype.itemsize:
             _emptied.pop(self._cell, None)
         else:
-            raise RuntimeError(f"a storage of {self.nbytes()} bytes that tensors share can be resized to 0 and back, not to {size}; "
-                               "use Tensor.resize_")
+            raise RuntimeError(
+                f"a storage of {self.nbytes()} bytes that tensors share can be resized to 0 and back, not to {size}; "
+                "use Tensor.resize_"
+            )
         return self
 
     def __repr__(self):
-        return "".join(f" {b}\n" for b in self.tolist()) + f"[torch.storage.UntypedStorage(device={self.device}) of size {self.nbytes()}]"
+        return (
+            "".join(f" {b}\n" for b in self.tolist())
+            + f"[torch.storage.UntypedStorage(device={self.device}) of size {self.nbytes()}]"
+        )
 
     def __deepcopy__(self, memo):
         return memo.setdefault(id(self), self.clone())
@@ -170,7 +180,9 @@ class _TypedMeta(type):
 
     def __instancecheck__(cls, instance) -> bool:
         wanted = cls.__dict__.get("dtype")
-        return type.__instancecheck__(TypedStorage, instance) and (not isinstance(wanted, dt.dtype) or instance.dtype is wanted)
+        return type.__instancecheck__(TypedStorage, instance) and (
+            not isinstance(wanted, dt.dtype) or instance.dtype is wanted
+        )
 
 
 class TypedStorage(metaclass=_TypedMeta):
@@ -178,8 +190,14 @@ class TypedStorage(metaclass=_TypedMeta):
 
     __module__ = "torch.storage"
 
-    def __new__(cls, *args, wrap_storage: UntypedStorage | None = None, dtype=None, device=None, _internal: bool = False):
-        kind = cls.__dict__.get("dtype") if isinstance(cls.__dict__.get("dtype"), dt.dtype) else dtype or dt.get_default_dtype()
+    def __new__(
+        cls, *args, wrap_storage: UntypedStorage | None = None, dtype=None, device=None, _internal: bool = False
+    ):
+        kind = (
+            cls.__dict__.get("dtype")
+            if isinstance(cls.__dict__.get("dtype"), dt.dtype)
+            else dtype or dt.get_default_dtype()
+        )
         where = dev.resolve(device)
         if wrap_storage is not None:
             made = wrap_storage
@@ -272,8 +290,10 @@ class TypedStorage(metaclass=_TypedMeta):
         return TypedStorage(wrap_storage=moved.untyped_storage(), dtype=moved.dtype)
 
     def __repr__(self):
-        return ("".join(f" {x}\n" for x in self.tolist())
-                + f"[torch.storage.TypedStorage(dtype={self.dtype}, device={self.device}) of size {self.size()}]")
+        return (
+            "".join(f" {x}\n" for x in self.tolist())
+            + f"[torch.storage.TypedStorage(dtype={self.dtype}, device={self.device}) of size {self.size()}]"
+        )
 
     def __deepcopy__(self, memo):
         return memo.setdefault(id(self), self.clone())
@@ -283,8 +303,18 @@ def _caster(dtype):
     return lambda self: self.to(dtype=dtype)
 
 
-for _name, _dtype in (("float", dt.float32), ("double", dt.float64), ("half", dt.float16), ("bfloat16", dt.bfloat16), ("long", dt.int64),
-                      ("int", dt.int32), ("short", dt.int16), ("char", dt.int8), ("byte", dt.uint8), ("bool", dt.bool_)):
+for _name, _dtype in (
+    ("float", dt.float32),
+    ("double", dt.float64),
+    ("half", dt.float16),
+    ("bfloat16", dt.bfloat16),
+    ("long", dt.int64),
+    ("int", dt.int32),
+    ("short", dt.int16),
+    ("char", dt.int8),
+    ("byte", dt.uint8),
+    ("bool", dt.bool_),
+):
     setattr(TypedStorage, _name, _caster(_dtype))
 
 
@@ -316,13 +346,21 @@ def stored(storage, dtype, offset: int, size: tuple, stride: tuple | None) -> Te
     if root.dtype is dtype:
         return root.as_strided(size, stride, offset)
     if stride != contiguous(size).strides:
-        raise RuntimeError(f"a storage of {root.dtype} can be seen as {dtype} only without gaps, got strides {list(stride)}")
+        raise RuntimeError(
+            f"a storage of {root.dtype} can be seen as {dtype} only without gaps, got strides {list(stride)}"
+        )
     flat = flat_tensor(cell).view(dtype)
-    return flat[offset:offset + math.prod(size)].view(size)
+    return flat[offset : offset + math.prod(size)].view(size)
 
 
-STORAGES = {f"{t.dtype.short}Storage": _TypedMeta(f"{t.dtype.short}Storage", (TypedStorage,), {"__module__": "torch", "dtype": t.dtype})
-            for t in CPU.values()}
+STORAGES = {
+    f"{t.dtype.short}Storage": _TypedMeta(
+        f"{t.dtype.short}Storage", (TypedStorage,), {"__module__": "torch", "dtype": t.dtype}
+    )
+    for t in CPU.values()
+}
 for _dtype in (dt.complex64, dt.complex128):
-    STORAGES[f"{_dtype.short}Storage"] = _TypedMeta(f"{_dtype.short}Storage", (TypedStorage,), {"__module__": "torch", "dtype": _dtype})
+    STORAGES[f"{_dtype.short}Storage"] = _TypedMeta(
+        f"{_dtype.short}Storage", (TypedStorage,), {"__module__": "torch", "dtype": _dtype}
+    )
 FUNCTIONS.update(STORAGES, UntypedStorage=UntypedStorage, TypedStorage=TypedStorage)
