@@ -71,7 +71,7 @@ cfloat, cdouble, chalf = complex64, complex128, complex32
 inf, nan, pi, e, newaxis = _math.inf, _math.nan, _math.pi, _math.e, None
 globals().update(_functions)
 
-_LAZY = frozenset({"distributed", "func", "fx", "hub", "onnx"})  # attributes of torch that few programs touch
+_LAZY = frozenset({"distributed", "profiler", "overrides", "func", "fx", "hub", "onnx"})  # attributes of torch that few programs touch
 
 
 def __getattr__(name: str):

@@ -57,6 +57,15 @@ class Tensor:
         super().__init_subclass__(**kwargs)
         if "_plain" not in cls.__dict__ and cls.__mro__[1] is Tensor:
             cls._plain = False
+        if "__torch_function__" in cls.__dict__:
+            from .overrides import override
+            override(cls)
+
+    @classmethod
+    def __torch_function__(cls, func, types, args=(), kwargs=None):
+        """What a subclass that takes functions over falls back to: func itself, with results of the subclass."""
+        from .overrides import default_torch_function
+        return default_torch_function(cls, func, types, args, kwargs)
 
     @staticmethod
     def _of(value: Value) -> Tensor:

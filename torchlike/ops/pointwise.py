@@ -413,7 +413,10 @@ def _operator(f, reflected=False):
         if isinstance(other, np.ndarray):
             other = self.new_tensor(other) if other.ndim else other.item()
         if not isinstance(other, (Tensor, int, float, complex)):
-            return NotImplemented
+            if not hasattr(other, "__torch_function__"):
+                return NotImplemented
+            from ..overrides import handle_torch_function
+            return handle_torch_function(getattr(Tensor, f.__name__), (other,), *((other, self) if reflected else (self, other)))
         return f(other, self) if reflected else f(self, other)
     return run
 

@@ -1,0 +1,92 @@
+"""__torch_function__, torch.overrides, modes: against real torch."""
+from importlib import import_module
+
+from same import caught, same
+
+
+def _logging(torch, log):
+    class Logged(torch.Tensor):
+        @classmethod
+        def __torch_function__(cls, func, types, args=(), kwargs=None):
+            log.append((getattr(func, "__name__", "?"), tuple(t.__name__ for t in types)))
+            return super().__torch_function__(func, types, args, kwargs or {})
+    return Logged
+
+
+@same
+def test_subclass_sees_every_call(torch):
+    log = []
+    S = _logging(torch, log)
+    s = torch.ones(2).as_subclass(S)
+    del log[:]
+    r = s + 1
+    kinds = [type(x) is S for x in (r, torch.add(torch.ones(2), s), torch.stack([s, s]), torch.nn.functional.relu(s), s.sum(), s[0], s.mul(2).T)]
+    s[0] = 5
+    s.add_(1)
+    plain = type(s.sum().item()), len(s), s.size(), s.dim(), bool((s == s).all())
+    s.requires_grad_()
+    (s * 2).sum().backward()
+    return log, kinds, plain[1:], type(s.grad) is torch.Tensor
+
+
+@same
+def test_class_that_is_no_tensor(torch):
+    overrides = import_module(torch.__name__ + ".overrides")
+
+    class Scalar:
+        handled = {}
+
+        def __init__(self, value):
+            self.value = value
+
+        @classmethod
+        def __torch_function__(cls, func, types, args=(), kwargs=None):
+            if func not in cls.handled:
+                return NotImplemented
+            return cls.handled[func](*args, **(kwargs or {}))
+    Scalar.handled[torch.mean] = lambda x: x.value
+    Scalar.handled[torch.Tensor.add] = lambda a, b: "add"
+    x = Scalar(3)
+    return (torch.mean(x), torch.ones(2) + x, caught(torch.exp, x), caught(torch.stack, [x]), overrides.is_tensor_like(x), overrides.is_tensor_like(3),
+            overrides.has_torch_function((1, x)), overrides.has_torch_function((torch.ones(1),)), overrides.has_torch_function_unary(x),
+            overrides.is_tensor_method_or_property(torch.Tensor.add), overrides.resolve_name(torch.mean))
+
+
+@same
+def test_subclass_before_base(torch):
+    log = []
+
+    class A(torch.Tensor):
+        @classmethod
+        def __torch_function__(cls, func, types, args=(), kwargs=None):
+            log.append((cls.__name__, [t.__name__ for t in types]))
+            return NotImplemented
+
+    class B(A):
+        pass
+    a, b = torch.ones(1).as_subclass(A), torch.ones(1).as_subclass(B)
+    return caught(torch.add, a, b), log
+
+
+@same
+def test_mode(torch):
+    overrides = import_module(torch.__name__ + ".overrides")
+    log = []
+
+    class Mode(overrides.TorchFunctionMode):
+        def __torch_function__(self, func, types, args=(), kwargs=None):
+            log.append(func.__name__)
+            return func(*args, **(kwargs or {}))
+    with Mode():
+        x = torch.ones(2) + 1
+        torch.nn.functional.relu(x)
+    y = torch.ones(2) * 2
+    return log[:3], x, y
+
+
+@same
+def test_subclass_without_torch_function_spreads(torch):
+    class T(torch.Tensor):
+        pass
+    t = torch.ones(2).as_subclass(T)
+    return [type(x) is T for x in (t + 1, torch.ones(2) + t, t.view(2, 1), torch.cat([t, t]), t.clone().add_(1), t[:1])]

@@ -1,0 +1,284 @@
+"""torch.overrides: classes that take over functions by `__torch_function__`.
+
+Plain tensors pay nothing for it. A Tensor subclass with its own `__torch_function__` gets dispatching methods when the
+class is made, and the functions of `torch` and `torch.nn.functional` begin to look at their arguments then. Importing
+this module does the same for classes that are no Tensors.
+"""
+from __future__ import annotations
+
+import functools
+import sys
+import threading
+import types as _types
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from ._public import FUNCTIONS
+from ._tensor import Tensor
+
+_OPERATORS = {"__add__": "add", "__radd__": "add", "__iadd__": "add_", "__sub__": "sub", "__isub__": "sub_", "__mul__": "mul", "__rmul__": "mul",
+              "__imul__": "mul_", "__truediv__": "div", "__itruediv__": "div_", "__matmul__": "matmul", "__neg__": "neg", "__abs__": "abs",
+              "__pow__": "pow"}
+_DUNDERS = (*_OPERATORS, "__rsub__", "__rtruediv__", "__rmatmul__", "__rpow__", "__floordiv__", "__rfloordiv__", "__mod__", "__rmod__", "__eq__", "__ne__",
+            "__lt__", "__le__", "__gt__", "__ge__", "__and__", "__or__", "__xor__", "__invert__", "__getitem__", "__setitem__", "__len__", "__bool__",
+            "__float__", "__int__", "__index__", "__contains__", "__repr__", "__format__")
+_MODULES = ("nn.functional", "linalg", "fft", "special")
+
+
+class _State(threading.local):
+    disabled = 0
+    modes: tuple = ()
+
+
+_state = _State()
+
+
+class _Disabled:
+    """No class takes anything over inside the block."""
+
+    def __enter__(self) -> None:
+        _state.disabled += 1
+
+    def __exit__(self, *exc) -> None:
+        _state.disabled -= 1
+
+
+def _own(cls: type) -> bool:
+    f = getattr(cls, "__torch_function__", None)
+    return f is not None and getattr(f, "__func__", f) is not Tensor.__torch_function__.__func__
+
+
+def _overloaded(args: Iterable) -> list:
+    """The arguments whose classes take over, one per class, subclasses before their bases."""
+    found: list = []
+    for x in args:
+        cls = x.__class__
+        if cls is Tensor:
+            continue
+        if cls is list or cls is tuple:
+            inner = _overloaded(x)
+        elif _own(cls):
+            inner = [x]
+        else:
+            continue
+        for y in inner:
+            if any(type(y) is type(z) for z in found):
+                continue
+            place = next((i for i, z in enumerate(found) if issubclass(type(y), type(z))), len(found))
+            found.insert(place, y)
+    return found
+
+
+def has_torch_function(relevant_args: Iterable[Any]) -> bool:
+    """Whether an argument's class has its own `__torch_function__`, or a mode is on."""
+    return bool(_state.modes) or (not _state.disabled and bool(_overloaded(relevant_args)))
+
+
+def has_torch_function_unary(arg: Any) -> bool:
+    """has_torch_function((arg,))."""
+    return has_torch_function((arg,))
+
+
+def has_torch_function_variadic(*args: Any) -> bool:
+    """has_torch_function(args)."""
+    return has_torch_function(args)
+
+
+def handle_torch_function(public_api: Callable, relevant_args: Iterable[Any], *args: Any, **kwargs: Any) -> Any:
+    """Ask the mode, then the arguments' classes in turn; TypeError when all return NotImplemented."""
+    overloaded = [] if _state.disabled else _overloaded(relevant_args)
+    types = tuple(type(x) for x in overloaded)
+    if _state.modes:
+        before, _state.modes = _state.modes, _state.modes[:-1]
+        try:
+            result = before[-1].__torch_function__(public_api, types, args, kwargs)
+        finally:
+            _state.modes = before
+        if result is not NotImplemented:
+            return result
+    for x in overloaded:
+        result = x.__torch_function__(public_api, types, args, kwargs)
+        if result is not NotImplemented:
+            return result
+    handlers = "\n".join(f"  - tensor subclass {t}" for t in types)
+    raise TypeError(f"Multiple dispatch failed for '{resolve_name(public_api) or public_api}'; all __torch_function__ handlers returned "
+                    f"NotImplemented:\n\n{handlers}")
+
+
+def default_torch_function(cls: type, func: Callable, types: Any, args: tuple, kwargs: dict | None) -> Any:
+    """What Tensor.__torch_function__ does: the ordinary function, its tensors made `cls`."""
+    if not all(issubclass(cls, t) for t in types):
+        return NotImplemented
+    with _Disabled():
+        result = func(*args, **(kwargs or {}))
+    return result if getattr(func, "__name__", "") == "__get__" else _converted(result, cls)
+
+
+def _converted(x: Any, cls: type) -> Any:
+    if isinstance(x, Tensor):
+        if not isinstance(x, cls):
+            x = x.as_subclass(cls)
+        return x
+    if isinstance(x, (tuple, list)):
+        made = [_converted(y, cls) for y in x]
+        return type(x)(*made) if hasattr(x, "_fields") else type(x)(made)
+    return x
+
+
+# -- dispatching forms ---------------------------------------------------------------------------------------------------
+
+
+def _dispatching(f: Callable, api: Callable | None = None) -> Callable:
+    """f, which first asks its arguments' classes and the modes; `api` is what they are told was called."""
+    @functools.wraps(f)
+    def call(*args, **kwargs):
+        relevant = (*args, *kwargs.values()) if kwargs else args
+        if _state.modes or (not _state.disabled and _overloaded(relevant)):
+            return handle_torch_function(api or call, relevant, *args, **kwargs)
+        return f(*args, **kwargs)
+    call._dispatches = True
+    return call
+
+
+def _members() -> dict[str, Any]:
+    """Tensor's public methods, operators and properties."""
+    return {n: x for n, x in vars(Tensor).items()
+            if (n in _DUNDERS or not n.startswith("_")) and n != "as_subclass" and isinstance(x, (_types.FunctionType, property))}
+
+
+def _dispatching_member(name: str, x: Any) -> Any:
+    if isinstance(x, property):
+        getter = _dispatching(lambda self: x.__get__(self), x.__get__)
+        setter = None if x.fset is None else _dispatching(lambda self, value: x.__set__(self, value), x.__set__)
+        return property(getter, setter, x.fdel)
+    api = getattr(Tensor, _OPERATORS.get(name, name))
+    return _dispatching(x, api)
+
+
+def override(cls: type) -> None:
+    """Make the methods of a Tensor subclass that has its own `__torch_function__` dispatch."""
+    install()
+    for name, x in _members().items():
+        if getattr(cls, name, None) is x or (isinstance(x, property) and name not in cls.__dict__):
+            setattr(cls, name, _dispatching_member(name, x))
+
+
+def _name_members() -> None:
+    """Handlers tell methods by `__name__`: one written under another name gets the one it is called by."""
+    for name, x in _members().items():
+        f = x if isinstance(x, _types.FunctionType) else None
+        if f is not None and f.__name__ != name and (name in _DUNDERS or not hasattr(Tensor, f.__name__)):
+            f.__name__ = name
+
+
+def install() -> None:
+    """Make torch's functions dispatch, once."""
+    root = sys.modules[__name__.rpartition(".")[0]]
+    scopes = [(vars(root), FUNCTIONS)]
+    for name in _MODULES:
+        module = sys.modules.get(f"{root.__name__}.{name}")
+        if module is not None:
+            public = {n: f for n, f in vars(module).items() if isinstance(f, _types.FunctionType) and not n.startswith("_")}
+            scopes.append((vars(module), public))
+    for scope, names in scopes:
+        for name in names:
+            f = scope.get(name)
+            if isinstance(f, _types.FunctionType) and not hasattr(f, "_dispatches"):
+                scope[name] = _dispatching(f)
+
+
+_plain_members: dict[str, Any] = {}
+
+
+def _install_methods() -> None:
+    """Tensor's own methods dispatch while a mode is on."""
+    if not _plain_members:
+        _plain_members.update(_members())
+        made = {name: _dispatching_member(name, x) for name, x in _plain_members.items() if not isinstance(x, property)}
+        for name, x in made.items():
+            setattr(Tensor, name, x)
+
+
+def _remove_methods() -> None:
+    for name, x in _plain_members.items():
+        setattr(Tensor, name, x)
+    _plain_members.clear()
+
+
+class TorchFunctionMode:
+    """Inside the block, `__torch_function__(self, func, types, args, kwargs)` stands before every call."""
+
+    def __torch_function__(self, func: Callable, types: Any, args: tuple = (), kwargs: dict | None = None) -> Any:
+        raise NotImplementedError
+
+    def __enter__(self) -> TorchFunctionMode:
+        install()
+        _install_methods()
+        _state.modes = (*_state.modes, self)
+        return self
+
+    def __exit__(self, *exc) -> None:
+        _state.modes = _state.modes[:-1]
+        if not _state.modes:
+            _remove_methods()
+
+
+class BaseTorchFunctionMode(TorchFunctionMode):
+    """A mode that calls what was called."""
+
+    def __torch_function__(self, func: Callable, types: Any, args: tuple = (), kwargs: dict | None = None) -> Any:
+        return func(*args, **(kwargs or {}))
+
+
+# -- questions -----------------------------------------------------------------------------------------------------------
+
+
+def is_tensor_like(inp: Any) -> bool:
+    """Whether inp is a Tensor or has `__torch_function__`."""
+    return isinstance(inp, Tensor) or hasattr(inp, "__torch_function__")
+
+
+def is_tensor_method_or_property(func: Callable) -> bool:
+    """Whether func is a method of Tensor, or a getter of one of its properties."""
+    if getattr(func, "__name__", "") == "__get__":
+        return isinstance(getattr(func, "__self__", None), property)
+    return any(x is func for x in vars(Tensor).values())
+
+
+def get_overridable_functions() -> dict[Any, list[Callable]]:
+    """Functions and methods that classes can take over, by where they are found."""
+    root = sys.modules[__name__.rpartition(".")[0]]
+    found: dict[Any, list[Callable]] = {root: [vars(root)[n] for n in FUNCTIONS if n in vars(root)]}
+    found[Tensor] = [x for x in _members().values() if not isinstance(x, property)]
+    for name in _MODULES:
+        module = sys.modules.get(f"{root.__name__}.{name}")
+        if module is not None:
+            found[module] = [f for n, f in vars(module).items() if isinstance(f, _types.FunctionType) and not n.startswith("_")]
+    return found
+
+
+def resolve_name(f: Callable) -> str | None:
+    """`torch.add` for the function, `torch.Tensor.add` for the method; None where nothing is known of it."""
+    root = sys.modules[__name__.rpartition(".")[0]]
+    for scope, functions in get_overridable_functions().items():
+        if any(x is f for x in functions):
+            place = "torch" if scope is root else "torch.Tensor" if scope is Tensor else "torch" + scope.__name__.removeprefix(root.__name__)
+            return f"{place}.{f.__name__}"
+    return None
+
+
+def wrap_torch_function(dispatcher: Callable) -> Callable:
+    """Decorator: the function dispatches on the arguments that `dispatcher(*args, **kwargs)` returns."""
+    def wrap(f):
+        @functools.wraps(f)
+        def call(*args, **kwargs):
+            relevant = dispatcher(*args, **kwargs)
+            if has_torch_function(relevant):
+                return handle_torch_function(call, relevant, *args, **kwargs)
+            return f(*args, **kwargs)
+        return call
+    return wrap
+
+
+_name_members()
+install()

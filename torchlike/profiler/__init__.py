@@ -1,0 +1,11 @@
+"""torch.profiler: profiles in steps, with schedules and trace handlers."""
+
+from ..autograd.profiler import record_function  # noqa: F401
+from .profile import (  # noqa: F401
+    ProfilerAction,
+    ProfilerActivity,
+    profile,
+    schedule,
+    supported_activities,
+    tensorboard_trace_handler,
+)
