@@ -1,0 +1,130 @@
+"""Common divisors and multiples, mantissas and exponents, and other small functions of numbers."""
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from .._core import dtype as dt
+from .._core.registry import Elementwise, Op
+from .._public import need_tensor, public
+from .._tensor import Tensor, apply
+from .histograms import named_result
+from .pointwise import _plain_number, number, operands
+from .pointwise import pow as power
+
+
+def _integers(name: str, kernel):
+    """Publish a function of two integer tensors."""
+    op = Elementwise(name, kernel)
+
+    def f(input, other) -> Tensor:
+        input, other = operands(name, input, other)
+        out = apply(op, (input, other))
+        if out.dtype.category != dt.INT:
+            raise NotImplementedError(f"\"{name}_cpu\" not implemented for '{out.dtype.short}'")
+        return out
+    f.__name__ = f.__qualname__ = name
+    f.__doc__ = f"torch.{name}(input, other), for integers."
+    return public(inplace=True, out=True)(f)
+
+
+gcd = _integers("gcd", lambda xp, x, y: xp.gcd(x, y))
+lcm = _integers("lcm", lambda xp, x, y: xp.lcm(x, y))
+
+
+@public(inplace=True, out=True)
+def ldexp(input, other) -> Tensor:
+    """input * 2 ** other."""
+    other = number(other)
+    return input * (power(2.0, other) if isinstance(other, Tensor) else 2.0 ** _plain_number(other))
+
+
+_Frexp = named_result("frexp", "mantissa", "exponent")
+
+
+def _frexp(xp, x):
+    wide = x.astype(np.float32) if x.dtype.itemsize < 4 else x
+    m, e = xp.frexp(wide)
+    finite = xp.isfinite(wide)
+    return [xp.where(finite, m, wide).astype(x.dtype), xp.where(finite, e, xp.zeros_like(e)).astype(np.int32)]
+
+
+_FREXP = Op("frexp", _frexp, shape=lambda a: [(a.shape, a.dtype), (a.shape, dt.int32)],
+            vjp=lambda xp, g0, out1: (xp.ldexp(g0, -out1).astype(g0.dtype),))
+
+
+@public(out=True)
+def frexp(input):
+    """(mantissa, exponent): input = mantissa * 2 ** exponent with 0.5 <= |mantissa| < 1."""
+    if need_tensor(input, "frexp", "'input' (position 1)").dtype.category != dt.FLOAT:
+        raise RuntimeError("torch.frexp() only supports floating-point dtypes")
+    return _Frexp(*apply(_FREXP, (input,)))
+
+
+@public()
+def positive(input) -> Tensor:
+    """input itself; not for bools."""
+    if input.dtype is dt.bool_:
+        raise RuntimeError("The `+` operator, on a bool tensor is not supported.")
+    return input
+
+
+@public(method=False)
+def unravel_index(indices, shape) -> tuple[Tensor, ...]:
+    """Flat indices as one index per dimension of `shape`."""
+    if not isinstance(indices, Tensor):
+        raise TypeError(f"unravel_index(): argument 'indices' (position 1) must be Tensor, not {type(indices).__name__}")
+    if indices.dtype.category != dt.INT:
+        raise ValueError(f"expected 'indices' to be integer dtype, got {indices.dtype}")
+    sizes = (shape,) if isinstance(shape, int) else tuple(int(n) for n in shape)
+    if any(n < 0 for n in sizes):
+        raise ValueError(f"'shape' cannot have negative values, but got {sizes}")
+    steps = [math.prod(sizes[i + 1:]) for i in range(len(sizes))]
+    return tuple((indices // step) % n for step, n in zip(steps, sizes))
+
+
+def _covariance_inputs(input, name: str):
+    if input.ndim > 2:
+        raise RuntimeError(f"{name}(): expected input to have two or fewer dimensions but got an input with {input.ndim} dimensions")
+    return input.reshape(1, -1) if input.ndim < 2 else input
+
+
+@public()
+def cov(input, *, correction: int = 1, fweights=None, aweights=None) -> Tensor:
+    """The covariance matrix of variables in rows, observations in columns."""
+    x = _covariance_inputs(input, "cov")
+    n, weights = x.shape[1], None
+    for w, what in ((fweights, "fweights"), (aweights, "aweights")):
+        if w is None:
+            continue
+        if w.ndim > 1:
+            raise RuntimeError(f"cov(): expected {what} to have one or fewer dimensions but got {what} with {w.ndim} dimensions")
+        if w.numel() != n:
+            raise RuntimeError(f"cov(): expected {what} to have the same numel as there are observations in the input but got "
+                               f"{w.numel()} != {n}")
+        if bool((w < 0).any()):
+            raise RuntimeError(f"cov(): {what} cannot be negative")
+        weights = w if weights is None else weights * w
+    if weights is None:
+        centred = scaled = x - x.sum(1, keepdim=True) / n
+        norm = max(n - correction, 0)
+    else:
+        total = weights.sum()
+        centred = x - (x * weights).sum(1, keepdim=True) / total
+        scaled = centred * weights
+        norm = (total - correction * ((weights * aweights).sum() / total if aweights is not None else 1)).clamp(min=0)
+    out = (scaled @ centred.T.conj()) / norm
+    return out.squeeze()
+
+
+@public()
+def corrcoef(input) -> Tensor:
+    """The matrix of correlation coefficients of variables in rows."""
+    _covariance_inputs(input, "corrcoef")
+    c = cov(input)
+    if not c.ndim:
+        return c / c
+    deviation = (c.diagonal().real if c.is_complex() else c.diagonal()).sqrt()
+    out = c / deviation.unsqueeze(1) / deviation
+    return out if c.is_complex() else out.clamp(-1, 1)

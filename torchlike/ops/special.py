@@ -1,0 +1,179 @@
+"""Special functions: gamma and its derivatives, Bessel functions, the normal distribution, entropy, polynomials."""
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import scipy.special
+from jax.scipy import special as jax_special
+
+from .._core import dtype as dt
+from .._core.registry import Elementwise
+from .._public import public, with_out
+from .._tensor import Tensor, apply
+from .pointwise import operands
+from .unary import digamma, lgamma, special
+
+
+def _no_gradient(name: str):
+    def refuse(xp, g):
+        raise NotImplementedError(f"the derivative for '{name}' is not implemented.")
+    return refuse
+
+
+def _function(name: str, kernel, *grads, arguments: int = 1):
+    """torch.special.<name> of one or two tensors, computed in floating point."""
+    op = Elementwise(f"special_{name}", kernel, promote="float", grads=grads or (_no_gradient(f"special_{name}"),) * arguments, real=True)
+    if arguments == 1:
+        def f(input) -> Tensor:
+            if not isinstance(input, Tensor):
+                raise TypeError(f"special_{name}(): argument 'input' (position 1) must be Tensor, not {type(input).__name__}")
+            return apply(op, (input,))
+    else:
+        def f(input, other) -> Tensor:
+            return apply(op, operands(f"special_{name}", input, other))
+    f.__name__, f.__qualname__ = f"special_{name}", f"special_{name}"
+    f.__doc__ = f"torch.special.{name}, elementwise."
+    return with_out(f)
+
+
+_ROOT_PI, _ROOT_2PI = math.sqrt(math.pi), math.sqrt(2 * math.pi)
+
+
+def _c(value: float, like):
+    return np.asarray(value, like.dtype)
+
+
+def _density(xp, x):
+    return xp.exp(-x * x / 2) * _c(1 / _ROOT_2PI, x)
+
+
+def _entr(xp, x):
+    inside = xp.where(x > 0, x, xp.ones_like(x))
+    out = xp.where(x > 0, -inside * xp.log(inside), xp.where(x == 0, xp.zeros_like(x), xp.full_like(x, -np.inf)))
+    return xp.where(xp.isnan(x), x, out)
+
+
+def _xlog1py(xp, x, y):
+    skip = (x == 0) & ~xp.isnan(y)
+    return xp.where(skip, xp.zeros_like(x), x * xp.log1p(xp.where(skip, xp.zeros_like(y), y)))
+
+
+entr = _function("entr", _entr, lambda xp, g, x: g * (-xp.log(x) - 1))
+erfcx = _function("erfcx", lambda xp, x: special(xp).erfcx(x), lambda xp, g, x, out: g * (2 * x * out - _c(2 / _ROOT_PI, g)))
+i0e = _function("i0e", lambda xp, x: special(xp).i0e(x), lambda xp, g, x, out: g * (special(xp).i1e(x) - xp.sign(x) * out))
+i1e = _function("i1e", lambda xp, x: special(xp).i1e(x), lambda xp, g, x, out: g * xp.where(
+    x == 0, _c(0.5, g), special(xp).i0e(x) - out * (xp.sign(x) + 1 / xp.where(x == 0, xp.ones_like(x), x))))
+i1 = _function("i1", lambda xp, x: special(xp).i1(x), lambda xp, g, x, out: g * xp.where(
+    x == 0, _c(0.5, g), special(xp).i0(x) - out / xp.where(x == 0, xp.ones_like(x), x)))
+ndtr = _function("ndtr", lambda xp, x: special(xp).ndtr(x), lambda xp, g, x: g * _density(xp, x))
+ndtri = _function("ndtri", lambda xp, x: special(xp).ndtri(x), lambda xp, g, out: g / _density(xp, out))
+log_ndtr = _function("log_ndtr", lambda xp, x: special(xp).log_ndtr(x), lambda xp, g, x, out: g * xp.exp(-x * x / 2 - out) * _c(1 / _ROOT_2PI, g))
+xlog1py = _function("xlog1py", _xlog1py,
+                    lambda xp, g, x, y: xp.where((x == 0) & (y <= -1), xp.zeros_like(g), g * xp.log1p(xp.where((x == 0) & (y <= -1), xp.zeros_like(y), y))),
+                    lambda xp, g, x, y: g * x / (y + 1), arguments=2)
+zeta = _function("zeta", lambda xp, x, y: special(xp).zeta(x, y), _no_gradient("zeta"),
+                 lambda xp, g, x, y: g * -x * special(xp).zeta(x + 1, y), arguments=2)
+
+
+def _float_only(name: str, out: Tensor, *inputs) -> Tensor:
+    if all(t.dtype.category < dt.FLOAT for t in inputs if isinstance(t, Tensor)):
+        raise NotImplementedError(f"\"{name}_cpu\" not implemented for '{next(t for t in inputs if isinstance(t, Tensor)).dtype.short}'")
+    return out
+
+
+def _gamma_density(xp, a, x):
+    return xp.exp((a - 1) * xp.log(x) - x - special(xp).gammaln(a))
+
+
+def _incomplete(xp, name, a, x):
+    both_zero = (a == 0) & (x == 0)
+    return xp.where(both_zero, _c(np.nan, a), getattr(special(xp), name)(a, x))
+
+
+_IGAMMA = Elementwise("igamma", lambda xp, a, x: _incomplete(xp, "gammainc", a, x), promote="float", real=True,
+                      grads=(_no_gradient("igamma: input"), lambda xp, g, a, x: g * _gamma_density(xp, a, x)))
+_IGAMMAC = Elementwise("igammac", lambda xp, a, x: _incomplete(xp, "gammaincc", a, x), promote="float", real=True,
+                       grads=(_no_gradient("igammac: input"), lambda xp, g, a, x: -g * _gamma_density(xp, a, x)))
+
+
+@public(inplace=True, out=True)
+def igamma(input, other) -> Tensor:
+    """The regularized lower incomplete gamma function P(input, other)."""
+    input, other = operands("igamma", input, other)
+    return _float_only("igamma", apply(_IGAMMA, (input, other)), input, other)
+
+
+@public(inplace=True, out=True)
+def igammac(input, other) -> Tensor:
+    """The regularized upper incomplete gamma function Q(input, other)."""
+    input, other = operands("igammac", input, other)
+    return _float_only("igammac", apply(_IGAMMAC, (input, other)), input, other)
+
+
+def _polygamma(xp, x, n):
+    return scipy.special.polygamma(n, x) if xp is np else jax_special.polygamma(float(n), x)
+
+
+_POLYGAMMA = Elementwise("polygamma", _polygamma, promote="float", grads=(lambda xp, g, x, n: g * _polygamma(xp, x, n + 1),), real=True)
+
+
+@public(method=False, out=True)
+def polygamma(n: int, input) -> Tensor:
+    """The n-th derivative of digamma."""
+    if not isinstance(n, int) or isinstance(n, bool):
+        raise TypeError(f"polygamma(): argument 'n' (position 1) must be int, not {type(n).__name__}")
+    if n < 0:
+        raise RuntimeError("polygamma(n, x) does not support negative n.")
+    return digamma(input) if n == 0 else apply(_POLYGAMMA, (input,), (n,))
+
+
+def _polygamma_method(self, n: int) -> Tensor:
+    """The n-th derivative of digamma."""
+    return polygamma(n, self)
+
+
+def _polygamma_in_place(self, n: int) -> Tensor:
+    """self = polygamma(n, self)."""
+    from .._public import write_into
+    self._check_write()
+    return write_into(self, polygamma(n, self))
+
+
+Tensor.polygamma, Tensor.polygamma_ = _polygamma_method, _polygamma_in_place
+
+
+@public(inplace=True, out=True)
+def mvlgamma(input, p: int) -> Tensor:
+    """The logarithm of the multivariate gamma function of dimension p."""
+    if p < 1:
+        raise RuntimeError("p has to be greater than or equal to 1")
+    x = input if input.dtype.category >= dt.FLOAT else input.to(dt.get_default_dtype())
+    total = lgamma(x)
+    for i in range(1, p):
+        total = total + lgamma(x - i / 2)
+    return total + p * (p - 1) / 4 * math.log(math.pi)
+
+
+# -- Bessel functions and orthogonal polynomials, without derivatives in torch ----------------------------------------------
+
+
+def _bessel(name: str, numpy_name: str):
+    """A function that SciPy has and JAX lacks: the compiled tier calls the host."""
+    f = getattr(scipy.special, numpy_name)
+
+    def kernel(xp, x):
+        if xp is np:
+            return f(x)
+        import jax
+        return jax.pure_callback(lambda a: np.asarray(f(np.asarray(a)), a.dtype), jax.ShapeDtypeStruct(x.shape, x.dtype), x, vmap_method="expand_dims")
+    return _function(name, kernel)
+
+
+bessel_j0, bessel_j1 = _bessel("bessel_j0", "j0"), _bessel("bessel_j1", "j1")
+bessel_y0, bessel_y1 = _bessel("bessel_y0", "y0"), _bessel("bessel_y1", "y1")
+modified_bessel_k0, modified_bessel_k1 = _bessel("modified_bessel_k0", "k0"), _bessel("modified_bessel_k1", "k1")
+scaled_modified_bessel_k0, scaled_modified_bessel_k1 = _bessel("scaled_modified_bessel_k0", "k0e"), _bessel("scaled_modified_bessel_k1", "k1e")
+modified_bessel_i0 = _function("modified_bessel_i0", lambda xp, x: special(xp).i0(x))
+modified_bessel_i1 = _function("modified_bessel_i1", lambda xp, x: special(xp).i1(x))
+spherical_bessel_j0 = _function("spherical_bessel_j0", lambda xp, x: xp.where(x == 0, xp.ones_like(x), xp.sin(x) / xp.where(x == 0, xp.ones_like(x), x)))
