@@ -88,6 +88,8 @@ class Tensor:
 
     def _refresh(self, st: Storage) -> None:
         """Another alias wrote: look again through the chain of views."""
+        if program.state.capture is not None:
+            program.state.capture.refreshed(self)
         base = self._root()
         if base is not None:
             base._current()
@@ -338,6 +340,7 @@ class Tensor:
         """hook(grad) -> None or a replacement; runs when this tensor's gradient is ready."""
         if not self.requires_grad:
             raise RuntimeError("cannot register a hook on a tensor that doesn't require gradient")
+        self._current()
         return self._edge.add_tensor_hook(self._out, hook)
 
     def register_post_accumulate_grad_hook(self, hook):
@@ -357,6 +360,7 @@ class Tensor:
         """Keep this non-leaf's gradient in `.grad`."""
         if not self.requires_grad:
             raise RuntimeError("can't retain_grad on Tensor that has requires_grad=False")
+        self._current()
         if not isinstance(self._edge, AccumulateGrad):
             self._edge._hooks().retain[self._out] = weakref.ref(self)
 

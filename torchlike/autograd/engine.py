@@ -81,6 +81,7 @@ def _tuple(grads, n: int) -> tuple:
 def _roots(tensors, grads, create_graph) -> list:
     roots = []
     for i, (t, g) in enumerate(zip(tensors, grads)):
+        t._current()  # a view whose base was written has another place in the graph now
         if not t.requires_grad:
             raise RuntimeError(f"element {i} of tensors does not require grad and does not have a grad_fn")
         a = t._aval
@@ -115,6 +116,7 @@ def run(roots, keep_graph: bool, create_graph: bool, inputs: Sequence[Tensor], a
     """Walk from roots `(node, output index, gradient)`. Gradients of `inputs` are returned, or added to their `.grad`."""
     captures = {}
     for t in inputs:
+        t._current()
         if not t.requires_grad:
             raise RuntimeError("One of the differentiated Tensors does not require grad")
         captures.setdefault(t._edge, {})[t._out] = None
