@@ -3,8 +3,10 @@ import inspect as _inspect
 
 from .. import _autocast
 from .._public import FUNCTIONS as _functions
-from ..ops.matmul import linear  # noqa: F401
+from .._public import with_out as _with_out
+from ..ops.matmul import linear as _linear
 from ._functional import native  # noqa: F401  (publishes torch.conv2d, torch.layer_norm, ...)
+from ._functional import pooling as _pooling
 from ._functional.activation import (  # noqa: F401
     gelu,
     glu,
@@ -113,8 +115,6 @@ from ._functional.pooling import (  # noqa: F401
     adaptive_max_pool3d,
     adaptive_max_pool3d_with_indices,
     avg_pool1d,
-    avg_pool2d,
-    avg_pool3d,
     fractional_max_pool2d,
     fractional_max_pool2d_with_indices,
     fractional_max_pool3d,
@@ -154,3 +154,4 @@ hardshrink, native_channel_shuffle, relu_ = map(_functions.get, ("hardshrink", "
 
 # the last line: every function above follows autocast where torch's does
 globals().update({_name: _autocast.wrap(_f) for _name, _f in list(globals().items()) if _inspect.isfunction(_f)})
+linear, avg_pool2d, avg_pool3d = map(_with_out, (_linear, _pooling.avg_pool2d, _pooling.avg_pool3d))

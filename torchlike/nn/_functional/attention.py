@@ -13,9 +13,10 @@ from ..._tensor import Tensor, apply
 from ...ops.matmul import _c_name as plain_c_name
 from ...ops.random import default_generator, drawn
 from .common import need
+from .sdp_backends import allows_fused, allows_math
 
 # One op: softmax(q k^T * scale + bias, masked) v. The compiled tier leaves fusion to XLA; long sequences and other
-# platforms go to pallas_kernels (see _prefers_fused).
+# platforms go to pallas_kernels (see _pays).
 
 
 def _wide(x):
@@ -100,10 +101,10 @@ def _fused_numpy(q, k, v, mask, scale, causal):
 
 FUSED_ATTENTION = Op("fused_attention", _fused, shape=lambda q, k, v, mask, scale, causal: ((*q.shape[:-1], v.shape[-1]), q.dtype),
                      numpy=_fused_numpy, torch_name="ScaledDotProductFlashAttentionForCpuBackward0")
-_LONG = 1 << 21  # scores per head from which the CPU too is better off without them in memory
+_LONG = 1 << 20  # scores per head from which the CPU too is better off without them in memory
 
 
-def _prefers_fused(q: Tensor, k: Tensor, v: Tensor, mask) -> bool:
+def _can_fuse(q: Tensor, k: Tensor, v: Tensor, mask) -> bool:
     a, b = q._value.aval, k._value.aval
     if a.dtype.category != dt.FLOAT or not (a.numel and b.numel) or k.shape[:-2] != v.shape[:-2]:
         return False
@@ -111,7 +112,11 @@ def _prefers_fused(q: Tensor, k: Tensor, v: Tensor, mask) -> bool:
         return False
     if mask is not None and mask.dtype is not dt.bool_ and mask.dtype is not a.dtype:
         return False
-    return a.device.type != "cpu" or a.shape[-2] * b.shape[-2] >= _LONG
+    return allows_fused()
+
+
+def _pays(q: Tensor, k: Tensor) -> bool:
+    return not allows_math() or q.device.type != "cpu" or q.shape[-2] * k.shape[-2] >= _LONG
 
 
 def _c_name(d: dt.dtype) -> str:
@@ -122,8 +127,8 @@ def _check(query, key, value, attn_mask, is_causal) -> None:
     for i, (t, name) in enumerate(((query, "query"), (key, "key"), (value, "value")), 1):
         need(t, "scaled_dot_product_attention", name, i)
     if query.ndim < 2 or key.ndim < 2 or value.ndim < 2:
-        raise RuntimeError("scaled_dot_product_attention: Expected query, key, and value to all be at least 2 dimensional, but got query dim: "
-                           f"{query.ndim}, key dim: {key.ndim}, value dim: {value.ndim}.")
+        raise RuntimeError("Expected query, key, and value to all be  at least 2 dimensional, but got query.dim: "
+                           f"{query.ndim} key.dim: {key.ndim} and value.dim: {value.ndim} instead.")
     if not query.dtype is key.dtype is value.dtype:
         raise RuntimeError(f"Expected query, key, and value to have the same dtype, but got query.dtype: {_c_name(query.dtype)} key.dtype: "
                            f"{_c_name(key.dtype)} and value.dtype: {_c_name(value.dtype)} instead.")
@@ -159,8 +164,10 @@ def scaled_dot_product_attention(query: Tensor, key: Tensor, value: Tensor, attn
         raise RuntimeError(f"dropout probability has to be between 0 and 1, but got {dropout_p:g}")
     scale = 1 / math.sqrt(query.shape[-1]) if scale is None else scale
     same_heads = query.shape[:-2] == key.shape[:-2]
-    if dropout_p <= 0.0 and (enable_gqa or same_heads) and _prefers_fused(query, key, value, attn_mask):
+    if dropout_p <= 0.0 and (enable_gqa or same_heads) and _pays(query, key) and _can_fuse(query, key, value, attn_mask):
         return apply(FUSED_ATTENTION, (query, key, value, attn_mask), (float(scale), bool(is_causal)))
+    if not allows_math():
+        raise RuntimeError("No available kernel. Aborting execution.")
     if enable_gqa:
         key, value = (t.repeat_interleave(query.shape[-3] // t.shape[-3], -3) for t in (key, value))
     drop = None

@@ -54,7 +54,8 @@ def _check(input: Tensor, weight: Tensor, bias, n: int, groups: int, transposed:
     if weight.ndim != n + 2:
         raise RuntimeError(f"Expected {n + 2}-dimensional weight for {n + 2}-dimensional input, but got weight of size {list(weight.shape)}")
     if input.dtype is not weight.dtype:
-        raise RuntimeError(f"Input type ({input.dtype}) and weight type ({weight.dtype}) should be the same")
+        raise RuntimeError(f"Input type (torch.{input.dtype.short}Tensor) and weight type (torch.{weight.dtype.short}Tensor) should be the same or input "
+                           "should be a MKLDNN tensor and weight is a dense tensor")
     if bias is not None and bias.dtype is not input.dtype:
         raise RuntimeError(f"Input type ({input.dtype}) and bias type ({bias.dtype}) should be the same")
     if groups <= 0:
@@ -66,7 +67,7 @@ def _check(input: Tensor, weight: Tensor, bias, n: int, groups: int, transposed:
     channels = input.shape[-n - 1]
     if weight.shape[0] % groups:
         raise RuntimeError(f"Given groups={groups}, expected weight to be divisible by {groups} at dimension 0, but got weight of size "
-                           f"{list(weight.shape)} instead")
+                           f"[{list(weight.shape)}] instead")
     want = weight.shape[0] if transposed else weight.shape[1] * groups
     if channels != want:
         batched = [1, *input.shape] if input.ndim == n + 1 else list(input.shape)
@@ -77,7 +78,7 @@ def _check(input: Tensor, weight: Tensor, bias, n: int, groups: int, transposed:
                            f"{channels} channels instead")
     outs = weight.shape[1] * groups if transposed else weight.shape[0]
     if bias is not None and tuple(bias.shape) != (outs,):
-        raise RuntimeError(f"Given {'transposed=1' if transposed else f'groups={groups}'}, weight of size {list(weight.shape)}, expected bias to be "
+        raise RuntimeError(f"Given {'transposed=1, ' if transposed else ''}weight of size {list(weight.shape)}, expected bias to be "
                            f"1-dimensional with {outs} elements, but got bias of size {list(bias.shape)} instead")
 
 
@@ -135,8 +136,12 @@ def _transposed(input, weight, bias, stride, padding, output_padding, groups, di
     _check(input, weight, bias, n, groups, True, stride, dilation)
     for o, s, d in zip(output_padding, stride, dilation):
         if o >= s and o >= d:
-            raise RuntimeError(f"output padding must be smaller than either stride or dilation, but got output_padding_height: {o} output_padding_width: "
-                               f"{output_padding[-1]} stride_height: {s} stride_width: {stride[-1]} dilation_height: {d} dilation_width: {dilation[-1]}")
+            names = ("depth", "height", "width")[-max(n, 2):]
+            fields = [("output_padding", output_padding), ("stride", stride), ("dilation", dilation)]
+            if n == 1:  # torch sees a line as a plane of height 1
+                fields = [(name, ((0 if name == "output_padding" else 1), *v)) for name, v in fields]
+            said = " ".join(f"{name}_{axis}: {value}" for name, values in fields for axis, value in zip(names, values))
+            raise RuntimeError(f"output padding must be smaller than either stride or dilation, but got {said}")
     unbatched = input.ndim == n + 1
     x = input.unsqueeze(0) if unbatched else input
     return _finish(apply(CONV_TRANSPOSE, (x, weight), (stride, padding, output_padding, dilation, int(groups))), bias, n, unbatched)
@@ -168,4 +173,4 @@ def conv_tbc(input: Tensor, weight: Tensor, bias: Tensor, pad: int = 0) -> Tenso
         raise RuntimeError(f"Input dim 2 (input channels) is not == dim 1 in the weight tensor. Got {input.shape[2]} and {weight.shape[1]}")
     if weight.shape[2] != bias.shape[0]:
         raise RuntimeError("Bias size must equal dim 2 in the weight tensor (output channels).")
-    return conv1d(input.permute(1, 2, 0), weight.permute(2, 1, 0), bias, padding=pad).permute(2, 0, 1)
+    return conv1d(input.permute(1, 2, 0), weight.permute(2, 1, 0), bias, padding=pad).permute(2, 0, 1).contiguous()

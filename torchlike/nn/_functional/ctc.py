@@ -7,7 +7,7 @@ from jax import lax
 from ..._core import dtype as dt
 from ..._core.registry import Op
 from ..._tensor import Tensor, apply, as_tensor_value
-from .common import not_implemented, reduced, reduction_of
+from .common import not_implemented, reduction_of
 
 # The labels are interleaved with blanks: z = (blank, l1, blank, l2, ..., blank), S = 2 * longest + 1 states. alpha[t, s]
 # is the log-probability of all paths that are at state s after t + 1 frames. beta is alpha of the reversed problem.

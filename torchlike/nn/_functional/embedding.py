@@ -72,19 +72,19 @@ _ONE_HOT = Op("one_hot", lambda xp, x, n: (xp.expand_dims(x, -1) == np.arange(n)
               shape=lambda a, n: ((*a.shape, n), dt.int64))
 
 
-def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
+def one_hot(input: Tensor, num_classes: int = -1) -> Tensor:
     """Integers as rows of zeros with a one: (*) to (*, num_classes)."""
-    if tensor.dtype is not dt.int64:
+    if input.dtype is not dt.int64:
         raise RuntimeError("one_hot is only applicable to index tensor of type LongTensor.")
-    if not tensor.numel():
+    if not input.numel():
         if num_classes <= 0:
             raise RuntimeError("Can not infer total number of classes from empty tensor.")
-        return apply(_ONE_HOT, (tensor,), (num_classes,))
-    host = tensor._host_array()
+        return apply(_ONE_HOT, (input,), (num_classes,))
+    host = input._host_array()
     if host.min() < 0:
         raise RuntimeError("Class values must be non-negative.")
     if num_classes == -1:
         num_classes = int(host.max()) + 1
     elif host.max() >= num_classes:
         raise RuntimeError("Class values must be smaller than num_classes.")
-    return apply(_ONE_HOT, (tensor,), (num_classes,))
+    return apply(_ONE_HOT, (input,), (num_classes,))

@@ -7,14 +7,18 @@ from ..._tensor import Tensor
 from . import (
     conv,
     ctc,
-    dropout as _dropout,
-    embedding as _embedding,
     margin_loss,
     normalization,
     piecewise,
     pooling,
     probability_loss,
     regression_loss,
+)
+from . import (
+    dropout as _dropout,
+)
+from . import (
+    embedding as _embedding,
 )
 
 _REDUCTIONS = ("none", "mean", "sum")

@@ -8,12 +8,9 @@ import numpy as np
 from ..._core import dtype as dt
 from ..._core.registry import Op
 from ..._tensor import Tensor, apply
+from .common import wide
 
 # One op for all norms over trailing or grouped axes: x seen as (rows, n), statistics per row.
-
-
-def _wide(x):
-    return x.astype(np.float32) if x.dtype.itemsize == 2 else x
 
 
 def _moments(xp, x, axes):
@@ -25,7 +22,7 @@ def _moments(xp, x, axes):
 def _layer_norm(xp, x, weight, bias, k, eps):
     """Normalised over the last k axes."""
     axes = tuple(range(x.ndim - k, x.ndim))
-    centered, var = _moments(xp, _wide(x), axes)
+    centered, var = _moments(xp, wide(x), axes)
     rstd = 1 / xp.sqrt(var + np.asarray(eps, var.dtype))
     y = centered * rstd
     if weight is not None:
@@ -37,10 +34,10 @@ def _layer_norm(xp, x, weight, bias, k, eps):
 
 def _layer_norm_vjp(xp, g, x, weight, k, eps, needs):
     axes, lead = tuple(range(x.ndim - k, x.ndim)), tuple(range(x.ndim - k))
-    centered, var = _moments(xp, _wide(x), axes)
+    centered, var = _moments(xp, wide(x), axes)
     rstd = 1 / xp.sqrt(var + np.asarray(eps, var.dtype))
     y = centered * rstd
-    g = _wide(g)
+    g = wide(g)
     gx = gw = gb = None
     if needs[0]:
         h = g if weight is None else g * weight
@@ -82,14 +79,14 @@ def layer_norm(input: Tensor, normalized_shape, weight=None, bias=None, eps: flo
 
 def _rms_norm(xp, x, weight, k, eps):
     axes = tuple(range(x.ndim - k, x.ndim))
-    w = _wide(x)
+    w = wide(x)
     y = w / xp.sqrt(xp.mean(w * w, axis=axes, keepdims=True) + np.asarray(eps, w.dtype))
     return (y if weight is None else y * weight).astype(x.dtype)
 
 
 def _rms_norm_vjp(xp, g, x, weight, k, eps, needs):
     axes, lead = tuple(range(x.ndim - k, x.ndim)), tuple(range(x.ndim - k))
-    w, g = _wide(x), _wide(g)
+    w, g = wide(x), wide(g)
     rstd = 1 / xp.sqrt(xp.mean(w * w, axis=axes, keepdims=True) + np.asarray(eps, w.dtype))
     y = w * rstd
     gx = gw = None
@@ -130,7 +127,7 @@ def _channel_shape(x):
 def _batch_norm_train(xp, x, weight, bias, eps):
     """(y, batch mean, batch variance without correction)."""
     axes = (0, *range(2, x.ndim))
-    w = _wide(x)
+    w = wide(x)
     centered, var = _moments(xp, w, axes)
     y = centered / xp.sqrt(var + np.asarray(eps, var.dtype))
     shape = _channel_shape(x)
@@ -141,11 +138,12 @@ def _batch_norm_train(xp, x, weight, bias, eps):
     return [y.astype(x.dtype), xp.mean(w, axis=axes), var.reshape(-1)]
 
 
-def _batch_norm_vjp(xp, g0, x, weight, out1, out2, eps, needs):
+def _batch_norm_vjp(xp, g0, x, weight, eps, needs):
+    # the statistics are computed again rather than saved, so that this may be differentiated
     axes, shape = (0, *range(2, x.ndim)), _channel_shape(x)
-    rstd = (1 / xp.sqrt(out2 + np.asarray(eps, out2.dtype))).reshape(shape)
-    y = (_wide(x) - out1.reshape(shape)) * rstd
-    g = _wide(g0)
+    centered, var = _moments(xp, wide(x), axes)
+    rstd = 1 / xp.sqrt(var + np.asarray(eps, var.dtype))
+    y, g = centered * rstd, wide(g0)
     sum_g, sum_gy = xp.sum(g, axis=axes), xp.sum(g * y, axis=axes)
     gx = None
     if needs[0]:
@@ -175,8 +173,9 @@ def batch_norm(input: Tensor, running_mean, running_var, weight=None, bias=None,
         if t is not None and t.numel() != channels:
             raise RuntimeError(f"{name} should contain {channels} elements not {t.numel()}")
     if not training:
-        if running_mean is None or running_var is None:
-            raise RuntimeError("running_mean and running_var must be defined in evaluation mode")
+        for t, name in ((running_mean, "running_mean"), (running_var, "running_var")):
+            if t is None:
+                raise RuntimeError(f"{name} must be defined in evaluation mode")
         view = (1, -1) + (1,) * (len(shape) - 2)
         scale = (running_var + eps).rsqrt()
         if weight is not None:

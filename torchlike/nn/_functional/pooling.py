@@ -116,29 +116,54 @@ def _output_size(n: int, k: int, s: int, p: int, d: int, ceil_mode: bool) -> int
     return size
 
 
+def _check_window(input, kernel, stride, padding, dilation, n: int, name: str) -> None:
+    line = name == "max_pool1d"
+    if input.ndim not in (n + 1, n + 2):
+        if name == "avg_pool2d" and input.ndim < 2:
+            raise IndexError(f"Dimension out of range (expected to be in range of [-1, 0], but got {-n - 1})")
+        raise RuntimeError({"max_pool1d": "max_pool1d: Expected 2D or 3D (batch mode) tensor with optional 0 dim batch size for input, but got:"
+                                          f"{list(input.shape)}",
+                            "avg_pool1d": f"Expected 2 to 3 dimensions, but got {input.ndim}-dimensional tensor for argument #1 'self' (while checking "
+                                          "arguments for avg_pool1d)"}.get(name, f"non-empty {n + 1}D or {n + 2}D (batch mode) tensor expected for input"))
+    axes = "THW"[-n:]
+    if line and min(kernel) <= 0:
+        raise RuntimeError(f"max_pool1d() kernel_size must be greater than zero, but got {kernel[0]}")
+    if min(stride) == 0 and not line:
+        raise RuntimeError("stride should not be zero")
+    if min(kernel) <= 0:
+        raise RuntimeError("kernel size should be greater than zero, but got " + " ".join(f"k{a}: {k}" for a, k in zip(axes, kernel)))
+    if min(stride) <= 0:
+        raise RuntimeError(f"max_pool1d() stride must be greater than zero, but got {stride[0]}" if line else
+                           "stride should be greater than zero, but got " + " ".join(f"d{a}: {s}" for a, s in zip(axes, stride)))
+    for p, k, d in zip(padding, kernel, dilation):
+        if p < 0:
+            raise RuntimeError(f"max_pool1d() padding must be non-negative, but got {p}" if line else f"pad must be non-negative, but got pad: {p}")
+        if p > (d * (k - 1) + 1) // 2:
+            raise RuntimeError(f"max_pool1d() padding should be at most half of kernel size, but got padding={p} and kernel_size={k}" if line else
+                               f"pad should be at most half of effective kernel size, but got pad={p}, kernel_size={k} and dilation={d}")
+
+
+def _raise_too_small(input, shape, sizes, kernel, n: int, name: str) -> None:
+    if name == "max_pool1d":
+        raise RuntimeError(f"max_pool1d() Invalid computed output size: {min(sizes)}")
+    if name == "avg_pool3d":
+        given, window = (" ".join(f"{p}{a}: {v}" for a, v in zip("THW", values)) for p, values in (("", shape), ("k", kernel)))
+        raise RuntimeError(f"input image ({given}) smaller than kernel size ({window})")
+    line = (1,) if n == 1 else ()  # torch sees a line as a plane of height 1
+    said = lambda v: "(" + "x".join(map(str, (input.shape[-n - 1], *line, *v))) + ")"  # noqa: E731
+    raise RuntimeError(f"Given input size: {said(shape)}. Calculated output size: {said(sizes)}. Output size is too small")
+
+
 def _geometry(input, kernel_size, stride, padding, dilation, ceil_mode, n, name):
     """Checked (kernel, stride, pads, dilation, output sizes)."""
     kernel = each(kernel_size, n, "kernel_size")
     stride = kernel if stride is None or stride == () or stride == [] else each(stride, n, "stride")
     padding, dilation = each(padding, n, "padding"), each(dilation, n, "dilation")
-    if input.ndim not in (n + 1, n + 2):
-        raise RuntimeError(f"{name}: Expected {n + 1}D or {n + 2}D input, but got {list(input.shape)}" if n == 1 else
-                           f"non-empty {n + 1}D or {n + 2}D (batch mode) tensor expected for input")
-    if any(k <= 0 for k in kernel):
-        raise RuntimeError("kernel size should be greater than zero, but got " + " ".join(f"k{a}: {k}" for a, k in zip("HW", kernel)))
-    if any(s <= 0 for s in stride):
-        raise RuntimeError("stride should not be zero")
-    for p, k in zip(padding, kernel):
-        if p < 0:
-            raise RuntimeError(f"pad must be non-negative, but got pad: {p}")
-        if p > k // 2:
-            raise RuntimeError(f"pad should be at most half of effective kernel size, but got pad={p}, kernel_size={k} and dilation={dilation[0]}")
+    _check_window(input, kernel, stride, padding, dilation, n, name)
     shape = tuple(input.shape[-n:])
     sizes = tuple(_output_size(*a, ceil_mode) for a in zip(shape, kernel, stride, padding, dilation))
     if any(s < 1 for s in sizes):
-        whole = (input.shape[-n - 1], *shape)
-        raise RuntimeError(f"Given input size: ({'x'.join(map(str, whole))}). Calculated output size: "
-                           f"({'x'.join(map(str, (whole[0], *sizes)))}). Output size is too small")
+        _raise_too_small(input, shape, sizes, kernel, n, name)
     pads = tuple((p, max(p, (o - 1) * s + d * (k - 1) + 1 - m - p))
                  for p, o, s, d, k, m in zip(padding, sizes, stride, dilation, kernel, shape))
     return kernel, stride, pads, dilation, sizes
@@ -243,6 +268,10 @@ def _adaptive_size(input: Tensor, output_size, n: int, name: str) -> tuple[int, 
         output_size = (output_size,) * n
     if len(output_size) != n:
         raise RuntimeError(f"{name}: output_size must be {n}")
+    if any(s is not None and s < 0 for s in output_size):
+        sizes = output_size if n > 1 else (1, *output_size)
+        raise RuntimeError(f"adaptive_avg_pool{max(n, 2)}d: elements of output_size must be greater than or equal to 0 but received "
+                           f"{{{', '.join(map(str, sizes))}}}")
     return tuple(input.shape[-n + i] if s is None else int(s) for i, s in enumerate(output_size))
 
 
