@@ -1,4 +1,5 @@
 """Scans, ranks, sets, scatters and edits of shape against real torch, in the NumPy tier and compiled."""
+
 import numpy as np
 import pytest
 from compare import attempt, differences
@@ -8,9 +9,16 @@ _rng = np.random.default_rng(0)
 X = _rng.normal(size=(3, 5)).astype(np.float32)
 SPECIAL = np.array([[0.5, N, 2.0, -0.0, 0.0], [N, N, 1.0, -N, 3.0], [INF, 1.0, 1.0, -2.0, -INF]], np.float32)
 TIES = _rng.integers(0, 4, (3, 6))
-KINDS = {"float32": SPECIAL, "float64": SPECIAL.astype(np.float64), "float16": TIES.astype(np.float16), "bool": TIES > 1,
-    "uint8": TIES.astype(np.uint8), "int16": TIES.astype(np.int16) - 2, "int32": TIES.astype(np.int32) - 2,
-    "int64": (TIES << 40) - (2 << 40) + TIES % 2}
+KINDS = {
+    "float32": SPECIAL,
+    "float64": SPECIAL.astype(np.float64),
+    "float16": TIES.astype(np.float16),
+    "bool": TIES > 1,
+    "uint8": TIES.astype(np.uint8),
+    "int16": TIES.astype(np.int16) - 2,
+    "int32": TIES.astype(np.int32) - 2,
+    "int64": (TIES << 40) - (2 << 40) + TIES % 2,
+}
 INDEX = np.array([[0, 1, 2, 0, 0], [2, 0, 0, 1, 2]])
 SOURCE = _rng.normal(size=(2, 5)).astype(np.float32)
 LONG = _rng.normal(size=(2, 700)).astype(np.float32)
@@ -38,14 +46,31 @@ def ordered(torch, x):
             parts += [*torch.sort(x, dim=dim, descending=descending, stable=True)]
             parts.append(torch.argsort(x, dim=dim, descending=descending, stable=True))
         if x.dtype != torch.bool:
-            parts += [torch.kthvalue(plain, 2, dim)[0], torch.median(plain, dim)[0], torch.nanmedian(plain, dim)[0], torch.topk(plain, 2, dim)[0], torch.topk(plain, 2, dim, largest=False)[0]]
+            parts += [
+                torch.kthvalue(plain, 2, dim)[0],
+                torch.median(plain, dim)[0],
+                torch.nanmedian(plain, dim)[0],
+                torch.topk(plain, 2, dim)[0],
+                torch.topk(plain, 2, dim, largest=False)[0],
+            ]
     return parts
 
 
 def scanned(torch, x):
     x = x if torch.isfinite(x).all() else x.detach()
-    return [y for dim in (0, 1) for y in (torch.cumsum(x, dim), torch.cumprod(x, dim), *torch.cummax(x, dim), *torch.cummin(x, dim),
-        torch.diff(x, dim=dim), torch.nansum(x, dim), torch.count_nonzero(x, dim))]
+    return [
+        y
+        for dim in (0, 1)
+        for y in (
+            torch.cumsum(x, dim),
+            torch.cumprod(x, dim),
+            *torch.cummax(x, dim),
+            *torch.cummin(x, dim),
+            torch.diff(x, dim=dim),
+            torch.nansum(x, dim),
+            torch.count_nonzero(x, dim),
+        )
+    ]
 
 
 def distinct(torch, x):
@@ -54,12 +79,21 @@ def distinct(torch, x):
     for dim in (None, 0, 1):
         found += torch.unique(x, return_inverse=True, return_counts=True, dim=dim)
     x = x.float()
-    return found + [torch.bucketize(x, torch.tensor([-1, 0, 2]), right=True), torch.searchsorted(torch.sort(x)[0], x[:, :2])]
+    return found + [
+        torch.bucketize(x, torch.tensor([-1, 0, 2]), right=True),
+        torch.searchsorted(torch.sort(x)[0], x[:, :2]),
+    ]
 
 
 def quantiles(torch, x):
     kinds = ("linear", "lower", "higher", "midpoint", "nearest")
-    parts = [f(x, q, d, interpolation=kind) for f in (torch.quantile, torch.nanquantile) for q in (0.3,) for d in (1,) for kind in kinds]
+    parts = [
+        f(x, q, d, interpolation=kind)
+        for f in (torch.quantile, torch.nanquantile)
+        for q in (0.3,)
+        for d in (1,)
+        for kind in kinds
+    ]
     return parts + [torch.quantile(x, torch.tensor([0.1, 0.9], dtype=x.dtype), dim=-1, keepdim=True)]
 
 
@@ -75,33 +109,71 @@ def combined(torch, x, source):
 
 def written(torch, x, s):
     at = torch.tensor([0, 2])
-    return [torch.scatter(x, 0, torch.tensor(INDEX), s)[1], torch.scatter_add(x, 0, torch.tensor(INDEX), s), torch.index_add(x, 0, at, s, alpha=2.5),
-        torch.index_copy(x, 0, at, s), torch.index_fill(x, 1, torch.tensor([0, -1]), 3), x.put(torch.tensor([0, 3, 0]), s[0, :3], accumulate=True),
-        torch.take(x, torch.tensor([[0, -1]])), torch.gather(x, 1, torch.tensor(INDEX[:, :2])), torch.masked_scatter(x, x.detach() > 0, torch.cat([s, s])),
-        torch.masked_select(x, x.detach() > 0), torch.repeat_interleave(x, torch.tensor([1, 0, 2]), 0), torch.diag_embed(x, 1, 0, 2), torch.diag(x, 1),
-        torch.slice_scatter(x, x[:, :2] * 2, 1, 0, 4, 2), torch.select_scatter(x, s[0], 0, -1), torch.diagonal_scatter(x, s[0, :3])]
+    return [
+        torch.scatter(x, 0, torch.tensor(INDEX), s)[1],
+        torch.scatter_add(x, 0, torch.tensor(INDEX), s),
+        torch.index_add(x, 0, at, s, alpha=2.5),
+        torch.index_copy(x, 0, at, s),
+        torch.index_fill(x, 1, torch.tensor([0, -1]), 3),
+        x.put(torch.tensor([0, 3, 0]), s[0, :3], accumulate=True),
+        torch.take(x, torch.tensor([[0, -1]])),
+        torch.gather(x, 1, torch.tensor(INDEX[:, :2])),
+        torch.masked_scatter(x, x.detach() > 0, torch.cat([s, s])),
+        torch.masked_select(x, x.detach() > 0),
+        torch.repeat_interleave(x, torch.tensor([1, 0, 2]), 0),
+        torch.diag_embed(x, 1, 0, 2),
+        torch.diag(x, 1),
+        torch.slice_scatter(x, x[:, :2] * 2, 1, 0, 4, 2),
+        torch.select_scatter(x, s[0], 0, -1),
+        torch.diagonal_scatter(x, s[0, :3]),
+    ]
 
 
 def counted(torch, x):
     x = x.detach()
-    return [torch.histc(x, 4), torch.histc(x, 5, -1, 1), *torch.histogram(x, 5), *torch.histogram(x, 5, range=(-1.0, 1.0), density=True),
-        torch.histogramdd(x, [2] * 5)[0], torch.bincount(torch.tensor([0, 3, 3]), x[0, :3])]
+    return [
+        torch.histc(x, 4),
+        torch.histc(x, 5, -1, 1),
+        *torch.histogram(x, 5),
+        *torch.histogram(x, 5, range=(-1.0, 1.0), density=True),
+        torch.histogramdd(x, [2] * 5)[0],
+        torch.bincount(torch.tensor([0, 3, 3]), x[0, :3]),
+    ]
 
 
 def long_scans(torch, x):
     with_limits = torch.cat([x[0], torch.tensor([INF, 1.0, N])])
-    return [torch.cumsum(x, 1), torch.cumsum(x.T, 0), torch.cumprod(1 + x / 100, 1), torch.logcumsumexp(x, 1), torch.cumsum(with_limits, 0)]
+    return [
+        torch.cumsum(x, 1),
+        torch.cumsum(x.T, 0),
+        torch.cumprod(1 + x / 100, 1),
+        torch.logcumsumexp(x, 1),
+        torch.cumsum(with_limits, 0),
+        torch.cumsum(x.reshape(-1).repeat(7), 0),
+    ]
 
 
 def long_ranks(torch, x):
-    return [*torch.sort(x), *torch.topk(x, 7), *torch.topk(x, 7, largest=False), *torch.topk(x.double(), 300), torch.median(x)]
+    return [
+        *torch.sort(x),
+        *torch.topk(x, 7),
+        *torch.topk(x, 7, largest=False),
+        *torch.topk(x.double(), 300),
+        torch.median(x),
+    ]
 
 
 PROGRAMS = {
     **{f"{f.__name__} {kind}": (f, (data,)) for f in (ordered, scanned, distinct) for kind, data in KINDS.items()},
-    "quantiles": (quantiles, (X,)), "quantiles nan": (quantiles, (SPECIAL,)), "combined": (combined, (X, SOURCE)),
-    "combined zeros": (combined, (ZEROS, ZEROS[:2].copy())), "scans": (scanned, (X,)), "written": (written, (X, SOURCE)), "counted": (counted, (X,)),
-    "long scans": (long_scans, (LONG,)), "long ranks": (long_ranks, (SHUFFLED,)),
+    "quantiles": (quantiles, (X,)),
+    "quantiles nan": (quantiles, (SPECIAL,)),
+    "combined": (combined, (X, SOURCE)),
+    "combined zeros": (combined, (ZEROS, ZEROS[:2].copy())),
+    "scans": (scanned, (X,)),
+    "written": (written, (X, SOURCE)),
+    "counted": (counted, (X,)),
+    "long scans": (long_scans, (LONG,)),
+    "long ranks": (long_ranks, (SHUFFLED,)),
     "products of zeros": (lambda torch, x: [torch.cumprod(x, 0), torch.cumprod(x, 1)], (ZEROS,)),
 }
 
@@ -110,6 +182,7 @@ PROGRAMS = {
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_same_in_both_tiers(oracle, subject, name, tier):
     from torchlike._core.program import tier as run_in
+
     function, data = PROGRAMS[name]
     want = attempt(gradients, oracle, lambda *x: function(oracle, *x), *data)
     assert isinstance(want, list), want
@@ -152,7 +225,11 @@ def stored(torch, x):
     memory = x.storage()
     memory[3] = 7.0
     bytes_ = x[1].untyped_storage()
-    return [x, torch.tensor(memory.tolist()), torch.tensor([len(memory), bytes_.nbytes(), bytes_.data_ptr() == memory.data_ptr()])]
+    return [
+        x,
+        torch.tensor(memory.tolist()),
+        torch.tensor([len(memory), bytes_.nbytes(), bytes_.data_ptr() == memory.data_ptr()]),
+    ]
 
 
 @pytest.mark.parametrize("program", [reshaped_base, reshaped_alone, resized, set_to_memory, stored])

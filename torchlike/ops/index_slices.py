@@ -1,0 +1,235 @@
+"""Slices by a vector of indices (the index_* family), elements by positions (take, put), index_put."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from .._core import dtype as dt
+from .._core.aval import broadcast_shapes
+from .._core.registry import Op
+from .._public import as_dim, public
+from .._tensor import Tensor, apply
+from .gathering import SCATTER_REDUCE, flat, gather, in_range, need_index, out_of, write_at
+from .indexing import INDEX, _basic, _nonnegative, _prepared, check_range, put_index
+from .pointwise import _plain_number, number
+
+# -- slices by a vector of indices -------------------------------------------------------------------------------------
+
+
+@public(out=True)
+def index_select(input, dim: int, index) -> Tensor:
+    """The slices along dim that a vector of indices names."""
+    d = as_dim(dim, input.ndim)
+    if not isinstance(index, Tensor):
+        raise TypeError(f"index_select(): argument 'index' (position 3) must be Tensor, not {type(index).__name__}")
+    if index.ndim > 1:
+        raise IndexError("index_select(): Index is supposed to be a vector")
+    need_index("index_select", index, "index_select(): Expected dtype int32 or int64 for index")
+    if not input.ndim:
+        in_range(index, 1, lambda bad: "index out of range in self", IndexError)
+        return input.clone()
+    in_range(index, input.shape[d], lambda bad: "index out of range in self", IndexError)
+    return apply(INDEX, (input, flat(index)), ((d,),))
+
+
+def _rows(ndim, index, dim):
+    return (slice(None),) * dim + (index,) + (slice(None),) * (ndim - dim - 1)
+
+
+def _index_write(xp, x, index, src, scale, dim, mode):
+    src = xp.asarray(src).astype(x.dtype)
+    if scale is not None:
+        src = src * xp.asarray(scale, dtype=x.dtype)
+    return write_at(xp, x, _rows(x.ndim, index, dim), src, mode)
+
+
+def _index_write_vjp(xp, g, index, scale, dim, mode, needs, plan):
+    where = _rows(g.ndim, index, dim)
+    gx = g if mode == "add" or not needs[0] else write_at(xp, g, where, np.zeros((), g.dtype), "set")
+    if not needs[2]:
+        return gx, None, None
+    gs = g[where]
+    if scale is not None:
+        scale = xp.asarray(scale, dtype=g.dtype)
+        gs = gs * (xp.conj(scale) if g.dtype.kind == "c" else scale)
+    return gx, None, gs if plan.avals[2].shape else xp.sum(gs), None
+
+
+INDEX_WRITE = Op(
+    "index_write", _index_write, shape=lambda a, i, s, scale, dim, mode: (a.shape, a.dtype), vjp=_index_write_vjp
+)
+
+
+def _vector_index(name: str, input: Tensor, d: int, index, error=IndexError) -> Tensor:
+    if not isinstance(index, Tensor):
+        raise TypeError(f"{name}(): argument 'index' (position 3) must be Tensor, not {type(index).__name__}")
+    if index.ndim > 1:
+        raise IndexError(
+            f"{name}(): Index is supposed to be a vector, but got dim: {index.ndim} with type: {index.dtype.short} and size: "
+            f"{list(index.shape)}"
+        )
+    index = flat(index)
+    n = input.shape[d]
+    check_range(index, n, out_of(d, n))
+    return _nonnegative(index, n)
+
+
+def _same_kind(name: str, input: Tensor, source: Tensor) -> None:
+    if source.dtype is not input.dtype:
+        raise RuntimeError(
+            f"{name}(): self ({input.dtype.short}) and source ({source.dtype.short}) must have the same scalar type"
+        )
+
+
+def _check_slices(name: str, input: Tensor, d: int, index: Tensor, source: Tensor, error=RuntimeError) -> None:
+    """source must be index.numel() slices of input's shape."""
+    want = list(input.shape)
+    want[d] = index.numel()
+    if list(source.shape) == want or (not source.ndim and index.numel() == 1):
+        return
+    if source.ndim == input.ndim and source.shape[d] != index.numel():
+        raise error(
+            f"{name}(): Number of indices ({index.numel()}) should be equal to source.size(dim): ({source.shape[d]}), for dim: {d}"
+        )
+    raise RuntimeError(
+        f"{name}(): source tensor shape must match self tensor shape, excluding the specified dimension. "
+        f"Got self.shape = {list(input.shape)} source.shape = {list(source.shape)}"
+    )
+
+
+def _indexed(name: str, input, dim, index, source, scale, mode, error=RuntimeError) -> Tensor:
+    d = as_dim(dim, input.ndim)
+    if not input.ndim:
+        return _indexed(name, flat(input), 0, flat(index), flat(source), scale, mode).reshape(())
+    need_index(name, index, f"{name}(): Expected dtype int32/int64 for index")
+    _same_kind(name, input, source)
+    _check_slices(name, input, d, index, source, error)
+    index = _vector_index(name, input, d, index)
+    return apply(INDEX_WRITE, (input, index, source, scale), (d, mode))
+
+
+@public(inplace=True, out=True)
+def index_add(input, dim: int, index, source, *, alpha=1) -> Tensor:
+    """input with alpha * source added to the slices that index names."""
+    scale = None if alpha == 1 else _plain_number(number(alpha))
+    if isinstance(scale, float) and input.dtype.category < dt.FLOAT:
+        raise RuntimeError("For integral input tensors, argument alpha must not be a floating point number.")
+    return _indexed("index_add_", input, dim, index, source, scale, "add")
+
+
+@public(inplace=True, out=True)
+def index_copy(input, dim: int, index, source) -> Tensor:
+    """input with the slices that index names replaced by source's."""
+    if isinstance(index, Tensor) and index.dtype is not dt.int64:
+        raise RuntimeError(f"index_copy_(): Expected a long tensor for index, but got {index.dtype.short}")
+    return _indexed("index_copy_", input, dim, index, source, None, "set", IndexError)
+
+
+@public(inplace=True)
+def index_fill(input, dim: int, index, value) -> Tensor:
+    """input with the slices that index names filled with a number."""
+    if isinstance(value, Tensor):
+        if value.ndim:
+            raise RuntimeError(
+                f"index_fill_ only supports a 0-dimensional value tensor, but got tensor with {value.ndim} dimension(s)."
+            )
+    else:
+        value = _plain_number(number(value))
+        if isinstance(value, complex) and not input.dtype.is_complex:
+            raise RuntimeError("index_fill_(): Converting complex Scalar to non-complex type is not supported")
+    d = as_dim(dim, input.ndim)
+    if isinstance(index, Tensor) and index.dtype is not dt.int64:
+        raise IndexError("index_fill_(): Expected dtype int64 for index.")
+    if not input.ndim:
+        return index_fill(flat(input), 0, index, value).reshape(())
+    index = _vector_index("index_fill_", input, d, index)
+    return apply(INDEX_WRITE, (input, index, value, None), (d, "set"))
+
+
+@public(inplace=True, out=True)
+def index_reduce(input, dim: int, index, source, reduce: str, *, include_self: bool = True) -> Tensor:
+    """input's slices that index names combined with source's by 'prod', 'mean', 'amax' or 'amin'."""
+    if reduce not in ("prod", "mean", "amax", "amin"):
+        raise RuntimeError(f"index_reduce(): Expected reduce to be one of prod, mean, amax or amin but got {reduce}.")
+    d = as_dim(dim, input.ndim)
+    if not input.ndim:
+        return index_reduce(flat(input), 0, flat(index), flat(source), reduce, include_self=include_self).reshape(())
+    need_index("index_reduce", index, "index_reduce(): Expected dtype int32/int64 for index")
+    _same_kind("index_reduce", input, source)
+    _check_slices("index_reduce", input, d, flat(index), source)
+    index = _vector_index("index_reduce", input, d, index)
+    spread = index.reshape([-1 if k == d else 1 for k in range(input.ndim)]).expand(source.shape)
+    return apply(SCATTER_REDUCE, (input, spread, source), (d, reduce, bool(include_self)))
+
+
+@public(inplace=True)
+def index_put(input, indices, values, accumulate: bool = False) -> Tensor:
+    """input with values written (or added) where a tuple of index tensors says."""
+    if not isinstance(values, Tensor):
+        raise TypeError(f"index_put_(): argument 'values' (position 2) must be Tensor, not {type(values).__name__}")
+    if values.dtype is not input.dtype:
+        raise RuntimeError(
+            f"Index put requires the source and destination dtypes match, got {input.dtype.short} for the destination and "
+            f"{values.dtype.short} for the source."
+        )
+    made = input.clone()
+    t, advanced = _basic(made, tuple(slice(None) if i is None else i for i in indices))
+    index, dims = _prepared(t, advanced)
+    put_index(t, index, dims, values, bool(accumulate))
+    return made
+
+
+# -- positions in the flattened tensor ---------------------------------------------------------------------------------
+
+
+def _flat_index(name: str, input: Tensor, index) -> Tensor:
+    if not isinstance(index, Tensor):
+        raise TypeError(f"{name}(): argument 'index' must be Tensor, not {type(index).__name__}")
+    if index.dtype is not dt.int64:
+        raise RuntimeError(f"{name}(): Expected a long tensor for index, but got {index.dtype.short}")
+    n = input.numel()
+    if index.numel() and not n:
+        raise IndexError(f"{name}(): tried to take from an empty tensor")
+    check_range(index, n, lambda bad: f"out of range: tried to access index {bad} on a tensor of {n} elements.")
+    return _nonnegative(index, n)
+
+
+@public(out=True)
+def take(input, index) -> Tensor:
+    """Elements of the flattened input; the shape of index."""
+    return apply(INDEX, (input.reshape(-1), _flat_index("take", input, index)), ((0,),))
+
+
+@public(inplace=True)
+def put(input, index, source, accumulate: bool = False) -> Tensor:
+    """input with source's elements written (or added) at positions of the flattened tensor."""
+    index = _flat_index("put_", input, index)
+    _same_kind("put_", input, source)
+    if index.numel() != source.numel():
+        raise RuntimeError(
+            f"put_(): Expected source and index to have the same number of elements, but got source.numel() = {source.numel()}, "
+            f"index.numel() = {index.numel()}"
+        )
+    statics = (0, "add" if accumulate else "set")
+    return apply(INDEX_WRITE, (input.reshape(-1), index.reshape(-1), source.reshape(-1), None), statics).reshape(
+        input.shape
+    )
+
+
+@public(out=True)
+def take_along_dim(input, indices, dim: int | None = None) -> Tensor:
+    """gather with broadcasting of the other dimensions; without dim, of the flattened tensors."""
+    if indices.dtype is not dt.int64:
+        raise RuntimeError(f"torch.take_along_dim(): dtype of indices should be Long but got {indices.dtype.short}")
+    if dim is None:
+        return gather(input.reshape(-1), 0, indices.reshape(-1))
+    if input.ndim != indices.ndim:
+        raise RuntimeError(
+            f"torch.take_along_dim(): input and indices should have the same number of dimensions, but got {input.ndim} dimensions for "
+            f"input, and {indices.ndim} dimensions for indices"
+        )
+    d = as_dim(dim, input.ndim)
+    shape = broadcast_shapes(*(tuple(1 if k == d else n for k, n in enumerate(t.shape)) for t in (input, indices)))
+    a, b = list(shape), list(shape)
+    a[d], b[d] = input.shape[d], indices.shape[d]
+    return gather(input.expand(a), d, indices.expand(b))
