@@ -30,7 +30,7 @@ from ._functional.conv import (  # noqa: F401
     conv_transpose2d,
     conv_transpose3d,
 )
-from ._functional.cross_entropy import cross_entropy, nll_loss  # noqa: F401
+from ._functional.cross_entropy import cross_entropy, linear_cross_entropy, nll_loss  # noqa: F401
 from ._functional.ctc import ctc_loss  # noqa: F401
 from ._functional.distance import (  # noqa: F401
     bilinear,

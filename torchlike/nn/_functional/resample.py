@@ -228,9 +228,8 @@ def _resampled(input: Tensor, size, factors, mode, align, antialias, n) -> Tenso
         say = lambda v: ", ".join(f"{a}: {s}" for a, s in zip(letters, v))  # noqa: E731
         raise RuntimeError(f"Input and output sizes should be greater than 0, but got input ({say(spatial)}) output ({say(size)})")
     if input.dtype.category != dt.FLOAT and input.dtype is not dt.uint8:
-        name = mode.replace("nearest-exact", "nearest")
-        raise not_implemented({"nearest": f"compute_indices_weights_{name}"}.get(name, "compute_indices_weights_" + ("cubic" if mode == "bicubic" else "linear")),
-                              input.dtype)
+        kernel = "nearest" if mode.startswith("nearest") else "cubic" if mode == "bicubic" else "linear"
+        raise not_implemented("compute_indices_weights_" + kernel, input.dtype)
     kind = "float64" if input.dtype is dt.float64 else "float32"
     specs = tuple((int(s), int(o), mode, align, None if factors is None else factors[i], bool(antialias), kind)
                   for i, (s, o) in enumerate(zip(spatial, size)))

@@ -1,0 +1,120 @@
+"""torch.nn.functional beyond the case table: attention in every form, random masks, checks that wait for their data."""
+import numpy as np
+import pytest
+import scipy.special
+
+from torchlike._core import program
+from torchlike._core.numpy_erf import erf
+from torchlike.nn._functional import attention as attention_module
+
+TIERS = ("numpy", "compiled")
+
+
+def _close(a, b, tol=2e-5):
+    np.testing.assert_allclose(np.asarray(a), np.asarray(b), rtol=tol, atol=tol)
+
+
+def test_erf_in_numpy_is_exact_to_three_units():
+    x = np.concatenate([np.linspace(-6, 6, 40001), [np.inf, -np.inf, 0.0, -0.0]]).astype(np.float32)
+    exact = scipy.special.erf(x.astype(np.float64))
+    assert (np.abs(erf(x) - exact) <= 3.5 * np.spacing(np.abs(exact).astype(np.float32))).all()
+    assert np.isnan(erf(np.full(100, np.nan, np.float32))).all()
+    assert np.signbit(erf(np.full(100, -0.0, np.float32))).all()
+
+
+def _attend(torch, mask, causal, heads):
+    torch.manual_seed(0)
+    q = torch.randn(2, 4, 5, 8).requires_grad_()
+    k, v = (torch.randn(2, heads, 6, 8).requires_grad_() for _ in range(2))
+    m = {None: None, "bool": torch.ones(5, 6).tril().bool(), "float": torch.linspace(-1, 1, 30).reshape(5, 6)}[mask]
+    out = torch.nn.functional.scaled_dot_product_attention(q, k, v, m, is_causal=causal, enable_gqa=heads != 4)
+    return [out.detach(), *torch.autograd.grad((out * out).sum(), (q, k, v))]
+
+
+@pytest.mark.parametrize("tier", TIERS)
+@pytest.mark.parametrize("heads", [4, 2])
+@pytest.mark.parametrize(("mask", "causal"), [(None, False), (None, True), ("bool", False), ("float", False)])
+def test_fused_attention(oracle, subject, monkeypatch, tier, heads, mask, causal):
+    """The kernels for long sequences, here on short ones."""
+    monkeypatch.setattr(attention_module, "_LONG", 1)
+    with program.tier(tier):
+        for want, got in zip(_attend(oracle, mask, causal, heads), _attend(subject, mask, causal, heads)):
+            _close(want, got)
+
+
+def test_sdpa_kernel_chooses(subject):
+    from torchlike.nn.attention import SDPBackend, sdpa_kernel
+    q = subject.randn(1, 1, 3, 4).requires_grad_()
+    attend = subject.nn.functional.scaled_dot_product_attention
+
+    def inputs_of_its_node():
+        return len(attend(q, q, q).grad_fn.next_functions)
+    with sdpa_kernel(SDPBackend.FLASH_ATTENTION):
+        assert inputs_of_its_node() == 4
+        with pytest.raises(RuntimeError, match="No available kernel"):
+            attend(q, q, q, dropout_p=0.5)
+    with sdpa_kernel([SDPBackend.MATH]):
+        assert inputs_of_its_node() == 6
+    with pytest.raises(AssertionError, match="Backend must be an instance"), sdpa_kernel("flash"):
+        pass
+
+
+def _multi_head(torch, options, call):
+    torch.manual_seed(0)
+    layer = torch.nn.MultiheadAttention(8, 2, **options)
+    q, k, v = torch.randn(3, 2, 8).requires_grad_(), torch.randn(5, 2, options.get("kdim", 8)), torch.randn(5, 2, options.get("vdim", 8))
+    made = {"none": {}, "hide": {"attn_mask": torch.ones(3, 5).triu(1).bool()}, "add": {"attn_mask": torch.ones(4, 3, 5) * 0.3},
+            "pad": {"key_padding_mask": torch.tensor([[False] * 5, [False, False, True, True, True]])},
+            "causal": {"attn_mask": torch.ones(3, 5).triu(1).bool(), "is_causal": True}}[call]
+    found = []
+    for weights in (True, False):
+        out, shares = layer(q, k, v, need_weights=weights, **made)
+        found += [out.detach(), *([shares.detach()] if weights else []), torch.autograd.grad(out.sum(), q)[0]]
+    return found
+
+
+@pytest.mark.parametrize("call", ["none", "hide", "add", "pad", "causal"])
+@pytest.mark.parametrize("options", [{}, {"add_bias_kv": True}, {"add_zero_attn": True}, {"kdim": 6, "vdim": 7}, {"dropout": 0.5}],
+                         ids=lambda o: "-".join(o) or "plain")
+def test_multi_head_attention(oracle, subject, options, call):
+    for want, got in zip(_multi_head(oracle, options, call), _multi_head(subject, options, call), strict=True):
+        _close(want, got)
+
+
+RANDOM = {
+    "dropout": lambda torch, x: torch.nn.functional.dropout(x, 0.4),
+    "dropout of a transposed tensor": lambda torch, x: torch.nn.functional.dropout(x.transpose(0, 2), 0.4),
+    "alpha_dropout": lambda torch, x: torch.nn.functional.alpha_dropout(x, 0.4, True),
+    "dropout2d": lambda torch, x: torch.nn.functional.dropout2d(x[None], 0.4),
+    "dropout3d without a batch": lambda torch, x: torch.nn.functional.dropout3d(x[None], 0.4),
+    "rrelu": lambda torch, x: torch.nn.functional.rrelu(x, training=True),
+    "gumbel_softmax": lambda torch, x: torch.nn.functional.gumbel_softmax(x, hard=True),
+    "attention": lambda torch, x: torch.nn.functional.scaled_dot_product_attention(x, x, x, dropout_p=0.5),
+    "encoder layer": lambda torch, x: torch.nn.TransformerEncoderLayer(8, 2, 16, batch_first=True)(x),
+}
+
+
+@pytest.mark.parametrize("name", RANDOM)
+def test_random_functions_draw_as_torch(oracle, subject, name):
+    def run(torch):
+        torch.manual_seed(3)
+        x = torch.randn(3, 4, 8).requires_grad_()
+        out = RANDOM[name](torch, x)
+        return out.detach(), out.stride(), torch.autograd.grad(out.sum(), x)[0]
+    (want, strides, want_grad), (got, our_strides, got_grad) = run(oracle), run(subject)
+    _close(want, got)
+    _close(want_grad, got_grad)
+    assert strides == our_strides
+
+
+@pytest.mark.parametrize(("call", "error"), [
+    (lambda torch, x: torch.nn.functional.binary_cross_entropy(x, torch.zeros(3)), "between 0 and 1"),
+    (lambda torch, x: torch.nn.functional.multi_margin_loss(torch.ones(3, 2), x.long()), "target out of range"),
+    (lambda torch, x: torch.nn.functional.gaussian_nll_loss(x, x, -x), "negative entry"),
+])
+def test_checks_of_values_not_known_yet(oracle, subject, call, error):
+    """torch raises in the call; here the values are still to come, so the error waits for the first look at a result."""
+    for torch in (oracle, subject):
+        x = torch.ones(3) * 4  # pending in torchlike
+        with pytest.raises((RuntimeError, ValueError), match=error):
+            call(torch, x).item()
