@@ -21,13 +21,13 @@ from pathlib import Path
 os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")  # torch shares the card
 sys.path[:0] = [str(Path(__file__).parents[1]), str(Path(__file__).parent)]
 
-import gpu_contenders as contenders
-import jax
-import jax.numpy as jnp
-import numpy as np
+import gpu_contenders as contenders  # noqa: E402
+import jax  # noqa: E402
+import jax.numpy as jnp  # noqa: E402
+import numpy as np  # noqa: E402
 
-import pallas_kernels
-from pallas_kernels import _dispatch, _tune, specs
+import pallas_kernels  # noqa: E402
+from pallas_kernels import _dispatch, _tune, specs  # noqa: E402
 
 OPERATIONS = tuple(specs.LARGE)
 LIMIT = {"float32": 1e-5, "bfloat16": 1e-2, "float16": 2e-3}
