@@ -225,7 +225,7 @@ class Replay:
             self.inputs.append(sources.get(id(v), ("constant", v)))
         self.forward = Segment(f"compiled_{name}", steps, reads, wanted, [_aval(prog, r) for r in wanted])
         self.position = {r: k for k, r in enumerate(wanted)}
-        self.results = [("value", outs[id(t)], t) if isinstance(t, Tensor) and id(t) in outs else self._given(t, leaves, before)
+        self.results = [("value", outs[id(t)], t) if isinstance(t, Tensor) and id(t) in outs else self._given(t, leaves, before, sources)
                         for t in self.result_leaves]
 
     def _effects(self, leaves, before: dict, gradients: dict, prog):
@@ -260,8 +260,11 @@ class Replay:
         return effects, owners
 
     @staticmethod
-    def _given(x, leaves, before):
+    def _given(x, leaves, before, sources):
         if isinstance(x, Tensor):
+            kind, k = sources.get(id(x._value), (None, None))
+            if kind == "draw":
+                return ("draw", k, None)
             for i, leaf in enumerate(leaves):
                 if leaf is x:
                     return ("argument", i, None)
@@ -333,7 +336,7 @@ class Replay:
                     out._edge, out._out = (t._edge, t._out) if k is None else (node, k)
                 outs.append(out)
             else:
-                outs.append(leaves[x] if kind == "argument" else x)
+                outs.append(leaves[x] if kind == "argument" else Tensor._of(drawn[x]) if kind == "draw" else x)
         if self.steps:
             program.cut("end of compiled step")
         return _unflatten(self.structure, iter(outs))

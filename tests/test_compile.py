@@ -1,0 +1,144 @@
+"""torch.compile: replays equal eager runs of real torch, guards hold, and fallbacks say why."""
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch as real
+
+import torchlike
+from torchlike._core import history
+
+
+def net(t):
+    t.manual_seed(0)
+    return t.nn.Sequential(t.nn.Linear(6, 12), t.nn.Dropout(0.25), t.nn.GELU(), t.nn.BatchNorm1d(12), t.nn.Linear(12, 3))
+
+
+def train(t, wrap_step=lambda f: f, wrap_model=lambda m: m, steps: int = 8):
+    """Losses, running statistics and learning rates over some steps with dropout and a schedule."""
+    model = net(t)
+    optimizer = t.optim.AdamW(model.parameters(), lr=1e-2)
+    schedule = t.optim.lr_scheduler.StepLR(optimizer, 3, 0.5)
+    forward = wrap_model(model)
+
+    def step(x, y):
+        optimizer.zero_grad()
+        loss = t.nn.functional.cross_entropy(forward(x), y)
+        loss.backward()
+        optimizer.step()
+        return loss
+    step = wrap_step(step)
+    losses = []
+    for _ in range(steps):
+        losses.append(step(t.randn(5, 6), t.randint(0, 3, (5,))).item())
+        schedule.step()
+    return losses, model[3].running_mean.tolist(), [p.detach().sum().item() for p in model.parameters()]
+
+
+@pytest.mark.parametrize("whole", [True, False])
+def test_training_equals_real_torch(whole):
+    want = train(real)
+    history.fallbacks.clear()
+    got = train(torchlike, torchlike.compile) if whole else train(torchlike, wrap_model=torchlike.compile)
+    assert not history.fallbacks
+    for a, b in zip(want, got):
+        np.testing.assert_allclose(b, a, rtol=2e-5, atol=2e-6)
+
+
+def calls_of(f, *calls):
+    """Results of some calls, and how often the Python body ran."""
+    count = [0]
+
+    def body(*args):
+        count[0] += 1
+        return f(*args)
+    compiled = torchlike.compile(body)
+    return [compiled(*args) for args in calls], count[0]
+
+
+def test_replay_skips_python_and_reads_new_arguments():
+    ones = torchlike.ones(3)
+    results, runs = calls_of(lambda x: (x * 2 + 1).sum(), *[(ones * k,) for k in range(6)])
+    assert runs == 2 and [r.item() for r in results] == [3.0 + 6 * k for k in range(6)]
+
+
+def test_guards_shape_dtype_number_and_flag():
+    f = lambda x, n: x.sum() * n
+    results, runs = calls_of(f, *[(torchlike.ones(k), n) for k in (2, 3) for n in (1, 2) for _ in range(3)])
+    assert runs == 8 and [r.item() for r in results] == [2.0] * 3 + [4.0] * 3 + [3.0] * 3 + [6.0] * 3
+
+
+def test_training_flag_is_a_guard():
+    torchlike.manual_seed(0)
+    model = torchlike.nn.Dropout(0.5)
+    compiled = torchlike.compile(model)
+    x = torchlike.ones(100)
+    for _ in range(4):
+        assert (compiled(x) == 0).any()
+    model.eval()
+    for _ in range(4):
+        assert not (compiled(x) == 0).any()
+
+
+def test_random_draws_are_drawn_again():
+    compiled = torchlike.compile(lambda: torchlike.rand(4))
+    torchlike.manual_seed(3)
+    got = [compiled().tolist() for _ in range(4)]
+    real.manual_seed(3)
+    assert got == [real.rand(4).tolist() for _ in range(4)]
+
+
+def test_gradients_flow_through_arguments_and_parameters():
+    w = torchlike.nn.Parameter(torchlike.ones(3))
+    compiled = torchlike.compile(lambda x: (x * w).sin().sum())
+    for k in range(4):
+        x = torchlike.full((3,), float(k), requires_grad=True)
+        w.grad = None
+        y = x * 2  # an argument with a graph of its own
+        compiled(y).backward()
+        np.testing.assert_allclose(x.grad.numpy(), 2 * np.cos(2.0 * k) * np.ones(3), rtol=1e-6)
+        np.testing.assert_allclose(w.grad.numpy(), 2 * k * np.cos(2.0 * k) * np.ones(3), rtol=1e-6, atol=1e-6)
+
+
+def test_backward_twice_and_double_backward_raise():
+    x = torchlike.ones(3, requires_grad=True)
+    compiled = torchlike.compile(lambda a: (a * a).sum())
+    for _ in range(3):
+        y = compiled(x)
+        y.backward()
+    with pytest.raises(RuntimeError, match="second time"):
+        y.backward()
+    with pytest.raises(RuntimeError, match="double backward"):
+        torchlike.autograd.grad(compiled(x), x, create_graph=True)
+
+
+def test_a_call_that_observes_stays_eager_and_says_so():
+    history.fallbacks.clear()
+
+    def f(x):
+        return x * 2 if x.sum() > 0 else x * 3
+    results, runs = calls_of(f, *[(torchlike.ones(2) * s,) for s in (1, 1, -1, 1)])
+    assert runs == 4 and [r.tolist() for r in results] == [[2, 2], [2, 2], [-3, -3], [2, 2]]
+    assert "test_compile.py" in history.fallbacks[0][1] and "stays eager" in str(torchlike.explain())
+    with pytest.raises(RuntimeError, match="fullgraph"):
+        g = torchlike.compile(f, fullgraph=True)
+        for _ in range(2):
+            g(torchlike.ones(2))
+
+
+def test_in_place_effects_reach_outside_tensors():
+    total = torchlike.zeros(2)
+    compiled = torchlike.compile(lambda x: total.add_(x))
+    for k in range(5):
+        compiled(torchlike.ones(2) * k)
+    assert total.tolist() == [10, 10]
+
+
+def test_module_wrapper():
+    model = net(torchlike)
+    compiled = torchlike.compile(model)
+    assert list(compiled.state_dict()) == ["_orig_mod." + k for k in model.state_dict()]
+    assert compiled[0] is model[0] if hasattr(type(compiled), "__getitem__") else compiled._orig_mod is model
+    assert torchlike.compile(model, disable=True) is model
+    with pytest.raises(TypeError):
+        torchlike.compile(3)

@@ -1,0 +1,171 @@
+"""The recorder: modes agree, programs compile when they return, nothing is lost by errors, explain() tells."""
+from __future__ import annotations
+
+import gc
+import subprocess
+import sys
+import threading
+
+import jax
+import numpy as np
+import pytest
+
+import torchlike as torch
+from torchlike._core import executor, history, program
+
+
+def train(steps: int = 6):
+    torch.manual_seed(0)
+    w = torch.randn(4, 4, requires_grad=True)
+    for _ in range(steps):
+        loss = (torch.ones(2, 4) @ w).tanh().pow(2).sum()
+        loss.backward()
+        with torch.no_grad():
+            w -= 0.1 * w.grad
+            w.grad = None
+    return w.detach().numpy().copy()
+
+
+def test_modes_and_tiers_agree():
+    want = train()
+    with torch.immediate():
+        np.testing.assert_allclose(train(), want, rtol=1e-5)
+    for tier in ("numpy", "compiled"):
+        with program.tier(tier):
+            np.testing.assert_allclose(train(), want, rtol=1e-5)
+
+
+def test_a_loop_is_compiled_once_and_changing_numbers_do_not_recompile():
+    x = torch.arange(12.0).reshape(3, 4)
+    before = len(history.compilations)
+    got = [(x * (0.5 + k)).cos().sum().item() for k in range(12)]
+    assert len(history.compilations) == before + 1
+    np.testing.assert_allclose(got, [np.cos(np.arange(12.0, dtype=np.float32) * np.float32(0.5 + k)).sum() for k in range(12)], rtol=1e-4, atol=1e-5)
+
+
+def test_growing_shapes_compile_nothing():
+    before = len(history.compilations)
+    for n in range(1, 40):
+        assert torch.ones(n).cumsum(0).sum().item() == n * (n + 1) / 2
+    assert len(history.compilations) == before
+
+
+def test_dead_results_are_not_outputs():
+    with program.tier("compiled"):
+        x = torch.ones(7) * 3
+        y = x + 1
+        del x
+        y = y * y
+        assert y.tolist() == [16.0] * 7
+        info = history._last_at_line and next(reversed(history._last_at_line.values()))
+    assert len(info.executables[-1].live) == 1
+
+
+def test_parameters_are_donated():
+    with program.tier("compiled"):
+        w = torch.zeros(1000)
+        for _ in range(4):
+            w = w + 1.0
+            w.sum().item()
+        info = next(reversed(history._last_at_line.values()))
+    assert any(e.donated for e in info.executables) or w.tolist()[0] == 4.0
+
+
+def test_shape_errors_leave_the_recorder_usable():
+    x = torch.ones(3)
+    y = x * 2
+    with pytest.raises(RuntimeError, match="must match"):
+        y + torch.ones(4)
+    assert y.sum().item() == 6
+
+
+def test_failing_kernels_reach_only_what_depends_on_them():
+    good, index = torch.arange(4.0) * 2, torch.arange(3) * 5
+    bad = good[index]
+    with pytest.raises(IndexError, match="out of bounds"):
+        bad.tolist()
+    assert good.tolist() == [0, 2, 4, 6]
+
+
+def test_ctrl_c_loses_nothing(monkeypatch):
+    y = torch.ones(3) * 5
+    with monkeypatch.context() as m:
+        m.setattr(executor, "run", lambda *a: (_ for _ in ()).throw(KeyboardInterrupt))
+        with pytest.raises(KeyboardInterrupt):
+            y.tolist()
+    assert y.tolist() == [5, 5, 5]
+
+
+def test_exceptions_in_hooks_leave_the_engine_usable():
+    x = torch.ones(2, requires_grad=True)
+    y = x * 2
+    handle = y.register_hook(lambda g: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        y.sum().backward()
+    handle.remove()
+    z = (x * 3).sum()
+    z.backward()
+    assert x.grad.tolist() == [3, 3]
+
+
+def test_threads_record_at_once():
+    results = {}
+
+    def work(k):
+        t = torch.full((8,), float(k))
+        for _ in range(50):
+            t = t * 1.0 + 1.0
+        results[k] = t.tolist()
+    threads = [threading.Thread(target=work, args=(k,)) for k in range(6)]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join()
+    assert results == {k: [k + 50.0] * 8 for k in range(6)}
+
+
+def test_long_programs_are_cut():
+    x = torch.zeros(2)
+    for _ in range(program.LONGEST + 50):
+        x = x + 1.0
+    assert x.tolist() == [program.LONGEST + 50] * 2
+
+
+def test_explain_names_line_reason_and_change():
+    for n in (3, 4):
+        (torch.ones(n) + 1).tolist()
+    text = str(torch.explain())
+    assert "test_program.py:" in text and "value observed" in text and "operation 0" in text
+
+
+def test_users_jax_settings_stay():
+    assert not jax.config.jax_enable_x64
+    assert jax.numpy.ones(1).dtype == np.float32 and torch.ones(1, dtype=torch.float64).dtype is torch.float64
+    assert torch.tensor(2**40).item() == 2**40
+
+
+def test_disk_cache_serves_a_new_process(tmp_path):
+    code = ("import torchlike as t\nfrom torchlike._core import history\nx = t.arange(6.)\n"
+            "for _ in range(6): v = (x * 2).sin().sum().item()\nprint(v, [c[2] for c in history.compilations])")
+    runs = [subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env={**__import__("os").environ, "TORCHLIKE_CACHE": str(tmp_path),
+                                                                                         "TORCHLIKE_IMMEDIATE": "0"}) for _ in range(2)]
+    assert "compiled now" in runs[0].stdout and "from disk" in runs[1].stdout, runs
+    assert runs[0].stdout.split()[0] == runs[1].stdout.split()[0]
+
+
+def test_memory_shared_with_numpy():
+    a = np.zeros(3, np.float32)
+    t = torch.from_numpy(a)
+    a[0] = 5
+    assert t.tolist() == [5, 0, 0]
+    t[1] = 7
+    assert a.tolist() == [5, 7, 0]
+    b = t.numpy()
+    b += 1
+    assert t.tolist() == [6, 8, 1]
+
+
+def test_refused_allocation():
+    with pytest.raises(RuntimeError, match="overflowed"):
+        torch.zeros(2**62, 2**10)
+    gc.collect()
