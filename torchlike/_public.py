@@ -9,6 +9,7 @@ from collections.abc import Callable
 from . import _autocast
 from ._core import dtype as dt
 from ._core.aval import NUMBERS, broadcast_shapes, result_dtype
+from ._core.layout import partly_same
 from ._tensor import Tensor, _plain_copy, apply
 
 FUNCTIONS: dict[str, Callable] = {}  # torch.*
@@ -72,6 +73,8 @@ def in_place(f: Callable, name: str) -> Callable:
     @functools.wraps(f)
     def write(self, *args, **kwargs):
         self._check_write()
+        if self._storage is not None:
+            check_partly_same(self, args)
         try:
             result = f(self, *args, **kwargs)
         except NotImplementedError:
@@ -104,6 +107,15 @@ def write_into(self: Tensor, result: Tensor) -> Tensor:
     return self._assign(_plain_copy(result) if result is self else result)
 
 
+def check_partly_same(written: Tensor, sources) -> None:
+    """torch's error for a write that would change what it still has to read."""
+    st = written._storage
+    for x in sources:
+        if isinstance(x, Tensor) and x._storage is st and x is not written and x.dtype is written.dtype and partly_same(written._strided(), x._strided()):
+            raise RuntimeError("unsupported operation: some elements of the input tensor and the written-to tensor refer to a single memory location. "
+                               "Please clone() the tensor before performing the operation.")
+
+
 def with_out(f: Callable) -> Callable:
     """f with torch's `out=` argument (and NumPy's names)."""
     words = _numpy_words(f)
@@ -114,6 +126,8 @@ def with_out(f: Callable) -> Callable:
             _translate(words, kwargs, f)
         if out is None:
             return f(*args, **kwargs)
+        if isinstance(out, Tensor) and out._storage is not None:
+            check_partly_same(out, args)
         result = f(*args, **kwargs)
         if isinstance(result, Tensor):
             return fill_out(out, result)

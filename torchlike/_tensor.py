@@ -52,6 +52,7 @@ class Tensor:
     _plain = True  # results of operations on it are plain Tensors
     _of_data = False  # made by `.data`: counts its own writes
     _inference = False  # made under inference_mode
+    _several: tuple[str, int] | None = None  # for one of several views made by one function: its name, and which
 
     def __init_subclass__(cls, **kwargs):
         super().__init_subclass__(**kwargs)
@@ -139,6 +140,8 @@ class Tensor:
         out._chain = (*self._chain, (op, numbers, statics))
         out._base = self if self._base is None else self._base
         out._layout = made_layout
+        if self._of_data:
+            out._of_data = True
         return out
 
     def _alias(self) -> Tensor:
@@ -183,6 +186,10 @@ class Tensor:
         base = self._root()
         graph = mode.enabled and base is not None and (base._edge is not None or new._edge is not None)
         if graph:
+            if self._several is not None:
+                raise RuntimeError(f"Output {self._several[1]} of {self._several[0]} is a view and is being modified inplace. This view is the output of a "
+                                   "function that returns multiple views. Such functions do not allow the output views to be modified inplace. You should "
+                                   "replace the inplace operation by an out-of-place one.")
             written = _put_chain(_plain_copy(base), self._chain[len(base._chain):], new)
             root = written._value if not base._chain else _put_values(st.value, base._chain, written._value)
             base._edge, base._out = written._edge, written._out
@@ -521,8 +528,9 @@ def _special(op, args, out: Tensor) -> Tensor:
         if isinstance(a, Tensor) and not a._plain:
             if a._inference:
                 if out._edge is not None and out._edge.saved:
-                    raise RuntimeError("Inference tensors cannot be saved for backward. To work around you can make a clone to get a normal tensor "
-                                       "and use it in autograd.")
+                    raise RuntimeError("Inference tensors cannot be saved for backward. Please do not use Tensors created in inference mode in computation "
+                                       "tracked by autograd. To work around this, you can make a clone to get a normal tensor and use it in autograd, or use "
+                                       "`torch.no_grad()` instead of `torch.inference_mode()`.")
             elif a.__class__ is not Tensor:
                 out.__class__ = a.__class__
     if mode.inference:

@@ -5,6 +5,7 @@ XLA lays arrays out as it likes; a Layout is metadata that makes `stride()`, `is
 """
 from __future__ import annotations
 
+import math
 from typing import NamedTuple
 
 
@@ -110,3 +111,13 @@ def view_strides(a: Layout, shape: tuple) -> tuple | None:
 def overlapping(a: Layout | None) -> bool:
     """Whether two elements share a place, as in an expanded tensor."""
     return a is not None and any(n > 1 and s == 0 for n, s in zip(a.shape, a.strides))
+
+
+def partly_same(a: Layout, b: Layout) -> bool:
+    """Whether two dense windows of one storage share some elements, but are not the same elements in the same places."""
+    if not (is_dense(a) and is_dense(b)):
+        return False
+    n, m = math.prod(a.shape), math.prod(b.shape)
+    if a.offset == b.offset and n == m:
+        return a.strides != b.strides
+    return a.offset < b.offset + m and b.offset < a.offset + n

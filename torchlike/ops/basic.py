@@ -8,7 +8,7 @@ from .._core import device as dev
 from .._core import dtype as dt
 from .._core import program
 from .._core.registry import Elementwise, Op
-from .._public import public
+from .._public import check_partly_same, public
 from .._tensor import Tensor, apply
 from .creation import _check_dtype
 from .pointwise import _operator, _plain_number, binary, number, operands
@@ -140,6 +140,8 @@ def copy_(self, src, non_blocking: bool = False) -> Tensor:
     self._check_write()
     if not isinstance(src, Tensor):
         raise TypeError(f"copy_(): argument 'other' (position 1) must be Tensor, not {type(src).__name__}")
+    if self._storage is not None:
+        check_partly_same(self, (src,))
     if src.device is not self.device:
         src = to_device(src, self.device)
     src = to_dtype(src, self.dtype)

@@ -29,7 +29,7 @@ def _deepcopy(self, memo):
     return made
 
 
-_ENGINE = frozenset({"_value", "_storage", "_edge", "_out", "_grad", "_base", "_chain", "_seen", "_layout", "_writes", "_plain", "_inference", "_of_data"})
+_ENGINE = frozenset({"_value", "_storage", "_edge", "_out", "_grad", "_base", "_chain", "_seen", "_layout", "_writes", "_plain", "_inference", "_several", "_of_data"})
 
 
 def _attributes(t: Tensor) -> dict:

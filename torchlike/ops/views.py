@@ -336,6 +336,7 @@ def _slice_put(xp, base, new, dim, start, n, step):
 
 
 SLICE = View("slice", _slice, put=_slice_put, layout=_slice_layout)
+_PART = View("split", _slice, put=_slice_put, layout=_slice_layout)
 
 
 def _slice_at(xp, x, start, dim, n):
@@ -361,6 +362,7 @@ def _select_put(xp, base, new, dim, i):
 
 
 SELECT = View("select", _select, put=_select_put, layout=_select_layout)
+_UNBIND = View("unbind", _select, put=_select_put, layout=_select_layout)
 SELECT_AT = View("select_at", lambda xp, x, i, dim: _select(xp, x, dim, i) if xp is np else lax.dynamic_index_in_dim(x, i, dim, False),
                  layout=lambda a, i, dim: _select_layout(a, dim, i), torch_name="SelectBackward0",
                  put=lambda xp, base, new, i, dim: _select_put(xp, base, new, dim, i))
@@ -414,6 +416,13 @@ def narrow(input, dim: int, start, length: int) -> Tensor:
     return take_slice(input, d, start, length)
 
 
+def _several(name: str, views: list) -> tuple:
+    """Views that one function made: torch refuses to edit them in place when they take part in differentiation."""
+    for i, v in enumerate(views):
+        v._several = name, i
+    return tuple(views)
+
+
 @public()
 def split(tensor, split_size_or_sections, dim: int = 0) -> tuple:
     """Pieces of split_size (the last may be smaller), or of the listed sizes, along dim."""
@@ -438,9 +447,9 @@ def split(tensor, split_size_or_sections, dim: int = 0) -> tuple:
         sizes = [min(step, size - i) for i in range(0, size, step)] or [0]
     out, start = [], 0
     for n in sizes:
-        out.append(tensor._view(SLICE, (d, start, n, 1)))
+        out.append(tensor._view(_PART, (d, start, n, 1)))
         start += n
-    return tuple(out)
+    return _several("Split", out)
 
 
 @public()
@@ -495,7 +504,7 @@ def unbind(input, dim: int = 0) -> tuple:
     if not shape:
         raise RuntimeError("Dimension specified as 0 but tensor has no dimensions")
     d = as_dim(dim, len(shape))
-    return tuple(input._view(SELECT, (d, i)) for i in range(shape[d]))
+    return _several("Unbind", [input._view(_UNBIND, (d, i)) for i in range(shape[d])])
 
 
 def _xsplit(name, dim_of):
