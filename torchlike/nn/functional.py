@@ -46,6 +46,7 @@ from ._functional.dropout import (  # noqa: F401
     dropout3d,
     feature_alpha_dropout,
 )
+from ._functional.grouped import grouped_mm  # noqa: F401
 from ._functional.embedding import embedding, one_hot  # noqa: F401
 from ._functional.embedding_bag import embedding_bag  # noqa: F401
 from ._functional.fold import (  # noqa: F401

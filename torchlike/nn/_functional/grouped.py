@@ -1,0 +1,48 @@
+"""grouped_mm: products of groups of rows with a matrix each (mixture of experts)."""
+from __future__ import annotations
+
+import numpy as np
+
+from ..._core.registry import Op
+from ..._tensor import Tensor, apply
+from ...ops.joining import cat, stack
+from ...ops.matmul import bmm
+
+
+def _grouped(xp, x, weight, ends):
+    from pallas_kernels import grouped_mm as kernel  # imports Pallas only where a kernel runs
+    sizes = xp.diff(ends, prepend=xp.zeros(1, ends.dtype)).astype(np.int32)
+    return kernel(x, weight, sizes)
+
+
+GROUPED = Op("grouped_mm", _grouped, shape=lambda x, w, ends: ((x.shape[0], w.shape[2]), x.dtype), numpy=None)
+
+
+def grouped_mm(mat_a: Tensor, mat_b: Tensor, *, offs: Tensor | None = None, bias: Tensor | None = None, out_dtype=None) -> Tensor:
+    """Products group by group; offs holds each group's end along the dimension that varies.
+
+    (M, K) x (G, K, N): groups of rows, to (M, N). (G, M, K) x (K-major (K, N)): groups of columns, to (M, N).
+    (M, K) x (K, N): groups of the summed dimension, to (G, M, N). (G, M, K) x (G, K, N): bmm, without offs.
+    """
+    if mat_a.ndim not in (2, 3) or mat_b.ndim not in (2, 3):
+        raise RuntimeError(f"mat_a and mat_b have to be 2 or 3 dimensional, got {mat_a.ndim} and {mat_b.ndim}")
+    if bias is not None:
+        raise RuntimeError("Bias not supported yet")
+    if (offs is not None) != (mat_a.ndim == 2 or mat_b.ndim == 2):
+        raise RuntimeError("Have to provide offsets if there is a 2d matrix, or no offset if both matrices are 3d")
+    if mat_a.shape[-1] != mat_b.shape[-2]:
+        raise RuntimeError("contraction dimension of mat_a and mat_b must match")
+    if offs is None:
+        made = bmm(mat_a, mat_b)
+    elif mat_a.ndim == 2 and mat_b.ndim == 3:
+        if offs.shape[0] != mat_b.shape[0]:
+            raise RuntimeError("matrix batch sizes have to match")
+        made = apply(GROUPED, (mat_a, mat_b, offs))
+    else:
+        ends = offs.tolist()
+        ranges = list(zip([0, *ends], ends))
+        if mat_a.ndim == 2:
+            made = stack([mat_a[:, s:e] @ mat_b[s:e] for s, e in ranges])
+        else:
+            made = cat([mat_a[g] @ mat_b[:, s:e] for g, (s, e) in enumerate(ranges)], 1)
+    return made if out_dtype is None else made.to(out_dtype)
