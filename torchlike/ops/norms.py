@@ -1,4 +1,4 @@
-"""Vector norms: torch.norm and linalg.vector_norm."""
+"""Vector norms: linalg.vector_norm, dist."""
 from __future__ import annotations
 
 import math
@@ -75,12 +75,6 @@ def vector_norm(x: Tensor, ord=2, dim=None, keepdim: bool = False, *, dtype=None
     if not math.prod(x.shape[d] for d in dims) and (ord < 0 or ord == math.inf):
         raise RuntimeError(f"linalg.vector_norm cannot compute the {ord} norm on an empty tensor because the operation does not have an identity")
     return apply(NORM, (x,), (ord, dims, bool(keepdim)))
-
-
-@public(out=True)
-def norm(input, p="fro", dim=None, keepdim: bool = False, *, dtype=None) -> Tensor:
-    """The p-norm of vectors along dim, or of all elements; 'fro' is 2."""
-    return vector_norm(input, 2 if p in ("fro", None) else p, dim, keepdim, dtype=dtype)
 
 
 @public(out=True)

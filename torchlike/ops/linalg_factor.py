@@ -1,0 +1,415 @@
+"""Factorizations without iteration: Cholesky, LU, QR and products of Householder reflections."""
+from __future__ import annotations
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from .._core import dtype as dt
+from .._core.registry import Op
+from .._public import public, with_out
+from .._tensor import Tensor, apply
+from .histograms import named_result
+from .linalg_common import adjoint, each, lapack, need_float, need_matrix, need_same_dtype, need_square, raise_failures
+from .linalg_solve import TRIANGULAR, _zero_pivot, solve_triangular
+from .matmul import MATMUL
+
+_mm = MATMUL.kernel
+
+# -- Cholesky ------------------------------------------------------------------------------------------------------------
+
+
+def _columns(a):
+    """Column by column, which tells at which leading minor a Cholesky factorization stops."""
+    n = a.shape[-1]
+    rows = jnp.arange(n)
+
+    def step(k, state):
+        left, info = state
+        pivot = left[k, k].real
+        stop = (info > 0) | ~(pivot > 0)
+        column = jnp.where(rows >= k, left[:, k], 0) / jnp.sqrt(jnp.where(stop, 1, pivot)).astype(a.dtype)
+        rest = (rows[:, None] > k) & (rows[None, :] > k)
+        new = jnp.where(rest, left - column[:, None] * jnp.conj(column)[None, :], left).at[:, k].set(column)
+        return jnp.where(stop, left, new), jnp.where((info == 0) & stop, k + 1, info).astype(np.int32)
+    left, info = jax.lax.fori_loop(0, n, step, (jnp.tril(a), jnp.zeros((), np.int32)))
+    return jnp.tril(left), info
+
+
+def _cholesky(xp, a):
+    if xp is np:
+        def one(m):
+            if not m.size:
+                return m, np.int32(0)
+            factor, info = lapack(m.dtype, "potrf")(m, lower=True, clean=True)
+            return factor, np.int32(info)
+        return each(one, a, ranks=(2,))
+    factor = jax.lax.linalg.cholesky(a, symmetrize_input=False)
+    failed = jnp.any(jnp.isnan(factor), axis=(-2, -1))
+    flat = jax.lax.stop_gradient(a).reshape(-1, *a.shape[-2:])
+    partial, info = jax.lax.cond(jnp.any(failed), lambda m: jax.vmap(_columns)(m), lambda m: (m, jnp.zeros(m.shape[:1], np.int32)), flat)
+    info = jnp.where(failed, info.reshape(a.shape[:-2]), 0).astype(np.int32)
+    return [jnp.where((info > 0)[..., None, None], partial.reshape(a.shape), factor), info]
+
+
+def _cholesky_vjp(xp, g0, out0):
+    """Murray, 2016."""
+    h = adjoint(xp, out0)
+    p = xp.tril(_mm(xp, h, g0))
+    p = p - 0.5 * p * xp.eye(p.shape[-1], dtype=p.dtype)
+    p = 0.5 * (p + adjoint(xp, p))
+    right = TRIANGULAR.kernel(xp, h, p, True, False)  # L^-H P
+    return adjoint(xp, TRIANGULAR.kernel(xp, h, adjoint(xp, right), True, False))
+
+
+CHOLESKY = Op("linalg_cholesky_ex", _cholesky, vjp=_cholesky_vjp, shape=lambda a: [(a.shape, a.dtype), (a.shape[:-2], dt.int32)])
+_cholesky_ex = named_result("linalg_cholesky_ex", "L", "info")
+
+
+def _not_positive(name: str):
+    return lambda prefix, k: (f"{name}: {prefix}The factorization could not be completed because the input is not positive-definite (the leading "
+                              f"minor of order {k} is not positive-definite).")
+
+
+def _factored(A, upper: bool, name: str, check: bool):
+    need_square(A, name)
+    need_float(A, name, "cholesky_cpu")
+    factor, info = apply(CHOLESKY, (A.mH if upper else A,))
+    if check:
+        raise_failures(info, _not_positive(name))
+    return (factor.mH if upper else factor), info
+
+
+@with_out
+def cholesky_ex(A, *, upper: bool = False, check_errors: bool = False):
+    """(L with A = L L^H, info): info is 0, or the order of the leading minor that is not positive-definite."""
+    return _cholesky_ex(*_factored(A, upper, "linalg.cholesky", check_errors))
+
+
+@with_out
+def linalg_cholesky(A, *, upper: bool = False) -> Tensor:
+    """L with A = L L^H (the upper U with A = U^H U); LinAlgError where A is not positive-definite."""
+    return _factored(A, upper, "linalg.cholesky", True)[0]
+
+
+@public(out=True)
+def cholesky(input, upper: bool = False) -> Tensor:
+    """linalg.cholesky(input, upper=upper)."""
+    need_square(input, "cholesky")
+    if input.dtype.category < dt.FLOAT:
+        raise NotImplementedError(f"\"cholesky_cpu\" not implemented for '{input.dtype.short}'")
+    return _factored(input, upper, "cholesky", True)[0]
+
+
+@public(out=True)
+def cholesky_solve(input, L, upper: bool = False) -> Tensor:
+    """X with A X = input, for A = L L^H (L^H L for an upper factor)."""
+    if input.ndim < 2:
+        raise RuntimeError(f"b should have at least 2 dimensions, but has {input.ndim} dimensions instead")
+    if L.ndim < 2:
+        raise RuntimeError(f"u should have at least 2 dimensions, but has {L.ndim} dimensions instead")
+    need_square(L, "cholesky_solve")
+    lower = L.mH if upper else L
+    return solve_triangular(lower.mH, solve_triangular(lower, input, upper=False), upper=True)
+
+
+@public(out=True)
+def cholesky_inverse(input, upper: bool = False) -> Tensor:
+    """The inverse of L L^H."""
+    need_square(input, "cholesky_inverse")
+    n = input.shape[-1]
+    identity = input.new_zeros(n, n).fill_diagonal_(1)
+    return cholesky_solve(identity.expand(input.shape), input, upper)
+
+
+# -- LU ------------------------------------------------------------------------------------------------------------------
+
+
+def _lu_numpy(a, pivot):
+    def one(m):
+        if not m.size:
+            return m, np.arange(1, min(m.shape) + 1, dtype=np.int32), np.int32(0)
+        if not pivot:
+            return _unpivoted(m)
+        lu, pivots, info = lapack(m.dtype, "getrf")(m)
+        return lu, pivots.astype(np.int32) + 1, np.int32(info)
+    return each(one, a, ranks=(2,))
+
+
+def _unpivoted(m):
+    lu, k = m.copy(), min(m.shape)
+    with np.errstate(all="ignore"):
+        for i in range(k):
+            lu[i + 1:, i] /= lu[i, i]
+            lu[i + 1:, i + 1:] -= np.outer(lu[i + 1:, i], lu[i, i + 1:])
+    return lu, np.arange(1, k + 1, dtype=np.int32), np.int32(_zero_pivot(np, lu))
+
+
+def _lu(xp, a, pivot):
+    if pivot:
+        lu, pivots, _ = jax.lax.linalg.lu(a)
+        return [lu, (pivots + 1).astype(np.int32), _zero_pivot(jnp, lu)]
+    rows, columns, k = jnp.arange(a.shape[-2]), jnp.arange(a.shape[-1]), min(a.shape[-2:])
+
+    def step(lu, i):
+        below = rows > i
+        column = jnp.where(below, lu[..., :, i] / lu[..., i, i][..., None], 0)
+        row = jnp.where(columns > i, lu[..., i, :], 0)
+        lu = jnp.where(below[:, None] & (columns == i), column[..., :, None], lu)
+        return lu - column[..., :, None] * row[..., None, :], None
+    lu, _ = jax.lax.scan(step, a, jnp.arange(k))
+    order = jnp.broadcast_to(jnp.arange(1, k + 1, dtype=np.int32), (*a.shape[:-2], k))
+    return [lu, order, _zero_pivot(jnp, lu)]
+
+
+LU = Op("linalg_lu_factor_ex", _lu, numpy=_lu_numpy,
+        shape=lambda a, pivot: [(a.shape, a.dtype), ((*a.shape[:-2], min(a.shape[-2:])), dt.int32), (a.shape[:-2], dt.int32)])
+
+
+def _order(xp, pivots, n):
+    """The permutation that the row swaps i <-> pivots[i] - 1 make."""
+    if xp is np:
+        def one(p):
+            order = np.arange(n)
+            for i, j in enumerate(p - 1):
+                order[[i, j]] = order[[j, i]]
+            return (order,)
+        return each(one, pivots, ranks=(1,))[0]
+    return jax.lax.linalg.lu_pivots_to_permutation(pivots - 1, n)
+
+
+def _permutation_matrix(xp, pivots, n, dtype):
+    order = _order(xp, pivots, n)
+    return (xp.arange(n)[:, None] == order[..., None, :]).astype(dtype.np)
+
+
+PERMUTATION = Op("lu_permutation", _permutation_matrix, vjp=False, shape=lambda p, n, dtype: ((*p.shape[:-1], n, n), dtype))
+_lu_result, _lu_factor_result = named_result("linalg_lu", "P", "L", "U"), named_result("linalg_lu_factor", "LU", "pivots")
+_lu_factor_ex, _lu_unpack_result = named_result("linalg_lu_factor_ex", "LU", "pivots", "info"), named_result("lu_unpack", "P", "L", "U")
+
+
+def _lu_of(A, pivot: bool, name: str):
+    if A.ndim < 2:
+        raise RuntimeError(f"{name}: Expected tensor with 2 or more dimensions. Got size: {list(A.shape)} instead")
+    if A.dtype.category < dt.FLOAT or A.dtype.to_real().itemsize < 4:
+        raise NotImplementedError(f"\"lu_cpu\" not implemented for '{A.dtype.short}'")
+    if not pivot and A.device.type == "cpu":
+        raise RuntimeError(f"{name.replace('torch.lu', 'linalg.lu')}: LU without pivoting is not implemented on the CPU")
+    return apply(LU, (A,), (bool(pivot),))
+
+
+def _halves(lu):
+    """(L with ones on its diagonal, U) of a packed factorization."""
+    m, n = lu.shape[-2:]
+    k = min(m, n)
+    one = lu.new_zeros(m, k).fill_diagonal_(1)
+    return lu[..., :, :k].tril(-1) + one, lu[..., :k, :].triu()
+
+
+@with_out
+def lu(A, *, pivot: bool = True):
+    """(P, L, U) with A = P L U."""
+    packed, pivots, _ = _lu_of(A, pivot, "linalg.lu")
+    p = apply(PERMUTATION, (pivots,), (A.shape[-2], A.dtype)) if pivot else A.new_zeros(0)
+    return _lu_result(p, *_halves(packed))
+
+
+@with_out
+def lu_factor_ex(A, *, pivot: bool = True, check_errors: bool = False):
+    """(L and U in one matrix, 1-based row swaps, info: 0 or the position of a zero on U's diagonal)."""
+    packed, pivots, info = _lu_of(A, pivot, "torch.lu_factor")
+    if check_errors:
+        raise_failures(info, lambda prefix, k: f"torch.linalg.lu_factor: {prefix}U[{k},{k}] is zero and using it on lu_solve would result in a "
+                       "division by zero. If you still want to perform the factorization, consider calling linalg.lu(A, pivot) or "
+                       "linalg.lu_factor_ex(A, pivot)", RuntimeError)
+    return _lu_factor_ex(packed, pivots, info)
+
+
+@with_out
+def lu_factor(A, *, pivot: bool = True):
+    """(LU, pivots); RuntimeError for a singular matrix."""
+    return _lu_factor_result(*lu_factor_ex(A, pivot=pivot, check_errors=True)[:2])
+
+
+@public(method=False, out=True)
+def lu_unpack(LU_data, LU_pivots, unpack_data: bool = True, unpack_pivots: bool = True):
+    """(P, L, U) of a packed factorization; empty tensors for what is not asked for."""
+    if LU_pivots.dtype is not dt.int32:
+        raise RuntimeError("torch.lu_unpack: LU_pivots is expected to be a contiguous tensor of torch.int32 dtype.\n"
+                           "Note: this function is intended to be used with the output produced by torch.linalg.lu_factor")
+    p = apply(PERMUTATION, (LU_pivots,), (LU_data.shape[-2], LU_data.dtype)) if unpack_pivots else LU_data.new_zeros(0)
+    return _lu_unpack_result(p, *(_halves(LU_data) if unpack_data else (LU_data.new_zeros(0), LU_data.new_zeros(0))))
+
+
+@with_out
+def linalg_lu_solve(LU, pivots, B, *, left: bool = True, adjoint: bool = False) -> Tensor:
+    """X with A X = B (X A = B for left=False), A factored by lu_factor; adjoint: A^H instead of A."""
+    name = "linalg.lu_solve"
+    need_square(LU, name, "LU")
+    need_same_dtype(LU, B, name)
+    if not left:
+        return linalg_lu_solve(LU, pivots, B.mH, adjoint=not adjoint).mH
+    if B.ndim < 2 or B.shape[-2] != LU.shape[-1]:
+        raise RuntimeError(f"{name}: Incompatible shapes of A and B for the equation AX = B ({LU.shape[-2]}x{LU.shape[-1]} and "
+                           f"{'x'.join(map(str, B.shape[-2:]))})")
+    p = apply(PERMUTATION, (pivots,), (LU.shape[-1], LU.dtype))
+    if adjoint:
+        y = solve_triangular(LU.mH, B, upper=False)
+        return p @ solve_triangular(LU.mH, y, upper=True, unitriangular=True)
+    y = solve_triangular(LU, p.mT @ B, upper=False, unitriangular=True)
+    return solve_triangular(LU, y, upper=True)
+
+
+@public(out=True)
+def lu_solve(input, LU_data, LU_pivots) -> Tensor:
+    """linalg.lu_solve(LU_data, LU_pivots, input)."""
+    return linalg_lu_solve(LU_data, LU_pivots, input)
+
+
+def _torch_lu(A, pivot: bool = True, get_infos: bool = False, out=None):
+    """(LU, pivots), and info with get_infos."""
+    made = lu_factor_ex(A, pivot=pivot, check_errors=not get_infos)
+    if out is not None:
+        for target, new in zip(out, made):
+            target.resize_(new.shape).copy_(new)
+        return out
+    return tuple(made) if get_infos else tuple(made[:2])
+
+
+_torch_lu.__name__ = "lu"
+public()(_torch_lu)
+
+# -- QR ------------------------------------------------------------------------------------------------------------------
+
+
+def _qr(xp, a, mode):
+    if mode == "r":
+        return [xp.zeros(0, a.dtype), xp.linalg.qr(a, mode="r")]
+    q, r = xp.linalg.qr(a, mode=mode)
+    return [q, r]
+
+
+def _qr_shape(a, mode):
+    *batch, m, n = a.shape
+    k = m if mode == "complete" else min(m, n)
+    return [((0,) if mode == "r" else (*batch, m, k), a.dtype), ((*batch, k, n), a.dtype)]
+
+
+def _qr_vjp(xp, g0, g1, a, out0, out1):
+    """Walter and Lehmann, 2010; a wide matrix is a square one, Q R = X, and the rest, Q^H Y."""
+    q, r, gq, gr = out0, out1, g0, g1
+    m, n = a.shape[-2:]
+    if n > m:
+        rest, grest = a[..., m:], gr[..., m:]
+        gq = gq + _mm(xp, rest, adjoint(xp, grest))
+        gy = _mm(xp, q, grest)
+        r, gr = r[..., :m], gr[..., :m]
+    k = _mm(xp, r, adjoint(xp, gr)) - _mm(xp, adjoint(xp, gq), q)
+    low = xp.tril(k, -1)
+    symmetric = low + adjoint(xp, low) + xp.eye(k.shape[-1], dtype=k.dtype) * k.real.astype(k.dtype)
+    right = gq + _mm(xp, q, symmetric)
+    out = adjoint(xp, TRIANGULAR.kernel(xp, r, adjoint(xp, right), True, False))  # right R^-H
+    return xp.concatenate([out, gy], axis=-1) if n > m else out
+
+
+QR = Op("linalg_qr", _qr, shape=_qr_shape, vjp=_qr_vjp)
+_linalg_qr, _qr_result, _geqrf = named_result("linalg_qr", "Q", "R"), named_result("qr", "Q", "R"), named_result("geqrf", "a", "tau")
+
+
+@with_out
+def linalg_qr(A, mode: str = "reduced"):
+    """(Q, R) with A = Q R; mode 'complete' for a square Q, 'r' for R alone."""
+    need_matrix(A, "linalg.qr")
+    need_float(A, "linalg.qr", "geqrf_cpu")
+    if mode not in ("reduced", "complete", "r"):
+        raise RuntimeError(f"qr received unrecognized mode '{mode}' but expected one of 'reduced' (default), 'r', or 'complete'")
+    if A.requires_grad and mode == "complete" and A.shape[-2] > A.shape[-1]:
+        raise RuntimeError("The QR decomposition is not differentiable when mode='complete' and nrows > ncols")
+    return _linalg_qr(*apply(QR, (A,), (mode,)))
+
+
+@public(out=True)
+def qr(input, some: bool = True):
+    """(Q, R); a square Q for some=False."""
+    return _qr_result(*linalg_qr(input, "reduced" if some else "complete"))
+
+
+# -- Householder reflections ---------------------------------------------------------------------------------------------
+
+
+def _reflectors_shape(a):
+    return [(a.shape, a.dtype), ((*a.shape[:-2], min(a.shape[-2:])), a.dtype)]
+
+
+def _geqrf_numpy(a):
+    return each(lambda m: lapack(m.dtype, "geqrf")(m)[:2] if m.size else (m, np.zeros(min(m.shape), m.dtype)), a, ranks=(2,))
+
+
+GEQRF = Op("geqrf", lambda xp, a: list(jax.lax.linalg.geqrf(a)), numpy=_geqrf_numpy, shape=_reflectors_shape, vjp=False)
+
+
+def _vectors(xp, a):
+    """The reflection vectors below the diagonal, ones on it."""
+    return xp.tril(a, -1) + xp.eye(*a.shape[-2:], dtype=a.dtype)
+
+
+def _product(xp, a, tau):
+    m, n, k = *a.shape[-2:], tau.shape[-1]
+    v = _vectors(xp, a)
+    q = xp.broadcast_to(xp.eye(m, n, dtype=a.dtype), a.shape)
+
+    def reflect(q, v, t):
+        return q - t[..., None, None] * v[..., :, None] * _mm(xp, xp.conj(v)[..., None, :], q)
+    if xp is np:
+        for i in range(k - 1, -1, -1):
+            q = reflect(q, v[..., i], tau[..., i])
+        return q
+    steps = jnp.moveaxis(v[..., :k], -1, 0), jnp.moveaxis(tau, -1, 0)
+    return jax.lax.scan(lambda q, x: (reflect(q, *x), None), q, steps, reverse=True)[0]
+
+
+HOUSEHOLDER = Op("linalg_householder_product", _product, shape=lambda a, tau: (a.shape, a.dtype))
+
+
+@with_out
+def householder_product(A, tau) -> Tensor:
+    """The first columns of H_1 H_2 ... H_k, H_i = 1 - tau_i v_i v_i^H with v_i in column i of A below the diagonal."""
+    name = "torch.linalg.householder_product"
+    if A.ndim < 2:
+        raise RuntimeError(f"{name}: input must have at least 2 dimensions.")
+    if A.shape[-2] < A.shape[-1]:
+        raise RuntimeError(f"{name}: input.shape[-2] must be greater than or equal to input.shape[-1]")
+    if A.shape[-1] < tau.shape[-1]:
+        raise RuntimeError(f"{name}: input.shape[-1] must be greater than or equal to tau.shape[-1]")
+    if A.dtype is not tau.dtype:
+        raise RuntimeError(f"{name}: tau dtype {tau.dtype.short} does not match input dtype {A.dtype.short}")
+    return apply(HOUSEHOLDER, (A, tau))
+
+
+@public(out=True)
+def orgqr(input, tau) -> Tensor:
+    """linalg.householder_product(input, tau)."""
+    return householder_product(input, tau)
+
+
+@public(out=True)
+def geqrf(input):
+    """(R with the reflection vectors below its diagonal, tau)."""
+    need_matrix(input, "torch.geqrf", "input")
+    return _geqrf(*apply(GEQRF, (input,)))
+
+
+@public(out=True)
+def ormqr(input, tau, other, left: bool = True, transpose: bool = False) -> Tensor:
+    """Q other (other Q for left=False), Q the square product of input's reflections; transpose: Q^H."""
+    need_matrix(input, "torch.ormqr", "input")
+    rows, k = input.shape[-2], tau.shape[-1]
+    if other.shape[-2 if left else -1] != rows:
+        raise RuntimeError(f"torch.ormqr: other.shape[{-2 if left else -1}] must be equal to input.shape[-2]")
+    padding = input.new_zeros(*input.shape[:-2], rows, rows - k)
+    from .joining import cat
+    q = householder_product(cat([input[..., :k], padding], -1), tau)
+    q = q.mH if transpose else q
+    return q @ other if left else other @ q
+
+

@@ -1,0 +1,196 @@
+"""Products and functions of matrices: powers, exponential, traces, Kronecker and cross products, tensor equations."""
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from .._core import dtype as dt
+from .._core.aval import broadcast_shapes
+from .._core.registry import Op
+from .._public import as_dim, public, with_out
+from .._tensor import Tensor, apply
+from .linalg_common import adjoint, each, need_float, need_square
+from .linalg_solve import inv, solve
+from .matmul import matmul, multi_dot
+from .ranges import eye
+
+
+def _exp(xp, a):
+    wide = a.astype(np.float32) if a.dtype.itemsize == 2 else a
+    if not a.size:
+        return a
+    if xp is np:
+        from scipy.linalg import expm
+        return each(lambda m: (expm(m),), wide, ranks=(2,))[0].astype(a.dtype)
+    import jax
+    return jax.scipy.linalg.expm(wide).astype(a.dtype)
+
+
+def _exp_vjp(xp, g, a):
+    """The exponential of [[A^H, G], [0, A^H]] has the derivative in direction G in its corner. Mathias, 1996."""
+    h, n = adjoint(xp, a), a.shape[-1]
+    top, low = xp.concatenate([h, g], axis=-1), xp.concatenate([xp.zeros_like(h), h], axis=-1)
+    return _exp(xp, xp.concatenate([top, low], axis=-2))[..., :n, n:]
+
+
+EXP = Op("linalg_matrix_exp", _exp, shape=lambda a: (a.shape, a.dtype), vjp=_exp_vjp)
+
+
+def matrix_exp_(A) -> Tensor:
+    """The exponential of square matrices."""
+    need_square(A, "linalg.matrix_exp")
+    need_float(A, "linalg.matrix_exp", low=True)
+    return apply(EXP, (A,))
+
+
+@public()
+def matrix_exp(input) -> Tensor:
+    """linalg.matrix_exp(input)."""
+    return matrix_exp_(input)
+
+
+@public(out=True)
+def matrix_power(input, n: int) -> Tensor:
+    """The n-th power of square matrices, by squaring; the inverse's for n < 0."""
+    need_square(input, "linalg.matrix_power")
+    if n == 0:
+        return eye(input.shape[-1], dtype=input.dtype, device=input.device).expand(input.shape).clone()
+    base, n, out = (inv(input), -n, None) if n < 0 else (input, n, None)
+    while n:
+        if n & 1:
+            out = base if out is None else matmul(out, base)
+        n >>= 1
+        if n:
+            base = matmul(base, base)
+    return out.clone() if out is input else out
+
+
+@public()
+def trace(input) -> Tensor:
+    """The sum of the diagonal."""
+    if input.ndim != 2:
+        raise RuntimeError(f"trace: expected a matrix, but got tensor with dim {input.ndim}")
+    return input.diagonal().sum()
+
+
+@public(out=True)
+def kron(input, other) -> Tensor:
+    """The Kronecker product."""
+    n = max(input.ndim, other.ndim)
+    a, b = [1] * (n - input.ndim) + list(input.shape), [1] * (n - other.ndim) + list(other.shape)
+    left = input.reshape([x for s in a for x in (s, 1)])
+    right = other.reshape([x for s in b for x in (1, s)])
+    return (left * right).reshape([x * y for x, y in zip(a, b)])
+
+
+def _cross(xp, a, b, dim):
+    a, b = xp.broadcast_arrays(a, b)
+    return xp.roll(a, -1, dim) * xp.roll(b, 1, dim) - xp.roll(a, 1, dim) * xp.roll(b, -1, dim)
+
+
+def _cross_vjp(xp, g, a, b, dim):
+    return _cross(xp, xp.conj(b), g, dim), _cross(xp, g, xp.conj(a), dim)
+
+
+CROSS = Op("linalg_cross", _cross, vjp=_cross_vjp, shape=lambda a, b, dim: (broadcast_shapes(a.shape, b.shape), a.dtype))
+
+
+@with_out
+def linalg_cross(input, other, *, dim: int = -1) -> Tensor:
+    """The cross products of vectors of three along dim."""
+    if input.ndim != other.ndim:
+        raise RuntimeError("linalg.cross: inputs must have the same number of dimensions.")
+    d = as_dim(dim, input.ndim)
+    sizes = input.shape[d], other.shape[d]
+    if sizes != (3, 3):
+        raise RuntimeError(f"linalg.cross: inputs dimension {dim} must have length 3. Got {sizes[0]} and {sizes[1]}")
+    if input.dtype is not other.dtype:
+        common = dt.promote_types(input.dtype, other.dtype)
+        input, other = input.to(common), other.to(common)
+    return apply(CROSS, (input, other), (d - input.ndim,))
+
+
+@public(out=True)
+def cross(input, other, dim: int | None = None) -> Tensor:
+    """The cross products along dim, the first dimension of size three by default."""
+    if dim is None:
+        dim = next((i for i, n in enumerate(input.shape) if n == 3), None)
+        if dim is None:
+            raise RuntimeError("no dimension of size 3 in input")
+    return linalg_cross(input, other, dim=dim)
+
+
+@with_out
+def vecdot(x, y, *, dim: int = -1) -> Tensor:
+    """sum(conj(x) * y) along dim."""
+    if x.dtype.category < dt.FLOAT or y.dtype.category < dt.FLOAT:
+        raise RuntimeError(f"linalg.vecdot: Expected a floating point or complex tensor as input. Got {x.dtype.short}")
+    return ((x.conj() if x.dtype.is_complex else x) * y).sum(dim)
+
+
+@with_out
+def linalg_multi_dot(tensors) -> Tensor:
+    """The product of matrices in the cheapest order; the first and last may be vectors."""
+    tensors = list(tensors)
+    if len(tensors) < 2:
+        raise RuntimeError("multi_dot(): expected at least 2 tensors but got " + str(len(tensors)))
+    for i, t in enumerate(tensors):
+        ends = i in (0, len(tensors) - 1)
+        if t.ndim != 2 and not (ends and t.ndim == 1):
+            raise RuntimeError(f"multi_dot(): the {'first' if i == 0 else 'last'} tensor must be 1D or 2D but got {t.ndim}D" if ends else
+                               f"multi_dot(): tensor {i} must be 2D but got {t.ndim}D")
+    first, last = tensors[0].ndim == 1, tensors[-1].ndim == 1
+    parts = [t.unsqueeze(0) if first and i == 0 else t.unsqueeze(1) if last and i == len(tensors) - 1 else t for i, t in enumerate(tensors)]
+    for i in range(len(parts) - 1):
+        k, k2 = parts[i].shape[1], parts[i + 1].shape[0]
+        if k != k2:
+            raise RuntimeError(f"multi_dot(): tensors {i} and {i + 1} with shapes {list(tensors[i].shape)} and {list(tensors[i + 1].shape)} "
+                               "cannot be multiplied")
+    out = multi_dot(parts)
+    if first:
+        out = out.squeeze(0)
+    return out.squeeze(-1) if last else out
+
+
+def linalg_vander(x, N: int | None = None) -> Tensor:
+    """(*, n) to (*, n, N): the powers 0 to N-1 of each element, N = n by default."""
+    n = (x.shape[-1] if x.ndim else 1) if N is None else N
+    if n <= 1:
+        raise RuntimeError("N must be greater than 1.")
+    x = x if x.dtype.category >= dt.FLOAT else x.to(dt.int64)
+    powers = x.unsqueeze(-1).expand(*x.shape, n - 1)
+    from .joining import cat
+    return cat([x.new_ones(*x.shape, 1), powers.cumprod(-1)], -1)
+
+
+@with_out
+def tensorinv(A, ind: int = 2) -> Tensor:
+    """B with tensordot(A, B, ind) the identity."""
+    if ind <= 0:
+        raise RuntimeError("Expected a strictly positive integer for 'ind', but got " + str(ind))
+    rows, columns = math.prod(A.shape[:ind]), math.prod(A.shape[ind:])
+    if rows != columns:
+        raise RuntimeError(f"Expected self to satisfy the requirement prod(self.shape[ind:]) == prod(self.shape[:ind]), but got {columns} != {rows}")
+    return inv(A.reshape(rows, columns)).reshape([*A.shape[ind:], *A.shape[:ind]])
+
+
+@with_out
+def tensorsolve(A, B, dims=None) -> Tensor:
+    """X with tensordot(A, X, X.ndim) = B; `dims` of A are moved to its end first."""
+    if dims is not None:
+        moved = [as_dim(d, A.ndim) for d in dims]
+        A = A.permute([d for d in range(A.ndim) if d not in moved] + moved)
+    shape = A.shape[B.ndim:]
+    size = math.prod(shape)
+    if size != math.prod(B.shape):
+        raise RuntimeError("Expected self to satisfy the requirement prod(self.shape[other.ndim:]) == prod(self.shape[:other.ndim]), but got "
+                           f"{size} != {math.prod(A.shape[:B.ndim])}")
+    return solve(A.reshape(size, size), B.reshape(-1)).reshape(shape)
+
+
+def linalg_diagonal(A, *, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Tensor:
+    """A view of the diagonals, of the last two dimensions by default."""
+    return A.diagonal(offset, dim1, dim2)
+
+

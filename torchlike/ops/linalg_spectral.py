@@ -1,0 +1,288 @@
+"""Eigenvalues and singular values, and what is computed from them: svd, eigh, eig, pinv, matrix_rank, cond, lstsq."""
+from __future__ import annotations
+
+import numpy as np
+
+from .._core import dtype as dt
+from .._core.registry import Op
+from .._public import public, with_out
+from .._tensor import Tensor, apply
+from .histograms import named_result
+from .linalg_common import adjoint, need_float, need_matrix, need_square
+from .matmul import MATMUL
+
+_mm = MATMUL.kernel
+
+# -- singular values -----------------------------------------------------------------------------------------------------
+
+
+def _svd_shape(a, full):
+    *batch, m, n = a.shape
+    k = min(m, n)
+    return [((*batch, m, m if full else k), a.dtype), ((*batch, k), a.dtype.to_real()), ((*batch, n if full else k, n), a.dtype)]
+
+
+def _differences(xp, s, power):
+    """1 / (s_j^p - s_i^p), 0 on the diagonal."""
+    p = s * s if power == 2 else s
+    d = p[..., None, :] - p[..., :, None]
+    same = xp.eye(s.shape[-1], dtype=bool)
+    return xp.where(same, xp.zeros((), s.dtype), 1 / xp.where(same, xp.ones((), s.dtype), d))
+
+
+def _svd_vjp(xp, g0, g1, g2, out0, out1, out2, full):
+    k = out1.shape[-1]
+    u, s, vh, gu, gvh = out0[..., :k], out1, out2[..., :k, :], g0[..., :k], g2[..., :k, :]
+    f, v, gv = _differences(xp, s, 2), adjoint(xp, vh), adjoint(xp, gvh)
+    uu, vv = _mm(xp, adjoint(xp, u), gu), _mm(xp, vh, gv)
+    su, sv = uu - adjoint(xp, uu), vv - adjoint(xp, vv)
+    middle = su * f * s[..., None, :] + s[..., :, None] * (sv * f)
+    diagonal = g1.astype(u.dtype)
+    if u.dtype.kind == "c":
+        diagonal = diagonal + xp.diagonal(su, axis1=-2, axis2=-1) / (2 * s)
+    middle = middle + diagonal[..., None, :] * xp.eye(k, dtype=u.dtype)
+    out = _mm(xp, _mm(xp, u, middle), vh)
+    if u.shape[-2] > k:
+        out = out + _mm(xp, (gu - _mm(xp, u, uu)) / s[..., None, :], vh)
+    if vh.shape[-1] > k:
+        out = out + _mm(xp, u / s[..., None, :], adjoint(xp, gv - _mm(xp, v, vv)))
+    return out
+
+
+SVD = Op("linalg_svd", lambda xp, a, full: list(xp.linalg.svd(a, full_matrices=full)), shape=_svd_shape, vjp=_svd_vjp)
+
+
+def _svdvals_vjp(xp, g, a):
+    u, _, vh = xp.linalg.svd(a, full_matrices=False)
+    return _mm(xp, u * g[..., None, :].astype(u.dtype), vh)
+
+
+SVDVALS = Op("linalg_svdvals", lambda xp, a: xp.linalg.svd(a, compute_uv=False), vjp=_svdvals_vjp, torch_name="LinalgSvdBackward0",
+             shape=lambda a: ((*a.shape[:-2], min(a.shape[-2:])), a.dtype.to_real()))
+_linalg_svd, _svd = named_result("linalg_svd", "U", "S", "Vh"), named_result("svd", "U", "S", "V")
+
+
+def _check_svd(A, driver) -> None:
+    need_matrix(A, "linalg.svd")
+    need_float(A, "linalg.svd", "linalg_svd_cpu")
+    if driver is not None:
+        if A.device.type == "cpu":
+            raise RuntimeError("torch.linalg.svd: keyword argument `driver=` is only supported on CUDA inputs with cuSOLVER backend.")
+        if driver not in ("gesvd", "gesvdj", "gesvda"):
+            raise RuntimeError(f"torch.linalg.svd: unknown svd driver {driver} in svd_cusolver computation. ")
+
+
+@with_out
+def linalg_svd(A, full_matrices: bool = True, *, driver: str | None = None):
+    """(U, S, Vh) with A = U diag(S) Vh, S descending."""
+    _check_svd(A, driver)
+    return _linalg_svd(*apply(SVD, (A,), (bool(full_matrices),)))
+
+
+@with_out
+def svdvals(A, *, driver: str | None = None) -> Tensor:
+    """The singular values, descending."""
+    _check_svd(A, driver)
+    return apply(SVDVALS, (A,))
+
+
+@public(out=True)
+def svd(input, some: bool = True, compute_uv: bool = True):
+    """(U, S, V) with input = U diag(S) V^H; zeros for U and V without compute_uv."""
+    if input.ndim < 2:
+        raise RuntimeError(f"linalg.svd: input should have at least 2 dimensions, but has {input.ndim} dimensions instead")
+    if not compute_uv:
+        *batch, m, n = input.shape
+        return _svd(input.new_zeros(*batch, m, m), svdvals(input), input.new_zeros(*batch, n, n))
+    u, s, vh = linalg_svd(input, not some)
+    return _svd(u, s, vh.mH)
+
+
+# -- eigenvalues ---------------------------------------------------------------------------------------------------------
+
+
+def _eigh(xp, a, uplo):
+    if xp is np:
+        w, v = np.linalg.eigh(a, uplo)
+    else:
+        w, v = xp.linalg.eigh(a, UPLO=uplo, symmetrize_input=False)
+    return [w, v]
+
+
+def _eigh_vjp(xp, g0, g1, out0, out1):
+    vh = adjoint(xp, out1)
+    middle = _mm(xp, vh, g1) * _differences(xp, out0, 1) + g0[..., None, :] * xp.eye(out0.shape[-1], dtype=out0.dtype)
+    return _mm(xp, _mm(xp, out1, middle), vh)
+
+
+EIGH = Op("linalg_eigh", _eigh, vjp=_eigh_vjp, shape=lambda a, uplo: [(a.shape[:-1], a.dtype.to_real()), (a.shape, a.dtype)])
+_linalg_eigh, _linalg_eig = (named_result(f"linalg_{n}", "eigenvalues", "eigenvectors") for n in ("eigh", "eig"))
+
+
+@with_out
+def eigh(A, UPLO: str = "L"):
+    """(eigenvalues ascending, eigenvectors) of Hermitian matrices, of which one triangle is read."""
+    need_square(A, "linalg.eigh")
+    if A.dtype.to_real().itemsize < 4 or A.dtype.category < dt.FLOAT:
+        raise NotImplementedError(f"\"linalg_eigh_cpu\" not implemented for '{A.dtype.short}'")
+    if str(UPLO).upper() not in ("L", "U"):
+        raise RuntimeError(f"Expected UPLO argument to be 'L' or 'U', but got {UPLO}")
+    return _linalg_eigh(*apply(EIGH, (A,), (UPLO.upper(),)))
+
+
+@with_out
+def eigvalsh(A, UPLO: str = "L") -> Tensor:
+    """The eigenvalues of Hermitian matrices, ascending."""
+    return eigh(A, UPLO).eigenvalues
+
+
+def _numpy_eig(a):
+    w, v = np.linalg.eig(a)
+    kind = np.result_type(a.dtype, np.complex64)
+    return [w.astype(kind), v.astype(kind)]
+
+
+def _eig_vjp(xp, g0, g1, out0, out1):
+    vh = adjoint(xp, out1)
+    product = _mm(xp, vh, g1)
+    length = xp.diagonal(product, axis1=-2, axis2=-1).real.astype(out1.dtype)
+    turned = product - _mm(xp, vh, out1) * length[..., None, :]
+    middle = turned * xp.conj(_differences(xp, out0, 1)) + g0[..., None, :] * xp.eye(out0.shape[-1], dtype=out0.dtype)
+    return _mm(xp, xp.linalg.solve(vh, middle), vh)
+
+
+def _to_complex(d: dt.dtype) -> dt.dtype:
+    return dt.complex64 if d in (dt.float32, dt.complex64) else dt.complex128
+
+
+EIG = Op("linalg_eig", lambda xp, a: list(xp.linalg.eig(a)), numpy=_numpy_eig, vjp=_eig_vjp,
+         shape=lambda a: [(a.shape[:-1], _to_complex(a.dtype)), (a.shape, _to_complex(a.dtype))])
+
+
+def _check_eig(A, name: str) -> None:
+    need_square(A, name)
+    if A.dtype.category < dt.FLOAT:
+        raise RuntimeError(f"Unknown Complex ScalarType for {A.dtype.short}")
+    need_float(A, name, "linalg_eig_out_cpu")
+
+
+@with_out
+def eig(A):
+    """(eigenvalues, eigenvectors), complex, in LAPACK's order."""
+    _check_eig(A, "linalg.eig")
+    return _linalg_eig(*apply(EIG, (A,)))
+
+
+@with_out
+def eigvals(A) -> Tensor:
+    """The eigenvalues, complex."""
+    _check_eig(A, "linalg.eigvals")
+    return apply(EIG, (A,))[0]
+
+
+# -- pseudo-inverse, rank, least squares -----------------------------------------------------------------------------------
+
+
+def _pinv(xp, a, atol, rtol, hermitian):
+    if hermitian:
+        w, v = _eigh(xp, a, "L")
+        size = xp.abs(w)
+        u, vh = v, adjoint(xp, v)
+    else:
+        u, w, vh = xp.linalg.svd(a, full_matrices=False)
+        size = w
+    limit = xp.maximum(xp.asarray(atol, w.dtype)[..., None], xp.asarray(rtol, w.dtype)[..., None] * xp.max(size, axis=-1, keepdims=True))
+    keep = size > limit
+    inverse = xp.where(keep, 1 / xp.where(keep, w, xp.ones((), w.dtype)), xp.zeros((), w.dtype))
+    return _mm(xp, adjoint(xp, vh) * inverse[..., None, :], adjoint(xp, u))
+
+
+def _pinv_vjp(xp, g, a, out):
+    """Golub and Pereyra, 1973."""
+    p, ph, gh = out, adjoint(xp, out), adjoint(xp, g)
+    left = _mm(xp, gh, _mm(xp, p, ph))
+    right = _mm(xp, _mm(xp, ph, p), gh)
+    return -_mm(xp, _mm(xp, ph, g), ph) + left - _mm(xp, a, _mm(xp, p, left)) + right - _mm(xp, _mm(xp, right, p), a), None, None
+
+
+PINV = Op("linalg_pinv", _pinv, vjp=_pinv_vjp, torch_name="LinalgPinvBackward0",
+          shape=lambda a, atol, rtol, hermitian: ((*a.shape[:-2], a.shape[-1], a.shape[-2]), a.dtype))
+
+
+def _tolerances(A, atol, rtol):
+    """torch's defaults: eps * max(m, n) relative, unless an absolute tolerance is given."""
+    if rtol is None:
+        default = np.finfo(A.dtype.to_real().np).eps * max(A.shape[-2:])
+        if isinstance(atol, Tensor):
+            rtol = (atol <= 0).to(A.dtype.to_real()) * float(default)
+        else:
+            rtol = 0.0 if atol is not None and atol > 0 else float(default)
+    return 0.0 if atol is None else atol, rtol
+
+
+@with_out
+def pinv(A, rcond=None, hermitian: bool = False, *, atol=None, rtol=None) -> Tensor:
+    """The Moore-Penrose inverse; singular values up to max(atol, rtol * the largest) count as zero."""
+    if A.ndim < 2 or A.dtype.category < dt.FLOAT or A.dtype.to_real().itemsize < 4:
+        raise RuntimeError(f"linalg.pinv({A.dtype.short}{{{list(A.shape)}}}): expected a tensor with 2 or more dimensions of float, double, cfloat "
+                           "or cdouble types")
+    if not A.numel():
+        return A.new_zeros(*A.shape[:-2], A.shape[-1], A.shape[-2])
+    atol, rtol = _tolerances(A, atol, rcond if rtol is None else rtol)
+    return apply(PINV, (A, atol, rtol), (bool(hermitian),))
+
+
+@public()
+def pinverse(input, rcond: float = 1e-15) -> Tensor:
+    """linalg.pinv(input, rtol=rcond)."""
+    return pinv(input, rtol=rcond)
+
+
+@with_out
+def matrix_rank(A, tol=None, hermitian: bool = False, *, atol=None, rtol=None) -> Tensor:
+    """The number of singular values above max(atol, rtol * the largest)."""
+    if A.ndim < 2:
+        raise RuntimeError("torch.linalg.matrix_rank: The input tensor input must have at least 2 dimensions.")
+    if A.dtype.category < dt.FLOAT or A.dtype.to_real().itemsize < 4:
+        raise RuntimeError("This function doesn't handle types other than float and double")
+    if not A.numel():
+        return A.new_zeros(A.shape[:-2], dtype=dt.int64)
+    atol, rtol = _tolerances(A, tol if atol is None else atol, 0.0 if tol is not None else rtol)
+    values = (eigvalsh(A).abs() if hermitian else svdvals(A)).detach()
+    limit = values.amax(-1) * rtol
+    limit = limit.maximum(atol) if isinstance(atol, Tensor) else limit.clamp(min=atol)
+    return (values > limit.unsqueeze(-1)).sum(-1)
+
+
+_lstsq = named_result("linalg_lstsq", "solution", "residuals", "rank", "singular_values")
+
+
+def lstsq(A, B, rcond: float | None = None, *, driver: str | None = None):
+    """The X of least norm that minimises |A X - B|; (solution, residuals, rank, singular_values)."""
+    name = "torch.linalg.lstsq"
+    if A.ndim < 2:
+        raise RuntimeError(f"{name}: input must have at least 2 dimensions.")
+    if B.ndim < 1:
+        raise RuntimeError(f"{name}: other must have at least 1 dimension.")
+    need_float(A, name, "lstsq_cpu")
+    if A.dtype is not B.dtype:
+        raise RuntimeError(f"{name}: Expected input and other to have the same dtype, but got input's dtype {A.dtype.short} and other's dtype "
+                           f"{B.dtype.short}")
+    drivers = ("gels", "gelsy", "gelsd", "gelss") if A.device.type == "cpu" else ("gels",)
+    driver = driver or ("gelsy" if len(drivers) > 1 else "gels")
+    if driver not in drivers:
+        raise RuntimeError(f"{name}: parameter `driver` should be one of ({', '.join(drivers)})")
+    vector = A.ndim - 1 == B.ndim and tuple(B.shape) == tuple(A.shape[:-1])
+    if A.shape[-2] != B.shape[-1 if vector or B.ndim == 1 else -2]:
+        raise RuntimeError(f"{name}: input.size(-2) should match other.size({-1 if vector or B.ndim == 1 else -2})")
+    b = B.unsqueeze(-1) if vector else B
+    m, n = A.shape[-2:]
+    rtol = float(np.finfo(A.dtype.to_real().np).eps) * max(m, n) if rcond is None else rcond
+    x = pinv(A, rtol=0.0 if driver == "gels" else rtol) @ b
+    empty = A.new_zeros(0, dtype=A.dtype.to_real())
+    rank = A.new_zeros(0, dtype=dt.int64) if driver == "gels" else matrix_rank(A, rtol=rtol)
+    residuals = empty
+    if m > n and driver != "gelsy" and (driver == "gels" or bool((rank == n).all())):
+        residuals = (A @ x - b).abs().square().sum(-2)
+    values = svdvals(A).detach() if driver in ("gelsd", "gelss") else empty
+    return _lstsq(x.squeeze(-1) if vector else x, residuals, rank, values)
