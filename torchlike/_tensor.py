@@ -132,7 +132,7 @@ class Tensor:
         layout = self._layout or contiguous(value.aval.shape)
         made_layout = op.layout(layout, (*numbers, *statics))
         out = apply(op, (self, *numbers), statics)
-        if value.array is program.META_ARRAY or out._value.array is not None and program.is_tracer(out._value.array):
+        if value.array is program.META_ARRAY:
             out._layout = made_layout
             return out
         st = self._ensure_storage()

@@ -1,0 +1,109 @@
+"""torch.autograd.graph, forward_ad, profilers, against real torch."""
+from importlib import import_module
+
+from same import caught, same
+
+
+@same
+def test_saved_tensors_hooks(torch):
+    G, log = torch.autograd.graph, []
+
+    def pack(t):
+        log.append((tuple(t.shape), t.requires_grad, t.is_leaf))
+        return t * 1
+
+    x = torch.tensor([0.1, 0.2], requires_grad=True)
+    with G.saved_tensors_hooks(pack, lambda t: (log.append("unpack"), t * 2)[1]):
+        y = x * x
+        z = y.exp()
+        with torch.no_grad():
+            x * x
+    (z * 3).sum().backward()
+    with G.saved_tensors_hooks(lambda t: t, lambda t: 3):
+        bad = x * x
+    with G.disable_saved_tensors_hooks("not here"):
+        refused = caught(G.saved_tensors_hooks(lambda t: t, lambda t: t).__enter__)
+    with G.save_on_cpu():
+        kept = (x * x).exp()
+    g, = torch.autograd.grad(kept.sum(), x, create_graph=True)
+    return x.grad, log, caught(bad.sum().backward), refused, g, torch.autograd.grad(g.sum(), x)
+
+
+@same
+def test_pack_hook_may_not_write(torch):
+    x = torch.ones(2, requires_grad=True)
+
+    def run():
+        with torch.autograd.graph.saved_tensors_hooks(lambda t: t.add_(1), lambda t: t):
+            return x * x
+    return caught(run)
+
+
+@same
+def test_gradient_edges(torch):
+    G = torch.autograd.graph
+    x = torch.tensor([1.0, 2.0], requires_grad=True)
+    y = x * x
+    edge = G.get_gradient_edge(y)
+    g = torch.autograd.grad(y * 3, G.get_gradient_edge(x), torch.ones(2), retain_graph=True)
+    at = torch.autograd.grad((y * 3).sum(), [edge, x], retain_graph=True)
+    torch.autograd.backward([edge], torch.ones(2))
+    v = torch.ones(2)
+    G.increment_version([v, v])
+    return (edge.node.name(), edge.output_nr, G.get_gradient_edge(x).node.name(), g, at, x.grad, caught(G.get_gradient_edge, v), v._version)
+
+
+@same
+def test_multi_grad_hooks(torch):
+    G, log = torch.autograd.graph, []
+    a, b = torch.ones(2, requires_grad=True), torch.ones(2, requires_grad=True)
+    every = G.register_multi_grad_hook((a, b), lambda gs: log.append(("all", [None if g is None else g.tolist() for g in gs])))
+    (a * 2 + b).sum().backward()
+    (a * 2).sum().backward()
+    every.remove()
+    first = G.register_multi_grad_hook((a, b), lambda g: log.append(("any", g.tolist())), mode="any")
+    (a + b).sum().backward()
+    (b * 5).sum().backward()
+    first.remove()
+    (a * b).sum().backward()
+    return log, caught(G.register_multi_grad_hook, (a,), print, mode="some")
+
+
+@same
+def test_forward_ad(torch):
+    fw = import_module(torch.__name__ + ".autograd.forward_ad")
+    x, t = torch.tensor([1.0, 2.0]), torch.tensor([1.0, 0.5])
+    outside = caught(fw.make_dual, x, t)
+    w = torch.tensor(3.0, requires_grad=True)
+    with fw.dual_level():
+        d = fw.make_dual(x, t)
+        o = d.sin() * d
+        both = fw.unpack_dual(o * fw.make_dual(t, x) * 2)
+        plain = fw.unpack_dual(torch.ones(2)).tangent is None
+        errors = [caught(fw.make_dual, x, torch.ones(3)), caught(fw.make_dual, torch.tensor([1]), torch.tensor([1])), caught(fw.enter_dual_level)]
+        primal, tangent = fw.unpack_dual(o)
+        through = fw.unpack_dual(d * w).tangent
+    through.sum().backward()
+    return outside, both.primal, both.tangent, plain, errors, primal, tangent, primal.requires_grad, w.grad, caught(fw.exit_dual_level)
+
+
+def test_profilers_time_ranges(tmp_path):
+    import json
+
+    import torchlike as torch
+    from torchlike import profiler
+    with torch.autograd.profiler.profile() as p, torch.autograd.profiler.record_function("work"):
+        torch.ones(3).sin().tolist()
+    row, = [r for r in p.key_averages() if r.key == "work"]
+    assert row.count == 1 and row.cpu_time_total > 0
+    assert "work" in p.key_averages().table(sort_by="cpu_time_total", row_limit=5)
+    p.export_chrome_trace(str(tmp_path / "trace.json"))
+    assert any(e["name"] == "work" for e in json.loads((tmp_path / "trace.json").read_text())["traceEvents"])
+    ready = []
+    plan = profiler.schedule(wait=1, warmup=1, active=2, repeat=1)
+    with profiler.profile(schedule=plan, on_trace_ready=lambda prof: ready.append(len([e for e in prof.events() if e.name == "step"]))) as prof:
+        for _ in range(6):
+            with profiler.record_function("step"):
+                torch.ones(2) + 1
+            prof.step()
+    assert ready == [2]

@@ -1,0 +1,106 @@
+"""torchlike under JAX's transformations, and JAX functions under torchlike's autograd."""
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import torchlike as torch
+
+
+def _model():
+    torch.manual_seed(0)
+    return torch.nn.Sequential(torch.nn.Linear(3, 4), torch.nn.Tanh(), torch.nn.Linear(4, 2))
+
+
+def _params(model):
+    return {name: p.detach() for name, p in model.named_parameters()}
+
+
+def _loss(model):
+    def loss(params, x):
+        return torch.func.functional_call(model, params, (x,)).square().mean()
+    return loss
+
+
+def _data():
+    return torch.arange(15.0).reshape(5, 3).sin()
+
+
+def _reference():
+    model, x = _model(), _data()
+    loss = model(x).square().mean()
+    loss.backward()
+    return loss.item(), {n: p.grad.numpy() for n, p in model.named_parameters()}
+
+
+def test_jit():
+    model = _model()
+    got = jax.jit(lambda p, x: _loss(model)(p, x).jax())(_params(model), _data())
+    assert np.allclose(got, _reference()[0], atol=1e-6)
+
+
+def test_grad_of_a_module():
+    model = _model()
+    grads = jax.jit(jax.grad(lambda p, x: _loss(model)(p, x).jax()))(_params(model), _data())
+    want = _reference()[1]
+    assert grads.keys() == want.keys()
+    assert all(isinstance(g, torch.Tensor) for g in grads.values())
+    assert all(np.allclose(grads[n].numpy(), want[n], atol=1e-6) for n in want)
+
+
+def test_torch_gradients_inside_jit():
+    model = _model()
+    grads = jax.jit(lambda p, x: torch.func.grad(_loss(model))(p, x))(_params(model), _data())
+    want = _reference()[1]
+    assert all(np.allclose(grads[n].numpy(), want[n], atol=1e-6) for n in want)
+
+
+def test_backward_inside_jit():
+    def step(w, x):
+        w = w.detach().requires_grad_()
+        (w * x).sin().sum().backward()
+        return w.grad
+    w, x = torch.ones(3), torch.arange(3.0)
+    assert np.allclose(jax.jit(step)(w, x).numpy(), (x * x.cos()).numpy(), atol=1e-6)
+
+
+def test_jax_vmap_and_torch_vmap_agree():
+    model = _model()
+    params, x = _params(model), _data()
+    one = torch.func.vmap(lambda a: torch.func.functional_call(model, params, (a,)))(x)
+    two = jax.vmap(lambda a: torch.func.functional_call(model, params, (a,)))(x)
+    inside = jax.jit(lambda x: torch.vmap(lambda a: torch.func.functional_call(model, params, (a,)))(x))(x)
+    assert np.allclose(one.numpy(), two.numpy(), atol=1e-6)
+    assert np.allclose(one.numpy(), inside.numpy(), atol=1e-6)
+
+
+def test_tensors_are_pytree_leaves():
+    t = torch.arange(4.0)
+    doubled = jax.tree_util.tree_map(lambda a: a * 2, {"a": t, "b": [t]})
+    assert doubled["a"].tolist() == [0.0, 2.0, 4.0, 6.0]
+    assert isinstance(doubled["b"][0], torch.Tensor)
+
+
+def test_jax_function_has_a_backward():
+    f = torch.jax_function(lambda a, b: jnp.sin(a) @ b)
+    a, b = _data().requires_grad_(), torch.ones(3, requires_grad=True)
+    f(a, b).sum().backward()
+    assert np.allclose(a.grad.numpy(), np.cos(_data().numpy()), atol=1e-6)
+    assert np.allclose(b.grad.numpy(), np.sin(_data().numpy()).sum(0), atol=1e-6)
+
+
+def test_observing_a_tracer_is_refused():
+    with pytest.raises(jax.errors.TracerArrayConversionError):
+        jax.jit(lambda x: x.sum().item())(torch.ones(2))
+
+
+def test_in_place_and_views_under_jit():
+    def f(x):
+        y = x.clone()
+        y[0] = 7
+        y.view(-1)[1:3].mul_(2)
+        return y
+    x = torch.arange(6.0).reshape(2, 3)
+    assert jax.jit(f)(x).tolist() == f(x).tolist() == [[7.0, 14.0, 14.0], [3.0, 4.0, 5.0]]
+    slope = jax.grad(lambda x: f(x).sum().jax())(x)
+    assert slope.tolist() == [[0.0, 0.0, 0.0], [1.0, 1.0, 1.0]]
