@@ -1,0 +1,78 @@
+"""The beta distribution."""
+from __future__ import annotations
+
+from numbers import Real
+
+from .._public import FUNCTIONS as F
+from .._tensor import Size
+from . import constraints
+from .dirichlet import Dirichlet
+from .distribution import ExponentialFamily
+from .utils import broadcast_all
+
+
+class Beta(ExponentialFamily):
+    """Beta(concentration1, concentration0): density proportional to x^(c1 - 1) (1 - x)^(c0 - 1)."""
+
+    arg_constraints = {"concentration1": constraints.positive, "concentration0": constraints.positive}
+    support = constraints.unit_interval
+    has_rsample = True
+
+    def __init__(self, concentration1, concentration0, validate_args=None):
+        if isinstance(concentration1, Real) and isinstance(concentration0, Real):
+            both = F["tensor"]([float(concentration1), float(concentration0)])
+        else:
+            both = F["stack"](broadcast_all(concentration1, concentration0), -1)
+        self._dirichlet = Dirichlet(both, validate_args=validate_args)
+        super().__init__(self._dirichlet._batch_shape, validate_args=validate_args)
+
+    def expand(self, batch_shape, _instance=None):
+        """The distribution over a larger batch."""
+        return self._expanded(Beta, _instance, batch_shape, _dirichlet=self._dirichlet.expand(Size(batch_shape)))
+
+    @property
+    def concentration1(self):
+        """The first parameter."""
+        return self._dirichlet.concentration[..., 0]
+
+    @property
+    def concentration0(self):
+        """The second parameter."""
+        return self._dirichlet.concentration[..., 1]
+
+    @property
+    def mean(self):
+        """c1 / (c1 + c0)."""
+        return self.concentration1 / (self.concentration1 + self.concentration0)
+
+    @property
+    def mode(self):
+        """The Dirichlet's."""
+        return self._dirichlet.mode[..., 0]
+
+    @property
+    def variance(self):
+        """c1 c0 / (s^2 (s + 1)), s = c1 + c0."""
+        s = self.concentration1 + self.concentration0
+        return self.concentration1 * self.concentration0 / (s.pow(2) * (s + 1))
+
+    def rsample(self, sample_shape=()):
+        """The first component of Dirichlet samples."""
+        return self._dirichlet.rsample(sample_shape).select(-1, 0)
+
+    def log_prob(self, value):
+        """The Dirichlet's at (x, 1 - x)."""
+        if self._validate_args:
+            self._validate_sample(value)
+        return self._dirichlet.log_prob(F["stack"]([value, 1.0 - value], -1))
+
+    def entropy(self):
+        """The Dirichlet's."""
+        return self._dirichlet.entropy()
+
+    @property
+    def _natural_params(self):
+        return self.concentration1, self.concentration0
+
+    def _log_normalizer(self, x, y):
+        return x.lgamma() + y.lgamma() - (x + y).lgamma()

@@ -1,0 +1,56 @@
+"""From constraints to transforms that reach them: `biject_to` (bijective) and `transform_to`."""
+from __future__ import annotations
+
+from . import constraints, transforms
+
+
+class ConstraintRegistry:
+    """Maps classes of constraints to functions from a constraint to a transform."""
+
+    def __init__(self):
+        self._registry = {}
+
+    def register(self, constraint, factory=None):
+        """Register a factory for a class of constraints (or a singleton's class); a decorator without factory."""
+        if factory is None:
+            return lambda f: self.register(constraint, f)
+        if isinstance(constraint, constraints.Constraint):
+            constraint = type(constraint)
+        if not isinstance(constraint, type) or not issubclass(constraint, constraints.Constraint):
+            raise TypeError(f"Expected constraint to be either a Constraint subclass or instance, but got {constraint}")
+        self._registry[constraint] = factory
+        return factory
+
+    def __call__(self, constraint):
+        """The transform to a constraint."""
+        factory = self._registry.get(type(constraint))
+        if factory is None:
+            raise NotImplementedError(f"Cannot transform {type(constraint).__name__} constraints")
+        return factory(constraint)
+
+
+biject_to, transform_to = ConstraintRegistry(), ConstraintRegistry()
+
+
+def _affine(bound, sign):
+    return transforms.ComposeTransform([transforms.ExpTransform(), transforms.AffineTransform(bound, sign)])
+
+
+def _interval(c):
+    if c.lower_bound == 0 and c.upper_bound == 1:
+        return transforms.SigmoidTransform()
+    return transforms.ComposeTransform([transforms.SigmoidTransform(), transforms.AffineTransform(c.lower_bound, c.upper_bound - c.lower_bound)])
+
+
+for _registry in (biject_to, transform_to):
+    _registry.register(constraints._Real, lambda c: transforms.identity_transform)
+    _registry.register(constraints._IndependentConstraint, lambda c, r=_registry: transforms.IndependentTransform(
+        r(c.base_constraint), c.reinterpreted_batch_ndims))
+    for _class in (constraints._GreaterThan, constraints._GreaterThanEq):
+        _registry.register(_class, lambda c: transforms.ExpTransform() if not isinstance(c.lower_bound, constraints.Tensor) and c.lower_bound == 0
+                           else _affine(c.lower_bound, 1))
+    _registry.register(constraints._LessThan, lambda c: _affine(c.upper_bound, -1))
+    for _class in (constraints._Interval, constraints._HalfOpenInterval):
+        _registry.register(_class, _interval)
+    _registry.register(constraints._LowerCholesky, lambda c: transforms.LowerCholeskyTransform())
+transform_to.register(constraints._Simplex, lambda c: transforms.SoftmaxTransform())

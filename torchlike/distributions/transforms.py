@@ -1,0 +1,470 @@
+"""Invertible maps with the logarithm of their Jacobian determinant."""
+from __future__ import annotations
+
+import math
+import weakref
+
+from .._public import FUNCTIONS as F
+from ..ops.queries import finfo
+from . import constraints
+from .utils import broadcast_all, sum_rightmost
+
+
+class Transform:
+    """y = t(x) from `domain` to `codomain`; `t.inv` is its inverse. cache_size=1 remembers the last pair."""
+
+    bijective = False
+    domain: constraints.Constraint
+    codomain: constraints.Constraint
+
+    def __init__(self, cache_size: int = 0):
+        if cache_size not in (0, 1):
+            raise ValueError("cache_size must be 0 or 1")
+        self._cache_size, self._inv, self._cached = cache_size, None, (None, None)
+
+    @property
+    def event_dim(self) -> int:
+        """Dimensions of one event, the same on both sides."""
+        if self.domain.event_dim != self.codomain.event_dim:
+            raise ValueError("Please use either .domain.event_dim or .codomain.event_dim")
+        return self.domain.event_dim
+
+    @property
+    def inv(self) -> Transform:
+        """The inverse transform; t.inv.inv is t."""
+        found = self._inv() if self._inv is not None else None
+        if found is None:
+            found = _InverseTransform(self)
+            self._inv = weakref.ref(found)
+        return found
+
+    @property
+    def sign(self):
+        """The sign of the Jacobian determinant, for monotonic univariate transforms."""
+        raise NotImplementedError
+
+    def with_cache(self, cache_size: int = 1) -> Transform:
+        """The same transform with another cache size."""
+        if self._cache_size == cache_size:
+            return self
+        if type(self).__init__ is Transform.__init__:
+            return type(self)(cache_size=cache_size)
+        raise NotImplementedError(f"{type(self)}.with_cache is not implemented")
+
+    def __eq__(self, other):
+        return self is other
+
+    __hash__ = object.__hash__
+
+    def __call__(self, x):
+        if self._cache_size and x is self._cached[0]:
+            return self._cached[1]
+        y = self._call(x)
+        if self._cache_size:
+            self._cached = x, y
+        return y
+
+    def _inv_call(self, y):
+        if self._cache_size and y is self._cached[1]:
+            return self._cached[0]
+        x = self._inverse(y)
+        if self._cache_size:
+            self._cached = x, y
+        return x
+
+    def _call(self, x):
+        raise NotImplementedError
+
+    def _inverse(self, y):
+        raise NotImplementedError
+
+    def log_abs_det_jacobian(self, x, y):
+        """log |dy/dx|."""
+        raise NotImplementedError
+
+    def forward_shape(self, shape):
+        """The shape of t(x) for x of a shape."""
+        return shape
+
+    def inverse_shape(self, shape):
+        """The shape of t.inv(y) for y of a shape."""
+        return shape
+
+    def __repr__(self):
+        return self.__class__.__name__ + "()"
+
+
+class _InverseTransform(Transform):
+    def __init__(self, transform):
+        super().__init__(transform._cache_size)
+        self._inv = lambda: transform
+
+    domain = property(lambda self: self.inv.codomain)
+    codomain = property(lambda self: self.inv.domain)
+    bijective = property(lambda self: self.inv.bijective)
+    sign = property(lambda self: self.inv.sign)
+
+    def with_cache(self, cache_size=1):
+        return self.inv.with_cache(cache_size).inv
+
+    def __eq__(self, other):
+        return isinstance(other, _InverseTransform) and self.inv == other.inv
+
+    __hash__ = object.__hash__
+
+    def __call__(self, x):
+        return self.inv._inv_call(x)
+
+    def log_abs_det_jacobian(self, x, y):
+        return -self.inv.log_abs_det_jacobian(y, x)
+
+    def forward_shape(self, shape):
+        return self.inv.inverse_shape(shape)
+
+    def inverse_shape(self, shape):
+        return self.inv.forward_shape(shape)
+
+    def __repr__(self):
+        return f"{self.__class__.__name__}({self.inv!r})"
+
+
+class ComposeTransform(Transform):
+    """parts[-1](...(parts[0](x)))."""
+
+    def __init__(self, parts, cache_size: int = 0):
+        if cache_size:
+            parts = [p.with_cache(cache_size) for p in parts]
+        super().__init__(cache_size)
+        self.parts = list(parts)
+
+    def __eq__(self, other):
+        return isinstance(other, ComposeTransform) and self.parts == other.parts
+
+    __hash__ = object.__hash__
+
+    @property
+    def domain(self):
+        """The first part's domain, over as many dimensions as any later part judges together."""
+        if not self.parts:
+            return constraints.real
+        first, need = self.parts[0].domain, self.parts[-1].codomain.event_dim
+        for p in reversed(self.parts):
+            need = max(need + p.domain.event_dim - p.codomain.event_dim, p.domain.event_dim)
+        return constraints.independent(first, need - first.event_dim) if need > first.event_dim else first
+
+    @property
+    def codomain(self):
+        """The last part's codomain, over as many dimensions as any earlier part judges together."""
+        if not self.parts:
+            return constraints.real
+        last, need = self.parts[-1].codomain, self.parts[0].domain.event_dim
+        for p in self.parts:
+            need = max(need + p.codomain.event_dim - p.domain.event_dim, p.codomain.event_dim)
+        return constraints.independent(last, need - last.event_dim) if need > last.event_dim else last
+
+    @property
+    def bijective(self):
+        return all(p.bijective for p in self.parts)
+
+    @property
+    def sign(self):
+        """The product of the parts' signs."""
+        out = 1
+        for p in self.parts:
+            out = out * p.sign
+        return out
+
+    @property
+    def inv(self):
+        found = self._inv() if self._inv is not None else None
+        if found is None:
+            found = ComposeTransform([p.inv for p in reversed(self.parts)])
+            self._inv, found._inv = weakref.ref(found), weakref.ref(self)
+        return found
+
+    def with_cache(self, cache_size=1):
+        return self if self._cache_size == cache_size else ComposeTransform(self.parts, cache_size)
+
+    def __call__(self, x):
+        for p in self.parts:
+            x = p(x)
+        return x
+
+    def log_abs_det_jacobian(self, x, y):
+        """The parts' sum, each over the dimensions of the whole's event."""
+        if not self.parts:
+            return F["zeros_like"](x)
+        total, event_dim = 0, self.domain.event_dim
+        for i, p in enumerate(self.parts):
+            after = y if i == len(self.parts) - 1 else p(x)
+            total = total + sum_rightmost(p.log_abs_det_jacobian(x, after), event_dim - p.domain.event_dim)
+            event_dim += p.codomain.event_dim - p.domain.event_dim
+            x = after
+        return total
+
+    def forward_shape(self, shape):
+        for p in self.parts:
+            shape = p.forward_shape(shape)
+        return shape
+
+    def inverse_shape(self, shape):
+        for p in reversed(self.parts):
+            shape = p.inverse_shape(shape)
+        return shape
+
+    def __repr__(self):
+        return self.__class__.__name__ + "(\n    " + ",\n    ".join(repr(p) for p in self.parts) + "\n)"
+
+
+identity_transform = ComposeTransform([])
+
+
+class IndependentTransform(Transform):
+    """`base_transform` with further dimensions judged as part of each event."""
+
+    def __init__(self, base_transform, reinterpreted_batch_ndims, cache_size=0):
+        super().__init__(cache_size)
+        self.base_transform, self.reinterpreted_batch_ndims = base_transform.with_cache(cache_size), reinterpreted_batch_ndims
+
+    domain = property(lambda self: constraints.independent(self.base_transform.domain, self.reinterpreted_batch_ndims))
+    codomain = property(lambda self: constraints.independent(self.base_transform.codomain, self.reinterpreted_batch_ndims))
+    bijective = property(lambda self: self.base_transform.bijective)
+    sign = property(lambda self: self.base_transform.sign)
+
+    def with_cache(self, cache_size=1):
+        return self if self._cache_size == cache_size else IndependentTransform(self.base_transform, self.reinterpreted_batch_ndims, cache_size)
+
+    def _call(self, x):
+        return self.base_transform(x)
+
+    def _inverse(self, y):
+        return self.base_transform.inv(y)
+
+    def log_abs_det_jacobian(self, x, y):
+        return sum_rightmost(self.base_transform.log_abs_det_jacobian(x, y), self.reinterpreted_batch_ndims)
+
+    def __repr__(self):
+        return f"{self.__class__.__name__}({self.base_transform!r}, {self.reinterpreted_batch_ndims})"
+
+
+class _Elementwise(Transform):
+    """A bijective map of single numbers; equal to others of its class."""
+
+    domain = constraints.real
+    bijective, sign = True, 1
+
+    def __eq__(self, other):
+        return type(other) is type(self)
+
+    __hash__ = object.__hash__
+
+
+class ExpTransform(_Elementwise):
+    """y = exp(x)."""
+
+    codomain = constraints.positive
+
+    def _call(self, x):
+        return x.exp()
+
+    def _inverse(self, y):
+        return y.log()
+
+    def log_abs_det_jacobian(self, x, y):
+        return x
+
+
+class PowerTransform(Transform):
+    """y = x ** exponent, for positive x."""
+
+    domain = codomain = constraints.positive
+    bijective = True
+
+    def __init__(self, exponent, cache_size=0):
+        super().__init__(cache_size)
+        self.exponent, = broadcast_all(exponent)
+
+    def with_cache(self, cache_size=1):
+        return self if self._cache_size == cache_size else PowerTransform(self.exponent, cache_size)
+
+    @property
+    def sign(self):
+        return self.exponent.sign()
+
+    def __eq__(self, other):
+        return isinstance(other, PowerTransform) and bool(self.exponent.eq(other.exponent).all())
+
+    __hash__ = object.__hash__
+
+    def _call(self, x):
+        return x.pow(self.exponent)
+
+    def _inverse(self, y):
+        return y.pow(1 / self.exponent)
+
+    def log_abs_det_jacobian(self, x, y):
+        return (self.exponent * y / x).abs().log()
+
+    def forward_shape(self, shape):
+        return F["broadcast_shapes"](shape, self.exponent.shape)
+
+    inverse_shape = forward_shape
+
+
+class SigmoidTransform(_Elementwise):
+    """y = 1 / (1 + exp(-x))."""
+
+    codomain = constraints.unit_interval
+
+    def _call(self, x):
+        limits = finfo(x.dtype)
+        return x.sigmoid().clamp(min=limits.tiny, max=1.0 - limits.eps)
+
+    def _inverse(self, y):
+        limits = finfo(y.dtype)
+        y = y.clamp(min=limits.tiny, max=1.0 - limits.eps)
+        return y.log() - (-y).log1p()
+
+    def log_abs_det_jacobian(self, x, y):
+        return -_softplus(-x) - _softplus(x)
+
+
+def _softplus(x):
+    return x.clamp(min=0) + (-x.abs()).exp().log1p()
+
+
+class SoftplusTransform(_Elementwise):
+    """y = log(1 + exp(x))."""
+
+    codomain = constraints.positive
+
+    def _call(self, x):
+        return F["where"](x > 20, x, _softplus(x))
+
+    def _inverse(self, y):
+        return (-y).expm1().neg().log() + y
+
+    def log_abs_det_jacobian(self, x, y):
+        return -_softplus(-x)
+
+
+class TanhTransform(_Elementwise):
+    """y = tanh(x); the Jacobian is computed from x, which does not cancel."""
+
+    codomain = constraints.interval(-1.0, 1.0)
+
+    def _call(self, x):
+        return x.tanh()
+
+    def _inverse(self, y):
+        return y.atanh()
+
+    def log_abs_det_jacobian(self, x, y):
+        return 2.0 * (math.log(2.0) - x - _softplus(-2.0 * x))
+
+
+class AbsTransform(Transform):
+    """y = |x|; its inverse is the positive branch."""
+
+    domain, codomain = constraints.real, constraints.positive
+
+    def __eq__(self, other):
+        return isinstance(other, AbsTransform)
+
+    __hash__ = object.__hash__
+
+    def _call(self, x):
+        return x.abs()
+
+    def _inverse(self, y):
+        return y
+
+
+class AffineTransform(Transform):
+    """y = loc + scale * x, over the last event_dim dimensions."""
+
+    bijective = True
+
+    def __init__(self, loc, scale, event_dim=0, cache_size=0):
+        super().__init__(cache_size)
+        self.loc, self.scale, self._event_dim = loc, scale, event_dim
+
+    @property
+    def event_dim(self):
+        return self._event_dim
+
+    @property
+    def domain(self):
+        return constraints.independent(constraints.real, self._event_dim) if self._event_dim else constraints.real
+
+    codomain = domain
+
+    @property
+    def sign(self):
+        if isinstance(self.scale, (int, float)):
+            return (self.scale > 0) - (self.scale < 0)
+        return self.scale.sign()
+
+    def with_cache(self, cache_size=1):
+        return self if self._cache_size == cache_size else AffineTransform(self.loc, self.scale, self._event_dim, cache_size)
+
+    def __eq__(self, other):
+        def same(a, b):
+            return a == b if isinstance(a, (int, float)) and isinstance(b, (int, float)) else bool(F["eq"](*broadcast_all(a, b)).all())
+        return isinstance(other, AffineTransform) and same(self.loc, other.loc) and same(self.scale, other.scale)
+
+    __hash__ = object.__hash__
+
+    def _call(self, x):
+        return self.loc + self.scale * x
+
+    def _inverse(self, y):
+        return (y - self.loc) / self.scale
+
+    def log_abs_det_jacobian(self, x, y):
+        scale = self.scale
+        out = F["full_like"](x, math.log(abs(scale))) if isinstance(scale, (int, float)) else scale.abs().log()
+        if self._event_dim:
+            out = sum_rightmost(out.expand(F["broadcast_shapes"](out.shape, x.shape)), self._event_dim)
+            return out.expand(x.shape[:-self._event_dim])
+        return out.expand(x.shape)
+
+    def forward_shape(self, shape):
+        return F["broadcast_shapes"](shape, *(getattr(v, "shape", ()) for v in (self.loc, self.scale)))
+
+    inverse_shape = forward_shape
+
+
+class SoftmaxTransform(Transform):
+    """y = softmax(x); not bijective."""
+
+    domain, codomain = constraints.real_vector, constraints.simplex
+
+    def __eq__(self, other):
+        return isinstance(other, SoftmaxTransform)
+
+    __hash__ = object.__hash__
+
+    def _call(self, x):
+        e = (x - x.amax(-1, keepdim=True)).exp()
+        return e / e.sum(-1, keepdim=True)
+
+    def _inverse(self, y):
+        return y.log()
+
+
+class LowerCholeskyTransform(Transform):
+    """Square matrices to lower triangular ones with positive diagonals."""
+
+    domain, codomain = constraints.independent(constraints.real, 2), constraints.lower_cholesky
+
+    def __eq__(self, other):
+        return isinstance(other, LowerCholeskyTransform)
+
+    __hash__ = object.__hash__
+
+    def _call(self, x):
+        return x.tril(-1) + x.diagonal(dim1=-2, dim2=-1).exp().diag_embed()
+
+    def _inverse(self, y):
+        return y.tril(-1) + y.diagonal(dim1=-2, dim2=-1).log().diag_embed()

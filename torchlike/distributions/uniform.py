@@ -1,0 +1,78 @@
+"""The uniform distribution."""
+from __future__ import annotations
+
+from .._public import FUNCTIONS as F
+from .._tensor import Size
+from . import constraints
+from .distribution import Distribution
+from .utils import broadcast_all, scalar_parameters
+
+
+class Uniform(Distribution):
+    """Uniform(low, high) on [low, high)."""
+
+    has_rsample = True
+
+    @property
+    def arg_constraints(self):
+        """low < high."""
+        return {"low": constraints.less_than(self.high), "high": constraints.greater_than(self.low)}
+
+    def __init__(self, low, high, validate_args=None):
+        self.low, self.high = broadcast_all(low, high)
+        super().__init__(Size() if scalar_parameters(low, high) else self.low.size(), validate_args=validate_args)
+
+    @constraints.dependent_property(is_discrete=False, event_dim=0)
+    def support(self):
+        """[low, high]."""
+        return constraints.interval(self.low, self.high)
+
+    @property
+    def mean(self):
+        """(low + high) / 2."""
+        return (self.high + self.low) / 2
+
+    @property
+    def mode(self):
+        """No single mode: NaN."""
+        return float("nan") * self.high
+
+    @property
+    def stddev(self):
+        """(high - low) / sqrt(12)."""
+        return (self.high - self.low) / 12 ** 0.5
+
+    @property
+    def variance(self):
+        """(high - low)^2 / 12."""
+        return (self.high - self.low).pow(2) / 12
+
+    def expand(self, batch_shape, _instance=None):
+        """The distribution over a larger batch."""
+        return self._expanded(Uniform, _instance, batch_shape, low=self.low.expand(batch_shape), high=self.high.expand(batch_shape))
+
+    def rsample(self, sample_shape=Size()):
+        """low + u (high - low)."""
+        u = F["rand"](self._extended_shape(sample_shape), dtype=self.low.dtype, device=self.low.device)
+        return self.low + u * (self.high - self.low)
+
+    def log_prob(self, value):
+        """-log(high - low) inside, -inf outside."""
+        if self._validate_args:
+            self._validate_sample(value)
+        inside = (self.low <= value) & (self.high > value)
+        return inside.to(self.low.dtype).log() - (self.high - self.low).log()
+
+    def cdf(self, value):
+        """(x - low) / (high - low), limited to [0, 1]."""
+        if self._validate_args:
+            self._validate_sample(value)
+        return ((value - self.low) / (self.high - self.low)).clamp(min=0, max=1)
+
+    def icdf(self, value):
+        """low + p (high - low)."""
+        return value * (self.high - self.low) + self.low
+
+    def entropy(self):
+        """log(high - low)."""
+        return (self.high - self.low).log()

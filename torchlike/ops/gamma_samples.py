@@ -1,0 +1,64 @@
+"""Gamma and Dirichlet samples through which gradients flow (implicit reparameterization)."""
+from __future__ import annotations
+
+import jax
+import numpy as np
+
+from .._core import dtype as dt
+from .._core.registry import Op
+from .._core.rng_gamma import standard_gamma
+from .._tensor import Tensor, apply
+from .creation import place
+from .random import _generator
+from .unary import special
+
+
+def _gamma_slope(xp, a, x):
+    """d sample / d shape parameter, at a fixed quantile."""
+    wide = np.float32 if a.dtype.itemsize < 4 else a.dtype
+    out = jax.lax.random_gamma_grad(jax.numpy.asarray(a, wide), jax.numpy.asarray(x, wide))
+    return np.asarray(out) if xp is np else out
+
+
+def _beta_cdf_slope(xp, x, a, b):
+    """(d/da of the regularized incomplete beta function) / its density, in double by central differences."""
+    step = 1e-5 * a
+    f = special(xp).betainc
+    slope = (f(a + step, b, x) - f(a - step, b, x)) / (2 * step)
+    log_density = (a - 1) * xp.log(x) + (b - 1) * xp.log1p(-x) - special(xp).betaln(a, b)
+    return slope / xp.exp(log_density)
+
+
+def _dirichlet_vjp(xp, g, alpha, x):
+    """Each component is Beta(alpha_i, total - alpha_i); the others shrink in proportion."""
+    a, s = alpha.astype(np.float64), x.astype(np.float64)
+    slope = -_beta_cdf_slope(xp, s, a, xp.sum(a, axis=-1, keepdims=True) - a) / (1 - s)
+    return (slope * (g - xp.sum(s * g, axis=-1, keepdims=True))).astype(alpha.dtype), None
+
+
+_GAMMA = Op("standard_gamma", lambda xp, alpha, sample: +sample, shape=lambda a, s: (a.shape, a.dtype), torch_name="StandardGammaBackward0",
+            vjp=lambda xp, g, alpha, sample: (g * _gamma_slope(xp, alpha, sample).astype(g.dtype), None))
+_DIRICHLET = Op("dirichlet", lambda xp, alpha, x: +x, shape=lambda a, s: (a.shape, a.dtype), torch_name="_DirichletBackward",
+                vjp=_dirichlet_vjp)
+
+
+def _parameters(alpha: Tensor) -> np.ndarray:
+    if alpha.dtype.category != dt.FLOAT:
+        raise NotImplementedError(f"\"gamma\" not implemented for '{alpha.dtype.short}'")
+    return alpha.detach()._host_array()
+
+
+def standard_gamma_sample(alpha: Tensor, generator=None) -> Tensor:
+    """Gamma(alpha, 1) samples of alpha's shape, at least the type's smallest number."""
+    host = _parameters(alpha)
+    drawn = np.maximum(standard_gamma(_generator(generator), host).astype(host.dtype), np.finfo(host.dtype).tiny)
+    return apply(_GAMMA, (alpha, place(drawn, alpha.device)))
+
+
+def dirichlet_sample(alpha: Tensor, generator=None) -> Tensor:
+    """Dirichlet(alpha) samples over the last dimension."""
+    host = _parameters(alpha)
+    limits = np.finfo(host.dtype)
+    g = np.maximum(standard_gamma(_generator(generator), host), limits.tiny)
+    x = np.clip((g / g.sum(-1, keepdims=True)).astype(host.dtype), limits.tiny, np.nextafter(host.dtype.type(1), host.dtype.type(0)))
+    return apply(_DIRICHLET, (alpha, place(x, alpha.device)))
