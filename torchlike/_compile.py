@@ -497,10 +497,9 @@ class Compiled:
 
 def _filled(cell) -> bool:
     try:
-        cell.cell_contents
-    except ValueError:
+        return cell.cell_contents is not cell
+    except ValueError:  # a name that has no value yet
         return False
-    return True
 
 
 class OptimizedModule(Module):

@@ -152,7 +152,7 @@ def get_default_dtype() -> dtype:
 def set_default_dtype(d: dtype) -> None:
     """Sets the type of Python floats and of factories; a floating type only."""
     if not isinstance(d, dtype):
-        raise TypeError(f"invalid dtype object: only floating-point types are supported as the default type")
+        raise TypeError("invalid dtype object: only floating-point types are supported as the default type")
     if not d.is_floating_point or d in FLOAT8:
         raise TypeError("only floating-point types are supported as the default type")
     _Default.float = d

@@ -79,7 +79,7 @@ class Explanation:
             g[0] += 1
             g[1] += e.seconds
             g[2] = _difference(e.changed) or g[2]
-        self.rows = [dict(line=k[0], reason=k[1], ran=k[2], operations=k[3], times=g[0], seconds=round(g[1], 3), changed=g[2])
+        self.rows = [{"line": k[0], "reason": k[1], "ran": k[2], "operations": k[3], "times": g[0], "seconds": round(g[1], 3), "changed": g[2]}
                      for k, g in groups.items()]
 
     def __str__(self):

@@ -254,7 +254,7 @@ def _host_data(data, dtype) -> np.ndarray:
     if hasattr(data, "__float__"):
         return _from_number(float(data), dtype)
     if isinstance(data, str):
-        raise TypeError(f"new(): invalid data type 'str'")
+        raise TypeError("new(): invalid data type 'str'")
     raise RuntimeError(f"Could not infer dtype of {type(data).__name__}")
 
 
@@ -310,7 +310,7 @@ def _leaves(data, shape, depth, out) -> None:
         out.extend(array.reshape(-1).tolist() if array.dtype.kind in "biufc" else array.astype(np.float32).reshape(-1).tolist())
         return
     if not isinstance(data, (list, tuple, range)):
-        raise TypeError(f"not a sequence")
+        raise TypeError("not a sequence")
     if len(data) != shape[depth]:
         raise ValueError(f"expected sequence of length {shape[depth]} at dim {depth} (got {len(data)})")
     for x in data:

@@ -748,7 +748,7 @@ Tensor.imag = property(imag, lambda self, value: self.imag.copy_(value))
 def view_as_real(input) -> Tensor:
     """A complex tensor as real pairs in a new last dimension."""
     if not input.dtype.is_complex:
-        raise RuntimeError(f"view_as_real is only supported for complex tensors")
+        raise RuntimeError("view_as_real is only supported for complex tensors")
     return input._view(_AS_REAL, ())
 
 

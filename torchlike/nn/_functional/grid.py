@@ -78,7 +78,7 @@ def _lookup(xp, flat, shape, index):
     for i, n in zip(index, shape):
         inside = inside & (i >= 0) & (i <= n - 1)
         at = at * n + xp.clip(xp.where(i == i, i, 0), 0, n - 1).astype(np.int64)
-    values = xp.take_along_axis(flat, xp.broadcast_to(at[:, None, :], (flat.shape[0], flat.shape[1], at.shape[1])), 2)
+    values = xp.take_along_axis(flat, at[:, None, :], 2)
     return xp.where(inside[:, None, :], values, np.zeros((), flat.dtype))
 
 

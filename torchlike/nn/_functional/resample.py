@@ -6,6 +6,7 @@ import math
 import warnings
 
 import numpy as np
+from jax import lax
 
 from ..._core import dtype as dt
 from ..._core.registry import Op
@@ -17,6 +18,7 @@ from .pooling import adaptive_avg_pool1d, adaptive_avg_pool2d, adaptive_avg_pool
 # the inputs' positions and weights, (outputs, taps); the derivative uses the table of the transposed map.
 
 _MANY = 12  # taps from which a matrix product is quicker
+_SHORT = 192  # elements up to which XLA's gathers along the last axis lose to a matrix product
 
 
 def _matrix(n: int, out: int, mode: str, align: bool, scale: float | None, antialias: bool, kind: str) -> np.ndarray:
@@ -91,6 +93,10 @@ def _table(spec: tuple, transposed: bool):
     return order, np.take_along_axis(m, order, 1)
 
 
+def _product(xp, x, m):
+    return x @ m if xp is np else xp.matmul(x, m, precision=lax.Precision.HIGHEST)
+
+
 def _along(xp, x, axis: int, spec: tuple, transposed: bool):
     n, out, mode = spec[:3]
     if mode.startswith("nearest") and out % n == 0 and (spec[4] is None or spec[4] * n == out):
@@ -98,9 +104,12 @@ def _along(xp, x, axis: int, spec: tuple, transposed: bool):
         if not transposed:
             return xp.repeat(x, k, axis=axis) if k > 1 else x
         return xp.sum(x.reshape(*x.shape[:axis], n, k, *x.shape[axis + 1:]), axis=axis + 1)
+    if xp is not np and axis == x.ndim - 1 and x.shape[axis] <= _SHORT:
+        m = _matrix(*spec)
+        return _product(xp, x, (m if transposed else m.T).astype(x.dtype))
     at, weights = _table(spec, transposed)
     if at is None:
-        return xp.moveaxis(xp.matmul(xp.moveaxis(x, axis, -1), weights.T.astype(x.dtype)), -1, axis)
+        return xp.moveaxis(_product(xp, xp.moveaxis(x, axis, -1), weights.T.astype(x.dtype)), -1, axis)
     shape = (-1,) + (1,) * (x.ndim - axis - 1)
     total = None
     for k in range(at.shape[1]):

@@ -77,9 +77,9 @@ class MultiheadAttention(Module):
         swap = self.batch_first and query.dim() == 3
         if swap:
             query, key, value = self._swapped(query, key, value)
-        separate = {} if self._qkv_same_embed_dim else dict(
-            use_separate_proj_weight=True, q_proj_weight=self.q_proj_weight, k_proj_weight=self.k_proj_weight,
-            v_proj_weight=self.v_proj_weight)
+        separate = {} if self._qkv_same_embed_dim else {
+            "use_separate_proj_weight": True, "q_proj_weight": self.q_proj_weight, "k_proj_weight": self.k_proj_weight,
+            "v_proj_weight": self.v_proj_weight}
         output, weights = F.multi_head_attention_forward(
             query, key, value, self.embed_dim, self.num_heads, self.in_proj_weight, self.in_proj_bias, self.bias_k,
             self.bias_v, self.add_zero_attn, self.dropout, self.out_proj.weight, self.out_proj.bias,

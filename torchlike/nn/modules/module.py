@@ -8,7 +8,8 @@ import inspect
 import warnings
 from collections import OrderedDict
 from collections.abc import Iterator
-from typing import Any, Callable
+from typing import Any
+from collections.abc import Callable
 
 from torchlike._tensor import Tensor
 from torchlike.autograd.grad_mode import no_grad

@@ -3,7 +3,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from itertools import repeat
-from typing import Any, Callable
+from typing import Any
+from collections.abc import Callable
 
 from torchlike._tensor import Tensor
 
