@@ -444,3 +444,18 @@ def test_loops_of_small_edits(torch):
     for value in x:
         total += value
     return x, total
+
+
+@same
+def test_edits_through_part_of_repeated_memory(torch):
+    q = torch.zeros(3, 1)
+    e = q.expand(3, 4)
+    e[:, 1].fill_(2)
+    e[1, 2:3].add_(5)
+    w = torch.ones(3, 1, requires_grad=True) * 1
+    w.expand(3, 4)[:, 2].mul_(torch.arange(3.0))
+    windows = torch.arange(6.0)
+    windows.unfold(0, 3, 1)[1].add_(10)
+    a = torch.zeros(4)
+    a.as_strided((2, 2), (1, 1))[1, 1:].fill_(4)
+    return q, e, w, windows, a

@@ -15,7 +15,7 @@ from ._core.aval import Aval
 from ._core.grad_mode import inference, mode
 from ._core.layout import Layout, contiguous, is_contiguous, like, overlapping
 from ._core.program import record
-from ._core.registry import Elementwise, View
+from ._core.registry import OPS, Elementwise, View
 from ._core.value import Value, of_array
 from ._core.graph import AccumulateGrad, Node, node_class
 
@@ -184,17 +184,18 @@ class Tensor:
             return self
         self._current()
         base = self._root()
+        chain = _without_overlaps(self._chain, self._layout, st)
         graph = mode.enabled and base is not None and (base._edge is not None or new._edge is not None)
         if graph:
             if self._several is not None:
                 raise RuntimeError(f"Output {self._several[1]} of {self._several[0]} is a view and is being modified inplace. This view is the output of a "
                                    "function that returns multiple views. Such functions do not allow the output views to be modified inplace. You should "
                                    "replace the inplace operation by an out-of-place one.")
-            written = _put_chain(_plain_copy(base), self._chain[len(base._chain):], new)
+            written = _put_chain(_plain_copy(base), self._chain[len(base._chain):] if base._chain else chain, new)
             root = written._value if not base._chain else _put_values(st.value, base._chain, written._value)
             base._edge, base._out = written._edge, written._out
         else:
-            root = _put_values(st.value, self._chain, value)
+            root = _put_values(st.value, chain, value)
             if mode.enabled and base is None:
                 self._edge, self._out = new._edge, new._out
         st.value = root
@@ -437,6 +438,15 @@ def _plain_copy(t: Tensor) -> Tensor:
     out = _new(Tensor)
     out._value, out._edge, out._out = t._current(), t._edge, t._out
     return out
+
+
+def _without_overlaps(chain: tuple, layout: Layout | None, st: Storage) -> tuple:
+    """A chain to write through: where some view of it repeats elements, one strided window of the root instead."""
+    if not any(op.overlaps for op, _, _ in chain):
+        return chain
+    root = st.layout or contiguous(st.value.aval.shape)
+    layout = layout or root
+    return ((OPS["as_strided"], (), (root.strides, layout.shape, layout.strides, layout.offset)),)
 
 
 def _put_chain(root: Tensor, chain: tuple, new: Tensor) -> Tensor:

@@ -132,6 +132,9 @@ def _extreme(name):
 
 amax, _AMAX = _extreme("max")
 amin, _AMIN = _extreme("min")
+# max() and min() of all elements: the same operations under the names that torch's graph shows
+_MAX_OF_ALL = Op("max_of_all", _AMAX.kernel, shape=_AMAX.shape, vjp=_extreme_vjp, torch_name="MaxBackward1")
+_MIN_OF_ALL = Op("min_of_all", _AMIN.kernel, shape=_AMIN.shape, vjp=_extreme_vjp, torch_name="MinBackward1")
 
 
 def _index_gradient(xp, g, index, plan):
@@ -210,8 +213,8 @@ def _pairwise(name):
     return getattr(pointwise, name)
 
 
-max = _max_or_min("max", _AMAX, True, lambda: _pairwise("maximum"))
-min = _max_or_min("min", _AMIN, False, lambda: _pairwise("minimum"))
+max = _max_or_min("max", _MAX_OF_ALL, True, lambda: _pairwise("maximum"))
+min = _max_or_min("min", _MIN_OF_ALL, False, lambda: _pairwise("minimum"))
 
 
 def _arg(name, largest):
