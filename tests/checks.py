@@ -12,7 +12,7 @@ from typing import Any
 from case import Case, Sample, call, function_of, in_double, inputs, lookup, seed_of, specs, t, tensor, with_dtype
 from compare import RTOL, Difference, Raised, accidental, attempt, differences, is_tensor, leaf_name, raised
 
-MODE_SAMPLES = 16  # at most so many of a row's samples are compiled together
+MODE_SAMPLES = 8  # at most so many of a row's samples are compiled together
 
 
 def flat(tree: Any) -> list[Any]:

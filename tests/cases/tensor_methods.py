@@ -20,6 +20,19 @@ def edit(name: str, *samples, **flags) -> Case:
     return case(name, *samples, fn=run, **{"vmap": False, "gradgrad": False, **flags})
 
 
+def setting(name: str, *samples, read, restore) -> Case:
+    """Set something for the whole process, read it back, and restore it whatever happened."""
+    leaf = name.rsplit(".", 1)[1]
+
+    def run(torch, *args):
+        try:
+            getattr(torch, leaf)(*args)
+            return read(torch)
+        finally:
+            getattr(torch, leaf)(restore(torch))
+    return case(name, *samples, fn=run, grad=False, vmap=False)
+
+
 CASTS = ("float", "double", "half", "bfloat16", "int", "long", "short", "char", "byte", "bool", "cfloat", "cdouble")
 FACTS = ("shape", "dtype", "ndim", "device", "layout", "is_cuda", "is_leaf", "requires_grad", "grad", "grad_fn",
     "is_sparse", "is_quantized", "is_meta", "itemsize", "nbytes", "names", "is_mps", "_version", "output_nr",
@@ -151,8 +164,6 @@ CASES = [
          errors=(s(Name("float32")),), grad=False),
     case("torch.typename", s(t(2)), s(3), s(ints(2)), grad=False, vmap=False),
     case("torch.detach", s(t(2))),
-    case("torch.set_default_dtype", s(), fn=lambda torch: (torch.set_default_dtype(torch.float64), torch.tensor(1.0),
-         torch.zeros(1), torch.arange(2.0), torch.set_default_dtype(torch.float32))[1:4], grad=False),
     case("torch.get_default_dtype", s(), grad=False),
     case("torch.is_grad_enabled", s(), grad=False),
     *[case(f"torch.{n}", s(), grad=False) for n in ("is_inference_mode_enabled", "is_autocast_cache_enabled",
@@ -161,25 +172,11 @@ CASES = [
          "is_warn_always_enabled")],
     case("torch.is_autocast_enabled", s(), s("cpu"), s("cuda"), grad=False),
     case("torch.get_autocast_dtype", s("cpu"), s("cuda"), grad=False),
-    case("torch.set_float32_matmul_precision", s("high"), s("wrong"), fn=lambda torch,
-         p: (torch.set_float32_matmul_precision(p), torch.get_float32_matmul_precision(),
-         torch.set_float32_matmul_precision("highest"))[:2], grad=False),
-    case("torch.use_deterministic_algorithms", s(True), fn=lambda torch,
-         mode: (torch.use_deterministic_algorithms(mode), torch.are_deterministic_algorithms_enabled(),
-         torch.use_deterministic_algorithms(False))[:2], grad=False),
     case("torch.set_num_threads", s(1), fn=lambda torch, n: (torch.set_num_threads(n), torch.get_num_threads()),
          errors=(s(0), s("a")), grad=False),
-    case("torch.set_default_device", s("cpu"), s("meta"), fn=lambda torch, d: (torch.set_default_device(d),
-         str(torch.get_default_device()), torch.zeros(2).device.type, torch.set_default_device("cpu"),
-         torch.zeros(1).device.type)[1:3], grad=False),
-    case("torch.set_default_tensor_type", s("torch.DoubleTensor"), fn=lambda torch,
-         n: (torch.set_default_tensor_type(n), torch.zeros(1), torch.set_default_tensor_type("torch.FloatTensor"))[1],
-         grad=False),
     case("torch.from_dlpack", s(t(2, 3)), fn=lambda torch, x: torch.from_dlpack(x.numpy()), grad=False, vmap=False),
     case("torch.vmap", s(t(2, 3)), fn=lambda torch, x: torch.vmap(lambda row: row.sum() * row)(x), vmap=False),
     case("torch.initial_seed", s(5), fn=lambda torch, n: (torch.manual_seed(n), torch.initial_seed())[1], grad=False),
-    case("torch.set_printoptions", s(t(3)), fn=lambda torch, x: (torch.set_printoptions(precision=2), repr(x),
-         torch.set_printoptions(profile="default"))[1], grad=False, vmap=False),
     case("Tensor.as_subclass", s(t(2)), fn=lambda torch, x: (lambda kind: [type(y := x.as_subclass(kind)).__name__,
          type(y + 1).__name__, type(y.sum()).__name__, isinstance(y, torch.Tensor)])(type("Mine", (torch.Tensor,),
          {})), grad=False, vmap=False),
@@ -192,4 +189,14 @@ CASES = [
     case("nn.functional.multi_head_attention_forward", s(t(3, 1, 4), t(12, 4), t(4, 4)), fn=lambda torch, x, w,
          o: torch.nn.functional.multi_head_attention_forward(x, x, x, 4, 2, w, None, None, None, False, 0.0, o, None),
          gradgrad=False, vmap=False, tol=5),
+    setting("torch.set_default_dtype", s(Name("float64")), s(Name("int64")), restore=lambda torch: torch.float32,
+            read=lambda torch: [torch.get_default_dtype(), torch.tensor(1.0), torch.zeros(1), torch.arange(2.0)]),
+    setting("torch.set_default_tensor_type", s("torch.DoubleTensor"), restore=lambda torch: "torch.FloatTensor",
+            read=lambda torch: torch.zeros(1)),
+    setting("torch.set_default_device", s("cpu"), s("meta"), s("nowhere"), restore=lambda torch: "cpu",
+            read=lambda torch: [str(torch.get_default_device()), torch.zeros(2).device.type]),
+    setting("torch.set_float32_matmul_precision", s("high"), s("wrong"), restore=lambda torch: "highest",
+            read=lambda torch: torch.get_float32_matmul_precision()),
+    setting("torch.use_deterministic_algorithms", s(True), restore=lambda torch: False,
+            read=lambda torch: torch.are_deterministic_algorithms_enabled()),
 ]
