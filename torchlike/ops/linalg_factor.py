@@ -56,8 +56,7 @@ def _cholesky_vjp(xp, g0, out0):
     """Murray, 2016."""
     h = adjoint(xp, out0)
     p = xp.tril(_mm(xp, h, g0))
-    p = p - 0.5 * p * xp.eye(p.shape[-1], dtype=p.dtype)
-    p = 0.5 * (p + adjoint(xp, p))
+    p = 0.5 * (p + adjoint(xp, xp.tril(p, -1)))
     right = TRIANGULAR.kernel(xp, h, p, True, False)  # L^-H P
     return adjoint(xp, TRIANGULAR.kernel(xp, h, adjoint(xp, right), True, False))
 
@@ -81,15 +80,15 @@ def _factored(A, upper: bool, name: str, check: bool):
 
 
 @with_out
-def cholesky_ex(A, *, upper: bool = False, check_errors: bool = False):
+def cholesky_ex(input, *, upper: bool = False, check_errors: bool = False):
     """(L with A = L L^H, info): info is 0, or the order of the leading minor that is not positive-definite."""
-    return _cholesky_ex(*_factored(A, upper, "linalg.cholesky", check_errors))
+    return _cholesky_ex(*_factored(input, upper, "linalg.cholesky", check_errors))
 
 
 @with_out
-def linalg_cholesky(A, *, upper: bool = False) -> Tensor:
+def linalg_cholesky(input, *, upper: bool = False) -> Tensor:
     """L with A = L L^H (the upper U with A = U^H U); LinAlgError where A is not positive-definite."""
-    return _factored(A, upper, "linalg.cholesky", True)[0]
+    return _factored(input, upper, "linalg.cholesky", True)[0]
 
 
 @public(out=True)
@@ -372,18 +371,18 @@ HOUSEHOLDER = Op("linalg_householder_product", _product, shape=lambda a, tau: (a
 
 
 @with_out
-def householder_product(A, tau) -> Tensor:
+def householder_product(input, tau) -> Tensor:
     """The first columns of H_1 H_2 ... H_k, H_i = 1 - tau_i v_i v_i^H with v_i in column i of A below the diagonal."""
     name = "torch.linalg.householder_product"
-    if A.ndim < 2:
+    if input.ndim < 2:
         raise RuntimeError(f"{name}: input must have at least 2 dimensions.")
-    if A.shape[-2] < A.shape[-1]:
+    if input.shape[-2] < input.shape[-1]:
         raise RuntimeError(f"{name}: input.shape[-2] must be greater than or equal to input.shape[-1]")
-    if A.shape[-1] < tau.shape[-1]:
+    if input.shape[-1] < tau.shape[-1]:
         raise RuntimeError(f"{name}: input.shape[-1] must be greater than or equal to tau.shape[-1]")
-    if A.dtype is not tau.dtype:
-        raise RuntimeError(f"{name}: tau dtype {tau.dtype.short} does not match input dtype {A.dtype.short}")
-    return apply(HOUSEHOLDER, (A, tau))
+    if input.dtype is not tau.dtype:
+        raise RuntimeError(f"{name}: tau dtype {tau.dtype.short} does not match input dtype {input.dtype.short}")
+    return apply(HOUSEHOLDER, (input, tau))
 
 
 @public(out=True)

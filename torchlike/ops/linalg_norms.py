@@ -23,52 +23,52 @@ def _two_dims(dim, ndim: int) -> tuple[int, int]:
 
 
 @with_out
-def matrix_norm(A, ord="fro", dim=(-2, -1), keepdim: bool = False, *, dtype=None) -> Tensor:
+def matrix_norm(input, ord="fro", dim=(-2, -1), keepdim: bool = False, *, dtype=None) -> Tensor:
     """Norms of matrices: 'fro', 'nuc' (sum of singular values), 2 / -2 (the largest, smallest), 1 / -1 (sums of columns), inf / -inf (of rows)."""
     name = "linalg.matrix_norm"
-    if A.ndim < 2:
+    if input.ndim < 2:
         raise RuntimeError(f"{name}: The input tensor A must have at least 2 dimensions.")
-    need_float(A, name, low=True)
+    need_float(input, name, low=True)
     if ord not in ("fro", "nuc") and (isinstance(ord, str) or abs(ord) not in (1, 2, math.inf)):
         raise RuntimeError(f"{name}: Order {ord} not supported.")
-    rows, columns = _two_dims(dim, A.ndim)
+    rows, columns = _two_dims(dim, input.ndim)
     if dtype is not None:
-        A = A.to(dtype)
+        input = input.to(dtype)
     if ord == "fro":
-        return vector_norm(A, 2, (rows, columns), keepdim)
+        return vector_norm(input, 2, (rows, columns), keepdim)
     if ord in ("nuc", 2, -2):
-        rest = [d for d in range(A.ndim) if d not in (rows, columns)]
-        values = svdvals(A.permute([*rest, rows, columns]))
+        rest = [d for d in range(input.ndim) if d not in (rows, columns)]
+        values = svdvals(input.permute([*rest, rows, columns]))
         out = values.sum(-1) if ord == "nuc" else values.amax(-1) if ord == 2 else values.amin(-1)
         if keepdim:
             for d in sorted((rows, columns)):
                 out = out.unsqueeze(d)
         return out
     summed, kept = (rows, columns) if abs(ord) == 1 else (columns, rows)
-    sums = vector_norm(A, 1, summed, True)
+    sums = vector_norm(input, 1, summed, True)
     out = sums.amax(kept, True) if ord > 0 else sums.amin(kept, True)
     return out if keepdim else out.squeeze((rows, columns))
 
 
 @with_out
-def linalg_norm(A, ord=None, dim=None, keepdim: bool = False, *, dtype=None) -> Tensor:
+def linalg_norm(input, ord=None, dim=None, keepdim: bool = False, *, dtype=None) -> Tensor:
     """A vector norm for one dim (or no ord), a matrix norm for two."""
     if dim is not None:
         dims = list(dim) if isinstance(dim, (tuple, list)) else [dim]
         if len(dims) not in (1, 2):
             raise RuntimeError(f"linalg.norm: If dim is specified, it must be of length 1 or 2. Got {dims}")
         if ord is None:
-            return vector_norm(A, 2, dim, keepdim, dtype=dtype)
+            return vector_norm(input, 2, dim, keepdim, dtype=dtype)
         if isinstance(ord, str) or len(dims) == 2:
-            return matrix_norm(A, ord, dims, keepdim, dtype=dtype)
-        return vector_norm(A, ord, dims[0], keepdim, dtype=dtype)
+            return matrix_norm(input, ord, dims, keepdim, dtype=dtype)
+        return vector_norm(input, ord, dims[0], keepdim, dtype=dtype)
     if ord is None:
-        return vector_norm(A, 2, None, keepdim, dtype=dtype)
-    if A.ndim not in (1, 2):
-        raise RuntimeError(f"linalg.norm: If dim is not specified but ord is, the input must be 1D or 2D. Got {A.ndim}D.")
-    if A.ndim == 2 or isinstance(ord, str):
-        return matrix_norm(A, ord, (-2, -1), keepdim, dtype=dtype)
-    return vector_norm(A, ord, None, keepdim, dtype=dtype)
+        return vector_norm(input, 2, None, keepdim, dtype=dtype)
+    if input.ndim not in (1, 2):
+        raise RuntimeError(f"linalg.norm: If dim is not specified but ord is, the input must be 1D or 2D. Got {input.ndim}D.")
+    if input.ndim == 2 or isinstance(ord, str):
+        return matrix_norm(input, ord, (-2, -1), keepdim, dtype=dtype)
+    return vector_norm(input, ord, None, keepdim, dtype=dtype)
 
 
 @public(out=True)
@@ -94,21 +94,21 @@ def frobenius_norm(input, dim=(), keepdim: bool = False) -> Tensor:
 
 
 @with_out
-def cond(A, p=None) -> Tensor:
+def cond(input, p=None) -> Tensor:
     """norm(A) * norm(inverse), in the 2-norm the ratio of extreme singular values; inf for a singular matrix."""
-    if A.ndim < 2:
+    if input.ndim < 2:
         raise RuntimeError("linalg.cond: The input tensor must have at least 2 dimensions.")
     if p in (None, 2, -2):
-        values = svdvals(A)
+        values = svdvals(input)
         high, low = values[..., 0], values[..., -1]
         return low / high if p == -2 else high / low
     if p not in ("fro", "nuc") and (isinstance(p, str) or abs(p) not in (1, math.inf)):
         raise RuntimeError(f"linalg.cond got an invalid norm type: {p}")
-    rows, columns = A.shape[-2:]
+    rows, columns = input.shape[-2:]
     if rows != columns:
         raise RuntimeError(f"linalg.cond: A must be batches of square matrices, but they are {rows} by {columns} matrices")
-    inverse, info = inv_ex(A)
-    out = matrix_norm(A, p) * matrix_norm(inverse, p)
+    inverse, info = inv_ex(input)
+    out = matrix_norm(input, p) * matrix_norm(inverse, p)
     return out.masked_fill(info != 0, math.inf)
 
 

@@ -37,11 +37,11 @@ def _exp_vjp(xp, g, a):
 EXP = Op("linalg_matrix_exp", _exp, shape=lambda a: (a.shape, a.dtype), vjp=_exp_vjp)
 
 
-def matrix_exp_(A) -> Tensor:
+def matrix_exp_(input) -> Tensor:
     """The exponential of square matrices."""
-    need_square(A, "linalg.matrix_exp")
-    need_float(A, "linalg.matrix_exp", low=True)
-    return apply(EXP, (A,))
+    need_square(input, "linalg.matrix_exp")
+    need_float(input, "linalg.matrix_exp", low=True)
+    return apply(EXP, (input,))
 
 
 @public()
@@ -55,7 +55,7 @@ def matrix_power(input, n: int) -> Tensor:
     """The n-th power of square matrices, by squaring; the inverse's for n < 0."""
     need_square(input, "linalg.matrix_power")
     if n == 0:
-        return eye(input.shape[-1], dtype=input.dtype, device=input.device).expand(input.shape).clone()
+        return input.clone().copy_(eye(input.shape[-1], dtype=input.dtype, device=input.device))
     base, n, out = (inv(input), -n, None) if n < 0 else (input, n, None)
     while n:
         if n & 1:
@@ -165,28 +165,28 @@ def linalg_vander(x, N: int | None = None) -> Tensor:
 
 
 @with_out
-def tensorinv(A, ind: int = 2) -> Tensor:
+def tensorinv(input, ind: int = 2) -> Tensor:
     """B with tensordot(A, B, ind) the identity."""
     if ind <= 0:
         raise RuntimeError("Expected a strictly positive integer for 'ind', but got " + str(ind))
-    rows, columns = math.prod(A.shape[:ind]), math.prod(A.shape[ind:])
+    rows, columns = math.prod(input.shape[:ind]), math.prod(input.shape[ind:])
     if rows != columns:
         raise RuntimeError(f"Expected self to satisfy the requirement prod(self.shape[ind:]) == prod(self.shape[:ind]), but got {columns} != {rows}")
-    return inv(A.reshape(rows, columns)).reshape([*A.shape[ind:], *A.shape[:ind]])
+    return inv(input.reshape(rows, columns)).reshape([*input.shape[ind:], *input.shape[:ind]])
 
 
 @with_out
-def tensorsolve(A, B, dims=None) -> Tensor:
+def tensorsolve(input, other, dims=None) -> Tensor:
     """X with tensordot(A, X, X.ndim) = B; `dims` of A are moved to its end first."""
     if dims is not None:
-        moved = [as_dim(d, A.ndim) for d in dims]
-        A = A.permute([d for d in range(A.ndim) if d not in moved] + moved)
-    shape = A.shape[B.ndim:]
+        moved = [as_dim(d, input.ndim) for d in dims]
+        input = input.permute([d for d in range(input.ndim) if d not in moved] + moved)
+    shape = input.shape[other.ndim:]
     size = math.prod(shape)
-    if size != math.prod(B.shape):
+    if size != math.prod(other.shape):
         raise RuntimeError("Expected self to satisfy the requirement prod(self.shape[other.ndim:]) == prod(self.shape[:other.ndim]), but got "
-                           f"{size} != {math.prod(A.shape[:B.ndim])}")
-    return solve(A.reshape(size, size), B.reshape(-1)).reshape(shape)
+                           f"{size} != {math.prod(input.shape[:other.ndim])}")
+    return solve(input.reshape(size, size), other.reshape(-1)).reshape(shape)
 
 
 def linalg_diagonal(A, *, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Tensor:

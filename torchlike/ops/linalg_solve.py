@@ -112,7 +112,7 @@ def solve_ex(A, B, *, left: bool = True, check_errors: bool = False):
         x, info = apply(SOLVE, (A, B))
     else:
         x, info = apply(SOLVE, (A.mT, B.mT))
-        x = x.mT
+        x = x.mT.contiguous()
     if check_errors:
         raise_failures(info, lambda prefix, k: f"torch.linalg.solve: {prefix}The solver failed because the input matrix is singular.")
     return _solve_ex_result(x.squeeze(-1) if vector else x, info)
@@ -156,21 +156,21 @@ TRIANGULAR = Op("linalg_solve_triangular", _triangular, shape=lambda a, b, upper
 
 
 @with_out
-def solve_triangular(A, B, *, upper: bool, left: bool = True, unitriangular: bool = False) -> Tensor:
+def solve_triangular(input, B, *, upper: bool, left: bool = True, unitriangular: bool = False) -> Tensor:
     """X with A X = B (X A = B for left=False) for a triangular A, of which only that triangle is read."""
     name = "linalg.solve_triangular"
-    need_square(A, name)
+    need_square(input, name)
     need_matrix(B, name, "B")
-    need_same_dtype(A, B, name)
-    a, b = tuple(A.shape), tuple(B.shape)
+    need_same_dtype(input, B, name)
+    a, b = tuple(input.shape), tuple(B.shape)
     if b[-2 if left else -1] != a[-1]:
         raise RuntimeError(f"{name}: Incompatible shapes of A and B for the equation {'AX = B' if left else 'XA = B'} "
                            f"({a[-2]}x{a[-1]} and {b[-2]}x{b[-1]})")
     batch = broadcast_shapes(a[:-2], b[:-2])
-    A, B = A.expand(*batch, *a[-2:]), B.expand(*batch, *b[-2:])
+    input, B = input.expand(*batch, *a[-2:]), B.expand(*batch, *b[-2:])
     if left:
-        return apply(TRIANGULAR, (A, B), (bool(upper), bool(unitriangular)))
-    return apply(TRIANGULAR, (A.mT, B.mT), (not upper, bool(unitriangular))).mT
+        return apply(TRIANGULAR, (input, B), (bool(upper), bool(unitriangular)))
+    return apply(TRIANGULAR, (input.mT, B.mT), (not upper, bool(unitriangular))).mT
 
 
 _triangular_solve_result = named_result("triangular_solve", "solution", "cloned_coefficient")
@@ -193,21 +193,11 @@ def _det(xp, a):
 
 
 def _cofactors(xp, a, det):
-    """conj(det) a^-H for regular matrices; from the SVD, products of all singular values but one, for singular ones."""
+    """conj(det) a^-H; zeros for a singular matrix, as in torch."""
     singular = (det == 0)[..., None, None]
-    n = a.shape[-1]
-    regular = xp.where(singular, eye_like(xp, a, n), a)
-    quick = xp.conj(det)[..., None, None] * adjoint(xp, _solve(xp, regular, eye_like(xp, a, n))[0])
-
-    def full(a):
-        distinct = xp.diag(xp.arange(1, n + 1).astype(a.dtype))
-        u, s, vh = xp.linalg.svd(xp.where(singular, a, distinct), full_matrices=True)
-        others = xp.where(xp.eye(n, dtype=bool), xp.ones((), s.dtype), s[..., None, :])
-        turn = xp.conj(xp.linalg.det(u) * xp.linalg.det(vh))[..., None, None]
-        return xp.where(singular, turn * _mm(xp, u * xp.prod(others, axis=-1)[..., None, :].astype(a.dtype), vh), quick)
-    if xp is np:
-        return full(a) if singular.any() else quick
-    return jax.lax.cond(jnp.any(singular), full, lambda a: quick, a)
+    identity = eye_like(xp, a, a.shape[-1])
+    inverse = _solve(xp, xp.where(singular, identity, a), identity)[0]
+    return xp.conj(det)[..., None, None] * adjoint(xp, inverse)
 
 
 DET = Op("linalg_det", _det, shape=lambda a: (a.shape[:-2], a.dtype), torch_name="LinalgDetBackward0",

@@ -112,6 +112,7 @@ def _eigh(xp, a, uplo):
 def _eigh_vjp(xp, g0, g1, out0, out1):
     vh = adjoint(xp, out1)
     middle = _mm(xp, vh, g1) * _differences(xp, out0, 1) + g0[..., None, :] * xp.eye(out0.shape[-1], dtype=out0.dtype)
+    middle = 0.5 * (middle + adjoint(xp, middle))
     return _mm(xp, _mm(xp, out1, middle), vh)
 
 
@@ -120,20 +121,20 @@ _linalg_eigh, _linalg_eig = (named_result(f"linalg_{n}", "eigenvalues", "eigenve
 
 
 @with_out
-def eigh(A, UPLO: str = "L"):
+def eigh(input, UPLO: str = "L"):
     """(eigenvalues ascending, eigenvectors) of Hermitian matrices, of which one triangle is read."""
-    need_square(A, "linalg.eigh")
-    if A.dtype.to_real().itemsize < 4 or A.dtype.category < dt.FLOAT:
-        raise NotImplementedError(f"\"linalg_eigh_cpu\" not implemented for '{A.dtype.short}'")
+    need_square(input, "linalg.eigh")
+    if input.dtype.to_real().itemsize < 4 or input.dtype.category < dt.FLOAT:
+        raise NotImplementedError(f"\"linalg_eigh_cpu\" not implemented for '{input.dtype.short}'")
     if str(UPLO).upper() not in ("L", "U"):
         raise RuntimeError(f"Expected UPLO argument to be 'L' or 'U', but got {UPLO}")
-    return _linalg_eigh(*apply(EIGH, (A,), (UPLO.upper(),)))
+    return _linalg_eigh(*apply(EIGH, (input,), (UPLO.upper(),)))
 
 
 @with_out
-def eigvalsh(A, UPLO: str = "L") -> Tensor:
+def eigvalsh(input, UPLO: str = "L") -> Tensor:
     """The eigenvalues of Hermitian matrices, ascending."""
-    return eigh(A, UPLO).eigenvalues
+    return eigh(input, UPLO).eigenvalues
 
 
 def _numpy_eig(a):
@@ -167,17 +168,17 @@ def _check_eig(A, name: str) -> None:
 
 
 @with_out
-def eig(A):
+def eig(input):
     """(eigenvalues, eigenvectors), complex, in LAPACK's order."""
-    _check_eig(A, "linalg.eig")
-    return _linalg_eig(*apply(EIG, (A,)))
+    _check_eig(input, "linalg.eig")
+    return _linalg_eig(*apply(EIG, (input,)))
 
 
 @with_out
-def eigvals(A) -> Tensor:
+def eigvals(input) -> Tensor:
     """The eigenvalues, complex."""
-    _check_eig(A, "linalg.eigvals")
-    return apply(EIG, (A,))[0]
+    _check_eig(input, "linalg.eigvals")
+    return apply(EIG, (input,))[0]
 
 
 # -- pseudo-inverse, rank, least squares -----------------------------------------------------------------------------------
@@ -221,15 +222,15 @@ def _tolerances(A, atol, rtol):
 
 
 @with_out
-def pinv(A, rcond=None, hermitian: bool = False, *, atol=None, rtol=None) -> Tensor:
+def pinv(input, rcond=None, hermitian: bool = False, *, atol=None, rtol=None) -> Tensor:
     """The Moore-Penrose inverse; singular values up to max(atol, rtol * the largest) count as zero."""
-    if A.ndim < 2 or A.dtype.category < dt.FLOAT or A.dtype.to_real().itemsize < 4:
-        raise RuntimeError(f"linalg.pinv({A.dtype.short}{{{list(A.shape)}}}): expected a tensor with 2 or more dimensions of float, double, cfloat "
+    if input.ndim < 2 or input.dtype.category < dt.FLOAT or input.dtype.to_real().itemsize < 4:
+        raise RuntimeError(f"linalg.pinv({input.dtype.short}{{{list(input.shape)}}}): expected a tensor with 2 or more dimensions of float, double, cfloat "
                            "or cdouble types")
-    if not A.numel():
-        return A.new_zeros(*A.shape[:-2], A.shape[-1], A.shape[-2])
-    atol, rtol = _tolerances(A, atol, rcond if rtol is None else rtol)
-    return apply(PINV, (A, atol, rtol), (bool(hermitian),))
+    if not input.numel():
+        return input.new_zeros(*input.shape[:-2], input.shape[-1], input.shape[-2])
+    atol, rtol = _tolerances(input, atol, rcond if rtol is None else rtol)
+    return apply(PINV, (input, atol, rtol), (bool(hermitian),))
 
 
 @public()
@@ -239,16 +240,16 @@ def pinverse(input, rcond: float = 1e-15) -> Tensor:
 
 
 @with_out
-def matrix_rank(A, tol=None, hermitian: bool = False, *, atol=None, rtol=None) -> Tensor:
+def matrix_rank(input, tol=None, hermitian: bool = False, *, atol=None, rtol=None) -> Tensor:
     """The number of singular values above max(atol, rtol * the largest)."""
-    if A.ndim < 2:
+    if input.ndim < 2:
         raise RuntimeError("torch.linalg.matrix_rank: The input tensor input must have at least 2 dimensions.")
-    if A.dtype.category < dt.FLOAT or A.dtype.to_real().itemsize < 4:
+    if input.dtype.category < dt.FLOAT or input.dtype.to_real().itemsize < 4:
         raise RuntimeError("This function doesn't handle types other than float and double")
-    if not A.numel():
-        return A.new_zeros(A.shape[:-2], dtype=dt.int64)
-    atol, rtol = _tolerances(A, tol if atol is None else atol, 0.0 if tol is not None else rtol)
-    values = (eigvalsh(A).abs() if hermitian else svdvals(A)).detach()
+    if not input.numel():
+        return input.new_zeros(input.shape[:-2], dtype=dt.int64)
+    atol, rtol = _tolerances(input, tol if atol is None else atol, 0.0 if tol is not None else rtol)
+    values = (eigvalsh(input).abs() if hermitian else svdvals(input)).detach()
     limit = values.amax(-1) * rtol
     limit = limit.maximum(atol) if isinstance(atol, Tensor) else limit.clamp(min=atol)
     return (values > limit.unsqueeze(-1)).sum(-1)
@@ -257,32 +258,32 @@ def matrix_rank(A, tol=None, hermitian: bool = False, *, atol=None, rtol=None) -
 _lstsq = named_result("linalg_lstsq", "solution", "residuals", "rank", "singular_values")
 
 
-def lstsq(A, B, rcond: float | None = None, *, driver: str | None = None):
+def lstsq(input, b, rcond: float | None = None, *, driver: str | None = None):
     """The X of least norm that minimises |A X - B|; (solution, residuals, rank, singular_values)."""
     name = "torch.linalg.lstsq"
-    if A.ndim < 2:
+    if input.ndim < 2:
         raise RuntimeError(f"{name}: input must have at least 2 dimensions.")
-    if B.ndim < 1:
+    if b.ndim < 1:
         raise RuntimeError(f"{name}: other must have at least 1 dimension.")
-    need_float(A, name, "lstsq_cpu")
-    if A.dtype is not B.dtype:
-        raise RuntimeError(f"{name}: Expected input and other to have the same dtype, but got input's dtype {A.dtype.short} and other's dtype "
-                           f"{B.dtype.short}")
-    drivers = ("gels", "gelsy", "gelsd", "gelss") if A.device.type == "cpu" else ("gels",)
+    need_float(input, name, "lstsq_cpu")
+    if input.dtype is not b.dtype:
+        raise RuntimeError(f"{name}: Expected input and other to have the same dtype, but got input's dtype {input.dtype.short} and other's dtype "
+                           f"{b.dtype.short}")
+    drivers = ("gels", "gelsy", "gelsd", "gelss") if input.device.type == "cpu" else ("gels",)
     driver = driver or ("gelsy" if len(drivers) > 1 else "gels")
     if driver not in drivers:
         raise RuntimeError(f"{name}: parameter `driver` should be one of ({', '.join(drivers)})")
-    vector = A.ndim - 1 == B.ndim and tuple(B.shape) == tuple(A.shape[:-1])
-    if A.shape[-2] != B.shape[-1 if vector or B.ndim == 1 else -2]:
-        raise RuntimeError(f"{name}: input.size(-2) should match other.size({-1 if vector or B.ndim == 1 else -2})")
-    b = B.unsqueeze(-1) if vector else B
-    m, n = A.shape[-2:]
-    rtol = float(np.finfo(A.dtype.to_real().np).eps) * max(m, n) if rcond is None else rcond
-    x = pinv(A, rtol=0.0 if driver == "gels" else rtol) @ b
-    empty = A.new_zeros(0, dtype=A.dtype.to_real())
-    rank = A.new_zeros(0, dtype=dt.int64) if driver == "gels" else matrix_rank(A, rtol=rtol)
+    vector = input.ndim - 1 == b.ndim and tuple(b.shape) == tuple(input.shape[:-1])
+    if input.shape[-2] != b.shape[-1 if vector or b.ndim == 1 else -2]:
+        raise RuntimeError(f"{name}: input.size(-2) should match other.size({-1 if vector or b.ndim == 1 else -2})")
+    rhs = b.unsqueeze(-1) if vector else b
+    m, n = input.shape[-2:]
+    rtol = float(np.finfo(input.dtype.to_real().np).eps) * max(m, n) if rcond is None else rcond
+    x = pinv(input, rtol=0.0 if driver == "gels" else rtol) @ rhs
+    empty = input.new_zeros(0, dtype=input.dtype.to_real())
+    rank = input.new_zeros(0, dtype=dt.int64) if driver == "gels" else matrix_rank(input, rtol=rtol)
     residuals = empty
     if m > n and driver != "gelsy" and (driver == "gels" or bool((rank == n).all())):
-        residuals = (A @ x - b).abs().square().sum(-2)
-    values = svdvals(A).detach() if driver in ("gelsd", "gelss") else empty
+        residuals = (input @ x - rhs).abs().square().sum(-2)
+    values = svdvals(input).detach() if driver in ("gelsd", "gelss") else empty
     return _lstsq(x.squeeze(-1) if vector else x, residuals, rank, values)

@@ -64,17 +64,17 @@ def _norm_vjp(xp, g, x, out, p, dims, keepdim):
 NORM = Op("linalg_vector_norm", _norm, vjp=_norm_vjp, shape=lambda a, p, dims, keepdim: (reduced(a.shape, dims, keepdim), a.dtype.to_real()))
 
 
-def vector_norm(x: Tensor, ord=2, dim=None, keepdim: bool = False, *, dtype=None) -> Tensor:
+def vector_norm(input: Tensor, ord=2, dim=None, keepdim: bool = False, *, dtype=None) -> Tensor:
     """(sum |x|^ord)^(1/ord) over dim, all elements by default."""
     if dtype is not None:
-        x = x.to(dtype)
-    if x.dtype.category < dt.FLOAT:
-        raise RuntimeError(f"linalg.vector_norm: Expected a floating point or complex tensor as input. Got {x.dtype.short}")
-    dims = as_dims(dim, x.ndim)
+        input = input.to(dtype)
+    if input.dtype.category < dt.FLOAT:
+        raise RuntimeError(f"linalg.vector_norm: Expected a floating point or complex tensor as input. Got {input.dtype.short}")
+    dims = as_dims(dim, input.ndim)
     ord = float(ord)
-    if not math.prod(x.shape[d] for d in dims) and (ord < 0 or ord == math.inf):
+    if not math.prod(input.shape[d] for d in dims) and (ord < 0 or ord == math.inf):
         raise RuntimeError(f"linalg.vector_norm cannot compute the {ord} norm on an empty tensor because the operation does not have an identity")
-    return apply(NORM, (x,), (ord, dims, bool(keepdim)))
+    return apply(NORM, (input,), (ord, dims, bool(keepdim)))
 
 
 @public(out=True)
