@@ -239,7 +239,7 @@ def test_abandoned_epoch_of_persistent_workers():
 
 
 def test_leaving_early_ends_the_workers():
-    for _ in ours.utils.data.DataLoader(Numbers(100, lambda i: np.zeros((200, 200))), num_workers=2):
+    for x in ours.utils.data.DataLoader(Numbers(100, lambda i: np.zeros((200, 200))), num_workers=2):  # noqa: B007
         break
     assert x.shape == (1, 200, 200)
 
