@@ -4,7 +4,7 @@ import math as _math
 
 from . import ops as _ops  # noqa: F401  (publishes functions and methods; must come first)
 from . import _alias, _tensor_str, version
-from . import accelerator, amp, autograd, backends, cuda, distributions, jit, linalg, nn, optim, random, serialization, special, utils  # noqa: F401
+from . import accelerator, amp, autograd, backends, cuda, distributions, fft, jit, linalg, nn, optim, random, serialization, special, utils  # noqa: F401
 from ._alias import install  # noqa: F401
 from ._core.device import device, set_default_device  # noqa: F401
 from ._core.dtype import (  # noqa: F401

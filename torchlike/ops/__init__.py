@@ -37,4 +37,5 @@ from . import (  # noqa: F401
     tensor_types,
     unary,
     views,
+    windows,
 )

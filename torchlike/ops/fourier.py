@@ -1,0 +1,246 @@
+"""Discrete Fourier transforms of torch.fft, on the FFTs of NumPy and JAX."""
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import scipy.fft
+
+from .._core import dtype as dt
+from .._core.registry import Op
+from .._public import as_dim, need_tensor, with_out
+from .._tensor import Tensor, apply
+from .creation import arange
+from .joining import roll
+
+NORMS = {None: "backward", "backward": "backward", "ortho": "ortho", "forward": "forward"}
+
+
+def _scale(norm: str, n: int, inverse: bool) -> float:
+    if norm == "ortho":
+        return 1 / math.sqrt(n)
+    return 1 / n if (norm == "backward") == inverse else 1.0
+
+
+def _resized(xp, x, dims, sizes):
+    """x cut or filled with zeros to the transform's sizes."""
+    for d, n in zip(dims, sizes):
+        have = x.shape[d]
+        if have > n:
+            x = x[tuple(slice(n) if i == d else slice(None) for i in range(x.ndim))]
+        elif have < n:
+            x = xp.pad(x, [(0, n - have) if i == d else (0, 0) for i in range(x.ndim)])
+    return x
+
+
+def _lib(xp):
+    return scipy.fft if xp is np else xp.fft  # numpy.fft computes in double; scipy.fft keeps the precision
+
+
+def _as_complex(xp, x, out):
+    return x.astype(out) if x.dtype != out else x
+
+
+def _plain(xp, x, dims, sizes, inverse, factor):
+    """The complex transform of exactly these sizes, times a factor."""
+    f = _lib(xp).ifftn if inverse else _lib(xp).fftn
+    y = f(x, axes=dims)
+    factor = factor * (math.prod(sizes) if inverse else 1)
+    return y if factor == 1 else y * np.asarray(factor, y.real.dtype)
+
+
+def _c2c(xp, x, dims, sizes, inverse, norm):
+    x = _resized(xp, x, dims, sizes)
+    x = _as_complex(xp, x, np.result_type(x.dtype, np.complex64))
+    return _plain(xp, x, dims, sizes, inverse, _scale(norm, math.prod(sizes), inverse))
+
+
+def _unresized(xp, g, dims, shape):
+    return _resized(xp, g, dims, [shape[d] for d in dims])
+
+
+def _c2c_vjp(xp, g, plan):
+    dims, sizes, inverse, norm = plan.statics
+    g = _plain(xp, g, dims, sizes, not inverse, _scale(norm, math.prod(sizes), inverse))
+    return (_unresized(xp, g, dims, plan.avals[0].shape),)
+
+
+def _replaced(shape, dims, sizes):
+    out = list(shape)
+    for d, n in zip(dims, sizes):
+        out[d] = n
+    return tuple(out)
+
+
+_C2C = Op("fft_c2c", _c2c, shape=lambda a, dims, sizes, inverse, norm: (_replaced(a.shape, dims, sizes), a.dtype.to_complex()), vjp=_c2c_vjp,
+          torch_name="FftC2CBackward0")
+
+
+def _half(x, dim, n):
+    return x[tuple(slice(n) if i == dim else slice(None) for i in range(x.ndim))]
+
+
+def _r2c(xp, x, dims, sizes, inverse, norm):
+    x = _resized(xp, x, dims, sizes)
+    factor = _scale(norm, math.prod(sizes), inverse)
+    y = _lib(xp).rfftn(x, axes=dims)
+    if inverse:  # of a real signal the inverse is the conjugate
+        y = xp.conj(y)
+    return y if factor == 1 else y * np.asarray(factor, y.real.dtype)
+
+
+def _r2c_vjp(xp, g, plan):
+    dims, sizes, inverse, norm = plan.statics
+    full = _resized(xp, g, dims[-1:], sizes[-1:])
+    y = _plain(xp, full, dims, sizes, not inverse, _scale(norm, math.prod(sizes), inverse))
+    return (_unresized(xp, y.real, dims, plan.avals[0].shape),)
+
+
+def _r2c_shape(a, dims, sizes, inverse, norm):
+    return _replaced(a.shape, dims, (*sizes[:-1], sizes[-1] // 2 + 1)), a.dtype.to_complex()
+
+
+_R2C = Op("fft_r2c", _r2c, shape=_r2c_shape, vjp=_r2c_vjp, torch_name="FftR2CBackward0")
+
+
+def _c2r(xp, x, dims, sizes, inverse, norm):
+    """The real transform of a half spectrum: complex over the other dimensions, then c2r over the last."""
+    last, n = dims[-1], sizes[-1]
+    x = _resized(xp, x, dims, (*sizes[:-1], n // 2 + 1))
+    x = _as_complex(xp, x, np.result_type(x.dtype, np.complex64))
+    if not inverse:
+        x = xp.conj(x)
+    y = _lib(xp).irfftn(x, s=sizes, axes=dims)
+    factor = _scale(norm, math.prod(sizes), inverse) * math.prod(sizes)
+    return y if factor == 1 else y * np.asarray(factor, y.dtype)
+
+
+def _c2r_vjp(xp, g, plan):
+    dims, sizes, inverse, norm = plan.statics
+    last, n = dims[-1], sizes[-1]
+    y = _lib(xp).rfftn(g, axes=dims)
+    if not inverse:
+        y = xp.conj(y)
+    twice = np.full(n // 2 + 1, 2.0)
+    twice[0] = 1
+    if n % 2 == 0:
+        twice[-1] = 1
+    weight = (twice * _scale(norm, math.prod(sizes), inverse)).astype(y.real.dtype)
+    y = y * weight.reshape([-1 if i == last else 1 for i in range(y.ndim)])
+    return (_unresized(xp, y, dims, plan.avals[0].shape),)
+
+
+_C2R = Op("fft_c2r", _c2r, shape=lambda a, dims, sizes, inverse, norm: (_replaced(a.shape, dims, sizes), a.dtype.to_real()), vjp=_c2r_vjp,
+          torch_name="FftC2RBackward0")
+
+
+# -- arguments -------------------------------------------------------------------------------------------------------------
+
+
+def _input(x, name: str, complex_ok: bool = True) -> Tensor:
+    need_tensor(x, f"fft_{name}", "'input' (position 1)")
+    if x.dtype.category == dt.COMPLEX and not complex_ok:
+        raise RuntimeError(f"{name} expects a real input tensor, but got {x.dtype.short}")
+    if x.dtype in (dt.float16, dt.bfloat16):
+        raise RuntimeError(f"Unsupported dtype {x.dtype.short}")
+    return x.to(dt.get_default_dtype()) if x.dtype.category < dt.FLOAT else x
+
+
+def _norm(norm, name: str) -> str:
+    if norm not in NORMS:
+        raise RuntimeError(f"Invalid normalization mode: \"{norm}\"")
+    return NORMS[norm]
+
+
+def _sizes(x, s, dim, name: str, half: bool):
+    """(dims, sizes) of a transform over several dimensions; half: the last size is of a half spectrum's signal."""
+    if dim is not None:
+        dims = tuple(as_dim(d, x.ndim) for d in ((dim,) if isinstance(dim, int) else dim))
+        if len(set(dims)) != len(dims):
+            raise RuntimeError("FFT dims must be unique")
+    elif s is not None:
+        if len(s) > x.ndim:
+            raise RuntimeError(f"Got shape with {len(s)} values but input tensor only has {x.ndim} dimensions.")
+        dims = tuple(range(x.ndim - len(s), x.ndim))
+    else:
+        dims = tuple(range(x.ndim))
+    if s is not None:
+        s = (s,) if isinstance(s, int) else tuple(s)
+        if len(s) != len(dims):
+            raise RuntimeError("When given, dim and shape arguments must have the same length")
+    sizes = [x.shape[d] if s is None or s[i] == -1 else s[i] for i, d in enumerate(dims)]
+    if half and dims and (s is None or s[-1] == -1):
+        sizes[-1] = 2 * (x.shape[dims[-1]] - 1)
+    for n in sizes:
+        if n < 1:
+            raise RuntimeError(f"Invalid number of data points ({n}) specified")
+    return dims, tuple(sizes)
+
+
+def _one(name: str, op, inverse: bool, real: bool = False, half: bool = False):
+    def f(input, n: int | None = None, dim: int = -1, norm: str | None = None) -> Tensor:
+        x, way = _input(input, name, not real), _norm(norm, name)
+        if not x.ndim:
+            raise IndexError(f"Dimension specified as {dim} but tensor has no dimensions")
+        dims, sizes = _sizes(x, None if n is None else (n,), (dim,), name, half)
+        return apply(op, (x,), (dims, sizes, inverse, way))
+    return _named(f, name)
+
+
+def _many(name: str, op, inverse: bool, real: bool = False, half: bool = False, two: bool = False):
+    def n_dim(input, s=None, dim=None, norm: str | None = None) -> Tensor:
+        x, way = _input(input, name, not real), _norm(norm, name)
+        dims, sizes = _sizes(x, s, dim, name, half)
+        if not dims:
+            if real or half:
+                raise RuntimeError(f"{name} must transform at least one axis")
+            return x if x.is_complex() else x.to(x.dtype.to_complex())
+        return apply(op, (x,), (dims, sizes, inverse, way))
+
+    def two_dim(input, s=None, dim=(-2, -1), norm: str | None = None) -> Tensor:
+        return n_dim(input, s, dim, norm)
+    return _named(two_dim if two else n_dim, name)
+
+
+def _named(f, name: str):
+    f.__name__ = f.__qualname__ = f"fft_{name}"
+    f.__doc__ = f"torch.fft.{name}."
+    return with_out(f)
+
+
+fft, ifft = _one("fft", _C2C, False), _one("ifft", _C2C, True)
+rfft, irfft = _one("rfft", _R2C, False, real=True), _one("irfft", _C2R, True, half=True)
+ihfft, hfft = _one("ihfft", _R2C, True, real=True), _one("hfft", _C2R, False, half=True)
+fftn, ifftn = _many("fftn", _C2C, False), _many("ifftn", _C2C, True)
+fft2, ifft2 = _many("fft2", _C2C, False, two=True), _many("ifft2", _C2C, True, two=True)
+rfftn, irfftn = _many("rfftn", _R2C, False, real=True), _many("irfftn", _C2R, True, half=True)
+rfft2, irfft2 = _many("rfft2", _R2C, False, real=True, two=True), _many("irfft2", _C2R, True, half=True, two=True)
+ihfftn, hfftn = _many("ihfftn", _R2C, True, real=True), _many("hfftn", _C2R, False, half=True)
+ihfft2, hfft2 = _many("ihfft2", _R2C, True, real=True, two=True), _many("hfft2", _C2R, False, half=True, two=True)
+
+
+def fftfreq(n: int, d: float = 1.0, *, dtype=None, device=None, requires_grad: bool = False, **kwargs) -> Tensor:
+    """The frequencies of fft's bins: [0, 1, ..., -1] / (n d)."""
+    k = roll(arange(n, dtype=dtype or dt.get_default_dtype(), device=device) - n // 2, -(n // 2))
+    return (k * (1.0 / (n * d))).requires_grad_(requires_grad)
+
+
+def rfftfreq(n: int, d: float = 1.0, *, dtype=None, device=None, requires_grad: bool = False, **kwargs) -> Tensor:
+    """The frequencies of rfft's bins: [0, 1, ..., n // 2] / (n d)."""
+    return (arange(n // 2 + 1, dtype=dtype or dt.get_default_dtype(), device=device) * (1.0 / (n * d))).requires_grad_(requires_grad)
+
+
+def _shifted(input, dim, way):
+    dims = tuple(range(input.ndim)) if dim is None else (dim,) if isinstance(dim, int) else tuple(dim)
+    shifts = tuple(input.shape[d] // 2 if way > 0 else (input.shape[d] + 1) // 2 for d in dims)
+    return roll(input, shifts, dims) if dims else input.clone()
+
+
+def fftshift(input, dim=None) -> Tensor:
+    """The zero frequency moved to the middle."""
+    return _shifted(input, dim, 1)
+
+
+def ifftshift(input, dim=None) -> Tensor:
+    """The inverse of fftshift."""
+    return _shifted(input, dim, -1)
