@@ -1,0 +1,57 @@
+"""Distributions and Fourier transforms beside real torch, in both tiers."""
+import numpy as np
+import pytest
+import torch
+
+import torchlike
+from torchlike._core.executor import tier
+
+BOTH = pytest.mark.parametrize("which", ["numpy", "compiled"])
+MAKE = {
+    "Normal": (lambda D, a, b: D.Normal(a, b), 0.3), "Laplace": (lambda D, a, b: D.Laplace(a, b), 0.3),
+    "Gamma": (lambda D, a, b: D.Gamma(a.exp(), b), 0.3), "Beta": (lambda D, a, b: D.Beta(a.exp(), b), 0.3),
+    "Bernoulli": (lambda D, a, b: D.Bernoulli(logits=a * b), 1.0), "Exponential": (lambda D, a, b: D.Exponential(a.exp() * b), 0.3),
+    "LogNormal": (lambda D, a, b: D.LogNormal(a, b), 0.3), "Uniform": (lambda D, a, b: D.Uniform(a - 2, a + b + 2), 0.1),
+}
+
+
+@BOTH
+@pytest.mark.parametrize("name", MAKE)
+def test_log_prob_and_samples(name, which):
+    make, value = MAKE[name]
+    found = []
+    for m in (torch, torchlike):
+        with tier(which):
+            a, b = (m.tensor(x, requires_grad=True) for x in ([0.1, -0.4, 0.7], [0.5, 1.5, 2.0]))
+            d = make(m.distributions, a, b)
+            out = d.log_prob(m.full((3,), value))
+            (out.sum() + d.entropy().sum()).backward()
+            m.manual_seed(1)
+            found.append([x.detach().numpy() for x in (out, d.sample((5,)), a.grad, b.grad)])
+    for mine, real in zip(found[1], found[0]):
+        assert mine.dtype == real.dtype
+        np.testing.assert_allclose(mine, real, rtol=1e-4, atol=1e-5)
+
+
+def test_refusals():
+    for make in (lambda m: m.distributions.Normal(0, -1), lambda m: m.distributions.Categorical(m.ones(3)).log_prob(m.tensor(5))):
+        with pytest.raises(ValueError) as real:
+            make(torch)
+        with pytest.raises(ValueError) as mine:
+            make(torchlike)
+        assert str(mine.value) == str(real.value)
+
+
+@BOTH
+@pytest.mark.parametrize("name", ["fft", "ifft", "rfft", "irfft", "hfft", "ihfft"])
+def test_fft(name, which):
+    found = []
+    for m in (torch, torchlike):
+        with tier(which):
+            x = m.tensor([[0.5, 1.0, -2.0, 0.3, 0.7], [1.0, 2.0, 3.0, -1.0, 0.0]], requires_grad=True)
+            out = getattr(m.fft, name)(x, 7, norm="ortho")
+            (out.abs() ** 2 * m.arange(1, out.shape[-1] + 1)).sum().backward()
+            found.append([out.detach().resolve_conj().numpy(), x.grad.numpy()])
+    for mine, real in zip(found[1], found[0]):
+        assert mine.dtype == real.dtype
+        np.testing.assert_allclose(mine, real, rtol=1e-4, atol=1e-5)
