@@ -105,7 +105,7 @@ _R2C = Op("fft_r2c", _r2c, shape=_r2c_shape, vjp=_r2c_vjp, torch_name="FftR2CBac
 
 def _c2r(xp, x, dims, sizes, inverse, norm):
     """The real transform of a half spectrum: complex over the other dimensions, then c2r over the last."""
-    last, n = dims[-1], sizes[-1]
+    n = sizes[-1]
     x = _resized(xp, x, dims, (*sizes[:-1], n // 2 + 1))
     x = _as_complex(xp, x, np.result_type(x.dtype, np.complex64))
     if not inverse:
