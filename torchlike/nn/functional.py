@@ -34,7 +34,6 @@ from ._functional.cross_entropy import cross_entropy, linear_cross_entropy, nll_
 from ._functional.ctc import ctc_loss  # noqa: F401
 from ._functional.distance import (  # noqa: F401
     bilinear,
-    cosine_similarity,
     pairwise_distance,
     pdist,
 )
@@ -151,7 +150,7 @@ from ._functional.regression_loss import (  # noqa: F401
 from ._functional.resample import interpolate, upsample, upsample_bilinear, upsample_nearest  # noqa: F401
 from ._functional.softmax import gumbel_softmax, log_softmax, softmax, softmin  # noqa: F401
 
-hardshrink, native_channel_shuffle, relu_ = map(_functions.get, ("hardshrink", "native_channel_shuffle", "relu_"))
+cosine_similarity, hardshrink, native_channel_shuffle, relu_ = map(_functions.get, ("cosine_similarity", "hardshrink", "native_channel_shuffle", "relu_"))
 
 # the last line: every function above follows autocast where torch's does
 globals().update({_name: _autocast.wrap(_f) for _name, _f in list(globals().items()) if _inspect.isfunction(_f)})

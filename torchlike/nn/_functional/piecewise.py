@@ -147,8 +147,9 @@ def _hardswish_grad(xp, g, x):
     return xp.where(x <= -3, const(g, 0), inner)
 
 
+_SIXTH = np.float32(1 / 6)  # torch's constant, which is a float32 for float64 gradients too
 _HARDSIGMOID = Elementwise("hardsigmoid", lambda xp, x: _shifted(xp, x) / const(x, 6), promote="same", grads=(
-    lambda xp, g, x: xp.where((x > -3) & (x < 3), g / const(g, 6), const(g, 0)),))
+    lambda xp, g, x: xp.where((x > -3) & (x < 3), g * const(g, _SIXTH), const(g, 0)),))
 _HARDSWISH = Elementwise("hardswish", lambda xp, x: x * _shifted(xp, x) / const(x, 6), promote="same", grads=(_hardswish_grad,))
 
 
