@@ -45,7 +45,6 @@ from ._functional.dropout import (  # noqa: F401
     dropout3d,
     feature_alpha_dropout,
 )
-from ._functional.grouped import grouped_mm  # noqa: F401
 from ._functional.embedding import embedding, one_hot  # noqa: F401
 from ._functional.embedding_bag import embedding_bag  # noqa: F401
 from ._functional.fold import (  # noqa: F401
@@ -56,6 +55,7 @@ from ._functional.fold import (  # noqa: F401
     unfold,
 )
 from ._functional.grid import affine_grid, grid_sample  # noqa: F401
+from ._functional.grouped import grouped_mm  # noqa: F401
 from ._functional.margin_loss import (  # noqa: F401
     cosine_embedding_loss,
     hinge_embedding_loss,
