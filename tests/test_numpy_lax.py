@@ -7,8 +7,8 @@ import ml_dtypes
 import numpy as np
 import pytest
 from jax import lax
-
 from numpy_lax_check import agree, floats, integers, interpret, same
+
 from torchlike._core import numpy_lax
 
 X, Y = floats(3, 5), floats(3, 5, seed=1)

@@ -6,7 +6,6 @@ import ml_dtypes
 import numpy as np
 import pytest
 from jax import lax
-
 from numpy_lax_check import agree, floats, integers
 
 ROW, COLUMN, WILD = np.array([2, 0, 2]), np.array([1, 4, 0]), np.array([5, -7, 1, 0, -1])

@@ -8,8 +8,8 @@ import ml_dtypes
 import numpy as np
 import pytest
 from jax import lax
-
 from numpy_lax_check import agree, floats, integers, interpret, same
+
 from torchlike._core import numpy_lax
 
 

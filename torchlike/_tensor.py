@@ -13,11 +13,11 @@ from ._core import dtype as dt
 from ._core import program
 from ._core.aval import Aval
 from ._core.grad_mode import inference, mode
+from ._core.graph import AccumulateGrad, Node, node_class
 from ._core.layout import Layout, contiguous, is_contiguous, like, overlapping
 from ._core.program import record
 from ._core.registry import OPS, Elementwise, View
 from ._core.value import Value, of_array
-from ._core.graph import AccumulateGrad, Node, node_class
 
 _addresses = itertools.count(1)
 PAGE = 1 << 40  # storages' made-up addresses lie this far apart

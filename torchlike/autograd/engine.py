@@ -4,11 +4,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from .._core.grad_mode import mode
+from .._core.graph import SECOND_BACKWARD, AccumulateGrad, Node
 from .._core.program import record
 from .._core.registry import OPS
 from .._core.value import Value
 from .._tensor import Tensor, apply
-from .._core.graph import SECOND_BACKWARD, AccumulateGrad, Node
 from .graph import GradientEdge, Packed
 
 

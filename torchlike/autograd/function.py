@@ -6,8 +6,8 @@ import warnings
 from collections.abc import Callable
 
 from .._core.grad_mode import mode
-from .._tensor import Tensor, _plain_copy
 from .._core.graph import SECOND_BACKWARD, Node
+from .._tensor import Tensor, _plain_copy
 
 
 class FunctionCtx:

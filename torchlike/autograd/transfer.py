@@ -2,9 +2,9 @@
 from __future__ import annotations
 
 from .._core import program
+from .._core.aval import aval
 from .._core.device import META
 from .._core.value import Value
-from .._core.aval import aval
 from .._tensor import Tensor
 from .function import Function
 

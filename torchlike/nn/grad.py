@@ -1,8 +1,8 @@
 """Gradients of convolutions with respect to input and weight, as functions of shapes and the output's gradient."""
 from __future__ import annotations
 
-from typing import Any
 from collections.abc import Callable
+from typing import Any
 
 from torchlike._tensor import Tensor
 from torchlike.autograd.engine import grad

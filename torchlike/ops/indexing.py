@@ -9,7 +9,7 @@ from .._core.registry import Op
 from .._core.value import of_array
 from .._tensor import Tensor, apply
 from .pointwise import _plain_number
-from .views import UNSQUEEZE, SLICE, take_index, take_slice
+from .views import SLICE, UNSQUEEZE, take_index, take_slice
 
 # -- gather and scatter with several index arrays ------------------------------------------------------------------------
 

@@ -1,7 +1,6 @@
 """Tensors from tensors: cat, stack and their kin; repeat, tile, flip, roll, triangles, meshgrid."""
 from __future__ import annotations
 
-
 import numpy as np
 from jax import lax
 

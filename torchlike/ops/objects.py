@@ -43,8 +43,8 @@ def _reduce(self, protocol):
 
 
 def _rebuild(cls, array, layout, requires_grad, attributes):
-    from .creation import place
     from .._core.device import CPU
+    from .creation import place
     t = place(array, CPU)
     if layout is not None:
         from .._core.layout import like
@@ -79,8 +79,8 @@ def _as_subclass(self, cls) -> Tensor:
 
 def _tensor_new(cls, *args, **kwargs):
     """torch.Tensor(...): sizes make an uninitialised tensor, a sequence becomes float data; another tensor is shared."""
-    from .creation import constant, from_data
     from .._core import device as dev
+    from .creation import constant, from_data
     device = dev.resolve(kwargs.pop("device", None))
     if kwargs.keys() - {"data"}:
         raise TypeError(f"new() got an unexpected keyword argument '{next(iter(kwargs))}'")

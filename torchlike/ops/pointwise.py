@@ -1,7 +1,6 @@
 """Elementwise arithmetic with torch's promotion: operators, powers, division, min and max, clamping."""
 from __future__ import annotations
 
-
 import numpy as np
 
 from .._core import dtype as dt

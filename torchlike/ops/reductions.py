@@ -297,6 +297,21 @@ def _var_vjp(xp, g, x, plan):
 _VAR = Op("var", _var, vjp=_var_vjp, shape=lambda a, dims, keepdim, correction: (reduced(a.shape, dims, keepdim), a.dtype.to_real()))
 
 
+def _std(xp, x, dims, keepdim, correction):
+    return xp.sqrt(_var(xp, x, dims, keepdim, correction))
+
+
+def _std_vjp(xp, g, x, out, plan):
+    """The gradient of a zero deviation is zero."""
+    dims, keepdim, _ = plan.statics
+    full = restore(xp, out, x.shape, dims, keepdim)
+    scaled = _var_vjp(xp, g, x, plan) / (2 * xp.where(full == 0, xp.ones((), full.dtype), full))
+    return xp.where(full == 0, xp.zeros((), scaled.dtype), scaled)
+
+
+_STD = Op("std", _std, vjp=_std_vjp, shape=lambda a, dims, keepdim, correction: (reduced(a.shape, dims, keepdim), a.dtype.to_real()))
+
+
 def _variance_args(input, dim, unbiased, correction, keepdim, name):
     if isinstance(dim, bool):
         dim, unbiased = None, dim
@@ -316,7 +331,7 @@ def var(input, dim=None, unbiased=None, keepdim: bool = False, *, correction=Non
 @public(out=True)
 def std(input, dim=None, unbiased=None, keepdim: bool = False, *, correction=None) -> Tensor:
     """The square root of var."""
-    return var(input, dim, unbiased, keepdim, correction=correction).sqrt()
+    return apply(_STD, (input,), _variance_args(input, dim, unbiased, correction, keepdim, "std and var"))
 
 
 @public()

@@ -102,8 +102,8 @@ def checkpoint(function: Callable, *args, use_reentrant: bool | None = None, con
         return run(*args)
     if not use_reentrant:
         # gradients must flow to parameters even when no argument requires one: an argument that always does stands in
-        from torchlike.ops.creation import constant
         from torchlike._core import device, dtype
+        from torchlike.ops.creation import constant
         mark = constant((0,), 0, dtype.float32, device.CPU).requires_grad_()
         return _Checkpoint.apply(lambda _, *a: run(*a), preserve_rng_state, context_fn, mark, *args)
     return _Checkpoint.apply(run, preserve_rng_state, context_fn, *args)

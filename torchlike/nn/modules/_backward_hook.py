@@ -1,8 +1,8 @@
 """BackwardHook: watches the gradients of one call of a module."""
 from __future__ import annotations
 
-from typing import Any
 from collections.abc import Callable
+from typing import Any
 
 from torchlike._tensor import Tensor
 from torchlike.autograd.function import Function

@@ -6,8 +6,8 @@ from __future__ import annotations
 
 import warnings
 from collections import OrderedDict
-from typing import TYPE_CHECKING, Any
 from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 from weakref import ref
 
 from torchlike._tensor import Tensor

@@ -3,9 +3,8 @@ from __future__ import annotations
 
 import warnings
 from collections import OrderedDict, namedtuple
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
-from collections.abc import Callable
 
 from torchlike._tensor import Tensor
 from torchlike.autograd.grad_mode import no_grad

@@ -7,9 +7,8 @@ from __future__ import annotations
 import inspect
 import warnings
 from collections import OrderedDict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
-from collections.abc import Callable
 
 from torchlike._tensor import Tensor
 from torchlike.autograd.grad_mode import no_grad

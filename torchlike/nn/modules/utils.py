@@ -1,10 +1,9 @@
 """Small helpers of the layer files: size tuples, type names, state-dict prefixes."""
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from itertools import repeat
 from typing import Any
-from collections.abc import Callable
 
 from torchlike._tensor import Tensor
 
