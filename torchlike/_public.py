@@ -29,7 +29,7 @@ def public(*, function: bool = True, method: bool = True, inplace: bool = False,
         named = with_numpy_words(f)
         for name in (f.__name__.removeprefix("_"), *names):
             if function:
-                FUNCTIONS[name] = with_out(f) if out else named
+                FUNCTIONS[name] = guarded(with_out(f) if out else named)
             if method:
                 setattr(Tensor, name, named)
             if inplace:
@@ -38,6 +38,24 @@ def public(*, function: bool = True, method: bool = True, inplace: bool = False,
                 FUNCTIONS[name + "_"] = g
         return f
     return register
+
+
+def guarded(f: Callable) -> Callable:
+    """f whose AttributeError about an argument that is no Tensor becomes torch's TypeError; no cost where all is well."""
+    names = list(inspect.signature(f).parameters)
+
+    @functools.wraps(f)
+    def run(*args, **kwargs):
+        try:
+            return f(*args, **kwargs)
+        except AttributeError as error:
+            for k, x in [*enumerate(args), *kwargs.items()]:
+                if x is error.obj and not isinstance(x, Tensor):
+                    name = k if isinstance(k, str) else names[min(k, len(names) - 1)]
+                    raise TypeError(f"{f.__name__}(): argument '{name}'{'' if isinstance(k, str) else f' (position {k + 1})'} must be Tensor, not "
+                                    f"{type(x).__name__}") from None
+            raise
+    return run
 
 
 def _numpy_words(f: Callable) -> dict[str, str]:
@@ -174,6 +192,8 @@ def as_dim(dim, ndim: int) -> int:
             raise TypeError(f"argument 'dim' must be int, not {type(dim).__name__}")
         dim = dim.__index__()
     n = ndim or 1
+    if not -0x8000000000000000 <= dim <= 0x7FFFFFFFFFFFFFFF:
+        raise ValueError("Overflow when unpacking long long")
     if not -n <= dim < n:
         raise IndexError(f"Dimension out of range (expected to be in range of [{-n}, {n - 1}], but got {dim})")
     return dim + n if dim < 0 else dim

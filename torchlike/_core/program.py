@@ -191,7 +191,7 @@ def _number_kind(v, cls) -> Aval:
         return FLOAT
     if cls is int:
         if not -0x8000000000000000 <= v <= 0x7FFFFFFFFFFFFFFF:
-            raise RuntimeError("value cannot be converted to type int64_t without overflow")
+            raise OverflowError("int too big to convert")
         return INT
     if cls is bool:
         return BOOL

@@ -217,6 +217,8 @@ def numpy(self, *, force: bool = False) -> np.ndarray:
         raise RuntimeError("Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead.")
     if self.device.type not in ("cpu", "meta"):
         raise TypeError(f"can't convert {self.device} device type tensor to numpy. Use Tensor.cpu() to copy the tensor to host memory first.")
+    if self.device.type == "meta":
+        raise TypeError("can't convert meta device type tensor to numpy. Use Tensor.cpu() to copy the tensor to host memory first.")
     if self.dtype is dt.bfloat16 or self.dtype in dt.FLOAT8:
         raise TypeError(f"Got unsupported ScalarType {self.dtype.short}")
     program.concrete(self._current())
@@ -240,7 +242,7 @@ def _truth(self) -> bool:
 def _as_number(kind):
     def convert(self):
         if self._value.aval.numel != 1:
-            raise RuntimeError(f"a Tensor with {self._value.aval.numel} elements cannot be converted to Scalar")
+            raise ValueError("only one element tensors can be converted to Python scalars")
         x = self.item()
         if isinstance(x, complex) and kind is not complex:
             raise RuntimeError(f"value cannot be converted to type {'double' if kind is float else 'int64_t'} without overflow")
@@ -345,7 +347,15 @@ for _f, _name in ((bitwise_and, "and"), (bitwise_or, "or"), (bitwise_xor, "xor")
     setattr(Tensor, f"__{_name}__", _operator(_f))
     setattr(Tensor, f"__r{_name}__", _operator(_f, reflected=True))
     setattr(Tensor, f"__i{_name}__", lambda self, other, n=_f.__name__ + "_": getattr(self, n)(other))
-Tensor.__invert__ = lambda self: bitwise_not(self)
+
+
+def _invert(self):
+    if self.dtype.category >= dt.FLOAT:
+        raise TypeError("~ (operator.invert) is only implemented on integer and Boolean-type tensors")
+    return bitwise_not(self)
+
+
+Tensor.__invert__ = _invert
 Tensor.__pos__ = lambda self: self
 Tensor.__hash__ = lambda self: id(self)
 

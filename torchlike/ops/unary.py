@@ -97,7 +97,7 @@ def round(input, *, decimals: int = 0) -> Tensor:
     return apply(_ROUND, (input,), (int(decimals),))
 
 
-sign = unary("sign", lambda xp, x: x if x.dtype == np.bool_ else xp.sign(x), _zero, promote="arith", real=True)
+sign = unary("sign", lambda xp, x: x if x.dtype == np.bool_ else xp.where(x != x, xp.zeros((), x.dtype), xp.sign(x)), _zero, promote="arith", real=True)
 sgn = unary("sgn", lambda xp, x: x if x.dtype == np.bool_ else (xp.where(x == 0, x, x / xp.where(x == 0, 1, xp.abs(x))) if x.dtype.kind == "c" else xp.sign(x)),
             _zero, promote="arith")
 signbit = unary("signbit", lambda xp, x: xp.signbit(x) if x.dtype.kind not in "ub" else xp.zeros(x.shape, bool), promote="bool", real=True)

@@ -502,7 +502,7 @@ def unbind(input, dim: int = 0) -> tuple:
     """The slices along dim, without that dimension."""
     shape = input._value.aval.shape
     if not shape:
-        raise RuntimeError("Dimension specified as 0 but tensor has no dimensions")
+        raise IndexError("Dimension specified as 0 but tensor has no dimensions")
     d = as_dim(dim, len(shape))
     return _several("Unbind", [input._view(_UNBIND, (d, i)) for i in range(shape[d])])
 
