@@ -196,7 +196,7 @@ def signature(text: str) -> tuple[str, ...]:
 def script(lines: list[str], found: list[str]) -> str:
     """A failing program as a file to run: `python failing.py torch`, `python failing.py torchlike`."""
     head = ["import importlib, sys", "torch = importlib.import_module(sys.argv[1])", "F = torch.nn.functional"]
-    names = sorted({found[1] for line in lines if (found := re.match(r"(?:with .*: )?(t\d+),? = ", line))})
+    names = sorted({match[1] for line in lines if (match := re.match(r"(?:with .*: )?(t\d+),? = ", line))})
     tail = [f"print({name!r}, {name}, {name}.grad if getattr({name}, 'is_leaf', 0) else '')" for name in names]
     return "\n".join([*(f"# {text[:220]}" for text in found[:4]), *head, *lines, *tail])
 

@@ -18,10 +18,11 @@ from ._tensor import Storage, Tensor, _new
 class Host:
     """The user-visible array of a storage."""
 
-    __slots__ = ("array", "snapshot")
+    __slots__ = ("array", "snapshot", "memory")
 
-    def __init__(self, array: np.ndarray, snapshot: np.ndarray):
+    def __init__(self, array: np.ndarray, snapshot: np.ndarray, memory: np.ndarray | None = None):
         self.array, self.snapshot = array, snapshot
+        self.memory = memory  # the elements in order, where the array itself is not contiguous but ours
 
     def sync(self, st: Storage) -> None:
         """Take over what the user wrote into the array; forget the array when nobody else can reach it."""
@@ -73,26 +74,26 @@ def numpy_view(t: Tensor) -> np.ndarray:
         value.shared = True
         root = np.array(concrete(st.value))
         root_layout = st.layout
-        if root_layout is not None and not is_contiguous(root_layout):
-            if root_layout.shape == root.shape and t._chain == ():
-                return _strided_root(st, root, root_layout)
-        st.host = Host(root, root.copy())
+        if root_layout is not None and root_layout.shape == root.shape and not is_contiguous(root_layout):
+            _strided_root(st, root, root_layout)
+        else:
+            st.host = Host(root, root.copy())
     array = st.host.array
     if not t._chain:
         return array.view()
     layout = t._layout or contiguous(value.aval.shape)
-    if not array.flags.c_contiguous:
+    memory = array.reshape(-1) if array.flags.c_contiguous else st.host.memory
+    if memory is None:
         return np.array(concrete(value))
     kind = value.aval.dtype.np  # a view of parts or bits counts its layout in its own elements
-    flat = array.reshape(-1).view(kind)[layout.offset:]
+    flat = memory.view(kind)[layout.offset:]
     return np.lib.stride_tricks.as_strided(flat, layout.shape, tuple(s * kind.itemsize for s in layout.strides))
 
 
-def _strided_root(st: Storage, root: np.ndarray, layout: Layout) -> np.ndarray:
+def _strided_root(st: Storage, root: np.ndarray, layout: Layout) -> None:
     """A root that is dense but not contiguous: its array has the same strides."""
     size = root.size
     memory = np.empty(size, root.dtype)
     array = np.lib.stride_tricks.as_strided(memory, layout.shape, tuple(s * root.itemsize for s in layout.strides))
     np.copyto(array, root)
-    st.host = Host(array, root)
-    return array.view()
+    st.host = Host(array, root, memory)

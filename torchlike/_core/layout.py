@@ -67,7 +67,7 @@ def is_dense(a: Layout) -> bool:
 
 def like(a: Layout) -> Layout | None:
     """The layout of a fresh tensor that preserves a's memory format; None when that is contiguous."""
-    if is_contiguous(a):
+    if is_contiguous(a) or overlapping(a):
         return None
     if is_dense(a):
         return Layout(a.shape, a.strides, 0)

@@ -149,7 +149,8 @@ def repeat_interleave(input=None, repeats=None, dim: int | None = None, *, outpu
             raise RuntimeError("repeats can not be negative")
         shape = list(input.shape)
         shape[d] *= repeats
-        return input.unsqueeze(d + 1).expand(*input.shape[: d + 1], repeats, *input.shape[d + 1 :]).reshape(shape)
+        made = input.unsqueeze(d + 1).expand(*input.shape[: d + 1], repeats, *input.shape[d + 1 :]).reshape(shape)
+        return made.clone() if made._storage is not None else made  # reshape of an expanded dimension of one is a view
     if repeats.ndim != 1:
         raise RuntimeError("repeats must be 0-dim or 1-dim tensor")
     if repeats.shape[0] != input.shape[d]:
