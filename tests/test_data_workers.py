@@ -39,10 +39,15 @@ def within(seconds):
         signal.signal(signal.SIGALRM, before)
 
 
+def shared_memory() -> set[str]:
+    """Segments in /dev/shm; semaphores come and go with test processes that run beside this one."""
+    return {name for name in os.listdir("/dev/shm") if not name.startswith("sem.")}
+
+
 @pytest.fixture(autouse=True)
 def nothing_left():
     """After each test: no process, no descriptor and no shared memory that was not there before."""
-    files, memory = len(os.listdir("/proc/self/fd")), set(os.listdir("/dev/shm"))
+    files, memory = len(os.listdir("/proc/self/fd")), shared_memory()
     with within(100):
         yield
     gc.collect()
@@ -51,7 +56,7 @@ def nothing_left():
     while len(os.listdir("/proc/self/fd")) > files + 1 and time.monotonic() < end:
         time.sleep(0.05)
     assert len(os.listdir("/proc/self/fd")) <= files + 1  # the interpreter may open one for random numbers
-    assert set(os.listdir("/dev/shm")) <= memory
+    assert shared_memory() <= memory
 
 
 def load(dataset=None, epochs=1, make=None, **options):
