@@ -1,7 +1,6 @@
 """The recorder: modes agree, programs compile when they return, nothing is lost by errors, explain() tells."""
 from __future__ import annotations
 
-import gc
 import subprocess
 import sys
 import threading
@@ -68,7 +67,8 @@ def test_parameters_are_donated():
             w = w + 1.0
             w.sum().item()
         info = next(reversed(history._last_at_line.values()))
-    assert any(e.donated for e in info.executables) or w.tolist()[0] == 4.0
+    assert any(e.donated for e in info.executables)
+    assert w.tolist() == [4.0] * 1000
 
 
 def test_shape_errors_leave_the_recorder_usable():
@@ -168,4 +168,3 @@ def test_memory_shared_with_numpy():
 def test_refused_allocation():
     with pytest.raises(RuntimeError, match="overflowed"):
         torch.zeros(2**62, 2**10)
-    gc.collect()
