@@ -109,8 +109,9 @@ def from_numpy_dtype(np_dtype) -> dtype:
 _FLOAT_ORDER = [bfloat16, float16, float32, float64]
 
 
-def promote_types(a: dtype, b: dtype) -> dtype:
+def promote_types(type1: dtype, type2: dtype) -> dtype:
     """torch.promote_types: the smallest type both convert to, by torch's table."""
+    a, b = type1, type2
     if a is b:
         return a
     for d in (a, b):

@@ -8,7 +8,7 @@ import scipy.fft
 
 from .._core import dtype as dt
 from .._core.registry import Op
-from .._public import as_dim, need_tensor, with_out
+from .._public import as_dim, need_tensor, with_numpy_words, with_out
 from .._tensor import Tensor, apply
 from .creation import arange
 from .joining import roll
@@ -219,12 +219,14 @@ ihfftn, hfftn = _many("ihfftn", _R2C, True, real=True), _many("hfftn", _C2R, Fal
 ihfft2, hfft2 = _many("ihfft2", _R2C, True, real=True, two=True), _many("hfft2", _C2R, False, half=True, two=True)
 
 
+@with_out
 def fftfreq(n: int, d: float = 1.0, *, dtype=None, device=None, requires_grad: bool = False, **kwargs) -> Tensor:
     """The frequencies of fft's bins: [0, 1, ..., -1] / (n d)."""
     k = roll(arange(n, dtype=dtype or dt.get_default_dtype(), device=device) - n // 2, -(n // 2))
     return (k * (1.0 / (n * d))).requires_grad_(requires_grad)
 
 
+@with_out
 def rfftfreq(n: int, d: float = 1.0, *, dtype=None, device=None, requires_grad: bool = False, **kwargs) -> Tensor:
     """The frequencies of rfft's bins: [0, 1, ..., n // 2] / (n d)."""
     return (arange(n // 2 + 1, dtype=dtype or dt.get_default_dtype(), device=device) * (1.0 / (n * d))).requires_grad_(requires_grad)
@@ -236,11 +238,13 @@ def _shifted(input, dim, way):
     return roll(input, shifts, dims) if dims else input.clone()
 
 
+@with_numpy_words
 def fftshift(input, dim=None) -> Tensor:
     """The zero frequency moved to the middle."""
     return _shifted(input, dim, 1)
 
 
+@with_numpy_words
 def ifftshift(input, dim=None) -> Tensor:
     """The inverse of fftshift."""
     return _shifted(input, dim, -1)

@@ -62,7 +62,7 @@ for _name, _view in (
     ("unsqueeze_", views.unsqueeze),
     ("transpose_", views.transpose),
     ("t_", views.t),
-    ("swapaxes_", views.transpose),
+    ("swapaxes_", views.swapaxes),
     ("swapdims_", views.transpose),
 ):
     _view_in_place(_name, _view)

@@ -153,9 +153,9 @@ def repeat(self, *repeats) -> Tensor:
 
 
 @public()
-def tile(input, *dims) -> Tensor:
+def tile(input, *counts, dims=()) -> Tensor:
     """repeat, with missing leading counts taken as one."""
-    dims = as_size(*dims)
+    dims = as_size(*(counts or dims))
     return repeat(input, (1,) * (input.ndim - len(dims)) + dims)
 
 
@@ -178,9 +178,9 @@ _ROLL = Op("roll", lambda xp, x, shifts, dims: xp.roll(x, shifts, dims), shape=l
 
 
 @public()
-def flip(input, *dims) -> Tensor:
+def flip(input, *which, dims=()) -> Tensor:
     """The order of elements along dims reversed."""
-    dims = tuple(as_dim(d, input.ndim) for d in as_size(*dims))
+    dims = tuple(as_dim(d, input.ndim) for d in as_size(*(which or dims)))
     if len(set(dims)) != len(dims):
         twice = next(d for i, d in enumerate(dims) if d in dims[:i])
         raise RuntimeError(f"dim {twice} appears multiple times in the list of dims")

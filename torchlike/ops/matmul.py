@@ -7,7 +7,7 @@ import numpy as np
 
 from .._core import dtype as dt
 from .._core.aval import broadcast_shapes
-from .._core.registry import Op, sum_to
+from .._core.registry import Elementwise, Op, sum_to
 from .._public import as_dim, public
 from .._tensor import Tensor, apply
 from .pointwise import conj
@@ -191,31 +191,49 @@ def outer(input, vec2) -> Tensor:
     return input.unsqueeze(1) * vec2.unsqueeze(0)
 
 
-def _scaled_sum(input, product, beta, alpha):
+_UNREAD = Elementwise("unread", lambda xp, x: xp.zeros_like(x), grads=(lambda xp, g: xp.zeros_like(g),))
+
+
+def _add_product(input, product, beta, alpha) -> Tensor:
+    """beta * input + alpha * product; with beta 0, input counts as zero even where it is NaN."""
+    if broadcast_shapes(tuple(input.shape), tuple(product.shape)) != tuple(product.shape):
+        raise RuntimeError(f"The expanded size of the tensor ({product.shape[-1]}) must match the existing size ({input.shape[-1]}) at non-singleton "
+                           f"dimension {product.ndim - 1}.  Target sizes: {list(product.shape)}.  Tensor sizes: {list(input.shape)}")
     if alpha != 1:
         product = product * alpha
     if beta == 0:
-        return product.expand(broadcast_shapes(input.shape, product.shape))
+        return apply(_UNREAD, (input,)) + product if input.requires_grad else product
     return (input if beta == 1 else input * beta) + product
 
 
-def _add_product(name, product):
-    def f(input, a, b, *, beta=1, alpha=1) -> Tensor:
-        r = product(a, b)
-        if broadcast_shapes(tuple(input.shape), tuple(r.shape)) != tuple(r.shape):
-            raise RuntimeError(f"The expanded size of the tensor ({r.shape[-1]}) must match the existing size ({input.shape[-1]}) at non-singleton "
-                               f"dimension {r.ndim - 1}.  Target sizes: {list(r.shape)}.  Tensor sizes: {list(input.shape)}")
-        return _scaled_sum(input, r, beta, alpha)
-    f.__name__ = f.__qualname__ = name
-    f.__doc__ = f"beta * input + alpha * product, {name}."
-    return public(inplace=True, out=True)(f)
+@public(inplace=True, out=True)
+def addmm(input, mat1, mat2, *, beta=1, alpha=1) -> Tensor:
+    """beta * input + alpha * (mat1 @ mat2)."""
+    return _add_product(input, mm(mat1, mat2), beta, alpha)
 
 
-addmm = _add_product("addmm", mm)
-addmv = _add_product("addmv", mv)
-baddbmm = _add_product("baddbmm", bmm)
-addbmm = _add_product("addbmm", lambda a, b: bmm(a, b).sum(0))
-addr = _add_product("addr", outer)
+@public(inplace=True, out=True)
+def addmv(input, mat, vec, *, beta=1, alpha=1) -> Tensor:
+    """beta * input + alpha * (mat @ vec)."""
+    return _add_product(input, mv(mat, vec), beta, alpha)
+
+
+@public(inplace=True, out=True)
+def baddbmm(input, batch1, batch2, *, beta=1, alpha=1) -> Tensor:
+    """beta * input + alpha * (batch1 @ batch2)."""
+    return _add_product(input, bmm(batch1, batch2), beta, alpha)
+
+
+@public(inplace=True, out=True)
+def addbmm(input, batch1, batch2, *, beta=1, alpha=1) -> Tensor:
+    """beta * input + alpha * the sum of batch1 @ batch2 over the batch."""
+    return _add_product(input, bmm(batch1, batch2).sum(0), beta, alpha)
+
+
+@public(inplace=True, out=True)
+def addr(input, vec1, vec2, *, beta=1, alpha=1) -> Tensor:
+    """beta * input + alpha * outer(vec1, vec2)."""
+    return _add_product(input, outer(vec1, vec2), beta, alpha)
 
 
 def _linear(xp, x, w, b):
@@ -270,7 +288,7 @@ def linear(input, weight, bias=None) -> Tensor:
     return apply(LINEAR, (input, weight, bias))
 
 
-@public()
+@public(out=True)
 def tensordot(a, b, dims=2) -> Tensor:
     """Products summed over the last `dims` dimensions of a and the first of b, or over listed pairs."""
     if isinstance(dims, (int, np.integer)) or (isinstance(dims, Tensor) and dims.numel() == 1):
@@ -396,7 +414,7 @@ def einsum(equation, *operands) -> Tensor:
     return apply(EINSUM, tuple(operands), (parsed,))
 
 
-@public()
+@public(out=True)
 def chain_matmul(*matrices) -> Tensor:
     """The product of several matrices, in the cheapest order."""
     return multi_dot(matrices)

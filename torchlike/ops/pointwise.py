@@ -311,7 +311,6 @@ hypot = binary("hypot", lambda xp, x, y: xp.hypot(x, y), grads=(
 copysign = binary("copysign", lambda xp, x, y: xp.copysign(x, y), promote="float", grads=(
     lambda xp, g, x, out: xp.where(x == 0, xp.zeros_like(g), g * out / x), _zero), real=True)
 nextafter = binary("nextafter", lambda xp, x, y: xp.nextafter(x, y), grads=None, real=True)
-heaviside = binary("heaviside", lambda xp, x, y: xp.where(x == 0, y, (x > 0).astype(x.dtype)), grads=None, real=True)
 logaddexp = binary("logaddexp", lambda xp, x, y: xp.logaddexp(x, y) if x.dtype.kind != "c" else xp.log(xp.exp(x) + xp.exp(y)), promote="float", inplace=False, grads=(
     lambda xp, g, x, out: g * xp.exp(x - out), lambda xp, g, y, out: g * xp.exp(y - out)))
 logaddexp2 = binary("logaddexp2", lambda xp, x, y: xp.logaddexp2(x, y), promote="float", inplace=False, grads=(
@@ -320,6 +319,20 @@ xlogy = binary("xlogy", lambda xp, x, y: xp.where((x == 0) & (y == y), xp.zeros_
                promote="float", grads=(
     lambda xp, g, x, y: xp.where((x == 0) & (y <= 0), xp.zeros_like(g), g * xp.log(xp.where((x == 0) & (y <= 0), xp.ones_like(y), y))),
     lambda xp, g, x, y: g * x / y), real=True)
+
+
+_HEAVISIDE = Elementwise("heaviside", lambda xp, x, y: xp.where(x == 0, y, (x > 0).astype(x.dtype)), real=True)
+
+
+@public(inplace=True, out=True)
+def heaviside(input, values) -> Tensor:
+    """0 where input is negative, 1 where it is positive, values where it is zero."""
+    for x, name, position in ((input, "input", 1), (values, "values", 2)):
+        if not isinstance(x, Tensor):
+            raise TypeError(f"heaviside(): argument '{name}' (position {position}) must be Tensor, not {type(x).__name__}")
+    if input.dtype is not values.dtype:
+        raise RuntimeError("heaviside is not yet implemented for tensors with different dtypes.")
+    return apply(_HEAVISIDE, (input, values))
 
 
 def _clamp(xp, x, low, high):

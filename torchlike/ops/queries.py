@@ -83,9 +83,13 @@ def _aval(x):
 
 
 @public(method=False)
-def result_type(tensor1, tensor2) -> dt.dtype:
-    """The dtype of an arithmetic operation on the two."""
-    return result_dtype(_aval(tensor1), _aval(tensor2))
+def result_type(*args, **named) -> dt.dtype:
+    """The dtype of an arithmetic operation on two tensors or numbers."""
+    words = next((words for words in (("tensor", "other"), ("scalar", "tensor"), ("scalar1", "scalar2")) if set(words[len(args):]) == set(named)), None)
+    if words is None or len(args) > 2:
+        raise TypeError("result_type() received an invalid combination of arguments")
+    one, two = (*args, *(named[w] for w in words[len(args):]))
+    return result_dtype(_aval(one), _aval(two))
 
 
 @public(method=False)

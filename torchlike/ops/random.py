@@ -126,10 +126,10 @@ def randint(low=None, high=None, size=None, *, generator=None, out=None, dtype=N
 
 
 @public(method=False)
-def randint_like(input, low, high=None, *, dtype=None, layout=None, device=None, requires_grad=False, memory_format=None) -> Tensor:
+def randint_like(input, low=None, high=None, *, dtype=None, layout=None, device=None, requires_grad=False, memory_format=None) -> Tensor:
     """randint of input's shape, dtype and device."""
-    if high is None:
-        low, high = 0, low
+    if low is None or high is None:
+        low, high = 0, low if high is None else high
     return randint(low, high, tuple(input.shape), dtype=input.dtype if dtype is None else dtype,
                    device=input.device if device is None else device, requires_grad=requires_grad)
 

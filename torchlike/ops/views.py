@@ -49,19 +49,25 @@ def infer_size(shape: tuple, numel: int) -> tuple:
 
 
 @public(function=False)
-def view(self, *shape) -> Tensor:
+def view(self, *shape, size=None, dtype=None) -> Tensor:
     """The same storage in another shape (or, for a dtype argument, read as another type)."""
+    if not shape:
+        if size is None and dtype is None:
+            raise TypeError("view() received an invalid combination of arguments - got (), but expected one of:\n * (torch.dtype dtype)\n * (tuple of ints size)")
+        shape = (size,) if dtype is None else (dtype,)
     if len(shape) == 1 and isinstance(shape[0], dt.dtype):
         return view_dtype(self, shape[0])
     return self._view(VIEW, (infer_size(as_size(*shape), self._value.aval.numel),))
 
 
 @public()
-def reshape(input, *shape) -> Tensor:
+def reshape(input, *sizes, shape=None) -> Tensor:
     """input in another shape: a view where the layout allows it, else a copy."""
-    if not shape:
-        raise TypeError("reshape() missing 1 required positional arguments: \"shape\"")
-    size = infer_size(as_size(*shape), input._value.aval.numel)
+    if not sizes:
+        if shape is None:
+            raise TypeError("reshape() missing 1 required positional arguments: \"shape\"")
+        sizes = shape
+    size = infer_size(as_size(*sizes), input._value.aval.numel)
     layout = input._layout
     if layout is None or view_strides(layout, size) is not None:
         return input._view(VIEW, (size,))
@@ -138,10 +144,10 @@ def _swapped(n, a, b):
 
 
 @public()
-def permute(input, *dims) -> Tensor:
+def permute(input, *order, dims=()) -> Tensor:
     """The dimensions in another order."""
     n = input._value.aval.ndim
-    dims = as_size(*dims)
+    dims = as_size(*(order or dims))
     if len(dims) != n:
         raise RuntimeError(f"permute(sparse_coo): number of dimensions in the tensor input does not match the length of the desired "
                            f"ordering of dimensions i.e. input.dim() = {n} is not equal to len(dims) = {len(dims)}")
@@ -151,11 +157,17 @@ def permute(input, *dims) -> Tensor:
     return input._view(PERMUTE, (dims,))
 
 
-@public(names=("swapaxes", "swapdims"))
+@public(names=("swapdims",))
 def transpose(input, dim0: int, dim1: int) -> Tensor:
     """Two dimensions swapped."""
     n = input._value.aval.ndim
     return input._view(_TRANSPOSE, (as_dim(dim0, n), as_dim(dim1, n))) if n else input._view(VIEW, ((),))
+
+
+@public()
+def swapaxes(input, axis0: int, axis1: int) -> Tensor:
+    """transpose, in NumPy's words."""
+    return transpose(input, axis0, axis1)
 
 
 @public()
@@ -471,9 +483,18 @@ def chunk(input, chunks: int, dim: int = 0) -> tuple:
     return split(input, step, d) if step else split(input, [0] * chunks, d)
 
 
+def _one_of(name: str, *named):
+    """The argument that was given, of those that torch's overloads name differently."""
+    given = [x for x in named if x is not None]
+    if len(given) != 1:
+        raise TypeError(f"{name}() received an invalid combination of arguments: expected one of indices or sections")
+    return given[0]
+
+
 @public()
-def tensor_split(input, indices_or_sections, dim: int = 0) -> tuple:
+def tensor_split(input, indices_or_sections=None, dim: int = 0, *, indices=None, sections=None, tensor_indices_or_sections=None) -> tuple:
     """Pieces that differ by at most one in size, or cut at the given indices."""
+    indices_or_sections = _one_of("tensor_split", indices_or_sections, indices, sections, tensor_indices_or_sections)
     shape = input._value.aval.shape
     if not shape:
         raise RuntimeError("tensor_split expected at least a 1-dimensional tensor, but got a tensor with 0 dims")
@@ -508,8 +529,8 @@ def unbind(input, dim: int = 0) -> tuple:
 
 
 def _xsplit(name, dim_of):
-    def f(input, indices_or_sections):
-        return tensor_split(input, indices_or_sections, dim_of(input))
+    def f(input, indices_or_sections=None, *, indices=None, sections=None):
+        return tensor_split(input, _one_of(name, indices_or_sections, indices, sections), dim_of(input))
     f.__name__ = f.__qualname__ = name
     f.__doc__ = "tensor_split along a fixed dimension."
     return public()(f)
