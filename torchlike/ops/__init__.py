@@ -4,6 +4,7 @@ from . import (  # noqa: F401
     basic,
     creation,
     diagonals,
+    foreach,
     gathering,
     histograms,
     identity,
