@@ -288,6 +288,8 @@ def test_control_flow():
 
     cases = {
         "while": (collatz, np.int64(27)),
+        "many whiles": (jax.vmap(collatz), np.array([27, 1, 6], np.int64)),
+        "many whiles of tests of fewer dimensions": (jax.vmap(jax.vmap(jnp.gcd)), integers(2, 3), integers(2, 3, seed=1)),
         "fori": (lambda x: lax.fori_loop(0, 5, lambda i, s: s + x[i], jnp.zeros(4, np.float32)), x),
         "scan": (rnn, floats(4, 4), x),
         "reversed": (lambda x: lax.scan(lambda c, v: (c + v, c), x[0], x, reverse=True), x),
@@ -306,7 +308,7 @@ def test_control_flow():
         "linear solve": (lambda x: jax.scipy.sparse.linalg.cg(lambda v: 3 * v, x[0])[0], x),
         "barrier": (lambda x: lax.optimization_barrier((x, x + 1)), x),
     }
-    without = ("while", "branch outside", "branch below", "linear solve")
+    without = ("while", "many whiles", "many whiles of tests of fewer dimensions", "branch outside", "branch below", "linear solve")
     agree({n: c for n, c in cases.items() if n not in without}, ulps=16, scale=1.0, grad_scale=1.0)
     agree({n: cases[n] for n in without}, ulps=16, scale=1.0)
 

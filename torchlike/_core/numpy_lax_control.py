@@ -24,7 +24,15 @@ def _while(eqn):
         while test([*test_consts, *carry])[0]:
             carry = body([*body_consts, *carry])
         return carry
-    return loop
+
+    def batched(*args):
+        """Many loops at once (under vmap, the test has a value for each): those that have ended keep what they carry."""
+        test_consts, body_consts, carry = args[:a], args[a:a + b], args[a + b:]
+        while (running := np.asarray(test([*test_consts, *carry])[0])).any():
+            made = body([*body_consts, *carry])
+            carry = [np.where(running.reshape(running.shape + (1,) * (np.ndim(new) - running.ndim)), new, old) for new, old in zip(made, carry)]
+        return carry
+    return batched if opened(p["cond_jaxpr"])[0].outvars[0].aval.shape else loop
 
 
 @rule("scan")

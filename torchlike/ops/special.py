@@ -98,21 +98,21 @@ _IGAMMAC = Elementwise("igammac", lambda xp, a, x: _incomplete(xp, "gammaincc", 
 
 
 @public(inplace=True, out=True)
-def igamma(input, other) -> Tensor:
+def igamma(input, other: Tensor) -> Tensor:
     """The regularized lower incomplete gamma function P(input, other)."""
-    input, other = operands("igamma", input, other)
+    input, other = operands("igamma", input, other, ())
     return _float_only("igamma", apply(_IGAMMA, (input, other)), input, other)
 
 
 @public(inplace=True, out=True)
-def igammac(input, other) -> Tensor:
+def igammac(input, other: Tensor) -> Tensor:
     """The regularized upper incomplete gamma function Q(input, other)."""
-    input, other = operands("igammac", input, other)
+    input, other = operands("igammac", input, other, ())
     return _float_only("igammac", apply(_IGAMMAC, (input, other)), input, other)
 
 
 def _polygamma(xp, x, n):
-    return scipy.special.polygamma(n, x) if xp is np else jax_special.polygamma(float(n), x)
+    return scipy.special.polygamma(n, x) if xp is np else jax_special.polygamma(n, x)
 
 
 _POLYGAMMA = Elementwise("polygamma", _polygamma, promote="float", grads=(lambda xp, g, x, n: g * _polygamma(xp, x, n + 1),), real=True)

@@ -98,8 +98,22 @@ def round(input, *, decimals: int = 0) -> Tensor:
 
 
 sign = unary("sign", lambda xp, x: x if x.dtype == np.bool_ else xp.where(x != x, xp.zeros((), x.dtype), xp.sign(x)), _zero, promote="arith", real=True)
-sgn = unary("sgn", lambda xp, x: x if x.dtype == np.bool_ else (xp.where(x == 0, x, x / xp.where(x == 0, 1, xp.abs(x))) if x.dtype.kind == "c" else xp.sign(x)),
-            _zero, promote="arith")
+
+
+def _sgn(xp, x):
+    if x.dtype.kind == "c":
+        return xp.where(x == 0, x, x / xp.where(x == 0, 1, xp.abs(x)))
+    return x if x.dtype == np.bool_ else xp.where(x != x, xp.zeros((), x.dtype), xp.sign(x))
+
+
+def _sgn_grad(xp, g, x, out):
+    """The part of g across the direction of x, which is what turns that direction."""
+    if x.dtype.kind != "c":
+        return xp.zeros_like(g)
+    return xp.where(x == 0, 0, (g - (g * xp.conj(out)).real * out) / xp.where(x == 0, 1, xp.abs(x)))
+
+
+sgn = unary("sgn", _sgn, _sgn_grad, promote="arith")
 signbit = unary("signbit", lambda xp, x: xp.signbit(x) if x.dtype.kind not in "ub" else xp.zeros(x.shape, bool), promote="bool", real=True)
 isnan = unary("isnan", lambda xp, x: xp.isnan(x) if x.dtype.kind not in "iub" else xp.zeros(x.shape, bool), promote="bool")
 isinf = unary("isinf", lambda xp, x: xp.isinf(x) if x.dtype.kind not in "iub" else xp.zeros(x.shape, bool), promote="bool")
@@ -111,12 +125,27 @@ relu = unary("relu", lambda xp, x: xp.maximum(x, xp.zeros((), x.dtype)), lambda 
 erf = unary("erf", lambda xp, x: numpy_erf(x) if xp is np else special(xp).erf(x), lambda xp, g, x: g * np.asarray(2 / math.sqrt(math.pi), g.dtype) * xp.exp(-x * x), real=True)
 erfc = unary("erfc", lambda xp, x: special(xp).erfc(x), lambda xp, g, x: g * np.asarray(-2 / math.sqrt(math.pi), g.dtype) * xp.exp(-x * x), real=True)
 erfinv = unary("erfinv", lambda xp, x: special(xp).erfinv(x), lambda xp, g, out: g * np.asarray(math.sqrt(math.pi) / 2, g.dtype) * xp.exp(out * out), real=True)
-lgamma = unary("lgamma", lambda xp, x: special(xp).gammaln(x), lambda xp, g, x: g * special(xp).digamma(x), real=True)
-digamma = unary("digamma", lambda xp, x: special(xp).digamma(x), lambda xp, g, x: g * special(xp).polygamma(1, x), real=True)
+
+
+def _lgamma(xp, x):
+    return xp.where(x == -np.inf, np.asarray(np.inf, x.dtype), special(xp).gammaln(x))
+
+
+def _digamma(xp, x):
+    return xp.where(x == 0, xp.copysign(np.asarray(np.inf, x.dtype), -x), special(xp).digamma(x))
+
+
+lgamma = unary("lgamma", _lgamma, lambda xp, g, x: g * _digamma(xp, x), real=True)
+digamma = unary("digamma", _digamma, lambda xp, g, x: g * special(xp).polygamma(1, x), real=True)
 i0 = unary("i0", lambda xp, x: special(xp).i0(x), lambda xp, g, x: g * special(xp).i1(x), real=True)
-sinc = unary("sinc", lambda xp, x: xp.sinc(x), lambda xp, g, x: g * xp.where(
-    x == 0, xp.zeros_like(x), (np.asarray(math.pi, x.dtype) * x * xp.cos(np.asarray(math.pi, x.dtype) * x) - xp.sin(np.asarray(math.pi, x.dtype) * x))
-    / xp.where(x == 0, 1, np.asarray(math.pi, x.dtype) * x * x)))
+
+
+def _sinc_slope(xp, x):
+    pi = np.asarray(math.pi, x.dtype)
+    return xp.where(x == 0, xp.zeros_like(x), (pi * x * xp.cos(pi * x) - xp.sin(pi * x)) / xp.where(x == 0, 1, pi * x * x))
+
+
+sinc = unary("sinc", lambda xp, x: xp.sinc(x), lambda xp, g, x: g * conj(xp, _sinc_slope(xp, x)))
 deg2rad = unary("deg2rad", lambda xp, x: x * np.asarray(math.pi / 180, x.dtype), lambda xp, g: g * np.asarray(math.pi / 180, g.dtype), real=True)
 rad2deg = unary("rad2deg", lambda xp, x: x * np.asarray(180 / math.pi, x.dtype), lambda xp, g: g * np.asarray(180 / math.pi, g.dtype), real=True)
 _LOGIT = Elementwise("logit", lambda xp, x, eps: xp.log(_clipped(xp, x, eps) / (1 - _clipped(xp, x, eps))), promote="float", grads=(
@@ -148,7 +177,19 @@ def nan_to_num(input, nan: float | None = None, posinf: float | None = None, neg
 
 
 _CONJ = Elementwise("conj", lambda xp, x: xp.conj(x), grads=(lambda xp, g: conj(xp, g),))
-_ANGLE = Elementwise("angle", lambda xp, x: xp.angle(x), grads=None,
+
+
+def _angle(xp, x):
+    return xp.angle(x) if x.dtype.kind == "c" else xp.where(x != x, x, xp.where(x < 0, np.asarray(math.pi, x.dtype), np.asarray(0, x.dtype)))
+
+
+def _angle_grad(xp, g, x):
+    if x.dtype.kind != "c":
+        return xp.zeros_like(g)
+    return xp.where(x == 0, 0, g * 1j * x / xp.where(x == 0, 1, xp.abs(x) ** 2))
+
+
+_ANGLE = Elementwise("angle", _angle, grads=(_angle_grad,),
                      promote=lambda common: (common.to_real() if common.category >= dt.FLOAT else dt.get_default_dtype(),
                                              common if common.category >= dt.FLOAT else dt.get_default_dtype()))
 
@@ -158,7 +199,13 @@ def _conj(input) -> Tensor:
     return apply(_CONJ, (input,)) if input.dtype.is_complex else input
 
 
-public(names=("conj_physical",))(_conj)
+public()(_conj)
+
+
+@public(inplace=True, out=True)
+def conj_physical(input) -> Tensor:
+    """The complex conjugate, as a tensor of its own; real tensors are returned as they are."""
+    return _conj(input)
 
 
 @public()
