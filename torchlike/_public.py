@@ -4,7 +4,8 @@ from __future__ import annotations
 import functools
 import inspect
 import operator
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
 
 from . import _autocast
 from ._core import dtype as dt
@@ -13,6 +14,17 @@ from ._core.layout import partly_same
 from ._tensor import Tensor, _plain_copy, apply
 
 FUNCTIONS: dict[str, Callable] = {}  # torch.*
+Tensors = Sequence[Tensor]
+
+
+class _Missing:
+    """The default of a `dim` for which torch refuses None."""
+
+    def __repr__(self):
+        return "<all dimensions>"
+
+
+EVERY_DIM: Any = _Missing()
 
 
 def public(*, function: bool = True, method: bool = True, inplace: bool = False, out: bool = False,
@@ -26,35 +38,69 @@ def public(*, function: bool = True, method: bool = True, inplace: bool = False,
     """
     def register(f: Callable) -> Callable:
         f = _autocast.wrap(f)
-        named = with_numpy_words(f)
+        taken = with_out(f) if out else called(f)
+        plain = f if not _numpy_words(f) and _only_self(f) else called(f, method=True)
         for name in (f.__name__.removeprefix("_"), *names):
             if function:
-                FUNCTIONS[name] = guarded(with_out(f) if out else named)
+                FUNCTIONS[name] = taken
             if method:
-                setattr(Tensor, name, named)
+                setattr(Tensor, name, plain)
             if inplace:
-                g = in_place(named, name + "_")
+                g = in_place(f, name + "_")
                 setattr(Tensor, name + "_", g)
                 FUNCTIONS[name + "_"] = g
         return f
     return register
 
 
-def guarded(f: Callable) -> Callable:
-    """f whose AttributeError about an argument that is no Tensor becomes torch's TypeError; no cost where all is well."""
-    names = list(inspect.signature(f).parameters)
+# -- a call from outside: NumPy's names of arguments, `out=`, and torch's error where an argument is of the wrong kind ------------
+
+
+def called(f: Callable, method: bool = False) -> Callable:
+    """f as users call it: NumPy's names of arguments; torch's TypeError instead of what an argument of the wrong kind led to."""
+    words, first = _numpy_words(f), 0 if method else 1
 
     @functools.wraps(f)
     def run(*args, **kwargs):
         try:
+            if kwargs and words:
+                _translate(words, kwargs, f)
             return f(*args, **kwargs)
-        except AttributeError as error:
-            for k, x in [*enumerate(args), *kwargs.items()]:
-                if x is error.obj and not isinstance(x, Tensor):
-                    name = k if isinstance(k, str) else names[min(k, len(names) - 1)]
-                    raise TypeError(f"{f.__name__}(): argument '{name}'{'' if isinstance(k, str) else f' (position {k + 1})'} must be Tensor, not "
-                                    f"{type(x).__name__}") from None
+        except Exception as error:
+            blame(f, args, kwargs, error, first)
             raise
+    return run
+
+
+with_numpy_words = called
+
+
+def with_out(f: Callable) -> Callable:
+    """`called(f)` with torch's `out=` argument."""
+    words = _numpy_words(f)
+
+    @functools.wraps(f)
+    def run(*args, out=None, **kwargs):
+        try:
+            if kwargs and words:
+                _translate(words, kwargs, f)
+            if out is None:
+                return f(*args, **kwargs)
+            if isinstance(out, Tensor) and out._storage is not None:
+                check_partly_same(out, args)
+            result = f(*args, **kwargs)
+        except Exception as error:
+            blame(f, args, kwargs, error)
+            raise
+        if isinstance(result, Tensor):
+            return fill_out(out, result)
+        targets = tuple(out)
+        if len(targets) != len(result):
+            raise TypeError(f"{f.__name__}(): expected {len(result)} tensors in out, got {len(targets)}")
+        for t, r in zip(targets, result):
+            fill_out(t, r)
+        return type(result)(*targets) if hasattr(result, "_fields") else targets
+    run.__signature__ = inspect.signature(f)
     return run
 
 
@@ -72,31 +118,78 @@ def _translate(words: dict[str, str], kwargs: dict, f: Callable) -> None:
             kwargs[name] = kwargs.pop(word)
 
 
-def with_numpy_words(f: Callable) -> Callable:
-    """f that takes NumPy's names too; f itself where it has no such parameter."""
-    words = _numpy_words(f)
-    if not words:
-        return f
+def _kind(parameter: inspect.Parameter) -> str:
+    """What a parameter takes: its annotation; a tensor where `input` has none."""
+    annotation = parameter.annotation
+    if annotation is parameter.empty:
+        return "Tensor" if parameter.name in ("input", "self") else ""
+    return annotation if isinstance(annotation, str) else getattr(annotation, "__name__", "")
 
-    @functools.wraps(f)
-    def run(*args, **kwargs):
-        if kwargs:
-            _translate(words, kwargs, f)
-        return f(*args, **kwargs)
-    return run
+
+_KINDS: dict[str, Callable[[object], bool]] = {
+    "Tensor": lambda x: isinstance(x, Tensor),
+    "Tensor | None": lambda x: x is None or isinstance(x, Tensor),
+    "Tensors": lambda x: isinstance(x, (tuple, list)) and all(isinstance(y, Tensor) for y in x),
+    "int": lambda x: hasattr(x, "__index__"),
+    "int | None": lambda x: x is None or hasattr(x, "__index__"),
+    "float": lambda x: hasattr(x, "__float__"),
+    "str": lambda x: isinstance(x, str),
+}
+
+
+def _only_self(f: Callable) -> bool:
+    """Whether f takes no tensor but its first argument."""
+    return not any(_kind(p).startswith("Tensor") for p in list(inspect.signature(f).parameters.values())[1:])
+
+
+def blame(f: Callable, args: tuple, kwargs: dict, error: Exception, first: int = 1) -> None:
+    """Raise torch's TypeError if an argument is not of its parameter's kind, which then is what led to `error`.
+
+    `first`: the number of the first argument in torch's words, where a method's own tensor does not count.
+    """
+    if isinstance(error, TypeError):
+        return
+    signature = inspect.signature(f)
+    try:
+        given = signature.bind(*args, **kwargs).arguments
+    except TypeError:
+        return
+    for place, (name, x) in enumerate(given.items(), first):
+        parameter = signature.parameters[name]
+        kind, several = _kind(parameter), parameter.kind is parameter.VAR_POSITIONAL
+        fits = _KINDS.get(kind)
+        if fits is not None and x is not parameter.default and not (all(map(fits, x)) if several else fits(x)):
+            raise _wrong(f.__name__, name, None if name in kwargs else place, kind, x, several) from None
+
+
+def _wrong(function: str, name: str, place: int | None, kind: str, x, several: bool) -> TypeError:
+    if several or (kind == "Tensors" and isinstance(x, (tuple, list))):
+        kind = kind.removesuffix("s")
+        i, bad = next((i, y) for i, y in enumerate(x) if not _KINDS[kind](y))
+        return TypeError(f"expected {kind} as element {i} in argument {(place or 1) - 1}, but got {type(bad).__name__}")
+    where = "" if place is None else f" (position {place})"
+    words = "tuple of Tensors" if kind == "Tensors" else kind.removesuffix(" | None")
+    return TypeError(f"{function}(): argument '{name}'{where} must be {words}, not {type(x).__name__}")
 
 
 def in_place(f: Callable, name: str) -> Callable:
     """f_ : write f's result into the first argument."""
+    words = _numpy_words(f)
+
     @functools.wraps(f)
     def write(self, *args, **kwargs):
-        self._check_write()
-        if self._storage is not None:
-            check_partly_same(self, args)
         try:
+            self._check_write()
+            if self._storage is not None:
+                check_partly_same(self, args)
+            if kwargs and words:
+                _translate(words, kwargs, f)
             result = f(self, *args, **kwargs)
         except NotImplementedError:
             _refuse_cast(self, args)  # torch asks first whether the result could be stored
+            raise
+        except Exception as error:
+            blame(f, (self, *args), kwargs, error, 0)
             raise
         return write_into(self, result)
     write.__name__ = write.__qualname__ = name
@@ -106,17 +199,22 @@ def in_place(f: Callable, name: str) -> Callable:
 def _refuse_cast(self: Tensor, args: tuple) -> None:
     """torch's error when the common type of an in-place operation's operands does not fit into self."""
     avals = [a._value.aval if isinstance(a, Tensor) else NUMBERS.get(type(a)) for a in (self, *args)]
+    _same_shape(self, broadcast_shapes(*(a.shape for a in avals if a is not None)))
     common = result_dtype(*avals)
     if not dt.can_cast(common, self.dtype):
         raise RuntimeError(f"result type {common.short} can't be cast to the desired output type {self.dtype.short}") from None
+
+
+def _same_shape(written: Tensor, shape: tuple) -> None:
+    if written._value.aval.shape != shape:
+        raise RuntimeError(f"output with shape {list(written.shape)} doesn't match the broadcast shape {list(shape)}")
 
 
 def write_into(self: Tensor, result: Tensor) -> Tensor:
     """In-place assignment with torch's checks of shape and dtype."""
     mine, new = self._value.aval, result._value.aval
     if mine.shape != new.shape:
-        if broadcast_shapes(mine.shape, new.shape) != mine.shape:
-            raise RuntimeError(f"output with shape {list(mine.shape)} doesn't match the broadcast shape {list(new.shape)}")
+        _same_shape(self, broadcast_shapes(mine.shape, new.shape))
         result = result.expand(mine.shape)
     if mine.dtype is not new.dtype:
         if not dt.can_cast(new.dtype, mine.dtype):
@@ -132,31 +230,6 @@ def check_partly_same(written: Tensor, sources) -> None:
         if isinstance(x, Tensor) and x._storage is st and x is not written and x.dtype is written.dtype and partly_same(written._strided(), x._strided()):
             raise RuntimeError("unsupported operation: some elements of the input tensor and the written-to tensor refer to a single memory location. "
                                "Please clone() the tensor before performing the operation.")
-
-
-def with_out(f: Callable) -> Callable:
-    """f with torch's `out=` argument (and NumPy's names)."""
-    words = _numpy_words(f)
-
-    @functools.wraps(f)
-    def run(*args, out=None, **kwargs):
-        if kwargs and words:
-            _translate(words, kwargs, f)
-        if out is None:
-            return f(*args, **kwargs)
-        if isinstance(out, Tensor) and out._storage is not None:
-            check_partly_same(out, args)
-        result = f(*args, **kwargs)
-        if isinstance(result, Tensor):
-            return fill_out(out, result)
-        targets = tuple(out)
-        if len(targets) != len(result):
-            raise TypeError(f"{f.__name__}(): expected {len(result)} tensors in out, got {len(targets)}")
-        for t, r in zip(targets, result):
-            fill_out(t, r)
-        return type(result)(*targets) if hasattr(result, "_fields") else targets
-    run.__signature__ = inspect.signature(f)
-    return run
 
 
 def fill_out(out: Tensor, result: Tensor) -> Tensor:
@@ -204,13 +277,19 @@ def as_dims(dim, ndim: int) -> tuple[int, ...]:
     if dim is None:
         return tuple(range(ndim))
     if isinstance(dim, (tuple, list)):
-        dims = tuple(as_dim(d, ndim) for d in dim) or tuple(range(ndim))
-        if len(set(dims)) != len(dims):
-            twice = next(d for i, d in enumerate(dims) if d in dims[:i])
-            raise RuntimeError(f"dim {twice} appears multiple times in the list of dims")
+        dims = distinct(as_dim(d, ndim) for d in dim) or tuple(range(ndim))
         return dims if ndim else ()
     d = as_dim(dim, ndim)
     return (d,) if ndim else ()
+
+
+def distinct(dims: Iterable[int]) -> tuple[int, ...]:
+    """dims, none of them twice."""
+    dims = tuple(dims)
+    if len(set(dims)) != len(dims):
+        twice = next(d for i, d in enumerate(dims) if d in dims[:i])
+        raise RuntimeError(f"dim {twice} appears multiple times in the list of dims")
+    return dims
 
 
 def as_size(*size) -> tuple[int, ...]:

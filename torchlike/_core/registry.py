@@ -15,7 +15,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from . import dtype as dt
-from .aval import Aval, aval, broadcast_shapes, result_dtype
+from .aval import NUMBERS, Aval, aval, broadcast_shapes, result_dtype
 from .layout import Layout, contiguous
 
 OPS: dict[str, Op] = {}
@@ -217,6 +217,8 @@ class Elementwise(Op):
             self.derivative = ElementwiseDerivative(self, grads)
 
     def make(self, avals, statics) -> Plan:
+        if all(a is None or a.number for a in avals):
+            raise TypeError(f"{self.name}(): argument 'input' (position 1) must be Tensor, not {_python_name(avals[0])}")
         device = common_device(self, avals, statics)
         common = result_dtype(*avals)
         if self.real and common.category == dt.COMPLEX:
@@ -243,6 +245,10 @@ class Elementwise(Op):
             return r if r.dtype == out_np else r.astype(out_np)
         plan = Plan(self, avals, statics, (shape, out), run, device)
         return plan
+
+
+def _python_name(a: Aval | None) -> str:
+    return next((kind.__name__ for kind, number in NUMBERS.items() if number is a), "NoneType")
 
 
 def cast(xp, x, np_dtype):

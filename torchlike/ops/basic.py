@@ -7,6 +7,7 @@ import numpy as np
 from .._core import device as dev
 from .._core import dtype as dt
 from .._core import program
+from .._core.aval import broadcast_shapes
 from .._core.registry import Elementwise, Op
 from .._public import check_partly_same, public
 from .._tensor import Tensor, apply
@@ -103,7 +104,7 @@ for _name, _dtype in (("float", dt.float32), ("double", dt.float64), ("half", dt
 
 
 @public(function=False)
-def type_as(self, other) -> Tensor:
+def type_as(self, other: Tensor) -> Tensor:
     """self.type(other.type())."""
     return self.to(dtype=other.dtype, device=other.device)
 
@@ -135,7 +136,7 @@ def overwrite(self: Tensor, new: Tensor) -> Tensor:
 
 
 @public(function=False)
-def copy_(self, src, non_blocking: bool = False) -> Tensor:
+def copy_(self, src: Tensor, non_blocking: bool = False) -> Tensor:
     """self = src, broadcast and cast."""
     self._check_write()
     if not isinstance(src, Tensor):
@@ -281,12 +282,12 @@ Tensor.__nonzero__, Tensor.__array_priority__ = _truth, 1000
 
 # -- comparison and logic ------------------------------------------------------------------------------------------------
 
-eq = binary("eq", lambda xp, x, y: x == y, None, promote="bool")
-ne = binary("ne", lambda xp, x, y: x != y, None, promote="bool", names=("not_equal",))
-lt = binary("lt", lambda xp, x, y: x < y, None, promote="bool", real=True, names=("less",))
-le = binary("le", lambda xp, x, y: x <= y, None, promote="bool", real=True, names=("less_equal",))
-gt = binary("gt", lambda xp, x, y: x > y, None, promote="bool", real=True, names=("greater",))
-ge = binary("ge", lambda xp, x, y: x >= y, None, promote="bool", real=True, names=("greater_equal",))
+eq = binary("eq", lambda xp, x, y: x == y, None, promote="bool", numbers=("other",))
+ne = binary("ne", lambda xp, x, y: x != y, None, promote="bool", numbers=("other",), names=("not_equal",))
+lt = binary("lt", lambda xp, x, y: x < y, None, promote="bool", numbers=("other",), real=True, names=("less",))
+le = binary("le", lambda xp, x, y: x <= y, None, promote="bool", numbers=("other",), real=True, names=("less_equal",))
+gt = binary("gt", lambda xp, x, y: x > y, None, promote="bool", numbers=("other",), real=True, names=("greater",))
+ge = binary("ge", lambda xp, x, y: x >= y, None, promote="bool", numbers=("other",), real=True, names=("greater_equal",))
 logical_and = binary("logical_and", lambda xp, x, y: xp.logical_and(x, y), None, promote="bool")
 logical_or = binary("logical_or", lambda xp, x, y: xp.logical_or(x, y), None, promote="bool")
 logical_xor = binary("logical_xor", lambda xp, x, y: xp.logical_xor(x, y), None, promote="bool")
@@ -303,10 +304,12 @@ def bitwise(name, kernel):
     """Publish a bitwise operation of integers and bools."""
     op = Elementwise(name, kernel)
 
-    def f(input, other):
+    def f(input: Tensor | float, other):
         input, other = operands(name, input, other)
         for x in (input, other):
             if isinstance(x, (float, complex)) or (isinstance(x, Tensor) and x.dtype.category >= dt.FLOAT):
+                if isinstance(input, Tensor) and isinstance(other, Tensor):
+                    broadcast_shapes(input.shape, other.shape)
                 kind = x.dtype.short if isinstance(x, Tensor) else "Float"
                 raise NotImplementedError(f'"{name}_cpu" not implemented for \'{kind}\'')
         return apply(op, (input, other))
@@ -406,7 +409,7 @@ WHERE = _Where("where", lambda xp, c, x, y: xp.where(c, x, y), vjp=_where_vjp, t
 
 
 @public(out=True)
-def where(condition, input=None, other=None) -> Tensor:
+def where(condition: Tensor, input: Tensor | float | None = None, other=None) -> Tensor:
     """input where condition holds, other elsewhere; with one argument, the indices where it holds."""
     if input is None and other is None:
         return condition.nonzero(as_tuple=True)
@@ -422,7 +425,7 @@ Tensor.where = lambda self, condition, other: where(condition, self, other)
 
 
 @public(inplace=True)
-def masked_fill(input, mask, value) -> Tensor:
+def masked_fill(input, mask: Tensor, value) -> Tensor:
     """value where mask holds, input elsewhere; the dtype of input."""
     if mask.dtype is not dt.bool_:
         raise RuntimeError(f"masked_fill only supports boolean masks, but got mask with dtype {mask.dtype}" if mask.dtype is not dt.uint8 else

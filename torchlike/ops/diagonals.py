@@ -61,7 +61,7 @@ def _replace(name: str, input: Tensor, src: Tensor, op, numbers: tuple, statics:
 
 
 @public(out=True)
-def select_scatter(input, src, dim: int, index: int) -> Tensor:
+def select_scatter(input, src: Tensor, dim: int, index: int) -> Tensor:
     """input with element `index` along dim replaced by src."""
     d = as_dim(dim, input.ndim)
     n = input.shape[d]
@@ -73,7 +73,7 @@ def select_scatter(input, src, dim: int, index: int) -> Tensor:
 
 
 @public(out=True)
-def slice_scatter(input, src, dim: int = 0, start: int | None = None, end: int | None = None, step: int = 1) -> Tensor:
+def slice_scatter(input, src: Tensor, dim: int = 0, start: int | None = None, end: int | None = None, step: int = 1) -> Tensor:
     """input with the slice start:end:step along dim replaced by src."""
     d = as_dim(dim, input.ndim)
     if step <= 0:
@@ -83,7 +83,7 @@ def slice_scatter(input, src, dim: int = 0, start: int | None = None, end: int |
 
 
 @public(out=True)
-def diagonal_scatter(input, src, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Tensor:
+def diagonal_scatter(input, src: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Tensor:
     """input with a diagonal replaced by src."""
     d1, d2 = as_dim(dim1, input.ndim), as_dim(dim2, input.ndim)
     if d1 == d2:
@@ -92,7 +92,7 @@ def diagonal_scatter(input, src, offset: int = 0, dim1: int = 0, dim2: int = 1) 
 
 
 @public(out=True)
-def as_strided_scatter(input, src, size, stride, storage_offset: int | None = None) -> Tensor:
+def as_strided_scatter(input, src: Tensor, size, stride, storage_offset: int | None = None) -> Tensor:
     """A copy of input with src written through input.as_strided(size, stride, storage_offset)."""
     made = input.clone()
     made.as_strided(size, stride, storage_offset or 0).copy_(src)

@@ -228,7 +228,7 @@ def out_of(dim: int, n: int):
 
 
 @public(out=True)
-def gather(input, dim: int, index, *, sparse_grad: bool = False) -> Tensor:
+def gather(input, dim: int, index: Tensor, *, sparse_grad: bool = False) -> Tensor:
     """out[i][j] = input[index[i][j]][j] for dim 0, and so on: the shape of index."""
     d = as_dim(dim, input.ndim)
     need_index("gather", index, "gather(): Expected dtype int32/int64 for index")
@@ -265,7 +265,7 @@ def _scattered(name: str, input, dim, index, src, op, statics) -> Tensor:
 
 
 @public(inplace=True, out=True)
-def scatter(input, dim: int, index, src=None, *, value=None, reduce: str | None = None) -> Tensor:
+def scatter(input, dim: int, index: Tensor, src: Tensor | None = None, *, value=None, reduce: str | None = None) -> Tensor:
     """input with src (or a number) written at index along dim; reduce 'add' or 'multiply' combines instead."""
     source = value if src is None else src
     if source is None:
@@ -278,7 +278,7 @@ def scatter(input, dim: int, index, src=None, *, value=None, reduce: str | None 
 
 
 @public(inplace=True, out=True)
-def scatter_add(input, dim: int, index, src) -> Tensor:
+def scatter_add(input, dim: int, index: Tensor, src: Tensor) -> Tensor:
     """input with src added at index along dim."""
     if not isinstance(src, Tensor):
         raise TypeError(f"scatter_add(): argument 'src' must be Tensor, not {type(src).__name__}")
@@ -286,7 +286,7 @@ def scatter_add(input, dim: int, index, src) -> Tensor:
 
 
 @public(inplace=True, out=True)
-def scatter_reduce(input, dim: int, index, src, reduce: str, *, include_self: bool = True) -> Tensor:
+def scatter_reduce(input, dim: int, index: Tensor, src: Tensor, reduce: str, *, include_self: bool = True) -> Tensor:
     """input combined with src at index along dim by 'sum', 'prod', 'mean', 'amax' or 'amin'."""
     if reduce not in _COMBINE:
         raise RuntimeError("reduce argument must be either sum, prod, mean, amax or amin, got " + str(reduce))

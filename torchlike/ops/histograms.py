@@ -42,7 +42,7 @@ _aminmax = named_result("aminmax", "min", "max")
 
 
 @public()
-def bincount(input, weights=None, minlength: int = 0) -> Tensor:
+def bincount(input, weights: Tensor | None = None, minlength: int = 0) -> Tensor:
     """How often each nonnegative integer occurs in a vector, or the sum of its weights."""
     if minlength < 0:
         raise RuntimeError("minlength should be >= 0")
@@ -154,7 +154,7 @@ def _need_float(input: Tensor) -> None:
 
 
 @public()
-def histogram(input, bins=100, *, range=None, weight=None, density: bool = False, out=None):
+def histogram(input, bins=100, *, range=None, weight: Tensor | None = None, density: bool = False, out=None):
     """(hist, bin_edges) of all elements; bins: their number, or a vector of edges."""
     _need_float(input)
     with no_grad():

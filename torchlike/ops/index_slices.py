@@ -17,7 +17,7 @@ from .pointwise import _plain_number, number
 
 
 @public(out=True)
-def index_select(input, dim: int, index) -> Tensor:
+def index_select(input, dim: int, index: Tensor) -> Tensor:
     """The slices along dim that a vector of indices names."""
     d = as_dim(dim, input.ndim)
     if not isinstance(index, Tensor):
@@ -109,7 +109,7 @@ def _indexed(name: str, input, dim, index, source, scale, mode, error=RuntimeErr
 
 
 @public(inplace=True, out=True)
-def index_add(input, dim: int, index, source, *, alpha=1) -> Tensor:
+def index_add(input, dim: int, index: Tensor, source: Tensor, *, alpha=1) -> Tensor:
     """input with alpha * source added to the slices that index names."""
     scale = None if alpha == 1 else _plain_number(number(alpha))
     if isinstance(scale, float) and input.dtype.category < dt.FLOAT:
@@ -118,7 +118,7 @@ def index_add(input, dim: int, index, source, *, alpha=1) -> Tensor:
 
 
 @public(inplace=True, out=True)
-def index_copy(input, dim: int, index, source) -> Tensor:
+def index_copy(input, dim: int, index: Tensor, source: Tensor) -> Tensor:
     """input with the slices that index names replaced by source's."""
     if isinstance(index, Tensor) and index.dtype is not dt.int64:
         raise RuntimeError(f"index_copy_(): Expected a long tensor for index, but got {index.dtype.short}")
@@ -126,7 +126,7 @@ def index_copy(input, dim: int, index, source) -> Tensor:
 
 
 @public(inplace=True)
-def index_fill(input, dim: int, index, value) -> Tensor:
+def index_fill(input, dim: int, index: Tensor, value) -> Tensor:
     """input with the slices that index names filled with a number."""
     if isinstance(value, Tensor):
         if value.ndim:
@@ -147,7 +147,7 @@ def index_fill(input, dim: int, index, value) -> Tensor:
 
 
 @public(inplace=True, out=True)
-def index_reduce(input, dim: int, index, source, reduce: str, *, include_self: bool = True) -> Tensor:
+def index_reduce(input, dim: int, index: Tensor, source: Tensor, reduce: str, *, include_self: bool = True) -> Tensor:
     """input's slices that index names combined with source's by 'prod', 'mean', 'amax' or 'amin'."""
     if reduce not in ("prod", "mean", "amax", "amin"):
         raise RuntimeError(f"index_reduce(): Expected reduce to be one of prod, mean, amax or amin but got {reduce}.")
@@ -163,7 +163,7 @@ def index_reduce(input, dim: int, index, source, reduce: str, *, include_self: b
 
 
 @public(inplace=True)
-def index_put(input, indices, values, accumulate: bool = False) -> Tensor:
+def index_put(input, indices, values: Tensor, accumulate: bool = False) -> Tensor:
     """input with values written (or added) where a tuple of index tensors says."""
     if not isinstance(values, Tensor):
         raise TypeError(f"index_put_(): argument 'values' (position 2) must be Tensor, not {type(values).__name__}")
@@ -195,13 +195,13 @@ def _flat_index(name: str, input: Tensor, index) -> Tensor:
 
 
 @public(out=True)
-def take(input, index) -> Tensor:
+def take(input, index: Tensor) -> Tensor:
     """Elements of the flattened input; the shape of index."""
     return apply(INDEX, (input.reshape(-1), _flat_index("take", input, index)), ((0,),))
 
 
 @public(inplace=True)
-def put(input, index, source, accumulate: bool = False) -> Tensor:
+def put(input, index: Tensor, source: Tensor, accumulate: bool = False) -> Tensor:
     """input with source's elements written (or added) at positions of the flattened tensor."""
     index = _flat_index("put_", input, index)
     _same_kind("put_", input, source)
@@ -217,7 +217,7 @@ def put(input, index, source, accumulate: bool = False) -> Tensor:
 
 
 @public(out=True)
-def take_along_dim(input, indices, dim: int | None = None) -> Tensor:
+def take_along_dim(input, indices: Tensor, dim: int | None = None) -> Tensor:
     """gather with broadcasting of the other dimensions; without dim, of the flattened tensors."""
     if indices.dtype is not dt.int64:
         raise RuntimeError(f"torch.take_along_dim(): dtype of indices should be Long but got {indices.dtype.short}")

@@ -10,7 +10,7 @@ from .._core.registry import Elementwise, Op
 from .._public import need_tensor, public
 from .._tensor import Tensor, apply
 from .histograms import named_result
-from .pointwise import _plain_number, number, operands
+from .pointwise import operands
 from .pointwise import pow as power
 
 
@@ -19,7 +19,7 @@ def _integers(name: str, kernel):
     op = Elementwise(name, kernel)
 
     def f(input, other) -> Tensor:
-        input, other = operands(name, input, other)
+        input, other = operands(name, input, other, ())
         out = apply(op, (input, other))
         if out.dtype.category != dt.INT:
             raise NotImplementedError(f"\"{name}_cpu\" not implemented for '{out.dtype.short}'")
@@ -34,10 +34,10 @@ lcm = _integers("lcm", lambda xp, x, y: xp.lcm(x, y))
 
 
 @public(inplace=True, out=True)
-def ldexp(input, other) -> Tensor:
+def ldexp(input, other: Tensor) -> Tensor:
     """input * 2 ** other."""
-    other = number(other)
-    return input * (power(2.0, other) if isinstance(other, Tensor) else 2.0 ** _plain_number(other))
+    input, other = operands("ldexp", input, other, ())
+    return input * power(2.0, other)
 
 
 _Frexp = named_result("frexp", "mantissa", "exponent")
@@ -71,7 +71,7 @@ def positive(input) -> Tensor:
 
 
 @public(method=False)
-def unravel_index(indices, shape) -> tuple[Tensor, ...]:
+def unravel_index(indices: Tensor, shape) -> tuple[Tensor, ...]:
     """Flat indices as one index per dimension of `shape`."""
     if not isinstance(indices, Tensor):
         raise TypeError(f"unravel_index(): argument 'indices' (position 1) must be Tensor, not {type(indices).__name__}")
@@ -91,7 +91,7 @@ def _covariance_inputs(input, name: str):
 
 
 @public()
-def cov(input, *, correction: int = 1, fweights=None, aweights=None) -> Tensor:
+def cov(input, *, correction: int = 1, fweights: Tensor | None = None, aweights: Tensor | None = None) -> Tensor:
     """The covariance matrix of variables in rows, observations in columns."""
     x = _covariance_inputs(input, "cov")
     n, weights = x.shape[1], None

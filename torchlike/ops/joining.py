@@ -6,7 +6,7 @@ from jax import lax
 
 from .._core.aval import broadcast_shapes, result_dtype
 from .._core.registry import Op, Plan, cast, common_device
-from .._public import as_dim, as_size, public
+from .._public import Tensors, as_dim, as_size, distinct, public
 from .._tensor import Tensor, apply
 
 
@@ -41,12 +41,18 @@ def _cat_vjp(xp, g, plan, needs):
 CAT = _Cat("cat", lambda xp, *rest: xp.concatenate(rest[:-1], axis=rest[-1]), vjp=_cat_vjp)
 
 
+def _listed(name: str, tensors: Tensors) -> tuple[Tensor, ...]:
+    if isinstance(tensors, Tensor):
+        raise TypeError(f"{name}(): argument 'tensors' (position 1) must be tuple of Tensors, not Tensor")
+    return tuple(tensors)
+
+
 @public(method=False, out=True, names=("concat", "concatenate"))
-def cat(tensors, dim: int = 0, *, axis: int | None = None) -> Tensor:
+def cat(tensors: Tensors, dim: int = 0) -> Tensor:
     """Tensors joined along an existing dimension."""
-    tensors = tuple(tensors)
+    tensors = _listed("cat", tensors)
     if not tensors:
-        raise RuntimeError("torch.cat(): expected a non-empty list of Tensors")
+        raise ValueError("torch.cat(): expected a non-empty list of Tensors")
     for i, t in enumerate(tensors):
         if not isinstance(t, Tensor):
             raise TypeError(f"expected Tensor as element {i} in argument 0, but got {type(t).__name__}")
@@ -54,7 +60,7 @@ def cat(tensors, dim: int = 0, *, axis: int | None = None) -> Tensor:
             raise RuntimeError(f"zero-dimensional tensor (at position {i}) cannot be concatenated")
     kept = [t for t in tensors if t._value.aval.shape != (0,)] or [tensors[0]]
     first = kept[0]._value.aval.shape
-    d = as_dim(dim if axis is None else axis, len(first))
+    d = as_dim(dim, len(first))
     for i, t in enumerate(kept):
         shape = t._value.aval.shape
         if len(shape) != len(first):
@@ -71,9 +77,9 @@ def cat(tensors, dim: int = 0, *, axis: int | None = None) -> Tensor:
 
 
 @public(method=False, out=True)
-def stack(tensors, dim: int = 0) -> Tensor:
+def stack(tensors: Tensors, dim: int = 0) -> Tensor:
     """Tensors of one shape joined along a new dimension."""
-    tensors = tuple(tensors)
+    tensors = _listed("stack", tensors)
     if not tensors:
         raise RuntimeError("stack expects a non-empty TensorList")
     first = tensors[0]._value.aval.shape
@@ -103,26 +109,26 @@ atleast_3d = _atleast("atleast_3d", lambda t: t.reshape(1, 1, 1) if t.ndim == 0 
 
 
 @public(method=False, out=True)
-def hstack(tensors) -> Tensor:
+def hstack(tensors: Tensors) -> Tensor:
     """cat along the second dimension (the first for vectors)."""
     tensors = [atleast_1d(t) for t in tensors]
     return cat(tensors, 0 if tensors[0].ndim == 1 else 1)
 
 
 @public(method=False, out=True, names=("row_stack",))
-def vstack(tensors) -> Tensor:
+def vstack(tensors: Tensors) -> Tensor:
     """cat along the first dimension of at least 2-dimensional tensors."""
     return cat([atleast_2d(t) for t in tensors], 0)
 
 
 @public(method=False, out=True)
-def dstack(tensors) -> Tensor:
+def dstack(tensors: Tensors) -> Tensor:
     """cat along the third dimension."""
     return cat([atleast_3d(t) for t in tensors], 2)
 
 
 @public(method=False, out=True)
-def column_stack(tensors) -> Tensor:
+def column_stack(tensors: Tensors) -> Tensor:
     """Vectors as columns, matrices side by side."""
     return cat([t.reshape(-1, 1) if t.ndim <= 1 else t for t in tensors], 1)
 
@@ -160,7 +166,7 @@ def tile(input, *counts, dims=()) -> Tensor:
 
 
 @public(method=False)
-def broadcast_tensors(*tensors) -> tuple:
+def broadcast_tensors(*tensors: Tensor) -> tuple:
     """All tensors expanded to their common shape."""
     if len(tensors) == 1 and isinstance(tensors[0], (tuple, list)):
         tensors = tensors[0]
@@ -177,14 +183,22 @@ _ROLL = Op("roll", lambda xp, x, shifts, dims: xp.roll(x, shifts, dims), shape=l
            vjp=lambda xp, g, shifts, dims: xp.roll(g, tuple(-s for s in shifts), dims))
 
 
-@public()
+@public(function=False)
 def flip(input, *which, dims=()) -> Tensor:
     """The order of elements along dims reversed."""
-    dims = tuple(as_dim(d, input.ndim) for d in as_size(*(which or dims)))
-    if len(set(dims)) != len(dims):
-        twice = next(d for i, d in enumerate(dims) if d in dims[:i])
-        raise RuntimeError(f"dim {twice} appears multiple times in the list of dims")
+    dims = distinct(as_dim(d, input.ndim) for d in as_size(*(which or dims)))
     return apply(_FLIP, (input,), (dims if input.ndim else (),))
+
+
+def _flip_listed(input, dims) -> Tensor:
+    """flip as a function: dims in a tuple."""
+    if not isinstance(dims, (tuple, list)):
+        raise TypeError(f"flip(): argument 'dims' (position 2) must be tuple of ints, not {type(dims).__name__}")
+    return flip(input, dims)
+
+
+_flip_listed.__name__ = "flip"
+public(method=False)(_flip_listed)
 
 
 @public()
@@ -214,13 +228,21 @@ def roll(input, shifts, dims=None) -> Tensor:
     dims = tuple(dims) if isinstance(dims, (tuple, list)) else (dims,)
     if len(shifts) != len(dims):
         raise RuntimeError(f"shifts and dimensions must align. shifts: {len(shifts)}, dims:{len(dims)}")
+    if not input.ndim:
+        raise IndexError("Dimension specified as 0 but tensor has no dimensions")
     return apply(_ROLL, (input,), (shifts, tuple(as_dim(d, input.ndim) for d in dims)))
 
 
 @public()
 def rot90(input, k: int = 1, dims=(0, 1)) -> Tensor:
     """Rotated by 90 degrees k times in the plane of dims."""
+    if input.ndim < 2:
+        raise RuntimeError(f"expected total dims >= 2, but got total dims = {input.ndim}")
+    if len(dims) != 2:
+        raise RuntimeError(f"expected total rotation dims == 2, but got dims = {len(dims)}")
     a, b = (as_dim(d, input.ndim) for d in dims)
+    if a == b:
+        raise RuntimeError(f"expected rotation dims to be different, but got dim0 = {a} and dim1 = {b}")
     k %= 4
     if k == 0:
         return input.clone()
@@ -259,6 +281,13 @@ def meshgrid(*tensors, indexing: str | None = None) -> tuple:
         indexing = "ij"
     if indexing not in ("ij", "xy"):
         raise RuntimeError(f'torch.meshgrid: indexing must be one of "xy" or "ij", but received: {indexing}')
+    for t in tensors:
+        if t.ndim > 1:
+            raise RuntimeError(f"torch.meshgrid: Expected 0D or 1D tensor in the tensor list but got: {t}")
+        if t.dtype is not tensors[0].dtype:
+            raise RuntimeError("torch.meshgrid expects all tensors to have the same dtype")
+        if t.device is not tensors[0].device:
+            raise RuntimeError("torch.meshgrid expects all tensors to have the same device")
     swap = indexing == "xy" and len(tensors) >= 2
     if swap:
         tensors = (tensors[1], tensors[0], *tensors[2:])
@@ -273,6 +302,9 @@ def meshgrid(*tensors, indexing: str | None = None) -> tuple:
 @public(method=False)
 def cartesian_prod(*tensors) -> Tensor:
     """All combinations of the vectors' elements, one a row."""
+    for t in tensors:
+        if t.ndim != 1:
+            raise RuntimeError(f"Expect a 1D vector, but got shape {list(t.shape)}")
     if len(tensors) == 1:
         return tensors[0]
     return stack([g.reshape(-1) for g in meshgrid(*tensors, indexing="ij")], 1)

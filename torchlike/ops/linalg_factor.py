@@ -101,7 +101,7 @@ def cholesky(input, upper: bool = False) -> Tensor:
 
 
 @public(out=True)
-def cholesky_solve(input, L, upper: bool = False) -> Tensor:
+def cholesky_solve(input, L: Tensor, upper: bool = False) -> Tensor:
     """X with A X = input, for A = L L^H (L^H L for an upper factor)."""
     if input.ndim < 2:
         raise RuntimeError(f"b should have at least 2 dimensions, but has {input.ndim} dimensions instead")
@@ -206,7 +206,7 @@ def _halves(lu):
 
 
 @with_out
-def lu(A, *, pivot: bool = True):
+def lu(A: Tensor, *, pivot: bool = True):
     """(P, L, U) with A = P L U."""
     packed, pivots, _ = _lu_of(A, pivot, "linalg.lu")
     p = apply(PERMUTATION, (pivots,), (A.shape[-2], A.dtype)) if pivot else A.new_zeros(0)
@@ -231,7 +231,7 @@ def lu_factor(A, *, pivot: bool = True):
 
 
 @public(method=False, out=True)
-def lu_unpack(LU_data, LU_pivots, unpack_data: bool = True, unpack_pivots: bool = True):
+def lu_unpack(LU_data: Tensor, LU_pivots: Tensor, unpack_data: bool = True, unpack_pivots: bool = True):
     """(P, L, U) of a packed factorization; empty tensors for what is not asked for."""
     if LU_pivots.dtype is not dt.int32:
         raise RuntimeError("torch.lu_unpack: LU_pivots is expected to be a contiguous tensor of torch.int32 dtype.\n"
@@ -260,7 +260,7 @@ def linalg_lu_solve(LU, pivots, B, *, left: bool = True, adjoint: bool = False) 
 
 
 @public(out=True)
-def lu_solve(input, LU_data, LU_pivots) -> Tensor:
+def lu_solve(input, LU_data: Tensor, LU_pivots: Tensor) -> Tensor:
     """linalg.lu_solve(LU_data, LU_pivots, input)."""
     return linalg_lu_solve(LU_data, LU_pivots, input)
 
@@ -386,7 +386,7 @@ def householder_product(input, tau) -> Tensor:
 
 
 @public(out=True)
-def orgqr(input, tau) -> Tensor:
+def orgqr(input, tau: Tensor) -> Tensor:
     """linalg.householder_product(input, tau)."""
     return householder_product(input, tau)
 
@@ -399,7 +399,7 @@ def geqrf(input):
 
 
 @public(out=True)
-def ormqr(input, tau, other, left: bool = True, transpose: bool = False) -> Tensor:
+def ormqr(input, tau: Tensor, other: Tensor, left: bool = True, transpose: bool = False) -> Tensor:
     """Q other (other Q for left=False), Q the square product of input's reflections; transpose: Q^H."""
     need_matrix(input, "torch.ormqr", "input")
     rows, k = input.shape[-2], tau.shape[-1]

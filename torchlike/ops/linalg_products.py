@@ -75,7 +75,7 @@ def trace(input) -> Tensor:
 
 
 @public(out=True)
-def kron(input, other) -> Tensor:
+def kron(input, other: Tensor) -> Tensor:
     """The Kronecker product."""
     n = max(input.ndim, other.ndim)
     a, b = [1] * (n - input.ndim) + list(input.shape), [1] * (n - other.ndim) + list(other.shape)
@@ -112,7 +112,7 @@ def linalg_cross(input, other, *, dim: int = -1) -> Tensor:
 
 
 @public(out=True)
-def cross(input, other, dim: int | None = None) -> Tensor:
+def cross(input, other: Tensor, dim: int | None = None) -> Tensor:
     """The cross products along dim, the first dimension of size three by default."""
     if dim is None:
         dim = next((i for i, n in enumerate(input.shape) if n == 3), None)

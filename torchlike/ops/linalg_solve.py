@@ -177,7 +177,7 @@ _triangular_solve_result = named_result("triangular_solve", "solution", "cloned_
 
 
 @public(out=True)
-def triangular_solve(input, A, upper: bool = True, transpose: bool = False, unitriangular: bool = False):
+def triangular_solve(input, A: Tensor, upper: bool = True, transpose: bool = False, unitriangular: bool = False):
     """(X with A X = input, a copy of A); transpose: A.T X = input."""
     need_matrix(input, "torch.triangular_solve", "b")
     need_square(A, "triangular_solve")

@@ -68,7 +68,7 @@ def _positions(mask: Tensor, shape: tuple) -> np.ndarray:
 
 
 @public(out=True)
-def masked_select(input, mask) -> Tensor:
+def masked_select(input, mask: Tensor) -> Tensor:
     """The elements where mask holds, as a vector."""
     if mask.dtype is not dt.bool_:
         raise RuntimeError("masked_select: expected BoolTensor for mask")
@@ -104,7 +104,7 @@ _MASKED_SCATTER = Op(
 
 
 @public(inplace=True)
-def masked_scatter(input, mask, source) -> Tensor:
+def masked_scatter(input, mask: Tensor, source: Tensor) -> Tensor:
     """input with source's elements, in order, where mask holds."""
     if input.dtype is not source.dtype:
         raise RuntimeError(

@@ -75,7 +75,7 @@ def _c_name(d: dt.dtype) -> str:
 
 
 @public(out=True)
-def matmul(input, other) -> Tensor:
+def matmul(input, other: Tensor) -> Tensor:
     """The matrix product, with torch's rules for vectors and batches."""
     a, b = input._value.aval, other._value.aval if isinstance(other, Tensor) else None
     if b is None:
@@ -112,7 +112,7 @@ def _need(name: str, t, rank: int, position: str) -> None:
 
 
 @public(out=True)
-def mm(input, mat2) -> Tensor:
+def mm(input, mat2: Tensor) -> Tensor:
     """The product of two matrices."""
     for t, position in ((input, "self"), (mat2, "mat2")):
         _need("mm", t, 2, position)
@@ -129,7 +129,7 @@ def _check_mm(a: Tensor, b: Tensor) -> None:
 
 
 @public(out=True)
-def bmm(input, mat2) -> Tensor:
+def bmm(input, mat2: Tensor) -> Tensor:
     """The products of two batches of matrices."""
     for t, position in ((input, "batch1"), (mat2, "batch2")):
         if t.ndim != 3:
@@ -142,7 +142,7 @@ def bmm(input, mat2) -> Tensor:
 
 
 @public(out=True)
-def mv(input, vec) -> Tensor:
+def mv(input, vec: Tensor) -> Tensor:
     """The product of a matrix and a vector."""
     if input.ndim != 2 or vec.ndim != 1:
         raise RuntimeError(f"vector + matrix @ vector expected, got {1}, {input.ndim}, {vec.ndim}")
@@ -153,7 +153,7 @@ def mv(input, vec) -> Tensor:
 
 
 @public(out=True)
-def dot(input, tensor) -> Tensor:
+def dot(input, tensor: Tensor) -> Tensor:
     """The sum of products of two vectors."""
     if input.ndim != 1 or tensor.ndim != 1:
         raise RuntimeError(f"1D tensors expected, but got {input.ndim}D and {tensor.ndim}D tensors")
@@ -167,13 +167,13 @@ def dot(input, tensor) -> Tensor:
 
 
 @public(out=True)
-def vdot(input, other) -> Tensor:
+def vdot(input, other: Tensor) -> Tensor:
     """dot with the first vector conjugated."""
     return dot(input.conj(), other)
 
 
 @public(out=True)
-def inner(input, other) -> Tensor:
+def inner(input, other: Tensor) -> Tensor:
     """Products summed over the last dimensions."""
     if not input.ndim or not other.ndim:
         return input * other
@@ -183,7 +183,7 @@ def inner(input, other) -> Tensor:
 
 
 @public(out=True, names=("ger",))
-def outer(input, vec2) -> Tensor:
+def outer(input, vec2: Tensor) -> Tensor:
     """input[:, None] * vec2[None, :]."""
     for t, position in ((input, "self"), (vec2, "vec2")):
         if t.ndim != 1:
@@ -207,31 +207,31 @@ def _add_product(input, product, beta, alpha) -> Tensor:
 
 
 @public(inplace=True, out=True)
-def addmm(input, mat1, mat2, *, beta=1, alpha=1) -> Tensor:
+def addmm(input, mat1: Tensor, mat2: Tensor, *, beta=1, alpha=1) -> Tensor:
     """beta * input + alpha * (mat1 @ mat2)."""
     return _add_product(input, mm(mat1, mat2), beta, alpha)
 
 
 @public(inplace=True, out=True)
-def addmv(input, mat, vec, *, beta=1, alpha=1) -> Tensor:
+def addmv(input, mat: Tensor, vec: Tensor, *, beta=1, alpha=1) -> Tensor:
     """beta * input + alpha * (mat @ vec)."""
     return _add_product(input, mv(mat, vec), beta, alpha)
 
 
 @public(inplace=True, out=True)
-def baddbmm(input, batch1, batch2, *, beta=1, alpha=1) -> Tensor:
+def baddbmm(input, batch1: Tensor, batch2: Tensor, *, beta=1, alpha=1) -> Tensor:
     """beta * input + alpha * (batch1 @ batch2)."""
     return _add_product(input, bmm(batch1, batch2), beta, alpha)
 
 
 @public(inplace=True, out=True)
-def addbmm(input, batch1, batch2, *, beta=1, alpha=1) -> Tensor:
+def addbmm(input, batch1: Tensor, batch2: Tensor, *, beta=1, alpha=1) -> Tensor:
     """beta * input + alpha * the sum of batch1 @ batch2 over the batch."""
     return _add_product(input, bmm(batch1, batch2).sum(0), beta, alpha)
 
 
 @public(inplace=True, out=True)
-def addr(input, vec1, vec2, *, beta=1, alpha=1) -> Tensor:
+def addr(input, vec1: Tensor, vec2: Tensor, *, beta=1, alpha=1) -> Tensor:
     """beta * input + alpha * outer(vec1, vec2)."""
     return _add_product(input, outer(vec1, vec2), beta, alpha)
 

@@ -9,6 +9,7 @@ from .._core import dtype as dt
 from .._core.registry import Op
 from .._public import as_dims, public
 from .._tensor import Tensor, apply
+from .pointwise import operands, sub
 from .reductions import accumulator, reduced, restore
 
 
@@ -78,6 +79,6 @@ def vector_norm(input: Tensor, ord=2, dim=None, keepdim: bool = False, *, dtype=
 
 
 @public(out=True)
-def dist(input, other, p: float = 2) -> Tensor:
+def dist(input, other: Tensor, p: float = 2) -> Tensor:
     """norm(input - other)."""
-    return vector_norm(input - other, p)
+    return vector_norm(sub(*operands("dist", input, other, ())), p)

@@ -11,11 +11,14 @@ from .._tensor import Tensor, apply
 PLAIN = (float, int)
 
 
-def operands(name: str, a, b):
-    """Two operands of which at least one is a Tensor; NumPy scalars become Python numbers. TypeError as torch's."""
+def operands(name: str, a, b, numbers: tuple[str, ...] = ("input", "other")):
+    """Two operands of which at least one is a Tensor; NumPy scalars become Python numbers. TypeError as torch's.
+
+    `numbers`: which of the two may be a number.
+    """
     a, b = number(a), number(b)
     for x, position, k in ((a, "input", 1), (b, "other", 2)):
-        if not isinstance(x, (Tensor, int, float, complex)):
+        if not isinstance(x, (Tensor, int, float, complex) if position in numbers else Tensor):
             raise TypeError(f"{name}(): argument '{position}' (position {k}) must be Tensor, not {type(x).__name__}")
     if not isinstance(a, Tensor) and not isinstance(b, Tensor):
         raise TypeError(f"{name}(): argument 'input' (position 1) must be Tensor, not {type(a).__name__}")
@@ -33,16 +36,18 @@ def conj(xp, x):
     return xp.conj(x) if x.dtype.kind == "c" else x
 
 
-def binary(name: str, kernel, grads, *, promote="arith", names=(), inplace=True, torch_name=None, real=False):
-    """Publish `torch.name(input, other)` with its method, in-place and out= forms; the op."""
+def binary(name: str, kernel, grads, *, numbers=(), promote="arith", names=(), inplace=True, torch_name=None, real=False):
+    """Publish `torch.name(input, other)` with its method, in-place and out= forms; `numbers`: which of the two may be a number."""
     op = Elementwise(name, kernel, promote=promote, grads=grads, torch_name=torch_name, real=real)
+    plain = PLAIN if "other" in numbers else ()
 
     def f(input, other):
-        if not isinstance(input, Tensor) or not (isinstance(other, Tensor) or other.__class__ in PLAIN):
-            input, other = operands(name, input, other)
+        if not isinstance(input, Tensor) or not (isinstance(other, Tensor) or other.__class__ in plain):
+            input, other = operands(name, input, other, numbers)
         return apply(op, (input, other))
     f.__name__ = f.__qualname__ = name
     f.__doc__ = f"torch.{name}(input, other): elementwise, broadcasting, with type promotion."
+    f.__annotations__ = {"input": "Tensor | float" if "input" in numbers else "Tensor"}
     public(inplace=inplace, out=True, names=names)(f)
     return f
 
@@ -74,7 +79,7 @@ def _no_bool_sub(a, b):
 
 
 @public(inplace=True, out=True)
-def add(input, other, *, alpha=1) -> Tensor:
+def add(input: Tensor | float, other, *, alpha=1) -> Tensor:
     """input + alpha * other."""
     if not isinstance(input, Tensor) or not (isinstance(other, Tensor) or other.__class__ in PLAIN):
         input, other = operands("add", input, other)
@@ -82,7 +87,7 @@ def add(input, other, *, alpha=1) -> Tensor:
 
 
 @public(inplace=True, out=True, names=("subtract",))
-def sub(input, other, *, alpha=1) -> Tensor:
+def sub(input: Tensor | float, other, *, alpha=1) -> Tensor:
     """input - alpha * other."""
     if not isinstance(input, Tensor) or not (isinstance(other, Tensor) or other.__class__ in PLAIN):
         input, other = operands("sub", input, other)
@@ -90,14 +95,15 @@ def sub(input, other, *, alpha=1) -> Tensor:
     return apply(SUB, (input, other if alpha == 1 else _scaled(other, alpha)))
 
 
-@public()
+@public(method=False)
 def rsub(input, other, *, alpha=1) -> Tensor:
     """other - alpha * input."""
+    input, other = operands("rsub", input, other, ("other",))
     return sub(other, input, alpha=alpha)
 
 
 @public(inplace=True, out=True, names=("multiply",))
-def mul(input, other) -> Tensor:
+def mul(input: Tensor | float, other) -> Tensor:
     """input * other."""
     if not isinstance(input, Tensor) or not (isinstance(other, Tensor) or other.__class__ in PLAIN):
         input, other = operands("mul", input, other)
@@ -105,7 +111,7 @@ def mul(input, other) -> Tensor:
 
 
 @public(inplace=True, out=True, names=("divide",))
-def div(input, other, *, rounding_mode: str | None = None) -> Tensor:
+def div(input: Tensor | float, other, *, rounding_mode: str | None = None) -> Tensor:
     """input / other; rounding_mode 'floor' or 'trunc' rounds the quotient and keeps integer types."""
     if not isinstance(input, Tensor) or not (isinstance(other, Tensor) or other.__class__ in PLAIN):
         input, other = operands("div", input, other)
@@ -120,7 +126,7 @@ def div(input, other, *, rounding_mode: str | None = None) -> Tensor:
 
 
 @public(inplace=True, out=True)
-def true_divide(input, other) -> Tensor:
+def true_divide(input: Tensor | float, other) -> Tensor:
     """input / other."""
     return div(input, other)
 
@@ -176,7 +182,7 @@ _ALL_NONZERO = Op("all_nonzero", lambda xp, x: xp.all(x != 0), shape=lambda a: (
 
 
 @public(inplace=True, out=True)
-def floor_divide(input, other) -> Tensor:
+def floor_divide(input: Tensor | float, other) -> Tensor:
     """floor(input / other), elementwise."""
     input, other = operands("floor_divide", input, other)
     _no_int_zero(input, other)
@@ -201,7 +207,7 @@ _FMOD = Elementwise("fmod", _fmod, real=True, grads=(lambda xp, g: g, lambda xp,
 
 
 @public(inplace=True, out=True)
-def remainder(input, other) -> Tensor:
+def remainder(input: Tensor | float, other) -> Tensor:
     """input - floor(input / other) * other: the sign of other, as Python's %."""
     input, other = operands("remainder", input, other)
     _no_int_zero(input, other)
@@ -211,7 +217,7 @@ def remainder(input, other) -> Tensor:
 @public(inplace=True, out=True)
 def fmod(input, other) -> Tensor:
     """The remainder with the sign of input, as C's fmod."""
-    input, other = operands("fmod", input, other)
+    input, other = operands("fmod", input, other, ("other",))
     _no_int_zero(input, other)
     return apply(_FMOD, (input, other))
 
@@ -261,7 +267,7 @@ STATIC_EXPONENTS = frozenset({0, 1, 2, 3, 4, 0.5, -0.5, -1, -2, 1.5})
 
 
 @public(inplace=True, out=True)
-def pow(input, exponent) -> Tensor:
+def pow(input: Tensor | float, exponent) -> Tensor:
     """input ** exponent, elementwise."""
     input, exponent = operands("pow", input, exponent)
     if not isinstance(exponent, Tensor):
@@ -277,7 +283,7 @@ def pow(input, exponent) -> Tensor:
     return apply(_POW, (input, exponent))
 
 
-def float_power(input, exponent) -> Tensor:
+def float_power(input: Tensor | float, exponent) -> Tensor:
     """input ** exponent in float64 (complex128 for complex arguments)."""
     parts = [x for x in (input, exponent) if isinstance(x, Tensor)]
     is_complex = any(p.dtype.is_complex for p in parts) or any(isinstance(x, complex) for x in (input, exponent))
@@ -308,7 +314,7 @@ atan2 = binary("atan2", lambda xp, x, y: xp.arctan2(x, y), promote="float", name
     lambda xp, g, x, y: g * y / (x * x + y * y), lambda xp, g, x, y: -g * x / (x * x + y * y)), real=True)
 hypot = binary("hypot", lambda xp, x, y: xp.hypot(x, y), grads=(
     lambda xp, g, x, out: g * x / out, lambda xp, g, y, out: g * y / out), real=True)
-copysign = binary("copysign", lambda xp, x, y: xp.copysign(x, y), promote="float", grads=(
+copysign = binary("copysign", lambda xp, x, y: xp.copysign(x, y), promote="float", numbers=("other",), grads=(
     lambda xp, g, x, out: xp.where(x == 0, xp.zeros_like(g), g * out / x), _zero), real=True)
 nextafter = binary("nextafter", lambda xp, x, y: xp.nextafter(x, y), grads=None, real=True)
 logaddexp = binary("logaddexp", lambda xp, x, y: xp.logaddexp(x, y) if x.dtype.kind != "c" else xp.log(xp.exp(x) + xp.exp(y)), promote="float", inplace=False, grads=(
@@ -316,7 +322,7 @@ logaddexp = binary("logaddexp", lambda xp, x, y: xp.logaddexp(x, y) if x.dtype.k
 logaddexp2 = binary("logaddexp2", lambda xp, x, y: xp.logaddexp2(x, y), promote="float", inplace=False, grads=(
     lambda xp, g, x, out: g * xp.exp2(x - out), lambda xp, g, y, out: g * xp.exp2(y - out)), real=True)
 xlogy = binary("xlogy", lambda xp, x, y: xp.where((x == 0) & (y == y), xp.zeros_like(x), x * xp.log(xp.where((x == 0) & (y == y), xp.ones_like(y), y))),
-               promote="float", grads=(
+               promote="float", numbers=("input", "other"), grads=(
     lambda xp, g, x, y: xp.where((x == 0) & (y <= 0), xp.zeros_like(g), g * xp.log(xp.where((x == 0) & (y <= 0), xp.ones_like(y), y))),
     lambda xp, g, x, y: g * x / y), real=True)
 
@@ -325,7 +331,7 @@ _HEAVISIDE = Elementwise("heaviside", lambda xp, x, y: xp.where(x == 0, y, (x > 
 
 
 @public(inplace=True, out=True)
-def heaviside(input, values) -> Tensor:
+def heaviside(input, values: Tensor) -> Tensor:
     """0 where input is negative, 1 where it is positive, values where it is zero."""
     for x, name, position in ((input, "input", 1), (values, "values", 2)):
         if not isinstance(x, Tensor):
@@ -391,13 +397,13 @@ _LERP = Elementwise("lerp", lambda xp, x, y, w: xp.where(abs(w) < 0.5, x + w * (
 
 
 @public(inplace=True, out=True)
-def addcmul(input, tensor1, tensor2, *, value=1) -> Tensor:
+def addcmul(input, tensor1: Tensor, tensor2: Tensor, *, value=1) -> Tensor:
     """input + value * tensor1 * tensor2."""
     return apply(_ADDCMUL, (input, tensor1, tensor2, _number(value)))
 
 
 @public(inplace=True, out=True)
-def addcdiv(input, tensor1, tensor2, *, value=1) -> Tensor:
+def addcdiv(input, tensor1: Tensor, tensor2: Tensor, *, value=1) -> Tensor:
     """input + value * tensor1 / tensor2."""
     if all(t.dtype.category < dt.FLOAT for t in (tensor1, tensor2)):
         raise RuntimeError("Integer division with addcdiv is no longer supported, and in a future  release addcdiv will "
@@ -406,7 +412,7 @@ def addcdiv(input, tensor1, tensor2, *, value=1) -> Tensor:
 
 
 @public(inplace=True, out=True)
-def lerp(input, end, weight) -> Tensor:
+def lerp(input, end: Tensor, weight) -> Tensor:
     """input + weight * (end - input)."""
     if input.dtype is not end.dtype:
         raise RuntimeError(f"expected dtype {input.dtype.short.lower()} for `end` but got dtype {end.dtype.short.lower()}")

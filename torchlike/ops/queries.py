@@ -69,7 +69,7 @@ def numel(input) -> int:
 
 
 @public(function=True)
-def is_same_size(input, other) -> bool:
+def is_same_size(input, other: Tensor) -> bool:
     """Whether the shapes are equal."""
     return input.shape == other.shape
 
@@ -164,7 +164,7 @@ class iinfo:
 
 
 @public()
-def equal(input, other) -> bool:
+def equal(input, other: Tensor) -> bool:
     """Whether shapes and all elements are equal."""
     if not isinstance(other, Tensor):
         raise TypeError(f"equal(): argument 'other' (position 2) must be Tensor, not {type(other).__name__}")
@@ -184,7 +184,7 @@ def _close(xp, x, y, rtol, atol, nan):
 
 
 @public()
-def isclose(input, other, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False) -> Tensor:
+def isclose(input, other: Tensor, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False) -> Tensor:
     """|input - other| <= atol + rtol * |other|."""
     if input.dtype is not other.dtype:
         raise RuntimeError(f"{input.dtype.short} did not match {other.dtype.short}")
@@ -196,7 +196,7 @@ def isclose(input, other, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: boo
 
 
 @public()
-def allclose(input, other, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False) -> bool:
+def allclose(input, other: Tensor, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False) -> bool:
     """Whether isclose holds everywhere."""
     return bool(isclose(input, other, rtol, atol, equal_nan).all())
 

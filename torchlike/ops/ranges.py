@@ -167,7 +167,7 @@ def eye(
 
 
 @public(method=False)
-def vander(x, N: int | None = None, increasing: bool = False) -> Tensor:
+def vander(x: Tensor, N: int | None = None, increasing: bool = False) -> Tensor:
     """The powers of a vector's elements as columns."""
     if x.ndim != 1:
         raise RuntimeError("x must be a one-dimensional tensor.")
@@ -364,14 +364,14 @@ _POLAR = _FromParts(
 
 
 @public(method=False, out=True)
-def complex(real, imag) -> Tensor:
+def complex(real: Tensor, imag: Tensor) -> Tensor:
     """real + 1j * imag."""
     _parts("complex", real, imag)
     return apply(_COMPLEX, (real, imag))
 
 
 @public(method=False, out=True)
-def polar(abs, angle) -> Tensor:
+def polar(abs: Tensor, angle: Tensor) -> Tensor:
     """abs * exp(1j * angle)."""
     _parts("polar", abs, angle)
     return apply(_POLAR, (abs, angle))

@@ -7,7 +7,7 @@ import numpy as np
 
 from .._core import dtype as dt
 from .._core.registry import Op
-from .._public import as_dim, as_dims, public
+from .._public import EVERY_DIM, as_dim, as_dims, fill_out, public
 from .._tensor import Tensor, apply
 from .creation import _check_dtype
 
@@ -89,9 +89,10 @@ _PROD = Op("prod", _prod, shape=lambda a, dims, keepdim, dtype: (reduced(a.shape
 
 
 @public(out=True)
-def prod(input, dim=None, keepdim: bool = False, *, dtype=None) -> Tensor:
+def prod(input, dim=EVERY_DIM, keepdim: bool = False, *, dtype=None) -> Tensor:
     """The product over one dimension, or over all."""
-    dims = as_dims(dim, input._value.aval.ndim)
+    n = input._value.aval.ndim
+    dims = tuple(range(n)) if dim is EVERY_DIM else as_dims(as_dim(dim, n), n)
     return apply(_PROD, (input,), (dims, bool(keepdim), _sum_dtype(input, dtype)))
 
 
@@ -103,7 +104,7 @@ def _need_elements(name: str, t: Tensor, dims: tuple, given) -> None:
     for d in dims:
         if shape and shape[d] == 0:
             if given is None:
-                raise RuntimeError(f"{name}(): Expected reduction dim to be specified for input.numel() == 0. Specify the reduction dim with the "
+                raise (IndexError if name[:3] == "arg" else RuntimeError)(f"{name}(): Expected reduction dim to be specified for input.numel() == 0. Specify the reduction dim with the "
                                    "'dim' argument.")
             raise IndexError(f"{name}(): Expected reduction dim {d} to have non-zero size.")
 
@@ -119,7 +120,12 @@ def _extreme_vjp(xp, g, x, out, plan):
 def _extreme(name):
     def kernel(xp, x, dims, keepdim):
         return getattr(xp, name)(x, axis=dims, keepdims=keepdim)
-    op = Op("a" + name, kernel, shape=lambda a, dims, keepdim: (reduced(a.shape, dims, keepdim), a.dtype), vjp=_extreme_vjp)
+
+    def shape(a, dims, keepdim):
+        if a.dtype.category == dt.COMPLEX:
+            raise NotImplementedError(f"\"{name}_values_cpu\" not implemented for '{a.dtype.short}'")
+        return reduced(a.shape, dims, keepdim), a.dtype
+    op = Op("a" + name, kernel, shape=shape, vjp=_extreme_vjp)
 
     def f(input, dim=(), keepdim: bool = False) -> Tensor:
         dims = as_dims(dim, input._value.aval.ndim)
@@ -187,20 +193,21 @@ RETURN_TYPES: dict[str, type] = {}
 def _max_or_min(name, whole_op, largest, pairwise):
     dim_op, made = _dim_extreme(name, largest), result_type(name)
 
-    def f(input, dim=None, keepdim: bool = False, *, other=None, out=None):
+    def f(input, dim=EVERY_DIM, keepdim: bool = False, *, other: Tensor | None = None, out=None):
         if isinstance(dim, Tensor):
-            other, dim = dim, None
-        if other is not None:
-            return pairwise()(input, other)
-        if dim is None:
-            dims = tuple(range(input._value.aval.ndim))
-            _need_elements(name, input, dims, None)
-            return apply(whole_op, (input,), (dims, False))
+            other, dim = dim, EVERY_DIM
+        if dim is EVERY_DIM:
+            if other is None:
+                dims = tuple(range(input._value.aval.ndim))
+                _need_elements(name, input, dims, None)
+                r = apply(whole_op, (input,), (dims, False))
+            else:
+                r = pairwise()(input, other)
+            return r if out is None else fill_out(out, r)
         d = as_dim(dim, input._value.aval.ndim)
         _need_elements(name, input, (d,) if input._value.aval.ndim else (), dim)
         r = made(*apply(dim_op, (input,), (d, bool(keepdim))))
         if out is not None:
-            from .._public import fill_out
             return made(*(fill_out(o, v) for o, v in zip(out, r)))
         return r
     f.__name__ = f.__qualname__ = name
@@ -228,7 +235,7 @@ def _arg(name, largest):
     def f(input, dim=None, keepdim: bool = False) -> Tensor:
         n = input._value.aval.ndim
         if input.dtype.category in (dt.BOOL, dt.COMPLEX):
-            raise NotImplementedError(f"\"{name}_cpu\" not implemented for '{input.dtype.short}'")
+            raise RuntimeError(f"{name}(): does not support {'bool' if input.dtype is dt.bool_ else 'complex'} input")
         if dim is None:
             _need_elements(name, input, tuple(range(n)), None)
             r = apply(op, (input,), (None, False))

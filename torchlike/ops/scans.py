@@ -247,7 +247,7 @@ def logcumsumexp(input, dim: int) -> Tensor:
 
 
 @public(out=True)
-def diff(input, n: int = 1, dim: int = -1, prepend=None, append=None) -> Tensor:
+def diff(input, n: int = 1, dim: int = -1, prepend: Tensor | None = None, append: Tensor | None = None) -> Tensor:
     """The n-th differences along dim, of prepend, input and append joined."""
     if not input.ndim:
         raise RuntimeError("diff expects input to be at least one-dimensional")
@@ -292,7 +292,7 @@ def _only_one(x, dx):
 
 
 @public(names=("trapz",), method=False)
-def trapezoid(y, x=None, *, dx=None, dim: int = -1) -> Tensor:
+def trapezoid(y: Tensor, x=None, *, dx=None, dim: int = -1) -> Tensor:
     """The integral of y along dim by the trapezoidal rule, at points x or dx apart."""
     dx = _only_one(x, dx)
     if not y.shape[as_dim(dim, y.ndim)]:
@@ -302,7 +302,7 @@ def trapezoid(y, x=None, *, dx=None, dim: int = -1) -> Tensor:
 
 
 @public(method=False)
-def cumulative_trapezoid(y, x=None, *, dx=None, dim: int = -1) -> Tensor:
+def cumulative_trapezoid(y: Tensor, x=None, *, dx=None, dim: int = -1) -> Tensor:
     """Running integrals of y along dim by the trapezoidal rule."""
     sums, distance, d = _neighbours(y, x, _only_one(x, dx), dim, "cumulative_trapezoid")
     return cumsum(sums * distance, d) / 2

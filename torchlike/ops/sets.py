@@ -179,7 +179,13 @@ _SEARCHSORTED = Op(
 
 @public(method=False, out=True)
 def searchsorted(
-    sorted_sequence, input, *, out_int32: bool = False, right: bool = False, side: str | None = None, sorter=None
+    sorted_sequence: Tensor,
+    input: Tensor | float,
+    *,
+    out_int32: bool = False,
+    right: bool = False,
+    side: str | None = None,
+    sorter: Tensor | None = None,
 ) -> Tensor:
     """Where to insert input into sorted_sequence (along its last dimension), before or after equal elements."""
     name = "torch.searchsorted()"
@@ -226,7 +232,7 @@ def _check_sorter(name: str, sequence: Tensor, sorter: Tensor) -> None:
 
 
 @public(method=False, out=True)
-def bucketize(input, boundaries, *, out_int32: bool = False, right: bool = False) -> Tensor:
+def bucketize(input: Tensor | float, boundaries: Tensor, *, out_int32: bool = False, right: bool = False) -> Tensor:
     """The bucket of each element of input between sorted boundaries."""
     if boundaries.ndim != 1:
         raise RuntimeError(f"boundaries tensor must be 1 dimension, but got dim({boundaries.ndim})")

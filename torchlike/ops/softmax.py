@@ -88,6 +88,8 @@ LOGSUMEXP = Op("logsumexp", _logsumexp, shape=lambda a, dims, keepdim: (reduced(
 @public(out=True)
 def logsumexp(input, dim, keepdim: bool = False) -> Tensor:
     """log(sum(exp(input))) over dim, without overflow."""
+    if dim is None:
+        raise TypeError("logsumexp(): argument 'dim' (position 2) must be tuple of ints, not NoneType")
     if input.dtype.category < dt.FLOAT:
         input = input.to(dt.get_default_dtype())
     dims = as_dims(dim, input._value.aval.ndim)

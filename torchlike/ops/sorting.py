@@ -12,7 +12,7 @@ from jax import numpy as jnp
 
 from .._core import dtype as dt
 from .._core.registry import Op
-from .._public import as_dim, fill_out, public
+from .._public import EVERY_DIM, as_dim, fill_out, public
 from .._tensor import Tensor, apply
 from .gathering import add_along, along, gather
 from .reductions import reduced, result_type
@@ -270,9 +270,9 @@ def _median_pair(name, skip_nan, made):
         vjp=_whole_median_vjp,
     )
 
-    def f(input, dim=None, keepdim: bool = False, *, out=None):
+    def f(input, dim=EVERY_DIM, keepdim: bool = False, *, out=None):
         _real_only("median", input)
-        if dim is None:
+        if dim is EVERY_DIM:
             if not input.numel():
                 return _empty_median(input)
             return apply(whole, (input,))

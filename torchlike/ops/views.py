@@ -9,7 +9,7 @@ from jax import lax
 from .._core import dtype as dt
 from .._core.layout import Layout, channels_last_strides, contiguous, contiguous_strides, is_channels_last, is_contiguous, view_strides
 from .._core.registry import Op, View
-from .._public import as_dim, as_size, public
+from .._public import EVERY_DIM, as_dim, as_size, distinct, public
 from .._tensor import Size, Tensor, apply
 
 # -- view and reshape ----------------------------------------------------------------------------------------------------
@@ -75,13 +75,13 @@ def reshape(input, *sizes, shape=None) -> Tensor:
 
 
 @public(function=False)
-def view_as(self, other) -> Tensor:
+def view_as(self, other: Tensor) -> Tensor:
     """self.view(other.size())."""
     return view(self, other.shape)
 
 
 @public(function=False)
-def reshape_as(self, other) -> Tensor:
+def reshape_as(self, other: Tensor) -> Tensor:
     """self.reshape(other.shape)."""
     return reshape(self, other.shape)
 
@@ -246,14 +246,14 @@ def unsqueeze(input, dim: int) -> Tensor:
 
 
 @public()
-def squeeze(input, dim=None) -> Tensor:
+def squeeze(input, dim=EVERY_DIM) -> Tensor:
     """Without dimensions of size one (all of them, or those named)."""
     shape = input._value.aval.shape
-    if dim is None:
+    if dim is EVERY_DIM:
         dims = tuple(i for i, n in enumerate(shape) if n == 1)
     else:
-        named = [as_dim(d, len(shape)) for d in (dim if isinstance(dim, (tuple, list)) else (dim,))]
-        dims = tuple(d for d in sorted(set(named)) if shape and shape[d] == 1)
+        named = distinct(as_dim(d, len(shape)) for d in (dim if isinstance(dim, (tuple, list)) else (dim,)))
+        dims = tuple(d for d in sorted(named) if shape and shape[d] == 1)
     return input._view(_SQUEEZE, (dims,))
 
 
@@ -300,7 +300,7 @@ def expand(self, *size, implicit: bool = False) -> Tensor:
 
 
 @public(function=False)
-def expand_as(self, other) -> Tensor:
+def expand_as(self, other: Tensor) -> Tensor:
     """self.expand(other.size())."""
     return expand(self, other.shape)
 
@@ -436,7 +436,7 @@ def _several(name: str, views: list) -> tuple:
 
 
 @public()
-def split(tensor, split_size_or_sections, dim: int = 0) -> tuple:
+def split(tensor: Tensor, split_size_or_sections, dim: int = 0) -> tuple:
     """Pieces of split_size (the last may be smaller), or of the listed sizes, along dim."""
     shape = tensor._value.aval.shape
     if not shape:
@@ -462,6 +462,30 @@ def split(tensor, split_size_or_sections, dim: int = 0) -> tuple:
         out.append(tensor._view(_PART, (d, start, n, 1)))
         start += n
     return _several("Split", out)
+
+
+@public()
+def unsafe_split(input, split_size: int, dim: int = 0) -> tuple:
+    """split, without the promise that the pieces are never written."""
+    return _unsafe(split(input, split_size, dim))
+
+
+@public()
+def unsafe_split_with_sizes(input, split_sizes, dim: int = 0) -> tuple:
+    """split_with_sizes, without the promise that the pieces are never written."""
+    return _unsafe(split(input, list(split_sizes), dim))
+
+
+@public()
+def unsafe_chunk(input, chunks: int, dim: int = 0) -> tuple:
+    """chunk, without the promise that the pieces are never written."""
+    return _unsafe(chunk(input, chunks, dim))
+
+
+def _unsafe(pieces: tuple) -> tuple:
+    for t in pieces:
+        t._several = None
+    return pieces
 
 
 @public()
