@@ -56,11 +56,9 @@ def share(array: np.ndarray) -> Tensor:
     value = of_array(snapshot)
     t = _new(Tensor)
     t._value = value
-    layout = None
-    if not array.flags.c_contiguous:
+    if not array.flags.c_contiguous or not array.size:
         layout = Layout(array.shape, tuple(s // array.itemsize for s in array.strides), 0)
-        layout = None if is_contiguous(layout) else layout
-        t._layout = layout
+        t._layout = None if is_contiguous(layout) and array.size else layout
     st = t._ensure_storage()
     st.host = Host(array, snapshot)
     return t

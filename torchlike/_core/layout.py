@@ -67,6 +67,8 @@ def is_dense(a: Layout) -> bool:
 
 def like(a: Layout) -> Layout | None:
     """The layout of a fresh tensor that preserves a's memory format; None when that is contiguous."""
+    if 0 in a.shape:
+        return None if a.strides == contiguous_strides(a.shape) else Layout(a.shape, a.strides, 0)
     if is_contiguous(a) or overlapping(a):
         return None
     if is_dense(a):

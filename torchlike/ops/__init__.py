@@ -35,6 +35,7 @@ from . import (  # noqa: F401
     sorting,
     special,
     storages,
+    switches,
     tensor_types,
     unary,
     views,
