@@ -10,7 +10,9 @@ from typing import Any
 from . import _autocast
 from ._core import dtype as dt
 from ._core.aval import NUMBERS, broadcast_shapes, result_dtype
+from ._core.grad_mode import mode
 from ._core.layout import partly_same
+from ._core.registry import OPS
 from ._tensor import Tensor, _plain_copy, apply
 
 FUNCTIONS: dict[str, Callable] = {}  # torch.*
@@ -18,13 +20,14 @@ Tensors = Sequence[Tensor]
 
 
 class _Missing:
-    """The default of a `dim` for which torch refuses None."""
+    """The default of an argument for which torch refuses None."""
 
     def __repr__(self):
-        return "<all dimensions>"
+        return "<missing>"
 
 
-EVERY_DIM: Any = _Missing()
+MISSING: Any = _Missing()
+EVERY_DIM = MISSING  # of a `dim`
 
 
 def public(*, function: bool = True, method: bool = True, inplace: bool = False, out: bool = False,
@@ -147,8 +150,6 @@ def blame(f: Callable, args: tuple, kwargs: dict, error: Exception, first: int =
 
     `first`: the number of the first argument in torch's words, where a method's own tensor does not count.
     """
-    if isinstance(error, TypeError):
-        return
     signature = inspect.signature(f)
     try:
         given = signature.bind(*args, **kwargs).arguments
@@ -191,8 +192,9 @@ def in_place(f: Callable, name: str) -> Callable:
         except Exception as error:
             blame(f, (self, *args), kwargs, error, 0)
             raise
-        return write_into(self, result)
+        return write_into(self, result, stays)
     write.__name__ = write.__qualname__ = name
+    stays = name.startswith("logical_")
     return write
 
 
@@ -210,8 +212,9 @@ def _same_shape(written: Tensor, shape: tuple) -> None:
         raise RuntimeError(f"output with shape {list(written.shape)} doesn't match the broadcast shape {list(shape)}")
 
 
-def write_into(self: Tensor, result: Tensor) -> Tensor:
-    """In-place assignment with torch's checks of shape and dtype."""
+def write_into(self: Tensor, result: Tensor, stays: bool = False) -> Tensor:
+    """In-place assignment with torch's checks of shape and dtype. A result without a derivative ends the gradient, or, as after torch's
+    logical functions, leaves self where it `stays` in the graph."""
     mine, new = self._value.aval, result._value.aval
     if mine.shape != new.shape:
         _same_shape(self, broadcast_shapes(mine.shape, new.shape))
@@ -220,6 +223,10 @@ def write_into(self: Tensor, result: Tensor) -> Tensor:
         if not dt.can_cast(new.dtype, mine.dtype):
             raise RuntimeError(f"result type {new.dtype.short} can't be cast to the desired output type {mine.dtype.short}")
         result = result.to(mine.dtype)
+    if result._edge is None and self._edge is not None and mode.enabled:
+        result = _plain_copy(result) if stays else apply(OPS["overwrite"], (self, result))
+        if stays:
+            result._edge, result._out = self._edge, self._out
     return self._assign(_plain_copy(result) if result is self else result)
 
 
@@ -236,7 +243,6 @@ def fill_out(out: Tensor, result: Tensor) -> Tensor:
     """Write a result into an `out=` tensor, resizing it as torch does."""
     if not isinstance(out, Tensor):
         raise TypeError(f"argument 'out' must be Tensor, not {type(out).__name__}")
-    from ._core.grad_mode import mode
     if mode.enabled and (out.requires_grad or result.requires_grad):
         raise RuntimeError("functions with out=... arguments don't support automatic differentiation, but one of the "
                            "arguments requires grad.")
@@ -277,15 +283,22 @@ def as_dims(dim, ndim: int) -> tuple[int, ...]:
     if dim is None:
         return tuple(range(ndim))
     if isinstance(dim, (tuple, list)):
-        dims = distinct(as_dim(d, ndim) for d in dim) or tuple(range(ndim))
+        dims = distinct(listed_dims(dim, ndim)) or tuple(range(ndim))
         return dims if ndim else ()
     d = as_dim(dim, ndim)
     return (d,) if ndim else ()
 
 
-def distinct(dims: Iterable[int]) -> tuple[int, ...]:
+def listed_dims(dims: Iterable, ndim: int) -> tuple[int, ...]:
+    """The dimensions of a list; a number that no int64 holds is then an argument of the wrong type, as in torch."""
+    try:
+        return tuple([as_dim(d, ndim) for d in dims])
+    except ValueError as error:
+        raise TypeError(f"argument 'dim' failed to unpack: {error}") from None
+
+
+def distinct(dims: tuple[int, ...]) -> tuple[int, ...]:
     """dims, none of them twice."""
-    dims = tuple(dims)
     if len(set(dims)) != len(dims):
         twice = next(d for i, d in enumerate(dims) if d in dims[:i])
         raise RuntimeError(f"dim {twice} appears multiple times in the list of dims")
@@ -296,11 +309,35 @@ def as_size(*size) -> tuple[int, ...]:
     """`f(2, 3)`, `f((2, 3))`, `f(torch.Size)` as a tuple of ints."""
     if len(size) == 1 and isinstance(size[0], (tuple, list)):
         size = size[0]
+    elif not size:
+        raise TypeError("missing 1 required positional arguments: \"size\"")
     try:
         return tuple(s if s.__class__ is int else _index(s) for s in size)
     except TypeError:
         bad = next(s for s in size if isinstance(s, bool) or not hasattr(s, "__index__"))
         raise TypeError(f"argument 'size' must be tuple of ints, but found element of type {type(bad).__name__}") from None
+
+
+def refuse_huge(sizes: Iterable[int]) -> None:
+    """torch's error for sizes that no int64 holds; asked once they turned out to be wrong."""
+    if any(not -0x8000000000000000 <= n <= 0x7FFFFFFFFFFFFFFF for n in sizes):
+        raise TypeError("argument 'size' failed to unpack: Overflow when unpacking long long")
+
+
+def refuse_long(x: int) -> None:
+    """torch's error for one number that no int64 holds; asked once it turned out to be wrong."""
+    if not -0x8000000000000000 <= x <= 0x7FFFFFFFFFFFFFFF:
+        raise ValueError("Overflow when unpacking long long")
+
+
+def as_int(x, name: str) -> int:
+    """An argument that torch declares as int."""
+    if x.__class__ is not int:
+        if isinstance(x, bool) or not hasattr(x, "__index__"):
+            raise TypeError(f"argument '{name}' must be int, not {type(x).__name__}")
+        x = x.__index__()
+    refuse_long(x)
+    return x
 
 
 def _index(s) -> int:

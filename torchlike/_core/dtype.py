@@ -36,7 +36,7 @@ class dtype:
 
     def to_complex(self) -> dtype:
         """The complex type of this precision; RuntimeError where torch has none."""
-        if self.category < FLOAT or self is bfloat16:
+        if self.category < FLOAT:
             raise RuntimeError(f"Unknown Complex ScalarType for {self.short}")
         return complex_of(self)
 

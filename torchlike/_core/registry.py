@@ -42,6 +42,15 @@ class Plan:
         out = self.run(jnp, *arrays)
         return (out,) if self.single else tuple(out)
 
+    def compiled(self, *arrays):
+        """As `jax`, by the op's own kernel for this plan's platform where it has one: what a compiled program runs.
+        Derivatives and the NumPy tier are made from `jax`, which every platform can run."""
+        kernel = self.op.device_kernels.get(self.device.type)
+        out = NotImplemented if kernel is None else kernel(*arrays, *self.statics)
+        if out is NotImplemented:
+            return self.jax(*arrays)
+        return (out,) if self.single else tuple(out)
+
     def saved(self, needs: tuple) -> tuple:
         """(indices of inputs, indices of outputs) that the derivative for `needs` reads."""
         found = self._saved.get(needs)
@@ -64,7 +73,7 @@ class Plan:
     def xla(self) -> Callable:
         """This op alone, compiled."""
         if self._xla is None:
-            self._xla = jax.jit(self.jax)
+            self._xla = jax.jit(self.compiled)
         return self._xla
 
 
@@ -127,6 +136,7 @@ class Op:
         self.differentiable = vjp is not False
         self.derivative = Derivative(self, vjp) if callable(vjp) else None
         self.plans: dict = {}
+        self.device_kernels: dict[str, Callable] = {}  # by device type: see kernel_for
         self._backward = None
         self.eager_compilation = False  # programs with it are compiled at first sight (torch.compile asks for that)
         self.stable = True  # its name means the same in every process, so programs with it may be kept on disk
@@ -135,6 +145,17 @@ class Op:
 
     def __repr__(self):
         return f"<op {self.name}>"
+
+    def kernel_for(self, *platforms: str) -> Callable:
+        """Decorator: in compiled programs on these device types (`cpu`, `cuda`, `tpu`) run `f(*inputs, *statics)` in place of
+        the default kernel. It returns NotImplemented for inputs that the default serves better. A derivative's inputs are the
+        saved inputs and results and the gradients, its statics the forward plan and `needs` (see BackwardOp)."""
+        def register(kernel: Callable) -> Callable:
+            for platform in platforms:
+                if self.device_kernels.setdefault(platform, kernel) is not kernel:
+                    raise ValueError(f"operation {self.name!r} has a kernel for {platform} already")
+            return kernel
+        return register
 
     def plan(self, avals: tuple, statics: tuple) -> Plan:
         key = (avals, statics)
@@ -205,7 +226,7 @@ class Elementwise(Op):
     """Broadcasting, promoting op. `promote`: 'arith' (torch.result_type), 'float' (integers become the default float),
     'bool' (computed in the common type, result bool), 'same' (the first input's type), or a function of the common dtype.
 
-    `real`: complex inputs are refused, as torch's kernel refuses them.
+    `real`: complex inputs are refused, as torch's kernel refuses them; a text is the RuntimeError of the function itself.
     `grads`: one function per input, `(xp, g, <names of inputs, 'out', or statics>)`, or None where no gradient flows.
     """
 
@@ -222,6 +243,8 @@ class Elementwise(Op):
         device = common_device(self, avals, statics)
         common = result_dtype(*avals)
         if self.real and common.category == dt.COMPLEX:
+            if self.real is not True:
+                raise RuntimeError(self.real)
             raise NotImplementedError(f"\"{self.name}_cpu\" not implemented for '{common.short}'")
         if self.promote == "float":
             out = compute = common if common.category >= dt.FLOAT else dt.get_default_dtype()

@@ -9,9 +9,9 @@ from .._core import dtype as dt
 from .._core import program
 from .._core.aval import broadcast_shapes
 from .._core.registry import Elementwise, Op
-from .._public import check_partly_same, public
+from .._public import FUNCTIONS, MISSING, check_partly_same, public
 from .._tensor import Tensor, apply
-from .creation import _check_dtype
+from .creation import _check_dtype, held
 from .pointwise import _operator, _plain_number, binary, number, operands
 from .views import _with_format, preserve_format
 
@@ -165,13 +165,10 @@ def fill_(self, value) -> Tensor:
         if value.ndim:
             raise RuntimeError(f"fill_ only supports 0-dimension value tensor but got tensor with {value.ndim} dimensions.")
         return copy_(self, value)
-    value = _plain_number(number(value))
-    if isinstance(value, complex) and not self.dtype.is_complex:
-        raise RuntimeError("value cannot be converted to type float without overflow")
     return overwrite(self, filled(self._value.aval.shape, value, self.dtype, self.device))
 
 
-@public()
+@public(method=False)
 def fill(input, value) -> Tensor:
     """A tensor like input filled with value."""
     return input.clone().fill_(value)
@@ -382,6 +379,20 @@ def abs(input) -> Tensor:
     return apply(_ABS, (input,))
 
 
+_abs_in_place = Tensor.abs_
+
+
+def _abs_(self) -> Tensor:
+    """self = |self|; not of complex tensors, which cannot hold it."""
+    if self.dtype.is_complex:
+        raise RuntimeError("In-place abs is not supported for complex tensors.")
+    return _abs_in_place(self)
+
+
+for _name in ("abs_", "absolute_"):
+    setattr(Tensor, _name, _abs_)
+    FUNCTIONS[_name] = _abs_
+Tensor.__reversed__ = lambda self: self.flip(0) if self.ndim else self
 Tensor.__neg__ = lambda self: neg(self)
 Tensor.__abs__ = lambda self: abs(self)
 
@@ -409,15 +420,15 @@ WHERE = _Where("where", lambda xp, c, x, y: xp.where(c, x, y), vjp=_where_vjp, t
 
 
 @public(out=True)
-def where(condition: Tensor, input: Tensor | float | None = None, other=None) -> Tensor:
+def where(condition: Tensor, input: Tensor | float = MISSING, other=MISSING) -> Tensor:
     """input where condition holds, other elsewhere; with one argument, the indices where it holds."""
-    if input is None and other is None:
+    if input is MISSING and other is MISSING:
         return condition.nonzero(as_tuple=True)
-    if not isinstance(condition, Tensor):
-        raise TypeError(f"where(): argument 'condition' (position 1) must be Tensor, not {type(condition).__name__}")
+    if input is MISSING or other is MISSING:
+        raise TypeError("where() takes either one argument or three")
+    parts = [x if isinstance(x, Tensor) else _plain_number(number(x)) for x in (input, other)]
     if condition.dtype not in (dt.bool_, dt.uint8):
         raise RuntimeError(f"where expected condition to be a boolean tensor, but got a tensor with dtype {condition.dtype.short}")
-    parts = [x if isinstance(x, Tensor) else _plain_number(number(x)) for x in (input, other)]
     return apply(WHERE, (condition, *parts))
 
 
@@ -434,6 +445,6 @@ def masked_fill(input, mask: Tensor, value) -> Tensor:
         if value.ndim:
             raise RuntimeError(f"masked_fill_ only supports a 0-dimensional value tensor, but got tensor with {value.ndim} dimension(s).")
     else:
-        value = _plain_number(number(value))
+        value = held(value, input.dtype)
     return to_dtype(apply(WHERE, (mask, value, input)), input.dtype)
 

@@ -1,9 +1,11 @@
 """Factories: tensors from data, from numbers, ranges."""
 from __future__ import annotations
 
+import functools
 import math
 import os
 
+import ml_dtypes
 import numpy as np
 
 from .._core import device as dev
@@ -12,7 +14,7 @@ from .._core.aval import aval
 from .._core.program import META_ARRAY
 from .._core.registry import Op
 from .._core.value import Value, of_array
-from .._public import as_size, public
+from .._public import MISSING, as_size, number, public, refuse_huge
 from .._tensor import Tensor, apply
 
 
@@ -36,6 +38,7 @@ def check_size(shape: tuple, dtype: dt.dtype, device) -> None:
     if size < _LARGE or device.type == "meta":
         return
     if size >= 1 << 63:
+        refuse_huge(shape)
         raise RuntimeError(f"Storage size calculation overflowed with sizes={list(shape)}")
     if size > _memory():
         raise RuntimeError(f"DefaultCPUAllocator: can't allocate memory: you tried to allocate {size} bytes. Error code 12 (Cannot allocate memory)")
@@ -60,9 +63,56 @@ def constant(shape: tuple, value, dtype: dt.dtype, device) -> Tensor:
 def filled(shape: tuple, value, dtype: dt.dtype, device) -> Tensor:
     """A tensor of one number; the number is data, so it may change between runs."""
     check_size(shape, dtype, device)
-    if dtype.category == dt.INT and isinstance(value, (int, float)) and not isinstance(value, bool):
-        value = _from_number(int(value), dtype).item()
-    return apply(_full_op, (value,), (shape, dtype, device))
+    return apply(_full_op, (held(value, dtype),), (shape, dtype, device))
+
+
+def held(x, dtype: dt.dtype):
+    """A Python number as a tensor of `dtype` holds it; torch's errors for what it cannot hold."""
+    x = plain_number(x)
+    if x.__class__ is bool:
+        return x
+    if dtype.category == dt.BOOL:
+        return bool(x)
+    if x.__class__ is int and not -(1 << 63) <= x < 1 << 64:
+        raise OverflowError("int too big to convert" if x > 0 else "can't convert negative int to unsigned")
+    if x.__class__ is complex and dtype.category != dt.COMPLEX:
+        if x.imag:
+            raise _does_not_fit(dtype)
+        x = x.real
+    if dtype.category == dt.INT:
+        info = np.iinfo(dtype.np)
+        n = int(x) if math.isfinite(x) else math.inf
+        if not (info.min or -info.max) <= n <= info.max:
+            raise _does_not_fit(dtype)
+        return n & int(info.max) if n < info.min else n
+    if dtype.category >= dt.FLOAT and dtype not in dt.FLOAT8:
+        largest = _largest(dtype)
+        if any(largest < abs(part) < math.inf for part in ((x.real, x.imag) if x.__class__ is complex else (x,))):
+            raise _does_not_fit(dtype)
+    return x
+
+
+@functools.cache
+def _largest(dtype: dt.dtype) -> float:
+    return float(ml_dtypes.finfo(dtype.to_real().np).max)
+
+
+def _does_not_fit(dtype: dt.dtype) -> RuntimeError:
+    return RuntimeError(f"value cannot be converted to type {_C_TYPES.get(dtype.name, dtype.name)} without overflow")
+
+
+def plain_number(x):
+    """A Python number as itself: subclasses (enums), NumPy's scalars, objects with __float__. TypeError for anything else."""
+    if x.__class__ in _NUMBERS:
+        return x
+    x = number(x)
+    for kind in _NUMBERS:
+        if isinstance(x, kind):
+            return kind(x)
+    raise TypeError(f"argument must be Number, not {type(x).__name__}")
+
+
+_NUMBERS = (bool, int, float, complex)
 
 
 def _empty_check(shape):
@@ -91,7 +141,11 @@ def _check_dtype(dtype) -> dt.dtype:
     return dtype
 
 
-def _finish(t: Tensor, requires_grad: bool) -> Tensor:
+def _finish(t: Tensor, requires_grad: bool, out: Tensor | None = None) -> Tensor:
+    """A factory's result: t, or `out` filled with it."""
+    if out is not None:
+        from .._public import fill_out
+        t = fill_out(out, t)
     if requires_grad:
         t.requires_grad = True
     return t
@@ -103,8 +157,7 @@ def _constant(name, value):
         shape = as_size(*size)
         _empty_check(shape)
         if out is not None:
-            from .._public import fill_out
-            return fill_out(out, constant(shape, value, out.dtype if dtype is None else dtype, out.device))
+            return _finish(constant(shape, value, out.dtype if dtype is None else dtype, out.device), requires_grad, out)
         return _finish(constant(shape, value, _float_or_default(dtype), dev.resolve(device)), requires_grad)
 
     def made(*size, **kwargs):
@@ -124,17 +177,20 @@ empty = _constant("empty", 0)
 @public(method=False)
 def full(size, fill_value, *, out=None, dtype=None, layout=None, device=None, requires_grad=False, names=None, pin_memory=False) -> Tensor:
     """A tensor of shape `size` filled with a number; the dtype follows the number."""
+    if not isinstance(size, (tuple, list)):
+        raise TypeError(f"full(): argument 'size' (position 1) must be tuple of ints, not {type(size).__name__}")
     shape = as_size(size)
     _empty_check(shape)
-    if isinstance(fill_value, Tensor):
-        fill_value = fill_value.item()
+    fill_value = _fill_value(fill_value)
     if dtype is None:
         dtype = number_dtype(fill_value)
-    made = _finish(filled(shape, fill_value, _check_dtype(dtype), dev.resolve(device)), requires_grad)
-    if out is not None:
-        from .._public import fill_out
-        return fill_out(out, made)
-    return made
+    return _finish(filled(shape, fill_value, _check_dtype(dtype), dev.resolve(device)), requires_grad, out)
+
+
+def _fill_value(x):
+    if isinstance(x, Tensor) and not x.ndim:
+        x = x.item()
+    return plain_number(x)
 
 
 def number_dtype(x) -> dt.dtype:
@@ -143,7 +199,13 @@ def number_dtype(x) -> dt.dtype:
         return dt.bool_
     if isinstance(x, int):
         return dt.int64
-    return dt.complex_of(dt.get_default_dtype()) if isinstance(x, complex) else dt.get_default_dtype()
+    return _default_complex() if isinstance(x, complex) else dt.get_default_dtype()
+
+
+def _default_complex() -> dt.dtype:
+    if dt.get_default_dtype() is dt.bfloat16:
+        raise RuntimeError("invalid default scalar type for complex")
+    return dt.complex_of(dt.get_default_dtype())
 
 
 def _like(name, value):
@@ -168,8 +230,7 @@ empty_like = _like("empty_like", 0)
 def full_like(input, fill_value, *, dtype=None, layout=None, device=None, requires_grad=False, memory_format=None, pin_memory=False) -> Tensor:
     """A tensor of input's shape, dtype and device filled with a number."""
     a = input._value.aval
-    if isinstance(fill_value, Tensor):
-        fill_value = fill_value.item()
+    fill_value = _fill_value(fill_value)
     return _finish(filled(a.shape, fill_value, a.dtype if dtype is None else _check_dtype(dtype),
                           a.device if device is None else dev.canonical(device)), requires_grad)
 
@@ -185,11 +246,18 @@ _arange_op = Op("arange", _arange, shape=lambda start, step, n, dtype, device: (
 
 
 @public(method=False)
-def arange(start=0, end=None, step=1, *, out=None, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False) -> Tensor:
+def arange(start=MISSING, end=None, step=1, *, out=None, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False) -> Tensor:
     """The numbers start, start + step, ... below end; int64 when all are ints, else the default float."""
-    if end is None:
+    if start is MISSING:
+        if end is None:
+            raise TypeError("arange() received an invalid combination of arguments - got ()")
+        start = 0
+    elif end is None:
         start, end = 0, start
     start, end, step = (x.item() if isinstance(x, (Tensor, np.generic)) else x for x in (start, end, step))
+    for x in (start, end, step):
+        if x.__class__ is not float:
+            held(x, dt.float64 if x.__class__ is complex else dt.int64)
     if step == 0:
         raise RuntimeError("step must be nonzero")
     if not (math.isfinite(start) and math.isfinite(end)):
@@ -203,11 +271,9 @@ def arange(start=0, end=None, step=1, *, out=None, dtype=None, layout=None, devi
         n = max(0, -((start - end) // step))
     else:
         n = max(0, math.ceil((end - start) / step))
-    made = _finish(apply(_arange_op, (start, step), (n, _check_dtype(dtype), dev.resolve(device))), requires_grad)
-    if out is not None:
-        from .._public import fill_out
-        return fill_out(out, made)
-    return made
+    if _check_dtype(dtype).category in (dt.BOOL, dt.COMPLEX):
+        raise NotImplementedError(f"\"arange_cpu\" not implemented for '{_check_dtype(dtype).short}'")
+    return _finish(apply(_arange_op, (start, step), (n, _check_dtype(dtype), dev.resolve(device))), requires_grad, out)
 
 
 # -- from data -----------------------------------------------------------------------------------------------------------
@@ -217,7 +283,10 @@ def from_data(data, dtype=None, device=None) -> Tensor:
     """A fresh tensor from nested sequences, numbers, NumPy arrays and tensors, with torch's inference of dtype."""
     device = dev.resolve(device)
     array = _host_data(data, dtype)
-    return place(array, device)
+    made = place(array, device)
+    halves = dtype is dt.complex32 or (dtype is None and array.dtype == np.complex64 and dt.get_default_dtype() is dt.float16
+                                       and isinstance(data, (complex, list, tuple)))
+    return made.to(dt.complex32) if halves else made  # NumPy has no such type, so the array cannot tell
 
 
 def place(array: np.ndarray, device) -> Tensor:
@@ -266,10 +335,10 @@ def _from_number(x, dtype) -> np.ndarray:
             if not -(1 << 63) <= x < 1 << 63:
                 raise ValueError("Overflow when unpacking long long")
             if x >= 0 or d.np.kind == "i":
-                raise RuntimeError(f"value cannot be converted to type {_C_TYPES.get(d.name, d.name)} without overflow")
+                raise _does_not_fit(d)
             return np.array(x & int(info.max)).astype(d.np)
     if isinstance(x, complex) and d.category < dt.COMPLEX:
-        raise RuntimeError(f"value cannot be converted to type {_C_TYPES.get(d.name, d.name)} without overflow")
+        raise TypeError("must be real number, not complex")
     if d.category == dt.BOOL:
         return np.array(bool(x))
     if d.np.kind in "iu":
@@ -277,7 +346,8 @@ def _from_number(x, dtype) -> np.ndarray:
     return np.array(x).astype(d.np)
 
 
-_C_TYPES = {"int32": "int", "int16": "short", "int8": "int8_t", "uint8": "uint8_t", "float32": "float", "float64": "double"}
+_C_TYPES = {"int64": "int64_t", "int32": "int", "int16": "short", "int8": "int8_t", "uint8": "uint8_t", "float32": "float", "float64": "double",
+            "float16": "c10::Half", "bfloat16": "c10::BFloat16", "complex64": "c10::complex<float>", "complex128": "c10::complex<double>"}
 
 
 def _shape_of(data) -> tuple:
@@ -298,9 +368,10 @@ def _shape_of(data) -> tuple:
 
 def _leaves(data, shape, depth, out) -> None:
     if depth == len(shape):
-        if isinstance(data, (list, tuple, str)):
-            raise (TypeError if isinstance(data, str) else ValueError)(
-                "new(): invalid data type 'str'" if isinstance(data, str) else "only one element tensors can be converted to Python scalars")
+        if isinstance(data, str):
+            raise TypeError("new(): invalid data type 'str'") if out else ValueError("too many dimensions 'str'")
+        if isinstance(data, (list, tuple)):
+            raise TypeError(f"'{type(data).__name__}' object cannot be interpreted as an integer")
         out.append(data.item() if isinstance(data, (Tensor, np.ndarray)) else data)
         return
     if isinstance(data, (Tensor, np.ndarray)):
@@ -334,7 +405,7 @@ def _from_nested(data, dtype) -> np.ndarray:
     bad = next((k for k in kinds if not issubclass(k, (int, float, complex))), None)
     if bad is not None:
         if issubclass(bad, str):
-            raise TypeError(f"new(): invalid data type '{bad.__name__}'")
+            raise ValueError(f"too many dimensions '{bad.__name__}'")
         raise RuntimeError(f"Could not infer dtype of {bad.__name__}")
     if dtype.np.kind in "iu":
         if complex in kinds:
@@ -344,11 +415,13 @@ def _from_nested(data, dtype) -> np.ndarray:
         low, high = min(ints), max(ints)
         if low < info.min or high > info.max:
             if dtype is dt.int64:
-                raise RuntimeError("Overflow when unpacking long long")
-            raise RuntimeError(f"value cannot be converted to type {_C_TYPES.get(dtype.name, dtype.name)} without overflow")
+                raise ValueError("Overflow when unpacking long long")
+            raise _does_not_fit(dtype)
         return np.array(ints, dtype=dtype.np).reshape(shape)
     if dtype.category == dt.BOOL:
         return np.array([bool(x) for x in flat], np.bool_).reshape(shape)
+    if complex in kinds and dtype.category != dt.COMPLEX:
+        raise TypeError("must be real number, not complex")
     return np.array(flat).astype(dtype.np).reshape(shape)
 
 
@@ -358,7 +431,7 @@ def _infer(data, flat) -> dt.dtype:
         return found
     kinds = set(map(type, flat))
     if any(issubclass(k, complex) for k in kinds):
-        return dt.complex_of(dt.get_default_dtype())
+        return _default_complex()
     if any(issubclass(k, (float, np.floating)) for k in kinds):
         return dt.get_default_dtype()
     if kinds and all(issubclass(k, (bool, np.bool_)) for k in kinds):

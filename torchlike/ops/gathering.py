@@ -8,8 +8,8 @@ from .._core import dtype as dt
 from .._core.registry import Op
 from .._public import as_dim, public
 from .._tensor import Tensor, apply
-from .indexing import bounds, check_range
-from .pointwise import _plain_number, number
+from .creation import held
+from .indexing import check_range
 
 # -- arrays ------------------------------------------------------------------------------------------------------------
 
@@ -209,18 +209,9 @@ def _check_extent(input: Tensor, index: Tensor, dim: int, src=None) -> None:
             )
 
 
-def in_range(index: Tensor, n: int, message, error=RuntimeError) -> None:
+def in_range(index: Tensor, n: int, message, error: type[Exception] = RuntimeError) -> None:
     """The index must lie in [0, n): an error now when it is known, else at the next observation."""
-    v = index._current()
-    if isinstance(v.array, np.ndarray) or v.bounds is not None:
-        low, high = bounds(v)
-        if low < 0 or high >= n:
-            raise error(message(low if low < 0 else high))
-        return
-    try:
-        check_range(index, n, message)
-    except IndexError as e:
-        raise error(str(e)) from None
+    check_range(index, n, message, error, negative=False)
 
 
 def out_of(dim: int, n: int):
@@ -249,11 +240,7 @@ def _scattered(name: str, input, dim, index, src, op, statics) -> Tensor:
         if src.dtype is not input.dtype:
             raise RuntimeError(f"{name}(): Expected self.dtype to be equal to src.dtype")
     else:
-        src = _plain_number(number(src))
-        if not isinstance(src, (int, float, complex)):
-            raise TypeError(f"{name}() received an invalid combination of arguments - got ({type(src).__name__})")
-        if isinstance(src, complex) and not input.dtype.is_complex:
-            raise RuntimeError("value cannot be converted to type float without overflow")
+        src = held(src, input.dtype)
     if not input.ndim:
         return _scattered(name, flat(input), 0, flat(index), flat(src), op, statics).reshape(())
     index, src = flat(index), flat(src)
@@ -265,7 +252,7 @@ def _scattered(name: str, input, dim, index, src, op, statics) -> Tensor:
 
 
 @public(inplace=True, out=True)
-def scatter(input, dim: int, index: Tensor, src: Tensor | None = None, *, value=None, reduce: str | None = None) -> Tensor:
+def scatter(input, dim: int, index: Tensor, src: Tensor | float | None = None, *, value=None, reduce: str | None = None) -> Tensor:
     """input with src (or a number) written at index along dim; reduce 'add' or 'multiply' combines instead."""
     source = value if src is None else src
     if source is None:

@@ -9,6 +9,7 @@ from .._core.aval import broadcast_shapes
 from .._core.registry import Op
 from .._public import as_dim, public
 from .._tensor import Tensor, apply
+from .creation import held
 from .gathering import SCATTER_REDUCE, flat, gather, in_range, need_index, out_of, write_at
 from .indexing import INDEX, _basic, _nonnegative, _prepared, check_range, put_index
 from .pointwise import _plain_number, number
@@ -60,9 +61,7 @@ INDEX_WRITE = Op(
 )
 
 
-def _vector_index(name: str, input: Tensor, d: int, index, error=IndexError) -> Tensor:
-    if not isinstance(index, Tensor):
-        raise TypeError(f"{name}(): argument 'index' (position 3) must be Tensor, not {type(index).__name__}")
+def _vector_index(name: str, input: Tensor, d: int, index, error=IndexError, negative: bool = False) -> Tensor:
     if index.ndim > 1:
         raise IndexError(
             f"{name}(): Index is supposed to be a vector, but got dim: {index.ndim} with type: {index.dtype.short} and size: "
@@ -70,8 +69,11 @@ def _vector_index(name: str, input: Tensor, d: int, index, error=IndexError) -> 
         )
     index = flat(index)
     n = input.shape[d]
-    check_range(index, n, out_of(d, n))
-    return _nonnegative(index, n)
+    if negative:
+        check_range(index, n, out_of(d, n), error)
+        return _nonnegative(index, n)
+    in_range(index, n, out_of(d, n), error)
+    return index
 
 
 def _same_kind(name: str, input: Tensor, source: Tensor) -> None:
@@ -104,7 +106,9 @@ def _indexed(name: str, input, dim, index, source, scale, mode, error=RuntimeErr
     need_index(name, index, f"{name}(): Expected dtype int32/int64 for index")
     _same_kind(name, input, source)
     _check_slices(name, input, d, index, source, error)
-    index = _vector_index(name, input, d, index)
+    # torch lets scatter_add do the plain addition along the first and the last dimension, which has an error of its own
+    scattered = mode == "add" and scale is None and input.ndim > 1 and d in (0, input.ndim - 1)
+    index = _vector_index(name, input, d, index, RuntimeError if scattered else IndexError)
     return apply(INDEX_WRITE, (input, index, source, scale), (d, mode))
 
 
@@ -134,15 +138,13 @@ def index_fill(input, dim: int, index: Tensor, value) -> Tensor:
                 f"index_fill_ only supports a 0-dimensional value tensor, but got tensor with {value.ndim} dimension(s)."
             )
     else:
-        value = _plain_number(number(value))
-        if isinstance(value, complex) and not input.dtype.is_complex:
-            raise RuntimeError("index_fill_(): Converting complex Scalar to non-complex type is not supported")
+        value = held(value, input.dtype)
     d = as_dim(dim, input.ndim)
     if isinstance(index, Tensor) and index.dtype is not dt.int64:
         raise IndexError("index_fill_(): Expected dtype int64 for index.")
     if not input.ndim:
         return index_fill(flat(input), 0, index, value).reshape(())
-    index = _vector_index("index_fill_", input, d, index)
+    index = _vector_index("index_fill_", input, d, index, negative=True)
     return apply(INDEX_WRITE, (input, index, value, None), (d, "set"))
 
 

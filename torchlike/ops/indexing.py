@@ -7,6 +7,7 @@ from .._core import dtype as dt
 from .._core import program
 from .._core.registry import Op
 from .._core.value import of_array
+from .._public import refuse_long
 from .._tensor import Tensor, apply
 from .pointwise import _plain_number
 from .views import SLICE, UNSQUEEZE, take_index, take_slice
@@ -124,13 +125,19 @@ def getitem(self: Tensor, index) -> Tensor:
 
 def _position(i: int, n: int, dim: int) -> int:
     if not -n <= i < n:
+        refuse_long(i)
         raise IndexError(f"index {i} is out of bounds for dimension {dim} with size {n}")
     return i + n if i < 0 else i
 
 
+def _means_tuple(index: list) -> bool:
+    """A short list that holds more than numbers is a tuple of indices to torch, as it was to old NumPy."""
+    return len(index) < 32 and any(i is None or i is Ellipsis or isinstance(i, (slice, Tensor, list, tuple, range, np.ndarray)) for i in index)
+
+
 def _basic(t: Tensor, index):
     """Apply ints, slices, None and ...; the view, and the advanced indices left for it as {dim: Tensor}."""
-    items = list(index) if isinstance(index, tuple) else [index]
+    items = list(index) if isinstance(index, tuple) or (isinstance(index, list) and _means_tuple(index)) else [index]
     used = sum(_dims_used(i) for i in items)
     ndim = t._value.aval.ndim
     if used > ndim:
@@ -173,6 +180,8 @@ def _basic(t: Tensor, index):
             advanced[dim] = _tensor_index(list(i))
             dim += 1
             source += 1
+        elif isinstance(i, str):
+            raise TypeError("new(): invalid data type 'str'")
         else:
             raise IndexError("only integers, slices (`:`), ellipsis (`...`), None and long or byte Variables are valid indices "
                              f"(got {type(i).__name__})")
@@ -214,8 +223,12 @@ def _tensor_index(i) -> Tensor:
         return i
     from .creation import from_data
     array = np.asarray([x.tolist() if isinstance(x, Tensor) else x for x in i] if isinstance(i, (list, range)) else i)
-    if array.size == 0 and array.dtype.kind == "f":
+    if array.dtype.kind == "f":
         array = array.astype(np.int64)
+    if array.dtype.kind == "U":
+        raise TypeError("new(): invalid data type 'str'")
+    if array.dtype.kind == "c":
+        raise TypeError("'complex' object cannot be interpreted as an integer")
     if array.dtype.kind not in "iub":
         raise IndexError("tensors used as indices must be long, int, byte or bool tensors")
     return from_data(array if array.dtype.kind == "b" else array.astype(np.int64))
@@ -239,33 +252,23 @@ def _expand_masks(t: Tensor, advanced: dict) -> dict:
     return out
 
 
-def check_range(index: Tensor, n: int, message) -> None:
-    """IndexError when an index is outside [-n, n): now when the indices are known, else at the next observation."""
-    v = index._current()
+def check_range(index: Tensor, n: int, message, error: type[Exception] = IndexError, negative: bool = True) -> None:
+    """`error` when an index is outside [-n, n), or [0, n): now when the indices are known, else at the next observation."""
+    v, least = index._current(), -n if negative else 0
     array = v.array
     if array is program.META_ARRAY or program.is_tracer(array):
         return
-    if isinstance(array, np.ndarray):
+    if array is not None or v.bounds is not None:
         low, high = bounds(v)
-        if low < -n or high >= n:
-            raise IndexError(message(low if low < -n else high))
+        if low < least or high >= n:
+            raise error(message(low if low < least else high))
         return
-    if v.bounds is not None:
-        low, high = v.bounds
-        if low < -n or high >= n:
-            raise IndexError(message(low if low < -n else high))
-        return
-    if array is not None:
-        low, high = bounds(v)
-        if low < -n or high >= n:
-            raise IndexError(message(low if low < -n else high))
-        return
-    ok = apply(_IN_RANGE, (index, n))
+    ok = apply(_IN_RANGE, (index, least, n))
 
-    def error():
+    def failure():
         found = np.asarray(v.array)
-        return IndexError(message(int(found[(found < -n) | (found >= n)].flat[0])))
-    program.check(ok._value, error)
+        return error(message(int(found[(found < least) | (found >= n)].flat[0])))
+    program.check(ok._value, failure)
 
 
 def bounds(v) -> tuple[int, int]:
@@ -276,7 +279,7 @@ def bounds(v) -> tuple[int, int]:
     return v.bounds
 
 
-_IN_RANGE = Op("in_range", lambda xp, x, n: xp.all((x >= -n) & (x < n)), shape=lambda a, n: ((), dt.bool_), vjp=False)
+_IN_RANGE = Op("in_range", lambda xp, x, least, n: xp.all((x >= least) & (x < n)), shape=lambda a, least, n: ((), dt.bool_), vjp=False)
 
 
 def _prepared(t: Tensor, advanced: dict):
@@ -320,20 +323,23 @@ def setitem(self: Tensor, index, value) -> None:
     t, advanced = _basic(self, index)
     if not isinstance(value, Tensor):
         if isinstance(value, (int, float, complex)):
+            if isinstance(value, int):
+                refuse_long(value)
             value = _plain_number(value)
             if not advanced:
                 t.fill_(value)
                 return
             value = _number_like(t, value)
         else:
-            from .creation import from_data
-            value = from_data(value, t.dtype, t.device)
+            raise TypeError(f"can't assign a {type(value).__name__} to a {self.type()}")
     if not advanced:
         shape = t._value.aval.shape
         if value._value.aval.ndim > len(shape):
             value = _drop_ones(value, len(shape))
         t.copy_(value)
         return
+    if len(advanced) == 1 and value._value.aval.numel == 1 and next(iter(advanced.values())).dtype is dt.uint8:
+        raise RuntimeError("masked_fill_ only supports boolean masks, but got mask with dtype unsigned char")
     ready, dims = _prepared(t, advanced)
     put_index(t, ready, dims, value, False)
 

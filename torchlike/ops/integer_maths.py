@@ -6,12 +6,12 @@ import math
 import numpy as np
 
 from .._core import dtype as dt
-from .._core.registry import Elementwise, Op
+from .._core.registry import Derivative, Elementwise, Op
 from .._public import need_tensor, public
 from .._tensor import Tensor, apply
 from .histograms import named_result
-from .pointwise import operands
-from .pointwise import pow as power
+from .pointwise import _pow_kernel as power_kernel
+from .pointwise import conj, operands
 
 
 def _integers(name: str, kernel):
@@ -33,11 +33,25 @@ gcd = _integers("gcd", lambda xp, x, y: xp.gcd(x, y))
 lcm = _integers("lcm", lambda xp, x, y: xp.lcm(x, y))
 
 
+def _ldexp(xp, x, y):
+    return x * xp.exp2(y) if y.dtype.kind != "c" else x * xp.power(xp.asarray(2, y.dtype), y)
+
+
+def _ldexp_vjp(xp, g, x, y, out, needs):
+    """torch takes the power in the type of `other`: of integers it is an integer, which is zero for negative exponents."""
+    y = y.astype(np.int64) if y.dtype == np.bool_ else y if y.dtype.kind in "iu" else y.astype(g.dtype)
+    gx = g * conj(xp, power_kernel(xp, xp.full(y.shape, 2, dtype=y.dtype), y)) if needs[0] else None
+    return gx, g * conj(xp, out * np.asarray(math.log(2), out.dtype)) if needs[1] else None
+
+
+_LDEXP = Elementwise("ldexp", _ldexp, promote="float")
+_LDEXP.derivative, _LDEXP.differentiable = Derivative(_LDEXP, _ldexp_vjp), True
+
+
 @public(inplace=True, out=True)
 def ldexp(input, other: Tensor) -> Tensor:
     """input * 2 ** other."""
-    input, other = operands("ldexp", input, other, ())
-    return input * power(2.0, other)
+    return apply(_LDEXP, operands("ldexp", input, other, ()))
 
 
 _Frexp = named_result("frexp", "mantissa", "exponent")

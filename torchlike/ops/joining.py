@@ -6,8 +6,14 @@ from jax import lax
 
 from .._core.aval import broadcast_shapes, result_dtype
 from .._core.registry import Op, Plan, cast, common_device
-from .._public import Tensors, as_dim, as_size, distinct, public
+from .._public import Tensors, as_dim, as_size, distinct, listed_dims, public, refuse_huge, refuse_long
 from .._tensor import Tensor, apply
+
+
+def _listed(name: str, tensors: Tensors) -> tuple[Tensor, ...]:
+    if isinstance(tensors, Tensor):
+        raise TypeError(f"{name}(): argument 'tensors' (position 1) must be tuple of Tensors, not Tensor")
+    return tuple(tensors)
 
 
 class _Cat(Op):
@@ -17,19 +23,23 @@ class _Cat(Op):
         dim = statics[0]
         device = common_device(self, avals, statics)
         out = result_dtype(*avals)
-        shape = list(avals[0].shape)
-        shape[dim] = sum(a.shape[dim] for a in avals)
+        shape = list(next((a.shape for a in avals if a.shape != (0,)), (0,)))
+        shape[dim] = sum(a.shape[dim] for a in avals if a.ndim == len(shape))
+
+        empty = [a.shape == (0,) and len(shape) > 1 for a in avals]  # joins with anything, and counts for the type alone
 
         def run(xp, *arrays):
-            return xp.concatenate([cast(xp, x, out.np) for x in arrays], axis=dim)
+            return xp.concatenate([cast(xp, x, out.np) for x, skipped in zip(arrays, empty) if not skipped], axis=dim)
         return Plan(self, avals, statics, (tuple(shape), out), run, device)
 
 
 def _cat_vjp(xp, g, plan, needs):
     dim, start, out = plan.statics[0], 0, []
     for a, need in zip(plan.avals, needs):
-        n = a.shape[dim]
-        if need:
+        n = a.shape[dim] if a.ndim == g.ndim else 0
+        if need and a.ndim != g.ndim:
+            out.append(xp.zeros(a.shape, g.dtype))
+        elif need:
             index = (slice(None),) * dim + (slice(start, start + n),)
             out.append(g[index] if xp is np else lax.slice_in_dim(g, start, start + n, axis=dim))
         else:
@@ -39,12 +49,6 @@ def _cat_vjp(xp, g, plan, needs):
 
 
 CAT = _Cat("cat", lambda xp, *rest: xp.concatenate(rest[:-1], axis=rest[-1]), vjp=_cat_vjp)
-
-
-def _listed(name: str, tensors: Tensors) -> tuple[Tensor, ...]:
-    if isinstance(tensors, Tensor):
-        raise TypeError(f"{name}(): argument 'tensors' (position 1) must be tuple of Tensors, not Tensor")
-    return tuple(tensors)
 
 
 @public(method=False, out=True, names=("concat", "concatenate"))
@@ -70,10 +74,7 @@ def cat(tensors: Tensors, dim: int = 0) -> Tensor:
                 if n != m and k != d:
                     raise RuntimeError(f"Sizes of tensors must match except in dimension {d}. Expected size {n} but got size {m} for tensor number {i} "
                                        "in the list.")
-    if len(kept) != len(tensors):
-        common = result_dtype(*(t._value.aval for t in tensors))
-        kept = [t.to(common) for t in kept]
-    return apply(CAT, kept, (d,))
+    return apply(CAT, tensors, (d,))
 
 
 @public(method=False, out=True)
@@ -111,26 +112,26 @@ atleast_3d = _atleast("atleast_3d", lambda t: t.reshape(1, 1, 1) if t.ndim == 0 
 @public(method=False, out=True)
 def hstack(tensors: Tensors) -> Tensor:
     """cat along the second dimension (the first for vectors)."""
-    tensors = [atleast_1d(t) for t in tensors]
+    tensors = [atleast_1d(t) for t in _listed("hstack", tensors)]
     return cat(tensors, 0 if tensors[0].ndim == 1 else 1)
 
 
 @public(method=False, out=True, names=("row_stack",))
 def vstack(tensors: Tensors) -> Tensor:
     """cat along the first dimension of at least 2-dimensional tensors."""
-    return cat([atleast_2d(t) for t in tensors], 0)
+    return cat([atleast_2d(t) for t in _listed("vstack", tensors)], 0)
 
 
 @public(method=False, out=True)
 def dstack(tensors: Tensors) -> Tensor:
     """cat along the third dimension."""
-    return cat([atleast_3d(t) for t in tensors], 2)
+    return cat([atleast_3d(t) for t in _listed("dstack", tensors)], 2)
 
 
 @public(method=False, out=True)
 def column_stack(tensors: Tensors) -> Tensor:
     """Vectors as columns, matrices side by side."""
-    return cat([t.reshape(-1, 1) if t.ndim <= 1 else t for t in tensors], 1)
+    return cat([t.reshape(-1, 1) if t.ndim <= 1 else t for t in _listed("column_stack", tensors)], 1)
 
 
 # -- repetition ------------------------------------------------------------------------------------------------------------
@@ -153,15 +154,16 @@ def repeat(self, *repeats) -> Tensor:
     reps = as_size(*repeats)
     if len(reps) < self.ndim:
         raise RuntimeError("Number of dimensions of repeat dims can not be smaller than number of dimensions of tensor")
+    refuse_huge(reps)
     if any(r < 0 for r in reps):
         raise RuntimeError(f"Trying to create tensor with negative dimension {min(reps)}: {list(reps)}")
     return apply(_REPEAT, (self,), (reps,))
 
 
 @public()
-def tile(input, *counts, dims=()) -> Tensor:
+def tile(input, *counts, dims=None) -> Tensor:
     """repeat, with missing leading counts taken as one."""
-    dims = as_size(*(counts or dims))
+    dims = as_size(*counts) if dims is None else as_size(dims)
     return repeat(input, (1,) * (input.ndim - len(dims)) + dims)
 
 
@@ -184,9 +186,9 @@ _ROLL = Op("roll", lambda xp, x, shifts, dims: xp.roll(x, shifts, dims), shape=l
 
 
 @public(function=False)
-def flip(input, *which, dims=()) -> Tensor:
+def flip(input, *which, dims=None) -> Tensor:
     """The order of elements along dims reversed."""
-    dims = distinct(as_dim(d, input.ndim) for d in as_size(*(which or dims)))
+    dims = distinct(listed_dims(as_size(*which) if dims is None else as_size(dims), input.ndim))
     return apply(_FLIP, (input,), (dims if input.ndim else (),))
 
 
@@ -221,6 +223,8 @@ def flipud(input) -> Tensor:
 def roll(input, shifts, dims=None) -> Tensor:
     """Elements shifted along dims, around the end."""
     shifts = as_size(shifts) if isinstance(shifts, (tuple, list)) else (int(shifts),)
+    for n in shifts:
+        refuse_long(n)
     if dims is None or dims == ():
         if len(shifts) != 1:
             raise RuntimeError("shifts and dimensions must align. shifts: " + f"{len(shifts)}, dims:0")
@@ -294,7 +298,6 @@ def meshgrid(*tensors, indexing: str | None = None) -> tuple:
     shape = tuple(t.numel() for t in tensors)
     grids = [t.reshape([-1 if i == k else 1 for i in range(len(tensors))]).expand(shape) for k, t in enumerate(tensors)]
     if swap:
-        grids = [g.transpose(0, 1) for g in grids]
         grids[0], grids[1] = grids[1], grids[0]
     return tuple(grids)
 

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 from .._core import dtype as dt
 from .._public import as_dim, public, with_out
@@ -72,8 +73,10 @@ def linalg_norm(input, ord=None, dim=None, keepdim: bool = False, *, dtype=None)
 
 
 @public(out=True)
-def norm(input, p="fro", dim=None, keepdim: bool = False, *, dtype=None) -> Tensor:
+def norm(input: Any, p="fro", dim=None, keepdim: bool = False, *, dtype=None) -> Tensor:
     """The p-norm of vectors along dim, or of all elements; 'fro' is 2; 'nuc' sums the singular values of a matrix."""
+    if dim.__class__ is int:
+        dim = [dim]
     if p in ("fro", None):
         return vector_norm(input, 2, dim, keepdim, dtype=dtype)
     if isinstance(p, str):

@@ -4,6 +4,7 @@ from __future__ import annotations
 import math
 
 import numpy as np
+from jax import lax
 
 from .._core import dtype as dt
 from .._core.aval import broadcast_shapes
@@ -29,6 +30,12 @@ def _swap(x):
     return x.swapaxes(-1, -2)
 
 
+def turned(xp, x, plan):
+    """x^T as the left side of a product. XLA's CPU backend would fold the transposition into the product, which then runs
+    at 0.6 to 0.8 of its speed (benchmarks/results/transposed.md); BLAS and GPUs take it as it is."""
+    return x.T if xp is np or plan.device.type != "cpu" else lax.optimization_barrier(x.T)
+
+
 def _matmul_shape(a, b):
     if a.ndim == 1 and b.ndim == 1:
         return (), a.dtype
@@ -39,7 +46,7 @@ def _matmul_shape(a, b):
     return (*broadcast_shapes(a.shape[:-2], b.shape[:-2]), a.shape[-2], b.shape[-1]), a.dtype
 
 
-def _matmul_vjp(xp, g, x, y, needs):
+def _matmul_vjp(xp, g, x, y, needs, plan):
     gx = gy = None
     x2, y2 = (x[None, :] if x.ndim == 1 else x), (y[:, None] if y.ndim == 1 else y)
     g2 = g
@@ -51,7 +58,9 @@ def _matmul_vjp(xp, g, x, y, needs):
         gx = sum_to(xp, _mm(xp, g2, conj(xp, _swap(y2))), x2.shape).reshape(x.shape)
     if needs[1]:
         if y2.ndim == 2 and x2.ndim > 2:  # one product over all rows instead of a sum of products
-            gy = _mm(xp, conj(xp, x2.reshape(-1, x2.shape[-1])).T, g2.reshape(-1, g2.shape[-1])).reshape(y.shape)
+            gy = _mm(xp, turned(xp, conj(xp, x2.reshape(-1, x2.shape[-1])), plan), g2.reshape(-1, g2.shape[-1])).reshape(y.shape)
+        elif g2.ndim == 2:
+            gy = _mm(xp, turned(xp, conj(xp, x2), plan), g2).reshape(y.shape)
         else:
             gy = sum_to(xp, _mm(xp, conj(xp, _swap(x2)), g2), y2.shape).reshape(y.shape)
     return gx, gy
@@ -245,13 +254,13 @@ def _linear(xp, x, w, b):
     return y if b is None else y + b
 
 
-def _linear_vjp(xp, g, x, w, needs):
+def _linear_vjp(xp, g, x, w, needs, plan):
     rows = g.reshape(-1, g.shape[-1])
     gx = gw = gb = None
     if needs[0]:
         gx = _mm(xp, rows, conj(xp, w)).reshape(x.shape)
     if needs[1]:
-        gw = _mm(xp, rows.T, conj(xp, x.reshape(-1, x.shape[-1])))
+        gw = _mm(xp, turned(xp, rows, plan), conj(xp, x.reshape(-1, x.shape[-1])))
     if len(needs) > 2 and needs[2]:
         gb = xp.sum(rows, axis=0)
     return gx, gw, gb
@@ -288,7 +297,7 @@ def linear(input, weight, bias=None) -> Tensor:
     return apply(LINEAR, (input, weight, bias))
 
 
-@public(out=True)
+@public(method=False, out=True)
 def tensordot(a, b, dims=2) -> Tensor:
     """Products summed over the last `dims` dimensions of a and the first of b, or over listed pairs."""
     if isinstance(dims, (int, np.integer)) or (isinstance(dims, Tensor) and dims.numel() == 1):
@@ -393,8 +402,12 @@ def _pair_product(equation: str, a: Tensor, b: Tensor) -> Tensor | None:
 @public(method=False)
 def einsum(equation, *operands) -> Tensor:
     """Sums of products named by subscripts, as numpy.einsum; also the sublist form."""
+    if not operands:
+        raise ValueError("einsum(): must specify the equation string and at least one operand, or at least one operand and its subscripts list")
     if not isinstance(equation, str):
         flat = [equation, *operands]
+        if not all(isinstance(sub, (list, tuple)) for sub in flat[1::2]):
+            raise TypeError(f"einsum(): argument 'equation' (position 1) must be str, not {type(equation).__name__}")
         out = flat[-1] if len(flat) % 2 else None
         pairs = list(zip(flat[0::2], flat[1::2]))
         name = lambda i: "..." if i is Ellipsis else chr(ord("a") + i) if i < 26 else chr(ord("A") + i - 26)  # noqa: E731
@@ -404,8 +417,9 @@ def einsum(equation, *operands) -> Tensor:
         operands = [t for t, _ in pairs]
     elif len(operands) == 1 and isinstance(operands[0], (list, tuple)):
         operands = operands[0]
-    if not operands:
-        raise RuntimeError("einsum(): must provide at least one operand")
+    for i, x in enumerate(operands):
+        if not isinstance(x, Tensor):
+            raise TypeError(f"expected Tensor as element {i} in argument 1, but got {type(x).__name__}")
     parsed = _parse_einsum(equation, operands)
     if len(operands) == 2:
         quick = _pair_product(parsed, *operands)
@@ -414,7 +428,7 @@ def einsum(equation, *operands) -> Tensor:
     return apply(EINSUM, tuple(operands), (parsed,))
 
 
-@public(out=True)
+@public(method=False, out=True)
 def chain_matmul(*matrices) -> Tensor:
     """The product of several matrices, in the cheapest order."""
     return multi_dot(matrices)

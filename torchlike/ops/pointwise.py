@@ -4,9 +4,11 @@ from __future__ import annotations
 import numpy as np
 
 from .._core import dtype as dt
+from .._core.aval import result_dtype
 from .._core.registry import Elementwise, Op
-from .._public import number, public
+from .._public import number, public, write_into
 from .._tensor import Tensor, apply
+from .creation import held, plain_number
 
 PLAIN = (float, int)
 
@@ -26,10 +28,8 @@ def operands(name: str, a, b, numbers: tuple[str, ...] = ("input", "other")):
 
 
 def _plain_number(x):
-    """Subclasses of Python's numbers (enums, np.float64) as themselves."""
-    if isinstance(x, Tensor) or x.__class__ in (int, float, bool, complex):
-        return x
-    return int(x) if isinstance(x, int) else float(x) if isinstance(x, float) else complex(x)
+    """A Tensor as it is, a number as a plain Python number."""
+    return x if isinstance(x, Tensor) else plain_number(x)
 
 
 def conj(xp, x):
@@ -287,11 +287,23 @@ def float_power(input: Tensor | float, exponent) -> Tensor:
     """input ** exponent in float64 (complex128 for complex arguments)."""
     parts = [x for x in (input, exponent) if isinstance(x, Tensor)]
     is_complex = any(p.dtype.is_complex for p in parts) or any(isinstance(x, complex) for x in (input, exponent))
-    to = dt.complex128 if is_complex else dt.float64
-    return pow(*(x.to(to) if isinstance(x, Tensor) else complex(x) if is_complex else float(x) for x in (input, exponent)))
+    to, to_number = (dt.complex128, complex) if is_complex else (dt.float64, float)
+    return pow(*(x.to(to) if isinstance(x, Tensor) else to_number(plain_number(x)) for x in (input, exponent)))
 
 
-public(inplace=True, out=True)(float_power)
+public(out=True)(float_power)
+
+
+def _float_power_(self, exponent) -> Tensor:
+    """self = self ** exponent, of a tensor that can hold it."""
+    self._check_write()
+    made = float_power(self, exponent)
+    if made.dtype is not self.dtype:
+        raise RuntimeError(f"the base given to float_power_ has dtype {self.dtype.short} but the operation's result requires dtype {made.dtype.short}")
+    return write_into(self, made)
+
+
+Tensor.float_power_ = _float_power_
 
 # -- comparisons of size, clamping -------------------------------------------------------------------------------------------
 
@@ -316,9 +328,9 @@ hypot = binary("hypot", lambda xp, x, y: xp.hypot(x, y), grads=(
     lambda xp, g, x, out: g * x / out, lambda xp, g, y, out: g * y / out), real=True)
 copysign = binary("copysign", lambda xp, x, y: xp.copysign(x, y), promote="float", numbers=("other",), grads=(
     lambda xp, g, x, out: xp.where(x == 0, xp.zeros_like(g), g * out / x), _zero), real=True)
-nextafter = binary("nextafter", lambda xp, x, y: xp.nextafter(x, y), grads=None, real=True)
+nextafter = binary("nextafter", lambda xp, x, y: xp.nextafter(x, y), grads=(lambda xp, g: g, _zero), real=True)
 logaddexp = binary("logaddexp", lambda xp, x, y: xp.logaddexp(x, y) if x.dtype.kind != "c" else xp.log(xp.exp(x) + xp.exp(y)), promote="float", inplace=False, grads=(
-    lambda xp, g, x, out: g * xp.exp(x - out), lambda xp, g, y, out: g * xp.exp(y - out)))
+    lambda xp, g, x, out: g * conj(xp, xp.exp(x - out)), lambda xp, g, y, out: g * conj(xp, xp.exp(y - out))))
 logaddexp2 = binary("logaddexp2", lambda xp, x, y: xp.logaddexp2(x, y), promote="float", inplace=False, grads=(
     lambda xp, g, x, out: g * xp.exp2(x - out), lambda xp, g, y, out: g * xp.exp2(y - out)), real=True)
 xlogy = binary("xlogy", lambda xp, x, y: xp.where((x == 0) & (y == y), xp.zeros_like(x), x * xp.log(xp.where((x == 0) & (y == y), xp.ones_like(y), y))),
@@ -327,7 +339,8 @@ xlogy = binary("xlogy", lambda xp, x, y: xp.where((x == 0) & (y == y), xp.zeros_
     lambda xp, g, x, y: g * x / y), real=True)
 
 
-_HEAVISIDE = Elementwise("heaviside", lambda xp, x, y: xp.where(x == 0, y, (x > 0).astype(x.dtype)), real=True)
+_HEAVISIDE = Elementwise("heaviside", lambda xp, x, y: xp.where(x == 0, y, (x > 0).astype(x.dtype)),
+                         real="heaviside is not yet implemented for complex tensors.")
 
 
 @public(inplace=True, out=True)
@@ -365,22 +378,34 @@ def clamp(input, min=None, max=None) -> Tensor:
     """input limited to [min, max]; bounds are numbers or tensors, either may be missing."""
     if min is None and max is None:
         raise RuntimeError("torch.clamp: At least one of 'min' or 'max' must not be None")
-    return apply(_CLAMP, (input, _bound(min), _bound(max)))
+    if min is not None and max is not None and isinstance(min, Tensor) != isinstance(max, Tensor):
+        raise TypeError(f"clamp() received an invalid combination of arguments - got (Tensor, {type(min).__name__}, {type(max).__name__})")
+    return apply(_CLAMP, (input, _bound(min, input.dtype), _bound(max, input.dtype)))
 
 
-def _bound(x):
-    return x if x is None or isinstance(x, Tensor) else _plain_number(number(x))
+def _bound(x, dtype: dt.dtype):
+    """A bound in a form that input's dtype holds, where that is one of integers."""
+    if x is None or isinstance(x, Tensor):
+        return x
+    return held(x, dtype) if dtype.category == dt.INT and x.__class__ is int else plain_number(x)
+
+
+def _need_bound(name: str, x) -> None:
+    if x is None:
+        raise TypeError(f"{name}() received an invalid combination of arguments - got (Tensor, NoneType)")
 
 
 @public(inplace=True, out=True)
 def clamp_min(input, min) -> Tensor:
     """maximum(input, min)."""
+    _need_bound("clamp_min", min)
     return clamp(input, min=min)
 
 
 @public(inplace=True, out=True)
 def clamp_max(input, max) -> Tensor:
     """minimum(input, max)."""
+    _need_bound("clamp_max", max)
     return clamp(input, max=max)
 
 
@@ -396,10 +421,21 @@ _LERP = Elementwise("lerp", lambda xp, x, y, w: xp.where(abs(w) < 0.5, x + w * (
     lambda xp, g, w: g * conj(xp, 1 - w), lambda xp, g, w: g * conj(xp, w), lambda xp, g, x, y: g * conj(xp, y - x)))
 
 
+def _as_result(value, tensors):
+    """The factor of addcmul and addcdiv in the type of the result, which the tensors alone make; None where that is bool."""
+    value, kind = _number(value), result_dtype(*(t._value.aval for t in tensors)).category
+    if isinstance(value, complex) and kind < dt.COMPLEX:
+        raise RuntimeError(f"value cannot be converted to type {'float' if kind == dt.FLOAT else 'int64_t'} without overflow")
+    return None if kind == dt.BOOL else int(value) if kind == dt.INT else value
+
+
 @public(inplace=True, out=True)
 def addcmul(input, tensor1: Tensor, tensor2: Tensor, *, value=1) -> Tensor:
     """input + value * tensor1 * tensor2."""
-    return apply(_ADDCMUL, (input, tensor1, tensor2, _number(value)))
+    value = _as_result(value, (input, tensor1, tensor2))
+    if value is None:
+        raise NotImplementedError("\"addcmul_cpu_out\" not implemented for 'Bool'")
+    return apply(_ADDCMUL, (input, tensor1, tensor2, value))
 
 
 @public(inplace=True, out=True)
@@ -408,7 +444,7 @@ def addcdiv(input, tensor1: Tensor, tensor2: Tensor, *, value=1) -> Tensor:
     if all(t.dtype.category < dt.FLOAT for t in (tensor1, tensor2)):
         raise RuntimeError("Integer division with addcdiv is no longer supported, and in a future  release addcdiv will "
                            "perform a true division of tensor1 and tensor2.")
-    return apply(_ADDCDIV, (input, tensor1, tensor2, _number(value)))
+    return apply(_ADDCDIV, (input, tensor1, tensor2, _as_result(value, (input, tensor1, tensor2))))
 
 
 @public(inplace=True, out=True)

@@ -8,11 +8,12 @@ import numpy as np
 from .._core import device as dev
 from .._core import dtype as dt
 from .._core import program, rng
-from .._core.layout import is_dense
-from .._public import as_size, fill_out, number, public
+from .._core.aval import broadcast_shapes
+from .._core.layout import is_contiguous, like, overlapping
+from .._public import as_int, as_size, fill_out, number, public
 from .._tensor import Tensor, as_tensor_value
 from .basic import overwrite, to_device
-from .creation import _check_dtype, _empty_check, _finish, place
+from .creation import _check_dtype, _empty_check, _finish, constant, place
 
 
 class Generator(rng.Generator):
@@ -80,31 +81,42 @@ def _floating(dtype, name: str) -> dt.dtype:
     return d
 
 
-def _random_factory(name: str, kernel: str, draw):
+def _laid_out_like(t: Tensor, dtype, device, memory_format) -> Tensor | None:
+    """An empty tensor with t's order of dimensions in memory, in which numbers are drawn; None where that is the order of the dimensions."""
+    layout = like(t._layout) if memory_format is None or memory_format.name == "preserve_format" else None
+    if layout is None:
+        return None
+    made = constant(layout.shape, 0, t.dtype if dtype is None else _check_dtype(dtype), t.device if device is None else dev.resolve(device))
+    made._layout = layout
+    return made
+
+
+def _random_factory(name: str, kernel: str, draw, fill):
     def f(*size, generator=None, out=None, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False, names=None):
         shape = as_size(*size)
         _empty_check(shape)
         d = _floating(dtype if out is None else out.dtype, kernel)
         g = _generator(generator)
-        made = _finish(drawn(lambda: draw(g, shape, d.np), dev.resolve(device)), requires_grad)
-        return made if out is None else fill_out(out, made)
+        return _finish(drawn(lambda: draw(g, shape, d.np), dev.resolve(device)), requires_grad, out)
 
     def g(*size, **kwargs):
         return f(*((kwargs.pop("size"),) if "size" in kwargs else size), **kwargs)
     g.__name__ = g.__qualname__ = name
     g.__doc__ = f"torch.{name}(*size): random numbers of that shape."
 
-    def like(input, *, dtype=None, layout=None, device=None, requires_grad=False, memory_format=None, generator=None):
-        return f(*input.shape, dtype=input.dtype if dtype is None else dtype, device=input.device if device is None else device,
+    def made_like(input, *, dtype=None, layout=None, device=None, requires_grad=False, memory_format=None, generator=None):
+        if input._layout is not None and (made := _laid_out_like(input, dtype, device, memory_format)) is not None:
+            return _finish(fill(made, generator), requires_grad)
+        return f(input.shape, dtype=input.dtype if dtype is None else dtype, device=input.device if device is None else device,
                  requires_grad=requires_grad, generator=generator)
-    like.__name__ = like.__qualname__ = name + "_like"
-    like.__doc__ = f"{name} of input's shape, dtype and device."
-    public(method=False)(like)
+    made_like.__name__ = made_like.__qualname__ = name + "_like"
+    made_like.__doc__ = f"{name} of input's shape, dtype and device."
+    public(method=False)(made_like)
     return public(method=False)(g)
 
 
-rand = _random_factory("rand", "check_uniform_bounds", rng.rand)
-randn = _random_factory("randn", "normal_kernel_cpu", rng.randn)
+rand = _random_factory("rand", "check_uniform_bounds", rng.rand, lambda t, generator: t.uniform_(generator=generator))
+randn = _random_factory("randn", "normal_kernel_cpu", rng.randn, lambda t, generator: t.normal_(generator=generator))
 
 
 @public(method=False)
@@ -116,13 +128,13 @@ def randint(low=None, high=None, size=None, *, generator=None, out=None, dtype=N
         low, high = 0, low
     elif low is None:
         low = 0
-    shape = as_size(size)
+    low, high, shape = as_int(low, "low"), as_int(high, "high"), as_size(size)
+    _empty_check(shape)
     d = dt.int64 if dtype is None else _check_dtype(dtype)
     if low >= high:
         raise RuntimeError(f"random_ expects 'from' to be less than 'to', but got from={low} >= to={high}")
     g = _generator(generator)
-    made = _finish(drawn(lambda: rng.randint(g, int(low), int(high), shape, d.np), dev.resolve(device)), requires_grad)
-    return made if out is None else fill_out(out, made)
+    return _finish(drawn(lambda: rng.randint(g, low, high, shape, d.np), dev.resolve(device)), requires_grad, out)
 
 
 @public(method=False)
@@ -130,6 +142,8 @@ def randint_like(input, low=None, high=None, *, dtype=None, layout=None, device=
     """randint of input's shape, dtype and device."""
     if low is None or high is None:
         low, high = 0, low if high is None else high
+    if input._layout is not None and (made := _laid_out_like(input, dtype, device, memory_format)) is not None:
+        return _finish(made.random_(low, high), requires_grad)
     return randint(low, high, tuple(input.shape), dtype=input.dtype if dtype is None else dtype,
                    device=input.device if device is None else device, requires_grad=requires_grad)
 
@@ -137,12 +151,12 @@ def randint_like(input, low=None, high=None, *, dtype=None, layout=None, device=
 @public(method=False)
 def randperm(n: int, *, generator=None, out=None, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False) -> Tensor:
     """The numbers 0 to n - 1 in random order."""
+    n = as_int(n, "n")
     if n < 0:
         raise RuntimeError(f"n must be non-negative, got {n}")
     d = dt.int64 if dtype is None else _check_dtype(dtype)
     g = _generator(generator)
-    made = _finish(drawn(lambda: rng.randperm(g, int(n), d.np), dev.resolve(device)), requires_grad)
-    return made if out is None else fill_out(out, made)
+    return _finish(drawn(lambda: rng.randperm(g, n, d.np), dev.resolve(device)), requires_grad, out)
 
 
 @public(method=False)
@@ -150,12 +164,15 @@ def normal(mean=0.0, std=1.0, size=None, *, generator=None, out=None, dtype=None
     """Normal numbers of given means and deviations (tensors or numbers), or of a size."""
     g = _generator(generator)
     if size is not None:
+        if not isinstance(size, (tuple, list)):
+            raise TypeError(f"normal() received an invalid combination of arguments - got (float, float, {type(size).__name__})")
         d = _floating(dtype, "normal_kernel_cpu")
-        made = _finish(drawn(lambda: rng.normal(g, as_size(size), float(mean), float(std), d.np), dev.resolve(device)), requires_grad)
+        return _finish(drawn(lambda: rng.normal(g, as_size(size), float(mean), float(std), d.np), dev.resolve(device)), requires_grad, out)
     else:
         parts = [x for x in (mean, std) if isinstance(x, Tensor)]
         if not parts:
             raise TypeError("normal() received an invalid combination of arguments - got (float, float)")
+        broadcast_shapes(*(x.shape for x in parts))
         host = [x._host_array() if isinstance(x, Tensor) else x for x in (mean, std)]
         if isinstance(std, Tensor) and not std.is_complex() and std.numel() and host[1].min() < 0:
             raise RuntimeError("normal expects all elements of std >= 0.0")
@@ -169,18 +186,27 @@ def _fill(self, draw, generator, kernel):
         raise NotImplementedError(f"\"{kernel}\" not implemented for '{self.dtype.short}'")
     if self.is_meta:  # no values, and no numbers drawn for them
         return self
-    shape, kind, order = tuple(self.shape), self.dtype.np, _memory_order(self)
-    g = _generator(generator)
+    g, kind = _generator(generator), self.dtype.np
+    return _overdraw(self, lambda shape: draw(g, shape, kind))
+
+
+def _overdraw(self, draw) -> Tensor:
+    """self becomes the numbers of `draw(shape)`, which come in memory order."""
+    shape, order = tuple(self.shape), memory_order(self)
 
     def numbers():
-        array = draw(g, shape, kind)
-        return array if order is None else np.ascontiguousarray(array.reshape([shape[i] for i in order]).transpose(np.argsort(order)))
+        return draw(shape) if order is None else in_order(draw, shape, order)
     return overwrite(self, drawn(numbers, self.device))
 
 
-def _memory_order(t: Tensor) -> list[int] | None:
+def in_order(draw, shape: tuple, order: list[int]) -> np.ndarray:
+    """Numbers of `shape`, drawn for its dimensions from outermost to innermost in memory."""
+    return np.ascontiguousarray(draw(tuple(shape[i] for i in order)).transpose(np.argsort(order)))
+
+
+def memory_order(t: Tensor) -> list[int] | None:
     """Dimensions from outermost to innermost where that is not their own order: numbers are drawn in memory order."""
-    if t._layout is None or not is_dense(t._layout):
+    if t._layout is None or overlapping(t._layout):
         return None
     return sorted(range(t.ndim), key=lambda i: -t._layout.strides[i])
 
@@ -195,7 +221,8 @@ def normal_(self, mean: float = 0.0, std: float = 1.0, *, generator=None) -> Ten
     """Normal numbers."""
     if std < 0:
         raise RuntimeError(f"normal expects std >= 0.0, but found std {std}")
-    return _fill(self, lambda g, shape, t: rng.normal(g, shape, mean, std, t), generator, "normal_kernel_cpu")
+    blocks = self._layout is None or is_contiguous(self._layout)
+    return _fill(self, lambda g, shape, t: rng.normal(g, shape, mean, std, t, blocks), generator, "normal_kernel_cpu")
 
 
 def exponential_(self, lambd: float = 1.0, *, generator=None) -> Tensor:
@@ -216,27 +243,28 @@ def cauchy_(self, median: float = 0.0, sigma: float = 1.0, *, generator=None) ->
 def geometric_(self, p: float, *, generator=None) -> Tensor:
     """Numbers of trials until the first success of probability p."""
     self._check_write()
-    g, shape, kind = _generator(generator), tuple(self.shape), self.dtype.np
-    return overwrite(self, drawn(lambda: rng.geometric(g, shape, p, kind), self.device))
+    g, kind = _generator(generator), self.dtype.np
+    return _overdraw(self, lambda shape: rng.geometric(g, shape, p, kind))
 
 
 def bernoulli_(self, p=0.5, *, generator=None) -> Tensor:
     """Ones with probability p (a number or a tensor), else zeros."""
     self._check_write()
-    g, shape, kind = _generator(generator), tuple(self.shape), self.dtype.np
+    g, kind = _generator(generator), self.dtype.np
     if isinstance(p, Tensor):
-        host = np.broadcast_to(p._host_array(), shape)
-        return overwrite(self, drawn(lambda: rng.bernoulli_tensor(g, host, kind), self.device))
+        host, order = np.broadcast_to(p._host_array(), self.shape), memory_order(self)
+        host = host if order is None else host.transpose(order)
+        return _overdraw(self, lambda shape: rng.bernoulli_tensor(g, host, kind))
     if not 0 <= p <= 1:
         raise RuntimeError(f"bernoulli_ expects p to be in [0, 1], but got p={p}")
-    return overwrite(self, drawn(lambda: rng.bernoulli_scalar(g, shape, float(p), kind), self.device))
+    return _overdraw(self, lambda shape: rng.bernoulli_scalar(g, shape, float(p), kind))
 
 
 def random_(self, from_: int = 0, to: int | None = None, *, generator=None, **kwargs) -> Tensor:
     """Integers from [from, to), or up to the dtype's largest."""
     self._check_write()
     g, low = _generator(generator), kwargs.get("from", from_)
-    shape, kind = tuple(self.shape), self.dtype.np
+    kind = self.dtype.np
     if to is None and "from" not in kwargs:  # random_(to), or the whole range
         limits = (0, low) if low else ()
     elif to is None:
@@ -245,7 +273,7 @@ def random_(self, from_: int = 0, to: int | None = None, *, generator=None, **kw
         limits = (low, to)
         if low >= to:
             raise RuntimeError(f"random_ expects 'from' to be less than 'to', but got from={low} >= to={to}")
-    return overwrite(self, drawn(lambda: rng.random_(g, shape, kind, *limits), self.device))
+    return _overdraw(self, lambda shape: rng.random_(g, shape, kind, *limits))
 
 
 for _f in (uniform_, normal_, exponential_, log_normal_, cauchy_, geometric_, bernoulli_, random_):
@@ -256,7 +284,9 @@ for _f in (uniform_, normal_, exponential_, log_normal_, cauchy_, geometric_, be
 def bernoulli(input, p=None, *, generator=None, out=None) -> Tensor:
     """Ones with the probabilities that input holds (or p)."""
     if p is not None:
-        return input.clone().detach().bernoulli_(p, generator=generator)
+        return input.detach().contiguous().clone().bernoulli_(p, generator=generator)
+    if input.dtype.category == dt.INT:
+        raise NotImplementedError(f"\"bernoulli_tensor_cpu_p_\" not implemented for '{input.dtype.short}'")
     host = input._host_array()
     if host.size and not ((host >= 0) & (host <= 1)).all():
         raise RuntimeError("Expected p_in >= 0 && p_in <= 1 to be true, but got false.  (Could this error message be improved?  If so, please "

@@ -104,8 +104,9 @@ def _need_elements(name: str, t: Tensor, dims: tuple, given) -> None:
     for d in dims:
         if shape and shape[d] == 0:
             if given is None:
-                raise (IndexError if name[:3] == "arg" else RuntimeError)(f"{name}(): Expected reduction dim to be specified for input.numel() == 0. Specify the reduction dim with the "
-                                   "'dim' argument.")
+                error = IndexError if name[:3] == "arg" else RuntimeError
+                raise error(f"{name}(): Expected reduction dim to be specified for input.numel() == 0. Specify the reduction dim with the "
+                            "'dim' argument.")
             raise IndexError(f"{name}(): Expected reduction dim {d} to have non-zero size.")
 
 
@@ -138,9 +139,17 @@ def _extreme(name):
 
 amax, _AMAX = _extreme("max")
 amin, _AMIN = _extreme("min")
-# max() and min() of all elements: the same operations under the names that torch's graph shows
-_MAX_OF_ALL = Op("max_of_all", _AMAX.kernel, shape=_AMAX.shape, vjp=_extreme_vjp, torch_name="MaxBackward1")
-_MIN_OF_ALL = Op("min_of_all", _AMIN.kernel, shape=_AMIN.shape, vjp=_extreme_vjp, torch_name="MinBackward1")
+
+
+def _of_all_vjp(xp, g, x, out):
+    """NaN counts as the extreme of all elements, and NaNs share the gradient."""
+    hit = ((x == out) | ((x != x) & (out != out))).astype(g.dtype)
+    return g * hit / xp.sum(hit)
+
+
+# max() and min() of all elements: the kernels of amax and amin
+_MAX_OF_ALL = Op("max_of_all", _AMAX.kernel, shape=_AMAX.shape, vjp=_of_all_vjp, torch_name="MaxBackward1")
+_MIN_OF_ALL = Op("min_of_all", _AMIN.kernel, shape=_AMIN.shape, vjp=_of_all_vjp, torch_name="MinBackward1")
 
 
 def _index_gradient(xp, g, index, plan):

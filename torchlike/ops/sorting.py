@@ -12,7 +12,7 @@ from jax import numpy as jnp
 
 from .._core import dtype as dt
 from .._core.registry import Op
-from .._public import EVERY_DIM, as_dim, fill_out, public
+from .._public import EVERY_DIM, as_dim, as_int, fill_out, public
 from .._tensor import Tensor, apply
 from .gathering import add_along, along, gather
 from .reductions import reduced, result_type
@@ -183,7 +183,7 @@ _TOPK = Op("topk", _topk, shape=_topk_shape, vjp=_topk_vjp)
 def topk(input, k: int, dim: int = -1, largest: bool = True, sorted: bool = True, *, out=None):
     """(values, indices) of the k largest (or smallest) along dim, best first."""
     d = as_dim(dim, input.ndim)
-    k = k.__index__()
+    k = as_int(k, "k")
     if not 0 <= k <= (input.shape[d] if input.ndim else 1):
         raise RuntimeError("selected index k out of range")
     if input.dtype.is_complex or input.dtype is dt.bool_:

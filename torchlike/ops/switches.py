@@ -77,7 +77,7 @@ def _set_threads(name: str, n) -> None:
 
 
 @public(method=False)
-def set_num_threads(n: int) -> None:
+def set_num_threads(n) -> None:
     """The number that get_num_threads gives back; pools are sized by OMP_NUM_THREADS and by the process's affinity."""
     _set_threads("", n)
     _state["threads"] = n

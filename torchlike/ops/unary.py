@@ -10,7 +10,7 @@ from jax.scipy import special as jax_special
 from .._core import dtype as dt
 from .._core.numpy_erf import erf as numpy_erf
 from .._core.registry import Elementwise
-from .._public import public
+from .._public import need_tensor, public
 from .._tensor import Tensor, apply
 from .pointwise import conj
 
@@ -20,17 +20,19 @@ def special(xp):
     return scipy.special if xp is np else jax_special
 
 
-def unary(name: str, kernel, grad=None, *, promote="float", names=(), torch_name=None, real=False):
+def unary(name: str, kernel, grad=None, *, promote="float", names=(), torch_name=None, real=False, inplace=True):
     """Publish torch.name(input) with method, in-place and out= forms. grad: `(xp, g, x?, out?)`."""
     op = Elementwise(name, kernel, promote=promote, grads=None if grad is None else (grad,), torch_name=torch_name, real=real)
 
     def f(input) -> Tensor:
-        if not isinstance(input, Tensor):
-            raise TypeError(f"{name}(): argument 'input' (position 1) must be Tensor, not {type(input).__name__}")
         return apply(op, (input,))
     f.__name__ = f.__qualname__ = name
     f.__doc__ = f"torch.{name}(input), elementwise."
-    return public(inplace=True, out=True, names=names)(f)
+    return public(inplace=inplace, out=True, names=names)(f)
+
+
+def _as_power(common: dt.dtype):
+    return (dt.int64, dt.int64) if common is dt.bool_ else (common, common)
 
 
 exp = unary("exp", lambda xp, x: xp.exp(x), lambda xp, g, out: g * conj(xp, out))
@@ -43,7 +45,7 @@ log1p = unary("log1p", lambda xp, x: xp.log1p(x), lambda xp, g, x: g / conj(xp, 
 sqrt = unary("sqrt", lambda xp, x: xp.sqrt(x), lambda xp, g, out: g / conj(xp, 2 * out))
 rsqrt = unary("rsqrt", lambda xp, x: 1 / xp.sqrt(x), lambda xp, g, out: g * conj(xp, np.asarray(-0.5, out.dtype) * out * out * out))
 reciprocal = unary("reciprocal", lambda xp, x: 1 / x, lambda xp, g, out: -g * conj(xp, out * out))
-square = unary("square", lambda xp, x: x * x, lambda xp, g, x: g * conj(xp, 2 * x), promote="arith", torch_name="PowBackward0")
+square = unary("square", lambda xp, x: x * x, lambda xp, g, x: g * conj(xp, 2 * x), promote=_as_power, torch_name="PowBackward0")
 sin = unary("sin", lambda xp, x: xp.sin(x), lambda xp, g, x: g * conj(xp, xp.cos(x)))
 cos = unary("cos", lambda xp, x: xp.cos(x), lambda xp, g, x: -g * conj(xp, xp.sin(x)))
 tan = unary("tan", lambda xp, x: xp.tan(x), lambda xp, g, out: g * conj(xp, 1 + out * out))
@@ -114,14 +116,25 @@ def _sgn_grad(xp, g, x, out):
 
 
 sgn = unary("sgn", _sgn, _sgn_grad, promote="arith")
-signbit = unary("signbit", lambda xp, x: xp.signbit(x) if x.dtype.kind not in "ub" else xp.zeros(x.shape, bool), promote="bool", real=True)
-isnan = unary("isnan", lambda xp, x: xp.isnan(x) if x.dtype.kind not in "iub" else xp.zeros(x.shape, bool), promote="bool")
-isinf = unary("isinf", lambda xp, x: xp.isinf(x) if x.dtype.kind not in "iub" else xp.zeros(x.shape, bool), promote="bool")
-isfinite = unary("isfinite", lambda xp, x: xp.isfinite(x) if x.dtype.kind not in "iub" else xp.ones(x.shape, bool), promote="bool")
-isposinf = unary("isposinf", lambda xp, x: x == np.inf if x.dtype.kind not in "iub" else xp.zeros(x.shape, bool), promote="bool", real=True)
-isneginf = unary("isneginf", lambda xp, x: x == -np.inf if x.dtype.kind not in "iub" else xp.zeros(x.shape, bool), promote="bool", real=True)
-isreal = unary("isreal", lambda xp, x: xp.isreal(x), promote="bool")
-relu = unary("relu", lambda xp, x: xp.maximum(x, xp.zeros((), x.dtype)), lambda xp, g, out: xp.where(out > 0, g, xp.zeros((), g.dtype)), promote="arith", real=True)
+signbit = unary("signbit", lambda xp, x: xp.signbit(x) if x.dtype.kind not in "ub" else xp.zeros(x.shape, bool), promote="bool", real=True, inplace=False)
+isnan = unary("isnan", lambda xp, x: xp.isnan(x) if x.dtype.kind not in "iub" else xp.zeros(x.shape, bool), promote="bool", inplace=False)
+isinf = unary("isinf", lambda xp, x: xp.isinf(x) if x.dtype.kind not in "iub" else xp.zeros(x.shape, bool), promote="bool", inplace=False)
+isfinite = unary("isfinite", lambda xp, x: xp.isfinite(x) if x.dtype.kind not in "iub" else xp.ones(x.shape, bool), promote="bool", inplace=False)
+isposinf = unary("isposinf", lambda xp, x: x == np.inf if x.dtype.kind not in "iub" else xp.zeros(x.shape, bool), promote="bool",
+                 real="isposinf does not support complex inputs.")
+isneginf = unary("isneginf", lambda xp, x: x == -np.inf if x.dtype.kind not in "iub" else xp.zeros(x.shape, bool), promote="bool",
+                 real="isneginf does not support complex inputs.")
+isreal = unary("isreal", lambda xp, x: xp.isreal(x), promote="bool", inplace=False)
+
+
+def _no_bool(common: dt.dtype):
+    if common is dt.bool_:
+        raise RuntimeError("Boolean inputs not supported for relu")
+    return common, common
+
+
+relu = unary("relu", lambda xp, x: xp.maximum(x, xp.zeros((), x.dtype)), lambda xp, g, out: xp.where(out > 0, g, xp.zeros((), g.dtype)),
+             promote=_no_bool, real=True)
 erf = unary("erf", lambda xp, x: numpy_erf(x) if xp is np else special(xp).erf(x), lambda xp, g, x: g * np.asarray(2 / math.sqrt(math.pi), g.dtype) * xp.exp(-x * x), real=True)
 erfc = unary("erfc", lambda xp, x: special(xp).erfc(x), lambda xp, g, x: g * np.asarray(-2 / math.sqrt(math.pi), g.dtype) * xp.exp(-x * x), real=True)
 erfinv = unary("erfinv", lambda xp, x: special(xp).erfinv(x), lambda xp, g, out: g * np.asarray(math.sqrt(math.pi) / 2, g.dtype) * xp.exp(out * out), real=True)
@@ -146,8 +159,10 @@ def _sinc_slope(xp, x):
 
 
 sinc = unary("sinc", lambda xp, x: xp.sinc(x), lambda xp, g, x: g * conj(xp, _sinc_slope(xp, x)))
-deg2rad = unary("deg2rad", lambda xp, x: x * np.asarray(math.pi / 180, x.dtype), lambda xp, g: g * np.asarray(math.pi / 180, g.dtype), real=True)
-rad2deg = unary("rad2deg", lambda xp, x: x * np.asarray(180 / math.pi, x.dtype), lambda xp, g: g * np.asarray(180 / math.pi, g.dtype), real=True)
+deg2rad = unary("deg2rad", lambda xp, x: x * np.asarray(math.pi / 180, x.dtype), lambda xp, g: g * np.asarray(math.pi / 180, g.dtype),
+               real="deg2rad is not supported for complex tensors.")
+rad2deg = unary("rad2deg", lambda xp, x: x * np.asarray(180 / math.pi, x.dtype), lambda xp, g: g * np.asarray(180 / math.pi, g.dtype),
+               real="rad2deg is not supported for complex tensors.")
 _LOGIT = Elementwise("logit", lambda xp, x, eps: xp.log(_clipped(xp, x, eps) / (1 - _clipped(xp, x, eps))), promote="float", grads=(
     lambda xp, g, x, eps: g / (x * (1 - x)) if eps is None else xp.where((x < eps) | (x > 1 - eps), xp.zeros_like(g), g / (x * (1 - x))),))
 
@@ -211,13 +226,13 @@ def conj_physical(input) -> Tensor:
 @public()
 def resolve_conj(input) -> Tensor:
     """input: conjugation is never delayed here."""
-    return input
+    return need_tensor(input, "resolve_conj", "'input' (position 1)")
 
 
 @public()
 def resolve_neg(input) -> Tensor:
     """input: negation is never delayed here."""
-    return input
+    return need_tensor(input, "resolve_neg", "'input' (position 1)")
 
 
 @public(out=True)

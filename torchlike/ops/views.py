@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 from jax import lax
@@ -9,7 +10,7 @@ from jax import lax
 from .._core import dtype as dt
 from .._core.layout import Layout, channels_last_strides, contiguous, contiguous_strides, is_channels_last, is_contiguous, view_strides
 from .._core.registry import Op, View
-from .._public import EVERY_DIM, as_dim, as_size, distinct, public
+from .._public import EVERY_DIM, as_dim, as_int, as_size, distinct, listed_dims, public, refuse_huge, refuse_long
 from .._tensor import Size, Tensor, apply
 
 # -- view and reshape ----------------------------------------------------------------------------------------------------
@@ -38,12 +39,14 @@ def infer_size(shape: tuple, numel: int) -> tuple:
     known = math.prod(n for n in shape if n != -1)
     if not unknown:
         if known != numel:
+            refuse_huge(shape)
             raise RuntimeError(f"shape '{list(shape)}' is invalid for input of size {numel}")
         return shape
     if known == 0:
         raise RuntimeError(f"cannot reshape tensor of {numel} elements into shape {list(shape)} because the unspecified dimension "
                            "size -1 can be any value and is ambiguous")
     if numel % known:
+        refuse_huge(shape)
         raise RuntimeError(f"shape '{list(shape)}' is invalid for input of size {numel}")
     return tuple(numel // known if n == -1 else n for n in shape)
 
@@ -66,7 +69,7 @@ def reshape(input, *sizes, shape=None) -> Tensor:
     if not sizes:
         if shape is None:
             raise TypeError("reshape() missing 1 required positional arguments: \"shape\"")
-        sizes = shape
+        sizes = (shape,)
     size = infer_size(as_size(*sizes), input._value.aval.numel)
     layout = input._layout
     if layout is None or view_strides(layout, size) is not None:
@@ -144,14 +147,14 @@ def _swapped(n, a, b):
 
 
 @public()
-def permute(input, *order, dims=()) -> Tensor:
+def permute(input, *order, dims=None) -> Tensor:
     """The dimensions in another order."""
     n = input._value.aval.ndim
-    dims = as_size(*(order or dims))
+    dims = as_size(*order) if dims is None else as_size(dims)
     if len(dims) != n:
         raise RuntimeError(f"permute(sparse_coo): number of dimensions in the tensor input does not match the length of the desired "
                            f"ordering of dimensions i.e. input.dim() = {n} is not equal to len(dims) = {len(dims)}")
-    dims = tuple(as_dim(d, n) for d in dims)
+    dims = listed_dims(dims, n)
     if len(set(dims)) != n:
         raise RuntimeError("permute(): duplicate dims are not allowed.")
     return input._view(PERMUTE, (dims,))
@@ -200,7 +203,16 @@ def movedim(input, source, destination) -> Tensor:
 @public()
 def adjoint(input) -> Tensor:
     """The conjugate transpose of the last two dimensions."""
+    if input.ndim == 1:
+        raise RuntimeError("tensor.adjoint() is only supported on matrices or batches of matrices. Got 1-D tensor.")
     return transpose(input, -2, -1).conj()
+
+
+def _H(self) -> Tensor:
+    """The conjugate transpose of a matrix."""
+    if self.ndim not in (0, 2):
+        raise RuntimeError(f"tensor.H is only supported on matrices (2-D tensors). Got {self.ndim}-D tensor.")
+    return adjoint(self) if self.ndim else self.conj()
 
 
 def _mT(self) -> Tensor:
@@ -217,7 +229,7 @@ def _T_property(self) -> Tensor:
 
 Tensor.T = property(_T_property)
 Tensor.mT = property(_mT)
-Tensor.H = property(lambda self: adjoint(self) if self.ndim == 2 else t(self))
+Tensor.H = property(_H)
 Tensor.mH = property(lambda self: adjoint(self))
 
 
@@ -252,7 +264,7 @@ def squeeze(input, dim=EVERY_DIM) -> Tensor:
     if dim is EVERY_DIM:
         dims = tuple(i for i, n in enumerate(shape) if n == 1)
     else:
-        named = distinct(as_dim(d, len(shape)) for d in (dim if isinstance(dim, (tuple, list)) else (dim,)))
+        named = distinct(listed_dims(dim, len(shape))) if isinstance(dim, (tuple, list)) else (as_dim(dim, len(shape)),)
         dims = tuple(d for d in sorted(named) if shape and shape[d] == 1)
     return input._view(_SQUEEZE, (dims,))
 
@@ -282,6 +294,7 @@ def expand(self, *size, implicit: bool = False) -> Tensor:
     size = as_size(*size)
     shape = self._value.aval.shape
     lead = len(size) - len(shape)
+    refuse_huge(size)
     if lead < 0:
         raise RuntimeError(f"expand({self.type()}{{{list(shape)}}}, size={list(size)}): the number of sizes provided ({len(size)}) must be "
                            f"greater or equal to the number of dimensions in the tensor ({len(shape)})")
@@ -406,6 +419,7 @@ def select(input, dim: int, index: int) -> Tensor:
     d = as_dim(dim, len(shape))
     index = int(index)
     if not -shape[d] <= index < shape[d]:
+        refuse_long(index)
         raise IndexError(f"select(): index {index} out of range for tensor of size {list(shape)} at dimension {d}")
     return take_index(input, d, index % shape[d])
 
@@ -421,6 +435,7 @@ def narrow(input, dim: int, start, length: int) -> Tensor:
     d = as_dim(dim, len(shape))
     start = int(start)
     if not -shape[d] <= start <= shape[d]:
+        refuse_long(start)
         raise IndexError(f"start out of range (expected to be in range of [{-shape[d]}, {shape[d]}], but got {start})")
     start = start + shape[d] if start < 0 else start
     if start + length > shape[d]:
@@ -436,7 +451,7 @@ def _several(name: str, views: list) -> tuple:
 
 
 @public()
-def split(tensor: Tensor, split_size_or_sections, dim: int = 0) -> tuple:
+def split(tensor: Any, split_size_or_sections, dim: int = 0) -> tuple:
     """Pieces of split_size (the last may be smaller), or of the listed sizes, along dim."""
     shape = tensor._value.aval.shape
     if not shape:
@@ -449,7 +464,7 @@ def split(tensor: Tensor, split_size_or_sections, dim: int = 0) -> tuple:
             raise RuntimeError(f"split_with_sizes expects split_sizes to sum exactly to {size} (input tensor's size at dimension {d}), "
                                f"but got split_sizes={list(sizes)}")
     else:
-        step = split_size_or_sections
+        step = as_int(split_size_or_sections, "split_size")
         if step < 0:
             raise RuntimeError(f"split expects split_size be non-negative, but got split_size={step}")
         if step == 0:
@@ -500,7 +515,7 @@ def chunk(input, chunks: int, dim: int = 0) -> tuple:
     shape = input._value.aval.shape
     if not shape:
         raise RuntimeError("chunk expects at least a 1-dimensional tensor")
-    if chunks <= 0:
+    if as_int(chunks, "chunks") <= 0:
         raise RuntimeError(f"chunk expects `chunks` to be greater than 0, got: {chunks}")
     d = as_dim(dim, len(shape))
     step = -(-shape[d] // chunks)
@@ -781,7 +796,7 @@ def real(input) -> Tensor:
 def imag(input) -> Tensor:
     """The imaginary part of a complex tensor, as a view."""
     if not input.dtype.is_complex:
-        raise NotImplementedError("imag is not implemented for tensors with non-complex dtypes.")
+        raise RuntimeError("imag is not implemented for tensors with non-complex dtypes.")
     return input._view(_IMAG, ())
 
 
@@ -815,6 +830,11 @@ def view_as_complex(input) -> Tensor:
 def _bits(xp, x, np_dtype):
     if xp is np:
         return np.ascontiguousarray(x).view(np_dtype)
+    if x.dtype.kind == "c":  # JAX casts the bits of real numbers only
+        x = xp.stack([x.real, x.imag], -1).reshape(*x.shape[:-1], -1) if x.ndim else xp.stack([x.real, x.imag])
+    if np.dtype(np_dtype).kind == "c":
+        parts = _bits(xp, x, np.empty(0, np_dtype).real.dtype)
+        return lax.complex(parts[..., 0::2], parts[..., 1::2])
     if x.dtype == bool:
         x = x.astype(np.uint8)
     target = np.dtype(np.uint8) if np_dtype == np.bool_ else np_dtype

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 
@@ -92,7 +93,7 @@ def _checked(name: str, n_fft: int, hop: int, win: int, window) -> None:
 
 
 @public()
-def stft(input, n_fft: int, hop_length: int | None = None, win_length: int | None = None, window=None, center: bool = True,
+def stft(input: Any, n_fft: int, hop_length: int | None = None, win_length: int | None = None, window=None, center: bool = True,
          pad_mode: str = "reflect", normalized: bool = False, onesided: bool | None = None, return_complex: bool | None = None,
          align_to_window: bool | None = None) -> Tensor:
     """Spectra of windowed frames every hop_length samples: (..., frequencies, frames)."""

@@ -5,6 +5,7 @@ import warnings
 
 import numpy as np
 
+from ..._core import dtype as dt
 from ..._core import rng
 from ..._core.layout import like as layout_like
 from ..._core.registry import Op
@@ -18,9 +19,16 @@ def _check(p: float) -> None:
         raise ValueError(f"dropout probability has to be between 0 and 1, but got {p}")
 
 
+def _floating(dtype: dt.dtype) -> dt.dtype:
+    """dtype, or the error of torch, which divides a mask of that dtype by the keep probability."""
+    if dtype.category < dt.FLOAT:
+        raise RuntimeError(f"result type Float can't be cast to the desired output type {dtype.short}")
+    return dtype
+
+
 # torch multiplies by a mask that is already divided by the keep probability
 _MASKED = Op("native_dropout", lambda xp, x, mask, scale: x * (mask * xp.asarray(scale, dtype=x.dtype)), torch_name="MulBackward0",
-             shape=lambda x, mask, scale: (x.shape, x.dtype), vjp=lambda xp, g, mask, scale: (g * (mask * xp.asarray(scale, dtype=g.dtype)), None, None))
+             shape=lambda x, mask, scale: (x.shape, _floating(x.dtype)), vjp=lambda xp, g, mask, scale: (g * (mask * xp.asarray(scale, dtype=g.dtype)), None, None))
 
 
 def _mask(shape, p: float, like: Tensor) -> Tensor:
@@ -44,7 +52,7 @@ def dropout(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool 
     if not training or p == 0.0 or not input.numel():
         return input
     if p == 1.0:
-        return finish(input, input * 0.0, inplace)
+        return finish(input, input * 0, inplace)
     mask = _mask(tuple(input.shape), p, input)
     out = apply(_MASKED, (input, mask, 1 / (1 - p)))
     if input._layout is not None:
@@ -57,9 +65,10 @@ def _feature_dropout(input: Tensor, p: float, training: bool, inplace: bool) -> 
     if not training or p == 0.0 or not input.numel():
         return input
     if p == 1.0:
-        return finish(input, input * 0.0, inplace)
+        return finish(input, input * 0, inplace)
     shape = (*input.shape[:2], *(1 for _ in input.shape[2:]))
     mask = _mask(shape, p, input)
+    _floating(input.dtype)
     return finish(input, input * (mask / (1 - p)), inplace)
 
 
@@ -113,10 +122,11 @@ def _alpha(input: Tensor, p: float, training: bool, inplace: bool, shape) -> Ten
     if not training or p == 0.0 or not input.numel():
         return input
     if p == 1.0:
-        return finish(input, input * 0.0, inplace)
+        return finish(input, input * 0, inplace)
     low = -1.7580993408473766  # SELU's saturation
     a = 1 / np.sqrt((low * low * p + 1) * (1 - p))
     mask = _mask(shape, p, input)
+    _floating(input.dtype)
     shift = (1 - mask) * (low * a) - low * a * p
     return finish(input, input * (mask * a) + shift, inplace)
 
