@@ -310,12 +310,16 @@ def conform(xp, g, a: Aval):
 class Derivative:
     """An explicit vjp. Its parameters after `xp` say what it reads: names of the kernel's inputs, `out` / `out0`, `out1`
     (results), `g` (or `g0`, `g1`), statics by name, `needs` (a tuple of bools over inputs), `plan`. It returns one
-    gradient per tensor input (None where not needed), in torch's complex convention."""
+    gradient per tensor input (None where not needed), in torch's complex convention. A gradient `g...` with the default
+    None is None where nothing reached that result; without a default it is zeros there."""
 
     def __init__(self, op: Op, function: Callable):
         self.op, self.function = op, function
         self.kernel_names = _names(op.kernel)
         self.names = _names(function)
+        # results whose missing gradient is None
+        self.optional = frozenset(int(name[1:]) for name, p in inspect.signature(function).parameters.items()
+                                  if p.default is None and name[0] == "g" and name[1:].isdigit())
 
     def saved(self, plan: Plan, needs) -> tuple:
         n = len(plan.avals)

@@ -224,7 +224,7 @@ def _run_node(node: Node, grads: list, create_graph: bool) -> list:
         raise RuntimeError(SECOND_BACKWARD)
     if saved.__class__ is Packed:
         saved = saved.unpacked()
-    gs = [Tensor._of(_filled(a, 0)) if g is None else g for g, a in zip(grads, plan.outs)]
+    gs = [_missing(plan, i) if g is None else g for i, g in enumerate(grads)]
     ins, outs = plan.saved(node.needs)
     args = []
     if create_graph:
@@ -240,13 +240,18 @@ def _run_node(node: Node, grads: list, create_graph: bool) -> list:
         args += gs
         made = apply(plan.op.backward, args, (plan, node.needs))
     else:
-        values = [*saved, *(g._current() for g in gs)]
+        values = [*saved, *(None if g is None else g._current() for g in gs)]
         made = [Tensor._of(v) for v in record(plan.op.backward, values, (plan, node.needs))[1]]
     if mode.anomaly:
         from .anomaly import check
         check(node, made)
     made = iter(made)
     return [next(made) if need else None for need in node.needs]
+
+
+def _missing(plan, i: int) -> Tensor | None:
+    """What stands for the gradient of a result that nothing reached."""
+    return None if i in getattr(plan.op.derivative, "optional", ()) else Tensor._of(_filled(plan.outs[i], 0))
 
 
 def _before(node: Node, grads: list) -> list:

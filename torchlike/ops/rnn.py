@@ -1,8 +1,8 @@
 """Recurrent sequences: LSTM, GRU and plain RNN, one op per layer and direction; cells as elementwise formulas.
 
-The input projections of all steps are one product outside the loop. The loop keeps what its backward reads (gates), and
-the weight gradient is one product over all steps after the backward loop. Variable lengths enter as a mask: where it is
-zero the state passes through unchanged, which serves both directions.
+The input projections of all steps are one product outside the loop. The forward loop keeps its gates; the backward loop
+multiplies by what they give for all steps at once, and the weights' gradients are one product each after it. Variable
+lengths enter as a mask: where it is zero the state passes through unchanged, which serves both directions.
 """
 from __future__ import annotations
 
@@ -14,26 +14,20 @@ from jax import lax
 from .._core.registry import Op
 from .._tensor import Tensor, apply, as_tensor_value
 from .joining import cat
-from .matmul import linear
-
-UNROLL = 1  # steps of lax.scan per loop iteration: more of them cost compile time (8.7 s at 1, 40 s at 8 for two layers) and gain nothing
+from .matmul import linear, linear_kernel, turned
 
 
 def scan(xp, step: Callable, carry: tuple, xs: tuple, reverse: bool):
-    """lax.scan over the leading axis, in NumPy or JAX."""
+    """lax.scan over the leading axis, in NumPy or JAX. XLA gains nothing from several steps per iteration here."""
     if xp is not np:
-        return lax.scan(step, carry, xs, reverse=reverse, unroll=min(UNROLL, xs[0].shape[0]))
-    n, rows = xs[0].shape[0], []
+        return lax.scan(step, carry, xs, reverse=reverse)
+    n, rows = next(x.shape[0] for x in xs if x is not None), []
     for t in reversed(range(n)) if reverse else range(n):
         carry, row = step(carry, tuple(None if x is None else x[t] for x in xs))
         rows.append(row)
     if reverse:
         rows.reverse()
     return carry, tuple(np.stack(column) for column in zip(*rows))
-
-
-def _sigmoid(xp, x):
-    return np.asarray(0.5, x.dtype) * (xp.tanh(np.asarray(0.5, x.dtype) * x) + 1)
 
 
 def _keep(xp, mask, new, old):
@@ -45,156 +39,197 @@ def _previous(xp, first, states, reverse):
     return xp.concatenate([states[1:], first[None]]) if reverse else xp.concatenate([first[None], states[:-1]])
 
 
-def _weight_gradient(xp, dz, before):
-    """sum over steps of dz^T h."""
-    return xp.matmul(dz.reshape(-1, dz.shape[-1]).T, before.reshape(-1, before.shape[-1]))
+def _parts(x, n: int) -> list:
+    """x cut into pieces of n along the last axis."""
+    return [x[..., k:k + n] for k in range(0, x.shape[-1], n)]
 
 
-# -- LSTM ------------------------------------------------------------------------------------------------------------------
-
-
-def _lstm(xp, gx, h0, c0, w, mask, reverse):
-    """(hidden states, cell states, gates) of all steps: gx (T, B, 4H), w (4H, H), mask (T, B, 1) or None."""
-    wt, n = w.T, h0.shape[-1]
-
-    def step(carry, x):
-        h, c = carry
-        g, m = x
-        z = g + xp.matmul(h, wt)
-        act = _sigmoid(xp, z)
-        i, f, o = act[:, :n], act[:, n:2 * n], act[:, 3 * n:]
-        cell = xp.tanh(z[:, 2 * n:3 * n])
-        c2 = f * c + i * cell
-        h2 = o * xp.tanh(c2)
-        c2, h2 = _keep(xp, m, c2, c), _keep(xp, m, h2, h)
-        return (h2, c2), (h2, c2, xp.concatenate([i, f, cell, o], -1))
-    _, (hs, cs, gates) = scan(xp, step, (h0, c0), (gx, mask), reverse)
-    return [hs, cs, gates]
-
-
-def _lstm_vjp(xp, g0, g1, h0, c0, w, mask, out0, out1, out2, reverse):
-    """g0: of hidden states; g1: of cell states (only the last step's is ever nonzero)."""
-    n = h0.shape[-1]
-    cells_before = _previous(xp, c0, out1, reverse)
-
-    def step(carry, x):
-        dh, dc = carry
-        gh, gc, gates, c, before, m = x
-        i, f, cell, o = gates[:, :n], gates[:, n:2 * n], gates[:, 2 * n:3 * n], gates[:, 3 * n:]
-        dh, dc = dh + gh, dc + gc
-        t = xp.tanh(c)
-        inner = dc + dh * o * (1 - t * t)
-        dz = xp.concatenate([inner * cell * i * (1 - i), inner * before * f * (1 - f), inner * i * (1 - cell * cell), dh * t * o * (1 - o)], -1)
-        if m is not None:
-            dz = xp.where(m, dz, xp.zeros((), dz.dtype))
-        dh2, dc2 = xp.matmul(dz, w), inner * f
-        return (_keep(xp, m, dh2, dh), _keep(xp, m, dc2, dc)), (dz,)
-    zero = xp.zeros_like(h0)
-    (dh, dc), (dz,) = scan(xp, step, (zero, zero), (g0, g1, out2, out1, cells_before, mask), not reverse)
-    return dz, dh, dc, _weight_gradient(xp, dz, _previous(xp, h0, out0, reverse)), None
-
-
-def _states(gx, h0):
-    return (gx.shape[0], gx.shape[1], h0.shape[-1]), gx.dtype
-
-
-LSTM = Op("lstm_sequence", _lstm, vjp=_lstm_vjp, torch_name="LstmBackward0",
-          shape=lambda gx, h0, c0, w, mask, reverse: [_states(gx, h0), _states(gx, h0), (gx.shape, gx.dtype)])
-
-# -- GRU -------------------------------------------------------------------------------------------------------------------
-
-
-def _gru(xp, gx, h0, w, b, mask, reverse):
-    """(hidden states, gates r z n and the hidden part of n): gx (T, B, 3H)."""
-    wt, n = w.T, h0.shape[-1]
-
-    def step(carry, x):
-        (h,), (g, m) = carry, x
-        hw = xp.matmul(h, wt)
-        if b is not None:
-            hw = hw + b
-        rz = _sigmoid(xp, g[:, :2 * n] + hw[:, :2 * n])
-        r, z = rz[:, :n], rz[:, n:]
-        new = xp.tanh(g[:, 2 * n:] + r * hw[:, 2 * n:])
-        h2 = _keep(xp, m, (1 - z) * new + z * h, h)
-        return (h2,), (h2, xp.concatenate([rz, new, hw[:, 2 * n:]], -1))
-    _, (hs, gates) = scan(xp, step, (h0,), (gx, mask), reverse)
-    return [hs, gates]
-
-
-def _gru_vjp(xp, g0, h0, w, b, mask, out0, out1, reverse):
-    n = h0.shape[-1]
-    before = _previous(xp, h0, out0, reverse)
-
-    def step(carry, x):
-        (dh,), (gh, gates, h, m) = carry, x
-        dh = dh + gh
-        r, z, new, hn = (gates[:, k * n:(k + 1) * n] for k in range(4))
-        dnew = dh * (1 - z) * (1 - new * new)
-        dr, dz = dnew * hn * r * (1 - r), dh * (h - new) * z * (1 - z)
-        dx, dhw = xp.concatenate([dr, dz, dnew], -1), xp.concatenate([dr, dz, dnew * r], -1)
-        if m is not None:
-            zero = xp.zeros((), dx.dtype)
-            dx, dhw = xp.where(m, dx, zero), xp.where(m, dhw, zero)
-        dh2 = xp.matmul(dhw, w) + dh * z
-        return (_keep(xp, m, dh2, dh),), (dx, dhw)
-    (dh,), (dx, dhw) = scan(xp, step, (xp.zeros_like(h0),), (g0, out1, before, mask), not reverse)
-    return dx, dh, _weight_gradient(xp, dhw, before), None if b is None else xp.sum(dhw, axis=(0, 1)), None
-
-
-GRU = Op("gru_sequence", _gru, vjp=_gru_vjp, torch_name="GruBackward0",
-         shape=lambda gx, h0, w, b, mask, reverse: [_states(gx, h0), ((*gx.shape[:2], 4 * h0.shape[-1]), gx.dtype)])
-
-# -- plain RNN -------------------------------------------------------------------------------------------------------------
-
-
-def _rnn(xp, gx, h0, w, mask, relu, reverse):
-    wt = w.T
-
-    def step(carry, x):
-        (h,), (g, m) = carry, x
-        z = g + xp.matmul(h, wt)
-        h2 = _keep(xp, m, xp.maximum(z, xp.zeros((), z.dtype)) if relu else xp.tanh(z), h)
-        return (h2,), (h2,)
-    return scan(xp, step, (h0,), (gx, mask), reverse)[1][0]
-
-
-def _rnn_vjp(xp, g, h0, w, mask, out, relu, reverse):
-    def step(carry, x):
-        (dh,), (gh, h, m) = carry, x
-        dh = dh + gh
-        dz = xp.where(h > 0, dh, xp.zeros((), dh.dtype)) if relu else dh * (1 - h * h)
-        if m is not None:
-            dz = xp.where(m, dz, xp.zeros((), dz.dtype))
-        return (_keep(xp, m, xp.matmul(dz, w), dh),), (dz,)
-    (dh,), (dz,) = scan(xp, step, (xp.zeros_like(h0),), (g, out, mask), not reverse)
-    return dz, dh, _weight_gradient(xp, dz, _previous(xp, h0, out, reverse)), None
-
-
-RNN = Op("rnn_sequence", _rnn, vjp=_rnn_vjp, torch_name="RnnBackward0", shape=lambda gx, h0, w, mask, relu, reverse: _states(gx, h0))
-
-# -- layers ----------------------------------------------------------------------------------------------------------------
+def _masked(xp, mask, x):
+    return x if mask is None else xp.where(mask, x, xp.zeros((), x.dtype))
 
 
 def _total(a, b):
     return a if b is None else b if a is None else a + b
 
 
-def _layer(kind: str, x: Tensor, h: tuple, weights: tuple, mask, reverse: bool):
-    """One direction of one layer: (states of all steps, last states)."""
+def _one(full, state, k: int, xp):
+    """The gradient of `full` (L, B, H), of which only row k was read."""
+    if full.shape[0] == 1:
+        return state[None]
+    hot = (np.arange(full.shape[0]) == k).reshape(-1, 1, 1)
+    return xp.where(hot, state[None], xp.zeros((), state.dtype))
+
+
+def _weights(xp, dx, du, x, h_before, w_ih, needs, plan):
+    """Gradients of x, w_ih, w_hh, b_ih, b_hh from those of the gates' input share `dx` and hidden share `du` (T, B, G H).
+    `needs` tells for the five."""
+    flat = lambda a: a.reshape(-1, a.shape[-1])
+    rows = flat(dx)
+    gx = xp.matmul(rows, w_ih).reshape(x.shape) if needs[0] else None
+    left = turned(xp, rows, plan) if needs[1] or (needs[2] and du is dx) else None
+    g_ih = xp.matmul(left, flat(x)) if needs[1] else None
+    g_hh = xp.matmul(left if du is dx else turned(xp, flat(du), plan), flat(h_before)) if needs[2] else None
+    b_ih = xp.sum(rows, axis=0) if needs[3] or (needs[4] and du is dx) else None
+    return gx, g_ih, g_hh, b_ih, b_ih if du is dx else xp.sum(flat(du), axis=0) if needs[4] else None
+
+
+# Each layer's kernel takes x (T, B, I), states (L, B, H) of which it reads row k, weights (G H, I) and (G H, H), biases or
+# None, and a mask (T, B, 1) or None. Results: states of all steps, the last state(s) as (1, B, H), and then what only the
+# derivative reads. Gradients of those come from derivatives of the derivative; any gradient may be None.
+
+# -- LSTM ------------------------------------------------------------------------------------------------------------------
+
+
+def _lstm(xp, x, h0, c0, w_ih, w_hh, b_ih, b_hh, mask, k, reverse):
+    """(hidden states, last h, last c, cell states, gates after their activation in the order i f g o)."""
+    n = h0.shape[-1]
+    gx, wt = linear_kernel(xp, x, w_ih, _total(b_ih, b_hh)), w_hh.T
+    half = np.repeat(np.asarray([0.5, 0.5, 1, 0.5], x.dtype), n)  # one tanh for all gates: sigmoid(x) is (1 + tanh(x / 2)) / 2
+
+    def step(carry, now):
+        (h, c), (g, m) = carry, now
+        gates = xp.tanh((g + xp.matmul(h, wt)) * half) * half + (1 - half)
+        i, f, cell, o = _parts(gates, n)
+        c2 = f * c + i * cell
+        h2 = o * xp.tanh(c2)
+        c2, h2 = _keep(xp, m, c2, c), _keep(xp, m, h2, h)
+        return (h2, c2), (h2, c2, gates)
+    (h, c), (hs, cs, gates) = scan(xp, step, (h0[k], c0[k]), (gx, mask), reverse)
+    return [hs, h[None], c[None], cs, gates]
+
+
+def _lstm_vjp(xp, x, h0, c0, w_ih, w_hh, mask, out0, out3, out4, k, reverse, needs, plan, g0=None, g1=None, g2=None, g3=None, g4=None):
+    n, gates = h0.shape[-1], out4
+    i, f, cell, o = _parts(gates, n)
+    t = xp.tanh(out3)
+    inside = np.repeat(np.asarray([False, False, True, False]), n)
+    slope = xp.where(inside, 1 - gates * gates, gates * (1 - gates))
+    share = _masked(xp, mask, slope * xp.concatenate([cell, _previous(xp, c0[k], out3, reverse), i, t], -1))
+    extra = None if g4 is None else _masked(xp, mask, slope * g4)
+
+    def step(carry, now):
+        dh, dc = carry
+        gh, gc, to_cell, f, share, extra, m = now
+        dh, dc = _total(dh, gh), _total(dc, gc)
+        inner = dc + dh * to_cell
+        dz = _total(xp.concatenate([inner, inner, inner, dh], -1) * share, extra)
+        return (_keep(xp, m, xp.matmul(dz, w_hh), dh), _keep(xp, m, inner * f, dc)), (dz,)
+    zero = xp.zeros_like(h0[k])
+    start = zero if g1 is None else g1[0], zero if g2 is None else g2[0]
+    (dh, dc), (dz,) = scan(xp, step, start, (g0, g3, o * (1 - t * t), f, share, extra, mask), not reverse)
+    before = _previous(xp, h0[k], out0, reverse)
+    gx, *rest = _weights(xp, dz, dz, x, before, w_ih, (needs[0], *needs[3:7]), plan)
+    return gx, _one(h0, dh, k, xp), _one(c0, dc, k, xp), *rest, None
+
+
+def _results(x, h0, states: int, *more) -> list:
+    """Avals of the states of all steps, of the last states, and of arrays (T, B, width) that the derivative reads."""
+    steps, batch, n = *x.shape[:2], h0.shape[-1]
+    return [((steps, batch, n), x.dtype), *[((1, batch, n), x.dtype)] * states, *(((steps, batch, width), x.dtype) for width in more)]
+
+
+LSTM = Op("lstm_sequence", _lstm, vjp=_lstm_vjp, torch_name="LstmBackward0",
+          shape=lambda x, h0, c0, w_ih, w_hh, b_ih, b_hh, mask, k, reverse: _results(x, h0, 2, h0.shape[-1], 4 * h0.shape[-1]))
+
+# -- GRU -------------------------------------------------------------------------------------------------------------------
+
+
+def _gru(xp, x, h0, w_ih, w_hh, b_ih, b_hh, mask, k, reverse):
+    """(hidden states, last h, gates r z n and the hidden part of n)."""
+    gx, wt, n = linear_kernel(xp, x, w_ih, b_ih), w_hh.T, h0.shape[-1]
+    half = np.asarray(0.5, x.dtype)
+
+    def step(carry, now):
+        (h,), (g, m) = carry, now
+        hw = _total(xp.matmul(h, wt), b_hh)
+        rz = xp.tanh((g[:, :2 * n] + hw[:, :2 * n]) * half) * half + half
+        r, z = rz[:, :n], rz[:, n:]
+        new = xp.tanh(g[:, 2 * n:] + r * hw[:, 2 * n:])
+        h2 = _keep(xp, m, (1 - z) * new + z * h, h)
+        return (h2,), (h2, xp.concatenate([rz, new, hw[:, 2 * n:]], -1))
+    (h,), (hs, gates) = scan(xp, step, (h0[k],), (gx, mask), reverse)
+    return [hs, h[None], gates]
+
+
+def _gru_vjp(xp, x, h0, w_ih, w_hh, mask, out0, out2, k, reverse, needs, plan, g0=None, g1=None, g2=None):
+    n = h0.shape[-1]
+    before = _previous(xp, h0[k], out0, reverse)
+    r, z, new, hn = _parts(out2, n)
+    to_new = (1 - z) * (1 - new * new)
+    to_r = r * (1 - r) * hn
+    join = lambda *parts: _masked(xp, mask, xp.concatenate(parts, -1))
+    share = join(to_new * to_r, (before - new) * z * (1 - z), to_new * r)  # of the hidden product's gradient in dh
+    extra = None
+    if g2 is not None:
+        g_r, g_z, g_new, g_hn = _parts(g2, n)
+        g_new = g_new * (1 - new * new)
+        extra = join(g_r * r * (1 - r) + g_new * to_r, g_z * z * (1 - z), g_new * r + g_hn)
+
+    def step(carry, now):
+        (dh,), (gh, z, share, extra, m) = carry, now
+        dh = _total(dh, gh)
+        du = _total(xp.concatenate([dh, dh, dh], -1) * share, extra)
+        return (_keep(xp, m, xp.matmul(du, w_hh) + dh * z, dh),), (du, dh)
+    start = xp.zeros_like(h0[k]) if g1 is None else g1[0]
+    (dh,), (du, dhs) = scan(xp, step, (start,), (g0, z, share, extra, mask), not reverse)
+    inner = dhs * to_new if g2 is None else dhs * to_new + g_new
+    dx = xp.concatenate([du[..., :2 * n], _masked(xp, mask, inner)], -1)
+    gx, *rest = _weights(xp, dx, du, x, before, w_ih, (needs[0], *needs[2:6]), plan)
+    return gx, _one(h0, dh, k, xp), *rest, None
+
+
+GRU = Op("gru_sequence", _gru, vjp=_gru_vjp, torch_name="GruBackward0",
+         shape=lambda x, h0, w_ih, w_hh, b_ih, b_hh, mask, k, reverse: _results(x, h0, 1, 4 * h0.shape[-1]))
+
+# -- plain RNN -------------------------------------------------------------------------------------------------------------
+
+
+def _rnn(xp, x, h0, w_ih, w_hh, b_ih, b_hh, mask, k, reverse, relu):
+    """(hidden states, last h)."""
+    gx, wt = linear_kernel(xp, x, w_ih, _total(b_ih, b_hh)), w_hh.T
+
+    def step(carry, now):
+        (h,), (g, m) = carry, now
+        z = g + xp.matmul(h, wt)
+        h2 = _keep(xp, m, xp.maximum(z, xp.zeros((), z.dtype)) if relu else xp.tanh(z), h)
+        return (h2,), (h2,)
+    (h,), (hs,) = scan(xp, step, (h0[k],), (gx, mask), reverse)
+    return [hs, h[None]]
+
+
+def _rnn_vjp(xp, x, h0, w_ih, w_hh, mask, out0, k, reverse, relu, needs, plan, g0=None, g1=None):
+    share = _masked(xp, mask, (out0 > 0).astype(out0.dtype) if relu else 1 - out0 * out0)
+
+    def step(carry, now):
+        (dh,), (gh, share, m) = carry, now
+        dh = _total(dh, gh)
+        dz = dh * share
+        return (_keep(xp, m, xp.matmul(dz, w_hh), dh),), (dz,)
+    start = xp.zeros_like(h0[k]) if g1 is None else g1[0]
+    (dh,), (dz,) = scan(xp, step, (start,), (g0, share, mask), not reverse)
+    gx, *rest = _weights(xp, dz, dz, x, _previous(xp, h0[k], out0, reverse), w_ih, (needs[0], *needs[2:6]), plan)
+    return gx, _one(h0, dh, k, xp), *rest, None
+
+
+RNN = Op("rnn_sequence", _rnn, vjp=_rnn_vjp, torch_name="RnnBackward0",
+         shape=lambda x, h0, w_ih, w_hh, b_ih, b_hh, mask, k, reverse, relu: _results(x, h0, 1))
+
+# -- layers ----------------------------------------------------------------------------------------------------------------
+
+
+def _layer(kind: str, x: Tensor, states: tuple, weights: tuple, mask, k: int, reverse: bool):
+    """One direction of one layer from row k of the states: (states of all steps, last states (1, B, H))."""
     w_ih, w_hh, b_ih, b_hh, w_hr = weights
-    last = 0 if reverse else -1
+    if w_hr is not None:
+        return _projected(linear(x, w_ih, _total(b_ih, b_hh)), tuple(s[k] for s in states), w_hh, w_hr, mask, reverse)
     if kind == "lstm":
-        gx = linear(x, w_ih, _total(b_ih, b_hh))
-        if w_hr is not None:
-            return _projected(gx, h, w_hh, w_hr, mask, reverse)
-        hs, cs, _ = apply(LSTM, (gx, *h, w_hh, mask), (reverse,))
-        return hs, (hs[last], cs[last])
+        hs, h, c, _, _ = apply(LSTM, (x, *states, w_ih, w_hh, b_ih, b_hh, mask), (k, reverse))
+        return hs, (h, c)
     if kind == "gru":
-        hs, _ = apply(GRU, (linear(x, w_ih, b_ih), *h, w_hh, b_hh, mask), (reverse,))
+        hs, h, _ = apply(GRU, (x, *states, w_ih, w_hh, b_ih, b_hh, mask), (k, reverse))
     else:
-        hs = apply(RNN, (linear(x, w_ih, _total(b_ih, b_hh)), *h, w_hh, mask), (kind == "rnn_relu", reverse))
-    return hs, (hs[last],)
+        hs, h = apply(RNN, (x, *states, w_ih, w_hh, b_ih, b_hh, mask), (k, reverse, kind == "rnn_relu"))
+    return hs, (h,)
 
 
 def _projected(gx, h, w_hh, w_hr, mask, reverse):
@@ -211,7 +246,7 @@ def _projected(gx, h, w_hh, w_hr, mask, reverse):
             new_cell, new_hidden = where(mask[t], new_cell, cell), where(mask[t], new_hidden, hidden)
         hidden, cell = new_hidden, new_cell
         rows.append(hidden)
-    return stack(rows[::-1] if reverse else rows), (hidden, cell)
+    return stack(rows[::-1] if reverse else rows), (hidden.unsqueeze(0), cell.unsqueeze(0))
 
 
 def _sequence(kind: str, x: Tensor, hx: tuple, params, has_biases: bool, num_layers: int, dropout: float, train: bool, bidirectional: bool,
@@ -228,15 +263,14 @@ def _sequence(kind: str, x: Tensor, hx: tuple, params, has_biases: bool, num_lay
             p = params[k * per:(k + 1) * per]
             biases = p[2:4] if has_biases else (None, None)
             projection = p[-1] if per == (5 if has_biases else 3) else None
-            ys, last = _layer(kind, x, tuple(s[k] for s in hx), (p[0], p[1], *biases, projection), mask, direction == 1)
+            ys, last = _layer(kind, x, hx, (p[0], p[1], *biases, projection), mask, k, direction == 1)
             outs.append(ys)
             for store, state in zip(finals, last):
                 store.append(state)
         x = outs[0] if directions == 1 else cat(outs, -1)
         if dropout and train and layer + 1 < num_layers:
             x = drop(x, dropout, True)
-    from .joining import stack
-    return (x, *(stack(f) for f in finals))
+    return (x, *(f[0] if len(f) == 1 else cat(f) for f in finals))
 
 
 def _mask_of(batch_sizes: Tensor, batch: int) -> Tensor:
