@@ -1,0 +1,57 @@
+"""Recurrent layers against real torch: second derivatives, gradients that reach only some results, rows of hx, packed input."""
+import itertools
+
+import numpy as np
+import pytest
+
+KINDS = ("LSTM", "GRU", "RNN")
+
+
+def gradients(torch, kind, packed=False, reads=("out", "h", "c"), second=False, start=False, **options):
+    torch.manual_seed(0)
+    layer = getattr(torch.nn, kind)(3, 4, 2, **options).double()
+    x = torch.randn(5, 2, 3, dtype=torch.float64, requires_grad=True)
+    shape = (4 if options.get("bidirectional") else 2, 2, 4)
+    states = [torch.randn(shape, dtype=torch.float64, requires_grad=True) for _ in range(2 if kind == "LSTM" else 1)] if start else []
+    hx = (tuple(states) if kind == "LSTM" else states[0]) if start else None
+    out, last = layer(torch.nn.utils.rnn.pack_padded_sequence(x, [5, 3]) if packed else x, hx)
+    results = dict(zip(("out", "h", "c"), (out.data if packed else out, *(last if kind == "LSTM" else (last,)))))
+    loss = sum((results[name] ** (2 + k)).sum() for k, name in enumerate(("out", "h", "c")) if name in reads and name in results)
+    leaves = [x, *states, *layer.parameters()]
+    found = list(torch.autograd.grad(loss, leaves, create_graph=second))
+    if second:
+        found += torch.autograd.grad(sum((g ** 2).sum() for g in found), leaves)
+    return [g.detach().numpy() for g in found]
+
+
+def agree(subject, oracle, *args, **options):
+    for ours, theirs in zip(gradients(subject, *args, **options), gradients(oracle, *args, **options), strict=True):
+        np.testing.assert_allclose(ours, theirs, rtol=1e-9, atol=1e-11)
+
+
+@pytest.mark.parametrize("kind,packed", itertools.product(KINDS, (False, True)))
+def test_second_derivatives(subject, oracle, kind, packed):
+    agree(subject, oracle, kind, packed, second=True, bidirectional=True)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("reads", [("out",), ("h",), ("c",), ("h", "c")])
+def test_gradients_of_some_results(subject, oracle, kind, reads):
+    if reads == ("c",) and kind != "LSTM":
+        reads = ("h", "out")
+    agree(subject, oracle, kind, reads=reads, second=True)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_gradients_of_initial_states(subject, oracle, kind):
+    agree(subject, oracle, kind, start=True, bidirectional=True)
+    agree(subject, oracle, kind, True, start=True, bias=False)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_compiled_tier(subject, oracle, kind):
+    """The same numbers once the program is compiled."""
+    for _ in range(6):
+        ours = gradients(subject, kind, True, start=True)
+    for a, b in zip(ours, gradients(oracle, kind, True, start=True), strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-9, atol=1e-11)
