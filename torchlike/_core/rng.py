@@ -165,8 +165,11 @@ def randperm(gen: Generator, n: int, dtype: np.dtype | type = np.int64) -> np.nd
     return narrow(permutation(gen, n), dtype)
 
 
-def normal(gen: Generator, shape: Shape, mean: float, std: float, dtype: np.dtype) -> np.ndarray:
-    """Normal floats; complex ones have `mean` in both parts and variance std**2/2 in each."""
+def normal(gen: Generator, shape: Shape, mean: float, std: float, dtype: np.dtype, blocks: bool = True) -> np.ndarray:
+    """Normal floats; complex ones have `mean` in both parts and variance std**2/2 in each.
+
+    `blocks`: in blocks of 16 where there are so many, as for contiguous memory.
+    """
     if not std >= 0:
         raise RuntimeError(f"normal expects std >= 0.0, but found std {std:g}")
     out = np.empty(shape, dtype)
@@ -175,7 +178,7 @@ def normal(gen: Generator, shape: Shape, mean: float, std: float, dtype: np.dtyp
         raise not_implemented("normal_kernel_cpu", flat.dtype)
     with np.errstate(over="ignore", invalid="ignore"):
         # A complex variable's variance is split between its parts; PyTorch adds the mean to both of them.
-        fill_normal(gen, flat, mean, std / math.sqrt(2) if out.dtype.kind == "c" else std)
+        fill_normal(gen, flat, mean, std / math.sqrt(2) if out.dtype.kind == "c" else std, blocks)
     return out
 
 

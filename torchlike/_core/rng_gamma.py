@@ -13,7 +13,8 @@ from .rng_normal import serial_normals
 _LOW53 = (1 << 53) - 1
 
 
-def _uniform(gen: Generator) -> float:
+def uniform(gen: Generator) -> float:
+    """A double from [0, 1) of 53 bits."""
     return (int(gen.words64(1)[0]) & _LOW53) * 2.0**-53
 
 
@@ -22,7 +23,7 @@ def _one(gen: Generator, alpha: float) -> float:
     if alpha < 1.0:
         if alpha == 0.0:
             return 0.0
-        scale = (1.0 - _uniform(gen)) ** (1.0 / alpha)
+        scale = (1.0 - uniform(gen)) ** (1.0 / alpha)
         alpha += 1.0
     d = alpha - 1.0 / 3.0
     c = 1.0 / math.sqrt(9.0 * d)
@@ -32,7 +33,7 @@ def _one(gen: Generator, alpha: float) -> float:
             x = float(serial_normals(gen, 1, 0.0, 1.0)[0])
             y = 1.0 + c * x
         v, square = y * y * y, x * x
-        u = 1.0 - _uniform(gen)
+        u = 1.0 - uniform(gen)
         if u < 1.0 - 0.0331 * square * square or math.log(u) < 0.5 * square + d * (1.0 - v + math.log(v)):
             return scale * d * v
 

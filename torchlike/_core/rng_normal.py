@@ -174,10 +174,10 @@ def serial_normals(gen: Generator, n: int, mean: float, std: float) -> np.ndarra
     return fma64(np.array(samples, np.float64), std, mean)
 
 
-def fill_normal(gen: Generator, out: np.ndarray, mean: float, std: float) -> None:
+def fill_normal(gen: Generator, out: np.ndarray, mean: float, std: float, blocks_allowed: bool = True) -> None:
     """Fill the flat float array `out` with normals of the given mean and standard deviation."""
     n = out.size
-    if n < _BLOCK:
+    if n < _BLOCK or not blocks_allowed:
         out[...] = serial_normals(gen, n, mean, std).astype(np.float32 if out.itemsize < 8 else np.float64)
         return
     wide = out.dtype == np.float64

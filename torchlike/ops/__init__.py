@@ -4,6 +4,7 @@ from . import (  # noqa: F401
     basic,
     creation,
     diagonals,
+    discrete_samples,
     foreach,
     gathering,
     histograms,

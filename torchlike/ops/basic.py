@@ -21,8 +21,8 @@ from .views import _with_format, preserve_format
 def _convert(xp, x, dtype):
     if x.dtype.kind == "c" and dtype.category < dt.COMPLEX:
         x = x != 0 if dtype.category == dt.BOOL else x.real
-    if xp is np and x.dtype.kind in "fV" and dtype.np.kind in "iu":
-        return _float_to_int(x, dtype.np)
+    if x.dtype.kind in "fV" and dtype.np.kind in "iu":
+        return _float_to_int(xp, x, dtype.np)
     if dtype in dt.FLOAT8:
         return _to_float8(xp, x, dtype)
     return x.astype(dtype.np)
@@ -37,9 +37,16 @@ def _to_float8(xp, x, dtype):
     return xp.where(xp.isnan(wide), wide, xp.clip(wide, -most, most)).astype(dtype.np)
 
 
-def _float_to_int(x, to):
-    """C's conversion on x86-64, which torch's is: through int64, wrapping."""
-    return x.astype(np.float64).astype(np.int64).astype(to) if to.itemsize < 8 else x.astype(to)
+def _float_to_int(xp, x, to):
+    """C's conversion on x86-64, which torch's is: through int32 or int64, the lowest of which stands for what does not fit; then wrapping."""
+    through = np.int32 if to.itemsize < 4 or to == np.int32 else np.int64
+    lowest = np.iinfo(through).min
+    if x.dtype.itemsize == 2:
+        x = x.astype(np.float32)
+    if xp is np:
+        return x.astype(through).astype(to)
+    fits = (x >= float(lowest)) & (x < -float(lowest))
+    return xp.where(fits, x, 0).astype(through).astype(to) if to.itemsize < 4 else xp.where(fits, x.astype(through), lowest).astype(to)
 
 
 CONVERT = Op("to_copy", _convert, shape=lambda a, dtype: (a.shape, dtype), vjp=lambda xp, g: g, torch_name="ToCopyBackward0")
@@ -62,21 +69,21 @@ def to_device(t: Tensor, device) -> Tensor:
 
 
 @public(function=False)
-def to(self, *args, dtype=None, device=None, non_blocking: bool = False, copy: bool = False, memory_format=preserve_format, other=None) -> Tensor:
+def to(self, *args, dtype=None, device=None, non_blocking: bool = False, copy: bool = False, memory_format=preserve_format, tensor=None) -> Tensor:
     """self with another dtype or device: `to(dtype)`, `to(device)`, `to(device, dtype)`, `to(other)`."""
     for a in args:
-        if isinstance(a, dt.dtype) or a in (float, int, bool, complex):
+        if isinstance(a, (dt.dtype, type)):
             dtype = _check_dtype(a)
         elif isinstance(a, (str, dev.device)) or (isinstance(a, int) and not isinstance(a, bool) and device is None):
             device = a
         elif isinstance(a, Tensor):
-            other = a
+            tensor = a
         elif isinstance(a, bool):
             non_blocking, copy = copy if non_blocking else a, a if non_blocking else copy
         elif a is not None:
             raise TypeError(f"to() received an invalid combination of arguments - got ({type(a).__name__})")
-    if other is not None:
-        dtype, device = other.dtype, other.device
+    if tensor is not None:
+        dtype, device = tensor.dtype, tensor.device
     out = self
     if device is not None:
         out = to_device(out, dev.canonical(device))

@@ -71,8 +71,10 @@ for _name, _view in (
 def _as_strided_(self, size, stride, storage_offset: int | None = None) -> Tensor:
     """as_strided, of this very tensor."""
     self._check_write()
-    self._ensure_storage()
-    return _become(self, views.as_strided(_twin(self), size, stride, storage_offset))
+    made = views.as_strided(_twin(self), size, stride, storage_offset)
+    made._storage.version += 1
+    made._seen = made._storage.version
+    return _become(self, made)
 
 
 Tensor.as_strided_ = FUNCTIONS["as_strided_"] = _as_strided_

@@ -46,9 +46,9 @@ def _unit(xp, x):
 def _norm_vjp(xp, g, x, out, p, dims, keepdim):
     g, out = restore(xp, g, x.shape, dims, keepdim), restore(xp, out, x.shape, dims, keepdim)
     zero = xp.zeros((), out.dtype)
+    if p == 2:  # not made safe for differentiation: the second derivative at the origin is NaN, as in torch
+        return g * xp.where(out == 0, xp.zeros((), x.dtype), x / out)
     safe = xp.where(out == 0, xp.ones((), out.dtype), out)
-    if p == 2:
-        return g * xp.where(out == 0, xp.zeros((), x.dtype), x / safe)
     if p == 1:
         return g * _unit(xp, x)
     if p == 0:
@@ -75,7 +75,10 @@ def vector_norm(input: Tensor, ord=2, dim=None, keepdim: bool = False, *, dtype=
     ord = float(ord)
     if not math.prod(input.shape[d] for d in dims) and (ord < 0 or ord == math.inf):
         raise RuntimeError(f"linalg.vector_norm cannot compute the {ord} norm on an empty tensor because the operation does not have an identity")
-    return apply(NORM, (input,), (ord, dims, bool(keepdim)))
+    out = apply(NORM, (input,), (ord, dims, bool(keepdim)))
+    if ord == 0 and out._edge is not None:
+        out._edge.edges = [None]  # a count has no gradient: torch gives none, rather than zeros
+    return out
 
 
 @public(out=True)

@@ -228,7 +228,10 @@ def fmod(input, other) -> Tensor:
 def _pow_kernel(xp, x, y):
     if x.dtype.kind in "iu":
         return xp.power(x, xp.maximum(y, xp.zeros_like(y))) * xp.where(y < 0, (abs(x) == 1), True).astype(x.dtype)
-    return xp.power(x, y)
+    r = xp.power(x, y)
+    if xp is not np and r.dtype.kind == "c":  # XLA goes through log(0)
+        r = xp.where((x == 0) & (y.real > 0), 0, r)
+    return r
 
 
 def _safe_log(xp, x):

@@ -13,7 +13,7 @@ from .._core import dtype as dt
 from .._core.aval import broadcast_shapes
 from .._core.layout import Layout, is_contiguous, is_dense
 from .._core.registry import Op, Plan, common_device
-from .._public import as_size, fill_out, public
+from .._public import as_size, public
 from .._tensor import Tensor, apply
 from .creation import _arange_op, _check_dtype, _empty_check, _finish, constant, from_numpy
 from .joining import cat
@@ -82,7 +82,7 @@ def linspace(
     """`steps` numbers from start to end, both included, equally spaced."""
     start, end, steps, dtype = _ends("linspace", start, end, steps, dtype if out is None else out.dtype)
     made = apply(_LINSPACE, (start, end), (steps, dtype, dev.resolve(device)))
-    return _finish(made, requires_grad) if out is None else fill_out(out, made)
+    return _finish(made, requires_grad, out)
 
 
 @public(method=False)
@@ -102,7 +102,7 @@ def logspace(
     """base to the powers linspace(start, end, steps)."""
     start, end, steps, dtype = _ends("logspace", start, end, steps, dtype if out is None else out.dtype)
     made = apply(_LOGSPACE, (start, end, float(base)), (steps, dtype, dev.resolve(device)))
-    return _finish(made, requires_grad) if out is None else fill_out(out, made)
+    return _finish(made, requires_grad, out)
 
 
 @public(method=False)
@@ -127,7 +127,7 @@ def range(
         raise RuntimeError("upper bound and lower bound inconsistent with step sign")
     dtype = dt.get_default_dtype() if dtype is None else _check_dtype(dtype)
     made = apply(_arange_op, (start, step), (int((end - start) / step) + 1, dtype, dev.resolve(device)))
-    return _finish(made, requires_grad) if out is None else fill_out(out, made)
+    return _finish(made, requires_grad, out)
 
 
 _EYE = Op(
@@ -163,7 +163,7 @@ def eye(
         dtype = out.dtype
     kind = dt.get_default_dtype() if dtype is None else _check_dtype(dtype)
     made = apply(_EYE, (), (*sizes, kind, dev.resolve(device)))
-    return _finish(made, requires_grad) if out is None else fill_out(out, made)
+    return _finish(made, requires_grad, out)
 
 
 @public(method=False)

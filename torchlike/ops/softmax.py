@@ -92,9 +92,12 @@ def logsumexp(input, dim, keepdim: bool = False) -> Tensor:
         raise TypeError("logsumexp(): argument 'dim' (position 2) must be tuple of ints, not NoneType")
     if input.dtype.category < dt.FLOAT:
         input = input.to(dt.get_default_dtype())
-    dims = as_dims(dim, input._value.aval.ndim)
+    n = input._value.aval.ndim
+    dims = as_dims(dim, n)
     if not dims:
         return input.clone()
+    if isinstance(dim, (tuple, list)) and not dim and not keepdim and input._value.aval.numel:
+        raise RuntimeError(f"output with shape [] doesn't match the broadcast shape {[1] * n}")  # torch's own limit
     if not input._value.aval.numel:
         return input.exp().sum(dims, keepdim).log()
     return apply(LOGSUMEXP, (input,), (dims, bool(keepdim)))

@@ -38,7 +38,7 @@ def gumbel_softmax(logits: Tensor, tau: float = 1, hard: bool = False, eps: floa
     """Samples of a relaxed categorical distribution; hard: one-hot samples with the relaxed gradient (Jang et al. 2017)."""
     if eps != 1e-10:
         warnings.warn("`eps` parameter is deprecated and has no effect.", stacklevel=2)
-    noise = -logits.detach().clone().exponential_().log()
+    noise = -logits.detach().contiguous().clone().exponential_().log()
     soft = ((logits + noise) / tau).softmax(dim)
     if not hard:
         return soft

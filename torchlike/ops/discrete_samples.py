@@ -1,0 +1,49 @@
+"""Samples of counts: poisson, binomial. They are drawn from the values of their parameters, which get no gradient through them."""
+from __future__ import annotations
+
+import numpy as np
+
+from .._core import dtype as dt
+from .._core.registry import Op
+from .._core.rng_discrete import binomial as draw_binomial
+from .._core.rng_discrete import poisson as draw_poisson
+from .._public import FUNCTIONS, public
+from .._tensor import Tensor, apply
+from .creation import place
+from .gamma_samples import standard_gamma_sample
+from .random import _generator
+
+_POISSON = Op("poisson", lambda xp, rate, sample: +sample, shape=lambda a, s: (a.shape, a.dtype),
+              vjp=lambda xp, g: (xp.zeros_like(g), None))
+_BINOMIAL = Op("binomial", lambda xp, count, prob, sample: +sample, shape=lambda a, b, s: (s.shape, a.dtype),
+               vjp=lambda xp, g: (xp.zeros_like(g), xp.zeros_like(g), None))
+
+
+@public(method=False)
+def poisson(input, generator=None) -> Tensor:
+    """Numbers of events, Poisson distributed with the rates that input holds."""
+    if input.dtype.category != dt.FLOAT:
+        raise NotImplementedError(f"\"poisson_cpu\" not implemented for '{input.dtype.short}'")
+    host, g = input.detach()._host_array(), _generator(generator)
+    if not (host >= 0).all():
+        raise RuntimeError("invalid Poisson rate, expected rate to be non-negative")
+    return apply(_POISSON, (input, place(draw_poisson(g, host).astype(host.dtype), input.device)))
+
+
+@public(method=False)
+def binomial(count, prob: Tensor, generator=None) -> Tensor:
+    """Numbers of successes in `count` trials of probability `prob`."""
+    if count.dtype.category != dt.FLOAT:
+        raise ValueError(f"binomial only supports floating-point dtypes for count, got: {count.dtype.short}")
+    if prob.dtype.category != dt.FLOAT:
+        raise ValueError(f"binomial only supports floating-point dtypes for prob, got: {prob.dtype.short}")
+    if count.dtype.itemsize < 4:
+        raise NotImplementedError(f"\"binomial_cpu\" not implemented for '{count.dtype.short}'")
+    if count.dtype is not prob.dtype:
+        raise RuntimeError(f"Found dtype {prob.dtype.short} but expected {count.dtype.short}")
+    counts, probs = np.broadcast_arrays(count.detach()._host_array(), prob.detach()._host_array())
+    drawn = draw_binomial(_generator(generator), counts, probs).astype(counts.dtype)
+    return apply(_BINOMIAL, (count, prob, place(drawn, count.device)))
+
+
+FUNCTIONS["_standard_gamma"] = standard_gamma_sample
