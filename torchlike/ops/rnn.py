@@ -100,7 +100,7 @@ def _lstm(xp, x, h0, c0, w_ih, w_hh, b_ih, b_hh, mask, k, reverse):
 
 def _lstm_vjp(xp, x, h0, c0, w_ih, w_hh, mask, out0, out3, out4, k, reverse, needs, plan, g0=None, g1=None, g2=None, g3=None, g4=None):
     n, gates = h0.shape[-1], out4
-    i, f, cell, o = _parts(gates, n)
+    i, _, cell, o = _parts(gates, n)
     t = xp.tanh(out3)
     inside = np.repeat(np.asarray([False, False, True, False]), n)
     slope = xp.where(inside, 1 - gates * gates, gates * (1 - gates))
@@ -109,14 +109,14 @@ def _lstm_vjp(xp, x, h0, c0, w_ih, w_hh, mask, out0, out3, out4, k, reverse, nee
 
     def step(carry, now):
         dh, dc = carry
-        gh, gc, to_cell, f, share, extra, m = now
+        gh, gc, to_cell, gates, share, extra, m = now
         dh, dc = _total(dh, gh), _total(dc, gc)
         inner = dc + dh * to_cell
         dz = _total(xp.concatenate([inner, inner, inner, dh], -1) * share, extra)
-        return (_keep(xp, m, xp.matmul(dz, w_hh), dh), _keep(xp, m, inner * f, dc)), (dz,)
+        return (_keep(xp, m, xp.matmul(dz, w_hh), dh), _keep(xp, m, inner * gates[:, n:2 * n], dc)), (dz,)
     zero = xp.zeros_like(h0[k])
     start = zero if g1 is None else g1[0], zero if g2 is None else g2[0]
-    (dh, dc), (dz,) = scan(xp, step, start, (g0, g3, o * (1 - t * t), f, share, extra, mask), not reverse)
+    (dh, dc), (dz,) = scan(xp, step, start, (g0, g3, o * (1 - t * t), gates, share, extra, mask), not reverse)
     before = _previous(xp, h0[k], out0, reverse)
     gx, *rest = _weights(xp, dz, dz, x, before, w_ih, (needs[0], *needs[3:7]), plan)
     return gx, _one(h0, dh, k, xp), _one(c0, dc, k, xp), *rest, None
