@@ -44,8 +44,7 @@ PRODUCTS = [
     case("torch.baddbmm", s(t(2, 3, 2), t(2, 3, 4), t(2, 4, 2)), s(t(2), t(2, 3, 4), t(2, 4, 2), beta=0.5, alpha=2),
          errors=(s(t(2), t(2, 3, 4), t(3, 4, 2)),)),
     case("torch.addbmm", s(t(3, 2), t(2, 3, 4), t(2, 4, 2))),
-    case("torch.chain_matmul", s(t(2, 3), t(3, 4)), vmap=False),
-    case("torch.chain_matmul", s(t(2, 3), t(3, 4), t(4, 2)), vmap=False, out=False, tag="three"),  # torch ignores out=
+    case("torch.chain_matmul", s(t(2, 3), t(3, 4)), s(t(2, 3), t(3, 4), t(4, 2)), vmap=False),
     case("torch.linalg.multi_dot", s([t(2, 3), t(3, 4), t(4, 2)]), s([t(3), t(3, 2)]), vmap=False),
     case("torch.einsum", s("ij,jk->ik", t(2, 3), t(3, 4)), s("bij,bjk->bik", t(2, 2, 3), t(2, 3, 2)),
          s("ii", t(3, 3)), s("ii->i", t(3, 3)), s("ij->ji", t(2, 3)), s("i,j", t(2), t(3)),
