@@ -20,6 +20,7 @@ import numpy as np
 from . import device as _device
 from . import disk_cache, history
 from .aval import BOOL, COMPLEX, FLOAT, INT
+from .interrupts import Uninterrupted
 from .value import Value
 
 MOST_NODES = 400_000  # records kept in the trie; about 300 bytes each
@@ -161,8 +162,16 @@ def run(prog, reason: str) -> None:
             return
     elif history.enabled:
         history.add(prog, info, reason, "compiled", 0.0)
+    if exe.donated:  # once it runs, what it was given is gone: Ctrl-C must not take what it made as well
+        with Uninterrupted():
+            _take_over(prog, exe, live)
+    else:
+        _take_over(prog, exe, live)
+
+
+def _take_over(prog, exe: Executable, live: tuple) -> None:
     arrays = _run_compiled(prog, exe)
-    position = exe.position
+    results, position = prog.results, exe.position
     for i in live:
         results[i].array = arrays[position[i]]
     _finish(prog, live)
@@ -174,8 +183,18 @@ def _donatable(v: Value) -> bool:
     return array.__class__ is np.ndarray or (not v.shared and sys.getrefcount(array) <= _ARRAY_ALONE + 1)
 
 
+def finished(prog) -> bool:
+    """Whether a program that was interrupted had all its results; they are given free then."""
+    if prog.node is not None:
+        return False
+    for v in prog.results:
+        v.epoch = None
+    return True
+
+
 def _finish(prog, live) -> None:
     results = prog.results
+    prog.node = None
     for i in live:
         results[i].epoch = None
     for ok, _ in prog.checks:
@@ -325,9 +344,9 @@ def isolated(plan):
 
 
 def traced(plan):
-    """A plan's JAX kernel, held to its shape rule."""
+    """A plan's kernel for its platform, held to its shape rule."""
     def run(*args):
-        outs = plan.jax(*args)
+        outs = plan.compiled(*args)
         for o, want in zip(outs, plan.outs):
             if o.shape != want.shape or o.dtype != want.dtype.np:
                 raise AssertionError(f"{plan}: the shape rule says {want}, the kernel made {o.dtype}{list(o.shape)}")

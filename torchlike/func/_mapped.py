@@ -32,16 +32,15 @@ class Steps:
 
 
 def _run(step):
-    return executor.traced(step[0])
+    return step[0].jax
 
 
 def _cut_run(step):
     plan, needs = step
-    run = executor.traced(plan)
     needs = needs or (False,) * len(plan.avals)
 
     def call(*args):
-        return run(*[x if need or x is None else jax.lax.stop_gradient(x) for x, need in zip(args, needs)])
+        return plan.jax(*[x if need or x is None else jax.lax.stop_gradient(x) for x, need in zip(args, needs)])
     return call
 
 

@@ -1,0 +1,357 @@
+"""Convolutions on the CPU as matrix products over images that stay in the cache.
+
+XLA's own convolution on the CPU is two to four times slower than torch's, above all its gradients. Here a loop takes an
+image at a time, gathers shifted copies of it into a matrix, and leaves the arithmetic to a matrix product:
+
+  - all offsets gathered (im2col): the matrix has a row per kernel offset and input channel, the product is the result;
+  - last axis gathered: the matrix has a row per offset along the last axis and input channel; the product has a row per
+    offset along the other axes and output channel, and the result is the sum of its rows, shifted. It copies less when
+    there are many channels, but serves only stride 1.
+
+Gradients are the same products transposed. Small images are taken several at a time, large ones in bands of rows, groups
+one after the other; depthwise convolutions are sums of shifted copies. `benchmarks/convolution.py` measures it all.
+"""
+from __future__ import annotations
+
+import functools
+import itertools
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+
+POSITIONS = 128  # positions of the result that one product should have at least
+CACHE = 1 << 20  # elements of a gathered matrix that still stay near the processor
+MOVE = 18  # the time of moving one element, in multiply-adds of a matrix product
+
+
+@dataclass(frozen=True)
+class Geometry:
+    """One convolution: (N, C, *sizes) with weights (O, C / groups, *kernel) to (N, O, *outs)."""
+
+    batch: int
+    channels: int
+    sizes: tuple
+    features: int
+    kernel: tuple
+    stride: tuple
+    padding: tuple  # (low, high) of each axis
+    dilation: tuple
+    groups: int = 1
+
+    @functools.cached_property
+    def padded(self) -> tuple:
+        return tuple(n + lo + hi for n, (lo, hi) in zip(self.sizes, self.padding))
+
+    @functools.cached_property
+    def outs(self) -> tuple:
+        return tuple((n - d * (k - 1) - 1) // s + 1 for n, k, s, d in zip(self.padded, self.kernel, self.stride, self.dilation))
+
+    @property
+    def taps(self) -> int:
+        return math.prod(self.kernel)
+
+    @property
+    def depthwise(self) -> bool:
+        return self.groups > 1 and self.groups == self.channels
+
+    @functools.cached_property
+    def gathers_last(self) -> bool:
+        """Whether only the last axis is gathered."""
+        if len(self.sizes) < 2 or set(self.stride) != {1} or self.together > 1:
+            return False
+        channels, features, last = self.channels // self.groups, self.features // self.groups, self.kernel[-1]
+        multiply = self.taps * channels * features
+        waste = math.prod(self.padded[:-1]) / math.prod(self.outs[:-1])  # rows that are computed and thrown away
+        return waste * (multiply + MOVE * (last * channels + self.taps // last * features)) < multiply + MOVE * self.taps * channels
+
+    @functools.cached_property
+    def together(self) -> int:
+        """Images in one product."""
+        most = max(1, POSITIONS // math.prod(self.outs)) if self.groups == 1 else 1
+        return next(n for n in range(min(most, self.batch), 0, -1) if self.batch % n == 0)
+
+    @functools.cached_property
+    def bands(self) -> int:
+        """Pieces of an image, along its first axis."""
+        rows, gathered = self.outs[0], self.taps * self.channels // self.groups * math.prod(self.outs)
+        return next(n for n in range(1, rows + 1) if rows % n == 0 and (gathered // n <= CACHE or n == rows)) if self.together == 1 else 1
+
+    def round(self) -> Geometry:
+        """What one round of the loop convolves. With bands, the image is padded along the first axis before the loop."""
+        one = replace(self, batch=1)
+        if self.together > 1:  # images side by side are one more axis, with a kernel of 1
+            return replace(one, sizes=(self.together, *self.sizes), kernel=(1, *self.kernel), stride=(1, *self.stride),
+                           padding=((0, 0), *self.padding), dilation=(1, *self.dilation))
+        if self.groups > 1 and not self.depthwise:
+            one = replace(one, channels=self.channels // self.groups, features=self.features // self.groups, groups=1)
+        if self.bands > 1:
+            rows = (self.outs[0] // self.bands - 1) * self.stride[0] + self.dilation[0] * (self.kernel[0] - 1) + 1
+            one = replace(one, sizes=(rows, *self.sizes[1:]), padding=((0, 0), *self.padding[1:]))
+        return one
+
+    # -- parts of an image ---------------------------------------------------------------------------------------------
+
+    def offsets(self) -> Iterator[tuple]:
+        return itertools.product(*map(range, self.kernel))
+
+    def low(self, at: tuple) -> tuple:
+        return tuple(o * d for o, d in zip(at, self.dilation))
+
+    def window(self, x, at: tuple):
+        """The elements of a padded image that the kernel's offset `at` meets, one per position of the result."""
+        lead, low = x.ndim - len(at), self.low(at)
+        high = tuple(lo + (n - 1) * s + 1 for lo, n, s in zip(low, self.outs, self.stride))
+        return lax.slice(x, (0,) * lead + low, x.shape[:lead] + high, (1,) * lead + self.stride)
+
+    def spread(self, parts):
+        """The adjoint of all windows: parts (taps, C, *outs) added up at their places, (C, *sizes) without the padding."""
+        # a strided axis is split in (phase, position), so that every part is added to one block
+        taps, channels = parts.shape[:2]
+        phases = math.prod(self.stride)
+        wide = tuple(-(-n // s) for n, s in zip(self.padded, self.stride))
+        total = jnp.zeros((phases, channels, *wide), parts.dtype)
+        for i, at in enumerate(self.offsets()):
+            low, phase = self.low(at), 0
+            for lo, s in zip(low, self.stride):
+                phase = phase * s + lo % s
+            start = (phase, 0, *(lo // s for lo, s in zip(low, self.stride)))
+            there = lax.dynamic_slice(total, start, (1, *parts.shape[1:]))
+            total = lax.dynamic_update_slice(total, there + parts[i], start)
+        if phases > 1:
+            n = len(wide)
+            order = [n] + [axis for i in range(n) for axis in (n + 1 + i, i)]
+            total = total.reshape(*self.stride, channels, *wide).transpose(order)
+        total = total.reshape(channels, *(w * s for w, s in zip(wide, self.stride)))
+        return total[(slice(None), *(slice(lo, lo + n) for (lo, _), n in zip(self.padding, self.sizes)))]
+
+
+# -- one round of the loop, in three ways ----------------------------------------------------------------------------------
+
+
+class Gathered:
+    """All offsets gathered. Images are (C, *sizes), results (O, *outs), weights a matrix (O, taps * C)."""
+
+    def __init__(self, geo: Geometry):
+        self.geo = geo
+        self.weights_shape = (geo.features, geo.taps * geo.channels)
+
+    def weights(self, w):
+        """(O, C, taps) as the matrix."""
+        return w.swapaxes(1, 2).reshape(self.weights_shape)
+
+    def weights_back(self, w):
+        return w.reshape(self.geo.features, self.geo.taps, self.geo.channels).swapaxes(1, 2)
+
+    def pad(self, image):
+        padding = self.geo.padding
+        if not any(map(any, padding)):
+            return image
+        return lax.pad(image, np.zeros((), image.dtype), [(0, 0, 0)] + [(lo, hi, 0) for lo, hi in padding])
+
+    def gather(self, image):
+        """The matrix (taps * C, positions)."""
+        image, geo = self.pad(image), self.geo
+        return jnp.stack([geo.window(image, at) for at in geo.offsets()]).reshape(geo.taps * geo.channels, -1)
+
+    def result(self, weights, image):
+        return (weights @ self.gather(image)).reshape(self.geo.features, *self.geo.outs)
+
+    def rows(self, g):
+        """The result's gradient as the matrix that the gradients multiply."""
+        return g.reshape(self.geo.features, -1)
+
+    def weight_gradient(self, rows, image):
+        return rows @ self.gather(image).T
+
+    def image_gradient(self, weights, rows):
+        geo = self.geo
+        return geo.spread((weights.T @ rows).reshape(geo.taps, geo.channels, *geo.outs))
+
+
+class LastGathered(Gathered):
+    """Only offsets along the last axis gathered; the product's rows are summed over the others. The weights' matrix is
+    (leading taps * O, last taps * C)."""
+
+    def __init__(self, geo: Geometry):
+        self.geo = geo
+        n = len(geo.sizes) - 1
+        none = ((0, 0),) * n
+        # the offsets along the last axis, all rows kept; and those along the others, on what the last axis left
+        self.last = replace(geo, kernel=(1,) * n + geo.kernel[-1:], padding=none + geo.padding[-1:], sizes=geo.padded[:-1] + geo.sizes[-1:])
+        self.lead = replace(geo, channels=geo.features, kernel=geo.kernel[:-1] + (1,), padding=(*none, (0, 0)), sizes=geo.padded[:-1] + geo.outs[-1:])
+        self.weights_shape = (self.lead.taps * geo.features, self.last.taps * geo.channels)
+
+    def weights(self, w):
+        geo = self.geo
+        return w.reshape(geo.features, geo.channels, self.lead.taps, self.last.taps).transpose(2, 0, 3, 1).reshape(self.weights_shape)
+
+    def weights_back(self, w):
+        geo = self.geo
+        return w.reshape(self.lead.taps, geo.features, self.last.taps, geo.channels).transpose(1, 3, 0, 2)
+
+    def gather(self, image):
+        image, last = self.pad(image), self.last
+        return jnp.stack([last.window(image, at) for at in last.offsets()]).reshape(last.taps * last.channels, -1)
+
+    def result(self, weights, image):
+        lead = self.lead
+        rows = (weights @ self.gather(image)).reshape(lead.taps, self.geo.features, *lead.sizes)
+        return sum(lead.window(rows[i], at) for i, at in enumerate(lead.offsets()))
+
+    def rows(self, g):
+        # on flattened positions an offset is one shift, when g has zeros where its rows are shorter than the image's
+        lead = self.lead
+        wide = (*lead.outs[:1], *lead.sizes[1:])
+        g = lax.pad(g, np.zeros((), g.dtype), [(0, 0, 0)] + [(0, n - m, 0) for n, m in zip(wide, lead.outs)]).reshape(lead.channels, -1)
+        strides = [math.prod(lead.sizes[i + 1:]) for i in range(len(lead.sizes))]
+        used = sum((n - 1) * s for n, s in zip(lead.outs, strides)) + 1
+        rows = jnp.zeros((lead.taps * lead.channels, math.prod(lead.sizes)), g.dtype)
+        for i, at in enumerate(lead.offsets()):
+            rows = lax.dynamic_update_slice(rows, g[:, :used], (i * lead.channels, sum(o * s for o, s in zip(lead.low(at), strides))))
+        return rows
+
+    def image_gradient(self, weights, rows):
+        geo, last = self.geo, self.last
+        image = last.spread((weights.T @ rows).reshape(last.taps, geo.channels, *last.outs))
+        return image[(slice(None), *(slice(lo, lo + n) for (lo, _), n in zip(geo.padding[:-1], geo.sizes)))]
+
+
+class Depthwise(Gathered):
+    """A kernel per channel: sums of shifted copies, without a product."""
+
+    def __init__(self, geo: Geometry):
+        self.geo = geo
+        self.weights_shape = (geo.taps, geo.channels, geo.features // geo.channels, *(1,) * len(geo.sizes))
+
+    def weights(self, w):
+        geo = self.geo
+        return w.reshape(geo.channels, -1, geo.taps).transpose(2, 0, 1).reshape(self.weights_shape)
+
+    def weights_back(self, w):
+        return w.reshape(self.weights_shape[:3]).transpose(1, 2, 0)
+
+    def _windows(self, image) -> list:
+        image = self.pad(image)
+        return [self.geo.window(image, at)[:, None] for at in self.geo.offsets()]
+
+    def result(self, weights, image):
+        return sum(w * part for w, part in zip(weights, self._windows(image))).reshape(self.geo.features, *self.geo.outs)
+
+    def rows(self, g):
+        return g.reshape(self.geo.channels, -1, *self.geo.outs)
+
+    def weight_gradient(self, rows, image):
+        axes = tuple(range(2, rows.ndim))
+        return jnp.stack([(rows * part).sum(axes, keepdims=True) for part in self._windows(image)])
+
+    def image_gradient(self, weights, rows):
+        return self.geo.spread(jnp.stack([(w * rows).sum(1) for w in weights]))
+
+
+# -- the loop --------------------------------------------------------------------------------------------------------------
+
+
+class Loop:
+    """Which part of the batch a round takes, and where its result goes."""
+
+    def __init__(self, geo: Geometry, dtype):
+        self.geo, self.dtype = geo, dtype
+        self.work = jnp.promote_types(dtype, jnp.float32)  # 16-bit floats are multiplied and summed as float32
+        one = geo.round()
+        self.kind = (Depthwise if geo.depthwise else LastGathered if geo.gathers_last else Gathered)(one)
+        self.channels, self.features = one.channels, one.features
+        self.groups = geo.channels // one.channels
+        self.rounds = np.int32(geo.batch // geo.together * self.groups * geo.bands)
+        self.out_rows = geo.outs[0] // geo.bands
+        self.rows, self.step = (one.sizes[0], self.out_rows * geo.stride[0]) if geo.bands > 1 else (geo.sizes[0], 0)
+
+    def weights(self, w):
+        """(O, C / groups, *kernel) as one matrix per group."""
+        w = w.astype(self.work).reshape(self.groups, self.features, -1, self.geo.taps)
+        return jnp.stack([self.kind.weights(part) for part in w]) if self.groups > 1 else self.kind.weights(w[0])[None]
+
+    def weights_back(self, w):
+        geo = self.geo
+        return jnp.stack([self.kind.weights_back(part) for part in w]).reshape(geo.features, -1, *geo.kernel).astype(self.dtype)
+
+    def group(self, t):
+        return t // self.geo.bands % self.groups
+
+    def _start(self, t, channels: int, step: int, ndim: int) -> tuple:
+        band, image = t % self.geo.bands, t // self.geo.bands
+        return (image // self.groups * self.geo.together, image % self.groups * channels, band * step) + (np.int32(0),) * (ndim - 3)
+
+    def _take(self, x, t, channels: int, rows: int, step: int):
+        x = lax.dynamic_slice(x, self._start(t, channels, step, x.ndim), (self.geo.together, channels, rows, *x.shape[3:])).astype(self.work)
+        return x.swapaxes(0, 1) if self.geo.together > 1 else x[0]
+
+    def image(self, x, t):
+        return self._take(x, t, self.channels, self.rows, self.step)
+
+    def result(self, g, t):
+        return self._take(g, t, self.features, self.out_rows, self.out_rows)
+
+    def _store(self, y, part, t, channels: int, step: int, add: bool = False):
+        part = (part.swapaxes(0, 1) if self.geo.together > 1 else part[None]).astype(self.dtype)
+        start = self._start(t, channels, step, y.ndim)
+        if add:
+            part = part + lax.dynamic_slice(y, start, part.shape)
+        return lax.dynamic_update_slice(y, part, start)
+
+    def store_result(self, y, part, t):
+        return self._store(y, part, t, self.features, self.out_rows)
+
+    def store_image(self, x, part, t):
+        """Bands overlap, so they are added."""
+        return self._store(x, part, t, self.channels, self.step, add=self.geo.bands > 1)
+
+    def banded(self, x):
+        """The batch as the loop reads it: padded along the first axis when it is read in bands."""
+        lo, hi = self.geo.padding[0]
+        if self.geo.bands == 1 or not (lo or hi):
+            return x
+        return lax.pad(x, np.zeros((), x.dtype), [(0, 0, 0), (0, 0, 0), (lo, hi, 0)] + [(0, 0, 0)] * (x.ndim - 3))
+
+    def empty_images(self):
+        geo = self.geo
+        return jnp.zeros((geo.batch, geo.channels, geo.padded[0] if geo.bands > 1 else geo.sizes[0], *geo.sizes[1:]), self.dtype)
+
+    def unbanded(self, x):
+        low = self.geo.padding[0][0]
+        return lax.slice_in_dim(x, low, low + self.geo.sizes[0], axis=2) if self.geo.bands > 1 else x
+
+
+def convolve(x, w, geo: Geometry):
+    """(N, O, *outs)."""
+    loop = Loop(geo, x.dtype)
+    x, weights = loop.banded(x), loop.weights(w)
+
+    def body(t, y):
+        return loop.store_result(y, loop.kind.result(weights[loop.group(t)], loop.image(x, t)), t)
+    y = jnp.zeros((geo.batch, geo.features, *geo.outs), x.dtype)
+    return lax.fori_loop(np.int32(0), loop.rounds, body, y)
+
+
+def gradients(x, w, g, geo: Geometry, needs: tuple) -> list:
+    """The gradients for x and for w that `needs` asks for; x or w may be None where nothing reads it."""
+    loop = Loop(geo, g.dtype)
+    kind = loop.kind
+    weights = loop.weights(w) if needs[0] else None
+    x = loop.banded(x) if needs[1] else None
+
+    def body(t, state):
+        dx, dw = state
+        rows, group = kind.rows(loop.result(g, t)), loop.group(t)
+        if needs[0]:
+            dx = loop.store_image(dx, kind.image_gradient(weights[group], rows), t)
+        if needs[1]:
+            dw = lax.dynamic_update_slice_in_dim(dw, dw[group][None] + kind.weight_gradient(rows, loop.image(x, t)), group, 0)
+        return dx, dw
+    dx = loop.empty_images() if needs[0] else None
+    dw = jnp.zeros((loop.groups, *kind.weights_shape), loop.work) if needs[1] else None
+    dx, dw = lax.fori_loop(np.int32(0), loop.rounds, body, (dx, dw))
+    return ([loop.unbanded(dx)] if needs[0] else []) + ([loop.weights_back(dw)] if needs[1] else [])
