@@ -99,6 +99,18 @@ class Program:
         trie.size += 1
         return node
 
+    def forget_unfinished(self) -> None:
+        """Drop what a record added before it was interrupted: the node says what belongs to the program."""
+        inputs = floats = ints = 0
+        node = self.node
+        while node.parent is not None:
+            inputs += node.plan is None
+            for ref in node.refs:
+                floats += 1 if ref is FLOAT else 2 if ref is COMPLEX else 0
+                ints += ref is INT or ref is BOOL
+            node = node.parent
+        del self.inputs[inputs:], self.floats[floats:], self.ints[ints:], self.results[self.node.n_results:]
+
     def _aval(self, ref) -> Aval | None:
         if ref.__class__ is int:
             return self.results[ref].aval if ref >= 0 else self.inputs[-1 - ref].aval
@@ -161,26 +173,30 @@ def record(op: Op, values: list, statics: tuple):
         except OtherDevice:
             flush("device change")
             return record(op, _moved(op, values), statics)
-        if numbers:
-            for v in values:
-                cls = v.__class__
-                if cls is float:
-                    prog.floats.append(v)
-                elif cls is int or cls is bool:
-                    prog.ints.append(v)
-                elif cls is complex:
-                    prog.floats.append(v.real)
-                    prog.floats.append(v.imag)
-        results = prog.results
-        prog.node = node
-        n = len(results)
-        outs = node.outs
-        if len(outs) == 1:
-            made = (Value(outs[0], None, prog, n),)
-            results.append(made[0])
-        else:
-            made = tuple([Value(a, None, prog, n + i) for i, a in enumerate(outs)])
-            results.extend(made)
+        try:
+            if numbers:
+                for v in values:
+                    cls = v.__class__
+                    if cls is float:
+                        prog.floats.append(v)
+                    elif cls is int or cls is bool:
+                        prog.ints.append(v)
+                    elif cls is complex:
+                        prog.floats.append(v.real)
+                        prog.floats.append(v.imag)
+            results = prog.results
+            n = len(results)
+            outs = node.outs
+            if len(outs) == 1:
+                made = (Value(outs[0], None, prog, n),)
+                results.append(made[0])
+            else:
+                made = tuple([Value(a, None, prog, n + i) for i, a in enumerate(outs)])
+                results.extend(made)
+            prog.node = node
+        except BaseException:  # Ctrl-C
+            prog.forget_unfinished()
+            raise
         if n >= state.limit:
             flush("program length")
         return node.plan, made
@@ -284,11 +300,11 @@ def flush(reason: str = "") -> None:
             if prog.inputs:
                 state.program = Program()
             return
-        state.program = Program()
         try:
+            state.program = Program()
             _execute(prog, reason)
         except BaseException as stop:
-            if not isinstance(stop, Exception):  # Ctrl-C: nothing is lost, the program is still pending
+            if not isinstance(stop, Exception) and not executor.finished(prog):  # Ctrl-C: nothing is lost, the program is still pending
                 state.program = prog
             raise
 
@@ -301,8 +317,8 @@ def cut(reason: str) -> None:
             return
         run_waiting()
         if state.program.results:
-            state.waiting = (state.program, reason)
-            state.program = Program()
+            following = Program()
+            state.waiting, state.program = (state.program, reason), following
             if state.limit == 0:
                 run_waiting()
 
@@ -311,11 +327,12 @@ def run_waiting() -> None:
     """Run the program that `cut` left."""
     with lock:
         if state.waiting is not None:
-            waiting, state.waiting = state.waiting, None
+            waiting = state.waiting
             try:
+                state.waiting = None
                 _execute(*waiting)
             except BaseException as stop:
-                if not isinstance(stop, Exception):
+                if not isinstance(stop, Exception) and not executor.finished(waiting[0]):
                     state.waiting = waiting
                 raise
 

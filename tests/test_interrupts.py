@@ -1,0 +1,157 @@
+"""Ctrl-C wherever CPython looks for signals: what was made stays right, and the engine works on.
+
+The interpreter runs signal handlers when a function starts, after a call and at the end of a loop's round. These tests raise
+SIGINT at each such place in turn.
+"""
+import dis
+import os
+import signal
+import sys
+import threading
+import time
+
+import numpy as np
+import pytest
+
+ASKS = ("CALL", "CALL_FUNCTION_EX", "CALL_KW", "RESUME")
+_places: dict = {}
+
+
+def _asks_after(code):
+    """Offsets of a code object's instructions before which the interpreter has just looked for signals."""
+    if code not in _places:
+        steps = list(dis.get_instructions(code))
+        found = {b.offset for a, b in zip(steps, steps[1:]) if a.opname in ASKS}
+        _places[code] = found | {s.argval for s in steps if s.opname.startswith("JUMP_BACKWARD")}
+    return _places[code]
+
+
+def interrupted(k, function, folder):
+    """Run function, with a SIGINT at the k-th place within files of `folder`; whether there was such a place."""
+    passed = 0
+
+    def inside(frame, event, arg):
+        nonlocal passed
+        if event == "opcode" and frame.f_lasti in _asks_after(frame.f_code):
+            passed += 1
+            if passed == k:
+                sys.settrace(None)
+                signal.raise_signal(signal.SIGINT)
+        return inside
+
+    def entered(frame, event, arg):
+        if folder not in frame.f_code.co_filename:
+            return None
+        frame.f_trace_opcodes, frame.f_trace_lines = True, False
+        return inside
+    before = sys.gettrace()
+    sys.settrace(entered)
+    try:
+        function()
+        return False
+    except KeyboardInterrupt:
+        return True
+    finally:
+        sys.settrace(before)
+
+
+def _some_work(x, sort, made):
+    for i in range(3):
+        x = x * 1.5 + float(i)
+        made.append(x)
+        made.append(sort(x))
+        made.append(made[-1] @ x + 2)
+        x = x - made[-1] * 0.25 * i
+
+
+@pytest.mark.parametrize("tier", ["numpy", "compiled"])
+@pytest.mark.parametrize("folder", ["_core/program.py", "_core/executor.py", "_tensor.py"])
+def test_results_stay_right(subject, tier, folder):
+    from torchlike._core import program
+    start = np.array([3.0, 1.0, 2.0])
+    want: list = []
+    _some_work(start, np.sort, want)
+    k, going = 0, True
+    with program.tier(tier):
+        _some_work(subject.tensor(start), lambda x: x.sort()[0], [])
+        while going:
+            k += 1 if tier == "numpy" else 5  # each place makes programs of its own, which are compiled
+            x, made = subject.tensor(start), []
+            going = interrupted(k, lambda: (_some_work(x, lambda x: x.sort()[0], made), made[4].sum().item()), folder)  # noqa: B023
+            after = subject.ones(2) * 2.5 + k
+            np.testing.assert_allclose(after.numpy(), 2.5 + k, err_msg=f"place {k}")
+            for mine, right in zip(made, want):
+                np.testing.assert_allclose(mine.numpy(), right, err_msg=f"place {k}")
+            np.testing.assert_array_equal(x.numpy(), start)
+    assert k > 20
+
+
+def _trained(torch, steps):
+    torch.manual_seed(0)
+    w = torch.nn.Parameter(torch.ones(3))
+    optimizer = torch.optim.SGD([w], lr=0.25)
+
+    def step():
+        optimizer.zero_grad()
+        ((w * w).sum() * 0.5).backward()
+        optimizer.step()
+    for _ in range(steps):
+        step()
+    return w, step
+
+
+@pytest.mark.parametrize("folder", ["_core/program.py", "_core/executor.py", "_core/interrupts.py"])
+def test_a_training_step_is_done_or_not(subject, folder):
+    """The program donates the parameter's old array: an interruption must not lose the new one."""
+    from torchlike._core import program
+    k, going = 0, True
+    with program.tier("compiled"):
+        while going:
+            k += 1
+            w, step = _trained(subject, 2)
+            w.detach().sum().item()
+            going = interrupted(k, lambda: (step(), w.detach().sum().item()), folder)  # noqa: B023
+            seen = w.detach().clone().numpy()
+            assert any(np.allclose(seen, 0.75 ** n) for n in (2, 3)), (k, seen)
+            step()
+            np.testing.assert_allclose(w.detach().numpy(), seen * 0.75, rtol=1e-6)
+    assert k > 5
+
+
+def test_signal_during_a_donating_program(subject):
+    """A real SIGINT, at any time: each step is done or not."""
+    w, step = _trained(subject, 6)
+    w.detach().sum().item()
+    seen = [6]
+    for round_ in range(30):
+        threading.Timer(0.0005 + 0.0002 * round_, os.kill, (os.getpid(), signal.SIGINT)).start()
+        try:
+            for _ in range(200):
+                w.data.fill_(1.0)
+                seen.clear()
+                while len(seen) < 20:
+                    step()
+                    seen.append(w.detach().sum().item())
+        except KeyboardInterrupt:
+            pass
+        done = np.log(w.detach().numpy()) / np.log(0.75)
+        assert np.allclose(done, done.round(), atol=1e-3) and len(seen) <= done[0].round() + 20, done
+    time.sleep(0.01)
+
+
+def test_the_handler_is_the_users_own_again(subject):
+    from torchlike._core.interrupts import Uninterrupted
+    before, order = signal.getsignal(signal.SIGINT), []
+    signal.signal(signal.SIGINT, lambda *_: order.append("handled"))
+    try:
+        mine = signal.getsignal(signal.SIGINT)
+        with Uninterrupted():
+            os.kill(os.getpid(), signal.SIGINT)
+            order.append("inside")
+        assert order == ["inside", "handled"] and signal.getsignal(signal.SIGINT) is mine
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        with Uninterrupted():
+            pass
+        assert signal.getsignal(signal.SIGINT) is signal.SIG_IGN
+    finally:
+        signal.signal(signal.SIGINT, before)
