@@ -48,7 +48,6 @@ class Tensor:
     _seen = 0  # the storage version that _value belongs to
     _layout: Layout | None = None  # None: contiguous at offset 0
     _writes = 0  # version while there is no storage
-    _conj = False
     _plain = True  # results of operations on it are plain Tensors
     _of_data = False  # made by `.data`: counts its own writes
     _inference = False  # made under inference_mode
@@ -153,8 +152,9 @@ class Tensor:
         out._chain, out._layout = self._chain, self._layout
         return out
 
-    def _check_write(self) -> None:
-        """torch's errors for an in-place operation on a leaf, or on an inference tensor outside inference_mode."""
+    def _check_write(self, repeats: bool = False) -> None:
+        """torch's errors for an in-place operation on a leaf, on an inference tensor outside inference_mode, or, unless it `repeats` one
+        value, on a tensor of which several elements are one place in memory."""
         if self._inference and not mode.inference:
             raise RuntimeError("Inplace update to inference tensor outside InferenceMode is not allowed.You can make a clone to get a normal tensor "
                                "before doing inplace update.See https://github.com/pytorch/rfcs/pull/17 for more details.")
@@ -164,14 +164,16 @@ class Tensor:
             base = self._base
             if base is not None and base._edge.__class__ is AccumulateGrad:
                 raise RuntimeError("a view of a leaf Variable that requires grad is being used in an in-place operation.")
+        if repeats:
+            return
         for op, _, _ in self._chain:
             if op.overlaps and overlapping(self._layout):
                 raise RuntimeError("unsupported operation: more than one element of the written-to tensor refers to a single "
                                    "memory location. Please clone() the tensor before performing the operation.")
 
-    def _assign(self, new: Tensor) -> Tensor:
+    def _assign(self, new: Tensor, repeats: bool = False) -> Tensor:
         """In-place: this tensor (and all its aliases) now hold `new`, a tensor of the same shape and dtype."""
-        self._check_write()
+        self._check_write(repeats)
         if program.state.capture is not None:
             program.state.capture.writes(self)
         value = new._current()
@@ -446,7 +448,9 @@ def _without_overlaps(chain: tuple, layout: Layout | None, st: Storage) -> tuple
         return chain
     root = st.layout or contiguous(st.value.aval.shape)
     layout = layout or root
-    return ((OPS["as_strided"], (), (root.strides, layout.shape, layout.strides, layout.offset)),)
+    window = (OPS["as_strided"], (), (root.strides, layout.shape, layout.strides, layout.offset))
+    conjugated = [link for link in chain if link[0].name == "conj"]
+    return (window, conjugated[0]) if len(conjugated) % 2 else (window,)
 
 
 def _put_chain(root: Tensor, chain: tuple, new: Tensor) -> Tensor:

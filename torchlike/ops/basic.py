@@ -134,12 +134,12 @@ _OVERWRITE = Op("overwrite", lambda xp, old, new: xp.broadcast_to(new, old.shape
                 shape=lambda old, new: (old.shape, old.dtype), vjp=lambda xp, g, plan: (xp.zeros_like(g), g))
 
 
-def overwrite(self: Tensor, new: Tensor) -> Tensor:
+def overwrite(self: Tensor, new: Tensor, repeats: bool = False) -> Tensor:
     """self's content becomes new's (same shape and dtype); self stays in the graph it was in."""
-    self._check_write()
+    self._check_write(repeats)
     if self._edge is not None:
         new = apply(_OVERWRITE, (self, new))
-    return self._assign(new)
+    return self._assign(new, repeats)
 
 
 @public(function=False)
@@ -167,12 +167,12 @@ def copy_(self, src: Tensor, non_blocking: bool = False) -> Tensor:
 def fill_(self, value) -> Tensor:
     """All elements become value."""
     from .creation import filled
-    self._check_write()
+    self._check_write(True)
     if isinstance(value, Tensor):
         if value.ndim:
             raise RuntimeError(f"fill_ only supports 0-dimension value tensor but got tensor with {value.ndim} dimensions.")
         return copy_(self, value)
-    return overwrite(self, filled(self._value.aval.shape, value, self.dtype, self.device))
+    return overwrite(self, filled(self._value.aval.shape, value, self.dtype, self.device), True)
 
 
 @public(method=False)
@@ -185,9 +185,9 @@ def fill(input, value) -> Tensor:
 def zero_(self) -> Tensor:
     """All elements become zero."""
     from .creation import constant
-    self._check_write()
+    self._check_write(True)
     a = self._value.aval
-    return overwrite(self, constant(a.shape, 0, a.dtype, a.device))
+    return overwrite(self, constant(a.shape, 0, a.dtype, a.device), True)
 
 
 # -- to Python -----------------------------------------------------------------------------------------------------------
@@ -226,6 +226,8 @@ def numpy(self, *, force: bool = False) -> np.ndarray:
         raise TypeError("can't convert meta device type tensor to numpy. Use Tensor.cpu() to copy the tensor to host memory first.")
     if self.dtype is dt.bfloat16 or self.dtype in dt.FLOAT8:
         raise TypeError(f"Got unsupported ScalarType {self.dtype.short}")
+    if self.is_conj():
+        raise RuntimeError("Can't call numpy() on Tensor that has conjugate bit set. Use tensor.resolve_conj().numpy() instead.")
     program.concrete(self._current())
     program.raise_failed_checks()
     return numpy_view(self)

@@ -319,7 +319,6 @@ def _gather(t: Tensor, advanced: dict) -> Tensor:
 
 def setitem(self: Tensor, index, value) -> None:
     """t[index] = value, broadcasting value and casting it to t's dtype."""
-    self._check_write()
     t, advanced = _basic(self, index)
     if not isinstance(value, Tensor):
         if isinstance(value, (int, float, complex)):
@@ -327,6 +326,7 @@ def setitem(self: Tensor, index, value) -> None:
                 refuse_long(value)
             value = _plain_number(value)
             if not advanced:
+                t._check_write()
                 t.fill_(value)
                 return
             value = _number_like(t, value)
@@ -361,7 +361,7 @@ def put_index(t: Tensor, index, dims, value: Tensor, accumulate: bool) -> Tensor
         value = value.expand(target)
     if value.dtype is not t.dtype:
         value = value.to(t.dtype)
-    return t._assign(apply(INDEX_PUT, (t, value, *index), (dims, accumulate)))
+    return t._assign(apply(INDEX_PUT, (t, value, *index), (dims, accumulate)), not accumulate)
 
 
 def _number_like(t: Tensor, x) -> Tensor:

@@ -267,6 +267,8 @@ def _linear_vjp(xp, g, x, w, needs, plan):
 
 
 LINEAR = Op("linear", linear_kernel, shape=lambda x, w, b: ((*x.shape[:-1], w.shape[0]), x.dtype), vjp=_linear_vjp, torch_name="AddmmBackward0")
+LINEAR_ALONE = Op("linear_alone", lambda xp, x, w: linear_kernel(xp, x, w, None), shape=lambda x, w: ((*x.shape[:-1], w.shape[0]), x.dtype),
+                  vjp=_linear_vjp, torch_name="MmBackward0")
 
 
 def linear(input, weight, bias=None) -> Tensor:
@@ -293,8 +295,8 @@ def linear(input, weight, bias=None) -> Tensor:
         if b.dtype is not x.dtype:
             raise RuntimeError(f"self and mat2 must have the same dtype, but got {b.dtype.short} and {w.dtype.short}")
         if b.shape != (w.shape[0],):
-            return apply(LINEAR, (input, weight, None)) + bias
-    return apply(LINEAR, (input, weight, bias))
+            return apply(LINEAR_ALONE, (input, weight)) + bias
+    return apply(LINEAR_ALONE, (input, weight)) if bias is None else apply(LINEAR, (input, weight, bias))
 
 
 @public(method=False, out=True)

@@ -191,7 +191,7 @@ def nan_to_num(input, nan: float | None = None, posinf: float | None = None, neg
     return apply(_NAN_TO_NUM, (input,), (0.0 if nan is None else float(nan), posinf, neginf))
 
 
-_CONJ = Elementwise("conj", lambda xp, x: xp.conj(x), grads=(lambda xp, g: conj(xp, g),))
+_CONJ_PHYSICAL = Elementwise("conj_physical", lambda xp, x: xp.conj(x), grads=(lambda xp, g: conj(xp, g),))
 
 
 def _angle(xp, x):
@@ -209,24 +209,10 @@ _ANGLE = Elementwise("angle", _angle, grads=(_angle_grad,),
                                              common if common.category >= dt.FLOAT else dt.get_default_dtype()))
 
 
-def _conj(input) -> Tensor:
-    """The complex conjugate; real tensors are returned as they are."""
-    return apply(_CONJ, (input,)) if input.dtype.is_complex else input
-
-
-public()(_conj)
-
-
 @public(inplace=True, out=True)
 def conj_physical(input) -> Tensor:
     """The complex conjugate, as a tensor of its own; real tensors are returned as they are."""
-    return _conj(input)
-
-
-@public()
-def resolve_conj(input) -> Tensor:
-    """input: conjugation is never delayed here."""
-    return need_tensor(input, "resolve_conj", "'input' (position 1)")
+    return apply(_CONJ_PHYSICAL, (input,)) if input.dtype.is_complex else input
 
 
 @public()

@@ -10,7 +10,7 @@ from jax import lax
 from .._core import dtype as dt
 from .._core.layout import Layout, channels_last_strides, contiguous, contiguous_strides, is_channels_last, is_contiguous, view_strides
 from .._core.registry import Op, View
-from .._public import EVERY_DIM, as_dim, as_int, as_size, distinct, listed_dims, public, refuse_huge, refuse_long
+from .._public import EVERY_DIM, as_dim, as_int, as_size, distinct, listed_dims, need_tensor, public, refuse_huge, refuse_long
 from .._tensor import Size, Tensor, apply
 
 # -- view and reshape ----------------------------------------------------------------------------------------------------
@@ -749,7 +749,8 @@ def as_strided(input, size, stride, storage_offset: int | None = None) -> Tensor
         if root._storage is None:
             root._storage, root._seen, root._layout = st, st.version, st.layout
     root_strides = (st.layout or contiguous(st.value.aval.shape)).strides
-    return root._view(_AS_STRIDED, (root_strides, shape, strides, offset))
+    made = root._view(_AS_STRIDED, (root_strides, shape, strides, offset))
+    return made._view(_CONJ, ()) if is_conj(input) else made
 
 
 # -- other types of the same bits ----------------------------------------------------------------------------------------
@@ -809,6 +810,9 @@ def view_as_real(input) -> Tensor:
     """A complex tensor as real pairs in a new last dimension."""
     if not input.dtype.is_complex:
         raise RuntimeError("view_as_real is only supported for complex tensors")
+    if is_conj(input):
+        raise RuntimeError("view_as_real doesn't work on unresolved conjugated tensors.  To resolve the conjugate tensor so you can view it as real, use "
+                           "self.resolve_conj(); however, be warned that the resulting tensor will not alias the original.")
     return input._view(_AS_REAL, ())
 
 
@@ -825,6 +829,31 @@ def view_as_complex(input) -> Tensor:
     if input.stride(-1) != 1:
         raise RuntimeError("Tensor must have a last dimension with stride 1")
     return input._view(_AS_COMPLEX, ())
+
+
+_CONJ = View("conj", lambda xp, x: xp.conj(x), put=lambda xp, base, new: xp.conj(new), layout=lambda a: a)
+
+
+@public()
+def conj(input) -> Tensor:
+    """The complex conjugate, as a view; real tensors are returned as they are."""
+    return input._view(_CONJ, ()) if input.dtype.is_complex else input
+
+
+@public()
+def is_conj(input) -> bool:
+    """Whether the tensor is a conjugated view of its storage."""
+    return _conjugated(input._chain)
+
+
+def _conjugated(chain) -> bool:
+    return bool(chain) and sum(op is _CONJ for op, _, _ in chain) % 2 == 1
+
+
+@public()
+def resolve_conj(input) -> Tensor:
+    """input, or a copy of it where it is a conjugated view."""
+    return clone(input) if is_conj(input) else need_tensor(input, "resolve_conj", "'input' (position 1)")
 
 
 def _bits(xp, x, np_dtype):
@@ -863,6 +892,8 @@ def view_dtype(self, dtype) -> Tensor:
     """The same bits read as another dtype; the last dimension grows or shrinks with the element size."""
     if dtype is self.dtype:
         return view(self, self.shape)
+    if is_conj(self):
+        raise RuntimeError("torch.Tensor.view is not supported for conjugate view tensors when converting to a different dtype.")
     a, b = self.dtype.itemsize, dtype.itemsize
     if a != b:
         if not self.ndim:
@@ -875,6 +906,7 @@ def view_dtype(self, dtype) -> Tensor:
     out = self._view(_VIEW_DTYPE, (dtype,))
     shape = out._value.aval.shape
     out._layout = Layout(shape, contiguous_strides(shape), self.storage_offset() * a // b)
+    out._base = None  # nothing is differentiated through it
     return out
 
 
