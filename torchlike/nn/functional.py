@@ -30,7 +30,7 @@ from ._functional.conv import (  # noqa: F401
     conv_transpose2d,
     conv_transpose3d,
 )
-from ._functional.cross_entropy import cross_entropy, linear_cross_entropy, nll_loss  # noqa: F401
+from ._functional.cross_entropy import cross_entropy, nll_loss  # noqa: F401
 from ._functional.ctc import ctc_loss  # noqa: F401
 from ._functional.distance import (  # noqa: F401
     bilinear,
@@ -56,6 +56,7 @@ from ._functional.fold import (  # noqa: F401
 )
 from ._functional.grid import affine_grid, grid_sample  # noqa: F401
 from ._functional.grouped import grouped_mm  # noqa: F401
+from ._functional.linear_cross_entropy import linear_cross_entropy  # noqa: F401
 from ._functional.margin_loss import (  # noqa: F401
     cosine_embedding_loss,
     hinge_embedding_loss,

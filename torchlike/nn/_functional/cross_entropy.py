@@ -7,7 +7,6 @@ from ..._core import dtype as dt
 from ..._core.registry import Op
 from ..._tensor import Tensor, apply
 from ...ops.indexing import bounds, check_range
-from ...ops.matmul import linear
 from .common import floating, need, reduction_of, wide
 
 
@@ -197,19 +196,3 @@ def _probability_loss(input, target, weight, reduction, smoothing):
     if reduction == "mean":
         return loss.sum() / max(input.numel() // classes, 1) if input.numel() else loss.sum() / 0
     return loss.sum() if reduction == "sum" else loss
-
-
-def linear_cross_entropy(input: Tensor, linear_weight: Tensor, target: Tensor, *, linear_bias: Tensor | None = None, weight: Tensor | None = None,
-                         reduction: str = "mean", ignore_index: int | None = None, label_smoothing: float = 0.0, options=None) -> Tensor:
-    """cross_entropy of linear(input, linear_weight, linear_bias): (N, in) or (in,). There are no options here: XLA fuses."""
-    if options is not None:
-        raise TypeError(f"linear_cross_entropy(): options are not supported, got {type(options).__name__}")
-    if input.ndim not in (1, 2):
-        raise RuntimeError(f"expected input with dimensionality 1 or 2, got {input.ndim}")
-    if input.shape[-1] != linear_weight.shape[-1]:
-        raise RuntimeError(f"expected equal input and linear_weight last dimensions (in_features), got {input.shape[-1]} and "
-                           f"{linear_weight.shape[-1]}, respectively")
-    if linear_bias is not None and tuple(linear_bias.shape) != (linear_weight.shape[0],):
-        raise RuntimeError(f"expected linear_bias shape ({linear_weight.shape[0]},), got {tuple(linear_bias.shape)}")
-    return cross_entropy(linear(input, linear_weight, linear_bias), target, weight, ignore_index=-100 if ignore_index is None else ignore_index,
-                         reduction=reduction, label_smoothing=label_smoothing)

@@ -230,7 +230,7 @@ class CrossEntropyLoss(_WeightedLoss):
 class LinearCrossEntropyLoss(_WeightedLoss):
     """CrossEntropyLoss of a Linear layer's output, (N, in_features) -> (N, num_classes, *out_features).
 
-    `options` tunes torch's chunked kernel and changes no value; it is kept and not used.
+    `options` (LinearCrossEntropyOptions) says how many rows of logits are made at a time; it changes no value.
     """
 
     __constants__ = ["num_classes", "out_features", "reduction", "ignore_index", "label_smoothing"]
@@ -251,14 +251,11 @@ class LinearCrossEntropyLoss(_WeightedLoss):
         self.linear = Linear(in_features, num_classes * math.prod(out_features), bias=bias, device=device, dtype=dtype)
 
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
-        if input.dim() not in (1, 2):
-            raise RuntimeError(f"expected input with dimensionality 1 or 2, got {input.dim()}")
-        logits = self.linear(input)
-        if self.out_features:
-            logits = logits.unflatten(-1, (self.num_classes, *self.out_features))
-        ignore_index = -100 if self.ignore_index is None else self.ignore_index
-        return F.cross_entropy(logits, target, weight=self.weight, ignore_index=ignore_index, reduction=self.reduction,
-                               label_smoothing=self.label_smoothing)
+        shape, bias = (self.num_classes, *self.out_features), self.linear.bias
+        weight = self.linear.weight.reshape((*shape, self.linear.in_features)) if self.out_features else self.linear.weight
+        return F.linear_cross_entropy(input, weight, target, linear_bias=bias if bias is None else bias.reshape(shape), weight=self.weight,
+                                      reduction=self.reduction, ignore_index=self.ignore_index, label_smoothing=self.label_smoothing,
+                                      options=self.options)
 
     def extra_repr(self) -> str:
         return (f"in_features={self.linear.in_features}, num_classes={self.num_classes}, "
