@@ -31,18 +31,19 @@ EVERY_DIM = MISSING  # of a `dim`
 
 
 def public(*, function: bool = True, method: bool = True, inplace: bool = False, out: bool = False,
-           names: tuple[str, ...] = ()) -> Callable:
+           names: tuple[str, ...] = (), checked: bool = False) -> Callable:
     """Decorator: publishes a function written for Tensors under torch's names.
 
     function  `torch.<name>`; method `Tensor.<name>` (the first parameter is the tensor)
     inplace   also `Tensor.<name>_` and `torch.<name>_`, which write the result into the first argument
     out       `torch.<name>(..., out=t)` writes into t (a tuple of tensors for several results)
     names     aliases (`torch.concat` of `cat`)
+    checked   f itself refuses what is no tensor, so that the method can be f and not a wrapper of it
     """
     def register(f: Callable) -> Callable:
         f = _autocast.wrap(f)
         taken = with_out(f) if out else called(f)
-        plain = f if not _numpy_words(f) and _only_self(f) else called(f, method=True)
+        plain = f if not _numpy_words(f) and (checked or _only_self(f)) else called(f, method=True)
         for name in (f.__name__.removeprefix("_"), *names):
             if function:
                 FUNCTIONS[name] = taken

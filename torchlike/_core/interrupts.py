@@ -2,9 +2,8 @@
 from __future__ import annotations
 
 import threading
-from signal import SIGINT
-
 from _signal import signal  # the signal module's own functions without its enums, which take ten times as long
+from signal import SIGINT
 
 
 class Uninterrupted:

@@ -444,9 +444,11 @@ def where(condition: Tensor, input: Tensor | float = MISSING, other=MISSING) -> 
 Tensor.where = lambda self, condition, other: where(condition, self, other)
 
 
-@public(inplace=True)
+@public(inplace=True, checked=True)
 def masked_fill(input, mask: Tensor, value) -> Tensor:
     """value where mask holds, input elsewhere; the dtype of input."""
+    if not isinstance(mask, Tensor):
+        raise TypeError(f"masked_fill(): argument 'mask' (position 2) must be Tensor, not {type(mask).__name__}")
     if mask.dtype is not dt.bool_:
         raise RuntimeError(f"masked_fill only supports boolean masks, but got mask with dtype {mask.dtype}" if mask.dtype is not dt.uint8 else
                            "masked_fill_ only supports boolean masks, but got mask with dtype unsigned char")

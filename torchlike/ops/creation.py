@@ -68,6 +68,8 @@ def filled(shape: tuple, value, dtype: dt.dtype, device) -> Tensor:
 
 def held(x, dtype: dt.dtype):
     """A Python number as a tensor of `dtype` holds it; torch's errors for what it cannot hold."""
+    if x.__class__ is float and dtype.category == dt.FLOAT and (-65504.0 <= x <= 65504.0 or x in _INFINITIES):  # nearly always
+        return x
     x = plain_number(x)
     if x.__class__ is bool:
         return x
@@ -113,6 +115,7 @@ def plain_number(x):
 
 
 _NUMBERS = (bool, int, float, complex)
+_INFINITIES = (math.inf, -math.inf)
 
 
 def _empty_check(shape):

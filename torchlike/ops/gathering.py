@@ -211,14 +211,16 @@ def _check_extent(input: Tensor, index: Tensor, dim: int, src=None) -> None:
 
 def in_range(index: Tensor, n: int, message, error: type[Exception] = RuntimeError) -> None:
     """The index must lie in [0, n): an error now when it is known, else at the next observation."""
-    check_range(index, n, message, error, negative=False)
+    seen = index._current().bounds
+    if seen is None or seen[0] < 0 or seen[1] >= n:
+        check_range(index, n, message, error, negative=False)
 
 
 def out_of(dim: int, n: int):
     return lambda bad: f"index {bad} is out of bounds for dimension {dim} with size {n}"
 
 
-@public(out=True)
+@public(out=True, checked=True)
 def gather(input, dim: int, index: Tensor, *, sparse_grad: bool = False) -> Tensor:
     """out[i][j] = input[index[i][j]][j] for dim 0, and so on: the shape of index."""
     d = as_dim(dim, input.ndim)

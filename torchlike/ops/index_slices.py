@@ -17,7 +17,7 @@ from .pointwise import _plain_number, number
 # -- slices by a vector of indices -------------------------------------------------------------------------------------
 
 
-@public(out=True)
+@public(out=True, checked=True)
 def index_select(input, dim: int, index: Tensor) -> Tensor:
     """The slices along dim that a vector of indices names."""
     d = as_dim(dim, input.ndim)

@@ -9,7 +9,7 @@ from jax import lax
 from .._core import dtype as dt
 from .._core.aval import broadcast_shapes
 from .._core.registry import Elementwise, Op, sum_to
-from .._public import as_dim, public
+from .._public import as_dim, need_tensor, public
 from .._tensor import Tensor, apply
 from .pointwise import conj
 
@@ -71,9 +71,10 @@ _NAMED = {name: Op(name, _mm, shape=_matmul_shape, vjp=_matmul_vjp) for name in 
 
 
 def _same_dtype(a: Tensor, b: Tensor) -> None:
-    if a.dtype is not b.dtype:
+    kind = a._value.aval.dtype
+    if kind is not b._value.aval.dtype:
         raise RuntimeError(f"expected m1 and m2 to have the same dtype, but got: {_c_name(a.dtype)} != {_c_name(b.dtype)}")
-    if a.dtype is dt.bool_:
+    if kind is dt.bool_:
         raise NotImplementedError('"addmm_impl_cpu_" not implemented for \'Bool\'')
 
 
@@ -83,7 +84,7 @@ def _c_name(d: dt.dtype) -> str:
             "complex128": "c10::complex<double>"}.get(d.name, d.name)
 
 
-@public(out=True)
+@public(out=True, checked=True)
 def matmul(input, other: Tensor) -> Tensor:
     """The matrix product, with torch's rules for vectors and batches."""
     a, b = input._value.aval, other._value.aval if isinstance(other, Tensor) else None
@@ -115,38 +116,36 @@ def matmul(input, other: Tensor) -> Tensor:
     return apply(MATMUL, (input, other))
 
 
-def _need(name: str, t, rank: int, position: str) -> None:
-    if not isinstance(t, Tensor):
-        raise TypeError(f"{name}(): argument '{position}' must be Tensor, not {type(t).__name__}")
-
-
-@public(out=True)
+@public(out=True, checked=True)
 def mm(input, mat2: Tensor) -> Tensor:
     """The product of two matrices."""
-    for t, position in ((input, "self"), (mat2, "mat2")):
-        _need("mm", t, 2, position)
-        if t.ndim != 2:
-            raise RuntimeError(f"{position} must be a matrix")
+    if not isinstance(mat2, Tensor):
+        need_tensor(mat2, "mm", "'mat2' (position 2)")
+    a, b = input._value.aval, mat2._value.aval
+    if a.ndim != 2 or b.ndim != 2:
+        raise RuntimeError(f"{'self' if a.ndim != 2 else 'mat2'} must be a matrix")
     _check_mm(input, mat2)
     return apply(_NAMED["mm"], (input, mat2))
 
 
 def _check_mm(a: Tensor, b: Tensor) -> None:
     _same_dtype(a, b)
-    if a.shape[1] != b.shape[0]:
+    if a._value.aval.shape[1] != b._value.aval.shape[0]:
         raise RuntimeError(f"mat1 and mat2 shapes cannot be multiplied ({a.shape[0]}x{a.shape[1]} and {b.shape[0]}x{b.shape[1]})")
 
 
-@public(out=True)
+@public(out=True, checked=True)
 def bmm(input, mat2: Tensor) -> Tensor:
     """The products of two batches of matrices."""
-    for t, position in ((input, "batch1"), (mat2, "batch2")):
-        if t.ndim != 3:
-            raise RuntimeError(f"{position} must be a 3D tensor")
+    if not isinstance(mat2, Tensor):
+        need_tensor(mat2, "bmm", "'mat2' (position 2)")
+    a, b = input._value.aval, mat2._value.aval
+    if a.ndim != 3 or b.ndim != 3:
+        raise RuntimeError(f"{'batch1' if a.ndim != 3 else 'batch2'} must be a 3D tensor")
     _same_dtype(input, mat2)
-    if input.shape[0] != mat2.shape[0] or input.shape[2] != mat2.shape[1]:
-        raise RuntimeError(f"Expected size for first two dimensions of batch2 tensor to be: [{input.shape[0]}, {input.shape[2]}] but got: "
-                           f"[{mat2.shape[0]}, {mat2.shape[1]}].")
+    if a.shape[0] != b.shape[0] or a.shape[2] != b.shape[1]:
+        raise RuntimeError(f"Expected size for first two dimensions of batch2 tensor to be: [{a.shape[0]}, {a.shape[2]}] but got: "
+                           f"[{b.shape[0]}, {b.shape[1]}].")
     return apply(_NAMED["bmm"], (input, mat2))
 
 
