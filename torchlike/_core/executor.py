@@ -87,7 +87,7 @@ class ProgramInfo:
     """What is known of one program: its steps, how often it was seen, its executables."""
 
     __slots__ = ("steps", "input_avals", "n_results", "seen", "near", "last_seen", "executables", "chosen", "lives", "work",
-                 "looked_on_disk", "n_floats", "n_ints", "device")
+                 "looked_on_disk", "n_floats", "n_ints", "device", "refusal")
 
     def __init__(self, node, device):
         self.steps: list[Step] = []
@@ -114,6 +114,7 @@ class ProgramInfo:
         self.lives: set[int] = set()
         self.work = sum(_work(s.plan) for s in self.steps)
         self.looked_on_disk = False
+        self.refusal = ""  # why it cannot be compiled
 
 
 def _work(plan) -> float:
@@ -239,7 +240,7 @@ def _choose(prog, info: ProgramInfo, live: tuple, dead: tuple, reason: str) -> E
                 history.add(prog, info, reason, "compiled", 0.0)
             return exe
     info.lives.update(live)
-    if not _wants_compilation(info):
+    if info.refusal or not _wants_compilation(info):
         if history.enabled:
             history.add(prog, info, reason, "numpy", 0.0)
         return None
@@ -248,7 +249,12 @@ def _choose(prog, info: ProgramInfo, live: tuple, dead: tuple, reason: str) -> E
     start = time.perf_counter()
     try:
         exe = Executable(live, donated, len(info.input_avals), build(info, live, donated))
-    except Exception:  # some operation cannot be traced: op by op, its error reaches only what depends on it
+    except Exception as error:  # some operation cannot be traced: op by op, its error reaches only what depends on it
+        if options.tier == "compiled":
+            raise
+        info.refusal = f"{type(error).__name__}: {error}"
+        if history.enabled:
+            history.add(prog, info, reason, "numpy", 0.0)
         return None
     seconds = time.perf_counter() - start
     info.executables.append(exe)

@@ -18,6 +18,7 @@ class Entry(NamedTuple):
     outputs: int
     seen: int
     changed: str  # against the nearest earlier program that ended on the same line
+    refusal: str  # why the program cannot be compiled
 
 
 enabled = True
@@ -46,7 +47,7 @@ def add(prog, info, reason: str, how: str, seconds: float) -> None:
     before = _last_at_line.get(line)
     changed = "" if before is None or before is info else (before, info)
     _last_at_line[line] = info
-    entries.append(Entry(line, reason, how, seconds, len(info.steps), info.n_results, info.seen, changed))
+    entries.append(Entry(line, reason, how, seconds, len(info.steps), info.n_results, info.seen, changed, info.refusal))
 
 
 def _difference(changed) -> str:
@@ -78,7 +79,7 @@ class Explanation:
             g = groups.setdefault((e.line, e.reason, e.how, e.operations), [0, 0.0, "", e])
             g[0] += 1
             g[1] += e.seconds
-            g[2] = _difference(e.changed) or g[2]
+            g[2] = (e.refusal and f"cannot be compiled: {e.refusal.splitlines()[0]}") or _difference(e.changed) or g[2]
         self.rows = [{"line": k[0], "reason": k[1], "ran": k[2], "operations": k[3], "times": g[0], "seconds": round(g[1], 3), "changed": g[2]}
                      for k, g in groups.items()]
 

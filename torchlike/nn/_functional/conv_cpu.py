@@ -283,7 +283,7 @@ class Loop:
 
     def _start(self, t, channels: int, step: int, ndim: int) -> tuple:
         band, image = t % self.geo.bands, t // self.geo.bands
-        return (image // self.groups * self.geo.together, image % self.groups * channels, band * step) + (np.int32(0),) * (ndim - 3)
+        return (image // self.groups * self.geo.together, image % self.groups * channels, band * step) + (jnp.zeros_like(t),) * (ndim - 3)
 
     def _take(self, x, t, channels: int, rows: int, step: int):
         x = lax.dynamic_slice(x, self._start(t, channels, step, x.ndim), (self.geo.together, channels, rows, *x.shape[3:])).astype(self.work)

@@ -1,0 +1,47 @@
+"""The CPU's own convolution kernels, compiled, against real torch: every form (all offsets, last axis, depthwise, groups,
+bands of large images, small images together), strides, paddings and dilations, result and both gradients."""
+import itertools
+
+import numpy as np
+import pytest
+
+from torchlike._core import program
+from torchlike.nn._functional.conv_cpu import Geometry
+
+# name, input, weight, keywords
+CASES = [(f"conv{n}d", (3, 4, *size), (8, 4 // groups, *kernel), {"stride": s, "padding": p, "dilation": d, "groups": groups})
+         for (n, size, kernel), (s, p, d, groups) in itertools.product(
+             ((1, (17,), (3,)), (2, (11, 13), (3, 2)), (3, (7, 6, 8), (2, 3, 2))),
+             ((1, 0, 1, 1), (1, 2, 2, 1), (2, 1, 1, 1), (3, 0, 2, 1), (1, 1, 1, 2), (2, 2, 2, 2), (1, 1, 1, 4), (2, 1, 2, 4)))]
+CASES += [("conv_transpose2d", (3, 8, 5, 6), (8, 4 // groups, 3, 2), {"stride": s, "padding": p, "dilation": d, "groups": groups, "output_padding": o})
+          for s, p, d, o, groups in ((1, 0, 1, 0, 1), (2, 1, 1, 1, 1), (3, 0, 2, 2, 2), (1, 1, 2, 1, 1), (2, 1, 1, 0, 4))]
+LARGE = [((2, 40, 30, 30), (20, 40, 5, 5), {"padding": 2}), ((2, 40, 60, 60), (60, 40, 3, 3), {"padding": (2, 1)}),
+         ((1, 24, 12, 14, 16), (24, 24, 3, 3, 3), {"padding": (2, 1, 1), "dilation": (1, 2, 1)}), ((1, 64, 60, 120), (16, 64, 3, 3), {"padding": 1}),
+         ((16, 32, 3, 3), (16, 32, 3, 3), {"padding": 1})]
+CASES += [(f"conv{len(x) - 2}d", x, w, k) for x, w, k in LARGE]
+
+
+def results(torch, name, x, w, g, keywords):
+    x, w = torch.tensor(x, requires_grad=True), torch.tensor(w, requires_grad=True)
+    y = getattr(torch.nn.functional, name)(x, w, **keywords)
+    return [t.detach().numpy() for t in (y, *torch.autograd.grad(y, (x, w), torch.tensor(g)))]
+
+
+@pytest.mark.parametrize("part", range(4))
+def test_compiled_convolutions(oracle, subject, part):
+    rng = np.random.default_rng(part)
+    for name, x_shape, w_shape, keywords in CASES[part::4]:
+        x, w = rng.standard_normal(x_shape, np.float32), rng.standard_normal(w_shape, np.float32)
+        shape = getattr(oracle.nn.functional, name)(oracle.tensor(x), oracle.tensor(w), **keywords).shape
+        g = rng.standard_normal(tuple(shape), np.float32)
+        want = results(oracle, name, x, w, g, keywords)
+        with program.tier("compiled"):
+            got = results(subject, name, x, w, g, keywords)
+        for a, b in zip(want, got):
+            np.testing.assert_allclose(b, a, rtol=1e-4, atol=1e-4 * max(1.0, float(abs(a).max())), err_msg=f"{name} {x_shape} {w_shape} {keywords}")
+
+
+def test_every_form_is_among_the_cases():
+    geometries = [Geometry(x[0], x[1], x[2:], w[0], w[2:], (1,) * (len(x) - 2), ((1, 1),) * (len(x) - 2), (1,) * (len(x) - 2)) for x, w, _ in LARGE]
+    assert {g.gathers_last for g in geometries} == {True, False}
+    assert max(g.bands for g in geometries) > 1 and max(g.together for g in geometries) > 1
