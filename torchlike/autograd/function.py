@@ -95,7 +95,7 @@ class FunctionNode(Node):
                 result[i] = None if edge is None else r
                 continue
             if not isinstance(r, Tensor):
-                raise TypeError(f"expected Variable or None (got {type(r).__name__})")
+                raise RuntimeError(f"expected Variable or None (got {type(r).__name__})")
             result[i] = _fitted(r, edge[0].output_aval(edge[1]), i, self.name())
         return result
 

@@ -11,7 +11,7 @@ from .._core.aval import broadcast_shapes
 from .._core.registry import Elementwise, Op
 from .._public import FUNCTIONS, MISSING, check_partly_same, public
 from .._tensor import Tensor, apply
-from .creation import _check_dtype, held
+from .creation import _check_dtype, held, number_dtype, scalar_tensor
 from .pointwise import _operator, _plain_number, binary, number, operands
 from .views import _with_format, preserve_format
 
@@ -143,11 +143,13 @@ def overwrite(self: Tensor, new: Tensor, repeats: bool = False) -> Tensor:
 
 
 @public(function=False)
-def copy_(self, src: Tensor, non_blocking: bool = False) -> Tensor:
+def copy_(self, src: Tensor | float, non_blocking: bool = False) -> Tensor:
     """self = src, broadcast and cast."""
     self._check_write()
     if not isinstance(src, Tensor):
-        raise TypeError(f"copy_(): argument 'other' (position 1) must be Tensor, not {type(src).__name__}")
+        if not isinstance(src, (int, float, complex)):
+            raise TypeError(f"copy_(): argument 'other' (position 1) must be Tensor, not {type(src).__name__}")
+        src = scalar_tensor(src, dtype=number_dtype(src), device=self.device)
     if self._storage is not None:
         check_partly_same(self, (src,))
     if src.device is not self.device:
@@ -441,7 +443,12 @@ def where(condition: Tensor, input: Tensor | float = MISSING, other=MISSING) -> 
     return apply(WHERE, (condition, *parts))
 
 
-Tensor.where = lambda self, condition, other: where(condition, self, other)
+def _where_method(self, condition, other) -> Tensor:
+    """self where condition holds, other elsewhere."""
+    return FUNCTIONS["where"](condition, self, other)
+
+
+Tensor.where = _where_method
 
 
 @public(inplace=True, checked=True)

@@ -198,6 +198,8 @@ def _dims_used(i) -> int:
         return i.ndim
     if isinstance(i, np.ndarray) and i.dtype == np.bool_:
         return i.ndim
+    if isinstance(i, str):
+        return len(i)  # to torch a sequence like any other, until it looks at the letters
     return 1
 
 

@@ -8,7 +8,7 @@ import numpy as np
 from .._core import dtype as dt
 from .._core.aval import broadcast_shapes
 from .._core.registry import Op
-from .._public import as_dim, public, with_out
+from .._public import as_dim, need_tensor, public, with_out
 from .._tensor import Tensor, apply
 from .linalg_common import adjoint, each, need_float, need_square
 from .linalg_solve import inv, solve
@@ -77,6 +77,8 @@ def trace(input) -> Tensor:
 @public(out=True)
 def kron(input, other: Tensor) -> Tensor:
     """The Kronecker product."""
+    if not isinstance(other, Tensor):
+        need_tensor(other, "kron", "'other' (position 2)")
     n = max(input.ndim, other.ndim)
     a, b = [1] * (n - input.ndim) + list(input.shape), [1] * (n - other.ndim) + list(other.shape)
     left = input.reshape([x for s in a for x in (s, 1)])

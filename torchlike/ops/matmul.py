@@ -401,7 +401,7 @@ def _pair_product(equation: str, a: Tensor, b: Tensor) -> Tensor | None:
 
 
 @public(method=False)
-def einsum(equation, *operands) -> Tensor:
+def einsum(equation=None, *operands) -> Tensor:
     """Sums of products named by subscripts, as numpy.einsum; also the sublist form."""
     if not operands:
         raise ValueError("einsum(): must specify the equation string and at least one operand, or at least one operand and its subscripts list")

@@ -80,13 +80,13 @@ def reshape(input, *sizes, shape=None) -> Tensor:
 @public(function=False)
 def view_as(self, other: Tensor) -> Tensor:
     """self.view(other.size())."""
-    return view(self, other.shape)
+    return view(self, other._value.aval.shape)
 
 
 @public(function=False)
 def reshape_as(self, other: Tensor) -> Tensor:
     """self.reshape(other.shape)."""
-    return reshape(self, other.shape)
+    return reshape(self, other._value.aval.shape)
 
 
 @public()
@@ -315,7 +315,7 @@ def expand(self, *size, implicit: bool = False) -> Tensor:
 @public(function=False)
 def expand_as(self, other: Tensor) -> Tensor:
     """self.expand(other.size())."""
-    return expand(self, other.shape)
+    return expand(self, other._value.aval.shape)
 
 
 @public()
@@ -417,7 +417,7 @@ def select(input, dim: int, index: int) -> Tensor:
     if not shape:
         raise IndexError("select() cannot be applied to a 0-dim tensor.")
     d = as_dim(dim, len(shape))
-    index = int(index)
+    index = as_int(index, "index")
     if not -shape[d] <= index < shape[d]:
         refuse_long(index)
         raise IndexError(f"select(): index {index} out of range for tensor of size {list(shape)} at dimension {d}")
@@ -433,7 +433,7 @@ def narrow(input, dim: int, start, length: int) -> Tensor:
     if length < 0:
         raise RuntimeError("narrow(): length must be non-negative.")
     d = as_dim(dim, len(shape))
-    start = int(start)
+    start = as_int(start, "start")
     if not -shape[d] <= start <= shape[d]:
         refuse_long(start)
         raise IndexError(f"start out of range (expected to be in range of [{-shape[d]}, {shape[d]}], but got {start})")
