@@ -257,7 +257,9 @@ def fill_out(out: Tensor, result: Tensor) -> Tensor:
             import warnings
             warnings.warn(f"An output with one or more elements was resized since it had shape {list(have.shape)}, which does "
                           f"not match the required output shape {list(new.shape)}.", stacklevel=3)
+        version = out._version
         out._value, out._storage, out._chain, out._layout, out._base = result._current(), None, (), None, None
+        out._writes = version + 1
         return out
     return out._assign(result)
 

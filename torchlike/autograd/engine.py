@@ -3,6 +3,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from .._core.aval import broadcast_shapes
 from .._core.grad_mode import mode
 from .._core.graph import SECOND_BACKWARD, AccumulateGrad, Node
 from .._core.program import record
@@ -298,6 +299,10 @@ def _accumulate(node: AccumulateGrad, g: Tensor, create_graph: bool) -> None:
 
 
 def _store(tensor: Tensor, g: Tensor, create_graph: bool) -> None:
+    if g._value.aval.shape != tensor._value.aval.shape:  # the tensor was resized since
+        g = g.expand(broadcast_shapes(g.shape, tensor.shape))
+        if g.shape != tensor.shape:
+            raise RuntimeError(f"output with shape {list(tensor.shape)} doesn't match the broadcast shape {list(g.shape)}")
     old = tensor._grad
     if old is None:
         made = Tensor._of(g._current())
