@@ -9,6 +9,7 @@ from pallas_kernels.losses import cross_entropy as cross_entropy
 from pallas_kernels.losses import linear_cross_entropy as linear_cross_entropy
 from pallas_kernels.norm import group_norm as group_norm
 from pallas_kernels.norm import layer_norm as layer_norm
+from pallas_kernels.norm import norm_gradients as norm_gradients
 from pallas_kernels.norm import rms_norm as rms_norm
 from pallas_kernels.recurrent import recurrent as recurrent
 from pallas_kernels.recurrent import recurrent_layer as recurrent_layer

@@ -1,5 +1,7 @@
 """The flash attention kernel that JAX ships for TPU, fitted to our options by padding and segment ids."""
 
+from functools import partial
+
 import jax
 import jax.numpy as jnp
 from jax.experimental.pallas.ops.tpu import flash_attention as shipped
@@ -26,7 +28,7 @@ def attend(case: Case, operands: Operands) -> jax.Array:
             _segments(operands.query_segments, operands.query_lengths, (case.batch, case.queries), tall, -1),
             _segments(operands.key_segments, operands.key_lengths, (case.batch, case.keys), wide, -2),
         )
-    out = shipped.flash_attention(query, key, value, bias, segments, causal=case.causal, sm_scale=case.scale)
+    out = _shipped(case.causal, case.scale, query, key, value, bias, segments)
     out = out[:, :, : case.queries]
     if case.segments or case.query_lengths or case.key_lengths:
         # The shipped kernel averages the values for a row that sees nothing.
@@ -35,6 +37,30 @@ def attend(case: Case, operands: Operands) -> jax.Array:
             visible &= jnp.arange(segments.kv.shape[1]) <= jnp.arange(case.queries)[:, None]
         out = jnp.where(visible.any(-1)[:, None, :, None], out, 0)
     return out
+
+
+# Mosaic's lowering mixes 32 and 64-bit indices under `jax_enable_x64`: both passes are traced without it.
+
+
+@partial(jax.custom_vjp, nondiff_argnums=(0, 1))
+def _shipped(causal: bool, scale: float, *arrays) -> jax.Array:
+    with jax.enable_x64(False):
+        return shipped.flash_attention(*arrays, causal=causal, sm_scale=scale)
+
+
+def _shipped_forward(causal, scale, *arrays):
+    *floats, segments = arrays
+    with jax.enable_x64(False):
+        call = lambda *given: shipped.flash_attention(*given, segments, causal=causal, sm_scale=scale)
+        return jax.vjp(call, *floats)
+
+
+def _shipped_backward(causal, scale, pull, gradient):
+    with jax.enable_x64(False):
+        return (*pull(gradient), None)
+
+
+_shipped.defvjp(_shipped_forward, _shipped_backward)
 
 
 def _segments(ids, lengths, shape: tuple[int, int], extra: int, hidden: int) -> jax.Array:

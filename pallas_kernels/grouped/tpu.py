@@ -16,14 +16,16 @@ def _padded(x: jax.Array) -> jax.Array:
 
 def product(case: Case, x: jax.Array, weight: jax.Array, sizes: jax.Array, *, transposed: bool) -> jax.Array:
     """As `reference.product`. Rows past the last group are never written by the shipped kernel."""
-    out = shipped_product(
-        _padded(x), weight, sizes.astype(jnp.int32), jnp.float32, transpose_rhs=transposed, interpret=case.interpret
-    )[: case.rows]
+    arrays = (_padded(x), weight, sizes.astype(jnp.int32))
+    with jax.enable_x64(False):  # Mosaic's lowering mixes 32 and 64-bit indices otherwise
+        out = shipped_product(*arrays, jnp.float32, transpose_rhs=transposed, interpret=case.interpret)[: case.rows]
     end = bounds(sizes, case.rows)[1][-1]
     return jnp.where((jnp.arange(case.rows) < end)[:, None], out, 0).astype(case.dtype)
 
 
 def outer(case: Case, x: jax.Array, y: jax.Array, sizes: jax.Array) -> jax.Array:
     """As `reference.outer`. Empty groups are never written by the shipped kernel."""
-    out = shipped_outer(_padded(x).T, _padded(y), sizes.astype(jnp.int32), jnp.float32, interpret=case.interpret)
+    arrays = (_padded(x).T, _padded(y), sizes.astype(jnp.int32))
+    with jax.enable_x64(False):
+        out = shipped_outer(*arrays, jnp.float32, interpret=case.interpret)
     return jnp.where((sizes > 0)[:, None, None], out, 0).astype(case.dtype)

@@ -81,6 +81,43 @@ def group_norm(
     return _normalised(replace(case, interpret=choice.interpret), choice.forced, operands)[0].reshape(x.shape)
 
 
+def norm_gradients(
+    x: jax.Array,
+    weight: jax.Array | None,
+    gradient: jax.Array,
+    *,
+    bias: bool = False,
+    axes: int = 1,
+    eps: float = 1e-5,
+    centred: bool = True,
+    impl: str | None = None,
+) -> tuple[jax.Array, jax.Array | None, jax.Array | None]:
+    """Gradients of x, weight and (with `bias`) bias of `layer_norm`, or of `rms_norm` if not `centred`: for callers that
+    differentiate by themselves. The statistics are XLA's, which a forward pass in the same program shares."""
+    shape = x.shape[x.ndim - axes :]
+    _check_floating("norm_gradients", x=x, weight=weight, gradient=gradient)
+    if not 1 <= axes <= x.ndim or gradient.shape != x.shape or (weight is not None and weight.shape != shape):
+        raise ValueError(
+            f"norm_gradients: gradient must have the shape of x {x.shape} and weight that of its last {axes} dimensions, "
+            f"got {gradient.shape} and {None if weight is None else weight.shape}"
+        )
+    columns = math.prod(shape)
+    flat = lambda a: a.reshape(-1, 1, columns) if columns else a.reshape(a.size, 1, 0)
+    row = None if weight is None else weight.reshape(1, columns)
+    case = Case(flat(x).shape[0], 1, columns, str(x.dtype), centred, float(eps), False, weight is not None, bias)
+    choice = _dispatch.choose("norm_gradients", IMPLEMENTATIONS, case, impl)
+    case = replace(case, interpret=choice.interpret)
+    _, _, mean, inverse = reference.forward(case, Operands(flat(x), None, None, None))
+    backward = partial(reference.backward, case)
+    if choice.impl is not None and x.size:
+        from pallas_kernels.norm import gpu
+
+        backward = guarded(partial(gpu.backward, case), backward, interpret=case.interpret)
+    dx, dweight, dbias = backward(flat(x), row, mean, inverse, flat(gradient), None)
+    whole = lambda a: None if a is None else a.reshape(shape).astype(x.dtype)
+    return dx.reshape(x.shape), whole(dweight), whole(dbias)
+
+
 def _over_last(op, x, weight, bias, axes, eps, residual, centred, impl):
     _check_floating(op, x=x, weight=weight, bias=bias, residual=residual)
     if not 1 <= axes <= x.ndim:

@@ -104,7 +104,8 @@ def test_float32_products_ask_for_three_tf32_passes():
     )
 
 
-@pytest.mark.parametrize("name", ["segments", "bias_full"])
-def test_attention_lowers_to_tpu(name):
-    spec = specs.small("attention", name)
-    assert _compat.TPU_TARGET in lowered(spec, "tpu", "tpu")
+@pytest.mark.parametrize(("op", "name"), [("attention", "segments"), ("attention", "bias_full"), ("grouped_mm", "mixtral")])
+@pytest.mark.parametrize("x64", [False, True])
+def test_shipped_kernels_lower_to_tpu(op, name, x64):
+    spec = next(spec for few in (specs.SMALL, specs.LARGE) for spec in few[op] if spec.name == name)
+    assert _compat.TPU_TARGET in lowered(spec, "tpu", "tpu", x64)

@@ -1,10 +1,12 @@
 """torch.backends.cuda: the settings of matrix products and attention on a GPU."""
 
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
 from ..cuda import is_available as _cuda_available
+from ..nn._functional.sdp_backends import SDPBackend, is_allowed, sdpa_kernel, set_allowed
 
 
 def is_built() -> bool:
@@ -48,51 +50,55 @@ class _Matmul:
 
 matmul = _Matmul()
 
-_attention = {"flash": True, "mem_efficient": True, "math": True, "cudnn": True}
-
 
 def flash_sdp_enabled() -> bool:
-    return _attention["flash"]
+    return is_allowed(SDPBackend.FLASH_ATTENTION)
 
 
 def enable_flash_sdp(enabled: bool) -> None:
-    _attention["flash"] = bool(enabled)
+    set_allowed(SDPBackend.FLASH_ATTENTION, enabled)
 
 
 def mem_efficient_sdp_enabled() -> bool:
-    return _attention["mem_efficient"]
+    return is_allowed(SDPBackend.EFFICIENT_ATTENTION)
 
 
 def enable_mem_efficient_sdp(enabled: bool) -> None:
-    _attention["mem_efficient"] = bool(enabled)
+    set_allowed(SDPBackend.EFFICIENT_ATTENTION, enabled)
 
 
 def math_sdp_enabled() -> bool:
-    return _attention["math"]
+    return is_allowed(SDPBackend.MATH)
 
 
 def enable_math_sdp(enabled: bool) -> None:
-    _attention["math"] = bool(enabled)
+    set_allowed(SDPBackend.MATH, enabled)
 
 
 def cudnn_sdp_enabled() -> bool:
-    return _attention["cudnn"]
+    return is_allowed(SDPBackend.CUDNN_ATTENTION)
 
 
 def enable_cudnn_sdp(enabled: bool) -> None:
-    _attention["cudnn"] = bool(enabled)
+    set_allowed(SDPBackend.CUDNN_ATTENTION, enabled)
 
 
 @contextmanager
 def sdp_kernel(
     enable_flash: bool = True, enable_math: bool = True, enable_mem_efficient: bool = True, enable_cudnn: bool = True
-) -> Iterator[None]:
+) -> Iterator[dict]:
     """Permits kinds of attention kernels for the length of a `with` block."""
-    before = dict(_attention)
-    _attention.update(
-        flash=enable_flash, math=enable_math, mem_efficient=enable_mem_efficient, cudnn=enable_cudnn
+    warnings.warn(
+        "`torch.backends.cuda.sdp_kernel()` is deprecated. In the future, this context manager will be removed. "
+        "Please see `torch.nn.attention.sdpa_kernel()` for the new context manager, with updated signature.",
+        FutureWarning,
+        stacklevel=3,
     )
-    try:
-        yield
-    finally:
-        _attention.update(before)
+    chosen = {
+        SDPBackend.FLASH_ATTENTION: enable_flash,
+        SDPBackend.MATH: enable_math,
+        SDPBackend.EFFICIENT_ATTENTION: enable_mem_efficient,
+        SDPBackend.CUDNN_ATTENTION: enable_cudnn,
+    }
+    with sdpa_kernel([backend for backend, enabled in chosen.items() if enabled]) as context:
+        yield context

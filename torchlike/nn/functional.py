@@ -5,7 +5,10 @@ from .. import _autocast
 from .._public import FUNCTIONS as _functions
 from .._public import with_out as _with_out
 from ..ops.matmul import linear as _linear
-from ._functional import native  # noqa: F401  (publishes torch.conv2d, torch.layer_norm, ...)
+from ._functional import (
+    accelerated,  # noqa: F401  (registers kernels by platform)
+    native,  # noqa: F401  (publishes torch.conv2d, torch.layer_norm, ...)
+)
 from ._functional import pooling as _pooling
 from ._functional.activation import (  # noqa: F401
     gelu,

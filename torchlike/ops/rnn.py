@@ -75,7 +75,8 @@ def _weights(xp, dx, du, x, h_before, w_ih, needs, plan):
 
 # Each layer's kernel takes x (T, B, I), states (L, B, H) of which it reads row k, weights (G H, I) and (G H, H), biases or
 # None, and a mask (T, B, 1) or None. Results: states of all steps, the last state(s) as (1, B, H), and then what only the
-# derivative reads. Gradients of those come from derivatives of the derivative; any gradient may be None.
+# derivative reads. Gradients of those come from derivatives of the derivative; any gradient may be None. The derivatives
+# name the biases, which only a device's own kernel reads (accelerated.py).
 
 # -- LSTM ------------------------------------------------------------------------------------------------------------------
 
@@ -98,7 +99,7 @@ def _lstm(xp, x, h0, c0, w_ih, w_hh, b_ih, b_hh, mask, k, reverse):
     return [hs, h[None], c[None], cs, gates]
 
 
-def _lstm_vjp(xp, x, h0, c0, w_ih, w_hh, mask, out0, out3, out4, k, reverse, needs, plan, g0=None, g1=None, g2=None, g3=None, g4=None):
+def _lstm_vjp(xp, x, h0, c0, w_ih, w_hh, b_ih, b_hh, mask, out0, out3, out4, k, reverse, needs, plan, g0=None, g1=None, g2=None, g3=None, g4=None):
     n, gates = h0.shape[-1], out4
     i, _, cell, o = _parts(gates, n)
     t = xp.tanh(out3)
@@ -151,7 +152,7 @@ def _gru(xp, x, h0, w_ih, w_hh, b_ih, b_hh, mask, k, reverse):
     return [hs, h[None], gates]
 
 
-def _gru_vjp(xp, x, h0, w_ih, w_hh, mask, out0, out2, k, reverse, needs, plan, g0=None, g1=None, g2=None):
+def _gru_vjp(xp, x, h0, w_ih, w_hh, b_ih, b_hh, mask, out0, out2, k, reverse, needs, plan, g0=None, g1=None, g2=None):
     n = h0.shape[-1]
     before = _previous(xp, h0[k], out0, reverse)
     r, z, new, hn = _parts(out2, n)
@@ -197,7 +198,7 @@ def _rnn(xp, x, h0, w_ih, w_hh, b_ih, b_hh, mask, k, reverse, relu):
     return [hs, h[None]]
 
 
-def _rnn_vjp(xp, x, h0, w_ih, w_hh, mask, out0, k, reverse, relu, needs, plan, g0=None, g1=None):
+def _rnn_vjp(xp, x, h0, w_ih, w_hh, b_ih, b_hh, mask, out0, k, reverse, relu, needs, plan, g0=None, g1=None):
     share = _masked(xp, mask, (out0 > 0).astype(out0.dtype) if relu else 1 - out0 * out0)
 
     def step(carry, now):

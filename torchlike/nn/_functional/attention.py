@@ -15,8 +15,8 @@ from ...ops.random import default_generator, drawn
 from .common import need
 from .sdp_backends import allows_fused, allows_math
 
-# One op: softmax(q k^T * scale + bias, masked) v. The compiled tier leaves fusion to XLA; long sequences and other
-# platforms go to pallas_kernels (see _pays).
+# softmax(q k^T * scale + bias, masked) v, as three operations: the formula, whose fusion is left to XLA; the kernels of
+# pallas_kernels, which long sequences take; and the formula that GPUs and TPUs replace by those kernels (accelerated.py).
 
 
 def _wide(x):
@@ -25,6 +25,22 @@ def _wide(x):
 
 def _swap(x):
     return x.swapaxes(-1, -2)
+
+
+def _groups(q, k) -> int:
+    """How many heads of q share one of k (enable_gqa); 1 also where k broadcasts."""
+    return q.shape[-3] // k.shape[-3] if len(q.shape) > 2 and len(k.shape) > 2 and 1 < k.shape[-3] < q.shape[-3] else 1
+
+
+def _spread(xp, x, groups: int):
+    return x if groups == 1 else xp.repeat(x, groups, -3)
+
+
+def _gathered(xp, g, shape, groups: int):
+    """The adjoint of _spread and of broadcasting."""
+    if groups > 1:
+        g = xp.sum(g.reshape(*g.shape[:-3], -1, groups, *g.shape[-2:]), axis=-3)
+    return sum_to(xp, g, shape)
 
 
 def _weights(xp, q, k, mask, scale, causal):
@@ -50,6 +66,8 @@ def _weights(xp, q, k, mask, scale, causal):
 
 
 def _attention(xp, q, k, v, mask, drop, keep_scale, scale, causal):
+    groups = _groups(q, k)
+    k, v = _spread(xp, k, groups), _spread(xp, v, groups)
     p = _weights(xp, q, k, mask, scale, causal)
     if drop is not None:
         p = p * drop * xp.asarray(keep_scale, dtype=p.dtype)
@@ -57,19 +75,21 @@ def _attention(xp, q, k, v, mask, drop, keep_scale, scale, causal):
 
 
 def _attention_vjp(xp, g, q, k, v, mask, drop, keep_scale, scale, causal, needs):
+    groups, k_shape, v_shape = _groups(q, k), k.shape, v.shape
+    k, v = _spread(xp, k, groups), _spread(xp, v, groups)
     p = _weights(xp, q, k, mask, scale, causal)
     g, qw, kw, vw = _wide(g), _wide(q), _wide(k), _wide(v)
     kept = 1 if drop is None else drop * xp.asarray(keep_scale, dtype=p.dtype)
     gq = gk = gv = gm = None
     if needs[2]:
-        gv = sum_to(xp, xp.matmul(_swap(p * kept), g), v.shape)
+        gv = _gathered(xp, xp.matmul(_swap(p * kept), g), v_shape, groups)
     if needs[0] or needs[1] or needs[3]:
         gp = xp.matmul(g, _swap(vw)) * kept
         ps = p * gp
         gs = ps - p * xp.sum(ps, axis=-1, keepdims=True)
         factor = np.asarray(scale, gs.dtype)
         gq = sum_to(xp, xp.matmul(gs, kw) * factor, q.shape) if needs[0] else None
-        gk = sum_to(xp, xp.matmul(_swap(gs), qw) * factor, k.shape) if needs[1] else None
+        gk = _gathered(xp, xp.matmul(_swap(gs), qw) * factor, k_shape, groups) if needs[1] else None
         gm = sum_to(xp, gs, mask.shape) if needs[3] else None
     return gq, gk, gv, gm, None, None
 
@@ -79,11 +99,12 @@ def _shape(q, k, v, mask, drop, keep_scale, scale, causal):
     return (*batch, q.shape[-2], v.shape[-1]), q.dtype
 
 
-ATTENTION = Op("scaled_dot_product_attention", _attention, shape=_shape, vjp=_attention_vjp,
-               torch_name="ScaledDotProductFlashAttentionForCpuBackward0")
+_TORCH_NAME = "ScaledDotProductFlashAttentionForCpuBackward0"
+ATTENTION = Op("scaled_dot_product_attention", _attention, shape=_shape, vjp=_attention_vjp, torch_name=_TORCH_NAME)
+ATTENTION_ANYWHERE = Op("attention", _attention, shape=lambda q, k, v, *rest: ((*q.shape[:-1], v.shape[-1]), q.dtype), vjp=_attention_vjp, torch_name=_TORCH_NAME)
 
 
-def _fused(xp, q, k, v, mask, scale, causal):
+def fused(xp, q, k, v, mask, scale, causal):
     """The kernels of pallas_kernels: no (L, S) array in memory; heads of k and v may be shared by several of q."""
     if xp is np:
         return _fused_numpy(q, k, v, mask, scale, causal)
@@ -93,14 +114,11 @@ def _fused(xp, q, k, v, mask, scale, causal):
 
 
 def _fused_numpy(q, k, v, mask, scale, causal):
-    if k.shape[:-2] != q.shape[:-2]:
-        groups = q.shape[-3] // k.shape[-3]
-        k, v = np.repeat(k, groups, -3), np.repeat(v, groups, -3)
     return _attention(np, q, k, v, mask, None, None, scale, causal)
 
 
-FUSED_ATTENTION = Op("fused_attention", _fused, shape=lambda q, k, v, mask, scale, causal: ((*q.shape[:-1], v.shape[-1]), q.dtype),
-                     numpy=_fused_numpy, torch_name="ScaledDotProductFlashAttentionForCpuBackward0")
+FUSED_ATTENTION = Op("fused_attention", fused, shape=lambda q, k, v, mask, scale, causal: ((*q.shape[:-1], v.shape[-1]), q.dtype),
+                     numpy=_fused_numpy, torch_name=_TORCH_NAME)
 _LONG = 1 << 20  # scores per head from which the CPU too is better off without them in memory
 
 
@@ -113,10 +131,6 @@ def _can_fuse(q: Tensor, k: Tensor, v: Tensor, mask) -> bool:
     if mask is not None and mask.dtype is not dt.bool_ and mask.dtype is not a.dtype:
         return False
     return allows_fused()
-
-
-def _pays(q: Tensor, k: Tensor) -> bool:
-    return not allows_math() or q.device.type != "cpu" or q.shape[-2] * k.shape[-2] >= _LONG
 
 
 def _c_name(d: dt.dtype) -> str:
@@ -164,11 +178,14 @@ def scaled_dot_product_attention(query: Tensor, key: Tensor, value: Tensor, attn
         raise RuntimeError(f"dropout probability has to be between 0 and 1, but got {dropout_p:g}")
     scale = 1 / math.sqrt(query.shape[-1]) if scale is None else scale
     same_heads = query.shape[:-2] == key.shape[:-2]
-    if dropout_p <= 0.0 and (enable_gqa or same_heads) and _pays(query, key) and _can_fuse(query, key, value, attn_mask):
+    can_fuse = dropout_p <= 0.0 and (enable_gqa or same_heads) and _can_fuse(query, key, value, attn_mask)
+    if can_fuse and (not allows_math() or query.shape[-2] * key.shape[-2] >= _LONG):
         return apply(FUSED_ATTENTION, (query, key, value, attn_mask), (float(scale), bool(is_causal)))
     if not allows_math():
-        raise RuntimeError("No available kernel. Aborting execution.")
-    if enable_gqa:
+        raise RuntimeError("No available kernel. Aborting execution." if allows_fused() else
+                           "No viable backend for scaled_dot_product_attention was found. This is likely due to turning off both the math kernel "
+                           "and the fused kernels.")
+    if enable_gqa and not can_fuse:
         key, value = (t.repeat_interleave(query.shape[-3] // t.shape[-3], -3) for t in (key, value))
     drop = None
     if dropout_p > 0.0:
@@ -176,4 +193,4 @@ def scaled_dot_product_attention(query: Tensor, key: Tensor, value: Tensor, attn
         kind = query.dtype.np
         drop = drawn(lambda: rng.bernoulli_scalar(default_generator, shape, 1 - dropout_p, kind), query.device)
     keep_scale = 1.0 if dropout_p >= 1.0 else 1 / (1 - dropout_p)
-    return apply(ATTENTION, (query, key, value, attn_mask, drop, keep_scale), (float(scale), bool(is_causal)))
+    return apply(ATTENTION_ANYWHERE if can_fuse else ATTENTION, (query, key, value, attn_mask, drop, keep_scale), (float(scale), bool(is_causal)))

@@ -206,7 +206,10 @@ def instance_norm(input: Tensor, running_mean=None, running_var=None, weight=Non
     repeated = [None if t is None else t.repeat(n) for t in (running_mean, running_var)]
     if not use_input_stats and (running_mean is None or running_var is None):
         raise RuntimeError("Expected running_mean and running_var to be defined when use_input_stats is false")
-    y = batch_norm(input.reshape(1, n * c, *rest), *repeated, None, None, use_input_stats, momentum, eps).reshape(input.shape)
+    if use_input_stats and running_mean is None and running_var is None:
+        y = apply(LAYER_NORM, (input.reshape(n * c, -1), None, None), (1, float(eps))).reshape(input.shape)
+    else:
+        y = batch_norm(input.reshape(1, n * c, *rest), *repeated, None, None, use_input_stats, momentum, eps).reshape(input.shape)
     if use_input_stats:
         from ...autograd.grad_mode import no_grad
         with no_grad():

@@ -47,8 +47,14 @@ def allows_fused() -> bool:
     return any(b in state.allowed for b in FUSED)
 
 
+def is_allowed(backend: SDPBackend) -> bool:
+    return backend in state.allowed
+
+
 def set_allowed(backend: SDPBackend, enabled: bool) -> None:
     """One switch, as torch.backends.cuda.enable_flash_sdp and its kin set it."""
+    if not isinstance(enabled, bool):
+        raise RuntimeError(f"set_sdp_use_math expects a bool, but got {type(enabled).__name__}")
     state.allowed = [b for b in _USUAL if (b in state.allowed and b is not backend) or (b is backend and enabled)]
 
 
