@@ -275,6 +275,17 @@ def test_complex_views(torch):
 
 
 @same
+def test_conj_is_a_view(torch):
+    z = torch.tensor([1 + 2j, 3j, 4.0])
+    c = z.conj()
+    c[0] = 5 + 5j
+    c.mul_(2)
+    flags = [x.is_conj() for x in (z, c, c.conj(), c[1:], c.view(3, 1), c.detach(), c * 1, c.clone(), c.resolve_conj(), z.conj_physical(),
+        c.expand(2, 3), c.as_strided((2,), (2,)), torch.ones(1).conj())]
+    return flags, z, c, c._base is z, z._version, c.as_strided((2,), (2,)), error(c.numpy), error(torch.view_as_real, c), error(c.view, torch.float32)
+
+
+@same
 def test_bit_views(torch):
     x = torch.tensor([1.0, -2.0])
     bits = x.view(torch.int32)

@@ -179,6 +179,46 @@ def test_names_of_nodes(torch, expression):
 
 
 @same
+def test_views_made_without_gradients(torch):
+    x = torch.ones(3, requires_grad=True)
+    with torch.no_grad():
+        v = x[:2]
+        others = [x.view(3, 1), x.expand(2, 3), x.unbind()[0], x.detach(), x * 1, x.data[:1], x.clone()]
+    y = v * 2
+    y.sum().backward()
+    outside = [v.grad, x.grad, torch.autograd.grad((v * 2).sum(), [v], allow_unused=True), y.grad_fn.next_functions]
+    refused = error(v.mul_, 2)
+    (v.requires_grad_() * 3).sum().backward()
+    w = torch.nn.Parameter(torch.ones(2, 3))
+    with torch.no_grad():
+        w.t_()
+        w[0].zero_()
+    (w * 2).sum().backward()
+    return [o.requires_grad for o in others], outside, refused, v.grad, x.grad, w, w.is_leaf, w.grad
+
+
+@same
+def test_positions_are_not_freed(torch):
+    x = torch.ones(3, requires_grad=True)
+    y = x[1:][0]
+    y.backward()
+    y.backward()
+    return x.grad
+
+
+@same
+def test_gradient_of_a_resized_leaf(torch):
+    x = torch.ones(2, requires_grad=True)
+    y, z = x * 3, torch.ones(2, 2, requires_grad=True)
+    u = z * 3
+    with torch.no_grad():
+        torch.sin(torch.ones(3, 2), out=x)
+        torch.sin(torch.ones(2), out=z)
+    y.sum().backward()
+    return x.grad, x._version, error(u.sum().backward)
+
+
+@same
 def test_walk_of_graph(torch):
     x = torch.ones(2, requires_grad=True)
     y = (x * 2).sum()

@@ -181,7 +181,7 @@ def in_place(f: Callable, name: str) -> Callable:
     @functools.wraps(f)
     def write(self, *args, **kwargs):
         try:
-            self._check_write(repeats)
+            self._check_write()
             if self._storage is not None:
                 check_partly_same(self, args)
             if kwargs and words:
@@ -193,9 +193,9 @@ def in_place(f: Callable, name: str) -> Callable:
         except Exception as error:
             blame(f, (self, *args), kwargs, error, 0)
             raise
-        return write_into(self, result, stays, repeats)
+        return write_into(self, result, stays)
     write.__name__ = write.__qualname__ = name
-    stays, repeats = name.startswith("logical_"), name in ("masked_fill_", "index_fill_")
+    stays = name.startswith("logical_")
     return write
 
 
@@ -213,7 +213,7 @@ def _same_shape(written: Tensor, shape: tuple) -> None:
         raise RuntimeError(f"output with shape {list(written.shape)} doesn't match the broadcast shape {list(shape)}")
 
 
-def write_into(self: Tensor, result: Tensor, stays: bool = False, repeats: bool = False) -> Tensor:
+def write_into(self: Tensor, result: Tensor, stays: bool = False) -> Tensor:
     """In-place assignment with torch's checks of shape and dtype. A result without a derivative ends the gradient, or, as after torch's
     logical functions, leaves self where it `stays` in the graph."""
     mine, new = self._value.aval, result._value.aval
@@ -228,7 +228,7 @@ def write_into(self: Tensor, result: Tensor, stays: bool = False, repeats: bool 
         result = _plain_copy(result) if stays else apply(OPS["overwrite"], (self, result))
         if stays:
             result._edge, result._out = self._edge, self._out
-    return self._assign(_plain_copy(result) if result is self else result, repeats)
+    return self._assign(_plain_copy(result) if result is self else result)
 
 
 def check_partly_same(written: Tensor, sources) -> None:

@@ -13,10 +13,10 @@ from ._core import dtype as dt
 from ._core import program
 from ._core.aval import Aval
 from ._core.grad_mode import inference, mode
-from ._core.graph import AccumulateGrad, Node, node_class
+from ._core.graph import AccumulateGrad, Node, Outside, node_class
 from ._core.layout import Layout, contiguous, is_contiguous, like, overlapping
 from ._core.program import record
-from ._core.registry import OPS, Elementwise, View
+from ._core.registry import OPS, View
 from ._core.value import Value, of_array
 
 _addresses = itertools.count(1)
@@ -93,7 +93,7 @@ class Tensor:
         base = self._root()
         if base is not None:
             base._current()
-        if base is None or base._edge is None:
+        if base is None or base._edge is None or self._edge.__class__ is Outside:
             value = st.value
             for op, numbers, statics in self._chain:
                 value = record(op, [value, *numbers], statics)[1][0]
@@ -141,6 +141,8 @@ class Tensor:
         out._layout = made_layout
         if self._of_data:
             out._of_data = True
+        if not mode.enabled and self._edge is not None and value.aval.dtype.category >= dt.FLOAT:
+            out._edge = Outside(out)
         return out
 
     def _alias(self) -> Tensor:
@@ -161,6 +163,11 @@ class Tensor:
         if mode.enabled:
             if self._edge.__class__ is AccumulateGrad:
                 raise RuntimeError("a leaf Variable that requires grad is being used in an in-place operation.")
+            if self._edge.__class__ is Outside:
+                raise RuntimeError("A view was created in no_grad mode and is being modified inplace with grad mode enabled. Given that this use case is "
+                                   "ambiguous and error-prone, it is forbidden. You can clarify your code by moving both the view and the inplace either both "
+                                   "inside the no_grad block (if you don't want the inplace to be tracked) or both outside (if you want the inplace to be "
+                                   "tracked).")
             base = self._base
             if base is not None and base._edge.__class__ is AccumulateGrad:
                 raise RuntimeError("a view of a leaf Variable that requires grad is being used in an in-place operation.")
@@ -249,14 +256,14 @@ class Tensor:
         if not isinstance(value, bool):
             raise RuntimeError("requires_grad must be a bool")
         if value:
-            if self._edge is None:
+            if self._edge is None or self._edge.__class__ is Outside:
                 if self._inference and not mode.inference:
                     raise RuntimeError("Setting requires_grad=True on inference tensor outside InferenceMode is not allowed.")
                 if self.dtype.category < dt.FLOAT:
                     raise RuntimeError("only Tensors of floating point and complex dtype can require gradients")
                 self._edge = AccumulateGrad(self)
         elif self._edge is not None:
-            if self._edge.__class__ is not AccumulateGrad:
+            if not isinstance(self._edge, AccumulateGrad):
                 raise RuntimeError("you can only change requires_grad flags of leaf variables. If you want to use a "
                                    "computed variable in a subgraph that doesn't require differentiation use "
                                    "var_no_grad = var.detach().")
@@ -533,7 +540,7 @@ def _node_class(op) -> type:
 
 def _special(op, args, out: Tensor) -> Tensor:
     """Results of non-contiguous inputs keep their strides; results on subclasses of Tensor are of the subclass."""
-    if isinstance(op, Elementwise) and out._value.aval.ndim:
+    if op.pointwise and out._value.aval.ndim:
         shape = out._value.aval.shape
         source = next((a for a in args if isinstance(a, Tensor) and a._value.aval.shape == shape), None)
         if source is not None and source._layout is not None and not is_contiguous(source._layout):

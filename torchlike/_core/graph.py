@@ -33,7 +33,7 @@ class Node:
 
     @property
     def next_functions(self) -> tuple:
-        return tuple((None, 0) if e is None else e for e in self.edges)
+        return tuple((None, 0) if e is None or e[0].__class__ is Outside else e for e in self.edges)
 
     @property
     def metadata(self) -> dict:
@@ -52,7 +52,7 @@ class Node:
 
     def release(self) -> None:
         """Free what the derivative reads; a node that saved nothing may run again."""
-        if self.saved:
+        if self.saved and (self.plan is None or self.plan.op.frees):
             self.saved = None
 
     def _hooks(self) -> Hooks:
@@ -157,6 +157,13 @@ class AccumulateGrad(Node):
 
     def release(self) -> None:
         pass
+
+
+class Outside(AccumulateGrad):
+    """What stands for the graph at a view made under no_grad of something that requires grad: gradients end here, unseen."""
+
+    __slots__ = ()
+    variable = None
 
 
 _classes: dict[str, type] = {}

@@ -128,6 +128,8 @@ class Op:
     vjp      `(xp, *saved, g..., needs=, plan=)` by parameter names, see Derivative; None: jax.vjp; False: no gradient
     """
 
+    pointwise = False  # results keep the strides of inputs of their shape
+
     def __init__(self, name: str, kernel: Callable, *, shape: Callable | None = None, numpy=True, vjp=None,
                  torch_name: str | None = None):
         if OPS.setdefault(name, self) is not self:
@@ -141,6 +143,7 @@ class Op:
         self.eager_compilation = False  # programs with it are compiled at first sight (torch.compile asks for that)
         self.stable = True  # its name means the same in every process, so programs with it may be kept on disk
         self.node_class = None  # autograd's class for this op's nodes, made at first use
+        self.frees = True  # its nodes free what they saved after a backward
         self.torch_name = torch_name or "".join(p.capitalize() for p in name.split("_")) + "Backward0"
 
     def __repr__(self):
@@ -229,6 +232,8 @@ class Elementwise(Op):
     `real`: complex inputs are refused, as torch's kernel refuses them; a text is the RuntimeError of the function itself.
     `grads`: one function per input, `(xp, g, <names of inputs, 'out', or statics>)`, or None where no gradient flows.
     """
+
+    pointwise = True
 
     def __init__(self, name, kernel, *, promote="arith", grads=None, numpy=True, torch_name=None, real=False):
         super().__init__(name, kernel, numpy=numpy, vjp=None if grads is not None else False, torch_name=torch_name)
@@ -415,6 +420,7 @@ class View(Op):
     def __init__(self, name, kernel, *, put, layout, vjp=None, overlaps=False, numpy=True, torch_name=None):
         super().__init__(name, kernel, shape=self._shape, numpy=numpy, torch_name=torch_name)
         self.layout_rule, self.layouts, self.overlaps = layout, {}, overlaps
+        self.frees = vjp is not None  # only positions are saved
         self.put = Op(f"{name}_put", put, shape=lambda base, *rest: (base.shape, base.dtype), numpy=numpy, torch_name="CopySlices")
         if vjp is not None:
             self.derivative = Derivative(self, vjp)

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from .._core.aval import broadcast_shapes
 from .._core.grad_mode import mode
-from .._core.graph import SECOND_BACKWARD, AccumulateGrad, Node
+from .._core.graph import SECOND_BACKWARD, AccumulateGrad, Node, Outside
 from .._core.program import record
 from .._core.registry import OPS
 from .._core.value import Value
@@ -142,7 +142,7 @@ def run(roots, keep_graph: bool, create_graph: bool, inputs: Sequence[Tensor], a
                 mine = _before(node, mine)
             if node in captures:
                 for out in captures[node]:
-                    captures[node][out] = mine[out]
+                    captures[node][out] = None if node.__class__ is Outside else mine[out]
             if wanted is not None and node not in wanted:
                 below = [None] * len(node.edges)
             elif isinstance(node, AccumulateGrad):

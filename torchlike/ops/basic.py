@@ -10,7 +10,7 @@ from .._core import program
 from .._core.aval import broadcast_shapes
 from .._core.registry import Elementwise, Op
 from .._public import FUNCTIONS, MISSING, check_partly_same, public
-from .._tensor import Tensor, apply
+from .._tensor import Tensor, _plain_copy, apply
 from .creation import _check_dtype, held, number_dtype, scalar_tensor
 from .pointwise import _operator, _plain_number, binary, number, operands
 from .views import _with_format, preserve_format
@@ -145,11 +145,13 @@ def overwrite(self: Tensor, new: Tensor, repeats: bool = False) -> Tensor:
 @public(function=False)
 def copy_(self, src: Tensor | float, non_blocking: bool = False) -> Tensor:
     """self = src, broadcast and cast."""
-    self._check_write()
+    self._check_write(src is self)
     if not isinstance(src, Tensor):
         if not isinstance(src, (int, float, complex)):
             raise TypeError(f"copy_(): argument 'other' (position 1) must be Tensor, not {type(src).__name__}")
         src = scalar_tensor(src, dtype=number_dtype(src), device=self.device)
+    if src is self:
+        return self._assign(_plain_copy(self), True)
     if self._storage is not None:
         check_partly_same(self, (src,))
     if src.device is not self.device:
@@ -161,7 +163,6 @@ def copy_(self, src: Tensor | float, non_blocking: bool = False) -> Tensor:
         except RuntimeError as e:
             a, b = self._value.aval.shape, src._value.aval.shape
             raise RuntimeError(f"output with shape {list(a)} doesn't match the broadcast shape {list(b)}" if len(b) > len(a) else str(e)) from None
-    from .._tensor import _plain_copy
     return overwrite(self, _plain_copy(src))
 
 
@@ -409,6 +410,8 @@ Tensor.__abs__ = lambda self: abs(self)
 
 class _Where(Op):
     """where(condition, x, y): the condition takes no part in promotion."""
+
+    pointwise = True
 
     def make(self, avals, statics):
         from .._core.aval import broadcast_shapes, result_dtype

@@ -7,6 +7,7 @@ import warnings
 
 import numpy as np
 
+from .._core.grad_mode import mode
 from .._core.layout import contiguous_strides, is_contiguous
 from .._public import FUNCTIONS, as_size
 from .._tensor import Tensor, _new
@@ -41,6 +42,8 @@ def _view_in_place(name: str, view):
         self._check_write()
         alone, version = self._storage is None, self._version
         made = view(_twin(self), *args, **kwargs)
+        if not mode.enabled:  # stays where it is in the graph
+            made._edge, made._out, made._base = self._edge, self._out, self._base
         if alone:  # nobody else sees the memory: keep the result, forget the way back to the former shape
             layout, edge, out = made._layout, made._edge, made._out
             made = Tensor._of(made._value)
@@ -72,6 +75,8 @@ def _as_strided_(self, size, stride, storage_offset: int | None = None) -> Tenso
     """as_strided, of this very tensor."""
     self._check_write()
     made = views.as_strided(_twin(self), size, stride, storage_offset)
+    if not mode.enabled:
+        made._edge, made._out, made._base = self._edge, self._out, self._base
     made._storage.version += 1
     made._seen = made._storage.version
     return _become(self, made)

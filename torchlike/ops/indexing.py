@@ -363,7 +363,7 @@ def put_index(t: Tensor, index, dims, value: Tensor, accumulate: bool) -> Tensor
         value = value.expand(target)
     if value.dtype is not t.dtype:
         value = value.to(t.dtype)
-    return t._assign(apply(INDEX_PUT, (t, value, *index), (dims, accumulate)), not accumulate)
+    return t._assign(apply(INDEX_PUT, (t, value, *index), (dims, accumulate)))
 
 
 def _number_like(t: Tensor, x) -> Tensor:

@@ -279,6 +279,8 @@ def linear(input, weight, bias=None) -> Tensor:
     if w.ndim == 1:
         out = matmul(input, weight)
         return out if bias is None else out + bias
+    if w.ndim > 2:
+        raise RuntimeError(f"t() expects a tensor with <= 2 dimensions, but self is {w.ndim}D")
     if not x.ndim:
         raise RuntimeError("both arguments to linear need to be at least 1D, but they are 0D and 2D")
     if x.shape[-1] != w.shape[1]:

@@ -117,6 +117,8 @@ def unflatten(input, dim: int, sizes) -> Tensor:
     sizes = as_size(sizes)
     if not sizes:
         raise RuntimeError("unflatten: sizes must be non-empty")
+    if not shape:
+        raise RuntimeError("unflatten got an unexpected error:\nDimension specified as 0 but tensor has no dimensions")
     try:
         sizes = infer_size(sizes, shape[d])
     except RuntimeError:
@@ -164,7 +166,8 @@ def permute(input, *order, dims=None) -> Tensor:
 def transpose(input, dim0: int, dim1: int) -> Tensor:
     """Two dimensions swapped."""
     n = input._value.aval.ndim
-    return input._view(_TRANSPOSE, (as_dim(dim0, n), as_dim(dim1, n))) if n else input._view(VIEW, ((),))
+    dims = as_dim(dim0, n), as_dim(dim1, n)
+    return input._view(_TRANSPOSE, dims) if n else input._view(VIEW, ((),))
 
 
 @public()
@@ -193,6 +196,8 @@ def movedim(input, source, destination) -> Tensor:
                            f"dims as destination ({list(dst)} dims)")
     if len(set(src)) != len(src) or len(set(dst)) != len(dst):
         raise RuntimeError(f"movedim: repeated dim in `{'source' if len(set(src)) != len(src) else 'destination'}` ({src if len(set(src)) != len(src) else dst})")
+    if not n:
+        return input._view(VIEW, ((),))
     order = [None] * n
     for s, d in zip(src, dst):
         order[d] = s
@@ -205,7 +210,7 @@ def adjoint(input) -> Tensor:
     """The conjugate transpose of the last two dimensions."""
     if input.ndim == 1:
         raise RuntimeError("tensor.adjoint() is only supported on matrices or batches of matrices. Got 1-D tensor.")
-    return transpose(input, -2, -1).conj()
+    return transpose(input, -2, -1).conj() if input.ndim else conj(input)
 
 
 def _H(self) -> Tensor:
@@ -217,9 +222,9 @@ def _H(self) -> Tensor:
 
 def _mT(self) -> Tensor:
     """The last two dimensions swapped."""
-    if self.ndim < 2:
+    if self.ndim == 1:
         raise RuntimeError(f"tensor.mT is only supported on matrices or batches of matrices. Got {self.ndim}-D tensor.")
-    return transpose(self, -2, -1)
+    return transpose(self, -2, -1) if self.ndim else self
 
 
 def _T_property(self) -> Tensor:
