@@ -14,14 +14,14 @@ one after the other; depthwise convolutions are sums of shifted copies. `benchma
 from __future__ import annotations
 
 import functools
-import itertools
 import math
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
+
+from . import windows
 
 POSITIONS = 128  # positions of the result that one product should have at least
 CACHE = 1 << 20  # elements of a gathered matrix that still stay near the processor
@@ -95,38 +95,17 @@ class Geometry:
 
     # -- parts of an image ---------------------------------------------------------------------------------------------
 
-    def offsets(self) -> Iterator[tuple]:
-        return itertools.product(*map(range, self.kernel))
-
-    def low(self, at: tuple) -> tuple:
-        return tuple(o * d for o, d in zip(at, self.dilation))
-
-    def window(self, x, at: tuple):
-        """The elements of a padded image that the kernel's offset `at` meets, one per position of the result."""
-        lead, low = x.ndim - len(at), self.low(at)
-        high = tuple(lo + (n - 1) * s + 1 for lo, n, s in zip(low, self.outs, self.stride))
-        return lax.slice(x, (0,) * lead + low, x.shape[:lead] + high, (1,) * lead + self.stride)
+    def windows(self, x) -> list:
+        """For each offset inside the kernel, the elements of a padded image that it meets, one per position of the result."""
+        return list(windows.slices(jnp, x, self.kernel, self.stride, self.dilation, self.outs))
 
     def spread(self, parts):
         """The adjoint of all windows: parts (taps, C, *outs) added up at their places, (C, *sizes) without the padding."""
-        # a strided axis is split in (phase, position), so that every part is added to one block
-        taps, channels = parts.shape[:2]
-        phases = math.prod(self.stride)
-        wide = tuple(-(-n // s) for n, s in zip(self.padded, self.stride))
-        total = jnp.zeros((phases, channels, *wide), parts.dtype)
-        for i, at in enumerate(self.offsets()):
-            low, phase = self.low(at), 0
-            for lo, s in zip(low, self.stride):
-                phase = phase * s + lo % s
-            start = (phase, 0, *(lo // s for lo, s in zip(low, self.stride)))
-            there = lax.dynamic_slice(total, start, (1, *parts.shape[1:]))
-            total = lax.dynamic_update_slice(total, there + parts[i], start)
-        if phases > 1:
-            n = len(wide)
-            order = [n] + [axis for i in range(n) for axis in (n + 1 + i, i)]
-            total = total.reshape(*self.stride, channels, *wide).transpose(order)
-        total = total.reshape(channels, *(w * s for w, s in zip(wide, self.stride)))
-        return total[(slice(None), *(slice(lo, lo + n) for (lo, _), n in zip(self.padding, self.sizes)))]
+        shape = (parts.shape[1], *self.padded)
+        if any(lo < 0 or hi < 0 for lo, hi in self.padding):
+            shape = (parts.shape[1], *(n + max(lo, 0) + max(hi, 0) for n, (lo, hi) in zip(self.sizes, self.padding)))
+        image = windows.spread(jnp, parts, shape, self.kernel, self.stride, self.dilation, self.outs)
+        return image[(slice(None), *(slice(lo, lo + n) for (lo, _), n in zip(self.padding, self.sizes)))]
 
 
 # -- one round of the loop, in three ways ----------------------------------------------------------------------------------
@@ -155,7 +134,7 @@ class Gathered:
     def gather(self, image):
         """The matrix (taps * C, positions)."""
         image, geo = self.pad(image), self.geo
-        return jnp.stack([geo.window(image, at) for at in geo.offsets()]).reshape(geo.taps * geo.channels, -1)
+        return jnp.stack(geo.windows(image)).reshape(geo.taps * geo.channels, -1)
 
     def result(self, weights, image):
         return (weights @ self.gather(image)).reshape(self.geo.features, *self.geo.outs)
@@ -195,12 +174,13 @@ class LastGathered(Gathered):
 
     def gather(self, image):
         image, last = self.pad(image), self.last
-        return jnp.stack([last.window(image, at) for at in last.offsets()]).reshape(last.taps * last.channels, -1)
+        return jnp.stack(last.windows(image)).reshape(last.taps * last.channels, -1)
 
     def result(self, weights, image):
         lead = self.lead
         rows = (weights @ self.gather(image)).reshape(lead.taps, self.geo.features, *lead.sizes)
-        return sum(lead.window(rows[i], at) for i, at in enumerate(lead.offsets()))
+        pieces = windows.slices(jnp, rows, lead.kernel, lead.stride, lead.dilation, lead.outs)
+        return sum(piece[i] for i, piece in enumerate(pieces))
 
     def rows(self, g):
         # on flattened positions an offset is one shift, when g has zeros where its rows are shorter than the image's
@@ -210,8 +190,8 @@ class LastGathered(Gathered):
         strides = [math.prod(lead.sizes[i + 1:]) for i in range(len(lead.sizes))]
         used = sum((n - 1) * s for n, s in zip(lead.outs, strides)) + 1
         rows = jnp.zeros((lead.taps * lead.channels, math.prod(lead.sizes)), g.dtype)
-        for i, at in enumerate(lead.offsets()):
-            rows = lax.dynamic_update_slice(rows, g[:, :used], (i * lead.channels, sum(o * s for o, s in zip(lead.low(at), strides))))
+        for i, at in enumerate(windows.offsets(lead.kernel)):
+            rows = lax.dynamic_update_slice(rows, g[:, :used], (i * lead.channels, sum(o * d * s for o, d, s in zip(at, lead.dilation, strides))))
         return rows
 
     def image_gradient(self, weights, rows):
@@ -236,7 +216,7 @@ class Depthwise(Gathered):
 
     def _windows(self, image) -> list:
         image = self.pad(image)
-        return [self.geo.window(image, at)[:, None] for at in self.geo.offsets()]
+        return [part[:, None] for part in self.geo.windows(image)]
 
     def result(self, weights, image):
         return sum(w * part for w, part in zip(weights, self._windows(image))).reshape(self.geo.features, *self.geo.outs)

@@ -7,7 +7,8 @@ from ..._core.registry import Op
 from ..._public import public
 from ..._tensor import Tensor, apply
 from .common import need
-from .pooling import _padded, _unpad, slices, spread
+from .pooling import _padded, _unpad
+from .windows import slices, spread
 
 
 def _sizes(shape, kernel, dilation, padding, stride):

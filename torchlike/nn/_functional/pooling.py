@@ -6,39 +6,14 @@ import itertools
 import math
 
 import numpy as np
-from jax import lax
 
 from ..._core import dtype as dt
 from ..._core.registry import Op
 from ..._tensor import Tensor, apply, as_tensor_value
 from .common import each
+from .windows import offsets, slices, spread
 
-# A pool is an elementwise combination of the input's strided slices, one slice per position inside the window: quick in
-# NumPy, and XLA fuses it (its reduce_window and select_and_scatter are slow on the CPU).
-
-
-def slices(xp, x, kernel, stride, dilation, sizes):
-    """The slices of padded x, one per position inside the window, in row-major order."""
-    lead = (slice(None),) * (x.ndim - len(kernel))
-    for offset in itertools.product(*map(range, kernel)):
-        yield x[(*lead, *(slice(o * d, o * d + (n - 1) * s + 1, s) for o, d, n, s in zip(offset, dilation, sizes, stride)))]
-
-
-def spread(xp, parts, shape, kernel, stride, dilation, sizes):
-    """The adjoint of `slices`: parts added back into zeros of x's padded shape."""
-    lead = len(shape) - len(kernel)
-    offsets = itertools.product(*map(range, kernel))
-    total = np.zeros(shape, parts[0].dtype) if xp is np else None
-    for offset, part in zip(offsets, parts):
-        starts = [o * d for o, d in zip(offset, dilation)]
-        if xp is np:
-            total[(slice(None),) * lead + tuple(slice(a, a + (n - 1) * s + 1, s) for a, n, s in zip(starts, sizes, stride))] += part
-        else:
-            config = [(0, 0, 0)] * lead + [(a, full - a - (n - 1) * s - 1, s - 1)
-                                          for a, full, n, s in zip(starts, shape[lead:], sizes, stride)]
-            padded = lax.pad(part, np.zeros((), part.dtype), config)
-            total = padded if total is None else total + padded
-    return total
+# A pool is an elementwise combination of the input's strided slices, one slice per position inside the window.
 
 
 def _padded(xp, x, pads, value):
@@ -67,8 +42,7 @@ def _max_pool(xp, x, kernel, stride, pads, dilation, sizes):
     x = _padded(xp, x, pads, _lowest(x.dtype))
     best = where = None
     starts = [np.arange(n) * s - a for n, s, (a, _) in zip(sizes, stride, pads)]
-    offsets = itertools.product(*map(range, kernel))
-    for offset, part in zip(offsets, slices(xp, x, kernel, stride, dilation, sizes)):
+    for offset, part in zip(offsets(kernel), slices(xp, x, kernel, stride, dilation, sizes)):
         flat = 0
         for i, (o, d, n) in enumerate(zip(offset, dilation, shape)):
             axis = (starts[i] + o * d).reshape([-1 if k == i else 1 for k in range(len(kernel))])

@@ -1,0 +1,31 @@
+"""Pools and folds, compiled and in NumPy, against real torch: windows that tile, overlap, skip and are dilated."""
+import numpy as np
+import pytest
+
+from torchlike._core import program
+
+CASES = [("max_pool2d", (2, 3, 8, 9), {"kernel_size": 2}), ("max_pool2d", (2, 3, 9, 10), {"kernel_size": 3, "stride": 2, "padding": 1}),
+         ("max_pool2d", (2, 3, 9, 10), {"kernel_size": 3, "stride": 1, "padding": 1}), ("max_pool2d", (2, 3, 9, 10), {"kernel_size": (2, 3), "ceil_mode": True}),
+         ("max_pool2d", (2, 3, 9, 10), {"kernel_size": 2, "stride": 3, "dilation": 2}), ("max_pool2d", (2, 3, 9, 10), {"kernel_size": 2, "dilation": 2}),
+         ("max_pool1d", (2, 3, 9), {"kernel_size": 2}), ("max_pool3d", (2, 3, 4, 5, 6), {"kernel_size": 2}),
+         ("avg_pool2d", (2, 3, 8, 9), {"kernel_size": 2}), ("avg_pool2d", (2, 3, 9, 10), {"kernel_size": 3, "stride": 2, "padding": 1}),
+         ("avg_pool2d", (2, 3, 9, 10), {"kernel_size": 2, "padding": 1, "ceil_mode": True, "count_include_pad": False}),
+         ("fold", (2, 12, 15), {"output_size": (6, 7), "kernel_size": (2, 3), "stride": (2, 1)}), ("unfold", (2, 3, 8, 8), {"kernel_size": 2, "stride": 2}),
+         ("unfold", (2, 3, 9, 8), {"kernel_size": 3, "stride": 2, "padding": 1})]
+
+
+@pytest.mark.parametrize("tier", ["compiled", "numpy"])
+def test_windows(oracle, subject, tier):
+    rng = np.random.default_rng(0)
+    for name, shape, keywords in CASES:
+        x = rng.integers(-3, 3, shape).astype(np.float32)  # with ties: the first one gets a maximum's gradient
+        a = oracle.tensor(x, requires_grad=True)
+        y = getattr(oracle.nn.functional, name)(a, **keywords)
+        g = rng.standard_normal(tuple(y.shape), np.float32)
+        with program.tier(tier):
+            b = subject.tensor(x, requires_grad=True)
+            z = getattr(subject.nn.functional, name)(b, **keywords)
+            gradient, = subject.autograd.grad(z, b, subject.tensor(g))
+            got = z.detach().numpy(), gradient.numpy()
+        for have, want in zip(got, (y.detach(), oracle.autograd.grad(y, a, oracle.tensor(g))[0])):
+            np.testing.assert_allclose(have, want.numpy(), rtol=1e-5, atol=1e-5, err_msg=f"{name} {shape} {keywords}")
