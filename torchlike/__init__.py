@@ -37,6 +37,7 @@ from ._core.history import explain  # noqa: F401
 from ._core.program import immediate  # noqa: F401
 from ._interop import from_jax, jax_function  # noqa: F401
 from ._public import FUNCTIONS as _functions
+from ._public import called as _called
 from ._tensor import Size, Tensor  # noqa: F401
 from ._tensor_str import set_printoptions  # noqa: F401
 from .backends.precision import get_float32_matmul_precision, set_float32_matmul_precision  # noqa: F401
@@ -66,6 +67,7 @@ from ._compile import compile  # noqa: F401
 from .serialization import load, save  # noqa: F401
 from .version import __version__  # noqa: F401
 
+promote_types, can_cast = map(_called, (promote_types, can_cast))
 half, float, double, short, int, long = float16, float32, float64, int16, int32, int64
 cfloat, cdouble, chalf = complex64, complex128, complex32
 inf, nan, pi, e, newaxis = _math.inf, _math.nan, _math.pi, _math.e, None

@@ -134,11 +134,23 @@ _KINDS: dict[str, Callable[[object], bool]] = {
     "Tensor": lambda x: isinstance(x, Tensor),
     "Tensor | None": lambda x: x is None or isinstance(x, Tensor),
     "Tensors": lambda x: isinstance(x, (tuple, list)) and all(isinstance(y, Tensor) for y in x),
-    "int": lambda x: hasattr(x, "__index__"),
-    "int | None": lambda x: x is None or hasattr(x, "__index__"),
-    "float": lambda x: hasattr(x, "__float__"),
+    "int": lambda x: _converts(operator.index, x),
+    "int | None": lambda x: x is None or _converts(operator.index, x),
+    "float": lambda x: not isinstance(x, str) and _converts(float, x),
+    "float | None": lambda x: x is None or (not isinstance(x, str) and _converts(float, x)),
     "str": lambda x: isinstance(x, str),
+    "dtype": lambda x: isinstance(x, dt.dtype),
 }
+
+
+def _converts(to: Callable, x) -> bool:
+    try:
+        to(x)
+    except OverflowError:
+        return True
+    except Exception:  # whatever it is, x is no number
+        return False
+    return True
 
 
 def _only_self(f: Callable) -> bool:
@@ -160,6 +172,8 @@ def blame(f: Callable, args: tuple, kwargs: dict, error: Exception, first: int =
         parameter = signature.parameters[name]
         kind, several = _kind(parameter), parameter.kind is parameter.VAR_POSITIONAL
         fits = _KINDS.get(kind)
+        if isinstance(error, AttributeError) and error.obj is x and not isinstance(x, Tensor) and kind != "Any":
+            raise _wrong(f.__name__, name, None if name in kwargs else place, "Tensor", x, False) from None
         if fits is not None and x is not parameter.default and not (all(map(fits, x)) if several else fits(x)):
             raise _wrong(f.__name__, name, None if name in kwargs else place, kind, x, several) from None
 
@@ -317,7 +331,7 @@ def as_size(*size) -> tuple[int, ...]:
     try:
         return tuple(s if s.__class__ is int else _index(s) for s in size)
     except TypeError:
-        bad = next(s for s in size if isinstance(s, bool) or not hasattr(s, "__index__"))
+        bad = next((s for s in size if not _converts(operator.index, s)), None)
         raise TypeError(f"argument 'size' must be tuple of ints, but found element of type {type(bad).__name__}") from None
 
 

@@ -6,7 +6,7 @@ from jax import lax
 
 from .._core.aval import broadcast_shapes, result_dtype
 from .._core.registry import Op, Plan, cast, common_device
-from .._public import Tensors, as_dim, as_size, distinct, listed_dims, public, refuse_huge, refuse_long
+from .._public import Tensors, as_dim, as_int, as_size, distinct, listed_dims, public, refuse_huge
 from .._tensor import Tensor, apply
 
 
@@ -222,9 +222,8 @@ def flipud(input) -> Tensor:
 @public()
 def roll(input, shifts, dims=None) -> Tensor:
     """Elements shifted along dims, around the end."""
-    shifts = as_size(shifts) if isinstance(shifts, (tuple, list)) else (int(shifts),)
-    for n in shifts:
-        refuse_long(n)
+    shifts = as_size(shifts) if isinstance(shifts, (tuple, list)) else (as_int(shifts, "shifts"),)
+    refuse_huge(shifts)
     if dims is None or dims == ():
         if len(shifts) != 1:
             raise RuntimeError("shifts and dimensions must align. shifts: " + f"{len(shifts)}, dims:0")

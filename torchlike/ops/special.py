@@ -9,7 +9,7 @@ from jax.scipy import special as jax_special
 
 from .._core import dtype as dt
 from .._core.registry import Elementwise
-from .._public import public, with_out
+from .._public import as_int, public, with_out
 from .._tensor import Tensor, apply
 from .pointwise import operands
 from .unary import digamma, lgamma, special
@@ -146,6 +146,7 @@ Tensor.polygamma, Tensor.polygamma_ = _polygamma_method, _polygamma_in_place
 @public(inplace=True, out=True)
 def mvlgamma(input, p: int) -> Tensor:
     """The logarithm of the multivariate gamma function of dimension p."""
+    p = as_int(p, "p")
     if p < 1:
         raise RuntimeError("p has to be greater than or equal to 1")
     x = input if input.dtype.category >= dt.FLOAT else input.to(dt.get_default_dtype())

@@ -435,7 +435,7 @@ def narrow(input, dim: int, start, length: int) -> Tensor:
     shape = input._value.aval.shape
     if not shape:
         raise RuntimeError("narrow() cannot be applied to a 0-dim tensor.")
-    if length < 0:
+    if as_int(length, "length") < 0:
         raise RuntimeError("narrow(): length must be non-negative.")
     d = as_dim(dim, len(shape))
     start = as_int(start, "start")
@@ -549,7 +549,7 @@ def tensor_split(input, indices_or_sections=None, dim: int = 0, *, indices=None,
     if isinstance(indices_or_sections, (tuple, list)):
         cuts = [0, *indices_or_sections, size]
     else:
-        n = int(indices_or_sections)
+        n = as_int(indices_or_sections, "sections")
         if n <= 0:
             raise RuntimeError(f"number of sections must be larger than 0, got {n}")
         cuts = [0]
