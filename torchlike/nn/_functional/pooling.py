@@ -11,7 +11,7 @@ from ..._core import dtype as dt
 from ..._core.registry import Op
 from ..._tensor import Tensor, apply, as_tensor_value
 from .common import each
-from .windows import offsets, slices, spread
+from .windows import offsets, slices, spread_to
 
 # A pool is an elementwise combination of the input's strided slices, one slice per position inside the window.
 
@@ -62,13 +62,11 @@ def _max_only(xp, x, kernel, stride, pads, dilation, sizes):
 
 def _max_vjp(xp, g, x, out, kernel, stride, pads, dilation, sizes):
     padded = _padded(xp, x, pads, _lowest(x.dtype))
-    free, parts, zero = None, [], xp.zeros((), g.dtype)
-    for part in slices(xp, padded, kernel, stride, dilation, sizes):
-        hit = (part == out) | ((part != part) & (out != out))
-        first = hit if free is None else hit & free
-        free = ~hit if free is None else free & ~hit
-        parts.append(xp.where(first, g, zero))
-    return _unpad(spread(xp, parts, padded.shape, kernel, stride, dilation, sizes), pads, x.shape)
+    parts = list(slices(xp, padded, kernel, stride, dilation, sizes))
+    place = xp.full(out.shape, len(parts) - 1, np.int32)  # the first position in the window that holds the maximum, or its NaN
+    for i, part in reversed(list(enumerate(parts[:-1]))):
+        place = xp.where(~(part < out) & ~((out != out) & (part == part)), np.int32(i), place)
+    return _unpad(spread_to(xp, place, g, padded.shape, kernel, stride, dilation, sizes), pads, x.shape)
 
 
 def _pool_shape(x, kernel, stride, pads, dilation, sizes):
@@ -177,7 +175,7 @@ def _sum_pool_vjp(xp, g, plan):
     shape = plan.avals[0].shape
     lead = len(shape) - len(kernel)
     padded = (*shape[:lead], *(n + a + b for n, (a, b) in zip(shape[lead:], pads)))
-    return _unpad(spread(xp, [g] * math.prod(kernel), padded, kernel, stride, dilation, sizes), pads, shape)
+    return _unpad(spread_to(xp, None, g, padded, kernel, stride, dilation, sizes), pads, shape)
 
 
 _SUM_POOL = Op("avg_pool", _sum_pool, shape=_pool_shape, vjp=_sum_pool_vjp, torch_name="AvgPool2DBackward0")

@@ -32,22 +32,23 @@ def spread(xp, parts: Sequence, shape: tuple, kernel: tuple, stride: tuple, dila
         for view, part in zip(slices(np, total, kernel, stride, dilation, sizes), parts):
             view += part
         return total
-    if len(parts) > 1 and stride == kernel and set(dilation) == {1}:
-        total = _tiles(xp, parts, lead, kernel, sizes)
-    else:
-        total = _added(xp, parts, lead, shape[len(lead):], kernel, stride, dilation, sizes)
-    config = [(0, 0, 0)] * len(lead) + [(0, want - have, 0) for want, have in zip(shape[len(lead):], total.shape[len(lead):])]
-    return lax.pad(total, np.zeros((), total.dtype), config) if any(map(any, config)) else total
+    return _added(xp, parts, lead, shape[len(lead):], kernel, stride, dilation, sizes)
 
 
-def _tiles(xp, parts, lead, kernel, sizes):
-    """Windows that tile x: every element belongs to one window, and takes the part of its place in it."""
-    split = lead + tuple(n for pair in zip(sizes, kernel) for n in pair)
-    place = np.arange(math.prod(kernel), dtype=np.int32).reshape([n for k in kernel for n in (1, k)])
-    total = xp.zeros((), parts[0].dtype)
-    for i, part in enumerate(parts):
-        total = xp.where(place == i, part.reshape(lead + tuple(n for size in sizes for n in (size, 1))), total)
-    return xp.broadcast_to(total, split).reshape(lead + tuple(n * k for n, k in zip(sizes, kernel)))
+def spread_to(xp, place, g, shape: tuple, kernel: tuple, stride: tuple, dilation: tuple, sizes: tuple):
+    """`spread` where each window's g goes to one position inside it, number `place`, or to all of them (None)."""
+    zero = xp.zeros((), g.dtype)
+    if stride != kernel or set(dilation) != {1}:
+        parts = [g if place is None else xp.where(place == i, g, zero) for i in range(math.prod(kernel))]
+        return spread(xp, parts, shape, kernel, stride, dilation, sizes)
+    # windows tile x: every element belongs to one window
+    lead = tuple(shape[:len(shape) - len(kernel)])
+    here = np.arange(math.prod(kernel), dtype=np.int32).reshape([n for k in kernel for n in (1, k)])
+    window = lead + tuple(n for size in sizes for n in (size, 1))
+    total = xp.where(True if place is None else here == place.reshape(window), xp.broadcast_to(g.reshape(window), lead + tuple(
+        n for pair in zip(sizes, kernel) for n in pair)), zero)
+    total = total.reshape(lead + tuple(n * k for n, k in zip(sizes, kernel)))
+    return total if total.shape == tuple(shape) else xp.pad(total, [(0, want - have) for want, have in zip(shape, total.shape)])
 
 
 def _added(xp, parts, lead, spatial, kernel, stride, dilation, sizes):
@@ -66,4 +67,5 @@ def _added(xp, parts, lead, spatial, kernel, stride, dilation, sizes):
         n, m = len(wide), len(lead)
         order = [*range(n, n + m), *(axis for i in range(n) for axis in (n + m + i, i))]
         total = total.reshape(*stride, *lead, *wide).transpose(order)
-    return total.reshape(*lead, *(w * s for w, s in zip(wide, stride)))
+    total = total.reshape(*lead, *(w * s for w, s in zip(wide, stride)))
+    return total[(slice(None),) * len(lead) + tuple(slice(0, n) for n in spatial)]
