@@ -63,11 +63,13 @@ def test_other_kernels_lower_to_triton(spec):
     assert _compat.TRITON_TARGET in lowered(spec, "cuda", "triton", x64=spec is OTHERS[0])
 
 
-@pytest.mark.parametrize(("dtype", "head_size"), [("float32", 256), ("bfloat16", 64)])
-def test_every_attention_configuration_lowers(dtype, head_size):
+@pytest.mark.parametrize(("dtype", "head_size", "first"), [("float32", 256, 0), ("bfloat16", 64, 1)])
+def test_every_attention_configuration_lowers(dtype, head_size, first):
+    """Every second one in each of two types."""
     spec = specs._attention("candidate", 1, 2, 300, head_size, dtype, causal=True)
     kernels = CANDIDATES["attention"]
-    for forward, backward in zip(kernels["attention_forward"], kernels["attention_backward"], strict=True):
+    pairs = list(zip(kernels["attention_forward"], kernels["attention_backward"], strict=True))
+    for forward, backward in pairs[first::2]:
         with _tune.forced(attention_forward=forward, attention_backward=backward):
             assert _compat.TRITON_TARGET in lowered(spec, "cuda", "triton")
 

@@ -141,14 +141,14 @@ def _gru(xp, x, h0, w_ih, w_hh, b_ih, b_hh, mask, k, reverse):
     half = np.asarray(0.5, x.dtype)
 
     def step(carry, now):
-        (h,), (g, m) = carry, now
-        hw = _total(xp.matmul(h, wt), b_hh)
-        rz = xp.tanh((g[:, :2 * n] + hw[:, :2 * n]) * half) * half + half
-        r, z = rz[:, :n], rz[:, n:]
-        new = xp.tanh(g[:, 2 * n:] + r * hw[:, 2 * n:])
+        (h,), (g_r, g_z, g_n, m) = carry, now
+        u_r, u_z, u_n = _parts(_total(xp.matmul(h, wt), b_hh), n)
+        r, z = (xp.tanh(a * half) * half + half for a in (g_r + u_r, g_z + u_z))
+        new = xp.tanh(g_n + r * u_n)
         h2 = _keep(xp, m, (1 - z) * new + z * h, h)
-        return (h2,), (h2, xp.concatenate([rz, new, hw[:, 2 * n:]], -1))
-    (h,), (hs, gates) = scan(xp, step, (h0[k],), (gx, mask), reverse)
+        return (h2,), (h2, xp.concatenate([r, z, new, u_n], -1))
+    # gates as arrays of their own: with slices of one inside the loop, XLA's CPU backend takes twice as long over a step
+    (h,), (hs, gates) = scan(xp, step, (h0[k],), (*_parts(gx, n), mask), reverse)
     return [hs, h[None], gates]
 
 
