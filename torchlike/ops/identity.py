@@ -8,6 +8,7 @@ import warnings
 import numpy as np
 
 from .._core.grad_mode import mode
+from .._core.graph import AccumulateGrad
 from .._core.layout import contiguous_strides, is_contiguous
 from .._public import FUNCTIONS, as_size
 from .._tensor import Tensor, _new
@@ -37,13 +38,22 @@ def _twin(self: Tensor) -> Tensor:
     return twin
 
 
+def _stay(self: Tensor, twin: Tensor, made: Tensor) -> None:
+    """Outside the graph, a leaf that becomes a view of its former self stays the leaf it is."""
+    leaf = self._edge if self._edge.__class__ is AccumulateGrad else None
+    made._edge, made._out = leaf, 0
+    if leaf is not None:
+        twin._edge = None
+
+
 def _view_in_place(name: str, view):
     def f(self, *args, **kwargs) -> Tensor:
         self._check_write()
         alone, version = self._storage is None, self._version
-        made = view(_twin(self), *args, **kwargs)
-        if not mode.enabled:  # stays where it is in the graph
-            made._edge, made._out, made._base = self._edge, self._out, self._base
+        twin = _twin(self)
+        made = view(twin, *args, **kwargs)
+        if not mode.enabled:
+            _stay(self, twin, made)
         if alone:  # nobody else sees the memory: keep the result, forget the way back to the former shape
             layout, edge, out = made._layout, made._edge, made._out
             made = Tensor._of(made._value)
@@ -74,9 +84,10 @@ for _name, _view in (
 def _as_strided_(self, size, stride, storage_offset: int | None = None) -> Tensor:
     """as_strided, of this very tensor."""
     self._check_write()
-    made = views.as_strided(_twin(self), size, stride, storage_offset)
+    twin = _twin(self)
+    made = views.as_strided(twin, size, stride, storage_offset)
     if not mode.enabled:
-        made._edge, made._out, made._base = self._edge, self._out, self._base
+        _stay(self, twin, made)
     made._storage.version += 1
     made._seen = made._storage.version
     return _become(self, made)
