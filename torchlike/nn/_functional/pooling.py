@@ -5,13 +5,14 @@ import functools
 import itertools
 import math
 
+import jax.numpy as jnp
 import numpy as np
 
 from ..._core import dtype as dt
 from ..._core.registry import Op
 from ..._tensor import Tensor, apply, as_tensor_value
 from .common import each
-from .windows import offsets, slices, spread_to
+from .windows import materialized, offsets, slices, spread_to
 
 # A pool is an elementwise combination of the input's strided slices, one slice per position inside the window.
 
@@ -74,6 +75,16 @@ def _pool_shape(x, kernel, stride, pads, dilation, sizes):
 
 
 _MAX_POOL = Op("max_pool", _max_only, shape=_pool_shape, vjp=_max_vjp, torch_name="MaxPool2DWithIndicesBackward0")
+
+
+@_MAX_POOL.backward.kernel_for("cpu")
+def _max_backward_cpu(x, out, g, plan, needs):
+    if x.size == 0 or x.dtype.kind not in "fV":
+        return NotImplemented
+    x = materialized(x)
+    return [_max_vjp(jnp, g, x, _max_only(jnp, x, *plan.statics), *plan.statics)]
+
+
 _MAX_POOL_INDICES = Op(
     "max_pool_indices", _max_pool, torch_name="MaxPool2DWithIndicesBackward0",
     shape=lambda x, *s: [_pool_shape(x, *s), (_pool_shape(x, *s)[0], dt.int64)],
