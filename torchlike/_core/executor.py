@@ -18,10 +18,12 @@ import jax
 import numpy as np
 
 from . import device as _device
-from . import disk_cache, history
+from . import allocator, disk_cache, history
 from .aval import BOOL, COMPLEX, FLOAT, INT
 from .interrupts import Uninterrupted
 from .value import Value
+
+allocator.keep_pages()
 
 MOST_NODES = 400_000  # records kept in the trie; about 300 bytes each
 NEAR = 8  # programs between two sights in a loop
@@ -217,7 +219,10 @@ def _run_compiled(prog, exe: Executable):
     floats = np.array(prog.floats, np.float64)
     ints = np.array(prog.ints, np.int64)
     with jax.enable_x64(True):
-        return exe.call(donated, kept, floats, ints)
+        try:
+            return exe.call(donated, kept, floats, ints)
+        except jax.errors.JaxRuntimeError as error:
+            raise errors.of_device(error) from None
 
 
 def _to_device(v: Value, device) -> None:
