@@ -18,9 +18,10 @@ from environment import describe  # noqa: E402
 
 def child(name: str) -> None:
     """Best milliseconds of processor time per step, and peak memory beyond the import's in MB."""
-    import torchlike
     from models import torch_step
     from training import _resident
+
+    import torchlike
     base = _resident("VmRSS")
     step = torch_step(torchlike, name)
     for _ in range(8):

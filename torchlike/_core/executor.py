@@ -17,8 +17,8 @@ from collections.abc import Iterator
 import jax
 import numpy as np
 
-from . import device as _device
 from . import allocator, disk_cache, history
+from . import device as _device
 from .aval import BOOL, COMPLEX, FLOAT, INT
 from .interrupts import Uninterrupted
 from .value import Value
