@@ -33,6 +33,7 @@ from ._core.dtype import (  # noqa: F401
     uint64,
 )
 from ._core.dtype import bool_ as bool  # noqa: F401
+from ._core.errors import AcceleratorError, OutOfMemoryError  # noqa: F401
 from ._core.history import explain  # noqa: F401
 from ._core.program import immediate  # noqa: F401
 from ._interop import from_jax, jax_function  # noqa: F401
@@ -73,7 +74,8 @@ cfloat, cdouble, chalf = complex64, complex128, complex32
 inf, nan, pi, e, newaxis = _math.inf, _math.nan, _math.pi, _math.e, None
 globals().update(_functions)
 
-_LAZY = frozenset({"distributed", "profiler", "overrides", "func", "fx", "hub", "onnx"})  # attributes of torch that few programs touch
+# attributes of torch that few programs touch
+_LAZY = frozenset({"_dynamo", "compiler", "cpu", "distributed", "func", "fx", "hub", "mps", "mtia", "onnx", "overrides", "profiler", "xpu"})
 
 
 def __getattr__(name: str):

@@ -11,6 +11,8 @@ from __future__ import annotations
 import functools
 import gc
 import itertools
+import threading
+import weakref
 from collections.abc import Callable
 from typing import Any
 
@@ -31,6 +33,18 @@ from .optim.optimizer import Optimizer
 
 MOST_ENTRIES = 8  # different guards of one function, as torch's recompile limit
 _count = itertools.count()
+
+
+class _Running(threading.local):
+    depth = 0  # compiled functions whose Python runs now: torch.compiler.is_compiling
+
+
+class _Stance:
+    name = "default"  # torch.compiler.set_stance
+
+
+running, stance = _Running(), _Stance()
+ALL: weakref.WeakSet[Compiled] = weakref.WeakSet()  # torch.compiler.reset forgets their replays
 
 
 class NotReplayable(Exception):
@@ -411,6 +425,7 @@ class Compiled:
         self.function, self.name, self.fullgraph = function, name, fullgraph
         self.entries: dict = {}
         self.modules = self._modules(owner)
+        ALL.add(self)
 
     def _modules(self, owner) -> list[Module]:
         """Modules whose flags and numbers the function may read."""
@@ -434,8 +449,16 @@ class Compiled:
                 tuple([v for m in self.modules for v in m.__dict__.values() if v.__class__ in (bool, int, float, str)]))
 
     def __call__(self, *args, **kwargs):
-        if program.state.capture is not None:
+        if program.state.capture is not None or stance.name == "force_eager":
             return self.function(*args, **kwargs)
+        compiling = running.depth
+        running.depth = compiling + 1
+        try:
+            return self._guarded(args, kwargs)
+        finally:
+            running.depth = compiling
+
+    def _guarded(self, args: tuple, kwargs: dict):
         leaves: list = []
         structure = _flatten((args, kwargs), leaves)
         key = (structure, tuple(map(_guard_of, leaves)), self._state())
@@ -445,6 +468,12 @@ class Compiled:
             return self.function(*args, **kwargs)
         if isinstance(entry, Replay):
             return entry(leaves)
+        if entry is None and self.entries and stance.name != "default":
+            if stance.name == "fail_on_recompile":
+                raise RuntimeError("Detected recompile when torch.compile stance is 'fail_on_recompile'. "
+                                   f"function name: '{self.name}'; its guards:\n{key[1:]}")
+            running.depth -= 1
+            return self.function(*args, **kwargs)
         if entry is None and len(self.entries) >= MOST_ENTRIES:
             history.fallback(self.name, f"more than {MOST_ENTRIES} different guards")
             return self.function(*args, **kwargs)

@@ -63,4 +63,48 @@ def synchronize(device: Any = None, /) -> None:
         array.block_until_ready()
 
 
+class device_index:
+    """Select a device by index inside the block; None selects nothing."""
+
+    def __init__(self, device: int | None, /) -> None:
+        self.index = device
+
+    def __enter__(self) -> None:
+        self.before = _chosen[0]
+        if self.index is not None:
+            set_device_index(self.index)
+
+    def __exit__(self, *exc: object) -> None:
+        _chosen[0] = self.before
+
+
+def empty_cache() -> None:
+    """Run what is pending, so that memory of dead values is free; XLA's allocator keeps its pool."""
+    _need()
+    program.flush("torch.accelerator.empty_cache")
+
+
+def _memory(name: str, device: Any) -> int:
+    kind = _need()
+    program.flush("torch.accelerator.memory_allocated")
+    index = _chosen[0] if device is None else device if isinstance(device, int) else (canonical(device).index or 0)
+    return int((jax.local_devices(backend=kind)[index].memory_stats() or {}).get(name, 0))
+
+
+def memory_allocated(device: Any = None, /) -> int:
+    """Bytes in use."""
+    return _memory("bytes_in_use", device)
+
+
+def max_memory_allocated(device: Any = None, /) -> int:
+    """The most bytes in use so far."""
+    return _memory("peak_bytes_in_use", device)
+
+
+def get_memory_info(device: Any = None, /) -> tuple[int, int]:
+    """(free, total) bytes of what this process may use."""
+    total = _memory("bytes_limit", device)
+    return total - _memory("bytes_in_use", device), total
+
+
 current_device_idx, set_device_idx = current_device_index, set_device_index

@@ -17,7 +17,7 @@ from collections.abc import Iterator
 import jax
 import numpy as np
 
-from . import allocator, disk_cache, history
+from . import allocator, disk_cache, errors, history
 from . import device as _device
 from .aval import BOOL, COMPLEX, FLOAT, INT
 from .interrupts import Uninterrupted

@@ -1,26 +1,68 @@
 """torch.cuda: queries of JAX's GPUs. XLA schedules streams itself, so synchronisation is waiting for pending values."""
 from __future__ import annotations
 
-import contextlib
+import sys
 
-import jax
-
-from .._core import device as dev
-from .._core import program
-from ..ops.random import Generator, manual_seed  # noqa: F401
+from .._core.errors import AcceleratorError  # noqa: F401
+from ..ops.random import Generator, default_generator  # noqa: F401
 from ..ops.tensor_types import CUDA as _TENSOR_TYPES
+from . import memory, random, streams  # noqa: F401
+from ._devices import (  # noqa: F401
+    can_device_access_peer,
+    current_device,
+    device,
+    device_count,
+    device_of,
+    get_arch_list,
+    get_device_capability,
+    get_device_name,
+    get_device_properties,
+    is_available,
+    is_bf16_supported,
+    is_tf32_supported,
+    set_device,
+)
+from ._devices import need as _need
+from .memory import (  # noqa: F401
+    OutOfMemoryError,
+    empty_cache,
+    max_memory_allocated,
+    max_memory_cached,
+    max_memory_reserved,
+    mem_get_info,
+    memory_allocated,
+    memory_cached,
+    memory_reserved,
+    memory_stats,
+    memory_summary,
+    reset_max_memory_allocated,
+    reset_max_memory_cached,
+    reset_peak_memory_stats,
+)
+from .random import (  # noqa: F401
+    get_rng_state,
+    get_rng_state_all,
+    initial_seed,
+    manual_seed,
+    manual_seed_all,
+    seed,
+    seed_all,
+    set_rng_state,
+    set_rng_state_all,
+)
+from .streams import (  # noqa: F401
+    Event,
+    Stream,
+    StreamContext,
+    current_stream,
+    default_stream,
+    is_current_stream_capturing,
+    set_stream,
+    stream,
+    synchronize,
+)
 
 globals().update(_TENSOR_TYPES)  # torch.cuda.FloatTensor and the others
-
-
-def is_available() -> bool:
-    """Whether JAX has a GPU."""
-    return dev.cuda_available()
-
-
-def device_count() -> int:
-    """The number of GPUs that JAX sees."""
-    return dev.device_count("cuda")
 
 
 def is_initialized() -> bool:
@@ -33,118 +75,16 @@ def init() -> None:
     _need()
 
 
-def _need() -> None:
-    if not is_available():
-        raise AssertionError("Torch not compiled with CUDA enabled")
-
-
-_current = [0]
-
-
-def _index(device) -> int:
-    if device is None:
-        return _current[0]
-    if isinstance(device, int):
-        return device
-    return dev.device(device).index or 0
-
-
-def current_device() -> int:
-    """The index of the selected GPU."""
-    _need()
-    return _current[0]
-
-
-def set_device(device) -> None:
-    """Select the GPU that 'cuda' means."""
-    _need()
-    _current[0] = _index(device)
-
-
-def _jax(device):
-    _need()
-    return jax.local_devices(backend="cuda")[_index(device)]
-
-
-def get_device_name(device=None) -> str:
-    """The GPU's name."""
-    return _jax(device).device_kind
-
-
-def get_device_capability(device=None) -> tuple[int, int]:
-    """The GPU's compute capability."""
-    major, _, minor = str(_jax(device).compute_capability).partition(".")
-    return int(major), int(minor or 0)
-
-
-def synchronize(device=None) -> None:
-    """Wait until everything recorded so far has run."""
-    program.flush("torch.cuda.synchronize")
-    if is_available():
-        for array in jax.live_arrays("cuda"):
-            array.block_until_ready()
-
-
-def empty_cache() -> None:
-    """Run what is pending, so that memory of dead values is free; XLA's allocator keeps its pool."""
-    program.flush("torch.cuda.empty_cache")
-
-
 def ipc_collect() -> None:
     """Nothing to collect: no memory is shared between processes."""
+    _need()
 
 
-def _statistic(name: str, device) -> int:
-    return int((_jax(device).memory_stats() or {}).get(name, 0)) if is_available() else 0
+def __getattr__(name: str):
+    if name == "default_generators":  # asked lazily: JAX must not look for GPUs at import
+        return (default_generator,) * device_count()
+    from .._alias import missing
+    raise missing(name, __name__)
 
 
-def memory_allocated(device=None) -> int:
-    """Bytes in use on the GPU."""
-    return _statistic("bytes_in_use", device)
-
-
-def max_memory_allocated(device=None) -> int:
-    """The most bytes in use so far."""
-    return _statistic("peak_bytes_in_use", device)
-
-
-def memory_reserved(device=None) -> int:
-    """Bytes that XLA's allocator holds."""
-    return _statistic("pool_bytes", device)
-
-
-def max_memory_reserved(device=None) -> int:
-    """The most bytes that XLA's allocator held."""
-    return _statistic("peak_pool_bytes", device)
-
-
-def mem_get_info(device=None) -> tuple[int, int]:
-    """(free, total) bytes."""
-    stats = _jax(device).memory_stats() or {}
-    total = int(stats.get("bytes_limit", 0))
-    return total - int(stats.get("bytes_in_use", 0)), total
-
-
-def manual_seed_all(seed: int) -> None:
-    """One generator serves all devices."""
-    manual_seed(seed)
-
-
-def is_bf16_supported(including_emulation: bool = True) -> bool:
-    """Whether the GPU computes in bfloat16."""
-    return is_available() and (including_emulation or get_device_capability()[0] >= 8)
-
-
-class device(contextlib.ContextDecorator):
-    """Select a GPU inside the block."""
-
-    def __init__(self, device):
-        self.index = _index(device) if is_available() else -1
-
-    def __enter__(self):
-        self.before = _current[0]
-        if self.index >= 0:
-            _current[0] = self.index
-
-    def __exit__(self, *exc):
-        _current[0] = self.before
+__all__ = sorted(n for n, v in vars(sys.modules[__name__]).items() if not n.startswith("_") and n not in ("sys", "annotations"))

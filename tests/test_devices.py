@@ -1,0 +1,142 @@
+"""torch.cuda, xpu, mps, cpu and accelerator on a machine without GPU beside real torch; torch.cuda's machinery on a CPU posing as GPU."""
+import warnings
+
+import jax
+import pytest
+import torch
+
+import torchlike
+
+CALLS = """
+cuda.current_stream() cuda.default_stream() cuda.Stream() cuda.Event() cuda.Event(enable_timing=True) cuda.get_device_properties(0)
+cuda.get_device_capability() cuda.get_device_name() cuda.reset_peak_memory_stats() cuda.reset_max_memory_allocated() cuda.max_memory_allocated()
+cuda.memory_allocated() cuda.memory_reserved() cuda.memory_cached() cuda.memory_stats() cuda.memory_summary() cuda.mem_get_info() cuda.get_rng_state()
+cuda.get_rng_state_all() cuda.set_rng_state_all([]) cuda.manual_seed(1) cuda.manual_seed_all(1) cuda.seed_all() cuda.initial_seed()
+cuda.stream(None).__enter__() cuda.synchronize() cuda.empty_cache() cuda.ipc_collect() cuda.init() cuda.is_initialized() cuda.default_generators
+cuda.set_device(0) cuda.device(0).__enter__() cuda.device(None).__enter__() cuda.device("cpu") cuda.is_bf16_supported() cuda.get_arch_list()
+cuda.is_current_stream_capturing() cuda.can_device_access_peer(0,1) cuda.device_count() cuda.current_device()
+xpu.is_available() xpu.device_count() xpu.empty_cache() xpu.synchronize() xpu.current_device() xpu.get_device_properties(0) xpu.manual_seed_all(1)
+xpu.memory_allocated() xpu.get_rng_state() xpu.get_rng_state_all() xpu.is_bf16_supported() xpu.memory_stats()
+mps.is_available() mps.device_count() mps.synchronize() mps.empty_cache() mps.manual_seed(1) mps.get_rng_state() mps.current_allocated_memory()
+mtia.is_available() mtia.device_count() cpu.is_available() cpu.device_count() cpu.current_device() cpu.synchronize() cpu.Event().query()
+accelerator.empty_cache() accelerator.memory_allocated() accelerator.get_memory_info() accelerator.device_index(0).__enter__()
+compiler.is_compiling() compiler.is_exporting() compiler.reset() compiler.list_backends() compiler.cudagraph_mark_step_begin() compiler.disable(3)
+compiler.allow_in_graph(3) compiler.set_stance("other").__enter__()
+""".split()
+
+
+def outcome(m, call):
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        try:
+            found = eval(call, {**{n: getattr(m, n) for n in ("cuda", "xpu", "mps", "mtia", "cpu", "accelerator", "compiler")}})
+        except Exception as error:
+            found = type(error).__name__
+    return found, [(w.category, str(w.message)) for w in said if w.category is FutureWarning]
+
+
+@pytest.mark.parametrize("call", [c for c in CALLS if c not in ('compiler.set_stance("other").__enter__()', "cuda.memory_summary()")])
+def test_without_gpu(call):
+    assert outcome(torchlike, call) == outcome(torch, call)
+
+
+def test_cuda_seed_leaves_the_cpu_alone():
+    found = []
+    for m in (torch, torchlike):
+        m.manual_seed(3)
+        m.cuda.manual_seed_all(5)
+        m.cuda.set_rng_state(m.get_rng_state())
+        found.append(m.rand(3).tolist())
+    assert found[0] == found[1]
+
+
+@pytest.fixture
+def posing(monkeypatch):
+    """The CPU as GPU: what JAX offers of both is the same, except memory counters."""
+    cpu = jax.local_devices(backend="cpu")
+    monkeypatch.setattr(torchlike.cuda._devices, "is_available", lambda: True)
+    monkeypatch.setattr(torchlike.cuda._devices, "device_count", lambda: len(cpu))
+    monkeypatch.setattr(torchlike.cuda.memory, "is_available", lambda: True)
+    monkeypatch.setattr(torchlike.cuda._devices.jax, "local_devices", lambda backend=None: cpu)
+    return torchlike.cuda
+
+
+def test_events(posing):
+    start, end, plain = posing.Event(enable_timing=True), posing.Event(enable_timing=True), posing.Event()
+    with pytest.raises(ValueError):
+        start.elapsed_time(end)
+    start.record()
+    x = torchlike.ones(300, 300)
+    for _ in range(3):
+        x = x @ x / 300
+    end.record()
+    assert 0 < start.elapsed_time(end) < 1e5
+    assert x._value.array is not None  # recording an event runs what came before it
+    stream = posing.current_stream()
+    stream.record_event(plain)
+    plain.synchronize()
+    assert plain.query() and stream == posing.Stream()
+    with pytest.raises(ValueError):
+        start.elapsed_time(plain)
+    with posing.stream(posing.Stream()):
+        posing.current_stream().wait_stream(posing.default_stream())
+
+
+def test_peaks_count_from_the_reset(posing, monkeypatch):
+    now = {"bytes_in_use": 10, "peak_bytes_in_use": 100}
+    monkeypatch.setattr(torchlike.cuda.memory, "_read", lambda name, device: now.get(name, 0))
+    assert posing.max_memory_allocated() == 100
+    posing.reset_peak_memory_stats()
+    assert posing.max_memory_allocated() == 10
+    now["bytes_in_use"] = 60
+    assert posing.max_memory_allocated() == 60
+    now.update(bytes_in_use=20, peak_bytes_in_use=130)
+    assert posing.max_memory_allocated() == 130
+    torchlike.cuda.memory._since.clear()
+
+
+def test_out_of_memory_is_torchs_error():
+    from torchlike._core.errors import of_device
+    assert isinstance(of_device(jax.errors.JaxRuntimeError("RESOURCE_EXHAUSTED: Out of memory")), torchlike.cuda.OutOfMemoryError)
+    other = jax.errors.JaxRuntimeError("INTERNAL: x")
+    assert of_device(other) is other
+    assert torchlike.OutOfMemoryError is torchlike.cuda.OutOfMemoryError and issubclass(torchlike.OutOfMemoryError, RuntimeError)
+
+
+def compiled_programs(m, **options):
+    seen = []
+
+    @m.compiler.disable
+    def outside(x):
+        seen.append(m.compiler.is_compiling())
+        return x * 2
+
+    @m.compile(**options)
+    def whole(x):
+        return outside(x) + 1
+
+    @m.compile(**options)
+    def asks(x):
+        return x + 1 if m.compiler.is_compiling() else x
+
+    out = [whole(m.full((2,), float(i))).tolist() for i in range(4)]
+    out += [asks(m.zeros(1)).tolist() for _ in range(3)]
+    with m.compiler.set_stance("force_eager"):
+        out.append(asks(m.zeros(1)).tolist())
+    out.append(asks(m.zeros(1)).tolist())
+    with m.compiler.set_stance("eager_on_recompile"):
+        out.append(asks(m.zeros(1, dtype=m.float64)).tolist())
+    with m.compiler.set_stance("fail_on_recompile"), pytest.raises(RuntimeError):
+        asks(m.zeros(1, dtype=m.float64))
+    with pytest.raises(RuntimeError):
+        with m.compiler.set_stance("other"):
+            asks(m.zeros(1))
+    m.compiler.set_stance("default")
+    linear = m.compiler.disable(m.nn.Linear(2, 2))
+    m.compiler.reset()
+    return out, seen, list(linear.state_dict()), outside.__name__, linear(m.zeros(1, 2)).shape
+
+
+def test_compiler():
+    mine, real = compiled_programs(torchlike), compiled_programs(torch, backend="eager")
+    assert mine == real
