@@ -63,6 +63,33 @@ def test_other_kernels_lower_to_triton(spec):
     assert _compat.TRITON_TARGET in lowered(spec, "cuda", "triton", x64=spec is OTHERS[0])
 
 
+def shipped():
+    """(kernel, configuration) of every row of the tuned tables that come with the package."""
+    for path in _tune._DIRECTORY.glob("*.json"):
+        for row, entry in _tune.table(json.loads(path.read_text())["device_kind"]).items():
+            yield row.partition("|")[0], entry["config"]
+
+
+def covering(combinations):
+    """Those that have a value of some setting which none before them has, and those in a shipped table."""
+    known, tuned = set(), list(shipped())
+    for combination in combinations:
+        values = {
+            (kernel, name, value)
+            for kernel, config in combination.items()
+            for name, value in dataclasses.asdict(config).items()
+        }
+        if not values <= known or any((k, dataclasses.asdict(c)) in tuned for k, c in combination.items()):
+            known |= values
+            yield combination
+
+
+def combined(op):
+    kernels = CANDIDATES[op]
+    for configs in itertools.zip_longest(*kernels.values()):
+        yield {name: config for name, config in zip(kernels, configs, strict=True) if config is not None}
+
+
 @pytest.mark.parametrize(("dtype", "head_size", "first"), [("float32", 256, 0), ("bfloat16", 64, 1)])
 def test_every_attention_configuration_lowers(dtype, head_size, first):
     """Every second one in each of two types."""
@@ -75,21 +102,20 @@ def test_every_attention_configuration_lowers(dtype, head_size, first):
 
 
 @pytest.mark.parametrize("op", sorted(CANDIDATES.keys() - {"attention", "rms_norm", "group_norm"}))
-def test_every_other_configuration_lowers(op):
+def test_configurations_of_other_kernels_lower(op):
+    """Every value of every setting, and what the shipped tables hold."""
     spec = next(spec for spec in specs.LARGE[op] if spec.impl == "triton")
-    for configs in itertools.zip_longest(*CANDIDATES[op].values()):
-        with _tune.forced(**dict(zip(CANDIDATES[op], configs, strict=True))), _tune.recorded() as picked:
+    for configs in covering(combined(op)):
+        with _tune.forced(**configs), _tune.recorded() as picked:
             assert _compat.TRITON_TARGET in lowered(spec, "cuda", "triton")
         assert {name for name, _ in picked} == CANDIDATES[op].keys()
 
 
 def test_every_tuned_row_names_a_configuration():
     """Rows of the shipped tables are candidates, so the two tests above lower them all."""
-    for path in _tune._DIRECTORY.glob("*.json"):
-        for row, entry in _tune.table(json.loads(path.read_text())["device_kind"]).items():
-            kernel = row.partition("|")[0]
-            configs = next(kernels[kernel] for kernels in CANDIDATES.values() if kernel in kernels)
-            assert entry["config"] in [dataclasses.asdict(config) for config in configs], row
+    for kernel, config in shipped():
+        configs = next(kernels[kernel] for kernels in CANDIDATES.values() if kernel in kernels)
+        assert config in [dataclasses.asdict(c) for c in configs], (kernel, config)
 
 
 def test_float32_products_ask_for_three_tf32_passes():
