@@ -64,16 +64,3 @@ def pytest_terminal_summary(terminalreporter: Any) -> None:
 
 def pytest_addoption(parser: Any) -> None:
     parser.addoption("--messages", action="store_true", help="list error messages that differ from torch's")
-
-
-# Where torchlike is known to differ from torch today: `gaps.txt` lists the tests. They run and may fail; what passes again
-# is reported as XPASS, and with TORCHLIKE_STRICT_GAPS=1 it breaks the run until its line is removed.
-GAPS = Path(__file__).parent / "gaps.txt"
-
-
-def pytest_collection_modifyitems(items: list) -> None:
-    gaps = {line for line in GAPS.read_text().splitlines() if line and not line.startswith("#")}
-    strict = os.environ.get("TORCHLIKE_STRICT_GAPS", "0") not in ("", "0")
-    for item in items:
-        if item.nodeid.removeprefix("tests/") in gaps:
-            item.add_marker(pytest.mark.xfail(reason="known gap: tests/gaps.txt", strict=strict))
