@@ -88,10 +88,12 @@ def lstm(torch):
 MODELS = {"mlp": mlp, "cnn": cnn, "resnet": resnet, "gpt": gpt, "lstm": lstm}
 
 
-def torch_step(torch, name: str):
-    """A function that trains one step and returns the loss tensor."""
+def torch_step(torch, name: str, compiler=None):
+    """A function that trains one step and returns the loss tensor; `compiler` wraps the model."""
     torch.manual_seed(0)
     model, optimizer, x, y, loss_of = MODELS[name](torch)
+    if compiler is not None:
+        model = compiler(model)
 
     def step():
         optimizer.zero_grad()

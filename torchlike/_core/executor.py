@@ -23,8 +23,6 @@ from .aval import BOOL, COMPLEX, FLOAT, INT
 from .interrupts import Uninterrupted
 from .value import Value
 
-allocator.keep_pages()
-
 MOST_NODES = 400_000  # records kept in the trie; about 300 bytes each
 NEAR = 8  # programs between two sights in a loop
 SIGHTS_LIGHT, SIGHTS_HEAVY = 4, 3  # near sights in a row after which a program is compiled
@@ -262,6 +260,7 @@ def _choose(prog, info: ProgramInfo, live: tuple, dead: tuple, reason: str) -> E
             history.add(prog, info, reason, "numpy", 0.0)
         return None
     seconds = time.perf_counter() - start
+    allocator.after_compilation()
     info.executables.append(exe)
     info.chosen[(tuple(sorted(wanted)), dead)] = exe
     history.compilations.append((len(info.steps), seconds, "compiled now"))
@@ -276,6 +275,7 @@ def _load_known(info: ProgramInfo) -> None:
         info.executables.append(Executable(live, donated, len(info.input_avals), call))
         info.lives.update(live)
         history.compilations.append((len(info.steps), time.perf_counter() - start, "from disk"))
+        allocator.after_compilation()
         start = time.perf_counter()
 
 
