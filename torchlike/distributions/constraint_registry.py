@@ -54,3 +54,4 @@ for _registry in (biject_to, transform_to):
         _registry.register(_class, _interval)
     _registry.register(constraints._LowerCholesky, lambda c: transforms.LowerCholeskyTransform())
 transform_to.register(constraints._Simplex, lambda c: transforms.SoftmaxTransform())
+biject_to.register(constraints._Simplex, lambda c: transforms.StickBreakingTransform())

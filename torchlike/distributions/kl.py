@@ -4,19 +4,29 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
+from .. import linalg
 from .._public import FUNCTIONS as F
 from .._tensor import Tensor
 from .bernoulli import Bernoulli
 from .beta import Beta
+from .binomial import Binomial
 from .categorical import Categorical
+from .cauchy import Cauchy
 from .dirichlet import Dirichlet
 from .distribution import Distribution
 from .exponential import Exponential
 from .gamma import Gamma
+from .geometric import Geometric
+from .gumbel import _EULER, Gumbel
+from .half_normal import HalfNormal
 from .independent import Independent
 from .laplace import Laplace
 from .log_normal import LogNormal
+from .multivariate_normal import MultivariateNormal, _half_log_det, _whitened
 from .normal import Normal
+from .one_hot_categorical import OneHotCategorical
+from .pareto import Pareto
+from .poisson import Poisson
 from .transformed_distribution import TransformedDistribution
 from .uniform import Uniform
 from .utils import sum_rightmost
@@ -134,3 +144,178 @@ def _transformed(p, q):
 @register_kl(LogNormal, LogNormal)
 def _log_normal(p, q):
     return kl_divergence(p.base_dist, q.base_dist)
+
+
+@register_kl(MultivariateNormal, MultivariateNormal)
+def _multivariate_normal(p, q):
+    if p.event_shape != q.event_shape:
+        raise ValueError("KL-divergence between two Multivariate Normals with different event shapes cannot be computed")
+    n = p.event_shape[0]
+    both = linalg.solve_triangular(q._lower, p._lower, upper=False)
+    spread = both.pow(2).sum((-2, -1))
+    shift = _whitened(q._lower, q.loc - p.loc).pow(2).sum(-1)
+    return _half_log_det(q._lower) - _half_log_det(p._lower) + 0.5 * (spread + shift - n)
+
+
+@register_kl(OneHotCategorical, OneHotCategorical)
+def _one_hot(p, q):
+    return kl_divergence(p._categorical, q._categorical)
+
+
+@register_kl(Poisson, Poisson)
+def _poisson(p, q):
+    return p.rate * (p.rate.log() - q.rate.log()) - (p.rate - q.rate)
+
+
+@register_kl(Geometric, Geometric)
+def _geometric(p, q):
+    return -p.entropy() - (-q.probs).log1p() / p.probs - q.logits
+
+
+@register_kl(Binomial, Binomial)
+def _binomial(p, q):
+    if (p.total_count < q.total_count).any():
+        raise NotImplementedError("KL between Binomials where q.total_count > p.total_count is not implemented")
+    out = p.total_count * (p.probs * (p.logits - q.logits) + (-p.probs).log1p() - (-q.probs).log1p())
+    return F["where"]((p.total_count > q.total_count).expand_as(out), math.inf, out)
+
+
+@register_kl(Cauchy, Cauchy)
+def _cauchy(p, q):
+    return ((p.scale + q.scale).pow(2) + (p.loc - q.loc).pow(2)).log() - (4 * p.scale * q.scale).log()
+
+
+@register_kl(HalfNormal, HalfNormal)
+def _half_normal(p, q):
+    return kl_divergence(p.base_dist, q.base_dist)
+
+
+@register_kl(Gumbel, Gumbel)
+def _gumbel(p, q):
+    ratio, shift = p.scale / q.scale, (q.loc - p.loc) / q.scale
+    return -ratio.log() + (p.loc - q.loc) / q.scale + ratio * _EULER + (shift + (1 + ratio).lgamma()).exp() - (1 + _EULER)
+
+
+@register_kl(Pareto, Pareto)
+def _pareto(p, q):
+    out = q.alpha * (p.scale / q.scale).log() - (q.alpha / p.alpha).log() + q.alpha / p.alpha - 1
+    return F["where"](p.support.lower_bound < q.support.lower_bound, math.inf, out)
+
+
+def _to_normal(p, q):
+    """KL of anything with an entropy and two moments to a normal."""
+    spread = q.scale.pow(2)
+    return -p.entropy() + 0.5 * (2 * math.pi * spread).log() + (p.variance + (p.mean - q.loc).pow(2)) / (2 * spread)
+
+
+def _to_exponential(p, q):
+    """KL of anything positive with an entropy and a mean to an exponential."""
+    return -p.entropy() - q.rate.log() + q.rate * p.mean
+
+
+def _infinite(p, q):
+    """p has mass where q has none."""
+    return F["full_like"](p.mean, math.inf)
+
+
+for _p in (Beta, Exponential, Gamma, Gumbel, Laplace, Pareto):
+    register_kl(_p, Normal)(_to_normal)
+for _p in (Beta, Gamma, Pareto):
+    register_kl(_p, Exponential)(_to_exponential)
+for _p, _others in ((Beta, (Pareto,)), (Exponential, (Beta, Pareto, Uniform)), (Gamma, (Beta, Pareto, Uniform)), (Pareto, (Beta, Uniform)),
+                    *((_line, (Beta, Exponential, Gamma, Pareto, Uniform)) for _line in (Gumbel, Laplace, Normal)), (Poisson, (Bernoulli, Binomial))):
+    for _q in _others:
+        register_kl(_p, _q)(_infinite)
+
+
+@register_kl(Exponential, Gamma)
+def _exponential_gamma(p, q):
+    ratio, a = q.rate / p.rate, q.concentration
+    return -a * ratio.log() + ratio + a.lgamma() + a * _EULER - (1 + _EULER)
+
+
+def _to_gamma(p, q, log_mean):
+    """KL of anything positive with an entropy, a mean and E[log x] to a gamma."""
+    return -p.entropy() + q.concentration.lgamma() - q.concentration * q.rate.log() - (q.concentration - 1) * log_mean + q.rate * p.mean
+
+
+@register_kl(Beta, Gamma)
+def _beta_gamma(p, q):
+    return _to_gamma(p, q, p.concentration1.digamma() - (p.concentration1 + p.concentration0).digamma())
+
+
+@register_kl(Pareto, Gamma)
+def _pareto_gamma(p, q):
+    return _to_gamma(p, q, p.scale.log() + p.alpha.reciprocal())
+
+
+def _uniform_log_mean(low, high):
+    """E[log x] of a uniform x."""
+    return (F["xlogy"](high, high) - F["xlogy"](low, low)) / (high - low) - 1
+
+
+@register_kl(Uniform, Gamma)
+def _uniform_gamma(p, q):
+    return F["where"](p.low < 0, math.inf, _to_gamma(p, q, _uniform_log_mean(p.low, p.high)))
+
+
+@register_kl(Uniform, Exponential)
+def _uniform_exponential(p, q):
+    return F["where"](p.low < 0, math.inf, _to_exponential(p, q))
+
+
+@register_kl(Uniform, Beta)
+def _uniform_beta(p, q):
+    a, b = q.concentration1, q.concentration0
+    norm = a.lgamma() + b.lgamma() - (a + b).lgamma()
+    inside = norm - p.entropy() - (a - 1) * _uniform_log_mean(p.low, p.high) - (b - 1) * _uniform_log_mean(1 - p.high, 1 - p.low)
+    return F["where"]((p.low < 0) | (p.high > 1), math.inf, inside)
+
+
+@register_kl(Uniform, Pareto)
+def _uniform_pareto(p, q):
+    inside = -p.entropy() - q.alpha.log() - q.alpha * q.scale.log() + (q.alpha + 1) * _uniform_log_mean(p.low, p.high)
+    return F["where"](p.low < q.scale, math.inf, inside)
+
+
+@register_kl(Beta, Uniform)
+def _beta_uniform(p, q):
+    return F["where"]((q.low > 0) | (q.high < 1), math.inf, -p.entropy() + (q.high - q.low).log())
+
+
+def _to_gumbel(p, q, laplace):
+    """KL to a Gumbel, from E[exp(-x / scale)]."""
+    return -p.entropy() + q.scale.log() + (p.mean - q.loc) / q.scale + (q.loc / q.scale).exp() * laplace
+
+
+@register_kl(Normal, Gumbel)
+def _normal_gumbel(p, q):
+    return _to_gumbel(p, q, (0.5 * (p.scale / q.scale).pow(2) - p.loc / q.scale).exp())
+
+
+@register_kl(Exponential, Gumbel)
+def _exponential_gumbel(p, q):
+    scaled = p.rate * q.scale
+    return _to_gumbel(p, q, scaled / (scaled + 1))
+
+
+@register_kl(Gamma, Gumbel)
+def _gamma_gumbel(p, q):
+    return _to_gumbel(p, q, (-p.concentration * (p.rate * q.scale).reciprocal().log1p()).exp())
+
+
+@register_kl(Uniform, Gumbel)
+def _uniform_gumbel(p, q):
+    return _to_gumbel(p, q, ((-p.low / q.scale).exp() - (-p.high / q.scale).exp()) * q.scale / (p.high - p.low))
+
+
+@register_kl(Normal, Laplace)
+def _normal_laplace(p, q):
+    z = (p.loc - q.loc) / p.scale
+    distance = p.scale * (math.sqrt(2 / math.pi) * (-0.5 * z.pow(2)).exp() + z * F["erf"](math.sqrt(0.5) * z))
+    return -p.entropy() + (2 * q.scale).log() + distance / q.scale
+
+
+@register_kl(Bernoulli, Poisson)
+def _bernoulli_poisson(p, q):
+    return -p.entropy() - (p.probs * q.rate.log() - q.rate)

@@ -468,3 +468,45 @@ class LowerCholeskyTransform(Transform):
 
     def _inverse(self, y):
         return y.tril(-1) + y.diagonal(dim1=-2, dim2=-1).log().diag_embed()
+
+
+class StickBreakingTransform(Transform):
+    """n real numbers to a point of the simplex of n + 1: each takes its share of what the earlier ones left."""
+
+    domain, codomain = constraints.real_vector, constraints.simplex
+    bijective = True
+
+    def __eq__(self, other):
+        return isinstance(other, StickBreakingTransform)
+
+    __hash__ = object.__hash__
+
+    @staticmethod
+    def _offset(x):
+        """log of the number of pieces still to come, so that 0 makes equal pieces."""
+        return F["arange"](x.shape[-1], 0, -1, dtype=x.dtype, device=x.device).log()
+
+    def _call(self, x):
+        share = F["sigmoid"](x - self._offset(x)).clamp(min=finfo(x.dtype).tiny, max=1 - finfo(x.dtype).eps)
+        left = (1 - share).cumprod(-1)
+        one = F["ones_like"](x[..., :1])
+        return F["cat"]([share, one], -1) * F["cat"]([one, left], -1)
+
+    def _inverse(self, y):
+        head = y[..., :-1]
+        left = (1 - head.cumsum(-1)).clamp(min=finfo(y.dtype).tiny)
+        return head.log() - left.log() + self._offset(head)
+
+    def log_abs_det_jacobian(self, x, y):
+        x = x - self._offset(x)
+        return (-x - _softplus(-x) + y[..., :-1].log()).sum(-1)
+
+    def forward_shape(self, shape):
+        if len(shape) < 1:
+            raise ValueError("Too few dimensions on input")
+        return shape[:-1] + (shape[-1] + 1,)
+
+    def inverse_shape(self, shape):
+        if len(shape) < 1:
+            raise ValueError("Too few dimensions on input")
+        return shape[:-1] + (shape[-1] - 1,)

@@ -16,7 +16,8 @@ from .unary import special
 def _gamma_slope(xp, a, x):
     """d sample / d shape parameter, at a fixed quantile."""
     wide = np.float32 if a.dtype.itemsize < 4 else a.dtype
-    out = jax.lax.random_gamma_grad(jax.numpy.asarray(a, wide), jax.numpy.asarray(x, wide))
+    with jax.enable_x64(True):  # in the NumPy tier this runs as it is, under the user's own settings
+        out = jax.lax.random_gamma_grad(jax.numpy.asarray(a, wide), jax.numpy.asarray(x, wide))
     return np.asarray(out) if xp is np else out
 
 
