@@ -3,6 +3,8 @@
 from collections.abc import Callable
 from typing import Any, TypeVar
 
+from ..nn.modules.module import Module
+
 T = TypeVar("T")
 
 
@@ -43,6 +45,15 @@ def unused(fn: T) -> T:
 def export(fn: T) -> T:
     """Decorator: an entry point for TorchScript; returns `fn` itself."""
     return fn
+
+
+def script_method(fn: T) -> T:
+    """Decorator of a ScriptModule's methods; returns `fn` itself."""
+    return fn
+
+
+class ScriptModule(Module):
+    """A module of older programs, written for TorchScript: here it is like any other."""
 
 
 def annotate(the_type: Any, the_value: T) -> T:
