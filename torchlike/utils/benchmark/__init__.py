@@ -1,0 +1,109 @@
+"""torch.utils.benchmark: times of small programs. What a statement ends with is computed each time, though nobody reads it."""
+from __future__ import annotations
+
+import ast
+import statistics
+import textwrap
+import time
+from collections.abc import Callable
+from typing import Any
+
+from ..._core import program
+from ..._tensor import Tensor
+
+__all__ = ["Measurement", "Timer"]
+
+
+def _computed(value: Any) -> None:
+    """Run what a result waits for."""
+    for t in value if isinstance(value, (tuple, list)) else (value,):
+        if isinstance(t, Tensor):
+            t._current()
+            program.flush("torch.utils.benchmark")
+            array = t._value.array
+            if hasattr(array, "block_until_ready"):
+                array.block_until_ready()
+
+
+def _loop(stmt: str, setup: str) -> Any:
+    """Code of a function `run(n, timer)`: the setup, then the time of n statements."""
+    body = ast.parse(textwrap.dedent(stmt).strip()).body
+    last = body[-1] if body else None
+    done = ast.Name("_computed", ast.Load())
+    if isinstance(last, ast.Expr):
+        last.value = ast.Call(done, [last.value], [])
+    elif isinstance(last, ast.Assign) and isinstance(last.targets[0], ast.Name):
+        body.append(ast.Expr(ast.Call(done, [ast.Name(last.targets[0].id, ast.Load())], [])))
+    tree = ast.parse("def run(n, timer):\n    start = timer()\n    for _ in range(n):\n        pass\n    return timer() - start")
+    function = tree.body[0]
+    function.body[1].body = body or function.body[1].body
+    function.body[:0] = ast.parse(textwrap.dedent(setup).strip()).body
+    return compile(ast.fix_missing_locations(tree), "<timeit>", "exec")
+
+
+class Measurement:
+    """Seconds of several blocks of `number_per_run` runs."""
+
+    def __init__(self, number_per_run: int, raw_times: list[float], title: str) -> None:
+        self.number_per_run, self.raw_times, self.title = number_per_run, raw_times, title
+
+    @property
+    def times(self) -> list[float]:
+        """Seconds of one run, by block."""
+        return [t / self.number_per_run for t in self.raw_times]
+
+    @property
+    def mean(self) -> float:
+        """The mean time of one run."""
+        return statistics.fmean(self.times)
+
+    @property
+    def median(self) -> float:
+        """The median time of one run."""
+        return statistics.median(self.times)
+
+    @property
+    def iqr(self) -> float:
+        """The distance of the quartiles."""
+        if len(self.times) < 2:
+            return 0.0
+        low, _, high = statistics.quantiles(self.times, n=4, method="inclusive")
+        return high - low
+
+    def __repr__(self) -> str:
+        scale, unit = next(((s, u) for s, u in ((1.0, "s"), (1e-3, "ms"), (1e-6, "us")) if self.median >= s), (1e-9, "ns"))
+        return (f"<torch.utils.benchmark.utils.common.Measurement object at {hex(id(self))}>\n{self.title}\n"
+                f"  {self.median / scale:.2f} {unit}\n  {len(self.raw_times)} measurement{'s' * (len(self.raw_times) > 1)}, "
+                f"{self.number_per_run} runs per measurement")
+
+
+class Timer:
+    """Times a statement."""
+
+    def __init__(self, stmt: str = "pass", setup: str = "pass", global_setup: str = "", timer: Callable[[], float] = time.perf_counter,
+                 globals: dict[str, Any] | None = None, label: str | None = None, sub_label: str | None = None, description: str | None = None,
+                 env: str | None = None, num_threads: int = 1, language: Any = "py") -> None:
+        scope = dict(globals or {}, _computed=_computed)
+        import torchlike
+        scope.setdefault("torch", torchlike)
+        exec(_loop(stmt, setup), scope)
+        self._run, self._timer = scope["run"], timer
+        self._title = ": ".join(filter(None, (label or stmt, sub_label, description)))
+
+    def timeit(self, number: int = 1_000_000) -> Measurement:
+        """One block of `number` runs, after a few that are not counted."""
+        self._run(max(number // 100, 2), self._timer)
+        return Measurement(number, [self._run(number, self._timer)], self._title)
+
+    def blocked_autorange(self, callback: Any = None, min_run_time: float = 0.2) -> Measurement:
+        """Blocks long enough to be timed well, for at least min_run_time seconds."""
+        number = 1
+        self._run(5, self._timer)
+        while (taken := self._run(number, self._timer)) < min_run_time / 100 and number < 10**9:
+            number *= 10
+        times = [taken]
+        while sum(times) < min_run_time:
+            times.append(self._run(number, self._timer))
+            if callback is not None:
+                callback(number, times[-1])
+        return Measurement(number, times, self._title)
