@@ -73,7 +73,7 @@ class RandomSampler(Sampler[int]):
         at_once = self.DRAWS_AT_ONCE if self.replacement else n
         whole, rest = divmod(self.num_samples, at_once)
         if self.replacement:
-            for size in [at_once] * whole + [rest]:
+            for size in itertools.chain(itertools.repeat(at_once, whole), [rest]):  # num_samples may be 10 ** 10: "without end"
                 yield from randint(n, (size,), generator=generator).tolist()
         else:
             for _ in range(whole):
