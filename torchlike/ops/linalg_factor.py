@@ -312,7 +312,7 @@ def _qr_vjp(xp, g0, g1, a, out0, out1):
 
 
 QR = Op("linalg_qr", _qr, shape=_qr_shape, vjp=_qr_vjp)
-_linalg_qr, _qr_result, _geqrf = named_result("linalg_qr", "Q", "R"), named_result("qr", "Q", "R"), named_result("geqrf", "a", "tau")
+_linalg_qr, _qr_result, _geqrf_result = named_result("linalg_qr", "Q", "R"), named_result("qr", "Q", "R"), named_result("geqrf", "a", "tau")
 
 
 @with_out
@@ -344,7 +344,12 @@ def _geqrf_numpy(a):
     return each(lambda m: lapack(m.dtype, "geqrf")(m)[:2] if m.size else (m, np.zeros(min(m.shape), m.dtype)), a, ranks=(2,))
 
 
-GEQRF = Op("geqrf", lambda xp, a: list(jax.lax.linalg.geqrf(a)), numpy=_geqrf_numpy, shape=_reflectors_shape, vjp=False)
+def _geqrf(xp, a):
+    reflectors, tau = jax.numpy.linalg.qr(a, mode="raw")
+    return [reflectors.swapaxes(-1, -2), tau]
+
+
+GEQRF = Op("geqrf", _geqrf, numpy=_geqrf_numpy, shape=_reflectors_shape, vjp=False)
 
 
 def _vectors(xp, a):
@@ -395,7 +400,7 @@ def orgqr(input, tau: Tensor) -> Tensor:
 def geqrf(input):
     """(R with the reflection vectors below its diagonal, tau)."""
     need_matrix(input, "torch.geqrf", "input")
-    return _geqrf(*apply(GEQRF, (input,)))
+    return _geqrf_result(*apply(GEQRF, (input,)))
 
 
 @public(out=True)
