@@ -5,6 +5,7 @@ import weakref
 from collections import OrderedDict
 
 from .grad_mode import mode
+from .registry import View
 
 SECOND_BACKWARD = (
     "Trying to backward through the graph a second time (or directly access saved tensors after they have already been "
@@ -33,7 +34,8 @@ class Node:
 
     @property
     def next_functions(self) -> tuple:
-        return tuple((None, 0) if e is None or e[0].__class__ is Outside else e for e in self.edges)
+        edges = self.edges[:1] if self.plan is not None and isinstance(self.plan.op, View) else self.edges  # a view's numbers are positions, not inputs
+        return tuple((None, 0) if e is None or e[0].__class__ is Outside else e for e in edges)
 
     @property
     def metadata(self) -> dict:

@@ -12,10 +12,12 @@ import os
 import threading
 from collections.abc import Callable, Iterator
 
+import numpy as np
+
 from . import device as _device
 from . import executor
 from .aval import BOOL, COMPLEX, FLOAT, INT, Aval
-from .registry import Op, clear_plans
+from .registry import Op, View, clear_plans
 from .value import Value, is_tracer
 
 LONGEST = int(os.environ.get("TORCHLIKE_PROGRAM_LENGTH", "2000"))  # operations; compile time grows faster than this
@@ -197,7 +199,7 @@ def record(op: Op, values: list, statics: tuple):
         except BaseException:  # Ctrl-C
             prog.forget_unfinished()
             raise
-        if n >= state.limit:
+        if n >= state.limit and (state.limit or not isinstance(op, View)):  # a view alone computes nothing, immediate or not
             flush("program length")
         return node.plan, made
 
@@ -274,14 +276,16 @@ def concrete(v: Value):
 
 
 def check(ok: Value, error: Callable[[], Exception]) -> None:
-    """Raise `error()` at the next observation unless the pending bool `ok` is true."""
-    state.program.checks.append((ok, error))
+    """Raise `error()` at the next observation unless the pending bool `ok` is true; now, when it is known already."""
+    if ok.array is None:
+        state.program.checks.append((ok, error))
+    elif ok.array is not META_ARRAY and not is_tracer(ok.array) and not np.asarray(ok.array).all():
+        raise error()
 
 
 def raise_failed_checks() -> None:
     """Called when a value reaches the user: errors that only the data could tell."""
     if _failed_checks:
-        import numpy as np
         waiting = _failed_checks[:]
         _failed_checks.clear()
         for ok, error in waiting:
