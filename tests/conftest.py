@@ -41,6 +41,8 @@ def subject() -> Any:
 @pytest.fixture(autouse=True)
 def _same_start(request):
     """No warnings, and settings as a fresh process has them: what one test leaves behind is not another's."""
+    if "torch" in sys.modules:  # importing torch._dynamo, as some of torch's own functions do, turns this off
+        sys.modules["torch"].distributions.Distribution.set_default_validate_args(True)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         yield
