@@ -28,7 +28,7 @@ NEAR = 8  # programs between two sights in a loop
 SIGHTS_LIGHT, SIGHTS_HEAVY = 4, 3  # near sights in a row after which a program is compiled
 HEAVY_WORK = 2e7  # multiply-adds or elements per run above which a program is heavy
 NUMPY_OP, NUMPY_WORK = 8e-6, 5e-10  # rough seconds of the NumPy tier: per operation, and per unit of work
-SECONDS_PER_OP = 0.006  # of compiling a whole program
+SECONDS_PER_OP, SECONDS_PER_KERNEL = 0.006, 0.3  # of compiling a whole program: an ordinary operation, one with the platform's own kernel
 OP_COMPILE, PROGRAM_COMPILE = 0.03, 0.15  # rough seconds: one op's compilation, a whole program's fixed part
 
 
@@ -87,7 +87,7 @@ class ProgramInfo:
     """What is known of one program: its steps, how often it was seen, its executables."""
 
     __slots__ = ("steps", "input_avals", "n_results", "seen", "near", "last_seen", "executables", "chosen", "lives", "work",
-                 "looked_on_disk", "n_floats", "n_ints", "device", "refusal")
+                 "looked_on_disk", "n_floats", "n_ints", "device", "refusal", "compile_seconds")
 
     def __init__(self, node, device):
         self.steps: list[Step] = []
@@ -114,6 +114,8 @@ class ProgramInfo:
         self.lives: set[int] = set()
         self.work = sum(_work(s.plan) for s in self.steps)
         self.looked_on_disk = False
+        self.compile_seconds = PROGRAM_COMPILE + sum(
+            SECONDS_PER_KERNEL if device.type in s.plan.op.device_kernels else SECONDS_PER_OP for s in self.steps)
         self.refusal = ""  # why it cannot be compiled
 
 
@@ -302,11 +304,11 @@ def _wants_compilation(info: ProgramInfo) -> bool:
     if info.near >= (SIGHTS_HEAVY if info.work >= HEAVY_WORK else SIGHTS_LIGHT):
         return True
     n = len(info.steps)
-    if info.seen * (n * NUMPY_OP + info.work * NUMPY_WORK) / 2 >= PROGRAM_COMPILE + n * SECONDS_PER_OP:
+    if info.seen * (n * NUMPY_OP + info.work * NUMPY_WORK) / 2 >= info.compile_seconds:
         return True
     # operations without a NumPy form are compiled one by one; when that costs more than the whole, take the whole
     alone = {id(s.plan) for s in info.steps if s.plan._xla is None and s.plan.numpy is None}
-    return len(alone) * OP_COMPILE > PROGRAM_COMPILE + n * SECONDS_PER_OP
+    return len(alone) * OP_COMPILE > info.compile_seconds
 
 
 def evaluate(steps, env: list, inputs, floats, ints, kernel) -> None:
