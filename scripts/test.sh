@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Installs torchlike with its test dependencies into .venv and runs the tests in both execution modes.
+# Installs torchlike with its test dependencies into .venv and runs the tests, those of the engine, layers, errors and optimizers in both execution modes.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 python3 -m venv .venv

@@ -245,7 +245,7 @@ def _choose(prog, info: ProgramInfo, live: tuple, dead: tuple, reason: str) -> E
                 history.add(prog, info, reason, "compiled", 0.0)
             return exe
     info.lives.update(live)
-    if info.refusal or not _wants_compilation(info):
+    if (info.refusal and options.tier != "compiled") or not _wants_compilation(info):
         if history.enabled:
             history.add(prog, info, reason, "numpy", 0.0)
         return None

@@ -5,11 +5,12 @@ from .._public import FUNCTIONS as F
 from .._tensor import Size
 from ..autograd.grad_mode import no_grad
 from . import constraints
+from ._binary import BinaryParameters
 from .distribution import ExponentialFamily
-from .utils import broadcast_all, lazy_property, logits_to_probs, probs_to_logits, scalar_parameters
+from .utils import broadcast_all
 
 
-class Bernoulli(ExponentialFamily):
+class Bernoulli(BinaryParameters, ExponentialFamily):
     """Bernoulli(probs) or Bernoulli(logits=): 1 with probability probs, else 0."""
 
     arg_constraints = {"probs": constraints.unit_interval, "logits": constraints.real}
@@ -18,25 +19,8 @@ class Bernoulli(ExponentialFamily):
     _mean_carrier_measure = 0
 
     def __init__(self, probs=None, logits=None, validate_args=None):
-        if (probs is None) == (logits is None):
-            raise ValueError("Either `probs` or `logits` must be specified, but not both.")
-        given = logits if probs is None else probs
-        if probs is not None:
-            self.probs, = broadcast_all(probs)
-        else:
-            self.logits, = broadcast_all(logits)
-        self._param = self.probs if probs is not None else self.logits
-        super().__init__(Size() if scalar_parameters(given) else self._param.size(), validate_args=validate_args)
-
-    @lazy_property
-    def logits(self):
-        """Log-odds."""
-        return probs_to_logits(self.probs, is_binary=True)
-
-    @lazy_property
-    def probs(self):
-        """Probabilities of 1."""
-        return logits_to_probs(self.logits, is_binary=True)
+        shape, = self._take(probs, logits)
+        super().__init__(shape, validate_args=validate_args)
 
     @property
     def mean(self):
@@ -54,16 +38,9 @@ class Bernoulli(ExponentialFamily):
         """p (1 - p)."""
         return self.probs * (1 - self.probs)
 
-    @property
-    def param_shape(self):
-        """The parameter's shape."""
-        return self._param.size()
-
     def expand(self, batch_shape, _instance=None):
         """The distribution over a larger batch."""
-        name = "probs" if "probs" in self.__dict__ else "logits"
-        made = {n: self.__dict__[n].expand(batch_shape) for n in ("probs", "logits") if n in self.__dict__}
-        return self._expanded(Bernoulli, _instance, batch_shape, _param=made[name], **made)
+        return self._expanded(Bernoulli, _instance, batch_shape, **self._expanded_parameters(batch_shape))
 
     def sample(self, sample_shape=Size()):
         """Zeros and ones."""

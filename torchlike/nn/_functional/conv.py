@@ -1,8 +1,6 @@
 """Convolutions in one to three dimensions, and their transposes."""
 from __future__ import annotations
 
-import math
-
 from jax import lax
 
 from ..._core import dtype as dt
@@ -54,50 +52,47 @@ CONV_TRANSPOSE = Op("conv_transpose", _conv_transpose, shape=_conv_transpose_sha
 # -- on the CPU: see conv_cpu.py -------------------------------------------------------------------------------------------
 
 
-def _geometry(x, w, y, stride, padding, dilation, groups) -> conv_cpu.Geometry | None:
-    """Of the convolution of x with w to y, given by shapes; None where there is nothing to multiply or no floats."""
-    if math.prod((*x, *w, *y)) == 0:
-        return None
+def _geometry(x: tuple, w: tuple, stride, padding, dilation, groups) -> conv_cpu.Geometry:
+    """Of the convolution of x with w, given by their shapes."""
     return conv_cpu.Geometry(x[0], x[1], x[2:], w[0], w[2:], stride, padding, dilation, groups)
 
 
-def _served(x, geo) -> bool:
-    return geo is not None and dt.from_numpy_dtype(x.dtype).category == dt.FLOAT
+def _served(x, w) -> bool:
+    """Whether there are floats to multiply."""
+    return x.size > 0 and w.size > 0 and dt.from_numpy_dtype(x.dtype).category == dt.FLOAT
 
 
 @CONV.kernel_for("cpu")
 def _conv_cpu(x, w, stride, padding, dilation, groups):
-    geo = _geometry(x.shape, w.shape, (1,), stride, padding, dilation, groups)
-    if not _served(x, geo) or (set(stride) != {1} and geo.taps > 1 and groups == 1):  # XLA's own is the quicker one with strides
+    geo = _geometry(x.shape, w.shape, stride, padding, dilation, groups)
+    if not _served(x, w) or (set(stride) != {1} and geo.taps > 1 and groups == 1):  # XLA's own is the quicker one with strides
         return NotImplemented
     return conv_cpu.convolve(x, w, geo)
 
 
 @CONV.backward.kernel_for("cpu")
 def _conv_backward_cpu(x, w, g, plan, needs):
-    geo = _geometry(x.shape, w.shape, (1,), *plan.statics)
-    return conv_cpu.gradients(x, w, g, geo, needs) if _served(x, geo) else NotImplemented
+    return conv_cpu.gradients(x, w, g, _geometry(x.shape, w.shape, *plan.statics), needs) if _served(x, w) else NotImplemented
 
 
 def _transposed_geometry(x, w, stride, padding, output_padding, dilation, groups):
     """Of the convolution that takes the transposed one's result back to the shape of its input."""
     shape = (x.shape[0], w.shape[1] * groups, *(
         (n - 1) * s - 2 * p + d * (k - 1) + o + 1 for n, k, s, p, o, d in zip(x.shape[2:], w.shape[2:], stride, padding, output_padding, dilation)))
-    return _geometry(shape, w.shape, x.shape, stride, tuple((p, p - o) for p, o in zip(padding, output_padding)), dilation, groups)
+    return _geometry(shape, w.shape, stride, tuple((p, p - o) for p, o in zip(padding, output_padding)), dilation, groups)
 
 
 @CONV_TRANSPOSE.kernel_for("cpu")
 def _conv_transpose_cpu(x, w, *statics):
-    geo = _transposed_geometry(x, w, *statics)
-    return conv_cpu.gradients(None, w, x, geo, (True, False))[0] if _served(x, geo) else NotImplemented
+    return conv_cpu.gradients(None, w, x, _transposed_geometry(x, w, *statics), (True, False))[0] if _served(x, w) else NotImplemented
 
 
 @CONV_TRANSPOSE.backward.kernel_for("cpu")
 def _conv_transpose_backward_cpu(x, w, g, plan, needs):
-    geo = _transposed_geometry(x, w, *plan.statics)
-    if not _served(x, geo):
+    if not _served(x, w):
         return NotImplemented
-    return [d() for need, d in zip(needs, (lambda: conv_cpu.convolve(g, w, geo), lambda: conv_cpu.gradients(g, None, x, geo, (False, True))[0])) if need]
+    geo = _transposed_geometry(x, w, *plan.statics)
+    return ([conv_cpu.convolve(g, w, geo)] if needs[0] else []) + (conv_cpu.gradients(g, None, x, geo, (False, True)) if needs[1] else [])
 
 
 # -- checks ----------------------------------------------------------------------------------------------------------------

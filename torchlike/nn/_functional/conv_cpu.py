@@ -1,7 +1,7 @@
 """Convolutions on the CPU as matrix products over images that stay in the cache.
 
-XLA's own convolution on the CPU is two to four times slower than torch's, above all its gradients. Here a loop takes an
-image at a time, gathers shifted copies of it into a matrix, and leaves the arithmetic to a matrix product:
+XLA's own convolution on the CPU takes up to four times as long as torch's, its gradients above all, and grouped ones far
+longer. Here a loop takes an image at a time, gathers shifted copies of it into a matrix, and leaves the arithmetic to a matrix product:
 
   - all offsets gathered (im2col): the matrix has a row per kernel offset and input channel, the product is the result;
   - last axis gathered: the matrix has a row per offset along the last axis and input channel; the product has a row per
