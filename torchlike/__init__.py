@@ -63,7 +63,7 @@ from .autograd.grad_mode import (  # noqa: F401
 )
 from .ops.queries import finfo, iinfo  # noqa: F401
 from .ops.random import Generator, default_generator  # noqa: F401
-from .ops.views import channels_last, channels_last_3d, contiguous_format, memory_format, preserve_format  # noqa: F401
+from .ops.memory_formats import channels_last, channels_last_3d, contiguous_format, memory_format, preserve_format  # noqa: F401
 from ._compile import compile  # noqa: F401
 from .serialization import load, save  # noqa: F401
 from .version import __version__  # noqa: F401

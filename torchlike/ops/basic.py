@@ -12,8 +12,8 @@ from .._core.registry import Elementwise, Op
 from .._public import FUNCTIONS, MISSING, check_partly_same, public
 from .._tensor import Tensor, _plain_copy, apply
 from .creation import _check_dtype, held, number_dtype, scalar_tensor
+from .memory_formats import _with_format, preserve_format
 from .pointwise import _operator, _plain_number, binary, number, operands
-from .views import _with_format, preserve_format
 
 # -- dtype and device ----------------------------------------------------------------------------------------------------
 

@@ -9,7 +9,8 @@ from .._core import dtype as dt
 from .._public import as_dim, public
 from .._tensor import Tensor, apply
 from .creation import _check_dtype, place
-from .views import _DIAGONAL, SELECT, SLICE, diagonal
+from .slicing import SELECT, SLICE
+from .strided_views import _DIAGONAL, diagonal
 
 
 @public(out=True)

@@ -12,7 +12,7 @@ from .._core.graph import AccumulateGrad
 from .._core.layout import contiguous_strides, is_contiguous
 from .._public import FUNCTIONS, as_size
 from .._tensor import Tensor, _new
-from . import views
+from . import shape_views, strided_views
 from .creation import constant, place
 from .joining import cat
 from .storages import flat_tensor, stored
@@ -71,12 +71,12 @@ def _view_in_place(name: str, view):
 
 
 for _name, _view in (
-    ("squeeze_", views.squeeze),
-    ("unsqueeze_", views.unsqueeze),
-    ("transpose_", views.transpose),
-    ("t_", views.t),
-    ("swapaxes_", views.swapaxes),
-    ("swapdims_", views.transpose),
+    ("squeeze_", shape_views.squeeze),
+    ("unsqueeze_", shape_views.unsqueeze),
+    ("transpose_", shape_views.transpose),
+    ("t_", shape_views.t),
+    ("swapaxes_", shape_views.swapaxes),
+    ("swapdims_", shape_views.transpose),
 ):
     _view_in_place(_name, _view)
 
@@ -85,7 +85,7 @@ def _as_strided_(self, size, stride, storage_offset: int | None = None) -> Tenso
     """as_strided, of this very tensor."""
     self._check_write()
     twin = _twin(self)
-    made = views.as_strided(twin, size, stride, storage_offset)
+    made = strided_views.as_strided(twin, size, stride, storage_offset)
     if not mode.enabled:
         _stay(self, twin, made)
     made._storage.version += 1
@@ -108,7 +108,7 @@ def resize_(self, *sizes, memory_format=None) -> Tensor:
     cell = self._ensure_storage()
     offset, need = self.storage_offset(), math.prod(shape)
     if offset + need <= cell.value.aval.numel:
-        return _become(self, views.as_strided(_twin(self), shape, contiguous_strides(shape), offset))
+        return _become(self, strided_views.as_strided(_twin(self), shape, contiguous_strides(shape), offset))
     more = constant((offset + need - cell.value.aval.numel,), 0, self.dtype, self.device)
     grown = cat([flat_tensor(cell), more])
     return _become(

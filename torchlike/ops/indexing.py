@@ -10,7 +10,8 @@ from .._core.value import of_array
 from .._public import refuse_long
 from .._tensor import Tensor, apply
 from .pointwise import _plain_number
-from .views import SLICE, UNSQUEEZE, take_index, take_slice
+from .shape_views import UNSQUEEZE, VIEW
+from .slicing import SLICE, take_index, take_slice
 
 # -- gather and scatter with several index arrays ------------------------------------------------------------------------
 
@@ -186,7 +187,6 @@ def _basic(t: Tensor, index):
             raise IndexError("only integers, slices (`:`), ellipsis (`...`), None and long or byte Variables are valid indices "
                              f"(got {type(i).__name__})")
     if t is original and not advanced:
-        from .views import VIEW
         t = t._view(VIEW, (t._value.aval.shape,))
     return t, advanced
 

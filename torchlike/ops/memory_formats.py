@@ -1,0 +1,115 @@
+"""Copies that fix the layout, contiguity, and detached aliases."""
+from __future__ import annotations
+
+from .._core.layout import Layout, channels_last_strides, is_channels_last, is_contiguous
+from .._core.registry import Op
+from .._public import as_dim, public
+from .._tensor import Size, Tensor, apply
+
+_COPY = Op("clone", lambda xp, x: +x if x.dtype != bool else x | False, shape=lambda a: (a.shape, a.dtype), vjp=lambda xp, g: g)
+
+
+class memory_format:
+    """torch.memory_format: how a tensor's dimensions are ordered in memory (metadata here: XLA chooses its own)."""
+
+    __module__ = "torch"
+
+    def __init__(self, name: str):
+        self.name = name
+
+    def __repr__(self):
+        return f"torch.{self.name}"
+
+    def __reduce__(self):
+        return (_format, (self.name,))
+
+
+contiguous_format, channels_last, channels_last_3d, preserve_format = map(
+    memory_format, ("contiguous_format", "channels_last", "channels_last_3d", "preserve_format"))
+
+
+def _format(name: str) -> memory_format:
+    return globals()[name]
+
+
+@public()
+def clone(input, *, memory_format=preserve_format) -> Tensor:
+    """A copy with its own storage; gradients flow to input."""
+    out = apply(_COPY, (input,))
+    return _with_format(out, input, memory_format)
+
+
+def _with_format(out: Tensor, source: Tensor, fmt) -> Tensor:
+    from .._core.layout import like
+    shape = out._value.aval.shape
+    if fmt is preserve_format:
+        out._layout = None if source._layout is None else like(source._layout)
+    elif fmt is contiguous_format:
+        out._layout = None
+    else:
+        if len(shape) != (4 if fmt is channels_last else 5):
+            raise RuntimeError(f"required rank {4 if fmt is channels_last else 5} tensor to use {fmt.name} format")
+        layout = Layout(shape, channels_last_strides(shape), 0)
+        out._layout = None if is_contiguous(layout) else layout
+    return out
+
+
+@public(function=False)
+def is_contiguous_(self, memory_format=contiguous_format) -> bool:
+    """Whether elements lie in order in memory."""
+    if memory_format is contiguous_format:
+        return self._layout is None or is_contiguous(self._layout)
+    if memory_format is preserve_format:
+        return True
+    rank = 4 if memory_format is channels_last else 5
+    return self.ndim == rank and is_channels_last(self._strided())
+
+
+Tensor.is_contiguous = is_contiguous_
+del Tensor.is_contiguous_
+
+
+def contiguous_(self, memory_format=contiguous_format) -> Tensor:
+    """self, or a contiguous copy where it is not."""
+    return self if is_contiguous_(self, memory_format) else clone(self, memory_format=memory_format)
+
+
+Tensor.contiguous = contiguous_
+
+
+@public()
+def detach(input) -> Tensor:
+    """The same storage outside autograd."""
+    made = input._alias()
+    if not input._plain:
+        made.__class__ = input.__class__
+    return made
+
+
+def _detach_(self) -> Tensor:
+    """Leave the graph in place."""
+    if self._base is not None:
+        raise RuntimeError("Can't detach views in-place. Use detach() instead. If you are using DistributedDataParallel (DDP) for training, and "
+                           "gradient_as_bucket_view is set as True, gradients are views of DDP buckets, and hence detach_() cannot be called on these "
+                           "gradients. To fix this error, please refer to the Optimizer.zero_grad() function in torch/optim/optimizer.py as a solution.")
+    self._current()
+    self._edge = None
+    return self
+
+
+Tensor.detach_ = _detach_
+
+
+def _size(self, dim: int | None = None):
+    shape = self._value.aval.shape
+    if dim is None:
+        return Size(shape)
+    if not shape:
+        raise IndexError(f"Dimension specified as {dim} but tensor has no dimensions")
+    return shape[as_dim(dim, len(shape))]
+
+
+Tensor.size = _size
+Tensor.dim = Tensor.ndimension = lambda self: self._value.aval.ndim
+Tensor.numel = Tensor.nelement = lambda self: self._value.aval.numel
+Tensor.element_size = lambda self: self._value.aval.dtype.itemsize

@@ -1,0 +1,265 @@
+"""Views of parts: slices, selections, splits and chunks."""
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from jax import lax
+
+from .._core.layout import Layout
+from .._core.registry import View
+from .._public import as_dim, as_int, as_size, public, refuse_long
+from .._tensor import Tensor
+
+
+def set_slice(xp, base, new, starts, steps=None):
+    """base with a rectangular part replaced by new."""
+    if xp is np:
+        out = base.copy()
+        steps = steps or (1,) * base.ndim
+        out[tuple(slice(s, s + (n - 1) * k + 1 if n else s, k) for s, n, k in zip(starts, new.shape, steps))] = new
+        return out
+    new = new.astype(base.dtype)
+    if 0 in new.shape:
+        return base
+    if steps is None or all(k == 1 for k in steps):
+        return lax.dynamic_update_slice(base, new, starts)
+    return base.at[tuple(slice(s, s + (n - 1) * k + 1, k) for s, n, k in zip(starts, new.shape, steps))].set(new)
+
+
+def _slice(xp, x, dim, start, n, step):
+    index = [slice(None)] * x.ndim
+    index[dim] = slice(start, start + (n - 1) * step + 1 if n else start, step)
+    return x[tuple(index)] if xp is np else lax.slice_in_dim(x, start, start + (n - 1) * step + 1 if n else start, step, dim)
+
+
+def _slice_layout(a: Layout, dim, start, n, step):
+    shape, strides = list(a.shape), list(a.strides)
+    shape[dim], strides[dim] = n, strides[dim] * step
+    return Layout(tuple(shape), tuple(strides), a.offset + start * a.strides[dim])
+
+
+def _slice_put(xp, base, new, dim, start, n, step):
+    starts, steps = [0] * base.ndim, [1] * base.ndim
+    starts[dim], steps[dim] = start, step
+    return set_slice(xp, base, new, starts, steps)
+
+
+SLICE = View("slice", _slice, put=_slice_put, layout=_slice_layout)
+_PART = View("split", _slice, put=_slice_put, layout=_slice_layout)
+
+
+def _slice_at(xp, x, start, dim, n):
+    return _slice(xp, x, dim, start, n, 1) if xp is np else lax.dynamic_slice_in_dim(x, start, n, dim)
+
+
+SLICE_AT = View("slice_at", _slice_at, torch_name="SliceBackward0", layout=lambda a, start, dim, n: _slice_layout(a, dim, start, n, 1),
+                put=lambda xp, base, new, start, dim, n: _slice_put(xp, base, new, dim, start, n, 1))
+
+
+def _select(xp, x, dim, i):
+    return x[(slice(None),) * dim + (i,)] if xp is np else lax.index_in_dim(x, i, dim, keepdims=False)
+
+
+def _select_layout(a: Layout, dim, i):
+    return Layout(a.shape[:dim] + a.shape[dim + 1:], a.strides[:dim] + a.strides[dim + 1:], a.offset + i * a.strides[dim])
+
+
+def _select_put(xp, base, new, dim, i):
+    starts = [0] * base.ndim
+    starts[dim] = i
+    return set_slice(xp, base, xp.expand_dims(new, dim), starts)
+
+
+SELECT = View("select", _select, put=_select_put, layout=_select_layout)
+_UNBIND = View("unbind", _select, put=_select_put, layout=_select_layout)
+SELECT_AT = View("select_at", lambda xp, x, i, dim: _select(xp, x, dim, i) if xp is np else lax.dynamic_index_in_dim(x, i, dim, False),
+                 layout=lambda a, i, dim: _select_layout(a, dim, i), torch_name="SelectBackward0",
+                 put=lambda xp, base, new, i, dim: _select_put(xp, base, new, dim, i))
+
+
+def _is_concrete(t: Tensor) -> bool:
+    """Positions in a tensor that exists already (a data set, a cache) change between runs: they are data, not structure."""
+    return t._current().array is not None
+
+
+def take_slice(t: Tensor, dim: int, start: int, n: int, step: int = 1) -> Tensor:
+    """n elements from start by step along dim; bounds are the caller's concern."""
+    if step == 1 and (n == 1 or (start and _is_concrete(t))):
+        return t._view(SLICE_AT, (dim, n), start)
+    return t._view(SLICE, (dim, start, n, step))
+
+
+def take_index(t: Tensor, dim: int, i: int) -> Tensor:
+    """Element i (0 <= i < size) along dim."""
+    return t._view(SELECT_AT, (dim,), i) if _is_concrete(t) else t._view(SELECT, (dim, i))
+
+
+@public()
+def select(input, dim: int, index: int) -> Tensor:
+    """Element `index` along dim, without that dimension."""
+    shape = input._value.aval.shape
+    if not shape:
+        raise IndexError("select() cannot be applied to a 0-dim tensor.")
+    d = as_dim(dim, len(shape))
+    index = as_int(index, "index")
+    if not -shape[d] <= index < shape[d]:
+        refuse_long(index)
+        raise IndexError(f"select(): index {index} out of range for tensor of size {list(shape)} at dimension {d}")
+    return take_index(input, d, index % shape[d])
+
+
+@public()
+def narrow(input, dim: int, start, length: int) -> Tensor:
+    """length elements from start along dim."""
+    shape = input._value.aval.shape
+    if not shape:
+        raise RuntimeError("narrow() cannot be applied to a 0-dim tensor.")
+    if as_int(length, "length") < 0:
+        raise RuntimeError("narrow(): length must be non-negative.")
+    d = as_dim(dim, len(shape))
+    start = as_int(start, "start")
+    if not -shape[d] <= start <= shape[d]:
+        refuse_long(start)
+        raise IndexError(f"start out of range (expected to be in range of [{-shape[d]}, {shape[d]}], but got {start})")
+    start = start + shape[d] if start < 0 else start
+    if start + length > shape[d]:
+        raise RuntimeError(f"start ({start}) + length ({length}) exceeds dimension size ({shape[d]}).")
+    return take_slice(input, d, start, length)
+
+
+def _several(name: str, views: list) -> tuple:
+    """Views that one function made: torch refuses to edit them in place when they take part in differentiation."""
+    for i, v in enumerate(views):
+        v._several = name, i
+    return tuple(views)
+
+
+@public()
+def split(tensor: Any, split_size_or_sections, dim: int = 0) -> tuple:
+    """Pieces of split_size (the last may be smaller), or of the listed sizes, along dim."""
+    shape = tensor._value.aval.shape
+    if not shape:
+        raise RuntimeError("split expects at least a 1-dimensional tensor")
+    d = as_dim(dim, len(shape))
+    size = shape[d]
+    if isinstance(split_size_or_sections, (tuple, list)):
+        sizes = as_size(split_size_or_sections)
+        if sum(sizes) != size or any(n < 0 for n in sizes):
+            raise RuntimeError(f"split_with_sizes expects split_sizes to sum exactly to {size} (input tensor's size at dimension {d}), "
+                               f"but got split_sizes={list(sizes)}")
+    else:
+        step = as_int(split_size_or_sections, "split_size")
+        if step < 0:
+            raise RuntimeError(f"split expects split_size be non-negative, but got split_size={step}")
+        if step == 0:
+            if size:
+                raise RuntimeError(f"split_size can only be 0 if dimension size is 0, but got dimension size of {size}")
+            step = 1
+        sizes = [min(step, size - i) for i in range(0, size, step)] or [0]
+    out, start = [], 0
+    for n in sizes:
+        out.append(tensor._view(_PART, (d, start, n, 1)))
+        start += n
+    return _several("Split", out)
+
+
+@public()
+def unsafe_split(input, split_size: int, dim: int = 0) -> tuple:
+    """split, without the promise that the pieces are never written."""
+    return _unsafe(split(input, split_size, dim))
+
+
+@public()
+def unsafe_split_with_sizes(input, split_sizes, dim: int = 0) -> tuple:
+    """split_with_sizes, without the promise that the pieces are never written."""
+    return _unsafe(split(input, list(split_sizes), dim))
+
+
+@public()
+def unsafe_chunk(input, chunks: int, dim: int = 0) -> tuple:
+    """chunk, without the promise that the pieces are never written."""
+    return _unsafe(chunk(input, chunks, dim))
+
+
+def _unsafe(pieces: tuple) -> tuple:
+    for t in pieces:
+        t._several = None
+    return pieces
+
+
+@public()
+def split_with_sizes(input, split_sizes, dim: int = 0) -> tuple:
+    """split with a list of sizes."""
+    return split(input, list(split_sizes), dim)
+
+
+@public()
+def chunk(input, chunks: int, dim: int = 0) -> tuple:
+    """At most `chunks` equal pieces along dim."""
+    shape = input._value.aval.shape
+    if not shape:
+        raise RuntimeError("chunk expects at least a 1-dimensional tensor")
+    if as_int(chunks, "chunks") <= 0:
+        raise RuntimeError(f"chunk expects `chunks` to be greater than 0, got: {chunks}")
+    d = as_dim(dim, len(shape))
+    step = -(-shape[d] // chunks)
+    return split(input, step, d) if step else split(input, [0] * chunks, d)
+
+
+def _one_of(name: str, *named):
+    """The argument that was given, of those that torch's overloads name differently."""
+    given = [x for x in named if x is not None]
+    if len(given) != 1:
+        raise TypeError(f"{name}() received an invalid combination of arguments: expected one of indices or sections")
+    return given[0]
+
+
+@public()
+def tensor_split(input, indices_or_sections=None, dim: int = 0, *, indices=None, sections=None, tensor_indices_or_sections=None) -> tuple:
+    """Pieces that differ by at most one in size, or cut at the given indices."""
+    indices_or_sections = _one_of("tensor_split", indices_or_sections, indices, sections, tensor_indices_or_sections)
+    shape = input._value.aval.shape
+    if not shape:
+        raise RuntimeError("tensor_split expected at least a 1-dimensional tensor, but got a tensor with 0 dims")
+    d = as_dim(dim, len(shape))
+    size = shape[d]
+    if isinstance(indices_or_sections, Tensor):
+        indices_or_sections = indices_or_sections.tolist()
+    if isinstance(indices_or_sections, (tuple, list)):
+        cuts = [0, *indices_or_sections, size]
+    else:
+        n = as_int(indices_or_sections, "sections")
+        if n <= 0:
+            raise RuntimeError(f"number of sections must be larger than 0, got {n}")
+        cuts = [0]
+        for i in range(n):
+            cuts.append(cuts[-1] + size // n + (i < size % n))
+    out = []
+    for a, b in zip(cuts, cuts[1:]):
+        a, b, _ = slice(a, b).indices(size)
+        out.append(input._view(SLICE, (d, a, max(b - a, 0), 1)))
+    return tuple(out)
+
+
+@public()
+def unbind(input, dim: int = 0) -> tuple:
+    """The slices along dim, without that dimension."""
+    shape = input._value.aval.shape
+    if not shape:
+        raise IndexError("Dimension specified as 0 but tensor has no dimensions")
+    d = as_dim(dim, len(shape))
+    return _several("Unbind", [input._view(_UNBIND, (d, i)) for i in range(shape[d])])
+
+
+def _xsplit(name, dim_of):
+    def f(input, indices_or_sections=None, *, indices=None, sections=None):
+        return tensor_split(input, _one_of(name, indices_or_sections, indices, sections), dim_of(input))
+    f.__name__ = f.__qualname__ = name
+    f.__doc__ = "tensor_split along a fixed dimension."
+    return public()(f)
+
+
+hsplit = _xsplit("hsplit", lambda x: 0 if x.ndim == 1 else 1)
+vsplit = _xsplit("vsplit", lambda x: 0)
+dsplit = _xsplit("dsplit", lambda x: 2)

@@ -1,0 +1,182 @@
+"""Views by strides: diagonals, sliding windows over one dimension, as_strided."""
+from __future__ import annotations
+
+import numpy as np
+
+from .._core.layout import Layout, contiguous
+from .._core.registry import View
+from .._public import as_dim, as_size, public
+from .._tensor import Tensor
+from .bit_views import _CONJ, is_conj
+from .shape_views import view
+from .slicing import set_slice
+
+
+def _diag_size(rows, columns, offset):
+    return max(0, min(rows, columns - offset) if offset >= 0 else min(rows + offset, columns))
+
+
+def _diagonal_layout(a: Layout, offset, d1, d2):
+    n = _diag_size(a.shape[d1], a.shape[d2], offset)
+    keep = [i for i in range(len(a.shape)) if i not in (d1, d2)]
+    start = 0 if not n else offset * a.strides[d2] if offset >= 0 else -offset * a.strides[d1]
+    return Layout((*(a.shape[i] for i in keep), n), (*(a.strides[i] for i in keep), a.strides[d1] + a.strides[d2]), a.offset + start)
+
+
+def _diagonal_index(n, offset):
+    i = np.arange(n)
+    return (i, i + offset) if offset >= 0 else (i - offset, i)
+
+
+def _diagonal_put(xp, base, new, offset, d1, d2):
+    moved = xp.moveaxis(base, (d1, d2), (-2, -1))
+    index = (..., *_diagonal_index(new.shape[-1], offset))
+    if xp is np:
+        moved = moved.copy()
+        moved[index] = new
+    else:
+        moved = moved.at[index].set(new)
+    return xp.moveaxis(moved, (-2, -1), (d1, d2))
+
+
+_DIAGONAL = View("diagonal", lambda xp, x, offset, d1, d2: xp.moveaxis(x, (d1, d2), (-2, -1))[(..., *_diagonal_index(_diag_size(x.shape[d1], x.shape[d2], offset), offset))],
+                 put=_diagonal_put, layout=_diagonal_layout)
+
+
+@public()
+def diagonal(input, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Tensor:
+    """The diagonal of the planes of dim1 and dim2, as the last dimension."""
+    n = input._value.aval.ndim
+    d1, d2 = as_dim(dim1, n), as_dim(dim2, n)
+    if d1 == d2:
+        raise RuntimeError(f"diagonal dimensions cannot be identical {dim1}, {dim2}")
+    return input._view(_DIAGONAL, (int(offset), d1, d2))
+
+
+def _strided_index(shape, strides, offset):
+    index = np.asarray(offset)
+    for n, s in zip(shape, strides):
+        index = index[..., None] + np.arange(n) * s
+    return index
+
+
+def _unfold_layout(a: Layout, dim, size, step):
+    n = (a.shape[dim] - size) // step + 1
+    shape = (*a.shape[:dim], n, *a.shape[dim + 1:], size)
+    return Layout(shape, (*a.strides[:dim], a.strides[dim] * step, *a.strides[dim + 1:], a.strides[dim]), a.offset)
+
+
+def _unfold(xp, x, dim, size, step):
+    n = (x.shape[dim] - size) // step + 1
+    index = np.arange(n)[:, None] * step + np.arange(size)
+    return xp.moveaxis(xp.take(x, index, axis=dim), dim + 1, -1)
+
+
+def _unfold_put(xp, base, new, dim, size, step):
+    moved = xp.moveaxis(base, dim, -1)
+    new = xp.moveaxis(new, dim, -2)
+    for k in range(new.shape[-2]):
+        moved = set_slice(xp, moved, new[..., k, :], [0] * (moved.ndim - 1) + [k * step])
+    return xp.moveaxis(moved, -1, dim)
+
+
+def _unfold_vjp(xp, g, plan):
+    dim, size, step = plan.statics
+    base = plan.avals[0]
+    total = xp.zeros((*base.shape[:dim], *base.shape[dim + 1:], base.shape[dim]), g.dtype)
+    g = xp.moveaxis(g, dim, -2)
+    for k in range(size):  # one strided slice per position inside the window
+        n = g.shape[-2]
+        index = (..., slice(k, k + (n - 1) * step + 1, step))
+        if xp is np:
+            total[index] += g[..., k]
+        else:
+            total = total.at[index].add(g[..., k])
+    return xp.moveaxis(total, -1, dim)
+
+
+_UNFOLD = View("unfold", _unfold, put=_unfold_put, layout=_unfold_layout, overlaps=True, vjp=_unfold_vjp)
+
+
+@public(function=False)
+def unfold(self, dimension: int, size: int, step: int) -> Tensor:
+    """Windows of `size` elements every `step` along a dimension; the window is the last dimension."""
+    shape = self._value.aval.shape
+    d = as_dim(dimension, len(shape))
+    if not shape:
+        return view(self, (1,)) if size == 1 else view(self, (0,))
+    if size > shape[d]:
+        raise RuntimeError(f"maximum size for tensor at dimension {d} is {shape[d]} but size is {size}")
+    if size < 0:
+        raise RuntimeError(f"size is {size} but must be >= 0")
+    if step <= 0:
+        raise RuntimeError(f"step is {step} but must be > 0")
+    return self._view(_UNFOLD, (d, size, step))
+
+
+def _flat_storage(xp, base, root_strides):
+    """The storage's elements in order, from its root tensor."""
+    order = sorted(range(base.ndim), key=lambda i: -root_strides[i])
+    return xp.transpose(base, order).reshape(-1), order
+
+
+def _as_strided(xp, base, root_strides, shape, strides, offset):
+    flat, _ = _flat_storage(xp, base, root_strides)
+    return flat[_strided_index(shape, strides, offset)]
+
+
+def _as_strided_put(xp, base, new, root_strides, shape, strides, offset):
+    flat, order = _flat_storage(xp, base, root_strides)
+    index = _strided_index(shape, strides, offset)
+    if xp is np:
+        flat = flat.copy()
+        flat[index] = new
+    else:
+        flat = flat.at[index].set(new)
+    return xp.transpose(flat.reshape([base.shape[i] for i in order]), np.argsort(order))
+
+
+def _as_strided_vjp(xp, g, plan):
+    root_strides, shape, strides, offset = plan.statics
+    base = plan.avals[0]
+    order = sorted(range(base.ndim), key=lambda i: -root_strides[i])
+    index = _strided_index(shape, strides, offset).reshape(-1)
+    if xp is np:
+        flat = np.zeros(base.numel, g.dtype)
+        np.add.at(flat, index, g.reshape(-1))
+    else:
+        flat = xp.zeros(base.numel, g.dtype).at[index].add(g.reshape(-1))
+    return xp.transpose(flat.reshape([base.shape[i] for i in order]), np.argsort(order))
+
+
+_AS_STRIDED = View("as_strided", _as_strided, put=_as_strided_put, overlaps=True, vjp=_as_strided_vjp,
+                   layout=lambda a, root, shape, strides, offset: Layout(shape, strides, offset))
+
+
+@public()
+def as_strided(input, size, stride, storage_offset: int | None = None) -> Tensor:
+    """Any strided window into the tensor's storage."""
+    shape, strides = as_size(size), as_size(stride)
+    if len(shape) != len(strides):
+        raise RuntimeError("mismatch in length of strides and shape")
+    offset = input.storage_offset() if storage_offset is None else storage_offset
+    if any(s < 0 for s in strides):
+        raise RuntimeError("as_strided: Negative strides are not supported at the moment, got strides: " + str(list(strides)))
+    if offset < 0:
+        raise RuntimeError(f"Tensor: invalid storage offset {offset}")
+    st = input._ensure_storage()
+    input._current()
+    need = 0 if 0 in shape else offset + 1 + sum((n - 1) * s for n, s in zip(shape, strides))
+    have = st.value.aval.numel
+    if need > have:
+        item = input.dtype.itemsize
+        raise RuntimeError(f"setStorage: sizes {list(shape)}, strides {list(strides)}, storage offset {offset}, and itemsize {item} requiring "
+                           f"a storage size of {need * item} are out of bounds for storage of size {have * item}")
+    root = input
+    if input._chain:
+        root = input._base if input._base is not None and not input._base._chain else Tensor._of(st.value)
+        if root._storage is None:
+            root._storage, root._seen, root._layout = st, st.version, st.layout
+    root_strides = (st.layout or contiguous(st.value.aval.shape)).strides
+    made = root._view(_AS_STRIDED, (root_strides, shape, strides, offset))
+    return made._view(_CONJ, ()) if is_conj(input) else made
