@@ -60,6 +60,9 @@ def public(*, function: bool = True, method: bool = True, inplace: bool = False,
 # -- a call from outside: NumPy's names of arguments, `out=`, and torch's error where an argument is of the wrong kind ------------
 
 
+_signature = functools.cache(inspect.signature)  # each costs 50 us, and hundreds are asked for twice at import
+
+
 def called(f: Callable, method: bool = False) -> Callable:
     """f as users call it: NumPy's names of arguments; torch's TypeError instead of what an argument of the wrong kind led to."""
     words, first = _numpy_words(f), 0 if method else 1
@@ -74,9 +77,6 @@ def called(f: Callable, method: bool = False) -> Callable:
             blame(f, args, kwargs, error, first)
             raise
     return run
-
-
-with_numpy_words = called
 
 
 def with_out(f: Callable) -> Callable:
@@ -104,13 +104,12 @@ def with_out(f: Callable) -> Callable:
         for t, r in zip(targets, result):
             fill_out(t, r)
         return type(result)(*targets) if hasattr(result, "_fields") else targets
-    run.__signature__ = inspect.signature(f)
     return run
 
 
 def _numpy_words(f: Callable) -> dict[str, str]:
     """NumPy's names of f's parameters, which torch takes as well: {"axis": "dim", "keepdims": "keepdim"}."""
-    names = inspect.signature(f).parameters
+    names = _signature(f).parameters
     return {word: name for word, name in (("axis", "dim"), ("keepdims", "keepdim")) if name in names and word not in names}
 
 
@@ -155,7 +154,7 @@ def _converts(to: Callable, x) -> bool:
 
 def _only_self(f: Callable) -> bool:
     """Whether f takes no tensor but its first argument."""
-    return not any(_kind(p).startswith("Tensor") for p in list(inspect.signature(f).parameters.values())[1:])
+    return not any(_kind(p).startswith("Tensor") for p in list(_signature(f).parameters.values())[1:])
 
 
 def blame(f: Callable, args: tuple, kwargs: dict, error: Exception, first: int = 1) -> None:
@@ -163,7 +162,7 @@ def blame(f: Callable, args: tuple, kwargs: dict, error: Exception, first: int =
 
     `first`: the number of the first argument in torch's words, where a method's own tensor does not count.
     """
-    signature = inspect.signature(f)
+    signature = _signature(f)
     try:
         given = signature.bind(*args, **kwargs).arguments
     except TypeError:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable
+from types import FunctionType
 
 import jax
 import jax.numpy as jnp
@@ -323,8 +324,9 @@ class Derivative:
         self.kernel_names = _names(op.kernel)
         self.names = _names(function)
         # results whose missing gradient is None
-        self.optional = frozenset(int(name[1:]) for name, p in inspect.signature(function).parameters.items()
-                                  if p.default is None and name[0] == "g" and name[1:].isdigit())
+        defaults = getattr(function, "__defaults__", None) or ()
+        self.optional = frozenset(int(name[1:]) for name, default in zip(reversed(self.names), reversed(defaults))
+                                  if default is None and name[0] == "g" and name[1:].isdigit())
 
     def saved(self, plan: Plan, needs) -> tuple:
         n = len(plan.avals)
@@ -405,7 +407,10 @@ class ElementwiseDerivative(Derivative):
 
 
 def _names(function) -> list[str]:
-    """Positional parameter names of a kernel or derivative, without xp."""
+    """Positional parameter names of a kernel or derivative, without xp. A plain function's code tells them at once: at
+    import there are a thousand."""
+    if function.__class__ is FunctionType and not function.__code__.co_flags & inspect.CO_VARARGS and not hasattr(function, "__wrapped__"):
+        return list(function.__code__.co_varnames[1:function.__code__.co_argcount])
     return [p.name for p in inspect.signature(function).parameters.values()][1:]
 
 

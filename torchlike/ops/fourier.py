@@ -4,11 +4,10 @@ from __future__ import annotations
 import math
 
 import numpy as np
-import scipy.fft
 
 from .._core import dtype as dt
 from .._core.registry import Op
-from .._public import as_dim, need_tensor, with_numpy_words, with_out
+from .._public import as_dim, called, need_tensor, with_out
 from .._tensor import Tensor, apply
 from .creation import arange
 from .joining import roll
@@ -34,7 +33,10 @@ def _resized(xp, x, dims, sizes):
 
 
 def _lib(xp):
-    return scipy.fft if xp is np else xp.fft  # numpy.fft computes in double; scipy.fft keeps the precision
+    if xp is not np:
+        return xp.fft
+    import scipy.fft  # at first use: it is slow to import. numpy.fft computes in double; scipy.fft keeps the precision
+    return scipy.fft
 
 
 def _as_complex(xp, x, out):
@@ -238,13 +240,13 @@ def _shifted(input, dim, way):
     return roll(input, shifts, dims) if dims else input.clone()
 
 
-@with_numpy_words
+@called
 def fftshift(input, dim=None) -> Tensor:
     """The zero frequency moved to the middle."""
     return _shifted(input, dim, 1)
 
 
-@with_numpy_words
+@called
 def ifftshift(input, dim=None) -> Tensor:
     """The inverse of fftshift."""
     return _shifted(input, dim, -1)

@@ -4,8 +4,6 @@ from __future__ import annotations
 import math
 
 import numpy as np
-import scipy.special
-from jax.scipy import special as jax_special
 
 from .._core import dtype as dt
 from .._core.registry import Elementwise
@@ -112,7 +110,7 @@ def igammac(input, other: Tensor) -> Tensor:
 
 
 def _polygamma(xp, x, n):
-    return scipy.special.polygamma(n, x) if xp is np else jax_special.polygamma(n, x)
+    return special(xp).polygamma(n, x)
 
 
 _POLYGAMMA = Elementwise("polygamma", _polygamma, promote="float", grads=(lambda xp, g, x, n: g * _polygamma(xp, x, n + 1),), real=True)
@@ -161,9 +159,8 @@ def mvlgamma(input, p: int) -> Tensor:
 
 def _bessel(name: str, numpy_name: str):
     """A function that SciPy has and JAX lacks: the compiled tier calls the host."""
-    f = getattr(scipy.special, numpy_name)
-
     def kernel(xp, x):
+        f = getattr(special(np), numpy_name)
         if xp is np:
             return f(x)
         import jax

@@ -4,7 +4,6 @@ from __future__ import annotations
 import math
 
 import numpy as np
-import scipy.special
 from jax.scipy import special as jax_special
 
 from .._core import dtype as dt
@@ -16,8 +15,12 @@ from .pointwise import conj
 
 
 def special(xp):
-    """The module of special functions that goes with an array library."""
-    return scipy.special if xp is np else jax_special
+    """The module of special functions that goes with an array library. SciPy's is imported at first use: it takes as long as
+    all of torchlike's own modules."""
+    if xp is not np:
+        return jax_special
+    import scipy.special
+    return scipy.special
 
 
 def unary(name: str, kernel, grad=None, *, promote="float", names=(), torch_name=None, real=False, inplace=True):
