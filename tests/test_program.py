@@ -1,6 +1,7 @@
 """The recorder: modes agree, programs compile when they return, nothing is lost by errors, explain() tells."""
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 import threading
@@ -144,11 +145,13 @@ def test_users_jax_settings_stay():
     assert torch.tensor(2**40).item() == 2**40
 
 
-def test_disk_cache_serves_a_new_process(tmp_path):
+@pytest.mark.parametrize("value", ["(x * 2).sin().sum()", "t.linalg.matrix_exp((x[:4] / 9).view(2, 2)).sum()"])
+def test_disk_cache_serves_a_new_process(tmp_path, value):
+    """The second calls LAPACK, whose pointers a process sets up as it lowers: the new process lowers nothing."""
     code = ("import torchlike as t\nfrom torchlike._core import history\nx = t.arange(6.)\n"
-            "for _ in range(6): v = (x * 2).sin().sum().item()\nprint(v, [c[2] for c in history.compilations])")
-    runs = [subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env={**__import__("os").environ, "TORCHLIKE_CACHE": str(tmp_path),
-                                                                                         "TORCHLIKE_IMMEDIATE": "0"}) for _ in range(2)]
+            f"for _ in range(6): v = {value}.item()\nprint(v, [c[2] for c in history.compilations])")
+    env = {**os.environ, "TORCHLIKE_CACHE": str(tmp_path), "TORCHLIKE_IMMEDIATE": "0"}
+    runs = [subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=env) for _ in range(2)]
     assert "compiled now" in runs[0].stdout and "from disk" in runs[1].stdout, runs
     assert runs[0].stdout.split()[0] == runs[1].stdout.split()[0]
 
