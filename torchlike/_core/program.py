@@ -55,7 +55,7 @@ class Program:
         self.inputs: list[Value] = []
         self.floats: list[float] = []
         self.ints: list[int] = []
-        self.results: list[Value] = []
+        self.results: list[Value | None] = []  # None: inside a sequence that record_all appended, and not kept
         self.device = None
         self.checks: list = []  # (pending bool Value, what makes the exception when it is False)
 
@@ -100,6 +100,18 @@ class Program:
         self.node.children[(op, statics, *refs)] = node
         trie.size += 1
         return node
+
+    def add_numbers(self, values: list) -> None:
+        """The Python numbers among a record's values."""
+        for v in values:
+            cls = v.__class__
+            if cls is float:
+                self.floats.append(v)
+            elif cls is int or cls is bool:
+                self.ints.append(v)
+            elif cls is complex:
+                self.floats.append(v.real)
+                self.floats.append(v.imag)
 
     def forget_unfinished(self) -> None:
         """Drop what a record added before it was interrupted: the node says what belongs to the program."""
@@ -177,15 +189,7 @@ def record(op: Op, values: list, statics: tuple):
             return record(op, _moved(op, values), statics)
         try:
             if numbers:
-                for v in values:
-                    cls = v.__class__
-                    if cls is float:
-                        prog.floats.append(v)
-                    elif cls is int or cls is bool:
-                        prog.ints.append(v)
-                    elif cls is complex:
-                        prog.floats.append(v.real)
-                        prog.floats.append(v.imag)
+                prog.add_numbers(values)
             results = prog.results
             n = len(results)
             outs = node.outs
@@ -202,6 +206,66 @@ def record(op: Op, values: list, statics: tuple):
         if n >= state.limit and (state.limit or not isinstance(op, View)):  # a view alone computes nothing, immediate or not
             flush("program length")
         return node.plan, made
+
+
+class Sequence:
+    """Operations that are recorded together: `steps` (op, statics, sources), where a source k >= 0 is result k of the sequence, ~k
+    is given value k, and None is None; `kept`, the results that somebody gets."""
+
+    __slots__ = ("steps", "kept")
+
+
+def record_all(sequence: Sequence, values: list) -> list[Value] | None:
+    """Append a sequence, given its values: the kept results, or None where it must be recorded one by one.
+
+    A sequence on the same references leads from a node to the same node, so it is looked up as one record. Only the kept results
+    become Values then; nobody can ask for the others, which leave None in their places.
+    """
+    with lock:
+        prog = state.program
+        refs: list = [sequence]
+        numbers = False
+        try:
+            for v in values:
+                cls = v.__class__
+                if cls is Value:
+                    refs.append(v.ref if v.epoch is prog else prog.add_input(v))
+                elif v is None:
+                    refs.append(None)
+                else:
+                    refs.append(_number_kind(v, cls))
+                    numbers = True
+        except (RunsNow, OtherDevice):
+            return None
+        start, n, key = prog.node, len(prog.results), tuple(refs)
+        known = start.children.get(key)
+        if known is None:
+            made: list = []
+            for op, statics, sources in sequence.steps:
+                made += record(op, [None if k is None else made[k] if k >= 0 else values[~k] for k in sources], statics)[1]
+            if prog is state.program:
+                start.children[key] = prog.node, [made[k].aval for k in sequence.kept], len(made)
+                trie.size += 1
+            return [made[k] for k in sequence.kept]
+        end, avals, n_results = known
+        if n + n_results >= state.limit:
+            return None
+        try:
+            if numbers:
+                prog.add_numbers(values)
+            results = prog.results
+            results += [None] * n_results
+            made = []
+            for k, a in zip(sequence.kept, avals):
+                v = results[n + k] = Value(a, None, prog, n + k)
+                made.append(v)
+            if prog.device is None:
+                prog.device = end.plan.device
+            prog.node = end
+        except BaseException:  # Ctrl-C
+            prog.forget_unfinished()
+            raise
+        return made
 
 
 def _number_kind(v, cls) -> Aval:
@@ -345,7 +409,7 @@ def _execute(prog: Program, reason: str) -> None:
     try:
         executor.run(prog, reason)
     except Exception as error:
-        for v in prog.results:
+        for v in filter(None, prog.results):
             v.epoch, v.ref = None, error
         raise
     if prog.checks:

@@ -11,6 +11,7 @@ from .._core.registry import OPS
 from .._core.value import Value
 from .._tensor import Tensor, apply
 from .graph import GradientEdge, Packed
+from .walk import replay
 
 
 def backward(tensors, grad_tensors=None, retain_graph: bool | None = None, create_graph: bool = False,
@@ -92,7 +93,6 @@ def _roots(tensors, grads, create_graph) -> list:
             if not a.dtype.is_floating_point:
                 raise RuntimeError("grad can be implicitly created only for real scalar outputs but got "
                                    f"torch.{a.dtype.name}")
-            g = Tensor._of(_filled(a, 1))
         else:
             if not isinstance(g, Tensor):
                 raise TypeError(f"gradients can be either Tensors or None, but got {type(g).__name__}")
@@ -114,7 +114,17 @@ def _filled(a, number) -> Value:
 
 
 def run(roots, keep_graph: bool, create_graph: bool, inputs: Sequence[Tensor], accumulate: bool) -> list:
-    """Walk from roots `(node, output index, gradient)`. Gradients of `inputs` are returned, or added to their `.grad`."""
+    """Walk from roots `(node, output index, gradient or None for ones)`. Gradients of `inputs` are returned, or added to their `.grad`."""
+    if not inputs and not create_graph and not mode.anomaly:
+        made = replay(roots, keep_graph)
+        if made is not None:
+            before, mode.enabled = mode.enabled, False
+            try:
+                for node, v in made:
+                    _accumulate(node, Tensor._of(v), False)
+            finally:
+                mode.enabled = before
+            return []
     captures = {}
     for t in inputs:
         t._current()
@@ -126,7 +136,7 @@ def run(roots, keep_graph: bool, create_graph: bool, inputs: Sequence[Tensor], a
     grads: dict[Node, list] = {}
     ready = []
     for node, out, g in roots:
-        _add(grads, node, out, g)
+        _add(grads, node, out, Tensor._of(_filled(node.output_aval(out), 1)) if g is None else g)
     for node in dict.fromkeys(node for node, _, _ in roots):
         if waiting[node][0] == 0:
             ready.append(node)
