@@ -3,6 +3,7 @@ import numpy as np
 import pytest
 import scipy.special
 
+import torchlike
 from torchlike._core import program
 from torchlike._core.numpy_erf import erf
 from torchlike.nn._functional import attention as attention_module
@@ -118,3 +119,13 @@ def test_checks_of_values_not_known_yet(oracle, subject, call, error):
         x = torch.ones(3) * 4  # pending in torchlike
         with pytest.raises((RuntimeError, ValueError), match=error):
             call(torch, x).item()
+
+
+def test_ignored_targets_come_back():
+    """The same targets in loop after loop, whose array is on the host at first and with JAX once the program is compiled."""
+    logits, target = torchlike.arange(12.0).view(4, 3).requires_grad_(), torchlike.tensor([0, -100, 2, 1])
+    losses = {torchlike.nn.functional.cross_entropy(logits, target).item() for _ in range(8)}
+    assert len(losses) <= 2  # NumPy's and XLA's roundings
+    for bad in (3, -1):
+        with pytest.raises(IndexError, match=f"Target {bad} is out of bounds"):
+            torchlike.nn.functional.cross_entropy(logits, torchlike.tensor([0, bad - 1, 2, 1]) + 1).item()

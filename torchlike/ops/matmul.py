@@ -1,13 +1,14 @@
 """Products of matrices: matmul and its kin, addmm forms, einsum, outer products, linear layers."""
 from __future__ import annotations
 
+import functools
 import math
 
 import numpy as np
 from jax import lax
 
 from .._core import dtype as dt
-from .._core.aval import broadcast_shapes
+from .._core.aval import Aval, broadcast_shapes
 from .._core.registry import Elementwise, Op, sum_to
 from .._public import as_dim, need_tensor, public
 from .._tensor import Tensor, apply
@@ -272,6 +273,20 @@ LINEAR_ALONE = Op("linear_alone", lambda xp, x, w: linear_kernel(xp, x, w, None)
 
 def linear(input, weight, bias=None) -> Tensor:
     """input @ weight.T + bias: (*, in) to (*, out); weight (out, in), or (in,) for a single output."""
+    if not (isinstance(input, Tensor) and isinstance(weight, Tensor) and
+            _fits_linear(input._value.aval, weight._value.aval, None if bias is None else bias._value.aval)):
+        return _odd_linear(input, weight, bias)
+    return apply(LINEAR_ALONE, (input, weight)) if bias is None else apply(LINEAR, (input, weight, bias))
+
+
+@functools.lru_cache(maxsize=4096)
+def _fits_linear(x: Aval, w: Aval, b: Aval | None) -> bool:
+    return (x.ndim > 0 and w.ndim == 2 and x.shape[-1] == w.shape[1] and x.dtype is w.dtype and
+            (b is None or (b.shape == w.shape[:1] and b.dtype is x.dtype)))
+
+
+def _odd_linear(input, weight, bias) -> Tensor:
+    """A vector as weight, a bias that broadcasts, and torch's errors."""
     for t, name, i in ((input, "input", 1), (weight, "weight", 2)):
         if not isinstance(t, Tensor):
             raise TypeError(f"linear(): argument '{name}' (position {i}) must be Tensor, not {type(t).__name__}")
@@ -295,9 +310,7 @@ def linear(input, weight, bias=None) -> Tensor:
                                f"{len(out) - 1}.  Target sizes: {list(out)}.  Tensor sizes: {list(b.shape)}")
         if b.dtype is not x.dtype:
             raise RuntimeError(f"self and mat2 must have the same dtype, but got {b.dtype.short} and {w.dtype.short}")
-        if b.shape != (w.shape[0],):
-            return apply(LINEAR_ALONE, (input, weight)) + bias
-    return apply(LINEAR_ALONE, (input, weight)) if bias is None else apply(LINEAR, (input, weight, bias))
+    return apply(LINEAR_ALONE, (input, weight)) + bias
 
 
 @public(method=False, out=True)

@@ -1,10 +1,15 @@
 """cross_entropy and nll_loss."""
 from __future__ import annotations
 
+import functools
+
 import numpy as np
 
 from ..._core import dtype as dt
+from ..._core.aval import Aval
+from ..._core.program import META_ARRAY
 from ..._core.registry import Op
+from ..._core.value import is_tracer
 from ..._tensor import Tensor, apply
 from ...ops.indexing import bounds, check_range
 from .common import floating, need, reduction_of, wide
@@ -110,43 +115,49 @@ CROSS_ENTROPY = Op("cross_entropy", _cross_entropy, vjp=_cross_entropy_vjp, torc
 
 def _checked_target(input: Tensor, target: Tensor, weight, ignore: int) -> Tensor:
     """target as int64 class indices in range and of the right shape; torch's errors."""
-    classes = input.shape[1] if input.ndim > 1 else input.shape[0]
-    if input.ndim == 1:
-        if target.ndim and target.numel() != 1:
-            raise ValueError(f"For 1D input, 1D target must have size 1, but got target size: {target.numel()}")
-    elif input.shape[0] != (target.shape[0] if target.ndim else 0):
-        raise ValueError(f"Expected input batch_size ({input.shape[0]}) to match target batch_size ({target.shape[0] if target.ndim else 0}).")
-    elif tuple(target.shape) != (input.shape[0], *input.shape[2:]):
-        if input.ndim == 2:
-            raise RuntimeError("0D or 1D target tensor expected, multi-target not supported")
-        raise RuntimeError(f"Expected target size {[input.shape[0], *input.shape[2:]]}, got {list(target.shape)}")
-    if target.dtype is dt.uint8:
+    classes = _check_shapes(input._value.aval, target._value.aval, None if weight is None else weight._value.aval)
+    if target._value.aval.dtype is dt.uint8:
         target = target.to(dt.int64)
-    elif target.dtype is not dt.int64:
-        raise RuntimeError(f"expected target dtype to be Long or Byte, but got {target.dtype.short}")
-    if weight is not None:
-        if weight.ndim != 1 or weight.numel() != classes:
-            raise RuntimeError(f"weight tensor should be defined either for all {classes} classes or no classes but got weight tensor of shape: "
-                               f"{list(weight.shape)}")
-        if weight.dtype is not input.dtype:
-            raise RuntimeError(f"expected scalar type {input.dtype.short} but found {weight.dtype.short}")
     _check_range(target, classes, ignore)
     return target
 
 
+@functools.lru_cache(maxsize=4096)
+def _check_shapes(x: Aval, target: Aval, weight: Aval | None) -> int:
+    """The number of classes."""
+    classes = x.shape[1] if x.ndim > 1 else x.shape[0]
+    if x.ndim == 1:
+        if target.ndim and target.numel != 1:
+            raise ValueError(f"For 1D input, 1D target must have size 1, but got target size: {target.numel}")
+    elif x.shape[0] != (target.shape[0] if target.ndim else 0):
+        raise ValueError(f"Expected input batch_size ({x.shape[0]}) to match target batch_size ({target.shape[0] if target.ndim else 0}).")
+    elif target.shape != (x.shape[0], *x.shape[2:]):
+        if x.ndim == 2:
+            raise RuntimeError("0D or 1D target tensor expected, multi-target not supported")
+        raise RuntimeError(f"Expected target size {[x.shape[0], *x.shape[2:]]}, got {list(target.shape)}")
+    if target.dtype not in (dt.uint8, dt.int64):
+        raise RuntimeError(f"expected target dtype to be Long or Byte, but got {target.dtype.short}")
+    if weight is not None:
+        if weight.ndim != 1 or weight.numel != classes:
+            raise RuntimeError(f"weight tensor should be defined either for all {classes} classes or no classes but got weight tensor of shape: "
+                               f"{list(weight.shape)}")
+        if weight.dtype is not x.dtype:
+            raise RuntimeError(f"expected scalar type {x.dtype.short} but found {weight.dtype.short}")
+    return classes
+
+
 def _check_range(target: Tensor, classes: int, ignore: int) -> None:
     value = target._current()
-    if isinstance(value.array, np.ndarray):
-        array = value.array
-        if array.size:
-            low, high = bounds(value)
-            if low < 0 or high >= classes:
-                bad = array[((array < 0) | (array >= classes)) & (array != ignore)]
-                if bad.size:
-                    raise IndexError(f"Target {int(bad.reshape(-1)[0])} is out of bounds.")
+    message = "Target {} is out of bounds.".format
+    if value.array is None or value.array is META_ARRAY or is_tracer(value.array):
+        check_range(target.masked_fill(target == ignore, 0), classes, message, negative=False)
         return
-    checked = target.masked_fill(target == ignore, 0) if value.array is None or value.bounds is None else target
-    check_range(checked, classes, lambda bad: f"Target {bad} is out of bounds.")
+    low, high = bounds(value)
+    if low < 0 or high >= classes:
+        array = np.asarray(value.array)
+        bad = array[((array < 0) | (array >= classes)) & (array != ignore)]
+        if bad.size:
+            raise IndexError(message(int(bad.flat[0])))
 
 
 def nll_loss(input: Tensor, target: Tensor, weight=None, size_average=None, ignore_index: int = -100, reduce=None,
@@ -175,10 +186,11 @@ def cross_entropy(input: Tensor, target: Tensor, weight=None, size_average=None,
     need(target, "cross_entropy_loss", "target", 2)
     if not 0.0 <= label_smoothing <= 1.0:
         raise RuntimeError(f"label_smoothing must be between 0.0 and 1.0. Got: {label_smoothing:g}")
-    if tuple(input.shape) == tuple(target.shape) and target.dtype.category >= dt.FLOAT:
+    x, y = input._value.aval, target._value.aval
+    if x.shape == y.shape and y.dtype.category >= dt.FLOAT:
         return _probability_loss(input, target, weight, reduction, label_smoothing)
-    if tuple(input.shape) == tuple(target.shape) and input.ndim > 1:
-        raise RuntimeError(f"Expected floating point type for target with class probabilities, got {target.dtype.short}")
+    if x.shape == y.shape and x.ndim > 1:
+        raise RuntimeError(f"Expected floating point type for target with class probabilities, got {y.dtype.short}")
     floating(input, "log_softmax_lastdim_kernel_impl", "cross_entropy_loss")
     target = _checked_target(input, target, weight, ignore_index)
     return _classified(CROSS_ENTROPY, input, target, weight, (int(ignore_index), reduction, float(label_smoothing)))
