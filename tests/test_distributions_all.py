@@ -33,6 +33,18 @@ MAKE = {
     "MultivariateNormalPrecision": (lambda D, t, a, b: D.MultivariateNormal(a[:2], precision_matrix=t(COVARIANCE) * b[0]), [0.3, 0.1]),
     "MultivariateNormalTril": (lambda D, t, a, b: D.MultivariateNormal(a[:2], scale_tril=t([[[1.0, 0.0], [0.3, 0.5]], [[2.0, 0.0], [0.1, 1.0]]]) * b[0]), [0.3, 0.1]),
 }
+MAKE |= {
+    "VonMises": (lambda D, t, a, b: D.VonMises(a, b), 0.3),
+    "ContinuousBernoulli": (lambda D, t, a, b: D.ContinuousBernoulli(a.sigmoid()), 0.3),
+    "ContinuousBernoulliLogits": (lambda D, t, a, b: D.ContinuousBernoulli(logits=a * t([1.0, 0.01, 3.0])), 0.3),
+    "GeneralizedPareto": (lambda D, t, a, b: D.GeneralizedPareto(a, b, a * t([1.0, 0.5, 0.0])), 0.8),
+    "LowRankMultivariateNormal": (lambda D, t, a, b: D.LowRankMultivariateNormal(a, t([[1.0, 0.3], [0.2, -1.0], [0.0, 0.4]]) * b[0], b), [0.3, 0.1, 0.0]),
+    "LKJCholesky": (lambda D, t, a, b: D.LKJCholesky(3, b[0]), [[1.0, 0.0, 0.0], [0.6, 0.8, 0.0], [0.0, 0.6, 0.8]]),
+    "LKJCholeskyBatch": (lambda D, t, a, b: D.LKJCholesky(2, b), [[1.0, 0.0], [0.6, 0.8]]),
+    "Wishart": (lambda D, t, a, b: D.Wishart(b[2] + 1.5, t(COVARIANCE) * b[0]), COVARIANCE),
+    "WishartBatch": (lambda D, t, a, b: D.Wishart(b + 2, precision_matrix=t(COVARIANCE)), COVARIANCE),
+    "WishartTril": (lambda D, t, a, b: D.Wishart(b[2] + 3, scale_tril=t([[[1.0, 0.0], [0.3, 0.5]], [[2.0, 0.0], [0.1, 1.0]]]) * b[0]), COVARIANCE),
+}
 ASKED = ["mean", "variance", "mode", "stddev"]
 CALLED = {"entropy": (), "cdf": (0.4,), "icdf": (0.4,), "enumerate_support": ()}
 
@@ -66,7 +78,10 @@ def facts(m, name):
     out["sample"] = d.sample((4,))
     if d.has_rsample:
         a.grad = b.grad = None
-        drawn = d.rsample((3, 2))
+        with m.set_grad_enabled(not name.startswith("Wishart")):  # torch writes into what its backward reads
+            drawn = d.rsample((3, 2))
+        if not drawn.requires_grad:
+            drawn.requires_grad_()
         (drawn * m.arange(1.0, 1.0 + drawn.shape[-1])).sum().backward()
         out["drawn"], out["through"] = drawn, (a.grad, b.grad)
     wide = d.expand((2, *d.batch_shape))
@@ -116,15 +131,18 @@ def test_divergences():
         made = [D.Normal(t([0.1, 1.0]), t([0.5, 2.0])), D.Laplace(t([0.1, 1.0]), t([0.5, 2.0])), D.Gumbel(t([0.3, 1.0]), t([1.5, 2.0])), D.Cauchy(t([0.1, 1.0]), t([0.5, 2.0])),
                 D.Gamma(t([1.1, 3.0]), t([0.5, 2.0])), D.Beta(t([1.1, 3.0]), t([0.5, 2.0])), D.Exponential(t([1.1, 3.0])), D.Pareto(t([1.1, 3.0]), t([1.5, 2.0])),
                 D.Uniform(t([1.1, 3.0]), t([1.5, 4.0])), D.Poisson(t([1.1, 3.0])), D.Bernoulli(t([0.1, 0.6])), D.Binomial(4, t([0.1, 0.6])), D.Geometric(t([0.1, 0.6])),
-                D.HalfNormal(t([0.1, 0.6])), D.LogNormal(t([0.1, 1.0]), t([0.5, 2.0]))]
+                D.HalfNormal(t([0.1, 0.6])), D.LogNormal(t([0.1, 1.0]), t([0.5, 2.0])), D.ContinuousBernoulli(t([0.1, 0.5]))]
         others = [D.Normal(t([0.4, 0.0]), t([1.5, 1.0])), D.Laplace(t([0.4, 0.0]), t([1.5, 1.0])), D.Gumbel(t([0.4, 0.0]), t([1.5, 1.0])), D.Cauchy(t([0.4, 0.0]), t([1.5, 1.0])),
                   D.Gamma(t([2.1, 0.7]), t([0.9, 1.0])), D.Beta(t([2.1, 0.7]), t([0.9, 1.0])), D.Exponential(t([2.1, 0.7])), D.Pareto(t([0.9, 4.0]), t([2.1, 0.7])),
                   D.Uniform(t([0.9, 3.5]), t([2.1, 5.0])), D.Poisson(t([2.1, 0.7])), D.Bernoulli(t([0.3, 0.2])), D.Binomial(4, t([0.3, 0.2])), D.Geometric(t([0.3, 0.2])),
-                  D.HalfNormal(t([0.3, 0.2])), D.LogNormal(t([0.4, 0.0]), t([1.5, 1.0]))]
+                  D.HalfNormal(t([0.3, 0.2])), D.LogNormal(t([0.4, 0.0]), t([1.5, 1.0])), D.ContinuousBernoulli(t([0.3, 0.6]))]
         for p, q in itertools.product(made, others):
             out[type(p).__name__, type(q).__name__] = attempt(lambda p=p, q=q: D.kl_divergence(p, q))
         p, q = (D.MultivariateNormal(t(loc), t(COVARIANCE) * f) for loc, f in (([0.1, 0.2], 1.0), ([1.0, 0.0], 2.0)))
         out["vectors"] = D.kl_divergence(p, q)
+        r, s = (D.LowRankMultivariateNormal(t(loc), t([[0.3], [1.0]]) * f, t([0.5, 2.0]) * f) for loc, f in (([0.1, 0.2], 1.0), ([1.0, 0.0], 2.0)))
+        for name, pair in {"low rank": (r, s), "full, low rank": (p, s), "low rank, full": (r, q)}.items():
+            out[name] = D.kl_divergence(*pair)
         out["one-hot"] = D.kl_divergence(D.OneHotCategorical(t(P)), D.OneHotCategorical(t([0.1, 0.1, 0.8])))
         return out
     mine, real = found(torchlike), found(torch)
@@ -153,3 +171,46 @@ def test_stick_breaking():
         y = t(x)
         out.append((y, t.inv(y), t.log_abs_det_jacobian(x, y), tuple(t.forward_shape((2, 3))), tuple(t.inverse_shape((2, 3)))))
     compare(out[0], out[1], "stick breaking")
+
+
+STRUCTURED = {  # name -> (made of D, input)
+    "corr_cholesky": (lambda D: D.CorrCholeskyTransform(), [[0.3, -1.0, 2.0, 0.1, 0.0, 0.7], [0.0, 1.0, 0.5, -0.2, 3.0, 0.0]]),
+    "positive_definite": (lambda D: D.PositiveDefiniteTransform(), [[0.3, -1.0], [2.0, 0.1]]),
+    "cat": (lambda D: D.CatTransform([D.ExpTransform(), D.identity_transform, D.TanhTransform()], dim=-1, lengths=[1, 2, 1]), [[0.3, -1.0, 2.0, 0.1], [0.0, 1.0, 0.5, -0.2]]),
+    "cat of vectors": (lambda D: D.CatTransform([D.StickBreakingTransform(), D.StickBreakingTransform()], dim=0), [[0.3, -1.0, 2.0], [0.0, 1.0, 0.5]]),
+    "stack": (lambda D: D.StackTransform([D.ExpTransform(), D.AffineTransform(1.0, -2.0)], dim=0), [[0.3, -1.0, 2.0], [0.0, 1.0, 0.5]]),
+    "reshape": (lambda D: D.ReshapeTransform((4,), (2, 2)), [[0.3, -1.0, 2.0, 0.1]]),
+    "cdf": (lambda D: D.CumulativeDistributionTransform(D.Normal(0.5, 2.0)), [0.3, -1.0, 2.0]),
+}
+
+
+@pytest.mark.parametrize("name", STRUCTURED)
+def test_structured_transforms(name):
+    make, given = STRUCTURED[name]
+    out = []
+    for m in (torchlike, torch):
+        t, x = make(m.distributions), m.tensor(given)
+        y = t(x)
+        out.append((y, t.inv(y), attempt(lambda t=t, x=x, y=y: t.log_abs_det_jacobian(x, y)), attempt(lambda t=t: t.bijective), attempt(lambda t=t: t.event_dim),
+                    attempt(lambda t=t, y=y: t.codomain.check(y)), attempt(lambda t=t, x=x: tuple(t.forward_shape(x.shape))),
+                    attempt(lambda t=t, y=y: tuple(t.inverse_shape(y.shape))), repr(t), attempt(lambda t=t, m=m: t(m.ones(3, 7, 7))) if name != "cdf" else None))
+    compare(out[0], out[1], name)
+
+
+def test_transforms_to_constraints():
+    """What each registry finds for every constraint."""
+    def found(m):
+        D, C = m.distributions, m.distributions.constraints
+        every = [C.corr_cholesky, C.lower_cholesky, C.positive_definite, C.positive_semidefinite, C.cat([C.positive, C.real], -1, [1, 2]), C.stack([C.positive, C.simplex], 0)]
+        return [attempt(lambda r=r, c=c: repr(r(c))) for r in (D.biject_to, D.transform_to) for c in every]
+    assert found(torchlike) == found(torch)
+
+
+def test_gradients_through_wishart_samples():
+    """Scale and samples go together: sample(s^2 V) = s^2 sample(V), so d/ds at 1 is twice the sample."""
+    t = torchlike
+    s = t.tensor(1.0, dtype=t.float64, requires_grad=True)
+    t.manual_seed(2)
+    drawn = t.distributions.Wishart(5.0, scale_tril=s * t.tensor([[1.0, 0.0], [0.3, 0.5]], dtype=t.float64)).rsample((3,)).sum()
+    drawn.backward()
+    np.testing.assert_allclose(s.grad.item(), 2 * drawn.item(), rtol=1e-8)

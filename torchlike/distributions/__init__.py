@@ -7,11 +7,13 @@ from .categorical import Categorical  # noqa: F401
 from .cauchy import Cauchy  # noqa: F401
 from .chi2 import Chi2  # noqa: F401
 from .constraint_registry import biject_to, transform_to  # noqa: F401
+from .continuous_bernoulli import ContinuousBernoulli  # noqa: F401
 from .dirichlet import Dirichlet  # noqa: F401
 from .distribution import Distribution, ExponentialFamily  # noqa: F401
 from .exponential import Exponential  # noqa: F401
 from .fishersnedecor import FisherSnedecor  # noqa: F401
 from .gamma import Gamma  # noqa: F401
+from .generalized_pareto import GeneralizedPareto  # noqa: F401
 from .geometric import Geometric  # noqa: F401
 from .gumbel import Gumbel  # noqa: F401
 from .half_cauchy import HalfCauchy  # noqa: F401
@@ -21,8 +23,10 @@ from .inverse_gamma import InverseGamma  # noqa: F401
 from .kl import kl_divergence, register_kl  # noqa: F401
 from .kumaraswamy import Kumaraswamy  # noqa: F401
 from .laplace import Laplace  # noqa: F401
+from .lkj_cholesky import LKJCholesky  # noqa: F401
 from .log_normal import LogNormal  # noqa: F401
 from .logistic_normal import LogisticNormal  # noqa: F401
+from .lowrank_multivariate_normal import LowRankMultivariateNormal  # noqa: F401
 from .mixture_same_family import MixtureSameFamily  # noqa: F401
 from .multinomial import Multinomial  # noqa: F401
 from .multivariate_normal import MultivariateNormal  # noqa: F401
@@ -38,18 +42,26 @@ from .transformed_distribution import TransformedDistribution  # noqa: F401
 from .transforms import (  # noqa: F401
     AbsTransform,
     AffineTransform,
+    CatTransform,
     ComposeTransform,
+    CorrCholeskyTransform,
+    CumulativeDistributionTransform,
     ExpTransform,
     IndependentTransform,
     LowerCholeskyTransform,
+    PositiveDefiniteTransform,
     PowerTransform,
+    ReshapeTransform,
     SigmoidTransform,
     SoftmaxTransform,
     SoftplusTransform,
+    StackTransform,
     StickBreakingTransform,
     TanhTransform,
     Transform,
     identity_transform,
 )
 from .uniform import Uniform  # noqa: F401
+from .von_mises import VonMises  # noqa: F401
 from .weibull import Weibull  # noqa: F401
+from .wishart import Wishart  # noqa: F401

@@ -52,6 +52,11 @@ for _registry in (biject_to, transform_to):
     _registry.register(constraints._LessThan, lambda c: _affine(c.upper_bound, -1))
     for _class in (constraints._Interval, constraints._HalfOpenInterval):
         _registry.register(_class, _interval)
-    _registry.register(constraints._LowerCholesky, lambda c: transforms.LowerCholeskyTransform())
+    _registry.register(constraints._CorrCholesky, lambda c: transforms.CorrCholeskyTransform())
+    _registry.register(constraints._Cat, lambda c, r=_registry: transforms.CatTransform([r(part) for part in c.cseq], c.dim, c.lengths))
+    _registry.register(constraints._Stack, lambda c, r=_registry: transforms.StackTransform([r(part) for part in c.cseq], c.dim))
+transform_to.register(constraints._LowerCholesky, lambda c: transforms.LowerCholeskyTransform())
+for _class in (constraints._PositiveDefinite, constraints._PositiveSemidefinite):
+    transform_to.register(_class, lambda c: transforms.PositiveDefiniteTransform())
 transform_to.register(constraints._Simplex, lambda c: transforms.SoftmaxTransform())
 biject_to.register(constraints._Simplex, lambda c: transforms.StickBreakingTransform())

@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from .._public import FUNCTIONS as F
 from .._tensor import Tensor
 
 
@@ -288,6 +289,57 @@ class _PositiveSemidefinite(_Symmetric):
         return ok & (eigvalsh(value) >= -1e-6).all(-1) if value.shape[-2] == value.shape[-1] else ok
 
 
+class _Joined(Constraint):
+    """cseq[i] for part i along dim."""
+
+    def __init__(self, cseq, dim=0):
+        if not all(isinstance(c, Constraint) for c in cseq):
+            raise AssertionError("All elements of cseq must be Constraint instances")
+        self.cseq, self.dim = list(cseq), dim
+
+    def on_host(self):
+        return None
+
+    @property
+    def is_discrete(self):
+        return any(c.is_discrete for c in self.cseq)
+
+    def _need_dim(self, value):
+        if not -value.dim() <= self.dim < value.dim():
+            raise AssertionError(f"dim {self.dim} out of range for value with {value.dim()} dimensions")
+
+
+class _Cat(_Joined):
+    """cseq[i] for the next lengths[i] elements."""
+
+    def __init__(self, cseq, dim=0, lengths=None):
+        super().__init__(cseq, dim)
+        self.lengths = [1] * len(self.cseq) if lengths is None else list(lengths)
+        if len(self.lengths) != len(self.cseq):
+            raise AssertionError(f"lengths ({len(self.lengths)}) must match cseq ({len(self.cseq)})")
+
+    @property
+    def event_dim(self):
+        return max(c.event_dim for c in self.cseq)
+
+    def check(self, value):
+        self._need_dim(value)
+        return F["cat"]([c.check(v) for c, v in zip(self.cseq, value.split(self.lengths, self.dim))], self.dim)
+
+
+class _Stack(_Joined):
+    """cseq[i] for slice i."""
+
+    @property
+    def event_dim(self):
+        dim = max(c.event_dim for c in self.cseq)
+        return dim + 1 if self.dim + dim < 0 else dim
+
+    def check(self, value):
+        self._need_dim(value)
+        return F["stack"]([c.check(v) for c, v in zip(self.cseq, value.unbind(self.dim))], self.dim)
+
+
 dependent, dependent_property = _Dependent(), _DependentProperty
 independent, boolean, one_hot = _IndependentConstraint, _Boolean(), _OneHot()
 nonnegative_integer, positive_integer, integer_interval = _IntegerGreaterThan(0), _IntegerGreaterThan(1), _IntegerInterval
@@ -298,3 +350,4 @@ multinomial, interval, unit_interval, half_open_interval = _Multinomial, _Interv
 simplex, lower_triangular, lower_cholesky, corr_cholesky = _Simplex(), _LowerTriangular(), _LowerCholesky(), _CorrCholesky()
 square, symmetric = _Square(), _Symmetric()
 positive_definite, positive_semidefinite = _PositiveDefinite(), _PositiveSemidefinite()
+cat, stack = _Cat, _Stack

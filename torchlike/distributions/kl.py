@@ -12,6 +12,7 @@ from .beta import Beta
 from .binomial import Binomial
 from .categorical import Categorical
 from .cauchy import Cauchy
+from .continuous_bernoulli import ContinuousBernoulli
 from .dirichlet import Dirichlet
 from .distribution import Distribution
 from .exponential import Exponential
@@ -22,6 +23,7 @@ from .half_normal import HalfNormal
 from .independent import Independent
 from .laplace import Laplace
 from .log_normal import LogNormal
+from .lowrank_multivariate_normal import LowRankMultivariateNormal
 from .multivariate_normal import MultivariateNormal, _half_log_det, _whitened
 from .normal import Normal
 from .one_hot_categorical import OneHotCategorical
@@ -157,6 +159,35 @@ def _multivariate_normal(p, q):
     return _half_log_det(q._lower) - _half_log_det(p._lower) + 0.5 * (spread + shift - n)
 
 
+def _same_event(p, q):
+    if p.event_shape != q.event_shape:
+        raise ValueError("KL-divergence between two (Low Rank) Multivariate Normals with different event shapes cannot be computed")
+
+
+@register_kl(LowRankMultivariateNormal, LowRankMultivariateNormal)
+def _low_rank(p, q):
+    _same_event(p, q)
+    diagonal = p._diagonal.sqrt().diag_embed()
+    spread = q._squared_trace(p._factor) + q._squared_trace(diagonal)
+    return 0.5 * (q._log_det() - p._log_det() + spread + q._squared_distance(q.loc - p.loc) - p.event_shape[0])
+
+
+@register_kl(MultivariateNormal, LowRankMultivariateNormal)
+def _full_low_rank(p, q):
+    _same_event(p, q)
+    log_det = q._log_det() - 2 * _half_log_det(p._lower)
+    return 0.5 * (log_det + q._squared_trace(p._lower) + q._squared_distance(q.loc - p.loc) - p.event_shape[0])
+
+
+@register_kl(LowRankMultivariateNormal, MultivariateNormal)
+def _low_rank_full(p, q):
+    _same_event(p, q)
+    parts = p._factor, p._diagonal.sqrt().diag_embed()
+    spread = sum(linalg.solve_triangular(q._lower, part, upper=False).pow(2).sum((-2, -1)) for part in parts)
+    log_det = 2 * _half_log_det(q._lower) - p._log_det()
+    return 0.5 * (log_det + spread + _whitened(q._lower, q.loc - p.loc).pow(2).sum(-1) - p.event_shape[0])
+
+
 @register_kl(OneHotCategorical, OneHotCategorical)
 def _one_hot(p, q):
     return kl_divergence(p._categorical, q._categorical)
@@ -218,12 +249,13 @@ def _infinite(p, q):
     return F["full_like"](p.mean, math.inf)
 
 
-for _p in (Beta, Exponential, Gamma, Gumbel, Laplace, Pareto):
+for _p in (Beta, ContinuousBernoulli, Exponential, Gamma, Gumbel, Laplace, Pareto):
     register_kl(_p, Normal)(_to_normal)
-for _p in (Beta, Gamma, Pareto):
+for _p in (Beta, ContinuousBernoulli, Gamma, Pareto):
     register_kl(_p, Exponential)(_to_exponential)
-for _p, _others in ((Beta, (Pareto,)), (Exponential, (Beta, Pareto, Uniform)), (Gamma, (Beta, Pareto, Uniform)), (Pareto, (Beta, Uniform)),
-                    *((_line, (Beta, Exponential, Gamma, Pareto, Uniform)) for _line in (Gumbel, Laplace, Normal)), (Poisson, (Bernoulli, Binomial))):
+for _p, _others in ((Beta, (Pareto,)), (ContinuousBernoulli, (Pareto,)), (Exponential, (Beta, ContinuousBernoulli, Pareto, Uniform)),
+                    (Gamma, (Beta, ContinuousBernoulli, Pareto, Uniform)), (Pareto, (Beta, ContinuousBernoulli, Uniform)),
+                    *((_line, (Beta, ContinuousBernoulli, Exponential, Gamma, Pareto, Uniform)) for _line in (Gumbel, Laplace, Normal)), (Poisson, (Bernoulli, Binomial))):
     for _q in _others:
         register_kl(_p, _q)(_infinite)
 
@@ -319,3 +351,26 @@ def _normal_laplace(p, q):
 @register_kl(Bernoulli, Poisson)
 def _bernoulli_poisson(p, q):
     return -p.entropy() - (p.probs * q.rate.log() - q.rate)
+
+
+@register_kl(ContinuousBernoulli, ContinuousBernoulli)
+def _continuous_bernoulli(p, q):
+    return p.mean * (p.logits - q.logits) + p._log_norm() + (-p.probs).log1p() - q._log_norm() - (-q.probs).log1p()
+
+
+def _to_continuous_bernoulli(p, q):
+    """KL of anything on [0, 1] with an entropy and a mean."""
+    return -p.entropy() - p.mean * q.logits - (-q.probs).log1p() - q._log_norm()
+
+
+register_kl(Beta, ContinuousBernoulli)(_to_continuous_bernoulli)
+
+
+@register_kl(Uniform, ContinuousBernoulli)
+def _uniform_continuous_bernoulli(p, q):
+    return F["where"]((p.high >= 1) | (p.low <= 0), math.inf, _to_continuous_bernoulli(p, q))
+
+
+@register_kl(ContinuousBernoulli, Uniform)
+def _continuous_bernoulli_uniform(p, q):
+    return F["where"]((q.low >= 0) | (q.high <= 1), math.inf, -p.entropy() + (q.high - q.low).log())
