@@ -424,7 +424,8 @@ class Compiled:
     def __init__(self, function: Callable, name: str, owner: Module | None, fullgraph: bool):
         self.function, self.name, self.fullgraph = function, name, fullgraph
         self.entries: dict = {}
-        self.modules = self._modules(owner)
+        self.attributes = [m.__dict__ for m in self._modules(owner)]
+        self.watched: tuple[list[int], list] = [], []  # how many attributes each module has; (attributes, name) of the plain ones
         ALL.add(self)
 
     def _modules(self, owner) -> list[Module]:
@@ -445,8 +446,12 @@ class Compiled:
         if code is not None:
             outside = tuple(v for v in (f.__globals__.get(n) for n in code.co_names) if v.__class__ in (int, float, bool, str))
             outside += tuple(c.cell_contents for c in f.__closure__ or () if _filled(c) and c.cell_contents.__class__ in (int, float, bool, str))
-        return (mode.enabled, dt.get_default_dtype(), outside,
-                tuple([v for m in self.modules for v in m.__dict__.values() if v.__class__ in (bool, int, float, str)]))
+        sizes, plain = self.watched
+        if sizes != list(map(len, self.attributes)):
+            plain = [(own, k) for own in self.attributes for k, v in own.items() if v.__class__ in _PLAIN]
+            self.watched = list(map(len, self.attributes)), plain
+        flags = [own.get(k) for own, k in plain]
+        return mode.enabled, dt.get_default_dtype(), outside, tuple([x if x.__class__ in _PLAIN else id(x) for x in flags])
 
     def __call__(self, *args, **kwargs):
         if program.state.capture is not None or stance.name == "force_eager":
