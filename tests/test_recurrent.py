@@ -53,3 +53,14 @@ def test_compiled_tier(subject, oracle, kind):
         ours = gradients(subject, kind, True, start=True)
     for a, b in zip(ours, gradients(oracle, kind, True, start=True), strict=True):
         np.testing.assert_allclose(a, b, rtol=1e-9, atol=1e-11)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_dropout_between_layers_of_packed_input(subject, oracle, kind):
+    """torch draws for the rows of a packed sequence, not for its padding: the same numbers, and as many."""
+    def found(torch):
+        torch.manual_seed(0)
+        layer = getattr(torch.nn, kind)(3, 4, 2, dropout=0.5, bidirectional=True)
+        packed = torch.nn.utils.rnn.pack_padded_sequence(torch.randn(5, 3, 3), [5, 3, 1])
+        return np.concatenate([layer(packed)[0].data.detach().numpy().ravel(), torch.rand(3).numpy()])
+    np.testing.assert_allclose(found(subject), found(oracle), rtol=1e-5, atol=1e-6)

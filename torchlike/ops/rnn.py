@@ -13,6 +13,7 @@ from jax import lax
 
 from .._core.registry import Op
 from .._tensor import Tensor, apply, as_tensor_value
+from .creation import zeros_like
 from .joining import cat
 from .matmul import linear, linear_kernel, turned
 
@@ -251,8 +252,9 @@ def _projected(gx, h, w_hh, w_hr, mask, reverse):
 
 
 def _sequence(kind: str, x: Tensor, hx: tuple, params, has_biases: bool, num_layers: int, dropout: float, train: bool, bidirectional: bool,
-              mask=None):
-    """All layers over x (T, B, I); hx holds tensors of (layers * directions, B, H)."""
+              mask=None, packed: tuple | None = None):
+    """All layers over x (T, B, I); hx holds tensors of (layers * directions, B, H). `packed`: the (time, batch) places of a packed
+    sequence's rows, over which dropout then draws, as torch does."""
     from ..nn._functional.dropout import dropout as drop
     directions = 2 if bidirectional else 1
     per = len(params) // (num_layers * directions)
@@ -270,7 +272,7 @@ def _sequence(kind: str, x: Tensor, hx: tuple, params, has_biases: bool, num_lay
                 store.append(state)
         x = outs[0] if directions == 1 else cat(outs, -1)
         if dropout and train and layer + 1 < num_layers:
-            x = drop(x, dropout, True)
+            x = drop(x, dropout, True) if packed is None else zeros_like(x).index_put(packed, drop(x[packed], dropout, True))
     return (x, *(f[0] if len(f) == 1 else cat(f) for f in finals))
 
 
@@ -295,7 +297,7 @@ def _entry(kind: str):
             batch = int(host[0])
             padded = data.new_zeros((len(host), batch, *data.shape[1:])).index_put((t, b), data)
             mask = None if (host == batch).all() else _mask_of(batch_sizes, batch)
-            out, *states = _sequence(kind, padded, tuple(hx), params, has_biases, num_layers, dropout, train, bidirectional, mask)
+            out, *states = _sequence(kind, padded, tuple(hx), params, has_biases, num_layers, dropout, train, bidirectional, mask, (t, b))
             return (out[t, b], *states)
         x, hx, params, has_biases, num_layers, dropout, train, bidirectional, batch_first = args
         hx = hx if isinstance(hx, (tuple, list)) else (hx,)
