@@ -101,3 +101,20 @@ def test_values(oracle, which, call):
     for theirs, ours in zip(*made):
         assert theirs.dtype == ours.dtype and theirs.shape == ours.shape
         np.testing.assert_allclose(ours, theirs, rtol=1e-8, atol=1e-10)
+
+
+@TIERS
+@pytest.mark.parametrize("kind,hermitian", [("float64", False), ("complex128", False), ("complex128", True)])
+def test_ldl(oracle, which, kind, hermitian):
+    """Factors and solutions in both tiers; the gradient reaches the right side."""
+    found = []
+    for torch in (oracle, torchlike):
+        with tier(which):
+            a, b = torch.from_numpy(_array(2, 3, 3, kind=kind)), torch.from_numpy(_array(3, 2, kind=kind)).requires_grad_()
+            ld, pivots = torch.linalg.ldl_factor(a + (a.mH if hermitian else a.mT), hermitian=hermitian)
+            x = torch.linalg.ldl_solve(ld, pivots, b.detach() if torch is oracle else b, hermitian=hermitian)
+            through = torch.linalg.solve(a + (a.mH if hermitian else a.mT), b) if torch is oracle else x  # torch has no derivative of ldl_solve
+            through.abs().sum().backward()
+            found.append([y.detach().resolve_conj().numpy() for y in (ld, pivots, x, b.grad)])
+    for mine, real in zip(*found):
+        np.testing.assert_allclose(mine, real, rtol=1e-8)

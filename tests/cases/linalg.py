@@ -143,6 +143,38 @@ SOLVERS = [
          tol=20),
 ]
 
+SYMMETRIC = [[0.0, 1.0, 2.0], [1.0, 0.0, 3.0], [2.0, 3.0, 1.0]]
+HERMITIAN = [[0.5, 1 + 1j, 2.0], [1 - 1j, -1.0, 3j], [2.0, -3j, 1.0]]
+
+
+def ldl(torch, a, b, hermitian=False):
+    return torch.linalg.ldl_solve(*torch.linalg.ldl_factor(a.detach(), hermitian=hermitian), b, hermitian=hermitian)
+
+
+def lowrank(torch, name, a, *args, **options):
+    torch.manual_seed(3)
+    u, s, v = getattr(torch, name)(a, *args, **options)
+    return u.contiguous().abs(), s, v.contiguous().abs(), (u * s.unsqueeze(-2)) @ v.mT
+
+
+def lowrank_M(torch, a, m):
+    return lowrank(torch, "svd_lowrank", a, 2, 3, M=m)
+
+
+LOW = [
+    case("torch.linalg.ldl_factor", s(lit(SYMMETRIC)), s(regular(2, 3, 3)), s(lit(HERMITIAN, "complex64")), s(lit(HERMITIAN, "complex64"), hermitian=True), s(t(0, 0)),
+         errors=(s(t(2, 3)), s(t(3)), s(ints(2, 2)), s(lit([[0.0, 0.0], [0.0, 0.0]])), s(t(2, 2, dtype="float16"))), grad=False, vmap=False),
+    case("torch.linalg.ldl_factor_ex", s(lit(SYMMETRIC)), s(lit([[0.0, 0.0], [0.0, 0.0]])), grad=False, vmap=False),
+    case("torch.linalg.ldl_solve", s(lit(SYMMETRIC), t(3, 2)), s(lit([SYMMETRIC, SYMMETRIC]), t(3, 2)), s(lit(SYMMETRIC), t(2, 3, 1)),
+         s(lit(HERMITIAN, "complex64"), cplx(3, 2)), s(lit(HERMITIAN, "complex64"), cplx(3, 2), hermitian=True), fn=ldl, vmap=False, tol=10,
+         errors=(s(lit(SYMMETRIC), t(2, 2)), s(lit(SYMMETRIC), t(3, 1, dtype="float64")))),
+    case("torch.svd_lowrank", s(t(5, 3), 2), s(t(3, 5), 2), s(t(2, 6, 4), 3, niter=1), fn=lambda torch, *args, **kw: lowrank(torch, "svd_lowrank", *args, **kw),
+         vmap=False, gradgrad=False, tol=50),
+    case("torch.svd_lowrank", s(t(5, 3), t(1, 3)), s(t(3, 5), t(3, 1)), fn=lowrank_M, vmap=False, gradgrad=False, tol=50, tag="M"),
+    case("torch.pca_lowrank", s(t(5, 3)), s(t(6, 4), 2), s(t(6, 4), q=3, center=False, niter=3), fn=lambda torch, *args, **kw: lowrank(torch, "pca_lowrank", *args, **kw),
+         errors=(s(t(3, 4), 5), s(t(3, 4), 2, niter=-1)), vmap=False, gradgrad=False, tol=50),
+]
+
 FFT = [
     *[case(f"torch.fft.{n}", s(t(6)), s(t(3, 5)), s(t(3, 4), 6), s(t(3, 4), 3, 0), s(t(4), norm="ortho"),
          s(t(4), norm="forward"), s(cplx(5)), errors=(s(t(3), 0), s(t(3), 2, 1), s(t(3), norm="x"), s(t())),
@@ -168,4 +200,4 @@ FFT = [
          gradgrad=False, vmap=False, tol=10),
 ]
 
-CASES = PRODUCTS + SOLVERS + FFT
+CASES = PRODUCTS + SOLVERS + LOW + FFT

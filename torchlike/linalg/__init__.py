@@ -11,6 +11,7 @@ from ..ops.linalg_factor import (  # noqa: F401
 from ..ops.linalg_factor import linalg_cholesky as cholesky  # noqa: F401
 from ..ops.linalg_factor import linalg_lu_solve as lu_solve  # noqa: F401
 from ..ops.linalg_factor import linalg_qr as qr  # noqa: F401
+from ..ops.linalg_ldl import ldl_factor, ldl_factor_ex, ldl_solve  # noqa: F401
 from ..ops.linalg_norms import cond, matrix_norm  # noqa: F401
 from ..ops.linalg_norms import linalg_norm as norm  # noqa: F401
 from ..ops.linalg_products import linalg_cross as cross  # noqa: F401
@@ -27,5 +28,6 @@ from ..ops.linalg_spectral import eig, eigh, eigvals, eigvalsh, lstsq, matrix_ra
 from ..ops.linalg_spectral import linalg_svd as svd  # noqa: F401
 from ..ops.matmul import matmul as _matmul
 from ..ops.norms import vector_norm as _vector_norm
+from . import _lobpcg, _lowrank  # noqa: F401  (publish torch.lobpcg, torch.svd_lowrank, torch.pca_lowrank)
 
 matrix_power, matmul, vector_norm = _with_out(_matrix_power), _with_out(_matmul), _with_out(_vector_norm)
