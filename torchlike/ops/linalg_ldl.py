@@ -12,16 +12,12 @@ from .histograms import named_result
 from .linalg_common import each, lapack, need_float, need_matrix, need_same_dtype, need_square, raise_failures
 
 
-def _on_host(function, shapes):
-    """`function` of NumPy arrays as a kernel; a compiled program calls back for it."""
-    def kernel(xp, *args):
-        if xp is np:
-            return function(*args)
-        arrays = [a for a in args if hasattr(a, "ndim")]
-        rest = args[len(arrays):]
-        like = [jax.ShapeDtypeStruct(shape, dtype) for shape, dtype in shapes(*arrays)]
-        return jax.pure_callback(lambda *xs: tuple(function(*map(np.asarray, xs), *rest)), tuple(like), *arrays, vmap_method="expand_dims")
-    return kernel
+def _on_host(xp, function, arrays, like, *rest):
+    """`function` of NumPy arrays; a compiled program calls back for it."""
+    if xp is np:
+        return function(*arrays, *rest)
+    like = tuple(jax.ShapeDtypeStruct(shape, dtype) for shape, dtype in like)
+    return jax.pure_callback(lambda *xs: tuple(function(*map(np.asarray, xs), *rest)), like, *arrays, vmap_method="expand_dims")
 
 
 def _routine(dtype, name: str, hermitian: bool):
@@ -49,18 +45,24 @@ def _solution(ld, b) -> tuple:
     return (*np.broadcast_shapes(ld.shape[:-2], b.shape[:-2]), *b.shape[-2:])
 
 
+def _factor_kernel(xp, a, hermitian):
+    return _on_host(xp, _factor, (a,), [(a.shape, a.dtype), (a.shape[:-1], np.int32), (a.shape[:-2], np.int32)], hermitian)
+
+
+def _solve_kernel(xp, ld, pivots, b, hermitian):
+    return _on_host(xp, _solve, (ld, pivots, b), [(_solution(ld, b), b.dtype)], hermitian)[0]
+
+
 def _solve_vjp(xp, g, ld, pivots, plan):
     hermitian, = plan.statics
     conj = xp.conj if g.dtype.kind == "c" and not hermitian else lambda x: x  # (A^-1)^H is conj(A^-1) for a symmetric A
-    x, = SOLVE.kernel(xp, ld, pivots, conj(g), hermitian)
-    x = conj(x)
+    x = conj(_solve_kernel(xp, ld, pivots, conj(g), hermitian))
     return None, None, x.sum(tuple(range(x.ndim - len(plan.avals[2].shape))))
 
 
-FACTOR = Op("linalg_ldl_factor_ex", _on_host(_factor, lambda a: [(a.shape, a.dtype), (a.shape[:-1], np.int32), (a.shape[:-2], np.int32)]), vjp=False,
+FACTOR = Op("linalg_ldl_factor_ex", _factor_kernel, vjp=False,
             shape=lambda a, hermitian: [(a.shape, a.dtype), (a.shape[:-1], dt.int32), (a.shape[:-2], dt.int32)])
-SOLVE = Op("linalg_ldl_solve", _on_host(_solve, lambda ld, pivots, b: [(_solution(ld, b), b.dtype)]), vjp=_solve_vjp,
-           shape=lambda ld, pivots, b, hermitian: [(_solution(ld, b), b.dtype)])
+SOLVE = Op("linalg_ldl_solve", _solve_kernel, vjp=_solve_vjp, shape=lambda ld, pivots, b, hermitian: (_solution(ld, b), b.dtype))
 _ex_result, _result = named_result("linalg_ldl_factor_ex", "LD", "pivots", "info"), named_result("linalg_ldl_factor", "LD", "pivots")
 
 
@@ -101,4 +103,4 @@ def ldl_solve(LD, pivots, B, *, hermitian: bool = False) -> Tensor:
     if B.shape[-2] != LD.shape[-1]:
         n, (rows, columns) = LD.shape[-1], B.shape[-2:]
         raise RuntimeError(f"Incompatible matrix sizes for {name}: each A matrix is {n} by {n} but each b matrix is {rows} by {columns}")
-    return apply(SOLVE, (LD, pivots.to(dt.int32), B), (bool(hermitian),))[0]
+    return apply(SOLVE, (LD, pivots.to(dt.int32), B), (bool(hermitian),))
