@@ -23,7 +23,7 @@ for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
 sys.path[:0] = [str(Path(__file__).parent), str(Path(__file__).parent.parent)]
 
 from compare import Raised, close, differences, observe, raised  # noqa: E402
-from fuzz_programs import Writer, is_tensor, namespace, run_line, usable  # noqa: E402
+from fuzz_programs import GRADIENT, Writer, is_tensor, namespace, run_line, usable  # noqa: E402
 
 OVERWRITTEN = "modified by an inplace operation"
 RTOL = {"float64": 1e-8, "float32": 1e-3}  # the rounding of a dozen steps
@@ -71,18 +71,17 @@ def keeping_copies(torch: Any) -> AbstractContextManager:
 
 def compared(lines: list[str], oracle: Any, subject: Any,
              context: Callable[[], AbstractContextManager] = nullcontext) -> list[str]:
-    """Differences of one program, most telling first; the strides of gradients are nobody's business.
+    """Differences of one program, most telling first.
 
     Where a saved value was overwritten, torch refuses the gradient, or silently takes the new value (an edit through
     `.data`). The subject may do as torch does, or give the gradient that torch gives when it keeps copies."""
     want, got = run(lines, oracle), run(lines, subject, context)
-    unasked = tuple(f"stride: {line.split(',')[0]} " for line in lines if "autograd.grad(" in line)
     coarse = any("float32" in line or ".float()" in line for line in lines)
-    found = [text for text in _differences(want, got, coarse) if not text.startswith(unasked)]
+    found = _differences(want, got, coarse)
     overwritten = any(isinstance(w, Raised) and OVERWRITTEN in w.message for w in want.values())
     if found and (overwritten or any(".data" in line for line in lines)):
         with_copies = run(lines, oracle, partial(keeping_copies, oracle))
-        right = [text for text in _differences(with_copies, got, coarse) if not text.startswith((*unasked, "version"))]
+        right = [text for text in _differences(with_copies, got, coarse) if not text.startswith("version")]
         return right if overwritten or not right else found
     return found
 
@@ -195,7 +194,7 @@ def signature(text: str) -> tuple[str, ...]:
 
 def script(lines: list[str], found: list[str]) -> str:
     """A failing program as a file to run: `python failing.py torch`, `python failing.py torchlike`."""
-    head = ["import importlib, sys", "torch = importlib.import_module(sys.argv[1])", "F = torch.nn.functional"]
+    head = ["import importlib, sys", "torch = importlib.import_module(sys.argv[1])", "F = torch.nn.functional", GRADIENT]
     names = sorted({match[1] for line in lines if (match := re.match(r"(?:with .*: )?(t\d+),? = ", line))})
     tail = [f"print({name!r}, {name}, {name}.grad if getattr({name}, 'is_leaf', 0) else '')" for name in names]
     return "\n".join([*(f"# {text[:220]}" for text in found[:4]), *head, *lines, *tail])

@@ -197,11 +197,18 @@ class Writer:
         if x is None or by is None:
             return None
         more = self.choice.choice(("create_graph=True", "create_graph=True", "retain_graph=True"))
-        return f"{self.fresh()}, = torch.autograd.grad({x}, [{by}], {self.weights(x)}, {more}, allow_unused=True)"
+        return f"{self.fresh()} = gradient(torch.autograd.grad({x}, [{by}], {self.weights(x)}, {more}, allow_unused=True))"
+
+
+# A copy of a gradient: how torch's derivatives lay theirs out, how often they write it while they make it (its version)
+# and what it shares memory with are accidents of their formulas.
+GRADIENT = "gradient = lambda found: found[0] if found[0] is None else found[0].clone(memory_format=torch.contiguous_format)"
 
 
 def namespace(torch: Any) -> dict[str, Any]:
-    return {"torch": torch, "F": torch.nn.functional}
+    names = {"torch": torch, "F": torch.nn.functional}
+    exec(GRADIENT, names)  # noqa: S102
+    return names
 
 
 def run_line(line: str, names: dict[str, Any]) -> BaseException | None:

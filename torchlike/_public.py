@@ -4,6 +4,7 @@ from __future__ import annotations
 import functools
 import inspect
 import operator
+import warnings
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
@@ -11,7 +12,7 @@ from . import _autocast
 from ._core import dtype as dt
 from ._core.aval import NUMBERS, broadcast_shapes, result_dtype
 from ._core.grad_mode import mode
-from ._core.layout import partly_same
+from ._core.layout import overlapping, partly_same
 from ._core.registry import OPS
 from ._tensor import Tensor, _plain_copy, apply
 
@@ -31,7 +32,7 @@ EVERY_DIM = MISSING  # of a `dim`
 
 
 def public(*, function: bool = True, method: bool = True, inplace: bool = False, out: bool = False,
-           names: tuple[str, ...] = (), checked: bool = False) -> Callable:
+           names: tuple[str, ...] = (), checked: bool = False, repeating: Callable | None = None) -> Callable:
     """Decorator: publishes a function written for Tensors under torch's names.
 
     function  `torch.<name>`; method `Tensor.<name>` (the first parameter is the tensor)
@@ -39,6 +40,7 @@ def public(*, function: bool = True, method: bool = True, inplace: bool = False,
     out       `torch.<name>(..., out=t)` writes into t (a tuple of tensors for several results)
     names     aliases (`torch.concat` of `cat`)
     checked   f itself refuses what is no tensor, so that the method can be f and not a wrapper of it
+    repeating the in-place form for a tensor whose elements are partly one place in memory (`expand`); without it that is an error
     """
     def register(f: Callable) -> Callable:
         f = _autocast.wrap(f)
@@ -50,7 +52,7 @@ def public(*, function: bool = True, method: bool = True, inplace: bool = False,
             if method:
                 setattr(Tensor, name, plain)
             if inplace:
-                g = in_place(f, name + "_")
+                g = in_place(f, name + "_", repeating)
                 setattr(Tensor, name + "_", g)
                 FUNCTIONS[name + "_"] = g
         return f
@@ -187,13 +189,18 @@ def _wrong(function: str, name: str, place: int | None, kind: str, x, several: b
     return TypeError(f"{function}(): argument '{name}'{where} must be {words}, not {type(x).__name__}")
 
 
-def in_place(f: Callable, name: str) -> Callable:
-    """f_ : write f's result into the first argument."""
+def in_place(f: Callable, name: str, repeating: Callable | None = None) -> Callable:
+    """f_ : write f's result into the first argument; or call `repeating` where several of its elements are one place in memory."""
     words = _numpy_words(f)
 
     @functools.wraps(f)
     def write(self, *args, **kwargs):
         try:
+            if repeating is not None and overlapping(self._layout):
+                f(self, *args, **kwargs)  # checks the arguments
+                warnings.warn(f"Use of {name} on expanded tensors is deprecated. Please clone() the tensor before performing this operation.",
+                              stacklevel=2)
+                return repeating(self, *args, **kwargs)
             self._check_write()
             if self._storage is not None:
                 check_partly_same(self, args)
@@ -267,13 +274,14 @@ def fill_out(out: Tensor, result: Tensor) -> Tensor:
         result = result.to(have.dtype)
     if have.shape != new.shape:
         if have.numel:
-            import warnings
             warnings.warn(f"An output with one or more elements was resized since it had shape {list(have.shape)}, which does "
                           f"not match the required output shape {list(new.shape)}.", stacklevel=3)
-        version = out._version
-        out._value, out._storage, out._chain, out._layout, out._base = result._current(), None, (), None, None
-        out._writes = version + 1
-        return out
+        layout = result._layout if result._storage is None else None
+        if out._storage is None:
+            out._value, out._layout, out._writes = result._current(), layout, out._writes + 1
+            return out
+        from ._resize import resize
+        resize(out, new.shape, None if layout is None else layout.strides)
     return out._assign(result)
 
 

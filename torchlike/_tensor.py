@@ -13,7 +13,7 @@ from ._core import dtype as dt
 from ._core import program
 from ._core.aval import Aval
 from ._core.grad_mode import inference, mode
-from ._core.graph import AccumulateGrad, Node, Outside, node_class
+from ._core.graph import AccumulateGrad, Node, Outside, Stale, node_class
 from ._core.layout import Layout, contiguous, is_contiguous, like, overlapping
 from ._core.program import record
 from ._core.registry import OPS, View
@@ -26,13 +26,30 @@ PAGE = 1 << 40  # storages' made-up addresses lie this far apart
 class Storage:
     """The mutable cell that aliases share: the root tensor's current value, and a version that counts writes."""
 
-    __slots__ = ("value", "layout", "version", "unseen", "address", "host", "__weakref__")
+    __slots__ = ("value", "layout", "version", "unseen", "address", "host", "past", "__weakref__")
 
     def __init__(self, value: Value, layout: Layout | None, version: int = 0):
         self.value, self.layout, self.version = value, layout, version
         self.address = next(_addresses) * PAGE
         self.unseen = 0  # writes through `.data`, which `_version` does not count
         self.host = None  # an np.ndarray that the user may write: see _host.py
+        self.past: Past | None = None
+
+
+class Past:
+    """What befell a storage besides writes; aliases that were last looked at before have to catch up."""
+
+    __slots__ = ("growths", "flagged")
+
+    def __init__(self):
+        self.growths: list[tuple[int, tuple]] = []  # (version, link from the grown root to the former one)
+        self.flagged = (1, 0)  # first and last of a run of versions that only switched requires_grad of a tensor
+
+    @staticmethod
+    def of(st: Storage) -> Past:
+        if st.past is None:
+            st.past = Past()
+        return st.past
 
 
 class Tensor:
@@ -93,23 +110,68 @@ class Tensor:
         base = self._root()
         if base is not None:
             base._current()
-        if base is None or base._edge is None or self._edge.__class__ is Outside:
+        past = st.past
+        if past is not None:
+            for version, link in past.growths:
+                if self._seen < version:
+                    self._chain = (link, *self._chain)
+            first, last = past.flagged
+            if first <= self._seen + 1 and st.version == last:
+                self._follow_flag(base)
+                self._seen = st.version
+                return
+        if base is None or base._edge is None or isinstance(self._edge, Outside):
             value = st.value
             for op, numbers, statics in self._chain:
                 value = record(op, [value, *numbers], statics)[1][0]
             self._value = value
-            if base is not None and not isinstance(self._edge, AccumulateGrad):
+            if base is not None and isinstance(self._edge, Outside) and base._edge is not None:
+                self._make_stale()
+            elif base is not None and self._edge.__class__ is not AccumulateGrad:
                 self._edge = None
         else:
             before, mode.enabled = mode.enabled, True
             t = base
             try:
-                for op, numbers, statics in self._chain[len(base._chain):]:
+                for op, numbers, statics in self._chain_from(base):
                     t = apply(op, (_plain_copy(t), *numbers), statics)
             finally:
                 mode.enabled = before
             self._value, self._edge, self._out = t._value, t._edge, t._out
         self._seen = st.version
+
+    def _chain_from(self, base: Tensor) -> tuple:
+        """The views from the base to here; one window of it where the base itself became another view since (`resize_`)."""
+        n = len(base._chain)
+        if self._chain[:n] == base._chain:
+            return self._chain[n:]
+        whole, mine = base._strided(), self._strided()
+        return ((OPS["as_strided"], (), (whole.strides, mine.shape, mine.strides, mine.offset - whole.offset)),)
+
+    def _follow_flag(self, base: Tensor | None) -> None:
+        """A view made before its base began to require gradients requires them too, and they end there."""
+        if base is None or self._value.aval.dtype.category < dt.FLOAT:
+            return
+        if self._edge is None and base._edge is not None:
+            self._edge = Outside(self)
+        elif isinstance(self._edge, Outside) and base._edge is None:
+            self._edge = None
+
+    def _make_stale(self) -> None:
+        self._edge = Stale(self)
+        self._plain = False  # so that `apply` looks
+
+    def _flagged(self) -> None:
+        """requires_grad was switched: views of this tensor shall look."""
+        st = self._storage
+        if st is not None and self._base is None:
+            self._current()
+            st.version += 1
+            st.unseen += 1
+            past = Past.of(st)
+            first, last = past.flagged
+            past.flagged = (first if last == st.version - 1 else st.version, st.version)
+            self._seen = st.version
 
     def _root(self) -> Tensor | None:
         """The base, which may itself have become a view in place (`unsqueeze_`)."""
@@ -163,7 +225,7 @@ class Tensor:
         if mode.enabled:
             if self._edge.__class__ is AccumulateGrad:
                 raise RuntimeError("a leaf Variable that requires grad is being used in an in-place operation.")
-            if self._edge.__class__ is Outside:
+            if isinstance(self._edge, Outside):
                 raise RuntimeError("A view was created in no_grad mode and is being modified inplace with grad mode enabled. Given that this use case is "
                                    "ambiguous and error-prone, it is forbidden. You can clarify your code by moving both the view and the inplace either both "
                                    "inside the no_grad block (if you don't want the inplace to be tracked) or both outside (if you want the inplace to be "
@@ -193,14 +255,16 @@ class Tensor:
             return self
         self._current()
         base = self._root()
-        chain = _without_overlaps(self._chain, self._layout, st)
+        if base is not None:
+            base._current()
+        chain = _without_overlaps(self, st)
         graph = mode.enabled and base is not None and (base._edge is not None or new._edge is not None)
         if graph:
             if self._several is not None:
                 raise RuntimeError(f"Output {self._several[1]} of {self._several[0]} is a view and is being modified inplace. This view is the output of a "
                                    "function that returns multiple views. Such functions do not allow the output views to be modified inplace. You should "
                                    "replace the inplace operation by an out-of-place one.")
-            written = _put_chain(_plain_copy(base), self._chain[len(base._chain):] if base._chain else chain, new)
+            written = _put_chain(_plain_copy(base), self._chain_from(base) if base._chain else chain, new)
             root = written._value if not base._chain else _put_values(st.value, base._chain, written._value)
             base._edge, base._out = written._edge, written._out
         else:
@@ -245,7 +309,8 @@ class Tensor:
 
     @property
     def requires_grad(self) -> bool:
-        return self._edge is not None or (self._base is not None and self._fresh_edge() is not None)
+        edge = self._edge
+        return (edge if self._base is None or not (edge is None or isinstance(edge, Outside)) else self._fresh_edge()) is not None
 
     def _fresh_edge(self):
         self._current()
@@ -262,21 +327,29 @@ class Tensor:
                 if self.dtype.category < dt.FLOAT:
                     raise RuntimeError("only Tensors of floating point and complex dtype can require gradients")
                 self._edge = AccumulateGrad(self)
+                self._flagged()
         elif self._edge is not None:
             if not isinstance(self._edge, AccumulateGrad):
                 raise RuntimeError("you can only change requires_grad flags of leaf variables. If you want to use a "
                                    "computed variable in a subgraph that doesn't require differentiation use "
                                    "var_no_grad = var.detach().")
             self._edge = None
+            self._flagged()
 
     @property
     def is_leaf(self) -> bool:
         self._current()
+        self._refuse_stale()
         return self._edge is None or isinstance(self._edge, AccumulateGrad)
+
+    def _refuse_stale(self) -> None:
+        if self._edge.__class__ is Stale:
+            raise RuntimeError(Stale.ERROR)
 
     @property
     def grad_fn(self) -> Node | None:
         self._current()
+        self._refuse_stale()
         return None if isinstance(self._edge, AccumulateGrad) else self._edge
 
     @property
@@ -449,13 +522,13 @@ def _plain_copy(t: Tensor) -> Tensor:
     return out
 
 
-def _without_overlaps(chain: tuple, layout: Layout | None, st: Storage) -> tuple:
-    """A chain to write through: where some view of it repeats elements, one strided window of the root instead."""
+def _without_overlaps(t: Tensor, st: Storage) -> tuple:
+    """The chain to write t through: where some view of it repeats elements, one strided window of the root instead."""
+    chain = t._chain
     if not any(op.overlaps for op, _, _ in chain):
         return chain
-    root = st.layout or contiguous(st.value.aval.shape)
-    layout = layout or root
-    window = (OPS["as_strided"], (), (root.strides, layout.shape, layout.strides, layout.offset))
+    root, layout = st.layout or contiguous(st.value.aval.shape), t._strided()
+    window = (OPS["as_strided"], (), (root.strides, *layout))
     conjugated = [link for link in chain if link[0].name == "conj"]
     return (window, conjugated[0]) if len(conjugated) % 2 else (window,)
 
@@ -552,6 +625,9 @@ def _special(op, args, out: Tensor) -> Tensor:
                     raise RuntimeError("Inference tensors cannot be saved for backward. Please do not use Tensors created in inference mode in computation "
                                        "tracked by autograd. To work around this, you can make a clone to get a normal tensor and use it in autograd, or use "
                                        "`torch.no_grad()` instead of `torch.inference_mode()`.")
+            elif a._edge.__class__ is Stale:
+                if out._edge is not None:
+                    a._refuse_stale()
             elif a.__class__ is not Tensor:
                 out.__class__ = a.__class__
     if mode.inference:

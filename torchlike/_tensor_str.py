@@ -226,14 +226,17 @@ def _str(self: Tensor, *, tensor_contents: str | None = None) -> str:
         tensor_contents = tensor_contents or repr(self._current().array)
     elif self._current().array is not program.META_ARRAY:
         array = self._host_array()
-    grad_fn = self.grad_fn
+    try:
+        grad_fn = self.grad_fn and type(self.grad_fn).__name__
+    except RuntimeError:  # of a view that may no longer be differentiated
+        grad_fn = "Invalid"
     return tensor_str(
         array,
         dtype=self.dtype.name,
         default_dtype=get_default_dtype().name,
         device=str(self.device),
         requires_grad=self.requires_grad,
-        grad_fn=None if grad_fn is None else type(grad_fn).__name__,
+        grad_fn=grad_fn,
         size=size,
         prefix=f"{_shown_name(type(self))}(",
         contents=tensor_contents,

@@ -109,8 +109,11 @@ def binary(name: str, *more, low: float = -2.0, high: float = 2.0, scalar=1.5, c
 
 
 BINARY = [
-    binary("torch.add", s(t(3), t(3), alpha=2), s(ints(3), ints(3), alpha=-3), s(bools(3), bools(3))),
-    binary("torch.sub", s(t(3), t(3), alpha=0.5), s(ints(3), 2)),
+    binary("torch.add", s(t(3), t(3), alpha=2), s(ints(3), ints(3), alpha=-3), s(bools(3), bools(3)), s(bools(3), bools(3), alpha=2),
+           s(bools(3), bools(3), alpha=0), s(ints(3), t(3), alpha=0.5), s(t(3), ints(3), alpha=0.5), s(3, t(3), alpha=2),
+           s(cplx(3), t(3), alpha=2j)),
+    case("torch.add", errors=(s(ints(3), ints(3), alpha=0.5), s(t(3), t(3), alpha=2j), s(bools(3), bools(3), alpha=0.5))),
+    binary("torch.sub", s(t(3), t(3), alpha=0.5), s(ints(3), 2), s(t(3), ints(3), alpha=1.5)),
     binary("torch.subtract"),
     binary("torch.rsub", inplace=False),
     binary("torch.mul", s(bools(3), bools(3))),

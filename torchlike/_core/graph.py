@@ -54,7 +54,8 @@ class Node:
 
     def release(self) -> None:
         """Free what the derivative reads; a node that saved nothing may run again."""
-        if self.saved and (self.plan is None or self.plan.op.frees):
+        frees = self.plan is None or self.plan.op.frees
+        if frees and (self.saved or frees == "always"):
             self.saved = None
 
     def _hooks(self) -> Hooks:
@@ -166,6 +167,15 @@ class Outside(AccumulateGrad):
 
     __slots__ = ()
     variable = None
+
+
+class Stale(Outside):
+    """What Outside becomes once that view's memory was written: torch no longer lets anybody differentiate through it."""
+
+    __slots__ = ()
+    ERROR = ("A view was created in no_grad mode and its base or another view of its base has been modified inplace with grad mode enabled. Given that "
+             "this use case is ambiguous and error-prone, it is forbidden. You can clarify your code by moving both the view and the inplace either both "
+             "inside the no_grad block (if you don't want the inplace to be tracked) or both outside (if you want the inplace to be tracked).")
 
 
 _classes: dict[str, type] = {}

@@ -112,7 +112,7 @@ def view_strides(a: Layout, shape: tuple) -> tuple | None:
 
 def overlapping(a: Layout | None) -> bool:
     """Whether two elements share a place, as in an expanded tensor."""
-    return a is not None and any(n > 1 and s == 0 for n, s in zip(a.shape, a.strides))
+    return a is not None and 0 not in a.shape and any(n > 1 and s == 0 for n, s in zip(a.shape, a.strides))
 
 
 def partly_same(a: Layout, b: Layout) -> bool:

@@ -144,7 +144,7 @@ class Op:
         self.eager_compilation = False  # programs with it are compiled at first sight (torch.compile asks for that)
         self.stable = True  # its name means the same in every process, so programs with it may be kept on disk
         self.node_class = None  # autograd's class for this op's nodes, made at first use
-        self.frees = True  # its nodes free what they saved after a backward
+        self.frees: bool | str = True  # its nodes free what they saved after a backward; "always": also where that is nothing
         self.torch_name = torch_name or "".join(p.capitalize() for p in name.split("_")) + "Backward0"
 
     def __repr__(self):
@@ -427,6 +427,7 @@ class View(Op):
         self.layout_rule, self.layouts, self.overlaps = layout, {}, overlaps
         self.frees = vjp is not None  # only positions are saved
         self.put = Op(f"{name}_put", put, shape=lambda base, *rest: (base.shape, base.dtype), numpy=numpy, torch_name="CopySlices")
+        self.put.frees = "always"
         if vjp is not None:
             self.derivative = Derivative(self, vjp)
         elif not overlaps:

@@ -8,6 +8,7 @@ from .._core import device as dev
 from .._core import dtype as dt
 from .._core import program
 from .._core.aval import broadcast_shapes
+from .._core.grad_mode import mode
 from .._core.registry import Elementwise, Op
 from .._public import FUNCTIONS, MISSING, check_partly_same, public
 from .._tensor import Tensor, _plain_copy, apply
@@ -137,7 +138,7 @@ _OVERWRITE = Op("overwrite", lambda xp, old, new: xp.broadcast_to(new, old.shape
 def overwrite(self: Tensor, new: Tensor, repeats: bool = False) -> Tensor:
     """self's content becomes new's (same shape and dtype); self stays in the graph it was in."""
     self._check_write(repeats)
-    if self._edge is not None:
+    if mode.enabled and (self._edge is not None or new._edge is not None):  # a copy is a node of its own, never its source's
         new = apply(_OVERWRITE, (self, new))
     return self._assign(new, repeats)
 
@@ -454,7 +455,13 @@ def _where_method(self, condition, other) -> Tensor:
 Tensor.where = _where_method
 
 
-@public(inplace=True, checked=True)
+def _masked_fill_repeating(self, mask: Tensor, value) -> Tensor:
+    from .indexing import put_repeating
+    where = mask.expand(self.shape).nonzero(as_tuple=True)
+    return put_repeating(self, where, tuple(range(self.ndim)), value if isinstance(value, Tensor) else scalar_tensor(value, dtype=self.dtype, device=self.device))
+
+
+@public(inplace=True, checked=True, repeating=_masked_fill_repeating)
 def masked_fill(input, mask: Tensor, value) -> Tensor:
     """value where mask holds, input elsewhere; the dtype of input."""
     if not isinstance(mask, Tensor):

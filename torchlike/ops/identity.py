@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import math
 import warnings
+from collections.abc import Callable
 
 import numpy as np
 
 from .._core.grad_mode import mode
-from .._core.graph import AccumulateGrad
-from .._core.layout import contiguous_strides, is_contiguous
+from .._core.graph import AccumulateGrad, Identity, Outside, Stale
+from .._core.layout import is_contiguous
 from .._public import FUNCTIONS, as_size
+from .._resize import resize as resize_storage
 from .._tensor import Tensor, _new
 from . import shape_views, strided_views
 from .creation import constant, place
-from .joining import cat
-from .storages import flat_tensor, stored
+from .storages import stored
 
 _PLACE = ("_value", "_storage", "_seen", "_chain", "_layout", "_edge", "_out", "_base", "_writes")
 
@@ -28,6 +29,8 @@ def _become(self: Tensor, other: Tensor) -> Tensor:
             own[name] = other.__dict__[name]
         else:
             own.pop(name, None)
+    if self._edge.__class__ is Stale:
+        self._plain = False
     return self
 
 
@@ -38,22 +41,48 @@ def _twin(self: Tensor) -> Tensor:
     return twin
 
 
-def _stay(self: Tensor, twin: Tensor, made: Tensor) -> None:
-    """Outside the graph, a leaf that becomes a view of its former self stays the leaf it is."""
-    leaf = self._edge if self._edge.__class__ is AccumulateGrad else None
-    made._edge, made._out = leaf, 0
-    if leaf is not None:
+class _Reshaped(Identity):
+    """The edge of a tensor that took another shape outside the graph: gradients come in the new shape."""
+
+    __slots__ = ()
+
+    def apply(self, grads: list, create_graph: bool) -> list:
+        node, out = self.edges[0]
+        got, want = tuple(grads[0].shape), node.output_aval(out).shape
+        try:
+            return [grads[0].sum_to_size(want)]
+        except RuntimeError:
+            raise RuntimeError(f"Function {node.name()} returned an invalid gradient at index 0 - got {list(got)} but expected shape compatible "
+                               f"with {list(want)}") from None
+
+
+def _seen_as(self: Tensor, twin: Tensor, view: Callable, args: tuple, kwargs: dict) -> Tensor:
+    """view(twin), for self to become: a view of something differentiable stays one, a leaf stays the leaf it is, and any other tensor keeps
+    its place in the graph."""
+    if mode.enabled or self._edge is None:
+        return view(twin, *args, **kwargs)
+    leaf = isinstance(self._edge, AccumulateGrad)
+    if not leaf and self._base is not None:
+        mode.enabled = True
+        try:
+            return view(twin, *args, **kwargs)
+        finally:
+            mode.enabled = False
+    made = view(twin, *args, **kwargs)
+    made._edge, made._out = (self._edge, 0) if leaf else (_Reshaped(made, (self._edge, self._out)), 0)
+    if leaf:
         twin._edge = None
+    if isinstance(self._edge, Outside):
+        made._make_stale()
+    return made
 
 
 def _view_in_place(name: str, view):
     def f(self, *args, **kwargs) -> Tensor:
-        self._check_write()
+        self._check_write(True)
         alone, version = self._storage is None, self._version
         twin = _twin(self)
-        made = view(twin, *args, **kwargs)
-        if not mode.enabled:
-            _stay(self, twin, made)
+        made = _seen_as(self, twin, view, args, kwargs)
         if alone:  # nobody else sees the memory: keep the result, forget the way back to the former shape
             layout, edge, out = made._layout, made._edge, made._out
             made = Tensor._of(made._value)
@@ -85,9 +114,7 @@ def _as_strided_(self, size, stride, storage_offset: int | None = None) -> Tenso
     """as_strided, of this very tensor."""
     self._check_write()
     twin = _twin(self)
-    made = strided_views.as_strided(twin, size, stride, storage_offset)
-    if not mode.enabled:
-        _stay(self, twin, made)
+    made = _seen_as(self, twin, strided_views.as_strided, (size, stride, storage_offset), {})
     made._storage.version += 1
     made._seen = made._storage.version
     return _become(self, made)
@@ -97,7 +124,7 @@ Tensor.as_strided_ = FUNCTIONS["as_strided_"] = _as_strided_
 
 
 def resize_(self, *sizes, memory_format=None) -> Tensor:
-    """Another size, in order of memory; more elements than the storage holds move to a larger one of their own."""
+    """Another size, in order of memory; a storage that holds too few elements grows."""
     shape = as_size(*sizes)
     if any(n < 0 for n in shape):
         raise RuntimeError(f"requested resize to {list(shape)}, but sizes must not be negative")
@@ -105,15 +132,10 @@ def resize_(self, *sizes, memory_format=None) -> Tensor:
         raise RuntimeError("cannot resize variables that require grad")
     if tuple(self.shape) == shape:
         return self
-    cell = self._ensure_storage()
-    offset, need = self.storage_offset(), math.prod(shape)
-    if offset + need <= cell.value.aval.numel:
-        return _become(self, strided_views.as_strided(_twin(self), shape, contiguous_strides(shape), offset))
-    more = constant((offset + need - cell.value.aval.numel,), 0, self.dtype, self.device)
-    grown = cat([flat_tensor(cell), more])
-    return _become(
-        self, grown.as_strided(shape, contiguous_strides(shape), offset) if offset else grown.view(shape).detach()
-    )
+    resize_storage(self, shape)
+    self._storage.version += 1
+    self._seen = self._storage.version
+    return self
 
 
 def resize_as_(self, the_template: Tensor, *, memory_format=None) -> Tensor:

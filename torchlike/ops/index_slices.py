@@ -9,9 +9,9 @@ from .._core.aval import broadcast_shapes
 from .._core.registry import Op
 from .._public import as_dim, public
 from .._tensor import Tensor, apply
-from .creation import held
+from .creation import filled, held
 from .gathering import SCATTER_REDUCE, flat, gather, in_range, need_index, out_of, write_at
-from .indexing import INDEX, _basic, _nonnegative, _prepared, check_range, put_index
+from .indexing import INDEX, _basic, _nonnegative, _prepared, check_range, put_index, put_repeating
 from .pointwise import _plain_number, number
 
 # -- slices by a vector of indices -------------------------------------------------------------------------------------
@@ -129,7 +129,13 @@ def index_copy(input, dim: int, index: Tensor, source: Tensor) -> Tensor:
     return _indexed("index_copy_", input, dim, index, source, None, "set", IndexError)
 
 
-@public(inplace=True)
+def _fill_repeating(self, dim: int, index: Tensor, value) -> Tensor:
+    index = _vector_index("index_fill_", self, as_dim(dim, self.ndim), index, negative=True)
+    value = value if isinstance(value, Tensor) else filled((), value, self.dtype, self.device)
+    return put_repeating(self, [index], (as_dim(dim, self.ndim),), value)
+
+
+@public(inplace=True, repeating=_fill_repeating)
 def index_fill(input, dim: int, index: Tensor, value) -> Tensor:
     """input with the slices that index names filled with a number."""
     if isinstance(value, Tensor):
@@ -164,7 +170,13 @@ def index_reduce(input, dim: int, index: Tensor, source: Tensor, reduce: str, *,
     return apply(SCATTER_REDUCE, (input, spread, source), (d, reduce, bool(include_self)))
 
 
-@public(inplace=True)
+def _put_repeating(self, indices, values: Tensor, accumulate: bool = False) -> Tensor:
+    t, advanced = _basic(self, tuple(slice(None) if i is None else i for i in indices))
+    put_index(t, *_prepared(t, advanced), values, bool(accumulate))
+    return self
+
+
+@public(inplace=True, repeating=_put_repeating)
 def index_put(input, indices, values: Tensor, accumulate: bool = False) -> Tensor:
     """input with values written (or added) where a tuple of index tensors says."""
     if not isinstance(values, Tensor):

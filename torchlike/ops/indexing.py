@@ -5,10 +5,12 @@ import numpy as np
 
 from .._core import dtype as dt
 from .._core import program
+from .._core.layout import overlapping
 from .._core.registry import Op
 from .._core.value import of_array
-from .._public import refuse_long
+from .._public import FUNCTIONS, refuse_long
 from .._tensor import Tensor, apply
+from .creation import place
 from .pointwise import _plain_number
 from .shape_views import UNSQUEEZE, VIEW
 from .slicing import SLICE, take_index, take_slice
@@ -346,8 +348,20 @@ def setitem(self: Tensor, index, value) -> None:
     put_index(t, ready, dims, value, False)
 
 
+def put_repeating(t: Tensor, index, dims, value: Tensor, accumulate: bool = False) -> Tensor:
+    """put_index where elements of t are one place in memory: a write to the vector of all that memory, in order."""
+    t._check_write(True)
+    layout = t._strided()
+    memory = FUNCTIONS["as_strided"](t, (t._storage.value.aval.numel,), (1,), 0)
+    places = layout.offset + sum(np.arange(n).reshape(-1, *[1] * (t.ndim - 1 - d)) * s for d, (n, s) in enumerate(zip(layout.shape, layout.strides)))
+    put_index(memory, [apply(INDEX, (place(places, t.device), *index), (dims,))], (0,), value, accumulate)
+    return t
+
+
 def put_index(t: Tensor, index, dims, value: Tensor, accumulate: bool) -> Tensor:
     """Write (or add) value at index arrays."""
+    if overlapping(t._layout):
+        return put_repeating(t, index, dims, value, accumulate)
     from .._core.aval import aval
     target = _take_shape(aval(t._value.aval.shape, t.dtype), *(i._value.aval for i in index), dims)[0]
     if value._value.aval.ndim > len(target):

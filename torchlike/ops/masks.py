@@ -14,6 +14,7 @@ from .._tensor import Tensor, apply, as_tensor_value
 from .creation import place
 from .index_slices import index_select
 from .indexing import INDEX
+from .memory_formats import contiguous_format
 
 
 def _on(array: np.ndarray, device) -> Tensor:
@@ -137,7 +138,7 @@ def repeat_interleave(input=None, repeats=None, dim: int | None = None, *, outpu
         input, dim = input.reshape(-1), 0
     d = as_dim(dim, input.ndim)
     if not input.ndim:
-        input = input.reshape(1)
+        raise IndexError(f"Dimension specified as {dim} but tensor has no dimensions")
     if isinstance(repeats, (tuple, list)):
         from .creation import from_data
 
@@ -146,11 +147,9 @@ def repeat_interleave(input=None, repeats=None, dim: int | None = None, *, outpu
         repeats = int(_counts(repeats)[0])
     if isinstance(repeats, int):
         if repeats < 0:
-            raise RuntimeError("repeats can not be negative")
-        shape = list(input.shape)
-        shape[d] *= repeats
-        made = input.unsqueeze(d + 1).expand(*input.shape[: d + 1], repeats, *input.shape[d + 1 :]).reshape(shape)
-        return made.clone() if made._storage is not None else made  # reshape of an expanded dimension of one is a view
+            raise RuntimeError("Repeats must be non-negative")
+        input = input.unsqueeze(d + 1)
+        return input.expand(*input.shape[: d + 1], repeats, *input.shape[d + 2 :]).clone(memory_format=contiguous_format).flatten(d, d + 1)
     if repeats.ndim != 1:
         raise RuntimeError("repeats must be 0-dim or 1-dim tensor")
     if repeats.shape[0] != input.shape[d]:

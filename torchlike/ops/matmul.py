@@ -291,13 +291,13 @@ def _odd_linear(input, weight, bias) -> Tensor:
         if not isinstance(t, Tensor):
             raise TypeError(f"linear(): argument '{name}' (position {i}) must be Tensor, not {type(t).__name__}")
     x, w = input._value.aval, weight._value.aval
+    if not x.ndim or not w.ndim:
+        raise RuntimeError(f"both arguments to linear need to be at least 1D, but they are {x.ndim}D and {w.ndim}D")
     if w.ndim == 1:
         out = matmul(input, weight)
         return out if bias is None else out + bias
     if w.ndim > 2:
         raise RuntimeError(f"t() expects a tensor with <= 2 dimensions, but self is {w.ndim}D")
-    if not x.ndim:
-        raise RuntimeError("both arguments to linear need to be at least 1D, but they are 0D and 2D")
     if x.shape[-1] != w.shape[1]:
         raise RuntimeError(f"mat1 and mat2 shapes cannot be multiplied ({math.prod(x.shape[:-1])}x{x.shape[-1]} and {w.shape[1]}x{w.shape[0]})"
                            if x.ndim > 1 else f"size mismatch, got input ({w.shape[0]}), mat ({w.shape[0]}x{w.shape[1]}), vec ({x.shape[0]})")

@@ -94,6 +94,7 @@ def _detach_(self) -> Tensor:
                            "gradients. To fix this error, please refer to the Optimizer.zero_grad() function in torch/optim/optimizer.py as a solution.")
     self._current()
     self._edge = None
+    self._flagged()
     return self
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 import numpy as np
 
 from .._core import dtype as dt
-from .._core.aval import result_dtype
+from .._core.aval import NUMBERS, result_dtype
 from .._core.registry import Elementwise, Op
 from .._public import number, public, write_into
 from .._tensor import Tensor, apply
@@ -60,12 +60,23 @@ DIV = Elementwise("div", lambda xp, x, y: xp.divide(x, y), promote="float",
                   grads=(lambda xp, g, y: g / conj(xp, y), lambda xp, g, x, y: -g * conj(xp, x / y / y)))
 
 
-def _scaled(other, alpha):
-    if alpha == 1:
-        return other
-    if isinstance(alpha, (float, complex)) and isinstance(other, Tensor) and other.dtype.category < dt.FLOAT:
+_ADD_SCALED = Elementwise("add_scaled", lambda xp, x, y, a: x + a * y, grads=(lambda xp, g: g, lambda xp, g, a: g * conj(xp, a), None),
+                          torch_name="AddBackward0")
+_SUB_SCALED = Elementwise("sub_scaled", lambda xp, x, y, a: x - a * y, grads=(lambda xp, g: g, lambda xp, g, a: -g * conj(xp, a), None),
+                          torch_name="SubBackward0")
+_ADD_SCALED.frees = _SUB_SCALED.frees = False  # they save a number, which is never freed
+
+
+def _scaled(op, input, other, alpha) -> Tensor:
+    """input + alpha * other: alpha takes the type of the result, which the tensors alone make."""
+    kind, alpha = result_dtype(*(x._value.aval if isinstance(x, Tensor) else NUMBERS[type(x)] for x in (input, other))).category, number(alpha)
+    if isinstance(alpha, bool) and kind != dt.BOOL:
+        raise RuntimeError("Boolean alpha only supported for Boolean results.")
+    if isinstance(alpha, (float, complex)) and kind < dt.FLOAT:
         raise RuntimeError("For integral input tensors, argument alpha must not be a floating point number.")
-    return other * alpha
+    if isinstance(alpha, complex) and kind < dt.COMPLEX:
+        raise RuntimeError("For non-complex input tensors, argument alpha must not be a complex number.")
+    return apply(op, (input, other, bool(alpha) if kind == dt.BOOL else alpha))
 
 
 def _no_bool_sub(a, b):
@@ -83,7 +94,7 @@ def add(input: Tensor | float, other, *, alpha=1) -> Tensor:
     """input + alpha * other."""
     if not isinstance(input, Tensor) or not (isinstance(other, Tensor) or other.__class__ in PLAIN):
         input, other = operands("add", input, other)
-    return apply(ADD, (input, other if alpha == 1 else _scaled(other, alpha)))
+    return apply(ADD, (input, other)) if alpha == 1 else _scaled(_ADD_SCALED, input, other, alpha)
 
 
 @public(inplace=True, out=True, names=("subtract",))
@@ -92,7 +103,7 @@ def sub(input: Tensor | float, other, *, alpha=1) -> Tensor:
     if not isinstance(input, Tensor) or not (isinstance(other, Tensor) or other.__class__ in PLAIN):
         input, other = operands("sub", input, other)
     _no_bool_sub(input, other)
-    return apply(SUB, (input, other if alpha == 1 else _scaled(other, alpha)))
+    return apply(SUB, (input, other)) if alpha == 1 else _scaled(_SUB_SCALED, input, other, alpha)
 
 
 @public(method=False)
@@ -420,8 +431,11 @@ _ADDCMUL = Elementwise("addcmul", lambda xp, x, a, b, v: x + v * a * b, grads=(
     lambda xp, g: g, lambda xp, g, b, v: g * conj(xp, v * b), lambda xp, g, a, v: g * conj(xp, v * a), None))
 _ADDCDIV = Elementwise("addcdiv", lambda xp, x, a, b, v: x + v * (a / b), grads=(
     lambda xp, g: g, lambda xp, g, b, v: g * conj(xp, v / b), lambda xp, g, a, b, v: -g * conj(xp, v * (a / b / b)), None))
-_LERP = Elementwise("lerp", lambda xp, x, y, w: xp.where(abs(w) < 0.5, x + w * (y - x), y - (y - x) * (1 - w)), grads=(
-    lambda xp, g, w: g * conj(xp, 1 - w), lambda xp, g, w: g * conj(xp, w), lambda xp, g, x, y: g * conj(xp, y - x)))
+_LERP_KERNEL = lambda xp, x, y, w: xp.where(abs(w) < 0.5, x + w * (y - x), y - (y - x) * (1 - w))  # noqa: E731
+_LERP_GRADS = (lambda xp, g, w: g * conj(xp, 1 - w), lambda xp, g, w: g * conj(xp, w))
+_LERP = Elementwise("lerp", _LERP_KERNEL, torch_name="LerpBackward1", grads=(*_LERP_GRADS, lambda xp, g, x, y: g * conj(xp, y - x)))
+_LERP_BY_NUMBER = Elementwise("lerp_by_number", _LERP_KERNEL, torch_name="LerpBackward0", grads=(*_LERP_GRADS, None))
+_LERP_BY_NUMBER.frees = False
 
 
 def _as_result(value, tensors):
@@ -455,7 +469,7 @@ def lerp(input, end: Tensor, weight) -> Tensor:
     """input + weight * (end - input)."""
     if input.dtype is not end.dtype:
         raise RuntimeError(f"expected dtype {input.dtype.short.lower()} for `end` but got dtype {end.dtype.short.lower()}")
-    return apply(_LERP, (input, end, _number(weight)))
+    return apply(_LERP if isinstance(weight, Tensor) else _LERP_BY_NUMBER, (input, end, _number(weight)))
 
 
 # -- operators -----------------------------------------------------------------------------------------------------------

@@ -1,0 +1,176 @@
+"""Storages under several tensors: growing them, writing where elements repeat, switching requires_grad of what has views."""
+import pytest
+from same import error, same
+
+
+@same
+def test_out_grows_the_storage_under_its_views(torch):
+    x = torch.arange(4.0).reshape(2, 2, 1)
+    window, outside = x[::2], x.detach()
+    torch.sin(torch.arange(8.0).reshape(2, 2, 2), out=x)
+    seen = [x.clone(), window.clone(), outside.clone(), x._version, window._version]
+    window.add_(1)
+    x[1, 1, 1] = 7
+    outside.mul_(2)
+    return seen, x, window, outside, x._version
+
+
+@same
+def test_out_in_a_window_that_grows(torch):
+    x = torch.arange(3.0)
+    tail, data = x[1:], x[1:].data
+    torch.exp(torch.ones(5), out=tail)
+    x += 1
+    torch.exp(torch.zeros(9), out=x)
+    tail -= 3
+    return x, tail, data, tail.storage_offset(), x.untyped_storage().nbytes()
+
+
+@same
+def test_smaller_out_keeps_the_memory(torch):
+    x = torch.arange(3.0)
+    data = x.data
+    torch.sin(x.sum(), out=data)
+    return x, data
+
+
+@same(strides=True)
+def test_out_takes_the_strides_of_its_inputs(torch):
+    fresh, seen = torch.empty(0), torch.empty(2)
+    first = seen[0]
+    for out in (fresh, seen):
+        torch.sin(torch.arange(6.0).reshape(2, 3).t(), out=out)
+    return fresh, seen, first
+
+
+@same
+def test_memory_shared_with_numpy_does_not_grow(torch):
+    x = torch.zeros(3)
+    array = x.numpy()
+    return error(torch.sin, torch.ones(4), out=x), error(x.resize_, 5), array
+
+
+@same
+def test_resize_grows_under_views(torch):
+    x = torch.ones(2, 3)
+    row = x[1]
+    x.resize_(3, 3)
+    x.fill_(5)
+    grown = torch.ones(3, 3, requires_grad=True)
+    x.copy_(grown * 2)
+    return row, x, x._version, row.requires_grad
+
+
+REPEATING = {
+    "masked_fill_": lambda torch, x, mask: x.masked_fill_(mask, 9.0),
+    "masked_fill_ by a tensor": lambda torch, x, mask: x.masked_fill_(mask, torch.tensor(9.0)),
+    "index_fill_": lambda torch, x, mask: x.index_fill_(0, torch.tensor([0, -1]), 9.0),
+    "index_put_": lambda torch, x, mask: x.index_put_((torch.tensor([0]),), torch.tensor(9.0)),
+    "index_put_ adding": lambda torch, x, mask: x.index_put_((torch.tensor([0]),), torch.tensor(9.0), accumulate=True),
+    "index_put_ mask": lambda torch, x, mask: x.index_put_((mask,), torch.arange(3.0)),
+    "mask": lambda torch, x, mask: x.__setitem__(mask, 9.0),
+    "mask of rows": lambda torch, x, mask: x.__setitem__(mask[:, 0], torch.ones(2, 2)),
+    "mask of columns": lambda torch, x, mask: x.__setitem__((slice(None), mask[0]), 9.0),
+    "list": lambda torch, x, mask: x.__setitem__([0], 9.0),
+    "fill_diagonal_": lambda torch, x, mask: x.fill_diagonal_(4),
+    "t_": lambda torch, x, mask: x.t_(),
+    "squeeze_": lambda torch, x, mask: x.squeeze_(),
+    "add_": lambda torch, x, mask: x.add_(1),
+    "slice": lambda torch, x, mask: x.__setitem__(slice(0, 2), torch.ones(2, 2)),
+    "slice of a number": lambda torch, x, mask: x.__setitem__(slice(0, 2), 9.0),
+    "scatter_": lambda torch, x, mask: x.scatter_(0, torch.zeros(3, 2, dtype=torch.long), 0.4),
+    "index_copy_": lambda torch, x, mask: x.index_copy_(0, torch.tensor([0]), torch.ones(1, 2)),
+    "lerp_": lambda torch, x, mask: x.lerp_(torch.ones(3, 2), 0.3),
+    "cumsum_": lambda torch, x, mask: x.cumsum_(0),
+}
+
+
+@pytest.mark.parametrize("name", REPEATING)
+@same
+def test_writing_where_elements_repeat(torch, name):
+    base = torch.arange(3.0).reshape(3, 1)
+    mask = torch.tensor([[True, False], [False, False], [True, True]])
+    expanded = base.expand(3, 2)
+    outcome = error(REPEATING[name], torch, expanded, mask)
+    return outcome, base, expanded, expanded._version
+
+
+@same
+def test_no_elements_do_not_overlap(torch):
+    x = torch.zeros(0, 1)
+    y = x.expand(2, 0, 1)
+    y.add_(1)
+    y[[0]] = 0.7
+    y.copy_(torch.ones(2, 0, 1))
+    return y._version, x._version, torch.zeros(0, 2, dtype=torch.bool).cumsum_(0)
+
+
+@same
+def test_views_follow_requires_grad_of_their_base(torch):
+    x, later = torch.ones(3), torch.ones(2, requires_grad=True)
+    view = x[1:]
+    with torch.no_grad():
+        seen = later[:1]
+    x.requires_grad_()
+    double = view * 2
+    found = [view.requires_grad, view.is_leaf, double.requires_grad, seen.requires_grad]
+    double.sum().backward()
+    x.requires_grad_(False)
+    later.detach_()
+    return found, x.grad is None, view.requires_grad, seen.requires_grad
+
+
+@same
+def test_a_copy_is_a_node_of_its_own(torch):
+    source, y = torch.ones(3, requires_grad=True), torch.zeros(3)
+    y.copy_(source)
+    z = y * source
+    return y.is_leaf, *torch.autograd.grad(z.sum(), [y, source]), type(y.grad_fn).__name__
+
+
+@pytest.mark.parametrize("shape", [(1, 3, 2), (2, 3), (3, 2)])
+@same
+def test_shape_edits_outside_the_graph_keep_the_place_in_it(torch, shape):
+    x = torch.arange(6.0).reshape(3, 2).clone().requires_grad_()
+    y, view = x * 2, x.t()
+    edit = {(1, 3, 2): lambda t: t.unsqueeze_(0), (2, 3): lambda t: t.t_(), (3, 2): lambda t: t.squeeze_()}[shape]
+    with torch.no_grad():
+        edit(y)
+        view.t_()
+    outcome = error((y * 1).backward, torch.arange(6.0).reshape(shape))
+    facts = [y.requires_grad, y.is_leaf, y._version, view.requires_grad, view.is_leaf]
+    (view * torch.arange(6.0).reshape(3, 2)).sum().backward()
+    return outcome, facts, x.grad
+
+
+@same
+def test_view_made_outside_the_graph_and_written(torch):
+    x = torch.ones(3, requires_grad=True)
+    y = x * 2
+    with torch.no_grad():
+        of_leaf, of_result, itself = x[:2], y[:2], y[1:]
+        x.mul_(2)
+        y.mul_(2)
+        itself.unsqueeze_(0)
+    found = []
+    for view in (of_leaf, of_result, itself):
+        found += [view.requires_grad, error(getattr, view, "is_leaf"), error(getattr, view, "grad_fn"), error(torch.mul, view, 2), view.detach(), repr(view)]
+        with torch.no_grad():
+            found += [(view * 2).requires_grad, view.sum()]
+    return found
+
+
+@same
+def test_second_backward_goes_by_what_was_saved(torch):
+    x = torch.ones(3, requires_grad=True)
+    written = torch.cat([x, x])
+    written[0] += 2
+    one = (x + x)[0]
+    one.view(-1)[0] = 3
+    results = {"add": torch.add(x, x, alpha=2), "sub": torch.sub(x, x, alpha=2), "lerp": torch.lerp(x, x, 0.3), "mul": x * 2, "div": x / 2,
+        "tensor lerp": torch.lerp(x, x, torch.full((3,), 0.3)), "written": written, "one": one, "view": x[1:]}
+    outcomes = {}
+    for name, y in results.items():
+        y.sum().backward()
+        outcomes[name] = error(y.sum().backward)
+    return outcomes, x.grad

@@ -1,0 +1,56 @@
+"""Another size over the same memory (`resize_`, `out=`), and storages that grow under all tensors that share them."""
+from __future__ import annotations
+
+import math
+
+from ._core.layout import Layout, contiguous, contiguous_strides
+from ._core.program import record
+from ._core.registry import OPS
+from ._tensor import Past, Storage, Tensor
+
+
+def resize(t: Tensor, shape: tuple[int, ...], strides: tuple[int, ...] | None = None) -> None:
+    """t becomes the window of `shape` at its place in memory, without writing there. A storage that is too small grows."""
+    t._ensure_storage()
+    t._current()
+    if any(link[0].name == "conj" for link in t._chain) or t._storage.value.aval.dtype is not t.dtype:
+        _move(t)
+    st, layout = t._storage, Layout(shape, strides or contiguous_strides(shape), t._strided().offset)
+    need = layout.offset + 1 + sum((n - 1) * s for n, s in zip(shape, layout.strides)) if math.prod(shape) else 0
+    if need > st.value.aval.numel:
+        _grow(st, need)
+    link = _window(st, layout)
+    t._value, t._seen = _through(st.value, link), st.version
+    t._chain, t._layout, t._base = (link,), layout, None
+
+
+def _window(st: Storage, layout: Layout) -> tuple:
+    root = st.layout or contiguous(st.value.aval.shape)
+    return OPS["as_strided"], (), (root.strides, *layout)
+
+
+def _through(value, link: tuple):
+    op, numbers, statics = link
+    return record(op, [value, *numbers], statics)[1][0]
+
+
+def _move(t: Tensor) -> None:
+    """A storage of its own for a tensor that reads the shared one as another dtype."""
+    version = t._version
+    t._storage, t._chain, t._layout = None, (), None
+    t._writes = version
+    t._ensure_storage()
+
+
+def _grow(st: Storage, size: int) -> None:
+    """The storage with zeros behind its elements; tensors that share it find out when they look again."""
+    if st.host is not None:
+        raise RuntimeError("Trying to resize storage that is not resizable")
+    a = st.value.aval
+    root = st.layout or contiguous(a.shape)
+    flat = _through(st.value, _window(st, Layout((a.numel,), (1,))))
+    more = record(OPS["constant"], [], (0, (size - a.numel,), a.dtype, a.device))[1][0]
+    st.value, st.layout = record(OPS["cat"], [flat, more], (0,))[1][0], None
+    st.version += 1
+    st.unseen += 1
+    Past.of(st).growths.append((st.version, _window(st, root)))
