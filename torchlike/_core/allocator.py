@@ -4,6 +4,7 @@ glibc hands each large block back to the system when it is freed and asks for a 
 then faulted in and zeroed again: up to a quarter of a training step's time (`benchmarks/allocator.py`). XLA's CPU buffers and
 NumPy's come from malloc, so one setting serves both: blocks come from the heap, and up to KEEP free bytes at its end stay
 with the process. It is made when the first program has been compiled, and what each compilation used goes back to the system.
+Threads share one heap, from import on: a thread's own heap, where XLA's would allocate, goes back whenever it is empty.
 `TORCHLIKE_MALLOC=off` leaves malloc alone; so does a setting of the user's own.
 """
 from __future__ import annotations
@@ -14,28 +15,36 @@ import os
 import sys
 
 KEEP = 1 << 30
-_TRIM_THRESHOLD, _TOP_PAD, _MMAP_MAX = -1, -2, -4  # names in glibc's malloc.h
-_OWN = ("MALLOC_MMAP_MAX_", "MALLOC_TRIM_THRESHOLD_", "MALLOC_MMAP_THRESHOLD_", "MALLOC_TOP_PAD_", "GLIBC_TUNABLES", "LD_PRELOAD")
+_TRIM_THRESHOLD, _TOP_PAD, _MMAP_MAX, _ARENA_MAX = -1, -2, -4, -8  # names in glibc's malloc.h
+_OWN = ("MALLOC_ARENA_MAX", "MALLOC_MMAP_MAX_", "MALLOC_TRIM_THRESHOLD_", "MALLOC_MMAP_THRESHOLD_", "MALLOC_TOP_PAD_", "GLIBC_TUNABLES", "LD_PRELOAD")
 
 
 @functools.cache
 def _library():
-    """glibc with the setting made, or None where there is no glibc or it is not wanted."""
+    """glibc with one heap for all threads, or None where there is no glibc or it is not wanted."""
     if not sys.platform.startswith("linux") or os.environ.get("TORCHLIKE_MALLOC") == "off" or any(n in os.environ for n in _OWN):
         return None
     try:
         library = ctypes.CDLL(None)
-        library.mallopt(_MMAP_MAX, 0)
-        library.mallopt(_TRIM_THRESHOLD, KEEP)
-        library.mallopt(_TOP_PAD, 16 << 20)
-        library.malloc_trim(0)
+        library.mallopt(_ARENA_MAX, 1)
     except (OSError, AttributeError):  # another C library
         return None
     return library
+
+
+@functools.cache
+def _keep_pages(library) -> None:
+    library.mallopt(_MMAP_MAX, 0)
+    library.mallopt(_TRIM_THRESHOLD, KEEP)
+    library.mallopt(_TOP_PAD, 16 << 20)
 
 
 def after_compilation() -> None:
     """Give back what a compilation used, keep what steps use."""
     library = _library()
     if library is not None:
+        _keep_pages(library)
         library.malloc_trim(0)
+
+
+_library()
