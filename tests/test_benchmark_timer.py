@@ -14,3 +14,22 @@ def test_timer(package):
         slow, fast = (benchmark.Timer(stmt, globals={"x": x}, label="product").blocked_autorange(min_run_time=0.05) for x in (big, small))
         assert slow.median > 3 * fast.median and sum(slow.raw_times) >= 0.04 and slow.iqr >= 0
     assert "product" in repr(slow)
+
+
+@pytest.mark.parametrize("options", [(), ("trim_significant_figures",), ("highlight_warnings",), ("colorize",), ("trim_significant_figures", "colorize", "highlight_warnings")])
+def test_tables(options):
+    """Tables of given times: the same text as torch's."""
+    found = []
+    for package in ("torchlike", "torch"):
+        b = importlib.import_module(f"{package}.utils.benchmark")
+        rows = [("add", "64x64", "a", 1.234e-5), ("add", "64x64", "b", 2.5e-5), ("add", "128x128", "a", 3.1e-3), ("add", "128x128", "b", 1e-3), ("mul", "x", "d", 1.0),
+                ("add", "64x65", "b", 1.3e-5)]
+        made = [b.Measurement(10, [t * 10 * f for f in (1, 1.01, 0.99, 1 + threads)], b.TaskSpec("s", "", label=label, sub_label=sub, description=text, num_threads=threads))
+                for threads in (1, 2) for label, sub, text, t in rows]
+        table = b.Compare(made + made[:1])
+        for name in options:
+            getattr(table, name)()
+        one = made[1]
+        found.append((str(table), repr(one).split("\n", 1)[1], one.significant_figures, one.title,
+                      b.Measurement.merge(made)[0].times, b.select_unit(2e-3), b.unit_to_english("us")))
+    assert found[0] == found[1]

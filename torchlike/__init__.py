@@ -6,6 +6,9 @@ from . import ops as _ops  # noqa: F401  (publishes functions and methods; must 
 from . import _alias, _tensor_str, version
 from . import accelerator, amp, autograd, backends, cuda, distributions, fft, jit, linalg, nn, optim, random, serialization, special, utils  # noqa: F401
 from ._alias import install  # noqa: F401
+from ._device_module import get_device_module  # noqa: F401
+from ._streams import Event, Stream  # noqa: F401
+from ._symbolic import SymBool, SymFloat, SymInt, sym_float, sym_fresh_size, sym_int, sym_ite, sym_max, sym_min, sym_not, sym_sqrt, sym_sum  # noqa: F401
 from ._core.device import device, set_default_device  # noqa: F401
 from ._core.dtype import (  # noqa: F401
     bfloat16,
@@ -53,6 +56,8 @@ from .amp.autocast_mode import (  # noqa: F401
     set_autocast_dtype,
     set_autocast_enabled,
 )
+from .amp import GradScaler  # noqa: F401
+from .amp._older import NAMES as _older_amp
 from .autograd.grad_mode import (  # noqa: F401
     enable_grad,
     inference_mode,
@@ -72,10 +77,13 @@ promote_types, can_cast = map(_called, (promote_types, can_cast))
 half, float, double, short, int, long = float16, float32, float64, int16, int32, int64
 cfloat, cdouble, chalf = complex64, complex128, complex32
 inf, nan, pi, e, newaxis = _math.inf, _math.nan, _math.pi, _math.e, None
+legacy_contiguous_format = contiguous_format
 globals().update(_functions)
+globals().update(_older_amp)
 
 # attributes of torch that few programs touch
-_LAZY = frozenset({"_dynamo", "compiler", "cpu", "distributed", "func", "fx", "hub", "mps", "mtia", "onnx", "overrides", "profiler", "xpu"})
+_LAZY = frozenset({"__config__", "_dynamo", "compiler", "cpu", "distributed", "func", "functional", "futures", "fx", "hub", "mps", "mtia", "onnx",
+                   "overrides", "profiler", "return_types", "testing", "types", "xpu"})
 
 
 def __getattr__(name: str):
@@ -84,4 +92,7 @@ def __getattr__(name: str):
     if name == "vmap":
         from .func import vmap
         return vmap
+    if name == "Future":
+        from .futures import Future
+        return Future
     raise _alias.missing(name, __name__)

@@ -87,6 +87,12 @@ CASES = [
     case("torch.cumulative_trapezoid", s(t(3, 4)), s(t(4), lit([0.0, 1.0, 3.0, 4.0])), s(t(3, 4), dim=0)),
     case("torch.diff", s(t(3, 5)), s(t(5), 2), s(t(3, 5), dim=0), s(t(3), prepend=t(1)), s(t(3), 1, -1, t(1), t(2)),
          s(bools(4)), s(ints(4)), errors=(s(t()), s(t(3), -1), s(t(3), prepend=t(2, 2))), dtypes=ALL_DTYPES),
+    *[case("torch.segment_reduce", s(t(6), how, lengths=ints(3, data=[2, 0, 4], kind="data")), s(t(3, 2), how, lengths=ints(2, data=[1, 2], kind="data")),
+           s(t(2, 3), how, lengths=ints(2, 2, data=[[1, 2], [3, 0]], kind="data"), axis=1), s(t(6), how, offsets=ints(3, data=[0, 2, 6], kind="data")),
+           s(t(6), how, lengths=ints(2, data=[2, 3], kind="data"), unsafe=True, initial=2), errors=(s(t(6), "x", lengths=ints(1, data=[6], kind="data")),
+           s(t(6), how), s(t(6), how, lengths=ints(1, data=[5], kind="data")), s(ints(6), how, lengths=ints(1, data=[6], kind="data")),
+           s(t(6), how, lengths=ints(2, data=[-1, 7], kind="data")), s(t(2, 3), how, lengths=ints(2, data=[1, 2], kind="data"), axis=1)),
+           gradgrad=False, vmap=False, tag=how) for how in ("sum", "mean", "max", "min", "prod")],
     case("torch.gradient", s(t(5)), s(t(3, 4)), s(t(5), spacing=2.0), s(t(3, 4), dim=1),
          s(t(4), spacing=(lit([0.0, 1.0, 1.5, 3.0]),)), s(t(5), edge_order=2), vmap=False),
 ]

@@ -2,3 +2,4 @@
 
 from .annotations import Final  # noqa: F401
 from .script import ScriptModule, annotate, export, ignore, is_scripting, is_tracing, script, script_if_tracing, script_method, unused  # noqa: F401
+from .trace import fork, freeze, optimize_for_inference, trace, trace_module, wait  # noqa: F401

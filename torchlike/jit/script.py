@@ -14,7 +14,7 @@ def is_scripting() -> bool:
 
 
 def is_tracing() -> bool:
-    """False: `torch.jit.trace` is not there."""
+    """False: `torch.jit.trace` runs the function as it is."""
     return False
 
 

@@ -2,7 +2,6 @@
 from __future__ import annotations
 
 import ast
-import statistics
 import textwrap
 import time
 from collections.abc import Callable
@@ -10,8 +9,10 @@ from typing import Any
 
 from ..._core import program
 from ..._tensor import Tensor
+from .compare import Colorize, Compare
+from .measurement import Measurement, TaskSpec, ordered_unique, select_unit, set_torch_threads, trim_sigfig, unit_to_english
 
-__all__ = ["Measurement", "Timer"]
+__all__ = ["Colorize", "Compare", "Measurement", "TaskSpec", "Timer", "ordered_unique", "select_unit", "set_torch_threads", "trim_sigfig", "unit_to_english"]
 
 
 def _computed(value: Any) -> None:
@@ -41,42 +42,6 @@ def _loop(stmt: str, setup: str) -> Any:
     return compile(ast.fix_missing_locations(tree), "<timeit>", "exec")
 
 
-class Measurement:
-    """Seconds of several blocks of `number_per_run` runs."""
-
-    def __init__(self, number_per_run: int, raw_times: list[float], title: str) -> None:
-        self.number_per_run, self.raw_times, self.title = number_per_run, raw_times, title
-
-    @property
-    def times(self) -> list[float]:
-        """Seconds of one run, by block."""
-        return [t / self.number_per_run for t in self.raw_times]
-
-    @property
-    def mean(self) -> float:
-        """The mean time of one run."""
-        return statistics.fmean(self.times)
-
-    @property
-    def median(self) -> float:
-        """The median time of one run."""
-        return statistics.median(self.times)
-
-    @property
-    def iqr(self) -> float:
-        """The distance of the quartiles."""
-        if len(self.times) < 2:
-            return 0.0
-        low, _, high = statistics.quantiles(self.times, n=4, method="inclusive")
-        return high - low
-
-    def __repr__(self) -> str:
-        scale, unit = next(((s, u) for s, u in ((1.0, "s"), (1e-3, "ms"), (1e-6, "us")) if self.median >= s), (1e-9, "ns"))
-        return (f"<torch.utils.benchmark.utils.common.Measurement object at {hex(id(self))}>\n{self.title}\n"
-                f"  {self.median / scale:.2f} {unit}\n  {len(self.raw_times)} measurement{'s' * (len(self.raw_times) > 1)}, "
-                f"{self.number_per_run} runs per measurement")
-
-
 class Timer:
     """Times a statement."""
 
@@ -88,12 +53,12 @@ class Timer:
         scope.setdefault("torch", torchlike)
         exec(_loop(stmt, setup), scope)
         self._run, self._timer = scope["run"], timer
-        self._title = ": ".join(filter(None, (label or stmt, sub_label, description)))
+        self._task_spec = TaskSpec(stmt, setup, global_setup, label, sub_label, description, env, num_threads)
 
     def timeit(self, number: int = 1_000_000) -> Measurement:
         """One block of `number` runs, after a few that are not counted."""
         self._run(max(number // 100, 2), self._timer)
-        return Measurement(number, [self._run(number, self._timer)], self._title)
+        return Measurement(number, [self._run(number, self._timer)], self._task_spec)
 
     def blocked_autorange(self, callback: Any = None, min_run_time: float = 0.2) -> Measurement:
         """Blocks long enough to be timed well, for at least min_run_time seconds."""
@@ -106,4 +71,4 @@ class Timer:
             times.append(self._run(number, self._timer))
             if callback is not None:
                 callback(number, times[-1])
-        return Measurement(number, times, self._title)
+        return Measurement(number, times, self._task_spec)

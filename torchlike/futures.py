@@ -1,0 +1,101 @@
+"""torch.futures: results that arrive later."""
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import Any
+
+__all__ = ["Future", "collect_all", "wait_all"]
+
+
+class Future:
+    """A value, or an exception, that some thread sets once."""
+
+    def __init__(self, *, devices: Any = None) -> None:
+        self._ready, self._lock = threading.Event(), threading.Lock()
+        self._value: Any = None
+        self._error: BaseException | None = None
+        self._callbacks: list[Callable] = []
+
+    def done(self) -> bool:
+        """Whether there is a value or an exception."""
+        return self._ready.is_set()
+
+    def wait(self) -> Any:
+        """The value, once it is there; raises what was set as exception."""
+        self._ready.wait()
+        if self._error is not None:
+            raise self._error
+        return self._value
+
+    def value(self) -> Any:
+        """The value of a future that is done."""
+        if not self.done():
+            raise RuntimeError("Future.value() called before the future is done; wait() waits for it")
+        return self.wait()
+
+    def _complete(self, value: Any, error: BaseException | None) -> None:
+        with self._lock:
+            if self.done():
+                raise RuntimeError("Attempting to mark a completed Future as complete again. Note that a Future can only be marked completed once.")
+            self._value, self._error = value, error
+            self._ready.set()
+        for run in self._callbacks:
+            run()
+
+    def set_result(self, result: Any) -> None:
+        """Complete with a value."""
+        self._complete(result, None)
+
+    def set_exception(self, result: BaseException) -> None:
+        """Complete with an exception."""
+        if not isinstance(result, Exception):
+            raise AssertionError(f"{result} is of type {type(result)}, not an Exception.")
+        self._complete(None, result)
+
+    def _when_done(self, run: Callable[[], None]) -> None:
+        with self._lock:
+            if not self.done():
+                self._callbacks.append(run)
+                return
+        run()
+
+    def then(self, callback: Callable[[Future], Any]) -> Future:
+        """The future of callback(self), which runs as soon as this one is done."""
+        after = Future()
+
+        def run() -> None:
+            try:
+                after.set_result(callback(self))
+            except Exception as error:
+                after.set_exception(error)
+        self._when_done(run)
+        return after
+
+    def add_done_callback(self, callback: Callable[[Future], None]) -> None:
+        """Run callback(self) as soon as this one is done."""
+        self.then(callback)
+
+
+Future.__module__ = "torch"
+
+
+def collect_all(futures: list[Future]) -> Future:
+    """The future of the list of futures, done when all of them are."""
+    out, left, lock = Future(), [len(futures)], threading.Lock()
+
+    def one_less() -> None:
+        with lock:
+            left[0] -= 1
+        if not left[0]:
+            out.set_result(futures)
+    for future in futures:
+        future._when_done(one_less)
+    if not futures:
+        out.set_result(futures)
+    return out
+
+
+def wait_all(futures: list[Future]) -> list:
+    """Their values, once all are there."""
+    return [future.wait() for future in collect_all(futures).wait()]
