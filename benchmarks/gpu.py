@@ -9,12 +9,13 @@ calls queued one behind the other, the same for both frameworks; CUPTI's kernel 
 """
 
 import argparse
+import importlib.metadata
 import json
 import os
 import statistics
 import sys
 import time
-from concurrent.futures import ThreadPoolExecutor, wait
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
@@ -130,11 +131,15 @@ class Problem:
     def modes(self):
         return ("forward", "training") if self.spec.gradients else ("forward",)
 
-    def expected(self, mode: str):
-        """The reference's program in float64 where that is affordable, else in float32."""
+    def of_mode(self, expected, mode: str):
+        """The part of what `expected` gives that a program of `mode` computes."""
+        return expected[0] if expected is not None and mode == "forward" and self.spec.gradients else expected
+
+    def expected(self):
+        """The reference's program, outputs and gradients, in float64 where that is affordable, else in float32."""
         wide = "float64" if self.spec.flops < 1e12 else "float32"
         widen = lambda x: x.astype(wide) if jnp.issubdtype(x.dtype, jnp.floating) else x
-        function = getattr(self, mode)(reference(self.spec))
+        function = self.training(reference(self.spec)) if self.spec.gradients else self.forward(reference(self.spec))
         program = jax.jit(lambda arrays, cotangents: function(*jax.tree.map(widen, (arrays, cotangents))))
         with jax.enable_x64(wide == "float64"):
             return program.lower(self.spec.shapes(), self.cotangents).compile()
@@ -152,14 +157,17 @@ def largest_error(got, want) -> float:
 
 
 def race(spec: specs.Spec, compiled: dict, ceiling: dict, clock: Clock, tiny: bool) -> list[Row]:
+    if "failed" in compiled:
+        return [Row(spec.op, spec.name, "forward", "ours", reason=compiled["failed"])]
     problem, rows = compiled["problem"], []
+    both, missing = None, ""
+    try:
+        program = compiled["expected"].result(timeout=max(clock.left(), 1))
+        both = jax.block_until_ready(program(problem.arrays[0], problem.cotangents))
+    except Exception as reason:  # noqa: BLE001  a row must never end the run
+        missing = f"no expected values: {short(reason)}"
     for mode in problem.modes():
-        expected, missing = None, ""
-        try:
-            program = compiled["expected"][mode].result(timeout=max(clock.left(), 1))
-            expected = jax.block_until_ready(program(problem.arrays[0], problem.cotangents))
-        except Exception as reason:  # noqa: BLE001  a row must never end the run
-            missing = f"no expected values: {short(reason)}"
+        expected = problem.of_mode(both, mode)
         dtype = next(a.dtype for a in spec.arrays.values() if a.kind == "normal")
         for name, program in compiled[mode].items():
             row = Row(spec.op, spec.name, mode, name)
@@ -190,9 +198,9 @@ def race(spec: specs.Spec, compiled: dict, ceiling: dict, clock: Clock, tiny: bo
         rows += race_torch(spec, problem, mode, clock, tiny)
     for row in rows:
         if row.us:
-            both = row.mode == "training"
-            flops = spec.flops + both * spec.backward_flops
-            moved = spec.moved + both * spec.backward_moved
+            training = row.mode == "training"
+            flops = spec.flops + training * spec.backward_flops
+            moved = spec.moved + training * spec.backward_moved
             row.roofline = max(moved / ceiling["copy"], flops / ceiling[dtype]) * 1e6 / row.us
     return rows
 
@@ -209,15 +217,18 @@ def cupti(program, problem: Problem) -> float | None:
 
 
 def race_torch(spec: specs.Spec, problem: Problem, mode: str, clock: Clock, tiny: bool) -> list[Row]:
-    functions = contenders.torch_contenders(spec)
-    if not functions:
-        return []
-    import torch
-
     device = "cpu" if tiny else "cuda"
+    try:
+        functions = contenders.torch_contenders(spec)
+        if not functions:
+            return []
+        import torch
+
+        inputs = [{k: contenders.to_torch(v, device) for k, v in host.items()} for host in problem.host]
+        cotangents = [contenders.to_torch(c, device) for c in problem.host_cotangents]
+    except Exception as reason:  # noqa: BLE001
+        return [Row(spec.op, spec.name, mode, "torch", reason=short(reason))]
     finish = (lambda out: None) if tiny else (lambda out: torch.cuda.synchronize())
-    inputs = [{k: contenders.to_torch(v, device) for k, v in host.items()} for host in problem.host]
-    cotangents = [contenders.to_torch(c, device) for c in problem.host_cotangents]
     rows = []
     for name, function in functions.items():
         row = Row(spec.op, spec.name, mode, name)
@@ -245,24 +256,33 @@ def race_torch(spec: specs.Spec, problem: Problem, mode: str, clock: Clock, tiny
 
 def compile_all(chosen: list[specs.Spec], tiny: bool, pool: ThreadPoolExecutor) -> list[dict]:
     """Programs of every contender, being compiled in the pool; a failure surfaces at `.result()`."""
-    made = []
-    for spec in chosen:
+
+    def start(spec):
         problem = Problem(spec, tiny)
         functions = contenders.jax_contenders(spec, "interpret" if tiny and spec.impl else spec.impl)
 
-        def build(mode, function, problem=problem, spec=spec):
-            shapes = (spec.shapes(), problem.cotangents)
-            return getattr(problem, mode)(function).lower(*shapes).compile()
+        def build(mode, function):
+            return getattr(problem, mode)(function).lower(spec.shapes(), problem.cotangents).compile()
 
-        expected = {mode: pool.submit(problem.expected, mode) for mode in problem.modes()}
-        made.append(
-            {"problem": problem, "expected": expected}
-            | {
-                mode: {name: pool.submit(build, mode, function) for name, function in functions.items()}
-                for mode in problem.modes()
-            }
-        )
-    return made
+        programs = {
+            mode: {name: pool.submit(build, mode, function) for name, function in functions.items()}
+            for mode in problem.modes()
+        }
+        return {"problem": problem, "expected": pool.submit(problem.expected), **programs}
+
+    def one(spec):
+        try:
+            return start(spec)
+        except Exception as reason:  # noqa: BLE001  inputs that do not fit, say
+            return {"failed": short(reason)}
+
+    return [one(spec) for spec in chosen]
+
+
+def jobs_of(compiled: dict) -> list[Future]:
+    if "failed" in compiled:
+        return []
+    return [compiled["expected"], *(job for mode in compiled["problem"].modes() for job in compiled[mode].values())]
 
 
 def small_checks(ops: list[str], pool: ThreadPoolExecutor, clock: Clock) -> list[Row]:
@@ -277,7 +297,7 @@ def small_checks(ops: list[str], pool: ThreadPoolExecutor, clock: Clock) -> list
             problem = Problem(spec, tiny=True)
             call = contenders.jax_contenders(spec, spec.impl)["ours"]
             got = getattr(problem, row.mode)(call)(problem.arrays[0], problem.cotangents)
-            row.error = largest_error(got, problem.expected(row.mode)(problem.arrays[0], problem.cotangents))
+            row.error = largest_error(got, problem.expected()(problem.arrays[0], problem.cotangents))
             dtype = next(a.dtype for a in spec.arrays.values() if a.kind == "normal")
             row.reason = (
                 "" if row.error < LIMIT[dtype] or spec.name == "huge" else f"wrong: relative error {row.error:.2e}"
@@ -387,25 +407,27 @@ def main(arguments: list[str] | None = None) -> int:
         f"{here.kind}, jax {jax.__version__}: copy {ceiling['copy'] / 1e12:.3g} TB/s, products "
         + ", ".join(f"{k} {ceiling[k] / 1e12:.3g} TFLOP/s" for k in ("bfloat16", "float32"))
     )
+    path = args.out / "pallas_kernels_gpu.json"
+    torch = {"torch": importlib.metadata.version("torch")} if contenders.HAVE_TORCH else {}
+    about = {"device": here.kind, "jax": jax.__version__, **torch, "ceilings": ceiling}
+    rows: list[Row] = []
+
+    def keep(more: list[Row]) -> None:
+        """After every problem: what is measured stays, whatever happens to the rest."""
+        rows.extend(more)
+        path.write_text(json.dumps({**about, "rows": [asdict(row) for row in rows]}, indent=1))
+
     with ThreadPoolExecutor(1 if args.tiny else 12) as pool:
         if args.tune:
-            rows = tune(args.tune, chosen, args.tiny, pool, clock, args.out)
+            keep(tune(args.tune, chosen, args.tiny, pool, clock, args.out))
         else:
             compiled = compile_all(chosen, args.tiny, pool)
-            jobs = [job for made in compiled for kind in made if kind != "problem" for job in made[kind].values()]
-            wait(
-                jobs, timeout=args.budget * 0.45
-            )  # a compiler at work, autotuning on the card, would disturb the clock
-            rows = [] if args.tiny else small_checks(ops, pool, clock)
-            for spec, programs in zip(chosen, compiled, strict=True):
-                rows += race(spec, programs, ceiling, clock, args.tiny)
-    path = args.out / "pallas_kernels_gpu.json"
-    path.write_text(
-        json.dumps(
-            {"device": here.kind, "jax": jax.__version__, "ceilings": ceiling, "rows": [asdict(row) for row in rows]},
-            indent=1,
-        )
-    )
+            # A compiler at work, autotuning on the card, would disturb the clock.
+            wait([job for made in compiled for job in jobs_of(made)], timeout=args.budget * 0.45)
+            keep([] if args.tiny else small_checks(ops, pool, clock))
+            for spec in chosen:
+                keep(race(spec, compiled.pop(0), ceiling, clock, args.tiny))
+        pool.shutdown(wait=False, cancel_futures=True)
     tables(rows)
     print(f"{len(rows)} rows in {path}, {args.budget - clock.left():.0f} s")
     return 0

@@ -56,7 +56,7 @@ def forward(case: Case, operands: Operands) -> tuple[jax.Array, jax.Array, jax.A
     def body(pid, *refs):
         named = dict(zip(names, refs, strict=False))
         out_ref, top_ref, total_ref = refs[len(names) :]
-        first, batch_head = pid(0) * bq, pid(1)
+        first = pid(0) * bq
         row = first + jnp.arange(bq, dtype=jnp.int32)
         tile_at = lambda j: Tile(case, named, row, j * bk + jnp.arange(bk, dtype=jnp.int32), 0, j * bk, None)
         lowest = jnp.finfo(jnp.float32).min  # not -inf: scores of -inf are subtracted from it
@@ -71,7 +71,7 @@ def forward(case: Case, operands: Operands) -> tuple[jax.Array, jax.Array, jax.A
             shrink = jnp.exp(top - new_top)
             total = total * shrink + weight.sum(1)
             if case.dropout:
-                weight = weight * tile.kept(batch_head)
+                weight = weight * tile.kept()
             value = tile.key_rows(named["value"], case.value_size)
             update = _compat.dot(weight.astype(value.dtype), value, contract=(1, 0), interpret=case.interpret)
             return acc * shrink[:, None] + update, new_top, total

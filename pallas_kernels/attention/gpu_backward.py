@@ -51,13 +51,13 @@ def backward(case: Case, operands: Operands, top, total, delta, grad, *, bias_gr
     return dq, dk, dv, dbias
 
 
-def _weights(case: Case, tile: Tile, query, key, value, top, inverse, delta, grad, batch_head) -> tuple:
+def _weights(case: Case, tile: Tile, query, key, value, top, inverse, delta, grad) -> tuple:
     """Tiles of the probabilities as the values saw them, and of the gradient of the scores."""
     weight = jnp.exp(tile.scores(query, key) - top[:, None]) * inverse[:, None]
     reached = _compat.dot(grad, value, contract=(1, 1), interpret=case.interpret)
     used = weight
     if case.dropout:
-        kept = tile.kept(batch_head)
+        kept = tile.kept()
         reached, used = reached * kept, weight * kept
     return used, weight * (reached - delta[:, None])
 
@@ -90,7 +90,7 @@ def _queries(case: Case, operands: Operands, top, total, delta, grad, save_score
     def body(pid, *refs):
         named = dict(zip(names, refs, strict=False))
         dq_ref, *dscores_ref = refs[len(names) :]
-        first, batch_head = pid(0) * bq, pid(1)
+        first = pid(0) * bq
         row = first + jnp.arange(bq, dtype=jnp.int32)
         tile_at = lambda j: Tile(case, named, row, j * bk + jnp.arange(bk, dtype=jnp.int32), 0, j * bk, None)
         query, top, inverse, delta, grad = _rows(tile_at(0), named)
@@ -99,7 +99,7 @@ def _queries(case: Case, operands: Operands, top, total, delta, grad, save_score
             tile = tile_at(j)
             key = tile.key_rows(named["key"], case.head_size)
             value = tile.key_rows(named["value"], case.value_size)
-            _, change = _weights(case, tile, query, key, value, top, inverse, delta, grad, batch_head)
+            _, change = _weights(case, tile, query, key, value, top, inverse, delta, grad)
             if save_scores:
                 _compat.store(
                     _compat.at(dscores_ref[0], slice(None), _compat.ds(j * bk, bk)),
@@ -151,7 +151,7 @@ def _keys(case: Case, operands: Operands, top, total, delta, grad, save_columns:
     def body(pid, *refs):
         named = dict(zip(names, refs, strict=False))
         dk_ref, dv_ref, *dcolumns_ref = refs[len(names) :]
-        first, first_head = pid(0) * bk, pid(1) * case.group
+        first = pid(0) * bk
         col = first + jnp.arange(bk, dtype=jnp.int32)
         tile_at = lambda g, i: Tile(case, named, i * bq + jnp.arange(bq, dtype=jnp.int32), col, i * bq, 0, g)
         key = tile_at(None, 0).key_rows(named["key"], case.head_size)
@@ -162,7 +162,7 @@ def _keys(case: Case, operands: Operands, top, total, delta, grad, save_columns:
                 dk, dv, dcolumns = carry
                 tile = tile_at(g, i)
                 query, top, inverse, delta, grad = _rows(tile, named)
-                used, change = _weights(case, tile, query, key, value, top, inverse, delta, grad, first_head + g)
+                used, change = _weights(case, tile, query, key, value, top, inverse, delta, grad)
                 dv += _compat.dot(used.astype(grad.dtype), grad, contract=(0, 0), interpret=case.interpret)
                 dk += _compat.dot(change.astype(query.dtype), query, contract=(0, 0), interpret=case.interpret)
                 return dk, dv, dcolumns + change.sum(0)

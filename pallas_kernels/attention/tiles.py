@@ -1,5 +1,6 @@
 """What the forward and backward attention kernels share: cutting operands into blocks, and the masked score tile."""
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -23,15 +24,12 @@ def padded(size: int) -> int:
     return max(16, _compat.next_power_of_2(size))
 
 
-def scalars(case: Case, operands: Operands) -> jax.Array:
-    """int32 [causal offset, seed word 0, seed word 1, 0]: the numbers every program reads."""
-    zero = jnp.zeros((), jnp.int32)
-    offset = zero if operands.offset is None else operands.offset.astype(jnp.int32).reshape(())
-    seed = (zero, zero)
-    if operands.seed is not None:
-        words = jax.lax.bitcast_convert_type(operands.seed, jnp.int32)
-        seed = (words[0], words[1])
-    return jnp.stack([offset, *seed, zero])
+def dropout_words(case: Case, seed: jax.Array) -> dict[str, jax.Array]:
+    """Two int32 words per query row: kernels read what they would otherwise compute anew for every tile."""
+    shape = (case.batch, case.heads, case.queries)
+    number = jnp.arange(math.prod(shape), dtype=jnp.uint32).reshape(shape)
+    words = _random.row_keys(seed[0], seed[1], number)
+    return {f"word{k}": jax.lax.bitcast_convert_type(word, jnp.int32) for k, word in enumerate(words)}
 
 
 @dataclass(frozen=True)
@@ -103,18 +101,18 @@ class Layout:
     def inputs(self, operands: Operands) -> tuple[dict[str, jax.Array], list[_compat.Block]]:
         """Present operands by name, with their blocks, in the order the kernel gets its refs."""
         case = self.case
-        arrays = {
-            "scalars": scalars(case, operands),
-            "query": operands.query,
-            "key": operands.key,
-            "value": operands.value,
-        }
+        arrays = {"query": operands.query, "key": operands.key, "value": operands.value}
         blocks = [
-            _compat.Block((4,), lambda *ids: (0,)),
             self.query_side(padded(case.head_size)),
             self.key_side(padded(case.head_size)),
             self.key_side(padded(case.value_size)),
         ]
+        if case.causal:
+            arrays["offset"] = operands.offset.astype(jnp.int32).reshape(1)
+            blocks.append(_compat.Block((1,), lambda *ids: (0,)))
+        if case.dropout:
+            arrays |= dropout_words(case, operands.seed)
+            blocks += [self.query_side(), self.query_side()]
         for name in ("bias", "mask"):
             if (array := getattr(operands, name)) is not None:
                 arrays[name] = array
@@ -194,7 +192,7 @@ class Tile:
         if case.mask is not None:
             visible &= self._score_operand("mask") != 0  # interpret mode hands booleans out as integers
         if case.causal:
-            visible &= self.col[None] <= self.row[:, None] + self.refs["scalars"][0]
+            visible &= self.col[None] <= self.row[:, None] + self.refs["offset"][0]
         if case.segments:
             rows = _compat.ds(self.row_at, self.row.shape[0])
             cols = _compat.ds(self.col_at, self.col.shape[0])
@@ -207,13 +205,13 @@ class Tile:
             visible &= (self.col < self.refs["key_lengths"][0])[None]
         return jnp.where(visible, scores, -jnp.inf)
 
-    def kept(self, batch_head: jax.Array) -> jax.Array:
+    def kept(self) -> jax.Array:
         """Dropout's multiplier, the same for the same (seed, head, row, column) in every kernel."""
-        words = self.refs["scalars"]
-        seed = [jax.lax.bitcast_convert_type(words[i], jnp.uint32) for i in (1, 2)]
-        number = batch_head * self.case.queries + self.row
-        word0, word1 = _random.row_keys(seed[0], seed[1], number)
-        keep = _random.keep(word0[:, None], word1[:, None], self.col[None], self.case.dropout)
+        word0, word1 = (
+            jax.lax.bitcast_convert_type(self.query_rows(self.refs[name], None), jnp.uint32)[:, None]
+            for name in ("word0", "word1")
+        )
+        keep = _random.keep(word0, word1, self.col[None], self.case.dropout)
         return jnp.where(keep, jnp.float32(1 / (1 - self.case.dropout)), jnp.float32(0))
 
 
@@ -221,7 +219,7 @@ def key_range(case: Case, refs: dict, first_row, rows: int, block: int) -> tuple
     """Key blocks [0, stop) that the rows from `first_row` can see."""
     stop = jnp.int32(case.keys)
     if case.causal:
-        stop = jnp.minimum(stop, first_row + rows + refs["scalars"][0])
+        stop = jnp.minimum(stop, first_row + rows + refs["offset"][0])
     if case.key_lengths:
         stop = jnp.minimum(stop, refs["key_lengths"][0])
     if case.query_lengths:
@@ -233,7 +231,7 @@ def query_range(case: Case, refs: dict, first_col, block: int) -> tuple:
     """Query blocks [start, stop) that can see the keys from `first_col` on."""
     start, stop = jnp.int32(0), jnp.int32(case.queries)
     if case.causal:
-        start = jnp.maximum(first_col - refs["scalars"][0], 0)
+        start = jnp.maximum(first_col - refs["offset"][0], 0)
     if case.query_lengths:
         stop = jnp.minimum(stop, refs["query_lengths"][0])
     if case.key_lengths:

@@ -16,32 +16,26 @@ from pallas_kernels.attention import api, gpu, gpu_backward, reference
 SPECS = specs.SMALL["attention"]
 
 
-def run(spec, impl, arrays, grad, grad_lse):
-    """Output, log-sum-exp and gradients by name."""
+def program(spec, impl, wrap=lambda f: f):
+    """(arrays, cotangents) to output, log-sum-exp and gradients by name."""
+    attend = wrap(lambda a: pallas_kernels.attention(**a, **spec.static, return_logsumexp=True, impl=impl))
 
-    def call(differentiated):
-        return pallas_kernels.attention(**{**arrays, **differentiated}, **spec.static, return_logsumexp=True, impl=impl)
-
-    def both(differentiated):
-        (out, lse), pull = jax.vjp(call, differentiated)
+    def both(arrays, grad, grad_lse):
+        floats = {n: arrays[n] for n in spec.gradients}
+        (out, lse), pull = jax.vjp(lambda d: attend({**arrays, **d}), floats)
         return out, lse, pull((grad.astype(out.dtype), grad_lse))[0]
 
-    return oracle.jit(both)({name: arrays[name] for name in spec.gradients})
+    return both
 
 
-_straight: dict = {}
+def run(spec, impl, problem, **options):
+    return oracle.jit(program(spec, impl, **options))(*problem)
 
 
-def interpreted(spec, arrays, grad, grad_lse):
-    """The kernels' results for `problem(spec)`; several tests compare with them."""
-    if spec.name not in _straight:
-        _straight[spec.name] = run(spec, "interpret", arrays, grad, grad_lse)
-    return _straight[spec.name]
-
-
-def problem(spec):
-    arrays = {k: jnp.asarray(v) for k, v in specs.inputs(spec).items()}
-    rng = np.random.default_rng(1)
+def problem(spec, seed=0):
+    """Arrays, and cotangents of output and log-sum-exp."""
+    arrays = {k: jnp.asarray(v) for k, v in specs.inputs(spec, seed).items()}
+    rng = np.random.default_rng(seed + 1)
     b, h, t, _ = spec.arrays["query"].shape
     grad = jnp.asarray(rng.standard_normal((b, h, t, spec.arrays["value"].shape[-1])), "float32")
     grad = grad.astype(spec.arrays["query"].dtype).astype("float32")
@@ -65,20 +59,59 @@ def check(spec, got, arrays, grad, grad_lse):
         assert oracle.error(grads[name], want_grads[name]) < (1e-2 if spec.name == "huge" else 1.5 * limit), name
 
 
-# Two whose options others have too: the tests below run them.
-KERNEL_SPECS = [spec for spec in SPECS if spec.name not in ("exact", "causal")]
+# "exact" and "causal" have options that others have too; the tests after this one run the rest.
+ELSEWHERE = ("exact", "causal", "grouped", "bias_full", "bias_columns", "everything")
 
 
-@pytest.mark.parametrize("spec", KERNEL_SPECS, ids=str)
+@pytest.mark.parametrize("spec", [s for s in SPECS if s.name not in ELSEWHERE], ids=str)
 def test_kernels_match_float64(spec, small_blocks):
-    arrays, grad, grad_lse = problem(spec)
-    check(spec, interpreted(spec, arrays, grad, grad_lse), arrays, grad, grad_lse)
+    given = problem(spec)
+    check(spec, run(spec, "interpret", given), *given)
+
+
+@pytest.mark.parametrize("name", ["bias_columns", "everything"])
+def test_kernels_match_in_any_order(name, small_blocks):
+    """Programs in the opposite order, under 64-bit types, recomputed in the backward pass: not a bit changes."""
+    spec = specs.small("attention", name)
+    given = problem(spec)
+    straight = run(spec, "interpret", given)
+    check(spec, straight, *given)
+    with _compat.reversed_grid(), jax.enable_x64(True):
+        backwards = run(spec, "interpret", given, wrap=jax.checkpoint)
+    for a, b in zip(jax.tree.leaves(straight), jax.tree.leaves(backwards), strict=True):
+        assert a.dtype == b.dtype and np.array_equal(a, b)
+
+
+def test_kernels_match_under_vmap(small_blocks):
+    spec = specs.small("attention", "grouped")
+    each = [problem(spec, seed) for seed in range(3)]
+    mapped = oracle.jit(jax.vmap(program(spec, "interpret")))(*jax.tree.map(lambda *a: jnp.stack(a), *each))
+    for i, given in enumerate(each):
+        check(spec, jax.tree.map(lambda a, i=i: a[i], mapped), *given)
+
+
+def test_kernels_match_with_each_others_residuals(small_blocks):
+    """The backward kernels after the reference's forward pass, and the reference's after the kernel's."""
+    spec = specs.small("attention", "bias_full")
+    arrays, grad, grad_lse = given = problem(spec)
+    _, case, operands = canonical(spec, arrays)
+    card = replace(case, interpret=True)
+    forwards = (partial(gpu.forward, card), partial(reference.attend, case))
+    backwards = (partial(reference.attend_backward, case), partial(gpu_backward.backward, card))
+    saved = [oracle.jit(forward)(operands) for forward in forwards]
+    for a, b in zip(*saved, strict=True):
+        assert a.dtype == b.dtype and oracle.error(a, b) < 2e-6
+    for (out, top, total), backward in zip(saved, backwards, strict=True):
+        delta = (grad * out).sum(-1) - jnp.where(total > 0, grad_lse, 0)
+        grads = oracle.jit(partial(backward, bias_gradient=True))(operands, top, total, delta, grad)
+        named = dict(zip(spec.gradients, grads, strict=True))
+        check(spec, (out, reference.logsumexp(top, total), named), *given)
 
 
 @pytest.mark.parametrize("spec", SPECS, ids=str)
 def test_reference_matches_float64(spec):
-    arrays, grad, grad_lse = problem(spec)
-    check(spec, run(spec, "reference", arrays, grad, grad_lse), arrays, grad, grad_lse)
+    given = problem(spec)
+    check(spec, run(spec, "reference", given), *given)
 
 
 @pytest.mark.parametrize("name", ["causal_blind", "everything"])
@@ -87,8 +120,8 @@ def test_reference_in_chunks_matches_float64(name, monkeypatch):
     for constant, value in (("_CHUNK", 8), ("_UNROLL", 2), ("_WHOLE_ELEMENTS", 0), ("_KEEP_ELEMENTS", 8000)):
         monkeypatch.setattr(reference, constant, value)
     spec = specs.small("attention", name)
-    arrays, grad, grad_lse = problem(spec)
-    check(spec, run(spec, "reference", arrays, grad, grad_lse), arrays, grad, grad_lse)
+    arrays, grad, grad_lse = given = problem(spec)
+    check(spec, run(spec, "reference", given), *given)
     _, case, operands = canonical(spec, arrays)
 
     def explicit(operands):
@@ -99,7 +132,7 @@ def test_reference_in_chunks_matches_float64(name, monkeypatch):
 
     out, top, total, grads = oracle.jit(explicit)(operands)
     named = dict(zip(("query", "key", "value", "bias"), grads, strict=True))
-    check(spec, (out, reference.logsumexp(top, total), named), arrays, grad, grad_lse)
+    check(spec, (out, reference.logsumexp(top, total), named), *given)
 
 
 def canonical(spec, arrays):
@@ -118,38 +151,6 @@ def canonical(spec, arrays):
         "logsumexp": True,
     }
     return api._canonical(**{**defaults, **arrays, **spec.static})
-
-
-def test_kernel_and_reference_share_residuals(small_blocks):
-    spec = specs.small("attention", "bias_full")
-    arrays, grad, _ = problem(spec)
-    _, case, operands = canonical(spec, arrays)
-    card = replace(case, interpret=True)
-    mine = oracle.jit(partial(gpu.forward, card))(operands)
-    plain = oracle.jit(partial(reference.attend, case))(operands)
-    for a, b in zip(mine, plain, strict=True):
-        assert a.dtype == b.dtype
-        assert oracle.error(a, b) < 2e-6
-    delta = (grad * mine[0]).sum(-1)
-    kernels, definition = (
-        oracle.jit(partial(f, c, bias_gradient=True))
-        for f, c in ((gpu_backward.backward, card), (reference.attend_backward, case))
-    )
-    crossed = kernels(operands, *plain[1:], delta, grad)
-    again = definition(operands, *mine[1:], delta, grad)
-    for a, b in zip(crossed, again, strict=True):
-        assert oracle.error(a, b) < 2e-6
-
-
-@pytest.mark.parametrize("name", ["bias_full", "bias_columns"])
-def test_reversed_grid_is_bit_identical(name, small_blocks):
-    spec = specs.small("attention", name)
-    arrays, grad, grad_lse = problem(spec)
-    straight = interpreted(spec, arrays, grad, grad_lse)
-    with _compat.reversed_grid():
-        backwards = run(spec, "interpret", arrays, grad, grad_lse)
-    for a, b in zip(jax.tree.leaves(straight), jax.tree.leaves(backwards), strict=True):
-        assert np.array_equal(a, b)
 
 
 def test_rows_masked_by_the_lowest_float_average_like_torch(small_blocks):
@@ -185,22 +186,6 @@ def test_bias_gradient_costs_nothing_unless_asked(small_blocks):
     assert quadratic in str(jax.make_jaxpr(jax.grad(loss, 1))(arrays["query"], arrays["bias"]))
 
 
-def test_vmap(small_blocks):
-    spec = specs.small("attention", "grouped")
-    arrays, _, _ = problem(spec)
-    stacked = {k: jnp.stack([v, v[::-1], 2 * v]) for k, v in arrays.items()}
-
-    def grads(a):
-        loss = lambda q, k, v: pallas_kernels.attention(q, k, v, **spec.static, impl="interpret").sum()
-        return jax.grad(loss, (0, 1, 2))(a["query"], a["key"], a["value"])
-
-    mapped = oracle.jit(jax.vmap(grads))(stacked)
-    one = oracle.jit(grads)
-    for i in range(3):
-        for a, b in zip(mapped, one({k: v[i] for k, v in stacked.items()}), strict=True):
-            assert oracle.error(a[i], b) < 1e-6
-
-
 def test_remat_and_second_derivatives(small_blocks):
     spec = specs.small("attention", "causal")
     arrays, _, _ = problem(spec)
@@ -217,16 +202,12 @@ def test_remat_and_second_derivatives(small_blocks):
         assert oracle.error(a, b) < 5e-6
 
 
-def test_x64(small_blocks):
+def test_float64():
     spec = specs.small("attention", "everything")
     arrays, grad, grad_lse = problem(spec)
-    narrow = interpreted(spec, arrays, grad, grad_lse)
     with jax.enable_x64(True):
-        wide = run(spec, "interpret", arrays, grad, grad_lse)
         double = {k: v.astype("float64") if v.dtype == jnp.float32 else v for k, v in arrays.items()}
         got = oracle.jit(lambda a: pallas_kernels.attention(**a, **spec.static))(double)
-    for a, b in zip(jax.tree.leaves(narrow), jax.tree.leaves(wide), strict=True):
-        assert a.dtype == b.dtype and oracle.error(np.maximum(b, -1e9), np.maximum(a, -1e9)) < 1e-6
     want, _, _ = oracle.attention(double, spec.static, np.asarray(grad, np.float64), np.asarray(grad_lse, np.float64))
     assert got.dtype == np.float64 and oracle.error(got, want) < 1e-12
 
@@ -235,11 +216,14 @@ def test_forward_mode_and_hessian_of_the_reference():
     spec = specs.small("attention", "causal_wide")
     arrays, _, _ = problem(spec)
     f = lambda q: pallas_kernels.attention(q, arrays["key"], arrays["value"], **spec.static).sum()
-    direction = jnp.cos(arrays["query"])
-    push = lambda f: oracle.jit(lambda q: jax.jvp(f, (q,), (direction,))[1])(arrays["query"])
-    slope = push(f)
-    assert abs(slope - (jax.grad(f)(arrays["query"]) * direction).sum()) < 1e-4
-    bend = push(jax.grad(f))
+
+    def both(q):
+        direction = jnp.cos(q)
+        (slope, bend) = (jax.jvp(g, (q,), (direction,))[1] for g in (f, jax.grad(f)))
+        return slope, (jax.grad(f)(q) * direction).sum(), bend
+
+    slope, same, bend = oracle.jit(both)(arrays["query"])
+    assert abs(slope - same) < 1e-4
     assert np.isfinite(bend).all()
 
 
@@ -247,7 +231,16 @@ def test_leading_dimensions_and_decoding_offset():
     rng = np.random.default_rng(0)
     q, k, v = (jnp.asarray(rng.standard_normal((2, 3, 4, n, 8)), "float32") for n in (1, 9, 9))
     bias = jnp.asarray(rng.standard_normal((3, 1, 1, 9)), "float32")
-    out = pallas_kernels.attention(q, k, v, bias=bias, causal=True, causal_offset=jnp.int32(5))
+
+    @oracle.jit
+    def results(q, k, v, bias, offset):
+        attend = pallas_kernels.attention
+        whole = attend(q, k, v, bias=bias, causal=True, causal_offset=offset)
+        one = attend(q[0, 0], k[0, 0], v[0, 0])
+        head = attend(q[0, 0, 0], k[0, 0, 0], v[0, 0, 0])
+        return whole, one, head, attend(q[:, :, :, :0], k, v), attend(q, k[..., :0, :], v[..., :0, :])
+
+    out, one, head, no_rows, no_keys = results(q, k, v, bias, jnp.int32(5))
     flat = lambda x: np.asarray(x).reshape(6, 4, *x.shape[3:])
     want, _, _ = oracle.attention(
         {"query": flat(q), "key": flat(k), "value": flat(v), "bias": np.tile(np.asarray(bias), (2, 1, 1, 1))},
@@ -256,10 +249,9 @@ def test_leading_dimensions_and_decoding_offset():
         np.zeros((6, 4, 1)),
     )
     assert oracle.error(flat(out), want) < 2e-6
-    single = pallas_kernels.attention(q[0, 0], k[0, 0], v[0, 0])
-    assert oracle.error(pallas_kernels.attention(q[0, 0, 0], k[0, 0, 0], v[0, 0, 0]), single[0]) < 1e-6
-    assert pallas_kernels.attention(q[:, :, :, :0], k, v).shape == (2, 3, 4, 0, 8)
-    assert not np.asarray(pallas_kernels.attention(q, k[..., :0, :], v[..., :0, :])).any()
+    assert oracle.error(head, one[0]) < 1e-6
+    assert no_rows.shape == (2, 3, 4, 0, 8)
+    assert not np.asarray(no_keys).any()
 
 
 def test_reference_memory_is_linear_in_length():

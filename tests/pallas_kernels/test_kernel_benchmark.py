@@ -34,6 +34,32 @@ def test_tiny_run_writes_a_row_for_every_contender(gpu, tmp_path, capsys):
     assert "xla/ours" in capsys.readouterr().out
 
 
+def test_a_failure_is_a_row(gpu, tmp_path, capsys, monkeypatch):
+    """Inputs that cannot be made, a contender that does not compile, a torch that cannot be imported."""
+
+    def broken(*args, **options):
+        raise MemoryError("no room")
+
+    whole = gpu.Problem
+    monkeypatch.setattr(gpu, "Problem", lambda spec, tiny: broken() if spec.op == "grouped_mm" else whole(spec, tiny))
+    monkeypatch.setitem(gpu.contenders._JAX, "gated_linear", lambda spec, call: {"xla": broken})
+    monkeypatch.setattr(gpu.contenders, "torch_contenders", broken)
+    assert gpu.main(["--tiny", "--ops", "grouped_mm,gated_linear", "--out", str(tmp_path)]) == 0
+    rows = json.loads((tmp_path / "pallas_kernels_gpu.json").read_text())["rows"]
+    assert [(r["op"], r["contender"]) for r in rows if r["reason"] == "MemoryError: no room"] == [
+        ("grouped_mm", "ours"),
+        *[("gated_linear", "xla"), ("gated_linear", "torch")] * 2,
+    ]
+    assert [r["mode"] for r in rows if not r["reason"]] == ["forward", "training"]
+    assert "gated_linear k16 training xla: MemoryError: no room" in capsys.readouterr().out
+
+
+def test_rows_past_the_budget_say_so(gpu, tmp_path, capsys):
+    assert gpu.main(["--tiny", "--ops", "rms_norm", "--out", str(tmp_path), "--budget", "-1"]) == 0
+    rows = json.loads((tmp_path / "pallas_kernels_gpu.json").read_text())["rows"]
+    assert rows and {r["reason"] for r in rows} == {"not reached within the budget"}
+
+
 def test_tiny_tuning_writes_a_table(gpu, tmp_path, capsys):
     assert gpu.main(["--tiny", "--tune", "gated_linear", "--out", str(tmp_path)]) == 0
     table = json.loads((tmp_path / "cpu.json").read_text())

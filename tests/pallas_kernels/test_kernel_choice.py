@@ -1,6 +1,7 @@
 """torchlike's operations on a GPU or TPU: the registry takes the kernels of this package, and only there.
 
-Without a card: plans for one are lowered for it, and its kernels run in interpret mode against the operation's formula.
+Without a card: plans for one are lowered for it, and what is registered runs with the references (which other tests
+hold against the kernels) beside the operation's own formula.
 """
 
 import jax
@@ -95,8 +96,8 @@ def test_a_tpu_gets_the_shipped_kernels():
 
 
 @pytest.mark.parametrize("op", CASES)
-def test_kernels_agree_with_the_formula(op, small_blocks):
-    """Forward and backward, the card's kernels in interpret mode (LSTM: cuDNN has none, so the kernel of this package)."""
+def test_what_is_registered_agrees_with_the_formula(op):
+    """Forward and backward: same arguments, same meaning of each."""
     shapes, statics, seen = CASES[op]
     plan = plan_of(op, CPU, shapes, statics)
     draw = np.random.default_rng(0)
@@ -124,7 +125,7 @@ def test_kernels_agree_with_the_formula(op, small_blocks):
             if kernel is None:
                 assert op in (*FORWARD_IS_XLA, "fused_attention")
                 continue
-            with pallas_kernels.override("interpret"):
+            with pallas_kernels.override("reference"):
                 got = oracle.jit(lambda *a, kernel=kernel, each=each: kernel(*a, *each.statics))(*args)
             for a, b in zip([got] if each.single else got, expected, strict=False):
                 np.testing.assert_allclose(a, b, rtol=2e-4, atol=2e-4)

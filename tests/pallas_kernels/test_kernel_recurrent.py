@@ -5,6 +5,7 @@ import jax.numpy as jnp
 import kernel_oracle as oracle
 import numpy as np
 import pytest
+import torch
 from jax.experimental import rnn
 
 import pallas_kernels
@@ -13,7 +14,6 @@ from pallas_kernels.recurrent import cudnn
 
 @pytest.mark.parametrize("mode", ["lstm", "gru"])
 def test_stack_matches_torch(mode):
-    torch = pytest.importorskip("torch")
     torch.manual_seed(0)
     steps, batch, size, hidden = 5, 4, 3, 6
     module = getattr(torch.nn, mode.upper())(size, hidden, num_layers=2, bidirectional=True)

@@ -2,8 +2,8 @@
 
 import jax
 import jax.numpy as jnp
-import kernel_naive
 import kernel_oracle as oracle
+import kernel_torch
 import numpy as np
 import pytest
 from jax.experimental.pallas import tpu as pltpu
@@ -11,10 +11,11 @@ from jax.experimental.pallas import tpu as pltpu
 import pallas_kernels
 from pallas_kernels import _dispatch, specs
 
+HIDDEN = specs._attention("hidden", 3, 2, 35, 16, s=40, bias=(0, 1, 1, 1), query_lengths=True, key_lengths=True)
 
-@pytest.mark.parametrize("name", ["grouped", "lengths", "bias_full"])
-def test_attention(name, monkeypatch):
-    spec = specs.small("attention", name)
+
+@pytest.mark.parametrize("spec", [specs.small("attention", "grouped"), HIDDEN], ids=str)
+def test_attention(spec, monkeypatch):
     arrays = {k: jnp.asarray(v) for k, v in specs.inputs(spec).items()}
     b, h, t, _ = arrays["query"].shape
     grad = jnp.asarray(np.random.default_rng(1).standard_normal((b, h, t, arrays["value"].shape[-1])), "float32")
@@ -39,10 +40,14 @@ def test_grouped_products():
     spec = specs.small("grouped_mm", "tails")
     arrays = {k: jnp.asarray(v) for k, v in specs.inputs(spec).items()}
     grad = jnp.asarray(np.random.default_rng(1).standard_normal((70, 37)), "float32")
-    want, want_grads = kernel_naive.expected(spec, arrays, [grad])
+    want, want_grads = kernel_torch.expected(spec, arrays, [grad])
     case = tiles.Case(70, 24, 37, 5, "float32", interpret=True)
     x, weight, sizes = arrays.values()
-    run = lambda function, *given, **options: oracle.jit(lambda *a: function(case, *a, **options))(*given)
-    assert oracle.error(run(tpu.product, x, weight, sizes, transposed=False), want[0]) < 2e-6
-    assert oracle.error(run(tpu.product, grad, weight, sizes, transposed=True), want_grads["x"]) < 2e-6
-    assert oracle.error(run(tpu.outer, x, grad, sizes), want_grads["weight"]) < 2e-6
+
+    @oracle.jit
+    def products(x, weight, sizes, grad):
+        forward = tpu.product(case, x, weight, sizes, transposed=False)
+        return forward, tpu.product(case, grad, weight, sizes, transposed=True), tpu.outer(case, x, grad, sizes)
+
+    for got, right in zip(products(x, weight, sizes, grad), (want[0], want_grads["x"], want_grads["weight"]), strict=True):
+        assert oracle.error(got, right) < 2e-6
