@@ -154,6 +154,7 @@ state.waiting = None  # a finished program that has not run yet: see cut()
 state.limit = LONGEST
 state.capture = None  # what torch.compile collects while it traces a call: see _compile.py
 lock = threading.RLock()
+_new = object.__new__
 _failed_checks: list = []
 
 
@@ -194,8 +195,10 @@ def record(op: Op, values: list, statics: tuple):
             n = len(results)
             outs = node.outs
             if len(outs) == 1:
-                made = (Value(outs[0], None, prog, n),)
-                results.append(made[0])
+                v = _new(Value)  # Value(outs[0], None, prog, n) at half its cost: this is the hottest line of all
+                v.aval, v.array, v.epoch, v.ref, v.shared, v.bounds = outs[0], None, prog, n, False, None
+                made = (v,)
+                results.append(v)
             else:
                 made = tuple([Value(a, None, prog, n + i) for i, a in enumerate(outs)])
                 results.extend(made)
