@@ -14,6 +14,7 @@ from ._core.aval import NUMBERS, broadcast_shapes, result_dtype
 from ._core.grad_mode import mode
 from ._core.layout import overlapping, partly_same
 from ._core.registry import OPS
+from ._older_orders import FACTORS, newer
 from ._tensor import Tensor, _plain_copy, apply
 
 FUNCTIONS: dict[str, Callable] = {}  # torch.*
@@ -45,7 +46,7 @@ def public(*, function: bool = True, method: bool = True, inplace: bool = False,
     def register(f: Callable) -> Callable:
         f = _autocast.wrap(f)
         taken = with_out(f) if out else called(f)
-        plain = f if not _numpy_words(f) and (checked or _only_self(f)) else called(f, method=True)
+        plain = f if not _numpy_words(f) and (checked or _only_self(f)) and f.__name__ not in FACTORS else called(f, method=True)
         for name in (f.__name__.removeprefix("_"), *names):
             if function:
                 FUNCTIONS[name] = taken
@@ -76,9 +77,19 @@ def called(f: Callable, method: bool = False) -> Callable:
                 _translate(words, kwargs, f)
             return f(*args, **kwargs)
         except Exception as error:
-            blame(f, args, kwargs, error, first)
-            raise
+            older = _older(f, args, kwargs, error)
+            if older is None:
+                blame(f, args, kwargs, error, first)
+                raise
+        return f(*older[0], **older[1])
     return run
+
+
+def _older(f: Callable, args: tuple, kwargs: dict, error: Exception) -> tuple[tuple, dict] | None:
+    """The arguments of a failed call in today's order, where they came in one that PyTorch has given up but still takes."""
+    if f.__name__ not in FACTORS or not isinstance(error, TypeError):
+        return None
+    return newer(f.__name__, args, kwargs)
 
 
 def with_out(f: Callable) -> Callable:
@@ -96,8 +107,11 @@ def with_out(f: Callable) -> Callable:
                 check_partly_same(out, args)
             result = f(*args, **kwargs)
         except Exception as error:
-            blame(f, args, kwargs, error)
-            raise
+            older = _older(f, args, kwargs, error)
+            if older is None:
+                blame(f, args, kwargs, error)
+                raise
+            return run(*older[0], out=out, **older[1])
         if isinstance(result, Tensor):
             return fill_out(out, result)
         targets = tuple(out)
@@ -211,8 +225,11 @@ def in_place(f: Callable, name: str, repeating: Callable | None = None) -> Calla
             _refuse_cast(self, args)  # torch asks first whether the result could be stored
             raise
         except Exception as error:
-            blame(f, (self, *args), kwargs, error, 0)
-            raise
+            older = _older(f, (self, *args), kwargs, error)
+            if older is None:
+                blame(f, (self, *args), kwargs, error, 0)
+                raise
+            return write(*older[0], **older[1])
         return write_into(self, result, stays)
     write.__name__ = write.__qualname__ = name
     stays = name.startswith("logical_")
