@@ -1,6 +1,7 @@
 """Views of other shapes: reshaped, permuted, with and without sizes of one, expanded."""
 from __future__ import annotations
 
+import functools
 import math
 
 import numpy as np
@@ -8,7 +9,7 @@ import numpy as np
 from .._core import dtype as dt
 from .._core.layout import Layout, view_strides
 from .._core.registry import Op, View
-from .._public import EVERY_DIM, as_dim, as_size, distinct, listed_dims, public, refuse_huge
+from .._public import EVERY_DIM, as_dim, as_list, as_size, distinct, listed_dims, public, refuse_huge
 from .._tensor import Tensor, apply
 from .bit_views import conj, view_dtype
 from .memory_formats import contiguous_
@@ -29,6 +30,7 @@ RESHAPE = Op("reshape", lambda xp, x, shape: x.reshape(shape), shape=lambda a, s
              vjp=lambda xp, g, plan: g.reshape(plan.avals[0].shape))
 
 
+@functools.lru_cache(maxsize=1 << 16)
 def infer_size(shape: tuple, numel: int) -> tuple:
     """shape with its -1 worked out; torch's RuntimeError where it does not fit."""
     unknown = [i for i, n in enumerate(shape) if n == -1]
@@ -63,7 +65,7 @@ def view(self, *shape, size=None, dtype=None) -> Tensor:
     return self._view(VIEW, (infer_size(as_size(*shape), self._value.aval.numel),))
 
 
-@public()
+@public(function=False)
 def reshape(input, *sizes, shape=None) -> Tensor:
     """input in another shape: a view where the layout allows it, else a copy."""
     if not sizes:
@@ -75,6 +77,12 @@ def reshape(input, *sizes, shape=None) -> Tensor:
     if layout is None or view_strides(layout, size) is not None:
         return input._view(VIEW, (size,))
     return apply(RESHAPE, (input,), (size,))
+
+
+@public(method=False)
+def _reshape(input, shape) -> Tensor:
+    """The function torch.reshape, which takes its sizes as one sequence."""
+    return reshape(input, as_list(shape, "reshape", "shape"))
 
 
 @public(function=False)
@@ -148,7 +156,7 @@ def _swapped(n, a, b):
     return tuple(dims)
 
 
-@public()
+@public(function=False)
 def permute(input, *order, dims=None) -> Tensor:
     """The dimensions in another order."""
     n = input._value.aval.ndim
@@ -160,6 +168,12 @@ def permute(input, *order, dims=None) -> Tensor:
     if len(set(dims)) != n:
         raise RuntimeError("permute(): duplicate dims are not allowed.")
     return input._view(PERMUTE, (dims,))
+
+
+@public(method=False)
+def _permute(input, dims) -> Tensor:
+    """The function torch.permute, which takes its dimensions as one sequence."""
+    return permute(input, as_list(dims, "permute", "dims"))
 
 
 @public(names=("swapdims",))
