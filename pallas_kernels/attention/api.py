@@ -8,7 +8,7 @@ import jax
 import jax.numpy as jnp
 from jax.custom_derivatives import SymbolicZero, custom_vjp_primal_tree_values
 
-from pallas_kernels import _dispatch, _random
+from pallas_kernels import _check, _dispatch, _random
 from pallas_kernels._dispatch import Device, Impl
 from pallas_kernels._gradients import guarded
 from pallas_kernels.attention import reference
@@ -244,6 +244,19 @@ def _canonical(
     logsumexp,
 ) -> tuple[tuple[int, ...], Case, Operands]:
     """Shape in front of (T, E) in the result, the case, and operands with one batch and one head dimension."""
+    _check.arrays("attention", query=query, key=key, value=value)
+    _check.integers(
+        "attention",
+        query_segments=query_segments,
+        key_segments=key_segments,
+        query_lengths=query_lengths,
+        key_lengths=key_lengths,
+    )
+    _check.floating("attention", bias=bias)
+    _check.optional("attention", mask=mask)
+    causal = _check.flag("attention", "causal", causal)
+    dropout = _check.dropout("attention", dropout, seed)
+    scale = None if scale is None else _check.number("attention", "scale", scale)
     shapes = f"query {query.shape}, key {key.shape}, value {value.shape}"
     for name, array in (("query", query), ("key", key), ("value", value)):
         if str(array.dtype) not in _DTYPES:
@@ -265,20 +278,18 @@ def _canonical(
     if query.shape[-1] == 0:
         raise ValueError(f"the head size must not be 0, got {shapes}")
     queries, keys, batch = query.shape[-2], key.shape[-2], math.prod(lead)
-    if not 0 <= dropout < 1:
-        raise ValueError(f"dropout must be in [0, 1), got {dropout}")
-    if dropout and seed is None:
-        raise ValueError("dropout needs a seed")
+    if scale is not None and scale < 0:
+        raise ValueError(f"scale must not be negative (negate the query), got {scale} for {shapes}")
     if (query_segments is None) != (key_segments is None):
         raise ValueError("query_segments and key_segments must be given together")
-    static = isinstance(causal_offset, int)
-    if not static and (jnp.ndim(causal_offset) or not jnp.issubdtype(causal_offset.dtype, jnp.integer)):
-        raise ValueError(
-            f"causal_offset must be an integer scalar, got shape {jnp.shape(causal_offset)}, {causal_offset.dtype}"
-        )
+    static = not hasattr(causal_offset, "dtype")
+    if static:
+        causal_offset = _check.integer("attention", "causal_offset", causal_offset)
+    else:
+        _check.integers("attention", causal_offset=causal_offset)
+        if causal_offset.shape:
+            raise ValueError(f"causal_offset must be a scalar, got shape {causal_offset.shape}")
     full = (*query.shape[:-2], queries, keys)
-    if bias is not None and not jnp.issubdtype(bias.dtype, jnp.floating):
-        raise TypeError(f"bias must be floating, got {bias.dtype}")
     if mask is not None and mask.dtype != jnp.bool_:
         raise TypeError(f"mask must be boolean, got {mask.dtype}")
     bias = _scores_operand("bias", bias, full, heads)
@@ -306,15 +317,15 @@ def _canonical(
         query.shape[-1],
         value.shape[-1],
         str(query.dtype),
-        bool(causal),
+        causal,
         causal_offset if static else None,
         None if bias is None else bias.shape,
         None if mask is None else mask.shape,
         query_segments is not None,
         query_lengths is not None,
         key_lengths is not None,
-        float(dropout),
-        float(query.shape[-1] ** -0.5 if scale is None else scale),
+        dropout,
+        query.shape[-1] ** -0.5 if scale is None else scale,
         logsumexp,
     )
     return query.shape[:-2], case, operands
@@ -339,8 +350,6 @@ def _scores_operand(name: str, array, full: tuple[int, ...], heads: int):
 def _integers(name: str, array, want: tuple[int, ...], flat: tuple[int, ...]):
     if array is None:
         return None
-    if not jnp.issubdtype(array.dtype, jnp.integer):
-        raise TypeError(f"{name} must hold integers, got {array.dtype}")
     if tuple(array.shape) != want:
         raise ValueError(f"{name} must have shape {want}, got {tuple(array.shape)}")
     return array.astype(jnp.int32).reshape(flat)

@@ -7,7 +7,7 @@ from functools import partial
 import jax
 import jax.numpy as jnp
 
-from pallas_kernels import _dispatch
+from pallas_kernels import _check, _dispatch
 from pallas_kernels._dispatch import Device, Impl
 from pallas_kernels._gradients import guarded
 from pallas_kernels.gated import reference
@@ -31,6 +31,8 @@ def gated_linear(
     """
     if activation not in ACTIVATIONS:
         raise ValueError(f"gated_linear: activation must be one of {', '.join(ACTIVATIONS)}, got {activation!r}")
+    _check.arrays("gated_linear", x=x, gate=gate, up=up)
+    _check.optional("gated_linear", gate_bias=gate_bias, up_bias=up_bias)
     arrays = {"x": x, "gate": gate, "up": up, "gate_bias": gate_bias, "up_bias": up_bias}
     for name, array in arrays.items():
         if array is not None and (array.dtype != x.dtype or not jnp.issubdtype(x.dtype, jnp.floating)):

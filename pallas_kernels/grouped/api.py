@@ -6,7 +6,7 @@ from functools import partial
 import jax
 import jax.numpy as jnp
 
-from pallas_kernels import _dispatch
+from pallas_kernels import _check, _dispatch
 from pallas_kernels._dispatch import Device, Impl
 from pallas_kernels.grouped import reference
 from pallas_kernels.grouped.tiles import Case
@@ -19,14 +19,14 @@ def grouped_mm(x: jax.Array, weight: jax.Array, group_sizes: jax.Array, *, impl:
     give 0 and get no gradient, rows that sizes ask for beyond M do not exist. Accumulates in float32. The gradients are
     grouped products too, to any order.
     """
+    _check.arrays("grouped_mm", x=x, weight=weight, group_sizes=group_sizes)
+    _check.integers("grouped_mm", group_sizes=group_sizes)
     if not jnp.issubdtype(x.dtype, jnp.floating) or weight.dtype != x.dtype:
         raise TypeError(f"grouped_mm: x and weight must have one floating dtype, got {x.dtype} and {weight.dtype}")
     if x.ndim != 2 or weight.ndim != 3 or x.shape[1] != weight.shape[1]:
         raise ValueError(f"grouped_mm: x must be (M, K) and weight (G, K, N), got {x.shape} and {weight.shape}")
     if group_sizes.shape != weight.shape[:1]:
         raise ValueError(f"grouped_mm: group_sizes must have shape {weight.shape[:1]}, got {group_sizes.shape}")
-    if not jnp.issubdtype(group_sizes.dtype, jnp.integer):
-        raise TypeError(f"grouped_mm: group_sizes must hold integers, got {group_sizes.dtype}")
     case = Case(*x.shape, weight.shape[2], weight.shape[0], str(x.dtype))
     if 0 in (case.rows, case.inner, case.columns, case.groups):
         return jnp.zeros((case.rows, case.columns), x.dtype)

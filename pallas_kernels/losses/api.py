@@ -9,7 +9,7 @@ import jax.numpy as jnp
 from jax import lax
 from jax.custom_derivatives import custom_vjp_primal_tree_values
 
-from pallas_kernels import _dispatch
+from pallas_kernels import _check, _dispatch
 from pallas_kernels._dispatch import Device, Impl
 from pallas_kernels._gradients import guarded
 from pallas_kernels.losses import reference
@@ -35,8 +35,11 @@ def cross_entropy(
     of weights. label_smoothing mixes in the uniform distribution (Szegedy et al. 2016). A target that is not a class
     gives NaN. The kernel reads the logits once.
     """
+    _check.arrays("cross_entropy", logits=logits)
+    if not logits.shape:
+        raise ValueError("cross_entropy: logits must have at least one dimension, got shape ()")
     case, target, class_weight = _canonical(
-        "cross_entropy", logits, logits.shape[-1:], target, class_weight, ignore_index, label_smoothing, reduction
+        "cross_entropy", "logits", logits, logits.shape[-1:], target, class_weight, ignore_index, label_smoothing, reduction
     )
     flat = logits.reshape(case.rows, case.classes)
     choice = _dispatch.choose("cross_entropy", IMPLEMENTATIONS, case, impl)
@@ -67,6 +70,8 @@ def linear_cross_entropy(
     ("none" recomputes the logits instead, because the gradient of each row's loss is only known later); a pass that
     nobody differentiates makes one. Products accumulate in float32.
     """
+    _check.arrays("linear_cross_entropy", x=x, weight=weight)
+    _check.floating("linear_cross_entropy", bias=bias)
     if x.ndim < 1 or weight.ndim != 2 or x.shape[-1] != weight.shape[1]:
         raise ValueError(
             f"linear_cross_entropy: weight must be (classes, {x.shape[-1] if x.ndim else '?'}) to fit x "
@@ -76,10 +81,10 @@ def linear_cross_entropy(
         raise TypeError(f"linear_cross_entropy: weight must have the dtype of x, {x.dtype}, got {weight.dtype}")
     if bias is not None and bias.shape != weight.shape[:1]:
         raise ValueError(f"linear_cross_entropy: bias must have shape {weight.shape[:1]}, got {bias.shape}")
-    if chunk is not None and chunk < 1:
+    if chunk is not None and _check.integer("linear_cross_entropy", "chunk", chunk) < 1:
         raise ValueError(f"linear_cross_entropy: chunk must be positive, got {chunk}")
     case, target, class_weight = _canonical(
-        "linear_cross_entropy", x, weight.shape[:1], target, class_weight, ignore_index, label_smoothing, reduction
+        "linear_cross_entropy", "x", x, weight.shape[:1], target, class_weight, ignore_index, label_smoothing, reduction
     )
     rows = x.reshape(case.rows, x.shape[-1])
     if chunk is None:
@@ -248,26 +253,26 @@ _linear.defvjp(_linear_forward, _linear_backward, symbolic_zeros=True)
 # --- arguments and choice ---
 
 
-def _canonical(op, rows, classes, target, class_weight, ignore_index, label_smoothing, reduction):
-    if not jnp.issubdtype(rows.dtype, jnp.floating):
-        raise TypeError(f"{op}: the first argument must be floating, got {rows.dtype}")
-    if not jnp.issubdtype(target.dtype, jnp.integer):
-        raise TypeError(f"{op}: target must hold integers, got {target.dtype}")
+def _canonical(op, name, rows, classes, target, class_weight, ignore_index, label_smoothing, reduction):
+    _check.arrays(op, target=target)
+    _check.integers(op, target=target)
+    _check.floating(op, **{name: rows}, class_weight=class_weight)
+    smoothing = _check.number(op, "label_smoothing", label_smoothing)
     if target.shape != rows.shape[:-1]:
         raise ValueError(f"{op}: target must have shape {rows.shape[:-1]} to fit {rows.shape}, got {target.shape}")
     if class_weight is not None and class_weight.shape != classes:
         raise ValueError(f"{op}: class_weight must have shape {classes}, got {class_weight.shape}")
     if reduction not in ("mean", "sum", "none"):
         raise ValueError(f"{op}: reduction must be mean, sum or none, got {reduction!r}")
-    if not 0 <= label_smoothing <= 1:
-        raise ValueError(f"{op}: label_smoothing must be in [0, 1], got {label_smoothing}")
+    if not 0 <= smoothing <= 1:
+        raise ValueError(f"{op}: label_smoothing must be in [0, 1], got {smoothing}")
     case = Case(
         math.prod(target.shape),
         classes[0],
         str(rows.dtype),
         class_weight is not None,
-        float(label_smoothing),
-        int(ignore_index),
+        smoothing,
+        _check.integer(op, "ignore_index", ignore_index),
         reduction,
     )
     return case, target.reshape(-1), class_weight

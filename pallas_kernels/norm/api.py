@@ -8,7 +8,7 @@ import jax
 import jax.numpy as jnp
 from jax import custom_derivatives
 
-from pallas_kernels import _dispatch
+from pallas_kernels import _check, _dispatch
 from pallas_kernels._dispatch import Device, Impl
 from pallas_kernels._gradients import dense, guarded
 from pallas_kernels.norm import reference
@@ -61,7 +61,9 @@ def group_norm(
 
     weight and bias (C,) act per channel. groups = C is instance normalisation.
     """
-    _check_floating("group_norm", x=x, weight=weight, bias=bias)
+    _check.arrays("group_norm", x=x)
+    _check.floating("group_norm", x=x, weight=weight, bias=bias)
+    groups, eps = _check.integer("group_norm", "groups", groups), _check.number("group_norm", "eps", eps)
     if x.ndim < 2:
         raise ValueError(f"group_norm: x must have at least 2 dimensions, got shape {x.shape}")
     channels = x.shape[1]
@@ -73,7 +75,7 @@ def group_norm(
         if array is not None and array.shape != (channels,):
             raise ValueError(f"group_norm: {name} must have shape {(channels,)}, got {array.shape}")
     spread = lambda a: None if a is None else jnp.repeat(a, spatial).reshape(rows, each)
-    case = Case(x.shape[0], rows, each, str(x.dtype), True, float(eps), False, weight is not None, bias is not None)
+    case = Case(x.shape[0], rows, each, str(x.dtype), True, eps, False, weight is not None, bias is not None)
     choice = _dispatch.choose("group_norm", IMPLEMENTATIONS, case, impl)
     if choice.impl is None or x.size == 0:
         return reference.group(x, groups, weight, bias, eps)
@@ -94,8 +96,10 @@ def norm_gradients(
 ) -> tuple[jax.Array, jax.Array | None, jax.Array | None]:
     """Gradients of x, weight and (with `bias`) bias of `layer_norm`, or of `rms_norm` if not `centred`: for callers that
     differentiate by themselves. The statistics are XLA's, which a forward pass in the same program shares."""
+    _check.arrays("norm_gradients", x=x, gradient=gradient)
+    _check.floating("norm_gradients", x=x, weight=weight, gradient=gradient)
+    axes, eps = _check.integer("norm_gradients", "axes", axes), _check.number("norm_gradients", "eps", eps)
     shape = x.shape[x.ndim - axes :]
-    _check_floating("norm_gradients", x=x, weight=weight, gradient=gradient)
     if not 1 <= axes <= x.ndim or gradient.shape != x.shape or (weight is not None and weight.shape != shape):
         raise ValueError(
             f"norm_gradients: gradient must have the shape of x {x.shape} and weight that of its last {axes} dimensions, "
@@ -104,7 +108,7 @@ def norm_gradients(
     columns = math.prod(shape)
     flat = lambda a: a.reshape(-1, 1, columns) if columns else a.reshape(a.size, 1, 0)
     row = None if weight is None else weight.reshape(1, columns)
-    case = Case(flat(x).shape[0], 1, columns, str(x.dtype), centred, float(eps), False, weight is not None, bias)
+    case = Case(flat(x).shape[0], 1, columns, str(x.dtype), centred, eps, False, weight is not None, bias)
     choice = _dispatch.choose("norm_gradients", IMPLEMENTATIONS, case, impl)
     case = replace(case, interpret=choice.interpret)
     _, _, mean, inverse = reference.forward(case, Operands(flat(x), None, None, None))
@@ -119,7 +123,9 @@ def norm_gradients(
 
 
 def _over_last(op, x, weight, bias, axes, eps, residual, centred, impl):
-    _check_floating(op, x=x, weight=weight, bias=bias, residual=residual)
+    _check.arrays(op, x=x)
+    _check.floating(op, x=x, weight=weight, bias=bias, residual=residual)
+    axes, eps = _check.integer(op, "axes", axes), _check.number(op, "eps", eps)
     if not 1 <= axes <= x.ndim:
         raise ValueError(f"{op}: axes must be between 1 and the dimensions of x {x.shape}, got {axes}")
     shape = x.shape[x.ndim - axes :]
@@ -140,7 +146,7 @@ def _over_last(op, x, weight, bias, axes, eps, residual, centred, impl):
         columns,
         str(x.dtype),
         centred,
-        float(eps),
+        eps,
         residual is not None,
         weight is not None,
         bias is not None,
@@ -152,12 +158,6 @@ def _over_last(op, x, weight, bias, axes, eps, residual, centred, impl):
         y, total = _normalised(replace(case, interpret=choice.interpret), choice.forced, operands)
     y = y.reshape(x.shape)
     return y if residual is None else (y, total.reshape(x.shape))
-
-
-def _check_floating(op: str, **arrays) -> None:
-    for name, array in arrays.items():
-        if array is not None and not jnp.issubdtype(array.dtype, jnp.floating):
-            raise TypeError(f"{op}: {name} must be floating, got {array.dtype}")
 
 
 def _forward(case: Case, operands: Operands):

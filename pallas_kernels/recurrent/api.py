@@ -8,7 +8,7 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
-from pallas_kernels import _dispatch, _random
+from pallas_kernels import _check, _dispatch, _random
 from pallas_kernels._dispatch import Device, Impl
 from pallas_kernels._gradients import guarded
 from pallas_kernels.recurrent import reference
@@ -74,16 +74,22 @@ def recurrent(
     backward, layer 1 forward, ...); h0 and c0 are (L, B, H) in the same order. dropout acts between layers, with a mask
     that is a function of `seed`.
     """
-    directions = 2 if bidirectional else 1
+    _check.arrays("recurrent", x=x, h0=h0)
+    _check.optional("recurrent", c0=c0)
+    directions = 2 if _check.flag("recurrent", "bidirectional", bidirectional) else 1
+    if not weights or any(len(entry) not in (2, 4) for entry in weights):
+        raise ValueError(
+            "recurrent: weights must hold (w_ih, w_hh) or (w_ih, w_hh, b_ih, b_hh) for each layer and direction, got "
+            f"entries of {[len(entry) for entry in weights]} arrays"
+        )
+    if c0 is not None and c0.shape != h0.shape:
+        raise ValueError(f"recurrent: c0 must have the shape of h0 {h0.shape}, got {c0.shape}")
     if h0.ndim != 3 or h0.shape[0] != len(weights) or len(weights) % directions:
         raise ValueError(
             f"recurrent: h0 {h0.shape} must be (layers * directions, batch, hidden) and weights hold one "
             f"entry for each, got {len(weights)} with {directions} directions"
         )
-    if not 0 <= dropout < 1:
-        raise ValueError(f"recurrent: dropout must be in [0, 1), got {dropout}")
-    if dropout and seed is None:
-        raise ValueError("recurrent: dropout needs a seed")
+    dropout = _check.dropout("recurrent", dropout, seed)
     last: list[tuple] = []
     for first in range(0, len(weights), directions):
         if first and dropout:
@@ -178,6 +184,10 @@ _sequence.defvjp(_sequence_forward, _sequence_backward)
 def _canonical(mode, x, h0, c0, w_ih, w_hh, b_ih, b_hh, lengths, reverse) -> Case:
     if mode not in GATES:
         raise ValueError(f"recurrent_layer: mode must be one of {', '.join(GATES)}, got {mode!r}")
+    _check.arrays("recurrent_layer", x=x, h0=h0, w_ih=w_ih, w_hh=w_hh)
+    _check.optional("recurrent_layer", c0=c0, b_ih=b_ih, b_hh=b_hh)
+    _check.integers("recurrent_layer", lengths=lengths)
+    reverse = _check.flag("recurrent_layer", "reverse", reverse)
     named = {"x": x, "h0": h0, "c0": c0, "w_ih": w_ih, "w_hh": w_hh, "b_ih": b_ih, "b_hh": b_hh}
     for name, array in named.items():
         if array is not None and (array.dtype != x.dtype or not jnp.issubdtype(x.dtype, jnp.floating)):
@@ -203,9 +213,9 @@ def _canonical(mode, x, h0, c0, w_ih, w_hh, b_ih, b_hh, lengths, reverse) -> Cas
                 f"recurrent_layer: {name} must have shape {shape} to fit x {x.shape} and h0 {h0.shape}, got "
                 f"{named[name].shape}"
             )
-    if lengths is not None and (lengths.shape != x.shape[1:2] or not jnp.issubdtype(lengths.dtype, jnp.integer)):
+    if lengths is not None and lengths.shape != x.shape[1:2]:
         raise ValueError(
-            f"recurrent_layer: lengths must be integers of shape {x.shape[1:2]}, got {lengths.dtype}{lengths.shape}"
+            f"recurrent_layer: lengths must have shape {x.shape[1:2]} to fit x {x.shape}, got {lengths.shape}"
         )
     return Case(mode, x.shape[0], x.shape[1], hidden, str(x.dtype), lengths is not None, reverse)
 

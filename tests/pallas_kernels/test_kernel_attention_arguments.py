@@ -48,9 +48,9 @@ Q, K = jnp.ones((2, 4, 5, 8)), jnp.ones((2, 2, 7, 8))
         (TypeError, "query_lengths must hold integers", (Q, K, K), {"query_lengths": jnp.ones(2)}),
         (
             ValueError,
-            "causal_offset must be an integer scalar",
+            r"causal_offset must be a scalar, got shape \(2,\)",
             (Q, K, K),
-            {"causal": True, "causal_offset": jnp.ones(2)},
+            {"causal": True, "causal_offset": jnp.ones(2, "int32")},
         ),
         (ValueError, "impl must be one of auto, kernel, reference, interpret, cudnn", (Q, K, K), {"impl": "nonsense"}),
         (KernelUnavailable, "triton: runs on cuda, not on cpu", (Q, K, K), {"impl": "kernel"}),

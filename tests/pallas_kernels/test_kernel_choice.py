@@ -9,6 +9,7 @@ import jax.numpy as jnp
 import kernel_oracle as oracle
 import numpy as np
 import pytest
+import torch
 
 import pallas_kernels
 import torchlike  # noqa: F401  (defines the operations)
@@ -17,6 +18,7 @@ from torchlike._core import dtype as dt
 from torchlike._core.aval import FLOAT, aval
 from torchlike._core.device import CPU, device
 from torchlike._core.registry import OPS
+from torchlike.nn._functional.attention import fused
 
 _INT = dt.int64
 CUDA, TPU = device("cuda", 0), device("tpu", 0)
@@ -129,3 +131,12 @@ def test_what_is_registered_agrees_with_the_formula(op):
                 got = oracle.jit(lambda *a, kernel=kernel, each=each: kernel(*a, *each.statics))(*args)
             for a, b in zip([got] if each.single else got, expected, strict=False):
                 np.testing.assert_allclose(a, b, rtol=2e-4, atol=2e-4)
+
+
+def test_a_negative_scale_reaches_the_kernels_as_a_negated_query():
+    """torch allows it; `pallas_kernels.attention` refuses it as a likely mistake."""
+    draw = np.random.default_rng(0)
+    arrays = [draw.standard_normal((1, 2, n, 8)).astype("float32") for n in (5, 7, 7)]
+    want = torch.nn.functional.scaled_dot_product_attention(*map(torch.from_numpy, arrays), scale=-0.3)
+    got = oracle.jit(lambda *a: fused(jnp, *a, None, -0.3, False))(*arrays)
+    np.testing.assert_allclose(got, want, rtol=1e-5, atol=1e-6)

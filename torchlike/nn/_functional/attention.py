@@ -110,7 +110,7 @@ def fused(xp, q, k, v, mask, scale, causal):
         return _fused_numpy(q, k, v, mask, scale, causal)
     from pallas_kernels import attention  # imports Pallas only where a kernel runs
     hidden = {} if mask is None else {"mask" if mask.dtype == np.bool_ else "bias": mask}
-    return attention(q, k, v, causal=causal, scale=scale, **hidden)
+    return attention(q if scale >= 0 else -q, k, v, causal=causal, scale=abs(scale), **hidden)
 
 
 def _fused_numpy(q, k, v, mask, scale, causal):
