@@ -570,7 +570,7 @@ def compile(model: Any = None, *, fullgraph: bool = False, dynamic: bool | None 
     if isinstance(model, Module):
         return OptimizedModule(model, fullgraph)
     if not callable(model):
-        raise TypeError(f"torch.compile expects a callable, got {type(model).__name__}")
+        raise AssertionError(f"A callable function is expected, but {type(model)} is provided.")
     compiled = Compiled(model, getattr(model, "__name__", "function"), None, fullgraph)
 
     @functools.wraps(model)

@@ -359,6 +359,13 @@ def as_size(*size) -> tuple[int, ...]:
         raise TypeError(f"argument 'size' must be tuple of ints, but found element of type {type(bad).__name__}") from None
 
 
+def as_list(x, function: str, name: str) -> tuple | list:
+    """A second argument that torch declares as a list of ints and never as numbers one by one."""
+    if not isinstance(x, (tuple, list)):
+        raise TypeError(f"{function}(): argument '{name}' (position 2) must be tuple of ints, not {type(x).__name__}")
+    return x
+
+
 def refuse_huge(sizes: Iterable[int]) -> None:
     """torch's error for sizes that no int64 holds; asked once they turned out to be wrong."""
     if any(not -0x8000000000000000 <= n <= 0x7FFFFFFFFFFFFFFF for n in sizes):

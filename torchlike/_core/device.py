@@ -33,6 +33,8 @@ class device:
             if not number.isdigit() or (len(number) > 1 and number[0] == "0"):
                 raise RuntimeError(f"Invalid device string: '{type}'")
             type, index = name, int(number)
+        if index is not None and index < -1:
+            raise RuntimeError("Device index must not be negative")
         if type not in _KNOWN:
             raise RuntimeError(f"Expected one of {', '.join(_KNOWN)} device type at start of device string: {type}")
         self.type, self.index, self._entered = type, index, []

@@ -188,6 +188,8 @@ def record(op: Op, values: list, statics: tuple):
         except OtherDevice:
             flush("device change")
             return record(op, _moved(op, values), statics)
+        except OverflowError:
+            return record(op, _signed(op, values), statics)
         try:
             if numbers:
                 prog.add_numbers(values)
@@ -238,7 +240,7 @@ def record_all(sequence: Sequence, values: list) -> list[Value] | None:
                 else:
                     refs.append(_number_kind(v, cls))
                     numbers = True
-        except (RunsNow, OtherDevice):
+        except (RunsNow, OtherDevice, OverflowError):
             return None
         start, n, key = prog.node, len(prog.results), tuple(refs)
         known = start.children.get(key)
@@ -269,6 +271,14 @@ def record_all(sequence: Sequence, values: list) -> list[Value] | None:
             prog.forget_unfinished()
             raise
         return made
+
+
+def _signed(op: Op, values: list) -> list:
+    """values, their integers of 64 bits without a sign as torch takes them: floats among floats, else the signed ones of the same bits."""
+    floats = getattr(op, "promote", None) == "float" or any(v.__class__ is Value and v.aval.dtype.category >= FLOAT.dtype.category for v in values)
+    if any(v.__class__ is int and not -0x8000000000000000 <= v <= 0xFFFFFFFFFFFFFFFF for v in values):
+        raise OverflowError("int too big to convert")
+    return [(float(v) if floats else v - (1 << 64)) if v.__class__ is int and v > 0x7FFFFFFFFFFFFFFF else v for v in values]
 
 
 def _number_kind(v, cls) -> Aval:

@@ -16,6 +16,8 @@ def backward(self, gradient=None, retain_graph=None, create_graph: bool = False,
 @public(function=False)
 def requires_grad_(self, requires_grad: bool = True) -> Tensor:
     """Set requires_grad in place."""
+    if not isinstance(requires_grad, bool):
+        raise TypeError(f"requires_grad_(): argument 'requires_grad' (position 1) must be bool, not {type(requires_grad).__name__}")
     self.requires_grad = requires_grad
     return self
 

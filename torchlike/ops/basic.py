@@ -369,7 +369,15 @@ def _invert(self):
 
 
 Tensor.__invert__ = _invert
-Tensor.__pos__ = lambda self: self
+
+
+def _pos(self) -> Tensor:
+    if self.dtype is dt.bool_:
+        raise RuntimeError("The `+` operator, on a bool tensor is not supported.")
+    return self
+
+
+Tensor.__pos__ = _pos
 Tensor.__hash__ = lambda self: id(self)
 
 _NEG = Elementwise("neg", lambda xp, x: -x, grads=(lambda xp, g: -g,))
@@ -389,6 +397,8 @@ def neg(input) -> Tensor:
 @public(inplace=True, out=True, names=("absolute",))
 def abs(input) -> Tensor:
     """|input|; real for complex input."""
+    if input.dtype is dt.bool_:
+        raise NotImplementedError("\"abs_cpu\" not implemented for 'Bool'")
     return apply(_ABS, (input,))
 
 

@@ -75,6 +75,8 @@ def held(x, dtype: dt.dtype):
         return x
     if dtype.category == dt.BOOL:
         return bool(x)
+    if x.__class__ is int and dtype.category >= dt.FLOAT and 1 << 63 <= x < 1 << 64:
+        x = float(x)  # a record's ints have a sign
     if x.__class__ is int and not -(1 << 63) <= x < 1 << 64:
         raise OverflowError("int too big to convert" if x > 0 else "can't convert negative int to unsigned")
     if x.__class__ is complex and dtype.category != dt.COMPLEX:
@@ -165,6 +167,8 @@ def _constant(name, value):
 
     def made(*size, **kwargs):
         if "size" in kwargs:
+            if size:
+                raise TypeError(f"{name}() got multiple values for argument 'size'")
             size = (kwargs.pop("size"),)
         return make(*size, **kwargs)
     made.__name__ = made.__qualname__ = name
@@ -248,15 +252,26 @@ def _arange(xp, start, step, n, dtype, device):
 _arange_op = Op("arange", _arange, shape=lambda start, step, n, dtype, device: ((n,), dtype), vjp=False)
 
 
+def range_bounds(name: str, bounds: tuple, start, end, step) -> tuple:
+    """(start, end, step) of `f(end)`, `f(start, end)`, `f(start, end, step)`; each may be given by name, but a lone start is no end."""
+    given = [n for n, x in (("start", start), ("end", end), ("step", step)) if x is not MISSING]
+    if len(bounds) == 1 and not given:
+        return 0, bounds[0], 1
+    names = ("start", "end", "step")[:len(bounds)]
+    if len(bounds) > 3 or (set(names) & set(given)) or (bounds and len(bounds) == 1 and "end" not in given):
+        words = ", ".join([*(type(x).__name__ for x in bounds), *(f"{n}=..." for n in given)])
+        raise TypeError(f"{name}() received an invalid combination of arguments - got ({words})")
+    start, end, step = (*bounds, *(start, end, step)[len(bounds):])
+    if end is MISSING:
+        raise TypeError(f'{name}() missing 1 required positional arguments: "end"')
+    return 0 if start is MISSING else start, end, 1 if step is MISSING else step
+
+
 @public(method=False)
-def arange(start=MISSING, end=None, step=1, *, out=None, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False) -> Tensor:
+def arange(*bounds, start=MISSING, end=MISSING, step=MISSING, out=None, dtype=None, layout=None, device=None, requires_grad=False,
+           pin_memory=False) -> Tensor:
     """The numbers start, start + step, ... below end; int64 when all are ints, else the default float."""
-    if start is MISSING:
-        if end is None:
-            raise TypeError("arange() received an invalid combination of arguments - got ()")
-        start = 0
-    elif end is None:
-        start, end = 0, start
+    start, end, step = range_bounds("arange", bounds, start, end, step)
     start, end, step = (x.item() if isinstance(x, (Tensor, np.generic)) else x for x in (start, end, step))
     for x in (start, end, step):
         if x.__class__ is not float:
@@ -270,6 +285,8 @@ def arange(start=MISSING, end=None, step=1, *, out=None, dtype=None, layout=None
     if dtype is None:
         integral = all(isinstance(x, int) for x in (start, end, step))
         dtype = dt.int64 if integral else dt.get_default_dtype()
+    elif _check_dtype(dtype) is dt.int64:  # torch counts with what that type holds of the bounds
+        start, end, step = int(start), int(end), int(step) or step
     if all(isinstance(x, int) for x in (start, end, step)):
         n = max(0, -((start - end) // step))
     else:
@@ -313,6 +330,9 @@ def _host_data(data, dtype) -> np.ndarray:
         a = data._host_array()
         return a.copy() if dtype is None else a.astype(dtype.np)
     if isinstance(data, (np.ndarray, np.generic)):
+        if not data.dtype.isnative:
+            raise ValueError("given numpy array has byte order different from the native byte order. Conversion between byte orders is currently "
+                             "not supported.")
         d = dt.from_numpy_dtype(data.dtype) if dtype is None else dtype
         return np.array(data, dtype=d.np)
     if isinstance(data, (list, tuple, range)):
@@ -379,6 +399,8 @@ def _leaves(data, shape, depth, out) -> None:
         return
     if isinstance(data, (Tensor, np.ndarray)):
         array = data._host_array() if isinstance(data, Tensor) else data
+        if isinstance(data, Tensor) and array.size != 1:
+            raise ValueError("only one element tensors can be converted to Python scalars")
         if array.shape != shape[depth:]:
             raise ValueError(f"expected sequence of length {shape[depth]} at dim {depth} (got {len(array) if array.ndim else 0})")
         out.extend(array.reshape(-1).tolist() if array.dtype.kind in "biufc" else array.astype(np.float32).reshape(-1).tolist())

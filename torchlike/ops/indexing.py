@@ -212,6 +212,8 @@ def _slice(t: Tensor, dim: int, s: slice) -> Tensor:
         raise ValueError("step must be greater than zero")
     if s.start is None and s.stop is None and step == 1:
         return t
+    if any(b is not None and not hasattr(b, "__index__") for b in (s.start, s.stop)):
+        raise TypeError("slice indices must be integers or None or have an __index__ method")
     bounds = [None if b is None else b.__index__() for b in (s.start, s.stop)]
     start, stop, _ = slice(*bounds).indices(n)
     count = max(0, -(-(stop - start) // step))

@@ -320,6 +320,8 @@ def tensordot(a, b, dims=2) -> Tensor:
         n = int(dims)
         if n < 0:
             raise RuntimeError(f"tensordot expects dims >= 0, but got dims={n}")
+        if n > min(a.ndim, b.ndim):
+            raise RuntimeError(f"tensordot expects dims < ndim_a or ndim_b, but got dims={n}")
         da, db = list(range(a.ndim - n, a.ndim)), list(range(n))
     else:
         da, db = (list(d) if isinstance(d, (tuple, list)) else [d] for d in (dims.tolist() if isinstance(dims, Tensor) else dims))

@@ -13,6 +13,9 @@ from .creation import held, plain_number
 PLAIN = (float, int)
 
 
+_OF_NUMBERS = frozenset({"add", "sub", "mul", "div", "floor_divide"})  # torch takes two numbers here, and gives a tensor
+
+
 def operands(name: str, a, b, numbers: tuple[str, ...] = ("input", "other")):
     """Two operands of which at least one is a Tensor; NumPy scalars become Python numbers. TypeError as torch's.
 
@@ -23,7 +26,10 @@ def operands(name: str, a, b, numbers: tuple[str, ...] = ("input", "other")):
         if not isinstance(x, (Tensor, int, float, complex) if position in numbers else Tensor):
             raise TypeError(f"{name}(): argument '{position}' (position {k}) must be Tensor, not {type(x).__name__}")
     if not isinstance(a, Tensor) and not isinstance(b, Tensor):
-        raise TypeError(f"{name}(): argument 'input' (position 1) must be Tensor, not {type(a).__name__}")
+        if name not in _OF_NUMBERS:
+            raise TypeError(f"{name}(): argument 'input' (position 1) must be Tensor, not {type(a).__name__}")
+        from .creation import scalar_tensor
+        a = scalar_tensor(a, dtype=NUMBERS[type(a)].dtype if isinstance(a, int) else None)
     return _plain_number(a), _plain_number(b)
 
 

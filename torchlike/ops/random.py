@@ -10,10 +10,10 @@ from .._core import dtype as dt
 from .._core import program, rng
 from .._core.aval import broadcast_shapes
 from .._core.layout import is_contiguous, like, overlapping
-from .._public import as_int, as_size, fill_out, number, public
+from .._public import MISSING, as_int, as_size, fill_out, number, public
 from .._tensor import Tensor, as_tensor_value
 from .basic import overwrite, to_device
-from .creation import _check_dtype, _empty_check, _finish, constant, place
+from .creation import _check_dtype, _empty_check, _finish, constant, place, range_bounds
 
 
 class Generator(rng.Generator):
@@ -128,6 +128,8 @@ def randint(low=None, high=None, size=None, *, generator=None, out=None, dtype=N
         low, high = 0, low
     elif low is None:
         low = 0
+    if not isinstance(size, (tuple, list)):
+        raise TypeError(f"randint() received an invalid combination of arguments - size must be a tuple of ints, not {type(size).__name__}")
     low, high, shape = as_int(low, "low"), as_int(high, "high"), as_size(size)
     _empty_check(shape)
     d = dt.int64 if dtype is None else _check_dtype(dtype)
@@ -138,10 +140,9 @@ def randint(low=None, high=None, size=None, *, generator=None, out=None, dtype=N
 
 
 @public(method=False)
-def randint_like(input, low=None, high=None, *, dtype=None, layout=None, device=None, requires_grad=False, memory_format=None) -> Tensor:
-    """randint of input's shape, dtype and device."""
-    if low is None or high is None:
-        low, high = 0, low if high is None else high
+def randint_like(input, *bounds, low=MISSING, high=MISSING, dtype=None, layout=None, device=None, requires_grad=False, memory_format=None) -> Tensor:
+    """randint of input's shape, dtype and device: randint_like(input, high) or randint_like(input, low, high)."""
+    low, high, _ = range_bounds("randint_like", bounds, low, high, MISSING)
     if input._layout is not None and (made := _laid_out_like(input, dtype, device, memory_format)) is not None:
         return _finish(made.random_(low, high), requires_grad)
     return randint(low, high, tuple(input.shape), dtype=input.dtype if dtype is None else dtype,

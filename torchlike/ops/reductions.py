@@ -334,6 +334,8 @@ def _variance_args(input, dim, unbiased, correction, keepdim, name):
     if input.dtype.category < dt.FLOAT:
         raise RuntimeError(f"{name} only support floating point and complex dtypes")
     if unbiased is not None:
+        if not isinstance(unbiased, bool):
+            raise TypeError(f"argument 'unbiased' must be bool, not {type(unbiased).__name__}")
         correction = int(unbiased)
     return as_dims(dim, input._value.aval.ndim), bool(keepdim), 1 if correction is None else correction
 

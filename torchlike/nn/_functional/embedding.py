@@ -7,6 +7,7 @@ from ..._core import dtype as dt
 from ..._core.registry import Op
 from ..._tensor import Tensor, apply
 from ...ops.indexing import check_range, rows_add
+from .common import need
 
 
 def _embedding(xp, weight, index, padding):
@@ -35,6 +36,7 @@ def embedding(input: Tensor, weight: Tensor, padding_idx: int | None = None, max
     if input.dtype not in (dt.int64, dt.int32):
         raise RuntimeError("Expected tensor for argument #1 'indices' to have one of the following scalar types: Long, Int; but got "
                            f"torch.{input.dtype.short}Tensor instead (while checking arguments for embedding)")
+    need(weight, "embedding", "weight", 1)
     if weight.ndim != 2:
         raise RuntimeError("'weight' must be 2-D")
     rows = weight.shape[0]

@@ -1,0 +1,63 @@
+"""Arguments that torch takes or refuses: the same calls go through, and the others raise the same class."""
+import warnings
+
+import pytest
+
+SIZES = """torch.range(3); torch.range(1, 4); torch.range(start=1, end=3); torch.range(1, 3, 0); torch.reshape(x, 3); torch.reshape(x, 6)
+torch.reshape(x, (6,)); torch.reshape(x, -1)
+torch.reshape(x, 2, 3); torch.reshape(x); torch.reshape(input=x, shape=[6]); x.reshape(6); x.reshape(2, 'a'); x.reshape(shape=(6,))
+torch.permute(x, 0, 1); torch.permute(x, (1, 0))
+torch.permute(input=x, dims=(1, 0)); x.permute(1, 0); x.permute(dims=(1, 0)); torch.arange(start=3); torch.arange(end=3); torch.arange()
+torch.arange(3, step=2); torch.arange(1, 5, 2)
+torch.arange(1, end=5); torch.arange(1, 5, step=2); torch.arange(start=1, end=5, step=3); torch.arange(3, start=1); torch.arange(1, 2, 3, 4)
+torch.arange(1.5, dtype=torch.int64)
+torch.arange(0.5, 2.5, dtype=torch.int64); torch.arange(1.5, dtype=torch.int32); torch.zeros(2, size=(2,)); torch.zeros(size=(2,))
+torch.randint(2, 5, 2); torch.randint(0, 5, size=2)
+torch.randint(5, (2,)); torch.randint(2, 5, (2,)); torch.randint(high=5, size=(2,)); torch.randint(low=1, high=5, size=(2,)); torch.randint_like(x, 5)
+torch.randint_like(x)
+torch.randint_like(x, 2, 5); torch.randint_like(x, low=2); torch.randint_like(x, high=5); torch.randint_like(x, low=2, high=5); torch.randint_like(x, 0)
+torch.randint_like(x, 'a')
+torch.renorm(x, 2, 0, 1.0); torch.renorm(x, 2, 0); torch.renorm(x, 2, 5, 1.0); torch.renorm(x, -1, 0, 1.0); torch.renorm(i, 2, 0, 1.0)
+torch.renorm(3, 2, 0, 1.0)
+torch.tensordot(x, x, 5); x[slice('a')]; torch.device('cpu', -2); torch.device('cpu', 0)"""
+NUMBERS = """torch.add(2, 3); torch.add(2, 3.5); torch.add(True, 2); torch.sub(2, 3); torch.mul(2, 3j); torch.div(2, 3); torch.true_divide(1, 2)
+torch.floor_divide(7, 2); torch.add(2, 'a')
+torch.eq(2, 3); torch.maximum(2, 3); torch.pow(2, 3); torch.remainder(3, 2); torch.add(2, x); torch.mul(2, x); torch.add(x, None); +b; abs(b); b.abs()
+torch.abs(b); -b; +x
+x.detach().requires_grad_('a'); x.var(unbiased='a'); torch.tensor([x]); torch.tensor([x[0, 0], 1]); torch.tensor([torch.ones(2), torch.ones(2)])
+F.embedding(i, 3); torch.compile(3)
+torch.tensor(np.ones(2, dtype='>f4')); torch.tensor([np.ones(2), np.ones(2)])"""
+BIG = ["i + n", "i - n", "n - i", "i * n", "i < n", "i == n", "x + n", "x < n", "x.double() * n", "i.int() + n", "i // n", "i % n", "i / n", "x / n", "n ** i",
+       "x ** n", "i & n", "i | n", "i << n",
+       "torch.clamp(x, max=n)", "x.fill_(n)", "i.add_(n)", "torch.full((2,), n)", "torch.tensor(5) * n", "x.masked_fill(x > 0, n)", "torch.eq(i, n)"]
+
+
+def outcome(torch, call, **more):
+    import numpy as np
+    torch.manual_seed(0)
+    names = {"torch": torch, "np": np, "F": torch.nn.functional, "x": torch.arange(6.0).view(2, 3), "i": torch.arange(3), "b": torch.tensor([True, False]), **more}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            found = eval(call, names)
+        except Exception as error:
+            return type(error).__name__
+    return (found.tolist(), str(found.dtype)) if isinstance(found, torch.Tensor) else str(found)
+
+
+@pytest.mark.parametrize("call", [c.strip() for lines in (SIZES, NUMBERS) for c in lines.replace("\n", ";").split(";")])
+def test_taken_or_refused(subject, oracle, call):
+    assert outcome(subject, call) == outcome(oracle, call)
+
+
+@pytest.mark.parametrize("call", BIG)
+def test_integers_without_a_sign(subject, oracle, call):
+    """Numbers of 64 bits: those above 2^63 wrap among integers, and are floats among floats; larger ones are refused."""
+    for n in (2**63 - 1, 2**63, 2**63 + 5, 2**64 - 1, 2**64, -2**63, -2**63 - 1):
+        assert outcome(subject, call, n=n) == outcome(oracle, call, n=n), n
+
+
+def test_gradients_beside_them(subject):
+    x = subject.ones(2, requires_grad=True)
+    (x * 2**63).sum().backward()
+    assert x.grad.tolist() == [2.0**63, 2.0**63]
