@@ -44,9 +44,9 @@ GATHERS = ("{x}[[0, -1]]", "{x}[torch.tensor([0, 0])]", "{x}[{x} > 0]", "{x}[...
     "{x}.topk(1, {d}).values", "torch.cat([{x}.reshape(-1), {y}.reshape(-1)])",
     "{x}.scatter({d}, torch.zeros({x}.shape, dtype=torch.long), {x} * 2)", "{x}[torch.arange({x}.shape[0]), 0]",
     "torch.outer({x}.reshape(-1)[:3], {y}.reshape(-1)[:2])",
-    "torch.meshgrid({x}.reshape(-1)[:2], {y}.reshape(-1)[:2], indexing='ij')[0]", "{x} @ {y}",
-    "{x} @ {y}.transpose(-1, -2)", "torch.einsum('...i,...i->...', {x}, {x})", "F.linear({x}, {y})",
-    "{x}.reshape(1, -1) @ {x}.reshape(-1, 1)")
+    "torch.meshgrid({x}.reshape(-1)[:2], {y}.reshape(-1)[:2], indexing='ij')[0]", "({x} @ {y}).clone()",
+    "({x} @ {y}.transpose(-1, -2)).clone()", "torch.einsum('...i,...i->...', {x}, {x})", "F.linear({x}, {y}).clone()",
+    "{x}.reshape(1, -1) @ {x}.reshape(-1, 1)")  # the version of a matrix times a vector is torch's own affair: cloned
 EDITS = ("{x}.add_({y})", "{x}.sub_({y})", "{x}.mul_({y})", "{x}.add_(0.5)", "{x}.mul_(1.25)", "{x}.div_(2)",
     "{x}.copy_({y})", "{x}.fill_(0.3)", "{x}.zero_()", "{x}.clamp_(-1, 1)", "{x}.relu_()", "{x}.sigmoid_()",
     "{x}.tanh_()", "{x}.neg_()", "{x}.sin_()", "{x}.masked_fill_({x} > 0.2, 0.1)", "{x}[{i}] = 0.5",
@@ -101,6 +101,8 @@ class Writer:
             return True
         if outcome and accidental(raised(outcome)):
             return True
+        if outcome and "backward(" in line and "single memory location" in str(outcome):
+            return False  # torch's derivative of a write where elements repeat is such a write itself
         self.lines.append(line)
         if outcome and ("backward(" in line or "grad(" in line):
             return False
@@ -173,7 +175,14 @@ class Writer:
         y = self.partner(x)
         if any(part in template for part in SHARING) and y != x and shares(self.names[x], self.names[y]):
             return None  # what an overlapping copy leaves behind is undefined in torch
+        if template.endswith(("requires_grad_()", "detach_()")) and self.aliased(x):
+            return None  # whether views made before then require grad goes by how often they were looked at
+        if template.endswith("= {y}") and self.names[y].requires_grad and not self.names[x].is_floating_point():
+            return None  # makes an integer tensor that requires grad, which fails an assertion in backward
         return self.guarded(self.filled(template, x, y))
+
+    def aliased(self, x: str) -> bool:
+        return any(y != x and is_tensor(self.torch, v) and shares(self.names[x], v) for y, v in self.names.items())
 
     def observation(self) -> str | None:
         x = self.pick()

@@ -174,3 +174,104 @@ def test_second_backward_goes_by_what_was_saved(torch):
         y.sum().backward()
         outcomes[name] = error(y.sum().backward)
     return outcomes, x.grad
+
+
+@same
+def test_one_of_several_views_after_a_write(torch):
+    x = torch.zeros(3, requires_grad=True)
+    y = x * 2
+    first, second, third = y.split(1)
+    inner, early = first.view(-1), third * 3
+    found = [error(inner.add_, 1), error(inner.__setitem__, slice(0, 1), 2.0)]
+    third.data.add_(1)
+    found.append(third.is_leaf)
+    with torch.no_grad():
+        second.add_(1)
+    found += [error(torch.mul, t, 2) for t in (first, second, inner)]
+    early.sum().backward()
+    return found, x.grad, y, repr(second)
+
+
+@same
+def test_views_of_a_view_made_outside_the_graph(torch):
+    x = torch.ones(2, requires_grad=True)
+    y = x * 2
+    with torch.no_grad():
+        outside = y[:1]
+    inner = outside.view(-1)
+    (inner * 2).sum().backward()
+    y.data.mul_(3)
+    return inner.requires_grad, inner.is_leaf, outside.is_leaf, error(inner.add_, 1), x.grad
+
+
+WINDOWS = {
+    "column": lambda x: x.narrow(1, 0, 1).as_strided((2,), (1,)),
+    "transposed": lambda x: x.t().as_strided((3,), (1,)),
+    "row, from the start": lambda x: x[1].as_strided((3,), (1,), 0),
+    "expanded": lambda x: x[0:1].expand(3, 2).as_strided((3,), (1,)),
+    "steps": lambda x: x.view(-1)[::2].as_strided((3,), (1,)),
+    "overlapping": lambda x: x.view(-1).unfold(0, 2, 1).as_strided((3, 2), (1, 1)),
+    "result": lambda x: (x * 2).t()[0].as_strided((3,), (1,), 1),
+}
+
+
+@pytest.mark.parametrize("name", WINDOWS)
+@same
+def test_windows_of_views_give_gradients_to_the_view_alone(torch, name):
+    x = torch.arange(4.0).reshape(2, 2).clone().requires_grad_()
+    y = WINDOWS[name](x)
+    weight = torch.arange(1.0, 1.0 + y.numel()).reshape(y.shape)
+    g, = torch.autograd.grad((y ** 2 * weight).sum(), [x], create_graph=True)
+    twice, = torch.autograd.grad(g.sum(), [x])
+    return g, twice, type(y.grad_fn).__name__
+
+
+@same
+def test_writing_into_a_window_of_a_view(torch):
+    x = torch.arange(4.0).reshape(2, 2).clone().requires_grad_()
+    y = x * 2
+    y.narrow(1, 0, 1).as_strided((2,), (1,)).mul_(torch.tensor([3.0, 5.0]))
+    y.backward(torch.ones(2, 2))
+    return x.grad, y
+
+
+@same
+def test_out_that_is_part_of_a_graph(torch):
+    x = torch.ones(2, requires_grad=True)
+    total, pair, leaf = x.sum() * 1, x * 1, torch.ones(2, requires_grad=True)
+    for out in (total, pair, leaf):
+        with torch.no_grad():
+            torch.sin(torch.ones(3), out=out)
+    outcomes = [error((t * 1).sum().backward) for t in (total, pair, leaf)]
+    return outcomes, x.grad, leaf.grad, total.requires_grad
+
+
+@same
+def test_a_shape_edit_makes_no_view(torch):
+    x = torch.ones(1, 3)
+    alias = x.view(-1)
+    x.squeeze_()
+    x.detach_()
+    x.add_(1)
+    return alias, error(alias.detach_)
+
+
+@same
+def test_index_arrays_write_one_dtype_only(torch):
+    results = []
+    for index in ([0], torch.tensor([True, False, True]), torch.tensor([0, 1]), slice(0, 2), (None, torch.tensor([True, False, True]))):
+        for value in (torch.tensor(1.5, dtype=torch.float64), torch.tensor(2), torch.tensor([2, 3]), torch.tensor([1.5], dtype=torch.float64), 2):
+            for dtype in (torch.float32, torch.int64):
+                x = torch.zeros(3, dtype=dtype)
+                results += [error(x.__setitem__, index, value), x]
+    leaf = torch.ones(0, requires_grad=True)
+    return results, error(leaf[0:, None].__setitem__, [0], 0.5)
+
+
+@same
+def test_gradients_of_nothing(torch):
+    x = torch.ones(0, requires_grad=True)
+    y = torch.log_softmax(x, 0)
+    g, = torch.autograd.grad(y, [x], torch.ones(0), create_graph=True)
+    g.backward(torch.ones(0))
+    return g.requires_grad, x.grad, error(y.backward, torch.ones(0))

@@ -293,11 +293,12 @@ def fill_out(out: Tensor, result: Tensor) -> Tensor:
         if have.numel:
             warnings.warn(f"An output with one or more elements was resized since it had shape {list(have.shape)}, which does "
                           f"not match the required output shape {list(new.shape)}.", stacklevel=3)
+        from ._resize import keep_place, resize
         layout = result._layout if result._storage is None else None
         if out._storage is None:
             out._value, out._layout, out._writes = result._current(), layout, out._writes + 1
+            keep_place(out)
             return out
-        from ._resize import resize
         resize(out, new.shape, None if layout is None else layout.strides)
     return out._assign(result)
 
@@ -353,7 +354,7 @@ def as_size(*size) -> tuple[int, ...]:
     elif not size:
         raise TypeError("missing 1 required positional arguments: \"size\"")
     try:
-        return tuple(s if s.__class__ is int else _index(s) for s in size)
+        return tuple([s if s.__class__ is int else _index(s) for s in size])
     except TypeError:
         bad = next((s for s in size if not _converts(operator.index, s)), None)
         raise TypeError(f"argument 'size' must be tuple of ints, but found element of type {type(bad).__name__}") from None

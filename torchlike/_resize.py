@@ -3,10 +3,26 @@ from __future__ import annotations
 
 import math
 
+from ._core.graph import AccumulateGrad, Identity
 from ._core.layout import Layout, contiguous, contiguous_strides
 from ._core.program import record
 from ._core.registry import OPS
 from ._tensor import Past, Storage, Tensor
+
+
+class Reshaped(Identity):
+    """The edge of a tensor that took another shape outside the graph: gradients come in the new shape."""
+
+    __slots__ = ()
+
+    def apply(self, grads: list, create_graph: bool) -> list:
+        node, out = self.edges[0]
+        got, want = tuple(grads[0].shape), node.output_aval(out).shape
+        try:
+            return [grads[0].sum_to_size(want)]
+        except RuntimeError:
+            raise RuntimeError(f"Function {node.name()} returned an invalid gradient at index 0 - got {list(got)} but expected shape compatible "
+                               f"with {list(want)}") from None
 
 
 def resize(t: Tensor, shape: tuple[int, ...], strides: tuple[int, ...] | None = None) -> None:
@@ -22,6 +38,13 @@ def resize(t: Tensor, shape: tuple[int, ...], strides: tuple[int, ...] | None = 
     link = _window(st, layout)
     t._value, t._seen = _through(st.value, link), st.version
     t._chain, t._layout, t._base = (link,), layout, None
+    keep_place(t)
+
+
+def keep_place(t: Tensor) -> None:
+    """t, which took another shape outside the graph, stays where it is in it."""
+    if t._edge is not None and not isinstance(t._edge, AccumulateGrad):
+        t._edge, t._out = Reshaped(t, (t._edge, t._out)), 0
 
 
 def _window(st: Storage, layout: Layout) -> tuple:

@@ -14,7 +14,7 @@ from ._core import program
 from ._core.aval import Aval
 from ._core.grad_mode import inference, mode
 from ._core.graph import AccumulateGrad, Node, Outside, Stale, node_class
-from ._core.layout import Layout, contiguous, is_contiguous, like, overlapping
+from ._core.layout import Layout, combined, contiguous, like, overlapping
 from ._core.program import record
 from ._core.registry import OPS, View
 from ._core.value import Value, of_array
@@ -68,7 +68,8 @@ class Tensor:
     _plain = True  # results of operations on it are plain Tensors
     _of_data = False  # made by `.data`: counts its own writes
     _inference = False  # made under inference_mode
-    _several: tuple[str, int] | None = None  # for one of several views made by one function: its name, and which
+    _former = False  # what another tensor was before it took another shape in place, and is a view of now: nobody else holds it
+    _several: tuple[str, int, int] | None = None  # for one of several views made by one function: its name, which, the version then
 
     def __init_subclass__(cls, **kwargs):
         super().__init_subclass__(**kwargs)
@@ -120,13 +121,14 @@ class Tensor:
                 self._follow_flag(base)
                 self._seen = st.version
                 return
-        if base is None or base._edge is None or isinstance(self._edge, Outside):
+        if base is None or base._edge is None or self._several is not None or isinstance(self._edge, Outside):
             value = st.value
             for op, numbers, statics in self._chain:
                 value = record(op, [value, *numbers], statics)[1][0]
             self._value = value
-            if base is not None and isinstance(self._edge, Outside) and base._edge is not None:
-                self._make_stale()
+            if base is not None and base._edge is not None:
+                if self._version != (self._edge.version if self._several is None else self._several[2]):
+                    self._make_stale()
             elif base is not None and self._edge.__class__ is not AccumulateGrad:
                 self._edge = None
         else:
@@ -203,8 +205,12 @@ class Tensor:
         out._layout = made_layout
         if self._of_data:
             out._of_data = True
-        if not mode.enabled and self._edge is not None and value.aval.dtype.category >= dt.FLOAT:
-            out._edge = Outside(out)
+        edge = self._edge
+        if self._several is not None or edge is not None:
+            if not mode.enabled and value.aval.dtype.category >= dt.FLOAT:
+                out._edge = None if edge is None else Outside(out)
+            if self._several is not None or isinstance(edge, Outside):
+                out._several = op.torch_name.removesuffix("Backward0"), 0, out._version
         return out
 
     def _alias(self) -> Tensor:
@@ -233,6 +239,8 @@ class Tensor:
             base = self._base
             if base is not None and base._edge.__class__ is AccumulateGrad:
                 raise RuntimeError("a view of a leaf Variable that requires grad is being used in an in-place operation.")
+            if base is not None and self._edge is not None and self._edge.until_written:
+                self._refresh(self._storage)
         if repeats:
             return
         for op, _, _ in self._chain:
@@ -260,10 +268,7 @@ class Tensor:
         chain = _without_overlaps(self, st)
         graph = mode.enabled and base is not None and (base._edge is not None or new._edge is not None)
         if graph:
-            if self._several is not None:
-                raise RuntimeError(f"Output {self._several[1]} of {self._several[0]} is a view and is being modified inplace. This view is the output of a "
-                                   "function that returns multiple views. Such functions do not allow the output views to be modified inplace. You should "
-                                   "replace the inplace operation by an out-of-place one.")
+            self._refuse_several()
             written = _put_chain(_plain_copy(base), self._chain_from(base) if base._chain else chain, new)
             root = written._value if not base._chain else _put_values(st.value, base._chain, written._value)
             base._edge, base._out = written._edge, written._out
@@ -272,18 +277,28 @@ class Tensor:
             if mode.enabled and base is None:
                 self._edge, self._out = new._edge, new._out
         st.value = root
-        st.version += 1
-        if self._of_data:
-            st.unseen += 1
-            self._writes += 1
+        self._count_write(st)
         if st.host is not None:
             st.host.write(st)
         if not graph:
             self._value = value
-            self._seen = st.version
+            if self._several is None and not isinstance(self._edge, Outside):  # these may become stale
+                self._seen = st.version
         if base is not None and not base._chain:
             base._value, base._seen = root, st.version
         return self
+
+    def _count_write(self, st: Storage) -> None:
+        st.version += 1
+        if self._of_data:
+            st.unseen += 1
+            self._writes += 1
+
+    def _refuse_several(self) -> None:
+        if self._several is not None:
+            raise RuntimeError(f"Output {self._several[1]} of {self._several[0]} is a view and is being modified inplace. This view is the output of a "
+                               "function that returns multiple views. Such functions do not allow the output views to be modified inplace. You should "
+                               "replace the inplace operation by an out-of-place one.")
 
     # -- facts ---------------------------------------------------------------------------------------------------------
 
@@ -344,7 +359,7 @@ class Tensor:
 
     def _refuse_stale(self) -> None:
         if self._edge.__class__ is Stale:
-            raise RuntimeError(Stale.ERROR)
+            raise RuntimeError(Stale.ERROR if self._several is None else Stale.SEVERAL.format(*self._several))
 
     @property
     def grad_fn(self) -> Node | None:
@@ -615,9 +630,11 @@ def _special(op, args, out: Tensor) -> Tensor:
     """Results of non-contiguous inputs keep their strides; results on subclasses of Tensor are of the subclass."""
     if op.pointwise and out._value.aval.ndim:
         shape = out._value.aval.shape
-        source = next((a for a in args if isinstance(a, Tensor) and a._value.aval.shape == shape), None)
-        if source is not None and source._layout is not None and not is_contiguous(source._layout):
-            out._layout = like(source._layout)
+        if 0 in shape:
+            source = next((a for a in args if isinstance(a, Tensor) and a._value.aval.shape == shape), None)
+            out._layout = None if source is None or source._layout is None else like(source._layout)
+        else:
+            out._layout = combined(shape, tuple([a._strided() for a in args if isinstance(a, Tensor)]))
     for a in args:
         if isinstance(a, Tensor) and not a._plain:
             if a._inference:

@@ -21,6 +21,7 @@ class Node:
 
     __slots__ = ("plan", "edges", "saved", "needs", "hooks", "metadata_", "where", "__weakref__")
     torch_name = "Node"
+    until_written = False  # of a view: it only holds until somebody writes there, then the way to the base counts
 
     def __init__(self, plan, edges, needs, saved):
         self.plan, self.edges, self.needs, self.saved = plan, edges, needs, saved
@@ -165,14 +166,22 @@ class AccumulateGrad(Node):
 class Outside(AccumulateGrad):
     """What stands for the graph at a view made under no_grad of something that requires grad: gradients end here, unseen."""
 
-    __slots__ = ()
+    __slots__ = ("version",)  # the view's when it was made
     variable = None
+
+    def __init__(self, tensor):
+        super().__init__(tensor)
+        self.version = tensor._version
 
 
 class Stale(Outside):
-    """What Outside becomes once that view's memory was written: torch no longer lets anybody differentiate through it."""
+    """What stands for the graph at a view made under no_grad, or at one of several views made at once, when its memory was written since:
+    torch no longer lets anybody differentiate through it."""
 
     __slots__ = ()
+    SEVERAL = ("Output {1} of {0} is a view and its base or another view of its base has been modified inplace. This view is the output of a function that "
+               "returns multiple views. Such functions do not allow the output views to be modified inplace. You should replace the inplace operation by an "
+               "out-of-place one.")
     ERROR = ("A view was created in no_grad mode and its base or another view of its base has been modified inplace with grad mode enabled. Given that "
              "this use case is ambiguous and error-prone, it is forbidden. You can clarify your code by moving both the view and the inplace either both "
              "inside the no_grad block (if you don't want the inplace to be tracked) or both outside (if you want the inplace to be tracked).")

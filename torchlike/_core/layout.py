@@ -5,6 +5,7 @@ XLA lays arrays out as it likes; a Layout is metadata that makes `stride()`, `is
 """
 from __future__ import annotations
 
+import functools
 import math
 from typing import NamedTuple
 
@@ -23,6 +24,7 @@ def contiguous_strides(shape) -> tuple:
     return tuple(reversed(strides))
 
 
+@functools.lru_cache(maxsize=1 << 16)  # asked for at each view
 def contiguous(shape: tuple) -> Layout:
     return Layout(shape, contiguous_strides(shape), 0)
 
@@ -69,17 +71,49 @@ def like(a: Layout) -> Layout | None:
     """The layout of a fresh tensor that preserves a's memory format; None when that is contiguous."""
     if 0 in a.shape:
         return None if a.strides == contiguous_strides(a.shape) else Layout(a.shape, a.strides, 0)
-    if is_contiguous(a) or overlapping(a):
+    return combined(a.shape, (a,))
+
+
+@functools.lru_cache(maxsize=4096)
+def combined(shape: tuple, inputs: tuple[Layout, ...]) -> Layout | None:
+    """The layout of an elementwise result: dimensions in the order in which its inputs have them in memory; None when contiguous.
+
+    The first input in which two dimensions both move decides; among equal strides the longer dimension lies outside."""
+    if all(is_contiguous(a) and a.shape == shape for a in inputs):
         return None
-    if is_dense(a):
-        return Layout(a.shape, a.strides, 0)
-    order = sorted(range(len(a.shape)), key=lambda i: -a.strides[i])  # stable: ties keep their order
-    inner = contiguous_strides([a.shape[i] for i in order])
-    strides = [0] * len(a.shape)
-    for i, s in zip(order, inner):
-        strides[i] = s
-    made = Layout(a.shape, tuple(strides), 0)
+    first = inputs[0]
+    if all(a.shape == shape and a.strides == first.strides for a in inputs) and is_dense(first):
+        return Layout(shape, first.strides, 0)
+    steps = []
+    for a in inputs:
+        wide = zip((1,) * (len(shape) - len(a.shape)) + a.shape, (0,) * (len(shape) - len(a.shape)) + a.strides, shape)
+        steps.append([0 if n == 1 and m != 1 else s for n, s, m in wide])
+    inner = list(reversed(range(len(shape))))  # dimensions from the innermost outwards, by insertion
+    for i in range(1, len(shape)):
+        k = i
+        for j in range(i - 1, -1, -1):
+            order = _order(inner[j], inner[k], steps, shape)
+            if order < 0:
+                break
+            if order > 0:
+                inner[j], inner[k], k = inner[k], inner[j], j
+    strides, step = [0] * len(shape), 1
+    for d in inner:
+        strides[d] = step
+        step *= shape[d]
+    made = Layout(shape, tuple(strides), 0)
     return None if is_contiguous(made) else made
+
+
+def _order(d: int, e: int, steps: list, shape: tuple) -> int:
+    """-1 where dimension d lies inside e, 1 where it lies outside, 0 where nothing says."""
+    for s in steps:
+        if s[d] and s[e]:
+            if s[d] != s[e]:
+                return -1 if s[d] < s[e] else 1
+            if shape[d] > shape[e]:
+                return 1
+    return 0
 
 
 def view_strides(a: Layout, shape: tuple) -> tuple | None:

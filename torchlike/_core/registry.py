@@ -25,14 +25,14 @@ OPS: dict[str, Op] = {}
 class Plan:
     """An op at given avals and statics."""
 
-    __slots__ = ("op", "avals", "statics", "outs", "single", "run", "differentiable", "device", "_numpy", "_xla", "_saved")
+    __slots__ = ("op", "avals", "statics", "outs", "single", "run", "differentiable", "device", "_numpy", "_xla", "_saved", "_depends")
 
     def __init__(self, op, avals, statics, outs, run, device):
         self.op, self.avals, self.statics, self.run, self.device = op, avals, statics, run, device
         self.single = not isinstance(outs, list)
         self.outs = tuple(aval(shape, d, device) for shape, d in ([outs] if self.single else outs))
         self.differentiable = op.differentiable and any(o.dtype.category >= dt.FLOAT for o in self.outs)
-        self._numpy = self._xla = None
+        self._numpy = self._xla = self._depends = None
         self._saved = {}
 
     def __repr__(self):
@@ -145,6 +145,7 @@ class Op:
         self.stable = True  # its name means the same in every process, so programs with it may be kept on disk
         self.node_class = None  # autograd's class for this op's nodes, made at first use
         self.frees: bool | str = True  # its nodes free what they saved after a backward; "always": also where that is nothing
+        self.compares = False  # its derivative is made of comparisons, which carry no gradient: see dependence.py
         self.torch_name = torch_name or "".join(p.capitalize() for p in name.split("_")) + "Backward0"
 
     def __repr__(self):
@@ -488,6 +489,7 @@ class BackwardOp(Op):
         explicit = op.derivative is not None
         super().__init__(f"{op.name}_backward", self._kernel, numpy=(True if explicit and op.numpy is not None else None))
         self.forward = op
+        self.compares = op.compares
 
     def make(self, avals, statics) -> Plan:
         fplan, needs = statics

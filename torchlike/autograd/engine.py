@@ -3,7 +3,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from .._core import dtype as dt
 from .._core.aval import broadcast_shapes
+from .._core.dependence import dependence
 from .._core.grad_mode import mode
 from .._core.graph import SECOND_BACKWARD, AccumulateGrad, Node, Outside
 from .._core.program import record
@@ -242,7 +244,7 @@ def _run_node(node: Node, grads: list, create_graph: bool) -> list:
         for i, v in zip((*ins, *(~o for o in outs)), saved):
             if v.__class__ is Value:
                 t = Tensor._of(v)
-                edge = node.edges[i] if i >= 0 else (node, ~i)
+                edge = node.edges[i] if i >= 0 else (node, ~i) if v.aval.dtype.category >= dt.FLOAT else None
                 if edge is not None:
                     t._edge, t._out = edge
                 args.append(t)
@@ -250,6 +252,7 @@ def _run_node(node: Node, grads: list, create_graph: bool) -> list:
                 args.append(v)
         args += gs
         made = apply(plan.op.backward, args, (plan, node.needs))
+        _end_constant(made)
     else:
         values = [*saved, *(None if g is None else g._current() for g in gs)]
         made = [Tensor._of(v) for v in record(plan.op.backward, values, (plan, node.needs))[1]]
@@ -258,6 +261,15 @@ def _run_node(node: Node, grads: list, create_graph: bool) -> list:
         check(node, made)
     made = iter(made)
     return [next(made) if need else None for need in node.needs]
+
+
+def _end_constant(grads: tuple) -> None:
+    """Gradients made with a graph that depend on nothing that requires grad leave it, as where torch computes them one by one."""
+    node = next((t._edge for t in grads if t._edge is not None), None)
+    if node is not None:
+        for t, reads in zip(grads, dependence(node.plan)):
+            if not any(node.needs[i] for i in reads):
+                t._edge = None
 
 
 def _missing(plan, i: int) -> Tensor | None:

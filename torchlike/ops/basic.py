@@ -484,5 +484,7 @@ def masked_fill(input, mask: Tensor, value) -> Tensor:
             raise RuntimeError(f"masked_fill_ only supports a 0-dimensional value tensor, but got tensor with {value.ndim} dimension(s).")
     else:
         value = held(value, input.dtype)
-    return to_dtype(apply(WHERE, (mask, value, input)), input.dtype)
+    made = to_dtype(apply(WHERE, (mask, value, input)), input.dtype)
+    made._layout = None  # torch fills a contiguous copy
+    return made
 

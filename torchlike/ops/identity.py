@@ -9,9 +9,10 @@ from collections.abc import Callable
 import numpy as np
 
 from .._core.grad_mode import mode
-from .._core.graph import AccumulateGrad, Identity, Outside, Stale
+from .._core.graph import AccumulateGrad, Outside, Stale
 from .._core.layout import is_contiguous
 from .._public import FUNCTIONS, as_size
+from .._resize import Reshaped
 from .._resize import resize as resize_storage
 from .._tensor import Tensor, _new
 from . import shape_views, strided_views
@@ -34,31 +35,29 @@ def _become(self: Tensor, other: Tensor) -> Tensor:
     return self
 
 
+def _become_view(self: Tensor, made: Tensor) -> Tensor:
+    """self is from now on `made`, a view of its former self; that counts as a write."""
+    st, writes = made._storage, self._writes
+    _become(self, made)
+    self._writes = writes
+    self._count_write(st)
+    self._seen = st.version
+    return self
+
+
 def _twin(self: Tensor) -> Tensor:
     """Another object for the same tensor."""
     twin = _new(Tensor)
     twin.__dict__.update({k: v for k, v in self.__dict__.items() if k in _PLACE})
+    twin._former = True
     return twin
-
-
-class _Reshaped(Identity):
-    """The edge of a tensor that took another shape outside the graph: gradients come in the new shape."""
-
-    __slots__ = ()
-
-    def apply(self, grads: list, create_graph: bool) -> list:
-        node, out = self.edges[0]
-        got, want = tuple(grads[0].shape), node.output_aval(out).shape
-        try:
-            return [grads[0].sum_to_size(want)]
-        except RuntimeError:
-            raise RuntimeError(f"Function {node.name()} returned an invalid gradient at index 0 - got {list(got)} but expected shape compatible "
-                               f"with {list(want)}") from None
 
 
 def _seen_as(self: Tensor, twin: Tensor, view: Callable, args: tuple, kwargs: dict) -> Tensor:
     """view(twin), for self to become: a view of something differentiable stays one, a leaf stays the leaf it is, and any other tensor keeps
     its place in the graph."""
+    if mode.enabled and self.requires_grad:
+        self._refuse_several()
     if mode.enabled or self._edge is None:
         return view(twin, *args, **kwargs)
     leaf = isinstance(self._edge, AccumulateGrad)
@@ -69,7 +68,7 @@ def _seen_as(self: Tensor, twin: Tensor, view: Callable, args: tuple, kwargs: di
         finally:
             mode.enabled = False
     made = view(twin, *args, **kwargs)
-    made._edge, made._out = (self._edge, 0) if leaf else (_Reshaped(made, (self._edge, self._out)), 0)
+    made._edge, made._out = (self._edge, 0) if leaf else (Reshaped(made, (self._edge, self._out)), 0)
     if leaf:
         twin._edge = None
     if isinstance(self._edge, Outside):
@@ -81,6 +80,7 @@ def _view_in_place(name: str, view):
     def f(self, *args, **kwargs) -> Tensor:
         self._check_write(True)
         alone, version = self._storage is None, self._version
+        self._current()
         twin = _twin(self)
         made = _seen_as(self, twin, view, args, kwargs)
         if alone:  # nobody else sees the memory: keep the result, forget the way back to the former shape
@@ -88,10 +88,8 @@ def _view_in_place(name: str, view):
             made = Tensor._of(made._value)
             made._layout = None if layout is None or is_contiguous(layout) else layout
             made._edge, made._out, made._writes = edge, out, version + 1
-        else:
-            made._storage.version += 1
-            made._seen = made._storage.version
-        return _become(self, made)
+            return _become(self, made)
+        return _become_view(self, made)
 
     f.__name__ = f.__qualname__ = name
     f.__doc__ = f"{name[:-1]}, of this very tensor."
@@ -112,12 +110,11 @@ for _name, _view in (
 
 def _as_strided_(self, size, stride, storage_offset: int | None = None) -> Tensor:
     """as_strided, of this very tensor."""
-    self._check_write()
+    self._check_write(True)
+    self._current()
     twin = _twin(self)
     made = _seen_as(self, twin, strided_views.as_strided, (size, stride, storage_offset), {})
-    made._storage.version += 1
-    made._seen = made._storage.version
-    return _become(self, made)
+    return _become_view(self, made)
 
 
 Tensor.as_strided_ = FUNCTIONS["as_strided_"] = _as_strided_
@@ -133,7 +130,7 @@ def resize_(self, *sizes, memory_format=None) -> Tensor:
     if tuple(self.shape) == shape:
         return self
     resize_storage(self, shape)
-    self._storage.version += 1
+    self._count_write(self._storage)
     self._seen = self._storage.version
     return self
 

@@ -5,7 +5,7 @@ import numpy as np
 
 from .._core import dtype as dt
 from .._core import program
-from .._core.layout import overlapping
+from .._core.layout import Layout, combined, contiguous_strides, overlapping
 from .._core.registry import Op
 from .._core.value import of_array
 from .._public import FUNCTIONS, refuse_long
@@ -320,7 +320,23 @@ _WRAP = Op("wrap_index", lambda xp, x, n: xp.where(x < 0, x + xp.asarray(n, x.dt
 
 def _gather(t: Tensor, advanced: dict) -> Tensor:
     index, dims = _prepared(t, advanced)
-    return apply(INDEX, (t, *index), (dims,))
+    made = apply(INDEX, (t, *index), (dims,))
+    if t._layout is not None:
+        made._layout = _gathered_layout(t._layout, made._value.aval.shape, tuple([i._value.aval.shape for i in index]), dims)
+    return made
+
+
+def _gathered_layout(a: Layout, shape: tuple, index: tuple, dims: tuple) -> Layout | None:
+    """The layout of gathered elements: the dimensions that stay are ordered as in memory, those of the indices as in the indices."""
+    n = len(shape) - len(a.shape) + len(dims)  # dimensions of the indices, which stand together at `at`
+    at = dims[0] if dims == tuple(range(dims[0], dims[-1] + 1)) else 0
+    stay = [s for d, s in enumerate(a.strides) if d not in dims]
+    rows = [(*stay[:at], *[0] * n, *stay[at:])]
+    for i in index:
+        lead = n - len(i)
+        moves = [0] * lead + [0 if m == 1 and m != k else s for s, m, k in zip(contiguous_strides(i), i, shape[at + lead:])]
+        rows.append((*[0] * at, *moves, *[0] * (len(stay) - at)))
+    return combined(shape, tuple(Layout(shape, row) for row in rows))
 
 
 def setitem(self: Tensor, index, value) -> None:
@@ -344,8 +360,13 @@ def setitem(self: Tensor, index, value) -> None:
             value = _drop_ones(value, len(shape))
         t.copy_(value)
         return
-    if len(advanced) == 1 and value._value.aval.numel == 1 and next(iter(advanced.values())).dtype is dt.uint8:
+    t._check_write(True)
+    kind = next(iter(advanced.values())).dtype if len(advanced) == 1 and value._value.aval.numel == 1 else None
+    if kind is dt.uint8:
         raise RuntimeError("masked_fill_ only supports boolean masks, but got mask with dtype unsigned char")
+    if value.dtype is not t.dtype and kind is not dt.bool_:
+        raise RuntimeError(f"Index put requires the source and destination dtypes match, got {t.dtype.short} for the destination and "
+                           f"{value.dtype.short} for the source.")
     ready, dims = _prepared(t, advanced)
     put_index(t, ready, dims, value, False)
 
@@ -355,6 +376,7 @@ def put_repeating(t: Tensor, index, dims, value: Tensor, accumulate: bool = Fals
     t._check_write(True)
     layout = t._strided()
     memory = FUNCTIONS["as_strided"](t, (t._storage.value.aval.numel,), (1,), 0)
+    memory._several = t._several
     places = layout.offset + sum(np.arange(n).reshape(-1, *[1] * (t.ndim - 1 - d)) * s for d, (n, s) in enumerate(zip(layout.shape, layout.strides)))
     put_index(memory, [apply(INDEX, (place(places, t.device), *index), (dims,))], (0,), value, accumulate)
     return t

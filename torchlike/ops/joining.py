@@ -181,6 +181,7 @@ def _flip(xp, x, dims):
 
 
 _FLIP = Op("flip", _flip, shape=lambda a, dims: (a.shape, a.dtype), vjp=lambda xp, g, dims: xp.flip(g, dims))
+_FLIP.pointwise = True  # of strides
 _ROLL = Op("roll", lambda xp, x, shifts, dims: xp.roll(x, shifts, dims), shape=lambda a, shifts, dims: (a.shape, a.dtype),
            vjp=lambda xp, g, shifts, dims: xp.roll(g, tuple(-s for s in shifts), dims))
 

@@ -5,7 +5,7 @@ import numpy as np
 
 from .._core import dtype as dt
 from .._core.aval import NUMBERS, result_dtype
-from .._core.registry import Elementwise, Op
+from .._core.registry import OPS, Elementwise, Op
 from .._public import number, public, write_into
 from .._tensor import Tensor, apply
 from .creation import held, plain_number
@@ -391,6 +391,8 @@ _CLAMP = Elementwise("clamp", _clamp, real=True, torch_name="ClampBackward1", gr
     lambda xp, g, x, low, high: xp.where(_clamp_keeps(xp, x, low, high), g, xp.zeros_like(g)),
     lambda xp, g, x, low, high: xp.where((x < low) & (True if high is None else low < high), g, xp.zeros_like(g)),
     lambda xp, g, x, low, high: xp.where((x > high) | (False if low is None else low > high), g, xp.zeros_like(g))))
+for _op in (_CLAMP, *map(OPS.get, ("maximum", "minimum", "fmax", "fmin"))):
+    _op.compares = True
 
 
 @public(inplace=True, out=True, names=("clip",))

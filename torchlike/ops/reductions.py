@@ -150,6 +150,8 @@ def _of_all_vjp(xp, g, x, out):
 # max() and min() of all elements: the kernels of amax and amin
 _MAX_OF_ALL = Op("max_of_all", _AMAX.kernel, shape=_AMAX.shape, vjp=_of_all_vjp, torch_name="MaxBackward1")
 _MIN_OF_ALL = Op("min_of_all", _AMIN.kernel, shape=_AMIN.shape, vjp=_of_all_vjp, torch_name="MinBackward1")
+for _op in (_AMAX, _AMIN, _MAX_OF_ALL, _MIN_OF_ALL):
+    _op.compares = True
 
 
 def _index_gradient(xp, g, index, plan):

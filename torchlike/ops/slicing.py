@@ -131,7 +131,7 @@ def narrow(input, dim: int, start, length: int) -> Tensor:
 def _several(name: str, views: list) -> tuple:
     """Views that one function made: torch refuses to edit them in place when they take part in differentiation."""
     for i, v in enumerate(views):
-        v._several = name, i
+        v._several = name, i, v._version
     return tuple(views)
 
 

@@ -17,6 +17,8 @@ def _wide(x):
 
 
 def _softmax(xp, x, dim):
+    if not x.size:
+        return x
     w = _wide(x)
     e = xp.exp(w - xp.max(w, axis=dim, keepdims=True))
     return (e / xp.sum(e, axis=dim, keepdims=True)).astype(x.dtype)
@@ -29,6 +31,8 @@ def _softmax_vjp(xp, g, out, dim):
 
 
 def _log_softmax(xp, x, dim):
+    if not x.size:
+        return x
     w = _wide(x)
     shifted = w - xp.max(w, axis=dim, keepdims=True)
     return (shifted - xp.log(xp.sum(xp.exp(shifted), axis=dim, keepdims=True))).astype(x.dtype)
@@ -55,9 +59,7 @@ def _normalized(op, name):
         if a.dtype.category != dt.FLOAT:
             raise NotImplementedError(f'"{name}_lastdim_kernel_impl" not implemented for \'{a.dtype.short}\'')
         d = as_dim(dim, a.ndim)
-        if not a.ndim:
-            return apply(op, (input.reshape(1),), (0,)).reshape(())
-        return input.clone() if not a.numel else apply(op, (input,), (d,))
+        return apply(op, (input,), (d if a.ndim else None,))
     f.__name__ = f.__qualname__ = name
     f.__doc__ = f"{name} over dim; dtype converts the input first."
     return public(out=True)(f)

@@ -90,6 +90,7 @@ def _permuted_vjp(xp, g0, out1, plan):
 
 
 _SORT = Op("sort", _sort, shape=lambda a, dim, descending: [(a.shape, a.dtype), (a.shape, dt.int64)], vjp=_permuted_vjp)
+_SORT.pointwise = True  # of strides
 _ARGSORT = Op(
     "argsort",
     lambda xp, x, dim, descending: _sort(xp, x, dim, descending)[1],

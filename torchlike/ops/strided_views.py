@@ -3,11 +3,14 @@ from __future__ import annotations
 
 import numpy as np
 
+from .._core.grad_mode import mode
+from .._core.graph import Identity
 from .._core.layout import Layout, contiguous
 from .._core.registry import View
 from .._public import as_dim, as_size, public
 from .._tensor import Tensor
 from .bit_views import _CONJ, is_conj
+from .creation import place
 from .shape_views import view
 from .slicing import set_slice
 
@@ -153,6 +156,27 @@ _AS_STRIDED = View("as_strided", _as_strided, put=_as_strided_put, overlaps=True
                    layout=lambda a, root, shape, strides, offset: Layout(shape, strides, offset))
 
 
+class AsStridedBackward0(Identity):
+    """as_strided of a tensor that is a view itself. The window may show memory beside it, which gets no gradient; an element that the
+    view has several times gets its share at each place, as in torch."""
+
+    __slots__ = ("window", "view")
+    torch_name = "AsStridedBackward0"
+    until_written = True
+
+    def __init__(self, made: Tensor, view: Tensor):
+        super().__init__(made, (view._edge, view._out))
+        self.window, self.view = made._strided(), view._strided()
+
+    def apply(self, grads: list, create_graph: bool) -> list:
+        to, read = (_strided_index(*a).reshape(-1) for a in (self.window, self.view))
+        n = 1 + max(to.max(initial=0), read.max(initial=0))
+        g = grads[0].reshape(-1)
+        memory = g.new_zeros(int(n)).index_put((place(to, g.device),), g, accumulate=True)
+        share = place(1.0 / np.bincount(read, minlength=n)[read], g.device).to(g.dtype)
+        return [(memory[place(read, g.device)] * share).reshape(self.view.shape)]
+
+
 @public()
 def as_strided(input, size, stride, storage_offset: int | None = None) -> Tensor:
     """Any strided window into the tensor's storage."""
@@ -179,4 +203,6 @@ def as_strided(input, size, stride, storage_offset: int | None = None) -> Tensor
             root._storage, root._seen, root._layout = st, st.version, st.layout
     root_strides = (st.layout or contiguous(st.value.aval.shape)).strides
     made = root._view(_AS_STRIDED, (root_strides, shape, strides, offset))
+    if mode.enabled and root is not input and input._edge is not None and made._edge is not None:
+        made._edge, made._out = AsStridedBackward0(made, input), 0
     return made._view(_CONJ, ()) if is_conj(input) else made

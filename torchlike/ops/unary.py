@@ -182,6 +182,7 @@ def logit(input, eps: float | None = None) -> Tensor:
 
 _NAN_TO_NUM = Elementwise("nan_to_num", lambda xp, x, nan, pos, neg: _nan_to_num(xp, x, nan, pos, neg), grads=(
     lambda xp, g, x: xp.where(xp.isfinite(x), g, xp.zeros_like(g)),))
+_NAN_TO_NUM.compares = True
 
 
 def _nan_to_num(xp, x, nan, pos, neg):
