@@ -44,19 +44,21 @@ def test_attention_lowers_to_triton(spec, kernel_only):
     assert lowered(spec, "cuda", "triton", x64=spec.name == "everything").count(_compat.TRITON_TARGET) == 3
 
 
+# Small problems whose options a large one has.
+TWICE = ("tail", "residual", "residual_bf16", "groups", "instance", "sum_bf16", "bf16", "one_group", "gru", "swiglu")
 OTHERS = [
     spec
     for group in (specs.SMALL, specs.LARGE)
     for op, few in group.items()
     if op != "attention"
     for spec in few
-    if spec.impl == "triton"
+    if spec.impl == "triton" and spec.name not in TWICE
 ]
 
 
 @pytest.mark.parametrize("spec", OTHERS, ids=lambda spec: f"{spec.op}-{spec.name}")
 def test_other_kernels_lower_to_triton(spec, kernel_only):
-    assert _compat.TRITON_TARGET in lowered(spec, "cuda", "triton", x64=spec is specs.SMALL[spec.op][0])
+    assert _compat.TRITON_TARGET in lowered(spec, "cuda", "triton", x64=spec in specs.LARGE[spec.op])
 
 
 def shipped():
