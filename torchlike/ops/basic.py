@@ -1,6 +1,8 @@
 """What every tensor can do: conversions, copies, filling, printing to Python, comparison operators and logic."""
 from __future__ import annotations
 
+import warnings
+
 import ml_dtypes
 import numpy as np
 
@@ -12,7 +14,7 @@ from .._core.grad_mode import mode
 from .._core.registry import Elementwise, Op
 from .._public import FUNCTIONS, MISSING, check_partly_same, public
 from .._tensor import Tensor, _plain_copy, apply
-from .creation import _check_dtype, held, number_dtype, scalar_tensor
+from .creation import _check_dtype, from_numpy, held, number_dtype, scalar_tensor
 from .memory_formats import _with_format, preserve_format
 from .pointwise import _operator, _plain_number, binary, number, operands
 
@@ -250,10 +252,17 @@ def _truth(self) -> bool:
     return bool(self._host_array().reshape(()))
 
 
+_warned: list[bool] = []
+
+
 def _as_number(kind):
     def convert(self):
         if self._value.aval.numel != 1:
             raise ValueError("only one element tensors can be converted to Python scalars")
+        if self.requires_grad and not _warned:
+            _warned.append(True)
+            warnings.warn("Converting a tensor with requires_grad=True to a scalar may lead to unexpected behavior.\nConsider using tensor.detach() first.",
+                          stacklevel=2)
         x = self.item()
         if isinstance(x, complex) and kind is not complex:
             raise RuntimeError(f"value cannot be converted to type {'double' if kind is float else 'int64_t'} without overflow")
@@ -289,6 +298,15 @@ Tensor.__array__, Tensor.__bool__, Tensor.__index__, Tensor.__len__, Tensor.__it
     _array, _truth, _index, _len, _iter, _contains)
 Tensor.__float__, Tensor.__int__, Tensor.__complex__ = map(_as_number, (float, int, complex))
 Tensor.__nonzero__, Tensor.__array_priority__ = _truth, 1000
+
+
+def _array_wrap(self, array, context=None, return_scalar: bool = False) -> Tensor:
+    """A tensor over the result of a NumPy function of tensors; truth values become uint8, as in torch."""
+    array = np.asarray(array)
+    return from_numpy(array.astype(np.uint8) if array.dtype == np.bool_ else array)
+
+
+Tensor.__array_wrap__ = _array_wrap
 
 # -- comparison and logic ------------------------------------------------------------------------------------------------
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 import functools
 import math
 import os
+import warnings
 
 import ml_dtypes
 import numpy as np
@@ -485,8 +486,10 @@ def _dtype_of_parts(data) -> dt.dtype | None:
 @public(method=False)
 def tensor(data, *, dtype=None, device=None, requires_grad=False, pin_memory=False) -> Tensor:
     """torch.tensor: always a copy; the dtype is inferred from the data unless given."""
-    if device is None and isinstance(data, Tensor):
-        device = data.device
+    if isinstance(data, Tensor):
+        warnings.warn("To copy construct from a tensor, it is recommended to use sourceTensor.detach().clone() or "
+                      "sourceTensor.detach().clone().requires_grad_(True), rather than torch.tensor(sourceTensor).", stacklevel=3)
+        device = data.device if device is None else device
     return _finish(from_data(data, dtype, device), requires_grad)
 
 

@@ -488,9 +488,12 @@ def _operator(f, reflected=False):
     def run(self, other):
         if isinstance(other, Tensor) or other.__class__ in PLAIN:
             return f(other, self) if reflected else f(self, other)
-        other = number(other)
+        if isinstance(other, np.ndarray) and f.__name__ != "eq":  # left to NumPy, whose result __array_wrap__ makes a tensor, in NumPy's type
+            return self.reciprocal() * other if reflected and f is div else NotImplemented
         if isinstance(other, np.ndarray):
-            other = self.new_tensor(other) if other.ndim else other.item()
+            from .creation import from_data
+            other = from_data(other)
+        other = number(other)
         if not isinstance(other, (Tensor, int, float, complex)):
             if not hasattr(other, "__torch_function__"):
                 return NotImplemented

@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import functools
 import math
+import warnings
 
 import numpy as np
 
@@ -241,8 +242,16 @@ def _mT(self) -> Tensor:
     return transpose(self, -2, -1) if self.ndim else self
 
 
+_REVERSED = ("The use of `x.T` on tensors of dimension other than 2 to reverse their shape is deprecated and it will throw an error in a future release. "
+             "Consider `x.mT` to transpose batches of matrices or `x.permute(*torch.arange(x.ndim - 1, -1, -1))` to reverse the dimensions of a tensor.")
+_warned: list[str] = []
+
+
 def _T_property(self) -> Tensor:
     """The dimensions reversed."""
+    if self.ndim != 2 and _REVERSED not in _warned:
+        _warned.append(_REVERSED)
+        warnings.warn(_REVERSED, stacklevel=2)
     return permute(self, tuple(reversed(range(self.ndim))))
 
 

@@ -1,0 +1,44 @@
+"""NumPy arrays beside tensors: what comes out of operators and of NumPy's functions, and warnings that scripts show."""
+import warnings
+
+import numpy as np
+import pytest
+
+CALLS = ["x + n", "x - n", "x / n", "x // n", "x % n", "x ** n", "i + k", "i * n", "x @ n", "x * np.array(2.0)", "x + np.ones((2, 3))", "n + x", "n - x", "n / x",
+         "n * x", "n ** x", "n < x", "x < n",
+         "x == n", "n == i", "i == k", "x != n", "b == m", "b & m", "m & b", "g + n", "n * g", "x * np.float32(2)", "np.float64(2) * x", "np.int64(2) + x", "np.sin(x)",
+         "np.square(x)", "np.isnan(x)",
+         "np.abs(x)", "np.clip(x, 0, 1)", "np.argmax(x)", "np.add(x, x)", "np.multiply(x, 2)", "np.add(n, x)", "np.equal(x, x)", "np.maximum(x, 2)",
+         "np.sqrt(x.double())", "np.log(x.int())",
+         "np.add.reduce(x)", "np.cumsum(x)", "np.transpose(torch.ones(2, 3))", "np.concatenate([x, x])", "np.stack([x, x])", "np.array(x)", "np.sort(x)", "np.mean(x)",
+         "np.sin(g)", "torch.add(x, n)",
+         "x.mul_(n)", "x.numpy() * 2"]
+
+
+def outcome(torch, call):
+    x = torch.tensor([1.0, 0.5, 2.0])
+    names = {"torch": torch, "np": np, "x": x, "i": torch.arange(3), "b": torch.tensor([True, False, True]), "g": torch.ones(3, requires_grad=True),
+             "n": np.array([1.0, 2.0, 3.0]), "k": np.arange(3),
+             "m": np.array([True, True, False])}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            found = eval(call, names)
+        except Exception as error:
+            return type(error).__name__
+    return type(found).__name__, str(getattr(found, "dtype", "")), np.round(np.asarray(found).astype(float), 5).tolist()
+
+
+@pytest.mark.parametrize("call", CALLS)
+def test_as_torch(subject, oracle, call):
+    assert outcome(subject, call) == outcome(oracle, call)
+
+
+@pytest.mark.parametrize("call", ["torch.tensor(torch.ones(2))", "torch.ones(2, 2, 2).T", "float(torch.ones(1, requires_grad=True))"])
+def test_warnings(subject, monkeypatch, call):
+    import torchlike.ops.basic
+    import torchlike.ops.shape_views
+    for module in (torchlike.ops.basic, torchlike.ops.shape_views):
+        monkeypatch.setattr(module, "_warned", [])
+    with pytest.warns(UserWarning, match="copy construct|dimension other than 2|requires_grad=True"):
+        eval(call, {"torch": subject})
