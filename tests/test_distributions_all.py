@@ -214,3 +214,21 @@ def test_gradients_through_wishart_samples():
     drawn = t.distributions.Wishart(5.0, scale_tril=s * t.tensor([[1.0, 0.0], [0.3, 0.5]], dtype=t.float64)).rsample((3,)).sum()
     drawn.backward()
     np.testing.assert_allclose(s.grad.item(), 2 * drawn.item(), rtol=1e-8)
+
+
+OF_NUMBERS = ["Normal(0.5, 2.0)", "Laplace(0.5, 2.0)", "Gamma(2.0, 1.0)", "Gamma(0.5, 1.0)", "Beta(2.0, 3.0)", "Bernoulli(0.3)", "Exponential(2.0)", "LogNormal(0.5, 1.0)",
+              "Uniform(-1.0, 2.0)", "Cauchy(0.5, 2.0)", "StudentT(3.0)", "Poisson(3.0)", "Chi2(3.0)", "HalfNormal(2.0)", "HalfCauchy(2.0)", "Gumbel(0.5, 2.0)", "Weibull(1.5, 2.0)",
+              "Pareto(1.0, 3.0)", "Kumaraswamy(2.0, 3.0)", "InverseGamma(3.0, 1.0)", "FisherSnedecor(3.0, 5.0)", "Geometric(0.3)", "NegativeBinomial(5.0, 0.4)", "Binomial(7, 0.4)",
+              "ContinuousBernoulli(0.3)", "GeneralizedPareto(0.5, 2.0, 0.1)", "VonMises(0.5, 2.0)", "LKJCholesky(3, 1.5)"]
+
+
+@pytest.mark.parametrize("made", OF_NUMBERS)
+def test_parameters_that_are_numbers(made):
+    """One sample, several, and the density at them."""
+    found = []
+    for m in (torchlike, torch):
+        m.manual_seed(3)
+        d = eval(made, vars(m.distributions))
+        one, some = d.sample(), d.sample((2, 3))
+        found.append((one, some, d.log_prob(one), d.log_prob(some), repr(d)))
+    compare(found[0], found[1], made)

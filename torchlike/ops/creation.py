@@ -312,6 +312,7 @@ def from_data(data, dtype=None, device=None) -> Tensor:
 
 def place(array: np.ndarray, device) -> Tensor:
     """A tensor over a host array that nobody else writes, on a device."""
+    array = np.asarray(array)  # NumPy's functions of arrays without dimensions give scalars
     if device.type == "meta":
         return Tensor._of(Value(aval(array.shape, dt.from_numpy_dtype(array.dtype), device), META_ARRAY))
     v = of_array(array)
