@@ -23,10 +23,10 @@ def repeated(torch, program, ending) -> list:
     x = torch.arange(9.0).view(3, 3).div(7).requires_grad_()
     w = torch.arange(9.0, 0.0, -1.0).view(3, 3).div(5).requires_grad_()
     found = []
-    for k in range(4):
+    for k in range(6):
         ending(torch, program(torch, x, w, k), (x, w))
         found += [t.grad.tolist() for t in (x, w)]
-        if k == 1:
+        if k == 3:
             x.grad = None  # from here on x starts again and w goes on
     return found
 
@@ -44,17 +44,17 @@ ENDINGS = {
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_comes_back(name, ending):
     ours = repeated(torchlike, PROGRAMS[name], ENDINGS[ending])
-    np.testing.assert_allclose(ours, repeated(real, PROGRAMS[name], ENDINGS[ending]), rtol=2e-6, atol=1e-6)
+    np.testing.assert_allclose(ours, repeated(real, PROGRAMS[name], ENDINGS[ending]), rtol=1e-5, atol=1e-5)
 
 
 def test_a_graph_that_comes_back_is_not_walked_again(monkeypatch):
     x = torchlike.ones(3, requires_grad=True)
     with torchlike.immediate(False):
-        for k in range(3):
-            if k == 1:
+        for k in range(5):
+            if k == 3:  # the first backward finds no `.grad`, the second sees the structure, the third plans it
                 monkeypatch.setattr(walk, "Walk", None)
             (x * k).sin().sum().backward()
-    np.testing.assert_allclose(x.grad.tolist(), [1 * np.cos(1) + 2 * np.cos(2)] * 3, rtol=1e-6)
+    np.testing.assert_allclose(x.grad.tolist(), [sum(k * np.cos(k) for k in range(5))] * 3, rtol=1e-6)
 
 
 def test_second_backward_raises_on_a_replayed_graph():

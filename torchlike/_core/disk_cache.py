@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import functools
 import hashlib
+import itertools
 import os
 import pickle
 import platform
@@ -98,13 +99,18 @@ def _body(info) -> str | None:
     return hashlib.sha256(("\n".join(parts) + _versions()).encode()).hexdigest()[:40]
 
 
+def _size(info) -> str:
+    """Begins an entry's name. Most programs that are new here are in no cache: their size tells so without hashing them."""
+    return f"{len(info.steps)}.{len(info.input_avals)}"
+
+
 @functools.cache
 def _listing() -> dict[str, list[str]]:
-    """Entries by program, read once a process: what this process stores it also remembers."""
+    """Entries by the size of their programs, read once a process: what this process stores it also remembers."""
     found: dict[str, list[str]] = {}
     try:
         for name in os.listdir(folder()):
-            found.setdefault(name[:40], []).append(name)
+            found.setdefault(name.split("-", 1)[0], []).append(name)
     except OSError:  # the folder vanished: nothing is cached
         pass
     return found
@@ -125,9 +131,14 @@ def _bind(library: str) -> None:
 def variants(info) -> list[tuple]:
     """The executables of a program that earlier processes left: (live results, donated inputs, callable)."""
     from jax.experimental import serialize_executable
-    body = _body(info)
-    found = []
-    for name in _listing().get(body, ()) if body is not None else ():
+    found: list[tuple] = []
+    names = _listing().get(_size(info))
+    if names is None:
+        return found
+    known = f"{_size(info)}-{_body(info)}-"
+    for name in names:
+        if not name.startswith(known):
+            continue
         path = os.path.join(folder(), name)
         try:
             with open(path, "rb") as f:
@@ -153,20 +164,24 @@ def store(info, live: tuple, donated: tuple, compiled) -> None:
     body = _body(info)
     if body is None:
         return
-    k = f"{body}-{hashlib.sha256(f'{live}{donated}'.encode()).hexdigest()[:12]}"
+    name = f"{_size(info)}-{body}-{hashlib.sha256(f'{live}{donated}'.encode()).hexdigest()[:12]}"
     try:
         blob = pickle.dumps((live, donated, serialize_executable.serialize(compiled)))
         fd, temp = tempfile.mkstemp(dir=folder())
         with os.fdopen(fd, "wb") as f:
             f.write(blob)
-        os.replace(temp, os.path.join(folder(), k))
+        os.replace(temp, os.path.join(folder(), name))
     except Exception:  # a full disk, or an executable that cannot be serialized: the cache is an optimisation only
         return
-    _trim()
+    if next(_stored) % 64 == 0:
+        _trim()
+
+
+_stored = itertools.count()
 
 
 def _trim() -> None:
-    """Drop the least recently used entries beyond the folder's size."""
+    """Drop the least recently used entries beyond the folder's size. A look at each of many thousand files takes a while."""
     try:
         files = [(e.stat().st_mtime, e.stat().st_size, e.path) for e in os.scandir(folder())]
         excess = sum(s for _, s, _ in files) - MOST_BYTES

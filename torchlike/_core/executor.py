@@ -1,14 +1,16 @@
 """Running a finished program: which results are still wanted, which tier runs it, which arrays may be donated.
 
 Tiers on the CPU: a program runs in NumPy until it has proved that it returns, then it is compiled by XLA as a whole.
-A loop proves it at once: the same program again within the last few. A program that comes back only now and then (one
-of many sequence lengths) must have lost, by an estimate, as much in NumPy as its compilation costs. The rule counts, it
-does not time, so that two runs of a script compute the same bits. A program that an earlier process compiled is loaded
-from the persistent cache at first sight.
+A loop proves it soon: the same program again within the last few, as often as its compilation is worth. A program that
+comes back only now and then (one of many sequence lengths) must have lost, by an estimate, as much in NumPy as its
+compilation costs. A program that takes no longer in NumPy than JAX's dispatch stays there. The rule counts, it does not
+time, so that two runs of a script compute the same bits. A program that an earlier process compiled is loaded from the
+persistent cache at first sight.
 """
 from __future__ import annotations
 
 import contextlib
+import math
 import sys
 import time
 from array import array
@@ -29,6 +31,8 @@ NEAR = 8  # programs between two sights in a loop
 SIGHTS_LIGHT, SIGHTS_HEAVY = 4, 3  # near sights in a row after which a program is compiled
 HEAVY_WORK = 2e7  # multiply-adds or elements per run above which a program is heavy
 NUMPY_OP, NUMPY_WORK = 8e-6, 5e-10  # rough seconds of the NumPy tier: per operation, and per unit of work
+DISPATCH = 2e-4  # rough seconds to start an executable and to hand it what is on the host
+LASTS = 30  # a loop is expected to go on for so many times as long as it has run
 SECONDS_PER_OP, SECONDS_PER_KERNEL = 0.006, 0.3  # of compiling a whole program: an ordinary operation, one with the platform's own kernel
 OP_COMPILE, PROGRAM_COMPILE = 0.03, 0.15  # rough seconds: one op's compilation, a whole program's fixed part
 
@@ -122,11 +126,10 @@ class ProgramInfo:
 
 def _work(plan) -> float:
     """A rough count of elements touched or multiplied; decides only how early a program is compiled."""
-    size = sum(a.numel for a in plan.avals if a is not None) + sum(o.numel for o in plan.outs)
+    sizes = [a.numel for a in plan.avals if a is not None] + [o.numel for o in plan.outs]
     if "conv" in plan.op.name or "matmul" in plan.op.name or "linear" in plan.op.name:
-        longest = max((max(a.shape, default=1) for a in plan.avals if a is not None), default=1)
-        return size * min(longest, 512)
-    return size
+        return math.sqrt(math.prod(sorted(sizes)[-3:]))  # of (m, k), (k, n) and (m, n) this is m k n
+    return sum(sizes)
 
 
 class Executable:
@@ -310,10 +313,10 @@ def _wants_compilation(info: ProgramInfo) -> bool:
         return True
     if info.device.type != "cpu" or info.executables:
         return True
-    if info.near >= (SIGHTS_HEAVY if info.work >= HEAVY_WORK else SIGHTS_LIGHT):
+    gain = len(info.steps) * NUMPY_OP + info.work * NUMPY_WORK - DISPATCH
+    if info.near >= (SIGHTS_HEAVY if info.work >= HEAVY_WORK else SIGHTS_LIGHT) and info.near * gain * LASTS >= info.compile_seconds:
         return True
-    n = len(info.steps)
-    if info.seen * (n * NUMPY_OP + info.work * NUMPY_WORK) / 2 >= info.compile_seconds:
+    if info.seen * gain / 2 >= info.compile_seconds:
         return True
     # operations without a NumPy form are compiled one by one; when that costs more than the whole, take the whole
     alone = {id(s.plan) for s in info.steps if s.plan._xla is None and s.plan.numpy is None}

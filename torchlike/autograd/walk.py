@@ -14,8 +14,9 @@ from .._core.registry import OPS, Op
 from .._core.value import Value
 from .graph import Packed
 
-MOST_WALKS = 1024
+MOST_STEPS = 200_000  # in all known walks; about 500 bytes each
 _walks: dict[tuple, Walk] = {}
+_sights: set[int] = set()  # hashes of structures seen once: most graphs of changing programs never come back
 
 
 def structure(roots) -> tuple[tuple, list[Node]] | None:
@@ -127,10 +128,12 @@ def replay(roots, keep_graph: bool) -> list[tuple[AccumulateGrad, Value]] | None
     key, nodes = found
     walk = _walks.get(key)
     if walk is None:
-        if any(node.saved is None for node in nodes if node.plan is not None):
+        if hash(key) not in _sights or any(node.saved is None for node in nodes if node.plan is not None):
+            _sights.add(hash(key))
             return None
-        if len(_walks) >= MOST_WALKS:
+        if sum(len(w.steps) for w in _walks.values()) > MOST_STEPS:
             _walks.clear()
+            _sights.clear()
         walk = _walks[key] = Walk(roots, nodes)
     values = [g._current() for _, _, g in roots if g is not None]
     for k in walk.order:
