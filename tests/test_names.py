@@ -177,3 +177,13 @@ def test_parallel_helpers(subject):
     assert net[0].weight.grad.tolist() == [[1, 1]] and copies[0][0] is not net[0] and list(copies[0].parameters()) == []
     with pytest.raises(AssertionError):
         parallel.parallel_apply(copies, [1])
+
+
+@pytest.mark.parametrize("space", ["", ".nn.functional", ".linalg", ".fft", ".special"])
+def test_functions_can_be_pickled(subject, space):
+    """As processes of a pool need it; torch's are found by their names too."""
+    import pickle
+    import types
+    names = vars(importlib.import_module(subject.__name__ + space))
+    functions = [f for name, f in names.items() if isinstance(f, types.FunctionType) and not name.startswith("_")]
+    assert len(functions) > 15 and [f.__name__ for f in functions if pickle.loads(pickle.dumps(f)) is not f] == []

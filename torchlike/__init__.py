@@ -1,6 +1,7 @@
 """torchlike: PyTorch's API on JAX's compiler. `import torchlike as torch`."""
 import importlib as _importlib
 import math as _math
+import sys as _sys
 
 from . import ops as _ops  # noqa: F401  (publishes functions and methods; must come first)
 from . import _alias, _tensor_str, version
@@ -42,6 +43,7 @@ from ._core.program import immediate  # noqa: F401
 from ._interop import from_jax, jax_function  # noqa: F401
 from ._public import FUNCTIONS as _functions
 from ._public import called as _called
+from ._public import importable as _importable
 from ._tensor import Size, Tensor  # noqa: F401
 from ._tensor_str import set_printoptions  # noqa: F401
 from .backends.precision import get_float32_matmul_precision, set_float32_matmul_precision  # noqa: F401
@@ -80,6 +82,8 @@ inf, nan, pi, e, newaxis = _math.inf, _math.nan, _math.pi, _math.e, None
 legacy_contiguous_format = contiguous_format
 globals().update(_functions)
 globals().update(_older_amp)
+for _module in (_sys.modules[__name__], nn.functional, linalg, fft, special):
+    _importable(_module)
 
 # attributes of torch that few programs touch
 _LAZY = frozenset({"__config__", "_dynamo", "compiler", "cpu", "distributed", "func", "functional", "futures", "fx", "hub", "mps", "mtia", "onnx",

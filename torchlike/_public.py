@@ -4,8 +4,10 @@ from __future__ import annotations
 import functools
 import inspect
 import operator
+import sys
 import warnings
 from collections.abc import Callable, Iterable, Sequence
+from types import FunctionType, ModuleType
 from typing import Any
 
 from . import _autocast
@@ -58,6 +60,13 @@ def public(*, function: bool = True, method: bool = True, inplace: bool = False,
                 FUNCTIONS[name + "_"] = g
         return f
     return register
+
+
+def importable(module: ModuleType) -> None:
+    """Give a module's public functions the names by which they are found there, where their own lead elsewhere: pickle writes them down."""
+    for name, f in vars(module).items():
+        if f.__class__ is FunctionType and name[0] != "_" and getattr(sys.modules.get(f.__module__), f.__qualname__, None) is not f:
+            f.__module__, f.__qualname__ = module.__name__, name
 
 
 # -- a call from outside: NumPy's names of arguments, `out=`, and torch's error where an argument is of the wrong kind ------------
