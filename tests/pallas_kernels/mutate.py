@@ -143,7 +143,6 @@ MUTATIONS = [
     ("grouped/gpu.py", "(end - start + bm - 1) // bm, step", "(end - start) // bm, step", REST),
     ("grouped/gpu.py", "row_ok = (first + jnp.arange(bm, dtype=jnp.int32) < end)", "row_ok = (first + jnp.arange(bm, dtype=jnp.int32) < case.rows)", REST),
     ("grouped/tiles.py", "count = -(-rows // block) + sizes.shape[0] + 1", "count = -(-rows // block)", REST),
-    ("grouped/tpu.py", "jnp.where((sizes > 0)[:, None, None], out, 0)", "out", TPU),
     ("grouped/tpu.py", "jnp.where((jnp.arange(case.rows) < end)[:, None], out, 0)", "out", TPU),
     ("attention/tpu.py", "bias = bias / case.scale", "bias = bias", TPU),
     ("attention/tpu.py", "jnp.repeat(x, case.group, axis=1)", "jnp.tile(x, (1, case.group, 1, 1))", TPU),
