@@ -37,15 +37,19 @@ def seen(value: Any, torch: Any) -> dict[str, Any]:
         "grad": None if grad is None else observe(grad)}
 
 
-def run(lines: list[str], torch: Any, context: Callable[[], AbstractContextManager] = nullcontext) -> dict[str, Any]:
+def run(lines: list[str], torch: Any, context: Callable[[], AbstractContextManager] = nullcontext, looking: bool = False) -> dict[str, Any]:
     """The outcome of each line that raised, of each observation, and of each tensor still named at the end.
 
-    A failed backward ends the program: how far it had come is nobody's business."""
+    A failed backward ends the program: how far it had come is nobody's business. `looking`: after each line at every tensor, as the writer
+    of the program did. Real torch's views notice a write when somebody looks, and some errors go by whether somebody has."""
     names, outcomes = namespace(torch), {}
     torch.manual_seed(0)
     with context():
         for number, line in enumerate(lines):
             error = run_line(line, names)
+            for value in names.values() if looking else ():
+                if is_tensor(torch, value):
+                    usable(value)
             if error is None:
                 continue
             outcomes[f"line {number}: {line}"] = raised(error)
@@ -76,14 +80,14 @@ def compared(lines: list[str], oracle: Any, subject: Any,
 
     Where a saved value was overwritten, torch refuses the gradient, or silently takes the new value (an edit through
     `.data`). The subject may do as torch does, or give the gradient that torch gives when it keeps copies."""
-    want, got = run(lines, oracle), run(lines, subject, context)
+    want, got = run(lines, oracle, looking=True), run(lines, subject, context)
     # an `out=` of float64 may hold what was computed from integers in float32
     coarse = any("float32" in line or ".float()" in line for line in lines) or any("out=" in line for line in lines) and any(
         "int64" in line or "bool" in line for line in lines)
     found = _differences(want, got, coarse)
     overwritten = any(isinstance(w, Raised) and any(words in w.message for words in OVERWRITTEN) for w in want.values())
     if found and (overwritten or any(".data" in line for line in lines)):
-        with_copies = run(lines, oracle, partial(keeping_copies, oracle))
+        with_copies = run(lines, oracle, partial(keeping_copies, oracle), looking=True)
         right = [text for text in _differences(with_copies, got, coarse) if not text.startswith("version")]
         return right if overwritten or not right else found
     return found

@@ -101,8 +101,9 @@ class Writer:
             return True
         if outcome and accidental(raised(outcome)):
             return True
-        if outcome and "backward(" in line and "single memory location" in str(outcome):
-            return False  # torch's derivative of a write where elements repeat is such a write itself
+        # Accidents of torch's derivatives: that of a write where elements repeat is such a write, that of atan2 negates its bool operand.
+        if outcome and "backward(" in line and any(words in str(outcome) for words in ("single memory location", "on a bool tensor")):
+            return False
         self.lines.append(line)
         if outcome and ("backward(" in line or "grad(" in line):
             return False
@@ -164,7 +165,10 @@ class Writer:
 
     def view(self) -> str | None:
         x = self.pick()
-        return x and self.guarded(f"{self.fresh()} = " + self.filled(self.choice.choice(VIEWS), x))
+        template = self.choice.choice(VIEWS)
+        if x and "as_strided" in template and (self.names[x] if self.names[x]._base is None else self.names[x]._base).numel() < 2:
+            return None  # how much memory lies behind the result of a reduction is torch's own affair
+        return x and self.guarded(f"{self.fresh()} = " + self.filled(template, x))
 
     def edit(self) -> str | None:
         leaf_ok = self.choice.random() < 0.08
@@ -179,7 +183,10 @@ class Writer:
             return None  # whether views made before then require grad goes by how often they were looked at
         if template.endswith("= {y}") and self.names[y].requires_grad and not self.names[x].is_floating_point():
             return None  # makes an integer tensor that requires grad, which fails an assertion in backward
-        return self.guarded(self.filled(template, x, y))
+        line = self.filled(template, x, y)
+        if template.endswith(("t_()", "squeeze_()", "unsqueeze_(0)")) and self.names[x].requires_grad and self.aliased(x):
+            return line  # under no_grad, torch's views of x keep a derivative for the shape it had
+        return self.guarded(line)
 
     def aliased(self, x: str) -> bool:
         return any(y != x and is_tensor(self.torch, v) and shares(self.names[x], v) for y, v in self.names.items())

@@ -275,3 +275,81 @@ def test_gradients_of_nothing(torch):
     g, = torch.autograd.grad(y, [x], torch.ones(0), create_graph=True)
     g.backward(torch.ones(0))
     return g.requires_grad, x.grad, error(y.backward, torch.ones(0))
+
+
+@same
+def test_data_and_its_views_count_writes_together(torch):
+    x = torch.zeros(3)
+    data = x.data
+    part = data[:2]
+    part.add_(1)
+    data.unsqueeze_(0)
+    return data._version, part._version, x._version, x.data._version
+
+
+@same
+def test_views_made_outside_the_graph_are_not_written_within(torch):
+    x, w = torch.zeros(3), torch.ones(3, requires_grad=True)
+    with torch.no_grad():
+        view = x.view(3)
+    view.add_(1)
+    refused = error(view.mul_, w)
+    x.mul_(w)
+    return refused, x, view.requires_grad, error(lambda: view.is_leaf)
+
+
+@same
+def test_a_view_made_before_its_base_became_a_leaf(torch):
+    x = torch.ones(3)
+    view = x[:2]
+    x.requires_grad_()
+    with torch.no_grad():
+        x.mul_(2)
+    (view * 3).sum().backward()
+    return view.requires_grad, view.is_leaf, x.grad
+
+
+@same
+def test_out_in_a_view_that_is_part_of_a_graph(torch):
+    x = torch.arange(6.0).reshape(2, 3).clone().requires_grad_()
+    view = x[:, 1:]
+    with torch.no_grad():
+        torch.sin(torch.ones(3), out=view)
+    view.backward(torch.tensor([1.0, 2.0, 3.0]))
+    return x.grad, x, view.is_leaf
+
+
+@same
+def test_base_that_becomes_smaller_than_its_views(torch):
+    x = torch.ones(2, 3)
+    view = x.view(6)
+    torch.sin(torch.tensor(1.0), out=x)
+    x.mul_(torch.tensor(2.0, requires_grad=True))
+    return x, view.detach(), view.shape
+
+
+@same
+def test_ravel_of_a_copy_is_a_view(torch):
+    x = torch.ones(2, 3, requires_grad=True)
+    y = x.t().ravel()
+    return error(y.detach_), y.requires_grad, error(torch.ones(2, 3).t().reshape(-1).detach_)
+
+
+@same
+def test_writes_through_data_leave_views_in_their_graph(torch):
+    x = torch.ones(2, 3, requires_grad=True)
+    view = x[None]
+    y = view * 2
+    view.data.mul_(3)
+    x.data.add_(1)
+    g, = torch.autograd.grad(y.sum(), [view])
+    return g, view, view.is_leaf, view._version
+
+
+@same
+def test_index_select_of_one_element_or_none(torch):
+    x = torch.tensor(2.0, requires_grad=True)
+    y = x.index_select(0, torch.tensor([0]))
+    y.backward()
+    return error(y.backward), x.grad, error(torch.zeros(0, 2).index_select, 0, torch.tensor([0])), torch.zeros(0, 2).index_select(0,
+        torch.tensor([], dtype=torch.int64)), torch.tensor(True).cumsum_(0)

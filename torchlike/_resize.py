@@ -1,13 +1,11 @@
 """Another size over the same memory (`resize_`, `out=`), and storages that grow under all tensors that share them."""
 from __future__ import annotations
 
-import math
-
 from ._core.graph import AccumulateGrad, Identity
-from ._core.layout import Layout, contiguous, contiguous_strides
+from ._core.layout import Layout, contiguous, contiguous_strides, extent
 from ._core.program import record
 from ._core.registry import OPS
-from ._tensor import Past, Storage, Tensor
+from ._tensor import Past, Storage, Tensor, _through
 
 
 class Reshaped(Identity):
@@ -32,13 +30,18 @@ def resize(t: Tensor, shape: tuple[int, ...], strides: tuple[int, ...] | None = 
     if any(link[0].name == "conj" for link in t._chain) or t._storage.value.aval.dtype is not t.dtype:
         _move(t)
     st, layout = t._storage, Layout(shape, strides or contiguous_strides(shape), t._strided().offset)
-    need = layout.offset + 1 + sum((n - 1) * s for n, s in zip(shape, layout.strides)) if math.prod(shape) else 0
+    need, base = extent(layout), t._root()
     if need > st.value.aval.numel:
         _grow(st, need)
+        base = None
     link = _window(st, layout)
-    t._value, t._seen = _through(st.value, link), st.version
-    t._chain, t._layout, t._base = (link,), layout, None
-    keep_place(t)
+    t._value, t._seen = _through(st.value, (link,)), st.version
+    t._chain, t._layout = (link,), layout
+    if base is None or base._edge is None or t._several is not None:
+        t._base = None
+        keep_place(t)
+    else:
+        t._refresh(st)
 
 
 def keep_place(t: Tensor) -> None:
@@ -50,11 +53,6 @@ def keep_place(t: Tensor) -> None:
 def _window(st: Storage, layout: Layout) -> tuple:
     root = st.layout or contiguous(st.value.aval.shape)
     return OPS["as_strided"], (), (root.strides, *layout)
-
-
-def _through(value, link: tuple):
-    op, numbers, statics = link
-    return record(op, [value, *numbers], statics)[1][0]
 
 
 def _move(t: Tensor) -> None:
@@ -71,9 +69,7 @@ def _grow(st: Storage, size: int) -> None:
         raise RuntimeError("Trying to resize storage that is not resizable")
     a = st.value.aval
     root = st.layout or contiguous(a.shape)
-    flat = _through(st.value, _window(st, Layout((a.numel,), (1,))))
+    flat = _through(st.value, (_window(st, Layout((a.numel,), (1,))),))
     more = record(OPS["constant"], [], (0, (size - a.numel,), a.dtype, a.device))[1][0]
     st.value, st.layout = record(OPS["cat"], [flat, more], (0,))[1][0], None
-    st.version += 1
-    st.unseen += 1
-    Past.of(st).growths.append((st.version, _window(st, root)))
+    Past.add(st).growths.append((st.version, _window(st, root)))

@@ -14,13 +14,16 @@ from ._core import program
 from ._core.aval import Aval
 from ._core.grad_mode import inference, mode
 from ._core.graph import AccumulateGrad, Node, Outside, Stale, node_class
-from ._core.layout import Layout, combined, contiguous, like, overlapping
+from ._core.layout import Layout, combined, contiguous, extent, like, overlapping
 from ._core.program import record
 from ._core.registry import OPS, View
 from ._core.value import Value, of_array
 
 _addresses = itertools.count(1)
 PAGE = 1 << 40  # storages' made-up addresses lie this far apart
+WRITE_OUTSIDE = ("A view was created in no_grad mode and is being modified inplace with grad mode enabled. Given that this use case is ambiguous and "
+                 "error-prone, it is forbidden. You can clarify your code by moving both the view and the inplace either both inside the no_grad block "
+                 "(if you don't want the inplace to be tracked) or both outside (if you want the inplace to be tracked).")
 
 
 class Storage:
@@ -39,17 +42,23 @@ class Storage:
 class Past:
     """What befell a storage besides writes; aliases that were last looked at before have to catch up."""
 
-    __slots__ = ("growths", "flagged")
+    __slots__ = ("growths", "unseen")
 
     def __init__(self):
         self.growths: list[tuple[int, tuple]] = []  # (version, link from the grown root to the former one)
-        self.flagged = (1, 0)  # first and last of a run of versions that only switched requires_grad of a tensor
+        self.unseen = (1, 0)  # first and last of a run of versions that `_version` does not count: views stay in the graph they are in
 
     @staticmethod
-    def of(st: Storage) -> Past:
-        if st.past is None:
-            st.past = Past()
-        return st.past
+    def add(st: Storage) -> Past:
+        """Count an event that `_version` does not count: a write through `.data`, requires_grad switched, growth."""
+        past = st.past
+        if past is None:
+            past = st.past = Past()
+        st.version += 1
+        st.unseen += 1
+        first, last = past.unseen
+        past.unseen = (first if last == st.version - 1 else st.version, st.version)
+        return past
 
 
 class Tensor:
@@ -66,10 +75,11 @@ class Tensor:
     _layout: Layout | None = None  # None: contiguous at offset 0
     _writes = 0  # version while there is no storage
     _plain = True  # results of operations on it are plain Tensors
-    _of_data = False  # made by `.data`: counts its own writes
+    _of_data: list[int] | None = None  # made by `.data`, or a view of such: the count of writes through these
     _inference = False  # made under inference_mode
     _former = False  # what another tensor was before it took another shape in place, and is a view of now: nobody else holds it
-    _several: tuple[str, int, int] | None = None  # for one of several views made by one function: its name, which, the version then
+    _several: tuple[str | None, int, int] | None = None  # of one of several views made by one function: its name, which, the version then; or
+    # (None, 0, version) of a view made under no_grad
 
     def __init_subclass__(cls, **kwargs):
         super().__init_subclass__(**kwargs)
@@ -116,18 +126,17 @@ class Tensor:
             for version, link in past.growths:
                 if self._seen < version:
                     self._chain = (link, *self._chain)
-            first, last = past.flagged
+            first, last = past.unseen
             if first <= self._seen + 1 and st.version == last:
+                self._value = _through(st.value, self._chain)
                 self._follow_flag(base)
                 self._seen = st.version
                 return
-        if base is None or base._edge is None or self._several is not None or isinstance(self._edge, Outside):
-            value = st.value
-            for op, numbers, statics in self._chain:
-                value = record(op, [value, *numbers], statics)[1][0]
-            self._value = value
-            if base is not None and base._edge is not None:
-                if self._version != (self._edge.version if self._several is None else self._several[2]):
+        chain = None if base is None or base._edge is None or self._several is not None else self._chain_from(base)
+        if chain is None:
+            self._value = _through(st.value, self._chain)
+            if base is not None and base._edge is not None and self._several is not None:
+                if self._version != self._several[2]:
                     self._make_stale()
             elif base is not None and self._edge.__class__ is not AccumulateGrad:
                 self._edge = None
@@ -135,19 +144,22 @@ class Tensor:
             before, mode.enabled = mode.enabled, True
             t = base
             try:
-                for op, numbers, statics in self._chain_from(base):
+                for op, numbers, statics in chain:
                     t = apply(op, (_plain_copy(t), *numbers), statics)
             finally:
                 mode.enabled = before
             self._value, self._edge, self._out = t._value, t._edge, t._out
         self._seen = st.version
 
-    def _chain_from(self, base: Tensor) -> tuple:
-        """The views from the base to here; one window of it where the base itself became another view since (`resize_`)."""
+    def _chain_from(self, base: Tensor) -> tuple | None:
+        """The views from the base to here; where the base itself became another view since (`resize_`), one window of it, or None where it no
+        longer reaches as far."""
         n = len(base._chain)
         if self._chain[:n] == base._chain:
             return self._chain[n:]
         whole, mine = base._strided(), self._strided()
+        if not whole.offset <= mine.offset <= extent(mine) <= extent(whole):
+            return None
         return ((OPS["as_strided"], (), (whole.strides, mine.shape, mine.strides, mine.offset - whole.offset)),)
 
     def _follow_flag(self, base: Tensor | None) -> None:
@@ -168,11 +180,7 @@ class Tensor:
         st = self._storage
         if st is not None and self._base is None:
             self._current()
-            st.version += 1
-            st.unseen += 1
-            past = Past.of(st)
-            first, last = past.flagged
-            past.flagged = (first if last == st.version - 1 else st.version, st.version)
+            Past.add(st)
             self._seen = st.version
 
     def _root(self) -> Tensor | None:
@@ -203,14 +211,14 @@ class Tensor:
         out._chain = (*self._chain, (op, numbers, statics))
         out._base = self if self._base is None else self._base
         out._layout = made_layout
-        if self._of_data:
-            out._of_data = True
-        edge = self._edge
-        if self._several is not None or edge is not None:
-            if not mode.enabled and value.aval.dtype.category >= dt.FLOAT:
-                out._edge = None if edge is None else Outside(out)
-            if self._several is not None or isinstance(edge, Outside):
-                out._several = op.torch_name.removesuffix("Backward0"), 0, out._version
+        if self._of_data is not None:
+            out._of_data = self._of_data
+        if not mode.enabled:
+            out._several = None, 0, out._version
+            if self._edge is not None and value.aval.dtype.category >= dt.FLOAT:
+                out._edge = Outside(out)
+        elif self._several is not None:
+            out._several = op.torch_name.removesuffix("Backward0"), 0, out._version
         return out
 
     def _alias(self) -> Tensor:
@@ -232,10 +240,7 @@ class Tensor:
             if self._edge.__class__ is AccumulateGrad:
                 raise RuntimeError("a leaf Variable that requires grad is being used in an in-place operation.")
             if isinstance(self._edge, Outside):
-                raise RuntimeError("A view was created in no_grad mode and is being modified inplace with grad mode enabled. Given that this use case is "
-                                   "ambiguous and error-prone, it is forbidden. You can clarify your code by moving both the view and the inplace either both "
-                                   "inside the no_grad block (if you don't want the inplace to be tracked) or both outside (if you want the inplace to be "
-                                   "tracked).")
+                raise RuntimeError(WRITE_OUTSIDE)
             base = self._base
             if base is not None and base._edge.__class__ is AccumulateGrad:
                 raise RuntimeError("a view of a leaf Variable that requires grad is being used in an in-place operation.")
@@ -269,7 +274,11 @@ class Tensor:
         graph = mode.enabled and base is not None and (base._edge is not None or new._edge is not None)
         if graph:
             self._refuse_several()
-            written = _put_chain(_plain_copy(base), self._chain_from(base) if base._chain else chain, new)
+            if base._chain:
+                chain = self._chain_from(base)
+                if chain is None:
+                    raise RuntimeError("this view's base was resized and no longer holds it")
+            written = _put_chain(_plain_copy(base), chain, new)
             root = written._value if not base._chain else _put_values(st.value, base._chain, written._value)
             base._edge, base._out = written._edge, written._out
         else:
@@ -282,21 +291,23 @@ class Tensor:
             st.host.write(st)
         if not graph:
             self._value = value
-            if self._several is None and not isinstance(self._edge, Outside):  # these may become stale
+            if self._several is None or base is None or base._edge is None:  # others become stale
                 self._seen = st.version
         if base is not None and not base._chain:
             base._value, base._seen = root, st.version
         return self
 
     def _count_write(self, st: Storage) -> None:
-        st.version += 1
-        if self._of_data:
-            st.unseen += 1
-            self._writes += 1
+        if self._of_data is None:
+            st.version += 1
+        else:
+            Past.add(st)
+            self._of_data[0] += 1
 
     def _refuse_several(self) -> None:
         if self._several is not None:
-            raise RuntimeError(f"Output {self._several[1]} of {self._several[0]} is a view and is being modified inplace. This view is the output of a "
+            raise RuntimeError(WRITE_OUTSIDE if self._several[0] is None else
+                               f"Output {self._several[1]} of {self._several[0]} is a view and is being modified inplace. This view is the output of a "
                                "function that returns multiple views. Such functions do not allow the output views to be modified inplace. You should "
                                "replace the inplace operation by an out-of-place one.")
 
@@ -359,7 +370,7 @@ class Tensor:
 
     def _refuse_stale(self) -> None:
         if self._edge.__class__ is Stale:
-            raise RuntimeError(Stale.ERROR if self._several is None else Stale.SEVERAL.format(*self._several))
+            raise RuntimeError(Stale.ERROR if self._several is None or self._several[0] is None else Stale.SEVERAL.format(*self._several))
 
     @property
     def grad_fn(self) -> Node | None:
@@ -374,7 +385,9 @@ class Tensor:
     @property
     def _version(self) -> int:
         st = self._storage
-        return self._writes if st is None or self._of_data else st.version - st.unseen
+        if self._of_data is not None:
+            return self._of_data[0]
+        return self._writes if st is None else st.version - st.unseen
 
     @property
     def grad(self) -> Tensor | None:
@@ -402,7 +415,7 @@ class Tensor:
     @property
     def data(self) -> Tensor:
         out = self._alias()
-        out._of_data = True
+        out._of_data = [0]
         return out
 
     @data.setter
@@ -546,6 +559,13 @@ def _without_overlaps(t: Tensor, st: Storage) -> tuple:
     window = (OPS["as_strided"], (), (root.strides, *layout))
     conjugated = [link for link in chain if link[0].name == "conj"]
     return (window, conjugated[0]) if len(conjugated) % 2 else (window,)
+
+
+def _through(value: Value, chain: tuple) -> Value:
+    """What a chain of views shows of the root's value."""
+    for op, numbers, statics in chain:
+        value = record(op, [value, *numbers], statics)[1][0]
+    return value
 
 
 def _put_chain(root: Tensor, chain: tuple, new: Tensor) -> Tensor:

@@ -166,12 +166,8 @@ class AccumulateGrad(Node):
 class Outside(AccumulateGrad):
     """What stands for the graph at a view made under no_grad of something that requires grad: gradients end here, unseen."""
 
-    __slots__ = ("version",)  # the view's when it was made
+    __slots__ = ()
     variable = None
-
-    def __init__(self, tensor):
-        super().__init__(tensor)
-        self.version = tensor._version
 
 
 class Stale(Outside):

@@ -41,6 +41,11 @@ def is_contiguous(a: Layout) -> bool:
     return True
 
 
+def extent(a: Layout) -> int:
+    """How many elements of the storage lie up to the end of `a`."""
+    return 0 if 0 in a.shape else a.offset + 1 + sum((n - 1) * s for n, s in zip(a.shape, a.strides))
+
+
 def channels_last_strides(shape) -> tuple:
     """Strides of NCHW (or NCDHW) data stored with channels innermost."""
     order = [0, *range(2, len(shape)), 1]

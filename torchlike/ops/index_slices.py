@@ -17,6 +17,10 @@ from .pointwise import _plain_number, number
 # -- slices by a vector of indices -------------------------------------------------------------------------------------
 
 
+_SELECT_SCALAR = Op("index_select_scalar", lambda xp, x, index: x.reshape(()), shape=lambda a, i: ((), a.dtype), vjp=lambda xp, g, index: (g, None),
+                    torch_name="IndexSelectBackward0")
+
+
 @public(out=True, checked=True)
 def index_select(input, dim: int, index: Tensor) -> Tensor:
     """The slices along dim that a vector of indices names."""
@@ -28,7 +32,9 @@ def index_select(input, dim: int, index: Tensor) -> Tensor:
     need_index("index_select", index, "index_select(): Expected dtype int32 or int64 for index")
     if not input.ndim:
         in_range(index, 1, lambda bad: "index out of range in self", IndexError)
-        return input.clone()
+        return apply(_SELECT_SCALAR, (input, index))
+    if not input.shape[d] and index.numel():
+        raise RuntimeError("index_select(): self indexing axis dim should be positive")
     in_range(index, input.shape[d], lambda bad: "index out of range in self", IndexError)
     return apply(INDEX, (input, flat(index)), ((d,),))
 

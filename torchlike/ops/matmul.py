@@ -75,7 +75,7 @@ def _same_dtype(a: Tensor, b: Tensor) -> None:
     kind = a._value.aval.dtype
     if kind is not b._value.aval.dtype:
         raise RuntimeError(f"expected m1 and m2 to have the same dtype, but got: {_c_name(a.dtype)} != {_c_name(b.dtype)}")
-    if kind is dt.bool_:
+    if kind is dt.bool_ and a._value.aval.numel and b._value.aval.numel:
         raise NotImplementedError('"addmm_impl_cpu_" not implemented for \'Bool\'')
 
 

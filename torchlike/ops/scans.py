@@ -151,7 +151,7 @@ def _in_place(f):
             raise RuntimeError(
                 f"Bad in-place call: input tensor dtype {self.dtype.short} and output tensor dtype {dtype.short} should match"
             )
-        if self.dtype is dt.bool_ and self.numel():
+        if self.dtype is dt.bool_ and self.numel() and self.ndim:
             raise NotImplementedError(f"\"{name}_out_cpu\" not implemented for 'Bool'")
         self._check_write()
         return write_into(self, f(self, dim, dtype=self.dtype))

@@ -115,7 +115,7 @@ def flatten(input, start_dim: int = 0, end_dim: int = -1) -> Tensor:
 @public()
 def ravel(input) -> Tensor:
     """One dimension of all elements, contiguous."""
-    return contiguous_(reshape(input, (-1,)))
+    return view(contiguous_(input), (-1,))
 
 
 @public()

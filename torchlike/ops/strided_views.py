@@ -5,7 +5,7 @@ import numpy as np
 
 from .._core.grad_mode import mode
 from .._core.graph import Identity
-from .._core.layout import Layout, contiguous
+from .._core.layout import Layout, contiguous, extent
 from .._core.registry import View
 from .._public import as_dim, as_size, public
 from .._tensor import Tensor
@@ -190,7 +190,7 @@ def as_strided(input, size, stride, storage_offset: int | None = None) -> Tensor
         raise RuntimeError(f"Tensor: invalid storage offset {offset}")
     st = input._ensure_storage()
     input._current()
-    need = 0 if 0 in shape else offset + 1 + sum((n - 1) * s for n, s in zip(shape, strides))
+    need = extent(Layout(shape, strides, offset))
     have = st.value.aval.numel
     if need > have:
         item = input.dtype.itemsize
