@@ -31,6 +31,7 @@ NEAR = 8  # programs between two sights in a loop
 SIGHTS_LIGHT, SIGHTS_HEAVY = 4, 3  # near sights in a row after which a program is compiled
 HEAVY_WORK = 2e7  # multiply-adds or elements per run above which a program is heavy
 NUMPY_OP, NUMPY_WORK = 8e-6, 5e-10  # rough seconds of the NumPy tier: per operation, and per unit of work
+LOOPED = 5  # operations in a round of an operation that loops in Python
 DISPATCH = 2e-4  # rough seconds to start an executable and to hand it what is on the host
 LASTS = 30  # a loop is expected to go on for so many times as long as it has run
 SECONDS_PER_OP, SECONDS_PER_KERNEL = 0.006, 0.3  # of compiling a whole program: an ordinary operation, one with the platform's own kernel
@@ -92,7 +93,7 @@ class ProgramInfo:
     """What is known of one program: its steps, how often it was seen, its executables."""
 
     __slots__ = ("steps", "input_avals", "n_results", "seen", "near", "last_seen", "executables", "chosen", "lives", "work",
-                 "looked_on_disk", "n_floats", "n_ints", "device", "refusal", "compile_seconds")
+                 "numpy_seconds", "looked_on_disk", "n_floats", "n_ints", "device", "refusal", "compile_seconds")
 
     def __init__(self, node, device):
         self.steps: list[Step] = []
@@ -118,6 +119,7 @@ class ProgramInfo:
         self.chosen: dict = {}
         self.lives: set[int] = set()
         self.work = sum(_work(s.plan) for s in self.steps)
+        self.numpy_seconds = NUMPY_OP * sum(LOOPED * s.plan.avals[0].shape[0] if s.plan.op.loops else 1 for s in self.steps) + NUMPY_WORK * self.work
         self.looked_on_disk = False
         self.compile_seconds = PROGRAM_COMPILE + sum(
             SECONDS_PER_KERNEL if device.type in s.plan.op.device_kernels else SECONDS_PER_OP for s in self.steps)
@@ -313,7 +315,7 @@ def _wants_compilation(info: ProgramInfo) -> bool:
         return True
     if info.device.type != "cpu" or info.executables:
         return True
-    gain = len(info.steps) * NUMPY_OP + info.work * NUMPY_WORK - DISPATCH
+    gain = info.numpy_seconds - DISPATCH
     if info.near >= (SIGHTS_HEAVY if info.work >= HEAVY_WORK else SIGHTS_LIGHT) and info.near * gain * LASTS >= info.compile_seconds:
         return True
     if info.seen * gain / 2 >= info.compile_seconds:

@@ -113,6 +113,7 @@ def _ctc_vjp(xp, g, logp, targets, lengths, out, blank, zero_infinity):
 
 _CTC = Op("ctc_loss", lambda xp, logp, targets, lengths, blank, zero_infinity: _ctc(xp, logp, targets, lengths, blank),
           shape=lambda a, t, lengths, blank, zero_infinity: ((a.shape[1],), a.dtype), vjp=_ctc_vjp)
+_CTC.loops = True
 
 
 def _lengths(x, name: str) -> np.ndarray:
