@@ -629,21 +629,28 @@ def apply(op, args, statics: tuple = ()):
 
 
 def _node(op, plan, edges, values, made) -> Node:
-    needs = tuple(map(bool, edges))
-    ins, outs = plan._saved.get(needs) or plan.saved(needs)
+    pattern = 0  # of inputs with an edge
+    for edge in edges:
+        pattern += pattern + (edge is not None)
+    needs, ins, outs, cls = plan.nodes.get(pattern) or _node_facts(op, plan, edges, pattern)
     saved = [values[i] for i in ins] if ins else []
     if outs:
         saved += [made[i] for i in outs]
-    node = (op.node_class or _node_class(op))(plan, edges, needs, saved)
+    node = _new(cls)  # Node(plan, edges, needs, saved) at half its cost
+    node.plan, node.edges, node.needs, node.saved, node.hooks = plan, edges, needs, saved, None
     if mode.watchers:
         for watch in mode.watchers:
             watch(node, values)
     return node
 
 
-def _node_class(op) -> type:
-    op.node_class = node_class(op.torch_name)
-    return op.node_class
+def _node_facts(op, plan, edges, pattern: int) -> tuple:
+    """What nodes of a plan have in common: which inputs need gradients, what is saved, and their class."""
+    if op.node_class is None:
+        op.node_class = node_class(op.torch_name)
+    needs = tuple(e is not None for e in edges)
+    found = plan.nodes[pattern] = (needs, *plan.saved(needs), op.node_class)
+    return found
 
 
 def _special(op, args, out: Tensor) -> Tensor:

@@ -25,7 +25,7 @@ OPS: dict[str, Op] = {}
 class Plan:
     """An op at given avals and statics."""
 
-    __slots__ = ("op", "avals", "statics", "outs", "single", "run", "differentiable", "device", "_numpy", "_xla", "_saved", "_depends")
+    __slots__ = ("op", "avals", "statics", "outs", "single", "run", "differentiable", "device", "_numpy", "_xla", "_saved", "_depends", "nodes")
 
     def __init__(self, op, avals, statics, outs, run, device):
         self.op, self.avals, self.statics, self.run, self.device = op, avals, statics, run, device
@@ -34,6 +34,7 @@ class Plan:
         self.differentiable = op.differentiable and any(o.dtype.category >= dt.FLOAT for o in self.outs)
         self._numpy = self._xla = self._depends = None
         self._saved = {}
+        self.nodes: dict[int, tuple] = {}  # see _tensor._node
 
     def __repr__(self):
         return f"{self.op.name}({', '.join(map(repr, self.avals))}; {self.statics})"
