@@ -65,6 +65,7 @@ OBSERVATIONS = ("{x}.sum().item()", "{x}.tolist()", "repr({x}.shape)", "bool(({x
     "{x}.is_leaf", "{x}.is_contiguous()", "{x}._version", "{x}.numel()", "str({x}.dtype)",
     "{x}.detach().numpy().sum()", "float({x}.reshape(-1)[0])", "[v.sum().item() for v in {x}]", "len({x})",
     "{x}.equal({x}.clone())")
+ACCIDENTS = ("single memory location", "bool tensor", "ZeroTensors are immutable")
 LIMIT = 1e4
 
 
@@ -101,8 +102,9 @@ class Writer:
             return True
         if outcome and accidental(raised(outcome)):
             return True
-        # Accidents of torch's derivatives: that of a write where elements repeat is such a write, that of atan2 negates its bool operand.
-        if outcome and "backward(" in line and any(words in str(outcome) for words in ("single memory location", "on a bool tensor")):
+        # Accidents of torch's derivatives: that of a write where elements repeat is such a write, some subtract bool operands, and that
+        # of `abs` leaves a symbolic zero in `.grad`, which the next backward cannot add to.
+        if outcome and "backward(" in line and any(words in str(outcome) for words in ACCIDENTS):
             return False
         self.lines.append(line)
         if outcome and ("backward(" in line or "grad(" in line):
@@ -181,6 +183,8 @@ class Writer:
             return None  # what an overlapping copy leaves behind is undefined in torch
         if template.endswith(("requires_grad_()", "detach_()")) and self.aliased(x):
             return None  # whether views made before then require grad goes by how often they were looked at
+        if "out=" in template and self.names[x].requires_grad and self.aliased(x) and self.names[x].shape != self.names[y].shape:
+            return None  # the views would keep a derivative for memory that a smaller base no longer covers
         if template.endswith("= {y}") and self.names[y].requires_grad and not self.names[x].is_floating_point():
             return None  # makes an integer tensor that requires grad, which fails an assertion in backward
         line = self.filled(template, x, y)

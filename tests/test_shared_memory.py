@@ -353,3 +353,22 @@ def test_index_select_of_one_element_or_none(torch):
     y.backward()
     return error(y.backward), x.grad, error(torch.zeros(0, 2).index_select, 0, torch.tensor([0])), torch.zeros(0, 2).index_select(0,
         torch.tensor([], dtype=torch.int64)), torch.tensor(True).cumsum_(0)
+
+
+@same
+def test_results_of_one_element_are_no_views(torch):
+    zero, x = torch.tensor(0), torch.tensor(2.0, requires_grad=True)
+    made = [x.gather(0, zero), x.scatter(0, zero, x * 2), x.index_add(0, torch.tensor([0]), x), x.index_fill(0, torch.tensor([0]), 1.0),
+        x.softmax(0), x.log_softmax(0), x.logsumexp(0)]
+    found = []
+    for y in made:
+        y.backward()
+        found += [error(y.backward), error(y.detach_), y]
+    return found, x.grad
+
+
+@same
+def test_linear_of_nothing(torch):
+    x = torch.ones(0, requires_grad=True)
+    torch.nn.functional.linear(x, x.expand(2, 0)).sum().backward()
+    return x.grad, torch.log_softmax(torch.zeros(0, 2, dtype=torch.int64), 0).shape

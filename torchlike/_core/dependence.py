@@ -14,11 +14,13 @@ from .registry import Plan, shape_struct
 
 
 def dependence(plan: Plan) -> tuple[frozenset[int], ...]:
-    """For each result of a plan: the numbers of the inputs it depends on."""
+    """For each result of a derivative's plan: the numbers of the inputs it depends on."""
     if plan._depends is None:
         given = [i for i, a in enumerate(plan.avals) if a is not None]
         if any(plan.avals[i].numel == 0 for i in given):  # what has no elements is folded away
-            plan._depends = (frozenset(given),) * len(plan.outs)
+            forward, needs = plan.statics
+            saved = len(forward.saved(needs)[0]) + len(forward.saved(needs)[1]) if plan.op.compares else 0
+            plan._depends = (frozenset(i for i in given if i >= saved),) * len(plan.outs)
             return plan._depends
         with jax.enable_x64(True):
             closed = jax.make_jaxpr(plan.jax)(*(shape_struct(a) for a in plan.avals))

@@ -9,7 +9,7 @@ from .._core.registry import Op
 from .._public import as_dim, public
 from .._tensor import Tensor, apply
 from .creation import held
-from .indexing import check_range
+from .indexing import ONLY, check_range
 
 # -- arrays ------------------------------------------------------------------------------------------------------------
 
@@ -226,7 +226,8 @@ def gather(input, dim: int, index: Tensor, *, sparse_grad: bool = False) -> Tens
     d = as_dim(dim, input.ndim)
     need_index("gather", index, "gather(): Expected dtype int32/int64 for index")
     if not input.ndim or not index.ndim:
-        return gather(flat(input), 0, flat(index)).reshape(index.shape)
+        made = gather(flat(input), 0, flat(index))
+        return made if index.ndim else apply(ONLY, (made,))
     if index.numel() or index.ndim != input.ndim:
         if not index.numel():
             return input.new_empty(index.shape)
@@ -244,7 +245,7 @@ def _scattered(name: str, input, dim, index, src, op, statics) -> Tensor:
     else:
         src = held(src, input.dtype)
     if not input.ndim:
-        return _scattered(name, flat(input), 0, flat(index), flat(src), op, statics).reshape(())
+        return apply(ONLY, (_scattered(name, flat(input), 0, flat(index), flat(src), op, statics),))
     index, src = flat(index), flat(src)
     if not index.numel():
         return input.clone()

@@ -11,7 +11,7 @@ from .._public import as_dim, public
 from .._tensor import Tensor, apply
 from .creation import filled, held
 from .gathering import SCATTER_REDUCE, flat, gather, in_range, need_index, out_of, write_at
-from .indexing import INDEX, _basic, _nonnegative, _prepared, check_range, put_index, put_repeating
+from .indexing import INDEX, ONLY, _basic, _nonnegative, _prepared, check_range, put_index, put_repeating
 from .pointwise import _plain_number, number
 
 # -- slices by a vector of indices -------------------------------------------------------------------------------------
@@ -108,7 +108,7 @@ def _check_slices(name: str, input: Tensor, d: int, index: Tensor, source: Tenso
 def _indexed(name: str, input, dim, index, source, scale, mode, error=RuntimeError) -> Tensor:
     d = as_dim(dim, input.ndim)
     if not input.ndim:
-        return _indexed(name, flat(input), 0, flat(index), flat(source), scale, mode).reshape(())
+        return apply(ONLY, (_indexed(name, flat(input), 0, flat(index), flat(source), scale, mode),))
     need_index(name, index, f"{name}(): Expected dtype int32/int64 for index")
     _same_kind(name, input, source)
     _check_slices(name, input, d, index, source, error)
@@ -155,7 +155,7 @@ def index_fill(input, dim: int, index: Tensor, value) -> Tensor:
     if isinstance(index, Tensor) and index.dtype is not dt.int64:
         raise IndexError("index_fill_(): Expected dtype int64 for index.")
     if not input.ndim:
-        return index_fill(flat(input), 0, index, value).reshape(())
+        return apply(ONLY, (index_fill(flat(input), 0, index, value),))
     index = _vector_index("index_fill_", input, d, index, negative=True)
     return apply(INDEX_WRITE, (input, index, value, None), (d, "set"))
 
@@ -167,7 +167,7 @@ def index_reduce(input, dim: int, index: Tensor, source: Tensor, reduce: str, *,
         raise RuntimeError(f"index_reduce(): Expected reduce to be one of prod, mean, amax or amin but got {reduce}.")
     d = as_dim(dim, input.ndim)
     if not input.ndim:
-        return index_reduce(flat(input), 0, flat(index), flat(source), reduce, include_self=include_self).reshape(())
+        return apply(ONLY, (index_reduce(flat(input), 0, flat(index), flat(source), reduce, include_self=include_self),))
     need_index("index_reduce", index, "index_reduce(): Expected dtype int32/int64 for index")
     _same_kind("index_reduce", input, source)
     _check_slices("index_reduce", input, d, flat(index), source)

@@ -106,6 +106,10 @@ def _put(xp, x, value, *rest):
 INDEX_PUT = Op("index_put", _put, shape=lambda a, *rest: (a.shape, a.dtype))
 
 
+# The one element of a vector, as a 0-dim tensor that is no view of it
+ONLY = Op("only", lambda xp, x: x.reshape(()), shape=lambda a: ((), a.dtype), vjp=lambda xp, g: g.reshape((1,)))
+
+
 # -- parsing -------------------------------------------------------------------------------------------------------------
 
 

@@ -247,7 +247,7 @@ def addr(input, vec1: Tensor, vec2: Tensor, *, beta=1, alpha=1) -> Tensor:
 
 def linear_kernel(xp, x, w, b):
     if x.ndim > 2:
-        y = _mm(xp, x.reshape(-1, x.shape[-1]), w.T)
+        y = _mm(xp, x.reshape(math.prod(x.shape[:-1]), x.shape[-1]), w.T)
         y = y.reshape(*x.shape[:-1], w.shape[0])
     else:
         y = _mm(xp, x, w.T)
@@ -255,12 +255,13 @@ def linear_kernel(xp, x, w, b):
 
 
 def _linear_vjp(xp, g, x, w, needs, plan):
-    rows = g.reshape(-1, g.shape[-1])
+    n = math.prod(x.shape[:-1])
+    rows = g.reshape(n, g.shape[-1])
     gx = gw = gb = None
     if needs[0]:
         gx = _mm(xp, rows, conj(xp, w)).reshape(x.shape)
     if needs[1]:
-        gw = _mm(xp, turned(xp, rows, plan), conj(xp, x.reshape(-1, x.shape[-1])))
+        gw = _mm(xp, turned(xp, rows, plan), conj(xp, x.reshape(n, x.shape[-1])))
     if len(needs) > 2 and needs[2]:
         gb = xp.sum(rows, axis=0)
     return gx, gw, gb

@@ -56,7 +56,7 @@ def _normalized(op, name):
         if dtype is not None:
             input = input.to(_check_dtype(dtype))
         a = input._value.aval
-        if a.dtype.category != dt.FLOAT:
+        if a.dtype.category != dt.FLOAT and a.numel:
             raise NotImplementedError(f'"{name}_lastdim_kernel_impl" not implemented for \'{a.dtype.short}\'')
         d = as_dim(dim, a.ndim)
         return apply(op, (input,), (d if a.ndim else None,))
@@ -96,8 +96,6 @@ def logsumexp(input, dim, keepdim: bool = False) -> Tensor:
         input = input.to(dt.get_default_dtype())
     n = input._value.aval.ndim
     dims = as_dims(dim, n)
-    if not dims:
-        return input.clone()
     if isinstance(dim, (tuple, list)) and not dim and not keepdim and input._value.aval.numel:
         raise RuntimeError(f"output with shape [] doesn't match the broadcast shape {[1] * n}")  # torch's own limit
     if not input._value.aval.numel:
