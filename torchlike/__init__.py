@@ -86,7 +86,7 @@ for _module in (_sys.modules[__name__], nn.functional, linalg, fft, special):
     _importable(_module)
 
 # attributes of torch that few programs touch
-_LAZY = frozenset({"__config__", "_dynamo", "compiler", "cpu", "distributed", "func", "functional", "futures", "fx", "hub", "mps", "mtia", "onnx",
+_LAZY = frozenset({"__config__", "_dynamo", "compiler", "cpu", "distributed", "func", "functional", "futures", "fx", "hub", "library", "mps", "mtia", "onnx",
                    "overrides", "profiler", "return_types", "testing", "types", "xpu"})
 
 

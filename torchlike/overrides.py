@@ -184,7 +184,8 @@ def install() -> None:
         for name in names:
             f = scope.get(name)
             if isinstance(f, _types.FunctionType) and not hasattr(f, "_dispatches"):
-                scope[name] = _dispatching(f)
+                made = scope[name] = _dispatching(f)
+                made.__module__, made.__qualname__ = scope["__name__"], name  # where pickle finds it
 
 
 _plain_members: dict[str, Any] = {}

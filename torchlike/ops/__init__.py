@@ -50,3 +50,15 @@ from . import (  # noqa: F401
     view_copies,
     windows,
 )
+
+
+def __getattr__(name: str):
+    """torch.ops.<namespace>, for operations that a program has defined."""
+    import sys
+
+    from .. import _alias
+    library = sys.modules.get("torchlike.library")
+    found = None if library is None else library.namespace(name)
+    if found is None:
+        raise _alias.missing(name, __name__)
+    return found

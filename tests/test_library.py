@@ -1,0 +1,104 @@
+"""torch.library: a program's own operations, beside real torch."""
+import importlib
+import itertools
+
+import numpy as np
+import pytest
+
+_number = itertools.count()
+
+
+def both(subject, oracle, facts):
+    mine, real = facts(subject, importlib.import_module(f"{subject.__name__}.library")), facts(oracle, importlib.import_module("torch.library"))
+    assert mine == real
+
+
+def name():
+    return f"mine{next(_number)}"
+
+
+def test_custom_op(subject, oracle):
+    """Values, gradients, names, tensors without data."""
+    def facts(torch, library):
+        space = name()
+
+        def scaled(x: torch.Tensor, factor: float = 2.0) -> torch.Tensor:
+            return torch.from_numpy(x.detach().numpy() * factor)
+        op = library.custom_op(f"{space}::scaled", scaled, mutates_args=())
+        op.register_fake(lambda x, factor=2.0: torch.empty_like(x))
+        op.register_autograd(lambda ctx, g: (g * ctx.factor, None), setup_context=lambda ctx, inputs, output: setattr(ctx, "factor", inputs[1]))
+        x = torch.tensor([1.0, 2.0], requires_grad=True)
+        y = op(x, 3.0)
+        y.sum().backward()
+        by_name = getattr(torch.ops, space).scaled(x, 3.0)
+        return (y.tolist(), x.grad.tolist(), y.requires_grad, by_name.tolist(), getattr(torch.ops, space).scaled.default(x).tolist(), op(x, factor=4.0).requires_grad,
+                op(torch.ones(2, device="meta")).shape == (2,), op(x.detach()).requires_grad)
+    both(subject, oracle, facts)
+
+
+def test_without_derivative(subject, oracle):
+    def facts(torch, library):
+        @library.custom_op(f"{name()}::negated", mutates_args=())
+        def negated(x: torch.Tensor) -> torch.Tensor:
+            return -x
+        y = negated(torch.ones(2, requires_grad=True))
+        with pytest.raises(RuntimeError, match="no autograd formula"):
+            y.sum().backward()
+        return y.tolist(), y.requires_grad
+    both(subject, oracle, facts)
+
+
+def test_libraries(subject, oracle):
+    def facts(torch, library):
+        space = name()
+        lib = library.Library(space, "DEF")
+        lib.define("twice(Tensor x) -> Tensor")
+        lib.impl("twice", lambda x: x + x, "CPU")
+        lib.define("thrice(Tensor x) -> Tensor")
+        lib.impl("thrice", lambda x: 3 * x, "CompositeImplicitAutograd")
+        x = torch.ones(2, requires_grad=True)
+        getattr(torch.ops, space).thrice(x).sum().backward()
+        refused = []
+        for call in (lambda: getattr(torch.ops, space).nothing, lambda: library.Library(space, "XYZ"), lambda: library.custom_op("nameless", lambda x: x, mutates_args=())):
+            try:
+                call()
+            except Exception as error:
+                refused.append(type(error).__name__)
+        return getattr(torch.ops, space).twice(torch.ones(2)).tolist(), x.grad.tolist(), refused
+    both(subject, oracle, facts)
+
+
+def test_by_name(subject, oracle):
+    def facts(torch, library):
+        space = name()
+        library.define(f"{space}::f", "(Tensor x) -> Tensor")
+        library.impl(f"{space}::f", "cpu", lambda x: x * 5)
+        library.register_fake(f"{space}::f", lambda x: torch.empty_like(x))
+        library.register_autograd(f"{space}::f", lambda ctx, g: g * 5)
+        x = torch.ones(2, requires_grad=True)
+        getattr(torch.ops, space).f(x).sum().backward()
+        return x.grad.tolist(), getattr(torch.ops, space).f(torch.ones(3, device="meta")).shape == (3,)
+    both(subject, oracle, facts)
+
+
+def test_written_arguments(subject, oracle):
+    def facts(torch, library):
+        @library.custom_op(f"{name()}::fill", mutates_args={"x"})
+        def fill(x: torch.Tensor, value: float) -> None:
+            x.copy_(torch.from_numpy(np.full(tuple(x.shape), value, np.float32)))
+        x = torch.zeros(2)
+        return fill(x, 3.0), x.tolist()
+    both(subject, oracle, facts)
+
+
+def test_schemas(subject, oracle):
+    def facts(torch, library):
+        def a(x: torch.Tensor, n: int, s: float = 1.5, *, flag: bool = False) -> torch.Tensor: ...
+        def b(x: list[torch.Tensor], y: torch.Tensor | None = None) -> tuple[torch.Tensor, torch.Tensor]: ...
+        def c(x: torch.Tensor) -> None: ...
+        out = [library.infer_schema(f, mutates_args=m) for f, m in ((a, ()), (b, ()), (c, {"x"}))]
+        for bad, m in ((lambda x: x, ()), (c, {"z"})):
+            with pytest.raises(ValueError):
+                library.infer_schema(bad, mutates_args=m)
+        return out
+    both(subject, oracle, facts)

@@ -1,0 +1,259 @@
+"""torch.library: operations of a user's own, called as functions and as torch.ops.<namespace>.<name>."""
+from __future__ import annotations
+
+import functools
+import inspect
+import types
+import typing
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+from ._core.device import device as _device
+from ._core.dtype import dtype as _dtype
+from ._core.grad_mode import mode
+from ._tensor import Tensor
+from .autograd.function import Function
+from .autograd.grad_mode import no_grad
+
+__all__ = ["CustomOpDef", "Library", "custom_op", "define", "get_ctx", "impl", "impl_abstract", "infer_schema", "register_autograd", "register_fake", "register_kernel"]
+
+_DEFINED: dict[str, CustomOpDef] = {}
+_KEYS = {"CPU": "cpu", "CUDA": "cuda", "Meta": "meta", "CompositeExplicitAutograd": "default", "CompositeImplicitAutograd": "composite", "Autograd": "composite", "": "default"}
+_TYPES = {Tensor: "Tensor", int: "SymInt", float: "float", bool: "bool", str: "str", complex: "Scalar", _device: "Device", _dtype: "ScalarType"}
+
+
+def _schema_type(annotation: Any) -> str:
+    """A parameter's type as schemas name it."""
+    if annotation in _TYPES:
+        return _TYPES[annotation]
+    arguments = typing.get_args(annotation)
+    if type(None) in arguments and len(arguments) == 2:
+        return _schema_type(next(a for a in arguments if a is not type(None))) + "?"
+    if typing.get_origin(annotation) in (list, Sequence) and len(arguments) == 1:
+        return _schema_type(arguments[0]) + "[]"
+    raise ValueError(f"infer_schema(func): unsupported type {annotation}")
+
+
+def infer_schema(prototype_function: Callable, /, *, mutates_args: str | Iterable[str], op_name: str | None = None) -> str:
+    """`(Tensor x, float scale=2.0) -> Tensor` of an annotated function; written arguments are marked."""
+    hints = typing.get_type_hints(prototype_function)
+    signature, written = inspect.signature(prototype_function), set(() if isinstance(mutates_args, str) else mutates_args)
+    unknown = written - set(signature.parameters)
+    if unknown:
+        raise ValueError(f"infer_schema(func): {unknown} in mutates_args were not found in the function's signature.")
+    parts, only_named = [], False
+    for name, p in signature.parameters.items():
+        if name not in hints:
+            raise ValueError(f"infer_schema(func): Parameter {name} must have a type annotation.")
+        if p.kind is p.KEYWORD_ONLY and not only_named:
+            parts.append("*")
+            only_named = True
+        kind = _schema_type(hints[name])
+        if name in written or mutates_args == "unknown" and kind.startswith("Tensor"):
+            kind = kind.replace("Tensor", f"Tensor(a{len(parts) - only_named}!)")
+        parts.append(f"{kind} {name}" + ("" if p.default is p.empty else f"={p.default!r}" if isinstance(p.default, str) else f"={p.default}"))
+    result = hints.get("return")
+    if result is type(None) or result is None:
+        out = "()"
+    elif typing.get_origin(result) is tuple:
+        out = "(" + ", ".join(map(_schema_type, typing.get_args(result))) + ")"
+    else:
+        out = _schema_type(result)
+    return f"{op_name or ''}({', '.join(parts)}) -> {out}"
+
+
+class CustomOpDef:
+    """One operation: kernels by device, what it does to shapes, and its derivative."""
+
+    def __init__(self, namespace: str, name: str, schema: str, fn: Callable | None, device_types: Iterable[str] | None = None) -> None:
+        self._namespace, self._name, self._schema, self._init_fn = namespace, name, schema, fn
+        self._qualname, self.__name__ = f"{namespace}::{name}", name
+        self._kernels: dict[str, Callable] = {} if fn is None else dict.fromkeys(device_types or ["default"], fn)
+        self._fake = self._backward = self._setup_context = None
+        if self._qualname in _DEFINED and fn is None:
+            raise RuntimeError(f"Tried to register an operator ({self._qualname}{schema}) with the same name and overload name multiple times.")
+        _DEFINED[self._qualname] = self
+
+    @property
+    def default(self) -> CustomOpDef:
+        """The one overload."""
+        return self
+
+    def __repr__(self) -> str:
+        return f"<CustomOpDef({self._qualname})>"
+
+    def _run(self, *args: Any, **kwargs: Any) -> Any:
+        tensors = [x for x in (*args, *kwargs.values()) for x in (x if isinstance(x, (list, tuple)) else (x,)) if isinstance(x, Tensor)]
+        kind = tensors[0].device.type if tensors else "cpu"
+        if kind == "meta" and self._fake is not None:
+            return self._fake(*args, **kwargs)
+        kernel = self._kernels.get(kind) or self._kernels.get("default")
+        if kernel is None:
+            raise NotImplementedError(f"Could not run '{self._qualname}' with arguments from the '{kind.upper()}' backend: there is no kernel for it.")
+        return kernel(*args, **kwargs)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        composite = self._kernels.get("composite")
+        if composite is not None:
+            return composite(*args, **kwargs)
+        if not mode.enabled or not any(isinstance(x, Tensor) and x.requires_grad for x in (*args, *kwargs.values())):
+            with no_grad():
+                return self._run(*args, **kwargs)
+        args, kwargs = self._positional(args, kwargs)
+        return _Call.apply(self, kwargs, *args)
+
+    def _positional(self, args: tuple, kwargs: dict) -> tuple[tuple, dict]:
+        """Every argument, with its default, by position as far as the function takes it so."""
+        if self._init_fn is None:
+            return args, kwargs
+        bound = inspect.signature(self._init_fn).bind(*args, **kwargs)
+        bound.apply_defaults()
+        return bound.args, bound.kwargs
+
+    def register_kernel(self, device_types: str | Sequence[str] | None, fn: Callable | None = None, /) -> Callable:
+        """A function for some kinds of device; a decorator without fn."""
+        if fn is None:
+            return functools.partial(self.register_kernel, device_types)
+        for kind in (device_types,) if isinstance(device_types, str) or device_types is None else device_types:
+            self._kernels[kind or "default"] = fn
+        return fn
+
+    def register_fake(self, fn: Callable, /) -> Callable:
+        """What the operation does to tensors of the meta device, which have shapes only."""
+        self._fake = fn
+        return fn
+
+    def register_autograd(self, backward: Callable, /, *, setup_context: Callable | None = None) -> None:
+        """backward(ctx, *gradients) gives the gradients of all arguments; setup_context(ctx, inputs, output) keeps what it needs."""
+        self._backward, self._setup_context = backward, setup_context
+
+
+class _Call(Function):
+    """A call that autograd remembers."""
+
+    @staticmethod
+    def forward(ctx, op, kwargs, *args):
+        out = op._run(*args, **kwargs)
+        ctx.op = op
+        if op._setup_context is not None:
+            named = {"keyword_only_inputs": kwargs} if kwargs else {}
+            op._setup_context(ctx, args, out, **named)
+        return out
+
+    @staticmethod
+    def backward(ctx, *gradients):
+        if ctx.op._backward is None:
+            raise RuntimeError(f"Trying to backward through {ctx.op._qualname}.default but no autograd formula was registered. If you need autograd "
+                               "support, please use register_autograd.")
+        found = ctx.op._backward(ctx, *gradients)
+        return (None, None, *(found if isinstance(found, tuple) else (found,)))
+
+
+def _split(name: str) -> tuple[str, str]:
+    namespace, found, rest = name.partition("::")
+    if not found or "::" in rest:
+        raise ValueError(f"Expected `name` to be of the form `namespace::name`, got {name!r}")
+    return namespace, rest
+
+
+def custom_op(name: str, fn: Callable | None = None, /, *, mutates_args: str | Iterable[str], device_types: str | Sequence[str] | None = None,
+              schema: str | None = None, tags: Any = None) -> Any:
+    """Decorator: a function of tensors as an operation `namespace::name`. Its derivative is what register_autograd says."""
+    if fn is None:
+        return functools.partial(custom_op, name, mutates_args=mutates_args, device_types=device_types, schema=schema, tags=tags)
+    kinds = (device_types,) if isinstance(device_types, str) else device_types
+    return functools.update_wrapper(CustomOpDef(*_split(name), infer_schema(fn, mutates_args=mutates_args) if schema is None else schema, fn, kinds), fn)
+
+
+def _found(op: Any) -> CustomOpDef:
+    if isinstance(op, CustomOpDef):
+        return op
+    if op not in _DEFINED:
+        raise RuntimeError(f"operator {op} does not exist")
+    return _DEFINED[op]
+
+
+def register_fake(op: Any, func: Callable | None = None, /, *, lib: Any = None, _stacklevel: int = 1, allow_override: bool = True) -> Callable:
+    """CustomOpDef.register_fake, by name; a decorator without func."""
+    return functools.partial(register_fake, op, lib=lib) if func is None else _found(op).register_fake(func)
+
+
+impl_abstract = register_fake
+
+
+def register_autograd(op: Any, backward: Callable, /, *, setup_context: Callable | None = None, lib: Any = None) -> None:
+    """CustomOpDef.register_autograd, by name."""
+    _found(op).register_autograd(backward, setup_context=setup_context)
+
+
+def register_kernel(op: Any, device_types: str | Sequence[str] | None, func: Callable | None = None, /, *, lib: Any = None) -> Callable:
+    """CustomOpDef.register_kernel, by name; a decorator without func."""
+    return _found(op).register_kernel(device_types) if func is None else _found(op).register_kernel(device_types, func)
+
+
+def define(qualname: str, schema: str, *, lib: Any = None, tags: Any = ()) -> None:
+    """An operation without kernels yet, `define("mylib::f", "(Tensor x) -> Tensor")`."""
+    CustomOpDef(*_split(qualname), schema, None)
+
+
+def impl(qualname: str, types: str | Sequence[str], func: Callable | None = None, *, lib: Any = None) -> Any:
+    """Its kernel for kinds of device ("cpu", "cuda", "default") or dispatch keys; a decorator without func."""
+    if func is None:
+        return functools.partial(impl, qualname, types, lib=lib)
+    for kind in (types,) if isinstance(types, str) else types:
+        _found(qualname)._kernels[_KEYS.get(kind, kind)] = func
+    return func
+
+
+class Library:
+    """A namespace under construction: define(schema), impl(name, function, dispatch_key)."""
+
+    def __init__(self, ns: str, kind: str, dispatch_key: str = "") -> None:
+        if kind not in ("IMPL", "DEF", "FRAGMENT"):
+            raise ValueError(f"Unsupported kind: {kind}")
+        self.ns, self.kind, self.dispatch_key = ns, kind, dispatch_key
+
+    def define(self, schema: str, alias_analysis: str = "", *, tags: Any = ()) -> str:
+        """An operation `name(arguments) -> results`; its name."""
+        name, bracket, rest = schema.partition("(")
+        define(f"{self.ns}::{name.strip()}", bracket + rest)
+        return name.strip()
+
+    def impl(self, op_name: Any, fn: Callable, dispatch_key: str = "", *, with_keyset: bool = False, allow_override: bool = True) -> None:
+        """Its kernel for a dispatch key (CPU, CUDA, Meta, CompositeExplicitAutograd, CompositeImplicitAutograd)."""
+        if not callable(fn):
+            raise TypeError(f"Input function is required to be a callable but found type {type(fn)}")
+        key, name = _KEYS.get(dispatch_key or self.dispatch_key, dispatch_key), op_name if isinstance(op_name, str) else op_name._name
+        op = _found(f"{self.ns}::{name}")
+        if key == "meta":
+            op.register_fake(fn)
+        else:
+            op._kernels[key] = fn
+
+
+class _Context:
+    """What a fake kernel may ask for sizes that depend on data: here it runs only where there are no data."""
+
+    def new_dynamic_size(self, *, min: int = 0, max: int | None = None) -> int:
+        """Meta tensors have no data, so nothing can tell the size."""
+        raise RuntimeError("new_dynamic_size: a size that depends on data is unknown for meta tensors")
+
+
+def get_ctx() -> _Context:
+    """The context of a fake kernel."""
+    return _Context()
+
+
+class _Namespace(types.SimpleNamespace):
+    """torch.ops.<namespace>."""
+
+    def __getattr__(self, name: str) -> CustomOpDef:
+        found = _DEFINED.get(f"{self.__dict__['name_']}::{name}")
+        if found is None:
+            raise AttributeError(f"'_OpNamespace' '{self.__dict__['name_']}' object has no attribute '{name}'")
+        return found
+
+
+def namespace(name: str) -> _Namespace | None:
+    """The operations that a namespace has; None where it has none."""
+    return _Namespace(name_=name) if any(key.startswith(f"{name}::") for key in _DEFINED) else None
