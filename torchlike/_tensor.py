@@ -646,10 +646,9 @@ def _node(op, plan, edges, values, made) -> Node:
 
 def _node_facts(op, plan, edges, pattern: int) -> tuple:
     """What nodes of a plan have in common: which inputs need gradients, what is saved, and their class."""
-    if op.node_class is None:
-        op.node_class = node_class(op.torch_name)
+    name = op.torch_name  # or a function of the plan
     needs = tuple(e is not None for e in edges)
-    found = plan.nodes[pattern] = (needs, *plan.saved(needs), op.node_class)
+    found = plan.nodes[pattern] = (needs, *plan.saved(needs), node_class(name if name.__class__ is str else name(plan)))
     return found
 
 

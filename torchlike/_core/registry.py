@@ -145,7 +145,6 @@ class Op:
         self.eager_compilation = False  # programs with it are compiled at first sight (torch.compile asks for that)
         self.stable = True  # its name means the same in every process, so programs with it may be kept on disk
         self.loops = False  # its NumPy form goes through the leading axis of its first input in Python
-        self.node_class = None  # autograd's class for this op's nodes, made at first use
         self.frees: bool | str = True  # its nodes free what they saved after a backward; "always": also where that is nothing
         self.compares = False  # its derivative is made of comparisons, which carry no gradient: see dependence.py
         self.torch_name = torch_name or "".join(p.capitalize() for p in name.split("_")) + "Backward0"

@@ -67,7 +67,8 @@ def _matmul_vjp(xp, g, x, y, needs, plan):
     return gx, gy
 
 
-MATMUL = Op("matmul", _mm, shape=_matmul_shape, vjp=_matmul_vjp)
+MATMUL = Op("matmul", _mm, shape=_matmul_shape, vjp=_matmul_vjp,
+            torch_name=lambda plan: "UnsafeViewBackward0" if len(plan.avals[0].shape) > 2 == len(plan.avals[1].shape) else "MatmulBackward0")
 _NAMED = {name: Op(name, _mm, shape=_matmul_shape, vjp=_matmul_vjp) for name in ("mm", "bmm", "mv", "dot")}
 
 
@@ -267,9 +268,10 @@ def _linear_vjp(xp, g, x, w, needs, plan):
     return gx, gw, gb
 
 
-LINEAR = Op("linear", linear_kernel, shape=lambda x, w, b: ((*x.shape[:-1], w.shape[0]), x.dtype), vjp=_linear_vjp, torch_name="AddmmBackward0")
+LINEAR = Op("linear", linear_kernel, shape=lambda x, w, b: ((*x.shape[:-1], w.shape[0]), x.dtype), vjp=_linear_vjp,
+            torch_name=lambda plan: "AddmmBackward0" if len(plan.avals[0].shape) == 2 else "ViewBackward0")
 LINEAR_ALONE = Op("linear_alone", lambda xp, x, w: linear_kernel(xp, x, w, None), shape=lambda x, w: ((*x.shape[:-1], w.shape[0]), x.dtype),
-                  vjp=_linear_vjp, torch_name="MmBackward0")
+                  vjp=_linear_vjp, torch_name=lambda plan: "MmBackward0" if len(plan.avals[0].shape) == 2 else "UnsafeViewBackward0")
 
 
 def linear(input, weight, bias=None) -> Tensor:

@@ -112,6 +112,20 @@ def sub(input: Tensor | float, other, *, alpha=1) -> Tensor:
     return apply(SUB, (input, other)) if alpha == 1 else _scaled(_SUB_SCALED, input, other, alpha)
 
 
+_RSUB = Elementwise("rsub", lambda xp, x, y: xp.subtract(y, x), grads=(lambda xp, g: -g, lambda xp, g: g), torch_name="RsubBackward1")
+
+
+def _number_minus(number, x) -> Tensor:
+    """number - x: torch's graph calls it the reverse of a subtraction."""
+    if isinstance(number, Tensor):
+        return sub(number, x)
+    _no_bool_sub(number, x)
+    return apply(_RSUB, (x, number))
+
+
+_number_minus.__name__ = "sub"
+
+
 @public(method=False)
 def rsub(input, other, *, alpha=1) -> Tensor:
     """other - alpha * input."""
@@ -512,7 +526,7 @@ def _in_place_operator(name):
 for _symbol, _f in (("add", add), ("sub", sub), ("mul", mul), ("truediv", div), ("floordiv", floor_divide), ("mod", remainder),
                     ("pow", pow)):
     setattr(Tensor, f"__{_symbol}__", _operator(_f))
-    setattr(Tensor, f"__r{_symbol}__", _operator(_f, reflected=True))
+    setattr(Tensor, f"__r{_symbol}__", _operator(_number_minus if _f is sub else _f, reflected=True))
     setattr(Tensor, f"__i{_symbol}__", _in_place_operator(_f.__name__ + "_"))
 
 

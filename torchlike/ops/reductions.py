@@ -41,7 +41,14 @@ def _sum_vjp(xp, g, plan):
     return xp.broadcast_to(restore(xp, g, shape, dims, keepdim), shape)
 
 
-SUM = Op("sum", _sum, shape=lambda a, dims, keepdim, dtype: (reduced(a.shape, dims, keepdim), dtype), vjp=_sum_vjp)
+def _reduction(name: str, kernel, vjp=None) -> tuple[Op, Op]:
+    """One operation over all dimensions and one over named ones: torch's graph tells them apart."""
+    def shape(a, dims, keepdim, dtype):
+        return reduced(a.shape, dims, keepdim), dtype
+    return Op(name, kernel, shape=shape, vjp=vjp), Op(f"{name}_dim", kernel, shape=shape, vjp=vjp, torch_name=f"{name.capitalize()}Backward1")
+
+
+SUM, _SUM_DIM = _reduction("sum", _sum, _sum_vjp)
 
 
 def _sum_dtype(t: Tensor, dtype):
@@ -53,7 +60,7 @@ def _sum_dtype(t: Tensor, dtype):
 @public(out=True)
 def sum(input, dim=None, keepdim: bool = False, *, dtype=None) -> Tensor:
     """The sum over dim (all dimensions by default); integers are summed as int64."""
-    return apply(SUM, (input,), (as_dims(dim, input._value.aval.ndim), bool(keepdim), _sum_dtype(input, dtype)))
+    return apply(SUM if dim is None else _SUM_DIM, (input,), (as_dims(dim, input._value.aval.ndim), bool(keepdim), _sum_dtype(input, dtype)))
 
 
 def _mean(xp, x, dims, keepdim, dtype):
@@ -68,7 +75,7 @@ def _mean_vjp(xp, g, plan):
     return _sum_vjp(xp, g / np.asarray(n or 1, g.dtype), plan)
 
 
-_MEAN = Op("mean", _mean, shape=lambda a, dims, keepdim, dtype: (reduced(a.shape, dims, keepdim), dtype), vjp=_mean_vjp)
+_MEAN, _MEAN_DIM = _reduction("mean", _mean, _mean_vjp)
 
 
 @public(out=True)
@@ -78,14 +85,14 @@ def mean(input, dim=None, keepdim: bool = False, *, dtype=None) -> Tensor:
     if d.category < dt.FLOAT:
         raise RuntimeError("mean(): could not infer output dtype. Input dtype must be either a floating point or complex dtype. "
                            f"Got: {d.short}")
-    return apply(_MEAN, (input,), (as_dims(dim, input._value.aval.ndim), bool(keepdim), d))
+    return apply(_MEAN if dim is None else _MEAN_DIM, (input,), (as_dims(dim, input._value.aval.ndim), bool(keepdim), d))
 
 
 def _prod(xp, x, dims, keepdim, dtype):
     return xp.prod(x.astype(accumulator(dtype.np)), axis=dims, keepdims=keepdim, dtype=accumulator(dtype.np)).astype(dtype.np)
 
 
-_PROD = Op("prod", _prod, shape=lambda a, dims, keepdim, dtype: (reduced(a.shape, dims, keepdim), dtype))
+_PROD, _PROD_DIM = _reduction("prod", _prod)
 
 
 @public(out=True)
@@ -93,7 +100,7 @@ def prod(input, dim=EVERY_DIM, keepdim: bool = False, *, dtype=None) -> Tensor:
     """The product over one dimension, or over all."""
     n = input._value.aval.ndim
     dims = tuple(range(n)) if dim is EVERY_DIM else as_dims(as_dim(dim, n), n)
-    return apply(_PROD, (input,), (dims, bool(keepdim), _sum_dtype(input, dtype)))
+    return apply(_PROD if dim is EVERY_DIM else _PROD_DIM, (input,), (dims, bool(keepdim), _sum_dtype(input, dtype)))
 
 
 # -- extremes --------------------------------------------------------------------------------------------------------------

@@ -275,8 +275,9 @@ def _squeeze_layout(a: Layout, dims):
 
 
 UNSQUEEZE = View("unsqueeze", lambda xp, x, d: xp.expand_dims(x, d), put=lambda xp, base, new, d: new.reshape(base.shape), layout=_unsqueeze_layout)
-_SQUEEZE = View("squeeze", lambda xp, x, dims: xp.squeeze(x, dims), put=lambda xp, base, new, dims: new.reshape(base.shape),
-                layout=_squeeze_layout)
+_SQUEEZE, _SQUEEZE_DIM, _SQUEEZE_DIMS = (View(
+    name, lambda xp, x, dims: xp.squeeze(x, dims), put=lambda xp, base, new, dims: new.reshape(base.shape), layout=_squeeze_layout,
+    torch_name=f"SqueezeBackward{i}") for i, name in enumerate(("squeeze", "squeeze_dim", "squeeze_dims")))
 
 
 @public()
@@ -289,12 +290,13 @@ def unsqueeze(input, dim: int) -> Tensor:
 def squeeze(input, dim=EVERY_DIM) -> Tensor:
     """Without dimensions of size one (all of them, or those named)."""
     shape = input._value.aval.shape
+    op = _SQUEEZE if dim is EVERY_DIM else _SQUEEZE_DIMS if isinstance(dim, (tuple, list)) else _SQUEEZE_DIM
     if dim is EVERY_DIM:
         dims = tuple(i for i, n in enumerate(shape) if n == 1)
     else:
         named = distinct(listed_dims(dim, len(shape))) if isinstance(dim, (tuple, list)) else (as_dim(dim, len(shape)),)
         dims = tuple(d for d in sorted(named) if shape and shape[d] == 1)
-    return input._view(_SQUEEZE, (dims,))
+    return input._view(op, (dims,))
 
 
 # -- expand --------------------------------------------------------------------------------------------------------------

@@ -44,7 +44,7 @@ expm1 = unary("expm1", lambda xp, x: xp.expm1(x), lambda xp, g, out: g * conj(xp
 log = unary("log", lambda xp, x: xp.log(x), lambda xp, g, x: g / conj(xp, x))
 log2 = unary("log2", lambda xp, x: xp.log2(x), lambda xp, g, x: g / conj(xp, x * np.asarray(math.log(2), x.dtype)))
 log10 = unary("log10", lambda xp, x: xp.log10(x), lambda xp, g, x: g / conj(xp, x * np.asarray(math.log(10), x.dtype)))
-log1p = unary("log1p", lambda xp, x: xp.log1p(x), lambda xp, g, x: g / conj(xp, x + 1))
+log1p = unary("log1p", lambda xp, x: xp.log1p(x), lambda xp, g, x: g / conj(xp, x + 1), torch_name="Log1PBackward0")
 sqrt = unary("sqrt", lambda xp, x: xp.sqrt(x), lambda xp, g, out: g / conj(xp, 2 * out))
 rsqrt = unary("rsqrt", lambda xp, x: 1 / xp.sqrt(x), lambda xp, g, out: g * conj(xp, np.asarray(-0.5, out.dtype) * out * out * out))
 reciprocal = unary("reciprocal", lambda xp, x: 1 / x, lambda xp, g, out: -g * conj(xp, out * out))

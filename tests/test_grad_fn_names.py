@@ -1,0 +1,28 @@
+"""What a printed result says of its graph: the names of torch's nodes, for calls whose results scripts print."""
+import pytest
+
+CALLS = """a + b; a + 1; a - b; 1 - a; a - 1; a * 2; a / 2; a ** 2; -a; a @ w; c @ w; v @ v; a.t(); a.sum(); a.sum(0); a.sum((0, 1)); a.mean(); a.mean(0)
+a.mean((0, 1)); a.prod(); a.prod(0)
+a.std(); a.std(0); a.var(0); a.max(); a.max(0)[0]; a.amax(0); a.median(); a.norm(); a.logsumexp(0); a.cumsum(0); a.exp(); a.log(); a.log1p(); a.expm1(); a.sqrt()
+a.rsqrt(); a.tanh(); a.sigmoid()
+a.relu(); F.gelu(a); F.silu(a); F.elu(a); F.leaky_relu(a); F.softplus(a); a.abs(); a.clamp(0, 1); a.view(-1); a.reshape(4, 3); a.flatten(); a.transpose(0, 1)
+a.unsqueeze(0); a[None].squeeze()
+a[None].squeeze(0); a[None].squeeze((0,)); a.expand(2, 3, 4); a.repeat(2, 1); torch.cat([a, b]); a.split(2)[0]; a[0]; a[0, 1]; a[:, 1]; a[1:]; a[i]
+a.gather(1, i[:, None]); torch.where(a > 0, a, b)
+a.tril(); a.sort()[0]; a.topk(2)[0]; a.softmax(1); a.log_softmax(1); F.layer_norm(a, (4,)); F.linear(a, w.t()); F.linear(a, w.t(), torch.rand(5))
+F.linear(c, w.t()); F.linear(c, w.t(), torch.rand(5))
+F.dropout(a, 0.5); F.embedding(i, a); F.mse_loss(a, b); F.l1_loss(a, b); F.smooth_l1_loss(a, b); F.cross_entropy(a, torch.tensor([0, 1, 2]))
+F.binary_cross_entropy_with_logits(a, b)
+F.cosine_similarity(a, b); a.to(torch.float64); a.clone(); a.lerp(b, 0.5); torch.bmm(c, c.mT); torch.outer(v, v); torch.linalg.inv(a[:, :3] + torch.eye(3))
+a.clone().add_(1); a.clone().mul_(b)"""
+
+
+@pytest.mark.parametrize("call", [c.strip() for c in CALLS.replace("\n", ";").split(";")])
+def test_names(subject, oracle, call):
+    found = []
+    for torch in (subject, oracle):
+        torch.manual_seed(0)
+        names = {n: torch.rand(*shape).requires_grad_() for n, shape in {"a": (3, 4), "b": (3, 4), "c": (2, 3, 4), "v": (4,), "w": (4, 5)}.items()}
+        node = eval(call, {"torch": torch, "F": torch.nn.functional, "i": torch.tensor([0, 2, 1]), **names}).grad_fn
+        found.append((type(node).__name__, node.name()))
+    assert found[0] == found[1]
