@@ -87,7 +87,7 @@ for _module in (_sys.modules[__name__], nn.functional, linalg, fft, special):
 
 # attributes of torch that few programs touch
 _LAZY = frozenset({"__config__", "_dynamo", "compiler", "cpu", "distributed", "func", "functional", "futures", "fx", "hub", "library", "mps", "mtia", "onnx",
-                   "overrides", "profiler", "return_types", "testing", "types", "xpu"})
+                   "overrides", "profiler", "quasirandom", "return_types", "testing", "types", "xpu"})
 
 
 def __getattr__(name: str):
