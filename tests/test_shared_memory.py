@@ -372,3 +372,35 @@ def test_linear_of_nothing(torch):
     x = torch.ones(0, requires_grad=True)
     torch.nn.functional.linear(x, x.expand(2, 0)).sum().backward()
     return x.grad, torch.log_softmax(torch.zeros(0, 2, dtype=torch.int64), 0).shape
+
+
+@same
+def test_graphs_made_through_data(torch):
+    x, w = torch.ones(2, 3, requires_grad=True), torch.full((3,), 2.0, requires_grad=True)
+    data = x.data
+    row = data[0]
+    row.mul_(w)
+    (data * 3).sum().backward()
+    with torch.no_grad():
+        outside = x[1:]
+        x.data.detach().add_(1)
+    return data, row, row.is_leaf, w.grad, x.grad, x, outside.is_leaf, x._version
+
+
+@same
+def test_assigning_all_of_a_tensor_is_a_copy(torch):
+    x = torch.ones(2, 3, requires_grad=True)
+    found = []
+    for index in (slice(None), slice(0, 2), (slice(0, 2), slice(None)), ..., (..., slice(0, 3)), None, slice(0, 1)):
+        y = x + 1
+        y[index] = x if index is not None and index != slice(0, 1) else 2.0
+        y.sum().backward()
+        found += [error(y.sum().backward), y, y._version]
+    return found, x.grad
+
+
+@same
+def test_indexing_nothing(torch):
+    x = torch.ones(2, 0, requires_grad=True)
+    x[torch.tensor([0, 1])].sum().backward()
+    return x.grad, error(torch.zeros(0).index_select, 0, torch.tensor([0]))

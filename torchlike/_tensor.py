@@ -127,7 +127,7 @@ class Tensor:
                 if self._seen < version:
                     self._chain = (link, *self._chain)
             first, last = past.unseen
-            if first <= self._seen + 1 and st.version == last:
+            if first <= self._seen + 1 and st.version == last and self._of_data is None:
                 self._value = _through(st.value, self._chain)
                 self._follow_flag(base)
                 self._seen = st.version
@@ -228,6 +228,8 @@ class Tensor:
         out = _new(Tensor)
         out._value, out._storage, out._seen = value, st, st.version
         out._chain, out._layout = self._chain, self._layout
+        if self._of_data is not None:
+            out._of_data = self._of_data
         return out
 
     def _check_write(self, repeats: bool = False) -> None:

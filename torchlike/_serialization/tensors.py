@@ -188,7 +188,8 @@ class TensorSaver:
         if tensor.is_conj():
             tensor = tensor.detach().resolve_conj()
         record = self._record(tensor)
-        args = (record, tensor.storage_offset(), tuple(tensor.shape), tensor.stride(), requires_grad)
+        strides = (*tensor.stride(),)  # a tuple of its own: whether two equal ones are one object shows in a pickle
+        args = (record, tensor.storage_offset(), tuple(tensor.shape), strides, requires_grad)
         if record.type is UNTYPED:
             return _rebuild_tensor_v3, (*args, collections.OrderedDict(), tensor.dtype)
         return _rebuild_tensor_v2, (*args, collections.OrderedDict())

@@ -33,7 +33,7 @@ def index_select(input, dim: int, index: Tensor) -> Tensor:
     if not input.ndim:
         in_range(index, 1, lambda bad: "index out of range in self", IndexError)
         return apply(_SELECT_SCALAR, (input, index))
-    if not input.shape[d] and index.numel():
+    if input.ndim > 1 and not input.shape[d] and index.numel():
         raise RuntimeError("index_select(): self indexing axis dim should be positive")
     in_range(index, input.shape[d], lambda bad: "index out of range in self", IndexError)
     return apply(INDEX, (input, flat(index)), ((d,),))

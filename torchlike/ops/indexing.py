@@ -52,7 +52,7 @@ def _take_vjp(xp, gs, plan, i0, i1=None, i2=None, i3=None, i4=None, i5=None):
     a, dims = plan.avals[0], plan.statics[0]
     index = [i for i in (i0, i1, i2, i3, i4, i5) if i is not None]
     if xp is np and len(index) == 1 and dims[0] == 0 and len(a.shape) == 2:
-        return (rows_add(a.shape[0], index[0].reshape(-1), gs[0].reshape(-1, a.shape[1])),)
+        return (rows_add(a.shape[0], index[0].reshape(-1), gs[0].reshape(index[0].size, a.shape[1])),)
     return (_scatter_add(xp, xp.zeros(a.shape, gs[0].dtype), _split(index, dims, len(a.shape)), gs[0]),)
 
 
@@ -142,8 +142,8 @@ def _means_tuple(index: list) -> bool:
     return len(index) < 32 and any(i is None or i is Ellipsis or isinstance(i, (slice, Tensor, list, tuple, range, np.ndarray)) for i in index)
 
 
-def _basic(t: Tensor, index):
-    """Apply ints, slices, None and ...; the view, and the advanced indices left for it as {dim: Tensor}."""
+def _basic(t: Tensor, index, alias: bool = True):
+    """Apply ints, slices, None and ...; the view (always one if `alias`), and the advanced indices left for it as {dim: Tensor}."""
     items = list(index) if isinstance(index, tuple) or (isinstance(index, list) and _means_tuple(index)) else [index]
     used = sum(_dims_used(i) for i in items)
     ndim = t._value.aval.ndim
@@ -161,7 +161,7 @@ def _basic(t: Tensor, index):
             t = t._view(UNSQUEEZE, (dim,))
             dim += 1
         elif i.__class__ is slice:
-            t = _slice(t, dim, i)
+            t = _slice(t, dim, i, alias)
             dim += 1
             source += 1
         elif isinstance(i, (bool, np.bool_)) or (isinstance(i, Tensor) and i.dtype is dt.bool_ and i.ndim == 0):
@@ -192,7 +192,7 @@ def _basic(t: Tensor, index):
         else:
             raise IndexError("only integers, slices (`:`), ellipsis (`...`), None and long or byte Variables are valid indices "
                              f"(got {type(i).__name__})")
-    if t is original and not advanced:
+    if alias and t is original and not advanced:
         t = t._view(VIEW, (t._value.aval.shape,))
     return t, advanced
 
@@ -209,7 +209,7 @@ def _dims_used(i) -> int:
     return 1
 
 
-def _slice(t: Tensor, dim: int, s: slice) -> Tensor:
+def _slice(t: Tensor, dim: int, s: slice, alias: bool) -> Tensor:
     n = t._value.aval.shape[dim]
     step = 1 if s.step is None else int(s.step)
     if step <= 0:
@@ -222,7 +222,7 @@ def _slice(t: Tensor, dim: int, s: slice) -> Tensor:
     start, stop, _ = slice(*bounds).indices(n)
     count = max(0, -(-(stop - start) // step))
     if count == n and step == 1:
-        return t._view(SLICE, (dim, 0, n, 1))
+        return t._view(SLICE, (dim, 0, n, 1)) if alias else t
     return take_slice(t, dim, start, count, step)
 
 
@@ -345,7 +345,7 @@ def _gathered_layout(a: Layout, shape: tuple, index: tuple, dims: tuple) -> Layo
 
 def setitem(self: Tensor, index, value) -> None:
     """t[index] = value, broadcasting value and casting it to t's dtype."""
-    t, advanced = _basic(self, index)
+    t, advanced = _basic(self, index, alias=False)
     if not isinstance(value, Tensor):
         if isinstance(value, (int, float, complex)):
             if isinstance(value, int):
