@@ -117,6 +117,8 @@ LINEAR = [
          errors=(s(ints(3), t(5, 3)), s(ints(2, 2), t(5, 3), mode="x"))),
     case("nn.functional.scaled_dot_product_attention", s(t(2, 3, 4), t(2, 5, 4), t(2, 5, 4)),
          s(t(1, 2, 3, 4), t(1, 2, 3, 4), t(1, 2, 3, 4), is_causal=True),
+         s(t(1, 2, 3, 4), t(1, 2, 5, 4), t(1, 2, 5, 4), t(3, 5, grad=False), is_causal=True),
+         s(t(1, 2, 3, 4), t(1, 2, 3, 4), t(1, 2, 3, 4), lit([[True, False, True]] * 3, "bool"), is_causal=True),
          s(t(1, 2, 3, 4), t(1, 2, 5, 4), t(1, 2, 5, 4), attn_mask=t(3, 5)),
          s(t(1, 2, 3, 4), t(1, 2, 4, 4), t(1, 2, 4, 4), lit([[True, False, True, True]] * 3, "bool")),
          s(t(1, 2, 3, 4), t(1, 2, 3, 4), t(1, 2, 3, 4), scale=0.3),

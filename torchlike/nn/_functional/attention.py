@@ -9,7 +9,7 @@ from ..._core import dtype as dt
 from ..._core import rng
 from ..._core.aval import broadcast_shapes
 from ..._core.registry import Op, sum_to
-from ..._tensor import Tensor, apply
+from ..._tensor import Tensor, apply, as_tensor_value
 from ...ops.matmul import _c_name as plain_c_name
 from ...ops.random import default_generator, drawn
 from .common import need
@@ -156,12 +156,18 @@ def _check(query, key, value, attn_mask, is_causal) -> None:
         raise RuntimeError(f"Expected size for first two dimensions of batch2 tensor to be: {[*batch[-1:], key.shape[-2]]} but got: "
                            f"{[*batch[-1:], value.shape[-2]]}.")
     if attn_mask is not None:
-        if is_causal:
+        if is_causal and query.ndim != 4:  # torch's kernel for 4 dimensions takes both
             raise RuntimeError("_scaled_dot_product_attention: Explicit attn_mask should not be set when is_causal=True")
         if attn_mask.dtype is not dt.bool_ and attn_mask.dtype is not query.dtype and attn_mask.dtype is not dt.float32:
             raise RuntimeError("Expected attn_mask dtype to be bool or float or to match query dtype, but got attn_mask.dtype: "
                                f"{_c_name(attn_mask.dtype)} and  query.dtype: {_c_name(query.dtype)} instead.")
         broadcast_shapes((*batch, query.shape[-2], key.shape[-2]), tuple(attn_mask.shape))
+
+
+def _causal_too(mask: Tensor, queries: int, keys: int) -> Tensor:
+    """A mask that also hides the keys after each query."""
+    after = as_tensor_value(np.arange(keys) > np.arange(queries)[:, None]).to(mask.device)
+    return mask & ~after if mask.dtype is dt.bool_ else mask + mask.new_zeros(after.shape).masked_fill(after, -math.inf)
 
 
 def scaled_dot_product_attention(query: Tensor, key: Tensor, value: Tensor, attn_mask=None, dropout_p: float = 0.0, is_causal: bool = False,
@@ -172,6 +178,8 @@ def scaled_dot_product_attention(query: Tensor, key: Tensor, value: Tensor, attn
     With enable_gqa several heads of query share one of key and value. Long sequences and accelerators run fused kernels.
     """
     _check(query, key, value, attn_mask, is_causal)
+    if attn_mask is not None and is_causal:
+        attn_mask, is_causal = _causal_too(attn_mask, query.shape[-2], key.shape[-2]), False
     if enable_gqa and (query.shape[-3] % key.shape[-3] or query.shape[-3] % value.shape[-3]):
         raise RuntimeError("Number of heads in key and value must divide the number of heads in ")
     if dropout_p > 1.0:
