@@ -404,3 +404,9 @@ def test_indexing_nothing(torch):
     x = torch.ones(2, 0, requires_grad=True)
     x[torch.tensor([0, 1])].sum().backward()
     return x.grad, error(torch.zeros(0).index_select, 0, torch.tensor([0]))
+
+
+@same
+def test_out_where_elements_repeat_is_not_resized(torch):
+    x = torch.ones(1).expand(2)
+    return error(torch.sin, torch.tensor(1.0), out=x), x.shape

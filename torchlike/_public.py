@@ -303,6 +303,7 @@ def fill_out(out: Tensor, result: Tensor) -> Tensor:
             warnings.warn(f"An output with one or more elements was resized since it had shape {list(have.shape)}, which does "
                           f"not match the required output shape {list(new.shape)}.", stacklevel=3)
         from ._resize import keep_place, resize
+        out._check_write()
         layout = result._layout if result._storage is None else None
         if out._storage is None:
             out._value, out._layout, out._writes = result._current(), layout, out._writes + 1
