@@ -90,3 +90,12 @@ def test_subclass_without_torch_function_spreads(torch):
         pass
     t = torch.ones(2).as_subclass(T)
     return [type(x) is T for x in (t + 1, torch.ones(2) + t, t.view(2, 1), torch.cat([t, t]), t.clone().add_(1), t[:1])]
+
+
+@same
+def test_encoder_layers_know_relu_beside_such_a_class(torch):
+    """Their default was taken before functions began to dispatch."""
+    torch.ones(2).as_subclass(_logging(torch, []))
+    layer = torch.nn.TransformerEncoderLayer
+    return [layer(4, 2).activation_relu_or_gelu, layer(4, 2, activation="gelu").activation_relu_or_gelu, layer(4, 2, activation=torch.nn.functional.relu).activation_relu_or_gelu,
+            layer(4, 2, activation=torch.nn.ReLU()).activation_relu_or_gelu, layer(4, 2, activation=torch.tanh).activation_relu_or_gelu]

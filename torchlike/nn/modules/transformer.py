@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import copy
+import inspect
 import warnings
 from collections.abc import Callable
 from typing import Any
@@ -11,6 +12,7 @@ from torchlike.autograd.grad_mode import is_grad_enabled
 from torchlike.nn import functional as F
 from torchlike.nn import init
 from torchlike.nn.modules._attention import MultiheadAttention
+from torchlike.nn.modules.activation import GELU, ReLU
 from torchlike.nn.modules.container import ModuleList
 from torchlike.nn.modules.dropout import Dropout
 from torchlike.nn.modules.linear import Linear
@@ -194,7 +196,9 @@ class TransformerEncoderLayer(Module):
         self.dropout2 = Dropout(dropout)
         if isinstance(activation, str):
             activation = _get_activation_fn(activation)
-        self.activation_relu_or_gelu = 1 if activation is F.relu else 2 if activation is F.gelu else 0
+        plain = inspect.unwrap(activation)  # functions change once a Tensor subclass wants to hear of their calls
+        kinds = ((F.relu, ReLU), (F.gelu, GELU))
+        self.activation_relu_or_gelu = next((i for i, (f, cls) in enumerate(kinds, 1) if plain is inspect.unwrap(f) or isinstance(plain, cls)), 0)
         self.activation = activation
 
     def __setstate__(self, state: dict[str, Any]) -> None:
