@@ -94,7 +94,7 @@ UNARY = [
 
 
 def binary(name: str, *more, low: float = -2.0, high: float = 2.0, scalar=1.5, complex_too: bool = True,
-    dtypes=ALL_DTYPES, right=t, **flags) -> Case:
+    dtypes=ALL_DTYPES, right=t, errors=(), **flags) -> Case:
     """Broadcasting in both directions, a Python number, a 0-dim tensor, an empty tensor, mixed dtypes."""
     bounds = {"low": low, "high": high}
     samples = [s(t(3, 4, **bounds), right(3, 4, **bounds)), s(t(3, 1, **bounds), right(4, **bounds)), s(t(2, 3,
@@ -104,15 +104,15 @@ def binary(name: str, *more, low: float = -2.0, high: float = 2.0, scalar=1.5, c
     if complex_too:
         samples += [s(cplx(2, 3, **bounds), right(2, 3, dtype="complex64", sweep=False, **bounds)), s(cplx(2,
             **bounds), 2 - 1j)]
-    return case(name, *samples, *more, errors=(s(t(3), t(4)), s(t(3), "a"), s(t(3)), s(t(2, 3), t(3, 2))),
+    return case(name, *samples, *more, errors=(s(t(3), t(4)), s(t(3), "a"), s(t(3)), s(t(2, 3), t(3, 2)), *errors),
         dtypes=dtypes, **flags)
 
 
 BINARY = [
     binary("torch.add", s(t(3), t(3), alpha=2), s(ints(3), ints(3), alpha=-3), s(bools(3), bools(3)), s(bools(3), bools(3), alpha=2),
            s(bools(3), bools(3), alpha=0), s(ints(3), t(3), alpha=0.5), s(t(3), ints(3), alpha=0.5), s(3, t(3), alpha=2),
-           s(cplx(3), t(3), alpha=2j)),
-    case("torch.add", errors=(s(ints(3), ints(3), alpha=0.5), s(t(3), t(3), alpha=2j), s(bools(3), bools(3), alpha=0.5))),
+           s(cplx(3), t(3), alpha=2j),
+           errors=(s(ints(3), ints(3), alpha=0.5), s(t(3), t(3), alpha=2j), s(bools(3), bools(3), alpha=0.5))),
     binary("torch.sub", s(t(3), t(3), alpha=0.5), s(ints(3), 2), s(t(3), ints(3), alpha=1.5)),
     binary("torch.subtract"),
     binary("torch.rsub", inplace=False),
