@@ -142,3 +142,23 @@ def test_module_wrapper():
     assert torchlike.compile(model, disable=True) is model
     with pytest.raises(AssertionError):
         torchlike.compile(3)
+
+
+def test_a_step_whose_loss_saves_nothing_and_an_optimizer_that_changes():
+    model, data = torchlike.nn.Linear(3, 2), torchlike.ones(4, 3)
+    optimizer = torchlike.optim.SGD(model.parameters(), lr=0.1)
+
+    @torchlike.compile
+    def step():
+        optimizer.zero_grad()
+        loss = model(data).pow(2).sum()
+        loss.backward()
+        optimizer.step()
+        return loss
+    for _ in range(4):
+        loss = step()
+    with pytest.raises(RuntimeError, match="second time"):
+        loss.backward()
+    optimizer.param_groups[0]["weight_decay"] = 0.5
+    with pytest.raises(RuntimeError, match="changed its form"):
+        step()

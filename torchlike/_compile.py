@@ -93,7 +93,7 @@ class Capture:
     def __init__(self):
         self.reason: str | None = None
         self.draws: list[tuple[Value, Callable]] = []
-        self.steps: list[tuple[Optimizer, int, int]] = []
+        self.steps: list[tuple[Optimizer, int, int, list]] = []  # where its numbers lie, and its form
         self.start = 0
 
     def interrupted(self, reason: str) -> None:
@@ -114,7 +114,7 @@ class Capture:
         self.start = len(program.state.program.floats)
 
     def end_step(self, optimizer: Optimizer) -> None:
-        self.steps.append((optimizer, self.start, len(program.state.program.floats)))
+        self.steps.append((optimizer, self.start, len(program.state.program.floats), _form(optimizer)))
 
 
 class _Boundary(Node):
@@ -157,6 +157,26 @@ def _graph_leaves(roots: list[Node]) -> list[Node]:
                 seen.add(edge[0])
                 stack.append(edge[0])
     return found
+
+
+def _freed(root: Node) -> bool:
+    """Whether a backward freed some part of the graph under a node."""
+    seen, stack = {root}, [root]
+    while stack:
+        node = stack.pop()
+        if node.saved is None:
+            return True
+        for edge in node.edges:
+            if edge is not None and edge[0] not in seen:
+                seen.add(edge[0])
+                stack.append(edge[0])
+    return False
+
+
+def _form(optimizer: Optimizer) -> list:
+    """What decides which operations a step records: switches, and whether decay and momentum are there at all."""
+    return [(k, bool(v) if k in ("weight_decay", "momentum") else v) for group in optimizer.param_groups for k, v in group.items()
+            if v.__class__ in (bool, str) or k in ("weight_decay", "momentum")]
 
 
 class Segment(Op):
@@ -213,7 +233,7 @@ class Replay:
         self.effects, self.gradients = self._effects(leaves, before, gradients, prog)
         forward_end = len(prog.results)
         outs = {id(t): t._value.ref for t in self.result_leaves if isinstance(t, Tensor) and _pending(t, prog)}
-        self.differentiable = [t for t in self.result_leaves if id(t) in outs and t._edge is not None and t._edge.saved is not None]
+        self.differentiable = [t for t in self.result_leaves if id(t) in outs and t._edge is not None and not _freed(t._edge)]
         backward = self._trace_backward(shown, prog) if self.differentiable else None
         info = executor.ProgramInfo(prog.node, prog.device)
         steps = [s for s in info.steps if s.out < forward_end]
@@ -311,10 +331,12 @@ class Replay:
         floats = self.floats
         if self.steps:
             floats = list(floats)
-            for optimizer, start, end in self.steps:
-                with collected() as numbers:
-                    optimizer.step()
-                if len(numbers) != end - start:
+            for optimizer, start, end, form in self.steps:
+                same = _form(optimizer) == form
+                if same:
+                    with collected() as numbers:
+                        optimizer.step()
+                if not same or len(numbers) != end - start:
                     raise RuntimeError("the optimizer's step changed its form since it was compiled; call torchlike.compiler.reset()")
                 floats[start:end] = numbers
         values = []
