@@ -22,7 +22,7 @@ from ._core import dtype as dt
 from ._core import executor, history, program
 from ._core.aval import BOOL, COMPLEX, FLOAT, INT
 from ._core.grad_mode import mode
-from ._core.graph import SECOND_BACKWARD, AccumulateGrad, Node
+from ._core.graph import SECOND_BACKWARD, AccumulateGrad, Node, reachable
 from ._core.registry import Op
 from ._core.value import Value
 from ._tensor import Tensor, _new
@@ -142,35 +142,15 @@ def _all_tensors() -> list[Tensor]:
 
 def _graph_leaves(roots: list[Node]) -> list[Node]:
     """The leaves and boundaries under a graph; NotReplayable where Python code sits in it."""
-    seen, stack, found = set(roots), list(roots), []
-    while stack:
-        node = stack.pop()
+    found = []
+    for node in reachable(roots, stop=_Boundary):
         if isinstance(node, (AccumulateGrad, _Boundary)):
             found.append(node)
-            continue
-        if node.plan is None and not isinstance(node, ReplayNode):
+        elif node.plan is None and not isinstance(node, ReplayNode):
             raise NotReplayable(f"a custom autograd.Function ({node.name()}) in the graph")
-        if node.hooks is not None:
+        elif node.hooks is not None:
             raise NotReplayable(f"a hook on {node.name()}")
-        for edge in node.edges:
-            if edge is not None and edge[0] not in seen:
-                seen.add(edge[0])
-                stack.append(edge[0])
     return found
-
-
-def _freed(root: Node) -> bool:
-    """Whether a backward freed some part of the graph under a node."""
-    seen, stack = {root}, [root]
-    while stack:
-        node = stack.pop()
-        if node.saved is None:
-            return True
-        for edge in node.edges:
-            if edge is not None and edge[0] not in seen:
-                seen.add(edge[0])
-                stack.append(edge[0])
-    return False
 
 
 def _form(optimizer: Optimizer) -> list:
@@ -233,7 +213,8 @@ class Replay:
         self.effects, self.gradients = self._effects(leaves, before, gradients, prog)
         forward_end = len(prog.results)
         outs = {id(t): t._value.ref for t in self.result_leaves if isinstance(t, Tensor) and _pending(t, prog)}
-        self.differentiable = [t for t in self.result_leaves if id(t) in outs and t._edge is not None and not _freed(t._edge)]
+        self.differentiable = [t for t in self.result_leaves if id(t) in outs and t._edge is not None
+                               and all(node.saved is not None for node in reachable([t._edge]))]  # a backward inside may have freed some
         backward = self._trace_backward(shown, prog) if self.differentiable else None
         info = executor.ProgramInfo(prog.node, prog.device)
         steps = [s for s in info.steps if s.out < forward_end]

@@ -12,7 +12,8 @@ import numpy as np
 from ._core.layout import Layout, contiguous, is_contiguous
 from ._core.program import concrete
 from ._core.value import of_array
-from ._tensor import Storage, Tensor, _new
+from ._storage import Storage
+from ._tensor import Tensor, _new
 
 
 class Host:

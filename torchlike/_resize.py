@@ -5,7 +5,8 @@ from ._core.graph import AccumulateGrad, Identity
 from ._core.layout import Layout, contiguous, contiguous_strides, extent
 from ._core.program import record
 from ._core.registry import OPS
-from ._tensor import Past, Storage, Tensor, _through
+from ._storage import Past, Storage, through, window
+from ._tensor import Tensor
 
 
 class Reshaped(Identity):
@@ -34,8 +35,8 @@ def resize(t: Tensor, shape: tuple[int, ...], strides: tuple[int, ...] | None = 
     if need > st.value.aval.numel:
         _grow(st, need)
         base = None
-    link = _window(st, layout)
-    t._value, t._seen = _through(st.value, (link,)), st.version
+    link = window(st, layout)
+    t._value, t._seen = through(st.value, (link,)), st.version
     t._chain, t._layout = (link,), layout
     if base is None or base._edge is None or t._several is not None:
         t._base = None
@@ -48,11 +49,6 @@ def keep_place(t: Tensor) -> None:
     """t, which took another shape outside the graph, stays where it is in it."""
     if t._edge is not None and not isinstance(t._edge, AccumulateGrad):
         t._edge, t._out = Reshaped(t, (t._edge, t._out)), 0
-
-
-def _window(st: Storage, layout: Layout) -> tuple:
-    root = st.layout or contiguous(st.value.aval.shape)
-    return OPS["as_strided"], (), (root.strides, *layout)
 
 
 def _move(t: Tensor) -> None:
@@ -69,7 +65,7 @@ def _grow(st: Storage, size: int) -> None:
         raise RuntimeError("Trying to resize storage that is not resizable")
     a = st.value.aval
     root = st.layout or contiguous(a.shape)
-    flat = _through(st.value, (_window(st, Layout((a.numel,), (1,))),))
+    flat = through(st.value, (window(st, Layout((a.numel,), (1,))),))
     more = record(OPS["constant"], [], (0, (size - a.numel,), a.dtype, a.device))[1][0]
     st.value, st.layout = record(OPS["cat"], [flat, more], (0,))[1][0], None
-    Past.add(st).growths.append((st.version, _window(st, root)))
+    Past.add(st).growths.append((st.version, window(st, root)))

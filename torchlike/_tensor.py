@@ -4,7 +4,6 @@
 """
 from __future__ import annotations
 
-import itertools
 import weakref
 
 import numpy as np
@@ -18,47 +17,12 @@ from ._core.layout import Layout, combined, contiguous, extent, like, overlappin
 from ._core.program import record
 from ._core.registry import OPS, View
 from ._core.value import Value, of_array
+from ._size import Size, _size  # noqa: F401  (_size: pickles made before name it here)
+from ._storage import Past, Storage, put, through, window
 
-_addresses = itertools.count(1)
-PAGE = 1 << 40  # storages' made-up addresses lie this far apart
 WRITE_OUTSIDE = ("A view was created in no_grad mode and is being modified inplace with grad mode enabled. Given that this use case is ambiguous and "
                  "error-prone, it is forbidden. You can clarify your code by moving both the view and the inplace either both inside the no_grad block "
                  "(if you don't want the inplace to be tracked) or both outside (if you want the inplace to be tracked).")
-
-
-class Storage:
-    """The mutable cell that aliases share: the root tensor's current value, and a version that counts writes."""
-
-    __slots__ = ("value", "layout", "version", "unseen", "address", "host", "past", "__weakref__")
-
-    def __init__(self, value: Value, layout: Layout | None, version: int = 0):
-        self.value, self.layout, self.version = value, layout, version
-        self.address = next(_addresses) * PAGE
-        self.unseen = 0  # writes through `.data`, which `_version` does not count
-        self.host = None  # an np.ndarray that the user may write: see _host.py
-        self.past: Past | None = None
-
-
-class Past:
-    """What befell a storage besides writes; aliases that were last looked at before have to catch up."""
-
-    __slots__ = ("growths", "unseen")
-
-    def __init__(self):
-        self.growths: list[tuple[int, tuple]] = []  # (version, link from the grown root to the former one)
-        self.unseen = (1, 0)  # first and last of a run of versions that `_version` does not count: views stay in the graph they are in
-
-    @staticmethod
-    def add(st: Storage) -> Past:
-        """Count an event that `_version` does not count: a write through `.data`, requires_grad switched, growth."""
-        past = st.past
-        if past is None:
-            past = st.past = Past()
-        st.version += 1
-        st.unseen += 1
-        first, last = past.unseen
-        past.unseen = (first if last == st.version - 1 else st.version, st.version)
-        return past
 
 
 class Tensor:
@@ -128,13 +92,13 @@ class Tensor:
                     self._chain = (link, *self._chain)
             first, last = past.unseen
             if first <= self._seen + 1 and st.version == last and self._of_data is None:
-                self._value = _through(st.value, self._chain)
+                self._value = through(st.value, self._chain)
                 self._follow_flag(base)
                 self._seen = st.version
                 return
         chain = None if base is None or base._edge is None or self._several is not None else self._chain_from(base)
         if chain is None:
-            self._value = _through(st.value, self._chain)
+            self._value = through(st.value, self._chain)
             if base is not None and base._edge is not None and self._several is not None:
                 if self._version != self._several[2]:
                     self._make_stale()
@@ -281,10 +245,10 @@ class Tensor:
                 if chain is None:
                     raise RuntimeError("this view's base was resized and no longer holds it")
             written = _put_chain(_plain_copy(base), chain, new)
-            root = written._value if not base._chain else _put_values(st.value, base._chain, written._value)
+            root = written._value if not base._chain else put(st.value, base._chain, written._value)
             base._edge, base._out = written._edge, written._out
         else:
-            root = _put_values(st.value, chain, value)
+            root = put(st.value, chain, value)
             if mode.enabled and base is None:
                 self._edge, self._out = new._edge, new._out
         st.value = root
@@ -506,45 +470,6 @@ class Tensor:
 _new = object.__new__
 
 
-class Size(tuple):
-    """torch.Size: a shape."""
-
-    __module__ = "torch"
-    __slots__ = ()
-
-    def numel(self) -> int:
-        n = 1
-        for s in self:
-            n *= s
-        return n
-
-    def __getitem__(self, i):
-        r = tuple.__getitem__(self, i)
-        return Size(r) if i.__class__ is slice else r
-
-    def __add__(self, other):
-        return Size(tuple.__add__(self, other)) if isinstance(other, tuple) else NotImplemented
-
-    def __radd__(self, other):
-        return Size(tuple.__add__(other, self)) if isinstance(other, tuple) else NotImplemented
-
-    def __mul__(self, n):
-        return Size(tuple.__mul__(self, n))
-
-    __rmul__ = __mul__
-
-    def __repr__(self):
-        return f"torch.Size([{', '.join(map(str, self))}])"
-
-    def __reduce__(self):
-        return (_size, (tuple(self),))
-
-
-def _size(sizes: tuple) -> Size:
-    """For pickling: classes that call themselves torch's cannot be pickled by name."""
-    return Size(sizes)
-
-
 def _plain_copy(t: Tensor) -> Tensor:
     """The same value and edge, without aliases."""
     out = _new(Tensor)
@@ -557,17 +482,9 @@ def _without_overlaps(t: Tensor, st: Storage) -> tuple:
     chain = t._chain
     if not any(op.overlaps for op, _, _ in chain):
         return chain
-    root, layout = st.layout or contiguous(st.value.aval.shape), t._strided()
-    window = (OPS["as_strided"], (), (root.strides, *layout))
+    one = window(st, t._strided())
     conjugated = [link for link in chain if link[0].name == "conj"]
-    return (window, conjugated[0]) if len(conjugated) % 2 else (window,)
-
-
-def _through(value: Value, chain: tuple) -> Value:
-    """What a chain of views shows of the root's value."""
-    for op, numbers, statics in chain:
-        value = record(op, [value, *numbers], statics)[1][0]
-    return value
+    return (one, conjugated[0]) if len(conjugated) % 2 else (one,)
 
 
 def _put_chain(root: Tensor, chain: tuple, new: Tensor) -> Tensor:
@@ -578,15 +495,6 @@ def _put_chain(root: Tensor, chain: tuple, new: Tensor) -> Tensor:
     if len(chain) > 1:
         new = _put_chain(apply(op, (root, *numbers), statics), chain[1:], new)
     return apply(op.put, (root, new, *numbers), statics)
-
-
-def _put_values(root: Value, chain: tuple, new: Value) -> Value:
-    if not chain:
-        return new
-    op, numbers, statics = chain[0]
-    if len(chain) > 1:
-        new = _put_values(record(op, [root, *numbers], statics)[1][0], chain[1:], new)
-    return record(op.put, [root, new, *numbers], statics)[1][0]
 
 
 def apply(op, args, statics: tuple = ()):

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import jax
 import jax.numpy as jnp
-from jax.extend.core import Literal
 
 from .registry import Plan, shape_struct
 
@@ -30,6 +29,7 @@ def dependence(plan: Plan) -> tuple[frozenset[int], ...]:
 
 
 def _walk(jaxpr, ins: list[frozenset], compares: bool) -> list[frozenset]:
+    from jax.extend.core import Literal  # importing it takes 20 ms or more, and only create_graph=True comes here
     none: frozenset = frozenset()
     known = dict(zip(jaxpr.invars, ins))
 

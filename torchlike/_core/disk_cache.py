@@ -130,11 +130,11 @@ def _bind(library: str) -> None:
 
 def variants(info) -> list[tuple]:
     """The executables of a program that earlier processes left: (live results, donated inputs, callable)."""
-    from jax.experimental import serialize_executable
     found: list[tuple] = []
     names = _listing().get(_size(info))
     if names is None:
         return found
+    from jax.experimental import serialize_executable
     known = f"{_size(info)}-{_body(info)}-"
     for name in names:
         if not name.startswith(known):

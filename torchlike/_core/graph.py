@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import weakref
 from collections import OrderedDict
+from collections.abc import Iterable
 
 from .grad_mode import mode
 from .registry import View
@@ -181,6 +182,19 @@ class Stale(Outside):
     ERROR = ("A view was created in no_grad mode and its base or another view of its base has been modified inplace with grad mode enabled. Given that "
              "this use case is ambiguous and error-prone, it is forbidden. You can clarify your code by moving both the view and the inplace either both "
              "inside the no_grad block (if you don't want the inplace to be tracked) or both outside (if you want the inplace to be tracked).")
+
+
+def reachable(roots: Iterable[Node], stop: type | tuple = ()) -> list[Node]:
+    """The roots and every node under them; what lies under nodes of class `stop` is left out."""
+    found = dict.fromkeys(roots)
+    nodes = list(found)
+    for node in nodes:  # grows
+        if not isinstance(node, stop):
+            for edge in node.edges:
+                if edge is not None and edge[0] not in found:
+                    found[edge[0]] = None
+                    nodes.append(edge[0])
+    return nodes
 
 
 _classes: dict[str, type] = {}

@@ -128,12 +128,14 @@ def replay(roots, keep_graph: bool) -> list[tuple[AccumulateGrad, Value]] | None
     key, nodes = found
     walk = _walks.get(key)
     if walk is None:
-        if hash(key) not in _sights or any(node.saved is None for node in nodes if node.plan is not None):
-            _sights.add(hash(key))
+        sight = hash(key)
+        if sight not in _sights or any(node.saved is None for node in nodes if node.plan is not None):
+            if len(_sights) > MOST_STEPS:
+                _sights.clear()
+            _sights.add(sight)
             return None
         if sum(len(w.steps) for w in _walks.values()) > MOST_STEPS:
             _walks.clear()
-            _sights.clear()
         walk = _walks[key] = Walk(roots, nodes)
     values = [g._current() for _, _, g in roots if g is not None]
     for k in walk.order:

@@ -7,18 +7,13 @@ from .. import linalg
 from .._public import FUNCTIONS as F
 from ..ops.queries import finfo
 from . import constraints
-from .transforms import LowerCholeskyTransform, Transform, _softplus
+from .transforms import LowerCholeskyTransform, Transform, _Parameterless, _softplus
 
 
-class PositiveDefiniteTransform(Transform):
+class PositiveDefiniteTransform(_Parameterless):
     """Square matrices to L L^T, L that of LowerCholeskyTransform."""
 
     domain, codomain = constraints.independent(constraints.real, 2), constraints.positive_definite
-
-    def __eq__(self, other):
-        return isinstance(other, PositiveDefiniteTransform)
-
-    __hash__ = object.__hash__
 
     def _call(self, x):
         lower = LowerCholeskyTransform()(x)

@@ -248,16 +248,20 @@ class IndependentTransform(Transform):
         return f"{self.__class__.__name__}({self.base_transform!r}, {self.reinterpreted_batch_ndims})"
 
 
-class _Elementwise(Transform):
-    """A bijective map of single numbers; equal to others of its class."""
-
-    domain = constraints.real
-    bijective, sign = True, 1
+class _Parameterless(Transform):
+    """Equal to others of its class."""
 
     def __eq__(self, other):
         return type(other) is type(self)
 
     __hash__ = object.__hash__
+
+
+class _Elementwise(_Parameterless):
+    """A bijective map of single numbers."""
+
+    domain = constraints.real
+    bijective, sign = True, 1
 
 
 class ExpTransform(_Elementwise):
@@ -364,15 +368,10 @@ class TanhTransform(_Elementwise):
         return 2.0 * (math.log(2.0) - x - _softplus(-2.0 * x))
 
 
-class AbsTransform(Transform):
+class AbsTransform(_Parameterless):
     """y = |x|; its inverse is the positive branch."""
 
     domain, codomain = constraints.real, constraints.positive
-
-    def __eq__(self, other):
-        return isinstance(other, AbsTransform)
-
-    __hash__ = object.__hash__
 
     def _call(self, x):
         return x.abs()
@@ -436,15 +435,10 @@ class AffineTransform(Transform):
     inverse_shape = forward_shape
 
 
-class SoftmaxTransform(Transform):
+class SoftmaxTransform(_Parameterless):
     """y = softmax(x); not bijective."""
 
     domain, codomain = constraints.real_vector, constraints.simplex
-
-    def __eq__(self, other):
-        return isinstance(other, SoftmaxTransform)
-
-    __hash__ = object.__hash__
 
     def _call(self, x):
         e = (x - x.amax(-1, keepdim=True)).exp()
@@ -454,15 +448,10 @@ class SoftmaxTransform(Transform):
         return y.log()
 
 
-class LowerCholeskyTransform(Transform):
+class LowerCholeskyTransform(_Parameterless):
     """Square matrices to lower triangular ones with positive diagonals."""
 
     domain, codomain = constraints.independent(constraints.real, 2), constraints.lower_cholesky
-
-    def __eq__(self, other):
-        return isinstance(other, LowerCholeskyTransform)
-
-    __hash__ = object.__hash__
 
     def _call(self, x):
         return x.tril(-1) + x.diagonal(dim1=-2, dim2=-1).exp().diag_embed()
@@ -471,16 +460,11 @@ class LowerCholeskyTransform(Transform):
         return y.tril(-1) + y.diagonal(dim1=-2, dim2=-1).log().diag_embed()
 
 
-class StickBreakingTransform(Transform):
+class StickBreakingTransform(_Parameterless):
     """n real numbers to a point of the simplex of n + 1: each takes its share of what the earlier ones left."""
 
     domain, codomain = constraints.real_vector, constraints.simplex
     bijective = True
-
-    def __eq__(self, other):
-        return isinstance(other, StickBreakingTransform)
-
-    __hash__ = object.__hash__
 
     @staticmethod
     def _offset(x):

@@ -4,7 +4,7 @@ from __future__ import annotations
 from typing import Any
 
 from .._core.grad_mode import mode
-from .._core.graph import AccumulateGrad, Identity, Node
+from .._core.graph import AccumulateGrad, Identity, Node, reachable
 from .._public import FUNCTIONS
 from .._tensor import Tensor, _new
 from ..autograd import engine
@@ -47,20 +47,8 @@ class Level:
 
     def reaches_outside(self, tensors) -> bool:
         """Whether some graph of the tensors leads to anything but this level's own leaves."""
-        stack = [t._edge for t in tensors if t.requires_grad]
-        seen = set(stack)
-        while stack:
-            node = stack.pop()
-            if isinstance(node, AccumulateGrad):
-                if node not in self.mine:
-                    return True
-            elif not node.edges:
-                return True
-            for edge in node.edges:
-                if edge is not None and edge[0] not in seen:
-                    seen.add(edge[0])
-                    stack.append(edge[0])
-        return False
+        nodes = reachable(t._edge for t in tensors if t.requires_grad)
+        return any(node not in self.mine if isinstance(node, AccumulateGrad) else not node.edges for node in nodes)
 
     def free(self, tree: Any) -> Any:
         """The tensors of a result without this level's part of the graph."""

@@ -15,7 +15,8 @@ from .._core import device as dev
 from .._core import dtype as dt
 from .._core.layout import contiguous
 from .._public import FUNCTIONS, public
-from .._tensor import Storage, Tensor
+from .._storage import Storage
+from .._tensor import Tensor
 from .creation import constant, from_data, place
 from .tensor_types import CPU
 
