@@ -229,7 +229,7 @@ def record_all(sequence: Sequence, values: list) -> list[Value] | None:
     with lock:
         prog = state.program
         refs: list = [sequence]
-        numbers = False
+        numbers = False  # the loop is that of record, where a call would cost every operation
         try:
             for v in values:
                 cls = v.__class__

@@ -68,10 +68,6 @@ class Plan:
         return self._numpy or None
 
     @property
-    def has_cheap_numpy(self) -> bool:
-        return self.op.numpy is not None
-
-    @property
     def xla(self) -> Callable:
         """This op alone, compiled."""
         if self._xla is None:
