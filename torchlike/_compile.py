@@ -11,6 +11,7 @@ from __future__ import annotations
 import functools
 import gc
 import itertools
+import operator
 import threading
 import weakref
 from collections.abc import Callable
@@ -218,7 +219,7 @@ class Replay:
         backward = self._trace_backward(shown, prog) if self.differentiable else None
         info = executor.ProgramInfo(prog.node, prog.device)
         steps = [s for s in info.steps if s.out < forward_end]
-        wanted = list(dict.fromkeys([*outs.values(), *(r for _, _, r in self.effects)]))
+        wanted = list(dict.fromkeys([*(r for _, _, r in self.effects), *outs.values()]))
         if backward is not None:
             rest = [s for s in info.steps if s.out >= forward_end]
             grads, placeholders = backward
@@ -244,10 +245,12 @@ class Replay:
                         for t in self.result_leaves]
 
     def _effects(self, leaves, before: dict, gradients: dict, prog):
-        """Outside tensors that now hold results, and `.grad` attributes that changed."""
+        """Outside tensors that now hold results, those that replace an input first and in the order of the inputs, so that each
+        can take over the buffer of what it replaces; and `.grad` attributes that changed."""
+        entered = {id(v): k for k, v in enumerate(prog.inputs)}
         arguments = {id(x): i for i, x in enumerate(leaves) if isinstance(x, Tensor)}
         results = {id(x) for x in self.result_leaves}
-        owners, effects, storages, unknown = [], [], set(), []
+        effects, storages, unknown = [], set(), []
         gc.collect(0)
         now = _all_tensors()
         attached = {id(t._grad) for t in now if t._grad is not None}
@@ -259,20 +262,20 @@ class Replay:
             if id(t) in before:
                 if t._edge is not None and not isinstance(t._edge, AccumulateGrad):
                     raise NotReplayable("an in-place write to a tensor that is part of a graph")
+                replaced = entered.get(id(before[id(t)][1]), len(entered))
                 if st is None:
-                    effects.append(("argument", arguments[id(t)], v.ref) if id(t) in arguments else ("tensor", t, v.ref))
+                    effects.append((replaced, ("argument", arguments[id(t)], v.ref) if id(t) in arguments else ("tensor", t, v.ref)))
                 elif id(st) not in storages:
                     storages.add(id(st))
-                    effects.append(("storage", st, v.ref))
+                    effects.append((replaced, ("storage", st, v.ref)))
             elif id(t) in attached:
-                effects.append(("tensor", t, v.ref))
+                effects.append((len(entered), ("tensor", t, v.ref)))
             elif id(t) not in results:
                 unknown.append(t)
         if any(gc_held(t, now, unknown) for t in unknown):
             raise NotReplayable("it keeps a new tensor outside its results")
         changed = [(t, t._grad) for t in now if id(t) in before and t._grad is not gradients.get(id(t))]
-        owners.extend(changed)
-        return effects, owners
+        return [effect for _, effect in sorted(effects, key=operator.itemgetter(0))], changed
 
     @staticmethod
     def _given(x, leaves, before, sources):

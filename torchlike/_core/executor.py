@@ -14,7 +14,7 @@ import math
 import sys
 import time
 from array import array
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Iterator
 
 import jax
@@ -263,8 +263,9 @@ def _choose(prog, info: ProgramInfo, live: tuple, dead: tuple, reason: str) -> E
         if history.enabled:
             history.add(prog, info, reason, "numpy", 0.0)
         return None
-    live = tuple(sorted(info.lives))
-    donated = _matching(info, live, dead)
+    pairs = _matching(info, tuple(info.lives), dead)
+    donated, taking = tuple(pairs), tuple(pairs.values())
+    live = taking + tuple(sorted(info.lives.difference(taking)))
     start = time.perf_counter()
     try:
         exe = Executable(live, donated, len(info.input_avals), build(info, live, donated))
@@ -295,17 +296,40 @@ def _load_known(info: ProgramInfo) -> None:
         start = time.perf_counter()
 
 
-def _matching(info: ProgramInfo, live: tuple, dead: tuple) -> tuple:
-    """Dead inputs whose buffer some result can take over."""
-    outs = [o for s in info.steps for o in s.plan.outs]
-    room = Counter(outs[i] for i in live)
-    taken = []
-    for i in dead:
-        a = info.input_avals[i]
-        if room[a] > 0:
-            room[a] -= 1
-            taken.append(i)
-    return tuple(taken)
+def _matching(info: ProgramInfo, live: tuple, dead: tuple) -> dict[int, int]:
+    """Dead inputs whose buffer a result can take over: {input: result}.
+
+    JAX pairs donated inputs with outputs of their shape in order, and XLA copies an input that is still read once its result is
+    written. So an input goes to a result of the operation that reads it last (an optimizer's parameter to the new parameter,
+    never to a gradient), in the order of both; else to one that a later operation makes.
+    """
+    reader: dict[int, tuple[int, int]] = {}  # input: (the last step that reads it, which of its arguments)
+    for k, s in enumerate(info.steps):
+        reader |= {~r: (k, a) for a, r in enumerate(s.refs) if r.__class__ is int and r < 0}
+    wanted, pairs, later = set(live), {}, {}
+    room: list[dict] = []  # for each step, its live results by aval
+    for s in info.steps:
+        made: dict = {}
+        for r, a in enumerate(s.plan.outs, s.out):
+            if r in wanted:
+                made.setdefault(a, deque()).append(r)
+        room.append(made)
+    waiting = []
+    for i in sorted(dead, key=lambda i: reader.get(i, (-1, i))):
+        k = reader.get(i, (-1, 0))[0]
+        own = room[k].get(info.input_avals[i]) if k >= 0 else None
+        if own:
+            pairs[i] = own.popleft()
+        else:
+            waiting.append((i, k))
+    for k, made in enumerate(room):
+        for a, results in made.items():
+            later.setdefault(a, deque()).extend((r, k) for r in results)
+    for i, k in reversed(waiting):
+        left = later.get(info.input_avals[i])
+        if left and left[-1][1] > k:
+            pairs[i] = left.pop()[0]
+    return pairs
 
 
 def _wants_compilation(info: ProgramInfo) -> bool:
