@@ -1,9 +1,16 @@
 """torchlike: PyTorch's API on JAX's compiler. `import torchlike as torch`."""
+import gc as _gc
 import importlib as _importlib
 import math as _math
 import sys as _sys
 
-from . import ops as _ops  # noqa: F401  (publishes functions and methods; must come first)
+_collecting = _gc.isenabled()
+_gc.disable()  # what an import makes stays: looking for garbage in it takes a seventh of the time
+try:
+    from . import ops as _ops  # noqa: F401  (publishes functions and methods, and loads nearly everything; must come first)
+finally:
+    if _collecting:
+        _gc.enable()
 from . import _alias, _tensor_str, version
 from . import accelerator, amp, autograd, backends, cuda, distributions, fft, jit, linalg, nn, optim, random, serialization, special, utils  # noqa: F401
 from ._alias import install  # noqa: F401
