@@ -72,6 +72,34 @@ def test_parameters_are_donated():
     assert w.tolist() == [4.0] * 1000
 
 
+@pytest.mark.parametrize("wrap", [lambda f: f, torch.compile], ids=["recorded", "compile"])
+def test_what_replaces_an_input_takes_its_buffer(wrap):
+    """A parameter and its gradient have one shape; the buffers of Adam's inputs go to Adam's results, each to its own."""
+    layer = torch.nn.Linear(64, 64, bias=False)
+    opt = torch.optim.Adam(layer.parameters())
+    x = torch.randn(8, 64)
+
+    @wrap
+    def step():
+        opt.zero_grad()
+        loss = layer(x).square().sum()
+        loss.backward()
+        opt.step()
+        return loss
+
+    with program.tier("compiled"):
+        for _ in range(6):
+            step().item()
+        info = next(reversed(history._last_at_line.values()))
+    exe = info.executables[-1]
+    plan = info.steps[-1].plan
+    reads = info.steps[-1].refs
+    taken = dict(zip(exe.donated, exe.live))
+    held = [~r for r in reads if r.__class__ is int and ~r in taken]  # parameter, both moments: Adam's and the segment's order
+    assert len(held) == 3 and [taken[i] for i in held] == list(range(info.steps[-1].out, info.steps[-1].out + 3)), plan
+    assert "{0}: (0, {}, may-alias), {1}: (1, {}, may-alias), {2}: (2, {}, may-alias)" in exe.call.as_text().splitlines()[0]
+
+
 def test_shape_errors_leave_the_recorder_usable():
     x = torch.ones(3)
     y = x * 2
