@@ -72,6 +72,8 @@ def numpy_view(t: Tensor) -> np.ndarray:
     if st.host is None:
         value.shared = True
         root = np.array(concrete(st.value))
+        if isinstance(st.memory, np.ndarray):  # the address is known: the array must lie there
+            root = _moved(root, st.memory)
         root_layout = st.layout
         if root_layout is not None and root_layout.shape == root.shape and not is_contiguous(root_layout):
             _strided_root(st, root, root_layout)
@@ -89,10 +91,17 @@ def numpy_view(t: Tensor) -> np.ndarray:
     return np.lib.stride_tricks.as_strided(flat, layout.shape, tuple(s * kind.itemsize for s in layout.strides))
 
 
+def _moved(array: np.ndarray, memory: np.ndarray) -> np.ndarray:
+    """The array in this memory."""
+    there = memory[:array.nbytes].view(array.dtype).reshape(array.shape)
+    np.copyto(there, array)
+    return there
+
+
 def _strided_root(st: Storage, root: np.ndarray, layout: Layout) -> None:
     """A root that is dense but not contiguous: its array has the same strides."""
     size = root.size
-    memory = np.empty(size, root.dtype)
+    memory = np.empty(size, root.dtype) if not isinstance(st.memory, np.ndarray) else st.memory.view(root.dtype)[:size]
     array = np.lib.stride_tricks.as_strided(memory, layout.shape, tuple(s * root.itemsize for s in layout.strides))
     np.copyto(array, root)
     st.host = Host(array, root, memory)

@@ -3,26 +3,64 @@ from __future__ import annotations
 
 import itertools
 
-from ._core.layout import Layout, contiguous
+import numpy as np
+
+from ._core import program
+from ._core.layout import Layout, contiguous, is_contiguous
 from ._core.program import record
 from ._core.registry import OPS
-from ._core.value import Value
+from ._core.value import Value, is_tracer
 
 _addresses = itertools.count(1)
-PAGE = 1 << 40  # storages' made-up addresses lie this far apart
+PAGE = 1 << 40  # addresses on other devices are made up, and lie this far apart
+ALIGNMENT = 64  # bytes, as torch's
 
 
 class Storage:
     """The mutable cell that aliases share: the root tensor's current value, and a version that counts writes."""
 
-    __slots__ = ("value", "layout", "version", "unseen", "address", "host", "past", "__weakref__")
+    __slots__ = ("value", "layout", "version", "unseen", "host", "past", "memory", "shown", "__weakref__")
 
     def __init__(self, value: Value, layout: Layout | None, version: int = 0):
         self.value, self.layout, self.version = value, layout, version
-        self.address = next(_addresses) * PAGE
         self.unseen = 0  # writes through `.data`, which `_version` does not count
         self.host = None  # an np.ndarray that the user may write: see _host.py
         self.past: Past | None = None
+        self.memory: np.ndarray | int | None = None  # the bytes behind `address`; a number where they are not on the CPU
+        self.shown = -1  # the version that memory shows
+
+    @property
+    def address(self) -> int:
+        """Where the data lies for code that reads memory (ctypes, safetensors): reserved at the first question and then kept,
+        because torch's address outlives writes. Each question brings the bytes up to date; writing there changes nothing."""
+        a = self.value.aval
+        if self.value.array is program.META_ARRAY:
+            return 0
+        if a.device.type != "cpu":
+            self.memory = self.memory or next(_addresses) * PAGE
+            return self.memory
+        size = a.numel * a.dtype.itemsize
+        if self.host is not None and self.memory is None:  # the user's array is where the data lies
+            array = self.host.array if self.host.memory is None else self.host.memory
+            self.memory = array.reshape(-1).view(np.uint8) if array.flags.c_contiguous else None
+        if self.memory is None or self.memory.size < size:
+            room = np.empty(size + ALIGNMENT, np.uint8)
+            start = -room.ctypes.data % ALIGNMENT
+            self.memory, self.shown = room[start:start + size], -1
+        if self.shown != self.version and self.host is None and program.state.capture is None:
+            self._show(size)
+        return self.memory.ctypes.data
+
+    def _show(self, size: int) -> None:
+        """Write the data into memory, in the order of memory."""
+        value = self.value
+        if self.layout is not None and not is_contiguous(self.layout):
+            op, numbers, statics = window(self, Layout((value.aval.numel,), (1,), 0))
+            value = record(op, [value, *numbers], statics)[1][0]
+        array = program.concrete(value)
+        if not is_tracer(array):
+            self.memory[:size] = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
+            self.shown = self.version
 
 
 class Past:

@@ -415,9 +415,10 @@ class Tensor:
         return self._strided().offset
 
     def data_ptr(self) -> int:
-        """A number that aliases of the same first element share; no address in memory."""
+        """The address of the first element: on the CPU memory that can be read (but not written), elsewhere a number."""
         if self._value.array is program.META_ARRAY or self._value.aval.numel == 0:
             return 0
+        self._current()
         return self._ensure_storage().address + self._strided().offset * self.dtype.itemsize
 
     def register_hook(self, hook):

@@ -339,6 +339,8 @@ def _host_data(data, dtype) -> np.ndarray:
         return np.array(data, dtype=d.np)
     if isinstance(data, (list, tuple, range)):
         return _from_nested(data, dtype)
+    if hasattr(data, "_elements"):  # a storage
+        return data._elements(dtype)
     if hasattr(data, "__array__") or hasattr(data, "__array_interface__"):
         return _host_data(np.asarray(data), dtype)
     if isinstance(data, (int, float, complex)):

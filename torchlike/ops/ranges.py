@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import builtins
+import os
 import warnings
 import weakref
 
@@ -15,7 +16,7 @@ from .._core.layout import Layout, is_contiguous, is_dense
 from .._core.registry import Op, Plan, common_device
 from .._public import MISSING, as_size, public
 from .._tensor import Tensor, apply
-from .creation import _arange_op, _check_dtype, _empty_check, _finish, constant, from_numpy, range_bounds
+from .creation import _arange_op, _check_dtype, _empty_check, _finish, constant, from_numpy, place, range_bounds
 from .joining import cat
 from .pointwise import _plain_number, number
 
@@ -298,18 +299,26 @@ def from_file(
     """The first `size` elements of a file; shared: writes to the tensor go to the file, which grows to hold them."""
     kind = dt.get_default_dtype() if dtype is None else _check_dtype(dtype)
     need = (size or 0) * kind.itemsize
-    if shared:
-        with open(filename, "ab") as file:
-            file.truncate(builtins.max(need, file.tell()))
-        array = np.memmap(filename, kind.np, "r+", shape=(size,)).view(np.ndarray)
-        made = from_numpy(array)
-        _files[made._ensure_storage()] = array
-        return _finish(made, requires_grad)
-    with open(filename, "rb") as file:
-        data = bytearray(file.read(need))
-    if len(data) < need:
-        raise RuntimeError(f"file <{filename}> has size {len(data)}, but {need} bytes were asked for")
-    return _finish(from_numpy(np.frombuffer(data, kind.np)), requires_grad)
+    try:
+        if shared:
+            with open(filename, "ab") as file:
+                file.truncate(builtins.max(need, file.tell()))
+        there = os.path.getsize(filename)
+    except OSError as error:
+        mode = "read-write" if shared else "read-only"
+        raise RuntimeError(
+            f"unable to open file <{filename}> in {mode} mode: {error.strerror} ({error.errno})"
+        ) from None
+    if there < need:
+        raise RuntimeError(f"file <{filename}> size <{there}> is smaller than the required mapping size <{need}>")
+    if not need:
+        return constant((0,), 0, kind, dev.resolve(device))
+    array = np.memmap(filename, kind.np, "r+" if shared else "r", shape=(size,)).view(np.ndarray)
+    if not shared:  # mapped, so that a large file is read where somebody looks
+        return _finish(place(array, dev.resolve(device)), requires_grad)
+    made = from_numpy(array)
+    _files[made._ensure_storage()] = array
+    return _finish(made, requires_grad)
 
 
 # -- complex numbers ---------------------------------------------------------------------------------------------------

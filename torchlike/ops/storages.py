@@ -1,6 +1,6 @@
 """Storages: the memory that tensors share, as the objects that `untyped_storage()` and `storage()` return.
 
-There are no bytes at an address here: a storage object looks at the cell its tensors share, and reading it makes bytes.
+A storage object looks at the cell its tensors share, and reading it makes bytes.
 """
 
 from __future__ import annotations
@@ -13,11 +13,12 @@ import numpy as np
 
 from .._core import device as dev
 from .._core import dtype as dt
-from .._core.layout import contiguous
+from .._core.layout import contiguous, is_contiguous
 from .._public import FUNCTIONS, public
 from .._storage import Storage
 from .._tensor import Tensor
 from .creation import constant, from_data, place
+from .ranges import from_file
 from .tensor_types import CPU
 
 _objects: weakref.WeakKeyDictionary = weakref.WeakKeyDictionary()  # cell -> its UntypedStorage, one per cell
@@ -61,10 +62,22 @@ class UntypedStorage:
             _objects[cell] = weakref.ref(found)
         return found
 
+    @staticmethod
+    def from_file(filename, shared: bool = False, nbytes: int = 0) -> UntypedStorage:
+        """The first `nbytes` of a file, read where somebody looks; shared: writes go to the file."""
+        return UntypedStorage._of(from_file(filename, shared, nbytes, dtype=dt.uint8)._ensure_storage())
+
     def _bytes(self) -> np.ndarray:
         if self._cell in _emptied:
             return np.zeros(0, np.uint8)
-        return np.ascontiguousarray(flat_tensor(self._cell)._host_array()).view(np.uint8)
+        layout = self._cell.layout
+        flat = root_tensor(self._cell) if layout is None or is_contiguous(layout) else flat_tensor(self._cell)
+        return np.ascontiguousarray(flat._host_array()).reshape(-1).view(np.uint8)
+
+    def _elements(self, dtype) -> np.ndarray:
+        """The bytes as elements; the array must not be written."""
+        kind = dt.int64 if dtype is None else dtype
+        return self._bytes()[: self.nbytes() // kind.itemsize * kind.itemsize].view(kind.np)
 
     def _fill(self, data: np.ndarray) -> None:
         """Write all bytes."""
@@ -85,7 +98,7 @@ class UntypedStorage:
 
     @property
     def _cdata(self) -> int:
-        return self._cell.address
+        return id(self._cell)
 
     @property
     def device(self):
@@ -112,7 +125,9 @@ class UntypedStorage:
 
     def __getitem__(self, i):
         if isinstance(i, slice):
-            return UntypedStorage(self._bytes()[i].tolist(), device=self.device)
+            if i.step not in (None, 1):
+                raise RuntimeError(f"Trying to slice with a step of {i.step}, but only a step of 1 is supported")
+            return UntypedStorage._of(place(self._bytes()[i], self.device)._ensure_storage())
         n = self.nbytes()
         if not -n <= i < n:
             raise IndexError(f"index {i} out of range for storage of size {n}")
@@ -213,6 +228,19 @@ class TypedStorage(metaclass=_TypedMeta):
     def _flat(self) -> Tensor:
         flat = flat_tensor(self._untyped_storage._cell)
         return flat if flat.dtype is self.dtype else flat.view(self.dtype)
+
+    @classmethod
+    def from_file(cls, filename, shared: bool = False, size: int = 0) -> TypedStorage:
+        """The first `size` elements of a file; shared: writes go to the file."""
+        kind = cls.__dict__.get("dtype")
+        if not isinstance(kind, dt.dtype):
+            raise RuntimeError("from_file can only be called on derived classes")
+        made = UntypedStorage.from_file(filename, shared, size * kind.itemsize)
+        return TypedStorage(wrap_storage=made, dtype=kind)
+
+    def _elements(self, dtype) -> np.ndarray:
+        array = self._flat()._host_array()
+        return array if dtype is None else array.astype(dtype.np)
 
     def untyped(self) -> UntypedStorage:
         return self._untyped_storage

@@ -1,0 +1,107 @@
+"""Data behind an address, and in a file: what code that reads memory itself (ctypes, safetensors) finds there."""
+import ctypes
+
+import numpy as np
+from same import error, same
+
+
+def read(t):
+    size = t.numel() * t.element_size()
+    data = np.ctypeslib.as_array(ctypes.cast(t.data_ptr(), ctypes.POINTER(ctypes.c_ubyte)), (size,))
+    return data.view(t.numpy().dtype).tolist()
+
+
+@same
+def test_the_data_lies_at_its_address_and_stays_there(torch):
+    x = torch.arange(6.0).reshape(2, 3)
+    before, seen = x.data_ptr(), [read(x), read(x[1]), x.data_ptr() % 64]
+    x.mul_(2)
+    x[1, 1] = 9
+    return *seen, read(x), x.data_ptr() == before, x[1].data_ptr() - before, read(x.t().contiguous())
+
+
+@same
+def test_the_array_that_numpy_gives_lies_at_the_address(torch):
+    x, z = torch.arange(6.0).reshape(2, 3), torch.empty_strided((2, 3), (1, 2)).copy_(torch.arange(6.0).reshape(2, 3))
+    where = x.data_ptr(), z.data_ptr()
+    first, second = x.numpy(), z.numpy()
+    first[0, 0] = 7
+    memory = np.ctypeslib.as_array(ctypes.cast(z.data_ptr(), ctypes.POINTER(ctypes.c_float)), (6,)).tolist()
+    return first.ctypes.data == where[0], second.ctypes.data == where[1], read(x), x, memory, second.strides
+
+
+@same
+def test_a_tensor_over_an_array_lies_where_the_array_does(torch):
+    array = np.arange(4)
+    t = torch.from_numpy(array)
+    same_place = t.data_ptr() == array.ctypes.data
+    array[1] = 5
+    seen = read(t), read(t[1:])
+    t.add_(1)
+    return same_place, *seen, array.tolist(), read(t)
+
+
+@same
+def test_an_optimizer_step_leaves_the_address(torch):
+    layer = torch.nn.Linear(2, 2)
+    torch.nn.init.ones_(layer.weight)
+    before = layer.weight.data_ptr()
+    layer(torch.ones(1, 2)).sum().backward()
+    torch.optim.SGD(layer.parameters(), lr=0.5).step()
+    raw = ctypes.string_at(layer.weight.untyped_storage().data_ptr(), 4)
+    return layer.weight.data_ptr() == before, read(layer.weight.detach()), raw
+
+
+@same
+def test_addresses_of_nothing(torch):
+    grown = torch.ones(3)
+    grown.data_ptr()
+    grown.resize_(30).fill_(2.0)
+    meta = torch.ones(3, device="meta")
+    return read(grown), torch.empty(0).data_ptr(), meta.data_ptr(), meta.untyped_storage().data_ptr()
+
+
+def _file(folder, torch):
+    path = str(folder / torch.__name__)
+    with open(path, "wb") as file:
+        file.write(bytes(range(40)))
+    return path
+
+
+@same
+def test_storages_of_files(torch, tmp_path):
+    path, kind = _file(tmp_path, torch), torch.UntypedStorage
+    storage = kind.from_file(path, False, 40)
+    part = storage[8:16]
+    a = torch.asarray(part, dtype=torch.uint8)
+    numbers = a.view(torch.int16).reshape(2, 2)
+    seen = storage.nbytes(), storage[3], part.tolist(), a.clone(), numbers.clone()
+    a[0] = 99
+    written = kind.from_file(path, True, 40)
+    written[0] = 77
+    with open(path, "rb") as file:
+        bytes_ = file.read()
+    new = kind.from_file(path + ".new", True, 8)
+    new[1] = 7
+    floats = torch.FloatStorage.from_file(path, False, 3)
+    return *seen, a, bytes_, new.tolist(), floats.size(), kind.from_file(path).nbytes(), \
+        error(storage.__getitem__, slice(0, 8, 2))
+
+
+@same
+def test_files_that_are_not_there_or_too_short(torch, tmp_path):
+    path, kind = _file(tmp_path, torch), torch.UntypedStorage
+    found = []
+    for name, size in ((path, 80), (path + ".none", 4)):
+        try:
+            kind.from_file(name, False, size)
+        except RuntimeError as e:
+            found.append(str(e).replace(path, "PATH"))
+    return found
+
+
+@same
+def test_tensors_of_storages(torch):
+    x = torch.ones(3)
+    return (torch.asarray(x.untyped_storage(), dtype=torch.float32), torch.asarray(x.storage()), torch.tensor(x.storage()),
+            torch.asarray(x.untyped_storage()))
