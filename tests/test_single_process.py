@@ -23,7 +23,7 @@ DISTRIBUTED = """
 
     x, y = torch.tensor([1.0, 2.0]), torch.zeros(2)
     MESSAGES = True
-    show(dist.is_available); show(dist.is_initialized); show(dist.get_rank); show(dist.get_world_size)
+    show(dist.is_initialized); show(dist.get_rank); show(dist.get_world_size)
     show(dist.get_backend); show(dist.barrier); show(dist.destroy_process_group)
     show(dist.all_reduce, x)
     show(dist.init_process_group, "gloo")

@@ -4,9 +4,17 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from .._compile import compile
-from ..compiler import allow_in_graph, disable, is_compiling, list_backends, reset, set_stance  # noqa: F401
-from . import config  # noqa: F401
+from .._compile import OptimizedModule, compile  # noqa: F401
+from ..compiler import (  # noqa: F401
+    allow_in_graph,
+    assume_constant_result,
+    disable,
+    is_compiling,
+    list_backends,
+    reset,
+    set_stance,
+)
+from . import config, eval_frame  # noqa: F401
 
 
 def optimize(backend: Any = "inductor", *, nopython: bool = False, dynamic: bool | None = None, **kwargs: Any) -> Callable:

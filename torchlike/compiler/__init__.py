@@ -10,7 +10,7 @@ from .._compile import compile, running, stance
 from .._core import program
 from ..nn.modules.module import Module
 
-__all__ = ["allow_in_graph", "compile", "cudagraph_mark_step_begin", "disable", "get_default_backend", "is_compiling", "is_dynamo_compiling",
+__all__ = ["allow_in_graph", "assume_constant_result", "compile", "cudagraph_mark_step_begin", "disable", "get_default_backend", "is_compiling", "is_dynamo_compiling",
            "is_exporting", "list_backends", "reset", "set_default_backend", "set_stance"]
 
 _STANCES = ("default", "force_eager", "eager_on_recompile", "fail_on_recompile")
@@ -49,6 +49,12 @@ def set_default_backend(backend: str | Callable | None) -> None:
 def get_default_backend() -> str | Callable:
     """What set_default_backend was given."""
     return _backend[0]
+
+
+def assume_constant_result(fn: Callable) -> Callable:
+    """Mark `fn`: a replayed call keeps the result of its trace, as it does of everything that is not a tensor."""
+    fn._dynamo_marked_constant = True
+    return fn
 
 
 def cudagraph_mark_step_begin() -> None:

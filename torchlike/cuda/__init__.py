@@ -6,7 +6,7 @@ import sys
 from .._core.errors import AcceleratorError  # noqa: F401
 from ..ops.random import Generator, default_generator  # noqa: F401
 from ..ops.tensor_types import CUDA as _TENSOR_TYPES
-from . import memory, random, streams  # noqa: F401
+from . import graphs, memory, random, streams  # noqa: F401
 from ._devices import (  # noqa: F401
     can_device_access_peer,
     current_device,
@@ -23,6 +23,7 @@ from ._devices import (  # noqa: F401
     set_device,
 )
 from ._devices import need as _need
+from .graphs import CUDAGraph, graph  # noqa: F401
 from .memory import (  # noqa: F401
     OutOfMemoryError,
     empty_cache,

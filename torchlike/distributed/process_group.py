@@ -66,7 +66,11 @@ def default_group(given: ProcessGroup | None = None) -> ProcessGroup:
 
 
 def is_available() -> bool:
-    return True
+    """False, as in a build of torch without distributed: programs must not plan for several processes.
+
+    What one process can do is there all the same, for those that call it without asking.
+    """
+    return False
 
 
 def is_initialized() -> bool:

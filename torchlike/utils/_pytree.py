@@ -30,6 +30,7 @@ from ._pytree_nodes import (  # noqa: F401  (names of this module, too)
     SequenceKey,
     _deregister_pytree_node,
     _dict_flatten,
+    _dict_flatten_with_keys,
     _dict_unflatten,
     _get_node_type,
     _is_namedtuple_instance,

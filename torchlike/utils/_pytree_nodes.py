@@ -248,7 +248,7 @@ def _odict_flatten(d):
     return list(d.values()), list(d)
 
 
-def _mapping_flatten_with_keys(d):
+def _dict_flatten_with_keys(d):
     return [(MappingKey(k), v) for k, v in d.items()], list(d)
 
 
@@ -263,13 +263,13 @@ def _namedtuple_flatten_with_keys(d):
 for _node in (
     NodeDef(tuple, _tuple_flatten, lambda values, _: tuple(values), _sequence_flatten_with_keys),
     NodeDef(list, _list_flatten, lambda values, _: list(values), _sequence_flatten_with_keys),
-    NodeDef(dict, _dict_flatten, _dict_unflatten, _mapping_flatten_with_keys),
+    NodeDef(dict, _dict_flatten, _dict_unflatten, _dict_flatten_with_keys),
     NodeDef(namedtuple, lambda d: (list(d), type(d)), lambda values, cls: cls(*values), _namedtuple_flatten_with_keys),
     NodeDef(OrderedDict, _odict_flatten, lambda values, keys: OrderedDict(zip(keys, values)),
-            _mapping_flatten_with_keys),
+            _dict_flatten_with_keys),
     NodeDef(defaultdict, _defaultdict_flatten,
             lambda values, context: defaultdict(context[0], zip(context[1], values)),
-            lambda d: (_mapping_flatten_with_keys(d)[0], [d.default_factory, list(d)])),
+            lambda d: (_dict_flatten_with_keys(d)[0], [d.default_factory, list(d)])),
     NodeDef(deque, lambda d: (list(d), d.maxlen), lambda values, maxlen: deque(values, maxlen=maxlen),
             lambda d: (_sequence_flatten_with_keys(d)[0], d.maxlen)),
 ):

@@ -20,6 +20,8 @@ from torchlike.nn.attention._block_mask import BlockMask, _sliced, noop_mask, to
 
 __all__ = ["AuxOutput", "AuxRequest", "BlockMask", "and_masks", "create_block_mask", "create_mask", "flex_attention", "noop_mask", "or_masks"]
 
+_DEFAULT_SPARSE_BLOCK_SIZE = 128
+
 
 class AuxRequest(NamedTuple):
     """What flex_attention shall also return."""
@@ -66,7 +68,7 @@ def create_mask(mod_fn: Callable, B: int | None, H: int | None, Q_LEN: int, KV_L
 
 
 def create_block_mask(mask_mod: Callable, B: int | None, H: int | None, Q_LEN: int, KV_LEN: int, device: Any = None,
-                      BLOCK_SIZE: int | tuple[int, int] = 128, _compile: bool = False, separate_full_blocks: bool = True) -> BlockMask:
+                      BLOCK_SIZE: int | tuple[int, int] = _DEFAULT_SPARSE_BLOCK_SIZE, _compile: bool = False, separate_full_blocks: bool = True) -> BlockMask:
     """The BlockMask of a mask_mod; wholly allowed blocks are listed apart with separate_full_blocks."""
     if _kind(mask_mod) is not _Mod.MASK:
         raise AssertionError(f"create-block_mask requires a mask_mod function! Got {mask_mod}")
