@@ -334,3 +334,21 @@ def test_the_alias_holds_in_programs_started_and_keeps_their_sitecustomize(tmp_p
         *LAUNCHER, "program.py", cwd=tmp_path, PYTHONPATH=os.pathsep.join([str(ROOT), str(tmp_path / "site")])
     )
     assert (done.stdout, done.stderr, done.returncode) == ("True True\n", "", 0)
+
+
+def test_torch_is_called_torch(tmp_path):
+    """Libraries compare `torch.__name__`, and name torch's older types and marks in annotations."""
+    program = tmp_path / "named.py"
+    program.write_text("""
+import torch, torch.nn as nn
+from torch.serialization import MAP_LOCATION
+print(torch.__name__, torch.futures.Future[torch.Tensor].__args__, torch.sparse.FloatTensor | torch.sparse.HalfTensor, torch.sparse.FloatTensor.layout,
+      isinstance(torch.ones(1), torch.sparse.FloatTensor), issubclass(torch.jit.TracerWarning, Warning), torch.profiler.kineto_available())
+def f(x):
+    pass
+print(torch.jit._overload(f) is f, isinstance(torch.compile(nn.Linear(1, 1), backend="eager"), torch._dynamo.OptimizedModule), torch.ScriptModule.__name__)
+""")
+    plain = python(program, cwd=tmp_path)
+    under = python(*LAUNCHER, program, cwd=tmp_path)
+    assert under.returncode == 0, under.stderr
+    assert under.stdout == plain.stdout

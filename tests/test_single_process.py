@@ -53,6 +53,10 @@ DISTRIBUTED = """
         model(x).sum().backward(); print(model.module.weight.grad.tolist(), model.require_backward_grad_sync)
     show(DDP, torch.nn.ReLU())
     show(dist.get_process_group_ranks, None); show(dist.get_node_local_rank); show(dist.get_node_local_rank, 0)
+    op = dist.ReduceOp(dist.ReduceOp.SUM)
+    print(op == dist.ReduceOp.SUM, op == dist.ReduceOp.AVG, repr(dist.ReduceOp.MAX), int(dist.ReduceOp.MAX), op.op, dist.ReduceOp.RedOpType(3),
+          isinstance(dist.ReduceOp.SUM, dist.ReduceOp), isinstance(op, dist.ReduceOp), isinstance(op, dist.ReduceOp.RedOpType))
+    from torch.distributed.constants import default_pg_timeout; print(default_pg_timeout)
     show(dist.all_reduce, 3)
     MESSAGES = False
     show(dist.broadcast, x, 1); show(dist.all_gather, [y, y], x); show(dist.all_gather_into_tensor, torch.zeros(3), x)

@@ -7,7 +7,7 @@ import sys as _sys
 _collecting = _gc.isenabled()
 _gc.disable()  # what an import makes stays: looking for garbage in it takes a seventh of the time
 try:
-    from . import ops as _ops  # noqa: F401  (publishes functions and methods, and loads nearly everything; must come first)
+    from . import ops  # noqa: F401  (publishes functions and methods, and loads nearly everything; must come first)
 finally:
     if _collecting:
         _gc.enable()
@@ -93,8 +93,8 @@ for _module in (_sys.modules[__name__], nn.functional, linalg, fft, special):
     _importable(_module)
 
 # attributes of torch that few programs touch
-_LAZY = frozenset({"__config__", "_dynamo", "compiler", "cpu", "distributed", "func", "functional", "futures", "fx", "hub", "library", "mps", "mtia", "onnx",
-                   "overrides", "profiler", "quasirandom", "return_types", "testing", "types", "xpu"})
+_LAZY = frozenset({"_C", "__config__", "_dynamo", "_ops", "compiler", "cpu", "distributed", "func", "functional", "futures", "fx", "hub", "library", "mps", "mtia", "onnx",
+                   "overrides", "profiler", "quasirandom", "return_types", "sparse", "testing", "types", "xpu"})
 
 
 def __getattr__(name: str):
@@ -106,4 +106,9 @@ def __getattr__(name: str):
     if name == "Future":
         from .futures import Future
         return Future
+    if name == "PyTorchFileReader":
+        from ._serialization.reader import PyTorchFileReader
+        return PyTorchFileReader
+    if name == "ScriptModule":
+        return jit.ScriptModule
     raise _alias.missing(name, __name__)

@@ -62,6 +62,12 @@ def _explain_missing(module: ModuleType) -> None:
         module.__getattr__ = __getattr__
 
 
+def _rename_root(module: ModuleType) -> None:
+    """Names the package itself `torch`: libraries compare `torch.__name__`."""
+    if module.__name__ == "torchlike":
+        module.__name__ = "torch"
+
+
 class _AliasLoader(Loader):
     """Loads `torch.x` by handing out the module object of `torchlike.x`."""
 
@@ -77,6 +83,7 @@ class _AliasLoader(Loader):
         # The import system has just overwritten the spec with that of the alias.
         module.__spec__ = self.spec_before
         _explain_missing(module)
+        _rename_root(module)
 
     def is_package(self, fullname: str) -> bool:
         return self.own.submodule_search_locations is not None
@@ -145,7 +152,7 @@ def install() -> None:
     Raises RuntimeError if the real torch is already imported.
     """
     present = sys.modules.get("torch")
-    if present is not None and present.__name__ != "torchlike":
+    if present is not None and present is not sys.modules.get("torchlike"):
         raise RuntimeError(
             "torchlike.install() must come before the first `import torch`: the real torch is already imported from "
             f"{getattr(present, '__file__', None)}"
@@ -156,6 +163,7 @@ def install() -> None:
         if name == "torchlike" or name.startswith("torchlike."):
             sys.modules.setdefault(_public(name), module)
             _explain_missing(module)
+            _rename_root(module)
     _pass_on()
 
 

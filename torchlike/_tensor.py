@@ -50,8 +50,11 @@ class Tensor:
         if "_plain" not in cls.__dict__ and cls.__mro__[1] is Tensor:
             cls._plain = False
         if "__torch_function__" in cls.__dict__:
-            from .overrides import override
-            override(cls)
+            from .overrides import _disabled_torch_function_impl, override
+            if cls.__torch_function__ is _disabled_torch_function_impl:
+                cls._plain = True
+            else:
+                override(cls)
 
     @classmethod
     def __torch_function__(cls, func, types, args=(), kwargs=None):

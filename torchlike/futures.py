@@ -3,12 +3,15 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 __all__ = ["Future", "collect_all", "wait_all"]
 
 
-class Future:
+T = TypeVar("T")
+
+
+class Future(Generic[T]):
     """A value, or an exception, that some thread sets once."""
 
     def __init__(self, *, devices: Any = None) -> None:

@@ -22,6 +22,7 @@ _OPERATORS = {"__add__": "add", "__radd__": "add", "__iadd__": "add_", "__sub__"
 _DUNDERS = (*_OPERATORS, "__rsub__", "__rtruediv__", "__rmatmul__", "__rpow__", "__floordiv__", "__rfloordiv__", "__mod__", "__rmod__", "__eq__", "__ne__",
             "__lt__", "__le__", "__gt__", "__ge__", "__and__", "__or__", "__xor__", "__invert__", "__getitem__", "__setitem__", "__len__", "__bool__",
             "__float__", "__int__", "__index__", "__contains__", "__repr__", "__format__")
+_QUESTIONS = frozenset({"is_storage", "is_tensor", "typename"})  # asked of any object, so nobody takes them over
 _MODULES = ("nn.functional", "linalg", "fft", "special")
 
 
@@ -45,7 +46,7 @@ class _Disabled:
 
 def _own(cls: type) -> bool:
     f = getattr(cls, "__torch_function__", None)
-    return f is not None and getattr(f, "__func__", f) is not Tensor.__torch_function__.__func__
+    return f is not None and f is not _disabled_torch_function_impl and getattr(f, "__func__", f) is not Tensor.__torch_function__.__func__
 
 
 def _overloaded(args: Iterable) -> list:
@@ -114,6 +115,20 @@ def default_torch_function(cls: type, func: Callable, types: Any, args: tuple, k
     return result if getattr(func, "__name__", "") == "__get__" else _converted(result, cls)
 
 
+class _Plainly:
+    """The `__torch_function__` of a class that takes nothing over: what is made from its tensors are plain ones.
+
+    An object, since a function would be bound to the tensor.
+    """
+
+    def __call__(self, func: Callable, types: Any, args: tuple = (), kwargs: dict | None = None) -> Any:
+        with _Disabled():
+            return func(*args, **(kwargs or {}))
+
+
+_disabled_torch_function_impl = _Plainly()
+
+
 def _converted(x: Any, cls: type) -> Any:
     if isinstance(x, Tensor):
         if not isinstance(x, cls):
@@ -173,17 +188,17 @@ def _name_members() -> None:
 
 def install() -> None:
     """Make torch's functions dispatch, once."""
-    root = sys.modules[__name__.rpartition(".")[0]]
+    root = sys.modules[__package__]
     scopes = [(vars(root), FUNCTIONS)]
     for name in _MODULES:
-        module = sys.modules.get(f"{root.__name__}.{name}")
+        module = sys.modules.get(f"{__package__}.{name}")
         if module is not None:
             public = {n: f for n, f in vars(module).items() if isinstance(f, _types.FunctionType) and not n.startswith("_")}
             scopes.append((vars(module), public))
     for scope, names in scopes:
         for name in names:
             f = scope.get(name)
-            if isinstance(f, _types.FunctionType) and not hasattr(f, "_dispatches"):
+            if isinstance(f, _types.FunctionType) and not hasattr(f, "_dispatches") and name not in _QUESTIONS:
                 made = scope[name] = _dispatching(f)
                 made.__module__, made.__qualname__ = scope["__name__"], name  # where pickle finds it
 
@@ -248,11 +263,11 @@ def is_tensor_method_or_property(func: Callable) -> bool:
 
 def get_overridable_functions() -> dict[Any, list[Callable]]:
     """Functions and methods that classes can take over, by where they are found."""
-    root = sys.modules[__name__.rpartition(".")[0]]
+    root = sys.modules[__package__]
     found: dict[Any, list[Callable]] = {root: [vars(root)[n] for n in FUNCTIONS if n in vars(root)]}
     found[Tensor] = [x for x in _members().values() if not isinstance(x, property)]
     for name in _MODULES:
-        module = sys.modules.get(f"{root.__name__}.{name}")
+        module = sys.modules.get(f"{__package__}.{name}")
         if module is not None:
             found[module] = [f for n, f in vars(module).items() if isinstance(f, _types.FunctionType) and not n.startswith("_")]
     return found
@@ -260,10 +275,10 @@ def get_overridable_functions() -> dict[Any, list[Callable]]:
 
 def resolve_name(f: Callable) -> str | None:
     """`torch.add` for the function, `torch.Tensor.add` for the method; None where nothing is known of it."""
-    root = sys.modules[__name__.rpartition(".")[0]]
+    root = sys.modules[__package__]
     for scope, functions in get_overridable_functions().items():
         if any(x is f for x in functions):
-            place = "torch" if scope is root else "torch.Tensor" if scope is Tensor else "torch" + scope.__name__.removeprefix(root.__name__)
+            place = "torch" if scope is root else "torch.Tensor" if scope is Tensor else "torch" + scope.__name__.removeprefix(__package__)
             return f"{place}.{f.__name__}"
     return None
 

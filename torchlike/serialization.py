@@ -7,7 +7,7 @@ import os
 import pickle
 import sys
 from collections.abc import Callable, Iterator
-from typing import IO, Any
+from typing import IO, Any, TypeAlias
 
 from ._core.device import device
 from ._serialization import legacy
@@ -26,6 +26,7 @@ from ._serialization.pickler import Pickler
 from ._serialization.records import StorageRecord, is_storage
 from ._serialization.tensors import LoadedStorage, TensorSaver
 from ._serialization.unpickler import Skimmer, Unpickler
+from .types import Storage
 
 __all__ = [
     "DEFAULT_PROTOCOL",
@@ -45,6 +46,7 @@ __all__ = [
 DEFAULT_PROTOCOL = 2
 _ZIP_MAGIC = b"PK\x03\x04"
 _FileLike = str | os.PathLike | IO[bytes]
+MAP_LOCATION: TypeAlias = Callable[[Storage, str], Storage] | device | str | dict[str, str] | None
 
 
 class LoadEndianness(enum.Enum):

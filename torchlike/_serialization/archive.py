@@ -97,6 +97,9 @@ class ArchiveReader:
     def __contains__(self, record: str) -> bool:
         return record in self._entries
 
+    def names(self) -> list[str]:
+        return [name[len(self._prefix) :] for name in self._zip.namelist() if name.startswith(self._prefix)]
+
     def read(self, record: str) -> bytes:
         if record not in self._entries:
             raise RuntimeError(

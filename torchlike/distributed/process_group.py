@@ -21,10 +21,38 @@ class Backend(str):
         return super().__new__(cls, name.lower())
 
 
-class ReduceOp(enum.Enum):
-    """How all_reduce and its kin combine the ranks' tensors; on one rank each gives the tensor itself."""
+class _ReduceOps(type):
+    """A kind of reduction passes for a reduction."""
 
-    SUM, AVG, PRODUCT, MIN, MAX, BAND, BOR, BXOR = range(8)
+    def __instancecheck__(cls, instance: Any) -> bool:
+        return type(instance) in (cls, cls.RedOpType)
+
+
+class ReduceOp(metaclass=_ReduceOps):
+    """How all_reduce and its kin combine the ranks' tensors; on one rank each gives the tensor itself.
+
+    `ReduceOp.SUM` and the others are of the kind `ReduceOp.RedOpType`, and `ReduceOp(ReduceOp.SUM)` equals it.
+    """
+
+    class RedOpType(enum.IntEnum):
+        SUM, AVG, PRODUCT, MIN, MAX, BAND, BOR, BXOR, PREMUL_SUM = range(9)
+        __str__ = enum.Enum.__str__
+
+        def __repr__(self) -> str:
+            return f"<{self}: {self.value}>"
+
+    SUM, AVG, PRODUCT, MIN, MAX, BAND, BOR, BXOR, PREMUL_SUM = RedOpType
+
+    def __init__(self, op: RedOpType) -> None:
+        if type(op) is not ReduceOp.RedOpType:
+            raise TypeError(f"ReduceOp() takes a ReduceOp.RedOpType, not {op!r}")
+        self.op = op
+
+    def __eq__(self, other: Any) -> bool:
+        return self.op == getattr(other, "op", other)
+
+    def __hash__(self) -> int:
+        return hash(self.op)
 
 
 class ProcessGroup:

@@ -1,10 +1,20 @@
 """Constraints: regions of parameter and sample space, with `check(value)` saying where a value lies inside."""
 from __future__ import annotations
 
+import copy
+
 import numpy as np
 
 from .._public import FUNCTIONS as F
 from .._tensor import Tensor
+
+__all__ = [
+    "Constraint", "boolean", "cat", "corr_cholesky", "dependent", "dependent_property", "greater_than",
+    "greater_than_eq", "independent", "integer_interval", "interval", "half_open_interval", "is_dependent",
+    "less_than", "lower_cholesky", "lower_triangular", "MixtureSameFamilyConstraint", "multinomial", "nonnegative",
+    "nonnegative_integer", "one_hot", "positive", "positive_semidefinite", "positive_definite", "positive_integer",
+    "real", "real_vector", "simplex", "square", "stack", "symmetric", "unit_interval",
+]
 
 
 class Constraint:
@@ -14,8 +24,8 @@ class Constraint:
     event_dim = 0
 
     def on_host(self):
-        """A constraint that checks NumPy arrays at once, None where there is none."""
-        return self
+        """A constraint that checks NumPy arrays at once, None where there is none. A program's own check expects tensors."""
+        return self if type(self).check.__module__ == __name__ else None
 
     def check(self, value) -> Tensor:
         """Whether each event of value satisfies the constraint."""
@@ -141,35 +151,57 @@ class _Bounded(Constraint):
 
     fields: tuple[str, ...] = ()
 
-    def __init__(self, *bounds):
-        for name, value in zip(self.fields, bounds, strict=True):
-            setattr(self, name, value)
-
     def on_host(self):
         bounds = [getattr(self, n) for n in self.fields]
         arrays = [b._current().array if isinstance(b, Tensor) else b for b in bounds]
-        return self.__class__(*arrays) if all(isinstance(a, (int, float, np.ndarray)) for a in arrays) else None
+        if super().on_host() is None or not all(isinstance(a, (int, float, np.ndarray)) for a in arrays):
+            return None
+        made = copy.copy(self)
+        for name, array in zip(self.fields, arrays):
+            setattr(made, name, array)
+        return made
 
     def __repr__(self):
         return f"{self.__class__.__name__[1:]}({', '.join(f'{n}={getattr(self, n)}' for n in self.fields)})"
 
 
-class _IntegerInterval(_Bounded):
-    is_discrete, fields = True, ("lower_bound", "upper_bound")
+class _From(_Bounded):
+    fields = ("lower_bound",)
+
+    def __init__(self, lower_bound):
+        self.lower_bound = lower_bound
+
+
+class _UpTo(_Bounded):
+    fields = ("upper_bound",)
+
+    def __init__(self, upper_bound):
+        self.upper_bound = upper_bound
+
+
+class _Between(_Bounded):
+    fields = ("lower_bound", "upper_bound")
+
+    def __init__(self, lower_bound, upper_bound):
+        self.lower_bound, self.upper_bound = lower_bound, upper_bound
+
+
+class _IntegerInterval(_Between):
+    is_discrete = True
 
     def check(self, value):
         return (value % 1 == 0) & (self.lower_bound <= value) & (value <= self.upper_bound)
 
 
-class _IntegerLessThan(_Bounded):
-    is_discrete, fields = True, ("upper_bound",)
+class _IntegerLessThan(_UpTo):
+    is_discrete = True
 
     def check(self, value):
         return (value % 1 == 0) & (value <= self.upper_bound)
 
 
-class _IntegerGreaterThan(_Bounded):
-    is_discrete, fields = True, ("lower_bound",)
+class _IntegerGreaterThan(_From):
+    is_discrete = True
 
     def check(self, value):
         return (value % 1 == 0) & (value >= self.lower_bound)
@@ -180,37 +212,27 @@ class _Real(Constraint):
         return value == value
 
 
-class _GreaterThan(_Bounded):
-    fields = ("lower_bound",)
-
+class _GreaterThan(_From):
     def check(self, value):
         return self.lower_bound < value
 
 
-class _GreaterThanEq(_Bounded):
-    fields = ("lower_bound",)
-
+class _GreaterThanEq(_From):
     def check(self, value):
         return self.lower_bound <= value
 
 
-class _LessThan(_Bounded):
-    fields = ("upper_bound",)
-
+class _LessThan(_UpTo):
     def check(self, value):
         return value < self.upper_bound
 
 
-class _Interval(_Bounded):
-    fields = ("lower_bound", "upper_bound")
-
+class _Interval(_Between):
     def check(self, value):
         return (self.lower_bound <= value) & (value <= self.upper_bound)
 
 
-class _HalfOpenInterval(_Bounded):
-    fields = ("lower_bound", "upper_bound")
-
+class _HalfOpenInterval(_Between):
     def check(self, value):
         return (self.lower_bound <= value) & (value < self.upper_bound)
 

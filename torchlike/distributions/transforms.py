@@ -10,6 +10,14 @@ from ..ops.queries import finfo
 from . import constraints
 from .utils import broadcast_all, sum_rightmost
 
+__all__ = [
+    "AbsTransform", "AffineTransform", "CatTransform", "ComposeTransform", "CorrCholeskyTransform",
+    "CumulativeDistributionTransform", "ExpTransform", "IndependentTransform", "LowerCholeskyTransform",
+    "PositiveDefiniteTransform", "PowerTransform", "ReshapeTransform", "SigmoidTransform", "SoftplusTransform",
+    "TanhTransform", "SoftmaxTransform", "StackTransform", "StickBreakingTransform", "Transform",
+    "identity_transform",
+]
+
 
 class Transform:
     """y = t(x) from `domain` to `codomain`; `t.inv` is its inverse. cache_size=1 remembers the last pair."""
@@ -21,7 +29,8 @@ class Transform:
     def __init__(self, cache_size: int = 0):
         if cache_size not in (0, 1):
             raise ValueError("cache_size must be 0 or 1")
-        self._cache_size, self._inv, self._cached = cache_size, None, (None, None)
+        self._cache_size, self._inv, self._cached_x_y = cache_size, None, (None, None)
+        super().__init__()  # of a class beside this one: transforms with parameters are Modules too
 
     @property
     def event_dim(self) -> int:
@@ -58,19 +67,19 @@ class Transform:
     __hash__ = object.__hash__
 
     def __call__(self, x):
-        if self._cache_size and x is self._cached[0]:
-            return self._cached[1]
+        if self._cache_size and x is self._cached_x_y[0]:
+            return self._cached_x_y[1]
         y = self._call(x)
         if self._cache_size:
-            self._cached = x, y
+            self._cached_x_y = x, y
         return y
 
     def _inv_call(self, y):
-        if self._cache_size and y is self._cached[1]:
-            return self._cached[0]
+        if self._cache_size and y is self._cached_x_y[1]:
+            return self._cached_x_y[0]
         x = self._inverse(y)
         if self._cache_size:
-            self._cached = x, y
+            self._cached_x_y = x, y
         return x
 
     def _call(self, x):

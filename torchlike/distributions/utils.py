@@ -68,3 +68,6 @@ def standard_normal(shape, dtype, device) -> Tensor:
 def scalar_parameters(*values) -> bool:
     """Whether all parameters are plain numbers."""
     return all(isinstance(v, Number) for v in values)
+
+
+_sum_rightmost, _standard_normal = sum_rightmost, standard_normal  # as libraries know them

@@ -56,6 +56,14 @@ class ScriptModule(Module):
     """A module of older programs, written for TorchScript: here it is like any other."""
 
 
+def _overload(func: T) -> T:
+    """Decorator of one signature of a function that has several; returns `func` itself."""
+    return func
+
+
+_overload_method = _overload
+
+
 def annotate(the_type: Any, the_value: T) -> T:
     """Returns `the_value`; the type is for TorchScript's compiler."""
     return the_value

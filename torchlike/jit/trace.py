@@ -10,6 +10,10 @@ from ..nn.modules.module import Module
 T = TypeVar("T")
 
 
+class TracerWarning(Warning):
+    """What a trace may miss. Nothing here warns so: values that depend on data are asked for anew in each call."""
+
+
 def trace(func: T, example_inputs: Any = None, optimize: Any = None, check_trace: bool = True, check_inputs: Any = None, check_tolerance: float = 1e-5,
           strict: bool = True, *, example_kwarg_inputs: dict | None = None, **internal: Any) -> T:
     """Calls func with the example inputs, as PyTorch does, and returns it. Unlike there, what depends on the inputs stays so."""

@@ -53,9 +53,12 @@ from . import (  # noqa: F401
 
 
 def __getattr__(name: str):
-    """torch.ops.<namespace>, for operations that a program has defined."""
+    """torch.ops.<namespace>: PyTorch's own operators, and those that a program has defined."""
     import sys
 
+    if name == "aten":
+        from .. import _ops
+        return _ops.aten
     from .. import _alias
     library = sys.modules.get("torchlike.library")
     found = None if library is None else library.namespace(name)

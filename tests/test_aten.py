@@ -1,0 +1,140 @@
+"""torch.ops.aten, torch._C and torch.utils.flop_counter, beside real torch."""
+import importlib
+
+import pytest
+
+
+def both(subject, oracle, facts):
+    assert facts(subject) == facts(oracle)
+
+
+def test_packets_and_overloads(subject, oracle):
+    """Names, texts, identity, what is missing."""
+    def facts(torch):
+        p = torch.ops.aten.cat
+        out = [str(p), repr(p), str(p.default), repr(p.default), p.overloads(), list(p), p.default.name(), p.out.name(), p.default._overloadname,
+               p.default.overloadpacket is p, p.__name__, p.default.__name__, p.__module__, p._qualified_op_name, p.default.namespace,
+               p.default is torch.ops.aten.cat.default, hasattr(p, "Tensor"), torch.ops.aten._foreach_maximum_.overloads()]
+        for name in ("nope", "cat.nope"):
+            with pytest.raises(AttributeError) as error:
+                exec(f"torch.ops.aten.{name}", {"torch": torch})
+            out.append(str(error.value))
+        return out
+    both(subject, oracle, facts)
+
+
+def test_calls(subject, oracle):
+    """Public functions under their operators' names, and operators that have no public function."""
+    def facts(torch):
+        a, x = torch.ops.aten, torch.arange(12.).reshape(3, 4)
+        grads = a.convolution_backward.default(torch.ones(1, 2, 3), torch.arange(5.).reshape(1, 1, 5), torch.ones(2, 1, 3), [2], [1], [0], [1], False, [0], 1,
+                                               [True, True, True])
+        turned = a.convolution_backward.default(torch.ones(1, 3, 4), torch.ones(1, 2, 2), torch.ones(2, 3, 3), [3], [1], [0], [1], True, [0], 1,
+                                                [True, False, True])
+        made = [a.add.Tensor(x, 1), a.add(x, x, alpha=3), a._to_copy.default(x, dtype=torch.float64), a.slice.Tensor(x, 1, 0, 9223372036854775807, 2),
+                a.slice.Tensor(x, -1, 1), a.index.Tensor(x, [None, torch.tensor([1, 2])]), a.select.int(x, 0, 1), a.sum.dim_IntList(x, [1]),
+                a.linalg_inv.default(torch.eye(2)), a.mm.default(x, x.t()), a.unbind.int(x)[0], a.relu_.default(x - 3), a.sort.stable(x, stable=True)[1],
+                a.gelu.default(x, approximate="tanh"), a._sparse_addmm.default(torch.ones(3, 3), x, x.t(), beta=2), *grads, turned[0], turned[2],
+                a.convolution.default(torch.ones(1, 1, 5), torch.ones(2, 1, 3), None, [2], [1], [1], False, [0], 1)]
+        return ([(str(m.dtype), m.double().round(decimals=4).tolist()) for m in made],
+                a.alias.default(x).data_ptr() == x.data_ptr(), a.sym_size.int(x, 1), a.sym_numel.default(x), a.sym_stride.int(x, 0), turned[1])
+    both(subject, oracle, facts)
+
+
+def test_names_of_the_c_part(subject, oracle):
+    """Arguments of `to`, the tracing state, classes that take nothing over."""
+    def facts(torch):
+        c = importlib.import_module(f"{torch.__name__}._C")
+        tensor = type("Plainly", (torch.Tensor,), {"__torch_function__": c._disabled_torch_function_impl})
+        x = torch.ones(3).as_subclass(tensor)
+        kinds = [type(y).__name__ for y in (x, x + 1, torch.add(x, 1), x.sum(), x.detach(), torch.cat([x, x]), x.clone())]
+        called = c._disabled_torch_function_impl(torch.add, (tensor,), (x, 2), {})
+        parsed = [str(c._nn._parse_to(*given)) for given in (("cpu", torch.float64), (torch.zeros(1),), ())]
+        return kinds, type(called).__name__, called.tolist(), parsed, c._get_tracing_state(), c._get_default_device(), c.Generator is torch.Generator
+    both(subject, oracle, facts)
+
+
+def test_questions_are_not_taken_over(subject, oracle):
+    """is_tensor and its kin look at any object, also one with `__torch_function__`."""
+    def facts(torch):
+        importlib.import_module(f"{torch.__name__}.overrides")
+
+        class Thing:
+            @classmethod
+            def __torch_function__(cls, func, types, args=(), kwargs=None):
+                return "taken"
+        thing = Thing()
+        return torch.is_tensor(thing), torch.is_storage(thing), torch.typename(thing).rpartition(".")[2], torch.numel(thing), torch.zeros_like(thing)
+    both(subject, oracle, facts)
+
+
+def test_records_of_a_file(subject, oracle, tmp_path):
+    """PyTorchFileReader."""
+    def facts(torch):
+        path = tmp_path / f"{torch.__name__}.pt"
+        torch.save({"a": torch.arange(3.), "b": [1]}, path)
+        r = torch.PyTorchFileReader(str(path))
+        stored = r.get_storage_from_record("data/0", 3, torch.float32)
+        with pytest.raises(RuntimeError):
+            r.get_record("nope")
+        with pytest.raises(RuntimeError):
+            torch.PyTorchFileReader(str(tmp_path / "nope"))
+        with open(path, "rb") as f:
+            order = torch.PyTorchFileReader(f).get_record("byteorder")
+        return (r.has_record("data/0"), r.has_record("x"), set(r.get_all_records()) >= {"data.pkl", "data/0"}, r.get_record("version"), order,
+                stored.shape, stored.dtype == torch.float32, stored.untyped_storage().nbytes(), r.get_record_size("data/0"), len(r.serialization_id()) > 0)
+    both(subject, oracle, facts)
+
+
+def _counted(torch, run, **options):
+    module = importlib.import_module(f"{torch.__name__}.utils.flop_counter")
+    with module.FlopCounterMode(display=False, **options) as counter:
+        run()
+    return {name: {str(op): cost for op, cost in counts.items()} for name, counts in counter.get_flop_counts().items() if counts}
+
+
+def test_flops(subject, oracle):
+    """Forward and backward, by module, in PyTorch's numbers; values looked at and optimizer steps inside."""
+    def facts(torch):
+        nn = torch.nn
+
+        class Net(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.conv, self.up = nn.Conv2d(3, 8, 3, padding=1, stride=2), nn.ConvTranspose2d(2, 2, 2)
+                self.body = nn.Sequential(nn.Linear(8, 16), nn.ReLU(), nn.Linear(16, 4))
+
+            def forward(self, x):
+                x = self.conv(x).relu().mean((2, 3))
+                x.sum().item()
+                return self.up((self.body(x) @ torch.ones(4, 8)).reshape(2, 2, 2, 2))
+        m, x = Net(), torch.randn(2, 3, 16, 16)
+        optimizer = torch.optim.SGD(m.parameters(), 0.1)
+
+        def train():
+            for _ in range(2):
+                optimizer.zero_grad()
+                m(x).sum().backward()
+                optimizer.step()
+        w = torch.randn(6, 1, 3, requires_grad=True)
+
+        def alone():
+            q = torch.randn(2, 3, 10, requires_grad=True)
+            nn.functional.conv1d(q, w, groups=3).sum().backward()
+            torch.einsum("bij,bjk->bik", torch.randn(2, 3, 4), torch.randn(2, 4, 5))
+            torch.randn(3, 4).mv(torch.randn(4))
+        return _counted(torch, lambda: m(x)), _counted(torch, train), _counted(torch, alone)
+    both(subject, oracle, facts)
+
+
+def test_module_tracker(subject, oracle):
+    """The names of the modules that run, in forward and backward."""
+    def facts(torch):
+        seen, net = [], torch.nn.Sequential(torch.nn.Linear(2, 3), torch.nn.Sequential(torch.nn.Tanh()))
+        tracker = importlib.import_module(f"{torch.__name__}.utils.module_tracker").ModuleTracker()
+        with tracker:
+            net[0].register_forward_hook(lambda *given: seen.append((sorted(tracker.parents), tracker.is_bw)))
+            net[1][0].register_forward_hook(lambda m, args, y: y.register_hook(lambda g: seen.append(sorted(tracker.parents))) and None)
+            net(torch.ones(1, 2, requires_grad=True)).sum().backward()
+        return seen, tracker.parents
+    both(subject, oracle, facts)

@@ -1,0 +1,34 @@
+"""The names of PyTorch's C++ part that Python programs ask for. Nothing of torchlike itself is here."""
+from __future__ import annotations
+
+import os
+import sys
+
+from .. import jit
+from .._core.dtype import dtype  # noqa: F401
+from .._size import Size  # noqa: F401
+from .._tensor import Tensor
+from ..futures import Future  # noqa: F401
+from ..ops.random import Generator  # noqa: F401
+from ..overrides import _disabled_torch_function_impl  # noqa: F401
+from . import _nn  # noqa: F401
+
+_TensorMeta = type(Tensor)
+_used: set[str] = set()
+
+
+def _get_tracing_state() -> None:
+    """None outside of a trace; `torch.jit.trace` runs functions as they are, so there is none."""
+    assert not jit.is_tracing()
+
+
+def _get_default_device() -> str:
+    """The device of the default tensor type, which `set_default_device` leaves alone."""
+    return "cpu"
+
+
+def _log_api_usage_once(event: str) -> None:
+    """Where PYTORCH_API_USAGE_STDERR is set, one line for each event."""
+    if "PYTORCH_API_USAGE_STDERR" in os.environ and event not in _used:
+        _used.add(event)
+        sys.stderr.write(f"PYTORCH_API_USAGE {event}\n")

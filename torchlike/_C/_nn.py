@@ -1,0 +1,3 @@
+"""torch._C._nn."""
+
+from ..nn.modules.module import _parse_to  # noqa: F401

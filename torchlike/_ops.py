@@ -1,0 +1,153 @@
+"""torch.ops.aten: PyTorch's operators by the names and overloads of its registry. Each calls the public function that does the same."""
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+from . import fft, linalg, special
+from ._public import FUNCTIONS
+from ._tensor import Tensor
+from .autograd.grad_mode import enable_grad
+from .nn import functional
+
+_FAMILIES = {"linalg_": linalg, "fft_": fft, "special_": special}
+
+
+class OpOverload:
+    """One overload. The public function tells its own arguments apart, so all overloads call the same."""
+
+    def __init__(self, packet: OpOverloadPacket, name: str) -> None:
+        self.overloadpacket, self._overloadname = packet, name
+        self.__name__, self.__module__ = f"{packet.__name__}.{name}", packet.__module__
+
+    def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
+        return self.overloadpacket._function(*args, **kwargs)
+
+    def name(self) -> str:
+        """`aten::add.Tensor`; a default overload has no suffix."""
+        return self.overloadpacket._qualified_op_name + ("" if self._overloadname == "default" else f".{self._overloadname}")
+
+    @property
+    def namespace(self) -> str:
+        return "aten"
+
+    def __str__(self) -> str:
+        return f"aten.{self.__name__}"
+
+    def __repr__(self) -> str:
+        return f"<OpOverload(op='{self.overloadpacket}', overload='{self._overloadname}')>"
+
+
+class OpOverloadPacket:
+    """An operator: called, it chooses an overload; its attributes are the overloads."""
+
+    def __init__(self, name: str, function: Callable, overloads: list[str]) -> None:
+        self.__name__, self.__module__, self._qualified_op_name = name, "torch._ops.aten", f"aten::{name}"
+        self._function, self._overloads = function, overloads
+
+    def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
+        return self._function(*args, **kwargs)
+
+    def __getattr__(self, name: str) -> OpOverload:
+        if name not in self.__dict__.get("_overloads", ()):
+            raise AttributeError(f"The underlying op of 'aten.{self.__dict__.get('__name__')}' has no overload name '{name}'")
+        made = self.__dict__[name] = OpOverload(self, name)
+        return made
+
+    def overloads(self) -> list[str]:
+        """Their names."""
+        return list(self._overloads)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._overloads)
+
+    def __str__(self) -> str:
+        return f"aten.{self.__name__}"
+
+    def __repr__(self) -> str:
+        return f"<OpOverloadPacket(op='{self}')>"
+
+
+@functools.cache
+def _overloads() -> dict[str, list[str]]:
+    """The overloads of each operator, from a file of lines `overloads: operators`."""
+    lines = (Path(__file__).parent / "_overloads.txt").read_text().splitlines()
+    return {name: names.split() for names, _, operators in (line.partition(": ") for line in lines) for name in operators.split()}
+
+
+def _function(name: str) -> Callable | None:
+    if name in _INNER:
+        return _INNER[name]
+    for prefix, module in _FAMILIES.items():
+        if name.startswith(prefix):
+            return getattr(module, name.removeprefix(prefix), None)
+    return FUNCTIONS.get(name) or getattr(Tensor, name, None) or getattr(functional, name, None)
+
+
+class _Namespace:
+    """torch.ops.aten."""
+
+    def __getattr__(self, name: str) -> OpOverloadPacket:
+        function = _function(name) if name in _overloads() else None
+        if function is None:
+            raise AttributeError(f"'_OpNamespace' 'aten' object has no attribute '{name}'")
+        made = self.__dict__[name] = OpOverloadPacket(name, function, _overloads()[name])
+        return made
+
+
+# -- operators that have no public function ------------------------------------------------------------------------------
+
+
+def _to_copy(self: Tensor, *, dtype=None, layout=None, device=None, pin_memory=None, non_blocking: bool = False, memory_format=None) -> Tensor:
+    given = {} if memory_format is None else {"memory_format": memory_format}
+    return self.to(device=device, dtype=dtype, non_blocking=non_blocking, copy=True, **given)
+
+
+def _slice(self: Tensor, dim: int = 0, start: int | None = None, end: int | None = None, step: int = 1) -> Tensor:
+    return self[(slice(None),) * (dim % self.dim()) + (slice(start, end, step),)]
+
+
+def _index(self: Tensor, indices: list[Tensor | None]) -> Tensor:
+    return self[tuple(slice(None) if i is None else i for i in indices)]
+
+
+def _convolution(input: Tensor, weight: Tensor, bias: Tensor | None, stride: list[int], padding: list[int], dilation: list[int], transposed: bool,
+                 output_padding: list[int], groups: int) -> Tensor:
+    n = weight.dim() - 2
+    if transposed:
+        return getattr(functional, f"conv_transpose{n}d")(input, weight, bias, stride, padding, output_padding, groups, dilation)
+    return getattr(functional, f"conv{n}d")(input, weight, bias, stride, padding, dilation, groups)
+
+
+def _convolution_backward(grad_output: Tensor, input: Tensor, weight: Tensor, bias_sizes: list[int] | None, stride: list[int], padding: list[int],
+                          dilation: list[int], transposed: bool, output_padding: list[int], groups: int, output_mask: list[bool]) -> tuple:
+    with enable_grad():
+        x, w = input.detach().requires_grad_(), weight.detach().requires_grad_()
+        out = _convolution(x, w, None, stride, padding, dilation, transposed, output_padding, groups)
+    out.backward(grad_output)
+    bias = grad_output.sum((0, *range(2, grad_output.dim()))) if output_mask[2] else None
+    return x.grad if output_mask[0] else None, w.grad if output_mask[1] else None, bias
+
+
+def _sparse_addmm(self: Tensor, mat1: Tensor, mat2: Tensor, *, beta: float = 1, alpha: float = 1) -> Tensor:
+    return FUNCTIONS["addmm"](self, mat1, mat2, beta=beta, alpha=alpha)
+
+
+_INNER: dict[str, Callable] = {
+    "_to_copy": _to_copy,
+    "alias": lambda self: self.view(self.shape),
+    "slice": _slice,
+    "index": _index,
+    "sym_size": lambda self, dim=None: self.size() if dim is None else self.size(dim),
+    "sym_stride": lambda self, dim=None: self.stride() if dim is None else self.stride(dim),
+    "sym_numel": Tensor.numel,
+    "sym_storage_offset": Tensor.storage_offset,
+    "_pin_memory": lambda self, device=None: self.pin_memory(),
+    "convolution": _convolution,
+    "convolution_backward": _convolution_backward,
+    "_sparse_addmm": _sparse_addmm,
+}
+
+aten = _Namespace()

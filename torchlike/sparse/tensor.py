@@ -1,0 +1,293 @@
+"""SparseTensor: what COO and compressed tensors have in common.
+
+A sparse tensor holds dense ones: where its entries are, and their values (`_entries`). The graph of differentiation runs through the
+values, and operations on it are made of operations on them, so that recording, autograd and compilation know nothing of sparseness.
+It has no Value of its own: whatever would read it as a strided tensor gets `Refused`, and `torchlike._public` asks then for the
+function's sparse form. Dense tensors pay nothing for that.
+"""
+from __future__ import annotations
+
+import functools
+import sys
+from collections.abc import Callable
+from types import FunctionType
+from typing import Any, NoReturn
+
+import numpy as np
+
+from .._core import program
+from .._core.aval import Aval, aval
+from .._core.dtype import dtype
+from .._core.grad_mode import mode
+from .._core.registry import Op
+from .._core.value import Value
+from .._public import SPARSE_FORMS, Refused
+from .._tensor import Size, Tensor, apply, as_tensor_value
+from ..ops.layouts import LAYOUTS
+
+FACTS = ("size", "dim", "ndimension", "numel", "nelement", "element_size", "is_floating_point", "is_complex", "is_signed", "get_device", "ndim", "itemsize",
+         "is_cuda", "is_cpu", "is_meta", "is_tpu", "is_mkldnn", "is_quantized", "is_vulkan", "is_mps", "is_xpu", "is_nested", "is_ipu", "is_xla", "is_ort",
+         "is_maia", "is_mtia", "is_pinned", "is_conj", "is_neg", "storage_offset", "__len__")
+
+
+class SparseTensor(Tensor):
+    """Base of the layouts. `_entries` are the values, `_dims` the shape."""
+
+    _entries: Tensor
+    _dims: tuple
+    _sparse = True
+    layout_name = ""
+    backend = ""  # torch's name of the kind of tensor, in errors
+
+    # -- nothing reads it as a strided tensor --------------------------------------------------------------------------
+
+    @property
+    def _value(self) -> NoReturn:
+        self.refuse(_asked())
+
+    def _current(self) -> NoReturn:
+        self.refuse(_asked())
+
+    def _host_array(self) -> NoReturn:
+        raise TypeError(f"can't convert {self.type_name} layout tensor to numpy. Use Tensor.to_dense() first.")
+
+    def refuse(self, name: str) -> NoReturn:
+        """torch's error for an operation that there is not for this layout."""
+        raise Refused(name, self.backend + self.device.type.upper())
+
+    # -- facts ---------------------------------------------------------------------------------------------------------
+
+    @property
+    def _aval(self) -> Aval:
+        return aval(self._dims, self._entries.dtype, self._entries.device)
+
+    shape = property(lambda self: Size(self._dims))
+    dtype = property(lambda self: self._entries.dtype)
+    device = property(lambda self: self._entries.device)
+    layout = property(lambda self: LAYOUTS[self.layout_name])
+    is_sparse = property(lambda self: self.layout_name == "sparse_coo")
+    is_sparse_csr = property(lambda self: self.layout_name == "sparse_csr")
+    type_name = property(lambda self: "".join(p.capitalize() for p in self.layout_name.split("_")).replace("Coo", ""))
+
+    def facts(self) -> Tensor:
+        """A strided tensor of the same shape, dtype and device without elements."""
+        return Tensor._of(Value(self._aval, program.META_ARRAY))
+
+    def is_same_size(self, other: Tensor) -> bool:
+        return tuple(other.shape) == self._dims
+
+    def is_contiguous(self, memory_format: Any = None) -> bool:
+        return False
+
+    def is_inference(self) -> bool:
+        return self._entries.is_inference()
+
+    # -- autograd: the values' place in the graph ------------------------------------------------------------------------
+
+    _edge = property(lambda self: self._entries._edge)
+    _out = property(lambda self: self._entries._out)
+    is_leaf = property(lambda self: self._entries.is_leaf)
+    grad_fn = property(lambda self: self._entries.grad_fn)
+
+    @property
+    def requires_grad(self) -> bool:
+        return self._entries.requires_grad
+
+    @requires_grad.setter
+    def requires_grad(self, value: bool) -> None:
+        if value and not self._entries.requires_grad:
+            self._entries = self._entries.detach()
+        self._entries.requires_grad = value
+
+    def requires_grad_(self, requires_grad: bool = True) -> Tensor:
+        self.requires_grad = requires_grad
+        return self
+
+    @property
+    def _grad(self) -> Tensor | None:
+        g = self._entries._grad
+        return None if g is None else self._as_gradient(g)
+
+    @_grad.setter
+    def _grad(self, g: Tensor | None) -> None:
+        self._entries._grad = None if g is None else self._gradient_entries(g)
+
+    def _gradient_entries(self, g: Tensor) -> Tensor:
+        if not isinstance(g, type(self)):
+            raise NotImplementedError("torchlike: a sparse tensor's gradient has its layout")
+        return g._entries
+
+    def _as_gradient(self, g: Tensor) -> Tensor:
+        """The gradient of the values as that of the tensor: of the same pattern."""
+        return self._like(g)
+
+    # -- made from it ----------------------------------------------------------------------------------------------------
+
+    def _like(self, entries: Tensor) -> Tensor:
+        """The same places with other values."""
+        raise NotImplementedError
+
+    def detach(self) -> Tensor:
+        return self._like(self._entries.detach())
+
+    data = property(detach)
+
+    def clone(self, *, memory_format: Any = None) -> Tensor:
+        return self._like(self._entries.clone())
+
+    def to(self, *args: Any, **kwargs: Any) -> Tensor:
+        """Another dtype or device."""
+        entries = self._entries.to(*[a._entries if isinstance(a, SparseTensor) else a for a in args], **kwargs)
+        return self if entries is self._entries else self._like(named(entries, "ToCopy"))._moved(entries.device)
+
+    def _moved(self, device: Any) -> Tensor:
+        """With the places on the device as well."""
+        raise NotImplementedError
+
+    def type(self, dtype: Any = None, non_blocking: bool = False, **kwargs: Any) -> Any:
+        made = self._entries.type(dtype, non_blocking, **kwargs)
+        return made.replace("torch.", "torch.sparse.") if isinstance(made, str) else self.to(made.dtype)
+
+    def cuda(self, device: Any = None, *args: Any, **kwargs: Any) -> Tensor:
+        return self.to(self._entries.cuda(device).device)
+
+    def __deepcopy__(self, memo: dict) -> Tensor:
+        if id(self) not in memo:
+            if not self.is_leaf:
+                self._entries.__deepcopy__(memo)  # raises
+            made = memo[id(self)] = self.detach().clone()
+            made.requires_grad = self.requires_grad
+        return memo[id(self)]
+
+    # -- what has no meaning ---------------------------------------------------------------------------------------------
+
+    def numpy(self, *args: Any, **kwargs: Any) -> NoReturn:
+        self._host_array()
+
+    __array__ = numpy
+
+    def item(self) -> NoReturn:
+        if self.numel() != 1:
+            raise RuntimeError(f"a Tensor with {self.numel()} elements cannot be converted to Scalar")
+        self.refuse("_local_scalar_dense")
+
+    def __bool__(self) -> bool:
+        if self.numel() != 1:
+            raise RuntimeError("Boolean value of Tensor with more than one value is ambiguous")
+        self.refuse("is_nonzero")
+
+    def storage(self) -> NoReturn:
+        raise NotImplementedError(f"Cannot access storage of {self.type_name.replace('Csc', 'Csr')}TensorImpl")
+
+    untyped_storage = storage
+
+    def data_ptr(self) -> NoReturn:
+        raise RuntimeError("Cannot access data pointer of Tensor that doesn't have storage")
+
+    tolist = data_ptr
+
+    def contiguous(self, memory_format: Any = None) -> NoReturn:
+        raise RuntimeError("unsupported memory format option Contiguous")
+
+    def reshape(self, *shape: Any) -> NoReturn:
+        raise RuntimeError("reshape is not implemented for sparse tensors")
+
+    flatten = reshape
+
+    def expand(self, *sizes: Any) -> NoReturn:
+        raise RuntimeError(f"expand is unsupported for {self.type_name} tensors")
+
+    def __iter__(self) -> Any:
+        return iter(self.unbind())
+
+    def __format__(self, spec: str) -> str:
+        return object.__format__(self, spec)
+
+
+def _asked() -> str:
+    """What was about to read a sparse tensor: the operation in a caller's hands, else the caller's own name."""
+    frame = sys._getframe(2)
+    names = []
+    while frame is not None and len(names) < 3:
+        op = frame.f_locals.get("op")
+        if isinstance(op, Op):
+            return op.name
+        names.append(frame.f_code.co_name)
+        frame = frame.f_back
+    return names[0]
+
+
+_BACKEND_TESTS = {"requires_grad", "is_leaf", "grad_fn", "grad", "data"}
+_REFUSED_DUNDERS = ("__getitem__", "__setitem__", "__contains__", "__float__", "__int__", "__index__", "__complex__", "__dlpack__", "__array_wrap__", "__reversed__")
+
+
+def finish(cls: type) -> type:
+    """The class as users see it: sparse forms as methods, every other method of Tensor refused."""
+    for name in FACTS:
+        if name not in cls.__dict__:
+            setattr(cls, name, _fact(name, isinstance(vars(Tensor).get(name), property)))
+    for name, x in vars(Tensor).items():
+        if getattr(cls, name, None) is not x or name in ("grad", "_grad") or not (isinstance(x, property) or isinstance(x, FunctionType)):
+            continue
+        if name in _OPERATORS:
+            setattr(cls, name, _operator(name, *_OPERATORS[name]))
+        elif name in SPARSE_FORMS:
+            setattr(cls, name, SPARSE_FORMS[name])
+        elif not name.startswith("_") or name in _OTHER_DUNDERS:
+            setattr(cls, name, _refusal(name, isinstance(x, property)))
+    cls.__name__ = cls.__qualname__ = "Tensor"
+    cls.__module__ = "torch"
+    return cls
+
+
+_OPERATORS = {"__add__": ("add", False), "__radd__": ("add", True), "__sub__": ("sub", False), "__rsub__": ("sub", True), "__mul__": ("mul", False),
+              "__rmul__": ("mul", True), "__truediv__": ("div", False), "__rtruediv__": ("div", True), "__floordiv__": ("floor_divide", False),
+              "__matmul__": ("matmul", False), "__rmatmul__": ("matmul", True), "__neg__": ("neg", False), "__abs__": ("abs", False), "__pow__": ("pow", False),
+              "__iadd__": ("add_", False), "__isub__": ("sub_", False), "__imul__": ("mul_", False), "__itruediv__": ("div_", False)}
+_OTHER_DUNDERS = {"__rpow__", "__rfloordiv__", "__mod__", "__rmod__", "__eq__", "__ne__", "__lt__", "__le__", "__gt__", "__ge__", "__and__", "__or__", "__xor__",
+                  "__invert__", "__getitem__", "__setitem__", "__contains__", "__float__", "__int__", "__index__", "__complex__", "__dlpack__", "__ipow__",
+                  "__ifloordiv__", "__imod__", "__iand__", "__ior__", "__ixor__", "__lshift__", "__rshift__", "__array_wrap__"}
+_ATEN = {"__eq__": "eq.Tensor", "__ne__": "ne.Tensor", "__lt__": "lt.Tensor", "__le__": "le.Tensor", "__gt__": "gt.Tensor", "__ge__": "ge.Tensor",
+         "__setitem__": "copy_", "__getitem__": "as_strided"}
+
+
+def _fact(name: str, is_property: bool) -> Any:
+    if is_property:
+        return property(lambda self: getattr(self.facts(), name))
+    return lambda self, *args, **kwargs: getattr(self.facts(), name)(*args, **kwargs)
+
+
+def _operator(name: str, function: str, reflected: bool) -> Callable:
+    def call(self, *other):
+        form = SPARSE_FORMS.get(function)
+        if form is None:
+            self.refuse(function)
+        return form(*other, self) if reflected else form(self, *other)
+    call.__name__ = name
+    return call
+
+
+def _refusal(name: str, is_property: bool) -> Any:
+    def refuse(self, *args, **kwargs):
+        self.refuse(_ATEN.get(name, name.strip("_") if name.startswith("__") else name))
+    refuse.__name__ = name
+    return property(refuse) if is_property else refuse
+
+
+@functools.cache
+def _identity(name: str) -> Op:
+    return Op(f"sparse_{name}", lambda xp, x: x, shape=lambda a: (a.shape, a.dtype), vjp=lambda xp, g: (g,), torch_name=f"{name}Backward0")
+
+
+def named(values: Tensor, name: str) -> Tensor:
+    """values, as the result of an operation that torch calls `name`."""
+    return values if values._edge is None or not mode.enabled else apply(_identity(name), (values,))
+
+
+def on_device(array: np.ndarray, like: Tensor) -> Tensor:
+    """Indices that the host worked out, beside the others."""
+    return as_tensor_value(np.ascontiguousarray(array), like.device)
+
+
+def check_no_dtype(kind: dtype | None, x: Tensor) -> Tensor:
+    return x if kind is None else x.to(kind)

@@ -1,0 +1,146 @@
+"""torch.utils.flop_counter: floating-point operations of matrix products and convolutions, by module and operator."""
+from __future__ import annotations
+
+import math
+import warnings
+from collections import defaultdict
+from collections.abc import Callable
+from typing import Any
+
+from .. import _ops
+from .._compile import Capture
+from .._core import program
+from .._core.registry import Plan
+from ..nn.modules.module import Module
+from .module_tracker import ModuleTracker
+
+__all__ = ["FlopCounterMode"]
+
+_SUFFIXES = ("", "K", "M", "B", "T")
+
+
+def _product(plan: Plan) -> tuple[str, int] | None:
+    """A product of matrices. As in PyTorch, products with vectors do not count."""
+    a, b = (x.shape for x in plan.avals[:2])
+    if len(a) < 2 or len(b) < 2:
+        return None
+    name = "addmm" if len(plan.avals) > 2 else "mm" if len(b) == 2 else "bmm"
+    return name, 2 * math.prod(plan.outs[0].shape) * a[-1]
+
+
+def _convolution(plan: Plan) -> tuple[str, int]:
+    x, w = (v.shape for v in plan.avals[:2])
+    places = x if plan.op.name == "conv_transpose" else plan.outs[0].shape
+    return "convolution", 2 * math.prod(w) * x[0] * math.prod(places[2:])
+
+
+_FORMULAS: dict[str, Callable[[Plan], tuple[str, int] | None]] = {
+    **dict.fromkeys(("mm", "bmm", "matmul", "linear", "linear_alone"), _product),
+    **dict.fromkeys(("convolution", "conv_transpose"), _convolution),
+}
+
+
+def _count(plan: Plan) -> tuple[str, int] | None:
+    """An operation's name in torch.ops.aten, and what it costs."""
+    formula = _FORMULAS.get(plan.op.name)
+    if formula is not None:
+        return formula(plan)
+    forward = getattr(plan.op, "forward", None)
+    formula = forward and _FORMULAS.get(forward.name)
+    if not formula:
+        return None
+    before, needs = plan.statics
+    found = formula(before)
+    if found is None:
+        return None
+    name, cost = found
+    if name == "convolution":
+        groups = before.statics[-1]  # PyTorch takes the gradient of the weight for one of all groups
+        return "convolution_backward", cost * (needs[0] + needs[1] * groups)
+    return "mm" if name == "addmm" else name, cost * sum(needs[:2])
+
+
+class _Watch(Capture):
+    """Looks at what is recorded: at each flush, and where the modules that run change."""
+
+    def __init__(self, counter: FlopCounterMode) -> None:
+        super().__init__()
+        self.counter, self.seen = counter, (None, None)
+
+    def look(self) -> None:
+        """Count what was recorded since the last look."""
+        recorded = program.state.program
+        node, last = recorded.node, self.seen[1] if self.seen[0] is recorded else None
+        self.seen = recorded, node
+        plans = []
+        while node is not last and node.parent is not None:
+            if node.plan is not None:
+                plans.append(node.plan)
+            node = node.parent
+        for found in filter(None, map(_count, reversed(plans))):
+            self.counter._add(*found)
+
+    def interrupted(self, reason: str) -> None:
+        """The program is about to end."""
+        self.look()
+
+
+class FlopCounterMode:
+    """Counts inside the block. `mods` is what older programs gave; modules are found as they run.
+
+    Counted are matrix products and convolutions, forward and backward, with PyTorch's formulas. The table shows modules up to `depth`.
+    """
+
+    def __init__(self, mods: Module | list[Module] | None = None, depth: int = 2, display: bool = True) -> None:
+        if mods is not None:
+            warnings.warn("mods argument is not needed anymore, you can stop passing it", stacklevel=2)
+        self.depth, self.display = depth, display
+        self.flop_counts: dict[str, dict[Any, int]] = defaultdict(lambda: defaultdict(int))
+        self.mod_tracker = ModuleTracker()
+
+    def _add(self, name: str, cost: int) -> None:
+        for parent in self.mod_tracker.parents:
+            self.flop_counts[parent][getattr(_ops.aten, name)] += cost
+
+    def get_total_flops(self) -> int:
+        """All together."""
+        return sum(self.flop_counts["Global"].values())
+
+    def get_flop_counts(self) -> dict[str, dict[Any, int]]:
+        """By module, "Global" among them, and operator of torch.ops.aten."""
+        return {module: dict(counts) for module, counts in self.flop_counts.items()}
+
+    def _rows(self, module: str, depth: int, total: int) -> list[list[str]]:
+        power = max(0, min(len(_SUFFIXES) - 1, (len(str(total)) - 2) // 3))
+        counts, indent = self.flop_counts[module], " " * depth
+        named = [(indent + module, sum(counts.values())), *((f"{indent} - {op}", cost) for op, cost in counts.items())]
+        return [[name, f"{cost / 1000 ** power:.3f}{_SUFFIXES[power]}", f"{cost / total:.2%}" if total else "0%"] for name, cost in named]
+
+    def get_table(self, depth: int | None = None) -> str:
+        """Modules, what they cost and their share of the total."""
+        import tabulate
+        tabulate.PRESERVE_WHITESPACE = True
+        deepest = depth or self.depth or math.inf
+        total, rows = self.get_total_flops(), []
+        modules = [m for m in sorted(self.flop_counts) if m != "Global" and m.count(".") < deepest]
+        for module in modules:
+            rows += self._rows(module, module.count("."), total)
+        if "Global" in self.flop_counts and all(sum(self.flop_counts[m].values()) < total for m in modules):
+            rows = self._rows("Global", 0, total) + [[" " + name, *rest] for name, *rest in rows]
+        return tabulate.tabulate(rows or [["Global", "0", "0%"]], headers=["Module", "FLOP", "% Total"], colalign=("left", "right", "right"))
+
+    def __enter__(self) -> FlopCounterMode:
+        program.flush("flops are counted")
+        self.flop_counts.clear()
+        self._before, self._watch = program.state.capture, _Watch(self)
+        program.state.capture = self._watch
+        self.mod_tracker.changes = self._watch.look
+        self.mod_tracker.__enter__()
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self._watch.look()
+        program.state.capture = self._before
+        self.mod_tracker.__exit__()
+        if self.display:
+            print(self.get_table(self.depth))
