@@ -24,6 +24,7 @@ from .collectives import (  # noqa: F401
     scatter,
     scatter_object_list,
 )
+from .device_mesh import DeviceMesh, init_device_mesh  # noqa: F401
 from .process_group import (  # noqa: F401
     Backend,
     GroupMember,

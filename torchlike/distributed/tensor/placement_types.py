@@ -1,0 +1,50 @@
+"""How a tensor lies along one dimension of a mesh: in pieces, whole everywhere, or as terms still to be combined."""
+from __future__ import annotations
+
+import dataclasses
+
+__all__ = ["Partial", "Placement", "Replicate", "Shard"]
+
+
+class Placement:
+    """Shard, Replicate or Partial."""
+
+    def is_shard(self, dim: int | None = None) -> bool:
+        """Whether each rank holds a piece (of dimension `dim`)."""
+        return isinstance(self, Shard) and dim in (None, self.dim)
+
+    def is_replicate(self) -> bool:
+        """Whether each rank holds the whole."""
+        return isinstance(self, Replicate)
+
+    def is_partial(self, reduce_op: str | None = None) -> bool:
+        """Whether the ranks' tensors are still to be combined (by `reduce_op`)."""
+        return isinstance(self, Partial) and reduce_op in (None, self.reduce_op)
+
+
+@dataclasses.dataclass(frozen=True)
+class Shard(Placement):
+    """Each rank holds a piece of dimension `dim`."""
+
+    dim: int
+
+    def __str__(self) -> str:
+        return f"S({self.dim})"
+
+
+@dataclasses.dataclass(frozen=True)
+class Replicate(Placement):
+    """Each rank holds the whole."""
+
+    def __str__(self) -> str:
+        return "R"
+
+
+@dataclasses.dataclass(frozen=True)
+class Partial(Placement):
+    """Each rank holds a term; `reduce_op` makes the whole of them."""
+
+    reduce_op: str = "sum"
+
+    def __str__(self) -> str:
+        return f"P({self.reduce_op})"
