@@ -5,6 +5,7 @@ import os
 import subprocess
 import sys
 import threading
+import tracemalloc
 
 import jax
 import numpy as np
@@ -200,3 +201,60 @@ def test_memory_shared_with_numpy():
 def test_refused_allocation():
     with pytest.raises(RuntimeError, match="overflowed"):
         torch.zeros(2**62, 2**10)
+
+
+def test_results_that_do_not_depend_on_a_failure_survive_a_second_sight():
+    """Bound programs stop at the first exception and then run again step by step."""
+    for _ in range(3):
+        good, index = torch.arange(4.0) * 2, torch.arange(3) * 5
+        bad = (good[index] + 1) * 2
+        with pytest.raises(IndexError, match="out of bounds"):
+            bad.tolist()
+        assert good.tolist() == [0, 2, 4, 6]
+
+
+def test_large_intermediates_are_dropped():
+    with program.tier("numpy"):
+        for _ in range(3):
+            x = torch.ones(1 << 22)
+            for _ in range(40):
+                x = x + 1.0
+            tracemalloc.start()
+            assert x[:2].tolist() == [41, 41]
+            _, peak = tracemalloc.get_traced_memory()
+            tracemalloc.stop()
+            assert peak < 5 * 4 << 22, peak
+            del x
+
+
+def test_host_arrays_are_handed_over_whole():
+    """Inputs that NumPy made reach a compiled program, donated or kept, small or large, and are what they were."""
+    for n in (3, 5000):
+        kept = torch.arange(float(n))
+        for _ in range(3):
+            with program.tier("numpy"):
+                x = torch.arange(float(n)) + 0.5
+                x.sum().item()
+            with program.tier("compiled"):
+                y = x * 2
+                z = x + kept
+                y.sum().item()
+            assert x.tolist() == [k + 0.5 for k in range(n)] and kept[-1].item() == n - 1
+            with program.tier("compiled"):
+                x = x + 1.0
+                x.sum().item()
+            assert x[1].item() == 2.5 and z[1].item() == 2.5
+
+
+@pytest.mark.parametrize("join", [torch.cat, torch.stack])
+def test_many_known_tensors_are_joined_at_once(join):
+    samples = [torch.tensor([float(k), -1.0]).unsqueeze(0) for k in range(40)]
+    torch.stack(samples[:2]).sum().item()
+    program.flush("test")
+    together = join(samples)
+    assert not program.state.program.inputs and together._value.array is not None
+    assert torch.equal(together.reshape(-1, 2)[:, 0], torch.arange(40.0))
+    leaf = torch.ones(1, 2, requires_grad=True)
+    assert join([*samples, leaf]).requires_grad
+    with pytest.raises(RuntimeError, match="must match except|equal size"):
+        join([*samples, torch.ones(1, 3)])

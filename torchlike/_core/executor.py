@@ -20,7 +20,7 @@ from collections.abc import Iterator
 import jax
 import numpy as np
 
-from . import allocator, disk_cache, errors, history
+from . import allocator, disk_cache, errors, history, host
 from . import device as _device
 from .aval import BOOL, COMPLEX, FLOAT, INT
 from .interrupts import Uninterrupted
@@ -32,6 +32,7 @@ SIGHTS_LIGHT, SIGHTS_HEAVY = 4, 3  # near sights in a row after which a program 
 HEAVY_WORK = 2e7  # multiply-adds or elements per run above which a program is heavy
 NUMPY_OP, NUMPY_WORK = 8e-6, 5e-10  # rough seconds of the NumPy tier: per operation, and per unit of work
 LOOPED = 5  # operations in a round of an operation that loops in Python
+SMALL = 1 << 14  # bytes of a host array that each call copies, instead of the device once
 DISPATCH = 2e-4  # rough seconds to start an executable and to hand it what is on the host
 LASTS = 30  # a loop is expected to go on for so many times as long as it has run
 SECONDS_PER_OP, SECONDS_PER_KERNEL = 0.006, 0.3  # of compiling a whole program: an ordinary operation, one with the platform's own kernel
@@ -40,7 +41,6 @@ OP_COMPILE, PROGRAM_COMPILE = 0.03, 0.15  # rough seconds: one op's compilation,
 
 class _Options:
     tier = None  # None: by the rule above; 'numpy' or 'compiled': forced
-    numpy_only = False
     clock = 0  # programs run so far
 
 
@@ -62,11 +62,6 @@ def tier(name: str | None) -> Iterator[None]:
         options.tier = before
 
 
-def numpy_only() -> None:
-    """From now on this process never asks JAX to compile or run anything (data-loading workers)."""
-    options.numpy_only = True
-
-
 def _count_alone() -> tuple[int, int]:
     """sys.getrefcount, through map over a list, of an object that only that list holds; and of an attribute's value."""
     v = Value(FLOAT)
@@ -82,18 +77,17 @@ _ALONE, _ARRAY_ALONE = _count_alone()
 class Step:
     """One operation of a program: its plan and where inputs come from."""
 
-    __slots__ = ("plan", "refs", "out", "free")
+    __slots__ = ("plan", "refs", "out")
 
     def __init__(self, plan, refs, out):
         self.plan, self.refs, self.out = plan, refs, out
-        self.free = ()
 
 
 class ProgramInfo:
     """What is known of one program: its steps, how often it was seen, its executables."""
 
     __slots__ = ("steps", "input_avals", "n_results", "seen", "near", "last_seen", "executables", "chosen", "lives", "work",
-                 "numpy_seconds", "looked_on_disk", "n_floats", "n_ints", "device", "refusal", "compile_seconds")
+                 "numpy_seconds", "looked_on_disk", "n_floats", "n_ints", "device", "refusal", "compile_seconds", "hosts", "eager", "foreign")
 
     def __init__(self, node, device):
         self.steps: list[Step] = []
@@ -117,12 +111,15 @@ class ProgramInfo:
         self.last_seen = -NEAR
         self.executables: list[Executable] = []
         self.chosen: dict = {}
+        self.hosts: dict[tuple, host.HostProgram] = {}  # by live results
         self.lives: set[int] = set()
         self.work = sum(_work(s.plan) for s in self.steps)
         self.numpy_seconds = NUMPY_OP * sum(LOOPED * s.plan.avals[0].shape[0] if s.plan.op.loops else 1 for s in self.steps) + NUMPY_WORK * self.work
         self.looked_on_disk = False
         self.compile_seconds = PROGRAM_COMPILE + sum(
             SECONDS_PER_KERNEL if device.type in s.plan.op.device_kernels else SECONDS_PER_OP for s in self.steps)
+        self.eager = any(s.plan.op.eager_compilation for s in self.steps)
+        self.foreign: set | None = None  # plans without a NumPy form
         self.refusal = ""  # why it cannot be compiled
 
 
@@ -137,14 +134,14 @@ def _work(plan) -> float:
 class Executable:
     """A compiled program: fixed outputs and donated inputs."""
 
-    __slots__ = ("live", "donated", "kept", "call", "position", "numbers", "on_device")
+    __slots__ = ("live", "donated", "gone", "kept", "call", "position", "numbers", "on_device")
 
     def __init__(self, live: tuple, donated: tuple, n_inputs: int, call):
         self.live, self.donated, self.call = live, donated, call
         self.numbers: tuple[bytes, bytes] | None = None  # the floats and ints of the last run
         self.on_device: tuple | None = None  # the same as JAX arrays, once they came twice in a row
-        gone = set(donated)
-        self.kept = tuple(i for i in range(n_inputs) if i not in gone)
+        self.gone = frozenset(donated)
+        self.kept = tuple(i for i in range(n_inputs) if i not in self.gone)
         self.position = {r: k for k, r in enumerate(live)}
 
 
@@ -219,30 +216,42 @@ def _finish(prog, live) -> None:
 def _run_compiled(prog, exe: Executable):
     inputs = prog.inputs
     device = prog.device
-    for v in inputs:
+    moved, on_host = [], False
+    for i, v in enumerate(inputs):
         if v.array.__class__ is np.ndarray:
-            _to_device(v, device)
+            # a call copies host arrays itself, in a fraction of the time; but those that last it would copy each time
+            if device.type == "cpu" and (i in exe.gone or v.array.nbytes <= SMALL):
+                on_host = True
+            else:
+                moved.append(v)
+    if moved:
+        to_device(moved, device)
     donated = [inputs[i].array for i in exe.donated]
     kept = [inputs[i].array for i in exe.kept]
     floats, ints = array("d", prog.floats), array("q", prog.ints)
     numbers = floats.tobytes(), ints.tobytes()  # not the lists: -0.0 == 0.0 and nan != nan
     try:
-        if exe.numbers == numbers:
-            if exe.on_device is None:
-                with jax.enable_x64(True):
-                    exe.on_device = tuple(jax.device_put([np.array(floats), np.array(ints)], _device.jax_device(device)))
+        if exe.numbers != numbers:
+            exe.numbers, exe.on_device = numbers, None
+            with jax.enable_x64(True):
+                return exe.call(donated, kept, np.array(floats), np.array(ints))
+        if exe.on_device is None:
+            with jax.enable_x64(True):
+                exe.on_device = tuple(jax.device_put([np.array(floats), np.array(ints)], _device.jax_device(device)))
+        if not on_host:
             return exe.call(donated, kept, *exe.on_device)
-        exe.numbers, exe.on_device = numbers, None
         with jax.enable_x64(True):
-            return exe.call(donated, kept, np.array(floats), np.array(ints))
+            return exe.call(donated, kept, *exe.on_device)
     except jax.errors.JaxRuntimeError as error:
         raise errors.of_device(error) from None
 
 
-def _to_device(v: Value, device) -> None:
-    """Move a host array to JAX once; never aliased, because it may be donated later."""
+def to_device(values: list[Value], device) -> None:
+    """Move host arrays to JAX once; never aliased, because they may be donated later."""
     with jax.enable_x64(True):
-        v.array = jax.device_put(v.array, _device.jax_device(device), may_alias=False)
+        arrays = jax.device_put([v.array for v in values], _device.jax_device(device), may_alias=False)
+    for v, moved in zip(values, arrays):
+        v.array = moved
 
 
 def _choose(prog, info: ProgramInfo, live: tuple, dead: tuple, reason: str) -> Executable | None:
@@ -250,7 +259,7 @@ def _choose(prog, info: ProgramInfo, live: tuple, dead: tuple, reason: str) -> E
     wanted, allowed = set(live), set(dead)
     if not info.looked_on_disk:
         info.looked_on_disk = True
-        if disk_cache.enabled() and options.tier != "numpy" and not options.numpy_only:
+        if disk_cache.enabled() and options.tier != "numpy" and not host.options.numpy_only:
             _load_known(info)
     for exe in info.executables:
         if wanted <= exe.position.keys() and allowed.issuperset(exe.donated):
@@ -333,9 +342,9 @@ def _matching(info: ProgramInfo, live: tuple, dead: tuple) -> dict[int, int]:
 
 
 def _wants_compilation(info: ProgramInfo) -> bool:
-    if options.numpy_only or options.tier == "numpy":
+    if host.options.numpy_only or options.tier == "numpy":
         return False
-    if options.tier == "compiled" or any(s.plan.op.eager_compilation for s in info.steps):
+    if options.tier == "compiled" or info.eager:
         return True
     if info.device.type != "cpu" or info.executables:
         return True
@@ -345,8 +354,9 @@ def _wants_compilation(info: ProgramInfo) -> bool:
     if info.seen * gain / 2 >= info.compile_seconds:
         return True
     # operations without a NumPy form are compiled one by one; when that costs more than the whole, take the whole
-    alone = {id(s.plan) for s in info.steps if s.plan._xla is None and s.plan.numpy is None}
-    return len(alone) * OP_COMPILE > info.compile_seconds
+    if info.foreign is None:
+        info.foreign = {s.plan for s in info.steps if s.plan.numpy is None}
+    return sum(plan._xla is None for plan in info.foreign) * OP_COMPILE > info.compile_seconds
 
 
 def evaluate(steps, env: list, inputs, floats, ints, kernel) -> None:
@@ -372,28 +382,6 @@ def evaluate(steps, env: list, inputs, floats, ints, kernel) -> None:
         env.extend(kernel(step.plan)(*args))
 
 
-class Failure:
-    """Stands for a result whose kernel raised, or that depends on one."""
-
-    __slots__ = ("error",)
-
-    def __init__(self, error: Exception):
-        self.error = error
-
-
-def isolated(plan):
-    """A plan's host kernel that turns an exception into Failures, so that independent results of a program survive."""
-    def run(*args):
-        for a in args:
-            if a.__class__ is Failure:
-                return [a] * len(plan.outs)
-        try:
-            return on_host(plan)(*args)
-        except Exception as error:
-            return [Failure(error)] * len(plan.outs)
-    return run
-
-
 def traced(plan):
     """A plan's kernel for its platform, held to its shape rule."""
     def run(*args):
@@ -406,17 +394,9 @@ def traced(plan):
 
 
 def on_host(plan):
-    """A plan's NumPy kernel; its own XLA executable where it has none."""
-    kernel = plan.numpy
-    if kernel is not None:
-        return kernel
-    if options.numpy_only:
-        raise RuntimeError(f"{plan.op.name} has no NumPy form, and a data-loading worker runs no JAX")
-
-    def run(*args):
-        with jax.enable_x64(True), jax.default_device(_device.jax_device(_device.CPU)):
-            return [np.asarray(o) for o in plan.xla(*args)]
-    return run
+    """A plan's NumPy kernel as `evaluate` calls it."""
+    kernel = host.kernel_of(plan)
+    return (lambda *args: (kernel(*args),)) if plan.single else kernel
 
 
 def build(info: ProgramInfo, live: tuple, donated: tuple):
@@ -447,23 +427,15 @@ def build(info: ProgramInfo, live: tuple, donated: tuple):
 
 def _run_numpy(prog, info: ProgramInfo, live: tuple) -> None:
     """The first tier: op by op in NumPy."""
-    results, inputs, env = prog.results, prog.inputs, []
-    host = [None] * len(inputs)
-
-    def fetch(k):
-        x = host[k]
-        if x is None:
-            x = host[k] = np.asarray(inputs[k].array)
-        return x
-    with np.errstate(all="ignore"):
-        evaluate(info.steps, env, fetch, prog.floats, prog.ints, isolated)
+    results = prog.results
+    inputs = [v.array if v.array.__class__ is np.ndarray else np.asarray(v.array) for v in prog.inputs]
     views = False
-    for i in live:
-        if env[i].__class__ is Failure:
-            results[i].ref = env[i].error  # raised when somebody looks at it
+    for i, made in zip(live, host.run(info, live, inputs, prog.floats, prog.ints)):
+        if made.__class__ is host.Failure:
+            results[i].ref = made.error  # raised when somebody looks at it
             continue
-        results[i].array = env[i]
-        views = views or env[i].base is not None
+        results[i].array = made
+        views = views or made.base is not None
     if views:  # a result may look into an input's buffer, which must then never be donated
-        for v in inputs:
+        for v in prog.inputs:
             v.shared = True

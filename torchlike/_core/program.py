@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator
 import numpy as np
 
 from . import device as _device
-from . import executor
+from . import executor, host
 from .aval import BOOL, COMPLEX, FLOAT, INT, Aval
 from .registry import Op, View, clear_plans
 from .value import Value, is_tracer
@@ -468,4 +468,4 @@ if os.environ.get("TORCHLIKE_IMMEDIATE", "0") not in ("", "0"):
     state.limit = 0
 
 tier = executor.tier
-numpy_only = executor.numpy_only
+numpy_only = host.numpy_only

@@ -25,13 +25,14 @@ OPS: dict[str, Op] = {}
 class Plan:
     """An op at given avals and statics."""
 
-    __slots__ = ("op", "avals", "statics", "outs", "single", "run", "differentiable", "device", "_numpy", "_xla", "_saved", "_depends", "nodes")
+    __slots__ = ("op", "avals", "statics", "outs", "single", "run", "differentiable", "device", "host", "_numpy", "_xla", "_saved", "_depends", "nodes")
 
     def __init__(self, op, avals, statics, outs, run, device):
         self.op, self.avals, self.statics, self.run, self.device = op, avals, statics, run, device
         self.single = not isinstance(outs, list)
         self.outs = tuple(aval(shape, d, device) for shape, d in ([outs] if self.single else outs))
         self.differentiable = op.differentiable and any(o.dtype.category >= dt.FLOAT for o in self.outs)
+        self.host = None  # a quicker form of `run` with NumPy
         self._numpy = self._xla = self._depends = None
         self._saved = {}
         self.nodes: dict[int, tuple] = {}  # see _tensor._node
@@ -62,7 +63,7 @@ class Plan:
 
     @property
     def numpy(self) -> Callable | None:
-        """The NumPy kernel returning a list of arrays of the right dtypes, or None where there is none."""
+        """The NumPy kernel, returning an array of the right dtype (a list of them for several results), or None where there is none."""
         if self._numpy is None:
             self._numpy = _numpy_kernel(self) or False
         return self._numpy or None
@@ -76,26 +77,25 @@ class Plan:
 
 
 def _numpy_kernel(plan: Plan) -> Callable | None:
-    outs, run, op = plan.outs, plan.run, plan.op
+    op, kernel = plan.op, plan.host or functools.partial(plan.run, np)
     if op.numpy is None:
         return _interpreted(plan)
-    dtypes = [o.dtype.np for o in outs]
     if op.numpy is not True:
         own, statics = op.numpy, plan.statics
-        run = lambda xp, *arrays: own(*arrays, *statics)  # noqa: E731
+        kernel = (lambda *arrays: own(*arrays, *statics)) if statics else own
+    dtypes = [o.dtype.np for o in plan.outs]
+    if not plan.single:
+        return lambda *arrays: [_of_dtype(r, d) for r, d in zip(kernel(*arrays), dtypes)]
+    want = dtypes[0]
 
-    if plan.single:
-        want = dtypes[0]
-
-        def call(*arrays):
-            r = run(np, *arrays)
-            if r.__class__ is not np.ndarray:
-                r = np.asarray(r)
-            return (r if r.dtype == want else r.astype(want),)
-    else:
-        def call(*arrays):
-            return [np.asarray(r).astype(d, copy=False) for r, d in zip(run(np, *arrays), dtypes)]
+    def call(*arrays):
+        r = kernel(*arrays)
+        return r if r.__class__ is np.ndarray and r.dtype == want else _of_dtype(r, want)
     return call
+
+
+def _of_dtype(r, dtype) -> np.ndarray:
+    return r if r.__class__ is np.ndarray and r.dtype == dtype else np.asarray(r).astype(dtype, copy=False)
 
 
 def _interpreted(plan: Plan) -> Callable | None:
@@ -109,7 +109,8 @@ def _interpreted(plan: Plan) -> Callable | None:
     kinds = [None if a is None else a.dtype.np for a in plan.avals]
 
     def call(*arrays):
-        return run(*[np.asarray(x, k) for x, k in zip(arrays, kinds) if k is not None])
+        outs = run(*[np.asarray(x, k) for x, k in zip(arrays, kinds) if k is not None])
+        return outs[0] if plan.single else outs
     return call
 
 
@@ -271,6 +272,13 @@ class Elementwise(Op):
             r = kernel(xp, *[None if x is None else cast(xp, x, kind) for x in arrays], *statics)
             return r if r.dtype == out_np else r.astype(out_np)
         plan = Plan(self, avals, statics, (shape, out), run, device)
+        casts = [a is not None and (a.number or a.dtype.np != host_np) for a in avals]
+        if not any(casts) and not statics:
+            plan.host = functools.partial(kernel, np)
+        elif len(casts) == 2 and casts[1] and not casts[0] and not statics:  # a tensor and a number
+            plan.host = lambda x, y: kernel(np, x, cast(np, y, host_np))
+        else:
+            plan.host = lambda *arrays: kernel(np, *[cast(np, x, host_np) if c else x for c, x in zip(casts, arrays)], *statics)
         return plan
 
 
@@ -305,6 +313,8 @@ def sum_to(xp, g, shape):
 
 def conform(xp, g, a: Aval):
     """A gradient as the input's aval wants it: real part for real inputs, summed to its shape, in its dtype."""
+    if g.shape == a.shape and g.dtype == a.dtype.np:
+        return g
     if g.dtype.kind == "c" and a.dtype.category != dt.COMPLEX:
         g = g.real
     g = sum_to(xp, g, a.shape)
@@ -332,31 +342,49 @@ class Derivative:
         outs = tuple(0 if p == "out" else int(p[3:]) for p in self.names if p == "out" or (p[:3] == "out" and p[3:].isdigit()))
         return ins, outs
 
-    def __call__(self, xp, plan: Plan, needs, ins: dict, outs: dict, gs):
-        n = len(plan.avals)
-        call = []
-        for p in self.names:
+    def bind(self, plan: Plan, needs) -> Callable:
+        """The derivative of one plan: `(xp, arrays)`, with the saved inputs, the saved results and the gradients, to gradients."""
+        ins, outs = plan.saved(needs)
+        n, n_saved = len(plan.avals), len(ins) + len(outs)
+        arguments, places = [], []  # the function's arguments; which of them are arrays, and where those lie
+        for k, p in enumerate(self.names):
+            constant = place = None
             if p == "g":
-                call.append(gs[0])
+                place = n_saved
             elif p[0] == "g" and p[1:].isdigit():
-                call.append(gs[int(p[1:])])
+                place = n_saved + int(p[1:])
             elif p == "gs":
-                call.append(gs)
+                place = slice(n_saved, None)
             elif p == "needs":
-                call.append(needs)
+                constant = needs
             elif p == "plan":
-                call.append(plan)
-            elif p == "out":
-                call.append(outs[0])
-            elif p[:3] == "out" and p[3:].isdigit():
-                call.append(outs[int(p[3:])])
+                constant = plan
+            elif p == "out" or (p[:3] == "out" and p[3:].isdigit()):
+                place = len(ins) + outs.index(int(p[3:] or 0))
             else:
                 i = self.kernel_names.index(p)
-                call.append(ins[i] if i < n else plan.statics[i - n])
-        grads = self.function(xp, *call)
-        if not isinstance(grads, (tuple, list)):
-            grads = (grads,)
-        return [conform(xp, r, plan.avals[i]) for i, r in enumerate(grads) if i < n and needs[i]]
+                if i < n:
+                    place = ins.index(i)
+                else:
+                    constant = plan.statics[i - n]
+            arguments.append(constant)
+            if place is not None:
+                places.append((k, place))
+        function, wanted = self.function, [(i, a) for i, a in enumerate(plan.avals) if needs[i]]
+
+        def run(xp, arrays):
+            grads = function(xp, *_filled(arguments, places, arrays))
+            if not isinstance(grads, (tuple, list)):
+                grads = (grads,)
+            return [conform(xp, grads[i], a) for i, a in wanted]
+        return run
+
+
+def _filled(arguments: list, places: list, arrays) -> list:
+    arguments = arguments.copy()
+    for k, place in places:
+        arguments[k] = arrays[place]
+    return arguments
 
 
 class ElementwiseDerivative(Derivative):
@@ -381,27 +409,52 @@ class ElementwiseDerivative(Derivative):
         ins = tuple(i for i in range(len(plan.avals)) if self.kernel_names[i] in used)
         return ins, (0,) if "out" in used else ()
 
-    def __call__(self, xp, plan, needs, ins, outs, gs):
-        n, g, grads = len(plan.avals), gs[0], []
-        compute = plan.outs[0].dtype.np
+    def computed_in(self, plan: Plan) -> np.dtype:
+        """The dtype in which `grads` compute."""
+        return plan.outs[0].dtype.np
+
+    def incoming(self, plan: Plan, kind: np.dtype) -> Callable | None:
+        """What is done to the result's gradient first: `(xp, g) -> g`."""
+        return None
+
+    def bind(self, plan: Plan, needs) -> Callable:
+        ins, outs = plan.saved(needs)
+        n, at = len(plan.avals), len(ins) + len(outs)
+        kind = self.computed_in(plan)
+        casts = [place for place, i in enumerate(ins) if (a := plan.avals[i]) is not None and (a.number or a.dtype.np != kind)]
+        incoming = self.incoming(plan, kind)
+        parts = []  # for each wanted gradient: the input's aval, the function, its arguments
         for i in range(n):
             if not needs[i]:
                 continue
-            f = self.grads[i]
-            if f is None:
-                grads.append(xp.zeros(plan.avals[i].shape, plan.avals[i].dtype.np))
-                continue
-            call = []
-            for p in self.names[i]:
+            arguments, places = [], []
+            for k, p in enumerate(self.names[i] or ()):
+                constant = place = None
                 if p == "g":
-                    call.append(g)
+                    place = at
                 elif p == "out":
-                    call.append(outs[0])
+                    place = len(ins)
                 else:
-                    k = self.kernel_names.index(p)
-                    call.append(plan.statics[k - n] if k >= n else self._as_computed(xp, ins[k], compute))
-            grads.append(conform(xp, f(xp, *call), plan.avals[i]))
-        return grads
+                    j = self.kernel_names.index(p)
+                    if j < n:
+                        place = ins.index(j)
+                    else:
+                        constant = plan.statics[j - n]
+                arguments.append(constant)
+                if place is not None:
+                    places.append((k, place))
+            parts.append((plan.avals[i], self.grads[i], arguments, places))
+
+        def run(xp, arrays):
+            if casts or incoming is not None:
+                arrays = list(arrays)
+                for place in casts:
+                    arrays[place] = self._as_computed(xp, arrays[place], kind)
+                if incoming is not None:
+                    arrays[at] = incoming(xp, arrays[at])
+            return [xp.zeros(a.shape, a.dtype.np) if f is None else conform(xp, f(xp, *_filled(arguments, places, arrays)), a)
+                    for a, f, arguments, places in parts]
+        return run
 
 
 def _names(function) -> list[str]:
@@ -456,10 +509,13 @@ class ViewDerivative:
     def saved(self, plan, needs):
         return tuple(range(1, len(plan.avals))), ()
 
-    def __call__(self, xp, plan, needs, ins, outs, gs):
-        numbers = [ins[i] for i in range(1, len(plan.avals))]
-        a = plan.avals[0]
-        return [self.op.put.kernel(xp, xp.zeros(a.shape, a.dtype.np), gs[0], *numbers, *plan.statics)]
+    def bind(self, plan, needs):
+        a, put, statics = plan.avals[0], self.op.put.kernel, plan.statics
+
+        def run(xp, arrays):
+            *numbers, g = arrays
+            return [put(xp, xp.zeros(a.shape, a.dtype.np), g, *numbers, *statics)]
+        return run
 
 
 class PutDerivative(ViewDerivative):
@@ -468,14 +524,14 @@ class PutDerivative(ViewDerivative):
     def saved(self, plan, needs):
         return tuple(range(2, len(plan.avals))), ()
 
-    def __call__(self, xp, plan, needs, ins, outs, gs):
-        numbers = [ins[i] for i in range(2, len(plan.avals))]
-        new, grads = plan.avals[1], []
-        if needs[0]:
-            grads.append(self.op.put.kernel(xp, gs[0], xp.zeros(new.shape, gs[0].dtype), *numbers, *plan.statics))
-        if needs[1]:
-            grads.append(self.op.kernel(xp, gs[0], *numbers, *plan.statics))
-        return grads
+    def bind(self, plan, needs):
+        new, put, view, statics = plan.avals[1], self.op.put.kernel, self.op.kernel, plan.statics
+
+        def run(xp, arrays):
+            *numbers, g = arrays
+            grads = [put(xp, g, xp.zeros(new.shape, g.dtype), *numbers, *statics)] if needs[0] else []
+            return [*grads, view(xp, g, *numbers, *statics)] if needs[1] else grads
+        return run
 
 
 class BackwardOp(Op):
@@ -484,7 +540,7 @@ class BackwardOp(Op):
 
     def __init__(self, op: Op):
         explicit = op.derivative is not None
-        super().__init__(f"{op.name}_backward", self._kernel, numpy=(True if explicit and op.numpy is not None else None))
+        super().__init__(f"{op.name}_backward", None, numpy=(True if explicit and op.numpy is not None else None))
         self.forward = op
         self.compares = op.compares
 
@@ -492,22 +548,17 @@ class BackwardOp(Op):
         fplan, needs = statics
         device = common_device(self, avals, (fplan.device,))
         outs = [(a.shape, a.dtype) for a, need in zip(fplan.avals, needs) if need]
+        derivative = self.forward.derivative
+        bound = functools.partial(_jax_vjp, fplan, needs) if derivative is None else derivative.bind(fplan, needs)
 
         def run(xp, *arrays):
-            return self._kernel(xp, fplan, needs, arrays)
+            return bound(xp, arrays)
         return Plan(self, avals, statics, outs, run, device)
 
-    def _kernel(self, xp, plan: Plan, needs, arrays):
-        ins, outs = plan.saved(needs)
-        n = len(ins) + len(outs)
-        saved, gs = arrays[:n], arrays[n:]
-        if self.forward.derivative is not None:
-            return self.forward.derivative(xp, plan, needs, dict(zip(ins, saved)), dict(zip(outs, saved[len(ins):])), gs)
-        return _jax_vjp(plan, needs, saved, gs)
 
-
-def _jax_vjp(plan: Plan, needs, saved, gs):
+def _jax_vjp(plan: Plan, needs, xp, arrays):
     """Gradients by jax.vjp. torch's gradient of complex numbers is the conjugate of JAX's cotangent."""
+    saved, gs = arrays[:len(plan.avals)], arrays[len(plan.avals):]
     wanted = [i for i, need in enumerate(needs) if need]
     floating = [i for i, o in enumerate(plan.outs) if o.dtype.category >= dt.FLOAT]
 

@@ -97,9 +97,15 @@ class _Derivative:
     def saved(self, plan, needs) -> tuple:
         return tuple(range(len(plan.avals))), ()
 
-    def __call__(self, xp, plan, needs, ins: dict, outs: dict, gs):
+    def bind(self, plan, needs):
+        def run(xp, arrays):
+            n = len(plan.avals)
+            return self._gradients(plan, needs, arrays[:n], arrays[n:])
+        return run
+
+    def _gradients(self, plan, needs, ins, gs) -> list:
         op = self.op
-        inputs, numbers = op._split([ins[i] for i in range(len(plan.avals))])
+        inputs, numbers = op._split(ins)
         n = op.size(inputs)
         wanted = [i for i, need in enumerate(needs) if need]
         with_grad = [i for i in wanted if i in op.grads]

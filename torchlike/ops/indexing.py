@@ -79,9 +79,11 @@ def _take_derivative(op):
     class TakeDerivative:
         kernel_names = []
 
-        def __call__(self, xp, plan, needs, ins, outs, gs):
-            grads = _take_vjp(xp, gs, plan, *(ins[i] for i in range(1, len(plan.avals))))
-            return [g.astype(plan.avals[0].dtype.np) for g in grads]
+        def bind(self, plan, needs):
+            def run(xp, arrays):
+                *index, g = arrays
+                return [g.astype(plan.avals[0].dtype.np) for g in _take_vjp(xp, [g], plan, *index)]
+            return run
     return TakeDerivative()
 
 

@@ -5,9 +5,13 @@ import numpy as np
 from jax import lax
 
 from .._core.aval import broadcast_shapes, result_dtype
+from .._core.grad_mode import mode
+from .._core.program import is_tracer, state
 from .._core.registry import Op, Plan, cast, common_device
 from .._public import Tensors, as_dim, as_int, as_size, distinct, listed_dims, public, refuse_huge
-from .._tensor import Tensor, apply
+from .._tensor import Tensor, apply, as_tensor_value
+
+MANY = 8  # tensors; so many that are known already are joined at once
 
 
 def _listed(name: str, tensors: Tensors) -> tuple[Tensor, ...]:
@@ -48,6 +52,42 @@ def _cat_vjp(xp, g, plan, needs):
     return out
 
 
+def _known(tensors) -> list[np.ndarray] | None:
+    """The arrays of many CPU tensors of one dtype outside any graph, on the host; None where they are not all that.
+
+    A batch of samples joined at once is one input of the program that reads it. As its inputs the samples would be hundreds,
+    and another number of them another program.
+    """
+    if len(tensors) < MANY or state.capture is not None:
+        return None
+    first, arrays = None, []
+    for t in tensors:
+        if not isinstance(t, Tensor) or not t._plain or (t._edge is not None and mode.enabled):
+            return None
+        v = t._value if t._storage is None else t._current()
+        array, a = v.array, v.aval
+        first = first or a
+        if a is not first and (a.dtype is not first.dtype or a.device is not first.device):
+            return None
+        if array.__class__ is not np.ndarray:
+            if array is None or a.device.type != "cpu" or is_tracer(array):
+                return None
+            array = v.array = np.asarray(array)
+        arrays.append(array)
+    return arrays
+
+
+def _joined(tensors, join, dim) -> Tensor | None:
+    """Many known tensors joined by NumPy; None where they are not known, or do not fit: torch has its own words for that."""
+    arrays = _known(tensors)
+    if arrays is None:
+        return None
+    try:
+        return as_tensor_value(join(arrays, dim))
+    except (TypeError, ValueError):
+        return None
+
+
 CAT = _Cat("cat", lambda xp, *rest: xp.concatenate(rest[:-1], axis=rest[-1]), vjp=_cat_vjp)
 
 
@@ -57,6 +97,9 @@ def cat(tensors: Tensors, dim: int = 0) -> Tensor:
     tensors = _listed("cat", tensors)
     if not tensors:
         raise ValueError("torch.cat(): expected a non-empty list of Tensors")
+    joined = _joined(tensors, np.concatenate, dim)
+    if joined is not None:
+        return joined
     for i, t in enumerate(tensors):
         if not isinstance(t, Tensor):
             raise TypeError(f"expected Tensor as element {i} in argument 0, but got {type(t).__name__}")
@@ -83,6 +126,9 @@ def stack(tensors: Tensors, dim: int = 0) -> Tensor:
     tensors = _listed("stack", tensors)
     if not tensors:
         raise RuntimeError("stack expects a non-empty TensorList")
+    joined = _joined(tensors, np.stack, dim)
+    if joined is not None:
+        return joined
     first = tensors[0]._value.aval.shape
     d = as_dim(dim, len(first) + 1)
     for i, t in enumerate(tensors):

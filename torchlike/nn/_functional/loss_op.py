@@ -5,7 +5,7 @@ import numpy as np
 
 from ..._core import dtype as dt
 from ..._core.aval import broadcast_shapes, result_dtype
-from ..._core.registry import ElementwiseDerivative, Op, Plan, cast, common_device, conform
+from ..._core.registry import ElementwiseDerivative, Op, Plan, cast, common_device
 
 
 class Loss(Op):
@@ -52,23 +52,12 @@ def _count(shape) -> int:
 
 
 class _LossDerivative(ElementwiseDerivative):
-    def __call__(self, xp, plan, needs, ins, outs, gs):
-        n, grads = len(plan.avals), []
-        kind = computed_in(result_dtype(*(a for a in plan.avals if a is None or not a.number)))
-        g = cast(xp, gs[0], kind)
-        if plan.statics[-1] == "mean":
-            shape = broadcast_shapes(*(a.shape for a in plan.avals if a is not None))
-            g = g / np.asarray(_count(shape) or 1, kind)
-        for i, a in enumerate(plan.avals):
-            if not needs[i]:
-                continue
-            f = self.grads[i]
-            if f is None:
-                grads.append(xp.zeros(a.shape, a.dtype.np))
-                continue
-            call = []
-            for p in self.names[i]:
-                k = -1 if p == "g" else self.kernel_names.index(p)
-                call.append(g if p == "g" else plan.statics[k - n] if k >= n else None if ins[k] is None else cast(xp, ins[k], kind))
-            grads.append(conform(xp, f(xp, *call), a))
-        return grads
+    def computed_in(self, plan):
+        return computed_in(result_dtype(*(a for a in plan.avals if a is None or not a.number)))
+
+    def incoming(self, plan, kind):
+        if plan.statics[-1] != "mean":
+            return lambda xp, g: cast(xp, g, kind)
+        shape = broadcast_shapes(*(a.shape for a in plan.avals if a is not None))
+        count = np.asarray(_count(shape) or 1, kind)
+        return lambda xp, g: cast(xp, g, kind) / count
