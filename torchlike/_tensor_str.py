@@ -122,9 +122,10 @@ def tensor_str(
     return _append_suffixes(prefix + (body if contents is None else contents), suffixes, indent)
 
 
-def _append_suffixes(text: str, suffixes: list[str], indent: int) -> str:
+def _append_suffixes(text: str, suffixes: list[str], indent: int, column: int | None = None) -> str:
     # torch counts the first line one character too long (and two per separator); line breaks depend on it.
-    column = len(text) - text.rfind("\n") + 1
+    if column is None:
+        column = len(text) - text.rfind("\n") + 1
     for suffix in suffixes:
         if column + len(suffix) + 2 > PRINT_OPTS.linewidth:
             text += ",\n" + " " * indent + suffix
@@ -258,3 +259,22 @@ def _format(self: Tensor, spec: str) -> str:
 
 Tensor.__repr__ = _str
 Tensor.__format__ = _format
+
+
+# -- the parts, as libraries with printed classes of their own know them ---------------------------------------------
+
+
+def _tensor_str(self: Tensor, indent: int) -> str:
+    """The elements in their brackets, for a text that begins in column `indent`."""
+    array = self._host_array()
+    return _elements_str(array, indent, self.dtype.name) if array.size else "[]"
+
+
+def _add_suffixes(tensor_str: str, suffixes: list[str], indent: int, force_newline: bool) -> str:
+    """The text with suffixes and the closing bracket; the first suffix may be made to begin a line."""
+    return _append_suffixes(tensor_str, suffixes, indent, PRINT_OPTS.linewidth if force_newline else None)
+
+
+def _str_intern(inp: Tensor, *, tensor_contents: str | None = None) -> str:
+    """repr(inp)."""
+    return _str(inp, tensor_contents=tensor_contents)

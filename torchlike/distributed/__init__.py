@@ -3,7 +3,7 @@
 Every collective is defined by its result on one rank. More than one process is refused when the group is made.
 """
 
-from . import constants  # noqa: F401
+from . import constants, rpc  # noqa: F401
 from .collectives import (  # noqa: F401
     Work,
     all_gather,
