@@ -477,7 +477,7 @@ class View(Op):
         super().__init__(name, kernel, shape=self._shape, numpy=numpy, torch_name=torch_name)
         self.layout_rule, self.layouts, self.overlaps = layout, {}, overlaps
         self.frees = vjp is not None  # only positions are saved
-        self.put = Op(f"{name}_put", put, shape=lambda base, *rest: (base.shape, base.dtype), numpy=numpy, torch_name="CopySlices")
+        self.put = Op(f"{name}_put", put, shape=lambda base, *rest: (base.shape, base.dtype), numpy=numpy is not None or None, torch_name="CopySlices")
         self.put.frees = "always"
         if vjp is not None:
             self.derivative = Derivative(self, vjp)

@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 
 from .._core import dtype as dt
-from .._core.registry import Op
+from .._core.registry import Op, cast
 from .._public import EVERY_DIM, as_dim, as_dims, fill_out, public
 from .._tensor import Tensor, apply
 from .creation import _check_dtype
@@ -32,7 +32,7 @@ def accumulator(np_dtype):
 def _sum(xp, x, dims, keepdim, dtype):
     if x.dtype == np.bool_ and dtype.np.kind in "iu":
         x = x.astype(dtype.np)
-    return xp.sum(x, axis=dims, keepdims=keepdim, dtype=accumulator(dtype.np)).astype(dtype.np)
+    return cast(xp, x.sum(axis=dims, keepdims=keepdim, dtype=accumulator(dtype.np)), dtype.np)
 
 
 def _sum_vjp(xp, g, plan):
@@ -64,7 +64,7 @@ def sum(input, dim=None, keepdim: bool = False, *, dtype=None) -> Tensor:
 
 
 def _mean(xp, x, dims, keepdim, dtype):
-    return xp.mean(x, axis=dims, keepdims=keepdim, dtype=accumulator(dtype.np)).astype(dtype.np)
+    return cast(xp, x.mean(axis=dims, keepdims=keepdim, dtype=accumulator(dtype.np)), dtype.np)
 
 
 def _mean_vjp(xp, g, plan):
@@ -271,7 +271,7 @@ argmax, argmin = _arg("argmax", True), _arg("argmin", False)
 
 def _logic(name):
     def kernel(xp, x, dims, keepdim):
-        r = getattr(xp, name)(x, axis=dims, keepdims=keepdim)
+        r = getattr(x, name)(axis=dims, keepdims=keepdim)
         return r.astype(np.uint8) if x.dtype == np.uint8 else r
     op = Op(name, kernel, vjp=False,
             shape=lambda a, dims, keepdim: (reduced(a.shape, dims, keepdim), dt.uint8 if a.dtype is dt.uint8 else dt.bool_))

@@ -274,9 +274,10 @@ def _squeeze_layout(a: Layout, dims):
     return Layout(tuple(a.shape[i] for i in keep), tuple(a.strides[i] for i in keep), a.offset)
 
 
-UNSQUEEZE = View("unsqueeze", lambda xp, x, d: xp.expand_dims(x, d), put=lambda xp, base, new, d: new.reshape(base.shape), layout=_unsqueeze_layout)
+UNSQUEEZE = View("unsqueeze", lambda xp, x, d: xp.expand_dims(x, d), put=lambda xp, base, new, d: new.reshape(base.shape), layout=_unsqueeze_layout,
+                 numpy=lambda x, d: x.reshape(*x.shape[:d], 1, *x.shape[d:]))  # np.expand_dims takes ten times as long
 _SQUEEZE, _SQUEEZE_DIM, _SQUEEZE_DIMS = (View(
-    name, lambda xp, x, dims: xp.squeeze(x, dims), put=lambda xp, base, new, dims: new.reshape(base.shape), layout=_squeeze_layout,
+    name, lambda xp, x, dims: x.squeeze(dims), put=lambda xp, base, new, dims: new.reshape(base.shape), layout=_squeeze_layout,
     torch_name=f"SqueezeBackward{i}") for i, name in enumerate(("squeeze", "squeeze_dim", "squeeze_dims")))
 
 

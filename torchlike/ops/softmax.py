@@ -4,7 +4,7 @@ from __future__ import annotations
 import numpy as np
 
 from .._core import dtype as dt
-from .._core.registry import Op
+from .._core.registry import Op, cast
 from .._public import as_dim, as_dims, public
 from .._tensor import Tensor, apply
 from .creation import _check_dtype
@@ -20,27 +20,27 @@ def _softmax(xp, x, dim):
     if not x.size:
         return x
     w = _wide(x)
-    e = xp.exp(w - xp.max(w, axis=dim, keepdims=True))
-    return (e / xp.sum(e, axis=dim, keepdims=True)).astype(x.dtype)
+    e = xp.exp(w - w.max(axis=dim, keepdims=True))
+    return cast(xp, e / e.sum(axis=dim, keepdims=True), x.dtype)
 
 
 def _softmax_vjp(xp, g, out, dim):
     g, y = _wide(g), _wide(out)
     p = g * y
-    return (p - y * xp.sum(p, axis=dim, keepdims=True)).astype(out.dtype)
+    return cast(xp, p - y * p.sum(axis=dim, keepdims=True), out.dtype)
 
 
 def _log_softmax(xp, x, dim):
     if not x.size:
         return x
     w = _wide(x)
-    shifted = w - xp.max(w, axis=dim, keepdims=True)
-    return (shifted - xp.log(xp.sum(xp.exp(shifted), axis=dim, keepdims=True))).astype(x.dtype)
+    shifted = w - w.max(axis=dim, keepdims=True)
+    return cast(xp, shifted - xp.log(xp.exp(shifted).sum(axis=dim, keepdims=True)), x.dtype)
 
 
 def _log_softmax_vjp(xp, g, out, dim):
     g, y = _wide(g), _wide(out)
-    return (g - xp.exp(y) * xp.sum(g, axis=dim, keepdims=True)).astype(out.dtype)
+    return cast(xp, g - xp.exp(y) * g.sum(axis=dim, keepdims=True), out.dtype)
 
 
 def _same(a, dim):
