@@ -1,8 +1,14 @@
 """torch.functional: where PyTorch keeps those functions of `torch` that it writes in Python."""
-from ._public import FUNCTIONS as _F
+import sys as _sys
+
 from .nn import functional as F  # noqa: F401
 
 _NAMES = ["atleast_1d", "atleast_2d", "atleast_3d", "broadcast_shapes", "broadcast_tensors", "cartesian_prod", "block_diag", "cdist", "chain_matmul", "einsum",
           "istft", "lu", "norm", "meshgrid", "pca_lowrank", "split", "stft", "svd_lowrank", "tensordot", "unique", "unique_consecutive", "unravel_index"]
 __all__ = list(_NAMES)
-globals().update({name: _F[name] for name in __all__})
+
+
+def __getattr__(name: str):
+    if name in _NAMES:
+        return getattr(_sys.modules[__package__], name)  # at each call: torch's functions may begin to dispatch
+    raise AttributeError(f"module 'torch.functional' has no attribute {name!r}")

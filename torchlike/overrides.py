@@ -10,7 +10,8 @@ import functools
 import sys
 import threading
 import types as _types
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from ._public import FUNCTIONS
@@ -203,7 +204,37 @@ def install() -> None:
                 made.__module__, made.__qualname__ = scope["__name__"], name  # where pickle finds it
 
 
+def dispatching_form(f: Any) -> Any:
+    """What a public function of torch, taken before functions began to dispatch, has become; anything else as it is."""
+    if not isinstance(f, _types.FunctionType) or hasattr(f, "_dispatches"):
+        return f
+    return _forms().get(f, f)
+
+
+@functools.cache
+def _forms() -> dict[Callable, Callable]:
+    root = sys.modules[__package__]
+    scopes = [root, *(sys.modules[f"{__package__}.{name}"] for name in _MODULES if f"{__package__}.{name}" in sys.modules)]
+    return {f.__wrapped__: f for scope in scopes for f in vars(scope).values() if isinstance(f, _types.FunctionType) and hasattr(f, "_dispatches")}
+
+
 _plain_members: dict[str, Any] = {}
+_users = 0  # blocks in which Tensor's own methods dispatch
+
+
+@contextmanager
+def dispatching_methods() -> Iterator[None]:
+    """Inside the block a plain tensor's methods, too, look for arguments whose classes take over."""
+    global _users
+    install()
+    _install_methods()
+    _users += 1
+    try:
+        yield
+    finally:
+        _users -= 1
+        if not _users and not _state.modes:
+            _remove_methods()
 
 
 def _install_methods() -> None:
@@ -235,7 +266,7 @@ class TorchFunctionMode:
 
     def __exit__(self, *exc) -> None:
         _state.modes = _state.modes[:-1]
-        if not _state.modes:
+        if not _state.modes and not _users:
             _remove_methods()
 
 
@@ -258,7 +289,7 @@ def is_tensor_method_or_property(func: Callable) -> bool:
     """Whether func is a method of Tensor, or a getter of one of its properties."""
     if getattr(func, "__name__", "") == "__get__":
         return isinstance(getattr(func, "__self__", None), property)
-    return any(x is func for x in vars(Tensor).values())
+    return any(x is func for x in (*vars(Tensor).values(), *_plain_members.values()))
 
 
 def get_overridable_functions() -> dict[Any, list[Callable]]:

@@ -11,7 +11,7 @@ from .._tensor import Tensor
 from ..futures import Future  # noqa: F401
 from ..ops.random import Generator  # noqa: F401
 from ..overrides import _disabled_torch_function_impl  # noqa: F401
-from . import _nn  # noqa: F401
+from . import _fft, _linalg, _nn, _special  # noqa: F401
 
 _TensorMeta = type(Tensor)
 _used: set[str] = set()

@@ -1,17 +1,18 @@
-"""`torch.fx.wrap`, the mark that modules put on functions as they are imported."""
+"""torch.fx: trace a module or function into a graph of Python operations, change the graph, run it or write it as code."""
+from .. import overrides as _overrides  # noqa: F401  (torch's functions begin to look at their arguments)
+from ..utils import _pytree as _pytree_of_utils
+from . import _pytree, graph_module, immutable_collections, interpreter, node, proxy, subgraph_rewriter, traceback  # noqa: F401
+from ._namespace import _register_custom_builtin
+from ._symbolic_trace import PH, ProxyableClassMeta, Tracer, symbolic_trace, wrap
+from .graph import CodeGen, Graph
+from .graph_module import GraphModule
+from .interpreter import Interpreter, Transformer
+from .node import Node, has_side_effect, map_arg
+from .proxy import Proxy
+from .subgraph_rewriter import replace_pattern
 
-import inspect
-from collections.abc import Callable
+_register_custom_builtin("fx_pytree", "import torchlike.fx._pytree as fx_pytree", _pytree)
+_register_custom_builtin("pytree", "import torchlike.utils._pytree as pytree", _pytree_of_utils)
 
-
-def wrap(fn_or_name: str | Callable) -> str | Callable:
-    """Marks a function as one step of a symbolic trace. Nothing is traced symbolically here; returns its argument.
-
-    RuntimeError for another type of argument, NotImplementedError when not called at the top level of a module.
-    """
-    if not callable(fn_or_name) and not isinstance(fn_or_name, str):
-        raise RuntimeError("Unsupported type for global function! Must be either a callable or string name")
-    caller = inspect.currentframe().f_back
-    if caller.f_code.co_name != "<module>":
-        raise NotImplementedError("wrap must be called at the top level of a module")
-    return fn_or_name
+__all__ = ["CodeGen", "Graph", "GraphModule", "Interpreter", "Node", "PH", "Proxy", "ProxyableClassMeta", "Tracer", "Transformer", "has_side_effect",
+           "map_arg", "replace_pattern", "symbolic_trace", "wrap"]

@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 
 from .._core.device import default_device, device
-from .._public import public
+from .._public import FUNCTIONS, public
 from .._tensor import Tensor
 
 _state = {"mode": 0, "warn_always": False, "threads": None, "interop": None}
@@ -118,3 +118,12 @@ def typename(obj, /) -> str:
     owner = obj if hasattr(obj, "__qualname__") else type(obj)
     module = getattr(owner, "__module__", None) or ""
     return owner.__qualname__ if module in ("", "builtins") else f"{module}.{owner.__qualname__}"
+
+
+def _assert(condition, message: str) -> None:
+    """AssertionError with the message unless the condition holds. A function, so that a graph can hold it."""
+    if not condition:
+        raise AssertionError(message)
+
+
+FUNCTIONS["_assert"] = _assert

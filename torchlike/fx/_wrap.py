@@ -1,0 +1,161 @@
+"""`torch.fx.wrap`, and the changes that hold while a function is traced."""
+from __future__ import annotations
+
+import builtins
+import functools
+import inspect
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from .. import overrides
+from .._ops import OpOverload, OpOverloadPacket
+from .node import map_aggregate
+from .proxy import Proxy
+
+_ABSENT = object()
+_wrapped_fns_to_patch: dict[tuple[int, str], dict[str, Any]] = {}
+_wrapped_methods_to_patch: list[tuple[type, str]] = []
+
+
+def wrap(fn_or_name: str | Callable) -> str | Callable:
+    """Marks a function as one step of a symbolic trace: it is called with proxies nowhere, its call becomes a node.
+
+    Takes the function, or its name as the calling module knows it. To be called at the top level of that module.
+    """
+    if not callable(fn_or_name) and not isinstance(fn_or_name, str):
+        raise RuntimeError("Unsupported type for global function! Must be either a callable or string name")
+    name = fn_or_name if isinstance(fn_or_name, str) else fn_or_name.__name__
+    caller = inspect.currentframe().f_back
+    if caller.f_code.co_name != "<module>":
+        raise NotImplementedError("wrap must be called at the top level of a module")
+    _wrapped_fns_to_patch[id(caller.f_globals), name] = caller.f_globals
+    return fn_or_name
+
+
+def wrapped_functions() -> _Wrapped:
+    """The functions that were marked, for asking whether one is among them."""
+    return _Wrapped()
+
+
+class _Wrapped:
+    def __contains__(self, f: Any) -> bool:
+        if getattr(f, "__module__", None) == "math" and getattr(f, "__name__", "") in vars(sys.modules["math"]):
+            return True
+        return any(_named(scope, name) is f for (_, name), scope in _wrapped_fns_to_patch.items())
+
+
+def _named(scope: dict[str, Any], name: str) -> Any:
+    return scope.get(name, getattr(builtins, name, None))
+
+
+def find_proxy(*trees: Any) -> Proxy | None:
+    """A Proxy somewhere in the arguments of a call."""
+    found = []
+
+    def look(x: Any) -> Any:
+        if isinstance(x, Proxy):
+            found.append(x)
+        return x
+    map_aggregate(trees, look)
+    return found[0] if found else None
+
+
+def as_one_step(f: Callable) -> Callable:
+    """f, whose calls with proxies become nodes."""
+    @functools.wraps(f)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        proxy = find_proxy(args, kwargs)
+        if proxy is None:
+            return f(*args, **kwargs)
+        made = proxy.tracer.create_proxy("call_function", f, args, kwargs)
+        made.node.meta["is_wrapped"] = True
+        return made
+    call._is_one_step = True
+    return call
+
+
+def _method_as_one_step(cls: type, name: str) -> Callable:
+    f = getattr(cls, name)
+
+    @functools.wraps(f)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        proxy = find_proxy(args, kwargs)
+        return f(*args, **kwargs) if proxy is None else proxy.tracer.create_proxy("call_method", name, args, kwargs)
+    return call
+
+
+def _operator_as_one_step(f: Callable) -> Callable:
+    """The call of torch.ops.aten's operators."""
+    def call(self: Any, /, *args: Any, **kwargs: Any) -> Any:
+        proxy = find_proxy(args, kwargs)
+        return f(self, *args, **kwargs) if proxy is None else proxy.tracer.create_proxy("call_function", self, args, kwargs)
+    return call
+
+
+class _Patcher:
+    """Changes of module globals and class attributes, taken back in the end."""
+
+    def __init__(self) -> None:
+        self.undo: list[Callable[[], None]] = []
+        self.visited: set[int] = set()
+
+    def patch(self, frame_dict: dict[str, Any], name: str, new_fn: Callable) -> None:
+        """Change a global."""
+        before = frame_dict.get(name, _ABSENT)
+        frame_dict[name] = new_fn
+        self.undo.append(lambda: frame_dict.pop(name) if before is _ABSENT else frame_dict.__setitem__(name, before))
+
+    def patch_method(self, cls: type, name: str, new_fn: Callable) -> None:
+        """Change a class's own attribute."""
+        before = vars(cls).get(name, _ABSENT)
+        setattr(cls, name, new_fn)
+        self.undo.append(lambda: delattr(cls, name) if before is _ABSENT else setattr(cls, name, before))
+
+    def visit_once(self, thing: object) -> bool:
+        """Whether this is the first time that the thing is seen."""
+        new = id(thing) not in self.visited
+        self.visited.add(id(thing))
+        return new
+
+    def revert_all_patches(self) -> None:
+        """Take the changes back, the last one first."""
+        while self.undo:
+            self.undo.pop()()
+
+
+@contextmanager
+def new_patcher() -> Iterator[_Patcher]:
+    """A patcher that takes its changes back when the block ends."""
+    patcher = _Patcher()
+    try:
+        with overrides.dispatching_methods():
+            for cls in (OpOverload, OpOverloadPacket):
+                patcher.patch_method(cls, "__call__", _operator_as_one_step(cls.__call__))
+            yield patcher
+    finally:
+        patcher.revert_all_patches()
+
+
+def patch_wrapped(patcher: _Patcher) -> None:
+    """Make the marked functions and methods single steps."""
+    for (_, name), scope in list(_wrapped_fns_to_patch.items()):
+        f = _named(scope, name)
+        if f is not None and not hasattr(f, "_is_one_step"):
+            patcher.patch(scope, name, as_one_step(f))
+    for cls, name in _wrapped_methods_to_patch:
+        patcher.patch_method(cls, name, _method_as_one_step(cls, name))
+
+
+def autowrap_check(patcher: _Patcher, scope: dict[str, Any], ids: set[int]) -> None:
+    """Make those functions single steps that a traced module took from the tracer's autowrap modules."""
+    if not patcher.visit_once(scope):
+        return
+    for name, value in list(scope.items()):
+        if name.startswith("_") or not callable(value):
+            continue
+        if id(value) in ids:
+            patcher.patch(scope, name, as_one_step(value))
+        elif overrides.dispatching_form(value) is not value:  # taken before torch's functions began to dispatch
+            patcher.patch(scope, name, overrides.dispatching_form(value))

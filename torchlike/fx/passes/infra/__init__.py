@@ -1,0 +1,1 @@
+"""Results of passes, and managers that run several."""
