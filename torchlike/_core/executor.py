@@ -35,8 +35,9 @@ LOOPED = 5  # operations in a round of an operation that loops in Python
 SMALL = 1 << 14  # bytes of a host array that each call copies, instead of the device once
 DISPATCH = 2e-4  # rough seconds to start an executable and to hand it what is on the host
 LASTS = 30  # a loop is expected to go on for so many times as long as it has run
-SECONDS_PER_OP, SECONDS_PER_KERNEL = 0.006, 0.3  # of compiling a whole program: an ordinary operation, one with the platform's own kernel
-OP_COMPILE, PROGRAM_COMPILE = 0.03, 0.15  # rough seconds: one op's compilation, a whole program's fixed part
+OP_COMPILE, PROGRAM_COMPILE = 0.03, 0.3  # rough seconds: one op's compilation, a whole program's fixed part
+SECONDS_PER_OP, SECONDS_PER_RESULT = 0.004, 0.012  # an operation in it; each result of one with several (an optimizer's step)
+SECONDS_PER_KERNEL = 0.3  # an operation with the platform's own kernel
 
 
 class _Options:
@@ -117,7 +118,8 @@ class ProgramInfo:
         self.numpy_seconds = NUMPY_OP * sum(LOOPED * s.plan.avals[0].shape[0] if s.plan.op.loops else 1 for s in self.steps) + NUMPY_WORK * self.work
         self.looked_on_disk = False
         self.compile_seconds = PROGRAM_COMPILE + sum(
-            SECONDS_PER_KERNEL if device.type in s.plan.op.device_kernels else SECONDS_PER_OP for s in self.steps)
+            SECONDS_PER_KERNEL if device.type in s.plan.op.device_kernels else SECONDS_PER_OP if s.plan.single else
+            SECONDS_PER_RESULT * len(s.plan.outs) for s in self.steps)
         self.eager = any(s.plan.op.eager_compilation for s in self.steps)
         self.foreign: set | None = None  # plans without a NumPy form
         self.refusal = ""  # why it cannot be compiled
