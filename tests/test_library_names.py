@@ -37,3 +37,21 @@ def test_scalar_tensors_as_indices_under_vmap(torch):
 def test_several_processes_are_not_available(subject):
     from torchlike import distributed
     assert not distributed.is_available() and not distributed.is_initialized()
+
+
+@same(strides=True)
+def test_convolutions_keep_channels_last(torch):
+    x, weight = torch.randn(2, 8, 6, 6), torch.randn(4, 2, 3, 3)
+    last, patches = x.to(memory_format=torch.channels_last), torch.randn(2, 36, 8).transpose(1, 2).view(2, 8, 6, 6)
+    conv = torch.nn.functional.conv2d
+    return (conv(last, weight, groups=4), conv(patches, weight, torch.ones(4), groups=4), conv(x, weight, groups=4),
+            conv(x, weight.to(memory_format=torch.channels_last), groups=4, padding=1),
+            torch.nn.functional.conv_transpose2d(last, torch.randn(8, 3, 2, 2)), conv(patches, torch.randn(3, 8, 6, 6)))
+
+
+@same
+def test_clamp_takes_a_tensor_without_dimensions_for_a_number(torch):
+    i, x, low = torch.arange(5), torch.arange(5.0), torch.tensor([2.0, 3, 1, 0, 2])
+    return (torch.clamp(i, 0, torch.tensor(3)), torch.clamp(i, 0.5, torch.tensor(3)), i.clamp(torch.tensor(1), 2.5),
+            x.half().clamp(1, torch.tensor(2.0, dtype=torch.float64)), error(torch.clamp, x, 1, low),
+            error(torch.clamp, x, low, 2.5), error(torch.clamp, x, True, low), error(i.clamp_, 0.5, torch.tensor(3)))

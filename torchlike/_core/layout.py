@@ -62,6 +62,18 @@ def is_channels_last(a: Layout) -> bool:
     return all(n == 1 or s == w for n, s, w in zip(a.shape, a.strides, want))
 
 
+def suggests_channels_last(a: Layout | None) -> bool:
+    """Whether torch takes strides for channels_last: sizes of 1 count by their strides, so contiguous data never is."""
+    if a is None or 0 in a.shape or not a.strides[1]:
+        return False
+    least = 0
+    for i in (1, *range(len(a.shape) - 1, 1, -1), 0):
+        if a.strides[i] < least or (i == 0 and least == a.strides[1]):
+            return False
+        least = a.strides[i] * a.shape[i]
+    return True
+
+
 def is_dense(a: Layout) -> bool:
     """Non-overlapping and dense: some permutation of it is contiguous."""
     expected = 1

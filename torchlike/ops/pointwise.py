@@ -414,9 +414,14 @@ def clamp(input, min=None, max=None) -> Tensor:
     """input limited to [min, max]; bounds are numbers or tensors, either may be missing."""
     if min is None and max is None:
         raise RuntimeError("torch.clamp: At least one of 'min' or 'max' must not be None")
-    if min is not None and max is not None and isinstance(min, Tensor) != isinstance(max, Tensor):
+    if min is not None and max is not None and not (_is_number(min) and _is_number(max)) and isinstance(min, Tensor) != isinstance(max, Tensor):
         raise TypeError(f"clamp() received an invalid combination of arguments - got (Tensor, {type(min).__name__}, {type(max).__name__})")
     return apply(_CLAMP, (input, _bound(min, input.dtype), _bound(max, input.dtype)))
+
+
+def _is_number(x) -> bool:
+    """Whether torch takes x for a number: tensors without dimensions and gradient pass for one."""
+    return x.__class__ is not bool and (not isinstance(x, Tensor) or (not x._aval.shape and not x.requires_grad))
 
 
 def _bound(x, dtype: dt.dtype):

@@ -4,6 +4,7 @@ from __future__ import annotations
 from jax import lax
 
 from ..._core import dtype as dt
+from ..._core.layout import Layout, channels_last_strides, suggests_channels_last
 from ..._core.registry import Op
 from ..._tensor import Tensor, apply
 from . import conv_cpu
@@ -133,9 +134,12 @@ def _check(input: Tensor, weight: Tensor, bias, n: int, groups: int, transposed:
                            f"1-dimensional with {outs} elements, but got bias of size {list(bias.shape)} instead")
 
 
-def _finish(y: Tensor, bias, n: int, unbatched: bool) -> Tensor:
+def _finish(y: Tensor, x: Tensor, weight: Tensor, bias, n: int, unbatched: bool) -> Tensor:
     if bias is not None:
         y = y + bias.reshape((1, -1) + (1,) * n)
+    if n == 2 and (suggests_channels_last(x._layout) or suggests_channels_last(weight._layout)):
+        shape = y._aval.shape
+        y._layout = Layout(shape, channels_last_strides(shape), 0)
     return y.squeeze(0) if unbatched else y
 
 
@@ -163,7 +167,7 @@ def _convolve(input, weight, bias, stride, padding, dilation, groups, n: int) ->
                            "actual input size")
     unbatched = input.ndim == n + 1
     x = input.unsqueeze(0) if unbatched else input
-    return _finish(apply(CONV, (x, weight), (stride, pads, dilation, int(groups))), bias, n, unbatched)
+    return _finish(apply(CONV, (x, weight), (stride, pads, dilation, int(groups))), x, weight, bias, n, unbatched)
 
 
 def conv1d(input: Tensor, weight: Tensor, bias=None, stride=1, padding=0, dilation=1, groups: int = 1) -> Tensor:
@@ -195,7 +199,7 @@ def _transposed(input, weight, bias, stride, padding, output_padding, groups, di
             raise RuntimeError(f"output padding must be smaller than either stride or dilation, but got {said}")
     unbatched = input.ndim == n + 1
     x = input.unsqueeze(0) if unbatched else input
-    return _finish(apply(CONV_TRANSPOSE, (x, weight), (stride, padding, output_padding, dilation, int(groups))), bias, n, unbatched)
+    return _finish(apply(CONV_TRANSPOSE, (x, weight), (stride, padding, output_padding, dilation, int(groups))), x, weight, bias, n, unbatched)
 
 
 def conv_transpose1d(input: Tensor, weight: Tensor, bias=None, stride=1, padding=0, output_padding=0, groups: int = 1, dilation=1) -> Tensor:
