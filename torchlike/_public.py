@@ -20,7 +20,20 @@ from ._older_orders import FACTORS, newer
 from ._tensor import Tensor, _plain_copy, apply
 
 FUNCTIONS: dict[str, Callable] = {}  # torch.*
+SPARSE_FORMS: dict[str, Callable] = {}  # by torch's name: what runs where an argument is sparse; `torchlike.sparse` fills it
 Tensors = Sequence[Tensor]
+
+
+class Refused(NotImplementedError):
+    """A sparse tensor was about to be read as if it were strided."""
+
+    def __init__(self, name: str, backend: str):
+        self.backend = backend
+        super().__init__(f"Could not run 'aten::{name}' with arguments from the '{backend}' backend. This could be because the operator doesn't exist "
+                         "for this backend, or because torchlike does not have it yet.")
+
+
+Refused.__name__ = Refused.__qualname__ = "NotImplementedError"  # what users know
 
 
 class _Missing:
@@ -86,12 +99,22 @@ def called(f: Callable, method: bool = False) -> Callable:
                 _translate(words, kwargs, f)
             return f(*args, **kwargs)
         except Exception as error:
+            if error.__class__ is Refused:
+                return sparse_form(f.__name__, error)(*args, **kwargs)
             older = _older(f, args, kwargs, error)
             if older is None:
                 blame(f, args, kwargs, error, first)
                 raise
         return f(*older[0], **older[1])
     return run
+
+
+def sparse_form(name: str, error: Refused) -> Callable:
+    """What runs where a call of torch's function `name` came upon a sparse tensor."""
+    found = SPARSE_FORMS.get(name)
+    if found is None:
+        raise error
+    return found
 
 
 def _older(f: Callable, args: tuple, kwargs: dict, error: Exception) -> tuple[tuple, dict] | None:
@@ -116,6 +139,8 @@ def with_out(f: Callable) -> Callable:
                 check_partly_same(out, args)
             result = f(*args, **kwargs)
         except Exception as error:
+            if error.__class__ is Refused and out is None:
+                return sparse_form(f.__name__, error)(*args, **kwargs)
             older = _older(f, args, kwargs, error)
             if older is None:
                 blame(f, args, kwargs, error)
@@ -230,6 +255,8 @@ def in_place(f: Callable, name: str, repeating: Callable | None = None) -> Calla
             if kwargs and words:
                 _translate(words, kwargs, f)
             result = f(self, *args, **kwargs)
+        except Refused as error:
+            return sparse_form(name, error)(self, *args, **kwargs)
         except NotImplementedError:
             _refuse_cast(self, args)  # torch asks first whether the result could be stored
             raise

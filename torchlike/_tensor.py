@@ -41,6 +41,7 @@ class Tensor:
     _plain = True  # results of operations on it are plain Tensors
     _of_data: list[int] | None = None  # made by `.data`, or a view of such: the count of writes through these
     _inference = False  # made under inference_mode
+    _sparse = False  # has no Value: see torchlike.sparse
     _former = False  # what another tensor was before it took another shape in place, and is a view of now: nobody else holds it
     _several: tuple[str | None, int, int] | None = None  # of one of several views made by one function: its name, which, the version then; or
     # (None, 0, version) of a view made under no_grad
@@ -373,7 +374,7 @@ class Tensor:
                 raise RuntimeError(f"assigned grad has data of a different type: expected {self.dtype}, got {value.dtype}")
             if value.device is not self.device:
                 raise RuntimeError("assigned grad has data located on a different device")
-            if value._value.aval.shape != self._value.aval.shape:
+            if value._aval.shape != self._aval.shape:
                 raise RuntimeError("assigned grad has data of a different size")
         self._grad = value
 

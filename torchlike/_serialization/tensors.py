@@ -14,6 +14,7 @@ from .._core.layout import Layout, contiguous_strides, is_contiguous, is_dense
 from .._tensor import Size, Tensor, as_tensor_value
 from ..nn.parameter import Parameter, UninitializedBuffer, UninitializedParameter, UninitializedTensorMixin
 from ..ops.creation import empty
+from ..ops.layouts import LAYOUTS, layout
 from . import locations, names
 from .records import UNTYPED, StorageRecord, check_bounds, storage_type, swap_bytes
 from .unpickler import Resolved
@@ -107,6 +108,21 @@ def _rebuild_meta_tensor_no_storage(dtype: dtypes.dtype, size: tuple, stride: tu
     return _finish(meta_tensor(dtype, tuple(size), tuple(stride)), requires_grad, None)
 
 
+def _get_layout(name: str) -> layout:
+    return LAYOUTS[name.removeprefix("torch.")]
+
+
+def _rebuild_sparse_tensor(kind: layout, data: tuple) -> Tensor:
+    """A sparse tensor from its parts, whose indices are checked: a file can say anything."""
+    from .. import sparse
+
+    if kind.name == "sparse_coo":
+        places, entries, size, *coalesced = data
+        return sparse.from_file(kind, (places,), entries, tuple(size), bool(coalesced and coalesced[0]))
+    pointers, others, entries, size = data
+    return sparse.from_file(kind, (pointers, others), entries, tuple(size), False)
+
+
 def _rebuild_parameter(data: Tensor, requires_grad: bool, backward_hooks: dict) -> Parameter:
     return Parameter(data, bool(requires_grad))
 
@@ -136,6 +152,7 @@ _REBUILDS = (
     _rebuild_tensor_v2,
     _rebuild_tensor_v3,
     _rebuild_meta_tensor_no_storage,
+    _rebuild_sparse_tensor,
     _rebuild_parameter,
     _rebuild_parameter_with_state,
 )
@@ -169,10 +186,14 @@ class TensorSaver:
             return self._plain(obj.tensor, requires_grad=False)
         if isinstance(obj, Size):
             return Size, (tuple(obj),)
+        if isinstance(obj, layout):
+            return _get_layout, (repr(obj),)
         if isinstance(obj, device):
             return device, (obj.type,) if obj.index is None else (obj.type, obj.index)
         if not isinstance(obj, Tensor) or isinstance(obj, UninitializedTensorMixin) or _reduces_itself(type(obj)):
             return NotImplemented
+        if obj._sparse:
+            return self._sparse(obj)
         state = {name: value for name, value in vars(obj).items() if name not in _OWN_ATTRIBUTES}
         if type(obj) is Parameter:
             args = (_Data(obj), obj.requires_grad, collections.OrderedDict())
@@ -181,6 +202,11 @@ class TensorSaver:
         if type(obj) is Tensor and not state:
             return rebuild, args
         return _rebuild_from_type_v2, (rebuild, type(obj), args, state or None)
+
+    def _sparse(self, tensor: Tensor) -> tuple[Callable[..., Tensor], tuple]:
+        if getattr(tensor, "_is_param", False):
+            return _rebuild_parameter, (tensor.detach(), tensor.requires_grad, collections.OrderedDict())
+        return _rebuild_sparse_tensor, (tensor.layout, tensor.parts())
 
     def _plain(self, tensor: Tensor, requires_grad: bool) -> tuple[Callable[..., Tensor], tuple]:
         if tensor.device.type == "meta":
@@ -238,6 +264,7 @@ def _register() -> None:
     for function in (*_REBUILDS, _rebuild_from_type_v2):
         module = "torch._tensor" if function is _rebuild_from_type_v2 else "torch._utils"
         names.register(module, function.__name__, Resolved(function, call=function))
+    names.register("torch.serialization", "_get_layout", Resolved(_get_layout, call=_get_layout))
     for dtype in dtypes._by_name.values():
         names.register("torch", dtype.name, Resolved(dtype))
     for cls in (Size, device):

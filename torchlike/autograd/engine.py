@@ -129,7 +129,8 @@ def run(roots, keep_graph: bool, create_graph: bool, inputs: Sequence[Tensor], a
             return []
     captures = {}
     for t in inputs:
-        t._current()
+        if not t._sparse:
+            t._current()
         if not t.requires_grad:
             raise RuntimeError("One of the differentiated Tensors does not require grad")
         captures.setdefault(t._edge, {})[t._out] = None
@@ -180,6 +181,7 @@ def run(roots, keep_graph: bool, create_graph: bool, inputs: Sequence[Tensor], a
     finally:
         mode.enabled, mode.walk = before, outer_walk
     found = [captures[t._edge][t._out] for t in inputs]
+    found = [t._as_gradient(g) if t._sparse and g is not None else g for t, g in zip(inputs, found)]
     if accumulate:
         for t, g in zip(inputs, found):
             if g is not None:
@@ -224,7 +226,14 @@ def _add(grads: dict, node: Node, out: int, g: Tensor) -> None:
     mine = grads.get(node)
     if mine is None:
         mine = grads[node] = [None] * node.n_outputs
-    mine[out] = g if mine[out] is None else apply(OPS["add"], (mine[out], g))
+    mine[out] = g if mine[out] is None else _plus(mine[out], g)
+
+
+def _plus(a: Tensor, b: Tensor) -> Tensor:
+    """The sum of two gradients, each of which may be sparse."""
+    if a._sparse and not b._sparse:
+        a, b = b, a
+    return a + b if b._sparse else apply(OPS["add"], (a, b))
 
 
 def _run_node(node: Node, grads: list, create_graph: bool) -> list:
@@ -321,6 +330,11 @@ def _accumulate(node: AccumulateGrad, g: Tensor, create_graph: bool) -> None:
 
 
 def _store(tensor: Tensor, g: Tensor, create_graph: bool) -> None:
+    if g._sparse or tensor._sparse or (tensor._grad is not None and tensor._grad._sparse):
+        old = tensor._grad
+        g = g if create_graph else g.detach()
+        tensor._grad = g if old is None else _plus(old, g)
+        return
     if g._value.aval.shape != tensor._value.aval.shape:  # the tensor was resized since
         g = g.expand(broadcast_shapes(g.shape, tensor.shape))
         if g.shape != tensor.shape:

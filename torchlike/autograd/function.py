@@ -158,6 +158,8 @@ class Function:
         ctx.needs_input_grad = needs
         separate = cls.setup_context is not Function.setup_context
         recorded = mode.enabled and any(needs)
+        if recorded and any(need and a._sparse for a, need in zip(args, needs)):
+            raise NotImplementedError(f"torchlike: {cls.__name__}.apply of a sparse tensor that requires grad. Hand in its values.")
         before, mode.enabled = mode.enabled, False
         try:
             if separate:
@@ -183,7 +185,7 @@ class Function:
         dirty = {id(t) for t in ctx.dirty_tensors}
         made = []
         for i, o in enumerate(outs):
-            if not isinstance(o, Tensor) or id(o) in plain or o.dtype.category < 2:
+            if not isinstance(o, Tensor) or id(o) in plain or o._sparse or o.dtype.category < 2:
                 made.append(o)
                 continue
             if id(o) in dirty:
@@ -214,7 +216,7 @@ def _save(ctx: FunctionCtx, outs, made, node) -> None:
     for t in getattr(ctx, "to_save", ()):
         i = None if t is None else position.get(id(t))
         if i is None:
-            saved.append(None if t is None else _plain_copy(t) if t._edge is None or not hasattr(t._edge, "ref") else t)
+            saved.append(None if t is None else t.detach() if t._sparse else _plain_copy(t) if t._edge is None or not hasattr(t._edge, "ref") else t)
         else:
             saved.append(functools.partial(_saved_output, made[i]._current(), node if made[i]._edge is node else None, i))
     if mode.saved_hooks:

@@ -41,6 +41,7 @@ from . import (  # noqa: F401
     slicing,
     softmax,
     sorting,
+    sparse_names,
     special,
     storages,
     strided_views,

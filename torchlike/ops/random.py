@@ -105,6 +105,8 @@ def _random_factory(name: str, kernel: str, draw, fill):
     g.__doc__ = f"torch.{name}(*size): random numbers of that shape."
 
     def made_like(input, *, dtype=None, layout=None, device=None, requires_grad=False, memory_format=None, generator=None):
+        if input._sparse:
+            input.refuse("uniform_")
         if input._layout is not None and (made := _laid_out_like(input, dtype, device, memory_format)) is not None:
             return _finish(fill(made, generator), requires_grad)
         return f(input.shape, dtype=input.dtype if dtype is None else dtype, device=input.device if device is None else device,
@@ -143,6 +145,8 @@ def randint(low=None, high=None, size=None, *, generator=None, out=None, dtype=N
 def randint_like(input, *bounds, low=MISSING, high=MISSING, dtype=None, layout=None, device=None, requires_grad=False, memory_format=None) -> Tensor:
     """randint of input's shape, dtype and device: randint_like(input, high) or randint_like(input, low, high)."""
     low, high, _ = range_bounds("randint_like", bounds, low, high, MISSING)
+    if input._sparse:
+        input.refuse("random_.from")
     if input._layout is not None and (made := _laid_out_like(input, dtype, device, memory_format)) is not None:
         return _finish(made.random_(low, high), requires_grad)
     return randint(low, high, tuple(input.shape), dtype=input.dtype if dtype is None else dtype,

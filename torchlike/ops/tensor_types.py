@@ -22,7 +22,7 @@ class tensortype(type):  # noqa: N801  (torch's name)
     kind: str
 
     def __instancecheck__(cls, instance: Any) -> bool:
-        return isinstance(instance, Tensor) and instance.dtype is cls.dtype and instance.device.type == cls.kind
+        return isinstance(instance, Tensor) and instance.dtype is cls.dtype and not instance._sparse and instance.device.type == cls.kind
 
     def __call__(cls, *args: Any, device: Any = None, **kwargs: Any) -> Tensor:
         """Sizes make an uninitialised tensor, a sequence becomes data, a tensor is shared."""

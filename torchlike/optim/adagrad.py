@@ -7,6 +7,7 @@ from typing import Any
 
 from .._tensor import Tensor
 from . import _maths as m
+from . import _sparse
 from ._rules import Rule, step_tensor, zeros
 from .optimizer import (
     Optimizer,
@@ -95,8 +96,20 @@ class Adagrad(Optimizer):
         """Update the parameters once."""
         loss = closure_loss(closure)
         for group in self.param_groups:
+            group, sparse = _sparse.split(group)
+            for p in sparse:
+                self._sparse_step(p, group)
             flags = (group["weight_decay"] != 0, group["maximize"])
             for t, params, grads, columns in self._updates(group, ("sum",), None):
                 numbers = (group["lr"] / (1 + (t - 1) * group["lr_decay"]), group["eps"], group["weight_decay"])
                 _ADAGRAD(params, grads, columns, numbers, flags, group["differentiable"])
         return loss
+
+    def _sparse_step(self, p: Tensor, group: dict[str, Any]) -> None:
+        if group["weight_decay"] != 0:
+            raise RuntimeError("weight_decay option is not compatible with sparse gradients")
+        s = self.state[p]
+        s["step"] += 1
+        rate = float(group["lr"]) / (1 + (float(s["step"]) - 1) * group["lr_decay"])
+        grad = -p._grad if group["maximize"] else p._grad
+        _sparse.adagrad(p, s["sum"], grad, (rate, group["eps"]))

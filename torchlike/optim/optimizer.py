@@ -12,10 +12,11 @@ from typing import Any, TypeAlias
 
 from .._core import program
 from .._core.grad_mode import mode
+from .._public import SPARSE_FORMS
 from .._tensor import Tensor
 from ..autograd.grad_mode import enable_grad
 from ..utils.hooks import RemovableHandle
-from . import _rules
+from . import _rules, _sparse
 
 ParamsT: TypeAlias = Iterable[Tensor] | Iterable[dict[str, Any]] | Iterable[tuple[str, Tensor]]
 params_t = ParamsT
@@ -364,6 +365,8 @@ class Optimizer:
         `create(state, p)` fills a new state. Parameters with another count of steps or device are other operations.
         """
         params = [p for p in group["params"] if p._grad is not None]
+        if SPARSE_FORMS:
+            _sparse.refuse("Adam" if "decoupled_weight_decay" in self.defaults and "amsgrad" in self.defaults else self.__class__.__name__, params)
         state = self.state
         states = [state[p] for p in params] if names or create else ()
         if create is not None:

@@ -7,6 +7,7 @@ from typing import Any
 
 from .._tensor import Tensor
 from . import _maths as m
+from . import _sparse
 from ._rules import Rule, zeros
 from .optimizer import (
     Optimizer,
@@ -80,12 +81,30 @@ class SGD(Optimizer):
         """Update the parameters once."""
         loss = closure_loss(closure)
         for group in self.param_groups:
+            group, sparse = _sparse.split(group)
+            for p in sparse:
+                self._sparse_step(p, group)
             moves, dampening = group["momentum"] != 0, float(group["dampening"])
             flags = (bool(group["weight_decay"] != 0), moves, group["nesterov"], group["maximize"])
             for first, params, grads, columns in self._momentum_updates(group, moves, dampening):
                 numbers = (group["lr"], group["weight_decay"], group["momentum"], 1.0 if first else 1.0 - dampening)
                 _SGD(params, grads, columns, numbers, flags, group["differentiable"])
         return loss
+
+    def _sparse_step(self, p: Tensor, group: dict[str, Any]) -> None:
+        """In operations on sparse tensors: the buffer is one too."""
+        grad = -p._grad if group["maximize"] else p._grad
+        if group["weight_decay"] != 0:
+            grad = grad.add(p, alpha=group["weight_decay"])  # an error, as in torch
+        if group["momentum"] != 0:
+            s = self.state[p]
+            if s.get("momentum_buffer") is None:
+                s["momentum_buffer"] = grad.clone()
+            else:
+                s["momentum_buffer"].mul_(group["momentum"]).add_(grad, alpha=1 - group["dampening"])
+            buffer = s["momentum_buffer"]
+            grad = grad.add(buffer, alpha=group["momentum"]) if group["nesterov"] else buffer
+        p.add_(grad, alpha=-float(group["lr"]))
 
     def _momentum_updates(self, group, moves, dampening):
         """A parameter's first buffer is its gradient undamped: zeros, and a dampening of zero."""

@@ -26,9 +26,6 @@ class Coo(SparseTensor):
     def _like(self, entries: Tensor, unique: bool | None = None) -> Coo:
         return coo(self._places, entries, (*self._dims[:self.sparse_dim()], *entries.shape[1:]), self._unique if unique is None else unique, self._inside)
 
-    def _as_gradient(self, g: Tensor) -> Tensor:
-        return self._like(g, False)
-
     def _moved(self, device: Any) -> Coo:
         self._places = self._places.to(device)
         return self
@@ -145,6 +142,9 @@ class Coo(SparseTensor):
         if mode.enabled and self._entries._edge.__class__ is AccumulateGrad:
             raise RuntimeError("a leaf Variable that requires grad is being used in an in-place operation.")
         entries = other._entries if other.dtype is self.dtype else other._entries.to(self.dtype)
+        if other._places is self._places and entries.shape == self._entries.shape:  # others may hold these values
+            self._entries.copy_(entries)
+            return self
         self._places, self._entries, self._dims, self._unique, self._inside = other._places, entries, other._dims, other._unique, other._inside
         return self
 
@@ -177,13 +177,17 @@ class Coo(SparseTensor):
             entries = wide
         return self.adopt(coo(self._places, entries, tuple(size), self._unique, self._inside))
 
+    def parts(self) -> tuple:
+        """What a checkpoint keeps."""
+        return self._places, self._entries.detach(), self.shape, self._unique
+
     def __reduce_ex__(self, protocol: int) -> tuple:
         return rebuilt, (self._places, self._entries.detach(), self._dims, self._unique, self.requires_grad)
 
 
 def coo(places: Tensor, entries: Tensor, dims: tuple, unique: bool = False, inside: bool = False) -> Coo:
     made = _new(Coo)
-    made._places, made._entries, made._dims, made._unique, made._inside = places, entries, tuple(dims), unique, inside
+    made._places, made._entries, made._dims, made._unique, made._inside = places, entries, tuple(dims), unique or places.shape[1] < 2, inside
     return made
 
 

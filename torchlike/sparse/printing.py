@@ -11,12 +11,13 @@ _INDENT = len("tensor(")
 
 def sparse_str(self: SparseTensor, *, tensor_contents: str | None = None) -> str:
     """repr(tensor)."""
+    role = "Parameter containing:\n" if getattr(self, "_is_param", False) else ""
     names = {"sparse_coo": ("indices",), "sparse_csr": ("crow_indices", "col_indices"), "sparse_csc": ("ccol_indices", "row_indices")}[self.layout_name]
     parts = [*((name, getattr(self, "_" + name if name == "indices" else name)()) for name in names), ("values", self._entries.detach())]
     text = "tensor(" + (",\n" + " " * _INDENT).join(_part(name, t) for name, t in parts)
     default = get_default_dtype().name
     suffixes = [f"device='{self.device}'"] if self.device.type != "cpu" else []
-    suffixes += [f"size={self._dims}", f"nnz={self._nnz()}"]
+    suffixes += [f"size={self._dims}"] + ([] if self.is_meta else [f"nnz={self._nnz()}"])
     if self.dtype.name not in (default, "int64", "bool", _COMPLEX_DEFAULTS.get(default, "complex64")):
         suffixes.append(f"dtype={self.dtype}")
     suffixes.append(f"layout={self.layout}")
@@ -26,12 +27,14 @@ def sparse_str(self: SparseTensor, *, tensor_contents: str | None = None) -> str
         suffixes.append("requires_grad=True")
     if self.layout_name == "sparse_coo":  # torch begins a line there
         text, suffixes = text + ",\n" + " " * _INDENT + suffixes[0], suffixes[1:]
-        return _append_suffixes(text, suffixes, _INDENT, len(text) - text.rfind("\n") - 1)
-    return _append_suffixes(text, suffixes, _INDENT)
+        return role + _append_suffixes(text, suffixes, _INDENT, len(text) - text.rfind("\n") - 1)
+    return role + _append_suffixes(text, suffixes, _INDENT)
 
 
 def _part(name: str, t: Tensor) -> str:
     prefix = f"{name}=tensor("
+    if t.is_meta:
+        return f"{prefix}..., size={tuple(t.shape)})"
     array = t._host_array()
     if not array.size:
         return f"{prefix}[], size={tuple(t.shape)})"

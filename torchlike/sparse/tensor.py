@@ -17,7 +17,6 @@ import numpy as np
 
 from .._core import program
 from .._core.aval import Aval, aval
-from .._core.dtype import dtype
 from .._core.grad_mode import mode
 from .._core.registry import Op
 from .._core.value import Value
@@ -33,11 +32,24 @@ FACTS = ("size", "dim", "ndimension", "numel", "nelement", "element_size", "is_f
 class SparseTensor(Tensor):
     """Base of the layouts. `_entries` are the values, `_dims` the shape."""
 
-    _entries: Tensor
     _dims: tuple
+    _of_leaf = False  # the gradient of a leaf, whose values it shares
     _sparse = True
     layout_name = ""
     backend = ""  # torch's name of the kind of tensor, in errors
+
+    @property
+    def _entries(self) -> Tensor:
+        """The values. Looking at them ends the replay of a compiled function: which entries there are is not known to its guards."""
+        capture = program.state.capture
+        if capture is not None:
+            capture.interrupted("a sparse tensor")
+        return self._held
+
+    @_entries.setter
+    def _entries(self, entries: Tensor) -> None:
+        self.__dict__["_value"] = None  # for those who go through all tensors
+        self._held = entries
 
     # -- nothing reads it as a strided tensor --------------------------------------------------------------------------
 
@@ -106,7 +118,11 @@ class SparseTensor(Tensor):
     @property
     def _grad(self) -> Tensor | None:
         g = self._entries._grad
-        return None if g is None else self._as_gradient(g)
+        if g is None:
+            return None
+        made = self._as_gradient(g)
+        made._of_leaf, made._unique = True, self._nnz() < 2
+        return made
 
     @_grad.setter
     def _grad(self, g: Tensor | None) -> None:
@@ -179,7 +195,21 @@ class SparseTensor(Tensor):
     def storage(self) -> NoReturn:
         raise NotImplementedError(f"Cannot access storage of {self.type_name.replace('Csc', 'Csr')}TensorImpl")
 
-    untyped_storage = storage
+    untyped_storage = is_shared = share_memory_ = storage
+
+    def retain_grad(self) -> None:
+        if not self.is_leaf or not self.requires_grad:
+            raise RuntimeError("can't retain_grad on Tensor that has requires_grad=False" if not self.requires_grad else
+                               "torchlike: retain_grad() of a sparse tensor that is no leaf")
+
+    @property
+    def nbytes(self) -> NoReturn:
+        raise RuntimeError("nbytes is not defined for sparse tensors.  If you want the size of the constituent tensors, add the nbytes of the indices and "
+                           "values.")
+
+    @property
+    def names(self) -> NoReturn:
+        raise AttributeError("'Tensor' object has no attribute 'names'")
 
     def data_ptr(self) -> NoReturn:
         raise RuntimeError("Cannot access data pointer of Tensor that doesn't have storage")
@@ -217,10 +247,6 @@ def _asked() -> str:
     return names[0]
 
 
-_BACKEND_TESTS = {"requires_grad", "is_leaf", "grad_fn", "grad", "data"}
-_REFUSED_DUNDERS = ("__getitem__", "__setitem__", "__contains__", "__float__", "__int__", "__index__", "__complex__", "__dlpack__", "__array_wrap__", "__reversed__")
-
-
 def finish(cls: type) -> type:
     """The class as users see it: sparse forms as methods, every other method of Tensor refused."""
     for name in FACTS:
@@ -248,7 +274,7 @@ _OTHER_DUNDERS = {"__rpow__", "__rfloordiv__", "__mod__", "__rmod__", "__eq__", 
                   "__invert__", "__getitem__", "__setitem__", "__contains__", "__float__", "__int__", "__index__", "__complex__", "__dlpack__", "__ipow__",
                   "__ifloordiv__", "__imod__", "__iand__", "__ior__", "__ixor__", "__lshift__", "__rshift__", "__array_wrap__"}
 _ATEN = {"__eq__": "eq.Tensor", "__ne__": "ne.Tensor", "__lt__": "lt.Tensor", "__le__": "le.Tensor", "__gt__": "gt.Tensor", "__ge__": "ge.Tensor",
-         "__setitem__": "copy_", "__getitem__": "as_strided"}
+         "__setitem__": "copy_", "__getitem__": "as_strided", **dict.fromkeys(("squeeze", "narrow", "split", "chunk", "diagonal", "T"), "as_strided")}
 
 
 def _fact(name: str, is_property: bool) -> Any:
@@ -276,7 +302,7 @@ def _refusal(name: str, is_property: bool) -> Any:
 
 @functools.cache
 def _identity(name: str) -> Op:
-    return Op(f"sparse_{name}", lambda xp, x: x, shape=lambda a: (a.shape, a.dtype), vjp=lambda xp, g: (g,), torch_name=f"{name}Backward0")
+    return Op(f"sparse_{name}", lambda xp, x: x, shape=lambda a: (a.shape, a.dtype), vjp=lambda xp, g: (g,), torch_name=name if "Backward" in name else f"{name}Backward0")
 
 
 def named(values: Tensor, name: str) -> Tensor:
@@ -287,7 +313,3 @@ def named(values: Tensor, name: str) -> Tensor:
 def on_device(array: np.ndarray, like: Tensor) -> Tensor:
     """Indices that the host worked out, beside the others."""
     return as_tensor_value(np.ascontiguousarray(array), like.device)
-
-
-def check_no_dtype(kind: dtype | None, x: Tensor) -> Tensor:
-    return x if kind is None else x.to(kind)

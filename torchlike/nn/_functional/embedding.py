@@ -4,6 +4,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..._core import dtype as dt
+from ..._core.grad_mode import mode
 from ..._core.registry import Op
 from ..._tensor import Tensor, apply
 from ...ops.indexing import check_range, rows_add
@@ -50,6 +51,11 @@ def embedding(input: Tensor, weight: Tensor, padding_idx: int | None = None, max
         raise IndexError("index out of range in self")
     if max_norm is not None:
         _renorm_rows(weight, input, max_norm, norm_type)
+    if sparse and weight.requires_grad and mode.enabled:
+        from ...sparse.embedding import lookup  # programs without sparse tensors do not load it
+        if scale_grad_by_freq:
+            raise RuntimeError("embedding_backward: scale_grad_by_freq not supported with sparse gradients")
+        return lookup(weight, input, padding_idx)
     if scale_grad_by_freq:
         counts = np.bincount(input._host_array().reshape(-1), minlength=rows)
         from ..._tensor import as_tensor_value

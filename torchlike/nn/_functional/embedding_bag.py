@@ -68,7 +68,7 @@ def embedding_bag(input: Tensor, weight: Tensor, offsets: Tensor | None = None, 
     if padding_idx is not None:
         counted = input != padding_idx
         real = counted if real is None else real & counted
-    return _reduced(embedding(input, weight, scale_grad_by_freq=scale_grad_by_freq), real, per_sample_weights, mode)
+    return _reduced(embedding(input, weight, scale_grad_by_freq=scale_grad_by_freq, sparse=sparse), real, per_sample_weights, mode)
 
 
 def _in_range(index: Tensor, rows: int) -> None:

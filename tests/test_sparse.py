@@ -1,0 +1,260 @@
+"""Sparse tensors against real torch: making, printing, arithmetic, products, gradients, errors."""
+import pytest
+from same import caught, outcomes, same
+
+
+def _coo(torch, kind=None):
+    """One that is not coalesced."""
+    return torch.sparse_coo_tensor([[0, 1, 1, 0], [2, 0, 2, 2]], torch.tensor([3.0, 4.0, 5.0, 6.0], dtype=kind), (2, 3))
+
+
+def _hybrid(torch):
+    return torch.sparse_coo_tensor([[0, 1, 1], [1, 0, 0]], torch.tensor([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]]), (2, 3, 2))
+
+
+def _scope(torch):
+    s = _coo(torch)
+    e = torch.arange(6.0).reshape(2, 3)
+    other = torch.sparse_coo_tensor([[1, 0, 1], [0, 2, 0]], [1.0, 2.0, 3.0], (2, 3))
+    return {"torch": torch, "s": s, "c": s.coalesce(), "s1": other, "h": _hybrid(torch), "e": e, "d": e.reshape(3, 2) + 1, "r": s.to_sparse_csr(),
+            "k": s.to_sparse_csc()}
+
+
+def _parts(x):
+    """A sparse tensor as its parts, anything else as it is."""
+    if isinstance(x, (tuple, list)):
+        return [_parts(y) for y in x]
+    layout = str(getattr(x, "layout", ""))
+    if layout == "torch.sparse_coo":
+        return layout, tuple(x.shape), x._indices(), x._values(), x.is_coalesced(), x.requires_grad
+    if layout == "torch.sparse_csr":
+        return layout, tuple(x.shape), x.crow_indices(), x.col_indices(), x.values(), x.requires_grad
+    if layout == "torch.sparse_csc":
+        return layout, tuple(x.shape), x.ccol_indices(), x.row_indices(), x.values(), x.requires_grad
+    return x
+
+
+def _evaluated(torch, *expressions):
+    return outcomes({**_scope(torch), "parts": _parts}, [f"parts({e})" for e in expressions])
+
+
+@same
+def test_making(torch):
+    i, v = torch.tensor([[0, 1], [1, 1]]), torch.ones(2)
+    return outcomes({"torch": torch, "i": i, "v": v, "parts": _parts}, [f"parts({e})" for e in (
+        "torch.sparse_coo_tensor(i, v)", "torch.sparse_coo_tensor(i, v, (3, 4))", "torch.sparse_coo_tensor((2, 3))", "torch.sparse_coo_tensor(size=(2, 3))",
+        "torch.sparse_coo_tensor([[0, 1]], [1.0], (2, 3))", "torch.sparse_coo_tensor([[0.0, 1], [1, 1]], [1.0, 2], (2, 3))",
+        "torch.sparse_coo_tensor([[0, 1], [1, 1]], [1.0, 2, 3], (2, 3))", "torch.sparse_coo_tensor([[0, 1], [1, 1]], torch.ones(2, 3), (2, 3, 3))",
+        "torch.sparse_coo_tensor([[0, 1], [1, 1]], [1, 2], (2, 3), dtype=torch.float64)", "torch.sparse_coo_tensor(i, v, is_coalesced=True)",
+        "torch.sparse.FloatTensor(i, v, torch.Size([2, 3]))", "torch.sparse.FloatTensor(2, 3)", "torch.sparse.FloatTensor()",
+        "torch.sparse.LongTensor(i, v.long(), torch.Size([2, 3]))", "torch.sparse_coo_tensor(torch.empty(1, 0), torch.empty(0, 2), (3, 2))",
+        "torch.sparse_coo_tensor([[0], [5]], [1.0], (2, 3), check_invariants=True)", "torch.sparse_coo_tensor([[0], [-5]], [1.0], (2, 3), check_invariants=True)",
+        "torch.sparse_csr_tensor([0, 1, 2], [0, 1], [1.0, 2.0])", "torch.sparse_csc_tensor([0, 1, 2], [0, 1], [1.0, 2.0], (2, 2))",
+        "torch.sparse_csr_tensor(crow_indices=torch.tensor([0, 1]).int(), col_indices=torch.tensor([1]).int(), values=[1.0], size=(1, 3))",
+        "torch.sparse_compressed_tensor([0, 1, 2], [0, 1], [1.0, 2.0], (2, 2), layout=torch.sparse_csr)",
+        "torch.eye(3).to_sparse()", "torch.eye(3).to_sparse(1)", "torch.eye(3).to_sparse_csr()", "torch.eye(3).to_sparse(layout=torch.sparse_csc)",
+        "torch.sparse.spdiags(torch.ones(2, 3), torch.tensor([0, 1]), (3, 3))", "torch.sparse_coo_tensor(i, v, requires_grad=True)")])
+
+
+@same
+def test_facts(torch):
+    return _evaluated(torch, *(f"{t}.{f}" for t in "schre" for f in (
+        "is_sparse", "is_sparse_csr", "layout", "_nnz()", "sparse_dim()", "dense_dim()", "is_coalesced()", "shape", "dtype", "device.type", "dim()", "numel()",
+        "size(0)", "indices()", "values()", "_indices()", "_values()", "crow_indices()", "col_indices()", "ccol_indices()", "to_dense()", "is_leaf", "type()",
+        "requires_grad", "grad_fn", "coalesce()", "item()", "numpy()", "is_floating_point()", "detach()", "clone()", "double()", "int()",
+        "to(torch.float64)", "element_size()", "is_same_size(c)", "to_sparse()")), "len(s)", "isinstance(s, torch.sparse.FloatTensor)",
+        "isinstance(s, torch.FloatTensor)", "isinstance(s, torch.Tensor)", "type(s).__name__", "c.coalesce() is c", "s.float() is s", "s.cpu() is s",
+        "s.to_sparse() is s", "e.to_dense() is e")
+
+
+@same
+def test_printing(torch):
+    scope = _scope(torch)
+    v = torch.ones(2, requires_grad=True)
+    i = [[0, 1], [1, 1]]
+    more = [torch.sparse_coo_tensor(i, v, (2, 2)), torch.sparse_coo_tensor(i, v, (2, 2)).coalesce(), torch.sparse_coo_tensor(i, v, (2, 2)) * 2,
+            torch.sparse_coo_tensor(i, [1.0, 2.0], (2, 2), requires_grad=True), torch.sparse_coo_tensor(size=(2, 3), dtype=torch.float64),
+            torch.eye(40).to_sparse(), torch.eye(1200).to_sparse(), torch.eye(3).half().to_sparse_csr(), torch.sparse_coo_tensor(i, v, (2, 2)).to_dense(),
+            torch.nn.Parameter(_coo(torch)), torch.eye(30).to_sparse_csc(), torch.eye(3).bool().to_sparse()]
+    return [repr(scope[n]) for n in "schrk"], [repr(x) for x in more], str(scope["s"]), f"{scope['s']}"
+
+
+@same
+def test_arithmetic(torch):
+    return _evaluated(torch, "s + s", "s + s1", "s1 + s", "c + s1", "c + c", "e + s", "s + e", "e - c", "c - s1", "c - e", "s * 2", "2 * s", "s / 2", "c // 2",
+                      "s * s1", "s1 * s", "s * c", "c * c", "h * h", "h + h", "s * e", "e * s", "c * torch.ones(3)", "c * torch.tensor(2.0)", "c / c", "-s",
+                      "c + 1", "c.add(c, alpha=2)", "e.add(c, alpha=3)", "e.sub(c)", "c.double() + c", "c.long() * 2.5", "c.long() + c", "e.double() + c",
+                      "torch.add(s, s1)", "torch.mul(s, 3)", "c ** 2", "c.pow(3)", "c.abs()", "s.abs()", "c.sqrt()", "c.sin()", "torch.relu(-s)", "c.neg()",
+                      "torch.log1p(c)", "torch.tanh(c)", "torch.sign(c)", "torch.isnan(c)", "c.square()", "c.exp()", "c.sigmoid()", "c == c", "c > 0",
+                      "r + r", "r * r", "r * 2", "r * e", "r - r", "r / 2", "r.abs()", "r.sin()", "h * 2", "h - h", "c.sum()", "c.sum(0)", "c.sum(1, keepdim=True)",
+                      "c.sum((0, 1))", "h.sum(2)", "h.sum()", "r.sum()", "r.sum(1, keepdim=True)", "r.sum(1)", "c.norm()", "c.any()", "c.all()", "c.max()", "c.mean()",
+                      "c.sum(dtype=torch.float64)")
+
+
+@same
+def test_in_place(torch):
+    scope = _scope(torch)
+    s, c, e = scope["s"], scope["c"], scope["e"]
+    view = c.values()
+    c.mul_(2)
+  
+                      made = [_parts(s.add_(s)), _parts(c.clone().coalesce()), e.add_(c).clone(), e.sub_(c, alpha=2).clone(), _parts(c.div_(4).clone().coalesce()), _parts(c.neg_().clone().coalesce()),
+            caught(c.add_, e), e.mul_(c).clone()]
+    e += s
+    assert view.shape == (3,)
+    s._values().mul_(10)
+    made += [e, _parts(s), _parts(s.zero_()), _parts(s.copy_(scope["s1"])), caught(e.copy_, s)]
+    leaf = _coo(torch).requires_grad_()
+    return made, caught(leaf.mul_, 2), caught(leaf.zero_)
+
+
+@same
+def test_products(torch):
+    return _evaluated(torch, "s @ d", "c @ d", "d @ c", "torch.mm(c, d)", "torch.spmm(s, d)", "torch.sparse.mm(s, d)", "torch.sparse.mm(d, c)", "torch.matmul(s, d)",
+                      "d.mm(c)", "d.matmul(c)", "c.mm(d)", "c @ c.t()", "torch.sparse.mm(c, c.t())", "s @ torch.ones(3)", "torch.ones(2) @ s", "torch.mv(c, torch.ones(3))",
+                      "c.mv(torch.ones(3))", "torch.addmm(torch.ones(2, 2), c, d, beta=2, alpha=3)", "torch.sparse.addmm(torch.ones(2, 2), c, d, beta=2, alpha=3)",
+                      "torch.addmm(torch.ones(2, 2), r, d)", "torch.bmm(torch.stack([c, s]), torch.ones(2, 3, 4))", "r @ d", "d @ r", "k @ d", "d @ k",
+                      "r @ torch.ones(3)", "(r @ r.t()).to_dense()", "c @ torch.ones(2, 2)", "c @ torch.ones(3, 2).double()", "torch.spmm(c, torch.ones(3, 1, 1))", "h @ d",
+                      "c.mm(c)", "torch.mm(c.double(), d.double())", "torch.sparse.sampled_addmm(r, torch.ones(2, 2), torch.ones(2, 3), beta=0.5)")
+
+
+@same
+def test_shapes(torch):
+    return _evaluated(torch, "s.t()", "c.t().coalesce()", "c.transpose(0, 1)", "c.permute(1, 0)", "h.transpose(0, 1)", "h.transpose(0, 2)", "h.permute(1, 0, 2)", "c.T",
+                      "c.mT", "r.t()", "k.t()", "r.transpose(0, 1)", "c[0]", "s[1]", "c[0, 2]", "h[1]", "h[1, 0]", "r[0]", "c[5]", "c[0:1]", "c.select(1, 2)", "c.unbind()",
+                      "c.unsqueeze(0)", "h.unsqueeze(3)", "c.index_select(0, torch.tensor([1, 0, 1]))", "s.index_select(1, torch.tensor([0, 2]))",
+                      "torch.cat([c, s])", "torch.cat([c, c], 1)", "torch.cat([h, h], 2)", "torch.cat([c, e])", "torch.stack([c, s1])", "torch.zeros_like(c)",
+                      "torch.empty_like(s)", "c.new_zeros(2)", "c.view(3, 2)", "c.reshape(6)", "c.squeeze()", "c.expand(2, 3)", "e.sparse_mask(s1)", "c.sparse_mask(s1)",
+                      "r.to_sparse_csc()", "k.to_sparse_csr()", "k.to_sparse()", "r.to_sparse()", "torch.ones_like(c)", "torch.rand_like(c)", "c.fill_(1)", "c.swapaxes(0, 1)",
+                      "c.movedim(0, 1)", "list(c)", "c.contiguous()", "c.tolist()", "c.data_ptr()", "c.storage()", "torch.clamp(c, 0, 1)", "torch.equal(c, c)",
+                      "torch.nn.functional.dropout(c, 0.5)", "c.fill_diagonal_(1)", "c.nonzero()", "torch.topk(c, 1)", "c.diagonal()")
+
+
+@same
+def test_sums_and_softmax(torch):
+    return _evaluated(torch, "torch.sparse.sum(s)", "torch.sparse.sum(s, 0)", "torch.sparse.sum(c, -1)", "torch.sparse.sum(c, (0, 1))", "torch.sparse.sum(h, 2)",
+                      "torch.sparse.sum(h, (0, 2))", "torch.sparse.sum(h, (0, 1))", "torch.sparse.sum(c.int())", "torch.sparse.softmax(s, 1)", "torch.sparse.softmax(s, 0)",
+                      "torch.sparse.log_softmax(s, 1)", "torch.sparse.softmax(h, 2)", "torch.sparse.softmax(h, 0)", "torch.sparse.softmax(s, 1, dtype=torch.float64)",
+                      "torch.sparse.softmax(e, 1)", "torch.sparse.sum(r)")
+
+
+_FUNCTIONS = ("torch.sparse.mm(s, d)", "s @ d", "s.to_dense()", "s.coalesce().values()", "s * 3", "(s + s.coalesce())", "s * s", "s * e", "e + s", "s.sum()",
+              "torch.sparse.sum(s)", "torch.sparse.sum(s, 0).to_dense()", "torch.sparse.softmax(s, 1)", "torch.sparse.log_softmax(s, 1)", "s.t()", "s / 2", "s.coalesce().abs()",
+              "torch.sparse.mm(s, s.t())", "s.to_sparse_csr().to_dense()", "d.t() @ s.t()", "torch.sparse.addmm(w, s, d)")
+
+
+@pytest.mark.parametrize("expression", _FUNCTIONS)
+def test_gradients(expression, oracle, subject):
+    """To the values, and to strided operands; torch lacks some of them."""
+    @same
+    def run(torch):
+        v = torch.tensor([3.0, 4.0, 5.0, 6.0], dtype=torch.float64, requires_grad=True)
+        d = (torch.arange(6.0, dtype=torch.float64).reshape(3, 2) + 1).requires_grad_()
+        e = torch.arange(6.0, dtype=torch.float64).reshape(2, 3).requires_grad_()
+        w = torch.ones(2, 2, dtype=torch.float64, requires_grad=True)
+        s = torch.sparse_coo_tensor([[0, 1, 1, 0], [2, 0, 2, 2]], v, (2, 3))
+        made = eval(expression, {"torch": torch, "s": s, "d": d, "e": e, "w": w})
+        made = made if str(made.layout) == "torch.strided" else made.to_dense()
+        (made * torch.arange(1.0, made.numel() + 1, dtype=torch.float64).reshape(made.shape)).sum().backward()
+        return made.detach(), v.grad, d.grad, e.grad, w.grad
+    run(oracle, subject)
+
+
+@same
+def test_leaf_gradients(torch):
+    s = _coo(torch).coalesce().detach().requires_grad_()
+    d = torch.arange(6.0).reshape(3, 2).requires_grad_()
+    torch.sparse.mm(s, d).sum().backward()
+    first = repr(s.grad)
+    s.to_dense().sum().backward()
+    (g,) = torch.autograd.grad(torch.sparse.mm(s, d).sum(), s)
+    before = repr(s.grad)
+    s.grad.zero_()
+    seen = s.grad.to_dense(), _parts(g), s.is_leaf, s.grad_fn, d.grad
+    s.grad = None
+    return *seen, s.grad, first, before
+
+
+def test_double_backward(oracle, subject):
+    """torch itself has none through sparse products: the strided product is the specification."""
+    found = []
+    for torch, sparse in ((oracle, False), (subject, True)):
+        v = torch.tensor([3.0, 4.0], requires_grad=True)
+        d = torch.ones(2, 2, requires_grad=True)
+        i = torch.tensor([[0, 1], [1, 0]])
+        a = torch.sparse_coo_tensor(i, v, (2, 2)) if sparse else torch.zeros(2, 2).index_put((i[0], i[1]), v)
+        made = (torch.sparse.mm(a, d) if sparse else a @ d).pow(3).sum()
+        (g,) = torch.autograd.grad(made, v, create_graph=True)
+        g.pow(2).sum().backward()
+        found.append((v.grad.tolist(), d.grad.tolist()))
+    assert found[0] == found[1]
+
+
+@same
+def test_out_of_range_is_never_a_number(torch):
+    s = torch.sparse_coo_tensor([[0], [5]], [1.0], (2, 3))
+    return caught(torch.mm, s, torch.ones(3, 1)), caught(torch.sparse_coo_tensor, [[0], [5]], [1.0], (2, 3), check_invariants=True)
+
+
+def test_out_of_range_to_dense(subject):
+    s = subject.sparse_coo_tensor([[0], [5]], [1.0], (2, 3))
+    with pytest.raises(RuntimeError, match="for dim 1, size is 3 but found index 5"):
+        s.to_dense()
+
+
+@same
+def test_custom_function(torch):
+    """pyGAT's product: sparse tensors saved for backward."""
+    class Product(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, indices, values, shape, b):
+            a = torch.sparse_coo_tensor(indices, values, shape)
+            ctx.save_for_backward(a, b)
+            ctx.n = shape[0]
+            return torch.matmul(a, b)
+
+        @staticmethod
+        def backward(ctx, g):
+            a, b = ctx.saved_tensors
+            dense = g.matmul(b.t())
+            edges = a._indices()[0, :] * ctx.n + a._indices()[1, :]
+            return None, dense.view(-1)[edges], None, a.t().matmul(g)
+    v = torch.tensor([1.0, 2.0, 3.0], requires_grad=True)
+    b = torch.arange(6.0).reshape(3, 2).requires_grad_()
+    out = Product.apply(torch.tensor([[0, 1, 2], [2, 0, 1]]), v, torch.Size([3, 3]), b)
+    out.pow(2).sum().backward()
+    return out.detach(), v.grad, b.grad
+
+
+@same
+def test_module_with_sparse_buffer(torch):
+    class Net(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.register_buffer("adj", _coo(torch).coalesce())
+            self.lin = torch.nn.Linear(3, 3)
+
+        def forward(self, x):
+            return torch.spmm(self.adj, self.lin(x))
+    net = Net()
+    state = net.state_dict()
+    net.double()
+    out = net(torch.ones(3, 3, dtype=torch.float64))
+    net.float().load_state_dict(state)
+    return [str(v.layout) for v in state.values()], out, _parts(net.adj), [n for n, _ in net.named_buffers()]
+
+
+@same
+def test_copies(torch):
+    import copy
+    import pickle
+    s = _coo(torch)
+    a, b = copy.deepcopy(s), copy.copy(s)
+    return _parts(a), _parts(b), _parts(pickle.loads(pickle.dumps(s))), _parts(pickle.loads(pickle.dumps(s.to_sparse_csr())))
+
+
+def test_dense_programs_do_not_load_it():
+    import subprocess
+    import sys
+    code = "import torchlike as torch, sys; torch.ones(2).sum().item(); assert not [m for m in sys.modules if m.startswith('torchlike.sparse')]"
+    subprocess.run([sys.executable, "-c", code], check=True, cwd="..")

@@ -1,0 +1,225 @@
+"""Programs with sparse tensors: sparse gradients of embeddings, their optimizers, graph networks, files."""
+import io
+
+import pytest
+from same import caught, same
+from test_sparse import _parts
+
+
+def _start(torch):
+    return torch.arange(12.0).reshape(6, 2) / 7
+
+
+@same
+def test_embedding_gradient(torch):
+    w = _start(torch).requires_grad_()
+    index = torch.tensor([[1, 4], [1, 0]])
+    out = torch.nn.functional.embedding(index, w, sparse=True)
+    (out * torch.arange(8.0).reshape(2, 2, 2)).sum().backward()
+    first = _parts(w.grad), repr(w.grad)
+    torch.nn.functional.embedding(index[0], w, sparse=True).sum().backward()
+    both = w.grad.to_dense()
+    torch.nn.functional.embedding(index[0], w).sum().backward()
+    return first, both, w.grad.to_dense(), str(w.grad.layout)
+
+
+@same
+def test_embedding_padding_and_options(torch):
+    w = _start(torch).requires_grad_()
+    out = torch.nn.functional.embedding(torch.tensor([1, 3, 1, 0]), w, padding_idx=3, sparse=True)
+    out.pow(2).sum().backward()
+    emb = torch.nn.Embedding(5, 3, sparse=True, padding_idx=1)
+    emb(torch.tensor([1, 2])).sum().backward()
+    seen = _parts(w.grad), _parts(emb.weight.grad), emb.weight.grad.is_sparse
+    emb.zero_grad()
+    with torch.no_grad():
+        quiet = emb(torch.tensor([2])).requires_grad
+    bad = torch.nn.functional.embedding(torch.tensor([1]), w, scale_grad_by_freq=True, sparse=True) if False else None
+    return seen, emb.weight.grad, quiet, bad
+
+
+@same
+def test_embedding_bag(torch):
+    found = []
+    for mode in ("sum", "mean"):
+        w = _start(torch).requires_grad_()
+        out = torch.nn.functional.embedding_bag(torch.tensor([1, 2, 4, 1]), w, torch.tensor([0, 3]), mode=mode, sparse=True)
+        (out * torch.arange(4.0).reshape(2, 2)).sum().backward()
+        found += [out.detach(), w.grad.to_dense(), w.grad.is_sparse]
+    return found
+
+
+@same
+def test_gradients_from_several_uses(torch):
+    """A table used sparsely twice, and once as a matrix."""
+    w = _start(torch).requires_grad_()
+    a = torch.nn.functional.embedding(torch.tensor([1, 2]), w, sparse=True)
+    b = torch.nn.functional.embedding(torch.tensor([2, 5]), w, sparse=True)
+    (a * b).sum().backward(retain_graph=True)
+    first = w.grad.to_dense()
+    ((a * b).sum() + (w * w).sum()).backward()
+    (g,) = torch.autograd.grad(torch.nn.functional.embedding(torch.tensor([3]), w, sparse=True).sum(), w)
+    return first, w.grad.to_dense(), _parts(g)
+
+
+_OPTIONS = [("SGD", {}), ("SGD", {"momentum": 0.9}), ("SGD", {"maximize": True}), ("SGD", {"momentum": 0.9, "nesterov": True}), ("SGD", {"weight_decay": 0.1}),
+            ("Adagrad", {}), ("Adagrad", {"maximize": True, "lr_decay": 0.1}), ("Adagrad", {"weight_decay": 0.1}), ("SparseAdam", {}),
+            ("SparseAdam", {"maximize": True, "betas": (0.8, 0.99), "eps": 1e-6}), ("Adam", {}), ("AdamW", {}), ("RMSprop", {}), ("Adadelta", {}), ("NAdam", {})]
+
+
+@pytest.mark.parametrize(("name", "options"), _OPTIONS)
+def test_optimizers(name, options, oracle, subject):
+    @same
+    def run(torch):
+        w, other = _start(torch).requires_grad_(), torch.ones(2, requires_grad=True)
+        groups = [w] if name == "SparseAdam" else [w, other]
+        optimizer = getattr(torch.optim, name)(groups, lr=0.1, **options)
+        losses = []
+
+        def step(index):
+            optimizer.zero_grad()
+            loss = ((torch.nn.functional.embedding(torch.tensor(index), w, sparse=True) * other - 1) ** 2).sum()
+            loss.backward()
+            optimizer.step()
+            losses.append(loss.item())
+        failed = caught(step, [1, 3, 1])
+        if isinstance(failed, str):
+            return failed
+        for index in ([1, 3, 1], [0, 5, 5], [2, 2, 2], [1, 3, 0], [4, 3, 1], [1, 1, 1, 1]):
+            step(index)
+        state = optimizer.state_dict()["state"][0] if optimizer.state_dict()["state"] else {}
+        return losses, w.detach(), other.detach(), {k: v.to_dense() if hasattr(v, "to_dense") else v for k, v in state.items() if v is not None}
+    run(oracle, subject)
+
+
+@same
+def test_sparse_adam_refuses(torch):
+    w = torch.ones(2, requires_grad=True)
+    w.sum().backward()
+    make = torch.optim.SparseAdam
+    return (caught(make([w]).step), caught(make, [w], lr=-1), caught(make, [torch.ones(2, 2).to_sparse().requires_grad_()]), caught(make, [w], betas=(2, 0.1)),
+            repr(make([w])))
+
+
+@same
+def test_word2vec(torch):
+    """Skip-gram with negative samples, as many programs have it."""
+    torch.manual_seed(0)
+    u, v = torch.nn.Embedding(20, 8, sparse=True), torch.nn.Embedding(20, 8, sparse=True)
+    optimizer = torch.optim.SparseAdam([*u.parameters(), *v.parameters()], lr=0.05)
+    schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, 20)
+    losses = []
+    for step in range(8):
+        centre = torch.arange(6) * (step + 1) % 20
+        context, negative = (centre + 1) % 20, (centre.unsqueeze(1) + torch.arange(2, 5)) % 20
+        score = torch.nn.functional.logsigmoid((u(centre) * v(context)).sum(1).clamp(-10, 10))
+        against = torch.nn.functional.logsigmoid(-torch.bmm(v(negative), u(centre).unsqueeze(2)).squeeze(2)).sum(1)
+        loss = -(score + against).mean()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        schedule.step()
+        losses.append(loss.item())
+    return losses, u.weight.detach(), v.weight.detach()
+
+
+@same(tol=10)
+def test_graph_network(torch):
+    """pygcn's layers: torch.sparse.FloatTensor, torch.spmm."""
+    torch.manual_seed(1)
+
+    class Convolution(torch.nn.Module):
+        def __init__(self, n_in, n_out):
+            super().__init__()
+            self.weight = torch.nn.parameter.Parameter(torch.FloatTensor(n_in, n_out))
+            self.bias = torch.nn.parameter.Parameter(torch.FloatTensor(n_out))
+            self.weight.data.uniform_(-0.5, 0.5)
+            self.bias.data.uniform_(-0.5, 0.5)
+
+        def forward(self, x, adj):
+            return torch.spmm(adj, torch.mm(x, self.weight)) + self.bias
+    i = torch.randint(0, 12, (2, 40))
+    adj = torch.sparse.FloatTensor(i, torch.rand(40), torch.Size([12, 12]))
+    x, y = torch.rand(12, 5), torch.arange(12) % 3
+    one, two = Convolution(5, 8), Convolution(8, 3)
+    optimizer = torch.optim.Adam([*one.parameters(), *two.parameters()], lr=0.05)
+    losses = []
+    for _ in range(12):
+        optimizer.zero_grad()
+        loss = torch.nn.functional.cross_entropy(two(torch.relu(one(x, adj)), adj), y)
+        loss.backward()
+        optimizer.step()
+        losses.append(loss.item())
+    return losses, one.weight.detach()
+
+
+def test_files_both_ways(oracle, subject):
+    def things(torch):
+        s = torch.sparse_coo_tensor([[0, 1, 1], [2, 0, 0]], [1.0, 2.0, 3.0], (2, 3))
+        return {"s": s, "c": s.coalesce(), "r": s.to_sparse_csr(), "k": s.to_sparse_csc().double(), "p": torch.nn.Parameter(s), "h": torch.eye(3).to_sparse(1)}
+    for source, target in ((oracle, subject), (subject, oracle), (subject, subject)):
+        for weights_only in (True, False):
+            file = io.BytesIO()
+            source.save(things(source), file)
+            file.seek(0)
+            made = target.load(file, weights_only=weights_only)
+            for name, want in things(target).items():
+                assert repr(made[name]) == repr(want), (source, target, name)
+
+
+def test_file_with_indices_outside(oracle, subject):
+    file = io.BytesIO()
+    oracle.save(oracle.sparse_coo_tensor([[0], [7]], [1.0], (2, 3)), file)
+    file.seek(0)
+    with pytest.raises(RuntimeError, match="found index 7"):
+        subject.load(file)
+
+
+@same
+def test_compiled(torch):
+    """torch.compile of a step with sparse operands: the same numbers as without."""
+    s = torch.eye(3).to_sparse()
+    w = torch.ones(3, 2, requires_grad=True)
+
+    def step(x):
+        return (torch.sparse.mm(s, x) * 2).sum()
+    compiled = torch.compile(step, backend="eager")
+    found = []
+    for k in range(4):
+        w.grad = None
+        if k == 3:
+            s = s * 4
+        loss = compiled(w)
+        loss.backward()
+        found.append((loss.item(), w.grad.clone()))
+    dense = torch.compile(lambda x: (x * 2).sum(), backend="eager")
+    return found, [dense(w * k).item() for k in range(4)]
+
+
+@same
+def test_compiled_step(torch):
+    """A whole training step with a sparse gradient."""
+    w = _start(torch).requires_grad_()
+    optimizer = torch.optim.SparseAdam([w], lr=0.1)
+
+    def step(index):
+        optimizer.zero_grad()
+        loss = (torch.nn.functional.embedding(index, w, sparse=True) ** 2).sum()
+        loss.backward()
+        optimizer.step()
+        return loss
+    compiled = torch.compile(step, backend="eager")
+    return [compiled(torch.tensor([k % 5, 1])).item() for k in range(6)], w.detach()
+
+
+@same
+def test_clipping_and_zeroing(torch):
+    w = _start(torch).requires_grad_()
+    torch.nn.functional.embedding(torch.tensor([1, 2]), w, sparse=True).sum().backward()
+    optimizer = torch.optim.SGD([w], lr=0.1)
+    optimizer.zero_grad(set_to_none=False)
+    zero = w.grad.to_dense()
+    w.grad = None
+    w.grad = torch.sparse_coo_tensor([[1]], torch.ones(1, 2), (6, 2))
+    optimizer.step()
+    return zero, w.detach(), caught(setattr, w, "grad", torch.sparse_coo_tensor([[1]], torch.ones(1, 2), (5, 2)))

@@ -1,0 +1,100 @@
+"""The names of sparse tensors on torch and on strided tensors. What they do is in `torchlike.sparse`, loaded at the first call."""
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable
+from typing import Any, NoReturn
+
+from .._public import FUNCTIONS
+from .._tensor import Tensor
+
+
+def _loaded(module: str) -> Any:
+    package = __package__.replace(".ops", ".sparse")
+    importlib.import_module(package)
+    return importlib.import_module(f"{package}.{module}")
+
+
+def _later(module: str, name: str) -> Callable:
+    def call(*args: Any, **kwargs: Any) -> Tensor:
+        return getattr(_loaded(module), name)(*args, **kwargs)
+    call.__name__ = call.__qualname__ = name
+    return call
+
+
+for _name in ("sparse_coo_tensor", "sparse_csr_tensor", "sparse_csc_tensor", "sparse_compressed_tensor"):
+    FUNCTIONS[_name] = _later("factories", _name)
+
+
+def spmm(input: Tensor, mat2: Tensor) -> Tensor:
+    """torch.mm, by the name that sparse programs use."""
+    return FUNCTIONS["mm"](input, mat2)
+
+
+FUNCTIONS["spmm"] = spmm
+
+
+def to_dense(self: Tensor, dtype: Any = None, *, masked_grad: bool | None = None) -> Tensor:
+    """A strided tensor is returned as it is."""
+    return self if dtype is None else self.to(dtype)
+
+
+def to_sparse(self: Tensor, sparse_dim: int | None = None, *, layout: Any = None, blocksize: Any = None, dense_dim: int | None = None) -> Tensor:
+    """The elements that are not zero, as a sparse_coo tensor (or of another `layout`)."""
+    if layout is not None and layout.name in ("sparse_csr", "sparse_csc"):
+        return self.to_sparse_csr() if layout.name == "sparse_csr" else self.to_sparse_csc()
+    if layout is not None and layout.name != "sparse_coo":
+        if layout.name == "strided":
+            return self
+        raise NotImplementedError(f"Could not run 'aten::to_sparse' for the layout {layout}: torchlike has sparse_coo, sparse_csr and sparse_csc")
+    return _loaded("coo").from_dense(self, sparse_dim)
+
+
+def to_sparse_csr(self: Tensor, dense_dim: int | None = None) -> Tensor:
+    """A matrix by compressed rows."""
+    return _compressed(self, 0, dense_dim)
+
+
+def to_sparse_csc(self: Tensor, dense_dim: int | None = None) -> Tensor:
+    """A matrix by compressed columns."""
+    return _compressed(self, 1, dense_dim)
+
+
+def _compressed(t: Tensor, axis: int, dense_dim: int | None) -> Tensor:
+    if t.ndim - (dense_dim or 0) != 2:
+        raise NotImplementedError(f"Could not run 'aten::to_sparse_cs{'rc'[axis]}' for {t.ndim} dimensions: torchlike compresses matrices")
+    return _loaded("compressed").compress(_loaded("coo").from_dense(t, 2), axis)
+
+
+def sparse_mask(self: Tensor, mask: Tensor) -> Tensor:
+    """The elements at the places of a sparse mask."""
+    return _loaded("shapes").sparse_mask(self, mask)
+
+
+for _f in (to_dense, to_sparse, to_sparse_csr, to_sparse_csc, sparse_mask):
+    setattr(Tensor, _f.__name__, _f)
+Tensor.to_sparse_coo = to_sparse
+Tensor.sparse_dim = lambda self: 0
+Tensor.dense_dim = lambda self: self.ndim
+
+
+def _only_sparse(name: str, layout: str) -> Callable:
+    def refuse(self: Tensor) -> NoReturn:
+        raise RuntimeError(f"{name} expected sparse {layout}tensor layout but got Strided")
+    refuse.__name__ = refuse.__qualname__ = name
+    return refuse
+
+
+def _no_parts(name: str) -> Callable:
+    def refuse(self: Tensor) -> NoReturn:
+        raise NotImplementedError(f"Could not run 'aten::{name}' with arguments from the '{self.device.type.upper()}' backend.")
+    refuse.__name__ = refuse.__qualname__ = name
+    return refuse
+
+
+for _name, _layout in (("coalesce", "coordinate "), ("is_coalesced", "coordinate "), ("indices", "coordinate "), ("values", ""),
+                       ("crow_indices", "row compressed "), ("col_indices", "row compressed "), ("ccol_indices", "column compressed "),
+                       ("row_indices", "column compressed ")):
+    setattr(Tensor, _name, _only_sparse(_name, _layout))
+for _name in ("_indices", "_values", "_nnz"):
+    setattr(Tensor, _name, _no_parts(_name))

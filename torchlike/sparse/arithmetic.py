@@ -1,0 +1,246 @@
+"""Sums, products and functions of the entries."""
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from .._core.aval import NUMBERS, broadcast_shapes, result_dtype
+from .._public import FUNCTIONS, write_into
+from .._tensor import Tensor
+from .compressed import Compressed, compress
+from .coo import Coo, coo, empty
+from .tensor import SparseTensor, named, on_device
+
+
+def common(*operands: Any) -> Any:
+    """The dtype to which operands are promoted."""
+    return result_dtype(*(x._aval if isinstance(x, Tensor) else NUMBERS[type(x)] for x in operands))
+
+
+# -- sums ------------------------------------------------------------------------------------------------------------------
+
+
+def add(input: Tensor, other: Any, *, alpha: Any = 1, name: str = "Add") -> Tensor:
+    """input + alpha * other: of two sparse tensors, or of a strided and a sparse one."""
+    if not isinstance(input, SparseTensor):
+        input = _strided(input, other)
+        if input.shape != other.shape:
+            raise RuntimeError(f"add: expected 'self' and 'other' to have same size, but self has size {list(input.shape)} while other has size "
+                               f"{list(other.shape)} (FYI: dense-sparse addition does not currently support broadcasting)")
+        return named(_onto(input, other, alpha), name)
+    if not isinstance(other, SparseTensor):
+        raise RuntimeError("add(sparse, dense) is not supported. Use add(dense, sparse) instead.")
+    if input.shape != other.shape:
+        raise RuntimeError(f"add: expected sizes of 'self' and 'other' to match, but {list(input.shape)} != {list(other.shape)}")
+    if isinstance(input, Compressed) or isinstance(other, Compressed):
+        if type(input) is not type(other):
+            raise RuntimeError(f"Expected two tensors of one layout, but got {input.layout} and {other.layout}")
+        return compress(_sum(input.coordinates().coalesce(), other.coordinates().coalesce(), alpha, name), input.axis, name)
+    return _sum(input, other, alpha, name)
+
+
+def _onto(dense: Tensor, other: SparseTensor, alpha: Any) -> Tensor:
+    """A strided tensor with entries added at their places."""
+    other = other.coordinates() if isinstance(other, Compressed) else other
+    kind = common(dense, other)
+    entries = other._entries.to(kind)
+    rows = dense.to(kind).reshape(-1, *entries.shape[1:])
+    return rows.index_add(0, other.flat(), entries if alpha == 1 else entries * alpha).reshape(dense.shape)
+
+
+def _strided(x: Any, other: SparseTensor) -> Tensor:
+    return x if isinstance(x, Tensor) else FUNCTIONS["tensor"](x, device=other.device)
+
+
+def _sum(a: Coo, b: Coo, alpha: Any, name: str) -> Coo:
+    if a.sparse_dim() != b.sparse_dim():
+        raise RuntimeError(f"add: expected 'self' and 'other' to have same number of sparse dimensions, but got {a.sparse_dim()} and {b.sparse_dim()}")
+    kind = common(a, b)
+    x, y = a._entries.to(kind), b._entries.to(kind)
+    y = y if alpha == 1 else y * alpha
+    if a._places is b._places or not a._nnz() and not b._nnz():
+        return coo(a._places, named(x + y, name), a._dims, a._unique and b._unique, a._inside or b._inside)
+    into_a, into_b, places = (_merged if a._unique and b._unique else _zipped)(a.host(), b.host(), a._dims)
+    made = x.new_zeros((places.shape[1], *x.shape[1:])).index_add(0, on_device(into_a, x), x).index_add(0, on_device(into_b, x), y)
+    return coo(on_device(places, x), named(made, name), a._dims, a._unique and b._unique, True)
+
+
+def _merged(a: np.ndarray, b: np.ndarray, dims: tuple) -> tuple:
+    """Where the entries of two coalesced tensors go in their union, and its places."""
+    both = np.concatenate([a, b], 1)
+    found, first, inverse = np.unique(np.ravel_multi_index(tuple(both), dims[:len(a)]), return_index=True, return_inverse=True)
+    inverse = inverse.reshape(-1)
+    return inverse[:a.shape[1]], inverse[a.shape[1]:], both[:, first]
+
+
+def _zipped(a: np.ndarray, b: np.ndarray, dims: tuple) -> tuple:
+    """The same of tensors that are in no order, in the one that torch gives them: the smaller of the next two entries comes next."""
+    x, y = np.ravel_multi_index(tuple(a), dims[:len(a)]).tolist(), np.ravel_multi_index(tuple(b), dims[:len(b)]).tolist()
+    into_a, into_b, sources, i, j = [], [], [], 0, 0
+    while i < len(x) or j < len(y):
+        step = -1 if i == len(x) else 1 if j == len(y) else (x[i] < y[j]) - (x[i] > y[j])
+        n = len(sources)
+        sources.append(i if step >= 0 else len(x) + j)
+        if step >= 0:
+            into_a.append(n)
+            i += 1
+        if step <= 0:
+            into_b.append(n)
+            j += 1
+    return np.array(into_a, np.int64), np.array(into_b, np.int64), np.concatenate([a, b], 1)[:, sources]
+
+
+def sub(input: Tensor, other: Any, *, alpha: Any = 1) -> Tensor:
+    """input - alpha * other."""
+    if isinstance(input, Compressed):
+        raise RuntimeError(f"unsupported tensor layout: {input.type_name}")
+    return add(input, other, alpha=-alpha, name="Sub")
+
+
+# -- products ----------------------------------------------------------------------------------------------------------------
+
+
+def _is_number(x: Any) -> bool:
+    return not isinstance(x, Tensor) or (not isinstance(x, SparseTensor) and x.dim() == 0)
+
+
+def mul(input: Any, other: Any) -> Tensor:
+    """input * other, elementwise."""
+    if not isinstance(input, SparseTensor):
+        input, other = other, input
+    if _is_number(other):
+        return _scaled(input, other, "Mul")
+    if isinstance(input, Compressed) or isinstance(other, Compressed):
+        plain = [x.coordinates() if isinstance(x, Compressed) else x for x in (input, other)]
+        made = mul(*plain)
+        like = input if isinstance(input, Compressed) else other
+        return like._like(made._entries) if made._places is plain[0]._places else compress(made, like.axis, "Mul")
+    if not isinstance(other, SparseTensor):
+        shape = broadcast_shapes(input._dims, tuple(other.shape))
+        if shape != input._dims:
+            raise RuntimeError("mul: a sparse tensor is not broadcast to the shape of a strided one")
+        n = input.sparse_dim()
+        rows = other.expand(shape).reshape(-1, *shape[n:]).index_select(0, input.flat())
+        return input._like(named(input._entries * rows, "Mul"))
+    if input.shape != other.shape:
+        raise RuntimeError(f"mul(sparse, sparse): expected sizes of 'self' and 'other' to match, but {list(input.shape)} != {list(other.shape)}")
+    if input.sparse_dim() != other.sparse_dim():
+        raise RuntimeError("mul(sparse, sparse): expected the same number of sparse dimensions")
+    return _intersection(input, other)
+
+
+def _scaled(t: SparseTensor, x: Any, name: str) -> SparseTensor:
+    made = t._entries * x if name == "Mul" else t._entries / x
+    return t._like(made.to(common(t, x)) if name == "Mul" else made)
+
+
+def _intersection(a: Coo, b: Coo) -> Coo:
+    """Entries of one at the other's places: the one that is not coalesced (of equals, the shorter) keeps its own."""
+    if a._unique > b._unique or (a._unique == b._unique and a._nnz() > b._nnz()):
+        a, b = b, a
+    b = b.coalesce()
+    where, known = (np.ravel_multi_index(tuple(t.host()), a._dims[:a.sparse_dim()]) if t._nnz() else np.zeros(0, np.int64) for t in (a, b))
+    at = np.searchsorted(known, where)
+    inside = at < len(known)
+    inside[inside] = known[at[inside]] == where[inside]
+    mine, theirs = np.flatnonzero(inside), at[inside]
+    x, y = a._entries, b._entries
+    if len(mine) < len(where):
+        x = x.index_select(0, on_device(mine, x))
+    if len(theirs) != len(known) or (theirs != np.arange(len(known))).any():
+        y = y.index_select(0, on_device(theirs, y))
+    places = a._places if len(mine) == len(where) else on_device(a.host()[:, mine], x)
+    return coo(places, named(x * y, "Mul"), a._dims, a._unique, True)
+
+
+def div(input: Any, other: Any, *, rounding_mode: str | None = None) -> Tensor:
+    """input / other, for a number or a tensor without dimensions."""
+    if not isinstance(input, SparseTensor):
+        other.refuse("reciprocal" if _is_number(input) else "div.out")
+    if isinstance(input, Compressed) and not isinstance(other, SparseTensor):
+        raise RuntimeError(f"unsupported tensor layout: {input.type_name}")
+    if not _is_number(other):
+        raise RuntimeError(f"Sparse division requires a scalar or zero-dim dense tensor divisor (got shape {list(other.shape)} for divisor)")
+    if rounding_mode is None:
+        return _scaled(input, other, "Div")
+    input = input.coalesce()
+    return input._like(input._entries.div(other, rounding_mode=rounding_mode))
+
+
+def floor_divide(input: Any, other: Any) -> Tensor:
+    """The floor of input / other."""
+    return div(input, other, rounding_mode="floor")
+
+
+def power(input: Any, exponent: Any) -> Tensor:
+    """Entries to a power."""
+    if not isinstance(input, Coo) or isinstance(exponent, Tensor):
+        (input if isinstance(input, SparseTensor) else exponent).refuse("pow.Tensor_Scalar")
+    if exponent == 0:
+        input.refuse("fill_")
+    input = input.coalesce()
+    return input._like(input._entries ** exponent)
+
+
+# -- functions of entries that are zero at zero --------------------------------------------------------------------------------
+
+UNARY = ("abs", "sqrt", "sin", "tan", "asin", "atan", "sinh", "tanh", "asinh", "atanh", "arcsin", "arctan", "arcsinh", "arctanh", "absolute", "relu", "log1p",
+         "expm1", "sgn", "sign", "floor", "ceil", "trunc", "round", "frac", "nan_to_num", "isnan", "isinf", "isposinf", "isneginf", "deg2rad", "rad2deg",
+         "erf", "erfinv", "signbit", "square")
+LINEAR = ("neg", "negative", "positive")
+WITHOUT_INPLACE = ("isnan", "isinf", "isposinf", "isneginf", "signbit", "positive")
+
+
+def _of_entries(name: str, sums: bool) -> Callable:
+    f = FUNCTIONS[name]
+
+    def of_entries(input: Tensor, *args: Any, **kwargs: Any) -> Tensor:
+        if sums and isinstance(input, Coo):
+            input = input.coalesce()
+        return input._like(f(input._entries, *args, **kwargs))
+    of_entries.__name__ = name
+    return of_entries
+
+
+def _in_place(name: str, f: Callable) -> Callable:
+    def write(input: Tensor, *args: Any, **kwargs: Any) -> Tensor:
+        made = f(input, *args, **kwargs)
+        if not isinstance(input, SparseTensor):  # a strided tensor, with which a sparse one is combined
+            return write_into(input, made.to_dense())
+        return input.adopt(made)
+    write.__name__ = name
+    return write
+
+
+def zero_(input: SparseTensor) -> SparseTensor:
+    """Drop all entries."""
+    if isinstance(input, Compressed) or input._of_leaf:
+        return input.adopt(input._like(input._entries.new_zeros(input._entries.shape)))
+    return input.adopt(empty(input._dims, input.sparse_dim(), input._entries))
+
+
+def copy_(input: Tensor, src: Tensor, non_blocking: bool = False) -> Tensor:
+    """Become a copy of src."""
+    if type(input) is not type(src):
+        kinds = [t.type() if not isinstance(t, Compressed) else t.layout_name for t in (input, src)]
+        raise RuntimeError(f"copy_() between dense and sparse Tensors is not implemented! Found self type = {kinds[0]} and src type = {kinds[1]}")
+    return input.adopt(src.clone())
+
+
+FORMS: dict[str, Callable] = {"add": add, "sub": sub, "subtract": sub, "mul": mul, "multiply": mul, "div": div, "divide": div, "true_divide": div,
+                              "floor_divide": floor_divide, "pow": power, "zero_": zero_, "copy_": copy_}
+FORMS |= {n: _of_entries(n, True) for n in UNARY if n in FUNCTIONS} | {n: _of_entries(n, False) for n in LINEAR}
+FORMS |= {n + "_": _in_place(n + "_", f) for n, f in FORMS.items() if not n.endswith("_") and n not in WITHOUT_INPLACE}
+
+
+def _converted(name: str) -> Callable:
+    def convert(input: SparseTensor, *args: Any, **kwargs: Any) -> Tensor:
+        entries = getattr(input._entries, name)(*args, **kwargs)
+        return input if entries is input._entries else input._like(named(entries, "ToCopy"))._moved(entries.device)
+    convert.__name__ = name
+    return convert
+
+
+FORMS |= {n: _converted(n) for n in ("double", "float", "half", "bfloat16", "int", "long", "short", "char", "byte", "bool", "cfloat", "cdouble", "cpu")}

@@ -1,0 +1,215 @@
+"""torch.sparse_coo_tensor and its relatives: sparse tensors from their parts."""
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from .._core import device as dev
+from .._core import dtype as dt
+from .._core.grad_mode import mode
+from .._public import as_size
+from .._tensor import Tensor
+from ..ops.creation import from_data
+from .compressed import Compressed, Csc, Csr, compressed
+from .coo import Coo, check_inside, coo, empty
+from .tensor import SparseTensor, named
+
+INVARIANTS = [False]  # whether every new tensor's indices are checked: torch.sparse.check_sparse_tensor_invariants
+
+
+def _numbers(data: Any, dtype: dt.dtype | None, device: Any) -> Tensor:
+    """An argument as a tensor; one that is a tensor stays in its graph and shares its memory."""
+    if isinstance(data, SparseTensor):
+        raise RuntimeError("expected a strided tensor of indices or values")
+    if not isinstance(data, Tensor):
+        return from_data(data, dtype, device)
+    return data if dtype is None and device is None else data.to(dtype=dtype or data.dtype, device=device or data.device)
+
+
+def _held(values: Tensor, requires_grad: bool, name: str) -> Tensor:
+    """Values as a sparse tensor holds them: a result where they require gradients, else an alias."""
+    if requires_grad:
+        return values.detach().requires_grad_()
+    return named(values, name) if values._edge is not None and mode.enabled else values.detach()
+
+
+def sparse_coo_tensor(*args: Any, dtype: dt.dtype | None = None, device: Any = None, requires_grad: bool = False, check_invariants: bool | None = None,
+                      is_coalesced: bool | None = None, pin_memory: bool = False, layout: Any = None, **named_args: Any) -> Coo:
+    """A tensor with `values[k]` at `indices[:, k]`; without a size the smallest one, without indices an empty one of the size."""
+    parts = dict(zip(("indices", "values", "size"), args)) | named_args
+    device = None if device is None else dev.canonical(device)
+    if "values" not in parts:
+        size = parts.get("size", parts.get("indices"))
+        if size is None or isinstance(size, Tensor):
+            raise TypeError("sparse_coo_tensor() received an invalid combination of arguments - expected indices and values, or a size")
+        made = empty(as_size(size), len(size), from_data([], dtype or dt.get_default_dtype(), device))
+        return made.requires_grad_() if requires_grad else made
+    values = _numbers(parts["values"], dtype, device)
+    places = _numbers(parts["indices"], dt.int64, device or values.device)
+    if places.dim() == 1 and not places.numel():
+        places = places.reshape(0, 0)
+    if places.dim() != 2:
+        raise RuntimeError(f"indices must be sparse_dim x nnz, but got: {list(places.shape)}")
+    if not values.dim():
+        values = values.reshape(1).expand(places.shape[1])
+    n = places.shape[0]
+    size = parts.get("size")
+    if size is None:
+        host = places._host_array()
+        if not host.size and n:
+            host = np.full((n, 1), -1)
+        if host.min(initial=0) < 0 and places.numel():
+            raise RuntimeError(f"found negative index {host.min()} for dim {int(np.argmin(host.min(1)))}")
+        size = (*(int(h) + 1 for h in host.max(1)), *values.shape[1:]) if n else tuple(values.shape[1:])
+    size = as_size(size)
+    if len(size) != n + values.dim() - 1:
+        raise RuntimeError(f"'len(size) == sparse_dim + dense_dim' is not satisfied: len(size) = {len(size)}, sparse_dim = {n}, dense_dim = {values.dim() - 1}")
+    if values.shape[0] != places.shape[1]:
+        raise RuntimeError(f"indices and values must have same nnz, but got nnz from indices: {places.shape[1]}, nnz from values: {values.shape[0]}")
+    if tuple(values.shape[1:]) != size[n:]:
+        raise RuntimeError(f"values has incorrect size, expected {[values.shape[0], *size[n:]]}, got {list(values.shape)}")
+    if INVARIANTS[0] if check_invariants is None else check_invariants:
+        check_inside(places._host_array(), size)
+    unique = bool(is_coalesced) if is_coalesced is not None else False
+    return coo(places.detach(), _held(values, requires_grad, "SparseCooTensorWithDimsAndTensors"), size, unique)
+
+
+def legacy(kind: dt.dtype, device: str, args: tuple) -> Coo:
+    """torch.sparse.FloatTensor(...): nothing, sizes, or indices, values and a size."""
+    if args and isinstance(args[0], Tensor):
+        if len(args) == 1:
+            if not isinstance(args[0], SparseTensor):
+                raise TypeError(f"expected {args[0].layout} to be sparse_coo")
+            return args[0].detach()
+        indices, values, *size = args
+        return sparse_coo_tensor(indices, values, *size, device=None if device == "cpu" else device)
+    size = as_size(*args) if args else (0,)
+    return empty(size, len(size), from_data([], kind, dev.canonical(device)))
+
+
+# -- compressed ------------------------------------------------------------------------------------------------------------
+
+
+def sparse_compressed_tensor(compressed_indices: Any, plain_indices: Any, values: Any, size: Any = None, *, dtype: dt.dtype | None = None, layout: Any = None,
+                             device: Any = None, requires_grad: bool = False, check_invariants: bool | None = None, pin_memory: bool = False) -> Compressed:
+    """A matrix by compressed rows (`layout=torch.sparse_csr`) or columns (`torch.sparse_csc`)."""
+    if layout is None:
+        raise RuntimeError("sparse_compressed_tensor expected sparse compressed tensor layout but got none")
+    classes = {"sparse_csr": Csr, "sparse_csc": Csc}
+    device = None if device is None else dev.canonical(device)
+    values = _numbers(values, dtype, device)
+    if layout.name not in classes:
+        raise NotImplementedError(f"Could not run 'aten::sparse_compressed_tensor' with arguments from the '{layout.name}' layout: torchlike has sparse_csr "
+                                  "and sparse_csc")
+    parts = []
+    for x in (compressed_indices, plain_indices):
+        t = _numbers(x, None if isinstance(x, Tensor) else dt.int64, device or values.device)
+        if t.dtype not in (dt.int32, dt.int64):
+            raise RuntimeError(f"compressed_indices and plain_indices must be int32 or int64, but got {t.dtype}")
+        if t.dim() != 1:
+            raise NotImplementedError("Could not run 'aten::sparse_compressed_tensor' with batches of matrices: torchlike has single ones")
+        parts.append(t.detach())
+    pointers, others = parts
+    cls = classes[layout.name]
+    if size is None:
+        free = int(others._host_array().max(initial=-1)) + 1
+        lines = pointers.shape[0] - 1
+        size = (lines, free) if cls is Csr else (free, lines)
+        size = (*size, *values.shape[1:])
+    size = as_size(size)
+    if len(size) != 2 + values.dim() - 1:
+        raise RuntimeError(f"tensor dimensionality must be sum of batch, base, and dense dimensionalities (=0 + 2 + {values.dim() - 1}) but got {len(size)}")
+    if values.shape[0] != others.shape[0]:
+        raise RuntimeError(f"plain_indices and values must have the same number of entries, but got {others.shape[0]} and {values.shape[0]}")
+    made = compressed(cls, pointers, others, _held(values, requires_grad, "SparseCompressedTensor"), size)
+    if INVARIANTS[0] if check_invariants is None else check_invariants:
+        check_inside(made.coordinates()._places._host_array(), size)
+    return made
+
+
+def _of_layout(name: str):
+    def make(compressed_indices: Any, plain_indices: Any, values: Any, size: Any = None, **options: Any) -> Compressed:
+        options.pop("layout", None)
+        return sparse_compressed_tensor(compressed_indices, plain_indices, values, size, layout=_layouts()[name], **options)
+    make.__name__ = make.__qualname__ = name + "_tensor"
+    return make
+
+
+def _layouts() -> dict:
+    from ..ops.layouts import LAYOUTS
+    return LAYOUTS
+
+
+def _renamed(make, first: str, second: str):
+    def call(*args: Any, **options: Any) -> Compressed:
+        for name, old in ((first, "compressed_indices"), (second, "plain_indices")):
+            if name in options:
+                options[old] = options.pop(name)
+        return make(*args, **options)
+    call.__name__ = call.__qualname__ = make.__name__
+    return call
+
+
+sparse_csr_tensor = _renamed(_of_layout("sparse_csr"), "crow_indices", "col_indices")
+sparse_csc_tensor = _renamed(_of_layout("sparse_csc"), "ccol_indices", "row_indices")
+
+
+def spdiags(diagonals: Tensor, offsets: Tensor, shape: tuple, layout: Any = None) -> Tensor:
+    """A sparse matrix whose diagonals at `offsets` are the rows of `diagonals`: column j of a row lands in column j."""
+    rows = diagonals if diagonals.dim() == 2 else diagonals.unsqueeze(0)
+    where = np.atleast_1d(offsets._host_array())
+    if rows.shape[0] != len(where):
+        raise RuntimeError(f"Number of diagonals ({rows.shape[0]}) does not match the number of offsets ({len(where)})")
+    if len(set(where.tolist())) != len(where):
+        raise RuntimeError("Offset tensor contains duplicate values")
+    n, m = shape
+    j = np.arange(min(rows.shape[1], m))
+    places, sources = [], []
+    for k, offset in enumerate(where.tolist()):
+        inside = j[(j - offset >= 0) & (j - offset < n)]
+        places.append(np.stack([inside - offset, inside]))
+        sources.append(k * rows.shape[1] + inside)
+    entries = rows.reshape(-1).index_select(0, from_data(np.concatenate(sources)))
+    made = coo(from_data(np.concatenate(places, 1)), entries, (n, m), False, True)
+    return made if layout is None else made.to_sparse(layout=layout)
+
+
+def from_file(layout: Any, indices: tuple, entries: Tensor, size: tuple, coalesced: bool) -> SparseTensor:
+    """A sparse tensor of a checkpoint."""
+    if layout.name == "sparse_coo":
+        return sparse_coo_tensor(*indices, entries, size, is_coalesced=coalesced, check_invariants=True)
+    return sparse_compressed_tensor(*indices, entries, size, layout=layout, check_invariants=True)
+
+
+class check_sparse_tensor_invariants:  # noqa: N801  (torch's name)
+    """Whether new sparse tensors are checked; a switch, a context manager and a decorator."""
+
+    @staticmethod
+    def is_enabled() -> bool:
+        return INVARIANTS[0]
+
+    @staticmethod
+    def enable() -> None:
+        INVARIANTS[0] = True
+
+    @staticmethod
+    def disable() -> None:
+        INVARIANTS[0] = False
+
+    def __init__(self, enable: bool = True):
+        self.state, self.before = enable, None
+
+    def __enter__(self) -> None:
+        if self.before is not None:
+            raise RuntimeError("This context manager instance is already activated. Use a different context manager instance for context nesting.")
+        self.before, INVARIANTS[0] = INVARIANTS[0], self.state
+
+    def __exit__(self, *exc: Any) -> None:
+        INVARIANTS[0], self.before = self.before, None
+
+    def __call__(self, f: Any) -> Any:
+        def checked(*args: Any, **kwargs: Any) -> Any:
+            with type(self)(self.state):
+                return f(*args, **kwargs)
+        return checked

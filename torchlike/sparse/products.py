@@ -1,0 +1,178 @@
+"""Matrix products in which an operand is sparse."""
+from __future__ import annotations
+
+import numpy as np
+import scipy.sparse
+
+from .._core.registry import Op
+from .._tensor import Tensor, apply
+from ..ops.indexing import rows_add
+from .compressed import Compressed, compress
+from .coo import Coo, gathered
+from .tensor import SparseTensor, named, on_device
+
+_SCIPY = {"f4", "f8", "c8", "c16"}
+
+
+def _kernel(xp, rows, cols, entries, dense, n):
+    if xp is np:
+        if entries.dtype.str[1:] in _SCIPY:
+            return scipy.sparse.csr_matrix((entries, (rows, cols)), (n, dense.shape[0])) @ dense
+        return rows_add(n, rows, entries[:, None] * dense[cols])
+    return xp.zeros((n, dense.shape[1]), entries.dtype).at[rows].add(entries[:, None] * dense[cols])
+
+
+def _vjp(xp, g, rows, cols, entries, dense, needs):
+    return (None, None, (g[rows] * dense[cols].conj()).sum(1) if needs[2] else None,
+            _kernel(xp, cols, rows, entries.conj(), g, dense.shape[0]) if needs[3] else None)
+
+
+def _product(name: str, torch_name: str) -> Op:
+    return Op(name, _kernel, shape=lambda rows, cols, entries, dense, n: ((n, dense.shape[1]), entries.dtype), vjp=_vjp, torch_name=torch_name)
+
+
+_MM, _ADDMM = _product("mm_sparse", "MmBackward0"), _product("addmm_sparse", "SparseAddmmBackward0")
+
+
+def _matrix(t: Tensor) -> Coo:
+    """A sparse operand as coordinates."""
+    t = t.coordinates() if isinstance(t, Compressed) else t
+    if t.dense_dim() or t.sparse_dim() != 2:
+        raise RuntimeError(f"addmm: expected a matrix of 2 sparse dimensions, but got {t.sparse_dim()} sparse and {t.dense_dim()} dense ones")
+    return t
+
+
+def _check(a: Tensor, b: Tensor) -> None:
+    for t in (a, b):
+        if t.dim() != 2:
+            raise RuntimeError(f"addmm: matrices expected, got {t.dim()}D tensor")
+    if a.shape[1] != b.shape[0]:
+        if isinstance(a, SparseTensor) and not isinstance(b, SparseTensor):
+            raise RuntimeError(f"addmm: Argument #3 (dense): Expected dim 0 size {a.shape[1]}, got {b.shape[0]}")
+        raise RuntimeError(f"mat1 and mat2 shapes cannot be multiplied ({a.shape[0]}x{a.shape[1]} and {b.shape[0]}x{b.shape[1]})")
+    if a.dtype is not b.dtype:
+        raise RuntimeError(f"expected scalar type {a.dtype.short} but found {b.dtype.short}")
+
+
+def product(a: Tensor, b: Tensor, op: Op = _MM) -> Tensor:
+    """a @ b for matrices, at least one of them sparse. The product of two sparse ones is sparse."""
+    _check(a, b)
+    if not isinstance(a, SparseTensor):
+        s = _matrix(b)
+        s.host()
+        return named(apply(op, (s._places[1], s._places[0], s._entries, a.t()), (b.shape[1],)).t(), op.torch_name.removesuffix("Backward0"))
+    if isinstance(b, SparseTensor):
+        made = _both(_matrix(a).coalesce(), _matrix(b).coalesce(), "Mm" if op is _MM else "SparseSparseMatmul")
+        return compress(made, 0, "Mm") if isinstance(a, Compressed) else made
+    s = _matrix(a)
+    s.host()
+    return apply(op, (s._places[0], s._places[1], s._entries, b), (a.shape[0],))
+
+
+def _both(a: Coo, b: Coo, name: str) -> Coo:
+    (rows, inner), (inner_b, cols) = a.host(), b.host()
+    starts = np.searchsorted(inner_b, np.arange(a._dims[1] + 1))
+    counts = np.diff(starts)[inner]
+    from_a = np.repeat(np.arange(len(rows)), counts)
+    from_b = np.arange(len(from_a)) - np.repeat(np.cumsum(counts) - counts, counts) + np.repeat(starts[inner], counts)
+    entries = a._entries.index_select(0, on_device(from_a, a._entries)) * b._entries.index_select(0, on_device(from_b, b._entries))
+    return gathered(np.stack([rows[from_a], cols[from_b]]), entries, (a._dims[0], b._dims[1]), name)
+
+
+# -- torch's functions -----------------------------------------------------------------------------------------------------
+
+
+def mm(input: Tensor, mat2: Tensor) -> Tensor:
+    """input @ mat2."""
+    if not isinstance(mat2, Tensor):
+        raise TypeError(f"mm(): argument 'mat2' (position 2) must be Tensor, not {type(mat2).__name__}")
+    return product(input, mat2)
+
+
+def matmul(input: Tensor, other: Tensor) -> Tensor:
+    """input @ other, of matrices and vectors."""
+    if not isinstance(other, Tensor):
+        raise TypeError(f"matmul(): argument 'other' (position 2) must be Tensor, not {type(other).__name__}")
+    dims = input.dim(), other.dim()
+    if dims == (2, 2):
+        return product(input, other)
+    if dims == (2, 1):
+        return mv(input, other)
+    if dims == (1, 2):
+        return mv(other.t(), input)
+    sparse = input if isinstance(input, SparseTensor) else other
+    if dims == (3, 3) and sparse is input:
+        return bmm(input, other)
+    if dims == (1, 1):
+        sparse.refuse("dot")
+    if sparse.dim() > 2:
+        sparse.reshape()
+    sparse.expand()
+
+
+def mv(input: Tensor, vec: Tensor) -> Tensor:
+    """A sparse matrix times a vector."""
+    if not isinstance(input, SparseTensor) or isinstance(vec, SparseTensor):
+        (vec if isinstance(vec, SparseTensor) else input).refuse("mv")
+    if input.dim() != 2 or vec.dim() != 1:
+        raise RuntimeError("mv: two tensor dim should be 2 and 1, but got " + f"SparseTensor Dim: {input.dim()}Tensor Dim: {vec.dim()}")
+    if input.shape[1] != vec.shape[0]:
+        raise RuntimeError("mv: expected self.size(-1) == vec.size(-1)")
+    return named(product(input, vec.unsqueeze(1)).squeeze(1), "Mv")
+
+
+def bmm(input: Tensor, mat2: Tensor) -> Tensor:
+    """A batch of sparse matrices times one of strided matrices: one product with the batch on the diagonal."""
+    if isinstance(mat2, SparseTensor):
+        raise RuntimeError("bmm_sparse: Tensor 'mat2' must be dense")
+    if not isinstance(input, Coo):
+        input.refuse("bmm")
+    if input.dim() != 3 or mat2.dim() != 3 or input.dense_dim():
+        raise RuntimeError("bmm_sparse: Tensor 'self' and 'mat2' must have 3 dimensions, all of them sparse")
+    if input.shape[0] != mat2.shape[0] or input.shape[2] != mat2.shape[1]:
+        raise RuntimeError("bmm_sparse: the sizes of the batches or of the summed dimension do not match")
+    if input.dtype is not mat2.dtype:
+        raise RuntimeError(f"expected scalar type {input.dtype.short} but found {mat2.dtype.short}")
+    b, n, k = input.shape
+    input.host()
+    which, rows, cols = (input._places[d] for d in range(3))
+    made = apply(_MM, (which * n + rows, which * k + cols, input._entries, mat2.reshape(b * k, mat2.shape[2])), (b * n,))
+    return made.reshape(b, n, mat2.shape[2])
+
+
+def addmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: float = 1, alpha: float = 1, op: Op = _MM) -> Tensor:
+    """beta * input + alpha * mat1 @ mat2."""
+    if isinstance(input, SparseTensor) and not (isinstance(mat1, SparseTensor) and isinstance(mat2, SparseTensor)):
+        raise RuntimeError(f"addmm_sparse_dense: expected strided result tensor, got tensor with layout {input.type_name}")
+    made = product(mat1, mat2, op)
+    if isinstance(made, SparseTensor) and not isinstance(input, SparseTensor):
+        made = made.to_dense()
+    made = made if alpha == 1 else made * alpha
+    if beta:
+        made = (input if beta == 1 else input * beta) + made
+    return named(made, "Addmm" if op is _MM else "SparseAddmm")
+
+
+def sparse_mm(mat1: Tensor, mat2: Tensor, reduce: str | None = None) -> Tensor:
+    """The product of a sparse matrix and a sparse or strided one, with gradients for both; a sparse one's has its pattern."""
+    if reduce not in (None, "sum"):
+        (mat1 if isinstance(mat1, SparseTensor) else mat2).refuse("_sparse_mm_reduce_impl")
+    if not isinstance(mat1, SparseTensor) and not isinstance(mat2, SparseTensor):
+        return mat1.mm(mat2)
+    return product(mat1, mat2, _ADDMM)
+
+
+def sparse_addmm(mat: Tensor, mat1: Tensor, mat2: Tensor, *, beta: float = 1, alpha: float = 1) -> Tensor:
+    """beta * mat + alpha * (mat1 @ mat2) for a sparse mat1, with gradients as of `mm`."""
+    return addmm(mat, mat1, mat2, beta=beta, alpha=alpha, op=_ADDMM)
+
+
+def sampled_addmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: float = 1.0, alpha: float = 1.0) -> Tensor:
+    """beta * input + alpha * (mat1 @ mat2), at the places of the sparse input only."""
+    s = input.coordinates() if isinstance(input, Compressed) else input
+    s.host()
+    rows, cols = mat1.index_select(0, s._places[0]), mat2.t().index_select(0, s._places[1])
+    return input._like(input._entries * beta + (rows * cols).sum(1) * alpha)
+
+
+FORMS = {"mm": mm, "spmm": mm, "matmul": matmul, "mv": mv, "bmm": bmm, "addmm": addmm}
