@@ -98,8 +98,8 @@ def test_in_place(torch):
     view = c.values()
     c.mul_(2)
   
-                      made = [_parts(s.add_(s)), _parts(c.clone().coalesce()), e.add_(c).clone(), e.sub_(c, alpha=2).clone(), _parts(c.div_(4).clone().coalesce()), _parts(c.neg_().clone().coalesce()),
-            caught(c.add_, e), e.mul_(c).clone()]
+    made = [_parts(s.add_(s)), _parts(c.clone().coalesce()), e.add_(c).clone(), e.sub_(c, alpha=2).clone(), _parts(c.div_(4).clone().coalesce()),
+            _parts(c.neg_().clone().coalesce()), caught(c.add_, e), e.mul_(c).clone()]
     e += s
     assert view.shape == (3,)
     s._values().mul_(10)
