@@ -1,7 +1,7 @@
 """The first tier: a program operation by operation in NumPy.
 
 A program's steps are bound once: each to its NumPy kernel and to the places of its arguments in one list of cells, which
-holds the results, then the inputs, the numbers, and a None. What is large and read no more is dropped on the way.
+holds the results, then the inputs, a None, and the numbers. What is large and read no more is dropped on the way.
 """
 from __future__ import annotations
 
@@ -60,39 +60,42 @@ class HostProgram:
 
     def __init__(self, info, live: tuple):
         n = self.n_results = info.n_results
-        first_number = n + len(info.input_avals)
-        self.numbers: list = []  # kinds
-        total = sum(r.__class__ is not int and r is not None for s in info.steps for r in s.refs)
-        last_use: dict[int, int] = {}
-        places = []
+        none = n + len(info.input_avals)
+        self.numbers = numbers = []  # kinds
+        last_use: dict[int, int] = {}  # of large results
+        self.steps = steps = []
         for k, step in enumerate(info.steps):
-            where = []
+            plan, where = step.plan, []
             for ref in step.refs:
                 if ref.__class__ is int:
-                    where.append(ref if ref >= 0 else n + ~ref)
-                    last_use[ref] = k
+                    if ref < 0:
+                        ref = n + ~ref
+                    elif ref in last_use:
+                        last_use[ref] = k
+                    where.append(ref)
                 elif ref is None:
-                    where.append(first_number + total)
+                    where.append(none)
                 else:
-                    where.append(first_number + len(self.numbers))
-                    self.numbers.append(ref)
-            places.append(where)
-        kept = set(live)
+                    numbers.append(ref)
+                    where.append(none + len(numbers))
+            out, outs = step.out, plan.outs
+            for i, a in enumerate(outs, out):
+                if a.numel >= LARGE:
+                    last_use[i] = k
+            steps.append((plan._numpy or _bound(plan), where[0] if len(where) == 1 else itemgetter(*where) if where else None,
+                          out if plan.single else slice(out, out + len(outs)), ()))
         drops: dict[int, list[int]] = {}
-        for step in info.steps:
-            for i, a in enumerate(step.plan.outs, step.out):
-                if i in last_use and i not in kept and a.numel >= LARGE:
-                    drops.setdefault(last_use[i], []).append(i)
-        self.steps = [(_bound(s.plan), where[0] if len(where) == 1 else itemgetter(*where) if where else None,
-                       s.out if s.plan.single else slice(s.out, s.out + len(s.plan.outs)), drops.get(k, ()))
-                      for k, (s, where) in enumerate(zip(info.steps, places))]
+        for i in last_use.keys() - live:
+            drops.setdefault(last_use[i], []).append(i)
+        for k, dropped in drops.items():
+            steps[k] = (*steps[k][:3], dropped)
 
     def cells(self, inputs: list, floats: Sequence, ints: Sequence) -> list:
         """The cells before a run; results are empty."""
         f, k = iter(floats), iter(ints)
         numbers = [next(f) if kind is FLOAT else next(k) if kind is INT else next(k) != 0 if kind is BOOL else complex(next(f), next(f))
                    for kind in self.numbers]
-        return [None] * self.n_results + inputs + numbers + [None]
+        return [None] * self.n_results + inputs + [None] + numbers
 
     def run(self, cells: list) -> None:
         """Fill the results' cells. An exception of a kernel passes through."""
