@@ -49,6 +49,15 @@ def test_convolutions_keep_channels_last(torch):
             torch.nn.functional.conv_transpose2d(last, torch.randn(8, 3, 2, 2)), conv(patches, torch.randn(3, 8, 6, 6)))
 
 
+@same(strides=True)
+def test_what_follows_a_convolution_keeps_channels_last(torch):
+    x, f = torch.randn(2, 8, 6, 6).to(memory_format=torch.channels_last), torch.nn.functional
+    return (f.batch_norm(x, torch.zeros(8), torch.ones(8)), f.batch_norm(x, torch.zeros(8), torch.ones(8), training=True),
+            f.max_pool2d(x, 2), f.avg_pool2d(x, 2), f.adaptive_max_pool2d(x, 3),
+            f.interpolate(x, scale_factor=2, mode="bilinear"), f.interpolate(x, scale_factor=2), torch.cat([x, x], 1),
+            torch.cat([x, x.contiguous()], 1), f.max_pool2d(x.contiguous(), 2))
+
+
 @same
 def test_clamp_takes_a_tensor_without_dimensions_for_a_number(torch):
     i, x, low = torch.arange(5), torch.arange(5.0), torch.tensor([2.0, 3, 1, 0, 2])

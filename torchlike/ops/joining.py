@@ -6,6 +6,7 @@ from jax import lax
 
 from .._core.aval import broadcast_shapes, result_dtype
 from .._core.grad_mode import mode
+from .._core.layout import Layout, channels_last_strides, suggests_channels_last
 from .._core.program import is_tracer, state
 from .._core.registry import Op, Plan, cast, common_device
 from .._public import Tensors, as_dim, as_int, as_size, distinct, listed_dims, public, refuse_huge
@@ -117,7 +118,11 @@ def cat(tensors: Tensors, dim: int = 0) -> Tensor:
                 if n != m and k != d:
                     raise RuntimeError(f"Sizes of tensors must match except in dimension {d}. Expected size {n} but got size {m} for tensor number {i} "
                                        "in the list.")
-    return apply(CAT, tensors, (d,))
+    out = apply(CAT, tensors, (d,))
+    if len(first) == 4 and all(suggests_channels_last(t._layout) for t in kept):
+        shape = out._value.aval.shape
+        out._layout = Layout(shape, channels_last_strides(shape), 0)
+    return out
 
 
 @public(method=False, out=True)

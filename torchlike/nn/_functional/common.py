@@ -7,6 +7,7 @@ import numpy as np
 
 from ..._core import dtype as dt
 from ..._core import program
+from ..._core.layout import Layout, channels_last_strides, suggests_channels_last
 from ..._core.registry import Op
 from ..._public import number, write_into
 from ..._tensor import Tensor, apply
@@ -18,6 +19,14 @@ def need(x, name: str, argument: str = "input", position: int = 1) -> Tensor:
     if not isinstance(x, Tensor):
         raise TypeError(f"{name}(): argument '{argument}' (position {position}) must be Tensor, not {type(x).__name__}")
     return x
+
+
+def keep_format(result: Tensor, *inputs: Tensor) -> Tensor:
+    """`result`, with the strides of channels_last where an input of four dimensions has them."""
+    if any(x._layout is not None and len(x._layout.shape) == 4 and suggests_channels_last(x._layout) for x in inputs):
+        shape = result._aval.shape
+        result._layout = Layout(shape, channels_last_strides(shape), 0)
+    return result
 
 
 def scalar(x, name: str, argument: str, position: int):

@@ -4,11 +4,10 @@ from __future__ import annotations
 from jax import lax
 
 from ..._core import dtype as dt
-from ..._core.layout import Layout, channels_last_strides, suggests_channels_last
 from ..._core.registry import Op
 from ..._tensor import Tensor, apply
 from . import conv_cpu
-from .common import each
+from .common import each, keep_format
 
 # -- one op for all ranks --------------------------------------------------------------------------------------------------
 
@@ -137,9 +136,8 @@ def _check(input: Tensor, weight: Tensor, bias, n: int, groups: int, transposed:
 def _finish(y: Tensor, x: Tensor, weight: Tensor, bias, n: int, unbatched: bool) -> Tensor:
     if bias is not None:
         y = y + bias.reshape((1, -1) + (1,) * n)
-    if n == 2 and (suggests_channels_last(x._layout) or suggests_channels_last(weight._layout)):
-        shape = y._aval.shape
-        y._layout = Layout(shape, channels_last_strides(shape), 0)
+    if n == 2:
+        keep_format(y, x, weight)
     return y.squeeze(0) if unbatched else y
 
 

@@ -8,7 +8,7 @@ import numpy as np
 from ..._core import dtype as dt
 from ..._core.registry import Op
 from ..._tensor import Tensor, apply
-from .common import wide
+from .common import keep_format, wide
 
 # One op for all norms over trailing or grouped axes: x seen as (rows, n), statistics per row.
 
@@ -194,7 +194,7 @@ def batch_norm(input: Tensor, running_mean, running_var, weight=None, bias=None,
             running_mean.mul_(1 - momentum).add_(mean.detach().to(running_mean.dtype), alpha=momentum)
         if running_var is not None:
             running_var.mul_(1 - momentum).add_(var.detach().to(running_var.dtype) * (n / max(n - 1, 1)), alpha=momentum)
-    return y
+    return keep_format(y, input)
 
 
 def instance_norm(input: Tensor, running_mean=None, running_var=None, weight=None, bias=None, use_input_stats: bool = True,

@@ -11,7 +11,7 @@ import numpy as np
 from ..._core import dtype as dt
 from ..._core.registry import Op
 from ..._tensor import Tensor, apply, as_tensor_value
-from .common import each
+from .common import each, keep_format
 from .windows import materialized, offsets, slices, spread_to
 
 # A pool is an elementwise combination of the input's strided slices, one slice per position inside the window.
@@ -157,7 +157,9 @@ def _max_pool_nd(n: int):
 
     def f(input: Tensor, kernel_size, stride=None, padding=0, dilation=1, ceil_mode: bool = False, return_indices: bool = False):
         statics = _geometry(input, kernel_size, stride, padding, dilation, ceil_mode, n, name)
-        return tuple(apply(_MAX_POOL_INDICES, (input,), statics)) if return_indices else apply(_MAX_POOL, (input,), statics)
+        if return_indices:
+            return tuple(keep_format(t, input) for t in apply(_MAX_POOL_INDICES, (input,), statics))
+        return keep_format(apply(_MAX_POOL, (input,), statics), input)
     f.__name__ = f.__qualname__ = name
     f.__doc__ = f"The largest element of each window over the last {n} dimensions."
 
@@ -198,7 +200,7 @@ def _avg_pool_nd(n: int):
     def f(input: Tensor, kernel_size, stride=None, padding=0, ceil_mode: bool = False, count_include_pad: bool = True,
           divisor_override: int | None = None) -> Tensor:
         kernel, stride_, pads, dilation, sizes = _geometry(input, kernel_size, stride, padding, 1, ceil_mode, n, name)
-        total = apply(_SUM_POOL, (input,), (kernel, stride_, pads, dilation, sizes))
+        total = keep_format(apply(_SUM_POOL, (input,), (kernel, stride_, pads, dilation, sizes)), input)
         if divisor_override is not None:
             if divisor_override == 0:
                 raise RuntimeError("divisor must be not zero")
@@ -295,7 +297,9 @@ def _adaptive_max(n: int):
         if all(o and not s % o for s, o in zip(shape, sizes)):
             kernel = tuple(s // o for s, o in zip(shape, sizes))
             statics = (kernel, kernel, ((0, 0),) * n, (1,) * n, sizes)
-            return tuple(apply(_MAX_POOL_INDICES, (input,), statics)) if return_indices else apply(_MAX_POOL, (input,), statics)
+            if return_indices:
+                return tuple(keep_format(t, input) for t in apply(_MAX_POOL_INDICES, (input,), statics))
+            return keep_format(apply(_MAX_POOL, (input,), statics), input)
         flat = input.flatten(-n)
         grid = np.arange(math.prod(shape)).reshape(shape)
         picked = []

@@ -11,7 +11,7 @@ from jax import lax
 from ..._core import dtype as dt
 from ..._core.registry import Op
 from ..._tensor import Tensor, apply
-from .common import not_implemented, wide
+from .common import keep_format, not_implemented, wide
 from .pooling import adaptive_avg_pool1d, adaptive_avg_pool2d, adaptive_avg_pool3d
 
 # Resampling is linear and separable: along each dimension every output is a weighted sum of a few inputs. A table holds
@@ -242,7 +242,7 @@ def _resampled(input: Tensor, size, factors, mode, align, antialias, n) -> Tenso
     kind = "float64" if input.dtype is dt.float64 else "float32"
     specs = tuple((int(s), int(o), mode, align, None if factors is None else factors[i], bool(antialias), kind)
                   for i, (s, o) in enumerate(zip(spatial, size)))
-    return apply(_OPS[mode, n], (input,), (specs,))
+    return keep_format(apply(_OPS[mode, n], (input,), (specs,)), input)
 
 
 def upsample(input: Tensor, size=None, scale_factor=None, mode: str = "nearest", align_corners: bool | None = None) -> Tensor:
