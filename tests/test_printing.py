@@ -1,5 +1,7 @@
 """repr, str and format of tensors equal real torch's, character for character."""
 
+import importlib
+
 import numpy as np
 import pytest
 import torch
@@ -152,6 +154,16 @@ def test_set_printoptions_reaches_repr(torch):
 @same
 def test_tensor_contents(torch):
     return torch.Tensor.__repr__(torch.ones(2, dtype=torch.int32), tensor_contents="...")
+
+
+def test_parts_of_the_text(subject, oracle):
+    """What classes with a repr of their own are printed from."""
+    def facts(torch):
+        parts, x = importlib.import_module(f"{torch.__name__}._tensor_str"), torch.arange(40.)
+        shown = [parts._tensor_str(x, 7), parts._tensor_str(x.reshape(2, 20), 3), parts._tensor_str(torch.ones(0, 2), 3),
+                 parts._str_intern(x[:3], tensor_contents="[hi]")]
+        return shown, [parts._add_suffixes("a" * n, ["b=1", "cc=2"], 4, forced) for n in (5, 70, 73, 74, 79) for forced in (False, True)]
+    assert facts(subject) == facts(oracle)
 
 
 def test_printoptions_context_restores():
