@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import copy
+import functools  # noqa: F401  (libraries take it from here)
 import inspect
 import math
 from collections import OrderedDict, defaultdict
@@ -11,19 +12,20 @@ from itertools import chain
 from types import CodeType, FunctionType, ModuleType
 from typing import Any, get_type_hints
 
-from .. import _assert, overrides
+from .. import _assert
 from .._tensor import Tensor
 from ..nn import Module, Parameter
 from ..utils import _pytree as pytree
 from ._codegen import _PyTreeCodeGen, _PyTreeInfo
+from ._compatibility import compatibility  # noqa: F401
 from ._wrap import (  # noqa: F401  (names of this module, too)
+    _autowrap_check,
+    _patch_wrapped_functions,
     _Patcher,
     _wrapped_fns_to_patch,
     _wrapped_methods_to_patch,
-    autowrap_check,
     find_proxy,
-    new_patcher,
-    patch_wrapped,
+    renew,
     wrap,
 )
 from .graph import Graph
@@ -36,6 +38,10 @@ _orig_module_getattr: Callable = Module.__getattr__
 _proxyable_classes: dict[type, None] = {}
 _is_fx_tracing_flag = False
 _VARARGS = inspect.CO_VARARGS | inspect.CO_VARKEYWORDS
+
+
+class ScriptObject:
+    """An instance of a TorchScript class; there are none here."""
 
 
 def is_fx_tracing() -> bool:
@@ -131,11 +137,11 @@ class Tracer(TracerBase):
             for name, b in self.root.named_buffers():
                 if b is a:
                     return self.create_node("get_attr", name, (), {})
-            name = self.tensor_attrs.get(id(a), (None,))[0]
+            name = self.tensor_attrs.get(a)
             if name is None:
                 name = self.get_fresh_qualname("_tensor_constant")
                 setattr(self.root, name, a)
-                self.tensor_attrs[id(a)] = (name, a)
+                self.tensor_attrs[a] = name
             return self.create_node("get_attr", name, (), {})
         if type(a) in _proxyable_classes:
             name = self.get_fresh_qualname(f"_{a.__class__.__name__}_constant_")
@@ -254,7 +260,7 @@ class Tracer(TracerBase):
         self.graph = Graph(tracer_cls=getattr(self, "__class__", None))
         if isinstance(fn, GraphModule):
             fn = type(fn).forward.__get__(fn)
-        self.tensor_attrs: dict[int, tuple[str, Tensor]] = {}
+        self.tensor_attrs: dict[Tensor, str] = {}
         self._collect_tensors(self.root, [])
         if not isinstance(fn, FunctionType) and not inspect.ismethod(fn):
             raise AssertionError(f"Expected FunctionType, got {type(fn)}")
@@ -270,18 +276,18 @@ class Tracer(TracerBase):
         def called(mod: Module, *args: Any, **kwargs: Any) -> Any:
             def forward(*args: Any, **kwargs: Any) -> Any:
                 return _orig_module_call(mod, *args, **kwargs)
-            autowrap_check(patcher, getattr(getattr(mod, "forward", mod), "__globals__", {}), self._autowrap_function_ids)
-            _renew(patcher, mod)
+            _autowrap_check(patcher, getattr(getattr(mod, "forward", mod), "__globals__", {}), self._autowrap_function_ids)
+            renew(patcher, mod)
             return self.call_module(mod, forward, args, kwargs)
 
-        with new_patcher() as patcher:
+        with _Patcher() as patcher:
             patcher.patch_method(Module, "__getattr__", read)
             patcher.patch_method(Module, "__call__", called)
-            patch_wrapped(patcher)
-            autowrap_check(patcher, scope, self._autowrap_function_ids)
-            _renew(patcher, self.root)
+            _patch_wrapped_functions(patcher)
+            _autowrap_check(patcher, scope, self._autowrap_function_ids)
+            renew(patcher, self.root)
             for module in self._autowrap_search:
-                autowrap_check(patcher, module.__dict__, self._autowrap_function_ids)
+                _autowrap_check(patcher, module.__dict__, self._autowrap_function_ids)
             self.create_node("output", "output", (self.create_arg(fn(*args)),), {}, type_expr=_annotations(fn).get("return"))
         self.submodule_paths = None
         return self.graph
@@ -289,7 +295,7 @@ class Tracer(TracerBase):
     def _collect_tensors(self, m: Module, prefix: list[str]) -> None:
         for name, value in m.__dict__.items():
             if isinstance(value, Tensor):
-                self.tensor_attrs.setdefault(id(value), (".".join([*prefix, name]), value))
+                self.tensor_attrs.setdefault(value, ".".join([*prefix, name]))
         for name, child in m.named_children():
             self._collect_tensors(child, [*prefix, name])
 
@@ -308,15 +314,6 @@ def _tracing() -> Iterator[None]:
         yield
     finally:
         _is_fx_tracing_flag = before
-
-
-def _renew(patcher: _Patcher, m: Module) -> None:
-    """Functions of torch that a module kept from before they began to dispatch."""
-    if patcher.visit_once(m):
-        for name, value in list(m.__dict__.items()):
-            form = overrides.dispatching_form(value)
-            if form is not value:
-                patcher.patch(m.__dict__, name, form)
 
 
 def _annotations(fn: Callable) -> dict[str, Any]:

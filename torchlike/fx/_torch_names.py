@@ -25,7 +25,10 @@ NN = {name: name for name in """avg_pool2d avg_pool3d elu_ gelu hardtanh_ leaky_
 # names of torch that are written in Python
 _IN_PYTHON = {**dict.fromkeys(_functional.__all__, "functional"), "istft": "", "pca_lowrank": "_lowrank", "svd_lowrank": "_lowrank", "lobpcg": "_lobpcg"}
 # the arguments that torch hands on by name where these are not just those with defaults
-_BY_NAME = {"norm": "p dim keepdim out dtype", "tensordot": "dims out", "normalize": "p dim eps out", "l1_loss": "size_average reduce reduction"}
+_BY_NAME = {"norm": "p dim keepdim out dtype", "tensordot": "dims out", "normalize": "p dim eps out", "l1_loss": "size_average reduce reduction",
+            "multi_head_attention_forward": "training key_padding_mask need_weights attn_mask is_causal use_separate_proj_weight q_proj_weight "
+                                            "k_proj_weight v_proj_weight static_k static_v average_attn_weights"}
+_UPSAMPLING = {"upsample": {}, "upsample_nearest": {"mode": "nearest"}, "upsample_bilinear": {"mode": "bilinear", "align_corners": True}}
 _METHODS = ("tanh", "sigmoid")  # of torch.nn.functional: they call the method
 _FAMILIES = ("linalg", "fft", "special")  # `torch.fft.fft` is `torch._C._fft.fft_fft`
 
@@ -80,8 +83,8 @@ def call_form(f: Callable, args: tuple, kwargs: dict) -> tuple[str, Callable | s
         return "call_method", own, args, kwargs
     if place not in ("torch.nn.functional", "torch.functional", "torch._lowrank", "torch._lobpcg"):
         return "call_function", f, args, kwargs
-    if own == "upsample":
-        return call_form(sys.modules["torchlike"].nn.functional.interpolate, args, kwargs)
+    if own in _UPSAMPLING:
+        return call_form(sys.modules["torchlike"].nn.functional.interpolate, args, {**kwargs, **_UPSAMPLING[own]})
     try:
         bound = inspect.signature(f).bind(*args, **kwargs)
     except TypeError:

@@ -5,8 +5,8 @@ import builtins
 import functools
 import inspect
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
+from contextlib import ExitStack
 from typing import Any
 
 from .. import overrides
@@ -95,19 +95,30 @@ def _operator_as_one_step(f: Callable) -> Callable:
 
 
 class _Patcher:
-    """Changes of module globals and class attributes, taken back in the end."""
+    """Changes of module globals and class attributes, taken back when the block ends. Inside it tensors' methods and operators dispatch."""
 
     def __init__(self) -> None:
         self.undo: list[Callable[[], None]] = []
         self.visited: set[int] = set()
+        self.blocks = ExitStack()
 
-    def patch(self, frame_dict: dict[str, Any], name: str, new_fn: Callable) -> None:
+    def __enter__(self) -> _Patcher:
+        self.blocks.enter_context(overrides.dispatching_methods())
+        for cls in (OpOverload, OpOverloadPacket):
+            self.patch_method(cls, "__call__", _operator_as_one_step(cls.__call__))
+        return self
+
+    def __exit__(self, *exc: Any) -> None:
+        self.revert_all_patches()
+        self.blocks.close()
+
+    def patch(self, frame_dict: dict[str, Any], name: str, new_fn: Callable, deduplicate: bool = True) -> None:
         """Change a global."""
         before = frame_dict.get(name, _ABSENT)
         frame_dict[name] = new_fn
         self.undo.append(lambda: frame_dict.pop(name) if before is _ABSENT else frame_dict.__setitem__(name, before))
 
-    def patch_method(self, cls: type, name: str, new_fn: Callable) -> None:
+    def patch_method(self, cls: type, name: str, new_fn: Any, deduplicate: bool = True) -> None:
         """Change a class's own attribute."""
         before = vars(cls).get(name, _ABSENT)
         setattr(cls, name, new_fn)
@@ -125,20 +136,7 @@ class _Patcher:
             self.undo.pop()()
 
 
-@contextmanager
-def new_patcher() -> Iterator[_Patcher]:
-    """A patcher that takes its changes back when the block ends."""
-    patcher = _Patcher()
-    try:
-        with overrides.dispatching_methods():
-            for cls in (OpOverload, OpOverloadPacket):
-                patcher.patch_method(cls, "__call__", _operator_as_one_step(cls.__call__))
-            yield patcher
-    finally:
-        patcher.revert_all_patches()
-
-
-def patch_wrapped(patcher: _Patcher) -> None:
+def _patch_wrapped_functions(patcher: _Patcher) -> None:
     """Make the marked functions and methods single steps."""
     for (_, name), scope in list(_wrapped_fns_to_patch.items()):
         f = _named(scope, name)
@@ -148,7 +146,7 @@ def patch_wrapped(patcher: _Patcher) -> None:
         patcher.patch_method(cls, name, _method_as_one_step(cls, name))
 
 
-def autowrap_check(patcher: _Patcher, scope: dict[str, Any], ids: set[int]) -> None:
+def _autowrap_check(patcher: _Patcher, scope: dict[str, Any], ids: set[int]) -> None:
     """Make those functions single steps that a traced module took from the tracer's autowrap modules."""
     if not patcher.visit_once(scope):
         return
@@ -157,5 +155,20 @@ def autowrap_check(patcher: _Patcher, scope: dict[str, Any], ids: set[int]) -> N
             continue
         if id(value) in ids:
             patcher.patch(scope, name, as_one_step(value))
-        elif overrides.dispatching_form(value) is not value:  # taken before torch's functions began to dispatch
+        elif overrides.dispatching_form(value) is not value:
             patcher.patch(scope, name, overrides.dispatching_form(value))
+
+
+def renew(patcher: _Patcher, m: Any) -> None:
+    """Replace functions of torch that a module, or its class, kept from before they began to dispatch."""
+    if not patcher.visit_once(m):
+        return
+    for name, value in list(m.__dict__.items()):
+        form = overrides.dispatching_form(value)
+        if form is not value:
+            patcher.patch(m.__dict__, name, form)
+    for cls in type(m).__mro__:
+        if patcher.visit_once(cls):
+            for name, value in list(vars(cls).items()):
+                if isinstance(value, staticmethod) and overrides.dispatching_form(value.__func__) is not value.__func__:
+                    patcher.patch_method(cls, name, staticmethod(overrides.dispatching_form(value.__func__)))

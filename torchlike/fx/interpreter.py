@@ -145,7 +145,7 @@ class _TransformerTracer(Tracer):
     def __init__(self, graph: Graph) -> None:
         super().__init__()
         self.graph = graph
-        self.tensor_attrs: dict[int, Any] = {}
+        self.tensor_attrs: dict[Any, str] = {}
 
     def is_leaf_module(self, m: Module, module_qualified_name: str) -> bool:
         return True

@@ -104,8 +104,8 @@ class TracerBase:
         if hasattr(a, "__fx_create_arg__"):
             return a.__fx_create_arg__(self)
         if isinstance(a, tuple):
-            made = [self.create_arg(x) for x in a]
-            return type(a)(*made) if is_named(a) else tuple(made)
+            made = tuple([self.create_arg(x) for x in a])
+            return self.create_node("call_function", type(a), made, {}) if is_named(a) else made
         if isinstance(a, list):
             return [self.create_arg(x) for x in a]
         if isinstance(a, dict):
