@@ -119,9 +119,9 @@ class Graph:
         return node
 
     def find_nodes(self, *, op: str, target: Target | None = None, sort: bool = True) -> list[Node]:
-        """The nodes of a kind, and with a target for calls, in order."""
-        if target is not None and op == "call_function" and not callable(target):
-            return []
+        """The nodes of a kind, and of a target, in order; for functions the target must be given."""
+        if op == "call_function" and target is None:
+            raise AssertionError("target must not be None for call_function op")
         return [n for n in self.nodes if n.op == op and (target is None or n.target == target)]
 
     # -- making nodes ---------------------------------------------------------------------------------------------------

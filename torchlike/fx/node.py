@@ -226,14 +226,13 @@ class Node:
         for x in self._input_nodes:
             x.users.pop(self, None)
         self._input_nodes = {}
+        self._args = map_arg(tuple(args), self._use)
+        self._kwargs = map_arg(dict(kwargs), self._use)
 
-        def seen(x: Node) -> Node:
-            self._input_nodes.setdefault(x)
-            x.users.setdefault(self)
-            return x
-
-        self._args = map_arg(tuple(args), seen)
-        self._kwargs = map_arg(dict(kwargs), seen)
+    def _use(self, x: Node) -> Node:
+        self._input_nodes.setdefault(x)
+        x.users.setdefault(self)
+        return x
 
     @property
     def all_input_nodes(self) -> list[Node]:
@@ -250,7 +249,7 @@ class Node:
         """Put an argument in front of the one at position idx."""
         if not 0 <= idx <= len(self.args):
             raise AssertionError("insert_args index must be between 0 and len(self.args)")
-        self.args = (*self.args[:idx], arg, *self.args[idx:])
+        self._args = (*self.args[:idx], map_arg(arg, self._use), *self.args[idx:])
 
     def update_kwarg(self, key: str, arg: Argument) -> None:
         """Set the argument called key."""
