@@ -64,7 +64,9 @@ def test_facts(torch):
         "requires_grad", "grad_fn", "coalesce()", "item()", "numpy()", "is_floating_point()", "detach()", "clone()", "double()", "int()",
         "to(torch.float64)", "element_size()", "is_same_size(c)", "to_sparse()")), "len(s)", "isinstance(s, torch.sparse.FloatTensor)",
         "isinstance(s, torch.FloatTensor)", "isinstance(s, torch.Tensor)", "type(s).__name__", "c.coalesce() is c", "s.float() is s", "s.cpu() is s",
-        "s.to_sparse() is s", "e.to_dense() is e")
+        "s.to_sparse() is s", "e.to_dense() is e", "torch.clone(s)", "torch.detach(s)", "torch.result_type(s, 2.5)", "torch.dsmm(s, d)",
+                      "s.clone().t_()", "c.new(s._indices(), s._values(), s.size())",
+                      "torch.vstack([c, c])", "s.abs_()", "torch.argwhere(c)")
 
 
 @same
@@ -97,7 +99,6 @@ def test_in_place(torch):
     s, c, e = scope["s"], scope["c"], scope["e"]
     view = c.values()
     c.mul_(2)
-  
     made = [_parts(s.add_(s)), _parts(c.clone().coalesce()), e.add_(c).clone(), e.sub_(c, alpha=2).clone(), _parts(c.div_(4).clone().coalesce()),
             _parts(c.neg_().clone().coalesce()), caught(c.add_, e), e.mul_(c).clone()]
     e += s

@@ -11,6 +11,7 @@ from .._core.graph import SECOND_BACKWARD, AccumulateGrad, Node, Outside
 from .._core.program import record
 from .._core.registry import OPS
 from .._core.value import Value
+from .._public import SPARSE_FORMS
 from .._tensor import Tensor, apply
 from .graph import GradientEdge, Packed
 from .walk import replay
@@ -330,7 +331,7 @@ def _accumulate(node: AccumulateGrad, g: Tensor, create_graph: bool) -> None:
 
 
 def _store(tensor: Tensor, g: Tensor, create_graph: bool) -> None:
-    if g._sparse or tensor._sparse or (tensor._grad is not None and tensor._grad._sparse):
+    if SPARSE_FORMS and (g._sparse or (tensor._grad is not None and tensor._grad._sparse)):
         old = tensor._grad
         g = g if create_graph else g.detach()
         tensor._grad = g if old is None else _plus(old, g)

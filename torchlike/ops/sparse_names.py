@@ -31,7 +31,7 @@ def spmm(input: Tensor, mat2: Tensor) -> Tensor:
     return FUNCTIONS["mm"](input, mat2)
 
 
-FUNCTIONS["spmm"] = spmm
+FUNCTIONS["spmm"] = FUNCTIONS["dsmm"] = spmm
 
 
 def to_dense(self: Tensor, dtype: Any = None, *, masked_grad: bool | None = None) -> Tensor:

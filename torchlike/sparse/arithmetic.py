@@ -188,9 +188,9 @@ def power(input: Any, exponent: Any) -> Tensor:
 
 UNARY = ("abs", "sqrt", "sin", "tan", "asin", "atan", "sinh", "tanh", "asinh", "atanh", "arcsin", "arctan", "arcsinh", "arctanh", "absolute", "relu", "log1p",
          "expm1", "sgn", "sign", "floor", "ceil", "trunc", "round", "frac", "nan_to_num", "isnan", "isinf", "isposinf", "isneginf", "deg2rad", "rad2deg",
-         "erf", "erfinv", "signbit", "square")
+         "erf", "erfinv", "signbit", "square", "fix")
 LINEAR = ("neg", "negative", "positive")
-WITHOUT_INPLACE = ("isnan", "isinf", "isposinf", "isneginf", "signbit", "positive")
+WITHOUT_INPLACE = ("isnan", "isinf", "isposinf", "isneginf", "signbit", "positive", "square", "pow")
 
 
 def _of_entries(name: str, sums: bool) -> Callable:
@@ -205,7 +205,11 @@ def _of_entries(name: str, sums: bool) -> Callable:
 
 
 def _in_place(name: str, f: Callable) -> Callable:
+    needs_order = name[:-1] in UNARY
+
     def write(input: Tensor, *args: Any, **kwargs: Any) -> Tensor:
+        if needs_order and isinstance(input, Coo) and not input._unique:
+            raise RuntimeError(f"{name} requires coalesced input")
         made = f(input, *args, **kwargs)
         if not isinstance(input, SparseTensor):  # a strided tensor, with which a sparse one is combined
             return write_into(input, made.to_dense())
@@ -230,9 +234,10 @@ def copy_(input: Tensor, src: Tensor, non_blocking: bool = False) -> Tensor:
 
 
 FORMS: dict[str, Callable] = {"add": add, "sub": sub, "subtract": sub, "mul": mul, "multiply": mul, "div": div, "divide": div, "true_divide": div,
-                              "floor_divide": floor_divide, "pow": power, "zero_": zero_, "copy_": copy_}
+                              "floor_divide": floor_divide, "pow": power, "zero_": zero_, "copy_": copy_,
+                              "result_type": common, "clone": lambda input, **kwargs: input.clone(), "detach": lambda input: input.detach()}
 FORMS |= {n: _of_entries(n, True) for n in UNARY if n in FUNCTIONS} | {n: _of_entries(n, False) for n in LINEAR}
-FORMS |= {n + "_": _in_place(n + "_", f) for n, f in FORMS.items() if not n.endswith("_") and n not in WITHOUT_INPLACE}
+FORMS |= {n + "_": _in_place(n + "_", f) for n, f in FORMS.items() if not n.endswith("_") and n not in (*WITHOUT_INPLACE, "result_type", "clone", "detach")}
 
 
 def _converted(name: str) -> Callable:

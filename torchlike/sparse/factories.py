@@ -75,15 +75,15 @@ def sparse_coo_tensor(*args: Any, dtype: dt.dtype | None = None, device: Any = N
     return coo(places.detach(), _held(values, requires_grad, "SparseCooTensorWithDimsAndTensors"), size, unique)
 
 
-def legacy(kind: dt.dtype, device: str, args: tuple) -> Coo:
+def legacy(kind: dt.dtype, device: Any, args: tuple) -> Coo:
     """torch.sparse.FloatTensor(...): nothing, sizes, or indices, values and a size."""
     if args and isinstance(args[0], Tensor):
         if len(args) == 1:
             if not isinstance(args[0], SparseTensor):
-                raise TypeError(f"expected {args[0].layout} to be sparse_coo")
+                raise TypeError("new() received an invalid combination of arguments - got (Tensor)")
             return args[0].detach()
         indices, values, *size = args
-        return sparse_coo_tensor(indices, values, *size, device=None if device == "cpu" else device)
+        return sparse_coo_tensor(indices, values, *size)
     size = as_size(*args) if args else (0,)
     return empty(size, len(size), from_data([], kind, dev.canonical(device)))
 

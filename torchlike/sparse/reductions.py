@@ -15,6 +15,8 @@ from .tensor import SparseTensor, named, on_device
 
 def total(input: SparseTensor, dim: Any = None, keepdim: bool = False, *, dtype: Any = None, name: str = "SumBackward1") -> Tensor:
     """The sum over dimensions: strided where no sparse dimension is left."""
+    if not isinstance(keepdim, bool):
+        raise TypeError(f"sum(): argument 'keepdim' (position 3) must be bool, not {type(keepdim).__name__}")
     if isinstance(input, Compressed):
         if dim is None:
             return named(input._entries.sum(dtype=dtype), "Sum")

@@ -11,6 +11,7 @@ from .._tensor import Tensor
 from ..ops.joining import cat as cat_strided
 from .compressed import Compressed, compressed
 from .coo import Coo, coo, empty, joined
+from .factories import legacy
 from .tensor import SparseTensor, named, on_device
 
 
@@ -213,6 +214,12 @@ def sparse_mask(input: Tensor, mask: Tensor) -> Tensor:
     return mask._like(named(rows, "SparseMask"))
 
 
+def _in_place(f: Any) -> Any:
+    def write(input: SparseTensor, *args: Any) -> SparseTensor:
+        return input.adopt(f(input, *args))
+    return write
+
+
 def _copied(data: Tensor, *, dtype: Any = None, device: Any = None, requires_grad: bool = False, pin_memory: bool = False) -> Tensor:
     made = data.detach().clone().to(dtype=dtype or data.dtype, device=device or data.device)
     return made.requires_grad_() if requires_grad else made
@@ -232,9 +239,17 @@ def _empty_like(input: Tensor, *, dtype: Any = None, device: Any = None, require
 def _new_empty(input: Tensor, *size: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False, **kwargs: Any) -> Tensor:
     if not isinstance(input, Coo):
         input.refuse("new_zeros")
+    if not size:
+        raise TypeError('new_empty() missing 1 required positional arguments: "size"')
     size = tuple(size[0]) if len(size) == 1 and isinstance(size[0], (tuple, list)) else size
     made = empty(size, len(size), input._entries, dtype, device)
     return made.requires_grad_() if requires_grad else made
+
+
+def _new(input: Tensor, *args: Any) -> Tensor:
+    if not isinstance(input, Coo):
+        input.refuse("new")
+    return legacy(input.dtype, input.device, args)
 
 
 Coo.T, Coo.mT = property(lambda self: permute(self, *reversed(range(self.dim())))), property(lambda self: transpose(self, -2, -1))
@@ -254,5 +269,7 @@ def movedim(input: Tensor, source: Any, destination: Any) -> Tensor:
 FORMS = {"permute": permute, "transpose": transpose, "t": t, "swapaxes": transpose, "swapdims": transpose, "unsqueeze": unsqueeze,
          "index_select": index_select, "select": select, "__getitem__": getitem, "unbind": unbind, "cat": cat, "concat": cat, "concatenate": cat,
          "stack": stack, "sparse_mask": sparse_mask, "zeros_like": _empty_like, "empty_like": _empty_like, "new_zeros": _new_empty,
-         "new_empty": _new_empty, "new": _new_empty, "conj": lambda input: input._like(input._entries.conj()) if input.is_complex() else input,
-         "movedim": movedim, "moveaxis": movedim, "tensor": _copied}
+         "new_empty": _new_empty, "new": _new, "conj": lambda input: input._like(input._entries.conj()) if input.is_complex() else input,
+         "movedim": movedim, "moveaxis": movedim, "tensor": _copied, "hstack": lambda tensors: cat(tensors, 1), "vstack": cat, "row_stack": cat,
+         "resolve_conj": lambda input: input, "resolve_neg": lambda input: input}
+FORMS |= {n + "_": _in_place(f) for n, f in FORMS.items() if n in ("t", "transpose", "swapaxes", "swapdims", "unsqueeze")}

@@ -61,7 +61,7 @@ class SparseTensor(Tensor):
         self.refuse(_asked())
 
     def _host_array(self) -> NoReturn:
-        raise TypeError(f"can't convert {self.type_name} layout tensor to numpy. Use Tensor.to_dense() first.")
+        self.refuse(_asked())
 
     def refuse(self, name: str) -> NoReturn:
         """torch's error for an operation that there is not for this layout."""
@@ -100,6 +100,8 @@ class SparseTensor(Tensor):
     _out = property(lambda self: self._entries._out)
     is_leaf = property(lambda self: self._entries.is_leaf)
     grad_fn = property(lambda self: self._entries.grad_fn)
+    output_nr = property(lambda self: self._entries.output_nr)
+    retains_grad = property(lambda self: False)
 
     @property
     def requires_grad(self) -> bool:
@@ -178,7 +180,7 @@ class SparseTensor(Tensor):
     # -- what has no meaning ---------------------------------------------------------------------------------------------
 
     def numpy(self, *args: Any, **kwargs: Any) -> NoReturn:
-        self._host_array()
+        raise TypeError(f"can't convert {self.type_name} layout tensor to numpy. Use Tensor.to_dense() first.")
 
     __array__ = numpy
 
