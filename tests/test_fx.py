@@ -137,8 +137,8 @@ def test_operators(torch):
 def test_signatures(torch):
     fx = _fx(torch)
 
-    def typed(x: torch.Tensor, y: Optional[torch.Tensor] = None, z: list[int] = (1,), q: "torch.Tensor" = None, s: torch.device = None, any: str = "",
-              o: int | None = None, d: torch.dtype = torch.float32) -> tuple[torch.Tensor, int]:
+    def typed(x: torch.Tensor, y: Optional[torch.Tensor] = None, z: list[int] = (1,), q: "torch.Tensor" = None,  # noqa: UP045
+              s: torch.device = None, any: str = "", o: int | None = None, d: torch.dtype = torch.float32) -> tuple[torch.Tensor, int]:
         return x, 1
 
     def stars(x, *a, **k):

@@ -38,7 +38,8 @@ def test_build(torch):
     refused = [caught(append), caught(put), caught(g.erase_node, a), caught(g.create_node, "bad", "x"), caught(g.call_function, "x"),
                caught(g.placeholder, torch.add)]
     return (str(g), g.python_code("self").src, sorted(g.python_code("self").globals), types, refused, str(a.users), a.next.name, a.prev.name, len(g.nodes),
-            str(list(reversed(g.nodes))), caught(g.find_nodes, op="call_function"), str(g.find_nodes(op="call_method")), str(g.find_nodes(op="call_function", target=operator.add)), a < b, b < a,
+            str(list(reversed(g.nodes))),
+            caught(g.find_nodes, op="call_function"), str(g.find_nodes(op="call_method")), str(g.find_nodes(op="call_function", target=operator.add)), a < b, b < a,
             str(g.output_node().all_input_nodes), a.format_node(), [n.is_impure() for n in g.nodes])
 
 
