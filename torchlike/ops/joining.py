@@ -68,8 +68,8 @@ def _known(tensors) -> list[np.ndarray] | None:
         v = t._value if t._storage is None else t._current()
         array, a = v.array, v.aval
         first = first or a
-        if a is not first and (a.dtype is not first.dtype or a.device is not first.device):
-            return None
+        if (a is not first and (a.dtype is not first.dtype or a.device is not first.device)) or (a.ndim == 4 and t._layout is not None):
+            return None  # of four dimensions: channels_last is kept
         if array.__class__ is not np.ndarray:
             if array is None or a.device.type != "cpu" or is_tracer(array):
                 return None

@@ -6,7 +6,8 @@ import math
 import numpy as np
 
 from ..._core import dtype as dt
-from ..._core.registry import Op
+from ..._core.grad_mode import mode
+from ..._core.registry import Op, cast
 from ..._tensor import Tensor, apply
 from .common import keep_format, wide
 
@@ -162,6 +163,47 @@ BATCH_NORM = Op("native_batch_norm", _batch_norm_train, vjp=_batch_norm_vjp, sha
     (x.shape, x.dtype), (x.shape[1:2], _statistics_type(x)), (x.shape[1:2], _statistics_type(x))])
 
 
+def _scale(xp, mean, var, weight, eps):
+    """(what an element is multiplied with, 1 / the standard deviation) per channel."""
+    rstd = 1 / xp.sqrt(wide(var) + np.asarray(eps, wide(var).dtype))
+    return rstd if weight is None else rstd * weight, rstd
+
+
+def _batch_norm_eval(xp, x, weight, bias, mean, var, eps):
+    scale, _ = _scale(xp, mean, var, weight, eps)
+    shift = -mean * scale
+    if bias is not None:
+        shift = shift + bias
+    shape = _channel_shape(x)
+    return cast(xp, x * scale.reshape(shape) + shift.reshape(shape), x.dtype)
+
+
+def _batch_norm_eval_vjp(xp, g, x, weight, mean, var, eps, needs):
+    axes, shape, wide_g = (0, *range(2, x.ndim)), _channel_shape(x), wide(g)
+    scale, rstd = _scale(xp, mean, var, weight, eps)
+    gx = gw = gb = None
+    if needs[0]:
+        gx = wide_g * scale.reshape(shape)
+    if needs[1]:
+        gw = xp.sum(wide_g * (wide(x) - mean.reshape(shape)) * rstd.reshape(shape), axis=axes)
+    if needs[2]:
+        gb = xp.sum(wide_g, axis=axes)
+    return gx, gw, gb, None, None
+
+
+BATCH_NORM_EVAL = Op("native_batch_norm_eval", _batch_norm_eval, vjp=_batch_norm_eval_vjp, shape=lambda x, *_: (x.shape, x.dtype),
+                     torch_name="NativeBatchNormBackward0")
+
+
+def _running(xp, mean, var, new_mean, new_var, momentum, correction):
+    """Running statistics moved towards a batch's."""
+    return [old * cast(xp, 1 - momentum, old.dtype) + cast(xp, new, old.dtype) * cast(xp, momentum, old.dtype)
+            for old, new in ((mean, new_mean), (var, new_var * cast(xp, correction, new_var.dtype)))]
+
+
+_RUNNING = Op("batch_norm_running", _running, vjp=False, shape=lambda mean, var, *_: [(mean.shape, mean.dtype), (var.shape, var.dtype)])
+
+
 def batch_norm(input: Tensor, running_mean, running_var, weight=None, bias=None, training: bool = False, momentum: float = 0.1,
                eps: float = 1e-5) -> Tensor:
     """Normalisation per channel (dimension 1) by batch statistics, or by running ones (Ioffe & Szegedy 2015)."""
@@ -176,24 +218,22 @@ def batch_norm(input: Tensor, running_mean, running_var, weight=None, bias=None,
         for t, name in ((running_mean, "running_mean"), (running_var, "running_var")):
             if t is None:
                 raise RuntimeError(f"{name} must be defined in evaluation mode")
-        view = (1, -1) + (1,) * (len(shape) - 2)
-        scale = (running_var + eps).rsqrt()
-        if weight is not None:
-            scale = scale * weight
-        shift = -running_mean * scale
-        if bias is not None:
-            shift = shift + bias
-        return (input * scale.reshape(view) + shift.reshape(view)).to(input.dtype)
+            if t.requires_grad and mode.enabled:
+                raise RuntimeError(f"The function 'native_batch_norm' is not differentiable with respect to argument '{name}'. This input cannot "
+                                   "have requires_grad True.")
+        return keep_format(apply(BATCH_NORM_EVAL, (input, weight, bias, running_mean, running_var), (float(eps),)), input)
     n = math.prod(shape) // max(channels, 1)
     if n == 1 and math.prod(shape[2:]) == 1:
         raise ValueError(f"Expected more than 1 value per channel when training, got input size {input.shape}")
+    if (running_mean is None) != (running_var is None):
+        raise ValueError("running_mean and running_var must either both be None or neither be None")
     y, mean, var = apply(BATCH_NORM, (input, weight, bias), (float(eps),))
-    from ...autograd.grad_mode import no_grad
-    with no_grad():
-        if running_mean is not None:
-            running_mean.mul_(1 - momentum).add_(mean.detach().to(running_mean.dtype), alpha=momentum)
-        if running_var is not None:
-            running_var.mul_(1 - momentum).add_(var.detach().to(running_var.dtype) * (n / max(n - 1, 1)), alpha=momentum)
+    if running_mean is not None:
+        from ...autograd.grad_mode import no_grad
+        with no_grad():
+            moved = apply(_RUNNING, (running_mean, running_var, mean, var, float(momentum), n / max(n - 1, 1)))
+            running_mean._assign(moved[0])
+            running_var._assign(moved[1])
     return keep_format(y, input)
 
 
