@@ -209,6 +209,16 @@ def test_fuse(torch):
 
 
 @same
+def test_split(torch):
+    split, net, x = _sub(torch, "passes.split_module").split_module, _net(torch), torch.randn(1, 3, 4, 4)
+    gm, names = _fx(torch).symbolic_trace(net), {}
+    parts = {"conv": 0, "bn": 0, "relu": 1, "drop": 1, "mean": 1}
+    made = split(gm, net, lambda n: parts.get(n.name, 2), names)
+    return (made.code, [(n, c.code) for n, c in made.named_children()], names, made(x), net(x),
+            caught(split, gm, net, lambda n: int(n.op == "call_module")))
+
+
+@same
 def test_annotations(torch):
     tb = _sub(torch, "traceback")
 

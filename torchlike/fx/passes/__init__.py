@@ -1,2 +1,2 @@
 """torch.fx.passes: what works on whole graphs."""
-from . import shape_prop  # noqa: F401
+from . import shape_prop, split_module  # noqa: F401
