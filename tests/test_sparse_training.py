@@ -223,3 +223,58 @@ def test_clipping_and_zeroing(torch):
     w.grad = torch.sparse_coo_tensor([[1]], torch.ones(1, 2), (6, 2))
     optimizer.step()
     return zero, w.detach(), caught(setattr, w, "grad", torch.sparse_coo_tensor([[1]], torch.ones(1, 2), (5, 2)))
+
+
+@same
+def test_gradient_through_a_scaled_table(torch):
+    w = _start(torch).requires_grad_()
+    torch.nn.functional.embedding(torch.tensor([1, 4, 1]), w * 2, sparse=True).pow(2).sum().backward()
+    return w.grad.to_dense()
+
+
+@same(tol=10)
+def test_normalised_graph(torch):
+    """Degrees, self loops, D^-1/2 A D^-1/2, edge dropout as in LightGCN, attention over edges."""
+    torch.manual_seed(3)
+    edges = torch.randint(0, 8, (2, 20))
+    adj = torch.sparse_coo_tensor(edges, torch.ones(20), (8, 8)).coalesce() + torch.eye(8).to_sparse()
+    degree = torch.sparse.sum(adj, dim=1).to_dense()
+    scale = torch.diag(degree.pow(-0.5)).to_sparse()
+    normal = torch.sparse.mm(torch.sparse.mm(scale, adj), scale).coalesce()
+    row, col = normal.indices()
+    kept = (torch.rand(normal.values().shape[0]) + 0.7).int().bool()
+    dropped = torch.sparse.FloatTensor(normal.indices().t()[kept].t(), normal.values()[kept] / 0.7, normal.size())
+    emb = torch.nn.Embedding(8, 4)
+    layers = [emb.weight]
+    for _ in range(2):
+        layers.append(torch.sparse.mm(dropped, layers[-1]))
+    out = torch.stack(layers, 1).mean(1)
+    score = torch.sparse_coo_tensor(torch.stack([row, col]), (out[row] * out[col]).sum(1), (8, 8))
+    attended = torch.sparse.mm(torch.sparse.softmax(score, 1), out)
+    attended.pow(2).sum().backward()
+    half = adj.to_sparse_csr()
+    return _parts(normal), row, attended.detach(), emb.weight.grad, _parts(half), half @ out.detach(), (adj.t() + adj).coalesce().values()
+
+
+@same
+def test_from_scipy(torch):
+    import scipy.sparse
+    m = scipy.sparse.random(5, 6, 0.4, format="csr", random_state=0, dtype="float32")
+    made = torch.sparse_csr_tensor(m.indptr, m.indices, m.data, m.shape)
+    shared = torch.sparse_csr_tensor(torch.from_numpy(m.indptr), torch.from_numpy(m.indices), torch.from_numpy(m.data), size=m.shape)
+    c = m.tocoo()
+    coo = torch.sparse_coo_tensor(torch.stack([torch.from_numpy(c.row), torch.from_numpy(c.col)]), c.data, c.shape)
+    return _parts(made), _parts(shared), _parts(coo), made @ torch.ones(6, 2), shared @ torch.ones(6), shared.to_dense(), _parts(coo.to_sparse_csr())
+
+
+@same
+def test_clip_and_look(torch):
+    w = _start(torch).requires_grad_()
+    torch.nn.functional.embedding(torch.tensor([1, 4, 1]), w, sparse=True).pow(2).sum().backward()
+    norms = caught(torch.nn.utils.clip_grad_norm_, [w], 1.0), caught(torch.nn.utils.clip_grad_value_, [w], 0.1)
+    seen = []
+    v = _start(torch).requires_grad_()
+    v.register_hook(lambda g: seen.append(g.is_sparse))
+    torch.nn.functional.embedding(torch.tensor([2]), v, sparse=True).sum().backward()
+    v.grad *= 3
+    return norms, w.grad.to_dense(), seen, v.grad.to_dense(), v.grad.data.coalesce().indices()

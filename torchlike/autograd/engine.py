@@ -247,7 +247,7 @@ def _run_node(node: Node, grads: list, create_graph: bool) -> list:
         raise RuntimeError(SECOND_BACKWARD)
     if saved.__class__ is Packed:
         saved = saved.unpacked()
-    gs = [_missing(plan, i) if g is None else g for i, g in enumerate(grads)]
+    gs = [_missing(plan, i) if g is None else g.to_dense() if g._sparse else g for i, g in enumerate(grads)]
     ins, outs = plan.saved(node.needs)
     args = []
     if create_graph:

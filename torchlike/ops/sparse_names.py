@@ -86,7 +86,7 @@ def _only_sparse(name: str, layout: str) -> Callable:
 
 
 def _no_parts(name: str) -> Callable:
-    def refuse(self: Tensor) -> NoReturn:
+    def refuse(self: Tensor, *args: Any) -> NoReturn:
         raise NotImplementedError(f"Could not run 'aten::{name}' with arguments from the '{self.device.type.upper()}' backend.")
     refuse.__name__ = refuse.__qualname__ = name
     return refuse
@@ -96,5 +96,5 @@ for _name, _layout in (("coalesce", "coordinate "), ("is_coalesced", "coordinate
                        ("crow_indices", "row compressed "), ("col_indices", "row compressed "), ("ccol_indices", "column compressed "),
                        ("row_indices", "column compressed ")):
     setattr(Tensor, _name, _only_sparse(_name, _layout))
-for _name in ("_indices", "_values", "_nnz"):
+for _name in ("_indices", "_values", "_nnz", "sparse_resize_", "sparse_resize_and_clear_"):
     setattr(Tensor, _name, _no_parts(_name))

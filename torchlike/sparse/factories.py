@@ -104,7 +104,7 @@ def sparse_compressed_tensor(compressed_indices: Any, plain_indices: Any, values
                                   "and sparse_csc")
     parts = []
     for x in (compressed_indices, plain_indices):
-        t = _numbers(x, None if isinstance(x, Tensor) else dt.int64, device or values.device)
+        t = _numbers(x, None if isinstance(x, (Tensor, np.ndarray)) else dt.int64, device or values.device)
         if t.dtype not in (dt.int32, dt.int64):
             raise RuntimeError(f"compressed_indices and plain_indices must be int32 or int64, but got {t.dtype}")
         if t.dim() != 1:
