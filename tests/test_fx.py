@@ -232,3 +232,14 @@ class M(torch.nn.Module):
                  for how in ((), ("-m", "torchlike.run")))
     assert got.stdout == want.stdout, got.stderr
     assert "torch.sigmoid" in want.stdout
+
+
+def test_wrap_alone_loads_nothing(tmp_path):
+    """Libraries import torch.fx for `wrap`: torch's functions must not look at their arguments for that."""
+    import subprocess
+    import sys
+    code = ("import sys, torchlike as torch, torchlike.fx as fx; relu = torch.relu; fx.wrap('len'); "
+            "assert torch.relu is relu and 'torchlike.overrides' not in sys.modules and 'torchlike.fx.graph' not in sys.modules; fx.symbolic_trace; "
+            "assert torch.relu is not relu")
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr

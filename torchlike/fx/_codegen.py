@@ -14,7 +14,8 @@ from .._core.device import device
 from .._ops import OpOverload
 from .._tensor import Tensor
 from ..utils import _pytree as pytree
-from ._namespace import _custom_builtins, _Namespace
+from . import _pytree
+from ._namespace import _custom_builtins, _Namespace, _register_custom_builtin
 from .node import Node, _get_qualified_name, _type_repr, map_arg
 
 if TYPE_CHECKING:
@@ -29,6 +30,8 @@ magic_methods.update(reflectable_magic_methods)
 inplace_methods = {"iadd": "{} += {}", "iand": "{} &= {}", "ifloordiv": "{} //= {}", "ilshift": "{} <<= {}", "imod": "{} %= {}", "imul": "{} *= {}",
                    "imatmul": "{} @= {}", "ior": "{} |= {}", "ipow": "{} **= {}", "irshift": "{} >>= {}", "isub": "{} -= {}", "itruediv": "{} /= {}",
                    "ixor": "{} ^= {}", "setitem": "{}[{}] = {}"}
+_register_custom_builtin("fx_pytree", "import torchlike.fx._pytree as fx_pytree", _pytree)
+_register_custom_builtin("pytree", "import torchlike.utils._pytree as pytree", pytree)
 _COLORS = {"red": "\033[31m", "green": "\033[32m", "blue": "\033[34m", "yellow": "\033[33m", "dim": "\033[2m"}
 _FRAME = re.compile(r'^File "(.+)", line (\d+), in (.+)$')
 
@@ -300,7 +303,7 @@ class _Lines:
 
 
 def _wrapped() -> set[Callable]:
-    from ._wrap import wrapped_functions
+    from ._patcher import wrapped_functions
 
     return wrapped_functions()
 

@@ -18,16 +18,8 @@ from ..nn import Module, Parameter
 from ..utils import _pytree as pytree
 from ._codegen import _PyTreeCodeGen, _PyTreeInfo
 from ._compatibility import compatibility  # noqa: F401
-from ._wrap import (  # noqa: F401  (names of this module, too)
-    _autowrap_check,
-    _patch_wrapped_functions,
-    _Patcher,
-    _wrapped_fns_to_patch,
-    _wrapped_methods_to_patch,
-    find_proxy,
-    renew,
-    wrap,
-)
+from ._patcher import _autowrap_check, _patch_wrapped_functions, _Patcher, find_proxy, renew
+from ._wrap import _wrapped_fns_to_patch, _wrapped_methods_to_patch, wrap  # noqa: F401  (names of this module, too)
 from .graph import Graph
 from .graph_module import GraphModule
 from .node import Argument, has_side_effect
