@@ -308,7 +308,7 @@ class GraphModule(Module):
                 lines.append(f"        self.{name} = {made}" if kind == "Parameter" else f"        self.register_buffer('{name}', {made})")
         code = "\n".join("    " + line if line else line for line in self._code.strip("\n").split("\n")).rstrip()
         imports = _format_import_block(self._graph.python_code("self").globals)
-        (place / "module.py").write_text(f"{imports}\nfrom torch.nn import *\n\n\nclass {module_name}(torch.nn.Module):\n    def __init__(self):\n"
+        (place / "module.py").write_text(f"{imports}\nfrom torchlike.nn import *  # noqa: F403\n\n\nclass {module_name}(torch.nn.Module):\n    def __init__(self):\n"
                                          "        super().__init__()\n" + "\n".join(lines)
                                          + f"\n        self.load_state_dict(torch.load(r'{place}/state_dict.pt'))\n\n{code}\n")
         (place / "__init__.py").write_text("from .module import *\n")
