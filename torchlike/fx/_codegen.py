@@ -144,11 +144,13 @@ class CodeGen:
         lines = _Lines(self, out, root_module, verbose, include_stride, include_device, colored)
         dying = _last_uses(nodes)
         numbers: list[int | None] = []
+        written = 0
         for i, node in enumerate(nodes):
             if verbose:
                 lines.comment(node)
             lines.emit(node, dying.get(node, []))
-            numbers.extend([i] * ("".join(lines.body).count("\n") - len(numbers)))
+            numbers.extend([i] * "".join(lines.body[written:]).count("\n"))
+            written = len(lines.body)
         body = lines.body or ["pass\n"]
         if self._body_transformer:
             body = self._body_transformer(body)
