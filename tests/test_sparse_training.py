@@ -5,6 +5,8 @@ import pytest
 from same import caught, same
 from test_sparse import _parts
 
+import torchlike
+
 
 def _start(torch):
     return torch.arange(12.0).reshape(6, 2) / 7
@@ -278,3 +280,12 @@ def test_clip_and_look(torch):
     torch.nn.functional.embedding(torch.tensor([2]), v, sparse=True).sum().backward()
     v.grad *= 3
     return norms, w.grad.to_dense(), seen, v.grad.to_dense(), v.grad.data.coalesce().indices()
+
+
+def test_compile_with_a_sparse_argument_stays_eager():
+    eye, x = torchlike.eye(3).to_sparse(), torchlike.randn(3, 2)
+    product = torchlike.compile(lambda s, x: s @ x)
+    for _ in range(4):
+        assert torchlike.equal(product(eye, x), x)
+    with pytest.raises(RuntimeError, match="a sparse tensor"):
+        torchlike.compile(lambda s, x: s @ x, fullgraph=True)(eye, x)

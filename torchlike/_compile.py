@@ -80,6 +80,8 @@ _PLAIN = (int, float, complex, bool, str, bytes, type(None), dt.dtype)
 
 def _guard_of(x):
     if isinstance(x, Tensor):
+        if x._sparse:
+            raise NotReplayable("a sparse tensor")
         x._current()
         return (x._value.aval, x.requires_grad, x._layout, x.__class__)
     return (x.__class__, x) if isinstance(x, _PLAIN) else id(x)
@@ -472,7 +474,11 @@ class Compiled:
     def _guarded(self, args: tuple, kwargs: dict):
         leaves: list = []
         structure = _flatten((args, kwargs), leaves)
-        key = (structure, tuple(map(_guard_of, leaves)), self._state())
+        try:
+            key = (structure, tuple(map(_guard_of, leaves)), self._state())
+        except NotReplayable as e:
+            self._stays_eager(str(e))
+            return self.function(*args, **kwargs)
         try:
             entry = self.entries.get(key)
         except TypeError:  # an unhashable key of a dictionary argument
@@ -521,10 +527,13 @@ class Compiled:
             program.state.capture, program.state.limit = None, limit
         if capture.reason is not None:
             self.entries[key] = "eager"
-            history.fallback(self.name, capture.reason)
-            if self.fullgraph:
-                raise RuntimeError(f"torch.compile(fullgraph=True) of {self.name}: {capture.reason}")
+            self._stays_eager(capture.reason)
         return result
+
+    def _stays_eager(self, reason: str) -> None:
+        history.fallback(self.name, reason)
+        if self.fullgraph:
+            raise RuntimeError(f"torch.compile(fullgraph=True) of {self.name}: {reason}")
 
     @staticmethod
     def _bounded(x):
