@@ -10,6 +10,7 @@ import subprocess
 import sys
 import threading
 
+import jax
 import numpy as np
 import pytest
 
@@ -84,6 +85,7 @@ def test_results_stay_right(subject, tier, folder):
                 np.testing.assert_allclose(mine.numpy(), right, err_msg=f"place {k}")
             np.testing.assert_array_equal(x.numpy(), start)
     assert k > 20
+    assert not jax.config.jax_enable_x64
 
 
 def _trained(torch, steps):

@@ -233,17 +233,16 @@ def _run_compiled(prog, exe: Executable):
     floats, ints = array("d", prog.floats), array("q", prog.ints)
     numbers = floats.tobytes(), ints.tobytes()  # not the lists: -0.0 == 0.0 and nan != nan
     try:
-        if exe.numbers != numbers:
-            exe.numbers, exe.on_device = numbers, None
-            with jax.enable_x64(True):
-                return exe.call(donated, kept, np.array(floats), np.array(ints))
-        if exe.on_device is None:
-            with jax.enable_x64(True):
-                exe.on_device = tuple(jax.device_put([np.array(floats), np.array(ints)], _device.jax_device(device)))
-        if not on_host:
+        if exe.numbers == numbers and exe.on_device is not None and not on_host:
             return exe.call(donated, kept, *exe.on_device)
         with jax.enable_x64(True):
-            return exe.call(donated, kept, *exe.on_device)
+            vectors = np.array(floats), np.array(ints)
+            if exe.numbers != numbers:
+                exe.numbers, exe.on_device = numbers, None
+            else:
+                vectors = exe.on_device = exe.on_device or tuple(jax.device_put(vectors, _device.jax_device(device)))
+            made = exe.call(donated, kept, *vectors)  # not returned at once: Ctrl-C there could leave the setting on
+        return made
     except jax.errors.JaxRuntimeError as error:
         raise errors.of_device(error) from None
 

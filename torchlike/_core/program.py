@@ -337,7 +337,8 @@ def move(v: Value, device) -> Value:
     from .aval import aval
     array = concrete(v)
     with jax.enable_x64(True):
-        return Value(aval(v.aval.shape, v.aval.dtype, device), jax.device_put(array, _device.jax_device(device)))
+        moved = jax.device_put(array, _device.jax_device(device))
+    return Value(aval(v.aval.shape, v.aval.dtype, device), moved)
 
 
 def concrete(v: Value):
