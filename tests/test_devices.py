@@ -4,6 +4,7 @@ import warnings
 import jax
 import pytest
 import torch
+from same import same
 
 import torchlike
 
@@ -140,3 +141,15 @@ def compiled_programs(m, **options):
 def test_compiler():
     mine, real = compiled_programs(torchlike), compiled_programs(torch, backend="eager")
     assert mine == real
+
+
+@same
+def test_meta_tensors_draw_no_numbers(torch):
+    """Models are built on meta before they are loaded; the program's own random numbers must not move."""
+    torch.manual_seed(0)
+    made = [torch.randn(5, device="meta"), torch.rand(2, 3, device="meta"), torch.randperm(5, device="meta"),
+            torch.randint(0, 5, (3,), device="meta"), torch.rand_like(torch.empty(5, device="meta")), torch.empty(5, device="meta").bernoulli_(0.5),
+            torch.empty(4, device="meta").random_(), torch.nn.functional.dropout(torch.empty(5, device="meta"))]
+    with torch.device("meta"):
+        made += [torch.nn.Linear(3, 3).weight, torch.nn.Embedding(4, 4).weight, torch.randn(4)]
+    return [(t.shape, str(t.dtype), str(t.device)) for t in made], torch.rand(1).item()

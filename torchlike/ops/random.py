@@ -63,8 +63,10 @@ def _generator(g) -> rng.Generator:
     return g
 
 
-def drawn(draw: Callable[[], np.ndarray], device) -> Tensor:
-    """A tensor of random numbers; a compiled call draws them anew at each replay."""
+def drawn(draw: Callable[[], np.ndarray], device, shape: tuple, kind: np.dtype) -> Tensor:
+    """A tensor of random numbers of that shape and NumPy dtype; a compiled call draws them anew at each replay."""
+    if device.type == "meta":  # no values, and no numbers drawn for them
+        return place(np.broadcast_to(np.zeros((), kind), shape), device)
     capture = program.state.capture
     if capture is not None:
         capture.begin_draw()
@@ -97,7 +99,7 @@ def _random_factory(name: str, kernel: str, draw, fill):
         _empty_check(shape)
         d = _floating(dtype if out is None else out.dtype, kernel)
         g = _generator(generator)
-        return _finish(drawn(lambda: draw(g, shape, d.np), dev.resolve(device)), requires_grad, out)
+        return _finish(drawn(lambda: draw(g, shape, d.np), dev.resolve(device), shape, d.np), requires_grad, out)
 
     def g(*size, **kwargs):
         return f(*((kwargs.pop("size"),) if "size" in kwargs else size), **kwargs)
@@ -138,7 +140,7 @@ def randint(low=None, high=None, size=None, *, generator=None, out=None, dtype=N
     if low >= high:
         raise RuntimeError(f"random_ expects 'from' to be less than 'to', but got from={low} >= to={high}")
     g = _generator(generator)
-    return _finish(drawn(lambda: rng.randint(g, low, high, shape, d.np), dev.resolve(device)), requires_grad, out)
+    return _finish(drawn(lambda: rng.randint(g, low, high, shape, d.np), dev.resolve(device), shape, d.np), requires_grad, out)
 
 
 @public(method=False)
@@ -161,7 +163,7 @@ def randperm(n: int, *, generator=None, out=None, dtype=None, layout=None, devic
         raise RuntimeError(f"n must be non-negative, got {n}")
     d = dt.int64 if dtype is None else _check_dtype(dtype)
     g = _generator(generator)
-    return _finish(drawn(lambda: rng.randperm(g, n, d.np), dev.resolve(device)), requires_grad, out)
+    return _finish(drawn(lambda: rng.randperm(g, n, d.np), dev.resolve(device), (n,), d.np), requires_grad, out)
 
 
 @public(method=False)
@@ -172,7 +174,8 @@ def normal(mean=0.0, std=1.0, size=None, *, generator=None, out=None, dtype=None
         if not isinstance(size, (tuple, list)):
             raise TypeError(f"normal() received an invalid combination of arguments - got (float, float, {type(size).__name__})")
         d = _floating(dtype, "normal_kernel_cpu")
-        return _finish(drawn(lambda: rng.normal(g, as_size(size), float(mean), float(std), d.np), dev.resolve(device)), requires_grad, out)
+        shape = as_size(size)
+        return _finish(drawn(lambda: rng.normal(g, shape, float(mean), float(std), d.np), dev.resolve(device), shape, d.np), requires_grad, out)
     else:
         parts = [x for x in (mean, std) if isinstance(x, Tensor)]
         if not parts:
@@ -201,7 +204,7 @@ def _overdraw(self, draw) -> Tensor:
 
     def numbers():
         return draw(shape) if order is None else in_order(draw, shape, order)
-    return overwrite(self, drawn(numbers, self.device))
+    return overwrite(self, drawn(numbers, self.device, shape, self.dtype.np))
 
 
 def in_order(draw, shape: tuple, order: list[int]) -> np.ndarray:

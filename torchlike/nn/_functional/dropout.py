@@ -35,9 +35,9 @@ def _mask(shape, p: float, like: Tensor) -> Tensor:
     kind, device = like.dtype.np, like.device  # the closure must not keep a tensor alive
     order = _memory_order(like) if like._layout is not None and shape == like._value.aval.shape else None
     if order is None:
-        return drawn(lambda: rng.bernoulli_scalar(default_generator, shape, 1 - p, kind), device)
+        return drawn(lambda: rng.bernoulli_scalar(default_generator, shape, 1 - p, kind), device, shape, kind)
     drawn_shape, back = tuple(shape[i] for i in order), np.argsort(order)
-    return drawn(lambda: np.ascontiguousarray(rng.bernoulli_scalar(default_generator, drawn_shape, 1 - p, kind).transpose(back)), device)
+    return drawn(lambda: np.ascontiguousarray(rng.bernoulli_scalar(default_generator, drawn_shape, 1 - p, kind).transpose(back)), device, shape, kind)
 
 
 def _memory_order(t: Tensor) -> list[int] | None:
