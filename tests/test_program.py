@@ -254,6 +254,8 @@ def test_many_known_tensors_are_joined_at_once(join):
     together = join(samples)
     assert not program.state.program.inputs and together._value.array is not None
     assert torch.equal(together.reshape(-1, 2)[:, 0], torch.arange(40.0))
+    mapped = torch.func.vmap(lambda row: join([row] * 9).sum())(torch.arange(6.0).reshape(3, 2))
+    assert mapped.tolist() == [9, 45, 81]
     leaf = torch.ones(1, 2, requires_grad=True)
     assert join([*samples, leaf]).requires_grad
     with pytest.raises(RuntimeError, match="must match except|equal size"):

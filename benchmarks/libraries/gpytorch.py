@@ -1,7 +1,7 @@
 """exact GP, multitask GP with a Matern kernel, variational GP for regression and for classification
 
-The variational GPs factor an ill-conditioned kernel matrix in float32, so rounding shows in the third digit; in float64
-the rough version of this program agreed to 2e-4.
+The variational GPs factor an ill-conditioned kernel matrix in float32, so rounding shows in the second or third digit; in
+float64 the rough version of this program agreed to 2e-4.
 """
 
 import math

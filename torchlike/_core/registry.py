@@ -344,15 +344,25 @@ class Derivative:
 
     def bind(self, plan: Plan, needs) -> Callable:
         """The derivative of one plan: `(xp, arrays)`, with the saved inputs, the saved results and the gradients, to gradients."""
+        arguments, places = self._arguments(plan, needs, self.names)
+        function, wanted = self.function, [(i, a) for i, a in enumerate(plan.avals) if needs[i]]
+
+        def run(xp, arrays):
+            grads = function(xp, *_filled(arguments, places, arrays))
+            if not isinstance(grads, (tuple, list)):
+                grads = (grads,)
+            return [conform(xp, grads[i], a) for i, a in wanted]
+        return run
+
+    def _arguments(self, plan: Plan, needs, names: list[str]) -> tuple[list, list]:
+        """A function's arguments by name; and which of them are arrays, with where those lie."""
         ins, outs = plan.saved(needs)
         n, n_saved = len(plan.avals), len(ins) + len(outs)
-        arguments, places = [], []  # the function's arguments; which of them are arrays, and where those lie
-        for k, p in enumerate(self.names):
+        arguments, places = [], []
+        for k, p in enumerate(names):
             constant = place = None
-            if p == "g":
-                place = n_saved
-            elif p[0] == "g" and p[1:].isdigit():
-                place = n_saved + int(p[1:])
+            if p == "g" or (p[0] == "g" and p[1:].isdigit()):
+                place = n_saved + int(p[1:] or 0)
             elif p == "gs":
                 place = slice(n_saved, None)
             elif p == "needs":
@@ -370,14 +380,7 @@ class Derivative:
             arguments.append(constant)
             if place is not None:
                 places.append((k, place))
-        function, wanted = self.function, [(i, a) for i, a in enumerate(plan.avals) if needs[i]]
-
-        def run(xp, arrays):
-            grads = function(xp, *_filled(arguments, places, arrays))
-            if not isinstance(grads, (tuple, list)):
-                grads = (grads,)
-            return [conform(xp, grads[i], a) for i, a in wanted]
-        return run
+        return arguments, places
 
 
 def _filled(arguments: list, places: list, arrays) -> list:
@@ -419,31 +422,12 @@ class ElementwiseDerivative(Derivative):
 
     def bind(self, plan: Plan, needs) -> Callable:
         ins, outs = plan.saved(needs)
-        n, at = len(plan.avals), len(ins) + len(outs)
-        kind = self.computed_in(plan)
+        at, kind = len(ins) + len(outs), self.computed_in(plan)
         casts = [place for place, i in enumerate(ins) if (a := plan.avals[i]) is not None and (a.number or a.dtype.np != kind)]
         incoming = self.incoming(plan, kind)
-        parts = []  # for each wanted gradient: the input's aval, the function, its arguments
-        for i in range(n):
-            if not needs[i]:
-                continue
-            arguments, places = [], []
-            for k, p in enumerate(self.names[i] or ()):
-                constant = place = None
-                if p == "g":
-                    place = at
-                elif p == "out":
-                    place = len(ins)
-                else:
-                    j = self.kernel_names.index(p)
-                    if j < n:
-                        place = ins.index(j)
-                    else:
-                        constant = plan.statics[j - n]
-                arguments.append(constant)
-                if place is not None:
-                    places.append((k, place))
-            parts.append((plan.avals[i], self.grads[i], arguments, places))
+        # for each wanted gradient: the input's aval, the function, its arguments
+        parts = [(a, f, *self._arguments(plan, needs, names or []))
+                 for a, f, names, need in zip(plan.avals, self.grads, self.names, needs) if need]
 
         def run(xp, arrays):
             if casts or incoming is not None:

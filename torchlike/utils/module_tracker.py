@@ -52,19 +52,13 @@ class ModuleTracker:
                 self._name(below)
         return name
 
-    def _entering(self, name: str) -> Callable:
-        def enter(*grads: Any) -> None:
+    def _hook(self, change: Callable[[set, str], None], name: str) -> Callable:
+        """A hook on gradients: the backward of `name` begins (`set.add`) or ends (`set.discard`)."""
+        def run(*grads: Any) -> None:
             self.changes()
-            self._in_backward.add(name)
-            self.parents.add(name)
-        return enter
-
-    def _leaving(self, name: str) -> Callable:
-        def leave(*grads: Any) -> None:
-            self.changes()
-            self._in_backward.discard(name)
-            self.parents.discard(name)
-        return leave
+            change(self._in_backward, name)
+            change(self.parents, name)
+        return run
 
     def _before(self, module: Module, args: Any) -> None:
         self.changes()
@@ -75,7 +69,7 @@ class ModuleTracker:
         self.parents.add(name)
         tensors = list(_differentiated(args)) if mode.enabled else []
         if tensors:
-            register_multi_grad_hook(tensors, self._leaving(name))
+            register_multi_grad_hook(tensors, self._hook(set.discard, name))
 
     def _after(self, module: Module, args: Any, output: Any) -> None:
         self.changes()
@@ -83,7 +77,7 @@ class ModuleTracker:
         self.parents.discard(name)
         tensors = list(_differentiated(output)) if mode.enabled else []
         if tensors:
-            register_multi_grad_hook(tensors, self._entering(name), mode="any")
+            register_multi_grad_hook(tensors, self._hook(set.add, name), mode="any")
 
     def __enter__(self) -> ModuleTracker:
         self._hooks = register_module_forward_pre_hook(self._before), register_module_forward_hook(self._after, always_call=True)
