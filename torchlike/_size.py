@@ -1,12 +1,26 @@
 """torch.Size."""
 from __future__ import annotations
 
+import operator
+
+import numpy as np
+
 
 class Size(tuple):
     """torch.Size: a shape."""
 
     __module__ = "torch"
     __slots__ = ()
+
+    def __init_subclass__(cls, **kwargs):
+        raise TypeError("type 'torch.Size' is not an acceptable base type")
+
+    def __new__(cls, *sizes):
+        made = tuple.__new__(cls, *sizes)
+        for n in made:
+            if n.__class__ is not int:
+                return tuple.__new__(cls, [_checked(i, n) for i, n in enumerate(made)])
+        return made
 
     def numel(self) -> int:
         n = 1
@@ -19,7 +33,9 @@ class Size(tuple):
         return Size(r) if i.__class__ is slice else r
 
     def __add__(self, other):
-        return Size(tuple.__add__(self, other)) if isinstance(other, tuple) else NotImplemented
+        if not isinstance(other, tuple):
+            raise TypeError(f"can only concatenate tuple (not {type(other).__name__}) to torch.Size")
+        return Size(tuple.__add__(self, other))
 
     def __radd__(self, other):
         return Size(tuple.__add__(other, self)) if isinstance(other, tuple) else NotImplemented
@@ -34,6 +50,16 @@ class Size(tuple):
 
     def __reduce__(self):
         return (_size, (tuple(self),))
+
+
+def _checked(i: int, n):
+    """Item i of a Size: NumPy's integers stay, other things that count as integers become such."""
+    if isinstance(n, np.integer):
+        return n
+    try:
+        return operator.index(n)
+    except TypeError:
+        raise TypeError(f"torch.Size() takes an iterable of 'int' (item {i} is '{type(n).__name__}')") from None
 
 
 def _size(sizes: tuple) -> Size:

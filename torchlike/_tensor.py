@@ -289,7 +289,10 @@ class Tensor:
 
     @property
     def shape(self) -> Size:
-        return Size(self._value.aval.shape)
+        a = self._value.aval
+        if a.size is None:
+            a.size = Size(a.shape)
+        return a.size
 
     @property
     def dtype(self) -> dt.dtype:

@@ -8,13 +8,14 @@ from . import dtype as dt
 
 
 class Aval:
-    __slots__ = ("shape", "dtype", "device", "ndim", "numel", "number", "layout")
+    __slots__ = ("shape", "dtype", "device", "ndim", "numel", "number", "layout", "size")
 
     def __init__(self, shape, dtype, device, number=False):
         self.shape, self.dtype, self.device, self.number = shape, dtype, device, number
         self.ndim = len(shape)
         self.numel = math.prod(shape)
         self.layout = None  # the contiguous Layout of this shape, filled in by layout.py
+        self.size = None  # this shape as torch.Size, filled in by _tensor.py
 
     def __repr__(self):
         return f"{self.dtype.name}[{','.join(map(str, self.shape))}]"

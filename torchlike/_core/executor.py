@@ -38,11 +38,17 @@ LASTS = 30  # a loop is expected to go on for so many times as long as it has ru
 OP_COMPILE, PROGRAM_COMPILE = 0.03, 0.3  # rough seconds: one op's compilation, a whole program's fixed part
 SECONDS_PER_OP, SECONDS_PER_RESULT = 0.004, 0.012  # an operation in it; each result of one with several (an optimizer's step)
 SECONDS_PER_KERNEL = 0.3  # an operation with the platform's own kernel
+ROOMY = 8 << 20  # bytes of all results above which XLA's CPU backend orders a program by memory: less of it, no slower
+_BY_MEMORY = {"xla_cpu_scheduler_type": "CPU_SCHEDULER_TYPE_MEMORY_OPTIMIZED"}
+
+
+SETTLED = 8  # programs after a compilation until memory is tidied again
 
 
 class _Options:
     tier = None  # None: by the rule above; 'numpy' or 'compiled': forced
     clock = 0  # programs run so far
+    settled = -1  # when memory is tidied again
 
 
 options = _Options()
@@ -155,6 +161,8 @@ def run(prog, reason: str) -> None:
         info = node.program_info = ProgramInfo(node, prog.device)
     info.seen += 1
     options.clock += 1
+    if options.clock == options.settled:
+        allocator.give_back()
     info.near = info.near + 1 if options.clock - info.last_seen <= NEAR else 1
     info.last_seen = options.clock
     results, inputs = prog.results, prog.inputs
@@ -287,7 +295,7 @@ def _choose(prog, info: ProgramInfo, live: tuple, dead: tuple, reason: str) -> E
             history.add(prog, info, reason, "numpy", 0.0)
         return None
     seconds = time.perf_counter() - start
-    allocator.after_compilation()
+    _tidy()
     info.executables.append(exe)
     info.chosen[(tuple(sorted(wanted)), dead)] = exe
     history.compilations.append((len(info.steps), seconds, "compiled now"))
@@ -296,13 +304,19 @@ def _choose(prog, info: ProgramInfo, live: tuple, dead: tuple, reason: str) -> E
     return exe
 
 
+def _tidy() -> None:
+    """After a compilation: now, and once the arrays of some steps have found their places."""
+    allocator.give_back()
+    options.settled = options.clock + SETTLED
+
+
 def _load_known(info: ProgramInfo) -> None:
     start = time.perf_counter()
     for live, donated, call in disk_cache.variants(info):
         info.executables.append(Executable(live, donated, len(info.input_avals), call))
         info.lives.update(live)
         history.compilations.append((len(info.steps), time.perf_counter() - start, "from disk"))
-        allocator.after_compilation()
+        _tidy()
         start = time.perf_counter()
 
 
@@ -420,7 +434,8 @@ def build(info: ProgramInfo, live: tuple, donated: tuple):
         lowered = jax.jit(program, donate_argnums=(0,), keep_unused=True).lower(
             [struct(info.input_avals[i]) for i in donated], [struct(info.input_avals[i]) for i in kept],
             jax.ShapeDtypeStruct((info.n_floats,), np.float64), jax.ShapeDtypeStruct((info.n_ints,), np.int64))
-        call = lowered.compile()
+        roomy = info.device.type == "cpu" and sum(a.numel * a.dtype.itemsize for s in info.steps for a in s.plan.outs) > ROOMY
+        call = lowered.compile(compiler_options=_BY_MEMORY if roomy else None)
     if disk_cache.enabled():
         disk_cache.store(info, live, donated, call)
     return call

@@ -268,19 +268,18 @@ def bernoulli_(self, p=0.5, *, generator=None) -> Tensor:
     return _overdraw(self, lambda shape: rng.bernoulli_scalar(g, shape, float(p), kind))
 
 
-def random_(self, from_: int = 0, to: int | None = None, *, generator=None, **kwargs) -> Tensor:
-    """Integers from [from, to), or up to the dtype's largest."""
+def random_(self, *limits: int | None, generator=None, **kwargs) -> Tensor:
+    """Integers up to the dtype's largest, from [0, to), or from [from, to), where `to` may be None for the largest."""
     self._check_write()
-    g, low = _generator(generator), kwargs.get("from", from_)
-    kind = self.dtype.np
-    if to is None and "from" not in kwargs:  # random_(to), or the whole range
-        limits = (0, low) if low else ()
-    elif to is None:
-        limits = (low,)
-    else:
-        limits = (low, to)
-        if low >= to:
-            raise RuntimeError(f"random_ expects 'from' to be less than 'to', but got from={low} >= to={to}")
+    given = {**dict(zip(("from", "to") if len(limits) == 2 or kwargs else ("to",), limits)), **kwargs}
+    if len(given) < len(limits) + len(kwargs) or given.keys() not in ({"from", "to"}, {"to"}, set()):
+        raise TypeError("random_() received an invalid combination of arguments")
+    g, kind = _generator(generator), self.dtype.np
+    limits = [as_int(given.get("from", 0), "from")] if given else []
+    if given and (given["to"] is not None or "from" not in given):
+        limits.append(as_int(given["to"], "to"))
+    if len(limits) == 2 and limits[0] >= limits[1]:
+        raise RuntimeError(f"random_ expects 'from' to be less than 'to', but got from={limits[0]} >= to={limits[1]}")
     return _overdraw(self, lambda shape: rng.random_(g, shape, kind, *limits))
 
 

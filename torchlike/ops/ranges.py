@@ -14,9 +14,9 @@ from .._core import dtype as dt
 from .._core.aval import broadcast_shapes
 from .._core.layout import Layout, is_contiguous, is_dense
 from .._core.registry import Op, Plan, common_device
-from .._public import MISSING, as_size, public
+from .._public import as_size, public
 from .._tensor import Tensor, apply
-from .creation import _arange_op, _check_dtype, _empty_check, _finish, constant, from_numpy, place, range_bounds
+from .creation import _arange_op, _check_dtype, _empty_check, _finish, constant, from_numpy, place
 from .joining import cat
 from .pointwise import _plain_number, number
 
@@ -108,7 +108,7 @@ def logspace(
 
 @public(method=False)
 def range(
-    *bounds, start=MISSING, end=MISSING, step=MISSING, out=None, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False
+    start: float, end: float, step: float = 1, *, out=None, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False
 ) -> Tensor:
     """start, start + step, ... up to and including end; arange leaves the end out, and is preferred."""
     warnings.warn(
@@ -117,9 +117,6 @@ def range(
         UserWarning,
         stacklevel=2,
     )
-    if len(bounds) == 1 and end is MISSING:
-        raise TypeError('range() missing 1 required positional arguments: "end"')
-    start, end, step = range_bounds("range", bounds, start, end, step)
     start, end, step = (x.item() if isinstance(x, (Tensor, np.generic)) else x for x in (start, end, step))
     if step == 0:
         raise RuntimeError("step must be nonzero")

@@ -258,12 +258,18 @@ class Loop:
         geo = self.geo
         return jnp.stack([self.kind.weights_back(part) for part in w]).reshape(geo.features, -1, *geo.kernel).astype(self.dtype)
 
+    def _places(self, t) -> tuple:
+        """Which images, which group and which band round `t` takes."""
+        t, band = _divided(lax.convert_element_type(t, np.int32), self.geo.bands)
+        t, group = _divided(t, self.groups)
+        return t, group, band
+
     def group(self, t):
-        return t // self.geo.bands % self.groups
+        return self._places(t)[1]
 
     def _start(self, t, channels: int, step: int, ndim: int) -> tuple:
-        band, image = t % self.geo.bands, t // self.geo.bands
-        return (image // self.groups * self.geo.together, image % self.groups * channels, band * step) + (jnp.zeros_like(t),) * (ndim - 3)
+        images, group, band = self._places(t)
+        return (images * np.int32(self.geo.together), group * np.int32(channels), band * np.int32(step)) + (np.int32(0),) * (ndim - 3)
 
     def _take(self, x, t, channels: int, rows: int, step: int):
         x = lax.dynamic_slice(x, self._start(t, channels, step, x.ndim), (self.geo.together, channels, rows, *x.shape[3:])).astype(self.work)
@@ -303,6 +309,11 @@ class Loop:
     def unbanded(self, x):
         low = self.geo.padding[0][0]
         return lax.slice_in_dim(x, low, low + self.geo.sizes[0], axis=2) if self.geo.bands > 1 else x
+
+
+def _divided(t, n: int) -> tuple:
+    """Quotient and remainder; known where they can be, for XLA copies what a loop picks by a computed index."""
+    return (t, np.int32(0)) if n == 1 else (lax.div(t, np.int32(n)), lax.rem(t, np.int32(n)))
 
 
 def convolve(x, w, geo: Geometry):
