@@ -20,6 +20,13 @@ torch.randint_like(x, 'a')
 torch.renorm(x, 2, 0, 1.0); torch.renorm(x, 2, 0); torch.renorm(x, 2, 5, 1.0); torch.renorm(x, -1, 0, 1.0); torch.renorm(i, 2, 0, 1.0)
 torch.renorm(3, 2, 0, 1.0)
 torch.tensordot(x, x, 5); x[slice('a')]; torch.device('cpu', -2); torch.device('cpu', 0)"""
+SIZE = """torch.Size([1.5]); torch.Size(['a']); torch.Size([True, 2]); torch.Size((torch.tensor(2), 3)); torch.Size(x); torch.Size(i); torch.Size([None])
+torch.Size([np.float32(1)]); torch.Size([1], [2]); torch.Size([1]) + (1.5,); (1.5,) + torch.Size([1]); torch.Size([1]) + [1]; torch.Size([1]) * 1.5
+type('S', (torch.Size,), {}); torch.Size(iter([1, 2])); torch.Size([-1]); list(torch.Size([True]))"""
+DRAWS = """x.random_(0); x.random_(3, 3); x.random_(1.5); x.random_(True); x.random_(2, None); x.random_(None); x.random_(None, None); x.random_(0, 5, 6)
+x.random_(**{'from': 3}); x.random_(**{'from': 3}, to=5); x.random_(3, to=5); x.random_(to=3); x.random_(5, **{'from': 3}); x.random_(foo=1); b.random_(0)
+torch.range(0.); torch.range(end=3); torch.range(start=3); torch.range(); torch.range(0, step=1); torch.range(0, end=3); torch.range(0, 3, 1, 1)
+torch.range(None, 3); torch.range(0, 3, 'a'); torch.range(0, 3, step=None); torch.range(0, 3, start=1); torch.range(torch.tensor(0), torch.tensor(2))"""
 NUMBERS = """torch.add(2, 3); torch.add(2, 3.5); torch.add(True, 2); torch.sub(2, 3); torch.mul(2, 3j); torch.div(2, 3); torch.true_divide(1, 2)
 torch.floor_divide(7, 2); torch.add(2, 'a')
 torch.eq(2, 3); torch.maximum(2, 3); torch.pow(2, 3); torch.remainder(3, 2); torch.add(2, x); torch.mul(2, x); torch.add(x, None); +b; abs(b); b.abs()
@@ -45,7 +52,7 @@ def outcome(torch, call, **more):
     return (found.tolist(), str(found.dtype)) if isinstance(found, torch.Tensor) else str(found)
 
 
-@pytest.mark.parametrize("call", [c.strip() for lines in (SIZES, NUMBERS) for c in lines.replace("\n", ";").split(";")])
+@pytest.mark.parametrize("call", [c.strip() for lines in (SIZES, SIZE, DRAWS, NUMBERS) for c in lines.replace("\n", ";").split(";")])
 def test_taken_or_refused(subject, oracle, call):
     assert outcome(subject, call) == outcome(oracle, call)
 
