@@ -42,6 +42,27 @@ def test_refusals():
         assert str(mine.value) == str(real.value)
 
 
+BAD = {"Categorical": "probs", "Multinomial": "probs", "OneHotCategorical": "probs", "Bernoulli": "probs", "Geometric": "probs", "Poisson": "rate", "Dirichlet": "concentration"}
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_parameters_that_were_computed_are_refused_at_construction(name):
+    words = []
+    for m in (torch, torchlike):
+        with pytest.raises(ValueError) as refusal:
+            getattr(m.distributions, name)(**{BAD[name]: m.tensor([-1.0, 1.5]) * 2})
+        words.append(str(refusal.value))
+    assert words[0] == words[1]
+
+
+def test_a_parameter_under_training_is_refused_when_it_is_looked_at():
+    """torch refuses at construction; here a training step stays one program."""
+    p = torchlike.tensor([-1.0, 1.5], requires_grad=True)
+    loss = torchlike.distributions.Bernoulli(p * 2).entropy().sum()
+    with pytest.raises(ValueError, match="found invalid values"):
+        loss.item()
+
+
 @BOTH
 @pytest.mark.parametrize("name", ["fft", "ifft", "rfft", "irfft", "hfft", "ihfft"])
 def test_fft(name, which):

@@ -172,17 +172,23 @@ class Distribution:
 
 
 def _require(constraint, value: Tensor, message) -> None:
-    """ValueError where value leaves the constraint: now for values at hand, else when the running program is next observed."""
-    array = value._current().array
-    if array is program.META_ARRAY or program.is_tracer(array):
+    """ValueError where value leaves the constraint: at once, which runs the program that computes it. Two kinds of value wait for the next
+    observation: those of a call that is traced, and those that a gradient flows through, so that a training step remains one program."""
+    v = value._current()
+    if v.array is program.META_ARRAY or program.is_tracer(v.array):
         return
-    host = constraint.on_host() if array is not None and value.device.type == "cpu" else None
+    waits = v.array is None and (program.state.capture is not None or value.requires_grad)
+    host = constraint.on_host() if not waits and value.device.type == "cpu" else None
     if host is not None:
-        if not host.check(np.asarray(array)).all():
-            raise ValueError(message())
-        return
-    with no_grad():
-        program.check(constraint.check(value).all()._value, lambda: ValueError(message()))
+        ok = host.check(np.asarray(program.concrete(v))).all()
+    else:
+        with no_grad():
+            ok = constraint.check(value).all()
+        if waits or program.state.capture is not None:
+            program.check(ok._value, lambda: ValueError(message()))
+            return
+    if not ok:
+        raise ValueError(message())
 
 
 class ExponentialFamily(Distribution):
