@@ -1,7 +1,10 @@
 """torch.nn.functional beyond the case table: attention in every form, random masks, checks that wait for their data."""
+import math
+
 import numpy as np
 import pytest
 import scipy.special
+from same import same
 
 import torchlike
 from torchlike._core import program
@@ -129,3 +132,14 @@ def test_ignored_targets_come_back():
     for bad in (3, -1):
         with pytest.raises(IndexError, match=f"Target {bad} is out of bounds"):
             torchlike.nn.functional.cross_entropy(logits, torchlike.tensor([0, bad - 1, 2, 1]) + 1).item()
+
+
+@pytest.mark.parametrize("which", TIERS)
+@same
+def test_bounds_leave_negative_zero(torch, which):
+    """torch compares with a bound and keeps what is equal to it: signs of zeros show in 1 / x, atan2 and copysign."""
+    f, x = torch.nn.functional, torch.tensor([-0.0, 0.0, math.nan, -1.0, 2.0] * 5)
+    with program.tier(which):
+        made = [f.relu(x), x.clone().relu_(), f.relu6(x), f.hardtanh(x, 0.0, 1.0), x.clamp(0), x.clamp(0, 1), x.clamp_min(0.0), x.clamp_max(0.0),
+            f.elu(x), f.celu(x), f.selu(x), f.leaky_relu(x), f.threshold(x, 0.0, 0.0), x.clamp(min=math.nan), x.clamp(0.0, math.nan), torch.erfinv(x)]
+        return [(t, [math.copysign(1, v) for v in t.tolist() if v == v]) for t in made]

@@ -388,10 +388,20 @@ def heaviside(input, values: Tensor) -> Tensor:
     return apply(_HEAVISIDE, (input, values))
 
 
+def at_least(xp, x, low):
+    """The larger of x and low, and x where they are equal: torch's bounds leave -0.0 as it is."""
+    return xp.maximum(low, x) if xp is np else xp.where((x < low) | (low != low), low, x)
+
+
+def at_most(xp, x, high):
+    """The smaller of x and high, and x where they are equal."""
+    return xp.minimum(high, x) if xp is np else xp.where((x > high) | (high != high), high, x)
+
+
 def _clamp(xp, x, low, high):
     if low is not None:
-        x = xp.maximum(x, low)
-    return x if high is None else xp.minimum(x, high)
+        x = at_least(xp, x, low)
+    return x if high is None else at_most(xp, x, high)
 
 
 def _clamp_keeps(xp, x, low, high):

@@ -16,6 +16,7 @@ from .._tensor import Tensor, apply, as_tensor_value
 from .creation import zeros_like
 from .joining import cat
 from .matmul import linear, linear_kernel, turned
+from .pointwise import at_least
 
 
 def scan(xp, step: Callable, carry: tuple, xs: tuple, reverse: bool):
@@ -193,7 +194,7 @@ def _rnn(xp, x, h0, w_ih, w_hh, b_ih, b_hh, mask, k, reverse, relu):
     def step(carry, now):
         (h,), (g, m) = carry, now
         z = g + xp.matmul(h, wt)
-        h2 = _keep(xp, m, xp.maximum(z, xp.zeros((), z.dtype)) if relu else xp.tanh(z), h)
+        h2 = _keep(xp, m, at_least(xp, z, np.zeros((), z.dtype)) if relu else xp.tanh(z), h)
         return (h2,), (h2,)
     (h,), (hs,) = scan(xp, step, (h0[k],), (gx, mask), reverse)
     return [hs, h[None]]

@@ -11,7 +11,7 @@ from .._core.numpy_erf import erf as numpy_erf
 from .._core.registry import Elementwise
 from .._public import need_tensor, public
 from .._tensor import Tensor, apply
-from .pointwise import conj
+from .pointwise import at_least, conj
 
 
 def special(xp):
@@ -136,11 +136,11 @@ def _no_bool(common: dt.dtype):
     return common, common
 
 
-relu = unary("relu", lambda xp, x: xp.maximum(x, xp.zeros((), x.dtype)), lambda xp, g, out: xp.where(out > 0, g, xp.zeros((), g.dtype)),
+relu = unary("relu", lambda xp, x: at_least(xp, x, np.zeros((), x.dtype)), lambda xp, g, out: xp.where(out > 0, g, xp.zeros((), g.dtype)),
              promote=_no_bool, real=True)
 erf = unary("erf", lambda xp, x: numpy_erf(x) if xp is np else special(xp).erf(x), lambda xp, g, x: g * np.asarray(2 / math.sqrt(math.pi), g.dtype) * xp.exp(-x * x), real=True)
 erfc = unary("erfc", lambda xp, x: special(xp).erfc(x), lambda xp, g, x: g * np.asarray(-2 / math.sqrt(math.pi), g.dtype) * xp.exp(-x * x), real=True)
-erfinv = unary("erfinv", lambda xp, x: special(xp).erfinv(x), lambda xp, g, out: g * np.asarray(math.sqrt(math.pi) / 2, g.dtype) * xp.exp(out * out), real=True)
+erfinv = unary("erfinv", lambda xp, x: xp.where(x == 0, x, special(xp).erfinv(x)), lambda xp, g, out: g * np.asarray(math.sqrt(math.pi) / 2, g.dtype) * xp.exp(out * out), real=True)
 
 
 def _lgamma(xp, x):

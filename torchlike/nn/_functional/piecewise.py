@@ -9,6 +9,7 @@ from ..._core.registry import Elementwise
 from ..._public import in_place, public, with_out
 from ..._tensor import Tensor, apply
 from ...ops.creation import place
+from ...ops.pointwise import at_least, at_most
 from ...ops.random import default_generator
 from .common import const, finish, floating, need, not_implemented, scalar
 
@@ -70,7 +71,7 @@ def rrelu(input: Tensor, lower: float = 1.0 / 8, upper: float = 1.0 / 3, trainin
 
 
 def _elu(xp, x, alpha, scale, steep):
-    return xp.where(x > 0, x * scale, alpha * scale * xp.expm1(xp.minimum(x, const(x, 0)) * steep))
+    return xp.where(x >= 0, x * scale, alpha * scale * xp.expm1(xp.minimum(x, const(x, 0)) * steep))
 
 
 def _elu_grad(xp, g, x, alpha, scale, steep):
@@ -111,7 +112,7 @@ def _outside(xp, g, outside):
     return xp.where(outside, const(g, 0), g)
 
 
-_HARDTANH = Elementwise("hardtanh", lambda xp, x, low, high: xp.minimum(xp.maximum(x, low), high), promote="same", grads=(
+_HARDTANH = Elementwise("hardtanh", lambda xp, x, low, high: at_most(xp, at_least(xp, x, low), high), promote="same", grads=(
     lambda xp, g, x, low, high: _outside(xp, g, (x <= low) | (x >= high)), None, None))
 
 
