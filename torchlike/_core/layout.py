@@ -86,7 +86,7 @@ def is_dense(a: Layout) -> bool:
 
 def like(a: Layout) -> Layout | None:
     """The layout of a fresh tensor that preserves a's memory format; None when that is contiguous."""
-    if 0 in a.shape:
+    if 0 in a.shape or is_dense(a):
         return None if a.strides == contiguous_strides(a.shape) else Layout(a.shape, a.strides, 0)
     return combined(a.shape, (a,))
 

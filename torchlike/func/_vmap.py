@@ -7,6 +7,7 @@ from typing import Any
 
 from .._core import executor, program
 from .._core.graph import Node
+from .._core.layout import Layout, is_dense
 from .._core.value import Value
 from .._public import FUNCTIONS
 from .._tensor import Tensor, apply
@@ -119,6 +120,8 @@ def _run(func, name, size, dims, flat, spec, kwargs, out_dims, randomness):
             raise ValueError(f"vmap({name}, ...): `{name}` can not return a BatchedTensor when out_dim is None")
         if place is not None and not spread:
             out = out.unsqueeze(0).expand(size, *out.shape)
+        elif spread and t._layout is not None and is_dense(t._layout):  # an example's order of memory, one example after the other
+            out._layout = Layout((size, *t._layout.shape), (t.numel(), *t._layout.strides))
         results.append(out if not place else out.movedim(0, place))
     return tree_unflatten(results, out_spec)
 

@@ -15,7 +15,7 @@ from .._core.registry import Elementwise, Op
 from .._public import FUNCTIONS, MISSING, check_partly_same, public
 from .._tensor import Tensor, _plain_copy, apply
 from .creation import _check_dtype, from_numpy, held, number_dtype, scalar_tensor
-from .memory_formats import _with_format, preserve_format
+from .memory_formats import laid_out, preserve_format
 from .pointwise import _operator, _plain_number, binary, number, operands
 
 # -- dtype and device ----------------------------------------------------------------------------------------------------
@@ -60,7 +60,7 @@ def to_dtype(t: Tensor, dtype: dt.dtype) -> Tensor:
     if t._value.aval.dtype is dtype:
         return t
     out = apply(CONVERT, (t,), (dtype,))
-    return out if t._layout is None else _with_format(out, t, preserve_format)
+    return out if t._layout is None else laid_out(out, t, preserve_format)
 
 
 def to_device(t: Tensor, device) -> Tensor:

@@ -17,6 +17,7 @@ from .._core.registry import Op
 from .._core.value import Value, of_array
 from .._public import MISSING, as_size, number, public, refuse_huge
 from .._tensor import Tensor, apply
+from .memory_formats import laid_out, preserve_format
 
 
 def _full(xp, value, shape, dtype, device):
@@ -220,10 +221,7 @@ def _like(name, value):
     def made(input, *, dtype=None, layout=None, device=None, requires_grad=False, memory_format=None, pin_memory=False):
         a = input._value.aval
         t = constant(a.shape, value, a.dtype if dtype is None else _check_dtype(dtype), a.device if device is None else dev.canonical(device))
-        if input._layout is not None:
-            from .._core.layout import like
-            t._layout = like(input._layout)
-        return _finish(t, requires_grad)
+        return _finish(laid_out(t, input, memory_format or preserve_format), requires_grad)
     made.__name__ = made.__qualname__ = name
     made.__doc__ = f"torch.{name}(input): a tensor of input's shape, dtype and device filled with {value}."
     return public(method=False)(made)
@@ -239,8 +237,8 @@ def full_like(input, fill_value, *, dtype=None, layout=None, device=None, requir
     """A tensor of input's shape, dtype and device filled with a number."""
     a = input._value.aval
     fill_value = _fill_value(fill_value)
-    return _finish(filled(a.shape, fill_value, a.dtype if dtype is None else _check_dtype(dtype),
-                          a.device if device is None else dev.canonical(device)), requires_grad)
+    made = filled(a.shape, fill_value, a.dtype if dtype is None else _check_dtype(dtype), a.device if device is None else dev.canonical(device))
+    return _finish(laid_out(made, input, memory_format or preserve_format), requires_grad)
 
 
 def _arange(xp, start, step, n, dtype, device):

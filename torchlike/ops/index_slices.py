@@ -6,6 +6,7 @@ import numpy as np
 
 from .._core import dtype as dt
 from .._core.aval import broadcast_shapes
+from .._core.layout import like
 from .._core.registry import Op
 from .._public import as_dim, public
 from .._tensor import Tensor, apply
@@ -157,7 +158,9 @@ def index_fill(input, dim: int, index: Tensor, value) -> Tensor:
     if not input.ndim:
         return apply(ONLY, (index_fill(flat(input), 0, index, value),))
     index = _vector_index("index_fill_", input, d, index, negative=True)
-    return apply(INDEX_WRITE, (input, index, value, None), (d, "set"))
+    made = apply(INDEX_WRITE, (input, index, value, None), (d, "set"))
+    made._layout = None if input._layout is None else like(input._layout)
+    return made
 
 
 @public(inplace=True, out=True)

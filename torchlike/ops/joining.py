@@ -68,8 +68,8 @@ def _known(tensors) -> list[np.ndarray] | None:
         v = t._value if t._storage is None else t._current()
         array, a = v.array, v.aval
         first = first or a
-        if (a is not first and (a.dtype is not first.dtype or a.device is not first.device)) or (a.ndim == 4 and t._layout is not None):
-            return None  # of four dimensions: channels_last is kept
+        if (a is not first and (a.dtype is not first.dtype or a.device is not first.device)) or (a.ndim in (4, 5) and t._layout is not None):
+            return None  # of four or five dimensions: channels_last is kept
         if array.__class__ is not np.ndarray:
             if array is None or a.device.type != "cpu" or is_tracer(array):
                 return None
@@ -87,6 +87,10 @@ def _joined(tensors, join, dim) -> Tensor | None:
         return as_tensor_value(join(arrays, dim))
     except (TypeError, ValueError):
         return None
+
+
+def _all_channels_last(tensors, shape: tuple) -> bool:
+    return len(shape) in (4, 5) and all(suggests_channels_last(t._layout) for t in tensors)
 
 
 CAT = _Cat("cat", lambda xp, *rest: xp.concatenate(rest[:-1], axis=rest[-1]), vjp=_cat_vjp)
@@ -119,7 +123,7 @@ def cat(tensors: Tensors, dim: int = 0) -> Tensor:
                     raise RuntimeError(f"Sizes of tensors must match except in dimension {d}. Expected size {n} but got size {m} for tensor number {i} "
                                        "in the list.")
     out = apply(CAT, tensors, (d,))
-    if len(first) == 4 and all(suggests_channels_last(t._layout) for t in kept):
+    if _all_channels_last(kept, first):
         shape = out._value.aval.shape
         out._layout = Layout(shape, channels_last_strides(shape), 0)
     return out
@@ -141,7 +145,11 @@ def stack(tensors: Tensors, dim: int = 0) -> Tensor:
             raise TypeError(f"expected Tensor as element {i} in argument 0, but got {type(t).__name__}")
         if t._value.aval.shape != first:
             raise RuntimeError(f"stack expects each tensor to be equal size, but got {list(first)} at entry 0 and {list(t.shape)} at entry {i}")
-    return cat([t.unsqueeze(d) for t in tensors], d)
+    out = cat([t.unsqueeze(d) for t in tensors], d)
+    if d < len(first) and _all_channels_last(tensors, first):  # lie as joined along d, which then is split
+        strides = channels_last_strides((*first[:d], len(tensors) * first[d], *first[d + 1:]))
+        out._layout = Layout(out._value.aval.shape, (*strides[:d], first[d] * strides[d], *strides[d:]), 0)
+    return out
 
 
 def _atleast(name, shapes):
@@ -235,6 +243,7 @@ _FLIP = Op("flip", _flip, shape=lambda a, dims: (a.shape, a.dtype), vjp=lambda x
 _FLIP.pointwise = True  # of strides
 _ROLL = Op("roll", lambda xp, x, shifts, dims: xp.roll(x, shifts, dims), shape=lambda a, shifts, dims: (a.shape, a.dtype),
            vjp=lambda xp, g, shifts, dims: xp.roll(g, tuple(-s for s in shifts), dims))
+_ROLL.pointwise = True
 
 
 @public(function=False)

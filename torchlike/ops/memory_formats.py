@@ -1,7 +1,7 @@
 """Copies that fix the layout, contiguity, and detached aliases."""
 from __future__ import annotations
 
-from .._core.layout import Layout, channels_last_strides, is_channels_last, is_contiguous
+from .._core.layout import Layout, channels_last_strides, contiguous_strides, is_channels_last, is_contiguous, like
 from .._core.registry import Op
 from .._public import as_dim, public
 from .._tensor import Size, Tensor, apply
@@ -36,11 +36,11 @@ def _format(name: str) -> memory_format:
 def clone(input, *, memory_format=preserve_format) -> Tensor:
     """A copy with its own storage; gradients flow to input."""
     out = apply(_COPY, (input,))
-    return _with_format(out, input, memory_format)
+    return laid_out(out, input, memory_format)
 
 
-def _with_format(out: Tensor, source: Tensor, fmt) -> Tensor:
-    from .._core.layout import like
+def laid_out(out: Tensor, source: Tensor, fmt) -> Tensor:
+    """out, a fresh tensor, with the strides that a memory format gives it; to preserve means to have source's."""
     shape = out._value.aval.shape
     if fmt is preserve_format:
         out._layout = None if source._layout is None else like(source._layout)
@@ -50,7 +50,7 @@ def _with_format(out: Tensor, source: Tensor, fmt) -> Tensor:
         if len(shape) != (4 if fmt is channels_last else 5):
             raise RuntimeError(f"required rank {4 if fmt is channels_last else 5} tensor to use {fmt.name} format")
         layout = Layout(shape, channels_last_strides(shape), 0)
-        out._layout = None if is_contiguous(layout) else layout
+        out._layout = None if layout.strides == contiguous_strides(shape) else layout  # dimensions of one element: torch shows their strides
     return out
 
 

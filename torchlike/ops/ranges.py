@@ -336,6 +336,8 @@ def _parts(name: str, a: Tensor, b: Tensor) -> None:
 class _FromParts(Op):
     """An op of two real inputs with a complex result."""
 
+    pointwise = True
+
     def make(self, avals, statics):
         kind = dt.complex_of(avals[0].dtype)
         shape, kernel = broadcast_shapes(avals[0].shape, avals[1].shape), self.kernel

@@ -140,7 +140,8 @@ relu = unary("relu", lambda xp, x: at_least(xp, x, np.zeros((), x.dtype)), lambd
              promote=_no_bool, real=True)
 erf = unary("erf", lambda xp, x: numpy_erf(x) if xp is np else special(xp).erf(x), lambda xp, g, x: g * np.asarray(2 / math.sqrt(math.pi), g.dtype) * xp.exp(-x * x), real=True)
 erfc = unary("erfc", lambda xp, x: special(xp).erfc(x), lambda xp, g, x: g * np.asarray(-2 / math.sqrt(math.pi), g.dtype) * xp.exp(-x * x), real=True)
-erfinv = unary("erfinv", lambda xp, x: xp.where(x == 0, x, special(xp).erfinv(x)), lambda xp, g, out: g * np.asarray(math.sqrt(math.pi) / 2, g.dtype) * xp.exp(out * out), real=True)
+erfinv = unary("erfinv", lambda xp, x: xp.where(x == 0, x, special(xp).erfinv(x)),
+               lambda xp, g, out: g * np.asarray(math.sqrt(math.pi) / 2, g.dtype) * xp.exp(out * out), real=True)
 
 
 def _lgamma(xp, x):

@@ -6,6 +6,7 @@ import math
 import numpy as np
 
 from ..._core import dtype as dt
+from ..._core.layout import combined
 from ..._core.numpy_erf import erf as numpy_erf
 from ..._core.registry import Elementwise, Op
 from ..._public import as_dim, with_out
@@ -185,5 +186,7 @@ def glu(input: Tensor, dim: int = -1) -> Tensor:
     d = as_dim(dim, input.ndim)
     if input.shape[d] % 2:
         raise RuntimeError(f"Halving dimension must be even, but dimension {d} is size {input.shape[d]}")
-    return apply(_GLU, (floating(input, "glu_cpu", "glu"),), (d,))
+    made = apply(_GLU, (floating(input, "glu_cpu", "glu"),), (d,))
+    made._layout = combined(made._aval.shape, (input.narrow(d, 0, input.shape[d] // 2)._strided(),)) if input._layout is not None else None
+    return made
 

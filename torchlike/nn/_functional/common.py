@@ -21,10 +21,12 @@ def need(x, name: str, argument: str = "input", position: int = 1) -> Tensor:
     return x
 
 
-def keep_format(result: Tensor, *inputs: Tensor) -> Tensor:
-    """`result`, with the strides of channels_last where an input of four dimensions has them."""
-    if any(x._layout is not None and len(x._layout.shape) == 4 and suggests_channels_last(x._layout) for x in inputs):
+def keep_format(result: Tensor, *inputs: Tensor, ranks: tuple[int, ...] = (4, 5)) -> Tensor:
+    """`result`, with the strides of channels_last where an input with that many dimensions has them."""
+    if any(x._layout is not None and len(x._layout.shape) in ranks and suggests_channels_last(x._layout) for x in inputs):
         shape = result._aval.shape
+        if result._storage is not None:  # a view
+            result = result.clone()
         result._layout = Layout(shape, channels_last_strides(shape), 0)
     return result
 

@@ -6,7 +6,7 @@ import math
 from ..._core.registry import Op
 from ..._public import public
 from ..._tensor import Tensor, apply
-from .common import need
+from .common import keep_format, need
 from .pooling import _padded, _unpad
 from .windows import slices, spread
 
@@ -124,7 +124,7 @@ def pixel_shuffle(input: Tensor, upscale_factor: int) -> Tensor:
                            f"input.size(-3)={c} is not divisible by {r * r}")
     k = len(lead)
     x = input.reshape(*lead, c // (r * r), r, r, h, w).permute(*range(k + 1), k + 3, k + 1, k + 4, k + 2)
-    return x.reshape(*lead, c // (r * r), h * r, w * r)
+    return keep_format(x.reshape(*lead, c // (r * r), h * r, w * r), input, ranks=(4,))
 
 
 @public(method=False)
@@ -140,7 +140,7 @@ def pixel_unshuffle(input: Tensor, downscale_factor: int) -> Tensor:
             raise RuntimeError(f"pixel_unshuffle expects {name} to be divisible by downscale_factor, but input.size({dim})={size} is not divisible by {r}")
     k = len(lead)
     x = input.reshape(*lead, c, h // r, r, w // r, r).permute(*range(k + 1), k + 2, k + 4, k + 1, k + 3)
-    return x.reshape(*lead, c * r * r, h // r, w // r)
+    return keep_format(x.reshape(*lead, c * r * r, h // r, w // r), input, ranks=(4,))
 
 
 @public(method=False, names=("native_channel_shuffle",))
@@ -153,4 +153,4 @@ def channel_shuffle(input: Tensor, groups: int) -> Tensor:
     n, c, *rest = input.shape
     if c % groups:
         raise RuntimeError(f"Number of channels must be divisible by groups. Got {c} channels and {groups} groups.")
-    return input.reshape(n, groups, c // groups, *rest).transpose(1, 2).reshape(n, c, *rest)
+    return keep_format(input.reshape(n, groups, c // groups, *rest).transpose(1, 2).reshape(n, c, *rest), input)

@@ -16,6 +16,8 @@ class Loss(Op):
     float32.
     """
 
+    pointwise = True  # of strides
+
     def __init__(self, name, kernel, grads, *, promote="arith", torch_name=None):
         super().__init__(name, kernel, torch_name=torch_name)
         self.promote = promote

@@ -100,6 +100,7 @@ def _rms_norm_vjp(xp, g, x, weight, k, eps, needs):
 
 
 RMS_NORM = Op("rms_norm", _rms_norm, shape=lambda x, w, k, eps: (x.shape, x.dtype), vjp=_rms_norm_vjp)
+RMS_NORM.pointwise = True  # of strides
 
 
 def rms_norm(input: Tensor, normalized_shape, weight=None, eps: float | None = None) -> Tensor:
@@ -277,6 +278,7 @@ def group_norm(input: Tensor, num_groups: int, weight=None, bias=None, eps: floa
             raise RuntimeError(f"Expected {name} to be a vector of size equal to the number of channels in input, but got {name} of shape "
                                f"{list(t.shape)} and input of shape {list(shape)}")
     y = apply(LAYER_NORM, (input.reshape(shape[0], num_groups, -1), None, None), (1, float(eps))).reshape(shape)
+    y = keep_format(y, input)
     view = (1, -1) + (1,) * (len(shape) - 2)
     if weight is not None:
         y = y * weight.reshape(view)

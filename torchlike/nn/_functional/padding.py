@@ -9,7 +9,7 @@ from ..._core.registry import Op
 from ..._public import as_size, number, public
 from ..._tensor import Tensor, apply
 from ...ops.pointwise import _plain_number
-from .common import need, scalar
+from .common import keep_format, need, scalar
 
 
 def _along(ndim: int, axis: int, piece: slice) -> tuple:
@@ -48,7 +48,7 @@ def constant_pad_nd(input: Tensor, pad, value=0) -> Tensor:
                                f"dimension {i} of your input.")
     if not any(pad):
         return input.clone()
-    return apply(_PAD, (input, _plain_number(number(value))), (tuple(pairs),))
+    return keep_format(apply(_PAD, (input, _plain_number(number(value))), (tuple(pairs),)), input)
 
 
 def _check_length(input: Tensor, pad: tuple) -> None:
@@ -145,7 +145,8 @@ def pad(input: Tensor, pad, mode: str = "constant", value: float | None = None) 
             "  - 4D or 5D input: padding size = 6 (pads last 3 dimensions)")
     pairs = [(0, 0)] * (input.ndim - n) + [(pad[i], pad[i + 1]) for i in range(len(pad) - 2, -1, -2)]
     _check_borders(input, pad, pairs, mode, n)
-    return apply(_BORDERS[mode, n], (input,), (tuple(pairs), mode))
+    made = apply(_BORDERS[mode, n], (input,), (tuple(pairs), mode))
+    return made if mode == "circular" else keep_format(made, input)
 
 
 def _check_borders(input: Tensor, pad: tuple, pairs, mode: str, n: int) -> None:

@@ -200,7 +200,7 @@ def _avg_pool_nd(n: int):
     def f(input: Tensor, kernel_size, stride=None, padding=0, ceil_mode: bool = False, count_include_pad: bool = True,
           divisor_override: int | None = None) -> Tensor:
         kernel, stride_, pads, dilation, sizes = _geometry(input, kernel_size, stride, padding, 1, ceil_mode, n, name)
-        total = keep_format(apply(_SUM_POOL, (input,), (kernel, stride_, pads, dilation, sizes)), input)
+        total = keep_format(apply(_SUM_POOL, (input,), (kernel, stride_, pads, dilation, sizes)), input, ranks=(4,))
         if divisor_override is not None:
             if divisor_override == 0:
                 raise RuntimeError("divisor must be not zero")
@@ -273,13 +273,15 @@ def _adaptive_avg(n: int):
         if all(o and not s % o for s, o in zip(shape, sizes)):
             split = [m for s, o in zip(shape, sizes) for m in (o, s // o)]
             lead = list(input.shape[:-n])
-            return input.reshape(lead + split).mean([len(lead) + 2 * i + 1 for i in range(n)])
+            made = input.reshape(lead + split).mean([len(lead) + 2 * i + 1 for i in range(n)])
+            return keep_format(made, input, ranks=(4, 5) if set(sizes) == {1} else (4,))
+        made = input
         for i, (s, o) in enumerate(zip(shape, sizes)):
             weights = np.zeros((s, o), input.dtype.np)
             for k, (a, b) in enumerate(_edges(s, o)):
                 weights[a:b, k] = 1 / (b - a)
-            input = input.transpose(-n + i, -1).matmul(as_tensor_value(weights)).transpose(-n + i, -1)
-        return input
+            made = made.transpose(-n + i, -1).matmul(as_tensor_value(weights)).transpose(-n + i, -1)
+        return keep_format(made, input, ranks=(4,))
     f.__name__ = f.__qualname__ = name
     f.__doc__ = f"Means of windows chosen so that the last {n} dimensions get output_size."
     return f
@@ -298,8 +300,8 @@ def _adaptive_max(n: int):
             kernel = tuple(s // o for s, o in zip(shape, sizes))
             statics = (kernel, kernel, ((0, 0),) * n, (1,) * n, sizes)
             if return_indices:
-                return tuple(keep_format(t, input) for t in apply(_MAX_POOL_INDICES, (input,), statics))
-            return keep_format(apply(_MAX_POOL, (input,), statics), input)
+                return tuple(keep_format(t, input, ranks=(4,)) for t in apply(_MAX_POOL_INDICES, (input,), statics))
+            return keep_format(apply(_MAX_POOL, (input,), statics), input, ranks=(4,))
         flat = input.flatten(-n)
         grid = np.arange(math.prod(shape)).reshape(shape)
         picked = []
@@ -309,7 +311,8 @@ def _adaptive_max(n: int):
         from ...ops.joining import stack
         indices = stack(picked, -1)
         values = flat.gather(-1, indices).reshape(*input.shape[:-n], *sizes)
-        return (values, indices.reshape(*input.shape[:-n], *sizes)) if return_indices else values
+        values = keep_format(values, input, ranks=(4,))
+        return (values, keep_format(indices.reshape(*input.shape[:-n], *sizes), input, ranks=(4,))) if return_indices else values
     f.__name__ = f.__qualname__ = name
     f.__doc__ = f"Maxima of windows chosen so that the last {n} dimensions get output_size."
 
@@ -338,7 +341,8 @@ def _max_unpool(n: int):
             if not default[i] - stride[i] < size[i] < default[i] + stride[i]:
                 raise ValueError(f'invalid output_size "{size}" (dim {i} must be between {default[i] - stride[i]} and {default[i] + stride[i]})')
         zeros = input.new_zeros((*input.shape[:-n], math.prod(size)))
-        return zeros.scatter(-1, indices.flatten(-n), input.flatten(-n)).reshape(*input.shape[:-n], *size)
+        made = zeros.scatter(-1, indices.flatten(-n), input.flatten(-n)).reshape(*input.shape[:-n], *size)
+        return keep_format(made, input, ranks=(4,))
     f.__name__ = f.__qualname__ = name
     f.__doc__ = "The partial inverse of max pooling: maxima at their positions, zeros elsewhere."
     return f
