@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import torch
+from same import same
 
 import torchlike
 
@@ -64,3 +65,18 @@ def test_the_error_of_type_is_torch_s(bad):
             t.tensor(1).type(bad)
         messages.append(str(caught.value))
     assert messages[0] == messages[1]
+
+
+@same
+def test_dict_holds_what_the_user_stored(torch):
+    found = []
+    for t in (torch.ones(2), torch.nn.Parameter(torch.ones(2)), torch.ones(2, requires_grad=True) * 2, torch.ones(3)[1:], torch.ones(2).relu_()):
+        t.first = 1
+        t.__dict__["second"] = 2
+        t.__dict__.update(third=3)
+        vars(t).pop("first")
+        found.append((dict(t.__dict__), t.second, t.third, hasattr(t, "first"), torch.nn.Parameter(t.detach()).__dict__))
+        t.__dict__ = {"fourth": 4}
+        found.append((vars(t), t.fourth, hasattr(t, "second"), t + 0))
+    found.append([t.__dict__ for t in (torch.nn.Buffer(torch.ones(1)), torch.nn.UninitializedParameter(), torch.eye(2).to_sparse(), torch.ones(2, device="meta"))])
+    return [tuple(dict(x) if isinstance(x, dict) else x for x in row) if isinstance(row, tuple) else [dict(x) for x in row] for row in found]

@@ -26,6 +26,7 @@ from ._core.grad_mode import mode
 from ._core.graph import SECOND_BACKWARD, AccumulateGrad, Node, reachable
 from ._core.registry import Op
 from ._core.value import Value
+from ._fields import fields
 from ._tensor import Tensor, _new
 from .autograd import engine
 from .nn.modules.module import Module
@@ -258,7 +259,7 @@ class Replay:
         attached = {id(t._grad) for t in now if t._grad is not None}
         for t in now:
             st = t._storage
-            v = t.__dict__["_value"] if st is None else st.value
+            v = fields(t)["_value"] if st is None else st.value
             if v.__class__ is not Value or v.epoch is not prog or v.ref < 0 or v.array is not None:
                 continue
             if id(t) in before:
@@ -402,7 +403,7 @@ class ReplayNode(Node):
 
 def gc_held(t: Tensor, *ours) -> bool:
     """Whether something besides the tracer's own lists refers to a tensor."""
-    mine = {id(o) for o in ours} | {id(t.__dict__)}
+    mine = {id(o) for o in ours} | {id(fields(t))}
     return any(id(r) not in mine and not _is_frame(r) for r in gc.get_referrers(t))
 
 
@@ -503,7 +504,7 @@ class Compiled:
         program.flush("torch.compile")
         before, gradients, keep = {}, {}, []
         for t in _all_tensors():
-            if t.__dict__.get("_value").__class__ is Value:
+            if fields(t).get("_value").__class__ is Value:
                 v = t._current() if t._storage is None or t._storage.host is None else t._current()
                 before[id(t)], gradients[id(t)] = (t, v), t._grad
                 keep.append(t)

@@ -10,6 +10,7 @@ import jax
 from ._core import program
 from ._core.registry import Op
 from ._core.value import of_array
+from ._fields import fields
 from ._tensor import Tensor, apply
 
 
@@ -47,7 +48,7 @@ class _Opaque:
 
 
 def _flatten(t: Tensor):
-    value = t.__dict__["_value"]
+    value = fields(t)["_value"]
     if value.__class__ is _Opaque:
         return (value.leaf,), type(t)
     return (to_jax(t),), type(t)

@@ -17,6 +17,7 @@ from ._core.layout import Layout, combined, contiguous, extent, like, overlappin
 from ._core.program import record
 from ._core.registry import OPS, View
 from ._core.value import Value, of_array
+from ._fields import Fields, Shown
 from ._size import Size, _size  # noqa: F401  (_size: pickles made before name it here)
 from ._storage import Past, Storage, put, through, window
 
@@ -25,10 +26,11 @@ WRITE_OUTSIDE = ("A view was created in no_grad mode and is being modified inpla
                  "(if you don't want the inplace to be tracked) or both outside (if you want the inplace to be tracked).")
 
 
-class Tensor:
+class Tensor(Fields):
     """torch.Tensor."""
 
     __module__ = "torch"
+    __dict__ = Shown()
     _storage: Storage | None = None
     _edge: Node | None = None  # the node whose output `_out` this tensor is; AccumulateGrad for a leaf that requires grad
     _out = 0

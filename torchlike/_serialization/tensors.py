@@ -11,6 +11,7 @@ from .._core import dtype as dtypes
 from .._core import program
 from .._core.device import device
 from .._core.layout import Layout, contiguous_strides, is_contiguous, is_dense
+from .._fields import ENGINE
 from .._tensor import Size, Tensor, as_tensor_value
 from ..nn.parameter import Parameter, UninitializedBuffer, UninitializedParameter, UninitializedTensorMixin
 from ..ops.creation import empty
@@ -18,8 +19,6 @@ from ..ops.layouts import LAYOUTS, layout
 from . import locations, names
 from .records import UNTYPED, StorageRecord, check_bounds, storage_type, swap_bytes
 from .unpickler import Resolved
-
-_OWN_ATTRIBUTES = {"_value"} | {name for name in vars(Tensor) if name.startswith("_")}
 
 # -- loading ----------------------------------------------------------------------------------------------------------
 
@@ -141,7 +140,7 @@ def _rebuild_from_type_v2(function: Callable[..., Tensor], cls: type, args: tupl
 def _with_state(tensor: Tensor, state: Any) -> Tensor:
     attributes, slots = state if isinstance(state, tuple) and len(state) == 2 else (state, None)
     for name, value in {**(attributes or {}), **(slots or {})}.items():
-        if name in _OWN_ATTRIBUTES or hasattr(Tensor, name):
+        if name in ENGINE or hasattr(Tensor, name):
             raise pickle.UnpicklingError(f"a file may not replace Tensor.{name}")
         vars(tensor)[name] = value
     return tensor
@@ -194,7 +193,7 @@ class TensorSaver:
             return NotImplemented
         if obj._sparse:
             return self._sparse(obj)
-        state = {name: value for name, value in vars(obj).items() if name not in _OWN_ATTRIBUTES}
+        state = dict(vars(obj))
         if type(obj) is Parameter:
             args = (_Data(obj), obj.requires_grad, collections.OrderedDict())
             return (_rebuild_parameter_with_state, (*args, state)) if state else (_rebuild_parameter, args)

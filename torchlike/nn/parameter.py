@@ -5,8 +5,8 @@ import sys
 from collections import OrderedDict
 from typing import Any
 
+from torchlike._fields import Shown, fields
 from torchlike._tensor import Tensor
-from torchlike.ops.objects import _attributes
 
 
 class _ParameterMeta(type(Tensor)):
@@ -50,7 +50,7 @@ class Parameter(Tensor, metaclass=_ParameterMeta):
         return "Parameter containing:\n" + super().__repr__()
 
     def __reduce_ex__(self, protocol: int) -> tuple:
-        state = _attributes(self)
+        state = dict(vars(self))
         if state:
             return _rebuild_parameter_with_state, (self.data, self.requires_grad, OrderedDict(), state)
         return _rebuild_parameter, (self.data, self.requires_grad, OrderedDict())
@@ -95,6 +95,7 @@ class UninitializedTensorMixin:
     It may be moved, cast and asked for its dtype; every other use raises ValueError.
     """
 
+    __dict__ = Shown()  # a class before Tensor has a `__dict__` of its own else
     cls_to_become: type
 
     @classmethod
@@ -114,9 +115,9 @@ class UninitializedTensorMixin:
 
     def materialize(self, shape: Any, device: Any = None, dtype: Any = None) -> None:
         """Give the tensor an empty storage of `shape`; device and dtype stay unless given."""
-        held, trained = self.__dict__.pop("_held"), self.__dict__.pop("_trained")
+        held, trained = (fields(self).pop(name) for name in ("_held", "_trained"))
         self.__class__ = self.cls_to_become
-        self.__dict__.update(vars(_empty(shape, device=device or held.device, dtype=dtype or held.dtype)))
+        fields(self).update(fields(_empty(shape, device=device or held.device, dtype=dtype or held.dtype)))
         self.requires_grad = trained
 
     @property
@@ -232,7 +233,7 @@ def empty_parameter(*shape: int, device: Any = None, dtype: Any = None) -> Param
 def _adopt(cls: type, fresh: Tensor, requires_grad: bool) -> Any:
     """A tensor nobody else holds as an instance of `cls`: unlike `_make_subclass`, without a storage to share."""
     made = object.__new__(cls)
-    made.__dict__.update(vars(fresh))
+    fields(made).update(fields(fresh))
     made.requires_grad = requires_grad
     return made
 

@@ -11,6 +11,7 @@ import numpy as np
 from .._core.grad_mode import mode
 from .._core.graph import AccumulateGrad, Outside, Stale
 from .._core.layout import is_contiguous
+from .._fields import fields
 from .._public import FUNCTIONS, as_size
 from .._resize import Reshaped
 from .._resize import resize as resize_storage
@@ -24,10 +25,10 @@ _PLACE = ("_value", "_storage", "_seen", "_chain", "_layout", "_edge", "_out", "
 
 def _become(self: Tensor, other: Tensor) -> Tensor:
     """self is from now on what `other` is: its value, storage and place in the graph. Attributes and class stay."""
-    own = self.__dict__
+    own, new = fields(self), fields(other)
     for name in _PLACE:
-        if name in other.__dict__:
-            own[name] = other.__dict__[name]
+        if name in new:
+            own[name] = new[name]
         else:
             own.pop(name, None)
     if self._edge.__class__ is Stale:
@@ -48,7 +49,7 @@ def _become_view(self: Tensor, made: Tensor) -> Tensor:
 def _twin(self: Tensor) -> Tensor:
     """Another object for the same tensor."""
     twin = _new(Tensor)
-    twin.__dict__.update({k: v for k, v in self.__dict__.items() if k in _PLACE})
+    fields(twin).update({k: v for k, v in fields(self).items() if k in _PLACE})
     twin._former = True
     return twin
 

@@ -7,6 +7,7 @@ import numpy as np
 
 from .._core import dtype as dt
 from .._core.layout import Layout
+from .._fields import fields
 from .._tensor import Tensor, _new
 
 
@@ -24,22 +25,14 @@ def _deepcopy(self, memo):
     made.requires_grad = self.requires_grad
     if self._grad is not None:
         made._grad = copy.deepcopy(self._grad, memo)
-    for name, value in _attributes(self).items():
+    for name, value in vars(self).items():
         setattr(made, name, copy.deepcopy(value, memo))
     return made
 
 
-_ENGINE = frozenset({"_value", "_storage", "_edge", "_out", "_grad", "_base", "_chain", "_seen", "_layout", "_writes", "_plain", "_inference", "_several", "_of_data"})
-
-
-def _attributes(t: Tensor) -> dict:
-    """What the user stored on the tensor."""
-    return {k: v for k, v in vars(t).items() if k not in _ENGINE}
-
-
 def _reduce(self, protocol):
     return _rebuild, (None if type(self) is Tensor else type(self), np.asarray(self.detach()._host_array(), order="C"), self._layout, self.requires_grad and self.is_leaf,
-                      _attributes(self))
+                      dict(vars(self)))
 
 
 def _rebuild(cls, array, layout, requires_grad, attributes):
@@ -72,7 +65,7 @@ def _make_subclass(cls, data: Tensor, require_grad: bool = False) -> Tensor:
 def _as_subclass(self, cls) -> Tensor:
     """The same tensor, graph included, as an instance of a subclass."""
     made = _new(Tensor)
-    made.__dict__.update(self.__dict__)
+    fields(made).update(fields(self))
     made.__class__ = cls
     return made
 
@@ -109,7 +102,7 @@ def _tensor_new(cls, *args, **kwargs):
 
 
 def _dir(self):
-    return sorted(set(dir(type(self))) | set(_attributes(self)))
+    return sorted(set(dir(type(self))) | set(vars(self)))
 
 
 Tensor.__new__ = _tensor_new

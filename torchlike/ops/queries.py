@@ -202,7 +202,7 @@ for _name in ("is_sparse", "is_mkldnn", "is_quantized", "is_vulkan", "is_mps", "
     setattr(Tensor, _name, property(lambda self: False))
 Tensor.itemsize = property(lambda self: self.dtype.itemsize)
 Tensor.nbytes = property(lambda self: self.dtype.itemsize * self.numel())
-Tensor.is_inference = lambda self: self.__dict__.get("_inference", False)
+Tensor.is_inference = lambda self: self._inference
 Tensor.is_pinned = lambda self, device=None: False
 Tensor.pin_memory = lambda self, device=None: self
 Tensor.is_shared = lambda self: False

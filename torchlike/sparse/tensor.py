@@ -20,6 +20,7 @@ from .._core.aval import Aval, aval
 from .._core.grad_mode import mode
 from .._core.registry import Op
 from .._core.value import Value
+from .._fields import fields
 from .._public import SPARSE_FORMS, Refused
 from .._tensor import Size, Tensor, apply, as_tensor_value
 from ..ops.layouts import LAYOUTS
@@ -48,7 +49,7 @@ class SparseTensor(Tensor):
 
     @_entries.setter
     def _entries(self, entries: Tensor) -> None:
-        self.__dict__["_value"] = None  # for those who go through all tensors
+        fields(self)["_value"] = None  # for those who go through all tensors
         self._held = entries
 
     # -- nothing reads it as a strided tensor --------------------------------------------------------------------------
