@@ -153,3 +153,12 @@ def test_meta_tensors_draw_no_numbers(torch):
     with torch.device("meta"):
         made += [torch.nn.Linear(3, 3).weight, torch.nn.Embedding(4, 4).weight, torch.randn(4)]
     return [(t.shape, str(t.dtype), str(t.device)) for t in made], torch.rand(1).item()
+
+
+def test_streams_and_events_of_a_device_are_streams_and_events():
+    """As where torch has CUDA: without it, its classes have placeholders for bases."""
+    assert issubclass(torchlike.cuda.Stream, torchlike.Stream) and issubclass(torchlike.cuda.Event, torchlike.Event)
+
+
+def test_streams_of_a_posing_device(posing):
+    assert isinstance(posing.current_stream(), torchlike.Stream) and isinstance(posing.Event(), torchlike.Event)

@@ -4,7 +4,6 @@ from __future__ import annotations
 from typing import Any
 
 from ._core import device as dev
-from .cuda import streams as cuda
 
 
 def _device(device: Any) -> dev.device:
@@ -12,6 +11,12 @@ def _device(device: Any) -> dev.device:
     if kind.type == "cuda" and not dev.device_count("cuda"):
         raise RuntimeError("PyTorch is not linked with support for cuda devices")
     return kind
+
+
+def _cuda() -> Any:
+    from .cuda import streams  # whose classes derive from these
+
+    return streams
 
 
 def _no_events(device: dev.device) -> None:
@@ -25,7 +30,7 @@ class Stream:
     def __init__(self, device: Any = None, *, priority: int = 0) -> None:
         self.device = _device(device)
         self.device_index, self.stream_id, self.device_type = -1 if self.device.index is None else self.device.index, 0, self.device.type
-        self._queue = cuda.Stream(self.device, priority) if self.device.type == "cuda" else None
+        self._queue = _cuda().Stream(self.device, priority) if self.device.type == "cuda" else None
 
     def query(self) -> bool:
         """Whether all work is done."""
@@ -71,7 +76,7 @@ class Event:
 
     def __init__(self, device: Any = None, *, enable_timing: bool = False, blocking: bool = False, interprocess: bool = False) -> None:
         self.device, self._timed, self.event_id = _device(device), enable_timing, 0
-        self._place = cuda.Event(enable_timing) if self.device.type == "cuda" else None
+        self._place = _cuda().Event(enable_timing) if self.device.type == "cuda" else None
 
     def record(self, stream: Stream | None = None) -> None:
         """Put the event behind everything recorded so far."""

@@ -8,6 +8,7 @@ from typing import Any
 
 import jax
 
+from .. import _streams as base
 from .._core import device as dev
 from .._core import program
 from ._devices import index_of, need
@@ -25,7 +26,7 @@ def _mark(index: int) -> jax.Array:
     return _step()(jax.device_put(0, _jax_device(index)))
 
 
-class Stream:
+class Stream(base.Stream):
     """The GPU's queue of work."""
 
     def __init__(self, device: Any = None, priority: int = 0, **kwargs: Any) -> None:
@@ -71,7 +72,7 @@ class Stream:
         return f"<torch.cuda.Stream device={self.device} cuda_stream={self.cuda_stream:#x}>"
 
 
-class Event:
+class Event(base.Event):
     """A place in the GPU's queue. With enable_timing, recording it waits for the work before it: that makes times honest."""
 
     def __init__(self, enable_timing: bool = False, blocking: bool = False, interprocess: bool = False, external: bool = False) -> None:
