@@ -80,3 +80,10 @@ def test_dict_holds_what_the_user_stored(torch):
         found.append((vars(t), t.fourth, hasattr(t, "second"), t + 0))
     found.append([t.__dict__ for t in (torch.nn.Buffer(torch.ones(1)), torch.nn.UninitializedParameter(), torch.eye(2).to_sparse(), torch.ones(2, device="meta"))])
     return [tuple(dict(x) if isinstance(x, dict) else x for x in row) if isinstance(row, tuple) else [dict(x) for x in row] for row in found]
+
+
+@same
+def test_legacy_constructors_do_not_follow_the_default_device(torch):
+    with torch.device("meta"):
+        made = torch.Tensor(2), torch.Tensor([1.0]), torch.Tensor(), torch.FloatTensor(3), torch.IntTensor([1]), torch.FloatTensor([2.0])
+        return [t.device for t in (*made, torch.empty(2))]

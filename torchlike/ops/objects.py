@@ -74,7 +74,7 @@ def _tensor_new(cls, *args, **kwargs):
     """torch.Tensor(...): sizes make an uninitialised tensor, a sequence becomes float data; another tensor is shared."""
     from .._core import device as dev
     from .creation import constant, from_data
-    device = dev.resolve(kwargs.pop("device", None))
+    device = dev.resolve(kwargs.pop("device", None) or "cpu")  # also where another device is the default
     if kwargs.keys() - {"data"}:
         raise TypeError(f"new() got an unexpected keyword argument '{next(iter(kwargs))}'")
     if "data" in kwargs:
