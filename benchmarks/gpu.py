@@ -9,6 +9,7 @@ calls queued one behind the other, the same for both frameworks; CUPTI's kernel 
 """
 
 import argparse
+import functools
 import importlib.metadata
 import json
 import os
@@ -84,11 +85,12 @@ def measure(row: Row, call, finish, repetitions: int, enough: float) -> None:
     row.spread = (max(row.samples) - min(row.samples)) / row.us
 
 
+@functools.cache
 def ceilings(tiny: bool) -> dict[str, float]:
     """Bytes per second of a copy, and floating-point operations per second of matrix products on random data."""
     n, m = (1 << 18, 256) if tiny else (1 << 30, 8192)
     seconds = lambda f, *args: queued(lambda i: f(*args), jax.block_until_ready, 0.01 if tiny else 0.2) / 1e6
-    vector = jnp.ones(n, jnp.float32)
+    vector = jax.device_put(np.ones(n, np.float32))
     found = {"copy": 8 * n / seconds(jax.jit(lambda x: x + 1), vector)}
     for dtype, precision in (("bfloat16", None), ("float32", "highest")):
         a = jax.random.normal(jax.random.key(0), (m, m), dtype)
@@ -113,8 +115,7 @@ class Problem:
         shapes = jax.tree.leaves(jax.eval_shape(lambda arrays: reference(spec)(**arrays), spec.shapes()))
         rng = np.random.default_rng(9)
         self.host_cotangents = [np.asarray(rng.standard_normal(s.shape), np.float32).astype(s.dtype) for s in shapes]
-        self.arrays = [{k: jnp.asarray(v) for k, v in host.items()} for host in self.host]
-        self.cotangents = [jnp.asarray(c) for c in self.host_cotangents]
+        self.arrays, self.cotangents = jax.device_put((self.host, self.host_cotangents))
 
     def forward(self, function):
         return jax.jit(lambda arrays, cotangents: jax.tree.leaves(function(**arrays)))
@@ -136,24 +137,31 @@ class Problem:
         return expected[0] if expected is not None and mode == "forward" and self.spec.gradients else expected
 
     def expected(self):
-        """The reference's program, outputs and gradients, in float64 where that is affordable, else in float32."""
+        """The reference's program, outputs and gradients, computed in float64 where that is affordable; they are given in float32."""
         wide = "float64" if self.spec.flops < 1e12 else "float32"
         widen = lambda x: x.astype(wide) if jnp.issubdtype(x.dtype, jnp.floating) else x
         function = self.training(reference(self.spec)) if self.spec.gradients else self.forward(reference(self.spec))
-        program = jax.jit(lambda arrays, cotangents: function(*jax.tree.map(widen, (arrays, cotangents))))
+        narrow = lambda x: x.astype(jnp.float32)
+        program = jax.jit(lambda *given: jax.tree.map(narrow, function(*jax.tree.map(widen, given))))
         with jax.enable_x64(wide == "float64"):
             return program.lower(self.spec.shapes(), self.cotangents).compile()
 
 
-def largest_error(got, want) -> float:
+@jax.jit
+def largest_error(got, want):
     errors = []
     for a, b in zip(jax.tree.leaves(got), jax.tree.leaves(want), strict=True):
-        a, b = a.astype(jnp.float32), b.astype(jnp.float32)
+        a = a.astype(jnp.float32)
         bad = ~jnp.isfinite(a).all()
         errors.append(
             jnp.where(bad, jnp.inf, jnp.linalg.norm((a - b).ravel()) / jnp.maximum(jnp.linalg.norm(b.ravel()), 1e-30))
         )
-    return float(jnp.max(jnp.stack(errors)))
+    return jnp.max(jnp.stack(errors))
+
+
+@jax.jit
+def same(got, again):
+    return jnp.stack([(a == b).all() for a, b in zip(*map(jax.tree.leaves, (got, again)), strict=True)]).all()
 
 
 def race(spec: specs.Spec, compiled: dict, ceiling: dict, clock: Clock, tiny: bool) -> list[Row]:
@@ -182,12 +190,9 @@ def race(spec: specs.Spec, compiled: dict, ceiling: dict, clock: Clock, tiny: bo
                 if expected is None:
                     row.reason = missing
                 elif not spec.static.get("dropout") or name == "ours":
-                    row.error = largest_error(got, expected)
+                    row.error = float(largest_error(got, expected))
                 if name == "ours":
-                    again = run(0)
-                    row.repeatable = all(
-                        bool((a == b).all()) for a, b in zip(*map(jax.tree.leaves, (got, again)), strict=True)
-                    )
+                    row.repeatable = bool(same(got, run(0)))
                 if row.error is not None and not row.error < LIMIT[dtype]:
                     row.reason = f"wrong: relative error {row.error:.2e}; not timed"
                     continue
@@ -297,7 +302,7 @@ def small_checks(ops: list[str], pool: ThreadPoolExecutor, clock: Clock) -> list
             problem = Problem(spec, tiny=True)
             call = contenders.jax_contenders(spec, spec.impl)["ours"]
             got = getattr(problem, row.mode)(call)(problem.arrays[0], problem.cotangents)
-            row.error = largest_error(got, problem.expected()(problem.arrays[0], problem.cotangents))
+            row.error = float(largest_error(got, problem.expected()(problem.arrays[0], problem.cotangents)))
             dtype = next(a.dtype for a in spec.arrays.values() if a.kind == "normal")
             row.reason = (
                 "" if row.error < LIMIT[dtype] or spec.name == "huge" else f"wrong: relative error {row.error:.2e}"

@@ -230,7 +230,6 @@ def _gated(
 
 SMALL: dict[str, tuple[Spec, ...]] = {
     "attention": (
-        _attention("plain_tail", 2, 2, 37, 24, s=53, e=16),
         _attention("exact", 1, 2, 32, 16, s=48),
         _attention("one_row", 2, 1, 1, 8, "float16", s=33, scale=0.5),
         _attention("causal", 1, 2, 40, 16, s=40, causal=True),
@@ -244,7 +243,7 @@ SMALL: dict[str, tuple[Spec, ...]] = {
         _attention("segments", 2, 2, 37, 16, s=37, segments=True),
         _attention("lengths", 3, 2, 35, 16, s=40, query_lengths=True, key_lengths=True),
         _attention("dropout", 2, 2, 37, 16, s=41, dropout=0.3, seed=2**40 + 7),
-        _attention("bf16", 1, 2, 37, 40, "bfloat16", s=53, causal=True),
+        _attention("tail_bf16", 1, 2, 37, 40, "bfloat16", s=53, e=16, causal=True),
         _attention("huge", 1, 2, 33, 16, s=33, causal=True, scale_inputs=100.0),
         _attention(
             "everything",

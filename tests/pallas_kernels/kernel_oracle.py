@@ -80,13 +80,18 @@ def attention_weights(
         return np.where(total > 0, weight / total, 0), np.where(total[..., 0] > 0, lse, -np.inf)
 
 
+@functools.cache
 def attention_kept(shape, dropout: float, seed: int) -> np.ndarray:
     b, h, t, s = shape
-    words = _random.seed_words(seed)
+
+    @jit
+    def keep(rows, columns):
+        words = _random.seed_words(seed)
+        w0, w1 = _random.row_keys(words[0], words[1], rows)
+        return _random.keep(w0[..., None], w1[..., None], columns, dropout)
+
     rows = np.arange(b * h * t, dtype=np.uint32).reshape(b, h, t)
-    w0, w1 = (np.asarray(w) for w in _random.row_keys(words[0], words[1], rows))
-    keep = _random.keep(w0[..., None], w1[..., None], np.arange(s, dtype=np.uint32), dropout)
-    return np.asarray(keep) / (1 - dropout)
+    return np.asarray(keep(rows, np.arange(s, dtype=np.uint32))) / (1 - dropout)
 
 
 def attention(arrays: dict, static: dict, grad, grad_lse):

@@ -124,19 +124,24 @@ def test_shipped_tables_are_sound():
 
 def test_threefry_is_the_published_function():
     # Known answers of Random123's threefry2x32, 20 rounds.
-    u = lambda *words: [jnp.asarray(w, jnp.uint32) for w in words]
     for words, want in (
         ((0, 0, 0, 0), (0x6B200159, 0x99BA4EFE)),
         ((0x13198A2E, 0x03707344, 0x243F6A88, 0x85A308D3), (0xC4923A9C, 0x483DF7A0)),
     ):
-        assert tuple(int(w) for w in _random.threefry_2x32(*u(*words))) == want
+        given = np.asarray(words, np.uint32)[:, None]  # one element each: NumPy warns of scalars that wrap
+        assert tuple(int(w[0]) for w in _random.threefry_2x32(*given)) == want
 
 
 def test_dropout_bits_are_even_and_independent():
     n, rate = 512, 0.25
-    seed = _random.seed_words(11)
-    w0, w1 = _random.row_keys(seed[0], seed[1], jnp.arange(n))
-    keep = np.asarray(_random.keep(w0[:, None], w1[:, None], jnp.arange(n), rate), float)
+
+    @jax.jit
+    def drawn(number):
+        seed = _random.seed_words(11)
+        w0, w1 = (w[:, None] for w in _random.row_keys(seed[0], seed[1], number))
+        return _random.keep(w0, w1, number, rate), _random.element_bits(w0, w1, number)
+
+    keep, bits = (np.asarray(x) for x in drawn(np.arange(n)))
     spread = np.sqrt(rate * (1 - rate))
     assert abs(keep.mean() - (1 - rate)) < 4 * spread / n
     noise = (keep - keep.mean()) / spread
@@ -146,7 +151,6 @@ def test_dropout_bits_are_even_and_independent():
             assert abs((noise * np.roll(noise, lag, axis)).mean()) < 5 / n
     between = noise @ noise.T / n
     assert np.abs(between - np.diag(np.diag(between))).max() < 6.5 / np.sqrt(n)
-    bits = np.asarray(_random.element_bits(w0[:, None], w1[:, None], jnp.arange(n)))
     ones = [((bits >> b) & 1).mean() for b in range(32)]
     assert np.abs(np.asarray(ones) - 0.5).max() < 2.5 / n
 

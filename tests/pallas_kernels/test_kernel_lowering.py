@@ -15,7 +15,7 @@ from pallas_kernels.candidates import CANDIDATES
 
 @pytest.fixture
 def kernel_only(monkeypatch):
-    """Leaves out the branch for computations placed on a CPU; test_kernel_choice lowers both."""
+    """Leaves out the branch for computations placed on a CPU; tests/test_platform_kernels.py lowers both."""
     monkeypatch.setattr(_dispatch, "on_platforms", lambda platforms, kernel, reference, *args: kernel(*args))
 
 
@@ -117,17 +117,14 @@ def test_every_tuned_row_names_a_configuration():
 
 
 def test_float32_products_ask_for_three_tf32_passes():
-    jaxpr = str(
-        jax.make_jaxpr(lambda a, b: _compat.dot(a, b, contract=(1, 0), interpret=False))(
-            jnp.ones((16, 16)), jnp.ones((16, 16))
-        )
-    )
-    assert "TF32_TF32_F32_X3" in jaxpr
-    assert "TF32" not in str(
-        jax.make_jaxpr(lambda a, b: _compat.dot(a, b, contract=(1, 0), interpret=True))(
-            jnp.ones((16, 16)), jnp.ones((16, 16))
-        )
-    )
+    square = jax.ShapeDtypeStruct((16, 16), "float32")
+
+    def passes(interpret):
+        product = lambda a, b: _compat.dot(a, b, contract=(1, 0), interpret=interpret)
+        return str(jax.make_jaxpr(product)(square, square))
+
+    assert "TF32_TF32_F32_X3" in passes(interpret=False)
+    assert "TF32" not in passes(interpret=True)
 
 
 @pytest.mark.parametrize(("op", "name"), [("attention", "segments"), ("attention", "bias_full"), ("grouped_mm", "mixtral")])

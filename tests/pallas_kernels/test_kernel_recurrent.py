@@ -1,7 +1,6 @@
 """Stacks of recurrent layers against real torch, and the packing of weights for cuDNN."""
 
 import jax
-import jax.numpy as jnp
 import kernel_oracle as oracle
 import numpy as np
 import pytest
@@ -21,12 +20,12 @@ def test_stack_matches_torch(mode):
     packed = torch.nn.utils.rnn.pack_padded_sequence(x, lengths, enforce_sorted=False)
     out, states = module(packed)
     want = torch.nn.utils.rnn.pad_packed_sequence(out, total_length=steps)[0]
-    flat = [jnp.asarray(p.detach().numpy()) for p in module.parameters()]
+    flat = [p.detach().numpy() for p in module.parameters()]
     weights = [flat[i : i + 4] for i in range(0, len(flat), 4)]
-    zero = jnp.zeros((4, batch, hidden))
+    zero = np.zeros((4, batch, hidden), "float32")
     call = lambda x, h, c, lengths: pallas_kernels.recurrent(mode, x, h, c, weights, bidirectional=True, lengths=lengths)
     y, *got = oracle.jit(call)(
-        jnp.asarray(x.numpy()), zero, zero if mode == "lstm" else None, jnp.asarray(lengths.numpy())
+        x.numpy(), zero, zero if mode == "lstm" else None, lengths.numpy().astype("int32")
     )
     assert oracle.error(y, want.detach().numpy()) < 2e-6
     for a, b in zip(got, states if mode == "lstm" else [states], strict=True):
@@ -35,8 +34,8 @@ def test_stack_matches_torch(mode):
 
 def test_dropout_acts_between_layers_only():
     rng = np.random.default_rng(0)
-    make = lambda *shape: jnp.asarray(rng.standard_normal(shape), "float32")
-    x, zero = make(3, 2, 8), jnp.zeros((2, 2, 8))
+    make = lambda *shape: rng.standard_normal(shape).astype("float32")
+    x, zero = make(3, 2, 8), np.zeros((2, 2, 8), "float32")
     weights = [[make(8, 8), make(8, 8)] for _ in range(2)]
     stack = lambda n, options: oracle.jit(
         lambda x: pallas_kernels.recurrent("rnn_tanh", x, zero[:n], None, weights[:n], **options)[0]
@@ -61,7 +60,7 @@ def test_weights_are_packed_as_cudnn_wants(reverse, monkeypatch):
     monkeypatch.setattr(rnn, "lstm", stand_in)
     rng = np.random.default_rng(0)
     x, h, c, w_ih, w_hh, b_ih, b_hh = (
-        jnp.asarray(rng.standard_normal(s), "float32")
+        rng.standard_normal(s).astype("float32")
         for s in ((4, 3, 5), (3, 6), (3, 6), (24, 5), (24, 6), (24,), (24,))
     )
     both = oracle.jit(
@@ -79,19 +78,19 @@ def test_weights_are_packed_as_cudnn_wants(reverse, monkeypatch):
         (
             ValueError,
             r"w_hh must have shape \(24, 6\) to fit x \(4, 3, 5\) and h0 \(3, 6\), got \(18, 6\)",
-            {"w_hh": jnp.ones((18, 6))},
+            {"w_hh": np.ones((18, 6), "float32")},
         ),
-        (TypeError, "one floating dtype, got w_ih bfloat16, x float32", {"w_ih": jnp.ones((24, 5), "bfloat16")}),
-        (ValueError, r"lengths must have shape \(3,\) to fit .* got \(4,\)", {"lengths": jnp.ones(4, "int32")}),
+        (TypeError, "one floating dtype, got w_ih bfloat16, x float32", {"w_ih": np.ones((24, 5), "bfloat16")}),
+        (ValueError, r"lengths must have shape \(3,\) to fit .* got \(4,\)", {"lengths": np.ones(4, "int32")}),
         (
             pallas_kernels.KernelUnavailable,
             "hidden size 200 is over 128",
             {
                 "mode": "rnn_relu",
-                "h0": jnp.ones((3, 200)),
+                "h0": np.ones((3, 200), "float32"),
                 "c0": None,
-                "w_ih": jnp.ones((200, 5)),
-                "w_hh": jnp.ones((200, 200)),
+                "w_ih": np.ones((200, 5), "float32"),
+                "w_hh": np.ones((200, 200), "float32"),
                 "impl": "interpret",
             },
         ),
@@ -100,11 +99,11 @@ def test_weights_are_packed_as_cudnn_wants(reverse, monkeypatch):
 def test_bad_input(error, words, changes):
     plain = {
         "mode": "lstm",
-        "x": jnp.ones((4, 3, 5)),
-        "h0": jnp.ones((3, 6)),
-        "c0": jnp.ones((3, 6)),
-        "w_ih": jnp.ones((24, 5)),
-        "w_hh": jnp.ones((24, 6)),
+        "x": np.ones((4, 3, 5), "float32"),
+        "h0": np.ones((3, 6), "float32"),
+        "c0": np.ones((3, 6), "float32"),
+        "w_ih": np.ones((24, 5), "float32"),
+        "w_hh": np.ones((24, 6), "float32"),
     }
     with pytest.raises(error, match=words):
         pallas_kernels.recurrent_layer(**{**plain, **changes})

@@ -1,4 +1,4 @@
-"""torchlike's operations on a GPU or TPU: the registry takes the kernels of this package, and only there.
+"""torchlike's operations on a GPU or TPU: the registry takes the kernels of pallas_kernels, and only there.
 
 Without a card: plans for one are lowered for it, and what is registered runs with the references (which other tests
 hold against the kernels) beside the operation's own formula.
@@ -6,7 +6,6 @@ hold against the kernels) beside the operation's own formula.
 
 import jax
 import jax.numpy as jnp
-import kernel_oracle as oracle
 import numpy as np
 import pytest
 import torch
@@ -108,27 +107,27 @@ def test_what_is_registered_agrees_with_the_formula(op):
         if a is None or a is FLOAT:
             return None if a is None else 1.0
         if a.dtype is dt.bool_:
-            return jnp.arange(a.shape[0])[:, None, None] < jnp.asarray(draw.integers(1, 6, a.shape[1]))[None, :, None]
+            return np.arange(a.shape[0])[:, None, None] < draw.integers(1, 6, a.shape[1])[None, :, None]
         if a.dtype is _INT:
-            return jnp.asarray([11, 11, 33]) if op == "grouped_mm" else jnp.asarray(draw.integers(0, 1100, a.shape))
-        return jnp.asarray(draw.standard_normal(a.shape), jnp.float32)
+            return np.asarray([11, 11, 33]) if op == "grouped_mm" else draw.integers(0, 1100, a.shape)
+        return draw.standard_normal(a.shape).astype("float32")
 
     with jax.enable_x64(True):
         inputs = [array(a) for a in plan.avals]
-        plain = oracle.jit(plan.jax)(*inputs)
+        plain = jax.jit(plan.jax)(*inputs)
         backward = backward_of(plan)
         needs = backward.statics[1]
         ins, outs = plan.saved(needs)
-        gradients = [jnp.asarray(draw.standard_normal(o.shape), jnp.float32) if k < seen else None for k, o in enumerate(plan.outs)]
+        gradients = [draw.standard_normal(o.shape).astype("float32") if k < seen else None for k, o in enumerate(plan.outs)]
         saved = [*(inputs[i] for i in ins), *(plain[i] for i in outs), *gradients]
-        want = oracle.jit(backward.jax)(*saved)
+        want = jax.jit(backward.jax)(*saved)
         for each, args, expected in ((plan, inputs, plain[:seen]), (backward, saved, want)):
             kernel = each.op.device_kernels.get("cuda")
             if kernel is None:
                 assert op in (*FORWARD_IS_XLA, "fused_attention")
                 continue
             with pallas_kernels.override("reference"):
-                got = oracle.jit(lambda *a, kernel=kernel, each=each: kernel(*a, *each.statics))(*args)
+                got = jax.jit(lambda *a, kernel=kernel, each=each: kernel(*a, *each.statics))(*args)
             for a, b in zip([got] if each.single else got, expected, strict=False):
                 np.testing.assert_allclose(a, b, rtol=2e-4, atol=2e-4)
 
@@ -138,5 +137,5 @@ def test_a_negative_scale_reaches_the_kernels_as_a_negated_query():
     draw = np.random.default_rng(0)
     arrays = [draw.standard_normal((1, 2, n, 8)).astype("float32") for n in (5, 7, 7)]
     want = torch.nn.functional.scaled_dot_product_attention(*map(torch.from_numpy, arrays), scale=-0.3)
-    got = oracle.jit(lambda *a: fused(jnp, *a, None, -0.3, False))(*arrays)
+    got = jax.jit(lambda *a: fused(jnp, *a, None, -0.3, False))(*arrays)
     np.testing.assert_allclose(got, want, rtol=1e-5, atol=1e-6)
