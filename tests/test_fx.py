@@ -56,6 +56,7 @@ def test_functions_as_torch_names_them(torch):
     def f(x):
         return (F.max_pool2d(x, 2), F.max_pool2d(x, 2, return_indices=True), F.adaptive_avg_pool2d(x, 1), F.gelu(x), F.linear(x, x), F.softmax(x, dim=-1),
                 F.scaled_dot_product_attention(x, x, x, is_causal=True), torch.tanh(x), torch.meshgrid(x, x), torch.einsum("ij,jk->ik", x, x),
+                torch.einsum("ij,jk->ik", [x, x]),
                 torch.split(x, 2), torch.norm(x, 2), torch.linalg.norm(x), torch.fft.fft(x), torch.special.zeta(x, x), torch.unique(x), torch.max(x, 1),
                 torch.cdist(x, x), torch.tensordot(x, x, dims=1), torch.stft(x, 4), torch.atleast_2d(x, x), F.upsample(x, 2), F.tanh(x), F.one_hot(x),
                 F.l1_loss(x, x), F.relu_(x), F.conv2d(x, x), F.logsigmoid(x), F.cross_entropy(x, x), F.normalize(x), torch.ops.aten.add(x, x),

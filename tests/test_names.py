@@ -39,12 +39,29 @@ SAME = [
     "torch.unfold_copy(torch.arange(4), 0, 2, 1)", "torch.t_copy(torch.ones(2, 3)).shape", "torch.diagonal_copy(torch.eye(2))",
     "torch.view_as_real_copy(torch.ones(1, dtype=torch.complex64))", "torch.as_strided_copy(torch.arange(4), (2,), (2,))",
     "torch.narrow_copy(torch.arange(4), 0, 1, 2)", "torch.arange(4).narrow_copy(0, 1, 2)",
+    "torch.torch is torch", "[x.tolist() for x in torch.arange(4).split(split_size=[1, 3], dim=0)]", "torch.split(torch.arange(4), split_size=2)",
+    "torch.arange(4).split(split_size_or_sections=2)", "torch.empty(2, 3, 4, 4, memory_format=torch.channels_last).clone().stride()",
+    "torch.empty((2, 3, 4, 4, 5), memory_format=torch.channels_last_3d, requires_grad=True).stride()",
+    "torch.empty(3, memory_format=torch.channels_last)", "torch.empty(3, memory_format=torch.preserve_format)",
+    "torch.empty(3, memory_format=torch.contiguous_format).stride()", "torch.zeros(2, 3, 4, 4, memory_format=torch.channels_last)",
+    "torch.empty(1, 3, 4, 4, memory_format=torch.channels_last, out=torch.empty(2))",
+    "torch.utils.data._utils.collate.np_str_obj_array_pattern.pattern",
+    "torch.distributions.MultivariateNormal(torch.zeros(2), torch.eye(2).expand(3, 2, 2))._unbroadcasted_scale_tril.shape",
 ]
 
 
 @pytest.mark.parametrize("expression", SAME)
 def test_same(subject, oracle, expression):
     assert told(lambda: eval(expression, {"torch": subject})) == told(lambda: eval(expression, {"torch": oracle}))
+
+
+def test_numpy_of_a_parameter(subject, oracle):
+    """Without gradients the array may be had at once; with them the tensor must be detached first."""
+    def told_of(torch):
+        x = torch.ones(2, requires_grad=True)
+        with torch.no_grad():
+            return x.numpy().tolist(), told(lambda: torch.enable_grad()(x.numpy)())
+    assert told_of(subject) == told_of(oracle)
 
 
 def test_view_copies_share_nothing(subject):

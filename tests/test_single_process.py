@@ -92,6 +92,10 @@ SPREAD = """
     for x in (d + 1, d * 2, whole.sum(), whole @ whole.t(), whole.relu(), d.abs().sqrt(), torch.cat([whole, whole])):
         print(type(x), x.placements, x.full_tensor(), type(x.to_local()))
     show(lambda: d + t)
+    from torch.distributed._tensor.experimental import implicit_replication
+    with implicit_replication():
+        print(whole + t)
+    show(lambda: d + t)
     p = torch.nn.Parameter(distribute_tensor(t, line))
     print(type(p), isinstance(p, DTensor), isinstance(p, torch.nn.Parameter))
     (p * 2).sum().backward(); print(type(p.grad), p.grad.placements, p.grad.full_tensor())
@@ -100,6 +104,11 @@ SPREAD = """
     (DTensor.from_local(x, line, [Shard(1)]).to_local() ** 2).sum().backward(); print(x.grad)
     show(distribute_tensor, t, line, [Shard(5)]); show(distribute_tensor, t, line, [Shard(0), Shard(1)])
     print(distribute_tensor(t, mesh, [Shard(-1), Replicate()]).placements)
+    from torch.distributed import nn
+    x, o = torch.arange(3.0, requires_grad=True), torch.zeros(3)
+    for y in (nn.all_reduce(x), nn.broadcast(x, 0), nn.scatter([x]), nn.reduce(x, 0), *nn.all_gather(x), nn.reduce_scatter(o, [x])):
+        print(y.tolist(), y is x, torch.autograd.grad((y * y).sum(), x)[0], o)
+    print(type(nn.gather(x)), nn.all_to_all([torch.zeros(3)], [x])[0].tolist(), nn.all_to_all_single(o, x.detach() + 1), o)
     dist.destroy_process_group()
 """
 
@@ -131,6 +140,17 @@ MARKS = """
     @torch.jit.script
     def double(x: torch.Tensor) -> torch.Tensor:
         return x * 2
+
+    @torch.jit.interface
+    class Maker:
+        def make(self, x: torch.Tensor) -> torch.Tensor: pass
+
+    print(Maker.__name__)
+    for bad in (3, double):
+        try:
+            torch.jit.interface(bad)
+        except RuntimeError as error:
+            print(str(error)[:50])
 
     print(double(torch.ones(2)).tolist(), torch.fx.wrap("len"), torch.fx.wrap(len) is len)
 

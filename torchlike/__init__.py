@@ -103,6 +103,8 @@ def __getattr__(name: str):
     if name == "vmap":
         from .func import vmap
         return vmap
+    if name == "torch":  # as in real PyTorch, whose modules import it
+        return _sys.modules[__name__]
     if name == "Future":
         from .futures import Future
         return Future

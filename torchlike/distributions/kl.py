@@ -153,10 +153,10 @@ def _multivariate_normal(p, q):
     if p.event_shape != q.event_shape:
         raise ValueError("KL-divergence between two Multivariate Normals with different event shapes cannot be computed")
     n = p.event_shape[0]
-    both = linalg.solve_triangular(q._lower, p._lower, upper=False)
+    both = linalg.solve_triangular(q._unbroadcasted_scale_tril, p._unbroadcasted_scale_tril, upper=False)
     spread = both.pow(2).sum((-2, -1))
-    shift = _whitened(q._lower, q.loc - p.loc).pow(2).sum(-1)
-    return _half_log_det(q._lower) - _half_log_det(p._lower) + 0.5 * (spread + shift - n)
+    shift = _whitened(q._unbroadcasted_scale_tril, q.loc - p.loc).pow(2).sum(-1)
+    return _half_log_det(q._unbroadcasted_scale_tril) - _half_log_det(p._unbroadcasted_scale_tril) + 0.5 * (spread + shift - n)
 
 
 def _same_event(p, q):
@@ -175,17 +175,17 @@ def _low_rank(p, q):
 @register_kl(MultivariateNormal, LowRankMultivariateNormal)
 def _full_low_rank(p, q):
     _same_event(p, q)
-    log_det = q._log_det() - 2 * _half_log_det(p._lower)
-    return 0.5 * (log_det + q._squared_trace(p._lower) + q._squared_distance(q.loc - p.loc) - p.event_shape[0])
+    log_det = q._log_det() - 2 * _half_log_det(p._unbroadcasted_scale_tril)
+    return 0.5 * (log_det + q._squared_trace(p._unbroadcasted_scale_tril) + q._squared_distance(q.loc - p.loc) - p.event_shape[0])
 
 
 @register_kl(LowRankMultivariateNormal, MultivariateNormal)
 def _low_rank_full(p, q):
     _same_event(p, q)
     parts = p._factor, p._diagonal.sqrt().diag_embed()
-    spread = sum(linalg.solve_triangular(q._lower, part, upper=False).pow(2).sum((-2, -1)) for part in parts)
-    log_det = 2 * _half_log_det(q._lower) - p._log_det()
-    return 0.5 * (log_det + spread + _whitened(q._lower, q.loc - p.loc).pow(2).sum(-1) - p.event_shape[0])
+    spread = sum(linalg.solve_triangular(q._unbroadcasted_scale_tril, part, upper=False).pow(2).sum((-2, -1)) for part in parts)
+    log_det = 2 * _half_log_det(q._unbroadcasted_scale_tril) - p._log_det()
+    return 0.5 * (log_det + spread + _whitened(q._unbroadcasted_scale_tril, q.loc - p.loc).pow(2).sum(-1) - p.event_shape[0])
 
 
 @register_kl(OneHotCategorical, OneHotCategorical)

@@ -55,9 +55,9 @@ class MultivariateNormal(Distribution):
         self.loc = loc.expand(batch + (matrix.shape[-1],))
         super().__init__(batch, self.loc.shape[-1:], validate_args=validate_args)
         if name == "scale_tril":
-            self._lower = matrix
+            self._unbroadcasted_scale_tril = matrix
         else:
-            self._lower = linalg.cholesky(matrix) if name == "covariance_matrix" else _lower_of_precision(matrix)
+            self._unbroadcasted_scale_tril = linalg.cholesky(matrix) if name == "covariance_matrix" else _lower_of_precision(matrix)
 
     def expand(self, batch_shape, _instance=None):
         """The distribution over a larger batch."""
@@ -65,22 +65,22 @@ class MultivariateNormal(Distribution):
         square = batch_shape + self.event_shape + self.event_shape
         made = {n: self.__dict__[n].expand(square) for n in _NAMES if n in self.__dict__}
         return self._expanded(MultivariateNormal, _instance, batch_shape, loc=self.loc.expand(batch_shape + self.event_shape),
-                              _lower=self._lower, **made)
+                              _unbroadcasted_scale_tril=self._unbroadcasted_scale_tril, **made)
 
     @lazy_property
     def scale_tril(self):
         """The covariance's Cholesky factor."""
-        return self._lower.expand(self._batch_shape + self._event_shape + self._event_shape)
+        return self._unbroadcasted_scale_tril.expand(self._batch_shape + self._event_shape + self._event_shape)
 
     @lazy_property
     def covariance_matrix(self):
         """The covariance."""
-        return (self._lower @ self._lower.mT).expand(self._batch_shape + self._event_shape + self._event_shape)
+        return (self._unbroadcasted_scale_tril @ self._unbroadcasted_scale_tril.mT).expand(self._batch_shape + self._event_shape + self._event_shape)
 
     @lazy_property
     def precision_matrix(self):
         """The covariance's inverse."""
-        return F["cholesky_inverse"](self._lower).expand(self._batch_shape + self._event_shape + self._event_shape)
+        return F["cholesky_inverse"](self._unbroadcasted_scale_tril).expand(self._batch_shape + self._event_shape + self._event_shape)
 
     @property
     def mean(self):
@@ -92,20 +92,20 @@ class MultivariateNormal(Distribution):
     @property
     def variance(self):
         """The covariance's diagonal."""
-        return self._lower.pow(2).sum(-1).expand(self._batch_shape + self._event_shape)
+        return self._unbroadcasted_scale_tril.pow(2).sum(-1).expand(self._batch_shape + self._event_shape)
 
     def rsample(self, sample_shape=Size()):
         """loc + L times standard normals."""
         eps = standard_normal(self._extended_shape(sample_shape), self.loc.dtype, self.loc.device)
-        return self.loc + (self._lower @ eps.unsqueeze(-1)).squeeze(-1)
+        return self.loc + (self._unbroadcasted_scale_tril @ eps.unsqueeze(-1)).squeeze(-1)
 
     def log_prob(self, value):
         """-(n log 2 pi + |L^-1 (x - loc)|^2) / 2 - log det L."""
         if self._validate_args:
             self._validate_sample(value)
-        white = _whitened(self._lower, value - self.loc)
-        return -0.5 * (self._event_shape[0] * math.log(2 * math.pi) + white.pow(2).sum(-1)) - _half_log_det(self._lower)
+        white = _whitened(self._unbroadcasted_scale_tril, value - self.loc)
+        return -0.5 * (self._event_shape[0] * math.log(2 * math.pi) + white.pow(2).sum(-1)) - _half_log_det(self._unbroadcasted_scale_tril)
 
     def entropy(self):
         """n (1 + log 2 pi) / 2 + log det L."""
-        return (0.5 * self._event_shape[0] * (1 + math.log(2 * math.pi)) + _half_log_det(self._lower)).expand(self._batch_shape)
+        return (0.5 * self._event_shape[0] * (1 + math.log(2 * math.pi)) + _half_log_det(self._unbroadcasted_scale_tril)).expand(self._batch_shape)

@@ -50,30 +50,31 @@ class Wishart(ExponentialFamily):
         setattr(self, name, matrix.expand(batch + (-1, -1)))
         super().__init__(batch, matrix.shape[-2:], validate_args=validate_args)
         if name == "scale_tril":
-            self._lower = matrix
+            self._unbroadcasted_scale_tril = matrix
         else:
-            self._lower = linalg.cholesky(matrix) if name == "covariance_matrix" else _lower_of_precision(matrix)
+            self._unbroadcasted_scale_tril = linalg.cholesky(matrix) if name == "covariance_matrix" else _lower_of_precision(matrix)
 
     def expand(self, batch_shape, _instance=None):
         """The distribution over a larger batch."""
         square = Size(batch_shape) + self.event_shape
         made = {n: self.__dict__[n].expand(square) for n in _NAMES if n in self.__dict__}
-        return self._expanded(Wishart, _instance, batch_shape, df=self.df.expand(batch_shape), _lower=self._lower.expand(square), **made)
+        return self._expanded(Wishart, _instance, batch_shape, df=self.df.expand(batch_shape),
+                              _unbroadcasted_scale_tril=self._unbroadcasted_scale_tril.expand(square), **made)
 
     @lazy_property
     def scale_tril(self):
         """The covariance's Cholesky factor."""
-        return self._lower.expand(self._batch_shape + self._event_shape)
+        return self._unbroadcasted_scale_tril.expand(self._batch_shape + self._event_shape)
 
     @lazy_property
     def covariance_matrix(self):
         """The covariance of the normal vectors."""
-        return (self._lower @ self._lower.mT).expand(self._batch_shape + self._event_shape)
+        return (self._unbroadcasted_scale_tril @ self._unbroadcasted_scale_tril.mT).expand(self._batch_shape + self._event_shape)
 
     @lazy_property
     def precision_matrix(self):
         """The covariance's inverse."""
-        return F["cholesky_inverse"](self._lower).expand(self._batch_shape + self._event_shape)
+        return F["cholesky_inverse"](self._unbroadcasted_scale_tril).expand(self._batch_shape + self._event_shape)
 
     @property
     def mean(self):
@@ -94,7 +95,7 @@ class Wishart(ExponentialFamily):
 
     def _bartlett(self, sample_shape):
         """Products of L A, A lower triangular with chi variables on its diagonal and normal ones below."""
-        n, lower = self._event_shape[-1], self._lower
+        n, lower = self._event_shape[-1], self._unbroadcasted_scale_tril
         degrees = self.df.unsqueeze(-1) - F["arange"](n, dtype=lower.dtype, device=lower.device)
         chi = Chi2(degrees.expand(self._batch_shape + (n,))).rsample(sample_shape).sqrt()
         a = chi.clamp(min=finfo(chi.dtype).eps).diag_embed()
@@ -124,14 +125,14 @@ class Wishart(ExponentialFamily):
 
     def _log_scale(self):
         """n log 2 / 2 + log det L."""
-        return self._event_shape[-1] * math.log(2) / 2 + _half_log_det(self._lower)
+        return self._event_shape[-1] * math.log(2) / 2 + _half_log_det(self._unbroadcasted_scale_tril)
 
     def log_prob(self, value):
         """(df - n - 1) / 2 log det X - tr(V^-1 X) / 2 - df log(2^(n/2) det L) - log Gamma_n(df / 2)."""
         if self._validate_args:
             self._validate_sample(value)
         n = self._event_shape[-1]
-        trace = F["cholesky_solve"](value, self._lower).diagonal(dim1=-2, dim2=-1).sum(-1)
+        trace = F["cholesky_solve"](value, self._unbroadcasted_scale_tril).diagonal(dim1=-2, dim2=-1).sum(-1)
         return (self.df - n - 1) / 2 * linalg.slogdet(value).logabsdet - trace / 2 - self.df * self._log_scale() - F["mvlgamma"](self.df / 2, p=n)
 
     def entropy(self):

@@ -83,6 +83,8 @@ def call_form(f: Callable, args: tuple, kwargs: dict) -> tuple[str, Callable | s
         return "call_method", own, args, kwargs
     if place not in ("torch.nn.functional", "torch.functional", "torch._lowrank", "torch._lobpcg"):
         return "call_function", f, args, kwargs
+    if own == "einsum" and len(args) == 2 and isinstance(args[1], (list, tuple)):
+        args = (args[0], *args[1])  # torch takes a list apart and calls itself
     if own in _UPSAMPLING:
         return call_form(sys.modules["torchlike"].nn.functional.interpolate, args, {**kwargs, **_UPSAMPLING[own]})
     try:

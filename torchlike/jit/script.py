@@ -1,5 +1,6 @@
 """`torch.jit` decorators and questions: with no second language here, they say no or hand back their argument."""
 
+import inspect
 from collections.abc import Callable
 from typing import Any, TypeVar
 
@@ -45,6 +46,15 @@ def unused(fn: T) -> T:
 def export(fn: T) -> T:
     """Decorator: an entry point for TorchScript; returns `fn` itself."""
     return fn
+
+
+def interface(obj: T) -> T:
+    """Decorator of a class that says what others implement; returns it."""
+    if not inspect.isclass(obj):
+        raise RuntimeError("interface must be applied to a class")
+    if obj.__bases__ not in ((object,), (Module,)):
+        raise RuntimeError("TorchScript interface does not support inheritance yet. Please directly inherit from 'object' or 'nn.Module'.")
+    return obj
 
 
 def script_method(fn: T) -> T:

@@ -224,7 +224,7 @@ def numpy(self, *, force: bool = False) -> np.ndarray:
     from .._host import numpy_view
     if force:
         return self.detach().cpu().resolve_conj().numpy()
-    if self.requires_grad:
+    if mode.enabled and self.requires_grad:
         raise RuntimeError("Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead.")
     if self.device.type not in ("cpu", "meta"):
         raise TypeError(f"can't convert {self.device} device type tensor to numpy. Use Tensor.cpu() to copy the tensor to host memory first.")

@@ -159,8 +159,7 @@ def _finish(t: Tensor, requires_grad: bool, out: Tensor | None = None) -> Tensor
 
 
 def _constant(name, value):
-    def make(*size, out=None, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False, names=None,
-             memory_format=None):
+    def make(*size, out=None, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False, names=None):
         shape = as_size(*size)
         _empty_check(shape)
         if out is not None:
@@ -172,7 +171,15 @@ def _constant(name, value):
             if size:
                 raise TypeError(f"{name}() got multiple values for argument 'size'")
             size = (kwargs.pop("size"),)
-        return make(*size, **kwargs)
+        memory_format = kwargs.pop("memory_format", None) if name == "empty" else None
+        if memory_format is None:
+            return make(*size, **kwargs)
+        if kwargs.get("out") is not None:
+            raise RuntimeError("'memory_format' argument is incompatible with 'out' tensor argument")
+        if memory_format is preserve_format:
+            raise RuntimeError("unsupported memory format Preserve")
+        t = make(*size, **kwargs)
+        return laid_out(t, t, memory_format)
     made.__name__ = made.__qualname__ = name
     made.__doc__ = f"torch.{name}(*size): a tensor of that shape filled with {value}."
     return public(method=False)(made)

@@ -135,7 +135,7 @@ def _several(name: str, views: list) -> tuple:
     return tuple(views)
 
 
-@public()
+@public(method=False)
 def split(tensor: Any, split_size_or_sections, dim: int = 0) -> tuple:
     """Pieces of split_size (the last may be smaller), or of the listed sizes, along dim."""
     shape = tensor._value.aval.shape
@@ -162,6 +162,12 @@ def split(tensor: Any, split_size_or_sections, dim: int = 0) -> tuple:
         out.append(tensor._view(_PART, (d, start, n, 1)))
         start += n
     return _several("Split", out)
+
+
+@public(function=False)
+def _split(self, split_size, dim: int = 0) -> tuple:
+    """Pieces of split_size (the last may be smaller), or of the listed sizes, along dim."""
+    return split(self, split_size, dim)  # whose second parameter has another name in torch
 
 
 @public()

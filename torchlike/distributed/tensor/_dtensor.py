@@ -5,6 +5,7 @@ sent. Results keep the placements of an operand of their own shape; where shapes
 """
 from __future__ import annotations
 
+import contextvars
 import dataclasses
 from collections.abc import Sequence
 from typing import Any
@@ -15,6 +16,7 @@ from ...utils._pytree import tree_leaves, tree_map_only
 from ..device_mesh import DeviceMesh
 from .placement_types import Placement, Replicate, Shard
 
+replicating = contextvars.ContextVar("replicating", default=False)  # whether plain tensors count as replicated ones
 _READS = {"__get__", "size", "dim", "numel", "stride", "is_contiguous", "data_ptr", "storage_offset", "element_size"}
 
 
@@ -64,7 +66,7 @@ def _dispatch(cls: type, func: Any, types: Any, args: tuple = (), kwargs: dict |
     kwargs = kwargs or {}
     operands = [x for x in tree_leaves((args, kwargs)) if isinstance(x, Tensor)]
     spread = [x for x in operands if isinstance(x, DTensor)]
-    if len(spread) < len(operands) and func.__name__ not in _READS and \
+    if len(spread) < len(operands) and func.__name__ not in _READS and not replicating.get() and \
             any(x.dim() for x in operands if not isinstance(x, DTensor)):
         raise RuntimeError(f"{func.__name__} got mixed torch.Tensor and DTensor, need to convert all torch.Tensor to "
                            "DTensor before calling distributed operators!")

@@ -16,8 +16,8 @@ from torchlike.ops.joining import stack
 
 __all__ = ["collate", "default_collate", "default_collate_fn_map", "default_convert"]
 
-_TEXT_OR_OBJECT = re.compile(r"[SaUO]")  # kinds of NumPy dtype that no tensor can hold
-_UNSUPPORTED = "default_collate: batch must contain tensors, numpy arrays, numbers, dicts or lists; found {}"
+np_str_obj_array_pattern = re.compile(r"[SaUO]")  # kinds of NumPy dtype that no tensor can hold
+default_collate_err_msg_format = "default_collate: batch must contain tensors, numpy arrays, numbers, dicts or lists; found {}"
 
 
 def _is_namedtuple(data: Any) -> bool:
@@ -54,7 +54,7 @@ def default_convert(data: Any) -> Any:
     if isinstance(data, Tensor):
         return data
     if type(data).__module__ == "numpy" and isinstance(data, (np.ndarray, np.generic)) and not isinstance(data, str):
-        if isinstance(data, np.ndarray) and _TEXT_OR_OBJECT.search(data.dtype.str):
+        if isinstance(data, np.ndarray) and np_str_obj_array_pattern.search(data.dtype.str):
             return data
         return as_tensor(data)
     if isinstance(data, collections.abc.Mapping):
@@ -91,7 +91,7 @@ def collate(batch: list, *, collate_fn_map: dict | None = None) -> Any:
             raise RuntimeError("each element in list of batch should be of equal size")
         columns = [join(column) for column in zip(*batch)]
         return columns if isinstance(first, tuple) else _like_sequence(first, columns)
-    raise TypeError(_UNSUPPORTED.format(kind))
+    raise TypeError(default_collate_err_msg_format.format(kind))
 
 
 def collate_tensor_fn(batch: list, *, collate_fn_map: dict | None = None) -> Tensor:
@@ -99,8 +99,8 @@ def collate_tensor_fn(batch: list, *, collate_fn_map: dict | None = None) -> Ten
 
 
 def collate_numpy_array_fn(batch: list, *, collate_fn_map: dict | None = None) -> Tensor:
-    if _TEXT_OR_OBJECT.search(batch[0].dtype.str):
-        raise TypeError(_UNSUPPORTED.format(batch[0].dtype))
+    if np_str_obj_array_pattern.search(batch[0].dtype.str):
+        raise TypeError(default_collate_err_msg_format.format(batch[0].dtype))
     first = batch[0]
     alike = (type(first), first.shape, first.dtype)
     if alike[0] is np.ndarray and first.dtype.isnative and min(first.strides, default=0) >= 0 and all(

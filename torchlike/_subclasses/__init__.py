@@ -1,0 +1,2 @@
+"""PyTorch's own subclasses of Tensor."""
+from . import fake_tensor  # noqa: F401

@@ -1,0 +1,1 @@
+from ..tensor.experimental import implicit_replication  # noqa: F401
