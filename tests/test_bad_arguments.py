@@ -31,6 +31,7 @@ NUMBERS = """torch.add(2, 3); torch.add(2, 3.5); torch.add(True, 2); torch.sub(2
 torch.floor_divide(7, 2); torch.add(2, 'a')
 torch.eq(2, 3); torch.maximum(2, 3); torch.pow(2, 3); torch.remainder(3, 2); torch.add(2, x); torch.mul(2, x); torch.add(x, None); +b; abs(b); b.abs()
 torch.abs(b); -b; +x
+torch.einsum('i,i', b[:1], b[:1]); torch.einsum('i,i', b, b); torch.einsum('i,i->i', b, b); torch.einsum('ij,jk', x[:1, :1], x[:1])
 x.detach().requires_grad_('a'); x.var(unbiased='a'); torch.tensor([x]); torch.tensor([x[0, 0], 1]); torch.tensor([torch.ones(2), torch.ones(2)])
 F.embedding(i, 3); torch.compile(3)
 torch.tensor(np.ones(2, dtype='>f4')); torch.tensor([np.ones(2), np.ones(2)])"""

@@ -39,3 +39,26 @@ def test_requires_grad_of_gradients(torch, name):
     out = FUNCTIONS[name](torch, x, y)
     gx, gy = torch.autograd.grad(out, [x, y], torch.ones_like(out), create_graph=True, allow_unused=True)
     return gx, gy, gx.is_leaf, gx.requires_grad
+
+
+@same
+def test_leads_only_to_what_it_depends_on(torch):
+    """Of a quotient, the gradient of the numerator: nothing of the numerator is in it."""
+    found = []
+    for f in (lambda x, y: x / (y.abs() + 1), lambda x, y: x @ y.t(), lambda x, y: torch.addcmul(y, x, y), lambda x, y: torch.nn.functional.linear(x, y, x[:, 0])):
+        x, y = (torch.linspace(-1, 1.5, 4, dtype=torch.float64).view(2, 2).requires_grad_() for _ in range(2))
+        g, = torch.autograd.grad(f(x, y).sum(), [x], create_graph=True)
+        (g * torch.arange(4.0).view(2, 2)).sum().backward()
+        found.append((g, x.grad, y.grad))
+    return found
+
+
+@same
+def test_hooks_of_gradients_that_nobody_asked_for(torch):
+    x, y, seen = torch.ones(2, requires_grad=True), torch.ones(2, requires_grad=True), []
+    a, b = x * 2, y * 3
+    a.register_hook(lambda g: seen.append(("a", g.clone())))
+    b.register_hook(lambda g: seen.append(("b", g.clone())))
+    c = a * b
+    c.grad_fn.register_hook(lambda ins, outs: seen.append([g is None for g in ins]))
+    return torch.autograd.grad(c.sum(), [x]), seen

@@ -12,7 +12,7 @@ from .._core.program import record
 from .._core.registry import OPS
 from .._core.value import Value
 from .._public import SPARSE_FORMS
-from .._tensor import Tensor, apply
+from .._tensor import Tensor, _node, apply
 from .graph import GradientEdge, Packed
 from .walk import replay
 
@@ -166,7 +166,10 @@ def run(roots, keep_graph: bool, create_graph: bool, inputs: Sequence[Tensor], a
             elif all(g is None for g in mine):
                 below = [None] * len(node.edges)
             else:
-                below = _run_node(node, mine, create_graph)
+                needs = node.needs
+                if wanted is not None:  # gradients that nobody asked for are not made
+                    needs = tuple([need and (e[0] in wanted or e[0] in captures) for need, e in zip(needs, node.edges)])
+                below = _run_node(node, mine, create_graph, needs)
                 if node.hooks is not None and node.hooks.post:
                     below = _after(node, below, mine)
                 if not keep_graph:
@@ -237,8 +240,8 @@ def _plus(a: Tensor, b: Tensor) -> Tensor:
     return a + b if b._sparse else apply(OPS["add"], (a, b))
 
 
-def _run_node(node: Node, grads: list, create_graph: bool) -> list:
-    """The gradients of a node's inputs, one per edge."""
+def _run_node(node: Node, grads: list, create_graph: bool, needs: tuple) -> list:
+    """The gradients of a node's inputs, one per edge; None for those not needed."""
     plan = node.plan
     if plan is None:
         return node.apply(grads, create_graph)
@@ -248,10 +251,13 @@ def _run_node(node: Node, grads: list, create_graph: bool) -> list:
     if saved.__class__ is Packed:
         saved = saved.unpacked()
     gs = [_missing(plan, i) if g is None else g.to_dense() if g._sparse else g for i, g in enumerate(grads)]
-    ins, outs = plan.saved(node.needs)
+    places = _places(plan, node.needs)
+    if needs != node.needs:
+        have, places = dict(zip(places, saved)), _places(plan, needs)
+        saved = [have[i] for i in places]
     args = []
     if create_graph:
-        for i, v in zip((*ins, *(~o for o in outs)), saved):
+        for i, v in zip(places, saved):
             if v.__class__ is Value:
                 t = Tensor._of(v)
                 edge = node.edges[i] if i >= 0 else (node, ~i) if v.aval.dtype.category >= dt.FLOAT else None
@@ -261,25 +267,39 @@ def _run_node(node: Node, grads: list, create_graph: bool) -> list:
             else:
                 args.append(v)
         args += gs
-        made = apply(plan.op.backward, args, (plan, node.needs))
-        _end_constant(made)
+        made = apply(plan.op.backward, args, (plan, needs))
+        _end_constant(made, args)
     else:
         values = [*saved, *(None if g is None else g._current() for g in gs)]
-        made = [Tensor._of(v) for v in record(plan.op.backward, values, (plan, node.needs))[1]]
+        made = [Tensor._of(v) for v in record(plan.op.backward, values, (plan, needs))[1]]
     if mode.anomaly:
         from .anomaly import check
         check(node, made)
     made = iter(made)
-    return [next(made) if need else None for need in node.needs]
+    return [next(made) if need else None for need in needs]
 
 
-def _end_constant(grads: tuple) -> None:
-    """Gradients made with a graph that depend on nothing that requires grad leave it, as where torch computes them one by one."""
+def _places(plan, needs: tuple) -> tuple:
+    """What a derivative reads: numbers of inputs, and ~numbers of results."""
+    ins, outs = plan.saved(needs)
+    return (*ins, *(~o for o in outs))
+
+
+def _end_constant(grads: tuple, args: list) -> None:
+    """Gradients made with a graph that depend on nothing that requires grad leave it, as where torch computes them one by one; what none of
+    them depends on does too."""
     node = next((t._edge for t in grads if t._edge is not None), None)
-    if node is not None:
-        for t, reads in zip(grads, dependence(node.plan)):
-            if not any(node.needs[i] for i in reads):
-                t._edge = None
+    if node is None:
+        return
+    each = dependence(node.plan)
+    read = frozenset().union(*each)
+    edges = [e if i in read else None for i, e in enumerate(node.edges)]
+    if edges != list(node.edges) and any(edges):
+        values = [a._current() if isinstance(a, Tensor) else a for a in args]
+        node = _node(node.plan.op, node.plan, edges, values, [t._value for t in grads])
+    for t, reads in zip(grads, each):
+        if t._edge is not None:
+            t._edge = node if any(node.needs[i] for i in reads) else None
 
 
 def _missing(plan, i: int) -> Tensor | None:

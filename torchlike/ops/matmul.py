@@ -408,7 +408,7 @@ def _pair_product(equation: str, a: Tensor, b: Tensor) -> Tensor | None:
     batch = [c for c in right if c in s and c in t]
     summed = [c for c in s if c in t and c not in right]
     fa, fb = [c for c in s if c not in t], [c for c in t if c not in s]
-    if any(c not in right for c in fa + fb) or not summed:
+    if any(c not in right for c in fa + fb) or all(sizes[c] == 1 for c in summed):  # no sum, or one of single elements
         return None
     n = lambda names: [sizes[c] for c in names]  # noqa: E731
     order = lambda names, term: [term.index(c) for c in names]  # noqa: E731
