@@ -61,3 +61,9 @@ def test_of_channels_last(torch):
 def test_of_mapped_functions(torch):
     x = torch.arange(24.0).reshape(2, 3, 4)
     return [torch.vmap(f)(x).stride() for f in (lambda t: t.permute(1, 0), lambda t: t.t(), lambda t: t.t() + 1, lambda t: t.t().contiguous(), lambda t: t * 2)]
+
+
+@same
+def test_of_rolls(torch):
+    x, y = torch.randn(2, 3, 4).permute(2, 0, 1), torch.randn(2, 3, 4, 5).to(memory_format=torch.channels_last)
+    return [t.stride() for t in (x.roll(1, 0), x[0].t().roll(1, -1), x.diagonal().roll(1, -1), y.roll(1, 0), y.roll((1, 1), (0, 1)), y.roll(0, 1), y.roll(3, 1))]

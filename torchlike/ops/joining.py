@@ -243,7 +243,6 @@ _FLIP = Op("flip", _flip, shape=lambda a, dims: (a.shape, a.dtype), vjp=lambda x
 _FLIP.pointwise = True  # of strides
 _ROLL = Op("roll", lambda xp, x, shifts, dims: xp.roll(x, shifts, dims), shape=lambda a, shifts, dims: (a.shape, a.dtype),
            vjp=lambda xp, g, shifts, dims: xp.roll(g, tuple(-s for s in shifts), dims))
-_ROLL.pointwise = True
 
 
 @public(function=False)
@@ -294,7 +293,11 @@ def roll(input, shifts, dims=None) -> Tensor:
         raise RuntimeError(f"shifts and dimensions must align. shifts: {len(shifts)}, dims:{len(dims)}")
     if not input.ndim:
         raise IndexError("Dimension specified as 0 but tensor has no dimensions")
-    return apply(_ROLL, (input,), (shifts, tuple(as_dim(d, input.ndim) for d in dims)))
+    dims, shape = tuple(as_dim(d, input.ndim) for d in dims), input._value.aval.shape
+    out = apply(_ROLL, (input,), (shifts, dims))
+    if _all_channels_last([input], shape) and all(k % shape[d] for k, d in zip(shifts, dims)):  # two parts joined
+        out._layout = Layout(shape, channels_last_strides(shape), 0)
+    return out
 
 
 @public()
