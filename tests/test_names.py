@@ -45,6 +45,11 @@ SAME = [
     "torch.empty(3, memory_format=torch.channels_last)", "torch.empty(3, memory_format=torch.preserve_format)",
     "torch.empty(3, memory_format=torch.contiguous_format).stride()", "torch.zeros(2, 3, 4, 4, memory_format=torch.channels_last)",
     "torch.empty(1, 3, 4, 4, memory_format=torch.channels_last, out=torch.empty(2))",
+    "__import__('importlib').import_module(torch.__name__ + '.fx.experimental.proxy_tensor').get_proxy_mode()",
+    "__import__('importlib').import_module(torch.__name__ + '._subclasses.fake_tensor').is_fake(torch.empty(2, device='meta'))",
+    "torch.is_autocast_enabled('mps'), torch.get_autocast_dtype('mps'), torch.get_autocast_dtype('xpu'), torch.get_autocast_dtype('hpu')",
+    "torch._assert_async(torch.tensor([2.0]))", "torch._assert_async(torch.ones(2))", "torch._assert_async(True)",
+    "torch._C._are_functorch_transforms_active()",
     "torch.utils.data._utils.collate.np_str_obj_array_pattern.pattern",
     "torch.distributions.MultivariateNormal(torch.zeros(2), torch.eye(2).expand(3, 2, 2))._unbroadcasted_scale_tril.shape",
 ]
@@ -62,6 +67,38 @@ def test_numpy_of_a_parameter(subject, oracle):
         with torch.no_grad():
             return x.numpy().tolist(), told(lambda: torch.enable_grad()(x.numpy)())
     assert told_of(subject) == told_of(oracle)
+
+
+def test_assert_async(subject, oracle):
+    """Where torch's CPU raises at once, a pending condition is looked at with the next value."""
+    for torch in (subject, oracle):
+        for args, message in (((), "Expected Tensor with single nonzero value, but got zero"), (("too small",), "too small")):
+            with pytest.raises(RuntimeError, match=message):
+                x = torch.ones(3)
+                torch._assert_async(x.sum() > 5, *args)
+                x.sum().item()
+
+
+def test_whether_a_transform_is_active(subject, oracle):
+    def seen(torch):
+        found, ask = [], torch._C._are_functorch_transforms_active
+
+        def f(x):
+            found.append(ask())
+            return (x * x).sum()
+        x = torch.ones(2, 2)
+        for transform in (torch.func.grad, torch.func.vmap, torch.func.jacrev, torch.func.hessian, lambda g: torch.vmap(torch.func.grad(g)), lambda g: g):
+            transform(f)(x)
+            found.append(ask())
+        torch.func.jvp(f, (x,), (x,))
+        try:
+            torch.func.grad(lambda x: 1 / 0)(x)
+        except ZeroDivisionError:
+            found.append(ask())
+        return found
+    assert set(seen(subject)) == {True, False}
+    assert dict.fromkeys(seen(subject)[:2]) == dict.fromkeys(seen(oracle)[:2]) and seen(subject)[-1] == seen(oracle)[-1] and not seen(subject)[-1]
+    assert [a for a in seen(subject) if not a] == [a for a in seen(oracle) if not a]
 
 
 def test_view_copies_share_nothing(subject):

@@ -33,7 +33,7 @@ def _own(name: str) -> str:
 
 
 def _public(name: str) -> str:
-    return "torch" + name.removeprefix("torchlike")
+    return name if name.partition(".")[0] == "torch" else "torch" + name.removeprefix("torchlike")
 
 
 def missing(name: str, module: str) -> Exception:

@@ -22,6 +22,12 @@ def _get_tracing_state() -> None:
     assert not jit.is_tracing()
 
 
+def _are_functorch_transforms_active() -> bool:
+    """Whether a function runs under one of torch.func's transforms."""
+    level = sys.modules.get("torchlike.func._level")
+    return level is not None and level.transforming()
+
+
 def _get_default_device() -> str:
     """The device of the default tensor type, which `set_default_device` leaves alone."""
     return "cpu"

@@ -1,14 +1,29 @@
 """One level of differentiation: inputs lifted into tensors of their own, results freed of the level again."""
 from __future__ import annotations
 
+import threading
 from typing import Any
 
+from .._core import program
 from .._core.grad_mode import mode
 from .._core.graph import AccumulateGrad, Identity, Node, reachable
 from .._public import FUNCTIONS
 from .._tensor import Tensor, _new
 from ..autograd import engine
 from ..utils._pytree import tree_flatten, tree_map, tree_unflatten
+from ._trace import Trace
+
+
+class _Open(threading.local):
+    count = 0
+
+
+_open = _Open()
+
+
+def transforming() -> bool:
+    """Whether a function runs under `grad`, `vmap` or another of these in this thread."""
+    return bool(_open.count) or isinstance(program.state.program, Trace)
 
 
 class Level:
@@ -21,10 +36,12 @@ class Level:
     def __enter__(self) -> Level:
         self.outer = mode.enabled
         mode.enabled = True
+        _open.count += 1
         return self
 
     def __exit__(self, *exc) -> None:
         mode.enabled = self.outer
+        _open.count -= 1
 
     def lift(self, tree: Any) -> Any:
         """The tensors of a tree as inputs of this level; gradients still reach where they came from."""

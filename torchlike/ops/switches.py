@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import os
 
+from .._core import program
 from .._core.device import default_device, device
-from .._public import FUNCTIONS, public
+from .._public import FUNCTIONS, called, public
 from .._tensor import Tensor
 
 _state = {"mode": 0, "warn_always": False, "threads": None, "interop": None}
@@ -127,3 +128,13 @@ def _assert(condition, message: str) -> None:
 
 
 FUNCTIONS["_assert"] = _assert
+
+
+def _assert_async(input: Tensor, assert_msg: str | None = None) -> None:
+    """RuntimeError unless the one element of input is nonzero: at once where it is known, else at the next observation."""
+    if input.numel() != 1:
+        raise RuntimeError("Boolean value of Tensor with " + ("no values" if not input.numel() else "more than one value") + " is ambiguous")
+    program.check((input != 0)._value, lambda: RuntimeError(assert_msg or "Expected Tensor with single nonzero value, but got zero"))
+
+
+FUNCTIONS["_assert_async"] = called(_assert_async)
