@@ -1,0 +1,24 @@
+"""torch.signal.windows beside real torch's."""
+import pytest
+from same import caught, same
+
+NAMES = "bartlett blackman cosine exponential gaussian general_hamming hamming hann kaiser nuttall".split()
+
+
+@pytest.mark.parametrize("name", NAMES)
+@same
+def test_window(torch, name):
+    window = getattr(torch.signal.windows, name)
+    made = [window(m, sym=sym, dtype=d) for m in (0, 1, 2, 5, 8) for sym in (True, False) for d in (None, torch.float64)]
+    bad = [caught(window, -1), caught(window, 3, dtype=torch.float16), caught(window, 3, layout=torch.sparse_coo), caught(window, "a"), caught(window, 2.5)]
+    return made, bad, window(4, requires_grad=True).requires_grad, window(1, requires_grad=True)
+
+
+@same
+def test_parameters(torch):
+    w = torch.signal.windows
+    made = [w.exponential(5, tau=2.0), w.exponential(5, center=1, sym=False), w.gaussian(6, std=0.7), w.kaiser(7, beta=3.0), w.kaiser(4, beta=0.0),
+        w.general_cosine(6, a=[0.5, 0.3, 0.2]), w.general_cosine(6, a=(1.0,), sym=False), w.general_hamming(5, alpha=0.7)]
+    bad = [caught(w.exponential, 5, tau=-1), caught(w.exponential, 5, center=2), caught(w.gaussian, 5, std=0), caught(w.kaiser, 5, beta=-1),
+        caught(w.general_cosine, 5, a=3), caught(w.general_cosine, 5, a=[]), caught(w.general_cosine, 5)]
+    return made, bad, sorted(w.__all__)

@@ -1,0 +1,4 @@
+"""torch.signal: window functions."""
+from . import windows
+
+__all__ = ["windows"]
