@@ -259,21 +259,26 @@ def race_torch(spec: specs.Spec, problem: Problem, mode: str, clock: Clock, tiny
     return rows
 
 
-def compile_all(chosen: list[specs.Spec], tiny: bool, pool: ThreadPoolExecutor) -> list[dict]:
+def compile_all(chosen: list[specs.Spec], tiny: bool, pool: ThreadPoolExecutor, clock: Clock) -> list[dict]:
     """Programs of every contender, being compiled in the pool; a failure surfaces at `.result()`."""
 
     def start(spec):
         problem = Problem(spec, tiny)
         functions = contenders.jax_contenders(spec, "interpret" if tiny and spec.impl else spec.impl)
 
+        def in_time(job, *given):
+            if clock.left() < 0:
+                raise TimeoutError("not reached within the budget")
+            return job(*given)
+
         def build(mode, function):
             return getattr(problem, mode)(function).lower(spec.shapes(), problem.cotangents).compile()
 
         programs = {
-            mode: {name: pool.submit(build, mode, function) for name, function in functions.items()}
+            mode: {name: pool.submit(in_time, build, mode, function) for name, function in functions.items()}
             for mode in problem.modes()
         }
-        return {"problem": problem, "expected": pool.submit(problem.expected), **programs}
+        return {"problem": problem, "expected": pool.submit(in_time, problem.expected), **programs}
 
     def one(spec):
         try:
@@ -426,7 +431,7 @@ def main(arguments: list[str] | None = None) -> int:
         if args.tune:
             keep(tune(args.tune, chosen, args.tiny, pool, clock, args.out))
         else:
-            compiled = compile_all(chosen, args.tiny, pool)
+            compiled = compile_all(chosen, args.tiny, pool, clock)
             # A compiler at work, autotuning on the card, would disturb the clock.
             wait([job for made in compiled for job in jobs_of(made)], timeout=args.budget * 0.45)
             keep([] if args.tiny else small_checks(ops, pool, clock))
