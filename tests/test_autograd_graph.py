@@ -107,3 +107,24 @@ def test_profilers_time_ranges(tmp_path):
                 torch.ones(2) + 1
             prof.step()
     assert ready == [2]
+
+
+@same
+def test_operands_that_a_node_saved(torch):
+    """A leaf comes back as itself, another tensor with its place in the graph."""
+    a, b, c = torch.tensor([1.0, 2.0], requires_grad=True), torch.tensor([3.0, 4.0], requires_grad=True), torch.ones(2)
+    e = a * a
+    y, z = a * b, e * c
+    w = e * b
+    saved = w.grad_fn._saved_self
+    got = [y.grad_fn._saved_self is a, y.grad_fn._saved_other is b, (a / b).grad_fn._saved_other is b, a.sin().grad_fn._saved_self is a,
+           str(z.grad_fn._saved_other), str(saved), *(str(g) for g in torch.autograd.grad(saved.sum(), a, retain_graph=True))]
+    w.sum().backward()
+    for name in ("_saved_self", "_saved_bogus"):
+        try:
+            getattr(w.grad_fn, name)
+        except (RuntimeError, AttributeError) as error:
+            got.append(type(error).__name__)
+    with torch.autograd.graph.saved_tensors_hooks(lambda t: (t.detach(),), lambda packed: packed[0] + 1):
+        y = a.pow(2)
+    return *got, str(y.grad_fn._saved_self)

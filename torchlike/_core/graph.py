@@ -81,18 +81,37 @@ class Node:
             return self._saved_tensor(name[len("_saved_"):])
         raise AttributeError(f"'{self.torch_name}' object has no attribute '{name}'")
 
-    def _saved_tensor(self, name):
+    def _saved_input(self, i: int, value):
+        """The tensor that came in: the leaf itself while it holds that value, else one with the same place in the graph."""
         from .._tensor import Tensor
+        edge = self.edges[i] if i < len(self.edges) else None
+        leaf = edge[0].variable if edge is not None and isinstance(edge[0], AccumulateGrad) else None
+        if leaf is not None and leaf._value is value:
+            return leaf
+        t = Tensor._of(value)
+        if edge is not None:
+            t._edge, t._out = edge
+        return t
+
+    def _saved_value(self, position: int):
         if self.saved is None:
             raise RuntimeError(SECOND_BACKWARD)
-        ins, outs = self.plan.saved(self.needs)
-        names = self.plan.op.derivative.kernel_names if self.plan.op.derivative is not None else []
+        value = self.saved[position]
+        return self.saved.unpacked_at(position) if value.__class__ is tuple else value  # hooks packed it
+
+    def _saved_tensor(self, name):
+        from .._tensor import Tensor
+        ins, outs = self.plan.saved(self.needs) if self.plan is not None else ((), ())
+        names = self.plan.op.derivative.kernel_names if ins and self.plan.op.derivative is not None else []
         for position, i in enumerate(ins):
-            if i < len(names) and names[i] in (name, {"self": "x"}.get(name)):
-                return Tensor._of(self.saved[position])
+            if i < len(names) and names[i] == name or i == _OPERANDS.get(name):
+                return self._saved_input(i, self._saved_value(position))
         if name == "result" and outs:
-            return Tensor._of(self.saved[len(ins)])
+            return Tensor._of(self._saved_value(len(ins)))
         raise AttributeError(f"'{self.torch_name}' object has no attribute '_saved_{name}'")
+
+
+_OPERANDS = {"self": 0, "other": 1}  # torch's names for what our kernels call x and y
 
 
 class Hooks:

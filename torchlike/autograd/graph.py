@@ -52,6 +52,9 @@ class Packed(list):
     def unpacked(self) -> list:
         return [_unpack(*v) if v.__class__ is tuple else v for v in self]
 
+    def unpacked_at(self, position: int) -> Value:
+        return _unpack(*self[position])
+
 
 def _unpack(unpack: Callable, packed: Any) -> Value:
     return _unpacked_tensor(unpack, packed)._current()
