@@ -78,8 +78,11 @@ def out(torch: Any, row: Case, sample: Sample) -> Any:
 
 
 def _gradients(torch: Any, function: Callable, sample: Sample, leaves: list[Any]) -> Any:
-    results = flat(call(torch, function, sample, leaves))
-    asked = [x for x in leaves if x.requires_grad]
+    return _gradients_of(torch, call(torch, function, sample, leaves), leaves)
+
+
+def _gradients_of(torch: Any, results: Any, leaves: list[Any]) -> Any:
+    results, asked = flat(results), [x for x in leaves if x.requires_grad]
     outputs = [r for r in results if r.requires_grad]
     if not outputs:
         return {"requires grad": [r.requires_grad for r in results]}
@@ -126,10 +129,11 @@ def whole(torch: Any, row: Case) -> Any:
     """The samples' results and gradients, nothing observed before the end: one recorded program."""
     seen = []
     for sample in row.samples[::1 + len(row.samples) // MODE_SAMPLES]:
-        try:
-            seen.append(forward(torch, row, sample))
-            if row.grad and any(spec.differentiable for spec in specs(sample)):
-                seen.append(grad(torch, row, sample))
+        try:  # the results of the call that is differentiated: calling once more would compile everything twice
+            leaves = inputs(torch, row, sample, row.grad)
+            seen.append(call(torch, function_of(torch, row), sample, leaves))
+            if any(x.requires_grad for x in leaves):
+                seen.append(_gradients_of(torch, seen[-1], leaves))
         except Exception as error:  # compared as an outcome
             seen.append(raised(error))
     return seen

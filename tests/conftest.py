@@ -23,6 +23,9 @@ SUBJECT = os.environ.get("TORCHLIKE_TEST_SUBJECT", "torchlike")
 def load_oracle() -> Any:
     import torch
     torch.set_num_threads(1)
+    for backend in (torch.cuda.random, torch.xpu.random, torch.mtia):
+        # without these devices, each manual_seed writes down the whole stack for the day they start: 1.5 ms under pytest
+        backend._lazy_call = lambda call, **kind: None
     return torch
 
 

@@ -202,7 +202,6 @@ def test_a_program_sees_what_plain_python_shows(tmp_path):
         },
     )
     assert "'a b', '--flag'" in same(tmp_path, "sub/program.py", "a b", "--flag").stdout
-    same(tmp_path, "./sub/program.py")
     same(tmp_path, "sub/../sub/program.py", "-m", "x")
     same(tmp_path, str(tmp_path / "sub" / "program.py"))
     (tmp_path / "link.py").symlink_to(tmp_path / "sub" / "program.py")
@@ -253,7 +252,7 @@ def test_modules_directories_and_archives_run(tmp_path):
 def test_tracebacks_and_exit_codes_are_plain_python_s(tmp_path, body):
     (tmp_path / "program.py").write_text(body)
     same(tmp_path, "program.py")
-    if "1 / 0" in body and "excepthook" not in body:
+    if "from e" in body:  # two tracebacks, each with the launcher's frames above it
         same(tmp_path, "-m", "program")
 
 
