@@ -4,6 +4,8 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 python3 -m venv .venv
 .venv/bin/pip install --quiet -e '.[test]'
+# pip compiles no editable source, and where PYTHONDONTWRITEBYTECODE is set each process of the tests would do so again
+.venv/bin/python -m compileall -q torchlike pallas_kernels
 export OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1
 .venv/bin/ruff check .
 .venv/bin/python -m pytest -n 2
