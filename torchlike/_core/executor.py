@@ -40,7 +40,7 @@ SECONDS_PER_OP, SECONDS_PER_RESULT = 0.004, 0.012  # an operation in it; each re
 SECONDS_PER_KERNEL = 0.3  # an operation with the platform's own kernel
 ROOMY = 8 << 20  # bytes of all results above which XLA's CPU backend orders a program by memory
 _BY_MEMORY = {"xla_cpu_scheduler_type": "CPU_SCHEDULER_TYPE_MEMORY_OPTIMIZED"}
-SETTLED = 8  # programs after a compilation until memory is tidied again
+SETTLED = 4  # programs after a compilation until memory is tidied again
 
 
 class _Options:
