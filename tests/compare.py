@@ -17,6 +17,7 @@ class Seen:
     contiguous: bool
     requires_grad: bool
     values: np.ndarray
+    attributes: tuple[str, ...] = ()  # what its __dict__ shows
 
 
 @dataclass(frozen=True)
@@ -61,7 +62,7 @@ def observe(x: Any) -> Any:
         if leaf_name(getattr(x, "layout", "strided")) != "strided":
             x = x.to_dense()
         return Seen(leaf_name(x.dtype), tuple(x.shape), tuple(x.stride()), x.is_contiguous(), x.requires_grad,
-            to_numpy(x))
+            to_numpy(x), tuple(vars(x)))
     if isinstance(x, np.ndarray):
         return Seen(str(x.dtype), x.shape, (), True, False, x)
     if isinstance(x, dict):
@@ -149,6 +150,8 @@ def _tensor_differences(want: Seen, got: Seen, where: str, strides: bool | None,
         yield Difference("stride", f"{where} is not contiguous: {got.stride}, torch {want.stride}")
     if want.requires_grad != got.requires_grad:
         yield Difference("grad", f"{where}.requires_grad is {got.requires_grad}, torch {want.requires_grad}")
+    if want.attributes != got.attributes:
+        yield Difference("value", f"{where}.__dict__ has {got.attributes}, torch {want.attributes}")
     if values and not close(want.values, got.values, max(RTOL[want.dtype], floor) * tol if want.dtype in RTOL else 0.0):
         yield Difference("value", f"{where} is {_short(got)}, torch {_short(want)}")
 

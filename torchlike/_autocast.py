@@ -14,8 +14,7 @@ from ._core import dtype as dt
 from ._tensor import Tensor
 
 active = [0]  # enabled autocast blocks in all threads
-DEFAULTS = {"cpu": dt.bfloat16, "cuda": dt.float16, "tpu": dt.bfloat16, "xla": dt.bfloat16} | {
-    "mps": dt.float16, "xpu": dt.float16, "mtia": dt.float16, "ipu": dt.float16, "hpu": dt.bfloat16}  # which programs ask about, wherever they run
+DEFAULTS = dict.fromkeys(("cpu", "tpu", "xla", "hpu"), dt.bfloat16) | dict.fromkeys(("cuda", "mps", "xpu", "mtia", "ipu"), dt.float16)
 
 
 class _State(threading.local):

@@ -30,7 +30,7 @@ class Size(tuple):
 
     def __getitem__(self, i):
         r = tuple.__getitem__(self, i)
-        return Size(r) if i.__class__ is slice else r
+        return tuple.__new__(Size, r) if i.__class__ is slice else r
 
     def __add__(self, other):
         if not isinstance(other, tuple):
@@ -41,7 +41,7 @@ class Size(tuple):
         return Size(tuple.__add__(other, self)) if isinstance(other, tuple) else NotImplemented
 
     def __mul__(self, n):
-        return Size(tuple.__mul__(self, n))
+        return tuple.__new__(Size, tuple.__mul__(self, n))
 
     __rmul__ = __mul__
 

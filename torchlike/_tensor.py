@@ -4,8 +4,6 @@
 """
 from __future__ import annotations
 
-import weakref
-
 import numpy as np
 
 from ._core import dtype as dt
@@ -429,39 +427,6 @@ class Tensor(Fields):
             return 0
         self._current()
         return self._ensure_storage().address + self._strided().offset * self.dtype.itemsize
-
-    def register_hook(self, hook):
-        """hook(grad) -> None or a replacement; runs when this tensor's gradient is ready."""
-        if not self.requires_grad:
-            raise RuntimeError("cannot register a hook on a tensor that doesn't require gradient")
-        self._current()
-        return self._edge.add_tensor_hook(self._out, hook)
-
-    def register_post_accumulate_grad_hook(self, hook):
-        """hook(tensor), after a gradient was added into `tensor.grad`; leaves only."""
-        if not isinstance(self._edge, AccumulateGrad):
-            raise RuntimeError("post accumulate grad hooks cannot be registered on non-leaf tensors"
-                               if self._edge is not None else
-                               "cannot register a hook on a tensor that doesn't require gradient")
-        from collections import OrderedDict
-
-        from ._core.graph import _handle
-        if self._edge.post_accumulate is None:
-            self._edge.post_accumulate = OrderedDict()
-        return _handle(self._edge.post_accumulate, hook)
-
-    def retain_grad(self) -> None:
-        """Keep this non-leaf's gradient in `.grad`."""
-        if not self.requires_grad:
-            raise RuntimeError("can't retain_grad on Tensor that has requires_grad=False")
-        self._current()
-        if not isinstance(self._edge, AccumulateGrad):
-            self._edge._hooks().retain[self._out] = weakref.ref(self)
-
-    @property
-    def retains_grad(self) -> bool:
-        edge = self._edge
-        return edge is not None and not isinstance(edge, AccumulateGrad) and edge.hooks is not None and self._out in edge.hooks.retain
 
     # -- to the host ---------------------------------------------------------------------------------------------------
 

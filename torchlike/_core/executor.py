@@ -432,7 +432,7 @@ def build(info: ProgramInfo, live: tuple, donated: tuple):
         lowered = jax.jit(program, donate_argnums=(0,), keep_unused=True).lower(
             [struct(info.input_avals[i]) for i in donated], [struct(info.input_avals[i]) for i in kept],
             jax.ShapeDtypeStruct((info.n_floats,), np.float64), jax.ShapeDtypeStruct((info.n_ints,), np.int64))
-        # a large program takes up to a third less memory then, and no more time; a small one 1 to 2 % more time
+        # a large program takes less memory then and no more time, a small one a little more time
         roomy = info.device.type == "cpu" and sum(a.numel * a.dtype.itemsize for s in info.steps for a in s.plan.outs) > ROOMY
         call = lowered.compile(compiler_options=_BY_MEMORY if roomy else None)
     if disk_cache.enabled():

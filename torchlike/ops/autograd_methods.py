@@ -1,7 +1,11 @@
 """Tensor methods that start or steer differentiation."""
 from __future__ import annotations
 
+import weakref
+from collections import OrderedDict
+
 from .._core.grad_mode import mode
+from .._core.graph import AccumulateGrad, _handle
 from .._public import public
 from .._tensor import Tensor
 from ..autograd import anomaly, engine
@@ -20,6 +24,44 @@ def requires_grad_(self, requires_grad: bool = True) -> Tensor:
         raise TypeError(f"requires_grad_(): argument 'requires_grad' (position 1) must be bool, not {type(requires_grad).__name__}")
     self.requires_grad = requires_grad
     return self
+
+
+@public(function=False)
+def register_hook(self, hook):
+    """hook(grad) -> None or a replacement; runs when this tensor's gradient is ready."""
+    if not self.requires_grad:
+        raise RuntimeError("cannot register a hook on a tensor that doesn't require gradient")
+    self._current()
+    return self._edge.add_tensor_hook(self._out, hook)
+
+
+@public(function=False)
+def register_post_accumulate_grad_hook(self, hook):
+    """hook(tensor), after a gradient was added into `tensor.grad`; leaves only."""
+    if not isinstance(self._edge, AccumulateGrad):
+        raise RuntimeError("post accumulate grad hooks cannot be registered on non-leaf tensors" if self._edge is not None else
+                           "cannot register a hook on a tensor that doesn't require gradient")
+    if self._edge.post_accumulate is None:
+        self._edge.post_accumulate = OrderedDict()
+    return _handle(self._edge.post_accumulate, hook)
+
+
+@public(function=False)
+def retain_grad(self) -> None:
+    """Keep this non-leaf's gradient in `.grad`."""
+    if not self.requires_grad:
+        raise RuntimeError("can't retain_grad on Tensor that has requires_grad=False")
+    self._current()
+    if not isinstance(self._edge, AccumulateGrad):
+        self._edge._hooks().retain[self._out] = weakref.ref(self)
+
+
+def _retains_grad(self) -> bool:
+    edge = self._edge
+    return edge is not None and not isinstance(edge, AccumulateGrad) and edge.hooks is not None and self._out in edge.hooks.retain
+
+
+Tensor.retains_grad = property(_retains_grad)
 
 
 @public(method=False)

@@ -8,8 +8,8 @@ from ._dtensor import replicating
 @contextlib.contextmanager
 def implicit_replication() -> Iterator[None]:
     """Inside, a plain tensor among DTensors counts as one that every rank has."""
-    before = replicating.set(True)
+    token = replicating.set(True)
     try:
         yield
     finally:
-        replicating.reset(before)
+        replicating.reset(token)
