@@ -94,6 +94,13 @@ NORMS = [
     case("nn.functional.instance_norm", s(t(2, 3, 4)), s(t(2, 3, 4, 2), weight=t(3), bias=t(3)),
          s(t(2, 3, 4), t(3, grad=False), pos(3, grad=False), use_input_stats=False), errors=(s(t(2, 3, 1)),),
          vmap=False, tol=10, gradgrad=False),
+    case("torch.native_layer_norm", s(t(2, 3, 4), (4,), None, None, 1e-5), s(t(2, 3, 4), (3, 4), t(3, 4), t(3, 4), 1e-3),
+         errors=(s(t(2, 3), (4,), None, None, 1e-5), s(t(2, 3), (3,))), tol=5, vmap=False, dtypes=REAL_DTYPES),
+    case("torch.native_group_norm", s(t(2, 4, 3), None, None, 2, 4, 3, 2, 1e-5), s(t(2, 4, 3, 3), t(4), t(4), 2, 4, 9, 4, 1e-3),
+         errors=(s(t(2, 4, 3), None, None, 2, 4, 2, 2, 1e-5), s(t(2, 4, 3), None, None, 2, 4, 3, 3, 1e-5)), tol=5, vmap=False, gradgrad=False),
+    case("torch.native_batch_norm", s(t(3, 4, 2), None, None, None, None, True, 0.1, 1e-5), s(t(3, 4), t(4), t(4), None, None, True, 0.1, 1e-3),
+         s(t(3, 4), None, None, t(4, grad=False), pos(4, grad=False), False, 0.1, 1e-5), s(t(2, 4, 1), t(4), None, None, None, True, 0.1, 1e-5),
+         errors=(s(t(3, 4)),), tol=10, vmap=False),  # others kill real torch
     case("nn.functional.local_response_norm", s(t(2, 4, 3), 3), s(t(2, 4, 3, 3), 2, 1e-2, 0.5, 2.0), vmap=False,
          tol=3),
 ]

@@ -57,6 +57,8 @@ CASES = [
          errors=(s(shape, 1.5), s(shape, -0.1)), vmap=False, gradgrad=n == "dropout") for n,
          shape in (("dropout", t(4, 5)), ("dropout1d", t(2, 3, 4)), ("dropout2d", t(2, 3, 2, 2)),
          ("dropout3d", t(1, 3, 2, 2, 2)), ("alpha_dropout", t(4, 5)), ("feature_alpha_dropout", t(2, 3, 4)))],
+    case("torch.native_dropout", s(t(4, 5), 0.5, True), s(t(4, 5, grad=False), 0.3, None), s(t(4, 5), 0.5, False), s(t(4, 5), 1.0, True), s(t(0, 5), 0.5, True),
+         s(ints(3), 0.5, False), errors=(s(t(3), 1.5, True), s(t(3), 0.5), s(ints(3), 0.5, True)), vmap=False, gradgrad=False),
     case("torch.dropout", s(t(4, 5), 0.5, True), s(t(4, 5), 0.5, False), vmap=False),
     case("nn.functional.gumbel_softmax", s(t(3, 4)), s(t(3, 4), 0.5, True), vmap=False, gradgrad=False),
     case("nn.functional.rrelu", s(t(4, 5)), s(t(4, 5), 0.1, 0.3, True), vmap=False, gradgrad=False),

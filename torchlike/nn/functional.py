@@ -8,6 +8,7 @@ from ..ops.matmul import linear as _linear
 from ._functional import (
     accelerated,  # noqa: F401  (registers kernels by platform)
     native,  # noqa: F401  (publishes torch.conv2d, torch.layer_norm, ...)
+    native_norms,  # noqa: F401
 )
 from ._functional import pooling as _pooling
 from ._functional.activation import (  # noqa: F401

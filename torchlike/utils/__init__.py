@@ -2,10 +2,11 @@
 from torchlike._tensor import Size
 
 from . import _pytree, collect_env, data, dlpack, hooks
+from ._swap import swap_tensors
 
 _pytree.register_pytree_node(
     Size, lambda size: (list(size), None), lambda values, _: tuple(values),
     flatten_with_keys_fn=lambda size: ([(_pytree.SequenceKey(i), n) for i, n in enumerate(size)], None),
 )
 
-__all__ = ["collect_env", "data", "dlpack", "hooks"]
+__all__ = ["collect_env", "data", "dlpack", "hooks", "swap_tensors"]

@@ -46,6 +46,15 @@ def _memory_order(t: Tensor) -> list[int] | None:
     return None if made is None else sorted(range(t.ndim), key=lambda i: -made.strides[i])
 
 
+def masked(input: Tensor, p: float) -> tuple[Tensor, Tensor]:
+    """Dropout of a tensor with elements, and the mask: True where an element stays."""
+    mask = _mask(tuple(input.shape), p, input)
+    out = apply(_MASKED, (input, mask, 1 / (1 - p) if p < 1 else 0.0))
+    if input._layout is not None:
+        out._layout = layout_like(input._layout)
+    return out, mask.bool()
+
+
 def dropout(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
     """Elements become zero with probability p, the others grow by 1 / (1 - p) (Srivastava et al. 2014)."""
     _check(p)
@@ -53,11 +62,7 @@ def dropout(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool 
         return input
     if p == 1.0:
         return finish(input, input * 0, inplace)
-    mask = _mask(tuple(input.shape), p, input)
-    out = apply(_MASKED, (input, mask, 1 / (1 - p)))
-    if input._layout is not None:
-        out._layout = layout_like(input._layout)
-    return finish(input, out, inplace)
+    return finish(input, masked(input, p)[0], inplace)
 
 
 def _feature_dropout(input: Tensor, p: float, training: bool, inplace: bool) -> Tensor:

@@ -205,9 +205,8 @@ def _running(xp, mean, var, new_mean, new_var, momentum, correction):
 _RUNNING = Op("batch_norm_running", _running, vjp=False, shape=lambda mean, var, *_: [(mean.shape, mean.dtype), (var.shape, var.dtype)])
 
 
-def batch_norm(input: Tensor, running_mean, running_var, weight=None, bias=None, training: bool = False, momentum: float = 0.1,
-               eps: float = 1e-5) -> Tensor:
-    """Normalisation per channel (dimension 1) by batch statistics, or by running ones (Ioffe & Szegedy 2015)."""
+def batch_norm_moments(input: Tensor, running_mean, running_var, weight, bias, training: bool, momentum: float, eps: float) -> tuple:
+    """batch_norm, and in training the batch's means and variances (which gradients do not reach)."""
     shape = input._value.aval.shape
     if len(shape) < 2:
         raise RuntimeError(f"Expected at least 2 dimensions, got {len(shape)}")
@@ -222,20 +221,27 @@ def batch_norm(input: Tensor, running_mean, running_var, weight=None, bias=None,
             if t.requires_grad and mode.enabled:
                 raise RuntimeError(f"The function 'native_batch_norm' is not differentiable with respect to argument '{name}'. This input cannot "
                                    "have requires_grad True.")
-        return keep_format(apply(BATCH_NORM_EVAL, (input, weight, bias, running_mean, running_var), (float(eps),)), input)
-    n = math.prod(shape) // max(channels, 1)
-    if n == 1 and math.prod(shape[2:]) == 1:
-        raise ValueError(f"Expected more than 1 value per channel when training, got input size {input.shape}")
+        return keep_format(apply(BATCH_NORM_EVAL, (input, weight, bias, running_mean, running_var), (float(eps),)), input), None, None
     if (running_mean is None) != (running_var is None):
         raise ValueError("running_mean and running_var must either both be None or neither be None")
     y, mean, var = apply(BATCH_NORM, (input, weight, bias), (float(eps),))
     if running_mean is not None:
         from ...autograd.grad_mode import no_grad
+        n = math.prod(shape) // max(channels, 1)
         with no_grad():
             moved = apply(_RUNNING, (running_mean, running_var, mean, var, float(momentum), n / max(n - 1, 1)))
             running_mean._assign(moved[0])
             running_var._assign(moved[1])
-    return keep_format(y, input)
+    return keep_format(y, input), mean, var
+
+
+def batch_norm(input: Tensor, running_mean, running_var, weight=None, bias=None, training: bool = False, momentum: float = 0.1,
+               eps: float = 1e-5) -> Tensor:
+    """Normalisation per channel (dimension 1) by batch statistics, or by running ones (Ioffe & Szegedy 2015)."""
+    size = input._value.aval.shape
+    if training and len(size) > 1 and math.prod(size) == size[1]:
+        raise ValueError(f"Expected more than 1 value per channel when training, got input size {input.shape}")
+    return batch_norm_moments(input, running_mean, running_var, weight, bias, training, momentum, eps)[0]
 
 
 def instance_norm(input: Tensor, running_mean=None, running_var=None, weight=None, bias=None, use_input_stats: bool = True,

@@ -1,0 +1,65 @@
+"""torch.nn.quantized: arithmetic as modules, with a place where what comes out can be observed. Plain numbers: there are no quantized tensors."""
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from torchlike._tensor import Tensor
+from torchlike.nn import functional
+from torchlike.nn.modules.linear import Identity
+from torchlike.nn.modules.module import Module
+from torchlike.ops.joining import cat
+from torchlike.ops.matmul import matmul
+from torchlike.ops.pointwise import add, mul
+
+__all__ = ["FXFloatFunctional", "FloatFunctional"]
+
+
+class FXFloatFunctional(Module):
+    """Functions that a model calls as methods, so that a tool can replace them."""
+
+    def _observed(self, x: Tensor) -> Tensor:
+        return x
+
+    def forward(self, x: Any) -> Any:
+        """Not what this module is for."""
+        raise RuntimeError("FloatFunctional is not intended to use the 'forward'. Please use the underlying operation")
+
+    def add(self, x: Tensor, y: Tensor) -> Tensor:
+        """torch.add of tensors."""
+        return self._observed(add(x, y))
+
+    def add_scalar(self, x: Tensor, y: float) -> Tensor:
+        """torch.add of a number."""
+        return add(x, y)
+
+    def mul(self, x: Tensor, y: Tensor) -> Tensor:
+        """torch.mul of tensors."""
+        return self._observed(mul(x, y))
+
+    def mul_scalar(self, x: Tensor, y: float) -> Tensor:
+        """torch.mul with a number."""
+        return mul(x, y)
+
+    def cat(self, x: Sequence[Tensor], dim: int = 0) -> Tensor:
+        """torch.cat."""
+        return self._observed(cat(x, dim=dim))
+
+    def add_relu(self, x: Tensor, y: Tensor) -> Tensor:
+        """relu of the sum."""
+        return self._observed(functional.relu(add(x, y)))
+
+    def matmul(self, x: Tensor, y: Tensor) -> Tensor:
+        """torch.matmul."""
+        return self._observed(matmul(x, y))
+
+
+class FloatFunctional(FXFloatFunctional):
+    """The same, whose results go through the module `activation_post_process`."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.activation_post_process = Identity()
+
+    def _observed(self, x: Tensor) -> Tensor:
+        return self.activation_post_process(x)
