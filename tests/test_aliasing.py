@@ -470,3 +470,30 @@ def test_edits_through_part_of_repeated_memory(torch):
     a = torch.zeros(4)
     a.as_strided((2, 2), (1, 1))[1, 1:].fill_(4)
     return q, e, w, windows, a
+
+
+@same
+def test_copy_of_a_tensor_to_itself(torch):
+    x = torch.ones(3, requires_grad=True)
+    y = x * 2
+    before = y * 3
+    y.copy_(y)
+    y[:] = y
+    grads = [torch.autograd.grad(t.cos(), [y, x], torch.ones(3), allow_unused=True, retain_graph=True) for t in (y, before)]
+    return grads, type(y.grad_fn).__name__, y._version
+
+
+@same
+def test_gradients_by_a_base_that_was_transposed_in_place(torch):
+    """Its views see the memory through what it is now."""
+    a, found = torch.arange(6.0).view(2, 3).requires_grad_(), []
+    for view in (lambda t: t.expand(2, 2, 3), lambda t: t.view(6), lambda t: t[:1], lambda t: t[1]):
+        for turn in (lambda t: t.t_(), lambda t: t.unsqueeze_(0), lambda t: t.transpose_(0, 1)):
+            y = a * 1
+            v = view(y)
+            turn(y)
+            z = (v * torch.arange(v.numel()).view(v.shape)).sum()
+            found += [g.contiguous() for g in torch.autograd.grad(z, [y, a], retain_graph=True)]
+            y.mul_(2)
+            found += [v, torch.autograd.grad((v * 3).sum(), [a])[0].contiguous()]
+    return found

@@ -198,6 +198,30 @@ def test_views_made_without_gradients(torch):
 
 
 @same
+def test_nothing_is_saved_for_views_made_without_gradients(torch):
+    """What such a view takes part in may run backward again, unless another gradient reads what was saved."""
+    x, z, found = torch.ones(3, requires_grad=True), torch.ones(3, requires_grad=True), []
+    with torch.no_grad():
+        v = x[:]
+    products = (lambda: v * torch.ones(3), lambda: torch.addcmul(z, v, v), lambda: v * z, lambda: v.sin(), lambda: z + v * v,
+        lambda: torch.stack(torch.nn.functional.normalize(v, dim=0).split(1)), lambda: v.double() * 2.0)
+    for f in products:
+        y = f().sum()
+        y.backward()
+        found += [error(y.backward), x.grad, z.grad]
+    return found
+
+
+@same
+def test_scattering_nothing(torch):
+    x, s, i, found = torch.ones(2, 3, requires_grad=True), torch.ones(0, 3, requires_grad=True), torch.zeros(0, 3, dtype=torch.long), []
+    for f in (lambda: x.scatter(0, i, s), lambda: x.scatter_add(0, i, s), lambda: x.scatter_reduce(0, i, s, "prod"), lambda: x.gather(0, i)):
+        y = f().sum()
+        found += [torch.autograd.grad(y, [x, s], allow_unused=True), error(y.backward)]
+    return found
+
+
+@same
 def test_positions_are_not_freed(torch):
     x = torch.ones(3, requires_grad=True)
     y = x[1:][0]

@@ -105,7 +105,7 @@ class Tensor(Fields):
             self._value = through(st.value, self._chain)
             if base is not None and base._edge is not None and self._several is not None:
                 if self._version != self._several[2]:
-                    self._make_stale()
+                    self._end_graph(Stale)
             elif base is not None and self._edge.__class__ is not AccumulateGrad:
                 self._edge = None
         else:
@@ -135,12 +135,12 @@ class Tensor(Fields):
         if base is None or self._value.aval.dtype.category < dt.FLOAT:
             return
         if self._edge is None and base._edge is not None:
-            self._edge = Outside(self)
+            self._end_graph(Outside)
         elif isinstance(self._edge, Outside) and base._edge is None:
             self._edge = None
 
-    def _make_stale(self) -> None:
-        self._edge = Stale(self)
+    def _end_graph(self, end: type[Outside]) -> None:
+        self._edge = end(self)
         self._plain = False  # so that `apply` looks
 
     def _flagged(self) -> None:
@@ -184,7 +184,7 @@ class Tensor(Fields):
         if not mode.enabled:
             out._several = None, 0, out._version
             if self._edge is not None and value.aval.dtype.category >= dt.FLOAT:
-                out._edge = Outside(out)
+                out._end_graph(Outside)
         elif self._several is not None:
             out._several = op.torch_name.removesuffix("Backward0"), 0, out._version
         return out
@@ -538,7 +538,8 @@ def _node_facts(op, plan, edges, pattern: int) -> tuple:
 
 
 def _special(op, args, out: Tensor) -> Tensor:
-    """Results of non-contiguous inputs keep their strides; results on subclasses of Tensor are of the subclass."""
+    """Results of non-contiguous inputs keep their strides; results on subclasses of Tensor are of the subclass; nothing is saved for
+    gradients that end at once."""
     if op.pointwise and out._value.aval.ndim:
         shape = out._value.aval.shape
         if 0 in shape:
@@ -546,16 +547,17 @@ def _special(op, args, out: Tensor) -> Tensor:
             out._layout = None if source is None or source._layout is None else like(source._layout)
         else:
             out._layout = combined(shape, tuple([a._strided() for a in args if isinstance(a, Tensor)]))
-    for a in args:
+    for i, a in enumerate(args):
         if isinstance(a, Tensor) and not a._plain:
             if a._inference:
                 if out._edge is not None and out._edge.saved:
                     raise RuntimeError("Inference tensors cannot be saved for backward. Please do not use Tensors created in inference mode in computation "
                                        "tracked by autograd. To work around this, you can make a clone to get a normal tensor and use it in autograd, or use "
                                        "`torch.no_grad()` instead of `torch.inference_mode()`.")
-            elif a._edge.__class__ is Stale:
+            elif isinstance(a._edge, Outside):
                 if out._edge is not None:
                     a._refuse_stale()
+                    out._edge.forgo(i)
             elif a.__class__ is not Tensor:
                 out.__class__ = a.__class__
     if mode.inference:

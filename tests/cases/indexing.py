@@ -61,7 +61,7 @@ def changes(name: str, *samples: Sample, **flags) -> Case:
 
 
 GATHER = [
-    case("torch.gather", s(t(3, 4), 1, L([[0, 1], [2, 3], [1, 1]])), s(t(3, 4), 0, L([[0, 1, 2, 0]])),
+    case("torch.gather", s(t(3, 4), 1, L([[0, 1], [2, 3], [1, 1]])), s(t(3, 4), 0, ints(0)), s(t(3, 4), 0, ints(0, 1, 1)), s(t(3, 4), 0, L([[0, 1, 2, 0]])),
          s(t(3, 4), -1, L([[3], [0], [1]])), s(t(), 0, L(0)), s(t(3), 0, L([])),
          s(t(3, 4), dim=1, index=L([[0], [1], [2]])), s(t(3), 0, lit([1, 0], "int32")), errors=(s(t(3, 4), 1, L([0])),
          s(t(3, 4), 1, L([[4]])), s(t(3, 4), 1, L([[-1]])), s(t(3), 1, L([0])), s(t(3), 0, lit([0.0])),
@@ -82,7 +82,7 @@ GATHER = [
     case("torch.masked_scatter", s(t(3, 4), MASK34, t(12)), s(t(3, 4), MASK34, t(6)), s(t(4), MASK34, t(9)),
          errors=(s(t(3), MASK3, t(1)), s(t(3), L([0, 1, 1]), t(3)), s(t(3), MASK3, ints(3))), gradgrad=False,
          vmap=False),
-    changes("torch.scatter", s(t(3, 4), 1, L([[0, 1], [2, 3], [1, 0]]), t(3, 2)),
+    changes("torch.scatter", s(t(3, 4), 1, L([[0, 1], [2, 3], [1, 0]]), t(3, 2)), s(t(3, 4), 0, ints(0, 4), t(0, 4)), s(t(3, 4), 1, ints(0), t(0)),
          s(t(3, 4), 0, L([[0, 1, 2, 0]]), 5.0), s(t(3), 0, L([2]), t(3)),
          s(t(3), 0, L([0, 0, 1]), t(3), reduce="add"), s(t(3), 0, L([0, 2, 1]), pos(3), reduce="multiply"),
          s(ints(3), 0, L([1]), 9), s(t(3), 0, L([1]), value=2.0), errors=(s(t(3), 0, L([3]), t(1)),

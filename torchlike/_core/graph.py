@@ -60,6 +60,12 @@ class Node:
         if frees and (self.saved or frees == "always"):
             self.saved = None
 
+    def forgo(self, i: int) -> None:
+        """No gradient for input i: what only that one would read is not kept."""
+        needs = (*self.needs[:i], False, *self.needs[i + 1:])
+        if needs != self.needs and self.saved.__class__ is list and self.plan.separate:  # else hooks packed it, or torch keeps it
+            self.needs, self.saved = needs, self.plan.narrowed(self.saved, self.needs, needs)
+
     def _hooks(self) -> Hooks:
         if self.hooks is None:
             self.hooks = Hooks()

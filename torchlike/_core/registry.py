@@ -61,6 +61,21 @@ class Plan:
             found = self._saved[needs] = self.op.saved(self, needs)
         return found
 
+    def places(self, needs: tuple) -> tuple:
+        """What the derivative for `needs` reads: numbers of inputs, and ~numbers of results."""
+        ins, outs = self.saved(needs)
+        return (*ins, *(~o for o in outs))
+
+    def narrowed(self, saved: list, needs: tuple, fewer: tuple) -> list:
+        """Of what the derivative for `needs` reads, that which the one for fewer inputs reads."""
+        have = dict(zip(self.places(needs), saved))
+        return [have[i] for i in self.places(fewer)]
+
+    @property
+    def separate(self) -> bool:
+        """Whether each tensor that the derivative reads is read for the gradient of one input only."""
+        return isinstance(self.op.derivative, ElementwiseDerivative) and self.op.derivative.separate(self)
+
     @property
     def numpy(self) -> Callable | None:
         """The NumPy kernel, returning an array of the right dtype (a list of them for several results), or None where there is none."""
@@ -411,6 +426,11 @@ class ElementwiseDerivative(Derivative):
         used = {p for _, _, names in self._used(needs) for p in names}
         ins = tuple(i for i in range(len(plan.avals)) if self.kernel_names[i] in used)
         return ins, (0,) if "out" in used else ()
+
+    def separate(self, plan: Plan) -> bool:
+        numbers = {name for name, a in zip(self.kernel_names, plan.avals) if a is None or a.number}
+        read = [p for names in self.names for p in names or () if p != "g" and p not in numbers]
+        return len(read) == len(set(read)) and sum(f is not None for f in self.grads) > 1
 
     def computed_in(self, plan: Plan) -> np.dtype:
         """The dtype in which `grads` compute."""

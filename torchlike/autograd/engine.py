@@ -251,13 +251,13 @@ def _run_node(node: Node, grads: list, create_graph: bool, needs: tuple) -> list
     if saved.__class__ is Packed:
         saved = saved.unpacked()
     gs = [_missing(plan, i) if g is None else g.to_dense() if g._sparse else g for i, g in enumerate(grads)]
-    places = _places(plan, node.needs)
+    if True not in needs:
+        return [None] * len(needs)
     if needs != node.needs:
-        have, places = dict(zip(places, saved)), _places(plan, needs)
-        saved = [have[i] for i in places]
+        saved = plan.narrowed(saved, node.needs, needs)
     args = []
     if create_graph:
-        for i, v in zip(places, saved):
+        for i, v in zip(plan.places(needs), saved):
             if v.__class__ is Value:
                 t = Tensor._of(v)
                 edge = node.edges[i] if i >= 0 else (node, ~i) if v.aval.dtype.category >= dt.FLOAT else None
@@ -277,12 +277,6 @@ def _run_node(node: Node, grads: list, create_graph: bool, needs: tuple) -> list
         check(node, made)
     made = iter(made)
     return [next(made) if need else None for need in needs]
-
-
-def _places(plan, needs: tuple) -> tuple:
-    """What a derivative reads: numbers of inputs, and ~numbers of results."""
-    ins, outs = plan.saved(needs)
-    return (*ins, *(~o for o in outs))
 
 
 def _end_constant(grads: tuple, args: list) -> None:

@@ -154,7 +154,7 @@ def copy_(self, src: Tensor | float, non_blocking: bool = False) -> Tensor:
             raise TypeError(f"copy_(): argument 'other' (position 1) must be Tensor, not {type(src).__name__}")
         src = scalar_tensor(src, dtype=number_dtype(src), device=self.device)
     if src is self:
-        return self._assign(_plain_copy(self), True)
+        return overwrite(self, _plain_copy(self), True)
     if self._storage is not None:
         check_partly_same(self, (src,))
     if src.device is not self.device:

@@ -230,12 +230,16 @@ def gather(input, dim: int, index: Tensor, *, sparse_grad: bool = False) -> Tens
     if not input.ndim or not index.ndim:
         made = gather(flat(input), 0, flat(index))
         return made if index.ndim else apply(ONLY, (made,))
+    if index.ndim != input.ndim and not index.numel():  # no elements may be of any shape
+        return gather(input, d, _nothing(index, input.ndim)).reshape(index.shape)
     if index.numel() or index.ndim != input.ndim:
-        if not index.numel():
-            return input.new_empty(index.shape)
         _check_extent(input, index, d)
     in_range(index, input.shape[d], out_of(d, input.shape[d]))
     return apply(GATHER, (input, index), (d,))
+
+
+def _nothing(x: Tensor, ndim: int) -> Tensor:
+    return x.reshape(-1)[:0].reshape((0,) * ndim)
 
 
 def _scattered(name: str, input, dim, index, src, op, statics) -> Tensor:
@@ -249,9 +253,11 @@ def _scattered(name: str, input, dim, index, src, op, statics) -> Tensor:
     if not input.ndim:
         return apply(ONLY, (_scattered(name, flat(input), 0, flat(index), flat(src), op, statics),))
     index, src = flat(index), flat(src)
-    if not index.numel():
-        return input.clone()
-    _check_extent(input, index, d, src)
+    if index.numel():
+        _check_extent(input, index, d, src)
+    else:
+        index = _nothing(index, input.ndim)
+        src = _nothing(src, input.ndim) if isinstance(src, Tensor) else src
     in_range(index, input.shape[d], out_of(d, input.shape[d]))
     return apply(op, (input, index, src), (d, *statics))
 

@@ -15,7 +15,7 @@ from .._fields import fields
 from .._public import FUNCTIONS, as_size
 from .._resize import Reshaped
 from .._resize import resize as resize_storage
-from .._tensor import Tensor, _new
+from .._tensor import Tensor, _new, _plain_copy, apply
 from . import shape_views, strided_views
 from .creation import constant, place
 from .storages import stored
@@ -31,7 +31,7 @@ def _become(self: Tensor, other: Tensor) -> Tensor:
             own[name] = new[name]
         else:
             own.pop(name, None)
-    if self._edge.__class__ is Stale:
+    if isinstance(self._edge, Outside):
         self._plain = False
     return self
 
@@ -73,8 +73,15 @@ def _seen_as(self: Tensor, twin: Tensor, view: Callable, args: tuple, kwargs: di
     if leaf:
         twin._edge = None
     if isinstance(self._edge, Outside):
-        made._make_stale()
+        made._end_graph(Stale)
     return made
+
+
+def _seen_through(self: Tensor, former: Tensor) -> tuple:
+    """The place in the graph of self's former shape as a view of self."""
+    for op, numbers, statics in former._chain_from(self):
+        former = apply(op, (_plain_copy(self), *numbers), statics)
+    return former._edge, former._out
 
 
 def _view_in_place(name: str, view):
@@ -90,7 +97,10 @@ def _view_in_place(name: str, view):
             made._layout = None if layout is None or is_contiguous(layout) else layout
             made._edge, made._out, made._writes = edge, out, version + 1
             return _become(self, made)
-        return _become_view(self, made)
+        _become_view(self, made)
+        if mode.enabled and made._base is twin and made._edge is not None:  # other views see the memory through what self is now
+            twin._edge, twin._out = _seen_through(self, twin)
+        return self
 
     f.__name__ = f.__qualname__ = name
     f.__doc__ = f"{name[:-1]}, of this very tensor."
