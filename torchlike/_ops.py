@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from . import fft, linalg, special
+from ._core.dtype import int64
 from ._public import FUNCTIONS
 from ._tensor import Tensor
 from .autograd.grad_mode import enable_grad
@@ -31,10 +32,10 @@ class OpOverload:
 
     @property
     def namespace(self) -> str:
-        return "aten"
+        return self.overloadpacket._namespace
 
     def __str__(self) -> str:
-        return f"aten.{self.__name__}"
+        return f"{self.namespace}.{self.__name__}"
 
     def __repr__(self) -> str:
         return f"<OpOverload(op='{self.overloadpacket}', overload='{self._overloadname}')>"
@@ -43,8 +44,8 @@ class OpOverload:
 class OpOverloadPacket:
     """An operator: called, it chooses an overload; its attributes are the overloads."""
 
-    def __init__(self, name: str, function: Callable, overloads: list[str]) -> None:
-        self.__name__, self.__module__, self._qualified_op_name = name, "torch._ops.aten", f"aten::{name}"
+    def __init__(self, name: str, function: Callable, overloads: list[str], namespace: str = "aten") -> None:
+        self.__name__, self.__module__, self._qualified_op_name, self._namespace = name, f"torch._ops.{namespace}", f"{namespace}::{name}", namespace
         self._function, self._overloads = function, overloads
 
     def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
@@ -52,7 +53,7 @@ class OpOverloadPacket:
 
     def __getattr__(self, name: str) -> OpOverload:
         if name not in self.__dict__.get("_overloads", ()):
-            raise AttributeError(f"The underlying op of 'aten.{self.__dict__.get('__name__')}' has no overload name '{name}'")
+            raise AttributeError(f"The underlying op of '{self.__dict__.get('_namespace')}.{self.__dict__.get('__name__')}' has no overload name '{name}'")
         made = self.__dict__[name] = OpOverload(self, name)
         return made
 
@@ -64,7 +65,7 @@ class OpOverloadPacket:
         return iter(self._overloads)
 
     def __str__(self) -> str:
-        return f"aten.{self.__name__}"
+        return f"{self._namespace}.{self.__name__}"
 
     def __repr__(self) -> str:
         return f"<OpOverloadPacket(op='{self}')>"
@@ -135,7 +136,53 @@ def _sparse_addmm(self: Tensor, mat1: Tensor, mat2: Tensor, *, beta: float = 1, 
     return FUNCTIONS["addmm"](self, mat1, mat2, beta=beta, alpha=alpha)
 
 
+def _with_half_to_float(f: Callable) -> Callable:
+    """f(input, dim), which computes 16-bit floats as float32 where that is asked for."""
+    def run(self: Tensor, dim: int, half_to_float: bool) -> Tensor:
+        return f(self.float() if half_to_float else self, dim)
+    return run
+
+
+def _attention(query: Tensor, key: Tensor, value: Tensor, dropout_p: float = 0.0, is_causal: bool = False, *, attn_mask: Tensor | None = None,
+               scale: float | None = None) -> tuple[Tensor, Tensor]:
+    """scaled_dot_product_attention, and the logarithm of the sum of each query's exponentials."""
+    out = functional.scaled_dot_product_attention(query, key, value, attn_mask, dropout_p, is_causal, scale=scale)
+    scores = (query @ key.transpose(-1, -2)).float() * (query.shape[-1] ** -0.5 if scale is None else scale)
+    if is_causal:
+        scores = scores + scores.new_full(scores.shape[-2:], -float("inf")).triu(1)
+    if attn_mask is not None:
+        scores = scores + attn_mask if attn_mask.is_floating_point() else scores.masked_fill(attn_mask.logical_not(), -float("inf"))
+    return out, scores.logsumexp(-1)
+
+
+def _not_on_cpu(query: Tensor, name: str) -> Tensor:
+    """What stands for the state of a random generator; PyTorch has these kernels on accelerators only."""
+    if query.device.type == "cpu":
+        raise NotImplementedError(f"Could not run 'aten::{name}' with arguments from the 'CPU' backend.")
+    return query.new_zeros((), dtype=int64)
+
+
+def _flash_attention(query: Tensor, key: Tensor, value: Tensor, dropout_p: float = 0.0, is_causal: bool = False, return_debug_mask: bool = False, *,
+                     scale: float | None = None) -> tuple:
+    state = _not_on_cpu(query, "_scaled_dot_product_flash_attention")
+    out, sums = _attention(query, key, value, dropout_p, is_causal, scale=scale)
+    return out, sums, None, None, query.shape[-2], key.shape[-2], state, state, query.new_zeros(0)
+
+
+def _efficient_attention(query: Tensor, key: Tensor, value: Tensor, attn_bias: Tensor | None, compute_log_sumexp: bool, dropout_p: float = 0.0,
+                         is_causal: bool = False, *, scale: float | None = None) -> tuple:
+    state = _not_on_cpu(query, "_scaled_dot_product_efficient_attention")
+    out, sums = _attention(query, key, value, dropout_p, is_causal, attn_mask=attn_bias, scale=scale)
+    return out, sums if compute_log_sumexp else sums.new_zeros(0), state, state
+
+
 _INNER: dict[str, Callable] = {
+    "_softmax": _with_half_to_float(functional.softmax),
+    "_log_softmax": _with_half_to_float(functional.log_softmax),
+    "_unsafe_view": lambda self, size: self.reshape(size),
+    "_scaled_dot_product_flash_attention_for_cpu": _attention,
+    "_scaled_dot_product_flash_attention": _flash_attention,
+    "_scaled_dot_product_efficient_attention": _efficient_attention,
     "_to_copy": _to_copy,
     "alias": lambda self: self.view(self.shape),
     "slice": _slice,

@@ -11,6 +11,10 @@ from torchlike.autograd import engine
 from torchlike.autograd.function import Function
 from torchlike.autograd.grad_mode import enable_grad
 from torchlike.ops.random import get_rng_state, set_rng_state
+from torchlike.utils._selective_checkpoint import CheckpointPolicy, SelectiveCheckpointContext, create_selective_checkpoint_contexts
+
+__all__ = ["CheckpointPolicy", "SelectiveCheckpointContext", "check_backward_validity", "checkpoint", "checkpoint_sequential",
+           "create_selective_checkpoint_contexts", "detach_variable", "noop_context_fn"]
 
 
 def _barrier(xp, *arrays):
@@ -28,12 +32,13 @@ _BARRIER = Op("checkpoint_barrier", _barrier, shape=lambda *avals: [(a.shape, a.
 class _Checkpoint(Function):
     @staticmethod
     def forward(ctx, run, preserve, contexts, *args):
-        ctx.run, ctx.contexts = run, contexts
+        before, ctx.during = contexts()
+        ctx.run = run
         ctx.state = get_rng_state() if preserve else None
         ctx.where = [i for i, a in enumerate(args) if isinstance(a, Tensor)]
         ctx.rest = [None if isinstance(a, Tensor) else a for a in args]
         ctx.save_for_backward(*(args[i] for i in ctx.where))
-        with contexts()[0]:
+        with before:
             return run(*args)
 
     @staticmethod
@@ -50,7 +55,7 @@ class _Checkpoint(Function):
         try:
             if ctx.state is not None:
                 set_rng_state(ctx.state)
-            with enable_grad(), ctx.contexts()[1]:
+            with enable_grad(), ctx.during:
                 outputs = ctx.run(*args)
         finally:
             set_rng_state(before)
@@ -84,17 +89,20 @@ def _inner(roots, captured: list, create: bool) -> list:
     return found
 
 
-def _no_contexts():
+def noop_context_fn() -> tuple:
+    """No context around the forward, and none around the recomputation."""
     return contextlib.nullcontext(), contextlib.nullcontext()
 
 
-def checkpoint(function: Callable, *args, use_reentrant: bool | None = None, context_fn: Callable = _no_contexts, determinism_check: str = "default",
+def checkpoint(function: Callable, *args, use_reentrant: bool | None = None, context_fn: Callable = noop_context_fn, determinism_check: str = "default",
                debug: bool = False, early_stop: bool = True, preserve_rng_state: bool = True, **kwargs):
     """function(*args) whose intermediate values are not kept: the backward runs it again, with the same random numbers."""
     if use_reentrant is None:
         import warnings
         warnings.warn("torch.utils.checkpoint: the use_reentrant parameter should be passed explicitly.", stacklevel=2)
         use_reentrant = True
+    if use_reentrant and (context_fn is not noop_context_fn or debug):
+        raise ValueError("Passing `context_fn` or `debug` is only supported when use_reentrant=False.")
     if use_reentrant and kwargs:
         raise ValueError("Unexpected keyword arguments: " + ",".join(kwargs))
     run = function if not kwargs else lambda *a: function(*a, **kwargs)
@@ -125,3 +133,17 @@ def checkpoint_sequential(functions, segments: int, input, use_reentrant: bool |
         end = start + size
         input = checkpoint(part(start, end), input, use_reentrant=use_reentrant, **kwargs)
     return part(end, len(functions))(input)
+
+
+def detach_variable(inputs: tuple) -> tuple:
+    """The tensors among inputs as leaves that require what they required; other inputs as they are."""
+    if not isinstance(inputs, tuple):
+        raise RuntimeError("Only tuple of tensors is supported. Got Unsupported input type: ", type(inputs).__name__)
+    return tuple(x.detach().requires_grad_(x.requires_grad) if isinstance(x, Tensor) else x for x in inputs)
+
+
+def check_backward_validity(inputs) -> None:
+    """Warn where no input requires a gradient."""
+    if not any(isinstance(x, Tensor) and x.requires_grad for x in inputs):
+        import warnings
+        warnings.warn("None of the inputs have requires_grad=True. Gradients will be None", stacklevel=2)

@@ -47,12 +47,12 @@ def _memory_order(t: Tensor) -> list[int] | None:
 
 
 def masked(input: Tensor, p: float) -> tuple[Tensor, Tensor]:
-    """Dropout of a tensor with elements, and the mask: True where an element stays."""
+    """Dropout of a tensor with elements, and the mask: 1 where an element stays."""
     mask = _mask(tuple(input.shape), p, input)
     out = apply(_MASKED, (input, mask, 1 / (1 - p) if p < 1 else 0.0))
     if input._layout is not None:
         out._layout = layout_like(input._layout)
-    return out, mask.bool()
+    return out, mask
 
 
 def dropout(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:

@@ -63,4 +63,5 @@ def native_dropout(input: Tensor, p: float, train: bool | None) -> tuple:
         return input.clone(), ones_like(input, dtype=dt.bool_)
     if not 0 <= p <= 1:
         raise RuntimeError(f"bernoulli_ expects p to be in [0, 1], but got p={1 - p:g}")
-    return masked(input, p)
+    out, mask = masked(input, p)
+    return out, mask.bool()

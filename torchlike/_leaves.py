@@ -1,0 +1,241 @@
+"""What PyTorch's dispatcher would see of a leaf operation: which operators of torch.ops.aten, with which arguments.
+
+While a TorchDispatchMode is on, `_tensor.apply` records through `record` of this file. A rule gets `call`, which hands an operator to
+the mode, the operation's Tensors and numbers, and its statics; it returns what the operation results in. An operation without a
+rule, and without statics, is the operator of its name; any other is an operator of its own, in torch.ops.torchlike's place.
+"""
+from __future__ import annotations
+
+import functools
+import threading
+from collections.abc import Callable
+from typing import Any
+
+from . import _ops, _tensor
+from ._core import device as dev
+from ._core import program
+from ._core.aval import NUMBERS, broadcast_shapes
+from ._core.grad_mode import mode
+from ._core.value import Value, is_tracer
+from ._ops import OpOverload, OpOverloadPacket, aten
+from ._tensor import Tensor, apply
+
+Call = Callable[..., Any]
+_RULES: dict[str, Callable] = {}
+_SAME = frozenset("mm bmm mv dot t clone conj where clamp softplus hardtanh threshold".split())  # the operator of that name has these arguments
+
+
+class _State(threading.local):
+    stack: tuple = ()  # the modes of this thread, the innermost last
+
+
+state = _State()
+_modes = 0  # of all threads
+_lock = threading.Lock()
+
+
+def push(one: Any) -> None:
+    """Hand leaf operations to `one.__torch_dispatch__` from now on."""
+    global _modes
+    with _lock:
+        _modes += 1
+        _tensor.record = record
+    state.stack = (*state.stack, one)
+
+
+def pop() -> Any:
+    """The innermost mode, which is off from now on."""
+    global _modes
+    *rest, last = state.stack
+    state.stack = tuple(rest)
+    with _lock:
+        _modes -= 1
+        if not _modes:
+            _tensor.record = program.record
+    return last
+
+
+def record(op: Any, values: list, statics: tuple) -> tuple:
+    """program.record, which asks this thread's modes first. Inside a mode those outside of it are on, and nothing is differentiated."""
+    stack = state.stack
+    if not stack or any(v.__class__ is Value and (v.aval.device is dev.META or is_tracer(v.array)) for v in values) or dev.META in statics:
+        return program.record(op, values, statics)
+    plan = op.plan(tuple([v.aval if v.__class__ is Value else NUMBERS.get(v.__class__) for v in values]), statics)
+    before, state.stack, mode.enabled = mode.enabled, stack[:-1], False
+    try:
+        tensors = [Tensor._of(v) if v.__class__ is Value else v for v in values]
+        made = _rule(op)(functools.partial(_hand_on, stack[-1]), tensors, statics)
+    finally:
+        mode.enabled, state.stack = before, stack
+    outs = (made,) if plan.single else tuple(made)
+    for out, wanted in zip(outs, plan.outs, strict=True):
+        if not isinstance(out, Tensor) or out._current().aval is not wanted:
+            have = f"{list(out.shape)} {out.dtype} on {out.device}" if isinstance(out, Tensor) else type(out).__name__
+            raise RuntimeError(f"{type(stack[-1]).__name__}.__torch_dispatch__ returned {have} for {op.name}, not {list(wanted.shape)} {wanted.dtype} on "
+                               f"{wanted.device}")
+    return plan, tuple([out._current() for out in outs])
+
+
+def _hand_on(one: Any, func: OpOverload, *args: Any, **kwargs: Any) -> Any:
+    return one.__torch_dispatch__(func, (), args, kwargs)
+
+
+@functools.cache
+def _rule(op: Any) -> Callable:
+    """How an operation is handed on: a function of `call`, its Tensors and numbers, and its statics."""
+    special, packet = _RULES.get(op.name), getattr(aten, op.name, None) if op.name in _SAME or (op.pointwise and "loss" not in op.name and op.name != "prelu") else None
+    own = OpOverloadPacket(op.name, lambda *given, statics=(): apply(op, given, statics), ["default"], "torchlike").default
+
+    def run(call: Call, given: list, statics: tuple) -> Any:
+        made = NotImplemented if special is None else special(call, *given, *statics)
+        if made is not NotImplemented:
+            return made
+        if statics:
+            return call(own, *given, statics=statics)
+        if packet is None or (len(given) > 2 and op.name not in _SAME):
+            return call(own, *given)
+        return call(getattr(packet, _overload(packet, given)), *given)
+    return run
+
+
+def _overload(packet: OpOverloadPacket, given: list) -> str:
+    """Which overload takes these tensors and numbers."""
+    names = packet.overloads()
+    numbers = tuple(not (x is None or isinstance(x, Tensor)) for x in given)
+    if packet.__name__ == "where":
+        wanted = ("ScalarSelf" if numbers[1] else "ScalarOther" if numbers[2] else "self",)
+    elif numbers == (True, False):
+        wanted = ("Scalar_Tensor", "Scalar", "Tensor")
+    elif any(numbers) and packet.__name__ not in ("add", "sub", "mul", "div"):
+        wanted = ("Tensor_Scalar", "Scalar", "default", "Tensor")
+    else:
+        wanted = ("Tensor_Tensor", "Tensor", "self", "default")
+    if "Scalar" not in names and "Tensor_Scalar" not in names and "Tensor_Tensor" not in names and "default" in names:
+        return "default"
+    return next((w for w in wanted if w in names), names[0])
+
+
+def _seen_as(*names: str) -> Callable:
+    def register(rule: Callable) -> Callable:
+        _RULES.update(dict.fromkeys(names, rule))
+        return rule
+    return register
+
+
+# -- products ------------------------------------------------------------------------------------------------------------
+
+
+@_seen_as("linear", "linear_alone")
+def _linear(call: Call, x: Tensor, w: Tensor, b: Tensor | None = None) -> Tensor:
+    flat = x.ndim != 2
+    if b is None:
+        turned = call(aten.t.default, w)
+        rows = call(aten.view.default, x, [-1, x.shape[-1]]) if flat else x
+        y = call(aten.mm.default, rows, turned)
+        return call(aten._unsafe_view.default, y, [*x.shape[:-1], w.shape[0]]) if flat else y
+    rows = call(aten.view.default, x, [-1, x.shape[-1]]) if flat else x
+    y = call(aten.addmm.default, b, rows, call(aten.t.default, w))
+    return call(aten.view.default, y, [*x.shape[:-1], w.shape[0]]) if flat else y
+
+
+@_seen_as("matmul")
+def _matmul(call: Call, x: Tensor, y: Tensor) -> Tensor:
+    if y.ndim == 2 and x.ndim > 2:
+        out = call(aten.mm.default, call(aten.view.default, x, [-1, x.shape[-1]]), y)
+        return call(aten._unsafe_view.default, out, [*x.shape[:-1], y.shape[-1]])
+    if x.ndim < 2 or y.ndim < 2:
+        return NotImplemented
+    batch = broadcast_shapes(tuple(x.shape[:-2]), tuple(y.shape[:-2]))
+    a, b = (call(aten._unsafe_view.default, call(aten.expand.default, t, [*batch, *t.shape[-2:]]), [-1, *t.shape[-2:]]) for t in (x, y))
+    return call(aten._unsafe_view.default, call(aten.bmm.default, a, b), [*batch, x.shape[-2], y.shape[-1]])
+
+
+@_seen_as("scaled_dot_product_attention", "attention", "fused_attention")
+def _attention(call: Call, q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None, *rest: Any) -> Tensor:
+    *dropped, scale, causal = rest
+    if (dropped and dropped[0] is not None) or not q.shape[:-2] == k.shape[:-2] == v.shape[:-2]:
+        return NotImplemented  # PyTorch's operators draw themselves which weights are dropped, and repeat heads before
+    if q.device.type == "cpu":
+        return call(aten._scaled_dot_product_flash_attention_for_cpu.default, q, k, v, 0.0, causal, attn_mask=mask, scale=scale)[0]
+    if mask is None:
+        return call(aten._scaled_dot_product_flash_attention.default, q, k, v, 0.0, causal, scale=scale)[0]
+    return call(aten._scaled_dot_product_efficient_attention.default, q, k, v, mask, False, 0.0, causal, scale=scale)[0]
+
+
+# -- statics in the places where PyTorch's operators have them ------------------------------------------------------------------
+
+
+def _straight(name: str, overload: str = "default", order: Callable | None = None) -> Callable:
+    """A rule that calls one operator; `order` makes its arguments of the operation's: a list, and a dict after it where some go by name."""
+    def rule(call: Call, *args: Any) -> Any:
+        given = list(args) if order is None else order(*args)
+        by_name = given.pop() if given and isinstance(given[-1], dict) else {}
+        return call(getattr(getattr(aten, name), overload), *given, **by_name)
+    return rule
+
+
+def _reduction(x: Tensor, dims: Any, keepdim: bool, dtype: Any) -> list:
+    return [x, list(dims), keepdim, *([{"dtype": dtype}] if dtype is not x.dtype else [])]
+
+
+def _total(x: Tensor, dims: Any, keepdim: bool, dtype: Any) -> list:
+    return [x, *([{"dtype": dtype}] if dtype is not x.dtype else [])]
+
+
+for _name, _op, *_how in (
+    ("softmax", "_softmax", "default", lambda x, dim: [x, dim, False]),
+    ("log_softmax", "_log_softmax", "default", lambda x, dim: [x, dim, False]),
+    ("gelu", "gelu", "default", lambda x, tanh: [x, {"approximate": "tanh"}] if tanh else [x]),
+    ("tril", "tril"), ("triu", "triu"), ("topk", "topk"), ("sort", "sort"), ("argmax", "argmax"), ("argmin", "argmin"), ("flip", "flip"),
+    ("embedding", "embedding", "default", lambda w, i, padding: [w, i, *([] if padding is None else [padding])]),
+    ("gather", "gather", "default", lambda x, index, dim: [x, dim, index]),
+    ("native_dropout", "mul", "Tensor", lambda x, mask, scale: [x, mask * scale]),
+    ("pow_scalar", "pow", "Tensor_Scalar"),
+    ("add_scaled", "add", "Tensor", lambda x, y, a: [x, y, {"alpha": a}]),
+    ("sub_scaled", "sub", "Tensor", lambda x, y, a: [x, y, {"alpha": a}]),
+    ("div_trunc", "div", "Tensor_mode", lambda x, y: [x, y, {"rounding_mode": "trunc"}]),
+    ("sum_dim", "sum", "dim_IntList", _reduction), ("mean_dim", "mean", "dim", _reduction),
+    ("sum", "sum", "default", _total), ("mean", "mean", "default", _total),
+    ("max_dim", "max", "dim"), ("min_dim", "min", "dim"),
+    ("max_of_all", "max", "default", lambda x, dims, keepdim: [x]), ("min_of_all", "min", "default", lambda x, dims, keepdim: [x]),
+    ("amax", "amax", "default", lambda x, dims, keepdim: [x, list(dims), keepdim]),
+    ("amin", "amin", "default", lambda x, dims, keepdim: [x, list(dims), keepdim]),
+    ("logsumexp", "logsumexp", "default", lambda x, dims, keepdim: [x, list(dims) if x.ndim else 0, keepdim]),
+    ("linalg_vector_norm", "linalg_vector_norm", "default", lambda x, p, dims, keepdim: [x, p, list(dims), keepdim]),
+    ("var", "var", "correction", lambda x, dims, keepdim, correction: [x, list(dims), {"correction": correction, "keepdim": keepdim}]),
+    ("std", "std", "correction", lambda x, dims, keepdim, correction: [x, list(dims), {"correction": correction, "keepdim": keepdim}]),
+    ("cumsum", "cumsum", "default", lambda x, dim, dtype: [x, dim, *([{"dtype": dtype}] if dtype is not x.dtype else [])]),
+    ("to_copy", "_to_copy", "default", lambda x, dtype: [x, {"dtype": dtype}]),
+    ("cat", "cat", "default", lambda *args: [list(args[:-1]), args[-1]]),
+    ("constant", "full", "default", lambda value, shape, dtype, device: [list(shape), value, {"dtype": dtype, "device": device}]),
+    ("full", "full", "default", lambda value, shape, dtype, device: [list(shape), value, {"dtype": dtype, "device": device}]),
+    # views
+    ("view", "view", "default", lambda x, shape: [x, list(shape)]), ("reshape", "_unsafe_view", "default", lambda x, shape: [x, list(shape)]),
+    ("permute", "permute", "default", lambda x, dims: [x, list(dims)]), ("transpose", "transpose", "int"), ("unsqueeze", "unsqueeze"),
+    ("squeeze_dims", "squeeze", "dims", lambda x, dims: [x, list(dims)]),
+    ("squeeze", "squeeze", "default", lambda x, dims: [x]),
+    ("expand", "expand", "default", lambda x, shape: [x, list(shape)]),
+    ("select", "select", "int"), ("select_at", "select", "int", lambda x, i, dim: [x, dim, i]), ("unbind", "select", "int"),
+    ("slice", "slice", "Tensor", lambda x, dim, start, n, step: [x, dim, start, start + (n - 1) * step + 1 if n else start, step]),
+    ("split", "slice", "Tensor", lambda x, dim, start, n, step: [x, dim, start, start + (n - 1) * step + 1 if n else start, step]),
+    ("slice_at", "slice", "Tensor", lambda x, start, dim, n: [x, dim, start, start + n]),
+    ("repeat", "repeat", "default", lambda x, reps: [x, list(reps)]),
+):
+    _RULES.setdefault(_name, _straight(_op, *_how))
+
+
+@_seen_as("squeeze_dim")
+def _squeeze(call: Call, x: Tensor, dims: tuple) -> Tensor:
+    return call(aten.squeeze.dim, x, *dims) if len(dims) == 1 else call(aten.squeeze.dims, x, list(dims))
+
+
+@_seen_as("convolution")
+def _convolution(call: Call, x: Tensor, w: Tensor, stride: tuple, padding: tuple, dilation: tuple, groups: int) -> Tensor:
+    if any(low != high for low, high in padding):
+        return NotImplemented
+    return call(aten.convolution.default, x, w, None, list(stride), [low for low, _ in padding], list(dilation), False, [0] * len(stride), groups)
+
+
+@_seen_as("native_layer_norm")
+def _layer_norm(call: Call, x: Tensor, w: Tensor | None, b: Tensor | None, k: int, eps: float) -> Tensor:
+    return call(aten.native_layer_norm.default, x, list(x.shape[x.ndim - k:]), w, b, eps)[0]
