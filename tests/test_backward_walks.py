@@ -4,6 +4,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch as real
+from same import same
 
 import torchlike
 from torchlike.autograd import walk
@@ -87,3 +88,13 @@ def test_dead_leaf_and_dropped_results():
         del w
         y.backward()
     assert x.grad.tolist() == [6.0, 6.0, 6.0]
+
+
+@same
+def test_a_leaf_is_its_own_root(torch):
+    x, found = torch.ones(3, requires_grad=True), []
+    for _ in range(4):
+        x.backward(torch.arange(3.0))
+        torch.autograd.backward([x, x * 2], [torch.ones(3), torch.ones(3)])
+        found.append(x.grad.clone())
+    return found

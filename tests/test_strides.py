@@ -67,3 +67,62 @@ def test_of_mapped_functions(torch):
 def test_of_rolls(torch):
     x, y = torch.randn(2, 3, 4).permute(2, 0, 1), torch.randn(2, 3, 4, 5).to(memory_format=torch.channels_last)
     return [t.stride() for t in (x.roll(1, 0), x[0].t().roll(1, -1), x.diagonal().roll(1, -1), y.roll(1, 0), y.roll((1, 1), (0, 1)), y.roll(0, 1), y.roll(3, 1))]
+
+
+@same
+def test_of_accumulated_gradients(torch):
+    """`.grad` lies in memory as its tensor does, where that has no gaps."""
+    found = []
+    for x in inputs(torch):
+        for f in (torch.sin, lambda x: x.sum(), lambda x: x.transpose(0, 2) * 2, lambda x: x.reshape(-1).cumsum(0)):
+            leaf = x.detach().requires_grad_()
+            for _ in range(3):
+                f(leaf).sum().backward()
+                found.append(steps(leaf.grad))
+            leaf.grad = None
+            f(leaf).sum().backward(create_graph=True)
+            found.append(steps(leaf.grad))
+    return found
+
+
+@same
+def test_of_gradients_of_elementwise_results(torch):
+    found = []
+    for x in inputs(torch):
+        x = (x + 0.5).requires_grad_()
+        for f in (torch.sin, torch.exp, lambda x: x * x, lambda x: x / 2 + x, torch.relu):
+            for more in ({}, {"create_graph": True}):
+                y = f(x)
+                found.append(steps(torch.autograd.grad(y, [x], torch.ones_like(y), **more)[0]))
+    return found
+
+
+@same
+def test_of_gradients_in_channels_last(torch):
+    nn, found = torch.nn, []
+    for rank, form in ((4, torch.channels_last), (5, torch.channels_last_3d)):
+        n = rank - 2
+        conv, norm, pool = ((nn.Conv2d, nn.BatchNorm2d, nn.MaxPool2d), (nn.Conv3d, nn.BatchNorm3d, nn.MaxPool3d))[n - 2]
+        model = nn.Sequential(conv(3, 4, 3), norm(4), nn.ReLU(), pool(2), conv(4, 2, 2, bias=False)).to(memory_format=form)
+        x = torch.randn(2, 3, *(9,) * n).contiguous(memory_format=form).requires_grad_()
+        for _ in range(2):
+            y = model(x)
+            y.backward(torch.ones_like(y))
+        y = model(x)
+        found += [t.stride() for t in torch.autograd.grad(y, [x, *model.parameters()], torch.ones_like(y))]
+        found += [x.grad.stride(), *(p.grad.stride() for p in model.parameters())]
+    return found
+
+
+@same
+def test_of_nothing(torch):
+    x = torch.zeros(2, 0, 3).permute(2, 0, 1)
+    return [f(x).stride() for f in (torch.abs, lambda x: x + x, lambda x: torch.maximum(x, torch.zeros(3, 2, 0)), torch.clone)]
+
+
+@same
+def test_of_copies_with_a_part_replaced(torch):
+    x = torch.randn(4, 3).t()
+    made = (x.argsort(1), x.argsort(0, descending=True), x.select_scatter(torch.zeros(4), 0, 1), x.slice_scatter(torch.zeros(3, 2), 1, 0, 2),
+        x.diagonal_scatter(torch.zeros(3)))
+    return [t.stride() for t in made]

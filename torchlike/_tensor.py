@@ -11,7 +11,7 @@ from ._core import program
 from ._core.aval import Aval
 from ._core.grad_mode import inference, mode
 from ._core.graph import AccumulateGrad, Node, Outside, Stale, node_class
-from ._core.layout import Layout, combined, contiguous, extent, like, overlapping
+from ._core.layout import Layout, combined, contiguous, extent, overlapping
 from ._core.program import record
 from ._core.registry import OPS, View
 from ._core.value import Value, of_array
@@ -542,11 +542,9 @@ def _special(op, args, out: Tensor) -> Tensor:
     gradients that end at once."""
     if op.pointwise and out._value.aval.ndim:
         shape = out._value.aval.shape
-        if 0 in shape:
-            source = next((a for a in args if isinstance(a, Tensor) and a._value.aval.shape == shape), None)
-            out._layout = None if source is None or source._layout is None else like(source._layout)
-        else:
-            out._layout = combined(shape, tuple([a._strided() for a in args if isinstance(a, Tensor)]))
+        out._layout = combined(shape, tuple([a._strided() for a in args if isinstance(a, Tensor)]))
+        if out._edge is not None:
+            out._edge.layouts = [a._layout if isinstance(a, Tensor) else None for a in args]
     for i, a in enumerate(args):
         if isinstance(a, Tensor) and not a._plain:
             if a._inference:

@@ -8,6 +8,7 @@ from .._core.aval import broadcast_shapes
 from .._core.dependence import dependence
 from .._core.grad_mode import mode
 from .._core.graph import SECOND_BACKWARD, AccumulateGrad, Node, Outside
+from .._core.layout import is_dense, like
 from .._core.program import record
 from .._core.registry import OPS
 from .._core.value import Value
@@ -118,7 +119,7 @@ def _filled(a, number) -> Value:
 
 def run(roots, keep_graph: bool, create_graph: bool, inputs: Sequence[Tensor], accumulate: bool) -> list:
     """Walk from roots `(node, output index, gradient or None for ones)`. Gradients of `inputs` are returned, or added to their `.grad`."""
-    if not inputs and not create_graph and not mode.anomaly:
+    if not inputs and not create_graph and not mode.anomaly and not any(g is not None and node.plan is None for node, _, g in roots):
         made = replay(roots, keep_graph)
         if made is not None:
             before, mode.enabled = mode.enabled, False
@@ -276,7 +277,11 @@ def _run_node(node: Node, grads: list, create_graph: bool, needs: tuple) -> list
         from .anomaly import check
         check(node, made)
     made = iter(made)
-    return [next(made) if need else None for need in needs]
+    made = [next(made) if need else None for need in needs]
+    for g, layout in zip(made, getattr(node, "layouts", ())):  # set where the inputs of the operation were not all contiguous
+        if g is not None and layout is not None:
+            g._layout = like(layout)
+    return made
 
 
 def _end_constant(grads: tuple, args: list) -> None:
@@ -357,6 +362,8 @@ def _store(tensor: Tensor, g: Tensor, create_graph: bool) -> None:
     old = tensor._grad
     if old is None:
         made = Tensor._of(g._current())
+        if tensor._layout is not None and is_dense(tensor._layout):
+            made._layout = like(tensor._layout)
         if create_graph:
             made._edge, made._out = g._edge, g._out
         tensor._grad = made

@@ -9,6 +9,7 @@ from .._core import dtype as dt
 from .._public import as_dim, public
 from .._tensor import Tensor, apply
 from .creation import _check_dtype, place
+from .memory_formats import laid_out, preserve_format
 from .slicing import SELECT, SLICE
 from .strided_views import _DIAGONAL, diagonal
 
@@ -58,7 +59,7 @@ def _replace(name: str, input: Tensor, src: Tensor, op, numbers: tuple, statics:
         )
     if src.dtype is not input.dtype:
         src = src.to(input.dtype)
-    return apply(op.put, (input, src, *numbers), statics)
+    return laid_out(apply(op.put, (input, src, *numbers), statics), input, preserve_format)
 
 
 @public(out=True)

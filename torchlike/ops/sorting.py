@@ -97,6 +97,7 @@ _ARGSORT = Op(
     shape=lambda a, dim, descending: (a.shape, dt.int64),
     vjp=False,
 )
+_ARGSORT.pointwise = True
 _sorted, _largest, _kth, _medians, _nanmedians, _modes = map(
     result_type, ("sort", "topk", "kthvalue", "median", "nanmedian", "mode")
 )

@@ -28,6 +28,9 @@ def keep_format(result: Tensor, *inputs: Tensor, ranks: tuple[int, ...] = (4, 5)
         if result._storage is not None:  # a view
             result = result.clone()
         result._layout = Layout(shape, channels_last_strides(shape), 0)
+        node = result._edge
+        if node is not None and node.plan is not None:
+            node.layouts = [Layout(a.shape, channels_last_strides(a.shape), 0) if a is not None and a.ndim in ranks else None for a in node.plan.avals]
     return result
 
 

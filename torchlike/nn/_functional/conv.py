@@ -134,10 +134,11 @@ def _check(input: Tensor, weight: Tensor, bias, n: int, groups: int, transposed:
 
 
 def _finish(y: Tensor, x: Tensor, weight: Tensor, bias, n: int, unbatched: bool) -> Tensor:
-    if bias is not None:
-        y = y + bias.reshape((1, -1) + (1,) * n)
     if n > 1:
         keep_format(y, x, weight)
+    if bias is not None:
+        layout, y = y._layout, y + bias.reshape((1, -1) + (1,) * n)
+        y._layout = layout
     return y.squeeze(0) if unbatched else y
 
 
