@@ -34,7 +34,8 @@ def outcome(case, torch):
     random.seed(7)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        warnings.filterwarnings("ignore", message=r"os\.fork\(\) was called")  # by JAX, of real torch's forks
+        for words in (r"os\.fork\(\) was called", r".*use of fork\(\) may lead to deadlocks"):  # by JAX and Python 3.12, of real torch's forks
+            warnings.filterwarnings("ignore", message=words)
         try:
             result = plain(case(torch))
         except Exception as error:
