@@ -1,5 +1,6 @@
 """Dtypes: the promotion table in full, casts, limits, defaults."""
 import operator
+from functools import partial
 
 import numpy as np
 import pytest
@@ -263,3 +264,15 @@ def test_type_strings(torch):
             [str(torch.ones(1).type(n).dtype) for n in ("torch.DoubleTensor", "torch.LongTensor", "torch.HalfTensor",
             "torch.BoolTensor")], isinstance(torch.ones(1), torch.FloatTensor),
             isinstance(torch.ones(1), torch.LongTensor), torch.FloatTensor([1, 2]), torch.LongTensor(2, 3).shape)
+
+
+@pytest.mark.parametrize("dtype", [None, "float32", "int64", "bool"])
+@same
+def test_tensors_in_lists_are_numbers(torch, dtype):
+    """One element of any shape is a number, several are not; where the shape is known already they are a row."""
+    one, none, two = torch.tensor([1.5]), torch.tensor(2.5), torch.tensor([1.0, 2.0])
+    lists = ([one, one], [[one], [none]], [[one.reshape(1, 1, 1)]], [one, 2], [3, one], [torch.tensor([True]), torch.tensor([[2]])], [two],
+             [[two]], [none, two], [two, none], [torch.zeros(0)], [one, [1.5]], [[1.5], one], [[1.5, 2.5], two], [[1.5], two], [none, np.ones(1)],
+             [np.ones(1), np.ones(1)], [torch.tensor([1 + 2j])], [[[one]], [[one]]])
+    words = {} if dtype is None else {"dtype": getattr(torch, dtype)}
+    return [caught(partial(make, x, **words)) for x in lists for make in (torch.tensor, torch.as_tensor)]

@@ -390,36 +390,52 @@ def _shape_of(data) -> tuple:
             if not len(data):
                 break
             data = data[0]
-        elif isinstance(data, (Tensor, np.ndarray)):
-            shape.extend(data.shape)
-            break
         else:
+            shape.extend(data.shape if isinstance(data, np.ndarray) else ())  # a tensor in a list is one number
             break
     return tuple(shape)
 
 
-def _leaves(data, shape, depth, out) -> None:
+def _leaves(data, shape, depth, out, dtype) -> None:
     if depth == len(shape):
         if isinstance(data, str):
             raise TypeError("new(): invalid data type 'str'") if out else ValueError("too many dimensions 'str'")
         if isinstance(data, (list, tuple)):
-            raise TypeError(f"'{type(data).__name__}' object cannot be interpreted as an integer")
-        out.append(data.item() if isinstance(data, (Tensor, np.ndarray)) else data)
+            kind = type(data).__name__
+            raise TypeError(f"must be real number, not {kind}" if out and isinstance(out[0], float)
+                            else f"'{kind}' object cannot be interpreted as an integer")
+        if isinstance(data, Tensor):
+            data = _element(data, dtype)
+        elif isinstance(data, np.ndarray):
+            if data.ndim:
+                raise TypeError("only 0-dimensional arrays can be converted to Python scalars")
+            data = data.item()
+        out.append(data)
         return
-    if isinstance(data, (Tensor, np.ndarray)):
-        array = data._host_array() if isinstance(data, Tensor) else data
-        if isinstance(data, Tensor) and array.size != 1:
-            raise ValueError("only one element tensors can be converted to Python scalars")
-        if array.shape != shape[depth:]:
-            raise ValueError(f"expected sequence of length {shape[depth]} at dim {depth} (got {len(array) if array.ndim else 0})")
-        out.extend(array.reshape(-1).tolist() if array.dtype.kind in "biufc" else array.astype(np.float32).reshape(-1).tolist())
+    if isinstance(data, np.ndarray):
+        if data.shape != shape[depth:]:
+            raise ValueError(f"expected sequence of length {shape[depth]} at dim {depth} (got {len(data) if data.ndim else 0})")
+        out.extend(data.reshape(-1).tolist() if data.dtype.kind in "biufc" else data.astype(np.float32).reshape(-1).tolist())
         return
+    if isinstance(data, Tensor) and data.ndim:
+        data = tuple(data)
     if not isinstance(data, (list, tuple, range)):
         raise TypeError("not a sequence")
     if len(data) != shape[depth]:
         raise ValueError(f"expected sequence of length {shape[depth]} at dim {depth} (got {len(data)})")
     for x in data:
-        _leaves(x, shape, depth + 1, out)
+        _leaves(x, shape, depth + 1, out, dtype)
+
+
+def _element(t: Tensor, dtype):
+    """The number that a tensor in a list stands for."""
+    if dtype is not None and dtype.category <= dt.INT and (t.numel() != 1 or t.dtype.category > dt.INT):
+        raise TypeError("only integer tensors of a single element can be converted to an index")
+    if t.numel() != 1:
+        raise ValueError("only one element tensors can be converted to Python scalars")
+    if dtype is not None and dtype.category == dt.FLOAT and t.dtype.category == dt.COMPLEX:
+        raise RuntimeError("value cannot be converted to type double without overflow")
+    return t.item()
 
 
 def _from_nested(data, dtype) -> np.ndarray:
@@ -427,7 +443,7 @@ def _from_nested(data, dtype) -> np.ndarray:
     if len(shape) > 1 and isinstance(data[0], np.ndarray) and all(isinstance(x, np.ndarray) and x.shape == data[0].shape for x in data):
         return _host_data(np.stack(data), dtype)
     flat: list = []
-    _leaves(data, shape, 0, flat)
+    _leaves(data, shape, 0, flat, dtype)
     if dtype is None:
         dtype = _infer(data, flat)
     if not flat:
