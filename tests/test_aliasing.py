@@ -497,3 +497,14 @@ def test_gradients_by_a_base_that_was_transposed_in_place(torch):
             y.mul_(2)
             found += [v, torch.autograd.grad((v * 3).sum(), [a])[0].contiguous()]
     return found
+
+
+@same
+def test_a_view_written_without_gradients_is_another_view(torch):
+    x = torch.ones(4, requires_grad=True)
+    v = x.view(2, 2)
+    y = v * 3
+    with torch.no_grad():
+        v.add_(0.5)
+    z = v * 2
+    return [torch.autograd.grad(t.sum(), [v, x], allow_unused=True) for t in (y.cos(), z.cos())], v, x, v.requires_grad, v.is_leaf

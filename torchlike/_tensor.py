@@ -261,7 +261,7 @@ class Tensor(Fields):
             st.host.write(st)
         if not graph:
             self._value = value
-            if self._several is None or base is None or base._edge is None:  # others become stale
+            if base is None or base._edge is None:  # others look again for their place in the graph
                 self._seen = st.version
         if base is not None and not base._chain:
             base._value, base._seen = root, st.version

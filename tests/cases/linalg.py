@@ -2,7 +2,7 @@
 
 Decompositions whose factors are unique only up to sign or phase are compared through what is unique.
 """
-from case import Name, case, cplx, ints, lit, pos, s, t
+from case import Name, bools, case, cplx, ints, lit, pos, s, t
 
 
 def spd(*shape, **more):
@@ -21,7 +21,8 @@ PRODUCTS = [
          s(t(2, 3, 4), t(4, 2)), s(t(2, 3, 4), t(2, 4, 2)), s(t(2, 1, 3, 4), t(5, 4, 2)), s(t(4), t(2, 4, 3)),
          s(t(2, 3, 4), t(4)), s(t(0, 3), t(3, 2)), s(t(2, 0), t(0, 3)), s(cplx(2, 3), cplx(3, 2)),
          s(ints(2, 3), ints(3, 2)), errors=(s(t(2, 3), t(2, 3)), s(t(), t(2)), s(t(2), t(3)), s(t(2, 2), ints(2, 2)),
-         s(t(2, 2, 3), t(3, 3, 2)), s(t(2, 2), t(2, 2, dtype="float64"))), dtypes=COMPUTE),
+         s(t(2, 2, 3), t(3, 3, 2)), s(t(2, 2), t(2, 2, dtype="float64")), s(bools(2, 3), bools(2, 3)), s(bools(2, 3), bools(3, 2)),
+         s(bools(3), bools(2, 1, 3))), dtypes=COMPUTE),
     case("torch.mm", s(t(3, 4), t(4, 2)), s(t(3, 4, layout="transposed"), t(4, 2)), s(t(0, 3), t(3, 2)),
          errors=(s(t(3), t(3, 2)), s(t(2, 3), t(2, 3)), s(t(2, 2), ints(2, 2)), s(t(2, 2, 2), t(2, 2))),
          dtypes=COMPUTE),

@@ -37,7 +37,13 @@ def turned(xp, x, plan):
     return x.T if xp is np or plan.device.type != "cpu" else lax.optimization_barrier(x.T)
 
 
+def _refuse_bools(a, b) -> None:
+    if a.dtype is dt.bool_ and a.numel and b.numel:
+        raise NotImplementedError('"addmm_impl_cpu_" not implemented for \'Bool\'')
+
+
 def _matmul_shape(a, b):
+    _refuse_bools(a, b)
     if a.ndim == 1 and b.ndim == 1:
         return (), a.dtype
     if a.ndim == 1:
@@ -76,8 +82,6 @@ def _same_dtype(a: Tensor, b: Tensor) -> None:
     kind = a._value.aval.dtype
     if kind is not b._value.aval.dtype:
         raise RuntimeError(f"expected m1 and m2 to have the same dtype, but got: {_c_name(a.dtype)} != {_c_name(b.dtype)}")
-    if kind is dt.bool_ and a._value.aval.numel and b._value.aval.numel:
-        raise NotImplementedError('"addmm_impl_cpu_" not implemented for \'Bool\'')
 
 
 def _c_name(d: dt.dtype) -> str:
@@ -268,10 +272,15 @@ def _linear_vjp(xp, g, x, w, needs, plan):
     return gx, gw, gb
 
 
-LINEAR = Op("linear", linear_kernel, shape=lambda x, w, b: ((*x.shape[:-1], w.shape[0]), x.dtype), vjp=_linear_vjp,
+def _linear_shape(x, w, b=None):
+    _refuse_bools(x, w)
+    return (*x.shape[:-1], w.shape[0]), x.dtype
+
+
+LINEAR = Op("linear", linear_kernel, shape=_linear_shape, vjp=_linear_vjp,
             torch_name=lambda plan: "AddmmBackward0" if len(plan.avals[0].shape) == 2 else "ViewBackward0")
-LINEAR_ALONE = Op("linear_alone", lambda xp, x, w: linear_kernel(xp, x, w, None), shape=lambda x, w: ((*x.shape[:-1], w.shape[0]), x.dtype),
-                  vjp=_linear_vjp, torch_name=lambda plan: "MmBackward0" if len(plan.avals[0].shape) == 2 else "UnsafeViewBackward0")
+LINEAR_ALONE = Op("linear_alone", lambda xp, x, w: linear_kernel(xp, x, w, None), shape=_linear_shape, vjp=_linear_vjp,
+                  torch_name=lambda plan: "MmBackward0" if len(plan.avals[0].shape) == 2 else "UnsafeViewBackward0")
 
 
 def linear(input, weight, bias=None) -> Tensor:
