@@ -11,7 +11,7 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
-from . import _ops, _tensor
+from . import _tensor
 from ._core import device as dev
 from ._core import program
 from ._core.aval import NUMBERS, broadcast_shapes

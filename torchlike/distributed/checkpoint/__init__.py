@@ -1,0 +1,11 @@
+"""torch.distributed.checkpoint for one process: torch's folders, both ways, also those that many ranks have written."""
+from . import format_utils, state_dict, stateful  # noqa: F401
+from .api import CheckpointException
+from .default_planner import DefaultLoadPlanner, DefaultSavePlanner
+from .filesystem import FileSystemReader, FileSystemWriter
+from .metadata import BytesStorageMetadata, ChunkStorageMetadata, Metadata, TensorStorageMetadata
+from .state_dict_loader import load, load_state_dict
+from .state_dict_saver import async_save, save, save_state_dict
+
+__all__ = ["BytesStorageMetadata", "CheckpointException", "ChunkStorageMetadata", "DefaultLoadPlanner", "DefaultSavePlanner", "FileSystemReader",
+           "FileSystemWriter", "Metadata", "TensorStorageMetadata", "async_save", "load", "load_state_dict", "save", "save_state_dict"]

@@ -1,0 +1,180 @@
+"""Checkpoints in a folder: `.metadata`, a pickle of what there is, and files of entries one behind the other, each as torch.save writes it."""
+from __future__ import annotations
+
+import io
+import os
+import pickle
+import uuid
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Any
+
+from ..._serialization import names
+from ..._serialization.pickler import Pickler
+from ..._serialization.tensors import TensorSaver
+from ..._serialization.unpickler import Resolved, Unpickler
+from ..._tensor import Size, Tensor
+from ...ops.creation import empty
+from ...serialization import load, save
+from .metadata import BytesStorageMetadata, ChunkStorageMetadata, Metadata, MetadataIndex, StorageMeta, TensorProperties, TensorStorageMetadata
+
+__all__ = ["FileSystemReader", "FileSystemWriter"]
+
+_VERSION = "1.0.0"
+
+
+@dataclass
+class _StorageInfo:
+    """Where a block lies."""
+    relative_path: str
+    offset: int
+    length: int
+    transform_descriptors: Sequence[str] | None = None
+
+    def __getstate__(self) -> dict:
+        return {name: x for name, x in self.__dict__.items() if x is not None}
+
+
+def whole(tensor: Tensor) -> Tensor:
+    """The data of a tensor, of a DTensor on its one rank."""
+    return tensor.to_local() if hasattr(tensor, "to_local") else tensor
+
+
+class FileSystemWriter:
+    """Writes a checkpoint into the folder `path`: one file, or one per entry. What concerns threads and copies ahead changes nothing here."""
+
+    def __init__(self, path: str | os.PathLike, single_file_per_rank: bool = True, sync_files: bool = True, thread_count: int = 1,
+                 per_thread_copy_ahead: int = 10_000_000, cache_staged_state_dict: bool = False, overwrite: bool = True) -> None:
+        self.path, self.single_file_per_rank, self.sync_files, self.overwrite = Path(path), single_file_per_rank, sync_files, overwrite
+        self.reset()
+
+    def reset(self, checkpoint_id: str | os.PathLike | None = None) -> None:
+        """Begin anew, in another folder where one is given."""
+        if checkpoint_id:
+            self.path = Path(checkpoint_id)
+        self.save_id = str(uuid.uuid4())
+
+    @property
+    def checkpoint_id(self) -> Path:
+        """The folder."""
+        return self.path
+
+    def prepare(self) -> None:
+        """Make the folder, and look whether it holds a checkpoint already."""
+        self.path.mkdir(parents=True, exist_ok=True)
+        if (self.path / ".metadata").exists():
+            if not self.overwrite:
+                raise RuntimeError(f"Checkpoint already exists and {self.overwrite=}.")
+            warnings.warn(f"Detected an existing checkpoint in {self.path}, overwriting since {self.overwrite=}. Past version 2.5 of PyTorch, `overwrite` "
+                          "will default to False. Set this variable to True to maintain this functionality or False to raise when an existing checkpoint "
+                          "is found.", stacklevel=2)
+
+    def write(self, flat: dict[str, Any], planner_data: Any) -> Metadata:
+        """Write the entries, and `.metadata` last, so that a checkpoint is there whole or not at all."""
+        made = Metadata({}, planner_data, {}, StorageMeta(self.path, self.save_id), _VERSION)
+        names_in_order = sorted(flat, key=lambda name: isinstance(flat[name], Tensor))  # as PyTorch: tensors after all others
+        for name, value in flat.items():
+            made.state_dict_metadata[name] = _described(value)
+        groups = [names_in_order] if self.single_file_per_rank else [[name] for name in names_in_order]
+        for i, group in enumerate(groups if flat else []):
+            file = f"__0_{i}.distcp"
+            with open(self.path / file, "wb") as stream:
+                for name in group:
+                    start = stream.tell()
+                    _save_entry(flat[name], stream)
+                    index = MetadataIndex(name, [0] * flat[name].ndim, 0) if isinstance(flat[name], Tensor) else MetadataIndex(name)
+                    made.storage_data[index] = _StorageInfo(file, start, stream.tell() - start)
+                self._to_disk(stream)
+        with open(self.path / ".metadata.tmp", "wb") as stream:
+            saver = TensorSaver()
+            Pickler(stream, 4, saver.persistent_id, saver.reduce).dump(made)
+            self._to_disk(stream)
+        os.replace(self.path / ".metadata.tmp", self.path / ".metadata")
+        return made
+
+    def _to_disk(self, stream: IO[bytes]) -> None:
+        stream.flush()
+        if self.sync_files:
+            os.fsync(stream.fileno())
+
+
+def _described(value: Any) -> TensorStorageMetadata | BytesStorageMetadata:
+    if not isinstance(value, Tensor):
+        return BytesStorageMetadata()
+    return TensorStorageMetadata(TensorProperties.create_from_tensor(value), value.size(), [ChunkStorageMetadata(Size([0] * value.ndim), value.size())])
+
+
+def _save_entry(value: Any, stream: IO[bytes]) -> None:
+    data = io.BytesIO()
+    if isinstance(value, Tensor):
+        value = whole(value).detach().cpu()
+        if value.untyped_storage().nbytes() != value.numel() * value.dtype.itemsize:
+            value = value.clone()
+    save(value, data)
+    stream.write(data.getbuffer())
+
+
+class FileSystemReader:
+    """Reads a checkpoint that was written into the folder `path`, by one rank or by many."""
+
+    def __init__(self, path: str | os.PathLike) -> None:
+        self.path = Path(path)
+        self.reset()
+
+    def reset(self, checkpoint_id: str | os.PathLike | None = None) -> None:
+        """Begin anew, in another folder where one is given."""
+        if checkpoint_id:
+            self.path = Path(checkpoint_id)
+        self.load_id, self._metadata = str(uuid.uuid4()), None
+
+    @property
+    def checkpoint_id(self) -> Path:
+        """The folder."""
+        return self.path
+
+    def read_metadata(self) -> Metadata:
+        """What `.metadata` says. Only data is made of it: nothing that the file names is called."""
+        with open(self.path / ".metadata", "rb") as stream:
+            found = Unpickler(stream, _resolve, _no_storage).load()
+        if not isinstance(found, Metadata):
+            raise pickle.UnpicklingError(f"{self.path / '.metadata'} is not the metadata of a checkpoint")
+        found.storage_meta = getattr(found, "storage_meta", None) or StorageMeta()
+        found.storage_meta.load_id = self.load_id
+        self._metadata = found
+        return found
+
+    def _entry(self, index: MetadataIndex, weights_only: bool) -> Any:
+        where = self._metadata.storage_data[index]
+        if getattr(where, "transform_descriptors", None):
+            raise NotImplementedError(f"{index.fqn} was written through {where.transform_descriptors}, which torchlike does not have")
+        file = self.path / where.relative_path
+        if file.resolve().parent != self.path.resolve():
+            raise pickle.UnpicklingError(f"the metadata leads out of the checkpoint's folder: {where.relative_path}")
+        with open(file, "rb") as stream:
+            stream.seek(where.offset)
+            return load(io.BytesIO(stream.read(where.length)), map_location="cpu", weights_only=weights_only)
+
+    def read_object(self, name: str) -> Any:
+        """An entry that is no tensor."""
+        return self._entry(MetadataIndex(name), False)
+
+    def read_tensor(self, name: str) -> Tensor:
+        """A tensor, put together from its blocks."""
+        about = self._metadata.state_dict_metadata[name]
+        blocks = [(chunk, self._entry(MetadataIndex(name, chunk.offsets), True)) for chunk in about.chunks]
+        if len(blocks) == 1 and blocks[0][1].shape == about.size:
+            return blocks[0][1]
+        made = empty(about.size, dtype=about.properties.dtype)
+        for chunk, block in blocks:
+            made[tuple(slice(o, o + n) for o, n in zip(chunk.offsets, chunk.sizes))] = block
+        return made
+
+
+def _resolve(module: str, name: str) -> Resolved:
+    return names.resolve_class("pathlib" if module.startswith("pathlib.") else module, name)
+
+
+def _no_storage(pid: Any) -> Any:
+    raise pickle.UnpicklingError("the metadata of a checkpoint has no tensors in it")

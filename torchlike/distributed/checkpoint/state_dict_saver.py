@@ -1,0 +1,73 @@
+"""torch.distributed.checkpoint.save."""
+from __future__ import annotations
+
+import os
+import warnings
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import Any
+
+from .. import process_group as groups
+from ._nesting import flatten, mapped
+from .api import on_this_rank
+from .default_planner import DefaultSavePlanner
+from .filesystem import FileSystemWriter, whole
+from .metadata import Metadata
+from .stateful import Stateful
+
+__all__ = ["async_save", "save", "save_state_dict"]
+
+
+def storage(given: Any, checkpoint_id: str | os.PathLike | None, make: type) -> Any:
+    """The reader or writer that was given, or one of the folder."""
+    if given is not None:
+        given.reset(checkpoint_id)
+        return given
+    if not checkpoint_id:
+        raise RuntimeError("`checkpoint_id` must be specified if storage_reader/storage_writer is None.")
+    return make(checkpoint_id)
+
+
+def warn_alone(what: str, no_dist: bool) -> None:
+    """PyTorch's warning where no process group was made."""
+    if no_dist or not groups.is_initialized():
+        warnings.warn(f"torch.distributed is disabled, unavailable or uninitialized, assuming the intent is to {what} in a single process.", stacklevel=3)
+
+
+def states_of(state_dict: dict[str, Any]) -> dict[str, Any]:
+    """The state with what saves itself replaced by its own."""
+    return {key: x.state_dict() if isinstance(x, Stateful) else x for key, x in state_dict.items()}
+
+
+def save(state_dict: dict[str, Any], *, checkpoint_id: str | os.PathLike | None = None, storage_writer: FileSystemWriter | None = None,
+         planner: DefaultSavePlanner | None = None, process_group: Any = None, no_dist: bool = False, use_collectives: bool = True) -> Metadata:
+    """Write a nested state into a folder, from which one process or many can load it."""
+    warn_alone("save", no_dist)
+    writer = storage(storage_writer, checkpoint_id, FileSystemWriter)
+    return _write(states_of(state_dict), writer, planner)
+
+
+def _write(state_dict: dict[str, Any], writer: FileSystemWriter, planner: DefaultSavePlanner | None) -> Metadata:
+    def plan() -> tuple:
+        found = flatten(state_dict) if planner is None or planner.flatten_state_dict else (dict(state_dict), None)
+        writer.prepare()
+        return found
+    return on_this_rank("write", writer.write, *on_this_rank("plan", plan))
+
+
+def async_save(state_dict: dict[str, Any], *, checkpoint_id: str | os.PathLike | None = None, storage_writer: FileSystemWriter | None = None,
+               planner: DefaultSavePlanner | None = None, process_group: Any = None, no_dist: bool = False) -> Future:
+    """`save` in a thread of its own, of the tensors as they are now. The result of the Future is the metadata."""
+    writer = storage(storage_writer, checkpoint_id, FileSystemWriter)
+    staged = mapped(lambda t: whole(t).detach().clone(), states_of(state_dict))
+    worker = ThreadPoolExecutor(1)
+    made = worker.submit(_write, staged, writer, planner)
+    worker.shutdown(wait=False)
+    return made
+
+
+def save_state_dict(state_dict: dict[str, Any], storage_writer: FileSystemWriter, process_group: Any = None, coordinator_rank: int = 0, no_dist: bool = False,
+                    planner: DefaultSavePlanner | None = None) -> Metadata:
+    """The older form of `save`, for a state without objects that save themselves."""
+    warnings.warn("`save_state_dict` is deprecated and will be removed in future versions.Please use `save` instead.", FutureWarning, stacklevel=2)
+    storage_writer.reset()
+    return _write(state_dict, storage_writer, planner)
