@@ -14,7 +14,7 @@ F.linear(c, w.t()); F.linear(c, w.t(), torch.rand(5))
 F.dropout(a, 0.5); F.embedding(i, a); F.mse_loss(a, b); F.l1_loss(a, b); F.smooth_l1_loss(a, b); F.cross_entropy(a, torch.tensor([0, 1, 2]))
 F.binary_cross_entropy_with_logits(a, b)
 F.cosine_similarity(a, b); a.to(torch.float64); a.clone(); a.lerp(b, 0.5); torch.bmm(c, c.mT); torch.outer(v, v); torch.linalg.inv(a[:, :3] + torch.eye(3))
-a.clone().add_(1); a.clone().mul_(b)"""
+a.clone().add_(1); a.clone().mul_(b); c @ c.mT; c[None] @ c.mT; b[0] @ c.mT; a[0] @ w; a @ c.mT; c @ a[0]"""
 
 
 @pytest.mark.parametrize("call", [c.strip() for c in CALLS.replace("\n", ";").split(";")])

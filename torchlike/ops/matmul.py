@@ -73,8 +73,10 @@ def _matmul_vjp(xp, g, x, y, needs, plan):
     return gx, gy
 
 
+# torch.matmul folds, unfolds and transposes around torch.bmm; printed graphs name the last of that by the operands' dimensions
+_LAST_NODE = {(1, 2): "SqueezeBackward4", (2, 3): "CloneBackward0", (2, 4): "CloneBackward0", (2, 5): "CloneBackward0"}
 MATMUL = Op("matmul", _mm, shape=_matmul_shape, vjp=_matmul_vjp,
-            torch_name=lambda plan: "UnsafeViewBackward0" if len(plan.avals[0].shape) > 2 == len(plan.avals[1].shape) else "MatmulBackward0")
+            torch_name=lambda plan: _LAST_NODE.get((plan.avals[0].ndim, plan.avals[1].ndim), "UnsafeViewBackward0"))
 _NAMED = {name: Op(name, _mm, shape=_matmul_shape, vjp=_matmul_vjp) for name in ("mm", "bmm", "mv", "dot")}
 
 
@@ -113,8 +115,6 @@ def matmul(input, other: Tensor) -> Tensor:
                            f"{k1}] but got: [{math.prod(broadcast_shapes(a.shape[:-2], b.shape[:-2]))}, {k2}].")
     if a.ndim == 2 and b.ndim == 2:
         return apply(_NAMED["mm"], (input, other))
-    if a.ndim == 3 and b.ndim == 3 and a.shape[0] == b.shape[0]:
-        return apply(_NAMED["bmm"], (input, other))
     if a.ndim == 1 and b.ndim == 1:
         return apply(_NAMED["dot"], (input, other))
     if a.ndim == 2 and b.ndim == 1:
