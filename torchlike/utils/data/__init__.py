@@ -1,4 +1,5 @@
 """Datasets, samplers and the DataLoader."""
+from . import _pipes
 from .dataloader import DataLoader, _DatasetKind, default_collate, default_convert, get_worker_info
 from .dataset import (
     ChainDataset,
@@ -41,4 +42,13 @@ __all__ = [
     "default_convert",
     "get_worker_info",
     "random_split",
+    *_pipes.NAMES,
 ]
+
+
+def __getattr__(name: str):
+    if name in _pipes.NAMES or name in ("datapipes", "graph", "graph_settings"):
+        found = globals()[name] = _pipes.named(name)
+        return found
+    from torchlike._alias import missing
+    raise missing(name, __name__)

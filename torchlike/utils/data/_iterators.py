@@ -11,6 +11,7 @@ from torchlike._core.device import cuda_available, tpu_available
 from torchlike._core.dtype import int64
 from torchlike.ops.creation import empty
 
+from . import _pipes
 from ._utils.worker import ExceptionWrapper, Finished, Resumed
 from ._utils.workers import Workers
 
@@ -35,6 +36,14 @@ class _BaseDataLoaderIter:
         self._in_workers = loader.num_workers > 0
         self._length_told = loader._length_told
         self._yielded = 0
+        self._seed_pipes(loader)
+
+    def _seed_pipes(self, loader) -> None:
+        """Draw the seed from which all data pipes get theirs, in every worker the same."""
+        self._shared_seed = None
+        if _pipes.iterated(self._dataset):
+            self._shared_seed = empty((), dtype=int64).random_(generator=loader.generator).item()
+            _pipes.seed(self._dataset, self._shared_seed)
 
     def __iter__(self):
         return self
@@ -79,6 +88,8 @@ class _SingleProcessDataLoaderIter(_BaseDataLoaderIter):
         super().__init__(loader)
         if loader.timeout != 0:
             raise AssertionError("_SingleProcessDataLoaderIter requires timeout == 0")
+        if _pipes.any_kind(self._dataset):
+            _pipes.settings().apply_sharding(self._dataset, 1, 0)
         self._fetcher = loader._make_fetcher(loader.dataset)
 
     def _next_data(self) -> Any:
@@ -99,8 +110,9 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
         self._in_order, self._timeout, self._persistent = loader.in_order, loader.timeout, loader.persistent_workers
         self._workers = Workers(loader.multiprocessing_context or multiprocessing, self._count, {
             "make_fetcher": loader._make_fetcher, "dataset": loader.dataset,
-            "base_seed": self._base_seed, "init_fn": loader.worker_init_fn,
+            "base_seed": self._base_seed, "init_fn": loader.worker_init_fn, "shared_seed": self._shared_seed,
         })
+        self._seed_pipes(loader)  # a second time, as PyTorch does: later draws depend on it
         # also called when the interpreter exits
         self._finalizer = weakref.finalize(self, self._workers.close)
         self._deal()
@@ -109,7 +121,7 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
         """Begin a new epoch with the same workers; what they still had to do for the last one is dropped."""
         self._begin(loader)
         for worker in range(self._count):
-            self._workers.send(worker, (None, Resumed()))
+            self._workers.send(worker, (None, Resumed(self._shared_seed)))
         waiting = set(range(self._count))
         while waiting:
             for worker, (_, data) in self._workers.receive(self._timeout):

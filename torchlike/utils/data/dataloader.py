@@ -12,6 +12,7 @@ from typing import Any, Generic, TypeVar
 
 from torchlike.ops.random import Generator
 
+from . import _pipes
 from ._iterators import _BaseDataLoaderIter, _MultiProcessingDataLoaderIter, _SingleProcessDataLoaderIter
 from ._utils.collate import default_collate, default_convert
 from ._utils.fetch import IterableFetcher, MapFetcher, _DatasetKind
@@ -103,6 +104,9 @@ class DataLoader(Generic[_T_co]):
         self._dataset_kind = _DatasetKind.Iterable if isinstance(dataset, IterableDataset) else _DatasetKind.Map
 
         if self._iterable:
+            if _pipes.iterated(dataset):
+                dataset = self.dataset = _pipes.settings().apply_shuffle_settings(dataset, shuffle)
+                shuffle = None
             _check_iterable_options(shuffle, sampler, batch_sampler)
         shuffle = bool(shuffle)
         if sampler is not None and shuffle:

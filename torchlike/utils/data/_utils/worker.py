@@ -22,6 +22,7 @@ import numpy as np
 from torchlike._core import program
 from torchlike.ops.random import manual_seed
 
+from .. import _pipes
 from . import transport
 from .fetch import IterableFetcher
 
@@ -91,6 +92,8 @@ class Finished(NamedTuple):
 class Resumed(NamedTuple):
     """Parent to worker: begin anew; worker to parent: all that comes after belongs to the new epoch."""
 
+    shared_seed: int | None = None  # of data pipes: the same in all workers
+
 
 class Job(NamedTuple):
     """Everything a worker process is started with."""
@@ -104,6 +107,7 @@ class Job(NamedTuple):
     worker_id: int
     num_workers: int
     init_fn: Callable | None
+    shared_seed: int | None = None
 
 
 def worker_main(job: Job) -> None:
@@ -152,6 +156,7 @@ def _answer(job: Job, requests: queue.SimpleQueue) -> None:
     fetcher = failure = None
     finished = False
     try:
+        _set_pipes(job, job.shared_seed)
         if job.init_fn is not None:
             job.init_fn(job.worker_id)
         fetcher = job.make_fetcher(job.dataset)
@@ -162,6 +167,7 @@ def _answer(job: Job, requests: queue.SimpleQueue) -> None:
         if isinstance(index, Resumed):
             finished, failure = False, None
             try:
+                _set_pipes(job, index.shared_seed, False)
                 fetcher = job.make_fetcher(job.dataset)
             except Exception as error:
                 failure = ExceptionWrapper(error, where)
@@ -180,6 +186,14 @@ def _answer(job: Job, requests: queue.SimpleQueue) -> None:
                     data = ExceptionWrapper(error, where)
         _send(job.connection, number, data, where)
         del data
+
+
+def _set_pipes(job: Job, seed: int | None, first: bool = True) -> None:
+    """Data pipes: one order in all workers, of which each takes its part."""
+    if seed is not None:
+        _pipes.seed(job.dataset, seed)
+    if first and _pipes.any_kind(job.dataset):
+        _pipes.settings().apply_sharding(job.dataset, job.num_workers, job.worker_id)
 
 
 def _send(connection: Connection, number: int, data: Any, where: str) -> None:
