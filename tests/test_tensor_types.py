@@ -76,6 +76,9 @@ def test_dict_holds_what_the_user_stored(torch):
         t.__dict__.update(third=3)
         vars(t).pop("first")
         found.append((dict(t.__dict__), t.second, t.third, hasattr(t, "first"), torch.nn.Parameter(t.detach()).__dict__))
+        found.append((t.__dict__.pop("third"), t.__dict__.pop("third", None), hasattr(t, "third")))
+        with pytest.raises(KeyError):
+            t.__dict__.pop("third")
         t.__dict__ = {"fourth": 4}
         found.append((vars(t), t.fourth, hasattr(t, "second"), t + 0))
     found.append([t.__dict__ for t in (torch.nn.Buffer(torch.ones(1)), torch.nn.UninitializedParameter(), torch.eye(2).to_sparse(), torch.ones(2, device="meta"))])

@@ -41,7 +41,14 @@ class Attributes(dict):
     def __reduce__(self):
         return dict, (dict(self),)
 
-    update, setdefault, pop, popitem, clear = (getattr(MutableMapping, name) for name in ("update", "setdefault", "pop", "popitem", "clear"))
+    def pop(self, name: str, *default):
+        if name not in self:
+            return super().pop(name, *default)
+        x = self[name]
+        del self[name]
+        return x
+
+    update, setdefault, popitem, clear = (getattr(MutableMapping, name) for name in ("update", "setdefault", "popitem", "clear"))
 
 
 class Shown:
