@@ -43,11 +43,13 @@ def save(state_dict: dict[str, Any], *, checkpoint_id: str | os.PathLike | None 
     """Write a nested state into a folder, from which one process or many can load it."""
     warn_alone("save", no_dist)
     writer = storage(storage_writer, checkpoint_id, FileSystemWriter)
-    return _write(states_of(state_dict), writer, planner)
+    return _write(states_of(state_dict), writer, planner, no_dist)
 
 
-def _write(state_dict: dict[str, Any], writer: FileSystemWriter, planner: DefaultSavePlanner | None) -> Metadata:
+def _write(state_dict: dict[str, Any], writer: FileSystemWriter, planner: DefaultSavePlanner | None, no_dist: bool) -> Metadata:
     def plan() -> tuple:
+        if not no_dist and groups.is_initialized() and groups.get_world_size() > 1:  # their files would overwrite each other
+            raise NotImplementedError("torchlike saves a checkpoint from one process only: call save on one rank, with no_dist=True")
         found = flatten(state_dict) if planner is None or planner.flatten_state_dict else (dict(state_dict), None)
         writer.prepare()
         return found
@@ -60,7 +62,7 @@ def async_save(state_dict: dict[str, Any], *, checkpoint_id: str | os.PathLike |
     writer = storage(storage_writer, checkpoint_id, FileSystemWriter)
     staged = mapped(lambda t: whole(t).detach().clone(), states_of(state_dict))
     worker = ThreadPoolExecutor(1)
-    made = worker.submit(_write, staged, writer, planner)
+    made = worker.submit(_write, staged, writer, planner, no_dist)
     worker.shutdown(wait=False)
     return made
 
@@ -70,4 +72,4 @@ def save_state_dict(state_dict: dict[str, Any], storage_writer: FileSystemWriter
     """The older form of `save`, for a state without objects that save themselves."""
     warnings.warn("`save_state_dict` is deprecated and will be removed in future versions.Please use `save` instead.", FutureWarning, stacklevel=2)
     storage_writer.reset()
-    return _write(state_dict, storage_writer, planner)
+    return _write(state_dict, storage_writer, planner, no_dist)
