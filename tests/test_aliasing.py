@@ -508,3 +508,16 @@ def test_a_view_written_without_gradients_is_another_view(torch):
         v.add_(0.5)
     z = v * 2
     return [torch.autograd.grad(t.sum(), [v, x], allow_unused=True) for t in (y.cos(), z.cos())], v, x, v.requires_grad, v.is_leaf
+
+
+@same
+def test_retained_gradients_are_those_of_the_last_edit(torch):
+    x, found = torch.linspace(-1, 2, 4).requires_grad_(), []
+    for edit in (lambda t: t.relu_(), lambda t: t.mul_(3), lambda t: t[1:].mul_(2), lambda t: t.view(2, 2)[0].zero_(), lambda t: t.copy_(x * 2)):
+        y = x * 2
+        y.retain_grad()
+        edit(y)
+        found.append(y.retains_grad)
+        (y * y).sum().backward()
+        found += [y.grad, x.grad]
+    return found

@@ -1,4 +1,6 @@
 """Autograd: what is recorded, what comes back, and what is refused."""
+import warnings
+
 import pytest
 from same import caught, error, outcomes, same
 
@@ -464,3 +466,16 @@ def test_freed_memory_of_loop(torch):
         loss = (x ** 2).sum()
         running = running + loss.detach()
     return running, running.requires_grad
+
+
+def test_numbers_are_read_without_a_warning_where_nothing_is_recorded(subject, monkeypatch):
+    from torchlike.ops import basic
+    monkeypatch.setattr(basic, "_warned", [])
+    x = subject.ones((), requires_grad=True) * 2
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        with subject.no_grad():
+            float(x)
+        assert not said
+        float(x)
+    assert [str(w.message).startswith("Converting a tensor with requires_grad=True") for w in said] == [True]

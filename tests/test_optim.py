@@ -521,3 +521,22 @@ def test_optax_learning_rate_follows_a_schedule(subject):
 def test_optax_refuses_what_is_no_transformation(subject):
     with pytest.raises(TypeError, match="optax gradient transformation"):
         subject.optim.OptaxOptimizer(parameters(subject), 3)
+
+
+@same
+def test_groups_added_later(torch):
+    """They start their own state; LBFGS refuses them at its next step."""
+    found = []
+    for make in (lambda p: torch.optim.Adagrad(p, 0.1, initial_accumulator_value=0.2), lambda p: torch.optim.Adam(p, 0.1), lambda p: torch.optim.SGD(p, 0.1, momentum=0.9)):
+        a, b = torch.ones(3, requires_grad=True), torch.ones(2, requires_grad=True)
+        optimizer = make([a])
+        for step in range(4):
+            if step == 2:
+                optimizer.add_param_group({"params": [b], "lr": 0.3})
+            optimizer.zero_grad()
+            ((a ** 3).sum() + (b ** 2).sum()).backward()
+            optimizer.step()
+        found += [a, b, len(optimizer.state_dict()["state"])]
+    lbfgs = torch.optim.LBFGS([a])
+    lbfgs.add_param_group({"params": [b]})
+    return found, error(lbfgs.step, lambda: (a * a).sum())

@@ -234,7 +234,7 @@ class Tensor(Fields):
             self._value = value
             self._writes += 1
             if mode.enabled:
-                self._edge, self._out = new._edge, new._out
+                self._move_to(new)
             return self
         self._current()
         base = self._root()
@@ -250,11 +250,11 @@ class Tensor(Fields):
                     raise RuntimeError("this view's base was resized and no longer holds it")
             written = _put_chain(_plain_copy(base), chain, new)
             root = written._value if not base._chain else put(st.value, base._chain, written._value)
-            base._edge, base._out = written._edge, written._out
+            base._move_to(written)
         else:
             root = put(st.value, chain, value)
             if mode.enabled and base is None:
-                self._edge, self._out = new._edge, new._out
+                self._move_to(new)
         st.value = root
         self._count_write(st)
         if st.host is not None:
@@ -266,6 +266,14 @@ class Tensor(Fields):
         if base is not None and not base._chain:
             base._value, base._seen = root, st.version
         return self
+
+    def _move_to(self, other: Tensor) -> None:
+        """self's place in the graph is other's from now on; a gradient that self retains is the one there."""
+        hooks = None if self._edge is None else self._edge.hooks
+        retained = None if hooks is None else hooks.retain.pop(self._out, None)
+        self._edge, self._out = other._edge, other._out
+        if retained is not None and self._edge is not None:
+            self._edge._hooks().retain[self._out] = retained
 
     def _count_write(self, st: Storage) -> None:
         if self._of_data is None:

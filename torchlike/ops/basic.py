@@ -259,7 +259,7 @@ def _as_number(kind):
     def convert(self):
         if self._value.aval.numel != 1:
             raise ValueError("only one element tensors can be converted to Python scalars")
-        if self.requires_grad and not _warned:
+        if mode.enabled and self.requires_grad and not _warned:
             _warned.append(True)
             warnings.warn("Converting a tensor with requires_grad=True to a scalar may lead to unexpected behavior.\nConsider using tensor.detach() first.",
                           stacklevel=2)

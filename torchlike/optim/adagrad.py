@@ -34,6 +34,16 @@ def _rule(xp, p, g, state, numbers, flags):
 _ADAGRAD = Rule("adagrad", _rule)
 
 
+def _creates(group: dict[str, Any]) -> Callable[[dict, Tensor], None]:
+    """What fills a new state of this group."""
+    start, fused = group["initial_accumulator_value"], bool(group["fused"])
+
+    def create(state: dict, p: Tensor) -> None:
+        state["step"] = step_tensor(0.0, p.device if fused else None, fused)
+        state["sum"] = zeros(p, complex(start, start) if p.is_complex() else start)
+    return create
+
+
 class Adagrad(Optimizer):
     """p -= lr / (1 + (step - 1) * lr_decay) * g / (sqrt(sum of g^2) + eps). ValueError for options out of range."""
 
@@ -74,12 +84,9 @@ class Adagrad(Optimizer):
         )
         check_fused(self, fused, foreach, differentiable)
         for group in self.param_groups:
-            start = group["initial_accumulator_value"]
+            create = _creates(group)
             for p in group["params"]:
-                self.state[p] = {
-                    "step": step_tensor(0.0, p.device if group["fused"] else None, bool(group["fused"])),
-                    "sum": zeros(p, complex(start, start) if p.is_complex() else start),
-                }
+                create(self.state[p], p)
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         super().__setstate__(state)
@@ -100,7 +107,7 @@ class Adagrad(Optimizer):
             for p in sparse:
                 self._sparse_step(p, group)
             flags = (group["weight_decay"] != 0, group["maximize"])
-            for t, params, grads, columns in self._updates(group, ("sum",), None):
+            for t, params, grads, columns in self._updates(group, ("sum",), _creates(group)):
                 numbers = (group["lr"] / (1 + (t - 1) * group["lr_decay"]), group["eps"], group["weight_decay"])
                 _ADAGRAD(params, grads, columns, numbers, flags, group["differentiable"])
         return loss

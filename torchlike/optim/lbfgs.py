@@ -105,6 +105,8 @@ class LBFGS(Optimizer):
     @no_grad()
     def step(self, closure: Callable) -> Any:
         """Up to `max_iter` iterations; the loss before them."""
+        if len(self.param_groups) != 1:
+            raise AssertionError(f"Expected exactly one param_group, but got {len(self.param_groups)}")
         closure = enable_grad()(closure)
         group = self.param_groups[0]
         lr = float(group["lr"])
