@@ -34,11 +34,6 @@ def test_scalar_tensors_as_indices_under_vmap(torch):
     return outside, inside
 
 
-def test_several_processes_are_not_available(subject):
-    from torchlike import distributed
-    assert not distributed.is_available() and not distributed.is_initialized()
-
-
 @same(strides=True)
 def test_convolutions_keep_channels_last(torch):
     x, weight = torch.randn(2, 8, 6, 6), torch.randn(4, 2, 3, 3)
@@ -64,3 +59,8 @@ def test_clamp_takes_a_tensor_without_dimensions_for_a_number(torch):
     return (torch.clamp(i, 0, torch.tensor(3)), torch.clamp(i, 0.5, torch.tensor(3)), i.clamp(torch.tensor(1), 2.5),
             x.half().clamp(1, torch.tensor(2.0, dtype=torch.float64)), error(torch.clamp, x, 1, low),
             error(torch.clamp, x, low, 2.5), error(torch.clamp, x, True, low), error(i.clamp_, 0.5, torch.tensor(3)))
+
+
+@same
+def test_values_of_script_graphs(torch):
+    return torch._C.Value.__name__, isinstance(torch.ones(1), torch._C.Value), error(torch._C.Value)

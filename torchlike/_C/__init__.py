@@ -38,3 +38,12 @@ def _log_api_usage_once(event: str) -> None:
     if "PYTORCH_API_USAGE_STDERR" in os.environ and event not in _used:
         _used.add(event)
         sys.stderr.write(f"PYTORCH_API_USAGE {event}\n")
+
+
+class Value:
+    """The type of a value in a TorchScript graph. Programs cannot make one, as in torch; libraries (snntorch) import it."""
+
+    __module__ = "torch"
+
+    def __new__(cls):
+        raise TypeError("torch._C.Value: No constructor defined!")
