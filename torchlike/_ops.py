@@ -20,7 +20,8 @@ class OpOverload:
     """One overload. The public function tells its own arguments apart, so all overloads call the same."""
 
     def __init__(self, packet: OpOverloadPacket, name: str) -> None:
-        self.overloadpacket, self._overloadname = packet, name
+        self.overloadpacket = self._overloadpacket = packet
+        self._overloadname, self._opname = name, packet.__name__
         self.__name__, self.__module__ = f"{packet.__name__}.{name}", packet.__module__
 
     def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
