@@ -13,7 +13,8 @@ def test_packets_and_overloads(subject, oracle):
     def facts(torch):
         p = torch.ops.aten.cat
         out = [str(p), repr(p), str(p.default), repr(p.default), p.overloads(), list(p), p.default.name(), p.out.name(), p.default._overloadname,
-               p.default.overloadpacket is p, p.default._overloadpacket is p, p.default._opname, p.__name__, p.default.__name__, p.__module__, p._qualified_op_name, p.default.namespace,
+               p.default.overloadpacket is p, p.default._overloadpacket is p,
+               p.default._opname, p.__name__, p.default.__name__, p.__module__, p._qualified_op_name, p.default.namespace,
                p.default is torch.ops.aten.cat.default, hasattr(p, "Tensor"), torch.ops.aten._foreach_maximum_.overloads()]
         for name in ("nope", "cat.nope"):
             with pytest.raises(AttributeError) as error:
