@@ -162,7 +162,12 @@ def _sinc_slope(xp, x):
     return xp.where(x == 0, xp.zeros_like(x), (pi * x * xp.cos(pi * x) - xp.sin(pi * x)) / xp.where(x == 0, 1, pi * x * x))
 
 
-sinc = unary("sinc", lambda xp, x: xp.sinc(x), lambda xp, g, x: g * conj(xp, _sinc_slope(xp, x)))
+def _sinc(xp, x):
+    y = math.pi * xp.where(x == 0, 1, x)  # jnp.sinc is 0 at infinity since jax 0.11, torch and NumPy have NaN there
+    return xp.where(x == 0, 1, xp.sin(y) / y)
+
+
+sinc = unary("sinc", _sinc, lambda xp, g, x: g * conj(xp, _sinc_slope(xp, x)))
 deg2rad = unary("deg2rad", lambda xp, x: x * np.asarray(math.pi / 180, x.dtype), lambda xp, g: g * np.asarray(math.pi / 180, g.dtype),
                real="deg2rad is not supported for complex tensors.")
 rad2deg = unary("rad2deg", lambda xp, x: x * np.asarray(180 / math.pi, x.dtype), lambda xp, g: g * np.asarray(180 / math.pi, g.dtype),
