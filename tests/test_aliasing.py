@@ -5,6 +5,8 @@ import pytest
 from same import caught, error
 from same import same as same_program
 
+import torchlike
+
 same = partial(same_program, strides=True)
 
 # Every way to make a view of a 3x4 (or otherwise shaped) tensor; the base is `arange` reshaped.
@@ -521,3 +523,27 @@ def test_retained_gradients_are_those_of_the_last_edit(torch):
         (y * y).sum().backward()
         found += [y.grad, x.grad]
     return found
+
+
+@pytest.mark.parametrize("graph", [False, True])
+@same
+def test_filled_element_by_element(torch, graph):
+    """Positions in a tensor that a loop fills are data: the loop's steps are operations seen before."""
+    n = 150 if graph else 5000
+    source = torch.arange(float(n)).requires_grad_(graph)
+    made, row = torch.zeros(n), torch.zeros(n, 2)
+    source.sum().item()
+    before = _nodes(torch)
+    for i in range(n):
+        made[i] = source[i] * 2
+    assert _nodes(torch) - before < 12000  # four programs of 2,000 operations; 20,000 were a position part of the structure
+    for i in range(100):
+        row[i].add_(made[i])
+        row[i:i + 1] *= 3
+    if graph:
+        (made * made).sum().backward()
+    return [made, row, source.grad]
+
+
+def _nodes(torch):
+    return torch._core.program.trie.size if torch is torchlike else 0

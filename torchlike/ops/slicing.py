@@ -78,21 +78,25 @@ SELECT_AT = View("select_at", lambda xp, x, i, dim: _select(xp, x, dim, i) if xp
                  put=lambda xp, base, new, i, dim: _select_put(xp, base, new, dim, i))
 
 
-def _is_concrete(t: Tensor) -> bool:
-    """Positions in a tensor that exists already (a data set, a cache) change between runs: they are data, not structure."""
-    return t._current().array is not None
+WRITES = 64  # in place; so many are a loop over positions
+
+
+def _is_data(t: Tensor) -> bool:
+    """Whether positions in t are data, not structure: in a tensor that exists already (a data set, a cache) they change between
+    runs; in one that a loop fills, each would make an operation never seen before."""
+    return t._current().array is not None or (t._storage is not None and t._storage.version > WRITES)
 
 
 def take_slice(t: Tensor, dim: int, start: int, n: int, step: int = 1) -> Tensor:
     """n elements from start by step along dim; bounds are the caller's concern."""
-    if step == 1 and (n == 1 or (start and _is_concrete(t))):
+    if step == 1 and (n == 1 or (start and _is_data(t))):
         return t._view(SLICE_AT, (dim, n), start)
     return t._view(SLICE, (dim, start, n, step))
 
 
 def take_index(t: Tensor, dim: int, i: int) -> Tensor:
     """Element i (0 <= i < size) along dim."""
-    return t._view(SELECT_AT, (dim,), i) if _is_concrete(t) else t._view(SELECT, (dim, i))
+    return t._view(SELECT_AT, (dim,), i) if _is_data(t) else t._view(SELECT, (dim, i))
 
 
 @public()
