@@ -276,14 +276,3 @@ def test_tensors_over_a_mesh(subject, tmp_path):
         assert got.to_local().tolist() == saved.to_local().tolist()
     finally:
         groups.destroy_process_group()
-
-
-def test_many_ranks_do_not_overwrite_each_other(subject, tmp_path, monkeypatch):
-    """Saving in a world of several processes is refused, unless one of them says that it saves alone."""
-    d, groups = parts(subject)[0], importlib.import_module(f"{subject.__name__}.distributed.process_group")
-    monkeypatch.setattr(groups, "is_initialized", lambda: True)
-    monkeypatch.setattr(groups, "get_world_size", lambda group=None: 2)
-    with pytest.raises(d.CheckpointException) as error:
-        d.save({"a": 1}, checkpoint_id=tmp_path)
-    assert isinstance(error.value.failures[0][0], NotImplementedError)
-    d.save({"a": 1}, checkpoint_id=tmp_path, no_dist=True)

@@ -183,8 +183,13 @@ def run(roots, keep_graph: bool, create_graph: bool, inputs: Sequence[Tensor], a
                 waiting[edge[0]][0] -= 1
                 if waiting[edge[0]][0] == 0:
                     ready.append(edge[0])
+        if outer_walk is None:
+            for callback in _callbacks:  # grows: a callback may queue another
+                callback()
     finally:
         mode.enabled, mode.walk = before, outer_walk
+        if outer_walk is None:
+            _callbacks.clear()
     found = [captures[t._edge][t._out] for t in inputs]
     found = [t._as_gradient(g) if t._sparse and g is not None else g for t, g in zip(inputs, found)]
     if accumulate:
@@ -193,6 +198,16 @@ def run(roots, keep_graph: bool, create_graph: bool, inputs: Sequence[Tensor], a
                 _store(t, g, create_graph)
         return found
     return found
+
+
+_callbacks: list = []  # what runs when the outermost walk is over
+
+
+def queue_callback(callback) -> None:
+    """Call `callback()` at the end of the backward that is under way."""
+    if mode.walk is None:
+        raise RuntimeError("Final callbacks can only be installed during backward pass.")
+    _callbacks.append(callback)
 
 
 def _dependencies(roots) -> dict:

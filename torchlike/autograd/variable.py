@@ -5,6 +5,7 @@ import warnings
 from typing import Any
 
 from .._tensor import Tensor
+from .engine import queue_callback
 
 __all__ = ["Variable"]
 
@@ -16,8 +17,16 @@ class VariableMeta(type):
         return isinstance(other, Tensor)
 
 
+class _Engine:
+    """What libraries ask of the backward that is under way."""
+
+    queue_callback = staticmethod(queue_callback)
+
+
 class Variable(metaclass=VariableMeta):
     """Variable(data, requires_grad=False): a tensor that shares data's memory, without its history."""
+
+    _execution_engine = _Engine()
 
     def __new__(cls, data: Any = None, requires_grad: bool = False, volatile: bool | None = None) -> Tensor:
         if volatile is not None:

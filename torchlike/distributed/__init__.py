@@ -1,30 +1,35 @@
-"""torch.distributed in a world of one process: what a program needs that can also run on several.
+"""torch.distributed: the processes of a program, their groups, and the collectives between them, over sockets."""
 
-Every collective is defined by its result on one rank. More than one process is refused when the group is made.
-"""
+from datetime import timedelta  # noqa: F401
 
 from . import constants, rpc  # noqa: F401
 from .collectives import (  # noqa: F401
-    Work,
     all_gather,
     all_gather_into_tensor,
-    all_gather_object,
     all_reduce,
+    all_reduce_coalesced,
     all_to_all,
     all_to_all_single,
     barrier,
     broadcast,
-    broadcast_object_list,
     gather,
-    gather_object,
     monitored_barrier,
     reduce,
     reduce_scatter,
     reduce_scatter_tensor,
     scatter,
-    scatter_object_list,
+    supports_complex,
 )
 from .device_mesh import DeviceMesh, init_device_mesh  # noqa: F401
+from .objects import (  # noqa: F401
+    all_gather_object,
+    broadcast_object_list,
+    gather_object,
+    recv_object_list,
+    scatter_object_list,
+    send_object_list,
+)
+from .point_to_point import P2POp, batch_isend_irecv, irecv, isend, recv, send  # noqa: F401
 from .process_group import (  # noqa: F401
     Backend,
     GroupMember,
@@ -35,6 +40,7 @@ from .process_group import (  # noqa: F401
     get_global_rank,
     get_group_rank,
     get_node_local_rank,
+    get_pg_count,
     get_process_group_ranks,
     get_rank,
     get_world_size,
@@ -47,5 +53,21 @@ from .process_group import (  # noqa: F401
     is_mpi_available,
     is_nccl_available,
     is_torchelastic_launched,
+    is_ucc_available,
+    is_xccl_available,
     new_group,
+    new_subgroups,
+    new_subgroups_by_enumeration,
 )
+from .rendezvous import register_rendezvous_handler, rendezvous  # noqa: F401
+from .store import (  # noqa: F401
+    DistError,
+    DistNetworkError,
+    DistStoreError,
+    FileStore,
+    HashStore,
+    PrefixStore,
+    Store,
+    TCPStore,
+)
+from .work import Work  # noqa: F401

@@ -1,25 +1,30 @@
-"""The collectives, by their result on one rank: reductions leave the tensor, gathers and scatters copy it."""
+"""The collectives on tensors: what they check, and where their results go. `arrays.py` does the exchange.
 
-import copy
-from collections.abc import Sequence
+Tensors are read when a collective is called, which ends the program recorded so far. Results go into the memory of the
+tensors given, outside autograd and without counting as a write, as in torch.
+"""
+
+from __future__ import annotations
+
+import concurrent.futures
+from collections.abc import Callable, Sequence
 from datetime import timedelta
 from typing import Any
 
+import numpy as np
+
+from .._core.aval import aval
+from .._core.device import CPU
+from .._core.value import Value
 from .._tensor import Tensor
-from .process_group import ProcessGroup, ReduceOp, default_group
+from . import arrays
+from .process_group import GroupMember, ProcessGroup, ReduceOp, member
+from .work import Work
+
+_Group = ProcessGroup | None
 
 
-class Work:
-    """What `async_op=True` returns; the work is already done."""
-
-    def wait(self, timeout: timedelta | None = None) -> bool:
-        return True
-
-    def is_completed(self) -> bool:
-        return True
-
-    def is_success(self) -> bool:
-        return True
+# -- arguments ---------------------------------------------------------------------------------------------------------------
 
 
 def _tensor(value: Any, name: str) -> Tensor:
@@ -31,227 +36,312 @@ def _tensor(value: Any, name: str) -> Tensor:
     return value
 
 
-def _tensors(values: Any, name: str, what: str) -> Sequence[Tensor]:
+def _tensors(values: Any, name: str) -> list[Tensor]:
     if not isinstance(values, list) or not all(isinstance(v, Tensor) for v in values):
         raise TypeError(
             f"Invalid function argument. Expected parameter `{name}` of type List[torch.Tensor]\n"
             f"             but got {type(values)} instead."
         )
-    if len(values) != 1:
-        raise RuntimeError(f"{what}: invalid tensor list `{name}` (expected length 1, got {len(values)})")
     return values
 
 
-def _root(what: str, *ranks: int | None) -> None:
-    for rank in ranks:
-        if rank is not None and rank != 0:
-            raise RuntimeError(f"{what}: invalid root rank: {rank}")
+def _same_dtype(*tensors: Tensor) -> None:
+    for t in tensors:
+        if t.dtype != tensors[0].dtype:
+            raise ValueError(f"Invalid usage of tensors with different dtypesFound {tensors[0].dtype} and  {t.dtype}")
 
 
-def _done(async_op: bool) -> Work | None:
-    return Work() if async_op else None
+def _listed(tensors: list[Tensor], group: ProcessGroup, what: str) -> list[Tensor]:
+    if len(tensors) != group.size():
+        raise RuntimeError(f"ProcessGroupGloo::{what}: invalid output tensor list at index 0 (expected length {group.size()}, got {len(tensors)})")
+    return tensors
 
 
-def _copy(output: Tensor, source: Tensor, what: str) -> None:
-    if output.numel() != source.numel():
-        raise RuntimeError(f"{what}: invalid tensor size (expected {tuple(source.shape)}, got {tuple(output.shape)})")
-    if output.dtype != source.dtype:
-        raise RuntimeError(f"{what}: output has dtype {output.dtype}, input has {source.dtype}")
-    output.detach().copy_(source.detach().reshape(output.shape))
+def _same_shape(tensors: Sequence[Tensor], like: Tensor, what: str) -> None:
+    for i, t in enumerate(tensors):
+        if t.shape != like.shape:
+            shapes = ["(" + ", ".join(map(str, x.shape)) + ")" for x in (like, t)]
+            raise RuntimeError(f"ProcessGroupGloo::{what}: invalid tensor size at index {i} (expected {shapes[0]}, got {shapes[1]})")
 
 
-def barrier(
-    group: ProcessGroup | None = None,
-    async_op: bool = False,
-    device_ids: Any = None,
-    timeout: timedelta | None = None,
-) -> Work | None:
-    default_group(group)
-    return _done(async_op)
+def _multiple(large: Tensor, small: Tensor, size: int, what: str) -> None:
+    if large.numel() != small.numel() * size:
+        raise RuntimeError(f"ProcessGroupGloo::{what}: a tensor of {large.numel()} elements for {size} times {small.numel()}")
 
 
-def monitored_barrier(
-    group: ProcessGroup | None = None, timeout: timedelta | None = None, wait_all_ranks: bool = False
-) -> None:
-    default_group(group)
+def root_of(what: str, group: ProcessGroup, rank: int | None, group_rank: int | None) -> int:
+    """The rank inside the group that takes or gives."""
+    if group_rank is not None and rank is not None:
+        raise ValueError("Can't specify both group_rank and global_rank")
+    if group_rank is None:
+        if rank is None:
+            raise ValueError("Must specify global_rank or group_rank")
+        if group is not GroupMember.default and rank not in group.ranks:
+            raise ValueError(f"Global rank {rank} is not part of group {group}")
+        group_rank = rank if group is GroupMember.default else group.ranks.index(rank)
+    if not 0 <= group_rank < group.size():
+        raise RuntimeError(f"ProcessGroupGloo::{what}: invalid root rank: {group_rank}")
+    return group_rank
 
 
-def all_reduce(
-    tensor: Tensor, op: ReduceOp = ReduceOp.SUM, group: ProcessGroup | None = None, async_op: bool = False
-) -> Work | None:
+def reduction(op: Any, tensor: Tensor, what: str) -> str:
+    """The name of a reduction that this tensor's dtype has."""
+    op = getattr(op, "op", op)
+    if not isinstance(op, ReduceOp.RedOpType):
+        raise TypeError(f"{what}(): `op` must be a ReduceOp, not {type(op).__name__}")
+    dtype = tensor.dtype
+    if dtype.is_complex and op.name not in ("SUM", "AVG"):
+        raise ValueError(f"{what} does not support {op} on complex tensors")
+    if op.name == "PREMUL_SUM":
+        raise RuntimeError("Cannot use ReduceOp.PREMUL_SUM with Gloo")
+    if op.name[0] == "B" and dtype.is_floating_point:
+        raise RuntimeError(f"Cannot use ReduceOp.{op.name} with non-integral dtype")
+    if op.name == "AVG" and not (dtype.is_floating_point or dtype.is_complex):
+        raise RuntimeError(f"result type Float can't be cast to the desired output type {dtype.short}")
+    return op.name
+
+
+def supports_complex(op: Any) -> bool:
+    """Whether a reduction has a meaning for complex numbers."""
+    return getattr(op, "op", op).name in ("SUM", "AVG", "PREMUL_SUM")
+
+
+# -- tensors and arrays --------------------------------------------------------------------------------------------------------
+
+
+def read(t: Tensor) -> np.ndarray:
+    return t.detach()._host_array()
+
+
+def _array_like(t: Tensor) -> np.ndarray:
+    """An array of t's size that holds nothing."""
+    return np.broadcast_to(np.zeros((), t.dtype.np), tuple(t.shape))
+
+
+def written(t: Tensor, array: np.ndarray) -> Tensor:
+    """Put an array of t's size into its memory."""
+    array = array.reshape(tuple(t.shape))
+    made = Value(aval(array.shape, t.dtype, CPU), array)
+    if t._storage is None and t.device.type == "cpu":
+        t._value = made
+    else:
+        t.data.copy_(Tensor._of(made))
+    return t
+
+
+def _do(group: ProcessGroup, async_op: bool, compute: Callable[[Callable], Any], finish: Callable[[Any], list[Tensor]]) -> Work | None:
+    """`compute(exchange)` sends and receives, in the group's thread if `async_op`; `finish` writes what it returns."""
+    exchange = group.exchange()
+    if async_op:
+        return Work(group.later(lambda: compute(exchange)), finish)
+    finish(compute(exchange))
+    return None
+
+
+def finished(tensors: list[Tensor]) -> Work:
+    """Work that is done."""
+    ready: concurrent.futures.Future = concurrent.futures.Future()
+    ready.set_result(None)
+    return Work(ready, lambda _: tensors)
+
+
+def _all_written(tensors: Sequence[Tensor]) -> Callable[[Sequence[np.ndarray]], list[Tensor]]:
+    return lambda made: [written(t, a) for t, a in zip(tensors, made)]
+
+
+# -- collectives ---------------------------------------------------------------------------------------------------------------
+
+
+def barrier(group: _Group = None, async_op: bool = False, device_ids: Any = None, timeout: timedelta | None = None) -> Work | None:
+    """Until every rank is here."""
+    group = member(group, "barrier")
+    if group is None:
+        return None
+    nothing = np.zeros(0, np.uint8)
+    likes = [nothing] * group.size()
+    return _do(group, async_op, lambda exchange: arrays.all_gather(nothing, likes, group.rank(), exchange), lambda _: [])
+
+
+def monitored_barrier(group: _Group = None, timeout: timedelta | None = None, wait_all_ranks: bool = False) -> None:
+    """Until every rank is here; RuntimeError names one that is missing after the group's timeout."""
+    barrier(group)
+
+
+def all_reduce(tensor: Tensor, op: Any = ReduceOp.SUM, group: _Group = None, async_op: bool = False) -> Work | None:
+    """Every rank's `tensor` becomes the reduction of all."""
     _tensor(tensor, "tensor")
-    default_group(group)
-    return _done(async_op)
+    group = member(group, "all_reduce")
+    if group is None:
+        return None
+    name, mine = reduction(op, tensor, "all_reduce"), read(tensor)
+    return _do(group, async_op, lambda exchange: arrays.all_reduce(mine, name, group.size(), group.rank(), exchange),
+               lambda made: [written(tensor, made)])
 
 
-def reduce(
-    tensor: Tensor,
-    dst: int | None = None,
-    op: ReduceOp = ReduceOp.SUM,
-    group: ProcessGroup | None = None,
-    async_op: bool = False,
-    group_dst: int | None = None,
-) -> Work | None:
+def all_reduce_coalesced(tensors: list[Tensor], op: Any = ReduceOp.SUM, group: _Group = None, async_op: bool = False) -> Work | None:
+    """`all_reduce` of several tensors of one dtype."""
+    tensors = [tensors] if isinstance(tensors, Tensor) else _tensors(tensors, "tensors")
+    _same_dtype(*tensors)
+    group = member(group, "all_reduce_coalesced")
+    if group is None:
+        return None
+    name, mine = reduction(op, tensors[0], "all_reduce"), [read(t) for t in tensors]
+    flat = np.concatenate([a.reshape(-1) for a in mine])
+    ends = np.cumsum([a.size for a in mine])[:-1]
+    return _do(group, async_op, lambda exchange: arrays.all_reduce(flat, name, group.size(), group.rank(), exchange),
+               lambda made: _all_written(tensors)(np.split(made, ends)))
+
+
+def reduce(tensor: Tensor, dst: int | None = None, op: Any = ReduceOp.SUM, group: _Group = None, async_op: bool = False,
+           group_dst: int | None = None) -> Work | None:
+    """`tensor` of rank `dst` becomes the reduction of all."""
     _tensor(tensor, "tensor")
-    default_group(group)
-    _root("reduce", dst, group_dst)
-    return _done(async_op)
+    group = member(group, "reduce")
+    if group is None:
+        return None
+    root, name, mine = root_of("reduce", group, dst, group_dst), reduction(op, tensor, "reduce"), read(tensor)
+    likes = [mine] * group.size()
+
+    def compute(exchange):
+        found = arrays.gather(mine, likes, root, group.rank(), group.size(), exchange)
+        return arrays.combine(name, found) if found else mine
+    return _do(group, async_op, compute, lambda made: [tensor if made is mine else written(tensor, made)])
 
 
-def broadcast(
-    tensor: Tensor,
-    src: int | None = None,
-    group: ProcessGroup | None = None,
-    async_op: bool = False,
-    group_src: int | None = None,
-) -> Work | None:
+def broadcast(tensor: Tensor, src: int | None = None, group: _Group = None, async_op: bool = False, group_src: int | None = None) -> Work | None:
+    """Every rank's `tensor` becomes that of rank `src`."""
     _tensor(tensor, "tensor")
-    default_group(group)
-    _root("broadcast", src, group_src)
-    return _done(async_op)
+    group = member(group, "broadcast")
+    if group is None:
+        return None
+    root, me = root_of("broadcast", group, src, group_src), group.rank()
+    mine = read(tensor) if me == root else _array_like(tensor)
+    return _do(group, async_op, lambda exchange: arrays.broadcast(mine, root, me, group.size(), exchange),
+               lambda made: [tensor if me == root else written(tensor, made)])
 
 
-def all_gather(
-    tensor_list: list[Tensor], tensor: Tensor, group: ProcessGroup | None = None, async_op: bool = False
-) -> Work | None:
-    _tensor(tensor, "tensor")
-    default_group(group)
-    _copy(_tensors(tensor_list, "tensor_list", "all_gather")[0], tensor, "all_gather")
-    return _done(async_op)
+def all_gather(tensor_list: list[Tensor], tensor: Tensor, group: _Group = None, async_op: bool = False) -> Work | None:
+    """`tensor_list` becomes the tensors of all ranks."""
+    outputs = _tensors(tensor_list, "tensor_list")
+    _same_dtype(*outputs, _tensor(tensor, "tensor"))
+    group = member(group, "all_gather")
+    if group is None:
+        return None
+    _same_shape(_listed(outputs, group, "allgather"), tensor, "allgather")
+    mine, likes = read(tensor), [_array_like(t) for t in outputs]
+    return _do(group, async_op, lambda exchange: arrays.all_gather(mine, likes, group.rank(), exchange), _all_written(outputs))
 
 
-def all_gather_into_tensor(
-    output_tensor: Tensor, input_tensor: Tensor, group: ProcessGroup | None = None, async_op: bool = False
-) -> Work | None:
-    default_group(group)
-    _copy(_tensor(output_tensor, "output_tensor"), _tensor(input_tensor, "input_tensor"), "all_gather_into_tensor")
-    return _done(async_op)
+def all_gather_into_tensor(output_tensor: Tensor, input_tensor: Tensor, group: _Group = None, async_op: bool = False) -> Work | None:
+    """`output_tensor` becomes the tensors of all ranks, one after the other."""
+    _same_dtype(_tensor(output_tensor, "output_tensor"), _tensor(input_tensor, "input_tensor"))
+    group = member(group, "all_gather_into_tensor")
+    if group is None:
+        return None
+    _multiple(output_tensor, input_tensor, group.size(), "allgather")
+    mine = read(input_tensor)
+    return _do(group, async_op, lambda exchange: arrays.all_gather(mine, [mine] * group.size(), group.rank(), exchange),
+               lambda made: [written(output_tensor, np.stack(made))])
 
 
-def gather(
-    tensor: Tensor,
-    gather_list: list[Tensor] | None = None,
-    dst: int | None = None,
-    group: ProcessGroup | None = None,
-    async_op: bool = False,
-    group_dst: int | None = None,
-) -> Work | None:
-    _tensor(tensor, "tensor")
-    default_group(group)
-    _root("gather", dst, group_dst)
-    if gather_list is None:
-        raise ValueError("Argument ``gather_list`` must be specified on destination rank.")
-    _copy(_tensors(gather_list, "gather_list", "gather")[0], tensor, "gather")
-    return _done(async_op)
+def gather(tensor: Tensor, gather_list: list[Tensor] | None = None, dst: int | None = None, group: _Group = None, async_op: bool = False,
+           group_dst: int | None = None) -> Work | None:
+    """`gather_list` of rank `dst` becomes the tensors of all ranks."""
+    outputs = _tensors(gather_list or [], "gather_list")
+    _same_dtype(*outputs, _tensor(tensor, "tensor"))
+    group = member(group, "gather")
+    if group is None:
+        return None
+    root, me = root_of("gather", group, 0 if dst is None and group_dst is None else dst, group_dst), group.rank()
+    _only_at_root(outputs, me == root, "gather_list", "destination")
+    if me == root:
+        _same_shape(_listed(outputs, group, "gather"), tensor, "gather")
+    mine = read(tensor)
+    return _do(group, async_op, lambda exchange: arrays.gather(mine, [mine] * group.size(), root, me, group.size(), exchange), _all_written(outputs))
 
 
-def scatter(
-    tensor: Tensor,
-    scatter_list: list[Tensor] | None = None,
-    src: int | None = None,
-    group: ProcessGroup | None = None,
-    async_op: bool = False,
-    group_src: int | None = None,
-) -> Work | None:
-    _tensor(tensor, "tensor")
-    default_group(group)
-    _root("scatter", src, group_src)
-    if scatter_list is None:
-        raise ValueError("Argument ``scatter_list`` must be specified on source rank.")
-    _copy(tensor, _tensors(scatter_list, "scatter_list", "scatter")[0], "scatter")
-    return _done(async_op)
+def _only_at_root(tensors: list[Tensor], at_root: bool, name: str, role: str) -> None:
+    if at_root and not tensors:
+        raise ValueError(f"Argument ``{name}`` must be specified on {role} rank.")
+    if tensors and not at_root:
+        raise ValueError(f"Argument ``{name}`` must NOT be specified on non-{role} ranks.")
 
 
-def reduce_scatter(
-    output: Tensor,
-    input_list: list[Tensor],
-    op: ReduceOp = ReduceOp.SUM,
-    group: ProcessGroup | None = None,
-    async_op: bool = False,
-) -> Work | None:
-    default_group(group)
-    _copy(_tensor(output, "output"), _tensors(input_list, "input_list", "reduce_scatter")[0], "reduce_scatter")
-    return _done(async_op)
+def scatter(tensor: Tensor, scatter_list: list[Tensor] | None = None, src: int | None = None, group: _Group = None, async_op: bool = False,
+            group_src: int | None = None) -> Work | None:
+    """`tensor` becomes this rank's of the tensors of rank `src`."""
+    inputs = _tensors(scatter_list or [], "scatter_list")
+    _same_dtype(_tensor(tensor, "tensor"), *inputs)
+    group = member(group, "scatter")
+    if group is None:
+        return None
+    root, me = root_of("scatter", group, 0 if src is None and group_src is None else src, group_src), group.rank()
+    _only_at_root(inputs, me == root, "scatter_list", "source")
+    if me == root:
+        _same_shape(_listed(inputs, group, "scatter"), tensor, "scatter")
+    parts = [read(t) for t in inputs]
+    return _do(group, async_op, lambda exchange: arrays.scatter(parts, _array_like(tensor), root, me, exchange),
+               lambda made: [written(tensor, made)])
 
 
-def reduce_scatter_tensor(
-    output: Tensor,
-    input: Tensor,
-    op: ReduceOp = ReduceOp.SUM,
-    group: ProcessGroup | None = None,
-    async_op: bool = False,
-) -> Work | None:
-    default_group(group)
-    _copy(_tensor(output, "output"), _tensor(input, "input"), "reduce_scatter_tensor")
-    return _done(async_op)
+def reduce_scatter(output: Tensor, input_list: list[Tensor], op: Any = ReduceOp.SUM, group: _Group = None, async_op: bool = False) -> Work | None:
+    """`output` becomes this rank's part of the reduction of all lists."""
+    inputs = _tensors(input_list, "input_list")
+    _same_dtype(_tensor(output, "output"), *inputs)
+    group = member(group, "reduce_scatter")
+    if group is None:
+        return None
+    _same_shape(_listed(inputs, group, "reduce_scatter")[group.rank():group.rank() + 1], output, "reduce_scatter")
+    return _reduce_scattered(output, [read(t) for t in inputs], op, group, async_op)
 
 
-def all_to_all(
-    output_tensor_list: list[Tensor],
-    input_tensor_list: list[Tensor],
-    group: ProcessGroup | None = None,
-    async_op: bool = False,
-) -> Work | None:
-    default_group(group)
-    outputs = _tensors(output_tensor_list, "output_tensor_list", "all_to_all")
-    _copy(outputs[0], _tensors(input_tensor_list, "input_tensor_list", "all_to_all")[0], "all_to_all")
-    return _done(async_op)
+def reduce_scatter_tensor(output: Tensor, input: Tensor, op: Any = ReduceOp.SUM, group: _Group = None, async_op: bool = False) -> Work | None:
+    """`output` becomes this rank's part of the reduction of all inputs, whose parts lie one after the other."""
+    _same_dtype(_tensor(output, "output"), _tensor(input, "input"))
+    group = member(group, "reduce_scatter_tensor")
+    if group is None:
+        return None
+    _multiple(input, output, group.size(), "reduce_scatter")
+    return _reduce_scattered(output, np.split(read(input).reshape(-1), group.size()), op, group, async_op)
 
 
-def all_to_all_single(
-    output: Tensor,
-    input: Tensor,
-    output_split_sizes: list[int] | None = None,
-    input_split_sizes: list[int] | None = None,
-    group: ProcessGroup | None = None,
-    async_op: bool = False,
-) -> Work | None:
-    default_group(group)
-    _copy(_tensor(output, "output"), _tensor(input, "input"), "all_to_all_single")
-    return _done(async_op)
+def _reduce_scattered(output: Tensor, parts: list[np.ndarray], op: Any, group: ProcessGroup, async_op: bool) -> Work | None:
+    name = reduction(op, output, "reduce_scatter")
+    return _do(group, async_op, lambda exchange: arrays.reduce_scatter(parts, name, group.rank(), exchange), lambda made: [written(output, made)])
 
 
-def all_gather_object(object_list: list[Any], obj: Any, group: ProcessGroup | None = None) -> None:
-    default_group(group)
-    object_list[0] = copy.deepcopy(obj)
+def all_to_all(output_tensor_list: list[Tensor], input_tensor_list: list[Tensor], group: _Group = None, async_op: bool = False) -> Work | None:
+    """Tensor r of the inputs goes to rank r; tensor r of the outputs becomes what came from rank r."""
+    outputs, inputs = _tensors(output_tensor_list, "output_tensor_list"), _tensors(input_tensor_list, "input_tensor_list")
+    _same_dtype(*outputs, *inputs)
+    group = member(group, "all_to_all")
+    if group is None:
+        return None
+    parts, likes = [read(t) for t in _listed(inputs, group, "alltoall")], [_array_like(t) for t in _listed(outputs, group, "alltoall")]
+    return _do(group, async_op, lambda exchange: arrays.all_to_all(parts, likes, group.rank(), exchange), _all_written(outputs))
 
 
-def gather_object(
-    obj: Any,
-    object_gather_list: list[Any] | None = None,
-    dst: int | None = None,
-    group: ProcessGroup | None = None,
-    group_dst: int | None = None,
-) -> None:
-    default_group(group)
-    _root("gather_object", dst, group_dst)
-    if object_gather_list is None:
-        raise ValueError("Argument ``gather_list`` must be specified on destination rank.")
-    object_gather_list[0] = copy.deepcopy(obj)
+def all_to_all_single(output: Tensor, input: Tensor, output_split_sizes: list[int] | None = None, input_split_sizes: list[int] | None = None,
+                      group: _Group = None, async_op: bool = False) -> Work | None:
+    """`all_to_all` of pieces along the first dimension: equal ones, or of the sizes given."""
+    _same_dtype(_tensor(output, "output"), _tensor(input, "input"))
+    group = member(group, "all_to_all_single")
+    if group is None:
+        return None
+    parts, likes = _split(read(input), input_split_sizes, group), _split(_array_like(output), output_split_sizes, group)
+    return _do(group, async_op, lambda exchange: arrays.all_to_all(parts, likes, group.rank(), exchange),
+               lambda made: [written(output, np.concatenate(made))])
 
 
-def broadcast_object_list(
-    object_list: list[Any],
-    src: int | None = None,
-    group: ProcessGroup | None = None,
-    device: Any = None,
-    group_src: int | None = None,
-) -> None:
-    default_group(group)
-    _root("broadcast_object_list", src, group_src)
+def _split(array: np.ndarray, sizes: list[int] | None, group: ProcessGroup) -> list[np.ndarray]:
+    if not sizes:
+        if array.shape[0] % group.size():
+            raise RuntimeError("Tensor's dim 0 does not divide equally across group size")
+        return np.split(array, group.size())
+    if len(sizes) != group.size():
+        raise RuntimeError("Number of tensor splits not equal to group size")
+    if sum(sizes) != array.shape[0]:
+        raise RuntimeError("Split sizes doesn't match total dim 0 size")
+    return np.split(array, np.cumsum(sizes)[:-1])
 
 
-def scatter_object_list(
-    scatter_object_output_list: list[Any],
-    scatter_object_input_list: list[Any] | None = None,
-    src: int | None = None,
-    group: ProcessGroup | None = None,
-    group_src: int | None = None,
-) -> None:
-    default_group(group)
-    _root("scatter_object_list", src, group_src)
-    if not scatter_object_output_list:
-        raise ValueError("Expected argument scatter_object_output_list to be a list of size at least 1.")
-    if not scatter_object_input_list:
-        raise ValueError("Argument ``scatter_object_input_list`` must be specified on source rank.")
-    scatter_object_output_list[0] = copy.deepcopy(scatter_object_input_list[0])

@@ -1,12 +1,14 @@
-"""DeviceMesh: ranks in a grid with named dimensions. One process is a grid in which every dimension has size 1."""
+"""DeviceMesh: ranks in a grid with named dimensions, and a group of processes along each."""
 from __future__ import annotations
 
 import math
 from typing import Any
 
+import numpy as np
+
 from .._tensor import Tensor
 from ..ops.creation import as_tensor
-from .process_group import GroupMember, ProcessGroup, get_rank, init_process_group
+from .process_group import GroupMember, ProcessGroup, get_rank, get_world_size, init_process_group, new_group
 
 __all__ = ["DeviceMesh", "init_device_mesh"]
 
@@ -20,9 +22,20 @@ class DeviceMesh:
         self.device_type, self.mesh_dim_names = device_type, None if mesh_dim_names is None else tuple(mesh_dim_names)
         if GroupMember.default is None:
             init_process_group()
-        if self.mesh.numel() > 1:
-            raise RuntimeError(f"Mesh should not be bigger than default world size 1, but found {self.mesh.numel()} ranks!")
-        self._groups = [GroupMember.default] * self.mesh.ndim
+        if self.mesh.numel() > get_world_size():
+            raise RuntimeError(f"Mesh should not be bigger than default world size {get_world_size()}, but found {self.mesh.numel()} ranks!")
+        self._grid = np.array(self.mesh.tolist())
+        found = np.argwhere(self._grid == get_rank())
+        self._coordinate = tuple(found[0].tolist()) if len(found) else None
+        self._groups = [self._along(d) for d in range(self.ndim)]
+
+    def _along(self, dim: int) -> ProcessGroup | None:
+        """This process's group along a dimension. All processes make all groups."""
+        if self._grid.shape[dim] == get_world_size():
+            return GroupMember.default
+        lines = np.moveaxis(self._grid, dim, -1).reshape(-1, self._grid.shape[dim])
+        made = [new_group(line.tolist()) for line in lines]
+        return next((g for g in made if isinstance(g, ProcessGroup)), None)
 
     shape = property(lambda self: tuple(self.mesh.shape))
     ndim = property(lambda self: self.mesh.ndim)
@@ -35,9 +48,9 @@ class DeviceMesh:
         """This process's rank in the world."""
         return get_rank()
 
-    def get_coordinate(self) -> tuple[int, ...]:
-        """Where this process stands in the grid."""
-        return (0,) * self.ndim
+    def get_coordinate(self) -> tuple[int, ...] | None:
+        """Where this process stands in the grid; None outside."""
+        return self._coordinate
 
     def get_local_rank(self, mesh_dim: int | str | None = None) -> int:
         """Where this process stands along a dimension."""
@@ -69,13 +82,22 @@ class DeviceMesh:
     def __getitem__(self, names: str | tuple[str, ...]) -> DeviceMesh:
         names = (names,) if isinstance(names, str) else names
         self._named(*names)
-        return DeviceMesh(self.device_type, self.mesh.reshape((1,) * len(names)), mesh_dim_names=names)
+        kept = [self.mesh_dim_names.index(n) for n in names]
+        here = tuple(slice(None) if d in kept else (self._coordinate or (0,) * self.ndim)[d] for d in range(self.ndim))
+        part = object.__new__(DeviceMesh)
+        part.__dict__ |= self.__dict__
+        part._grid = self._grid[here].transpose(np.argsort(np.argsort(kept)))
+        part.mesh, part.mesh_dim_names = as_tensor(part._grid, dtype=self.mesh.dtype), names
+        part._coordinate = None if self._coordinate is None else tuple(self._coordinate[d] for d in kept)
+        part._groups = [self._groups[d] for d in kept]
+        return part
 
     def __repr__(self) -> str:
         names = self.mesh_dim_names
         dims = ", ".join(map(str, self.shape)) + ",)"[self.ndim > 1:] if names is None else \
             ", ".join(f"{n}={s}" for n, s in zip(names, self.shape)) + ")"
-        strides = ", ".join(["()"] * self.ndim) + ",)"[self.ndim > 1:]  # a dimension of one rank has no step
+        steps = [math.prod(self.shape[d + 1:]) for d in range(self.ndim)]
+        strides = ", ".join("()" if n == 1 else str(k) for n, k in zip(self.shape, steps)) + ",)"[self.ndim > 1:]  # one rank: no step
         return f"DeviceMesh(({dims}, {self.device_type!r}, stride=({strides})"
 
     def __eq__(self, other: object) -> bool:
@@ -85,7 +107,7 @@ class DeviceMesh:
         return hash(self._key())
 
     def _key(self) -> tuple:
-        return self.device_type, self.shape, self.mesh_dim_names
+        return self.device_type, self._grid.tobytes(), self.shape, self.mesh_dim_names
 
 
 def init_device_mesh(

@@ -1,21 +1,34 @@
-"""Process groups of one process: making them, and the questions about ranks."""
+"""Process groups: how the processes of a program find each other, and the questions about ranks."""
 
+from __future__ import annotations
+
+import concurrent.futures
+import contextlib
 import enum
+import itertools
 import os
+import warnings
+from collections.abc import Callable, Sequence
 from datetime import timedelta
 from typing import Any, ClassVar
 
+import numpy as np
+
+from . import constants
+from .rendezvous import rendezvous
+from .store import PrefixStore, Store
+from .transport import Transport
+
 _BACKENDS = ("gloo", "nccl", "mpi", "ucc", "xccl", "cpu:gloo,cuda:nccl")
-_SCHEMES = ("env", "file", "tcp")
 _NOT_INITIALIZED = "Default process group has not been initialized, please make sure to call init_process_group."
 
 
 class Backend(str):
-    """The name of a backend, in lower case. With one process none of them has anything to send."""
+    """The name of a backend, in lower case. All of them send over sockets here."""
 
     GLOO, NCCL, MPI, UCC, XCCL, UNDEFINED = "gloo", "nccl", "mpi", "ucc", "xccl", "undefined"
 
-    def __new__(cls, name: str) -> "Backend":
+    def __new__(cls, name: str) -> Backend:
         if not isinstance(name, str):
             raise ValueError("Backend constructor parameter must be string-ish")
         return super().__new__(cls, name.lower())
@@ -29,7 +42,7 @@ class _ReduceOps(type):
 
 
 class ReduceOp(metaclass=_ReduceOps):
-    """How all_reduce and its kin combine the ranks' tensors; on one rank each gives the tensor itself.
+    """How all_reduce and its kin combine the ranks' tensors.
 
     `ReduceOp.SUM` and the others are of the kind `ReduceOp.RedOpType`, and `ReduceOp(ReduceOp.SUM)` equals it.
     """
@@ -56,16 +69,58 @@ class ReduceOp(metaclass=_ReduceOps):
 
 
 class ProcessGroup:
-    """A set of ranks: here always rank 0 alone."""
+    """Some ranks of the world, this process among them."""
 
-    def __init__(self, backend: Backend) -> None:
-        self._backend = backend
+    def __init__(self, backend: Backend, ranks: Sequence[int], transport: Transport, number: int, timeout: timedelta, description: str) -> None:
+        self._backend, self.ranks, self.transport, self.timeout = backend, list(ranks), transport, timeout
+        self.number, self.group_desc = number, description
+        self._me = self.ranks.index(transport.rank)
+        self._calls = itertools.count()
+        self._worker: concurrent.futures.Executor | None = None
+
+    @property
+    def group_name(self) -> str:
+        return str(self.number)
 
     def rank(self) -> int:
-        return 0
+        return self._me
 
     def size(self) -> int:
-        return 1
+        return len(self.ranks)
+
+    def name(self) -> str:
+        return str(self._backend)
+
+    def send(self, rank: int, key: bytes, array: np.ndarray) -> None:
+        """A message to a rank of this group."""
+        self.transport.send(self.ranks[rank], b"%d %s" % (self.number, key), memoryview(np.ascontiguousarray(array).reshape(-1).view(np.uint8)))
+
+    def receive(self, ranks: set[int], key: bytes, seconds: float | None = None) -> tuple[int, bytearray]:
+        """The next message under `key` from one of some ranks of this group; DistNetworkError after some seconds, or the group's timeout."""
+        seconds = self.timeout.total_seconds() if seconds is None else seconds
+        source, data = self.transport.receive({self.ranks[r] for r in ranks}, b"%d %s" % (self.number, key), seconds)
+        return self.ranks.index(source), data
+
+    def exchange(self) -> Callable[[dict, set], dict]:
+        """How the next collective sends and receives: every rank calls collectives in one order, so their number is the key."""
+        call, parts = next(self._calls), itertools.count()
+
+        def run(outgoing: dict, sources: set) -> dict:
+            key = b"c%d.%d" % (call, next(parts))
+            for rank, array in outgoing.items():
+                self.send(rank, key, array)
+            return {rank: self.receive({rank}, key)[1] for rank in sources}
+        return run
+
+    def later(self, work: Callable[[], Any]) -> concurrent.futures.Future:
+        """Run in this group's thread, after what it was given before."""
+        if self._worker is None:
+            self._worker = concurrent.futures.ThreadPoolExecutor(1, "torchlike collectives")
+        return self._worker.submit(work)
+
+    def close(self) -> None:
+        if self._worker is not None:
+            self._worker.shutdown()
 
 
 class _World(type):
@@ -78,6 +133,9 @@ class GroupMember(metaclass=_World):
     """`GroupMember.WORLD` and `group.WORLD` are the default group, None before it is made."""
 
     default: ClassVar[ProcessGroup | None] = None
+    groups: ClassVar[list[ProcessGroup]] = []  # of this process
+    made: ClassVar[int] = 0  # groups so far; every process counts all of them, so they have one number everywhere
+    store: ClassVar[Store | None] = None
     NON_GROUP_MEMBER: ClassVar[int] = -100
 
 
@@ -93,12 +151,23 @@ def default_group(given: ProcessGroup | None = None) -> ProcessGroup:
     return chosen
 
 
-def is_available() -> bool:
-    """False, as in a build of torch without distributed: programs must not plan for several processes.
+def member(given: ProcessGroup | None, what: str) -> ProcessGroup | None:
+    """The group that a collective works on; None, with a warning, where this process is not in it."""
+    chosen = default_group(given)
+    if chosen == GroupMember.NON_GROUP_MEMBER:
+        warnings.warn(f"Running {what} on global rank {get_rank()} which does not belong to the given group.", stacklevel=3)
+        return None
+    return chosen
 
-    What one process can do is there all the same, for those that call it without asking.
+
+def is_available() -> bool:
+    """Whether this process is one of several, or has a group.
+
+    For a single process that has none the answer is False, as in a build of torch without distributed: libraries take True for
+    the promise of sharding and tensor parallelism, which they import at once and which is not here. Everything of this package
+    works whatever the answer.
     """
-    return False
+    return is_initialized() or int(os.environ.get("WORLD_SIZE", "1")) > 1
 
 
 def is_initialized() -> bool:
@@ -121,19 +190,16 @@ def is_mpi_available() -> bool:
     return False
 
 
+def is_ucc_available() -> bool:
+    return False
+
+
+def is_xccl_available() -> bool:
+    return False
+
+
 def is_torchelastic_launched() -> bool:
     return "TORCHELASTIC_RUN_ID" in os.environ
-
-
-def _from_environment(name: str, given: int) -> int:
-    if given >= 0:
-        return given
-    if name not in os.environ:
-        raise ValueError(
-            f"Error initializing torch.distributed using env:// rendezvous: environment variable {name} expected, "
-            "but not set"
-        )
-    return int(os.environ[name])
 
 
 def init_process_group(
@@ -142,45 +208,64 @@ def init_process_group(
     timeout: timedelta | None = None,
     world_size: int = -1,
     rank: int = -1,
-    store: Any = None,
+    store: Store | None = None,
     group_name: str = "",
     pg_options: Any = None,
     device_id: Any = None,
 ) -> None:
-    """Makes the default group. Rank and size come from the arguments or, for `env://`, from RANK and WORLD_SIZE.
+    """Makes the default group: the processes meet in a store, given or found by `init_method` (env://, tcp://, file://), and connect.
 
-    RuntimeError for a world of more than one process: torchlike does not support several yet.
+    ValueError if there is a default group already, or rank and size are missing.
     """
     if GroupMember.default is not None:
         raise ValueError("trying to initialize the default process group twice!")
+    if store is not None and init_method is not None:
+        raise AssertionError("Cannot specify both init_method and store.")
     name = Backend("gloo" if backend is None else backend)
     if name not in _BACKENDS:
         raise AssertionError(f"Unknown backend type {name}")
-    scheme = "env" if init_method is None else init_method.partition("://")[0]
-    if store is None and scheme not in _SCHEMES:
-        raise RuntimeError(f"No rendezvous handler for {scheme}://")
-    if store is None and scheme == "env":
-        rank, world_size = _from_environment("RANK", rank), _from_environment("WORLD_SIZE", world_size)
-    if world_size != 1:
-        raise RuntimeError(
-            f"torch.distributed with world_size={world_size} is not supported yet by torchlike: it runs one process, "
-            "which can use all of its devices"
-        )
-    if rank != 0:
-        raise ValueError(f"rank {rank} is out of range for world_size=1")
-    GroupMember.default = ProcessGroup(name)
+    timeout = constants.default_pg_timeout if timeout is None else timeout
+    if store is not None:
+        if world_size <= 0:
+            raise AssertionError("world_size must be positive if using store")
+        if rank < 0:
+            raise AssertionError("rank must be non-negative if using store")
+    else:
+        store, rank, world_size = next(rendezvous(init_method or "env://", rank, world_size, timeout=timeout))
+        store.set_timeout(timeout)
+    if not 0 <= rank < world_size:
+        raise ValueError(f"rank {rank} is out of range for world_size={world_size}")
+    transport = Transport(PrefixStore("default_pg", store), rank, world_size)
+    GroupMember.store, GroupMember.made = store, 0
+    GroupMember.default = _made(name, range(world_size), transport, timeout, "default_pg")
+
+
+def _made(backend: Backend, ranks: Sequence[int], transport: Transport, timeout: timedelta, description: str) -> ProcessGroup:
+    made = ProcessGroup(backend, ranks, transport, GroupMember.made, timeout, description)
+    GroupMember.made += 1
+    GroupMember.groups.append(made)
+    return made
 
 
 def destroy_process_group(group: ProcessGroup | None = None) -> None:
-    """Forgets the default group (or does nothing more for a group of `new_group`)."""
+    """Forgets a group, or all of them with the default one."""
     if group is None and GroupMember.default is None:
         raise AssertionError("Process group cannot be None")
     if group is None or group is GroupMember.default:
-        GroupMember.default = None
+        for each in GroupMember.groups:
+            each.close()
+        GroupMember.default.transport.close()
+        with contextlib.suppress(AttributeError):  # a store of the user's own class
+            GroupMember.store.close()
+        GroupMember.default = GroupMember.store = None
+        GroupMember.groups = []
+    elif group in GroupMember.groups:
+        group.close()
+        GroupMember.groups.remove(group)
 
 
 def new_group(
-    ranks: list[int] | None = None,
+    ranks: Sequence[int] | None = None,
     timeout: timedelta | None = None,
     backend: str | None = None,
     pg_options: Any = None,
@@ -188,48 +273,105 @@ def new_group(
     group_desc: str | None = None,
     device_id: Any = None,
     sort_ranks: bool = True,
-) -> ProcessGroup:
-    """A group of the ranks given: of one process only [0] can be."""
+) -> ProcessGroup | int:
+    """A group of some ranks; every process of the world calls this. GroupMember.NON_GROUP_MEMBER for those outside."""
     world = default_group()
-    for rank in ranks if ranks is not None else ():
-        if rank != 0 and len(ranks) == 1:
-            raise ValueError(f"Rank {rank} is out of range. Valid ranks are 0 to 0 (world_size=1)")
-    if ranks is not None and len(ranks) > 1:
-        raise ValueError(
-            "the new group's world size should be less or equal to the world size set by init_process_group"
-        )
-    return ProcessGroup(world._backend if backend is None else Backend(backend))
+    ranks = list(range(world.size()) if ranks is None else ranks)
+    if len(ranks) > world.size():
+        raise ValueError("the new group's world size should be less or equal to the world size set by init_process_group")
+    for rank in ranks:
+        if not 0 <= rank < world.size():
+            raise ValueError(f"Rank {rank} is out of range. Valid ranks are 0 to {world.size() - 1} (world_size={world.size()})")
+    if len(set(ranks)) != len(ranks):
+        raise ValueError(f"Duplicate ranks provided: {ranks}")
+    if world.rank() not in ranks:
+        GroupMember.made += 1
+        return GroupMember.NON_GROUP_MEMBER
+    name = world._backend if backend is None else Backend(backend)
+    return _made(name, sorted(ranks) if sort_ranks else ranks, world.transport, timeout or world.timeout, group_desc or "undefined")
+
+
+def new_subgroups(
+    group_size: int | None = None,
+    group: ProcessGroup | None = None,
+    timeout: timedelta | None = None,
+    backend: str | None = None,
+    pg_options: Any = None,
+    group_desc: str | None = None,
+) -> tuple[ProcessGroup, list]:
+    """Neighbours of `group_size` ranks as groups: (this process's, all of them)."""
+    size = get_world_size(group)
+    if group_size is None:
+        raise ValueError("Default group size only takes effect when accelerator is available")
+    if group_size <= 0:
+        raise ValueError(f"The arg 'group_size' ({group_size}) must be positive")
+    if size < group_size:
+        raise ValueError(f"The arg 'group_size' ({group_size}) must not exceed the world size ({size})")
+    if size % group_size:
+        raise ValueError(f"The world size ({size}) must be divisible by '{group_size=}'")
+    ranks = get_process_group_ranks(group)
+    return new_subgroups_by_enumeration([ranks[i:i + group_size] for i in range(0, size, group_size)], timeout, backend, pg_options, group_desc)
+
+
+def new_subgroups_by_enumeration(
+    ranks_per_subgroup_list: Sequence[Sequence[int]],
+    timeout: timedelta | None = None,
+    backend: str | None = None,
+    pg_options: Any = None,
+    group_desc: str | None = None,
+) -> tuple[ProcessGroup | None, list]:
+    """Groups of the ranks given: (this process's, all of them)."""
+    if not ranks_per_subgroup_list:
+        raise ValueError("The arg 'ranks_per_subgroup_list' cannot be empty")
+    seen = [r for ranks in ranks_per_subgroup_list for r in ranks]
+    if len(set(seen)) != len(seen):
+        raise ValueError("The ranks of the subgroups overlap")
+    made = [new_group(ranks, timeout, backend, pg_options, group_desc=group_desc) for ranks in ranks_per_subgroup_list]
+    return next((g for g in made if isinstance(g, ProcessGroup)), None), made
 
 
 def get_rank(group: ProcessGroup | None = None) -> int:
-    return default_group(group).rank()
+    """This process's rank in a group; -1 outside it."""
+    chosen = default_group(group)
+    return chosen.rank() if isinstance(chosen, ProcessGroup) else -1
 
 
 def get_world_size(group: ProcessGroup | None = None) -> int:
-    return default_group(group).size()
+    chosen = default_group(group)
+    return chosen.size() if isinstance(chosen, ProcessGroup) else -1
 
 
 def get_backend(group: ProcessGroup | None = None) -> Backend:
-    return default_group(group)._backend
+    return _known(default_group(group))._backend
+
+
+def get_pg_count() -> int:
+    """How many groups were made."""
+    return GroupMember.made
+
+
+def _known(group: Any) -> ProcessGroup:
+    if not isinstance(group, ProcessGroup):
+        raise ValueError("Invalid process group specified")
+    return group
 
 
 def get_process_group_ranks(group: ProcessGroup | None) -> list[int]:
-    default_group(group)
-    return [0]
-
-
-def _only_rank(rank: int) -> int:
-    if rank != 0:
-        raise ValueError(f"rank {rank} is not part of the group")
-    return 0
+    return list(_known(default_group(group)).ranks)
 
 
 def get_global_rank(group: ProcessGroup, group_rank: int) -> int:
-    return _only_rank(group_rank)
+    ranks = _known(default_group(group)).ranks
+    if not 0 <= group_rank < len(ranks):
+        raise ValueError(f"Group rank {group_rank} is not part of group {group}")
+    return ranks[group_rank]
 
 
 def get_group_rank(group: ProcessGroup, global_rank: int) -> int:
-    return _only_rank(global_rank)
+    chosen = default_group(group)
+    if not isinstance(chosen, ProcessGroup) or global_rank not in chosen.ranks:
+        raise ValueError(f"Global rank {global_rank} is not part of group {group}")
+    return chosen.ranks.index(global_rank)
 
 
 def get_node_local_rank(fallback_rank: int | None = None) -> int:

@@ -7,8 +7,9 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
 
 from .. import process_group as groups
+from ..objects import broadcast_object_list
 from ._nesting import flatten, mapped
-from .api import on_this_rank
+from .api import CheckpointException, on_this_rank
 from .default_planner import DefaultSavePlanner
 from .filesystem import FileSystemWriter, whole
 from .metadata import Metadata
@@ -43,13 +44,27 @@ def save(state_dict: dict[str, Any], *, checkpoint_id: str | os.PathLike | None 
     """Write a nested state into a folder, from which one process or many can load it."""
     warn_alone("save", no_dist)
     writer = storage(storage_writer, checkpoint_id, FileSystemWriter)
-    return _write(states_of(state_dict), writer, planner, no_dist)
+    return _write(states_of(state_dict), writer, planner, no_dist, process_group)
 
 
-def _write(state_dict: dict[str, Any], writer: FileSystemWriter, planner: DefaultSavePlanner | None, no_dist: bool) -> Metadata:
+def _write(state_dict: dict[str, Any], writer: FileSystemWriter, planner: DefaultSavePlanner | None, no_dist: bool, group: Any) -> Metadata:
+    """Every rank has the whole state, so rank 0 of the group writes it; the others learn how that went."""
+    if no_dist or not groups.is_initialized() or groups.get_world_size(group) == 1:
+        return _written(state_dict, writer, planner)
+    outcome: list = [None]
+    if groups.get_rank(group) == 0:
+        try:
+            outcome = [_written(state_dict, writer, planner)]
+        except CheckpointException as error:
+            outcome = [error]
+    broadcast_object_list(outcome, group=group, group_src=0)
+    if isinstance(outcome[0], CheckpointException):
+        raise outcome[0]
+    return outcome[0]
+
+
+def _written(state_dict: dict[str, Any], writer: FileSystemWriter, planner: DefaultSavePlanner | None) -> Metadata:
     def plan() -> tuple:
-        if not no_dist and groups.is_initialized() and groups.get_world_size() > 1:  # their files would overwrite each other
-            raise NotImplementedError("torchlike saves a checkpoint from one process only: call save on one rank, with no_dist=True")
         found = flatten(state_dict) if planner is None or planner.flatten_state_dict else (dict(state_dict), None)
         writer.prepare()
         return found
@@ -62,7 +77,7 @@ def async_save(state_dict: dict[str, Any], *, checkpoint_id: str | os.PathLike |
     writer = storage(storage_writer, checkpoint_id, FileSystemWriter)
     staged = mapped(lambda t: whole(t).detach().clone(), states_of(state_dict))
     worker = ThreadPoolExecutor(1)
-    made = worker.submit(_write, staged, writer, planner, no_dist)
+    made = worker.submit(_write, staged, writer, planner, no_dist, process_group)
     worker.shutdown(wait=False)
     return made
 
@@ -72,4 +87,4 @@ def save_state_dict(state_dict: dict[str, Any], storage_writer: FileSystemWriter
     """The older form of `save`, for a state without objects that save themselves."""
     warnings.warn("`save_state_dict` is deprecated and will be removed in future versions.Please use `save` instead.", FutureWarning, stacklevel=2)
     storage_writer.reset()
-    return _write(state_dict, storage_writer, planner, no_dist)
+    return _write(state_dict, storage_writer, planner, no_dist, process_group)

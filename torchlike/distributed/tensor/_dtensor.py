@@ -91,6 +91,8 @@ def _specified(t: DTensor, mesh: DeviceMesh, placements: tuple[Placement, ...]) 
 
 
 def _placed(local: Tensor, mesh: DeviceMesh, placements: tuple[Placement, ...]) -> DTensor:
+    if mesh.size() > 1:
+        raise RuntimeError("DTensor over several processes is not supported yet by torchlike: a mesh of one process holds whole tensors")
     if "__torch_function__" not in DTensor.__dict__:  # the first one: until then torch's functions need not ask for it
         DTensor.__torch_function__ = classmethod(_dispatch)
         override(DTensor)

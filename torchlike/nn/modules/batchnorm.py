@@ -193,7 +193,33 @@ class SyncBatchNorm(_BatchNorm):
     def forward(self, input: Tensor) -> Tensor:
         self._check_input_dim(input)
         self._check_non_zero_input_channels(input)
-        return super().forward(input)
+        return self._synchronized(input) if self.training and self._several_processes() else super().forward(input)
+
+    def _several_processes(self) -> bool:
+        from torchlike import distributed
+        return distributed.is_initialized() and distributed.get_world_size(self.process_group) > 1
+
+    def _synchronized(self, input: Tensor) -> Tensor:
+        """With the mean and variance of the batches of all processes, which may differ in size."""
+        from torchlike.distributed.nn import all_reduce
+        from torchlike.ops.joining import cat
+        axes, channels = [d for d in range(input.dim()) if d != 1], input.shape[1]
+        shape = (1, channels) + (1,) * (input.dim() - 2)
+        sums = all_reduce(cat([input.sum(axes), input.new_full((1,), input.numel() / channels)]), group=self.process_group)
+        count = sums[-1].detach()
+        mean = sums[:-1] / count
+        centered = input - mean.view(shape)
+        var = all_reduce((centered * centered).sum(axes), group=self.process_group) / count
+        if self.track_running_stats:
+            self._track(mean.detach(), (var * (count / (count - 1))).detach())
+        out = centered * (var + self.eps).rsqrt().view(shape)
+        return out if self.weight is None else out * self.weight.view(shape) + (0 if self.bias is None else self.bias.view(shape))
+
+    def _track(self, mean: Tensor, var: Tensor) -> None:
+        self.num_batches_tracked.add_(1)
+        momentum = 1.0 / float(self.num_batches_tracked) if self.momentum is None else self.momentum
+        self.running_mean.mul_(1 - momentum).add_(mean, alpha=momentum)
+        self.running_var.mul_(1 - momentum).add_(var, alpha=momentum)
 
     @classmethod
     def convert_sync_batchnorm(cls, module: Module, process_group: Any = None) -> Module:

@@ -1,0 +1,183 @@
+"""torch.distributed in several processes: the same programs under real torch and torchlike, stores, torchrun, and what goes wrong."""
+import os
+import re
+import subprocess
+import sys
+import threading
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+from same import same
+
+ROOT = Path(__file__).resolve().parent.parent
+PROGRAMS = ROOT / "tests" / "programs"
+
+
+def run(*arguments, code=0, **variables):
+    clean = {k: v for k, v in os.environ.items() if k not in ("RANK", "WORLD_SIZE", "LOCAL_RANK", "MASTER_ADDR", "MASTER_PORT")}
+    done = subprocess.run([sys.executable, *map(str, arguments)], capture_output=True, text=True, timeout=240, check=False,
+                          env={**clean, "PYTHONPATH": str(ROOT), "PYTHONWARNINGS": "ignore", "OMP_NUM_THREADS": "1", **variables})
+    assert done.returncode == code, done.stderr
+    return done
+
+
+def test_every_collective_in_four_processes(tmp_path):
+    seen = []
+    for name, launcher in (("real", []), ("ours", ["-m", "torchlike.run"])):
+        folder = tmp_path / name
+        folder.mkdir()
+        run(*launcher, PROGRAMS / "collectives.py", folder)
+        text = "".join(f"rank {r}\n{(folder / str(r)).read_text()}" for r in range(4))
+        seen.append(re.sub(r"<torch(like)?\.\S+ object at \S+>", "GROUP", text).splitlines())
+    assert seen[1] == seen[0]
+
+
+def test_training_in_two_processes():
+    real, ours = (run(*launcher, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2", PROGRAMS / "data_parallel.py").stdout
+                  for launcher in ([], ["-m", "torchlike.run"]))
+    assert ours.splitlines() == real.splitlines() and len(real.splitlines()) > 15
+
+
+def test_synchronized_batch_norm_sees_the_whole_batch(tmp_path):
+    (tmp_path / "program.py").write_text("""
+import torchlike as torch
+import torchlike.distributed as dist
+from torchlike import nn
+dist.init_process_group()
+x = torch.randn(6, 3, 4, generator=torch.Generator().manual_seed(0))
+found = []
+for layer, mine in ((nn.BatchNorm1d(3), slice(None)), (nn.SyncBatchNorm(3), slice(0, 2) if dist.get_rank() else slice(2, None))):
+    with torch.no_grad():
+        layer.weight.copy_(torch.tensor([1.0, 2.0, 3.0]))
+    part = x[mine].clone().requires_grad_()
+    out = layer(part)
+    (out ** 3).sum().backward()
+    found.append((out.detach(), part.grad, layer.running_mean, layer.running_var, layer.num_batches_tracked))
+whole, part = found
+for i, (a, b) in enumerate(zip(whole, part)):
+    torch.testing.assert_close(b, a[mine] if i < 2 else a, rtol=1e-4, atol=1e-4)
+assert layer.weight.grad is not None
+""")
+    run("-m", "torchlike.distributed.run", "--standalone", "--nproc-per-node=2", tmp_path / "program.py")
+
+
+@same
+def test_stores(torch, tmp_path):
+    d, found = torch.distributed, []
+    for make in (d.HashStore, lambda: d.FileStore(str(tmp_path / torch.__name__), 1), lambda: d.TCPStore("127.0.0.1", 0, 1, True)):
+        s = make()
+        s.set("a", "1")
+        found += [s.get("a"), s.add("n", 3), s.add("n", -1), s.check(["a", "n"]), s.check(["a", "x"]), s.compare_set("a", "1", "2"), s.get("a"),
+                  s.compare_set("a", "5", "6"), s.compare_set("new", "", "7"), s.delete_key("new"), s.multi_get(["a", "n"])]
+        s.append("a", "3")
+        s.multi_set(["b", "c"], ["x", b"\x00y"])
+        s.wait(["b", "c"], timedelta(seconds=1))
+        p = d.PrefixStore("in", s)
+        p.set("b", b"z")
+        found += [s.get("a"), s.get("c"), s.get("b"), p.get("b"), s.get("in/b"), p.add("k", 2), s.timeout, s.has_extended_api()]
+        s.set_timeout(timedelta(milliseconds=30))
+        with pytest.raises(RuntimeError):
+            s.get("missing")
+    return found
+
+
+def test_a_store_waits_for_another_process_and_gives_up(subject):
+    d = subject.distributed
+    server = d.TCPStore("localhost", 0, is_master=True, wait_for_workers=False)
+    client = d.TCPStore("localhost", server.port)
+    threading.Timer(0.1, lambda: server.set("late", "here")).start()
+    assert client.get("late") == b"here"
+    with pytest.raises(d.DistStoreError, match="wait timeout after 50ms, keys: /never"):
+        client.wait(["never"], timedelta(milliseconds=50))
+    assert client.get("late") == b"here"  # the connection still works
+    with pytest.raises(d.DistNetworkError, match="EADDRINUSE|Address already in use"):
+        d.TCPStore("localhost", server.port, is_master=True)
+
+
+def test_a_process_that_ends_is_noticed(tmp_path):
+    (tmp_path / "program.py").write_text("""
+import os
+import torchlike as torch
+import torchlike.distributed as dist
+dist.init_process_group()
+dist.barrier()
+if dist.get_rank() == 1:
+    os._exit(0)
+for call in (lambda: dist.all_reduce(torch.ones(3)), lambda: dist.recv(torch.ones(3), 1), lambda: dist.all_reduce(torch.ones(3), async_op=True).wait()):
+    try:
+        call()
+    except dist.DistNetworkError as error:
+        print(error)
+print(torch.ones(2).sum().item())
+""")
+    done = run("-m", "torchlike.distributed.run", "--standalone", "--nproc-per-node=2", tmp_path / "program.py")
+    assert done.stdout.splitlines() == ["Connection closed by peer: rank 1"] * 3 + ["2.0"]
+
+
+def test_timeouts(tmp_path):
+    (tmp_path / "program.py").write_text("""
+import datetime, time
+import torchlike as torch
+import torchlike.distributed as dist
+dist.init_process_group(timeout=datetime.timedelta(seconds=20))
+pair = dist.new_group(timeout=datetime.timedelta(seconds=0.3))
+if dist.get_rank() == 0:
+    x = torch.zeros(1)
+    w = dist.irecv(x, 1)
+    print(w.is_completed())
+    for call in (lambda: dist.all_reduce(torch.ones(3), group=pair), lambda: w.wait(datetime.timedelta(seconds=0.1))):
+        try:
+            call()
+        except RuntimeError as error:
+            print(error)
+dist.barrier()
+if dist.get_rank() == 1:
+    dist.send(torch.ones(1), 0)
+else:
+    w.wait()
+    print(x.item(), w.source_rank())
+""")
+    done = run("-m", "torchlike.distributed.run", "--standalone", "--nproc-per-node=2", tmp_path / "program.py")
+    assert done.stdout.splitlines() == ["False", "Timed out waiting 300ms for rank 1", "Operation timed out!", "1.0 1"]
+
+
+def test_a_failing_process_stops_the_others(tmp_path):
+    (tmp_path / "program.py").write_text("""
+import os, sys, time
+print("rank", os.environ["RANK"], "try", os.environ["TORCHELASTIC_RESTART_COUNT"], sys.argv[1:], flush=True)
+if os.environ["RANK"] == "1":
+    time.sleep(0.3)
+    sys.exit(3 if os.environ["TORCHELASTIC_RESTART_COUNT"] < sys.argv[1] else 0)
+time.sleep(20 if os.environ["TORCHELASTIC_RESTART_COUNT"] < sys.argv[1] else 0)
+""")
+    launch = ("-m", "torchlike.distributed.run", "--standalone", "--nproc_per_node", "2")
+    failed = run(*launch, tmp_path / "program.py", "1", code=1)
+    assert "rank 1 (local rank 1" in failed.stderr and "exit code 3" in failed.stderr
+    done = run(*launch, "--max-restarts=1", tmp_path / "program.py", "1", "--flag")
+    assert sorted(done.stdout.splitlines()) == [f"rank {r} try {t} ['1', '--flag']" for r in range(2) for t in range(2)]
+
+
+def test_the_older_launcher_names_the_rank(tmp_path):
+    (tmp_path / "program.py").write_text("import sys; print(sys.argv[1:])")
+    done = run("-m", "torchlike.run", "-m", "torch.distributed.launch", "--nproc-per-node=2", "--master-port=0", tmp_path / "program.py", "x")
+    assert sorted(done.stdout.splitlines()) == ["['--local-rank=0', 'x']", "['--local-rank=1', 'x']"]
+
+
+def test_whether_there_are_several_processes(subject, monkeypatch):
+    monkeypatch.delenv("WORLD_SIZE", raising=False)
+    assert not subject.distributed.is_available() and not subject.distributed.is_initialized()
+    monkeypatch.setenv("WORLD_SIZE", "2")
+    assert subject.distributed.is_available()
+
+
+@same
+def test_callbacks_at_the_end_of_a_backward(torch):
+    engine, seen = torch.autograd.Variable._execution_engine, []
+    x = torch.ones(2, requires_grad=True)
+    x.register_hook(lambda g: engine.queue_callback(lambda: seen.append(x.grad.tolist())))
+    (x * 2).sum().backward()
+    (x * 3).sum().backward()
+    with pytest.raises(RuntimeError):
+        engine.queue_callback(lambda: None)
+    return seen
