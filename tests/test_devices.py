@@ -4,7 +4,7 @@ import warnings
 import jax
 import pytest
 import torch
-from same import same
+from same import error, same
 
 import torchlike
 
@@ -39,6 +39,13 @@ def outcome(m, call):
 @pytest.mark.parametrize("call", [c for c in CALLS if c not in ('compiler.set_stance("other").__enter__()', "cuda.memory_summary()")])
 def test_without_gpu(call):
     assert outcome(torchlike, call) == outcome(torch, call)
+
+
+@same
+def test_numbers_and_names_of_devices_that_are_not_there(torch):
+    x, layer = torch.ones(2), torch.nn.Linear(1, 1)
+    return [error(f) for f in (x.cuda, lambda: x.cuda(1), lambda: x.cuda("cuda"), lambda: x.cuda("cuda:1"), lambda: x.cuda("cpu"), lambda: x.to(0),
+                               lambda: torch.ones(1, device=0), lambda: torch.device(0), lambda: layer.cuda(1), lambda: layer.to(0))]
 
 
 def test_cuda_seed_leaves_the_cpu_alone():

@@ -23,7 +23,9 @@ class device:
         elif isinstance(type, int) and not isinstance(type, bool):
             if type < 0:
                 raise RuntimeError("Device index must be non-negative")
-            type, index = ("cuda" if cuda_available() else "tpu" if tpu_available() else "cuda"), type
+            if not (cuda_available() or tpu_available()):
+                raise RuntimeError("Cannot access accelerator device when none is available.")
+            type, index = "cuda" if cuda_available() else "tpu", type
         elif not isinstance(type, str):
             raise TypeError(f"device(): argument 'type' must be str, not {type.__class__.__name__}")
         if ":" in type:

@@ -128,7 +128,10 @@ def cpu(self, memory_format=preserve_format) -> Tensor:
 @public(function=False)
 def cuda(self, device=None, non_blocking: bool = False, memory_format=preserve_format) -> Tensor:
     """self on the GPU."""
-    return to_device(self, dev.canonical("cuda" if device is None else dev.device("cuda", device) if isinstance(device, int) else device))
+    device = dev.device("cuda" if device is None else device)
+    if device.type != "cuda":
+        raise RuntimeError("Invalid device, must be cuda device")
+    return to_device(self, dev.canonical(device))
 
 
 # -- copies and filling --------------------------------------------------------------------------------------------------
