@@ -37,6 +37,7 @@ from .process_group import (  # noqa: F401
     ReduceOp,
     destroy_process_group,
     get_backend,
+    get_default_backend_for_device,
     get_global_rank,
     get_group_rank,
     get_node_local_rank,

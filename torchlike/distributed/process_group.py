@@ -27,6 +27,9 @@ class Backend(str):
     """The name of a backend, in lower case. All of them send over sockets here."""
 
     GLOO, NCCL, MPI, UCC, XCCL, UNDEFINED = "gloo", "nccl", "mpi", "ucc", "xccl", "undefined"
+    default_device_backend_map: ClassVar[dict[str, str]] = {"cpu": GLOO, "cuda": NCCL, "xpu": XCCL, "mps": GLOO}
+    backend_list: ClassVar[list[str]] = [UNDEFINED, GLOO, NCCL, XCCL, UCC, MPI]
+    backend_capability: ClassVar[dict[str, list[str]]] = {GLOO: ["cpu", "cuda"], NCCL: ["cuda"], XCCL: ["xpu"], UCC: ["cpu", "cuda"], MPI: ["cpu", "cuda"]}
 
     def __new__(cls, name: str) -> Backend:
         if not isinstance(name, str):
@@ -343,6 +346,14 @@ def get_world_size(group: ProcessGroup | None = None) -> int:
 
 def get_backend(group: ProcessGroup | None = None) -> Backend:
     return _known(default_group(group))._backend
+
+
+def get_default_backend_for_device(device: Any) -> str:
+    """The backend that torch would take for tensors of a device."""
+    name = getattr(device, "type", str(device).partition(":")[0])
+    if name not in Backend.default_device_backend_map:
+        raise ValueError(f"Default backend not registered for device : {device}")
+    return Backend.default_device_backend_map[name]
 
 
 def get_pg_count() -> int:

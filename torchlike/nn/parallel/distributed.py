@@ -158,6 +158,18 @@ class DistributedDataParallel(Module, Joinable):
         if self._alone:
             self._watch()
 
+    def _set_static_graph(self) -> None:
+        """Let every iteration use the same parameters, which need not be all of them."""
+        self.static_graph = True
+
+    def _get_ddp_logging_data(self) -> dict[str, Any]:
+        """What libraries read of the settings."""
+        return {"backend_name": self.process_group.name(), "module_name": type(self.module).__name__, "rank": self.process_group.rank(),
+                "world_size": self.process_group.size(), "num_parameter_tensors": len(self._reduced),
+                "total_parameter_size_bytes": sum(p.numel() * p.element_size() for p in self._reduced), "bucket_cap_bytes": self._bucket_bytes,
+                "broadcast_buffers": int(self.broadcast_buffers), "find_unused_parameters": int(self.find_unused_parameters),
+                "gradient_as_bucket_view": int(self.gradient_as_bucket_view)}
+
     # -- processes without inputs ---------------------------------------------------------------------------------------------
 
     def join(self, divide_by_initial_world_size: bool = True, enable: bool = True, throw_on_early_termination: bool = False) -> Join:
