@@ -38,6 +38,8 @@ LASTS = 30  # a loop is expected to go on for so many times as long as it has ru
 OP_COMPILE, PROGRAM_COMPILE = 0.03, 0.3  # rough seconds: one op's compilation, a whole program's fixed part
 SECONDS_PER_OP, SECONDS_PER_RESULT = 0.004, 0.012  # an operation in it; each result of one with several (an optimizer's step)
 SECONDS_PER_KERNEL = 0.3  # an operation with the platform's own kernel
+SECONDS_PER_SCATTER = 0.1  # an operation that XLA's CPU backend makes a loop over the indices of
+_SCATTERS = frozenset(("scatter", "scatter_reduce", "masked_scatter", "index_put", "index_write", "gather_backward", "index_backward", "embedding_backward"))
 ROOMY = 8 << 20  # bytes of all results above which XLA's CPU backend orders a program by memory
 _BY_MEMORY = {"xla_cpu_scheduler_type": "CPU_SCHEDULER_TYPE_MEMORY_OPTIMIZED"}
 SETTLED = 4  # programs after a compilation until memory is tidied again
@@ -121,12 +123,18 @@ class ProgramInfo:
         self.work = sum(_work(s.plan) for s in self.steps)
         self.numpy_seconds = NUMPY_OP * sum(LOOPED * s.plan.avals[0].shape[0] if s.plan.op.loops else 1 for s in self.steps) + NUMPY_WORK * self.work
         self.looked_on_disk = False
-        self.compile_seconds = PROGRAM_COMPILE + sum(
-            SECONDS_PER_KERNEL if device.type in s.plan.op.device_kernels else SECONDS_PER_OP if s.plan.single else
-            SECONDS_PER_RESULT * len(s.plan.outs) for s in self.steps)
+        self.compile_seconds = PROGRAM_COMPILE + sum(_compile_seconds(s.plan, device) for s in self.steps)
         self.eager = any(s.plan.op.eager_compilation for s in self.steps)
         self.foreign: set | None = None  # plans without a NumPy form
         self.refusal = ""  # why it cannot be compiled
+
+
+def _compile_seconds(plan, device) -> float:
+    if device.type in plan.op.device_kernels:
+        return SECONDS_PER_KERNEL
+    if plan.op.name in _SCATTERS:
+        return SECONDS_PER_SCATTER
+    return SECONDS_PER_OP if plan.single else SECONDS_PER_RESULT * len(plan.outs)
 
 
 def _work(plan) -> float:
