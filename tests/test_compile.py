@@ -162,3 +162,67 @@ def test_a_step_whose_loss_saves_nothing_and_an_optimizer_that_changes():
     optimizer.param_groups[0]["weight_decay"] = 0.5
     with pytest.raises(RuntimeError, match="changed its form"):
         step()
+
+
+def optimizers(t):
+    """Optimizers whose numbers change in their own ways; each with what the user does after step i."""
+    class Warm(t.optim.SGD):
+        count = 0
+
+        def step(self, closure=None):
+            self.count += 1
+            self.param_groups[0]["lr"] = 0.01 * self.count
+            return super().step(closure)
+
+    class Own(t.optim.Optimizer):
+        def __init__(self, params):
+            super().__init__(params, {"lr": 0.05})
+
+        @t.no_grad()
+        def step(self, closure=None):
+            for p in self.param_groups[0]["params"]:
+                p.sub_(p.grad, alpha=self.param_groups[0]["lr"])
+
+    class Plain(Own):
+        @t.no_grad()
+        def step(self, closure=None):
+            for p in self.param_groups[0]["params"]:
+                p.sub_(p.grad * p.new_full((), 0.05))
+
+    def slower(optimizer, i):
+        if i == 4:
+            optimizer.param_groups[0]["lr"] = 0.001
+
+    def hooked(optimizer, i):
+        if i == 0:
+            optimizer.register_step_pre_hook(lambda o, *_: o.param_groups[0].update(lr=o.param_groups[0]["lr"] * 0.9))
+
+    def nothing(optimizer, i):
+        pass
+    sgd = lambda params: t.optim.SGD(params, lr=0.05)
+    by_tensor = lambda params: t.optim.SGD(params, lr=t.tensor(0.05), foreach=False)
+    return {"lr": (sgd, slower), "lr in place": (by_tensor, lambda o, i: o.param_groups[0]["lr"].mul_(0.8)), "hook": (sgd, hooked),
+            "subclass": (lambda params: Warm(params, lr=0.1), nothing), "own": (Own, slower), "own without numbers": (Plain, nothing)}
+
+
+@pytest.mark.parametrize("name", list(optimizers(real)))
+def test_numbers_of_a_compiled_step(name):
+    found = []
+    for t, wrap in ((real, lambda f: f), (torchlike, torchlike.compile)):
+        make, between = optimizers(t)[name]
+        t.manual_seed(0)
+        model, data = t.nn.Linear(3, 1, dtype=t.float64), t.ones(2, 3, dtype=t.float64)
+        optimizer = make(model.parameters())
+
+        def step(model=model, data=data, optimizer=optimizer):
+            optimizer.zero_grad()
+            loss = model(data).pow(2).sum()
+            loss.backward()
+            optimizer.step()
+            return loss
+        step, losses = wrap(step), []
+        for i in range(8):
+            losses.append(step().item())
+            between(optimizer, i)
+        found.append(losses)
+    np.testing.assert_allclose(found[1], found[0], rtol=1e-7)

@@ -30,7 +30,7 @@ from ._fields import fields
 from ._tensor import Tensor, _new
 from .autograd import engine
 from .nn.modules.module import Module
-from .optim._rules import collected
+from .optim._rules import Rule, collected
 from .optim.optimizer import Optimizer
 
 MOST_ENTRIES = 8  # different guards of one function, as torch's recompile limit
@@ -97,8 +97,8 @@ class Capture:
     def __init__(self):
         self.reason: str | None = None
         self.draws: list[tuple[Value, Callable]] = []
-        self.steps: list[tuple[Optimizer, int, int, list]] = []  # where its numbers lie, and its form
-        self.start = 0
+        self.steps: list[_Step] = []
+        self.start, self.node = 0, None  # where the optimizer's step begins that runs now
 
     def interrupted(self, reason: str) -> None:
         self.reason = self.reason or f"{reason} at {history.user_line()}"
@@ -115,10 +115,15 @@ class Capture:
     def begin_step(self, optimizer: Optimizer, closure) -> None:
         if closure is not None:
             self.reason = self.reason or "an optimizer step with a closure"
-        self.start = len(program.state.program.floats)
+        self.start, self.node = len(program.state.program.floats), program.state.program.node
 
     def end_step(self, optimizer: Optimizer) -> None:
-        self.steps.append((optimizer, self.start, len(program.state.program.floats), _form(optimizer)))
+        node = program.state.program.node
+        while node is not self.node and node is not None:
+            if node.plan is not None and not isinstance(node.plan.op, Rule) and not _is_ours(optimizer):
+                self.reason = self.reason or f"the step of {type(optimizer).__name__}, which computes more than our rules do"
+            node = node.parent
+        self.steps.append(_Step(optimizer, self.start, len(program.state.program.floats)))
 
 
 class _Boundary(Node):
@@ -161,6 +166,40 @@ def _form(optimizer: Optimizer) -> list:
     """What decides which operations a step records: switches, and whether decay and momentum are there at all."""
     return [(k, bool(v) if k in ("weight_decay", "momentum") else v) for group in optimizer.param_groups for k, v in group.items()
             if v.__class__ in (bool, str) or k in ("weight_decay", "momentum")]
+
+
+def _is_ours(optimizer: Optimizer) -> bool:
+    return type(optimizer).step.__module__.startswith("torchlike.optim.")
+
+
+class _Step:
+    """An optimizer's step inside a traced call: where its numbers lie among the call's, and what they are now."""
+
+    def __init__(self, optimizer: Optimizer, start: int, end: int):
+        self.optimizer, self.start, self.end, self.form = optimizer, start, end, _form(optimizer)
+        # our own rules' numbers follow from the groups' options, where these are not tensors and no steps are counted
+        counts = any("step" in s for s in optimizer.state.values())
+        given = any(isinstance(v, Tensor) for v in self._options())
+        self.constant = _is_ours(optimizer) and "step" not in optimizer.__dict__ and not counts and not given
+        self.options: list = []
+        self.known: list = []
+
+    def _options(self) -> list:
+        return [v for group in self.optimizer.param_groups for v in group.values()]
+
+    def numbers(self) -> list[float]:
+        """The step's numbers; RuntimeError where it would record other operations than those traced."""
+        options = self._options()
+        if self.constant and len(options) == len(self.options) and all(map(operator.is_, options, self.options)) and not self.optimizer._has_step_hooks():
+            return self.known
+        same = _form(self.optimizer) == self.form
+        if same:
+            with collected() as numbers:
+                self.optimizer.step()
+        if not same or len(numbers) != self.end - self.start:
+            raise RuntimeError("the optimizer's step changed its form since it was compiled; call torchlike.compiler.reset()")
+        self.options, self.known = options, numbers
+        return numbers
 
 
 class Segment(Op):
@@ -318,14 +357,8 @@ class Replay:
         floats = self.floats
         if self.steps:
             floats = list(floats)
-            for optimizer, start, end, form in self.steps:
-                same = _form(optimizer) == form
-                if same:
-                    with collected() as numbers:
-                        optimizer.step()
-                if not same or len(numbers) != end - start:
-                    raise RuntimeError("the optimizer's step changed its form since it was compiled; call torchlike.compiler.reset()")
-                floats[start:end] = numbers
+            for step in self.steps:
+                floats[step.start:step.end] = step.numbers()
         values = []
         for kind, x in self.inputs:
             values.append(x._current() if kind == "tensor" else leaves[x]._current() if kind == "argument" else
@@ -434,7 +467,8 @@ class Compiled:
         self.function, self.name, self.fullgraph = function, name, fullgraph
         self.entries: dict = {}
         self.attributes = [m.__dict__ for m in self._modules(owner)]
-        self.watched: tuple[list[int], list] = [], []  # how many attributes each module has; (attributes, name) of the plain ones
+        # how many attributes each module has; where the plain ones are, their names, their values, and these as a key
+        self.watched: tuple[list[int], list[dict], list[str], list, tuple] = [], [], [], [], ()
         ALL.add(self)
 
     def _modules(self, owner) -> list[Module]:
@@ -455,12 +489,19 @@ class Compiled:
         if code is not None:
             outside = tuple(v for v in (f.__globals__.get(n) for n in code.co_names) if v.__class__ in (int, float, bool, str))
             outside += tuple(c.cell_contents for c in f.__closure__ or () if _filled(c) and c.cell_contents.__class__ in (int, float, bool, str))
-        sizes, plain = self.watched
+        return mode.enabled, dt.get_default_dtype(), outside, self._flags()
+
+    def _flags(self) -> tuple:
+        """The modules' plain attributes, compared by identity first: they seldom change."""
+        sizes, owners, names, before, flags = self.watched
         if sizes != list(map(len, self.attributes)):
             plain = [(own, k) for own in self.attributes for k, v in own.items() if v.__class__ in _PLAIN]
-            self.watched = list(map(len, self.attributes)), plain
-        flags = [own.get(k) for own, k in plain]
-        return mode.enabled, dt.get_default_dtype(), outside, tuple([x if x.__class__ in _PLAIN else id(x) for x in flags])
+            sizes, owners, names, before = list(map(len, self.attributes)), [own for own, _ in plain], [k for _, k in plain], []
+        now = list(map(dict.get, owners, names))
+        if len(now) != len(before) or not all(map(operator.is_, now, before)):
+            flags = tuple([x if x.__class__ in _PLAIN else id(x) for x in now])
+        self.watched = sizes, owners, names, now, flags
+        return flags
 
     def __call__(self, *args, **kwargs):
         if program.state.capture is not None or stance.name == "force_eager":

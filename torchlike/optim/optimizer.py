@@ -357,6 +357,10 @@ class Optimizer:
             )
         self.param_groups.append(param_group)
 
+    def _has_step_hooks(self) -> bool:
+        """Whether anything runs before or after a step."""
+        return bool(_pre_hooks or _post_hooks or self._optimizer_step_pre_hooks or self._optimizer_step_post_hooks)
+
     # -- for the optimizers of this package ------------------------------------------------------------------------------
 
     def _updates(self, group: dict[str, Any], names: tuple[str, ...], create: Callable[[dict, Tensor], None] | None):
