@@ -72,23 +72,22 @@ def _count(given: str) -> int:
         raise ValueError(f"Unsupported nproc_per_node value: {given}") from None
 
 
-def _meet(options: argparse.Namespace) -> tuple[TCPStore, int, str, int]:
-    """The store, this node's rank, and where the store is. The first to listen at the endpoint serves it."""
+def _meet(options: argparse.Namespace) -> tuple[TCPStore, int, str]:
+    """The store, this node's rank, and the host that has the store. The first to listen at the endpoint serves it."""
     nodes = int(options.nnodes.split(":")[0])
     endpoint = urlparse("//" + options.rdzv_endpoint)
-    if nodes == 1 and not options.rdzv_endpoint and options.node_rank <= 0:
-        port = 0 if options.standalone or options.rdzv_backend == "c10d" else options.master_port
-        store = TCPStore("127.0.0.1", port, is_master=True, wait_for_workers=False)
-        return store, 0, options.master_addr if port else "127.0.0.1", store.port
-    host, port = (endpoint.hostname, endpoint.port or 29400) if options.rdzv_endpoint else (options.master_addr, options.master_port)
-    serves = options.node_rank == 0 or nodes == 1
-    if options.node_rank < 0 and not serves:
-        try:
-            store = TCPStore(host, port, is_master=host in ("localhost", "127.0.0.1", os.uname().nodename), wait_for_workers=False)
-        except DistNetworkError:
-            store = TCPStore(host, port)
-        return store, store.add(f"nodes/{options.rdzv_id}", 1) - 1, host, port
-    return TCPStore(host, port, is_master=serves, wait_for_workers=False), max(options.node_rank, 0), host, port
+    if options.rdzv_endpoint:
+        host, port = endpoint.hostname, 29400 if endpoint.port is None else endpoint.port
+    else:
+        host, port = options.master_addr, 0 if options.standalone or options.rdzv_backend == "c10d" else options.master_port
+    if nodes == 1 or options.node_rank >= 0:
+        node = max(options.node_rank, 0)
+        return TCPStore(host, port, is_master=node == 0, wait_for_workers=False), node, host
+    try:
+        store = TCPStore(host, port, is_master=host in ("localhost", "127.0.0.1", os.uname().nodename), wait_for_workers=False)
+    except DistNetworkError:
+        store = TCPStore(host, port)
+    return store, store.add(f"nodes/{options.rdzv_id}", 1) - 1, host
 
 
 def _command(options: argparse.Namespace, extra: list[str]) -> list[str]:
@@ -137,7 +136,7 @@ def _watch(processes: Sequence[subprocess.Popen], interval: float) -> subprocess
 def run(options: argparse.Namespace, local_rank_argument: bool = False) -> int:
     """Start the processes of this node and wait for them: the exit code. `local_rank_argument`: they get `--local-rank=N` too."""
     count, nodes = _count(options.nproc_per_node), int(options.nnodes.split(":")[0])
-    store, node, host, port = _meet(options)
+    store, node, host = _meet(options)
     run_id = options.rdzv_id if options.rdzv_id != "none" else uuid.uuid4().hex if options.standalone else "none"
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     for restarts in range(options.max_restarts + 1):
@@ -146,7 +145,7 @@ def run(options: argparse.Namespace, local_rank_argument: bool = False) -> int:
             for local in range(count):
                 extra = [f"--local-rank={local}"] if local_rank_argument else []
                 processes.append(subprocess.Popen(_command(options, extra),
-                                                  env=_environment(options, node, local, count, nodes, host, port, restarts, run_id)))
+                                                  env=_environment(options, node, local, count, nodes, host, store.port, restarts, run_id)))
             failed = _watch(processes, options.monitor_interval)
         finally:
             _stop(processes)
