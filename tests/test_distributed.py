@@ -115,6 +115,26 @@ print(torch.ones(2).sum().item())
     assert done.stdout.splitlines() == ["Connection closed by peer: rank 1"] * 3 + ["2.0"]
 
 
+def test_different_collectives_are_not_mixed(tmp_path):
+    (tmp_path / "program.py").write_text("""
+import torchlike as torch
+import torchlike.distributed as dist
+dist.init_process_group()
+x, rank = torch.ones(2), dist.get_rank()
+try:
+    dist.all_reduce(x) if rank else dist.broadcast(x, 0)
+except RuntimeError as error:
+    print(error)
+dist.barrier()
+y = torch.ones(1) * rank
+dist.all_reduce(y)
+print(x.tolist(), y.item())
+""")
+    done = run("-m", "torchlike.distributed.run", "--standalone", "--nproc-per-node=2", tmp_path / "program.py")
+    assert sorted(done.stdout.splitlines()) == ["[1.0, 1.0] 1.0"] * 2 + [
+        "the ranks of a group called different collectives: all_reduce here, broadcast on rank 0"]
+
+
 def test_timeouts(tmp_path):
     (tmp_path / "program.py").write_text("""
 import datetime, time

@@ -129,9 +129,9 @@ def written(t: Tensor, array: np.ndarray) -> Tensor:
     return t
 
 
-def _do(group: ProcessGroup, async_op: bool, compute: Callable[[Callable], Any], finish: Callable[[Any], list[Tensor]]) -> Work | None:
+def _do(what: str, group: ProcessGroup, async_op: bool, compute: Callable[[Callable], Any], finish: Callable[[Any], list[Tensor]]) -> Work | None:
     """`compute(exchange)` sends and receives, in the group's thread if `async_op`; `finish` writes what it returns."""
-    exchange = group.exchange()
+    exchange = group.exchange(what)
     if async_op:
         return Work(group.later(lambda: compute(exchange)), finish)
     finish(compute(exchange))
@@ -159,7 +159,7 @@ def barrier(group: _Group = None, async_op: bool = False, device_ids: Any = None
         return None
     nothing = np.zeros(0, np.uint8)
     likes = [nothing] * group.size()
-    return _do(group, async_op, lambda exchange: arrays.all_gather(nothing, likes, group.rank(), exchange), lambda _: [])
+    return _do("barrier", group, async_op, lambda exchange: arrays.all_gather(nothing, likes, group.rank(), exchange), lambda _: [])
 
 
 def monitored_barrier(group: _Group = None, timeout: timedelta | None = None, wait_all_ranks: bool = False) -> None:
@@ -174,7 +174,7 @@ def all_reduce(tensor: Tensor, op: Any = ReduceOp.SUM, group: _Group = None, asy
     if group is None:
         return None
     name, mine = reduction(op, tensor, "all_reduce"), read(tensor)
-    return _do(group, async_op, lambda exchange: arrays.all_reduce(mine, name, group.size(), group.rank(), exchange),
+    return _do("all_reduce", group, async_op, lambda exchange: arrays.all_reduce(mine, name, group.size(), group.rank(), exchange),
                lambda made: [written(tensor, made)])
 
 
@@ -188,7 +188,7 @@ def all_reduce_coalesced(tensors: list[Tensor], op: Any = ReduceOp.SUM, group: _
     name, mine = reduction(op, tensors[0], "all_reduce"), [read(t) for t in tensors]
     flat = np.concatenate([a.reshape(-1) for a in mine])
     ends = np.cumsum([a.size for a in mine])[:-1]
-    return _do(group, async_op, lambda exchange: arrays.all_reduce(flat, name, group.size(), group.rank(), exchange),
+    return _do("all_reduce_coalesced", group, async_op, lambda exchange: arrays.all_reduce(flat, name, group.size(), group.rank(), exchange),
                lambda made: _all_written(tensors)(np.split(made, ends)))
 
 
@@ -205,7 +205,7 @@ def reduce(tensor: Tensor, dst: int | None = None, op: Any = ReduceOp.SUM, group
     def compute(exchange):
         found = arrays.gather(mine, likes, root, group.rank(), group.size(), exchange)
         return arrays.combine(name, found) if found else mine
-    return _do(group, async_op, compute, lambda made: [tensor if made is mine else written(tensor, made)])
+    return _do("reduce", group, async_op, compute, lambda made: [tensor if made is mine else written(tensor, made)])
 
 
 def broadcast(tensor: Tensor, src: int | None = None, group: _Group = None, async_op: bool = False, group_src: int | None = None) -> Work | None:
@@ -216,7 +216,7 @@ def broadcast(tensor: Tensor, src: int | None = None, group: _Group = None, asyn
         return None
     root, me = root_of("broadcast", group, src, group_src), group.rank()
     mine = read(tensor) if me == root else _array_like(tensor)
-    return _do(group, async_op, lambda exchange: arrays.broadcast(mine, root, me, group.size(), exchange),
+    return _do("broadcast", group, async_op, lambda exchange: arrays.broadcast(mine, root, me, group.size(), exchange),
                lambda made: [tensor if me == root else written(tensor, made)])
 
 
@@ -229,7 +229,7 @@ def all_gather(tensor_list: list[Tensor], tensor: Tensor, group: _Group = None, 
         return None
     _same_shape(_listed(outputs, group, "allgather"), tensor, "allgather")
     mine, likes = read(tensor), [_array_like(t) for t in outputs]
-    return _do(group, async_op, lambda exchange: arrays.all_gather(mine, likes, group.rank(), exchange), _all_written(outputs))
+    return _do("all_gather", group, async_op, lambda exchange: arrays.all_gather(mine, likes, group.rank(), exchange), _all_written(outputs))
 
 
 def all_gather_into_tensor(output_tensor: Tensor, input_tensor: Tensor, group: _Group = None, async_op: bool = False) -> Work | None:
@@ -240,7 +240,7 @@ def all_gather_into_tensor(output_tensor: Tensor, input_tensor: Tensor, group: _
         return None
     _multiple(output_tensor, input_tensor, group.size(), "allgather")
     mine = read(input_tensor)
-    return _do(group, async_op, lambda exchange: arrays.all_gather(mine, [mine] * group.size(), group.rank(), exchange),
+    return _do("all_gather_into_tensor", group, async_op, lambda exchange: arrays.all_gather(mine, [mine] * group.size(), group.rank(), exchange),
                lambda made: [written(output_tensor, np.stack(made))])
 
 
@@ -257,7 +257,7 @@ def gather(tensor: Tensor, gather_list: list[Tensor] | None = None, dst: int | N
     if me == root:
         _same_shape(_listed(outputs, group, "gather"), tensor, "gather")
     mine = read(tensor)
-    return _do(group, async_op, lambda exchange: arrays.gather(mine, [mine] * group.size(), root, me, group.size(), exchange), _all_written(outputs))
+    return _do("gather", group, async_op, lambda exchange: arrays.gather(mine, [mine] * group.size(), root, me, group.size(), exchange), _all_written(outputs))
 
 
 def _only_at_root(tensors: list[Tensor], at_root: bool, name: str, role: str) -> None:
@@ -280,7 +280,7 @@ def scatter(tensor: Tensor, scatter_list: list[Tensor] | None = None, src: int |
     if me == root:
         _same_shape(_listed(inputs, group, "scatter"), tensor, "scatter")
     parts = [read(t) for t in inputs]
-    return _do(group, async_op, lambda exchange: arrays.scatter(parts, _array_like(tensor), root, me, exchange),
+    return _do("scatter", group, async_op, lambda exchange: arrays.scatter(parts, _array_like(tensor), root, me, exchange),
                lambda made: [written(tensor, made)])
 
 
@@ -307,7 +307,7 @@ def reduce_scatter_tensor(output: Tensor, input: Tensor, op: Any = ReduceOp.SUM,
 
 def _reduce_scattered(output: Tensor, parts: list[np.ndarray], op: Any, group: ProcessGroup, async_op: bool) -> Work | None:
     name = reduction(op, output, "reduce_scatter")
-    return _do(group, async_op, lambda exchange: arrays.reduce_scatter(parts, name, group.rank(), exchange), lambda made: [written(output, made)])
+    return _do("reduce_scatter", group, async_op, lambda exchange: arrays.reduce_scatter(parts, name, group.rank(), exchange), lambda made: [written(output, made)])
 
 
 def all_to_all(output_tensor_list: list[Tensor], input_tensor_list: list[Tensor], group: _Group = None, async_op: bool = False) -> Work | None:
@@ -318,7 +318,7 @@ def all_to_all(output_tensor_list: list[Tensor], input_tensor_list: list[Tensor]
     if group is None:
         return None
     parts, likes = [read(t) for t in _listed(inputs, group, "alltoall")], [_array_like(t) for t in _listed(outputs, group, "alltoall")]
-    return _do(group, async_op, lambda exchange: arrays.all_to_all(parts, likes, group.rank(), exchange), _all_written(outputs))
+    return _do("all_to_all", group, async_op, lambda exchange: arrays.all_to_all(parts, likes, group.rank(), exchange), _all_written(outputs))
 
 
 def all_to_all_single(output: Tensor, input: Tensor, output_split_sizes: list[int] | None = None, input_split_sizes: list[int] | None = None,
@@ -329,7 +329,7 @@ def all_to_all_single(output: Tensor, input: Tensor, output_split_sizes: list[in
     if group is None:
         return None
     parts, likes = _split(read(input), input_split_sizes, group), _split(_array_like(output), output_split_sizes, group)
-    return _do(group, async_op, lambda exchange: arrays.all_to_all(parts, likes, group.rank(), exchange),
+    return _do("all_to_all_single", group, async_op, lambda exchange: arrays.all_to_all(parts, likes, group.rank(), exchange),
                lambda made: [written(output, np.concatenate(made))])
 
 

@@ -23,7 +23,7 @@ def all_gather_object(object_list: list[Any], obj: Any, group: _Group = None) ->
     if group is None:
         return
     mine, others = _pickled(obj), set(range(group.size())) - {group.rank()}
-    arrived = group.exchange()(dict.fromkeys(others, mine), others)
+    arrived = group.exchange("all_gather_object")(dict.fromkeys(others, mine), others)
     for r in range(group.size()):
         object_list[r] = pickle.loads(arrived.get(r, mine))
 
@@ -36,7 +36,7 @@ def gather_object(obj: Any, object_gather_list: list[Any] | None = None, dst: in
         return
     root = root_of("gather_object", group, 0 if dst is None and group_dst is None else dst, group_dst)
     _only_at_root(object_gather_list or [], group.rank() == root, "gather_list", "destination")
-    mine, run = _pickled(obj), group.exchange()
+    mine, run = _pickled(obj), group.exchange("gather_object")
     if group.rank() != root:
         run({root: mine}, set())
         return
@@ -52,7 +52,7 @@ def broadcast_object_list(object_list: list[Any], src: int | None = None, group:
     if group is None:
         return
     root = root_of("broadcast_object_list", group, 0 if src is None and group_src is None else src, group_src)
-    run = group.exchange()
+    run = group.exchange("broadcast_object_list")
     if group.rank() == root:
         run(dict.fromkeys(set(range(group.size())) - {root}, _pickled(list(object_list))), set())
     else:
@@ -69,7 +69,7 @@ def scatter_object_list(scatter_object_output_list: list[Any], scatter_object_in
     if not isinstance(scatter_object_output_list, list) or not scatter_object_output_list:
         raise ValueError("Expected argument scatter_object_output_list to be a list of size at least 1.")
     root = root_of("scatter_object_list", group, 0 if src is None and group_src is None else src, group_src)
-    run = group.exchange()
+    run = group.exchange("scatter_object_list")
     if group.rank() != root:
         scatter_object_output_list[0] = pickle.loads(run({}, {root})[root])
         return

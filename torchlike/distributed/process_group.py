@@ -94,25 +94,28 @@ class ProcessGroup:
     def name(self) -> str:
         return str(self._backend)
 
-    def send(self, rank: int, key: bytes, array: np.ndarray) -> None:
+    def send(self, rank: int, key: bytes, array: np.ndarray, kind: bytes = b"") -> None:
         """A message to a rank of this group."""
-        self.transport.send(self.ranks[rank], b"%d %s" % (self.number, key), memoryview(np.ascontiguousarray(array).reshape(-1).view(np.uint8)))
+        data = memoryview(np.ascontiguousarray(array).reshape(-1).view(np.uint8))
+        self.transport.send(self.ranks[rank], b"%d %s" % (self.number, key), kind, data)
 
-    def receive(self, ranks: set[int], key: bytes, seconds: float | None = None) -> tuple[int, bytearray]:
+    def receive(self, ranks: set[int], key: bytes, seconds: float | None = None, kind: bytes = b"") -> tuple[int, bytearray]:
         """The next message under `key` from one of some ranks of this group; DistNetworkError after some seconds, or the group's timeout."""
         seconds = self.timeout.total_seconds() if seconds is None else seconds
-        source, data = self.transport.receive({self.ranks[r] for r in ranks}, b"%d %s" % (self.number, key), seconds)
+        source, found, data = self.transport.receive({self.ranks[r] for r in ranks}, b"%d %s" % (self.number, key), seconds)
+        if found != kind:
+            raise RuntimeError(f"the ranks of a group called different collectives: {kind.decode()} here, {found.decode()} on rank {source}")
         return self.ranks.index(source), data
 
-    def exchange(self) -> Callable[[dict, set], dict]:
+    def exchange(self, kind: str) -> Callable[[dict, set], dict]:
         """How the next collective sends and receives: every rank calls collectives in one order, so their number is the key."""
-        call, parts = next(self._calls), itertools.count()
+        call, parts, name = next(self._calls), itertools.count(), kind.encode()
 
         def run(outgoing: dict, sources: set) -> dict:
             key = b"c%d.%d" % (call, next(parts))
             for rank, array in outgoing.items():
-                self.send(rank, key, array)
-            return {rank: self.receive({rank}, key)[1] for rank in sources}
+                self.send(rank, key, array, name)
+            return {rank: self.receive({rank}, key, kind=name)[1] for rank in sources}
         return run
 
     def later(self, work: Callable[[], Any]) -> concurrent.futures.Future:

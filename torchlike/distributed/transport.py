@@ -26,7 +26,7 @@ class Transport:
         self.peers: dict[int, socket.socket] = {}
         self.locks = {r: threading.Lock() for r in range(size)}
         self.arrived = threading.Condition()
-        self.messages: dict[bytes, deque[tuple[int, bytearray]]] = {}
+        self.messages: dict[bytes, deque[tuple[int, bytes, bytearray]]] = {}  # by key: who sent, what kind it is, the data
         self.gone: set[int] = set()  # ranks whose connection ended
         if size > 1:
             self._connect(PrefixStore("transport", store), store.timeout.total_seconds())
@@ -63,37 +63,38 @@ class Transport:
         try:
             while True:
                 key_size, data_size = struct.unpack("!IQ", receive_exactly(connection, 12))
-                key = bytes(receive_exactly(connection, key_size))
+                key, _, kind = bytes(receive_exactly(connection, key_size)).partition(b"|")
                 data = receive_exactly(connection, data_size)
                 with self.arrived:
-                    self.messages.setdefault(key, deque()).append((source, data))
+                    self.messages.setdefault(key, deque()).append((source, kind, data))
                     self.arrived.notify_all()
         except (OSError, EOFError):
             with self.arrived:
                 self.gone.add(source)
                 self.arrived.notify_all()
 
-    def send(self, rank: int, key: bytes, data: memoryview) -> None:
+    def send(self, rank: int, key: bytes, kind: bytes, data: memoryview) -> None:
         """Hand over a message; it may still be on its way."""
+        head = key + b"|" + kind
         try:
             with self.locks[rank]:
-                self.peers[rank].sendall(struct.pack("!IQ", len(key), data.nbytes) + key)
+                self.peers[rank].sendall(struct.pack("!IQ", len(head), data.nbytes) + head)
                 self.peers[rank].sendall(data)
         except OSError:
             raise DistNetworkError(f"Connection closed by peer: rank {rank}") from None
 
-    def receive(self, ranks: set[int], key: bytes, seconds: float) -> tuple[int, bytearray]:
-        """The next message under `key` from one of some ranks: (rank, data)."""
+    def receive(self, ranks: set[int], key: bytes, seconds: float) -> tuple[int, bytes, bytearray]:
+        """The next message under `key` from one of some ranks: (rank, kind, data)."""
         end = time.monotonic() + seconds
         with self.arrived:
             while True:
                 waiting = self.messages.get(key, ())
-                for i, (source, data) in enumerate(waiting):
+                for i, (source, kind, data) in enumerate(waiting):
                     if source in ranks:
                         del waiting[i]
                         if not waiting:
                             del self.messages[key]
-                        return source, data
+                        return source, kind, data
                 if ranks <= self.gone:
                     raise DistNetworkError(f"Connection closed by peer: rank {min(ranks)}")
                 if not self.arrived.wait(end - time.monotonic()):

@@ -192,7 +192,7 @@ class DistributedDataParallel(Module, Joinable):
         group, source = self.process_group, 0
         if self._join_config.enable or not mine:
             flags = np.array([mine, synchronizing])
-            states = arrays.all_gather(flags, [flags] * group.size(), group.rank(), group.exchange())
+            states = arrays.all_gather(flags, [flags] * group.size(), group.rank(), group.exchange("DistributedDataParallel"))
             running = [r for r, (runs, _) in enumerate(states) if runs]
             source, self._running, synchronizing = running[-1], len(running), any(syncs for _, syncs in states)
         if self.require_forward_param_sync and self.broadcast_buffers:
@@ -208,7 +208,7 @@ class DistributedDataParallel(Module, Joinable):
 
     def _end_of_join(self, last: bool) -> None:
         group = self.process_group
-        states = arrays.all_gather(np.array(last), [np.array(last)] * group.size(), group.rank(), group.exchange())
+        states = arrays.all_gather(np.array(last), [np.array(last)] * group.size(), group.rank(), group.exchange("DistributedDataParallel"))
         self._broadcast(list(self.module.parameters()) + self._shared_buffers, max(r for r, was_last in enumerate(states) if was_last))
         self._divide_by_all, self._running = True, group.size()
 
@@ -231,7 +231,7 @@ class DistributedDataParallel(Module, Joinable):
         group = self.process_group
         held = [read(t) for t in tensors]
         flat = np.concatenate([np.ascontiguousarray(a).reshape(-1).view(np.uint8) for a in held])
-        flat = arrays.broadcast(flat, source, group.rank(), group.size(), group.exchange())
+        flat = arrays.broadcast(flat, source, group.rank(), group.size(), group.exchange("DistributedDataParallel"))
         if group.rank() == source:
             return
         for t, a, part in zip(tensors, held, np.split(flat, np.cumsum([a.nbytes for a in held])[:-1])):
@@ -271,7 +271,7 @@ class DistributedDataParallel(Module, Joinable):
         group = self.process_group
         mine = np.zeros(len(self._reduced), bool)
         mine[list(arrived)] = True
-        return np.flatnonzero(arrays.all_reduce(mine, "SUM", group.size(), group.rank(), group.exchange())).tolist()
+        return np.flatnonzero(arrays.all_reduce(mine, "SUM", group.size(), group.rank(), group.exchange("DistributedDataParallel"))).tolist()
 
     def _buckets(self, parameters: list[Tensor]) -> list[GradBucket]:
         """Parameters of one dtype together, the last ones first: their gradients come first in a backward."""
@@ -299,7 +299,7 @@ class DistributedDataParallel(Module, Joinable):
         group = self.process_group
         if self._hook is None:
             share = flat.dtype.type(1 / (group.size() if self._divide_by_all else self._running))
-            return arrays.all_reduce(flat * share, "SUM", group.size(), group.rank(), group.exchange())
+            return arrays.all_reduce(flat * share, "SUM", group.size(), group.rank(), group.exchange("DistributedDataParallel"))
         bucket.set_buffer(from_numpy(flat).to(self.device))
         state, hook = self._hook
         return read(hook(state, bucket).wait())
