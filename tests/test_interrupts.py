@@ -46,6 +46,7 @@ def interrupted(k, function, folder):
         frame.f_trace_opcodes, frame.f_trace_lines = True, False
         return inside
     before = sys.gettrace()
+    sys._getframe().f_trace_opcodes = True  # Python 3.12's settrace looks whether any frame wants opcodes
     sys.settrace(entered)
     try:
         function()
