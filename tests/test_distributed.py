@@ -128,7 +128,7 @@ except RuntimeError as error:
 dist.barrier()
 y = torch.ones(1) * rank
 dist.all_reduce(y)
-print(x.tolist(), y.item())
+print(f"{x.tolist()} {y.item()}\\n", end="")  # one write: two processes print
 """)
     done = run("-m", "torchlike.distributed.run", "--standalone", "--nproc-per-node=2", tmp_path / "program.py")
     assert sorted(done.stdout.splitlines()) == ["[1.0, 1.0] 1.0"] * 2 + [
@@ -146,7 +146,8 @@ if dist.get_rank() == 0:
     x = torch.zeros(1)
     w = dist.irecv(x, 1)
     print(w.is_completed())
-    for call in (lambda: dist.all_reduce(torch.ones(3), group=pair), lambda: w.wait(datetime.timedelta(seconds=0.1))):
+    for call in (lambda: dist.all_reduce(torch.ones(3), group=pair), lambda: dist.monitored_barrier(pair, datetime.timedelta(seconds=0.1)),
+                 lambda: w.wait(datetime.timedelta(seconds=0.1))):
         try:
             call()
         except RuntimeError as error:
@@ -159,13 +160,14 @@ else:
     print(x.item(), w.source_rank())
 """)
     done = run("-m", "torchlike.distributed.run", "--standalone", "--nproc-per-node=2", tmp_path / "program.py")
-    assert done.stdout.splitlines() == ["False", "Timed out waiting 300ms for rank 1", "Operation timed out!", "1.0 1"]
+    assert done.stdout.splitlines() == ["False", "Timed out waiting 300ms for rank 1", "Timed out waiting 100ms for rank 1", "Operation timed out!",
+                                        "1.0 1"]
 
 
 def test_a_failing_process_stops_the_others(tmp_path):
     (tmp_path / "program.py").write_text("""
 import os, sys, time
-print("rank", os.environ["RANK"], "try", os.environ["TORCHELASTIC_RESTART_COUNT"], sys.argv[1:], flush=True)
+print(f"rank {os.environ['RANK']} try {os.environ['TORCHELASTIC_RESTART_COUNT']} {sys.argv[1:]}\\n", end="", flush=True)
 if os.environ["RANK"] == "1":
     time.sleep(0.3)
     sys.exit(3 if os.environ["TORCHELASTIC_RESTART_COUNT"] < sys.argv[1] else 0)
@@ -179,7 +181,7 @@ time.sleep(20 if os.environ["TORCHELASTIC_RESTART_COUNT"] < sys.argv[1] else 0)
 
 
 def test_the_older_launcher_names_the_rank(tmp_path):
-    (tmp_path / "program.py").write_text("import sys; print(sys.argv[1:])")
+    (tmp_path / "program.py").write_text("import sys; sys.stdout.write(f'{sys.argv[1:]}\\n')")
     done = run("-m", "torchlike.run", "-m", "torch.distributed.launch", "--nproc-per-node=2", "--master-port=0", tmp_path / "program.py", "x")
     assert sorted(done.stdout.splitlines()) == ["['--local-rank=0', 'x']", "['--local-rank=1', 'x']"]
 

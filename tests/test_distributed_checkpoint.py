@@ -276,3 +276,21 @@ def test_tensors_over_a_mesh(subject, tmp_path):
         assert got.to_local().tolist() == saved.to_local().tolist()
     finally:
         groups.destroy_process_group()
+
+
+def test_a_checkpoint_that_is_replaced_is_whole_at_any_time(subject, tmp_path, monkeypatch):
+    d, writer = parts(subject)[0], importlib.import_module(f"{subject.__name__}.distributed.checkpoint.filesystem")
+    d.save({"a": subject.ones(3)}, checkpoint_id=tmp_path)
+
+    def killed(*_):
+        raise OSError("killed")
+    with monkeypatch.context() as m:
+        m.setattr(writer.os, "replace", killed)
+        with pytest.raises(d.CheckpointException):
+            d.save({"a": subject.zeros(3)}, checkpoint_id=tmp_path)
+    got = {"a": subject.full((3,), 7.0)}
+    d.load(got, checkpoint_id=tmp_path)
+    assert got["a"].tolist() == [1.0] * 3
+    d.save({"a": subject.zeros(3)}, checkpoint_id=tmp_path)
+    d.load(got, checkpoint_id=tmp_path)
+    assert got["a"].tolist() == [0.0] * 3 and len(list(tmp_path.iterdir())) == 2

@@ -1,40 +1,29 @@
 """torch.compile: a call traced once, then replayed without its Python.
 
-The second call with the same guards is traced: it is recorded as usual, into a program of its own. What the program read
-(arguments, outside tensors, random draws, optimizers' numbers) and wrote (results, outside tensors, `.grad`) becomes a
-`Replay`. Later calls record the whole program as one operation. Where results require a gradient, the backward is traced
-as well, and becomes the second operation of the pair. A call that observes a value, or that keeps new tensors where the
+The second call with the same guards is traced: it is recorded as usual, into a program of its own, which becomes a `Replay`
+(`_replay.py`). Later calls record that as one operation. A call that observes a value, or that keeps new tensors where the
 trace cannot see them, is not replayed: it stays recorded eager, and `torchlike.explain()` says why.
 """
 from __future__ import annotations
 
 import functools
-import gc
-import itertools
 import operator
 import threading
 import weakref
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
-
 from ._core import dtype as dt
-from ._core import executor, history, program
-from ._core.aval import BOOL, COMPLEX, FLOAT, INT
+from ._core import history, program
 from ._core.grad_mode import mode
-from ._core.graph import SECOND_BACKWARD, AccumulateGrad, Node, reachable
-from ._core.registry import Op
+from ._core.graph import AccumulateGrad
 from ._core.value import Value
 from ._fields import fields
+from ._replay import Boundary, Capture, NotReplayable, Replay, all_tensors, flatten, unflatten
 from ._tensor import Tensor, _new
-from .autograd import engine
 from .nn.modules.module import Module
-from .optim._rules import Rule, collected
-from .optim.optimizer import Optimizer
 
 MOST_ENTRIES = 8  # different guards of one function, as torch's recompile limit
-_count = itertools.count()
 
 
 class _Running(threading.local):
@@ -49,33 +38,6 @@ running, stance = _Running(), _Stance()
 ALL: weakref.WeakSet[Compiled] = weakref.WeakSet()  # torch.compiler.reset forgets their replays
 
 
-class NotReplayable(Exception):
-    """Why a call must stay recorded eager."""
-
-
-# -- trees ---------------------------------------------------------------------------------------------------------------
-
-
-def _flatten(x, leaves: list):
-    """Structure of nested tuples, lists and dicts; leaves are appended."""
-    if isinstance(x, (tuple, list)):
-        return type(x), tuple(_flatten(y, leaves) for y in x)
-    if isinstance(x, dict):
-        return dict, tuple((k, _flatten(v, leaves)) for k, v in x.items())
-    leaves.append(x)
-    return None
-
-
-def _unflatten(structure, leaves):
-    if structure is None:
-        return next(leaves)
-    kind, parts = structure
-    if kind is dict:
-        return {k: _unflatten(s, leaves) for k, s in parts}
-    made = [_unflatten(s, leaves) for s in parts]
-    return kind(*made) if hasattr(kind, "_fields") else kind(made)
-
-
 _PLAIN = (int, float, complex, bool, str, bytes, type(None), dt.dtype)
 
 
@@ -86,375 +48,6 @@ def _guard_of(x):
         x._current()
         return (x._value.aval, x.requires_grad, x._layout, x.__class__)
     return (x.__class__, x) if isinstance(x, _PLAIN) else id(x)
-
-
-# -- tracing -------------------------------------------------------------------------------------------------------------
-
-
-class Capture:
-    """What one traced call read besides its arguments; `program.state.capture` while it runs."""
-
-    def __init__(self):
-        self.reason: str | None = None
-        self.draws: list[tuple[Value, Callable]] = []
-        self.steps: list[_Step] = []
-        self.start, self.node = 0, None  # where the optimizer's step begins that runs now
-
-    def interrupted(self, reason: str) -> None:
-        self.reason = self.reason or f"{reason} at {history.user_line()}"
-
-    def begin_draw(self) -> None:
-        """Random draws may be replayed."""
-
-    def writes(self, t: Tensor) -> None:
-        """In-place writes are found when the call is over."""
-
-    def refreshed(self, t: Tensor) -> None:
-        """A view looked again at its storage."""
-
-    def begin_step(self, optimizer: Optimizer, closure) -> None:
-        if closure is not None:
-            self.reason = self.reason or "an optimizer step with a closure"
-        self.start, self.node = len(program.state.program.floats), program.state.program.node
-
-    def end_step(self, optimizer: Optimizer) -> None:
-        node = program.state.program.node
-        while node is not self.node and node is not None:
-            if node.plan is not None and not isinstance(node.plan.op, Rule) and not _is_ours(optimizer):
-                self.reason = self.reason or f"the step of {type(optimizer).__name__}, which computes more than our rules do"
-            node = node.parent
-        self.steps.append(_Step(optimizer, self.start, len(program.state.program.floats)))
-
-
-class _Boundary(Node):
-    """Stands before an argument that has a graph of its own, so that a traced backward ends there."""
-
-    __slots__ = ("aval",)
-    torch_name = "Identity"
-
-    def __init__(self, t: Tensor):
-        super().__init__(None, [(t._edge, t._out)], (True,), ())
-        self.aval = t._aval
-
-    n_outputs = 1
-
-    def output_aval(self, i: int):
-        return self.aval
-
-    def apply(self, grads: list, create_graph: bool) -> list:
-        return grads
-
-
-def _all_tensors() -> list[Tensor]:
-    return [x for x in gc.get_objects() if issubclass(type(x), Tensor)]
-
-
-def _graph_leaves(roots: list[Node]) -> list[Node]:
-    """The leaves and boundaries under a graph; NotReplayable where Python code sits in it."""
-    found = []
-    for node in reachable(roots, stop=_Boundary):
-        if isinstance(node, (AccumulateGrad, _Boundary)):
-            found.append(node)
-        elif node.plan is None and not isinstance(node, ReplayNode):
-            raise NotReplayable(f"a custom autograd.Function ({node.name()}) in the graph")
-        elif node.hooks is not None:
-            raise NotReplayable(f"a hook on {node.name()}")
-    return found
-
-
-def _form(optimizer: Optimizer) -> list:
-    """What decides which operations a step records: switches, and whether decay and momentum are there at all."""
-    return [(k, bool(v) if k in ("weight_decay", "momentum") else v) for group in optimizer.param_groups for k, v in group.items()
-            if v.__class__ in (bool, str) or k in ("weight_decay", "momentum")]
-
-
-def _is_ours(optimizer: Optimizer) -> bool:
-    return type(optimizer).step.__module__.startswith("torchlike.optim.")
-
-
-class _Step:
-    """An optimizer's step inside a traced call: where its numbers lie among the call's, and what they are now."""
-
-    def __init__(self, optimizer: Optimizer, start: int, end: int):
-        self.optimizer, self.start, self.end, self.form = optimizer, start, end, _form(optimizer)
-        # our own rules' numbers follow from the groups' options, where these are not tensors and no steps are counted
-        counts = any("step" in s for s in optimizer.state.values())
-        given = any(isinstance(v, Tensor) for v in self._options())
-        self.constant = _is_ours(optimizer) and "step" not in optimizer.__dict__ and not counts and not given
-        self.options: list = []
-        self.known: list = []
-
-    def _options(self) -> list:
-        return [v for group in self.optimizer.param_groups for v in group.values()]
-
-    def numbers(self) -> list[float]:
-        """The step's numbers; RuntimeError where it would record other operations than those traced."""
-        options = self._options()
-        if self.constant and len(options) == len(self.options) and all(map(operator.is_, options, self.options)) and not self.optimizer._has_step_hooks():
-            return self.known
-        same = _form(self.optimizer) == self.form
-        if same:
-            with collected() as numbers:
-                self.optimizer.step()
-        if not same or len(numbers) != self.end - self.start:
-            raise RuntimeError("the optimizer's step changed its form since it was compiled; call torchlike.compiler.reset()")
-        self.options, self.known = options, numbers
-        return numbers
-
-
-class Segment(Op):
-    """Steps of a traced program as one operation: inputs by reference, then the numbers (floats, then ints)."""
-
-    def __init__(self, name: str, steps: list, reads: list[int], outs: list[int], avals: list):
-        super().__init__(f"{name}_{next(_count)}", self._kernel, shape=lambda *_: [(a.shape, a.dtype) for a in avals], vjp=False)
-        self.stable, self.eager_compilation = False, True
-        first = steps[0].out if steps else 0
-        position = {r: k for k, r in enumerate(reads)}
-        self.steps = [executor.Step(s.plan, tuple(self._local(r, first, position) for r in s.refs), s.out - first) for s in steps]
-        self.outs = [self._local(r, first, position) for r in outs]
-        self.n_inputs = len(reads)
-        kinds = [r for s in steps for r in s.refs if r.__class__ is not int]
-        self.n_floats = sum(2 if r is COMPLEX else r is FLOAT for r in kinds)
-        self.n_ints = sum(r is INT or r is BOOL for r in kinds)
-
-    @staticmethod
-    def _local(ref, first: int, position: dict):
-        if ref.__class__ is not int:
-            return ref
-        return ref - first if ref >= first else -1 - position[ref]
-
-    def _kernel(self, xp, *args):
-        inputs, numbers = args[:self.n_inputs], args[self.n_inputs:]
-        env: list = []
-        executor.evaluate(self.steps, env, inputs.__getitem__, numbers[:self.n_floats], numbers[self.n_floats:],
-                          executor.on_host if xp is np else executor.traced)
-        return [env[i] if i >= 0 else inputs[-1 - i] for i in self.outs]
-
-
-def _reads(steps: list, outs: list[int]) -> list[int]:
-    """References from outside that steps and results need, each once."""
-    first = steps[0].out if steps else 0
-    refs = [r for s in steps for r in s.refs if r.__class__ is int] + list(outs)
-    return list(dict.fromkeys(r for r in refs if r < first))
-
-
-class Replay:
-    """A traced call: the operation, where its inputs come from, and where its results go."""
-
-    def __init__(self, name: str, leaves: list, shown: list, before: dict, gradients: dict, result, capture: Capture, prog):
-        self.inputs = []  # how to get the Value of each input
-        sources = {id(v): ("draw", k) for k, (v, _) in enumerate(capture.draws)}
-        for i, x in enumerate(leaves):
-            if isinstance(x, Tensor):
-                sources.setdefault(id(before[id(x)][1]), ("argument", i))
-        for t, v in before.values():
-            sources.setdefault(id(v), ("tensor", t))
-        self.result_leaves: list = []
-        self.structure = _flatten(result, self.result_leaves)
-        self.draws, self.steps = [draw for _, draw in capture.draws], capture.steps
-        self.floats, self.ints = list(prog.floats), list(prog.ints)
-        self.effects, self.gradients = self._effects(leaves, before, gradients, prog)
-        forward_end = len(prog.results)
-        outs = {id(t): t._value.ref for t in self.result_leaves if isinstance(t, Tensor) and _pending(t, prog)}
-        self.differentiable = [t for t in self.result_leaves if id(t) in outs and t._edge is not None
-                               and all(node.saved is not None for node in reachable([t._edge]))]  # a backward inside may have freed some
-        backward = self._trace_backward(shown, prog) if self.differentiable else None
-        info = executor.ProgramInfo(prog.node, prog.device)
-        steps = [s for s in info.steps if s.out < forward_end]
-        wanted = list(dict.fromkeys([*(r for _, _, r in self.effects), *outs.values()]))
-        if backward is not None:
-            rest = [s for s in info.steps if s.out >= forward_end]
-            grads, placeholders = backward
-            needs = _reads(rest, [g for g in grads if g is not None])
-            self.saved = [r for r in needs if r not in placeholders]
-            self.placeholders = placeholders
-            order = [*self.saved, *placeholders]
-            made = [g for g in grads if g is not None]
-            self.backward_floats, self.backward_ints = prog.floats[len(self.floats):], prog.ints[len(self.ints):]
-            self.backward = Segment(f"compiled_{name}_backward", rest, order, made, [_aval(prog, r) for r in made])
-            self.grads = grads
-            wanted = list(dict.fromkeys([*wanted, *(r for r in self.saved if r >= 0)]))
-        reads = _reads(steps, wanted)
-        if backward is not None:
-            reads = list(dict.fromkeys([*reads, *(r for r in self.saved if r < 0)]))
-        self.reads = {r: k for k, r in enumerate(reads)}
-        for r in reads:
-            v = prog.inputs[-1 - r]
-            self.inputs.append(sources.get(id(v), ("constant", v)))
-        self.forward = Segment(f"compiled_{name}", steps, reads, wanted, [_aval(prog, r) for r in wanted])
-        self.position = {r: k for k, r in enumerate(wanted)}
-        self.results = [("value", outs[id(t)], t) if isinstance(t, Tensor) and id(t) in outs else self._given(t, leaves, before, sources)
-                        for t in self.result_leaves]
-
-    def _effects(self, leaves, before: dict, gradients: dict, prog):
-        """Outside tensors that now hold results, those that replace an input first and in the order of the inputs, so that each
-        can take over the buffer of what it replaces; and `.grad` attributes that changed."""
-        entered = {id(v): k for k, v in enumerate(prog.inputs)}
-        arguments = {id(x): i for i, x in enumerate(leaves) if isinstance(x, Tensor)}
-        results = {id(x) for x in self.result_leaves}
-        effects, storages, unknown = [], set(), []
-        gc.collect(0)
-        now = _all_tensors()
-        attached = {id(t._grad) for t in now if t._grad is not None}
-        for t in now:
-            st = t._storage
-            v = fields(t)["_value"] if st is None else st.value
-            if v.__class__ is not Value or v.epoch is not prog or v.ref < 0 or v.array is not None:
-                continue
-            if id(t) in before:
-                if t._edge is not None and not isinstance(t._edge, AccumulateGrad):
-                    raise NotReplayable("an in-place write to a tensor that is part of a graph")
-                replaced = entered.get(id(before[id(t)][1]), len(entered))
-                if st is None:
-                    effects.append((replaced, ("argument", arguments[id(t)], v.ref) if id(t) in arguments else ("tensor", t, v.ref)))
-                elif id(st) not in storages:
-                    storages.add(id(st))
-                    effects.append((replaced, ("storage", st, v.ref)))
-            elif id(t) in attached:
-                effects.append((len(entered), ("tensor", t, v.ref)))
-            elif id(t) not in results:
-                unknown.append(t)
-        if any(gc_held(t, now, unknown) for t in unknown):
-            raise NotReplayable("it keeps a new tensor outside its results")
-        changed = [(t, t._grad) for t in now if id(t) in before and t._grad is not gradients.get(id(t))]
-        return [effect for _, effect in sorted(effects, key=operator.itemgetter(0))], changed
-
-    @staticmethod
-    def _given(x, leaves, before, sources):
-        if isinstance(x, Tensor):
-            kind, k = sources.get(id(x._value), (None, None))
-            if kind == "draw":
-                return ("draw", k, None)
-            for i, leaf in enumerate(leaves):
-                if leaf is x:
-                    return ("argument", i, None)
-            if id(x) not in before and x._edge is not None:
-                raise NotReplayable("a result that is computed outside the trace")
-        return ("constant", x, None)
-
-    def _trace_backward(self, shown: list, prog):
-        """Record the backward into the same program: (results per differentiable input, references of output gradients)."""
-        self.leaves = _graph_leaves(list(dict.fromkeys(t._edge for t in self.differentiable)))
-        targets = []
-        for node in self.leaves:
-            if isinstance(node, _Boundary):
-                t = next(x for x in shown if isinstance(x, Tensor) and x._edge is node)
-            else:
-                t = node.variable
-            targets.append(t)
-        marks = [Tensor._of(Value(t._aval, np.ones(t._aval.shape, t.dtype.np))) for t in self.differentiable]
-        roots = [(t._edge, t._out, g) for t, g in zip(self.differentiable, marks)]
-        found = engine.run(roots, True, False, targets, accumulate=False)
-        grads = [None if g is None else _reference(g._current(), prog) for g in found]
-        return grads, [_reference(g._current(), prog) for g in marks]
-
-    # -- replaying -------------------------------------------------------------------------------------------------------
-
-    def __call__(self, leaves: list):
-        for t, g in self.gradients:
-            t._grad = g
-        drawn = [draw() for draw in self.draws]
-        floats = self.floats
-        if self.steps:
-            floats = list(floats)
-            for step in self.steps:
-                floats[step.start:step.end] = step.numbers()
-        values = []
-        for kind, x in self.inputs:
-            values.append(x._current() if kind == "tensor" else leaves[x]._current() if kind == "argument" else
-                          drawn[x] if kind == "draw" else x)
-        _, made = program.record(self.forward, [*values, *floats, *self.ints], ())
-        for kind, x, r in self.effects:
-            v = made[self.position[r]]
-            if kind == "storage":
-                x.value = v
-                x.version += 1
-            else:
-                t = leaves[x] if kind == "argument" else x
-                if t._storage is None:
-                    t._value = v
-                    t._writes += 1
-                else:
-                    t._storage.value = v
-                    t._storage.version += 1
-        node = self._node(values, made, leaves) if self.differentiable and mode.enabled else None
-        outs = []
-        for kind, x, t in self.results:
-            if kind == "value":
-                out = _new(Tensor)
-                out._value = made[self.position[x]]
-                out._layout = t._layout if t._layout is None or t._layout.offset == 0 else None
-                if t.__class__ is not Tensor:
-                    out.__class__ = t.__class__
-                if t._edge is not None and mode.enabled:
-                    k = next((i for i, d in enumerate(self.differentiable) if d is t), None)
-                    # a backward inside the call freed the graph: its own node says so when asked again
-                    out._edge, out._out = (t._edge, t._out) if k is None else (node, k)
-                outs.append(out)
-            else:
-                outs.append(leaves[x] if kind == "argument" else Tensor._of(drawn[x]) if kind == "draw" else x)
-        if self.steps:
-            program.cut("end of compiled step")
-        return _unflatten(self.structure, iter(outs))
-
-    def _node(self, values, made, leaves) -> ReplayNode:
-        edges = []
-        for leaf in self.leaves:
-            t = leaves[self.boundary[leaf]] if isinstance(leaf, _Boundary) else leaf.variable
-            edges.append((t._edge, t._out))
-        saved = [made[self.position[r]] if r >= 0 else values[self.reads[r]] for r in self.saved]
-        return ReplayNode(self, edges, saved)
-
-
-class ReplayNode(Node):
-    """The graph node of a replayed call."""
-
-    __slots__ = ("replay",)
-    torch_name = "CompiledFunctionBackward"
-
-    def __init__(self, replay: Replay, edges, saved):
-        super().__init__(None, edges, (True,) * len(edges), saved)
-        self.replay = replay
-
-    @property
-    def n_outputs(self) -> int:
-        return len(self.replay.differentiable)
-
-    def output_aval(self, i: int):
-        return self.replay.differentiable[i]._aval
-
-    def apply(self, grads: list, create_graph: bool) -> list:
-        if create_graph:
-            raise RuntimeError("torch.compile with aot_autograd does not currently support double backward")
-        if self.saved is None:
-            raise RuntimeError(SECOND_BACKWARD)
-        r = self.replay
-        gs = [engine._filled(self.output_aval(i), 0) if g is None else g._current() for i, g in enumerate(grads)]
-        made = iter(program.record(r.backward, [*self.saved, *gs, *r.backward_floats, *r.backward_ints], ())[1])
-        return [None if g is None else Tensor._of(next(made)) for g in r.grads]
-
-
-def gc_held(t: Tensor, *ours) -> bool:
-    """Whether something besides the tracer's own lists refers to a tensor."""
-    mine = {id(o) for o in ours} | {id(fields(t))}
-    return any(id(r) not in mine and not _is_frame(r) for r in gc.get_referrers(t))
-
-
-def _is_frame(x) -> bool:
-    return type(x).__name__ in ("frame", "generator")
-
-
-def _pending(t: Tensor, prog) -> bool:
-    v = t._current()
-    return v.epoch is prog and v.array is None and v.ref >= 0
-
-
-def _reference(v: Value, prog) -> int:
-    return v.ref if v.epoch is prog else prog.add_input(v)
-
-
-def _aval(prog, ref: int):
-    return prog.results[ref].aval if ref >= 0 else prog.inputs[-1 - ref].aval
 
 
 # -- the compiled function -----------------------------------------------------------------------------------------------
@@ -515,7 +108,7 @@ class Compiled:
 
     def _guarded(self, args: tuple, kwargs: dict):
         leaves: list = []
-        structure = _flatten((args, kwargs), leaves)
+        structure = flatten((args, kwargs), leaves)
         try:
             key = (structure, tuple(map(_guard_of, leaves)), self._state())
         except NotReplayable as e:
@@ -544,14 +137,14 @@ class Compiled:
     def _trace(self, key, structure, leaves: list):
         program.flush("torch.compile")
         before, gradients, keep = {}, {}, []
-        for t in _all_tensors():
+        for t in all_tensors():
             if fields(t).get("_value").__class__ is Value:
                 v = t._current() if t._storage is None or t._storage.host is None else t._current()
                 before[id(t)], gradients[id(t)] = (t, v), t._grad
                 keep.append(t)
         program.flush("torch.compile")
         shown = [self._bounded(x) for x in leaves]
-        args, kwargs = _unflatten(structure, iter(shown))
+        args, kwargs = unflatten(structure, iter(shown))
         capture = program.state.capture = Capture()
         prog, limit = program.state.program, program.state.limit
         program.state.limit = 1 << 30
@@ -559,7 +152,7 @@ class Compiled:
             result = self.function(*args, **kwargs)
             if capture.reason is None:
                 replay = Replay(self.name, leaves, shown, before, gradients, result, capture, prog)
-                replay.boundary = {x._edge: i for i, x in enumerate(shown) if isinstance(x, Tensor) and isinstance(x._edge, _Boundary)}
+                replay.boundary = {x._edge: i for i, x in enumerate(shown) if isinstance(x, Tensor) and isinstance(x._edge, Boundary)}
                 if capture.reason is not None:
                     raise NotReplayable(capture.reason)
                 self.entries[key] = replay
@@ -582,7 +175,7 @@ class Compiled:
         if not isinstance(x, Tensor) or x._edge is None or isinstance(x._edge, AccumulateGrad):
             return x
         out = _new(Tensor)
-        out._value, out._layout, out._edge = x._current(), x._layout, _Boundary(x)
+        out._value, out._layout, out._edge = x._current(), x._layout, Boundary(x)
         return out
 
 

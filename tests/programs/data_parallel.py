@@ -54,6 +54,13 @@ nn.functional.cross_entropy(model(x[rank * 8 + 32:rank * 8 + 40]), data.tensors[
 show(rounded(p.grad for p in model.parameters()))
 
 
+for options in ({"find_unused_paramters": True}, {"process_group": dist.group.WORLD, "device_mesh": 1}):
+    try:
+        DistributedDataParallel(nn.Linear(2, 2), **options)
+    except (TypeError, RuntimeError) as error:
+        show(type(error).__name__)
+
+
 class Either(nn.Module):
     def __init__(self):
         super().__init__()

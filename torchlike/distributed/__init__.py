@@ -1,7 +1,5 @@
 """torch.distributed: the processes of a program, their groups, and the collectives between them, over sockets."""
 
-from datetime import timedelta  # noqa: F401
-
 from . import constants, rpc  # noqa: F401
 from .collectives import (  # noqa: F401
     all_gather,

@@ -129,9 +129,10 @@ def written(t: Tensor, array: np.ndarray) -> Tensor:
     return t
 
 
-def _do(what: str, group: ProcessGroup, async_op: bool, compute: Callable[[Callable], Any], finish: Callable[[Any], list[Tensor]]) -> Work | None:
+def _do(what: str, group: ProcessGroup, async_op: bool, compute: Callable[[Callable], Any], finish: Callable[[Any], list[Tensor]],
+        timeout: timedelta | None = None) -> Work | None:
     """`compute(exchange)` sends and receives, in the group's thread if `async_op`; `finish` writes what it returns."""
-    exchange = group.exchange(what)
+    exchange = group.exchange(what, timeout)
     if async_op:
         return Work(group.later(lambda: compute(exchange)), finish)
     finish(compute(exchange))
@@ -159,12 +160,12 @@ def barrier(group: _Group = None, async_op: bool = False, device_ids: Any = None
         return None
     nothing = np.zeros(0, np.uint8)
     likes = [nothing] * group.size()
-    return _do("barrier", group, async_op, lambda exchange: arrays.all_gather(nothing, likes, group.rank(), exchange), lambda _: [])
+    return _do("barrier", group, async_op, lambda exchange: arrays.all_gather(nothing, likes, group.rank(), exchange), lambda _: [], timeout)
 
 
 def monitored_barrier(group: _Group = None, timeout: timedelta | None = None, wait_all_ranks: bool = False) -> None:
-    """Until every rank is here; RuntimeError names one that is missing after the group's timeout."""
-    barrier(group)
+    """Until every rank is here; RuntimeError names one that is missing after `timeout`, or the group's."""
+    barrier(group, timeout=timeout)
 
 
 def all_reduce(tensor: Tensor, op: Any = ReduceOp.SUM, group: _Group = None, async_op: bool = False) -> Work | None:

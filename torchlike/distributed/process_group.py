@@ -107,15 +107,16 @@ class ProcessGroup:
             raise RuntimeError(f"the ranks of a group called different collectives: {kind.decode()} here, {found.decode()} on rank {source}")
         return self.ranks.index(source), data
 
-    def exchange(self, kind: str) -> Callable[[dict, set], dict]:
+    def exchange(self, kind: str, timeout: timedelta | None = None) -> Callable[[dict, set], dict]:
         """How the next collective sends and receives: every rank calls collectives in one order, so their number is the key."""
         call, parts, name = next(self._calls), itertools.count(), kind.encode()
+        seconds = None if timeout is None else timeout.total_seconds()
 
         def run(outgoing: dict, sources: set) -> dict:
             key = b"c%d.%d" % (call, next(parts))
             for rank, array in outgoing.items():
                 self.send(rank, key, array, name)
-            return {rank: self.receive({rank}, key, kind=name)[1] for rank in sources}
+            return {rank: self.receive({rank}, key, seconds, name)[1] for rank in sources}
         return run
 
     def later(self, work: Callable[[], Any]) -> concurrent.futures.Future:

@@ -8,9 +8,9 @@ from collections.abc import Callable
 from typing import Any
 
 from .. import _ops
-from .._compile import Capture
 from .._core import program
 from .._core.registry import Plan
+from .._replay import Capture
 from ..nn.modules.module import Module
 from .module_tracker import ModuleTracker
 

@@ -1,4 +1,4 @@
-"""torch.distributed.checkpoint for one process: torch's folders, both ways, also those that many ranks have written."""
+"""torch.distributed.checkpoint: torch's folders, both ways, also those that many ranks have written. Here rank 0 writes for all."""
 from . import format_utils, state_dict, stateful  # noqa: F401
 from .api import CheckpointException
 from .default_planner import DefaultLoadPlanner, DefaultSavePlanner

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import io
+import itertools
 import os
 import pickle
 import uuid
@@ -72,14 +73,17 @@ class FileSystemWriter:
                           "is found.", stacklevel=2)
 
     def write(self, flat: dict[str, Any], planner_data: Any) -> Metadata:
-        """Write the entries, and `.metadata` last, so that a checkpoint is there whole or not at all."""
+        """Write the entries into new files, then `.metadata`, then remove the files of a checkpoint that was there: at any time the old one or the
+        new one is whole."""
         made = Metadata({}, planner_data, {}, StorageMeta(self.path, self.save_id), _VERSION)
         names_in_order = sorted(flat, key=lambda name: isinstance(flat[name], Tensor))  # as PyTorch: tensors after all others
         for name, value in flat.items():
             made.state_dict_metadata[name] = _described(value)
+        old = set(self.path.glob("__*.distcp"))
+        free = (f"__0_{k}.distcp" for k in itertools.count() if self.path / f"__0_{k}.distcp" not in old)
         groups = [names_in_order] if self.single_file_per_rank else [[name] for name in names_in_order]
-        for i, group in enumerate(groups if flat else []):
-            file = f"__0_{i}.distcp"
+        for group in groups if flat else []:
+            file = next(free)
             with open(self.path / file, "wb") as stream:
                 for name in group:
                     start = stream.tell()
@@ -92,6 +96,8 @@ class FileSystemWriter:
             Pickler(stream, 4, saver.persistent_id, saver.reduce).dump(made)
             self._to_disk(stream)
         os.replace(self.path / ".metadata.tmp", self.path / ".metadata")
+        for file in old:
+            file.unlink()
         return made
 
     def _to_disk(self, stream: IO[bytes]) -> None:
