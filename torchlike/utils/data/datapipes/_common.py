@@ -1,4 +1,4 @@
-"""Checks of functions that pipes are given, lengths, and streams that are closed when they are dropped."""
+"""Checks of functions that pipes are given, lengths, settings of shufflers, and streams that are closed when they are dropped."""
 from __future__ import annotations
 
 import functools
@@ -55,6 +55,20 @@ def columns(fn: Callable, sample: Any, input_col: Any) -> Any:
     if isinstance(input_col, (list, tuple)):
         return fn(*(sample[c] for c in input_col))
     return fn(sample[input_col])
+
+
+class Shuffles:
+    """The settings of a pipe that shuffles."""
+
+    def set_shuffle(self, shuffle: bool = True) -> Any:
+        """Whether to shuffle at all."""
+        self._enabled = shuffle
+        return self
+
+    def set_seed(self, seed: int) -> Any:
+        """The seed of the next iteration."""
+        self._seed = seed
+        return self
 
 
 class StreamWrapper:

@@ -9,7 +9,7 @@ from torchlike._core.dtype import int64
 from torchlike.ops.creation import empty
 
 from ...sampler import Sampler, SequentialSampler
-from .._common import length_of
+from .._common import Shuffles, length_of
 from .._decorator import functional_datapipe
 from ..datapipe import IterDataPipe
 
@@ -35,7 +35,7 @@ class SamplerIterDataPipe(IterDataPipe):
 
 
 @functional_datapipe("shuffle")
-class ShufflerIterDataPipe(IterDataPipe):
+class ShufflerIterDataPipe(Shuffles, IterDataPipe):
     """Samples in random order: each is drawn from a buffer of `buffer_size`. Without a seed torch's generator draws one per iteration."""
 
     def __init__(self, datapipe: IterDataPipe, *, buffer_size: int = 10000, unbatch_level: int = 0) -> None:
@@ -44,16 +44,6 @@ class ShufflerIterDataPipe(IterDataPipe):
             raise AssertionError("buffer_size should be larger than 0")
         self.datapipe = datapipe if unbatch_level == 0 else datapipe.unbatch(unbatch_level=unbatch_level)
         self.buffer_size, self._enabled, self._seed, self._rng = buffer_size, True, None, random.Random()
-
-    def set_shuffle(self, shuffle: bool = True) -> ShufflerIterDataPipe:
-        """Whether to shuffle at all."""
-        self._enabled = shuffle
-        return self
-
-    def set_seed(self, seed: int) -> ShufflerIterDataPipe:
-        """The seed of the next iteration."""
-        self._seed = seed
-        return self
 
     def __iter__(self) -> Iterator:
         if not self._enabled:

@@ -10,7 +10,7 @@ from typing import Any
 from torchlike._core.dtype import int64
 from torchlike.ops.creation import empty
 
-from .._common import check_picklable, length_of
+from .._common import Shuffles, check_picklable, length_of
 from .._decorator import functional_datapipe
 from ..datapipe import DataChunk, IterDataPipe, MapDataPipe
 
@@ -55,22 +55,12 @@ class MapperMapDataPipe(MapDataPipe):
         return len(self.datapipe)
 
 
-class ShufflerIterDataPipe(IterDataPipe):
+class ShufflerIterDataPipe(Shuffles, IterDataPipe):
     """The samples in random order, each once."""
 
     def __init__(self, datapipe: MapDataPipe, *, indices: list | None = None) -> None:
         self.datapipe, self.indices = datapipe, list(range(len(datapipe))) if indices is None else indices
         self._enabled, self._seed, self._rng, self._shuffled_indices = True, None, random.Random(), self.indices
-
-    def set_shuffle(self, shuffle: bool = True) -> ShufflerIterDataPipe:
-        """Whether to shuffle at all."""
-        self._enabled = shuffle
-        return self
-
-    def set_seed(self, seed: int) -> ShufflerIterDataPipe:
-        """The seed of the next iteration."""
-        self._seed = seed
-        return self
 
     def __iter__(self) -> Iterator:
         if not self._enabled:
