@@ -127,15 +127,18 @@ def donating_program_under_signals():
     w, step = _trained(torchlike, 6)
     w.detach().sum().item()
     seen = [6]
+
+    def twenty():  # apart: Python 3.12.1 leaves a loop's jump back out of the `try` around it if the loop is in another
+        while len(seen) < 20:
+            step()
+            seen.append(w.detach().sum().item())
     for round_ in range(30):
         try:
             threading.Timer(0.0005 + 0.0002 * round_, os.kill, (os.getpid(), signal.SIGINT)).start()
             for _ in range(200):
                 w.data.fill_(1.0)
                 seen.clear()
-                while len(seen) < 20:
-                    step()
-                    seen.append(w.detach().sum().item())
+                twenty()
         except KeyboardInterrupt:
             pass
         done = np.log(w.detach().numpy()) / np.log(0.75)

@@ -129,7 +129,10 @@ def _bind(library: str) -> None:
 
 
 def variants(info) -> list[tuple]:
-    """The executables of a program that earlier processes left: (live results, donated inputs, callable)."""
+    """The executables of a program that earlier processes left: (live results, donated inputs, callable).
+
+    The first that serves is taken, so one that donates more comes before one that donates less.
+    """
     found: list[tuple] = []
     names = _listing().get(_size(info))
     if names is None:
@@ -155,7 +158,7 @@ def variants(info) -> list[tuple]:
                 found.append((live, donated, serialize_executable.deserialize_and_load(*payload)))
         except Exception:  # written by an interrupted process or another build: it is compiled again and overwritten
             continue
-    return found
+    return sorted(found, key=lambda variant: len(variant[1]), reverse=True)
 
 
 def store(info, live: tuple, donated: tuple, compiled) -> None:

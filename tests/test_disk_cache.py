@@ -1,0 +1,41 @@
+"""Executables kept between processes: which of several a later process takes."""
+import os
+import subprocess
+import sys
+
+CODE = """
+import torchlike as t
+from torchlike._core import executor, program
+
+taken = []
+real = executor._run_compiled
+executor._run_compiled = lambda prog, exe: (taken.append(len(exe.donated)), real(prog, exe))[1]
+
+def step(x):
+    x.mul_(2.0)
+    x.sum().item()
+
+with program.tier("compiled"):
+    for n in range(2, 10):
+        x = t.arange(float(n))
+        x.sum().item()
+        step(x)
+        if KEEPING:
+            y = t.arange(float(n))
+            y.sum().item()
+            kept = y._value
+            step(y)
+print(*taken)
+"""
+
+
+def test_what_donates_most_is_taken(tmp_path):
+    """One process sees eight steps with their old array dead and with it alive, and leaves two executables for each."""
+    def run(keeping):
+        env = os.environ | {"TORCHLIKE_CACHE": str(tmp_path), "TORCHLIKE_IMMEDIATE": "0"}
+        done = subprocess.run([sys.executable, "-c", CODE.replace("KEEPING", str(keeping))], capture_output=True, text=True, env=env)
+        assert done.returncode == 0, done.stderr
+        return done.stdout.split()
+    first = run(True)
+    assert sorted(first) == ["0"] * 24 + ["1"] * 8, first
+    assert run(False) == ["0", "1"] * 8
