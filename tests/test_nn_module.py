@@ -191,7 +191,10 @@ def test_printing(torch):
     lines.extra_repr = lambda: "one\ntwo"
     lines.none = nn.ReLU()
     lines.none = None
-    return [repr(net(torch)), repr(nested), str(nn.Module()), repr(lines), repr(nn.Sequential(nested, nn.ModuleList())),
+    spaced = nn.Module()
+    spaced.extra_repr = lambda: "one\n \ntwo\n"
+    spaced.layer = nn.ReLU()
+    return [repr(nn.Sequential(spaced)), repr(nn.ModuleList([spaced])), repr(net(torch)), repr(nested), str(nn.Module()), repr(lines), repr(nn.Sequential(nested, nn.ModuleList())),
             repr(nn.Parameter(torch.ones(2))), repr(nn.Parameter(torch.ones(2), requires_grad=False)),
             repr(nn.UninitializedParameter())]
 

@@ -8,7 +8,7 @@ from itertools import chain, groupby
 from typing import Any
 
 from torchlike._tensor import Tensor
-from torchlike.nn.modules.module import Module, _addindent
+from torchlike.nn.modules.module import Module
 from torchlike.nn.parameter import Parameter
 
 __all__ = ["Container", "ModuleDict", "ModuleList", "ParameterDict", "ParameterList", "Sequential"]
@@ -191,7 +191,7 @@ class ModuleList(Module):
         for text, run in groupby(repr(module) for module in self):
             count = len(list(run))
             head = f"({start}): " if count == 1 else f"({start}-{start + count - 1}): {count} x "
-            lines.append("\n  " + _addindent(head + text, 2))
+            lines.append("\n  " + (head + text).replace("\n", "\n  "))  # torch indents empty lines here, a Module's not
             start += count
         return self._get_name() + "(" + "".join(lines) + ("\n)" if lines else ")")
 

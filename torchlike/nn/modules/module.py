@@ -47,7 +47,7 @@ _HOOK_DICTS = ("_backward_pre_hooks", "_backward_hooks", "_forward_hooks", "_for
 
 def _addindent(text: str, spaces: int) -> str:
     first, *rest = text.split("\n")
-    return "\n".join([first, *(" " * spaces + line for line in rest)])
+    return "\n".join([first, *(" " * spaces + line if line.strip() else "" for line in rest)])
 
 
 def _forward_unimplemented(self: Module, *input: Any) -> None:
