@@ -164,6 +164,40 @@ def test_a_step_whose_loss_saves_nothing_and_an_optimizer_that_changes():
         step()
 
 
+def test_a_step_that_runs_at_once_keeps_what_others_hold():
+    """After the first replays a step is started without a program, and donates the parameters: unless somebody else holds them."""
+    kept = []
+    for t, wrap in ((real, lambda f: f), (torchlike, torchlike.compile)):
+        t.manual_seed(0)
+        model, data = t.nn.Linear(3, 2), t.ones(4, 3)
+        optimizer = t.optim.SGD(model.parameters(), lr=0.01, momentum=0.5)
+
+        def step(x):
+            optimizer.zero_grad()  # noqa: B023
+            out = model(x)  # noqa: B023
+            loss = out.pow(2).sum()
+            loss.backward()
+            optimizer.step()  # noqa: B023
+            return loss, model.weight.detach()  # noqa: B023
+        step, seen = wrap(step), []
+        for i in range(14):
+            if i == 8:
+                held, alias = model.weight.detach().clone(), model.weight.detach()
+                whole, array = model.weight.detach().numpy().copy(), model.weight.detach().numpy()
+                state = {k: v.clone() for k, v in model.state_dict().items()}
+            if i == 10:
+                seen += [held, alias, t.from_numpy(whole), t.from_numpy(array.copy())]
+            if i == 11:
+                model.load_state_dict(state)
+            if i == 12:
+                data = data * 2
+            loss, weight = step(data)
+            seen += [loss.detach(), weight.clone(), model.bias.grad.clone(), t.tensor(model.weight._version)]
+        kept.append(seen)
+    for mine, right in zip(kept[1], kept[0]):
+        np.testing.assert_allclose(mine.numpy(), right.numpy(), rtol=1e-5, atol=1e-6)
+
+
 def optimizers(t):
     """Optimizers whose numbers change in their own ways; each with what the user does after step i."""
     class Warm(t.optim.SGD):

@@ -89,7 +89,7 @@ def test_results_stay_right(subject, tier, folder):
     assert not jax.config.jax_enable_x64
 
 
-def _trained(torch, steps):
+def _trained(torch, steps, wrap=lambda step: step):
     torch.manual_seed(0)
     w = torch.nn.Parameter(torch.ones(3))
     optimizer = torch.optim.SGD([w], lr=0.25)
@@ -98,6 +98,7 @@ def _trained(torch, steps):
         optimizer.zero_grad()
         ((w * w).sum() * 0.5).backward()
         optimizer.step()
+    step = wrap(step)
     for _ in range(steps):
         step()
     return w, step
@@ -119,6 +120,22 @@ def test_a_training_step_is_done_or_not(subject, folder):
             step()
             np.testing.assert_allclose(w.detach().numpy(), seen * 0.75, rtol=1e-6)
     assert k > 5
+
+
+@pytest.mark.parametrize("folder", ["_core/program.py", "_core/executor.py", "_core/executable.py", "_replay.py"])
+def test_a_compiled_step_is_done_or_not(subject, folder):
+    """As above, where the step is started without a program."""
+    k, going = 0, True
+    w, step = _trained(subject, 8, subject.compile)
+    while going:
+        k += 1
+        before = w.detach().clone().numpy()
+        going = interrupted(k, lambda: (step(), w.detach().sum().item()), folder)
+        seen = w.detach().clone().numpy()
+        assert any(np.allclose(seen, before * 0.75 ** n) for n in (0, 1)), (k, before, seen)
+        step()
+        np.testing.assert_allclose(w.detach().numpy(), seen * 0.75, rtol=1e-6)
+    assert k > 2
 
 
 def donating_program_under_signals():

@@ -58,7 +58,7 @@ def test_dead_results_are_not_outputs():
         del x
         y = y * y
         assert y.tolist() == [16.0] * 7
-        info = history._last_at_line and next(reversed(history._last_at_line.values()))
+        info = history._last_at and next(reversed(history._last_at.values()))
     assert len(info.executables[-1].live) == 1
 
 
@@ -68,7 +68,7 @@ def test_parameters_are_donated():
         for _ in range(4):
             w = w + 1.0
             w.sum().item()
-        info = next(reversed(history._last_at_line.values()))
+        info = next(reversed(history._last_at.values()))
     assert any(e.donated for e in info.executables)
     assert w.tolist() == [4.0] * 1000
 
@@ -91,7 +91,7 @@ def test_what_replaces_an_input_takes_its_buffer(wrap):
     with program.tier("compiled"):
         for _ in range(6):
             step().item()
-        info = next(reversed(history._last_at_line.values()))
+        info = next(reversed(history._last_at.values()))
     exe = info.executables[-1]
     plan = info.steps[-1].plan
     reads = info.steps[-1].refs

@@ -38,7 +38,9 @@ running, stance = _Running(), _Stance()
 ALL: weakref.WeakSet[Compiled] = weakref.WeakSet()  # torch.compiler.reset forgets their replays
 
 
-_PLAIN = (int, float, complex, bool, str, bytes, type(None), dt.dtype)
+_NO_ARGUMENTS = flatten(((), {}), [])
+_NUMBERS = (int, float, bool, str)
+_PLAIN = (*_NUMBERS, complex, bytes, type(None), dt.dtype)
 
 
 def _guard_of(x):
@@ -59,30 +61,27 @@ class Compiled:
     def __init__(self, function: Callable, name: str, owner: Module | None, fullgraph: bool):
         self.function, self.name, self.fullgraph = function, name, fullgraph
         self.entries: dict = {}
-        self.attributes = [m.__dict__ for m in self._modules(owner)]
+        f = getattr(function, "__wrapped__", function)
+        code = getattr(f, "__code__", None)
+        self.names, self.globals, self.cells = ((), {}, ()) if code is None else (code.co_names, f.__globals__, f.__closure__ or ())
+        seen = [m for m in (owner, getattr(f, "__self__", None), *self._outside()) if isinstance(m, Module)]
+        self.attributes = [m.__dict__ for top in seen for m in top.modules()]  # whose flags and numbers the function may read
         # how many attributes each module has; where the plain ones are, their names, their values, and these as a key
         self.watched: tuple[list[int], list[dict], list[str], list, tuple] = [], [], [], [], ()
         ALL.add(self)
 
-    def _modules(self, owner) -> list[Module]:
-        """Modules whose flags and numbers the function may read."""
-        f = getattr(self.function, "__wrapped__", self.function)
-        found = [owner, getattr(f, "__self__", None)]
-        code = getattr(f, "__code__", None)
-        if code is not None:
-            found += [c.cell_contents for c in f.__closure__ or () if _filled(c)]
-            found += [f.__globals__.get(n) for n in code.co_names]
-        return [m for top in found if isinstance(top, Module) for m in top.modules()]
+    def _outside(self) -> list:
+        """The variables that the function's code names."""
+        try:
+            held = [c.cell_contents for c in self.cells]
+        except ValueError:  # some have no value yet
+            held = [c.cell_contents for c in self.cells if _filled(c)]
+        return [*map(self.globals.get, self.names), *held]
 
     def _state(self) -> tuple:
         """Flags and numbers outside the arguments that the trace took for granted."""
-        f = getattr(self.function, "__wrapped__", self.function)
-        code = getattr(f, "__code__", None)
-        outside = ()
-        if code is not None:
-            outside = tuple(v for v in (f.__globals__.get(n) for n in code.co_names) if v.__class__ in (int, float, bool, str))
-            outside += tuple(c.cell_contents for c in f.__closure__ or () if _filled(c) and c.cell_contents.__class__ in (int, float, bool, str))
-        return mode.enabled, dt.get_default_dtype(), outside, self._flags()
+        numbers = tuple([v for v in self._outside() if v.__class__ in _NUMBERS])
+        return mode.enabled, dt.get_default_dtype(), numbers, self._flags()
 
     def _flags(self) -> tuple:
         """The modules' plain attributes, compared by identity first: they seldom change."""
@@ -108,7 +107,7 @@ class Compiled:
 
     def _guarded(self, args: tuple, kwargs: dict):
         leaves: list = []
-        structure = flatten((args, kwargs), leaves)
+        structure = flatten((args, kwargs), leaves) if args or kwargs else _NO_ARGUMENTS
         try:
             key = (structure, tuple(map(_guard_of, leaves)), self._state())
         except NotReplayable as e:

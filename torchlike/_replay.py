@@ -9,22 +9,25 @@ from __future__ import annotations
 import gc
 import itertools
 import operator
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from ._core import executor, history, program
+from ._core import executable, executor, history, program
 from ._core.aval import BOOL, COMPLEX, FLOAT, INT
 from ._core.grad_mode import mode
 from ._core.graph import SECOND_BACKWARD, AccumulateGrad, Node, reachable
+from ._core.interrupts import Uninterrupted
 from ._core.registry import Op
 from ._core.value import Value
 from ._fields import fields
+from ._storage import Storage
 from ._tensor import Tensor, _new
 from .autograd import engine
 from .optim._rules import Rule, collected
 from .optim.optimizer import Optimizer
 
+STEP = "end of compiled step"
 _count = itertools.count()
 
 
@@ -38,9 +41,9 @@ class NotReplayable(Exception):
 def flatten(x, leaves: list):
     """Structure of nested tuples, lists and dicts; leaves are appended."""
     if isinstance(x, (tuple, list)):
-        return type(x), tuple(flatten(y, leaves) for y in x)
+        return type(x), tuple([flatten(y, leaves) for y in x])
     if isinstance(x, dict):
-        return dict, tuple((k, flatten(v, leaves)) for k, v in x.items())
+        return dict, tuple([(k, flatten(v, leaves)) for k, v in x.items()])
     leaves.append(x)
     return None
 
@@ -178,7 +181,7 @@ class Segment(Op):
         self.stable, self.eager_compilation = False, True
         first = steps[0].out if steps else 0
         position = {r: k for k, r in enumerate(reads)}
-        self.steps = [executor.Step(s.plan, tuple(self._local(r, first, position) for r in s.refs), s.out - first) for s in steps]
+        self.steps = [executable.Step(s.plan, tuple(self._local(r, first, position) for r in s.refs), s.out - first) for s in steps]
         self.outs = [self._local(r, first, position) for r in outs]
         self.n_inputs = len(reads)
         kinds = [r for s in steps for r in s.refs if r.__class__ is not int]
@@ -194,8 +197,8 @@ class Segment(Op):
     def _kernel(self, xp, *args):
         inputs, numbers = args[:self.n_inputs], args[self.n_inputs:]
         env: list = []
-        executor.evaluate(self.steps, env, inputs.__getitem__, numbers[:self.n_floats], numbers[self.n_floats:],
-                          executor.on_host if xp is np else executor.traced)
+        executable.evaluate(self.steps, env, inputs.__getitem__, numbers[:self.n_floats], numbers[self.n_floats:],
+                          executable.on_host if xp is np else executable.traced)
         return [env[i] if i >= 0 else inputs[-1 - i] for i in self.outs]
 
 
@@ -249,9 +252,13 @@ class Replay:
         for r in reads:
             v = prog.inputs[-1 - r]
             self.inputs.append(sources.get(id(v), ("constant", v)))
-        self.forward = Segment(f"compiled_{name}", steps, reads, wanted, [_aval(prog, r) for r in wanted])
+        self.avals = [_aval(prog, r) for r in wanted]
+        self.forward = Segment(f"compiled_{name}", steps, reads, wanted, self.avals)
         self.position = {r: k for k, r in enumerate(wanted)}
-        self.results = [("value", outs[id(t)], t) if isinstance(t, Tensor) and id(t) in outs else self._given(t, leaves, before, sources)
+        self.effects = [(kind, x, self.position[r]) for kind, x, r in self.effects]
+        self.end: program.Node | None = None  # where the program ends that is a replay and nothing else
+        number = {id(t): k for k, t in enumerate(self.differentiable)}
+        self.results = [("value", outs[id(t)], (t, number.get(id(t)))) if isinstance(t, Tensor) and id(t) in outs else self._given(t, leaves, before, sources)
                         for t in self.result_leaves]
 
     def _effects(self, leaves, before: dict, gradients: dict, prog):
@@ -331,39 +338,68 @@ class Replay:
         for kind, x in self.inputs:
             values.append(x._current() if kind == "tensor" else leaves[x]._current() if kind == "argument" else
                           drawn[x] if kind == "draw" else x)
-        _, made = program.record(self.forward, [*values, *floats, *self.ints], ())
-        for kind, x, r in self.effects:
-            v = made[self.position[r]]
-            if kind == "storage":
-                x.value = v
-                x.version += 1
-            else:
-                t = leaves[x] if kind == "argument" else x
-                if t._storage is None:
-                    t._value = v
-                    t._writes += 1
-                else:
-                    t._storage.value = v
-                    t._storage.version += 1
+        with program.lock:
+            made = self._at_once(values, floats, leaves) or self._recorded(values, floats, leaves)
         node = self._node(values, made, leaves) if self.differentiable and mode.enabled else None
         outs = []
         for kind, x, t in self.results:
             if kind == "value":
+                t, k = t
                 out = _new(Tensor)
                 out._value = made[self.position[x]]
                 out._layout = t._layout if t._layout is None or t._layout.offset == 0 else None
                 if t.__class__ is not Tensor:
                     out.__class__ = t.__class__
                 if t._edge is not None and mode.enabled:
-                    k = next((i for i, d in enumerate(self.differentiable) if d is t), None)
                     # a backward inside the call freed the graph: its own node says so when asked again
                     out._edge, out._out = (t._edge, t._out) if k is None else (node, k)
                 outs.append(out)
             else:
                 outs.append(leaves[x] if kind == "argument" else Tensor._of(drawn[x]) if kind == "draw" else x)
         if self.steps:
-            program.cut("end of compiled step")
+            program.cut(STEP)
         return unflatten(self.structure, iter(outs))
+
+    def _recorded(self, values: list[Value], floats: list, leaves: list):
+        alone = not program.state.program.results
+        _, made = program.record(self.forward, [*values, *floats, *self.ints], ())
+        for st in self._assign(made, leaves):
+            st.host.write(st)
+        if alone and self.steps and not self.differentiable:  # a graph may save what would be donated
+            self.end = program.state.program.node
+        return made
+
+    def _at_once(self, values: list[Value], floats: list, leaves: list):
+        """A whole training step that was a program by itself before is one again: it needs no recording."""
+        if self.end is None or self.end.program_info is None or not program.is_idle():
+            return None
+        exe = executor.known(self.end.program_info, values)
+        if exe is None:
+            return None
+        made = list(map(Value, self.avals))
+        with Uninterrupted():  # what is donated is gone until the results have their arrays
+            shown = self._assign(made, leaves)
+            executor.run_alone(self.end.program_info, exe, values, floats, self.ints, made, STEP)
+        for st in shown:
+            st.host.write(st)
+        return made
+
+    def _assign(self, made: Sequence[Value], leaves: list) -> list[Storage]:
+        """Outside tensors get the results; storages whose memory NumPy shares, which must show them."""
+        shown = []
+        for kind, x, k in self.effects:
+            if kind != "storage":
+                t = leaves[x] if kind == "argument" else x
+                x = t._storage
+                if x is None:
+                    t._value = made[k]
+                    t._writes += 1
+                    continue
+            x.value = made[k]
+            x.version += 1
+            if x.host is not None:
+                shown.append(x)
+        return shown
 
     def _node(self, values, made, leaves) -> ReplayNode:
         edges = []

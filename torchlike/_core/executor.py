@@ -13,16 +13,16 @@ import contextlib
 import math
 import sys
 import time
-from array import array
 from collections import Counter, deque
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from operator import attrgetter
 
 import jax
 import numpy as np
 
-from . import allocator, disk_cache, errors, history, host
-from . import device as _device
+from . import allocator, disk_cache, history, host
 from .aval import BOOL, COMPLEX, FLOAT, INT
+from .executable import Executable, Step, build
 from .interrupts import Uninterrupted
 from .value import Value
 
@@ -32,7 +32,6 @@ SIGHTS_LIGHT, SIGHTS_HEAVY = 4, 3  # near sights in a row after which a program 
 HEAVY_WORK = 2e7  # multiply-adds or elements per run above which a program is heavy
 NUMPY_OP, NUMPY_WORK = 8e-6, 5e-10  # rough seconds of the NumPy tier: per operation, and per unit of work
 LOOPED = 5  # operations in a round of an operation that loops in Python
-SMALL = 1 << 14  # bytes of a host array that each call copies, instead of the device once
 DISPATCH = 2e-4  # rough seconds to start an executable and to hand it what is on the host
 LASTS = 30  # a loop is expected to go on for so many times as long as it has run
 OP_COMPILE, PROGRAM_COMPILE = 0.03, 0.3  # rough seconds: one op's compilation, a whole program's fixed part
@@ -40,8 +39,6 @@ SECONDS_PER_OP, SECONDS_PER_RESULT = 0.004, 0.012  # an operation in it; each re
 SECONDS_PER_KERNEL = 0.3  # an operation with the platform's own kernel
 SECONDS_PER_SCATTER = 0.1  # an operation that XLA's CPU backend makes a loop over the indices of
 _SCATTERS = frozenset(("scatter", "scatter_reduce", "masked_scatter", "index_put", "index_write", "gather_backward", "index_backward", "embedding_backward"))
-ROOMY = 8 << 20  # bytes of all results above which XLA's CPU backend orders a program by memory
-_BY_MEMORY = {"xla_cpu_scheduler_type": "CPU_SCHEDULER_TYPE_MEMORY_OPTIMIZED"}
 SETTLED = 4  # programs after a compilation until memory is tidied again
 
 
@@ -79,15 +76,8 @@ def _count_alone() -> tuple[int, int]:
 
 
 _ALONE, _ARRAY_ALONE = _count_alone()
-
-
-class Step:
-    """One operation of a program: its plan and where inputs come from."""
-
-    __slots__ = ("plan", "refs", "out")
-
-    def __init__(self, plan, refs, out):
-        self.plan, self.refs, self.out = plan, refs, out
+_ARRAY, _AVAL = attrgetter("array"), attrgetter("aval")
+_NOT_ON_DEVICE = (np.ndarray, jax.core.Tracer, type(None))
 
 
 class ProgramInfo:
@@ -145,18 +135,10 @@ def _work(plan) -> float:
     return sum(sizes)
 
 
-class Executable:
-    """A compiled program: fixed outputs and donated inputs."""
-
-    __slots__ = ("live", "donated", "gone", "kept", "call", "position", "numbers", "on_device")
-
-    def __init__(self, live: tuple, donated: tuple, n_inputs: int, call):
-        self.live, self.donated, self.call = live, donated, call
-        self.numbers: tuple[bytes, bytes] | None = None  # the floats and ints of the last run
-        self.on_device: tuple | None = None  # the same as JAX arrays, once they came twice in a row
-        self.gone = frozenset(donated)
-        self.kept = tuple(i for i in range(n_inputs) if i not in self.gone)
-        self.position = {r: k for k, r in enumerate(live)}
+def _tick() -> None:
+    options.clock += 1
+    if options.clock == options.settled:
+        allocator.give_back()
 
 
 def run(prog, reason: str) -> None:
@@ -166,9 +148,7 @@ def run(prog, reason: str) -> None:
     if info is None:
         info = node.program_info = ProgramInfo(node, prog.device)
     info.seen += 1
-    options.clock += 1
-    if options.clock == options.settled:
-        allocator.give_back()
+    _tick()
     info.near = info.near + 1 if options.clock - info.last_seen <= NEAR else 1
     info.last_seen = options.clock
     results, inputs = prog.results, prog.inputs
@@ -184,8 +164,8 @@ def run(prog, reason: str) -> None:
             _run_numpy(prog, info, live)
             _finish(prog, live)
             return
-    elif history.enabled:
-        history.add(prog, info, reason, "compiled", 0.0)
+    else:
+        history.add(info, reason, "compiled", 0.0)
     if exe.donated:  # once it runs, what it was given is gone: Ctrl-C must not take what it made as well
         with Uninterrupted():
             _take_over(prog, exe, live)
@@ -194,11 +174,42 @@ def run(prog, reason: str) -> None:
 
 
 def _take_over(prog, exe: Executable, live: tuple) -> None:
-    arrays = _run_compiled(prog, exe)
+    arrays = exe.run(prog.inputs, prog.floats, prog.ints, prog.device)
     results, position = prog.results, exe.position
     for i in live:
         results[i].array = arrays[position[i]]
     _finish(prog, live)
+
+
+def known(info: ProgramInfo, values: list[Value]) -> Executable | None:
+    """The executable of a program for these inputs, which it may donate, and all results; None where the program must be recorded.
+
+    For a caller that replaces what is donated: each of these values must be held by one tensor or storage besides the list.
+    """
+    arrays = list(map(_ARRAY, values))
+    kinds = set(map(type, arrays))
+    if len(kinds) != 1 or issubclass(*kinds, _NOT_ON_DEVICE) or list(map(_AVAL, values)) != info.input_avals:
+        return None
+    holders, users = list(map(sys.getrefcount, values)), list(map(sys.getrefcount, arrays))
+    for exe in info.executables:
+        if len(exe.live) == info.n_results and all(holders[i] == users[i] == _ALONE + 1 and not values[i].shared for i in exe.donated):
+            return exe
+    return None
+
+
+def run_alone(info: ProgramInfo, exe: Executable, values: list[Value], floats: Sequence[float], ints: Sequence[int],
+              results: list[Value], reason: str) -> None:
+    """Run what `known` found, without a program."""
+    _tick()
+    history.add(info, reason, "compiled", 0.0)
+    try:
+        arrays = exe.run(values, floats, ints, info.device)
+    except Exception as error:
+        for v in results:
+            v.ref = error
+        raise
+    for i, x in zip(exe.live, arrays):
+        results[i].array = x
 
 
 def _donatable(v: Value) -> bool:
@@ -229,46 +240,6 @@ def _finish(prog, live) -> None:
     prog.ints = []
 
 
-def _run_compiled(prog, exe: Executable):
-    inputs = prog.inputs
-    device = prog.device
-    moved, on_host = [], False
-    for i, v in enumerate(inputs):
-        if v.array.__class__ is np.ndarray:
-            # a call copies host arrays itself, in a fraction of the time; but those that last it would copy each time
-            if device.type == "cpu" and (i in exe.gone or v.array.nbytes <= SMALL):
-                on_host = True
-            else:
-                moved.append(v)
-    if moved:
-        to_device(moved, device)
-    donated = [inputs[i].array for i in exe.donated]
-    kept = [inputs[i].array for i in exe.kept]
-    floats, ints = array("d", prog.floats), array("q", prog.ints)
-    numbers = floats.tobytes(), ints.tobytes()  # not the lists: -0.0 == 0.0 and nan != nan
-    try:
-        if exe.numbers == numbers and exe.on_device is not None and not on_host:
-            return exe.call(donated, kept, *exe.on_device)
-        with jax.enable_x64(True):
-            vectors = np.array(floats), np.array(ints)
-            if exe.numbers != numbers:
-                exe.numbers, exe.on_device = numbers, None
-            else:
-                vectors = exe.on_device = exe.on_device or tuple(jax.device_put(vectors, _device.jax_device(device)))
-            made = exe.call(donated, kept, *vectors)  # not returned at once: Ctrl-C there could leave the setting on
-        return made
-    except jax.errors.JaxRuntimeError as error:
-        raise errors.of_device(error) from None
-
-
-def to_device(values: list[Value], device) -> None:
-    """Move host arrays to JAX once; never aliased, because they may be donated later."""
-    with jax.enable_x64(True):
-        arrays = jax.device_put([v.array for v in values], _device.jax_device(device), may_alias=False)
-    for v, moved in zip(values, arrays):
-        v.array = moved
-
-
 def _choose(prog, info: ProgramInfo, live: tuple, dead: tuple, reason: str) -> Executable | None:
     """An executable that serves these outputs and donations, or None for the NumPy tier."""
     wanted, allowed = set(live), set(dead)
@@ -279,13 +250,11 @@ def _choose(prog, info: ProgramInfo, live: tuple, dead: tuple, reason: str) -> E
     for exe in info.executables:
         if wanted <= exe.position.keys() and allowed.issuperset(exe.donated):
             info.chosen[(live, dead)] = exe
-            if history.enabled:
-                history.add(prog, info, reason, "compiled", 0.0)
+            history.add(info, reason, "compiled", 0.0)
             return exe
     info.lives.update(live)
     if (info.refusal and options.tier != "compiled") or not _wants_compilation(info):
-        if history.enabled:
-            history.add(prog, info, reason, "numpy", 0.0)
+        history.add(info, reason, "numpy", 0.0)
         return None
     pairs = _matching(info, tuple(info.lives), dead)
     donated, taking = tuple(pairs), tuple(pairs.values())
@@ -297,16 +266,14 @@ def _choose(prog, info: ProgramInfo, live: tuple, dead: tuple, reason: str) -> E
         if options.tier == "compiled":
             raise
         info.refusal = f"{type(error).__name__}: {error}"
-        if history.enabled:
-            history.add(prog, info, reason, "numpy", 0.0)
+        history.add(info, reason, "numpy", 0.0)
         return None
     seconds = time.perf_counter() - start
     _tidy()
     info.executables.append(exe)
     info.chosen[(tuple(sorted(wanted)), dead)] = exe
     history.compilations.append((len(info.steps), seconds, "compiled now"))
-    if history.enabled:
-        history.add(prog, info, reason, "compiled now", seconds)
+    history.add(info, reason, "compiled now", seconds)
     return exe
 
 
@@ -378,74 +345,6 @@ def _wants_compilation(info: ProgramInfo) -> bool:
     if info.foreign is None:
         info.foreign = {s.plan for s in info.steps if s.plan.numpy is None}
     return sum(plan._xla is None for plan in info.foreign) * OP_COMPILE > info.compile_seconds
-
-
-def evaluate(steps, env: list, inputs, floats, ints, kernel) -> None:
-    """Run steps in order, appending results to env; `inputs(k)` is input k, `kernel(plan)` what runs a plan."""
-    f = k = 0
-    for step in steps:
-        args = []
-        for ref in step.refs:
-            if ref.__class__ is int:
-                args.append(env[ref] if ref >= 0 else inputs(-1 - ref))
-            elif ref is None:
-                args.append(None)
-            elif ref is FLOAT:
-                args.append(floats[f])
-                f += 1
-            elif ref is COMPLEX:
-                re, im = floats[f], floats[f + 1]
-                args.append(complex(re, im) if re.__class__ is float else jax.lax.complex(re, im))
-                f += 2
-            else:
-                args.append(ints[k] if ref is INT else ints[k] != 0)
-                k += 1
-        env.extend(kernel(step.plan)(*args))
-
-
-def traced(plan):
-    """A plan's kernel for its platform, held to its shape rule."""
-    def run(*args):
-        outs = plan.compiled(*args)
-        for o, want in zip(outs, plan.outs):
-            if o.shape != want.shape or o.dtype != want.dtype.np:
-                raise AssertionError(f"{plan}: the shape rule says {want}, the kernel made {o.dtype}{list(o.shape)}")
-        return outs
-    return run
-
-
-def on_host(plan):
-    """A plan's NumPy kernel as `evaluate` calls it."""
-    kernel = host.kernel_of(plan)
-    return (lambda *args: (kernel(*args),)) if plan.single else kernel
-
-
-def build(info: ProgramInfo, live: tuple, donated: tuple):
-    """Compile a program for these outputs and donations."""
-    n = len(info.input_avals)
-    gone = set(donated)
-    kept = [i for i in range(n) if i not in gone]
-
-    def program(donated_arrays, kept_arrays, floats, ints):
-        inputs = [None] * n
-        for i, x in zip(donated, donated_arrays):
-            inputs[i] = x
-        for i, x in zip(kept, kept_arrays):
-            inputs[i] = x
-        env: list = []
-        evaluate(info.steps, env, inputs.__getitem__, floats, ints, traced)
-        return [env[i] for i in live]
-    struct = lambda a: jax.ShapeDtypeStruct(a.shape, a.dtype.np)  # noqa: E731
-    with jax.enable_x64(True), jax.default_device(_device.jax_device(info.device)):
-        lowered = jax.jit(program, donate_argnums=(0,), keep_unused=True).lower(
-            [struct(info.input_avals[i]) for i in donated], [struct(info.input_avals[i]) for i in kept],
-            jax.ShapeDtypeStruct((info.n_floats,), np.float64), jax.ShapeDtypeStruct((info.n_ints,), np.int64))
-        # a large program takes less memory then and no more time, a small one a little more time
-        roomy = info.device.type == "cpu" and sum(a.numel * a.dtype.itemsize for s in info.steps for a in s.plan.outs) > ROOMY
-        call = lowered.compile(compiler_options=_BY_MEMORY if roomy else None)
-    if disk_cache.enabled():
-        disk_cache.store(info, live, donated, call)
-    return call
 
 
 def _run_numpy(prog, info: ProgramInfo, live: tuple) -> None:

@@ -4,28 +4,27 @@ from __future__ import annotations
 import os
 import sys
 from collections import deque
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 HERE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 
 
 class Entry(NamedTuple):
-    line: str  # 'file:line' of the user's code that ended the program
+    place: tuple[str, int]  # file and line of the user's code that ended the program
     reason: str
     how: str  # 'numpy', 'compiled', 'compiled now', 'from disk'
     seconds: float  # spent compiling or loading
-    operations: int
-    outputs: int
-    seen: int
-    changed: str  # against the nearest earlier program that ended on the same line
+    info: Any  # the program's executor.ProgramInfo
+    before: Any  # that of the program that ended there before
     refusal: str  # why the program cannot be compiled
 
 
-enabled = True
+_entry = tuple.__new__  # without the constructor of NamedTuple: every program makes one
 entries: deque[Entry] = deque(maxlen=10_000)
 compilations: list = []  # (operations, seconds, how) of every compilation of this process
 fallbacks: list[tuple[str, str]] = []  # (function, reason) of torch.compile calls that stay recorded eager
-_last_at_line: dict = {}
+_last_at: dict[tuple, Any] = {}
+_is_ours: dict[str, bool] = {}  # by file name
 
 
 def fallback(name: str, reason: str) -> None:
@@ -34,27 +33,42 @@ def fallback(name: str, reason: str) -> None:
         fallbacks.append((name, reason))
 
 
+def _place() -> tuple[str, int]:
+    """File and line of the innermost frame outside torchlike; every program asks."""
+    frame = sys._getframe(2)
+    while frame is not None:
+        name = frame.f_code.co_filename
+        ours = _is_ours.get(name)
+        if ours is None:
+            ours = _is_ours[name] = name.startswith((HERE, "<"))
+        if not ours:
+            return name, frame.f_lineno
+        frame = frame.f_back
+    return "?", 0
+
+
+def _shown(place: tuple[str, int]) -> str:
+    name, line = place
+    return f"{os.path.basename(name)}:{line}" if line else name
+
+
 def user_line() -> str:
     """'file:line' of the innermost frame outside torchlike."""
-    frame = sys._getframe(2)
-    while frame is not None and (frame.f_code.co_filename.startswith(HERE) or frame.f_code.co_filename[0] == "<"):
-        frame = frame.f_back
-    return "?" if frame is None else f"{os.path.basename(frame.f_code.co_filename)}:{frame.f_lineno}"
+    return _shown(_place())
 
 
-def add(prog, info, reason: str, how: str, seconds: float) -> None:
-    line = user_line()
-    before = _last_at_line.get(line)
-    changed = "" if before is None or before is info else (before, info)
-    _last_at_line[line] = info
-    entries.append(Entry(line, reason, how, seconds, len(info.steps), info.n_results, info.seen, changed, info.refusal))
+def add(info, reason: str, how: str, seconds: float) -> None:
+    place = _place()
+    before = _last_at.get(place)
+    if before is not info:
+        _last_at[place] = info
+    entries.append(_entry(Entry, (place, reason, how, seconds, info, before, info.refusal)))
 
 
-def _difference(changed) -> str:
+def _difference(old, new) -> str:
     """The first record in which two programs differ."""
-    if not changed:
+    if old is None or old is new:
         return ""
-    old, new = changed
     for i, (a, b) in enumerate(zip(old.input_avals, new.input_avals)):
         if a is not b:
             return f"input {i} was {a!r}, is {b!r}"
@@ -76,10 +90,10 @@ class Explanation:
         taken = list(entries) if last is None else list(entries)[-last:]
         groups: dict = {}
         for e in taken:
-            g = groups.setdefault((e.line, e.reason, e.how, e.operations), [0, 0.0, "", e])
+            g = groups.setdefault((_shown(e.place), e.reason, e.how, len(e.info.steps)), [0, 0.0, ""])
             g[0] += 1
             g[1] += e.seconds
-            g[2] = (e.refusal and f"cannot be compiled: {e.refusal.splitlines()[0]}") or _difference(e.changed) or g[2]
+            g[2] = (e.refusal and f"cannot be compiled: {e.refusal.splitlines()[0]}") or _difference(e.before, e.info) or g[2]
         self.rows = [{"line": k[0], "reason": k[1], "ran": k[2], "operations": k[3], "times": g[0], "seconds": round(g[1], 3), "changed": g[2]}
                      for k, g in groups.items()]
 

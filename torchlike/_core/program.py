@@ -432,6 +432,12 @@ def _execute(prog: Program, reason: str) -> None:
         forget_programs()
 
 
+def is_idle() -> bool:
+    """Whether nothing is pending where operations are recorded; runs what `cut` left."""
+    run_waiting()
+    return not state.program.results and state.limit > 0
+
+
 def forget_programs() -> None:
     """Drop every known program (compiled ones stay in the persistent cache)."""
     with lock:

@@ -6,7 +6,7 @@ import itertools
 import jax
 import jax.numpy as jnp
 
-from .._core import executor
+from .._core import executable
 from .._core.aval import BOOL, COMPLEX, FLOAT, INT
 from .._core.registry import OPS, Op
 
@@ -19,7 +19,7 @@ class Steps:
     result; the others are cut off, so that derivatives of the whole see detach() and no_grad() as they were."""
 
     def __init__(self, steps: list, needs: dict):
-        self.steps = [executor.Step((s.plan, needs.get(s.out)), s.refs, s.out) for s in steps]
+        self.steps = [executable.Step((s.plan, needs.get(s.out)), s.refs, s.out) for s in steps]
         kinds = [r for s in steps for r in s.refs if r.__class__ is not int]
         self.n_floats = sum(2 if r is COMPLEX else r is FLOAT for r in kinds)
         self.n_ints = sum(r is INT or r is BOOL for r in kinds)
@@ -27,7 +27,7 @@ class Steps:
     def __call__(self, inputs, numbers, wanted: list[int], cut: bool) -> list:
         env: list = []
         floats, ints = numbers[:self.n_floats], numbers[self.n_floats:]
-        executor.evaluate(self.steps, env, inputs.__getitem__, floats, ints, _cut_run if cut else _run)
+        executable.evaluate(self.steps, env, inputs.__getitem__, floats, ints, _cut_run if cut else _run)
         return [env[r] if r >= 0 else inputs[-1 - r] for r in wanted]
 
 

@@ -1,0 +1,148 @@
+"""Executables: a program compiled for fixed outputs and donated inputs, and how one is started."""
+from __future__ import annotations
+
+from array import array
+from collections.abc import Sequence
+
+import jax
+import numpy as np
+
+from . import device as _device
+from . import disk_cache, errors, host
+from .aval import COMPLEX, FLOAT, INT
+from .value import Value
+
+SMALL = 1 << 14  # bytes of a host array that each call copies, instead of the device once
+ROOMY = 8 << 20  # bytes of all results above which XLA's CPU backend orders a program by memory
+_BY_MEMORY = {"xla_cpu_scheduler_type": "CPU_SCHEDULER_TYPE_MEMORY_OPTIMIZED"}
+
+
+class Step:
+    """One operation of a program: its plan and where inputs come from."""
+
+    __slots__ = ("plan", "refs", "out")
+
+    def __init__(self, plan, refs, out):
+        self.plan, self.refs, self.out = plan, refs, out
+
+
+class Executable:
+    """A compiled program: fixed outputs and donated inputs."""
+
+    __slots__ = ("live", "donated", "gone", "kept", "call", "position", "numbers", "on_device", "copied")
+
+    def __init__(self, live: tuple, donated: tuple, n_inputs: int, call):
+        self.live, self.donated, self.call = live, donated, call
+        self.numbers: tuple[bytes, bytes] | None = None  # the floats and ints of the last run
+        self.on_device: tuple | None = None  # the same as JAX arrays, once they came twice in a row
+        self.copied: list[np.ndarray] = []  # small host arrays that the last run copied
+        self.gone = frozenset(donated)
+        self.kept = tuple(i for i in range(n_inputs) if i not in self.gone)
+        self.position = {r: k for k, r in enumerate(live)}
+
+    def run(self, inputs: list[Value], floats: Sequence[float], ints: Sequence[int], device) -> list:
+        """The arrays of the live results."""
+        moved, copied, last = [], [], self.copied
+        for i, v in enumerate(inputs):
+            if v.array.__class__ is np.ndarray:
+                # a call copies host arrays itself, in a fraction of the time; but those that last it would copy each time
+                if device.type == "cpu" and (i in self.gone or v.array.nbytes <= SMALL and not any(v.array is x for x in last)):
+                    copied.append(v.array)
+                else:
+                    moved.append(v)
+        self.copied = copied
+        if moved:
+            _to_device(moved, device)
+        donated = [inputs[i].array for i in self.donated]
+        kept = [inputs[i].array for i in self.kept]
+        floats, ints = array("d", floats), array("q", ints)
+        numbers = floats.tobytes(), ints.tobytes()  # not the lists: -0.0 == 0.0 and nan != nan
+        try:
+            if self.numbers == numbers and self.on_device is not None and not copied:
+                return self.call(donated, kept, *self.on_device)
+            with jax.enable_x64(True):
+                vectors = np.array(floats), np.array(ints)
+                if self.numbers != numbers:
+                    self.numbers, self.on_device = numbers, None
+                else:
+                    vectors = self.on_device = self.on_device or tuple(jax.device_put(vectors, _device.jax_device(device)))
+                made = self.call(donated, kept, *vectors)  # not returned at once: Ctrl-C there could leave the setting on
+            return made
+        except jax.errors.JaxRuntimeError as error:
+            raise errors.of_device(error) from None
+
+
+def _to_device(values: list[Value], device) -> None:
+    """Move host arrays to JAX once; never aliased, because they may be donated later."""
+    with jax.enable_x64(True):
+        arrays = jax.device_put([v.array for v in values], _device.jax_device(device), may_alias=False)
+    for v, moved in zip(values, arrays):
+        v.array = moved
+
+
+def evaluate(steps, env: list, inputs, floats, ints, kernel) -> None:
+    """Run steps in order, appending results to env; `inputs(k)` is input k, `kernel(plan)` what runs a plan."""
+    f = k = 0
+    for step in steps:
+        args = []
+        for ref in step.refs:
+            if ref.__class__ is int:
+                args.append(env[ref] if ref >= 0 else inputs(-1 - ref))
+            elif ref is None:
+                args.append(None)
+            elif ref is FLOAT:
+                args.append(floats[f])
+                f += 1
+            elif ref is COMPLEX:
+                re, im = floats[f], floats[f + 1]
+                args.append(complex(re, im) if re.__class__ is float else jax.lax.complex(re, im))
+                f += 2
+            else:
+                args.append(ints[k] if ref is INT else ints[k] != 0)
+                k += 1
+        env.extend(kernel(step.plan)(*args))
+
+
+def traced(plan):
+    """A plan's kernel for its platform, held to its shape rule."""
+    def run(*args):
+        outs = plan.compiled(*args)
+        for o, want in zip(outs, plan.outs):
+            if o.shape != want.shape or o.dtype != want.dtype.np:
+                raise AssertionError(f"{plan}: the shape rule says {want}, the kernel made {o.dtype}{list(o.shape)}")
+        return outs
+    return run
+
+
+def on_host(plan):
+    """A plan's NumPy kernel as `evaluate` calls it."""
+    kernel = host.kernel_of(plan)
+    return (lambda *args: (kernel(*args),)) if plan.single else kernel
+
+
+def build(info, live: tuple, donated: tuple):
+    """Compile a program for these outputs and donations."""
+    n = len(info.input_avals)
+    gone = set(donated)
+    kept = [i for i in range(n) if i not in gone]
+
+    def program(donated_arrays, kept_arrays, floats, ints):
+        inputs = [None] * n
+        for i, x in zip(donated, donated_arrays):
+            inputs[i] = x
+        for i, x in zip(kept, kept_arrays):
+            inputs[i] = x
+        env: list = []
+        evaluate(info.steps, env, inputs.__getitem__, floats, ints, traced)
+        return [env[i] for i in live]
+    struct = lambda a: jax.ShapeDtypeStruct(a.shape, a.dtype.np)  # noqa: E731
+    with jax.enable_x64(True), jax.default_device(_device.jax_device(info.device)):
+        lowered = jax.jit(program, donate_argnums=(0,), keep_unused=True).lower(
+            [struct(info.input_avals[i]) for i in donated], [struct(info.input_avals[i]) for i in kept],
+            jax.ShapeDtypeStruct((info.n_floats,), np.float64), jax.ShapeDtypeStruct((info.n_ints,), np.int64))
+        # a large program takes less memory then and no more time, a small one a little more time
+        roomy = info.device.type == "cpu" and sum(a.numel * a.dtype.itemsize for s in info.steps for a in s.plan.outs) > ROOMY
+        call = lowered.compile(compiler_options=_BY_MEMORY if roomy else None)
+    if disk_cache.enabled():
+        disk_cache.store(info, live, donated, call)
+    return call
