@@ -39,6 +39,13 @@ def test_training_in_two_processes():
     assert ours.splitlines() == real.splitlines() and len(real.splitlines()) > 15
 
 
+@pytest.mark.parametrize("program", ["dtensors"])
+def test_tensors_and_models_over_two_processes(program):
+    real, ours = (run(*launcher, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2", PROGRAMS / f"{program}.py").stdout
+                  for launcher in ([], ["-m", "torchlike.run"]))
+    assert ours.splitlines() == real.splitlines() and len(real.splitlines()) > 15
+
+
 def test_synchronized_batch_norm_sees_the_whole_batch(tmp_path):
     (tmp_path / "program.py").write_text("""
 import torchlike as torch

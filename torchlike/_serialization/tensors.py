@@ -254,9 +254,9 @@ def _outermost_first(strides: tuple) -> list[int]:
 
 
 def _reduces_itself(cls: type) -> bool:
-    """Whether a user's subclass says itself how it is pickled."""
+    """Whether a subclass says itself how it is pickled: a user's, or a DTensor."""
     definer = next(base for base in cls.__mro__ if "__reduce_ex__" in vars(base) or "__reduce__" in vars(base))
-    return definer is not object and definer.__module__.split(".")[0] not in (names.PACKAGE, "torch")
+    return definer is not object and (definer.__module__.split(".")[0] not in (names.PACKAGE, "torch") or "__setstate__" in vars(definer))
 
 
 def _register() -> None:

@@ -41,6 +41,11 @@ def grad(outputs, inputs, grad_outputs=None, retain_graph: bool | None = None, c
         raise ValueError("Expected allow_unused to be True or not passed when materialize_grads=True, but got: "
                          "allow_unused=False.")
     outputs, inputs = _sequence(outputs), _sequence(inputs)
+    if any(type(x) is not Tensor for x in (*outputs, *inputs)):  # a subclass may take over
+        from ..overrides import handle_torch_function, has_torch_function
+        if has_torch_function((*outputs, *inputs)):
+            return handle_torch_function(grad, (*outputs, *inputs), outputs, inputs, grad_outputs, retain_graph, create_graph, only_inputs, allow_unused,
+                                         is_grads_batched, materialize_grads)
     keep = create_graph if retain_graph is None else retain_graph
     if is_grads_batched:
         return _batched(outputs, inputs, _tuple(grad_outputs, len(outputs)), keep, create_graph, allow_unused)

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import math
+import weakref
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,10 @@ from ..ops.creation import as_tensor
 from .process_group import GroupMember, ProcessGroup, get_rank, get_world_size, init_process_group, new_group
 
 __all__ = ["DeviceMesh", "init_device_mesh"]
+
+
+_entered: list[DeviceMesh] = []  # by `with mesh`
+_meshes: weakref.WeakValueDictionary = weakref.WeakValueDictionary()  # those that were made, by themselves
 
 
 class DeviceMesh:
@@ -28,6 +33,7 @@ class DeviceMesh:
         found = np.argwhere(self._grid == get_rank())
         self._coordinate = tuple(found[0].tolist()) if len(found) else None
         self._groups = [self._along(d) for d in range(self.ndim)]
+        _meshes[self] = self
 
     def _along(self, dim: int) -> ProcessGroup | None:
         """This process's group along a dimension. All processes make all groups."""
@@ -106,8 +112,34 @@ class DeviceMesh:
     def __hash__(self) -> int:
         return hash(self._key())
 
+    def __deepcopy__(self, memo: dict) -> DeviceMesh:
+        return self
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"device_type": self.device_type, "mesh": self._grid.tolist(), "mesh_dim_names": self.mesh_dim_names}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """The mesh that was pickled, with the groups that this process has for it."""
+        self.__dict__ |= {**state, "_grid": np.array(state["mesh"]), "mesh": as_tensor(state["mesh"])}
+        found = _meshes.get(self)
+        self.__dict__ |= vars(DeviceMesh(**state) if found is None else found)
+
+    def __enter__(self) -> DeviceMesh:
+        _entered.append(self)
+        return self
+
+    def __exit__(self, *exc: Any) -> None:
+        _entered.pop()
+
     def _key(self) -> tuple:
         return self.device_type, self._grid.tobytes(), self.shape, self.mesh_dim_names
+
+
+def current_mesh() -> DeviceMesh:
+    """The mesh of the innermost `with mesh`."""
+    if not _entered:
+        raise RuntimeError("No device mesh is currently active!")
+    return _entered[-1]
 
 
 def init_device_mesh(

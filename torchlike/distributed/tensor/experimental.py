@@ -2,7 +2,7 @@
 import contextlib
 from collections.abc import Iterator
 
-from ._dtensor import replicating
+from ._dispatch import replicating
 
 
 @contextlib.contextmanager

@@ -22,11 +22,23 @@ class Placement:
         return isinstance(self, Partial) and reduce_op in (None, self.reduce_op)
 
 
+def pieces(size: int, parts: int) -> list[int]:
+    """The lengths into which a dimension is cut: equal ones, of which the last may be shorter or empty."""
+    step = -(-size // parts)
+    return [max(min(step, size - step * i), 0) for i in range(parts)]
+
+
 @dataclasses.dataclass(frozen=True)
 class Shard(Placement):
     """Each rank holds a piece of dimension `dim`."""
 
     dim: int
+
+    @staticmethod
+    def local_shard_size_and_offset(curr_local_size: int, num_chunks: int, rank: int) -> tuple[int, int]:
+        """How long the piece of a rank is, and where it begins."""
+        sizes = pieces(curr_local_size, num_chunks)
+        return sizes[rank], sum(sizes[:rank])
 
     def __str__(self) -> str:
         return f"S({self.dim})"
@@ -48,3 +60,6 @@ class Partial(Placement):
 
     def __str__(self) -> str:
         return f"P({self.reduce_op})"
+
+    def __repr__(self) -> str:
+        return f"Partial({self.reduce_op})"
