@@ -23,7 +23,7 @@ from ._devices import (  # noqa: F401
     set_device,
 )
 from ._devices import need as _need
-from .graphs import CUDAGraph, graph  # noqa: F401
+from .graphs import CUDAGraph, graph, graph_pool_handle, is_current_stream_capturing  # noqa: F401
 from .memory import (  # noqa: F401
     OutOfMemoryError,
     empty_cache,
@@ -57,7 +57,6 @@ from .streams import (  # noqa: F401
     StreamContext,
     current_stream,
     default_stream,
-    is_current_stream_capturing,
     set_stream,
     stream,
     synchronize,

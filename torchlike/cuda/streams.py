@@ -144,9 +144,3 @@ def synchronize(device: Any = None) -> None:
     program.flush("torch.cuda.synchronize")
     for array in jax.live_arrays("cuda"):
         array.block_until_ready()
-
-
-def is_current_stream_capturing() -> bool:
-    """Never: there are no CUDA graphs to capture into."""
-    need(RuntimeError, "Tried to instantiate dummy base class _cuda_isCurrentStreamCapturing")
-    return False
