@@ -1,5 +1,6 @@
 """TorchScript's marks. Programs are compiled by recording them, so a marked function simply runs as it is written."""
 
 from .annotations import Final  # noqa: F401
+from .containers import isinstance  # noqa: A004, F401
 from .script import ScriptModule, _overload, _overload_method, annotate, export, ignore, interface, is_scripting, is_tracing, script, script_if_tracing, script_method, unused  # noqa: F401
 from .trace import TracerWarning, fork, freeze, optimize_for_inference, trace, trace_module, wait  # noqa: F401

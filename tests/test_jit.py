@@ -1,0 +1,33 @@
+"""torch.jit beside real torch."""
+import typing
+import warnings
+from typing import Any, Optional, Union
+
+import pytest
+import torch as oracle
+
+import torchlike as subject
+
+OBJECTS = ["1", "'a'", "t.ones(1)", "[1]", "[1, 'a']", "[]", "{}", "{'a': 1}", "{'a': t.ones(1)}", "(1,)", "(1, 'a')", "()", "[[1]]", "[[]]", "None", "{'a': [1]}",
+           "(1, [t.ones(1)])", "1.5", "True"]
+TYPES = ["int", "typing.List[int]", "typing.Dict[str, int]", "typing.Dict[str, t.Tensor]", "typing.Tuple[int]", "typing.Tuple[int, str]", "typing.Tuple[int, ...]",
+         "Optional[int]", "Optional[typing.List[int]]", "typing.List[typing.List[int]]", "(list[int], dict[str, int])", "list", "list[int]",
+         "Union[int, typing.List[int]]", "int | None", "dict[str, list[int]]", "tuple[int, list[t.Tensor]]", "t.Tensor", "Any", "list[Any]", "typing.Sequence[int]",
+         "typing.List", "typing.Dict", "typing.Tuple", "dict", "Optional", "(int, str)", "list[Optional[int]]"]
+
+
+@pytest.mark.parametrize("kind", TYPES)
+def test_isinstance(kind):
+    def answers(t):
+        names = {"t": t, "typing": typing, "Any": Any, "Optional": Optional, "Union": Union}
+        found = []
+        for text in OBJECTS:
+            with warnings.catch_warnings(record=True) as seen:
+                warnings.simplefilter("always")
+                try:
+                    answer = t.jit.isinstance(eval(text, names), eval(kind, names))
+                except Exception as error:
+                    answer = type(error), str(error)
+            found.append((text, answer, len({str(w.message)[:60] for w in seen if w.category is UserWarning})))
+        return found
+    assert answers(subject) == answers(oracle)
