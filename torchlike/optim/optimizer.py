@@ -377,6 +377,8 @@ class Optimizer:
             for s, p in zip(states, params):
                 if not s:
                     create(s, p)
+                    if hasattr(p, "_lay_state"):
+                        p._lay_state(s)
         if not params:
             return
         if group.get("capturable") and any(p._value.aval.device.type == "cpu" for p in params):

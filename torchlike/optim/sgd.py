@@ -117,6 +117,8 @@ class SGD(Optimizer):
                 s = self.state[p]
                 if s.get("momentum_buffer") is None:
                     s["momentum_buffer"] = zeros(p)
+                    if hasattr(p, "_lay_state"):
+                        p._lay_state(s)
                     new.append(id(p))
         for _, params, grads, columns in self._updates(group, ("momentum_buffer",), None):
             first = [id(p) in new for p in params]

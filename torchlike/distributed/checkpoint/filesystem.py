@@ -19,6 +19,8 @@ from ..._serialization.unpickler import Resolved, Unpickler
 from ..._tensor import Size, Tensor
 from ...ops.creation import empty
 from ...serialization import load, save
+from ..tensor import DTensor
+from ..tensor._utils import compute_local_shape_and_global_offset
 from .metadata import BytesStorageMetadata, ChunkStorageMetadata, Metadata, MetadataIndex, StorageMeta, TensorProperties, TensorStorageMetadata
 
 __all__ = ["FileSystemReader", "FileSystemWriter"]
@@ -38,9 +40,16 @@ class _StorageInfo:
         return {name: x for name, x in self.__dict__.items() if x is not None}
 
 
-def whole(tensor: Tensor) -> Tensor:
-    """The data of a tensor, of a DTensor on its one rank."""
-    return tensor.to_local() if hasattr(tensor, "to_local") else tensor
+def here(tensor: Tensor, rank: int = 0) -> tuple[Tensor, tuple[int, ...], bool]:
+    """What this rank has of a tensor, where that begins, and whether it is the first to have it."""
+    if not isinstance(tensor, DTensor):
+        return tensor, (0,) * tensor.ndim, rank == 0
+    if any(p.is_partial() for p in tensor.placements):
+        raise ValueError("Any checkpointing related operations are not supported for DTensor with partial placements!")
+    mesh, places = tensor.device_mesh, tensor.placements
+    _, offset = compute_local_shape_and_global_offset(tensor.shape, mesh, places)
+    first = all(p.is_shard() or me == 0 for p, me in zip(places, mesh.get_coordinate()))
+    return tensor.to_local(), offset, first
 
 
 class FileSystemWriter:
@@ -62,8 +71,8 @@ class FileSystemWriter:
         """The folder."""
         return self.path
 
-    def prepare(self) -> None:
-        """Make the folder, and look whether it holds a checkpoint already."""
+    def prepare(self) -> set[Path]:
+        """Make the folder, and look whether it holds a checkpoint already; the files of one."""
         self.path.mkdir(parents=True, exist_ok=True)
         if (self.path / ".metadata").exists():
             if not self.overwrite:
@@ -71,26 +80,47 @@ class FileSystemWriter:
             warnings.warn(f"Detected an existing checkpoint in {self.path}, overwriting since {self.overwrite=}. Past version 2.5 of PyTorch, `overwrite` "
                           "will default to False. Set this variable to True to maintain this functionality or False to raise when an existing checkpoint "
                           "is found.", stacklevel=2)
+        return set(self.path.glob("__*.distcp"))
 
-    def write(self, flat: dict[str, Any], planner_data: Any) -> Metadata:
-        """Write the entries into new files, then `.metadata`, then remove the files of a checkpoint that was there: at any time the old one or the
-        new one is whole."""
-        made = Metadata({}, planner_data, {}, StorageMeta(self.path, self.save_id), _VERSION)
-        names_in_order = sorted(flat, key=lambda name: isinstance(flat[name], Tensor))  # as PyTorch: tensors after all others
-        for name, value in flat.items():
-            made.state_dict_metadata[name] = _described(value)
-        old = set(self.path.glob("__*.distcp"))
-        free = (f"__0_{k}.distcp" for k in itertools.count() if self.path / f"__0_{k}.distcp" not in old)
-        groups = [names_in_order] if self.single_file_per_rank else [[name] for name in names_in_order]
-        for group in groups if flat else []:
+    def write_entries(self, flat: dict[str, Any], old: set[Path], rank: int = 0) -> dict[MetadataIndex, tuple[Size | None, _StorageInfo]]:
+        """Write what is this rank's of the entries into new files: where it lies, with its size."""
+        found: dict[MetadataIndex, tuple[Size | None, _StorageInfo]] = {}
+        mine: dict[MetadataIndex, Any] = {}
+        for name in sorted(flat, key=lambda name: isinstance(flat[name], Tensor)):  # as PyTorch: tensors after all others
+            if isinstance(flat[name], Tensor):
+                local, offset, first = here(flat[name], rank)
+                if first and (local.numel() or not flat[name].numel()):
+                    mine[MetadataIndex(name, offset)] = local
+            elif rank == 0:
+                mine[MetadataIndex(name)] = flat[name]
+        free = (f"__{rank}_{k}.distcp" for k in itertools.count() if self.path / f"__{rank}_{k}.distcp" not in old)
+        for group in [list(mine)] if self.single_file_per_rank else [[index] for index in mine]:
+            if not group:
+                continue
             file = next(free)
             with open(self.path / file, "wb") as stream:
-                for name in group:
+                for index in group:
                     start = stream.tell()
-                    _save_entry(flat[name], stream)
-                    index = MetadataIndex(name, [0] * flat[name].ndim, 0) if isinstance(flat[name], Tensor) else MetadataIndex(name)
-                    made.storage_data[index] = _StorageInfo(file, start, stream.tell() - start)
+                    _save_entry(mine[index], stream)
+                    size = mine[index].shape if isinstance(mine[index], Tensor) else None
+                    found[index] = size, _StorageInfo(file, start, stream.tell() - start)
                 self._to_disk(stream)
+        return found
+
+    def finish(self, flat: dict[str, Any], planner_data: Any, old: set[Path], found: list[dict]) -> Metadata:
+        """Write `.metadata` of what all ranks wrote, then remove the files of a checkpoint that was there: at any time the old one or the new one is
+        whole."""
+        made = Metadata({}, planner_data, {}, StorageMeta(self.path, self.save_id), _VERSION)
+        chunks: dict[str, list[ChunkStorageMetadata]] = {name: [] for name in flat}
+        for of_rank in found:
+            for index, (size, where) in of_rank.items():
+                if size is not None:
+                    index = MetadataIndex(index.fqn, index.offset, len(chunks[index.fqn]))
+                    chunks[index.fqn].append(ChunkStorageMetadata(Size(index.offset), size))
+                made.storage_data[index] = where
+        for name, value in flat.items():
+            made.state_dict_metadata[name] = TensorStorageMetadata(TensorProperties.create_from_tensor(value), value.size(), chunks[name]) \
+                if isinstance(value, Tensor) else BytesStorageMetadata()
         with open(self.path / ".metadata.tmp", "wb") as stream:
             saver = TensorSaver()
             Pickler(stream, 4, saver.persistent_id, saver.reduce).dump(made)
@@ -106,16 +136,10 @@ class FileSystemWriter:
             os.fsync(stream.fileno())
 
 
-def _described(value: Any) -> TensorStorageMetadata | BytesStorageMetadata:
-    if not isinstance(value, Tensor):
-        return BytesStorageMetadata()
-    return TensorStorageMetadata(TensorProperties.create_from_tensor(value), value.size(), [ChunkStorageMetadata(Size([0] * value.ndim), value.size())])
-
-
 def _save_entry(value: Any, stream: IO[bytes]) -> None:
     data = io.BytesIO()
     if isinstance(value, Tensor):
-        value = whole(value).detach().cpu()
+        value = value.detach().cpu()
         if value.untyped_storage().nbytes() != value.numel() * value.dtype.itemsize:
             value = value.clone()
     save(value, data)
@@ -166,15 +190,19 @@ class FileSystemReader:
         """An entry that is no tensor."""
         return self._entry(MetadataIndex(name), False)
 
-    def read_tensor(self, name: str) -> Tensor:
-        """A tensor, put together from its blocks."""
+    def read_tensor(self, name: str, begin: Sequence[int] | None = None, size: Sequence[int] | None = None) -> Tensor:
+        """A tensor, or the part of it that begins at `begin`, put together from its blocks."""
         about = self._metadata.state_dict_metadata[name]
-        blocks = [(chunk, self._entry(MetadataIndex(name, chunk.offsets), True)) for chunk in about.chunks]
-        if len(blocks) == 1 and blocks[0][1].shape == about.size:
-            return blocks[0][1]
-        made = empty(about.size, dtype=about.properties.dtype)
-        for chunk, block in blocks:
-            made[tuple(slice(o, o + n) for o, n in zip(chunk.offsets, chunk.sizes))] = block
+        begin, size = [0] * len(about.size) if begin is None else begin, about.size if size is None else size
+        made = empty(size, dtype=about.properties.dtype)
+        for chunk in about.chunks:
+            common = [(max(a, b), min(a + m, b + n)) for a, m, b, n in zip(begin, size, chunk.offsets, chunk.sizes)]
+            if all(first < end for first, end in common):
+                block = self._entry(MetadataIndex(name, chunk.offsets), True)
+                if tuple(block.shape) == tuple(size) and tuple(chunk.offsets) == tuple(begin):
+                    return block
+                made[tuple(slice(first - o, end - o) for (first, end), o in zip(common, begin))] = \
+                    block[tuple(slice(first - o, end - o) for (first, end), o in zip(common, chunk.offsets))]
         return made
 
 

@@ -12,8 +12,12 @@ from ..._tensor import Tensor
 from ...autograd.grad_mode import no_grad
 from ...nn.modules.module import Module
 from ...nn.parallel import DistributedDataParallel
-from ...ops.creation import tensor, zeros_like
+from ...ops.creation import empty, tensor, zeros_like
 from ...optim import Optimizer
+from ..collectives import broadcast
+from ..objects import broadcast_object_list
+from ..process_group import get_rank, is_initialized
+from ..tensor import DTensor, distribute_tensor
 from ._nesting import mapped
 
 __all__ = ["StateDictOptions", "get_model_state_dict", "get_optimizer_state_dict", "get_state_dict", "set_model_state_dict", "set_optimizer_state_dict",
@@ -52,11 +56,29 @@ def _own_name(model: Module, name: str) -> str:
 
 
 def _placed(state: Any, options: StateDictOptions) -> Any:
+    """The state as the options want it: whole on the CPU, it is that of rank 0 alone."""
     def place(t: Tensor) -> Tensor:
         if options.full_state_dict and hasattr(t, "full_tensor"):
             t = t.full_tensor()
         return t.detach().cpu() if options.cpu_offload else t
-    return mapped(place, state) if options.full_state_dict or options.cpu_offload else state
+    made = mapped(place, state) if options.full_state_dict or options.cpu_offload else state
+    return {} if options.full_state_dict and options.cpu_offload and is_initialized() and get_rank() else made
+
+
+def _spread(given: dict[str, Any], local: dict[str, Any], options: StateDictOptions) -> dict[str, Any]:
+    """Whole tensors as the model has them, from rank 0 or each rank's own; both states are flat."""
+    if options.broadcast_from_rank0:
+        held = [{name: None if isinstance(x, Tensor) else x for name, x in given.items()}]
+        broadcast_object_list(held)
+        given = {name: _from_rank0(given.get(name), local.get(name)) if x is None else x for name, x in held[0].items()}
+    return {name: distribute_tensor(x.detach(), local[name].device_mesh, local[name].placements, src_data_rank=None)
+            if isinstance(x, Tensor) and isinstance(local.get(name), DTensor) and not isinstance(x, DTensor) else x for name, x in given.items()}
+
+
+def _from_rank0(mine: Tensor | None, like: Tensor) -> Tensor:
+    made = mine.detach().to(like.device).contiguous() if get_rank() == 0 else empty(tuple(like.shape), dtype=like.dtype, device=like.device)
+    broadcast(made, 0)
+    return made
 
 
 def _tuple_of(optimizers: Optimizer | Iterable[Optimizer]) -> tuple[Optimizer, ...]:
@@ -88,9 +110,12 @@ def set_model_state_dict(model: Module, model_state_dict: dict[Any, Any], *, opt
     if model_state_dict and isinstance(next(iter(model_state_dict)), Module):
         names = {m: name for name, m in model.named_modules()}
         model_state_dict = {f"{_own_name(model, names[m])}.{name}": x for m, state in model_state_dict.items() for name, x in state.items()}
-    if not model_state_dict and options.strict and not options.ignore_frozen_params and not (options.cpu_offload and options.full_state_dict):
+    if not model_state_dict and options.strict and not options.ignore_frozen_params and not (
+            (options.cpu_offload or options.broadcast_from_rank0) and options.full_state_dict):
         raise RuntimeError("The option indicates that model state_dict is required to save or load, but model state_dict is empty.")
     given = dict(model_state_dict)
+    if options.full_state_dict:
+        given = _spread(given, {_own_name(model, name): x for name, x in model.state_dict().items()}, options)
     for name in model.state_dict():
         own = _own_name(model, name)
         if own != name:
@@ -227,10 +252,14 @@ def set_optimizer_state_dict(model: Module, optimizers: Optimizer | Iterable[Opt
                              options: StateDictOptions | None = None) -> None:
     """Load what `get_optimizer_state_dict` gave, each optimizer its part."""
     options = _options(options)
-    if not optim_state_dict and not (options.cpu_offload and options.full_state_dict):
+    if not optim_state_dict and not ((options.cpu_offload or options.broadcast_from_rank0) and options.full_state_dict):
         raise RuntimeError(f"The option indicates that model state_dict is required to save, or load but optim state_dict is empty. {optim_state_dict}")
     for optimizer in _tuple_of(optimizers):
         _begin(optimizer)
+        if options.full_state_dict:
+            local = _flat(_named_state(model, optimizer))
+            flat = optim_state_dict if "state" not in optim_state_dict and optim_state_dict else _flat(optim_state_dict) if optim_state_dict else {}
+            optim_state_dict = _spread(flat, local, options)
         state = optim_state_dict if "state" in optim_state_dict else _unflat(model, optimizer, optim_state_dict)
         optimizer.load_state_dict(_numbered(model, optimizer, state, options.strict))
 

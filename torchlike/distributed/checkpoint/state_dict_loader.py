@@ -9,7 +9,7 @@ from ..._tensor import Tensor
 from ._nesting import flatten, put
 from .api import on_this_rank
 from .default_planner import DefaultLoadPlanner
-from .filesystem import FileSystemReader
+from .filesystem import FileSystemReader, here
 from .metadata import BytesStorageMetadata, Metadata, TensorStorageMetadata
 from .state_dict_saver import states_of, storage, warn_alone
 from .stateful import Stateful
@@ -71,7 +71,8 @@ def _fill(states: dict[str, Any], reader: FileSystemReader, flat: dict[str, Any]
     about = reader._metadata.state_dict_metadata
     for name, value in flat.items():
         if isinstance(about[name], TensorStorageMetadata):
-            value._alias().copy_(reader.read_tensor(name))  # a plain tensor in the same memory, of a DTensor too
+            local, begin, _ = here(value)
+            local._alias().copy_(reader.read_tensor(name, begin, local.shape))
         else:
             put(states, paths[name], reader.read_object(name))
 

@@ -3,15 +3,16 @@ from __future__ import annotations
 
 import os
 import warnings
+from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
 
 from .. import process_group as groups
-from ..objects import broadcast_object_list
+from ..objects import all_gather_object
 from ._nesting import flatten, mapped
 from .api import CheckpointException, on_this_rank
 from .default_planner import DefaultSavePlanner
-from .filesystem import FileSystemWriter, whole
+from .filesystem import FileSystemWriter
 from .metadata import Metadata
 from .stateful import Stateful
 
@@ -48,34 +49,36 @@ def save(state_dict: dict[str, Any], *, checkpoint_id: str | os.PathLike | None 
 
 
 def _write(state_dict: dict[str, Any], writer: FileSystemWriter, planner: DefaultSavePlanner | None, no_dist: bool, group: Any) -> Metadata:
-    """Every rank has the whole state, so rank 0 of the group writes it; the others learn how that went."""
-    if no_dist or not groups.is_initialized() or groups.get_world_size(group) == 1:
-        return _written(state_dict, writer, planner)
-    outcome: list = [None]
-    if groups.get_rank(group) == 0:
+    """Every rank writes its pieces of DTensors, and rank 0 everything else; then rank 0 writes where all of it lies."""
+    alone = no_dist or not groups.is_initialized() or groups.get_world_size(group) == 1
+    rank = 0 if alone else groups.get_rank(group)
+
+    def agreed(step: str, function: Callable, *args: Any) -> list:
+        """What every rank's call gives; the first error on all ranks."""
         try:
-            outcome = [_written(state_dict, writer, planner)]
+            mine = on_this_rank(step, function, *args)
         except CheckpointException as error:
-            outcome = [error]
-    broadcast_object_list(outcome, group=group, group_src=0)
-    if isinstance(outcome[0], CheckpointException):
-        raise outcome[0]
-    return outcome[0]
-
-
-def _written(state_dict: dict[str, Any], writer: FileSystemWriter, planner: DefaultSavePlanner | None) -> Metadata:
-    def plan() -> tuple:
-        found = flatten(state_dict) if planner is None or planner.flatten_state_dict else (dict(state_dict), None)
-        writer.prepare()
+            mine = error
+        found = [mine]
+        if not alone:
+            found = [None] * groups.get_world_size(group)
+            all_gather_object(found, mine, group=group)
+        for x in found:
+            if isinstance(x, CheckpointException):
+                raise x
         return found
-    return on_this_rank("write", writer.write, *on_this_rank("plan", plan))
+    opened = planner is None or planner.flatten_state_dict
+    flat, paths = on_this_rank("plan", flatten, state_dict) if opened else (dict(state_dict), None)
+    old = agreed("plan", lambda: writer.prepare() if rank == 0 else None)[0]
+    found = agreed("write", writer.write_entries, flat, old, rank)
+    return agreed("write", lambda: writer.finish(flat, paths, old, found) if rank == 0 else None)[0]
 
 
 def async_save(state_dict: dict[str, Any], *, checkpoint_id: str | os.PathLike | None = None, storage_writer: FileSystemWriter | None = None,
                planner: DefaultSavePlanner | None = None, process_group: Any = None, no_dist: bool = False) -> Future:
     """`save` in a thread of its own, of the tensors as they are now. The result of the Future is the metadata."""
     writer = storage(storage_writer, checkpoint_id, FileSystemWriter)
-    staged = mapped(lambda t: whole(t).detach().clone(), states_of(state_dict))
+    staged = mapped(lambda t: t.detach().clone(), states_of(state_dict))
     worker = ThreadPoolExecutor(1)
     made = worker.submit(_write, staged, writer, planner, no_dist, process_group)
     worker.shutdown(wait=False)

@@ -107,6 +107,12 @@ class DTensor(Tensor):
         if isinstance(other, DTensor):
             marked(self, other._mesh, other._placements, other._global)
 
+    def _lay_state(self, state: dict[str, Any]) -> None:
+        """What an optimizer keeps for this parameter, in the parameter's size, lies as it does."""
+        for x in state.values():
+            if isinstance(x, Tensor) and x._aval.shape == self._aval.shape and x._aval.ndim:
+                marked(x, self._mesh, self._placements, self._global)
+
     def __reduce_ex__(self, protocol: int) -> tuple:
         extra = {name: x for name, x in vars(self).items() if name not in ("_mesh", "_placements", "_global")}
         return DTensor, (), (self._alias(), self._mesh, self._placements, tuple(self._global), self.requires_grad, extra)
