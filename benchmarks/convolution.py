@@ -55,10 +55,13 @@ def main() -> None:
     parser.add_argument("--runs", type=int, default=10)
     parser.add_argument("--wall", action="store_true", help="wall-clock time, for several threads")
     arguments = parser.parse_args()
+    import numpy as np
     import torch
+
+    from torchlike.nn._functional import conv_library
     torch.set_num_threads(int(os.environ.get("OMP_NUM_THREADS", os.cpu_count() or 1)))
     clock = time.perf_counter if arguments.wall else time.process_time
-    lines = ["| batch, channels, side, features, kernel, stride, padding, groups | form | forward: torch, ours, XLA ms | ours / torch | ours / XLA |"
+    lines = ["| batch, channels, side, features, kernel, stride, padding, groups | form of the forward | forward: torch, ours, XLA ms | ours / torch | ours / XLA |"
              " gradients: torch, ours, XLA ms | ours / torch | ours / XLA |", "|---|---|---|---|---|---|---|---|"]
     print("\n".join(lines))
     against_torch = []
@@ -71,8 +74,9 @@ def main() -> None:
                     start = clock()
                     run()
                     best[name, i] = min(best.get((name, i), 1e9), 1e3 * (clock() - start))
-        form = "depthwise" if geo.depthwise else "last axis" if geo.gathers_last else "all offsets"
-        form += f", {geo.together} images" if geo.together > 1 else f", {geo.bands} bands" if geo.bands > 1 else ""
+        left = conv_library.serves(geo, np.dtype(np.float32))
+        form = "XLA's" if left else "depthwise" if geo.depthwise else "last axis" if geo.gathers_last else "all offsets"
+        form += "" if left else f", {geo.together} images" if geo.together > 1 else f", {geo.bands} bands" if geo.bands > 1 else ""
         cells = []
         for i in (0, 1):
             t, o, x = (best[name, i] for name in ("torch", "ours", "XLA"))

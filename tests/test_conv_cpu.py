@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from torchlike._core import program
+from torchlike.nn._functional import conv_library
 from torchlike.nn._functional.conv_cpu import Geometry
 
 # name, input, weight, keywords
@@ -45,3 +46,24 @@ def test_every_form_is_among_the_cases():
     geometries = [Geometry(x[0], x[1], x[2:], w[0], w[2:], (1,) * (len(x) - 2), ((1, 1),) * (len(x) - 2), (1,) * (len(x) - 2)) for x, w, _ in LARGE]
     assert {g.gathers_last for g in geometries} == {True, False}
     assert max(g.bands for g in geometries) > 1 and max(g.together for g in geometries) > 1
+
+
+def test_what_is_left_to_xla(oracle, subject, monkeypatch):
+    """Convolutions that XLA's library does are among those compared above, or here; and those that it does slowly are not left to it."""
+    def geometry(n, c, side, o, k, stride=1, padding=0, groups=1):
+        return Geometry(n, c, (side, side), o, (k, k), (stride, stride), ((padding, padding),) * 2, (1, 1), groups)
+    left = geometry(8, 32, 16, 32, 3, padding=1)
+    assert conv_library.serves(left, np.dtype(np.float32)) and conv_library.serves(left.adjoint(), np.dtype(np.float32))
+    assert not conv_library.serves(left, np.dtype(np.float64))
+    for other in (geometry(8, 32, 16, 32, 3, groups=4), geometry(8, 16, 32, 16, 3, padding=1), geometry(8, 32, 16, 32, 1), geometry(1, 512, 7, 512, 3, padding=1)):
+        assert not conv_library.serves(other, np.dtype(np.float32)), other
+    assert geometry(8, 32, 16, 32, 3).adjoint() is None
+    rng = np.random.default_rng(0)
+    for padding in (0, 1, 2, 3):
+        monkeypatch.setattr(conv_library, "UNPADDED", 1 << 10)  # where there is none, an image at a time
+        x, w = rng.standard_normal((3, 32, 9, 8), np.float32), rng.standard_normal((40, 32, 3, 2), np.float32)
+        g = rng.standard_normal((3, 40, 9 + 2 * padding - 2, 8 + 2 * padding - 1), np.float32)
+        with program.tier("compiled"):
+            got = results(subject, "conv2d", x, w, g, {"padding": padding})
+        for a, b in zip(results(oracle, "conv2d", x, w, g, {"padding": padding}), got):
+            np.testing.assert_allclose(b, a, rtol=1e-4, atol=1e-4 * float(abs(a).max()))

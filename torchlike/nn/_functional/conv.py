@@ -63,11 +63,8 @@ def _served(x, w) -> bool:
 
 
 @CONV.kernel_for("cpu")
-def _conv_cpu(x, w, stride, padding, dilation, groups):
-    geo = _geometry(x.shape, w.shape, stride, padding, dilation, groups)
-    if not _served(x, w) or (set(stride) != {1} and geo.taps > 1 and groups == 1):  # XLA's own is the quicker one with strides
-        return NotImplemented
-    return conv_cpu.convolve(x, w, geo)
+def _conv_cpu(x, w, *statics):
+    return conv_cpu.convolve(x, w, _geometry(x.shape, w.shape, *statics)) if _served(x, w) else NotImplemented
 
 
 @CONV.backward.kernel_for("cpu")

@@ -1,6 +1,6 @@
 """Convolutions on the CPU as matrix products over images that stay in the cache.
 
-XLA's own convolution on the CPU takes up to four times as long as torch's, its gradients above all, and grouped ones far
+XLA's own convolution on the CPU took up to four times as long as torch's, its gradients still do, and grouped ones far
 longer. Here a loop takes an image at a time, gathers shifted copies of it into a matrix, and leaves the arithmetic to a matrix product:
 
   - all offsets gathered (im2col): the matrix has a row per kernel offset and input channel, the product is the result;
@@ -9,7 +9,8 @@ longer. Here a loop takes an image at a time, gathers shifted copies of it into 
     there are many channels, but serves only stride 1.
 
 Gradients are the same products transposed. Small images are taken several at a time, large ones in bands of rows, groups
-one after the other; depthwise convolutions are sums of shifted copies. `benchmarks/convolution.py` measures it all.
+one after the other; depthwise convolutions are sums of shifted copies. What XLA does faster since it has a library for it is
+left to XLA (conv_library.py). `benchmarks/convolution.py` measures it all.
 """
 from __future__ import annotations
 
@@ -21,7 +22,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from . import windows
+from . import conv_library, windows
 
 POSITIONS = 128  # positions of the result that one product should have at least
 CACHE = 1 << 20  # elements of a gathered matrix that still stay near the processor
@@ -79,6 +80,14 @@ class Geometry:
         """Pieces of an image, along its first axis."""
         rows, gathered = self.outs[0], self.taps * self.channels // self.groups * math.prod(self.outs)
         return next(n for n in range(1, rows + 1) if rows % n == 0 and (gathered // n <= CACHE or n == rows)) if self.together == 1 else 1
+
+    def adjoint(self) -> Geometry | None:
+        """The convolution with turned weights that takes the result's gradient to the input's; None where it is not one, or
+        multiplies at more positions than the loop does."""
+        if self.groups > 1 or set(self.stride) != {1} or math.prod(self.sizes) > math.prod(self.outs):
+            return None
+        padding = tuple((d * (k - 1) - lo, d * (k - 1) - hi) for k, d, (lo, hi) in zip(self.kernel, self.dilation, self.padding))
+        return replace(self, channels=self.features, features=self.channels, sizes=self.outs, padding=padding)
 
     def round(self) -> Geometry:
         """What one round of the loop convolves. With bands, the image is padded along the first axis before the loop."""
@@ -318,6 +327,8 @@ def _divided(t, n: int) -> tuple:
 
 def convolve(x, w, geo: Geometry):
     """(N, O, *outs)."""
+    if conv_library.serves(geo, x.dtype):
+        return conv_library.convolve(x, w, geo)
     loop = Loop(geo, x.dtype)
     x, weights = loop.banded(x), loop.weights(w)
 
@@ -329,6 +340,10 @@ def convolve(x, w, geo: Geometry):
 
 def gradients(x, w, g, geo: Geometry, needs: tuple) -> list:
     """The gradients for x and for w that `needs` asks for; x or w may be None where nothing reads it."""
+    back = geo.adjoint()
+    if needs[0] and back is not None and conv_library.serves(back, g.dtype):
+        dx = conv_library.convolve(g, lax.rev(w, range(2, w.ndim)).swapaxes(0, 1), back)
+        return [dx, *gradients(x, None, g, geo, (False, True))] if needs[1] else [dx]
     loop = Loop(geo, g.dtype)
     kind = loop.kind
     weights = loop.weights(w) if needs[0] else None
