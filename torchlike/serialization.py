@@ -6,6 +6,7 @@ import io
 import os
 import pickle
 import sys
+import warnings
 from collections.abc import Callable, Iterator
 from typing import IO, Any, TypeAlias
 
@@ -180,6 +181,8 @@ def load(
         try:
             if _is_zip(stream):
                 archive = ArchiveReader(stream, name, os.fspath(f) if mmap else None)
+                if "constants.pkl" in archive:
+                    return _load_script(stream, name, map_location, weights_only)
                 return _load_zip(archive, name, resolve, make_storage, encoding, errors)
             if mmap:
                 raise RuntimeError(
@@ -202,6 +205,18 @@ def _refusal(error: pickle.UnpicklingError, name: str, weights_only: bool) -> st
     )
 
 
+def _load_script(stream: IO[bytes], name: str, map_location: Any, weights_only: bool) -> Any:
+    """A program that torch.jit.save wrote, where more than weights is wanted."""
+    if weights_only:
+        raise RuntimeError(f"Cannot use ``weights_only=True`` with TorchScript archives passed to ``torch.load``: {name} holds a program. "
+                           "torch.jit.load reads it")
+    from .jit.load import load as load_script
+    warnings.warn("'torch.load' received a zip file that looks like a TorchScript archive dispatching to 'torch.jit.load' (call "
+                  "'torch.jit.load' directly to silence this warning)", UserWarning, stacklevel=3)
+    stream.seek(0)
+    return load_script(stream, map_location)
+
+
 def _load_zip(
     archive: ArchiveReader,
     name: str,
@@ -210,8 +225,6 @@ def _load_zip(
     encoding: str,
     errors: str,
 ) -> Any:
-    if "constants.pkl" in archive:
-        raise RuntimeError(f"{name} is a TorchScript archive (torch.jit.save): it holds a program, not a checkpoint")
     swap = _file_byteorder(archive, name) != sys.byteorder
     loaded: dict[str, LoadedStorage] = {}
 

@@ -2,5 +2,21 @@
 
 from .annotations import Final  # noqa: F401
 from .containers import isinstance  # noqa: A004, F401
-from .script import ScriptModule, _overload, _overload_method, annotate, export, ignore, interface, is_scripting, is_tracing, script, script_if_tracing, script_method, unused  # noqa: F401
+from .load import load  # noqa: F401
+from .script import (  # noqa: F401
+    Error,
+    ScriptModule,
+    _overload,
+    _overload_method,
+    annotate,
+    export,
+    ignore,
+    interface,
+    is_scripting,
+    is_tracing,
+    script,
+    script_if_tracing,
+    script_method,
+    unused,
+)
 from .trace import TracerWarning, fork, freeze, optimize_for_inference, trace, trace_module, wait  # noqa: F401

@@ -63,7 +63,13 @@ def script_method(fn: T) -> T:
 
 
 class ScriptModule(Module):
-    """A module of older programs, written for TorchScript: here it is like any other."""
+    """A module of older programs, written for TorchScript: here it is like any other. Those that `torch.jit.load` reads are such modules."""
+
+
+class Error(RuntimeError):
+    """What a `raise` becomes in a program that `torch.jit.load` read."""
+
+    __module__ = "torch.jit"
 
 
 def _overload(func: T) -> T:
