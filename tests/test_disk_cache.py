@@ -5,11 +5,11 @@ import sys
 
 CODE = """
 import torchlike as t
-from torchlike._core import executor, program
+from torchlike._core import executable, program
 
 taken = []
-real = executor._run_compiled
-executor._run_compiled = lambda prog, exe: (taken.append(len(exe.donated)), real(prog, exe))[1]
+real = executable.Executable.run
+executable.Executable.run = lambda self, *args: (taken.append(len(self.donated)), real(self, *args))[1]
 
 def step(x):
     x.mul_(2.0)
