@@ -39,7 +39,7 @@ def test_training_in_two_processes():
     assert ours.splitlines() == real.splitlines() and len(real.splitlines()) > 15
 
 
-@pytest.mark.parametrize("program", ["dtensors", "sharded_modules", "sharded_units"])
+@pytest.mark.parametrize("program", ["dtensors", "sharded_modules", "sharded_units", "parallel_layers"])
 def test_tensors_and_models_over_two_processes(program):
     real, ours = (run(*launcher, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2", PROGRAMS / f"{program}.py").stdout
                   for launcher in ([], ["-m", "torchlike.run"]))

@@ -10,14 +10,14 @@ from ..._core.layout import contiguous
 from ..._tensor import Tensor
 from ...overrides import _Disabled
 from ...utils._pytree import tree_leaves, tree_map_only
-from . import _lookups, _pointwise, _products, _reductions, _views
+from . import _lookups, _losses, _pointwise, _products, _reductions, _views
 from ._call import Call, replicated
 from ._dtensor import DTensor, gradient_placements, marked, piece, placed_piece
 from ._layout import moved
 from .placement_types import Partial, Replicate
 
 replicating = contextvars.ContextVar("replicating", default=False)  # whether plain tensors count as replicated ones
-RULES: dict[str, Callable[[Call], Any]] = {**_pointwise.RULES, **_reductions.RULES, **_products.RULES, **_views.RULES, **_lookups.RULES}
+RULES: dict[str, Callable[[Call], Any]] = {**_pointwise.RULES, **_reductions.RULES, **_products.RULES, **_views.RULES, **_lookups.RULES, **_losses.RULES}
 _PROPERTIES = {id(x): name for name, x in vars(Tensor).items() if isinstance(x, property)}
 
 
@@ -82,8 +82,9 @@ def _all_spread(name: str, args: tuple, kwargs: dict) -> tuple[tuple, dict]:
     if all(isinstance(x, DTensor) for x in leaves):
         return args, kwargs
     first = next(x for x in leaves if isinstance(x, DTensor))
+    allowed = replicating.get() or name == "cross_entropy" and _losses.class_parallel.get()
     for x in leaves:
-        if not isinstance(x, DTensor) and x.numel() != 1 and not replicating.get():
+        if not isinstance(x, DTensor) and x.numel() != 1 and not allowed:
             raise RuntimeError(f"{name}: got mixed torch.Tensor and DTensor, need to convert all torch.Tensor to DTensor before calling "
                                "distributed operators!")
 
