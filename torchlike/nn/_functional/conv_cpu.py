@@ -26,6 +26,7 @@ from . import conv_library, windows
 
 POSITIONS = 128  # positions of the result that one product should have at least
 CACHE = 1 << 20  # elements of a gathered matrix that still stay near the processor
+WIDE = 5  # from this width of its kernel on a depthwise convolution's weight gradient is added up by rows
 MOVE = 18  # the time of moving one element, in multiply-adds of a matrix product
 
 
@@ -84,7 +85,9 @@ class Geometry:
     def adjoint(self) -> Geometry | None:
         """The convolution with turned weights that takes the result's gradient to the input's; None where it is not one, or
         multiplies at more positions than the loop does."""
-        if self.groups > 1 or set(self.stride) != {1} or math.prod(self.sizes) > math.prod(self.outs):
+        if set(self.stride) != {1} or (self.groups > 1 and not self.groups == self.channels == self.features):
+            return None
+        if math.prod(self.sizes) > math.prod(self.outs) and not self.depthwise:
             return None
         padding = tuple((d * (k - 1) - lo, d * (k - 1) - hi) for k, d, (lo, hi) in zip(self.kernel, self.dilation, self.padding))
         return replace(self, channels=self.features, features=self.channels, sizes=self.outs, padding=padding)
@@ -234,8 +237,23 @@ class Depthwise(Gathered):
         return g.reshape(self.geo.channels, -1, *self.geo.outs)
 
     def weight_gradient(self, rows, image):
+        if len(self.geo.kernel) == 2 and self.geo.kernel[-1] >= WIDE:
+            return self._by_row(rows, self.pad(image))
         axes = tuple(range(2, rows.ndim))
         return jnp.stack([(rows * part).sum(axes, keepdims=True) for part in self._windows(image)])
+
+    def _by_row(self, rows, image):
+        """A row of the result at a time: XLA adds up along an axis element by element, but sums of rows in vectors."""
+        geo = self.geo
+        (high, wide), (stride, step), (apart, between), width = geo.kernel, geo.stride, geo.dilation, geo.outs[1]
+
+        def body(h, sums):
+            lines = lax.dynamic_slice_in_dim(image, h * np.int32(stride), (high - 1) * apart + 1, 1)[:, None, ::apart]
+            g = lax.dynamic_slice_in_dim(rows, h, 1, 2)
+            return tuple(s + g * lines[..., i * between:i * between + (width - 1) * step + 1:step] for i, s in enumerate(sums))
+        sums = tuple(jnp.zeros((*rows.shape[:2], high, width), rows.dtype) for _ in range(wide))
+        sums = lax.fori_loop(np.int32(0), np.int32(geo.outs[0]), body, sums)
+        return jnp.stack([s.sum(-1) for s in sums]).transpose(3, 0, 1, 2).reshape(self.weights_shape)
 
     def image_gradient(self, weights, rows):
         return self.geo.spread(jnp.stack([(w * rows).sum(1) for w in weights]))
@@ -341,8 +359,9 @@ def convolve(x, w, geo: Geometry):
 def gradients(x, w, g, geo: Geometry, needs: tuple) -> list:
     """The gradients for x and for w that `needs` asks for; x or w may be None where nothing reads it."""
     back = geo.adjoint()
-    if needs[0] and back is not None and conv_library.serves(back, g.dtype):
-        dx = conv_library.convolve(g, lax.rev(w, range(2, w.ndim)).swapaxes(0, 1), back)
+    if needs[0] and back is not None and (geo.depthwise or conv_library.serves(back, g.dtype)):
+        turned = lax.rev(w, range(2, w.ndim))
+        dx = convolve(g, turned if geo.depthwise else turned.swapaxes(0, 1), back)
         return [dx, *gradients(x, None, g, geo, (False, True))] if needs[1] else [dx]
     loop = Loop(geo, g.dtype)
     kind = loop.kind
