@@ -10,7 +10,6 @@ import signal
 import sys
 import threading
 import time
-import traceback
 from collections.abc import Callable
 from dataclasses import dataclass
 from multiprocessing import parent_process
@@ -20,6 +19,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from torchlike._core import program
+from torchlike._utils import ExceptionWrapper
 from torchlike.ops.random import manual_seed
 
 from .. import _pipes
@@ -48,41 +48,6 @@ class WorkerInfo:
 def get_worker_info() -> WorkerInfo | None:
     """The WorkerInfo inside a worker process, None elsewhere."""
     return _worker_info
-
-
-class _KeyErrorText(str):
-    """KeyError shows the repr of its argument; this one keeps line breaks readable."""
-
-    __slots__ = ()
-
-    def __repr__(self) -> str:
-        return str(self)
-
-
-class ExceptionWrapper:
-    """An exception with its traceback as text, which another process can raise."""
-
-    def __init__(self, error: BaseException, where: str) -> None:
-        self.exc_type = type(error)
-        self.exc_name = type(error).__name__
-        self.exc_msg = "".join(traceback.format_exception(error))
-        self.where = where
-
-    def reraise(self):
-        """Raise the original exception class, or RuntimeError if that cannot be made from a message."""
-        message = f"Caught {self.exc_name} {self.where}.\nOriginal {self.exc_msg}"
-        if self.exc_type is KeyError:
-            raise KeyError(_KeyErrorText(message))
-        if getattr(self.exc_type, "message", None):
-            raise self.exc_type(message=message)
-        try:
-            error = self.exc_type(message)
-        except Exception:
-            raise RuntimeError(message) from None
-        try:
-            raise error
-        finally:
-            del error  # else this frame and the traceback would hold each other, and the workers with them
 
 
 class Finished(NamedTuple):
@@ -160,8 +125,8 @@ def _answer(job: Job, requests: queue.SimpleQueue) -> None:
         if job.init_fn is not None:
             job.init_fn(job.worker_id)
         fetcher = job.make_fetcher(job.dataset)
-    except Exception as error:
-        failure = ExceptionWrapper(error, where)
+    except Exception:
+        failure = ExceptionWrapper(where=where)
     while (encoded := requests.get()) is not None:
         number, index = pickle.loads(encoded)
         if isinstance(index, Resumed):
@@ -169,8 +134,8 @@ def _answer(job: Job, requests: queue.SimpleQueue) -> None:
             try:
                 _set_pipes(job, index.shared_seed, False)
                 fetcher = job.make_fetcher(job.dataset)
-            except Exception as error:
-                failure = ExceptionWrapper(error, where)
+            except Exception:
+                failure = ExceptionWrapper(where=where)
             data: Any = index
         elif finished:
             continue  # the parent does not wait for these
@@ -183,7 +148,7 @@ def _answer(job: Job, requests: queue.SimpleQueue) -> None:
                 if isinstance(error, StopIteration) and isinstance(fetcher, IterableFetcher):
                     finished, data = True, Finished()
                 else:
-                    data = ExceptionWrapper(error, where)
+                    data = ExceptionWrapper(where=where)
         _send(job.connection, number, data, where)
         del data
 
@@ -201,8 +166,8 @@ def _send(connection: Connection, number: int, data: Any, where: str) -> None:
         transport.send(connection, (number, data))
     except (BrokenPipeError, ConnectionResetError):
         raise
-    except Exception as error:  # it cannot be pickled: the data, or the class of the exception
-        failure = data if isinstance(data, ExceptionWrapper) else ExceptionWrapper(error, where)
+    except Exception:  # it cannot be pickled: the data, or the class of the exception
+        failure = data if isinstance(data, ExceptionWrapper) else ExceptionWrapper(where=where)
         failure.exc_type = RuntimeError if failure is data else failure.exc_type
         transport.send(connection, (number, failure))
 

@@ -1,0 +1,101 @@
+"""What programs take from `torch._utils`: one flat buffer for many tensors, tensors in chunks by size, exceptions that travel."""
+from __future__ import annotations
+
+import sys
+import traceback
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from types import TracebackType
+
+from ._core.dtype import dtype
+from ._public import Tensors, called
+from ._tensor import Tensor
+from .ops.creation import empty
+from .ops.joining import cat
+
+
+@called
+def _flatten_dense_tensors(tensors: Tensors) -> Tensor:
+    """The elements of all tensors, one after the other; of one contiguous tensor this is a view."""
+    if len(tensors) == 1:
+        return tensors[0].contiguous().view(-1)
+    return cat([t.contiguous().view(-1) for t in tensors])
+
+
+@called
+def _unflatten_dense_tensors(flat: Tensor, tensors: Tensors) -> tuple[Tensor, ...]:
+    """Views of `flat` in the shapes of `tensors`."""
+    views, start = [], 0
+    for t in tensors:
+        size = t.numel()
+        views.append(flat.narrow(0, start, size).view(t.shape) if size else empty(t.shape, dtype=flat.dtype, device=flat.device))
+        start += size
+    return tuple(views)
+
+
+def _take_tensors(tensors: Iterable[Tensor], size_limit: int) -> Iterator[list[Tensor]]:
+    """Lists of tensors of one type, each of at most `size_limit` bytes or of a single tensor."""
+    chunks: dict[str, list[Tensor]] = defaultdict(list)
+    sizes: dict[str, int] = defaultdict(int)
+    for t in tensors:
+        kind = t.type()
+        parts = (t._indices(), t._values()) if t.is_sparse else (t,)
+        size = sum(part.numel() * part.element_size() for part in parts)
+        if sizes[kind] and sizes[kind] + size > size_limit:
+            yield chunks[kind]
+            chunks[kind], sizes[kind] = [], 0
+        chunks[kind].append(t)
+        sizes[kind] += size
+    yield from filter(None, chunks.values())
+
+
+def _reorder_tensors_as(tensors: Iterable[Tensor], ordered_tensors: Iterable[Tensor]) -> tuple[Tensor, ...]:
+    """`tensors`, which have the order of `ordered_tensors` within each type, in that order altogether."""
+    of_type: dict[str, list[Tensor]] = defaultdict(list)
+    for t in tensors:
+        of_type[t.type()].append(t)
+    rest = {kind: iter(found) for kind, found in of_type.items()}
+    return tuple(next(rest[t.type()]) for t in ordered_tensors)
+
+
+def _element_size(dtype_: dtype) -> int:
+    """Bytes per element."""
+    if not isinstance(dtype_, dtype):
+        raise RuntimeError(f"expected torch.dtype, but got {type(dtype_)}")
+    return dtype_.itemsize
+
+
+class KeyErrorMessage(str):
+    """KeyError shows the repr of its argument; this one keeps line breaks readable."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return str(self)
+
+
+class ExceptionWrapper:
+    """An exception with its traceback as text, which another thread or process can raise; by default the one being handled."""
+
+    def __init__(self, exc_info: tuple[type[BaseException], BaseException, TracebackType | None] | None = None,
+                 where: str = "in background") -> None:
+        exc_info = exc_info or sys.exc_info()
+        self.exc_type = exc_info[0]
+        self.exc_msg = "".join(traceback.format_exception(*exc_info))
+        self.where = where
+
+    def reraise(self) -> None:
+        """Raise the original exception class, or RuntimeError if that cannot be made from a message."""
+        message = f"Caught {self.exc_type.__name__} {self.where}.\nOriginal {self.exc_msg}"
+        if self.exc_type is KeyError:
+            raise KeyError(KeyErrorMessage(message))
+        if getattr(self.exc_type, "message", None):
+            raise self.exc_type(message=message)
+        try:
+            error = self.exc_type(message)
+        except Exception:
+            raise RuntimeError(message) from None
+        try:
+            raise error
+        finally:
+            del error  # else this frame and the traceback would hold each other, and the workers with them
