@@ -81,12 +81,13 @@ class ExceptionWrapper:
                  where: str = "in background") -> None:
         exc_info = exc_info or sys.exc_info()
         self.exc_type = exc_info[0]
+        self.exc_name = self.exc_type.__name__  # apart: a class that cannot be pickled is replaced on its way
         self.exc_msg = "".join(traceback.format_exception(*exc_info))
         self.where = where
 
     def reraise(self) -> None:
         """Raise the original exception class, or RuntimeError if that cannot be made from a message."""
-        message = f"Caught {self.exc_type.__name__} {self.where}.\nOriginal {self.exc_msg}"
+        message = f"Caught {self.exc_name} {self.where}.\nOriginal {self.exc_msg}"
         if self.exc_type is KeyError:
             raise KeyError(KeyErrorMessage(message))
         if getattr(self.exc_type, "message", None):
