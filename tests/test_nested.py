@@ -1,0 +1,131 @@
+"""torch.nested beside real torch."""
+import re
+
+import numpy as np
+import pytest
+import torch as oracle
+
+import torchlike as subject
+
+pytestmark = pytest.mark.filterwarnings("ignore")
+
+
+def flat(x):
+    """Numbers, texts and shapes of a result; a nested tensor as its layout and parts."""
+    if hasattr(x, "is_nested") and x.is_nested:
+        return ["nested", str(x.layout), *[y for p in x.unbind() for y in flat(p)]]
+    if hasattr(x, "detach"):
+        return [str(x.dtype), tuple(x.shape), x.requires_grad, x.detach().numpy()]
+    if isinstance(x, (list, tuple)):
+        return [z for y in x for z in flat(y)]
+    return [x]
+
+
+def check(program):
+    theirs, mine = flat(program(oracle)), flat(program(subject))
+    assert len(theirs) == len(mine), (theirs, mine)
+    for a, b in zip(theirs, mine):
+        if isinstance(a, np.ndarray):
+            np.testing.assert_allclose(b, a, rtol=1e-5, atol=1e-6)
+        else:
+            assert a == b
+
+
+def batch(t, layout, **options):
+    a, b = t.arange(6.0).view(2, 3), t.arange(12.0).view(4, 3) / 4
+    return t.nested.nested_tensor([a, b], layout=getattr(t, layout), **options)
+
+
+BOTH = """n*2; n+n; t.relu(n); n.tanh(); n.contiguous(); n.detach(); n.clone(); n.to(t.float64); n.double(); n.half(); n > 1; n.masked_fill(n > 2, 0.0)
+t.nn.functional.linear(n, t.ones(2, 3), t.ones(2)); t.nn.functional.softmax(n, -1); t.softmax(n, dim=2); t.nn.functional.dropout(n, 0.0); n.transpose(1, 2)
+t.nn.functional.layer_norm(n, (3,), t.ones(3), t.zeros(3)); n.unsqueeze(-1); n.unsqueeze(2).squeeze(2); n.chunk(3, -1); n.split([1, 2], -1); t.cat([n, n * 2], -1)
+n.view(2, -1, 3, 1); n.reshape(2, -1, 3, 1); n.unbind(); n[0]; n[-1]; n[1, 2]; n.numel(); n.dim(); n.ndim; n.size(0); n.size(2); n.size(-1); n.is_nested; n.is_contiguous()
+n.requires_grad; n.to_padded_tensor(0.0); t.nested.to_padded_tensor(n, -1.0); t.nested.to_padded_tensor(n, 9.0, (2, 5, 3)); n.is_leaf; n.is_cuda; t.is_tensor(n)
+t.nested.as_nested_tensor(t.arange(6.0).view(2, 3)); t.nested.as_nested_tensor([t.ones(2), t.zeros(3)]); t.nested.nested_tensor([[1.0, 2.0], [3.0]])
+n.transpose(1, 2).transpose(1, 2).to_padded_tensor(0.0); str(n.dtype); n.device.type; n.mul_(2); n.add_(1)"""
+JAGGED = """2-n; n.sigmoid(); list(n)
+n.offsets(); n.values(); n.lengths() is None; len(n); n.sum(); n.max(); n.sum(-1); n.mean(-1); n.sum(1); n.mean(1); n.amax(1); n.sum(1, keepdim=True)
+n @ t.ones(3, 2); n == n; t.where(n > 2, n, -n); n.unflatten(-1, [3, 1]); t.nn.functional.layer_norm(n, (3,)); n.sum((1,)); n.prod(1); n.shape[0]; n.shape[2]
+t.nn.functional.embedding(n.long(), t.arange(40.0).view(20, 2)); t.nested.nested_tensor_from_jagged(t.arange(12.0).view(6, 2), t.tensor([0, 1, 6]))
+t.nested.nested_tensor_from_jagged(t.arange(12.0).view(6, 2), lengths=t.tensor([2, 4])).unbind()
+t.nested.narrow(t.arange(12.0).view(3, 4), 1, 0, t.tensor([1, 2, 4]), layout=t.jagged)
+t.nested.masked_select(t.arange(6.0).view(2, 3), t.tensor([[True, False, True], [False, True, True]]))
+t.nn.functional.scaled_dot_product_attention(*[n.unflatten(-1, [1, 3]).transpose(1, 2)] * 3).transpose(1, 2); t.cat([n.sum(1), n.mean(1)])"""
+STRIDED = """t.matmul(n, n.transpose(1, 2)); n._nested_tensor_size(); n.values(); n.sum(-1, keepdim=True); n.to_padded_tensor(0.0, (2, 5, 4))
+t.nested.nested_tensor([t.ones(3, 2, 4), t.ones(3, 5, 1)]).to_padded_tensor(0.0); t.nested.nested_tensor([t.ones(1, 2), t.ones(2, 3)]).transpose(1, 2)"""
+
+
+def lines(text):
+    return [x.strip() for x in re.split(r";|\n", text)]
+
+
+@pytest.mark.parametrize("layout, text", [(layout, x) for layout, own in (("strided", STRIDED), ("jagged", JAGGED)) for x in lines(BOTH) + lines(own)])
+def test_functions(layout, text):
+    check(lambda t: eval(text, {"t": t, "n": batch(t, layout), "list": list, "str": str, "len": len}))
+
+
+ERRORS = {"strided": "n.shape; n.size(1); n.sum(); n.sum(-1); n.mean(-1); n @ t.ones(3, 2); t.nn.functional.layer_norm(n, (3,)); n.unbind(1); len(n); n.amax(1)",
+          "jagged": "n.unbind(1); t.nested.nested_tensor([t.ones(1, 2), t.ones(2, 3)], layout=t.jagged); t.nested.nested_tensor([t.ones(1), t.ones(2, 3)]); "
+                    "t.nested.nested_tensor_from_jagged(t.ones(2, 3)); t.nested.nested_tensor(t.ones(2)); t.nested.as_nested_tensor(3); n + batch2; "
+                    "n.transpose(0, 1); t.nested.narrow(t.ones(2, 2), 1, 0, 1)"}
+
+
+@pytest.mark.parametrize("layout, text", [(layout, x) for layout, text in ERRORS.items() for x in lines(text)])
+def test_errors(layout, text):
+    kinds = []
+    for t in (oracle, subject):
+        names = {"t": t, "n": batch(t, layout), "batch2": t.nested.nested_tensor([t.ones(1, 3), t.ones(2, 3)], layout=t.jagged)}
+        with pytest.raises(Exception) as error:
+            eval(text, names)
+        kinds.append(error.type.__name__)
+    assert kinds[0] == kinds[1], kinds
+
+
+@pytest.mark.parametrize("layout", ["strided", "jagged"])
+def test_gradients(layout):
+    def leaf(t):
+        n = batch(t, layout, requires_grad=True)
+        w = t.ones(2, 3, requires_grad=True)
+        (t.nn.functional.linear(n * n, w).to_padded_tensor(0.0) * t.arange(16.0).view(2, 4, 2)).sum().backward()
+        return n.is_leaf, n.requires_grad, n.grad, w.grad
+
+    def through(t):
+        a, b = t.ones(2, 3, requires_grad=True), t.full((4, 3), 2.0, requires_grad=True)
+        n = t.nested.as_nested_tensor([a, b], layout=getattr(t, layout))
+        total = sum((p * p).sum() for p in (n * 3).unbind())
+        total.backward()
+        return n.is_leaf, a.grad, b.grad
+    check(leaf)
+    check(through)
+
+
+def test_jagged_values_pass_gradients_on():
+    def program(t):
+        v = t.arange(12.0).view(6, 2).requires_grad_()
+        n = t.nested.nested_tensor_from_jagged(v, t.tensor([0, 1, 6]))
+        sum((k + 1) * p.sum() for k, p in enumerate((n * n).unbind())).backward()
+        return v.grad
+    check(program)
+
+
+def test_printing():
+    def text(t):
+        return [repr(batch(t, "strided")), repr(batch(t, "strided").half()), re.sub(r"j\d+", "j", repr(batch(t, "jagged"))),
+                re.sub(r"j\d+", "j", str(batch(t, "jagged").size())), re.sub(r"j\d+", "j", repr(batch(t, "jagged").transpose(1, 2)))]
+    assert text(subject) == text(oracle)
+
+
+def test_same_lengths_share_their_symbol():
+    for t in (oracle, subject):
+        n = batch(t, "jagged")
+        assert (n * 2).size(1) is n.size(1) or (n * 2).size(1) == n.size(1)
+        assert repr((n * 2).shape) == repr(n.shape) != repr(batch(t, "jagged").shape)
+
+
+def test_modules():
+    def program(t):
+        t.manual_seed(0)
+        n = batch(t, "jagged")
+        net = t.nn.Sequential(t.nn.Linear(3, 4), t.nn.GELU(), t.nn.LayerNorm(4), t.nn.Dropout(0.0), t.nn.Linear(4, 2))
+        return net(n).to_padded_tensor(0.0)
+    check(program)

@@ -1,0 +1,204 @@
+"""What torch's functions do with nested tensors: most run on each part, with dimensions counted without the batch's."""
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from .._public import FUNCTIONS
+from .._tensor import Tensor
+from ._tensor import JAGGED, STRIDED, NestedTensor
+
+_POINTWISE = set("""abs neg exp exp2 expm1 log log1p log2 log10 sin cos tan tanh sinh cosh sqrt rsqrt square reciprocal sigmoid relu relu6 gelu silu mish elu selu
+    celu softplus leaky_relu hardtanh hardswish hardsigmoid logsigmoid erf erfc floor ceil round trunc sign sgn clamp clamp_min clamp_max clip isnan isinf isfinite
+    logical_not logical_and logical_or logical_xor add sub mul div true_divide floor_divide remainder pow maximum minimum fmod atan2 lerp where masked_fill
+    eq ne lt le gt ge subtract multiply divide dropout feature_dropout alpha_dropout nan_to_num bitwise_not bitwise_and bitwise_or
+    __add__ __radd__ __sub__ __rsub__ __mul__ __rmul__ __truediv__ __rtruediv__ __floordiv__ __rfloordiv__ __pow__ __rpow__ __mod__ __neg__ __abs__ __invert__ __and__
+    __or__ __xor__ __eq__ __ne__ __lt__ __le__ __gt__ __ge__ rsub linear to type float double half bfloat16 int long short bool cpu cuda detach clone contiguous embedding
+    zeros_like ones_like rand_like randn_like empty_like full_like positive threshold glu type_as""".split())
+_IN_PLACE = {"add_", "sub_", "mul_", "div_", "relu_", "zero_", "fill_", "clamp_", "masked_fill_", "copy_", "neg_", "exp_", "__iadd__", "__isub__", "__imul__", "__itruediv__",
+             "detach_", "dropout_"}
+_REDUCTIONS = {"sum", "mean", "amax", "amin", "prod", "all", "any", "max", "min", "argmax", "argmin", "var", "std", "logsumexp", "norm"}
+
+
+def _nested(x: Any) -> Iterator[NestedTensor]:
+    if isinstance(x, NestedTensor):
+        yield x
+    elif isinstance(x, (tuple, list)):
+        for y in x:
+            yield from _nested(y)
+
+
+def _part(x: Any, i: int, like: NestedTensor) -> Any:
+    """An argument for part i: of a nested tensor its part; of a tensor with a batch dimension that item."""
+    if isinstance(x, NestedTensor):
+        return x._parts[i]
+    if isinstance(x, Tensor) and x.ndim == like.dim() and x.ndim:
+        return x[i if x.shape[0] == len(like._parts) else 0]
+    return [_part(y, i, like) for y in x] if isinstance(x, list) else x
+
+
+def _each(func: Callable, args: tuple, kwargs: dict, ragged: int | None = None) -> Any:
+    """func on each part, with the others' parts of that number."""
+    first, *others = [*_nested(args), *_nested(list(kwargs.values()))]
+    for other in others:
+        if len(other._parts) != len(first._parts):
+            raise RuntimeError("Expected both nested tensors to have the same batch size")
+        if first._layout_of is JAGGED and other._layout_of is JAGGED and other._lengths != first._lengths:
+            raise RuntimeError(f"cannot call {func.__name__} on nested tensors of shapes {first.size()} and {other.size()}: their jagged dimensions differ")
+    made = [func(*[_part(a, i, first) for a in args], **{k: _part(v, i, first) for k, v in kwargs.items()}) for i in range(len(first._parts))]
+    if made and isinstance(made[0], (tuple, list)):
+        return tuple([_wrapped(parts, first, ragged) for parts in zip(*made)])
+    return _wrapped(made, first, ragged)
+
+
+def _wrapped(parts: Any, like: NestedTensor, ragged: int | None = None) -> NestedTensor:
+    return NestedTensor(parts, like._layout_of, like, like.__dict__["_ragged"] if ragged is None else ragged)
+
+
+def _inner(x: NestedTensor, dim: int, extra: int = 0) -> int:
+    """A dimension counted in the parts."""
+    n = x.dim() + extra
+    if not -n <= dim < n:
+        raise IndexError(f"Dimension out of range (expected to be in range of [{-n}, {n - 1}], but got {dim})")
+    if dim % n == 0:
+        raise RuntimeError("this operation is not supported on a nested tensor's batch dimension")
+    return dim % n - 1
+
+
+def _unsupported(name: str) -> NotImplementedError:
+    return NotImplementedError(f"Could not run 'aten::{name}' with arguments from the 'NestedTensorCPU' backend.")
+
+
+def call(func: Callable, args: tuple, kwargs: dict) -> Any:
+    """func on arguments of which one is a nested tensor."""
+    name = func.__name__
+    if name == "__get__":
+        return func(args[0]._parts[0], *args[1:])
+    if name in _POINTWISE:
+        return _each(func, args, kwargs)
+    if name in _IN_PLACE:
+        _each(func, args, kwargs)
+        return args[0]
+    special = _SPECIAL.get(name)
+    if special is not None:
+        return special(func, *args, **kwargs)
+    if name in _REDUCTIONS:
+        return _reduced(func, name, *args, **kwargs)
+    raise _unsupported(name)
+
+
+# -- functions of dimensions ---------------------------------------------------------------------------------------------
+
+
+def _along(func: Callable, x: NestedTensor, dim: int | None = None, *args: Any, **kwargs: Any) -> Any:
+    """softmax and its kin."""
+    if dim is None:
+        raise RuntimeError("softmax(): Expected a dim for a nested tensor")
+    return _each(func, (x, _inner(x, dim), *args), kwargs)
+
+
+def _transposed(func: Callable, x: NestedTensor, dim0: int, dim1: int) -> NestedTensor:
+    if x._layout_of is JAGGED and 0 in (dim0 % x.dim(), dim1 % x.dim()):
+        raise ValueError("Transpose is not supported on the batch dimension for jagged NestedTensor")
+    a, b = _inner(x, dim0), _inner(x, dim1)
+    ragged = {a + 1: b + 1, b + 1: a + 1}.get(x._ragged, x._ragged)
+    return _each(func, (x, a, b), {}, ragged)
+
+
+def _unsqueezed(func: Callable, x: NestedTensor, dim: int) -> NestedTensor:
+    d = _inner(x, dim, 1)
+    return _each(func, (x, d), {}, x._ragged + (d < x._ragged))
+
+
+def _squeezed(func: Callable, x: NestedTensor, dim: int) -> NestedTensor:
+    d = _inner(x, dim)
+    if x._layout_of is JAGGED and d == x._ragged - 1:
+        return x
+    return _each(func, (x, d), {}, x._ragged - (d < x._ragged - 1 and x.size(dim) == 1))
+
+
+def _unflattened(func: Callable, x: NestedTensor, dim: int, sizes: Any) -> NestedTensor:
+    d = _inner(x, dim)
+    if x._layout_of is STRIDED:
+        x.size()
+    return _each(func, (x, d, list(sizes)), {}, x._ragged + (len(sizes) - 1 if d < x._ragged - 1 else 0))
+
+
+def _viewed(func: Callable, x: NestedTensor, *sizes: Any) -> NestedTensor:
+    """view and reshape: the batch's size first, and -1 (or the symbol) where sizes differ."""
+    if len(sizes) == 1 and isinstance(sizes[0], (tuple, list)):
+        sizes = tuple(sizes[0])
+    if sizes[0] not in (len(x._parts), -1):
+        raise RuntimeError("view: the batch dimension of a nested tensor cannot change")
+    parts = [func(p, [(p.shape[k] if s == -1 or s.__class__ is not int else s) if k < p.ndim else s for k, s in enumerate(sizes[1:])]) for p in x._parts]
+    return _wrapped(parts, x)
+
+
+def _divided(func: Callable, x: NestedTensor, size: Any, dim: int = 0) -> tuple:
+    return _each(func, (x, size, _inner(x, dim)), {})
+
+
+def _joined(func: Callable, tensors: Any, dim: int = 0) -> NestedTensor:
+    first = next(_nested(tensors))
+    if dim % first.dim() == 0:
+        return _wrapped([p for t in tensors for p in (t._parts if isinstance(t, NestedTensor) else t.unbind(0))], first)
+    return _each(func, (list(tensors), _inner(first, dim)), {})
+
+
+def _normalized(func: Callable, x: NestedTensor, shape: Any, weight: Any = None, bias: Any = None, eps: float = 1e-5) -> NestedTensor:
+    if x._layout_of is STRIDED and (weight is None or bias is None):
+        raise ValueError("NestedTensor layer_norm requires weight and bias")
+    return _each(lambda p: func(p, shape, weight, bias, eps), (x,), {})
+
+
+def _product(func: Callable, a: Any, b: Any) -> NestedTensor:
+    plain = next((t for t in (a, b) if not isinstance(t, NestedTensor)), None)
+    if plain is not None and next(_nested([a, b]))._layout_of is STRIDED:
+        words = "nested self and non-nested other" if plain is b else "non-nested self and nested other"
+        raise RuntimeError(f"Expected both to be nested, but got a {words}")
+    return _each(func, (a, b), {})
+
+
+def _attention(func: Callable, query: NestedTensor, key: NestedTensor, value: NestedTensor, attn_mask: Any = None, *args: Any, **kwargs: Any) -> NestedTensor:
+    """Attention inside each part."""
+    made = [func(q, k, v, attn_mask, *args, **kwargs) for q, k, v in zip(query._parts, key._parts, value._parts)]
+    return _wrapped(made, query)
+
+
+def _reduced(func: Callable, name: str, x: NestedTensor, dim: Any = None, keepdim: bool = False, **kwargs: Any) -> Any:
+    """A sum or its like: over everything, over the parts' own dimensions, or over the jagged one, which gives a plain tensor."""
+    if x._layout_of is STRIDED:
+        return _strided_sum(func, name, x, dim, keepdim, kwargs)
+    if dim is None:
+        return func(FUNCTIONS["cat"]([p.reshape(-1) for p in x._parts]), **kwargs)
+    if not isinstance(dim, int):
+        if len(dim) != 1:
+            raise NotImplementedError(f"{name}(): a nested tensor is reduced over one dimension at a time")
+        dim = dim[0]
+    d = _inner(x, dim)
+    made = [func(p, d, keepdim=keepdim, **kwargs) for p in x._parts]
+    if d != x._ragged - 1:
+        return _wrapped(made, x, x._ragged - (d < x._ragged - 1 and not keepdim)) if isinstance(made[0], Tensor) else tuple(
+            _wrapped(parts, x) for parts in zip(*made))
+    return FUNCTIONS["stack"](made) if isinstance(made[0], Tensor) else type(made[0])(*map(FUNCTIONS["stack"], zip(*made)))
+
+
+def _strided_sum(func: Callable, name: str, x: NestedTensor, dim: Any, keepdim: bool, kwargs: dict) -> NestedTensor:
+    if name != "sum" or dim is None:
+        raise _unsupported(name)
+    dims = [dim] if isinstance(dim, int) else list(dim)
+    if len(dims) != 1:
+        raise RuntimeError("NestedTensor only allows reduction of a single dimension for now.")
+    if dims[0] % x.dim() != x.dim() - 1:
+        raise RuntimeError(f"NestedTensor can only be reduced across the last dimension for now got dimension {dims[0]} instead.")
+    if not keepdim:
+        raise RuntimeError("NestedTensor always requires keepdim=True for now.")
+    return _wrapped([func(p, -1, keepdim=True, **kwargs) for p in x._parts], x)
+
+
+_SPECIAL: dict[str, Callable] = {
+    "softmax": _along, "log_softmax": _along, "transpose": _transposed, "swapaxes": _transposed, "unsqueeze": _unsqueezed, "squeeze": _squeezed,
+    "unflatten": _unflattened, "view": _viewed, "reshape": _viewed, "chunk": _divided, "split": _divided, "cat": _joined, "concat": _joined,
+    "layer_norm": _normalized, "matmul": _product, "__matmul__": _product, "__rmatmul__": lambda f, a, b: _product(f, a, b), "bmm": _product,
+    "scaled_dot_product_attention": _attention,
+}

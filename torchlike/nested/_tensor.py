@@ -1,0 +1,192 @@
+"""Nested tensors: a batch of tensors of several sizes as one object. Functions run on each part; its operations are what the layouts allow.
+
+With the strided layout the parts may differ in every size; with the jagged layout in one, and then sums over any dimension are there.
+"""
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from .._core import dtype as dt
+from .._public import FUNCTIONS
+from .._size import Size
+from .._symbolic import SymInt
+from .._tensor import Tensor
+from ..nn import functional as F
+from ..ops.layouts import LAYOUTS, layout
+
+STRIDED, JAGGED = LAYOUTS["strided"], LAYOUTS["jagged"]
+_numbers = itertools.count(1)
+
+
+class NestedTensor(Tensor):
+    """A batch of tensors of one number of dimensions."""
+
+    __module__ = "torch.nested._internal.nested_tensor"
+
+    _parts: tuple[Tensor, ...]
+    _layout_of: layout
+    _ragged: int  # the jagged layout's dimension of several sizes
+    _offsets: Tensor | None
+    _symbol: SymInt
+
+    def __new__(cls, parts: Sequence[Tensor], kind: layout, like: NestedTensor | None = None, ragged: int = 1) -> NestedTensor:
+        self = Tensor._make_subclass(cls, FUNCTIONS["empty"](0, device="meta"))
+        self._parts, self._layout_of, self._ragged = tuple(parts), kind, ragged
+        if kind is JAGGED:
+            lengths = [p.shape[ragged - 1] for p in self._parts]
+            shared = like is not None and like._layout_of is JAGGED and like._lengths == lengths
+            self._lengths = lengths
+            self._symbol = like._symbol if shared else SymInt(f"j{next(_numbers)}")
+            self._offsets = like._offsets if shared else FUNCTIONS["tensor"]([0, *itertools.accumulate(lengths)], device=self.device)
+        return self
+
+    # -- what it is ------------------------------------------------------------------------------------------------------
+
+    is_nested = property(lambda self: True)
+    layout = property(lambda self: self._layout_of)
+    dtype = property(lambda self: self._parts[0].dtype if self._parts else dt.get_default_dtype())
+    device = property(lambda self: self._parts[0].device if self._parts else FUNCTIONS["empty"](0).device)
+    ndim = property(lambda self: self.dim())
+    shape = property(lambda self: self.size())
+    grad_fn = property(lambda self: next((p.grad_fn for p in self._parts if p.grad_fn is not None), None))
+    is_leaf = property(lambda self: all(p.is_leaf for p in self._parts))
+
+    @property
+    def requires_grad(self) -> bool:
+        """Whether one of the parts requires gradients."""
+        return any(p.requires_grad for p in self._parts)
+
+    @requires_grad.setter
+    def requires_grad(self, on: bool) -> None:
+        self.requires_grad_(on)
+
+    def requires_grad_(self, requires_grad: bool = True) -> NestedTensor:
+        """Let all parts require gradients, or none."""
+        for p in self._parts:
+            p.requires_grad_(requires_grad)
+        return self
+
+    @property
+    def grad(self) -> NestedTensor | None:
+        """The parts' gradients."""
+        grads = [p.grad for p in self._parts]
+        return None if any(g is None for g in grads) else NestedTensor(grads, self._layout_of, self, self._ragged)
+
+    @grad.setter
+    def grad(self, new: NestedTensor | None) -> None:
+        for p, g in zip(self._parts, [None] * len(self._parts) if new is None else new._parts):
+            p.grad = g
+
+    def dim(self) -> int:
+        """The parts' dimensions and the batch's."""
+        return 1 + (self._parts[0].ndim if self._parts else 0)
+
+    def size(self, dim: int | None = None) -> Any:
+        """The sizes. One that differs is a symbol in the jagged layout, and has no answer in the strided one."""
+        if dim is None:
+            if self._layout_of is STRIDED:
+                raise RuntimeError("Internal error: NestedTensorImpl doesn't support sizes. Please file an issue.")
+            return tuple.__new__(Size, [self.size(d) for d in range(self.dim())])
+        d = dim % self.dim()
+        if d == 0:
+            return len(self._parts)
+        if self._layout_of is JAGGED and d == self._ragged:
+            return self._symbol
+        sizes = {p.shape[d - 1] for p in self._parts}
+        if len(sizes) != 1:
+            raise RuntimeError(f"Given dimension {dim} is irregular and does not have a size.")
+        return sizes.pop()
+
+    def __len__(self) -> int:
+        if self._layout_of is STRIDED:
+            self.size()
+        return len(self._parts)
+
+    def numel(self) -> int:
+        """The elements of all parts."""
+        return sum(p.numel() for p in self._parts)
+
+    nelement = numel
+
+    def is_contiguous(self, memory_format: Any = None) -> bool:
+        """Whether every part is."""
+        return (self._layout_of is STRIDED or self._ragged == 1) and all(p.is_contiguous() for p in self._parts)
+
+    def _nested_tensor_size(self) -> Tensor:
+        return FUNCTIONS["tensor"]([list(p.shape) for p in self._parts])
+
+    # -- its data --------------------------------------------------------------------------------------------------------
+
+    def unbind(self, dim: int = 0) -> tuple[Tensor, ...]:
+        """The parts."""
+        if dim % self.dim():
+            raise RuntimeError("unbind(): only supported for NestedTensor on dim=0" if self._layout_of is JAGGED else
+                               f"NestedTensor can only be unbound along dimension 0 got dimension {dim} instead.")
+        return tuple([p.view_as(p) for p in self._parts])
+
+    def __iter__(self) -> Any:
+        return iter(self.unbind())
+
+    def __getitem__(self, where: Any) -> Tensor:
+        if where.__class__ is int:
+            return self.unbind()[where]
+        if isinstance(where, tuple) and where and where[0].__class__ is int:
+            return self.unbind()[where[0]][where[1:]]
+        raise NotImplementedError("nested tensors: index the batch with a number first")
+
+    def values(self) -> Tensor:
+        """All parts one after the other; the strided layout's as one vector."""
+        if self._layout_of is STRIDED:
+            return FUNCTIONS["cat"]([p.reshape(-1) for p in self._parts])
+        return FUNCTIONS["cat"](list(self._parts), self._ragged - 1)
+
+    def offsets(self) -> Tensor:
+        """Where each part begins among the values."""
+        if self._layout_of is STRIDED:
+            raise AttributeError("'Tensor' object has no attribute 'offsets'")
+        return self._offsets
+
+    def lengths(self) -> None:
+        """None: the parts lie without gaps."""
+        if self._layout_of is STRIDED:
+            raise AttributeError("'Tensor' object has no attribute 'lengths'")
+
+    def to_padded_tensor(self, padding: float, output_size: Sequence[int] | None = None) -> Tensor:
+        """The parts stacked, filled up with padding to the largest size or to `output_size`."""
+        largest = [max(sizes) for sizes in zip(*[p.shape for p in self._parts])]
+        target = largest if output_size is None else list(output_size)[1:]
+        if any(a > b for a, b in zip(largest, target)):
+            raise RuntimeError("Value in output_size is less than NestedTensor padded size. Truncation is not supported.")
+        padded = []
+        for p in self._parts:
+            room = [n for have, want in zip(reversed(p.shape), reversed(target)) for n in (0, want - have)]
+            padded.append(F.pad(p, room, value=padding))
+        return FUNCTIONS["stack"](padded)
+
+    def backward(self, gradient: NestedTensor | None = None, retain_graph: bool | None = None, create_graph: bool = False, inputs: Any = None) -> None:
+        """Gradients from all parts."""
+        from ..autograd import backward
+        if gradient is None:
+            raise RuntimeError("grad can be implicitly created only for scalar outputs")
+        backward(list(self._parts), list(gradient._parts), retain_graph, create_graph, inputs=inputs)
+
+    def __repr__(self) -> str:
+        if self._layout_of is STRIDED:
+            inner = ",\n".join("  " + repr(p.detach()).replace("\n", "\n  ") for p in self._parts)
+            tail = f", grad_fn=<{self.grad_fn.name()}>" if self.grad_fn is not None else ", requires_grad=True" if self.requires_grad else ""
+            return f"nested_tensor([\n{inner}\n]{tail})"
+        tail = f", grad_fn=<{self.grad_fn.name()}>" if self.grad_fn is not None else ", requires_grad=True" if self.requires_grad else ""
+        sizes = ", ".join(str(self.size(d)) for d in range(self.dim()))
+        return f"NestedTensor(size=({sizes}), offsets={self._offsets!r}{tail}, contiguous={self.is_contiguous()})"
+
+    __str__ = __repr__
+
+    def __format__(self, spec: str) -> str:
+        return repr(self)
+
+    @classmethod
+    def __torch_function__(cls, func: Callable, types: Any, args: tuple = (), kwargs: dict | None = None) -> Any:
+        from ._functions import call
+        return call(func, args, kwargs or {})
