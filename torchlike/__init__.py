@@ -94,7 +94,7 @@ for _module in (_sys.modules[__name__], nn.functional, linalg, fft, special):
 
 # attributes of torch that few programs touch
 _LAZY = frozenset({"_C", "__config__", "_dynamo", "_ops", "_utils", "ao", "compiler", "cpu", "distributed", "func", "functional", "futures", "fx", "hub", "library", "mps", "mtia",
-                   "nested", "onnx", "overrides", "profiler", "quasirandom", "return_types", "signal", "sparse", "testing", "types", "xpu"})
+                   "nested", "onnx", "overrides", "profiler", "quantization", "quasirandom", "return_types", "signal", "sparse", "testing", "types", "xpu"})
 
 
 def __getattr__(name: str):

@@ -1,4 +1,4 @@
 """torch.ao: what of it plain tensors need."""
-from . import nn
+from . import nn, quantization
 
-__all__ = ["nn"]
+__all__ = ["nn", "quantization"]
