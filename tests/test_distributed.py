@@ -1,4 +1,6 @@
 """torch.distributed in several processes: the same programs under real torch and torchlike, stores, torchrun, and what goes wrong."""
+import importlib
+import json
 import os
 import re
 import subprocess
@@ -193,11 +195,28 @@ def test_the_older_launcher_names_the_rank(tmp_path):
     assert sorted(done.stdout.splitlines()) == ["['--local-rank=0', 'x']", "['--local-rank=1', 'x']"]
 
 
-def test_whether_there_are_several_processes(subject, monkeypatch):
-    monkeypatch.delenv("WORLD_SIZE", raising=False)
-    assert not subject.distributed.is_available() and not subject.distributed.is_initialized()
-    monkeypatch.setenv("WORLD_SIZE", "2")
-    assert subject.distributed.is_available()
+@same
+def test_there_is_the_package_but_no_group(torch):
+    return torch.distributed.is_available(), torch.distributed.is_initialized()
+
+
+@same
+def test_the_error_of_a_main_function_is_recorded(torch, tmp_path, monkeypatch):
+    path = tmp_path / f"{torch.__name__}.json"
+    monkeypatch.setenv("TORCHELASTIC_ERROR_FILE", str(path))
+    record = importlib.import_module(f"{torch.__name__}.distributed.elastic.multiprocessing.errors").record
+
+    @record
+    def main(code):
+        if code is not None:
+            sys.exit(code)
+        raise ValueError("wrong")
+    with pytest.raises(ValueError, match="wrong"):
+        main(None)
+    with pytest.raises(SystemExit):
+        main(3)
+    told = json.loads(path.read_text())["message"]
+    return main(0), main.__name__, told["message"], sorted(told["extraInfo"]), "ValueError: wrong" in told["extraInfo"]["py_callstack"]
 
 
 @same

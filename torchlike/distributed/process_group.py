@@ -168,13 +168,8 @@ def member(given: ProcessGroup | None, what: str) -> ProcessGroup | None:
 
 
 def is_available() -> bool:
-    """Whether this process is one of several, or has a group.
-
-    For a single process that has none the answer is False, as in a build of torch without distributed: libraries take True for
-    the promise of sharding and tensor parallelism, which they import at once and which is not here. Everything of this package
-    works whatever the answer.
-    """
-    return is_initialized() or int(os.environ.get("WORLD_SIZE", "1")) > 1
+    """Whether there is this package: always."""
+    return True
 
 
 def is_initialized() -> bool:

@@ -8,9 +8,19 @@ from ..._tensor import Tensor
 from ...ops.creation import empty
 from ...overrides import _Disabled
 from ...utils._pytree import tree_leaves, tree_map_only
-from ._dtensor import DTensor, marked, operand
+from ._dtensor import DTensor, marked, operand, placed_piece
 from ._layout import Placements
-from .placement_types import Partial, Replicate, Shard
+from .placement_types import Partial, Replicate, Shard, _StridedShard
+
+_STRIDES_KEPT: set[str] = set()  # operations whose rules keep strided pieces; `_dispatch` fills it
+
+
+def _without_strides(t: DTensor) -> DTensor:
+    """The tensor without strided pieces, which most rules do not know."""
+    if not any(isinstance(p, _StridedShard) for p in t._placements):
+        return t
+    lies = tuple(Replicate() if isinstance(p, _StridedShard) else p for p in t._placements)
+    return marked(placed_piece(t, lies), t._mesh, lies, t._global)
 
 
 class Call:
@@ -18,6 +28,8 @@ class Call:
 
     def __init__(self, func: Callable, name: str, args: tuple, kwargs: dict[str, Any]) -> None:
         self.func, self.name, self.args, self.kwargs = func, name, args, kwargs
+        if name.rstrip("_") not in _STRIDES_KEPT:
+            self.args, self.kwargs = tree_map_only(DTensor, _without_strides, (args, kwargs))
         self.tensors: list[DTensor] = [x for x in tree_leaves((args, kwargs)) if isinstance(x, DTensor)]
         self.first = self.tensors[0]
         self.mesh = self.first._mesh

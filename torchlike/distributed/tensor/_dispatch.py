@@ -11,13 +11,14 @@ from ..._tensor import Tensor
 from ...overrides import _Disabled
 from ...utils._pytree import tree_leaves, tree_map_only
 from . import _lookups, _losses, _pointwise, _products, _reductions, _views
-from ._call import Call, replicated
+from ._call import _STRIDES_KEPT, Call, replicated
 from ._dtensor import DTensor, gradient_placements, marked, piece, placed_piece
 from ._layout import moved
 from .placement_types import Partial, Replicate
 
 replicating = contextvars.ContextVar("replicating", default=False)  # whether plain tensors count as replicated ones
 RULES: dict[str, Callable[[Call], Any]] = {**_pointwise.RULES, **_reductions.RULES, **_products.RULES, **_views.RULES, **_lookups.RULES, **_losses.RULES}
+_STRIDES_KEPT.update(_pointwise.NAMES, ("norm", "vector_norm", "sum"), {n for n in _pointwise.RULES if n.endswith("_like")})
 _PROPERTIES = {id(x): name for name, x in vars(Tensor).items() if isinstance(x, property)}
 
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from ..._tensor import Tensor
 from ..device_mesh import DeviceMesh
 from ._moves import Exchange, Gather, Piece, Reduce, ReduceScatter, Terms
-from .placement_types import Partial, Placement, Replicate, Shard, pieces
+from .placement_types import Partial, Placement, Replicate, Shard, _StridedShard, pieces
 
 Placements = tuple[Placement, ...]
 
@@ -55,6 +55,15 @@ def _disturbed(old: Placements, new: Placements) -> list[int]:
     return sorted(found)
 
 
+def _regrouped(local: Tensor, dim: int, outer: int, inner: int) -> Tensor:
+    """A dimension of `outer` times `inner` equal parts, with the parts in the other order."""
+    shape = tuple(local.shape)
+    if shape[dim] % (outer * inner):
+        raise NotImplementedError(f"torchlike: a dimension of {shape[dim]} elements does not divide into {outer} blocks of {inner} equal pieces")
+    parted = local.reshape(*shape[:dim], outer, inner, shape[dim] // (outer * inner), *shape[dim + 1:])
+    return parted.transpose(dim, dim + 1).reshape(shape)
+
+
 def moved(local: Tensor, shape: Sequence[int], mesh: DeviceMesh, old: Placements, new: Placements) -> Tensor:
     """This rank's local tensor under new placements; differentiable."""
     if old == new:
@@ -65,13 +74,19 @@ def moved(local: Tensor, shape: Sequence[int], mesh: DeviceMesh, old: Placements
         if isinstance(p, Shard):
             n = extent(shape, mesh, now, p.dim, i)
             others = {x.dim for x in (*now[:i], *now[i + 1:], *new[:i], *new[i + 1:]) if isinstance(x, Shard)}
-            if isinstance(q, Shard) and p != q and not others & {p.dim, q.dim}:
+            plain = type(p) is Shard and type(q) is Shard
+            if plain and p != q and not others & {p.dim, q.dim}:
                 local, now[i] = Exchange.apply(local, p.dim, q.dim, n, group), q
             else:
                 local, now[i] = Gather.apply(local, p.dim, n, group), Replicate()
+                if isinstance(p, _StridedShard):
+                    local = _regrouped(local, p.dim, group.size(), p.split_factor)
     for i in dims:
         p, q, group = now[i], new[i], mesh.get_group(i)
-        if isinstance(p, Partial):
+        if isinstance(q, _StridedShard):
+            local = Reduce.apply(local, p.reduce_op, group) if isinstance(p, Partial) else local
+            local = Piece.apply(_regrouped(local, q.dim, q.split_factor, group.size()), q.dim, group)
+        elif isinstance(p, Partial):
             if isinstance(q, Shard):
                 local = ReduceScatter.apply(local, p.reduce_op, q.dim, group)
             elif p != q:

@@ -1,6 +1,7 @@
 """Sharding rules of operations that work element by element: the result lies as the operand that is cut the most."""
 from __future__ import annotations
 
+import dataclasses
 from typing import Any
 
 from ..._core.aval import broadcast_shapes
@@ -46,7 +47,7 @@ def _along(i: int, call: Call, followed: DTensor, shape: tuple[int, ...], linear
         if isinstance(p, Shard):
             dim = p.dim + len(shape) - len(t._global)
             if t._global[p.dim] == shape[dim]:
-                return Shard(dim)
+                return dataclasses.replace(p, dim=dim)
     if linear and all(isinstance(t._placements[i], Partial) and t._placements[i] == call.first._placements[i] for t in call.tensors):
         return call.first._placements[i]
     return Replicate()
@@ -66,7 +67,7 @@ def _seen_from(t: DTensor, out: Placements, shape: tuple[int, ...]) -> Placement
     for p in out:
         if isinstance(p, Shard):
             dim = p.dim - len(shape) + len(t._global)
-            p = Shard(dim) if dim >= 0 and t._global[dim] == shape[p.dim] else Replicate()
+            p = dataclasses.replace(p, dim=dim) if dim >= 0 and t._global[dim] == shape[p.dim] else Replicate()
         made.append(p)
     return tuple(made)
 

@@ -1,6 +1,7 @@
 """Sharding rules of operations along dimensions: where none of them is cut, each rank works on its piece; sums of pieces are terms of the whole."""
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Sequence
 from typing import Any
 
@@ -21,7 +22,7 @@ def _dims(given: Any, ndim: int) -> tuple[int, ...]:
 
 def _left(placements: Placements, dims: Sequence[int], keepdim: bool) -> Placements:
     """Placements of a result without these dimensions."""
-    return tuple(Shard(p.dim - sum(d < p.dim for d in dims)) if isinstance(p, Shard) and not keepdim else p for p in placements)
+    return tuple(dataclasses.replace(p, dim=p.dim - sum(d < p.dim for d in dims)) if isinstance(p, Shard) and not keepdim else p for p in placements)
 
 
 def total(call: Call) -> Any:

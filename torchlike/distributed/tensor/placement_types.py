@@ -45,6 +45,20 @@ class Shard(Placement):
 
 
 @dataclasses.dataclass(frozen=True)
+class _StridedShard(Shard):
+    """Each rank holds a piece of every one of `split_factor` equal blocks of a dimension: what cutting pieces again, over an earlier dimension of the
+    mesh, leaves a rank of the whole."""
+
+    split_factor: int = dataclasses.field(kw_only=True)
+
+    def __repr__(self) -> str:
+        return f"_StridedShard(dim={self.dim}, sf={self.split_factor})"
+
+    def __str__(self) -> str:
+        return f"_S({self.dim}, {self.split_factor})"
+
+
+@dataclasses.dataclass(frozen=True)
 class Replicate(Placement):
     """Each rank holds the whole."""
 

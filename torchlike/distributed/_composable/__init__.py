@@ -1,0 +1,1 @@
+"""The place of fully_shard in older programs."""

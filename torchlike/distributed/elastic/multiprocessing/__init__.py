@@ -1,0 +1,1 @@
+"""What programs started by torchrun import of it."""
