@@ -4,6 +4,7 @@ import math
 import numpy as np
 import pytest
 import scipy.special
+from nn_models import said
 from same import same
 
 import torchlike
@@ -143,3 +144,12 @@ def test_bounds_leave_negative_zero(torch, which):
         made = [f.relu(x), x.clone().relu_(), f.relu6(x), f.hardtanh(x, 0.0, 1.0), x.clamp(0), x.clamp(0, 1), x.clamp_min(0.0), x.clamp_max(0.0),
             f.elu(x), f.celu(x), f.selu(x), f.leaky_relu(x), f.threshold(x, 0.0, 0.0), x.clamp(min=math.nan), x.clamp(0.0, math.nan), torch.erfinv(x)]
         return [(t, [math.copysign(1, v) for v in t.tolist() if v == v]) for t in made]
+
+
+@same
+def test_what_products_of_shapes_that_do_not_fit_say(torch):
+    ones, linear = torch.ones, torch.nn.functional.linear
+    inputs, weights = [(4,), (5, 4), (2, 5, 4), (0,), ()], [(3, 2), (2,), (4,), (1, 2, 2)]
+    others = [(2,), (2, 3), (6, 2, 3), (1, 2, 3), (3, 1, 2, 3)]
+    return [[said(linear, ones(x), ones(w), bias) for x in inputs for w in weights for bias in (None, ones(3), ones(1), ones(()))],
+            [said(torch.matmul, ones(a), ones(b)) for a in [(4,), (5, 4), (2, 5, 4), (3, 2, 5, 4)] for b in others]]

@@ -106,11 +106,11 @@ def matmul(input, other: Tensor) -> Tensor:
         if a.ndim == 1 and b.ndim == 1:
             raise RuntimeError(f"inconsistent tensor size, expected tensor [{k1}] and src [{k2}] to have the same number of elements, but got {k1} "
                                f"and {k2} elements respectively")
-        if b.ndim == 1 and a.ndim == 2:
-            raise RuntimeError(f"size mismatch, got input ({a.shape[0]}), mat ({a.shape[0]}x{k1}), vec ({k2})")
         m = math.prod(a.shape[:-1])
-        if b.ndim <= 2 or a.ndim == 1:
-            raise RuntimeError(f"mat1 and mat2 shapes cannot be multiplied ({m}x{k1} and {k2}x{b.shape[-1] if b.ndim > 1 else 1})")
+        if b.ndim == 1:
+            raise RuntimeError(f"size mismatch, got input ({m}), mat ({m}x{k1}), vec ({k2})")
+        if b.ndim == 2:
+            raise RuntimeError(f"mat1 and mat2 shapes cannot be multiplied ({m}x{k1} and {k2}x{b.shape[-1]})")
         raise RuntimeError(f"Expected size for first two dimensions of batch2 tensor to be: [{math.prod(broadcast_shapes(a.shape[:-2], b.shape[:-2]))}, "
                            f"{k1}] but got: [{math.prod(broadcast_shapes(a.shape[:-2], b.shape[:-2]))}, {k2}].")
     if a.ndim == 2 and b.ndim == 2:
@@ -306,13 +306,14 @@ def _odd_linear(input, weight, bias) -> Tensor:
     if not x.ndim or not w.ndim:
         raise RuntimeError(f"both arguments to linear need to be at least 1D, but they are {x.ndim}D and {w.ndim}D")
     if w.ndim == 1:
+        if bias is not None and (bias.ndim or x.ndim == 2):
+            raise RuntimeError("mat2 must be a matrix, got 1-D tensor")
         out = matmul(input, weight)
         return out if bias is None else out + bias
     if w.ndim > 2:
         raise RuntimeError(f"t() expects a tensor with <= 2 dimensions, but self is {w.ndim}D")
     if x.shape[-1] != w.shape[1]:
-        raise RuntimeError(f"mat1 and mat2 shapes cannot be multiplied ({math.prod(x.shape[:-1])}x{x.shape[-1]} and {w.shape[1]}x{w.shape[0]})"
-                           if x.ndim > 1 else f"size mismatch, got input ({w.shape[0]}), mat ({w.shape[0]}x{w.shape[1]}), vec ({x.shape[0]})")
+        raise RuntimeError(f"mat1 and mat2 shapes cannot be multiplied ({math.prod(x.shape[:-1])}x{x.shape[-1]} and {w.shape[1]}x{w.shape[0]})")
     if x.dtype is not w.dtype:
         raise RuntimeError(f"expected m1 and m2 to have the same dtype, but got: {_c_name(x.dtype)} != {_c_name(w.dtype)}")
     if bias is not None:
