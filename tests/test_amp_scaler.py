@@ -149,3 +149,10 @@ def test_the_accelerator_is_what_jax_has():
     if not has:
         for f in ("current_device_index", "synchronize"):
             assert outcome(getattr(accelerator, f)) == outcome(getattr(torch.accelerator, f))
+
+
+@pytest.mark.parametrize("t", [torch, torchlike])
+def test_older_modules(t):
+    amp = t.cuda.amp
+    assert amp.grad_scaler.GradScaler is amp.GradScaler and amp.autocast_mode.autocast is amp.autocast and amp.autocast_mode.custom_fwd is amp.custom_fwd
+    assert amp.common.amp_definitely_not_available() is amp.amp_definitely_not_available() is True

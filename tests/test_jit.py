@@ -31,3 +31,20 @@ def test_isinstance(kind):
             found.append((text, answer, len({str(w.message)[:60] for w in seen if w.category is UserWarning})))
         return found
     assert answers(subject) == answers(oracle)
+
+
+def test_strategies():
+    def program(t):
+        found = []
+        for name in ("fuser0", "fuser1", "fuser2", "none", "other"):
+            try:
+                with t.jit.fuser(name), t.jit.optimized_execution(False):
+                    found.append((t.ones(2) * 2).tolist())
+            except Exception as error:
+                found.append((type(error), str(error)))
+        try:
+            t.jit.ScriptFunction()
+        except TypeError as error:
+            found.append(str(error))
+        return found, isinstance(program, t.jit.ScriptFunction)
+    assert program(subject) == program(oracle)

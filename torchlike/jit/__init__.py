@@ -19,4 +19,5 @@ from .script import (  # noqa: F401
     script_method,
     unused,
 )
+from .strategies import ScriptFunction, fuser, optimized_execution  # noqa: F401
 from .trace import TracerWarning, fork, freeze, optimize_for_inference, trace, trace_module, wait  # noqa: F401

@@ -1,19 +1,15 @@
-"""torch.cuda.amp: autocast and the scaler under their older names."""
+"""Autocast under its older names."""
 from __future__ import annotations
 
 from collections.abc import Callable
 
-from .. import amp as _amp
-from ..amp import _older_names
+from ... import amp as _amp
+from ...amp import _older_names
+
+__all__ = ["autocast", "custom_bwd", "custom_fwd"]
 
 
-class GradScaler(_older_names.GradScaler):
-    """`torch.amp.GradScaler("cuda", ...)`; deprecated, as in torch."""
-
-    device_type = "cuda"
-
-
-class autocast(_older_names.autocast):
+class autocast(_older_names.autocast):  # noqa: N801  (torch's name)
     """`torch.amp.autocast("cuda", ...)`; deprecated, as in torch."""
 
     device_type = "cuda"

@@ -1,0 +1,10 @@
+"""The gradient scaler under its older name."""
+from ...amp import _older_names
+
+__all__ = ["GradScaler"]
+
+
+class GradScaler(_older_names.GradScaler):
+    """`torch.amp.GradScaler("cuda", ...)`; deprecated, as in torch."""
+
+    device_type = "cuda"
