@@ -14,7 +14,8 @@ from ._core.device import device
 from ._serialization import legacy
 from ._serialization.archive import ArchiveReader, ArchiveWriter
 from ._serialization.atomic import atomic_write
-from ._serialization.locations import placement, register_package
+from ._serialization.locations import _restore as restored
+from ._serialization.locations import placement, register_package, tag
 from ._serialization.names import (
     add_safe_globals,
     clear_safe_globals,
@@ -34,10 +35,12 @@ __all__ = [
     "LoadEndianness",
     "add_safe_globals",
     "clear_safe_globals",
+    "default_restore_location",
     "get_default_load_endianness",
     "get_safe_globals",
     "get_unsafe_globals_in_checkpoint",
     "load",
+    "location_tag",
     "register_package",
     "safe_globals",
     "save",
@@ -252,6 +255,17 @@ def _file_byteorder(archive: ArchiveReader, name: str) -> str:
         return order
     assumed = {LoadEndianness.BIG: "big", LoadEndianness.NATIVE: sys.byteorder}
     return assumed.get(_load_endianness, "little")
+
+
+def location_tag(storage: Any) -> str:
+    """What a file says of where a storage lies: "cpu", "cuda:0"."""
+    return tag(storage)
+
+
+def default_restore_location(storage: Any, location: str) -> Any:
+    """The storage on the device that a tag names."""
+    where = restored(storage, location)
+    return storage if where == storage.device else storage.to(device=where)
 
 
 def get_unsafe_globals_in_checkpoint(f: _FileLike) -> list[str]:

@@ -6,6 +6,7 @@ A storage object looks at the cell its tensors share, and reading it makes bytes
 from __future__ import annotations
 
 import math
+import sys
 import weakref
 from collections.abc import Iterator
 
@@ -16,7 +17,7 @@ from .._core import dtype as dt
 from .._core.layout import contiguous, is_contiguous
 from .._public import FUNCTIONS, public
 from .._storage import Storage
-from .._tensor import Tensor
+from .._tensor import Tensor, as_tensor_value
 from .creation import constant, from_data, place
 from .ranges import from_file
 from .tensor_types import CPU
@@ -36,6 +37,28 @@ def flat_tensor(cell: Storage) -> Tensor:
     """The cell's elements in the order of memory, as a vector that shares it."""
     root = root_tensor(cell)
     return root.as_strided((root.numel(),), (1,), 0)
+
+
+def _from_buffer(buffer, byte_order: str | None, count: int, offset: int, kind: dt.dtype) -> UntypedStorage:
+    """A copy of a buffer's elements, which lie there in a byte order."""
+    data = np.frombuffer(memoryview(buffer), np.uint8)
+    if byte_order is None:
+        if kind.itemsize > 1:
+            raise RuntimeError("function missing required argument 'byte_order' (pos 2)")
+    elif byte_order not in ("big", "little", "native"):
+        raise ValueError(f"invalid byte_order '{byte_order}' (expected 'big', 'little', or 'native')")
+    if not 0 <= offset <= data.size:
+        raise ValueError(f"offset must be non-negative and no greater than buffer length ({data.size}), but got {offset}")
+    there = (data.size - offset) // kind.itemsize
+    if count < 0 and (data.size - offset) % kind.itemsize:
+        raise ValueError(f"buffer size ({data.size}) must be a multiple of element size ({kind.itemsize})")
+    if count > there:
+        raise ValueError(f"buffer has only {there} elements after offset {offset}, but specified a size of {count}")
+    elements = data[offset:offset + (there if count < 0 else count) * kind.itemsize].reshape(-1, kind.itemsize)
+    if byte_order not in (None, "native", sys.byteorder):
+        elements = elements[:, ::-1]
+    bits = np.ascontiguousarray(elements).reshape(-1)
+    return UntypedStorage._of(as_tensor_value(bits != 0 if kind is dt.bool_ else bits.view(kind.np))._ensure_storage())
 
 
 class UntypedStorage:
@@ -61,6 +84,11 @@ class UntypedStorage:
             found._cell = cell
             _objects[cell] = weakref.ref(found)
         return found
+
+    @staticmethod
+    def from_buffer(buffer, byte_order: str | None = None, count: int = -1, offset: int = 0, *, dtype) -> UntypedStorage:
+        """A copy of a buffer that holds elements of dtype in a byte order ("big", "little", "native")."""
+        return _from_buffer(buffer, byte_order, count, offset, dtype)
 
     @staticmethod
     def from_file(filename, shared: bool = False, nbytes: int = 0) -> UntypedStorage:
@@ -228,6 +256,14 @@ class TypedStorage(metaclass=_TypedMeta):
     def _flat(self) -> Tensor:
         flat = flat_tensor(self._untyped_storage._cell)
         return flat if flat.dtype is self.dtype else flat.view(self.dtype)
+
+    @classmethod
+    def from_buffer(cls, buffer, byte_order: str | None = None, count: int = -1, offset: int = 0, *, dtype=None, device=None) -> TypedStorage:
+        """A copy of a buffer's elements, which lie there in a byte order ("big", "little", "native")."""
+        kind = cls.__dict__.get("dtype")
+        kind = kind if isinstance(kind, dt.dtype) else dtype or dt.get_default_dtype()
+        made = TypedStorage(wrap_storage=_from_buffer(buffer, byte_order, count, offset, kind), dtype=kind)
+        return made if device is None else made.to(device=device)
 
     @classmethod
     def from_file(cls, filename, shared: bool = False, size: int = 0) -> TypedStorage:

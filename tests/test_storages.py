@@ -1,0 +1,47 @@
+"""Storages from buffers, and where files say that storages lie, beside real torch."""
+import pytest
+import torch as oracle
+
+import torchlike as subject
+
+BUFFERS = """t.ByteStorage.from_buffer(b'abcd'); t.ByteStorage.from_buffer(b'abcd', count=2, offset=1); t.FloatStorage.from_buffer(b'abcd')
+t.FloatStorage.from_buffer(b'abcd', 'big'); t.FloatStorage.from_buffer(b'abcd', 'native'); t.FloatStorage.from_buffer(b'abcde', 'little')
+t.FloatStorage.from_buffer(b'abcd', 'odd'); t.IntStorage.from_buffer(bytearray(b'abcdefgh'), byte_order='little', offset=4); t.ByteStorage.from_buffer(b'')
+t.ByteStorage.from_buffer(b'abc', offset=4); t.ByteStorage.from_buffer(b'abc', count=4); t.ByteStorage.from_buffer('abc'); t.ByteStorage.from_buffer(b'abc', offset=-1)
+t.UntypedStorage.from_buffer(b'abcd', byte_order='native', dtype=t.float32); t.UntypedStorage.from_buffer(b'abcd', dtype=t.uint8); t.BoolStorage.from_buffer(b'12', 'little')
+t.TypedStorage.from_buffer(b'abcd', dtype=t.float32, byte_order='little'); t.TypedStorage.from_buffer(b'abcd'); t.ByteStorage.from_buffer(b'abcd', 'little', 1)
+t.HalfStorage.from_buffer(b'abcd', 'big'); t.BFloat16Storage.from_buffer(b'abcd', 'little'); t.LongStorage.from_buffer(b'abcdefgh' * 2, 'little', offset=3)
+t.ByteTensor(t.ByteStorage.from_buffer(b'ab')); t.FloatTensor(t.ByteStorage.from_buffer(b'ab'))
+t.serialization.default_restore_location(t.ones(2).untyped_storage(), 'cpu')"""
+
+
+@pytest.mark.parametrize("text", [x.strip() for x in BUFFERS.replace("\n", ";").split(";")])
+@pytest.mark.filterwarnings("ignore")
+def test_from_buffer(text):
+    def answer(t):
+        try:
+            made = eval(text, {"t": t})
+        except Exception as error:
+            return type(error).__name__
+        return type(made).__name__, made.tolist(), str(getattr(made, "dtype", ""))
+    assert answer(subject) == answer(oracle)
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_a_tensor_over_a_storage_shares_it():
+    for t in (oracle, subject):
+        storage = t.FloatStorage([1.0, 2.0])
+        x = t.FloatTensor(storage)
+        x[0] = 7
+        assert storage.tolist() == [7, 2] and x.untyped_storage().data_ptr() == storage.untyped().data_ptr()
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_locations():
+    for t in (oracle, subject):
+        storage = t.ones(2).untyped_storage()
+        assert t.serialization.location_tag(storage) == "cpu" and t.serialization.default_restore_location(storage, "cpu") is storage
+        with pytest.raises(RuntimeError):
+            t.serialization.default_restore_location(storage, "cuda:0")
+        with pytest.raises(RuntimeError, match="don't know how to restore"):
+            t.serialization.default_restore_location(storage, "elsewhere")
