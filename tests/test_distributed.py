@@ -41,11 +41,65 @@ def test_training_in_two_processes():
     assert ours.splitlines() == real.splitlines() and len(real.splitlines()) > 15
 
 
-@pytest.mark.parametrize("program", ["dtensors", "sharded_modules", "sharded_units", "parallel_layers"])
-def test_tensors_and_models_over_two_processes(program):
-    real, ours = (run(*launcher, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2", PROGRAMS / f"{program}.py").stdout
+@pytest.mark.parametrize(("program", "processes"), [("dtensors", 2), ("sharded_modules", 2), ("sharded_units", 2), ("parallel_layers", 2), ("sharded_and_parallel", 4)])
+def test_tensors_and_models_over_processes(program, processes):
+    real, ours = (run(*launcher, "-m", "torch.distributed.run", "--standalone", f"--nproc-per-node={processes}", PROGRAMS / f"{program}.py").stdout
                   for launcher in ([], ["-m", "torchlike.run"]))
     assert ours.splitlines() == real.splitlines() and len(real.splitlines()) > 15
+
+
+def test_what_torch_refuses_on_the_cpu(tmp_path):
+    """Attention of DTensors, and settings of FullyShardedDataParallel that need a GPU there."""
+    (tmp_path / "program.py").write_text("""
+import sys
+import torchlike as torch
+import torchlike.distributed as dist
+from torchlike import nn
+from torchlike.distributed import checkpoint
+from torchlike.distributed.device_mesh import init_device_mesh
+from torchlike.distributed.fsdp import CPUOffload, FullyShardedDataParallel as FSDP
+from torchlike.distributed.tensor import DTensor, Replicate, Shard, distribute_tensor
+from torchlike.distributed.tensor.placement_types import _StridedShard
+dist.init_process_group()
+mesh, rank = init_device_mesh("cpu", (2,)), dist.get_rank()
+x = torch.randn(2, 4, 3, 2, generator=torch.Generator().manual_seed(0))
+whole = x.clone().requires_grad_()
+want = nn.functional.scaled_dot_product_attention(whole, whole, whole, is_causal=True)
+want.pow(2).sum().backward()
+for p, lies in ((Shard(0), Shard(0)), (Shard(1), Shard(1)), (Shard(2), Replicate()), (Replicate(), Replicate())):
+    d = distribute_tensor(x, mesh, [p]).requires_grad_()
+    out = nn.functional.scaled_dot_product_attention(d, d, d, is_causal=True)
+    out.pow(2).sum().backward()
+    assert out.placements == (lies,) and d.grad.placements == (p,)
+    torch.testing.assert_close(out.full_tensor(), want)
+    torch.testing.assert_close(d.grad.full_tensor(), whole.grad)
+
+def made(seed, **options):
+    torch.manual_seed(seed)
+    return FSDP(nn.Sequential(nn.Linear(3, 5), nn.BatchNorm1d(5), nn.Linear(5, 2)), **options)
+
+same = made(rank, sync_module_states=True, cpu_offload=CPUOffload(True), use_orig_params=True)
+first = made(0)
+assert all(torch.equal(a, b) for a, b in zip(same.state_dict().values(), first.state_dict().values()))
+optimizer = torch.optim.Adam(same.parameters())
+same(torch.ones(2, 3) * torch.tensor([[1.0], [2.0]])).pow(2).sum().backward()
+optimizer.step()
+state = FSDP.optim_state_dict(same, optimizer)
+assert state["state"]["0.weight"]["exp_avg"].shape == (5, 3) and state["state"]["2.bias"]["exp_avg"].abs().min() > 0
+other = made(1, use_orig_params=True)
+again = torch.optim.Adam(other.parameters())
+again.load_state_dict(FSDP.optim_state_dict_to_load(other, again, state))
+back = FSDP.optim_state_dict(other, again)
+assert all(torch.equal(x, back["state"][n][k]) for n, entries in state["state"].items() for k, x in entries.items())
+
+strided = DTensor.from_local(torch.arange(4.0) + 10 * rank, mesh, [_StridedShard(0, split_factor=2)])
+checkpoint.save({"x": strided}, checkpoint_id=sys.argv[1])
+for got in (DTensor.from_local(torch.zeros(4), mesh, [_StridedShard(0, split_factor=2)]), distribute_tensor(torch.zeros(8), mesh, [Shard(0)]), torch.zeros(8)):
+    checkpoint.load({"x": got}, checkpoint_id=sys.argv[1])
+    found = got.full_tensor() if isinstance(got, DTensor) else got
+    assert found.tolist() == [0, 1, 10, 11, 2, 3, 12, 13]
+""")
+    run("-m", "torchlike.distributed.run", "--standalone", "--nproc-per-node=2", tmp_path / "program.py", tmp_path / "saved")
 
 
 def test_synchronized_batch_norm_sees_the_whole_batch(tmp_path):

@@ -121,6 +121,33 @@ for made in torch.autograd.grad((x * y).sum(), (x, y), create_graph=True):
 (made,) = torch.autograd.grad((x.redistribute(placements=[Shard(1)]) ** 3).sum(), x, create_graph=True)
 show(numbers(torch.autograd.grad(made.sum(), x)[0]))
 
+# memory: views, detach and to_local share it, in the graph too
+d = distribute_tensor(torch.arange(8.0).reshape(4, 2), mesh, [Shard(0)])
+d.detach().add_(1)
+show(d.full_tensor().tolist())
+d.view(8).mul_(2)
+show(d.full_tensor().tolist())
+d[:, 0].zero_()
+d.t().add_(1)
+show(d.full_tensor().tolist())
+x = d.detach().clone().requires_grad_()
+y = x * 2
+y[:, 1].mul_(3)
+y.view(8).add_(1)
+(y * y).sum().backward()
+show(x.grad.full_tensor().tolist())
+e = x.detach().clone()
+show(e.contiguous() is e, e.to(torch.float32) is e, e.view(4, 2).placements)
+e.to_local().zero_()
+show(e.full_tensor().tolist())
+p = nn.Parameter(e)
+with torch.no_grad():
+    p.data.fill_(3.0)
+    show(p.full_tensor().tolist(), e.full_tensor().tolist())
+    p.copy_(distribute_tensor(torch.arange(8.0).reshape(4, 2), mesh))
+    p.div_(2)
+show(p.full_tensor().tolist(), e.full_tensor().tolist())
+
 # layers
 table = nn.Parameter(torch.randn(10, 4, generator=g))
 index = torch.tensor([[1, 9, 3], [0, 5, 9]])

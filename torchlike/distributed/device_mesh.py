@@ -33,6 +33,7 @@ class DeviceMesh:
         found = np.argwhere(self._grid == get_rank())
         self._coordinate = tuple(found[0].tolist()) if len(found) else None
         self._groups = [self._along(d) for d in range(self.ndim)]
+        self._whole: DeviceMesh | None = None  # the mesh of which this is a part
         _meshes[self] = self
 
     def _along(self, dim: int) -> ProcessGroup | None:
@@ -93,6 +94,7 @@ class DeviceMesh:
         part = object.__new__(DeviceMesh)
         part.__dict__ |= self.__dict__
         part._grid = self._grid[here].transpose(np.argsort(np.argsort(kept)))
+        part._whole = self._whole or self
         part.mesh, part.mesh_dim_names = as_tensor(part._grid, dtype=self.mesh.dtype), names
         part._coordinate = None if self._coordinate is None else tuple(self._coordinate[d] for d in kept)
         part._groups = [self._groups[d] for d in kept]

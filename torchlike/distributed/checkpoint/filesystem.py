@@ -19,8 +19,9 @@ from ..._serialization.unpickler import Resolved, Unpickler
 from ..._tensor import Size, Tensor
 from ...ops.creation import empty
 from ...serialization import load, save
-from ..tensor import DTensor
+from ..tensor import DTensor, Shard
 from ..tensor._utils import compute_local_shape_and_global_offset
+from ..tensor.placement_types import _StridedShard
 from .metadata import BytesStorageMetadata, ChunkStorageMetadata, Metadata, MetadataIndex, StorageMeta, TensorProperties, TensorStorageMetadata
 
 __all__ = ["FileSystemReader", "FileSystemWriter"]
@@ -40,12 +41,19 @@ class _StorageInfo:
         return {name: x for name, x in self.__dict__.items() if x is not None}
 
 
+def unstrided(tensor: DTensor) -> DTensor:
+    """The tensor in pieces that are one block each."""
+    places = tuple(Shard(p.dim) if isinstance(p, _StridedShard) else p for p in tensor.placements)
+    return tensor if places == tensor.placements else tensor.redistribute(placements=places)
+
+
 def here(tensor: Tensor, rank: int = 0) -> tuple[Tensor, tuple[int, ...], bool]:
     """What this rank has of a tensor, where that begins, and whether it is the first to have it."""
     if not isinstance(tensor, DTensor):
         return tensor, (0,) * tensor.ndim, rank == 0
     if any(p.is_partial() for p in tensor.placements):
         raise ValueError("Any checkpointing related operations are not supported for DTensor with partial placements!")
+    tensor = unstrided(tensor)
     mesh, places = tensor.device_mesh, tensor.placements
     _, offset = compute_local_shape_and_global_offset(tensor.shape, mesh, places)
     first = all(p.is_shard() or me == 0 for p, me in zip(places, mesh.get_coordinate()))

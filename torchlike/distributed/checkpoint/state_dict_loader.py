@@ -6,10 +6,11 @@ import warnings
 from typing import Any
 
 from ..._tensor import Tensor
+from ..tensor import DTensor
 from ._nesting import flatten, put
 from .api import on_this_rank
 from .default_planner import DefaultLoadPlanner
-from .filesystem import FileSystemReader, here
+from .filesystem import FileSystemReader, here, unstrided
 from .metadata import BytesStorageMetadata, Metadata, TensorStorageMetadata
 from .state_dict_saver import states_of, storage, warn_alone
 from .stateful import Stateful
@@ -71,8 +72,11 @@ def _fill(states: dict[str, Any], reader: FileSystemReader, flat: dict[str, Any]
     about = reader._metadata.state_dict_metadata
     for name, value in flat.items():
         if isinstance(about[name], TensorStorageMetadata):
-            local, begin, _ = here(value)
+            blocks = unstrided(value.detach()) if isinstance(value, DTensor) else value
+            local, begin, _ = here(blocks)
             local._alias().copy_(reader.read_tensor(name, begin, local.shape))
+            if isinstance(value, DTensor) and blocks.placements != value.placements:
+                value._alias().copy_(blocks.redistribute(placements=value.placements).to_local())
         else:
             put(states, paths[name], reader.read_object(name))
 

@@ -12,7 +12,7 @@ from ...nn.parameter import Parameter
 from ...utils._pytree import tree_map_only
 from ..device_mesh import DeviceMesh, init_device_mesh
 from ..process_group import get_world_size
-from ..tensor import DTensor, Shard
+from ..tensor import Shard
 from ._parameter_group import ParameterGroup
 from ._policies import MixedPrecisionPolicy, OffloadPolicy
 
@@ -221,8 +221,6 @@ def _managed(modules: list[Module], ignored: set[Parameter]) -> list[tuple[Param
         for name, p in m._parameters.items():
             if p is None or any(p is i for i in ignored):
                 continue
-            if isinstance(p, DTensor):
-                raise NotImplementedError("torchlike's fully_shard does not take parameters that are DTensors already (tensor parallelism under FSDP)")
             found.setdefault(id(p), (p, []))[1].append((m, name))
         left += reversed(list(m.children()))
     for p, _ in found.values():

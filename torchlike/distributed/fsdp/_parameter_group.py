@@ -6,6 +6,7 @@ whole tensors are dropped is a matter of settings.
 """
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -21,7 +22,7 @@ from ..collectives import read
 from ..device_mesh import DeviceMesh
 from ..tensor import DTensor, Replicate, Shard
 from ..tensor._dtensor import marked, piece
-from ..tensor.placement_types import pieces
+from ..tensor.placement_types import Placement, _StridedShard, pieces
 from ._packing import gathered, summed, summed_pieces
 from ._policies import CPUOffloadPolicy, MixedPrecisionPolicy, OffloadPolicy
 
@@ -30,18 +31,28 @@ class ShardedParameter:
     """One parameter, and where it is found: (module, name), several where modules share it."""
 
     def __init__(self, param: Parameter, places: list[tuple[Module, str]], mesh: DeviceMesh, dim: int, on_host: bool) -> None:
-        self.places, self.dim, self.shape, self.mesh = places, dim, tuple(param.shape), mesh
+        self.places, self.dim = places, dim
+        self.whole_lies: tuple | None = None  # (mesh, placements, shape) of the whole where that is a DTensor itself: of a tensor parallel layer
+        lies, shape = (*[Replicate()] * (mesh.ndim - 1), Shard(dim)), tuple(param.shape)
+        if isinstance(param, DTensor):
+            self.whole_lies = param.device_mesh, param.placements, tuple(param.shape)
+            lies, param_mesh = _lying_in_both(param, mesh, dim)
+            param_local = param.to_local().detach()
+        else:
+            param_mesh, param_local = mesh, param.detach()
+        self.shape = tuple(param_local.shape)
         self.pending: Tensor | None = None  # gradients of whole tensors that wait for a backward that reduces
         self.partial: np.ndarray | None = None  # gradients that are reduced over the shards but not over the replicas
         sizes = pieces(self.shape[dim], mesh.size(mesh.ndim - 1))
         me = mesh.get_coordinate()[-1]
-        local = param.detach().narrow(dim, sum(sizes[:me]), sizes[me]).clone()
+        local = param_local.narrow(dim, sum(sizes[:me]), sizes[me]).clone()
         if on_host:
             local = local.cpu()
-        placed = marked(local, mesh, (*[Replicate()] * (mesh.ndim - 1), Shard(dim)), self.shape)
+        placed = marked(local, param_mesh, lies, shape)
         self.param = Parameter(placed, param.requires_grad)
         for name, value in vars(param).items():
-            setattr(self.param, name, value)
+            if name not in vars(self.param):
+                setattr(self.param, name, value)
         self.shapes = [tuple(n if d == dim else k for d, k in enumerate(self.shape)) for n in sizes]  # of all ranks' pieces
         self.install(self.param)
 
@@ -89,7 +100,10 @@ class ParameterGroup:
         self.versions = [p._version for p in held]
         self.whole = list(_Unshard.apply(self, *[piece(p) for p in held]))
         for m, w in zip(self.members, self.whole):
-            w.__class__ = Parameter
+            if m.whole_lies is None:
+                w.__class__ = Parameter
+            else:
+                marked(w, *m.whole_lies)._is_param = True
             m.install(w)
 
     def reshard(self) -> None:
@@ -151,13 +165,29 @@ class ParameterGroup:
         return [(a / a.dtype.type(share)).astype(a.dtype) for a in found]
 
 
+def _lying_in_both(param: DTensor, mesh: DeviceMesh, dim: int) -> tuple[tuple[Placement, ...], DeviceMesh]:
+    """How pieces of a tensor parallel layer's pieces lie, and on which mesh: that of which both meshes are parts."""
+    inner = param.device_mesh
+    if mesh._whole is None or mesh._whole is not inner._whole:
+        raise ValueError("FSDP requires the DP and model parallel TP/EP mesh to have the same parent mesh but got: \n"
+                         f"DP's mesh: {mesh}\nTP/EP's mesh: {inner}")
+    cuts = math.prod(inner.size(i) for i, p in enumerate(param.placements) if p.is_shard(dim))
+    outer = (*[Replicate()] * (mesh.ndim - 1), _StridedShard(dim, split_factor=cuts) if cuts > 1 else Shard(dim))
+    return (*outer, *param.placements), mesh._whole[(*mesh.mesh_dim_names, *inner.mesh_dim_names)]
+
+
+def param_shape(param: Tensor) -> tuple[int, ...]:
+    """The size that fully_shard cuts: of a tensor parallel layer this rank's."""
+    return tuple(param.to_local().shape if isinstance(param, DTensor) else param.shape)
+
+
 def _dim(param: Parameter, place: Any, mesh: DeviceMesh) -> int:
     """The dimension along which a parameter is cut."""
     chosen = None if place is None else place(param)
     dim = 0 if chosen is None else chosen.dim
     dim += param.dim() if dim < 0 else 0
-    if dim and param.shape[dim] % mesh.size(mesh.ndim - 1):
-        raise NotImplementedError(f"FSDP does not support uneven sharding on dim {dim}: {tuple(param.shape)} (world size: {mesh.size(mesh.ndim - 1)})")
+    if dim and param_shape(param)[dim] % mesh.size(mesh.ndim - 1):
+        raise NotImplementedError(f"FSDP does not support uneven sharding on dim {dim}: {param_shape(param)} (world size: {mesh.size(mesh.ndim - 1)})")
     return dim
 
 

@@ -137,6 +137,8 @@ def gradient_placements(placements: Placements) -> Placements:
 
 def marked(t: Tensor, mesh: DeviceMesh, placements: Placements, shape: Sequence[int]) -> DTensor:
     """A local tensor that nobody else has, made the DTensor of which it is the piece."""
+    if isinstance(t, DTensor) and "_mesh" in vars(t) and t._placements != tuple(placements):
+        t = piece(t)  # a function has returned its argument, which stays as it is
     if "__torch_function__" not in DTensor.__dict__:  # the first one: until then torch's functions need not ask for it
         DTensor.__torch_function__ = classmethod(DTensor._handle)
         override(DTensor)
@@ -159,12 +161,20 @@ def placed_piece(d: DTensor, placements: Placements) -> Tensor:
 
 def operand(d: DTensor, placements: Placements, split: Sequence[bool]) -> Tensor:
     """The local tensor for an operation whose work is split along some dimensions of the mesh."""
-    local = placed_piece(d, placements)
+    local = in_place(d, placements)
     if local._edge is not None and mode.enabled:
         for i, p in enumerate(placements):
             if split[i] and p.is_replicate() and d._mesh.size(i) > 1:
-                local = Spread.apply(local, d._mesh.get_group(i))
+                local = Spread.apply(piece(local), d._mesh.get_group(i))
     return local
+
+
+def in_place(d: DTensor, placements: Placements) -> Tensor:
+    """The local tensor under these placements: the DTensor itself where it lies so, since views of it have to be views of that very object.
+
+    Only for functions that run while no class takes over.
+    """
+    return d if placements == d._placements else placed_piece(d, placements)
 
 
 class _FromLocal(Function):

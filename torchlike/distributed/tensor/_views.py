@@ -9,7 +9,7 @@ from ..._core.dtype import dtype
 from ...ops.creation import empty
 from ...overrides import _Disabled
 from ._call import Call, without
-from ._dtensor import placed_piece
+from ._dtensor import in_place
 from ._layout import local_shape
 from ._reductions import _dims, _left, along
 from .placement_types import Replicate, Shard, pieces
@@ -37,7 +37,7 @@ def squeeze(call: Call) -> Any:
     x, given = call.first, call.given(1, "dim")
     gone = [d for d in _dims(given, x.dim()) if x._global[d] == 1]
     wanted = without(x._placements, gone, partial=True)
-    local = placed_piece(x, wanted)
+    local = in_place(x, wanted)
     with _Disabled():
         made = local.squeeze(tuple(gone)) if gone else local.view_as(local)
     return call.results(made, _left(wanted, gone, False), [[n for d, n in enumerate(x._global) if d not in gone]])
@@ -60,7 +60,7 @@ def reshaped(call: Call) -> Any:
             p, q = (Replicate(), Replicate()) if to is None or several and x._global[p.dim] != shape[to] else (p, Shard(to))
         wanted.append(p)
         out.append(q)
-    local = placed_piece(x, tuple(wanted))
+    local = in_place(x, tuple(wanted))
     with _Disabled():
         made = getattr(local, "view" if call.name in ("view", "view_as") else "reshape")(local_shape(shape, call.mesh, out))
     return call.results(made, tuple(out), [shape])
@@ -114,7 +114,7 @@ def expanded(call: Call) -> Any:
     ahead = len(shape) - x.dim()
     wanted = without(x._placements, [d for d in range(x.dim()) if x._global[d] != shape[d + ahead]], partial=True)
     out = tuple(Shard(p.dim + ahead) if isinstance(p, Shard) else p for p in wanted)
-    local = placed_piece(x, wanted)
+    local = in_place(x, wanted)
     with _Disabled():
         made = local.expand(local_shape(shape, call.mesh, out))
     return call.results(made, out, [shape])
