@@ -41,7 +41,7 @@ def test_training_in_two_processes():
     assert ours.splitlines() == real.splitlines() and len(real.splitlines()) > 15
 
 
-@pytest.mark.parametrize(("program", "processes"), [("dtensors", 2), ("sharded_modules", 2), ("sharded_units", 2), ("parallel_layers", 2), ("sharded_and_parallel", 4)])
+@pytest.mark.parametrize(("program", "processes"), [("dtensors", 2), ("sharded_modules", 2), ("sharded_units", 2), ("sharded_units", 1), ("parallel_layers", 2), ("sharded_and_parallel", 4)])
 def test_tensors_and_models_over_processes(program, processes):
     real, ours = (run(*launcher, "-m", "torch.distributed.run", "--standalone", f"--nproc-per-node={processes}", PROGRAMS / f"{program}.py").stdout
                   for launcher in ([], ["-m", "torchlike.run"]))

@@ -60,7 +60,8 @@ class FlatHandle:
         self.leaves: list[Parameter] = []
         for i, (a, b) in enumerate(self.spans):
             source = params[i][0] if own_names else params[0][0]
-            leaf = Parameter(as_tensor_value(flat[a:b].copy(), source.device).to(home), source.requires_grad)
+            shape = source.shape if own_names and shards is None else (b - a,)
+            leaf = Parameter(as_tensor_value(flat[a:b].reshape(tuple(shape)).copy(), source.device).to(home), source.requires_grad)
             if not own_names:
                 leaf.__class__ = FlatParameter
             self.leaves.append(leaf)
@@ -93,7 +94,8 @@ class FlatHandle:
 
     def parts_of(self, piece: np.ndarray) -> list[np.ndarray]:
         """The leaves' arrays, of this rank's piece."""
-        return [piece[a - self.me * self.chunk:b - self.me * self.chunk] for a, b in self.spans]
+        parts = [piece[a - self.me * self.chunk:b - self.me * self.chunk] for a, b in self.spans]
+        return [part.reshape(m.shape) for part, m in zip(parts, self.members)] if self.own_names and self.shards is None else parts
 
     def gathered(self, parts: Sequence[np.ndarray]) -> list[np.ndarray]:
         """Parameters' arrays, of arrays that lie as the leaves."""

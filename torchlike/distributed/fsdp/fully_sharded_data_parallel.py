@@ -101,8 +101,8 @@ class FullyShardedDataParallel(Module):
         self._is_root: bool | None = None
         self._state_settings = StateDictSettings(StateDictType.FULL_STATE_DICT, FullStateDictConfig(), FullOptimStateDictConfig())
         self._summoned = False
-        shards = None if strategy is ShardingStrategy.NO_SHARD else self.process_group
-        replicas = self.process_group if shards is None else self._inter_node_pg
+        shards = None if self.sharding_strategy is ShardingStrategy.NO_SHARD else self.process_group
+        replicas = self.process_group if strategy is ShardingStrategy.NO_SHARD else self._inter_node_pg
         self._handle = FlatHandle(module, params, shards, replicas, use_orig_params, self.mixed_precision, self.compute_device,
                                   self.cpu_offload.offload_params) if params else None
         self._fsdp_wrapped_module = module
@@ -123,6 +123,8 @@ class FullyShardedDataParallel(Module):
         else:
             self.process_group = mesh.get_group(0) if mesh is not None else default_group(given)
         self.rank, self.world_size = self.process_group.rank(), self.process_group.size()
+        if self.world_size == 1:
+            self.sharding_strategy = ShardingStrategy.NO_SHARD
 
     # -- the wrapped module ------------------------------------------------------------------------------------------------
 
@@ -480,7 +482,7 @@ def _summoned(units: list[FullyShardedDataParallel], writeback: bool, on_host: b
         for m in units:
             m._summoned = False
             if m._handle is not None:
-                if writeback:
+                if writeback or m._handle.shards is None:  # then there is only the one place to write to
                     m._handle.write_back(with_grads)
                 m._handle.show_pieces()
 
