@@ -1,6 +1,6 @@
 """Convolutions on the CPU: torchlike's kernels, XLA's own, and real torch; milliseconds of processor time, the best of some runs.
 
-    OMP_NUM_THREADS=1 taskset -c 0 python benchmarks/convolution.py [--out benchmarks/results/convolution.md]
+    OMP_NUM_THREADS=1 taskset -c 0 python benchmarks/convolution.py [--wall] [--out benchmarks/results/convolution.md]
 """
 from __future__ import annotations
 

@@ -8,14 +8,15 @@ longer. Here a loop takes an image at a time, gathers shifted copies of it into 
     offset along the other axes and output channel, and the result is the sum of its rows, shifted. It copies less when
     there are many channels, but serves only stride 1.
 
-Gradients are the same products transposed. Small images are taken several at a time, large ones in bands of rows, groups
-one after the other; depthwise convolutions are sums of shifted copies. What XLA does faster since it has a library for it is
+Gradients are the same products transposed. Several images are taken at a time, so that a product is worth sharing among the
+cores, very large ones in bands of rows, groups one after the other; depthwise convolutions are sums of shifted copies. What XLA does faster since it has a library for it is
 left to XLA (conv_library.py). `benchmarks/convolution.py` measures it all.
 """
 from __future__ import annotations
 
 import functools
 import math
+import os
 from dataclasses import dataclass, replace
 
 import jax.numpy as jnp
@@ -24,10 +25,12 @@ from jax import lax
 
 from . import conv_library, windows
 
-POSITIONS = 128  # positions of the result that one product should have at least
-CACHE = 1 << 20  # elements of a gathered matrix that still stay near the processor
+ROOM = 96 << 10  # elements that a round gathers for each core,
+REUSE = 4  # or so many times the weights, which each round reads once,
+CACHE = 1 << 21  # but not more than these; an image of twice as many is taken in bands
 WIDE = 5  # from this width of its kernel on a depthwise convolution's weight gradient is added up by rows
-MOVE = 18  # the time of moving one element, in multiply-adds of a matrix product
+FEW = 32  # rows of the matrix below which the product is not worth the turning of several images
+GATHER, MOVE = 42, 18  # the time of gathering an element at all offsets, and along one axis, in multiply-adds of a product
 
 
 @dataclass(frozen=True)
@@ -63,24 +66,34 @@ class Geometry:
     @functools.cached_property
     def gathers_last(self) -> bool:
         """Whether only the last axis is gathered."""
-        if len(self.sizes) < 2 or set(self.stride) != {1} or self.together > 1:
+        if len(self.sizes) < 2 or set(self.stride) != {1}:
             return False
         channels, features, last = self.channels // self.groups, self.features // self.groups, self.kernel[-1]
         multiply = self.taps * channels * features
         waste = math.prod(self.padded[:-1]) / math.prod(self.outs[:-1])  # rows that are computed and thrown away
-        return waste * (multiply + MOVE * (last * channels + self.taps // last * features)) < multiply + MOVE * self.taps * channels
+        return waste * (multiply + MOVE * (last * channels + self.taps // last * features)) < multiply + GATHER * self.taps * channels
+
+    @property
+    def gathered(self) -> int:
+        """Elements that are gathered of one image."""
+        if self.gathers_last:
+            return self.kernel[-1] * self.channels // self.groups * math.prod(self.padded[:-1]) * self.outs[-1]
+        return self.taps * self.channels // self.groups * math.prod(self.outs)
 
     @functools.cached_property
     def together(self) -> int:
         """Images in one product."""
-        most = max(1, POSITIONS // math.prod(self.outs)) if self.groups == 1 else 1
+        if self.groups > 1 or (self.taps * self.channels < FEW and not self.gathers_last):
+            return 1
+        room = min(max(ROOM * len(os.sched_getaffinity(0)), REUSE * self.taps * self.channels * self.features), CACHE)
+        most = max(1, room // self.gathered)
         return next(n for n in range(min(most, self.batch), 0, -1) if self.batch % n == 0)
 
     @functools.cached_property
     def bands(self) -> int:
         """Pieces of an image, along its first axis."""
-        rows, gathered = self.outs[0], self.taps * self.channels // self.groups * math.prod(self.outs)
-        return next(n for n in range(1, rows + 1) if rows % n == 0 and (gathered // n <= CACHE or n == rows)) if self.together == 1 else 1
+        rows = self.outs[0]
+        return next(n for n in range(1, rows + 1) if rows % n == 0 and (self.gathered // n <= 2 * CACHE or n == rows)) if self.together == 1 else 1
 
     def adjoint(self) -> Geometry | None:
         """The convolution with turned weights that takes the result's gradient to the input's; None where it is not one, or

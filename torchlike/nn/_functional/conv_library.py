@@ -2,7 +2,7 @@
 
 Since jaxlib 0.10 XLA gives many convolutions of float32 to a library (YNNPACK) that comes near the processor's peak: it wants the
 channels last, so the order of the axes is changed before and after, and with few output channels its rows are half empty.
-On several cores it splits only convolutions with many channels on both sides; the loops' products are split where they are large.
+Several cores share only those with many channels on both sides, where the loops' products are shared as soon as they are large.
 `benchmarks/convolution.py` measures both.
 """
 from __future__ import annotations
@@ -17,9 +17,10 @@ import numpy as np
 from jax import lax
 
 FEATURES = 32  # output channels from which the library's rows are full
+MOVED = 1 << 20  # elements of input and result up to which changing the order of axes is cheap
 UNPADDED = 1 << 20  # elements of an input without padding that are many
-MOVED = 1 << 22  # elements of input and result from which changing the order of axes costs too much
-SPLIT_PRODUCT, SPLIT_CHANNELS = 8 << 20, 128  # multiply-adds of a product, and channels of a convolution, that several cores share
+SHARED_CHANNELS = 128  # channels on both sides from which several cores share the library's work,
+SHARED_PRODUCT = 8 << 20  # and multiply-adds of a product from which they share it
 
 
 def convolve(x, w, geo):
@@ -55,15 +56,13 @@ def serves(geo, dtype) -> bool:
     """Whether to leave a convolution (a `conv_cpu.Geometry`) to XLA."""
     if geo.groups > 1 or geo.taps == 1:
         return False
+    several, shared = len(os.sched_getaffinity(0)) > 1, min(geo.channels, geo.features) >= SHARED_CHANNELS
     if set(geo.stride) != {1}:  # where the loops must gather all offsets
-        return True
-    if dtype != np.float32 or len(geo.sizes) != 2 or set(geo.dilation) != {1} or geo.features < FEATURES:
+        product = geo.features * geo.taps * geo.channels * math.prod(geo.outs) * geo.together // geo.bands
+        return shared or not several or product < SHARED_PRODUCT
+    if dtype != np.float32 or len(geo.sizes) != 2 or set(geo.dilation) != {1} or geo.features < FEATURES or min(map(min, geo.padding)) < 0:
         return False
-    inputs, weights, outputs = (geo.batch * geo.channels * math.prod(geo.sizes), geo.features * geo.channels * geo.taps,
-                                geo.batch * geo.features * math.prod(geo.outs))
-    if weights > inputs + outputs or inputs + outputs > MOVED or min(map(min, geo.padding)) < 0:
-        return False
-    product = geo.features * geo.taps * geo.channels * math.prod(geo.outs) * geo.together // geo.bands
-    if len(os.sched_getaffinity(0)) > 1 and product >= SPLIT_PRODUCT and min(geo.channels, geo.features) < SPLIT_CHANNELS:
+    moved = geo.batch * (geo.channels * math.prod(geo.sizes) + geo.features * math.prod(geo.outs))
+    if geo.features * geo.channels * geo.taps > moved or not (shared if several else moved <= MOVED):
         return False
     return _is_there()
