@@ -153,3 +153,16 @@ def test_what_products_of_shapes_that_do_not_fit_say(torch):
     others = [(2,), (2, 3), (6, 2, 3), (1, 2, 3), (3, 1, 2, 3)]
     return [[said(linear, ones(x), ones(w), bias) for x in inputs for w in weights for bias in (None, ones(3), ones(1), ones(()))],
             [said(torch.matmul, ones(a), ones(b)) for a in [(4,), (5, 4), (2, 5, 4), (3, 2, 5, 4)] for b in others]]
+
+
+@pytest.mark.parametrize("tier", TIERS)
+def test_tanh_near_one(oracle, tier):
+    """Squashed Gaussians (SAC) take log(1 - tanh(x)**2): it must not lean to one side where tanh(x) is almost 1."""
+    x = np.linspace(-9, 9, 20001, dtype=np.float32)
+    right = np.log(1 - np.tanh(x.astype(np.float64)) ** 2 + 1e-6)
+    found = []
+    for t in (oracle, torchlike):
+        with program.tier(tier):
+            found.append((1 - t.tensor(x).tanh().pow(2) + 1e-6).log().numpy() - right)
+    worst = abs(found[0]).max()
+    assert abs(found[1]).max() <= 2 * worst and abs(found[1].mean()) <= 0.1 * worst

@@ -263,6 +263,7 @@ BAD = [
     ("Adam", {"eps": -1}),
     ("Adam", {"betas": (1, 0)}),
     ("Adam", {"betas": (0, -1)}),
+    ("AdamW", {"betas": (0, 0.9)}),
     ("AdamW", {"weight_decay": -1}),
     ("RMSprop", {"alpha": -1}),
     ("RMSprop", {"momentum": -1}),

@@ -69,7 +69,7 @@ class Adam(Optimizer):
         check_not_negative(epsilon=eps)
         check_betas(betas)
         check_not_negative(weight_decay=weight_decay)
-        if isinstance(betas[0], Tensor) != isinstance(betas[1], Tensor):
+        if not any(all(isinstance(b, kind) for b in betas) for kind in (float, Tensor)):
             raise ValueError("betas must be either both floats or both Tensors")
         for i, beta in enumerate(betas):
             if isinstance(beta, Tensor):

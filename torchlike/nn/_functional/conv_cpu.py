@@ -85,7 +85,9 @@ class Geometry:
         """Images in one product."""
         if self.groups > 1 or (self.taps * self.channels < FEW and not self.gathers_last):
             return 1
-        room = min(max(ROOM * len(os.sched_getaffinity(0)), REUSE * self.taps * self.channels * self.features), CACHE)
+        cores = len(os.sched_getaffinity(0))
+        near = ROOM * cores if cores > 1 or self.taps > 1 else 0
+        room = min(max(near, REUSE * self.taps * self.channels * self.features), CACHE)
         most = max(1, room // self.gathered)
         return next(n for n in range(min(most, self.batch), 0, -1) if self.batch % n == 0)
 
