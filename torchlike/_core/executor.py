@@ -247,11 +247,11 @@ def _choose(prog, info: ProgramInfo, live: tuple, dead: tuple, reason: str) -> E
         info.looked_on_disk = True
         if disk_cache.enabled() and options.tier != "numpy" and not host.options.numpy_only:
             _load_known(info)
-    for exe in info.executables:
-        if wanted <= exe.position.keys() and allowed.issuperset(exe.donated):
-            info.chosen[(live, dead)] = exe
-            history.add(info, reason, "compiled", 0.0)
-            return exe
+    serving = [exe for exe in info.executables if wanted <= exe.position.keys() and allowed.issuperset(exe.donated)]
+    if serving:
+        exe = info.chosen[(live, dead)] = max(serving, key=lambda exe: len(exe.donated))
+        history.add(info, reason, "compiled", 0.0)
+        return exe
     info.lives.update(live)
     if (info.refusal and options.tier != "compiled") or not _wants_compilation(info):
         history.add(info, reason, "numpy", 0.0)
