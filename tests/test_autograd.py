@@ -479,3 +479,13 @@ def test_numbers_are_read_without_a_warning_where_nothing_is_recorded(subject, m
         assert not said
         float(x)
     assert [str(w.message).startswith("Converting a tensor with requires_grad=True") for w in said] == [True]
+
+
+def test_what_cannot_require_a_gradient(oracle, subject):
+    def said(torch, expression):
+        with pytest.raises(RuntimeError) as info:
+            eval(expression, {"torch": torch})
+        return str(info.value)
+    for expression in ("torch.zeros(2, dtype=torch.int64).requires_grad_()", "torch.tensor([1], requires_grad=True)", "torch.arange(3, requires_grad=True)",
+                       "torch.randint(3, (2,), requires_grad=True)", "torch.nn.Parameter(torch.tensor([1]))", "setattr(torch.tensor([1]), 'requires_grad', True)"):
+        assert said(subject, expression) == said(oracle, expression), expression

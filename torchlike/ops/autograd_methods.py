@@ -4,6 +4,7 @@ from __future__ import annotations
 import weakref
 from collections import OrderedDict
 
+from .._core import dtype as dt
 from .._core.grad_mode import mode
 from .._core.graph import AccumulateGrad, _handle
 from .._public import public
@@ -22,6 +23,8 @@ def requires_grad_(self, requires_grad: bool = True) -> Tensor:
     """Set requires_grad in place."""
     if not isinstance(requires_grad, bool):
         raise TypeError(f"requires_grad_(): argument 'requires_grad' (position 1) must be bool, not {type(requires_grad).__name__}")
+    if requires_grad and self.dtype.category < dt.FLOAT:
+        raise RuntimeError("only Tensors of floating point dtype can require gradients")
     self.requires_grad = requires_grad
     return self
 

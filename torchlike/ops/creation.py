@@ -154,6 +154,8 @@ def _finish(t: Tensor, requires_grad: bool, out: Tensor | None = None) -> Tensor
         from .._public import fill_out
         t = fill_out(out, t)
     if requires_grad:
+        if t.dtype.category < dt.FLOAT:
+            raise RuntimeError("Only Tensors of floating point and complex dtype can require gradients")
         t.requires_grad = True
     return t
 
