@@ -198,6 +198,41 @@ def test_a_step_that_runs_at_once_keeps_what_others_hold():
         np.testing.assert_allclose(mine.numpy(), right.numpy(), rtol=1e-5, atol=1e-6)
 
 
+def test_a_step_does_not_take_its_argument():
+    """Steps on arguments that nobody keeps may use their memory; one on an argument that is kept may not."""
+    model = torchlike.nn.Linear(3, 2)  # whose gradient has the argument's shape
+    optimizer = torchlike.optim.SGD(model.parameters(), lr=0.01)
+
+    @torchlike.compile
+    def step(x):
+        optimizer.zero_grad()
+        loss = model(x).pow(2).sum()
+        loss.backward()
+        optimizer.step()
+        return loss
+    for i in range(8):
+        step(torchlike.ones(2, 3) * 2.0 + i).item()
+    x = torchlike.ones(2, 3) * 2
+    x.sum().item()
+    for _ in range(4):
+        step(x).item()
+    assert x.tolist() == [[2.0] * 3] * 2
+
+
+@pytest.mark.parametrize("make", [lambda t: t.zeros(2), lambda t: t.zeros(3)[:2], lambda t: t.zeros(3)[1:], lambda t: t.zeros(2, 2)[:, 1],
+                                  lambda t: t.zeros(4).view(2, 2).view(4)])
+def test_in_place_writes_to_arguments_that_share_memory(make):
+    compiled = torchlike.compile(lambda x, y: x.mul_(2).add_(y))
+    for i in range(6):
+        x = make(torchlike) if i % 2 else make(torchlike).view(-1)  # seldom the form that was traced
+        base, alias = x if x._base is None else x._base, x.detach()
+        compiled(x, torchlike.full(x.shape, float(i)))
+        right = make(real)
+        right.add_(i)
+        right = right if right._base is None else right._base
+        assert base.flatten().tolist() == right.flatten().tolist() and alias.tolist() == [float(i)] * len(alias), i
+
+
 def optimizers(t):
     """Optimizers whose numbers change in their own ways; each with what the user does after step i."""
     class Warm(t.optim.SGD):

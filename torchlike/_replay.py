@@ -24,7 +24,7 @@ from ._fields import fields
 from ._storage import Storage
 from ._tensor import Tensor, _new
 from .autograd import engine
-from .optim._rules import Rule, collected
+from .optim._rules import Rule, collected, write
 from .optim.optimizer import Optimizer
 
 STEP = "end of compiled step"
@@ -252,6 +252,8 @@ class Replay:
         for r in reads:
             v = prog.inputs[-1 - r]
             self.inputs.append(sources.get(id(v), ("constant", v)))
+        written = {id(x) for kind, x, _ in self.effects if kind != "argument"}
+        self.replaced = frozenset(k for k, (kind, x) in enumerate(self.inputs) if kind == "tensor" and (id(x) in written or id(x._storage) in written))
         self.avals = [_aval(prog, r) for r in wanted]
         self.forward = Segment(f"compiled_{name}", steps, reads, wanted, self.avals)
         self.position = {r: k for k, r in enumerate(wanted)}
@@ -284,7 +286,10 @@ class Replay:
                     effects.append((replaced, ("argument", arguments[id(t)], v.ref) if id(t) in arguments else ("tensor", t, v.ref)))
                 elif id(st) not in storages:
                     storages.add(id(st))
-                    effects.append((replaced, ("storage", st, v.ref)))
+                    given = next((x for x in leaves if isinstance(x, Tensor) and x._storage is st), None)
+                    if given is not None and given._chain:
+                        raise NotReplayable("an in-place write through an argument that is a view")
+                    effects.append((replaced, ("storage", st, v.ref) if given is None else ("argument", arguments[id(given)], v.ref)))
             elif id(t) in attached:
                 effects.append((len(entered), ("tensor", t, v.ref)))
             elif id(t) not in results:
@@ -365,7 +370,8 @@ class Replay:
         _, made = program.record(self.forward, [*values, *floats, *self.ints], ())
         for st in self._assign(made, leaves):
             st.host.write(st)
-        if alone and self.steps and not self.differentiable:  # a graph may save what would be donated
+        # a graph may save what would be donated, and an argument may be a view this time
+        if alone and self.steps and not self.differentiable and all(kind != "argument" for kind, _, _ in self.effects):
             self.end = program.state.program.node
         return made
 
@@ -373,7 +379,7 @@ class Replay:
         """A whole training step that was a program by itself before is one again: it needs no recording."""
         if self.end is None or self.end.program_info is None or not program.is_idle():
             return None
-        exe = executor.known(self.end.program_info, values)
+        exe = executor.known(self.end.program_info, values, self.replaced)
         if exe is None:
             return None
         made = list(map(Value, self.avals))
@@ -394,6 +400,9 @@ class Replay:
                 if x is None:
                     t._value = made[k]
                     t._writes += 1
+                    continue
+                if kind == "argument" and t._chain:
+                    write((t,), (made[k],))
                     continue
             x.value = made[k]
             x.version += 1

@@ -181,10 +181,10 @@ def _take_over(prog, exe: Executable, live: tuple) -> None:
     _finish(prog, live)
 
 
-def known(info: ProgramInfo, values: list[Value]) -> Executable | None:
-    """The executable of a program for these inputs, which it may donate, and all results; None where the program must be recorded.
+def known(info: ProgramInfo, values: list[Value], replaced: frozenset[int]) -> Executable | None:
+    """The executable of a program for these inputs and all its results; None where the program must be recorded.
 
-    For a caller that replaces what is donated: each of these values must be held by one tensor or storage besides the list.
+    It may donate the inputs that the caller is going to replace, where nothing but one tensor and the list holds them.
     """
     arrays = list(map(_ARRAY, values))
     kinds = set(map(type, arrays))
@@ -192,7 +192,7 @@ def known(info: ProgramInfo, values: list[Value]) -> Executable | None:
         return None
     holders, users = list(map(sys.getrefcount, values)), list(map(sys.getrefcount, arrays))
     for exe in info.executables:
-        if len(exe.live) == info.n_results and all(holders[i] == users[i] == _ALONE + 1 and not values[i].shared for i in exe.donated):
+        if len(exe.live) == info.n_results and exe.gone <= replaced and all(holders[i] == users[i] == _ALONE + 1 and not values[i].shared for i in exe.donated):
             return exe
     return None
 
