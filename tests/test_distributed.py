@@ -1,57 +1,31 @@
 """torch.distributed in several processes: the same programs under real torch and torchlike, stores, torchrun, and what goes wrong."""
 import importlib
 import json
-import os
-import re
-import subprocess
 import sys
 import threading
 from datetime import timedelta
 from pathlib import Path
 
 import pytest
+from forked import printed, started
 from same import same
 
-ROOT = Path(__file__).resolve().parent.parent
-PROGRAMS = ROOT / "tests" / "programs"
+PROGRAMS = Path(__file__).resolve().parent / "programs"
+MODULES = "torch._dynamo,torch.distributed.checkpoint.state_dict,torch.distributed.fsdp,torch.distributed.tensor.parallel"
 
 
-def run(*arguments, code=0, **variables):
-    clean = {k: v for k, v in os.environ.items() if k not in ("RANK", "WORLD_SIZE", "LOCAL_RANK", "MASTER_ADDR", "MASTER_PORT")}
-    done = subprocess.run([sys.executable, *map(str, arguments)], capture_output=True, text=True, timeout=240, check=False,
-                          env={**clean, "PYTHONPATH": str(ROOT), "PYTHONWARNINGS": "ignore", "OMP_NUM_THREADS": "1", **variables})
-    assert done.returncode == code, done.stderr
-    return done
+def test_the_same_over_processes(subject, oracle, tmp_path):
+    """Collectives, training, DTensors and models; and what needs no other process."""
+    programs = [(PROGRAMS / f"{name}.py", count) for name, count in (
+        ("collectives", 4), ("data_parallel", 2), ("dtensors", 2), ("sharded_modules", 2), ("sharded_units", 2), ("sharded_units", 1),
+        ("parallel_layers", 2), ("sharded_and_parallel", 4),
+        ("world_of_one", 0), ("mesh_of_one", 0), ("jit_and_fx_marks", 0), ("hub", 0))]
+    real, ours = (printed(torch, tmp_path, MODULES, programs) for torch in (oracle, subject))
+    for (path, count), expected, found in zip(programs, real, ours, strict=True):
+        assert found == expected and len(expected) > 5, (path.name, count)
 
 
-def test_every_collective_in_four_processes(tmp_path):
-    seen = []
-    for name, launcher in (("real", []), ("ours", ["-m", "torchlike.run"])):
-        folder = tmp_path / name
-        folder.mkdir()
-        run(*launcher, PROGRAMS / "collectives.py", folder)
-        text = "".join(f"rank {r}\n{(folder / str(r)).read_text()}" for r in range(4))
-        seen.append(re.sub(r"<torch(like)?\.\S+ object at \S+>", "GROUP", text).splitlines())
-    assert seen[1] == seen[0]
-
-
-def test_training_in_two_processes():
-    real, ours = (run(*launcher, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2", PROGRAMS / "data_parallel.py").stdout
-                  for launcher in ([], ["-m", "torchlike.run"]))
-    assert ours.splitlines() == real.splitlines() and len(real.splitlines()) > 15
-
-
-@pytest.mark.parametrize(("program", "processes"), [("dtensors", 2), ("sharded_modules", 2), ("sharded_units", 2), ("sharded_units", 1), ("parallel_layers", 2), ("sharded_and_parallel", 4)])
-def test_tensors_and_models_over_processes(program, processes):
-    real, ours = (run(*launcher, "-m", "torch.distributed.run", "--standalone", f"--nproc-per-node={processes}", PROGRAMS / f"{program}.py").stdout
-                  for launcher in ([], ["-m", "torchlike.run"]))
-    assert ours.splitlines() == real.splitlines() and len(real.splitlines()) > 15
-
-
-def test_what_torch_refuses_on_the_cpu(tmp_path):
-    """Attention of DTensors, and settings of FullyShardedDataParallel that need a GPU there."""
-    (tmp_path / "program.py").write_text("""
-import sys
+REFUSED = """import tempfile
 import torchlike as torch
 import torchlike.distributed as dist
 from torchlike import nn
@@ -93,18 +67,15 @@ back = FSDP.optim_state_dict(other, again)
 assert all(torch.equal(x, back["state"][n][k]) for n, entries in state["state"].items() for k, x in entries.items())
 
 strided = DTensor.from_local(torch.arange(4.0) + 10 * rank, mesh, [_StridedShard(0, split_factor=2)])
-checkpoint.save({"x": strided}, checkpoint_id=sys.argv[1])
+folder = tempfile.gettempdir() + "/saved"
+checkpoint.save({"x": strided}, checkpoint_id=folder)
 for got in (DTensor.from_local(torch.zeros(4), mesh, [_StridedShard(0, split_factor=2)]), distribute_tensor(torch.zeros(8), mesh, [Shard(0)]), torch.zeros(8)):
-    checkpoint.load({"x": got}, checkpoint_id=sys.argv[1])
+    checkpoint.load({"x": got}, checkpoint_id=folder)
     found = got.full_tensor() if isinstance(got, DTensor) else got
     assert found.tolist() == [0, 1, 10, 11, 2, 3, 12, 13]
-""")
-    run("-m", "torchlike.distributed.run", "--standalone", "--nproc-per-node=2", tmp_path / "program.py", tmp_path / "saved")
+"""  # by torch on the CPU: attention of DTensors, and settings of FullyShardedDataParallel that need a GPU there
 
-
-def test_synchronized_batch_norm_sees_the_whole_batch(tmp_path):
-    (tmp_path / "program.py").write_text("""
-import torchlike as torch
+BATCH_NORM = """import torchlike as torch
 import torchlike.distributed as dist
 from torchlike import nn
 dist.init_process_group()
@@ -121,8 +92,77 @@ whole, part = found
 for i, (a, b) in enumerate(zip(whole, part)):
     torch.testing.assert_close(b, a[mine] if i < 2 else a, rtol=1e-4, atol=1e-4)
 assert layer.weight.grad is not None
-""")
-    run("-m", "torchlike.distributed.run", "--standalone", "--nproc-per-node=2", tmp_path / "program.py")
+"""
+
+ENDED = """import os
+import torchlike as torch
+import torchlike.distributed as dist
+dist.init_process_group()
+dist.barrier()
+if dist.get_rank() == 1:
+    os._exit(0)
+for call in (lambda: dist.all_reduce(torch.ones(3)), lambda: dist.recv(torch.ones(3), 1), lambda: dist.all_reduce(torch.ones(3), async_op=True).wait()):
+    try:
+        call()
+    except dist.DistNetworkError as error:
+        print(error)
+print(torch.ones(2).sum().item())
+"""
+
+MIXED = """import torchlike as torch
+import torchlike.distributed as dist
+dist.init_process_group()
+x, rank, told = torch.ones(2), dist.get_rank(), [None, None]
+try:
+    seen = dist.all_reduce(x) if rank else dist.broadcast(x, 0)
+except RuntimeError as error:
+    seen = str(error)
+dist.barrier()
+y = torch.ones(1) * rank
+dist.all_reduce(y)
+dist.all_gather_object(told, seen)
+if rank == 0:
+    print(told, x.tolist(), y.item())
+"""
+
+LATE = """import datetime, time
+import torchlike as torch
+import torchlike.distributed as dist
+dist.init_process_group(timeout=datetime.timedelta(seconds=20))
+pair = dist.new_group(timeout=datetime.timedelta(seconds=0.3))
+if dist.get_rank() == 0:
+    x = torch.zeros(1)
+    w = dist.irecv(x, 1)
+    print(w.is_completed())
+    for call in (lambda: dist.all_reduce(torch.ones(3), group=pair), lambda: dist.monitored_barrier(pair, datetime.timedelta(seconds=0.1)),
+                 lambda: w.wait(datetime.timedelta(seconds=0.1))):
+        try:
+            call()
+        except RuntimeError as error:
+            print(error)
+dist.barrier()
+if dist.get_rank() == 1:
+    dist.send(torch.ones(1), 0)
+else:
+    w.wait()
+    print(x.item(), w.source_rank())
+"""
+
+
+def test_ours_alone_over_processes(subject, tmp_path):
+    """What torch refuses or words otherwise, and what goes wrong: a process that ends, collectives that differ, timeouts."""
+    programs = {
+        "refused": (REFUSED, []),
+        "batch_norm": (BATCH_NORM, []),  # the whole batch's, in each process
+        "ended": (ENDED, ["Connection closed by peer: rank 1"] * 3 + ["2.0"]),
+        "mixed": (MIXED, ["[None, 'the ranks of a group called different collectives: all_reduce here, broadcast on rank 0'] [1.0, 1.0] 1.0"]),
+        "late": (LATE, ["False", "Timed out waiting 300ms for rank 1", "Timed out waiting 100ms for rank 1", "Operation timed out!", "1.0 1"]),
+    }
+    for name, (text, _) in programs.items():
+        (tmp_path / f"{name}.py").write_text(text)
+    found_lines = printed(subject, tmp_path, MODULES, [(tmp_path / f"{name}.py", 2) for name in programs])
+    for (name, (_, expected)), found in zip(programs.items(), found_lines, strict=True):
+        assert found == expected, name
 
 
 @same
@@ -158,75 +198,6 @@ def test_a_store_waits_for_another_process_and_gives_up(subject):
         d.TCPStore("localhost", server.port, is_master=True)
 
 
-def test_a_process_that_ends_is_noticed(tmp_path):
-    (tmp_path / "program.py").write_text("""
-import os
-import torchlike as torch
-import torchlike.distributed as dist
-dist.init_process_group()
-dist.barrier()
-if dist.get_rank() == 1:
-    os._exit(0)
-for call in (lambda: dist.all_reduce(torch.ones(3)), lambda: dist.recv(torch.ones(3), 1), lambda: dist.all_reduce(torch.ones(3), async_op=True).wait()):
-    try:
-        call()
-    except dist.DistNetworkError as error:
-        print(error)
-print(torch.ones(2).sum().item())
-""")
-    done = run("-m", "torchlike.distributed.run", "--standalone", "--nproc-per-node=2", tmp_path / "program.py")
-    assert done.stdout.splitlines() == ["Connection closed by peer: rank 1"] * 3 + ["2.0"]
-
-
-def test_different_collectives_are_not_mixed(tmp_path):
-    (tmp_path / "program.py").write_text("""
-import torchlike as torch
-import torchlike.distributed as dist
-dist.init_process_group()
-x, rank = torch.ones(2), dist.get_rank()
-try:
-    dist.all_reduce(x) if rank else dist.broadcast(x, 0)
-except RuntimeError as error:
-    print(error)
-dist.barrier()
-y = torch.ones(1) * rank
-dist.all_reduce(y)
-print(f"{x.tolist()} {y.item()}\\n", end="")  # one write: two processes print
-""")
-    done = run("-m", "torchlike.distributed.run", "--standalone", "--nproc-per-node=2", tmp_path / "program.py")
-    assert sorted(done.stdout.splitlines()) == ["[1.0, 1.0] 1.0"] * 2 + [
-        "the ranks of a group called different collectives: all_reduce here, broadcast on rank 0"]
-
-
-def test_timeouts(tmp_path):
-    (tmp_path / "program.py").write_text("""
-import datetime, time
-import torchlike as torch
-import torchlike.distributed as dist
-dist.init_process_group(timeout=datetime.timedelta(seconds=20))
-pair = dist.new_group(timeout=datetime.timedelta(seconds=0.3))
-if dist.get_rank() == 0:
-    x = torch.zeros(1)
-    w = dist.irecv(x, 1)
-    print(w.is_completed())
-    for call in (lambda: dist.all_reduce(torch.ones(3), group=pair), lambda: dist.monitored_barrier(pair, datetime.timedelta(seconds=0.1)),
-                 lambda: w.wait(datetime.timedelta(seconds=0.1))):
-        try:
-            call()
-        except RuntimeError as error:
-            print(error)
-dist.barrier()
-if dist.get_rank() == 1:
-    dist.send(torch.ones(1), 0)
-else:
-    w.wait()
-    print(x.item(), w.source_rank())
-""")
-    done = run("-m", "torchlike.distributed.run", "--standalone", "--nproc-per-node=2", tmp_path / "program.py")
-    assert done.stdout.splitlines() == ["False", "Timed out waiting 300ms for rank 1", "Timed out waiting 100ms for rank 1", "Operation timed out!",
-                                        "1.0 1"]
-
-
 def test_a_failing_process_stops_the_others(tmp_path):
     (tmp_path / "program.py").write_text("""
 import os, sys, time
@@ -236,17 +207,38 @@ if os.environ["RANK"] == "1":
     sys.exit(3 if os.environ["TORCHELASTIC_RESTART_COUNT"] < sys.argv[1] else 0)
 time.sleep(20 if os.environ["TORCHELASTIC_RESTART_COUNT"] < sys.argv[1] else 0)
 """)
-    launch = ("-m", "torchlike.distributed.run", "--standalone", "--nproc_per_node", "2")
-    failed = run(*launch, tmp_path / "program.py", "1", code=1)
+    launch = ("-m", "torchlike.distributed.run", "--standalone", "--nproc_per_node", "2", "--no-python", sys.executable)
+    failed = started(*launch, tmp_path / "program.py", "1", code=1)
     assert "rank 1 (local rank 1" in failed.stderr and "exit code 3" in failed.stderr
-    done = run(*launch, "--max-restarts=1", tmp_path / "program.py", "1", "--flag")
+    done = started(*launch[:3], "--max-restarts=1", *launch[3:], tmp_path / "program.py", "1", "--flag")
     assert sorted(done.stdout.splitlines()) == [f"rank {r} try {t} ['1', '--flag']" for r in range(2) for t in range(2)]
 
 
+def test_what_torchrun_tells_its_processes(tmp_path):
+    (tmp_path / "program.py").write_text("""
+import os, sys
+names = "RANK LOCAL_RANK GROUP_RANK ROLE_RANK ROLE_NAME WORLD_SIZE LOCAL_WORLD_SIZE GROUP_WORLD_SIZE ROLE_WORLD_SIZE OMP_NUM_THREADS TORCHELASTIC_USE_AGENT_STORE"
+restarts = "TORCHELASTIC_RESTART_COUNT TORCHELASTIC_MAX_RESTARTS"
+sys.stdout.write(f"{[os.environ[k] for k in f'{names} {restarts}'.split()]}\\n")
+if sys.argv[1:] == ["meet"]:
+    import torch, torch.distributed as dist
+    dist.init_process_group()
+    x = torch.ones(1)
+    dist.all_reduce(x)
+    assert x.item() == 2 and dist.is_torchelastic_launched()
+    dist.destroy_process_group()
+""")
+    real, ours = (started(*launcher, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2", tmp_path / "program.py", *rest).stdout
+                  for launcher, rest in (([], []), (["-m", "torchlike.run"], ["meet"])))
+    assert sorted(ours.splitlines()) == sorted(real.splitlines()) and len(real.splitlines()) == 2
+
+
 def test_the_older_launcher_names_the_rank(tmp_path):
-    (tmp_path / "program.py").write_text("import sys; sys.stdout.write(f'{sys.argv[1:]}\\n')")
-    done = run("-m", "torchlike.run", "-m", "torch.distributed.launch", "--nproc-per-node=2", "--master-port=0", tmp_path / "program.py", "x")
-    assert sorted(done.stdout.splitlines()) == ["['--local-rank=0', 'x']", "['--local-rank=1', 'x']"]
+    program = tmp_path / "program"
+    program.write_text('#!/bin/sh\necho "$@"\n')
+    program.chmod(0o755)
+    done = started("-m", "torchlike.run", "-m", "torch.distributed.launch", "--nproc-per-node=2", "--master-port=0", "--no-python", program, "x")
+    assert sorted(done.stdout.splitlines()) == ["--local-rank=0 x", "--local-rank=1 x"]
 
 
 @same
