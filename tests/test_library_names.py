@@ -1,4 +1,8 @@
 """Small names that libraries on top of torch (transformers, accelerate) ask for when they are imported."""
+import os
+import tempfile
+import threading
+
 from same import error, same
 
 
@@ -21,6 +25,43 @@ def test_marks_of_the_compiler(torch):
     module = torch.compile(torch.nn.Linear(2, 2))
     return (marked is f, f.__dict__, torch.compiler.assume_constant_result(f) is f,
             isinstance(module, torch._dynamo.eval_frame.OptimizedModule))
+
+
+@same
+def test_settings_of_the_compiler(torch):
+    from importlib import import_module
+    config = import_module(f"{torch.__name__}._inductor.config")
+    before = vars_of(config)
+    config.coordinate_descent_tuning = config.triton.cudagraphs = True
+    after = torch._inductor.config.coordinate_descent_tuning, config.triton.cudagraphs
+    config.coordinate_descent_tuning = config.triton.cudagraphs = False
+    return before, after
+
+
+def vars_of(config):
+    names = ("coordinate_descent_tuning", "epilogue_fusion", "conv_1x1_as_mm", "max_autotune", "max_autotune_gemm_backends",
+             "fx_graph_cache", "force_fuse_int_mm_with_mul", "use_mixed_mm", "shape_padding", "freezing", "fallback_random")
+    return ([getattr(config, name) for name in names], config.triton.unique_kernel_names, config.triton.cudagraphs,
+            config.cpp.threads, config.trace.enabled)
+
+
+@same
+def test_extensions_cannot_be_built(torch):
+    from importlib import import_module
+    extension = import_module(f"{torch.__name__}.utils.cpp_extension")
+    return (extension.CUDA_HOME, extension.ROCM_HOME, extension.IS_WINDOWS, extension.get_default_build_root(),
+            extension.is_ninja_available(), extension.get_cxx_compiler())
+
+
+@same
+def test_file_baton(torch):
+    from importlib import import_module
+    lock = tempfile.mkdtemp() + "/lock"
+    first, second = (import_module(f"{torch.__name__}.utils.file_baton").FileBaton(lock, wait_seconds=0.01) for _ in range(2))
+    seen = first.try_acquire(), second.try_acquire(), os.path.exists(lock)
+    threading.Timer(0.05, first.release).start()
+    second.wait()
+    return seen, os.path.exists(lock), second.try_acquire(), second.release()
 
 
 @same
