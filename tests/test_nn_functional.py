@@ -166,3 +166,14 @@ def test_tanh_near_one(oracle, tier):
             found.append((1 - t.tensor(x).tanh().pow(2) + 1e-6).log().numpy() - right)
     worst = abs(found[0]).max()
     assert abs(found[1]).max() <= 2 * worst and abs(found[1].mean()) <= 0.1 * worst
+
+
+@pytest.mark.parametrize("mode", ["reflect", "replicate"])
+@same
+def test_refused_borders(torch, mode):
+    """Borders wider than the input (the last dimension is looked at first), empty inputs, and what cropping leaves."""
+    refused = [((1, 2, 4), (5, 0)), ((1, 2, 4, 4), (5, 0, 6, 6)), ((2, 4, 4, 4), (0, 0, 5, 5, 6, 6)), ((1, 2, 4), (-5, 0)), ((1, 2, 4, 4), (-4, 0, 0, -4)),
+               ((1, 2, 4, 4, 4), (-5, 0, -6, 0, -7, 0)), ((1, 2, 4, 4, 4), (-5, 0, 0, 0, 0, 0)), ((1, 2, 4, 0), (1, 1, 1, 1)), ((1, 0, 4), (1, 1)),
+               ((0, 2, 4, 4), (1, 1, 1, 1, 1, 1)), ((0, 2, 4, 4), (1, 1, 1, 1)), ((1, 2, 4, 4), (-4, 0, 0, 0))]
+    pad = torch.nn.functional.pad
+    return [said(pad, torch.ones(shape), border, mode=mode) for shape, border in refused], pad(torch.ones(1, 2, 4, 4), (-4, 0, 0, 0), mode=mode)

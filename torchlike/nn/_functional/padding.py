@@ -150,16 +150,27 @@ def pad(input: Tensor, pad, mode: str = "constant", value: float | None = None) 
 
 
 def _check_borders(input: Tensor, pad: tuple, pairs, mode: str, n: int) -> None:
-    if mode != "circular" and input.dtype is dt.bool_:
+    shape = [size + a + b for size, (a, b) in zip(input.shape, pairs, strict=True)]
+    if mode == "circular":
+        for size, border, made in zip(input.shape, pairs, shape, strict=True):
+            if max(border) > size:
+                raise RuntimeError("Padding value causes wrapping around more than once.")
+            if made < 0:
+                raise RuntimeError("Negative padding value is resulting in an empty dimension")
+        return
+    if 0 in input.shape[input.ndim == n + 2:]:
+        raise RuntimeError(f"Expected {n + 1}D or {n + 2}D (batch mode) tensor with possibly 0 batch size and other non-zero dimensions for input, "
+                           f"but got: {list(input.shape)}")
+    for k in range(n if mode == "reflect" else 0):
+        size, given = input.shape[-1 - k], pad[2 * k:2 * k + 2]
+        if max(given) >= size:
+            raise RuntimeError(f"Argument #{4 + 2 * k}: Padding size should be less than the corresponding input dimension, but got: "
+                               f"padding ({given[0]}, {given[1]}) at dimension {input.ndim - 1 - k} of input {list(input.shape)}")
+    if max(shape[-n:]) < 1:
+        given, made = ([f"{name}: {size}" for name, size in zip("DHW"[-n:], sizes[-n:], strict=True)] for sizes in (input.shape, shape))
+        given = ", ".join([" ".join(given[:-1]), given[-1]][n == 1:]) + " " * (n == 2 and mode == "replicate")
+        raise RuntimeError(f"input ({given}) is too small. Calculated output {' '.join(made)}")
+    if min(shape) < 0:
+        raise RuntimeError(f"Trying to create tensor with negative dimension {min(shape)}: {shape}")
+    if input.dtype is dt.bool_:
         raise NotImplementedError(f'"{"reflection" if mode == "reflect" else "replication"}_pad{n}d" not implemented for \'Bool\'')
-    for i in range(input.ndim - n, input.ndim):
-        size, (a, b) = input.shape[i], pairs[i]
-        if mode == "reflect" and (a >= size or b >= size):
-            given = (pad[0], pad[1]) if n == 1 else (a, b)
-            raise RuntimeError(f"Argument #{4 + 2 * (input.ndim - 1 - i)}: Padding size should be less than the corresponding input dimension, but got: "
-                               f"padding ({given[0]}, {given[1]}) at dimension {i} of input {list(input.shape)}")
-        if mode == "circular" and (a > size or b > size):
-            raise RuntimeError("Padding value causes wrapping around more than once.")
-        if size + a + b < (0 if mode == "circular" else 1):
-            raise RuntimeError("Negative padding value is resulting in an empty dimension" if mode == "circular" else
-                               f"input (W: {size}) is too small. Calculated output W: {size + a + b}")
