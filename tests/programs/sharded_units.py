@@ -160,6 +160,11 @@ for own in (False, True):
     full = FSDP.full_optim_state_dict(model, optimizer)
     show(sorted(full["state"]) if rank == 0 else None)
     again.load_state_dict(FSDP.scatter_full_optim_state_dict(full if rank == 0 else None, other, optim=again))
+    full = FSDP.full_optim_state_dict(model, optimizer, rank0_only=False)
+    again.load_state_dict(FSDP.shard_full_optim_state_dict(full, other, optim=again))
+    loss_of(other, mine).backward()
+    again.step()
+    show(own or whole(other)["head.weight"])
     plain = made(wrapped=False)
     if rank == 0:
         by_number = FSDP.rekey_optim_state_dict(full, OptimStateKeyType.PARAM_ID, plain)

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from .._core.dtype import int32
 from .._tensor import Tensor
 from ..ops.creation import as_tensor
 from .process_group import GroupMember, ProcessGroup, get_rank, get_world_size, init_process_group, new_group
@@ -22,7 +23,6 @@ class DeviceMesh:
     """A grid of ranks; `mesh["name"]` is the part of it along some of its dimensions."""
 
     def __init__(self, device_type: str, mesh: Any, *, mesh_dim_names: tuple[str, ...] | None = None) -> None:
-        from .. import int32
         self.mesh = as_tensor(mesh, dtype=int32)
         self.device_type, self.mesh_dim_names = device_type, None if mesh_dim_names is None else tuple(mesh_dim_names)
         if GroupMember.default is None:

@@ -15,6 +15,7 @@ from ...ops.creation import empty
 from ..collectives import read
 from ..process_group import ProcessGroup
 from ._packing import gathered, summed, summed_pieces
+from ._places import Places
 from .api import MixedPrecision
 
 _ALIGNED = 16  # bytes to which parameters begin that keep their own names, as in torch
@@ -27,7 +28,7 @@ class FlatParameter(Parameter):
 class FlatMember:
     """One parameter: its places [(module, name)], its shape, and where it begins in the flat vector."""
 
-    def __init__(self, param: Parameter, places: list[tuple[Module, str]], begin: int) -> None:
+    def __init__(self, param: Parameter, places: Places, begin: int) -> None:
         self.places, self.shape, self.numel, self.begin = places, tuple(param.shape), param.numel(), begin
         self.requires_grad, self.name = param.requires_grad, ""
 
@@ -35,7 +36,7 @@ class FlatMember:
 class FlatHandle:
     """Cuts, gathers and reduces the flat vector. `leaves` are what the optimizer sees: one piece, or (`own_names`) this rank's part of each parameter."""
 
-    def __init__(self, module: Module, params: list[tuple[Parameter, list[tuple[Module, str]]]], shards: ProcessGroup | None,
+    def __init__(self, module: Module, params: list[tuple[Parameter, Places]], shards: ProcessGroup | None,
                  replicas: ProcessGroup | None, own_names: bool, precision: MixedPrecision, compute_device: Any, on_host: bool) -> None:
         kinds = {p.dtype for p, _ in params}
         if len(kinds) > 1:

@@ -14,6 +14,7 @@ from ..device_mesh import DeviceMesh, init_device_mesh
 from ..process_group import get_world_size
 from ..tensor import Shard
 from ._parameter_group import ParameterGroup
+from ._places import Places, own_params
 from ._policies import MixedPrecisionPolicy, OffloadPolicy
 
 __all__ = ["FSDPModule", "UnshardHandle", "fully_shard", "register_fsdp_forward_method"]
@@ -208,25 +209,12 @@ def fully_shard(module: Module | list[Module], *, mesh: DeviceMesh | None = None
     return module
 
 
-def _managed(modules: list[Module], ignored: set[Parameter]) -> list[tuple[Parameter, list[tuple[Module, str]]]]:
+def _managed(modules: list[Module], ignored: set[Parameter]) -> list[tuple[Parameter, Places]]:
     """The parameters below the modules that no other call manages, with all their places."""
-    found: dict[int, tuple[Parameter, list[tuple[Module, str]]]] = {}
-    seen: set[Module] = set()
-    left = list(reversed(modules))
-    while left:
-        m = left.pop()
-        if m in seen or isinstance(m, FSDPModule):
-            continue
-        seen.add(m)
-        for name, p in m._parameters.items():
-            if p is None or any(p is i for i in ignored):
-                continue
-            found.setdefault(id(p), (p, []))[1].append((m, name))
-        left += reversed(list(m.children()))
-    for p, _ in found.values():
-        if p.dim() == 0:
-            raise ValueError("fully_shard doesn't support scalar parameters. Change the parameter to a 1D tensor with numel equal to 1.")
-    return list(found.values())
+    found = own_params(modules, FSDPModule, ignored)
+    if any(p.dim() == 0 for p, _ in found):
+        raise ValueError("fully_shard doesn't support scalar parameters. Change the parameter to a 1D tensor with numel equal to 1.")
+    return found
 
 
 def register_fsdp_forward_method(module: Module, method_name: str) -> None:

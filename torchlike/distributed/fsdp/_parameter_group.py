@@ -16,7 +16,6 @@ from ..._core.device import resolve
 from ..._core.grad_mode import mode
 from ..._tensor import Tensor, as_tensor_value
 from ...autograd.function import Function
-from ...nn.modules.module import Module
 from ...nn.parameter import Parameter
 from ..collectives import read
 from ..device_mesh import DeviceMesh
@@ -24,13 +23,14 @@ from ..tensor import DTensor, Replicate, Shard
 from ..tensor._dtensor import marked, piece
 from ..tensor.placement_types import Placement, _StridedShard, pieces
 from ._packing import gathered, summed, summed_pieces
+from ._places import Places
 from ._policies import CPUOffloadPolicy, MixedPrecisionPolicy, OffloadPolicy
 
 
 class ShardedParameter:
-    """One parameter, and where it is found: (module, name), several where modules share it."""
+    """One parameter, and where it is found."""
 
-    def __init__(self, param: Parameter, places: list[tuple[Module, str]], mesh: DeviceMesh, dim: int, on_host: bool) -> None:
+    def __init__(self, param: Parameter, places: Places, mesh: DeviceMesh, dim: int, on_host: bool) -> None:
         self.places, self.dim = places, dim
         self.whole_lies: tuple | None = None  # (mesh, placements, shape) of the whole where that is a DTensor itself: of a tensor parallel layer
         lies, shape = (*[Replicate()] * (mesh.ndim - 1), Shard(dim)), tuple(param.shape)
@@ -74,7 +74,7 @@ class ShardedParameter:
 class ParameterGroup:
     """The parameters of one call of `fully_shard`."""
 
-    def __init__(self, params: list[tuple[Parameter, list[tuple[Module, str]]]], mesh: DeviceMesh, place: Any, mp_policy: MixedPrecisionPolicy,
+    def __init__(self, params: list[tuple[Parameter, Places]], mesh: DeviceMesh, place: Any, mp_policy: MixedPrecisionPolicy,
                  offload_policy: OffloadPolicy) -> None:
         self.mesh, self.policy = mesh, mp_policy
         self.shards, self.replicas = mesh.get_group(mesh.ndim - 1), mesh.get_group(0) if mesh.ndim == 2 else None

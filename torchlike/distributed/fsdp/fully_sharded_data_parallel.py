@@ -7,12 +7,15 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from ..._core.device import resolve
+from ..._core.dtype import float32
 from ..._tensor import Tensor
 from ...nn.modules.container import ModuleDict, ModuleList
 from ...nn.modules.module import Module
 from ...nn.parameter import Parameter
 from ...nn.utils.clip_grad import clip_grad_norm_
 from ...ops.creation import tensor
+from ...ops.joining import stack
+from ...ops.norms import vector_norm
 from ...utils._pytree import tree_map_only
 from ..collectives import all_reduce, broadcast
 from ..device_mesh import DeviceMesh
@@ -20,7 +23,9 @@ from ..process_group import ProcessGroup, ReduceOp, default_group, get_rank
 from ..tensor import DTensor, Shard, distribute_tensor
 from . import _optim_state
 from ._flat_param import FlatHandle, FlatParameter  # noqa: F401
+from ._places import own_modules, own_params
 from .api import (  # noqa: F401
+    CONFIGS,
     BackwardPrefetch,
     CPUOffload,
     FullOptimStateDictConfig,
@@ -36,6 +41,7 @@ from .api import (  # noqa: F401
     StateDictConfig,
     StateDictSettings,
     StateDictType,
+    whole_states,
 )
 from .wrap import wrap_submodules
 
@@ -43,11 +49,6 @@ __all__ = ["FullyShardedDataParallel", "OptimStateKeyType"]
 
 _WRAPPED = "_fsdp_wrapped_module"
 _HYBRID = (ShardingStrategy.HYBRID_SHARD, ShardingStrategy._HYBRID_SHARD_ZERO2)
-_CONFIGS = {
-    StateDictType.FULL_STATE_DICT: (FullStateDictConfig, FullOptimStateDictConfig),
-    StateDictType.LOCAL_STATE_DICT: (LocalStateDictConfig, LocalOptimStateDictConfig),
-    StateDictType.SHARDED_STATE_DICT: (ShardedStateDictConfig, ShardedOptimStateDictConfig),
-}
 
 
 class FullyShardedDataParallel(Module):
@@ -84,22 +85,22 @@ class FullyShardedDataParallel(Module):
             settings["process_group"] = self.process_group, self._inter_node_pg
         if auto_wrap_policy is not None:
             wrap_submodules(module, auto_wrap_policy, FullyShardedDataParallel, settings, skipped_modules, skipped)
-        params = _own_params(module, skipped)
+        params = own_params([module], FullyShardedDataParallel, skipped)
         if any(p.is_meta for p, _ in params):
-            _give_memory(module, params, param_init_fn, device_id)
-            params = _own_params(module, skipped)
+            _give_memory(module, param_init_fn, device_id)
+            params = own_params([module], FullyShardedDataParallel, skipped)
         if device_id is not None:
             device = resolve(device_id if not isinstance(device_id, int) else f"cuda:{device_id}")
             for p, _ in params:
                 p.data = p.data.to(device)
         self.compute_device = params[0][0].device if params else resolve("cpu")
         if sync_module_states:
-            for t in [p for p, _ in params] + [b for m in _own_modules(module) for b in m._buffers.values() if b is not None]:
+            for t in [p for p, _ in params] + [b for m in own_modules([module], FullyShardedDataParallel) for b in m._buffers.values() if b is not None]:
                 for group in (self.process_group, self._inter_node_pg):
                     if isinstance(group, ProcessGroup):
                         broadcast(t.data, group=group, group_src=0)
         self._is_root: bool | None = None
-        self._state_settings = StateDictSettings(StateDictType.FULL_STATE_DICT, FullStateDictConfig(), FullOptimStateDictConfig())
+        self._state_settings = whole_states()
         self._summoned = False
         shards = None if self.sharding_strategy is ShardingStrategy.NO_SHARD else self.process_group
         replicas = self.process_group if strategy is ShardingStrategy.NO_SHARD else self._inter_node_pg
@@ -274,13 +275,13 @@ class FullyShardedDataParallel(Module):
     def set_state_dict_type(module: Module, state_dict_type: StateDictType, state_dict_config: StateDictConfig | None = None,
                             optim_state_dict_config: OptimStateDictConfig | None = None) -> StateDictSettings:
         """What `state_dict` of all units gives from now on; the settings before."""
-        kinds = _CONFIGS[state_dict_type]
+        kinds = CONFIGS[state_dict_type]
         configs = [kind() if given is None else given for kind, given in zip(kinds, (state_dict_config, optim_state_dict_config))]
         for config, kind in zip(configs, kinds):
             if type(config) is not kind:
                 raise RuntimeError(f"Expected config of type {kind} but got {type(config)}")
         units = FullyShardedDataParallel.fsdp_modules(module)
-        before = units[0]._state_settings if units else StateDictSettings(StateDictType.FULL_STATE_DICT, FullStateDictConfig(), FullOptimStateDictConfig())
+        before = units[0]._state_settings if units else whole_states()
         for m in units:
             m._state_settings = StateDictSettings(state_dict_type, *configs)
         return before
@@ -291,7 +292,7 @@ class FullyShardedDataParallel(Module):
         found = [m._state_settings for m in FullyShardedDataParallel.fsdp_modules(module)]
         if any(s != found[0] for s in found):
             raise AssertionError("All FSDP modules must have the same state dict settings.")
-        return found[0] if found else StateDictSettings(StateDictType.FULL_STATE_DICT, FullStateDictConfig(), FullOptimStateDictConfig())
+        return found[0] if found else whole_states()
 
     @staticmethod
     @contextlib.contextmanager
@@ -434,30 +435,9 @@ def _ignored(modules: Iterable[Module] | None, states: Iterable[Any] | None) -> 
     return below, {s for s in states if isinstance(s, Parameter)} | {p for g in given for p in g.parameters()}
 
 
-def _own_modules(module: Module) -> Iterator[Module]:
-    """The module and what is below it, but for units."""
-    seen: set[Module] = set()
-    left = [module]
-    while left:
-        m = left.pop()
-        if m not in seen and not isinstance(m, FullyShardedDataParallel):
-            seen.add(m)
-            yield m
-            left += reversed(list(m.children()))
-
-
-def _own_params(module: Module, skipped: set[Parameter]) -> list[tuple[Parameter, list[tuple[Module, str]]]]:
-    found: dict[int, tuple[Parameter, list[tuple[Module, str]]]] = {}
-    for m in _own_modules(module):
-        for name, p in m._parameters.items():
-            if p is not None and not any(p is s for s in skipped):
-                found.setdefault(id(p), (p, []))[1].append((m, name))
-    return list(found.values())
-
-
-def _give_memory(module: Module, params: list, init: Callable[[Module], None] | None, device_id: Any) -> None:
+def _give_memory(module: Module, init: Callable[[Module], None] | None, device_id: Any) -> None:
     """Make the parameters of a module that has none in memory: by `param_init_fn`, or by the modules themselves."""
-    for m in list(_own_modules(module)):
+    for m in list(own_modules([module], FullyShardedDataParallel)):
         if any(p is not None and p.is_meta for p in m._parameters.values()):
             if init is not None:
                 init(m)
@@ -511,8 +491,6 @@ def _below(unit: FullyShardedDataParallel, name: str) -> str:
 
 def _norm(params: list[Parameter], norm_type: float, device: Any) -> Tensor:
     """The norm of these gradients on this rank, in single precision."""
-    from ... import float32, stack
-    from ...linalg import vector_norm
     grads = [p.grad for p in params if p.grad is not None]
     if not grads:
         return tensor(0.0, device=device)

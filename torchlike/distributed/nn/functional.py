@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from ..._tensor import Tensor
 from ...autograd.function import Function
 from ...ops.creation import empty_like, zeros_like
+from ...ops.joining import cat
 from .. import collectives as c
 from ..process_group import ProcessGroup, ReduceOp, default_group
 
@@ -178,7 +179,6 @@ def all_to_all(output_tensor_list: Sequence[Tensor], input_tensor_list: Sequence
 def all_to_all_single(output: Tensor, input: Tensor, output_split_sizes: Sequence[int] | None = None,
                       input_split_sizes: Sequence[int] | None = None, group: _Group = None) -> Tensor:
     """What every rank has for this one, in one tensor; in `output` too."""
-    from ... import cat
     size = default_group(group).size()
     outputs = output.split(list(output_split_sizes or [len(output) // size] * size))
     inputs = input.split(list(input_split_sizes or [len(input) // size] * size))

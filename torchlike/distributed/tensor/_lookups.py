@@ -6,9 +6,9 @@ from typing import Any
 from ...overrides import _Disabled
 from ._call import Call, without
 from ._dtensor import DTensor, operand
-from ._layout import Placements, extent
+from ._layout import Placements
 from ._reductions import along
-from .placement_types import Partial, Placement, Replicate, Shard, pieces
+from .placement_types import Partial, Placement, Replicate, Shard, share
 
 
 def embedding(call: Call) -> Any:
@@ -21,8 +21,8 @@ def embedding(call: Call) -> Any:
     if not rows:
         return call.locally(lambda t: of_index if t is index else of_table, out)
     i, pad = rows[0], call.given(2, "padding_idx")
-    begin = sum(pieces(table._global[0], call.mesh.size(i))[:call.mesh.get_coordinate()[i]])
-    end = begin + extent(table._global, call.mesh, table._placements, 0)
+    size, begin = share(table._global[0], call.mesh.size(i), call.mesh.get_coordinate()[i])
+    end = begin + size
     split = [not p.is_replicate() for p in out]
     mine, weight = operand(index, of_index, split), operand(table, of_table, split)
     pad = pad + table._global[0] if pad is not None and pad < 0 else pad

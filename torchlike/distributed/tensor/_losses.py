@@ -7,9 +7,8 @@ from typing import Any
 from ...overrides import _Disabled
 from ._call import Call, replicated
 from ._dtensor import piece, placed_piece
-from ._layout import extent
 from ._moves import Reduce
-from .placement_types import pieces
+from .placement_types import share
 
 class_parallel = contextvars.ContextVar("class_parallel", default=False)  # inside loss_parallel()
 
@@ -28,8 +27,7 @@ def cross_entropy(call: Call) -> Any:
         return NotImplemented
     i, ignored, reduction = cut[0], call.given(4, "ignore_index", -100), call.given(6, "reduction", "mean")
     group, whole = call.mesh.get_group(i), replicated(call)
-    begin = sum(pieces(logits._global[dim], group.size())[:group.rank()])
-    size = extent(logits._global, call.mesh, logits._placements, dim)
+    size, begin = share(logits._global[dim], group.size(), group.rank())
     z, y = piece(logits), placed_piece(target, whole)
     with _Disabled():
         z = z - Reduce.apply(z.detach().amax(dim, keepdim=True), "max", group)
@@ -38,11 +36,11 @@ def cross_entropy(call: Call) -> Any:
         outside = (y < begin) | (y >= begin + size) | ~kept
         found = z.gather(dim, (y - begin).masked_fill(outside, 0).unsqueeze(dim)).squeeze(dim).masked_fill(outside, 0)
         losses = (total.log() - Reduce.apply(found, "sum", group)) * kept
-        share = kept.to(losses.dtype)
+        counted = kept.to(losses.dtype)
         if weight is not None:
-            share = placed_piece(weight, whole)[y.masked_fill(~kept, 0)] * share
-            losses = losses * share
-        made = losses if reduction == "none" else losses.sum() if reduction == "sum" else losses.sum() / share.sum()
+            counted = placed_piece(weight, whole)[y.masked_fill(~kept, 0)] * counted
+            losses = losses * counted
+        made = losses if reduction == "none" else losses.sum() if reduction == "sum" else losses.sum() / counted.sum()
     return call.results(made, whole)
 
 

@@ -13,7 +13,7 @@ from ...autograd.function import Function
 from .. import arrays
 from ..collectives import read
 from ..process_group import ProcessGroup
-from .placement_types import pieces
+from .placement_types import pieces, share
 
 
 def _made(array: np.ndarray, like: Tensor) -> Tensor:
@@ -51,8 +51,8 @@ class Piece(Function):
     @staticmethod
     def forward(ctx: Any, local: Tensor, dim: int, group: ProcessGroup) -> Tensor:
         ctx.dim, ctx.group, ctx.size = dim, group, local.shape[dim]
-        sizes = pieces(ctx.size, group.size())
-        return local.narrow(dim, sum(sizes[:group.rank()]), sizes[group.rank()]).clone()
+        size, begin = share(ctx.size, group.size(), group.rank())
+        return local.narrow(dim, begin, size).clone()
 
     @staticmethod
     def backward(ctx: Any, g: Tensor) -> tuple:

@@ -4,7 +4,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ..device_mesh import DeviceMesh
-from .placement_types import Placement, Shard
+from .placement_types import Placement, Shard, share
 
 
 def compute_local_shape_and_global_offset(global_shape: Sequence[int], mesh: DeviceMesh,
@@ -13,9 +13,7 @@ def compute_local_shape_and_global_offset(global_shape: Sequence[int], mesh: Dev
     shape, offset = list(global_shape), [0] * len(global_shape)
     for dim, placement in enumerate(placements):
         if isinstance(placement, Shard):
-            d, parts, me = placement.dim, mesh.size(dim), mesh.get_coordinate()[dim]
-            step = -(-shape[d] // parts)
-            begin = min(step * me, shape[d])
+            d = placement.dim
+            shape[d], begin = share(shape[d], mesh.size(dim), mesh.get_coordinate()[dim])
             offset[d] += begin
-            shape[d] = min(step, shape[d] - begin)
     return tuple(shape), tuple(offset)

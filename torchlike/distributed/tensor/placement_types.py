@@ -28,6 +28,12 @@ def pieces(size: int, parts: int) -> list[int]:
     return [max(min(step, size - step * i), 0) for i in range(parts)]
 
 
+def share(size: int, parts: int, rank: int) -> tuple[int, int]:
+    """How long the piece of a rank is, and where it begins."""
+    sizes = pieces(size, parts)
+    return sizes[rank], sum(sizes[:rank])
+
+
 @dataclasses.dataclass(frozen=True)
 class Shard(Placement):
     """Each rank holds a piece of dimension `dim`."""
@@ -37,8 +43,7 @@ class Shard(Placement):
     @staticmethod
     def local_shard_size_and_offset(curr_local_size: int, num_chunks: int, rank: int) -> tuple[int, int]:
         """How long the piece of a rank is, and where it begins."""
-        sizes = pieces(curr_local_size, num_chunks)
-        return sizes[rank], sum(sizes[:rank])
+        return share(curr_local_size, num_chunks, rank)
 
     def __str__(self) -> str:
         return f"S({self.dim})"
