@@ -66,6 +66,13 @@ again.load_state_dict(FSDP.optim_state_dict_to_load(other, again, state))
 back = FSDP.optim_state_dict(other, again)
 assert all(torch.equal(x, back["state"][n][k]) for n, entries in state["state"].items() for k, x in entries.items())
 
+small = FSDP(nn.Linear(1, 1, bias=False), use_orig_params=True)  # rank 1 has nothing of it
+optimizer = torch.optim.Adam(small.parameters())
+small(torch.ones(2, 1)).sum().backward()
+optimizer.step()
+state = FSDP.optim_state_dict(small, optimizer)["state"]
+assert list(state) == ["weight"] and state["weight"]["exp_avg"].shape == (1, 1) and state["weight"]["step"] == 1
+
 strided = DTensor.from_local(torch.arange(4.0) + 10 * rank, mesh, [_StridedShard(0, split_factor=2)])
 folder = tempfile.gettempdir() + "/saved"
 checkpoint.save({"x": strided}, checkpoint_id=folder)

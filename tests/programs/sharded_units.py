@@ -160,6 +160,8 @@ for own in (False, True):
     full = FSDP.full_optim_state_dict(model, optimizer)
     show(sorted(full["state"]) if rank == 0 else None)
     again.load_state_dict(FSDP.scatter_full_optim_state_dict(full if rank == 0 else None, other, optim=again))
+    attempt("sharded", lambda model=model, optimizer=optimizer, other=other, again=again: sorted(FSDP.flatten_sharded_optim_state_dict(
+        FSDP.sharded_optim_state_dict(model, optimizer), other, again)["state"]))
     full = FSDP.full_optim_state_dict(model, optimizer, rank0_only=False)
     again.load_state_dict(FSDP.shard_full_optim_state_dict(full, other, optim=again))
     loss_of(other, mine).backward()

@@ -11,7 +11,7 @@ from ..._tensor import Tensor, as_tensor_value
 from ...nn.modules.module import Module
 from ...optim import Optimizer
 from ..collectives import read
-from ..objects import broadcast_object_list
+from ..objects import all_gather_object, broadcast_object_list
 from ..process_group import get_rank
 from ._flat_param import FlatHandle
 from .api import OptimStateKeyType, StateDictType
@@ -58,16 +58,25 @@ def named_state(model: Module, optimizer: Optimizer, given: dict[str, Any] | Non
 
 def _gather_states(handle: FlatHandle, states: list[dict[str, Any]], found: dict[str, Any], kind: StateDictType, spread: Any) -> None:
     """Add the states of a unit's parameters by name. Every rank asks for the same entries."""
-    entries = next((s for s in states if s), {})
-    for key, like in entries.items():
+    for key, like in _entries(handle, states).items():
         if isinstance(like, Tensor) and like.dim():
             parts = [read(s[key]) if s else np.zeros(leaf.numel(), like.dtype.np) for s, leaf in zip(states, handle.leaves)]
             for m, array in zip(handle.members, handle.gathered(parts)):
-                whole = as_tensor_value(array.copy(), like.device)
+                whole = as_tensor_value(array.copy(), handle.leaves[0].device)
                 found.setdefault(m.name, {})[key] = spread(handle, whole) if kind is StateDictType.SHARDED_STATE_DICT else whole
         else:
             for m in handle.members:
                 found.setdefault(m.name, {})[key] = copy.deepcopy(like)
+
+
+def _entries(handle: FlatHandle, states: list[dict[str, Any]]) -> dict[str, Any]:
+    """What an optimizer keeps for a unit, by an example: that of another rank where this one's pieces are empty, which no step has reached."""
+    own = next((s for s in states if s), {})
+    if handle.shards is None:
+        return own
+    everywhere = [None] * handle.size
+    all_gather_object(everywhere, {k: x[:0].cpu() if isinstance(x, Tensor) and x.dim() else x for k, x in own.items()}, handle.shards)
+    return next((entries for entries in everywhere if entries), {})
 
 
 def numbered_state(model: Module, optimizer: Optimizer, named: dict[str, Any]) -> dict[str, Any]:
@@ -90,7 +99,7 @@ def numbered_state(model: Module, optimizer: Optimizer, named: dict[str, Any]) -
             else:
                 values = [copy.deepcopy(like) for _ in handle.leaves]
             for n, leaf, value in zip(mine, handle.leaves, values):
-                if n is not None and leaf.requires_grad:
+                if n is not None and leaf.requires_grad and (leaf.numel() or handle.shards is None):
                     state.setdefault(n, {})[key] = value
     for n, p in enumerate(numbered):
         if n not in handled:
