@@ -17,9 +17,7 @@ from ._core import dtype as dt
 from ._core import history, program
 from ._core.grad_mode import mode
 from ._core.graph import AccumulateGrad
-from ._core.value import Value
-from ._fields import fields
-from ._replay import Boundary, Capture, NotReplayable, Replay, all_tensors, flatten, unflatten
+from ._replay import Before, Boundary, Capture, NotReplayable, Replay, flatten, unflatten
 from ._tensor import Tensor, _new
 from .nn.modules.module import Module
 
@@ -68,6 +66,7 @@ class Compiled:
         self.attributes = [m.__dict__ for top in seen for m in top.modules()]  # whose flags and numbers the function may read
         # how many attributes each module has; where the plain ones are, their names, their values, and these as a key
         self.watched: tuple[list[int], list[dict], list[str], list, tuple] = [], [], [], [], ()
+        self.watched_grads: list[Tensor] = []  # those whose `.grad` being there or not decides what a call does
         ALL.add(self)
 
     def _outside(self) -> list:
@@ -109,7 +108,7 @@ class Compiled:
         leaves: list = []
         structure = flatten((args, kwargs), leaves) if args or kwargs else _NO_ARGUMENTS
         try:
-            key = (structure, tuple(map(_guard_of, leaves)), self._state())
+            key = (structure, tuple(map(_guard_of, leaves)), self._state(), tuple([t._grad is None for t in self.watched_grads]))
         except NotReplayable as e:
             self._stays_eager(str(e))
             return self.function(*args, **kwargs)
@@ -135,12 +134,7 @@ class Compiled:
 
     def _trace(self, key, structure, leaves: list):
         program.flush("torch.compile")
-        before, gradients, keep = {}, {}, []
-        for t in all_tensors():
-            if fields(t).get("_value").__class__ is Value:
-                v = t._current() if t._storage is None or t._storage.host is None else t._current()
-                before[id(t)], gradients[id(t)] = (t, v), t._grad
-                keep.append(t)
+        before = Before()
         program.flush("torch.compile")
         shown = [self._bounded(x) for x in leaves]
         args, kwargs = unflatten(structure, iter(shown))
@@ -150,19 +144,34 @@ class Compiled:
         try:
             result = self.function(*args, **kwargs)
             if capture.reason is None:
-                replay = Replay(self.name, leaves, shown, before, gradients, result, capture, prog)
+                replay = Replay(self.name, leaves, shown, before, result, capture, prog)
                 replay.boundary = {x._edge: i for i, x in enumerate(shown) if isinstance(x, Tensor) and isinstance(x._edge, Boundary)}
                 if capture.reason is not None:
                     raise NotReplayable(capture.reason)
+                key = self._watching(key, replay.watched, before)
                 self.entries[key] = replay
         except NotReplayable as e:
             capture.reason = str(e)
         finally:
             program.state.capture, program.state.limit = None, limit
+        for x, bounded in zip(leaves, shown):
+            if bounded is not x and bounded._version:
+                capture.reason = "an in-place write to an argument that is part of a graph"
+                x._assign(bounded)
         if capture.reason is not None:
             self.entries[key] = "eager"
             self._stays_eager(capture.reason)
         return result
+
+    def _watching(self, key: tuple, watched: list[Tensor], before: Before) -> tuple:
+        """The key of this call, where it turned out that more tensors' `.grad` being there or not matters."""
+        known = set(map(id, self.watched_grads))
+        new = [t for t in watched if id(t) not in known]
+        if not new:
+            return key
+        self.watched_grads += new
+        self.entries.clear()
+        return *key[:-1], tuple([before.grads[id(t)] is None for t in self.watched_grads])
 
     def _stays_eager(self, reason: str) -> None:
         history.fallback(self.name, reason)

@@ -22,7 +22,7 @@ def to_jax(self: Tensor) -> jax.Array:
         raise NotImplementedError("Cannot copy out of meta tensor; no data!")
     program.raise_failed_checks()
     if not isinstance(array, (jax.Array, jax.core.Tracer)):
-        from ._core.executor import to_device
+        from ._core.executable import to_device
         to_device([value], value.aval.device)
     value.shared = True
     return value.array

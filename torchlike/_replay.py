@@ -9,7 +9,7 @@ from __future__ import annotations
 import gc
 import itertools
 import operator
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 import numpy as np
 
@@ -70,6 +70,7 @@ class Capture:
         self.draws: list[tuple[Value, Callable]] = []
         self.steps: list[_Step] = []
         self.start, self.node = 0, None  # where the optimizer's step begins that runs now
+        self.asked: list[Tensor] = []  # tensors that somebody asked for their `.grad`
 
     def interrupted(self, reason: str) -> None:
         self.reason = self.reason or f"{reason} at {history.user_line()}"
@@ -83,7 +84,12 @@ class Capture:
     def refreshed(self, t: Tensor) -> None:
         """A view looked again at its storage."""
 
+    def asks_for_gradients(self, tensors: Iterable[Tensor]) -> None:
+        """What happens next goes by whether these have a `.grad`."""
+        self.asked += tensors
+
     def begin_step(self, optimizer: Optimizer, closure) -> None:
+        self.asks_for_gradients(p for group in optimizer.param_groups for p in group["params"])
         if closure is not None:
             self.reason = self.reason or "an optimizer step with a closure"
         self.start, self.node = len(program.state.program.floats), program.state.program.node
@@ -118,6 +124,37 @@ class Boundary(Node):
 
 def all_tensors() -> list[Tensor]:
     return [x for x in gc.get_objects() if issubclass(type(x), Tensor)]
+
+
+class Before:
+    """Every tensor as it is when a call begins that is traced: its value, its storage and what that holds, its `.grad`."""
+
+    def __init__(self):
+        self.tensors: dict[int, tuple[Tensor, Value]] = {}
+        self.storages: dict[int, Storage | None] = {}
+        self.grads: dict[int, Tensor | None] = {}
+        for t in all_tensors():
+            if fields(t).get("_value").__class__ is Value:
+                self.tensors[id(t)] = t, t._current()
+                self.storages[id(t)], self.grads[id(t)] = t._storage, t._grad
+        program.flush("torch.compile")  # views looked again at their storages
+        self._tell_apart()
+        self.roots = {id(st): st.value for st in self.storages.values() if st is not None}
+        self.owners = {id(g): self.tensors[i][0] for i, g in self.grads.items() if g is not None}
+
+    def _tell_apart(self) -> None:
+        """A value says which tensor was read: those that hold the same one (after `copy_`) get their own."""
+        holders: dict[int, Tensor | Storage] = {}
+        for i, (t, v) in self.tensors.items():
+            st = self.storages[i]
+            if t._chain or holders.setdefault(id(v), t if st is None else st) in (t, st):
+                continue
+            own = Value(v.aval, v.array)
+            own.shared, own.bounds = v.shared, v.bounds
+            t._value = own
+            if st is not None:
+                st.value = own
+            self.tensors[i] = t, own
 
 
 def _graph_leaves(roots: list[Node]) -> list[Node]:
@@ -212,27 +249,31 @@ def _reads(steps: list, outs: list[int]) -> list[int]:
 class Replay:
     """A traced call: the operation, where its inputs come from, and where its results go."""
 
-    def __init__(self, name: str, leaves: list, shown: list, before: dict, gradients: dict, result, capture: Capture, prog):
+    def __init__(self, name: str, leaves: list, shown: list, before: Before, result, capture: Capture, prog):
         self.inputs = []  # how to get the Value of each input
         sources = {id(v): ("draw", k) for k, (v, _) in enumerate(capture.draws)}
         for i, x in enumerate(leaves):
             if isinstance(x, Tensor):
-                sources.setdefault(id(before[id(x)][1]), ("argument", i))
-        for t, v in before.values():
-            sources.setdefault(id(v), ("tensor", t))
+                sources.setdefault(id(before.tensors[id(x)][1]), ("argument", i))
+        for t, v in before.tensors.values():
+            sources.setdefault(id(v), ("grad", before.owners[id(t)]) if id(t) in before.owners else ("tensor", t))
         self.result_leaves: list = []
         self.structure = flatten(result, self.result_leaves)
         self.draws, self.steps = [draw for _, draw in capture.draws], capture.steps
         self.floats, self.ints = list(prog.floats), list(prog.ints)
-        self.effects, self.gradients = self._effects(leaves, before, gradients, prog)
+        self._refuse_aliases(leaves, before)
+        made = {id(t): t for t in self.result_leaves if isinstance(t, Tensor) and id(t) not in before.tensors and _pending(t, prog)}
+        counters = {id(x) for step in capture.steps for state in step.optimizer.state.values() for x in state.values()}
+        self.effects, self.gradients = self._effects(leaves, before, prog, counters)
+        self._refuse_gradients_of(leaves, shown)
         forward_end = len(prog.results)
-        outs = {id(t): t._value.ref for t in self.result_leaves if isinstance(t, Tensor) and _pending(t, prog)}
+        outs = {i: t._value.ref for i, t in made.items()}
         self.differentiable = [t for t in self.result_leaves if id(t) in outs and t._edge is not None
                                and all(node.saved is not None for node in reachable([t._edge]))]  # a backward inside may have freed some
         backward = self._trace_backward(shown, prog) if self.differentiable else None
         info = executor.ProgramInfo(prog.node, prog.device)
         steps = [s for s in info.steps if s.out < forward_end]
-        wanted = list(dict.fromkeys([*(r for _, _, r in self.effects), *outs.values()]))
+        wanted = list(dict.fromkeys([*(r for _, _, r in self.effects), *(r for _, _, r in self.gradients if r is not None), *outs.values()]))
         if backward is not None:
             rest = [s for s in info.steps if s.out >= forward_end]
             grads, placeholders = backward
@@ -254,62 +295,97 @@ class Replay:
             self.inputs.append(sources.get(id(v), ("constant", v)))
         written = {id(x) for kind, x, _ in self.effects if kind != "argument"}
         self.replaced = frozenset(k for k, (kind, x) in enumerate(self.inputs) if kind == "tensor" and (id(x) in written or id(x._storage) in written))
+        used = {id(x) for kind, x in self.inputs if kind == "grad"} | {id(x) for kind, x, _ in self.effects if kind == "grad"}
+        used |= {id(t) for t, _, _ in self.gradients} | set(map(id, capture.asked))
+        self.watched = [t for t, _ in before.tensors.values() if id(t) in used]
         self.avals = [_aval(prog, r) for r in wanted]
         self.forward = Segment(f"compiled_{name}", steps, reads, wanted, self.avals)
         self.position = {r: k for k, r in enumerate(wanted)}
         self.effects = [(kind, x, self.position[r]) for kind, x, r in self.effects]
+        self.gradients = [(t, g, None if r is None else self.position[r]) for t, g, r in self.gradients]
         self.end: program.Node | None = None  # where the program ends that is a replay and nothing else
         number = {id(t): k for k, t in enumerate(self.differentiable)}
         self.results = [("value", outs[id(t)], (t, number.get(id(t)))) if isinstance(t, Tensor) and id(t) in outs else self._given(t, leaves, before, sources)
                         for t in self.result_leaves]
 
-    def _effects(self, leaves, before: dict, gradients: dict, prog):
-        """Outside tensors that now hold results, those that replace an input first and in the order of the inputs, so that each
-        can take over the buffer of what it replaces; and `.grad` attributes that changed."""
+    def _refuse_aliases(self, leaves: list, before: Before) -> None:
+        """A replay's results are new tensors: they cannot share memory with others."""
+        outside = {id(t._storage) for t, _ in before.tensors.values()} - {id(None)}
+        seen: set[int] = set()
+        for t in {id(t): t for t in self.result_leaves if isinstance(t, Tensor) and id(t) not in before.tensors}.values():
+            if t._storage is None:
+                continue
+            if id(t._storage) in outside:
+                raise NotReplayable("a result shares memory with a tensor from outside")
+            if id(t._storage) in seen:
+                raise NotReplayable("two results share memory")
+            seen.add(id(t._storage))
+
+    def _refuse_gradients_of(self, leaves: list, shown: list) -> None:
+        """Arguments are others at each call, and so would their gradients be."""
+        given = {id(x) for x in (*leaves, *shown) if isinstance(x, Tensor)}
+        if any(id(t) in given for t, _, _ in self.gradients) or any(kind == "grad" and id(t) in given for kind, t, _ in self.effects):
+            raise NotReplayable("it accumulates into the .grad of an argument")
+
+    def _effects(self, leaves: list, before: Before, prog, counters: set[int]):
+        """Outside tensors that now hold something else, those that replace an input first and in the order of the inputs, so that each
+        can take over the buffer of what it replaces; and `.grad` attributes that changed: (tensor, gradient, its reference where it is new)."""
         entered = {id(v): k for k, v in enumerate(prog.inputs)}
         arguments = {id(x): i for i, x in enumerate(leaves) if isinstance(x, Tensor)}
+        effects, storages = [], set()
+        for t, v in before.tensors.values():
+            st, was = t._storage, before.storages[id(t)]
+            if st is not was and (was is not None or id(st) in before.roots):
+                raise NotReplayable("it exchanges the memory of a tensor from outside")
+            old, new = (v, t._value) if st is None else (before.roots.get(id(st), v), st.value)
+            if new is old or id(st) in storages or (id(t) in counters and new.array is not None):  # a step counts its numbers itself
+                continue
+            if t._edge is not None and not isinstance(t._edge, AccumulateGrad):
+                raise NotReplayable("an in-place write to a tensor that is part of a graph")
+            holder = ("argument", arguments[id(t)]) if id(t) in arguments else ("grad", before.owners[id(t)]) if id(t) in before.owners else ("tensor", t)
+            if st is not None:
+                storages.add(id(st))
+                given = next((x for x in leaves if isinstance(x, Tensor) and x._storage is st), None)
+                if given is not None and given._chain:
+                    raise NotReplayable("an in-place write through an argument that is a view")
+                if given is not None:
+                    holder = "argument", arguments[id(given)]
+                elif holder[0] != "grad":
+                    holder = "storage", st
+            effects.append((entered.get(id(old), len(entered)), (*holder, _reference(new, prog))))
+        changed = []
+        for t, _ in before.tensors.values():
+            g = t._grad
+            if g is not before.grads[id(t)]:
+                if g is not None and id(g) not in before.tensors and g._storage is not None:
+                    raise NotReplayable("a new gradient shares memory")
+                changed.append((t, g, _reference(g._current(), prog) if g is not None and id(g) not in before.tensors else None))
+        attached = {id(g) for _, g, _ in changed}
         results = {id(x) for x in self.result_leaves}
-        effects, storages, unknown = [], set(), []
+        if attached & results - set(before.tensors) - {id(None)}:
+            raise NotReplayable("a result is a new gradient")
         gc.collect(0)
         now = all_tensors()
-        attached = {id(t._grad) for t in now if t._grad is not None}
-        for t in now:
-            st = t._storage
-            v = fields(t)["_value"] if st is None else st.value
-            if v.__class__ is not Value or v.epoch is not prog or v.ref < 0 or v.array is not None:
-                continue
-            if id(t) in before:
-                if t._edge is not None and not isinstance(t._edge, AccumulateGrad):
-                    raise NotReplayable("an in-place write to a tensor that is part of a graph")
-                replaced = entered.get(id(before[id(t)][1]), len(entered))
-                if st is None:
-                    effects.append((replaced, ("argument", arguments[id(t)], v.ref) if id(t) in arguments else ("tensor", t, v.ref)))
-                elif id(st) not in storages:
-                    storages.add(id(st))
-                    given = next((x for x in leaves if isinstance(x, Tensor) and x._storage is st), None)
-                    if given is not None and given._chain:
-                        raise NotReplayable("an in-place write through an argument that is a view")
-                    effects.append((replaced, ("storage", st, v.ref) if given is None else ("argument", arguments[id(given)], v.ref)))
-            elif id(t) in attached:
-                effects.append((len(entered), ("tensor", t, v.ref)))
-            elif id(t) not in results:
-                unknown.append(t)
+        unknown = [t for t in now if id(t) not in before.tensors and id(t) not in attached and id(t) not in results and _made_here(t, prog)]
         if any(gc_held(t, now, unknown) for t in unknown):
             raise NotReplayable("it keeps a new tensor outside its results")
-        changed = [(t, t._grad) for t in now if id(t) in before and t._grad is not gradients.get(id(t))]
         return [effect for _, effect in sorted(effects, key=operator.itemgetter(0))], changed
 
     @staticmethod
-    def _given(x, leaves, before, sources):
+    def _given(x, leaves: list, before: Before, sources: dict):
+        """How a replay gets a result that is no new tensor."""
         if isinstance(x, Tensor):
-            kind, k = sources.get(id(x._value), (None, None))
-            if kind == "draw":
-                return ("draw", k, None)
             for i, leaf in enumerate(leaves):
                 if leaf is x:
                     return ("argument", i, None)
-            if id(x) not in before and x._edge is not None:
-                raise NotReplayable("a result that is computed outside the trace")
+            if id(x) in before.owners:
+                raise NotReplayable("a result is the .grad of a tensor from outside")
+            if id(x) in before.tensors:
+                return ("constant", x, None)
+            kind, k = sources.get(id(x._value), (None, None))
+            if kind == "draw":
+                return ("draw", k, None)
+            raise NotReplayable("a result that is computed outside the trace")
         return ("constant", x, None)
 
     def _trace_backward(self, shown: list, prog):
@@ -331,8 +407,6 @@ class Replay:
     # -- replaying -------------------------------------------------------------------------------------------------------
 
     def __call__(self, leaves: list):
-        for t, g in self.gradients:
-            t._grad = g
         drawn = [draw() for draw in self.draws]
         floats = self.floats
         if self.steps:
@@ -342,7 +416,7 @@ class Replay:
         values = []
         for kind, x in self.inputs:
             values.append(x._current() if kind == "tensor" else leaves[x]._current() if kind == "argument" else
-                          drawn[x] if kind == "draw" else x)
+                          drawn[x] if kind == "draw" else x._grad._current() if kind == "grad" else x)
         with program.lock:
             made = self._at_once(values, floats, leaves) or self._recorded(values, floats, leaves)
         node = self._node(values, made, leaves) if self.differentiable and mode.enabled else None
@@ -395,7 +469,7 @@ class Replay:
         shown = []
         for kind, x, k in self.effects:
             if kind != "storage":
-                t = leaves[x] if kind == "argument" else x
+                t = leaves[x] if kind == "argument" else x._grad if kind == "grad" else x
                 x = t._storage
                 if x is None:
                     t._value = made[k]
@@ -408,6 +482,11 @@ class Replay:
             x.version += 1
             if x.host is not None:
                 shown.append(x)
+        for t, g, k in self.gradients:
+            if k is not None:
+                like, g = g, _new(Tensor)
+                g._value, g._layout = made[k], like._layout
+            t._grad = g
         return shown
 
     def _node(self, values, made, leaves) -> ReplayNode:
@@ -451,6 +530,11 @@ def gc_held(t: Tensor, *ours) -> bool:
     """Whether something besides the tracer's own lists refers to a tensor."""
     mine = {id(o) for o in ours} | {id(fields(t))}
     return any(id(r) not in mine and not _is_frame(r) for r in gc.get_referrers(t))
+
+
+def _made_here(t: Tensor, prog) -> bool:
+    v = fields(t).get("_value") if t._storage is None else t._storage.value
+    return v.__class__ is Value and v.epoch is prog and v.ref >= 0 and v.array is None
 
 
 def _is_frame(x) -> bool:

@@ -372,6 +372,8 @@ class Tensor(Fields):
 
     @property
     def grad(self) -> Tensor | None:
+        if program.state.capture is not None:
+            program.state.capture.asks_for_gradients((self,))
         return self._grad
 
     @grad.setter

@@ -52,7 +52,7 @@ class Executable:
                     moved.append(v)
         self.copied = copied
         if moved:
-            _to_device(moved, device)
+            to_device(moved, device)
         donated = [inputs[i].array for i in self.donated]
         kept = [inputs[i].array for i in self.kept]
         floats, ints = array("d", floats), array("q", ints)
@@ -72,7 +72,7 @@ class Executable:
             raise errors.of_device(error) from None
 
 
-def _to_device(values: list[Value], device) -> None:
+def to_device(values: list[Value], device) -> None:
     """Move host arrays to JAX once; never aliased, because they may be donated later."""
     with jax.enable_x64(True):
         arrays = jax.device_put([v.array for v in values], _device.jax_device(device), may_alias=False)

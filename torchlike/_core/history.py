@@ -47,14 +47,15 @@ def _place() -> tuple[str, int]:
     return "?", 0
 
 
-def _shown(place: tuple[str, int]) -> str:
+def shown(place: tuple[str, int]) -> str:
+    """'file:line'."""
     name, line = place
     return f"{os.path.basename(name)}:{line}" if line else name
 
 
 def user_line() -> str:
     """'file:line' of the innermost frame outside torchlike."""
-    return _shown(_place())
+    return shown(_place())
 
 
 def add(info, reason: str, how: str, seconds: float) -> None:
@@ -90,7 +91,7 @@ class Explanation:
         taken = list(entries) if last is None else list(entries)[-last:]
         groups: dict = {}
         for e in taken:
-            g = groups.setdefault((_shown(e.place), e.reason, e.how, len(e.info.steps)), [0, 0.0, ""])
+            g = groups.setdefault((shown(e.place), e.reason, e.how, len(e.info.steps)), [0, 0.0, ""])
             g[0] += 1
             g[1] += e.seconds
             g[2] = (e.refusal and f"cannot be compiled: {e.refusal.splitlines()[0]}") or _difference(e.before, e.info) or g[2]

@@ -108,7 +108,7 @@ class profile:
             program.flush("profile ends")
             _active.remove(self)
             now = self.now()
-            ran = [Event(f"program at {e.line} ({e.how})", now - e.seconds * 1e6, now) for e in list(history.entries)[self.first:]]
+            ran = [Event(f"program at {history.shown(e.place)} ({e.how})", now - e.seconds * 1e6, now) for e in list(history.entries)[self.first:]]
             self.function_events = EventList([*self.events_, *ran])
 
     def now(self) -> float:

@@ -291,6 +291,8 @@ class Optimizer:
 
     def zero_grad(self, set_to_none: bool = True) -> None:
         """Drop all gradients, or fill them with zeros."""
+        if program.state.capture is not None:
+            program.state.capture.asks_for_gradients(p for group in self.param_groups for p in group["params"])
         for group in self.param_groups:
             for p in group["params"]:
                 grad = p._grad
