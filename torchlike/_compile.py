@@ -6,11 +6,13 @@ trace cannot see them, is not replayed: it stays recorded eager, and `torchlike.
 """
 from __future__ import annotations
 
+import dis
 import functools
 import operator
 import threading
 import weakref
 from collections.abc import Callable
+from types import CodeType
 from typing import Any
 
 from ._core import dtype as dt
@@ -61,16 +63,17 @@ class Compiled:
         self.entries: dict = {}
         f = getattr(function, "__wrapped__", function)
         code = getattr(f, "__code__", None)
-        self.names, self.globals, self.cells = ((), {}, ()) if code is None else (code.co_names, f.__globals__, f.__closure__ or ())
+        self.names, self.globals, self.cells = ((), {}, ()) if code is None else (_global_names(code), f.__globals__, f.__closure__ or ())
         seen = [m for m in (owner, getattr(f, "__self__", None), *self._outside()) if isinstance(m, Module)]
-        self.attributes = [m.__dict__ for top in seen for m in top.modules()]  # whose flags and numbers the function may read
+        modules = [m for top in seen for m in top.modules()]
+        self.attributes = [d for m in modules for d in (m.__dict__, m._parameters, m._buffers)]  # what the function may read there
         # how many attributes each module has; where the plain ones are, their names, their values, and these as a key
         self.watched: tuple[list[int], list[dict], list[str], list, tuple] = [], [], [], [], ()
         self.watched_grads: list[Tensor] = []  # those whose `.grad` being there or not decides what a call does
         ALL.add(self)
 
     def _outside(self) -> list:
-        """The variables that the function's code names."""
+        """The variables from outside that the function's code names."""
         try:
             held = [c.cell_contents for c in self.cells]
         except ValueError:  # some have no value yet
@@ -78,15 +81,15 @@ class Compiled:
         return [*map(self.globals.get, self.names), *held]
 
     def _state(self) -> tuple:
-        """Flags and numbers outside the arguments that the trace took for granted."""
-        numbers = tuple([v for v in self._outside() if v.__class__ in _NUMBERS])
-        return mode.enabled, dt.get_default_dtype(), numbers, self._flags()
+        """What lies outside the arguments and the trace took for granted: numbers, and which objects have those names."""
+        outside = tuple([v if v.__class__ in _NUMBERS else id(v) for v in self._outside()])
+        return mode.enabled, dt.get_default_dtype(), outside, self._flags()
 
     def _flags(self) -> tuple:
-        """The modules' plain attributes, compared by identity first: they seldom change."""
+        """The modules' plain attributes and which tensors they have, compared by identity first: they seldom change."""
         sizes, owners, names, before, flags = self.watched
         if sizes != list(map(len, self.attributes)):
-            plain = [(own, k) for own in self.attributes for k, v in own.items() if v.__class__ in _PLAIN]
+            plain = [(own, k) for own in self.attributes for k, v in own.items() if v.__class__ in _PLAIN or isinstance(v, Tensor)]
             sizes, owners, names, before = list(map(len, self.attributes)), [own for own, _ in plain], [k for _, k in plain], []
         now = list(map(dict.get, owners, names))
         if len(now) != len(before) or not all(map(operator.is_, now, before)):
@@ -185,6 +188,10 @@ class Compiled:
         out = _new(Tensor)
         out._value, out._layout, out._edge = x._current(), x._layout, Boundary(x)
         return out
+
+
+def _global_names(code: CodeType) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(i.argval for i in dis.get_instructions(code) if i.opname == "LOAD_GLOBAL"))
 
 
 def _filled(cell) -> bool:

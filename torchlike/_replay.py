@@ -6,10 +6,11 @@ as well, and becomes the second operation of the pair.
 """
 from __future__ import annotations
 
+import contextlib
 import gc
 import itertools
 import operator
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 import numpy as np
 
@@ -147,7 +148,8 @@ class Before:
         holders: dict[int, Tensor | Storage] = {}
         for i, (t, v) in self.tensors.items():
             st = self.storages[i]
-            if t._chain or holders.setdefault(id(v), t if st is None else st) in (t, st):
+            holder = t if st is None else st
+            if t._chain or holders.setdefault(id(v), holder) is holder:
                 continue
             own = Value(v.aval, v.array)
             own.shared, own.bounds = v.shared, v.bounds
@@ -185,6 +187,7 @@ class _Step:
 
     def __init__(self, optimizer: Optimizer, start: int, end: int):
         self.optimizer, self.start, self.end, self.form = optimizer, start, end, _form(optimizer)
+        self.updated = [p for group in optimizer.param_groups for p in group["params"] if p._grad is not None]
         # our own rules' numbers follow from the groups' options, where these are not tensors and no steps are counted
         counts = any("step" in s for s in optimizer.state.values())
         given = any(isinstance(v, Tensor) for v in self._options())
@@ -195,6 +198,20 @@ class _Step:
     def _options(self) -> list:
         return [v for group in self.optimizer.param_groups for v in group.values()]
 
+    @contextlib.contextmanager
+    def _with_gradients(self) -> Iterator[None]:
+        """Whoever had a gradient when the step was traced has one now, whatever it is."""
+        before = [(p, p._grad) for group in self.optimizer.param_groups for p in group["params"]]
+        try:
+            for p, _ in before:
+                p._grad = None
+            for p in self.updated:
+                p._grad = p
+            yield
+        finally:
+            for p, g in before:
+                p._grad = g
+
     def numbers(self) -> list[float]:
         """The step's numbers; RuntimeError where it would record other operations than those traced."""
         options = self._options()
@@ -202,7 +219,7 @@ class _Step:
             return self.known
         same = _form(self.optimizer) == self.form
         if same:
-            with collected() as numbers:
+            with collected() as numbers, self._with_gradients():
                 self.optimizer.step()
         if not same or len(numbers) != self.end - self.start:
             raise RuntimeError("the optimizer's step changed its form since it was compiled; call torchlike.compiler.reset()")
@@ -261,7 +278,7 @@ class Replay:
         self.structure = flatten(result, self.result_leaves)
         self.draws, self.steps = [draw for _, draw in capture.draws], capture.steps
         self.floats, self.ints = list(prog.floats), list(prog.ints)
-        self._refuse_aliases(leaves, before)
+        self._refuse_aliases(before)
         made = {id(t): t for t in self.result_leaves if isinstance(t, Tensor) and id(t) not in before.tensors and _pending(t, prog)}
         counters = {id(x) for step in capture.steps for state in step.optimizer.state.values() for x in state.values()}
         self.effects, self.gradients = self._effects(leaves, before, prog, counters)
@@ -281,9 +298,9 @@ class Replay:
             self.saved = [r for r in needs if r not in placeholders]
             self.placeholders = placeholders
             order = [*self.saved, *placeholders]
-            made = [g for g in grads if g is not None]
+            wanted_back = [g for g in grads if g is not None]
             self.backward_floats, self.backward_ints = prog.floats[len(self.floats):], prog.ints[len(self.ints):]
-            self.backward = Segment(f"compiled_{name}_backward", rest, order, made, [_aval(prog, r) for r in made])
+            self.backward = Segment(f"compiled_{name}_backward", rest, order, wanted_back, [_aval(prog, r) for r in wanted_back])
             self.grads = grads
             wanted = list(dict.fromkeys([*wanted, *(r for r in self.saved if r >= 0)]))
         reads = _reads(steps, wanted)
@@ -308,7 +325,7 @@ class Replay:
         self.results = [("value", outs[id(t)], (t, number.get(id(t)))) if isinstance(t, Tensor) and id(t) in outs else self._given(t, leaves, before, sources)
                         for t in self.result_leaves]
 
-    def _refuse_aliases(self, leaves: list, before: Before) -> None:
+    def _refuse_aliases(self, before: Before) -> None:
         """A replay's results are new tensors: they cannot share memory with others."""
         outside = {id(t._storage) for t, _ in before.tensors.values()} - {id(None)}
         seen: set[int] = set()
