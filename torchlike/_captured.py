@@ -13,9 +13,10 @@ from typing import Any
 from ._core import executor, program
 from ._core.value import Value
 from ._fields import fields
-from ._replay import Capture, Segment, _aval, _is_ours, _reads, _reference, _Step, all_tensors
+from ._replay import Segment, _aval, _reads, _reference
 from ._storage import Storage
 from ._tensor import Tensor
+from ._tracing import Capture, TracedStep, all_tensors, is_ours
 from .ops.creation import constant
 from .optim._rules import collected
 from .optim.optimizer import Optimizer
@@ -67,8 +68,8 @@ class _Recording(Capture):
         super().begin_step(optimizer, closure)
 
     def end_step(self, optimizer: Optimizer) -> None:
-        if _is_ours(optimizer):
-            self.steps.append(_Step(optimizer, self.start, len(program.state.program.floats)))
+        if is_ours(optimizer):
+            self.steps.append(TracedStep(optimizer, self.start, len(program.state.program.floats)))
 
     def undo_counts(self) -> None:
         """Optimizers' own numbers as they were before: nothing has run yet."""
@@ -79,7 +80,7 @@ class _Recording(Capture):
 class _Counted:
     """An optimizer's step in a capture, whose options stay those of the capture."""
 
-    def __init__(self, step: _Step) -> None:
+    def __init__(self, step: TracedStep) -> None:
         self.step = step
         self.options = [{k: v for k, v in group.items() if k != "params"} for group in step.optimizer.param_groups]
 

@@ -19,8 +19,9 @@ from ._core import dtype as dt
 from ._core import history, program
 from ._core.grad_mode import mode
 from ._core.graph import AccumulateGrad
-from ._replay import Before, Boundary, Capture, NotReplayable, Replay, flatten, unflatten
+from ._replay import Replay, flatten, unflatten
 from ._tensor import Tensor, _new
+from ._tracing import Before, Boundary, Capture, NotReplayable
 from .nn.modules.module import Module
 
 MOST_ENTRIES = 8  # different guards of one function, as torch's recompile limit

@@ -6,37 +6,28 @@ as well, and becomes the second operation of the pair.
 """
 from __future__ import annotations
 
-import contextlib
 import gc
 import itertools
 import operator
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
-from ._core import executable, executor, history, program
+from ._core import executable, executor, program
 from ._core.aval import BOOL, COMPLEX, FLOAT, INT
 from ._core.grad_mode import mode
 from ._core.graph import SECOND_BACKWARD, AccumulateGrad, Node, reachable
 from ._core.interrupts import Uninterrupted
 from ._core.registry import Op
 from ._core.value import Value
-from ._fields import fields
 from ._storage import Storage
 from ._tensor import Tensor, _new
+from ._tracing import REPLAYED, Before, Boundary, Capture, NotReplayable, all_tensors, gc_held, graph_leaves, made_here
 from .autograd import engine
-from .optim._rules import Rule, collected, write
-from .optim.optimizer import Optimizer
+from .optim._rules import write
 
 STEP = "end of compiled step"
 _count = itertools.count()
-
-
-class NotReplayable(Exception):
-    """Why a call must stay recorded eager."""
-
-
-# -- trees ---------------------------------------------------------------------------------------------------------------
 
 
 def flatten(x, leaves: list):
@@ -58,173 +49,6 @@ def unflatten(structure, leaves):
     made = [unflatten(s, leaves) for s in parts]
     return kind(*made) if hasattr(kind, "_fields") else kind(made)
 
-
-
-# -- tracing -------------------------------------------------------------------------------------------------------------
-
-
-class Capture:
-    """What one traced call read besides its arguments; `program.state.capture` while it runs."""
-
-    def __init__(self):
-        self.reason: str | None = None
-        self.draws: list[tuple[Value, Callable]] = []
-        self.steps: list[_Step] = []
-        self.start, self.node = 0, None  # where the optimizer's step begins that runs now
-        self.asked: list[Tensor] = []  # tensors that somebody asked for their `.grad`
-
-    def interrupted(self, reason: str) -> None:
-        self.reason = self.reason or f"{reason} at {history.user_line()}"
-
-    def begin_draw(self) -> None:
-        """Random draws may be replayed."""
-
-    def writes(self, t: Tensor) -> None:
-        """In-place writes are found when the call is over."""
-
-    def refreshed(self, t: Tensor) -> None:
-        """A view looked again at its storage."""
-
-    def asks_for_gradients(self, tensors: Iterable[Tensor]) -> None:
-        """What happens next goes by whether these have a `.grad`."""
-        self.asked += tensors
-
-    def begin_step(self, optimizer: Optimizer, closure) -> None:
-        self.asks_for_gradients(p for group in optimizer.param_groups for p in group["params"])
-        if closure is not None:
-            self.reason = self.reason or "an optimizer step with a closure"
-        self.start, self.node = len(program.state.program.floats), program.state.program.node
-
-    def end_step(self, optimizer: Optimizer) -> None:
-        node = self.node if _is_ours(optimizer) else program.state.program.node
-        while node is not self.node and node is not None:
-            if node.plan is not None and not isinstance(node.plan.op, Rule):
-                self.reason = self.reason or f"the step of {type(optimizer).__name__}, which computes more than our rules do"
-            node = node.parent
-        self.steps.append(_Step(optimizer, self.start, len(program.state.program.floats)))
-
-
-class Boundary(Node):
-    """Stands before an argument that has a graph of its own, so that a traced backward ends there."""
-
-    __slots__ = ("aval",)
-    torch_name = "Identity"
-
-    def __init__(self, t: Tensor):
-        super().__init__(None, [(t._edge, t._out)], (True,), ())
-        self.aval = t._aval
-
-    n_outputs = 1
-
-    def output_aval(self, i: int):
-        return self.aval
-
-    def apply(self, grads: list, create_graph: bool) -> list:
-        return grads
-
-
-def all_tensors() -> list[Tensor]:
-    return [x for x in gc.get_objects() if issubclass(type(x), Tensor)]
-
-
-class Before:
-    """Every tensor as it is when a call begins that is traced: its value, its storage and what that holds, its `.grad`."""
-
-    def __init__(self):
-        self.tensors: dict[int, tuple[Tensor, Value]] = {}
-        self.storages: dict[int, Storage | None] = {}
-        self.grads: dict[int, Tensor | None] = {}
-        for t in all_tensors():
-            if fields(t).get("_value").__class__ is Value:
-                self.tensors[id(t)] = t, t._current()
-                self.storages[id(t)], self.grads[id(t)] = t._storage, t._grad
-        program.flush("torch.compile")  # views looked again at their storages
-        self._tell_apart()
-        self.roots = {id(st): st.value for st in self.storages.values() if st is not None}
-        self.owners = {id(g): self.tensors[i][0] for i, g in self.grads.items() if g is not None}
-
-    def _tell_apart(self) -> None:
-        """A value says which tensor was read: those that hold the same one (after `copy_`) get their own."""
-        holders: dict[int, Tensor | Storage] = {}
-        for i, (t, v) in self.tensors.items():
-            st = self.storages[i]
-            holder = t if st is None else st
-            if t._chain or holders.setdefault(id(v), holder) is holder:
-                continue
-            own = Value(v.aval, v.array)
-            own.shared, own.bounds = v.shared, v.bounds
-            t._value = own
-            if st is not None:
-                st.value = own
-            self.tensors[i] = t, own
-
-
-def _graph_leaves(roots: list[Node]) -> list[Node]:
-    """The leaves and boundaries under a graph; NotReplayable where Python code sits in it."""
-    found = []
-    for node in reachable(roots, stop=Boundary):
-        if isinstance(node, (AccumulateGrad, Boundary)):
-            found.append(node)
-        elif node.plan is None and not isinstance(node, ReplayNode):
-            raise NotReplayable(f"a custom autograd.Function ({node.name()}) in the graph")
-        elif node.hooks is not None:
-            raise NotReplayable(f"a hook on {node.name()}")
-    return found
-
-
-def _form(optimizer: Optimizer) -> list:
-    """What decides which operations a step records: switches, and whether decay and momentum are there at all."""
-    return [(k, bool(v) if k in ("weight_decay", "momentum") else v) for group in optimizer.param_groups for k, v in group.items()
-            if v.__class__ in (bool, str) or k in ("weight_decay", "momentum")]
-
-
-def _is_ours(optimizer: Optimizer) -> bool:
-    return type(optimizer).step.__module__.startswith("torchlike.optim.")
-
-
-class _Step:
-    """An optimizer's step inside a traced call: where its numbers lie among the call's, and what they are now."""
-
-    def __init__(self, optimizer: Optimizer, start: int, end: int):
-        self.optimizer, self.start, self.end, self.form = optimizer, start, end, _form(optimizer)
-        self.updated = [p for group in optimizer.param_groups for p in group["params"] if p._grad is not None]
-        # our own rules' numbers follow from the groups' options, where these are not tensors and no steps are counted
-        counts = any("step" in s for s in optimizer.state.values())
-        given = any(isinstance(v, Tensor) for v in self._options())
-        self.constant = _is_ours(optimizer) and "step" not in optimizer.__dict__ and not counts and not given
-        self.options: list = []
-        self.known: list = []
-
-    def _options(self) -> list:
-        return [v for group in self.optimizer.param_groups for v in group.values()]
-
-    @contextlib.contextmanager
-    def _with_gradients(self) -> Iterator[None]:
-        """Whoever had a gradient when the step was traced has one now, whatever it is."""
-        before = [(p, p._grad) for group in self.optimizer.param_groups for p in group["params"]]
-        try:
-            for p, _ in before:
-                p._grad = None
-            for p in self.updated:
-                p._grad = p
-            yield
-        finally:
-            for p, g in before:
-                p._grad = g
-
-    def numbers(self) -> list[float]:
-        """The step's numbers; RuntimeError where it would record other operations than those traced."""
-        options = self._options()
-        if self.constant and len(options) == len(self.options) and all(map(operator.is_, options, self.options)) and not self.optimizer._has_step_hooks():
-            return self.known
-        same = _form(self.optimizer) == self.form
-        if same:
-            with collected() as numbers, self._with_gradients():
-                self.optimizer.step()
-        if not same or len(numbers) != self.end - self.start:
-            raise RuntimeError("the optimizer's step changed its form since it was compiled; call torchlike.compiler.reset()")
-        self.options, self.known = options, numbers
-        return numbers
 
 
 class Segment(Op):
@@ -383,7 +207,7 @@ class Replay:
             raise NotReplayable("a result is a new gradient")
         gc.collect(0)
         now = all_tensors()
-        unknown = [t for t in now if id(t) not in before.tensors and id(t) not in attached and id(t) not in results and _made_here(t, prog)]
+        unknown = [t for t in now if id(t) not in before.tensors and id(t) not in attached and id(t) not in results and made_here(t, prog)]
         if any(gc_held(t, now, unknown) for t in unknown):
             raise NotReplayable("it keeps a new tensor outside its results")
         return [effect for _, effect in sorted(effects, key=operator.itemgetter(0))], changed
@@ -407,7 +231,7 @@ class Replay:
 
     def _trace_backward(self, shown: list, prog):
         """Record the backward into the same program: (results per differentiable input, references of output gradients)."""
-        self.leaves = _graph_leaves(list(dict.fromkeys(t._edge for t in self.differentiable)))
+        self.leaves = graph_leaves(list(dict.fromkeys(t._edge for t in self.differentiable)))
         targets = []
         for node in self.leaves:
             if isinstance(node, Boundary):
@@ -519,7 +343,7 @@ class ReplayNode(Node):
     """The graph node of a replayed call."""
 
     __slots__ = ("replay",)
-    torch_name = "CompiledFunctionBackward"
+    torch_name = REPLAYED
 
     def __init__(self, replay: Replay, edges, saved):
         super().__init__(None, edges, (True,) * len(edges), saved)
@@ -541,21 +365,6 @@ class ReplayNode(Node):
         gs = [engine._filled(self.output_aval(i), 0) if g is None else g._current() for i, g in enumerate(grads)]
         made = iter(program.record(r.backward, [*self.saved, *gs, *r.backward_floats, *r.backward_ints], ())[1])
         return [None if g is None else Tensor._of(next(made)) for g in r.grads]
-
-
-def gc_held(t: Tensor, *ours) -> bool:
-    """Whether something besides the tracer's own lists refers to a tensor."""
-    mine = {id(o) for o in ours} | {id(fields(t))}
-    return any(id(r) not in mine and not _is_frame(r) for r in gc.get_referrers(t))
-
-
-def _made_here(t: Tensor, prog) -> bool:
-    v = fields(t).get("_value") if t._storage is None else t._storage.value
-    return v.__class__ is Value and v.epoch is prog and v.ref >= 0 and v.array is None
-
-
-def _is_frame(x) -> bool:
-    return type(x).__name__ in ("frame", "generator")
 
 
 def _pending(t: Tensor, prog) -> bool:

@@ -10,7 +10,7 @@ from typing import Any
 from .. import _ops
 from .._core import program
 from .._core.registry import Plan
-from .._replay import Capture
+from .._tracing import Capture
 from ..nn.modules.module import Module
 from .module_tracker import ModuleTracker
 

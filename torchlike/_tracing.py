@@ -1,0 +1,201 @@
+"""What a call does while it is traced: what it reads besides its arguments, and every tensor as it was before."""
+from __future__ import annotations
+
+import contextlib
+import gc
+import operator
+from collections.abc import Callable, Iterable, Iterator
+
+from ._core import history, program
+from ._core.graph import AccumulateGrad, Node, reachable
+from ._core.value import Value
+from ._fields import fields
+from ._storage import Storage
+from ._tensor import Tensor
+from .optim._rules import Rule, collected
+from .optim.optimizer import Optimizer
+
+REPLAYED = "CompiledFunctionBackward"  # the graph node of a replayed call
+
+
+class NotReplayable(Exception):
+    """Why a call must stay recorded eager."""
+
+
+class Capture:
+    """What one traced call read besides its arguments; `program.state.capture` while it runs."""
+
+    def __init__(self):
+        self.reason: str | None = None
+        self.draws: list[tuple[Value, Callable]] = []
+        self.steps: list[TracedStep] = []
+        self.start, self.node = 0, None  # where the optimizer's step begins that runs now
+        self.asked: list[Tensor] = []  # tensors that somebody asked for their `.grad`
+
+    def interrupted(self, reason: str) -> None:
+        self.reason = self.reason or f"{reason} at {history.user_line()}"
+
+    def begin_draw(self) -> None:
+        """Random draws may be replayed."""
+
+    def writes(self, t: Tensor) -> None:
+        """In-place writes are found when the call is over."""
+
+    def refreshed(self, t: Tensor) -> None:
+        """A view looked again at its storage."""
+
+    def asks_for_gradients(self, tensors: Iterable[Tensor]) -> None:
+        """What happens next goes by whether these have a `.grad`."""
+        self.asked += tensors
+
+    def begin_step(self, optimizer: Optimizer, closure) -> None:
+        self.asks_for_gradients(p for group in optimizer.param_groups for p in group["params"])
+        if closure is not None:
+            self.reason = self.reason or "an optimizer step with a closure"
+        self.start, self.node = len(program.state.program.floats), program.state.program.node
+
+    def end_step(self, optimizer: Optimizer) -> None:
+        node = self.node if is_ours(optimizer) else program.state.program.node
+        while node is not self.node and node is not None:
+            if node.plan is not None and not isinstance(node.plan.op, Rule):
+                self.reason = self.reason or f"the step of {type(optimizer).__name__}, which computes more than our rules do"
+            node = node.parent
+        self.steps.append(TracedStep(optimizer, self.start, len(program.state.program.floats)))
+
+
+class Boundary(Node):
+    """Stands before an argument that has a graph of its own, so that a traced backward ends there."""
+
+    __slots__ = ("aval",)
+    torch_name = "Identity"
+
+    def __init__(self, t: Tensor):
+        super().__init__(None, [(t._edge, t._out)], (True,), ())
+        self.aval = t._aval
+
+    n_outputs = 1
+
+    def output_aval(self, i: int):
+        return self.aval
+
+    def apply(self, grads: list, create_graph: bool) -> list:
+        return grads
+
+
+def all_tensors() -> list[Tensor]:
+    return [x for x in gc.get_objects() if issubclass(type(x), Tensor)]
+
+
+class Before:
+    """Every tensor as it is when a call begins that is traced: its value, its storage and what that holds, its `.grad`."""
+
+    def __init__(self):
+        self.tensors: dict[int, tuple[Tensor, Value]] = {}
+        self.storages: dict[int, Storage | None] = {}
+        self.grads: dict[int, Tensor | None] = {}
+        for t in all_tensors():
+            if fields(t).get("_value").__class__ is Value:
+                self.tensors[id(t)] = t, t._current()
+                self.storages[id(t)], self.grads[id(t)] = t._storage, t._grad
+        program.flush("torch.compile")  # views looked again at their storages
+        self._tell_apart()
+        self.roots = {id(st): st.value for st in self.storages.values() if st is not None}
+        self.owners = {id(g): self.tensors[i][0] for i, g in self.grads.items() if g is not None}
+
+    def _tell_apart(self) -> None:
+        """A value says which tensor was read: those that hold the same one (after `copy_`) get their own."""
+        holders: dict[int, Tensor | Storage] = {}
+        for i, (t, v) in self.tensors.items():
+            st = self.storages[i]
+            holder = t if st is None else st
+            if t._chain or holders.setdefault(id(v), holder) is holder:
+                continue
+            own = Value(v.aval, v.array)
+            own.shared, own.bounds = v.shared, v.bounds
+            t._value = own
+            if st is not None:
+                st.value = own
+            self.tensors[i] = t, own
+
+
+def graph_leaves(roots: list[Node]) -> list[Node]:
+    """The leaves and boundaries under a graph; NotReplayable where Python code sits in it."""
+    found = []
+    for node in reachable(roots, stop=Boundary):
+        if isinstance(node, (AccumulateGrad, Boundary)):
+            found.append(node)
+        elif node.plan is None and node.torch_name != REPLAYED:
+            raise NotReplayable(f"a custom autograd.Function ({node.name()}) in the graph")
+        elif node.hooks is not None:
+            raise NotReplayable(f"a hook on {node.name()}")
+    return found
+
+
+def _form(optimizer: Optimizer) -> list:
+    """What decides which operations a step records: switches, and whether decay and momentum are there at all."""
+    return [(k, bool(v) if k in ("weight_decay", "momentum") else v) for group in optimizer.param_groups for k, v in group.items()
+            if v.__class__ in (bool, str) or k in ("weight_decay", "momentum")]
+
+
+def is_ours(optimizer: Optimizer) -> bool:
+    return type(optimizer).step.__module__.startswith("torchlike.optim.")
+
+
+class TracedStep:
+    """An optimizer's step inside a traced call: where its numbers lie among the call's, and what they are now."""
+
+    def __init__(self, optimizer: Optimizer, start: int, end: int):
+        self.optimizer, self.start, self.end, self.form = optimizer, start, end, _form(optimizer)
+        self.updated = [p for group in optimizer.param_groups for p in group["params"] if p._grad is not None]
+        # our own rules' numbers follow from the groups' options, where these are not tensors and no steps are counted
+        counts = any("step" in s for s in optimizer.state.values())
+        given = any(isinstance(v, Tensor) for v in self._options())
+        self.constant = is_ours(optimizer) and "step" not in optimizer.__dict__ and not counts and not given
+        self.options: list = []
+        self.known: list = []
+
+    def _options(self) -> list:
+        return [v for group in self.optimizer.param_groups for v in group.values()]
+
+    @contextlib.contextmanager
+    def _with_gradients(self) -> Iterator[None]:
+        """Whoever had a gradient when the step was traced has one now, whatever it is."""
+        before = [(p, p._grad) for group in self.optimizer.param_groups for p in group["params"]]
+        try:
+            for p, _ in before:
+                p._grad = None
+            for p in self.updated:
+                p._grad = p
+            yield
+        finally:
+            for p, g in before:
+                p._grad = g
+
+    def numbers(self) -> list[float]:
+        """The step's numbers; RuntimeError where it would record other operations than those traced."""
+        options = self._options()
+        if self.constant and len(options) == len(self.options) and all(map(operator.is_, options, self.options)) and not self.optimizer._has_step_hooks():
+            return self.known
+        same = _form(self.optimizer) == self.form
+        if same:
+            with collected() as numbers, self._with_gradients():
+                self.optimizer.step()
+        if not same or len(numbers) != self.end - self.start:
+            raise RuntimeError("the optimizer's step changed its form since it was compiled; call torchlike.compiler.reset()")
+        self.options, self.known = options, numbers
+        return numbers
+
+
+def gc_held(t: Tensor, *ours) -> bool:
+    """Whether something besides the tracer's own lists refers to a tensor."""
+    mine = {id(o) for o in ours} | {id(fields(t))}
+    return any(id(r) not in mine and not _is_frame(r) for r in gc.get_referrers(t))
+
+
+def made_here(t: Tensor, prog) -> bool:
+    v = fields(t).get("_value") if t._storage is None else t._storage.value
+    return v.__class__ is Value and v.epoch is prog and v.ref >= 0 and v.array is None
+
+
+def _is_frame(x) -> bool:
+    return type(x).__name__ in ("frame", "generator")
