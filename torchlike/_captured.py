@@ -16,7 +16,7 @@ from ._fields import fields
 from ._replay import Segment, _aval, _reads, _reference
 from ._storage import Storage
 from ._tensor import Tensor
-from ._tracing import Capture, TracedStep, all_tensors, is_ours
+from ._tracing import Capture, TracedStep, all_tensors, holder_of, is_ours, tell_apart
 from .ops.creation import constant
 from .optim._rules import collected
 from .optim.optimizer import Optimizer
@@ -27,13 +27,8 @@ def _tensors() -> Iterator[Tensor]:
     return (t for t in all_tensors() if fields(t).get("_value").__class__ is Value and t._value.aval.device.type != "meta")
 
 
-def _holder(t: Tensor) -> Tensor | Storage:
-    """What holds the Value that writes to a tensor replace."""
-    return t if t._storage is None else t._storage
-
-
 def _holders() -> list[Tensor | Storage]:
-    return list({id(h): h for h in map(_holder, _tensors())}.values())
+    return list({id(h): h for h in map(holder_of, _tensors())}.values())
 
 
 def _read(holder: Tensor | Storage) -> Value:
@@ -42,7 +37,7 @@ def _read(holder: Tensor | Storage) -> Value:
 
 def _write(holder: Tensor | Storage, v: Value) -> None:
     if isinstance(holder, Tensor):
-        holder = _holder(holder)  # somebody may have made a view of it
+        holder = holder_of(holder)  # somebody may have made a view of it
     if isinstance(holder, Storage):
         holder.value = v
         holder.version += 1
@@ -126,25 +121,12 @@ class Captured:
         for t in _tensors():  # views look at what was written, while that is not part of the capture
             t._current()
         program.flush("capture")
-        self._tell_apart()
+        tell_apart(_tensors())
         self.before = {id(holder): (holder, _read(holder)) for holder in _holders()}
         self.sources = {id(t._value): t for t in _tensors()}
         self.recording = program.state.capture = _Recording()
         self.limit, program.state.limit = program.state.limit, 1 << 60
         self.program = program.state.program
-
-    @staticmethod
-    def _tell_apart() -> None:
-        """A Value of its own for each memory: `copy_` shares one, and then nobody knew which of two tensors a capture read."""
-        owners: dict[int, tuple[Value, Any]] = {}
-        copies: dict[tuple[int, int], Value] = {}
-        for t in _tensors():
-            v, holder = t._value, _holder(t)
-            if owners.setdefault(id(v), (v, holder))[1] is not holder:
-                copy = copies.setdefault((id(v), id(holder)), Value(v.aval, v.array))
-                t._value = copy
-                if isinstance(holder, Storage) and holder.value is v:
-                    holder.value = copy
 
     def end(self) -> None:
         """The capture is over: tensors that were there before are as they were, new ones hold zeros until the first replay."""
@@ -154,7 +136,7 @@ class Captured:
         self.recording, program.state.capture, program.state.limit = None, None, self.limit
         draws: dict[int, Callable] = {id(v): draw for v, draw in recording.draws}
         self.steps = [(s.start, s.end, _Counted(s)) for s in recording.steps if not s.constant]
-        counts = {id(_holder(t)) for _, _, step in self.steps for t in step.tensors()}
+        counts = {id(holder_of(t)) for _, _, step in self.steps for t in step.tensors()}
         written = []
         for h in _holders():
             v, (_, was) = _read(h), self.before.get(id(h), (h, None))

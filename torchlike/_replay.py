@@ -120,7 +120,6 @@ class Replay:
             grads, placeholders = backward
             needs = _reads(rest, [g for g in grads if g is not None])
             self.saved = [r for r in needs if r not in placeholders]
-            self.placeholders = placeholders
             order = [*self.saved, *placeholders]
             wanted_back = [g for g in grads if g is not None]
             self.backward_floats, self.backward_ints = prog.floats[len(self.floats):], prog.ints[len(self.ints):]

@@ -86,36 +86,39 @@ def all_tensors() -> list[Tensor]:
     return [x for x in gc.get_objects() if issubclass(type(x), Tensor)]
 
 
+def holder_of(t: Tensor) -> Tensor | Storage:
+    """What holds the Value that writes to a tensor replace."""
+    return t if t._storage is None else t._storage
+
+
+def tell_apart(tensors: Iterable[Tensor]) -> None:
+    """A Value of its own for each memory: `copy_` shares one, and then nobody knows which of two tensors was read."""
+    owners: dict[int, tuple[Value, Tensor | Storage]] = {}
+    copies: dict[tuple[int, int], Value] = {}
+    for t in tensors:
+        v, holder = t._value, holder_of(t)
+        if owners.setdefault(id(v), (v, holder))[1] is not holder:
+            own = copies.setdefault((id(v), id(holder)), Value(v.aval, v.array))
+            own.shared, own.bounds = v.shared, v.bounds
+            t._value = own
+            if isinstance(holder, Storage) and holder.value is v:
+                holder.value = own
+
+
 class Before:
     """Every tensor as it is when a call begins that is traced: its value, its storage and what that holds, its `.grad`."""
 
     def __init__(self):
-        self.tensors: dict[int, tuple[Tensor, Value]] = {}
-        self.storages: dict[int, Storage | None] = {}
-        self.grads: dict[int, Tensor | None] = {}
-        for t in all_tensors():
-            if fields(t).get("_value").__class__ is Value:
-                self.tensors[id(t)] = t, t._current()
-                self.storages[id(t)], self.grads[id(t)] = t._storage, t._grad
+        tensors = [t for t in all_tensors() if fields(t).get("_value").__class__ is Value]
+        for t in tensors:
+            t._current()
         program.flush("torch.compile")  # views looked again at their storages
-        self._tell_apart()
+        tell_apart(tensors)
+        self.tensors = {id(t): (t, t._value) for t in tensors}
+        self.storages = {id(t): t._storage for t in tensors}
+        self.grads = {id(t): t._grad for t in tensors}
         self.roots = {id(st): st.value for st in self.storages.values() if st is not None}
         self.owners = {id(g): self.tensors[i][0] for i, g in self.grads.items() if g is not None}
-
-    def _tell_apart(self) -> None:
-        """A value says which tensor was read: those that hold the same one (after `copy_`) get their own."""
-        holders: dict[int, Tensor | Storage] = {}
-        for i, (t, v) in self.tensors.items():
-            st = self.storages[i]
-            holder = t if st is None else st
-            if t._chain or holders.setdefault(id(v), holder) is holder:
-                continue
-            own = Value(v.aval, v.array)
-            own.shared, own.bounds = v.shared, v.bounds
-            t._value = own
-            if st is not None:
-                st.value = own
-            self.tensors[i] = t, own
 
 
 def graph_leaves(roots: list[Node]) -> list[Node]:

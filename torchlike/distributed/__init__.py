@@ -1,72 +1,7 @@
 """torch.distributed: the processes of a program, their groups, and the collectives between them, over sockets."""
 
 from . import constants, rpc  # noqa: F401
-from .collectives import (  # noqa: F401
-    all_gather,
-    all_gather_into_tensor,
-    all_reduce,
-    all_reduce_coalesced,
-    all_to_all,
-    all_to_all_single,
-    barrier,
-    broadcast,
-    gather,
-    monitored_barrier,
-    reduce,
-    reduce_scatter,
-    reduce_scatter_tensor,
-    scatter,
-    supports_complex,
-)
 from .device_mesh import DeviceMesh, init_device_mesh  # noqa: F401
-from .objects import (  # noqa: F401
-    all_gather_object,
-    broadcast_object_list,
-    gather_object,
-    recv_object_list,
-    scatter_object_list,
-    send_object_list,
-)
-from .point_to_point import P2POp, batch_isend_irecv, irecv, isend, recv, send  # noqa: F401
-from .process_group import (  # noqa: F401
-    Backend,
-    GroupMember,
-    ProcessGroup,
-    ReduceOp,
-    destroy_process_group,
-    get_backend,
-    get_default_backend_for_device,
-    get_global_rank,
-    get_group_rank,
-    get_node_local_rank,
-    get_pg_count,
-    get_process_group_ranks,
-    get_rank,
-    get_world_size,
-    group,
-    init_process_group,
-    is_available,
-    is_backend_available,
-    is_gloo_available,
-    is_initialized,
-    is_mpi_available,
-    is_nccl_available,
-    is_torchelastic_launched,
-    is_ucc_available,
-    is_xccl_available,
-    new_group,
-    new_subgroups,
-    new_subgroups_by_enumeration,
-)
-from .rendezvous import register_rendezvous_handler, rendezvous  # noqa: F401
-from .store import (  # noqa: F401
-    DistError,
-    DistNetworkError,
-    DistStoreError,
-    FileStore,
-    HashStore,
-    PrefixStore,
-    Store,
-    TCPStore,
-)
-from .work import Work  # noqa: F401
+from .distributed_c10d import *  # noqa: F403
+from .process_group import is_available  # noqa: F401
+from .store import DistError, DistNetworkError, DistStoreError, FileStore, HashStore, TCPStore  # noqa: F401

@@ -31,7 +31,6 @@ from .process_group import (  # noqa: F401
     GroupMember,
     ProcessGroup,
     ReduceOp,
-    default_group,
     destroy_process_group,
     get_backend,
     get_default_backend_for_device,
@@ -56,11 +55,7 @@ from .process_group import (  # noqa: F401
     new_subgroups,
     new_subgroups_by_enumeration,
 )
+from .process_group import default_group as _get_default_group  # noqa: F401
 from .rendezvous import register_rendezvous_handler, rendezvous  # noqa: F401
 from .store import PrefixStore, Store  # noqa: F401
 from .work import Work  # noqa: F401
-
-
-def _get_default_group() -> ProcessGroup:
-    """The default group; ValueError before `init_process_group`."""
-    return default_group()
