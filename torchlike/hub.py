@@ -5,11 +5,12 @@ import os
 import re
 import sys
 import uuid
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlparse
 from urllib.request import Request, urlopen
+
+from tqdm import tqdm
 
 from ._hub_repo import help, list, load  # noqa: A004
 from .serialization import load as _load_checkpoint
@@ -22,12 +23,15 @@ _CHUNK = 1 << 17
 _chosen: str | None = None
 
 
-def get_dir() -> str:
-    """The folder for downloads: that of `set_dir`, else `hub` in TORCH_HOME, XDG_CACHE_HOME/torch or ~/.cache/torch."""
-    if _chosen is not None:
-        return _chosen
+def _get_torch_home() -> str:
+    """The folder of a user's files: TORCH_HOME, XDG_CACHE_HOME/torch or ~/.cache/torch. torchvision asks for it."""
     cache = os.path.join(os.environ.get("XDG_CACHE_HOME", "~/.cache"), "torch")
-    return os.path.join(os.path.expanduser(os.environ.get("TORCH_HOME", cache)), "hub")
+    return os.path.expanduser(os.environ.get("TORCH_HOME", cache))
+
+
+def get_dir() -> str:
+    """The folder for downloads: that of `set_dir`, else `hub` in the user's folder."""
+    return os.path.join(_get_torch_home(), "hub") if _chosen is None else _chosen
 
 
 def set_dir(d: str | os.PathLike) -> None:
@@ -47,38 +51,18 @@ def download_url_to_file(url: str, dst: str, hash_prefix: str | None = None, pro
         partial = target.with_name(f"{target.name}.{uuid.uuid4().hex}.partial")
         try:
             digest = hashlib.sha256()
-            with open(partial, "wb") as file, _bar(int(size) if size else None, not progress) as advance:
+            total = int(size) if size else None
+            with open(partial, "wb") as file, tqdm(total=total, disable=not progress, unit="B", unit_scale=True, unit_divisor=1024) as bar:
                 while chunk := source.read(_CHUNK):
                     file.write(chunk)
                     digest.update(chunk)
-                    advance(len(chunk))
+                    bar.update(len(chunk))
             found = digest.hexdigest()
             if hash_prefix is not None and not found.startswith(hash_prefix):
                 raise RuntimeError(f'invalid hash value (expected "{hash_prefix}", got "{found}")')
             os.replace(partial, target)
         finally:
             partial.unlink(missing_ok=True)
-
-
-class _bar:  # noqa: N801  (used as a function)
-    """Writes the percentage that has arrived to stderr, on one line."""
-
-    def __init__(self, total: int | None, silent: bool) -> None:
-        self.total, self.silent, self.done, self.shown = total, silent, 0, -1
-
-    def __enter__(self) -> Callable[[int], None]:
-        return self.advance
-
-    def advance(self, count: int) -> None:
-        self.done += count
-        percent = 100 * self.done // self.total if self.total else 0
-        if not self.silent and percent > self.shown:
-            self.shown = percent
-            sys.stderr.write(f"\r{percent:3d}%  {self.done / 2**20:.1f} MiB")
-
-    def __exit__(self, *error: object) -> None:
-        if not self.silent:
-            sys.stderr.write("\n")
 
 
 def load_state_dict_from_url(

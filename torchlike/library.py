@@ -3,15 +3,21 @@ from __future__ import annotations
 
 import functools
 import inspect
+import os
 import types
 import typing
 from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
 from typing import Any
 
+from . import _autocast
 from ._core.device import device as _device
 from ._core.dtype import dtype as _dtype
 from ._core.grad_mode import mode
+from ._dispatch_keys import DispatchKey, excluded
 from ._tensor import Tensor
+from ._torchvision import LIBRARIES
+from ._torchvision import load as _load_torchvision
 from .autograd.function import Function
 from .autograd.grad_mode import no_grad
 
@@ -62,6 +68,15 @@ def infer_schema(prototype_function: Callable, /, *, mutates_args: str | Iterabl
     return f"{op_name or ''}({', '.join(parts)}) -> {out}"
 
 
+def _kind(args: tuple, kwargs: dict) -> str:
+    """The kind of device of a call's tensors."""
+    for argument in (*args, *kwargs.values()):
+        for x in argument if isinstance(argument, (list, tuple)) else (argument,):
+            if isinstance(x, Tensor):
+                return x.device.type
+    return "cpu"
+
+
 class CustomOpDef:
     """One operation: kernels by device, what it does to shapes, and its derivative."""
 
@@ -82,9 +97,15 @@ class CustomOpDef:
     def __repr__(self) -> str:
         return f"<CustomOpDef({self._qualname})>"
 
+    def _autocast_kernel(self, kind: str) -> Callable | None:
+        """The kernel for tensors of this kind inside `torch.autocast`, where the operation has one."""
+        key = f"Autocast{kind.upper()}"
+        if key not in self._kernels or not _autocast.state.enabled.get(kind) or excluded.keys.has(DispatchKey[key]):
+            return None
+        return self._kernels[key]
+
     def _run(self, *args: Any, **kwargs: Any) -> Any:
-        tensors = [x for x in (*args, *kwargs.values()) for x in (x if isinstance(x, (list, tuple)) else (x,)) if isinstance(x, Tensor)]
-        kind = tensors[0].device.type if tensors else "cpu"
+        kind = _kind(args, kwargs)
         if kind == "meta" and self._fake is not None:
             return self._fake(*args, **kwargs)
         kernel = self._kernels.get(kind) or self._kernels.get("default")
@@ -96,6 +117,9 @@ class CustomOpDef:
         composite = self._kernels.get("composite")
         if composite is not None:
             return composite(*args, **kwargs)
+        autocast = self._autocast_kernel(_kind(args, kwargs)) if _autocast.active[0] else None
+        if autocast is not None:
+            return autocast(*args, **kwargs)
         if not mode.enabled or not any(isinstance(x, Tensor) and x.requires_grad for x in (*args, *kwargs.values())):
             with no_grad():
                 return self._run(*args, **kwargs)
@@ -231,12 +255,25 @@ class Library:
             op._kernels[key] = fn
 
 
+def load_library(path: str | os.PathLike) -> None:
+    """torch.ops.load_library: operations from a C++ library.
+
+    torchvision's are those of `_torchvision`. OSError for any other: such libraries need PyTorch's own C++ part.
+    """
+    path = Path(path)
+    if path.parent.name == "torchvision" and path.stem in LIBRARIES:
+        return _load_torchvision(path.stem)
+    raise OSError(f"Could not load this library: {path}. Libraries of operations in C++ are not supported by torchlike: they need PyTorch's own C++ part")
+
+
 class _Context:
     """What a fake kernel may ask for sizes that depend on data: here it runs only where there are no data."""
 
     def new_dynamic_size(self, *, min: int = 0, max: int | None = None) -> int:
         """Meta tensors have no data, so nothing can tell the size."""
         raise RuntimeError("new_dynamic_size: a size that depends on data is unknown for meta tensors")
+
+    create_unbacked_symint = new_dynamic_size
 
 
 def get_ctx() -> _Context:

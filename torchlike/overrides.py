@@ -35,7 +35,7 @@ class _State(threading.local):
 _state = _State()
 
 
-class _Disabled:
+class DisableTorchFunctionSubclass:
     """No class takes anything over inside the block."""
 
     def __enter__(self) -> None:
@@ -111,7 +111,7 @@ def default_torch_function(cls: type, func: Callable, types: Any, args: tuple, k
     """What Tensor.__torch_function__ does: the ordinary function, its tensors made `cls`."""
     if not all(issubclass(cls, t) for t in types):
         return NotImplemented
-    with _Disabled():
+    with DisableTorchFunctionSubclass():
         result = func(*args, **(kwargs or {}))
     return result if getattr(func, "__name__", "") == "__get__" else _converted(result, cls)
 
@@ -123,7 +123,7 @@ class _Plainly:
     """
 
     def __call__(self, func: Callable, types: Any, args: tuple = (), kwargs: dict | None = None) -> Any:
-        with _Disabled():
+        with DisableTorchFunctionSubclass():
             return func(*args, **(kwargs or {}))
 
 

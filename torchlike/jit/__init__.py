@@ -21,3 +21,5 @@ from .script import (  # noqa: F401
 )
 from .strategies import ScriptFunction, fuser, optimized_execution  # noqa: F401
 from .trace import TracerWarning, fork, freeze, optimize_for_inference, trace, trace_module, wait  # noqa: F401
+
+_script_if_tracing = script_if_tracing  # the name torchvision uses

@@ -1,3 +1,13 @@
 """The types that TorchScript code imports from here."""
 
 from typing import Any, Dict, Final, List, Optional, Tuple, Union  # noqa: F401, UP035
+
+
+class _BroadcastingList:
+    """A list of a known length that TorchScript also makes from a single number; Python asks nothing of an annotation."""
+
+    def __getitem__(self, types: Any) -> None:
+        return None
+
+
+BroadcastingList1 = BroadcastingList2 = BroadcastingList3 = _BroadcastingList()

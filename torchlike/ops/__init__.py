@@ -60,6 +60,9 @@ def __getattr__(name: str):
     if name == "aten":
         from .. import _ops
         return _ops.aten
+    if name == "load_library":
+        from ..library import load_library
+        return load_library
     from .. import _alias
     library = sys.modules.get("torchlike.library")
     found = None if library is None else library.namespace(name)

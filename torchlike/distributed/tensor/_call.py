@@ -6,7 +6,7 @@ from typing import Any
 
 from ..._tensor import Tensor
 from ...ops.creation import empty
-from ...overrides import _Disabled
+from ...overrides import DisableTorchFunctionSubclass
 from ...utils._pytree import tree_leaves, tree_map_only
 from ._dtensor import DTensor, marked, operand, placed_piece
 from ._layout import Placements
@@ -45,7 +45,7 @@ class Call:
     def on(self, place: Callable[[DTensor], Tensor], args: Sequence[Any] | None = None) -> Any:
         """The call with other tensors in the place of the DTensors."""
         args, kwargs = tree_map_only(DTensor, place, (tuple(self.args if args is None else args), self.kwargs))
-        with _Disabled():
+        with DisableTorchFunctionSubclass():
             return self.func(*args, **kwargs)
 
     def shapes(self) -> Any:

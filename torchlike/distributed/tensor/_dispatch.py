@@ -8,7 +8,7 @@ from typing import Any
 
 from ..._core.layout import contiguous
 from ..._tensor import Tensor
-from ...overrides import _Disabled
+from ...overrides import DisableTorchFunctionSubclass
 from ...utils._pytree import tree_leaves, tree_map_only
 from . import _lookups, _losses, _pointwise, _products, _reductions, _views
 from ._call import _STRIDES_KEPT, Call, replicated
@@ -55,7 +55,7 @@ def _dispatch(cls: type, func: Callable, types: Any, args: tuple = (), kwargs: d
     if name in _FACTS and isinstance(args[0], DTensor):
         return _FACTS[name](*args, **kwargs)
     if name in _OWN or name == "__set__":
-        with _Disabled():
+        with DisableTorchFunctionSubclass():
             return func(*args, **kwargs)
     if name in _HOOKS:
         return _HOOKS[name](func, *args, **kwargs)
@@ -111,7 +111,7 @@ def _whole(call: Call) -> Any:
         part = moved(made, t._global, t._mesh, everywhere, gradient_placements(t._placements))
         if any(isinstance(p, Partial) for p in t._placements):
             raise RuntimeError(f"{call.name}: in-place operations that require placement changes are not supported")
-        with _Disabled():
+        with DisableTorchFunctionSubclass():
             t.copy_(part)
     if call.inplace:
         return call.first
@@ -123,7 +123,7 @@ def _register_hook(func: Callable, d: DTensor, hook: Callable) -> Any:
         lies = gradient_placements(d._placements)
         made = hook(g if isinstance(g, DTensor) else marked(piece(g), d._mesh, lies, d._global))
         return placed_piece(made, lies) if isinstance(made, DTensor) else made
-    with _Disabled():
+    with DisableTorchFunctionSubclass():
         return func(d, with_whole)
 
 
@@ -137,7 +137,7 @@ def _backward(func: Callable, d: DTensor, gradient: Tensor | None = None, *args:
 
 def _local(func: Callable, d: DTensor, *args: Any, **kwargs: Any) -> Any:
     """item, bool, float: of the local tensor, of a sum's term too, as in torch."""
-    with _Disabled():
+    with DisableTorchFunctionSubclass():
         return func(piece(d), *args, **kwargs)
 
 
@@ -148,7 +148,7 @@ def _refused(func: Callable, *args: Any, **kwargs: Any) -> None:
 def _of_whole(func: Callable, d: Tensor, *args: Any, **kwargs: Any) -> Any:
     args = tuple(placed_piece(a, (Replicate(),) * a._mesh.ndim) if isinstance(a, DTensor) else a for a in args)
     d = placed_piece(d, (Replicate(),) * d._mesh.ndim) if isinstance(d, DTensor) else d
-    with _Disabled():
+    with DisableTorchFunctionSubclass():
         return func(d, *args, **kwargs)
 
 
@@ -158,7 +158,7 @@ def _equal(func: Callable, a: Tensor, b: Tensor) -> bool:
 
 def _new(func: Callable, d: DTensor, *args: Any, **kwargs: Any) -> DTensor:
     """new_zeros and its kin: replicated, or as the tensor where that is the size."""
-    with _Disabled():
+    with DisableTorchFunctionSubclass():
         made = func(piece(d), *args, **kwargs)
     if tuple(made._aval.shape) == tuple(d._global):
         lies = gradient_placements(d._placements)
@@ -177,7 +177,7 @@ def _grad(func: Callable, outputs: Any, inputs: Any, grad_outputs: Any = None, *
 
 
 def _detach_(func: Callable, d: DTensor) -> DTensor:
-    with _Disabled():
+    with DisableTorchFunctionSubclass():
         func(d)
     return d
 

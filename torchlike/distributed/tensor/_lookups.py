@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...overrides import _Disabled
+from ...overrides import DisableTorchFunctionSubclass
 from ._call import Call, without
 from ._dtensor import DTensor, operand
 from ._layout import Placements
@@ -26,7 +26,7 @@ def embedding(call: Call) -> Any:
     split = [not p.is_replicate() for p in out]
     mine, weight = operand(index, of_index, split), operand(table, of_table, split)
     pad = pad + table._global[0] if pad is not None and pad < 0 else pad
-    with _Disabled():
+    with DisableTorchFunctionSubclass():
         outside = (mine < begin) | (mine >= end)
         at = (mine - begin).masked_fill(outside, 0)
         pad = pad - begin if pad is not None and begin <= pad < end else None

@@ -4,7 +4,7 @@ from __future__ import annotations
 import contextvars
 from typing import Any
 
-from ...overrides import _Disabled
+from ...overrides import DisableTorchFunctionSubclass
 from ._call import Call, replicated
 from ._dtensor import piece, placed_piece
 from ._moves import Reduce
@@ -29,7 +29,7 @@ def cross_entropy(call: Call) -> Any:
     group, whole = call.mesh.get_group(i), replicated(call)
     size, begin = share(logits._global[dim], group.size(), group.rank())
     z, y = piece(logits), placed_piece(target, whole)
-    with _Disabled():
+    with DisableTorchFunctionSubclass():
         z = z - Reduce.apply(z.detach().amax(dim, keepdim=True), "max", group)
         total = Reduce.apply(z.exp().sum(dim), "sum", group)
         kept = y != ignored

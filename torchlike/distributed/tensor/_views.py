@@ -7,7 +7,7 @@ from typing import Any
 
 from ..._core.dtype import dtype
 from ...ops.creation import empty
-from ...overrides import _Disabled
+from ...overrides import DisableTorchFunctionSubclass
 from ._call import Call, without
 from ._dtensor import in_place
 from ._layout import local_shape
@@ -38,7 +38,7 @@ def squeeze(call: Call) -> Any:
     gone = [d for d in _dims(given, x.dim()) if x._global[d] == 1]
     wanted = without(x._placements, gone, partial=True)
     local = in_place(x, wanted)
-    with _Disabled():
+    with DisableTorchFunctionSubclass():
         made = local.squeeze(tuple(gone)) if gone else local.view_as(local)
     return call.results(made, _left(wanted, gone, False), [[n for d, n in enumerate(x._global) if d not in gone]])
 
@@ -61,7 +61,7 @@ def reshaped(call: Call) -> Any:
         wanted.append(p)
         out.append(q)
     local = in_place(x, tuple(wanted))
-    with _Disabled():
+    with DisableTorchFunctionSubclass():
         made = getattr(local, "view" if call.name in ("view", "view_as") else "reshape")(local_shape(shape, call.mesh, out))
     return call.results(made, tuple(out), [shape])
 
@@ -115,7 +115,7 @@ def expanded(call: Call) -> Any:
     wanted = without(x._placements, [d for d in range(x.dim()) if x._global[d] != shape[d + ahead]], partial=True)
     out = tuple(Shard(p.dim + ahead) if isinstance(p, Shard) else p for p in wanted)
     local = in_place(x, wanted)
-    with _Disabled():
+    with DisableTorchFunctionSubclass():
         made = local.expand(local_shape(shape, call.mesh, out))
     return call.results(made, out, [shape])
 
