@@ -126,6 +126,14 @@ def _number_minus(number, x) -> Tensor:
 _number_minus.__name__ = "sub"
 
 
+def _number_over(number, x) -> Tensor:
+    """number / x: torch multiplies by the reciprocal."""
+    return div(number, x) if isinstance(number, Tensor) else x.reciprocal() * number
+
+
+_number_over.__name__ = "div"
+
+
 @public(method=False)
 def rsub(input, other, *, alpha=1) -> Tensor:
     """other - alpha * input."""
@@ -518,7 +526,7 @@ def _operator(f, reflected=False):
         if isinstance(other, Tensor) or other.__class__ in PLAIN:
             return f(other, self) if reflected else f(self, other)
         if isinstance(other, np.ndarray) and f.__name__ != "eq":  # left to NumPy, whose result __array_wrap__ makes a tensor, in NumPy's type
-            return self.reciprocal() * other if reflected and f is div else NotImplemented
+            return self.reciprocal() * other if reflected and f is _number_over else NotImplemented
         if isinstance(other, np.ndarray):
             from .creation import from_data
             other = from_data(other)
@@ -538,10 +546,11 @@ def _in_place_operator(name):
     return run
 
 
+_REFLECTED = {sub: _number_minus, div: _number_over}
 for _symbol, _f in (("add", add), ("sub", sub), ("mul", mul), ("truediv", div), ("floordiv", floor_divide), ("mod", remainder),
                     ("pow", pow)):
     setattr(Tensor, f"__{_symbol}__", _operator(_f))
-    setattr(Tensor, f"__r{_symbol}__", _operator(_number_minus if _f is sub else _f, reflected=True))
+    setattr(Tensor, f"__r{_symbol}__", _operator(_REFLECTED.get(_f, _f), reflected=True))
     setattr(Tensor, f"__i{_symbol}__", _in_place_operator(_f.__name__ + "_"))
 
 

@@ -1,6 +1,7 @@
 """Spatial transformers: affine_grid and grid_sample (Jaderberg et al. 2015)."""
 from __future__ import annotations
 
+import math
 import warnings
 
 import numpy as np
@@ -50,9 +51,13 @@ def affine_grid(theta: Tensor, size, align_corners: bool | None = None) -> Tenso
 # -- grid_sample -------------------------------------------------------------------------------------------------------------
 
 
-def _unnormalized(c, n: int, align: bool):
+def _unnormalized(xp, c, n: int, align: bool):
     """Coordinates -1..1 as positions in 0..n-1."""
-    return (c + 1) * ((n - 1) / 2) if align else ((c + 1) * n - 1) / 2
+    if align:
+        return (c + 1) * ((n - 1) / 2)
+    if xp is np and c.dtype == np.float32:  # rounded once, as compilers have it: a position near a whole number decides which pixels it is between
+        return ((c + 1).astype(np.float64) * (n / 2) - 0.5).astype(np.float32)
+    return (c + 1) * (n / 2) - 0.5
 
 
 def _reflected(xp, at, n: int, align: bool):
@@ -100,14 +105,13 @@ def _sample(xp, x, grid, mode, padding, align):
     shape, lead = x.shape[2:], x.shape[:2]
     positions = wide(grid).reshape(grid.shape[0], -1, grid.shape[-1])
     flat = wide(x).reshape(*lead, -1)
-    sets = [_taps(xp, _unnormalized(positions[..., len(shape) - 1 - d], n, align), n, mode, padding, align) for d, n in enumerate(shape)]
+    sets = [_taps(xp, _unnormalized(xp, positions[..., len(shape) - 1 - d], n, align), n, mode, padding, align) for d, n in enumerate(shape)]
     total = None
     for corner in np.ndindex(*(len(s) for s in sets)):
         taps = [s[k] for s, k in zip(sets, corner)]
         part = _lookup(xp, flat, shape, [i for i, _ in taps])
-        for _, w in taps:
-            if w is not None:
-                part = part * w[:, None, :]
+        if taps[0][1] is not None:
+            part = part * math.prod(w for _, w in taps)[:, None, :]
         total = part if total is None else total + part
     return total.reshape(*lead, *grid.shape[1:-1]).astype(x.dtype)
 

@@ -18,6 +18,7 @@ from .pooling import adaptive_avg_pool1d, adaptive_avg_pool2d, adaptive_avg_pool
 # the inputs' positions and weights, (outputs, taps); the derivative uses the table of the transposed map.
 
 _MANY = 12  # taps from which a matrix product is quicker
+_BAND = 16  # outputs that one small matrix product makes
 _SHORT = 192  # elements up to which XLA's gathers along the last axis lose to a matrix product
 
 
@@ -35,19 +36,24 @@ def _matrix(n: int, out: int, mode: str, align: bool, scale: float | None, antia
         at = i * step if mode == "nearest" else (i + real(0.5)) * step
         w[rows, np.minimum(np.floor(at).astype(np.int64), n - 1)] = 1
     elif antialias:
-        _antialiased(w, n, float(step), mode)
+        _antialiased(w, step, mode)
     elif mode == "bicubic":
-        at = i * step if align else step * (i + real(0.5)) - real(0.5)
+        at = i * step if align else _middles(step, i)
         floor = np.floor(at)
         for k, c in enumerate(_cubic_weights(at - floor)):
             np.add.at(w, (rows, np.clip(floor.astype(np.int64) + k - 1, 0, n - 1)), c)
     else:
-        at = i * step if align else np.maximum(step * (i + real(0.5)) - real(0.5), real(0))
+        at = i * step if align else np.maximum(_middles(step, i), real(0))
         low = np.minimum(at.astype(np.int64), n - 1)
         part = np.clip(at - low.astype(real), real(0), real(1))
         np.add.at(w, (rows, low), 1 - part)
         np.add.at(w, (rows, np.minimum(low + 1, n - 1)), part)
     return w
+
+
+def _middles(step: np.floating, i: np.ndarray) -> np.ndarray:
+    """Where the outputs' middles lie among the inputs': rounded once, as torch's compiler has it."""
+    return (np.float64(step) * (i + 0.5) - 0.5).astype(i.dtype)
 
 
 def _cubic_weights(t, a=-0.75):
@@ -60,16 +66,19 @@ def _cubic_weights(t, a=-0.75):
     return far(t + 1), near(t), near(1 - t), far(2 - t)
 
 
-def _antialiased(w: np.ndarray, n: int, step: float, mode: str) -> None:
-    """Triangle, cubic (a = -0.5) or Lanczos filters widened by the step, as PIL's."""
+def _antialiased(w: np.ndarray, step: np.floating, mode: str) -> None:
+    """Triangle, cubic (a = -0.5) or Lanczos filters widened by the step, as PIL's; every step in w's type, as torch's."""
+    (out, n), real = w.shape, w.dtype.type
     half, filter = _FILTERS[mode]
-    widen = max(step, 1.0)
-    support = half * widen
-    for i in range(len(w)):
-        center = step * (i + 0.5)
-        first, last = max(int(center - support + 0.5), 0), min(int(center + support + 0.5), n)
-        f = filter(np.abs((np.arange(first, last) - center + 0.5) / widen))
-        w[i, first:last] = f / f.sum()
+    widen = max(step, real(1))
+    centers, support = step * (np.arange(out, dtype=real) + real(0.5)), real(half) * widen
+    first = np.maximum((centers - support + real(0.5)).astype(np.int64), 0)
+    last = np.minimum((centers + support + real(0.5)).astype(np.int64), n)
+    taps = np.arange(int((last - first).max()))
+    distances = (taps.astype(real) + (first.astype(real) - centers)[:, None] + real(0.5)) * (real(1) / widen)
+    f = np.where(first[:, None] + taps < last[:, None], filter(np.abs(distances)), real(0))
+    rows, k = np.nonzero(f)
+    w[rows, first[rows] + k] = (f / np.add.accumulate(f, 1)[:, -1:])[rows, k]
 
 
 def _cubic_filter(x, a=-0.5):
@@ -81,16 +90,56 @@ _FILTERS = {"bilinear": (1.0, lambda x: np.maximum(1 - x, 0)), "bicubic": (2.0, 
 
 
 @functools.lru_cache(maxsize=256)
+def _weights(spec: tuple, transposed: bool) -> np.ndarray:
+    m = _matrix(*spec) if spec[-1] != "uint8" else _byte_matrix(spec)[0]
+    return m.T if transposed else m
+
+
+@functools.lru_cache(maxsize=256)
+def _byte_matrix(spec: tuple) -> tuple[np.ndarray, int]:
+    """torch's weights of bytes: integers, so large that they just fit into 16 bits; and the shift that divides by their unit."""
+    m = _matrix(*spec[:-1], "float64")
+    shift = min(22, int(math.log2((2**15 - 0.5) / m.max())))
+    return np.trunc(m * 2**shift + np.copysign(0.5, m)).astype(np.int32), shift
+
+
+@functools.lru_cache(maxsize=256)
 def _table(spec: tuple, transposed: bool):
     """(positions, weights) with one column per tap, or the matrix itself where there are many taps."""
-    m = _matrix(*spec)
-    if transposed:
-        m = m.T
+    m = _weights(spec, transposed)
     taps = int((m != 0).sum(1).max())
     if taps > _MANY and taps * 4 > m.shape[1]:
         return None, np.ascontiguousarray(m)
     order = np.argsort(m == 0, axis=1, kind="stable")[:, :taps]
     return order, np.take_along_axis(m, order, 1)
+
+
+@functools.lru_cache(maxsize=256)
+def _bands(spec: tuple, transposed: bool, kind: np.dtype) -> list[tuple[slice, slice, np.ndarray]]:
+    """(outputs, inputs, weights): blocks that hold everything but zeros."""
+    m, found = _weights(spec, transposed), []
+    for start in range(0, len(m), _BAND):
+        rows = slice(start, min(start + _BAND, len(m)))
+        used = np.flatnonzero(m[rows].any(0))
+        columns = slice(int(used[0]), int(used[-1]) + 1) if used.size else slice(0, 1)
+        found.append((rows, columns, np.ascontiguousarray(m[rows, columns], kind)))
+    return found
+
+
+def _along_numpy(x: np.ndarray, axis: int, spec: tuple, transposed: bool) -> np.ndarray:
+    """A small matrix product per band: NumPy would take a pass over memory for every tap."""
+    bands = _bands(spec, transposed, x.dtype)
+    out = bands[-1][0].stop
+    shape = (*x.shape[:axis], out, *x.shape[axis + 1:])
+    if axis == x.ndim - 1:
+        x, y = x.reshape(-1, x.shape[axis]), np.empty((math.prod(shape[:-1]), out), x.dtype)
+        for rows, columns, m in bands:
+            np.matmul(x[:, columns], m.T, out=y[:, rows])
+    else:
+        x, y = x.reshape(math.prod(x.shape[:axis]), x.shape[axis], -1), np.empty((math.prod(shape[:axis]), out, math.prod(shape[axis + 1:])), x.dtype)
+        for rows, columns, m in bands:
+            np.matmul(m, x[:, columns], out=y[:, rows])
+    return y.reshape(shape)
 
 
 def _product(xp, x, m):
@@ -104,9 +153,10 @@ def _along(xp, x, axis: int, spec: tuple, transposed: bool):
         if not transposed:
             return xp.repeat(x, k, axis=axis) if k > 1 else x
         return xp.sum(x.reshape(*x.shape[:axis], n, k, *x.shape[axis + 1:]), axis=axis + 1)
-    if xp is not np and axis == x.ndim - 1 and x.shape[axis] <= _SHORT:
-        m = _matrix(*spec)
-        return _product(xp, x, (m if transposed else m.T).astype(x.dtype))
+    if xp is np and not mode.startswith("nearest"):
+        return _along_numpy(x, axis, spec, transposed)
+    if xp is not np and axis == x.ndim - 1 and x.shape[axis] <= _SHORT and spec[-1] != "uint8":
+        return _product(xp, x, _weights(spec, not transposed).astype(x.dtype))
     at, weights = _table(spec, transposed)
     if at is None:
         return xp.moveaxis(_product(xp, xp.moveaxis(x, axis, -1), weights.T.astype(x.dtype)), -1, axis)
@@ -122,23 +172,34 @@ def _along(xp, x, axis: int, spec: tuple, transposed: bool):
 
 
 def _resample(xp, x, specs):
-    """specs: one per spatial dimension, (inputs, outputs, mode, align_corners, scale, antialias, float type)."""
-    if x.dtype == np.uint8 and not specs[0][2].startswith("nearest"):
-        return _resample_bytes(xp, x, specs)
-    y = wide(x)
-    for k, spec in enumerate(specs):
-        if _changes(spec):
-            y = _along(xp, y, x.ndim - len(specs) + k, spec, False)
+    """specs: one per spatial dimension, (inputs, outputs, mode, align_corners, scale, antialias, type). As torch: the last dimension first."""
+    y = wide(x) if specs[0][-1] != "uint8" else x
+    for k in range(len(specs) - 1, -1, -1):
+        if _changes(specs[k]):
+            y = (_along if specs[k][-1] != "uint8" else _along_bytes)(xp, y, x.ndim - len(specs) + k, specs[k], False)
     return y.astype(x.dtype)
 
 
-def _resample_bytes(xp, x, specs):
-    """As torch: the last dimension first, each pass rounded to a byte."""
-    for k in range(len(specs) - 1, -1, -1):
-        if _changes(specs[k]):
-            y = _along(xp, x.astype(np.float32), x.ndim - len(specs) + k, specs[k], False)
-            x = xp.clip(xp.floor(y + np.float32(0.5)), 0, 255).astype(np.uint8)
-    return x
+def _along_bytes(xp, x, axis: int, spec: tuple, _transposed: bool):
+    """Sums of bytes by whole weights, rounded to bytes."""
+    shift = _byte_matrix(spec)[1]
+    if xp is not np:
+        sums = _along(xp, x.astype(np.int32), axis, spec, False)
+        return xp.clip((sums + (1 << shift - 1)) >> shift, 0, 255).astype(np.uint8)
+    front = np.moveaxis(x, axis, 0)
+    sums = _sparse(spec) @ front.astype(np.int32, order="C").reshape(len(front), -1)
+    sums += 1 << shift - 1
+    sums >>= shift
+    if spec[2] != "bilinear":  # its weights are positive
+        np.clip(sums, 0, 255, out=sums)
+    return np.moveaxis(sums.astype(np.uint8).reshape(-1, *front.shape[1:]), 0, axis)
+
+
+@functools.lru_cache(maxsize=256)
+def _sparse(spec: tuple):
+    """The whole weights as SciPy's sparse matrix, whose products touch what is not zero only."""
+    from scipy.sparse import csr_array
+    return csr_array(_byte_matrix(spec)[0])
 
 
 def _changes(spec) -> bool:
@@ -149,7 +210,7 @@ def _changes(spec) -> bool:
 
 def _resample_vjp(xp, g, specs):
     y = wide(g)
-    for k in range(len(specs) - 1, -1, -1):
+    for k in range(len(specs)):
         if _changes(specs[k]):
             y = _along(xp, y, g.ndim - len(specs) + k, specs[k], True)
     return y
@@ -239,7 +300,7 @@ def _resampled(input: Tensor, size, factors, mode, align, antialias, n) -> Tenso
     if input.dtype.category != dt.FLOAT and input.dtype is not dt.uint8:
         kernel = "nearest" if mode.startswith("nearest") else "cubic" if mode == "bicubic" else "linear"
         raise not_implemented("compute_indices_weights_" + kernel, input.dtype)
-    kind = "float64" if input.dtype is dt.float64 else "float32"
+    kind = "float64" if input.dtype is dt.float64 else "uint8" if input.dtype is dt.uint8 and not mode.startswith("nearest") else "float32"
     specs = tuple((int(s), int(o), mode, align, None if factors is None else factors[i], bool(antialias), kind)
                   for i, (s, o) in enumerate(zip(spatial, size)))
     return keep_format(apply(_OPS[mode, n], (input,), (specs,)), input)

@@ -1,0 +1,61 @@
+"""Resampling against real torch: bytes bit for bit, floats to rounding, in both tiers."""
+
+import pytest
+import torch as oracle
+
+import torchlike as torch
+from torchlike._core import program
+
+SIZES = [(40, 52, 20, 30), (31, 33, 45, 16), (60, 50, 7, 50)]
+
+
+def both(x, size, **settings):
+    """What torch makes of it, and what the two tiers do."""
+    expected = oracle.nn.functional.interpolate(x, size, align_corners=False, **settings)
+    ours = torch.from_numpy(x.numpy().copy())
+    for tier in ("numpy", "compiled"):
+        with program.tier(tier):
+            yield expected, oracle.from_numpy(torch.nn.functional.interpolate(ours, size, align_corners=False, **settings).numpy().copy())
+
+
+@pytest.mark.parametrize("mode", ["bilinear", "bicubic"])
+@pytest.mark.parametrize("antialias", [False, True])
+def test_bytes(mode, antialias):
+    generator = oracle.Generator().manual_seed(0)
+    for height, width, *size in SIZES:
+        x = oracle.randint(0, 256, (1, 3, height, width), generator=generator, dtype=oracle.uint8)
+        for expected, got in both(x, size, mode=mode, antialias=antialias):
+            assert oracle.equal(got, expected)
+
+
+@pytest.mark.parametrize("mode", ["bilinear", "bicubic"])
+@pytest.mark.parametrize("antialias", [False, True])
+@pytest.mark.parametrize("kind, rounding", [(oracle.float32, 8e-7), (oracle.float64, 1e-14)])
+def test_floats(mode, antialias, kind, rounding):
+    """Positions and weights are rounded where torch rounds them: computed otherwise, they are off by ten times as much."""
+    generator = oracle.Generator().manual_seed(0)
+    for height, width, *size in SIZES:
+        x = oracle.rand(1, 3, height, width, generator=generator, dtype=kind)
+        for expected, got in both(x, size, mode=mode, antialias=antialias):
+            assert (got - expected).abs().max() <= rounding
+
+
+def test_grid_sample_positions():
+    generator = oracle.Generator().manual_seed(0)
+    x, grid = oracle.rand(2, 3, 33, 47, generator=generator), oracle.rand(2, 20, 21, 2, generator=generator) * 2.4 - 1.2
+    expected = oracle.nn.functional.grid_sample(x, grid, align_corners=False)
+    with program.tier("numpy"):
+        got = torch.nn.functional.grid_sample(torch.from_numpy(x.numpy()), torch.from_numpy(grid.numpy()), align_corners=False)
+        assert (oracle.from_numpy(got.numpy()) - expected).abs().max() <= 2e-7
+
+
+def test_capability():
+    assert torch.backends.cpu.get_cpu_capability() == oracle.backends.cpu.get_cpu_capability()
+
+
+def test_number_over_tensor():
+    """torch multiplies by the reciprocal, which rounds twice."""
+    x = oracle.arange(1.0, 256.0)
+    ours = torch.arange(1.0, 256.0, requires_grad=True)
+    assert (255 / ours).tolist() == (255 / x).tolist() and (7 / torch.arange(1, 9)).tolist() == (7 / oracle.arange(1, 9)).tolist()
+    assert type((255 / ours).grad_fn).__name__ == "MulBackward0"
