@@ -204,13 +204,31 @@ def test_refused_allocation():
 
 
 def test_results_that_do_not_depend_on_a_failure_survive_a_second_sight():
-    """Bound programs stop at the first exception and then run again step by step."""
+    """Bound programs go on behind the first exception."""
     for _ in range(3):
         good, index = torch.arange(4.0) * 2, torch.arange(3) * 5
         bad = (good[index] + 1) * 2
         with pytest.raises(IndexError, match="out of bounds"):
             bad.tolist()
         assert good.tolist() == [0, 2, 4, 6]
+
+
+def test_looking_at_elements_of_what_is_known_runs_nothing():
+    with program.immediate(False):
+        x = torch.arange(6).reshape(2, 3).t()
+        x.tolist()
+        pending = torch.ones(3) * 5
+        assert [[int(e) for e in row] for row in x] == [[0, 3], [1, 4], [2, 5]]
+        assert [pending[i].ndim for i in x[0, :1]] == [0]
+        assert pending._value.array is None and pending.tolist() == [5, 5, 5]
+
+
+def test_an_element_at_a_known_position_is_a_view():
+    x, positions = torch.zeros(5), torch.tensor([1, 3])
+    positions.tolist()
+    for i in positions:
+        x[i].fill_(i)
+    assert x.tolist() == [0, 1, 0, 3, 0]
 
 
 def test_large_intermediates_are_dropped():

@@ -224,6 +224,20 @@ for _name, _op, *_how in (
     _RULES.setdefault(_name, _straight(_op, *_how))
 
 
+@_seen_as("part_select", "part_slice")
+def _part(call: Call, x: Tensor, *rest: Any) -> Tensor:
+    *numbers, part = rest
+    data, dropped = iter(numbers), 0
+    for dim, start, n in part:
+        start = next(data) if start is None else start
+        if n < 0:
+            x = call(aten.select.int, x, dim - dropped, start)
+            dropped += 1
+        else:
+            x = call(aten.slice.Tensor, x, dim - dropped, start, start + n)
+    return x
+
+
 @_seen_as("squeeze_dim")
 def _squeeze(call: Call, x: Tensor, dims: tuple) -> Tensor:
     return call(aten.squeeze.dim, x, *dims) if len(dims) == 1 else call(aten.squeeze.dims, x, list(dims))

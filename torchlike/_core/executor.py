@@ -24,6 +24,7 @@ from . import allocator, disk_cache, history, host
 from .aval import BOOL, COMPLEX, FLOAT, INT
 from .executable import Executable, Step, build
 from .interrupts import Uninterrupted
+from .registry import View
 from .value import Value
 
 MOST_NODES = 400_000  # records kept in the trie; about 300 bytes each
@@ -129,10 +130,12 @@ def _compile_seconds(plan, device) -> float:
 
 def _work(plan) -> float:
     """A rough count of elements touched or multiplied; decides only how early a program is compiled."""
+    if isinstance(plan.op, View) and not plan.op.overlaps:
+        return 0
     sizes = [a.numel for a in plan.avals if a is not None] + [o.numel for o in plan.outs]
     if "conv" in plan.op.name or "matmul" in plan.op.name or "linear" in plan.op.name:
         return math.sqrt(math.prod(sorted(sizes)[-3:]))  # of (m, k), (k, n) and (m, n) this is m k n
-    return sum(sizes)
+    return sum(sizes[1:-1] if plan.op.overwrites else sizes)
 
 
 def _tick() -> None:
@@ -161,7 +164,12 @@ def run(prog, reason: str) -> None:
     if exe is None:
         exe = _choose(prog, info, live, dead, reason)
         if exe is None:
-            _run_numpy(prog, info, live)
+            bound = host.bind(info, live)
+            if bound.overwrites:  # as below
+                with Uninterrupted():
+                    _run_numpy(prog, bound, live, dead)
+            else:
+                _run_numpy(prog, bound, live)
             _finish(prog, live)
             return
     else:
@@ -347,12 +355,14 @@ def _wants_compilation(info: ProgramInfo) -> bool:
     return sum(plan._xla is None for plan in info.foreign) * OP_COMPILE > info.compile_seconds
 
 
-def _run_numpy(prog, info: ProgramInfo, live: tuple) -> None:
-    """The first tier: op by op in NumPy."""
+def _run_numpy(prog, bound: host.HostProgram, live: tuple, dead: tuple = ()) -> None:
+    """The first tier: op by op in NumPy. Dead inputs may be overwritten."""
     results = prog.results
-    inputs = [v.array if v.array.__class__ is np.ndarray else np.asarray(v.array) for v in prog.inputs]
+    cells = bound.cells([v.array if v.array.__class__ is np.ndarray else np.asarray(v.array) for v in prog.inputs], prog.floats, prog.ints)
+    for i in dead:
+        prog.inputs[i].array = None
     views = False
-    for i, made in zip(live, host.run(info, live, inputs, prog.floats, prog.ints)):
+    for i, made in zip(live, host.run(bound, live, cells)):
         if made.__class__ is host.Failure:
             results[i].ref = made.error  # raised when somebody looks at it
             continue

@@ -1,11 +1,11 @@
 """The first tier: a program operation by operation in NumPy.
 
 A program's steps are bound once: each to its NumPy kernel and to the places of its arguments in one list of cells, which
-holds the results, then the inputs, a None, and the numbers. What is large and read no more is dropped on the way.
+holds the results, then the inputs, a None, and the numbers. What is large and read no more is dropped on the way, or written in place.
 """
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from operator import itemgetter
 
 import jax
@@ -13,6 +13,7 @@ import numpy as np
 
 from . import device as _device
 from .aval import BOOL, FLOAT, INT
+from .overwrite import overwriting
 
 LARGE = 1 << 14  # elements of a result that is dropped after its last use
 
@@ -56,21 +57,23 @@ def kernel_of(plan) -> Callable:
 class HostProgram:
     """The steps of a program, bound for some live results."""
 
-    __slots__ = ("steps", "numbers", "n_results")
+    __slots__ = ("steps", "numbers", "n_results", "overwrites")
 
     def __init__(self, info, live: tuple):
         n = self.n_results = info.n_results
         none = n + len(info.input_avals)
         self.numbers = numbers = []  # kinds
-        last_use: dict[int, int] = {}  # of large results
+        writers = {k: s.refs[0] if s.refs[0] >= 0 else n + ~s.refs[0]  # which cell they change
+                   for k, s in enumerate(info.steps) if s.plan.op.overwrites and s.plan.outs[0].numel >= LARGE}
+        self.overwrites = bool(writers)  # then every cell is dropped in time: a forgotten view would keep its base from being written
+        last_use: dict[int, int] = dict.fromkeys(range(n, none), -1) if writers else {}  # of large results
         self.steps = steps = []
         for k, step in enumerate(info.steps):
             plan, where = step.plan, []
             for ref in step.refs:
                 if ref.__class__ is int:
-                    if ref < 0:
-                        ref = n + ~ref
-                    elif ref in last_use:
+                    ref = ref if ref >= 0 else n + ~ref
+                    if ref in last_use:
                         last_use[ref] = k
                     where.append(ref)
                 elif ref is None:
@@ -80,15 +83,19 @@ class HostProgram:
                     where.append(none + len(numbers))
             out, outs = step.out, plan.outs
             for i, a in enumerate(outs, out):
-                if a.numel >= LARGE:
+                if writers or a.numel >= LARGE:
                     last_use[i] = k
             steps.append((plan._numpy or _bound(plan), where[0] if len(where) == 1 else itemgetter(*where) if where else None,
                           out if plan.single else slice(out, out + len(outs)), ()))
         drops: dict[int, list[int]] = {}
         for i in last_use.keys() - live:
             drops.setdefault(last_use[i], []).append(i)
+        drops.pop(-1, None)  # inputs that nothing reads
         for k, dropped in drops.items():
-            steps[k] = (*steps[k][:3], dropped)
+            kernel, where, out, _ = steps[k]
+            if k in writers and writers[k] in dropped:
+                kernel = overwriting(kernel)
+            steps[k] = (kernel, where, out, dropped)
 
     def cells(self, inputs: list, floats: Sequence, ints: Sequence) -> list:
         """The cells before a run; results are empty."""
@@ -98,30 +105,38 @@ class HostProgram:
         return [None] * self.n_results + inputs + [None] + numbers
 
     def run(self, cells: list) -> None:
-        """Fill the results' cells. An exception of a kernel passes through."""
-        for kernel, where, out, drops in self.steps:
-            if where.__class__ is int:
-                cells[out] = kernel(cells[where])
-            elif where is None:
-                cells[out] = kernel()
-            else:
-                cells[out] = kernel(*where(cells))
-            for i in drops:
-                cells[i] = None
+        """Fill the results' cells. Where a kernel raises, its results and all that depend on them become Failures."""
+        steps = iter(self.steps)
+        try:
+            for kernel, where, out, drops in steps:
+                if where.__class__ is int:
+                    cells[out] = kernel(cells[where])
+                elif where is None:
+                    cells[out] = kernel()
+                else:
+                    cells[out] = kernel(*where(cells))
+                for i in drops:
+                    cells[i] = None
+        except Exception as error:
+            _fail(cells, out, Failure(error))
+            self._run_isolated(steps, cells)
 
-    def run_isolated(self, cells: list) -> None:
-        """As `run`; where a kernel raises, its results and all that depend on them become Failures."""
-        for kernel, where, out, _ in self.steps:
+    def _run_isolated(self, steps: Iterator, cells: list) -> None:
+        """The rest of a program in which something failed."""
+        for kernel, where, out, _ in steps:
             args = () if where is None else (cells[where],) if where.__class__ is int else where(cells)
-            made = next((a for a in args if a.__class__ is Failure), None)
-            if made is None:
-                try:
-                    made = kernel(*args)
-                except Exception as error:
-                    made = Failure(error)
-            if out.__class__ is slice and made.__class__ is Failure:
-                made = [made] * (out.stop - out.start)
-            cells[out] = made
+            failure = next((a for a in args if a.__class__ is Failure), None)
+            try:
+                if failure is None:
+                    cells[out] = kernel(*args)
+            except Exception as error:
+                failure = Failure(error)
+            if failure is not None:
+                _fail(cells, out, failure)
+
+
+def _fail(cells: list, out: int | slice, failure: Failure) -> None:
+    cells[out] = [failure] * (out.stop - out.start) if out.__class__ is slice else failure
 
 
 def _bound(plan) -> Callable:
@@ -134,18 +149,18 @@ def _bound(plan) -> Callable:
         return fail
 
 
-def run(info, live: tuple, inputs: list, floats: Sequence, ints: Sequence) -> list:
-    """The live results of a program, as host arrays or Failures."""
+def bind(info, live: tuple) -> HostProgram:
+    """A program's steps for these live results."""
     bound = info.hosts.get(live)
     if bound is None:
         bound = HostProgram(info, live)
         if info.seen > 1:  # most programs that are seen once are never seen again
             info.hosts[live] = bound
+    return bound
+
+
+def run(bound: HostProgram, live: tuple, cells: list) -> list:
+    """The live results of a program, as host arrays or Failures."""
     with np.errstate(all="ignore"):
-        cells = bound.cells(inputs, floats, ints)
-        try:
-            bound.run(cells)
-        except Exception:  # the results that do not depend on it are not lost
-            cells = bound.cells(inputs, floats, ints)
-            bound.run_isolated(cells)
+        bound.run(cells)
     return [cells[i] for i in live]

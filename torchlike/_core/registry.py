@@ -156,6 +156,7 @@ class Op:
         self._backward = None
         self.eager_compilation = False  # programs with it are compiled at first sight (torch.compile asks for that)
         self.stable = True  # its name means the same in every process, so programs with it may be kept on disk
+        self.overwrites = False  # its result is its first input, changed in part: its NumPy form asks overwrite.py whether it may write there
         self.loops = False  # its NumPy form goes through the leading axis of its first input in Python
         self.frees: bool | str = True  # its nodes free what they saved after a backward; "always": also where that is nothing
         self.compares = False  # its derivative is made of comparisons, which carry no gradient: see dependence.py
@@ -482,7 +483,7 @@ class View(Op):
         self.layout_rule, self.layouts, self.overlaps = layout, {}, overlaps
         self.frees = vjp is not None  # only positions are saved
         self.put = Op(f"{name}_put", put, shape=lambda base, *rest: (base.shape, base.dtype), numpy=numpy is not None or None, torch_name="CopySlices")
-        self.put.frees = "always"
+        self.put.frees, self.put.overwrites = "always", True
         if vjp is not None:
             self.derivative = Derivative(self, vjp)
         elif not overlaps:

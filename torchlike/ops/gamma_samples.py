@@ -7,6 +7,7 @@ import numpy as np
 from .._core import dtype as dt
 from .._core.registry import Op
 from .._core.rng_gamma import standard_gamma
+from .._public import FUNCTIONS
 from .._tensor import Tensor, apply
 from .creation import place
 from .random import _generator
@@ -63,3 +64,6 @@ def dirichlet_sample(alpha: Tensor, generator=None) -> Tensor:
     g = np.maximum(standard_gamma(_generator(generator), host), limits.tiny)
     x = np.clip((g / g.sum(-1, keepdims=True)).astype(host.dtype), limits.tiny, np.nextafter(host.dtype.type(1), host.dtype.type(0)))
     return apply(_DIRICHLET, (alpha, place(x, alpha.device)))
+
+
+FUNCTIONS["_sample_dirichlet"] = dirichlet_sample

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from .._core import dtype as dt
+from .._core.overwrite import changeable
 from .._core.registry import Op
 from .._public import as_dim, public
 from .._tensor import Tensor, apply
@@ -58,7 +59,7 @@ def write_at(xp, x, where, values, mode: str):
     """x with values set or combined at index arrays."""
     if xp is not np:
         return getattr(x.at[where], _AT.get(mode, mode))(values)
-    out = x.copy()
+    out = changeable(x)
     if mode == "set":
         out[where] = values
     else:
@@ -92,6 +93,7 @@ def _scatter_vjp(xp, g, index, needs, dim, mode, plan):
 
 
 SCATTER = Op("scatter", _scatter, shape=lambda a, i, s, dim, mode: (a.shape, a.dtype), vjp=_scatter_vjp)
+SCATTER.overwrites = True
 
 
 # -- reductions by index -----------------------------------------------------------------------------------------------

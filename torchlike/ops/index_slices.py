@@ -66,6 +66,7 @@ def _index_write_vjp(xp, g, index, scale, dim, mode, needs, plan):
 INDEX_WRITE = Op(
     "index_write", _index_write, shape=lambda a, i, s, scale, dim, mode: (a.shape, a.dtype), vjp=_index_write_vjp
 )
+INDEX_WRITE.overwrites = True
 
 
 def _vector_index(name: str, input: Tensor, d: int, index, error=IndexError, negative: bool = False) -> Tensor:

@@ -6,14 +6,16 @@ import numpy as np
 from .._core import dtype as dt
 from .._core import program
 from .._core.layout import Layout, combined, contiguous_strides, overlapping
+from .._core.overwrite import changeable
 from .._core.registry import Op
 from .._core.value import of_array
 from .._public import FUNCTIONS, refuse_long
 from .._tensor import Tensor, apply
 from .creation import place
+from .parts import take_part
 from .pointwise import _plain_number
 from .shape_views import UNSQUEEZE, VIEW
-from .slicing import SLICE, take_index, take_slice
+from .slicing import take_index, take_slice
 
 # -- gather and scatter with several index arrays ------------------------------------------------------------------------
 
@@ -97,7 +99,7 @@ def _put(xp, x, value, *rest):
     value = value.astype(x.dtype)
     if xp is not np:
         return x.at[full].add(value) if accumulate else x.at[full].set(value)
-    out = x.copy()
+    out = changeable(x)
     if accumulate:
         np.add.at(out, full, value)
     else:
@@ -106,6 +108,7 @@ def _put(xp, x, value, *rest):
 
 
 INDEX_PUT = Op("index_put", _put, shape=lambda a, *rest: (a.shape, a.dtype))
+INDEX_PUT.overwrites = True
 
 
 # The one element of a vector, as a 0-dim tensor that is no view of it
@@ -129,7 +132,7 @@ def getitem(self: Tensor, index) -> Tensor:
                              "tensor to a number")
         return take_index(self, 0, _position(index, shape[0], 0))
     t, advanced = _basic(self, index)
-    return t if not advanced else _gather(t, advanced)
+    return _gather(t, advanced) if advanced else t
 
 
 def _position(i: int, n: int, dim: int) -> int:
@@ -146,44 +149,72 @@ def _means_tuple(index: list) -> bool:
 
 def _basic(t: Tensor, index, alias: bool = True):
     """Apply ints, slices, None and ...; the view (always one if `alias`), and the advanced indices left for it as {dim: Tensor}."""
-    items = list(index) if isinstance(index, tuple) or (isinstance(index, list) and _means_tuple(index)) else [index]
-    used = sum(_dims_used(i) for i in items)
-    ndim = t._value.aval.ndim
-    if used > ndim:
-        raise IndexError(f"too many indices for tensor of dimension {ndim}")
-    if sum(i is Ellipsis for i in items) == 0:
-        items.append(Ellipsis)
-    dim, advanced, source, original = 0, {}, 0, t
+    items = index if index.__class__ is tuple else list(index) if isinstance(index, tuple) or (isinstance(index, list) and _means_tuple(index)) else (index,)
+    shape = t._value.aval.shape
+    try:
+        parts, new, advanced, data = _parsed(items, shape, alias)
+    except Exception:
+        _refuse_many(items, shape)
+        raise
+    if alias and not parts and not new and not advanced:
+        _refuse_many(items, shape)
+        return t._view(VIEW, (shape,)), advanced
+    return _viewed(t, parts, new, data), advanced
+
+
+def _known(i: Tensor) -> int | None:
+    """An index that is known on the host."""
+    array = i._current().array
+    if array is None:
+        array = i._through_views()
+    return int(array) if array.__class__ is np.ndarray else None
+
+
+def _refuse_many(items, shape: tuple) -> None:
+    if sum(map(_dims_used, items)) > len(shape):
+        raise IndexError(f"too many indices for tensor of dimension {len(shape)}")
+
+
+def _parsed(items, shape: tuple, alias: bool) -> tuple[list, list, dict, bool]:
+    """What indices ask for: parts and new dimensions as `_viewed` takes them, advanced indices by their dimension in the view, and
+    whether some position came from a tensor."""
+    # `source` counts the dimensions of the tensor; `dim` those of the view, where ints leave none
+    dim, source, parts, new, advanced, data = 0, 0, [], [], {}, False
     for i in items:
-        if i is Ellipsis:
-            skip = ndim - used
-            dim += skip
-            source += skip
-        elif i is None:
-            t = t._view(UNSQUEEZE, (dim,))
-            dim += 1
-        elif i.__class__ is slice:
-            t = _slice(t, dim, i, alias)
+        cls = i.__class__
+        if cls is Tensor and not i._value.aval.ndim and i._value.aval.dtype.category == dt.INT:
+            position = _known(i)
+            if position is not None:
+                i, cls, data = position, int, True
+        if cls is int:
+            parts.append((source, _position(i, shape[source], source), -1, 1))
+            source += 1
+        elif cls is slice:
+            size = shape[source]
+            start, n, step = _slice_bounds(i, size)
+            if n != size or step != 1 or (alias and (i.start is not None or i.stop is not None)):
+                parts.append((source, start, n, step))
             dim += 1
             source += 1
+        elif i is Ellipsis:
+            skipped = len(shape) - sum(map(_dims_used, items))
+            dim += skipped
+            source += skipped
+        elif i is None:
+            new.append((dim, source))
+            dim += 1
         elif isinstance(i, (bool, np.bool_)) or (isinstance(i, Tensor) and i.dtype is dt.bool_ and i.ndim == 0):
-            t = t._view(UNSQUEEZE, (dim,))
+            new.append((dim, source))
             advanced[dim] = _tensor_index(i).reshape((1,))
             dim += 1
         elif isinstance(i, Tensor) or _is_index_list(i):
             i = _tensor_index(i)
-            if i.ndim == 0 and i.dtype.category == dt.INT and i._current().array is not None and not i.requires_grad and \
-                    isinstance(i._current().array, np.ndarray):
-                t = take_index(t, dim, _position(int(i._host_array()), t._value.aval.shape[dim], source))
-                source += 1
-                continue
             advanced[dim] = i
             n = i.ndim if i.dtype in (dt.bool_, dt.uint8) else 1
             dim += n
             source += n
         elif hasattr(i, "__index__"):
-            n = t._value.aval.shape[dim]
-            t = take_index(t, dim, _position(i.__index__(), n, source))
+            parts.append((source, _position(i.__index__(), shape[source], source), -1, 1))
             source += 1
         elif isinstance(i, tuple):
             advanced[dim] = _tensor_index(list(i))
@@ -194,9 +225,31 @@ def _basic(t: Tensor, index, alias: bool = True):
         else:
             raise IndexError("only integers, slices (`:`), ellipsis (`...`), None and long or byte Variables are valid indices "
                              f"(got {type(i).__name__})")
-    if alias and t is original and not advanced:
-        t = t._view(VIEW, (t._value.aval.shape,))
-    return t, advanced
+    if source > len(shape):
+        _refuse_many(items, shape)
+    return parts, new, advanced, data
+
+
+def _viewed(t: Tensor, parts: list, new: list, data: bool) -> Tensor:
+    """t cut to parts (dimension, start, length or -1, step), with new dimensions (where in the result, before which of t's).
+
+    One view where it can be; else one after the other as torch does, so that the last one's name is that of the node.
+    """
+    if len(parts) > 1 and not new and not any(part[3] != 1 for part in parts):
+        return take_part(t, parts, data)
+    dropped = 0
+    for source, start, n, step in parts:
+        while new and new[0][1] <= source:
+            t = t._view(UNSQUEEZE, (new.pop(0)[0],))
+            dropped -= 1
+        if n < 0:
+            t = take_index(t, source - dropped, start, data)
+            dropped += 1
+        else:
+            t = take_slice(t, source - dropped, start, n, step)
+    for dim, _ in new:
+        t = t._view(UNSQUEEZE, (dim,))
+    return t
 
 
 def _dims_used(i) -> int:
@@ -211,21 +264,20 @@ def _dims_used(i) -> int:
     return 1
 
 
-def _slice(t: Tensor, dim: int, s: slice, alias: bool) -> Tensor:
-    n = t._value.aval.shape[dim]
-    step = 1 if s.step is None else int(s.step)
-    if step <= 0:
-        raise ValueError("step must be greater than zero")
-    if s.start is None and s.stop is None and step == 1:
-        return t
-    if any(b is not None and not hasattr(b, "__index__") for b in (s.start, s.stop)):
-        raise TypeError("slice indices must be integers or None or have an __index__ method")
-    bounds = [None if b is None else b.__index__() for b in (s.start, s.stop)]
-    start, stop, _ = slice(*bounds).indices(n)
-    count = max(0, -(-(stop - start) // step))
-    if count == n and step == 1:
-        return t._view(SLICE, (dim, 0, n, 1)) if alias else t
-    return take_slice(t, dim, start, count, step)
+def _slice_bounds(s: slice, size: int) -> tuple[int, int, int]:
+    """(start, length, step) of a slice of a dimension."""
+    start, stop, step = s.start, s.stop, s.step
+    if step is not None:
+        step = int(step)
+        if step <= 0:
+            raise ValueError("step must be greater than zero" if step else "slice step cannot be zero")
+    for bound in (start, stop):
+        if bound is not None and bound.__class__ is not int:
+            if not hasattr(bound, "__index__"):
+                raise TypeError("slice indices must be integers or None or have an __index__ method")
+            s = slice(None if start is None else start.__index__(), None if stop is None else stop.__index__(), step)
+    start, stop, step = s.indices(size)
+    return start, max(0, -(-(stop - start) // step)), step
 
 
 def _tensor_index(i) -> Tensor:
@@ -361,6 +413,10 @@ def setitem(self: Tensor, index, value) -> None:
         else:
             raise TypeError(f"can't assign a {type(value).__name__} to a {self.type()}")
     if not advanced:
+        if value._chain and value._chain == t._chain and value._storage is t._storage and value._edge is None and t._edge is None:
+            t._check_write()  # x[i] += 1 ends so: the view was written already
+            t._count_write(t._storage)
+            return
         shape = t._value.aval.shape
         if value._value.aval.ndim > len(shape):
             value = _drop_ones(value, len(shape))

@@ -81,7 +81,7 @@ Tensor.contiguous = contiguous_
 def detach(input) -> Tensor:
     """The same storage outside autograd."""
     made = input._alias()
-    if not input._plain:
+    if not input.__class__._plain:
         made.__class__ = input.__class__
     return made
 

@@ -7,7 +7,7 @@ import numpy as np
 
 from .._core import dtype as dt
 from .._core.layout import Layout
-from .._fields import fields
+from .._fields import ENGINE, fields
 from .._tensor import Tensor, _new
 
 
@@ -63,9 +63,9 @@ def _make_subclass(cls, data: Tensor, require_grad: bool = False) -> Tensor:
 
 
 def _as_subclass(self, cls) -> Tensor:
-    """The same tensor, graph included, as an instance of a subclass."""
+    """The same tensor, graph included, as an instance of a subclass; attributes that the user gave it stay behind."""
     made = _new(Tensor)
-    fields(made).update(fields(self))
+    fields(made).update({name: x for name, x in fields(self).items() if name in ENGINE})
     made.__class__ = cls
     return made
 

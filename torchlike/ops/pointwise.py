@@ -66,9 +66,16 @@ DIV = Elementwise("div", lambda xp, x, y: xp.divide(x, y), promote="float",
                   grads=(lambda xp, g, y: g / conj(xp, y), lambda xp, g, x, y: -g * conj(xp, x / y / y)))
 
 
-_ADD_SCALED = Elementwise("add_scaled", lambda xp, x, y, a: x + a * y, grads=(lambda xp, g: g, lambda xp, g, a: g * conj(xp, a), None),
+def fused(xp, a, b, c):
+    """a * b + c, in float32 rounded once as torch's compiler has it: XLA's does so too, NumPy needs the wider type."""
+    if xp is not np or a.dtype != np.float32:
+        return a * b + c
+    return (np.multiply(a, b, dtype=np.float64) + c).astype(np.float32)
+
+
+_ADD_SCALED = Elementwise("add_scaled", lambda xp, x, y, a: fused(xp, y, a, x), grads=(lambda xp, g: g, lambda xp, g, a: g * conj(xp, a), None),
                           torch_name="AddBackward0")
-_SUB_SCALED = Elementwise("sub_scaled", lambda xp, x, y, a: x - a * y, grads=(lambda xp, g: g, lambda xp, g, a: -g * conj(xp, a), None),
+_SUB_SCALED = Elementwise("sub_scaled", lambda xp, x, y, a: fused(xp, y, -a, x), grads=(lambda xp, g: g, lambda xp, g, a: -g * conj(xp, a), None),
                           torch_name="SubBackward0")
 _ADD_SCALED.frees = _SUB_SCALED.frees = False  # they save a number, which is never freed
 

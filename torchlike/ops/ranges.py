@@ -18,7 +18,7 @@ from .._public import as_size, public
 from .._tensor import Tensor, apply
 from .creation import _arange_op, _check_dtype, _empty_check, _finish, constant, from_numpy, place
 from .joining import cat
-from .pointwise import _plain_number, number
+from .pointwise import _plain_number, fused, number
 
 # -- spaced numbers ----------------------------------------------------------------------------------------------------
 
@@ -35,7 +35,7 @@ def _linspace(xp, start, end, steps, dtype, device):
         return start.reshape(1).astype(kind)
     step = (end - start) / np.asarray(steps - 1, wide)
     i = np.arange(steps)
-    values = xp.where(i < steps // 2, start + step * i.astype(wide), end - step * (steps - 1 - i).astype(wide))
+    values = xp.where(i < steps // 2, fused(xp, i.astype(wide), step, start), fused(xp, (i - (steps - 1)).astype(wide), step, end))
     return (xp.trunc(values) if kind.kind in "iu" else values).astype(kind)
 
 

@@ -7,6 +7,7 @@ import numpy as np
 from jax import lax
 
 from .._core.layout import Layout
+from .._core.overwrite import changeable
 from .._core.registry import View
 from .._public import as_dim, as_int, as_size, public, refuse_long
 from .._tensor import Tensor
@@ -15,7 +16,7 @@ from .._tensor import Tensor
 def set_slice(xp, base, new, starts, steps=None):
     """base with a rectangular part replaced by new."""
     if xp is np:
-        out = base.copy()
+        out = changeable(base)
         steps = steps or (1,) * base.ndim
         out[tuple(slice(s, s + (n - 1) * k + 1 if n else s, k) for s, n, k in zip(starts, new.shape, steps))] = new
         return out
@@ -81,7 +82,7 @@ SELECT_AT = View("select_at", lambda xp, x, i, dim: _select(xp, x, dim, i) if xp
 WRITES = 64  # in place; so many are a loop over positions
 
 
-def _is_data(t: Tensor) -> bool:
+def is_data(t: Tensor) -> bool:
     """Whether positions in t are data, not structure: in a tensor that exists already (a data set, a cache) they change between
     runs; in one that a loop fills, each would make an operation never seen before."""
     return t._current().array is not None or (t._storage is not None and t._storage.version > WRITES)
@@ -89,14 +90,16 @@ def _is_data(t: Tensor) -> bool:
 
 def take_slice(t: Tensor, dim: int, start: int, n: int, step: int = 1) -> Tensor:
     """n elements from start by step along dim; bounds are the caller's concern."""
-    if step == 1 and (n == 1 or (start and _is_data(t))):
+    if step == 1 and n == t._value.aval.shape[dim]:
+        return t._view(SLICE, (dim, 0, n, 1))
+    if step == 1 and (n == 1 or (start and is_data(t))):
         return t._view(SLICE_AT, (dim, n), start)
     return t._view(SLICE, (dim, start, n, step))
 
 
-def take_index(t: Tensor, dim: int, i: int) -> Tensor:
-    """Element i (0 <= i < size) along dim."""
-    return t._view(SELECT_AT, (dim,), i) if _is_data(t) else t._view(SELECT, (dim, i))
+def take_index(t: Tensor, dim: int, i: int, data: bool = False) -> Tensor:
+    """Element i (0 <= i < size) along dim; whether i itself is data."""
+    return t._view(SELECT_AT, (dim,), i) if data or is_data(t) else t._view(SELECT, (dim, i))
 
 
 @public()

@@ -6,6 +6,7 @@ import numpy as np
 from .._core.grad_mode import mode
 from .._core.graph import Identity
 from .._core.layout import Layout, contiguous, extent
+from .._core.overwrite import may_write
 from .._core.registry import View
 from .._public import as_dim, as_size, public
 from .._tensor import Tensor
@@ -35,7 +36,7 @@ def _diagonal_put(xp, base, new, offset, d1, d2):
     moved = xp.moveaxis(base, (d1, d2), (-2, -1))
     index = (..., *_diagonal_index(new.shape[-1], offset))
     if xp is np:
-        moved = moved.copy()
+        moved = moved if may_write(base) else moved.copy()
         moved[index] = new
     else:
         moved = moved.at[index].set(new)
@@ -132,7 +133,8 @@ def _as_strided_put(xp, base, new, root_strides, shape, strides, offset):
     flat, order = _flat_storage(xp, base, root_strides)
     index = _strided_index(shape, strides, offset)
     if xp is np:
-        flat = flat.copy()
+        if not may_write(base) and np.may_share_memory(flat, base):
+            flat = flat.copy()
         flat[index] = new
     else:
         flat = flat.at[index].set(new)

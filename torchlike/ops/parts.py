@@ -1,0 +1,84 @@
+"""Ints and slices of several dimensions as one view: x[i, 0, 3], x[b, :, 2:5]."""
+from __future__ import annotations
+
+import numpy as np
+from jax import lax
+
+from .._core.layout import Layout
+from .._core.overwrite import changeable
+from .._core.registry import View
+from .._tensor import Tensor
+from .slicing import is_data
+
+# A part is told by (dim, start, n) for each indexed dimension, in order: n elements from start, or the one at start where n is -1.
+# Starts that are data (see is_data) are numbers of the operation, in order, and None in the part.
+Part = tuple[tuple[int, int | None, int], ...]
+
+
+def _starts(part: Part, numbers: tuple) -> list:
+    data = iter(numbers)
+    return [next(data) if start is None else start for _, start, _ in part]
+
+
+def _index(ndim: int, part: Part, numbers: tuple) -> tuple:
+    index: list = [slice(None)] * ndim
+    for (dim, _, n), start in zip(part, _starts(part, numbers)):
+        index[dim] = start if n < 0 else slice(start, start + n)
+    return tuple(index)
+
+
+def _window(shape: tuple, part: Part, numbers: tuple) -> tuple[list, list]:
+    """Where the part begins in each dimension, and its sizes with those of 1 that it drops."""
+    starts, sizes = [0] * len(shape), list(shape)
+    for (dim, _, n), start in zip(part, _starts(part, numbers)):
+        starts[dim], sizes[dim] = start, abs(n)
+    return starts, sizes
+
+
+def _take(xp, x, *rest):
+    *numbers, part = rest
+    if xp is np:
+        return x[_index(x.ndim, part, numbers)]
+    starts, sizes = _window(x.shape, part, numbers)
+    out = lax.dynamic_slice(x, starts, sizes) if numbers else lax.slice(x, starts, [s + n for s, n in zip(starts, sizes)])
+    return lax.squeeze(out, [dim for dim, _, n in part if n < 0])
+
+
+def _put(xp, base, new, *rest):
+    *numbers, part = rest
+    if xp is np:
+        out = changeable(base)
+        out[_index(base.ndim, part, numbers)] = new
+        return out
+    starts, sizes = _window(base.shape, part, numbers)
+    return base if 0 in sizes else lax.dynamic_update_slice(base, new.astype(base.dtype).reshape(sizes), starts)
+
+
+def _layout(a: Layout, *rest) -> Layout:
+    *numbers, part = rest
+    shape, strides, offset = list(a.shape), list(a.strides), a.offset
+    for (dim, _, n), start in zip(reversed(part), reversed(_starts(part, numbers))):
+        offset += start * strides[dim]
+        if n < 0:
+            del shape[dim], strides[dim]
+        else:
+            shape[dim] = n
+    return Layout(tuple(shape), tuple(strides), offset)
+
+
+# torch makes a view for each dimension; the last one's name is that of the node
+_BY_LAST = {kind: View(f"part_{kind}", _take, put=_put, layout=_layout, torch_name=f"{kind.capitalize()}Backward0") for kind in ("select", "slice")}
+
+
+def take_part(t: Tensor, cuts: list[tuple[int, int, int, int]], data: bool = False) -> Tensor:
+    """The view of t that cuts (dimension, start, length or -1, a step of 1) show; whether positions are data. Bounds are the caller's concern."""
+    op = _BY_LAST["select" if cuts[-1][2] < 0 else "slice"]
+    if not data and not is_data(t):
+        return t._view(op, (tuple([cut[:3] for cut in cuts]),))
+    numbers, part = [], []
+    for dim, start, n, _ in cuts:
+        if start or n < 0:
+            numbers.append(start)
+            start = None
+        part.append((dim, start, n))
+    return t._view(op, (tuple(part),), *numbers)
