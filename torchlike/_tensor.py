@@ -464,7 +464,7 @@ class Tensor(Fields):
             if op.numpy is not True:
                 return None
             array = op.kernel(np, array, *numbers, *statics)
-        return array
+        return np.asarray(array)  # the kernels of an element give a scalar
 
     def __hash__(self):
         return id(self)

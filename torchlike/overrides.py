@@ -113,7 +113,7 @@ def default_torch_function(cls: type, func: Callable, types: Any, args: tuple, k
         return NotImplemented
     with DisableTorchFunctionSubclass():
         result = func(*args, **(kwargs or {}))
-    return result if getattr(func, "__name__", "") == "__get__" else _converted(result, cls)
+    return result if getattr(func, "__self__", None) is Tensor.grad else _converted(result, cls)
 
 
 class _Plainly:

@@ -100,7 +100,7 @@ def _forward(xp, input, weight, offset, mask, bias, w: Window):
 
 
 def _backward(xp, grad, input, weight, offset, mask, w: Window):
-    (n, c, height, width), (o, cw, kh, kw), (oh, ow) = input.shape, weight.shape, offset.shape[2:]
+    (n, _, height, width), (o, cw, kh, kw), (oh, ow) = input.shape, weight.shape, offset.shape[2:]
     index, share, dy, dx, kept = _places(xp, offset, mask, input.shape, weight.shape, w)
     weighed, x = share if kept is None else share * kept, _rows(input, w.offset_groups)
     g = computed(xp, grad).reshape(n, w.groups, o // w.groups, oh * ow).transpose(1, 0, 3, 2).reshape(w.groups, n * oh * ow, o // w.groups)

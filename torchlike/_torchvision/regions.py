@@ -116,7 +116,7 @@ def _power(taps: float) -> int:
 
 def _taps(xp, rois, shape, kind: str, scale, bins, ratio, aligned, bounds):
     """Which of the map's rows (images, for a sensitive kind also bins; then pixels) each bin sums, and their weights."""
-    (batch, _, height, width), (ph, pw), (axis, ends, sensitive) = shape, bins, KINDS[kind]
+    (_, _, height, width), (ph, pw), (axis, ends, sensitive) = shape, bins, KINDS[kind]
     image = rois[:, 0].astype(np.int32)[:, None, None]
     if sensitive:
         image = (image * ph + xp.arange(ph, dtype=np.int32)[:, None]) * pw + xp.arange(pw, dtype=np.int32)
