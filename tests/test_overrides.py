@@ -99,3 +99,26 @@ def test_encoder_layers_know_relu_beside_such_a_class(torch):
     layer = torch.nn.TransformerEncoderLayer
     return [layer(4, 2).activation_relu_or_gelu, layer(4, 2, activation="gelu").activation_relu_or_gelu, layer(4, 2, activation=torch.nn.functional.relu).activation_relu_or_gelu,
             layer(4, 2, activation=torch.nn.ReLU()).activation_relu_or_gelu, layer(4, 2, activation=torch.tanh).activation_relu_or_gelu]
+
+
+@same
+def test_own_torch_function_decides_the_class(torch):
+    """Inside DisableTorchFunctionSubclass functions make plain tensors, whatever they were given; torchvision's tv_tensors count on it."""
+    class Own(torch.Tensor):
+        @classmethod
+        def __torch_function__(cls, func, types, args=(), kwargs=None):
+            with torch._C.DisableTorchFunctionSubclass():
+                return func(*args, **(kwargs or {}))
+
+    class Default(torch.Tensor):
+        @classmethod
+        def __torch_function__(cls, func, types, args=(), kwargs=None):
+            return super().__torch_function__(func, types, args, kwargs)
+
+    found = []
+    for cls in (Own, Default):
+        x = torch.arange(6.0).reshape(2, 3).as_subclass(cls)
+        x.note = "mine"
+        made = (x + 1, x.detach(), x.clone(), x[0], x.T, x.data, x.sum(), torch.stack([x, x]), x.to(torch.float64), x.float(), x.as_subclass(torch.Tensor))
+        found += [type(y).__name__ for y in made] + [hasattr(y, "note") for y in made]
+    return found

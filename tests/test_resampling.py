@@ -59,3 +59,23 @@ def test_number_over_tensor():
     ours = torch.arange(1.0, 256.0, requires_grad=True)
     assert (255 / ours).tolist() == (255 / x).tolist() and (7 / torch.arange(1, 9)).tolist() == (7 / oracle.arange(1, 9)).tolist()
     assert type((255 / ours).grad_fn).__name__ == "MulBackward0"
+
+
+def test_one_rounding():
+    """add(alpha=) and linspace are rounded once, as torch's compiler has it: pixels are cut off to bytes afterwards."""
+    x, y = oracle.arange(1.0, 200.0) / 7, oracle.arange(1.0, 200.0) / 3
+    ours = torch.from_numpy(x.numpy().copy()), torch.from_numpy(y.numpy().copy())
+    with program.tier("numpy"):
+        for add in ("add", "sub"):
+            assert getattr(torch, add)(*ours, alpha=0.3).tolist() == getattr(oracle, add)(x, y, alpha=0.3).tolist()
+        for start, end, steps in ((256.0, 0.0, 31), (-1, 1, 100), (-20.37, 91.123, 64)):
+            assert torch.linspace(start, end, steps).tolist() == oracle.linspace(start, end, steps).tolist()
+
+
+def test_dirichlet():
+    for alpha in ([1.0, 1.0, 1.0], [0.3, 2.0], [[0.5, 4.0], [3.0, 0.1]]):
+        drawn = []
+        for library in (oracle, torch):
+            library.manual_seed(3)
+            drawn.append([library._sample_dirichlet(library.tensor(alpha)).tolist() for _ in range(20)])
+        assert drawn[0] == drawn[1]

@@ -11,6 +11,7 @@ from .rng_generator import Generator
 from .rng_normal import serial_normals
 
 _LOW53 = (1 << 53) - 1
+_THIRD, _SQUEEZE = float(np.float32(1 / 3)), float(np.float32(0.0331))  # floats in torch too
 
 
 def uniform(gen: Generator) -> float:
@@ -25,7 +26,7 @@ def _one(gen: Generator, alpha: float) -> float:
             return 0.0
         scale = (1.0 - uniform(gen)) ** (1.0 / alpha)
         alpha += 1.0
-    d = alpha - 1.0 / 3.0
+    d = alpha - _THIRD
     c = 1.0 / math.sqrt(9.0 * d)
     while True:
         x = y = 0.0
@@ -34,7 +35,7 @@ def _one(gen: Generator, alpha: float) -> float:
             y = 1.0 + c * x
         v, square = y * y * y, x * x
         u = 1.0 - uniform(gen)
-        if u < 1.0 - 0.0331 * square * square or math.log(u) < 0.5 * square + d * (1.0 - v + math.log(v)):
+        if u < 1.0 - _SQUEEZE * square * square or math.log(u) < 0.5 * square + d * (1.0 - v + math.log(v)):
             return scale * d * v
 
 

@@ -61,7 +61,7 @@ def dirichlet_sample(alpha: Tensor, generator=None) -> Tensor:
     """Dirichlet(alpha) samples over the last dimension."""
     host = _parameters(alpha)
     limits = np.finfo(host.dtype)
-    g = np.maximum(standard_gamma(_generator(generator), host.astype(np.float64)), limits.tiny)  # torch too computes it in double
+    g = np.maximum(standard_gamma(_generator(generator), host), limits.tiny)
     x = np.clip((g / g.sum(-1, keepdims=True)).astype(host.dtype), limits.tiny, np.nextafter(host.dtype.type(1), host.dtype.type(0)))
     return apply(_DIRICHLET, (alpha, place(x, alpha.device)))
 
