@@ -14,7 +14,7 @@ from ._core.graph import AccumulateGrad, Node, Outside, Stale, node_class
 from ._core.layout import Layout, combined, contiguous, extent, overlapping
 from ._core.program import record
 from ._core.registry import OPS, View
-from ._core.value import Value, of_array
+from ._core.value import Value, is_tracer, of_array
 from ._fields import Fields, Shown
 from ._size import Size, _size  # noqa: F401  (_size: pickles made before name it here)
 from ._storage import Past, Storage, put, through, window
@@ -443,11 +443,28 @@ class Tensor(Fields):
 
     def _host_array(self) -> np.ndarray:
         """The data as a NumPy array that must not be written."""
-        array = program.concrete(self._current())
+        value = self._current()
+        array = value.array
+        if array is None:
+            array = self._through_views()
+            if array is None:
+                array = program.concrete(value)
         if array is program.META_ARRAY:
             raise NotImplementedError("Cannot copy out of meta tensor; no data!")
         program.raise_failed_checks()
         return np.asarray(array)
+
+    def _through_views(self) -> np.ndarray | None:
+        """The data of a view whose storage is known, without running what is pending: a loop over a tensor's elements looks at each."""
+        root = None if self._storage is None or program.state.capture is not None else self._storage.value
+        if root is None or root.array is None or root.aval.device.type != "cpu" or is_tracer(root.array):
+            return None
+        array = np.asarray(root.array)
+        for op, numbers, statics in self._chain:
+            if op.numpy is not True:
+                return None
+            array = op.kernel(np, array, *numbers, *statics)
+        return np.asarray(array)  # the kernels of an element give a scalar
 
     def __hash__(self):
         return id(self)
