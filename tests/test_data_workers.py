@@ -303,6 +303,18 @@ def test_workers_beside_busy_xla():
         thread.join()
 
 
+def test_worker_runs_what_the_parent_compiled():
+    """The parent's executables are of no use in a forked worker: XLA's threads are not there."""
+    def work(k):
+        x = ours.full((64, 64), float(k))
+        return (x @ x).exp().sum().item() + k
+
+    with program.tier("compiled"):
+        wanted = [work(k) for k in (0, 0, 0)]
+    loader = ours.utils.data.DataLoader(Numbers(3, lambda _: work(0)), None, num_workers=1, timeout=20)
+    np.testing.assert_allclose([float(x) for x in loader], wanted, rtol=1e-6)
+
+
 def threads_of_xla(_):
     names = [Path(f"/proc/self/task/{t}/comm").read_text() for t in os.listdir("/proc/self/task")]
     (ours.ones(50, 50) @ ours.ones(50, 50)).sum().item()

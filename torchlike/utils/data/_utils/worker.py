@@ -78,6 +78,8 @@ class Job(NamedTuple):
 def worker_main(job: Job) -> None:
     """Answer requests until the parent closes the connection or dies."""
     program.numpy_only()
+    parents = program.trie.root  # noqa: F841  held, since its executables must not be ended here
+    program.forget_programs()  # a program that the parent compiled would be run by XLA, whose threads are not here: forever
     if job.forked:
         gc.freeze()  # no collection here frees what the parent made: JAX arrays among it, and pages they share
     signal.signal(signal.SIGTERM, signal.SIG_DFL)  # the parent's own handler means the parent
