@@ -77,16 +77,6 @@ def _bounded(xp, at, n: int, padding: str, align: bool):
     return at if padding == "zeros" else xp.where(at > 0, xp.minimum(at, n - 1), xp.zeros_like(at))  # NaN goes to 0, as in torch
 
 
-def _lookup(xp, flat, shape, index):
-    """Values at integer positions (one float array (N, P) per dimension); 0 outside."""
-    inside, at = True, 0
-    for i, n in zip(index, shape):
-        inside = inside & (i >= 0) & (i <= n - 1)
-        at = at * n + xp.clip(xp.where(i == i, i, 0), 0, n - 1).astype(np.int64)
-    values = xp.take_along_axis(flat, at[:, None, :], 2)
-    return xp.where(inside[:, None, :], values, np.zeros((), flat.dtype))
-
-
 def _taps(xp, at, n, mode, padding, align):
     """(position, weight) pairs along one dimension."""
     if mode == "bicubic":
@@ -101,19 +91,47 @@ def _taps(xp, at, n, mode, padding, align):
     return [(floor, 1 - part), (floor + 1, part)]
 
 
-def _sample(xp, x, grid, mode, padding, align):
-    shape, lead = x.shape[2:], x.shape[:2]
+def _corners(xp, grid, shape, mode, padding, align) -> list[tuple]:
+    """What each output is a sum of: (place among the input's pixels, or behind them where it is outside; weight), arrays (N, outputs)."""
     positions = wide(grid).reshape(grid.shape[0], -1, grid.shape[-1])
-    flat = wide(x).reshape(*lead, -1)
-    sets = [_taps(xp, _unnormalized(xp, positions[..., len(shape) - 1 - d], n, align), n, mode, padding, align) for d, n in enumerate(shape)]
-    total = None
+    sets = []
+    for d, n in enumerate(shape):
+        taps = _taps(xp, _unnormalized(xp, positions[..., len(shape) - 1 - d], n, align), n, mode, padding, align)
+        sets.append([(xp.where((i >= 0) & (i <= n - 1), i, -1).astype(np.int32), w) for i, w in taps])  # NaN is outside
+    found = []
     for corner in np.ndindex(*(len(s) for s in sets)):
         taps = [s[k] for s, k in zip(sets, corner)]
-        part = _lookup(xp, flat, shape, [i for i, _ in taps])
-        if taps[0][1] is not None:
-            part = part * math.prod(w for _, w in taps)[:, None, :]
-        total = part if total is None else total + part
-    return total.reshape(*lead, *grid.shape[1:-1]).astype(x.dtype)
+        at, inside = taps[0][0], taps[0][0] >= 0
+        for (i, _), n in zip(taps[1:], shape[1:]):
+            at, inside = at * n + i, inside & (i >= 0)
+        found.append((xp.where(inside, at, math.prod(shape)), None if taps[0][1] is None else math.prod(w for _, w in taps)))
+    return found
+
+
+def _sample(xp, x, grid, mode, padding, align):
+    n, channels, outputs = *x.shape[:2], grid.shape[1:-1]
+    once = xp is np and n > 1 and grid.strides[0] == 0  # one grid for a batch: as if its images were channels
+    if once:
+        x, grid = x.reshape(1, -1, *x.shape[2:]), grid[:1]
+    corners = _corners(xp, grid, x.shape[2:], mode, padding, align)
+    pixels = xp.moveaxis(wide(x).reshape(*x.shape[:2], -1), 1, 2)
+    pixels = xp.concatenate([pixels, xp.zeros_like(pixels[:, :1])], 1)
+    if xp is np and mode != "nearest":
+        total = np.stack([_weighted(rows, [(at[k], w[k]) for at, w in corners]) for k, rows in enumerate(pixels)])
+    else:
+        total = None
+        for at, w in corners:
+            part = xp.take_along_axis(pixels, at[..., None], 1)
+            part = part if w is None else part * w[..., None]
+            total = part if total is None else total + part
+    return xp.moveaxis(total, 2, 1).reshape(n, channels, *outputs).astype(x.dtype)
+
+
+def _weighted(rows: np.ndarray, corners: list[tuple]) -> np.ndarray:
+    """Sums of rows by weight, as a product with a sparse matrix: NumPy would take several passes over memory for each corner."""
+    from scipy.sparse import csr_array
+    at, w = np.stack([at for at, _ in corners], 1), np.stack([w for _, w in corners], 1)
+    return csr_array((w.ravel(), at.ravel(), np.arange(0, at.size + 1, at.shape[1], dtype=at.dtype)), (len(at), len(rows))) @ rows
 
 
 def _sample_shape(x, grid, *statics):
