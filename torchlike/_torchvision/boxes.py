@@ -40,7 +40,7 @@ def kept(boxes: np.ndarray, scores: np.ndarray, threshold: float) -> np.ndarray:
     x1, y1, x2, y2 = columns = list(np.ascontiguousarray(boxes[order].T))
     columns.append((x2 - x1) * (y2 - y1))
     limit = boxes.dtype.type(threshold)  # the largest number of this dtype up to the threshold: as if compared in float64
-    if limit > threshold:
+    if float(limit) > threshold:
         limit = np.nextafter(limit, boxes.dtype.type(-np.inf))
     found = []
     while len(order):

@@ -75,7 +75,7 @@ def _samples(xp, start, size, bins: int, length: int, ratio: int, bound: int | N
 
 def _edges(xp, start, size, bins: int, end: int):
     """First pixel of each bin, and the one after its last: (regions, bins, 1)."""
-    step, p = (size / bins)[:, None], xp.arange(bins, dtype=start.dtype)
+    step, p = (size / (size * 0 + bins))[:, None], xp.arange(bins, dtype=start.dtype)  # XLA multiplies by a constant's inverse, which rounds otherwise
     low, high = xp.floor(p * step) + start[:, None], xp.ceil((p + 1) * step) + start[:, None]
     return [xp.clip(x, 0, end)[..., None] for x in (low, high)]
 
