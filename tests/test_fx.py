@@ -194,6 +194,26 @@ def test_tracer_hooks(torch):
             str(fx.Tracer(param_shapes_constant=True).trace(net)), str(fx.Tracer(autowrap_functions=(_helper,)).trace(_calls_helper)))
 
 
+@same
+def test_create_proxy_of_one_s_own(torch):
+    """torchvision's feature extraction overrides create_proxy without its last parameter."""
+    fx, log = _fx(torch), []
+
+    class T(fx.Tracer):
+        def create_proxy(self, kind, target, args, kwargs, name=None, type_expr=None):
+            log.append((kind, str(target)))
+            return super().create_proxy(kind, target, args, kwargs, name, type_expr)
+
+    class Scale(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.by = torch.nn.Parameter(torch.ones(2))
+
+        def forward(self, x):
+            return x * self.by
+    return str(T().trace(Scale())), str(T(param_shapes_constant=True).trace(Scale())), log
+
+
 def _helper(x):
     return 3 if x is None else x * 2
 

@@ -185,8 +185,10 @@ class Tracer(TracerBase):
         if name is None:
             return value
         if name not in cache:
-            factory = (lambda node: ParameterProxy(self, node, name, value)) if constant_shape else None
-            cache[name] = self.create_proxy("get_attr", name, (), {}, proxy_factory_fn=factory)
+            extra = {}
+            if "proxy_factory_fn" in inspect.signature(self.create_proxy).parameters:  # a subclass's method may lack it
+                extra["proxy_factory_fn"] = (lambda node: ParameterProxy(self, node, name, value)) if constant_shape else None
+            cache[name] = self.create_proxy("get_attr", name, (), {}, **extra)
         return cache[name]
 
     # -- arguments ------------------------------------------------------------------------------------------------------
