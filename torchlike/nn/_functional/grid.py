@@ -130,8 +130,11 @@ def _sample(xp, x, grid, mode, padding, align):
 def _weighted(rows: np.ndarray, corners: list[tuple]) -> np.ndarray:
     """Sums of rows by weight, as a product with a sparse matrix: NumPy would take several passes over memory for each corner."""
     from scipy.sparse import csr_array
-    at, w = np.stack([at for at, _ in corners], 1), np.stack([w for _, w in corners], 1)
-    return csr_array((w.ravel(), at.ravel(), np.arange(0, at.size + 1, at.shape[1], dtype=at.dtype)), (len(at), len(rows))) @ rows
+    n = len(corners[0][0])
+    at, weights = np.empty((n, len(corners)), np.int32), np.empty((n, len(corners)), rows.dtype)
+    for k, (place, w) in enumerate(corners):
+        at[:, k], weights[:, k] = place, w
+    return csr_array((weights.ravel(), at.ravel(), np.arange(0, at.size + 1, len(corners), dtype=np.int32)), (n, len(rows))) @ rows
 
 
 def _sample_shape(x, grid, *statics):

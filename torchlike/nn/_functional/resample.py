@@ -91,16 +91,21 @@ _FILTERS = {"bilinear": (1.0, lambda x: np.maximum(1 - x, 0)), "bicubic": (2.0, 
 
 @functools.lru_cache(maxsize=256)
 def _weights(spec: tuple, transposed: bool) -> np.ndarray:
-    m = _matrix(*spec) if spec[-1] != "uint8" else _byte_matrix(spec)[0]
+    m = _matrix(*spec) if spec[-1] != "uint8" else _bytes(spec)[0].toarray()
     return m.T if transposed else m
 
 
 @functools.lru_cache(maxsize=256)
-def _byte_matrix(spec: tuple) -> tuple[np.ndarray, int]:
-    """torch's weights of bytes: integers, so large that they just fit into 16 bits; and the shift that divides by their unit."""
+def _bytes(spec: tuple):
+    """torch's weights of bytes, as SciPy's sparse matrix: integers, so large that they just fit into 16 bits; and the shift that divides by their
+    unit."""
+    from scipy.sparse import csr_array
     m = _matrix(*spec[:-1], "float64")
-    shift = min(22, int(math.log2((2**15 - 0.5) / m.max())))
-    return np.trunc(m * 2**shift + np.copysign(0.5, m)).astype(np.int32), shift
+    rows, columns = np.nonzero(m)
+    weights = m[rows, columns]
+    shift = min(22, int(math.log2((2**15 - 0.5) / weights.max())))
+    whole = np.trunc(weights * 2**shift + np.copysign(0.5, weights)).astype(np.int32)
+    return csr_array((whole, columns.astype(np.int32), np.searchsorted(rows, np.arange(len(m) + 1)).astype(np.int32)), m.shape), shift
 
 
 @functools.lru_cache(maxsize=256)
@@ -182,24 +187,17 @@ def _resample(xp, x, specs):
 
 def _along_bytes(xp, x, axis: int, spec: tuple, _transposed: bool):
     """Sums of bytes by whole weights, rounded to bytes."""
-    shift = _byte_matrix(spec)[1]
+    weights, shift = _bytes(spec)
     if xp is not np:
         sums = _along(xp, x.astype(np.int32), axis, spec, False)
         return xp.clip((sums + (1 << shift - 1)) >> shift, 0, 255).astype(np.uint8)
     front = np.moveaxis(x, axis, 0)
-    sums = _sparse(spec) @ front.astype(np.int32, order="C").reshape(len(front), -1)
+    sums = weights @ front.astype(np.int32, order="C").reshape(len(front), -1)
     sums += 1 << shift - 1
     sums >>= shift
     if spec[2] != "bilinear":  # its weights are positive
         np.clip(sums, 0, 255, out=sums)
     return np.moveaxis(sums.astype(np.uint8).reshape(-1, *front.shape[1:]), 0, axis)
-
-
-@functools.lru_cache(maxsize=256)
-def _sparse(spec: tuple):
-    """The whole weights as SciPy's sparse matrix, whose products touch what is not zero only."""
-    from scipy.sparse import csr_array
-    return csr_array(_byte_matrix(spec)[0])
 
 
 def _changes(spec) -> bool:
