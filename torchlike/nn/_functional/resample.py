@@ -25,10 +25,7 @@ _SHORT = 192  # elements up to which XLA's gathers along the last axis lose to a
 def _matrix(n: int, out: int, mode: str, align: bool, scale: float | None, antialias: bool, kind: str) -> np.ndarray:
     """The (out, n) matrix of the map along one dimension; `kind` is the float type torch computes positions in."""
     real = np.dtype("float32" if mode.startswith("nearest") else kind).type
-    if align:
-        step = real((n - 1) / (out - 1)) if out > 1 else real(0)
-    else:
-        step = real(1.0 / scale) if scale is not None and scale > 0 else real(n) / real(out)
+    step = _step(n, out, align, scale, real)
     i = np.arange(out, dtype=real)
     w = np.zeros((out, n), real)
     rows = np.arange(out)
@@ -36,7 +33,9 @@ def _matrix(n: int, out: int, mode: str, align: bool, scale: float | None, antia
         at = i * step if mode == "nearest" else (i + real(0.5)) * step
         w[rows, np.minimum(np.floor(at).astype(np.int64), n - 1)] = 1
     elif antialias:
-        _antialiased(w, step, mode)
+        columns, f = _antialiased(n, out, step, mode)
+        at, k = np.nonzero(f)
+        w[at, columns[at, k]] = f[at, k]
     elif mode == "bicubic":
         at = i * step if align else _middles(step, i)
         floor = np.floor(at)
@@ -49,6 +48,13 @@ def _matrix(n: int, out: int, mode: str, align: bool, scale: float | None, antia
         np.add.at(w, (rows, low), 1 - part)
         np.add.at(w, (rows, np.minimum(low + 1, n - 1)), part)
     return w
+
+
+def _step(n: int, out: int, align: bool, scale: float | None, real: type) -> np.floating:
+    """The distance of two outputs, in inputs."""
+    if align:
+        return real((n - 1) / (out - 1)) if out > 1 else real(0)
+    return real(1.0 / scale) if scale is not None and scale > 0 else real(n) / real(out)
 
 
 def _middles(step: np.floating, i: np.ndarray) -> np.ndarray:
@@ -66,9 +72,10 @@ def _cubic_weights(t, a=-0.75):
     return far(t + 1), near(t), near(1 - t), far(2 - t)
 
 
-def _antialiased(w: np.ndarray, step: np.floating, mode: str) -> None:
-    """Triangle, cubic (a = -0.5) or Lanczos filters widened by the step, as PIL's; every step in w's type, as torch's."""
-    (out, n), real = w.shape, w.dtype.type
+def _antialiased(n: int, out: int, step: np.floating, mode: str) -> tuple[np.ndarray, np.ndarray]:
+    """(positions, weights), a row per output: triangle, cubic (a = -0.5) or Lanczos filters widened by the step, as PIL's; every step in its type, as
+    torch's."""
+    real = type(step)
     half, filter = _FILTERS[mode]
     widen = max(step, real(1))
     centers, support = step * (np.arange(out, dtype=real) + real(0.5)), real(half) * widen
@@ -76,9 +83,9 @@ def _antialiased(w: np.ndarray, step: np.floating, mode: str) -> None:
     last = np.minimum((centers + support + real(0.5)).astype(np.int64), n)
     taps = np.arange(int((last - first).max()))
     distances = (taps.astype(real) + (first.astype(real) - centers)[:, None] + real(0.5)) * (real(1) / widen)
-    f = np.where(first[:, None] + taps < last[:, None], filter(np.abs(distances)), real(0))
-    rows, k = np.nonzero(f)
-    w[rows, first[rows] + k] = (f / np.add.accumulate(f, 1)[:, -1:])[rows, k]
+    columns = first[:, None] + taps
+    f = np.where(columns < last[:, None], filter(np.abs(distances)), real(0))
+    return np.minimum(columns, n - 1), f / np.add.accumulate(f, 1)[:, -1:]
 
 
 def _cubic_filter(x, a=-0.5):
@@ -100,12 +107,17 @@ def _bytes(spec: tuple):
     """torch's weights of bytes, as SciPy's sparse matrix: integers, so large that they just fit into 16 bits; and the shift that divides by their
     unit."""
     from scipy.sparse import csr_array
-    m = _matrix(*spec[:-1], "float64")
-    rows, columns = np.nonzero(m)
-    weights = m[rows, columns]
+    n, out, mode, align, scale, antialias, _ = spec
+    if antialias:
+        columns, weights = _antialiased(n, out, _step(n, out, align, scale, np.float64), mode)
+        starts = np.arange(0, columns.size + 1, columns.shape[1])
+    else:
+        m = _matrix(*spec[:-1], "float64")
+        rows, columns = np.nonzero(m)
+        weights, starts = m[rows, columns], np.searchsorted(rows, np.arange(out + 1))
     shift = min(22, int(math.log2((2**15 - 0.5) / weights.max())))
     whole = np.trunc(weights * 2**shift + np.copysign(0.5, weights)).astype(np.int32)
-    return csr_array((whole, columns.astype(np.int32), np.searchsorted(rows, np.arange(len(m) + 1)).astype(np.int32)), m.shape), shift
+    return csr_array((whole.ravel(), columns.ravel().astype(np.int32), starts.astype(np.int32)), (out, n)), shift
 
 
 @functools.lru_cache(maxsize=256)
