@@ -14,6 +14,7 @@ finally:
 from . import _alias, _tensor_str, version
 from . import accelerator, amp, autograd, backends, cuda, distributions, fft, jit, linalg, nn, optim, random, serialization, special, utils  # noqa: F401
 from ._alias import install  # noqa: F401
+from ._checks import _check, _check_index, _check_not_implemented, _check_tensor_all, _check_type, _check_value  # noqa: F401
 from ._device_module import get_device_module  # noqa: F401
 from ._streams import Event, Stream  # noqa: F401
 from ._symbolic import SymBool, SymFloat, SymInt, sym_float, sym_fresh_size, sym_int, sym_ite, sym_max, sym_min, sym_not, sym_sqrt, sym_sum  # noqa: F401

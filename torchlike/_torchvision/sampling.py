@@ -29,7 +29,7 @@ def run(op: Op, tensors: tuple[Tensor | None, ...], statics: tuple) -> Any:
             or executor.options.tier == "compiled"):
         return apply(op, tensors, statics)
     out = op.plan(tuple(None if t is None else t._aval for t in tensors), statics).numpy(*[None if t is None else t._host_array() for t in tensors])
-    return [as_tensor_value(x) for x in out] if isinstance(out, list) else as_tensor_value(out)
+    return tuple(as_tensor_value(x) for x in out) if isinstance(out, list) else as_tensor_value(out)
 
 
 def matrix(index, weight, rows: int):

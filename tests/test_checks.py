@@ -1,0 +1,18 @@
+"""torch._check and its kin, beside real torch."""
+import pytest
+
+NAMES = ("_check", "_check_index", "_check_value", "_check_type", "_check_not_implemented", "_check_tensor_all")
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_outcomes(subject, oracle, name):
+    def facts(torch):
+        out = []
+        for args in (True,), (False,), (False, lambda: "why"), (False, "why"), (False, lambda: 3), (1,), (torch.tensor(True),), (torch.tensor([True, False]),), \
+                (torch.tensor([True, False]), lambda: "why"), (torch.tensor(1),):
+            try:
+                out.append(getattr(torch, name)(*args))
+            except Exception as error:
+                out.append((type(error).__name__, str(error)))
+        return out
+    assert facts(subject) == facts(oracle)

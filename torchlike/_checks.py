@@ -1,0 +1,49 @@
+"""torch._check and its kin: conditions that libraries (torchvision, custom operations) put before their functions."""
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from ._core.dtype import bool_
+from ._symbolic import SymBool
+from ._tensor import Tensor
+
+_UNSAID = "Expected cond to be True, but got False. (Could this error message be improved? If so, please report an enhancement request to PyTorch.)"
+
+
+def _require(error: type[Exception], true: bool, message: Callable[[], Any] | None) -> None:
+    if true:
+        return
+    if message is None:
+        raise error(_UNSAID)
+    if not callable(message):
+        raise TypeError("message must be a callable")
+    raise error(str(message()))
+
+
+def _checker(name: str, error: type[Exception]) -> Callable:
+    def check(cond: bool, message: Callable[[], Any] | None = None) -> None:
+        if isinstance(cond, Tensor):
+            raise TypeError("cond must be a bool, but got a Tensor. For tensor conditions, use torch._check_tensor_all() to assert that all elements are true.")
+        if not isinstance(cond, (bool, SymBool)):
+            raise TypeError(f"cond must be a bool, but got {type(cond)}")
+        _require(error, bool(cond), message)
+    check.__name__ = check.__qualname__ = name
+    check.__doc__ = f"Raises {error.__name__} with message() unless the condition holds."
+    return check
+
+
+_check = _checker("_check", RuntimeError)
+_check_index = _checker("_check_index", IndexError)
+_check_value = _checker("_check_value", ValueError)
+_check_type = _checker("_check_type", TypeError)
+_check_not_implemented = _checker("_check_not_implemented", NotImplementedError)
+
+
+def _check_tensor_all(cond: Tensor, message: Callable[[], Any] | None = None) -> None:
+    """Raises RuntimeError with message() unless all elements of a tensor of bools are true."""
+    if not isinstance(cond, Tensor):
+        raise TypeError(f"cond must be a tensor, but got {type(cond)}")
+    if cond.dtype is not bool_:
+        raise TypeError(f"cond tensor must have dtype torch.bool, but got {cond.dtype}")
+    _require(RuntimeError, bool(cond.all()), message)
