@@ -13,6 +13,7 @@ import signal
 import struct
 import subprocess
 import sys
+import types
 import zipfile
 
 import numpy as np
@@ -235,6 +236,10 @@ class Slotted:
     width: int
 
 
+class Settings(types.SimpleNamespace):
+    """As ultralytics keeps them in its checkpoints."""
+
+
 Pair = collections.namedtuple("Pair", "left right")
 
 
@@ -269,6 +274,8 @@ PLAIN = [
     Config(3, ["a"]),
     Slotted(4),
     Pair(1, [2]),
+    types.SimpleNamespace(a=1),
+    Settings(a=1, b=[2]),
     datetime.datetime(2020, 1, 2, tzinfo=datetime.UTC),
     pathlib.PurePosixPath("/a/b"),
     collections.defaultdict(list, a=[1]),

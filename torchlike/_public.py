@@ -416,11 +416,11 @@ def refuse_long(x: int) -> None:
         raise ValueError("Overflow when unpacking long long")
 
 
-def as_int(x, name: str) -> int:
-    """An argument that torch declares as int."""
+def as_int(x, name: str, function: str = "", position: str = "") -> int:
+    """An argument that torch declares as int: a 0-dim tensor of integers too."""
     if x.__class__ is not int:
         if isinstance(x, bool) or not hasattr(x, "__index__"):
-            raise TypeError(f"argument '{name}' must be int, not {type(x).__name__}")
+            raise TypeError(f"{function}argument '{name}'{position} must be int, not {type(x).__name__}")
         x = x.__index__()
     refuse_long(x)
     return x

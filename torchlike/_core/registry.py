@@ -180,6 +180,8 @@ class Op:
         key = (avals, statics)
         found = self.plans.get(key)
         if found is None:
+            if any(hasattr(x, "_value") for x in statics):  # a Tensor given for a number
+                raise TypeError(f"{self.name}(): argument must be int, not Tensor")
             found = self.plans[key] = self.make(avals, statics)
         return found
 

@@ -228,7 +228,9 @@ def _restricted(value: Any) -> Resolved | None:
     if issubclass(value, tuple) and hasattr(value, "_fields"):
         return Resolved(value, new=lambda *items: tuple.__new__(value, items))
     if isinstance(maker, types.BuiltinFunctionType) and maker.__self__ in _DATA_BASES and not _sets_state(value):
-        return Resolved(value, new=lambda *args: maker(value, *args), state="dict")
+        bare = functools.partial(maker, value)
+        # a namespace is pickled as a call without arguments
+        return Resolved(value, call=(lambda: bare()) if maker.__self__ is types.SimpleNamespace else None, new=bare, state="dict")
     return None
 
 
@@ -245,7 +247,7 @@ def _sets_state(cls: type) -> bool:
     return any("__setstate__" in vars(base) for base in cls.__mro__)
 
 
-_DATA_BASES = (object, int, float, complex, str, bytes, bytearray, tuple, list, dict, set, frozenset)
+_DATA_BASES = (object, int, float, complex, str, bytes, bytearray, tuple, list, dict, set, frozenset, types.SimpleNamespace)
 _FUNCTIONS = {  # {torch's module: ours}
     "torch": PACKAGE,
     "torch.nn.functional": f"{PACKAGE}.nn.functional",

@@ -111,6 +111,8 @@ def plain_number(x):
     """A Python number as itself: subclasses (enums), NumPy's scalars, objects with __float__. TypeError for anything else."""
     if x.__class__ in _NUMBERS:
         return x
+    if isinstance(x, Tensor) and not x.ndim and not x.requires_grad:
+        return x.item()
     x = number(x)
     for kind in _NUMBERS:
         if isinstance(x, kind):
@@ -199,16 +201,10 @@ def full(size, fill_value, *, out=None, dtype=None, layout=None, device=None, re
         raise TypeError(f"full(): argument 'size' (position 1) must be tuple of ints, not {type(size).__name__}")
     shape = as_size(size)
     _empty_check(shape)
-    fill_value = _fill_value(fill_value)
+    fill_value = plain_number(fill_value)
     if dtype is None:
         dtype = number_dtype(fill_value)
     return _finish(filled(shape, fill_value, _check_dtype(dtype), dev.resolve(device)), requires_grad, out)
-
-
-def _fill_value(x):
-    if isinstance(x, Tensor) and not x.ndim:
-        x = x.item()
-    return plain_number(x)
 
 
 def number_dtype(x) -> dt.dtype:
@@ -245,7 +241,7 @@ empty_like = _like("empty_like", 0)
 def full_like(input, fill_value, *, dtype=None, layout=None, device=None, requires_grad=False, memory_format=None, pin_memory=False) -> Tensor:
     """A tensor of input's shape, dtype and device filled with a number."""
     a = input._value.aval
-    fill_value = _fill_value(fill_value)
+    fill_value = plain_number(fill_value)
     made = filled(a.shape, fill_value, a.dtype if dtype is None else _check_dtype(dtype), a.device if device is None else dev.canonical(device))
     return _finish(laid_out(made, input, memory_format or preserve_format), requires_grad)
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from .._core import device as dev
 from .._core import dtype as dt
-from .._public import as_dim, public
+from .._public import as_dim, as_int, public
 from .._tensor import Tensor, apply
 from .creation import _check_dtype, place
 from .memory_formats import laid_out, preserve_format
@@ -66,7 +66,7 @@ def _replace(name: str, input: Tensor, src: Tensor, op, numbers: tuple, statics:
 def select_scatter(input, src: Tensor, dim: int, index: int) -> Tensor:
     """input with element `index` along dim replaced by src."""
     d = as_dim(dim, input.ndim)
-    n = input.shape[d]
+    n, index = input.shape[d], as_int(index, "index")
     if not -n <= index < n:
         raise IndexError(
             f"select(): index {index} out of range for tensor of size {list(input.shape)} at dimension {d}"
@@ -77,7 +77,7 @@ def select_scatter(input, src: Tensor, dim: int, index: int) -> Tensor:
 @public(out=True)
 def slice_scatter(input, src: Tensor, dim: int = 0, start: int | None = None, end: int | None = None, step: int = 1) -> Tensor:
     """input with the slice start:end:step along dim replaced by src."""
-    d = as_dim(dim, input.ndim)
+    d, step = as_dim(dim, input.ndim), as_int(step, "step")
     if step <= 0:
         raise RuntimeError("slice step must be positive")
     first, last, _ = slice(start, end).indices(input.shape[d])

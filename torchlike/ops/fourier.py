@@ -7,7 +7,7 @@ import numpy as np
 
 from .._core import dtype as dt
 from .._core.registry import Op
-from .._public import as_dim, called, need_tensor, with_out
+from .._public import as_dim, as_int, as_size, called, need_tensor, with_out
 from .._tensor import Tensor, apply
 from .creation import arange
 from .joining import roll
@@ -167,7 +167,7 @@ def _sizes(x, s, dim, name: str, half: bool):
     else:
         dims = tuple(range(x.ndim))
     if s is not None:
-        s = (s,) if isinstance(s, int) else tuple(s)
+        s = as_size(*s) if isinstance(s, (tuple, list)) else (as_int(s, "n"),)
         if len(s) != len(dims):
             raise RuntimeError("When given, dim and shape arguments must have the same length")
     sizes = [x.shape[d] if s is None or s[i] == -1 else s[i] for i, d in enumerate(dims)]
@@ -184,7 +184,7 @@ def _one(name: str, op, inverse: bool, real: bool = False, half: bool = False):
         x, way = _input(input, name, not real), _norm(norm, name)
         if not x.ndim:
             raise IndexError(f"Dimension specified as {dim} but tensor has no dimensions")
-        dims, sizes = _sizes(x, None if n is None else (n,), (dim,), name, half)
+        dims, sizes = _sizes(x, n, (dim,), name, half)
         return apply(op, (x,), (dims, sizes, inverse, way))
     return _named(f, name)
 
@@ -235,7 +235,7 @@ def rfftfreq(n: int, d: float = 1.0, *, dtype=None, device=None, requires_grad: 
 
 
 def _shifted(input, dim, way):
-    dims = tuple(range(input.ndim)) if dim is None else (dim,) if isinstance(dim, int) else tuple(dim)
+    dims = tuple(range(input.ndim)) if dim is None else tuple(dim) if isinstance(dim, (tuple, list)) else (as_int(dim, "dim"),)
     shifts = tuple(input.shape[d] // 2 if way > 0 else (input.shape[d] + 1) // 2 for d in dims)
     return roll(input, shifts, dims) if dims else input.clone()
 

@@ -159,6 +159,7 @@ def histogram(input, bins=100, *, range=None, weight: Tensor | None = None, dens
     _need_float(input)
     with no_grad():
         flat = input.reshape(-1)
+        bins = int(bins) if range is not None and isinstance(bins, Tensor) else bins
         edges = _edges("torch.histogram()", flat, bins, range)
         weight = None if weight is None else weight.reshape(-1)
         made = _histogram(_count("torch.histogram()", flat.unsqueeze(1), [edges], weight, density), edges)

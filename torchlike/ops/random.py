@@ -13,7 +13,7 @@ from .._core.layout import is_contiguous, like, overlapping
 from .._public import MISSING, as_int, as_size, fill_out, number, public
 from .._tensor import Tensor, as_tensor_value
 from .basic import overwrite, to_device
-from .creation import _check_dtype, _empty_check, _finish, constant, place, range_bounds
+from .creation import _check_dtype, _empty_check, _finish, constant, place, plain_number, range_bounds
 
 
 class Generator(rng.Generator):
@@ -240,11 +240,13 @@ def exponential_(self, lambd: float = 1.0, *, generator=None) -> Tensor:
 
 def log_normal_(self, mean: float = 1.0, std: float = 2.0, *, generator=None) -> Tensor:
     """exp of normal numbers."""
+    mean, std = plain_number(mean), plain_number(std)
     return _fill(self, lambda g, shape, t: rng.log_normal(g, shape, mean, std, t), generator, "log_normal_cpu")
 
 
 def cauchy_(self, median: float = 0.0, sigma: float = 1.0, *, generator=None) -> Tensor:
     """Cauchy numbers."""
+    median, sigma = plain_number(median), plain_number(sigma)
     return _fill(self, lambda g, shape, t: rng.cauchy(g, shape, median, sigma, t), generator, "cauchy_cpu")
 
 
@@ -291,6 +293,7 @@ for _f in (uniform_, normal_, exponential_, log_normal_, cauchy_, geometric_, be
 def bernoulli(input, p=None, *, generator=None, out=None) -> Tensor:
     """Ones with the probabilities that input holds (or p)."""
     if p is not None:
+        p = plain_number(p)
         return input.detach().contiguous().clone().bernoulli_(p, generator=generator)
     if input.dtype.category == dt.INT:
         raise NotImplementedError(f"\"bernoulli_tensor_cpu_p_\" not implemented for '{input.dtype.short}'")

@@ -9,7 +9,7 @@ from .._core import dtype as dt
 from .._core.registry import Op, cast
 from .._public import EVERY_DIM, as_dim, as_dims, fill_out, public
 from .._tensor import Tensor, apply
-from .creation import _check_dtype
+from .creation import _check_dtype, plain_number
 
 
 def reduced(shape: tuple, dims: tuple, keepdim: bool) -> tuple:
@@ -355,7 +355,7 @@ def _variance_args(input, dim, unbiased, correction, keepdim, name):
         if not isinstance(unbiased, bool):
             raise TypeError(f"argument 'unbiased' must be bool, not {type(unbiased).__name__}")
         correction = int(unbiased)
-    return as_dims(dim, input._value.aval.ndim), bool(keepdim), 1 if correction is None else correction
+    return as_dims(dim, input._value.aval.ndim), bool(keepdim), 1 if correction is None else plain_number(correction)
 
 
 @public(out=True)

@@ -11,9 +11,9 @@ from jax import numpy as jnp
 
 from .._core import dtype as dt
 from .._core.registry import Op
-from .._public import as_dim, fill_out, public, write_into
+from .._public import as_dim, as_int, fill_out, public, write_into
 from .._tensor import Tensor, apply
-from .creation import _check_dtype
+from .creation import _check_dtype, plain_number
 from .gathering import add_along, identity
 from .joining import cat
 from .reductions import _sum_dtype, result_type
@@ -286,9 +286,9 @@ def _neighbours(y: Tensor, x, dx, dim: int, name: str):
 
 
 def _only_one(x, dx):
-    if isinstance(dx, Tensor) or (x is not None and dx is not None):
+    if x is not None and dx is not None:
         raise TypeError("trapezoid() received an invalid combination of arguments: x and dx exclude each other")
-    return 1 if dx is None else dx
+    return 1 if dx is None else plain_number(dx)
 
 
 @public(names=("trapz",), method=False)
@@ -314,7 +314,7 @@ def gradient(input, *, spacing=None, dim=None, edge_order: int = 1) -> tuple:
 
     spacing: a number, one number a dimension, or one vector of coordinates a dimension.
     """
-    dims = range(input.ndim) if dim is None else (dim,) if isinstance(dim, int) else dim
+    dims = range(input.ndim) if dim is None else dim if isinstance(dim, (tuple, list)) else (as_int(dim, "dim"),)
     dims = [as_dim(d, input.ndim) for d in dims]
     if edge_order not in (1, 2):
         raise RuntimeError("torch.gradient only supports edge_order=1 and edge_order=2.")

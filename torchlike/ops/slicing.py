@@ -122,7 +122,8 @@ def narrow(input, dim: int, start, length: int) -> Tensor:
     shape = input._value.aval.shape
     if not shape:
         raise RuntimeError("narrow() cannot be applied to a 0-dim tensor.")
-    if as_int(length, "length") < 0:
+    length = as_int(length, "length")
+    if length < 0:
         raise RuntimeError("narrow(): length must be non-negative.")
     d = as_dim(dim, len(shape))
     start = as_int(start, "start")
@@ -213,7 +214,8 @@ def chunk(input, chunks: int, dim: int = 0) -> tuple:
     shape = input._value.aval.shape
     if not shape:
         raise RuntimeError("chunk expects at least a 1-dimensional tensor")
-    if as_int(chunks, "chunks") <= 0:
+    chunks = as_int(chunks, "chunks")
+    if chunks <= 0:
         raise RuntimeError(f"chunk expects `chunks` to be greater than 0, got: {chunks}")
     d = as_dim(dim, len(shape))
     step = -(-shape[d] // chunks)

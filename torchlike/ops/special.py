@@ -119,8 +119,7 @@ _POLYGAMMA = Elementwise("polygamma", _polygamma, promote="float", grads=(lambda
 @public(method=False, out=True)
 def polygamma(n: int, input) -> Tensor:
     """The n-th derivative of digamma."""
-    if not isinstance(n, int) or isinstance(n, bool):
-        raise TypeError(f"polygamma(): argument 'n' (position 1) must be int, not {type(n).__name__}")
+    n = as_int(n, "n", "polygamma(): ", " (position 1)")
     if n < 0:
         raise RuntimeError("polygamma(n, x) does not support negative n.")
     return digamma(input) if n == 0 else apply(_POLYGAMMA, (input,), (n,))

@@ -8,7 +8,7 @@ from .._core.graph import Identity
 from .._core.layout import Layout, contiguous, extent
 from .._core.overwrite import may_write
 from .._core.registry import View
-from .._public import as_dim, as_size, public
+from .._public import as_dim, as_int, as_size, public
 from .._tensor import Tensor
 from .bit_views import _CONJ, is_conj
 from .creation import place
@@ -106,7 +106,7 @@ _UNFOLD = View("unfold", _unfold, put=_unfold_put, layout=_unfold_layout, overla
 def unfold(self, dimension: int, size: int, step: int) -> Tensor:
     """Windows of `size` elements every `step` along a dimension; the window is the last dimension."""
     shape = self._value.aval.shape
-    d = as_dim(dimension, len(shape))
+    d, size, step = as_dim(dimension, len(shape)), as_int(size, "size"), as_int(step, "step")
     if not shape:
         return view(self, (1,)) if size == 1 else view(self, (0,))
     if size > shape[d]:
@@ -185,7 +185,7 @@ def as_strided(input, size, stride, storage_offset: int | None = None) -> Tensor
     shape, strides = as_size(size), as_size(stride)
     if len(shape) != len(strides):
         raise RuntimeError("mismatch in length of strides and shape")
-    offset = input.storage_offset() if storage_offset is None else storage_offset
+    offset = input.storage_offset() if storage_offset is None else as_int(storage_offset, "storage_offset")
     if any(s < 0 for s in strides):
         raise RuntimeError("as_strided: Negative strides are not supported at the moment, got strides: " + str(list(strides)))
     if offset < 0:

@@ -193,7 +193,7 @@ def _clipped(xp, x, eps):
 @public(inplace=True, out=True)
 def logit(input, eps: float | None = None) -> Tensor:
     """log(x / (1 - x)), with x limited to [eps, 1 - eps]."""
-    return apply(_LOGIT, (input,), (eps,))
+    return apply(_LOGIT, (input,), (None if eps is None else float(eps),))
 
 
 _NAN_TO_NUM = Elementwise("nan_to_num", lambda xp, x, nan, pos, neg: _nan_to_num(xp, x, nan, pos, neg), grads=(
@@ -208,7 +208,8 @@ def _nan_to_num(xp, x, nan, pos, neg):
 @public(inplace=True, out=True)
 def nan_to_num(input, nan: float | None = None, posinf: float | None = None, neginf: float | None = None) -> Tensor:
     """NaN and infinities replaced by numbers (0 and the type's limits by default)."""
-    return apply(_NAN_TO_NUM, (input,), (0.0 if nan is None else float(nan), posinf, neginf))
+    limits = [None if x is None else float(x) for x in (posinf, neginf)]
+    return apply(_NAN_TO_NUM, (input,), (0.0 if nan is None else float(nan), *limits))
 
 
 _CONJ_PHYSICAL = Elementwise("conj_physical", lambda xp, x: xp.conj(x), grads=(lambda xp, g: conj(xp, g),))

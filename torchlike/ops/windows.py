@@ -9,15 +9,14 @@ import numpy as np
 from .._core import device as dev
 from .._core import dtype as dt
 from .._public import FUNCTIONS as F
-from .._public import public
+from .._public import as_int, public
 from .._tensor import Tensor
 from . import fourier
 from .creation import _check_dtype, _finish, place
 
 
 def _window(name: str, n, periodic: bool, dtype, device, requires_grad, values) -> Tensor:
-    if not isinstance(n, int) or isinstance(n, bool):
-        raise TypeError(f"{name}(): argument 'window_length' (position 1) must be int, not {type(n).__name__}")
+    n = as_int(n, "window_length", f"{name}(): ", " (position 1)")
     d = dt.get_default_dtype() if dtype is None else _check_dtype(dtype)
     if d.category != dt.FLOAT:
         raise RuntimeError(f"{name} expects floating point dtypes, got: {d}")
@@ -103,7 +102,8 @@ def stft(input: Any, n_fft: int, hop_length: int | None = None, win_length: int 
             raise RuntimeError("stft requires the return_complex parameter be given for real inputs, and will further require that "
                                "return_complex=True in a future PyTorch release.")
         return_complex = True
-    hop, win = n_fft // 4 if hop_length is None else hop_length, n_fft if win_length is None else win_length
+    n_fft = as_int(n_fft, "n_fft")
+    hop, win = n_fft // 4 if hop_length is None else as_int(hop_length, "hop_length"), n_fft if win_length is None else as_int(win_length, "win_length")
     if input.ndim not in (1, 2):
         raise RuntimeError(f"stft(input, n_fft={n_fft}, hop_length={hop}, win_length={win}): expected a 1D or 2D tensor")
     _checked("stft", n_fft, hop, win, window)
@@ -132,7 +132,8 @@ def istft(input, n_fft: int, hop_length: int | None = None, win_length: int | No
     """The least-squares inverse of stft: overlapping windowed frames, divided by the windows' sum of squares."""
     if not input.is_complex():
         raise RuntimeError("istft requires a complex-valued input tensor matching the output from stft with return_complex=True.")
-    hop, win = n_fft // 4 if hop_length is None else hop_length, n_fft if win_length is None else win_length
+    n_fft = as_int(n_fft, "n_fft")
+    hop, win = n_fft // 4 if hop_length is None else as_int(hop_length, "hop_length"), n_fft if win_length is None else as_int(win_length, "win_length")
     _checked("istft", n_fft, hop, win, window)
     if input.ndim not in (2, 3):
         raise RuntimeError(f"istft expected a tensor with 2 or 3 dimensions, but got {input.ndim}")

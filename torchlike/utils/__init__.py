@@ -1,7 +1,7 @@
 """Utilities around tensors: data loading, trees, hooks, exchange with other libraries."""
 from torchlike._tensor import Size
 
-from . import _pytree, collect_env, data, dlpack, hooks
+from . import _pytree, collect_env, data, deterministic, dlpack, hooks
 from ._swap import swap_tensors
 
 _pytree.register_pytree_node(
@@ -9,4 +9,4 @@ _pytree.register_pytree_node(
     flatten_with_keys_fn=lambda size: ([(_pytree.SequenceKey(i), n) for i, n in enumerate(size)], None),
 )
 
-__all__ = ["collect_env", "data", "dlpack", "hooks", "swap_tensors"]
+__all__ = ["collect_env", "data", "deterministic", "dlpack", "hooks", "swap_tensors"]

@@ -9,7 +9,7 @@ from ..._core import dtype as dt
 from ..._core import program
 from ..._core.layout import Layout, channels_last_strides, suggests_channels_last
 from ..._core.registry import Op
-from ..._public import number, write_into
+from ..._public import as_int, number, write_into
 from ..._tensor import Tensor, apply
 from ...ops.pointwise import _plain_number
 
@@ -99,8 +99,8 @@ def reduced(loss: Tensor, reduction: str) -> Tensor:
 
 def each(value, n: int, name: str) -> tuple[int, ...]:
     """An int or a sequence of n ints as n ints."""
-    if isinstance(value, int):
-        return (value,) * n
+    if not isinstance(value, (tuple, list)):
+        return (as_int(value, name),) * n
     value = tuple(int(v) for v in value)
     if len(value) == 1:
         return value * n

@@ -6,6 +6,7 @@ import numpy as np
 from ..._core import dtype as dt
 from ..._core.grad_mode import mode
 from ..._core.registry import Op
+from ..._public import as_int
 from ..._tensor import Tensor, apply
 from ...ops.indexing import check_range, rows_add
 from .common import need
@@ -42,6 +43,7 @@ def embedding(input: Tensor, weight: Tensor, padding_idx: int | None = None, max
         raise RuntimeError("'weight' must be 2-D")
     rows = weight.shape[0]
     if padding_idx is not None:
+        padding_idx = as_int(padding_idx, "padding_idx")
         if not -rows <= padding_idx < rows:
             raise AssertionError("Padding_idx must be within num_embeddings")
         padding_idx %= rows
@@ -84,6 +86,7 @@ def one_hot(input: Tensor, num_classes: int = -1) -> Tensor:
     """Integers as rows of zeros with a one: (*) to (*, num_classes)."""
     if input.dtype is not dt.int64:
         raise RuntimeError("one_hot is only applicable to index tensor of type LongTensor.")
+    num_classes = as_int(num_classes, "num_classes")
     if not input.numel():
         if num_classes <= 0:
             raise RuntimeError("Can not infer total number of classes from empty tensor.")

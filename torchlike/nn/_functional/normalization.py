@@ -8,6 +8,7 @@ import numpy as np
 from ..._core import dtype as dt
 from ..._core.grad_mode import mode
 from ..._core.registry import Op, cast
+from ..._public import as_int
 from ..._tensor import Tensor, apply
 from .common import keep_format, wide
 
@@ -297,7 +298,7 @@ def local_response_norm(input: Tensor, size: int, alpha: float = 1e-4, beta: flo
         raise ValueError(f"Expected 3D or higher dimensionality                          input (got {input.ndim} dimensions)")
     if not input.numel():
         return input
-    square = input * input
+    square, size = input * input, as_int(size, "size")
     from ...ops.joining import cat
     zeros = square[:, :1] * 0
     padded = cat([zeros] * (size // 2) + [square] + [zeros] * ((size - 1) // 2), 1)

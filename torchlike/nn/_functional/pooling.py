@@ -10,6 +10,7 @@ import numpy as np
 
 from ..._core import dtype as dt
 from ..._core.registry import Op
+from ..._public import as_int
 from ..._tensor import Tensor, apply, as_tensor_value
 from .common import each, keep_format
 from .windows import materialized, offsets, slices, spread_to
@@ -249,8 +250,8 @@ lp_pool1d, lp_pool2d, lp_pool3d = map(_power_pool, (1, 2, 3))
 def _adaptive_size(input: Tensor, output_size, n: int, name: str) -> tuple[int, ...]:
     if input.ndim not in (n + 1, n + 2):
         raise RuntimeError(f"{name}(): Expected {n + 1}D or {n + 2}D tensor, but got {list(input.shape)}")
-    if isinstance(output_size, int):
-        output_size = (output_size,) * n
+    if not isinstance(output_size, (tuple, list)):
+        output_size = (as_int(output_size, "output_size"),) * n
     if len(output_size) != n:
         raise RuntimeError(f"{name}: output_size must be {n}")
     if any(s is not None and s < 0 for s in output_size):
