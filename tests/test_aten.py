@@ -34,7 +34,8 @@ def test_calls(subject, oracle):
                                                 [True, False, True])
         made = [a.add.Tensor(x, 1), a.add(x, x, alpha=3), a._to_copy.default(x, dtype=torch.float64), a.slice.Tensor(x, 1, 0, 9223372036854775807, 2),
                 a.slice.Tensor(x, -1, 1), a.index.Tensor(x, [None, torch.tensor([1, 2])]), a.select.int(x, 0, 1), a.sum.dim_IntList(x, [1]),
-                a.linalg_inv.default(torch.eye(2)), a.mm.default(x, x.t()), a.unbind.int(x)[0], a.relu_.default(x - 3), a.sort.stable(x, stable=True)[1],
+                a.linalg_inv.default(torch.eye(2)), a.mm.default(x, x.t()), a.unbind.int(x)[0], a.relu_.default(x - 3), a.silu_(x - 3), a.hardswish_(x - 3),
+                a.mish_.default(x - 3), a.hardsigmoid_.default(x - 3), a.sort.stable(x, stable=True)[1],
                 a.gelu.default(x, approximate="tanh"), a._sparse_addmm.default(torch.ones(3, 3), x, x.t(), beta=2), *grads, turned[0], turned[2],
                 a.convolution.default(torch.ones(1, 1, 5), torch.ones(2, 1, 3), None, [2], [1], [1], False, [0], 1)]
         return ([(str(m.dtype), m.double().round(decimals=4).tolist()) for m in made],

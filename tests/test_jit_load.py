@@ -140,6 +140,24 @@ class Vision(nn.Module):
                 torch.stack([q, v]).max(0)[0].argmax(-1), x.type_as(q).clamp(min=0), x.unsqueeze(0).squeeze(), torch.full((2,), 3.0), losses)
 
 
+class InPlace(nn.Module):
+    """Activations that write into their argument, as EfficientNet's and MobileNet's, and layers that are other operators of aten than functions."""
+
+    def __init__(self):
+        super().__init__()
+        kinds = (nn.SiLU, nn.Hardswish, nn.Hardsigmoid, nn.Mish, nn.ELU, nn.CELU, nn.SELU, nn.ReLU6)
+        self.acts, self.shrink = nn.ModuleList([kind(inplace=True) for kind in kinds]), nn.Softshrink()
+        self.unfold, self.fold, self.pool = nn.Unfold(2, stride=2), nn.Fold((8, 8), 2, stride=2), nn.FractionalMaxPool2d(2, 3)
+
+    def forward(self, x):
+        out = [self.shrink(x), self.unfold(x), self.fold(self.unfold(x))]
+        for act in self.acts:
+            y = x * 1
+            act(y)
+            out.append(y)
+        return out, self.pool(x).shape
+
+
 class Sequences(nn.Module):
     def __init__(self):
         super().__init__()
@@ -209,6 +227,7 @@ CASES = {
     "objects": (Objects, None, [(torch.eye(3), ["a", "q", "zz"]), (torch.eye(3), ["b"])]),
     "vision": (Vision, None, [(torch.linspace(-1, 1, 486).view(2, 3, 9, 9),)]),
     "vision traced": (Vision, (torch.rand(2, 3, 9, 9),), [(torch.linspace(-1, 1, 486).view(2, 3, 9, 9),)]),
+    "in place": (InPlace, None, [(IMAGE * 4,)]),
     "sequences": (Sequences, None, [(WORDS,)]),
     "sequences traced": (Sequences, (WORDS,), [(WORDS,)]),
     "function": (scripted, None, [(torch.arange(4.0), 3)]),

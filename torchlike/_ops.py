@@ -115,6 +115,11 @@ def _index(self: Tensor, indices: list[Tensor | None]) -> Tensor:
     return self[tuple(slice(None) if i is None else i for i in indices)]
 
 
+def _in_place(function: Callable) -> Callable:
+    """An activation that torch.nn.functional has with `inplace=True` only."""
+    return lambda self: function(self, inplace=True)
+
+
 def _convolution(input: Tensor, weight: Tensor, bias: Tensor | None, stride: list[int], padding: list[int], dilation: list[int], transposed: bool,
                  output_padding: list[int], groups: int) -> Tensor:
     n = weight.dim() - 2
@@ -196,6 +201,7 @@ _INNER: dict[str, Callable] = {
     "convolution": _convolution,
     "convolution_backward": _convolution_backward,
     "_sparse_addmm": _sparse_addmm,
+    **{f"{f.__name__}_": _in_place(f) for f in (functional.hardsigmoid, functional.hardswish, functional.mish, functional.silu)},
 }
 
 aten = _Namespace()

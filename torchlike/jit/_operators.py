@@ -148,7 +148,7 @@ _LOSSES = {"mse_loss": ("reduction",), "l1_loss": ("reduction",), "smooth_l1_los
            "binary_cross_entropy_with_logits": ("weight", "pos_weight", "reduction"), "nll_loss": ("weight", "reduction", "ignore_index"),
            "cross_entropy": ("weight", "reduction", "ignore_index", "label_smoothing")}
 _ATEN: dict[str, Callable] = {
-    "to": _to, "_convolution": _convolution, "elu": _elu, "log_sigmoid": F.logsigmoid, "index_put_": _index_put,
+    "to": _to, "_convolution": _convolution, "elu": _elu, "elu_": lambda x, *args: x.copy_(_elu(x, *args)), "log_sigmoid": F.logsigmoid, "index_put_": _index_put,
     "softmax": _softmax(F.softmax), "log_softmax": _softmax(F.log_softmax), "size": lambda x, dim=None: list(x.shape) if dim is None else x.size(dim),
     "adaptive_max_pool1d": lambda x, size: F.adaptive_max_pool1d(x, size, True), "adaptive_max_pool2d": lambda x, size: F.adaptive_max_pool2d(x, size, True),
     "adaptive_max_pool3d": lambda x, size: F.adaptive_max_pool3d(x, size, True), "numpy_T": lambda x: x.T, "IntImplicit": int, "FloatImplicit": float,
@@ -157,6 +157,7 @@ _ATEN: dict[str, Callable] = {
     "_native_multi_head_attention": _attention, "_transformer_encoder_layer_fwd": _encoder_layer,
     "grid_sampler": lambda x, grid, mode, padding, align: F.grid_sample(x, grid, ("bilinear", "nearest", "bicubic")[mode],
                                                                         ("zeros", "border", "reflection")[padding], align),
+    "im2col": F.unfold, "col2im": F.fold, "fractional_max_pool2d": lambda x, kernel, size, samples: F.fractional_max_pool2d(x, kernel, size, None, True, samples),
     **{name: getattr(rnn, name) for name in ("lstm", "gru", "rnn_tanh", "rnn_relu")},
     **{{"cross_entropy": "cross_entropy_loss", "nll_loss": "nll_loss_nd"}.get(name, name): _reduced(getattr(F, name), names)
        for name, names in _LOSSES.items()}, "nll_loss": _reduced(F.nll_loss, _LOSSES["nll_loss"]),
@@ -164,8 +165,9 @@ _ATEN: dict[str, Callable] = {
        for mode, n in (("nearest", 1), ("nearest", 2), ("nearest", 3), ("linear", 1), ("bilinear", 2), ("trilinear", 3), ("bicubic", 2))},
 }
 # of torch.nn.functional's functions, those that take what aten's do in aten's order
-_SAME = {"linear", "gelu", "silu", "silu_", "mish", "hardsigmoid", "hardswish", "hardtanh", "hardtanh_", "leaky_relu", "leaky_relu_", "softplus", "glu", "pad",
-         "avg_pool2d", "avg_pool3d", "adaptive_avg_pool2d", "adaptive_avg_pool3d", "max_pool2d", "max_pool3d", "scaled_dot_product_attention", "one_hot", "relu6"}
+_SAME = {"linear", "gelu", "silu", "mish", "hardsigmoid", "hardswish", "hardtanh", "hardtanh_", "leaky_relu", "leaky_relu_", "softplus", "glu", "pad",
+         "avg_pool2d", "avg_pool3d", "adaptive_avg_pool2d", "adaptive_avg_pool3d", "max_pool2d", "max_pool3d", "scaled_dot_product_attention", "one_hot", "relu6",
+         "softshrink"}
 _REFUSED = {"from_file"}  # reads a file
 
 
