@@ -9,7 +9,7 @@
 
 torchvision must not be installed there: its wheel on PyPI needs CUDA's build of torch, and transformers and timm import
 it when they find it. Its programs run in an environment of their own, with torch==2.13.0 and torchvision==0.28.0 from PyPI
-(--only torchvision_transforms). The libraries are unmodified. Each program of benchmarks/libraries runs in a fresh process in an empty
+(--only torchvision_models torchvision_transforms). The libraries are unmodified. Each program of benchmarks/libraries runs in a fresh process in an empty
 folder, as `python program.py` and as `python -m torchlike.run program.py`. Every word and every number that it prints
 is compared, line by line. The first line of its docstring says what it exercises, the rest why a line may differ.
 """
@@ -30,7 +30,7 @@ from environment import describe
 from public_programs import ROOT, Outcome, difference, last_line, numbers, words
 
 PROGRAMS = Path(__file__).resolve().parent / "libraries"
-DISTRIBUTIONS = {"pyro": "pyro-ppl", "torchvision_transforms": "torchvision"}  # where the package is called other than the module
+DISTRIBUTIONS = {"pyro": "pyro-ppl", **{f"torchvision_{part}": "torchvision" for part in ("detection", "models", "transforms")}}  # the package's name
 ROUNDING = 1e-4  # a line whose numbers differ by more, relatively, is shown
 SHOWN = 3  # lines shown per program
 HEADING = f"""Programs of third-party libraries, unmodified, under real torch and under torchlike: what they print, compared.
