@@ -102,3 +102,28 @@ def test_schemas(subject, oracle):
                 library.infer_schema(bad, mutates_args=m)
         return out
     both(subject, oracle, facts)
+
+
+def test_arguments_by_schema(subject, oracle):
+    """Names, defaults and numbers are what the schema says; what does not fit it is refused before the kernel runs."""
+    def facts(torch, library):
+        space, out = name(), []
+        library.define(f"{space}::f", "(Tensor x, float s, int n=3, *, bool flag=False, int[] k=[1], float? y=None, Scalar z=1) -> Tensor")
+        library.impl(f"{space}::f", "cpu", lambda x, s, n=9, *, flag=None, k=None, y=None, z=None: (out.append((s, n, flag, k, y, z)), x * s)[1])
+        library.register_autograd(f"{space}::f", lambda ctx, g: (g * ctx.s, None, None), setup_context=lambda ctx, inputs, output, keyword_only_inputs: (
+            setattr(ctx, "s", inputs[1]), out.append((*inputs[1:], keyword_only_inputs))))
+        f, x, leaf = getattr(torch.ops, space).f, torch.ones(2), torch.ones(2, requires_grad=True)
+        for args, kwargs in (
+            ((x, 2), {}), ((), {"x": x, "s": 2.0, "n": 4}), ((x, True, torch.tensor(5)), {"flag": 1, "k": [2]}), ((leaf,), {"s": 2.0, "flag": True}), ((), {"x": leaf, "s": 3.0}),
+            ((x,), {}), ((x, 2.0, 3, 4), {}), ((x, 2.0), {"q": 1}), ((x, 2.0), {"s": 1.0}), ((x, "a"), {}), (([1.0], 2.0), {}), ((x, 2.0, 3.5), {}), ((x, 2.0, None), {}),
+            ((x, 2.0), {"k": 3}), ((x, 2.0), {"k": [1.5]}), ((x, 2.0), {"y": "a"}), ((x, 2.0), {"z": "a"}),
+        ):
+            try:
+                y = f(*args, **kwargs)
+                if y.requires_grad:
+                    y.sum().backward()
+                out.append(y.tolist())
+            except Exception as error:
+                out.append((type(error).__name__, str(error).split("\n")[0].replace(space, "space")))
+        return out, leaf.grad.tolist()
+    both(subject, oracle, facts)

@@ -15,6 +15,7 @@ from ._core.device import device as _device
 from ._core.dtype import dtype as _dtype
 from ._core.grad_mode import mode
 from ._dispatch_keys import DispatchKey, excluded
+from ._schemas import Schema
 from ._tensor import Tensor
 from ._torchvision import LIBRARIES
 from ._torchvision import load as _load_torchvision
@@ -85,6 +86,7 @@ class CustomOpDef:
         self._qualname, self.__name__ = f"{namespace}::{name}", name
         self._kernels: dict[str, Callable] = {} if fn is None else dict.fromkeys(device_types or ["default"], fn)
         self._fake = self._backward = self._setup_context = None
+        self._parameters = Schema(self._qualname, schema)
         if self._qualname in _DEFINED and fn is None:
             raise RuntimeError(f"Tried to register an operator ({self._qualname}{schema}) with the same name and overload name multiple times.")
         _DEFINED[self._qualname] = self
@@ -113,7 +115,8 @@ class CustomOpDef:
             raise NotImplementedError(f"Could not run '{self._qualname}' with arguments from the '{kind.upper()}' backend: there is no kernel for it.")
         return kernel(*args, **kwargs)
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
+        args, kwargs = self._parameters.taken(args, kwargs)
         composite = self._kernels.get("composite")
         if composite is not None:
             return composite(*args, **kwargs)
@@ -123,16 +126,7 @@ class CustomOpDef:
         if not mode.enabled or not any(isinstance(x, Tensor) and x.requires_grad for x in (*args, *kwargs.values())):
             with no_grad():
                 return self._run(*args, **kwargs)
-        args, kwargs = self._positional(args, kwargs)
         return _Call.apply(self, kwargs, *args)
-
-    def _positional(self, args: tuple, kwargs: dict) -> tuple[tuple, dict]:
-        """Every argument, with its default, by position as far as the function takes it so."""
-        if self._init_fn is None:
-            return args, kwargs
-        bound = inspect.signature(self._init_fn).bind(*args, **kwargs)
-        bound.apply_defaults()
-        return bound.args, bound.kwargs
 
     def register_kernel(self, device_types: str | Sequence[str] | None, fn: Callable | None = None, /) -> Callable:
         """A function for some kinds of device; a decorator without fn."""
@@ -160,8 +154,8 @@ class _Call(Function):
         out = op._run(*args, **kwargs)
         ctx.op = op
         if op._setup_context is not None:
-            named = {"keyword_only_inputs": kwargs} if kwargs else {}
-            op._setup_context(ctx, args, out, **named)
+            inputs, named = op._parameters.completed(args, kwargs)
+            op._setup_context(ctx, inputs, out, **({"keyword_only_inputs": named} if named else {}))
         return out
 
     @staticmethod
@@ -170,7 +164,7 @@ class _Call(Function):
             raise RuntimeError(f"Trying to backward through {ctx.op._qualname}.default but no autograd formula was registered. If you need autograd "
                                "support, please use register_autograd.")
         found = ctx.op._backward(ctx, *gradients)
-        return (None, None, *(found if isinstance(found, tuple) else (found,)))
+        return (None, None, *(found if isinstance(found, tuple) else (found,))[:len(ctx.needs_input_grad) - 2])
 
 
 def _split(name: str) -> tuple[str, str]:
