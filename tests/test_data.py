@@ -1,5 +1,6 @@
 """utils.data against real torch: the same code runs under both, and values, warnings and errors must be equal."""
 import collections
+import itertools
 import random
 import warnings
 
@@ -339,3 +340,27 @@ def test_public_names():
     assert {n for n in missing if "Pipe" not in n} <= {
         "DataChunk", "argument_validation", "functional_datapipe", "guaranteed_datapipes_determinism",
         "non_deterministic", "runtime_validation", "runtime_validation_disabled"}
+
+
+def test_iterators_over_a_loader_of_a_program_of_its_own():
+    """fastai hands the iterators an object with torch's names."""
+    from torch.utils.data.dataloader import _SingleProcessDataLoaderIter as theirs
+
+    from torchlike.utils.data.dataloader import _DatasetKind
+    from torchlike.utils.data.dataloader import _SingleProcessDataLoaderIter as ours
+
+    class Loader:
+        _IterableDataset_len_called, _auto_collation, drop_last, in_order, generator, prefetch_factor = None, False, False, True, None, 2
+        _dataset_kind, timeout, num_workers, pin_memory, pin_memory_device, persistent_workers = _DatasetKind.Iterable, 0, 0, False, "", False
+        multiprocessing_context = worker_init_fn = None
+        dataset, _index_sampler = range(5), itertools.count()
+
+        @staticmethod
+        def collate_fn(x):
+            return x * 2
+
+        @staticmethod
+        def _get_shared_seed():
+            return None
+
+    assert list(ours(Loader())) == list(theirs(Loader())) == [0, 2, 4, 6, 8]

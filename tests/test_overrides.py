@@ -122,3 +122,20 @@ def test_own_torch_function_decides_the_class(torch):
         made = (x + 1, x.detach(), x.clone(), x[0], x.T, x.data, x.sum(), torch.stack([x, x]), x.to(torch.float64), x.float(), x.as_subclass(torch.Tensor))
         found += [type(y).__name__ for y in made] + [hasattr(y, "note") for y in made]
     return found
+
+
+@same
+def test_methods_that_a_program_adds_do_not_dispatch(torch):
+    """fastai gives Tensor methods of its own and calls them on subclasses that refuse each other."""
+    class First(torch.Tensor):
+        @classmethod
+        def __torch_function__(cls, func, types, args=(), kwargs=None):
+            return NotImplemented
+
+    torch.Tensor.added_by_a_program = lambda self, other: (type(self).__name__, type(other).__name__)
+    try:
+        class Second(First):
+            pass
+        return torch.ones(2).as_subclass(First).added_by_a_program(torch.ones(2).as_subclass(Second))
+    finally:
+        del torch.Tensor.added_by_a_program

@@ -94,7 +94,7 @@ for _module in (_sys.modules[__name__], nn.functional, linalg, fft, special):
     _importable(_module)
 
 # attributes of torch that few programs touch
-_LAZY = frozenset({"_C", "__config__", "_dynamo", "_inductor", "_ops", "_utils", "ao", "compiler", "cpu", "distributed", "func", "functional", "futures", "fx", "hub", "library",
+_LAZY = frozenset({"_C", "__config__", "_dynamo", "_inductor", "_ops", "_utils", "ao", "compiler", "cpu", "distributed", "export", "func", "functional", "futures", "fx", "hub", "library",
                    "mps", "mtia", "nested", "onnx", "overrides", "profiler", "quantization", "quasirandom", "return_types", "signal", "sparse", "testing", "types", "xpu"})
 
 
@@ -114,4 +114,7 @@ def __getattr__(name: str):
         return PyTorchFileReader
     if name == "ScriptModule":
         return jit.ScriptModule
+    if name == "TensorType":
+        from ._C import TensorType
+        return TensorType
     raise _alias.missing(name, __name__)

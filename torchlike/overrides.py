@@ -7,6 +7,7 @@ this module does the same for classes that are no Tensors.
 from __future__ import annotations
 
 import functools
+import os
 import sys
 import threading
 import types as _types
@@ -24,6 +25,7 @@ _DUNDERS = (*_OPERATORS, "__rsub__", "__rtruediv__", "__rmatmul__", "__rpow__", 
             "__lt__", "__le__", "__gt__", "__ge__", "__and__", "__or__", "__xor__", "__invert__", "__getitem__", "__setitem__", "__len__", "__bool__",
             "__float__", "__int__", "__index__", "__contains__", "__repr__", "__format__")
 _QUESTIONS = frozenset({"is_storage", "is_tensor", "typename"})  # asked of any object, so nobody takes them over
+_PACKAGE = os.path.dirname(__file__)
 _MODULES = ("nn.functional", "linalg", "fft", "special")
 
 
@@ -157,9 +159,14 @@ def _dispatching(f: Callable, api: Callable | None = None) -> Callable:
 
 
 def _members() -> dict[str, Any]:
-    """Tensor's public methods, operators and properties."""
+    """Tensor's public methods, operators and properties, without those that a program added (fastai's)."""
     return {n: x for n, x in vars(Tensor).items()
-            if (n in _DUNDERS or not n.startswith("_")) and n != "as_subclass" and isinstance(x, (_types.FunctionType, property))}
+            if (n in _DUNDERS or not n.startswith("_")) and n != "as_subclass" and isinstance(x, (_types.FunctionType, property)) and _is_ours(x)}
+
+
+def _is_ours(member: _types.FunctionType | property) -> bool:
+    code = getattr(member.fget if isinstance(member, property) else member, "__code__", None)
+    return code is None or code.co_filename.startswith(_PACKAGE)
 
 
 def _dispatching_member(name: str, x: Any) -> Any:

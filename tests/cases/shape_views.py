@@ -81,7 +81,7 @@ VIEWS = [
     case("Tensor.data", s(t(2, 3)), fn=lambda torch, x: x.data),
     case("Tensor.contiguous", s(t(2, 3)), s(FLIPPED), s(t(3, 2, layout="expanded")),
          s(t(2, 3, 2, 2), memory_format=Name("channels_last")),
-         errors=(s(t(2, 3), memory_format=Name("channels_last")),)),
+         errors=(s(t(2, 3), memory_format=Name("channels_last")), s(t(2, 3), memory_format=None))),
     case("torch.atleast_1d", s(t()), s(t(2)), s(t(), t(2)), s((t(), t(3)))),
     case("torch.atleast_2d", s(t()), s(t(2)), s(t(2, 3))),
     case("torch.atleast_3d", s(t()), s(t(2)), s(t(2, 3))),

@@ -41,6 +41,26 @@ def _log_api_usage_once(event: str) -> None:
         sys.stderr.write(f"PYTORCH_API_USAGE {event}\n")
 
 
+class TensorType:
+    """TorchScript's type of tensors; programs name it in annotations (open_clip)."""
+
+    __module__ = "torch"
+
+    def __new__(cls):
+        raise TypeError("torch._C.TensorType: No constructor defined!")
+
+    def __repr__(self) -> str:
+        return "Tensor"
+
+    @staticmethod
+    def get() -> TensorType:
+        """The one type of every tensor."""
+        return _tensor_type
+
+
+_tensor_type = object.__new__(TensorType)
+
+
 class Value:
     """The type of a value in a TorchScript graph. Programs cannot make one, as in torch; libraries (snntorch) import it."""
 

@@ -94,7 +94,7 @@ def to(self, *args, dtype=None, device=None, non_blocking: bool = False, copy: b
         out = to_dtype(out, _check_dtype(dtype))
     if out is self and copy:
         out = self.clone(memory_format=memory_format)
-    elif memory_format is not preserve_format:
+    elif memory_format is not preserve_format and memory_format is not None:
         out = out.contiguous(memory_format)
     return out
 

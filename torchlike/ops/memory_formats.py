@@ -42,7 +42,7 @@ def clone(input, *, memory_format=preserve_format) -> Tensor:
 def laid_out(out: Tensor, source: Tensor, fmt) -> Tensor:
     """out, a fresh tensor, with the strides that a memory format gives it; to preserve means to have source's."""
     shape = out._value.aval.shape
-    if fmt is preserve_format:
+    if fmt is preserve_format or fmt is None:
         out._layout = None if source._layout is None else like(source._layout)
     elif fmt is contiguous_format:
         out._layout = None
@@ -57,6 +57,8 @@ def laid_out(out: Tensor, source: Tensor, fmt) -> Tensor:
 @public(function=False)
 def is_contiguous_(self, memory_format=contiguous_format) -> bool:
     """Whether elements lie in order in memory."""
+    if memory_format is None:
+        raise TypeError("is_contiguous(): argument 'memory_format' must be torch.memory_format, not NoneType")
     if memory_format is contiguous_format:
         return self._layout is None or is_contiguous(self._layout)
     if memory_format is preserve_format:
@@ -71,6 +73,8 @@ del Tensor.is_contiguous_
 
 def contiguous_(self, memory_format=contiguous_format) -> Tensor:
     """self, or a contiguous copy where it is not."""
+    if memory_format is None:
+        raise TypeError("contiguous(): argument 'memory_format' must be torch.memory_format, not NoneType")
     return self if is_contiguous_(self, memory_format) else clone(self, memory_format=memory_format)
 
 

@@ -1,9 +1,11 @@
 """The iterators of a DataLoader: one in this process, one over worker processes."""
 from __future__ import annotations
 
+import functools
 import itertools
 import warnings
 import weakref
+from collections.abc import Callable
 from typing import Any
 
 from torchlike import multiprocessing
@@ -12,10 +14,18 @@ from torchlike._core.dtype import int64
 from torchlike.ops.creation import empty
 
 from . import _pipes
+from ._utils.fetch import IterableFetcher, MapFetcher, _DatasetKind
 from ._utils.worker import ExceptionWrapper, Finished, Resumed
 from ._utils.workers import Workers
 
 __all__ = ["_BaseDataLoaderIter", "_MultiProcessingDataLoaderIter", "_SingleProcessDataLoaderIter"]
+
+
+def _fetcher_of(loader) -> Callable:
+    """What makes a fetcher from the dataset, in this process or in a worker. The loader may be a program's own (fastai's): it is asked by
+    torch's names."""
+    make = MapFetcher if loader._dataset_kind == _DatasetKind.Map else IterableFetcher
+    return functools.partial(make, auto_collation=loader._auto_collation, collate_fn=loader.collate_fn, drop_last=loader.drop_last)
 
 
 class _BaseDataLoaderIter:
@@ -34,7 +44,7 @@ class _BaseDataLoaderIter:
         self._index_sampler = loader._index_sampler
         self._indices = iter(self._index_sampler)
         self._in_workers = loader.num_workers > 0
-        self._length_told = loader._length_told
+        self._length_told = loader._IterableDataset_len_called
         self._yielded = 0
         self._seed_pipes(loader)
 
@@ -90,7 +100,7 @@ class _SingleProcessDataLoaderIter(_BaseDataLoaderIter):
             raise AssertionError("_SingleProcessDataLoaderIter requires timeout == 0")
         if _pipes.any_kind(self._dataset):
             _pipes.settings().apply_sharding(self._dataset, 1, 0)
-        self._fetcher = loader._make_fetcher(loader.dataset)
+        self._fetcher = _fetcher_of(loader)(loader.dataset)
 
     def _next_data(self) -> Any:
         return self._fetcher.fetch(next(self._indices))
@@ -109,7 +119,7 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
         self._count, self._prefetch = loader.num_workers, loader.prefetch_factor
         self._in_order, self._timeout, self._persistent = loader.in_order, loader.timeout, loader.persistent_workers
         self._workers = Workers(loader.multiprocessing_context or multiprocessing, self._count, {
-            "make_fetcher": loader._make_fetcher, "dataset": loader.dataset,
+            "make_fetcher": _fetcher_of(loader), "dataset": loader.dataset,
             "base_seed": self._base_seed, "init_fn": loader.worker_init_fn, "shared_seed": self._shared_seed,
         })
         self._seed_pipes(loader)  # a second time, as PyTorch does: later draws depend on it

@@ -1,7 +1,6 @@
 """DataLoader: batches of a dataset, made here or in worker processes."""
 from __future__ import annotations
 
-import functools
 import itertools
 import multiprocessing
 import os
@@ -15,7 +14,7 @@ from torchlike.ops.random import Generator
 from . import _pipes
 from ._iterators import _BaseDataLoaderIter, _MultiProcessingDataLoaderIter, _SingleProcessDataLoaderIter
 from ._utils.collate import default_collate, default_convert
-from ._utils.fetch import IterableFetcher, MapFetcher, _DatasetKind
+from ._utils.fetch import _DatasetKind
 from ._utils.worker import get_worker_info
 from .dataset import Dataset, IterableDataset
 from .sampler import BatchSampler, RandomSampler, Sampler, SequentialSampler
@@ -138,7 +137,7 @@ class DataLoader(Generic[_T_co]):
             collate_fn = default_collate if self._auto_collation else default_convert
         self.collate_fn = collate_fn
         self.persistent_workers = persistent_workers
-        self._length_told = None  # what __len__ said of an iterable dataset; more samples than that give a warning
+        self._IterableDataset_len_called = None  # what __len__ said of an iterable dataset; more samples than that give a warning
         self._iterator = None
         self.__initialized = True
         self.check_worker_number_rationality()
@@ -204,17 +203,10 @@ class DataLoader(Generic[_T_co]):
     def _index_sampler(self) -> Sampler | Iterable:
         return self.batch_sampler if self._auto_collation else self.sampler
 
-    @property
-    def _make_fetcher(self) -> Callable:
-        return functools.partial(
-            IterableFetcher if self._iterable else MapFetcher,
-            auto_collation=self._auto_collation, collate_fn=self.collate_fn, drop_last=self.drop_last,
-        )
-
     def __len__(self) -> int:
         if not self._iterable:
             return len(self._index_sampler)
-        length = self._length_told = len(self.dataset)
+        length = self._IterableDataset_len_called = len(self.dataset)
         if self.batch_size is None:
             return length
         return length // self.batch_size if self.drop_last else -(-length // self.batch_size)
