@@ -9,7 +9,7 @@ from torchlike.nn import functional as F
 from torchlike.nn import init
 from torchlike.nn.modules.lazy import LazyModuleMixin
 from torchlike.nn.modules.module import Module
-from torchlike.nn.modules.utils import _pair, _reverse_repeat_tuple, _single, _triple
+from torchlike.nn.modules.utils import Named, _pair, _reverse_repeat_tuple, _single, _triple
 from torchlike.nn.parameter import UninitializedParameter, empty_parameter
 
 __all__ = ["Conv1d", "Conv2d", "Conv3d", "ConvTranspose1d", "ConvTranspose2d", "ConvTranspose3d", "LazyConv1d",
@@ -105,7 +105,7 @@ class _Conv(_ConvNd):
     """A convolution; subclasses say how sizes become tuples and which function computes."""
 
     _tuple = staticmethod(_single)
-    _function = staticmethod(F.conv1d)
+    _function = Named("conv1d")
 
     def __init__(self, in_channels: int, out_channels: int, kernel_size: Any, stride: Any = 1, padding: Any = 0,
                  dilation: Any = 1, groups: int = 1, bias: bool = True, padding_mode: str = "zeros", device: Any = None,
@@ -128,26 +128,26 @@ class _Conv(_ConvNd):
 class Conv1d(_Conv):
     """(N, C_in, L) -> (N, C_out, L_out), L_out = (L + 2 padding - dilation (kernel_size - 1) - 1) // stride + 1."""
 
-    _tuple, _function = staticmethod(_single), staticmethod(F.conv1d)
+    _tuple, _function = staticmethod(_single), Named("conv1d")
 
 
 class Conv2d(_Conv):
     """(N, C_in, H, W) -> (N, C_out, H_out, W_out), each size as in Conv1d."""
 
-    _tuple, _function = staticmethod(_pair), staticmethod(F.conv2d)
+    _tuple, _function = staticmethod(_pair), Named("conv2d")
 
 
 class Conv3d(_Conv):
     """(N, C_in, D, H, W) -> (N, C_out, D_out, H_out, W_out), each size as in Conv1d."""
 
-    _tuple, _function = staticmethod(_triple), staticmethod(F.conv3d)
+    _tuple, _function = staticmethod(_triple), Named("conv3d")
 
 
 class _ConvTransposeNd(_ConvNd):
     """The gradient of a convolution with respect to its input, as a layer."""
 
     _tuple = staticmethod(_single)
-    _function = staticmethod(F.conv_transpose1d)
+    _function = Named("conv_transpose1d")
 
     def __init__(self, in_channels: int, out_channels: int, kernel_size: tuple, stride: tuple, padding: tuple,
                  dilation: tuple, transposed: bool, output_padding: tuple, groups: int, bias: bool, padding_mode: str,
@@ -200,19 +200,19 @@ class _ConvTranspose(_ConvTransposeNd):
 class ConvTranspose1d(_ConvTranspose):
     """(N, C_in, L) -> (N, C_out, L_out), L_out = (L - 1) stride - 2 padding + dilation (k - 1) + output_padding + 1."""
 
-    _tuple, _function = staticmethod(_single), staticmethod(F.conv_transpose1d)
+    _tuple, _function = staticmethod(_single), Named("conv_transpose1d")
 
 
 class ConvTranspose2d(_ConvTranspose):
     """(N, C_in, H, W) -> (N, C_out, H_out, W_out), each size as in ConvTranspose1d."""
 
-    _tuple, _function = staticmethod(_pair), staticmethod(F.conv_transpose2d)
+    _tuple, _function = staticmethod(_pair), Named("conv_transpose2d")
 
 
 class ConvTranspose3d(_ConvTranspose):
     """(N, C_in, D, H, W) -> (N, C_out, D_out, H_out, W_out), each size as in ConvTranspose1d."""
 
-    _tuple, _function = staticmethod(_triple), staticmethod(F.conv_transpose3d)
+    _tuple, _function = staticmethod(_triple), Named("conv_transpose3d")
 
 
 class _LazyConvXdMixin(LazyModuleMixin):

@@ -15,7 +15,7 @@ from torchlike.nn.common_types import (
     _size_any_t,
 )
 from torchlike.nn.modules.module import Module
-from torchlike.nn.modules.utils import _pair, _single, _triple
+from torchlike.nn.modules.utils import Named, _pair, _single, _triple
 
 __all__ = ["AdaptiveAvgPool1d", "AdaptiveAvgPool2d", "AdaptiveAvgPool3d", "AdaptiveMaxPool1d", "AdaptiveMaxPool2d",
            "AdaptiveMaxPool3d", "AvgPool1d", "AvgPool2d", "AvgPool3d", "FractionalMaxPool2d", "FractionalMaxPool3d",
@@ -27,7 +27,7 @@ class _MaxPoolNd(Module):
     """The maximum of each window; with `return_indices` also where it was. `stride` defaults to the window."""
 
     __constants__ = ["kernel_size", "stride", "padding", "dilation", "return_indices", "ceil_mode"]
-    _function = staticmethod(F.max_pool1d)
+    _function = Named("max_pool1d")
 
     def __init__(self, kernel_size: _size_any_t, stride: _size_any_t | None = None, padding: _size_any_t = 0,
                  dilation: _size_any_t = 1, return_indices: bool = False, ceil_mode: bool = False) -> None:
@@ -51,25 +51,25 @@ class _MaxPoolNd(Module):
 class MaxPool1d(_MaxPoolNd):
     """(N, C, L) -> (N, C, L_out), L_out = (L + 2 padding - dilation (kernel_size - 1) - 1) / stride + 1."""
 
-    _function = staticmethod(F.max_pool1d)
+    _function = Named("max_pool1d")
 
 
 class MaxPool2d(_MaxPoolNd):
     """(N, C, H, W) -> (N, C, H_out, W_out), each size as in MaxPool1d."""
 
-    _function = staticmethod(F.max_pool2d)
+    _function = Named("max_pool2d")
 
 
 class MaxPool3d(_MaxPoolNd):
     """(N, C, D, H, W) -> (N, C, D_out, H_out, W_out), each size as in MaxPool1d."""
 
-    _function = staticmethod(F.max_pool3d)
+    _function = Named("max_pool3d")
 
 
 class _MaxUnpoolNd(Module):
     """Puts each value back where a MaxPool layer's index says, zeros elsewhere."""
 
-    _function = staticmethod(F.max_unpool1d)
+    _function = Named("max_unpool1d")
     _tuple = staticmethod(_single)
 
     def __init__(self, kernel_size: Any, stride: Any = None, padding: Any = 0) -> None:
@@ -132,7 +132,7 @@ class AvgPool2d(_AvgPoolNd):
     """(N, C, H, W) -> (N, C, H_out, W_out); `divisor_override` replaces the window's size."""
 
     __constants__ = ["kernel_size", "stride", "padding", "ceil_mode", "count_include_pad", "divisor_override"]
-    _function = staticmethod(F.avg_pool2d)
+    _function = Named("avg_pool2d")
 
     def __init__(self, kernel_size: _size_2_t, stride: _size_2_t | None = None, padding: _size_2_t = 0,
                  ceil_mode: bool = False, count_include_pad: bool = True, divisor_override: int | None = None) -> None:
@@ -152,7 +152,7 @@ class AvgPool2d(_AvgPoolNd):
 class AvgPool3d(AvgPool2d):
     """(N, C, D, H, W) -> (N, C, D_out, H_out, W_out); `divisor_override` replaces the window's size."""
 
-    _function = staticmethod(F.avg_pool3d)
+    _function = Named("avg_pool3d")
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         super().__setstate__({"padding": 0, "ceil_mode": False, "count_include_pad": True, **state})
@@ -162,7 +162,7 @@ class _FractionalMaxPoolNd(Module):
     """Maxima of windows at random places, for any output size or ratio in (0, 1). Graham, 2014."""
 
     __constants__ = ["kernel_size", "return_indices", "output_size", "output_ratio"]
-    _function = staticmethod(F.fractional_max_pool2d)
+    _function = Named("fractional_max_pool2d")
     _tuple = staticmethod(_pair)
 
     def __init__(self, kernel_size: Any, output_size: Any = None, output_ratio: Any = None,
@@ -211,7 +211,7 @@ class _LPPoolNd(Module):
     """(sum of x^p)^(1/p) of each window."""
 
     __constants__ = ["norm_type", "kernel_size", "stride", "ceil_mode"]
-    _function = staticmethod(F.lp_pool1d)
+    _function = Named("lp_pool1d")
 
     def __init__(self, norm_type: float, kernel_size: _size_any_t, stride: _size_any_t | None = None,
                  ceil_mode: bool = False) -> None:
@@ -232,26 +232,26 @@ class _LPPoolNd(Module):
 class LPPool1d(_LPPoolNd):
     """(N, C, L) -> (N, C, L_out)."""
 
-    _function = staticmethod(F.lp_pool1d)
+    _function = Named("lp_pool1d")
 
 
 class LPPool2d(_LPPoolNd):
     """(N, C, H, W) -> (N, C, H_out, W_out)."""
 
-    _function = staticmethod(F.lp_pool2d)
+    _function = Named("lp_pool2d")
 
 
 class LPPool3d(_LPPoolNd):
     """(N, C, D, H, W) -> (N, C, D_out, H_out, W_out)."""
 
-    _function = staticmethod(F.lp_pool3d)
+    _function = Named("lp_pool3d")
 
 
 class _AdaptiveMaxPoolNd(Module):
     """The maximum of each window, the windows chosen so that the output has `output_size` (None: the input's)."""
 
     __constants__ = ["output_size", "return_indices"]
-    _function = staticmethod(F.adaptive_max_pool1d)
+    _function = Named("adaptive_max_pool1d")
 
     def __init__(self, output_size: _size_any_opt_t, return_indices: bool = False) -> None:
         super().__init__()
@@ -268,26 +268,26 @@ class _AdaptiveMaxPoolNd(Module):
 class AdaptiveMaxPool1d(_AdaptiveMaxPoolNd):
     """(N, C, L) -> (N, C, output_size)."""
 
-    _function = staticmethod(F.adaptive_max_pool1d)
+    _function = Named("adaptive_max_pool1d")
 
 
 class AdaptiveMaxPool2d(_AdaptiveMaxPoolNd):
     """(N, C, H, W) -> (N, C, *output_size)."""
 
-    _function = staticmethod(F.adaptive_max_pool2d)
+    _function = Named("adaptive_max_pool2d")
 
 
 class AdaptiveMaxPool3d(_AdaptiveMaxPoolNd):
     """(N, C, D, H, W) -> (N, C, *output_size)."""
 
-    _function = staticmethod(F.adaptive_max_pool3d)
+    _function = Named("adaptive_max_pool3d")
 
 
 class _AdaptiveAvgPoolNd(Module):
     """The mean of each window, the windows chosen so that the output has `output_size` (None: the input's)."""
 
     __constants__ = ["output_size"]
-    _function = staticmethod(F.adaptive_avg_pool1d)
+    _function = Named("adaptive_avg_pool1d")
 
     def __init__(self, output_size: _size_any_opt_t) -> None:
         super().__init__()
@@ -303,16 +303,16 @@ class _AdaptiveAvgPoolNd(Module):
 class AdaptiveAvgPool1d(_AdaptiveAvgPoolNd):
     """(N, C, L) -> (N, C, output_size)."""
 
-    _function = staticmethod(F.adaptive_avg_pool1d)
+    _function = Named("adaptive_avg_pool1d")
 
 
 class AdaptiveAvgPool2d(_AdaptiveAvgPoolNd):
     """(N, C, H, W) -> (N, C, *output_size)."""
 
-    _function = staticmethod(F.adaptive_avg_pool2d)
+    _function = Named("adaptive_avg_pool2d")
 
 
 class AdaptiveAvgPool3d(_AdaptiveAvgPoolNd):
     """(N, C, D, H, W) -> (N, C, *output_size)."""
 
-    _function = staticmethod(F.adaptive_avg_pool3d)
+    _function = Named("adaptive_avg_pool3d")

@@ -6,6 +6,17 @@ from itertools import repeat
 from typing import Any
 
 from torchlike._tensor import Tensor
+from torchlike.nn import functional
+
+
+class Named:
+    """A class's function of nn.functional, looked up when it is called: functions begin to dispatch once a mode or a subclass asks for that."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def __get__(self, obj: Any, cls: type) -> Callable:
+        return getattr(functional, self.name)
 
 
 def _ntuple(n: int, name: str = "parse") -> Callable[[Any], tuple]:

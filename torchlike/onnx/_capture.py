@@ -1,0 +1,175 @@
+"""What a model does, seen once: the engine's operations in their order, and which values they read and make.
+
+Nothing is computed here unless the model looks at a value: recording gives the shapes, and what was recorded is dropped.
+"""
+from __future__ import annotations
+
+import inspect
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from .. import _resize, _storage, _tensor, overrides
+from .._core import program
+from .._core.value import Value
+from .._tensor import Tensor
+from ..autograd.grad_mode import no_grad
+from ..jit.trace import TracerWarning
+from ..overrides import TorchFunctionMode
+from ..random import fork_rng
+from ..utils._pytree import tree_leaves
+from ._errors import TorchExportError
+
+_RECORDERS = (_tensor, _storage, _resize)  # modules with a name for program.record
+exporting = False
+
+
+class Step:
+    """An operation: the engine's, or a public function taken as one, with what it did inside."""
+
+    __slots__ = ("op", "args", "kwargs", "outs", "inner", "plan")
+
+    def __init__(self, op: str, args: tuple, kwargs: dict, outs: tuple, inner: list[Step] | None = None, plan: Any = None) -> None:
+        self.op, self.args, self.kwargs, self.outs, self.inner, self.plan = op, args, kwargs, outs, inner, plan
+
+
+class Run:
+    """One run of the model. A Value stands in a Step's arguments wherever a tensor was."""
+
+    def __init__(self) -> None:
+        self.steps: list[Step] = []
+        self.outputs: list = []
+        self.inputs: list[Value] = []
+        self.depends: set[int] = set()  # ids of the values that depend on the inputs
+        self.kept: list[Value] = []  # so that no id is used twice
+        self.counts_data = False  # sizes depend on the inputs' data
+
+    def made(self, values: tuple, outs: tuple) -> None:
+        self.kept += outs
+        if any(v.__class__ is Value and id(v) in self.depends for v in values):
+            self.depends.update(map(id, outs))
+
+
+class _Functions(TorchFunctionMode):
+    """Public functions that are taken as one operation."""
+
+    def __init__(self, run: Run, whole: dict[str, Callable], traced: bool) -> None:
+        self.run, self.whole, self.traced, self.reads = run, whole, traced, 0
+
+    def __torch_function__(self, func: Callable, types: Any, args: tuple = (), kwargs: dict | None = None) -> Any:
+        kwargs = kwargs or {}
+        plain = getattr(func, "__wrapped__", func) if hasattr(func, "_dispatches") else func
+        name = getattr(func, "__name__", "")
+        wanted = self.whole.get(name)
+        taken = None if wanted is None or self.reads else wanted(*args, **kwargs)
+        if not taken:
+            modes, overrides._state.modes = overrides._state.modes, (*overrides._state.modes, self)
+            try:
+                return plain(*args, **kwargs)
+            finally:
+                overrides._state.modes = modes
+        before, self.run.steps = self.run.steps, []
+        self.reads += 1
+        try:
+            made = plain(*args, **kwargs)
+        finally:
+            self.reads -= 1
+            inner, self.run.steps = self.run.steps, before
+        several = made if isinstance(made, (tuple, list)) else (made,)
+        outs = tuple([t._current() for t in several])
+        step = Step(name, _values(_bound(plain, args, kwargs)), {}, outs, inner)
+        if taken == "data":
+            self.run.counts_data = True
+        self.run.kept += [v for v in _leaves(step.args) if v.__class__ is Value]
+        self.run.made(tuple(_leaves(step.args)), outs)
+        self.run.steps.append(step)
+        return made
+
+
+def _bound(f: Callable, args: tuple, kwargs: dict) -> tuple:
+    """The arguments in their parameters' order, defaults included."""
+    given = inspect.signature(f).bind(*args, **kwargs)
+    given.apply_defaults()
+    return (*given.args, *given.kwargs.values())
+
+
+def _values(x: Any) -> Any:
+    """A nest of arguments with Values in the place of tensors."""
+    if isinstance(x, Tensor):
+        return x._current()
+    if isinstance(x, (tuple, list)):
+        return tuple([_values(y) for y in x])
+    return x
+
+
+def _leaves(x: Any) -> Iterator[Any]:
+    if isinstance(x, (tuple, list)):
+        for y in x:
+            yield from _leaves(y)
+    else:
+        yield x
+
+
+def _looked_at(run: Run, mode: _Functions, t: Tensor) -> None:
+    """The model asks for a tensor's data."""
+    if mode.reads or id(t._current()) not in run.depends:
+        return
+    if not mode.traced:
+        raise TorchExportError("Failed to export the model: it looks at a value that depends on its inputs (`if tensor`, `tensor.item()`, ...), which a file "
+                               "of fixed operations cannot follow. Write it with torch.where, or export with dynamo=False, which takes the value for a constant.")
+    warnings.warn("Converting a tensor to a Python value might cause the trace to be incorrect: it will be treated as a constant, so the trace might not "
+                  "generalize to other inputs!", TracerWarning, stacklevel=4)
+
+
+@contextmanager
+def _seen(run: Run, mode: _Functions) -> Iterator[None]:
+    """Inside the block operations and looks at data go through `run`."""
+    global exporting
+    before, exporting = exporting, True
+    recorders, host_array, numpy = [m.record for m in _RECORDERS], Tensor._host_array, Tensor.numpy
+
+    def record(op: Any, values: list, statics: tuple) -> tuple:
+        plan, outs = program.record(op, values, statics)
+        run.steps.append(Step(op.name, (*values, *statics), {}, tuple(outs), None, plan))
+        run.kept += [v for v in values if v.__class__ is Value]
+        run.made(tuple(values), tuple(outs))
+        return plan, outs
+
+    def looked(self: Tensor) -> Any:
+        _looked_at(run, mode, self)
+        return host_array(self)
+
+    def as_numpy(self: Tensor, *, force: bool = False) -> Any:
+        _looked_at(run, mode, self)
+        return numpy(self, force=force)
+    try:
+        for m in _RECORDERS:
+            m.record = record
+        Tensor._host_array, Tensor.numpy = looked, as_numpy
+        yield
+    finally:
+        exporting = before
+        Tensor._host_array, Tensor.numpy = host_array, numpy
+        for m, f in zip(_RECORDERS, recorders):
+            m.record = f
+
+
+def capture(call: Callable[[], Any], inputs: list[Tensor], state: list[Tensor], whole: dict[str, Callable], traced: bool) -> Run:
+    """Call the model. `state`: tensors that shall afterwards be what they were; `traced`: data that it looks at are constants."""
+    run = Run()
+    run.inputs = [t._current() for t in inputs]
+    run.depends = set(map(id, run.inputs))
+    run.kept += run.inputs
+    mode = _Functions(run, whole, traced)
+    before = [t._current() for t in state]
+    try:
+        with no_grad(), fork_rng(devices=[]), _seen(run, mode), mode:
+            run.outputs = [_values(x) for x in tree_leaves(call())]
+    finally:
+        with no_grad():
+            for t, v in zip(state, before):
+                if t._current() is not v:
+                    t.copy_(Tensor._of(v))
+    return run
+
