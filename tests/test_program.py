@@ -278,3 +278,39 @@ def test_many_known_tensors_are_joined_at_once(join):
     assert join([*samples, leaf]).requires_grad
     with pytest.raises(RuntimeError, match="must match except|equal size"):
         join([*samples, torch.ones(1, 3)])
+
+
+def test_an_executable_that_takes_inputs_over_serves_a_few_runs_that_keep_them():
+    kept: list = []
+
+    def run(times, keep):
+        x = torch.ones(3)
+        x.tolist()
+        for _ in range(times):
+            kept.extend([x] if keep else [])
+            x = x * 2 + 1
+            x.sum().item()
+        return len(history.compilations)
+    with program.immediate(False), program.tier("compiled"):
+        compiled = run(4, False)
+        kept.clear()
+        assert run(executor.LENT, True) == compiled
+        assert run(3, True) == compiled + 1
+        assert [t[0].item() for t in kept] == [2.0 ** (k + 1) - 1 for k in (*range(executor.LENT), *range(3))]
+
+
+def test_a_program_among_many_others_proves_itself_later():
+    def sights(others):
+        """How often the program is seen until it is compiled, with other programs in between."""
+        for k in range(100):
+            compiled = len(history.compilations)
+            x = torch.ones(600, 600 + others).tanh().exp().tanh().exp().tanh().exp().tanh().exp()
+            x.sum().item()
+            if len(history.compilations) > compiled:
+                return k
+            for i in range(others):
+                (torch.ones(1 + i) * 2).tolist()
+        return 100
+    with program.immediate(False), program.tier(None):
+        alone, crowded = sights(0), sights(31)
+        assert alone < crowded < 100

@@ -29,7 +29,7 @@ class Step:
 class Executable:
     """A compiled program: fixed outputs and donated inputs."""
 
-    __slots__ = ("live", "donated", "gone", "kept", "call", "position", "numbers", "on_device", "copied")
+    __slots__ = ("live", "donated", "gone", "kept", "call", "position", "numbers", "on_device", "copied", "lent")
 
     def __init__(self, live: tuple, donated: tuple, n_inputs: int, call):
         self.live, self.donated, self.call = live, donated, call
@@ -37,6 +37,7 @@ class Executable:
         self.on_device: tuple | None = None  # the same as JAX arrays, once they came twice in a row
         self.copied: list[np.ndarray] = []  # small host arrays that the last run copied
         self.gone = frozenset(donated)
+        self.lent = 0  # runs with copies of donated inputs
         self.kept = tuple(i for i in range(n_inputs) if i not in self.gone)
         self.position = {r: k for k, r in enumerate(live)}
 

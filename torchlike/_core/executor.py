@@ -1,9 +1,9 @@
 """Running a finished program: which results are still wanted, which tier runs it, which arrays may be donated.
 
 Tiers on the CPU: a program runs in NumPy until it has proved that it returns, then it is compiled by XLA as a whole.
-A loop proves it soon: the same program again within the last few, as often as its compilation is worth. A program that
-comes back only now and then (one of many sequence lengths) must have lost, by an estimate, as much in NumPy as its
-compilation costs. A program that takes no longer in NumPy than JAX's dispatch stays there. The rule counts, it does not
+A loop proves it soon: the same program again within the last few, as often as its compilation is worth; the later, the more
+others run in between (a detector's). A program that comes back only now and then (one of many sequence lengths) must have lost,
+by an estimate, as much in NumPy as its compilation costs. A program that takes no longer in NumPy than JAX's dispatch stays there. The rule counts, it does not
 time, so that two runs of a script compute the same bits. A program that an earlier process compiled is loaded from the
 persistent cache at first sight.
 """
@@ -28,18 +28,21 @@ from .registry import View
 from .value import Value
 
 MOST_NODES = 400_000  # records kept in the trie; about 300 bytes each
-NEAR = 8  # programs between two sights in a loop
+NEAR, FAR = 8, 64  # programs between two sights in a loop; from the one to the other, a sight counts ever less
 SIGHTS_LIGHT, SIGHTS_HEAVY = 4, 3  # near sights in a row after which a program is compiled
-HEAVY_WORK = 2e7  # multiply-adds or elements per run above which a program is heavy
-NUMPY_OP, NUMPY_WORK = 8e-6, 5e-10  # rough seconds of the NumPy tier: per operation, and per unit of work
+HEAVY_WORK = 2e7  # units of work (elements, see PRODUCT) per run above which a program is heavy
+NUMPY_OP, NUMPY_WORK = 8e-6, 5e-10  # rough seconds that compiling saves: per operation, and per unit of work
+PRODUCT = 1 / 50  # a multiply-add of a product, in units of work: BLAS is as quick as XLA, so little of it is saved
 LOOPED = 5  # operations in a round of an operation that loops in Python
+CONVOLUTION = 10  # operations in a convolution
 DISPATCH = 2e-4  # rough seconds to start an executable and to hand it what is on the host
 LASTS = 30  # a loop is expected to go on for so many times as long as it has run
 OP_COMPILE, PROGRAM_COMPILE = 0.03, 0.3  # rough seconds: one op's compilation, a whole program's fixed part
 SECONDS_PER_OP, SECONDS_PER_RESULT = 0.004, 0.012  # an operation in it; each result of one with several (an optimizer's step)
-SECONDS_PER_KERNEL = 0.3  # an operation with the platform's own kernel
+SECONDS_PER_KERNEL = 0.15  # an operation with the platform's own kernel
 SECONDS_PER_SCATTER = 0.1  # an operation that XLA's CPU backend makes a loop over the indices of
 _SCATTERS = frozenset(("scatter", "scatter_reduce", "masked_scatter", "index_put", "index_write", "gather_backward", "index_backward", "embedding_backward"))
+LENT = 8  # runs of an executable with copies of what it takes over, before another is compiled that does not
 SETTLED = 4  # programs after a compilation until memory is tidied again
 
 
@@ -85,7 +88,7 @@ class ProgramInfo:
     """What is known of one program: its steps, how often it was seen, its executables."""
 
     __slots__ = ("steps", "input_avals", "n_results", "seen", "near", "last_seen", "executables", "chosen", "lives", "work",
-                 "numpy_seconds", "looked_on_disk", "n_floats", "n_ints", "device", "refusal", "compile_seconds", "hosts", "eager", "foreign")
+                 "gain", "looked_on_disk", "n_floats", "n_ints", "device", "refusal", "compile_seconds", "hosts", "eager", "foreign")
 
     def __init__(self, node, device):
         self.steps: list[Step] = []
@@ -105,14 +108,14 @@ class ProgramInfo:
         kinds = Counter(r for s in self.steps for r in s.refs if r.__class__ is not int)
         self.n_floats = kinds[FLOAT] + 2 * kinds[COMPLEX]
         self.n_ints = kinds[INT] + kinds[BOOL]
-        self.seen = self.near = 0  # sights in all, and sights in a row within NEAR programs of each other
-        self.last_seen = -NEAR
+        self.seen = self.near = 0  # sights in all, and sights in a row near each other
+        self.last_seen = -FAR - 1
         self.executables: list[Executable] = []
         self.chosen: dict = {}
         self.hosts: dict[tuple, host.HostProgram] = {}  # by live results
         self.lives: set[int] = set()
         self.work = sum(_work(s.plan) for s in self.steps)
-        self.numpy_seconds = NUMPY_OP * sum(LOOPED * s.plan.avals[0].shape[0] if s.plan.op.loops else 1 for s in self.steps) + NUMPY_WORK * self.work
+        self.gain = NUMPY_OP * sum(_operations(s.plan) for s in self.steps) + NUMPY_WORK * self.work - DISPATCH
         self.looked_on_disk = False
         self.compile_seconds = PROGRAM_COMPILE + sum(_compile_seconds(s.plan, device) for s in self.steps)
         self.eager = any(s.plan.op.eager_compilation for s in self.steps)
@@ -128,13 +131,19 @@ def _compile_seconds(plan, device) -> float:
     return SECONDS_PER_OP if plan.single else SECONDS_PER_RESULT * len(plan.outs)
 
 
+def _operations(plan) -> int:
+    if plan.op.loops:
+        return LOOPED * plan.avals[0].shape[0]
+    return CONVOLUTION if "conv" in plan.op.name else 1
+
+
 def _work(plan) -> float:
-    """A rough count of elements touched or multiplied; decides only how early a program is compiled."""
+    """A rough count of elements that XLA touches in less time than NumPy; decides only how early a program is compiled."""
     if isinstance(plan.op, View) and not plan.op.overlaps:
         return 0
     sizes = [a.numel for a in plan.avals if a is not None] + [o.numel for o in plan.outs]
     if "conv" in plan.op.name or "matmul" in plan.op.name or "linear" in plan.op.name:
-        return math.sqrt(math.prod(sorted(sizes)[-3:]))  # of (m, k), (k, n) and (m, n) this is m k n
+        return PRODUCT * math.sqrt(math.prod(sorted(sizes)[-3:]))  # of (m, k), (k, n) and (m, n) this is m k n
     return sum(sizes[1:-1] if plan.op.overwrites else sizes)
 
 
@@ -152,7 +161,8 @@ def run(prog, reason: str) -> None:
         info = node.program_info = ProgramInfo(node, prog.device)
     info.seen += 1
     _tick()
-    info.near = info.near + 1 if options.clock - info.last_seen <= NEAR else 1
+    distance = options.clock - info.last_seen
+    info.near = info.near + min(1, NEAR / distance) if distance <= FAR else 1
     info.last_seen = options.clock
     results, inputs = prog.results, prog.inputs
     live = tuple([i for i, c in enumerate(map(sys.getrefcount, results)) if c > _ALONE and results[i] is not None])
@@ -260,6 +270,12 @@ def _choose(prog, info: ProgramInfo, live: tuple, dead: tuple, reason: str) -> E
         exe = info.chosen[(live, dead)] = max(serving, key=lambda exe: len(exe.donated))
         history.add(info, reason, "compiled", 0.0)
         return exe
+    lending = next((exe for exe in info.executables if wanted <= exe.position.keys() and exe.lent < LENT), None)
+    if lending is not None:
+        lending.lent += 1
+        _lend(prog.inputs, lending.gone - allowed)
+        history.add(info, reason, "compiled", 0.0)
+        return lending
     info.lives.update(live)
     if (info.refusal and options.tier != "compiled") or not _wants_compilation(info):
         history.add(info, reason, "numpy", 0.0)
@@ -283,6 +299,14 @@ def _choose(prog, info: ProgramInfo, live: tuple, dead: tuple, reason: str) -> E
     history.compilations.append((len(info.steps), seconds, "compiled now"))
     history.add(info, reason, "compiled now", seconds)
     return exe
+
+
+def _lend(inputs: list[Value], taken: frozenset[int]) -> None:
+    """Copies of inputs that an executable takes over, where somebody may still read them: for a few runs (others of the loop are not
+    compiled yet) that costs less than an executable that leaves them."""
+    with jax.enable_x64(True):
+        for i in taken:
+            inputs[i] = Value(inputs[i].aval, jax.numpy.copy(inputs[i].array))
 
 
 def _tidy() -> None:
@@ -344,10 +368,9 @@ def _wants_compilation(info: ProgramInfo) -> bool:
         return True
     if info.device.type != "cpu" or info.executables:
         return True
-    gain = info.numpy_seconds - DISPATCH
-    if info.near >= (SIGHTS_HEAVY if info.work >= HEAVY_WORK else SIGHTS_LIGHT) and info.near * gain * LASTS >= info.compile_seconds:
+    if info.near >= (SIGHTS_HEAVY if info.work >= HEAVY_WORK else SIGHTS_LIGHT) and info.near * info.gain * LASTS >= info.compile_seconds:
         return True
-    if info.seen * gain / 2 >= info.compile_seconds:
+    if info.seen * info.gain / 2 >= info.compile_seconds:
         return True
     # operations without a NumPy form are compiled one by one; when that costs more than the whole, take the whole
     if info.foreign is None:
