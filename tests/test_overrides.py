@@ -139,3 +139,20 @@ def test_methods_that_a_program_adds_do_not_dispatch(torch):
         return torch.ones(2).as_subclass(First).added_by_a_program(torch.ones(2).as_subclass(Second))
     finally:
         del torch.Tensor.added_by_a_program
+
+
+@same
+def test_a_mode_sees_the_functions_that_layers_call(torch):
+    log = []
+
+    class Names(torch.overrides.TorchFunctionMode):
+        def __torch_function__(self, func, types, args=(), kwargs=None):
+            log.append(func.__name__)
+            return func(*args, **(kwargs or {}))
+
+    nn, x = torch.nn, torch.ones(1, 2, 4, 4)
+    layers = nn.Conv2d(2, 2, 1), nn.ConvTranspose2d(2, 2, 1), nn.AvgPool2d(2), nn.AdaptiveAvgPool2d(1)
+    with Names():
+        for layer in layers:
+            layer(x)
+    return [name for name in log if "conv" in name or "pool" in name]

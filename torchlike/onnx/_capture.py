@@ -5,6 +5,7 @@ Nothing is computed here unless the model looks at a value: recording gives the 
 from __future__ import annotations
 
 import inspect
+import sys
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -26,12 +27,32 @@ exporting = False
 
 
 class Step:
-    """An operation: the engine's, or a public function taken as one, with what it did inside."""
+    """An operation: the engine's (`plan` and its `values`), or a public function taken as one, with what it did inside."""
 
-    __slots__ = ("op", "args", "kwargs", "outs", "inner", "plan")
+    __slots__ = ("op", "args", "outs", "inner", "plan", "values")
 
-    def __init__(self, op: str, args: tuple, kwargs: dict, outs: tuple, inner: list[Step] | None = None, plan: Any = None) -> None:
-        self.op, self.args, self.kwargs, self.outs, self.inner, self.plan = op, args, kwargs, outs, inner, plan
+    def __init__(self, op: str, args: tuple, outs: tuple, inner: list[Step] | None = None, plan: Any = None, values: tuple = ()) -> None:
+        self.op, self.args, self.outs, self.inner, self.plan, self.values = op, args, outs, inner, plan, values
+
+
+# Operations of which the engine chooses one by size, or by what it costs, in one form
+_SAME = {"reshape": "view", "full": "constant", "mm": "matmul", "bmm": "matmul", "scaled_dot_product_attention": "attention"}
+_MOVED: dict[str, tuple[str, Callable]] = {
+    "slice_at": ("slice", lambda x, start, dim, n: (x, dim, start, n, 1)),
+    "select_at": ("select", lambda x, i, dim: (x, dim, i)),
+    "slice_at_put": ("slice_put", lambda x, new, start, dim, n: (x, new, dim, start, n, 1)),
+    "select_at_put": ("select_put", lambda x, new, i, dim: (x, new, dim, i)),
+    "fused_attention": ("attention", lambda q, k, v, mask, scale, causal: (q, k, v, mask, None, None, scale, causal)),
+}
+
+
+def _usual(name: str, values: tuple, statics: tuple) -> tuple[str, tuple]:
+    """An operation's name and arguments, in the form that translations know."""
+    args = (*values, *statics)
+    if name in _MOVED and not (name.endswith("_at") and args[1].__class__ is Value):
+        name, order = _MOVED[name]
+        return name, order(*args)
+    return _SAME.get(name, name), args
 
 
 class Run:
@@ -78,7 +99,7 @@ class _Functions(TorchFunctionMode):
             inner, self.run.steps = self.run.steps, before
         several = made if isinstance(made, (tuple, list)) else (made,)
         outs = tuple([t._current() for t in several])
-        step = Step(name, _values(_bound(plain, args, kwargs)), {}, outs, inner)
+        step = Step(name, _values(_bound(plain, args, kwargs)), outs, inner)
         if taken == "data":
             self.run.counts_data = True
         self.run.kept += [v for v in _leaves(step.args) if v.__class__ is Value]
@@ -111,6 +132,14 @@ def _leaves(x: Any) -> Iterator[Any]:
         yield x
 
 
+def _outside() -> int:
+    """The stack level of whoever called torchlike, for a warning of the caller's."""
+    level, frame = 1, sys._getframe(1)
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith(__package__.partition(".")[0] + "."):
+        level, frame = level + 1, frame.f_back
+    return level
+
+
 def _looked_at(run: Run, mode: _Functions, t: Tensor) -> None:
     """The model asks for a tensor's data."""
     if mode.reads or id(t._current()) not in run.depends:
@@ -119,7 +148,7 @@ def _looked_at(run: Run, mode: _Functions, t: Tensor) -> None:
         raise TorchExportError("Failed to export the model: it looks at a value that depends on its inputs (`if tensor`, `tensor.item()`, ...), which a file "
                                "of fixed operations cannot follow. Write it with torch.where, or export with dynamo=False, which takes the value for a constant.")
     warnings.warn("Converting a tensor to a Python value might cause the trace to be incorrect: it will be treated as a constant, so the trace might not "
-                  "generalize to other inputs!", TracerWarning, stacklevel=4)
+                  "generalize to other inputs!", TracerWarning, stacklevel=_outside())
 
 
 @contextmanager
@@ -131,7 +160,7 @@ def _seen(run: Run, mode: _Functions) -> Iterator[None]:
 
     def record(op: Any, values: list, statics: tuple) -> tuple:
         plan, outs = program.record(op, values, statics)
-        run.steps.append(Step(op.name, (*values, *statics), {}, tuple(outs), None, plan))
+        run.steps.append(Step(*_usual(op.name, tuple(values), statics), tuple(outs), None, plan, tuple(values)))
         run.kept += [v for v in values if v.__class__ is Value]
         run.made(tuple(values), tuple(outs))
         return plan, outs

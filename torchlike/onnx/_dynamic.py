@@ -80,20 +80,20 @@ class Sizes:
     def attempts(self) -> Iterator[list[dict[Any, int]]]:
         """Sizes of the symbols in each run. Which differences a model takes shows when it runs."""
         steps = [_OFFSETS[i % len(_OFFSETS)] for i in range(len(self.base))]
-        for unit in (1, 8, 16, 32, 64, 0, -1, -2):
-            runs = [{s: self._at(s, n, k and step[k - 1], unit) for (s, n), step in zip(self.base.items(), steps)} for k in range(RUNS)]
+        for unit, leading in ((1, 1), (8, 1), (16, 1), (32, 1), (64, 1), (0, 1), (-1, 1), (-2, 1), (8, 8), (16, 16), (0, 0), (-1, -1), (-2, -2)):
+            units = [leading if s in self.leading else unit for s in self.base]
+            runs = [{s: _at(max(n, 2), k and step[k - 1], u) for (s, n), step, u in zip(self.base.items(), steps, units)} for k in range(RUNS)]
             if all(n >= 1 for run in runs for n in run.values()):
                 yield runs
-
-    def _at(self, symbol: Any, n: int, k: int, unit: int) -> int:
-        n = max(n, 2)
-        if symbol in self.leading and unit >= 0:
-            return n + k
-        return n * (1 + k) if unit == 0 else n // (1 + k) if unit == -2 else n + k * unit
 
     def shapes(self, inputs: list[Tensor], run: dict[Any, int]) -> list[tuple]:
         """The inputs' shapes in a run."""
         return [tuple(_size(dims.get(d), run, n) for d, n in enumerate(x.shape)) for x, dims in zip(inputs, self.of)]
+
+
+def _at(n: int, k: int, unit: int) -> int:
+    """The k-th size after n: so many units more, or (0) as many times n, or (-2) such a part of it."""
+    return n * (1 + k) if unit == 0 else n // (1 + k) if unit == -2 else n + k * unit
 
 
 def _size(dim: tuple[Any, int, int] | None, run: dict[Any, int], n: int) -> int:

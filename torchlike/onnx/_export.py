@@ -94,7 +94,7 @@ def build(example: Example, labels: _dynamic.Labels, options: Options, dim_names
             errors.append(e)
             continue
         g.dim_names = dim_names
-        return model_proto(g, 8 if options.legacy else 10)
+        return model_proto(g, 0 if options.legacy else 10)
     raise errors[0]
 
 

@@ -18,7 +18,7 @@ def prune(g: Graph) -> None:
             wanted.update(id(v) for v in node.inputs if v is not None)
     g.nodes = kept[::-1]
     for node in g.nodes:
-        while len(node.outputs) > 1 and id(node.outputs[-1]) not in wanted:
+        while len(node.outputs) > 1 and id(node.outputs[-1]) not in wanted and not node.attributes.get("training_mode"):
             node.outputs.pop()
 
 

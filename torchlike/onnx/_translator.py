@@ -66,7 +66,7 @@ class Translator:
         outs = list(zip(*[s.outs for s in steps]))
         results = [(self._shape(values), values[0].aval.dtype) for values in outs]
         if self._folds(first, args, results):
-            arrays = _run(first, args)
+            arrays = self._run(first)
             made: Any = tuple(_constant(g, a, d, first, args) for a, (_, d) in zip(arrays, results))
         else:
             g.called, g.title, g.results = first.op, NAMES.get(first.op, first.op), results
@@ -101,6 +101,15 @@ class Translator:
         if step.plan is None or any(isinstance(n, Dyn) for shape, _ in results for n in shape):
             return False
         return all(x.constant if isinstance(x, Var) else not isinstance(x, Dyn) for x in _leaves(args)) and not self.graph.training
+
+    def _run(self, step: Step) -> list[np.ndarray]:
+        """A step's results from constants."""
+        plan = step.plan
+        inputs = [self.env[0][id(x)].value if x.__class__ is Value else x for x in step.values]
+        if plan.numpy is not None:
+            made = plan.numpy(*inputs)
+            return [made] if plan.single else list(made)
+        return [np.asarray(a) for a in plan.xla(*inputs)]
 
     # -- one of the runs' values ------------------------------------------------------------------------------------------------------
 
@@ -173,23 +182,13 @@ def _needed(steps: list[Step], wanted: set[int]) -> set[int]:
     return needed
 
 
-def _run(step: Step, args: tuple) -> list[np.ndarray]:
-    """A step's results from constants."""
-    plan = step.plan
-    inputs = [x.value if isinstance(x, Var) else x for x in args[:len(plan.avals)]]
-    if plan.numpy is not None:
-        made = plan.numpy(*inputs)
-        return [made] if plan.single else list(made)
-    return [np.asarray(a) for a in plan.xla(*inputs)]
-
-
 def _constant(g: Graph, array: np.ndarray, dtype: Any, step: Step, args: tuple) -> Var:
     array = np.asarray(array).astype(dtype.np, copy=False)
     sources = [x for x in args if isinstance(x, Var)]
     if len(sources) == 1 and sources[0].shape == array.shape and sources[0].dtype is dtype and step.op in _FORMATS:
         return sources[0]
     made = g.const(np.ascontiguousarray(array).reshape(array.shape))
-    if step.op in ("view", "reshape", "unsqueeze") and sources:
+    if step.op in ("view", "unsqueeze") and sources:
         made.origin = sources[0].origin or sources[0]
     return made
 

@@ -20,7 +20,7 @@ def _linear(g: Graph, x: Var, w: Var, b: Var | None = None) -> Var:
     return made if b is None else g.op("Add", made, b)
 
 
-@translates("matmul", "mm", "bmm", "mv", "dot")
+@translates("matmul", "mv", "dot")
 def _matmul(g: Graph, x: Var, y: Var) -> Var:
     return g.op("MatMul", *common(g, x, y))
 
@@ -53,7 +53,7 @@ def _repeated(g: Graph, x: Var, groups: int) -> Var:
     return made
 
 
-@translates("attention", "scaled_dot_product_attention", called="scaled_dot_product_attention")
+@translates("attention", called="scaled_dot_product_attention")
 def _attention(g: Graph, q: Var, k: Var, v: Var, mask: Var | None, drop: Any, keep_scale: Any, scale: Any, causal: bool) -> Var:
     if q.ndim > 2 and k.ndim > 2 and q.shape[-3] != k.shape[-3] and k.shape[-3] != 1:
         groups = q.shape[-3] // k.shape[-3]
@@ -73,11 +73,6 @@ def _attention(g: Graph, q: Var, k: Var, v: Var, mask: Var | None, drop: Any, ke
     if drop is not None:
         weights = g.op("Dropout", weights, g.const(np.asarray(1 - 1 / keep_scale, np.float32)), g.const(np.asarray(True)))
     return g.op("MatMul", weights, v)
-
-
-@translates("fused_attention", called="scaled_dot_product_attention")
-def _fused_attention(g: Graph, q: Var, k: Var, v: Var, mask: Var | None, scale: Any, causal: bool) -> Var:
-    return _attention(g, q, k, v, mask, None, None, scale, causal)
 
 
 @translates("euclidean_dist", called="cdist")

@@ -11,7 +11,7 @@ from .._sizes import Dyn, product
 from ._table import NAMES, translates, whole
 
 
-@translates("view", "reshape", called="view")
+@translates("view")
 def _view(g: Graph, x: Var, shape: tuple) -> Var:
     return g.reshape(x, shape)
 
@@ -80,11 +80,9 @@ def _split(g: Graph, x: Var, sections: Any, dim: int, *rest: Any) -> Any:
 
 
 @translates("slice_at", called="slice_1")
-def _slice_at(g: Graph, x: Var, start: Any, dim: int, n: Any) -> Var:
-    if isinstance(start, Var):
-        first = g.op("Reshape", start, [1])
-        return g.op("Slice", x, first, g.op("Add", first, g.size(n)), [dim])
-    return _span(g, x, dim, start, n)
+def _slice_at(g: Graph, x: Var, start: Var, dim: int, n: Any) -> Var:
+    first = g.op("Reshape", start, [1])
+    return g.op("Slice", x, first, g.op("Add", first, g.size(n)), [dim])
 
 
 def _position(g: Graph, x: Var, i: Any, dim: int) -> Var:
@@ -172,18 +170,8 @@ def _slice_put(g: Graph, base: Var, new: Var, dim: int, start: Any, n: Any, step
     return _scattered(g, base, new, dim, start, n, step)
 
 
-@translates("slice_at_put", called="slice_scatter")
-def _slice_at_put(g: Graph, base: Var, new: Var, start: Any, dim: int, n: Any) -> Var:
-    return _scattered(g, base, new, dim, start, n)
-
-
 @translates("select_put", "unbind_put", called="select_scatter")
 def _select_put(g: Graph, base: Var, new: Var, dim: int, i: Any) -> Var:
-    return _scattered(g, base, g.op("Unsqueeze", new, [dim]), dim, i, 1)
-
-
-@translates("select_at_put", called="select_scatter")
-def _select_at_put(g: Graph, base: Var, new: Var, i: Any, dim: int) -> Var:
     return _scattered(g, base, g.op("Unsqueeze", new, [dim]), dim, i, 1)
 
 
@@ -292,7 +280,7 @@ _trilu("triu", 1)
 # -- creation ------------------------------------------------------------------------------------------------------------------------
 
 
-@translates("constant", "full", called="full")
+@translates("constant", called="full")
 def _full(g: Graph, value: Any, shape: tuple, dtype: dt.dtype, device: Any) -> Var:
     value = g.cast(value, dtype)
     return g.op("Expand", value, g.sizes(shape)) if shape else value
