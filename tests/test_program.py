@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import torchlike as torch
-from torchlike._core import executor, history, program
+from torchlike._core import disk_cache, executor, history, program
 
 
 def train(steps: int = 6):
@@ -280,7 +280,8 @@ def test_many_known_tensors_are_joined_at_once(join):
         join([*samples, torch.ones(1, 3)])
 
 
-def test_an_executable_that_takes_inputs_over_serves_a_few_runs_that_keep_them():
+def test_an_executable_that_takes_inputs_over_serves_a_few_runs_that_keep_them(monkeypatch):
+    monkeypatch.setattr(disk_cache, "enabled", lambda: False)  # an earlier process may have left the other one there
     kept: list = []
 
     def run(times, keep):
@@ -299,7 +300,9 @@ def test_an_executable_that_takes_inputs_over_serves_a_few_runs_that_keep_them()
         assert [t[0].item() for t in kept] == [2.0 ** (k + 1) - 1 for k in (*range(executor.LENT), *range(3))]
 
 
-def test_a_program_among_many_others_proves_itself_later():
+def test_a_program_among_many_others_proves_itself_later(monkeypatch):
+    monkeypatch.setattr(disk_cache, "enabled", lambda: False)
+
     def sights(others):
         """How often the program is seen until it is compiled, with other programs in between."""
         for k in range(100):
