@@ -5,6 +5,8 @@ example's sizes, tensors at others, dynamic dimensions of each).
 """
 import numpy as np
 
+import torchlike
+
 _rng = np.random.default_rng(0)
 
 
@@ -32,6 +34,11 @@ def _written(torch, x):
     v = z.view(-1)
     v[0] = 9
     return y, z, v
+
+
+def _strides(torch, x):
+    up, down = _F(torch).max_pool2d(x, 3, 2, 1), _F(torch).avg_pool2d(x, 2)
+    return _F(torch).interpolate(down, size=up.shape[-2:]) + up + x.shape[2] // 2
 
 
 X, Y, X3, IMAGE = _r(2, 4), _r(2, 4), _r(2, 3, 4), _r(2, 3, 8, 8)
@@ -86,6 +93,9 @@ FUNCTIONS = {
                                      _F(torch).interpolate(x, scale_factor=2, mode="bilinear", align_corners=True),
                                      _F(torch).interpolate(x, size=5, mode="bilinear", antialias=True), _F(torch).pixel_unshuffle(x, 2),
                                      _F(torch).grid_sample(x, x[:, :2, :, :4].permute(0, 2, 3, 1).clamp(-1, 1), align_corners=False)), [IMAGE]),
+    "losses": (lambda torch, x, y, t: (_F(torch).mse_loss(x, y), _F(torch).l1_loss(x, y, reduction="sum"), _F(torch).smooth_l1_loss(x, y, beta=0.5),
+                                       _F(torch).huber_loss(x, y, delta=0.5, reduction="none"), _F(torch).cross_entropy(x, t),
+                                       _F(torch).nll_loss(_F(torch).log_softmax(x, 1), t, reduction="none")), [X, Y, np.array([3, 0])]),
     "attention": (lambda torch, x, m: (_F(torch).scaled_dot_product_attention(x, x, x), _F(torch).scaled_dot_product_attention(x, x, x, is_causal=True),
                                        _F(torch).scaled_dot_product_attention(x, x, x, m), _F(torch).scaled_dot_product_attention(x, x[:, :1], x[:, :1], enable_gqa=True)),
                   [_r(2, 4, 5, 3), np.tri(5, dtype=bool)]),
@@ -104,5 +114,7 @@ DYNAMIC = {
     "indices": (lambda torch, x, i: (x[i], x.gather(1, i.unsqueeze(1)), x[torch.arange(x.shape[0]), i]), [X, INDEX], [_r(3, 4), np.array([1, 2, 0])], [BATCH, BATCH]),
     "images": (lambda torch, x: (_F(torch).max_pool2d(x, 3, 2, 1), _F(torch).adaptive_avg_pool2d(x, 1), _F(torch).interpolate(x, scale_factor=2, mode="bilinear"),
                                  _F(torch).interpolate(x, size=(x.shape[2] * 2, x.shape[3] + 1)), _F(torch).group_norm(x, 3)), [IMAGE], [_r(1, 3, 9, 12)], [PLANE]),
+    "strides": (lambda torch, x: (_strides(torch, x),), [_r(1, 3, 16, 16)], [_r(2, 3, 27, 22)], [PLANE]),  # ceil(h / 2), floor(h / 2), and sums of those
+    "hints": (lambda torch, x, y: (x + y, torch.cat([x, y])), [X, Y], [_r(5, 4), _r(5, 4)], [{0: torchlike.export.Dim.DYNAMIC}, {0: torchlike.export.Dim.AUTO}]),
     "attention": (lambda torch, x: (_F(torch).scaled_dot_product_attention(x, x, x, is_causal=True),), [_r(2, 4, 5, 3)], [_r(3, 4, 8, 3)], [{0: "b", 2: "t"}]),
 }

@@ -342,3 +342,66 @@ def test_dim(oracle):
         d = torch.export.Dim("b")
         return repr(d), d.__name__, repr(2 * d + 1), repr(d - 1), repr(torch.export.Dim("x", min=3, max=5)), repr(torch.export.dims("a", "b")), repr(torch.export.Dim.AUTO)
     assert shown(torchlike) == shown(oracle)
+
+
+class Translates(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.model = nn.Transformer(8, 2, 1, 1, 16, batch_first=True)
+
+    def forward(self, a, b, hidden):
+        return self.model(a, b, tgt_mask=nn.Transformer.generate_square_subsequent_mask(b.shape[1]), src_key_padding_mask=hidden)
+
+
+def test_masks_of_sequences():
+    def arguments(n, s, t):
+        return torchlike.randn(n, s, 8), torchlike.randn(n, t, 8), torchlike.arange(s).expand(n, s) >= s - 2
+    model = Translates().eval()
+    dims = {"a": {0: "b", 1: "s"}, "b": {0: "b", 1: "t"}, "hidden": {0: "b", 1: "s"}}
+    proto = exported(model, arguments(2, 5, 4), dynamic_shapes=dims)
+    as_model(proto, model, *arguments(3, 7, 6))
+
+
+def test_own_operations():
+    @torchlike.library.custom_op("onnx_test::scaled", mutates_args=())
+    def scaled(x: torchlike.Tensor, by: float) -> torchlike.Tensor:
+        return torchlike.from_numpy(x.numpy() * by)
+
+    @torchlike.onnx.symbolic_helper.parse_args("v", "f")
+    def nodes(g, x, by):
+        return g.op("onnx_test::Scaled", x, by_f=by) if by > 3 else g.op("Mul", x, g.op("Constant", value_t=torchlike.tensor(by)))
+
+    x, model = torchlike.randn(2, 3), Called(lambda torch, x: torch.ops.onnx_test.scaled(x, 2.0) + 1).eval()
+    with pytest.raises(OnnxExporterError, match="onnx_test::scaled"):
+        exported(model, (x,))
+    torchlike.onnx.register_custom_op_symbolic("onnx_test::scaled", nodes, 11)
+    try:
+        as_model(exported(model, (x,)), model, x)
+        proto = torchlike.onnx.export(Called(lambda torch, x: scaled(x, 4.0)).eval(), (x,), verbose=False).model_proto
+        assert [(n.domain, n.op_type) for n in proto.graph.node] == [("onnx_test", "Scaled")] and proto.opset_import[1].domain == "onnx_test"
+    finally:
+        torchlike.onnx.unregister_custom_op_symbolic("onnx_test::scaled", 11)
+
+
+def test_arguments_of_any_number():
+    model = Called(lambda torch, *xs: sum(xs)).eval()
+    proto = exported(model, (torchlike.ones(2, 3), torchlike.ones(2, 3)), dynamic_shapes={"args": ({0: "b"}, {0: "b"})})
+    assert ends(proto)[:2] == [("args_0", ["b", 3]), ("args_1", ["b", 3])]
+    as_model(proto, model, torchlike.ones(4, 3), torchlike.ones(4, 3))
+
+
+def test_the_model_is_left_as_it_was():
+    class Counts(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.register_buffer("n", torchlike.zeros(()))
+            self.layer = nn.utils.parametrizations.weight_norm(nn.Linear(3, 2))
+
+        def forward(self, x):
+            self.n += 1
+            return self.layer(x) + self.n
+    model, x = Counts().eval(), torchlike.randn(2, 3)
+    before = torchlike.get_rng_state()
+    proto = exported(torchlike.compile(model), (x,), dynamic_shapes=({0: "b"},))
+    assert model.n.item() == 0 and torchlike.equal(before, torchlike.get_rng_state())
+    agree(run(proto, x), [(model.layer(x) + 1).detach().numpy()])

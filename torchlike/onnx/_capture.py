@@ -17,6 +17,7 @@ from .._core.value import Value
 from .._tensor import Tensor
 from ..autograd.grad_mode import no_grad
 from ..jit.trace import TracerWarning
+from ..library import CustomOpDef
 from ..overrides import TorchFunctionMode
 from ..random import fork_rng
 from ..utils._pytree import tree_leaves
@@ -90,20 +91,25 @@ class _Functions(TorchFunctionMode):
                 return plain(*args, **kwargs)
             finally:
                 overrides._state.modes = modes
+        return self.take(name, lambda: plain(*args, **kwargs), _bound(plain, args, kwargs), taken == "data")
+
+    def take(self, name: str, call: Callable[[], Any], args: tuple, data: bool = False) -> Any:
+        """Call it, as one Step. `data`: the results' sizes depend on the arguments' data."""
         before, self.run.steps = self.run.steps, []
         self.reads += 1
         try:
-            made = plain(*args, **kwargs)
+            made = call()
         finally:
             self.reads -= 1
             inner, self.run.steps = self.run.steps, before
         several = made if isinstance(made, (tuple, list)) else (made,)
         outs = tuple([t._current() for t in several])
-        step = Step(name, _values(_bound(plain, args, kwargs)), outs, inner)
-        if taken == "data":
-            self.run.counts_data = True
-        self.run.kept += [v for v in _leaves(step.args) if v.__class__ is Value]
-        self.run.made(tuple(_leaves(step.args)), outs)
+        step = Step(name, _values(args), outs, inner)
+        inputs = [v for v in _leaves(step.args) if v.__class__ is Value]
+        if data or (any(id(v) in self.run.depends for v in inputs) and not all(id(v) in self.run.depends for v in outs)):
+            self.run.counts_data = True  # or the results come from outside of torch
+        self.run.kept += inputs
+        self.run.made(tuple(inputs), outs)
         self.run.steps.append(step)
         return made
 
@@ -156,7 +162,7 @@ def _seen(run: Run, mode: _Functions) -> Iterator[None]:
     """Inside the block operations and looks at data go through `run`."""
     global exporting
     before, exporting = exporting, True
-    recorders, host_array, numpy = [m.record for m in _RECORDERS], Tensor._host_array, Tensor.numpy
+    recorders, host_array, numpy, run_custom = [m.record for m in _RECORDERS], Tensor._host_array, Tensor.numpy, CustomOpDef._run
 
     def record(op: Any, values: list, statics: tuple) -> tuple:
         plan, outs = program.record(op, values, statics)
@@ -172,14 +178,20 @@ def _seen(run: Run, mode: _Functions) -> Iterator[None]:
     def as_numpy(self: Tensor, *, force: bool = False) -> Any:
         _looked_at(run, mode, self)
         return numpy(self, force=force)
+
+    def custom(self: CustomOpDef, *args: Any, **kwargs: Any) -> Any:
+        if mode.reads:
+            return run_custom(self, *args, **kwargs)
+        inputs, named = self._parameters.completed(args, kwargs)
+        return mode.take(self._qualname, lambda: run_custom(self, *args, **kwargs), (*inputs, *named.values()))
     try:
         for m in _RECORDERS:
             m.record = record
-        Tensor._host_array, Tensor.numpy = looked, as_numpy
+        Tensor._host_array, Tensor.numpy, CustomOpDef._run = looked, as_numpy, custom
         yield
     finally:
         exporting = before
-        Tensor._host_array, Tensor.numpy = host_array, numpy
+        Tensor._host_array, Tensor.numpy, CustomOpDef._run = host_array, numpy, run_custom
         for m, f in zip(_RECORDERS, recorders):
             m.record = f
 

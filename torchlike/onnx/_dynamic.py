@@ -14,7 +14,9 @@ Labels = list[dict[int, Any]]  # for each input: the dynamic dimensions and thei
 def from_shapes(named: list[tuple[str, Any]], shapes: Any) -> Labels:
     """What `dynamic_shapes` says of the arguments, (name, argument) in their order."""
     if isinstance(shapes, Mapping):
-        unknown = [k for k in shapes if k not in {n for n, _ in named}]
+        shapes = {**shapes, **{f"{key}_{i}": s for key, spec in shapes.items() if isinstance(spec, (tuple, list)) for i, s in enumerate(spec)
+                               if key not in dict(named) and f"{key}_{i}" in dict(named)}}  # those of *args
+        unknown = [k for k in shapes if k not in dict(named) and f"{k}_0" not in dict(named)]
         if unknown:
             raise ValueError(f"When `dynamic_shapes` is specified as a dict, its top-level keys must be the arg names {[n for n, _ in named]} of `inputs`, "
                              f"but here they are {list(shapes)}. ")
@@ -80,7 +82,7 @@ class Sizes:
     def attempts(self) -> Iterator[list[dict[Any, int]]]:
         """Sizes of the symbols in each run. Which differences a model takes shows when it runs."""
         steps = [_OFFSETS[i % len(_OFFSETS)] for i in range(len(self.base))]
-        for unit, leading in ((1, 1), (8, 1), (16, 1), (32, 1), (64, 1), (0, 1), (-1, 1), (-2, 1), (8, 8), (16, 16), (0, 0), (-1, -1), (-2, -2)):
+        for unit, leading in ((7, 1), (1, 1), (8, 1), (16, 1), (32, 1), (64, 1), (0, 1), (-1, 1), (-2, 1), (8, 8), (16, 16), (0, 0), (-1, -1), (-2, -2)):
             units = [leading if s in self.leading else unit for s in self.base]
             runs = [{s: _at(max(n, 2), k and step[k - 1], u) for (s, n), step, u in zip(self.base.items(), steps, units)} for k in range(RUNS)]
             if all(n >= 1 for run in runs for n in run.values()):

@@ -69,7 +69,7 @@ class Translator:
             arrays = self._run(first)
             made: Any = tuple(_constant(g, a, d, first, args) for a, (_, d) in zip(arrays, results))
         else:
-            g.called, g.title, g.results = first.op, NAMES.get(first.op, first.op), results
+            g.called, g.title, g.results = first.op, NAMES.get(first.op, first.op.rpartition("::")[2]), results
             g.avals = () if first.plan is None else first.plan.avals
             start = len(g.nodes)
             custom = REGISTERED.get(first.op)
@@ -77,11 +77,11 @@ class Translator:
             made = symbolic(g, custom, args) if custom else NotImplemented if f is None else f(g, *args)
             if made is NotImplemented:
                 del g.nodes[start:]
-                if first.inner is None:
+                if first.inner is None or not {id(v) for v in first.outs} <= {id(v) for s in first.inner for v in s.outs} | set(self.env[0]):
                     raise UnsupportedOperatorError(first.op if "::" in first.op else f"aten::{NAMES.get(first.op, first.op)}", g.opset, None)
                 self._translate_all([s.inner for s in steps], wanted | {id(v) for v in first.outs})
                 return
-            made = made if isinstance(made, tuple) else (made,)
+            made = made if isinstance(made, (tuple, list)) else (made,)
         for k, (var, values, (shape, dtype)) in enumerate(zip(made, outs, results)):
             if var is None:
                 continue

@@ -38,29 +38,29 @@ def _conv_transpose(g: Graph, x: Var, w: Var, stride: tuple, padding: tuple, out
     return batched(g, x, n, lambda x: g.op("ConvTranspose", x, w, **attributes))
 
 
-def _several(x: Any, n: int) -> list:
+def several(x: Any, n: int) -> list:
     return [x] * n if isinstance(x, int) else list(x) * n if len(x) == 1 else list(x)
 
 
 @whole("conv1d", "conv2d", "conv3d")
 def _conv(g: Graph, x: Var, w: Var, b: Var | None, stride: Any, padding: Any, dilation: Any, groups: int) -> Var:
     n = w.ndim - 2
-    dilation = _several(dilation, n)
+    dilation = several(dilation, n)
     if isinstance(padding, str):
         total = [0] * n if padding == "valid" else [d * (k - 1) for d, k in zip(dilation, w.shape[2:])]
         pads = [t // 2 for t in total] + [t - t // 2 for t in total]
     else:
-        pads = _several(padding, n) * 2
-    attributes = {"group": groups, "strides": _several(stride, n), "dilations": dilation, "kernel_shape": list(w.shape[2:]), "pads": pads}
+        pads = several(padding, n) * 2
+    attributes = {"group": groups, "strides": several(stride, n), "dilations": dilation, "kernel_shape": list(w.shape[2:]), "pads": pads}
     return batched(g, x, n, lambda x: g.op("Conv", x, w, b, **attributes))
 
 
 @whole("conv_transpose1d", "conv_transpose2d", "conv_transpose3d")
 def _conv_transposed(g: Graph, x: Var, w: Var, b: Var | None, stride: Any, padding: Any, output_padding: Any, groups: int, dilation: Any) -> Var:
     n = w.ndim - 2
-    more = _several(output_padding, n)
-    attributes = {"group": groups, "strides": _several(stride, n), "dilations": _several(dilation, n), "kernel_shape": list(w.shape[2:]),
-                  "output_padding": more if any(more) else None, "pads": _several(padding, n) * 2}
+    more = several(output_padding, n)
+    attributes = {"group": groups, "strides": several(stride, n), "dilations": several(dilation, n), "kernel_shape": list(w.shape[2:]),
+                  "output_padding": more if any(more) else None, "pads": several(padding, n) * 2}
     return batched(g, x, n, lambda x: g.op("ConvTranspose", x, w, b, **attributes))
 
 
@@ -84,13 +84,13 @@ def _layer_norm(g: Graph, x: Var, w: Var | None, b: Var | None, k: int, eps: flo
 def _rms_norm(g: Graph, x: Var, w: Var | None, k: int, eps: float | None) -> Any:
     eps = float(np.finfo(x.dtype.np).eps) if eps is None else float(eps)
     if g.opset >= 23 and w is not None:
-        return _alone(g, g.op("RMSNormalization", x, w, axis=-k, epsilon=eps, stash_type=1))
+        return alone(g, g.op("RMSNormalization", x, w, axis=-k, epsilon=eps, stash_type=1))
     squares = g.op("ReduceMean", g.op("Mul", x, x), list(range(-k, 0)), keepdims=1)
     made = g.op("Div", x, g.op("Sqrt", g.op("Add", squares, g.scalar(eps, x.dtype))))
-    return _alone(g, made if w is None else g.op("Mul", made, w))
+    return alone(g, made if w is None else g.op("Mul", made, w))
 
 
-def _alone(g: Graph, first: Var) -> Any:
+def alone(g: Graph, first: Var) -> Any:
     """The first result, where the others are read by derivatives only."""
     return first if len(g.results) == 1 else (first, *[None] * (len(g.results) - 1))
 
@@ -98,7 +98,7 @@ def _alone(g: Graph, first: Var) -> Any:
 @translates("native_batch_norm_eval", called="batch_norm")
 def _batch_norm(g: Graph, x: Var, w: Var | None, b: Var | None, mean: Var, var: Var, eps: float) -> Any:
     w, b = _or(g, w, 1, mean.shape, x), _or(g, b, 0, mean.shape, x)
-    return _alone(g, g.op("BatchNormalization", x, w, b, mean, var, epsilon=float(eps)))
+    return alone(g, g.op("BatchNormalization", x, w, b, mean, var, epsilon=float(eps)))
 
 
 @translates("native_batch_norm", called="batch_norm")
@@ -107,7 +107,7 @@ def _batch_norm_training(g: Graph, x: Var, w: Var | None, b: Var | None, eps: fl
     shape = x.shape[1:2]
     ones, zeros = _or(g, None, 1, shape, x), _or(g, None, 0, shape, x)
     made = g.op("BatchNormalization", x, ones if w is None else w, zeros if b is None else b, zeros, ones, n=3, epsilon=float(eps), training_mode=1)
-    return _alone(g, made[0])
+    return alone(g, made[0])
 
 
 def _by_channel(g: Graph, x: Var | None, n: int) -> Var | None:

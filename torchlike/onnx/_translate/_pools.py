@@ -7,7 +7,7 @@ import numpy as np
 
 from .._graph import Graph, Var
 from .._sizes import Dyn
-from ._layers import _several, batched
+from ._layers import batched, several
 from ._table import translates, whole
 
 
@@ -42,8 +42,8 @@ def _avg_pool(g: Graph, x: Var, kernel: Any, stride: Any, padding: Any, ceil_mod
     n = int(g.called[8])
     if divisor is not None:
         return NotImplemented
-    kernel, padding = _several(kernel, n), _several(padding, n)
-    stride = kernel if stride is None or stride == () else _several(stride, n)
+    kernel, padding = several(kernel, n), several(padding, n)
+    stride = kernel if stride is None or stride == () else several(stride, n)
     window = _window(kernel, stride, [(p, p) for p in padding])
     return batched(g, x, n, lambda x: g.op("AveragePool", x, **window, ceil_mode=int(ceil_mode), count_include_pad=int(count_pad)))
 
@@ -58,7 +58,7 @@ def _sum_pool(g: Graph, x: Var, kernel: tuple, stride: tuple, pads: tuple, dilat
 def _adaptive(g: Graph, x: Var, size: Any, kind: str) -> Any:
     n = int(g.called[-2])
     spatial = x.shape[-n:]
-    size = [s if want is None else want for s, want in zip(spatial, _several(size, n) if size is not None else [None] * n)]
+    size = [s if want is None else want for s, want in zip(spatial, several(size, n) if size is not None else [None] * n)]
     if all(s == 1 for s in size):
         return g.op(f"Reduce{kind}", x, list(range(-n, 0)), keepdims=1)
     if any(isinstance(s, Dyn) or isinstance(o, Dyn) or s % o for s, o in zip(spatial, size)):

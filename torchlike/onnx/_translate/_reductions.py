@@ -7,6 +7,7 @@ import numpy as np
 
 from ..._core import dtype as dt
 from .._graph import Graph, Var
+from ._layers import alone
 from ._table import translates
 
 
@@ -143,3 +144,41 @@ def _kthvalue(g: Graph, x: Var, k: Any, dim: int, keepdim: bool) -> tuple[Var, V
 @translates("median_dim", called="median")
 def _median_dim(g: Graph, x: Var, dim: int, keepdim: bool) -> tuple[Var, Var]:
     return _kthvalue(g, x, (x.shape[dim] + 1) // 2, dim, keepdim)
+
+
+# -- losses --------------------------------------------------------------------------------------------------------------------------
+
+
+def _averaged(g: Graph, loss: Var, reduction: str) -> Var:
+    return loss if reduction == "none" else g.op("ReduceMean" if reduction == "mean" else "ReduceSum", loss, keepdims=0)
+
+
+@translates("mse_loss")
+def _mse(g: Graph, x: Var, t: Var, reduction: str) -> Var:
+    difference = g.op("Sub", x, t)
+    return _averaged(g, g.op("Mul", difference, difference), reduction)
+
+
+@translates("smooth_l1_loss", "huber_loss")
+def _huber(g: Graph, x: Var, t: Var, beta: float, reduction: str) -> Var:
+    far, half = g.scalar(float(beta), x.dtype), g.scalar(0.5, x.dtype)
+    distance = g.op("Abs", g.op("Sub", x, t))
+    near = g.op("Mul", g.op("Mul", distance, distance), half)
+    away = g.op("Sub", distance, g.op("Mul", far, half))
+    if g.called == "huber_loss":
+        away = g.op("Mul", away, far)
+    else:
+        near = g.op("Div", near, far)
+    return _averaged(g, g.op("Where", g.op("Less", distance, far), near, away), reduction)
+
+
+@translates("nll_loss")
+def _nll(g: Graph, x: Var, target: Var, weight: Var | None, ignore: int, reduction: str) -> Any:
+    return alone(g, g.op("NegativeLogLikelihoodLoss", x, target, weight, reduction=reduction, ignore_index=ignore))
+
+
+@translates("cross_entropy")
+def _cross_entropy(g: Graph, x: Var, target: Var, weight: Var | None, ignore: int, reduction: str, smoothing: float) -> Any:
+    if smoothing or target.dtype.category >= dt.FLOAT:
+        return NotImplemented
+    return alone(g, g.op("SoftmaxCrossEntropyLoss", x, target, weight, reduction=reduction, ignore_index=ignore))
