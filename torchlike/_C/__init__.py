@@ -4,7 +4,6 @@ from __future__ import annotations
 import os
 import sys
 
-from .. import jit
 from .._core.dtype import dtype  # noqa: F401
 from .._dispatch_keys import DispatchKey, DispatchKeySet, _ExcludeDispatchKeyGuard  # noqa: F401
 from .._size import Size  # noqa: F401
@@ -19,8 +18,7 @@ _used: set[str] = set()
 
 
 def _get_tracing_state() -> None:
-    """None outside of a trace; `torch.jit.trace` runs functions as they are, so there is none."""
-    assert not jit.is_tracing()
+    """None: `torch.jit.trace` and `torch.onnx.export` run functions as they are, with Python's ints for sizes."""
 
 
 def _are_functorch_transforms_active() -> bool:

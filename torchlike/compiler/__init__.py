@@ -8,6 +8,7 @@ from typing import Any
 from .. import _compile
 from .._compile import compile, running, stance
 from .._core import program
+from .._exporting import state as exporting
 from ..nn.modules.module import Module
 
 __all__ = ["allow_in_graph", "assume_constant_result", "compile", "cudagraph_mark_step_begin", "disable", "get_default_backend", "is_compiling", "is_dynamo_compiling",
@@ -26,8 +27,8 @@ is_dynamo_compiling = is_compiling
 
 
 def is_exporting() -> bool:
-    """False: there is no export."""
-    return False
+    """Whether a model is being exported."""
+    return exporting.graph
 
 
 def reset() -> None:

@@ -4,6 +4,7 @@ import inspect
 from collections.abc import Callable
 from typing import Any, TypeVar
 
+from .._exporting import state as exporting
 from ..nn.modules.module import Module
 
 T = TypeVar("T")
@@ -15,8 +16,8 @@ def is_scripting() -> bool:
 
 
 def is_tracing() -> bool:
-    """False: `torch.jit.trace` runs the function as it is."""
-    return False
+    """Whether `torch.onnx.export(dynamo=False)` traces a model; `torch.jit.trace` runs functions as they are."""
+    return exporting.traced
 
 
 def script(obj: T, optimize: Any = None, _frames_up: int = 0, _rcb: Any = None, example_inputs: Any = None) -> T:

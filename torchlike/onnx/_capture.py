@@ -7,13 +7,15 @@ from __future__ import annotations
 import inspect
 import sys
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
 from .. import _resize, _storage, _tensor, overrides
+from .._compile import running
 from .._core import program
 from .._core.value import Value
+from .._exporting import state as exporting
 from .._tensor import Tensor
 from ..autograd.grad_mode import no_grad
 from ..jit.trace import TracerWarning
@@ -24,7 +26,6 @@ from ..utils._pytree import tree_leaves
 from ._errors import TorchExportError
 
 _RECORDERS = (_tensor, _storage, _resize)  # modules with a name for program.record
-exporting = False
 
 
 class Step:
@@ -138,6 +139,24 @@ def _leaves(x: Any) -> Iterator[Any]:
         yield x
 
 
+def _results(x: Any) -> Iterator[Any]:
+    """The tensors, and other leaves, of what the model returned."""
+    if isinstance(x, Mapping):  # also classes that pytrees do not know
+        for y in x.values():
+            yield from _results(y)
+    elif isinstance(x, (tuple, list)):
+        for y in x:
+            yield from _results(y)
+    elif x is None or isinstance(x, (Tensor, int, float, bool, str)):
+        yield x
+    else:
+        leaves = tree_leaves(x)
+        if len(leaves) == 1 and leaves[0] is x:
+            raise TorchExportError(f"Failed to export the model: it returns a {type(x).__name__}, which is no tensor, nor a tuple, list or dict of such")
+        for y in leaves:
+            yield from _results(y)
+
+
 def _outside() -> int:
     """The stack level of whoever called torchlike, for a warning of the caller's."""
     level, frame = 1, sys._getframe(1)
@@ -160,8 +179,9 @@ def _looked_at(run: Run, mode: _Functions, t: Tensor) -> None:
 @contextmanager
 def _seen(run: Run, mode: _Functions) -> Iterator[None]:
     """Inside the block operations and looks at data go through `run`."""
-    global exporting
-    before, exporting = exporting, True
+    before = exporting.graph, exporting.traced
+    exporting.graph, exporting.traced = not mode.traced, mode.traced
+    running.depth += exporting.graph  # compiled functions run as they are written
     recorders, host_array, numpy, run_custom = [m.record for m in _RECORDERS], Tensor._host_array, Tensor.numpy, CustomOpDef._run
 
     def record(op: Any, values: list, statics: tuple) -> tuple:
@@ -190,7 +210,8 @@ def _seen(run: Run, mode: _Functions) -> Iterator[None]:
         Tensor._host_array, Tensor.numpy, CustomOpDef._run = looked, as_numpy, custom
         yield
     finally:
-        exporting = before
+        running.depth -= exporting.graph
+        exporting.graph, exporting.traced = before
         Tensor._host_array, Tensor.numpy, CustomOpDef._run = host_array, numpy, run_custom
         for m, f in zip(_RECORDERS, recorders):
             m.record = f
@@ -206,7 +227,7 @@ def capture(call: Callable[[], Any], inputs: list[Tensor], state: list[Tensor], 
     before = [t._current() for t in state]
     try:
         with no_grad(), fork_rng(devices=[]), _seen(run, mode), mode:
-            run.outputs = [_values(x) for x in tree_leaves(call())]
+            run.outputs = [_values(x) for x in _results(call())]
     finally:
         with no_grad():
             for t, v in zip(state, before):

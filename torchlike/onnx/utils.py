@@ -5,8 +5,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
+from .._exporting import state as exporting
 from ..nn import Module
-from . import _capture, _export
+from . import _export
 from ._symbolic import (  # noqa: F401
     OperatorExportTypes,
     TrainingMode,
@@ -19,7 +20,7 @@ __all__ = ["export", "is_in_onnx_export", "register_custom_op_symbolic", "select
 
 def is_in_onnx_export() -> bool:
     """Whether a model is being exported."""
-    return _capture.exporting
+    return exporting.graph or exporting.traced
 
 
 @contextmanager
