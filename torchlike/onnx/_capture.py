@@ -9,6 +9,7 @@ import sys
 import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from threading import get_ident
 from typing import Any
 
 from .. import _resize, _storage, _tensor, overrides
@@ -184,8 +185,12 @@ def _seen(run: Run, mode: _Functions) -> Iterator[None]:
     running.depth += exporting.graph  # compiled functions run as they are written
     recorders, host_array, numpy, run_custom = [m.record for m in _RECORDERS], Tensor._host_array, Tensor.numpy, CustomOpDef._run
 
+    thread = get_ident()
+
     def record(op: Any, values: list, statics: tuple) -> tuple:
         plan, outs = program.record(op, values, statics)
+        if get_ident() != thread:
+            return plan, outs
         run.steps.append(Step(*_usual(op.name, tuple(values), statics), tuple(outs), None, plan, tuple(values)))
         run.kept += [v for v in values if v.__class__ is Value]
         run.made(tuple(values), tuple(outs))

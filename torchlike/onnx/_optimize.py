@@ -1,4 +1,5 @@
-"""What is done to a finished graph: parts nobody reads are left out, and a normalization goes into the convolution before it."""
+"""What is done to a finished graph: parts nobody reads are left out, a normalization goes into the convolution before it, and two transpositions in
+a row are one."""
 from __future__ import annotations
 
 from collections import Counter
@@ -29,6 +30,11 @@ def fuse(g: Graph) -> None:
     for node in list(g.nodes):
         x = node.inputs[0] if node.inputs else None
         before = None if x is None else x.node
+        if before is not None and node.kind == before.kind == "Transpose" and uses[id(x)] == 1:
+            node.attributes["perm"] = [before.attributes["perm"][d] for d in node.attributes["perm"]]
+            node.inputs = before.inputs
+            g.nodes.remove(before)
+            continue
         if before is None or before.kind not in ("Conv", "ConvTranspose") or uses[id(x)] != 1:
             continue
         if (node.kind == "Add" and _add_bias(before, node)) or (node.kind == "BatchNormalization" and _normalized(g, before, node)):

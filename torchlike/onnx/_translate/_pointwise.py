@@ -395,5 +395,5 @@ def _dropout(g: Graph, x: Var, mask: Var, scale: float) -> Var:
     return g.op("Dropout", x, g.const(np.asarray(1 - 1 / scale, np.float32)), g.const(np.asarray(True)))
 
 
-NAMES.update({"sum_dim": "sum_1", "sum": "sum_1", "max_dim": "max_1", "min_dim": "min_1", "max_of_all": "max_1", "min_of_all": "min_1", "pow": "pow_1",
+NAMES.update({"sum_dim": "sum_1", "mean_dim": "mean", "prod_dim": "prod", "sum": "sum_1", "max_dim": "max_1", "min_dim": "min_1", "max_of_all": "max_1", "min_of_all": "min_1", "pow": "pow_1",
               "pow_scalar": "pow_1", "abs": "abs_1", "round": "round_1", "all": "all_1", "any": "any_1", "slice": "slice_1"})
