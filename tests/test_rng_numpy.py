@@ -13,7 +13,8 @@ import numpy as np
 import pytest
 import torch
 
-from torchlike._core import rng
+import torchlike
+from torchlike._core import rng, rng_normal
 
 BF16 = np.dtype(ml_dtypes.bfloat16)
 PAIRS = {
@@ -450,3 +451,19 @@ def test_long_mixed_sequences_stay_in_step():
         for _ in range(150):
             n = choose.choice([0, 1, 2, 3, 7, 15, 16, 17, 40, 700])
             twins.check(*choose.choice(calls)(n, choose.choice(FLOATS)))
+
+
+def test_large_normals_are_the_same_from_xla():
+    """Arrays from a million numbers on are made by XLA once that pays; nobody can tell."""
+    words = np.random.default_rng(0).integers(0, 2**32, rng_normal._LARGE, dtype=np.uint32)
+    small = [rng_normal._blocks32(words[i:i + rng_normal._CHUNK], 0.1, 0.7) for i in range(0, words.size, rng_normal._CHUNK)]
+    assert np.array_equal(rng_normal._blocks32(words, 0.1, 0.7), np.concatenate(small))
+
+
+def test_large_normals_are_torch_s(monkeypatch):
+    monkeypatch.setattr(rng_normal, "_drawn", rng_normal._WORTH)
+    n = 2 * rng_normal._LARGE + rng_normal._CHUNK + 5
+    torch.manual_seed(5)
+    torchlike.manual_seed(5)
+    assert np.allclose(torch.randn(n).numpy(), torchlike.randn(n).numpy(), rtol=3e-7, atol=1e-9)
+    assert torch.rand(1).item() == torchlike.rand(1).item()
