@@ -4,8 +4,8 @@
 
 The five run interleaved in one process, a step of each in turn; ratios are medians of paired steps. First steps and peak
 memory are measured in processes of their own, with an empty cache and with a warm one; memory is resident memory beyond what
-the process had before the model was made: the peak of 8 steps once 8 have run (with programs from a warm cache; jit compiles),
-and the peak of the first 8 with an empty cache, compilation included.
+the process had before the model was made: the peak of 8 steps once 24 have run (with programs from a warm cache; jit compiles),
+and the peak of the first 24 with an empty cache, compilation included.
 """
 from __future__ import annotations
 
@@ -24,6 +24,8 @@ sys.path[:0] = [str(HERE.parent), str(HERE.parent.parent)]
 from environment import describe  # noqa: E402
 from models import MODELS, jax_step, torch_step  # noqa: E402
 
+SETTLED = 24  # steps; a short one is compiled after some sights only
+
 
 def steady(name: str, steps: int) -> dict[str, float]:
     """Medians of paired ratios after warm-up."""
@@ -36,7 +38,7 @@ def steady(name: str, steps: int) -> dict[str, float]:
     fused = torch_step(torch, name, torch.compile)
     runs = {"torch": lambda: eager().item(), "torch.compile": lambda: fused().item(), "recorded": lambda: recorded().item(), "compiled": lambda: compiled().item(),
             "jax": lambda: float(by_hand())}
-    for _ in range(6):
+    for _ in range(SETTLED):
         for run in runs.values():
             run()
     times: dict[str, list[float]] = {k: [] for k in runs}
@@ -51,7 +53,7 @@ def steady(name: str, steps: int) -> dict[str, float]:
 
 
 def child(name: str, backend: str, steps: int) -> None:
-    """Seconds of the first step and of the first `steps` steps; peak memory beyond the import's in them, and in 8 steps after them."""
+    """Seconds of the first step and of the first `steps` steps; peak memory beyond the import's in the first SETTLED, and in 8 after them."""
     if backend == "jax":
         import jax
 
@@ -71,6 +73,8 @@ def child(name: str, backend: str, steps: int) -> None:
     for _ in range(steps - 1):
         value(step())
     total = time.perf_counter() - start
+    for _ in range(SETTLED - steps):
+        value(step())
     start_up = (_resident("VmHWM") - base) / 1024
     Path("/proc/self/clear_refs").write_text("5")  # the peak starts again from here
     for _ in range(8):
