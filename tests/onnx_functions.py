@@ -55,6 +55,8 @@ FUNCTIONS = {
     "integers": (lambda torch, a, b: (a // b, a % b, a / b, a + 1.5, a & b, a | b, a ^ b, ~a, -a, a * 2, a.sum(0)), [np.array([[7, -7], [5, 3]]), np.array([[2, 2], [-3, 5]])]),
     "kinds": (lambda torch, a, b: (a + b, a * b, b > a, torch.where(a > 0, b, 0.0), b.int(), b.double(), a.bool()), [np.array([1, -2, 3]), _r(3)]),
     "bools": (lambda torch, a, b: (a & b, a | b, ~a, a ^ b, a.any(), a.all(-1), a.sum(), torch.logical_not(b)), [X > 0, Y > 0]),
+    "lookups": (lambda torch, x: (torch.bucketize(x, torch.tensor([-1.0, 0.0, 1.0])), torch.logit(x.sigmoid(), 1e-6), torch.heaviside(x, x), x.topk(3)[0],
+                                  torch.special.xlogy(abs(x), abs(x) + 1), _F(torch).bilinear(x, x + 1, torch.ones(3, 4, 4)), x.unbind(1)[2].T), [X]),
     "formulas": (lambda torch, x, y: (x.clamp(-1, 1), x.clamp(min=0), torch.addcmul(x, x, y, value=0.5), torch.lerp(x, y, 0.3), torch.add(x, y, alpha=2),
                                       torch.where(x > y, x, y)), [X, Y]),
     "reductions": (lambda torch, x: (x.sum(), x.sum(1), x.mean((0, 2), keepdim=True), x.amax(1), x.amin((1, 2)), x.max(), x.min(), x.prod(1), x.logsumexp(-1),

@@ -75,6 +75,13 @@ def test_functions_of_dynamic_sizes(oracle, name):
         agree(run(proto, *given), [t.numpy() for t in f(oracle, *map(oracle.from_numpy, given))])
 
 
+def test_masks_choose_by_data():
+    proto = exported(Called(lambda torch, x: (x[x > 0] * 2, x.nonzero())).eval(), (torchlike.ones(2, 4),))
+    assert ends(proto)[1:] == [("mul", ["u0"]), ("nonzero", ["u1", 2])]
+    x = torchlike.tensor([[1.0, -2.0, 0.0, 3.0]] * 2)
+    agree(run(proto, x), [(x[x > 0] * 2).numpy(), x.nonzero().numpy()])
+
+
 class Net(nn.Module):
     def __init__(self):
         super().__init__()
@@ -333,6 +340,8 @@ def test_what_cannot_be_exported():
         exported(Loops().eval(), (x,), dynamic_shapes={"x": {1: "t"}})
     with pytest.raises(OnnxExporterError, match="mat1 and mat2"):
         exported(nn.Linear(4, 2).eval(), (x,), dynamic_shapes={"input": {1: "k"}})
+    with pytest.raises(OnnxExporterError, match="give the export an example"):
+        exported(Called(lambda torch, x: x[x == x]).eval(), (x,))
     with pytest.raises(RuntimeError, match="Failed to convert 'dynamic_axes'"):
         exported(nn.Linear(4, 2).eval(), (x,), dynamic_axes={"wrong": {0: "b"}})
 

@@ -32,10 +32,11 @@ _RECORDERS = (_tensor, _storage, _resize)  # modules with a name for program.rec
 class Step:
     """An operation: the engine's (`plan` and its `values`), or a public function taken as one, with what it did inside."""
 
-    __slots__ = ("op", "args", "outs", "inner", "plan", "values")
+    __slots__ = ("op", "args", "outs", "inner", "plan", "values", "data")
 
     def __init__(self, op: str, args: tuple, outs: tuple, inner: list[Step] | None = None, plan: Any = None, values: tuple = ()) -> None:
         self.op, self.args, self.outs, self.inner, self.plan, self.values = op, args, outs, inner, plan, values
+        self.data = False  # sizes of its results depend on data
 
 
 # Operations of which the engine chooses one by size, or by what it costs, in one form
@@ -107,6 +108,7 @@ class _Functions(TorchFunctionMode):
         several = made if isinstance(made, (tuple, list)) else (made,)
         outs = tuple([t._current() for t in several])
         step = Step(name, _values(args), outs, inner)
+        step.data = data
         inputs = [v for v in _leaves(step.args) if v.__class__ is Value]
         if data or (any(id(v) in self.run.depends for v in inputs) and not all(id(v) in self.run.depends for v in outs)):
             self.run.counts_data = True  # or the results come from outside of torch

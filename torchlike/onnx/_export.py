@@ -105,7 +105,7 @@ def _tries(example: Example, labels: _dynamic.Labels, options: Options, errors: 
         if not first.counts_data:
             yield [first], {}
         else:
-            yield [first, *[_run(example, [_other(t, k) for t in example.tensors], options) for k in (2, 3)]], {}
+            yield [first, *[_run(example, [_other(t, k) for t in example.tensors], options) for k in (1, 2)]], {}
         return
     for together in (False, True):
         sizes = _dynamic.Sizes(example.tensors, labels, together)
@@ -136,10 +136,12 @@ def _resized(t: Tensor, shape: tuple) -> Tensor:
 
 
 def _other(t: Tensor, k: int) -> Tensor:
-    """Other data of the same kind: the first part of t, each element k times."""
+    """Other data of the same kind, of which a mask chooses another number: the first half of t twice; or half of it, in zeros."""
     from .. import arange
     flat = t.detach().reshape(-1)
-    return flat[arange(flat.numel(), device=t.device) // k].reshape(t.shape)
+    at = arange(flat.numel(), device=t.device)
+    made = flat[at // 2] if k == 1 else flat * (at % 3 == 0)
+    return (made if k == 1 or not t.is_floating_point() else -made).to(t.dtype).reshape(t.shape)
 
 
 def _graph(example: Example, runs: list[Run], symbols: dict[str, Dyn], input_names: list[str], options: Options) -> Graph:

@@ -8,6 +8,8 @@ import numpy as np
 
 from ._graph import Graph, Node, Var
 
+_OPTIONAL = frozenset({"LSTM", "GRU", "RNN", "LayerNormalization", "MaxPool", "Dropout"})  # all results but the first may be missing
+
 
 def prune(g: Graph) -> None:
     """Keep the nodes that the outputs depend on."""
@@ -19,7 +21,7 @@ def prune(g: Graph) -> None:
             wanted.update(id(v) for v in node.inputs if v is not None)
     g.nodes = kept[::-1]
     for node in g.nodes:
-        while len(node.outputs) > 1 and id(node.outputs[-1]) not in wanted and not node.attributes.get("training_mode"):
+        while node.kind in _OPTIONAL and len(node.outputs) > 1 and id(node.outputs[-1]) not in wanted:
             node.outputs.pop()
 
 

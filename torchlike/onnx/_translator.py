@@ -65,6 +65,9 @@ class Translator:
         args = self._merge([s.args for s in steps])
         outs = list(zip(*[s.outs for s in steps]))
         results = [(self._shape(values), values[0].aval.dtype) for values in outs]
+        if first.data and not isinstance(results[0][0][0], Dyn):
+            raise ConversionError(f"how many elements {first.op} gives depends on data, but was the same for all inputs that were tried: give the export an "
+                                  "example of which a mask chooses some elements and not others")
         if self._folds(first, args, results):
             arrays = self._run(first)
             made: Any = tuple(_constant(g, a, d, first, args) for a, (_, d) in zip(arrays, results))

@@ -260,6 +260,28 @@ def _isfinite(g: Graph, x: Var) -> Var:
     return g.op("Not", g.op("Or", g.op("IsInf", x), g.op("IsNaN", x)))
 
 
+@translates("logit")
+def _logit(g: Graph, x: Any, eps: Any) -> Var:
+    x = g.cast(x, g.results[0][1])
+    if eps is not None and eps >= 0:
+        x = g.op("Clip", x, g.scalar(eps, g.results[0][1]), g.scalar(1 - eps, g.results[0][1]))
+    return g.op("Log", g.op("Div", x, g.op("Sub", g.scalar(1.0, g.results[0][1]), x)))
+
+
+@translates("xlogy")
+def _xlogy(g: Graph, x: Any, y: Any) -> Var:
+    x, y = common(g, x, y, floats=True)
+    made = g.op("Where", g.op("Equal", x, g.scalar(0, x.dtype)), g.scalar(0, x.dtype), g.op("Mul", x, g.op("Log", y)))
+    return g.op("Where", g.op("IsNaN", y), y, made)
+
+
+@translates("heaviside")
+def _heaviside(g: Graph, x: Any, at_zero: Any) -> Var:
+    x, at_zero = common(g, x, at_zero)
+    zero = g.scalar(0, x.dtype)
+    return g.op("Where", g.op("Equal", x, zero), at_zero, g.cast(g.op("Greater", x, zero), x.dtype, dt.bool_))
+
+
 @translates("isclose")
 def _isclose(g: Graph, x: Any, y: Any, rtol: float, atol: float, nan: bool) -> Var:
     if nan:
@@ -395,5 +417,6 @@ def _dropout(g: Graph, x: Var, mask: Var, scale: float) -> Var:
     return g.op("Dropout", x, g.const(np.asarray(1 - 1 / scale, np.float32)), g.const(np.asarray(True)))
 
 
-NAMES.update({"sum_dim": "sum_1", "mean_dim": "mean", "prod_dim": "prod", "sum": "sum_1", "max_dim": "max_1", "min_dim": "min_1", "max_of_all": "max_1", "min_of_all": "min_1", "pow": "pow_1",
-              "pow_scalar": "pow_1", "abs": "abs_1", "round": "round_1", "all": "all_1", "any": "any_1", "slice": "slice_1"})
+NAMES.update({"sum_dim": "sum_1", "mean_dim": "mean", "prod_dim": "prod", "sum": "sum_1", "max_dim": "max_1", "min_dim": "min_1", "max_of_all": "max_1",
+              "min_of_all": "min_1", "pow": "pow_1", "pow_scalar": "pow_1", "abs": "abs_1", "round": "round_1", "all": "all_1", "any": "any_1",
+              "slice": "slice_1"})

@@ -26,7 +26,9 @@ def _matmul(g: Graph, x: Var, y: Var) -> Var:
 
 
 @whole("einsum", when=lambda equation, *operands: isinstance(equation, str))
-def _einsum(g: Graph, equation: str, *operands: Any) -> Var:
+def _einsum(g: Graph, *args: Any) -> Var:
+    """The function has its equation first, the engine's operation last and without spaces."""
+    equation, operands = (args[0], args[1:]) if isinstance(args[0], str) else (args[-1], args[:-1])
     xs = operands[0] if len(operands) == 1 and isinstance(operands[0], tuple) else operands
     return g.op("Einsum", *xs, equation=equation.replace(" ", ""))
 

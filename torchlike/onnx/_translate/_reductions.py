@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from ..._core import dtype as dt
-from .._graph import Graph, Var
+from .._graph import Graph, Var, element_type
 from ._layers import alone
 from ._table import translates
 
@@ -144,6 +144,15 @@ def _kthvalue(g: Graph, x: Var, k: Any, dim: int, keepdim: bool) -> tuple[Var, V
 @translates("median_dim", called="median")
 def _median_dim(g: Graph, x: Var, dim: int, keepdim: bool) -> tuple[Var, Var]:
     return _kthvalue(g, x, (x.shape[dim] + 1) // 2, dim, keepdim)
+
+
+@translates("searchsorted", called="bucketize")
+def _searchsorted(g: Graph, sequence: Var, values: Var, sorter: Var | None, right: bool, dtype: dt.dtype, out: dt.dtype) -> Var:
+    """How many of a vector's numbers each value comes after."""
+    if sorter is not None or sequence.ndim != 1:
+        return NotImplemented
+    before = g.op("LessOrEqual" if right else "Less", g.cast(sequence, dtype), g.op("Unsqueeze", g.cast(values, dtype), [values.ndim]))
+    return g.op("ReduceSum", g.op("Cast", before, to=element_type(out)), [-1], keepdims=0)
 
 
 # -- losses --------------------------------------------------------------------------------------------------------------------------
