@@ -547,3 +547,22 @@ def test_filled_element_by_element(torch, graph):
 
 def _nodes(torch):
     return torch._core.program.trie.size if torch is torchlike else 0
+
+
+@same
+def test_elements_at_positions_that_are_not_known_yet(torch):
+    x, y, i, j = torch.zeros(5), torch.arange(12.0).reshape(3, 4), torch.tensor(2) + 1, torch.tensor(0) + 1
+    x[i].fill_(7)
+    v = y[j]
+    v.add_(10)
+    y[j, i].mul_(2)
+    y[j] += 1
+    y[j][2] = 5
+    a = torch.ones(3, 4, requires_grad=True)
+    b = a * 2
+    b[j].mul_(3)
+    g, = torch.autograd.grad((b * b).sum(), a)
+    n, p = torch.zeros(4), torch.tensor([1.0, 3, 2]).argmax()
+    n[p].zero_()
+    n[p].add_(2)
+    return x, y, v, g, n, n._version

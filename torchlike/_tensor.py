@@ -45,6 +45,7 @@ class Tensor(Fields):
     _former = False  # what another tensor was before it took another shape in place, and is a view of now: nobody else holds it
     _several: tuple[str | None, int, int] | None = None  # of one of several views made by one function: its name, which, the version then; or
     # (None, 0, version) of a view made under no_grad
+    _selected: tuple | None = None  # of an element taken at a position that was not known: (tensor, index); see ops/indexing.py
 
     def __init_subclass__(cls, **kwargs):
         super().__init_subclass__(**kwargs)
@@ -202,6 +203,8 @@ class Tensor(Fields):
     def _check_write(self, repeats: bool = False) -> None:
         """torch's errors for an in-place operation on a leaf, on an inference tensor outside inference_mode, or, unless it `repeats` one
         value, on a tensor of which several elements are one place in memory."""
+        if self._selected is not None:
+            self._become_selected()
         if self._inference and not mode.inference:
             raise RuntimeError("Inplace update to inference tensor outside InferenceMode is not allowed.You can make a clone to get a normal tensor "
                                "before doing inplace update.See https://github.com/pytorch/rfcs/pull/17 for more details.")

@@ -8,10 +8,11 @@ from .._core import program
 from .._core.layout import Layout, combined, contiguous_strides, overlapping
 from .._core.overwrite import changeable
 from .._core.registry import Op
-from .._core.value import of_array
+from .._core.value import is_tracer, of_array
 from .._public import FUNCTIONS, refuse_long
 from .._tensor import Tensor, apply
 from .creation import place
+from .identity import _become
 from .parts import take_part
 from .pointwise import _plain_number
 from .shape_views import UNSQUEEZE, VIEW
@@ -132,7 +133,23 @@ def getitem(self: Tensor, index) -> Tensor:
                              "tensor to a number")
         return take_index(self, 0, _position(index, shape[0], 0))
     t, advanced = _basic(self, index)
-    return _gather(t, advanced) if advanced else t
+    if not advanced:
+        return t
+    made = _gather(t, advanced)
+    if all(not i._value.aval.ndim and i.dtype.category == dt.INT and not is_tracer(i._current().array) for i in advanced.values()):
+        made._selected = self, index
+    return made
+
+
+def _become_selected(self: Tensor) -> None:
+    """An element at a position that was not known is a copy until it is written: then it is the view that it is in torch."""
+    t, index = self._selected
+    self._selected = None
+    items = index if isinstance(index, tuple) else (index,)
+    _become(self, _basic(t, tuple([int(i) if isinstance(i, Tensor) and not i.ndim else i for i in items]))[0])
+
+
+Tensor._become_selected = _become_selected
 
 
 def _position(i: int, n: int, dim: int) -> int:
