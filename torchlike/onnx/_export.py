@@ -178,12 +178,12 @@ def _name_outputs(g: Graph, names: list[str]) -> None:
 # -- the two ways into it --------------------------------------------------------------------------------------------------------
 
 
-def need_onnx() -> None:
+def need_onnx(error: type[Exception]) -> None:
     """The package that writes files."""
     try:
         import onnx  # noqa: F401
     except ModuleNotFoundError as e:
-        raise OnnxExporterError("Module onnx is not installed! `pip install onnx` to export models.") from e
+        raise error("Module onnx is not installed! `pip install onnx` to export models.") from e
 
 
 def arguments(model: Any, args: Any, kwargs: Mapping | None) -> Example:
@@ -200,7 +200,7 @@ def dynamo(model: Any, args: Any, f: Any, *, kwargs: Mapping | None, verbose: bo
            output_names: Sequence[str] | None, opset_version: int | None, dynamic_axes: Any, dynamic_shapes: Any, export_params: bool,
            keep_initializers_as_inputs: bool, external_data: bool, optimize: bool, verify: bool) -> ONNXProgram:
     """torch.onnx.export(dynamo=True)."""
-    need_onnx()
+    need_onnx(ModuleNotFoundError)
     if isinstance(model, Module) and model.training:
         warnings.warn("Exporting a model while it is in training mode. Please ensure that this is intended, as it may lead to different behavior during "
                       "inference. Calling model.eval() before export is recommended.", UserWarning, stacklevel=3)
@@ -259,7 +259,7 @@ def _verify(made: ONNXProgram, example: Example) -> None:
 def legacy(model: Any, args: Any, f: Any, *, kwargs: Mapping | None, verbose: bool, input_names: Sequence[str] | None, output_names: Sequence[str] | None,
            opset_version: int | None, dynamic_axes: Any, export_params: bool, keep_initializers_as_inputs: bool | None, training: bool) -> None:
     """torch.onnx.export(dynamo=False). The model is in the mode that it shall be exported in."""
-    need_onnx()
+    need_onnx(OnnxExporterError)
     example = arguments(model, args, kwargs)
     opset = DEFAULT_OPSET if opset_version is None else opset_version
     if not LEAST <= opset <= 23:

@@ -1,11 +1,12 @@
-"""What is done to a finished graph: parts nobody reads are left out, a normalization goes into the convolution before it, and two transpositions in
-a row are one."""
+"""What is done to a finished graph: parts nobody reads are left out, a normalization goes into the convolution before it, two transpositions in a row
+are one, and so are the two directions of a recurrent layer."""
 from __future__ import annotations
 
 from collections import Counter
 
 import numpy as np
 
+from ._both_ways import join_directions
 from ._graph import Graph, Node, Var
 
 _OPTIONAL = frozenset({"LSTM", "GRU", "RNN", "LayerNormalization", "MaxPool", "Dropout"})  # all results but the first may be missing
@@ -29,6 +30,7 @@ def fuse(g: Graph) -> None:
     """Conv + Add of a bias, Conv + BatchNormalization: one Conv."""
     uses = Counter(id(v) for node in g.nodes for v in node.inputs if v is not None)
     uses.update(id(v) for v in g.outputs)
+    join_directions(g, uses)
     for node in list(g.nodes):
         x = node.inputs[0] if node.inputs else None
         before = None if x is None else x.node
