@@ -363,6 +363,17 @@ def test_what_cannot_be_exported():
         exported(nn.Linear(4, 2).eval(), (x,), dynamic_axes={"wrong": {0: "b"}})
 
 
+def test_sizes_as_tensors(oracle):
+    def shown(torch):
+        import importlib
+        operators, x = importlib.import_module(f"{torch.__name__}.onnx.operators"), torch.ones(2, 3)
+        return str(operators.shape_as_tensor(x)), list(operators.reshape_from_tensor_shape(x, torch.tensor([3, 2])).shape)
+    assert shown(torchlike) == shown(oracle)
+    model = Called(lambda torch, x: x * torch._shape_as_tensor(x)[1]).eval()
+    proto = exported(model, (torchlike.ones(2, 3),), dynamic_shapes=({1: "t"},))
+    as_model(proto, model, torchlike.ones(2, 5))
+
+
 def test_dim(oracle):
     def shown(torch):
         d = torch.export.Dim("b")

@@ -8,8 +8,8 @@ from .._core import dtype as dt
 from .._core import program
 from .._core.aval import NUMBERS, result_dtype
 from .._core.registry import Elementwise
-from .._public import public
-from .._tensor import Tensor, apply
+from .._public import FUNCTIONS, public
+from .._tensor import Tensor, apply, as_tensor_value
 
 
 @public(method=False)
@@ -60,6 +60,19 @@ def is_inference(input) -> bool:
 def numel(input) -> int:
     """The number of elements."""
     return input.numel()
+
+
+def _shape_as_tensor(input: Tensor) -> Tensor:
+    """The sizes as a vector."""
+    return as_tensor_value(np.array(input.shape, np.int64))
+
+
+def _reshape_from_tensor(input: Tensor, shape: Tensor) -> Tensor:
+    """input.reshape, the sizes from a vector."""
+    return input.reshape(shape.tolist())
+
+
+FUNCTIONS.update(_shape_as_tensor=_shape_as_tensor, _reshape_from_tensor=_reshape_from_tensor)
 
 
 @public(function=True)
