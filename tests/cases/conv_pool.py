@@ -19,7 +19,7 @@ def conv(n: int) -> Case:
         size), w(4, 2, k)), s(x(2, 1), w(2, 2, 3)), s(t(2), w(2, 2)), s(x(3, size), w(4, 3, k), t(3)), s(x(2, size),
         w(3, 1, k), groups=2), s(x(2, size), w(2, 2, k), stride=0), s(x(2, size), w(2, 2, k), padding=-1), s(x(2,
         size), w(2, 2, k), stride=2, padding="same"), s(x(2, size), w(2, 2, k), padding="x"), s(x(2, size), t(2, 2,
-        *(k,) * n, dtype="float64")), s(x(2, size), w(2, 2, k), groups=0)), vmap=False, tol=5)
+        *(k,) * n, dtype="float64")), s(x(2, size), w(2, 2, k), groups=0), s(x(2, size), w(0, 2, k))), vmap=False, tol=5)
 
 
 def conv_transpose(n: int) -> Case:

@@ -113,6 +113,11 @@ def _check(input: Tensor, weight: Tensor, bias, n: int, groups: int, transposed:
     if any(d <= 0 for d in dilation):
         raise RuntimeError("dilation should be greater than zero")
     channels = input.shape[-n - 1]
+    if weight.shape[0] < groups:
+        raise RuntimeError(f"Given groups={groups}, expected weight to be at least {groups} at dimension 0, but got weight of size "
+                           f"{list(weight.shape)} instead")
+    if transposed and not weight.shape[1]:
+        raise RuntimeError(f"non-empty {n}D or {n + 2}D weight tensor expected, but got: {list(weight.shape)}")
     if weight.shape[0] % groups:
         raise RuntimeError(f"Given groups={groups}, expected weight to be divisible by {groups} at dimension 0, but got weight of size "
                            f"[{list(weight.shape)}] instead")
