@@ -316,6 +316,7 @@ def test_messages(capsys, oracle):
     first, second, *rest = capsys.readouterr().out.splitlines()
     assert first == "[torch.onnx] Obtain model graph for `Linear(in_features=2, out_features=1, bias=True)` with `torch.export.export(..., strict=False)`..."
     assert second == first + " ✅" and rest[-1] == "[torch.onnx] Optimize the ONNX graph... ✅"
+    assert (torchlike.onnx.producer_name, torchlike.onnx.producer_version) == (oracle.onnx.producer_name, oracle.onnx.producer_version)
     assert list(inspect.signature(torchlike.onnx.export).parameters) == list(inspect.signature(oracle.onnx.export).parameters)
     for name, p in inspect.signature(oracle.onnx.export).parameters.items():
         ours = inspect.signature(torchlike.onnx.export).parameters[name]

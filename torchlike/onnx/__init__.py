@@ -12,8 +12,10 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
 from .._tensor import Tensor
+from ..version import __version__
 from . import errors, symbolic_helper, symbolic_opset11, utils  # noqa: F401
 from ._program import ONNXProgram
+from ._proto import PRODUCER
 from ._symbolic import (  # noqa: F401
     OperatorExportTypes,
     TensorProtoDataType,
@@ -26,7 +28,8 @@ from .utils import is_in_onnx_export, select_model_mode_for_export  # noqa: F401
 
 __all__ = ["errors", "export", "is_in_onnx_export", "OnnxExporterError", "ONNXProgram"]
 
-producer_name = "pytorch"
+producer_name = PRODUCER
+producer_version = __version__.partition("+")[0]
 _LEGACY = ("You are using the legacy TorchScript-based ONNX export. Starting in PyTorch 2.9, the new torch.export-based ONNX exporter has become the default. "
            "Learn more about the new export logic: https://docs.pytorch.org/docs/stable/onnx_export.html. For exporting control flow: "
            "https://pytorch.org/tutorials/beginner/onnx/export_control_flow_model_to_onnx_tutorial.html")
