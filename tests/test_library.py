@@ -127,3 +127,19 @@ def test_arguments_by_schema(subject, oracle):
                 out.append((type(error).__name__, str(error).split("\n")[0].replace(space, "space")))
         return out, leaf.grad.tolist()
     both(subject, oracle, facts)
+
+
+@pytest.mark.parametrize("extra", [(), (None,), (1,), None])
+def test_gradients_that_a_derivative_returns_too_many_or_too_few(subject, oracle, extra):
+    def facts(torch, library):
+        def product(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+            return x * y
+        op = library.custom_op(f"{name()}::product", product, mutates_args=())
+        op.register_autograd(lambda ctx, g: g if extra is None else (g, g, *(e and g for e in extra)))
+        x = torch.ones(2, requires_grad=True)
+        try:
+            op(x, torch.ones(2, requires_grad=True)).sum().backward()
+        except RuntimeError:
+            return "refused"
+        return x.grad.tolist()
+    both(subject, oracle, facts)

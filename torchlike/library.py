@@ -164,7 +164,7 @@ class _Call(Function):
             raise RuntimeError(f"Trying to backward through {ctx.op._qualname}.default but no autograd formula was registered. If you need autograd "
                                "support, please use register_autograd.")
         found = ctx.op._backward(ctx, *gradients)
-        return (None, None, *(found if isinstance(found, tuple) else (found,))[:len(ctx.needs_input_grad) - 2])
+        return (None, None, *(found if isinstance(found, tuple) else (found,)))
 
 
 def _split(name: str) -> tuple[str, str]:
