@@ -220,7 +220,7 @@ def dynamo(model: Any, args: Any, f: Any, *, kwargs: Mapping | None, verbose: bo
     options = Options(opset_version or DEFAULT_OPSET, False, example.model.training, optimize, input_names or (), output_names or ())
     say = (lambda *_: None) if verbose is False else lambda text: print("[torch.onnx]", text)
     first, *rest = repr(model).split("\n")
-    step = f"Obtain model graph for `{first}{'[...]' if rest else ''}` with `torch.export.export(..., strict=False)`..."
+    step = f"Run `{first}{'[...]' if rest else ''}` on the example and translate it into ONNX..."
     say(step)
     try:
         made = ONNXProgram(build(example, labels, options, {}))
@@ -233,9 +233,6 @@ def dynamo(model: Any, args: Any, f: Any, *, kwargs: Mapping | None, verbose: bo
         say(f"{step} ❌")
         raise TorchExportError(f"Failed to export the model with torch.export: {type(e).__name__}: {e}") from e
     say(f"{step} ✅")
-    for step in ("Run decompositions...", "Translate the graph into ONNX...", *(["Optimize the ONNX graph..."] if optimize else [])):
-        say(step)
-        say(f"{step} ✅")
     if verify:
         _verify(made, example)
     if isinstance(f, io.BytesIO):
