@@ -311,6 +311,11 @@ def test_a_program_runs():
     assert "Gemm" in repr(program)
 
 
+def test_reports_are_not_written_in_silence():
+    with pytest.warns(UserWarning, match="report, profile has no effect"):
+        torchlike.onnx.export(nn.Linear(2, 1).eval(), (torchlike.ones(1, 2),), report=True, profile=True, verbose=False)
+
+
 def test_messages(capsys, oracle):
     torchlike.onnx.export(nn.Linear(2, 1).eval(), (torchlike.ones(1, 2),))
     first, second = capsys.readouterr().out.splitlines()

@@ -446,19 +446,19 @@ class Tensor(Fields):
 
     def _host_array(self) -> np.ndarray:
         """The data as a NumPy array that must not be written."""
-        value = self._current()
-        array = value.array
+        array = self._known()
         if array is None:
-            array = self._through_views()
-            if array is None:
-                array = program.concrete(value)
+            array = program.concrete(self._value)
         if array is program.META_ARRAY:
             raise NotImplementedError("Cannot copy out of meta tensor; no data!")
         program.raise_failed_checks()
         return np.asarray(array)
 
-    def _through_views(self) -> np.ndarray | None:
-        """The data of a view whose storage is known, without running what is pending: a loop over a tensor's elements looks at each."""
+    def _known(self):
+        """The data, where no pending program need run for it: a loop over the elements of a known tensor looks at each view."""
+        array = self._current().array
+        if array is not None:
+            return array
         root = None if self._storage is None or program.state.capture is not None else self._storage.value
         if root is None or root.array is None or root.aval.device.type != "cpu" or is_tracer(root.array):
             return None

@@ -58,6 +58,9 @@ def export(model: Any, args: tuple[Any, ...] = (), f: str | os.PathLike | None =
         if custom_translation_table:
             raise OnnxExporterError("custom_translation_table takes onnxscript functions, which torchlike does not translate to. Register a function that builds "
                                     "nodes with torch.onnx.register_custom_op_symbolic.")
+        asked = [name for name, on in (("report", report), ("profile", profile), ("dump_exported_program", dump_exported_program)) if on]
+        if asked:
+            warnings.warn(f"torch.onnx.export writes no reports here: {', '.join(asked)} has no effect", UserWarning, stacklevel=2)
         from . import _export
         return _export.dynamo(model, args, f, kwargs=kwargs, verbose=verbose, input_names=input_names, output_names=output_names,
                               opset_version=opset_version, dynamic_axes=dynamic_axes, dynamic_shapes=dynamic_shapes, export_params=export_params,

@@ -142,7 +142,7 @@ def getitem(self: Tensor, index) -> Tensor:
 
 
 def _become_selected(self: Tensor) -> None:
-    """An element at a position that was not known is a copy until it is written: then it is the view that it is in torch."""
+    """An element at a position that was not known is a copy until it is itself written: then it is the view that it is in torch."""
     t, index = self._selected
     self._selected = None
     items = index if isinstance(index, tuple) else (index,)
@@ -181,9 +181,7 @@ def _basic(t: Tensor, index, alias: bool = True):
 
 def _known(i: Tensor) -> int | None:
     """An index that is known on the host."""
-    array = i._current().array
-    if array is None:
-        array = i._through_views()
+    array = i._known()
     return int(array) if array.__class__ is np.ndarray else None
 
 

@@ -5,10 +5,9 @@ import numpy as np
 from jax import lax
 
 from .._core.layout import Layout
-from .._core.overwrite import changeable
 from .._core.registry import View
 from .._tensor import Tensor
-from .slicing import is_data
+from .slicing import is_data, set_slice
 
 # A part is told by (dim, start, n) for each indexed dimension, in order: n elements from start, or the one at start where n is -1.
 # Starts that are data (see is_data) are numbers of the operation, in order, and None in the part.
@@ -46,12 +45,8 @@ def _take(xp, x, *rest):
 
 def _put(xp, base, new, *rest):
     *numbers, part = rest
-    if xp is np:
-        out = changeable(base)
-        out[_index(base.ndim, part, numbers)] = new
-        return out
     starts, sizes = _window(base.shape, part, numbers)
-    return base if 0 in sizes else lax.dynamic_update_slice(base, new.astype(base.dtype).reshape(sizes), starts)
+    return set_slice(xp, base, new.reshape(sizes), starts)
 
 
 def _layout(a: Layout, *rest) -> Layout:

@@ -14,7 +14,7 @@ from torchlike._core.dtype import int64
 from torchlike.ops.creation import empty
 
 from . import _pipes
-from ._utils.fetch import IterableFetcher, MapFetcher, _DatasetKind
+from ._utils.fetch import _DatasetKind
 from ._utils.worker import ExceptionWrapper, Finished, Resumed
 from ._utils.workers import Workers
 
@@ -24,8 +24,8 @@ __all__ = ["_BaseDataLoaderIter", "_MultiProcessingDataLoaderIter", "_SingleProc
 def _fetcher_of(loader) -> Callable:
     """What makes a fetcher from the dataset, in this process or in a worker. The loader may be a program's own (fastai's): it is asked by
     torch's names."""
-    make = MapFetcher if loader._dataset_kind == _DatasetKind.Map else IterableFetcher
-    return functools.partial(make, auto_collation=loader._auto_collation, collate_fn=loader.collate_fn, drop_last=loader.drop_last)
+    return functools.partial(_DatasetKind.create_fetcher, loader._dataset_kind, auto_collation=loader._auto_collation, collate_fn=loader.collate_fn,
+                             drop_last=loader.drop_last)
 
 
 class _BaseDataLoaderIter:
