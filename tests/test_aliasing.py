@@ -1,4 +1,5 @@
 """Views and in-place edits: what is written through one name is seen through every other, as in torch."""
+import pickle
 from functools import partial
 
 import pytest
@@ -565,4 +566,9 @@ def test_elements_at_positions_that_are_not_known_yet(torch):
     n, p = torch.zeros(4), torch.tensor([1.0, 3, 2]).argmax()
     n[p].zero_()
     n[p].add_(2)
-    return x, y, v, g, n, n._version
+    return x, y, v, g, n, n._version, vars(n[p])
+
+
+def test_an_element_taken_at_such_a_position_is_pickled_alone():
+    short, long = [len(pickle.dumps(torchlike.zeros(n)[torchlike.tensor([1.0, 3, 2]).argmax()])) for n in (4, 4096)]
+    assert short == long
