@@ -1,8 +1,9 @@
 """Whole training steps: torchlike recorded eager and compiled, real torch eager and torch.compile, and hand-written jax.jit.
 
-    OMP_NUM_THREADS=1 taskset -c 0 python benchmarks/training.py [--steps 30] [--out benchmarks/results/training.md]
+    OMP_NUM_THREADS=1 taskset -c 0 python benchmarks/training.py [--turns 8] [--out benchmarks/results/training.md]
 
-The five run interleaved in one process, a step of each in turn; ratios are medians of paired steps. First steps and peak
+The five train in processes of their own, in turns of ten steps while the others wait (in one process the threads of one would spin
+beside the next, and each step would find the others' data in the caches); ratios are medians over turns. First steps and peak
 memory are measured in processes of their own, with an empty cache and with a warm one; memory is resident memory beyond what
 the process had before the model was made: the peak of 8 steps once 24 have run (with programs from a warm cache; jit compiles),
 and the peak of the first 24 with an empty cache, compilation included.
@@ -25,31 +26,62 @@ from environment import describe  # noqa: E402
 from models import MODELS, jax_step, torch_step  # noqa: E402
 
 SETTLED = 24  # steps; a short one is compiled after some sights only
+CONTENDERS = ("torch", "torch.compile", "recorded", "compiled", "jit")
+AWAKE, TURN = 3, 10  # steps of a turn: untimed (caches are another's, and its threads may still spin), and timed
 
 
-def steady(name: str, steps: int) -> dict[str, float]:
-    """Medians of paired ratios after warm-up."""
-    import torch
+def contender(kind: str, name: str):
+    """A function that trains one step and returns the loss as a number."""
+    if kind == "jit":
+        import torchlike  # noqa: F401  (the model's initial values come from it)
+        step = jax_step(name)
+        return lambda: float(step())
+    if kind.startswith("torch"):
+        import torch
+        torch.set_num_threads(int(os.environ.get("OMP_NUM_THREADS", os.cpu_count() or 1)))
+        step = torch_step(torch, name, torch.compile if kind == "torch.compile" else None)
+    else:
+        import torchlike
+        step = torch_step(torchlike, name)
+        step = torchlike.compile(step) if kind == "compiled" else step
+    return lambda: step().item()
 
-    import torchlike
-    torch.set_num_threads(int(os.environ.get("OMP_NUM_THREADS", os.cpu_count() or 1)))
-    eager, recorded = torch_step(torch, name), torch_step(torchlike, name)
-    compiled, by_hand = torchlike.compile(torch_step(torchlike, name)), jax_step(name)
-    fused = torch_step(torch, name, torch.compile)
-    runs = {"torch": lambda: eager().item(), "torch.compile": lambda: fused().item(), "recorded": lambda: recorded().item(), "compiled": lambda: compiled().item(),
-            "jax": lambda: float(by_hand())}
+
+def serve(kind: str, name: str) -> None:
+    """Train until told to stop: SETTLED steps, then for each line read AWAKE steps more and their TURN after them, timed."""
+    step = contender(kind, name)
     for _ in range(SETTLED):
-        for run in runs.values():
-            run()
-    times: dict[str, list[float]] = {k: [] for k in runs}
-    for _ in range(steps):
-        for k, run in runs.items():
+        step()
+    print("ready", flush=True)
+    for _ in sys.stdin:
+        for _ in range(AWAKE):
+            step()
+        times = []
+        for _ in range(TURN):
             start = time.perf_counter()
-            run()
-            times[k].append(time.perf_counter() - start)
+            step()
+            times.append(time.perf_counter() - start)
+        print(json.dumps(times), flush=True)
+
+
+def steady(name: str, turns: int) -> dict[str, float]:
+    """Medians of the turns' ratios, each turn's time being its median step."""
+    running = {}
+    for kind in CONTENDERS:
+        running[kind] = subprocess.Popen([sys.executable, str(HERE), "--serve", kind, name], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        if running[kind].stdout.readline() != "ready\n":
+            raise RuntimeError(f"{kind} cannot train {name}")
+    times: dict[str, list[float]] = {kind: [] for kind in CONTENDERS}
+    for _ in range(turns):
+        for kind, process in running.items():
+            process.stdin.write("go\n")
+            process.stdin.flush()
+            times[kind].append(statistics.median(json.loads(process.stdout.readline())))
+    for process in running.values():
+        process.communicate()
     ratio = lambda a, b: statistics.median(x / y for x, y in zip(times[a], times[b]))
-    return {"torch_ms": 1e3 * statistics.median(times["torch"]), "recorded/jax": ratio("recorded", "jax"),
-            "recorded/torch": ratio("recorded", "torch"), "recorded/torch.compile": ratio("recorded", "torch.compile"), "compiled/jax": ratio("compiled", "jax")}
+    return {"torch_ms": 1e3 * statistics.median(times["torch"]), "recorded/jit": ratio("recorded", "jit"),
+            "recorded/torch": ratio("recorded", "torch"), "recorded/torch.compile": ratio("recorded", "torch.compile"), "compiled/jit": ratio("compiled", "jit")}
 
 
 def child(name: str, backend: str, steps: int) -> None:
@@ -98,11 +130,14 @@ def cold(name: str, backend: str, cache: str, steps: int = 8) -> dict:
 
 def main() -> None:
     parser = argparse.ArgumentParser()
-    parser.add_argument("--steps", type=int, default=30)
+    parser.add_argument("--turns", type=int, default=8)
     parser.add_argument("--models", nargs="*", default=list(MODELS))
     parser.add_argument("--child", nargs=3)
+    parser.add_argument("--serve", nargs=2)
     parser.add_argument("--out")
     arguments = parser.parse_args()
+    if arguments.serve:
+        return serve(*arguments.serve)
     if arguments.child:
         return child(arguments.child[0], arguments.child[1], int(arguments.child[2]))
     lines = ["| step | torch eager ms | recorded / jit | recorded / torch | recorded / torch.compile | compile / jit | first step / jit's, cold | warm |"
@@ -110,12 +145,12 @@ def main() -> None:
              " peak memory of steps: torch, torchlike, jit (MB) | torchlike / torch | the same with compilation |", "|---|---|---|---|---|---|---|---|---|---|---|---|---|"]
     against_torch = []
     for name in arguments.models:
-        r = steady(name, arguments.steps)
+        r = steady(name, arguments.turns)
         against_torch.append(r["recorded/torch"])
         with tempfile.TemporaryDirectory() as cache:
             by_hand, ours = cold(name, "jax", cache), cold(name, "torchlike", cache)
             warm, theirs = cold(name, "torchlike", cache), cold(name, "torch", cache)
-        lines.append(f"| {name} | {r['torch_ms']:.2f} | {r['recorded/jax']:.2f} | {r['recorded/torch']:.2f} | {r['recorded/torch.compile']:.2f} | {r['compiled/jax']:.2f} | "
+        lines.append(f"| {name} | {r['torch_ms']:.2f} | {r['recorded/jit']:.2f} | {r['recorded/torch']:.2f} | {r['recorded/torch.compile']:.2f} | {r['compiled/jit']:.2f} | "
                      f"{ours['first'] / by_hand['first']:.2f} | {warm['first'] / by_hand['first']:.2f} | {ours['total'] / by_hand['total']:.2f} | "
                      f"{warm['total'] / by_hand['total']:.2f} | {theirs['peak']:.0f}, {warm['peak']:.0f}, {by_hand['peak']:.0f} | {warm['peak'] / theirs['peak']:.2f} | "
                      f"{theirs['start']:.0f}, {ours['start']:.0f}, {by_hand['start']:.0f} |")
