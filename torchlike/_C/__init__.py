@@ -59,10 +59,20 @@ class TensorType:
 _tensor_type = object.__new__(TensorType)
 
 
-class Value:
-    """The type of a value in a TorchScript graph. Programs cannot make one, as in torch; libraries (snntorch) import it."""
+class _Made:
+    """A type of TorchScript's whose objects programs cannot make, as in torch; libraries ask whether something is one."""
+
+    def __new__(cls):
+        raise TypeError(f"torch._C.{cls.__name__}: No constructor defined!")
+
+
+class Value(_Made):
+    """A value in a TorchScript graph (snntorch)."""
 
     __module__ = "torch"
 
-    def __new__(cls):
-        raise TypeError("torch._C.Value: No constructor defined!")
+
+class ScriptMethod(_Made):
+    """A compiled method (torchview)."""
+
+    __module__ = "torch"

@@ -8,7 +8,40 @@ from collections.abc import Callable
 from .._core.grad_mode import inference, mode
 
 
-class _Switch:
+def context_decorator(make: Callable, func: Callable) -> Callable:
+    """`func`, each call of which runs inside a context of `make`; a generator has one around each of its steps."""
+    if inspect.isgeneratorfunction(func):
+        @functools.wraps(func)
+        def generate(*args, **kwargs):
+            iterator = func(*args, **kwargs)
+            try:
+                with make():
+                    item = iterator.send(None)
+                while True:
+                    try:
+                        got = yield item
+                    except GeneratorExit:
+                        with make():
+                            iterator.close()
+                        raise
+                    except BaseException as error:
+                        with make():
+                            item = iterator.throw(error)
+                    else:
+                        with make():
+                            item = iterator.send(got)
+            except StopIteration as end:
+                return end.value
+        return generate
+
+    @functools.wraps(func)
+    def run(*args, **kwargs):
+        with make():
+            return func(*args, **kwargs)
+    return run
+
+
+class DecoratorContextManager:
     """A setting that holds inside `with` or inside a decorated function (generators keep it between yields)."""
 
     def clone(self):
@@ -18,38 +51,16 @@ class _Switch:
         if inspect.isclass(func):
             func.__init__ = self(func.__init__)
             return func
-        if inspect.isgeneratorfunction(func):
-            @functools.wraps(func)
-            def generate(*args, **kwargs):
-                iterator = func(*args, **kwargs)
-                try:
-                    with self.clone():
-                        item = iterator.send(None)
-                    while True:
-                        try:
-                            got = yield item
-                        except GeneratorExit:
-                            with self.clone():
-                                iterator.close()
-                            raise
-                        except BaseException as error:
-                            with self.clone():
-                                item = iterator.throw(error)
-                        else:
-                            with self.clone():
-                                item = iterator.send(got)
-                except StopIteration as end:
-                    return end.value
-            return generate
+        return context_decorator(self.clone, func)
 
-        @functools.wraps(func)
-        def run(*args, **kwargs):
-            with self.clone():
-                return func(*args, **kwargs)
-        return run
+    def __enter__(self):
+        raise NotImplementedError
+
+    def __exit__(self, *exc):
+        raise NotImplementedError
 
 
-class _Fixed(_Switch):
+class _Fixed(DecoratorContextManager):
     enabled = True
 
     def __new__(cls, func=None):
@@ -76,7 +87,7 @@ class enable_grad(_Fixed):
     """Operations are recorded for differentiation."""
 
 
-class set_grad_enabled(_Switch):
+class set_grad_enabled(DecoratorContextManager):
     """Switches at once; as a context manager it switches back at the end."""
 
     def __init__(self, mode_: bool):
@@ -97,7 +108,7 @@ class set_grad_enabled(_Switch):
         return self.__class__(self.enabled)
 
 
-class inference_mode(_Switch):
+class inference_mode(DecoratorContextManager):
     """no_grad, and tensors made inside can never take part in differentiation."""
 
     def __new__(cls, mode=True):
@@ -123,7 +134,7 @@ class inference_mode(_Switch):
         return self.__class__(self.enabled)
 
 
-class set_multithreading_enabled(_Switch):
+class set_multithreading_enabled(DecoratorContextManager):
     """Accepted and without effect: the backward walk is one thread, XLA's own threads run the work."""
 
     def __init__(self, mode: bool):

@@ -325,14 +325,19 @@ class PowerTransform(Transform):
     inverse_shape = forward_shape
 
 
+def _clipped_sigmoid(x):
+    """The sigmoid, kept inside (0, 1) where it would round to an end of it; pytorch_forecasting takes it from here."""
+    limits = finfo(x.dtype)
+    return x.sigmoid().clamp(min=limits.tiny, max=1.0 - limits.eps)
+
+
 class SigmoidTransform(_Elementwise):
     """y = 1 / (1 + exp(-x))."""
 
     codomain = constraints.unit_interval
 
     def _call(self, x):
-        limits = finfo(x.dtype)
-        return x.sigmoid().clamp(min=limits.tiny, max=1.0 - limits.eps)
+        return _clipped_sigmoid(x)
 
     def _inverse(self, y):
         limits = finfo(y.dtype)
@@ -481,7 +486,7 @@ class StickBreakingTransform(_Parameterless):
         return F["arange"](x.shape[-1], 0, -1, dtype=x.dtype, device=x.device).log()
 
     def _call(self, x):
-        share = F["sigmoid"](x - self._offset(x)).clamp(min=finfo(x.dtype).tiny, max=1 - finfo(x.dtype).eps)
+        share = _clipped_sigmoid(x - self._offset(x))
         left = (1 - share).cumprod(-1)
         one = F["ones_like"](x[..., :1])
         return F["cat"]([share, one], -1) * F["cat"]([one, left], -1)

@@ -1,4 +1,4 @@
 """torch.quantization: the older name of torch.ao.quantization."""
-from ..ao.quantization import DeQuantStub, QuantStub, QuantWrapper
+from ..ao.quantization import DeQuantStub, FakeQuantizeBase, ObserverBase, QuantStub, QuantWrapper
 
-__all__ = ["DeQuantStub", "QuantStub", "QuantWrapper"]
+__all__ = ["DeQuantStub", "FakeQuantizeBase", "ObserverBase", "QuantStub", "QuantWrapper"]

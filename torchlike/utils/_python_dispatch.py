@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from .. import _leaves
+from .._tensor import Tensor
 
 
 class TorchDispatchMode:
@@ -56,3 +57,8 @@ def _disable_current_modes() -> Iterator[list[TorchDispatchMode]]:
         yield list(before)
     finally:
         _leaves.state.stack = before
+
+
+def is_traceable_wrapper_subclass(t: object) -> bool:
+    """Whether t is of a subclass that says which tensors it holds (`__tensor_flatten__`) and how it is made of them."""
+    return isinstance(t, Tensor) and type(t) is not Tensor and all(callable(getattr(t, name, None)) for name in ("__tensor_flatten__", "__tensor_unflatten__"))

@@ -2,19 +2,22 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from typing import Any
 
 from torchlike._core.grad_mode import mode
 from torchlike._core.registry import Op
+from torchlike._device_module import get_device_module
 from torchlike._tensor import Tensor, apply
 from torchlike.autograd import engine
 from torchlike.autograd.function import Function
 from torchlike.autograd.grad_mode import enable_grad
 from torchlike.ops.random import get_rng_state, set_rng_state
+from torchlike.utils._pytree import tree_leaves
 from torchlike.utils._selective_checkpoint import CheckpointPolicy, SelectiveCheckpointContext, create_selective_checkpoint_contexts
 
-__all__ = ["CheckpointPolicy", "SelectiveCheckpointContext", "check_backward_validity", "checkpoint", "checkpoint_sequential",
-           "create_selective_checkpoint_contexts", "detach_variable", "noop_context_fn"]
+__all__ = ["CheckpointPolicy", "DefaultDeviceType", "SelectiveCheckpointContext", "check_backward_validity", "checkpoint", "checkpoint_sequential",
+           "create_selective_checkpoint_contexts", "detach_variable", "get_device_states", "noop_context_fn", "set_device_states"]
 
 
 def _barrier(xp, *arrays):
@@ -133,6 +136,35 @@ def checkpoint_sequential(functions, segments: int, input, use_reentrant: bool |
         end = start + size
         input = checkpoint(part(start, end), input, use_reentrant=use_reentrant, **kwargs)
     return part(end, len(functions))(input)
+
+
+class DefaultDeviceType:
+    """The kind of device whose random state a checkpoint keeps where its arguments do not show one."""
+
+    _default_device_type = "cuda"
+
+    @staticmethod
+    def set_device_type(device: str = "cuda") -> None:
+        """Sets it."""
+        DefaultDeviceType._default_device_type = device
+
+    @staticmethod
+    def get_device_type() -> str:
+        """The kind, "cuda" unless it was set."""
+        return DefaultDeviceType._default_device_type
+
+
+def get_device_states(*args: Any) -> tuple[list[int], list[Tensor]]:
+    """The accelerators that tensors in `args` lie on, by number, and the random state of each."""
+    tensors = [x for x in tree_leaves(args) if isinstance(x, Tensor) and x.device.type not in ("cpu", "meta")]
+    return [t.get_device() for t in tensors], [get_device_module(t.device).get_rng_state(t.device) for t in tensors]
+
+
+def set_device_states(devices: Sequence[int], states: Sequence[Tensor], *, device_type: str | None = None) -> None:
+    """Sets the random state of each of the accelerators, as `get_device_states` gave them."""
+    kind = DefaultDeviceType.get_device_type() if device_type is None else device_type
+    for i, state in zip(devices, states):
+        get_device_module(kind).set_rng_state(state, f"{kind}:{i}")
 
 
 def detach_variable(inputs: tuple) -> tuple:

@@ -22,6 +22,7 @@ from .sampler import BatchSampler, RandomSampler, Sampler, SequentialSampler
 __all__ = ["DataLoader", "_DatasetKind", "default_collate", "default_convert", "get_worker_info"]
 
 _T_co = TypeVar("_T_co", covariant=True)
+_collate_fn_t = Callable[[list], Any]  # schnetpack and opacus name it in annotations
 
 
 class _InfiniteConstantSampler(Sampler):

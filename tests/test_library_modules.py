@@ -1,0 +1,146 @@
+"""Modules of torch that libraries import parts of: each beside real torch."""
+import collections
+import inspect
+from importlib import import_module
+
+import pytest
+from same import error, same
+
+
+def part(torch, name):
+    return import_module(f"{torch.__name__}.{name}")
+
+
+@same
+def test_tensors_sorted_by_device_and_dtype(torch):  # pytorch_optimizer
+    group = part(torch, "utils._foreach_utils")._group_tensors_by_device_and_dtype
+    a, b, c = torch.ones(1), torch.ones(2, dtype=torch.double), torch.ones(3)
+
+    def show(found):
+        return {str(dtype): value for (_, dtype), value in found.items()}
+    return (show(group([[a, b, c], [None, c, None], []], True)), show(group([[a, b, c]])),
+            *(error(group, bad) for bad in ([[None, a]], [[a, b], [c]], [[]], [])))
+
+
+@same
+def test_random_states_of_devices(torch):  # sentence_transformers: where nothing lies on an accelerator
+    checkpoint = part(torch, "utils.checkpoint")
+    return checkpoint.get_device_states(torch.ones(1), 3, {"a": torch.ones(1)}), checkpoint.set_device_states([], [])
+
+
+@same
+def test_the_clipped_sigmoid(torch):  # pytorch_forecasting
+    return torch.distributions.transforms._clipped_sigmoid(torch.tensor([-200.0, -1.0, 0.0, 200.0]))
+
+
+class Kept(collections.UserList):
+    pass
+
+
+Pair = collections.namedtuple("Pair", "a b")
+
+
+@same
+def test_pinned_batches(torch):  # speechbrain
+    pin = part(torch, "utils.data._utils.pin_memory").pin_memory
+
+    class Own:
+        def pin_memory(self):
+            return "pinned"
+    return [pin(x) for x in ("text", b"bytes", 3, Own(), {"a": "b"}, collections.OrderedDict(a=Own()), [Own(), 2], (Own(), 2), Pair(Own(), 2), range(2))]
+
+
+@same
+def test_contexts_that_decorate(torch):  # tensordict, torchrl
+    base = part(torch, "utils._contextlib")._DecoratorContextManager
+    seen = []
+
+    class Marked(base):
+        def __init__(self, name="n"):
+            self.name = name
+
+        def clone(self):
+            return Marked(self.name)
+
+        def __enter__(self):
+            seen.append(f"+{self.name}")
+
+        def __exit__(self, *exc):
+            seen.append(f"-{self.name}")
+
+    @Marked("f")
+    def f(x):
+        seen.append("f")
+        return x
+
+    @Marked("g")
+    def g():
+        seen.append((yield 1))
+        return 2
+
+    class Plain(base):
+        pass
+
+    class Lock:
+        __enter__, __exit__ = Marked.__enter__, Marked.__exit__
+        name = "lock"
+    steps = g()
+    first = next(steps)
+    last = error(steps.send, "sent")
+    decorator = part(torch, "utils._contextlib").context_decorator
+    return (f(1), first, last, seen, isinstance(torch.no_grad(), base), error(Plain().__enter__), error(decorator, Marked(), f), error(decorator, Lock(), Plain),
+            decorator(Lock(), f)(3), decorator(lambda: Lock(), f)(4))
+
+
+@same
+def test_wrapper_subclasses(torch):  # tensordict, huggingface_hub
+    ask = part(torch, "utils._python_dispatch").is_traceable_wrapper_subclass
+
+    class Wrapper(torch.Tensor):
+        def __tensor_flatten__(self):
+            return [], None
+
+        @staticmethod
+        def __tensor_unflatten__(inner, meta, size, stride):
+            return None
+    return ask(torch.ones(1)), ask(3), ask(torch.nn.Parameter(torch.ones(1))), ask(torch.ones(1).as_subclass(Wrapper))
+
+
+@pytest.mark.parametrize("name", ["Value", "ScriptMethod"])
+@same
+def test_types_of_torchscript(torch, name):  # snntorch, torchview
+    kind = getattr(part(torch, "_C"), name)
+    return error(kind), kind.__name__, kind.__module__, isinstance(len, kind)
+
+
+@same
+def test_bases_of_observers(torch):  # fvcore
+    quantization = part(torch, "ao.quantization")
+
+    class Largest(quantization.ObserverBase):
+        def __init__(self, dtype, start=0.0, step=1):
+            super().__init__(dtype)
+            self.start, self.step = start, step
+
+        def forward(self, x):
+            return x
+
+        def calculate_qparams(self, **kwargs):
+            return None
+
+    class Rounded(quantization.FakeQuantizeBase):
+        def __init__(self, step=1):
+            super().__init__()
+            self.step = step
+
+        forward, calculate_qparams = Largest.forward, Largest.calculate_qparams
+    rounded = Rounded.with_args(step=3)()
+    rounded.disable_observer()
+    rounded.disable_fake_quant()
+    switched = rounded.state_dict()
+    rounded.enable_observer()
+    made = Largest.with_args(dtype=torch.uint8).with_args(start=2.0).with_callable_args(step=lambda: 5)
+    one, other = made(), made(step=6)
+    return (switched, rounded.observer_enabled, rounded.step, one.dtype == torch.uint8, one.start, one.step, other.step, one.is_dynamic, repr(one),
+            error(quantization.ObserverBase, torch.uint8), error(quantization.FakeQuantizeBase), inspect.isabstract(quantization.ObserverBase),
+            torch.quantization.ObserverBase is quantization.ObserverBase)
