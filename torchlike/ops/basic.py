@@ -14,6 +14,7 @@ from .._core.grad_mode import mode
 from .._core.registry import Elementwise, Op
 from .._public import FUNCTIONS, MISSING, check_partly_same, public
 from .._tensor import Tensor, _plain_copy, apply
+from .choosing import choose
 from .creation import _check_dtype, from_numpy, held, number_dtype, scalar_tensor
 from .memory_formats import laid_out, preserve_format
 from .pointwise import _operator, _plain_number, binary, number, operands
@@ -453,13 +454,13 @@ class _Where(Op):
         kind = out.np
 
         def run(xp, c, x, y):
-            return xp.where(c, cast(xp, x, kind), cast(xp, y, kind))
+            return choose(xp, c, cast(xp, x, kind), cast(xp, y, kind))
         return Plan(self, avals, statics, (broadcast_shapes(*(a.shape for a in avals)), out), run, device)
 
 
 def _where_vjp(xp, g, c, plan):
     zero = xp.zeros((), g.dtype)
-    return None, xp.where(c, g, zero), xp.where(c, zero, g)
+    return None, choose(xp, c, g, zero), choose(xp, c, zero, g)
 
 
 WHERE = _Where("where", lambda xp, c, x, y: xp.where(c, x, y), vjp=_where_vjp, torch_name="WhereBackward0")

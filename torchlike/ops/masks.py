@@ -11,6 +11,7 @@ from .._core.aval import broadcast_shapes
 from .._core.registry import Op
 from .._public import as_dim, fill_out, public
 from .._tensor import Tensor, apply, as_tensor_value
+from .choosing import choose
 from .creation import place
 from .index_slices import index_select
 from .indexing import INDEX
@@ -80,7 +81,7 @@ def masked_select(input, mask: Tensor) -> Tensor:
 def _masked_scatter(xp, x, mask, source):
     flat = mask.reshape(-1)
     order = xp.maximum(xp.cumsum(flat.astype(np.int64)) - 1, 0)
-    return xp.where(mask, source.reshape(-1)[order].reshape(mask.shape), x)
+    return choose(xp, mask, source.reshape(-1)[order].reshape(mask.shape), x)
 
 
 def _masked_scatter_vjp(xp, g, mask, needs, plan):
@@ -88,7 +89,7 @@ def _masked_scatter_vjp(xp, g, mask, needs, plan):
     if needs[2]:
         flat = mask.reshape(-1)
         order = xp.maximum(xp.cumsum(flat.astype(np.int64)) - 1, 0)
-        values = xp.where(flat, g.reshape(-1), xp.zeros((), g.dtype))
+        values = choose(xp, flat, g.reshape(-1), xp.zeros((), g.dtype))
         a = plan.avals[2]
         if xp is np:
             gs = np.zeros(a.numel, g.dtype)
@@ -96,7 +97,7 @@ def _masked_scatter_vjp(xp, g, mask, needs, plan):
         else:
             gs = xp.zeros(a.numel, g.dtype).at[order].add(values)
         gs = gs.reshape(a.shape)
-    return xp.where(mask, xp.zeros((), g.dtype), g), None, gs
+    return choose(xp, mask, xp.zeros((), g.dtype), g), None, gs
 
 
 _MASKED_SCATTER = Op(

@@ -8,6 +8,7 @@ from .._core.aval import NUMBERS, result_dtype
 from .._core.registry import OPS, Elementwise, Op
 from .._public import number, public, write_into
 from .._tensor import Tensor, apply
+from .choosing import choose
 from .creation import held, plain_number
 
 PLAIN = (float, int)
@@ -187,15 +188,15 @@ def _trunc_div(xp, x, y):
 
 def _floor_div(xp, x, y):
     if x.dtype.kind in "iu":
-        return x // xp.where(y == 0, xp.ones_like(y), y)
+        return x // choose(xp, y == 0, xp.ones_like(y), y)
     # floor(x / y) is off by one where x / y rounds up to an integer; go through the exact remainder as torch does
     mod = xp.fmod(x, y)
     q = (x - mod) / y
-    q = xp.where((mod != 0) & ((y < 0) != (mod < 0)), q - 1, q)
+    q = choose(xp, (mod != 0) & ((y < 0) != (mod < 0)), q - 1, q)
     near = xp.floor(q)
-    near = xp.where(q - near > 0.5, near + 1, near)
-    near = xp.where(q == 0, xp.copysign(xp.zeros_like(x), x / y), near)
-    return xp.where(y == 0, x / y, near)
+    near = choose(xp, q - near > 0.5, near + 1, near)
+    near = choose(xp, q == 0, xp.copysign(xp.zeros_like(x), x / y), near)
+    return choose(xp, y == 0, x / y, near)
 
 
 def _zero(xp, g):
@@ -239,7 +240,7 @@ def _remainder(xp, x, y):
     if x.dtype.kind in "iu":
         return xp.remainder(x, xp.where(y == 0, xp.ones_like(y), y))
     mod = xp.fmod(x, y)
-    return xp.where((mod != 0) & ((y < 0) != (mod < 0)), mod + y, mod)
+    return choose(xp, (mod != 0) & ((y < 0) != (mod < 0)), mod + y, mod)
 
 
 def _fmod(xp, x, y):
@@ -281,12 +282,12 @@ def _pow_kernel(xp, x, y):
 
 
 def _safe_log(xp, x):
-    return xp.log(xp.where(x == 0, xp.ones_like(x), x))
+    return xp.log(choose(xp, x == 0, xp.ones_like(x), x))
 
 
 _POW = Elementwise("pow", _pow_kernel, torch_name="PowBackward1", grads=(
-    lambda xp, g, x, y: g * conj(xp, xp.where(y == 0, xp.zeros_like(x), y * xp.power(x, xp.where(y == 0, xp.ones_like(y), y) - 1))),
-    lambda xp, g, x, y, out: g * conj(xp, xp.where((x == 0) & ~(y.real < 0), xp.zeros_like(out), out * _safe_log(xp, x)))))
+    lambda xp, g, x, y: g * conj(xp, choose(xp, y == 0, xp.zeros_like(x), y * xp.power(x, choose(xp, y == 0, xp.ones_like(y), y) - 1))),
+    lambda xp, g, x, y, out: g * conj(xp, choose(xp, (x == 0) & ~(y.real < 0), xp.zeros_like(out), out * _safe_log(xp, x)))))
 
 SQUARE_CHAIN = {2: lambda xp, x: x * x, 3: lambda xp, x: x * x * x, 4: lambda xp, x: (x * x) * (x * x)}
 
@@ -358,7 +359,7 @@ Tensor.float_power_ = _float_power_
 
 
 def _share_ties(xp, g, mine, other, wins):
-    return xp.where(mine == other, g * np.asarray(0.5, g.dtype), xp.where(wins, g, xp.zeros_like(g)))
+    return choose(xp, mine == other, g * np.asarray(0.5, g.dtype), choose(xp, wins, g, xp.zeros((), g.dtype)))
 
 
 maximum = binary("maximum", lambda xp, x, y: xp.maximum(x, y), inplace=False, grads=(
@@ -366,17 +367,17 @@ maximum = binary("maximum", lambda xp, x, y: xp.maximum(x, y), inplace=False, gr
 minimum = binary("minimum", lambda xp, x, y: xp.minimum(x, y), inplace=False, grads=(
     lambda xp, g, x, y: _share_ties(xp, g, x, y, x < y), lambda xp, g, x, y: _share_ties(xp, g, y, x, y < x)), real=True)
 fmax = binary("fmax", lambda xp, x, y: xp.fmax(x, y), inplace=False, grads=(
-    lambda xp, g, x, y: xp.where((x >= y) | (y != y), g, xp.zeros_like(g)),
-    lambda xp, g, x, y: xp.where(~((x >= y) | (y != y)), g, xp.zeros_like(g))), real=True)
+    lambda xp, g, x, y: choose(xp, (x >= y) | (y != y), g, xp.zeros((), g.dtype)),
+    lambda xp, g, x, y: choose(xp, ~((x >= y) | (y != y)), g, xp.zeros((), g.dtype))), real=True)
 fmin = binary("fmin", lambda xp, x, y: xp.fmin(x, y), inplace=False, grads=(
-    lambda xp, g, x, y: xp.where((x <= y) | (y != y), g, xp.zeros_like(g)),
-    lambda xp, g, x, y: xp.where(~((x <= y) | (y != y)), g, xp.zeros_like(g))), real=True)
+    lambda xp, g, x, y: choose(xp, (x <= y) | (y != y), g, xp.zeros((), g.dtype)),
+    lambda xp, g, x, y: choose(xp, ~((x <= y) | (y != y)), g, xp.zeros((), g.dtype))), real=True)
 atan2 = binary("atan2", lambda xp, x, y: xp.arctan2(x, y), promote="float", names=("arctan2",), grads=(
     lambda xp, g, x, y: g * y / (x * x + y * y), lambda xp, g, x, y: -g * x / (x * x + y * y)), real=True)
 hypot = binary("hypot", lambda xp, x, y: xp.hypot(x, y), grads=(
     lambda xp, g, x, out: g * x / out, lambda xp, g, y, out: g * y / out), real=True)
 copysign = binary("copysign", lambda xp, x, y: xp.copysign(x, y), promote="float", numbers=("other",), grads=(
-    lambda xp, g, x, out: xp.where(x == 0, xp.zeros_like(g), g * out / x), _zero), real=True)
+    lambda xp, g, x, out: choose(xp, x == 0, xp.zeros((), g.dtype), g * out / x), _zero), real=True)
 nextafter = binary("nextafter", lambda xp, x, y: xp.nextafter(x, y), grads=(lambda xp, g: g, _zero), real=True)
 logaddexp = binary("logaddexp", lambda xp, x, y: xp.logaddexp(x, y) if x.dtype.kind != "c" else xp.log(xp.exp(x) + xp.exp(y)), promote="float", inplace=False, grads=(
     lambda xp, g, x, out: g * conj(xp, xp.exp(x - out)), lambda xp, g, y, out: g * conj(xp, xp.exp(y - out))))
@@ -427,9 +428,9 @@ def _clamp_keeps(xp, x, low, high):
 
 
 _CLAMP = Elementwise("clamp", _clamp, real=True, torch_name="ClampBackward1", grads=(
-    lambda xp, g, x, low, high: xp.where(_clamp_keeps(xp, x, low, high), g, xp.zeros_like(g)),
-    lambda xp, g, x, low, high: xp.where((x < low) & (True if high is None else low < high), g, xp.zeros_like(g)),
-    lambda xp, g, x, low, high: xp.where((x > high) | (False if low is None else low > high), g, xp.zeros_like(g))))
+    lambda xp, g, x, low, high: choose(xp, _clamp_keeps(xp, x, low, high), g, xp.zeros((), g.dtype)),
+    lambda xp, g, x, low, high: choose(xp, (x < low) & (True if high is None else low < high), g, xp.zeros((), g.dtype)),
+    lambda xp, g, x, low, high: choose(xp, (x > high) | (False if low is None else low > high), g, xp.zeros((), g.dtype))))
 for _op in (_CLAMP, *map(OPS.get, ("maximum", "minimum", "fmax", "fmin"))):
     _op.compares = True
 
@@ -483,10 +484,18 @@ _ADDCMUL = Elementwise("addcmul", lambda xp, x, a, b, v: x + v * a * b, grads=(
     lambda xp, g: g, lambda xp, g, b, v: g * conj(xp, v * b), lambda xp, g, a, v: g * conj(xp, v * a), None))
 _ADDCDIV = Elementwise("addcdiv", lambda xp, x, a, b, v: x + v * (a / b), grads=(
     lambda xp, g: g, lambda xp, g, b, v: g * conj(xp, v / b), lambda xp, g, a, b, v: -g * conj(xp, v * (a / b / b)), None))
-_LERP_KERNEL = lambda xp, x, y, w: xp.where(abs(w) < 0.5, x + w * (y - x), y - (y - x) * (1 - w))  # noqa: E731
+
+
+def _lerp(xp, x, y, w):
+    """From the nearer end, so that weights 0 and 1 give the ends."""
+    if xp is np and not w.ndim:
+        return x + w * (y - x) if abs(w) < 0.5 else y - (y - x) * (1 - w)
+    return choose(xp, abs(w) < 0.5, x + w * (y - x), y - (y - x) * (1 - w))
+
+
 _LERP_GRADS = (lambda xp, g, w: g * conj(xp, 1 - w), lambda xp, g, w: g * conj(xp, w))
-_LERP = Elementwise("lerp", _LERP_KERNEL, torch_name="LerpBackward1", grads=(*_LERP_GRADS, lambda xp, g, x, y: g * conj(xp, y - x)))
-_LERP_BY_NUMBER = Elementwise("lerp_by_number", _LERP_KERNEL, torch_name="LerpBackward0", grads=(*_LERP_GRADS, None))
+_LERP = Elementwise("lerp", _lerp, torch_name="LerpBackward1", grads=(*_LERP_GRADS, lambda xp, g, x, y: g * conj(xp, y - x)))
+_LERP_BY_NUMBER = Elementwise("lerp_by_number", _lerp, torch_name="LerpBackward0", grads=(*_LERP_GRADS, None))
 _LERP_BY_NUMBER.frees = False
 
 

@@ -9,6 +9,7 @@ from .._core import dtype as dt
 from .._core.registry import Op, cast
 from .._public import EVERY_DIM, as_dim, as_dims, fill_out, public
 from .._tensor import Tensor, apply
+from .choosing import choose
 from .creation import _check_dtype, plain_number
 
 
@@ -170,7 +171,7 @@ def _index_gradient(xp, g, index, plan):
     if not keepdim:
         g, index = xp.expand_dims(g, dim), xp.expand_dims(index, dim)
     positions = np.arange(a.shape[dim]).reshape([-1 if i == dim else 1 for i in range(a.ndim)])
-    return xp.where(positions == index, g, xp.zeros((), g.dtype))
+    return choose(xp, positions == index, g, xp.zeros((), g.dtype))
 
 
 def _arg_extreme(xp, x, dim, keepdim, largest):
@@ -340,7 +341,7 @@ def _std_vjp(xp, g, x, out, plan):
     dims, keepdim, _ = plan.statics
     full = restore(xp, out, x.shape, dims, keepdim)
     scaled = _var_vjp(xp, g, x, plan) / (2 * xp.where(full == 0, xp.ones((), full.dtype), full))
-    return xp.where(full == 0, xp.zeros((), scaled.dtype), scaled)
+    return choose(xp, full == 0, xp.zeros((), scaled.dtype), scaled)
 
 
 _STD = Op("std", _std, vjp=_std_vjp, shape=lambda a, dims, keepdim, correction: (reduced(a.shape, dims, keepdim), a.dtype.to_real()))

@@ -11,6 +11,7 @@ from .._core.numpy_erf import erf as numpy_erf
 from .._core.registry import Elementwise
 from .._public import need_tensor, public
 from .._tensor import Tensor, apply
+from .choosing import choose
 from .pointwise import at_least, conj
 
 
@@ -73,14 +74,15 @@ acosh = unary("acosh", lambda xp, x: xp.arccosh(x), lambda xp, g, x: g * conj(xp
 atanh = unary("atanh", lambda xp, x: xp.arctanh(x), lambda xp, g, x: g / conj(xp, 1 - x * x), names=("arctanh",))
 
 
-def _sigmoid(xp, x):
-    if x.dtype.kind == "c":
+def logistic(xp, x):
+    """1 / (1 + exp(-x)), in a form whose derivative by JAX does not overflow."""
+    if xp is np or x.dtype.kind == "c":
         return 1 / (1 + xp.exp(-x))
     e = xp.exp(-xp.abs(x))
     return xp.where(x >= 0, 1 / (1 + e), e / (1 + e))
 
 
-sigmoid = unary("sigmoid", _sigmoid, lambda xp, g, out: g * conj(xp, out * (1 - out)))
+sigmoid = unary("sigmoid", logistic, lambda xp, g, out: g * conj(xp, out * (1 - out)))
 
 
 def _zero(xp, g):
@@ -112,13 +114,13 @@ def round(input, *, decimals: int = 0) -> Tensor:
     return apply(_ROUND, (input,), (int(decimals),))
 
 
-sign = unary("sign", lambda xp, x: x if x.dtype == np.bool_ else xp.where(x != x, xp.zeros((), x.dtype), xp.sign(x)), _zero, promote="arith", real=True)
+sign = unary("sign", lambda xp, x: x if x.dtype == np.bool_ else choose(xp, x != x, xp.zeros((), x.dtype), xp.sign(x)), _zero, promote="arith", real=True)
 
 
 def _sgn(xp, x):
     if x.dtype.kind == "c":
         return xp.where(x == 0, x, x / xp.where(x == 0, 1, xp.abs(x)))
-    return x if x.dtype == np.bool_ else xp.where(x != x, xp.zeros((), x.dtype), xp.sign(x))
+    return x if x.dtype == np.bool_ else choose(xp, x != x, xp.zeros((), x.dtype), xp.sign(x))
 
 
 def _sgn_grad(xp, g, x, out):
@@ -146,11 +148,11 @@ def _no_bool(common: dt.dtype):
     return common, common
 
 
-relu = unary("relu", lambda xp, x: at_least(xp, x, np.zeros((), x.dtype)), lambda xp, g, out: xp.where(out > 0, g, xp.zeros((), g.dtype)),
+relu = unary("relu", lambda xp, x: at_least(xp, x, np.zeros((), x.dtype)), lambda xp, g, out: choose(xp, out > 0, g, xp.zeros((), g.dtype)),
              promote=_no_bool, real=True)
 erf = unary("erf", lambda xp, x: numpy_erf(x) if xp is np else special(xp).erf(x), lambda xp, g, x: g * np.asarray(2 / math.sqrt(math.pi), g.dtype) * xp.exp(-x * x), real=True)
 erfc = unary("erfc", lambda xp, x: special(xp).erfc(x), lambda xp, g, x: g * np.asarray(-2 / math.sqrt(math.pi), g.dtype) * xp.exp(-x * x), real=True)
-erfinv = unary("erfinv", lambda xp, x: xp.where(x == 0, x, special(xp).erfinv(x)),
+erfinv = unary("erfinv", lambda xp, x: choose(xp, x == 0, x, special(xp).erfinv(x)),
                lambda xp, g, out: g * np.asarray(math.sqrt(math.pi) / 2, g.dtype) * xp.exp(out * out), real=True)
 
 
@@ -183,7 +185,7 @@ deg2rad = unary("deg2rad", lambda xp, x: x * np.asarray(math.pi / 180, x.dtype),
 rad2deg = unary("rad2deg", lambda xp, x: x * np.asarray(180 / math.pi, x.dtype), lambda xp, g: g * np.asarray(180 / math.pi, g.dtype),
                real="rad2deg is not supported for complex tensors.")
 _LOGIT = Elementwise("logit", lambda xp, x, eps: xp.log(_clipped(xp, x, eps) / (1 - _clipped(xp, x, eps))), promote="float", grads=(
-    lambda xp, g, x, eps: g / (x * (1 - x)) if eps is None else xp.where((x < eps) | (x > 1 - eps), xp.zeros_like(g), g / (x * (1 - x))),))
+    lambda xp, g, x, eps: g / (x * (1 - x)) if eps is None else choose(xp, (x < eps) | (x > 1 - eps), xp.zeros_like(g), g / (x * (1 - x))),))
 
 
 def _clipped(xp, x, eps):
@@ -197,7 +199,7 @@ def logit(input, eps: float | None = None) -> Tensor:
 
 
 _NAN_TO_NUM = Elementwise("nan_to_num", lambda xp, x, nan, pos, neg: _nan_to_num(xp, x, nan, pos, neg), grads=(
-    lambda xp, g, x: xp.where(xp.isfinite(x), g, xp.zeros_like(g)),))
+    lambda xp, g, x: choose(xp, xp.isfinite(x), g, xp.zeros_like(g)),))
 _NAN_TO_NUM.compares = True
 
 
@@ -216,7 +218,7 @@ _CONJ_PHYSICAL = Elementwise("conj_physical", lambda xp, x: xp.conj(x), grads=(l
 
 
 def _angle(xp, x):
-    return xp.angle(x) if x.dtype.kind == "c" else xp.where(x != x, x, xp.where(x < 0, np.asarray(math.pi, x.dtype), np.asarray(0, x.dtype)))
+    return xp.angle(x) if x.dtype.kind == "c" else choose(xp, x != x, x, choose(xp, x < 0, np.asarray(math.pi, x.dtype), np.asarray(0, x.dtype)))
 
 
 def _angle_grad(xp, g, x):

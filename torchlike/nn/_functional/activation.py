@@ -11,7 +11,8 @@ from ..._core.numpy_erf import erf as numpy_erf
 from ..._core.registry import Elementwise, Op
 from ..._public import as_dim, with_out
 from ..._tensor import Tensor, apply
-from ...ops.unary import special
+from ...ops.choosing import choose
+from ...ops.unary import logistic, special
 from .common import const, finish, floating, need, not_implemented, scalar, wide
 
 _SQRT_HALF, _INV_SQRT_2PI, _TANH_SCALE = math.sqrt(0.5), 1 / math.sqrt(2 * math.pi), math.sqrt(2 / math.pi)
@@ -50,20 +51,13 @@ def gelu(input: Tensor, *, approximate: str = "none") -> Tensor:
     return apply(_GELU, (input,), (approximate == "tanh",))
 
 
-def _logistic(xp, x):
-    if x.dtype.kind == "c":
-        return 1 / (1 + xp.exp(-x))
-    e = xp.exp(-xp.abs(x))
-    return xp.where(x >= 0, 1 / (1 + e), e / (1 + e))
-
-
 def _silu_grad(xp, g, x):
-    s = _logistic(xp, x)
+    s = logistic(xp, x)
     slope = s * (1 + x * (1 - s))
     return g * (xp.conj(slope) if slope.dtype.kind == "c" else slope)
 
 
-_SILU = Elementwise("silu", lambda xp, x: x * _logistic(xp, x), promote="same", grads=(_silu_grad,))
+_SILU = Elementwise("silu", lambda xp, x: x * logistic(xp, x), promote="same", grads=(_silu_grad,))
 
 
 def silu(input: Tensor, inplace: bool = False) -> Tensor:
@@ -79,7 +73,7 @@ def _softplus_one(xp, x):
 
 def _mish_grad(xp, g, x):
     t = xp.tanh(_softplus_one(xp, x))
-    return g * (t + x * _logistic(xp, x) * (1 - t * t))
+    return g * (t + x * logistic(xp, x) * (1 - t * t))
 
 
 _MISH = Elementwise("mish", lambda xp, x: x * xp.tanh(_softplus_one(xp, x)), promote="same", grads=(_mish_grad,))
@@ -92,12 +86,12 @@ def mish(input: Tensor, inplace: bool = False) -> Tensor:
 
 def _softplus(xp, x, beta, threshold):
     z = x * beta
-    return xp.where(z > threshold, x, xp.log1p(xp.exp(xp.where(z > threshold, threshold, z))) / beta)
+    return choose(xp, z > threshold, x, xp.log1p(xp.exp(choose(xp, z > threshold, threshold, z))) / beta)
 
 
 def _softplus_grad(xp, g, x, beta, threshold):
     z = x * beta
-    return xp.where(z > threshold, g, g * _logistic(xp, xp.where(z > threshold, threshold, z)))
+    return choose(xp, z > threshold, g, g * logistic(xp, choose(xp, z > threshold, threshold, z)))
 
 
 _SOFTPLUS = Elementwise("softplus", _softplus, promote="same", grads=(_softplus_grad, None, None))
@@ -119,7 +113,7 @@ def _logsigmoid_vjp(xp, g, x):
     w = wide(x)
     e = xp.exp(-xp.abs(w))
     small = e / (1 + e)
-    return wide(g) * xp.where(w < 0, 1 - small, small)
+    return wide(g) * choose(xp, w < 0, 1 - small, small)
 
 
 _LOGSIGMOID = Op("log_sigmoid", _logsigmoid, shape=lambda x: (x.shape, x.dtype), vjp=_logsigmoid_vjp, torch_name="LogSigmoidBackward0")
@@ -167,12 +161,12 @@ def _halves(x, dim):
 
 def _glu(xp, x, dim):
     a, b = _halves(wide(x), dim)
-    return (a * _logistic(xp, b)).astype(x.dtype)
+    return (a * logistic(xp, b)).astype(x.dtype)
 
 
 def _glu_vjp(xp, g, x, dim):
     a, b = _halves(wide(x), dim)
-    s, g = _logistic(xp, b), wide(g)
+    s, g = logistic(xp, b), wide(g)
     return xp.concatenate([g * s, g * a * s * (1 - s)], axis=dim).astype(x.dtype)
 
 

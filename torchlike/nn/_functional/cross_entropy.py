@@ -11,6 +11,7 @@ from ..._core.program import META_ARRAY
 from ..._core.registry import Op
 from ..._core.value import is_tracer
 from ..._tensor import Tensor, apply
+from ...ops.choosing import choose
 from ...ops.indexing import bounds, check_range
 from .common import floating, need, reduction_of, wide
 
@@ -32,7 +33,7 @@ def _total_weight(xp, weight, kept, safe, axis, dtype):
 def _nll(xp, x, target, weight, ignore, reduction):
     value, kept, safe, axis = _picked(xp, x, target, ignore)
     w = _total_weight(xp, weight, kept, safe, axis, x.dtype)
-    loss = xp.where(kept, -value * w, xp.zeros((), x.dtype))
+    loss = choose(xp, kept, -value * w, xp.zeros((), x.dtype))
     if reduction == "none":
         return loss
     total = xp.sum(loss)
@@ -52,7 +53,7 @@ def _nll_grad(xp, g, x, target, weight, ignore, reduction):
     _, kept, safe, axis = _picked(xp, x, target, ignore)
     w = _total_weight(xp, weight, kept, safe, axis, x.dtype)
     scale = -w * (g / xp.sum(w) if reduction == "mean" else g)
-    return xp.where(_hot(xp, x, target, ignore, axis), xp.expand_dims(scale, axis), xp.zeros((), x.dtype))
+    return choose(xp, _hot(xp, x, target, ignore, axis), xp.expand_dims(scale, axis), xp.zeros((), x.dtype))
 
 
 def _nll_shape(x, target, weight, ignore, reduction):

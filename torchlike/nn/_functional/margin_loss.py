@@ -7,6 +7,7 @@ from ..._core import dtype as dt
 from ..._core.registry import Op
 from ..._tensor import Tensor, apply
 from ...ops.basic import where
+from ...ops.choosing import choose
 from .common import demand_within, need, reduced, reduction_of
 from .distance import pairwise_distance
 
@@ -133,7 +134,7 @@ def _label_gaps(xp, x, target):
     valid, is_label = _label_pairs(xp, x, target)
     labelled = xp.take_along_axis(x, xp.clip(target, 0, x.shape[-1] - 1), -1)
     gap = 1 - labelled[..., :, None] + x[..., None, :]
-    return xp.where(valid[..., :, None] & ~is_label[..., None, :] & (gap > 0), gap, np.zeros((), x.dtype))
+    return choose(xp, valid[..., :, None] & ~is_label[..., None, :] & (gap > 0), gap, np.zeros((), x.dtype))
 
 
 def _label_margins(xp, x, target):
@@ -143,7 +144,7 @@ def _label_margins(xp, x, target):
 def _label_margins_vjp(xp, g, x, target):
     hit = (_label_gaps(xp, x, target) > 0).astype(x.dtype)
     valid, _ = _label_pairs(xp, x, target)
-    down = xp.where(valid, xp.sum(hit, axis=-1), np.zeros((), x.dtype))
+    down = choose(xp, valid, xp.sum(hit, axis=-1), np.zeros((), x.dtype))
     hot = (target[..., None] == np.arange(x.shape[-1])).astype(x.dtype)
     slope = xp.sum(hit, axis=-2) - xp.squeeze(xp.matmul(down[..., None, :], hot), -2)
     return g[..., None] * slope / np.asarray(x.shape[-1], x.dtype), None

@@ -8,6 +8,7 @@ from ..._core import rng
 from ..._core.registry import Elementwise
 from ..._public import in_place, public, with_out
 from ..._tensor import Tensor, apply
+from ...ops.choosing import choose
 from ...ops.creation import place
 from ...ops.pointwise import at_least, at_most
 from ...ops.random import default_generator
@@ -15,8 +16,8 @@ from .common import const, finish, floating, need, not_implemented, scalar
 
 # -- slopes for negative numbers ---------------------------------------------------------------------------------------------
 
-_LEAKY = Elementwise("leaky_relu", lambda xp, x, slope: xp.where(x > 0, x, x * slope), promote="same", grads=(
-    lambda xp, g, x, slope: xp.where(x > 0, g, g * slope), None))
+_LEAKY = Elementwise("leaky_relu", lambda xp, x, slope: choose(xp, x > 0, x, x * slope), promote="same", grads=(
+    lambda xp, g, x, slope: choose(xp, x > 0, g, g * slope), None))
 
 
 def leaky_relu(input: Tensor, negative_slope: float = 0.01, inplace: bool = False) -> Tensor:
@@ -25,8 +26,8 @@ def leaky_relu(input: Tensor, negative_slope: float = 0.01, inplace: bool = Fals
     return finish(input, apply(_LEAKY, (input, scalar(negative_slope, "leaky_relu", "negative_slope", 2))), inplace)
 
 
-_PRELU = Elementwise("prelu", lambda xp, x, w: xp.where(x > 0, x, x * w), torch_name="PreluKernelBackward0", grads=(
-    lambda xp, g, x, w: xp.where(x > 0, g, g * w), lambda xp, g, x: xp.where(x > 0, const(g, 0), g * x)))
+_PRELU = Elementwise("prelu", lambda xp, x, w: choose(xp, x > 0, x, x * w), torch_name="PreluKernelBackward0", grads=(
+    lambda xp, g, x, w: choose(xp, x > 0, g, g * w), lambda xp, g, x: choose(xp, x > 0, const(g, 0), g * x)))
 
 
 @public()
@@ -71,11 +72,11 @@ def rrelu(input: Tensor, lower: float = 1.0 / 8, upper: float = 1.0 / 3, trainin
 
 
 def _elu(xp, x, alpha, scale, steep):
-    return xp.where(x >= 0, x * scale, alpha * scale * xp.expm1(xp.minimum(x, const(x, 0)) * steep))
+    return choose(xp, x >= 0, x * scale, alpha * scale * xp.expm1(xp.minimum(x, const(x, 0)) * steep))
 
 
 def _elu_grad(xp, g, x, alpha, scale, steep):
-    return xp.where(x <= 0, g * (alpha * scale * steep) * xp.exp(xp.minimum(x, const(x, 0)) * steep), g * scale)
+    return choose(xp, x <= 0, g * (alpha * scale * steep) * xp.exp(xp.minimum(x, const(x, 0)) * steep), g * scale)
 
 
 _ELU = Elementwise("elu", _elu, promote="same", grads=(_elu_grad, None, None, None))
@@ -109,7 +110,7 @@ def celu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
 
 
 def _outside(xp, g, outside):
-    return xp.where(outside, const(g, 0), g)
+    return choose(xp, outside, const(g, 0), g)
 
 
 _HARDTANH = Elementwise("hardtanh", lambda xp, x, low, high: at_most(xp, at_least(xp, x, low), high), promote="same", grads=(
@@ -144,13 +145,13 @@ def _shifted(xp, x):
 
 
 def _hardswish_grad(xp, g, x):
-    inner = xp.where(x < 3, g * (x / const(x, 3) + const(x, 0.5)), g)
-    return xp.where(x <= -3, const(g, 0), inner)
+    inner = choose(xp, x < 3, g * (x / const(x, 3) + const(x, 0.5)), g)
+    return choose(xp, x <= -3, const(g, 0), inner)
 
 
 _SIXTH = np.float32(1 / 6)  # torch's constant, which is a float32 for float64 gradients too
 _HARDSIGMOID = Elementwise("hardsigmoid", lambda xp, x: _shifted(xp, x) / const(x, 6), promote="same", grads=(
-    lambda xp, g, x: xp.where((x > -3) & (x < 3), g * const(g, _SIXTH), const(g, 0)),))
+    lambda xp, g, x: choose(xp, (x > -3) & (x < 3), g * const(g, _SIXTH), const(g, 0)),))
 _HARDSWISH = Elementwise("hardswish", lambda xp, x: x * _shifted(xp, x) / const(x, 6), promote="same", grads=(_hardswish_grad,))
 
 
@@ -164,7 +165,7 @@ def hardswish(input: Tensor, inplace: bool = False) -> Tensor:
     return finish(input, apply(_HARDSWISH, (floating(input, "hardswish_cpu", "hardswish"),)), inplace)
 
 
-_THRESHOLD = Elementwise("threshold", lambda xp, x, limit, value: xp.where(x <= limit, value, x), promote="same", grads=(
+_THRESHOLD = Elementwise("threshold", lambda xp, x, limit, value: choose(xp, x <= limit, value, x), promote="same", grads=(
     lambda xp, g, x, limit: _outside(xp, g, x <= limit), None, None))
 
 
@@ -183,10 +184,10 @@ def _within(x, size):
     return (x >= -size) & (x <= size)
 
 
-_HARDSHRINK = Elementwise("hardshrink", lambda xp, x, size: xp.where(_within(x, size), const(x, 0), x), promote="same", grads=(
+_HARDSHRINK = Elementwise("hardshrink", lambda xp, x, size: choose(xp, _within(x, size), const(x, 0), x), promote="same", grads=(
     lambda xp, g, x, size: _outside(xp, g, _within(x, size)), None))
 _SOFTSHRINK = Elementwise(
-    "softshrink", lambda xp, x, size: xp.where(x > size, x - size, xp.where(x < -size, x + size, x * const(x, 0))), promote="same",
+    "softshrink", lambda xp, x, size: choose(xp, x > size, x - size, choose(xp, x < -size, x + size, x * const(x, 0))), promote="same",
     grads=(lambda xp, g, x, size: _outside(xp, g, _within(x, size)), None))
 
 

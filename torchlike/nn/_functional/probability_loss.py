@@ -8,6 +8,8 @@ import numpy as np
 from ..._core import dtype as dt
 from ..._core.registry import Elementwise
 from ..._tensor import Tensor, apply
+from ...ops.choosing import choose
+from ...ops.unary import logistic
 from .activation import logsigmoid
 from .common import const, demand_within, need, not_implemented, reduced, reduction_of
 from .loss_op import Loss
@@ -67,11 +69,6 @@ def _softplus(xp, x):
     return xp.maximum(x, const(x, 0)) + xp.log1p(xp.exp(-xp.abs(x)))
 
 
-def _sigmoid(xp, x):
-    e = xp.exp(-xp.abs(x))
-    return xp.where(x >= 0, 1 / (1 + e), e / (1 + e))
-
-
 def _logits(xp, x, t, w, positive):
     below = _softplus(xp, -x)  # -log(sigmoid(x))
     if positive is not None:
@@ -81,8 +78,8 @@ def _logits(xp, x, t, w, positive):
 
 def _logits_grad(xp, g, x, t, w, positive):
     if positive is None:
-        return _times(w, g * (_sigmoid(xp, x) - t))
-    return _times(w, g * (1 - t - ((positive - 1) * t + 1) * _sigmoid(xp, -x)))
+        return _times(w, g * (logistic(xp, x) - t))
+    return _times(w, g * (1 - t - ((positive - 1) * t + 1) * logistic(xp, -x)))
 
 
 def _logits_target_grad(xp, g, x, w, positive):
@@ -112,7 +109,7 @@ def binary_cross_entropy_with_logits(input: Tensor, target: Tensor, weight=None,
 def _kl(xp, x, t, log_target):
     if log_target:
         return xp.exp(t) * (t - x)
-    return xp.where(t == 0, const(t, 0), t * xp.log(xp.where(t == 0, const(t, 1), t))) - t * x
+    return choose(xp, t == 0, const(t, 0), t * xp.log(choose(xp, t == 0, const(t, 1), t))) - t * x
 
 
 def _kl_target_grad(xp, g, x, t, log_target):
@@ -149,7 +146,7 @@ def _kl_loss(input: Tensor, target: Tensor, log_target: bool) -> Tensor:
 # -- logistic margins --------------------------------------------------------------------------------------------------------
 
 _SOFT_MARGIN = Loss("soft_margin_loss", lambda xp, x, t: _softplus(xp, -t * x), promote="same", grads=(
-    lambda xp, g, x, t: -g * t * _sigmoid(xp, -t * x), lambda xp, g, x, t: -g * x * _sigmoid(xp, -t * x)))
+    lambda xp, g, x, t: -g * t * logistic(xp, -t * x), lambda xp, g, x, t: -g * x * logistic(xp, -t * x)))
 
 
 def soft_margin_loss(input: Tensor, target: Tensor, size_average=None, reduce=None, reduction: str = "mean") -> Tensor:

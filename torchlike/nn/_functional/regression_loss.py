@@ -6,6 +6,7 @@ import warnings
 
 from ..._core import dtype as dt
 from ..._tensor import Tensor, apply
+from ...ops.choosing import choose
 from .common import const, demand_within, need, not_implemented, reduced, reduction_of
 from .loss_op import Loss
 
@@ -57,12 +58,12 @@ def l1_loss(input: Tensor, target: Tensor, size_average=None, reduce=None, reduc
 
 def _smooth(xp, x, t, beta):
     d = xp.abs(x - t)
-    return xp.where(d < beta, const(d, 0.5) * d * d / beta, d - const(d, 0.5) * beta)
+    return choose(xp, d < beta, const(d, 0.5) * d * d / beta, d - const(d, 0.5) * beta)
 
 
 def _smooth_slope(xp, x, t, beta):
     d = x - t
-    return xp.where(xp.abs(d) < beta, d / beta, xp.sign(d))
+    return choose(xp, xp.abs(d) < beta, d / beta, xp.sign(d))
 
 
 _SMOOTH_L1 = Loss("smooth_l1_loss", _smooth, torch_name="SmoothL1LossBackward0", grads=(
@@ -83,7 +84,7 @@ def smooth_l1_loss(input: Tensor, target: Tensor, size_average=None, reduce=None
 
 def _huber(xp, x, t, delta):
     d = xp.abs(x - t)
-    return xp.where(d <= delta, const(d, 0.5) * d * d, delta * (d - const(d, 0.5) * delta))
+    return choose(xp, d <= delta, const(d, 0.5) * d * d, delta * (d - const(d, 0.5) * delta))
 
 
 def _huber_slope(xp, x, t, delta):
