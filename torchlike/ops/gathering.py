@@ -11,6 +11,7 @@ from .._public import as_dim, public
 from .._tensor import Tensor, apply
 from .creation import held
 from .indexing import ONLY, check_range
+from .positions import combine_at, elements, set_at
 
 # -- arrays ------------------------------------------------------------------------------------------------------------
 
@@ -30,7 +31,7 @@ def add_along(xp, shape, index, dim: int, values):
     if xp is not np:
         return xp.zeros(shape, values.dtype).at[where].add(values)
     out = np.zeros(shape, values.dtype)
-    np.add.at(out, where, values)
+    combine_at(np.add, out, where, values)
     return out
 
 
@@ -39,9 +40,7 @@ def _gather(xp, x, index, dim):
         x = x[tuple(slice(None) if d == dim else slice(0, n) for d, n in enumerate(index.shape))]
     if xp is not np:
         return xp.take_along_axis(x, index, dim, mode="promise_in_bounds")
-    if x.ndim == 2 and dim == 1:  # the usual case, in a fifth of the time
-        return x[np.arange(len(index))[:, None], index]
-    return np.take_along_axis(x, index, dim)
+    return elements(x, along(x.shape, index, dim))
 
 
 GATHER = Op(
@@ -55,15 +54,19 @@ _UFUNCS = {"add": np.add, "multiply": np.multiply, "amax": np.maximum, "amin": n
 _AT = {"add": "add", "multiply": "multiply", "amax": "max", "amin": "min"}
 
 
+def _at(xp, x, where):
+    return elements(x, where) if xp is np else x[where]
+
+
 def write_at(xp, x, where, values, mode: str):
     """x with values set or combined at index arrays."""
     if xp is not np:
         return getattr(x.at[where], _AT.get(mode, mode))(values)
     out = changeable(x)
     if mode == "set":
-        out[where] = values
+        set_at(out, where, values)
     else:
-        _UFUNCS[mode].at(out, where, values)
+        combine_at(_UFUNCS[mode], out, where, values)
     return out
 
 
@@ -151,17 +154,17 @@ def _prod_vjp(xp, g, x, src, where, shape, include_self):
 def _scatter_reduce_vjp(xp, g, x, index, src, out, needs, dim, mode, include_self, plan):
     where = along(x.shape, index, dim)
     if mode == "sum":
-        gx, gs = g, g[where]
+        gx, gs = g, _at(xp, g, where)
     elif mode == "mean":
         each = g / _counts(xp, x.shape, where, include_self, g.dtype)
-        gx, gs = each, each[where]
+        gx, gs = each, _at(xp, each, where)
     elif mode == "prod":
         gx, gs = _prod_vjp(xp, g, x, _source(xp, src, index, x.dtype), where, x.shape, include_self)
     else:
         # as in torch, an equal value of self takes its share even where it does not count
-        mine, theirs = (x == out).astype(g.dtype), (_source(xp, src, index, x.dtype) == out[where]).astype(g.dtype)
+        mine, theirs = (x == out).astype(g.dtype), (_source(xp, src, index, x.dtype) == _at(xp, out, where)).astype(g.dtype)
         share = g / xp.maximum(write_at(xp, mine, where, theirs, "add"), np.ones((), g.dtype))
-        gx, gs = share * mine, share[where] * theirs
+        gx, gs = share * mine, _at(xp, share, where) * theirs
     if not include_self:
         gx = write_at(xp, gx, where, np.zeros((), g.dtype), "set")
     return gx, None, _source_gradient(xp, gs, plan.avals[2])
@@ -228,6 +231,8 @@ def out_of(dim: int, n: int):
 def gather(input, dim: int, index: Tensor, *, sparse_grad: bool = False) -> Tensor:
     """out[i][j] = input[index[i][j]][j] for dim 0, and so on: the shape of index."""
     d = as_dim(dim, input.ndim)
+    if isinstance(index, Tensor) and not index.numel():  # no elements may be of any dtype
+        index = index.long()
     need_index("gather", index, "gather(): Expected dtype int32/int64 for index")
     if not input.ndim or not index.ndim:
         made = gather(flat(input), 0, flat(index))
