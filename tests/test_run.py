@@ -335,6 +335,30 @@ def test_the_alias_holds_in_programs_started_and_keeps_their_sitecustomize(tmp_p
     assert (done.stdout, done.stderr, done.returncode) == ("True True\n", "", 0)
 
 
+def test_classes_say_that_they_are_torch_s(tmp_path):
+    """Libraries ask a class for its module, and write its full name into files that PyTorch has to read."""
+    program = tmp_path / "classes.py"
+    program.write_text("""
+import collections, importlib, pickle, typing
+import torch
+for name in ("nn", "nn.attention", "nn.utils.parametrize", "nn.parallel", "optim", "optim.lr_scheduler", "optim.swa_utils", "utils.data", "autograd.function",
+             "amp", "distributions", "distributions.constraints", "fx", "utils._pytree", "utils.checkpoint", "cuda.amp", "overrides"):
+    for own, kind in sorted(vars(importlib.import_module(f"torch.{name}")).items()):
+        if isinstance(kind, type) and kind.__module__.startswith("torch") and own[0] != "_" and own != "LinearCrossEntropyOptions":  # torch's module is not here
+            print(name, own, kind)
+            if "<locals>" not in kind.__qualname__:
+                assert pickle.loads(pickle.dumps(kind)) is kind
+layer = pickle.loads(pickle.dumps(torch.nn.Sequential(torch.nn.Linear(2, 2), torch.nn.ReLU())))
+print(layer, type(layer).__module__, typing.get_type_hints(torch.nn.Linear), typing.get_type_hints(torch.nn.Linear.__init__)["in_features"])
+""")
+    plain = python(program, cwd=tmp_path)
+    under = python(*LAUNCHER, program, cwd=tmp_path)
+    assert under.returncode == 0, under.stderr
+    theirs, ours = plain.stdout.splitlines(), set(under.stdout.splitlines())
+    shown = {line.partition(" <class")[0] for line in ours}
+    assert [line for line in theirs if line not in ours and line.partition(" <class")[0] in shown] == []
+
+
 def test_torch_is_called_torch(tmp_path):
     """Libraries compare `torch.__name__`, and name torch's older types and marks in annotations."""
     program = tmp_path / "named.py"

@@ -15,7 +15,7 @@ import os
 import sys
 from collections.abc import Iterator, Sequence
 from importlib.abc import Loader, MetaPathFinder
-from importlib.machinery import ModuleSpec, PathFinder
+from importlib.machinery import ModuleSpec, PathFinder, SourceFileLoader
 from pathlib import Path
 from types import CodeType, ModuleType
 from typing import Any
@@ -55,8 +55,12 @@ def missing(name: str, module: str) -> Exception:
 def _explain_missing(module: ModuleType) -> None:
     """Gives `module` a `__getattr__` that says what is not supported yet, unless it has one."""
     if "__getattr__" not in module.__dict__:
+        own = module.__name__
 
         def __getattr__(name: str) -> Any:
+            submodule = sys.modules.get(f"{own}.{name}")
+            if submodule is not None:  # still being loaded: Python itself would look there, but not after an ImportError
+                return submodule
             raise missing(name, module.__name__)
 
         module.__getattr__ = __getattr__
@@ -66,6 +70,53 @@ def _rename_root(module: ModuleType) -> None:
     """Names the package itself `torch`: libraries compare `torch.__name__`."""
     if module.__name__ == "torchlike":
         module.__name__ = "torch"
+
+
+# Where torch keeps the classes of modules that have another name, or are further divided, here.
+_HOMES = {
+    "torchlike.cuda._devices": "torch.cuda",
+    "torchlike.distributions._joined_transforms": "torch.distributions.transforms",
+    "torchlike.distributions._matrix_transforms": "torch.distributions.transforms",
+    "torchlike.nn._functional.sdp_backends": "torch.nn.attention",
+    "torchlike.nn.modules._attention": "torch.nn.modules.activation",
+    "torchlike.nn.modules._rnn_cells": "torch.nn.modules.rnn",
+    "torchlike.optim._adafactor": "torch.optim",
+    "torchlike.optim._muon": "torch.optim",
+    **{f"torchlike.optim.lr_scheduler.{part}": "torch.optim.lr_scheduler" for part in ("base", "chainable", "composite", "cyclic", "plateau")},
+    "torchlike.utils._pytree": "torch.utils._pytree",
+    "torchlike.utils._pytree_nodes": "torch.utils._pytree",
+    "torchlike.utils._python_dispatch": "torch.utils._python_dispatch",
+    "torchlike.utils._selective_checkpoint": "torch.utils.checkpoint",
+}
+
+
+def _rename_classes(holder: ModuleType | type, own: str) -> None:
+    """Tells the classes of a module (`own` is its name) that they are torch's, unless torch has no such module.
+
+    Libraries ask `type(layer).__module__` whether something is of torch, print it, and write it into configurations and
+    pickles, which then have to be found by PyTorch.
+    """
+    home = _HOMES.get(own) or (_public(own) if "._" not in own else None)
+    for value in list(vars(holder).values()) if home else ():
+        if isinstance(value, type) and value.__module__ == own:
+            value.__module__ = home
+            _rename_classes(value, own)
+
+
+def _present(name: str, module: ModuleType) -> None:
+    """Makes a module of torchlike that was just loaded look like torch's."""
+    sys.modules.setdefault(_public(name), module)
+    _explain_missing(module)
+    _rename_root(module)
+    _rename_classes(module, name)
+
+
+class _OwnLoader(SourceFileLoader):
+    """Loads `torchlike.x` once there is the alias."""
+
+    def exec_module(self, module: ModuleType) -> None:
+        super().exec_module(module)
+        _present(self.name, module)
 
 
 class _AliasLoader(Loader):
@@ -82,8 +133,7 @@ class _AliasLoader(Loader):
     def exec_module(self, module: ModuleType) -> None:
         # The import system has just overwritten the spec with that of the alias.
         module.__spec__ = self.spec_before
-        _explain_missing(module)
-        _rename_root(module)
+        _present(self.own.name, module)
 
     def is_package(self, fullname: str) -> bool:
         return self.own.submodule_search_locations is not None
@@ -109,12 +159,21 @@ class _Distribution(importlib.metadata.Distribution):
         return _PACKAGE.parent / path
 
 
+def _own_loaded(spec: ModuleSpec | None) -> ModuleSpec | None:
+    """The spec, whose module shall be presented as torch's."""
+    if spec is not None and type(spec.loader) is SourceFileLoader:
+        spec.loader = _OwnLoader(spec.loader.name, spec.loader.path)
+    return spec
+
+
 class _Finder(MetaPathFinder):
     def find_spec(
         self, fullname: str, path: Sequence[str] | None = None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
         if fullname == "torchlike":  # in a child: the same torchlike as its parent's, whatever its sys.path
-            return PathFinder.find_spec("torchlike", [str(_PACKAGE.parent)])
+            return _own_loaded(PathFinder.find_spec("torchlike", [str(_PACKAGE.parent)]))
+        if fullname.startswith("torchlike."):
+            return _own_loaded(PathFinder.find_spec(fullname, path))
         if fullname.partition(".")[0] != "torch":
             return None
         own = self._own_spec(_own(fullname))
@@ -161,9 +220,7 @@ def install() -> None:
         sys.meta_path.insert(0, _FINDER)
     for name, module in list(sys.modules.items()):
         if name == "torchlike" or name.startswith("torchlike."):
-            sys.modules.setdefault(_public(name), module)
-            _explain_missing(module)
-            _rename_root(module)
+            _present(name, module)
     _pass_on()
 
 
