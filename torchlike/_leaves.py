@@ -16,6 +16,7 @@ from ._core import device as dev
 from ._core import program
 from ._core.aval import NUMBERS, broadcast_shapes
 from ._core.grad_mode import mode
+from ._core.registry import OPS
 from ._core.value import Value, is_tracer
 from ._ops import OpOverload, OpOverloadPacket, aten
 from ._tensor import Tensor, apply
@@ -64,7 +65,11 @@ def record(op: Any, values: list, statics: tuple) -> tuple:
     before, state.stack, mode.enabled = mode.enabled, stack[:-1], False
     try:
         tensors = [Tensor._of(v) if v.__class__ is Value else v for v in values]
-        made = _rule(op)(functools.partial(_hand_on, stack[-1]), tensors, statics)
+        rule = stack[-1].leaf_rules.get(op.name) if hasattr(stack[-1], "leaf_rules") else None
+        call = functools.partial(_hand_on, stack[-1])
+        made = NotImplemented if rule is None else rule(call, *tensors, *statics)
+        if made is NotImplemented:
+            made = _rule(op)(call, tensors, statics)
     finally:
         mode.enabled, state.stack = before, stack
     outs = (made,) if plan.single else tuple(made)
@@ -80,20 +85,36 @@ def _hand_on(one: Any, func: OpOverload, *args: Any, **kwargs: Any) -> Any:
     return one.__torch_dispatch__(func, (), args, kwargs)
 
 
+class _Own:
+    """torch.ops.torchlike: leaf operations that are no operators of PyTorch's, by their names."""
+
+    def _add(self, op: Any) -> OpOverloadPacket:
+        made = OpOverloadPacket(op.name, lambda *given, statics=(): apply(op, given, statics), ["default"], "torchlike")
+        return self.__dict__.setdefault(op.name, made)
+
+    def __getattr__(self, name: str) -> OpOverloadPacket:
+        if name not in OPS:
+            raise AttributeError(f"'_OpNamespace' 'torchlike' object has no attribute '{name}'")
+        return self._add(OPS[name])
+
+
+own = _Own()
+
+
 @functools.cache
 def _rule(op: Any) -> Callable:
     """How an operation is handed on: a function of `call`, its Tensors and numbers, and its statics."""
     special, packet = _RULES.get(op.name), getattr(aten, op.name, None) if op.name in _SAME or (op.pointwise and "loss" not in op.name and op.name != "prelu") else None
-    own = OpOverloadPacket(op.name, lambda *given, statics=(): apply(op, given, statics), ["default"], "torchlike").default
+    alone = own._add(op).default
 
     def run(call: Call, given: list, statics: tuple) -> Any:
         made = NotImplemented if special is None else special(call, *given, *statics)
         if made is not NotImplemented:
             return made
         if statics:
-            return call(own, *given, statics=statics)
+            return call(alone, *given, statics=statics)
         if packet is None or (len(given) > 2 and op.name not in _SAME):
-            return call(own, *given)
+            return call(alone, *given)
         return call(getattr(packet, _overload(packet, given)), *given)
     return run
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from . import fft, linalg, special
 from ._core.dtype import int64
+from ._ops_layers import LAYERS
 from ._public import FUNCTIONS
 from ._tensor import Tensor
 from .autograd.grad_mode import enable_grad
@@ -191,6 +192,9 @@ _INNER: dict[str, Callable] = {
     "_scaled_dot_product_efficient_attention": _efficient_attention,
     "_to_copy": _to_copy,
     "alias": lambda self: self.view(self.shape),
+    "lift_fresh_copy": Tensor.clone,
+    "numpy_T": lambda self: self.T,
+    "matrix_H": lambda self: self.mH,
     "slice": _slice,
     "index": _index,
     "sym_size": lambda self, dim=None: self.size() if dim is None else self.size(dim),
@@ -202,6 +206,7 @@ _INNER: dict[str, Callable] = {
     "convolution_backward": _convolution_backward,
     "_sparse_addmm": _sparse_addmm,
     **{f"{f.__name__}_": _in_place(f) for f in (functional.hardsigmoid, functional.hardswish, functional.mish, functional.silu)},
+    **LAYERS,
 }
 
 aten = _Namespace()

@@ -27,6 +27,7 @@ _DUNDERS = (*_OPERATORS, "__rsub__", "__rtruediv__", "__rmatmul__", "__rpow__", 
 _QUESTIONS = frozenset({"is_storage", "is_tensor", "typename"})  # asked of any object, so nobody takes them over
 _PACKAGE = os.path.dirname(__file__)
 _MODULES = ("nn.functional", "linalg", "fft", "special")
+_COMPOSED = ("nn._functional.multi_head",)  # functions that are written in Python in PyTorch as well: what they call is asked for, too
 
 
 class _State(threading.local):
@@ -198,7 +199,7 @@ def install() -> None:
     """Make torch's functions dispatch, once."""
     root = sys.modules[__package__]
     scopes = [(vars(root), FUNCTIONS)]
-    for name in _MODULES:
+    for name in (*_MODULES, *_COMPOSED):
         module = sys.modules.get(f"{__package__}.{name}")
         if module is not None:
             public = {n: f for n, f in vars(module).items() if isinstance(f, _types.FunctionType) and not n.startswith("_")}

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from .._core.device import device
 from .._ops import OpOverload
+from .._symbolic import SymBool, SymFloat, SymInt
 from .._tensor import Tensor
 from ..utils import _pytree as pytree
 from . import _pytree
@@ -241,6 +242,8 @@ class _Lines:
             found = node.meta.get("val", node.meta.get("tensor_meta"))
             if isinstance(found, Tensor) or (hasattr(found, "shape") and hasattr(found, "dtype")):
                 kind = f': "{self.shape(found)}"'
+            elif isinstance(found, (SymInt, SymFloat, SymBool)):
+                kind = f': "Sym({found})"'
         return kind
 
     def shape(self, x: Any) -> str:

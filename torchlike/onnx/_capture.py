@@ -5,28 +5,18 @@ Nothing is computed here unless the model looks at a value: recording gives the 
 from __future__ import annotations
 
 import inspect
-import sys
 import warnings
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
-from threading import get_ident
+from collections.abc import Callable, Iterator
 from typing import Any
 
-from .. import _resize, _storage, _tensor, overrides
-from .._compile import running
-from .._core import program
+from .. import overrides
 from .._core.value import Value
-from .._exporting import state as exporting
+from .._examples.watch import Unfollowed, outside, results, watched
 from .._tensor import Tensor
-from ..autograd.grad_mode import no_grad
 from ..jit.trace import TracerWarning
 from ..library import CustomOpDef
 from ..overrides import TorchFunctionMode
-from ..random import fork_rng
-from ..utils._pytree import tree_leaves
 from ._errors import TorchExportError
-
-_RECORDERS = (_tensor, _storage, _resize)  # modules with a name for program.record
 
 
 class Step:
@@ -96,6 +86,30 @@ class _Functions(TorchFunctionMode):
                 overrides._state.modes = modes
         return self.take(name, lambda: plain(*args, **kwargs), _bound(plain, args, kwargs), taken == "data")
 
+    def recorded(self, op: Any, values: tuple, statics: tuple, plan: Any, outs: tuple) -> None:
+        """The engine records an operation."""
+        self.run.steps.append(Step(*_usual(op.name, values, statics), outs, None, plan, values))
+        self.run.kept += [v for v in values if v.__class__ is Value]
+        self.run.made(values, outs)
+
+    def looked_at(self, t: Tensor) -> None:
+        """The model asks for a tensor's data."""
+        if self.reads or id(t._current()) not in self.run.depends:
+            return
+        if not self.traced:
+            raise TorchExportError("Failed to export the model: it looks at a value that depends on its inputs (`if tensor`, `tensor.item()`, ...), which a "
+                                   "file of fixed operations cannot follow. Write it with torch.where, or export with dynamo=False, which takes the value for "
+                                   "a constant.")
+        warnings.warn("Converting a tensor to a Python value might cause the trace to be incorrect: it will be treated as a constant, so the trace might not "
+                      "generalize to other inputs!", TracerWarning, stacklevel=outside())
+
+    def custom(self, op: CustomOpDef, run: Callable, args: tuple, kwargs: dict) -> Any:
+        """An operator that the program registered, as one Step."""
+        if self.reads:
+            return run(op, *args, **kwargs)
+        inputs, named = op._parameters.completed(args, kwargs)
+        return self.take(op._qualname, lambda: run(op, *args, **kwargs), (*inputs, *named.values()))
+
     def take(self, name: str, call: Callable[[], Any], args: tuple, data: bool = False) -> Any:
         """Call it, as one Step. `data`: the results' sizes depend on the arguments' data."""
         before, self.run.steps = self.run.steps, []
@@ -142,88 +156,6 @@ def _leaves(x: Any) -> Iterator[Any]:
         yield x
 
 
-def _results(x: Any) -> Iterator[Any]:
-    """The tensors, and other leaves, of what the model returned."""
-    if isinstance(x, Mapping):  # also classes that pytrees do not know
-        for y in x.values():
-            yield from _results(y)
-    elif isinstance(x, (tuple, list)):
-        for y in x:
-            yield from _results(y)
-    elif x is None or isinstance(x, (Tensor, int, float, bool, str)):
-        yield x
-    else:
-        leaves = tree_leaves(x)
-        if len(leaves) == 1 and leaves[0] is x:
-            raise TorchExportError(f"Failed to export the model: it returns a {type(x).__name__}, which is no tensor, nor a tuple, list or dict of such")
-        for y in leaves:
-            yield from _results(y)
-
-
-def _outside() -> int:
-    """The stack level of whoever called torchlike, for a warning of the caller's."""
-    level, frame = 1, sys._getframe(1)
-    while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith(__package__.partition(".")[0] + "."):
-        level, frame = level + 1, frame.f_back
-    return level
-
-
-def _looked_at(run: Run, mode: _Functions, t: Tensor) -> None:
-    """The model asks for a tensor's data."""
-    if mode.reads or id(t._current()) not in run.depends:
-        return
-    if not mode.traced:
-        raise TorchExportError("Failed to export the model: it looks at a value that depends on its inputs (`if tensor`, `tensor.item()`, ...), which a file "
-                               "of fixed operations cannot follow. Write it with torch.where, or export with dynamo=False, which takes the value for a constant.")
-    warnings.warn("Converting a tensor to a Python value might cause the trace to be incorrect: it will be treated as a constant, so the trace might not "
-                  "generalize to other inputs!", TracerWarning, stacklevel=_outside())
-
-
-@contextmanager
-def _seen(run: Run, mode: _Functions) -> Iterator[None]:
-    """Inside the block operations and looks at data go through `run`."""
-    before = exporting.graph, exporting.traced
-    exporting.graph, exporting.traced = not mode.traced, mode.traced
-    running.depth += exporting.graph  # compiled functions run as they are written
-    recorders, host_array, numpy, run_custom = [m.record for m in _RECORDERS], Tensor._host_array, Tensor.numpy, CustomOpDef._run
-
-    thread = get_ident()
-
-    def record(op: Any, values: list, statics: tuple) -> tuple:
-        plan, outs = program.record(op, values, statics)
-        if get_ident() != thread:
-            return plan, outs
-        run.steps.append(Step(*_usual(op.name, tuple(values), statics), tuple(outs), None, plan, tuple(values)))
-        run.kept += [v for v in values if v.__class__ is Value]
-        run.made(tuple(values), tuple(outs))
-        return plan, outs
-
-    def looked(self: Tensor) -> Any:
-        _looked_at(run, mode, self)
-        return host_array(self)
-
-    def as_numpy(self: Tensor, *, force: bool = False) -> Any:
-        _looked_at(run, mode, self)
-        return numpy(self, force=force)
-
-    def custom(self: CustomOpDef, *args: Any, **kwargs: Any) -> Any:
-        if mode.reads:
-            return run_custom(self, *args, **kwargs)
-        inputs, named = self._parameters.completed(args, kwargs)
-        return mode.take(self._qualname, lambda: run_custom(self, *args, **kwargs), (*inputs, *named.values()))
-    try:
-        for m in _RECORDERS:
-            m.record = record
-        Tensor._host_array, Tensor.numpy, CustomOpDef._run = looked, as_numpy, custom
-        yield
-    finally:
-        running.depth -= exporting.graph
-        exporting.graph, exporting.traced = before
-        Tensor._host_array, Tensor.numpy, CustomOpDef._run = host_array, numpy, run_custom
-        for m, f in zip(_RECORDERS, recorders):
-            m.record = f
-
-
 def capture(call: Callable[[], Any], inputs: list[Tensor], state: list[Tensor], whole: dict[str, Callable], traced: bool) -> Run:
     """Call the model. `state`: tensors that shall afterwards be what they were; `traced`: data that it looks at are constants."""
     run = Run()
@@ -231,14 +163,10 @@ def capture(call: Callable[[], Any], inputs: list[Tensor], state: list[Tensor], 
     run.depends = set(map(id, run.inputs))
     run.kept += run.inputs
     mode = _Functions(run, whole, traced)
-    before = [t._current() for t in state]
-    try:
-        with no_grad(), fork_rng(devices=[]), _seen(run, mode), mode:
-            run.outputs = [_values(x) for x in _results(call())]
-    finally:
-        with no_grad():
-            for t, v in zip(state, before):
-                if t._current() is not v:
-                    t.copy_(Tensor._of(v))
+    with watched(mode, state, traced), mode:
+        made = call()
+        try:
+            run.outputs = [_values(x) for x in results(made)]
+        except Unfollowed as e:
+            raise TorchExportError(str(e)) from None
     return run
-

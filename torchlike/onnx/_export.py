@@ -1,25 +1,27 @@
 """An export from its arguments to an ONNXProgram."""
 from __future__ import annotations
 
-import inspect
 import io
 import os
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from .._core.value import Value
+from .._examples import dynamic as _dynamic
+from .._examples.example import Example, other, resized
+from .._examples.sizes import Dyn, dyn
+from .._examples.watch import Unfollowed
 from .._tensor import Tensor
 from ..nn import Module
-from ..utils._pytree import tree_flatten, tree_unflatten
-from . import _dynamic, _optimize
+from ..utils._pytree import tree_leaves
+from . import _optimize
 from ._capture import Run, capture
 from ._errors import ConversionError, TorchExportError
 from ._graph import Graph
 from ._older import LEAST
 from ._program import ONNXProgram
 from ._proto import model_proto
-from ._sizes import Dyn, dyn
 from ._translate import WHOLE
 from ._translator import Mismatch, Translator
 from .errors import OnnxExporterError, UnsupportedOperatorError
@@ -35,54 +37,6 @@ class Options:
         self.input_names, self.output_names = list(input_names), list(output_names)
 
 
-class Example:
-    """A model and the arguments that show what it does."""
-
-    def __init__(self, model: Module, args: tuple, kwargs: dict) -> None:
-        self.model, self.args, self.kwargs = model, args, kwargs
-        self.named = list(_named(model.forward, args, kwargs))
-        leaves, self.structure = tree_flatten([x for _, x in self.named])
-        self.leaves = leaves
-        self.places = [i for i, x in enumerate(leaves) if isinstance(x, Tensor)]
-        self.tensors = [leaves[i] for i in self.places]
-        self.names = [name for named in self.named for name in _names(*named)]
-
-    def call(self, tensors: list[Tensor]) -> Any:
-        """The model's results with these in place of the example's tensors."""
-        leaves = list(self.leaves)
-        for i, t in zip(self.places, tensors):
-            leaves[i] = t
-        values = iter(tree_unflatten(leaves, self.structure))
-        args = [next(values) for _ in self.args]
-        return self.model(*args, **dict(zip([name for name, _ in self.named[len(args):]], values)))
-
-
-def _named(f: Callable, args: tuple, kwargs: dict) -> Iterator[tuple[str, Any]]:
-    """Arguments with their parameters' names, positional ones first."""
-    parameters = list(inspect.signature(f).parameters.values())
-    several = next((p.name for p in parameters if p.kind is p.VAR_POSITIONAL), "args")
-    plain = [p.name for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
-    for i, x in enumerate(args):
-        yield (plain[i] if i < len(plain) else f"{several}_{i - len(plain)}"), x
-    order = {p.name: i for i, p in enumerate(parameters)}
-    yield from sorted(kwargs.items(), key=lambda item: order.get(item[0], len(order)))
-
-
-def _names(name: str, x: Any) -> Iterator[str]:
-    """A name for each tensor in an argument: `x`, `pair_0`, `batch_key`."""
-    if isinstance(x, Tensor):
-        yield name
-    elif isinstance(x, Mapping):
-        for key in x:
-            yield from _names(f"{name}_{key}", x[key])
-    elif isinstance(x, (tuple, list)):
-        for i, y in enumerate(x):
-            yield from _names(f"{name}_{i}", y)
-    else:
-        for i, _ in enumerate(y for y in tree_flatten(x)[0] if isinstance(y, Tensor)):
-            yield f"{name}_{i}"
-
-
 def build(example: Example, labels: _dynamic.Labels, options: Options, dim_names: dict[str, dict[int, str]]) -> Any:
     """The ModelProto."""
     input_names = [*options.input_names[:len(example.names)], *example.names[len(options.input_names):]]
@@ -92,6 +46,9 @@ def build(example: Example, labels: _dynamic.Labels, options: Options, dim_names
             g = _graph(example, runs, symbols, input_names, options)
         except (Mismatch, ConversionError) as e:
             errors.append(e)
+            continue
+        except Unfollowed as e:
+            errors.append(ConversionError(str(e)))
             continue
         g.dim_names = dim_names
         return model_proto(g, 0 if options.legacy else 10)
@@ -105,13 +62,13 @@ def _tries(example: Example, labels: _dynamic.Labels, options: Options, errors: 
         if not first.counts_data:
             yield [first], {}
         else:
-            yield [first, *[_run(example, [_other(t, k) for t in example.tensors], options) for k in (1, 2)]], {}
+            yield [first, *[_run(example, [other(t, k) for t in example.tensors], options) for k in (1, 2)]], {}
         return
     for together in (False, True):
         sizes = _dynamic.Sizes(example.tensors, labels, together)
         for attempt in sizes.attempts():
             try:
-                runs = [_run(example, [_resized(t, s) for t, s in zip(example.tensors, sizes.shapes(example.tensors, at))], options) for at in attempt]
+                runs = [_run(example, [resized(t, s) for t, s in zip(example.tensors, sizes.shapes(example.tensors, at))], options) for at in attempt]
             except OnnxExporterError:
                 raise
             except Exception as e:  # whatever the model says to these sizes
@@ -124,24 +81,6 @@ def _run(example: Example, tensors: list[Tensor], options: Options) -> Run:
     fresh = [Tensor._of(Value(t._current().aval, t._host_array())) for t in tensors]
     state = [*example.model.parameters(), *example.model.buffers()]
     return capture(lambda: example.call(fresh), fresh, state, WHOLE, options.legacy)
-
-
-def _resized(t: Tensor, shape: tuple) -> Tensor:
-    """t with its contents repeated, or cut, to these sizes."""
-    from .. import arange
-    for d, n in enumerate(shape):
-        if n != t.shape[d]:
-            t = t.detach().index_select(d, arange(n, device=t.device) % t.shape[d])
-    return t
-
-
-def _other(t: Tensor, k: int) -> Tensor:
-    """Other data of the same kind, of which a mask chooses another number: the first half of t twice; or half of it, in zeros."""
-    from .. import arange
-    flat = t.detach().reshape(-1)
-    at = arange(flat.numel(), device=t.device)
-    made = flat[at // 2] if k == 1 else flat * (at % 3 == 0)
-    return (made if k == 1 or not t.is_floating_point() else -made).to(t.dtype).reshape(t.shape)
 
 
 def _graph(example: Example, runs: list[Run], symbols: dict[str, Dyn], input_names: list[str], options: Options) -> Graph:
@@ -247,7 +186,7 @@ def _verify(made: ONNXProgram, example: Example) -> None:
     """Warn where ONNX Runtime's results are not the model's."""
     from .. import allclose, no_grad
     with no_grad():
-        wanted = [x for x in tree_flatten(example.call(example.tensors))[0] if isinstance(x, Tensor)]
+        wanted = [x for x in tree_leaves(example.call(example.tensors)) if isinstance(x, Tensor)]
     for x, y, v in zip(wanted, made(*example.tensors), made._proto.graph.output):
         if not allclose(x.double(), y.double(), rtol=1e-4, atol=1e-5, equal_nan=True):
             warnings.warn(f"Output value mismatch: {v.name} differs by up to {(x.double() - y.double()).abs().max().item():g}", stacklevel=4)

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from .._core import dtype as dt
+from .._examples.sizes import Dyn, affine, dyn, floored, product
 from ._errors import ConversionError
 from ._older import older
-from ._sizes import Dyn, affine, dyn, floored, product
 
 LAST = np.iinfo(np.int64).max  # the end of a slice that reaches as far as there is
 

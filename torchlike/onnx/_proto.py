@@ -5,9 +5,9 @@ from typing import Any
 
 import numpy as np
 
+from .._examples.sizes import Dyn, expression
 from ..version import __version__
 from ._graph import Graph, Var, element_type
-from ._sizes import Dyn, expression
 
 PRODUCER = "pytorch"
 

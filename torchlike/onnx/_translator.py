@@ -7,10 +7,10 @@ import numpy as np
 
 from .._core import program
 from .._core.value import Value
+from .._examples.sizes import Dyn, dyn
 from ._capture import Run, Step, _leaves
 from ._errors import ConversionError, TorchExportError
 from ._graph import Graph, Var
-from ._sizes import Dyn, dyn
 from ._symbolic import REGISTERED, symbolic
 from ._translate import NAMES, TABLE
 from .errors import UnsupportedOperatorError

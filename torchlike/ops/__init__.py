@@ -60,6 +60,9 @@ def __getattr__(name: str):
     if name == "aten":
         from .. import _ops
         return _ops.aten
+    if name == "torchlike":
+        from .. import _leaves
+        return _leaves.own
     if name == "load_library":
         from ..library import load_library
         return load_library

@@ -6,9 +6,9 @@ from typing import Any
 import numpy as np
 
 from ..._core import dtype as dt
+from ..._examples.sizes import Dyn, product
 from ..._tensor import Tensor
 from .._graph import Graph, Var
-from .._sizes import Dyn, product
 from ._table import translates, whole
 
 

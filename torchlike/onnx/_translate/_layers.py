@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from ..._examples.sizes import Dyn
 from .._graph import LAST, Graph, Var
-from .._sizes import Dyn
 from ._table import NAMES, translates, whole
 
 

@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 
 from ..._core import dtype as dt
+from ..._examples.sizes import Dyn
 from .._graph import Graph, Var
-from .._sizes import Dyn
 from ._pointwise import common
 from ._table import translates, whole
 

@@ -5,8 +5,8 @@ from typing import Any
 
 import numpy as np
 
+from ..._examples.sizes import Dyn
 from .._graph import Graph, Var
-from .._sizes import Dyn
 from ._table import translates
 
 

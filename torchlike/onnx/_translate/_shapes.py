@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 
 from ..._core import dtype as dt
+from ..._examples.sizes import Dyn, product
 from .._graph import LAST, Graph, Var
-from .._sizes import Dyn, product
 from ._table import NAMES, translates, whole
 
 

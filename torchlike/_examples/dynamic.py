@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from .._tensor import Tensor
-from ..export import Dim
+from ..export.dynamic_shapes import Dim
 from ..utils._pytree import tree_leaves
 
 Labels = list[dict[int, Any]]  # for each input: the dynamic dimensions and their names (None: a name is made up)

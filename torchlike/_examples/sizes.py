@@ -2,7 +2,7 @@
 
 The model runs several times, with those dimensions of other sizes each time. A number that is not the same in all runs depends on
 them: a `Dyn` holds it as it was in each run, and calculates as the runs do, side by side. Which function of the dimensions it is
-gets asked only where the file has to hold it.
+gets asked only where a graph has to hold it.
 """
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from fractions import Fraction
 from typing import Any
 
-from ._errors import ConversionError
+from .watch import Unfollowed
 
 
 class Dyn:
@@ -35,7 +35,7 @@ class Dyn:
         return -1 * self
 
     def __int__(self) -> int:
-        raise ConversionError(f"a number that has to be constant depends on a dynamic dimension: it was {', '.join(map(str, self.values))}")
+        raise Unfollowed(f"a number that has to be constant depends on a dynamic dimension: it was {', '.join(map(str, self.values))}")
 
     __bool__ = __index__ = __float__ = __int__
 

@@ -1,0 +1,86 @@
+"""Operators of torch.ops.aten for functions of torch.nn.functional that take their arguments in another form: losses whose reduction
+is a number, resampling by its kind."""
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from ._public import FUNCTIONS
+from ._tensor import Tensor
+from .nn import functional
+
+REDUCTIONS = ("none", "mean", "sum")
+_UPSAMPLE = {"upsample_nearest": "nearest", "_upsample_nearest_exact": "nearest-exact", "upsample_linear": "linear", "upsample_bilinear": "bilinear",
+             "upsample_bicubic": "bicubic", "upsample_trilinear": "trilinear"}
+
+
+def upsampling(mode: str, dims: int, antialias: bool) -> str:
+    """The operator that interpolates so."""
+    name = next(name for name, m in _UPSAMPLE.items() if m == mode)
+    return f"{'_' if antialias else ''}{name}{dims}d{'_aa' if antialias else ''}"
+
+
+def _upsample(mode: str, antialias: bool) -> Callable:
+    if mode.startswith("nearest"):
+        def nearest(input: Tensor, output_size: Any, scale_factors: Any = None) -> Tensor:
+            return functional.interpolate(input, output_size, scale_factors, mode)
+        return nearest
+
+    def linear(input: Tensor, output_size: Any, align_corners: bool, scale_factors: Any = None) -> Tensor:
+        return functional.interpolate(input, output_size, scale_factors, mode, align_corners, antialias=antialias)
+    return linear
+
+
+def _loss(f: Callable) -> Callable:
+    """f whose reduction is a number, and comes after the weight."""
+    weighted = "weight" in f.__annotations__ or f.__name__ == "binary_cross_entropy"
+
+    def with_weight(self: Tensor, target: Tensor, weight: Tensor | None = None, reduction: int = 1) -> Tensor:
+        return f(self, target, weight, reduction=REDUCTIONS[reduction])
+
+    def run(self: Tensor, target: Tensor, reduction: int = 1, *rest: Any, **named: Any) -> Tensor:
+        return f(self, target, **dict(zip(_REST.get(f.__name__, ()), rest)), reduction=REDUCTIONS[reduction], **named)
+    return with_weight if weighted else run
+
+
+_REST = {"smooth_l1_loss": ("beta",), "huber_loss": ("delta",)}
+
+
+def _cross_entropy_loss(self: Tensor, target: Tensor, weight: Tensor | None = None, reduction: int = 1, ignore_index: int = -100,
+                        label_smoothing: float = 0.0) -> Tensor:
+    return functional.cross_entropy(self, target, weight, ignore_index=ignore_index, reduction=REDUCTIONS[reduction], label_smoothing=label_smoothing)
+
+
+def _nll_loss(self: Tensor, target: Tensor, weight: Tensor | None = None, reduction: int = 1, ignore_index: int = -100) -> Tensor:
+    return functional.nll_loss(self, target, weight, ignore_index=ignore_index, reduction=REDUCTIONS[reduction])
+
+
+def _avg_pool(f: Callable) -> Callable:
+    def run(self: Tensor, kernel_size: Any, stride: Any = (), *rest: Any, **named: Any) -> Tensor:
+        return f(self, kernel_size, stride or None, *rest, **named)
+    return run
+
+
+def _spread(f: Callable) -> Callable:
+    """f of any number of tensors, which the operator has in a list."""
+    return lambda tensors, *rest, **named: f(*tensors, *rest, **named)
+
+
+def _to(self: Tensor, *args: Any, layout: Any = None, pin_memory: Any = None, **named: Any) -> Tensor:
+    return self.to(*args, **named)
+
+
+LAYERS: dict[str, Callable] = {
+    "log_sigmoid": functional.logsigmoid,
+    "to": _to,
+    "tensordot": lambda self, other, dims_self, dims_other: FUNCTIONS["tensordot"](self, other, (dims_self, dims_other)),
+    "im2col": functional.unfold,
+    **{name: _spread(FUNCTIONS[name]) for name in ("block_diag", "broadcast_tensors", "cartesian_prod", "meshgrid")},
+    "cross_entropy_loss": _cross_entropy_loss, "nll_loss": _nll_loss, "nll_loss_nd": _nll_loss,
+    **{f.__name__: _loss(f) for f in (functional.mse_loss, functional.l1_loss, functional.smooth_l1_loss, functional.huber_loss, functional.soft_margin_loss,
+                                      functional.binary_cross_entropy)},
+    "avg_pool2d": _avg_pool(functional.avg_pool2d), "avg_pool3d": _avg_pool(functional.avg_pool3d),
+    **{upsampling(mode, n, False): _upsample(mode, False) for mode, dims in (("nearest", (1, 2, 3)), ("nearest-exact", (1, 2, 3)), ("linear", (1,)),
+                                                                            ("bilinear", (2,)), ("bicubic", (2,)), ("trilinear", (3,))) for n in dims},
+    **{upsampling(mode, 2, True): _upsample(mode, True) for mode in ("bilinear", "bicubic")},
+}
