@@ -1,0 +1,61 @@
+"""Sorting by packed keys in NumPy: torch's order, ties by position, as the plain way gives."""
+import ml_dtypes
+import numpy as np
+import pytest
+
+from torchlike.ops import sorting
+
+RNG = np.random.default_rng(0)
+
+
+def _numbers(kind, shape):
+    x = RNG.integers(-9, 9, shape)
+    if np.dtype(kind).kind not in "fV":
+        x = x.astype(kind)
+        if np.dtype(kind).itemsize > 1:
+            x.reshape(-1)[:2] = np.iinfo(kind).max, np.iinfo(kind).min
+        return x
+    x = (x / 4).astype(kind)
+    x.reshape(-1)[::7] = np.nan
+    x.reshape(-1)[3::11] = -np.inf
+    x.reshape(-1)[5::11] = np.inf
+    x.reshape(-1)[4::13] = -0.0
+    return x
+
+
+def _order(x, dim, descending):
+    wide = x.astype(np.float64) if x.dtype.kind in "fV" else x.astype(np.int64)
+    if not descending:
+        return np.argsort(wide, dim, kind="stable")
+    return x.shape[dim] - 1 - np.flip(np.argsort(np.flip(wide, dim), dim, kind="stable"), dim)
+
+
+def _same(found, x, index):
+    assert found[1].dtype == np.int64 and np.array_equal(found[1], index)
+    assert found[0].tobytes() == np.take_along_axis(x, index, 1).tobytes()
+
+
+@pytest.mark.parametrize("kind", [np.float32, np.float64, np.float16, ml_dtypes.bfloat16, np.int64, np.int32, np.uint8, np.int8, np.bool_])
+@pytest.mark.parametrize("shape", [(5, 40), (3, 17, 4), (1, 50)])
+@pytest.mark.parametrize("block", [1 << 15, 64])
+def test_the_order_is_stable(monkeypatch, kind, shape, block):
+    x = _numbers(kind, shape) if kind is not np.bool_ else RNG.random(shape) > 0.5
+    monkeypatch.setattr(sorting, "BLOCK", block)
+    monkeypatch.setattr(sorting, "FEW", 0)
+    up, down = _order(x, 1, False), _order(x, 1, True)
+    _same(sorting._sort(np, x, 1, False), x, up)
+    _same(sorting._sort(np, x, 1, True), x, down)
+    _same(sorting._at_rank(np, x, 4, 1, True), x, up[:, 4:5])
+    for k in (0, 1, 3, 16):
+        for order, largest in ((down, True), (up, False)):
+            value, index = sorting._topk(np, x, k, 1, largest)
+            if kind in (np.float64, np.int64):  # no keys: ties where they fall
+                assert np.array_equal(value, np.take_along_axis(x, order[:, :k], 1), equal_nan=kind is np.float64)
+            else:
+                _same((value, index), x, order[:, :k])
+
+
+def test_far_numbers_are_not_packed():
+    x = RNG.integers(-2**62, 2**62, (4, 2000))
+    assert sorting.packed(x, False) is None
+    assert np.array_equal(sorting.argsort_array(np, x, 1, False), np.argsort(x, 1, kind="stable"))
