@@ -102,7 +102,7 @@ def to(self, *args, dtype=None, device=None, non_blocking: bool = False, copy: b
 
 def _caster(name, dtype):
     def f(self, memory_format=preserve_format):
-        return to_dtype(self, dtype)
+        return self.to(dtype=dtype, memory_format=memory_format) if memory_format is not preserve_format else to_dtype(self, dtype)
     f.__name__ = f.__qualname__ = name
     f.__doc__ = f"self.to({dtype})."
     setattr(Tensor, name, f)
@@ -504,6 +504,9 @@ def masked_fill(input, mask: Tensor, value) -> Tensor:
     if isinstance(value, Tensor):
         if value.ndim:
             raise RuntimeError(f"masked_fill_ only supports a 0-dimensional value tensor, but got tensor with {value.ndim} dimension(s).")
+        known = value._value.array
+        if known.__class__ is np.ndarray and value.dtype is not input.dtype:
+            held(known.item(), input.dtype)  # torch's error where it does not fit
     else:
         value = held(value, input.dtype)
     made = to_dtype(apply(WHERE, (mask, value, input)), input.dtype)

@@ -9,7 +9,7 @@ from .._core import dtype as dt
 from .._public import as_dim, as_int, public
 from .._tensor import Tensor, apply
 from .creation import _check_dtype, place
-from .memory_formats import laid_out, preserve_format
+from .memory_formats import contiguous_format, laid_out, preserve_format
 from .slicing import SELECT, SLICE
 from .strided_views import _DIAGONAL, diagonal
 
@@ -20,7 +20,7 @@ def diag(input, diagonal: int = 0) -> Tensor:
     if input.ndim == 1:
         return diag_embed(input, diagonal)
     if input.ndim == 2:
-        return _diagonal(input, diagonal, 0, 1).clone()
+        return _diagonal(input, diagonal, 0, 1).clone(memory_format=contiguous_format)
     raise RuntimeError(f"diag(): Supports 1D or 2D tensors. Got {input.ndim}D")
 
 

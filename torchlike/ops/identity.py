@@ -249,6 +249,8 @@ def sum_to_size(self, *size) -> Tensor:
             + ", ".join(map(str, mine))
             + "]}."
         )
+    if not shape:
+        return self.sum()
     dims = [*range(lead), *(i + lead for i, n in enumerate(shape) if n == 1 and mine[i + lead] != 1)]
     return self.sum(dims, keepdim=True).reshape(shape) if dims else self
 

@@ -47,7 +47,7 @@ def _rows(ndim, index, dim):
 def _index_write(xp, x, index, src, scale, dim, mode):
     src = xp.asarray(src).astype(x.dtype)
     if scale is not None:
-        src = src * xp.asarray(scale, dtype=x.dtype)
+        src = src * xp.asarray(scale).astype(x.dtype)  # -1 of an unsigned number's kind is its largest
     return write_at(xp, x, _rows(x.ndim, index, dim), src, mode)
 
 
@@ -56,6 +56,9 @@ def _index_write_vjp(xp, g, index, scale, dim, mode, needs, plan):
     gx = g if mode == "add" or not needs[0] else write_at(xp, g, where, np.zeros((), g.dtype), "set")
     if not needs[2]:
         return gx, None, None
+    if mode == "set" and not plan.avals[2].shape:  # written once, however often index names a slice
+        there = write_at(xp, xp.zeros(g.shape, bool), where, np.ones((), bool), "set")
+        return gx, None, xp.sum(xp.where(there, g, np.zeros((), g.dtype))), None
     gs = g[where]
     if scale is not None:
         scale = xp.asarray(scale, dtype=g.dtype)
@@ -258,4 +261,5 @@ def take_along_dim(input, indices: Tensor, dim: int | None = None) -> Tensor:
     shape = broadcast_shapes(*(tuple(1 if k == d else n for k, n in enumerate(t.shape)) for t in (input, indices)))
     a, b = list(shape), list(shape)
     a[d], b[d] = input.shape[d], indices.shape[d]
-    return gather(input.expand(a), d, indices.expand(b))
+    check_range(indices, a[d], out_of(d, a[d]), RuntimeError)
+    return gather(input.expand(a), d, _nonnegative(indices.expand(b), a[d]))

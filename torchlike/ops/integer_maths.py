@@ -95,6 +95,7 @@ def unravel_index(indices: Tensor, shape) -> tuple[Tensor, ...]:
     if any(n < 0 for n in sizes):
         raise ValueError(f"'shape' cannot have negative values, but got {sizes}")
     steps = [math.prod(sizes[i + 1:]) for i in range(len(sizes))]
+    indices = indices.to(dt.int64)
     return tuple((indices // step) % n for step, n in zip(steps, sizes))
 
 
@@ -117,6 +118,9 @@ def cov(input, *, correction: int = 1, fweights: Tensor | None = None, aweights:
         if w.numel() != n:
             raise RuntimeError(f"cov(): expected {what} to have the same numel as there are observations in the input but got "
                                f"{w.numel()} != {n}")
+        if (w.dtype.category != dt.INT) if w is fweights else (w.dtype.category != dt.FLOAT):
+            raise RuntimeError(f"cov(): expected {what} to have {'integral' if w is fweights else 'floating point'} dtype but got {what} with "
+                               f"{w.dtype.short} dtype")
         if bool((w < 0).any()):
             raise RuntimeError(f"cov(): {what} cannot be negative")
         weights = w if weights is None else weights * w

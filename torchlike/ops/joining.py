@@ -21,6 +21,13 @@ def _listed(name: str, tensors: Tensors) -> tuple[Tensor, ...]:
     return tuple(tensors)
 
 
+def _some(name: str, tensors: Tensors) -> tuple[Tensor, ...]:
+    tensors = _listed(name, tensors)
+    if not tensors:
+        raise RuntimeError(f"{name} expects a non-empty TensorList")
+    return tensors
+
+
 class _Cat(Op):
     """Concatenation promotes its inputs."""
 
@@ -132,9 +139,7 @@ def cat(tensors: Tensors, dim: int = 0) -> Tensor:
 @public(method=False, out=True)
 def stack(tensors: Tensors, dim: int = 0) -> Tensor:
     """Tensors of one shape joined along a new dimension."""
-    tensors = _listed("stack", tensors)
-    if not tensors:
-        raise RuntimeError("stack expects a non-empty TensorList")
+    tensors = _some("stack", tensors)
     joined = _joined(tensors, np.stack, dim)
     if joined is not None:
         return joined
@@ -171,26 +176,26 @@ atleast_3d = _atleast("atleast_3d", lambda t: t.reshape(1, 1, 1) if t.ndim == 0 
 @public(method=False, out=True)
 def hstack(tensors: Tensors) -> Tensor:
     """cat along the second dimension (the first for vectors)."""
-    tensors = [atleast_1d(t) for t in _listed("hstack", tensors)]
+    tensors = [atleast_1d(t) for t in _some("hstack", tensors)]
     return cat(tensors, 0 if tensors[0].ndim == 1 else 1)
 
 
 @public(method=False, out=True, names=("row_stack",))
 def vstack(tensors: Tensors) -> Tensor:
     """cat along the first dimension of at least 2-dimensional tensors."""
-    return cat([atleast_2d(t) for t in _listed("vstack", tensors)], 0)
+    return cat([atleast_2d(t) for t in _some("vstack", tensors)], 0)
 
 
 @public(method=False, out=True)
 def dstack(tensors: Tensors) -> Tensor:
     """cat along the third dimension."""
-    return cat([atleast_3d(t) for t in _listed("dstack", tensors)], 2)
+    return cat([atleast_3d(t) for t in _some("dstack", tensors)], 2)
 
 
 @public(method=False, out=True)
 def column_stack(tensors: Tensors) -> Tensor:
     """Vectors as columns, matrices side by side."""
-    return cat([t.reshape(-1, 1) if t.ndim <= 1 else t for t in _listed("column_stack", tensors)], 1)
+    return cat([t.reshape(-1, 1) if t.ndim <= 1 else t for t in _some("column_stack", tensors)], 1)
 
 
 # -- repetition ------------------------------------------------------------------------------------------------------------

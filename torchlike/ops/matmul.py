@@ -65,7 +65,8 @@ def _matmul_vjp(xp, g, x, y, needs, plan):
         gx = sum_to(xp, _mm(xp, g2, conj(xp, _swap(y2))), x2.shape).reshape(x.shape)
     if needs[1]:
         if y2.ndim == 2 and x2.ndim > 2:  # one product over all rows instead of a sum of products
-            gy = _mm(xp, turned(xp, conj(xp, x2.reshape(-1, x2.shape[-1])), plan), g2.reshape(-1, g2.shape[-1])).reshape(y.shape)
+            n = math.prod(x2.shape[:-1])
+            gy = _mm(xp, turned(xp, conj(xp, x2.reshape(n, x2.shape[-1])), plan), g2.reshape(n, g2.shape[-1])).reshape(y.shape)
         elif g2.ndim == 2:
             gy = _mm(xp, turned(xp, conj(xp, x2), plan), g2).reshape(y.shape)
         else:
@@ -213,6 +214,9 @@ def _add_product(input, product, beta, alpha) -> Tensor:
     if broadcast_shapes(tuple(input.shape), tuple(product.shape)) != tuple(product.shape):
         raise RuntimeError(f"The expanded size of the tensor ({product.shape[-1]}) must match the existing size ({input.shape[-1]}) at non-singleton "
                            f"dimension {product.ndim - 1}.  Target sizes: {list(product.shape)}.  Tensor sizes: {list(input.shape)}")
+    kind = max(input.dtype.category, product.dtype.category)
+    if kind < dt.FLOAT:  # the factors become numbers of the elements' kind
+        beta, alpha = (bool(beta), bool(alpha)) if kind == dt.BOOL else (int(beta), int(alpha))
     if alpha != 1:
         product = product * alpha
     if beta == 0:
@@ -342,8 +346,14 @@ def tensordot(a, b, dims=2) -> Tensor:
         raise RuntimeError("both dimension lists should have same length")
     da, db = [as_dim(d, a.ndim) for d in da], [as_dim(d, b.ndim) for d in db]
     for i, j in zip(da, db):
-        if a.shape[i] != b.shape[j]:
+        if a.shape[i] == b.shape[j]:
+            continue
+        if 1 not in (a.shape[i], b.shape[j]):
             raise RuntimeError(f"contracted dimensions need to match, but first has size {a.shape[i]} in dim {i} and second has size {b.shape[j]} in dim {j}")
+        if a.shape[i] == 1:  # repeated along the other's elements, whose sum it is multiplied with
+            b = b.sum(j, keepdim=True)
+        else:
+            a = a.sum(i, keepdim=True)
     fa, fb = [i for i in range(a.ndim) if i not in da], [i for i in range(b.ndim) if i not in db]
     k = math.prod(a.shape[i] for i in da)
     left = a.permute(fa + da).reshape(-1, k) if a.ndim else a.reshape(1, 1)
@@ -452,6 +462,9 @@ def einsum(equation=None, *operands) -> Tensor:
         if not isinstance(x, Tensor):
             raise TypeError(f"expected Tensor as element {i} in argument 1, but got {type(x).__name__}")
     parsed = _parse_einsum(equation, operands)
+    left, right = parsed.split("->")
+    if len(operands) == 1 and operands[0].dtype.category < dt.FLOAT and not set(left) <= set(right):
+        operands = [operands[0].to(dt.int64)]  # as sum()
     if len(operands) == 2:
         quick = _pair_product(parsed, *operands)
         if quick is not None:

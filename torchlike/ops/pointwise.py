@@ -274,7 +274,8 @@ def fmod(input, other) -> Tensor:
 
 def _pow_kernel(xp, x, y):
     if x.dtype.kind in "iu":
-        return xp.power(x, xp.maximum(y, xp.zeros_like(y))) * xp.where(y < 0, (abs(x) == 1), True).astype(x.dtype)
+        below = y < 0  # a power of 1 or -1, or nothing
+        return xp.power(x, xp.where(below, y & 1, y)) * xp.where(below, abs(x) == 1, True).astype(x.dtype)
     r = xp.power(x, y)
     if xp is not np and r.dtype.kind == "c":  # XLA goes through log(0)
         r = xp.where((x == 0) & (y.real > 0), 0, r)
@@ -379,7 +380,13 @@ hypot = binary("hypot", lambda xp, x, y: xp.hypot(x, y), grads=(
 copysign = binary("copysign", lambda xp, x, y: xp.copysign(x, y), promote="float", numbers=("other",), grads=(
     lambda xp, g, x, out: choose(xp, x == 0, xp.zeros((), g.dtype), g * out / x), _zero), real=True)
 nextafter = binary("nextafter", lambda xp, x, y: xp.nextafter(x, y), grads=(lambda xp, g: g, _zero), real=True)
-logaddexp = binary("logaddexp", lambda xp, x, y: xp.logaddexp(x, y) if x.dtype.kind != "c" else xp.log(xp.exp(x) + xp.exp(y)), promote="float", inplace=False, grads=(
+def complex_logaddexp(xp, x, y):
+    """The larger by real part, plus what the other adds: its angle is not turned into (-pi, pi]."""
+    low, high = xp.where(x.real < y.real, x, y), xp.where(x.real < y.real, y, x)
+    return high + xp.log1p(xp.exp(low - high))
+
+
+logaddexp = binary("logaddexp", lambda xp, x, y: xp.logaddexp(x, y) if x.dtype.kind != "c" else complex_logaddexp(xp, x, y), promote="float", inplace=False, grads=(
     lambda xp, g, x, out: g * conj(xp, xp.exp(x - out)), lambda xp, g, y, out: g * conj(xp, xp.exp(y - out))))
 logaddexp2 = binary("logaddexp2", lambda xp, x, y: xp.logaddexp2(x, y), promote="float", inplace=False, grads=(
     lambda xp, g, x, out: g * xp.exp2(x - out), lambda xp, g, y, out: g * xp.exp2(y - out)), real=True)

@@ -9,9 +9,11 @@ from .._core import device as dev
 from .._core import dtype as dt
 from .._core import program, rng
 from .._core.aval import broadcast_shapes
+from .._core.grad_mode import mode
 from .._core.layout import is_contiguous, like, overlapping
+from .._core.registry import Op
 from .._public import MISSING, as_int, as_size, fill_out, number, public
-from .._tensor import Tensor, as_tensor_value
+from .._tensor import Tensor, apply, as_tensor_value
 from .basic import overwrite, to_device
 from .creation import _check_dtype, _empty_check, _finish, constant, place, plain_number, range_bounds
 
@@ -106,7 +108,7 @@ def _random_factory(name: str, kernel: str, draw, fill):
     g.__name__ = g.__qualname__ = name
     g.__doc__ = f"torch.{name}(*size): random numbers of that shape."
 
-    def made_like(input, *, dtype=None, layout=None, device=None, requires_grad=False, memory_format=None, generator=None):
+    def made_like(input, *, dtype=None, layout=None, device=None, requires_grad=False, memory_format=None, generator=None, pin_memory=False):
         if input._sparse:
             input.refuse("uniform_")
         if input._layout is not None and (made := _laid_out_like(input, dtype, device, memory_format)) is not None:
@@ -144,7 +146,8 @@ def randint(low=None, high=None, size=None, *, generator=None, out=None, dtype=N
 
 
 @public(method=False)
-def randint_like(input, *bounds, low=MISSING, high=MISSING, dtype=None, layout=None, device=None, requires_grad=False, memory_format=None) -> Tensor:
+def randint_like(input, *bounds, low=MISSING, high=MISSING, dtype=None, layout=None, device=None, requires_grad=False, memory_format=None,
+                 pin_memory=False) -> Tensor:
     """randint of input's shape, dtype and device: randint_like(input, high) or randint_like(input, low, high)."""
     low, high, _ = range_bounds("randint_like", bounds, low, high, MISSING)
     if input._sparse:
@@ -166,6 +169,25 @@ def randperm(n: int, *, generator=None, out=None, dtype=None, layout=None, devic
     return _finish(drawn(lambda: rng.randperm(g, n, d.np), dev.resolve(device), (n,), d.np), requires_grad, out)
 
 
+def _no_gradient(xp, g, plan):
+    return (*(xp.zeros(a.shape, a.dtype.np) for a in plan.avals[:-1]), None)
+
+
+def _from_parameters(name: str, torch_name: str) -> Op:
+    return Op(name, lambda xp, *given: +given[-1], shape=lambda *avals: (avals[-1].shape, avals[-1].dtype), vjp=_no_gradient, torch_name=torch_name)
+
+
+_BERNOULLI, _NORMAL_MEAN, _NORMAL_STD, _NORMAL_BOTH = map(_from_parameters, ("bernoulli", "normal_mean", "normal_std", "normal_both"),
+                                                          ("BernoulliBackward0", "NormalBackward1", "NormalBackward2", "NormalBackward3"))
+
+
+def _drawn_from(op: Op, made: Tensor, *parameters: Tensor) -> Tensor:
+    """Numbers drawn for parameters, to which they pass on gradients of zero."""
+    if not (mode.enabled and any(p.requires_grad for p in parameters)):
+        return made
+    return apply(op, (*parameters, made))
+
+
 @public(method=False)
 def normal(mean=0.0, std=1.0, size=None, *, generator=None, out=None, dtype=None, device=None, requires_grad=False, layout=None) -> Tensor:
     """Normal numbers of given means and deviations (tensors or numbers), or of a size."""
@@ -181,10 +203,11 @@ def normal(mean=0.0, std=1.0, size=None, *, generator=None, out=None, dtype=None
         if not parts:
             raise TypeError("normal() received an invalid combination of arguments - got (float, float)")
         broadcast_shapes(*(x.shape for x in parts))
-        host = [x._host_array() if isinstance(x, Tensor) else x for x in (mean, std)]
+        host = [x.detach()._host_array() if isinstance(x, Tensor) else x for x in (mean, std)]
         if isinstance(std, Tensor) and not std.is_complex() and std.numel() and host[1].min() < 0:
             raise RuntimeError("normal expects all elements of std >= 0.0")
-        made = to_device(as_tensor_value(rng.normal_tensors(g, *host)), parts[0].device)
+        op = _NORMAL_BOTH if len(parts) == 2 else _NORMAL_MEAN if mean is parts[0] else _NORMAL_STD
+        made = _drawn_from(op, to_device(as_tensor_value(rng.normal_tensors(g, *host)), parts[0].device), *parts)
     return made if out is None else fill_out(out, made)
 
 
@@ -297,11 +320,11 @@ def bernoulli(input, p=None, *, generator=None, out=None) -> Tensor:
         return input.detach().contiguous().clone().bernoulli_(p, generator=generator)
     if input.dtype.category == dt.INT:
         raise NotImplementedError(f"\"bernoulli_tensor_cpu_p_\" not implemented for '{input.dtype.short}'")
-    host = input._host_array()
+    host = input.detach()._host_array()
     if host.size and not ((host >= 0) & (host <= 1)).all():
         raise RuntimeError("Expected p_in >= 0 && p_in <= 1 to be true, but got false.  (Could this error message be improved?  If so, please "
                            "report an enhancement request to PyTorch.)")
-    made = place(rng.bernoulli_tensor(_generator(generator), host, input.dtype.np), input.device)
+    made = _drawn_from(_BERNOULLI, place(rng.bernoulli_tensor(_generator(generator), host, input.dtype.np), input.device), input)
     return made if out is None else fill_out(out, made)
 
 

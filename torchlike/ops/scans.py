@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable
 from typing import NamedTuple
 
@@ -16,6 +17,7 @@ from .._tensor import Tensor, apply
 from .creation import _check_dtype, plain_number
 from .gathering import add_along, identity
 from .joining import cat
+from .pointwise import complex_logaddexp
 from .reductions import _sum_dtype, result_type
 
 LONG, COLUMNS = 4096, 32  # a vector this long is scanned as so many columns at once on the CPU
@@ -205,12 +207,24 @@ def _running_extreme(name, largest):
 cummax, cummin = _running_extreme("cummax", True), _running_extreme("cummin", False)
 
 
+def _complex_running(xp, x, dim):
+    """One element after the other, as torch: an angle is that of the sum, however often it went round."""
+    rows = xp.moveaxis(x, dim, 0)
+    if xp is np:
+        sums = itertools.accumulate(rows, lambda a, b: complex_logaddexp(np, a, b))
+        return np.moveaxis(np.stack(list(sums)) if len(rows) else rows, 0, dim)
+
+    def step(carry, row):
+        carry = complex_logaddexp(jnp, carry, row)
+        return carry, carry
+    return jnp.moveaxis(jnp.concatenate([rows[:1], lax.scan(step, rows[0], rows[1:])[1]]) if len(rows) else rows, 0, dim)
+
+
 def _logcumsumexp(xp, x, dim):
     if x.ndim == 0:
         return x
     if x.dtype.kind == "c":
-        top = xp.max(x.real, axis=dim, keepdims=True)
-        return xp.log(xp.cumsum(xp.exp(x - top), axis=dim)) + top
+        return _complex_running(xp, x, dim)
     return running(xp, x, dim, "logcumsumexp")
 
 
@@ -257,11 +271,11 @@ def diff(input, n: int = 1, dim: int = -1, prepend: Tensor | None = None, append
     for t in (prepend, append):
         if t is not None and t.ndim != input.ndim:
             raise RuntimeError("diff expects prepend or append to be the same dimension as input")
+    if n == 0:
+        return input.clone()
     parts = [t for t in (prepend, input, append) if t is not None]
     if len(parts) > 1:
         input = cat(parts, d)
-    elif n == 0:
-        return input.clone()
     for _ in range(min(n, input.shape[d])):
         size = input.shape[d]
         after, before = input.narrow(d, 1, size - 1), input.narrow(d, 0, size - 1)

@@ -305,8 +305,13 @@ def squeeze(input, dim=EVERY_DIM) -> Tensor:
 
 def _expand_layout(a: Layout, shape):
     lead = len(shape) - len(a.shape)
-    strides = tuple(0 if i < lead or (a.shape[i - lead] == 1 and n != 1) else a.strides[i - lead] for i, n in enumerate(shape))
-    return Layout(shape, strides, a.offset)
+    if not a.shape:
+        return Layout(shape, (0,) * len(shape), a.offset)
+    strides: list[int] = []
+    for i, n in reversed(list(enumerate(shape))):
+        have, stride = (a.shape[i - lead], a.strides[i - lead]) if i >= lead else (1, shape[i + 1] * strides[-1])
+        strides.append(stride if have == n else 0)
+    return Layout(shape, tuple(reversed(strides)), a.offset)
 
 
 def _expand_put(xp, base, new, shape):

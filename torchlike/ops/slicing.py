@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 from jax import lax
 
+from .._core import dtype as dt
 from .._core.layout import Layout
 from .._core.overwrite import changeable
 from .._core.registry import View
@@ -126,6 +127,8 @@ def narrow(input, dim: int, start, length: int) -> Tensor:
     if length < 0:
         raise RuntimeError("narrow(): length must be non-negative.")
     d = as_dim(dim, len(shape))
+    if isinstance(start, Tensor) and (start.ndim or start.dtype.category != dt.INT):
+        raise RuntimeError("start must be an 0-dim integral Tensor.")
     start = as_int(start, "start")
     if not -shape[d] <= start <= shape[d]:
         refuse_long(start)
@@ -267,14 +270,21 @@ def unbind(input, dim: int = 0) -> tuple:
     return _several("Unbind", [input._view(_UNBIND, (d, i)) for i in range(shape[d])])
 
 
-def _xsplit(name, dim_of):
+def _xsplit(name, least, dim_of):
     def f(input, indices_or_sections=None, *, indices=None, sections=None):
-        return tensor_split(input, _one_of(name, indices_or_sections, indices, sections), dim_of(input))
+        given, dims = _one_of(name, indices_or_sections, indices, sections), input.ndim
+        if dims < least:
+            raise RuntimeError(f"torch.{name} requires a tensor with at least {least} dimension, but got a tensor with {dims} dimensions!")
+        d = dim_of(input)
+        if isinstance(given, int) and (not given or input.shape[d] % given):
+            raise RuntimeError(f"torch.{name} attempted to split along dimension {d}, but the size of the dimension {input.shape[d]} is not divisible by "
+                               f"the split_size {given}!")
+        return tensor_split(input, given, d)
     f.__name__ = f.__qualname__ = name
     f.__doc__ = "tensor_split along a fixed dimension."
     return public()(f)
 
 
-hsplit = _xsplit("hsplit", lambda x: 0 if x.ndim == 1 else 1)
-vsplit = _xsplit("vsplit", lambda x: 0)
-dsplit = _xsplit("dsplit", lambda x: 2)
+hsplit = _xsplit("hsplit", 1, lambda x: 0 if x.ndim == 1 else 1)
+vsplit = _xsplit("vsplit", 2, lambda x: 0)
+dsplit = _xsplit("dsplit", 3, lambda x: 2)

@@ -205,6 +205,6 @@ def as_strided(input, size, stride, storage_offset: int | None = None) -> Tensor
             root._storage, root._seen, root._layout = st, st.version, st.layout
     root_strides = (st.layout or contiguous(st.value.aval.shape)).strides
     made = root._view(_AS_STRIDED, (root_strides, shape, strides, offset))
-    if mode.enabled and root is not input and input._edge is not None and made._edge is not None:
+    if mode.enabled and root is not input and input._edge is not None:
         made._edge, made._out = AsStridedBackward0(made, input), 0
     return made._view(_CONJ, ()) if is_conj(input) else made

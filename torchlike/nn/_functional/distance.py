@@ -8,7 +8,7 @@ from ..._core.registry import Op, sum_to
 from ..._public import as_dim, public
 from ..._tensor import Tensor, apply, as_tensor_value
 from ...ops.matmul import einsum
-from ...ops.norms import vector_norm
+from ...ops.norms import NORM, vector_norm
 from .common import need, wide
 
 
@@ -81,7 +81,12 @@ def cdist(x1: Tensor, x2: Tensor, p: float = 2.0, compute_mode: str = "use_mm_fo
     by_product = _MODES[compute_mode]
     if p == 2 and (x1.shape[-2] > 25 or x2.shape[-2] > 25 if by_product is None else by_product):
         return apply(_EUCLIDEAN, (x1, x2))
-    return vector_norm(x1.unsqueeze(-2) - x2.unsqueeze(-3), p, -1)
+    return _lengths(x1.unsqueeze(-2) - x2.unsqueeze(-3), p)
+
+
+def _lengths(x: Tensor, p: float) -> Tensor:
+    """Norms of rows; for p = 0, a count, the gradient is zeros, where vector_norm gives none."""
+    return vector_norm(x, p, -1) if p else apply(NORM, (x,), (0.0, (x.ndim - 1,), False))
 
 
 @public(method=False)
@@ -94,7 +99,7 @@ def pdist(input: Tensor, p: float = 2) -> Tensor:
     if p < 0:
         raise RuntimeError("pdist only supports non-negative p values")
     rows, columns = (as_tensor_value(i) for i in np.triu_indices(input.shape[0], 1))
-    return vector_norm(input[rows] - input[columns], p, -1)
+    return _lengths(input[rows] - input[columns], p)
 
 
 @public(method=False)

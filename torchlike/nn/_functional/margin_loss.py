@@ -21,7 +21,7 @@ def margin_ranking_loss(input1: Tensor, input2: Tensor, target: Tensor, margin: 
     if not input1.dim() == input2.dim() == target.dim():
         raise RuntimeError("margin_ranking_loss : All input tensors should have same dimension but got sizes: "
                            f"input1: {input1.size()}, input2: {input2.size()}, target: {target.size()} ")
-    return reduced((margin - target * (input1 - input2)).clamp_min(0), reduction)
+    return reduced((-target * (input1 - input2) + float(margin)).clamp_min(0), reduction)
 
 
 def hinge_embedding_loss(input: Tensor, target: Tensor, margin: float = 1.0, size_average=None, reduce=None, reduction: str = "mean") -> Tensor:
@@ -88,8 +88,8 @@ def triplet_margin_with_distance_loss(anchor: Tensor, positive: Tensor, negative
 
 
 def _matrix(input: Tensor) -> bool:
-    """Whether input is a batch; RuntimeError for other shapes than (C) and (N, C)."""
-    if input.ndim not in (1, 2) or not input.shape[-1]:
+    """Whether input is a batch; RuntimeError for other shapes than (), (C) and (N, C)."""
+    if input.ndim > 2 or not (input.shape[-1] if input.ndim else 1):
         raise RuntimeError(f"Expected non-empty vector or matrix with optional 0-dim batch size, but got: {list(input.shape)}")
     return input.ndim == 2
 
@@ -103,7 +103,7 @@ def multi_margin_loss(input: Tensor, target: Tensor, p: int = 1, margin: float =
     if weight is not None and weight.dim() != 1:
         raise ValueError("weight must be one-dimensional")
     batched = _matrix(input)
-    x = input if batched else input.unsqueeze(0)
+    x = input if batched else input.reshape(1, -1)
     n, classes = x.shape
     if weight is not None and weight.numel() != classes:
         raise RuntimeError(f"inconsistent weight size, expected {classes} but got {list(weight.shape)}")
@@ -156,7 +156,8 @@ _LABEL_MARGINS = Op("multilabel_margin_loss", _label_margins, shape=lambda x, t:
 def multilabel_margin_loss(input: Tensor, target: Tensor, size_average=None, reduce=None, reduction: str = "mean") -> Tensor:
     """sum over labels y and non-labels j of max(0, 1 - x[y] + x[j]) / classes; labels end at the first -1."""
     reduction = reduction_of(size_average, reduce, reduction)
-    _matrix(input)
+    if not (_matrix(input) or input.ndim):
+        return multilabel_margin_loss(input.reshape(1), target.reshape(1), reduction=reduction)
     if target.shape != input.shape:
         raise RuntimeError(f"inconsistent target size: {list(target.shape)} for input of size: {list(input.shape)}")
     if target.dtype is not dt.int64:

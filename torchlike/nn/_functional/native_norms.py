@@ -38,7 +38,7 @@ def native_group_norm(input: Tensor, weight: Tensor | None, bias: Tensor | None,
         raise RuntimeError("Expected X.numel() == N * C * HxW to be true, but got false.  (Could this error message be improved?  If so, please report an "
                            "enhancement request to PyTorch.)")
     out = normalization.group_norm(input, group, weight, bias, eps)
-    mean, rstd = _moments(input.reshape(N, group, -1), [2], eps, _type_of_moments(input, weight, bias))
+    mean, rstd = _moments(input.reshape(N, group, C * HxW // group), [2], eps, _type_of_moments(input, weight, bias))
     return out, mean.squeeze(2), rstd.squeeze(2)
 
 

@@ -209,12 +209,12 @@ _RUNNING = Op("batch_norm_running", _running, vjp=False, shape=lambda mean, var,
 def batch_norm_moments(input: Tensor, running_mean, running_var, weight, bias, training: bool, momentum: float, eps: float) -> tuple:
     """batch_norm, and in training the batch's means and variances (which gradients do not reach)."""
     shape = input._value.aval.shape
-    if len(shape) < 2:
-        raise RuntimeError(f"Expected at least 2 dimensions, got {len(shape)}")
-    channels = shape[1]
+    channels = shape[1] if len(shape) > 1 else 0
     for t, name in ((running_mean, "running_mean"), (running_var, "running_var"), (weight, "weight"), (bias, "bias")):
         if t is not None and t.numel() != channels:
             raise RuntimeError(f"{name} should contain {channels} elements not {t.numel()}")
+    if len(shape) < 2:  # without channels there is nothing to normalise
+        return input.clone(), None, None
     if not training:
         for t, name in ((running_mean, "running_mean"), (running_var, "running_var")):
             if t is None:
@@ -226,7 +226,7 @@ def batch_norm_moments(input: Tensor, running_mean, running_var, weight, bias, t
     if (running_mean is None) != (running_var is None):
         raise ValueError("running_mean and running_var must either both be None or neither be None")
     y, mean, var = apply(BATCH_NORM, (input, weight, bias), (float(eps),))
-    if running_mean is not None:
+    if running_mean is not None and math.prod(shape):
         from ...autograd.grad_mode import no_grad
         n = math.prod(shape) // max(channels, 1)
         with no_grad():
@@ -255,7 +255,7 @@ def instance_norm(input: Tensor, running_mean=None, running_var=None, weight=Non
     if not use_input_stats and (running_mean is None or running_var is None):
         raise RuntimeError("Expected running_mean and running_var to be defined when use_input_stats is false")
     if use_input_stats and running_mean is None and running_var is None:
-        y = apply(LAYER_NORM, (input.reshape(n * c, -1), None, None), (1, float(eps))).reshape(input.shape)
+        y = apply(LAYER_NORM, (input.reshape(n * c, math.prod(rest)), None, None), (1, float(eps))).reshape(input.shape)
     else:
         y = batch_norm(input.reshape(1, n * c, *rest), *repeated, None, None, use_input_stats, momentum, eps).reshape(input.shape)
     if use_input_stats:
@@ -284,7 +284,7 @@ def group_norm(input: Tensor, num_groups: int, weight=None, bias=None, eps: floa
         if t is not None and (t.ndim != 1 or t.shape[0] != shape[1]):
             raise RuntimeError(f"Expected {name} to be a vector of size equal to the number of channels in input, but got {name} of shape "
                                f"{list(t.shape)} and input of shape {list(shape)}")
-    y = apply(LAYER_NORM, (input.reshape(shape[0], num_groups, -1), None, None), (1, float(eps))).reshape(shape)
+    y = apply(LAYER_NORM, (input.reshape(shape[0], num_groups, math.prod(shape[1:]) // num_groups), None, None), (1, float(eps))).reshape(shape)
     y = keep_format(y, input)
     view = (1, -1) + (1,) * (len(shape) - 2)
     if weight is not None:

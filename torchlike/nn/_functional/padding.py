@@ -93,21 +93,33 @@ def _border_adjoint(xp, g, axis: int, a: int, b: int, mode: str):
 
 def _borders(xp, x, pads, mode):
     for axis, (a, b) in enumerate(pads):
-        if a < 0 or b < 0:
-            x = x[_along(x.ndim, axis, slice(max(-a, 0), x.shape[axis] - max(-b, 0)))]
+        if mode == "circular":  # made of what is left; other borders are made of the whole input
+            x = _cropped(x, axis, a, b)
         if a > 0 or b > 0:
             x = _border(xp, x, axis, max(a, 0), max(b, 0), mode)
+        if mode != "circular":
+            x = _cropped(x, axis, a, b)
     return x
+
+
+def _cropped(x, axis: int, a: int, b: int):
+    return x[_along(x.ndim, axis, slice(max(-a, 0), x.shape[axis] - max(-b, 0)))] if a < 0 or b < 0 else x
+
+
+def _uncropped(xp, g, axis: int, a: int, b: int):
+    crop = (max(-a, 0), max(-b, 0))
+    return _constant(xp, g, 0, tuple(crop if i == axis else (0, 0) for i in range(g.ndim))) if a < 0 or b < 0 else g
 
 
 def _borders_vjp(xp, g, pads, mode):
     for axis in range(len(pads) - 1, -1, -1):
         a, b = pads[axis]
+        if mode != "circular":
+            g = _uncropped(xp, g, axis, a, b)
         if a > 0 or b > 0:
             g = _border_adjoint(xp, g, axis, max(a, 0), max(b, 0), mode)
-        if a < 0 or b < 0:
-            crop = (max(-a, 0), max(-b, 0))
-            g = _constant(xp, g, 0, tuple(crop if i == axis else (0, 0) for i in range(g.ndim)))
+        if mode == "circular":
+            g = _uncropped(xp, g, axis, a, b)
     return g
 
 

@@ -109,7 +109,10 @@ def _check_window(input, kernel, stride, padding, dilation, n: int, name: str) -
                                           f"{list(input.shape)}",
                             "avg_pool1d": f"Expected 2 to 3 dimensions, but got {input.ndim}-dimensional tensor for argument #1 'self' (while checking "
                                           "arguments for avg_pool1d)"}.get(name, f"non-empty {n + 1}D or {n + 2}D (batch mode) tensor expected for input"))
+    _refuse_empty(input, n, name)
     axes = "THW"[-n:]
+    if line and min(dilation) <= 0:
+        raise RuntimeError(f"max_pool1d() dilation must be greater than zero, but got {dilation[0]}")
     if line and min(kernel) <= 0:
         raise RuntimeError(f"max_pool1d() kernel_size must be greater than zero, but got {kernel[0]}")
     if min(stride) == 0 and not line:
@@ -119,12 +122,27 @@ def _check_window(input, kernel, stride, padding, dilation, n: int, name: str) -
     if min(stride) <= 0:
         raise RuntimeError(f"max_pool1d() stride must be greater than zero, but got {stride[0]}" if line else
                            "stride should be greater than zero, but got " + " ".join(f"d{a}: {s}" for a, s in zip(axes, stride)))
+    if min(dilation) <= 0:
+        raise RuntimeError("dilation should be greater than zero, but got " + " ".join(f"dilation{a}: {d}" for a, d in zip(axes, dilation)))
     for p, k, d in zip(padding, kernel, dilation):
         if p < 0:
             raise RuntimeError(f"max_pool1d() padding must be non-negative, but got {p}" if line else f"pad must be non-negative, but got pad: {p}")
         if p > (d * (k - 1) + 1) // 2:
             raise RuntimeError(f"max_pool1d() padding should be at most half of kernel size, but got padding={p} and kernel_size={k}" if line else
                                f"pad should be at most half of effective kernel size, but got pad={p}, kernel_size={k} and dilation={d}")
+
+
+def _refuse_empty(input, n: int, name: str) -> None:
+    """Only a batch may be without elements."""
+    empty = next((i for i, size in enumerate(input.shape[input.ndim - n - 1:]) if not size), None)
+    if empty is None:
+        return
+    if n == 3:
+        raise RuntimeError(f"{'max_pool3d_with_indices_out_cpu_template' if name == 'max_pool3d' else name}(): Expected input's non-batch dimensions to "
+                           f"have positive length, but input has a shape of {list(input.shape)} and non-batch dimension {empty} has length zero!")
+    shape = [*input.shape[:-1], 1, input.shape[-1]] if name == "avg_pool1d" else list(input.shape)  # torch sees a line as a plane of height 1
+    start, dims = ("max_pool1d: ", "2D or 3D") if name == "max_pool1d" else ("", "3D or 4D")
+    raise RuntimeError(f"{start}Expected {dims} (batch mode) tensor with optional 0 dim batch size for input, but got:{shape}")
 
 
 def _raise_too_small(input, shape, sizes, kernel, n: int, name: str) -> None:
@@ -195,17 +213,24 @@ def _sum_pool_vjp(xp, g, plan):
 _SUM_POOL = Op("avg_pool", _sum_pool, shape=_pool_shape, vjp=_sum_pool_vjp, torch_name="AvgPool2DBackward0")
 
 
+def _divided(total: Tensor, count) -> Tensor:
+    """Means of integers are integers."""
+    return total / count if total.is_floating_point() or total.is_complex() else total.div(count, rounding_mode="trunc")
+
+
 def _avg_pool_nd(n: int):
     name = f"avg_pool{n}d"
 
     def f(input: Tensor, kernel_size, stride=None, padding=0, ceil_mode: bool = False, count_include_pad: bool = True,
           divisor_override: int | None = None) -> Tensor:
         kernel, stride_, pads, dilation, sizes = _geometry(input, kernel_size, stride, padding, 1, ceil_mode, n, name)
+        if input.dtype.category < dt.FLOAT and input.dtype is not dt.int64:
+            raise NotImplementedError(f"\"{'avg_pool3d_out_frame' if n == 3 else 'avg_pool2d'}\" not implemented for '{input.dtype.short}'")
         total = keep_format(apply(_SUM_POOL, (input,), (kernel, stride_, pads, dilation, sizes)), input, ranks=(4,))
         if divisor_override is not None:
             if divisor_override == 0:
                 raise RuntimeError("divisor must be not zero")
-            return total / divisor_override
+            return _divided(total, divisor_override)
         counts = 1
         own = each(padding, n, "padding")
         for i in range(n):  # windows that hang over the edge count fewer elements
@@ -215,8 +240,8 @@ def _avg_pool_nd(n: int):
                 start, end = np.maximum(start, 0), np.minimum(end, input.shape[-n + i])
             counts = np.multiply.outer(counts, end - start)
         if (counts == counts.flat[0]).all():
-            return total / int(counts.flat[0])
-        return total / as_tensor_value(counts.astype(input.dtype.np))
+            return _divided(total, int(counts.flat[0]))
+        return _divided(total, as_tensor_value(counts.astype(input.dtype.np)))
     f.__name__ = f.__qualname__ = name
     f.__doc__ = f"The mean of each window over the last {n} dimensions."
     return f
@@ -248,8 +273,16 @@ lp_pool1d, lp_pool2d, lp_pool3d = map(_power_pool, (1, 2, 3))
 
 
 def _adaptive_size(input: Tensor, output_size, n: int, name: str) -> tuple[int, ...]:
+    if n > 1 and isinstance(output_size, (tuple, list)) and input.ndim <= len(output_size):
+        raise ValueError(f"Input dimension should be at least {len(output_size) + 1}")
     if input.ndim not in (n + 1, n + 2):
-        raise RuntimeError(f"{name}(): Expected {n + 1}D or {n + 2}D tensor, but got {list(input.shape)}")
+        raise RuntimeError(f"Expected 2 to 3 dimensions, but got {input.ndim}-dimensional tensor for argument #1 'self' (while checking arguments for {name})"
+                           if n == 1 else f"{name}(): Expected {n + 1}D or {n + 2}D tensor, but got{':' * (name == 'adaptive_max_pool2d')} {list(input.shape)}")
+    own = [*input.shape[:-1], 1, input.shape[-1]] if n == 1 else list(input.shape)  # torch sees a line as a plane of height 1
+    for i, size in enumerate(own[input.ndim - n - 1:], input.ndim - n - 1):
+        if not size and i:
+            raise RuntimeError(f"{name.replace('1', '2')}(): Expected input to have non-zero size for non-batch dimensions, but input has sizes {own} with "
+                               f"dimension {i} being empty")
     if not isinstance(output_size, (tuple, list)):
         output_size = (as_int(output_size, "output_size"),) * n
     if len(output_size) != n:
@@ -336,6 +369,10 @@ def _max_unpool(n: int):
         kernel = each(kernel_size, n, "kernel_size")
         stride = kernel if stride is None else each(stride, n, "stride")
         padding = each(padding, n, "padding")
+        if indices.shape != input.shape:
+            line = [1] * (n == 1)
+            raise RuntimeError(f"Expected shape of indices to be same as that of the input tensor ({[*input.shape, *line]}) but got indices tensor with "
+                               f"shape: {[*indices.shape, *line]}")
         default = tuple((s - 1) * t - 2 * p + k for s, t, p, k in zip(input.shape[-n:], stride, padding, kernel))
         size = default if output_size is None else tuple(output_size[-n:])
         for i in range(n):
@@ -376,24 +413,27 @@ def _fractional(n: int):
             ratio = (output_ratio,) * n if isinstance(output_ratio, float) else tuple(output_ratio)
             output_size = tuple(int(s * r) for s, r in zip(shape, ratio))
         sizes = each(output_size, n, "output_size")
-        for s, k, o in zip(shape, kernel, sizes):
-            if o + k - 1 > s:
-                raise RuntimeError(f"{name}(): pool size {k} too large relative to input size {s}")
+        for what, s, k, o in zip(("time", "height", "width")[-n:], shape, kernel, sizes):
+            if o + k - 1 > s - (n == 3):
+                raise RuntimeError(f"{name}{'_out' * (n == 3)}(): pool {what} {k} too large relative to input {what} {s}")
         x = input if input.ndim == n + 2 else input.unsqueeze(0)
         batch, channels = x.shape[:2]
         if _random_samples is None:
             from ...ops.random import rand
             _random_samples = rand(batch, channels, n, dtype=input.dtype)
-        host = _random_samples._host_array().astype(np.float64).reshape(batch * channels, n)
-        # torch keeps the samples in reverse order of the spatial dimensions
+        elif _random_samples.dtype is not input.dtype:
+            raise RuntimeError("Expect _random_samples to have the same dtype as input")
+        host = _random_samples._host_array()[:batch].astype(np.float64).reshape(batch * channels, n)
+        if n == 2:  # of a plane torch keeps the width's sample first
+            host = host[:, ::-1]
         index = np.zeros((batch * channels, *sizes, *kernel), np.int64)
         for i in range(n):
-            starts = _fractional_starts(host[:, n - 1 - i], shape[i], kernel[i], sizes[i])
+            starts = _fractional_starts(host[:, i], shape[i], kernel[i], sizes[i])
             at = starts[:, :, None] + np.arange(kernel[i])
             view = [1] * (2 * n + 1)
             view[0], view[1 + i], view[1 + n + i] = at.shape[0], sizes[i], kernel[i]
             index = index * shape[i] + at.reshape(view)
-        planes = x.reshape(batch * channels, -1)
+        planes = x.reshape(batch * channels, math.prod(shape))
         flat = as_tensor_value(index.reshape(batch * channels, math.prod(sizes), math.prod(kernel)))
         windows = planes.gather(1, flat.flatten(1)).reshape(flat.shape)
         where = flat.gather(2, windows.argmax(2, keepdim=True)).squeeze(2)
