@@ -18,7 +18,6 @@ from .gathering import add_along, along, gather
 from .positions import elements
 from .reductions import reduced, result_type
 
-
 FEW = 1 << 11  # elements from which on NumPy sorts packed keys
 BLOCK = 1 << 15  # elements whose keys are made at once
 
