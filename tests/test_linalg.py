@@ -1,6 +1,7 @@
 """Linear algebra beyond the case table: complex gradients, singular matrices, errors that the data causes; both tiers."""
 import numpy as np
 import pytest
+from same import same
 
 import torchlike
 from torchlike._core.program import tier
@@ -118,3 +119,82 @@ def test_ldl(oracle, which, kind, hermitian):
             found.append([y.detach().resolve_conj().numpy() for y in (ld, pivots, x, b.grad)])
     for mine, real in zip(*found):
         np.testing.assert_allclose(mine, real, rtol=1e-8)
+
+
+@pytest.mark.parametrize("kind", ["bfloat16", "float16"])
+@TIERS
+def test_sums_with_products_of_16_bit_numbers_are_rounded_once(oracle, which, kind):  # Muon's steps: addmm of bfloat16
+    def sums(t):
+        def numbers(*shape):
+            return t.tensor(_array(*shape)).to(getattr(t, kind))
+        a, b, c = numbers(16, 32), numbers(32, 12), numbers(16, 12)
+        x, y, z = numbers(4, 8, 16), numbers(4, 16, 8), numbers(8, 8)
+        made = [t.addmm(c, a, b), t.addmm(c, a, b, beta=-4.775, alpha=2.0315), t.baddbmm(z, x, y, beta=0.5, alpha=2.5), t.nn.functional.linear(a, b.T, c[0])]
+        c.requires_grad_(), a.requires_grad_()
+        t.addmm(c, a, b, beta=0.5).sum().backward()
+        return [*made, c.grad, a.grad]
+    with tier(which):
+        ours = [t.float().numpy() for t in sums(torchlike)]
+    for want, got in zip(sums(oracle), ours):
+        want = want.float().numpy()
+        assert (want != got).mean() < 0.02 and np.allclose(want, got, rtol=0.01)  # the order of a sum may change a last bit
+
+
+@same(strides=True)
+def test_lapack_writes_by_columns(torch):
+    g = (torch.arange(40, dtype=torch.float64) ** 2).sin().reshape(2, 5, 4)
+    tall, square = g, g[:, :4] + 3 * torch.eye(4)
+    spd, b = square @ square.mT, g[:, :4, :2].contiguous()
+    la, factor = torch.linalg, torch.linalg.cholesky(spd)
+    lu, packed = la.lu_factor(square), torch.geqrf(tall)
+    return (factor, la.cholesky(spd, upper=True), la.cholesky_ex(spd), torch.cholesky_inverse(factor), torch.cholesky_solve(b, factor), lu, la.lu(square),
+            la.inv(square), la.inv_ex(square), la.solve(square, b), la.solve(square, g[:, 0, :4]), la.solve(square, b.mT.contiguous(), left=False),
+            la.solve_triangular(square, b, upper=True), la.solve_triangular(square, b.mT, upper=True, left=False), torch.triangular_solve(b, square),
+            la.lu_solve(*lu, b), la.lu_solve(*lu, b.mT, left=False), packed, la.householder_product(*packed), torch.ormqr(*packed, g), la.qr(tall),
+            la.qr(tall, "complete"), la.qr(tall.mT, "r"), la.lstsq(tall, g[..., :2]), la.matrix_norm(tall, "nuc", (-1, 0), True), la.tensorinv(g[0, :4].reshape(2, 2, 4)),
+            la.ldl_factor(spd), la.matrix_power(square, -1), [x.abs() for x in (*la.svd(tall), *la.eigh(spd), *torch.svd(tall, some=False))])
+
+
+@same
+def test_no_matrices_and_empty_ones(torch):
+    la = torch.linalg
+    none, empty, b = (torch.zeros(s, requires_grad=True) for s in ((0, 3, 3), (2, 0, 0), (2, 3, 0)))
+    full = torch.eye(3).expand(2, 3, 3).clone().requires_grad_()
+    results = [la.cholesky(none), la.cholesky(torch.zeros(0, 0, 0, requires_grad=True), upper=True), la.solve_triangular(full, b, upper=True), la.pinv(none),
+               la.pinv(empty), la.pinv(none, hermitian=True), la.householder_product(none, none[..., 0]), la.lu_solve(none, torch.zeros(0, 3, dtype=torch.int32), none),
+               *la.qr(torch.zeros(0, 3, 0, requires_grad=True)), la.vander(torch.tensor(2.0), N=3)]
+    grads = [torch.autograd.grad(r.sum(), [none, empty, full, b], allow_unused=True) for r in results if r.requires_grad]
+    return results, [r.requires_grad for r in (*results, la.lstsq(full, full)[1])], grads
+
+
+@same
+def test_gradients_of_factors_reach_both_triangles(torch):
+    found, la = [], torch.linalg
+    wave = torch.arange(9.0, dtype=torch.float64).reshape(3, 3).sin()
+    for start in (wave + 2 * torch.eye(3), wave + 2 * torch.eye(3) + 0.5j * (wave - wave.diag().diag())):
+        for f in (torch.cholesky_inverse, lambda a: torch.cholesky_inverse(a, True), lambda a: torch.cholesky_solve(a.detach(), a),
+                  lambda a: torch.cholesky_solve(a, a, True), lambda a: la.cholesky(a @ a.mH, upper=True)):
+            a = start.clone().requires_grad_()
+            found.append(torch.autograd.grad((f(a) * wave.cos()).abs().sum(), a)[0].resolve_conj())
+    return found
+
+
+@same
+def test_a_loss_may_not_depend_on_phases(torch):
+    la = torch.linalg
+    a = torch.arange(9.0).reshape(3, 3).sin() * (1 + 0.5j) + torch.eye(3)
+
+    def ends(f):
+        x = a.clone().requires_grad_()
+        return attempt_message(lambda: f(x).sum().backward())
+    return [ends(f) for f in (lambda x: la.svd(x)[0].real, lambda x: la.svd(x)[0].abs(), lambda x: (lambda r: (r[0] @ r[2]).real)(la.svd(x)),
+                              lambda x: la.svd(x, full_matrices=False)[2].imag, lambda x: la.eigh(x + x.mH)[1].real, lambda x: la.eigh(x + x.mH)[1].abs(),
+                              lambda x: la.eig(x)[1].real, lambda x: la.eig(x.real)[1].imag, lambda x: la.eigvals(x).abs(), lambda x: la.eigvalsh(x))]
+
+
+def attempt_message(function):
+    try:
+        function()
+    except RuntimeError as error:
+        return str(error)
+    return "done"

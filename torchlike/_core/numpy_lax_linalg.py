@@ -194,11 +194,9 @@ def _svd(eqn):
     return _batched(eqn, one)
 
 
-@rule("eig")
-def _eig(eqn):
-    p, dtype = eqn.params, dtype_of(eqn)
-    left, right = p["compute_left_eigenvectors"], p["compute_right_eigenvectors"]
-    out = out_dtype(eqn)
+def eig_of(dtype, left, right):
+    """Eigenvalues of one matrix, then its left and right eigenvectors where they are asked for."""
+    out = np.result_type(dtype, np.complex64)
     geev, lwork = _lapack(dtype, "geev", "geev_lwork")
 
     def vectors(v, imaginary):
@@ -223,7 +221,12 @@ def _eig(eqn):
             w = re + 1j * im
             vl, vr = vectors(vl, im) if left else vl, vectors(vr, im) if right else vr
         return [w] + [vl] * left + [vr] * right
-    return _batched(eqn, one)
+    return one
+
+
+@rule("eig")
+def _eig(eqn):
+    return _batched(eqn, eig_of(dtype_of(eqn), eqn.params["compute_left_eigenvectors"], eqn.params["compute_right_eigenvectors"]))
 
 
 @rule("triangular_solve")

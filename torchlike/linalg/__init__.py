@@ -1,4 +1,5 @@
 """torch.linalg."""
+from .._public import called as _called
 from .._public import with_out as _with_out
 from ..ops.linalg_common import LinAlgError  # noqa: F401
 from ..ops.linalg_factor import (  # noqa: F401
@@ -30,4 +31,4 @@ from ..ops.matmul import matmul as _matmul
 from ..ops.norms import vector_norm as _vector_norm
 from . import _lobpcg, _lowrank  # noqa: F401  (publish torch.lobpcg, torch.svd_lowrank, torch.pca_lowrank)
 
-matrix_power, matmul, vector_norm = _with_out(_matrix_power), _with_out(_matmul), _with_out(_vector_norm)
+matrix_power, matmul, vector_norm = _called(_matrix_power), _with_out(_matmul), _with_out(_vector_norm)

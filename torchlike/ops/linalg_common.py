@@ -1,12 +1,14 @@
 """What the linear algebra families share: checks of arguments, errors that only the data can tell, small array helpers."""
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 
 import numpy as np
 
 from .._core import dtype as dt
 from .._core import program
+from .._core.layout import Layout, contiguous_strides
 from .._core.registry import Op
 from .._tensor import Tensor, apply
 
@@ -71,6 +73,15 @@ def raise_failures(info: Tensor, message: Callable[[str, int], str], error: type
         raise failure(found)
 
 
+def by_columns(x: Tensor) -> Tensor:
+    """A fresh x, its matrices column by column in memory, as LAPACK writes them."""
+    shape = x._value.aval.shape
+    *outer, _, _ = contiguous_strides(shape)
+    strides = (*outer, 1, max(shape[-2], 1))
+    x._layout = None if strides == contiguous_strides(shape) else Layout(shape, strides)
+    return x
+
+
 def adjoint(xp, x):
     """The conjugate transpose of the last two dimensions."""
     x = xp.swapaxes(x, -1, -2)
@@ -88,8 +99,9 @@ def each(function: Callable, *arrays, ranks: tuple[int, ...]):
     batch = arrays[0].shape[:lead]
     if lead == 0:
         return [np.asarray(r) for r in function(*arrays)]
-    flat = [a.reshape(-1, *a.shape[lead:]) for a in arrays]
-    if not flat[0].shape[0]:
+    count = math.prod(batch)
+    flat = [a.reshape(count, *a.shape[lead:]) for a in arrays]
+    if not count:
         made = function(*[np.zeros(a.shape[1:], a.dtype) for a in flat])
         return [np.zeros((*batch, *np.shape(r)), np.asarray(r).dtype) for r in made]
     results = [function(*one) for one in zip(*flat)]

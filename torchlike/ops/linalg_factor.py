@@ -6,11 +6,12 @@ import jax.numpy as jnp
 import numpy as np
 
 from .._core import dtype as dt
+from .._core.aval import broadcast_shapes
 from .._core.registry import Op
-from .._public import public, with_out
+from .._public import fill_out, public, with_out
 from .._tensor import Tensor, apply
 from .histograms import named_result
-from .linalg_common import adjoint, each, lapack, need_float, need_matrix, need_same_dtype, need_square, raise_failures
+from .linalg_common import adjoint, by_columns, each, eye_like, lapack, need_float, need_matrix, need_same_dtype, need_square, raise_failures
 from .linalg_solve import TRIANGULAR, _zero_pivot, solve_triangular
 from .matmul import MATMUL
 
@@ -36,7 +37,10 @@ def _columns(a):
     return jnp.tril(left), info
 
 
-def _cholesky(xp, a):
+def _cholesky(xp, a, upper):
+    if upper:
+        factor, info = _cholesky(xp, adjoint(xp, a), False)
+        return [adjoint(xp, factor), info]
     if xp is np:
         def one(m):
             if not m.size:
@@ -52,8 +56,10 @@ def _cholesky(xp, a):
     return [jnp.where((info > 0)[..., None, None], partial.reshape(a.shape), factor), info]
 
 
-def _cholesky_vjp(xp, g0, out0):
+def _cholesky_vjp(xp, g0, out0, upper):
     """Murray, 2016."""
+    if upper:
+        g0, out0 = adjoint(xp, g0), adjoint(xp, out0)
     h = adjoint(xp, out0)
     p = xp.tril(_mm(xp, h, g0))
     p = 0.5 * (p + adjoint(xp, xp.tril(p, -1)))
@@ -61,7 +67,8 @@ def _cholesky_vjp(xp, g0, out0):
     return adjoint(xp, TRIANGULAR.kernel(xp, h, adjoint(xp, right), True, False))
 
 
-CHOLESKY = Op("linalg_cholesky_ex", _cholesky, vjp=_cholesky_vjp, shape=lambda a: [(a.shape, a.dtype), (a.shape[:-2], dt.int32)])
+CHOLESKY = Op("linalg_cholesky_ex", _cholesky, vjp=_cholesky_vjp,
+              shape=lambda a, upper: [(a.shape, a.dtype), (a.shape[:-2], dt.int32)])
 _cholesky_ex = named_result("linalg_cholesky_ex", "L", "info")
 
 
@@ -73,10 +80,10 @@ def _not_positive(name: str):
 def _factored(A, upper: bool, name: str, check: bool):
     need_square(A, name)
     need_float(A, name, "cholesky_cpu")
-    factor, info = apply(CHOLESKY, (A.mH if upper else A,))
+    factor, info = apply(CHOLESKY, (A,), (bool(upper),))
     if check:
         raise_failures(info, _not_positive(name))
-    return (factor.mH if upper else factor), info
+    return by_columns(factor), info
 
 
 @with_out
@@ -91,13 +98,40 @@ def linalg_cholesky(input, *, upper: bool = False) -> Tensor:
     return _factored(input, upper, "linalg.cholesky", True)[0]
 
 
-@public(out=True)
-def cholesky(input, upper: bool = False) -> Tensor:
+@public()
+def cholesky(input, upper: bool = False, *, out: Tensor | None = None) -> Tensor:
     """linalg.cholesky(input, upper=upper)."""
     need_square(input, "cholesky")
     if input.dtype.category < dt.FLOAT:
         raise NotImplementedError(f"\"cholesky_cpu\" not implemented for '{input.dtype.short}'")
-    return _factored(input, upper, "cholesky", True)[0]
+    made = _factored(input, upper, "cholesky", True)[0]
+    return made if out is None else fill_out(out, made.contiguous())
+
+
+def _cholesky_solve(xp, b, factor, upper):
+    lower = adjoint(xp, factor) if upper else factor
+    y = TRIANGULAR.kernel(xp, lower, b, False, False)
+    return TRIANGULAR.kernel(xp, adjoint(xp, lower), y, True, False)
+
+
+def _of_factor(xp, g, factor, upper):
+    """The gradient of a factor for the gradient g of its product with its adjoint; of all its elements, as in torch."""
+    g = g + adjoint(xp, g)
+    return _mm(xp, factor, g) if upper else _mm(xp, g, factor)
+
+
+def _cholesky_solve_vjp(xp, g, factor, out, upper, needs):
+    gb = _cholesky_solve(xp, g, factor, upper)
+    return gb, -_of_factor(xp, _mm(xp, gb, adjoint(xp, out)), factor, upper) if needs[1] else None
+
+
+def _cholesky_inverse_vjp(xp, g, factor, out, upper):
+    return -_of_factor(xp, _mm(xp, _mm(xp, out, g), out), factor, upper)
+
+
+CHOLESKY_SOLVE = Op("cholesky_solve", _cholesky_solve, vjp=_cholesky_solve_vjp, shape=lambda b, factor, upper: (b.shape, b.dtype))
+CHOLESKY_INVERSE = Op("cholesky_inverse", lambda xp, factor, upper: _cholesky_solve(xp, eye_like(xp, factor, factor.shape[-1]), factor, upper),
+                      vjp=_cholesky_inverse_vjp, shape=lambda factor, upper: (factor.shape, factor.dtype))
 
 
 @public(out=True)
@@ -108,17 +142,20 @@ def cholesky_solve(input, L: Tensor, upper: bool = False) -> Tensor:
     if L.ndim < 2:
         raise RuntimeError(f"u should have at least 2 dimensions, but has {L.ndim} dimensions instead")
     need_square(L, "cholesky_solve")
-    lower = L.mH if upper else L
-    return solve_triangular(lower.mH, solve_triangular(lower, input, upper=False), upper=True)
+    need_same_dtype(L, input, "cholesky_solve")
+    if input.shape[-2] != L.shape[-1]:
+        raise RuntimeError(f"Incompatible matrix sizes for cholesky_solve: each A matrix is {L.shape[-1]} by {L.shape[-1]} but each b matrix is "
+                           f"{input.shape[-2]} by {input.shape[-1]}")
+    batch = broadcast_shapes(input.shape[:-2], L.shape[:-2])
+    b, factor = input.expand(*batch, *input.shape[-2:]), L.expand(*batch, *L.shape[-2:])
+    return by_columns(apply(CHOLESKY_SOLVE, (b, factor), (bool(upper),)))
 
 
 @public(out=True)
 def cholesky_inverse(input, upper: bool = False) -> Tensor:
     """The inverse of L L^H."""
     need_square(input, "cholesky_inverse")
-    n = input.shape[-1]
-    identity = input.new_zeros(n, n).fill_diagonal_(1)
-    return cholesky_solve(identity.expand(input.shape), input, upper)
+    return by_columns(apply(CHOLESKY_INVERSE, (input,), (bool(upper),)))
 
 
 # -- LU ------------------------------------------------------------------------------------------------------------------
@@ -194,7 +231,8 @@ def _lu_of(A, pivot: bool, name: str):
         raise NotImplementedError(f"\"lu_cpu\" not implemented for '{A.dtype.short}'")
     if not pivot and A.device.type == "cpu":
         raise RuntimeError(f"{name.replace('torch.lu', 'linalg.lu')}: LU without pivoting is not implemented on the CPU")
-    return apply(LU, (A,), (bool(pivot),))
+    packed, pivots, info = apply(LU, (A,), (bool(pivot),))
+    return by_columns(packed), pivots, info
 
 
 def _halves(lu):
@@ -254,7 +292,7 @@ def linalg_lu_solve(LU, pivots, B, *, left: bool = True, adjoint: bool = False) 
     p = apply(PERMUTATION, (pivots,), (LU.shape[-1], LU.dtype))
     if adjoint:
         y = solve_triangular(LU.mH, B, upper=False)
-        return p @ solve_triangular(LU.mH, y, upper=True, unitriangular=True)
+        return by_columns(p @ solve_triangular(LU.mH, y, upper=True, unitriangular=True))
     y = solve_triangular(LU, p.mT @ B, upper=False, unitriangular=True)
     return solve_triangular(LU, y, upper=True)
 
@@ -324,7 +362,8 @@ def linalg_qr(A, mode: str = "reduced"):
         raise RuntimeError(f"qr received unrecognized mode '{mode}' but expected one of 'reduced' (default), 'r', or 'complete'")
     if A.requires_grad and mode == "complete" and A.shape[-2] > A.shape[-1]:
         raise RuntimeError("The QR decomposition is not differentiable when mode='complete' and nrows > ncols")
-    return _linalg_qr(*apply(QR, (A,), (mode,)))
+    q, r = apply(QR, (A,), (mode,))
+    return _linalg_qr(q if mode == "r" else by_columns(q), by_columns(r))
 
 
 @public(out=True)
@@ -375,6 +414,21 @@ def _product(xp, a, tau):
 HOUSEHOLDER = Op("linalg_householder_product", _product, shape=lambda a, tau: (a.shape, a.dtype))
 
 
+def _without_gradients(input, tau) -> Tensor:
+    """The product of no reflections, whose gradients are None in torch."""
+    from ..autograd.function import Function
+
+    class LinalgHouseholderProduct(Function):
+        @staticmethod
+        def forward(ctx, input, tau):
+            return apply(HOUSEHOLDER, (input, tau))
+
+        @staticmethod
+        def backward(ctx, g):
+            return None, None
+    return LinalgHouseholderProduct.apply(input, tau)
+
+
 @with_out
 def householder_product(input, tau) -> Tensor:
     """The first columns of H_1 H_2 ... H_k, H_i = 1 - tau_i v_i v_i^H with v_i in column i of A below the diagonal."""
@@ -387,7 +441,9 @@ def householder_product(input, tau) -> Tensor:
         raise RuntimeError(f"{name}: input.shape[-1] must be greater than or equal to tau.shape[-1]")
     if input.dtype is not tau.dtype:
         raise RuntimeError(f"{name}: tau dtype {tau.dtype.short} does not match input dtype {input.dtype.short}")
-    return apply(HOUSEHOLDER, (input, tau))
+    if not input.numel() or not tau.numel():
+        return by_columns(_without_gradients(input, tau))
+    return by_columns(apply(HOUSEHOLDER, (input, tau)))
 
 
 @public(out=True)
@@ -400,7 +456,8 @@ def orgqr(input, tau: Tensor) -> Tensor:
 def geqrf(input):
     """(R with the reflection vectors below its diagonal, tau)."""
     need_matrix(input, "torch.geqrf", "input")
-    return _geqrf_result(*apply(GEQRF, (input,)))
+    packed, tau = apply(GEQRF, (input,))
+    return _geqrf_result(by_columns(packed), tau)
 
 
 @public(out=True)
@@ -414,6 +471,6 @@ def ormqr(input, tau: Tensor, other: Tensor, left: bool = True, transpose: bool 
     from .joining import cat
     q = householder_product(cat([input[..., :k], padding], -1), tau)
     q = q.mH if transpose else q
-    return q @ other if left else other @ q
+    return by_columns(q @ other if left else other @ q)
 
 

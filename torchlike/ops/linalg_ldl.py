@@ -9,7 +9,7 @@ from .._core.registry import Op
 from .._public import with_out
 from .._tensor import Tensor, apply
 from .histograms import named_result
-from .linalg_common import each, lapack, need_float, need_matrix, need_same_dtype, need_square, raise_failures
+from .linalg_common import by_columns, each, lapack, need_float, need_matrix, need_same_dtype, need_square, raise_failures
 
 
 def _on_host(xp, function, arrays, like, *rest):
@@ -73,7 +73,7 @@ def _factored(A, hermitian: bool, name: str, check: bool):
     if check:
         raise_failures(made[2], lambda prefix, k: f"torch.linalg.{name}: {prefix}D[{k},{k}] is zero and using it in ldl_solve would result in a "
                        "division by zero.", RuntimeError)
-    return made
+    return by_columns(made[0]), *made[1:]
 
 
 @with_out
@@ -103,4 +103,4 @@ def ldl_solve(LD, pivots, B, *, hermitian: bool = False) -> Tensor:
     if B.shape[-2] != LD.shape[-1]:
         n, (rows, columns) = LD.shape[-1], B.shape[-2:]
         raise RuntimeError(f"Incompatible matrix sizes for {name}: each A matrix is {n} by {n} but each b matrix is {rows} by {columns}")
-    return apply(SOLVE, (LD, pivots.to(dt.int32), B), (bool(hermitian),))
+    return by_columns(apply(SOLVE, (LD, pivots.to(dt.int32), B), (bool(hermitian),)))

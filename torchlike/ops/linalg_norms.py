@@ -42,8 +42,10 @@ def matrix_norm(input, ord="fro", dim=(-2, -1), keepdim: bool = False, *, dtype=
         values = svdvals(input.permute([*rest, rows, columns]))
         out = values.sum(-1) if ord == "nuc" else values.amax(-1) if ord == 2 else values.amin(-1)
         if keepdim:
-            for d in sorted((rows, columns)):
-                out = out.unsqueeze(d)
+            back = [0] * input.ndim
+            for i, d in enumerate([*rest, rows, columns]):
+                back[d] = i
+            out = out[..., None, None].permute(back)
         return out
     summed, kept = (rows, columns) if abs(ord) == 1 else (columns, rows)
     sums = vector_norm(input, 1, summed, True)

@@ -8,7 +8,7 @@ import numpy as np
 from .._core import dtype as dt
 from .._core.aval import broadcast_shapes
 from .._core.registry import Op
-from .._public import as_dim, need_tensor, public, with_out
+from .._public import as_dim, fill_out, need_tensor, public, with_out
 from .._tensor import Tensor, apply
 from .linalg_common import adjoint, each, need_float, need_square
 from .linalg_solve import inv, solve
@@ -50,9 +50,14 @@ def matrix_exp(input) -> Tensor:
     return matrix_exp_(input)
 
 
-@public(out=True)
-def matrix_power(input, n: int) -> Tensor:
+@public()
+def matrix_power(input, n: int, *, out: Tensor | None = None) -> Tensor:
     """The n-th power of square matrices, by squaring; the inverse's for n < 0."""
+    made = _power(input, n)
+    return made if out is None else fill_out(out, made.contiguous())  # not by columns, as an inverse alone is
+
+
+def _power(input, n: int) -> Tensor:
     need_square(input, "linalg.matrix_power")
     if n == 0:
         return input.clone().copy_(eye(input.shape[-1], dtype=input.dtype, device=input.device))
@@ -161,6 +166,7 @@ def linalg_vander(x, N: int | None = None) -> Tensor:
     if n <= 1:
         raise RuntimeError("N must be greater than 1.")
     x = x if x.dtype.category >= dt.FLOAT else x.to(dt.int64)
+    x = x if x.ndim else x.unsqueeze(0)
     powers = x.unsqueeze(-1).expand(*x.shape, n - 1)
     from .joining import cat
     return cat([x.new_ones(*x.shape, 1), powers.cumprod(-1)], -1)

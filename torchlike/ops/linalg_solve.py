@@ -11,7 +11,7 @@ from .._core.registry import Op
 from .._public import public, with_out
 from .._tensor import Tensor, apply
 from .histograms import named_result
-from .linalg_common import adjoint, each, eye_like, lapack, need_float, need_matrix, need_same_dtype, need_square, raise_failures
+from .linalg_common import adjoint, by_columns, each, eye_like, lapack, need_float, need_matrix, need_same_dtype, need_square, raise_failures
 from .matmul import MATMUL
 
 _mm = MATMUL.kernel
@@ -72,7 +72,7 @@ def inv_ex(A, *, check_errors: bool = False):
     result, info = apply(INV, (A,))
     if check_errors:
         raise_failures(info, _singular_inverse)
-    return _inv_ex(result, info)
+    return _inv_ex(by_columns(result), info)
 
 
 @with_out
@@ -110,12 +110,15 @@ def solve_ex(A, B, *, left: bool = True, check_errors: bool = False):
     A, B = A.expand(*batch, *a[-2:]), B.expand(*batch, *b[-2:])
     if left:
         x, info = apply(SOLVE, (A, B))
+        by_columns(x)
     else:
         x, info = apply(SOLVE, (A.mT, B.mT))
         x = x.mT.contiguous()
     if check_errors:
         raise_failures(info, lambda prefix, k: f"torch.linalg.solve: {prefix}The solver failed because the input matrix is singular.")
-    return _solve_ex_result(x.squeeze(-1) if vector else x, info)
+    if vector:
+        x = x.squeeze(-1) if x.ndim == 2 else by_columns(x.squeeze(-1).clone())
+    return _solve_ex_result(x, info)
 
 
 @with_out
@@ -169,8 +172,8 @@ def solve_triangular(input, B, *, upper: bool, left: bool = True, unitriangular:
     batch = broadcast_shapes(a[:-2], b[:-2])
     input, B = input.expand(*batch, *a[-2:]), B.expand(*batch, *b[-2:])
     if left:
-        return apply(TRIANGULAR, (input, B), (bool(upper), bool(unitriangular)))
-    return apply(TRIANGULAR, (input.mT, B.mT), (not upper, bool(unitriangular))).mT
+        return by_columns(apply(TRIANGULAR, (input, B), (bool(upper), bool(unitriangular))))
+    return by_columns(apply(TRIANGULAR, (input.mT, B.mT), (not upper, bool(unitriangular))).mT.contiguous())
 
 
 _triangular_solve_result = named_result("triangular_solve", "solution", "cloned_coefficient")
@@ -182,7 +185,7 @@ def triangular_solve(input, A: Tensor, upper: bool = True, transpose: bool = Fal
     need_matrix(input, "torch.triangular_solve", "b")
     need_square(A, "triangular_solve")
     x = solve_triangular(A.mT if transpose else A, input, upper=upper != transpose, unitriangular=unitriangular)
-    return _triangular_solve_result(x, A.clone())
+    return _triangular_solve_result(x, by_columns(A.clone()))
 
 
 # -- determinants --------------------------------------------------------------------------------------------------------

@@ -1,14 +1,20 @@
 """Eigenvalues and singular values, and what is computed from them: svd, eigh, eig, pinv, matrix_rank, cond, lstsq."""
 from __future__ import annotations
 
+import functools
+import operator
+
 import numpy as np
 
 from .._core import dtype as dt
+from .._core.numpy_lax_linalg import eig_of
 from .._core.registry import Op
 from .._public import public, with_out
 from .._tensor import Tensor, apply
+from ..autograd.grad_mode import no_grad
 from .histograms import named_result
-from .linalg_common import adjoint, need_float, need_matrix, need_square
+from .joining import cat
+from .linalg_common import adjoint, by_columns, each, need_float, need_matrix, need_square, raise_failures
 from .matmul import MATMUL
 
 _mm = MATMUL.kernel
@@ -72,11 +78,34 @@ def _check_svd(A, driver) -> None:
             raise RuntimeError(f"torch.linalg.svd: unknown svd driver {driver} in svd_cusolver computation. ")
 
 
+def _refuse_phase(name: str, what: str, word: str, *vectors: tuple[int, Tensor]) -> None:
+    """torch's error where a loss depends on the phases of complex vectors, which nothing determines. vectors: results of one operation, with
+    their numbers among them; those of svd are the columns of one and the rows of the other."""
+    node = vectors[0][1]._edge
+    if node is None or vectors[0][1].dtype.category != dt.COMPLEX:
+        return
+    known = [(i, v.detach()) for i, v in vectors]
+
+    def check(grads) -> None:
+        with no_grad():
+            turned = [((v.conj() * grads[i]).sum(-1 if i == 2 else -2).imag * (-1 if i == 2 else 1)) for i, v in known if grads[i] is not None]
+            k = min([t.shape[-1] for t in turned], default=0)
+            if k:
+                total = functools.reduce(operator.add, [t[..., :k] for t in turned])
+                raise_failures((total.abs() > 1e-2).any().to(dt.int32), lambda *_: (
+                    f"{name}_backward: The {what} in the complex case are specified up to multiplication by e^{{i phi}}. The specified loss function "
+                    f"depends on this {word} ill-defined."), RuntimeError)
+    node.register_prehook(check)
+
+
 @with_out
 def linalg_svd(A, full_matrices: bool = True, *, driver: str | None = None):
     """(U, S, Vh) with A = U diag(S) Vh, S descending."""
     _check_svd(A, driver)
-    return _linalg_svd(*apply(SVD, (A,), (bool(full_matrices),)))
+    u, s, vh = apply(SVD, (A,), (bool(full_matrices),))
+    made = _linalg_svd(by_columns(u), s, by_columns(vh))
+    _refuse_phase("svd", "singular vectors", "phase term, making it", (0, u), (2, vh))
+    return made
 
 
 @with_out
@@ -93,7 +122,7 @@ def svd(input, some: bool = True, compute_uv: bool = True):
         raise RuntimeError(f"linalg.svd: input should have at least 2 dimensions, but has {input.ndim} dimensions instead")
     if not compute_uv:
         *batch, m, n = input.shape
-        return _svd(input.new_zeros(*batch, m, m), svdvals(input), input.new_zeros(*batch, n, n))
+        return _svd(input.new_zeros(*batch, m, m), svdvals(input), by_columns(input.new_zeros(*batch, n, n)))
     u, s, vh = linalg_svd(input, not some)
     return _svd(u, s, vh.mH)
 
@@ -128,7 +157,10 @@ def eigh(input, UPLO: str = "L"):
         raise NotImplementedError(f"\"linalg_eigh_cpu\" not implemented for '{input.dtype.short}'")
     if str(UPLO).upper() not in ("L", "U"):
         raise RuntimeError(f"Expected UPLO argument to be 'L' or 'U', but got {UPLO}")
-    return _linalg_eigh(*apply(EIGH, (input,), (UPLO.upper(),)))
+    values, vectors = apply(EIGH, (input,), (UPLO.upper(),))
+    made = _linalg_eigh(values, by_columns(vectors))
+    _refuse_phase("linalg_eigh", "eigenvectors", "quantity, so it is", (1, vectors))
+    return made
 
 
 @with_out
@@ -138,9 +170,8 @@ def eigvalsh(input, UPLO: str = "L") -> Tensor:
 
 
 def _numpy_eig(a):
-    w, v = np.linalg.eig(a)
-    kind = np.result_type(a.dtype, np.complex64)
-    return [w.astype(kind), v.astype(kind)]
+    one, kind = eig_of(a.dtype, False, True), np.result_type(a.dtype, np.complex64)  # numpy.linalg computes in double: another order of eigenvalues
+    return [x.astype(kind) for x in each(one, a, ranks=(2,))]
 
 
 def _eig_vjp(xp, g0, g1, out0, out1):
@@ -171,7 +202,10 @@ def _check_eig(A, name: str) -> None:
 def eig(input):
     """(eigenvalues, eigenvectors), complex, in LAPACK's order."""
     _check_eig(input, "linalg.eig")
-    return _linalg_eig(*apply(EIG, (input,)))
+    values, vectors = apply(EIG, (input,))
+    made = _linalg_eig(values, by_columns(vectors))
+    _refuse_phase("linalg_eig", "eigenvectors", "quantity, so it is", (1, vectors))
+    return made
 
 
 @with_out
@@ -185,6 +219,8 @@ def eigvals(input) -> Tensor:
 
 
 def _pinv(xp, a, atol, rtol, hermitian):
+    if not a.size:
+        return xp.zeros((*a.shape[:-2], a.shape[-1], a.shape[-2]), a.dtype)
     if hermitian:
         w, v = _eigh(xp, a, "L")
         size = xp.abs(w)
@@ -227,8 +263,6 @@ def pinv(input, rcond=None, hermitian: bool = False, *, atol=None, rtol=None) ->
     if input.ndim < 2 or input.dtype.category < dt.FLOAT or input.dtype.to_real().itemsize < 4:
         raise RuntimeError(f"linalg.pinv({input.dtype.short}{{{list(input.shape)}}}): expected a tensor with 2 or more dimensions of float, double, cfloat "
                            "or cdouble types")
-    if not input.numel():
-        return input.new_zeros(*input.shape[:-2], input.shape[-1], input.shape[-2])
     atol, rtol = _tolerances(input, atol, rcond if rtol is None else rtol)
     return apply(PINV, (input, atol, rtol), (bool(hermitian),))
 
@@ -255,6 +289,12 @@ def matrix_rank(input, tol=None, hermitian: bool = False, *, atol=None, rtol=Non
     return (values > limit.unsqueeze(-1)).sum(-1)
 
 
+def _padded(x: Tensor, rows: int) -> Tensor:
+    """LAPACK leaves a solution in the first rows of where the right hand side was."""
+    more = rows - x.shape[-2]
+    return cat([x, x.new_zeros(*x.shape[:-2], more, x.shape[-1])], -2) if more > 0 else x
+
+
 _lstsq = named_result("linalg_lstsq", "solution", "residuals", "rank", "singular_values")
 
 
@@ -279,10 +319,10 @@ def lstsq(input, b, rcond: float | None = None, *, driver: str | None = None):
     rhs = b.unsqueeze(-1) if vector else b
     m, n = input.shape[-2:]
     rtol = float(np.finfo(input.dtype.to_real().np).eps) * max(m, n) if rcond is None else rcond
-    x = pinv(input, rtol=0.0 if driver == "gels" else rtol) @ rhs
+    x = by_columns(_padded(pinv(input, rtol=0.0 if driver == "gels" else rtol) @ rhs, m)).narrow(-2, 0, n)
     empty = input.new_zeros(0, dtype=input.dtype.to_real())
     rank = input.new_zeros(0, dtype=dt.int64) if driver == "gels" else matrix_rank(input, rtol=rtol)
-    residuals = empty
+    residuals = x.flatten()[:0].abs()
     if m > n and driver != "gelsy" and (driver == "gels" or bool((rank == n).all())):
         residuals = (input @ x - rhs).abs().square().sum(-2)
     values = svdvals(input).detach() if driver in ("gelsd", "gelss") else empty

@@ -123,7 +123,7 @@ def stft(input: Any, n_fft: int, hop_length: int | None = None, win_length: int 
     norm = "ortho" if normalized else None
     out = (fourier.rfft if onesided else fourier.fft)(frames, norm=norm).transpose(-1, -2)
     out = out if input.ndim == 2 else out.squeeze(0)
-    return out if return_complex else F["view_as_real"](out.resolve_conj().contiguous())
+    return out if return_complex else F["view_as_real"](out.resolve_conj())
 
 
 @public()
