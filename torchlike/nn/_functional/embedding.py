@@ -1,7 +1,9 @@
 """Look-up tables: embedding and one_hot."""
 from __future__ import annotations
 
+import jax.numpy as jnp
 import numpy as np
+from jax import lax
 
 from ..._core import dtype as dt
 from ..._core.grad_mode import mode
@@ -23,10 +25,14 @@ def _embedding_vjp(xp, g, index, padding, plan):
         g = xp.where((index == padding)[:, None], xp.zeros((), g.dtype), g)
     if xp is np:
         return rows_add(rows, index, g), None
-    if rows <= 4096 and g.shape[0] * rows <= 1 << 22:  # a product with a one-hot matrix: XLA's scatter on the CPU is serial
-        hot = (index[:, None] == np.arange(rows)).astype(g.dtype)
-        return hot.T @ g, None
-    return xp.zeros((rows, width), g.dtype).at[index].add(g), None
+    if rows <= 4096 and g.shape[0] * rows <= 1 << 22:  # by a one-hot matrix where products are quick: 10 to 60 times slower on the CPU
+        return lax.platform_dependent(g, index, cpu=lambda g, index: _summed(rows, index, g),
+                                      default=lambda g, index: (index[:, None] == np.arange(rows)).astype(g.dtype).T @ g), None
+    return _summed(rows, index, g), None
+
+
+def _summed(rows, index, g):
+    return jnp.zeros((rows, g.shape[1]), g.dtype).at[index].add(g)
 
 
 EMBEDDING = Op("embedding", _embedding, shape=lambda w, i, padding: ((*i.shape, w.shape[1]), w.dtype), vjp=_embedding_vjp)
