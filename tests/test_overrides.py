@@ -1,7 +1,7 @@
 """__torch_function__, torch.overrides, modes: against real torch."""
 from importlib import import_module
 
-from same import caught, same
+from same import caught, error, same
 
 
 def _logging(torch, log):
@@ -27,6 +27,33 @@ def test_subclass_sees_every_call(torch):
     s.requires_grad_()
     (s * 2).sum().backward()
     return log, kinds, plain[1:], type(s.grad) is torch.Tensor
+
+
+@same
+def test_recurrent_layers_are_one_call(torch):  # torchview draws what it sees
+    log = []
+    S = _logging(torch, log)
+    nn, seen = torch.nn, []
+    for layer, x in ((nn.LSTM(4, 3, 2), torch.ones(5, 2, 4)), (nn.GRU(4, 3, bidirectional=True), torch.ones(5, 4)), (nn.RNN(4, 3), torch.ones(5, 2, 4)),
+                     (nn.RNN(4, 3, nonlinearity="relu", batch_first=True), torch.ones(5, 2, 4)), (nn.LSTMCell(4, 3), torch.ones(2, 4)),
+                     (nn.GRUCell(4, 3), torch.ones(2, 4)), (nn.RNNCell(4, 3), torch.ones(4))):
+        del log[:]
+        found = layer(x.as_subclass(S))
+        flat = torch.utils._pytree.tree_leaves(found)
+        seen.append(([name for name, _ in log if name.startswith(("lstm", "gru", "rnn", "new_"))], [type(t) is S for t in flat], flat))
+    return seen
+
+
+@same
+def test_functions_of_recurrent_layers(torch):
+    torch.manual_seed(0)
+    x, h, weights = torch.ones(5, 2, 4), torch.zeros(1, 2, 3), list(torch.nn.LSTM(4, 3).parameters())
+    cell = [w.detach() for w in weights]
+    short = list(torch.nn.RNN(4, 3).parameters())
+    return (torch.lstm(x, (h, h), weights, True, 1, 0.0, False, False, False), torch.lstm_cell(x[0], (h[0], h[0]), *cell), torch.gru_cell(x[0], h[0], *(
+        w[:9] if w.ndim == 1 else w[:9] for w in cell)), torch.rnn_tanh(x, h, short, True, 1, 0.0, False, False, False),
+        torch._VF.rnn_relu(x, h, short, True, 1, 0.0, False, False, False), torch._VF.rnn_tanh_cell(x[0], h[0], *short), torch.rnn_relu_cell(x[0], h[0], *short),
+        error(torch.lstm, x), error(torch.rnn_tanh, x, h, short[:1], True, 1, 0.0, False, False, False), hasattr(torch.Tensor, "lstm"))
 
 
 @same

@@ -27,6 +27,13 @@ def _mm(xp, x, y):
     return xp.matmul(a, b)
 
 
+def _unrounded_mm(xp, x, y):
+    """The product, of 16-bit numbers in float32: as in torch, what is added to it comes before the rounding."""
+    if xp is np or x.dtype.itemsize != 2:
+        return _mm(xp, x, y)
+    return xp.matmul(x, y, preferred_element_type=np.float32)
+
+
 def _swap(x):
     return x.swapaxes(-1, -2)
 
@@ -78,6 +85,8 @@ def _matmul_vjp(xp, g, x, y, needs, plan):
 _LAST_NODE = {(1, 2): "SqueezeBackward4", (2, 3): "CloneBackward0", (2, 4): "CloneBackward0", (2, 5): "CloneBackward0"}
 MATMUL = Op("matmul", _mm, shape=_matmul_shape, vjp=_matmul_vjp,
             torch_name=lambda plan: _LAST_NODE.get((plan.avals[0].ndim, plan.avals[1].ndim), "UnsafeViewBackward0"))
+UNROUNDED = Op("unrounded_matmul", _unrounded_mm, shape=lambda a, b: (_matmul_shape(a, b)[0], dt.float32),
+               vjp=lambda xp, g, x, y, needs, plan: _matmul_vjp(xp, g.astype(x.dtype), x, y, needs, plan))
 _NAMED = {name: Op(name, _mm, shape=_matmul_shape, vjp=_matmul_vjp) for name in ("mm", "bmm", "mv", "dot")}
 
 
@@ -126,13 +135,17 @@ def matmul(input, other: Tensor) -> Tensor:
 @public(out=True, checked=True)
 def mm(input, mat2: Tensor) -> Tensor:
     """The product of two matrices."""
+    return _mm_by(_NAMED["mm"], input, mat2)
+
+
+def _mm_by(op: Op, input: Tensor, mat2: Tensor) -> Tensor:
     if not isinstance(mat2, Tensor):
         need_tensor(mat2, "mm", "'mat2' (position 2)")
     a, b = input._value.aval, mat2._value.aval
     if a.ndim != 2 or b.ndim != 2:
         raise RuntimeError(f"{'self' if a.ndim != 2 else 'mat2'} must be a matrix")
     _check_mm(input, mat2)
-    return apply(_NAMED["mm"], (input, mat2))
+    return apply(op, (input, mat2))
 
 
 def _check_mm(a: Tensor, b: Tensor) -> None:
@@ -144,6 +157,10 @@ def _check_mm(a: Tensor, b: Tensor) -> None:
 @public(out=True, checked=True)
 def bmm(input, mat2: Tensor) -> Tensor:
     """The products of two batches of matrices."""
+    return _bmm_by(_NAMED["bmm"], input, mat2)
+
+
+def _bmm_by(op: Op, input: Tensor, mat2: Tensor) -> Tensor:
     if not isinstance(mat2, Tensor):
         need_tensor(mat2, "bmm", "'mat2' (position 2)")
     a, b = input._value.aval, mat2._value.aval
@@ -153,7 +170,7 @@ def bmm(input, mat2: Tensor) -> Tensor:
     if a.shape[0] != b.shape[0] or a.shape[2] != b.shape[1]:
         raise RuntimeError(f"Expected size for first two dimensions of batch2 tensor to be: [{a.shape[0]}, {a.shape[2]}] but got: "
                            f"[{b.shape[0]}, {b.shape[1]}].")
-    return apply(_NAMED["bmm"], (input, mat2))
+    return apply(op, (input, mat2))
 
 
 @public(out=True)
@@ -224,10 +241,17 @@ def _add_product(input, product, beta, alpha) -> Tensor:
     return (input if beta == 1 else input * beta) + product
 
 
+def _sum_with(input, by, name: str, a: Tensor, b: Tensor, beta, alpha) -> Tensor:
+    """beta * input + alpha * (a @ b), of 16-bit numbers with one rounding in the end."""
+    if not (isinstance(a, Tensor) and a.dtype.itemsize == 2 and a.dtype.category == dt.FLOAT and input.dtype is a.dtype):
+        return _add_product(input, by(_NAMED[name], a, b), beta, alpha)
+    return _add_product(input.float(), by(UNROUNDED, a, b), beta, alpha).to(a.dtype)
+
+
 @public(inplace=True, out=True)
 def addmm(input, mat1: Tensor, mat2: Tensor, *, beta=1, alpha=1) -> Tensor:
     """beta * input + alpha * (mat1 @ mat2)."""
-    return _add_product(input, mm(mat1, mat2), beta, alpha)
+    return _sum_with(input, _mm_by, "mm", mat1, mat2, beta, alpha)
 
 
 @public(inplace=True, out=True)
@@ -239,7 +263,7 @@ def addmv(input, mat: Tensor, vec: Tensor, *, beta=1, alpha=1) -> Tensor:
 @public(inplace=True, out=True)
 def baddbmm(input, batch1: Tensor, batch2: Tensor, *, beta=1, alpha=1) -> Tensor:
     """beta * input + alpha * (batch1 @ batch2)."""
-    return _add_product(input, bmm(batch1, batch2), beta, alpha)
+    return _sum_with(input, _bmm_by, "bmm", batch1, batch2, beta, alpha)
 
 
 @public(inplace=True, out=True)
@@ -255,12 +279,15 @@ def addr(input, vec1: Tensor, vec2: Tensor, *, beta=1, alpha=1) -> Tensor:
 
 
 def linear_kernel(xp, x, w, b):
+    product = _mm if b is None else _unrounded_mm
     if x.ndim > 2:
-        y = _mm(xp, x.reshape(math.prod(x.shape[:-1]), x.shape[-1]), w.T)
+        y = product(xp, x.reshape(math.prod(x.shape[:-1]), x.shape[-1]), w.T)
         y = y.reshape(*x.shape[:-1], w.shape[0])
     else:
-        y = _mm(xp, x, w.T)
-    return y if b is None else y + b
+        y = product(xp, x, w.T)
+    if b is None:
+        return y
+    return y + b if x.dtype.itemsize != 2 else (y + b).astype(x.dtype)
 
 
 def _linear_vjp(xp, g, x, w, needs, plan):

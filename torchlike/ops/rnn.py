@@ -12,6 +12,7 @@ import numpy as np
 from jax import lax
 
 from .._core.registry import Op
+from .._public import public
 from .._tensor import Tensor, apply, as_tensor_value
 from .creation import zeros_like
 from .joining import cat
@@ -260,6 +261,8 @@ def _sequence(kind: str, x: Tensor, hx: tuple, params, has_biases: bool, num_lay
     from ..nn._functional.dropout import dropout as drop
     directions = 2 if bidirectional else 1
     per = len(params) // (num_layers * directions)
+    if per < (4 if has_biases else 2) or len(params) % (num_layers * directions):
+        raise RuntimeError("got an incorrect number of RNN parameters")
     finals = [[] for _ in hx]
     for layer in range(num_layers):
         outs = []
@@ -291,6 +294,8 @@ def _packed_positions(batch_sizes: np.ndarray):
 
 def _entry(kind: str):
     def f(*args):
+        if len(args) != 9 or not isinstance(args[0], Tensor):
+            raise TypeError(f"{kind}() received an invalid combination of arguments")
         if isinstance(args[1], Tensor) and isinstance(args[3], (list, tuple)):  # (data, batch_sizes, hx, params, ...)
             data, batch_sizes, hx, params, has_biases, num_layers, dropout, train, bidirectional = args
             hx = hx if isinstance(hx, (tuple, list)) else (hx,)
@@ -311,9 +316,10 @@ def _entry(kind: str):
     return f
 
 
-lstm, gru, rnn_tanh, rnn_relu = map(_entry, ("lstm", "gru", "rnn_tanh", "rnn_relu"))
+lstm, gru, rnn_tanh, rnn_relu = (public(method=False)(_entry(kind)) for kind in ("lstm", "gru", "rnn_tanh", "rnn_relu"))
 
 
+@public(method=False)
 def lstm_cell(input: Tensor, hx, w_ih: Tensor, w_hh: Tensor, b_ih=None, b_hh=None) -> tuple:
     """One LSTM step: (h, c)."""
     h, c = hx
@@ -322,6 +328,7 @@ def lstm_cell(input: Tensor, hx, w_ih: Tensor, w_hh: Tensor, b_ih=None, b_hh=Non
     return o.sigmoid() * c.tanh(), c
 
 
+@public(method=False)
 def gru_cell(input: Tensor, hx: Tensor, w_ih: Tensor, w_hh: Tensor, b_ih=None, b_hh=None) -> Tensor:
     """One GRU step."""
     xr, xz, xn = linear(input, w_ih, b_ih).chunk(3, 1)
@@ -331,11 +338,13 @@ def gru_cell(input: Tensor, hx: Tensor, w_ih: Tensor, w_hh: Tensor, b_ih=None, b
     return n + z * (hx - n)
 
 
+@public(method=False)
 def rnn_tanh_cell(input: Tensor, hx: Tensor, w_ih: Tensor, w_hh: Tensor, b_ih=None, b_hh=None) -> Tensor:
     """tanh(W x + b + U h + c)."""
     return (linear(input, w_ih, b_ih) + linear(hx, w_hh, b_hh)).tanh()
 
 
+@public(method=False)
 def rnn_relu_cell(input: Tensor, hx: Tensor, w_ih: Tensor, w_hh: Tensor, b_ih=None, b_hh=None) -> Tensor:
     """relu(W x + b + U h + c)."""
     return (linear(input, w_ih, b_ih) + linear(hx, w_hh, b_hh)).relu()

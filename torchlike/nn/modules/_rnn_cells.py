@@ -4,11 +4,12 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from torchlike import _VF
 from torchlike._tensor import Tensor
 from torchlike.nn import init
 from torchlike.nn.modules.module import Module
 from torchlike.nn.parameter import empty_parameter
-from torchlike.ops import rnn as _VF
+from torchlike.ops.creation import zeros
 
 
 class RNNCellBase(Module):
@@ -58,7 +59,7 @@ class RNNCellBase(Module):
 
     def _batched_state(self, input: Tensor, index: int, state: Tensor | None, batched: bool) -> Tensor:
         if state is None:
-            return input.new_zeros(input.size(0), self.hidden_size)
+            return zeros(input.size(0), self.hidden_size, dtype=input.dtype, device=input.device)
         if not batched:
             state = state.unsqueeze(0)
         if input.size(0) != state.size(0):

@@ -11,13 +11,14 @@ import numbers
 import warnings
 from typing import Any
 
+from torchlike import _VF
 from torchlike._tensor import Tensor
 from torchlike.nn import init
 from torchlike.nn._packed import PackedSequence
 from torchlike.nn.modules._rnn_cells import GRUCell, LSTMCell, RNNCell, RNNCellBase
 from torchlike.nn.modules.module import Module
 from torchlike.nn.parameter import empty_parameter
-from torchlike.ops import rnn as _VF
+from torchlike.ops.creation import zeros
 
 __all__ = ["GRU", "GRUCell", "LSTM", "LSTMCell", "RNN", "RNNBase", "RNNCell", "RNNCellBase"]
 
@@ -161,7 +162,7 @@ class RNNBase(Module):
 
     # -------------------------------------------------------------------------------------------------------- forward
     def _zero_state(self, input: Tensor, batch_sizes: Tensor | None) -> Any:
-        return input.new_zeros(self.get_expected_hidden_size(input, batch_sizes))
+        return zeros(self.get_expected_hidden_size(input, batch_sizes), dtype=input.dtype, device=input.device)
 
     def _batched_state(self, hx: Any, batched: bool) -> Any:
         """The given state with a batch dimension."""
@@ -271,7 +272,8 @@ class LSTM(RNNBase):
         return tuple(super(LSTM, self).permute_hidden(state, permutation) for state in hx)
 
     def _zero_state(self, input: Tensor, batch_sizes: Tensor | None) -> tuple[Tensor, Tensor]:
-        return super()._zero_state(input, batch_sizes), input.new_zeros(self.get_expected_cell_size(input, batch_sizes))
+        cell = zeros(self.get_expected_cell_size(input, batch_sizes), dtype=input.dtype, device=input.device)
+        return super()._zero_state(input, batch_sizes), cell
 
     def _batched_state(self, hx: tuple[Tensor, Tensor], batched: bool) -> tuple[Tensor, Tensor]:
         want = 3 if batched else 2
