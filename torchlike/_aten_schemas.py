@@ -47,11 +47,11 @@ class AtenSchema(Schema):
             x = args[i] if i < len(args) else names.get(a.name, a.default)
             if x is _REQUIRED:
                 return None
-            default = a.default if a.default is _REQUIRED else self._taken(a, a.default)
+            default = self._default(a)
             x = default if x is a.default else self._taken(a, x)
-            if x is _REQUIRED and default is not _REQUIRED or x is NotImplemented:
+            if x is NotImplemented:
                 return None
-            same = default is not _REQUIRED and type(x) is type(default) and (x is default or not isinstance(x, Tensor) and not _tensors_in(x) and x == default)
+            same = x is default or type(x) is type(default) and not isinstance(x, Tensor) and not _tensors_in(x) and x == default
             if a.only_named:
                 if not same:
                     named[a.name] = x
@@ -71,6 +71,11 @@ class AtenSchema(Schema):
                 if len(args) > i + 1 and len(self.positional) == i + 1 or len(args) == i + 1 and not listed[2]:
                     return (*args[:i], list(args[i:]))
         return args
+
+    def _default(self, a: Argument) -> Any:
+        """As the parameter takes it; a constant of C++ (a memory format) stands for itself."""
+        made = a.default if a.default is _REQUIRED else self._taken(a, a.default)
+        return a.default if made is NotImplemented else made
 
     def _taken(self, a: Argument, x: Any) -> Any:
         return _taken(a.kind, x, a.name == "other" and self.op_name.rstrip("_") in _TENSORS_OF_NUMBERS)

@@ -66,6 +66,22 @@ def _spread(f: Callable) -> Callable:
     return lambda tensors, *rest, **named: f(*tensors, *rest, **named)
 
 
+def _assert_scalar(self: Any, assert_msg: str) -> None:
+    if not self:
+        raise RuntimeError(assert_msg)
+
+
+def _assert_tensor_metadata(a: Tensor, size: Any = None, stride: Any = None, dtype: Any = None, *, device: Any = None, layout: Any = None) -> None:
+    for what, have, wanted in (("sizes", a.shape, size), ("strides", a.stride(), stride)):
+        if wanted is not None and tuple(have) != tuple(wanted):
+            raise RuntimeError(f"Tensor {what} mismatch! Expected: {list(wanted)}, Got: {list(have)}")
+    for what, have, wanted in (("dtype", a.dtype, dtype), ("layout", a.layout, layout)):
+        if wanted is not None and have is not wanted:
+            raise RuntimeError(f"Tensor {what} mismatch! Expected: {wanted}, Got: {have}")
+    if device is not None and a.device.type != device.type:
+        raise RuntimeError(f"Tensor device mismatch! Expected: {device}, Got: {a.device}")
+
+
 def _to(self: Tensor, *args: Any, layout: Any = None, pin_memory: Any = None, **named: Any) -> Tensor:
     return self.to(*args, **named)
 
@@ -73,6 +89,8 @@ def _to(self: Tensor, *args: Any, layout: Any = None, pin_memory: Any = None, **
 LAYERS: dict[str, Callable] = {
     "log_sigmoid": functional.logsigmoid,
     "to": _to,
+    "_assert_scalar": _assert_scalar,
+    "_assert_tensor_metadata": _assert_tensor_metadata,
     "tensordot": lambda self, other, dims_self, dims_other: FUNCTIONS["tensordot"](self, other, (dims_self, dims_other)),
     "im2col": functional.unfold,
     **{name: _spread(FUNCTIONS[name]) for name in ("block_diag", "broadcast_tensors", "cartesian_prod", "meshgrid")},

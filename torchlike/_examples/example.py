@@ -13,9 +13,12 @@ from ..utils._pytree import tree_flatten, tree_unflatten
 class Example:
     """A model and the arguments that show what it does."""
 
-    def __init__(self, model: Module, args: tuple, kwargs: dict) -> None:
+    def __init__(self, model: Module, args: tuple, kwargs: dict, ordered: bool = True) -> None:
+        """ordered: keyword arguments in the order of their parameters, not as they are given."""
         self.model, self.args, self.kwargs = model, args, kwargs
         self.named = list(_named(model.forward, args, kwargs))
+        if not ordered:
+            self.named[len(args):] = kwargs.items()
         leaves, self.structure = tree_flatten([x for _, x in self.named])
         self.leaves = leaves
         self.places = [i for i, x in enumerate(leaves) if isinstance(x, Tensor)]

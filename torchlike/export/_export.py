@@ -58,7 +58,7 @@ class _Export:
 
     def __init__(self, mod: Module, args: tuple, kwargs: dict, dynamic_shapes: Any) -> None:
         self.mod, self.args, self.kwargs = mod, args, kwargs
-        self.example = Example(mod, args, kwargs)
+        self.example = Example(mod, args, kwargs, ordered=False)
         self.names = _placeholder_names(self.example)
         self.labels: dynamic.Labels = [{} for _ in self.example.tensors]
         if dynamic_shapes is not None:

@@ -128,19 +128,19 @@ def _guards(program: ExportedProgram, inputs: list) -> list[tuple[str, Callable[
                 first[str(n.node)] = i, d, where
             else:
                 later.append((i, d, where, n.node))
+    for name, limits in program.range_constraints.items():
+        if str(name) in first:
+            i, d, where = first[str(name)]
+            if limits.lower > 2:
+                found.append((f"{where} >= {int(limits.lower)}", lambda args, i=i, d=d, n=limits.lower: _size(args, i, d) >= n))
+            if limits.upper < math.inf:
+                found.append((f"{where} <= {int(limits.upper)}", lambda args, i=i, d=d, n=limits.upper: _size(args, i, d) <= n))
     for i, d, where, expr in later:
         if expr.symbols() <= set(first):
             text = str(expr)
             for name, (_, _, there) in first.items():
                 text = text.replace(name, there)
             found.append((f"{where} == {text}", lambda args, i=i, d=d, e=expr: _size(args, i, d) == e.at({s: _size(args, *first[s][:2]) for s in e.symbols()})))
-    for name, limits in program.range_constraints.items():
-        if str(name) in first:
-            i, d, where = first[str(name)]
-            if limits.lower > 0:
-                found.append((f"{where} >= {int(limits.lower)}", lambda args, i=i, d=d, n=limits.lower: _size(args, i, d) >= n))
-            if limits.upper < math.inf:
-                found.append((f"{where} <= {int(limits.upper)}", lambda args, i=i, d=d, n=limits.upper: _size(args, i, d) <= n))
     return found
 
 

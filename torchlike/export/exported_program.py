@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import copy
 import dataclasses
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from .._tensor import Tensor
@@ -144,11 +144,6 @@ class ExportedProgram:
     def module(self, check_guards: bool = True) -> GraphModule:
         """A module with the parameters and buffers as its own, called as the original."""
         return _unlift.unlifted(self, check_guards)
-
-    def run_decompositions(self, decomp_table: dict[Any, Callable] | None = None, decompose_custom_triton_ops: bool = False) -> ExportedProgram:
-        """A program of other operators: each that `decomp_table` has becomes what the function there does."""
-        from ._decompose import decomposed
-        return decomposed(self, decomp_table)
 
     def validate(self) -> None:
         """Check that the graph is well-formed."""

@@ -8,6 +8,7 @@ import numpy as np
 from ..._core import dtype as dt
 from ..._core import rng
 from ..._core.aval import broadcast_shapes
+from ..._core.layout import like
 from ..._core.registry import Op, sum_to
 from ..._tensor import Tensor, apply, as_tensor_value
 from ...ops.matmul import _c_name as plain_c_name
@@ -188,7 +189,7 @@ def scaled_dot_product_attention(query: Tensor, key: Tensor, value: Tensor, attn
     same_heads = query.shape[:-2] == key.shape[:-2]
     can_fuse = dropout_p <= 0.0 and (enable_gqa or same_heads) and _can_fuse(query, key, value, attn_mask)
     if can_fuse and (not allows_math() or query.shape[-2] * key.shape[-2] >= _LONG):
-        return apply(FUSED_ATTENTION, (query, key, value, attn_mask), (float(scale), bool(is_causal)))
+        return _like_query(apply(FUSED_ATTENTION, (query, key, value, attn_mask), (float(scale), bool(is_causal))), query, attn_mask)
     if not allows_math():
         raise RuntimeError("No available kernel. Aborting execution." if allows_fused() else
                            "No viable backend for scaled_dot_product_attention was found. This is likely due to turning off both the math kernel "
@@ -201,4 +202,14 @@ def scaled_dot_product_attention(query: Tensor, key: Tensor, value: Tensor, attn
         kind = query.dtype.np
         drop = drawn(lambda: rng.bernoulli_scalar(default_generator, shape, 1 - dropout_p, kind), query.device, shape, kind)
     keep_scale = 1.0 if dropout_p >= 1.0 else 1 / (1 - dropout_p)
-    return apply(ATTENTION_ANYWHERE if can_fuse else ATTENTION, (query, key, value, attn_mask, drop, keep_scale), (float(scale), bool(is_causal)))
+    made = apply(ATTENTION_ANYWHERE if can_fuse else ATTENTION, (query, key, value, attn_mask, drop, keep_scale), (float(scale), bool(is_causal)))
+    return made if drop is not None else _like_query(made, query, attn_mask)
+
+
+def _like_query(made: Tensor, query: Tensor, mask: Tensor | None) -> Tensor:
+    """In torch's fused kernels, those for 4 dimensions, a result lies in memory as its query does."""
+    if mask is not None and (mask.ndim == 3 or mask.requires_grad):
+        return made
+    if query._layout is not None and query.ndim == 4 and made.shape == query.shape and query.stride(-1) == 1:
+        made._layout = like(query._layout)
+    return made
