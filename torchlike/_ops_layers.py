@@ -2,6 +2,7 @@
 is a number, resampling by its kind."""
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
 from typing import Any
 
@@ -61,6 +62,15 @@ def _avg_pool(f: Callable) -> Callable:
     return run
 
 
+def _mean(f: Callable) -> Callable:
+    """f whose reduction is the mean where none is given: Python's functions have none as their default."""
+    signature = inspect.signature(f)
+
+    def run(*args: Any, **named: Any) -> Tensor:
+        return f(*args, **named) if "reduction" in signature.bind(*args, **named).arguments else f(*args, **named, reduction=1)
+    return run
+
+
 def _spread(f: Callable) -> Callable:
     """f of any number of tensors, which the operator has in a list."""
     return lambda tensors, *rest, **named: f(*tensors, *rest, **named)
@@ -93,6 +103,8 @@ LAYERS: dict[str, Callable] = {
     "_assert_tensor_metadata": _assert_tensor_metadata,
     "tensordot": lambda self, other, dims_self, dims_other: FUNCTIONS["tensordot"](self, other, (dims_self, dims_other)),
     "im2col": functional.unfold,
+    **{name: _mean(FUNCTIONS[name]) for name in ("kl_div", "binary_cross_entropy_with_logits", "cosine_embedding_loss", "hinge_embedding_loss",
+                                                 "margin_ranking_loss", "triplet_margin_loss", "ctc_loss")},
     **{name: _spread(FUNCTIONS[name]) for name in ("block_diag", "broadcast_tensors", "cartesian_prod", "meshgrid")},
     "cross_entropy_loss": _cross_entropy_loss, "nll_loss": _nll_loss, "nll_loss_nd": _nll_loss,
     **{f.__name__: _loss(f) for f in (functional.mse_loss, functional.l1_loss, functional.smooth_l1_loss, functional.huber_loss, functional.soft_margin_loss,

@@ -137,32 +137,32 @@ def embedding(weight: Tensor, indices: Tensor, padding_idx: int = -1, scale_grad
 
 
 @public(method=False)
-def kl_div(input: Tensor, target: Tensor, reduction: int = 1, *, log_target: bool = False) -> Tensor:
+def kl_div(input: Tensor, target: Tensor, reduction: int = 0, *, log_target: bool = False) -> Tensor:
     """nn.functional.kl_div."""
     from .common import reduced
     return reduced(probability_loss._kl_loss(input, target, log_target), _REDUCTIONS[reduction])
 
 
 @public(method=False)
-def binary_cross_entropy_with_logits(input: Tensor, target: Tensor, weight=None, pos_weight=None, reduction: int = 1) -> Tensor:
+def binary_cross_entropy_with_logits(input: Tensor, target: Tensor, weight=None, pos_weight=None, reduction: int = 0) -> Tensor:
     """nn.functional.binary_cross_entropy_with_logits."""
     return probability_loss.binary_cross_entropy_with_logits(input, target, weight, reduction=_REDUCTIONS[reduction], pos_weight=pos_weight)
 
 
 @public(method=False)
-def cosine_embedding_loss(input1: Tensor, input2: Tensor, target: Tensor, margin: float = 0.0, reduction: int = 1) -> Tensor:
+def cosine_embedding_loss(input1: Tensor, input2: Tensor, target: Tensor, margin: float = 0.0, reduction: int = 0) -> Tensor:
     """nn.functional.cosine_embedding_loss."""
     return margin_loss.cosine_embedding_loss(input1, input2, target, margin, reduction=_REDUCTIONS[reduction])
 
 
 @public(method=False)
-def hinge_embedding_loss(input: Tensor, target: Tensor, margin: float = 1.0, reduction: int = 1) -> Tensor:
+def hinge_embedding_loss(input: Tensor, target: Tensor, margin: float = 1.0, reduction: int = 0) -> Tensor:
     """nn.functional.hinge_embedding_loss."""
     return margin_loss.hinge_embedding_loss(input, target, margin, reduction=_REDUCTIONS[reduction])
 
 
 @public(method=False)
-def margin_ranking_loss(input1: Tensor, input2: Tensor, target: Tensor, margin: float = 0.0, reduction: int = 1) -> Tensor:
+def margin_ranking_loss(input1: Tensor, input2: Tensor, target: Tensor, margin: float = 0.0, reduction: int = 0) -> Tensor:
     """nn.functional.margin_ranking_loss."""
     return margin_loss.margin_ranking_loss(input1, input2, target, margin, reduction=_REDUCTIONS[reduction])
 
@@ -175,13 +175,13 @@ def poisson_nll_loss(input: Tensor, target: Tensor, log_input: bool, full: bool,
 
 @public(method=False)
 def triplet_margin_loss(anchor: Tensor, positive: Tensor, negative: Tensor, margin: float = 1.0, p: float = 2, eps: float = 1e-6,
-                        swap: bool = False, reduction: int = 1) -> Tensor:
+                        swap: bool = False, reduction: int = 0) -> Tensor:
     """nn.functional.triplet_margin_loss."""
     return margin_loss.triplet_margin_loss(anchor, positive, negative, margin, p, eps, swap, reduction=_REDUCTIONS[reduction])
 
 
 @public(method=False)
-def ctc_loss(log_probs: Tensor, targets: Tensor, input_lengths, target_lengths, blank: int = 0, reduction: int = 1,
+def ctc_loss(log_probs: Tensor, targets: Tensor, input_lengths, target_lengths, blank: int = 0, reduction: int = 0,
              zero_infinity: bool = False) -> Tensor:
     """nn.functional.ctc_loss."""
     return ctc.ctc_loss(log_probs, targets, input_lengths, target_lengths, blank, _REDUCTIONS[reduction], zero_infinity)
