@@ -183,3 +183,17 @@ def test_a_mode_sees_the_functions_that_layers_call(torch):
         for layer in layers:
             layer(x)
     return [name for name in log if "conv" in name or "pool" in name]
+
+
+@same
+def test_parameters_take_nothing_over(torch):  # torchview asks a Parameter's class to call a function
+    log = []
+    S = _logging(torch, log)
+    x, P = torch.ones(2, 3).as_subclass(S), torch.nn.Parameter
+    found = P.__torch_function__(torch.nn.functional.linear, (S,), (x, P(torch.ones(4, 3))))
+    del log[:]
+
+    class Own(P):
+        pass
+    kinds = [type(t) is torch.Tensor for t in (found, P(torch.ones(1)) + 1, Own(torch.ones(1)) * 2)]
+    return kinds, found, torch.overrides.has_torch_function((P(torch.ones(1)), Own(torch.ones(1)))), log, type(x @ P(torch.ones(3, 1))) is S

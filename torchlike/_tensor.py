@@ -24,6 +24,21 @@ WRITE_OUTSIDE = ("A view was created in no_grad mode and is being modified inpla
                  "(if you don't want the inplace to be tracked) or both outside (if you want the inplace to be tracked).")
 
 
+class _Plainly:
+    """The `__torch_function__` of a class that takes nothing over: what is made from its tensors are plain ones.
+
+    An object, since a function would be bound to the tensor.
+    """
+
+    def __call__(self, func, types, args: tuple = (), kwargs: dict | None = None):
+        from .overrides import DisableTorchFunctionSubclass
+        with DisableTorchFunctionSubclass():
+            return func(*args, **(kwargs or {}))
+
+
+_disabled_torch_function_impl = _Plainly()
+
+
 class Tensor(Fields):
     """torch.Tensor."""
 
@@ -52,9 +67,9 @@ class Tensor(Fields):
         if "_plain" not in cls.__dict__ and cls.__mro__[1] is Tensor:
             cls._plain = False
         if "__torch_function__" in cls.__dict__:
-            from .overrides import _disabled_torch_function_impl, override
             cls._plain = True  # what functions make is plain, until `__torch_function__` makes it something else
             if cls.__torch_function__ is not _disabled_torch_function_impl:
+                from .overrides import override
                 override(cls)
 
     @classmethod

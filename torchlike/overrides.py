@@ -16,7 +16,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from ._public import FUNCTIONS
-from ._tensor import Tensor
+from ._tensor import Tensor, _disabled_torch_function_impl
 
 _OPERATORS = {"__add__": "add", "__radd__": "add", "__iadd__": "add_", "__sub__": "sub", "__isub__": "sub_", "__mul__": "mul", "__rmul__": "mul",
               "__imul__": "mul_", "__truediv__": "div", "__itruediv__": "div_", "__matmul__": "matmul", "__neg__": "neg", "__abs__": "abs",
@@ -117,20 +117,6 @@ def default_torch_function(cls: type, func: Callable, types: Any, args: tuple, k
     with DisableTorchFunctionSubclass():
         result = func(*args, **(kwargs or {}))
     return result if getattr(func, "__self__", None) is Tensor.grad else _converted(result, cls)
-
-
-class _Plainly:
-    """The `__torch_function__` of a class that takes nothing over: what is made from its tensors are plain ones.
-
-    An object, since a function would be bound to the tensor.
-    """
-
-    def __call__(self, func: Callable, types: Any, args: tuple = (), kwargs: dict | None = None) -> Any:
-        with DisableTorchFunctionSubclass():
-            return func(*args, **(kwargs or {}))
-
-
-_disabled_torch_function_impl = _Plainly()
 
 
 def _converted(x: Any, cls: type) -> Any:

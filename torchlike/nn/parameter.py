@@ -6,7 +6,7 @@ from collections import OrderedDict
 from typing import Any
 
 from torchlike._fields import Shown, fields
-from torchlike._tensor import Tensor
+from torchlike._tensor import Tensor, _disabled_torch_function_impl
 
 
 class _ParameterMeta(type(Tensor)):
@@ -22,7 +22,7 @@ class Parameter(Tensor, metaclass=_ParameterMeta):
     A tensor of a user's own subclass keeps its class and is marked as a parameter instead.
     """
 
-    _plain = True  # operations on parameters give plain tensors
+    __torch_function__ = _disabled_torch_function_impl  # operations on parameters give plain tensors
 
     def __new__(cls, data: Tensor | None = None, requires_grad: bool = True) -> Parameter:
         if data is None:
