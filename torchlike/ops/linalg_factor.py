@@ -42,9 +42,12 @@ def _cholesky(xp, a, upper):
         factor, info = _cholesky(xp, adjoint(xp, a), False)
         return [adjoint(xp, factor), info]
     if xp is np:
+        try:
+            return [np.linalg.cholesky(a), np.zeros(a.shape[:-2], np.int32)]
+        except np.linalg.LinAlgError:  # which minor is it?
+            pass
+
         def one(m):
-            if not m.size:
-                return m, np.int32(0)
             factor, info = lapack(m.dtype, "potrf")(m, lower=True, clean=True)
             return factor, np.int32(info)
         return each(one, a, ranks=(2,))
@@ -169,7 +172,26 @@ def _lu_numpy(a, pivot):
             return _unpivoted(m)
         lu, pivots, info = lapack(m.dtype, "getrf")(m)
         return lu, pivots.astype(np.int32) + 1, np.int32(info)
+    if pivot and a.size > a.shape[-2] * a.shape[-1] * a.shape[-1] and np.isfinite(a).all():
+        return _lu_of_many(a)
     return each(one, a, ranks=(2,))
+
+
+def _lu_of_many(a):
+    """More matrices than columns: column by column, all matrices at once."""
+    rows, columns = a.shape[-2:]
+    lu, k = a.reshape(-1, rows, columns).copy(), min(rows, columns)
+    every, pivots = np.arange(len(lu)), np.empty((len(lu), k), np.int32)
+    for i in range(k):
+        below = lu[:, i:, i]
+        best = np.argmax(abs(below.real) + abs(below.imag) if a.dtype.kind == "c" else abs(below), axis=1) + i
+        pivots[:, i] = best + 1
+        top = lu[every, best]
+        lu[every, best] = lu[:, i]
+        lu[:, i] = top
+        lu[:, i + 1:, i] /= np.where(top[:, i] == 0, 1, top[:, i])[:, None]
+        lu[:, i + 1:, i + 1:] -= lu[:, i + 1:, i, None] * top[:, None, i + 1:]
+    return [lu.reshape(a.shape), pivots.reshape(*a.shape[:-2], k), _zero_pivot(np, lu).reshape(a.shape[:-2])]
 
 
 def _unpivoted(m):
@@ -205,12 +227,13 @@ LU = Op("linalg_lu_factor_ex", _lu, numpy=_lu_numpy,
 def _order(xp, pivots, n):
     """The permutation that the row swaps i <-> pivots[i] - 1 make."""
     if xp is np:
-        def one(p):
-            order = np.arange(n)
-            for i, j in enumerate(p - 1):
-                order[[i, j]] = order[[j, i]]
-            return (order,)
-        return each(one, pivots, ranks=(1,))[0]
+        swaps = pivots.reshape(-1, pivots.shape[-1]) - 1
+        order, every = np.tile(np.arange(n), (len(swaps), 1)), np.arange(len(swaps))
+        for i, j in enumerate(swaps.T):
+            at_i = order[:, i].copy()
+            order[:, i] = order[every, j]
+            order[every, j] = at_i
+        return order.reshape(*pivots.shape[:-1], n)
     return jax.lax.linalg.lu_pivots_to_permutation(pivots - 1, n)
 
 

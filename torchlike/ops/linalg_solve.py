@@ -132,18 +132,23 @@ def solve(A, B, *, left: bool = True) -> Tensor:
 
 def _triangular(xp, a, b, upper, unit):
     if xp is np:
+        if a.size > a.shape[-1] ** 3:  # more matrices than rows: row by row, all matrices at once
+            return _substitute(a, b, upper, unit)
         trtrs = lapack(b.dtype, "trtrs")
         return each(lambda m, r: ((trtrs(m, r, lower=not upper, unitdiag=unit)[0] if r.size else r) if unit or np.diagonal(m).all()
-                                  else _substitute(m, r, upper),), a, b, ranks=(2, 2))[0]
+                                  else _substitute(m, r, upper, unit),), a, b, ranks=(2, 2))[0]
     return jax.lax.linalg.triangular_solve(a, b, left_side=True, lower=not upper, unit_diagonal=unit)
 
 
-def _substitute(m, r, upper):
+def _substitute(m, r, upper, unit):
     """Substitution that divides by zero where the diagonal is zero (LAPACK's driver stops there, torch's does not)."""
-    x, n = r.copy(), len(m)
+    x, n = r.copy(), m.shape[-1]
     with np.errstate(all="ignore"):
         for i in (range(n - 1, -1, -1) if upper else range(n)):
-            x[i] = (x[i] - (m[i, i + 1:] @ x[i + 1:] if upper else m[i, :i] @ x[:i])) / m[i, i]
+            known = slice(i + 1, n) if upper else slice(0, i)
+            x[..., i, :] -= (m[..., i:i + 1, known] @ x[..., known, :])[..., 0, :]
+            if not unit:
+                x[..., i, :] /= m[..., i, i, None]
     return x
 
 
