@@ -20,6 +20,11 @@ def _softmax(xp, x, dim):
     if not x.size:
         return x
     w = _wide(x)
+    if xp is np and w.ndim and w.dtype.kind == "f":
+        e = w - np.maximum.reduce(w, dim, keepdims=True)
+        np.exp(e, out=e)
+        e /= np.add.reduce(e, dim, keepdims=True)
+        return cast(xp, e, x.dtype)
     e = xp.exp(w - w.max(axis=dim, keepdims=True))
     return cast(xp, e / e.sum(axis=dim, keepdims=True), x.dtype)
 
@@ -34,6 +39,10 @@ def _log_softmax(xp, x, dim):
     if not x.size:
         return x
     w = _wide(x)
+    if xp is np and w.ndim and w.dtype.kind == "f":
+        shifted = w - np.maximum.reduce(w, dim, keepdims=True)
+        shifted -= np.log(np.add.reduce(np.exp(shifted), dim, keepdims=True))
+        return cast(xp, shifted, x.dtype)
     shifted = w - w.max(axis=dim, keepdims=True)
     return cast(xp, shifted - xp.log(xp.exp(shifted).sum(axis=dim, keepdims=True)), x.dtype)
 
@@ -70,9 +79,9 @@ softmax, log_softmax = _normalized(SOFTMAX, "softmax"), _normalized(LOG_SOFTMAX,
 
 def _logsumexp(xp, x, dims, keepdim):
     w = _wide(x)
-    top = xp.max(w.real if w.dtype.kind == "c" else w, axis=dims, keepdims=True)
+    top = (w.real if w.dtype.kind == "c" else w).max(axis=dims, keepdims=True)
     top = xp.where(xp.isfinite(top), top, xp.zeros_like(top))
-    r = xp.log(xp.sum(xp.exp(w - top), axis=dims, keepdims=True)) + top
+    r = xp.log(xp.exp(w - top).sum(axis=dims, keepdims=True)) + top
     return (r if keepdim else xp.squeeze(r, dims)).astype(x.dtype)
 
 

@@ -10,44 +10,52 @@ from ..._core.grad_mode import mode
 from ..._core.registry import Op, cast
 from ..._public import as_int
 from ..._tensor import Tensor, apply
+from ...ops.reductions import average
 from .common import keep_format, wide
 
 # One op for all norms over trailing or grouped axes: x seen as (rows, n), statistics per row.
 
 
 def _moments(xp, x, axes):
-    mean = xp.mean(x, axis=axes, keepdims=True)
-    centered = x - mean
-    return centered, xp.mean(centered * centered, axis=axes, keepdims=True)
+    centered = x - average(xp, x, axes)
+    return centered, average(xp, centered * centered, axes)
+
+
+def _into(xp, f, x, y):
+    """f of x and y, written over x in NumPy where its shape and dtype are the result's: large arrays of their own cost more than the arithmetic."""
+    if xp is np and x.dtype == y.dtype and x.ndim and (y.shape == x.shape or np.broadcast_shapes(x.shape, y.shape) == x.shape):
+        return getattr(np, f)(x, y, out=x)
+    return getattr(xp, f)(x, y)
 
 
 def _layer_norm(xp, x, weight, bias, k, eps):
     """Normalised over the last k axes."""
     axes = tuple(range(x.ndim - k, x.ndim))
     centered, var = _moments(xp, wide(x), axes)
-    rstd = 1 / xp.sqrt(var + np.asarray(eps, var.dtype))
-    y = centered * rstd
+    y = _into(xp, "multiply", centered, 1 / xp.sqrt(var + np.asarray(eps, var.dtype)))
     if weight is not None:
-        y = y * weight
+        y = _into(xp, "multiply", y, weight)
     if bias is not None:
-        y = y + bias
-    return y.astype(x.dtype)
+        y = _into(xp, "add", y, bias)
+    return cast(xp, y, x.dtype)
 
 
 def _layer_norm_vjp(xp, g, x, weight, k, eps, needs):
     axes, lead = tuple(range(x.ndim - k, x.ndim)), tuple(range(x.ndim - k))
     centered, var = _moments(xp, wide(x), axes)
     rstd = 1 / xp.sqrt(var + np.asarray(eps, var.dtype))
-    y = centered * rstd
+    y = _into(xp, "multiply", centered, rstd)
     g = wide(g)
     gx = gw = gb = None
+    if needs[1]:
+        gw = (g * y).sum(axis=lead)
+    if needs[2]:
+        gb = g.sum(axis=lead)
     if needs[0]:
         h = g if weight is None else g * weight
-        gx = rstd * (h - xp.mean(h, axis=axes, keepdims=True) - y * xp.mean(h * y, axis=axes, keepdims=True))
-    if needs[1]:
-        gw = xp.sum(g * y, axis=lead)
-    if needs[2]:
-        gb = xp.sum(g, axis=lead)
+        part = _into(xp, "multiply", y, average(xp, h * y, axes))
+        gx = h - average(xp, h, axes)
+        gx = _into(xp, "multiply", _into(xp, "subtract", gx, part), rstd)
     return gx, gw, gb
 
 
@@ -132,13 +140,13 @@ def _batch_norm_train(xp, x, weight, bias, eps):
     axes = (0, *range(2, x.ndim))
     w = wide(x)
     centered, var = _moments(xp, w, axes)
-    y = centered / xp.sqrt(var + np.asarray(eps, var.dtype))
+    y = _into(xp, "divide", centered, xp.sqrt(var + np.asarray(eps, var.dtype)))
     shape = _channel_shape(x)
     if weight is not None:
-        y = y * weight.reshape(shape)
+        y = _into(xp, "multiply", y, weight.reshape(shape))
     if bias is not None:
-        y = y + bias.reshape(shape)
-    return [y.astype(x.dtype), xp.mean(w, axis=axes), var.reshape(-1)]
+        y = _into(xp, "add", y, bias.reshape(shape))
+    return [cast(xp, y, x.dtype), average(xp, w, axes, False), var.reshape(-1)]
 
 
 def _batch_norm_vjp(xp, g0, x, weight, eps, needs):
@@ -146,14 +154,16 @@ def _batch_norm_vjp(xp, g0, x, weight, eps, needs):
     axes, shape = (0, *range(2, x.ndim)), _channel_shape(x)
     centered, var = _moments(xp, wide(x), axes)
     rstd = 1 / xp.sqrt(var + np.asarray(eps, var.dtype))
-    y, g = centered * rstd, wide(g0)
-    sum_g, sum_gy = xp.sum(g, axis=axes), xp.sum(g * y, axis=axes)
+    y, g = _into(xp, "multiply", centered, rstd), wide(g0)
+    sum_g, sum_gy = g.sum(axis=axes), (g * y).sum(axis=axes)
     gx = None
     if needs[0]:
         n = np.asarray(x.size // x.shape[1], g.dtype)
-        gx = (g - (sum_g / n).reshape(shape) - y * (sum_gy / n).reshape(shape)) * rstd
+        gx = g - (sum_g / n).reshape(shape)
+        gx = _into(xp, "subtract", gx, _into(xp, "multiply", y, (sum_gy / n).reshape(shape)))
+        gx = _into(xp, "multiply", gx, rstd)
         if weight is not None:
-            gx = gx * weight.reshape(shape)
+            gx = _into(xp, "multiply", gx, weight.reshape(shape))
     return gx, sum_gy if needs[1] else None, sum_g if needs[2] else None
 
 
