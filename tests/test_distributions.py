@@ -2,6 +2,7 @@
 import numpy as np
 import pytest
 import torch
+from same import same
 
 import torchlike
 from torchlike._core.executor import tier
@@ -76,3 +77,16 @@ def test_fft(name, which):
     for mine, real in zip(found[1], found[0]):
         assert mine.dtype == real.dtype
         np.testing.assert_allclose(mine, real, rtol=1e-4, atol=1e-5)
+
+
+@same
+def test_transforms_to_intervals_whose_bounds_are_tensors(torch):  # sbi's BoxUniform
+    c, x = torch.distributions.constraints, torch.tensor([0.1, 0.3])
+    found = []
+    for constraint in (c.interval(torch.tensor([0.0, -1.0]), torch.tensor([1.0, 2.0])), c.interval(0, 1), c.interval(torch.tensor(0.0), torch.tensor(1.0)),
+                       c.half_open_interval(torch.zeros(2), torch.ones(2)), c.positive, c.greater_than(0), c.greater_than_eq(torch.zeros(2)), c.unit_interval,
+                       c.independent(c.interval(torch.zeros(2), torch.ones(2)), 1)):
+        for registry in (torch.distributions.transform_to, torch.distributions.biject_to):
+            transform = registry(constraint)
+            found.append((repr(transform), transform(x), transform.inv(transform(x))))
+    return found

@@ -1,6 +1,8 @@
 """From constraints to transforms that reach them: `biject_to` (bijective) and `transform_to`."""
 from __future__ import annotations
 
+import numbers
+
 from . import constraints, transforms
 
 
@@ -36,8 +38,13 @@ def _affine(bound, sign):
     return transforms.ComposeTransform([transforms.ExpTransform(), transforms.AffineTransform(bound, sign)])
 
 
+def _is(bound, number) -> bool:
+    """Whether a bound is that number itself: a tensor's elements are not looked at."""
+    return isinstance(bound, numbers.Number) and bound == number
+
+
 def _interval(c):
-    if c.lower_bound == 0 and c.upper_bound == 1:
+    if _is(c.lower_bound, 0) and _is(c.upper_bound, 1):
         return transforms.SigmoidTransform()
     return transforms.ComposeTransform([transforms.SigmoidTransform(), transforms.AffineTransform(c.lower_bound, c.upper_bound - c.lower_bound)])
 
@@ -47,8 +54,7 @@ for _registry in (biject_to, transform_to):
     _registry.register(constraints._IndependentConstraint, lambda c, r=_registry: transforms.IndependentTransform(
         r(c.base_constraint), c.reinterpreted_batch_ndims))
     for _class in (constraints._GreaterThan, constraints._GreaterThanEq):
-        _registry.register(_class, lambda c: transforms.ExpTransform() if not isinstance(c.lower_bound, constraints.Tensor) and c.lower_bound == 0
-                           else _affine(c.lower_bound, 1))
+        _registry.register(_class, lambda c: _affine(c.lower_bound, 1))
     _registry.register(constraints._LessThan, lambda c: _affine(c.upper_bound, -1))
     for _class in (constraints._Interval, constraints._HalfOpenInterval):
         _registry.register(_class, _interval)
