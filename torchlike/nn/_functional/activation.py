@@ -11,6 +11,7 @@ from ..._core.numpy_erf import erf as numpy_erf
 from ..._core.registry import Elementwise, Op
 from ..._public import as_dim, with_out
 from ..._tensor import Tensor, apply
+from ...ops.blocks import in_blocks
 from ...ops.choosing import choose
 from ...ops.unary import logistic, special
 from .common import const, finish, floating, need, not_implemented, scalar, wide
@@ -22,6 +23,7 @@ def _erf(xp, x):
     return numpy_erf(x) if xp is np else special(xp).erf(x)
 
 
+@in_blocks
 def _gelu(xp, x, tanh):
     if tanh:
         inner = const(x, _TANH_SCALE) * (x + const(x, 0.044715) * x * x * x)
@@ -29,6 +31,7 @@ def _gelu(xp, x, tanh):
     return const(x, 0.5) * x * (1 + _erf(xp, x * const(x, _SQRT_HALF)))
 
 
+@in_blocks
 def _gelu_grad(xp, g, x, tanh):
     if tanh:
         square = x * x
@@ -71,12 +74,13 @@ def _softplus_one(xp, x):
     return xp.maximum(x, const(x, 0)) + xp.log1p(xp.exp(-xp.abs(x)))
 
 
+@in_blocks
 def _mish_grad(xp, g, x):
     t = xp.tanh(_softplus_one(xp, x))
     return g * (t + x * logistic(xp, x) * (1 - t * t))
 
 
-_MISH = Elementwise("mish", lambda xp, x: x * xp.tanh(_softplus_one(xp, x)), promote="same", grads=(_mish_grad,))
+_MISH = Elementwise("mish", in_blocks(lambda xp, x: x * xp.tanh(_softplus_one(xp, x))), promote="same", grads=(_mish_grad,))
 
 
 def mish(input: Tensor, inplace: bool = False) -> Tensor:
@@ -84,11 +88,13 @@ def mish(input: Tensor, inplace: bool = False) -> Tensor:
     return finish(input, apply(_MISH, (floating(input, "mish_cpu", "mish"),)), inplace)
 
 
+@in_blocks
 def _softplus(xp, x, beta, threshold):
     z = x * beta
     return choose(xp, z > threshold, x, xp.log1p(xp.exp(choose(xp, z > threshold, threshold, z))) / beta)
 
 
+@in_blocks
 def _softplus_grad(xp, g, x, beta, threshold):
     z = x * beta
     return choose(xp, z > threshold, g, g * logistic(xp, choose(xp, z > threshold, threshold, z)))

@@ -8,6 +8,7 @@ from ..._core import rng
 from ..._core.registry import Elementwise
 from ..._public import in_place, public, with_out
 from ..._tensor import Tensor, apply
+from ...ops.blocks import in_blocks
 from ...ops.choosing import choose
 from ...ops.creation import place
 from ...ops.pointwise import at_least, at_most
@@ -71,10 +72,12 @@ def rrelu(input: Tensor, lower: float = 1.0 / 8, upper: float = 1.0 / 3, trainin
 # -- exponential tails -------------------------------------------------------------------------------------------------------
 
 
+@in_blocks
 def _elu(xp, x, alpha, scale, steep):
     return choose(xp, x >= 0, x * scale, alpha * scale * xp.expm1(xp.minimum(x, const(x, 0)) * steep))
 
 
+@in_blocks
 def _elu_grad(xp, g, x, alpha, scale, steep):
     return choose(xp, x <= 0, g * (alpha * scale * steep) * xp.exp(xp.minimum(x, const(x, 0)) * steep), g * scale)
 
@@ -144,6 +147,7 @@ def _shifted(xp, x):
     return xp.minimum(xp.maximum(x + const(x, 3), const(x, 0)), const(x, 6))
 
 
+@in_blocks
 def _hardswish_grad(xp, g, x):
     inner = choose(xp, x < 3, g * (x / const(x, 3) + const(x, 0.5)), g)
     return choose(xp, x <= -3, const(g, 0), inner)
@@ -187,7 +191,7 @@ def _within(x, size):
 _HARDSHRINK = Elementwise("hardshrink", lambda xp, x, size: choose(xp, _within(x, size), const(x, 0), x), promote="same", grads=(
     lambda xp, g, x, size: _outside(xp, g, _within(x, size)), None))
 _SOFTSHRINK = Elementwise(
-    "softshrink", lambda xp, x, size: choose(xp, x > size, x - size, choose(xp, x < -size, x + size, x * const(x, 0))), promote="same",
+    "softshrink", in_blocks(lambda xp, x, size: choose(xp, x > size, x - size, choose(xp, x < -size, x + size, x * const(x, 0)))), promote="same",
     grads=(lambda xp, g, x, size: _outside(xp, g, _within(x, size)), None))
 
 

@@ -8,6 +8,7 @@ import numpy as np
 from ..._core import dtype as dt
 from ..._core.registry import Elementwise
 from ..._tensor import Tensor, apply
+from ...ops.blocks import in_blocks
 from ...ops.choosing import choose
 from ...ops.unary import logistic
 from .activation import logsigmoid
@@ -65,6 +66,7 @@ def binary_cross_entropy(input: Tensor, target: Tensor, weight=None, size_averag
     return apply(_BCE, (input, target, weight), (reduction,))
 
 
+@in_blocks
 def _softplus(xp, x):
     return xp.maximum(x, const(x, 0)) + xp.log1p(xp.exp(-xp.abs(x)))
 
@@ -76,6 +78,7 @@ def _logits(xp, x, t, w, positive):
     return _times(w, (1 - t) * x + below)
 
 
+@in_blocks
 def _logits_grad(xp, g, x, t, w, positive):
     if positive is None:
         return _times(w, g * (logistic(xp, x) - t))

@@ -1,0 +1,39 @@
+"""Elementwise formulas in NumPy, some elements at a time.
+
+A formula of ten steps on a large array makes ten large arrays; the pages of each are asked of the system, and every step goes
+through memory. Of a few thousand elements all steps stay in the cache, in memory that malloc keeps.
+"""
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+
+import numpy as np
+
+BLOCK = 1 << 15  # elements
+
+
+def in_blocks(f: Callable) -> Callable:
+    """A kernel or derivative `(xp, *arrays and numbers)`, computed so in NumPy where its arrays are large and of one shape."""
+    @functools.wraps(f)
+    def run(xp, *given):
+        if xp is not np:
+            return f(xp, *given)
+        size, shape = 0, None
+        for x in given:
+            if x.__class__ is np.ndarray and x.ndim:
+                if shape is None:
+                    size, shape = x.size, x.shape
+                if x.shape != shape or not x.flags.c_contiguous:
+                    return f(np, *given)
+        if size < 2 * BLOCK:
+            return f(np, *given)
+        flat = [x.reshape(-1) if x.__class__ is np.ndarray and x.ndim else x for x in given]
+        out = None
+        for i in range(0, size, BLOCK):
+            part = f(np, *[x[i:i + BLOCK] if x.__class__ is np.ndarray and x.ndim else x for x in flat])
+            if out is None:
+                out = np.empty(size, part.dtype)
+            out[i:i + BLOCK] = part
+        return out.reshape(shape)
+    return run
