@@ -12,6 +12,7 @@ import numpy as np
 
 from .. import serialization
 from .._core.device import device
+from .._core.layout import contiguous_strides
 from .._serialization.archive import ArchiveReader, ArchiveWriter
 from .._tensor import Tensor
 from ..nn import Parameter
@@ -59,9 +60,8 @@ def _write_tensors(writer: ArchiveWriter, prefix: str, config: str, tensors: dic
             path = paths[id(t)] = f"{prefix}_{len(paths)}"
             array = np.ascontiguousarray(t.detach()._host_array())
             writer.write(path, array.reshape(-1).view(np.uint8))
-        strides = [int(s) for s in np.cumprod([1, *reversed([max(n, 1) for n in t.shape[1:]])])[::-1]] if t.ndim else []
         meta = {"dtype": DTYPES[t.dtype], "sizes": [{"as_int": n} for n in t.shape], "requires_grad": t.requires_grad,
-                "device": {"type": t.device.type, "index": t.device.index}, "strides": [{"as_int": s} for s in strides], "storage_offset": {"as_int": 0},
+                "device": {"type": t.device.type, "index": t.device.index}, "strides": [{"as_int": s} for s in contiguous_strides(tuple(t.shape))], "storage_offset": {"as_int": 0},
                 "layout": LAYOUTS["torch.strided"]}
         found[name] = {"path_name": path.rpartition("/")[2], "is_param": isinstance(t, Parameter), "use_pickle": False, "tensor_meta": meta}
     writer.write(config, json.dumps({"config": found}).encode())

@@ -50,14 +50,15 @@ def export(mod: Module, args: tuple[Any, ...], kwargs: Mapping[str, Any] | None 
     mod = getattr(mod, "_orig_mod", mod)
     kwargs = dict(kwargs or {})
     inspect.signature(mod.forward).bind(*args, **kwargs)
-    return _Export(mod, args, kwargs, dynamic_shapes).program()
+    return Export(mod, args, kwargs, dynamic_shapes).program()
 
 
-class _Export:
+class Export:
     """One export, from its arguments to the program."""
 
-    def __init__(self, mod: Module, args: tuple, kwargs: dict, dynamic_shapes: Any) -> None:
-        self.mod, self.args, self.kwargs = mod, args, kwargs
+    def __init__(self, mod: Module, args: tuple, kwargs: dict, dynamic_shapes: Any = None, traced: bool = False) -> None:
+        """traced: as torch.jit.trace does it, for which data that the model looks at are constants."""
+        self.mod, self.args, self.kwargs, self.traced = mod, args, kwargs, traced
         self.example = Example(mod, args, kwargs, ordered=False)
         self.names = _placeholder_names(self.example)
         self.labels: dynamic.Labels = [{} for _ in self.example.tensors]
@@ -71,6 +72,7 @@ class _Export:
         self.attributes = _tensor_attributes(mod)
         self.persistent = set(mod.state_dict())
         self.out: Any = None
+        self.form: list = []  # the operations of the first run, where `takes` is asked
 
     # -- runs ---------------------------------------------------------------------------------------------------------------
 
@@ -95,7 +97,7 @@ class _Export:
     def _tries(self) -> Iterator[tuple]:
         if not any(self.labels):
             first = self._run(self.example.tensors)
-            if not any(c.data for c in first.calls):
+            if self.traced or not any(c.data for c in first.calls):
                 yield [first], {}, {}, {}
             else:
                 out = self.out
@@ -118,6 +120,20 @@ class _Export:
                     continue
                 self.out = out
                 yield runs, {names[s]: dyn([at[s] for at in attempt]) for s in sizes.names}, places, ranges
+
+    def takes(self, places: list[tuple[int, int]]) -> bool:
+        """Whether the model runs, and runs the same operations, where these dimensions, (tensor, dimension), are of another size."""
+        shapes = [[2 * n if (i, d) in places else n for d, n in enumerate(t.shape)] for i, t in enumerate(self.example.tensors)]
+        try:
+            run = self._run([resized(t, tuple(s)) for t, s in zip(self.example.tensors, shapes)])
+        except Exception:  # whatever the model says to these sizes
+            if not places:
+                raise
+            return False
+        form = [(c.target, len(c.outs)) for c in run.calls]
+        if not places:
+            self.form = form
+        return form == self.form
 
     def _symbols(self, sizes: dynamic.Sizes) -> tuple[dict, dict, dict]:
         """The symbols' names as PyTorch makes them, where each is found, and between which limits it is."""
@@ -149,7 +165,7 @@ class _Export:
 
     def _run(self, tensors: list[Tensor]) -> Trace:
         fresh = [Tensor._of(Value(t._current().aval, t._host_array())) for t in tensors]
-        trace = Trace([*self._state(), *fresh])
+        trace = Trace([*self._state(), *fresh], self.traced)
 
         def call() -> Any:
             with trace_errors():

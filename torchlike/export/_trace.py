@@ -5,16 +5,18 @@ from __future__ import annotations
 import linecache
 import os
 import sys
+import warnings
 from collections.abc import Callable, Iterable
 from typing import Any
 
 from .. import _leaves, overrides
 from .._aten_schemas import schema_of
 from .._core.value import Value
-from .._examples.watch import Unfollowed, watched
+from .._examples.watch import Unfollowed, outside, watched
 from .._ops import OpOverload, aten
 from .._tensor import Tensor
 from ..fx.experimental.symbolic_shapes import GuardOnDataDependentSymNode
+from ..jit.trace import TracerWarning
 from ..library import CustomOpDef
 from ..overrides import TorchFunctionMode
 from ._functions import as_aten
@@ -182,7 +184,12 @@ class Trace(TorchFunctionMode):
         found = self._numbers.get(id(t._current()))
         if self.inside:
             self.data = True
-        elif found is not None and found[1] in self._depends and not self.traced:
+        elif found is None or found[1] not in self._depends:
+            return
+        elif self.traced:
+            warnings.warn("Converting a tensor to a Python value might cause the trace to be incorrect: it will be treated as a constant, so the trace might "
+                          "not generalize to other inputs!", TracerWarning, stacklevel=outside())
+        else:
             raise GuardOnDataDependentSymNode(None, "Could not guard on data-dependent expression: the model looks at a value that depends on its inputs "
                                                     "(`if tensor`, `tensor.item()`, ...), which no graph of fixed operators can follow. Use torch.where, "
                                                     "or torch.cond's two branches computed both.\n\nThe following call raised this error:\n"

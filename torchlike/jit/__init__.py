@@ -3,6 +3,7 @@
 from .annotations import Final  # noqa: F401
 from .containers import isinstance  # noqa: A004, F401
 from .load import load  # noqa: F401
+from .save import save  # noqa: F401
 from .script import (  # noqa: F401
     Error,
     ScriptModule,

@@ -6,6 +6,7 @@ from typing import Any, TypeVar
 
 from ..futures import Future
 from ..nn.modules.module import Module
+from .save import remember
 
 T = TypeVar("T")
 
@@ -16,11 +17,16 @@ class TracerWarning(Warning):
 
 def trace(func: T, example_inputs: Any = None, optimize: Any = None, check_trace: bool = True, check_inputs: Any = None, check_tolerance: float = 1e-5,
           strict: bool = True, *, example_kwarg_inputs: dict | None = None, **internal: Any) -> T:
-    """Calls func with the example inputs, as PyTorch does, and returns it. Unlike there, what depends on the inputs stays so."""
+    """Calls func with the example inputs, as PyTorch does, and returns it: here what depends on the inputs stays so.
+
+    A module can then be saved (`save`, torch.jit.save): the file has what it does for the example inputs, as PyTorch's has.
+    """
     from ..autograd.grad_mode import no_grad
     given = example_inputs if isinstance(example_inputs, (tuple, list)) else () if example_inputs is None else (example_inputs,)
     with no_grad():
         func(*given, **(example_kwarg_inputs or {}))
+    if isinstance(func, Module):
+        remember(func, tuple(given), dict(example_kwarg_inputs or {}))
     return func
 
 

@@ -55,6 +55,9 @@ def _forward_unimplemented(self: Module, *input: Any) -> None:
     raise NotImplementedError(f'Module [{type(self).__name__}] is missing the required "forward" function')
 
 
+LATE: dict[str, Callable[[Any], Any]] = {}  # attributes that some modules have: by their names, what makes one of a module, or None
+
+
 class Module(HooksMixin, StateDictMixin):
     """Base class of all layers and models.
 
@@ -181,6 +184,9 @@ class Module(HooksMixin, StateDictMixin):
         members = own.get("_modules")
         if members is not None and name in members:
             return members[name]
+        late = LATE.get(name)
+        if late is not None and (found := late(self)) is not None:
+            return found
         raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
 
     def __setattr__(self, name: str, value: Any) -> None:
