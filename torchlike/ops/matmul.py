@@ -269,7 +269,7 @@ def baddbmm(input, batch1: Tensor, batch2: Tensor, *, beta=1, alpha=1) -> Tensor
 @public(inplace=True, out=True)
 def addbmm(input, batch1: Tensor, batch2: Tensor, *, beta=1, alpha=1) -> Tensor:
     """beta * input + alpha * the sum of batch1 @ batch2 over the batch."""
-    return _add_product(input, bmm(batch1, batch2).sum(0), beta, alpha)
+    return _add_product(input, bmm(batch1, batch2).sum(0, dtype=batch1.dtype), beta, alpha)
 
 
 @public(inplace=True, out=True)
@@ -378,9 +378,9 @@ def tensordot(a, b, dims=2) -> Tensor:
         if 1 not in (a.shape[i], b.shape[j]):
             raise RuntimeError(f"contracted dimensions need to match, but first has size {a.shape[i]} in dim {i} and second has size {b.shape[j]} in dim {j}")
         if a.shape[i] == 1:  # repeated along the other's elements, whose sum it is multiplied with
-            b = b.sum(j, keepdim=True)
+            b = b.sum(j, keepdim=True, dtype=b.dtype)
         else:
-            a = a.sum(i, keepdim=True)
+            a = a.sum(i, keepdim=True, dtype=a.dtype)
     fa, fb = [i for i in range(a.ndim) if i not in da], [i for i in range(b.ndim) if i not in db]
     k = math.prod(a.shape[i] for i in da)
     left = a.permute(fa + da).reshape(-1, k) if a.ndim else a.reshape(1, 1)
@@ -490,8 +490,9 @@ def einsum(equation=None, *operands) -> Tensor:
             raise TypeError(f"expected Tensor as element {i} in argument 1, but got {type(x).__name__}")
     parsed = _parse_einsum(equation, operands)
     left, right = parsed.split("->")
-    if len(operands) == 1 and operands[0].dtype.category < dt.FLOAT and not set(left) <= set(right):
-        operands = [operands[0].to(dt.int64)]  # as sum()
+    terms = left.split(",")
+    if operands[0].dtype.category < dt.FLOAT and any(c not in right and sum(c in term for term in terms) == 1 for c in set(left) - {","}):
+        operands = [x.to(dt.int64) for x in operands]  # what one operand alone is summed over it is summed over first, as by sum()
     if len(operands) == 2:
         quick = _pair_product(parsed, *operands)
         if quick is not None:
