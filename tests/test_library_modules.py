@@ -114,6 +114,47 @@ def test_types_of_torchscript(torch, name):  # snntorch, torchview
 
 
 @same
+def test_simple_types_of_torchscript(torch):  # open_clip, pytorch_forecasting, torchrl: in annotations
+    names = ("AnyType", "BoolType", "ComplexType", "DeviceObjType", "FloatType", "IntType", "NoneType", "NumberType", "StreamObjType", "StringType", "TensorType")
+    return [(str(str | kind), repr(kind.get()), kind.get() is kind.get(), error(kind), kind is getattr(torch._C, name), kind.__mro__[1].__name__)
+            for name in names for kind in [getattr(torch, name)]]
+
+
+@same
+def test_modules_that_keep_less(torch):  # accelerate, lightning, composer
+    wrapper, nn = part(torch, "distributed.algorithms._checkpoint.checkpoint_wrapper"), torch.nn
+
+    class Net(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.body = nn.Sequential(nn.Linear(3, 4), nn.Dropout(0.5), nn.Linear(4, 3))
+            self.head = nn.Linear(3, 1)
+
+        def forward(self, x, scale=None):
+            return self.head(self.body(x)) * (1 if scale is None else scale)
+
+    def trained(model, **kwargs):
+        torch.manual_seed(1)
+        loss = model(torch.ones(2, 3, requires_grad=True), **kwargs).sum()
+        loss.backward()
+        return loss, [p.grad for p in model.parameters()], [n for n, _ in model.named_parameters()], list(model.state_dict())
+    torch.manual_seed(0)
+    plain = Net()
+    found = [trained(plain)]
+    for change in (lambda m: wrapper.apply_activation_checkpointing(m, check_fn=lambda x: isinstance(x, nn.Linear)),
+                   lambda m: wrapper.apply_activation_checkpointing(m, auto_wrap_policy=part(torch, "distributed.fsdp.wrap").ModuleWrapPolicy([nn.Sequential])),
+                   lambda m: wrapper.apply_activation_checkpointing(m, checkpoint_wrapper_fn=wrapper.offload_wrapper)):
+        model = Net()
+        change(model)
+        model.load_state_dict(plain.state_dict())
+        found.append((*trained(model), repr(model)))
+    again = wrapper.checkpoint_wrapper(plain, checkpoint_impl=wrapper.CheckpointImpl.REENTRANT)
+    plain.zero_grad()
+    found.append((*trained(again, scale=torch.tensor(2.0)), again.head is plain.head, wrapper.checkpoint_wrapper(plain.body)[0] is plain.body[0]))
+    return found, error(wrapper.ActivationWrapper, plain)
+
+
+@same
 def test_bases_of_observers(torch):  # fvcore
     quantization = part(torch, "ao.quantization")
 

@@ -117,7 +117,8 @@ def __getattr__(name: str):
         return PyTorchFileReader
     if name == "ScriptModule":
         return jit.ScriptModule
-    if name == "TensorType":
-        from ._C import TensorType
-        return TensorType
+    if name.endswith("Type"):
+        from . import _C
+        if name in _C.SIMPLE_TYPES:
+            return getattr(_C, name)
     raise _alias.missing(name, __name__)

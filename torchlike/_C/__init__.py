@@ -39,31 +39,34 @@ def _log_api_usage_once(event: str) -> None:
         sys.stderr.write(f"PYTORCH_API_USAGE {event}\n")
 
 
-class TensorType:
-    """TorchScript's type of tensors; programs name it in annotations (open_clip)."""
-
-    __module__ = "torch"
-
-    def __new__(cls):
-        raise TypeError("torch._C.TensorType: No constructor defined!")
-
-    def __repr__(self) -> str:
-        return "Tensor"
-
-    @staticmethod
-    def get() -> TensorType:
-        """The one type of every tensor."""
-        return _tensor_type
-
-
-_tensor_type = object.__new__(TensorType)
-
-
 class _Made:
     """A type of TorchScript's whose objects programs cannot make, as in torch; libraries ask whether something is one."""
 
     def __new__(cls):
         raise TypeError(f"torch._C.{cls.__name__}: No constructor defined!")
+
+
+class Type(_Made):
+    """A type that TorchScript knows. Each kind is a class with one object; programs name the class in annotations."""
+
+    __module__ = "torch"
+    _shown = ""
+
+    def __repr__(self) -> str:
+        return self._shown
+
+    @classmethod
+    def get(cls) -> Type:
+        """The one object."""
+        if "_only" not in vars(cls):
+            cls._only = object.__new__(cls)
+        return cls._only
+
+
+# The kinds without parts, and how they are written; open_clip names TensorType, pytorch_forecasting DeviceObjType, torchrl FloatType.
+SIMPLE_TYPES = {"AnyType": "Any", "BoolType": "bool", "ComplexType": "complex", "DeviceObjType": "Device", "FloatType": "float", "IntType": "int",
+                "NoneType": "NoneType", "NumberType": "number", "StreamObjType": "Stream", "StringType": "str", "TensorType": "Tensor"}
+globals().update({name: type(name, (Type,), {"__module__": "torch", "_shown": shown}) for name, shown in SIMPLE_TYPES.items()})
 
 
 class Value(_Made):
