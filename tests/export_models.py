@@ -81,3 +81,18 @@ def mutable(torch: Any) -> Any:
             a, b = x.chunk(2, 0)
             return {"a": x + self.t, "b": (a * z["q"], b + self.n + 2)}
     return Mutable(), (torch.linspace(-1, 1, 12).reshape(4, 3),)
+
+
+def recurrent(torch: Any) -> Any:
+    """An LSTM and a GRU."""
+    nn = torch.nn
+
+    class Recurrent(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.a, self.b = nn.LSTM(3, 4, batch_first=True, bidirectional=True, num_layers=2), nn.GRU(8, 5)
+
+        def forward(self, x):
+            y, (h, c) = self.a(x)
+            return self.b(y)[0], h + c
+    return Recurrent(), (torch.linspace(-1, 1, 24).reshape(2, 4, 3),)

@@ -11,7 +11,7 @@ import torch
 import torchlike
 
 pytestmark = pytest.mark.filterwarnings("ignore")
-BUILDERS = {"mlp": models.mlp, "cnn": models.cnn, "transformer": models.transformer, "block": models.block}
+BUILDERS = {"mlp": models.mlp, "cnn": models.cnn, "transformer": models.transformer, "block": models.block, "recurrent": models.recurrent}
 
 
 def leaves(x):

@@ -11,10 +11,12 @@ from typing import Any
 
 from .. import _leaves, overrides
 from .._aten_schemas import schema_of
+from .._core import program
 from .._core.value import Value
 from .._examples.watch import Unfollowed, outside, watched
 from .._ops import OpOverload, aten
 from .._tensor import Tensor
+from .._tracing import Capture
 from ..fx.experimental.symbolic_shapes import GuardOnDataDependentSymNode
 from ..jit.trace import TracerWarning
 from ..library import CustomOpDef
@@ -68,6 +70,7 @@ class Trace(TorchFunctionMode):
         self._numbers: dict[int, tuple[Value, int]] = {}
         self._depends: set[int] = set()
         self.kept: list[Any] = []
+        self._draws = Capture()  # its `draws` are the random numbers
         for t in given:
             self._depends.add(self._add(t))
 
@@ -93,6 +96,8 @@ class Trace(TorchFunctionMode):
             return found[1]
         if known is not None or value.array is None:
             raise Unfollowed("torch.export cannot follow how a tensor was changed in place: " + "".join(self._line(_stack())))
+        if any(v is value for v, _ in self._draws.draws):
+            raise Unfollowed("torch.export cannot follow numbers that a function has drawn at random for itself: " + "".join(self._line(_stack())))
         constant = self._add(t.detach().clone() if t._storage is not None else t)
         self.constants.append((constant, t))
         return self._write(aten.lift_fresh_copy.default, (Ref(constant),), {}, t, _stack())
@@ -205,11 +210,13 @@ class Trace(TorchFunctionMode):
     def run(self, call: Callable[[], Any], state: Iterable[Tensor]) -> Any:
         """The model's result; its calls are in `calls`."""
         with watched(self, state, self.traced), self:
+            before, program.state.capture = program.state.capture, self._draws
             _leaves.push(self)
             try:
                 return call()
             finally:
                 _leaves.pop()
+                program.state.capture = before
 
 
 def _tensors(x: Any) -> Iterable[Tensor]:
