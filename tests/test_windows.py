@@ -1,8 +1,11 @@
 """Pools and folds, compiled and in NumPy, against real torch: windows that tile, overlap, skip and are dilated."""
 import numpy as np
 import pytest
+import torch
 
+import torchlike
 from torchlike._core import program
+from torchlike.nn._functional import pooling
 
 CASES = [("max_pool2d", (2, 3, 8, 9), {"kernel_size": 2}), ("max_pool2d", (2, 3, 9, 10), {"kernel_size": 3, "stride": 2, "padding": 1}),
          ("max_pool2d", (2, 3, 9, 10), {"kernel_size": 3, "stride": 1, "padding": 1}), ("max_pool2d", (2, 3, 9, 10), {"kernel_size": (2, 3), "ceil_mode": True}),
@@ -29,3 +32,15 @@ def test_windows(oracle, subject, tier):
             got = z.detach().numpy(), gradient.numpy()
         for have, want in zip(got, (y.detach(), oracle.autograd.grad(y, a, oracle.tensor(g))[0])):
             np.testing.assert_allclose(have, want.numpy(), rtol=1e-5, atol=1e-5, err_msg=f"{name} {shape} {keywords}")
+
+
+@pytest.mark.parametrize("shape, sizes", [((7,), (3,)), ((5, 8), (3, 5)), ((4, 5, 3), (3, 2, 3)), ((2,), (5,))])
+def test_adaptive_maxima_of_uneven_windows_are_looked_up_at_once(shape, sizes):
+    table = pooling._window_table(shape, sizes)
+    assert len(table) == np.prod(sizes)
+    x = np.random.default_rng(0).integers(0, 5, (2, 3, *shape)).astype(np.float32)
+    name = f"adaptive_max_pool{len(shape)}d"
+    theirs = getattr(torch.nn.functional, name)(torch.tensor(x), sizes, return_indices=True)
+    ours = getattr(torchlike.nn.functional, name)(torchlike.tensor(x), sizes, return_indices=True)
+    for a, b in zip(ours, theirs):
+        assert np.array_equal(a.numpy(), b.numpy())

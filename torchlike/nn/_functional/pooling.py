@@ -2,7 +2,6 @@
 from __future__ import annotations
 
 import functools
-import itertools
 import math
 
 import jax.numpy as jnp
@@ -12,6 +11,8 @@ from ..._core import dtype as dt
 from ..._core.registry import Op
 from ..._public import as_int
 from ..._tensor import Tensor, apply, as_tensor_value
+from ...ops.choosing import choose
+from ...ops.creation import arange
 from .common import each, keep_format
 from .windows import materialized, offsets, slices, spread_to
 
@@ -53,7 +54,7 @@ def _max_pool(xp, x, kernel, stride, pads, dilation, sizes):
             best, where = part, xp.broadcast_to(xp.asarray(flat), part.shape)
         else:
             take = _better(xp, part, best)
-            best, where = xp.where(take, part, best), xp.where(take, flat, where)
+            best, where = choose(xp, take, part, best), choose(xp, take, flat, where)
     return [best, where.astype(np.int64)]
 
 
@@ -67,7 +68,7 @@ def _max_vjp(xp, g, x, out, kernel, stride, pads, dilation, sizes):
     parts = list(slices(xp, padded, kernel, stride, dilation, sizes))
     place = xp.full(out.shape, len(parts) - 1, np.int32)  # the first position in the window that holds the maximum, or its NaN
     for i, part in reversed(list(enumerate(parts[:-1]))):
-        place = xp.where(~(part < out) & ~((out != out) & (part == part)), np.int32(i), place)
+        place = choose(xp, ~(part < out) & ~((out != out) & (part == part)), np.int32(i), place)
     return _unpad(spread_to(xp, place, g, padded.shape, kernel, stride, dilation, sizes), pads, x.shape)
 
 
@@ -324,6 +325,16 @@ def _adaptive_avg(n: int):
 adaptive_avg_pool1d, adaptive_avg_pool2d, adaptive_avg_pool3d = map(_adaptive_avg, (1, 2, 3))
 
 
+def _window_table(shape, sizes) -> np.ndarray:
+    """The pixels of each window of an adaptive pool, (windows, pixels): those of a narrow one several times."""
+    table = np.zeros((1, 1), np.int64)
+    for length, size in zip(shape, sizes):
+        low, high = np.array(_edges(length, size), np.int64).reshape(-1, 2).T
+        axis = np.minimum(low[:, None] + np.arange((high - low).max(initial=0)), high[:, None] - 1)
+        table = (table[:, None, :, None] * length + axis[None, :, None, :]).reshape(len(table) * len(axis), -1)
+    return table
+
+
 def _adaptive_max(n: int):
     name = f"adaptive_max_pool{n}d"
 
@@ -337,13 +348,9 @@ def _adaptive_max(n: int):
                 return tuple(keep_format(t, input, ranks=(4,)) for t in apply(_MAX_POOL_INDICES, (input,), statics))
             return keep_format(apply(_MAX_POOL, (input,), statics), input, ranks=(4,))
         flat = input.flatten(-n)
-        grid = np.arange(math.prod(shape)).reshape(shape)
-        picked = []
-        for corner in itertools.product(*(_edges(s, o) for s, o in zip(shape, sizes))):
-            window = as_tensor_value(grid[tuple(slice(a, b) for a, b in corner)].reshape(-1).copy())
-            picked.append(window[flat[..., window].argmax(-1)])
-        from ...ops.joining import stack
-        indices = stack(picked, -1)
+        windows = as_tensor_value(_window_table(shape, sizes))
+        best = flat[..., windows].argmax(-1)
+        indices = windows[arange(windows.shape[0], device=input.device), best]
         values = flat.gather(-1, indices).reshape(*input.shape[:-n], *sizes)
         values = keep_format(values, input, ranks=(4,))
         return (values, keep_format(indices.reshape(*input.shape[:-n], *sizes), input, ranks=(4,))) if return_indices else values

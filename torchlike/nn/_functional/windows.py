@@ -11,6 +11,8 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 from jax import lax
 
+from ...ops.choosing import choose
+
 
 def offsets(kernel: tuple) -> Iterator[tuple]:
     """Every position inside the window, row-major."""
@@ -39,14 +41,15 @@ def spread_to(xp, place, g, shape: tuple, kernel: tuple, stride: tuple, dilation
     """`spread` where each window's g goes to one position inside it, number `place`, or to all of them (None)."""
     zero = xp.zeros((), g.dtype)
     if stride != kernel or set(dilation) != {1}:
-        parts = [g if place is None else xp.where(place == i, g, zero) for i in range(math.prod(kernel))]
+        parts = [g if place is None else choose(xp, place == i, g, zero) for i in range(math.prod(kernel))]
         return spread(xp, parts, shape, kernel, stride, dilation, sizes)
     # windows tile x: every element belongs to one window
     lead = tuple(shape[:len(shape) - len(kernel)])
     here = np.arange(math.prod(kernel), dtype=np.int32).reshape([n for k in kernel for n in (1, k)])
     window = lead + tuple(n for size in sizes for n in (size, 1))
-    total = xp.where(True if place is None else here == place.reshape(window), xp.broadcast_to(g.reshape(window), lead + tuple(
-        n for pair in zip(sizes, kernel) for n in pair)), zero)
+    total = xp.broadcast_to(g.reshape(window), lead + tuple(n for pair in zip(sizes, kernel) for n in pair))
+    if place is not None:
+        total = choose(xp, here == place.reshape(window), total, zero)
     total = total.reshape(lead + tuple(n * k for n, k in zip(sizes, kernel)))
     return total if total.shape == tuple(shape) else xp.pad(total, [(0, want - have) for want, have in zip(shape, total.shape)])
 
