@@ -3,6 +3,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 
+import torchlike
 from torchlike.ops import sorting
 
 RNG = np.random.default_rng(0)
@@ -59,3 +60,21 @@ def test_far_numbers_are_not_packed():
     x = RNG.integers(-2**62, 2**62, (4, 2000))
     assert sorting.packed(x, False) is None
     assert np.array_equal(sorting.argsort_array(np, x, 1, False), np.argsort(x, 1, kind="stable"))
+
+
+@pytest.mark.parametrize("kind", [np.float32, np.float64, np.int64, np.bool_])
+@pytest.mark.parametrize("few", [0, 1 << 40])
+def test_distinct_values(monkeypatch, kind, few):
+    monkeypatch.setattr(sorting, "FEW", few)
+    x = RNG.integers(-5, 5, (30, 9)).astype(kind)
+    values, inverse, counts = torchlike.tensor(x).unique(return_inverse=True, return_counts=True)
+    want = np.unique(x, return_inverse=True, return_counts=True)
+    assert np.array_equal(values.numpy(), want[0]) and np.array_equal(inverse.numpy(), want[1].reshape(x.shape)) and np.array_equal(counts.numpy(), want[2])
+    assert np.array_equal(torchlike.tensor(x).unique().numpy(), want[0])
+
+
+def test_distinct_numbers_are_found_by_keys(monkeypatch):
+    def slow(*args):
+        raise AssertionError("lexsort")
+    monkeypatch.setattr(np, "lexsort", slow)
+    assert torchlike.tensor([3, 1, 3]).unique().tolist() == [1, 3]

@@ -15,6 +15,7 @@ from .._public import as_dim, public
 from .._tensor import Tensor, apply
 from .masks import _on
 from .pointwise import _plain_number, number
+from .sorting import argsort_array
 
 # -- distinct values: their number depends on the data, so they are found on the host ----------------------------------
 
@@ -33,16 +34,25 @@ class _Chosen(Op):
 _UNIQUE, _UNIQUE_DIM, _CONSECUTIVE = map(_Chosen, ("_unique2", "unique_dim", "unique_consecutive"))
 
 
-def _groups(rows: np.ndarray, order: np.ndarray):
-    """(first row of each group, group of each row, sizes) of equal neighbours in rows[order]."""
-    ordered = rows[order]
-    n = len(ordered)
+def _groups(rows: np.ndarray, order: np.ndarray, inverse: bool):
+    """(first row of each group, group of each row where `inverse`, sizes) of equal neighbours in rows[order]."""
+    n, columns = rows.shape
+    ordered = rows[order] if columns != 1 else rows.reshape(-1)[order]
     new = np.ones(n, bool)
-    new[1:] = (ordered[1:] != ordered[:-1]).any(axis=1)
-    group = np.empty(n, np.int64)
-    group[order] = np.cumsum(new) - 1
+    new[1:] = ordered[1:] != ordered[:-1] if columns == 1 else (ordered[1:] != ordered[:-1]).any(axis=1)
+    group = None
+    if inverse:
+        group = np.empty(n, np.int64)
+        group[order] = np.cumsum(new) - 1
     starts = np.flatnonzero(new)
     return order[starts], group, np.diff(np.append(starts, n))
+
+
+def _sorted_order(rows: np.ndarray) -> np.ndarray:
+    """The stable order of rows, by their first columns first."""
+    if rows.shape[1] == 1:
+        return argsort_array(np, rows.reshape(-1), 0, False)
+    return np.lexsort(rows.T[::-1]) if rows.shape[1] else np.arange(len(rows))
 
 
 def _find(op: Op, input: Tensor, dim: int | None, keep_order: bool, inverse: bool, counts: bool):
@@ -55,8 +65,8 @@ def _find(op: Op, input: Tensor, dim: int | None, keep_order: bool, inverse: boo
         rows = moved.reshape(len(moved), -1)
         shape = (len(moved),)
     rows = rows.astype(np.float32) if rows.dtype.kind == "V" else rows
-    order = np.arange(len(rows)) if keep_order else np.lexsort(rows.T[::-1]) if rows.shape[1] else np.arange(len(rows))
-    first, group, sizes = _groups(rows, order)
+    order = np.arange(len(rows)) if keep_order else _sorted_order(rows)
+    first, group, sizes = _groups(rows, order, inverse)
     found = moved[first] if dim is None else np.moveaxis(moved[first], 0, dim)
     values = _on(np.ascontiguousarray(found), input.device)
     if input.requires_grad and mode.enabled:
