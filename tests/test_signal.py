@@ -1,4 +1,5 @@
 """torch.signal.windows beside real torch's."""
+import numpy as np
 import pytest
 from same import caught, same
 
@@ -22,3 +23,23 @@ def test_parameters(torch):
     bad = [caught(w.exponential, 5, tau=-1), caught(w.exponential, 5, center=2), caught(w.gaussian, 5, std=0), caught(w.kaiser, 5, beta=-1),
         caught(w.general_cosine, 5, a=3), caught(w.general_cosine, 5, a=[]), caught(w.general_cosine, 5)]
     return made, bad, sorted(w.__all__)
+
+
+TRANSFORMS = [way + kind + size for kind in ("fft", "rfft", "hfft") for way in ("", "i") for size in ("", "2", "n")]
+
+
+@pytest.mark.parametrize("name", TRANSFORMS)
+@same(strides=True)
+def test_a_transform_lies_as_in_torch(torch, name):
+    rng, found = np.random.default_rng(len(name)), []
+    for kind in (torch.float64, torch.complex128)[:1 if name.startswith(("rfft", "ihfft")) else 2]:
+        for order in ((0, 1, 2, 3), (0, 2, 3, 1), (3, 1, 0, 2)):
+            x = torch.from_numpy(rng.standard_normal((3, 4, 5, 6))).permute(order).to(kind)
+            for dims in ((1,), (2, 0), (3, 1, 2)):
+                if name[-1] in "2n":
+                    dims = dims[:2] if name[-1] == "2" and len(dims) > 1 else dims
+                    made = [getattr(torch.fft, name)(x, s, dims) for s in (None, (4,) * len(dims))]
+                else:
+                    made = [getattr(torch.fft, name)(x, n, dims[0]) for n in (None, 3, 7)]
+                found += [(y.is_conj(), y.resolve_conj()) for y in made]
+    return found

@@ -1,5 +1,5 @@
 """nn.functional: activations, normalisation, linear maps, embeddings, attention, resampling."""
-from case import ALL_DTYPES, REAL_DTYPES, Case, Name, bools, case, ints, lit, pos, s, t
+from case import ALL_DTYPES, REAL_DTYPES, Case, Name, bools, case, cplx, ints, lit, pos, s, t
 
 
 def L(data):
@@ -71,6 +71,11 @@ ACTIVATIONS = [
     case("torch.special.logsumexp", s(t(3, 4), 1)),
     case("torch.special.zeta", s(pos(3, low=2), pos(3)), grad=False, tol=5),
     case("torch.special.bessel_j0", s(t(3)), grad=False, tol=5),
+    case("torch.special.airy_ai", s(t(3)), s(ints(3)), errors=(s(t(3, dtype="float16")), s(cplx(3))), grad=False, tol=5),
+    *[case(f"torch.special.{n}", s(t(5), lit([0, 1, 2, 3, 9])), s(t(3, 1, high=1.5), lit([-1.0, 2.5, 12.0], grad=False)), s(t(3), 4), s(2.0, t(3, grad=False)),
+           s(lit([-1.0, 0.0, 1.0], grad=False), 11), s(ints(3), ints(3)), errors=(s(2, 3), s(t(3), "a"), s(t(3, dtype="float16"), 2), s(cplx(3), 2)),
+           grad=False, tol=30) for n in (*[f"{shifted}chebyshev_polynomial_{kind}" for kind in "tuvw" for shifted in ("", "shifted_")],
+                                         "hermite_polynomial_h", "hermite_polynomial_he", "laguerre_polynomial_l", "legendre_polynomial_p")],
 ]
 
 NORMS = [

@@ -1,13 +1,15 @@
 """Discrete Fourier transforms of torch.fft, on the FFTs of NumPy and JAX."""
 from __future__ import annotations
 
+import functools
 import math
 
 import numpy as np
 
 from .._core import dtype as dt
+from .._core.layout import Layout, channels_last_strides, contiguous, contiguous_strides, is_contiguous, suggests_channels_last
 from .._core.registry import Op
-from .._public import as_dim, as_int, as_size, called, need_tensor, with_out
+from .._public import as_dim, as_int, as_size, called, fill_out, need_tensor, with_out
 from .._tensor import Tensor, apply
 from .creation import arange
 from .joining import roll
@@ -136,6 +138,56 @@ _C2R = Op("fft_c2r", _c2r, shape=lambda a, dims, sizes, inverse, norm: (_replace
           torch_name="FftC2RBackward0")
 
 
+# -- layouts: torch's transforms run over rows of a matrix, its batch dimensions in their order in memory ------------------------
+
+
+def _transform(op: Op, x: Tensor, dims: tuple, sizes: tuple, inverse: bool, norm: str) -> Tensor:
+    made = apply(op, (x,), (dims, sizes, inverse, norm))
+    layout = _laid_out(x._layout or contiguous(x._value.aval.shape), made._value.aval.shape, dims, sizes, op.name, inverse)
+    made._layout = None if is_contiguous(layout) else layout
+    return made
+
+
+def _conjugate(op: Op, x: Tensor, dims: tuple, sizes: tuple, norm: str) -> Tensor:
+    """The inverse transform of a real signal: torch conjugates the forward one, later."""
+    return _transform(op, x, dims, sizes, False, {"backward": "forward", "forward": "backward"}.get(norm, norm)).conj()
+
+
+@functools.lru_cache(maxsize=4096)
+def _laid_out(a: Layout, shape: tuple, dims: tuple, sizes: tuple, name: str, inverse: bool) -> Layout:
+    """The layout of a transform of `a`, which is cut or filled to `sizes` first; `shape` is the result's."""
+    last = dims[-1]
+    have = [n if d != last or name != "fft_c2r" else n // 2 + 1 for d, n in zip(dims, sizes)]
+    cut = _replaced(a.shape, dims, have)
+    if any(a.shape[d] < n for d, n in zip(dims, have)):
+        a = Layout(cut, (channels_last_strides if len(a.shape) in (4, 5) and suggests_channels_last(a) else contiguous_strides)(cut))
+    else:
+        a = Layout(cut, a.strides)
+    if name == "fft_c2r":
+        if len(dims) > 1:
+            a = _rows(a, a.shape, _in_order(a, dims[:-1]))
+        return _rows(a, shape, (last,))
+    if name == "fft_c2c":
+        return _rows(a, shape, _in_order(a, dims))
+    if inverse and len(dims) > 1:  # torch transforms the last dimension first
+        a = _rows(a, shape, (last,))
+        return _rows(a, shape, _in_order(a, dims[:-1]))
+    return _rows(a, shape, (*_in_order(a, dims[:-1]), last))
+
+
+def _in_order(a: Layout, dims: tuple) -> tuple:
+    return tuple(sorted(dims, key=lambda d: -a.strides[d]))
+
+
+def _rows(a: Layout, shape: tuple, dims: tuple) -> Layout:
+    """The layout of a transform over `dims` in this order: the others of `a` outside them."""
+    order = [*_in_order(a, tuple(d for d in range(len(shape)) if d not in dims)), *dims]
+    strides = [0] * len(shape)
+    for d, stride in zip(order, contiguous_strides([shape[d] for d in order])):
+        strides[d] = stride
+    return Layout(shape, tuple(strides))
+
+
 # -- arguments -------------------------------------------------------------------------------------------------------------
 
 
@@ -179,35 +231,43 @@ def _sizes(x, s, dim, name: str, half: bool):
     return dims, tuple(sizes)
 
 
+def _into(out: Tensor | None, made: Tensor) -> Tensor:
+    return made if out is None else fill_out(out, made.contiguous())
+
+
 def _one(name: str, op, inverse: bool, real: bool = False, half: bool = False):
-    def f(input, n: int | None = None, dim: int = -1, norm: str | None = None) -> Tensor:
+    def f(input, n: int | None = None, dim: int = -1, norm: str | None = None, *, out: Tensor | None = None) -> Tensor:
         x, way = _input(input, name, not real), _norm(norm, name)
         if not x.ndim:
             raise IndexError(f"Dimension specified as {dim} but tensor has no dimensions")
         dims, sizes = _sizes(x, n, (dim,), name, half)
-        return apply(op, (x,), (dims, sizes, inverse, way))
+        if inverse and op is not _C2R and not x.is_complex():
+            return _into(out, _conjugate(op, x, dims, sizes, way))
+        return _into(out, _transform(op, x, dims, sizes, inverse, way))
     return _named(f, name)
 
 
 def _many(name: str, op, inverse: bool, real: bool = False, half: bool = False, two: bool = False):
-    def n_dim(input, s=None, dim=None, norm: str | None = None) -> Tensor:
+    def n_dim(input, s=None, dim=None, norm: str | None = None, *, out: Tensor | None = None) -> Tensor:
         x, way = _input(input, name, not real), _norm(norm, name)
         dims, sizes = _sizes(x, s, dim, name, half)
         if not dims:
             if real or half:
                 raise RuntimeError(f"{name} must transform at least one axis")
-            return x if x.is_complex() else x.to(x.dtype.to_complex())
-        return apply(op, (x,), (dims, sizes, inverse, way))
+            return _into(out, x if x.is_complex() else x.to(x.dtype.to_complex()))
+        if inverse and op is _R2C and len(dims) == 1:
+            return _into(out, _conjugate(op, x, dims, sizes, way))
+        return _into(out, _transform(op, x, dims, sizes, inverse, way))
 
-    def two_dim(input, s=None, dim=(-2, -1), norm: str | None = None) -> Tensor:
-        return n_dim(input, s, dim, norm)
+    def two_dim(input, s=None, dim=(-2, -1), norm: str | None = None, *, out: Tensor | None = None) -> Tensor:
+        return n_dim(input, s, dim, norm, out=out)
     return _named(two_dim if two else n_dim, name)
 
 
 def _named(f, name: str):
     f.__name__ = f.__qualname__ = f"fft_{name}"
     f.__doc__ = f"torch.fft.{name}."
-    return with_out(f)
+    return called(f)
 
 
 fft, ifft = _one("fft", _C2C, False), _one("ifft", _C2C, True)

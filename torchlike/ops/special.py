@@ -3,6 +3,8 @@ from __future__ import annotations
 
 import math
 
+import jax
+import jax.numpy as jnp
 import numpy as np
 
 from .._core import dtype as dt
@@ -19,17 +21,24 @@ def _no_gradient(name: str):
     return refuse
 
 
-def _function(name: str, kernel, *grads, arguments: int = 1):
-    """torch.special.<name> of one or two tensors, computed in floating point."""
-    op = Elementwise(f"special_{name}", kernel, promote="float", grads=grads or (_no_gradient(f"special_{name}"),) * arguments, real=True)
-    if arguments == 1:
-        def f(input) -> Tensor:
-            if not isinstance(input, Tensor):
-                raise TypeError(f"special_{name}(): argument 'input' (position 1) must be Tensor, not {type(input).__name__}")
-            return apply(op, (input,))
-    else:
-        def f(input, other) -> Tensor:
-            return apply(op, operands(f"special_{name}", input, other))
+_TAKING = {"input": lambda run: lambda input: run(input), "x": lambda run: lambda x: run(x),
+           "input, other": lambda run: lambda input, other: run(input, other), "x, n": lambda run: lambda x, n: run(x, n)}
+
+
+def elementwise_function(name: str, kernel, *grads, parameters: str = "input", gradient: bool = True, low: bool = True):
+    """torch.special.<name> of one or two tensors, computed in floating point. Without `grads` its derivative raises, or, without
+    `gradient`, it has none. low: also of 16-bit numbers on the CPU."""
+    grads = grads or (_no_gradient(f"special_{name}"),) * len(parameters.split(","))
+    op = Elementwise(f"special_{name}", kernel, promote="float", grads=grads if gradient else None, real=True)
+
+    def run(*given) -> Tensor:
+        if len(given) == 1 and not isinstance(given[0], Tensor):
+            raise TypeError(f"special_{name}(): argument '{parameters}' (position 1) must be Tensor, not {type(given[0]).__name__}")
+        out = apply(op, given if len(given) == 1 else operands(f"special_{name}", *given))
+        if not low and out.dtype.itemsize < 4 and out.device.type == "cpu":
+            raise NotImplementedError(f"\"{name}_cpu\" not implemented for '{out.dtype.short}'")
+        return out
+    f = _TAKING[parameters](run)
     f.__name__, f.__qualname__ = f"special_{name}", f"special_{name}"
     f.__doc__ = f"torch.special.{name}, elementwise."
     return with_out(f)
@@ -57,21 +66,47 @@ def _xlog1py(xp, x, y):
     return xp.where(skip, xp.zeros_like(x), x * xp.log1p(xp.where(skip, xp.zeros_like(y), y)))
 
 
-entr = _function("entr", _entr, lambda xp, g, x: g * (-xp.log(x) - 1))
-erfcx = _function("erfcx", lambda xp, x: special(xp).erfcx(x), lambda xp, g, x, out: g * (2 * x * out - _c(2 / _ROOT_PI, g)))
-i0e = _function("i0e", lambda xp, x: special(xp).i0e(x), lambda xp, g, x, out: g * (special(xp).i1e(x) - xp.sign(x) * out))
-i1e = _function("i1e", lambda xp, x: special(xp).i1e(x), lambda xp, g, x, out: g * xp.where(
+@jax.custom_jvp
+def _hurwitz(x, y):
+    """JAX has zeta(x, y) for positive y, and below there are only a few more terms."""
+    x, y = jnp.broadcast_arrays(x, y)
+    one, low, power = _c(1, x), y <= 0, jnp.where(x > 1, x, _c(2, x))
+
+    def add(state):
+        total, at = state
+        more = at <= 0
+        return jnp.where(more, total + jnp.where(more, at, one) ** -power, total), jnp.where(more, at + 1, at)
+    total, at = jax.lax.while_loop(lambda state: jnp.any(state[1] <= 0), add, (jnp.zeros_like(x), jnp.where(low, y, one)))
+    out = total + jax.lax.zeta(power, jnp.where(low, at, y))
+    for where, value in ((low & (x != jnp.floor(x)), np.nan), (low & (y == jnp.floor(y)), np.inf), ((x < 1) | jnp.isnan(x + y), np.nan), (x == 1, np.inf)):
+        out = jnp.where(where, _c(value, x), out)
+    return out
+
+
+@_hurwitz.defjvp
+def _hurwitz_jvp(given, moved):  # torch has no derivative in x
+    x, y = given
+    return _hurwitz(x, y), -x * _hurwitz(x + 1, y) * moved[1]
+
+
+def _zeta(xp, x, y):
+    return special(np).zeta(x, y) if xp is np else _hurwitz(x, y)
+
+
+entr = elementwise_function("entr", _entr, lambda xp, g, x: g * (-xp.log(x) - 1))
+erfcx = elementwise_function("erfcx", lambda xp, x: special(xp).erfcx(x), lambda xp, g, x, out: g * (2 * x * out - _c(2 / _ROOT_PI, g)))
+i0e = elementwise_function("i0e", lambda xp, x: special(xp).i0e(x), lambda xp, g, x, out: g * (special(xp).i1e(x) - xp.sign(x) * out))
+i1e = elementwise_function("i1e", lambda xp, x: special(xp).i1e(x), lambda xp, g, x, out: g * xp.where(
     x == 0, _c(0.5, g), special(xp).i0e(x) - out * (xp.sign(x) + 1 / xp.where(x == 0, xp.ones_like(x), x))))
-i1 = _function("i1", lambda xp, x: special(xp).i1(x), lambda xp, g, x, out: g * xp.where(
+i1 = elementwise_function("i1", lambda xp, x: special(xp).i1(x), lambda xp, g, x, out: g * xp.where(
     x == 0, _c(0.5, g), special(xp).i0(x) - out / xp.where(x == 0, xp.ones_like(x), x)))
-ndtr = _function("ndtr", lambda xp, x: special(xp).ndtr(x), lambda xp, g, x: g * _density(xp, x))
-ndtri = _function("ndtri", lambda xp, x: special(xp).ndtri(x), lambda xp, g, out: g / _density(xp, out))
-log_ndtr = _function("log_ndtr", lambda xp, x: special(xp).log_ndtr(x), lambda xp, g, x, out: g * xp.exp(-x * x / 2 - out) * _c(1 / _ROOT_2PI, g))
-xlog1py = _function("xlog1py", _xlog1py,
+ndtr = elementwise_function("ndtr", lambda xp, x: special(xp).ndtr(x.astype(np.float32) if x.dtype.itemsize < 4 else x), lambda xp, g, x: g * _density(xp, x))
+ndtri = elementwise_function("ndtri", lambda xp, x: special(xp).ndtri(x), lambda xp, g, out: g / _density(xp, out))
+log_ndtr = elementwise_function("log_ndtr", lambda xp, x: special(xp).log_ndtr(x), lambda xp, g, x, out: g * xp.exp(-x * x / 2 - out) * _c(1 / _ROOT_2PI, g))
+xlog1py = elementwise_function("xlog1py", _xlog1py,
                     lambda xp, g, x, y: xp.where((x == 0) & (y <= -1), xp.zeros_like(g), g * xp.log1p(xp.where((x == 0) & (y <= -1), xp.zeros_like(y), y))),
-                    lambda xp, g, x, y: g * x / (y + 1), arguments=2)
-zeta = _function("zeta", lambda xp, x, y: special(xp).zeta(x, y), _no_gradient("zeta"),
-                 lambda xp, g, x, y: g * -x * special(xp).zeta(x + 1, y), arguments=2)
+                    lambda xp, g, x, y: g * x / (y + 1), parameters="input, other")
+zeta = elementwise_function("zeta", _zeta, _no_gradient("zeta"), lambda xp, g, x, y: g * -x * _zeta(xp, x + 1, y), parameters="input, other")
 
 
 def _float_only(name: str, out: Tensor, *inputs) -> Tensor:
@@ -110,7 +145,9 @@ def igammac(input, other: Tensor) -> Tensor:
 
 
 def _polygamma(xp, x, n):
-    return special(xp).polygamma(n, x)
+    if xp is np:
+        return special(np).polygamma(n, x)
+    return _c((-1) ** (n + 1) * math.factorial(n), x) * _zeta(xp, xp.full_like(x, n + 1), x)
 
 
 _POLYGAMMA = Elementwise("polygamma", _polygamma, promote="float", grads=(lambda xp, g, x, n: g * _polygamma(xp, x, n + 1),), real=True)
@@ -153,24 +190,25 @@ def mvlgamma(input, p: int) -> Tensor:
     return total + p * (p - 1) / 4 * math.log(math.pi)
 
 
-# -- Bessel functions and orthogonal polynomials, without derivatives in torch ----------------------------------------------
+# -- Bessel functions, without derivatives in torch ----------------------------------------------
 
 
-def _bessel(name: str, numpy_name: str):
-    """A function that SciPy has and JAX lacks: the compiled tier calls the host."""
+def _bessel(name: str, of_numpy, parameter: str = "input"):
+    """A function that SciPy has (its name, or a function) and JAX lacks: the compiled tier calls the host."""
     def kernel(xp, x):
-        f = getattr(special(np), numpy_name)
+        f = of_numpy if callable(of_numpy) else getattr(special(np), of_numpy)
         if xp is np:
             return f(x)
-        import jax
         return jax.pure_callback(lambda a: np.asarray(f(np.asarray(a)), a.dtype), jax.ShapeDtypeStruct(x.shape, x.dtype), x, vmap_method="expand_dims")
-    return _function(name, kernel)
+    return elementwise_function(name, kernel, parameters=parameter, low=False)
 
 
+airy_ai = _bessel("airy_ai", lambda x: special(np).airy(x)[0].astype(x.dtype), "x")
 bessel_j0, bessel_j1 = _bessel("bessel_j0", "j0"), _bessel("bessel_j1", "j1")
 bessel_y0, bessel_y1 = _bessel("bessel_y0", "y0"), _bessel("bessel_y1", "y1")
 modified_bessel_k0, modified_bessel_k1 = _bessel("modified_bessel_k0", "k0"), _bessel("modified_bessel_k1", "k1")
-scaled_modified_bessel_k0, scaled_modified_bessel_k1 = _bessel("scaled_modified_bessel_k0", "k0e"), _bessel("scaled_modified_bessel_k1", "k1e")
-modified_bessel_i0 = _function("modified_bessel_i0", lambda xp, x: special(xp).i0(x))
-modified_bessel_i1 = _function("modified_bessel_i1", lambda xp, x: special(xp).i1(x))
-spherical_bessel_j0 = _function("spherical_bessel_j0", lambda xp, x: xp.where(x == 0, xp.ones_like(x), xp.sin(x) / xp.where(x == 0, xp.ones_like(x), x)))
+scaled_modified_bessel_k0, scaled_modified_bessel_k1 = _bessel("scaled_modified_bessel_k0", "k0e", "x"), _bessel("scaled_modified_bessel_k1", "k1e", "x")
+modified_bessel_i0 = elementwise_function("modified_bessel_i0", lambda xp, x: special(xp).i0(x), low=False)
+modified_bessel_i1 = elementwise_function("modified_bessel_i1", lambda xp, x: special(xp).i1(x), low=False)
+spherical_bessel_j0 = elementwise_function("spherical_bessel_j0", lambda xp, x: xp.where(
+    x == 0, xp.ones_like(x), xp.sin(x) / xp.where(x == 0, xp.ones_like(x), x)), parameters="x", low=False)

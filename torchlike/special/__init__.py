@@ -1,7 +1,22 @@
 """torch.special: special functions."""
 from .. import ops as _ops  # noqa: F401  (publishes FUNCTIONS)
 from .._public import FUNCTIONS as _functions
+from ..ops.polynomials import (  # noqa: F401
+    chebyshev_polynomial_t,
+    chebyshev_polynomial_u,
+    chebyshev_polynomial_v,
+    chebyshev_polynomial_w,
+    hermite_polynomial_h,
+    hermite_polynomial_he,
+    laguerre_polynomial_l,
+    legendre_polynomial_p,
+    shifted_chebyshev_polynomial_t,
+    shifted_chebyshev_polynomial_u,
+    shifted_chebyshev_polynomial_v,
+    shifted_chebyshev_polynomial_w,
+)
 from ..ops.special import (  # noqa: F401
+    airy_ai,
     bessel_j0,
     bessel_j1,
     bessel_y0,
