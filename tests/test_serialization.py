@@ -209,6 +209,21 @@ def test_whole_modules(writer, reader):
         through(writer, reader, make)
 
 
+class _Named(torchlike.nn.Module):
+    """As torchmetrics' Metric: the pickle has arguments that object's own `__new__` does not look at."""
+
+    def __init__(self, size):
+        super().__init__()
+        self.size = size
+
+    def __getnewargs__(self):
+        return tuple(str(self))
+
+
+def test_arguments_that_new_leaves_aside():
+    assert through("torchlike", "torchlike", lambda t: _Named(3), weights_only=False)[0].size == 3
+
+
 @pytest.mark.parametrize("writer, reader", BOTH_WAYS)
 def test_functions_of_torch_are_referred_to(writer, reader):
     names = ["tanh", "relu", "nn.functional.relu", "nn.functional.gelu"]

@@ -234,8 +234,10 @@ def _restricted(value: Any) -> Resolved | None:
     return None
 
 
-def _bare(cls: type) -> Callable[[], Any]:
-    """Takes no arguments, so that a file cannot choose the class."""
+def _bare(cls: type) -> Callable[..., Any]:
+    """Takes no arguments, so that a file cannot choose the class; object's own `__new__` would leave them aside."""
+    if cls.__new__ is object.__new__ and cls.__init__ is not object.__init__:
+        return lambda *aside: cls.__new__(cls)
     return lambda: cls.__new__(cls)
 
 
