@@ -10,6 +10,7 @@ from .._public import number, public, write_into
 from .._tensor import Tensor, apply
 from .choosing import choose
 from .creation import held, plain_number
+from .remainders import fmod as exact_fmod
 
 PLAIN = (float, int)
 
@@ -190,7 +191,7 @@ def _floor_div(xp, x, y):
     if x.dtype.kind in "iu":
         return x // choose(xp, y == 0, xp.ones_like(y), y)
     # floor(x / y) is off by one where x / y rounds up to an integer; go through the exact remainder as torch does
-    mod = xp.fmod(x, y)
+    mod = exact_fmod(xp, x, y)
     q = (x - mod) / y
     q = choose(xp, (mod != 0) & ((y < 0) != (mod < 0)), q - 1, q)
     near = xp.floor(q)
@@ -239,14 +240,14 @@ def floor_divide(input: Tensor | float, other) -> Tensor:
 def _remainder(xp, x, y):
     if x.dtype.kind in "iu":
         return xp.remainder(x, xp.where(y == 0, xp.ones_like(y), y))
-    mod = xp.fmod(x, y)
+    mod = exact_fmod(xp, x, y)
     return choose(xp, (mod != 0) & ((y < 0) != (mod < 0)), mod + y, mod)
 
 
 def _fmod(xp, x, y):
     if x.dtype.kind in "iu":
         return xp.fmod(x, xp.where(y == 0, xp.ones_like(y), y))
-    return xp.fmod(x, y)
+    return exact_fmod(xp, x, y)
 
 
 _REMAINDER = Elementwise("remainder", _remainder, real=True, grads=(lambda xp, g: g, lambda xp, g, x, y: -g * xp.floor(x / y)))
