@@ -27,6 +27,19 @@ def test_the_same_numbers_a_few_at_a_time(monkeypatch):
     assert set(seen) == {64, 7 * 43 % 64}
 
 
+def test_a_repeated_number_is_no_array(monkeypatch):
+    monkeypatch.setattr(blocks, "BLOCK", 64)
+    x, g = RNG.standard_normal((7, 43)), np.broadcast_to(np.asarray(2.0), (7, 43))
+    shapes = set()
+
+    def f(xp, g, x):
+        shapes.add((np.shape(g), x.shape))
+        return g * x
+    assert np.array_equal(in_blocks(f)(np, g, x), g * x)
+    assert shapes == {((), (64,)), ((), (7 * 43 % 64,))}
+    assert in_blocks(f)(np, g, g).shape == (7, 43)
+
+
 def test_what_is_small_strided_or_of_several_shapes_is_computed_at_once(monkeypatch):
     monkeypatch.setattr(blocks, "BLOCK", 64)
     seen = []
