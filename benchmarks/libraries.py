@@ -3,7 +3,8 @@
     python -m venv ENV
     ENV/bin/pip install torch==2.13.0 --index-url https://download.pytorch.org/whl/cpu
     ENV/bin/pip install accelerate==1.15.0 captum==0.9.0 einops==0.8.2 gpytorch==1.15.2 lightning==2.6.6 \
-        pyro-ppl==1.9.2 safetensors==0.8.0 skorch==1.4.0 stable-baselines3==2.9.2 torch-geometric==2.8.1 \
+        pyro-ppl==1.9.2 pytorch-ignite==0.5.5 safetensors==0.8.0 sentence-transformers==6.2.0 skorch==1.4.0 \
+        stable-baselines3==2.9.2 torch-geometric==2.8.1 \
         torchdiffeq==0.2.5 torchmetrics==1.9.0 transformers==5.23.0 x-transformers==2.31.10 -e .
     OMP_NUM_THREADS=1 ENV/bin/python benchmarks/libraries.py [--only NAME ...] [--write FILE]
 
@@ -30,7 +31,12 @@ from environment import describe
 from public_programs import ROOT, Outcome, difference, last_line, numbers, words
 
 PROGRAMS = Path(__file__).resolve().parent / "libraries"
-DISTRIBUTIONS = {"pyro": "pyro-ppl", **{f"torchvision_{part}": "torchvision" for part in ("detection", "models", "transforms")}}  # the package's name
+DISTRIBUTIONS = {  # the package's name
+    "ignite": "pytorch-ignite",
+    "pyro": "pyro-ppl",
+    "sentence_transformers": "sentence-transformers",
+    **{f"torchvision_{part}": "torchvision" for part in ("detection", "models", "transforms")},
+}
 ROUNDING = 1e-4  # a line whose numbers differ by more, relatively, is shown
 SHOWN = 3  # lines shown per program
 HEADING = f"""Programs of third-party libraries, unmodified, under real torch and under torchlike: what they print, compared.
