@@ -354,3 +354,54 @@ def test_losses_as_operators_are_means(torch):
     return (aten.kl_div(x, y), aten.binary_cross_entropy_with_logits(x, y), aten.hinge_embedding_loss(x, y.sign()), aten.margin_ranking_loss(x, y, y.sign()),
             aten.triplet_margin_loss(x, y, x + 1), aten.cosine_embedding_loss(x, y, one), aten.mse_loss(x, y, 2), aten.mse_loss(x, y), torch.kl_div(x, y),
             aten.kl_div(x, y, 2))
+
+
+def test_operators_of_a_program_of_its_own():
+    @torchlike.library.custom_op("exported::twice", mutates_args=())
+    def twice(x: torchlike.Tensor, k: float = 2.0) -> torchlike.Tensor:
+        return x * k
+
+    class Calls(torchlike.nn.Module):
+        def forward(self, x):
+            return twice(x, 3.0) + torchlike.ops.exported.twice(x)
+
+    program = torchlike.export.export(Calls(), (torchlike.ones(2),))
+    assert "torch.ops.exported.twice.default(x, 3.0)" in str(program)
+    stream = io.BytesIO()
+    torchlike.export.save(program, stream)
+    stream.seek(0)
+    assert torchlike.export.load(stream).module()(torchlike.ones(2)).tolist() == program.module()(torchlike.ones(2)).tolist() == [5.0, 5.0]
+
+
+def test_a_program_learns():
+    m, args = models.cnn(torchlike, training=True)
+    module = torchlike.export.export(m, args).module()
+    torchlike.manual_seed(0)
+    module(*args).sum().backward()
+    got = [p.grad.clone() for p in m.parameters()]
+    m.zero_grad()
+    torchlike.manual_seed(0)
+    m(*args).sum().backward()
+    for a, p in zip(got, m.parameters()):
+        torchlike.testing.assert_close(a, p.grad)
+
+
+@same
+def test_dataclasses(torch):
+    import dataclasses
+
+    @dataclasses.dataclass
+    class Pair:
+        a: torch.Tensor
+        b: torch.Tensor
+
+    torch.export.register_dataclass(Pair, serialized_type_name=f"exported.{torch.__name__}.Pair")
+
+    class Swaps(torch.nn.Module):
+        def forward(self, p):
+            return Pair(p.b + 1, p.a)
+
+    one = torch.ones(2)
+    program = torch.export.export(Swaps(), (Pair(one, one * 2),))
+    made = program.module()(Pair(one, one * 3))
+    return described(program)["nodes"], made.a, made.b

@@ -4,6 +4,7 @@ from __future__ import annotations
 import builtins
 import inspect
 import operator
+import sys
 import types
 from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
@@ -65,6 +66,12 @@ def map_aggregate(a: Argument, fn: Callable[[Argument], Argument]) -> Argument:
 # -- names ---------------------------------------------------------------------------------------------------------------
 
 
+def registered(func: Any) -> bool:
+    """Whether a function is an operator that a program registered (`torch.library`, which then has been loaded)."""
+    library = sys.modules.get("torchlike.library")
+    return library is not None and isinstance(func, library.CustomOpDef)
+
+
 def _get_qualified_name(func: Callable[..., Any]) -> str:
     """The name by which generated code reaches a function."""
     name = getattr(func, "__name__", "")
@@ -75,6 +82,8 @@ def _get_qualified_name(func: Callable[..., Any]) -> str:
         return known
     if isinstance(func, (OpOverload, OpOverloadPacket)):
         return f"torch.ops.{func}"
+    if registered(func):
+        return f"torch.ops.{func._qualname.replace('::', '.')}.default"
     if name == "<lambda>":
         try:
             name = inspect.getsource(func).split("=")[0].strip()
