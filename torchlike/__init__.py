@@ -96,7 +96,7 @@ for _module in (_sys.modules[__name__], nn.functional, linalg, fft, special):
 # attributes of torch that few programs touch
 _LAZY = frozenset({
     "_C", "__config__", "_dynamo", "_inductor", "_ops", "_utils", "ao", "compiler", "cpu", "distributed", "export", "func", "functional", "futures", "fx",
-    "hub", "library", "mps", "mtia", "nested", "onnx", "overrides", "profiler", "quantization", "quasirandom", "return_types", "signal", "sparse",
+    "hub", "library", "masked", "mps", "mtia", "nested", "onnx", "overrides", "profiler", "quantization", "quasirandom", "return_types", "signal", "sparse",
     "testing", "types", "xpu",
 })
 

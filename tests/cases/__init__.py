@@ -7,6 +7,7 @@ from cases import (
     indexing,
     linalg,
     losses,
+    masked,
     nn_functional,
     random,
     reductions,
@@ -16,5 +17,5 @@ from cases import (
 )
 
 FAMILIES = (elementwise, comparison, reductions, sorting, shape_views, indexing, linalg, creation, random,
-    nn_functional, losses, conv_pool, tensor_methods)
+    nn_functional, losses, conv_pool, tensor_methods, masked)
 CASES = [row for family in FAMILIES for row in family.CASES]

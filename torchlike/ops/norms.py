@@ -65,12 +65,26 @@ def _norm_vjp(xp, g, x, out, p, dims, keepdim):
 NORM = Op("linalg_vector_norm", _norm, vjp=_norm_vjp, shape=lambda a, p, dims, keepdim: (reduced(a.shape, dims, keepdim), a.dtype.to_real()))
 
 
+def _refuse_norm(have: dt.dtype, dtype: dt.dtype) -> None:
+    """torch's errors for the dtype in which a norm is asked for."""
+    name = "linalg.vector_norm"
+    if dtype.category < dt.FLOAT:
+        raise RuntimeError(f"{name}: dtype should be floating point or complex, but got {dtype.short}")
+    if have.is_complex != dtype.is_complex:
+        kind = "complex" if have.is_complex else "real"
+        raise RuntimeError(f"{name}: dtype should be {kind} for {kind} inputs, but got {dtype.short}")
+    if dt.promote_types(have, dtype) is not dtype:
+        raise RuntimeError(f"{name}: the dtype of the input ({have.short}) should be convertible without narrowing to the specified dtype "
+                           f"({dtype.short})")
+
+
 def vector_norm(input: Tensor, ord=2, dim=None, keepdim: bool = False, *, dtype=None) -> Tensor:
     """(sum |x|^ord)^(1/ord) over dim, all elements by default."""
-    if dtype is not None:
-        input = input.to(dtype)
     if input.dtype.category < dt.FLOAT:
         raise RuntimeError(f"linalg.vector_norm: Expected a floating point or complex tensor as input. Got {input.dtype.short}")
+    if dtype is not None:
+        _refuse_norm(input.dtype, dtype)
+        input = input.to(dtype)
     dims = as_dims(dim, input.ndim)
     ord = float(ord)
     if not math.prod(input.shape[d] for d in dims) and (ord < 0 or ord == math.inf):
