@@ -405,3 +405,19 @@ def test_dataclasses(torch):
     program = torch.export.export(Swaps(), (Pair(one, one * 2),))
     made = program.module()(Pair(one, one * 3))
     return described(program)["nodes"], made.a, made.b
+
+
+@pytest.mark.parametrize("build", [models.mutable, models.cnn, models.transformer], ids=lambda f: f.__name__)
+def test_files_of_graphs_without_writes(build):
+    m, args = build(torch)
+    kwargs = {"z": {"q": torch.ones(1)}} if build is models.mutable else {}
+    stream = io.BytesIO()
+    torch.export.save(torch.export.export(m.eval(), args, kwargs).run_decompositions(), stream)
+    stream.seek(0)
+    module = torchlike.export.load(stream).module()
+    ours = [torchlike.from_numpy(a.numpy().copy()) for a in args]
+    want, got = m(*args, **kwargs), module(*ours, **{"z": {"q": torchlike.ones(1)}} if kwargs else {})
+    for a, b in zip([got["a"], *got["b"], *ours] if kwargs else [got], [want["a"], *want["b"], *args] if kwargs else [want]):
+        np.testing.assert_allclose(a.detach().numpy(), b.detach().numpy(), rtol=1e-5, atol=1e-5)
+    if kwargs:
+        assert module.n.tolist() == m.n.tolist()

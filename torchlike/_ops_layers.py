@@ -62,6 +62,12 @@ def _avg_pool(f: Callable) -> Callable:
     return run
 
 
+def _batch_norm_no_training(input: Tensor, weight: Tensor | None, bias: Tensor | None, running_mean: Tensor, running_var: Tensor, momentum: float,
+                            eps: float) -> tuple[Tensor, Tensor, Tensor]:
+    made = functional.batch_norm(input, running_mean, running_var, weight, bias, False, momentum, eps)
+    return made, input.new_zeros(0), input.new_zeros(0)
+
+
 def _mean(f: Callable) -> Callable:
     """f whose reduction is the mean where none is given: Python's functions have none as their default."""
     signature = inspect.signature(f)
@@ -99,6 +105,7 @@ def _to(self: Tensor, *args: Any, layout: Any = None, pin_memory: Any = None, **
 LAYERS: dict[str, Callable] = {
     "log_sigmoid": functional.logsigmoid,
     "to": _to,
+    "_native_batch_norm_legit_no_training": _batch_norm_no_training,
     "_assert_scalar": _assert_scalar,
     "_assert_tensor_metadata": _assert_tensor_metadata,
     "tensordot": lambda self, other, dims_self, dims_other: FUNCTIONS["tensordot"](self, other, (dims_self, dims_other)),

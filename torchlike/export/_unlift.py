@@ -5,16 +5,20 @@ import math
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from .._ops import aten
 from .._tensor import Tensor
 from ..fx import Graph, GraphModule
 from ..fx._codegen import _PyTreeCodeGen, _PyTreeInfo
 from ..fx.graph_module import _assign_attr
 from ..nn import Module
 from ..utils import _pytree as pytree
-from .graph_signature import ConstantArgument, InputKind
+from .graph_signature import ConstantArgument, InputKind, OutputKind
 
 if TYPE_CHECKING:
     from .exported_program import ExportedProgram
+
+
+_WRITES = (OutputKind.BUFFER_MUTATION, OutputKind.PARAMETER_MUTATION, OutputKind.USER_INPUT_MUTATION)  # outputs of graphs without writes
 
 
 class GuardsFn(Module):
@@ -38,6 +42,7 @@ def unlifted(program: ExportedProgram, check_guards: bool) -> GraphModule:
     targets = {s.arg.name: s for s in program.graph_signature.input_specs}
     lifted = [n for n in program.graph.nodes if n.op == "placeholder" and targets[n.name].kind is not InputKind.USER_INPUT]
     inputs = [n for n in program.graph.nodes if n.op == "placeholder" and targets[n.name].kind is InputKind.USER_INPUT]
+    by_target = {targets[n.name].target or n.name: n for n in (*lifted, *inputs)}
     for node in inputs:
         values[node] = graph.node_copy(node)
     for node in lifted:
@@ -51,7 +56,14 @@ def unlifted(program: ExportedProgram, check_guards: bool) -> GraphModule:
         graph.call_module("_guards_fn", tuple(values[n] for n in inputs))
     for node in program.graph.nodes:
         if node.op == "output":
-            graph.output(tuple(x if not hasattr(x, "op") else values[x] for x in node.args[0]))
+            results = []
+            for spec, x in zip(program.graph_signature.output_specs, node.args[0], strict=True):
+                x = values[x] if hasattr(x, "op") else x
+                if spec.kind in _WRITES:
+                    graph.call_function(aten.copy_.default, (values[by_target[spec.target]], x))
+                else:
+                    results.append(x)
+            graph.output(tuple(results))
         elif node.op != "placeholder":
             values[node] = graph.node_copy(node, values.__getitem__)
     graph.set_codegen(_CodeGen(_PyTreeInfo(signature.forward_arg_names or [], signature.in_spec, signature.out_spec)))
