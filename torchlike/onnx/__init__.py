@@ -1,7 +1,7 @@
 """`torch.onnx`: models as ONNX files.
 
 A model runs on example inputs while the engine's operations are seen as they are recorded (`_capture`), several times where dimensions
-are dynamic (`_dynamic`, `_sizes`); `_translator` goes through the runs side by side and makes ONNX nodes of them by the tables in
+are dynamic (`_examples/dynamic`, `sizes`); `_translator` goes through the runs side by side and makes ONNX nodes of them by the tables in
 `_translate`, which `_graph` collects and `_proto` writes. The `onnx` package is loaded when a model is exported.
 """
 from __future__ import annotations
