@@ -299,7 +299,7 @@ def _linear_vjp(xp, g, x, w, needs, plan):
     if needs[1]:
         gw = _mm(xp, turned(xp, rows, plan), conj(xp, x.reshape(n, x.shape[-1])))
     if len(needs) > 2 and needs[2]:
-        gb = xp.sum(rows, axis=0)
+        gb = xp.sum(*_wide(xp, rows), axis=0)
     return gx, gw, gb
 
 
