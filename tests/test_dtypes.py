@@ -276,3 +276,12 @@ def test_tensors_in_lists_are_numbers(torch, dtype):
              [np.ones(1), np.ones(1)], [torch.tensor([1 + 2j])], [[[one]], [[one]]])
     words = {} if dtype is None else {"dtype": getattr(torch, dtype)}
     return [caught(partial(make, x, **words)) for x in lists for make in (torch.tensor, torch.as_tensor)]
+
+
+@same
+def test_complex_numbers_of_halves(torch):
+    x = torch.tensor([1.0, 2.3, 70000.0, float("inf"), -1e-8, 0.1], requires_grad=True)
+    y = x.chalf()
+    y.real.float().sum().backward()
+    others = [t.chalf() for t in (torch.tensor([1 + 2.3j, complex(1e9, 1), complex(0, float("inf"))]), torch.tensor([1, 3]), torch.tensor([True]))]
+    return [(str(t.dtype), t.real.tolist(), t.imag.tolist(), t.element_size()) for t in (y, *others)], x.grad

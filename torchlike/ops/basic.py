@@ -5,6 +5,7 @@ import warnings
 
 import ml_dtypes
 import numpy as np
+from jax import lax
 
 from .._core import device as dev
 from .._core import dtype as dt
@@ -29,6 +30,9 @@ def _convert(xp, x, dtype):
         return _float_to_int(xp, x, dtype.np)
     if dtype in dt.FLOAT8:
         return _to_float8(xp, x, dtype)
+    if dtype is dt.complex32:  # NumPy and JAX have no such type: a complex64 of halves
+        parts = [part.astype(np.float16).astype(np.float32) for part in ((x.real, x.imag) if x.dtype.kind == "c" else (x, xp.zeros_like(x)))]
+        return np.stack(parts, -1).view(np.complex64)[..., 0] if xp is np else lax.complex(*parts)
     return x.astype(dtype.np)
 
 
@@ -110,7 +114,7 @@ def _caster(name, dtype):
 
 for _name, _dtype in (("float", dt.float32), ("double", dt.float64), ("half", dt.float16), ("bfloat16", dt.bfloat16), ("long", dt.int64),
                       ("int", dt.int32), ("short", dt.int16), ("char", dt.int8), ("byte", dt.uint8), ("bool", dt.bool_),
-                      ("cfloat", dt.complex64), ("cdouble", dt.complex128)):
+                      ("cfloat", dt.complex64), ("cdouble", dt.complex128), ("chalf", dt.complex32)):
     _caster(_name, _dtype)
 
 
