@@ -102,7 +102,8 @@ def each(function: Callable, *arrays, ranks: tuple[int, ...]):
     count = math.prod(batch)
     flat = [a.reshape(count, *a.shape[lead:]) for a in arrays]
     if not count:
-        made = function(*[np.zeros(a.shape[1:], a.dtype) for a in flat])
+        # pivots count from one: LAPACK would reach outside the matrix for others
+        made = function(*[np.full(a.shape[1:], a.dtype.kind == "i", a.dtype) for a in flat])
         return [np.zeros((*batch, *np.shape(r)), np.asarray(r).dtype) for r in made]
     results = [function(*one) for one in zip(*flat)]
     return [np.stack(r).reshape(*batch, *np.shape(r[0])) for r in zip(*results)]
