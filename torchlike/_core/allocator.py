@@ -3,7 +3,7 @@
 glibc hands each large block back to the system when it is freed and asks for a fresh one next time; every page of that is
 then faulted in and zeroed again: up to a quarter of a training step's time (`benchmarks/allocator.py`). XLA's CPU buffers and
 NumPy's come from malloc, so one setting serves both: blocks come from the heap, and up to KEEP free bytes at its end stay
-with the process. It is made when the first program has been compiled. What each compilation used goes back to the system,
+with the process. It is made when the first large program runs. What each compilation used goes back to the system,
 and once more what is free some programs later: the arrays of the first steps lie scattered among what was there, and a
 program's large temporary buffer may need a place at the end instead of the one it had.
 Threads share one heap, from import on: a thread's own heap, where XLA's would allocate, goes back whenever it is empty.
@@ -39,6 +39,13 @@ def _keep_pages(library) -> None:
     library.mallopt(_MMAP_MAX, 0)
     library.mallopt(_TRIM_THRESHOLD, KEEP)
     library.mallopt(_TOP_PAD, 16 << 20)
+
+
+def keep() -> None:
+    """Keep pages from here on."""
+    library = _library()
+    if library is not None:
+        _keep_pages(library)
 
 
 def give_back() -> None:

@@ -31,6 +31,7 @@ MOST_NODES = 400_000  # records kept in the trie; about 300 bytes each
 NEAR, FAR = 8, 64  # programs between two sights in a loop; from the one to the other, a sight counts ever less
 SIGHTS_LIGHT, SIGHTS_HEAVY = 4, 3  # near sights in a row after which a program is compiled
 HEAVY_WORK = 2e7  # units of work (elements, see PRODUCT) per run above which a program is heavy
+LARGE_WORK = 1e5  # from which a program's arrays are worth keeping their memory pages for the next
 NUMPY_OP, NUMPY_WORK = 8e-6, 5e-10  # rough seconds that compiling saves: per operation, and per unit of work
 PRODUCT = 1 / 50  # a multiply-add of a product, in units of work: BLAS is as quick as XLA, so little of it is saved
 LOOPED = 5  # operations in a round of an operation that loops in Python
@@ -174,6 +175,8 @@ def run(prog, reason: str) -> None:
     if exe is None:
         exe = _choose(prog, info, live, dead, reason)
         if exe is None:
+            if info.work >= LARGE_WORK:
+                allocator.keep()
             bound = host.bind(info, live)
             if bound.overwrites:  # as below
                 with Uninterrupted():
