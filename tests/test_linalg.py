@@ -1,7 +1,9 @@
 """Linear algebra beyond the case table: complex gradients, singular matrices, errors that the data causes; both tiers."""
+import math
+
 import numpy as np
 import pytest
-from same import same
+from same import caught, same
 
 import torchlike
 from torchlike._core.program import tier
@@ -215,3 +217,16 @@ def test_gradients_of_16_bit_numbers_are_rounded_once(oracle):
         ours = gradients(torchlike)
     for want, got in zip(gradients(oracle), ours):
         assert (want != got).mean() < 0.03 and np.allclose(want, got, rtol=0.02, atol=1e-3)
+
+
+@same
+def test_norms_of_matrices_without_elements(torch):
+    la, found = torch.linalg, []
+    for shape in ((0, 0), (0, 3), (3, 0), (2, 0, 3), (0, 2, 3)):
+        x = torch.zeros(shape, requires_grad=True)
+        for order in ("fro", "nuc", 1, -1, 2, -2, math.inf, -math.inf):
+            for f in (lambda: la.matrix_norm(x, order), lambda: la.matrix_norm(x, order, keepdim=True), lambda: la.cond(x, order)):  # noqa: B023
+                made = caught(f)
+                found.append((made, getattr(made, "requires_grad", None)))
+    none = torch.zeros(0, dtype=torch.int32)
+    return found, torch.lu_solve(torch.zeros(0, 4), torch.zeros(0, 0), none), la.lu_solve(torch.zeros(2, 0, 0), torch.zeros(2, 0, dtype=torch.int32), torch.zeros(2, 0, 3))

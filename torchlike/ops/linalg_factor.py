@@ -1,6 +1,8 @@
 """Factorizations without iteration: Cholesky, LU, QR and products of Householder reflections."""
 from __future__ import annotations
 
+import math
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -227,7 +229,7 @@ LU = Op("linalg_lu_factor_ex", _lu, numpy=_lu_numpy,
 def _order(xp, pivots, n):
     """The permutation that the row swaps i <-> pivots[i] - 1 make."""
     if xp is np:
-        swaps = pivots.reshape(-1, pivots.shape[-1]) - 1
+        swaps = pivots.reshape(math.prod(pivots.shape[:-1]), pivots.shape[-1]) - 1
         order, every = np.tile(np.arange(n), (len(swaps), 1)), np.arange(len(swaps))
         for i, j in enumerate(swaps.T):
             at_i = order[:, i].copy()

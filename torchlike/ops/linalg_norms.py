@@ -11,6 +11,7 @@ from .linalg_common import need_float
 from .linalg_solve import inv_ex
 from .linalg_spectral import svdvals
 from .norms import vector_norm
+from .reductions import reduced
 
 
 def _two_dims(dim, ndim: int) -> tuple[int, int]:
@@ -37,6 +38,9 @@ def matrix_norm(input, ord="fro", dim=(-2, -1), keepdim: bool = False, *, dtype=
         input = input.to(dtype)
     if ord == "fro":
         return vector_norm(input, 2, (rows, columns), keepdim)
+    summed, kept = (rows, columns) if ord in (1, -1) else (columns, rows)
+    if ord in (1, 2, math.inf) and 0 in (input.shape[kept], input.shape[summed] if ord == 2 else 1):
+        return input.new_zeros(reduced(tuple(input.shape), (rows, columns), keepdim), dtype=input.dtype.to_real())  # the largest of nothing
     if ord in ("nuc", 2, -2):
         rest = [d for d in range(input.ndim) if d not in (rows, columns)]
         values = svdvals(input.permute([*rest, rows, columns]))
@@ -47,7 +51,6 @@ def matrix_norm(input, ord="fro", dim=(-2, -1), keepdim: bool = False, *, dtype=
                 back[d] = i
             out = out[..., None, None].permute(back)
         return out
-    summed, kept = (rows, columns) if abs(ord) == 1 else (columns, rows)
     sums = vector_norm(input, 1, summed, True)
     out = sums.amax(kept, True) if ord > 0 else sums.amin(kept, True)
     return out if keepdim else out.squeeze((rows, columns))
@@ -103,6 +106,8 @@ def cond(input, p=None) -> Tensor:
     """norm(A) * norm(inverse), in the 2-norm the ratio of extreme singular values; inf for a singular matrix."""
     if input.ndim < 2:
         raise RuntimeError("linalg.cond: The input tensor must have at least 2 dimensions.")
+    if not isinstance(p, str) and not input.numel():
+        return input.new_zeros(input.shape[:-2], dtype=input.dtype.to_real())
     if p in (None, 2, -2):
         values = svdvals(input)
         high, low = values[..., 0], values[..., -1]
