@@ -106,7 +106,8 @@ def cond(input, p=None) -> Tensor:
     """norm(A) * norm(inverse), in the 2-norm the ratio of extreme singular values; inf for a singular matrix."""
     if input.ndim < 2:
         raise RuntimeError("linalg.cond: The input tensor must have at least 2 dimensions.")
-    if not isinstance(p, str) and not input.numel():
+    rows, columns = input.shape[-2:]
+    if not input.numel() and (rows == columns or not isinstance(p, str)):
         return input.new_zeros(input.shape[:-2], dtype=input.dtype.to_real())
     if p in (None, 2, -2):
         values = svdvals(input)
@@ -114,7 +115,6 @@ def cond(input, p=None) -> Tensor:
         return low / high if p == -2 else high / low
     if p not in ("fro", "nuc") and (isinstance(p, str) or abs(p) not in (1, math.inf)):
         raise RuntimeError(f"linalg.cond got an invalid norm type: {p}")
-    rows, columns = input.shape[-2:]
     if rows != columns:
         raise RuntimeError(f"linalg.cond: A must be batches of square matrices, but they are {rows} by {columns} matrices")
     inverse, info = inv_ex(input)
