@@ -508,7 +508,7 @@ def masked_fill(input, mask: Tensor, value) -> Tensor:
     if isinstance(value, Tensor):
         if value.ndim:
             raise RuntimeError(f"masked_fill_ only supports a 0-dimensional value tensor, but got tensor with {value.ndim} dimension(s).")
-        known = value._value.array
+        known = value._current().array
         if known.__class__ is np.ndarray and value.dtype is not input.dtype:
             held(known.item(), input.dtype)  # torch's error where it does not fit
     else:

@@ -53,6 +53,8 @@ def _cholesky(xp, a, upper):
             factor, info = lapack(m.dtype, "potrf")(m, lower=True, clean=True)
             return factor, np.int32(info)
         return each(one, a, ranks=(2,))
+    if not a.size:
+        return [a, jnp.zeros(a.shape[:-2], np.int32)]
     factor = jax.lax.linalg.cholesky(a, symmetrize_input=False)
     failed = jnp.any(jnp.isnan(factor), axis=(-2, -1))
     flat = jax.lax.stop_gradient(a).reshape(-1, *a.shape[-2:])
@@ -246,6 +248,7 @@ def _permutation_matrix(xp, pivots, n, dtype):
 
 PERMUTATION = Op("lu_permutation", _permutation_matrix, vjp=False, shape=lambda p, n, dtype: ((*p.shape[:-1], n, n), dtype))
 _lu_result, _lu_factor_result = named_result("linalg_lu", "P", "L", "U"), named_result("linalg_lu_factor", "LU", "pivots")
+_lu_with_info = named_result("_lu_with_info", "LU", "pivots", "info")
 _lu_factor_ex, _lu_unpack_result = named_result("linalg_lu_factor_ex", "LU", "pivots", "info"), named_result("lu_unpack", "P", "L", "U")
 
 
@@ -335,7 +338,7 @@ def _torch_lu(A, pivot: bool = True, get_infos: bool = False, out=None):
         for target, new in zip(out, made):
             target.resize_(new.shape).copy_(new)
         return out
-    return tuple(made) if get_infos else tuple(made[:2])
+    return _lu_with_info(*made) if get_infos else tuple(made[:2])
 
 
 _torch_lu.__name__ = "lu"

@@ -225,6 +225,10 @@ def empty_permuted(
             "Number of dimensions in size does not match the length of the physical_layout; i.e. len(size) = "
             f"{len(shape)} is not equal to len(physical_layout) = {len(order)}"
         )
+    for i, d in enumerate(order):
+        if not 0 <= d < len(shape):
+            raise RuntimeError(f"Dimension out of range (expected to be between 0 and {len(shape) - 1}, but got {d} at index {i}).  NB: negative dims not "
+                               "currently supported; file an issue if you want it.")
     if len(set(order)) != len(order):
         raise RuntimeError("Duplicate dim not allowed")
     strides, step = [0] * len(shape), 1
