@@ -230,3 +230,13 @@ def test_norms_of_matrices_without_elements(torch):
                 found.append((made, getattr(made, "requires_grad", None)))
     none = torch.zeros(0, dtype=torch.int32)
     return found, torch.lu_solve(torch.zeros(0, 4), torch.zeros(0, 0), none), la.lu_solve(torch.zeros(2, 0, 0), torch.zeros(2, 0, dtype=torch.int32), torch.zeros(2, 0, 3))
+
+
+@TIERS
+@pytest.mark.parametrize("shape", [(0, 0), (2, 0, 0), (0, 3, 3)])
+def test_factors_of_nothing(oracle, which, shape):
+    for upper in (False, True):
+        with tier(which):
+            factor, info = torchlike.linalg.cholesky_ex(torchlike.zeros(shape), upper=upper)
+            found = factor.numpy().shape, info.numpy().tolist()
+        assert found == (shape, oracle.linalg.cholesky_ex(oracle.zeros(shape), upper=upper).info.tolist())

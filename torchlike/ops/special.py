@@ -94,15 +94,15 @@ def _zeta(xp, x, y):
 
 
 entr = elementwise_function("entr", _entr, lambda xp, g, x: g * (-xp.log(x) - 1))
-erfcx = elementwise_function("erfcx", lambda xp, x: special(xp).erfcx(x), lambda xp, g, x, out: g * (2 * x * out - _c(2 / _ROOT_PI, g)))
+erfcx = elementwise_function("erfcx", lambda xp, x: special(xp).erfcx(x), lambda xp, g, x, out: g * (2 * x * out - _c(2 / _ROOT_PI, g)), low=False)
 i0e = elementwise_function("i0e", lambda xp, x: special(xp).i0e(x), lambda xp, g, x, out: g * (special(xp).i1e(x) - xp.sign(x) * out))
 i1e = elementwise_function("i1e", lambda xp, x: special(xp).i1e(x), lambda xp, g, x, out: g * xp.where(
     x == 0, _c(0.5, g), special(xp).i0e(x) - out * (xp.sign(x) + 1 / xp.where(x == 0, xp.ones_like(x), x))))
 i1 = elementwise_function("i1", lambda xp, x: special(xp).i1(x), lambda xp, g, x, out: g * xp.where(
     x == 0, _c(0.5, g), special(xp).i0(x) - out / xp.where(x == 0, xp.ones_like(x), x)))
 ndtr = elementwise_function("ndtr", lambda xp, x: special(xp).ndtr(x.astype(np.float32) if x.dtype.itemsize < 4 else x), lambda xp, g, x: g * _density(xp, x))
-ndtri = elementwise_function("ndtri", lambda xp, x: special(xp).ndtri(x), lambda xp, g, out: g / _density(xp, out))
-log_ndtr = elementwise_function("log_ndtr", lambda xp, x: special(xp).log_ndtr(x), lambda xp, g, x, out: g * xp.exp(-x * x / 2 - out) * _c(1 / _ROOT_2PI, g))
+ndtri = elementwise_function("ndtri", lambda xp, x: special(xp).ndtri(x), lambda xp, g, out: g / _density(xp, out), low=False)
+log_ndtr = elementwise_function("log_ndtr", lambda xp, x: special(xp).log_ndtr(x), lambda xp, g, x, out: g * xp.exp(-x * x / 2 - out) * _c(1 / _ROOT_2PI, g), low=False)
 xlog1py = elementwise_function("xlog1py", _xlog1py,
                     lambda xp, g, x, y: xp.where((x == 0) & (y <= -1), xp.zeros_like(g), g * xp.log1p(xp.where((x == 0) & (y <= -1), xp.zeros_like(y), y))),
                     lambda xp, g, x, y: g * x / (y + 1), parameters="input, other")
