@@ -96,10 +96,10 @@ class _Classes:
     def _body(self, m: Module) -> str:
         parameters, buffers = list(_present(m._parameters)), list(_present(m._buffers))
         lines = [f"class {self.names[id(m)].rpartition('.')[2]}(Module):", f"  __parameters__ = {_names(parameters)}", f"  __buffers__ = {_names(buffers)}"]
-        lines += [f"  {_member(name)} : Tensor" for name in [*parameters, *buffers]]
+        lines += [f"  {name} : Tensor" for name in [*parameters, *buffers]]
         lines += ["  training : bool", "  _is_full_backward_hook : Optional[bool]"]
         for name, child in _present(m._modules).items():
-            lines.append(f"  {_member(name)} : {self.names[id(child)]}" if name.isidentifier() else f"  __annotations__[\"{name}\"] = {self.names[id(child)]}")
+            lines.append(f"  {name} : {self.names[id(child)]}" if name.isidentifier() else f"  __annotations__[\"{name}\"] = {self.names[id(child)]}")
         return "\n".join(lines) + "\n"
 
     def files(self) -> list[tuple[str, str]]:
@@ -113,10 +113,6 @@ def _present(members: dict) -> dict:
 
 def _names(names: list[str]) -> str:
     return "[" + "".join(f'"{n}", ' for n in names) + "]"
-
-
-def _member(name: str) -> str:
-    return name
 
 
 def _identifier(name: str) -> str:
