@@ -152,7 +152,7 @@ def tensor(torch: Any, spec: TensorSpec, seed: int) -> Any:
         shape[-1] *= 2
     elif spec.layout == "expanded":
         shape[0] = 1
-    x = torch.from_numpy(array(replace(spec, shape=tuple(shape)), seed))
+    x = torch.from_numpy(np.asarray(array(replace(spec, shape=tuple(shape)), seed)))
     if str(x.dtype).split(".")[-1] != spec.dtype:
         x = x.to(getattr(torch, spec.dtype))
     if spec.layout == "transposed":
