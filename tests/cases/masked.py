@@ -16,7 +16,7 @@ def along(name: str, *more, **flags):
         s(t(3, 4), 1, dtype=Name("float64"), mask=ROW), *more, **{"errors": BAD, "strides": True, "tol": 5, **flags})
 
 
-BOTH = (s(t(3, 4), (0, 1), keepdim=True, mask=MASK), s(t(3, 4), dim=(), mask=MASK), s(t(), mask=bools()))
+BOTH = (s(t(3, 4), (0, 1), keepdim=True, mask=MASK), s(t(3, 4), dim=(), mask=MASK), s(t(), mask=lit(True, dtype="bool")))
 INTS = s(ints(3, 4), 0, mask=MASK)
 SPREAD = (s(t(3, 4), (0, 1), keepdim=True, mask=MASK), s(t(3, 4), 1, False, mask=ROW), s(t(3, 4), 1, correction=0, mask=ROW), INTS, s(cplx(3, 4), 1, mask=ROW))
 
