@@ -16,27 +16,13 @@ from ._core.program import record
 from ._core.registry import OPS, View
 from ._core.value import Value, is_tracer, of_array
 from ._fields import Fields, Shown
+from ._plainly import _disabled_torch_function_impl
 from ._size import Size, _size  # noqa: F401  (_size: pickles made before name it here)
 from ._storage import Past, Storage, put, through, window
 
 WRITE_OUTSIDE = ("A view was created in no_grad mode and is being modified inplace with grad mode enabled. Given that this use case is ambiguous and "
                  "error-prone, it is forbidden. You can clarify your code by moving both the view and the inplace either both inside the no_grad block "
                  "(if you don't want the inplace to be tracked) or both outside (if you want the inplace to be tracked).")
-
-
-class _Plainly:
-    """The `__torch_function__` of a class that takes nothing over: what is made from its tensors are plain ones.
-
-    An object, since a function would be bound to the tensor.
-    """
-
-    def __call__(self, func, types, args: tuple = (), kwargs: dict | None = None):
-        from .overrides import DisableTorchFunctionSubclass
-        with DisableTorchFunctionSubclass():
-            return func(*args, **(kwargs or {}))
-
-
-_disabled_torch_function_impl = _Plainly()
 
 
 class Tensor(Fields):

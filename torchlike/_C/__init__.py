@@ -6,11 +6,12 @@ import sys
 
 from .._core.dtype import dtype  # noqa: F401
 from .._dispatch_keys import DispatchKey, DispatchKeySet, _ExcludeDispatchKeyGuard  # noqa: F401
+from .._plainly import _disabled_torch_function_impl  # noqa: F401
 from .._size import Size  # noqa: F401
 from .._tensor import Tensor
 from ..futures import Future  # noqa: F401
 from ..ops.random import Generator  # noqa: F401
-from ..overrides import DisableTorchFunctionSubclass, _disabled_torch_function_impl  # noqa: F401
+from ..overrides import DisableTorchFunctionSubclass  # noqa: F401
 from . import _fft, _linalg, _nn, _special  # noqa: F401
 
 _TensorMeta = type(Tensor)

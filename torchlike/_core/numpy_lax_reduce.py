@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from .dtype import widened
 from .numpy_lax_rules import build, dtype_of, is_float, is_narrow, out_dtype, out_shape, rule, shape_of, total_order
 
 PACKED = 64  # elements: from this length on a stable argsort packs keys and positions
@@ -123,11 +124,6 @@ def _complex_cumlogsumexp(x, axis):
     return out
 
 
-def sortable(x: np.ndarray) -> np.ndarray:
-    """x in a dtype that NumPy sorts natively, in the same order."""
-    return x.astype(np.float32) if is_narrow(x.dtype) else x
-
-
 def stable_order(key: np.ndarray, axis: int) -> np.ndarray:
     """np.argsort(key, axis, 'stable'); a key of at most 32 bits is sorted in one word with its position, which NumPy's
     vectorized sort does several times faster."""
@@ -163,9 +159,9 @@ def _sort(eqn):
 
     def sort(*xs):
         if keys == 1:
-            order = stable_order(sortable(xs[0]), axis)
+            order = stable_order(widened(xs[0]), axis)
         else:
-            order = np.lexsort([sortable(x) for x in xs[keys - 1::-1]], axis)
+            order = np.lexsort([widened(x) for x in xs[keys - 1::-1]], axis)
         if order.ndim == 1:
             return [x[order] for x in xs]
         return [np.take_along_axis(x, order, axis) for x in xs]

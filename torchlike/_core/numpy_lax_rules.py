@@ -11,6 +11,8 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from jax.extend import core
 
+from .dtype import is_narrow
+
 RULES: dict[str, Callable] = {}
 FOLDED = 1 << 14  # elements: constant results up to this size are computed once, when the program is built
 
@@ -64,11 +66,6 @@ def _numpy_dtype(eqn, dtype) -> np.dtype:
     if str(dtype) == "key<fry>":
         return np.dtype(np.uint64)  # see numpy_lax_random
     raise Lacks(f"{eqn.primitive.name} of {dtype}")
-
-
-def is_narrow(dtype: np.dtype) -> bool:
-    """A float type that XLA's CPU backend computes in float32: float16, bfloat16, float8."""
-    return dtype.kind in "fV" and dtype.itemsize <= 2
 
 
 def is_float(dtype: np.dtype) -> bool:

@@ -401,19 +401,6 @@ class Derivative:
         return arguments, places
 
 
-def _narrow(kind: np.dtype) -> bool:
-    """Whether numbers are 16-bit floats."""
-    return kind.itemsize == 2 and kind.kind in "fV"
-
-
-def _widened(x):
-    """An array of 16-bit floats in float32, in which NumPy computes elementwise: as in torch, the result is rounded once."""
-    return x.astype(np.float32) if _narrow(getattr(x, "dtype", _FLOAT32)) else x
-
-
-_FLOAT32 = np.dtype(np.float32)
-
-
 def _filled(arguments: list, places: list, arrays) -> list:
     arguments = arguments.copy()
     for k, place in places:
@@ -465,15 +452,15 @@ class ElementwiseDerivative(Derivative):
         parts = [(a, f, *self._arguments(plan, needs, names or []))
                  for a, f, names, need in zip(plan.avals, self.grads, self.names, needs) if need]
 
-        narrow = _narrow(kind)
+        narrow = dt.is_narrow(kind)
 
         def run(xp, arrays):
             if narrow and xp is np:
-                arrays = [_widened(x) for x in arrays]
+                arrays = [dt.widened(x) if hasattr(x, "dtype") else x for x in arrays]
             if casts or incoming is not None:
                 arrays = list(arrays)
                 for place in casts:
-                    arrays[place] = self._as_computed(xp, arrays[place], _FLOAT32 if narrow and xp is np else kind)
+                    arrays[place] = self._as_computed(xp, arrays[place], np.dtype(np.float32) if narrow and xp is np else kind)
                 if incoming is not None:
                     arrays[at] = incoming(xp, arrays[at])
             return [xp.zeros(a.shape, a.dtype.np) if f is None else conform(xp, f(xp, *_filled(arguments, places, arrays)), a)

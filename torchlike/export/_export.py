@@ -19,7 +19,7 @@ from ..nn import Module, Parameter
 from ..utils import _pytree as pytree
 from ._build import Builder, Mismatch, symbol_name, violated
 from ._constraints import ValueRanges
-from ._trace import Trace
+from ._trace import Ref, Trace, held
 from .dynamic_shapes import Dim, _DimHint
 from .exported_program import ExportedProgram, ModuleCallEntry, ModuleCallSignature
 from .graph_signature import (
@@ -168,8 +168,10 @@ class Export:
         trace = Trace([*self._state(), *fresh], self.traced)
 
         def call() -> Any:
-            with trace_errors():
+            try:
                 return self.example.call(fresh)
+            except Unfollowed as error:
+                raise UserError(UserErrorType.ANTI_PATTERN, str(error)) from None
         self.out = trace.run(call, self._state())
         leaves, spec = pytree.tree_flatten(self.out)
         trace.results = [trace.refs(x) for x in leaves]
@@ -255,20 +257,8 @@ class SymbolKey(str):
         return str(self)
 
 
-class trace_errors:
-    """An error of following becomes one of the user's."""
-
-    def __enter__(self) -> None:
-        pass
-
-    def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
-        if isinstance(error, Unfollowed):
-            raise UserError(UserErrorType.ANTI_PATTERN, str(error)) from None
-
-
 def _numbers(x: Any) -> Iterator[int]:
-    from ._trace import _refs
-    for r in _refs(x):
+    for r in held(Ref, x):
         yield r.number
 
 

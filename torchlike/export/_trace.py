@@ -128,7 +128,7 @@ class Trace(TorchFunctionMode):
     def call(self, target: Any, args: tuple, kwargs: dict, run: Callable | None = None) -> Any:
         """Run an operator, and write that down."""
         refs, named, stack = self.refs(args), self.refs(kwargs), _stack()
-        before = [(t, t._current()) for t in _tensors((args, kwargs))]
+        before = [(t, t._current()) for t in held(Tensor, (args, kwargs))]
         self.inside += 1
         looked, self.data = self.data, False
         stacked, _leaves.state.stack = _leaves.state.stack, ()
@@ -145,7 +145,7 @@ class Trace(TorchFunctionMode):
 
     def _write(self, target: Any, refs: tuple, named: dict, made: Any, stack: tuple, data: bool = False) -> int | None:
         several = isinstance(made, (tuple, list))
-        depends = any(r.number in self._depends for r in _refs((refs, named)))
+        depends = any(r.number in self._depends for r in held(Ref, (refs, named)))
         outs = []
         for t in made if several else (made,):
             if not isinstance(t, Tensor):
@@ -219,24 +219,15 @@ class Trace(TorchFunctionMode):
                 program.state.capture = before
 
 
-def _tensors(x: Any) -> Iterable[Tensor]:
-    if isinstance(x, Tensor):
+def held(kind: type, x: Any) -> Iterable[Any]:
+    """What is of `kind` in nested tuples, lists and dictionaries."""
+    if isinstance(x, kind):
         yield x
     elif isinstance(x, (tuple, list)):
         for y in x:
-            yield from _tensors(y)
+            yield from held(kind, y)
     elif isinstance(x, dict):
-        yield from _tensors(list(x.values()))
-
-
-def _refs(x: Any) -> Iterable[Ref]:
-    if isinstance(x, Ref):
-        yield x
-    elif isinstance(x, (tuple, list)):
-        for y in x:
-            yield from _refs(y)
-    elif isinstance(x, dict):
-        yield from _refs(list(x.values()))
+        yield from held(kind, list(x.values()))
 
 
 def _stack() -> tuple:

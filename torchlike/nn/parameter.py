@@ -6,7 +6,8 @@ from collections import OrderedDict
 from typing import Any
 
 from torchlike._fields import Shown, fields
-from torchlike._tensor import Tensor, _disabled_torch_function_impl
+from torchlike._plainly import _disabled_torch_function_impl
+from torchlike._tensor import Tensor
 
 
 class _ParameterMeta(type(Tensor)):

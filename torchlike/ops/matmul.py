@@ -17,9 +17,7 @@ from .pointwise import conj
 
 def _wide(xp, *arrays):
     """NumPy has no quick 16-bit products: take them in float32, as XLA's CPU backend does."""
-    if xp is np and arrays[0].dtype.itemsize == 2 and arrays[0].dtype.kind in "fV":
-        return [a.astype(np.float32) for a in arrays]
-    return arrays
+    return [dt.widened(a) for a in arrays] if xp is np else arrays
 
 
 def _mm(xp, x, y):
@@ -467,6 +465,13 @@ def _pair_product(equation: str, a: Tensor, b: Tensor) -> Tensor | None:
     return made.permute([names.index(c) for c in right])
 
 
+def _sums_one(equation: str) -> bool:
+    """Whether some dimension that is summed over is one operand's alone."""
+    left, right = equation.split("->")
+    terms = left.split(",")
+    return any(c not in right and sum(c in term for term in terms) == 1 for c in set(left) - {","})
+
+
 @public(method=False)
 def einsum(equation=None, *operands) -> Tensor:
     """Sums of products named by subscripts, as numpy.einsum; also the sublist form."""
@@ -489,10 +494,8 @@ def einsum(equation=None, *operands) -> Tensor:
         if not isinstance(x, Tensor):
             raise TypeError(f"expected Tensor as element {i} in argument 1, but got {type(x).__name__}")
     parsed = _parse_einsum(equation, operands)
-    left, right = parsed.split("->")
-    terms = left.split(",")
-    if operands[0].dtype.category < dt.FLOAT and any(c not in right and sum(c in term for term in terms) == 1 for c in set(left) - {","}):
-        operands = [x.to(dt.int64) for x in operands]  # what one operand alone is summed over it is summed over first, as by sum()
+    if operands[0].dtype.category < dt.FLOAT and _sums_one(parsed):
+        operands = [x.to(dt.int64) for x in operands]  # that sum comes first, as by sum()
     if len(operands) == 2:
         quick = _pair_product(parsed, *operands)
         if quick is not None:
