@@ -255,7 +255,7 @@ class Replay:
                 floats[step.start:step.end] = step.numbers()
         values = []
         for kind, x in self.inputs:
-            values.append(x._current() if kind == "tensor" else leaves[x]._current() if kind == "argument" else
+            values.append((x._value if x._storage is None else x._current()) if kind == "tensor" else leaves[x]._current() if kind == "argument" else
                           drawn[x] if kind == "draw" else x._grad._current() if kind == "grad" else x)
         with program.lock:
             made = self._at_once(values, floats, leaves) or self._recorded(values, floats, leaves)
@@ -298,8 +298,10 @@ class Replay:
             return None
         made = list(map(Value, self.avals))
         with Uninterrupted():  # what is donated is gone until the results have their arrays
-            shown = self._assign(made, leaves)
-            executor.run_alone(self.end.program_info, exe, values, floats, self.ints, made, STEP)
+            try:
+                executor.run_alone(self.end.program_info, exe, values, floats, self.ints, made, STEP)
+            finally:  # meanwhile XLA's threads compute
+                shown = self._assign(made, leaves)
         for st in shown:
             st.host.write(st)
         return made
