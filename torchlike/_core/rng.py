@@ -52,11 +52,14 @@ __all__ = [
 Shape = tuple[int, ...]
 _CHUNK = 1 << 15  # elements converted at a time, so that temporaries stay in the cache
 _LOW24 = np.uint32(2**24 - 1)
-_LOW53 = np.uint64(2**53 - 1)
 
 
 def _filled(gen: Generator, shape: Shape, dtype: np.dtype, draw: Callable[[int], np.ndarray]) -> np.ndarray:
     """A new array of `draw(n)`'s values, chunk by chunk, cast to `dtype`."""
+    size = math.prod(shape)
+    if size <= _CHUNK:
+        with gen.lock:
+            return narrow(draw(size), dtype).reshape(shape)
     out = np.empty(shape, dtype)
     flat = out.reshape(-1)
     with gen.lock:
@@ -71,11 +74,6 @@ def _unit32(gen: Generator, n: int) -> np.ndarray:
     out = (gen.words(n) & _LOW24).astype(np.float32)
     out *= np.float32(2.0**-24)
     return out
-
-
-def _unit64(gen: Generator, n: int) -> np.ndarray:
-    """Uniform float64 of [0, 1) from the low 53 bits of each 64-bit word."""
-    return (gen.words64(n) & _LOW53) * 2.0**-53
 
 
 def _check_uniform(low: float, high: float, dtype: np.dtype) -> None:
@@ -96,18 +94,21 @@ def _check_uniform(low: float, high: float, dtype: np.dtype) -> None:
 
 def uniform(gen: Generator, shape: Shape, low: float, high: float, dtype: np.dtype) -> np.ndarray:
     """Uniform floats of [low, high); a value that rounds up to `high` becomes `low`. Complex: both parts."""
-    out = np.empty(shape, dtype)
-    flat = real_parts(out.reshape(-1))
-    low, high = float(low), float(high)
-    _check_uniform(low, high, flat.dtype)
-    if flat.dtype == np.float64:
-        flat[:] = _filled(
-            gen, flat.shape, flat.dtype, lambda n: _below(fma64(_unit64(gen, n), high - low, low), low, high)
-        )
+    if dtype.kind == "c":
+        out = np.empty(shape, dtype)
+        parts = real_parts(out.reshape(-1))
+        parts[:] = uniform(gen, parts.shape, low, high, parts.dtype)
         return out
+    low, high = float(low), float(high)
+    if low != 0 or high != 1 or dtype not in DIGITS:
+        _check_uniform(low, high, dtype)
+    elif dtype == np.float32:  # by far the most frequent, and never rounded up
+        return _filled(gen, shape, dtype, lambda n: _unit32(gen, n))
+    if dtype == np.float64:
+        return _filled(gen, shape, dtype, lambda n: _below(fma64(gen.doubles(n), high - low, low), low, high))
     first, top = np.float32(low), np.float32(high)
     span = top - first
-    edges = narrow(np.array([first, top]), flat.dtype)
+    edges = narrow(np.array([first, top]), dtype)
 
     def draw(n: int) -> np.ndarray:
         u = _unit32(gen, n)
@@ -116,10 +117,9 @@ def uniform(gen: Generator, shape: Shape, low: float, high: float, dtype: np.dty
             u = (u.astype(np.float64) * float(span) + float(first)).astype(np.float32)
         elif span != 1:
             u *= span
-        return _below(narrow(u, flat.dtype), edges[0], edges[1])
+        return _below(narrow(u, dtype), edges[0], edges[1])
 
-    flat[:] = _filled(gen, flat.shape, flat.dtype, draw)
-    return out
+    return _filled(gen, shape, dtype, draw)
 
 
 def _below(values: np.ndarray, low: np.generic | float, high: np.generic | float) -> np.ndarray:
@@ -219,8 +219,9 @@ def bernoulli_scalar(gen: Generator, shape: Shape, p: float, dtype: np.dtype) ->
         words = gen.words(2 * n)
         high = words[0::2] & np.uint32(2**21 - 1)
         ones = high < limit_high
-        close = np.flatnonzero(high == limit_high)
-        ones[close] = words[1::2][close] < limit_low
+        close = high == limit_high
+        if close.any():
+            ones[close] = words[1::2][close] < limit_low
         return ones
 
     return _filled(gen, shape, dtype, draw)
@@ -244,7 +245,7 @@ def bernoulli_tensor(gen: Generator, p: np.ndarray, dtype: np.dtype) -> np.ndarr
     with gen.lock:
         for start in range(0, flat.size, _CHUNK):
             chunk = flat[start : start + _CHUNK]
-            u = _unit64(gen, chunk.size) if wide else _unit32(gen, chunk.size)
+            u = gen.doubles(chunk.size) if wide else _unit32(gen, chunk.size)
             out.reshape(-1)[start : start + _CHUNK] = u < chunk
     return out
 
@@ -264,7 +265,7 @@ def exponential(gen: Generator, shape: Shape, lambd: float, dtype: np.dtype) -> 
     scale = -1.0 / lambd
 
     def draw(n: int) -> np.ndarray:
-        u = _unit64(gen, n)
+        u = gen.doubles(n)
         # NumPy's last bit may differ from the C library's, which only a double result can show.
         return scale * (libm(math.log1p, -u) if dtype == np.float64 else np.log1p(-u))
 
@@ -281,7 +282,7 @@ def geometric(gen: Generator, shape: Shape, p: float, dtype: np.dtype) -> np.nda
     scale = math.log1p(-p)
 
     def draw(n: int) -> np.ndarray:
-        u = _unit64(gen, n)
+        u = gen.doubles(n)
         # math.log refuses 0, whose logarithm here means the longest wait there is.
         logs = np.where(u > 0, libm(math.log, np.where(u > 0, u, 1.0)), -np.inf)
         trials = np.ceil(logs / scale)
@@ -325,7 +326,7 @@ def cauchy(gen: Generator, shape: Shape, median: float, sigma: float, dtype: np.
         )
     if dtype not in DIGITS:
         raise not_implemented("cauchy_cpu", dtype)
-    return _filled(gen, shape, dtype, lambda n: fma64(libm(math.tan, math.pi * (_unit64(gen, n) - 0.5)), sigma, median))
+    return _filled(gen, shape, dtype, lambda n: fma64(libm(math.tan, math.pi * (gen.doubles(n) - 0.5)), sigma, median))
 
 
 def multinomial(gen: Generator, probs: np.ndarray, num_samples: int, replacement: bool = False) -> np.ndarray:

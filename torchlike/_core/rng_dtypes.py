@@ -1,5 +1,7 @@
 """What the random functions know of a NumPy dtype: its names in PyTorch's messages, its limits and its casts."""
 
+import functools
+
 import ml_dtypes
 import numpy as np
 
@@ -43,6 +45,7 @@ def not_implemented(kernel: str, dtype: np.dtype) -> NotImplementedError:
     return NotImplementedError(f"\"{kernel}\" not implemented for '{scalar_type(dtype)}'")
 
 
+@functools.cache
 def limits(dtype: np.dtype) -> tuple[int | float, int | float]:
     """The least and the greatest finite value."""
     if dtype in DIGITS:

@@ -19,7 +19,27 @@ _N = 624
 _HEADER = struct.Struct("<QiiQ")
 _NORMALS = struct.Struct("<dddi4xfB3x")
 _WORDS_END = _HEADER.size + 8 * _N
-_SMALL = 64
+_AHEAD = 4 * _N  # words made at a time for small draws
+_LARGE = 1 << 17  # words after which the memory of a draw is given back
+_HIGH = np.uint32(2**21 - 1)
+
+
+def _tempered(key: np.ndarray) -> np.ndarray:
+    """The words that a state of the engine stands for."""
+    y = key ^ (key >> 11)
+    y ^= (y << 7) & np.uint32(0x9D2C5680)
+    y ^= (y << 15) & np.uint32(0xEFC60000)
+    return y ^ (y >> 18)
+
+
+def _untempered(words: np.ndarray) -> np.ndarray:
+    """The state that stands behind 624 words, the inverse of `_tempered`."""
+    y = words ^ (words >> 18)
+    y ^= (y << 15) & np.uint32(0xEFC60000)
+    key = y
+    for _ in range(4):  # each turn brings seven more bits
+        key = y ^ ((key << 7) & np.uint32(0x9D2C5680))
+    return key ^ (key >> 11) ^ (key >> 22)
 
 
 def _checked_seed(seed: int) -> int:
@@ -37,6 +57,10 @@ class Generator:
     """A stream of 32-bit words plus the one normal sample kept back by Box-Muller; every method is thread safe.
 
     `lock` is re-entrant: a distribution holds it while it draws, so that one call's words stay together.
+
+    Words are made some blocks of 624 ahead (`_ahead`), as a call of NumPy costs more than a small draw, and a sampler that does
+    not know how many it needs looks at more than it takes. The engine's state where the stream stands (`_at`) follows from the
+    words of the block there, which therefore stays in `_ahead`; only at the start (`_at` is 0) it is that of the seed.
     """
 
     def __init__(self, device: str = "cpu") -> None:
@@ -54,6 +78,7 @@ class Generator:
         with self.lock:
             self._seed = seed
             self._bulk.seed(seed & 0xFFFFFFFF)
+            self._ahead, self._at, self._end = _NOTHING, 0, 0
             self._untouched = True
             self.next_normal = None
             self._next_float_normal = (0.0, 0)
@@ -70,13 +95,38 @@ class Generator:
         return self._seed
 
     def words(self, n: int) -> np.ndarray:
-        """The next `n` 32-bit words (uint32)."""
+        """The next `n` 32-bit words (uint32), which the caller must not write."""
         with self.lock:
-            if n:
-                self._untouched = False
-            if n <= _SMALL:
-                return self._bits.random_raw(n).astype(np.uint32)
-            return self._bulk.randint(0, 2**32, size=n, dtype=np.uint32)
+            found = self.peek(n)
+            self.skip(n)
+            if n > _LARGE:
+                self._extend(0)
+            return found
+
+    def peek(self, n: int) -> np.ndarray:
+        """The next `n` words, which stay the next ones; for callers that hold the lock."""
+        if self._at + n > self._end:
+            self._extend(n)
+        return self._ahead[self._at : self._at + n]
+
+    def skip(self, n: int) -> None:
+        """Take `n` of the words that `peek` gave."""
+        if n:
+            self._at += n
+            self._untouched = False
+
+    def _extend(self, n: int) -> None:
+        """Have `n` words ahead, and no earlier ones than the block of the last word."""
+        kept = self._ahead[max(self._at - 1, 0) // _N * _N :]
+        self._at -= self._end - kept.size
+        missing = n - (kept.size - self._at)
+        fresh = 0 if missing <= 0 else max(_AHEAD, -(-missing // _N) * _N)
+        self._end = kept.size + fresh
+        self._ahead = np.empty(self._end, np.uint32)
+        self._ahead[: kept.size] = kept
+        if fresh:
+            self._ahead[kept.size :] = self._bits.random_raw(fresh)
+        self._ahead.setflags(write=False)
 
     def words64(self, n: int) -> np.ndarray:
         """The next `n` 64-bit words (uint64), each from two 32-bit words, the high half first."""
@@ -86,10 +136,26 @@ class Generator:
         out |= pairs[1::2]
         return out
 
+    def doubles(self, n: int) -> np.ndarray:
+        """Uniform float64 of [0, 1) from the low 53 bits of the next `n` 64-bit words."""
+        return as_doubles(self.words(2 * n))
+
+    def double(self) -> float:
+        """One of `doubles`."""
+        high, low = self.words(2).tolist()
+        return ((high & 0x1FFFFF) << 32 | low) * 2.0**-53
+
     def get_state_bytes(self) -> bytes:
         """The state as the 5056 bytes of `torch.get_rng_state()`."""
         with self.lock:
-            key, pos = self._bulk.get_state()[1:3]
+            if self._at:
+                start = (self._at - 1) // _N * _N
+                key, pos = _untempered(self._ahead[start : start + _N]), self._at - start
+            else:
+                if self._end:  # looked at, nothing taken
+                    self._bulk.seed(self._seed & 0xFFFFFFFF)
+                    self._ahead, self._end = _NOTHING, 0
+                key, pos = self._bulk.get_state()[1:3]
             index = 0 if self._untouched else pos
             header = _HEADER.pack(self._seed, _N - pos + 1, 1, index)
             kept = self.next_normal
@@ -110,7 +176,8 @@ class Generator:
         key = np.frombuffer(state, "<u8", _N, _HEADER.size).astype(np.uint32)
         _, kept, _, valid, float_kept, float_valid = _NORMALS.unpack_from(state, _WORDS_END)
         with self.lock:
-            self._bulk.set_state(("MT19937", key, _N + 1 - left))
+            self._bulk.set_state(("MT19937", key, _N))
+            self._ahead, self._at, self._end = _tempered(key), _N + 1 - left, _N
             self._seed = seed
             self._untouched = index == 0
             self.next_normal = kept if valid else None
@@ -133,6 +200,16 @@ class Generator:
 
     def __reduce__(self) -> tuple:
         return _restored, (type(self), self.device, self.get_state_bytes())
+
+
+_NOTHING = np.empty(0, np.uint32)
+
+
+def as_doubles(words: np.ndarray) -> np.ndarray:
+    """Uniform float64 of [0, 1) from the low 53 bits of each two words, the high half first."""
+    out = (words[0::2] & _HIGH) * 2.0**-21
+    out += words[1::2] * 2.0**-53
+    return out
 
 
 def _restored(cls: type, device: str, state: bytes) -> Generator:

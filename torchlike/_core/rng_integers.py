@@ -1,5 +1,6 @@
 """Integers from ranges: the bounds checks and the reduction of raw words behind `random_`, `randint`."""
 
+import math
 import warnings
 
 import numpy as np
@@ -62,21 +63,24 @@ def _wrapped(value: int) -> int:
 
 def _integers(gen: Generator, shape: tuple[int, ...], span: int, low: int, dtype: np.dtype, wide: bool) -> np.ndarray:
     """low + word % span in int64 arithmetic, then cast; a span of 2**64 keeps whole words."""
-    out = np.empty(shape, dtype)
-    flat = out.reshape(-1)
+    size, power = math.prod(shape), span & (span - 1) == 0
+
+    def draw(n: int) -> np.ndarray:
+        values = gen.words64(n) if wide else gen.words(n)
+        kind = values.dtype.type
+        values = values & kind(span - 1) if power else values % kind(span)
+        values = values.view(np.int64) if wide else values.astype(np.int64)
+        if low:
+            values += low
+        return narrow(values, dtype)
+
     with gen.lock:
-        for start in range(0, flat.size, _CHUNK):
-            n = min(_CHUNK, flat.size - start)
-            values = gen.words64(n) if wide else gen.words(n)
-            if span & (span - 1) == 0:
-                values &= values.dtype.type(span - 1)
-            else:
-                values %= values.dtype.type(span)
-            values = values.view(np.int64) if wide else values.astype(np.int64)
-            if low:
-                values += low
-            flat[start : start + n] = narrow(values, dtype)
-    return out
+        if size <= _CHUNK:
+            return draw(size).reshape(shape)
+        flat = np.empty(size, dtype)
+        for start in range(0, size, _CHUNK):
+            flat[start : start + _CHUNK] = draw(min(_CHUNK, size - start))
+    return flat.reshape(shape)
 
 
 def integers_default(gen: Generator, shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray:

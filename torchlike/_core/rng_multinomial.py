@@ -23,7 +23,7 @@ def with_replacement(gen: Generator, weights: np.ndarray, num_samples: int) -> n
             raise RuntimeError("invalid multinomial distribution (sum of probabilities <= 0)")
         edges = (sums / sums[-1]).astype(np.float64)
         edges[-1] = 1.0
-        u = (gen.words64(num_samples) & np.uint64(2**53 - 1)) * 2.0**-53
+        u = gen.doubles(num_samples)
         indices[:] = np.searchsorted(edges, u, side="left")
     return out
 
