@@ -14,7 +14,7 @@ import pytest
 import torch
 
 import torchlike
-from torchlike._core import rng, rng_normal
+from torchlike._core import rng, rng_blocks, rng_normal
 
 BF16 = np.dtype(ml_dtypes.bfloat16)
 PAIRS = {
@@ -453,16 +453,50 @@ def test_long_mixed_sequences_stay_in_step():
             twins.check(*choose.choice(calls)(n, choose.choice(FLOATS)))
 
 
+@pytest.mark.parametrize("dtype", FLOATS)
+def test_few_normals_again_and_again(dtype):
+    """Many small draws in turn are served from tables of the words ahead; other draws in between move what a block joins."""
+    twins, choose = Twins(3), random.Random(5)
+    for _ in range(300):
+        n, other = choose.choice([16, 33, 100, 256, 512]), choose.choice([0, 0, 0, 1, 3, 40, 700])
+        twins.check(lambda g: rng.normal(g, (n,), 0.0, 0.3, PAIRS[dtype]), lambda g: empty(n, dtype).normal_(0, 0.3, generator=g))
+        twins.check(lambda g: rng.randint(g, 0, 9, (other,), PAIRS[torch.int64]), lambda g: torch.randint(0, 9, (other,), generator=g))
+
+
+def test_state_is_set_back_among_the_words_ahead():
+    twins = Twins(1)
+    for n in (5, 600, 20, 623, 624, 1, 3000):
+        torch.rand(n, generator=twins.theirs)
+        rng.rand(twins.ours, (n,), PAIRS[torch.float32])
+        state, theirs = twins.ours.get_state_bytes(), twins.theirs.get_state()
+        assert state == to_numpy(theirs).tobytes()
+        rng.rand(twins.ours, (1000,), PAIRS[torch.float32])
+        twins.ours.set_state_bytes(state)
+        twins.theirs.set_state(theirs)
+        twins.check(lambda g: rng.randn(g, (100,), PAIRS[torch.float32]), lambda g: torch.randn(100, generator=g))
+
+
+@pytest.mark.parametrize("before", [0, 1, 624])
+def test_words_that_were_only_looked_at_leave_no_trace(before):
+    twins = Twins(4)
+    torch.rand(before, generator=twins.theirs)
+    twins.ours.words(before)
+    ahead = twins.ours.peek(5000).copy()
+    twins.ours.skip(0)
+    assert twins.ours.get_state_bytes() == to_numpy(twins.theirs.get_state()).tobytes()
+    assert np.array_equal(twins.ours.words(5000), ahead)
+
+
 def test_large_normals_are_the_same_from_xla():
     """Arrays from a million numbers on are made by XLA once that pays; nobody can tell."""
-    words = np.random.default_rng(0).integers(0, 2**32, rng_normal._LARGE, dtype=np.uint32)
-    small = [rng_normal._blocks32(words[i:i + rng_normal._CHUNK], 0.1, 0.7) for i in range(0, words.size, rng_normal._CHUNK)]
-    assert np.array_equal(rng_normal._blocks32(words, 0.1, 0.7), np.concatenate(small))
+    words = np.random.default_rng(0).integers(0, 2**32, rng_blocks.LARGE, dtype=np.uint32)
+    small = [rng_blocks.blocks32(words[i:i + rng_normal._CHUNK], 0.1, 0.7) for i in range(0, words.size, rng_normal._CHUNK)]
+    assert np.array_equal(rng_blocks.blocks32(words, 0.1, 0.7), np.concatenate(small))
 
 
 def test_large_normals_are_torch_s(monkeypatch):
     monkeypatch.setattr(rng_normal, "_drawn", rng_normal._WORTH)
-    n = 2 * rng_normal._LARGE + rng_normal._CHUNK + 5
+    n = 2 * rng_blocks.LARGE + rng_normal._CHUNK + 5
     torch.manual_seed(5)
     torchlike.manual_seed(5)
     assert np.allclose(torch.randn(n).numpy(), torchlike.randn(n).numpy(), rtol=3e-7, atol=1e-9)

@@ -21,7 +21,7 @@ from .rng_dtypes import (
     scalar_type,
 )
 from .rng_generator import DEFAULT_SEED, STATE_BYTES, Generator, default_generator
-from .rng_normal import fill_normal, fma64, libm, serial_normals
+from .rng_normal import exp, fill_normal, fma64, libm, log, serial_normals
 from .rng_permutation import permutation
 
 __all__ = [
@@ -284,7 +284,7 @@ def geometric(gen: Generator, shape: Shape, p: float, dtype: np.dtype) -> np.nda
     def draw(n: int) -> np.ndarray:
         u = gen.doubles(n)
         # math.log refuses 0, whose logarithm here means the longest wait there is.
-        logs = np.where(u > 0, libm(math.log, np.where(u > 0, u, 1.0)), -np.inf)
+        logs = np.where(u > 0, log(np.where(u > 0, u, 1.0)), -np.inf)
         trials = np.ceil(logs / scale)
         return trials if dtype in DIGITS else _truncated(trials, dtype)
 
@@ -305,13 +305,7 @@ def log_normal(gen: Generator, shape: Shape, mean: float, std: float, dtype: np.
     if dtype not in DIGITS:
         raise not_implemented("log_normal_cpu", dtype)
 
-    def exp(value: float) -> float:
-        try:
-            return math.exp(value)
-        except OverflowError:
-            return math.inf
-
-    return _filled(gen, shape, dtype, lambda n: libm(exp, serial_normals(gen, n, mean, std)))
+    return _filled(gen, shape, dtype, lambda n: exp(serial_normals(gen, n, mean, std)))
 
 
 def cauchy(gen: Generator, shape: Shape, median: float, sigma: float, dtype: np.dtype) -> np.ndarray:

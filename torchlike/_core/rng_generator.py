@@ -70,6 +70,7 @@ class Generator:
         self._bulk = np.random.RandomState(self._bits)
         self.next_normal: float | None = None
         self._next_float_normal: tuple[float, int] = (0.0, 0)
+        self.polar = (None, 0, None, 0)  # what `rng_blocks` knows of the words ahead
         self.manual_seed(DEFAULT_SEED)
 
     def manual_seed(self, seed: int) -> "Generator":

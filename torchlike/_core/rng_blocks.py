@@ -1,0 +1,213 @@
+"""Float32 normals in blocks of 16, as torch's vector code makes them: to the bit the single-precision logarithm, sine and cosine of
+Moshier's Cephes library, evaluated with fused multiply-adds. In NumPy, and from XLA for large arrays.
+
+Float32 values are held in doubles where a fused multiply-add is due: a double holds the product exactly.
+"""
+
+import functools
+import math
+from collections.abc import Callable
+
+import jax
+import numpy as np
+from jax import numpy as jnp
+
+from .rng_generator import Generator
+
+BLOCK = 16
+LARGE = 1 << 18  # words that are made at once by XLA
+_f4 = np.float32
+
+# Coefficients are float32 numbers held in doubles.
+_LOG = [float(_f4(c)) for c in (7.0376836292e-2, -1.1514610310e-1, 1.1676998740e-1, -1.2420140846e-1, 1.4249322787e-1,
+                                -1.6668057665e-1, 2.0000714765e-1, -2.4999993993e-1, 3.3333331174e-1)]  # fmt: skip
+_LN2_HIGH, _LN2_LOW = 0.693359375, float(_f4(-2.12194440e-4))
+_SQRT_HALF = float(_f4(0.707106781186547524))
+_COS = [float(_f4(c)) for c in (2.443315711809948e-5, -1.388731625493765e-3, 4.166664568298827e-2)]
+_SIN = [float(_f4(c)) for c in (-1.9515295891e-4, 8.3321608736e-3, -1.6666654611e-1)]
+_4_PI, _2PI = float(_f4(4 / math.pi)), float(_f4(2 * math.pi))
+# pi/4 in three parts, so that the reduction of the angle keeps its low bits.
+_PI_4 = [float(_f4(c)) for c in (-0.78515625, -2.4187564849853515625e-4, -3.77489497744594108e-8)]
+
+
+def blocks32(words: np.ndarray, mean: float, std: float) -> np.ndarray:
+    """Normals from whole blocks of 16 words: elements j and j + 8 share a radius and an angle."""
+    if words.size == LARGE:
+        out = np.empty((words.size // BLOCK, 2, 8), np.float32)
+        for row, half in enumerate(_compiled()(words, float(_f4(mean)), float(_f4(std)))):
+            out[:, row] = half
+        return out.ravel()
+    u = words.reshape(-1, 2, 8)
+    return _joined(*(part.reshape(-1, 8) for part in _polar(u[:, 0].ravel(), u[:, 1].ravel())), mean, std)
+
+
+def few_blocks32(gen: Generator, n: int, mean: float, std: float) -> np.ndarray:
+    """`blocks32` of the next `n` words, few, in a program that may go on like this.
+
+    Few numbers cost what NumPy's calls cost. So the third such draw from the words that are ahead makes the radius and the angle
+    of each of them at once; which words a block joins shows later. Words made next get them at once if enough draws were served.
+    """
+    words = gen.peek(n)
+    ahead, start, tables, served = gen.polar
+    if ahead is not gen._ahead:
+        start, tables, served = gen._at, None, 2 if served > 3 else 0
+    if tables is None and served > 1:
+        start, rest = gen._at, gen._ahead[gen._at :]
+        tables = _polar(rest, rest)
+    gen.polar = gen._ahead, start, tables, served + 1
+    first = gen._at - start
+    gen.skip(n)
+    if tables is None:
+        return blocks32(words, mean, std)
+    radius, cosine, sine = (part[first : first + n].reshape(-1, 2, 8) for part in tables)
+    return _joined(radius[:, 0], cosine[:, 1], sine[:, 1], mean, std)
+
+
+def _joined(radius: np.ndarray, cosine: np.ndarray, sine: np.ndarray, mean: float, std: float) -> np.ndarray:
+    out = np.empty((len(radius), 2, 8), np.float32)
+    np.multiply(cosine, radius, out=out[:, 0])
+    np.multiply(sine, radius, out=out[:, 1])
+    if mean == 0:
+        if std != 1:
+            out *= _f4(std)
+        out += _f4(0)  # -0 becomes 0
+    else:
+        out[...] = out * np.float64(_f4(std)) + np.float64(_f4(mean))
+    return out.ravel()
+
+
+_LOW24 = np.uint32(2**24 - 1)
+_FIRST = np.array([[_LOG[7]], [_SIN[1]], [_COS[1]]])
+_LAST = np.array([[_LOG[8]], [_SIN[2]], [_COS[2]]])
+_SQRT_HALF_BITS = int(_f4(_SQRT_HALF).view(np.int32))
+
+
+def _polar(radial: np.ndarray, angular: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Radii from words, and cosines and sines from as many, in NumPy. What needs no fused multiply-add is done in float32. The
+    last steps of the three polynomials (of the logarithm, the sine, the cosine: the rows of the arrays below) are made together."""
+    n = radial.size
+    x, factor, term, y = np.empty((4, 3, n), np.float32)
+    wide, product = np.empty((2, 3, n))
+
+    # depth 1 - u = (1 + x) * 2**exponent, with 1 + x between sqrt(1/2) and sqrt(2)
+    bits = (2**24 - (radial & _LOW24)).astype(np.float32).view(np.int32) - _SQRT_HALF_BITS
+    exponent = ((bits >> 23) - 24).astype(np.float32)
+    np.subtract(((bits & 0x7FFFFF) + _SQRT_HALF_BITS).view(np.float32), _f4(1), out=x[0])
+    np.multiply(x[0], x[0], out=factor[0])
+    np.multiply(exponent, _f4(_LN2_LOW), out=term[0])
+
+    # the angle less a multiple of pi/4, which is an even number of octants
+    angle = ((angular & _LOW24) * (_2PI * 2.0**-24)).astype(np.float32)
+    octant = (angle * _f4(_4_PI)).astype(np.int32)
+    octant += 1
+    octant &= ~1
+    turns = octant.astype(np.float32)
+    angle += turns * _f4(_PI_4[0])  # these two products are exact
+    angle += turns * _f4(_PI_4[1])
+    factor[1] = octant * _PI_4[2] + angle
+    term[1] = factor[1]
+    np.multiply(factor[1], factor[1], out=factor[2])
+    x[1:] = factor[2]
+    np.multiply(factor[2], _f4(-0.5), out=term[2])
+
+    wide[...] = x
+    log, sine, cosine = y
+    wide_log, product_log = wide[0], product[0]
+    np.multiply(wide_log, _LOG[0], out=product_log)
+    for c in _LOG[1:7]:
+        product_log += c
+        log[...] = product_log
+        np.multiply(log, wide_log, out=product_log)
+    sine.fill(_SIN[0])
+    cosine.fill(_COS[0])
+    np.multiply(y[1:], wide[1:], out=product[1:])
+    product += _FIRST
+    y[...] = product
+    product[...] = y
+    product *= wide
+    product += _LAST
+    y[...] = product
+    y *= x
+    product[...] = y
+    wide[...] = factor
+    product *= wide
+    product += term
+    y[...] = product
+
+    log -= factor[0] * _f4(0.5)
+    log += x[0]
+    log += exponent * _f4(_LN2_HIGH)  # exact
+    log *= _f4(-2)
+    cosine += _f4(1)
+    crossed = (octant & 2) != 0
+    parts = np.where(crossed, sine, cosine), np.where(crossed, cosine, sine)
+    for part, turned in zip(parts, (octant + 2, octant), strict=True):
+        part.view(np.int32)[...] ^= (turned & 4) << 29  # the sign
+    return np.sqrt(log), *parts
+
+
+def _rounded(v):
+    """Doubles rounded to float32: after one operation on float32 values, or a product and a sum, what a float32 unit would give."""
+    return v.astype(np.float32).astype(np.float64)
+
+
+def _polynomial(x, coefficients: list[float]):
+    y = x * coefficients[0] + coefficients[1]
+    for c in coefficients[2:]:
+        y = _rounded(y) * x + c
+    return _rounded(y)
+
+
+def _log32(x):
+    """Natural logarithm of float32 x in (0, 1], in doubles that hold float32 values."""
+    bits = x.view(np.int32)
+    exponent = ((bits >> 23) - 126).astype(np.float64)
+    m = ((bits & 0x007FFFFF) | 0x3F000000).view(np.float32).astype(np.float64)
+    low = m < _SQRT_HALF
+    exponent = exponent - low
+    m = m + m * low - 1.0
+    square = _rounded(m * m)
+    y = _rounded(_polynomial(m, _LOG) * m)
+    y = _rounded(y * square + _rounded(exponent * _LN2_LOW))
+    y = _rounded(y - square * 0.5)
+    return _rounded(_rounded(m + y) + exponent * _LN2_HIGH)
+
+
+def _sincos32(x) -> tuple:
+    """Sine and cosine of x in [0, 2*pi]; float32 values in doubles."""
+    octant = (_rounded(x * _4_PI).astype(np.int32) + 1) & ~1
+    turns = octant.astype(np.float64)
+    for part in _PI_4:
+        x = _rounded(x + turns * part)
+    square = _rounded(x * x)
+    cosine = _rounded(_polynomial(square, _COS) * square)
+    cosine = _rounded(_rounded(cosine * square - square * 0.5) + 1.0)
+    sine = _rounded(_polynomial(square, _SIN) * square)
+    sine = _rounded(sine * x + x)
+    straight = (octant & 2) == 0
+    return (jnp.where(straight, sine, cosine) * (1.0 - 0.5 * (octant & 4)),
+            jnp.where(straight, cosine, sine) * (0.5 * ((octant - 2) & 4) - 1.0))
+
+
+def _halves32(words, mean, std) -> list:
+    """`blocks32` for XLA: the elements j, and the elements j + 8."""
+    u = (words & np.uint32(0xFFFFFF)).reshape(-1, 2, 8)
+    depth = (2**24 - u[:, 0]).astype(np.float32) * _f4(2.0**-24)
+    angle = u[:, 1].astype(np.float64) * (_2PI * 2.0**-24)
+    radius = _rounded(jnp.sqrt(_log32(depth) * -2.0))
+    sine, cosine = _sincos32(_rounded(angle))
+    return [(_rounded(part * radius) * std + mean).astype(np.float32) for part in (cosine, sine)]
+
+
+@functools.cache
+def _compiled() -> Callable:
+    """`_halves32` of LARGE words: the same bits, as every rounding is asked for."""
+    number = jax.ShapeDtypeStruct((), np.float64)
+    with jax.enable_x64(True), jax.default_device(jax.devices("cpu")[0]):
+        lowered = jax.jit(_halves32).lower(jax.ShapeDtypeStruct((LARGE,), np.uint32), number, number)
+        call = lowered.compile(compiler_options={"xla_allow_excess_precision": False})
+
+    def run(*arguments):
+        with jax.enable_x64(True):
+            return call(*arguments)
+    return run
