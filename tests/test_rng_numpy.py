@@ -14,7 +14,7 @@ import pytest
 import torch
 
 import torchlike
-from torchlike._core import rng, rng_blocks, rng_normal
+from torchlike._core import rng, rng_blocks, rng_discrete, rng_gamma, rng_normal
 
 BF16 = np.dtype(ml_dtypes.bfloat16)
 PAIRS = {
@@ -296,6 +296,49 @@ def test_geometric(dtype, p):
     Twins(13).check(
         lambda g: rng.geometric(g, (501,), p, PAIRS[dtype]), lambda g: empty(501, dtype).geometric_(p, generator=g)
     )
+
+
+def mixed(n, low, high):
+    return torch.from_numpy(np.random.default_rng(n).uniform(low, high, n))
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+@pytest.mark.parametrize("n", [0, 1, 3, 15, 40, 3000])
+def test_poisson(dtype, n):
+    """Rates of one kind and of both, equal and different ones, so many that they take more words than are made at a time."""
+    for rates in (mixed(n, 0, 40), mixed(n, 0, 9), mixed(n, 10, 300), 10 ** mixed(n, 1, 9), torch.full((n,), 10.0), torch.full((n,), 2.5),
+                  torch.full((n,), 70.0), mixed(n, 10, 14).round(), mixed(n, 0, 2).round(), torch.zeros(n)):  # fmt: skip
+        rates = rates.to(dtype)
+        Twins(n).check(lambda g: rng_discrete.poisson(g, rates.numpy()).astype(PAIRS[dtype]), lambda g: torch.poisson(rates, generator=g))
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+@pytest.mark.parametrize("n", [0, 1, 3, 40, 3000])
+def test_binomial(dtype, n):
+    for count, p in ((mixed(n, 0, 100), mixed(n, 0, 1)), (mixed(n, 100, 900), mixed(n, 0.2, 0.8)), (torch.full((n,), 40.0), mixed(n, 0, 1).round()),
+                     (torch.full((n,), 40.0), torch.full((n,), 0.3)), (mixed(n, 0, 5), torch.full((n,), 0.5))):  # fmt: skip
+        count, p = count.floor().to(dtype), p.to(dtype)
+        Twins(n).check(lambda g: rng_discrete.binomial(g, count.numpy(), p.numpy()).astype(PAIRS[dtype]),
+                       lambda g: torch.binomial(count, p, generator=g))  # fmt: skip
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+@pytest.mark.parametrize("n", [0, 1, 3, 40, 3000])
+def test_standard_gamma(dtype, n):
+    tiny = torch.finfo(dtype).tiny
+    for shapes in (mixed(n, 0, 4), mixed(n, 0.01, 1), mixed(n, 1.3, 9), mixed(n, 3, 50), 10 ** mixed(n, -3, 6), torch.ones(n), torch.full((n,), 2.5),
+                   mixed(n, 0, 1).round()):  # fmt: skip
+        shapes = shapes.to(dtype)
+        Twins(n).check(lambda g: np.maximum(rng_gamma.standard_gamma(g, shapes.numpy()).astype(PAIRS[dtype]), PAIRS[dtype].type(tiny)),
+                       lambda g: torch._standard_gamma(shapes, generator=g))  # fmt: skip
+
+
+def test_gamma_samples_use_the_normal_that_was_kept_back():
+    shapes = torch.full((100,), 3.0)
+    for kept in (1, 2):
+        twins = Twins(kept)
+        twins.check(lambda g: rng.randn(g, (kept,), PAIRS[torch.float32]), lambda g: torch.randn(kept, generator=g))
+        twins.check(lambda g: rng_gamma.standard_gamma(g, shapes.numpy()).astype(np.float32), lambda g: torch._standard_gamma(shapes, generator=g))
 
 
 @pytest.mark.parametrize("dtype", FLOATS)

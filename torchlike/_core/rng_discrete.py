@@ -1,51 +1,73 @@
-"""Poisson and binomial samples, one element at a time in torch's order of draws.
+"""Poisson and binomial samples, in torch's order of draws.
 
 Large means by transformed rejection: Hörmann, "The transformed rejection method for generating Poisson random variables", 1993, and
 "The generation of binomial random variates", 1993; small ones by multiplying uniforms and by adding up geometric waiting times.
 """
 
 import math
+from collections.abc import Callable
 
 import numpy as np
 
-from .rng_gamma import uniform
 from .rng_generator import Generator
+from .rng_rejection import accepted_pairs, doubles
+
+_MANY = 16  # elements from which on arrays pay
 
 
-def _poisson(gen: Generator, rate: float) -> float:
+def _product(uniform: Callable[[], float], rate: float) -> float:
     if rate == 0:
         return 0.0
-    if rate < 10:
-        limit, product, k = math.exp(-rate), uniform(gen), 0
-        while product > limit:
-            product *= uniform(gen)
-            k += 1
-        return float(k)
-    b = 0.931 + 2.53 * math.sqrt(rate)
-    a = -0.059 + 0.02483 * b
-    inverse_alpha, accept = 1.1239 + 1.1328 / (b - 3.4), 0.9277 - 3.6224 / (b - 2)
+    limit, product, k = math.exp(-rate), uniform(), 0.0
+    while product > limit:
+        product *= uniform()
+        k += 1
+    return k
+
+
+def _hat(rate, sqrt=math.sqrt) -> tuple:
+    """b, a, the reciprocal of alpha and the level of immediate acceptance of a rate (or of an array of rates)."""
+    b = 0.931 + 2.53 * sqrt(rate)
+    return b, -0.059 + 0.02483 * b, 1.1239 + 1.1328 / (b - 3.4), 0.9277 - 3.6224 / (b - 2)
+
+
+def _accepted(rate: float, hat: tuple, u: float, v: float) -> bool:
+    b, a, inverse_alpha, accept = hat
+    us = 0.5 - abs(u)
+    if us >= 0.07 and v <= accept:
+        return True
+    k = math.floor((2 * a / us + b) * u + rate + 0.43) if us else -1
+    if k < 0 or (us < 0.013 and v > us):
+        return False
+    height = _log(v) + math.log(inverse_alpha) - math.log(a / (us * us) + b)
+    return height <= -rate + k * math.log(rate) - math.lgamma(k + 1)
+
+
+def _transformed(uniform: Callable[[], float], rate: float) -> float:
+    hat = b, a, _, _ = _hat(rate)
     while True:
-        u, v = uniform(gen) - 0.5, uniform(gen)
-        us = 0.5 - abs(u)
-        k = math.floor((2 * a / us + b) * u + rate + 0.43) if us else -1
-        if us >= 0.07 and v <= accept:
-            return float(k)
-        if k < 0 or (us < 0.013 and v > us):
-            continue
-        hat = _log(v) + math.log(inverse_alpha) - math.log(a / (us * us) + b)
-        if hat <= -rate + k * math.log(rate) - math.lgamma(k + 1):
-            return float(k)
+        u, v = uniform() - 0.5, uniform()
+        if _accepted(rate, hat, u, v):
+            return float(math.floor((2 * a / (0.5 - abs(u)) + b) * u + rate + 0.43))
+
+
+def _all_transformed(gen: Generator, rates: np.ndarray) -> np.ndarray:
+    hats = b, a, _, accept = _hat(rates, np.sqrt)
+    level = accept.min()
+    given = list(zip(rates.tolist(), zip(*(part.tolist() for part in hats))))
+    u, _ = accepted_pairs(gen, rates.size, lambda u, v: (abs(u) <= 0.43) & (v <= level), lambda i, u, v: _accepted(*given[i], u, v))
+    return np.floor((2 * a / (0.5 - abs(u)) + b) * u + rates + 0.43)
 
 
 def _log(x: float) -> float:
     return math.log(x) if x else -math.inf
 
 
-def _waiting(gen: Generator, count: float, p: float) -> float:
+def _waiting(uniform: Callable[[], float], count: float, p: float) -> float:
     """Successes, counted by the geometric numbers of trials between them."""
     rate, trials, found = math.log1p(-p), 0.0, 0.0
     while True:
-        u = uniform(gen)
+        u = uniform()
         trials += math.ceil(math.log(u) / rate) if u else math.inf
         if trials > count:
             return found
@@ -60,51 +82,60 @@ def _stirling_rest(k: float) -> float:
     return (1 / 12 - (1 / 360 - 1 / 1260 / square) / square) / (k + 1)
 
 
-def _rejected(gen: Generator, count: np.floating, p: np.floating) -> float:
-    """Numbers of successes around a mean of at least 10. Products of the parameters are rounded in their own type."""
-    deviation = float(np.sqrt(count * p * (1 - p)))
-    odds, middle = float(p / (1 - p)), math.floor((count + 1) * p)
-    centre, count, p = float(count * p) + 0.5, float(count), float(p)
+def _rejected(uniform: Callable[[], float], count: float, p: float, deviation: float, odds: float, middle: float, centre: float) -> float:
+    """Numbers of successes around a mean of at least 10."""
     b = 1.15 + 2.53 * deviation
     a = -0.0873 + 0.0248 * b + 0.01 * p
     accept, alpha = 0.92 - 4.2 / b, (2.83 + 5.1 / b) * deviation
+    rests = None
     while True:
-        u, v = uniform(gen) - 0.5, uniform(gen)
+        u, v = uniform() - 0.5, uniform()
         us = 0.5 - abs(u)
         k = math.floor((2 * a / us + b) * u + centre) if us else -1
         if us >= 0.07 and v <= accept:
             return float(k)
         if k < 0 or k > count:
             continue
-        bound = ((middle + 0.5) * math.log((middle + 1) / (odds * (count - middle + 1)))
+        if rests is None:
+            rests = (middle + 0.5) * math.log((middle + 1) / (odds * (count - middle + 1))), _stirling_rest(middle), _stirling_rest(count - middle)
+        bound = (rests[0]
                  + (count + 1) * math.log((count - middle + 1) / (count - k + 1))
                  + (k + 0.5) * math.log(odds * (count - k + 1) / (k + 1))
-                 + _stirling_rest(middle) + _stirling_rest(count - middle) - _stirling_rest(k) - _stirling_rest(count - k))
+                 + rests[1] + rests[2] - _stirling_rest(k) - _stirling_rest(count - k))
         if _log(v * alpha / (a / (us * us) + b)) <= bound:
             return float(k)
 
 
-def _binomial(gen: Generator, count: np.floating, p: np.floating) -> float:
+def _binomial(uniform: Callable[[], float], count: float, p: float, *rejection: float) -> float:
+    """`p` at most a half; the parameters of the rejection are for a mean of at least 10, else NaN."""
     if count <= 0 or p <= 0:
         return 0.0
-    if p >= 1:
-        return float(count)
     if not (count == count and p == p):
         return math.nan
-    rare = p if p <= 0.5 else 1 - p
-    found = _rejected(gen, count, rare) if count * rare >= 10 else _waiting(gen, float(count), float(rare))
-    return found if p <= 0.5 else float(count) - found
+    return _waiting(uniform, count, p) if math.isnan(rejection[0]) else _rejected(uniform, count, p, *rejection)
 
 
 def poisson(gen: Generator, rate: np.ndarray) -> np.ndarray:
     """Poisson samples of the given rates, as float64."""
+    flat = rate.astype(np.float64).ravel()
     with gen.lock:
-        found = [_poisson(gen, r) for r in rate.astype(np.float64).ravel().tolist()]
+        if flat.size >= _MANY and flat.min() >= 10:
+            return _all_transformed(gen, flat).reshape(rate.shape)
+        with doubles(gen, flat.size + np.minimum(flat, 10).sum()) as uniform:
+            found = [_product(uniform, r) if r < 10 else _transformed(uniform, r) for r in flat.tolist()]
     return np.array(found, np.float64).reshape(rate.shape)
 
 
 def binomial(gen: Generator, count: np.ndarray, p: np.ndarray) -> np.ndarray:
     """Binomial samples of `count` trials of probability `p`, arrays of one shape and type, as float64."""
-    with gen.lock:
-        found = [_binomial(gen, n, q) for n, q in zip(count.ravel(), p.ravel(), strict=True)]
-    return np.array(found, np.float64).reshape(count.shape)
+    count, p, shape = count.ravel(), p.ravel(), count.shape
+    swapped = p > 0.5
+    # Products of the parameters are rounded in their own type.
+    rare = np.where(swapped, 1 - p, p)
+    mean = count * rare
+    with np.errstate(all="ignore"):
+        parameters = np.sqrt(mean * (1 - rare)), rare / (1 - rare), np.floor((count + 1) * rare), mean.astype(np.float64) + 0.5
+        parameters[0][~(mean >= 10)] = np.nan
+    with gen.lock, doubles(gen, 4 * count.size) as uniform:
+        found = np.array([_binomial(uniform, *each) for each in zip(*(x.tolist() for x in (count, rare, *parameters)), strict=True)], np.float64)
+    return np.where(swapped, count - found, found).reshape(shape)

@@ -44,7 +44,7 @@ def cos_sin(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 def exp(x: np.ndarray) -> np.ndarray:
     """The C library's exponential, in the same way."""
     with np.errstate(over="ignore"):
-        return np.exp(_complex(x, np.zeros_like(x))).real
+        return np.exp(_complex(x, np.zeros_like(x))).real.copy()
 
 
 def _complex(real: np.ndarray, imaginary: np.ndarray) -> np.ndarray:
