@@ -153,6 +153,41 @@ def test_lbfgs(torch, options):
     return losses, first, x, y, state["n_iter"], state["func_evals"]
 
 
+@same(tol=1e4, strides=None)
+def test_lbfgs_of_complex_parameters(torch):
+    """They move as pairs of real numbers."""
+    x, unused = parameters(torch, "complex64", shapes=((3, 4), (2,)))
+    optimizer = torch.optim.LBFGS([x, unused], lr=0.3, line_search_fn="strong_wolfe")
+
+    def closure():
+        optimizer.zero_grad()
+        loss = (x - (1 + 2j)).abs().pow(2).sum()
+        loss.backward()
+        return loss
+
+    return [optimizer.step(closure).item() for _ in range(2)], x
+
+
+@same
+def test_lbfgs_without_a_gradient(torch):
+    """A step of infinite length along zero is none."""
+    x = torch.ones(3, requires_grad=True)
+    optimizer = torch.optim.LBFGS([x], tolerance_grad=-1.0)
+    return optimizer.step(lambda: torch.tensor([10.0])), x
+
+
+@pytest.mark.parametrize("name", ["SGD", "Adam", "AdamW", "Adagrad"])
+@same
+def test_fused_parameters(torch, name):
+    """Where `fused=True` cannot be, each step says so."""
+    make, found = getattr(torch.optim, name), []
+    for options in ({"device": "meta"}, {"dtype": torch.int32}, {"dtype": torch.float64}):
+        optimizer = make([p := torch.zeros(3, **options)], lr=0.1, fused=True)
+        p.grad = torch.ones(3, **options)
+        found += [says(optimizer.step), says(optimizer.step)]
+    return found, p
+
+
 @pytest.mark.parametrize("name", ["SGD", "Adam", "RMSprop", "Rprop"])
 @same
 def test_maximize(torch, name):

@@ -12,6 +12,7 @@ import numpy as np
 from .._core.registry import Op
 from .._tensor import Tensor, apply
 from ..autograd.grad_mode import enable_grad, no_grad
+from ..ops.bit_views import view_as_real
 from ..ops.joining import cat
 from ._line_search import Point, strong_wolfe
 from .optimizer import Optimizer, ParamsT, check_learning_rate
@@ -90,14 +91,14 @@ class LBFGS(Optimizer):
         parts = []
         for p in self._params:
             g = p.new_zeros(p.numel()) if p.grad is None else p.grad
-            parts.append((g.view_as_real() if g.is_complex() else g).reshape(-1))
+            parts.append((view_as_real(g) if g.is_complex() else g).reshape(-1))
         return cat(parts, 0)
 
     def _move(self, t: float, d: Tensor) -> None:
         """Parameters plus t times the direction."""
         offset = 0
         for p in self._params:
-            part = p.view_as_real() if p.is_complex() else p
+            part = view_as_real(p) if p.is_complex() else p
             n = part.numel()
             part.add_(d[offset : offset + n].view_as(part), alpha=t)
             offset += n
@@ -126,7 +127,7 @@ class LBFGS(Optimizer):
             state["n_iter"] += 1
             if state["n_iter"] == 1:
                 d = grad.neg()
-                t = min(1.0, 1.0 / float(grad.abs().sum())) * lr
+                t = min(1.0, float(1.0 / grad.abs().sum())) * lr
             else:
                 memory.add(grad - before, d * t)
                 d = memory.direction(grad)

@@ -125,6 +125,7 @@ class Optimizer:
 
     OptimizerPreHook: TypeAlias = Callable
     OptimizerPostHook: TypeAlias = Callable
+    _unchecked_fused = False  # with `fused=True`, until the first step
 
     def __init__(self, params: ParamsT, defaults: dict[str, Any]) -> None:
         self.defaults = defaults
@@ -371,6 +372,9 @@ class Optimizer:
         `create(state, p)` fills a new state. Parameters with another count of steps or device are other operations.
         """
         params = [p for p in group["params"] if p._grad is not None]
+        if self._unchecked_fused and params:
+            _check_fusible(params[0])
+            self._unchecked_fused = False
         if SPARSE_FORMS:
             _sparse.refuse("Adam" if "decoupled_weight_decay" in self.defaults and "amsgrad" in self.defaults else self.__class__.__name__, params)
         state = self.state
@@ -450,6 +454,18 @@ def check_fused(optimizer: Optimizer, fused: bool | None, foreach: bool | None, 
     if fused:
         if differentiable:
             raise RuntimeError("`fused` does not support `differentiable`")
-        optimizer._step_supports_amp_scaling = True
+        optimizer._step_supports_amp_scaling = optimizer._unchecked_fused = True
         if foreach:
             raise RuntimeError("`fused` and `foreach` cannot be `True` together.")
+
+
+_FUSED_ON = ["mps", "cuda", "xpu", "hpu", "cpu", "mtia", "privateuseone"]
+
+
+def _check_fusible(p: Tensor) -> None:
+    """torch's RuntimeError of the first step with `fused=True`: like torch, of the first parameter alone."""
+    if not p.is_floating_point() or p.device.type not in _FUSED_ON:
+        raise RuntimeError(
+            "`fused=True` requires all the params to be floating point Tensors of "
+            f"supported devices: {_FUSED_ON} but {p.dtype} and {p.device.type}"
+        )
