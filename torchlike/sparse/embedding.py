@@ -24,7 +24,7 @@ class Embedding(Function):
     @staticmethod
     def backward(ctx: Any, g: Tensor) -> tuple:
         (index,) = ctx.saved_tensors
-        index, entries = index.reshape(-1).to(dt.int64), g.reshape(-1, g.shape[-1])
+        index, entries = index.reshape(-1).to(dt.int64), g.reshape(index.numel(), g.shape[-1])
         if ctx.padding is not None:
             kept = on_device(np.flatnonzero(index._host_array() != ctx.padding), index)
             index, entries = index.index_select(0, kept), entries.index_select(0, kept)

@@ -10,15 +10,16 @@ from .common import need
 from .embedding import _renorm_rows, embedding
 
 
-def _cut(input: Tensor, offsets: Tensor, include_last: bool):
-    """Positions (bags, longest) of each bag's elements in the flat input, and which of them are real."""
+def _cut(input: Tensor, offsets: Tensor, include_last: bool, to_end: bool):
+    """Positions (bags, longest) of each bag's elements in the flat input, and which of them are real. `to_end`: the last bag ends with the input, whatever
+    the last offset says."""
     starts = offsets._host_array().astype(np.int64)
+    end = input.numel()
     if include_last:
         if not starts.size:
             raise RuntimeError("include_last_offset: number of offsets should be at least 1")
-        starts, end = starts[:-1], int(starts[-1])
-    else:
-        end = input.numel()
+        end = end if to_end else int(starts[-1])
+        starts = starts[:-1]
     first = int(offsets._host_array()[0]) if offsets.numel() else 0
     if first != 0:
         raise RuntimeError(f"offsets[0] has to be 0, i.e., the first sequence in the mini-batch has to start from position 0. However, got {first}")
@@ -28,6 +29,13 @@ def _cut(input: Tensor, offsets: Tensor, include_last: bool):
     longest = int(lengths.max()) if lengths.size else 0
     real = np.arange(longest) < lengths[:, None]
     return np.where(real, starts[:, None] + np.arange(longest), 0), real
+
+
+def _kept(index: Tensor, padding: int, positions: np.ndarray, real: np.ndarray):
+    """The elements that are no padding: their places, and the bags of them."""
+    kept = index._host_array().reshape(-1) != padding
+    real = real & kept[positions]
+    return np.flatnonzero(kept), np.where(real, (np.cumsum(kept) - 1)[positions], 0), real
 
 
 def embedding_bag(input: Tensor, weight: Tensor, offsets: Tensor | None = None, max_norm: float | None = None, norm_type: float = 2,
@@ -53,31 +61,51 @@ def embedding_bag(input: Tensor, weight: Tensor, offsets: Tensor | None = None, 
     if input.dtype not in (dt.int64, dt.int32):
         raise RuntimeError("Expected tensor for argument #1 'indices' to have one of the following scalar types: Long, Int; but got "
                            f"torch.{input.dtype.short}Tensor instead (while checking arguments for embedding_bag)")
-    _in_range(input, rows)
+    # torch's kernel for these asks the last offset where the last bag ends; its other one does not
+    fast = padding_idx is None and mode != "max" and weight.dtype in (dt.float32, dt.float16, dt.bfloat16)
+    _in_range(input, rows, fast)
+    if per_sample_weights is not None and per_sample_weights.dtype is not weight.dtype:
+        raise RuntimeError("Expected tensor for argument #1 'weight' to have the same type as tensor for argument #1 'per_sample_weights'; but type "
+                           f"{weight.type()} does not equal {per_sample_weights.type()} (while checking arguments for embedding_bag)")
     if max_norm is not None:
         _renorm_rows(weight, input, max_norm, norm_type)
     real = None
     if input.ndim == 1:
-        positions, real = _cut(input, offsets, include_last_offset)
-        if not positions.size:
-            return weight.new_zeros((positions.shape[0], weight.shape[1])) + weight.sum() * 0
-        at = as_tensor_value(positions)
-        input = input[at]
-        per_sample_weights = None if per_sample_weights is None else per_sample_weights[at]
-        real = None if real.all() else as_tensor_value(real)
+        positions, real = _cut(input, offsets, include_last_offset, not fast)
+    elif sparse:
+        positions = np.arange(input.numel()).reshape(input.shape)
+        real = np.ones(positions.shape, bool)
+    if real is not None:
+        input, scale = input.reshape(-1), None if per_sample_weights is None else per_sample_weights.reshape(-1)
+        if sparse and padding_idx is not None:  # rows of padding make no entries of the gradient
+            kept, positions, real = _kept(input, padding_idx, positions, real)
+            kept, padding_idx = as_tensor_value(kept), None
+            input, scale = input[kept], None if scale is None else scale[kept]
+        if not real.any():
+            nothing = embedding(input[:0], weight, sparse=sparse)
+            if scale is not None:
+                nothing = nothing * scale[:0].unsqueeze(-1)
+            return nothing.sum(0).expand(len(positions), -1).clone()
+        at, real = as_tensor_value(positions), None if real.all() else as_tensor_value(real)
+        scale = None if scale is None else scale[at]
+        if sparse:  # looked up once: an entry per element, and none for what fills up short bags
+            return _reduced(embedding(input, weight, scale_grad_by_freq=scale_grad_by_freq, sparse=True)[at], real, scale, mode)
+        input, per_sample_weights = input[at], scale
     if padding_idx is not None:
         counted = input != padding_idx
         real = counted if real is None else real & counted
-    return _reduced(embedding(input, weight, scale_grad_by_freq=scale_grad_by_freq, sparse=sparse), real, per_sample_weights, mode)
+    return _reduced(embedding(input, weight, scale_grad_by_freq=scale_grad_by_freq), real, per_sample_weights, mode)
 
 
-def _in_range(index: Tensor, rows: int) -> None:
+def _in_range(index: Tensor, rows: int, fast: bool) -> None:
     array = index._current().array
     if isinstance(array, np.ndarray) and array.size:
         bad = (array < 0) | (array >= rows)
         if bad.any():
             at = int(np.flatnonzero(bad)[0])
-            raise RuntimeError(f"Index {at} of input takes value {int(array.reshape(-1)[at])} which is not in the valid range [0, {rows})")
+            value = int(array.reshape(-1)[at])
+            raise RuntimeError(f"Index {at} of input takes value {value} which is not in the valid range [0, {rows})" if fast else
+                               f"embedding_bag: Expected idx >= 0 && idx < num_embeddings but found idx to be {value}")
 
 
 def _reduced(vectors: Tensor, real: Tensor | None, scale: Tensor | None, mode: str) -> Tensor:

@@ -27,14 +27,14 @@ class _Table(Module):
 
     weight: Tensor
 
-    def _make_weight(self, given: Tensor | None, device: Any, dtype: Any) -> None:
+    def _make_weight(self, given: Tensor | None, device: Any, dtype: Any, freeze: bool = False) -> None:
         if given is None:
-            self.weight = empty_parameter(self.num_embeddings, self.embedding_dim, device=device, dtype=dtype)
+            self.weight = empty_parameter(self.num_embeddings, self.embedding_dim, device=device, dtype=dtype).requires_grad_(not freeze)
             self.reset_parameters()
             return
         if list(given.shape) != [self.num_embeddings, self.embedding_dim]:
             raise AssertionError("Shape of weight does not match num_embeddings and embedding_dim")
-        self.weight = Parameter(given)
+        self.weight = Parameter(given, requires_grad=not freeze)
 
     def reset_parameters(self) -> None:
         """Standard normal; the padding row 0."""
@@ -64,8 +64,7 @@ class Embedding(_Table):
         self.max_norm = max_norm
         self.norm_type = norm_type
         self.scale_grad_by_freq = scale_grad_by_freq
-        self._make_weight(_weight, device, dtype)
-        self.weight.requires_grad_(not _freeze)
+        self._make_weight(_weight, device, dtype, _freeze)
         self.sparse = sparse
 
     def forward(self, input: Tensor) -> Tensor:
