@@ -90,3 +90,40 @@ def test_transforms_to_intervals_whose_bounds_are_tensors(torch):  # sbi's BoxUn
             transform = registry(constraint)
             found.append((repr(transform), transform(x), transform.inv(transform(x))))
     return found
+
+
+@pytest.mark.parametrize("shape", [(), (1,), (3,), (2, 5)])
+@pytest.mark.parametrize("rows", [(), (4,), (3, 4)])
+def test_samples_of_both_layouts(shape, rows):
+    """Where a sample has the parameters' shape, or one per row, they are drawn from as they lie."""
+    found = []
+    for t in (torch, torchlike):
+        t.manual_seed(3)
+        logits = t.arange(float(np.prod((*rows, 5)))).reshape(*rows, 5).sin()
+        normal = t.distributions.Normal(logits, logits.exp())
+        found.append([t.distributions.Categorical(logits=logits).sample(shape), normal.sample(shape), normal.rsample(shape), t.rand(3)])
+    for ours, theirs in zip(found[1], found[0], strict=True):
+        assert ours.shape == theirs.shape
+        assert np.allclose(ours.numpy(), theirs.numpy(), rtol=1e-5)
+
+
+@pytest.mark.parametrize("diag", [-5, -4, -2, -1, 0, 1, 3, 4])
+@same
+def test_lower_triangles_as_vectors(torch, diag):
+    from importlib import import_module
+
+    utils = import_module(f"{torch.__name__}.distributions.utils")
+    x = torch.arange(32.0).reshape(2, 4, 4).requires_grad_()
+    found = []
+    try:
+        found.append(utils.tril_matrix_to_vec(x, diag))
+        found.append(utils.vec_to_tril_matrix(found[0], diag))
+        found.append(torch.autograd.grad(found[1].square().sum(), x)[0])
+    except ValueError as bad:
+        found.append(str(bad))
+    for length in (2, 5):
+        try:
+            found.append(utils.vec_to_tril_matrix(torch.arange(float(length)), -1))
+        except ValueError as bad:
+            found.append(str(bad))
+    return found

@@ -1,6 +1,7 @@
 """What distributions share: broadcasting of parameters, lazy attributes, probabilities and logits."""
 from __future__ import annotations
 
+import math
 from numbers import Number
 
 from .. import ops as _ops  # noqa: F401  (publishes FUNCTIONS)
@@ -45,6 +46,31 @@ def logits_to_probs(logits: Tensor, is_binary: bool = False) -> Tensor:
     return logits.sigmoid() if is_binary else logits.softmax(-1)
 
 
+def _lower(size: int, diag: int, device) -> Tensor:
+    places = F["arange"](size, device=device)
+    return places < places.unsqueeze(1) + (diag + 1)
+
+
+def tril_matrix_to_vec(mat: Tensor, diag: int = 0) -> Tensor:
+    """The elements on and below a diagonal, row by row, as the last dimension. ValueError for a diagonal outside the matrix."""
+    n = mat.shape[-1]
+    if not -n <= diag < n:
+        raise ValueError(f"diag ({diag}) provided is outside [{-n}, {n - 1}].")
+    return mat[..., _lower(mat.shape[-2], diag, mat.device)]
+
+
+def vec_to_tril_matrix(vec: Tensor, diag: int = 0) -> Tensor:
+    """The inverse: a square matrix with zeros above that diagonal. ValueError for a length that no such matrix has."""
+    length = vec.shape[-1]
+    n = round((math.sqrt((1 + 2 * diag) ** 2 + 8 * length + 4 * abs(diag) * (diag + 1)) - (1 + 2 * diag)) / 2)
+    inside = (n + diag) * (n + diag + 1) // 2 if diag < 0 else n * (n + 1) // 2 + diag * n - diag * (diag + 1) // 2
+    if inside != length:
+        raise ValueError(f"The size of last dimension is {length} which cannot be expressed as the lower triangular part of a square D x D matrix.")
+    mat = vec.new_zeros((*vec.shape[:-1], n, n))
+    mat[..., _lower(n, diag, vec.device)] = vec
+    return mat
+
+
 class lazy_property:
     """A property computed at its first use (with gradients), then an attribute."""
 
@@ -62,7 +88,7 @@ class lazy_property:
 
 def standard_normal(shape, dtype, device) -> Tensor:
     """Standard normal numbers."""
-    return F["normal"](F["zeros"](shape, dtype=dtype, device=device), 1.0)
+    return F["randn"](shape, dtype=dtype, device=device)
 
 
 def scalar_parameters(*values) -> bool:
