@@ -7,6 +7,7 @@ import pytest
 import torch
 from test_rng_numpy import FLOATS, PAIRS, empty, same_error
 
+import torchlike
 from torchlike._core import rng
 
 ERRORS = [
@@ -95,5 +96,9 @@ def test_multinomial_errors(probs, k, replacement):
     array = np.array(probs)
     same_error(
         lambda: rng.multinomial(rng.Generator(), array, k, replacement),
+        lambda: torch.multinomial(torch.from_numpy(array), k, replacement),
+    )
+    same_error(
+        lambda: torchlike.multinomial(torchlike.from_numpy(array), k, replacement),
         lambda: torch.multinomial(torch.from_numpy(array), k, replacement),
     )

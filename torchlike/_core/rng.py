@@ -102,19 +102,19 @@ def uniform(gen: Generator, shape: Shape, low: float, high: float, dtype: np.dty
     low, high = float(low), float(high)
     if low != 0 or high != 1 or dtype not in DIGITS:
         _check_uniform(low, high, dtype)
-    elif dtype == np.float32:  # by far the most frequent, and never rounded up
+    elif dtype == np.float32:  # never rounded up
         return _filled(gen, shape, dtype, lambda n: _unit32(gen, n))
     if dtype == np.float64:
         return _filled(gen, shape, dtype, lambda n: _below(fma64(gen.doubles(n), high - low, low), low, high))
     first, top = np.float32(low), np.float32(high)
     span = top - first
-    edges = narrow(np.array([first, top]), dtype)
+    edges = (first, top) if dtype == np.float32 else narrow(np.array([first, top]), dtype)
 
     def draw(n: int) -> np.ndarray:
         u = _unit32(gen, n)
         if first != 0:
             # Exact product in double, then one rounding: the fused multiply-add of the original.
-            u = (u.astype(np.float64) * float(span) + float(first)).astype(np.float32)
+            u = (u * np.float64(span) + np.float64(first)).astype(np.float32)
         elif span != 1:
             u *= span
         return _below(narrow(u, dtype), edges[0], edges[1])
@@ -123,12 +123,16 @@ def uniform(gen: Generator, shape: Shape, low: float, high: float, dtype: np.dty
 
 
 def _below(values: np.ndarray, low: np.generic | float, high: np.generic | float) -> np.ndarray:
-    values[values >= high] = low
+    above = values >= high
+    if above.any():
+        values[above] = low
     return values
 
 
 def rand(gen: Generator, shape: Shape, dtype: np.dtype) -> np.ndarray:
     """Uniform floats (or complex numbers) of [0, 1)."""
+    if dtype == np.float32 and (size := math.prod(shape)) <= _CHUNK:  # by far the most frequent
+        return _unit32(gen, size).reshape(shape)
     return uniform(gen, shape, 0.0, 1.0, dtype)
 
 
@@ -176,6 +180,9 @@ def normal(gen: Generator, shape: Shape, mean: float, std: float, dtype: np.dtyp
     flat = real_parts(out.reshape(-1))
     if flat.dtype not in DIGITS:
         raise not_implemented("normal_kernel_cpu", flat.dtype)
+    if mean == 0 and std == 1:
+        fill_normal(gen, flat, 0.0, std / math.sqrt(2) if out.dtype.kind == "c" else 1.0, blocks)
+        return out
     with np.errstate(over="ignore", invalid="ignore"):
         # A complex variable's variance is split between its parts; PyTorch adds the mean to both of them.
         fill_normal(gen, flat, mean, std / math.sqrt(2) if out.dtype.kind == "c" else std, blocks)

@@ -4,13 +4,14 @@ Large means by transformed rejection: Hörmann, "The transformed rejection metho
 "The generation of binomial random variates", 1993; small ones by multiplying uniforms and by adding up geometric waiting times.
 """
 
+import functools
 import math
 from collections.abc import Callable
 
 import numpy as np
 
 from .rng_generator import Generator
-from .rng_rejection import accepted_pairs, doubles
+from .rng_rejection import accepted_pairs, doubles, products
 
 _MANY = 16  # elements from which on arrays pay
 
@@ -52,11 +53,32 @@ def _transformed(uniform: Callable[[], float], rate: float) -> float:
 
 
 def _all_transformed(gen: Generator, rates: np.ndarray) -> np.ndarray:
-    hats = b, a, _, accept = _hat(rates, np.sqrt)
-    level = accept.min()
+    hats = b, a, _, level = _hat(rates, np.sqrt)
     given = list(zip(rates.tolist(), zip(*(part.tolist() for part in hats))))
-    u, _ = accepted_pairs(gen, rates.size, lambda u, v: (abs(u) <= 0.43) & (v <= level), lambda i, u, v: _accepted(*given[i], u, v))
+    rate = float(rates.min())
+    if rate == rates.max():
+        judged = functools.partial(_judged, rate)
+    else:
+        def judged(u, v):
+            taken = (abs(u) <= 0.43) & (v <= level.min())
+            return taken, ~taken
+    u = accepted_pairs(gen, rates.size, judged, lambda i, u, v: _accepted(*given[i], u, v))
     return np.floor((2 * a / (0.5 - abs(u)) + b) * u + rates + 0.43)
+
+
+def _judged(rate: float, u: np.ndarray, v: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """`_accepted` of arrays, and where other functions than the C library's may have decided."""
+    from scipy.special import gammaln
+
+    b, a, inverse_alpha, accept = _hat(rate)
+    us = 0.5 - abs(u)
+    with np.errstate(all="ignore"):
+        k = np.floor((2 * a / us + b) * u + rate + 0.43)
+        power = k * math.log(rate)
+        excess = np.log(v) + math.log(inverse_alpha) - np.log(a / (us * us) + b) - (power - rate - gammaln(k + 1))
+        surely = (us >= 0.07) & (v <= accept)
+        possible = (k >= 0) & ~((us < 0.013) & (v > us)) & ~surely
+        return surely | possible & (excess <= 0), possible & (abs(excess) <= 1e-11 * (rate + abs(power)))
 
 
 def _log(x: float) -> float:
@@ -121,6 +143,10 @@ def poisson(gen: Generator, rate: np.ndarray) -> np.ndarray:
     with gen.lock:
         if flat.size >= _MANY and flat.min() >= 10:
             return _all_transformed(gen, flat).reshape(rate.shape)
+        if flat.size >= _MANY and flat.max() < 10:
+            found, some = np.zeros(flat.size), flat > 0
+            found[some] = products(gen, [math.exp(-r) for r in flat[some].tolist()])
+            return found.reshape(rate.shape)
         with doubles(gen, flat.size + np.minimum(flat, 10).sum()) as uniform:
             found = [_product(uniform, r) if r < 10 else _transformed(uniform, r) for r in flat.tolist()]
     return np.array(found, np.float64).reshape(rate.shape)

@@ -89,27 +89,29 @@ def serial_normals(gen: Generator, n: int, mean: float, std: float) -> np.ndarra
         kept = [] if gen.next_normal is None or not n else [gen.next_normal]
         if kept:
             gen.next_normal = None
-        samples = pairs(gen.doubles((n - len(kept) + 1) // 2 * 2))
-        if kept:
-            samples = np.concatenate((kept, samples))
+        u = gen.doubles((n - len(kept) + 1) // 2 * 2)
+        if u.size <= 2 * _FEW_CALLS:
+            samples = kept
+            numbers = iter(u.tolist())
+            for turn, depth in zip(numbers, numbers, strict=True):
+                radius, angle = math.sqrt(-2.0 * math.log1p(-depth)), 2.0 * math.pi * turn
+                samples += (radius * math.cos(angle), radius * math.sin(angle))
+            samples = np.array(samples, np.float64)
+        else:
+            samples = np.concatenate((kept, pairs(u)))
         if samples.size > n:
             gen.next_normal = float(samples[-1])
-    return fma64(samples[:n], std, mean)
+            samples = samples[:n]
+    return fma64(samples, std, mean) if mean or std != 1 else samples
 
 
 def pairs(u: np.ndarray) -> np.ndarray:
     """Two normals from each two of the doubles u: an angle's and a radius's."""
     out = np.empty_like(u)
-    if u.size > 2 * _FEW_CALLS:
-        radius = np.sqrt(-2.0 * libm(math.log1p, -u[1::2]))
-        cosine, sine = cos_sin(2.0 * math.pi * u[0::2])
-        np.multiply(radius, cosine, out=out[0::2])
-        np.multiply(radius, sine, out=out[1::2])
-        return out
-    numbers = u.tolist()
-    for i in range(0, u.size, 2):
-        radius, angle = math.sqrt(-2.0 * math.log1p(-numbers[i + 1])), 2.0 * math.pi * numbers[i]
-        out[i], out[i + 1] = radius * math.cos(angle), radius * math.sin(angle)
+    radius = np.sqrt(-2.0 * libm(math.log1p, -u[1::2]))
+    cosine, sine = cos_sin(2.0 * math.pi * u[0::2])
+    np.multiply(radius, cosine, out=out[0::2])
+    np.multiply(radius, sine, out=out[1::2])
     return out
 
 
@@ -124,7 +126,8 @@ def fill_normal(gen: Generator, out: np.ndarray, mean: float, std: float, blocks
     """Fill the flat float array `out` with normals of the given mean and standard deviation."""
     n = out.size
     if n < BLOCK or not blocks_allowed:
-        out[...] = serial_normals(gen, n, mean, std).astype(np.float32 if out.itemsize < 8 else np.float64)
+        samples = serial_normals(gen, n, mean, std)
+        out[...] = samples.astype(np.float32) if out.itemsize < 4 else samples
         return
     wide = out.dtype == np.float64
     whole, start = n - n % BLOCK, 0

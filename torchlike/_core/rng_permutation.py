@@ -6,7 +6,7 @@ from .rng_generator import Generator
 
 # From this size on the sequence switches to 64-bit draws and to the "inside-out" order of the swaps.
 _INSIDE_OUT = (2**32 - 1) // 20
-_FEW = 1024  # below, plain Python lists are quicker
+_FEW = 512  # below, plain Python lists are quicker
 _CHUNK = 4096
 
 
@@ -19,15 +19,14 @@ def permutation(gen: Generator, n: int) -> np.ndarray:
 def _forward(gen: Generator, n: int) -> np.ndarray:
     """Step i swaps entry i with the one at i + word % (n - i)."""
     words = gen.words(max(n - 1, 0))
-    if n <= _FEW:
-        perm = list(range(n))
-        for i, word in enumerate(words.tolist()):
-            j = i + word % (n - i)
-            perm[i], perm[j] = perm[j], perm[i]
-        return np.array(perm, np.int64)
     target = np.arange(n)
     target[:-1] += words % np.arange(n, 1, -1, dtype=np.uint32)
-    return _swapped_forward(target)
+    if n > _FEW:
+        return _swapped_forward(target)
+    perm = list(range(n))
+    for i, j in enumerate(target.tolist()):
+        perm[i], perm[j] = perm[j], perm[i]
+    return np.array(perm, np.int64)
 
 
 def _swapped_forward(target: np.ndarray) -> np.ndarray:

@@ -43,31 +43,64 @@ def doubles(gen: Generator, expected: float) -> Iterator[Callable[[], float]]:
         ahead.close()
 
 
-def accepted_pairs(gen: Generator, n: int, surely: Callable[[np.ndarray, np.ndarray], np.ndarray],
-                   exactly: Callable[[int, float, float], bool]) -> tuple[np.ndarray, np.ndarray]:
-    """The doubles u - 0.5 and v that each of n elements accepts, where all take pairs until they accept one.
+def accepted_pairs(gen: Generator, n: int, judged: Callable[[np.ndarray, np.ndarray], tuple[np.ndarray, np.ndarray]],
+                   accepts: Callable[[int, float, float], bool]) -> np.ndarray:
+    """The numbers u of the pairs u + 0.5, v that each of n elements accepts, where all take pairs until they accept one.
 
-    `surely` marks pairs that every element accepts; only the others are held against the element whose turn it is.
+    `judged` tells which pairs every element takes, and which ones only some may: these are held against the element whose turn it is.
     """
-    us, vs, found = [], [], 0
+    found, parts = 0, []
     while found < n:
         size = min(int(1.5 * (n - found)) + 8, _MOST)
         u, v = as_doubles(gen.peek(4 * size)).reshape(size, 2).T
         u = u - 0.5
-        taken = surely(u, v)
-        doubtful = np.flatnonzero(~taken)
-        before, last = found, n - 1
-        for j, a, b in zip(doubtful.tolist(), u[doubtful].tolist(), v[doubtful].tolist(), strict=True):
-            element = before + j
-            if element > last:
-                break
-            if exactly(element, a, b):
-                taken[j] = True
-            else:
-                before -= 1
+        taken, doubtful = judged(u, v)
+        resolve(taken, doubtful, n, found, accepts, u, v)
         chosen = np.flatnonzero(taken)[: n - found]
         found += chosen.size
-        us.append(u[chosen])
-        vs.append(v[chosen])
+        parts.append(u[chosen])
         gen.skip(4 * (size if found < n else int(chosen[-1]) + 1))
-    return np.concatenate(us), np.concatenate(vs)
+    return np.concatenate(parts)
+
+
+def resolve(taken: np.ndarray, doubtful: np.ndarray, n: int, first: int, accepts: Callable[[int, float, float], bool | None],
+            u: np.ndarray, v: np.ndarray) -> int:
+    """Decide which doubtful candidates (u, v) are taken too, by the elements from `first` on in turn.
+
+    Returns how many candidates hold: all of them, or those before the one for which `accepts(element, u, v)` knows no answer.
+    """
+    taken &= ~doubtful
+    places = np.flatnonzero(doubtful)
+    sure = np.cumsum(taken)[places] + first
+    more = 0
+    for j, before, a, b in zip(places.tolist(), sure.tolist(), u[places].tolist(), v[places].tolist(), strict=True):
+        if before + more >= n:
+            break
+        answer = accepts(before + more, a, b)
+        if answer is None:
+            return j
+        if answer:
+            taken[j] = True
+            more += 1
+    return taken.size
+
+
+def products(gen: Generator, limits: list[float]) -> list[float]:
+    """How many doubles can be multiplied before the product falls to a limit below 1, for each limit; the one that does it is taken too."""
+    found: list[float] = []
+    rest = iter(limits)
+    limit, product, k = next(rest, None), 1.0, 0.0
+    while limit is not None:
+        size = min(4 * (len(limits) - len(found)) + 8, _MOST)
+        numbers = iter(as_doubles(gen.peek(2 * size)).tolist())
+        for x in numbers:
+            product *= x
+            if product > limit:
+                k += 1
+            else:
+                found.append(k)
+                limit, product, k = next(rest, None), 1.0, 0.0
+                if limit is None:
+                    break
+        gen.skip(2 * (size - numbers.__length_hint__()))
+    return found

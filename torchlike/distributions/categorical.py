@@ -74,8 +74,9 @@ class Categorical(Distribution):
         """Indices (int64)."""
         shape = Size(sample_shape)
         with no_grad():
-            drawn = F["multinomial"](self.probs.detach().reshape(-1, self._num_events), shape.numel(), True)
-            return drawn.T.reshape(self._extended_shape(shape))
+            probs = self.probs if self.probs.dim() == 2 else self.probs.reshape(-1, self._num_events)
+            drawn = F["multinomial"](probs, shape.numel(), True)
+            return (drawn if shape.numel() == 1 else drawn.T).reshape(self._extended_shape(shape))
 
     def log_prob(self, value):
         """The log-probability of the index."""

@@ -50,6 +50,8 @@ class Normal(ExponentialFamily):
         """Samples without gradients."""
         shape = self._extended_shape(sample_shape)
         with no_grad():
+            if shape == self.loc.shape:
+                return F["normal"](self.loc, self.scale)
             return F["normal"](self.loc.expand(shape), self.scale.expand(shape))
 
     def rsample(self, sample_shape=Size()):
