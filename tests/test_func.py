@@ -188,7 +188,7 @@ def test_index_out_of_range_is_found():
 
 
 def test_one_operation_for_calls_that_return():
-    from torchlike.func import _mapped
+    from torchlike._functorch import _mapped
     f = torchlike.vmap(lambda a: a.sin() * 2)
     f(torchlike.ones(3)).tolist()
     known = len(_mapped._known)

@@ -105,3 +105,76 @@ def test_clamp_takes_a_tensor_without_dimensions_for_a_number(torch):
 @same
 def test_values_of_script_graphs(torch):
     return torch._C.Value.__name__, isinstance(torch.ones(1), torch._C.Value), error(torch._C.Value)
+
+
+@same
+def test_containers_flattened_by_their_own_functions(torch):
+    from collections import OrderedDict, defaultdict, deque, namedtuple
+    p, Pair = torch.utils._pytree, namedtuple("Pair", "a b")
+    found = []
+    for kind, x in {"list": [1, 2], "tuple": (1, 2), "dict": {"a": 1}, "ordereddict": OrderedDict(a=1), "defaultdict": defaultdict(int, a=1),
+                    "deque": deque([1], 3), "namedtuple": Pair(1, 2)}.items():
+        values, context = getattr(p, f"_{kind}_flatten")(x)
+        keyed, again = getattr(p, f"_{kind}_flatten_with_keys")(x)
+        found.append((values, str(context).replace(__name__, ""), [(str(k), v) for k, v in keyed], again == context,
+                      getattr(p, f"_{kind}_unflatten")(values, context) == x))
+    return found
+
+
+@same
+def test_one_tensor_in_the_place_of_another(torch):
+    from importlib import import_module
+    m = import_module(f"{torch.__name__}.nn.utils._named_member_accessor")
+    layer = torch.nn.BatchNorm1d(2)
+    layer.x, layer.y = torch.ones(1), 3
+    zeros = torch.zeros(2)
+    out = [m.swap_tensor(layer, name, zeros).detach() for name in ("weight", "running_mean", "x")]
+    there = [type(t).__name__ for t in (layer._parameters["weight"], layer._buffers["running_mean"], layer.x)]
+    m.swap_tensor(layer, "z", zeros, allow_missing=True)
+    m.set_tensor(layer, "bias", zeros)
+    m.set_tensor(layer, "u", zeros)
+    errors = [error(m.swap_tensor, layer, "y", zeros), error(m.swap_tensor, layer, "v", zeros), error(m.swap_tensor, layer, "a.b", zeros),
+              error(m.swap_tensor, layer, "", zeros), error(m.swap_tensor, 3, "x", zeros), error(m.swap_tensor, layer, "weight", 3)]
+    return out, there, layer.z, type(layer.bias).__name__, layer.u, errors
+
+
+@same
+def test_seeds_of_workers(torch):
+    from importlib import import_module
+    worker = import_module(f"{torch.__name__}.utils.data._utils.worker")
+    return [worker._generate_state(*pair) for pair in ((1234567890123, 3), (5, 0), (2**63 - 1, 7))]
+
+
+@same
+def test_questions_about_tracers_and_devices(torch):
+    from importlib import import_module
+    fake = import_module(f"{torch.__name__}._subclasses.fake_tensor")
+    utils = import_module(f"{torch.__name__}._utils")
+    with fake.unset_fake_temporarily():
+        x = torch.ones(1)
+    return (x, torch._guards.active_fake_mode(), torch._guards.detect_fake_mode([x]), utils._get_device_module("cpu") is torch.cpu,
+            error(utils._get_device_module, "meta")[0], isinstance(x, torch._C._distributed_rpc.PyRRef))
+
+
+def test_an_operation_over_kernels_of_triton():
+    import torchlike
+    op = torchlike.library.triton_op("names::twice", lambda x: x * 2, mutates_args=(), schema="(Tensor x) -> Tensor")
+    f = print
+    assert torchlike.ops.names.twice(torchlike.ones(2)).tolist() == [2, 2] == op(torchlike.ones(2)).tolist()
+    assert torchlike.library.wrap_triton(f) is f
+
+
+@same
+def test_storages_say_their_size(torch):
+    import sys
+    x, y = torch.ones(10), torch.ones(30)
+    return (sys.getsizeof(y.untyped_storage()) - sys.getsizeof(x.untyped_storage()), isinstance(x.untyped_storage(), torch.StorageBase),
+            isinstance(x, torch.StorageBase))
+
+
+@same
+def test_types_of_quantized_tensors_are_names(torch):
+    kinds = torch.qint8, torch.quint8, torch.qint32, torch.quint4x2, torch.quint2x4
+    return ([(repr(d), d.itemsize, d.is_floating_point, d.is_complex, d is d.to_real()) for d in kinds], error(lambda: kinds[0].is_signed),
+            error(torch.promote_types, torch.qint8, torch.float32), torch.promote_types(torch.qint8, torch.qint8) is torch.qint8,
+            torch.can_cast(torch.qint8, torch.int8), error(lambda: torch.tensor([1.0], dtype=torch.qint32))[0])

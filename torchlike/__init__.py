@@ -39,6 +39,11 @@ from ._core.dtype import (  # noqa: F401
     int32,
     int64,
     promote_types,
+    qint8,
+    qint32,
+    quint2x4,
+    quint4x2,
+    quint8,
     uint8,
     uint16,
     uint32,
@@ -95,8 +100,8 @@ for _module in (_sys.modules[__name__], nn.functional, linalg, fft, special):
 
 # attributes of torch that few programs touch
 _LAZY = frozenset({
-    "_C", "__config__", "_dynamo", "_inductor", "_ops", "_utils", "ao", "compiler", "cpu", "distributed", "export", "func", "functional", "futures", "fx",
-    "hub", "library", "masked", "mps", "mtia", "nested", "onnx", "overrides", "profiler", "quantization", "quasirandom", "return_types", "signal", "sparse",
+    "_C", "__config__", "_dynamo", "_guards", "_inductor", "_ops", "_utils", "ao", "compiler", "cpu", "distributed", "export", "func", "functional", "futures", "fx",
+    "hub", "library", "masked", "mps", "mtia", "nested", "onnx", "overrides", "profiler", "quantization", "quasirandom", "return_types", "signal", "sparse", "storage",
     "testing", "types", "xpu",
 })
 

@@ -28,11 +28,16 @@ _SWITCH = "TORCHLIKE_ALIAS"  # in children's environment: the sys.prefix of the 
 _IMPORT_FROM = opcode.opmap["IMPORT_FROM"]
 
 
+_FUNCTORCH = "torchlike._functorch.package"  # what PyTorch installs as a package beside itself
+
+
 def _own(name: str) -> str:
-    return "torchlike" + name.removeprefix("torch")
+    return _FUNCTORCH if name == "functorch" else "torchlike" + name.removeprefix("torch")
 
 
 def _public(name: str) -> str:
+    if name == _FUNCTORCH:
+        return "functorch"
     return name if name.partition(".")[0] == "torch" else "torch" + name.removeprefix("torchlike")
 
 
@@ -174,7 +179,7 @@ class _Finder(MetaPathFinder):
             return _own_loaded(PathFinder.find_spec("torchlike", [str(_PACKAGE.parent)]))
         if fullname.startswith("torchlike."):
             return _own_loaded(PathFinder.find_spec(fullname, path))
-        if fullname.partition(".")[0] != "torch":
+        if fullname.partition(".")[0] not in ("torch", "functorch"):
             return None
         own = self._own_spec(_own(fullname))
         if own is None:

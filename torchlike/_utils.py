@@ -5,11 +5,13 @@ import sys
 import traceback
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
-from types import TracebackType
+from types import ModuleType, TracebackType
 
 from ._core.dtype import dtype
+from ._device_module import get_device_module
 from ._public import Tensors, called
 from ._tensor import Tensor
+from .accelerator import current_accelerator
 from .ops.creation import empty
 from .ops.joining import cat
 
@@ -100,3 +102,14 @@ class ExceptionWrapper:
             raise error
         finally:
             del error  # else this frame and the traceback would hold each other, and the workers with them
+
+
+def _get_available_device_type() -> str | None:
+    """The kind of accelerator there is; None on a CPU alone."""
+    accelerator = current_accelerator(check_available=True)
+    return None if accelerator is None else accelerator.type
+
+
+def _get_device_module(device_type: str) -> ModuleType:
+    """The module of functions for a kind of device."""
+    return get_device_module(device_type)

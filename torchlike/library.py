@@ -183,6 +183,16 @@ def custom_op(name: str, fn: Callable | None = None, /, *, mutates_args: str | I
     return functools.update_wrapper(CustomOpDef(*_split(name), infer_schema(fn, mutates_args=mutates_args) if schema is None else schema, fn, kinds), fn)
 
 
+def triton_op(name: str, fn: Callable | None = None, /, *, mutates_args: str | Iterable[str], schema: str | None = None) -> Callable:
+    """custom_op of a function that starts Triton kernels: to the compiler here one function is as good as another."""
+    return custom_op(name, fn, mutates_args=mutates_args, schema=schema)
+
+
+def wrap_triton(triton_kernel: Callable, /) -> Any:
+    """The kernel itself: there is no tracer that it has to be shown to."""
+    return triton_kernel
+
+
 def _found(op: Any) -> CustomOpDef:
     if isinstance(op, CustomOpDef):
         return op

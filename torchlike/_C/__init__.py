@@ -12,7 +12,7 @@ from .._tensor import Tensor
 from ..futures import Future  # noqa: F401
 from ..ops.random import Generator  # noqa: F401
 from ..overrides import DisableTorchFunctionSubclass  # noqa: F401
-from . import _fft, _linalg, _nn, _special  # noqa: F401
+from . import _fft, _functorch, _linalg, _nn, _special  # noqa: F401
 
 _TensorMeta = type(Tensor)
 _used: set[str] = set()
@@ -74,6 +74,13 @@ class Value(_Made):
     """A value in a TorchScript graph (snntorch)."""
 
     __module__ = "torch"
+
+
+class _distributed_rpc:
+    """Calls between processes: there are none, so nothing is a reference to what one made (torchrl asks)."""
+
+    class PyRRef(_Made):
+        """A reference to another process's object."""
 
 
 class ScriptMethod(_Made):

@@ -88,6 +88,30 @@ _REAL = {complex32: float16, complex64: float32, complex128: float64}
 _BY_NP = {d.np: d for d in _by_name.values() if d is not complex32}
 
 
+class _Quantized(dtype):
+    """An element type of quantized tensors, which there are none of: programs name these types in tables of all types (tensordict)."""
+
+    __slots__ = ()
+    __module__ = "torch"
+
+    def __init__(self, name: str, itemsize: int, short: str):
+        self.name, self.itemsize, self.category, self.short = name, itemsize, INT, short
+        self.index = len(_by_name)
+        _by_name[name] = self
+
+    @property
+    def np(self):
+        raise RuntimeError(f"torch.{self.name}: quantized tensors are not supported by torchlike")
+
+    @property
+    def is_signed(self) -> bool:
+        raise RuntimeError("isSignedType not supported for quantized types")
+
+
+qint8, qint32 = _Quantized("qint8", 1, "QInt8"), _Quantized("qint32", 4, "QInt32")
+quint8, quint4x2, quint2x4 = _Quantized("quint8", 1, "QUInt8"), _Quantized("quint4x2", 1, "QUInt4x2"), _Quantized("quint2x4", 1, "QUInt2x4")
+
+
 def complex_of(d: dtype) -> dtype:
     """The complex type that promotion makes of a floating one."""
     return d if d.is_complex else {float16: complex32, float64: complex128}.get(d, complex64)
@@ -115,6 +139,9 @@ def promote_types(type1: dtype, type2: dtype) -> dtype:
     if a is b:
         return a
     for d in (a, b):
+        if isinstance(d, _Quantized):
+            raise RuntimeError("promoteTypes with quantized numbers is not handled yet; figure out what the correct rules should be, offending types: "
+                               f"{a.short} {b.short}")
         if d in FLOAT8:
             raise RuntimeError(f"Promotion for Float8 Types is not supported, attempted to promote {a.short} and {b.short}")
     for d, other in ((a, b), (b, a)):

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from .. import linalg
 from .._public import FUNCTIONS as F
 from .._tensor import Tensor
+from ..autograd import grad
 from .bernoulli import Bernoulli
 from .beta import Beta
 from .binomial import Binomial
@@ -14,7 +15,7 @@ from .categorical import Categorical
 from .cauchy import Cauchy
 from .continuous_bernoulli import ContinuousBernoulli
 from .dirichlet import Dirichlet
-from .distribution import Distribution
+from .distribution import Distribution, ExponentialFamily
 from .exponential import Exponential
 from .gamma import Gamma
 from .geometric import Geometric
@@ -33,7 +34,7 @@ from .transformed_distribution import TransformedDistribution
 from .uniform import Uniform
 from .utils import sum_rightmost
 
-_REGISTRY: dict[tuple[type, type], Callable] = {}
+_KL_REGISTRY: dict[tuple[type, type], Callable] = {}
 
 
 def register_kl(type_p, type_q):
@@ -43,7 +44,7 @@ def register_kl(type_p, type_q):
             raise TypeError(f"Expected type to be a Distribution subclass but got {t}")
 
     def add(f):
-        _REGISTRY[type_p, type_q] = f
+        _KL_REGISTRY[type_p, type_q] = f
         return f
     return add
 
@@ -51,7 +52,7 @@ def register_kl(type_p, type_q):
 def kl_divergence(p: Distribution, q: Distribution) -> Tensor:
     """KL(p || q), one per batch element; the registered function of the closest types."""
     best = None
-    for (tp, tq), f in _REGISTRY.items():
+    for (tp, tq), f in _KL_REGISTRY.items():
         if isinstance(p, tp) and isinstance(q, tq):
             distance = type(p).__mro__.index(tp), type(q).__mro__.index(tq)
             if best is None or distance < best[0]:
@@ -59,6 +60,21 @@ def kl_divergence(p: Distribution, q: Distribution) -> Tensor:
     if best is None:
         raise NotImplementedError(f"No KL(p || q) is implemented for p type {type(p).__name__} and q type {type(q).__name__}")
     return best[1](p, q)
+
+
+@register_kl(ExponentialFamily, ExponentialFamily)
+def _kl_expfamily_expfamily(p, q):
+    """The Bregman divergence of the normalizer, for families of one's own; p's parameters get no gradient, as in torch."""
+    if type(p) is not type(q):
+        raise NotImplementedError("The cross KL-divergence between different exponential families cannot be computed using Bregman divergences")
+    ours = [n.detach().requires_grad_() for n in p._natural_params]
+    normalizer = p._log_normalizer(*ours)
+    slopes = grad(normalizer.sum(), ours, create_graph=True)
+    theirs = q._natural_params
+    out = q._log_normalizer(*theirs) - normalizer
+    for a, b, slope in zip(ours, theirs, slopes):
+        out = out - sum_rightmost((b - a) * slope, len(q.event_shape))
+    return out
 
 
 @register_kl(Normal, Normal)

@@ -1,5 +1,5 @@
 """torch.func: function transforms, and modules as functions of their parameters."""
 
+from .._functorch.vmap import vmap  # noqa: F401
 from ._transforms import functionalize, grad, grad_and_value, hessian, jacfwd, jacrev, jvp, linearize, vjp  # noqa: F401
-from ._vmap import vmap  # noqa: F401
 from .functional_call import functional_call, stack_module_state  # noqa: F401

@@ -7,11 +7,11 @@ from typing import Any
 from .._core import program
 from .._core.grad_mode import mode
 from .._core.graph import AccumulateGrad, Identity, Node, reachable
+from .._functorch._trace import Trace
 from .._public import FUNCTIONS
 from .._tensor import Tensor, _new
 from ..autograd import engine
 from ..utils._pytree import tree_flatten, tree_map, tree_unflatten
-from ._trace import Trace
 
 
 class _Open(threading.local):

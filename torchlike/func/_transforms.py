@@ -6,11 +6,11 @@ from collections.abc import Callable
 from typing import Any
 
 from .._core.grad_mode import mode
+from .._functorch.vmap import vmap
 from .._public import FUNCTIONS
 from .._tensor import Tensor
 from ..utils._pytree import tree_flatten, tree_map, tree_unflatten
 from ._level import Level, derivatives, replaced, split, tensors_of
-from ._vmap import vmap
 
 
 def grad_and_value(func: Callable, argnums: int | tuple[int, ...] = 0, has_aux: bool = False) -> Callable:

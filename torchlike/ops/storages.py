@@ -61,7 +61,13 @@ def _from_buffer(buffer, byte_order: str | None, count: int, offset: int, kind: 
     return UntypedStorage._of(as_tensor_value(bits != 0 if kind is dt.bool_ else bits.view(kind.np))._ensure_storage())
 
 
-class UntypedStorage:
+class StorageBase:
+    """torch.StorageBase: what storages of bytes are instances of."""
+
+    __module__ = "torch._C"
+
+
+class UntypedStorage(StorageBase):
     """torch.UntypedStorage: the bytes that tensors share. `UntypedStorage(n)` makes n bytes, a sequence is copied."""
 
     __module__ = "torch.storage"
@@ -111,6 +117,9 @@ class UntypedStorage:
         """Write all bytes."""
         kind = self._cell.value.aval.dtype.np
         flat_tensor(self._cell).copy_(place(np.ascontiguousarray(data).view(kind), self.device))
+
+    def __sizeof__(self) -> int:
+        return super().__sizeof__() + self.nbytes()
 
     def nbytes(self) -> int:
         a = self._cell.value.aval
@@ -286,6 +295,9 @@ class TypedStorage(metaclass=_TypedMeta):
 
     __len__ = size
 
+    def __sizeof__(self) -> int:
+        return super().__sizeof__() + self.nbytes()
+
     def nbytes(self) -> int:
         return self._untyped_storage.nbytes()
 
@@ -428,4 +440,4 @@ for _dtype in (dt.complex64, dt.complex128):
     STORAGES[f"{_dtype.short}Storage"] = _TypedMeta(
         f"{_dtype.short}Storage", (TypedStorage,), {"__module__": "torch", "dtype": _dtype}
     )
-FUNCTIONS.update(STORAGES, UntypedStorage=UntypedStorage, TypedStorage=TypedStorage)
+FUNCTIONS.update(STORAGES, StorageBase=StorageBase, UntypedStorage=UntypedStorage, TypedStorage=TypedStorage)

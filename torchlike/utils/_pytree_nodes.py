@@ -228,23 +228,26 @@ def _tuple_flatten(d):
     return list(d), None
 
 
+def _tuple_flatten_with_keys(d):
+    return [(SequenceKey(i), v) for i, v in enumerate(d)], None
+
+
+def _tuple_unflatten(values, context):
+    return tuple(values)
+
+
 def _list_flatten(d):
     return d, None
 
 
-def _sequence_flatten_with_keys(d):
-    return [(SequenceKey(i), v) for i, v in enumerate(d)], None
+_list_flatten_with_keys = _tuple_flatten_with_keys
+
+
+def _list_unflatten(values, context):
+    return list(values)
 
 
 def _dict_flatten(d):
-    return list(d.values()), list(d)
-
-
-def _dict_unflatten(values, context):
-    return dict(zip(context, values))
-
-
-def _odict_flatten(d):
     return list(d.values()), list(d)
 
 
@@ -252,26 +255,65 @@ def _dict_flatten_with_keys(d):
     return [(MappingKey(k), v) for k, v in d.items()], list(d)
 
 
+def _dict_unflatten(values, context):
+    return dict(zip(context, values))
+
+
+_odict_flatten = _ordereddict_flatten = _dict_flatten
+_ordereddict_flatten_with_keys = _dict_flatten_with_keys
+
+
+def _ordereddict_unflatten(values, context):
+    return OrderedDict(zip(context, values))
+
+
+_odict_unflatten = _ordereddict_unflatten
+
+
 def _defaultdict_flatten(d):
     return list(d.values()), [d.default_factory, list(d)]
+
+
+def _defaultdict_flatten_with_keys(d):
+    return _dict_flatten_with_keys(d)[0], [d.default_factory, list(d)]
+
+
+def _defaultdict_unflatten(values, context):
+    return defaultdict(context[0], zip(context[1], values))
+
+
+def _deque_flatten(d):
+    return list(d), d.maxlen
+
+
+def _deque_flatten_with_keys(d):
+    return _tuple_flatten_with_keys(d)[0], d.maxlen
+
+
+def _deque_unflatten(values, context):
+    return deque(values, maxlen=context)
+
+
+def _namedtuple_flatten(d):
+    return list(d), type(d)
 
 
 def _namedtuple_flatten_with_keys(d):
     return [(GetAttrKey(f), v) for f, v in zip(d._fields, d)], type(d)
 
 
+def _namedtuple_unflatten(values, context):
+    return context(*values)
+
+
 for _node in (
-    NodeDef(tuple, _tuple_flatten, lambda values, _: tuple(values), _sequence_flatten_with_keys),
-    NodeDef(list, _list_flatten, lambda values, _: list(values), _sequence_flatten_with_keys),
+    NodeDef(tuple, _tuple_flatten, _tuple_unflatten, _tuple_flatten_with_keys),
+    NodeDef(list, _list_flatten, _list_unflatten, _list_flatten_with_keys),
     NodeDef(dict, _dict_flatten, _dict_unflatten, _dict_flatten_with_keys),
-    NodeDef(namedtuple, lambda d: (list(d), type(d)), lambda values, cls: cls(*values), _namedtuple_flatten_with_keys),
-    NodeDef(OrderedDict, _odict_flatten, lambda values, keys: OrderedDict(zip(keys, values)),
-            _dict_flatten_with_keys),
-    NodeDef(defaultdict, _defaultdict_flatten,
-            lambda values, context: defaultdict(context[0], zip(context[1], values)),
-            lambda d: (_dict_flatten_with_keys(d)[0], [d.default_factory, list(d)])),
-    NodeDef(deque, lambda d: (list(d), d.maxlen), lambda values, maxlen: deque(values, maxlen=maxlen),
-            lambda d: (_sequence_flatten_with_keys(d)[0], d.maxlen)),
+    NodeDef(namedtuple, _namedtuple_flatten, _namedtuple_unflatten, _namedtuple_flatten_with_keys),
+    NodeDef(OrderedDict, _ordereddict_flatten, _ordereddict_unflatten, _ordereddict_flatten_with_keys),
+    NodeDef(defaultdict, _defaultdict_flatten, _defaultdict_unflatten, _defaultdict_flatten_with_keys),
+    NodeDef(deque, _deque_flatten, _deque_unflatten, _deque_flatten_with_keys),
 ):
     SUPPORTED_NODES[_node.type] = _node
     if _node.type not in (namedtuple, defaultdict):  # a factory is code

@@ -174,9 +174,13 @@ def _send(connection: Connection, number: int, data: Any, where: str) -> None:
         transport.send(connection, (number, failure))
 
 
+def _generate_state(base_seed: int, worker_id: int) -> list[int]:
+    """The words that seed NumPy's generator in a worker."""
+    return np.random.SeedSequence([worker_id, base_seed & 0xFFFFFFFF, base_seed >> 32, 0]).generate_state(4).tolist()
+
+
 def _seed(base_seed: int, worker_id: int) -> None:
     """Generators of random, torch and NumPy, each with PyTorch's own seed for this worker."""
     random.seed(base_seed + worker_id)
     manual_seed(base_seed + worker_id)
-    words = np.random.SeedSequence([worker_id, base_seed & 0xFFFFFFFF, base_seed >> 32, 0]).generate_state(4)
-    np.random.seed(words)
+    np.random.seed(_generate_state(base_seed, worker_id))

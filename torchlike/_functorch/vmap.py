@@ -9,12 +9,13 @@ from .._core import executor, program
 from .._core.graph import Node
 from .._core.layout import Layout, is_dense
 from .._core.value import Value
+from .._fields import fields
 from .._public import FUNCTIONS
 from .._tensor import Tensor, apply
 from ..autograd import engine
 from ..utils._pytree import _broadcast_to_and_flatten, tree_flatten, tree_unflatten
 from ._mapped import Mapped, mapped
-from ._trace import Boundary, Trace, tracing
+from ._trace import Boundary, Trace, innermost, tracing
 
 
 def vmap(func: Callable, in_dims: Any = 0, out_dims: Any = 0, randomness: str = "error", *, chunk_size: int | None = None) -> Callable:
@@ -26,22 +27,25 @@ def vmap(func: Callable, in_dims: Any = 0, out_dims: Any = 0, randomness: str = 
         raise RuntimeError(f"Only allowed values for randomness are 'error', 'different', or 'same'. Got {randomness}")
     if not (chunk_size is None or chunk_size > 0):
         raise ValueError(f"vmap: chunk_size should be None or greater than 0. (got {chunk_size})")
-    name = getattr(func, "__name__", repr(func))
 
     @functools.wraps(func)
     def wrapped(*args, **kwargs):
-        size, dims, flat, spec = _checked(name, in_dims, args)
+        size, dims, flat, spec = _process_batched_inputs(in_dims, args, func)
         if chunk_size is None or chunk_size >= size:
-            return _run(func, name, size, dims, flat, spec, kwargs, out_dims, randomness)
-        return _in_chunks(func, name, size, dims, flat, spec, kwargs, out_dims, randomness, chunk_size)
+            return _run(func, size, dims, flat, spec, kwargs, out_dims, randomness)
+        return _in_chunks(func, size, dims, flat, spec, kwargs, out_dims, randomness, chunk_size)
     return wrapped
 
 
-# -- arguments -----------------------------------------------------------------------------------------------------------
+# -- what a library may replace ----------------------------------------------------------------------------------------
+#
+# tensordict puts functions of its own in the place of these three, which know its containers, and calls the two for one
+# tensor that follow. Hence their names and arguments are PyTorch's.
 
 
-def _checked(name: str, in_dims, args: tuple):
+def _process_batched_inputs(in_dims: Any, args: tuple, func: Callable) -> tuple:
     """(batch size, one dimension or None per leaf, leaves, structure) of a call."""
+    name = _get_name(func)
     if not isinstance(in_dims, (int, tuple)):
         raise ValueError(f"vmap({name}, in_dims={in_dims}, ...)(<inputs>): expected `in_dims` to be int or a (potentially nested) tuple "
                          f"matching the structure of inputs, got: {type(in_dims)}.")
@@ -60,6 +64,87 @@ def _checked(name: str, in_dims, args: tuple):
     if any(s != sizes[0] for s in sizes):
         raise ValueError(f"vmap: Expected all tensors to have the same size in the mapped dimension, got sizes {sizes} for the mapped dimension")
     return sizes[0], dims, flat, spec
+
+
+def _create_batched_inputs(flat_in_dims: list, flat_args: list, vmap_level: int, args_spec: Any) -> Any:
+    """The arguments with one example in the place of every mapped tensor."""
+    return tree_unflatten([x if d is None else _add_batch_dim(x, d, vmap_level) for x, d in zip(flat_args, flat_in_dims)], args_spec)
+
+
+def _unwrap_batched(batched_outputs: Any, out_dims: Any, vmap_level: int, batch_size: int, func: Callable) -> Any:
+    """The results with all examples in the place of one."""
+    name = _get_name(func)
+    leaves, spec = tree_flatten(batched_outputs)
+    dims = _out_dims(name, out_dims, leaves, spec)
+    return tree_unflatten([_maybe_remove_batch_dim(name, t, vmap_level, batch_size, d) for t, d in zip(leaves, dims)], spec)
+
+
+def _add_batch_dim(tensor: Tensor, in_dim: int, level: int) -> Tensor:
+    """One example of `tensor`, inside of the call of vmap that has this level."""
+    trace = _trace(level)
+    with trace.outside():
+        tensor._current()
+    return trace.placeholder(tensor, in_dim)
+
+
+def _maybe_remove_batch_dim(name: str, batched_output: Any, vmap_level: int, batch_size: int, out_dim: int | None) -> Any:
+    """What vmap returns for one result; with `out_dim` None one that all examples share."""
+    if not isinstance(batched_output, Tensor):
+        if out_dim is None:
+            return batched_output
+        raise ValueError(f"vmap({name}, ...): `{name}` must only return Tensors, got type {type(batched_output)}. Did you mean to set out_dims= to "
+                         "None for output?")
+    return _trace(vmap_level).leave(name, batched_output, out_dim)
+
+
+def _remove_batch_dim(tensor: Tensor, level: int, batch_size: int, out_dim: int) -> Tensor:
+    return _trace(level).leave("", tensor, out_dim)
+
+
+def _trace(level: int) -> Trace:
+    trace = innermost()
+    while trace is not None and trace.level != level:
+        trace = trace.outer
+    if trace is None:
+        raise RuntimeError(f"vmap: there is no call of level {level}")
+    return trace
+
+
+def _get_name(func: Callable) -> str:
+    return getattr(func, "__name__", repr(func))
+
+
+def is_batchedtensor(tensor: Tensor) -> bool:
+    """Whether an open call of vmap maps over the tensor."""
+    v = tensor._current()
+    return _mapped_over(v.epoch, v.ref)
+
+
+def _mapped_over(trace: Any, ref: Any) -> bool:
+    """Whether a result or input of a trace differs between examples of this call, or of one around it."""
+    if not isinstance(trace, Trace):
+        return False
+    reached = [{-1 - ref}]
+    if ref >= 0:
+        reached = []
+        for s in executor.ProgramInfo(trace.node, trace.device).steps:
+            inputs = set().union(*(reached[r] if r >= 0 else {-1 - r} for r in s.refs if r.__class__ is int))
+            reached.extend([inputs] * len(s.plan.outs))
+    found = reached[ref] if ref >= 0 else reached[0]
+    if any(i in trace.placeholders or id(trace.inputs[i]) in trace.stacked for i in found):
+        return True
+    values = {id(trace.inputs[i]) for i in found}
+    return any(_mapped_over(epoch, ref) for v, epoch, ref in trace.known if id(v) in values)
+
+
+def get_unwrapped(tensor: Tensor) -> Tensor:
+    """The tensor whose examples an argument of a mapped function is one of; other tensors as they are."""
+    v, trace = tensor._current(), innermost()
+    place = trace.placeholders.get(-1 - v.ref) if trace is not None and v.epoch is trace else None
+    return tensor if place is None else place.source
+
+
+# -- arguments -----------------------------------------------------------------------------------------------------------
 
 
 def _checked_dim(name: str, in_dims, x, d) -> int | None:
@@ -99,41 +184,32 @@ def _out_dims(name: str, out_dims, outputs: list, spec) -> list:
 # -- the call ------------------------------------------------------------------------------------------------------------
 
 
-def _run(func, name, size, dims, flat, spec, kwargs, out_dims, randomness):
-    for x in flat:
-        if isinstance(x, Tensor):
-            x._current()
+def _run(func, size, dims, flat, spec, kwargs, out_dims, randomness):
     with tracing(size, randomness) as trace:
-        shown = [x if d is None else trace.placeholder(x, d) for x, d in zip(flat, dims)]
-        result = func(*tree_unflatten(shown, spec), **kwargs)
-        outputs, out_spec = tree_flatten(result)
-        places = _out_dims(name, out_dims, outputs, out_spec)
-        call = _Call(trace, name, outputs)
-    made = call.apply()
-    results = []
-    for t, place in zip(outputs, places):
-        if not isinstance(t, Tensor):
-            results.append(t)
-            continue
-        out, spread = next(made)
+        result = func(*_create_batched_inputs(dims, flat, trace.level, spec), **kwargs)
+        results = _unwrap_batched(result, out_dims, trace.level, size, func)
+        call = _Call(trace, _get_name(func), [t for _, t, _, _ in trace.left])
+    for (name, t, place, shell), (out, spread) in zip(trace.left, call.apply()):
         if place is None and spread:
             raise ValueError(f"vmap({name}, ...): `{name}` can not return a BatchedTensor when out_dim is None")
+        if not t.requires_grad:  # the operation's other results may
+            out._edge = None
         if place is not None and not spread:
             out = out.unsqueeze(0).expand(size, *out.shape)
         elif spread and t._layout is not None and is_dense(t._layout):  # an example's order of memory, one example after the other
             out._layout = Layout((size, *t._layout.shape), (t.numel(), *t._layout.strides))
-        results.append(out if not place else out.movedim(0, place))
-    return tree_unflatten(results, out_spec)
+        fields(shell).update(fields(out if not place else out.movedim(0, place)))
+    return results
 
 
-def _in_chunks(func, name, size, dims, flat, spec, kwargs, out_dims, randomness, chunk_size):
+def _in_chunks(func, size, dims, flat, spec, kwargs, out_dims, randomness, chunk_size):
     parts = []
     for start in range(0, size, chunk_size):
         n = min(chunk_size, size - start)
         part = [x if d is None else x.narrow(d, start, n) for x, d in zip(flat, dims)]
-        parts.append(_run(func, name, n, dims, part, spec, kwargs, out_dims, randomness))
+        parts.append(_run(func, n, dims, part, spec, kwargs, out_dims, randomness))
     leaves, out_spec = tree_flatten(parts[0])
-    places = _out_dims(name, out_dims, leaves, out_spec)
+    places = _out_dims(_get_name(func), out_dims, leaves, out_spec)
     columns = zip(*(tree_flatten(p)[0] for p in parts))
     return tree_unflatten([c[0] if d is None else FUNCTIONS["cat"](list(c), d) for c, d in zip(columns, places)], out_spec)
 

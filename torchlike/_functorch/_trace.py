@@ -53,6 +53,14 @@ class Placeholder:
         self.source, self.axis, self.value, self.tensor = source, axis, value, tensor
 
 
+class Lost(RuntimeError):
+    """What a placeholder's value says once the call of vmap is over: which example of what it was."""
+
+    def __init__(self, place: Placeholder, level: int, size: int):
+        super().__init__(LOST)
+        self.place, self.level, self.size = place, level, size
+
+
 class Draws:
     """Random draws inside the traced function: `append` is told of each."""
 
@@ -66,9 +74,11 @@ class Draws:
 class Trace(program.Program):
     """The program of one traced call, and what torch.compile calls its capture."""
 
-    def __init__(self, size: int, randomness: str, outer_capture):
+    def __init__(self, size: int, randomness: str, before: tuple):
         super().__init__()
-        self.size, self.randomness, self.outer_capture = size, randomness, outer_capture
+        self.size, self.randomness, self.before, self.outer_capture = size, randomness, before, before[2]
+        self.outer = before[0] if isinstance(before[0], Trace) else None
+        self.level: int = 1 if self.outer is None else self.outer.level + 1
         self.known: list[tuple[Value, object, object]] = []  # outside values, and what they were to the program outside
         self.placeholders: dict[int, Placeholder] = {}  # by input number
         self.stacked: dict[int, Value] = {}  # id of a random draw -> the draws of all examples
@@ -77,11 +87,15 @@ class Trace(program.Program):
         self.needs: dict[int, tuple] = {}  # first result of a step -> which of its inputs carry gradients
         self.written: list[tuple] = []
         self.stale: list = []  # views from outside that took a value of this program
+        self.left: list[tuple] = []  # (function's name, result, where its batch goes, what the caller has of it)
         self.draws = Draws(self)
 
     # -- inputs ----------------------------------------------------------------------------------------------------------
 
     def add_input(self, v: Value) -> int:
+        lost = v.ref
+        if isinstance(lost, Lost) and lost.level == self.level and lost.size == self.size:  # tensordict keeps examples for the next call
+            return self.again(v, lost.place)
         self.known.append((v, v.epoch, v.ref))
         if not v.aval.ndim and v.aval.device.type == "cpu" and self.device is not None and self.device.type != "cpu":
             moved = program.move(v, self.device)
@@ -101,6 +115,34 @@ class Trace(program.Program):
             t._edge = self.boundary((source._edge, source._out), value)
         self.placeholders[-1 - ref] = Placeholder(source, axis, value, t)
         return t
+
+    def again(self, v: Value, place: Placeholder) -> int:
+        """A placeholder of an earlier call of the same level: one example of what its source holds now."""
+        with self.outside():
+            place.source._current()
+        ref = self.enter(v)
+        v.epoch, v.ref = self, ref
+        self.placeholders[-1 - ref] = place
+        if place.tensor._edge is not None:
+            self.nodes.add(place.tensor._edge)
+        return ref
+
+    def leave(self, name: str, t: Tensor, axis: int | None) -> Tensor:
+        """What the caller gets of a result: it has its shape now, and the rest when the call is over."""
+        a = t._aval
+        shape = a.shape if axis is None else (*a.shape[:axis % (a.ndim + 1)], self.size, *a.shape[axis % (a.ndim + 1):])
+        shell = Tensor._of(Value(aval(shape, a.dtype, a.device)))
+        self.left.append((name, t, axis, shell))
+        return shell
+
+    @contextlib.contextmanager
+    def outside(self) -> Iterator[None]:
+        """Inside of the block operations are recorded where the call stands."""
+        inside = _swap(self.before)
+        try:
+            yield
+        finally:
+            _swap(inside)
 
     def begin_draw(self) -> None:
         if self.randomness == "error":
@@ -194,7 +236,22 @@ class Trace(program.Program):
             v.epoch, v.ref = (epoch, ref) if v.array is None else (None, None)
         for v in [*self.results, *(p.value for p in self.placeholders.values())]:
             if v.epoch is self and v.array is None:
-                v.epoch, v.ref = None, RuntimeError(LOST)
+                place = self.placeholders.get(-1 - v.ref)
+                v.epoch, v.ref = None, RuntimeError(LOST) if place is None else Lost(place, self.level, self.size)
+
+
+def _swap(new: tuple) -> tuple:
+    """Put a program, its limit, a capture and watchers in force; returns what was."""
+    state = program.state
+    old = state.program, state.limit, state.capture, mode.watchers
+    state.program, state.limit, state.capture, mode.watchers = new
+    return old
+
+
+def innermost() -> Trace | None:
+    """The open call of vmap, if one is."""
+    current = program.state.program
+    return current if isinstance(current, Trace) else None
 
 
 @contextlib.contextmanager
@@ -203,14 +260,13 @@ def tracing(size: int, randomness: str) -> Iterator[Trace]:
     with program.lock:
         state = program.state
         before = state.program, state.limit, state.capture, mode.watchers
-        trace = Trace(size, randomness, state.capture)
-        state.program, state.limit, state.capture = trace, 1 << 60, trace
-        mode.watchers = (trace.watch,)
+        trace = Trace(size, randomness, before)
+        _swap((trace, 1 << 60, trace, (trace.watch,)))
         try:
             yield trace
         except BaseException:
             trace.restore_written()
             raise
         finally:
-            state.program, state.limit, state.capture, mode.watchers = before
+            _swap(before)
             trace.close()

@@ -1,0 +1,151 @@
+"""torch._functorch: what libraries replace in vmap (tensordict), the former `functorch` functions, modules as functions."""
+import subprocess
+import sys
+from importlib import import_module
+
+import pytest
+from same import caught, same
+
+
+def _vmap_module(torch):
+    return import_module(f"{torch.__name__}._functorch.vmap")
+
+
+@same
+def test_one_example_in_and_all_out(torch):
+    """A container that vmap does not know, taken apart by functions in the place of vmap's own, as tensordict does."""
+    class Box:
+        def __init__(self, **held):
+            self.held = held
+
+    source = _vmap_module(torch)
+    names = "_process_batched_inputs", "_create_batched_inputs", "_unwrap_batched"
+    before = [getattr(source, name) for name in names]
+    levels = []
+
+    def process(in_dims, args, func):
+        return next(iter(args[0].held.values())).shape[0], [0], list(args), None
+
+    def create(dims, flat, level, spec):
+        levels.append(level)
+        return [Box(**{k: source._add_batch_dim(x, 0, level) for k, x in flat[0].held.items()})]
+
+    def unwrap(out, out_dims, level, size, func):
+        return Box(**{k: source._maybe_remove_batch_dim("f", x, level, size, 1) for k, x in out.held.items()})
+    w = torch.tensor(3.0, requires_grad=True)
+    try:
+        for name, f in zip(names, (process, create, unwrap)):
+            setattr(source, name, f)
+        out = torch.vmap(lambda b: Box(a=b.held["a"] * w, b=b.held["b"].sum() + b.held["a"]))(Box(a=torch.arange(6.0).view(2, 3), b=torch.ones(2, 4)))
+    finally:
+        for name, f in zip(names, before):
+            setattr(source, name, f)
+    (out.held["a"].sum() + out.held["b"].sum()).backward()
+    return out.held["a"].detach(), out.held["b"], w.grad, levels
+
+
+@same
+def test_an_example_kept_for_the_next_call(torch):
+    """tensordict keeps the examples of a locked container: they serve the next call of the same level, with what the source holds then."""
+    source = _vmap_module(torch)
+    x, kept = torch.arange(4.0).requires_grad_(), []
+
+    def call(y):
+        if not kept:
+            kept.append(source._add_batch_dim(x, 0, 1))
+        return kept[0] * y
+    first = torch.vmap(call)(torch.ones(4))
+    with torch.no_grad():
+        x.mul_(2)
+    second = torch.vmap(call)(torch.ones(4) * 3)
+    second.sum().backward()
+    return first.detach(), second.detach(), x.grad
+
+
+@same
+def test_views_from_outside_as_examples(torch):
+    source = _vmap_module(torch)
+    base = torch.arange(6.0)
+    view = base.view(2, 3)
+    base += 1  # the view looks again inside of the call
+    return torch.vmap(lambda y: source._add_batch_dim(view, 0, 1).sum() + y)(torch.zeros(2)), view
+
+
+@same
+def test_which_tensors_are_mapped(torch):
+    C = import_module(f"{torch.__name__}._C")._functorch
+    seen = [C.is_batchedtensor(torch.ones(2))]
+
+    def inner(y, x):
+        seen.extend([C.is_batchedtensor(x), C.is_batchedtensor(y), C.is_batchedtensor(x.sin()), C.is_batchedtensor(torch.ones(1))])
+        return x + y
+
+    def f(x):
+        seen.extend([C.is_batchedtensor(x), C.is_batchedtensor(x * 2), C.is_batchedtensor(torch.zeros(2)), tuple(C.get_unwrapped(x).shape)])
+        return torch.vmap(inner, (0, None))(torch.ones(3), x.sum())
+    return torch.vmap(f)(torch.ones(2, 3)), seen
+
+
+@same
+def test_errors_of_results(torch):
+    vmap, x = torch.vmap, torch.ones(2, 3)
+    return (caught(lambda: vmap(lambda a: a, out_dims=None)(x)), caught(lambda: vmap(lambda a: 3)(x)),
+            vmap(lambda a: (a, 3), out_dims=(1, None))(x), vmap(lambda a: torch.ones(1), out_dims=None)(x))
+
+
+def _functional(torch):
+    return import_module(f"{torch.__name__}._functorch.make_functional")
+
+
+@same
+def test_modules_as_functions(torch):
+    m = _functional(torch)
+    torch.manual_seed(0)
+    net, x = torch.nn.Sequential(torch.nn.Linear(3, 4), torch.nn.Tanh(), torch.nn.Linear(4, 1)), torch.ones(5, 3)
+    f, p = m.make_functional(net)
+    grads = torch.func.grad(lambda p: f(p, x).pow(2).sum())(p)
+    shared = torch.nn.Linear(3, 3)
+    g, q = m.make_functional(torch.nn.Sequential(shared, shared), disable_autograd_tracking=True)
+    return (f(p, x).detach(), [g.detach() for g in grads], f.param_names, f.names_map, [t.is_meta for t in f.parameters()],
+            len(q), g.names_map, q[0].requires_grad, type(q[0]).__name__, g(q, x))
+
+
+@same
+def test_modules_with_buffers_and_several_of_a_kind(torch):
+    m = _functional(torch)
+    f, p, b = m.make_functional_with_buffers(torch.nn.BatchNorm1d(2))
+    out = f(p, b, torch.arange(8.0).view(4, 2))
+    models = [torch.nn.Linear(2, 1) for _ in range(3)]
+    with torch.no_grad():
+        for i, model in enumerate(models):
+            for t in model.parameters():
+                t.fill_(i)
+    g, q, c = m.combine_state_for_ensemble(models)
+    return (out.detach(), b, f.param_names, f.buffer_names, f.all_names_map, torch.vmap(g, (0, 0, None))(q, c, torch.ones(2)),
+            [(t.shape, t.requires_grad) for t in q], c, caught(lambda: m.make_functional(torch.nn.BatchNorm1d(2))),
+            caught(lambda: m.combine_state_for_ensemble([])),
+            caught(lambda: m.combine_state_for_ensemble([models[0], torch.nn.Linear(2, 1).eval()])),
+            caught(lambda: m.combine_state_for_ensemble([models[0], torch.nn.ReLU()])))
+
+
+@same
+def test_the_former_functions_warn(torch):
+    deprecated = import_module(f"{torch.__name__}._functorch.deprecated")
+    said = []
+    for name in ("grad", "vmap", "jacrev", "functionalize"):
+        with pytest.warns(FutureWarning) as caught_warnings:
+            getattr(deprecated, name)(lambda x: x)
+        said.append(str(caught_warnings[0].message))
+    with pytest.warns(FutureWarning) as caught_warnings:
+        deprecated.make_functional(torch.nn.Linear(1, 1))
+    return said, str(caught_warnings[0].message)
+
+
+def test_the_package_functorch_is_ours(tmp_path):
+    program = tmp_path / "program.py"
+    program.write_text("import functorch, sys\nfrom functorch import vmap, make_functional\nimport torch\n"
+                       "assert functorch.__version__ == torch.__version__\n"
+                       "print(vmap(torch.sin)(torch.zeros(2)).tolist(), 'torch._functorch.package' in sys.modules)\n"
+                       "try:\n    import functorch.dim\nexcept ImportError as e:\n    print(e)\n")
+    out = subprocess.run([sys.executable, "-W", "ignore", "-m", "torchlike.run", program], capture_output=True, text=True)
+    assert out.stdout.splitlines() == ["[0.0, 0.0] False", "No module named 'functorch.dim'; 'functorch' is not a package"], out.stderr
