@@ -41,25 +41,28 @@ def blocks32(words: np.ndarray, mean: float, std: float) -> np.ndarray:
     return _joined(*(part.reshape(-1, 8) for part in _polar(u[:, 0].ravel(), u[:, 1].ravel())), mean, std)
 
 
-def few_blocks32(gen: Generator, n: int, mean: float, std: float) -> np.ndarray:
-    """`blocks32` of the next `n` words, few, in a program that may go on like this.
+def few_blocks32(gen: Generator, n: int, gap: int, more: int, mean: float, std: float) -> np.ndarray:
+    """`blocks32` of the next `n` words, few, and of `more` words behind a gap, in a program that may go on like this.
 
     Few numbers cost what NumPy's calls cost. So the third such draw from the words that are ahead makes the radius and the angle
     of each of them at once; which words a block joins shows later. Words made next get them at once if enough draws were served.
     """
-    words = gen.peek(n)
+    words = gen.peek(n + gap + more)
     ahead, start, tables, served = gen.polar
     if ahead is not gen._ahead:
         start, tables, served = gen._at, None, 2 if served > 3 else 0
     if tables is None and served > 1:
         start, rest = gen._at, gen._ahead[gen._at :]
-        tables = _polar(rest, rest)
+        tables = np.stack(_polar(rest, rest))
     gen.polar = gen._ahead, start, tables, served + 1
-    first = gen._at - start
-    gen.skip(n)
+    known = words[None] if tables is None else tables[:, gen._at - start :]
+    chosen = known[:, :n]
+    if more:
+        chosen = np.concatenate((chosen, known[:, n + gap : n + gap + more]), axis=1)
+    gen.skip(n + gap + more)
     if tables is None:
-        return blocks32(words, mean, std)
-    radius, cosine, sine = (part[first : first + n].reshape(-1, 2, 8) for part in tables)
+        return blocks32(chosen[0], mean, std)
+    radius, cosine, sine = chosen.reshape(3, -1, 2, 8)
     return _joined(radius[:, 0], cosine[:, 1], sine[:, 1], mean, std)
 
 

@@ -131,20 +131,21 @@ def fill_normal(gen: Generator, out: np.ndarray, mean: float, std: float, blocks
         return
     wide = out.dtype == np.float64
     whole, start = n - n % BLOCK, 0
+    # A ragged end costs a fresh last block. Only float and double first draw words for the ragged part too.
+    gap, more = n - whole if out.itemsize > 2 else 0, BLOCK if whole != n else 0
+    if not wide and n <= _FEW:
+        with gen.lock:
+            made = few_blocks32(gen, whole, gap, more, mean, std)
+        out[:whole] = made[:whole]
+        if more:
+            out[n - BLOCK :] = made[whole:]
+        return
+    blocks, width = (_blocks64, 2) if wide else (blocks32, 1)
     at_once = not wide and n >= LARGE and _pays(n)
-
-    def draw(count: int) -> np.ndarray:
-        if wide:
-            return _blocks64(gen.words(2 * count), mean, std)
-        return few_blocks32(gen, count, mean, std) if n <= _FEW else blocks32(gen.words(count), mean, std)
-
     with gen.lock:
         while start < whole:
             stop = min(start + (LARGE if at_once and whole - start >= LARGE else _CHUNK), whole)
-            out[start:stop] = draw(stop - start)
+            out[start:stop] = blocks(gen.words((stop - start) * width), mean, std)
             start = stop
-        if whole != n:
-            # A ragged end costs a fresh last block. Only float and double first draw words for the ragged part too.
-            if out.itemsize > 2:
-                gen.words((n - whole) * (2 if wide else 1))
-            out[n - BLOCK :] = draw(BLOCK)
+        if more:
+            out[n - BLOCK :] = blocks(gen.words((gap + BLOCK) * width)[gap * width :], mean, std)
