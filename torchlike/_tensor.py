@@ -346,6 +346,10 @@ class Tensor(Fields):
             self._edge = None
             self._flagged()
 
+    def _is_view(self) -> bool:
+        """Whether this is a view that gradients go through."""
+        return self._base is not None
+
     @property
     def is_leaf(self) -> bool:
         self._current()

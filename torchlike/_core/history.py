@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import os
 import sys
+import warnings
 from collections import deque
 from typing import Any, NamedTuple
 
@@ -45,6 +46,14 @@ def _place() -> tuple[str, int]:
             return name, frame.f_lineno
         frame = frame.f_back
     return "?", 0
+
+
+def warn(message: str) -> None:
+    """A UserWarning at the innermost frame outside torchlike."""
+    level, frame = 1, sys._getframe(1)
+    while frame is not None and frame.f_code.co_filename.startswith((HERE, "<")):
+        level, frame = level + 1, frame.f_back
+    warnings.warn(message, stacklevel=level)
 
 
 def shown(place: tuple[str, int]) -> str:

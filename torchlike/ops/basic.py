@@ -231,7 +231,7 @@ def numpy(self, *, force: bool = False) -> np.ndarray:
     """An array that shares memory with the tensor."""
     from .._host import numpy_view
     if force:
-        return self.detach().cpu().resolve_conj().numpy()
+        return self.detach().cpu().resolve_conj().resolve_neg().numpy()
     if mode.enabled and self.requires_grad:
         raise RuntimeError("Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead.")
     if self.device.type not in ("cpu", "meta"):
@@ -242,6 +242,8 @@ def numpy(self, *, force: bool = False) -> np.ndarray:
         raise TypeError(f"Got unsupported ScalarType {self.dtype.short}")
     if self.is_conj():
         raise RuntimeError("Can't call numpy() on Tensor that has conjugate bit set. Use tensor.resolve_conj().numpy() instead.")
+    if self.dtype.category == dt.FLOAT and self.is_neg():
+        raise RuntimeError("Can't call numpy() on Tensor that has negative bit set. Use tensor.resolve_neg().numpy() instead.")
     program.concrete(self._current())
     program.raise_failed_checks()
     return numpy_view(self)

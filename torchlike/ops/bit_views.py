@@ -5,7 +5,7 @@ import numpy as np
 from jax import lax
 
 from .._core import dtype as dt
-from .._core.layout import Layout, contiguous_strides
+from .._core.layout import Layout
 from .._core.registry import View
 from .._public import need_tensor, public
 from .._tensor import Tensor
@@ -84,6 +84,10 @@ def view_as_complex(input) -> Tensor:
         raise RuntimeError("Tensor must have a last dimension of size 2")
     if input.stride(-1) != 1:
         raise RuntimeError("Tensor must have a last dimension with stride 1")
+    if any(s % 2 for s in input.stride()[:-1]):
+        raise RuntimeError("Tensor must have a stride divisible by 2 for all but last dimension")
+    if input.storage_offset() % 2:
+        raise RuntimeError("Tensor must have a storage_offset divisible by 2")
     return input._view(_AS_COMPLEX, ())
 
 
@@ -99,7 +103,14 @@ def conj(input) -> Tensor:
 @public()
 def is_conj(input) -> bool:
     """Whether the tensor is a conjugated view of its storage."""
-    return _conjugated(input._chain)
+    return input.dtype.is_complex and _conjugated(input._chain)
+
+
+@public()
+def is_neg(input) -> bool:
+    """Whether the tensor is the imaginary part of a conjugated view: its storage holds the negated numbers."""
+    ops = [op for op, _, _ in input._chain]
+    return _IMAG in ops and ops[:ops.index(_IMAG)].count(_CONJ) % 2 == 1
 
 
 def _conjugated(chain) -> bool:
@@ -109,12 +120,18 @@ def _conjugated(chain) -> bool:
 @public()
 def resolve_conj(input) -> Tensor:
     """input, or a copy of it where it is a conjugated view."""
-    return clone(input) if is_conj(input) else need_tensor(input, "resolve_conj", "'input' (position 1)")
+    return clone(input) if is_conj(need_tensor(input, "resolve_conj", "'input' (position 1)")) else input
+
+
+@public()
+def resolve_neg(input) -> Tensor:
+    """input, or a copy of it where it is the imaginary part of a conjugated view."""
+    return clone(input) if is_neg(need_tensor(input, "resolve_neg", "'input' (position 1)")) else input
 
 
 def _bits(xp, x, np_dtype):
     if xp is np:
-        return np.ascontiguousarray(x).view(np_dtype)
+        return np.asarray(x, order="C").view(np_dtype)
     if x.dtype.kind == "c":  # JAX casts the bits of real numbers only
         x = xp.stack([x.real, x.imag], -1).reshape(*x.shape[:-1], -1) if x.ndim else xp.stack([x.real, x.imag])
     if np.dtype(np_dtype).kind == "c":
@@ -147,20 +164,32 @@ _VIEW_DTYPE.differentiable = _VIEW_DTYPE.put.differentiable = False
 def view_dtype(self, dtype) -> Tensor:
     """The same bits read as another dtype; the last dimension grows or shrinks with the element size."""
     if dtype is self.dtype:
-        return self.view_as(self)
+        out = self.view_as(self)
+        out._layout = self._strided()
+        return out
     if is_conj(self):
         raise RuntimeError("torch.Tensor.view is not supported for conjugate view tensors when converting to a different dtype.")
     a, b = self.dtype.itemsize, dtype.itemsize
     if a != b:
         if not self.ndim:
             raise RuntimeError(f"self.dim() cannot be 0 to view {self.dtype.short} as {dtype.short} (different element sizes)")
+        if a < b:
+            _need_multiple(self, dtype, "size(-1)", self.shape[-1])
+            _need_multiple(self, dtype, "storage_offset()", self.storage_offset())
         if self.stride(-1) != 1:
             raise RuntimeError(f"self.stride(-1) must be 1 to view {self.dtype.short} as {dtype.short} (different element sizes), but got {self.stride(-1)}")
-        if a < b and self.shape[-1] % (b // a):
-            raise RuntimeError(f"self.size(-1) must be divisible by {b // a} to view {self.dtype.short} as {dtype.short} (different element "
-                               f"sizes), but got {self.shape[-1]}")
+        if a < b:
+            for d, stride in enumerate(self.stride()[:-1]):
+                _need_multiple(self, dtype, f"stride({d})", stride)
+    before = self._strided()
     out = self._view(_VIEW_DTYPE, (dtype,))
-    shape = out._value.aval.shape
-    out._layout = Layout(shape, contiguous_strides(shape), self.storage_offset() * a // b)
+    strides = before.strides if a == b else (*[s * a // b for s in before.strides[:-1]], 1)
+    out._layout = Layout(out._value.aval.shape, strides, before.offset * a // b)
     out._base = None  # nothing is differentiated through it
     return out
+
+
+def _need_multiple(t: Tensor, dtype, what: str, n: int) -> None:
+    ratio = dtype.itemsize // t.dtype.itemsize
+    if n % ratio:
+        raise RuntimeError(f"self.{what} must be divisible by {ratio} to view {t.dtype.short} as {dtype.short} (different element sizes), but got {n}")

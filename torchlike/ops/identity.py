@@ -10,7 +10,7 @@ import numpy as np
 
 from .._core.grad_mode import mode
 from .._core.graph import AccumulateGrad, Outside, Stale
-from .._core.layout import is_contiguous
+from .._core.layout import channels_last_strides, is_contiguous
 from .._fields import fields
 from .._public import FUNCTIONS, as_size
 from .._resize import Reshaped
@@ -18,6 +18,7 @@ from .._resize import resize as resize_storage
 from .._tensor import Tensor, _new, _plain_copy, apply
 from . import shape_views, strided_views
 from .creation import constant, place
+from .memory_formats import channels_last, channels_last_3d, preserve_format
 from .storages import stored
 
 _PLACE = ("_value", "_storage", "_seen", "_chain", "_layout", "_edge", "_out", "_base", "_writes")
@@ -138,17 +139,38 @@ def resize_(self, *sizes, memory_format=None) -> Tensor:
         raise RuntimeError(f"requested resize to {list(shape)}, but sizes must not be negative")
     if self.requires_grad:
         raise RuntimeError("cannot resize variables that require grad")
+    if memory_format is preserve_format:
+        raise RuntimeError(f"Unsupported memory format {memory_format.name[0].upper()}{memory_format.name[1:-7]}Format")
+    if memory_format is channels_last or memory_format is channels_last_3d:
+        rank = 4 if memory_format is channels_last else 5
+        if len(shape) != rank:
+            raise RuntimeError(f"required rank {rank} tensor to use {memory_format.name} format")
+        return resize_(self, shape).as_strided_(shape, channels_last_strides(shape))
     if tuple(self.shape) == shape:
         return self
+    _refuse_huge(shape, self.dtype.itemsize)
     resize_storage(self, shape)
     self._count_write(self._storage)
     self._seen = self._storage.version
     return self
 
 
+def _refuse_huge(shape: tuple[int, ...], itemsize: int) -> None:
+    """torch counts in 64 bits."""
+    n = math.prod(shape)
+    if n >= 1 << 63:
+        raise RuntimeError("numel: integer multiplication overflow")
+    if n * itemsize >= 1 << 63:
+        raise RuntimeError(f"Storage size calculation overflowed with sizes={list(shape)}")
+    if math.prod(max(1, n) for n in shape) >= 1 << 63:
+        raise RuntimeError("Stride calculation overflowed")
+
+
 def resize_as_(self, the_template: Tensor, *, memory_format=None) -> Tensor:
     """self.resize_(the_template.size())."""
-    return resize_(self, tuple(the_template.shape))
+    if memory_format is preserve_format:
+        memory_format = next((f for f in (channels_last, channels_last_3d) if the_template.is_contiguous(memory_format=f) and not the_template.is_contiguous()), None)
+    return resize_(self, tuple(the_template.shape), memory_format=memory_format)
 
 
 def resize(self, *sizes) -> Tensor:

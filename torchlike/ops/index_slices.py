@@ -183,8 +183,17 @@ def index_reduce(input, dim: int, index: Tensor, source: Tensor, reduce: str, *,
     return apply(SCATTER_REDUCE, (input, spread, source), (d, reduce, bool(include_self)))
 
 
+def _indices_put(t: Tensor, indices):
+    for k, i in enumerate(indices):
+        if not isinstance(i, Tensor) and i is not None:  # None is the operator's, not the method's: `torch.ops.aten.index_put` comes here too
+            raise TypeError(f"expected Tensor as element {k} in argument 0, but got {type(i).__name__}")
+    if not indices:
+        raise RuntimeError("index_put_(): at least one index is needed")
+    return _basic(t, tuple([slice(None) if i is None else i for i in indices]))
+
+
 def _put_repeating(self, indices, values: Tensor, accumulate: bool = False) -> Tensor:
-    t, advanced = _basic(self, tuple(slice(None) if i is None else i for i in indices))
+    t, advanced = _indices_put(self, indices)
     put_index(t, *_prepared(t, advanced), values, bool(accumulate))
     return self
 
@@ -194,15 +203,10 @@ def index_put(input, indices, values: Tensor, accumulate: bool = False) -> Tenso
     """input with values written (or added) where a tuple of index tensors says."""
     if not isinstance(values, Tensor):
         raise TypeError(f"index_put_(): argument 'values' (position 2) must be Tensor, not {type(values).__name__}")
-    if not isinstance(indices, (tuple, list)) or not all(i is None or isinstance(i, Tensor) for i in indices):
+    if not isinstance(indices, (tuple, list)):
         raise TypeError(f"index_put_(): argument 'indices' (position 1) must be tuple of Tensors, not {type(indices).__name__}")
-    if values.dtype is not input.dtype:
-        raise RuntimeError(
-            f"Index put requires the source and destination dtypes match, got {input.dtype.short} for the destination and "
-            f"{values.dtype.short} for the source."
-        )
     made = input.clone()
-    t, advanced = _basic(made, tuple(slice(None) if i is None else i for i in indices))
+    t, advanced = _indices_put(made, indices)
     index, dims = _prepared(t, advanced)
     put_index(t, index, dims, values, bool(accumulate))
     return made

@@ -5,6 +5,7 @@ import numpy as np
 
 from .._core import dtype as dt
 from .._core import program
+from .._core.history import warn
 from .._core.layout import Layout, combined, contiguous_strides, overlapping
 from .._core.overwrite import changeable
 from .._core.registry import Op
@@ -114,6 +115,8 @@ ONLY = Op("only", lambda xp, x: x.reshape(()), shape=lambda a: ((), a.dtype), vj
 
 # -- parsing -------------------------------------------------------------------------------------------------------------
 
+_MASKS = (dt.bool_, dt.uint8)
+
 
 def _is_index_list(i) -> bool:
     return isinstance(i, (list, range)) or (isinstance(i, np.ndarray) and i.ndim > 0)
@@ -162,7 +165,15 @@ def _means_tuple(index: list) -> bool:
 
 def _basic(t: Tensor, index, alias: bool = True):
     """Apply ints, slices, None and ...; the view (always one if `alias`), and the advanced indices left for it as {dim: Tensor}."""
-    items = index if index.__class__ is tuple else list(index) if isinstance(index, tuple) or (isinstance(index, list) and _means_tuple(index)) else (index,)
+    if index.__class__ is tuple:
+        items = index
+    elif isinstance(index, list) and _means_tuple(index):
+        items = index
+        warn("Using a non-tuple sequence for multidimensional indexing is deprecated and will be changed in pytorch 2.9; use x[tuple(seq)] instead of "
+             "x[seq]. In pytorch 2.9 this will be interpreted as tensor index, x[torch.tensor(seq)], which will result either in an error or a "
+             "different result")
+    else:
+        items = list(index) if isinstance(index, tuple) else (index,)
     shape = t._value.aval.shape
     try:
         parts, new, advanced, data = _parsed(items, shape, alias)
@@ -193,7 +204,7 @@ def _parsed(items, shape: tuple, alias: bool) -> tuple[list, list, dict, bool]:
     dim, source, parts, new, advanced, data = 0, 0, [], [], {}, False
     for i in items:
         cls = i.__class__
-        if cls is Tensor and not i._value.aval.ndim and i._value.aval.dtype.category == dt.INT:
+        if cls is Tensor and not i._value.aval.ndim and i._value.aval.dtype.category == dt.INT and i._value.aval.dtype is not dt.uint8:
             position = _known(i)
             if position is not None:
                 i, cls, data = position, int, True
@@ -214,14 +225,14 @@ def _parsed(items, shape: tuple, alias: bool) -> tuple[list, list, dict, bool]:
         elif i is None:
             new.append((dim, source))
             dim += 1
-        elif isinstance(i, (bool, np.bool_)) or (isinstance(i, Tensor) and i.dtype is dt.bool_ and i.ndim == 0):
+        elif isinstance(i, (bool, np.bool_)) or (isinstance(i, Tensor) and i.dtype in _MASKS and i.ndim == 0):
             new.append((dim, source))
-            advanced[dim] = _tensor_index(i).reshape((1,))
+            advanced[dim] = _tensor_index(i).reshape((1,)).to(dt.bool_)
             dim += 1
         elif isinstance(i, Tensor) or _is_index_list(i):
             i = _tensor_index(i)
             advanced[dim] = i
-            n = i.ndim if i.dtype in (dt.bool_, dt.uint8) else 1
+            n = i.ndim if i.dtype in _MASKS else 1
             dim += n
             source += n
         elif hasattr(i, "__index__"):
@@ -266,7 +277,7 @@ def _viewed(t: Tensor, parts: list, new: list, data: bool) -> Tensor:
 def _dims_used(i) -> int:
     if i is None or i is Ellipsis or isinstance(i, (bool, np.bool_)):
         return 0
-    if isinstance(i, Tensor) and i.dtype in (dt.bool_, dt.uint8):
+    if isinstance(i, Tensor) and i.dtype in _MASKS:
         return i.ndim
     if isinstance(i, np.ndarray) and i.dtype == np.bool_:
         return i.ndim
@@ -313,7 +324,9 @@ def _expand_masks(t: Tensor, advanced: dict) -> dict:
     """Boolean masks as the positions where they are true."""
     out = {}
     for dim, i in advanced.items():
-        if i.dtype in (dt.bool_, dt.uint8):
+        if i.dtype in _MASKS:
+            if i.dtype is dt.uint8:
+                warn("indexing with dtype torch.uint8 is now deprecated, please use a dtype torch.bool instead.")
             shape = t._value.aval.shape[dim:dim + i.ndim]
             mine = i._value.aval.shape
             for k, (a, b) in enumerate(zip(mine, shape)):
@@ -362,10 +375,14 @@ def _prepared(t: Tensor, advanced: dict):
     dims = tuple(sorted(advanced))
     shape = t._value.aval.shape
     index = []
+    empty = not all(n for d, n in enumerate(shape) if d not in dims)  # then nothing is looked up
     for d in dims:
         i = advanced[d]
-        check_range(i, shape[d], lambda bad, d=d: f"index {bad} is out of bounds for dimension {d} with size {shape[d]}")
-        index.append(_nonnegative(i, shape[d]))
+        if not shape[d] and i._value.aval.numel:
+            raise IndexError("index is out of bounds for dimension with size 0")
+        if not empty:
+            check_range(i, shape[d], lambda bad, d=d: f"index {bad} is out of bounds for dimension {d} with size {shape[d]}")
+        index.append(i.new_zeros(i.shape) if empty else _nonnegative(i, shape[d]))
     try:
         np.broadcast_shapes(*(i._value.aval.shape for i in index))
     except ValueError:
@@ -430,16 +447,15 @@ def setitem(self: Tensor, index, value) -> None:
             return
         shape = t._value.aval.shape
         if value._value.aval.ndim > len(shape):
-            value = _drop_ones(value, len(shape))
+            value = _drop_ones(value, shape)
         t.copy_(value)
         return
     t._check_write(True)
     kind = next(iter(advanced.values())).dtype if len(advanced) == 1 and value._value.aval.numel == 1 else None
     if kind is dt.uint8:
         raise RuntimeError("masked_fill_ only supports boolean masks, but got mask with dtype unsigned char")
-    if value.dtype is not t.dtype and kind is not dt.bool_:
-        raise RuntimeError(f"Index put requires the source and destination dtypes match, got {t.dtype.short} for the destination and "
-                           f"{value.dtype.short} for the source.")
+    if kind is dt.bool_:
+        value = value.to(t.dtype)
     ready, dims = _prepared(t, advanced)
     put_index(t, ready, dims, value, False)
 
@@ -462,7 +478,7 @@ def put_index(t: Tensor, index, dims, value: Tensor, accumulate: bool) -> Tensor
     from .._core.aval import aval
     target = _take_shape(aval(t._value.aval.shape, t.dtype), *(i._value.aval for i in index), dims)[0]
     if value._value.aval.ndim > len(target):
-        value = _drop_ones(value, len(target))
+        value = _drop_ones(value, target)
     shape = value._value.aval.shape
     if shape != target:
         try:
@@ -470,10 +486,11 @@ def put_index(t: Tensor, index, dims, value: Tensor, accumulate: bool) -> Tensor
         except ValueError:
             fits = False
         if not fits:
-            raise RuntimeError(f"shape mismatch: value tensor of shape {list(shape)} cannot be broadcast to indexing result of shape {list(target)}")
+            _refuse_shape(shape, target)
         value = value.expand(target)
     if value.dtype is not t.dtype:
-        value = value.to(t.dtype)
+        raise RuntimeError(f"Index put requires the source and destination dtypes match, got {t.dtype.short} for the destination and "
+                           f"{value.dtype.short} for the source.")
     return t._assign(apply(INDEX_PUT, (t, value, *index), (dims, accumulate)))
 
 
@@ -482,13 +499,22 @@ def _number_like(t: Tensor, x) -> Tensor:
     return filled((), x, t.dtype, t.device)
 
 
-def _drop_ones(value: Tensor, ndim: int) -> Tensor:
+def _drop_ones(value: Tensor, target: tuple) -> Tensor:
     shape = value._value.aval.shape
-    extra = len(shape) - ndim
+    extra = len(shape) - len(target)
     if any(n != 1 for n in shape[:extra]):
-        raise RuntimeError(f"shape mismatch: value tensor of shape {list(shape)} cannot be broadcast to indexing result")
+        _refuse_shape(shape, target)
     return value.reshape(shape[extra:])
+
+
+def _refuse_shape(shape: tuple, target: tuple) -> None:
+    raise RuntimeError(f"shape mismatch: value tensor of shape {list(shape)} cannot be broadcast to indexing result of shape {list(target)}")
+
+
+def delitem(self: Tensor, index) -> None:
+    raise TypeError("Tensor does not support deleting items")
 
 
 Tensor.__getitem__ = getitem
 Tensor.__setitem__ = setitem
+Tensor.__delitem__ = delitem

@@ -37,12 +37,6 @@ def is_signed(input) -> bool:
 
 
 @public()
-def is_neg(input) -> bool:
-    """False: negation is never delayed here."""
-    return False
-
-
-@public()
 def is_nonzero(input) -> bool:
     """Whether a one-element tensor is not zero."""
     if input.numel() != 1:

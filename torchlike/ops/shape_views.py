@@ -231,7 +231,8 @@ def adjoint(input) -> Tensor:
 def _H(self) -> Tensor:
     """The conjugate transpose of a matrix."""
     if self.ndim not in (0, 2):
-        raise RuntimeError(f"tensor.H is only supported on matrices (2-D tensors). Got {self.ndim}-D tensor.")
+        raise RuntimeError(f"tensor.H is only supported on matrices (2-D tensors). Got {self.ndim}-D tensor."
+                           + (" For batches of matrices, consider using tensor.mH" if self.ndim > 2 else ""))
     return adjoint(self) if self.ndim else self.conj()
 
 

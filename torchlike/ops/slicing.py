@@ -243,6 +243,11 @@ def tensor_split(input, indices_or_sections=None, dim: int = 0, *, indices=None,
     d = as_dim(dim, len(shape))
     size = shape[d]
     if isinstance(indices_or_sections, Tensor):
+        if indices_or_sections.dtype is not dt.int64:
+            raise RuntimeError(f"tensor_split expected tensor_indices_or_sections to have dtype of long, but got {indices_or_sections.dtype.short}")
+        if indices_or_sections.ndim > 1:
+            raise RuntimeError("tensor_split expected tensor_indices_or_sections to be a zero-dimensional or one-dimensional tensor, but got a tensor "
+                               f"with {indices_or_sections.ndim} dims")
         indices_or_sections = indices_or_sections.tolist()
     if isinstance(indices_or_sections, (tuple, list)):
         cuts = [0, *indices_or_sections, size]

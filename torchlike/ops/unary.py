@@ -9,9 +9,10 @@ from jax.scipy import special as jax_special
 from .._core import dtype as dt
 from .._core.numpy_erf import erf as numpy_erf
 from .._core.registry import Elementwise
-from .._public import need_tensor, public
+from .._public import public
 from .._tensor import Tensor, apply
 from .choosing import choose
+from .creation import largest_of
 from .pointwise import at_least, conj
 
 
@@ -210,7 +211,8 @@ def _nan_to_num(xp, x, nan, pos, neg):
 @public(inplace=True, out=True)
 def nan_to_num(input, nan: float | None = None, posinf: float | None = None, neginf: float | None = None) -> Tensor:
     """NaN and infinities replaced by numbers (0 and the type's limits by default)."""
-    limits = [None if x is None else float(x) for x in (posinf, neginf)]
+    most = largest_of(input.dtype) if input.dtype in (dt.float16, dt.bfloat16) else None  # a kernel sees float32
+    limits = [default if x is None else float(x) for x, default in ((posinf, most), (neginf, most and -most))]
     return apply(_NAN_TO_NUM, (input,), (0.0 if nan is None else float(nan), *limits))
 
 
@@ -236,12 +238,6 @@ _ANGLE = Elementwise("angle", _angle, grads=(_angle_grad,),
 def conj_physical(input) -> Tensor:
     """The complex conjugate, as a tensor of its own; real tensors are returned as they are."""
     return apply(_CONJ_PHYSICAL, (input,)) if input.dtype.is_complex else input
-
-
-@public()
-def resolve_neg(input) -> Tensor:
-    """input: negation is never delayed here."""
-    return need_tensor(input, "resolve_neg", "'input' (position 1)")
 
 
 @public(out=True)

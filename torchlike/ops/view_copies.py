@@ -1,6 +1,6 @@
 """torch.view_copy and its kin: the result of a view in memory of its own."""
 from .._public import FUNCTIONS as F
-from .._public import called
+from .._public import with_out
 from .._tensor import Tensor
 from .memory_formats import contiguous_format
 
@@ -28,7 +28,7 @@ def _copying(name: str) -> None:
         return own(out) if isinstance(out, Tensor) else tuple(map(own, out))
     copy.__name__ = copy.__qualname__ = name + "_copy"
     copy.__doc__ = f"Tensor.{name}, copied."
-    F[copy.__name__] = called(copy)
+    F[copy.__name__] = with_out(copy)
 
 
 for _name in _VIEWS:

@@ -1,0 +1,91 @@
+"""Short programs whose last expression both libraries must print alike: values, or the error's class and first line, and warnings.
+
+One program a line, statements separated by semicolons.
+"""
+import warnings
+
+import pytest
+
+INDEXING = """
+a = torch.arange(6.).view(2, 3); t = torch.tensor(1, dtype=torch.uint8); a[t]
+a = torch.arange(6.).view(2, 3); t = torch.tensor(0, dtype=torch.uint8); a[t]
+a = torch.arange(6.).view(2, 3); t = torch.tensor(1, dtype=torch.uint8); a[0, t]
+a = torch.arange(6.).view(2, 3); t = torch.tensor([1, 0], dtype=torch.uint8); a[t]
+a = torch.arange(6.).view(2, 3); t = torch.tensor([1, 0], dtype=torch.uint8); a[t] = 7; a
+a = torch.arange(6.).view(2, 3); t = torch.tensor(1, dtype=torch.uint8); a[t] = torch.ones(1, 1, 2, 3); a
+a = torch.tensor(5); t = torch.tensor(0, dtype=torch.uint8); a[t] = 3; a
+a = torch.tensor(5); a[torch.tensor(True)] = 3; a
+a = torch.arange(3); a.__delitem__(0)
+torch.unravel_index(torch.tensor(0.5), (2, 2))
+torch.unravel_index(torch.tensor([1]), (2.0, 2))
+torch.unravel_index(torch.tensor([1]), (2, -2))
+torch.unravel_index(torch.tensor(3), torch.tensor([2, 2]))
+x = torch.empty(10, 0); x[:, [0, 1]]
+x = torch.empty(0); x[torch.tensor([0])]
+x = torch.empty(3, 0); x[torch.tensor([5])]
+a = torch.arange(4); m = torch.tensor([False] * 4); a[m] = torch.tensor([1., 2.])
+a = torch.arange(4); m = torch.tensor([True, True, False, False]); a[m] = torch.tensor([1, 2, 3])
+a = torch.arange(4); a[torch.tensor([0, 1])] = torch.tensor([1., 2.])
+a = torch.arange(4); a[a > 1] = torch.tensor(1.5); a
+a = torch.zeros(4, 4); a[[0, 1], [0, 1]] = torch.ones(2, 2)
+a = torch.zeros(4, 4); a[[[0, 1], [1, 2]]].shape
+a = torch.arange(3); a.index_put_((torch.tensor([0, 3]),), torch.tensor([1, 2]))
+a = torch.arange(3.); a.index_put_((torch.tensor([0]),), torch.tensor([1]))
+a = torch.arange(6).view(2, 3); torch.ops.aten.index_put(a, [None, torch.tensor([0])], torch.tensor([9]))
+"""
+VIEWS = """
+x = torch.ones(2, 3); x._is_view(), x[0]._is_view(), x.detach()._is_view(), x.view(torch.int32)._is_view(), x.expand(4, 2, 3)._is_view()
+x = torch.arange(24.).view(4, 6); x[:, ::2].view(torch.float64)
+x = torch.arange(24.).view(4, 6); y = x[:, 2:4].view(torch.float64); y.shape, y.stride(), y.storage_offset()
+x = torch.arange(24.).view(4, 6); x[:, 1:3].view(torch.float64)
+x = torch.arange(15.).view(3, 5); x[:, :2].view(torch.float64)
+x = torch.arange(24., dtype=torch.float64).view(4, 6); y = x[::2, 1:3].view(torch.float32); y.shape, y.stride(), y.storage_offset()
+x = torch.arange(24., dtype=torch.float64).view(4, 6); x.t().view(torch.float32)
+x = torch.arange(24., dtype=torch.float64).view(4, 6); x.t().view(torch.int64).stride()
+x = torch.ones(2, 5, 256)[1::2, 1:, ::2]; x.view(torch.float32).stride()
+torch.tensor(1.).view(torch.int32)
+torch.tensor(1.).view(torch.int64)
+torch.empty(()).resize_([2, 4, 2**29, 2**30])
+torch.empty(()).resize_([8, 8, 2**29, 2**29])
+torch.empty(()).resize_([0, 4, 2305843009213693952])
+torch.randn(60).resize_((1, 3, 4, 5), memory_format=torch.channels_last).stride()
+torch.randn(1, 3, 4, 5).resize_((1, 3, 4, 5), memory_format=torch.channels_last).stride()
+torch.randn(6).resize_((2, 3), memory_format=torch.channels_last)
+x = torch.randn(60); y = torch.randn(1, 3, 4, 5).to(memory_format=torch.channels_last); x.resize_as_(y, memory_format=torch.preserve_format).stride()
+x = torch.arange(4.).view(2, 2); o = torch.empty(2); torch.diagonal_copy(x, out=o); o
+x = torch.arange(4.); o = (torch.empty(2), torch.empty(2)); torch.split_copy(x, 2, out=o); o
+torch.tensor_split(torch.arange(4.), torch.tensor(1.1))
+torch.tensor_split(torch.arange(4.), torch.ones(2, 2, dtype=torch.int64))
+x = torch.tensor([1 + 2j]).conj(); x.imag.is_neg(), x.imag.resolve_neg(), x.real.is_neg(), x.imag.is_conj(), x.imag.numpy(force=True)
+torch.tensor([1 + 2j]).conj().imag.numpy()
+torch.view_as_complex(torch.as_strided(torch.randn(3, 3), (2, 2), (1, 1)))
+torch.view_as_complex(torch.randn(6)[1:5].view(2, 2))
+torch.randn(2, 3, 4).H
+"""
+
+
+def lines(*groups: str) -> list[str]:
+    return [line for group in groups for line in group.strip().splitlines()]
+
+
+def outcome(torch, program: str) -> tuple:
+    *statements, last = program.split(";")
+    names = {"torch": torch, "F": torch.nn.functional, "nn": torch.nn}
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        try:
+            exec(";".join(statements), names)
+            try:
+                code = compile(last.strip(), "<program>", "eval")
+            except SyntaxError:  # a statement whose error is asked for
+                found = exec(last.strip(), names)
+            else:
+                found = repr(eval(code, names))
+        except Exception as error:
+            found = type(error).__name__, str(error).split("\n")[0]
+    return found, [str(w.message).split(" (Triggered")[0] for w in caught]
+
+
+@pytest.mark.parametrize("program", lines(INDEXING, VIEWS))
+def test_both_print_it(subject, oracle, program):
+    assert outcome(subject, program) == outcome(oracle, program)
