@@ -252,6 +252,7 @@ class Elementwise(Op):
     """
 
     pointwise = True
+    steps = False  # whether a result is a matter of the type's own steps, so that NumPy too has to compute in 16 bits
 
     def __init__(self, name, kernel, *, promote="arith", grads=None, numpy=True, torch_name=None, real=False):
         super().__init__(name, kernel, numpy=numpy, vjp=None if grads is not None else False, torch_name=torch_name)
@@ -283,7 +284,7 @@ class Elementwise(Op):
         kernel, compute_np, out_np = self.kernel, compute.np, out.np
 
         # NumPy computes 16-bit floats in float32, as torch and XLA do on the CPU
-        host_np = np.dtype(np.float32) if compute in (dt.float16, dt.bfloat16) else compute_np
+        host_np = np.dtype(np.float32) if compute in (dt.float16, dt.bfloat16) and not self.steps else compute_np
 
         def run(xp, *arrays):
             kind = host_np if xp is np else compute_np

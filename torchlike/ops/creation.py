@@ -21,6 +21,8 @@ from .memory_formats import laid_out, preserve_format
 
 
 def _full(xp, value, shape, dtype, device):
+    if dtype is dt.uint64:
+        value = xp.asarray(value).astype(np.uint64)  # a record's ints have a sign
     return xp.full(shape, value, dtype=dtype.np)
 
 
@@ -65,7 +67,8 @@ def constant(shape: tuple, value, dtype: dt.dtype, device) -> Tensor:
 def filled(shape: tuple, value, dtype: dt.dtype, device) -> Tensor:
     """A tensor of one number; the number is data, so it may change between runs."""
     check_size(shape, dtype, device)
-    return apply(_full_op, (held(value, dtype),), (shape, dtype, device))
+    checked = dt.float64 if dtype in (dt.float16, dt.bfloat16) else dtype  # where these overflow, torch fills in inf
+    return apply(_full_op, (held(value, checked),), (shape, dtype, device))
 
 
 def held(x, dtype: dt.dtype):
@@ -86,20 +89,27 @@ def held(x, dtype: dt.dtype):
             raise _does_not_fit(dtype)
         x = x.real
     if dtype.category == dt.INT:
-        info = np.iinfo(dtype.np)
-        n = int(x) if math.isfinite(x) else math.inf
-        if not (info.min or -info.max) <= n <= info.max:
+        n = _whole(x, dtype)
+        if n is None:
             raise _does_not_fit(dtype)
-        return n & int(info.max) if n < info.min else n
+        return n
     if dtype.category >= dt.FLOAT and dtype not in dt.FLOAT8:
-        largest = _largest(dtype)
+        largest = largest_of(dtype)
         if any(largest < abs(part) < math.inf for part in ((x.real, x.imag) if x.__class__ is complex else (x,))):
             raise _does_not_fit(dtype)
     return x
 
 
+def _whole(x: float, dtype: dt.dtype) -> int | None:
+    """A number as an integer of dtype, where negative integers wrap around in types without a sign; None if it does not fit."""
+    info = np.iinfo(dtype.np)
+    if info.min <= x <= info.max:
+        return int(x)
+    return int(x) & int(info.max) if not info.min and isinstance(x, int) and -info.max <= x < 0 else None
+
+
 @functools.cache
-def _largest(dtype: dt.dtype) -> float:
+def largest_of(dtype: dt.dtype) -> float:
     return float(ml_dtypes.finfo(dtype.to_real().np).max)
 
 
@@ -359,25 +369,35 @@ def _host_data(data, dtype) -> np.ndarray:
 
 def _from_number(x, dtype) -> np.ndarray:
     d = number_dtype(x) if dtype is None else dtype
-    if d.np.kind in "iu" and isinstance(x, (int, bool)):
-        info = np.iinfo(d.np)
-        if not info.min <= x <= info.max:
-            if not -(1 << 63) <= x < 1 << 63:
-                raise ValueError("Overflow when unpacking long long")
-            if x >= 0 or d.np.kind == "i":
-                raise _does_not_fit(d)
-            return np.array(x & int(info.max)).astype(d.np)
+    if d.np.kind in "iu":
+        return np.array(_as_integer(x, d), d.np)
     if isinstance(x, complex) and d.category < dt.COMPLEX:
         raise TypeError("must be real number, not complex")
     if d.category == dt.BOOL:
         return np.array(bool(x))
-    if d.np.kind in "iu":
-        return np.array(int(x)).astype(d.np)
-    return np.array(x).astype(d.np)
+    return np.array(float(x) if d.category == dt.FLOAT else x).astype(d.np)
 
 
-_C_TYPES = {"int64": "int64_t", "int32": "int", "int16": "short", "int8": "int8_t", "uint8": "uint8_t", "float32": "float", "float64": "double",
-            "float16": "c10::Half", "bfloat16": "c10::BFloat16", "complex64": "c10::complex<float>", "complex128": "c10::complex<double>"}
+def _as_integer(x: complex, dtype: dt.dtype) -> int:
+    """A number of a user's data as an integer of dtype, or torch's error."""
+    if isinstance(x, complex):
+        raise TypeError("'complex' object cannot be interpreted as an integer")
+    if dtype is dt.uint64 and isinstance(x, float):
+        raise TypeError("an integer is required")
+    if isinstance(x, int):
+        if dtype is dt.uint64 and not 0 <= x < 1 << 64:
+            raise OverflowError("int too big to convert" if x > 0 else "can't convert negative int to unsigned")
+        if dtype is not dt.uint64 and not -(1 << 63) <= x < 1 << 63:
+            raise ValueError("Overflow when unpacking long long")
+    n = _whole(x, dtype)
+    if n is None:
+        raise RuntimeError(f"value cannot be converted to type {dtype.name} without overflow")
+    return n
+
+
+_C_TYPES = {"int32": "int", **{f"{kind}{bits}": f"{kind}{bits}_t" for kind in ("int", "uint") for bits in (8, 16, 32, 64) if (kind, bits) != ("int", 32)},
+            "float32": "float", "float64": "double", "float16": "c10::Half", "bfloat16": "c10::BFloat16", "complex64": "c10::complex<float>",
+            "complex128": "c10::complex<double>"}
 
 
 def _shape_of(data) -> tuple:
@@ -456,21 +476,15 @@ def _from_nested(data, dtype) -> np.ndarray:
             raise ValueError(f"too many dimensions '{bad.__name__}'")
         raise RuntimeError(f"Could not infer dtype of {bad.__name__}")
     if dtype.np.kind in "iu":
-        if complex in kinds:
-            raise TypeError("can't convert complex to int")
         info = np.iinfo(dtype.np)
-        ints = flat if kinds <= {int, bool} else [int(x) for x in flat]
-        low, high = min(ints), max(ints)
-        if low < info.min or high > info.max:
-            if dtype is dt.int64:
-                raise ValueError("Overflow when unpacking long long")
-            raise _does_not_fit(dtype)
-        return np.array(ints, dtype=dtype.np).reshape(shape)
+        if not kinds <= {int, bool} or min(flat) < info.min or max(flat) > info.max:
+            flat = [_as_integer(x, dtype) for x in flat]
+        return np.array(flat, dtype=dtype.np).reshape(shape)
     if dtype.category == dt.BOOL:
         return np.array([bool(x) for x in flat], np.bool_).reshape(shape)
     if complex in kinds and dtype.category != dt.COMPLEX:
         raise TypeError("must be real number, not complex")
-    return np.array(flat).astype(dtype.np).reshape(shape)
+    return np.array(flat, np.float64 if dtype.category == dt.FLOAT else None).astype(dtype.np).reshape(shape)
 
 
 def _infer(data, flat) -> dt.dtype:
@@ -537,6 +551,8 @@ def from_numpy(ndarray: np.ndarray) -> Tensor:
     if not ndarray.dtype.isnative:
         raise ValueError("given numpy array has byte order different from the native byte order. Conversion between byte orders is currently not "
                          "supported.")
+    if any(s % ndarray.itemsize for s in ndarray.strides):
+        raise ValueError("given numpy array strides not a multiple of the element byte size. Copy the numpy array to reallocate the memory.")
     from .._host import share
     return share(ndarray)
 

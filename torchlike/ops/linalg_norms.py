@@ -134,5 +134,5 @@ def renorm(input, p: float, dim: int, maxnorm: float) -> Tensor:
     d = as_dim(dim, input.ndim)
     wide = input.float() if input.dtype in (dt.float16, dt.bfloat16) else input
     size = vector_norm(wide, p, [i for i in range(input.ndim) if i != d], True)
-    factor = (maxnorm / (size + 1e-7)).masked_fill(size <= maxnorm, 1.0)
+    factor = (maxnorm / (size + 1e-7)).masked_fill((size > maxnorm).logical_not(), 1.0)
     return input * factor.to(input.dtype.to_real())

@@ -26,6 +26,10 @@ def _on(array: np.ndarray, device) -> Tensor:
 @public()
 def nonzero(input, *, out=None, as_tuple: bool = False):
     """Where input is not zero: (count, ndim) positions, or one vector a dimension."""
+    if out is not None:
+        if as_tuple:
+            raise RuntimeError("nonzero does not support the out kwarg when as_tuple is True")
+        _need_long("nonzero", out)
     array = input._host_array()
     if as_tuple:
         return tuple(_on(np.ascontiguousarray(p), input.device) for p in np.nonzero(np.atleast_1d(array)))
@@ -37,18 +41,25 @@ def nonzero(input, *, out=None, as_tuple: bool = False):
     return made if out is None else fill_out(out, made)
 
 
-@public(out=True)
+def _need_long(name: str, out) -> None:
+    if isinstance(out, Tensor) and out.dtype is not dt.int64:
+        raise RuntimeError(f"{name}: Expected out tensor to have scalar type Long but got scalar type{out.dtype.short}")
+
+
+@public()
 def argwhere(input) -> Tensor:
     """nonzero."""
     return nonzero(input)
 
 
-@public(out=True)
-def nonzero_static(input, *, size: int, fill_value: int = -1) -> Tensor:
+@public()
+def nonzero_static(input, *, size: int, fill_value: int = -1, out=None) -> Tensor:
     """nonzero cut or filled up to `size` rows: its shape does not depend on the data."""
+    _need_long("nonzero_static", out)
     if size < 0:
         raise RuntimeError("nonzero_static: 'size' must be an non-negative integer")
-    return apply(_NONZERO_STATIC, (input, int(fill_value)), (int(size),))
+    made = apply(_NONZERO_STATIC, (input, int(fill_value)), (int(size),))
+    return made if out is None else fill_out(out, made)
 
 
 def _nonzero_static(xp, x, fill, size):

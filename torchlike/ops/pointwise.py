@@ -381,6 +381,7 @@ hypot = binary("hypot", lambda xp, x, y: xp.hypot(x, y), grads=(
 copysign = binary("copysign", lambda xp, x, y: xp.copysign(x, y), promote="float", numbers=("other",), grads=(
     lambda xp, g, x, out: choose(xp, x == 0, xp.zeros((), g.dtype), g * out / x), _zero), real=True)
 nextafter = binary("nextafter", lambda xp, x, y: xp.nextafter(x, y), grads=(lambda xp, g: g, _zero), real=True)
+OPS["nextafter"].steps = True
 def complex_logaddexp(xp, x, y):
     """The larger by real part, plus what the other adds: its angle is not turned into (-pi, pi]."""
     low, high = xp.where(x.real < y.real, x, y), xp.where(x.real < y.real, y, x)
@@ -459,10 +460,11 @@ def _is_number(x) -> bool:
 
 
 def _bound(x, dtype: dt.dtype):
-    """A bound in a form that input's dtype holds, where that is one of integers."""
+    """A bound in a form that input's dtype holds, where that is the result's."""
     if x is None or isinstance(x, Tensor):
         return x
-    return held(x, dtype) if dtype.category == dt.INT and x.__class__ is int else plain_number(x)
+    x = plain_number(x)
+    return held(x, dtype) if (x.__class__, dtype.category) in ((int, dt.INT), (int, dt.FLOAT), (float, dt.FLOAT)) else x
 
 
 def _need_bound(name: str, x) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 from jax import numpy as jnp
 from jax import vmap
@@ -62,7 +64,7 @@ def _find(op: Op, input: Tensor, dim: int | None, keep_order: bool, inverse: boo
         shape = array.shape
     else:
         moved = np.moveaxis(array if array.ndim else array.reshape(1), dim, 0)
-        rows = moved.reshape(len(moved), -1)
+        rows = moved.reshape(len(moved), math.prod(moved.shape[1:]))
         shape = (len(moved),)
     rows = rows.astype(np.float32) if rows.dtype.kind == "V" else rows
     order = np.arange(len(rows)) if keep_order else _sorted_order(rows)
@@ -86,17 +88,15 @@ def _real(name: str, input: Tensor) -> None:
         raise NotImplementedError(f"\"{name}\" not implemented for '{input.dtype.short}'")
 
 
-def _checked_dim(name: str, input: Tensor, dim: int | None) -> int | None:
+def _checked_dim(input: Tensor, dim: int | None) -> int | None:
     if dim is None:
         return None
     d = as_dim(dim, input.ndim)
-    if (
-        input.ndim
-        and input.shape[d]
-        and not input.numel()
-        or (input.ndim and not input.shape[d] and sum(n == 0 for n in input.shape) > 1)
-    ):
-        raise RuntimeError(f"There are 0 sized dimensions, and they aren't selected, so {name} cannot be applied")
+    if input.ndim and not input.numel():
+        if input.shape[d]:
+            raise RuntimeError("There are 0 sized dimensions, and they aren't selected, so unique cannot be applied")
+        if list(input.shape).count(0) > 1:
+            raise RuntimeError("Number of zero sized dimensions is more than one, so unique cannot be applied")
     return d
 
 
@@ -106,7 +106,7 @@ def unique(
 ):
     """The distinct elements (or slices along dim) in order; as asked, where each went, and how often each occurs."""
     _real("unique", input)
-    d = _checked_dim("unique", input, dim)
+    d = _checked_dim(input, dim)
     return _find(_UNIQUE if d is None else _UNIQUE_DIM, input, d, False, return_inverse, return_counts)
 
 
@@ -115,7 +115,7 @@ def unique_consecutive(input, return_inverse: bool = False, return_counts: bool 
     """unique that merges only equal neighbours and keeps their order."""
     _real("unique_consecutive", input)
     return _find(
-        _CONSECUTIVE, input, _checked_dim("unique_consecutive", input, dim), True, return_inverse, return_counts
+        _CONSECUTIVE, input, _checked_dim(input, dim), True, return_inverse, return_counts
     )
 
 
@@ -165,6 +165,8 @@ def isin(
 
 def _searchsorted(xp, sequence, values, sorter, right, dtype, out):
     sequence, values = cast(xp, sequence, dtype.np), cast(xp, values, dtype.np)
+    if xp is np and sequence.dtype.kind == "V":
+        sequence, values = sequence.astype(np.float32), values.astype(np.float32)  # NumPy does not know the other types' NaN
     if sorter is not None:
         sequence = xp.take_along_axis(sequence, sorter, -1)
     side = "right" if right else "left"

@@ -127,6 +127,8 @@ def argsort_array(xp, x, dim, descending):
         index = _by_keys(x, dim, descending, _in_order)
         if index is not None:
             return index
+        if x.dtype.kind == "V":
+            x = x.astype(np.float32)  # NumPy does not know the other types' NaN
         if not descending:
             return np.argsort(x, axis=dim, kind="stable")
         return x.shape[dim] - 1 - np.flip(np.argsort(np.flip(x, dim), axis=dim, kind="stable"), dim)

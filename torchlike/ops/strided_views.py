@@ -107,14 +107,14 @@ def unfold(self, dimension: int, size: int, step: int) -> Tensor:
     """Windows of `size` elements every `step` along a dimension; the window is the last dimension."""
     shape = self._value.aval.shape
     d, size, step = as_dim(dimension, len(shape)), as_int(size, "size"), as_int(step, "step")
-    if not shape:
-        return view(self, (1,)) if size == 1 else view(self, (0,))
-    if size > shape[d]:
-        raise RuntimeError(f"maximum size for tensor at dimension {d} is {shape[d]} but size is {size}")
+    if size > (shape[d] if shape else 1):
+        raise RuntimeError(f"maximum size for tensor at dimension {d} is {shape[d] if shape else 1} but size is {size}")
     if size < 0:
         raise RuntimeError(f"size is {size} but must be >= 0")
     if step <= 0:
         raise RuntimeError(f"step is {step} but must be > 0")
+    if not shape:
+        return view(self, (1,))[:size]
     return self._view(_UNFOLD, (d, size, step))
 
 

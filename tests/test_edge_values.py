@@ -1,0 +1,78 @@
+"""Numbers that do not fit their type, NaN and infinities in 16 bits, shapes without elements: torch's results and error classes."""
+
+import numpy as np
+from same import outcomes, same
+
+N, INF = float("nan"), float("inf")
+NARROW = ("float16", "bfloat16")
+
+
+@same
+def test_numbers_as_integers(torch):
+    """Data of torch.tensor: negative integers wrap around in types without a sign, floats never do."""
+    numbers = (-0.5, 3.7, -1.0, 300, -3, -255, -256, 300.0, 70000, -70000, 1e10, 2**31, -(2**31), 2**63, 2**64, -(2**70), 1e19, N, INF, 1j, True)
+    names = ("uint8", "int8", "int16", "int32", "int64", "uint16", "uint32", "uint64")
+    forms = ("torch.tensor({x}, dtype=torch.{d})", "torch.tensor([{x}], dtype=torch.{d})", "torch.full((1,), {x}, dtype=torch.{d})",
+             "torch.zeros(1, dtype=torch.{d}).fill_({x})")
+    calls = [form.format(x=repr(x).replace("nan", "np.nan").replace("inf", "np.inf"), d=d) for form in forms for d in names for x in numbers]
+    return outcomes({"torch": torch}, calls)
+
+
+@same
+def test_numbers_too_large_for_floats(torch):
+    """16-bit floats are filled with inf; everything else refuses."""
+    forms = ("torch.full((1,), {x}, dtype=torch.{d})", "torch.zeros(1, dtype=torch.{d}).fill_({x})", "torch.tensor([{x}], dtype=torch.{d})",
+             "torch.zeros(1, dtype=torch.{d}).masked_fill(torch.tensor([True]), {x})", "torch.zeros(1, dtype=torch.{d}).clamp(min={x})",
+             "torch.zeros(1, dtype=torch.{d}).clamp(max=-{x})")
+    calls = [form.format(x=x, d=d) for form in forms for d in (*NARROW, "float32", "float64") for x in ("1e5", "1e39", "2**70", "7")]
+    return outcomes({"torch": torch}, calls)
+
+
+@same
+def test_nan_in_16_bits(torch):
+    scope = {"torch": torch}
+    for d in NARROW:
+        scope[d] = torch.tensor([[N, 1, 2, 3, N], [4, N, 0, INF, -INF]], dtype=getattr(torch, d))
+    calls = ("{x}.sort(1)", "{x}.sort(dim=1, descending=True, stable=True)", "{x}.argsort(dim=1, stable=True)", "{x}.topk(2, 1)[0]", "{x}.topk(2, 1, largest=False)[0]",
+             "{x}.median(1)", "{x}.kthvalue(2, 1)", "torch.msort({x})", "torch.bucketize({x}, torch.tensor([0.0, 1, 2], dtype={x}.dtype))", "{x}.nan_to_num()",
+             "{x}.nan_to_num(1, 2, 3)", "{x}.nan_to_num(neginf=-7)")
+    return outcomes(scope, [call.format(x=d) for call in calls for d in NARROW])
+
+
+@same
+def test_next_numbers_in_16_bits(torch):
+    scope = {"torch": torch}
+    for d in NARROW:
+        scope[d] = torch.tensor([1, 0, -0.0, INF, N, 3, -2, -2, 1], dtype=getattr(torch, d))
+        scope[d + "_to"] = torch.tensor([2, -1, 1, 0, 1, 3, -3, -1, N], dtype=getattr(torch, d))
+    return outcomes(scope, [f"torch.nextafter({a}{x}, {a}{y}).view(torch.int16)" for a in NARROW for x, y in (("", "_to"), ("_to", ""))])
+
+
+@same
+def test_a_norm_that_is_no_number(torch):
+    return torch.renorm(torch.tensor([[N, 1.0], [3.0, 4.0], [0.1, 0.1]]), 2, 0, 1.0)
+
+
+@same
+def test_without_elements(torch):
+    calls = ["torch.unique(torch.zeros(0, 5), dim=0)", "torch.unique(torch.zeros(2, 0, 5), dim=1, return_inverse=True, return_counts=True)",
+             "torch.unique(torch.zeros(0, 0), dim=0)", "torch.unique(torch.zeros(0, 5), dim=1)", "torch.unique_consecutive(torch.zeros(0, 5), dim=0)",
+             "torch.unique_consecutive(torch.zeros(0), dim=0, return_inverse=True, return_counts=True)", "torch.unique_consecutive(torch.zeros(0, 0), dim=1)",
+             "torch.tensor(0.5).unfold(0, 0, 1)", "torch.tensor(0.5).unfold(0, 1, 1)", "torch.tensor(0.5).unfold(0, 2, 1)", "torch.tensor(0.5).unfold(0, 1, 0)",
+             "torch.tensor(0.5).unfold(0, -1, 1)"]
+    return outcomes({"torch": torch}, calls)
+
+
+@same
+def test_where_nonzero_writes(torch):
+    """`out=` has to be int64, and there is none for a tuple."""
+    long, real = ("torch.empty(0, dtype=torch.int64)", "torch.empty(0)")
+    calls = [f"torch.nonzero(torch.ones(3), out={out})" for out in (long, real)]
+    calls += [f"torch.nonzero_static(torch.ones(3), size=2, out={out})" for out in (long, real)]
+    return outcomes({"torch": torch}, [*calls, f"torch.nonzero(torch.ones(3), as_tuple=True, out={long})", f"torch.argwhere(torch.ones(3), out={long})"])
+
+
+@same(raises="ValueError")
+def test_arrays_between_elements(torch):
+    array = np.array([3.0, 5.0, 8.0])
+    return torch.from_numpy(np.lib.stride_tricks.as_strided(array, (2,), (3,)))
