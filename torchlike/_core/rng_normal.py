@@ -43,6 +43,8 @@ def cos_sin(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 def exp(x: np.ndarray) -> np.ndarray:
     """The C library's exponential, in the same way."""
+    if x.size <= _FEW_CALLS and (x < 700).all():  # math.exp refuses what is infinite
+        return libm(math.exp, x)
     with np.errstate(over="ignore"):
         return np.exp(_complex(x, np.zeros_like(x))).real.copy()
 
