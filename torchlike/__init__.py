@@ -100,9 +100,9 @@ for _module in (_sys.modules[__name__], nn.functional, linalg, fft, special):
 
 # attributes of torch that few programs touch
 _LAZY = frozenset({
-    "_C", "__config__", "_dynamo", "_guards", "_inductor", "_ops", "_utils", "ao", "compiler", "cpu", "distributed", "export", "func", "functional", "futures", "fx",
-    "hub", "library", "masked", "mps", "mtia", "nested", "onnx", "overrides", "profiler", "quantization", "quasirandom", "return_types", "signal", "sparse", "storage",
-    "testing", "types", "xpu",
+    "_C", "__config__", "_dynamo", "_guards", "_higher_order_ops", "_inductor", "_ops", "_utils", "ao", "compiler", "cpu", "distributed", "export", "func", "functional", "futures",
+    "fx", "hub", "library", "masked", "mps", "mtia", "nested", "onnx", "overrides", "profiler", "quantization", "quasirandom", "return_types", "signal", "sparse",
+    "storage", "testing", "types", "xpu",
 })
 
 
@@ -112,6 +112,9 @@ def __getattr__(name: str):
     if name == "vmap":
         from .func import vmap
         return vmap
+    if name in ("cond", "while_loop"):
+        from . import _higher_order_ops
+        return getattr(_higher_order_ops, name)
     if name == "torch":  # as in real PyTorch, whose modules import it
         return _sys.modules[__name__]
     if name == "Future":
