@@ -2,6 +2,7 @@
 # ruff: noqa: B023 - every lambda below is called before its loop goes on
 
 import copy
+import math
 import pickle
 import random
 import subprocess
@@ -504,6 +505,16 @@ def test_few_normals_again_and_again(dtype):
         n, other = choose.choice([16, 33, 100, 256, 512]), choose.choice([0, 0, 0, 1, 3, 40, 700])
         twins.check(lambda g: rng.normal(g, (n,), 0.0, 0.3, PAIRS[dtype]), lambda g: empty(n, dtype).normal_(0, 0.3, generator=g))
         twins.check(lambda g: rng.randint(g, 0, 9, (other,), PAIRS[torch.int64]), lambda g: torch.randint(0, 9, (other,), generator=g))
+
+
+def test_functions_of_arrays_are_the_c_librarys():
+    """SciPy's xlogy and NumPy's complex exponential call it; should a release no longer do so, doubles would differ in their last bit."""
+    x = np.concatenate((np.random.default_rng(0).random(20000), [2.0**-53, 1.0, 5e-324]))
+    angles, powers = 2 * np.pi * x, np.concatenate((40 * x - 20, [-800.0, 709.5]))
+    for ours, function, at in ((rng_normal.log(x), math.log, x), (rng_normal.cos_sin(angles)[0], math.cos, angles),
+                               (rng_normal.cos_sin(angles)[1], math.sin, angles), (rng_normal.exp(powers), math.exp, powers)):  # fmt: skip
+        assert np.array_equal(ours, rng_normal.libm(function, at))
+    assert rng_normal.exp(np.array([1000.0]))[0] == np.inf
 
 
 def test_state_is_set_back_among_the_words_ahead():
