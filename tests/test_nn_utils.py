@@ -334,3 +334,18 @@ def test_gradients_of_convolutions(torch):
         seen += [getattr(grad, f"conv{n}d_input")(x.shape, w, torch.ones_like(out), stride=2, padding=1),
                  getattr(grad, f"conv{n}d_weight")(x, w.shape, torch.ones_like(out), stride=2, padding=1)]
     return seen
+
+
+@same
+def test_packing_refuses(torch):
+    pack, x = torch.nn.utils.rnn.pack_padded_sequence, torch.ones(3, 2, 1)
+    return [said(pack, torch.ones(0, 0), []), said(pack, torch.ones(3, 0), []), said(pack, x, torch.tensor([[1, 2]])), said(pack, torch.ones(0, 2, 3), [2, 1]),
+            pack(x, torch.tensor([2.0, 1.0])).batch_sizes]
+
+
+@same
+def test_amounts_of_pruning(torch):
+    """Pruning methods outside of PyTorch call these."""
+    prune = torch.nn.utils.prune
+    return [said(prune._validate_pruning_amount_init, "many"), said(prune._validate_pruning_amount_init, 1.5), said(prune._validate_pruning_amount_init, -1),
+            said(prune._validate_pruning_amount, 20, 19), prune._compute_nparams_toprune(0.4, 17), prune._compute_nparams_toprune(3, 17)]

@@ -6,6 +6,7 @@ from collections import OrderedDict, namedtuple
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
+import torchlike.__future__ as future
 from torchlike._tensor import Tensor
 from torchlike.autograd.grad_mode import no_grad
 from torchlike.nn.modules._hooks import _add, _WrappedHook
@@ -26,6 +27,26 @@ class _IncompatibleKeys(namedtuple("IncompatibleKeys", ["missing_keys", "unexpec
         return super().__repr__() if self.missing_keys or self.unexpected_keys else "<All keys matched successfully>"
 
     __str__ = __repr__
+
+
+def module_load(self: Tensor, other: Tensor, assign: bool = False) -> Tensor:
+    """What `load_state_dict` swaps with this tensor under `torch.__future__.set_swap_module_params_on_conversion(True)`."""
+    return other.detach() if assign else self.copy_(other).detach()
+
+
+Tensor.module_load = module_load
+
+
+def _swap_in(param: Tensor, given: Tensor, assign: bool) -> None:
+    """Load into `param` by `module_load`, which classes of tensors define for themselves, and a swap."""
+    from torchlike.utils import swap_tensors  # above nn
+
+    new = param.module_load(given, assign=assign)
+    if new is given or new is param:
+        raise RuntimeError("module_load returned one of self or other, please .detach() the result if returning one of the inputs in module_load")
+    if isinstance(param, Parameter):
+        new = new.requires_grad_(param.requires_grad) if isinstance(new, Parameter) else Parameter(new, requires_grad=param.requires_grad)
+    swap_tensors(param, new)
 
 
 class StateDictMixin:
@@ -160,6 +181,9 @@ class StateDictMixin:
                           stacklevel=2)
         try:
             with no_grad():
+                if future._swap:
+                    _swap_in(param, given, assign)
+                    return
                 if not assign:
                     param.copy_(given)
                     return

@@ -10,6 +10,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterator
 from typing import Any
 
+import torchlike.__future__ as future
 from torchlike._tensor import Tensor
 from torchlike.autograd.grad_mode import no_grad
 from torchlike.nn.modules import _hooks
@@ -393,17 +394,36 @@ class Module(HooksMixin, StateDictMixin):
                 continue
             with no_grad():
                 new, grad = fn(param), None if param.grad is None else fn(param.grad)
+            if future._swap:
+                self._swap_in(param, new, grad, name)
+                continue
             target = param
-            if param.is_meta != new.is_meta:  # data cannot change between having values and having none
+            if future._overwrite or param.is_meta != new.is_meta:  # data cannot change between having values and having none
                 target = self._parameters[name] = Parameter(new, param.requires_grad)
             elif new is not param:
                 param.data = new
-            if grad is not None and grad is not param.grad:
+            if grad is not None and (target is not param or grad is not param.grad):
                 target.grad = grad.requires_grad_(param.grad.requires_grad)
         for name, buffer in self._buffers.items():
             if buffer is not None:
                 self._buffers[name] = fn(buffer)
         return self
+
+    def _swap_in(self, param: Tensor, new: Tensor, new_grad: Tensor | None, name: str) -> None:
+        """The parameter and its gradient become what a conversion made of them, and stay the objects that they are."""
+        from torchlike.utils import swap_tensors  # above nn
+
+        what, grad = name, param.grad
+        param.grad = None
+        try:
+            swap_tensors(param, Parameter(new, param.requires_grad))
+            if grad is not None:
+                what = name + ".grad"
+                swap_tensors(grad, new_grad.requires_grad_(grad.requires_grad))
+        except Exception as error:
+            raise RuntimeError(f"_apply(): Couldn't swap {self._get_name()}.{what}") from error
+        finally:
+            param.grad = grad
 
     def apply(self, fn: Callable[[Module], None]) -> Module:
         """Call `fn` on every module below this one, then on this one."""

@@ -173,7 +173,7 @@ class RandomUnstructured(BasePruningMethod):
     PRUNING_TYPE = "unstructured"
 
     def __init__(self, amount: int | float) -> None:
-        _validate_amount_type(amount)
+        _validate_pruning_amount_init(amount)
         self.amount = amount
 
     def compute_mask(self, t: Tensor, default_mask: Tensor) -> Tensor:
@@ -195,7 +195,7 @@ class L1Unstructured(BasePruningMethod):
     PRUNING_TYPE = "unstructured"
 
     def __init__(self, amount: int | float) -> None:
-        _validate_amount_type(amount)
+        _validate_pruning_amount_init(amount)
         self.amount = amount
 
     def compute_mask(self, t: Tensor, default_mask: Tensor) -> Tensor:
@@ -238,7 +238,7 @@ class RandomStructured(_Structured):
     """Prunes slices along `dim` at random."""
 
     def __init__(self, amount: int | float, dim: int = -1) -> None:
-        _validate_amount_type(amount)
+        _validate_pruning_amount_init(amount)
         self.amount = amount
         self.dim = dim
 
@@ -259,7 +259,7 @@ class LnStructured(_Structured):
     """Prunes the slices along `dim` of the smallest n-norm."""
 
     def __init__(self, amount: int | float, n: Any, dim: int = -1) -> None:
-        _validate_amount_type(amount)
+        _validate_pruning_amount_init(amount)
         self.amount = amount
         self.n = n
         self.dim = dim
@@ -378,7 +378,7 @@ def is_pruned(module: Module) -> bool:
                for hook in child._forward_pre_hooks.values())
 
 
-def _validate_amount_type(amount: Any) -> None:
+def _validate_pruning_amount_init(amount: Any) -> None:
     if not isinstance(amount, numbers.Real):
         raise TypeError(f"Invalid type for amount: {amount}. Must be int or float.")
     count = isinstance(amount, numbers.Integral)
@@ -386,10 +386,17 @@ def _validate_amount_type(amount: Any) -> None:
         raise ValueError(f"amount={amount} should either be a float in the range [0, 1] or a non-negative integer")
 
 
+def _validate_pruning_amount(amount: int | float, tensor_size: int) -> None:
+    if isinstance(amount, numbers.Integral) and amount > tensor_size:
+        raise ValueError(f"amount={amount} should be smaller than the number of parameters to prune={tensor_size}")
+
+
+def _compute_nparams_toprune(amount: int | float, tensor_size: int) -> int:
+    """How many of `tensor_size` to prune."""
+    return int(amount) if isinstance(amount, numbers.Integral) else round(amount * tensor_size)
+
+
 def _count(amount: int | float, size: int) -> int:
-    """How many of `size` to prune."""
-    if not isinstance(amount, numbers.Integral):
-        return round(amount * size)
-    if amount > size:
-        raise ValueError(f"amount={amount} should be smaller than the number of parameters to prune={size}")
-    return int(amount)
+    """The same, checked."""
+    _validate_pruning_amount(amount, size)
+    return _compute_nparams_toprune(amount, size)

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import NoReturn
 
 from torchlike._tensor import Tensor
 from torchlike.nn._packed import PackedSequence, PackedSequence_, _torch, invert_permutation
@@ -20,18 +21,25 @@ def pack_padded_sequence(input: Tensor, lengths: Tensor | list[int], batch_first
     if not isinstance(lengths, Tensor):
         lengths = torch.as_tensor(lengths, dtype=torch.int64, device="cpu")
     elif lengths.device.type != "cpu":
-        raise RuntimeError("'lengths' argument should be a 1D CPU int64 tensor, but got "
-                           f"{lengths.dim()}D {lengths.device} {lengths.dtype} tensor")
+        _refuse_lengths(lengths)
     sorted_indices = None
     if not enforce_sorted:
         lengths, sorted_indices = torch.sort(lengths, descending=True)
         sorted_indices = sorted_indices.to(input.device)
         input = input.index_select(0 if batch_first else 1, sorted_indices)
-    sizes = _batch_sizes(lengths.tolist(), input.size(0 if batch_first else 1))
     steps = input.transpose(0, 1) if batch_first else input
+    if lengths.dim() != 1:
+        _refuse_lengths(lengths)
+    if not input.numel():
+        raise RuntimeError("Cannot pack empty tensors.")
+    sizes = _batch_sizes(lengths.to(torch.int64).tolist(), steps.size(1))
     rows = torch.tensor(_row_numbers(sizes, steps.size(1)), device=input.device)
     data = steps.reshape(-1, *steps.shape[2:]).index_select(0, rows)
     return PackedSequence(data, torch.tensor(sizes, dtype=torch.int64), sorted_indices, None)
+
+
+def _refuse_lengths(lengths: Tensor) -> NoReturn:
+    raise RuntimeError(f"'lengths' argument should be a 1D CPU int64 tensor, but got {lengths.dim()}D {lengths.device} {lengths.dtype.short} tensor")
 
 
 def _batch_sizes(lengths: list[int], batch: int) -> list[int]:
