@@ -32,6 +32,23 @@ def calls(t):
     yield outcome(lambda: call(m, (3,), x))
     yield outcome(lambda: call(m, {"0.weight": 3}, x))[0]
     yield outcome(lambda: call(m, one, x, strict=True))[0]
+    class Extended(t.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.layer, self.number = t.nn.Linear(3, 2), 0.5
+            self.register_parameter("absent", None)
+
+        def forward(self, x):
+            out = self.layer(x) if self.absent is None else self.layer(x) + self.absent
+            return out + self.extra if hasattr(self, "extra") else out
+
+    module = Extended()
+    module.load_state_dict({"layer.weight": t.ones(2, 3), "layer.bias": own["0.bias"][:2]})
+    x, one = t.arange(6.0).reshape(2, 3), t.ones(2)
+    for given in ({"extra": one}, {"absent": one, "layer.bias": None}):
+        yield call(module, given, x).tolist(), hasattr(module, "extra"), module.absent, module.layer.bias is None
+    for given in ({"number": one}, {"number": None}, {"layer": one}, {"other.extra": one}, {"layer.weight": 3}, {"layer.": one}, {"": one}):
+        yield outcome(lambda: call(module, given, x)), module.number
     models = [t.nn.Linear(2, 2) for _ in range(3)]
     parameters, buffers = t.func.stack_module_state(models)
     yield [(n, tuple(p.shape), p.requires_grad, p.is_leaf, p.tolist()) for n, p in parameters.items()], buffers

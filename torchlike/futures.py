@@ -1,6 +1,7 @@
 """torch.futures: results that arrive later."""
 from __future__ import annotations
 
+import logging
 import threading
 from collections.abc import Callable
 from typing import Any, Generic, TypeVar
@@ -64,38 +65,66 @@ class Future(Generic[T]):
         run()
 
     def then(self, callback: Callable[[Future], Any]) -> Future:
-        """The future of callback(self), which runs as soon as this one is done."""
+        """The future of callback(self), which runs as soon as this one is done; what callback raises is there the cause of a RuntimeError."""
         after = Future()
 
         def run() -> None:
             try:
-                after.set_result(callback(self))
+                result = callback(self)
             except Exception as error:
-                after.set_exception(error)
+                failed = _callback_failed(error)
+                failed.__cause__ = error
+                after.set_exception(failed)
+            else:
+                after.set_result(result)
+        self._check_callable("then", callback)
         self._when_done(run)
         return after
 
     def add_done_callback(self, callback: Callable[[Future], None]) -> None:
-        """Run callback(self) as soon as this one is done."""
-        self.then(callback)
+        """Run callback(self) as soon as this one is done. What it raises is logged."""
+        def run() -> None:
+            try:
+                callback(self)
+            except Exception as error:
+                logging.getLogger(__name__).error("%s", _callback_failed(error))
+        self._check_callable("add_done_callback", callback)
+        self._when_done(run)
+
+    @staticmethod
+    def _check_callable(name: str, callback: Any) -> None:
+        if not callable(callback):
+            raise TypeError(f"{name}(): incompatible function arguments: the callback must be callable, not {type(callback).__name__}")
+
+    def __reduce_ex__(self, protocol: int) -> Any:
+        raise RuntimeError("Can not pickle torch.futures.Future")
+
+
+def _callback_failed(error: Exception) -> RuntimeError:
+    return RuntimeError(f"Got the following error when running the callback: {type(error).__name__}: {error}")
 
 
 Future.__module__ = "torch"
 
 
 def collect_all(futures: list[Future]) -> Future:
-    """The future of the list of futures, done when all of them are."""
+    """The future of the list of futures, done when all of them are; of the first one's exception, if there is one."""
     out, left, lock = Future(), [len(futures)], threading.Lock()
+
+    def finish() -> None:
+        error = next((future._error for future in futures if future._error is not None), None)
+        out._complete(futures if error is None else None, error)
 
     def one_less() -> None:
         with lock:
             left[0] -= 1
-        if not left[0]:
-            out.set_result(futures)
+            last = not left[0]
+        if last:
+            finish()
     for future in futures:
         future._when_done(one_less)
     if not futures:
-        out.set_result(futures)
+        finish()
     return out
 
 

@@ -61,4 +61,6 @@ def fork(func: Callable, *args: Any, **kwargs: Any) -> Future:
 
 def wait(future: Future) -> Any:
     """What a forked function gave."""
+    if future is None:
+        raise RuntimeError("Future can't be None")
     return future.wait()

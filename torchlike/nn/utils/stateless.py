@@ -10,6 +10,7 @@ from torchlike._tensor import Tensor
 from torchlike.nn.modules.module import Module
 
 __all__ = ["functional_call"]
+_ABSENT = object()  # the old value of a name that the module did not have
 
 
 def _owner(module: Module, name: str) -> tuple[Module, str]:
@@ -59,26 +60,27 @@ def _reparametrize_module(module: Module, parameters_and_buffers: dict[str, Tens
     saved: list[tuple[Module, str, dict, Any]] = []
     try:
         for name, tensor in given.items():
-            if not isinstance(tensor, Tensor):
+            if tensor is not None and not isinstance(tensor, Tensor):
                 raise TypeError(f"{tensor} is not an instance of torch.Tensor")
             owner, leaf = _owner(module, name)
-            for members in (owner._parameters, owner._buffers):
-                if leaf in members:
-                    saved.append((owner, leaf, members, members[leaf]))
-                    members[leaf] = tensor
-                    break
-            else:
-                if not hasattr(owner, leaf):
-                    raise AttributeError(f"{owner._get_name()} has no attribute `{leaf}`")
-                saved.append((owner, leaf, owner.__dict__, getattr(owner, leaf)))
-                owner.__dict__[leaf] = tensor
+            if not leaf:
+                raise KeyError('tensor name can\'t be empty string ""')
+            members = next((m for m in (owner._parameters, owner._buffers) if leaf in m), owner.__dict__)
+            old = members[leaf] if leaf in members else getattr(owner, leaf, _ABSENT)
+            if old is not None and old is not _ABSENT and not isinstance(old, Tensor):
+                raise TypeError(f"attribute `{leaf}`: {old} is not an instance of torch.Tensor")
+            saved.append((owner, leaf, members, old))
+            members[leaf] = tensor
         yield
     finally:
         for owner, leaf, members, value in reversed(saved):
             # A buffer assigned to during the call: its new tensor is what the caller's dictionary gets.
             if members.get(leaf) is not parameters_and_buffers.get(leaf) and members is owner._buffers:
                 _store_new_buffer(module, owner, leaf, members[leaf], parameters_and_buffers)
-            members[leaf] = value
+            if value is _ABSENT:
+                members.pop(leaf, None)
+            else:
+                members[leaf] = value
 
 
 def _store_new_buffer(module: Module, owner: Module, leaf: str, tensor: Tensor, given: dict[str, Tensor]) -> None:
@@ -91,9 +93,8 @@ def _store_new_buffer(module: Module, owner: Module, leaf: str, tensor: Tensor, 
 def functional_call(module: Module, parameters_and_buffers: dict[str, Tensor], args: Any = None,
                     kwargs: dict[str, Any] | None = None, *, tie_weights: bool = True, strict: bool = False) -> Any:
     """The deprecated place of `torch.func.functional_call`."""
-    warnings.warn("This API is deprecated as of PyTorch 2.0 and will be removed in a future version of PyTorch. Please "
-                  "use torch.func.functional_call instead which is a drop-in replacement for this API.", FutureWarning,
-                  stacklevel=2)
+    warnings.warn("`torch.nn.utils.stateless.functional_call` is deprecated as of PyTorch 2.0 and will be removed in a future version of "
+                  "PyTorch. Please use `torch.func.functional_call` instead which is a drop-in replacement.", FutureWarning, stacklevel=2)
     return _functional_call(module, parameters_and_buffers, args, kwargs, tie_weights=tie_weights, strict=strict)
 
 
