@@ -147,7 +147,7 @@ def poisson(gen: Generator, rate: np.ndarray) -> np.ndarray:
             found, some = np.zeros(flat.size), flat > 0
             found[some] = products(gen, [math.exp(-r) for r in flat[some].tolist()])
             return found.reshape(rate.shape)
-        with doubles(gen, flat.size + np.minimum(flat, 10).sum()) as uniform:
+        with doubles(gen, 6 * flat.size) as uniform:
             found = [_product(uniform, r) if r < 10 else _transformed(uniform, r) for r in flat.tolist()]
     return np.array(found, np.float64).reshape(rate.shape)
 
