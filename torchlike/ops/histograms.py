@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections import namedtuple
 
 import numpy as np
 
@@ -15,24 +14,11 @@ from .._tensor import Tensor, apply
 from ..autograd.grad_mode import no_grad
 from .gathering import write_at
 from .masks import _on
+from .named_results import named_result
 from .pointwise import _plain_number, number
 from .ranges import linspace
-from .reductions import RETURN_TYPES, _sum, _sum_dtype, amax, amin, reduced, restore, sum
+from .reductions import _sum, _sum_dtype, amax, amin, reduced, restore, sum
 from .sets import searchsorted
-
-
-def named_result(name: str, *fields: str) -> type:
-    """A named tuple that prints as torch.return_types.<name>."""
-
-    def show(self):
-        return f"torch.return_types.{name}(\n" + ",\n".join(f"{f}={x!r}" for f, x in zip(fields, self)) + ")"
-
-    made = type(
-        name, (namedtuple(name, fields),), {"__module__": "torch.return_types", "__slots__": (), "__repr__": show}
-    )
-    RETURN_TYPES[name] = made
-    return made
-
 
 _histogram, _histogramdd = (
     named_result("histogram", "hist", "bin_edges"),

@@ -10,7 +10,7 @@ from .._core import dtype as dt
 from .._core.registry import Derivative, Elementwise, Op
 from .._public import need_tensor, public
 from .._tensor import Tensor, apply
-from .histograms import named_result
+from .named_results import named_result
 from .pointwise import _pow_kernel as power_kernel
 from .pointwise import conj, operands
 

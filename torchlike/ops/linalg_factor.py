@@ -12,10 +12,10 @@ from .._core.aval import broadcast_shapes
 from .._core.registry import Op
 from .._public import fill_out, public, with_out
 from .._tensor import Tensor, apply
-from .histograms import named_result
 from .linalg_common import adjoint, by_columns, each, eye_like, lapack, need_float, need_matrix, need_same_dtype, need_square, raise_failures
 from .linalg_solve import TRIANGULAR, _zero_pivot, solve_triangular
 from .matmul import MATMUL
+from .named_results import named_result
 
 _mm = MATMUL.kernel
 

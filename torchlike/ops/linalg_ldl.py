@@ -8,8 +8,8 @@ from .._core import dtype as dt
 from .._core.registry import Op
 from .._public import with_out
 from .._tensor import Tensor, apply
-from .histograms import named_result
 from .linalg_common import by_columns, each, lapack, need_float, need_matrix, need_same_dtype, need_square, raise_failures
+from .named_results import named_result
 
 
 def _on_host(xp, function, arrays, like, *rest):

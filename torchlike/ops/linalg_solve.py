@@ -10,9 +10,9 @@ from .._core.aval import broadcast_shapes
 from .._core.registry import Op
 from .._public import public, with_out
 from .._tensor import Tensor, apply
-from .histograms import named_result
 from .linalg_common import adjoint, by_columns, each, eye_like, lapack, need_float, need_matrix, need_same_dtype, need_square, raise_failures
 from .matmul import MATMUL
+from .named_results import named_result
 
 _mm = MATMUL.kernel
 

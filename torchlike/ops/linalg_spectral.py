@@ -12,10 +12,10 @@ from .._core.registry import Op
 from .._public import public, with_out
 from .._tensor import Tensor, apply
 from ..autograd.grad_mode import no_grad
-from .histograms import named_result
 from .joining import cat
 from .linalg_common import adjoint, by_columns, each, need_float, need_matrix, need_square, raise_failures
 from .matmul import MATMUL
+from .named_results import named_result
 
 _mm = MATMUL.kernel
 

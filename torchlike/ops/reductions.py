@@ -1,8 +1,6 @@
 """Reductions over dimensions: sums, means, extremes, logic, variance."""
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 
 from .._core import dtype as dt
@@ -11,6 +9,7 @@ from .._public import EVERY_DIM, as_dim, as_dims, fill_out, public
 from .._tensor import Tensor, apply
 from .choosing import choose
 from .creation import _check_dtype, plain_number
+from .named_results import named_result
 
 
 def reduced(shape: tuple, dims: tuple, keepdim: bool) -> tuple:
@@ -214,20 +213,9 @@ def _dim_extreme(name, largest):
     return op
 
 
-class _ValuesIndices(NamedTuple):
-    values: Tensor
-    indices: Tensor
-
-
-def result_type(name: str):
-    """A named tuple (values, indices) that prints as torch.return_types.<name>."""
-    made = type(name, (_ValuesIndices,), {"__module__": "torch.return_types", "__slots__": (),
-                                          "__repr__": lambda self: f"torch.return_types.{name}(\nvalues={self[0]!r},\nindices={self[1]!r})"})
-    RETURN_TYPES[name] = made
-    return made
-
-
-RETURN_TYPES: dict[str, type] = {}
+def result_type(name: str) -> type:
+    """torch.return_types.<name>, of values and indices."""
+    return named_result(name, "values", "indices")
 
 
 def _max_or_min(name, whole_op, largest, pairwise):
