@@ -177,3 +177,31 @@ def test_refused_borders(torch, mode):
                ((0, 2, 4, 4), (1, 1, 1, 1, 1, 1)), ((0, 2, 4, 4), (1, 1, 1, 1)), ((1, 2, 4, 4), (-4, 0, 0, 0))]
     pad = torch.nn.functional.pad
     return [said(pad, torch.ones(shape), border, mode=mode) for shape, border in refused], pad(torch.ones(1, 2, 4, 4), (-4, 0, 0, 0), mode=mode)
+
+
+@same
+def test_attention_of_nested_tensors(torch):
+    """In inference it attends within each part; elsewhere torch refuses, and says why."""
+    parts, found = [torch.linspace(-1, 1, 4 * n).reshape(n, 4) for n in (2, 3)], []
+    nested = torch.nested.nested_tensor(parts)
+    for layer in (torch.nn.MultiheadAttention(4, 2, batch_first=True).eval(), torch.nn.TransformerEncoderLayer(4, 2, 8, batch_first=True).eval()):
+        args = (nested,) * (3 if isinstance(layer, torch.nn.MultiheadAttention) else 1)
+        with torch.no_grad():
+            out = layer(*args)
+            found += [*out[0].unbind(), out[1]] if isinstance(out, tuple) else out.unbind()
+            found += [said(layer.train(), *args)]
+        found += [said(layer.eval(), *args)]
+    attend = torch.nn.MultiheadAttention(4, 2).double()
+    found += [said(attend, nested, nested, nested)]
+    attend.float()
+    found += [said(attend.eval(), nested, nested, nested), said(attend, nested, nested, parts[0]), said(attend, nested, nested, nested, torch.ones(2, 3))]
+    torch.backends.mha.set_fastpath_enabled(False)
+    found += [said(attend, nested, nested, nested), torch.backends.mha.get_fastpath_enabled()]
+    torch.backends.mha.set_fastpath_enabled(True)
+    return found
+
+
+@same
+def test_masks_of_padding_have_the_shape_of_keys(torch):
+    attend, x = torch.nn.MultiheadAttention(4, 2), torch.ones(3, 2, 4)
+    return [said(attend, x, x, x, torch.zeros(shape, dtype=torch.bool)) for shape in ((3, 2), (2, 2), (2,))] + [said(attend, x[:, 0], x[:, 0], x[:, 0], torch.zeros(2))]

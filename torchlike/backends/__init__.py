@@ -4,4 +4,4 @@ XLA chooses algorithms by itself. Settings are kept and can be read back; those 
 benchmarking) need not change anything, and results never depend on them.
 """
 
-from . import cpu, cuda, cudnn, mkl, mkldnn, mps, openmp, opt_einsum  # noqa: F401
+from . import cpu, cuda, cudnn, mha, mkl, mkldnn, mps, openmp, opt_einsum  # noqa: F401

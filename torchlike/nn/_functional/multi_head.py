@@ -143,6 +143,9 @@ def multi_head_attention_forward(
         key = query if same_qk else key.unsqueeze(1)
         value = key if same_kv else value.unsqueeze(1)
         key_padding_mask = None if key_padding_mask is None else key_padding_mask.unsqueeze(0)
+    if key_padding_mask is not None:
+        for i, want in enumerate((key.shape[1], key.shape[0])):
+            _demand(key_padding_mask.shape[i] == want, f"Expected key_padded_mask.shape[{i}] to be {want}, but got {key_padding_mask.shape[i]}")
     target, batch, embed = query.shape
     source = key.shape[0]
     key_padding_mask = _canonical_mask(key_padding_mask, "key_padding_mask", _none_or_dtype(attn_mask), "attn_mask", query.dtype)

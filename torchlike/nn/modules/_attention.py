@@ -4,6 +4,7 @@ from __future__ import annotations
 from typing import Any
 
 from torchlike._tensor import Tensor
+from torchlike.autograd.grad_mode import is_grad_enabled
 from torchlike.nn import functional as F
 from torchlike.nn import init
 from torchlike.nn.modules.linear import NonDynamicallyQuantizableLinear
@@ -74,6 +75,8 @@ class MultiheadAttention(Module):
     def forward(self, query: Tensor, key: Tensor, value: Tensor, key_padding_mask: Tensor | None = None,
                 need_weights: bool = True, attn_mask: Tensor | None = None, average_attn_weights: bool = True,
                 is_causal: bool = False) -> tuple[Tensor, Tensor | None]:
+        if isinstance(query, Tensor) and query.is_nested:
+            return self._of_nested(query, key, value, key_padding_mask, need_weights, attn_mask, average_attn_weights)
         swap = self.batch_first and query.dim() == 3
         if swap:
             query, key, value = self._swapped(query, key, value)
@@ -98,3 +101,43 @@ class MultiheadAttention(Module):
                 value = key
             return query, key, value
         return query.transpose(1, 0), key.transpose(1, 0), value.transpose(1, 0)
+
+    def _why_no_nested(self, query: Tensor, same: bool, masked: bool) -> str:
+        """Why torch has no kernel for a nested query here; empty if it has one."""
+        import torchlike as torch  # backends and amp are above nn
+
+        names = [n for n in ("in_proj_bias", "in_proj_weight") if getattr(self, n) is not None and getattr(self, n).dtype is not query.dtype]
+        reasons = (
+            (not torch.backends.mha.get_fastpath_enabled(), "torch.backends.mha.get_fastpath_enabled() was not True"),
+            (query.dim() != 3, f"input not batched; expected query.dim() of 3 but got {query.dim()}"),
+            (not same, "non-self attention was used (query, key, and value are not the same Tensor)"),
+            *((True, f"dtypes of query ({query.dtype}) and self.{n} ({getattr(self, n).dtype}) don't match") for n in names),
+            (self.in_proj_weight is None, "in_proj_weight was None"),
+            (self.training, "training is enabled"),
+            (self.num_heads % 2 != 0, "self.num_heads is not even"),
+            (not self.batch_first, "batch_first was not True"),
+            (self.bias_k is not None, "self.bias_k was not None"),
+            (self.bias_v is not None, "self.bias_v was not None"),
+            (self.add_zero_attn, "add_zero_attn was enabled"),
+            (masked, "supplying both src_key_padding_mask and src_mask at the same time" + " " * 34 + "is not supported with NestedTensor input"),
+            (torch.is_autocast_enabled("cpu") or torch.is_autocast_enabled(), "autocast is enabled"),
+            (is_grad_enabled() and any(t.requires_grad for t in (query, *self.parameters())),
+             "grad is enabled and at least one of query or the input/output projection weights or biases requires_grad"),
+        )
+        return next((words for holds, words in reasons if holds), "")
+
+    def _of_nested(self, query: Tensor, key: Tensor, value: Tensor, key_padding_mask: Tensor | None, need_weights: bool, attn_mask: Tensor | None,
+                   average_attn_weights: bool) -> tuple[Tensor, Tensor | None]:
+        """Attention within each part of a nested tensor: of all parts at once, padded to the longest."""
+        reason = self._why_no_nested(query, query is key and key is value, key_padding_mask is not None or attn_mask is not None)
+        if reason:
+            raise AssertionError(f"MultiheadAttention does not support NestedTensor outside of its fast path. The fast path was not hit because {reason}")
+        import torchlike as torch  # nested is above nn
+
+        lengths = [part.shape[0] for part in query.unbind()]
+        padded = query.to_padded_tensor(0.0)
+        hidden = torch.arange(padded.shape[1], device=padded.device) >= torch.tensor(lengths, device=padded.device).unsqueeze(1)
+        output, weights = self.forward(padded, padded, padded, hidden, need_weights, None, average_attn_weights)
+        if weights is not None:
+            weights = weights.masked_fill(hidden.view(len(lengths), *[1] * (weights.dim() - 3), -1, 1), 0.0)
+        return torch.nested.as_nested_tensor([part[:n] for part, n in zip(output, lengths)], layout=query.layout), weights

@@ -147,7 +147,9 @@ class TransformerEncoder(Module):
 
     def _drops_padding(self, src: Tensor) -> bool:
         """Whether torch would run this forward without the padded positions at the ends, and give zeros for them."""
-        if not self.use_nested_tensor or src.dim() != 3 or self.layers[0].training:
+        import torchlike as torch  # backends are above nn
+
+        if not self.use_nested_tensor or src.dim() != 3 or self.layers[0].training or not torch.backends.mha.get_fastpath_enabled():
             return False
         return not (is_grad_enabled() and (src.requires_grad or any(p.requires_grad for p in self.parameters())))
 
