@@ -475,7 +475,7 @@ def test_get_unsafe_globals_in_checkpoint(tmp_path):
 @pytest.mark.parametrize("weights_only", [True, False])
 def test_truncated_files_are_named(tmp_path, weights_only):
     for how in ({}, LEGACY):
-        path = tmp_path / "whole.pt"
+        path = tmp_path / "whole" / "x.pt"
         torchlike.save({"a": torchlike.arange(100.0), "b": torchlike.ones(3)}, path, **how)
         whole = path.read_bytes()
         cut = tmp_path / "cut.pt"
@@ -745,3 +745,42 @@ def test_links_and_modes_survive(tmp_path):
     finally:
         os.umask(mask)
     assert (tmp_path / "fresh.pt").stat().st_mode & 0o777 == 0o640
+
+
+@pytest.mark.parametrize(("writer", "reader"), BOTH_WAYS)
+def test_files_without_checksums(writer, reader, tmp_path):
+    config = LIBRARIES[writer].serialization
+    assert config.get_crc32_options() is True
+    config.set_crc32_options(False)
+    try:
+        loaded, made = through(writer, reader, lambda t: {"x": t.arange(9.0)}, tmp_path / "x.pt")
+        assert config.get_crc32_options() is False
+    finally:
+        config.set_crc32_options(True)
+    assert {entry.CRC for entry in zipfile.ZipFile(tmp_path / "x.pt").infolist()} == {0}
+    assert describe(loaded) == describe(made)
+
+
+@pytest.mark.parametrize(("writer", "reader"), BOTH_WAYS)
+def test_files_without_data(writer, reader, tmp_path):
+    def make(t):
+        x = t.arange(12.0).reshape(3, 4)
+        return {"x": x, "part": x[1:, ::2], "n": t.ones(2, dtype=t.int64)}
+
+    library = LIBRARIES[writer]
+    with library.serialization.skip_data():
+        loaded, made = through(writer, reader, make, tmp_path / "x.pt")
+        with pytest.raises(RuntimeError, match="Cannot use skip_data=True with _use_new_zipfile_serialization=False"):
+            library.save(made, io.BytesIO(), **LEGACY)
+    (tmp_path / "whole").mkdir()
+    through(writer, reader, make, tmp_path / "whole" / "x.pt")
+    assert (tmp_path / "whole" / "x.pt").stat().st_size == (tmp_path / "x.pt").stat().st_size
+    assert {name: describe(x.zero_()) for name, x in made.items()} == {name: describe(x) for name, x in loaded.items()}
+
+
+def test_loading_without_data(tmp_path):
+    torchlike.save({"x": torchlike.ones(2, 3), "y": 3}, tmp_path / "x.pt")
+    with serialization.skip_data():
+        loaded = torchlike.load(tmp_path / "x.pt")
+    assert loaded["x"].shape == (2, 3) and loaded["y"] == 3 and not loaded["x"].any()
+    assert torchlike.load(tmp_path / "x.pt")["x"].all()

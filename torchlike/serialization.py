@@ -10,6 +10,8 @@ import warnings
 from collections.abc import Callable, Iterator
 from typing import IO, Any, TypeAlias
 
+import numpy as np
+
 from ._core.device import device
 from ._serialization import legacy
 from ._serialization.archive import ArchiveReader, ArchiveWriter
@@ -24,6 +26,7 @@ from ._serialization.names import (
     resolve_weights_only,
     safe_globals,
 )
+from ._serialization.options import SourceChangeWarning, get_crc32_options, set_crc32_options, skip_data, skips_data
 from ._serialization.pickler import Pickler
 from ._serialization.records import StorageRecord, is_storage
 from ._serialization.tensors import LoadedStorage, TensorSaver
@@ -33,9 +36,11 @@ from .types import Storage
 __all__ = [
     "DEFAULT_PROTOCOL",
     "LoadEndianness",
+    "SourceChangeWarning",
     "add_safe_globals",
     "clear_safe_globals",
     "default_restore_location",
+    "get_crc32_options",
     "get_default_load_endianness",
     "get_safe_globals",
     "get_unsafe_globals_in_checkpoint",
@@ -44,7 +49,9 @@ __all__ = [
     "register_package",
     "safe_globals",
     "save",
+    "set_crc32_options",
     "set_default_load_endianness",
+    "skip_data",
 ]
 
 DEFAULT_PROTOCOL = 2
@@ -95,6 +102,8 @@ def save(
     old file or the new one. RuntimeError if the folder does not exist, AttributeError if ``f`` cannot be written to.
     """
     _check_pickle_module(pickle_module)
+    if skips_data() and not _use_new_zipfile_serialization:
+        raise RuntimeError("Cannot use skip_data=True with _use_new_zipfile_serialization=False")
     saver = TensorSaver(legacy=not _use_new_zipfile_serialization)
     pickled = io.BytesIO()
     Pickler(pickled, pickle_protocol, saver.persistent_id, saver.reduce).dump(obj)
@@ -105,7 +114,10 @@ def save(
         archive = ArchiveWriter(stream, name)
         archive.write_header(pickled.getvalue(), byteorder=not _disable_byteorder_record)
         for record, data in saver.storages():
-            archive.write(f"data/{record.key}", data())
+            if skips_data():
+                archive.write(f"data/{record.key}", np.zeros(record.nbytes, np.uint8), checksum=False)
+            else:
+                archive.write(f"data/{record.key}", data())
         archive.close()
 
 

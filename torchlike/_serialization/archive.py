@@ -9,6 +9,8 @@ from typing import IO
 
 import numpy as np
 
+from .options import get_crc32_options, skips_data
+
 ALIGNMENT = 64
 _LOCAL_HEADER = 30  # bytes before the name in a zip local file header
 _PAD_ID = b"FB"  # the extra field that torch pads with
@@ -26,10 +28,10 @@ class ArchiveWriter:
         self._count = 0
         self._digest = hashlib.blake2b(digest_size=20)
 
-    def write(self, record: str, data: bytes | np.ndarray) -> None:
+    def write(self, record: str, data: bytes | np.ndarray, checksum: bool = True) -> None:
         name = f"{self._name}/{record}".encode()
         data = memoryview(data).cast("B")
-        start, crc = self._position, zlib.crc32(data)
+        start, crc = self._position, zlib.crc32(data) if checksum and get_crc32_options() else 0
         large = data.nbytes >= _LARGE
         size = _MAX32 if large else data.nbytes
         wide = struct.pack("<HHQQ", 1, 16, data.nbytes, data.nbytes) if large else b""
@@ -81,6 +83,8 @@ class ArchiveReader:
         self._file_name, self._mmap_path, self._stream = file_name, mmap_path, stream
         try:
             self._zip = zipfile.ZipFile(stream)
+            for entry in self._zip.infolist():
+                entry.CRC = entry.CRC or None  # zero: written without checksums; zipfile does not compare None
             names = self._zip.namelist()
         except (zipfile.BadZipFile, EOFError, ValueError, NotImplementedError) as error:
             raise RuntimeError(
@@ -114,9 +118,13 @@ class ArchiveReader:
 
     def read_array(self, record: str) -> np.ndarray:
         """The record as uint8; with an ``mmap_path``, pages of the file that are read when they are used."""
-        if self._mmap_path is None or record not in self._entries:
+        if record not in self._entries:
             return np.frombuffer(self.read(record), dtype=np.uint8)
         entry = self._zip.getinfo(self._prefix + record)
+        if skips_data():
+            return np.zeros(entry.file_size, np.uint8)
+        if self._mmap_path is None:
+            return np.frombuffer(self.read(record), dtype=np.uint8)
         if entry.compress_type != zipfile.ZIP_STORED:
             return np.frombuffer(self.read(record), dtype=np.uint8)
         if not entry.file_size:
