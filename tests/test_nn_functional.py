@@ -205,3 +205,9 @@ def test_attention_of_nested_tensors(torch):
 def test_masks_of_padding_have_the_shape_of_keys(torch):
     attend, x = torch.nn.MultiheadAttention(4, 2), torch.ones(3, 2, 4)
     return [said(attend, x, x, x, torch.zeros(shape, dtype=torch.bool)) for shape in ((3, 2), (2, 2), (2,))] + [said(attend, x[:, 0], x[:, 0], x[:, 0], torch.zeros(2))]
+
+
+@same
+def test_pools_of_impossible_sizes(torch):
+    F, x = torch.nn.functional, torch.ones(2, 2, 2)
+    return [said(F.adaptive_max_pool2d, x, 1 << 46)] + [said(f, x, 1 << 62).split(":")[0] for f in (F.adaptive_max_pool1d, F.adaptive_avg_pool1d)]

@@ -12,7 +12,7 @@ from ..._core.registry import Op
 from ..._public import as_int
 from ..._tensor import Tensor, apply, as_tensor_value
 from ...ops.choosing import choose
-from ...ops.creation import arange
+from ...ops.creation import arange, check_size
 from .common import each, keep_format
 from .windows import materialized, offsets, slices, spread_to
 
@@ -292,7 +292,9 @@ def _adaptive_size(input: Tensor, output_size, n: int, name: str) -> tuple[int, 
         sizes = output_size if n > 1 else (1, *output_size)
         raise RuntimeError(f"adaptive_avg_pool{max(n, 2)}d: elements of output_size must be greater than or equal to 0 but received "
                            f"{{{', '.join(map(str, sizes))}}}")
-    return tuple(input.shape[-n + i] if s is None else int(s) for i, s in enumerate(output_size))
+    sizes = tuple(input.shape[-n + i] if s is None else int(s) for i, s in enumerate(output_size))
+    check_size((*input.shape[:-n], *sizes), input.dtype, input.device)
+    return sizes
 
 
 def _edges(n: int, out: int) -> list[tuple[int, int]]:
