@@ -1,5 +1,7 @@
 """Numbers that do not fit their type, NaN and infinities in 16 bits, shapes without elements: torch's results and error classes."""
 
+import warnings
+
 import numpy as np
 from same import outcomes, same
 
@@ -76,3 +78,58 @@ def test_where_nonzero_writes(torch):
 def test_arrays_between_elements(torch):
     array = np.array([3.0, 5.0, 8.0])
     return torch.from_numpy(np.lib.stride_tricks.as_strided(array, (2,), (3,)))
+
+
+@same
+def test_histograms_of_nothing_and_of_a_point(torch):
+    calls = [f"torch.histogram({x}, {bins}, {more})" for x in ("torch.zeros(0)", "torch.tensor([1.0, 2, 3])", "torch.tensor(2.0)")
+             for bins, more in ((2, ""), (2, "range=(1.0, 1.0)"), (1, "range=(0.0, 2.0)"), ("torch.ones(2, 2)", ""), ("torch.ones(0)", ""), ("torch.ones(1)", ""))]
+    calls += ["torch.histc(torch.ones(2, dtype=torch.int32), 3, 5, 1)", "torch.histc(torch.ones(2, dtype=torch.int32), 3)", "torch.histc(torch.zeros(0), 3)",
+              "torch.histc(torch.ones(2), 3, 1, 1)", "torch.kthvalue(torch.zeros(2, 0), 1, dim=1)"]
+    return outcomes({"torch": torch}, calls)
+
+
+@same
+def test_names_that_numpy_has(torch):
+    calls = ["torch.add(x1=torch.ones(2), x2=torch.ones(2))", "torch.sum(a=torch.ones(2), axis=0)", "torch.abs(x=torch.ones(2))", "torch.abs(x1=torch.ones(2))",
+             "torch.ones(2).add(x2=torch.ones(2))", "torch.ones(2).add_(x2=torch.ones(2))", "torch.mul(x1=torch.ones(2), other=3)",
+             "torch.add(x1=torch.ones(2), input=torch.ones(2))", "torch.add(x1=torch.ones(2), x=torch.ones(2))", "torch.abs(x2=torch.ones(2))"]
+    return outcomes({"torch": torch}, calls)
+
+
+@same
+def test_too_few_degrees_of_freedom(torch):
+    with warnings.catch_warnings(record=True) as seen:
+        warnings.simplefilter("always")
+        x = torch.ones(2, 3)
+        made = [f(x, dim=1, correction=c) for f in (torch.std, torch.var, torch.std_mean, torch.var_mean) for c in (2, 3, 5)] + [x[:, :1].std(1), x[0, 0].var()]
+    return made, sorted({str(w.message).split(" (")[0] for w in seen})
+
+
+@same
+def test_functions_of_elements(torch):
+    x, w, i, b = torch.zeros(2), torch.zeros(2, requires_grad=True), torch.zeros(2, dtype=torch.int64), torch.zeros(2, dtype=torch.bool)
+    calls = [f"{t}.apply_(lambda a: {made})" for t in "xwib" for made in ("'s'", "None", "2", "a", "True")]
+    calls += ["x.map_(w, lambda a, b: a)", "x.map_(x, lambda a, b: 's')", "x.map_(3, lambda a, b: a)", "x.map2_(x, w, lambda a, b, c: a)",
+              "x.map2_(x, x + 1, lambda a, b, c: b + c)"]
+    return outcomes({"x": x, "w": w, "i": i, "b": b}, calls)
+
+
+@same
+def test_other_types_for_a_place(torch):
+    calls = ["torch.zeros(2).set_(torch.zeros(2).double())", "torch.zeros(2).set_(torch.zeros(2).double().storage())",
+             "torch.zeros(2).set_(torch.zeros(2).double().storage(), 0, (2,), (1,))", "torch.zeros(2).set_(torch.ones(2).untyped_storage())",
+             "torch.zeros(2).new(size=(3, 4)).shape", "torch.Generator('opengl')", "torch.Generator('meta')", "torch.Generator('cpu').device.type",
+             "torch.empty(1, 2, 3, 4).dim_order(ambiguity_check='no')", "torch.empty(1, 2, 3, 4).dim_order(ambiguity_check=[3])",
+             "torch.empty(2, 2, 3, 4).dim_order(ambiguity_check=[torch.channels_last])", "torch._assert_async(torch.tensor(0))", "torch._assert_async(torch.tensor(2.0))",
+             "sorted(torch.special.__all__)", "torch.storage.TypedStorage.__name__"]
+    return outcomes({"torch": torch}, calls)
+
+
+@same
+def test_a_deterministic_switch_keeps_what_it_warns(torch):
+    made = []
+    for warn in (True, False):
+        torch.use_deterministic_algorithms(False, warn_only=warn)
+        made.append((torch.is_deterministic_algorithms_warn_only_enabled(), torch.get_deterministic_debug_mode(), torch.are_deterministic_algorithms_enabled()))
+    return made

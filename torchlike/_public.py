@@ -117,11 +117,19 @@ def sparse_form(name: str, error: Refused) -> Callable:
     return found
 
 
+ARRAY_WORDS = {"x": "input", "a": "input", "x1": "input", "x2": "other"}  # names by which NumPy has them, and torch takes them too
+
+
 def _older(f: Callable, args: tuple, kwargs: dict, error: Exception) -> tuple[tuple, dict] | None:
-    """The arguments of a failed call in today's order, where they came in one that PyTorch has given up but still takes."""
-    if f.__name__ not in FACTORS or not isinstance(error, TypeError):
+    """The arguments of a failed call by today's names and in today's order, where they came by others that PyTorch still takes."""
+    if not isinstance(error, TypeError):
         return None
-    return newer(f.__name__, args, kwargs)
+    if not ARRAY_WORDS.keys().isdisjoint(kwargs):
+        names = _signature(f).parameters
+        found = {w: ARRAY_WORDS[w] for w in kwargs.keys() & ARRAY_WORDS.keys() if w not in names and ARRAY_WORDS[w] in names}
+        if found and not kwargs.keys() & set(found.values()) and len(set(found.values())) == len(found):
+            return args, {found.get(name, name): x for name, x in kwargs.items()}
+    return newer(f.__name__, args, kwargs) if f.__name__ in FACTORS else None
 
 
 def with_out(f: Callable) -> Callable:
@@ -328,7 +336,9 @@ def fill_out(out: Tensor, result: Tensor) -> Tensor:
     if have.shape != new.shape:
         if have.numel:
             warnings.warn(f"An output with one or more elements was resized since it had shape {list(have.shape)}, which does "
-                          f"not match the required output shape {list(new.shape)}.", stacklevel=3)
+                          f"not match the required output shape {list(new.shape)}. This behavior is deprecated, and in a future PyTorch release "
+                          "outputs will not be resized unless they have zero elements. You can explicitly reuse an out tensor t by resizing it, inplace, "
+                          "to zero elements with t.resize_(0).", stacklevel=3)
         from ._resize import keep_place, resize
         out._check_write()
         layout = result._layout if result._storage is None else None

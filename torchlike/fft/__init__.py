@@ -23,3 +23,6 @@ from ..ops.fourier import (  # noqa: F401
     rfftfreq,
     rfftn,
 )
+
+__all__ = ["fft", "ifft", "fft2", "ifft2", "fftn", "ifftn", "rfft", "irfft", "rfft2", "irfft2", "rfftn", "irfftn", "hfft", "ihfft", "fftfreq", "rfftfreq",
+           "fftshift", "ifftshift"]

@@ -61,18 +61,18 @@ def _histc(xp, x, low, high, bins):
 _HISTC = Op("histc", _histc, shape=lambda a, low, high, bins: ((bins,), a.dtype), vjp=False)
 
 
-def _limits(name: str, x: Tensor, low, high, apart: float):
-    """The range of a histogram: as given, or from the data where low == high."""
+def _checked_range(name: str, low, high) -> tuple[float, float]:
     low, high = _plain_number(number(low)), _plain_number(number(high))
     for v in (low, high):
         if not math.isfinite(v):
             raise RuntimeError(f"{name}: range of [{low}, {high}] is not finite")
     if low > high:
         raise RuntimeError(f"{name}: max must be larger than min")
-    if low < high:
-        return float(low), float(high)
-    if not x.numel():
-        return float(low) - apart, float(high) + apart
+    return float(low), float(high)
+
+
+def _data_range(name: str, x: Tensor, apart: float) -> tuple:
+    """The smallest and the largest element, moved `apart` where they are equal."""
     a, b = amin(x.detach()), amax(x.detach())
     program.check(
         (a.isfinite() & b.isfinite())._value, lambda: RuntimeError(f"{name}: range of the input is not finite")
@@ -84,20 +84,37 @@ def _limits(name: str, x: Tensor, low, high, apart: float):
 @public(out=True)
 def histc(input, bins: int = 100, min=0, max=0) -> Tensor:
     """Counts in equal bins between min and max (the data's where both are equal), without NaN and outliers."""
-    if not input.dtype.is_floating_point:
-        raise NotImplementedError(f"\"histogram_cpu\" not implemented for '{input.dtype.short}'")
     if bins <= 0:
         raise RuntimeError(f"torch.histogram(): bins must be > 0, but got {bins} for dimension 0")
-    return apply(_HISTC, (input, *_limits("torch.histc", input, min, max, 1.0)), (int(bins),))
+    low, high = _checked_range("torch.histc", min, max)
+    if not input.dtype.is_floating_point:
+        raise NotImplementedError(f"\"histogram_cpu\" not implemented for '{input.dtype.short}'")
+    if low == high:
+        low, high = _data_range("torch.histc", input, 1.0) if input.numel() else (low - 1, high + 1)
+    return apply(_HISTC, (input, low, high), (int(bins),))
 
 
-def _edges(name: str, x: Tensor, bins, given) -> Tensor:
+def _edges(name: str, x: Tensor, bins, given, dim: int = 0) -> Tensor:
     """Bin edges along one dimension: as given, or equally spaced over a range."""
     if isinstance(bins, Tensor):
-        return bins
+        if bins.ndim != 1:
+            raise RuntimeError(f"torch.histogramdd: bins tensor should have one dimension, but got {bins.ndim} dimensions in the bins tensor for "
+                               f"dimension {dim}")
+        if not bins.numel():
+            raise RuntimeError("torch.histogramdd: bins tensor should have at least 1 element, but got 0 elements in the bins tensor for "
+                               f"dimension {dim}")
+        bins, edges = bins.numel() - 1, bins
+    else:
+        edges = None
     if bins <= 0:
-        raise RuntimeError(f"{name}: bins must be > 0, but got {bins} for dimension 0")
-    low, high = _limits(name, x, *(given or (0, 0)), 0.5)
+        raise RuntimeError(f"{name}: bins must be > 0, but got {bins} for dimension {dim}")
+    if edges is not None:
+        return edges
+    if given is not None:
+        low, high = _checked_range(name, *given)
+        low, high = (low, high) if low < high else (low - 0.5, high + 0.5)
+    else:
+        low, high = _data_range(name, x, 0.5) if x.numel() else (0.0, 1.0)
     return linspace(low, high, bins + 1, dtype=x.dtype, device=x.device)
 
 
@@ -172,7 +189,7 @@ def histogramdd(input, bins, *, range=None, weight=None, density: bool = False):
     with no_grad():
         points = input.reshape(-1, d)
         given = [None if range is None else range[2 * i : 2 * i + 2] for i in _range(d)]
-        edges = [_edges(name, points[:, i], b, r) for i, (b, r) in enumerate(zip(bins, given))]
+        edges = [_edges(name, points[:, i], b, r, i) for i, (b, r) in enumerate(zip(bins, given))]
         hist = _count(name, points, edges, None if weight is None else weight.reshape(-1), density)
     return _histogramdd(hist, tuple(edges))
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Callable
+from numbers import Number
 
 import numpy as np
 
@@ -12,13 +13,14 @@ from .._core.grad_mode import mode
 from .._core.graph import AccumulateGrad, Outside, Stale
 from .._core.layout import channels_last_strides, is_contiguous
 from .._fields import fields
-from .._public import FUNCTIONS, as_size
+from .._public import FUNCTIONS, as_size, need_tensor
 from .._resize import Reshaped
 from .._resize import resize as resize_storage
 from .._tensor import Tensor, _new, _plain_copy, apply
 from . import shape_views, strided_views
 from .creation import constant, place
-from .memory_formats import channels_last, channels_last_3d, preserve_format
+from .matmul import _c_name
+from .memory_formats import channels_last, channels_last_3d, memory_format, preserve_format
 from .storages import stored
 
 _PLACE = ("_value", "_storage", "_seen", "_chain", "_layout", "_edge", "_out", "_base", "_writes")
@@ -197,7 +199,7 @@ def set_(self, source=None, storage_offset: int = 0, size=None, stride=None) -> 
         return _become(self, constant((0,), 0, self.dtype, self.device))
     if isinstance(source, Tensor):
         if source.dtype is not self.dtype:
-            raise RuntimeError(f"Could not set tensor of type {source.dtype} to a tensor of type {self.dtype}")
+            raise RuntimeError(f"Could not set tensor of type {_c_name(source.dtype)} to a tensor of type {_c_name(self.dtype)}")
         if size is not None:
             return _become(
                 self,
@@ -206,6 +208,8 @@ def set_(self, source=None, storage_offset: int = 0, size=None, stride=None) -> 
         return _become(self, source._alias())
     if not hasattr(source, "untyped"):
         raise TypeError(f"set_(): argument 'source' must be Tensor or Storage, not {type(source).__name__}")
+    if getattr(source, "dtype", self.dtype) is not self.dtype:
+        raise RuntimeError(f"Expected a Storage of type {_c_name(self.dtype)} or an UntypedStorage, but got type {source.dtype.short} for argument 1 'storage'")
     shape = (source.nbytes() // self.dtype.itemsize - storage_offset,) if size is None else as_size(size)
     return _become(
         self, stored(source, self.dtype, storage_offset, shape, None if stride is None else as_size(stride)).detach()
@@ -220,8 +224,10 @@ def is_set_to(self, tensor: Tensor) -> bool:
 # -- Python functions of elements --------------------------------------------------------------------------------------
 
 
-def _host_only(self: Tensor, name: str) -> None:
-    if self.requires_grad:
+def _host_only(name: str, self: Tensor, *others: Tensor) -> None:
+    for t in others:
+        need_tensor(t, name, "'other' (position 1)")
+    if any(t.requires_grad for t in (self, *others)):
         raise RuntimeError(f"Can't call {name}() on Variable that requires grad. Use var.detach().{name}() instead.")
     if self.device.type != "cpu":
         raise TypeError(f"{name} is only implemented on CPU tensors")
@@ -229,19 +235,23 @@ def _host_only(self: Tensor, name: str) -> None:
 
 def _computed(self: Tensor, values: list) -> Tensor:
     kind = self.dtype.np
+    for v in values:
+        if not isinstance(v, Number | np.generic | Tensor):
+            name = type(v).__name__
+            raise TypeError(f"must be real number, not {name}" if kind.kind in "fVc" else f"'{name}' object cannot be interpreted as an integer")
     array = np.array([int(v) for v in values] if kind.kind in "iu" else values)
     return self.copy_(place(array.astype(kind).reshape(self.shape), self.device))
 
 
 def apply_(self, callable) -> Tensor:
     """Every element replaced by callable(element); for the CPU, and slow."""
-    _host_only(self, "apply_")
+    _host_only("apply_", self)
     return _computed(self, [callable(x) for x in self.reshape(-1).tolist()])
 
 
 def map_(self, tensor: Tensor, callable) -> Tensor:
     """Every element replaced by callable(element, tensor's element)."""
-    _host_only(self, "map_")
+    _host_only("map_", self, tensor)
     return _computed(
         self,
         [callable(x, y) for x, y in zip(self.reshape(-1).tolist(), tensor.expand(self.shape).reshape(-1).tolist())],
@@ -250,7 +260,7 @@ def map_(self, tensor: Tensor, callable) -> Tensor:
 
 def map2_(self, x: Tensor, y: Tensor, callable) -> Tensor:
     """Every element replaced by callable(element, x's element, y's element)."""
-    _host_only(self, "map2_")
+    _host_only("map2_", self, x, y)
     parts = [t.expand(self.shape).reshape(-1).tolist() for t in (self, x, y)]
     return _computed(self, [callable(*each) for each in zip(*parts)])
 
@@ -279,12 +289,14 @@ def sum_to_size(self, *size) -> Tensor:
 
 def dim_order(self, *, ambiguity_check=False) -> tuple:
     """The dimensions from the outermost in memory to the innermost."""
+    formats = ambiguity_check if isinstance(ambiguity_check, (list, tuple)) else ()
+    if not (isinstance(ambiguity_check, bool) or formats) or not all(isinstance(f, memory_format) for f in formats):
+        raise TypeError("The ambiguity_check argument must be a bool or a list of memory formats.")
     strides = self.stride()
     order = tuple(sorted(range(self.ndim), key=lambda d: -strides[d]))
     if ambiguity_check is not False:
         distinct = [(strides[d]) for d in order if self.shape[d] != 1]
         if len(set(distinct)) != len(distinct) or any(n == 1 for n in self.shape):
-            formats = ambiguity_check if isinstance(ambiguity_check, (list, tuple)) else ()
             if sum(self.is_contiguous(memory_format=f) for f in formats) != 1:
                 raise RuntimeError(
                     "The tensor does not have unique dim order, or cannot map to exact one of the given memory formats."

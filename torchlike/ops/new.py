@@ -45,6 +45,8 @@ def new_tensor(self, data, *, dtype=None, device=None, requires_grad=False, layo
 
 def new(self, *args, **kwargs) -> Tensor:
     """The legacy constructor: sizes or data, with self's dtype and device."""
+    if "size" in kwargs:
+        return constant(as_size(kwargs["size"]), 0, self.dtype, self.device)
     if args and all(isinstance(a, int) for a in args):
         return constant(tuple(args), 0, self.dtype, self.device)
     if not args:

@@ -24,8 +24,10 @@ class Generator(rng.Generator):
     __module__ = "torch"
 
     def __init__(self, device="cpu"):
-        super().__init__(str(device))
         self._device = dev.device(device)
+        if self._device.type in ("meta", "opengl", "opencl", "vulkan", "mkldnn"):
+            raise RuntimeError(f"{self._device.type.upper()} device type not an accelerator.")
+        super().__init__(str(device))
 
     @property
     def device(self):

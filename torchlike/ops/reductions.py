@@ -1,6 +1,9 @@
 """Reductions over dimensions: sums, means, extremes, logic, variance."""
 from __future__ import annotations
 
+import math
+import warnings
+
 import numpy as np
 
 from .._core import dtype as dt
@@ -351,35 +354,44 @@ def _variance_args(input, dim, unbiased, correction, keepdim, name):
     if isinstance(dim, bool):
         dim, unbiased = None, dim
     if input.dtype.category < dt.FLOAT:
-        raise RuntimeError(f"{name} only support floating point and complex dtypes")
+        raise RuntimeError("std and var only support floating point and complex dtypes")
     if unbiased is not None:
         if not isinstance(unbiased, bool):
             raise TypeError(f"argument 'unbiased' must be bool, not {type(unbiased).__name__}")
         correction = int(unbiased)
-    return as_dims(dim, input._value.aval.ndim), bool(keepdim), 1 if correction is None else plain_number(correction)
+    shape = input._value.aval.shape
+    dims, correction = as_dims(dim, len(shape)), 1 if correction is None else plain_number(correction)
+    if correction >= math.prod([shape[d] for d in dims]):
+        warnings.warn(f"{name}(): degrees of freedom is <= 0. Correction should be strictly less than the reduction factor (input numel divided by "
+                      "output numel).", stacklevel=4)
+    return dims, bool(keepdim), correction
 
 
 @public(out=True)
 def var(input, dim=None, unbiased=None, keepdim: bool = False, *, correction=None) -> Tensor:
     """The variance over dim, divided by N - correction (1 by default)."""
-    return apply(_VAR, (input,), _variance_args(input, dim, unbiased, correction, keepdim, "std and var"))
+    return apply(_VAR, (input,), _variance_args(input, dim, unbiased, correction, keepdim, "var"))
 
 
 @public(out=True)
 def std(input, dim=None, unbiased=None, keepdim: bool = False, *, correction=None) -> Tensor:
     """The square root of var."""
-    return apply(_STD, (input,), _variance_args(input, dim, unbiased, correction, keepdim, "std and var"))
+    return apply(_STD, (input,), _variance_args(input, dim, unbiased, correction, keepdim, "std"))
+
+
+def _variance_and_mean(name: str, input: Tensor, dim, unbiased, keepdim: bool, correction) -> tuple:
+    statics = _variance_args(input, dim, unbiased, correction, keepdim, name)
+    return apply(_VAR, (input,), statics), mean(input, statics[0], keepdim)
 
 
 @public()
 def var_mean(input, dim=None, unbiased=None, keepdim: bool = False, *, correction=None) -> tuple:
     """(var, mean)."""
-    statics = _variance_args(input, dim, unbiased, correction, keepdim, "std and var")
-    return apply(_VAR, (input,), statics), mean(input, statics[0], keepdim)
+    return _variance_and_mean("var_mean", input, dim, unbiased, keepdim, correction)
 
 
 @public()
 def std_mean(input, dim=None, unbiased=None, keepdim: bool = False, *, correction=None) -> tuple:
     """(std, mean)."""
-    v, m = var_mean(input, dim, unbiased, keepdim, correction=correction)
+    v, m = _variance_and_mean("std_mean", input, dim, unbiased, keepdim, correction)
     return v.sqrt(), m

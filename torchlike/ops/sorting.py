@@ -330,6 +330,8 @@ _KTHVALUE = Op(
 def kthvalue(input, k: int, dim: int = -1, keepdim: bool = False, *, out=None):
     """(values, indices) of the k-th smallest along dim, counted from 1."""
     d = as_dim(dim, input.ndim)
+    if input.ndim and not input.shape[d]:
+        raise IndexError(f"kthvalue(): Expected reduction dim {d} to have non-zero size.")
     if not 1 <= k <= (input.shape[d] if input.ndim else 1):
         raise RuntimeError("kthvalue(): selected number k out of range for dimension " + str(d))
     _real_only("kthvalue", input)

@@ -12,7 +12,7 @@ from .._core.device import default_device, device
 from .._public import FUNCTIONS, called, public
 from .._tensor import Tensor
 
-_state = {"mode": 0, "warn_always": False, "threads": None, "interop": None}
+_state = {"mode": 0, "warn_only": False, "warn_always": False, "threads": None, "interop": None}
 _MODES = ("default", "warn", "error")
 
 
@@ -21,7 +21,7 @@ def use_deterministic_algorithms(mode: bool, *, warn_only: bool = False) -> None
     """Ask for algorithms whose results are the same at every run."""
     if not isinstance(mode, bool):
         raise TypeError(f"_set_deterministic_algorithms(): argument 'mode' (position 1) must be bool, not {type(mode).__name__}")
-    _state["mode"] = (1 if warn_only else 2) if mode else 0
+    _state["mode"], _state["warn_only"] = (1 if warn_only else 2) if mode else 0, bool(warn_only)
 
 
 @public(method=False)
@@ -33,7 +33,7 @@ def are_deterministic_algorithms_enabled() -> bool:
 @public(method=False)
 def is_deterministic_algorithms_warn_only_enabled() -> bool:
     """Whether use_deterministic_algorithms is on with warn_only."""
-    return _state["mode"] == 1
+    return _state["warn_only"]
 
 
 @public(method=False)
@@ -53,7 +53,7 @@ def set_deterministic_debug_mode(debug_mode: int | str) -> None:
         debug_mode = _MODES.index(debug_mode)
     if not 0 <= debug_mode <= 2:
         raise RuntimeError(f"invalid value of debug_mode, expected 0, 1, or 2, but got {debug_mode}")
-    _state["mode"] = int(debug_mode)
+    _state["mode"], _state["warn_only"] = int(debug_mode), debug_mode == 1
 
 
 @public(method=False)
@@ -134,7 +134,8 @@ def _assert_async(input: Tensor, assert_msg: str | None = None) -> None:
     """RuntimeError unless the one element of input is nonzero: at once where it is known, else at the next observation."""
     if input.numel() != 1:
         raise RuntimeError("Boolean value of Tensor with " + ("no values" if not input.numel() else "more than one value") + " is ambiguous")
-    program.check((input != 0)._value, lambda: RuntimeError(assert_msg or "Expected Tensor with single nonzero value, but got zero"))
+    known = input._value.array is not None
+    program.check(input._value if known else (input != 0)._value, lambda: RuntimeError(assert_msg or "Expected Tensor with single nonzero value, but got zero"))
 
 
 FUNCTIONS["_assert_async"] = called(_assert_async)

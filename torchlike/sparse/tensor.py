@@ -7,6 +7,7 @@ function's sparse form. Dense tensors pay nothing for that.
 """
 from __future__ import annotations
 
+import copy
 import functools
 import sys
 from collections.abc import Callable
@@ -176,6 +177,8 @@ class SparseTensor(Tensor):
                 self._entries.__deepcopy__(memo)  # raises
             made = memo[id(self)] = self.detach().clone()
             made.requires_grad = self.requires_grad
+            if self.grad is not None:
+                made.grad = copy.deepcopy(self.grad, memo)
         return memo[id(self)]
 
     # -- what has no meaning ---------------------------------------------------------------------------------------------

@@ -45,3 +45,5 @@ globals().update({name: _functions[known] for name, known in {
     "expit": "sigmoid", "gammainc": "igamma", "gammaincc": "igammac", "gammaln": "lgamma", "multigammaln": "mvlgamma", "psi": "digamma",
     **{n: n for n in ("digamma", "erf", "erfc", "erfinv", "exp2", "expm1", "i0", "log1p", "log_softmax", "logit", "logsumexp", "polygamma",
                       "round", "sinc", "softmax", "xlogy")}}.items()})
+
+__all__ = sorted(name for name in globals() if name[0] != "_")
