@@ -475,7 +475,7 @@ def test_get_unsafe_globals_in_checkpoint(tmp_path):
 @pytest.mark.parametrize("weights_only", [True, False])
 def test_truncated_files_are_named(tmp_path, weights_only):
     for how in ({}, LEGACY):
-        path = tmp_path / "whole" / "x.pt"
+        path = tmp_path / "whole.pt"
         torchlike.save({"a": torchlike.arange(100.0), "b": torchlike.ones(3)}, path, **how)
         whole = path.read_bytes()
         cut = tmp_path / "cut.pt"
