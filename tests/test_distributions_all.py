@@ -36,7 +36,7 @@ MAKE = {
 MAKE |= {
     "VonMises": (lambda D, t, a, b: D.VonMises(a, b), 0.3),
     "ContinuousBernoulli": (lambda D, t, a, b: D.ContinuousBernoulli(a.sigmoid()), 0.3),
-    "ContinuousBernoulliLogits": (lambda D, t, a, b: D.ContinuousBernoulli(logits=a * t([1.0, 0.01, 3.0])), 0.3),
+    "ContinuousBernoulliLogits": (lambda D, t, a, b: D.ContinuousBernoulli(logits=a * t([1.0, 0.001, 3.0])), 0.3),
     "GeneralizedPareto": (lambda D, t, a, b: D.GeneralizedPareto(a, b, a * t([1.0, 0.5, 0.0])), 0.8),
     "LowRankMultivariateNormal": (lambda D, t, a, b: D.LowRankMultivariateNormal(a, t([[1.0, 0.3], [0.2, -1.0], [0.0, 0.4]]) * b[0], b), [0.3, 0.1, 0.0]),
     "LKJCholesky": (lambda D, t, a, b: D.LKJCholesky(3, b[0]), [[1.0, 0.0, 0.0], [0.6, 0.8, 0.0], [0.0, 0.6, 0.8]]),
