@@ -211,3 +211,47 @@ def test_masks_of_padding_have_the_shape_of_keys(torch):
 def test_pools_of_impossible_sizes(torch):
     F, x = torch.nn.functional, torch.ones(2, 2, 2)
     return [said(F.adaptive_max_pool2d, x, 1 << 46)] + [said(f, x, 1 << 62).split(":")[0] for f in (F.adaptive_max_pool1d, F.adaptive_avg_pool1d)]
+
+
+@same
+def test_norms_of_mixed_precision(torch):
+    F, x, found = torch.nn.functional, torch.linspace(-1, 1, 24).reshape(2, 4, 3), []
+    for dtype in (torch.bfloat16, torch.float32, torch.float64):
+        for kind in (torch.float32, torch.float64, torch.bfloat16):
+            found += [said(F.group_norm, x.to(dtype), 2, torch.ones(4, dtype=kind)), said(F.layer_norm, x.to(dtype), (3,), torch.ones(3, dtype=kind))]
+    x = x.to(torch.bfloat16).requires_grad_()
+    F.group_norm(x, 2, torch.linspace(1, 2, 4)).sum().backward()
+    return found, x.grad.dtype, [said(F.group_norm, torch.ones(shape), 5) for shape in ((1, 5), (1, 5, 1), (1, 10, 1, 1))]
+
+
+@same
+def test_ctc_refuses_negative_lengths(torch):
+    x, targets = torch.zeros(5, 2, 3).log_softmax(2), torch.ones(2, 4, dtype=torch.int32)
+    return [said(torch.nn.functional.ctc_loss, x, targets, given, long) for given in ([5, 5], [-1, 5]) for long in ([3, 2], [3, -2], [-1, 9], [9, 2])]
+
+
+@same
+def test_attention_without_elements(torch):
+    found = []
+    for shape in ((3, 0, 4), (0, 3, 4)):
+        layer, x = torch.nn.TransformerDecoderLayer(4, 2, 8), torch.ones(shape, requires_grad=True)
+        out = layer(x, x)
+        out.sum().backward()
+        found += [out.shape, x.grad.shape, torch.nn.MultiheadAttention(4, 2)(x, x, x)[0].shape]
+    return found
+
+
+@same
+def test_adaptive_pools_take_floats(torch):
+    F = torch.nn.functional
+    pools = (F.adaptive_avg_pool1d, F.adaptive_max_pool1d, F.adaptive_avg_pool2d, F.adaptive_max_pool2d, F.adaptive_avg_pool3d, F.adaptive_max_pool3d)
+    return [said(f, torch.ones((4,) * (int(f.__name__[-2]) + 1), dtype=dtype), size) for f in pools for dtype in (torch.uint8, torch.int64) for size in (1, 2, 3)]
+
+
+@same
+def test_gradcheck_of_parameters(torch):
+    """The function reaches the parameters by its module, not by its arguments."""
+    m, x = torch.nn.Linear(2, 3).double(), torch.ones(2, 2, dtype=torch.float64, requires_grad=True)
+    before = m.weight.detach().clone()
+    inputs = (x, *m.parameters())
+    return [check(lambda x, *params: m(x).tanh(), inputs) for check in (torch.autograd.gradcheck, torch.autograd.gradgradcheck)], bool((m.weight == before).all())

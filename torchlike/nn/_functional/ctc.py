@@ -124,6 +124,12 @@ def _lengths(x, name: str) -> np.ndarray:
     return np.atleast_1d(np.asarray(x, np.int64))
 
 
+def _none_negative(lengths: np.ndarray, name: str) -> None:
+    if lengths.min(initial=0) < 0:
+        raise RuntimeError(f"Expected {name} to have value at least 0, but got value {lengths[lengths < 0][0]} (while checking arguments for "
+                           "ctc_loss_allocate_outputs)")
+
+
 def _padded(targets: Tensor, lengths: np.ndarray) -> Tensor:
     """Targets as (N, longest): concatenated ones are cut apart, padded ones are cut to the longest."""
     longest = int(lengths.max()) if lengths.size else 0
@@ -165,6 +171,7 @@ def ctc_loss(log_probs: Tensor, targets: Tensor, input_lengths, target_lengths, 
         raise RuntimeError("input_lengths must be of size batch_size")
     if long.size != n:
         raise RuntimeError("target_lengths must be of size batch_size")
+    _none_negative(long, "target_lengths")
     for i in given:
         if i > frames:
             raise RuntimeError(f"Expected input_lengths to have value at most {frames}, but got value {i} (while checking arguments for "
@@ -172,6 +179,7 @@ def ctc_loss(log_probs: Tensor, targets: Tensor, input_lengths, target_lengths, 
     if not batched and targets.ndim == 2 and n == 1:
         targets = targets.reshape(-1)
     labels = _padded(targets.to(dt.int64), long)
+    _none_negative(given, "input_lengths")
     lengths = as_tensor_value(np.stack([given, long]))
     loss = apply(_CTC, (x, labels, lengths), (int(blank), bool(zero_infinity)))
     if zero_infinity:

@@ -214,9 +214,9 @@ def multi_head_attention_forward(
             weights = weights.squeeze(0)
     else:
         if attn_mask is not None:
-            attn_mask = attn_mask.unsqueeze(0) if attn_mask.size(0) == 1 else attn_mask.reshape(batch, num_heads, -1, source)
-        heads = (x.reshape(batch, num_heads, -1, size) for x in (q, k, v))
+            attn_mask = attn_mask.unsqueeze(0) if attn_mask.size(0) == 1 else attn_mask.reshape(batch, num_heads, attn_mask.size(1), source)
+        heads = (x.reshape(batch, num_heads, x.size(1), size) for x in (q, k, v))
         out = scaled_dot_product_attention(*heads, attn_mask, dropout_p, is_causal)
         out = out.permute(2, 0, 1, 3).reshape(batch * target, embed)
-    out = linear(out, out_proj_weight, out_proj_bias).view(target, batch, -1)
+    out = linear(out, out_proj_weight, out_proj_bias).view(target, batch, out_proj_weight.size(0))
     return (out if batched else out.squeeze(1)), weights

@@ -66,6 +66,17 @@ def _as_shape(normalized_shape) -> tuple[int, ...]:
     return (normalized_shape,) if isinstance(normalized_shape, int) else tuple(normalized_shape)
 
 
+def _mixed(input: Tensor, *params) -> bool:
+    """Whether half precision meets parameters of single precision, which norms take; on the CPU torch takes no other mixture."""
+    kinds = [p.dtype for p in params if p is not None and p.dtype is not input.dtype]
+    if kinds and input.device.type == "cpu":
+        if any(kind is not dt.float32 for kind in kinds):
+            raise RuntimeError("mixed dtype (CPU): expect parameter to have scalar type of Float")
+        if input.dtype is dt.float64:
+            raise RuntimeError("mixed dtype (CPU): all inputs must share same datatype.")
+    return bool(kinds)
+
+
 def layer_norm(input: Tensor, normalized_shape, weight=None, bias=None, eps: float = 1e-5) -> Tensor:
     """(x - mean) / sqrt(var + eps) over the last dimensions, then weight and bias (Ba et al. 2016)."""
     if isinstance(normalized_shape, int):
@@ -84,6 +95,7 @@ def layer_norm(input: Tensor, normalized_shape, weight=None, bias=None, eps: flo
                            f"size{list(have)}")
     if input.dtype.category != dt.FLOAT:
         raise NotImplementedError(f'"LayerNormKernelImpl" not implemented for \'{input.dtype.short}\'')
+    _mixed(input, weight, bias)
     return apply(LAYER_NORM, (input, weight, bias), (len(shape), float(eps)))
 
 
@@ -290,10 +302,14 @@ def group_norm(input: Tensor, num_groups: int, weight=None, bias=None, eps: floa
     if shape[1] % num_groups:
         raise RuntimeError(f"Expected number of channels in input to be divisible by num_groups, but got input of shape {list(shape)} and "
                            f"num_groups={num_groups}")
+    if shape[0] * shape[1] // num_groups * math.prod(shape[2:]) == 1:
+        raise ValueError(f"Expected more than 1 value per channel when training, got input size {[1, num_groups, *shape[2:]]}")
     for t, name in ((weight, "weight"), (bias, "bias")):
         if t is not None and (t.ndim != 1 or t.shape[0] != shape[1]):
             raise RuntimeError(f"Expected {name} to be a vector of size equal to the number of channels in input, but got {name} of shape "
                                f"{list(t.shape)} and input of shape {list(shape)}")
+    if _mixed(input, weight, bias):
+        return group_norm(input.float(), num_groups, weight, bias, eps).to(input.dtype)
     y = apply(LAYER_NORM, (input.reshape(shape[0], num_groups, math.prod(shape[1:]) // num_groups), None, None), (1, float(eps))).reshape(shape)
     y = keep_format(y, input)
     view = (1, -1) + (1,) * (len(shape) - 2)

@@ -13,7 +13,7 @@ from ..._public import as_int
 from ..._tensor import Tensor, apply, as_tensor_value
 from ...ops.choosing import choose
 from ...ops.creation import arange, check_size
-from .common import each, keep_format
+from .common import each, keep_format, not_implemented
 from .windows import materialized, offsets, slices, spread_to
 
 # A pool is an elementwise combination of the input's strided slices, one slice per position inside the window.
@@ -303,9 +303,12 @@ def _edges(n: int, out: int) -> list[tuple[int, int]]:
 
 def _adaptive_avg(n: int):
     name = f"adaptive_avg_pool{n}d"
+    kernel = ("adaptive_avg_pool2d", "adaptive_avg_pool3d_cpu")[n == 3]
 
     def f(input: Tensor, output_size) -> Tensor:
         sizes = _adaptive_size(input, output_size, n, name)
+        if input.dtype.category != dt.FLOAT and set(sizes) != {1}:  # a size of 1 is a mean to torch
+            raise not_implemented(kernel, input.dtype)
         shape = input.shape[-n:]
         if all(o and not s % o for s, o in zip(shape, sizes)):
             split = [m for s, o in zip(shape, sizes) for m in (o, s // o)]
@@ -340,12 +343,16 @@ def _window_table(shape, sizes) -> np.ndarray:
 def _adaptive_max(n: int):
     name = f"adaptive_max_pool{n}d"
 
+    kernel = ("adaptive_max_pool2d", "adaptive_max_pool3d_cpu")[n == 3]
+
     def f(input: Tensor, output_size, return_indices: bool = False):
         sizes = _adaptive_size(input, output_size, n, name)
+        if input.dtype.category != dt.FLOAT:
+            raise not_implemented(kernel, input.dtype)
         shape = tuple(input.shape[-n:])
         if all(o and not s % o for s, o in zip(shape, sizes)):
-            kernel = tuple(s // o for s, o in zip(shape, sizes))
-            statics = (kernel, kernel, ((0, 0),) * n, (1,) * n, sizes)
+            window = tuple(s // o for s, o in zip(shape, sizes))
+            statics = (window, window, ((0, 0),) * n, (1,) * n, sizes)
             if return_indices:
                 return tuple(keep_format(t, input, ranks=(4,)) for t in apply(_MAX_POOL_INDICES, (input,), statics))
             return keep_format(apply(_MAX_POOL, (input,), statics), input, ranks=(4,))
