@@ -1,5 +1,6 @@
 """Numbers that do not fit their type, NaN and infinities in 16 bits, shapes without elements: torch's results and error classes."""
 
+import array
 import warnings
 
 import numpy as np
@@ -133,3 +134,19 @@ def test_a_deterministic_switch_keeps_what_it_warns(torch):
         torch.use_deterministic_algorithms(False, warn_only=warn)
         made.append((torch.is_deterministic_algorithms_warn_only_enabled(), torch.get_deterministic_debug_mode(), torch.are_deterministic_algorithms_enabled()))
     return made
+
+
+@same
+def test_what_asarray_reads(torch):
+    """Buffers are bytes of the dtype asked for, capsules are opened, and copy=False refuses what cannot share memory."""
+    capsule = torch.utils.dlpack.to_dlpack
+    scope = {"torch": torch, "a": array.array("d", [1, 2]), "m": memoryview(np.arange(4, dtype=np.complex64)), "c": [capsule(torch.arange(3)) for _ in range(3)],
+             "w": torch.ones(2, requires_grad=True)}
+    calls = ["torch.asarray(bytearray(range(8)))", "torch.asarray(bytearray(range(8)), dtype=torch.int16)", "torch.asarray(m, dtype=torch.complex64)",
+             "torch.asarray(b'abcd')", "torch.asarray(bytearray(7))", "torch.asarray(bytearray(0))", "torch.asarray(a, dtype=torch.int64)",
+             "torch.frombuffer([1, 2], dtype=torch.int32)", "torch.asarray([1, 2], copy=False)", "torch.asarray(3.5, copy=False)",
+             "torch.asarray(np.arange(3), copy=False)", "torch.asarray(np.arange(3), dtype=torch.float32, copy=False)", "torch.asarray(np.float32(3), copy=False)",
+             "torch.asarray(torch.arange(3), dtype=torch.float32, copy=False)", "torch.asarray(c[0])", "torch.asarray(c[1], dtype=torch.float32)",
+             "torch.asarray(c[2], copy=True)", "torch.asarray(w).requires_grad", "torch.asarray(w, requires_grad=False).requires_grad",
+             "torch.asarray([1.0], requires_grad=True).requires_grad"]
+    return outcomes(scope, calls)

@@ -72,6 +72,7 @@ def broadcast_shapes(*shapes: tuple) -> tuple:
         sizes = []
         for i, (x, y) in enumerate(zip(a, b)):
             if x != y and x != 1 and y != 1:
+                i, x, y = next((k, x, y) for k, x, y in reversed([*zip(range(n), a, b)]) if x != y and x != 1 and y != 1)  # torch goes from the last
                 raise RuntimeError(f"The size of tensor a ({x}) must match the size of tensor b ({y}) at non-singleton dimension {i}")
             sizes.append(y if x == 1 else x)
         out = tuple(sizes)

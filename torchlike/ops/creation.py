@@ -1,6 +1,7 @@
 """Factories: tensors from data, from numbers, ranges."""
 from __future__ import annotations
 
+import array
 import functools
 import math
 import os
@@ -529,7 +530,7 @@ def tensor(data, *, dtype=None, device=None, requires_grad=False, pin_memory=Fal
     return _finish(from_data(data, dtype, device), requires_grad)
 
 
-@public(method=False, names=("asarray",))
+@public(method=False)
 def as_tensor(data, dtype=None, device=None, *, copy=None, requires_grad=False) -> Tensor:
     """The data as a tensor, sharing memory with tensors and NumPy arrays where dtype and device allow."""
     if isinstance(data, Tensor):
@@ -541,6 +542,29 @@ def as_tensor(data, dtype=None, device=None, *, copy=None, requires_grad=False) 
         t = from_numpy(data)
         return t if device is None else t.to(device)
     return _finish(from_data(data, dtype, device), requires_grad)
+
+
+@public(method=False)
+def asarray(obj, *, dtype=None, device=None, copy=None, requires_grad=None) -> Tensor:
+    """as_tensor that also reads Python buffers and DLPack capsules; copy=False refuses what cannot share memory."""
+    if type(obj).__name__ == "PyCapsule":
+        from ..utils.dlpack import from_dlpack
+        obj = from_dlpack(obj)
+    elif isinstance(obj, (bytes, bytearray, memoryview, array.array)):
+        from .ranges import frombuffer
+        obj = frombuffer(obj, dtype=_float_or_default(dtype))
+    elif copy is False and isinstance(obj, np.generic):
+        raise RuntimeError("can't alias NumPy scalars. Either remove copy=False or transform it in a ndarray. ")
+    if copy is False:
+        if not isinstance(obj, (Tensor, np.ndarray)):
+            raise ValueError("can't alias arbitrary sequence into a tensor.")
+        have = obj.dtype if isinstance(obj, Tensor) else dt.from_numpy_dtype(obj.dtype)
+        if dtype is not None and dtype is not have:
+            raise ValueError(f"can't alias tensor with dtype '{have.short}' into dtype '{dtype.short}'.")
+    made = as_tensor(obj, dtype, device, copy=copy)
+    if made.requires_grad and requires_grad is False:
+        return made.detach()
+    return made.requires_grad_() if requires_grad and not made.requires_grad else made
 
 
 @public(method=False)

@@ -254,8 +254,10 @@ Tensor.new_empty_strided = new_empty_strided
 def frombuffer(buffer, *, dtype, count: int = -1, offset: int = 0, requires_grad: bool = False) -> Tensor:
     """A vector that shares the memory of a Python buffer."""
     kind = _check_dtype(dtype)
-    view = memoryview(buffer)
-    size = view.nbytes
+    try:
+        size = memoryview(buffer).nbytes
+    except TypeError:
+        raise ValueError("object does not implement Python buffer protocol.") from None
     if not size:
         raise ValueError(
             "both buffer length (0) and count (-1) must not be 0"
