@@ -127,3 +127,89 @@ def test_lower_triangles_as_vectors(torch, diag):
         except ValueError as bad:
             found.append(str(bad))
     return found
+
+
+@same
+def test_gradients_at_logits_of_zero(torch):
+    """A layer that starts at zero gives such logits."""
+    d, found = torch.distributions, []
+    x, y = torch.zeros(2, requires_grad=True), torch.tensor([0.0, 1.0], requires_grad=True)
+    for make in (lambda x: d.Bernoulli(logits=x), lambda x: d.Binomial(3, logits=x), lambda x: d.ContinuousBernoulli(logits=x), lambda x: d.Geometric(logits=x),
+                 lambda x: d.NegativeBinomial(2.0, logits=x)):
+        found.append(torch.autograd.grad(make(x).log_prob(torch.tensor([0.0, 1.0])).sum(), x))
+    found += [torch.autograd.grad(d.Bernoulli(logits=x).entropy().sum(), x), torch.autograd.grad(d.SigmoidTransform().log_abs_det_jacobian(x, x.sigmoid()).sum(), x)]
+    return found, torch.autograd.grad(d.kl_divergence(d.Bernoulli(logits=x), d.Bernoulli(logits=y)).sum(), (x, y))
+
+
+@same
+def test_divergence_of_families_of_ones_own(torch):
+    class Decay(torch.distributions.ExponentialFamily):
+        """p(x) = rate exp(-rate x), with nothing known of divergences."""
+        arg_constraints, support = {}, torch.distributions.constraints.positive
+
+        def __init__(self, rate):
+            self.rate = rate
+            super().__init__(rate.shape, validate_args=False)
+
+        _natural_params = property(lambda self: (-self.rate,))
+
+        def _log_normalizer(self, x):
+            return -torch.log(-x)
+
+    class Other(Decay):
+        pass
+
+    kl = torch.distributions.kl_divergence
+    rate = torch.tensor([0.5, 2.0], requires_grad=True)
+    p, q = Decay(torch.tensor([1.0, 3.0])), Decay(rate)
+    try:
+        kl(p, Other(rate))
+    except NotImplementedError as bad:
+        text = " ".join(str(bad).split())
+    return kl(p, q), torch.autograd.grad(kl(p, q).sum(), rate), text
+
+
+@pytest.mark.parametrize("transform", [0, 1, 2])
+@pytest.mark.parametrize("batch", [0, 1, 2])
+@pytest.mark.parametrize("event", [0, 1, 2])
+@pytest.mark.parametrize("n", [2, 3])
+@same
+def test_transforms_that_change_the_number_of_dimensions(torch, transform, batch, event, n):
+    d, shape = torch.distributions, (2, 3, 4, 5)
+    base = d.Normal(0.0, 1.0).expand(shape[4 - batch - event:])
+    base = d.Independent(base, event) if event else base
+    transforms = [d.AffineTransform(torch.zeros(shape[4 - transform:]), 1), d.ReshapeTransform((4, 5), (20,)), d.ReshapeTransform((3, 20), (6, 10))]
+    try:
+        made = d.TransformedDistribution(base, transforms[:n])
+    except ValueError as bad:
+        return str(bad)
+    x = made.sample((2,))
+    return made.batch_shape, made.event_shape, x, made.log_prob(x)
+
+
+@same
+def test_numbers_are_no_samples(torch):
+    d, found = torch.distributions, []
+    for made in (d.HalfCauchy(1.0), d.HalfNormal(1.0), d.HalfCauchy(1.0, validate_args=False)):
+        try:
+            found.append(made.log_prob(1))
+        except (ValueError, AttributeError) as bad:
+            found.append(str(bad))
+    return found
+
+
+def test_saved_transforms():
+    import copy
+    import io
+    import pickle
+
+    d, x = torchlike.distributions, torchlike.tensor([0.3, -0.5])
+    affine = d.AffineTransform(torchlike.tensor([1.0, 2.0]), 3.0)
+    for made in (affine, affine.inv, d.ComposeTransform([d.ExpTransform(), affine]).inv):
+        kept = made.inv  # the references that cannot be pickled
+        f = io.BytesIO()
+        torchlike.save(d.TransformedDistribution(d.Normal(x, 1.0), [made]), f)
+        f.seek(0)
+        loaded = torchlike.load(f, weights_only=False).transforms[0]
+        for again in (copy.deepcopy(made), pickle.loads(pickle.dumps(made)), loaded):
+            assert again(made.inv(x)).allclose(x) and again.inv.inv is again and kept is made.inv

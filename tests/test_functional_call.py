@@ -48,7 +48,7 @@ def calls(t):
     for given in ({"extra": one}, {"absent": one, "layer.bias": None}):
         yield call(module, given, x).tolist(), hasattr(module, "extra"), module.absent, module.layer.bias is None
     for given in ({"number": one}, {"number": None}, {"layer": one}, {"other.extra": one}, {"layer.weight": 3}, {"layer.": one}, {"": one}):
-        yield outcome(lambda: call(module, given, x)), module.number
+        yield outcome(lambda given=given: call(module, given, x)), module.number
     models = [t.nn.Linear(2, 2) for _ in range(3)]
     parameters, buffers = t.func.stack_module_state(models)
     yield [(n, tuple(p.shape), p.requires_grad, p.is_leaf, p.tolist()) for n, p in parameters.items()], buffers

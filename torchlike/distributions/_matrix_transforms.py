@@ -7,7 +7,8 @@ from .. import linalg
 from .._public import FUNCTIONS as F
 from ..ops.queries import finfo
 from . import constraints
-from .transforms import LowerCholeskyTransform, Transform, _Parameterless, _softplus
+from .transforms import LowerCholeskyTransform, Transform, _Parameterless
+from .utils import softplus
 
 
 class PositiveDefiniteTransform(_Parameterless):
@@ -64,7 +65,7 @@ class CorrCholeskyTransform(Transform):
         """Of x to the part of y below the diagonal."""
         at = _below(y.shape[-1], -2).to(y.device)
         rows = 0.5 * self._left(y).flatten(-2)[..., at].log().sum(-1)
-        return rows - 2 * (x + _softplus(-2 * x) - math.log(2)).sum(-1)
+        return rows - 2 * (x + softplus(-2 * x) - math.log(2)).sum(-1)
 
     def forward_shape(self, shape):
         if len(shape) < 1:

@@ -7,7 +7,7 @@ from ..autograd.grad_mode import no_grad
 from . import constraints
 from ._binary import BinaryParameters
 from .distribution import ExponentialFamily
-from .utils import broadcast_all
+from .utils import broadcast_all, softplus
 
 
 class Bernoulli(BinaryParameters, ExponentialFamily):
@@ -48,8 +48,7 @@ class Bernoulli(BinaryParameters, ExponentialFamily):
             return F["bernoulli"](self.probs.expand(self._extended_shape(sample_shape)))
 
     def _cross_entropy(self, logits, value):
-        # log(1 + e^x) - x y, without overflow
-        return logits.clamp(min=0) - logits * value + (-logits.abs()).exp().log1p()
+        return softplus(logits) - logits * value
 
     def log_prob(self, value):
         """x log p + (1 - x) log(1 - p)."""

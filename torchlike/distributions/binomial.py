@@ -7,6 +7,7 @@ from ..autograd.grad_mode import no_grad
 from . import constraints
 from ._binary import BinaryParameters
 from .distribution import Distribution
+from .utils import softplus
 
 
 class Binomial(BinaryParameters, Distribution):
@@ -57,7 +58,7 @@ class Binomial(BinaryParameters, Distribution):
             self._validate_sample(value)
         n, logits = self.total_count, self.logits
         binom = (n + 1).lgamma() - (value + 1).lgamma() - (n - value + 1).lgamma()
-        return binom + value * logits - n * (logits.clamp(min=0) + (-logits.abs()).exp().log1p())
+        return binom + value * logits - n * softplus(logits)
 
     def entropy(self):
         """-sum p(x) log p(x) over the support, where all counts are equal."""

@@ -9,7 +9,7 @@ from ..autograd.grad_mode import no_grad
 from . import constraints
 from ._binary import BinaryParameters
 from .distribution import ExponentialFamily
-from .utils import broadcast_all, clamp_probs, lazy_property, logits_to_probs
+from .utils import broadcast_all, clamp_probs, lazy_property, logits_to_probs, softplus
 
 
 class ContinuousBernoulli(BinaryParameters, ExponentialFamily):
@@ -82,7 +82,7 @@ class ContinuousBernoulli(BinaryParameters, ExponentialFamily):
         if self._validate_args:
             self._validate_sample(value)
         logits, value = broadcast_all(self.logits, value)
-        return logits * value - logits.clamp(min=0) - (-logits.abs()).exp().log1p() + self._log_norm()
+        return logits * value - softplus(logits) + self._log_norm()
 
     def cdf(self, value):
         """(p^x (1 - p)^(1 - x) + p - 1) / (2p - 1), 0 below 0 and 1 above 1."""

@@ -29,4 +29,6 @@ class HalfCauchy(Half):
 
     def log_prob(self, value):
         """The Cauchy's, doubled; -inf below 0."""
+        if self._validate_args:  # a number is no sample
+            self._validate_sample(value)
         return super().log_prob(F["as_tensor"](value, dtype=self.scale.dtype, device=self.scale.device))

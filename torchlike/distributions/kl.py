@@ -32,7 +32,7 @@ from .pareto import Pareto
 from .poisson import Poisson
 from .transformed_distribution import TransformedDistribution
 from .uniform import Uniform
-from .utils import sum_rightmost
+from .utils import softplus, sum_rightmost
 
 _KL_REGISTRY: dict[tuple[type, type], Callable] = {}
 
@@ -85,8 +85,6 @@ def _normal(p, q):
 
 @register_kl(Bernoulli, Bernoulli)
 def _bernoulli(p, q):
-    def softplus(x):
-        return x.clamp(min=0) + (-x.abs()).exp().log1p()
     yes = p.probs * (softplus(-q.logits) - softplus(-p.logits))
     yes = F["where"](q.probs == 0, math.inf, yes)
     yes = F["where"](p.probs == 0, 0.0, yes)

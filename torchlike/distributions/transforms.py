@@ -8,7 +8,7 @@ from .._public import FUNCTIONS as F
 from .._tensor import Size
 from ..ops.queries import finfo
 from . import constraints
-from .utils import broadcast_all, sum_rightmost
+from .utils import broadcast_all, softplus, sum_rightmost
 
 __all__ = [
     "AbsTransform", "AffineTransform", "CatTransform", "ComposeTransform", "CorrCholeskyTransform",
@@ -31,6 +31,9 @@ class Transform:
             raise ValueError("cache_size must be 0 or 1")
         self._cache_size, self._inv, self._cached_x_y = cache_size, None, (None, None)
         super().__init__()  # of a class beside this one: transforms with parameters are Modules too
+
+    def __getstate__(self):
+        return {**self.__dict__, "_inv": None}  # a reference to the inverse cannot be pickled; it is made anew
 
     @property
     def event_dim(self) -> int:
@@ -108,6 +111,14 @@ class _InverseTransform(Transform):
     def __init__(self, transform):
         super().__init__(transform._cache_size)
         self._inv = lambda: transform
+
+    def __getstate__(self):
+        return {**self.__dict__, "_inv": self.inv}
+
+    def __setstate__(self, state):
+        transform = state["_inv"]
+        self.__dict__.update(state, _inv=lambda: transform)
+        transform._inv = weakref.ref(self)
 
     domain = property(lambda self: self.inv.codomain)
     codomain = property(lambda self: self.inv.domain)
@@ -345,11 +356,7 @@ class SigmoidTransform(_Elementwise):
         return y.log() - (-y).log1p()
 
     def log_abs_det_jacobian(self, x, y):
-        return -_softplus(-x) - _softplus(x)
-
-
-def _softplus(x):
-    return x.clamp(min=0) + (-x.abs()).exp().log1p()
+        return -softplus(-x) - softplus(x)
 
 
 class SoftplusTransform(_Elementwise):
@@ -358,13 +365,13 @@ class SoftplusTransform(_Elementwise):
     codomain = constraints.positive
 
     def _call(self, x):
-        return F["where"](x > 20, x, _softplus(x))
+        return F["where"](x > 20, x, softplus(x))
 
     def _inverse(self, y):
         return (-y).expm1().neg().log() + y
 
     def log_abs_det_jacobian(self, x, y):
-        return -_softplus(-x)
+        return -softplus(-x)
 
 
 class TanhTransform(_Elementwise):
@@ -379,7 +386,7 @@ class TanhTransform(_Elementwise):
         return y.atanh()
 
     def log_abs_det_jacobian(self, x, y):
-        return 2.0 * (math.log(2.0) - x - _softplus(-2.0 * x))
+        return 2.0 * (math.log(2.0) - x - softplus(-2.0 * x))
 
 
 class AbsTransform(_Parameterless):
@@ -498,7 +505,7 @@ class StickBreakingTransform(_Parameterless):
 
     def log_abs_det_jacobian(self, x, y):
         x = x - self._offset(x)
-        return (-x - _softplus(-x) + y[..., :-1].log()).sum(-1)
+        return (-x - softplus(-x) + y[..., :-1].log()).sum(-1)
 
     def forward_shape(self, shape):
         if len(shape) < 1:

@@ -9,6 +9,7 @@ from .._core import dtype as dt
 from .._public import FUNCTIONS as F
 from .._tensor import Tensor
 from ..autograd.grad_mode import enable_grad
+from ..nn.functional import logsigmoid
 from ..ops.queries import finfo
 
 
@@ -33,6 +34,11 @@ def clamp_probs(probs: Tensor) -> Tensor:
     """Probabilities away from 0 and 1 by the type's epsilon."""
     eps = finfo(probs.dtype).eps
     return probs.clamp(min=eps, max=1 - eps)
+
+
+def softplus(x: Tensor) -> Tensor:
+    """log(1 + e^x), without overflow, and with slope 1/2 at 0."""
+    return -logsigmoid(-x)
 
 
 def probs_to_logits(probs: Tensor, is_binary: bool = False) -> Tensor:
