@@ -213,3 +213,16 @@ def test_saved_transforms():
         loaded = torchlike.load(f, weights_only=False).transforms[0]
         for again in (copy.deepcopy(made), pickle.loads(pickle.dumps(made)), loaded):
             assert again(made.inv(x)).allclose(x) and again.inv.inv is again and kept is made.inv
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_dirichlet_samples_of_small_parameters(dtype):
+    """Almost all of them lie in a corner: their gamma samples are far below float32's smallest number."""
+    found = []
+    for t in (torch, torchlike):
+        t.manual_seed(1)
+        alpha = t.tensor([[1e-2, 1e-2], [1e-3, 2e-2], [0.3, 4.0]], dtype=getattr(t, dtype))
+        found.append([t._sample_dirichlet(alpha.expand(1000, 3, 2)).numpy(), t.rand(1).numpy()])
+    for ours, theirs in zip(found[1], found[0], strict=True):
+        np.testing.assert_array_equal(ours, theirs)
+    assert abs((found[1][0][:, 0, 0] < 0.1).mean() - 0.5) < 0.05

@@ -66,10 +66,10 @@ def standard_gamma_sample(alpha: Tensor, generator=None) -> Tensor:
 
 
 def dirichlet_sample(alpha: Tensor, generator=None) -> Tensor:
-    """Dirichlet(alpha) samples over the last dimension."""
+    """Dirichlet(alpha) samples over the last dimension. In doubles until the end, as torch: gamma samples of small parameters are tiny."""
     host = _parameters(alpha)
     limits = np.finfo(host.dtype)
-    g = np.maximum(standard_gamma(_generator(generator), host), limits.tiny)
+    g = np.maximum(standard_gamma(_generator(generator), host.astype(np.float64)), np.finfo(np.float64).tiny)
     x = np.clip((g / g.sum(-1, keepdims=True)).astype(host.dtype), limits.tiny, np.nextafter(host.dtype.type(1), host.dtype.type(0)))
     return apply(_DIRICHLET, (alpha, place(x, alpha.device)))
 
