@@ -62,6 +62,27 @@ torch.view_as_complex(torch.as_strided(torch.randn(3, 3), (2, 2), (1, 1)))
 torch.view_as_complex(torch.randn(6)[1:5].view(2, 2))
 torch.randn(2, 3, 4).H
 """
+OVERLAPS = """
+x = torch.arange(6.).view(2, 3); x[0] = x[0][1]; x
+x = torch.arange(6.).view(2, 3); x[:] = x[0]; x
+x = torch.arange(6.).view(2, 3); x.fill_(x[0][1]); x
+x = torch.arange(6.).view(2, 3); x.copy_(x[0])
+x = torch.arange(6.); x[1:] = x[:-1]
+x = torch.arange(9.).view(3, 3); x.masked_fill_(x > 4, x[0, 1]); x
+x = torch.arange(9.).view(3, 3); x.mul_(x[0, 1])
+x = torch.arange(9.).view(3, 3); x[0] = x[:, 0]; x
+"""
+AUTOGRAD = """
+x = torch.ones(2, requires_grad=True); x.register_post_accumulate_grad_hook(lambda p: 3); x.sum().backward()
+x = torch.ones(2, requires_grad=True); x.register_post_accumulate_grad_hook(lambda p: p.grad); x.sum().backward()
+x = torch.ones(2, requires_grad=True); y = x * 2; y.grad
+x = torch.ones(2, requires_grad=True); y = x * 2; y.retain_grad(); y.grad
+torch.set_warn_always(True); x = torch.ones(2, requires_grad=True); (x * 2).sum().backward(create_graph=True); torch.set_warn_always(False)
+x = torch.ones(2, requires_grad=True); torch.autograd.grad(x.sum(), [x, torch.ones(1, requires_grad=True)])
+e = torch.tensor([0., 1., -1.], requires_grad=True); torch.pow(0., e).sum().backward(); e.grad
+e = torch.tensor([2., 0., -1.], requires_grad=True); torch.pow(torch.zeros(3), e).sum().backward(); e.grad
+x = torch.tensor([0., 2.], requires_grad=True); e = torch.tensor([0., 3.], requires_grad=True); torch.pow(x, e).sum().backward(); x.grad, e.grad
+"""
 
 
 def lines(*groups: str) -> list[str]:
@@ -76,16 +97,15 @@ def outcome(torch, program: str) -> tuple:
         try:
             exec(";".join(statements), names)
             try:
-                code = compile(last.strip(), "<program>", "eval")
+                last = compile(last.strip(), "<program>", "eval")
             except SyntaxError:  # a statement whose error is asked for
-                found = exec(last.strip(), names)
-            else:
-                found = repr(eval(code, names))
+                last = last.strip()
+            found = repr(eval(last, names)) if not isinstance(last, str) else exec(last, names)
         except Exception as error:
             found = type(error).__name__, str(error).split("\n")[0]
     return found, [str(w.message).split(" (Triggered")[0] for w in caught]
 
 
-@pytest.mark.parametrize("program", lines(INDEXING, VIEWS))
+@pytest.mark.parametrize("program", lines(INDEXING, VIEWS, OVERLAPS, AUTOGRAD))
 def test_both_print_it(subject, oracle, program):
     assert outcome(subject, program) == outcome(oracle, program)

@@ -248,6 +248,9 @@ def _wrong(function: str, name: str, place: int | None, kind: str, x, several: b
 def in_place(f: Callable, name: str, repeating: Callable | None = None) -> Callable:
     """f_ : write f's result into the first argument; or call `repeating` where several of its elements are one place in memory."""
     words = _numpy_words(f)
+    *_, last = _signature(f).parameters.values()
+    # a value to fill with is looked at before anything is written
+    reads = slice(None, -1 if last.name == "value" and last.kind is last.POSITIONAL_OR_KEYWORD else None)
 
     @functools.wraps(f)
     def write(self, *args, **kwargs):
@@ -259,7 +262,7 @@ def in_place(f: Callable, name: str, repeating: Callable | None = None) -> Calla
                 return repeating(self, *args, **kwargs)
             self._check_write()
             if self._storage is not None:
-                check_partly_same(self, args)
+                check_partly_same(self, args[reads])
             if kwargs and words:
                 _translate(words, kwargs, f)
             result = f(self, *args, **kwargs)

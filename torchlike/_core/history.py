@@ -26,6 +26,8 @@ compilations: list = []  # (operations, seconds, how) of every compilation of th
 fallbacks: list[tuple[str, str]] = []  # (function, reason) of torch.compile calls that stay recorded eager
 _last_at: dict[tuple, Any] = {}
 _is_ours: dict[str, bool] = {}  # by file name
+warnings_always = False  # torch.set_warn_always
+_said: set[str] = set()
 
 
 def fallback(name: str, reason: str) -> None:
@@ -48,8 +50,11 @@ def _place() -> tuple[str, int]:
     return "?", 0
 
 
-def warn(message: str) -> None:
-    """A UserWarning at the innermost frame outside torchlike."""
+def warn(message: str, once: bool = False) -> None:
+    """A UserWarning at the innermost frame outside torchlike; with `once`, only the first time (`torch.set_warn_always` apart)."""
+    if once and not warnings_always and message in _said:
+        return
+    _said.add(message)
     level, frame = 1, sys._getframe(1)
     while frame is not None and frame.f_code.co_filename.startswith((HERE, "<")):
         level, frame = level + 1, frame.f_back

@@ -8,6 +8,7 @@ from .._core.aval import broadcast_shapes
 from .._core.dependence import dependence
 from .._core.grad_mode import mode
 from .._core.graph import SECOND_BACKWARD, AccumulateGrad, Node, Outside
+from .._core.history import warn
 from .._core.layout import is_dense, like
 from .._core.program import record
 from .._core.registry import OPS
@@ -29,6 +30,10 @@ def backward(tensors, grad_tensors=None, retain_graph: bool | None = None, creat
         if not inputs:
             raise RuntimeError("`inputs` argument to `backward()` cannot be empty.")
     roots = _roots(tensors, _tuple(grad_tensors, len(tensors)), create_graph)
+    if create_graph:
+        warn("Using backward() with create_graph=True will create a reference cycle between the parameter and its gradient which can cause a memory "
+             "leak. We recommend using autograd.grad when creating the graph to avoid this. If you have to use this function, make sure to reset the "
+             ".grad fields of your parameters to None after use to break the cycle and avoid the leak.", once=True)
     keep = create_graph if retain_graph is None else retain_graph
     run(roots, keep, create_graph, inputs or (), accumulate=True)
 
@@ -54,8 +59,9 @@ def grad(outputs, inputs, grad_outputs=None, retain_graph: bool | None = None, c
     if materialize_grads:
         from .. import zeros_like
         return tuple(zeros_like(x) if g is None else g for x, g in zip(inputs, found))
-    if not allow_unused and any(g is None for g in found):
-        raise RuntimeError("One of the differentiated Tensors appears to not have been used in the graph. Set "
+    unused = [i for i, g in enumerate(found) if g is None]
+    if unused and not allow_unused:
+        raise RuntimeError(f"The differentiated Tensor at index {unused[0]} appears to not have been used in the graph. Set "
                            "allow_unused=True if this is the desired behavior.")
     return tuple(found)
 
@@ -364,7 +370,11 @@ def _accumulate(node: AccumulateGrad, g: Tensor, create_graph: bool) -> None:
     _store(tensor, g, create_graph)
     if node.post_accumulate:
         for hook in list(node.post_accumulate.values()):
-            hook(tensor)
+            r = hook(tensor)
+            if isinstance(r, Tensor):
+                raise RuntimeError("Tensor post accumulate grad hooks should return None.")
+            if r is not None:
+                raise TypeError(f"expected Variable, but hook returned '{type(r).__name__}'")
     if node.hooks is not None and node.hooks.post:
         _after(node, [], [g])
 

@@ -185,7 +185,7 @@ def fill_(self, value) -> Tensor:
     if isinstance(value, Tensor):
         if value.ndim:
             raise RuntimeError(f"fill_ only supports 0-dimension value tensor but got tensor with {value.ndim} dimensions.")
-        return copy_(self, value)
+        return copy_(self, value if value._storage is None else value.expand(self.shape))
     return overwrite(self, filled(self._value.aval.shape, value, self.dtype, self.device), True)
 
 

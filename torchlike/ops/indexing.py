@@ -448,7 +448,7 @@ def setitem(self: Tensor, index, value) -> None:
         shape = t._value.aval.shape
         if value._value.aval.ndim > len(shape):
             value = _drop_ones(value, shape)
-        t.copy_(value)
+        t.copy_(value if value._storage is None or value._storage is not t._storage else value.expand(shape))
         return
     t._check_write(True)
     kind = next(iter(advanced.values())).dtype if len(advanced) == 1 and value._value.aval.numel == 1 else None

@@ -283,13 +283,14 @@ def _pow_kernel(xp, x, y):
     return r
 
 
-def _safe_log(xp, x):
-    return xp.log(choose(xp, x == 0, xp.ones_like(x), x))
+def _exponent_vjp(xp, g, x, y, out):
+    flat = (x == 0) & ~(y.real < 0)  # 0 ** y is constant there
+    return g * conj(xp, choose(xp, flat, xp.zeros_like(out), out * xp.log(choose(xp, flat, xp.ones_like(x), x))))
 
 
 _POW = Elementwise("pow", _pow_kernel, torch_name="PowBackward1", grads=(
     lambda xp, g, x, y: g * conj(xp, choose(xp, y == 0, xp.zeros_like(x), y * xp.power(x, choose(xp, y == 0, xp.ones_like(y), y) - 1))),
-    lambda xp, g, x, y, out: g * conj(xp, choose(xp, (x == 0) & ~(y.real < 0), xp.zeros_like(out), out * _safe_log(xp, x)))))
+    lambda xp, g, x, y, out: _exponent_vjp(xp, g, x, y, out)))
 
 SQUARE_CHAIN = {2: lambda xp, x: x * x, 3: lambda xp, x: x * x * x, 4: lambda xp, x: (x * x) * (x * x)}
 

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import os
 
-from .._core import program
+from .._core import history, program
 from .._core.device import default_device, device
 from .._public import FUNCTIONS, called, public
 from .._tensor import Tensor
 
-_state = {"mode": 0, "warn_only": False, "warn_always": False, "threads": None, "interop": None}
+_state = {"mode": 0, "warn_only": False, "threads": None, "interop": None}
 _MODES = ("default", "warn", "error")
 
 
@@ -61,13 +61,13 @@ def set_warn_always(b: bool, /) -> None:
     """Whether warnings that torch gives once are given every time."""
     if not isinstance(b, bool):
         raise RuntimeError(f"setWarnOnlyOnce expects a bool, but got {type(b).__name__}")
-    _state["warn_always"] = b
+    history.warnings_always = b
 
 
 @public(method=False)
 def is_warn_always_enabled() -> bool:
     """What set_warn_always set."""
-    return _state["warn_always"]
+    return history.warnings_always
 
 
 def _set_threads(name: str, n) -> None:
