@@ -361,3 +361,42 @@ def test_checkpoint(torch, reentrant):
     y = checkpoint(block, x, use_reentrant=reentrant)
     y.sum().backward()
     return y, x.grad, [p.grad for p in net.parameters()], len(calls)
+
+
+def test_arguments_left_out(subject, oracle):
+    """setup_context is told of defaults; backward and vjp exclude each other."""
+    def found(torch):
+        class Power(torch.autograd.Function):
+            @staticmethod
+            def forward(x, y=3):
+                return x ** y
+
+            @staticmethod
+            def setup_context(ctx, inputs, output):
+                x, ctx.y = inputs
+                ctx.save_for_backward(x)
+
+            @staticmethod
+            def backward(ctx, g):
+                x, = ctx.saved_tensors
+                return g * ctx.y * x ** (ctx.y - 1), None
+
+        class Both(torch.autograd.Function):
+            @staticmethod
+            def forward(ctx, x):
+                return x.clone()
+
+            @staticmethod
+            def backward(ctx, g):
+                return g
+
+            @staticmethod
+            def vjp(ctx, g):
+                return g
+        x = torch.tensor(2.0, requires_grad=True)
+        Power.apply(x).backward()
+        try:
+            Both.apply(x).backward()
+        except RuntimeError as error:
+            return x.grad.item(), str(error).partition("'Both'")[0].partition(" for")[0]
+    assert found(subject) == found(oracle)

@@ -83,6 +83,15 @@ e = torch.tensor([0., 1., -1.], requires_grad=True); torch.pow(0., e).sum().back
 e = torch.tensor([2., 0., -1.], requires_grad=True); torch.pow(torch.zeros(3), e).sum().backward(); e.grad
 x = torch.tensor([0., 2.], requires_grad=True); e = torch.tensor([0., 3.], requires_grad=True); torch.pow(x, e).sum().backward(); x.grad, e.grad
 """
+HOOKS = """
+x = torch.ones(2, requires_grad=True); h = x * 3; h.retain_grad(); o = (h * h).sum(); o.backward(retain_graph=True); o.backward(); h.grad
+a = torch.tensor(1., requires_grad=True); b = a * 2; log = []; b.grad_fn.register_prehook(lambda g: log.append(1)); torch.autograd.grad(b * 2, b); log
+a = torch.tensor(1., requires_grad=True); b = a * 2; log = []; b.register_hook(lambda g: log.append(1)); torch.autograd.grad(b * 2, (a, b)); log
+a = torch.tensor(1., requires_grad=True); b = a * 2; b.grad_fn.register_prehook(lambda g: (g[0] * 2,)); b.retain_grad(); (b * 3).backward(); a.grad, b.grad
+a = torch.tensor(1., requires_grad=True); b = a * 2; c = b.grad_fn.next_functions[0][0]; c.register_prehook(lambda g: (g[0] * 2,)); (b * 3).backward(inputs=[a]); a.grad
+a = torch.tensor(1., requires_grad=True); log = []; a.register_post_accumulate_grad_hook(lambda t: log.append(t.grad)); (a * 3).backward(inputs=[a]); log
+a = torch.tensor(1., requires_grad=True); b = a * 2; b.grad_fn.register_prehook(lambda g: (g[0] * 2,)); (b * 3).backward(inputs=[b]); b.grad
+"""
 
 
 def lines(*groups: str) -> list[str]:
@@ -106,6 +115,6 @@ def outcome(torch, program: str) -> tuple:
     return found, [str(w.message).split(" (Triggered")[0] for w in caught]
 
 
-@pytest.mark.parametrize("program", lines(INDEXING, VIEWS, OVERLAPS, AUTOGRAD))
+@pytest.mark.parametrize("program", lines(INDEXING, VIEWS, OVERLAPS, AUTOGRAD, HOOKS))
 def test_both_print_it(subject, oracle, program):
     assert outcome(subject, program) == outcome(oracle, program)

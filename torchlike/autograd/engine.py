@@ -164,14 +164,21 @@ def run(roots, keep_graph: bool, create_graph: bool, inputs: Sequence[Tensor], a
             mine = grads.pop(node, None)
             if mine is None:
                 mine = [None] * node.n_outputs
-            if node.hooks is not None:
-                mine = _before(node, mine)
-            if node in captures:
-                for out in captures[node]:
-                    captures[node][out] = None if node.__class__ is Outside else mine[out]
+            captured, leaf = captures.get(node), isinstance(node, AccumulateGrad)
+            runs = not inputs or node in wanted or (accumulate and captured is not None)
+            if node.hooks is not None and (runs or captured is not None):
+                mine = _tensor_hooks(node, mine)
+                seen = mine
+                if runs:
+                    mine = _node_hooks(node, mine)
+            else:
+                seen = mine
+            if captured is not None:  # what hooks of the node make of a gradient is for the node; a leaf's own adds it up
+                for out in captured:
+                    captured[out] = None if node.__class__ is Outside else (mine if leaf else seen)[out]
             if wanted is not None and node not in wanted:
                 below = [None] * len(node.edges)
-            elif isinstance(node, AccumulateGrad):
+            elif leaf:
                 if not inputs and mine[0] is not None:
                     _accumulate(node, mine[0], create_graph)
                 continue
@@ -205,7 +212,9 @@ def run(roots, keep_graph: bool, create_graph: bool, inputs: Sequence[Tensor], a
     found = [t._as_gradient(g) if t._sparse and g is not None else g for t, g in zip(inputs, found)]
     if accumulate:
         for t, g in zip(inputs, found):
-            if g is not None:
+            if g is not None and isinstance(t._edge, AccumulateGrad):
+                _accumulate(t._edge, g, create_graph)
+            elif g is not None:
                 _store(t, g, create_graph)
         return found
     return found
@@ -332,7 +341,7 @@ def _missing(plan, i: int) -> Tensor | None:
     return None if i in getattr(plan.op.derivative, "optional", ()) else Tensor._of(_filled(plan.outs[i], 0))
 
 
-def _before(node: Node, grads: list) -> list:
+def _tensor_hooks(node: Node, grads: list) -> list:
     hooks = node.hooks
     for out, table in hooks.tensor.items():
         for hook in list(table.values()):
@@ -344,14 +353,18 @@ def _before(node: Node, grads: list) -> list:
                     if r.shape != grads[out].shape:
                         raise RuntimeError("hook '" + getattr(hook, "__name__", "hook") + "' has changed the size of value")
                     grads[out] = r
-    for hook in list(hooks.pre.values()):
-        r = hook(tuple(grads))
-        if r is not None:
-            grads = [r] if isinstance(r, Tensor) else list(r)
     for out, ref in hooks.retain.items():
         tensor = ref()
         if tensor is not None and grads[out] is not None:
-            tensor._grad = grads[out]
+            tensor._grad = grads[out] if tensor._grad is None else _plus(tensor._grad, grads[out])
+    return grads
+
+
+def _node_hooks(node: Node, grads: list) -> list:
+    for hook in list(node.hooks.pre.values()):
+        r = hook(tuple(grads))
+        if r is not None:
+            grads = [r] if isinstance(r, Tensor) else list(r)
     return grads
 
 

@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 from .._core.grad_mode import mode
 from .._core.graph import SECOND_BACKWARD, Node
+from .._public import _signature
 from .._tensor import Tensor, _plain_copy
 
 
@@ -153,10 +154,14 @@ class Function:
     @classmethod
     def apply(cls, *args, **kwargs):
         """Run forward, and record backward when some input requires a gradient."""
+        separate = cls.setup_context is not Function.setup_context
+        if separate:  # it is told of arguments that were left out, too
+            call = _signature(cls.forward).bind(*args, **kwargs)
+            call.apply_defaults()
+            args, kwargs = call.args, call.kwargs
         needs = tuple(isinstance(a, Tensor) and a.requires_grad for a in args)
         ctx = FunctionCtx()
         ctx.needs_input_grad = needs
-        separate = cls.setup_context is not Function.setup_context
         recorded = mode.enabled and any(needs)
         if recorded and any(need and a._sparse for a, need in zip(args, needs)):
             raise NotImplementedError(f"torchlike: {cls.__name__}.apply of a sparse tensor that requires grad. Hand in its values.")
@@ -169,7 +174,9 @@ class Function:
                 result = cls.forward(ctx, *args, **kwargs)
         finally:
             mode.enabled = before
-        if cls.backward is Function.backward and cls.vjp is not Function.vjp:
+        if cls.vjp is not Function.vjp and cls.vjp is not cls.backward:
+            if cls.backward is not Function.backward:
+                raise RuntimeError("Implementing both 'backward' and 'vjp' for a custom Function is not allowed. You should only implement one of them.")
             cls.backward = cls.vjp
         if not recorded:
             return result
