@@ -92,6 +92,41 @@ a = torch.tensor(1., requires_grad=True); b = a * 2; c = b.grad_fn.next_function
 a = torch.tensor(1., requires_grad=True); log = []; a.register_post_accumulate_grad_hook(lambda t: log.append(t.grad)); (a * 3).backward(inputs=[a]); log
 a = torch.tensor(1., requires_grad=True); b = a * 2; b.grad_fn.register_prehook(lambda g: (g[0] * 2,)); (b * 3).backward(inputs=[b]); b.grad
 """
+MIXED = """
+nn.Linear(3, 4)(torch.randn(2, 3, dtype=torch.float64))
+nn.Linear(3, 4)(torch.randn(2, 3).half())
+nn.Linear(3, 4, bias=False)(torch.randn(2, 2, 3, dtype=torch.float64))
+nn.Conv2d(1, 1, 1)(torch.ones(1, 1, 2, 2, dtype=torch.float64))
+nn.Conv2d(1, 1, 1, bias=False)(torch.ones(1, 1, 2, 2, dtype=torch.int64))
+nn.ConvTranspose2d(1, 1, 1)(torch.ones(1, 1, 2, 2, dtype=torch.float64))
+nn.BatchNorm1d(2)(torch.ones(3, 2, dtype=torch.float64))
+nn.BatchNorm1d(2).eval()(torch.ones(3, 2, dtype=torch.float64))
+nn.BatchNorm1d(2)(torch.ones(3, 2).half()).dtype
+nn.BatchNorm2d(2).half()(torch.ones(3, 2, 2, 2))
+nn.BatchNorm2d(2)(torch.ones(3, 2, 2, 2, dtype=torch.int64))
+nn.InstanceNorm1d(2, affine=True)(torch.ones(3, 2, 2, dtype=torch.float64))
+nn.Bilinear(2, 2, 2)(torch.ones(1, 2), torch.ones(1, 2, dtype=torch.float64))
+torch.addmm(torch.ones(2, 2, dtype=torch.float64), torch.ones(2, 2), torch.ones(2, 2))
+torch.addmm(torch.ones(2, 2), torch.ones(2, 2, dtype=torch.float64), torch.ones(2, 2))
+torch.addmv(torch.ones(2, dtype=torch.float64), torch.ones(2, 2), torch.ones(2))
+torch.mv(torch.ones(2, 2, dtype=torch.float64), torch.ones(2))
+torch.bmm(torch.ones(2, 2, 2), torch.ones(2, 2, 2, dtype=torch.float64))
+torch.baddbmm(torch.ones(2, 2, 2, dtype=torch.float64), torch.ones(2, 2, 2), torch.ones(2, 2, 2))
+torch.addbmm(torch.ones(2, 2), torch.ones(2, 2, 2), torch.ones(2, 2, 2, dtype=torch.float64))
+torch.ones(2) @ torch.ones(2, dtype=torch.float64)
+torch.ones(2, 2, 2) @ torch.ones(2, dtype=torch.float64)
+torch.einsum("ij,jk->ik", torch.ones(2, 2), torch.ones(2, 2, dtype=torch.float64))
+torch.tensordot(torch.ones(2, 2), torch.ones(2, 2, dtype=torch.float64), 1)
+"""
+FACTORIES = """
+torch.zeros(2, 3, layout=torch.sparse_coo)
+torch.zeros_like(torch.ones(2), layout=torch.sparse_coo)
+torch.ones(2, 3, layout=torch.sparse_coo)
+torch.full((2,), 1., layout=torch.sparse_coo)
+torch.randperm(-1)
+torch.cumsum(torch.ones(3), 0, dtype=torch.bool)
+F.pad(torch.ones(2, dtype=torch.int8), (1, 1), value=300)
+"""
 
 
 def lines(*groups: str) -> list[str]:
@@ -115,6 +150,6 @@ def outcome(torch, program: str) -> tuple:
     return found, [str(w.message).split(" (Triggered")[0] for w in caught]
 
 
-@pytest.mark.parametrize("program", lines(INDEXING, VIEWS, OVERLAPS, AUTOGRAD, HOOKS))
+@pytest.mark.parametrize("program", lines(INDEXING, VIEWS, OVERLAPS, AUTOGRAD, HOOKS, MIXED, FACTORIES))
 def test_both_print_it(subject, oracle, program):
     assert outcome(subject, program) == outcome(oracle, program)

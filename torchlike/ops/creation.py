@@ -173,13 +173,28 @@ def _finish(t: Tensor, requires_grad: bool, out: Tensor | None = None) -> Tensor
     return t
 
 
+def need_strided(layout, name: str) -> None:
+    """Only zeros can be made sparse."""
+    if layout is not None and layout.name != "strided":
+        raise RuntimeError(f"{name}(...) is not implemented for sparse layout")
+
+
+def _zeros_in(layout, t: Tensor, value) -> Tensor:
+    """t, which is filled with value, in a layout."""
+    if layout is None or layout.name == "strided":
+        return t
+    if value:
+        need_strided(layout, "full")
+    return t.to_sparse(layout=layout)
+
+
 def _constant(name, value):
     def make(*size, out=None, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False, names=None):
         shape = as_size(*size)
         _empty_check(shape)
         if out is not None:
             return _finish(constant(shape, value, out.dtype if dtype is None else dtype, out.device), requires_grad, out)
-        return _finish(constant(shape, value, _float_or_default(dtype), dev.resolve(device)), requires_grad)
+        return _finish(_zeros_in(layout, constant(shape, value, _float_or_default(dtype), dev.resolve(device)), value), requires_grad)
 
     def made(*size, **kwargs):
         if "size" in kwargs:
@@ -210,6 +225,7 @@ def full(size, fill_value, *, out=None, dtype=None, layout=None, device=None, re
     """A tensor of shape `size` filled with a number; the dtype follows the number."""
     if not isinstance(size, (tuple, list)):
         raise TypeError(f"full(): argument 'size' (position 1) must be tuple of ints, not {type(size).__name__}")
+    need_strided(layout, "full")
     shape = as_size(size)
     _empty_check(shape)
     fill_value = plain_number(fill_value)
@@ -237,7 +253,7 @@ def _like(name, value):
     def made(input, *, dtype=None, layout=None, device=None, requires_grad=False, memory_format=None, pin_memory=False):
         a = input._value.aval
         t = constant(a.shape, value, a.dtype if dtype is None else _check_dtype(dtype), a.device if device is None else dev.canonical(device))
-        return _finish(laid_out(t, input, memory_format or preserve_format), requires_grad)
+        return _finish(_zeros_in(layout, laid_out(t, input, memory_format or preserve_format), value), requires_grad)
     made.__name__ = made.__qualname__ = name
     made.__doc__ = f"torch.{name}(input): a tensor of input's shape, dtype and device filled with {value}."
     return public(method=False)(made)
@@ -251,6 +267,7 @@ empty_like = _like("empty_like", 0)
 @public(method=False)
 def full_like(input, fill_value, *, dtype=None, layout=None, device=None, requires_grad=False, memory_format=None, pin_memory=False) -> Tensor:
     """A tensor of input's shape, dtype and device filled with a number."""
+    need_strided(layout, "full")
     a = input._value.aval
     fill_value = plain_number(fill_value)
     made = filled(a.shape, fill_value, a.dtype if dtype is None else _check_dtype(dtype), a.device if device is None else dev.canonical(device))

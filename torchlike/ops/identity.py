@@ -19,7 +19,7 @@ from .._resize import resize as resize_storage
 from .._tensor import Tensor, _new, _plain_copy, apply
 from . import shape_views, strided_views
 from .creation import constant, place
-from .matmul import _c_name
+from .matmul import c_name
 from .memory_formats import channels_last, channels_last_3d, memory_format, preserve_format
 from .storages import stored
 
@@ -199,7 +199,7 @@ def set_(self, source=None, storage_offset: int = 0, size=None, stride=None) -> 
         return _become(self, constant((0,), 0, self.dtype, self.device))
     if isinstance(source, Tensor):
         if source.dtype is not self.dtype:
-            raise RuntimeError(f"Could not set tensor of type {_c_name(source.dtype)} to a tensor of type {_c_name(self.dtype)}")
+            raise RuntimeError(f"Could not set tensor of type {c_name(source.dtype)} to a tensor of type {c_name(self.dtype)}")
         if size is not None:
             return _become(
                 self,
@@ -209,7 +209,7 @@ def set_(self, source=None, storage_offset: int = 0, size=None, stride=None) -> 
     if not hasattr(source, "untyped"):
         raise TypeError(f"set_(): argument 'source' must be Tensor or Storage, not {type(source).__name__}")
     if getattr(source, "dtype", self.dtype) is not self.dtype:
-        raise RuntimeError(f"Expected a Storage of type {_c_name(self.dtype)} or an UntypedStorage, but got type {source.dtype.short} for argument 1 'storage'")
+        raise RuntimeError(f"Expected a Storage of type {c_name(self.dtype)} or an UntypedStorage, but got type {source.dtype.short} for argument 1 'storage'")
     shape = (source.nbytes() // self.dtype.itemsize - storage_offset,) if size is None else as_size(size)
     return _become(
         self, stored(source, self.dtype, storage_offset, shape, None if stride is None else as_size(stride)).detach()

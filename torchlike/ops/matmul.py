@@ -93,12 +93,32 @@ _NAMED = {name: Op(name, _mm, shape=_matmul_shape, vjp=_matmul_vjp) for name in 
 
 
 def _same_dtype(a: Tensor, b: Tensor) -> None:
-    kind = a._value.aval.dtype
-    if kind is not b._value.aval.dtype:
-        raise RuntimeError(f"expected m1 and m2 to have the same dtype, but got: {_c_name(a.dtype)} != {_c_name(b.dtype)}")
+    """torch's errors, which go by the function that a product ends in."""
+    if a._value.aval.dtype is b._value.aval.dtype:
+        return
+    if b.ndim == 1:
+        if a.ndim == 1:
+            raise RuntimeError(f"dot : expected both vectors to have same dtype, but found {a.dtype.short} and {b.dtype.short}")
+        raise RuntimeError(f"addmv input tensors must have the same dtype, but got {b.dtype.short}, {a.dtype.short}, and {b.dtype.short}")
+    if a.ndim > 2 and b.ndim > 2:
+        _need_scalar_type(a, b)
+    raise RuntimeError(f"expected m1 and m2 to have the same dtype, but got: {c_name(a.dtype)} != {c_name(b.dtype)}")
 
 
-def _c_name(d: dt.dtype) -> str:
+def _need_scalar_type(a: Tensor, b: Tensor) -> None:
+    if a.dtype is not b.dtype:
+        raise RuntimeError(f"expected scalar type {a.dtype.short} but found {b.dtype.short}")
+
+
+def _same_dtypes(input: Tensor, mat1: Tensor, mat2: Tensor) -> None:
+    """Of addmm."""
+    if isinstance(mat1, Tensor) and isinstance(mat2, Tensor):
+        for name, t in (("self", input), ("mat1", mat1)):
+            if t.dtype is not mat2.dtype:
+                raise RuntimeError(f"{name} and mat2 must have the same dtype, but got {t.dtype.short} and {mat2.dtype.short}")
+
+
+def c_name(d: dt.dtype) -> str:
     return {"float32": "float", "float64": "double", "int64": "long int", "int32": "int", "int16": "short int", "int8": "signed char",
             "uint8": "unsigned char", "float16": "c10::Half", "bfloat16": "c10::BFloat16", "complex64": "c10::complex<float>",
             "complex128": "c10::complex<double>"}.get(d.name, d.name)
@@ -191,8 +211,7 @@ def dot(input, tensor: Tensor) -> Tensor:
     """The sum of products of two vectors."""
     if input.ndim != 1 or tensor.ndim != 1:
         raise RuntimeError(f"1D tensors expected, but got {input.ndim}D and {tensor.ndim}D tensors")
-    if input.dtype is not tensor.dtype:
-        raise RuntimeError(f"dot : expected both vectors to have same dtype, but found {input.dtype.short} and {tensor.dtype.short}")
+    _same_dtype(input, tensor)
     if input.shape != tensor.shape:
         n, m = input.shape[0], tensor.shape[0]
         raise RuntimeError(f"inconsistent tensor size, expected tensor [{n}] and src [{m}] to have the same number of elements, but got {n} and {m} "
@@ -253,24 +272,31 @@ def _sum_with(input, by, name: str, a: Tensor, b: Tensor, beta, alpha) -> Tensor
 @public(inplace=True, out=True)
 def addmm(input, mat1: Tensor, mat2: Tensor, *, beta=1, alpha=1) -> Tensor:
     """beta * input + alpha * (mat1 @ mat2)."""
+    _same_dtypes(input, mat1, mat2)
     return _sum_with(input, _mm_by, "mm", mat1, mat2, beta, alpha)
 
 
 @public(inplace=True, out=True)
 def addmv(input, mat: Tensor, vec: Tensor, *, beta=1, alpha=1) -> Tensor:
     """beta * input + alpha * (mat @ vec)."""
+    if input.dtype is not mat.dtype or input.dtype is not vec.dtype:
+        raise RuntimeError(f"addmv input tensors must have the same dtype, but got {input.dtype.short}, {mat.dtype.short}, and {vec.dtype.short}")
     return _add_product(input, mv(mat, vec), beta, alpha)
 
 
 @public(inplace=True, out=True)
 def baddbmm(input, batch1: Tensor, batch2: Tensor, *, beta=1, alpha=1) -> Tensor:
     """beta * input + alpha * (batch1 @ batch2)."""
+    if input.dtype is not batch1.dtype:
+        raise RuntimeError(f"Input dtypes must be the same, got: input {c_name(input.dtype)}, batch1: {c_name(batch1.dtype)}, batch2: "
+                           f"{c_name(batch2.dtype)}")
     return _sum_with(input, _bmm_by, "bmm", batch1, batch2, beta, alpha)
 
 
 @public(inplace=True, out=True)
 def addbmm(input, batch1: Tensor, batch2: Tensor, *, beta=1, alpha=1) -> Tensor:
     """beta * input + alpha * the sum of batch1 @ batch2 over the batch."""
+    _same_dtypes(input, batch1, batch2)
     return _add_product(input, bmm(batch1, batch2).sum(0, dtype=batch1.dtype), beta, alpha)
 
 
@@ -347,8 +373,10 @@ def _odd_linear(input, weight, bias) -> Tensor:
         raise RuntimeError(f"t() expects a tensor with <= 2 dimensions, but self is {w.ndim}D")
     if x.shape[-1] != w.shape[1]:
         raise RuntimeError(f"mat1 and mat2 shapes cannot be multiplied ({math.prod(x.shape[:-1])}x{x.shape[-1]} and {w.shape[1]}x{w.shape[0]})")
+    if x.dtype is not w.dtype and bias is not None:
+        raise RuntimeError(f"mat1 and mat2 must have the same dtype, but got {x.dtype.short} and {w.dtype.short}")
     if x.dtype is not w.dtype:
-        raise RuntimeError(f"expected m1 and m2 to have the same dtype, but got: {_c_name(x.dtype)} != {_c_name(w.dtype)}")
+        raise RuntimeError(f"expected m1 and m2 to have the same dtype, but got: {c_name(x.dtype)} != {c_name(w.dtype)}")
     if bias is not None:
         b, out = bias._value.aval, (*x.shape[:-1], w.shape[0])
         if b.shape != (w.shape[0],) and (b.ndim > len(out) or any(m not in (1, n) for m, n in zip(b.shape[::-1], out[::-1]))):
@@ -373,6 +401,8 @@ def tensordot(a, b, dims=2) -> Tensor:
         da, db = (list(d) if isinstance(d, (tuple, list)) else [d] for d in (dims.tolist() if isinstance(dims, Tensor) else dims))
     if len(da) != len(db):
         raise RuntimeError("both dimension lists should have same length")
+    if a.dtype is not b.dtype:
+        raise RuntimeError("both inputs should have same dtype")
     da, db = [as_dim(d, a.ndim) for d in da], [as_dim(d, b.ndim) for d in db]
     for i, j in zip(da, db):
         if a.shape[i] == b.shape[j]:
@@ -457,6 +487,7 @@ def _pair_product(equation: str, a: Tensor, b: Tensor) -> Tensor | None:
     batch = [c for c in right if c in s and c in t]
     summed = [c for c in s if c in t and c not in right]
     fa, fb = [c for c in s if c not in t], [c for c in t if c not in s]
+    _need_scalar_type(a, b)
     if any(c not in right for c in fa + fb) or all(sizes[c] == 1 for c in summed):  # no sum, or one of single elements
         return None
     n = lambda names: [sizes[c] for c in names]  # noqa: E731

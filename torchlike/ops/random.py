@@ -12,7 +12,7 @@ from .._core.aval import broadcast_shapes
 from .._core.grad_mode import mode
 from .._core.layout import is_contiguous, like, overlapping
 from .._core.registry import Op
-from .._public import MISSING, as_int, as_size, fill_out, number, public
+from .._public import MISSING, Refused, as_int, as_size, fill_out, number, public
 from .._tensor import Tensor, apply, as_tensor_value
 from .basic import overwrite, to_device
 from .creation import _check_dtype, _empty_check, _finish, constant, place, plain_number, range_bounds
@@ -99,6 +99,8 @@ def _laid_out_like(t: Tensor, dtype, device, memory_format) -> Tensor | None:
 
 def _random_factory(name: str, kernel: str, draw, fill):
     def f(*size, generator=None, out=None, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False, names=None):
+        if layout is not None and layout.name != "strided":
+            raise Refused("uniform_" if name == "rand" else "normal_", "SparseCPU")
         shape = as_size(*size)
         _empty_check(shape)
         d = _floating(dtype if out is None else out.dtype, kernel)
@@ -165,7 +167,7 @@ def randperm(n: int, *, generator=None, out=None, dtype=None, layout=None, devic
     """The numbers 0 to n - 1 in random order."""
     n = as_int(n, "n")
     if n < 0:
-        raise RuntimeError(f"n must be non-negative, got {n}")
+        raise RuntimeError(f"Trying to create tensor with negative dimension {n}: [{n}]")
     d = dt.int64 if dtype is None else _check_dtype(dtype)
     g = _generator(generator)
     return _finish(drawn(lambda: rng.randperm(g, n, d.np), dev.resolve(device), (n,), d.np), requires_grad, out)

@@ -11,7 +11,7 @@ from ..._core.aval import broadcast_shapes
 from ..._core.layout import like
 from ..._core.registry import Op, sum_to
 from ..._tensor import Tensor, apply, as_tensor_value
-from ...ops.matmul import _c_name as plain_c_name
+from ...ops.matmul import c_name
 from ...ops.random import default_generator, drawn
 from .common import need
 from .sdp_backends import allows_fused, allows_math
@@ -134,10 +134,6 @@ def _can_fuse(q: Tensor, k: Tensor, v: Tensor, mask) -> bool:
     return allows_fused()
 
 
-def _c_name(d: dt.dtype) -> str:
-    return {"int64": "long int", "float32": "float", "float64": "double", "int32": "int"}.get(d.name) or plain_c_name(d)
-
-
 def _check(query, key, value, attn_mask, is_causal) -> None:
     for i, (t, name) in enumerate(((query, "query"), (key, "key"), (value, "value")), 1):
         need(t, "scaled_dot_product_attention", name, i)
@@ -145,10 +141,10 @@ def _check(query, key, value, attn_mask, is_causal) -> None:
         raise RuntimeError("Expected query, key, and value to all be  at least 2 dimensional, but got query.dim: "
                            f"{query.ndim} key.dim: {key.ndim} and value.dim: {value.ndim} instead.")
     if not query.dtype is key.dtype is value.dtype:
-        raise RuntimeError(f"Expected query, key, and value to have the same dtype, but got query.dtype: {_c_name(query.dtype)} key.dtype: "
-                           f"{_c_name(key.dtype)} and value.dtype: {_c_name(value.dtype)} instead.")
+        raise RuntimeError(f"Expected query, key, and value to have the same dtype, but got query.dtype: {c_name(query.dtype)} key.dtype: "
+                           f"{c_name(key.dtype)} and value.dtype: {c_name(value.dtype)} instead.")
     if query.dtype.category < dt.FLOAT:
-        raise RuntimeError(f"expected m1 and m2 to have the same dtype, but got: float != {_c_name(query.dtype)}")
+        raise RuntimeError(f"expected m1 and m2 to have the same dtype, but got: float != {c_name(query.dtype)}")
     batch = list(query.shape[:-2])
     if query.shape[-1] != key.shape[-1]:
         raise RuntimeError(f"Expected size for first two dimensions of batch2 tensor to be: {[*batch[-1:], query.shape[-1]]} but got: "
@@ -161,7 +157,7 @@ def _check(query, key, value, attn_mask, is_causal) -> None:
             raise RuntimeError("_scaled_dot_product_attention: Explicit attn_mask should not be set when is_causal=True")
         if attn_mask.dtype is not dt.bool_ and attn_mask.dtype is not query.dtype and attn_mask.dtype is not dt.float32:
             raise RuntimeError("Expected attn_mask dtype to be bool or float or to match query dtype, but got attn_mask.dtype: "
-                               f"{_c_name(attn_mask.dtype)} and  query.dtype: {_c_name(query.dtype)} instead.")
+                               f"{c_name(attn_mask.dtype)} and  query.dtype: {c_name(query.dtype)} instead.")
         broadcast_shapes((*batch, query.shape[-2], key.shape[-2]), tuple(attn_mask.shape))
 
 

@@ -6,6 +6,7 @@ from jax import lax
 from ..._core import dtype as dt
 from ..._core.registry import Op
 from ..._tensor import Tensor, apply
+from ...ops.matmul import c_name
 from . import conv_cpu
 from .common import each, keep_format
 
@@ -101,11 +102,11 @@ def _check(input: Tensor, weight: Tensor, bias, n: int, groups: int, transposed:
         raise RuntimeError(f"Expected {n + 1}D (unbatched) or {n + 2}D (batched) input to {name}, but got input of size: {list(input.shape)}")
     if weight.ndim != n + 2:
         raise RuntimeError(f"Expected {n + 2}-dimensional weight for {n + 2}-dimensional input, but got weight of size {list(weight.shape)}")
-    if input.dtype is not weight.dtype:
-        raise RuntimeError(f"Input type (torch.{input.dtype.short}Tensor) and weight type (torch.{weight.dtype.short}Tensor) should be the same or input "
-                           "should be a MKLDNN tensor and weight is a dense tensor")
-    if bias is not None and bias.dtype is not input.dtype:
-        raise RuntimeError(f"Input type ({input.dtype}) and bias type ({bias.dtype}) should be the same")
+    if bias is not None and bias.dtype is not input.dtype and not transposed:
+        raise RuntimeError(f"Input type ({c_name(input.dtype)}) and bias type ({c_name(bias.dtype)}) should be the same")
+    for t in (weight, bias):
+        if t is not None and t.dtype is not input.dtype:
+            raise RuntimeError(f"expected scalar type {input.dtype.short} but found {t.dtype.short}")
     if groups <= 0:
         raise RuntimeError("non-positive groups is not supported")
     if any(s <= 0 for s in stride):

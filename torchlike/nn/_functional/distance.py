@@ -7,7 +7,7 @@ from ..._core import dtype as dt
 from ..._core.registry import Op, sum_to
 from ..._public import as_dim, public
 from ..._tensor import Tensor, apply, as_tensor_value
-from ...ops.matmul import einsum
+from ...ops.matmul import c_name, einsum
 from ...ops.norms import NORM, vector_norm
 from .common import need, wide
 
@@ -110,6 +110,9 @@ def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias=None) -> Tenso
     for i, (a, b) in enumerate(zip(input1.shape[:-1], input2.shape[:-1])):
         if a != b:
             raise RuntimeError(f"bilinear(): input batch dimensions do not match at dim {i}: got {a} and {b}")
+    named = {"input1": input1, "input2": input2, "weight": weight} | ({} if bias is None else {"bias": bias})
+    if any(t.dtype is not input1.dtype for t in named.values()):
+        raise RuntimeError("All tensors must have the same dtype, got " + ", ".join(f"{name}: {c_name(t.dtype)}" for name, t in named.items()))
     if weight.ndim < 3:
         raise IndexError(f"Dimension out of range (expected to be in range of [{-weight.ndim}, {weight.ndim - 1}], but got {weight.ndim})")
     for t, k in ((input1, 1), (input2, 2)):

@@ -235,6 +235,9 @@ def batch_norm_moments(input: Tensor, running_mean, running_var, weight, bias, t
     for t, name in ((running_mean, "running_mean"), (running_var, "running_var"), (weight, "weight"), (bias, "bias")):
         if t is not None and t.numel() != channels:
             raise RuntimeError(f"{name} should contain {channels} elements not {t.numel()}")
+    _mixed(input, running_mean, running_var, weight, bias)
+    if input.dtype.category < dt.FLOAT:
+        raise NotImplementedError(f"\"batch_norm\" not implemented for '{input.dtype.short}'")
     if len(shape) < 2:  # without channels there is nothing to normalise
         return input.clone(), None, None
     if not training:
@@ -273,6 +276,7 @@ def instance_norm(input: Tensor, running_mean=None, running_var=None, weight=Non
     n, c, *rest = input.shape
     if use_input_stats and math.prod(rest) == 1:
         raise ValueError(f"Expected more than 1 spatial element when training, got input size {input.shape}")
+    _mixed(input, running_mean, running_var, weight, bias)
     repeated = [None if t is None else t.repeat(n) for t in (running_mean, running_var)]
     if not use_input_stats and (running_mean is None or running_var is None):
         raise RuntimeError("Expected running_mean and running_var to be defined when use_input_stats is false")

@@ -8,7 +8,7 @@ from ..._core import dtype as dt
 from ..._core.registry import Op
 from ..._public import as_size, number, public
 from ..._tensor import Tensor, apply
-from ...ops.pointwise import _plain_number
+from ...ops.creation import held
 from .common import keep_format, need, scalar
 
 
@@ -48,7 +48,7 @@ def constant_pad_nd(input: Tensor, pad, value=0) -> Tensor:
                                f"dimension {i} of your input.")
     if not any(pad):
         return input.clone()
-    return keep_format(apply(_PAD, (input, _plain_number(number(value))), (tuple(pairs),)), input)
+    return keep_format(apply(_PAD, (input, held(number(value), input.dtype)), (tuple(pairs),)), input)
 
 
 def _check_length(input: Tensor, pad: tuple) -> None:
