@@ -126,6 +126,10 @@ torch.full((2,), 1., layout=torch.sparse_coo)
 torch.randperm(-1)
 torch.cumsum(torch.ones(3), 0, dtype=torch.bool)
 F.pad(torch.ones(2, dtype=torch.int8), (1, 1), value=300)
+torch.full((2,), 1e5, dtype=torch.float16)
+torch.full_like(torch.ones(2).half(), 1e10)
+torch.ones(2).half().fill_(1e10)
+torch.tensor(1e10, dtype=torch.float16), torch.tensor([1e39])
 """
 
 

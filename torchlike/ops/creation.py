@@ -68,7 +68,8 @@ def constant(shape: tuple, value, dtype: dt.dtype, device) -> Tensor:
 def filled(shape: tuple, value, dtype: dt.dtype, device) -> Tensor:
     """A tensor of one number; the number is data, so it may change between runs."""
     check_size(shape, dtype, device)
-    checked = dt.float64 if dtype in (dt.float16, dt.bfloat16) else dtype  # where these overflow, torch fills in inf
+    # a lone 16-bit number overflows to inf in torch, where several are an error
+    checked = dt.float64 if dtype in (dt.float16, dt.bfloat16) and math.prod(shape) == 1 else dtype
     return apply(_full_op, (held(value, checked),), (shape, dtype, device))
 
 
@@ -393,7 +394,8 @@ def _from_number(x, dtype) -> np.ndarray:
         raise TypeError("must be real number, not complex")
     if d.category == dt.BOOL:
         return np.array(bool(x))
-    return np.array(float(x) if d.category == dt.FLOAT else x).astype(d.np)
+    with np.errstate(over="ignore"):  # to inf, as in torch
+        return np.array(float(x) if d.category == dt.FLOAT else x).astype(d.np)
 
 
 def _as_integer(x: complex, dtype: dt.dtype) -> int:
@@ -502,7 +504,8 @@ def _from_nested(data, dtype) -> np.ndarray:
         return np.array([bool(x) for x in flat], np.bool_).reshape(shape)
     if complex in kinds and dtype.category != dt.COMPLEX:
         raise TypeError("must be real number, not complex")
-    return np.array(flat, np.float64 if dtype.category == dt.FLOAT else None).astype(dtype.np).reshape(shape)
+    with np.errstate(over="ignore"):  # as above
+        return np.array(flat, np.float64 if dtype.category == dt.FLOAT else None).astype(dtype.np).reshape(shape)
 
 
 def _infer(data, flat) -> dt.dtype:
