@@ -149,19 +149,19 @@ _CUMPROD = Op(
 @public(out=True)
 def cumsum(input, dim, *, dtype=None) -> Tensor:
     """Running sums along dim; integers are summed as int64."""
-    _refuse_bool("cumsum", dtype)
+    _refuse_bool("cumsum", input, dtype)
     return apply(CUMSUM, (input,), (as_dim(dim, input.ndim), _sum_dtype(input, dtype)))
 
 
-def _refuse_bool(name: str, dtype) -> None:
-    if dtype is dt.bool_:
+def _refuse_bool(name: str, input: Tensor, dtype) -> None:
+    if dtype is dt.bool_ and input.ndim and input.numel():  # others have nothing to add
         raise NotImplementedError(f"\"{name}_out_cpu\" not implemented for 'Bool'")
 
 
 @public(out=True)
 def cumprod(input, dim, *, dtype=None) -> Tensor:
     """Running products along dim; integers are multiplied as int64."""
-    _refuse_bool("cumprod", dtype)
+    _refuse_bool("cumprod", input, dtype)
     return apply(_CUMPROD, (input,), (as_dim(dim, input.ndim), _sum_dtype(input, dtype)))
 
 
