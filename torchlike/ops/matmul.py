@@ -36,14 +36,11 @@ def _swap(x):
     return x.swapaxes(-1, -2)
 
 
-SHORT = 256  # terms of a sum, up to which XLA's CPU backend takes a folded transposition as quickly as a copy
-
-
 def turned(xp, x, plan):
-    """x^T as the left side of a product. XLA's CPU backend would fold the transposition into the product: with up to SHORT rows
-    that takes 0.8 to 1.0 of the time of a copy and a plain product, with more 0.95 to 1.5 (measured, jax 0.10.2, two kinds of
-    machine); BLAS and GPUs take it as it is."""
-    return x.T if xp is np or plan.device.type != "cpu" or len(x) <= SHORT else lax.optimization_barrier(x.T)
+    """x^T as the left side of a product. XLA's CPU backend would fold the transposition into the product, which then takes
+    1.0 to 1.5 times as long as a copy and a plain product, with few rows 0.8 to 1.0 (measured, jax 0.10.2), and takes another
+    library, which holds 8 MB; BLAS and GPUs take it as it is."""
+    return x.T if xp is np or plan.device.type != "cpu" else lax.optimization_barrier(x.T)
 
 
 def _refuse_bools(a, b) -> None:
