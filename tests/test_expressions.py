@@ -2,6 +2,7 @@
 
 One program a line, statements separated by semicolons.
 """
+import inspect
 import warnings
 
 import pytest
@@ -157,3 +158,12 @@ def outcome(torch, program: str) -> tuple:
 @pytest.mark.parametrize("program", lines(INDEXING, VIEWS, OVERLAPS, AUTOGRAD, HOOKS, MIXED, FACTORIES))
 def test_both_print_it(subject, oracle, program):
     assert outcome(subject, program) == outcome(oracle, program)
+
+
+def test_warnings_name_the_users_line(subject):
+    x = subject.ones(2, requires_grad=True) * 2
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        x.grad; line = inspect.currentframe().f_lineno  # noqa: B018, E702
+        subject.arange(2)[subject.tensor([1, 0], dtype=subject.uint8)]
+    assert [(w.filename, w.lineno - line) for w in caught] == [(__file__, 0), (__file__, 1)]

@@ -10,7 +10,7 @@ from ._core import dtype as dt
 from ._core import program
 from ._core.aval import Aval
 from ._core.grad_mode import inference, mode
-from ._core.graph import AccumulateGrad, Node, Outside, Stale, node_class
+from ._core.graph import NOT_A_LEAF, AccumulateGrad, Node, Outside, Stale, node_class
 from ._core.history import warn
 from ._core.layout import Layout, combined, contiguous, extent, overlapping
 from ._core.program import record
@@ -24,11 +24,6 @@ from ._storage import Past, Storage, put, through, window
 WRITE_OUTSIDE = ("A view was created in no_grad mode and is being modified inplace with grad mode enabled. Given that this use case is ambiguous and "
                  "error-prone, it is forbidden. You can clarify your code by moving both the view and the inplace either both inside the no_grad block "
                  "(if you don't want the inplace to be tracked) or both outside (if you want the inplace to be tracked).")
-
-_NOT_A_LEAF = ("The .grad attribute of a Tensor that is not a leaf Tensor is being accessed. Its .grad attribute won't be populated during "
-               "autograd.backward(). If you indeed want the .grad field to be populated for a non-leaf Tensor, use .retain_grad() on the non-leaf "
-               "Tensor. If you access the non-leaf Tensor by mistake, make sure you access the leaf Tensor instead. See "
-               "github.com/pytorch/pytorch/pull/30531 for more information.")
 
 
 class Tensor(Fields):
@@ -352,10 +347,6 @@ class Tensor(Fields):
             self._edge = None
             self._flagged()
 
-    def _is_view(self) -> bool:
-        """Whether this is a view that gradients go through."""
-        return self._base is not None
-
     @property
     def is_leaf(self) -> bool:
         self._current()
@@ -388,7 +379,7 @@ class Tensor(Fields):
         if program.state.capture is not None:
             program.state.capture.asks_for_gradients((self,))
         if self._grad is None and self._edge is not None and not isinstance(self._edge, AccumulateGrad) and not self.retains_grad:
-            warn(_NOT_A_LEAF)
+            warn(NOT_A_LEAF)
         return self._grad
 
     @grad.setter

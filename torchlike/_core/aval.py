@@ -69,11 +69,8 @@ def broadcast_shapes(*shapes: tuple) -> tuple:
             continue
         n = max(len(out), len(other))
         a, b = (1,) * (n - len(out)) + out, (1,) * (n - len(other)) + other
-        sizes = []
-        for i, (x, y) in enumerate(zip(a, b)):
-            if x != y and x != 1 and y != 1:
-                i, x, y = next((k, x, y) for k, x, y in reversed([*zip(range(n), a, b)]) if x != y and x != 1 and y != 1)  # torch goes from the last
-                raise RuntimeError(f"The size of tensor a ({x}) must match the size of tensor b ({y}) at non-singleton dimension {i}")
-            sizes.append(y if x == 1 else x)
-        out = tuple(sizes)
+        for i in range(n - 1, -1, -1):  # the last that does not fit is named
+            if a[i] != b[i] and a[i] != 1 and b[i] != 1:
+                raise RuntimeError(f"The size of tensor a ({a[i]}) must match the size of tensor b ({b[i]}) at non-singleton dimension {i}")
+        out = tuple([y if x == 1 else x for x, y in zip(a, b)])
     return out

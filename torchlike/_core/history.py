@@ -55,10 +55,15 @@ def warn(message: str, once: bool = False) -> None:
     if once and not warnings_always and message in _said:
         return
     _said.add(message)
+    warnings.warn(message, stacklevel=outside())
+
+
+def outside() -> int:
+    """The stack level of whoever called torchlike, for a warning of the caller's."""
     level, frame = 1, sys._getframe(1)
-    while frame is not None and frame.f_code.co_filename.startswith((HERE, "<")):
+    while frame.f_back is not None and frame.f_code.co_filename.startswith((HERE, "<")):
         level, frame = level + 1, frame.f_back
-    warnings.warn(message, stacklevel=level)
+    return level
 
 
 def shown(place: tuple[str, int]) -> str:

@@ -1,7 +1,6 @@
 """A model's run, watched: who looks at data, which operators of a program's own are called, what is recorded."""
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from threading import get_ident
@@ -97,11 +96,3 @@ def results(x: Any) -> Iterator[Any]:
             raise Unfollowed(f"Failed to export the model: it returns a {type(x).__name__}, which is no tensor, nor a tuple, list or dict of such")
         for y in leaves:
             yield from results(y)
-
-
-def outside() -> int:
-    """The stack level of whoever called torchlike, for a warning of the caller's."""
-    level, frame = 1, sys._getframe(1)
-    while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith(__package__.partition(".")[0] + "."):
-        level, frame = level + 1, frame.f_back
-    return level

@@ -168,11 +168,9 @@ def run(roots, keep_graph: bool, create_graph: bool, inputs: Sequence[Tensor], a
             runs = not inputs or node in wanted or (accumulate and captured is not None)
             if node.hooks is not None and (runs or captured is not None):
                 mine = _tensor_hooks(node, mine)
-                seen = mine
-                if runs:
-                    mine = _node_hooks(node, mine)
-            else:
-                seen = mine
+            seen = mine
+            if node.hooks is not None and runs:
+                mine = _node_hooks(node, mine)
             if captured is not None:  # what hooks of the node make of a gradient is for the node; a leaf's own adds it up
                 for out in captured:
                     captured[out] = None if node.__class__ is Outside else (mine if leaf else seen)[out]

@@ -12,8 +12,9 @@ from typing import Any
 from .. import _leaves, overrides
 from .._aten_schemas import schema_of
 from .._core import program
+from .._core.history import outside
 from .._core.value import Value
-from .._examples.watch import Unfollowed, outside, watched
+from .._examples.watch import Unfollowed, watched
 from .._ops import OpOverload, aten
 from .._tensor import Tensor
 from .._tracing import Capture

@@ -10,8 +10,9 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from .. import overrides
+from .._core.history import outside
 from .._core.value import Value
-from .._examples.watch import Unfollowed, outside, results, watched
+from .._examples.watch import Unfollowed, results, watched
 from .._tensor import Tensor
 from ..jit.trace import TracerWarning
 from ..library import CustomOpDef

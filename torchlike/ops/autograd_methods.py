@@ -67,6 +67,14 @@ def _retains_grad(self) -> bool:
 Tensor.retains_grad = property(_retains_grad)
 
 
+def _is_view(self) -> bool:
+    """Whether this is a view that gradients go through."""
+    return self._base is not None
+
+
+Tensor._is_view = _is_view
+
+
 @public(method=False)
 def is_anomaly_enabled() -> bool:
     """Whether anomaly detection is on."""

@@ -16,7 +16,8 @@ from .._core.registry import Elementwise, Op
 from .._public import FUNCTIONS, MISSING, check_partly_same, public
 from .._tensor import Tensor, _plain_copy, apply
 from .choosing import choose
-from .creation import _check_dtype, from_numpy, held, number_dtype, scalar_tensor
+from .creation import _check_dtype, from_numpy, number_dtype, scalar_tensor
+from .elements import held
 from .memory_formats import laid_out, preserve_format
 from .pointwise import _operator, _plain_number, binary, number, operands
 
@@ -242,7 +243,7 @@ def numpy(self, *, force: bool = False) -> np.ndarray:
         raise TypeError(f"Got unsupported ScalarType {self.dtype.short}")
     if self.is_conj():
         raise RuntimeError("Can't call numpy() on Tensor that has conjugate bit set. Use tensor.resolve_conj().numpy() instead.")
-    if self.dtype.category == dt.FLOAT and self.is_neg():
+    if self._chain and self.is_neg():
         raise RuntimeError("Can't call numpy() on Tensor that has negative bit set. Use tensor.resolve_neg().numpy() instead.")
     program.concrete(self._current())
     program.raise_failed_checks()

@@ -2,12 +2,10 @@
 from __future__ import annotations
 
 import array
-import functools
 import math
 import os
 import warnings
 
-import ml_dtypes
 import numpy as np
 
 from .._core import device as dev
@@ -16,8 +14,9 @@ from .._core.aval import aval
 from .._core.program import META_ARRAY
 from .._core.registry import Op
 from .._core.value import Value, of_array
-from .._public import MISSING, as_size, number, public, refuse_huge
+from .._public import MISSING, as_size, public, refuse_huge
 from .._tensor import Tensor, apply
+from .elements import as_integer, held, plain_number
 from .memory_formats import laid_out, preserve_format
 
 
@@ -71,69 +70,6 @@ def filled(shape: tuple, value, dtype: dt.dtype, device) -> Tensor:
     # a lone 16-bit number overflows to inf in torch, where several are an error
     checked = dt.float64 if dtype in (dt.float16, dt.bfloat16) and math.prod(shape) == 1 else dtype
     return apply(_full_op, (held(value, checked),), (shape, dtype, device))
-
-
-def held(x, dtype: dt.dtype):
-    """A Python number as a tensor of `dtype` holds it; torch's errors for what it cannot hold."""
-    if x.__class__ is float and dtype.category == dt.FLOAT and (-65504.0 <= x <= 65504.0 or x in _INFINITIES):  # nearly always
-        return x
-    x = plain_number(x)
-    if x.__class__ is bool:
-        return x
-    if dtype.category == dt.BOOL:
-        return bool(x)
-    if x.__class__ is int and dtype.category >= dt.FLOAT and 1 << 63 <= x < 1 << 64:
-        x = float(x)  # a record's ints have a sign
-    if x.__class__ is int and not -(1 << 63) <= x < 1 << 64:
-        raise OverflowError("int too big to convert" if x > 0 else "can't convert negative int to unsigned")
-    if x.__class__ is complex and dtype.category != dt.COMPLEX:
-        if x.imag:
-            raise _does_not_fit(dtype)
-        x = x.real
-    if dtype.category == dt.INT:
-        n = _whole(x, dtype)
-        if n is None:
-            raise _does_not_fit(dtype)
-        return n
-    if dtype.category >= dt.FLOAT and dtype not in dt.FLOAT8:
-        largest = largest_of(dtype)
-        if any(largest < abs(part) < math.inf for part in ((x.real, x.imag) if x.__class__ is complex else (x,))):
-            raise _does_not_fit(dtype)
-    return x
-
-
-def _whole(x: float, dtype: dt.dtype) -> int | None:
-    """A number as an integer of dtype, where negative integers wrap around in types without a sign; None if it does not fit."""
-    info = np.iinfo(dtype.np)
-    if info.min <= x <= info.max:
-        return int(x)
-    return int(x) & int(info.max) if not info.min and isinstance(x, int) and -info.max <= x < 0 else None
-
-
-@functools.cache
-def largest_of(dtype: dt.dtype) -> float:
-    return float(ml_dtypes.finfo(dtype.to_real().np).max)
-
-
-def _does_not_fit(dtype: dt.dtype) -> RuntimeError:
-    return RuntimeError(f"value cannot be converted to type {_C_TYPES.get(dtype.name, dtype.name)} without overflow")
-
-
-def plain_number(x):
-    """A Python number as itself: subclasses (enums), NumPy's scalars, objects with __float__. TypeError for anything else."""
-    if x.__class__ in _NUMBERS:
-        return x
-    if isinstance(x, Tensor) and not x.ndim and not x.requires_grad:
-        return x.item()
-    x = number(x)
-    for kind in _NUMBERS:
-        if isinstance(x, kind):
-            return kind(x)
-    raise TypeError(f"argument must be Number, not {type(x).__name__}")
-
-
-_NUMBERS = (bool, int, float, complex)
-_INFINITIES = (math.inf, -math.inf)
 
 
 def _empty_check(shape):
@@ -389,35 +325,13 @@ def _host_data(data, dtype) -> np.ndarray:
 def _from_number(x, dtype) -> np.ndarray:
     d = number_dtype(x) if dtype is None else dtype
     if d.np.kind in "iu":
-        return np.array(_as_integer(x, d), d.np)
+        return np.array(as_integer(x, d), d.np)
     if isinstance(x, complex) and d.category < dt.COMPLEX:
         raise TypeError("must be real number, not complex")
     if d.category == dt.BOOL:
         return np.array(bool(x))
     with np.errstate(over="ignore"):  # to inf, as in torch
         return np.array(float(x) if d.category == dt.FLOAT else x).astype(d.np)
-
-
-def _as_integer(x: complex, dtype: dt.dtype) -> int:
-    """A number of a user's data as an integer of dtype, or torch's error."""
-    if isinstance(x, complex):
-        raise TypeError("'complex' object cannot be interpreted as an integer")
-    if dtype is dt.uint64 and isinstance(x, float):
-        raise TypeError("an integer is required")
-    if isinstance(x, int):
-        if dtype is dt.uint64 and not 0 <= x < 1 << 64:
-            raise OverflowError("int too big to convert" if x > 0 else "can't convert negative int to unsigned")
-        if dtype is not dt.uint64 and not -(1 << 63) <= x < 1 << 63:
-            raise ValueError("Overflow when unpacking long long")
-    n = _whole(x, dtype)
-    if n is None:
-        raise RuntimeError(f"value cannot be converted to type {dtype.name} without overflow")
-    return n
-
-
-_C_TYPES = {"int32": "int", **{f"{kind}{bits}": f"{kind}{bits}_t" for kind in ("int", "uint") for bits in (8, 16, 32, 64) if (kind, bits) != ("int", 32)},
-            "float32": "float", "float64": "double", "float16": "c10::Half", "bfloat16": "c10::BFloat16", "complex64": "c10::complex<float>",
-            "complex128": "c10::complex<double>"}
 
 
 def _shape_of(data) -> tuple:
@@ -498,7 +412,7 @@ def _from_nested(data, dtype) -> np.ndarray:
     if dtype.np.kind in "iu":
         info = np.iinfo(dtype.np)
         if not kinds <= {int, bool} or min(flat) < info.min or max(flat) > info.max:
-            flat = [_as_integer(x, dtype) for x in flat]
+            flat = [as_integer(x, dtype) for x in flat]
         return np.array(flat, dtype=dtype.np).reshape(shape)
     if dtype.category == dt.BOOL:
         return np.array([bool(x) for x in flat], np.bool_).reshape(shape)

@@ -9,7 +9,7 @@ from .._core.overwrite import changeable
 from .._core.registry import Op
 from .._public import as_dim, public
 from .._tensor import Tensor, apply
-from .creation import held
+from .elements import held
 from .indexing import ONLY, check_range
 from .positions import combine_at, elements, set_at
 

@@ -10,7 +10,8 @@ from .._core.layout import like
 from .._core.registry import Op
 from .._public import as_dim, public
 from .._tensor import Tensor, apply
-from .creation import filled, held
+from .creation import filled
+from .elements import held
 from .gathering import SCATTER_REDUCE, flat, gather, in_range, need_index, out_of, write_at
 from .indexing import INDEX, ONLY, _basic, _nonnegative, _prepared, check_range, put_index, put_repeating
 from .pointwise import _plain_number, number

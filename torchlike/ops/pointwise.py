@@ -9,7 +9,7 @@ from .._core.registry import OPS, Elementwise, Op
 from .._public import number, public, write_into
 from .._tensor import Tensor, apply
 from .choosing import choose
-from .creation import held, plain_number
+from .elements import held, plain_number
 from .remainders import fmod as exact_fmod
 
 PLAIN = (float, int)

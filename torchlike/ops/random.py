@@ -15,7 +15,8 @@ from .._core.registry import Op
 from .._public import MISSING, Refused, as_int, as_size, fill_out, number, public
 from .._tensor import Tensor, apply, as_tensor_value
 from .basic import overwrite, to_device
-from .creation import _check_dtype, _empty_check, _finish, constant, place, plain_number, range_bounds
+from .creation import _check_dtype, _empty_check, _finish, constant, place, range_bounds
+from .elements import plain_number
 
 
 class Generator(rng.Generator):

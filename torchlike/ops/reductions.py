@@ -11,7 +11,8 @@ from .._core.registry import Op, cast
 from .._public import EVERY_DIM, as_dim, as_dims, fill_out, public
 from .._tensor import Tensor, apply
 from .choosing import choose
-from .creation import _check_dtype, plain_number
+from .creation import _check_dtype
+from .elements import plain_number
 from .named_results import named_result
 
 

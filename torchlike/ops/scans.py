@@ -14,7 +14,8 @@ from .._core import dtype as dt
 from .._core.registry import Op
 from .._public import as_dim, as_int, fill_out, public, write_into
 from .._tensor import Tensor, apply
-from .creation import _check_dtype, plain_number
+from .creation import _check_dtype
+from .elements import plain_number
 from .gathering import add_along, identity
 from .joining import cat
 from .pointwise import complex_logaddexp

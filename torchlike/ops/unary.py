@@ -12,7 +12,7 @@ from .._core.registry import Elementwise
 from .._public import public
 from .._tensor import Tensor, apply
 from .choosing import choose
-from .creation import largest_of
+from .elements import largest_of
 from .pointwise import at_least, conj
 
 

@@ -8,7 +8,7 @@ from ..._core import dtype as dt
 from ..._core.registry import Op
 from ..._public import as_size, number, public
 from ..._tensor import Tensor, apply
-from ...ops.creation import held
+from ...ops.elements import held
 from .common import keep_format, need, scalar
 
 

@@ -1,0 +1,97 @@
+"""Python's numbers as elements of a dtype: what holds them, what wraps around, and torch's errors for what does not fit."""
+from __future__ import annotations
+
+import functools
+import math
+
+import ml_dtypes
+import numpy as np
+
+from .._core import dtype as dt
+from .._public import number
+from .._tensor import Tensor
+
+
+def held(x, dtype: dt.dtype):
+    """A Python number as a tensor of `dtype` holds it; torch's errors for what it cannot hold."""
+    if x.__class__ is float and dtype.category == dt.FLOAT and (-65504.0 <= x <= 65504.0 or x in _INFINITIES):  # nearly always
+        return x
+    x = plain_number(x)
+    if x.__class__ is bool:
+        return x
+    if dtype.category == dt.BOOL:
+        return bool(x)
+    if x.__class__ is int and dtype.category >= dt.FLOAT and 1 << 63 <= x < 1 << 64:
+        x = float(x)  # a record's ints have a sign
+    if x.__class__ is int and not -(1 << 63) <= x < 1 << 64:
+        raise OverflowError("int too big to convert" if x > 0 else "can't convert negative int to unsigned")
+    if x.__class__ is complex and dtype.category != dt.COMPLEX:
+        if x.imag:
+            raise _does_not_fit(dtype)
+        x = x.real
+    if dtype.category == dt.INT:
+        n = _whole(x, dtype)
+        if n is None:
+            raise _does_not_fit(dtype)
+        return n
+    if dtype.category >= dt.FLOAT and dtype not in dt.FLOAT8:
+        largest = largest_of(dtype)
+        if any(largest < abs(part) < math.inf for part in ((x.real, x.imag) if x.__class__ is complex else (x,))):
+            raise _does_not_fit(dtype)
+    return x
+
+
+def _whole(x: float, dtype: dt.dtype) -> int | None:
+    """A number as an integer of dtype, where negative integers wrap around in types without a sign; None if it does not fit."""
+    info = np.iinfo(dtype.np)
+    if info.min <= x <= info.max:
+        return int(x)
+    return int(x) & int(info.max) if not info.min and isinstance(x, int) and -info.max <= x < 0 else None
+
+
+@functools.cache
+def largest_of(dtype: dt.dtype) -> float:
+    return float(ml_dtypes.finfo(dtype.to_real().np).max)
+
+
+def _does_not_fit(dtype: dt.dtype) -> RuntimeError:
+    return RuntimeError(f"value cannot be converted to type {_C_TYPES.get(dtype.name, dtype.name)} without overflow")
+
+
+def plain_number(x):
+    """A Python number as itself: subclasses (enums), NumPy's scalars, objects with __float__. TypeError for anything else."""
+    if x.__class__ in _NUMBERS:
+        return x
+    if isinstance(x, Tensor) and not x.ndim and not x.requires_grad:
+        return x.item()
+    x = number(x)
+    for kind in _NUMBERS:
+        if isinstance(x, kind):
+            return kind(x)
+    raise TypeError(f"argument must be Number, not {type(x).__name__}")
+
+
+_NUMBERS = (bool, int, float, complex)
+_INFINITIES = (math.inf, -math.inf)
+
+
+def as_integer(x: complex, dtype: dt.dtype) -> int:
+    """A number of a user's data as an integer of dtype, or torch's error."""
+    if isinstance(x, complex):
+        raise TypeError("'complex' object cannot be interpreted as an integer")
+    if dtype is dt.uint64 and isinstance(x, float):
+        raise TypeError("an integer is required")
+    if isinstance(x, int):
+        if dtype is dt.uint64 and not 0 <= x < 1 << 64:
+            raise OverflowError("int too big to convert" if x > 0 else "can't convert negative int to unsigned")
+        if dtype is not dt.uint64 and not -(1 << 63) <= x < 1 << 63:
+            raise ValueError("Overflow when unpacking long long")
+    n = _whole(x, dtype)
+    if n is None:
+        raise RuntimeError(f"value cannot be converted to type {dtype.name} without overflow")
+    return n
+
+
+_C_TYPES = {"int32": "int", **{f"{kind}{bits}": f"{kind}{bits}_t" for kind in ("int", "uint") for bits in (8, 16, 32, 64) if (kind, bits) != ("int", 32)},
+            "float32": "float", "float64": "double", "float16": "c10::Half", "bfloat16": "c10::BFloat16", "complex64": "c10::complex<float>",
+            "complex128": "c10::complex<double>"}
