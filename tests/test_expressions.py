@@ -132,6 +132,63 @@ torch.full_like(torch.ones(2).half(), 1e10)
 torch.ones(2).half().fill_(1e10)
 torch.tensor(1e10, dtype=torch.float16), torch.tensor([1e39])
 """
+OUTS = """
+t = torch.zeros(2, 2); torch.arange(4, out=t)
+t = torch.zeros(2, 2).t(); torch.arange(4, out=t).stride(), t
+t = torch.zeros(2, 2); torch.linspace(0, 3, 4, out=t)
+t = torch.tensor([1., 2]); torch.arange(4, out=t)
+t = torch.tensor([1., 2]); torch.zeros(4, out=t)
+t = torch.tensor([1., 2]); torch.full((4,), 2., out=t)
+t = torch.tensor([1., 2]); torch.logspace(0, 1, 4, out=t)
+t = torch.tensor([1., 2, 3]); torch.range(0, 1, out=t)
+t = torch.tensor([1., 2]); torch.eye(2, out=t)
+t = torch.tensor([1, 2]); torch.randint(4, (3,), out=t).shape
+t = torch.tensor([1., 2]); torch.randn(4, out=t).shape
+t = torch.tensor([1., 2]); torch.bernoulli(torch.zeros(3), out=t)
+t = torch.zeros(2); torch.arange(4, out=t, dtype=torch.int64)
+t = torch.zeros(2); torch.ones(4, out=t, dtype=torch.int64)
+t = torch.zeros(2); torch.randn(4, out=t, dtype=torch.float64)
+t = torch.tensor(1.); torch.fft.fftfreq(4, out=t)
+t = torch.zeros(2, 2); torch.fft.rfftfreq(6, out=t)
+t = torch.zeros(2); torch.fft.fft2(torch.ones(3, 3), out=t)
+t = torch.zeros(2) + 0j; torch.fft.irfftn(torch.ones(3), out=t)
+t = torch.zeros(2, dtype=torch.int64); torch.fft.irfft(torch.ones(3), out=t)
+"""
+FOURIER = """
+torch.fft.rfft2(torch.ones(4, 4) + 0j)
+torch.fft.ihfftn(torch.ones(4, 4) + 0j)
+torch.fft.fft(torch.ones(2), n=-1)
+torch.fft.fft2(torch.ones(2, 2), s=(-1, 2))
+torch.fft.fft(torch.ones(2), norm=1)
+torch.fft.fft2(torch.ones(2, 2, 2), dim=None)
+torch.fft.fftshift(torch.arange(4), dim=2)
+torch.fft.ifftshift(torch.tensor(3))
+torch.fft.ifftshift(torch.tensor(3), dim=0)
+torch.roll(torch.arange(4), (), ())
+torch.fft.fftfreq(0), torch.fft.rfftfreq(0), torch.fft.rfftfreq(-1)
+torch.fft.fftfreq(-2)
+torch.fft.rfftfreq(-5)
+torch.fft.fftfreq(4, 0.)
+torch.fft.fftfreq(4, 2, dtype=torch.int64)
+torch.fft.fftfreq(3, 2j)
+torch.set_warn_always(True); torch.stft(torch.ones(64), 16, return_complex=True).shape
+torch.set_warn_always(True); torch.stft(torch.ones(64), 16, return_complex=False, window=torch.hann_window(16)).shape
+torch.set_warn_always(True); torch.istft(torch.ones(9, 17) + 0j, 16).shape
+torch.set_warn_always(False); torch.stft(torch.ones(64), 128, return_complex=True, center=False, window=torch.ones(128))
+torch.stft(torch.ones(64), 16, 0, return_complex=True, window=torch.ones(16))
+torch.stft(torch.ones(64), 16, window=torch.ones(17), return_complex=True)
+torch.stft(torch.ones(64, dtype=torch.int64), 16, return_complex=True, window=torch.ones(16))
+torch.stft(torch.ones(64), 16, window=torch.ones(16), return_complex=True, align_to_window=True)
+torch.stft(torch.arange(64.), 16, win_length=8, window=torch.ones(8), return_complex=True, align_to_window=True, center=False)[:2]
+torch.istft(torch.ones(9, 17) + 0j, 16, window=torch.ones(17))
+torch.istft(torch.ones(9, 17) + 0j, 16, window=torch.ones(16) * 0)
+torch.istft(torch.ones(9, 0) + 0j, 16, window=torch.ones(16))
+torch.istft(torch.ones(8, 17) + 0j, 16, window=torch.ones(16), onesided=False)
+torch.istft(torch.ones(9, 17) + 0j, 16, 17, window=torch.ones(16))
+torch.istft(torch.ones(9, 17) + 0j, 16, window=torch.ones(16) + 0j)
+torch.istft(torch.ones(9, 17) + 0j, 16, window=torch.ones(16), return_complex=True)
+torch.istft(torch.ones(9, 17) + 0j, 16, window=torch.ones(16), length=100)
+"""
 
 
 def lines(*groups: str) -> list[str]:
@@ -155,7 +212,7 @@ def outcome(torch, program: str) -> tuple:
     return found, [str(w.message).split(" (Triggered")[0] for w in caught]
 
 
-@pytest.mark.parametrize("program", lines(INDEXING, VIEWS, OVERLAPS, AUTOGRAD, HOOKS, MIXED, FACTORIES))
+@pytest.mark.parametrize("program", lines(INDEXING, VIEWS, OVERLAPS, AUTOGRAD, HOOKS, MIXED, FACTORIES, OUTS, FOURIER))
 def test_both_print_it(subject, oracle, program):
     assert outcome(subject, program) == outcome(oracle, program)
 

@@ -324,8 +324,8 @@ def check_partly_same(written: Tensor, sources) -> None:
                                "Please clone() the tensor before performing the operation.")
 
 
-def fill_out(out: Tensor, result: Tensor) -> Tensor:
-    """Write a result into an `out=` tensor, resizing it as torch does."""
+def fill_out(out: Tensor, result: Tensor, said: bool = True) -> Tensor:
+    """Write a result into an `out=` tensor, resizing it as torch does; that is said, as torch says it, unless a factory does it."""
     if not isinstance(out, Tensor):
         raise TypeError(f"argument 'out' must be Tensor, not {type(out).__name__}")
     if mode.enabled and (out.requires_grad or result.requires_grad):
@@ -337,7 +337,7 @@ def fill_out(out: Tensor, result: Tensor) -> Tensor:
             raise RuntimeError(f"result type {new.dtype.short} can't be cast to the desired output type {have.dtype.short}")
         result = result.to(have.dtype)
     if have.shape != new.shape:
-        if have.numel:
+        if have.numel and said:
             warnings.warn(f"An output with one or more elements was resized since it had shape {list(have.shape)}, which does "
                           f"not match the required output shape {list(new.shape)}. This behavior is deprecated, and in a future PyTorch release "
                           "outputs will not be resized unless they have zero elements. You can explicitly reuse an out tensor t by resizing it, inplace, "

@@ -11,6 +11,7 @@ import numpy as np
 from .._core import device as dev
 from .._core import dtype as dt
 from .._core.aval import aval
+from .._core.history import warn
 from .._core.program import META_ARRAY
 from .._core.registry import Op
 from .._core.value import Value, of_array
@@ -98,11 +99,22 @@ def _check_dtype(dtype) -> dt.dtype:
     return dtype
 
 
-def _finish(t: Tensor, requires_grad: bool, out: Tensor | None = None) -> Tensor:
-    """A factory's result: t, or `out` filled with it."""
+def dtype_into(out: Tensor | None, dtype):
+    """The dtype that a factory makes: that of `out=`, where it is given, which no other may be asked for with."""
+    if out is None:
+        return dtype
+    if isinstance(out, Tensor) and dtype is not None and _check_dtype(dtype) is not out.dtype:
+        raise RuntimeError(f"dtype {_check_dtype(dtype).short} does not match dtype of out parameter ({out.dtype.short})")
+    return getattr(out, "dtype", dtype)
+
+
+def _finish(t: Tensor, requires_grad: bool, out: Tensor | None = None, by_number: bool = False) -> Tensor:
+    """A factory's result: t, or `out` filled with it, resized where it has to be; `by_number`: where t has another number of elements."""
     if out is not None:
         from .._public import fill_out
-        t = fill_out(out, t)
+        if by_number and isinstance(out, Tensor) and out._value.aval.numel == t._value.aval.numel:
+            t = t.view(out.shape)
+        t = fill_out(out, t, said=False)
     if requires_grad:
         if t.dtype.category < dt.FLOAT:
             raise RuntimeError("Only Tensors of floating point and complex dtype can require gradients")
@@ -130,7 +142,7 @@ def _constant(name, value):
         shape = as_size(*size)
         _empty_check(shape)
         if out is not None:
-            return _finish(constant(shape, value, out.dtype if dtype is None else dtype, out.device), requires_grad, out)
+            return _finish(constant(shape, value, dtype_into(out, dtype), out.device), requires_grad, out)
         return _finish(_zeros_in(layout, constant(shape, value, _float_or_default(dtype), dev.resolve(device)), value), requires_grad)
 
     def made(*size, **kwargs):
@@ -166,6 +178,7 @@ def full(size, fill_value, *, out=None, dtype=None, layout=None, device=None, re
     shape = as_size(size)
     _empty_check(shape)
     fill_value = plain_number(fill_value)
+    dtype = dtype_into(out, dtype)
     if dtype is None:
         dtype = number_dtype(fill_value)
     return _finish(filled(shape, fill_value, _check_dtype(dtype), dev.resolve(device)), requires_grad, out)
@@ -251,6 +264,7 @@ def arange(*bounds, start=MISSING, end=MISSING, step=MISSING, out=None, dtype=No
         raise RuntimeError(f"unsupported range: {start} -> {end}")
     if (step > 0) != (end >= start) and start != end:
         raise RuntimeError("upper bound and lower bound inconsistent with step sign")
+    dtype = dtype_into(out, dtype)
     if dtype is None:
         integral = all(isinstance(x, int) for x in (start, end, step))
         dtype = dt.int64 if integral else dt.get_default_dtype()
@@ -262,7 +276,15 @@ def arange(*bounds, start=MISSING, end=MISSING, step=MISSING, out=None, dtype=No
         n = max(0, math.ceil((end - start) / step))
     if _check_dtype(dtype).category in (dt.BOOL, dt.COMPLEX):
         raise NotImplementedError(f"\"arange_cpu\" not implemented for '{_check_dtype(dtype).short}'")
-    return _finish(apply(_arange_op, (start, step), (n, _check_dtype(dtype), dev.resolve(device))), requires_grad, out)
+    return _finish(apply(_arange_op, (start, step), (n, _check_dtype(dtype), dev.resolve(device))), requires_grad, counted(out, n), True)
+
+
+def counted(out: Tensor | None, n: int) -> Tensor | None:
+    """`out=` of arange, which warns where it is not as long as was counted."""
+    if isinstance(out, Tensor) and 0 != out.numel() != n:
+        warn(f"The number of elements in the out tensor of shape {list(out.shape)} is {out.numel()} which does not match the computed number of "
+             f"elements {n}. Note that this may occur as a result of rounding error. The out tensor will be resized to a tensor of shape ({n},).")
+    return out
 
 
 # -- from data -----------------------------------------------------------------------------------------------------------

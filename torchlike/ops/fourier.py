@@ -9,9 +9,9 @@ import numpy as np
 from .._core import dtype as dt
 from .._core.layout import Layout, channels_last_strides, contiguous, contiguous_strides, is_contiguous, suggests_channels_last
 from .._core.registry import Op
-from .._public import as_dim, as_int, as_size, called, fill_out, need_tensor, with_out
+from .._public import as_dim, as_int, as_size, called, fill_out, need_tensor
 from .._tensor import Tensor, apply
-from .creation import arange
+from .creation import _check_dtype, _finish, arange, counted, dtype_into
 from .joining import roll
 
 NORMS = {None: "backward", "backward": "backward", "ortho": "ortho", "forward": "forward"}
@@ -194,13 +194,20 @@ def _rows(a: Layout, shape: tuple, dims: tuple) -> Layout:
 def _input(x, name: str, complex_ok: bool = True) -> Tensor:
     need_tensor(x, f"fft_{name}", "'input' (position 1)")
     if x.dtype.category == dt.COMPLEX and not complex_ok:
-        raise RuntimeError(f"{name} expects a real input tensor, but got {x.dtype.short}")
+        if name.startswith("ihfft") and name != "ihfft":
+            raise RuntimeError(f"Only supports floating-point dtypes, but found: {x.dtype.short}")
+        whose = f"{name} expects a real" if name[-1] == "t" else "rfftn expects a real-valued"
+        raise RuntimeError(f"{whose} input tensor, but got {x.dtype.short}")
+    if x.dtype is dt.complex32:
+        raise RuntimeError("MKL FFT doesn't support tensors of type: Half")
     if x.dtype in (dt.float16, dt.bfloat16):
         raise RuntimeError(f"Unsupported dtype {x.dtype.short}")
     return x.to(dt.get_default_dtype()) if x.dtype.category < dt.FLOAT else x
 
 
 def _norm(norm, name: str) -> str:
+    if norm is not None and not isinstance(norm, str):
+        raise TypeError(f"fft_{name}(): argument 'norm' must be str, not {type(norm).__name__}")
     if norm not in NORMS:
         raise RuntimeError(f"Invalid normalization mode: \"{norm}\"")
     return NORMS[norm]
@@ -231,8 +238,13 @@ def _sizes(x, s, dim, name: str, half: bool):
     return dims, tuple(sizes)
 
 
-def _into(out: Tensor | None, made: Tensor) -> Tensor:
-    return made if out is None else fill_out(out, made.contiguous())
+def _into(out: Tensor | None, made: Tensor, name: str) -> Tensor:
+    if out is None:
+        return made
+    if isinstance(out, Tensor) and (made.is_complex() != out.is_complex() or out.dtype.category < dt.FLOAT):
+        kind = "complex" if made.is_complex() else "floating point"
+        raise RuntimeError(f"{name[:-1] + 'n' if name[-1] == '2' else name} expects a {kind} output tensor, but got {out.dtype.short}")
+    return fill_out(out, made.contiguous())
 
 
 def _one(name: str, op, inverse: bool, real: bool = False, half: bool = False):
@@ -240,10 +252,12 @@ def _one(name: str, op, inverse: bool, real: bool = False, half: bool = False):
         x, way = _input(input, name, not real), _norm(norm, name)
         if not x.ndim:
             raise IndexError(f"Dimension specified as {dim} but tensor has no dimensions")
+        if n is not None and as_int(n, "n") < 0:  # -1 means a whole dimension among several only
+            raise RuntimeError(f"Invalid number of data points ({n}) specified")
         dims, sizes = _sizes(x, n, (dim,), name, half)
         if inverse and op is not _C2R and not x.is_complex():
-            return _into(out, _conjugate(op, x, dims, sizes, way))
-        return _into(out, _transform(op, x, dims, sizes, inverse, way))
+            return _into(out, _conjugate(op, x, dims, sizes, way), name)
+        return _into(out, _transform(op, x, dims, sizes, inverse, way), name)
     return _named(f, name)
 
 
@@ -254,12 +268,14 @@ def _many(name: str, op, inverse: bool, real: bool = False, half: bool = False, 
         if not dims:
             if real or half:
                 raise RuntimeError(f"{name} must transform at least one axis")
-            return _into(out, x if x.is_complex() else x.to(x.dtype.to_complex()))
+            return _into(out, x if x.is_complex() else x.to(x.dtype.to_complex()), name)
         if inverse and op is _R2C and len(dims) == 1:
-            return _into(out, _conjugate(op, x, dims, sizes, way))
-        return _into(out, _transform(op, x, dims, sizes, inverse, way))
+            return _into(out, _conjugate(op, x, dims, sizes, way), name)
+        return _into(out, _transform(op, x, dims, sizes, inverse, way), name)
 
     def two_dim(input, s=None, dim=(-2, -1), norm: str | None = None, *, out: Tensor | None = None) -> Tensor:
+        if dim is None:
+            raise TypeError(f"fft_{name}(): argument 'dim' must be tuple of ints, not NoneType")
         return n_dim(input, s, dim, norm, out=out)
     return _named(two_dim if two else n_dim, name)
 
@@ -281,23 +297,37 @@ ihfftn, hfftn = _many("ihfftn", _R2C, True, real=True), _many("hfftn", _C2R, Fal
 ihfft2, hfft2 = _many("ihfft2", _R2C, True, real=True, two=True), _many("hfft2", _C2R, False, half=True, two=True)
 
 
-@with_out
-def fftfreq(n: int, d: float = 1.0, *, dtype=None, device=None, requires_grad: bool = False, **kwargs) -> Tensor:
-    """The frequencies of fft's bins: [0, 1, ..., -1] / (n d)."""
-    k = roll(arange(n, dtype=dtype or dt.get_default_dtype(), device=device) - n // 2, -(n // 2))
-    return (k * (1.0 / (n * d))).requires_grad_(requires_grad)
+def _frequencies(name: str, half: bool):
+    """The frequencies of the bins of fft ([0, 1, ..., -1] / (n d)) or of rfft ([0, 1, ..., n // 2] / (n d))."""
+    def f(n: int, d: float = 1.0, *, out=None, dtype=None, layout=None, device=None, requires_grad: bool = False, pin_memory: bool = False) -> Tensor:
+        n = as_int(n, "n", f"fft_{name}(): ", " (position 1)")
+        dtype = dtype_into(out, dtype)
+        if dtype is not None and _check_dtype(dtype).category < dt.FLOAT:
+            raise RuntimeError(f"{name} requires a floating point or complex dtype")
+        if isinstance(d, complex):
+            raise TypeError(f"fft_{name}(): argument 'd' (position 2) must be float, not complex")
+        duration = n * float(d)
+        count = int(n / 2) + 1 if half else n
+        if count < 0:
+            raise RuntimeError(f"Trying to create tensor with negative dimension {count}: [{count}]")
+        k = arange(count, dtype=dtype or dt.get_default_dtype(), device=device)
+        if not half:
+            k = roll(k - n // 2, -(n // 2))
+        made = k * (1.0 / duration if duration else math.copysign(math.inf, duration))
+        return _finish(made, requires_grad, counted(out, count), True)
+    return _named(f, name)
 
 
-@with_out
-def rfftfreq(n: int, d: float = 1.0, *, dtype=None, device=None, requires_grad: bool = False, **kwargs) -> Tensor:
-    """The frequencies of rfft's bins: [0, 1, ..., n // 2] / (n d)."""
-    return (arange(n // 2 + 1, dtype=dtype or dt.get_default_dtype(), device=device) * (1.0 / (n * d))).requires_grad_(requires_grad)
+fftfreq, rfftfreq = _frequencies("fftfreq", False), _frequencies("rfftfreq", True)
 
 
 def _shifted(input, dim, way):
     dims = tuple(range(input.ndim)) if dim is None else tuple(dim) if isinstance(dim, (tuple, list)) else (as_int(dim, "dim"),)
+    if dims and not input.ndim:
+        raise IndexError(f"Dimension specified as {dims[0]} but tensor has no dimensions")
+    dims = tuple(as_dim(d, input.ndim) for d in dims)
     shifts = tuple(input.shape[d] // 2 if way > 0 else (input.shape[d] + 1) // 2 for d in dims)
-    return roll(input, shifts, dims) if dims else input.clone()
+    return roll(input, shifts, dims)
 
 
 @called

@@ -289,6 +289,8 @@ def roll(input, shifts, dims=None) -> Tensor:
     """Elements shifted along dims, around the end."""
     shifts = as_size(shifts) if isinstance(shifts, (tuple, list)) else (as_int(shifts, "shifts"),)
     refuse_huge(shifts)
+    if not shifts:
+        raise RuntimeError("`shifts` required")
     if dims is None or dims == ():
         if len(shifts) != 1:
             raise RuntimeError("shifts and dimensions must align. shifts: " + f"{len(shifts)}, dims:0")

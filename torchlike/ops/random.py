@@ -15,7 +15,7 @@ from .._core.registry import Op
 from .._public import MISSING, Refused, as_int, as_size, fill_out, number, public
 from .._tensor import Tensor, apply, as_tensor_value
 from .basic import overwrite, to_device
-from .creation import _check_dtype, _empty_check, _finish, constant, place, range_bounds
+from .creation import _check_dtype, _empty_check, _finish, constant, dtype_into, place, range_bounds
 from .elements import plain_number
 
 
@@ -104,7 +104,7 @@ def _random_factory(name: str, kernel: str, draw, fill):
             raise Refused("uniform_" if name == "rand" else "normal_", "SparseCPU")
         shape = as_size(*size)
         _empty_check(shape)
-        d = _floating(dtype if out is None else out.dtype, kernel)
+        d = _floating(dtype_into(out, dtype), kernel)
         g = _generator(generator)
         return _finish(drawn(lambda: draw(g, shape, d.np), dev.resolve(device), shape, d.np), requires_grad, out)
 
@@ -143,6 +143,7 @@ def randint(low=None, high=None, size=None, *, generator=None, out=None, dtype=N
         raise TypeError(f"randint() received an invalid combination of arguments - size must be a tuple of ints, not {type(size).__name__}")
     low, high, shape = as_int(low, "low"), as_int(high, "high"), as_size(size)
     _empty_check(shape)
+    dtype = dtype_into(out, dtype)
     d = dt.int64 if dtype is None else _check_dtype(dtype)
     if low >= high:
         raise RuntimeError(f"random_ expects 'from' to be less than 'to', but got from={low} >= to={high}")
@@ -169,6 +170,7 @@ def randperm(n: int, *, generator=None, out=None, dtype=None, layout=None, devic
     n = as_int(n, "n")
     if n < 0:
         raise RuntimeError(f"Trying to create tensor with negative dimension {n}: [{n}]")
+    dtype = dtype_into(out, dtype)
     d = dt.int64 if dtype is None else _check_dtype(dtype)
     g = _generator(generator)
     return _finish(drawn(lambda: rng.randperm(g, n, d.np), dev.resolve(device), (n,), d.np), requires_grad, out)
@@ -200,7 +202,7 @@ def normal(mean=0.0, std=1.0, size=None, *, generator=None, out=None, dtype=None
     if size is not None:
         if not isinstance(size, (tuple, list)):
             raise TypeError(f"normal() received an invalid combination of arguments - got (float, float, {type(size).__name__})")
-        d = _floating(dtype, "normal_kernel_cpu")
+        d = _floating(dtype_into(out, dtype), "normal_kernel_cpu")
         shape = as_size(size)
         return _finish(drawn(lambda: rng.normal(g, shape, float(mean), float(std), d.np), dev.resolve(device), shape, d.np), requires_grad, out)
     else:
@@ -330,14 +332,14 @@ def bernoulli(input, p=None, *, generator=None, out=None) -> Tensor:
         raise RuntimeError("Expected p_in >= 0 && p_in <= 1 to be true, but got false.  (Could this error message be improved?  If so, please "
                            "report an enhancement request to PyTorch.)")
     made = _drawn_from(_BERNOULLI, place(rng.bernoulli_tensor(_generator(generator), host, input.dtype.np), input.device), input)
-    return made if out is None else fill_out(out, made)
+    return made if out is None else fill_out(out, made, said=False)
 
 
 @public()
 def multinomial(input, num_samples: int, replacement: bool = False, *, generator=None, out=None) -> Tensor:
     """Indices drawn with probabilities proportional to the rows of input."""
     made = place(rng.multinomial(_generator(generator), input._host_array(), int(num_samples), bool(replacement)), input.device)
-    return made if out is None else fill_out(out, made)
+    return made if out is None else fill_out(out, made, said=False)
 
 
 @public(method=False)

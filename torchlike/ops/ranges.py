@@ -16,7 +16,7 @@ from .._core.layout import Layout, is_contiguous, is_dense
 from .._core.registry import Op, Plan, common_device
 from .._public import as_size, public
 from .._tensor import Tensor, apply
-from .creation import _arange_op, _check_dtype, _empty_check, _finish, constant, from_numpy, place
+from .creation import _arange_op, _check_dtype, _empty_check, _finish, constant, dtype_into, from_numpy, place
 from .joining import cat
 from .pointwise import _plain_number, fused, number
 
@@ -81,9 +81,9 @@ def linspace(
     start, end, steps, *, out=None, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False
 ) -> Tensor:
     """`steps` numbers from start to end, both included, equally spaced."""
-    start, end, steps, dtype = _ends("linspace", start, end, steps, dtype if out is None else out.dtype)
+    start, end, steps, dtype = _ends("linspace", start, end, steps, dtype_into(out, dtype))
     made = apply(_LINSPACE, (start, end), (steps, dtype, dev.resolve(device)))
-    return _finish(made, requires_grad, out)
+    return _finish(made, requires_grad, out, True)
 
 
 @public(method=False)
@@ -101,9 +101,9 @@ def logspace(
     pin_memory=False,
 ) -> Tensor:
     """base to the powers linspace(start, end, steps)."""
-    start, end, steps, dtype = _ends("logspace", start, end, steps, dtype if out is None else out.dtype)
+    start, end, steps, dtype = _ends("logspace", start, end, steps, dtype_into(out, dtype))
     made = apply(_LOGSPACE, (start, end, float(base)), (steps, dtype, dev.resolve(device)))
-    return _finish(made, requires_grad, out)
+    return _finish(made, requires_grad, out, True)
 
 
 @public(method=False)
@@ -124,9 +124,10 @@ def range(
         raise RuntimeError(f"unsupported range: {start} -> {end}")
     if (step > 0) != (end >= start) and start != end:
         raise RuntimeError("upper bound and lower bound inconsistent with step sign")
+    dtype = dtype_into(out, dtype)
     dtype = dt.get_default_dtype() if dtype is None else _check_dtype(dtype)
     made = apply(_arange_op, (start, step), (int((end - start) / step) + 1, dtype, dev.resolve(device)))
-    return _finish(made, requires_grad, out)
+    return _finish(made, requires_grad, out, True)
 
 
 _EYE = Op(
@@ -158,8 +159,7 @@ def eye(
         if x < 0:
             raise RuntimeError(f"{name} must be greater or equal to 0, got {x}")
         sizes.append(x)
-    if out is not None:
-        dtype = out.dtype
+    dtype = dtype_into(out, dtype)
     kind = dt.get_default_dtype() if dtype is None else _check_dtype(dtype)
     made = apply(_EYE, (), (*sizes, kind, dev.resolve(device)))
     return _finish(made, requires_grad, out)
