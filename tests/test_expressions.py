@@ -132,6 +132,29 @@ torch.full_like(torch.ones(2).half(), 1e10)
 torch.ones(2).half().fill_(1e10)
 torch.tensor(1e10, dtype=torch.float16), torch.tensor([1e39])
 """
+NUMBERS = """
+class A: pass; x = torch.ones(2); x += A()
+x = torch.ones(2); A = type("A", (), {"__radd__": lambda self, other: "radd"}); x += A(); x
+x = torch.ones(2, dtype=torch.int64); A = type("A", (), {"__rand__": lambda self, other: "rand"}); x &= A(); x
+x = torch.ones(2); x *= [1, 2]
+torch.add(3j, 2), torch.mul(2, 2j)
+torch.pow(torch.tensor([3], dtype=torch.uint8), 255)
+torch.pow(torch.tensor([3], dtype=torch.int8), 128)
+torch.tensor([3], dtype=torch.uint8) ** 300
+torch.pow(torch.tensor([1.]).half(), 65519)
+torch.pow(torch.tensor([True]), torch.tensor([False]))
+torch.tensor([True]) ** False, torch.tensor([True]) ** 2, torch.tensor([True]) ** torch.tensor([1])
+True ** torch.tensor([True])
+t = torch.ones(2); torch.float_power(torch.ones(2), 2, out=t)
+t = torch.ones(2, dtype=torch.float64); torch.float_power(torch.ones(2), 2, out=t)
+torch.remainder(torch.arange(0), 0), torch.arange(0) // torch.tensor([0])
+torch.cumulative_trapezoid(torch.ones(0, 2), dim=0)
+torch.cumulative_trapezoid(torch.tensor(1.))
+torch.trapezoid(torch.ones(2) > 0)
+torch.trapezoid(torch.ones(2), dx=2j)
+torch.div(torch.tensor([-11.5, 3.21875]).bfloat16(), torch.tensor([0.349609375, 0.1240234375]).bfloat16(), rounding_mode="trunc")
+torch.div(torch.tensor([-11.5, 3.21875]).bfloat16(), 0.349609375, rounding_mode="trunc")
+"""
 OUTS = """
 t = torch.zeros(2, 2); torch.arange(4, out=t)
 t = torch.zeros(2, 2).t(); torch.arange(4, out=t).stride(), t
@@ -153,6 +176,58 @@ t = torch.zeros(2, 2); torch.fft.rfftfreq(6, out=t)
 t = torch.zeros(2); torch.fft.fft2(torch.ones(3, 3), out=t)
 t = torch.zeros(2) + 0j; torch.fft.irfftn(torch.ones(3), out=t)
 t = torch.zeros(2, dtype=torch.int64); torch.fft.irfft(torch.ones(3), out=t)
+"""
+OUT_DTYPES = """
+torch.mm(torch.ones(2, 2), torch.ones(2, 2), out=torch.zeros(2, 2, dtype=torch.float64))
+torch.bmm(torch.ones(1, 2, 2), torch.ones(1, 2, 2), out=torch.zeros(1, 2, 2).half())
+torch.dot(torch.ones(2), torch.ones(2), out=torch.zeros((), dtype=torch.int64))
+torch.abs(torch.ones(2), out=torch.zeros(2, dtype=torch.float64))
+torch.add(torch.ones(2), torch.ones(2), out=torch.zeros(2, dtype=torch.float64))
+torch.add(torch.ones(2), torch.ones(2), out=torch.zeros(2, dtype=torch.int64))
+torch.floor(torch.arange(3), out=torch.zeros(3))
+torch.sum(torch.ones(2, 2) * 1.6, 0, out=torch.zeros(2, dtype=torch.int64))
+torch.sum(torch.ones(2, 2), out=torch.zeros(()))
+torch.prod(torch.ones(2, 2) * 2.5, 0, out=torch.zeros(2, dtype=torch.int64))
+torch.cumsum(torch.ones(3) * 1.5, 0, out=torch.zeros(3, dtype=torch.int64))
+torch.mean(torch.ones(3), 0, out=torch.zeros((), dtype=torch.float64))
+torch.any(torch.ones(3), 0, out=torch.zeros(()))
+torch.any(torch.ones(3), 0, out=torch.zeros((), dtype=torch.uint8))
+torch.max(torch.ones(3), 0, out=(torch.zeros(()), torch.zeros((), dtype=torch.int64)))
+torch.max(torch.ones(3), 0, out=(torch.zeros(()), torch.zeros(())))
+torch.max(torch.ones(3), out=torch.zeros((), dtype=torch.int64))
+torch.max(torch.ones(3), torch.zeros(3), out=torch.zeros(3, dtype=torch.float64))
+torch.sort(torch.ones(3), out=(torch.zeros(3), torch.zeros(3)))
+torch.sort(torch.arange(3.), descending=True, out=(torch.zeros(3), torch.zeros(3, dtype=torch.int64)))
+torch.topk(torch.arange(3.), 2, out=(torch.zeros(2).double(), torch.zeros(2, dtype=torch.int64)))
+torch.kthvalue(torch.arange(3.), 2, out=(torch.zeros(()), torch.zeros(())))
+torch.median(torch.arange(3.), 0, out=(torch.zeros(()), torch.zeros(())))
+torch.mode(torch.arange(3.), out=(torch.zeros(()).double(), torch.zeros((), dtype=torch.int64)))
+torch.cummax(torch.arange(3.), 0, out=(torch.zeros(3), torch.zeros(3, dtype=torch.int64)))
+torch.aminmax(torch.arange(3.), out=(torch.zeros(()), torch.zeros(()).double()))
+torch.histogram(torch.ones(3), 2, out=(torch.zeros(2), torch.zeros(3)))
+torch.gather(torch.ones(3), 0, torch.tensor([0]), out=torch.zeros(1).double())
+torch.masked_select(torch.ones(3), torch.ones(3) > 0, out=torch.zeros(3).double())
+torch.index_select(torch.ones(3), 0, torch.tensor([0]), out=torch.zeros(1).double())
+torch.where(torch.ones(2) > 0, torch.ones(2), torch.ones(2), out=torch.zeros(2).double())
+torch.cat([torch.ones(2)], out=torch.zeros(2, dtype=torch.int64))
+torch.stack([torch.ones(2)], out=torch.zeros(1, 2).double())
+torch.isnan(torch.ones(2), out=torch.zeros(2, dtype=torch.bool))
+torch.select_scatter(torch.ones(2), torch.tensor(1.), 0, 0, out=torch.zeros(2))
+torch.signbit(torch.ones(2), out=torch.zeros(2))
+torch.float_power(torch.ones(2), 2, out=torch.zeros(2))
+torch.complex(torch.ones(2), torch.ones(2), out=torch.zeros(2))
+torch.quantile(torch.ones(2), 0.5, out=torch.zeros(()).double())
+torch.searchsorted(torch.arange(3.), torch.ones(1), out=torch.zeros(1))
+torch.softmax(torch.ones(2), 0, out=torch.zeros(2).double())
+torch.linalg.det(torch.eye(2), out=torch.zeros(()).double())
+torch.linalg.qr(torch.eye(2), out=(torch.zeros(2, 2), torch.zeros(2, 2).double()))
+torch.linalg.eigvalsh(torch.eye(2), out=torch.zeros(2).double())
+torch.linalg.lstsq(torch.eye(2), torch.ones(2, 1), out=(torch.zeros(2, 1), torch.zeros(0), torch.zeros((), dtype=torch.int64), torch.zeros(0)))
+torch.linalg.norm(torch.ones(2), out=torch.zeros(()).double())
+torch.linalg.pinv(torch.eye(2), out=torch.zeros(2, 2).double())
+torch.unbind_copy(torch.ones(2), out=(torch.zeros(()), torch.zeros(())))
+torch.mul(torch.ones(2), 2, out=torch.zeros(2, requires_grad=True))
+[n for n in dir(torch.return_types) if n.endswith("_out") and n[0] != "_"]
 """
 FOURIER = """
 torch.fft.rfft2(torch.ones(4, 4) + 0j)
@@ -212,7 +287,7 @@ def outcome(torch, program: str) -> tuple:
     return found, [str(w.message).split(" (Triggered")[0] for w in caught]
 
 
-@pytest.mark.parametrize("program", lines(INDEXING, VIEWS, OVERLAPS, AUTOGRAD, HOOKS, MIXED, FACTORIES, OUTS, FOURIER))
+@pytest.mark.parametrize("program", lines(INDEXING, VIEWS, OVERLAPS, AUTOGRAD, HOOKS, MIXED, FACTORIES, NUMBERS, OUTS, OUT_DTYPES, FOURIER))
 def test_both_print_it(subject, oracle, program):
     assert outcome(subject, program) == outcome(oracle, program)
 

@@ -19,7 +19,7 @@ from .choosing import choose
 from .creation import _check_dtype, from_numpy, number_dtype, scalar_tensor
 from .elements import held
 from .memory_formats import laid_out, preserve_format
-from .pointwise import _operator, _plain_number, binary, number, operands
+from .pointwise import _in_place_operator, _operator, _plain_number, binary, number, operands
 
 # -- dtype and device ----------------------------------------------------------------------------------------------------
 
@@ -388,7 +388,7 @@ for _f, _name in ((eq, "__eq__"), (ne, "__ne__"), (lt, "__lt__"), (le, "__le__")
 for _f, _name in ((bitwise_and, "and"), (bitwise_or, "or"), (bitwise_xor, "xor"), (bitwise_left_shift, "lshift"), (bitwise_right_shift, "rshift")):
     setattr(Tensor, f"__{_name}__", _operator(_f))
     setattr(Tensor, f"__r{_name}__", _operator(_f, reflected=True))
-    setattr(Tensor, f"__i{_name}__", lambda self, other, n=_f.__name__ + "_": getattr(self, n)(other))
+    setattr(Tensor, f"__i{_name}__", _in_place_operator(_f.__name__ + "_"))
 
 
 def _invert(self):

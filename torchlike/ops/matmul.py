@@ -565,5 +565,4 @@ def _operator_matmul(self, other):
 
 
 Tensor.__matmul__ = _operator_matmul
-Tensor.__imatmul__ = _operator_matmul
 Tensor.__rmatmul__ = lambda self, other: matmul(other, self) if isinstance(other, Tensor) else NotImplemented

@@ -6,7 +6,8 @@ import numpy as np
 from .._core import dtype as dt
 from .._core.aval import NUMBERS, result_dtype
 from .._core.registry import OPS, Elementwise, Op
-from .._public import number, public, write_into
+from .._public import FUNCTIONS as F
+from .._public import fill_out, number, public, write_into
 from .._tensor import Tensor, apply
 from .choosing import choose
 from .elements import held, plain_number
@@ -31,7 +32,7 @@ def operands(name: str, a, b, numbers: tuple[str, ...] = ("input", "other")):
         if name not in _OF_NUMBERS:
             raise TypeError(f"{name}(): argument 'input' (position 1) must be Tensor, not {type(a).__name__}")
         from .creation import scalar_tensor
-        a = scalar_tensor(a, dtype=NUMBERS[type(a)].dtype if isinstance(a, int) else None)
+        a = scalar_tensor(a, dtype=NUMBERS[type(a)].dtype if isinstance(a, int) else dt.complex_of(dt.get_default_dtype()) if isinstance(a, complex) else None)
     return _plain_number(a), _plain_number(b)
 
 
@@ -169,7 +170,7 @@ def div(input: Tensor | float, other, *, rounding_mode: str | None = None) -> Te
         return floor_divide(input, other)
     if rounding_mode == "trunc":
         _no_int_zero(input, other)
-        return apply(_TRUNC_DIV, (input, other))
+        return apply(_TRUNC_DIV if isinstance(other, Tensor) and other.ndim else _TRUNC_DIV_BY_NUMBER, (input, other))
     raise RuntimeError(f"div expected rounding_mode to be one of None, 'trunc', or 'floor' but found '{rounding_mode}'")
 
 
@@ -184,7 +185,12 @@ def _trunc_div(xp, x, y):
         y = xp.where(y == 0, xp.ones_like(y), y)
         q = x // y
         return q + ((x - q * y != 0) & ((x < 0) != (y < 0))).astype(q.dtype) if x.dtype.kind == "i" else q
-    return xp.trunc(x / y)
+    q = x / y
+    if q.dtype.itemsize == 2 and xp is not np and y.ndim:  # torch rounds a quotient of 16 bits before it cuts it; XLA would not
+        from jax import lax
+        info = xp.finfo(q.dtype)
+        q = lax.reduce_precision(q, info.nexp, info.nmant)
+    return xp.trunc(q)
 
 
 def _floor_div(xp, x, y):
@@ -205,6 +211,8 @@ def _zero(xp, g):
 
 
 _TRUNC_DIV = Elementwise("div_trunc", _trunc_div, real=True, grads=(_zero, _zero))
+_TRUNC_DIV.steps = True
+_TRUNC_DIV_BY_NUMBER = Elementwise("div_trunc_by_number", _trunc_div, real=True, grads=(_zero, _zero))
 _FLOOR_DIV = Elementwise("floor_divide", _floor_div, real=True, grads=(_zero, _zero))
 
 
@@ -215,14 +223,14 @@ def _no_int_zero(a, b):
         return
     if isinstance(b, Tensor):
         array = b._current().array
-        if isinstance(array, np.ndarray) and array.size and not array.all():
+        if isinstance(array, np.ndarray) and array.size and not array.all() and not (isinstance(a, Tensor) and not a.numel()):
             raise RuntimeError("ZeroDivisionError")
         if array is None or not isinstance(array, np.ndarray):
             from .._core import program
             if array is not program.META_ARRAY and not program.is_tracer(array):
                 ok = apply(_ALL_NONZERO, (b,))
                 program.check(ok._value, lambda: RuntimeError("ZeroDivisionError"))
-    elif b == 0:
+    elif b == 0 and a.numel():
         raise RuntimeError("ZeroDivisionError")
 
 
@@ -288,7 +296,13 @@ def _exponent_vjp(xp, g, x, y, out):
     return g * conj(xp, choose(xp, flat, xp.zeros_like(out), out * xp.log(choose(xp, flat, xp.ones_like(x), x))))
 
 
-_POW = Elementwise("pow", _pow_kernel, torch_name="PowBackward1", grads=(
+def _pow_kind(common: dt.dtype) -> tuple:
+    if common is dt.bool_:
+        raise NotImplementedError("\"pow\" not implemented for 'Bool'")
+    return common, common
+
+
+_POW = Elementwise("pow", _pow_kernel, promote=_pow_kind, torch_name="PowBackward1", grads=(
     lambda xp, g, x, y: g * conj(xp, choose(xp, y == 0, xp.zeros_like(x), y * xp.power(x, choose(xp, y == 0, xp.ones_like(y), y) - 1))),
     lambda xp, g, x, y, out: _exponent_vjp(xp, g, x, y, out)))
 
@@ -316,7 +330,17 @@ def _static_pow(xp, x, n):
 
 _STATIC_POW = Elementwise("pow_scalar", _static_pow, torch_name="PowBackward0", grads=(
     lambda xp, g, x, n: xp.zeros_like(x) if n == 0 else g * conj(xp, np.asarray(n, x.dtype) * _static_pow(xp, x, n - 1)),))
+_CHECKED_BASES = frozenset({dt.bool_, dt.float16, dt.bfloat16, dt.uint8, dt.int8, dt.int16, dt.int32, dt.int64})
 STATIC_EXPONENTS = frozenset({0, 1, 2, 3, 4, 0.5, -0.5, -1, -2, 1.5})
+
+
+def _checked_exponent(dtype: dt.dtype, exponent):
+    """A number that integers, bools or 16-bit floats are raised to, which has to be one of them itself."""
+    if dtype.category == dt.INT and isinstance(exponent, int):
+        if exponent < 0:
+            raise RuntimeError("Integers to negative integer powers are not allowed.")
+        return held(exponent, dtype)
+    return held(exponent, dtype) if dtype.category == dt.FLOAT and exponent.__class__ is not complex else exponent
 
 
 @public(inplace=True, out=True)
@@ -324,8 +348,10 @@ def pow(input: Tensor | float, exponent) -> Tensor:
     """input ** exponent, elementwise."""
     input, exponent = operands("pow", input, exponent)
     if not isinstance(exponent, Tensor):
-        if input.dtype.category == dt.INT and isinstance(exponent, int) and exponent < 0:
-            raise RuntimeError("Integers to negative integer powers are not allowed.")
+        if input.dtype in _CHECKED_BASES:
+            exponent = _checked_exponent(input.dtype, exponent)
+            if input.dtype is dt.bool_ and exponent.__class__ is bool:
+                return input.clone() if exponent else F["ones_like"](input)
         if not isinstance(exponent, (complex, bool)) and exponent in STATIC_EXPONENTS:
             if isinstance(exponent, float) and input.dtype.category < dt.FLOAT:
                 input = input.to(dt.get_default_dtype())
@@ -336,15 +362,16 @@ def pow(input: Tensor | float, exponent) -> Tensor:
     return apply(_POW, (input, exponent))
 
 
-def float_power(input: Tensor | float, exponent) -> Tensor:
+@public()
+def float_power(input: Tensor | float, exponent, *, out: Tensor | None = None) -> Tensor:
     """input ** exponent in float64 (complex128 for complex arguments)."""
     parts = [x for x in (input, exponent) if isinstance(x, Tensor)]
     is_complex = any(p.dtype.is_complex for p in parts) or any(isinstance(x, complex) for x in (input, exponent))
     to, to_number = (dt.complex128, complex) if is_complex else (dt.float64, float)
-    return pow(*(x.to(to) if isinstance(x, Tensor) else to_number(plain_number(x)) for x in (input, exponent)))
-
-
-public(out=True)(float_power)
+    if out is not None and isinstance(out, Tensor) and out.dtype is not to:
+        raise RuntimeError(f"the output given to float_power has dtype {out.dtype.short} but the operation's result requires dtype {to.short}")
+    made = pow(*(x.to(to) if isinstance(x, Tensor) else to_number(plain_number(x)) for x in (input, exponent)))
+    return made if out is None else fill_out(out, made)
 
 
 def _float_power_(self, exponent) -> Tensor:
@@ -569,8 +596,18 @@ def _operator(f, reflected=False):
 
 def _in_place_operator(name):
     def run(self, other):
-        return getattr(self, name)(other)
+        try:
+            return getattr(self, name)(other)
+        except TypeError:
+            if _foreign(other):
+                return NotImplemented
+            raise
     return run
+
+
+def _foreign(x) -> bool:
+    """Whether an operator leaves an operand to the operand's own class."""
+    return not isinstance(number(x), (Tensor, int, float, complex, np.ndarray)) and not hasattr(x, "__torch_function__")
 
 
 _REFLECTED = {sub: _number_minus, div: _number_over}

@@ -12,7 +12,7 @@ from jax import numpy as jnp
 
 from .._core import dtype as dt
 from .._core.registry import Op
-from .._public import as_dim, as_int, fill_out, public, write_into
+from .._public import as_dim, as_int, public, write_into
 from .._tensor import Tensor, apply
 from .creation import _check_dtype
 from .elements import plain_number
@@ -217,13 +217,12 @@ def _running_extreme(name, largest):
     )
     made = result_type(name)
 
-    def f(input, dim: int, *, out=None):
-        found = made(*apply(op, (input,), (as_dim(dim, input.ndim),)))
-        return found if out is None else made(*map(fill_out, out, found))
+    def f(input, dim: int):
+        return made(*apply(op, (input,), (as_dim(dim, input.ndim),)))
 
     f.__name__ = f.__qualname__ = name
     f.__doc__ = f"Running {'max' if largest else 'min'}ima along dim, and the index of the last element that set them."
-    return public()(f)
+    return public(out=True)(f)
 
 
 cummax, cummin = _running_extreme("cummax", True), _running_extreme("cummin", False)
@@ -307,9 +306,11 @@ def diff(input, n: int = 1, dim: int = -1, prepend: Tensor | None = None, append
 
 def _neighbours(y: Tensor, x, dx, dim: int, name: str):
     """(sums of neighbours of y, their distances) along dim."""
+    if y.dtype is dt.bool_:
+        raise RuntimeError(f"{name}: received a bool input for `y`, but bool is not supported")
     d = as_dim(dim, y.ndim)
     size = y.shape[d]
-    sums = y.narrow(d, 1, size - 1) + y.narrow(d, 0, size - 1)
+    sums = y.narrow(d, min(1, size), max(size - 1, 0)) + y.narrow(d, 0, max(size - 1, 0))
     if x is None:
         return sums, dx, d
     if x.ndim == 1:
@@ -321,16 +322,21 @@ def _neighbours(y: Tensor, x, dx, dim: int, name: str):
     return sums, diff(x, dim=d), d
 
 
-def _only_one(x, dx):
+def _only_one(x, dx, name: str):
     if x is not None and dx is not None:
         raise TypeError("trapezoid() received an invalid combination of arguments: x and dx exclude each other")
-    return 1 if dx is None else plain_number(dx)
+    dx = 1 if dx is None else plain_number(dx)
+    if isinstance(dx, complex):
+        raise RuntimeError(f"{name}: Currently, we only support dx as a real number.")
+    return dx
 
 
 @public(names=("trapz",), method=False)
 def trapezoid(y: Tensor, x=None, *, dx=None, dim: int = -1) -> Tensor:
     """The integral of y along dim by the trapezoidal rule, at points x or dx apart."""
-    dx = _only_one(x, dx)
+    dx = _only_one(x, dx, "trapezoid")
+    if not y.ndim:
+        raise IndexError(f"Dimension specified as {dim} but tensor has no dimensions")
     if not y.shape[as_dim(dim, y.ndim)]:
         return y.sum(dim)
     sums, distance, d = _neighbours(y, x, dx, dim, "trapezoid")
@@ -340,7 +346,9 @@ def trapezoid(y: Tensor, x=None, *, dx=None, dim: int = -1) -> Tensor:
 @public(method=False)
 def cumulative_trapezoid(y: Tensor, x=None, *, dx=None, dim: int = -1) -> Tensor:
     """Running integrals of y along dim by the trapezoidal rule."""
-    sums, distance, d = _neighbours(y, x, _only_one(x, dx), dim, "cumulative_trapezoid")
+    if not y.ndim:
+        raise IndexError("slice() cannot be applied to a 0-dim tensor.")
+    sums, distance, d = _neighbours(y, x, _only_one(x, dx, "cumulative_trapezoid"), dim, "cumulative_trapezoid")
     return cumsum(sums * distance, d) / 2
 
 
