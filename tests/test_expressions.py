@@ -93,6 +93,29 @@ a = torch.tensor(1., requires_grad=True); b = a * 2; c = b.grad_fn.next_function
 a = torch.tensor(1., requires_grad=True); log = []; a.register_post_accumulate_grad_hook(lambda t: log.append(t.grad)); (a * 3).backward(inputs=[a]); log
 a = torch.tensor(1., requires_grad=True); b = a * 2; b.grad_fn.register_prehook(lambda g: (g[0] * 2,)); (b * 3).backward(inputs=[b]); b.grad
 """
+HOOK_RESULTS = """
+x = torch.ones(2, requires_grad=True); y = x * 2; y.grad_fn.register_hook(lambda gi, go: 3); y.sum().backward()
+x = torch.ones(2, requires_grad=True); y = x * 2; y.grad_fn.register_hook(lambda gi, go: gi[0]); y.sum().backward()
+x = torch.ones(2, requires_grad=True); y = x * 2; y.grad_fn.register_hook(lambda gi, go: (3, None)); y.sum().backward()
+x = torch.ones(2, requires_grad=True); y = x * 2; y.grad_fn.register_hook(lambda gi, go: (torch.ones(3), None)); y.sum().backward()
+x = torch.ones(2, requires_grad=True); y = x * 2; y.grad_fn.register_hook(lambda gi, go: (torch.ones(2).double(), None)); y.sum().backward()
+x = torch.ones(2, requires_grad=True); y = x * 2; y.grad_fn.register_hook(lambda gi, go: (None, None)); y.sum().backward(); x.grad
+x = torch.ones(2, requires_grad=True); y = x * 2; y.grad_fn.register_prehook(lambda go: (go[0], go[0])); y.sum().backward()
+x = torch.ones(2, requires_grad=True); y = x * 2; y.grad_fn.register_prehook(lambda go: [go[0] * 2]); y.sum().backward()
+x = torch.ones(2, requires_grad=True); y = x * 2; y.grad_fn.register_prehook(lambda go: (torch.ones(3),)); y.sum().backward()
+x = torch.ones(2, requires_grad=True); y = x * 2; y.register_hook(lambda g: 3); y.sum().backward()
+x = torch.ones(2, requires_grad=True); y = x * 2; y.register_hook(lambda g: torch.ones(2).double()); y.sum().backward()
+"""
+POOLS = """
+nn.AdaptiveMaxPool2d((0, 1))(torch.ones(1, 1, 2, 2)).shape
+nn.AdaptiveMaxPool2d((0, 1), return_indices=True)(torch.ones(1, 1, 2, 2))
+nn.AdaptiveMaxPool3d((1, 0, 1))(torch.ones(1, 1, 2, 2, 2)).shape
+nn.AdaptiveAvgPool2d(2)(torch.ones(1, 0, 2, 2)).shape, nn.AdaptiveAvgPool1d(2)(torch.ones(1, 0, 2)).shape
+nn.AdaptiveAvgPool3d(2)(torch.ones(1, 0, 2, 2, 2)).shape
+nn.AdaptiveMaxPool1d(2)(torch.ones(1, 0, 2)).shape
+nn.AdaptiveMaxPool2d(-1)(torch.ones(1, 1, 2, 2)).shape
+nn.functional.grad.conv2d_input((1, 1, 3, 3), torch.ones(1, 1, 2, 2), torch.ones(1, 1, 2, 2))
+"""
 MIXED = """
 nn.Linear(3, 4)(torch.randn(2, 3, dtype=torch.float64))
 nn.Linear(3, 4)(torch.randn(2, 3).half())
@@ -137,6 +160,11 @@ class A: pass; x = torch.ones(2); x += A()
 x = torch.ones(2); A = type("A", (), {"__radd__": lambda self, other: "radd"}); x += A(); x
 x = torch.ones(2, dtype=torch.int64); A = type("A", (), {"__rand__": lambda self, other: "rand"}); x &= A(); x
 x = torch.ones(2); x *= [1, 2]
+torch.logaddexp(torch.tensor([1, 2]), torch.tensor([3, 4]))
+torch.logaddexp2(torch.tensor([True]), torch.tensor([True]))
+torch.logaddexp(torch.tensor([1, 2]), torch.tensor([3., 4]))
+torch.log1p(torch.tensor([1e-20+1e-20j, 1e20+1e20j, 1e-8+1j, -1+1e-8j, 1e300+0j], dtype=torch.complex128))
+torch.log1p(torch.tensor([1e-10+1e-10j, 1e20+1e20j, 1e38+1e38j, -1+1e-8j, complex("-inf"), -1+0j, complex(0, -0.0)]))
 torch.add(3j, 2), torch.mul(2, 2j)
 torch.pow(torch.tensor([3], dtype=torch.uint8), 255)
 torch.pow(torch.tensor([3], dtype=torch.int8), 128)
@@ -287,7 +315,7 @@ def outcome(torch, program: str) -> tuple:
     return found, [str(w.message).split(" (Triggered")[0] for w in caught]
 
 
-@pytest.mark.parametrize("program", lines(INDEXING, VIEWS, OVERLAPS, AUTOGRAD, HOOKS, MIXED, FACTORIES, NUMBERS, OUTS, OUT_DTYPES, FOURIER))
+@pytest.mark.parametrize("program", lines(INDEXING, VIEWS, OVERLAPS, AUTOGRAD, HOOKS, HOOK_RESULTS, POOLS, MIXED, FACTORIES, NUMBERS, OUTS, OUT_DTYPES, FOURIER))
 def test_both_print_it(subject, oracle, program):
     assert outcome(subject, program) == outcome(oracle, program)
 

@@ -1,7 +1,7 @@
 """The backward walk: nodes run when all gradients that reach them are in, newest first."""
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from .._core import dtype as dt
 from .._core.aval import broadcast_shapes
@@ -346,11 +346,7 @@ def _tensor_hooks(node: Node, grads: list) -> list:
             if grads[out] is not None:
                 r = hook(grads[out])
                 if r is not None:
-                    if not isinstance(r, Tensor):
-                        raise TypeError(f"expected hook to return a Tensor or None, but got '{type(r).__name__}'")
-                    if r.shape != grads[out].shape:
-                        raise RuntimeError("hook '" + getattr(hook, "__name__", "hook") + "' has changed the size of value")
-                    grads[out] = r
+                    grads[out] = _returned(hook, r, grads[out])
     for out, ref in hooks.retain.items():
         tensor = ref()
         if tensor is not None and grads[out] is not None:
@@ -358,11 +354,38 @@ def _tensor_hooks(node: Node, grads: list) -> list:
     return grads
 
 
+def _returned(hook: Callable, r, before: Tensor | None) -> Tensor | None:
+    """What a hook made of a gradient, which has to be one of the same kind."""
+    if r is None:
+        return None
+    if not isinstance(r, Tensor):
+        raise TypeError(f"expected Variable, but hook returned '{type(r).__name__}'")
+    if before is None:
+        return r
+    name = getattr(hook, "__name__", "hook")
+    if r.dtype is not before.dtype:
+        raise RuntimeError(f"hook '{name}' has changed the type of value (was {before.type()} got {r.type()})")
+    if r.device != before.device:
+        raise RuntimeError(f"hook '{name}' has changed the type of value (was on {before.device} got {r.device})")
+    if r.shape != before.shape:
+        raise RuntimeError(f"hook '{name}' has changed the size of value")
+    return r
+
+
+def _all_returned(hook: Callable, r, before: list) -> list:
+    if not isinstance(r, tuple):
+        raise TypeError(f"expected tuple, but hook returned '{type(r).__name__}'")
+    if len(r) != len(before):
+        raise RuntimeError(f"hook '{getattr(hook, '__name__', 'hook')}' has returned an incorrect number of values (got {len(r)}, but expected "
+                           f"{len(before)})")
+    return [_returned(hook, new, old) for new, old in zip(r, before)]
+
+
 def _node_hooks(node: Node, grads: list) -> list:
     for hook in list(node.hooks.pre.values()):
         r = hook(tuple(grads))
         if r is not None:
-            grads = [r] if isinstance(r, Tensor) else list(r)
+            grads = _all_returned(hook, r, grads)
     return grads
 
 
@@ -370,7 +393,7 @@ def _after(node: Node, below: list, grads: list) -> list:
     for hook in list(node.hooks.post.values()):
         r = hook(tuple(below), tuple(grads))
         if r is not None:
-            below = [r] if isinstance(r, Tensor) else list(r)
+            below = _all_returned(hook, r, below)
     return below
 
 

@@ -5,5 +5,7 @@ from torchlike.nn.modules import __all__ as _layers
 from torchlike.nn.parallel import DataParallel
 from torchlike.nn.parameter import Buffer, Parameter, UninitializedBuffer, UninitializedParameter
 
+functional.grad = grad  # PyTorch's programs find it under either name
+
 __all__ = [*_layers, "Buffer", "DataParallel", "Parameter", "UninitializedBuffer", "UninitializedParameter",
            "attention", "functional", "grad", "init", "modules", "parallel", "parameter", "quantized", "utils"]

@@ -410,15 +410,26 @@ copysign = binary("copysign", lambda xp, x, y: xp.copysign(x, y), promote="float
     lambda xp, g, x, out: choose(xp, x == 0, xp.zeros((), g.dtype), g * out / x), _zero), real=True)
 nextafter = binary("nextafter", lambda xp, x, y: xp.nextafter(x, y), grads=(lambda xp, g: g, _zero), real=True)
 OPS["nextafter"].steps = True
+
+
+def _float_only(name: str):
+    def kind(common: dt.dtype) -> tuple:
+        if common.category < dt.FLOAT:
+            raise NotImplementedError(f"\"{name}_cpu\" not implemented for '{common.short}'")
+        return common, common
+    return kind
+
+
 def complex_logaddexp(xp, x, y):
     """The larger by real part, plus what the other adds: its angle is not turned into (-pi, pi]."""
     low, high = xp.where(x.real < y.real, x, y), xp.where(x.real < y.real, y, x)
     return high + xp.log1p(xp.exp(low - high))
 
 
-logaddexp = binary("logaddexp", lambda xp, x, y: xp.logaddexp(x, y) if x.dtype.kind != "c" else complex_logaddexp(xp, x, y), promote="float", inplace=False, grads=(
+logaddexp = binary("logaddexp", lambda xp, x, y: xp.logaddexp(x, y) if x.dtype.kind != "c" else complex_logaddexp(xp, x, y),
+                   promote=_float_only("logaddexp"), inplace=False, grads=(
     lambda xp, g, x, out: g * conj(xp, xp.exp(x - out)), lambda xp, g, y, out: g * conj(xp, xp.exp(y - out))))
-logaddexp2 = binary("logaddexp2", lambda xp, x, y: xp.logaddexp2(x, y), promote="float", inplace=False, grads=(
+logaddexp2 = binary("logaddexp2", lambda xp, x, y: xp.logaddexp2(x, y), promote=_float_only("logaddexp2"), inplace=False, grads=(
     lambda xp, g, x, out: g * xp.exp2(x - out), lambda xp, g, y, out: g * xp.exp2(y - out)), real=True)
 xlogy = binary("xlogy", lambda xp, x, y: xp.where((x == 0) & (y == y), xp.zeros_like(x), x * xp.log(xp.where((x == 0) & (y == y), xp.ones_like(y), y))),
                promote="float", numbers=("input", "other"), grads=(

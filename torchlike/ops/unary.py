@@ -4,6 +4,7 @@ from __future__ import annotations
 import math
 
 import numpy as np
+from jax import lax
 from jax.scipy import special as jax_special
 
 from .._core import dtype as dt
@@ -25,7 +26,7 @@ def special(xp):
     return scipy.special
 
 
-def unary(name: str, kernel, grad=None, *, promote="float", names=(), torch_name=None, real=False, inplace=True):
+def unary(name: str, kernel, grad=None, *, promote="float", names=(), torch_name=None, real=False, inplace=True, out=True):
     """Publish torch.name(input) with method, in-place and out= forms. grad: `(xp, g, x?, out?)`."""
     op = Elementwise(name, kernel, promote=promote, grads=None if grad is None else (grad,), torch_name=torch_name, real=real)
 
@@ -33,7 +34,7 @@ def unary(name: str, kernel, grad=None, *, promote="float", names=(), torch_name
         return apply(op, (input,))
     f.__name__ = f.__qualname__ = name
     f.__doc__ = f"torch.{name}(input), elementwise."
-    return public(inplace=inplace, out=True, names=names)(f)
+    return public(inplace=inplace, out=out, names=names)(f)
 
 
 def _as_power(common: dt.dtype):
@@ -46,7 +47,21 @@ expm1 = unary("expm1", lambda xp, x: xp.expm1(x), lambda xp, g, out: g * conj(xp
 log = unary("log", lambda xp, x: xp.log(x), lambda xp, g, x: g / conj(xp, x))
 log2 = unary("log2", lambda xp, x: xp.log2(x), lambda xp, g, x: g / conj(xp, x * np.asarray(math.log(2), x.dtype)))
 log10 = unary("log10", lambda xp, x: xp.log10(x), lambda xp, g, x: g / conj(xp, x * np.asarray(math.log(10), x.dtype)))
-log1p = unary("log1p", lambda xp, x: xp.log1p(x), lambda xp, g, x: g / conj(xp, x + 1), torch_name="Log1PBackward0")
+
+
+def _log1p(xp, x):
+    if x.dtype.kind != "c":
+        return xp.log1p(x)
+    a, b = x.real, x.imag
+    with np.errstate(over="ignore"):
+        beyond = a * (2 + a) + b * b  # |1 + x| ** 2 - 1
+    near = abs(beyond) < 0.5  # where 1 + x would lose what makes its logarithm
+    real = xp.where(near, 0.5 * xp.log1p(xp.where(near, beyond, 0)), xp.log(xp.hypot(1 + a, b)))
+    angle = xp.arctan2(b, 1 + a)
+    return np.stack([real, angle], -1).view(x.dtype)[..., 0] if xp is np else lax.complex(real, angle)
+
+
+log1p = unary("log1p", _log1p, lambda xp, g, x: g / conj(xp, x + 1), torch_name="Log1PBackward0")
 sqrt = unary("sqrt", lambda xp, x: xp.sqrt(x), lambda xp, g, out: g / conj(xp, 2 * out))
 rsqrt = unary("rsqrt", lambda xp, x: 1 / xp.sqrt(x), lambda xp, g, out: g * conj(xp, np.asarray(-0.5, out.dtype) * out * out * out))
 reciprocal = unary("reciprocal", lambda xp, x: 1 / x, lambda xp, g, out: -g * conj(xp, out * out))
@@ -133,14 +148,14 @@ def _sgn_grad(xp, g, x, out):
 
 sgn = unary("sgn", _sgn, _sgn_grad, promote="arith")
 signbit = unary("signbit", lambda xp, x: xp.signbit(x) if x.dtype.kind not in "ub" else xp.zeros(x.shape, bool), promote="bool", real=True, inplace=False)
-isnan = unary("isnan", lambda xp, x: xp.isnan(x) if x.dtype.kind not in "iub" else xp.zeros(x.shape, bool), promote="bool", inplace=False)
-isinf = unary("isinf", lambda xp, x: xp.isinf(x) if x.dtype.kind not in "iub" else xp.zeros(x.shape, bool), promote="bool", inplace=False)
-isfinite = unary("isfinite", lambda xp, x: xp.isfinite(x) if x.dtype.kind not in "iub" else xp.ones(x.shape, bool), promote="bool", inplace=False)
+isnan = unary("isnan", lambda xp, x: xp.isnan(x) if x.dtype.kind not in "iub" else xp.zeros(x.shape, bool), promote="bool", inplace=False, out=False)
+isinf = unary("isinf", lambda xp, x: xp.isinf(x) if x.dtype.kind not in "iub" else xp.zeros(x.shape, bool), promote="bool", inplace=False, out=False)
+isfinite = unary("isfinite", lambda xp, x: xp.isfinite(x) if x.dtype.kind not in "iub" else xp.ones(x.shape, bool), promote="bool", inplace=False, out=False)
 isposinf = unary("isposinf", lambda xp, x: x == np.inf if x.dtype.kind not in "iub" else xp.zeros(x.shape, bool), promote="bool",
                  real="isposinf does not support complex inputs.")
 isneginf = unary("isneginf", lambda xp, x: x == -np.inf if x.dtype.kind not in "iub" else xp.zeros(x.shape, bool), promote="bool",
                  real="isneginf does not support complex inputs.")
-isreal = unary("isreal", lambda xp, x: xp.isreal(x), promote="bool", inplace=False)
+isreal = unary("isreal", lambda xp, x: xp.isreal(x), promote="bool", inplace=False, out=False)
 
 
 def _no_bool(common: dt.dtype):

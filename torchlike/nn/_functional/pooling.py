@@ -279,10 +279,13 @@ def _adaptive_size(input: Tensor, output_size, n: int, name: str) -> tuple[int, 
     if input.ndim not in (n + 1, n + 2):
         raise RuntimeError(f"Expected 2 to 3 dimensions, but got {input.ndim}-dimensional tensor for argument #1 'self' (while checking arguments for {name})"
                            if n == 1 else f"{name}(): Expected {n + 1}D or {n + 2}D tensor, but got{':' * (name == 'adaptive_max_pool2d')} {list(input.shape)}")
-    own = [*input.shape[:-1], 1, input.shape[-1]] if n == 1 else list(input.shape)  # torch sees a line as a plane of height 1
-    for i, size in enumerate(own[input.ndim - n - 1:], input.ndim - n - 1):
+    largest = "max" in name
+    # torch takes the mean of a line as that of a plane of height 1, and asks nothing of a plane's channels there
+    own = [*input.shape[:-1], 1, input.shape[-1]] if n == 1 and not largest else list(input.shape)
+    first = len(own) - max(n, 2) if n < 3 and not largest else input.ndim - n - 1
+    for i, size in enumerate(own[first:], first):
         if not size and i:
-            raise RuntimeError(f"{name.replace('1', '2')}(): Expected input to have non-zero size for non-batch dimensions, but input has sizes {own} with "
+            raise RuntimeError(f"{name if largest else name.replace('1', '2')}(): Expected input to have non-zero size for non-batch dimensions, but input has sizes {own} with "
                                f"dimension {i} being empty")
     if not isinstance(output_size, (tuple, list)):
         output_size = (as_int(output_size, "output_size"),) * n
@@ -290,6 +293,8 @@ def _adaptive_size(input: Tensor, output_size, n: int, name: str) -> tuple[int, 
         raise RuntimeError(f"{name}: output_size must be {n}")
     if any(s is not None and s < 0 for s in output_size):
         sizes = output_size if n > 1 else (1, *output_size)
+        if largest:
+            raise RuntimeError(f"Trying to create tensor with negative dimension {min(sizes)}: {[*input.shape[:-n], *sizes]}")
         raise RuntimeError(f"adaptive_avg_pool{max(n, 2)}d: elements of output_size must be greater than or equal to 0 but received "
                            f"{{{', '.join(map(str, sizes))}}}")
     sizes = tuple(input.shape[-n + i] if s is None else int(s) for i, s in enumerate(output_size))
@@ -336,7 +341,7 @@ def _window_table(shape, sizes) -> np.ndarray:
     for length, size in zip(shape, sizes):
         low, high = np.array(_edges(length, size), np.int64).reshape(-1, 2).T
         axis = np.minimum(low[:, None] + np.arange((high - low).max(initial=0)), high[:, None] - 1)
-        table = (table[:, None, :, None] * length + axis[None, :, None, :]).reshape(len(table) * len(axis), -1)
+        table = (table[:, None, :, None] * length + axis[None, :, None, :]).reshape(len(table) * len(axis), table.shape[1] * axis.shape[1])
     return table
 
 
@@ -358,7 +363,7 @@ def _adaptive_max(n: int):
             return keep_format(apply(_MAX_POOL, (input,), statics), input, ranks=(4,))
         flat = input.flatten(-n)
         windows = as_tensor_value(_window_table(shape, sizes))
-        best = flat[..., windows].argmax(-1)
+        best = flat[..., windows].argmax(-1) if windows.numel() else flat.new_zeros((*flat.shape[:-1], windows.shape[0]), dtype=dt.int64)
         indices = windows[arange(windows.shape[0], device=input.device), best]
         values = flat.gather(-1, indices).reshape(*input.shape[:-n], *sizes)
         values = keep_format(values, input, ranks=(4,))
