@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 import numpy as np
-from jax.extend import core
 
 from .dtype import is_narrow
 
@@ -158,12 +157,13 @@ class _Builder:
         return Program(self.template, len(inputs), _with_releases(steps, {*outs, *self.known}), outs)
 
     def inline(self, jaxpr, consts, inputs) -> list[int]:
+        from jax.extend.core import Literal  # importing it takes 20 ms or more, and most programs trace nothing
         env = dict(zip(jaxpr.invars, inputs, strict=True))
         for var, value in zip(jaxpr.constvars, consts, strict=True):
             env[var] = self.constant(value)
 
         def read(atom):
-            if isinstance(atom, core.Literal):
+            if isinstance(atom, Literal):
                 return self.constant(atom.val, atom.aval.dtype)
             return env[atom]
         for eqn in jaxpr.eqns:
