@@ -100,9 +100,9 @@ for _module in (_sys.modules[__name__], nn.functional, linalg, fft, special):
 
 # attributes of torch that few programs touch
 _LAZY = frozenset({
-    "_C", "__config__", "_dynamo", "_guards", "_higher_order_ops", "_inductor", "_ops", "_utils", "ao", "compiler", "cpu", "distributed", "distributions", "export", "func", "functional", "futures",
-    "fx", "hub", "library", "masked", "mps", "mtia", "nested", "onnx", "overrides", "profiler", "quantization", "quasirandom", "return_types", "signal", "sparse",
-    "storage", "testing", "types", "xpu",
+    "_C", "__config__", "_dynamo", "_guards", "_higher_order_ops", "_inductor", "_ops", "_utils", "ao", "compiler", "cpu", "distributed",
+    "distributions", "export", "func", "functional", "futures", "fx", "hub", "library", "masked", "mps", "mtia", "nested", "onnx", "overrides",
+    "profiler", "quantization", "quasirandom", "return_types", "signal", "sparse", "storage", "testing", "types", "xpu",
 })
 
 
