@@ -17,6 +17,7 @@ from ._core.grad_mode import mode
 from ._core.layout import overlapping, partly_same
 from ._core.registry import OPS
 from ._older_orders import FACTORS, newer
+from ._out import ALONG_DIM, BY_OUT, refuse_dtype
 from ._tensor import Tensor, _plain_copy, apply
 
 FUNCTIONS: dict[str, Callable] = {}  # torch.*
@@ -134,7 +135,7 @@ def _older(f: Callable, args: tuple, kwargs: dict, error: Exception) -> tuple[tu
 
 def with_out(f: Callable) -> Callable:
     """`called(f)` with torch's `out=` argument."""
-    words = _numpy_words(f)
+    words, name = _numpy_words(f), f.__name__
 
     @functools.wraps(f)
     def run(*args, out=None, **kwargs):
@@ -143,8 +144,13 @@ def with_out(f: Callable) -> Callable:
                 _translate(words, kwargs, f)
             if out is None:
                 return f(*args, **kwargs)
-            if isinstance(out, Tensor) and out._storage is not None:
-                check_partly_same(out, args)
+            if isinstance(out, Tensor):
+                if out._storage is not None:
+                    check_partly_same(out, args)
+                if name in ALONG_DIM and len(args) < 2 and "dim" not in kwargs:
+                    raise TypeError(f"{name}() received an invalid combination of arguments - got ({type(args[0]).__name__}, out=Tensor), but expected one of:")
+                if name in BY_OUT and kwargs.get("dtype") is None:
+                    kwargs["dtype"] = out.dtype
             result = f(*args, **kwargs)
         except Exception as error:
             if error.__class__ is Refused and out is None:
@@ -154,14 +160,7 @@ def with_out(f: Callable) -> Callable:
                 blame(f, args, kwargs, error)
                 raise
             return run(*older[0], out=out, **older[1])
-        if isinstance(result, Tensor):
-            return fill_out(out, result)
-        targets = tuple(out)
-        if len(targets) != len(result):
-            raise TypeError(f"{f.__name__}(): expected {len(result)} tensors in out, got {len(targets)}")
-        for t, r in zip(targets, result):
-            fill_out(t, r)
-        return type(result)(*targets) if hasattr(result, "_fields") else targets
+        return fill_out(out, result, name=name) if isinstance(result, Tensor) else fill_outs(out, result, name)
     return run
 
 
@@ -324,17 +323,18 @@ def check_partly_same(written: Tensor, sources) -> None:
                                "Please clone() the tensor before performing the operation.")
 
 
-def fill_out(out: Tensor, result: Tensor, said: bool = True) -> Tensor:
-    """Write a result into an `out=` tensor, resizing it as torch does; that is said, as torch says it, unless a factory does it."""
+def fill_out(out: Tensor, result: Tensor, said: bool = True, name: str = "", place: int = 0) -> Tensor:
+    """Write result number `place` of function `name` into an `out=` tensor, resizing it as torch does; that is said, as torch says it, unless
+    a factory does it."""
     if not isinstance(out, Tensor):
         raise TypeError(f"argument 'out' must be Tensor, not {type(out).__name__}")
     if mode.enabled and (out.requires_grad or result.requires_grad):
-        raise RuntimeError("functions with out=... arguments don't support automatic differentiation, but one of the "
+        whose = f"{name.removesuffix('_of_all')}(): " if name else ""
+        raise RuntimeError(f"{whose}functions with out=... arguments don't support automatic differentiation, but one of the "
                            "arguments requires grad.")
     have, new = out._value.aval, result._value.aval
     if have.dtype is not new.dtype:
-        if not dt.can_cast(new.dtype, have.dtype):
-            raise RuntimeError(f"result type {new.dtype.short} can't be cast to the desired output type {have.dtype.short}")
+        refuse_dtype(name, place, new.dtype, have.dtype)
         result = result.to(have.dtype)
     if have.shape != new.shape:
         if have.numel and said:
@@ -351,6 +351,18 @@ def fill_out(out: Tensor, result: Tensor, said: bool = True) -> Tensor:
             return out
         resize(out, new.shape, None if layout is None else layout.strides)
     return out._assign(result)
+
+
+def fill_outs(outs: Sequence[Tensor], results: tuple, name: str) -> tuple | None:
+    """`fill_out` of several results; the outputs, in torch's type for them. What copies views has none."""
+    targets = tuple(outs)
+    if len(targets) != len(results):
+        raise TypeError(f"{name}(): expected {len(results)} tensors in out, got {len(targets)}")
+    for place, (out, result) in enumerate(zip(targets, results)):
+        fill_out(out, result, name=name, place=place)
+    if not hasattr(results, "_fields"):
+        return None if name.endswith("_copy") else targets
+    return getattr(type(results), "into_out", type(results))(*targets)
 
 
 # -- arguments -----------------------------------------------------------------------------------------------------------
@@ -461,4 +473,4 @@ def number(x):
 
 
 __all__ = ["public", "apply", "Tensor", "FUNCTIONS", "as_dim", "as_dims", "as_size", "need_tensor", "number", "write_into",
-           "in_place", "with_out", "fill_out"]
+           "in_place", "with_out", "fill_out", "fill_outs"]

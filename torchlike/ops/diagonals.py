@@ -62,7 +62,7 @@ def _replace(name: str, input: Tensor, src: Tensor, op, numbers: tuple, statics:
     return laid_out(apply(op.put, (input, src, *numbers), statics), input, preserve_format)
 
 
-@public(out=True)
+@public()
 def select_scatter(input, src: Tensor, dim: int, index: int) -> Tensor:
     """input with element `index` along dim replaced by src."""
     d = as_dim(dim, input.ndim)
@@ -84,7 +84,7 @@ def slice_scatter(input, src: Tensor, dim: int = 0, start: int | None = None, en
     return _replace("slice", input, src, SLICE, (), (d, first, max(0, -(-(last - first) // step)), step))
 
 
-@public(out=True)
+@public()
 def diagonal_scatter(input, src: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Tensor:
     """input with a diagonal replaced by src."""
     d1, d2 = as_dim(dim1, input.ndim), as_dim(dim2, input.ndim)
@@ -93,7 +93,7 @@ def diagonal_scatter(input, src: Tensor, offset: int = 0, dim1: int = 0, dim2: i
     return _replace("diagonal", input, src, _DIAGONAL, (), (int(offset), d1, d2))
 
 
-@public(out=True)
+@public()
 def as_strided_scatter(input, src: Tensor, size, stride, storage_offset: int | None = None) -> Tensor:
     """A copy of input with src written through input.as_strided(size, stride, storage_offset)."""
     made = input.clone()

@@ -9,7 +9,7 @@ import numpy as np
 from .._core import dtype as dt
 from .._core import program
 from .._core.registry import Op
-from .._public import as_dim, as_dims, fill_out, public
+from .._public import as_dim, as_dims, public
 from .._tensor import Tensor, apply
 from ..autograd.grad_mode import no_grad
 from .gathering import write_at
@@ -22,7 +22,7 @@ from .sets import searchsorted
 
 _histogram, _histogramdd = (
     named_result("histogram", "hist", "bin_edges"),
-    named_result("histogramdd", "hist", "bin_edges"),
+    named_result("histogramdd", "hist", "bin_edges", out=False),
 )
 _aminmax = named_result("aminmax", "min", "max")
 
@@ -156,8 +156,8 @@ def _need_float(input: Tensor) -> None:
         raise NotImplementedError(f"\"histogramdd\" not implemented for '{input.dtype.short}'")
 
 
-@public()
-def histogram(input, bins=100, *, range=None, weight: Tensor | None = None, density: bool = False, out=None):
+@public(out=True)
+def histogram(input, bins=100, *, range=None, weight: Tensor | None = None, density: bool = False):
     """(hist, bin_edges) of all elements; bins: their number, or a vector of edges."""
     _need_float(input)
     with no_grad():
@@ -165,8 +165,7 @@ def histogram(input, bins=100, *, range=None, weight: Tensor | None = None, dens
         bins = int(bins) if range is not None and isinstance(bins, Tensor) else bins
         edges = _edges("torch.histogram()", flat, bins, range)
         weight = None if weight is None else weight.reshape(-1)
-        made = _histogram(_count("torch.histogram()", flat.unsqueeze(1), [edges], weight, density), edges)
-    return made if out is None else _histogram(*map(fill_out, out, made))
+        return _histogram(_count("torch.histogram()", flat.unsqueeze(1), [edges], weight, density), edges)
 
 
 @public(method=False)
@@ -205,8 +204,8 @@ def count_nonzero(input, dim=None) -> Tensor:
     return sum(input != 0, dim)
 
 
-@public()
-def aminmax(input, *, dim: int | None = None, keepdim: bool = False, out=None):
+@public(out=True)
+def aminmax(input, *, dim: int | None = None, keepdim: bool = False):
     """(min, max) along dim, or of all elements."""
     if input.dtype.is_complex:
         raise NotImplementedError(f"\"aminmax_cpu\" not implemented for '{input.dtype.short}'")
@@ -223,7 +222,7 @@ def aminmax(input, *, dim: int | None = None, keepdim: bool = False, out=None):
         if input.ndim and not input.shape[d]:
             raise IndexError(f"aminmax: Expected reduction dim {d} to have non-zero size.")
         made = _aminmax(amin(input, d, keepdim), amax(input, d, keepdim))
-    return made if out is None else _aminmax(*map(fill_out, out, made))
+    return made
 
 
 def _nansum(xp, x, dims, keepdim, dtype):

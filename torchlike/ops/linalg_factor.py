@@ -112,7 +112,7 @@ def cholesky(input, upper: bool = False, *, out: Tensor | None = None) -> Tensor
     if input.dtype.category < dt.FLOAT:
         raise NotImplementedError(f"\"cholesky_cpu\" not implemented for '{input.dtype.short}'")
     made = _factored(input, upper, "cholesky", True)[0]
-    return made if out is None else fill_out(out, made.contiguous())
+    return made if out is None else fill_out(out, made.contiguous(), name="cholesky")
 
 
 def _cholesky_solve(xp, b, factor, upper):
@@ -248,7 +248,7 @@ def _permutation_matrix(xp, pivots, n, dtype):
 
 PERMUTATION = Op("lu_permutation", _permutation_matrix, vjp=False, shape=lambda p, n, dtype: ((*p.shape[:-1], n, n), dtype))
 _lu_result, _lu_factor_result = named_result("linalg_lu", "P", "L", "U"), named_result("linalg_lu_factor", "LU", "pivots")
-_lu_with_info = named_result("_lu_with_info", "LU", "pivots", "info")
+_lu_with_info = named_result("_lu_with_info", "LU", "pivots", "info", out=False)
 _lu_factor_ex, _lu_unpack_result = named_result("linalg_lu_factor_ex", "LU", "pivots", "info"), named_result("lu_unpack", "P", "L", "U")
 
 

@@ -54,7 +54,7 @@ def matrix_exp(input) -> Tensor:
 def matrix_power(input, n: int, *, out: Tensor | None = None) -> Tensor:
     """The n-th power of square matrices, by squaring; the inverse's for n < 0."""
     made = _power(input, n)
-    return made if out is None else fill_out(out, made.contiguous())  # not by columns, as an inverse alone is
+    return made if out is None else fill_out(out, made.contiguous(), name="matrix_power")  # not by columns, as an inverse alone is
 
 
 def _power(input, n: int) -> Tensor:

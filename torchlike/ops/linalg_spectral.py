@@ -298,6 +298,7 @@ def _padded(x: Tensor, rows: int) -> Tensor:
 _lstsq = named_result("linalg_lstsq", "solution", "residuals", "rank", "singular_values")
 
 
+@with_out
 def lstsq(input, b, rcond: float | None = None, *, driver: str | None = None):
     """The X of least norm that minimises |A X - B|; (solution, residuals, rank, singular_values)."""
     name = "torch.linalg.lstsq"

@@ -6,17 +6,21 @@ from collections import namedtuple
 RETURN_TYPES: dict[str, type] = {}
 
 
-def named_result(name: str, *fields: str) -> type:
-    """The type torch.return_types.<name>: made of its fields, or, as torch makes one, of one sequence of them."""
+def named_result(name: str, *fields: str, out: bool = True) -> type:
+    """The type torch.return_types.<name>: made of its fields, or, as torch makes one, of one sequence of them.
+
+    Its attribute `into_out` is <name>_out, the type of what a call with `out=` returns."""
     def new(cls, *given):
         if len(given) != len(fields):
-            given = _one_sequence(name, len(fields), given)
+            given = _one_sequence(cls.__name__, len(fields), given)
         return tuple.__new__(cls, given)
 
     def show(self):
-        return f"torch.return_types.{name}(\n" + ",\n".join(f"{f}={x!r}" for f, x in zip(fields, self)) + ")"
+        return f"torch.return_types.{type(self).__name__}(\n" + ",\n".join(f"{f}={x!r}" for f, x in zip(fields, self)) + ")"
     made = type(name, (namedtuple(name, fields),), {"__module__": "torch.return_types", "__slots__": (), "__new__": new, "__repr__": show})
     RETURN_TYPES[name] = made
+    if out:
+        made.into_out = RETURN_TYPES[f"{name}_out"] = type(f"{name}_out", (made,), {"__module__": "torch.return_types", "__slots__": ()})
     return made
 
 

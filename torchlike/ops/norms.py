@@ -95,7 +95,7 @@ def vector_norm(input: Tensor, ord=2, dim=None, keepdim: bool = False, *, dtype=
     return out
 
 
-@public(out=True)
+@public()
 def dist(input, other: Tensor, p: float = 2) -> Tensor:
     """norm(input - other)."""
     return vector_norm(sub(*operands("dist", input, other, ())), p)

@@ -8,7 +8,7 @@ import numpy as np
 
 from .._core import dtype as dt
 from .._core.registry import Op, cast
-from .._public import EVERY_DIM, as_dim, as_dims, fill_out, public
+from .._public import EVERY_DIM, as_dim, as_dims, fill_out, fill_outs, public
 from .._tensor import Tensor, apply
 from .choosing import choose
 from .creation import _check_dtype
@@ -232,16 +232,14 @@ def _max_or_min(name, whole_op, largest, pairwise):
             if other is None:
                 dims = tuple(range(input._value.aval.ndim))
                 _need_elements(name, input, dims, None)
-                r = apply(whole_op, (input,), (dims, False))
+                r, called = apply(whole_op, (input,), (dims, False)), f"{name}_of_all"
             else:
-                r = pairwise()(input, other)
-            return r if out is None else fill_out(out, r)
+                r, called = pairwise()(input, other), f"{name}imum"
+            return r if out is None else fill_out(out, r, name=called)
         d = as_dim(dim, input._value.aval.ndim)
         _need_elements(name, input, (d,) if input._value.aval.ndim else (), dim)
         r = made(*apply(dim_op, (input,), (d, bool(keepdim))))
-        if out is not None:
-            return made(*(fill_out(o, v) for o, v in zip(out, r)))
-        return r
+        return r if out is None else fill_outs(out, r, name)
     f.__name__ = f.__qualname__ = name
     f.__doc__ = f"The {name}imum: of all elements, along dim with indices, or of two tensors."
     return public()(f)

@@ -12,7 +12,7 @@ from jax import numpy as jnp
 
 from .._core import dtype as dt
 from .._core.registry import Op
-from .._public import EVERY_DIM, as_dim, as_int, fill_out, public
+from .._public import EVERY_DIM, as_dim, as_int, public
 from .._tensor import Tensor, apply
 from .gathering import add_along, along, gather
 from .positions import elements
@@ -181,16 +181,12 @@ def _real_only(name: str, t: Tensor) -> None:
         raise NotImplementedError(f"\"{name}_cpu\" not implemented for '{t.dtype.short}'")
 
 
-def _into(out, made):
-    return made if out is None else type(made)(*map(fill_out, out, made))
-
-
-@public()
-def sort(input, dim: int = -1, descending: bool = False, *, stable: bool | None = None, out=None):
+@public(out=True)
+def sort(input, dim: int = -1, descending: bool = False, *, stable: bool | None = None):
     """(values, indices) sorted along dim; ties keep their order, stable or not."""
     if input.dtype.is_complex:
         raise RuntimeError("Sort currently does not support complex dtypes on CPU")
-    return _into(out, _sorted(*apply(_SORT, (input,), (as_dim(dim, input.ndim), bool(descending)))))
+    return _sorted(*apply(_SORT, (input,), (as_dim(dim, input.ndim), bool(descending))))
 
 
 @public(out=True)
@@ -262,8 +258,8 @@ def _topk_vjp(xp, g0, out1, plan):
 _TOPK = Op("topk", _topk, shape=_topk_shape, vjp=_topk_vjp)
 
 
-@public()
-def topk(input, k: int, dim: int = -1, largest: bool = True, sorted: bool = True, *, out=None):
+@public(out=True)
+def topk(input, k: int, dim: int = -1, largest: bool = True, sorted: bool = True):
     """(values, indices) of the k largest (or smallest) along dim, best first."""
     d = as_dim(dim, input.ndim)
     k = as_int(k, "k")
@@ -271,7 +267,7 @@ def topk(input, k: int, dim: int = -1, largest: bool = True, sorted: bool = True
         raise RuntimeError("selected index k out of range")
     if input.dtype.is_complex or input.dtype is dt.bool_:
         raise RuntimeError(f"topk does not support {'complex' if input.dtype.is_complex else 'bool'} dtypes on CPU")
-    return _into(out, _largest(*apply(_TOPK, (input,), (k, d, bool(largest)))))
+    return _largest(*apply(_TOPK, (input,), (k, d, bool(largest))))
 
 
 # -- one element by rank -----------------------------------------------------------------------------------------------
@@ -326,8 +322,8 @@ _KTHVALUE = Op(
 )
 
 
-@public()
-def kthvalue(input, k: int, dim: int = -1, keepdim: bool = False, *, out=None):
+@public(out=True)
+def kthvalue(input, k: int, dim: int = -1, keepdim: bool = False):
     """(values, indices) of the k-th smallest along dim, counted from 1."""
     d = as_dim(dim, input.ndim)
     if input.ndim and not input.shape[d]:
@@ -335,7 +331,7 @@ def kthvalue(input, k: int, dim: int = -1, keepdim: bool = False, *, out=None):
     if not 1 <= k <= (input.shape[d] if input.ndim else 1):
         raise RuntimeError("kthvalue(): selected number k out of range for dimension " + str(d))
     _real_only("kthvalue", input)
-    return _into(out, _kth(*apply(_KTHVALUE, (input,), (int(k), d, bool(keepdim)))))
+    return _kth(*apply(_KTHVALUE, (input,), (int(k), d, bool(keepdim))))
 
 
 def _whole_median_vjp(xp, g, x, out):
@@ -359,7 +355,7 @@ def _median_pair(name, skip_nan, made):
         vjp=_whole_median_vjp,
     )
 
-    def f(input, dim=EVERY_DIM, keepdim: bool = False, *, out=None):
+    def f(input, dim=EVERY_DIM, keepdim: bool = False):
         _real_only("median", input)
         if dim is EVERY_DIM:
             if not input.numel():
@@ -368,13 +364,13 @@ def _median_pair(name, skip_nan, made):
         d = as_dim(dim, input.ndim)
         if input.ndim and not input.shape[d]:
             raise IndexError(f"{name}(): Expected reduction dim {d} to have non-zero size.")
-        return _into(out, made(*apply(op, (input,), (d, bool(keepdim)))))
+        return made(*apply(op, (input,), (d, bool(keepdim))))
 
     f.__name__ = f.__qualname__ = name
     f.__doc__ = (
         f"The lower median of all elements, or (values, indices) along dim{'; NaN is skipped' if skip_nan else ''}."
     )
-    return public()(f)
+    return public(out=True)(f)
 
 
 def _empty_median(input: Tensor) -> Tensor:
@@ -413,14 +409,14 @@ def _mode(xp, x, dim, keepdim):
 _MODE = Op("mode", _mode, shape=_pair_shape, vjp=_pair_vjp)
 
 
-@public()
-def mode(input, dim: int = -1, keepdim: bool = False, *, out=None):
+@public(out=True)
+def mode(input, dim: int = -1, keepdim: bool = False):
     """(values, indices) of the most frequent value along dim."""
     d = as_dim(dim, input.ndim)
     _real_only("mode", input)
     if input.ndim and not input.shape[d]:
         raise IndexError(f"mode(): Expected reduction dim {d} to have non-zero size.")
-    return _into(out, _modes(*apply(_MODE, (input,), (d, bool(keepdim)))))
+    return _modes(*apply(_MODE, (input,), (d, bool(keepdim))))
 
 
 # -- quantiles ---------------------------------------------------------------------------------------------------------
