@@ -5,44 +5,34 @@ import contextlib
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from torchlike import _autocast
 from torchlike._core.grad_mode import mode
-from torchlike._core.registry import Op
+from torchlike._core.history import warn
 from torchlike._device_module import get_device_module
 from torchlike._tensor import Tensor, apply
 from torchlike.autograd import engine
 from torchlike.autograd.function import Function
 from torchlike.autograd.grad_mode import enable_grad
-from torchlike.ops.random import get_rng_state, set_rng_state
+from torchlike.ops.random import get_rng_state
 from torchlike.utils._pytree import tree_leaves
+from torchlike.utils._recomputing import BARRIER, CheckpointError, as_then, recomputed, set_checkpoint_early_stop
 from torchlike.utils._selective_checkpoint import CheckpointPolicy, SelectiveCheckpointContext, create_selective_checkpoint_contexts
 
-__all__ = ["CheckpointPolicy", "DefaultDeviceType", "SelectiveCheckpointContext", "check_backward_validity", "checkpoint", "checkpoint_sequential",
-           "create_selective_checkpoint_contexts", "detach_variable", "get_device_states", "noop_context_fn", "set_device_states"]
-
-
-def _barrier(xp, *arrays):
-    """The inputs again, in a way that XLA cannot see through: else it would undo the recomputation by sharing it."""
-    import numpy as np
-    if xp is np:
-        return list(arrays)
-    from jax import lax
-    return list(lax.optimization_barrier(arrays))
-
-
-_BARRIER = Op("checkpoint_barrier", _barrier, shape=lambda *avals: [(a.shape, a.dtype) for a in avals], vjp=False)
+__all__ = ["CheckpointError", "CheckpointPolicy", "DefaultDeviceType", "SelectiveCheckpointContext", "check_backward_validity", "checkpoint",
+           "checkpoint_sequential", "create_selective_checkpoint_contexts", "detach_variable", "get_device_states", "noop_context_fn",
+           "set_checkpoint_early_stop", "set_device_states"]
 
 
 class _Checkpoint(Function):
     @staticmethod
-    def forward(ctx, run, preserve, contexts, *args):
-        before, ctx.during = contexts()
-        ctx.run = run
+    def forward(ctx, run, preserve, *args):
+        check_backward_validity(args)
+        ctx.run, ctx.autocast = run, _autocast.state.enabled
         ctx.state = get_rng_state() if preserve else None
         ctx.where = [i for i, a in enumerate(args) if isinstance(a, Tensor)]
         ctx.rest = [None if isinstance(a, Tensor) else a for a in args]
         ctx.save_for_backward(*(args[i] for i in ctx.where))
-        with before:
-            return run(*args)
+        return run(*args)
 
     @staticmethod
     def backward(ctx, *grads):
@@ -50,18 +40,12 @@ class _Checkpoint(Function):
         if mode.enabled:
             fresh = list(saved)
         else:
-            fresh = [t.requires_grad_(s.requires_grad) for t, s in zip(apply(_BARRIER, [s.detach() for s in saved]), saved)] if saved else []
+            fresh = [t.requires_grad_(s.requires_grad) for t, s in zip(apply(BARRIER, [s.detach() for s in saved]), saved)] if saved else []
         args = list(ctx.rest)
         for i, t in zip(ctx.where, fresh):
             args[i] = t
-        before = get_rng_state()
-        try:
-            if ctx.state is not None:
-                set_rng_state(ctx.state)
-            with enable_grad(), ctx.during:
-                outputs = ctx.run(*args)
-        finally:
-            set_rng_state(before)
+        with as_then(ctx.autocast, ctx.state), enable_grad():
+            outputs = ctx.run(*args)
         outputs = outputs if isinstance(outputs, tuple) else (outputs,)
         pairs = [(o, g) for o, g in zip(outputs, grads) if isinstance(o, Tensor) and o.requires_grad and g is not None]
         if not pairs:
@@ -74,7 +58,7 @@ class _Checkpoint(Function):
         by_id = dict(zip(map(id, inputs), found))
         for i, t in zip(ctx.where, fresh):
             out[i] = by_id.get(id(t))
-        return (None, None, None, *out)
+        return (None, None, *out)
 
 
 def _inner(roots, captured: list, create: bool) -> list:
@@ -99,25 +83,24 @@ def noop_context_fn() -> tuple:
 
 def checkpoint(function: Callable, *args, use_reentrant: bool | None = None, context_fn: Callable = noop_context_fn, determinism_check: str = "default",
                debug: bool = False, early_stop: bool = True, preserve_rng_state: bool = True, **kwargs):
-    """function(*args) whose intermediate values are not kept: the backward runs it again, with the same random numbers."""
+    """function(*args) whose intermediate values are not kept: the backward runs it again, with the same random numbers and under the same
+    autocast. Without `use_reentrant`, `determinism_check` ("none" or "default": shapes, dtypes and devices) compares what both runs save, and
+    with `early_stop` the second ends where the last of it is there."""
     if use_reentrant is None:
-        import warnings
-        warnings.warn("torch.utils.checkpoint: the use_reentrant parameter should be passed explicitly.", stacklevel=2)
+        warn("torch.utils.checkpoint: the use_reentrant parameter should be passed explicitly. Starting in PyTorch 2.9, calling checkpoint without "
+             "use_reentrant will raise an exception. use_reentrant=False is recommended, but if you need to preserve the current default behavior, you "
+             "can pass use_reentrant=True. Refer to docs for more details on the differences between the two variants.")
         use_reentrant = True
     if use_reentrant and (context_fn is not noop_context_fn or debug):
         raise ValueError("Passing `context_fn` or `debug` is only supported when use_reentrant=False.")
     if use_reentrant and kwargs:
         raise ValueError("Unexpected keyword arguments: " + ",".join(kwargs))
     run = function if not kwargs else lambda *a: function(*a, **kwargs)
+    if not use_reentrant:
+        return recomputed(run, args, context_fn, determinism_check, early_stop, preserve_rng_state) if mode.enabled else run(*args)
     if not mode.enabled:
         return run(*args)
-    if not use_reentrant:
-        # gradients must flow to parameters even when no argument requires one: an argument that always does stands in
-        from torchlike._core import device, dtype
-        from torchlike.ops.creation import constant
-        mark = constant((0,), 0, dtype.float32, device.CPU).requires_grad_()
-        return _Checkpoint.apply(lambda _, *a: run(*a), preserve_rng_state, context_fn, mark, *args)
-    return _Checkpoint.apply(run, preserve_rng_state, context_fn, *args)
+    return _Checkpoint.apply(run, preserve_rng_state, *args)
 
 
 def checkpoint_sequential(functions, segments: int, input, use_reentrant: bool | None = None, **kwargs):
@@ -177,5 +160,4 @@ def detach_variable(inputs: tuple) -> tuple:
 def check_backward_validity(inputs) -> None:
     """Warn where no input requires a gradient."""
     if not any(isinstance(x, Tensor) and x.requires_grad for x in inputs):
-        import warnings
-        warnings.warn("None of the inputs have requires_grad=True. Gradients will be None", stacklevel=2)
+        warn("None of the inputs have requires_grad=True. Gradients will be None")

@@ -1,0 +1,177 @@
+"""Checkpoints beside real torch: results of any kind, autocast, nesting, second backwards, how often what runs, and what is refused."""
+import importlib
+
+import pytest
+from same import same
+
+
+def tensors(torch):
+    torch.manual_seed(0)
+    return torch.randn(3, 4, requires_grad=True), torch.randn(4, 4, requires_grad=True), importlib.import_module(f"{torch.__name__}.utils.checkpoint")
+
+
+def structures(torch, reentrant):
+    """Dictionaries in and out, numbers and None; for reentrant ones, tensors and None."""
+    x, w, c = tensors(torch)
+    if reentrant:
+        a, none, n = c.checkpoint(lambda x, n: ((x @ w).tanh() * n, None, n), x, 3, use_reentrant=True)
+        a.sum().backward()
+        return a, none, n, x.grad, w.grad
+    out = c.checkpoint(lambda d, scale: {"y": (d["x"] @ w).tanh() * scale, "n": 3, "none": None}, {"x": x}, scale=2.0, use_reentrant=False)
+    out["y"].sum().backward()
+    return sorted(out), out["y"], x.grad, w.grad
+
+
+def mixed_precision(torch, reentrant):
+    x, w, c = tensors(torch)
+    seen = []
+
+    def region(x):
+        y = x @ w
+        seen.append(y.dtype)
+        return y.float().sin()
+    with torch.autocast("cpu", torch.bfloat16):
+        y = c.checkpoint(region, x, use_reentrant=reentrant)
+    y.float().sum().backward()
+    return seen, y, x.grad, w.grad
+
+
+def nested(torch, reentrant):
+    x, w, c = tensors(torch)
+    runs = []
+
+    def inner(x):
+        runs.append("inner")
+        return (x @ w).sin()
+
+    def outer(x):
+        runs.append("outer")
+        return c.checkpoint(inner, x.cos(), use_reentrant=reentrant).exp()
+    y = c.checkpoint(outer, x, use_reentrant=reentrant)
+    y.sum().backward()
+    return runs, x.grad, w.grad
+
+
+def dropped(torch, reentrant):
+    x, w, c = tensors(torch)
+    y = c.checkpoint(lambda x: torch.nn.functional.dropout(x @ w, 0.5).sin(), x, use_reentrant=reentrant)
+    y.sum().backward()
+    return y, x.grad, w.grad, torch.rand(2)
+
+
+def in_no_grad(torch, reentrant):
+    x, w, c = tensors(torch)
+    with torch.no_grad():
+        return c.checkpoint(lambda x: x @ w, x, use_reentrant=reentrant)
+
+
+@pytest.mark.parametrize("reentrant", [True, False])
+@pytest.mark.parametrize("case", [structures, mixed_precision, nested, dropped, in_no_grad])
+@same(tol=4)
+def test_both_kinds(torch, case, reentrant):
+    return case(torch, reentrant)
+
+
+def twice(torch):
+    """A second backward, and a derivative of the gradient."""
+    x, w, c = tensors(torch)
+    runs = []
+    y = c.checkpoint(lambda x: (runs.append(1), (x @ w).sin())[1], x, use_reentrant=False).sum()
+    y.backward(retain_graph=True)
+    y.backward(retain_graph=True)
+    g, = torch.autograd.grad(y, x, create_graph=True)
+    g.pow(2).sum().backward()
+    return len(runs), x.grad, w.grad
+
+
+def hooks(torch):
+    """A hook on a parameter used in and outside a region runs once, and hooks inside run."""
+    x, w, c = tensors(torch)
+    calls = []
+    w.register_hook(lambda g: calls.append("w"))
+
+    def region(h):
+        y = h @ w
+        if y.requires_grad:
+            y.register_hook(lambda g: calls.append("y"))
+        return y * y
+    out = c.checkpoint(region, x @ w, use_reentrant=False)
+    out.sum().backward()
+    return calls, x.grad, w.grad
+
+
+def in_place(torch):
+    """A region that writes into a view of its argument's product."""
+    x, w, c = tensors(torch)
+    y = c.checkpoint(lambda h: (h * 3)[1:].mul_(2).sin() @ w, x * 1, use_reentrant=False)
+    y.sum().backward()
+    return x.grad, w.grad
+
+
+def detached(torch):
+    x, w, c = tensors(torch)
+    out = c.checkpoint(lambda x: (x @ w).detach(), x, use_reentrant=False) + x
+    out.sum().backward()
+    return x.grad, w.grad
+
+
+def function(torch):
+    """A Function inside, whose backward reads what it saved."""
+    x, w, c = tensors(torch)
+
+    class Cube(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.save_for_backward(x, x * x)
+            return x ** 3
+
+        @staticmethod
+        def backward(ctx, g):
+            return 3 * g * ctx.saved_tensors[1]
+    y = c.checkpoint(lambda x: Cube.apply(x @ w).sin(), x, use_reentrant=False)
+    y.sum().backward()
+    return x.grad, w.grad
+
+
+def stops_early(torch):
+    """How much of a region runs again."""
+    x, w, c = tensors(torch)
+    seen = []
+
+    def region(x):
+        y = (x @ w).sin()
+        seen.append("saved")
+        z = y + 1
+        seen.append("after")
+        return z
+    for early in (True, False):
+        c.checkpoint(region, x, use_reentrant=False, early_stop=early).sum().backward()
+    with c.set_checkpoint_early_stop(False):
+        c.checkpoint(region, x, use_reentrant=False).sum().backward()
+    return seen, x.grad
+
+
+def differs(torch, first, again, **options):
+    """What is said of a region that does not do the same again."""
+    x, w, c = tensors(torch)
+    todo = [first, again]
+    try:
+        c.checkpoint(lambda x: todo.pop(0)(x, w), x, use_reentrant=False, **options).sum().backward()
+    except Exception as error:
+        return type(error).__name__, str(error)
+    return "nothing"
+
+
+@pytest.mark.parametrize("case", [twice, hooks, in_place, detached, function, stops_early])
+@same(tol=4)
+def test_without_reentrance(torch, case):
+    return case(torch)
+
+
+def test_a_region_that_does_something_else_is_told(subject, oracle):
+    def told(torch):
+        fewer, more, smaller = lambda x, w: (x @ w).sin(), lambda x, w: (x @ w).sin().cos(), lambda x, w: (x[:2] @ w).sin()
+        found = [differs(torch, more, fewer), differs(torch, fewer, more, early_stop=False), differs(torch, fewer, smaller),
+                 differs(torch, fewer, fewer, determinism_check="abc")]
+        return [(kind, text.split("\n")[0]) for kind, text in found]
+    assert told(subject) == told(oracle)
