@@ -14,6 +14,7 @@ import struct
 import subprocess
 import sys
 import types
+import warnings
 import zipfile
 
 import numpy as np
@@ -784,3 +785,34 @@ def test_loading_without_data(tmp_path):
         loaded = torchlike.load(tmp_path / "x.pt")
     assert loaded["x"].shape == (2, 3) and loaded["y"] == 3 and not loaded["x"].any()
     assert torchlike.load(tmp_path / "x.pt")["x"].all()
+
+
+@pytest.mark.parametrize("switch", ["TORCH_FORCE_WEIGHTS_ONLY_LOAD", "TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD", "both"])
+@pytest.mark.parametrize("asked", [{}, {"weights_only": True}, {"weights_only": False}])
+def test_environment_variables_say_weights_only(switch, asked, monkeypatch):
+    def found(library):
+        file = io.BytesIO()
+        library.save({"when": datetime.date(2020, 1, 2)}, file)
+        file.seek(0)
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            try:
+                loaded = library.load(file, **asked)
+            except Exception as error:
+                loaded = type(error).__name__, str(error) if "Only one" in str(error) else ""
+        return loaded, [str(w.message) for w in caught]
+    for name in ("TORCH_FORCE_WEIGHTS_ONLY_LOAD", "TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD"):
+        if switch in (name, "both"):
+            monkeypatch.setenv(name, "1")
+    assert found(torchlike) == found(torch)
+
+
+@pytest.mark.parametrize("options", [{}, LEGACY])
+def test_files_that_only_read_seek_and_tell(options):
+    class Plain:
+        def __init__(self, file):
+            self.read, self.seek, self.tell = file.read, file.seek, file.tell
+    file = io.BytesIO()
+    torchlike.save({"x": torchlike.arange(3)}, file, **options)
+    file.seek(0)
+    assert torchlike.load(Plain(file))["x"].tolist() == [0, 1, 2]

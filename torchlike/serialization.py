@@ -13,6 +13,7 @@ from typing import IO, Any, TypeAlias
 import numpy as np
 
 from ._core.device import device
+from ._core.history import warn
 from ._serialization import legacy
 from ._serialization.archive import ArchiveReader, ArchiveWriter
 from ._serialization.atomic import atomic_write
@@ -56,6 +57,7 @@ __all__ = [
 
 DEFAULT_PROTOCOL = 2
 _ZIP_MAGIC = b"PK\x03\x04"
+_FORCE_ON, _FORCE_OFF = "TORCH_FORCE_WEIGHTS_ONLY_LOAD", "TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD"
 _FileLike = str | os.PathLike | IO[bytes]
 MAP_LOCATION: TypeAlias = Callable[[Storage, str], Storage] | device | str | dict[str, str] | None
 
@@ -175,8 +177,7 @@ def load(
     maps the file's pages instead of reading it. A truncated, foreign or empty file is a RuntimeError, EOFError or
     UnpicklingError that names it.
     """
-    if weights_only is None:
-        weights_only = pickle_module is None
+    weights_only = _weights_only(weights_only, pickle_module)
     if pickle_module is not None:
         if weights_only:
             raise RuntimeError("Can not safely load weights when explicit pickle_module is specified")
@@ -209,6 +210,22 @@ def load(
             raise pickle.UnpicklingError(_refusal(error, name, weights_only)) from None
         except EOFError as error:
             raise EOFError(str(error) if name in str(error) else f"{error}: {name} is truncated or empty") from None
+
+
+def _weights_only(asked: bool | None, pickle_module: Any) -> bool:
+    """What `weights_only` means under torch's environment variables."""
+    on, off = (os.environ.get(name, "0").lower() in ("1", "y", "yes", "true") for name in (_FORCE_ON, _FORCE_OFF))
+    if on and off:
+        raise RuntimeError(f"Only one of `{_FORCE_ON}` or `{_FORCE_OFF}` should be set, but both were set.")
+    if on:
+        return True
+    if asked is not None:
+        return asked
+    if off:
+        warn(f"Environment variable {_FORCE_OFF} detected, since the`weights_only` argument was not explicitly passed to `torch.load`, forcing "
+             "weights_only=False.")
+        return False
+    return pickle_module is None
 
 
 def _refusal(error: pickle.UnpicklingError, name: str, weights_only: bool) -> str:
@@ -311,7 +328,17 @@ def _readable(f: _FileLike) -> Iterator[tuple[IO[bytes], str]]:
                 f"'{type(f).__name__}' object has no attribute '{method}'. You can only torch.load from a file that is "
                 "seekable. Please pre-load the data into a buffer like io.BytesIO and try to load from it instead."
             )
-    yield f, str(getattr(f, "name", f"<{type(f).__name__}>"))
+    yield f if hasattr(f, "seekable") else _Seekable(f), str(getattr(f, "name", f"<{type(f).__name__}>"))
+
+
+class _Seekable:
+    """A file object with what torch asks of one, and the word for it that `zipfile` asks for."""
+
+    def __init__(self, file: Any) -> None:
+        self.read, self.seek, self.tell = file.read, file.seek, file.tell
+
+    def seekable(self) -> bool:
+        return True
 
 
 def _is_zip(stream: IO[bytes]) -> bool:
