@@ -7,7 +7,7 @@ from .._core.grad_mode import mode
 from .._core.graph import Identity, Node
 from .._public import FUNCTIONS
 from .._tensor import Tensor, _new
-from . import engine
+from . import engine, function
 
 
 class UnpackedDualTensor(NamedTuple):
@@ -30,6 +30,7 @@ def enter_dual_level() -> int:
     if _state.level >= 0:
         raise RuntimeError("Nested forward mode AD is not supported at the moment")
     _state.level, _state.duals = 0, {}
+    function.duals_live[0] = True
     return 0
 
 
@@ -40,6 +41,7 @@ def exit_dual_level(*, level: int | None = None) -> None:
     if level is not None and level != _state.level:
         raise RuntimeError("Trying to exit a forward AD level that was not the last one that was created. This is not supported.")
     _state.level, _state.duals = -1, {}
+    function.duals_live[0] = False
 
 
 class dual_level:
@@ -81,10 +83,10 @@ def unpack_dual(tensor: Tensor, *, level: int | None = None) -> UnpackedDualTens
     try:
         dummy = FUNCTIONS["zeros_like"](tensor.detach()).requires_grad_()
         inputs = [_at(node) for node in sources]
-        back = engine.grad(tensor, inputs, dummy, create_graph=True, allow_unused=True)
-        tangents = [_state.duals[node].to(tensor.dtype) for node in sources]
-        pairs = [(b, t) for b, t in zip(back, tangents) if b is not None and b.requires_grad]
-        create = outside or any(t.requires_grad for t in tangents)
+        with function.turned_around():
+            back = engine.grad(tensor, inputs, dummy, create_graph=True, allow_unused=True)
+        pairs = [(b, _state.duals[node].to(b.dtype)) for b, node in zip(back, sources) if b is not None and b.requires_grad]
+        create = outside or any(t.requires_grad for _, t in pairs)
         made, = engine.grad([b for b, _ in pairs], dummy, [t for _, t in pairs], True, create, allow_unused=True) if pairs else (None,)
     finally:
         mode.enabled = before

@@ -1,6 +1,7 @@
 """torch.autograd.Function: an operation whose backward the user writes in Python."""
 from __future__ import annotations
 
+import contextlib
 import functools
 import warnings
 from collections.abc import Callable
@@ -46,6 +47,7 @@ class FunctionCtx:
         return tuple(t if t is None or isinstance(t, Tensor) else t() for t in self.__dict__.get("_saved", self.__dict__.get("to_save", ())))
 
     needs_input_grad: tuple = ()
+    saved_for_forward: tuple = ()
     materialize_grads = True
     dirty_tensors: tuple = ()
     non_differentiable: tuple = ()
@@ -81,6 +83,8 @@ class FunctionNode(Node):
     def apply(self, grads: list, create_graph: bool) -> list:
         if self.saved is None:
             raise RuntimeError(SECOND_BACKWARD)
+        if _turned[0] and (self.cls.jvp is not Function.jvp or getattr(self.cls, "__module__", "").split(".")[0] not in ("torch", "torchlike")):
+            return _by_jvp(self, grads)
         from .engine import _filled
         if self.ctx.materialize_grads:
             grads = [Tensor._of(_filled(a, 0)) if g is None and a is not None else g for g, a in zip(grads, self.avals)]
@@ -151,6 +155,10 @@ class Function:
 
     vjp = backward
 
+    @staticmethod
+    def jvp(ctx, *grad_inputs):
+        raise NotImplementedError("You must implement the jvp function for custom autograd.Function to use it with forward mode AD.")
+
     @classmethod
     def apply(cls, *args, **kwargs):
         """Run forward, and record backward when some input requires a gradient."""
@@ -180,6 +188,8 @@ class Function:
             cls.backward = cls.vjp
         if not recorded:
             return result
+        if duals_live[0]:
+            ctx._given = [a._aval if isinstance(a, Tensor) else None for a in args]
         edges = [(a._edge, a._out) if need else None for a, need in zip(args, needs)]
         node = _node_class(cls)(cls, ctx, edges, needs)
         ctx._node = node
@@ -238,6 +248,53 @@ def _saved_output(value, node, i) -> Tensor:
     if node is not None:
         t._edge, t._out = node, i
     return t
+
+
+# -- forward differentiation ---------------------------------------------------------------------------------------------
+
+_turned = [False]
+duals_live = [False]  # whether a level of forward_ad is on
+
+
+@contextlib.contextmanager
+def turned_around():
+    """Inside, a backward is walked for the sake of its own derivative alone, which is forward differentiation: of a Function, its jvp."""
+    before, _turned[0] = _turned[0], True
+    try:
+        yield
+    finally:
+        _turned[0] = before
+
+
+class _Turned(Function):
+    """Stands for a Function's backward, linear in the gradients: its derivative in their direction is the Function's jvp."""
+
+    @staticmethod
+    def forward(ctx, node, *grads):
+        from .engine import _filled
+        ctx.node = node
+        return tuple(None if e is None else Tensor._of(_filled(e[0].output_aval(e[1]), 0)) for e in node.edges)
+
+    @staticmethod
+    def backward(ctx, *tangents):
+        node = ctx.node
+        context = node.ctx
+        before, context._saved = context.__dict__.get("_saved", ()), context.saved_for_forward or context.__dict__.get("_saved", ())
+        if context.materialize_grads:  # also for tensors without a tangent
+            from .engine import _filled
+            given = context.__dict__.get("_given", ())
+            tangents = [Tensor._of(_filled(a, 0)) if t is None and a is not None else t for t, a in zip(tangents, given)] or tangents
+        try:
+            made = node.cls.jvp(context, *tangents)
+        finally:
+            context._saved = before
+        return (None, *(made if isinstance(made, tuple) else (made,)))
+
+
+def _by_jvp(node: FunctionNode, grads: list) -> list:
+    if node.cls.jvp is Function.jvp:
+        node.cls.jvp(node.ctx)  # says what is missing
+    return list(_Turned.apply(node, *grads))
 
 
 def once_differentiable(fn: Callable) -> Callable:

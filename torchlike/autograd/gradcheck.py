@@ -1,80 +1,58 @@
-"""gradcheck and gradgradcheck: analytic gradients against finite differences."""
+"""gradcheck and gradgradcheck: derivatives against finite differences."""
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+import warnings
+from collections.abc import Callable
 
 import numpy as np
 
-from .._tensor import Tensor, as_tensor_value
+from .._core.history import warn
+from .._tensor import Tensor
+from . import _jacobians as jacobians
+from ._jacobians import as_tuple, part
 from .engine import grad
+from .function import Function
+
+_BATCHED = "gradcheck or gradgradcheck failed while testing batched gradient computation: vmap of the derivative is not the derivative of each."
+_UNDEFINED = 'Please look at "Notes about undefined output gradients" in "tools/autograd/derivatives.yaml"'
 
 
 class GradcheckError(RuntimeError):
     """gradcheck failed; the text names output, input and both Jacobians."""
 
 
-def _tensors(x) -> tuple:
-    return tuple(x) if isinstance(x, (tuple, list)) else (x,)
-
-
-def _outputs(func: Callable, inputs: tuple) -> list[Tensor]:
-    return [o for o in _tensors(func(*inputs)) if isinstance(o, Tensor) and o.dtype.category >= 2]
-
-
-@contextmanager
-def _written(source: Tensor, values: np.ndarray) -> Iterator[None]:
-    """The input itself holds other values: func may reach it otherwise than as its argument, as a module does its parameters."""
-    data = source.data
-    before = data.clone()
-    data.copy_(as_tensor_value(values))
-    try:
-        yield
-    finally:
-        data.copy_(before)
-
-
-def _numerical(func: Callable, inputs: tuple, which: int, eps: float) -> list[np.ndarray]:
-    """Central differences of every output by input `which`: (input size, output size) each."""
-    source = inputs[which]
-    base = np.array(source.detach()._host_array())
-    columns: list[list] = []
-    steps = [eps] if not source.dtype.is_complex else [eps, 1j * eps]
-    for i in range(base.size):
-        slopes = []
-        for step in steps:
-            ends = []
-            for sign in (1, -1):
-                moved = base.copy()
-                moved.reshape(-1)[i] += sign * step
-                with _written(source, moved):
-                    ends.append([o.detach()._host_array().reshape(-1).astype(np.complex128 if o.dtype.is_complex else np.float64)
-                                 for o in _outputs(func, inputs)])
-            slopes.append([(a - b) / (2 * eps) for a, b in zip(*ends)])
-        columns.append([s[0] if len(s) == 1 else s for s in zip(*slopes)])
-    n = len(_outputs(func, inputs))
-    return [np.array([c[k] for c in columns]) for k in range(n)]
-
-
-def _analytical(output: Tensor, source: Tensor) -> np.ndarray:
-    """(input size, output size) by one backward per output element."""
-    columns = []
-    flat = output.reshape(-1)
-    for k in range(flat.numel()):
-        unit = np.zeros(flat.numel(), output.dtype.np)
-        unit[k] = 1
-        g, = grad(flat, source, as_tensor_value(unit), retain_graph=True, allow_unused=True) if output.requires_grad else (None,)
-        columns.append(np.zeros(source.numel(), source.dtype.np) if g is None else g.detach()._host_array().reshape(-1))
-    return np.array(columns).T.reshape(source.numel(), flat.numel())
-
-
 def gradcheck(func: Callable, inputs, *, eps: float = 1e-6, atol: float = 1e-5, rtol: float = 1e-3, raise_exception: bool = True,
               nondet_tol: float = 0.0, check_undefined_grad: bool = True, check_grad_dtypes: bool = False, check_batched_grad: bool = False,
               check_batched_forward_grad: bool = False, check_forward_ad: bool = False, check_backward_ad: bool = True, fast_mode: bool = False,
               masked: bool | None = None) -> bool:
-    """Whether backward agrees with finite differences of func, for each float64 or complex128 input that requires grad."""
+    """Whether derivatives of func agree with finite differences, for each float64 or complex128 input that requires grad.
+
+    The backward is checked, or with `check_forward_ad` forward differentiation (too); `fast_mode` compares one random direction instead of every
+    element; `check_batched_...` holds vmap of a derivative against the derivative of each. A backward is also asked for gradients of zero, and
+    with `check_undefined_grad` for those of outputs that nothing used.
+    """
+    if not (check_forward_ad or check_backward_ad):
+        raise AssertionError("Expected at least one of check_forward_ad or check_backward_ad to be True")
+    if check_batched_grad and not check_backward_ad:
+        raise AssertionError("Setting check_batched_grad=True requires check_backward_ad to be True")
+    if check_batched_forward_grad and not check_forward_ad:
+        raise AssertionError("Setting check_batched_forward_grad=True requires check_forward_ad to be True")
+    check = _Check(func, as_tuple(inputs), eps, atol, rtol, nondet_tol, check_grad_dtypes, fast_mode)
     try:
-        _check(func, _tensors(inputs), eps, atol, rtol, nondet_tol)
+        if check.nothing_to_differentiate():
+            return True
+        if check_backward_ad:
+            check.backward()
+        if check_forward_ad:
+            check.forward()
+        if check_batched_forward_grad:
+            check.batched_forward()
+        if check_backward_ad:
+            check.gradients_of_zero()
+            if check_batched_grad:
+                check.batched()
+            if check_undefined_grad:
+                check.undefined()
     except GradcheckError:
         if raise_exception:
             raise
@@ -82,38 +60,189 @@ def gradcheck(func: Callable, inputs, *, eps: float = 1e-6, atol: float = 1e-5, 
     return True
 
 
-def _check(func, inputs: tuple, eps: float, atol: float, rtol: float, nondet_tol: float) -> None:
-    checked = [i for i, x in enumerate(inputs) if isinstance(x, Tensor) and x.requires_grad]
-    if not checked:
-        raise ValueError("gradcheck expects at least one input tensor to require gradient, but none of the them have requires_grad=True.")
-    for i in checked:
-        if inputs[i].dtype.name not in ("float64", "complex128"):
-            import warnings
-            warnings.warn(f"Input #{i} requires gradient and is not a double precision floating point or complex. This check will likely fail if all "
-                          "the inputs are not of double precision floating point or complex. ", stacklevel=3)
-    outputs = _outputs(func, inputs)
-    for i in checked:
-        numerical = _numerical(func, inputs, i, eps)
-        for k, (output, n) in enumerate(zip(outputs, numerical)):
-            a = _analytical(output, inputs[i])
-            again = _analytical(output, inputs[i])
-            if a.size and np.abs(a - again).max() > nondet_tol:
-                raise GradcheckError("Backward is not reentrant, i.e., running backward with same input and grad_output multiple times gives different "
-                                     "values, although analytical gradient matches numerical gradient.")
-            if n.ndim == 3 or a.dtype.kind == "c" or n.dtype.kind == "c":
-                ok = _complex_close(n, a, output, inputs[i], atol, rtol)
-            else:
-                ok = np.allclose(a, n, rtol, atol)
-            if not ok:
-                raise GradcheckError(f"Jacobian mismatch for output {k} with respect to input {i},\nnumerical:{n}\nanalytical:{a}\n")
+class _Undefined(Function):
+    """Lets no gradient through."""
+
+    @staticmethod
+    def forward(ctx, x):
+        return x.clone()
+
+    @staticmethod
+    def backward(ctx, g):
+        return None
 
 
-def _complex_close(n, a, output: Tensor, source: Tensor, atol: float, rtol: float) -> bool:
-    """torch's convention: the gradient of real L is dL/dRe + i dL/dIm; for complex outputs L = Re(output element)."""
-    if source.dtype.is_complex:
-        real, imaginary = n[:, 0], n[:, 1]
-        return np.allclose(a, real.real + 1j * imaginary.real, rtol, atol)
-    return np.allclose(a, n.real, rtol, atol)
+class _Check:
+    def __init__(self, func, inputs: tuple, eps, atol, rtol, nondet_tol, dtypes, fast) -> None:
+        self.func, self.inputs, self.eps, self.atol, self.rtol = func, inputs, eps, atol, rtol
+        self.nondet_tol, self.dtypes, self.fast = nondet_tol, dtypes, fast
+        self.checked = [i for i, x in enumerate(inputs) if isinstance(x, Tensor) and x.requires_grad]
+        for i in self.checked:
+            x = inputs[i]
+            if x.dtype.name not in ("float64", "complex128"):
+                warn(f"Input #{i} requires gradient and is not a double precision floating point or complex. This check will likely fail if all the "
+                     "inputs are not of double precision floating point or complex. ")
+            if x._sparse:
+                raise NotImplementedError("torchlike: gradcheck of a sparse input. Hand in its values.")
+            if any(not stride and size > 1 for stride, size in zip(x.stride(), x.shape)):
+                raise RuntimeError(f"The {i}th input has a dimension with stride 0. gradcheck only supports inputs that are non-overlapping to be able to "
+                                   "compute the numerical gradients correctly. You should call .contiguous on the input before passing it to gradcheck.")
+        if not self.checked:
+            raise ValueError("gradcheck expects at least one input tensor to require gradient, but none of them have requires_grad=True.")
+        self.outputs = self._outputs()
+        if any(o._sparse for o in self.outputs):
+            raise ValueError("Sparse output is not supported at gradcheck yet. Please call to_dense(masked_grad=...) on the output of fn for gradcheck.")
+        draw = np.random.default_rng(0)
+        self.along = {i: [self._random(draw, inputs[i])] if fast else jacobians.directions(inputs[i]) for i in self.checked}
+        self.weights = [self._random(draw, o).real for o in self.outputs]
+        self._differences: dict[int, list[np.ndarray]] = {}
+
+    @staticmethod
+    def _random(draw, x: Tensor) -> np.ndarray:
+        made = draw.uniform(0.1, 1.0, tuple(x.shape)) + (1j * draw.uniform(0.1, 1.0, tuple(x.shape)) if x.dtype.is_complex else 0)
+        return np.asarray(made / max(np.linalg.norm(made), 1e-12))
+
+    def _outputs(self) -> list[Tensor]:
+        return [o for o in as_tuple(self.func(*self.inputs)) if o.requires_grad]
+
+    def nothing_to_differentiate(self) -> bool:
+        """Whether no output depends on an input; then differences have to be nothing, too."""
+        if self.outputs:
+            return False
+
+        def all_outputs() -> list[Tensor]:
+            return [o for o in as_tuple(self.func(*self.inputs)) if o.dtype.category >= 2]
+        for i in self.checked:
+            if any(abs(n).max(initial=0) > 0 for n in jacobians.numerical(all_outputs, self.inputs[i], self.along[i], self.eps)):
+                raise GradcheckError("Numerical gradient for function expected to be zero")
+        return True
+
+    def _numerical(self, i: int) -> list[np.ndarray]:
+        if i not in self._differences:
+            self._differences[i] = jacobians.numerical(self._outputs, self.inputs[i], self.along[i], self.eps)
+        return self._differences[i]
+
+    def _compare(self, k: int, i: int, numerical: np.ndarray, found: np.ndarray, of: str, mode: str = "") -> None:
+        if np.allclose(found, numerical, self.rtol, self.atol):
+            return
+        text = f"{of}Jacobian {mode}mismatch for output {k} with respect to input {i},\nnumerical:{numerical}\nanalytical:{found}\n"
+        if self.fast:
+            text += "\nThese are derivatives along one random direction, weighed at random: fast_mode=False compares every element.\n"
+        raise GradcheckError(text)
+
+    # -- backward --------------------------------------------------------------------------------------------------------
+
+    def backward(self) -> None:
+        complex_ = any(o.dtype.is_complex for o in self.outputs)
+        for which in ("imaginary", "real") if complex_ else (None,):
+            for k, output in enumerate(self.outputs):
+                of = f"While considering the {which} part of complex outputs only, " if output.dtype.is_complex else ""
+                for i in self.checked:
+                    found = self._analytical(k, i, which)
+                    numerical = part(self._numerical(i)[k], which)
+                    self._compare(k, i, numerical @ self.weights[k].reshape(-1) if self.fast else numerical, found, of)
+
+    def _analytical(self, k: int, i: int, which: str | None) -> np.ndarray:
+        output, source = self.outputs[k], self.inputs[i]
+        if self.fast:
+            weights = self.weights[k] * (1j if which == "imaginary" and output.dtype.is_complex else 1)
+
+            def run() -> np.ndarray:
+                return jacobians.along_all(jacobians.vector_jacobian(output, source, weights), source, self.along[i])
+        else:
+            def run() -> np.ndarray:
+                return jacobians.backward(output, source, self.along[i], which)
+        found, again = run(), run()
+        if found.size and np.abs(found - again).max() > self.nondet_tol:
+            raise GradcheckError("Backward is not reentrant, i.e., running backward with same input and grad_output multiple times gives different "
+                                 "values, although analytical gradient matches numerical gradient."
+                                 f"The tolerance for nondeterminism was {self.nondet_tol}.")
+        return found
+
+    def gradients_of_zero(self) -> None:
+        """A backward is linear."""
+        sources = [self.inputs[i] for i in self.checked]
+        for g, x in zip(grad(self.outputs, sources, self._zeros(), True, allow_unused=True), sources):
+            if g is None:
+                continue
+            if g.detach()._host_array().any():
+                raise GradcheckError("backward not multiplied by grad_output")
+            if self.dtypes and g.dtype is not x.dtype:
+                raise GradcheckError("grad is incorrect type")
+
+    def _zeros(self) -> list[Tensor]:
+        return [jacobians.tensor_like(o, np.zeros(tuple(o.shape))) for o in self.outputs]
+
+    def batched(self) -> None:
+        draw = np.random.default_rng(1)
+        for k, output in enumerate(self.outputs):
+            weights = [jacobians.tensor_like(output, self._random(draw, output)) for _ in range(2)]
+
+            def run(w: Tensor, many: bool, output=output):
+                return grad(output, [self.inputs[i] for i in self.checked], w, True, allow_unused=True, is_grads_batched=many)
+            self._hold_batched(k, run, weights)
+
+    def _hold_batched(self, k: int, run: Callable, weights: list[Tensor]) -> None:
+        from ..ops.joining import stack
+        each = [run(w, False) for w in weights]
+        try:
+            together = run(stack(weights), True)
+        except RuntimeError as error:
+            raise GradcheckError(f"While computing batched gradients, got: {error}\n\n{_BATCHED}") from error
+        for i, found, *expected in zip(self.checked, together, *each):
+            if found is not None and not np.allclose(found.detach()._host_array(), [e.detach()._host_array() for e in expected]):
+                raise GradcheckError(f"\nFor output {k} and input {i}:\n\n{_BATCHED}\n\nGot:\n{found}\n\nExpected:\n{expected}\n")
+
+    def undefined(self) -> None:
+        """A backward bears that nothing used an output."""
+        n = len(self.outputs)
+        for left_out in [set(range(n)), *([{k} for k in range(n)] if n > 1 else [])]:
+            sources = [self.inputs[i] for i in self.checked]
+            outputs = [_Undefined.apply(o) if k in left_out else o for k, o in enumerate(self._outputs())]
+            try:
+                found = grad(outputs, sources, self._zeros(), allow_unused=True)
+            except RuntimeError as error:
+                _tell_of_undefined()
+                raise GradcheckError(f"Expected backward function to handle undefined output grads. {_UNDEFINED}") from error
+            if any(g is not None and g.detach()._host_array().any() for g in found):
+                _tell_of_undefined()
+                raise GradcheckError(f"Expected all input grads to be undefined or zero when all output grads are undefined or zero. {_UNDEFINED}")
+
+    # -- forward ---------------------------------------------------------------------------------------------------------
+
+    def forward(self) -> None:
+        for i in self.checked:
+            x, along = self.inputs[i], self.along[i]
+            found = jacobians.forward(self.func, self.inputs, i, along)
+            numerical = self._numerical(i)
+            halves = [("", slice(None))]
+            if x.dtype.is_complex and not self.fast:
+                n = x.numel()
+                halves = [(f"While considering the {name} part of complex inputs only, ", rows)
+                          for name, rows in (("imaginary", slice(n, None)), ("real", slice(n)))]
+            for k, (n, f) in enumerate(zip(numerical, found)):
+                for of, rows in halves:
+                    weights = self.weights[k].reshape(-1)
+                    pair = (n[rows] @ weights, f[rows] @ weights) if self.fast else (n[rows], f[rows])
+                    self._compare(k, i, *pair, of, "computed with forward mode ")
+
+    def batched_forward(self) -> None:
+        from ..func import vmap
+        draw = np.random.default_rng(2)
+        for i in self.checked:
+            x = self.inputs[i]
+            given = [jacobians.tensor_like(x, self._random(draw, x)) for _ in range(2)]
+
+            def run(t: Tensor, many: bool, i=i):
+                def one(t: Tensor) -> tuple:
+                    return tuple(jacobians.tangents(self.func, self.inputs, i, t))
+                return vmap(one)(t) if many else one(t)
+            self._hold_batched(0, run, given)
+
+
+def _tell_of_undefined() -> None:
+    warnings.warn("Backwards compatibility: New undefined gradient support checking feature is enabled by default, but it may break existing callers of this "
+                  'function. If this is true for you, you can call this function with "check_undefined_grad=False" to disable the feature', stacklevel=4)
 
 
 def gradgradcheck(func: Callable, inputs, grad_outputs=None, *, eps: float = 1e-6, atol: float = 1e-5, rtol: float = 1e-3,
@@ -121,17 +250,25 @@ def gradgradcheck(func: Callable, inputs, grad_outputs=None, *, eps: float = 1e-
                   check_grad_dtypes: bool = False, check_batched_grad: bool = False, check_fwd_over_rev: bool = False, check_rev_over_rev: bool = True,
                   fast_mode: bool = False, masked: bool = False) -> bool:
     """gradcheck of the backward: second derivatives against finite differences of first ones."""
-    parts = _tensors(inputs)
+    parts = as_tuple(inputs)
     if grad_outputs is None:
         draw = np.random.default_rng(0)
-        made = [draw.standard_normal(tuple(o.shape)) + (1j * draw.standard_normal(tuple(o.shape)) if o.dtype.is_complex else 0)
-                for o in _outputs(func, parts)]
-        grads = tuple(as_tensor_value(np.asarray(m).astype(o.dtype.np)).requires_grad_() for m, o in zip(made, _outputs(func, parts)))
+        outputs = [o for o in as_tuple(func(*parts)) if o.requires_grad]
+        made = [draw.standard_normal(tuple(o.shape)) + (1j * draw.standard_normal(tuple(o.shape)) if o.dtype.is_complex else 0) for o in outputs]
+        grads = tuple(jacobians.tensor_like(o, m) for m, o in zip(made, outputs))
+        if gen_non_contig_grad_outputs:
+            grads = tuple(g.unsqueeze(-1).expand(*g.shape, 2).contiguous()[..., 0] for g in grads)
+        grads = tuple(g.requires_grad_() for g in grads)
     else:
-        grads = _tensors(grad_outputs)
+        grads = as_tuple(grad_outputs)
     n = len(parts)
 
     def first(*args):
+        args = tuple(x if not isinstance(x, Tensor) or not isinstance(p, Tensor) or x.requires_grad or not p.requires_grad
+                     else x.requires_grad_() for x, p in zip(args, (*parts, *grads)))
         sources = [x for x in args[:n] if isinstance(x, Tensor) and x.requires_grad]
-        return grad(_outputs(func, args[:n]), sources, args[n:], create_graph=True, allow_unused=True, materialize_grads=True)
-    return gradcheck(first, (*parts, *grads), eps=eps, atol=atol, rtol=rtol, raise_exception=raise_exception, nondet_tol=nondet_tol)
+        outputs = [o for o in as_tuple(func(*args[:n])) if o.requires_grad]
+        return tuple(g for g in grad(outputs, sources, args[n:], create_graph=True, allow_unused=True) if g is not None)
+    return gradcheck(first, (*parts, *grads), eps=eps, atol=atol, rtol=rtol, raise_exception=raise_exception, nondet_tol=nondet_tol,
+                     check_undefined_grad=check_undefined_grad, check_grad_dtypes=check_grad_dtypes, check_batched_grad=check_batched_grad,
+                     check_forward_ad=check_fwd_over_rev, check_backward_ad=check_rev_over_rev, fast_mode=fast_mode, masked=masked)

@@ -1,0 +1,112 @@
+"""Derivatives of a function three ways: by differences, by its backward, and forward.
+
+All are real-linear maps: an input is moved along a direction (for complex ones, 1 or 1j times an element), and of complex outputs either
+part is looked at alone.
+"""
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+import numpy as np
+
+from .._tensor import Tensor, as_tensor_value
+from . import forward_ad
+from .engine import grad
+
+
+def as_tuple(x) -> tuple:
+    return tuple(x) if isinstance(x, (tuple, list)) else (x,)
+
+
+def tensor_like(x: Tensor, values) -> Tensor:
+    """Numbers as a tensor of x's shape and type."""
+    return as_tensor_value(np.asarray(values).astype(x.dtype.np).reshape(tuple(x.shape)))
+
+
+def part(values: np.ndarray, which: str | None) -> np.ndarray:
+    """The real or the imaginary part; None: the values are real."""
+    return values.imag if which == "imaginary" and values.dtype.kind == "c" else values.real
+
+
+def directions(x: Tensor) -> list[np.ndarray]:
+    """One direction per element, and for complex inputs another per element."""
+    found = []
+    for step in (1, 1j) if x.dtype.is_complex else (1,):
+        for i in range(x.numel()):
+            unit = np.zeros(x.numel(), np.complex128 if x.dtype.is_complex else np.float64)
+            unit[i] = step
+            found.append(unit.reshape(tuple(x.shape)))
+    return found
+
+
+@contextmanager
+def _written(source: Tensor, values: np.ndarray) -> Iterator[None]:
+    """The input itself holds other values: func may reach it otherwise than as its argument, as a module does its parameters."""
+    data = source.data
+    before = data.clone()
+    data.copy_(tensor_like(source, values))
+    try:
+        yield
+    finally:
+        data.copy_(before)
+
+
+def _numbers(outputs: list[Tensor]) -> list[np.ndarray]:
+    return [o.detach()._host_array().reshape(-1).astype(np.complex128 if o.dtype.is_complex else np.float64) for o in outputs]
+
+
+def numerical(outputs_of: Callable, source: Tensor, along: list[np.ndarray], eps: float) -> list[np.ndarray]:
+    """Central differences of each of the outputs: (directions, elements of the output)."""
+    base = np.array(source.detach()._host_array())
+    rows: list[list[np.ndarray]] = []
+    for direction in along:
+        ends = []
+        for sign in (1, -1):
+            with _written(source, base + sign * eps * direction):
+                ends.append(_numbers(outputs_of()))
+        rows.append([(a - b) / (2 * eps) for a, b in zip(*ends)])
+    shapes = [row.shape for row in rows[0]] if rows else [(o.numel(),) for o in outputs_of()]
+    return [np.array([row[k] for row in rows]).reshape(len(rows), *shape) for k, shape in enumerate(shapes)]
+
+
+def vector_jacobian(output: Tensor, source: Tensor, weights: np.ndarray) -> Tensor | None:
+    """The gradient that one backward gives."""
+    g, = grad(output, source, tensor_like(output, weights), retain_graph=True, allow_unused=True)
+    return g
+
+
+def along_all(g: Tensor | None, source: Tensor, along: list[np.ndarray]) -> np.ndarray:
+    """What a gradient says of each direction."""
+    if g is None:
+        return np.zeros(len(along))
+    values = g.detach()._host_array().reshape(-1)
+    return np.array([(values.conj() * d.reshape(-1)).real.sum() for d in along])
+
+
+def backward(output: Tensor, source: Tensor, along: list[np.ndarray], which: str | None) -> np.ndarray:
+    """The same matrix by one backward per element of the output."""
+    columns = []
+    for k in range(output.numel()):
+        weights = np.zeros(output.numel(), np.complex128)
+        weights[k] = 1j if which == "imaginary" and output.dtype.is_complex else 1
+        columns.append(along_all(vector_jacobian(output, source, weights if output.dtype.is_complex else weights.real), source, along))
+    return np.array(columns).reshape(output.numel(), len(along)).T
+
+
+def forward(func: Callable, inputs: tuple, which: int, along: list[np.ndarray]) -> list[np.ndarray]:
+    """The same matrices by forward differentiation, a direction at a time."""
+    rows: list[list[np.ndarray]] = []
+    for direction in along:
+        rows.append(_numbers(tangents(func, inputs, which, tensor_like(inputs[which], direction))))
+    return [np.array(column) for column in zip(*rows)]
+
+
+def tangents(func: Callable, inputs: tuple, which: int, tangent: Tensor) -> list[Tensor]:
+    """The tangents of the outputs that have a derivative, where one input has one."""
+    with forward_ad.dual_level():
+        args = [x.detach() if isinstance(x, Tensor) else x for x in inputs]
+        args[which] = forward_ad.make_dual(args[which], tangent)
+        outputs = [o for o in as_tuple(func(*args)) if isinstance(o, Tensor) and o.dtype.category >= 2]
+        found = [forward_ad.unpack_dual(o) for o in outputs]
+        return [d.primal.detach() * 0 if d.tangent is None else d.tangent for d in found]
