@@ -185,3 +185,23 @@ def test_bases_of_observers(torch):  # fvcore
     return (switched, rounded.observer_enabled, rounded.step, one.dtype == torch.uint8, one.start, one.step, other.step, one.is_dynamic, repr(one),
             error(quantization.ObserverBase, torch.uint8), error(quantization.FakeQuantizeBase), inspect.isabstract(quantization.ObserverBase),
             torch.quantization.ObserverBase is quantization.ObserverBase)
+
+
+@same
+def test_weak_dictionaries_of_tensors(torch):
+    weak = part(torch, "utils.weak")
+    d, a, b = weak.WeakTensorKeyDictionary(), torch.ones(2), torch.ones(2)
+    d[a], d[b] = 1, 2
+    said = [len(d), d[a], a in d, torch.ones(2) in d, 3 in d, sorted(d.values())]
+    other, ref = d.copy(), weak.TensorWeakRef(b)
+    said += [ref() is b, weak.WeakIdRef(b) == weak.WeakIdRef(b)]
+    del b
+    said += [len(d), len(other), ref(), d.get(torch.ones(1)), list(d.items())[0][0] is a, (d | {a: 7})[a], d.pop(a), d.setdefault(a, 5), d.popitem()[1]]
+    return said
+
+
+@same
+def test_modules_that_torch_has_loaded(torch):
+    found = [torch.utils.checkpoint, torch.utils.weak, torch.distributions.exp_family, torch.autograd.anomaly_mode, torch.profiler.profiler,
+             torch.cuda.nvtx, torch.fx.passes.infra, torch.fx.passes.utils, torch.fx.experimental.proxy_tensor]
+    return [m.__name__.partition(".")[2] for m in found], error(torch.cuda.nvtx.range_push, "x"), error(torch.cuda.nvtx.mark, "x")

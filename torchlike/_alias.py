@@ -13,7 +13,7 @@ import importlib.util
 import opcode
 import os
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec, PathFinder, SourceFileLoader
 from pathlib import Path
@@ -55,6 +55,15 @@ def missing(name: str, module: str) -> Exception:
     if name.startswith("__"):
         return AttributeError(f"module {public!r} has no attribute {name!r}")
     return AttributeError(f"module {public!r} has no attribute {name!r}: {reason}")
+
+
+def at_first_use(package: str, *modules: str) -> Callable[[str], Any]:
+    """A package's `__getattr__`, for modules that `import torch` loads in PyTorch and here their first use."""
+    def __getattr__(name: str) -> Any:
+        if name in modules:
+            return importlib.import_module(f"{package}.{name}")
+        raise missing(name, package)
+    return __getattr__
 
 
 def _explain_missing(module: ModuleType) -> None:

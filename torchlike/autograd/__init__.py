@@ -1,6 +1,6 @@
 """torch.autograd: differentiation of recorded operations."""
 from . import engine, forward_ad, function, grad_mode, graph, profiler  # noqa: F401
-from .anomaly import detect_anomaly, set_detect_anomaly  # noqa: F401
+from .anomaly_mode import detect_anomaly, set_detect_anomaly  # noqa: F401
 from .engine import backward, grad  # noqa: F401
 from .function import Function  # noqa: F401
 from .grad_mode import enable_grad, inference_mode, no_grad, set_grad_enabled, set_multithreading_enabled  # noqa: F401

@@ -307,7 +307,7 @@ def _run_node(node: Node, grads: list, create_graph: bool, needs: tuple) -> list
         values = [*saved, *(None if g is None else g._current() for g in gs)]
         made = [Tensor._of(v) for v in record(plan.op.backward, values, (plan, needs))[1]]
     if mode.anomaly:
-        from .anomaly import check
+        from .anomaly_mode import check
         check(node, made)
     made = iter(made)
     made = [next(made) if need else None for need in needs]

@@ -83,6 +83,9 @@ def ipc_collect() -> None:
 def __getattr__(name: str):
     if name == "default_generators":  # asked lazily: JAX must not look for GPUs at import
         return (default_generator,) * device_count()
+    if name == "nvtx":
+        from importlib import import_module
+        return import_module(f"{__name__}.nvtx")
     from .._alias import missing
     raise missing(name, __name__)
 

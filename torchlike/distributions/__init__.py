@@ -1,4 +1,5 @@
 """torch.distributions: probability distributions, transforms and divergences."""
+from .._alias import at_first_use as _at_first_use
 from . import constraints, transforms, utils  # noqa: F401
 from .bernoulli import Bernoulli  # noqa: F401
 from .beta import Beta  # noqa: F401
@@ -65,3 +66,5 @@ from .uniform import Uniform  # noqa: F401
 from .von_mises import VonMises  # noqa: F401
 from .weibull import Weibull  # noqa: F401
 from .wishart import Wishart  # noqa: F401
+
+__getattr__ = _at_first_use(__name__, "exp_family")

@@ -11,7 +11,7 @@ from ._wrap import wrap
 _PLACES = {"CodeGen": "graph", "Graph": "graph", "GraphModule": "graph_module", "Interpreter": "interpreter", "Node": "node", "PH": "_symbolic_trace",
            "Proxy": "proxy", "ProxyableClassMeta": "_symbolic_trace", "Tracer": "_symbolic_trace", "Transformer": "interpreter",
            "has_side_effect": "node", "map_arg": "node", "replace_pattern": "subgraph_rewriter", "symbolic_trace": "_symbolic_trace"}
-_MODULES = frozenset({"_compatibility", "_pytree", "_symbolic_trace", "graph", "graph_module", "immutable_collections", "interpreter", "node", "passes",
+_MODULES = frozenset({"_compatibility", "_pytree", "_symbolic_trace", "experimental", "graph", "graph_module", "immutable_collections", "interpreter", "node", "passes",
                       "proxy", "subgraph_rewriter", "traceback"})
 
 __all__ = ["CodeGen", "Graph", "GraphModule", "Interpreter", "Node", "PH", "Proxy", "ProxyableClassMeta", "Tracer", "Transformer", "has_side_effect",

@@ -9,7 +9,7 @@ from .._core.grad_mode import mode
 from .._core.graph import AccumulateGrad, _handle
 from .._public import public
 from .._tensor import Tensor
-from ..autograd import anomaly, engine
+from ..autograd import anomaly_mode, engine
 
 
 @public(function=False)
@@ -84,4 +84,4 @@ def is_anomaly_enabled() -> bool:
 @public(method=False)
 def is_anomaly_check_nan_enabled() -> bool:
     """Whether anomaly detection fails on NaN."""
-    return anomaly.check_nan[0]
+    return anomaly_mode.check_nan[0]

@@ -1,7 +1,7 @@
 """torch.profiler: profiles in steps, with schedules and trace handlers."""
 
 from ..autograd.profiler import record_function  # noqa: F401
-from .profile import (  # noqa: F401
+from .profiler import (  # noqa: F401
     ProfilerAction,
     ProfilerActivity,
     profile,

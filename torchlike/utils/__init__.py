@@ -1,6 +1,6 @@
 """Utilities around tensors: data loading, trees, hooks, exchange with other libraries."""
-from torchlike._tensor import Size
-
+from .._alias import at_first_use as _at_first_use
+from .._tensor import Size
 from . import _pytree, collect_env, data, deterministic, dlpack, hooks
 from ._swap import swap_tensors
 
@@ -10,3 +10,5 @@ _pytree.register_pytree_node(
 )
 
 __all__ = ["collect_env", "data", "deterministic", "dlpack", "hooks", "swap_tensors"]
+
+__getattr__ = _at_first_use(__name__, "checkpoint", "weak")

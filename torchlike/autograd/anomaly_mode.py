@@ -39,17 +39,17 @@ class set_detect_anomaly:
     """Context manager or function: record forward stacks, and fail on NaN gradients."""
 
     def __init__(self, enabled: bool, check_nan: bool = True):
-        from . import anomaly
-        self.before = mode.anomaly, anomaly.check_nan[0]
-        anomaly.check_nan[0] = check_nan
+        from . import anomaly_mode
+        self.before = mode.anomaly, anomaly_mode.check_nan[0]
+        anomaly_mode.check_nan[0] = check_nan
         _switch(enabled)
 
     def __enter__(self):
         return None
 
     def __exit__(self, *exc):
-        from . import anomaly
-        enabled, anomaly.check_nan[0] = self.before
+        from . import anomaly_mode
+        enabled, anomaly_mode.check_nan[0] = self.before
         _switch(enabled)
 
 
