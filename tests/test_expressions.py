@@ -183,6 +183,14 @@ torch.trapezoid(torch.ones(2), dx=2j)
 torch.div(torch.tensor([-11.5, 3.21875]).bfloat16(), torch.tensor([0.349609375, 0.1240234375]).bfloat16(), rounding_mode="trunc")
 torch.div(torch.tensor([-11.5, 3.21875]).bfloat16(), 0.349609375, rounding_mode="trunc")
 """
+NUMPY_NUMBERS = """
+import numpy as np; torch.as_tensor([np.float64(1), np.float64(2)])
+import numpy as np; torch.tensor([1, np.float64(2)]), torch.tensor([[np.float64(1)], [np.float64(2)]])
+import numpy as np; torch.tensor([np.int8(1), 2.5]), torch.tensor([np.int32(1), 2]), torch.tensor([np.float64(1), 2j])
+import numpy as np; torch.tensor([np.float64(3)], dtype=torch.int32)
+import numpy as np; torch.tensor([torch.tensor(1., dtype=torch.float64), 2]), torch.tensor([2., torch.tensor(1, dtype=torch.int8)])
+import numpy as np; torch.Tensor([np.float64(1)]), torch.LongTensor([np.int8(1)])
+"""
 OUTS = """
 t = torch.zeros(2, 2); torch.arange(4, out=t)
 t = torch.zeros(2, 2).t(); torch.arange(4, out=t).stride(), t
@@ -315,7 +323,7 @@ def outcome(torch, program: str) -> tuple:
     return found, [str(w.message).split(" (Triggered")[0] for w in caught]
 
 
-@pytest.mark.parametrize("program", lines(INDEXING, VIEWS, OVERLAPS, AUTOGRAD, HOOKS, HOOK_RESULTS, POOLS, MIXED, FACTORIES, NUMBERS, OUTS, OUT_DTYPES, FOURIER))
+@pytest.mark.parametrize("program", lines(INDEXING, VIEWS, OVERLAPS, AUTOGRAD, HOOKS, HOOK_RESULTS, POOLS, MIXED, FACTORIES, NUMBERS, NUMPY_NUMBERS, OUTS, OUT_DTYPES, FOURIER))
 def test_both_print_it(subject, oracle, program):
     assert outcome(subject, program) == outcome(oracle, program)
 

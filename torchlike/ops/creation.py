@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import array
+import functools
 import math
 import os
 import warnings
@@ -383,7 +384,7 @@ def _leaves(data, shape, depth, out, dtype) -> None:
         elif isinstance(data, np.ndarray):
             if data.ndim:
                 raise TypeError("only 0-dimensional arrays can be converted to Python scalars")
-            data = data.item()
+            data = data[()]
         out.append(data)
         return
     if isinstance(data, np.ndarray):
@@ -409,7 +410,7 @@ def _element(t: Tensor, dtype):
         raise ValueError("only one element tensors can be converted to Python scalars")
     if dtype is not None and dtype.category == dt.FLOAT and t.dtype.category == dt.COMPLEX:
         raise RuntimeError("value cannot be converted to type double without overflow")
-    return t.item()
+    return t._host_array().reshape(())[()] if dtype is None and t.dtype.np.kind in "biufc" else t.item()
 
 
 def _from_nested(data, dtype) -> np.ndarray:
@@ -449,6 +450,8 @@ def _infer(data, flat) -> dt.dtype:
     if found is not None:
         return found
     kinds = set(map(type, flat))
+    if any(issubclass(k, np.generic) for k in kinds):
+        return functools.reduce(dt.promote_types, map(_dtype_of_kind, kinds))
     if any(issubclass(k, complex) for k in kinds):
         return _default_complex()
     if any(issubclass(k, (float, np.floating)) for k in kinds):
@@ -458,6 +461,15 @@ def _infer(data, flat) -> dt.dtype:
     if not kinds:
         return dt.get_default_dtype()
     return dt.int64
+
+
+def _dtype_of_kind(kind: type) -> dt.dtype:
+    """What a number of that class makes of a list, NumPy's by its type."""
+    if issubclass(kind, np.generic):
+        return dt.from_numpy_dtype(np.dtype(kind))
+    if issubclass(kind, bool):
+        return dt.bool_
+    return dt.int64 if issubclass(kind, int) else _default_complex() if issubclass(kind, complex) else dt.get_default_dtype()
 
 
 def _dtype_of_parts(data) -> dt.dtype | None:
