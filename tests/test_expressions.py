@@ -84,6 +84,19 @@ e = torch.tensor([0., 1., -1.], requires_grad=True); torch.pow(0., e).sum().back
 e = torch.tensor([2., 0., -1.], requires_grad=True); torch.pow(torch.zeros(3), e).sum().backward(); e.grad
 x = torch.tensor([0., 2.], requires_grad=True); e = torch.tensor([0., 3.], requires_grad=True); torch.pow(x, e).sum().backward(); x.grad, e.grad
 """
+PLACES = """
+x = torch.ones(2, requires_grad=True); exec("with torch.inference_mode(): y = x.view(1, 2); z = x * 2; w = x[0]"); y.is_inference(), z.is_inference(), w.is_inference()
+exec("with torch.inference_mode(): y = torch.ones(2)"); y.view(1, 2).is_inference(), (y * 2).is_inference(), y.clone().is_inference(), y.detach().is_inference()
+x = torch.tensor(0.5, requires_grad=True); a = torch.tensor(1., requires_grad=True); g = torch.autograd.grad(x * a, x, create_graph=True); torch.autograd.grad(g, x, create_graph=True, materialize_grads=True)
+x = torch.ones(2, 2, requires_grad=True); torch.autograd.grad(x * 2, x, torch.ones(2), is_grads_batched=True)
+x = torch.nn.Parameter(torch.ones(4)); exec("with torch.no_grad(): x.set_(x[1:])"); torch.cat((x, x)).sum().backward(); x, x.is_leaf, x.grad
+x = torch.ones(4, requires_grad=True); x.set_(torch.ones(2))
+x = torch.ones(2, requires_grad=True); x.grad = torch.ones(3)
+f = lambda ctx, x: (ctx.mark_dirty(x), x.mul_(2))[1]; D = type("D", (torch.autograd.Function,), {"forward": staticmethod(f), "backward": staticmethod(lambda ctx, g: g)}); D.apply(torch.ones(2, requires_grad=True))
+f = lambda ctx, x: (ctx.mark_dirty(x), x.mul_(2), x * 1)[2]; D = type("D", (torch.autograd.Function,), {"forward": staticmethod(f), "backward": staticmethod(lambda ctx, g: g)}); D.apply(torch.ones(2, requires_grad=True) * 1)
+f = lambda ctx, x: (ctx.mark_non_differentiable(x), x)[1]; D = type("D", (torch.autograd.Function,), {"forward": staticmethod(f), "backward": staticmethod(lambda ctx, g: g)}); D.apply(torch.ones(2, requires_grad=True)).requires_grad
+f = lambda ctx, g: g * ctx.saved_variables[0]; D = type("D", (torch.autograd.Function,), {"forward": staticmethod(lambda ctx, x: (ctx.save_for_backward(x), x * 2)[1]), "backward": staticmethod(f)}); D.apply(torch.ones(2, requires_grad=True)).sum().backward()
+"""
 HOOKS = """
 x = torch.ones(2, requires_grad=True); h = x * 3; h.retain_grad(); o = (h * h).sum(); o.backward(retain_graph=True); o.backward(); h.grad
 a = torch.tensor(1., requires_grad=True); b = a * 2; log = []; b.grad_fn.register_prehook(lambda g: log.append(1)); torch.autograd.grad(b * 2, b); log
@@ -323,7 +336,7 @@ def outcome(torch, program: str) -> tuple:
     return found, [str(w.message).split(" (Triggered")[0] for w in caught]
 
 
-@pytest.mark.parametrize("program", lines(INDEXING, VIEWS, OVERLAPS, AUTOGRAD, HOOKS, HOOK_RESULTS, POOLS, MIXED, FACTORIES, NUMBERS, NUMPY_NUMBERS, OUTS, OUT_DTYPES, FOURIER))
+@pytest.mark.parametrize("program", lines(INDEXING, VIEWS, OVERLAPS, AUTOGRAD, PLACES, HOOKS, HOOK_RESULTS, POOLS, MIXED, FACTORIES, NUMBERS, NUMPY_NUMBERS, OUTS, OUT_DTYPES, FOURIER))
 def test_both_print_it(subject, oracle, program):
     assert outcome(subject, program) == outcome(oracle, program)
 

@@ -200,6 +200,8 @@ class Tensor(Fields):
         out._chain, out._layout = self._chain, self._layout
         if self._of_data is not None:
             out._of_data = self._of_data
+        if self._inference:
+            out._inference, out._plain = True, False
         return out
 
     def _check_write(self, repeats: bool = False) -> None:
@@ -394,7 +396,8 @@ class Tensor(Fields):
             if value.device is not self.device:
                 raise RuntimeError("assigned grad has data located on a different device")
             if value._aval.shape != self._aval.shape:
-                raise RuntimeError("assigned grad has data of a different size")
+                raise RuntimeError(f"attempting to assign a gradient of size '{list(value.shape)}' to a tensor of size '{list(self.shape)}'. Please ensure "
+                                   "that the gradient and the tensor are the same size")
         self._grad = value
 
     @grad.deleter
@@ -593,7 +596,7 @@ def _special(op, args, out: Tensor) -> Tensor:
                     out._edge.forgo(i)
             elif a.__class__ is not Tensor:
                 out.__class__ = a.__class__
-    if mode.inference:
+    if args[0]._inference if isinstance(op, View) else mode.inference:  # a view is what its base is
         out._inference, out._plain = True, False
     return out
 

@@ -58,7 +58,7 @@ def grad(outputs, inputs, grad_outputs=None, retain_graph: bool | None = None, c
     found = run(roots, keep, create_graph, inputs, accumulate=False)
     if materialize_grads:
         from .. import zeros_like
-        return tuple(zeros_like(x) if g is None else g for x, g in zip(inputs, found))
+        return tuple(zeros_like(x, requires_grad=create_graph) if g is None else g for x, g in zip(inputs, found))
     unused = [i for i, g in enumerate(found) if g is None]
     if unused and not allow_unused:
         raise RuntimeError(f"The differentiated Tensor at index {unused[0]} appears to not have been used in the graph. Set "
@@ -80,6 +80,12 @@ def _batched(outputs, inputs, grads, keep, create_graph, allow_unused):
     from .. import stack
     if any(g is None for g in grads):
         raise ValueError("grad_outputs must be given when is_grads_batched=True")
+    for i, (g, out) in enumerate(zip(grads, outputs)):
+        if not g.ndim or g.shape[1:] != out.shape:
+            raise RuntimeError("If `is_grads_batched=True`, we interpret the first dimension of each grad_output as the batch dimension. The sizes of the "
+                               f"remaining dimensions are expected to match the shape of corresponding output, but a mismatch was detected: grad_output[{i}] "
+                               f"has a shape of {g.shape[1:]} and output[{i}] has a shape of {out.shape}. If you only want some tensors in `grad_output` to be "
+                               "considered batched, consider using vmap.")
     n = grads[0].shape[0]
     rows = [grad(outputs, inputs, [g[i] for g in grads], keep or i + 1 < n, create_graph, allow_unused=allow_unused)
             for i in range(n)]

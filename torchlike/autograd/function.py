@@ -46,6 +46,12 @@ class FunctionCtx:
             raise RuntimeError(SECOND_BACKWARD)
         return tuple(t if t is None or isinstance(t, Tensor) else t() for t in self.__dict__.get("_saved", self.__dict__.get("to_save", ())))
 
+    @property
+    def saved_variables(self) -> tuple:
+        """The older name of saved_tensors."""
+        warnings.warn("'saved_variables' is deprecated; use 'saved_tensors'", DeprecationWarning, stacklevel=2)
+        return self.saved_tensors
+
     needs_input_grad: tuple = ()
     saved_for_forward: tuple = ()
     materialize_grads = True
@@ -200,8 +206,13 @@ class Function:
         node.avals = [o._aval if isinstance(o, Tensor) else None for o in outs]
         plain = {id(t) for t in ctx.non_differentiable}
         dirty = {id(t) for t in ctx.dirty_tensors}
+        if dirty:
+            _check_dirty(ctx, outs)
         made = []
         for i, o in enumerate(outs):
+            if id(o) in plain and isinstance(o, Tensor) and o.requires_grad:
+                made.append(o.detach())
+                continue
             if not isinstance(o, Tensor) or id(o) in plain or o._sparse or o.dtype.category < 2:
                 made.append(o)
                 continue
@@ -218,6 +229,17 @@ class Function:
                 made.append(o)
         _save(ctx, outs, made, node)
         return made[0] if single else tuple(made)
+
+
+def _check_dirty(ctx: FunctionCtx, outs: list) -> None:
+    """What a Function says that it changed has to come back from it, and to be no leaf."""
+    returned = {id(o) for o in outs}
+    for t in ctx.dirty_tensors:
+        if id(t) not in returned:
+            raise RuntimeError("Some elements marked as dirty during the forward method were not returned as output. The inputs that are modified inplace "
+                               "must all be outputs of the Function.")
+        if t.requires_grad and t.is_leaf:
+            raise RuntimeError("a leaf Variable that requires grad has been used in an in-place operation.")
 
 
 def _with_edge(t: Tensor, node: Node, i: int) -> Tensor:

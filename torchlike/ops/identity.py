@@ -194,7 +194,18 @@ def resize_as(self, other: Tensor) -> Tensor:
 
 
 def set_(self, source=None, storage_offset: int = 0, size=None, stride=None) -> Tensor:
-    """self becomes a window of another tensor's (or a storage's) memory."""
+    """self becomes a window of another tensor's (or a storage's) memory; a leaf stays the leaf that it is."""
+    edge, out = self._edge, self._out
+    leaf = isinstance(edge, AccumulateGrad)
+    if leaf and mode.enabled:
+        self._check_write()
+    _set(self, source, storage_offset, size, stride)
+    if leaf:
+        self._edge, self._out, edge.aval = edge, out, self._value.aval
+    return self
+
+
+def _set(self, source, storage_offset: int, size, stride) -> Tensor:
     if source is None:
         return _become(self, constant((0,), 0, self.dtype, self.device))
     if isinstance(source, Tensor):
