@@ -73,3 +73,11 @@ def test_refusals(subject, oracle):
     y.retain_grad()
     with pytest.raises(RuntimeError):
         subject.utils.swap_tensors(y, subject.ones(2))
+
+
+def test_parameters_that_share_nothing_are_not_searched_for(subject, monkeypatch):
+    """The search for views looks at every object that Python has."""
+    a, b = subject.nn.Parameter(subject.ones(2)), subject.nn.Parameter(subject.zeros(3))
+    monkeypatch.setattr("gc.get_referrers", lambda *objects: pytest.fail("searched"))
+    subject.utils.swap_tensors(a, b)
+    assert a.shape == (3,) and b.shape == (2,)

@@ -143,6 +143,12 @@ def fill_normal(gen: Generator, out: np.ndarray, mean: float, std: float, blocks
             out[n - BLOCK :] = made[whole:]
         return
     blocks, width = (_blocks64, 2) if wide else (blocks32, 1)
+    if more and n <= _CHUNK:  # the ragged end's block with the others, as NumPy's calls cost more than a few blocks
+        words = gen.words((whole + gap + BLOCK) * width)
+        made = blocks(np.concatenate((words[: whole * width], words[(whole + gap) * width :])), mean, std)
+        out[:whole] = made[:whole]
+        out[n - BLOCK :] = made[whole:]
+        return
     at_once = not wide and n >= LARGE and _pays(n)
     with gen.lock:
         while start < whole:

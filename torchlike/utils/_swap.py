@@ -24,7 +24,9 @@ def _weakly_held(t: Tensor) -> bool:
 def _check_views(t: Tensor, name: str) -> None:
     """A view finds what it is a view of by the tensor, so that must stay what it is."""
     st = t._storage
-    if st is None or not any(getattr(r, "_base", None) is t or (isinstance(r, dict) and r.get("_base") is t) for r in gc.get_referrers(st)):
+    if st is None or sys.getrefcount(st) <= 3:  # t's, here, in the call: nobody shares it, so the search, which is slow, is not needed
+        return
+    if not any(getattr(r, "_base", None) is t or (isinstance(r, dict) and r.get("_base") is t) for r in gc.get_referrers(st)):
         return
     if not t.requires_grad:
         raise RuntimeError("It is not possible to get the gradient edge for a Tensor that does not require gradients")
