@@ -87,15 +87,15 @@ x = torch.tensor([0., 2.], requires_grad=True); e = torch.tensor([0., 3.], requi
 PLACES = """
 x = torch.ones(2, requires_grad=True); exec("with torch.inference_mode(): y = x.view(1, 2); z = x * 2; w = x[0]"); y.is_inference(), z.is_inference(), w.is_inference()
 exec("with torch.inference_mode(): y = torch.ones(2)"); y.view(1, 2).is_inference(), (y * 2).is_inference(), y.clone().is_inference(), y.detach().is_inference()
-x = torch.tensor(0.5, requires_grad=True); a = torch.tensor(1., requires_grad=True); g = torch.autograd.grad(x * a, x, create_graph=True); torch.autograd.grad(g, x, create_graph=True, materialize_grads=True)
+x, a = torch.ones(2, 1, requires_grad=True); g = torch.autograd.grad(x * a, x, create_graph=True); torch.autograd.grad(g, x, create_graph=True, materialize_grads=True)
 x = torch.ones(2, 2, requires_grad=True); torch.autograd.grad(x * 2, x, torch.ones(2), is_grads_batched=True)
 x = torch.nn.Parameter(torch.ones(4)); exec("with torch.no_grad(): x.set_(x[1:])"); torch.cat((x, x)).sum().backward(); x, x.is_leaf, x.grad
 x = torch.ones(4, requires_grad=True); x.set_(torch.ones(2))
 x = torch.ones(2, requires_grad=True); x.grad = torch.ones(3)
-f = lambda ctx, x: (ctx.mark_dirty(x), x.mul_(2))[1]; D = type("D", (torch.autograd.Function,), {"forward": staticmethod(f), "backward": staticmethod(lambda ctx, g: g)}); D.apply(torch.ones(2, requires_grad=True))
-f = lambda ctx, x: (ctx.mark_dirty(x), x.mul_(2), x * 1)[2]; D = type("D", (torch.autograd.Function,), {"forward": staticmethod(f), "backward": staticmethod(lambda ctx, g: g)}); D.apply(torch.ones(2, requires_grad=True) * 1)
-f = lambda ctx, x: (ctx.mark_non_differentiable(x), x)[1]; D = type("D", (torch.autograd.Function,), {"forward": staticmethod(f), "backward": staticmethod(lambda ctx, g: g)}); D.apply(torch.ones(2, requires_grad=True)).requires_grad
-f = lambda ctx, g: g * ctx.saved_variables[0]; D = type("D", (torch.autograd.Function,), {"forward": staticmethod(lambda ctx, x: (ctx.save_for_backward(x), x * 2)[1]), "backward": staticmethod(f)}); D.apply(torch.ones(2, requires_grad=True)).sum().backward()
+function(lambda ctx, x: (ctx.mark_dirty(x), x.mul_(2))[1])(torch.ones(2, requires_grad=True))
+function(lambda ctx, x: (ctx.mark_dirty(x), x.mul_(2), x * 1)[2])(torch.ones(2, requires_grad=True) * 1)
+function(lambda ctx, x: (ctx.mark_non_differentiable(x), x)[1])(torch.ones(2, requires_grad=True)).requires_grad
+f = function(lambda ctx, x: (ctx.save_for_backward(x), x * 2)[1], lambda ctx, g: g * ctx.saved_variables[0]); f(torch.ones(2, requires_grad=True)).sum().backward()
 """
 HOOKS = """
 x = torch.ones(2, requires_grad=True); h = x * 3; h.retain_grad(); o = (h * h).sum(); o.backward(retain_graph=True); o.backward(); h.grad
@@ -195,6 +195,20 @@ torch.trapezoid(torch.ones(2) > 0)
 torch.trapezoid(torch.ones(2), dx=2j)
 torch.div(torch.tensor([-11.5, 3.21875]).bfloat16(), torch.tensor([0.349609375, 0.1240234375]).bfloat16(), rounding_mode="trunc")
 torch.div(torch.tensor([-11.5, 3.21875]).bfloat16(), 0.349609375, rounding_mode="trunc")
+"""
+FACTORS = """
+torch.addr(torch.ones(2, 2), torch.ones(2), torch.ones(2), alpha=1j)
+torch.addr(torch.ones(2, 2, dtype=torch.int64), torch.arange(2), torch.arange(2), beta=1.5)
+torch.addmm(torch.ones(2, 2), torch.ones(2, 2), torch.ones(2, 2), alpha=1j)
+torch.addmm(torch.ones(2, 2), torch.ones(2, 2), torch.ones(2, 2) * 2, beta=1 + 0j)
+torch.baddbmm(torch.ones(2, 2, 2), torch.ones(2, 2, 2), torch.ones(2, 2, 2), beta=1j)
+torch.linalg.vector_norm(torch.ones(2), 1j)
+torch.linalg.matrix_norm(torch.ones(2, 2), 1j)
+torch.linalg.vector_norm(torch.ones(2), "a")
+torch.linalg.vector_norm(torch.ones(0, 2), -1)
+torch.linalg.vector_norm(torch.ones(0, 2), float("inf"), dim=0)
+torch.linalg.vector_norm(torch.ones(0, 2), float("inf"), dim=1)
+torch.linalg.vector_norm(torch.ones(2, 0), float("-inf"), dim=())
 """
 NUMPY_NUMBERS = """
 import numpy as np; torch.as_tensor([np.float64(1), np.float64(2)])
@@ -321,7 +335,9 @@ def lines(*groups: str) -> list[str]:
 
 def outcome(torch, program: str) -> tuple:
     *statements, last = program.split(";")
-    names = {"torch": torch, "F": torch.nn.functional, "nn": torch.nn}
+    def function(forward, backward=lambda ctx, g: g):
+        return type("Made", (torch.autograd.Function,), {"forward": staticmethod(forward), "backward": staticmethod(backward)}).apply
+    names = {"torch": torch, "F": torch.nn.functional, "nn": torch.nn, "function": function}
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         try:
@@ -336,7 +352,11 @@ def outcome(torch, program: str) -> tuple:
     return found, [str(w.message).split(" (Triggered")[0] for w in caught]
 
 
-@pytest.mark.parametrize("program", lines(INDEXING, VIEWS, OVERLAPS, AUTOGRAD, PLACES, HOOKS, HOOK_RESULTS, POOLS, MIXED, FACTORIES, NUMBERS, NUMPY_NUMBERS, OUTS, OUT_DTYPES, FOURIER))
+PROGRAMS = (INDEXING, VIEWS, OVERLAPS, AUTOGRAD, PLACES, HOOKS, HOOK_RESULTS, POOLS, MIXED, FACTORIES, NUMBERS, FACTORS, NUMPY_NUMBERS, OUTS,
+            OUT_DTYPES, FOURIER)
+
+
+@pytest.mark.parametrize("program", lines(*PROGRAMS))
 def test_both_print_it(subject, oracle, program):
     assert outcome(subject, program) == outcome(oracle, program)
 

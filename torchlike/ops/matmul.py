@@ -12,6 +12,7 @@ from .._core.aval import Aval, broadcast_shapes
 from .._core.registry import Elementwise, Op, sum_to
 from .._public import as_dim, need_tensor, public
 from .._tensor import Tensor, apply
+from .elements import held
 from .pointwise import conj
 
 
@@ -252,6 +253,8 @@ def _add_product(input, product, beta, alpha) -> Tensor:
     kind = max(input.dtype.category, product.dtype.category)
     if kind < dt.FLOAT:  # the factors become numbers of the elements' kind
         beta, alpha = (bool(beta), bool(alpha)) if kind == dt.BOOL else (int(beta), int(alpha))
+    elif kind == dt.FLOAT and complex in (beta.__class__, alpha.__class__):
+        beta, alpha = (held(x, product.dtype) for x in (beta, alpha))
     if alpha != 1:
         product = product * alpha
     if beta == 0:
@@ -300,6 +303,9 @@ def addbmm(input, batch1: Tensor, batch2: Tensor, *, beta=1, alpha=1) -> Tensor:
 @public(inplace=True, out=True)
 def addr(input, vec1: Tensor, vec2: Tensor, *, beta=1, alpha=1) -> Tensor:
     """beta * input + alpha * outer(vec1, vec2)."""
+    for x, name in ((beta, "beta"), (alpha, "alpha")):
+        if isinstance(x, (float, complex)) and all(t.dtype.category < dt.FLOAT for t in (input, vec1, vec2)):
+            raise RuntimeError(f"For integral input tensors, argument {name} must not be a floating point number.")
     return _add_product(input, outer(vec1, vec2), beta, alpha)
 
 

@@ -86,9 +86,16 @@ def vector_norm(input: Tensor, ord=2, dim=None, keepdim: bool = False, *, dtype=
         _refuse_norm(input.dtype, dtype)
         input = input.to(dtype)
     dims = as_dims(dim, input.ndim)
+    if isinstance(ord, complex):
+        raise RuntimeError("linalg.vector_norm: Expected a non-complex scalar as the order of norm.")
+    if isinstance(ord, str):
+        raise TypeError(f"linalg_vector_norm(): argument 'ord' (position 2) must be Number, not {type(ord).__name__}")
     ord = float(ord)
-    if not math.prod(input.shape[d] for d in dims) and (ord < 0 or ord == math.inf):
-        raise RuntimeError(f"linalg.vector_norm cannot compute the {ord} norm on an empty tensor because the operation does not have an identity")
+    if ord < 0 or ord == math.inf:
+        for d in dims:
+            if not input.shape[d]:
+                where = "an empty tensor because" if dim in (None, ()) else f"the dimension {d}because this dimension is empty and"  # torch's words
+                raise RuntimeError(f"linalg.vector_norm cannot compute the {ord:g} norm on {where} the operation does not have an identity")
     out = apply(NORM, (input,), (ord, dims, bool(keepdim)))
     if ord == 0 and out._edge is not None:
         out._edge.edges = [None]  # a count has no gradient: torch gives none, rather than zeros
