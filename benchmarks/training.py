@@ -3,14 +3,16 @@
     OMP_NUM_THREADS=1 taskset -c 0 python benchmarks/training.py [--turns 8] [--out benchmarks/results/training.md]
 
 The five train in processes of their own, in turns of ten steps while the others wait (in one process the threads of one would spin
-beside the next, and each step would find the others' data in the caches); ratios are medians over turns. First steps and peak
-memory are measured in processes of their own, with an empty cache and with a warm one; memory is resident memory beyond what
-the process had before the model was made: the peak of 8 steps once 24 have run (with programs from a warm cache; jit compiles),
-and the peak of the first 24 with an empty cache, compilation included.
+beside the next, and each step would find the others' data in the caches); ratios are medians over turns. torchlike compiles a loop
+once that is worth it (compile_when.py says after how many steps); here it is told to compile at once. First steps and peak
+memory are measured in processes of their own, with an empty cache and with a warm one, the first steps under torchlike's own rule;
+memory is resident memory beyond what the process had before the model was made: the peak of 8 steps once 24 have run (with programs
+from a warm cache; jit compiles), and the peak of the first 24 with an empty cache, compilation included.
 """
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
 import os
 import statistics
@@ -25,7 +27,7 @@ sys.path[:0] = [str(HERE.parent), str(HERE.parent.parent)]
 from environment import describe  # noqa: E402
 from models import MODELS, jax_step, torch_step  # noqa: E402
 
-SETTLED = 24  # steps; a short one is compiled after some sights only
+SETTLED = 24  # steps
 CONTENDERS = ("torch", "torch.compile", "recorded", "compiled", "jit")
 AWAKE, TURN = 3, 10  # steps of a turn: untimed (caches are another's, and its threads may still spin), and timed
 
@@ -47,11 +49,20 @@ def contender(kind: str, name: str):
     return lambda: step().item()
 
 
+def compiling(kind: str):
+    """torchlike compiles programs at their first sight inside."""
+    if kind not in ("recorded", "torchlike"):
+        return contextlib.nullcontext()
+    from torchlike._core import program
+    return program.tier("compiled")
+
+
 def serve(kind: str, name: str) -> None:
     """Train until told to stop: SETTLED steps, then for each line read AWAKE steps more and their TURN after them, timed."""
     step = contender(kind, name)
-    for _ in range(SETTLED):
-        step()
+    with compiling(kind):
+        for _ in range(SETTLED):
+            step()
     print("ready", flush=True)
     for _ in sys.stdin:
         for _ in range(AWAKE):
@@ -105,8 +116,9 @@ def child(name: str, backend: str, steps: int) -> None:
     for _ in range(steps - 1):
         value(step())
     total = time.perf_counter() - start
-    for _ in range(SETTLED - steps):
-        value(step())
+    with compiling(backend):
+        for _ in range(SETTLED - steps):
+            value(step())
     start_up = (_resident("VmHWM") - base) / 1024
     Path("/proc/self/clear_refs").write_text("5")  # the peak starts again from here
     for _ in range(8):

@@ -40,3 +40,26 @@ def test_what_donates_most_is_taken(tmp_path):
     first = run(True)
     assert sorted(first) == ["0"] * 24 + ["1"] * 8, first
     assert run(False) == ["0", "1"] * 8
+
+
+LOOP = """
+import torchlike as t
+from torchlike._core import history
+
+x = t.ones(1_000_000)
+for _ in range(20):
+    float((x * 1.5 + 0.5).sin().sum())
+print(sum(how == "compiled now" for _, _, how in history.compilations))
+"""
+
+
+def test_a_script_that_is_run_often_gets_compiled(tmp_path):
+    """20 sights are not worth compiling, but processes tell the next how many they have seen."""
+    env = os.environ | {"TORCHLIKE_CACHE": str(tmp_path), "TORCHLIKE_IMMEDIATE": "0"}
+
+    def compiled():
+        done = subprocess.run([sys.executable, "-c", LOOP], capture_output=True, text=True, env=env)
+        assert done.returncode == 0, done.stderr
+        return int(done.stdout)
+    runs = [compiled() for _ in range(8)]
+    assert runs[0] == 0 and sum(runs) == 1, runs

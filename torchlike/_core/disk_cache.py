@@ -7,6 +7,7 @@ Files are written to a temporary name and moved, so that two processes may share
 """
 from __future__ import annotations
 
+import contextlib
 import functools
 import hashlib
 import itertools
@@ -140,7 +141,7 @@ def variants(info) -> list[tuple]:
     from jax.experimental import serialize_executable
     known = f"{_size(info)}-{_body(info)}-"
     for name in names:
-        if not name.startswith(known):
+        if not name.startswith(known) or name.endswith(_SIGHTS):
             continue
         path = os.path.join(folder(), name)
         try:
@@ -167,17 +168,44 @@ def store(info, live: tuple, donated: tuple, compiled) -> None:
     body = _body(info)
     if body is None:
         return
-    name = f"{_size(info)}-{body}-{hashlib.sha256(f'{live}{donated}'.encode()).hexdigest()[:12]}"
+    variant = hashlib.sha256(f"{live}{donated}".encode()).hexdigest()[:12]
     try:
-        blob = pickle.dumps((live, donated, serialize_executable.serialize(compiled)))
-        fd, temp = tempfile.mkstemp(dir=folder())
-        with os.fdopen(fd, "wb") as f:
-            f.write(blob)
-        os.replace(temp, os.path.join(folder(), name))
+        _write(f"{_size(info)}-{body}-{variant}", pickle.dumps((live, donated, serialize_executable.serialize(compiled))))
     except Exception:  # a full disk, or an executable that cannot be serialized: the cache is an optimisation only
         return
     if next(_stored) % 64 == 0:
         _trim()
+
+
+def _write(name: str, blob: bytes) -> None:
+    fd, temp = tempfile.mkstemp(dir=folder())
+    with os.fdopen(fd, "wb") as f:
+        f.write(blob)
+    os.replace(temp, os.path.join(folder(), name))
+
+
+_SIGHTS = "-sights"
+
+
+def note(info, sights: int) -> None:
+    """Tell later processes how often a program has run that none has compiled yet."""
+    body = _body(info)
+    if body is not None:
+        with contextlib.suppress(OSError):  # a full disk
+            _write(f"{_size(info)}-{body}{_SIGHTS}", str(sights).encode())
+
+
+def sights(info) -> int:
+    """What `note` was told by an earlier process."""
+    names = _listing().get(_size(info))
+    name = f"{_size(info)}-{_body(info)}{_SIGHTS}" if names else None
+    if name is None or name not in names:
+        return 0
+    try:
+        with open(os.path.join(folder(), name)) as f:
+            return int(f.read())
+    except (OSError, ValueError):  # trimmed, or cut short
+        return 0
 
 
 _stored = itertools.count()

@@ -1,16 +1,16 @@
 """Running a finished program: which results are still wanted, which tier runs it, which arrays may be donated.
 
 Tiers on the CPU: a program runs in NumPy until it has proved that it returns, then it is compiled by XLA as a whole.
-A loop proves it soon: the same program again within the last few, as often as its compilation is worth; the later, the more
-others run in between (a detector's). A program that comes back only now and then (one of many sequence lengths) must have lost,
-by an estimate, as much in NumPy as its compilation costs. A program that takes no longer in NumPy than JAX's dispatch stays there. The rule counts, it does not
-time, so that two runs of a script compute the same bits. A program that an earlier process compiled is loaded from the
-persistent cache at first sight.
+A loop proves it sooner: the same program again within the last few, until what it lost in NumPy is, by an estimate, a third of what
+its compilation costs; the later, the more others run in between (a detector's). A program that comes back only now and then (one of many
+sequence lengths) must have lost six times that much. What it lost in earlier processes counts, so a script that is run often gets
+compiled. A program that takes no longer in NumPy than JAX's dispatch stays there. The rule counts, it does not time, so that two
+runs of a script compute the same bits. A program that an earlier process compiled is loaded from the persistent cache at first sight.
 """
 from __future__ import annotations
 
+import atexit
 import contextlib
-import math
 import sys
 import time
 from collections import Counter, deque
@@ -20,11 +20,10 @@ from operator import attrgetter
 import jax
 import numpy as np
 
-from . import allocator, disk_cache, history, host
+from . import allocator, costs, disk_cache, history, host
 from .aval import BOOL, COMPLEX, FLOAT, INT
 from .executable import Executable, Step, build
 from .interrupts import Uninterrupted
-from .registry import View
 from .value import Value
 
 MOST_NODES = 400_000  # records kept in the trie; about 300 bytes each
@@ -32,17 +31,8 @@ NEAR, FAR = 8, 64  # programs between two sights in a loop; from the one to the 
 SIGHTS_LIGHT, SIGHTS_HEAVY = 4, 3  # near sights in a row after which a program is compiled
 HEAVY_WORK = 2e7  # units of work (elements, see PRODUCT) per run above which a program is heavy
 LARGE_WORK = 1e5  # from which a program's arrays are worth keeping their memory pages for the next
-NUMPY_OP, NUMPY_WORK = 8e-6, 5e-10  # rough seconds that compiling saves: per operation, and per unit of work
-PRODUCT = 1 / 50  # a multiply-add of a product, in units of work: BLAS is as quick as XLA, so little of it is saved
-LOOPED = 5  # operations in a round of an operation that loops in Python
-CONVOLUTION = 10  # operations in a convolution
-DISPATCH = 2e-4  # rough seconds to start an executable and to hand it what is on the host
-LASTS = 30  # a loop is expected to go on for so many times as long as it has run
-OP_COMPILE, PROGRAM_COMPILE = 0.03, 0.3  # rough seconds: one op's compilation, a whole program's fixed part
-SECONDS_PER_OP, SECONDS_PER_RESULT = 0.004, 0.012  # an operation in it; each result of one with several (an optimizer's step)
-SECONDS_PER_KERNEL = 0.15  # an operation with the platform's own kernel
-SECONDS_PER_SCATTER = 0.1  # an operation that XLA's CPU backend makes a loop over the indices of
-_SCATTERS = frozenset(("scatter", "scatter_reduce", "masked_scatter", "index_put", "index_write", "gather_backward", "index_backward", "embedding_backward"))
+LASTS = 3  # a loop is expected to go on for so many times as long as it has run: of 1 to 60, 1 is best for runs of all lengths alike
+NOTED = 20  # a program that lost less than this part of its compilation is not worth a file that says so
 LENT = 8  # runs of an executable with copies of what it takes over, before another is compiled that does not
 SETTLED = 4  # programs after a compilation until memory is tidied again
 
@@ -89,7 +79,7 @@ class ProgramInfo:
     """What is known of one program: its steps, how often it was seen, its executables."""
 
     __slots__ = ("steps", "input_avals", "n_results", "seen", "near", "last_seen", "executables", "chosen", "lives", "work",
-                 "gain", "looked_on_disk", "n_floats", "n_ints", "device", "refusal", "compile_seconds", "hosts", "eager", "foreign")
+                 "gain", "looked_on_disk", "n_floats", "n_ints", "device", "refusal", "compile_seconds", "hosts", "eager", "foreign", "earlier")
 
     def __init__(self, node, device):
         self.steps: list[Step] = []
@@ -110,42 +100,33 @@ class ProgramInfo:
         self.n_floats = kinds[FLOAT] + 2 * kinds[COMPLEX]
         self.n_ints = kinds[INT] + kinds[BOOL]
         self.seen = self.near = 0  # sights in all, and sights in a row near each other
+        self.earlier = 0  # sights in earlier processes, which did not compile it either
         self.last_seen = -FAR - 1
         self.executables: list[Executable] = []
         self.chosen: dict = {}
         self.hosts: dict[tuple, host.HostProgram] = {}  # by live results
         self.lives: set[int] = set()
-        self.work = sum(_work(s.plan) for s in self.steps)
-        self.gain = NUMPY_OP * sum(_operations(s.plan) for s in self.steps) + NUMPY_WORK * self.work - DISPATCH
+        plans = [s.plan for s in self.steps]
+        self.work = sum(map(costs.work, plans))
+        self.gain = costs.gain(plans, self.work)
         self.looked_on_disk = False
-        self.compile_seconds = PROGRAM_COMPILE + sum(_compile_seconds(s.plan, device) for s in self.steps)
+        self.compile_seconds = costs.program_seconds(plans, device)
         self.eager = any(s.plan.op.eager_compilation for s in self.steps)
         self.foreign: set | None = None  # plans without a NumPy form
         self.refusal = ""  # why it cannot be compiled
+        infos.append(self)
 
 
-def _compile_seconds(plan, device) -> float:
-    if device.type in plan.op.device_kernels:
-        return SECONDS_PER_KERNEL
-    if plan.op.name in _SCATTERS:
-        return SECONDS_PER_SCATTER
-    return SECONDS_PER_OP if plan.single else SECONDS_PER_RESULT * len(plan.outs)
+infos: list[ProgramInfo] = []
 
 
-def _operations(plan) -> int:
-    if plan.op.loops:
-        return LOOPED * plan.avals[0].shape[0]
-    return CONVOLUTION if "conv" in plan.op.name else 1
-
-
-def _work(plan) -> float:
-    """A rough count of elements that XLA touches in less time than NumPy; decides only how early a program is compiled."""
-    if isinstance(plan.op, View) and not plan.op.overlaps:
-        return 0
-    sizes = [a.numel for a in plan.avals if a is not None] + [o.numel for o in plan.outs]
-    if "conv" in plan.op.name or "matmul" in plan.op.name or "linear" in plan.op.name:
-        return PRODUCT * math.sqrt(math.prod(sorted(sizes)[-3:]))  # of (m, k), (k, n) and (m, n) this is m k n
-    return sum(sizes[1:-1] if plan.op.overwrites else sizes)
+@atexit.register
+def _note_sights() -> None:
+    """What programs lost in NumPy counts in later processes, where it is worth a file."""
+    if disk_cache.enabled() and options.tier is None and not host.options.numpy_only:
+        for info in infos:
+            if not (info.executables or info.refusal) and NOTED * info.seen * info.gain > info.compile_seconds:
+                disk_cache.note(info, info.earlier + info.seen)
 
 
 def _tick() -> None:
@@ -326,6 +307,7 @@ def _load_known(info: ProgramInfo) -> None:
         history.compilations.append((len(info.steps), time.perf_counter() - start, "from disk"))
         _tidy()
         start = time.perf_counter()
+    info.earlier = disk_cache.sights(info)
 
 
 def _matching(info: ProgramInfo, live: tuple, dead: tuple) -> dict[int, int]:
@@ -371,14 +353,14 @@ def _wants_compilation(info: ProgramInfo) -> bool:
         return True
     if info.device.type != "cpu" or info.executables:
         return True
-    if info.near >= (SIGHTS_HEAVY if info.work >= HEAVY_WORK else SIGHTS_LIGHT) and info.near * info.gain * LASTS >= info.compile_seconds:
+    if info.near >= (SIGHTS_HEAVY if info.work >= HEAVY_WORK else SIGHTS_LIGHT) and (info.near + info.earlier) * info.gain * LASTS >= info.compile_seconds:
         return True
-    if info.seen * info.gain / 2 >= info.compile_seconds:
+    if (info.seen + info.earlier) * info.gain / 2 >= info.compile_seconds:
         return True
     # operations without a NumPy form are compiled one by one; when that costs more than the whole, take the whole
     if info.foreign is None:
         info.foreign = {s.plan for s in info.steps if s.plan.numpy is None}
-    return sum(plan._xla is None for plan in info.foreign) * OP_COMPILE > info.compile_seconds
+    return sum(plan._xla is None for plan in info.foreign) * costs.OP_COMPILE > info.compile_seconds
 
 
 def _run_numpy(prog, bound: host.HostProgram, live: tuple, dead: tuple = ()) -> None:

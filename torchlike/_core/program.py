@@ -444,6 +444,7 @@ def forget_programs() -> None:
         if state.program.results or state.waiting:
             return
         trie.__init__()
+        executor.infos.clear()
         state.program = Program()
 
 

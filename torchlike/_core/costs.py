@@ -1,0 +1,62 @@
+"""Rough estimates of what programs cost and gain: they decide which tier runs one, never what it computes."""
+from __future__ import annotations
+
+import math
+
+from .registry import BackwardOp, View
+
+NUMPY_OP, NUMPY_WORK = 8e-6, 5e-10  # rough seconds that compiling saves: per operation, and per unit of work
+PRODUCT = 1 / 50  # a multiply-add of a product, in units of work: BLAS is as quick as XLA, so little of it is saved
+LOOPED = 10  # operations in a round of an operation that loops in Python
+CONVOLUTION = 10  # operations in a convolution
+DISPATCH = 2e-4  # rough seconds to start an executable and to hand it what is on the host
+OP_COMPILE, PROGRAM_COMPILE = 0.03, 0.5  # rough seconds: one op's compilation, a whole program's fixed part
+SECONDS_PER_OP, SECONDS_PER_RESULT = 0.008, 0.012  # an operation in it; each result of one with several (an optimizer's step)
+SECONDS_PER_LOOP = 0.4  # an operation that is a loop in XLA as well
+SECONDS_PER_KERNEL = 0.15  # an operation with the platform's own kernel
+SECONDS_PER_SCATTER = 0.1  # an operation that XLA's CPU backend makes a loop over the indices of
+_SCATTERS = frozenset(("scatter", "scatter_reduce", "masked_scatter", "index_put", "index_write", "gather_backward", "index_backward", "embedding_backward"))
+
+
+def program_seconds(plans: list, device) -> float:
+    """Of compiling a program."""
+    return PROGRAM_COMPILE + sum(compile_seconds(plan, device) for plan in plans)
+
+
+def gain(plans: list, work: float) -> float:
+    """Seconds that a run saves by being compiled."""
+    return NUMPY_OP * sum(map(operations, plans)) + NUMPY_WORK * work - DISPATCH
+
+
+def compile_seconds(plan, device) -> float:
+    if device.type in plan.op.device_kernels:
+        return SECONDS_PER_KERNEL
+    if plan.op.name in _SCATTERS:
+        return SECONDS_PER_SCATTER
+    if _rounds(plan):
+        return SECONDS_PER_LOOP
+    return SECONDS_PER_OP if plan.single else SECONDS_PER_RESULT * len(plan.outs)
+
+
+def _rounds(plan) -> int:
+    """Of an operation whose NumPy form loops in Python, and of its derivative."""
+    if isinstance(plan.op, BackwardOp):
+        plan = plan.statics[0]
+    return plan.avals[0].shape[0] if plan.op.loops else 0
+
+
+def operations(plan) -> int:
+    rounds = _rounds(plan)
+    if rounds:
+        return LOOPED * rounds
+    return CONVOLUTION if "conv" in plan.op.name else 1
+
+
+def work(plan) -> float:
+    """A rough count of elements that XLA touches in less time than NumPy; decides only how early a program is compiled."""
+    if isinstance(plan.op, View) and not plan.op.overlaps:
+        return 0
+    sizes = [a.numel for a in plan.avals if a is not None] + [o.numel for o in plan.outs]
+    if "conv" in plan.op.name or "matmul" in plan.op.name or "linear" in plan.op.name:
+        return PRODUCT * math.sqrt(math.prod(sorted(sizes)[-3:]))  # of (m, k), (k, n) and (m, n) this is m k n
+    return sum(sizes[1:-1] if plan.op.overwrites else sizes)
