@@ -275,3 +275,17 @@ def test_modules_die_with_their_last_reference(torch):
     del m
     gc.collect()
     return watcher() is None
+
+
+def test_extra_repr_is_asked_once(subject, oracle):
+    def asked(torch):
+        log = []
+
+        class Talker(torch.nn.Module):
+            def extra_repr(self):
+                log.append(len(self._modules))
+                return "one\ntwo"
+        outer = Talker()
+        outer.inner = Talker()
+        return repr(outer), log
+    assert asked(subject) == asked(oracle)

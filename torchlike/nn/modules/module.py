@@ -546,7 +546,8 @@ class Module(HooksMixin, StateDictMixin):
         return ""
 
     def __repr__(self) -> str:
-        extra = self.extra_repr().split("\n") if self.extra_repr() else []
+        said = self.extra_repr()
+        extra = said.split("\n") if said else []
         children = [f"({name}): " + _addindent(repr(module), 2) for name, module in self._modules.items()]
         if len(extra) == 1 and not children:
             body = extra[0]
