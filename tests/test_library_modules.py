@@ -205,3 +205,32 @@ def test_modules_that_torch_has_loaded(torch):
     found = [torch.utils.checkpoint, torch.utils.weak, torch.distributions.exp_family, torch.autograd.anomaly_mode, torch.profiler.profiler,
              torch.cuda.nvtx, torch.fx.passes.infra, torch.fx.passes.utils, torch.fx.experimental.proxy_tensor]
     return [m.__name__.partition(".")[2] for m in found], error(torch.cuda.nvtx.range_push, "x"), error(torch.cuda.nvtx.mark, "x")
+
+
+@same
+def test_the_older_vmap(torch):  # torchmin
+    older = part(torch, "_vmap_internals")
+    return (older._vmap(lambda x: x.sum(), 0)(torch.ones(3, 2)), older._vmap(lambda x, y: (x * y, None), (0, None), allow_none_pass_through=True)(
+        torch.ones(2), torch.tensor(3.0)), older._vmap(lambda x: x + 1, 1, 1)(torch.zeros(2, 3)))
+
+
+@same
+def test_classes_of_parameters_are_shown(torch):  # geoopt
+    class Shaped(torch.Tensor):
+        pass
+
+    class ShapedParameter(Shaped, torch.nn.Parameter):
+        pass
+
+    class Named(torch.nn.Parameter):
+        pass
+    shown = [torch.ones(2).as_subclass(ShapedParameter), Named(torch.ones(2)), torch.nn.Parameter(torch.ones(2)), torch.ones(2).as_subclass(Shaped)]
+    return [(repr(t), torch.Tensor.__repr__(t)) for t in shown]
+
+
+@same
+def test_unit_vectors_of_several_tensors(torch):  # torchmin
+    make = torch.autograd.functional._construct_standard_basis_for
+    whole, x = torch.autograd.functional._tuple_postprocess, torch.ones(1, requires_grad=True) * 2
+    return (make((torch.ones(2), torch.ones(1, dtype=torch.float64)), (2, 1)), make((torch.ones(3),), (3,)), whole((1,), False), whole((1, 2), True),
+            whole(((1,), (2,)), (True, False)), whole(((1, 2),), (False, True)), torch.autograd.functional._grad_postprocess((x, x), False))

@@ -231,7 +231,8 @@ def _str(self: Tensor, *, tensor_contents: str | None = None) -> str:
         grad_fn = self.grad_fn and type(self.grad_fn).__name__
     except RuntimeError:  # of a view that may no longer be differentiated
         grad_fn = "Invalid"
-    return tensor_str(
+    shown, is_parameter = _shown_as(self)
+    text = tensor_str(
         array,
         dtype=self.dtype.name,
         default_dtype=get_default_dtype().name,
@@ -239,15 +240,17 @@ def _str(self: Tensor, *, tensor_contents: str | None = None) -> str:
         requires_grad=self.requires_grad,
         grad_fn=grad_fn,
         size=size,
-        prefix=f"{_shown_name(type(self))}(",
+        prefix=f"{shown}(",
         contents=tensor_contents,
     )
+    return f"Parameter({text})" if is_parameter else text
 
 
-def _shown_name(cls: type) -> str:
+def _shown_as(t: Tensor) -> tuple[str, bool]:
+    """The name that stands before the elements, and whether t is a Parameter whose class would not tell."""
     from .nn.parameter import Parameter  # above this file
 
-    return "tensor" if cls in (Tensor, Parameter) else cls.__name__
+    return ("tensor", False) if type(t) in (Tensor, Parameter) else (type(t).__name__, isinstance(t, Parameter))
 
 
 def _format(self: Tensor, spec: str) -> str:

@@ -34,12 +34,19 @@ def _call(func: Callable, inputs: tuple, function: str) -> tuple[bool, tuple]:
     return _as_tuple(func(*inputs), "outputs of the user-provided function", function)
 
 
-def _finish(tensors: tuple, create_graph: bool) -> tuple:
-    return tensors if create_graph else tuple(t.detach() for t in tensors)
+def _grad_postprocess(inputs: tuple, create_graph: bool) -> tuple:
+    """Tensors, or tuples of them, out of the graph unless one is made; None stays."""
+    if create_graph:
+        return inputs
+    return tuple(_grad_postprocess(t, create_graph) if isinstance(t, tuple) else t if t is None else t.detach() for t in inputs)
 
 
-def _unwrapped(parts: tuple, is_tuple: bool):
-    return parts if is_tuple else parts[0]
+def _tuple_postprocess(parts: tuple, is_tuple: bool | tuple[bool, bool]):
+    """What was given as one tensor comes back as one; of a table of results by inputs, both may have been."""
+    if not isinstance(is_tuple, tuple):
+        return parts if is_tuple else parts[0]
+    rows = parts if is_tuple[1] else tuple(row[0] for row in parts)
+    return rows if is_tuple[0] else rows[0]
 
 
 def _check_strict(outputs: tuple, strict: bool, function: str) -> None:
@@ -94,7 +101,7 @@ def vjp(func: Callable, inputs, v=None, create_graph: bool = False, strict: bool
         else:
             vs = _vector(v, outputs, out_tuple, "vjp")
         made = _gradients(outputs, parts, vs, create_graph, strict)
-    return _unwrapped(_finish(outputs, create_graph), out_tuple), _unwrapped(_finish(made, create_graph), is_tuple)
+    return _tuple_postprocess(_grad_postprocess(outputs, create_graph), out_tuple), _tuple_postprocess(_grad_postprocess(made, create_graph), is_tuple)
 
 
 def jvp(func: Callable, inputs, v=None, create_graph: bool = False, strict: bool = False):
@@ -114,7 +121,7 @@ def jvp(func: Callable, inputs, v=None, create_graph: bool = False, strict: bool
         dummies = tuple(zeros_like(o).requires_grad_() for o in outputs)
         back = _gradients(outputs, parts, dummies, True, strict)
         made = _gradients(back, dummies, vs, create_graph)
-    return _unwrapped(_finish(outputs, create_graph), out_tuple), _unwrapped(_finish(made, create_graph), out_tuple)
+    return _tuple_postprocess(_grad_postprocess(outputs, create_graph), out_tuple), _tuple_postprocess(_grad_postprocess(made, create_graph), out_tuple)
 
 
 def _scalar(func: Callable, what: str) -> Callable:
@@ -139,7 +146,7 @@ def vhp(func: Callable, inputs, v=None, create_graph: bool = False, strict: bool
         _check_strict((output,), strict, "vhp")
         first = _gradients((output,), parts, (ones_like(output),), True, strict)
         made = _gradients(first, parts, vs, create_graph, strict)
-    return _finish((output,), create_graph)[0], _unwrapped(_finish(made, create_graph), is_tuple)
+    return _grad_postprocess((output,), create_graph)[0], _tuple_postprocess(_grad_postprocess(made, create_graph), is_tuple)
 
 
 def hvp(func: Callable, inputs, v=None, create_graph: bool = False, strict: bool = False):
@@ -154,7 +161,7 @@ def hvp(func: Callable, inputs, v=None, create_graph: bool = False, strict: bool
         dummies = tuple(zeros_like(g).requires_grad_() for g in first)
         back = _gradients(first, parts, dummies, True)
         made = _gradients(back, dummies, vs, create_graph)
-    return _finish((output,), create_graph)[0], _unwrapped(_finish(made, create_graph), is_tuple)
+    return _grad_postprocess((output,), create_graph)[0], _tuple_postprocess(_grad_postprocess(made, create_graph), is_tuple)
 
 
 def _one_vector(v, parts: tuple, is_tuple: bool, what: str) -> tuple:
@@ -189,8 +196,8 @@ def jacobian(func: Callable, inputs, create_graph: bool = False, strict: bool = 
                     column.append(g)
             rows.append(tuple(
                 stack(c).reshape(*output.shape, *t.shape) if c else t.new_zeros((*output.shape, *t.shape)) for c, t in zip(columns, parts)))
-    rows = tuple(_unwrapped(_finish(r, create_graph), is_tuple) for r in rows)
-    return _unwrapped(rows, out_tuple)
+    rows = tuple(_tuple_postprocess(_grad_postprocess(r, create_graph), is_tuple) for r in rows)
+    return _tuple_postprocess(rows, out_tuple)
 
 
 def hessian(func: Callable, inputs, create_graph: bool = False, strict: bool = False, vectorize: bool = False,
@@ -206,3 +213,14 @@ def hessian(func: Callable, inputs, create_graph: bool = False, strict: bool = F
         return _gradients((output,), x, (ones_like(output),), True, strict)
     made = jacobian(gradient, parts, create_graph, strict)
     return made if is_tuple else made[0][0]
+
+
+def _construct_standard_basis_for(tensors: tuple, tensor_numels: tuple) -> tuple:
+    """Unit vectors over all elements of `tensors`, as rows; cut where a tensor ends, each part in its tensor's dtype. Libraries (torchmin) use it."""
+    total, parts, start = sum(tensor_numels), [], 0
+    for t, n in zip(tensors, tensor_numels, strict=True):
+        part = t.new_zeros(total, n)
+        part.diagonal(-start).fill_(1)
+        parts.append(part)
+        start += n
+    return tuple(parts)
