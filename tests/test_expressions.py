@@ -156,6 +156,15 @@ torch.einsum("ij,jk->ik", torch.ones(2, 2), torch.ones(2, 2, dtype=torch.float64
 torch.tensordot(torch.ones(2, 2), torch.ones(2, 2, dtype=torch.float64), 1)
 """
 FACTORIES = """
+torch.finfo(float), torch.finfo(complex), torch.iinfo(int), torch.finfo()
+torch.finfo(int)
+torch.finfo(torch.int32)
+torch.finfo(None)
+torch.finfo("float32")
+torch.iinfo(float)
+torch.iinfo(torch.float16)
+torch.iinfo(bool)
+torch.iinfo(object)
 torch.zeros(2, 3, layout=torch.sparse_coo)
 torch.zeros_like(torch.ones(2), layout=torch.sparse_coo)
 torch.ones(2, 3, layout=torch.sparse_coo)

@@ -234,3 +234,17 @@ def test_unit_vectors_of_several_tensors(torch):  # torchmin
     whole, x = torch.autograd.functional._tuple_postprocess, torch.ones(1, requires_grad=True) * 2
     return (make((torch.ones(2), torch.ones(1, dtype=torch.float64)), (2, 1)), make((torch.ones(3),), (3,)), whole((1,), False), whole((1, 2), True),
             whole(((1,), (2,)), (True, False)), whole(((1, 2),), (False, True)), torch.autograd.functional._grad_postprocess((x, x), False))
+
+
+@same
+def test_a_line_search_by_itself(torch):  # torchmin
+    lbfgs, x, d = part(torch, "optim.lbfgs"), torch.tensor([1.0, 2.0]), torch.tensor([-1.0, -3.0])
+
+    def slope(x, t, d):
+        y = (x + t * d).requires_grad_()
+        loss = (y ** 4).sum() - y.sum()
+        loss.backward()
+        return float(loss), y.grad
+    f, g = slope(x, 0, d)
+    return (lbfgs._strong_wolfe(slope, x, 1.0, d, f, g, g.dot(d)), lbfgs._strong_wolfe(slope, x, 0.01, d, f, g, g.dot(d), max_ls=2),
+            *(float(lbfgs._cubic_interpolate(0.0, 1.0, torch.tensor(-1.0), 1.0, 2.0, torch.tensor(3.0), bounds)) for bounds in (None, (0.5, 0.6))))

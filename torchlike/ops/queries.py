@@ -8,7 +8,7 @@ from .._core import dtype as dt
 from .._core import program
 from .._core.aval import NUMBERS, result_dtype
 from .._core.registry import Elementwise
-from .._public import FUNCTIONS, public
+from .._public import FUNCTIONS, MISSING, public
 from .._tensor import Tensor, apply, as_tensor_value
 
 
@@ -112,17 +112,23 @@ def set_default_tensor_type(t) -> None:
     set_default_dtype(found)
 
 
+def _asked_for(name: str, x) -> dt.dtype:
+    """A dtype, or the one that a type of Python stands for."""
+    d = {float: dt.float64, int: dt.int64, bool: dt.bool_, complex: dt.complex128}.get(x) if isinstance(x, type) else x
+    if not isinstance(d, dt.dtype):
+        raise TypeError(f"{name}(): argument 'type' (position 1) must be torch.dtype, not {type(x).__name__}")
+    return d
+
+
 class finfo:
     """torch.finfo: limits of a floating type."""
 
     __module__ = "torch"
 
-    def __init__(self, type=None):
-        d = dt.get_default_dtype() if type is None else type
-        if not isinstance(d, dt.dtype):
-            raise TypeError(f"torch.finfo() expects a dtype, not {d.__class__.__name__}")
+    def __init__(self, type=MISSING):
+        d = dt.get_default_dtype() if type is MISSING else _asked_for("finfo", type)
         if d.category < dt.FLOAT:
-            raise TypeError(f"torch.finfo() requires a floating point input type. Use torch.iinfo to handle '{d!r}'")
+            raise TypeError("torch.finfo() requires a floating point input type. Use torch.iinfo to handle 'torch.finfo'")
         info = ml_dtypes.finfo(d.to_real().np)
         self.bits = d.to_real().itemsize * 8
         self.max, self.min, self.eps = float(info.max), float(info.min), float(info.eps)
@@ -146,10 +152,9 @@ class iinfo:
     __module__ = "torch"
 
     def __init__(self, type):
-        if not isinstance(type, dt.dtype):
-            raise TypeError(f"torch.iinfo() expects a dtype, not {type.__class__.__name__}")
+        type = _asked_for("iinfo", type)
         if type.category > dt.INT:
-            raise TypeError(f"torch.iinfo() requires an integer input type. Use torch.finfo to handle '{type!r}'")
+            raise TypeError("torch.iinfo() requires an integer input type. Use torch.finfo to handle 'torch.iinfo'")
         if type.category == dt.BOOL:
             raise TypeError("torch.bool is not supported by torch.iinfo")
         info = np.iinfo(type.np)

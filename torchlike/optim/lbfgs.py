@@ -14,7 +14,7 @@ from .._tensor import Tensor, apply
 from ..autograd.grad_mode import enable_grad, no_grad
 from ..ops.bit_views import view_as_real
 from ..ops.joining import cat
-from ._line_search import Point, strong_wolfe
+from ._line_search import Point, cubic_minimum, strong_wolfe
 from .optimizer import Optimizer, ParamsT, check_learning_rate
 
 
@@ -213,3 +213,21 @@ class _Memory:
         if not self.changes:
             return grad.neg() * self.scale
         return apply(_DIRECTION, (grad, self.scale, *self.changes, *self.moves, *self.weights))
+
+
+# -- the line search as libraries (torchmin) call it -------------------------------------------------------------------
+
+
+def _strong_wolfe(obj_func: Callable, x: Any, t: float, d: Tensor, f: float, g: Tensor, gtd: Any, c1: float = 1e-4, c2: float = 0.9,
+                  tolerance_change: float = 1e-9, max_ls: int = 25) -> tuple:
+    """(loss, gradient, step, evaluations) of the best point from x along d; `obj_func(x, t, d)` is (loss, gradient) at step t."""
+    def evaluate(t: float) -> Point:
+        loss, grad = obj_func(x, t, d)
+        return Point(t, float(loss), grad, float(grad.dot(d)))
+    found, looked = strong_wolfe(evaluate, Point(0, float(f), g, float(gtd)), t, float(d.abs().max()), c1, c2, tolerance_change, max_ls)
+    return found.loss, found.grad, found.t, looked
+
+
+def _cubic_interpolate(x1: float, f1: Any, g1: Any, x2: float, f2: Any, g2: Any, bounds: tuple | None = None) -> float:
+    """The minimum of the cubic through two points with these losses and slopes, within bounds."""
+    return cubic_minimum(Point(x1, float(f1), None, float(g1)), Point(x2, float(f2), None, float(g2)), *(bounds or ()))
