@@ -119,7 +119,18 @@ x = torch.ones(2, requires_grad=True); y = x * 2; y.grad_fn.register_prehook(lam
 x = torch.ones(2, requires_grad=True); y = x * 2; y.register_hook(lambda g: 3); y.sum().backward()
 x = torch.ones(2, requires_grad=True); y = x * 2; y.register_hook(lambda g: torch.ones(2).double()); y.sum().backward()
 """
+PARTS = """
+torch.complex(torch.tensor(1.), torch.tensor(float("inf"))), torch.view_as_complex(torch.tensor([123., float("inf")]))
+torch.polar(torch.tensor([float("inf"), 2.]), torch.tensor([0., 1.]))
+torch.nan_to_num(torch.view_as_complex(torch.tensor([[123., float("inf")], [float("nan"), 456.]])), nan=21, posinf=12)
+x = torch.zeros(2, dtype=torch.complex64); x.imag = torch.tensor([float("inf"), 1.]); x.real[1] = float("inf"); x
+x = torch.ones(2, dtype=torch.complex128, requires_grad=True); (torch.view_as_real(x) * torch.tensor([float("inf"), 2.])).sum().backward(); x.grad
+"""
 POOLS = """
+F.avg_pool2d(torch.arange(36.).view(1, 6, 6).bfloat16() / 7, 3, 2), F.avg_pool1d(torch.arange(60.).view(1, 60).half() / 7, 30, 7)
+F.avg_pool2d(torch.arange(36.).view(1, 6, 6).bfloat16() / 7, 3, 2, 1, count_include_pad=False)
+F.avg_pool3d(torch.ones(1, 2, 2, 2).half(), 2)
+exec("with torch.autocast('cpu', torch.bfloat16): y = F.avg_pool3d(torch.ones(1, 2, 2, 2).bfloat16(), 2)"); y.dtype
 nn.AdaptiveMaxPool2d((0, 1))(torch.ones(1, 1, 2, 2)).shape
 nn.AdaptiveMaxPool2d((0, 1), return_indices=True)(torch.ones(1, 1, 2, 2))
 nn.AdaptiveMaxPool3d((1, 0, 1))(torch.ones(1, 1, 2, 2, 2)).shape
@@ -361,7 +372,7 @@ def outcome(torch, program: str) -> tuple:
     return found, [str(w.message).split(" (Triggered")[0] for w in caught]
 
 
-PROGRAMS = (INDEXING, VIEWS, OVERLAPS, AUTOGRAD, PLACES, HOOKS, HOOK_RESULTS, POOLS, MIXED, FACTORIES, NUMBERS, FACTORS, NUMPY_NUMBERS, OUTS,
+PROGRAMS = (INDEXING, VIEWS, OVERLAPS, AUTOGRAD, PLACES, HOOKS, HOOK_RESULTS, PARTS, POOLS, MIXED, FACTORIES, NUMBERS, FACTORS, NUMPY_NUMBERS, OUTS,
             OUT_DTYPES, FOURIER)
 
 

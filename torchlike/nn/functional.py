@@ -159,4 +159,4 @@ cosine_similarity, hardshrink, native_channel_shuffle, relu_ = map(_functions.ge
 
 # the last line: every function above follows autocast where torch's does
 globals().update({_name: _autocast.wrap(_f) for _name, _f in list(globals().items()) if _inspect.isfunction(_f)})
-linear, avg_pool2d, avg_pool3d = map(_with_out, (_linear, _pooling.avg_pool2d, _pooling.avg_pool3d))
+linear, avg_pool2d, avg_pool3d = map(_with_out, (_linear, _autocast.wrap(_pooling.avg_pool2d), _autocast.wrap(_pooling.avg_pool3d)))

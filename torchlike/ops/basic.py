@@ -5,7 +5,6 @@ import warnings
 
 import ml_dtypes
 import numpy as np
-from jax import lax
 
 from .._core import device as dev
 from .._core import dtype as dt
@@ -16,6 +15,7 @@ from .._core.registry import Elementwise, Op
 from .._public import FUNCTIONS, MISSING, check_partly_same, public
 from .._tensor import Tensor, _plain_copy, apply
 from .choosing import choose
+from .complex_parts import joined
 from .creation import _check_dtype, from_numpy, number_dtype, scalar_tensor
 from .elements import held
 from .memory_formats import laid_out, preserve_format
@@ -33,7 +33,7 @@ def _convert(xp, x, dtype):
         return _to_float8(xp, x, dtype)
     if dtype is dt.complex32:  # NumPy and JAX have no such type: a complex64 of halves
         parts = [part.astype(np.float16).astype(np.float32) for part in ((x.real, x.imag) if x.dtype.kind == "c" else (x, xp.zeros_like(x)))]
-        return np.stack(parts, -1).view(np.complex64)[..., 0] if xp is np else lax.complex(*parts)
+        return joined(xp, *parts, np.complex64)
     return x.astype(dtype.np)
 
 

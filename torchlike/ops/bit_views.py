@@ -9,6 +9,7 @@ from .._core.layout import Layout
 from .._core.registry import View
 from .._public import need_tensor, public
 from .._tensor import Tensor
+from .complex_parts import joined
 from .memory_formats import clone
 
 
@@ -17,8 +18,7 @@ def _component_layout(a: Layout, which):
 
 
 def _set_part(xp, base, new, which):
-    out = new + 1j * base.imag if which == 0 else base.real + 1j * new
-    return out.astype(base.dtype)
+    return joined(xp, *((new, base.imag) if which == 0 else (base.real, new)), base.dtype)
 
 
 class _Component(View):
@@ -32,12 +32,12 @@ class _Component(View):
 _REAL = _Component("real", lambda xp, x: xp.real(x), put=lambda xp, base, new: _set_part(xp, base, new, 0), layout=lambda a: _component_layout(a, 0),
                    vjp=lambda xp, g: xp.real(g), overlaps=False)
 _IMAG = _Component("imag", lambda xp, x: xp.imag(x), put=lambda xp, base, new: _set_part(xp, base, new, 1), layout=lambda a: _component_layout(a, 1),
-                   vjp=lambda xp, g, plan: (1j * g).astype(plan.avals[0].dtype.np))
+                   vjp=lambda xp, g, plan: joined(xp, xp.zeros_like(g), g, plan.avals[0].dtype.np))
 _AS_REAL = _Component("view_as_real", lambda xp, x: xp.stack([xp.real(x), xp.imag(x)], -1),
-                      put=lambda xp, base, new: (new[..., 0] + 1j * new[..., 1]).astype(base.dtype),
+                      put=lambda xp, base, new: joined(xp, new[..., 0], new[..., 1], base.dtype),
                       layout=lambda a: Layout((*a.shape, 2), (*(2 * s for s in a.strides), 1), 2 * a.offset),
-                      vjp=lambda xp, g, plan: (g[..., 0] + 1j * g[..., 1]).astype(plan.avals[0].dtype.np))
-_AS_COMPLEX = _Component("view_as_complex", lambda xp, x: (x[..., 0] + 1j * x[..., 1]).astype(np.complex128 if x.dtype == np.float64 else np.complex64),
+                      vjp=lambda xp, g, plan: joined(xp, g[..., 0], g[..., 1], plan.avals[0].dtype.np))
+_AS_COMPLEX = _Component("view_as_complex", lambda xp, x: joined(xp, x[..., 0], x[..., 1], np.complex128 if x.dtype == np.float64 else np.complex64),
                          put=lambda xp, base, new: xp.stack([xp.real(new), xp.imag(new)], -1).astype(base.dtype),
                          layout=lambda a: Layout(a.shape[:-1], tuple(s // 2 for s in a.strides[:-1]), a.offset // 2),
                          vjp=lambda xp, g: xp.stack([xp.real(g), xp.imag(g)], -1))

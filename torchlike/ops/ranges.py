@@ -16,6 +16,7 @@ from .._core.layout import Layout, is_contiguous, is_dense
 from .._core.registry import Op, Plan, common_device
 from .._public import as_size, public
 from .._tensor import Tensor, apply
+from .complex_parts import joined
 from .creation import _arange_op, _check_dtype, _empty_check, _finish, constant, dtype_into, from_numpy, place
 from .joining import cat
 from .pointwise import _plain_number, fused, number
@@ -340,7 +341,7 @@ def _parts(name: str, a: Tensor, b: Tensor) -> None:
 
 
 class _FromParts(Op):
-    """An op of two real inputs with a complex result."""
+    """An op of two real inputs with a complex result, whose parts its kernel gives."""
 
     pointwise = True
 
@@ -352,14 +353,14 @@ class _FromParts(Op):
             avals,
             statics,
             (shape, kind),
-            lambda xp, a, b: kernel(xp, a, b).astype(kind.np),
+            lambda xp, a, b: joined(xp, *kernel(xp, a, b), kind.np),
             common_device(self, avals, statics),
         )
 
 
 _COMPLEX = _FromParts(
     "complex",
-    lambda xp, re, im: re + im * np.asarray(1j, np.complex64 if re.dtype == np.float32 else np.complex128),
+    lambda xp, re, im: (re, im),
     vjp=lambda xp, g: (xp.real(g), xp.imag(g)),
 )
 
@@ -371,9 +372,7 @@ def _polar_vjp(xp, g, r, angle):
 
 _POLAR = _FromParts(
     "polar",
-    lambda xp, r, angle: (
-        r * (xp.cos(angle) + xp.sin(angle) * np.asarray(1j, np.complex64 if r.dtype == np.float32 else np.complex128))
-    ),
+    lambda xp, r, angle: (r * xp.cos(angle), r * xp.sin(angle)),
     vjp=_polar_vjp,
 )
 

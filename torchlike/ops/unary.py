@@ -4,7 +4,6 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from jax import lax
 from jax.scipy import special as jax_special
 
 from .._core import dtype as dt
@@ -13,6 +12,7 @@ from .._core.registry import Elementwise
 from .._public import public
 from .._tensor import Tensor, apply
 from .choosing import choose
+from .complex_parts import joined
 from .elements import largest_of
 from .pointwise import at_least, conj
 
@@ -58,7 +58,7 @@ def _log1p(xp, x):
     near = abs(beyond) < 0.5  # where 1 + x would lose what makes its logarithm
     real = xp.where(near, 0.5 * xp.log1p(xp.where(near, beyond, 0)), xp.log(xp.hypot(1 + a, b)))
     angle = xp.arctan2(b, 1 + a)
-    return np.stack([real, angle], -1).view(x.dtype)[..., 0] if xp is np else lax.complex(real, angle)
+    return joined(xp, real, angle, x.dtype)
 
 
 log1p = unary("log1p", _log1p, lambda xp, g, x: g / conj(xp, x + 1), torch_name="Log1PBackward0")
@@ -220,6 +220,8 @@ _NAN_TO_NUM.compares = True
 
 
 def _nan_to_num(xp, x, nan, pos, neg):
+    if x.dtype.kind == "c":
+        return joined(xp, *(xp.nan_to_num(part, nan=nan, posinf=pos, neginf=neg) for part in (x.real, x.imag)), x.dtype)
     return x if x.dtype.kind in "iub" else xp.nan_to_num(x, nan=nan, posinf=pos, neginf=neg)
 
 

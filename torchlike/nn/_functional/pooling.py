@@ -214,9 +214,10 @@ def _sum_pool_vjp(xp, g, plan):
 _SUM_POOL = Op("avg_pool", _sum_pool, shape=_pool_shape, vjp=_sum_pool_vjp, torch_name="AvgPool2DBackward0")
 
 
-def _divided(total: Tensor, count) -> Tensor:
+def _divided(total: Tensor, count, kind: dt.dtype) -> Tensor:
     """Means of integers are integers."""
-    return total / count if total.is_floating_point() or total.is_complex() else total.div(count, rounding_mode="trunc")
+    mean = total / count if total.is_floating_point() or total.is_complex() else total.div(count, rounding_mode="trunc")
+    return mean if mean.dtype is kind else keep_format(mean.to(kind), mean, ranks=(4,))
 
 
 def _avg_pool_nd(n: int):
@@ -225,13 +226,16 @@ def _avg_pool_nd(n: int):
     def f(input: Tensor, kernel_size, stride=None, padding=0, ceil_mode: bool = False, count_include_pad: bool = True,
           divisor_override: int | None = None) -> Tensor:
         kernel, stride_, pads, dilation, sizes = _geometry(input, kernel_size, stride, padding, 1, ceil_mode, n, name)
-        if input.dtype.category < dt.FLOAT and input.dtype is not dt.int64:
+        if (input.dtype.category < dt.FLOAT and input.dtype is not dt.int64) or (n == 3 and input.dtype is dt.float16):
             raise NotImplementedError(f"\"{'avg_pool3d_out_frame' if n == 3 else 'avg_pool2d'}\" not implemented for '{input.dtype.short}'")
+        kind = input.dtype
+        if kind.itemsize == 2:  # torch adds up in float32
+            input = input.float()
         total = keep_format(apply(_SUM_POOL, (input,), (kernel, stride_, pads, dilation, sizes)), input, ranks=(4,))
         if divisor_override is not None:
             if divisor_override == 0:
                 raise RuntimeError("divisor must be not zero")
-            return _divided(total, divisor_override)
+            return _divided(total, divisor_override, kind)
         counts = 1
         own = each(padding, n, "padding")
         for i in range(n):  # windows that hang over the edge count fewer elements
@@ -241,8 +245,8 @@ def _avg_pool_nd(n: int):
                 start, end = np.maximum(start, 0), np.minimum(end, input.shape[-n + i])
             counts = np.multiply.outer(counts, end - start)
         if (counts == counts.flat[0]).all():
-            return _divided(total, int(counts.flat[0]))
-        return _divided(total, as_tensor_value(counts.astype(input.dtype.np)))
+            return _divided(total, int(counts.flat[0]), kind)
+        return _divided(total, as_tensor_value(counts.astype(input.dtype.np)), kind)
     f.__name__ = f.__qualname__ = name
     f.__doc__ = f"The mean of each window over the last {n} dimensions."
     return f
