@@ -120,6 +120,9 @@ x = torch.ones(2, requires_grad=True); y = x * 2; y.register_hook(lambda g: 3); 
 x = torch.ones(2, requires_grad=True); y = x * 2; y.register_hook(lambda g: torch.ones(2).double()); y.sum().backward()
 """
 PARTS = """
+torch.maximum(torch.ones(2) + 0j, torch.ones(2))
+torch.fmin(torch.ones(2) + 0j, torch.ones(2) + 0j)
+torch.max(torch.ones(2) + 0j, torch.ones(2))
 torch.complex(torch.tensor(1.), torch.tensor(float("inf"))), torch.view_as_complex(torch.tensor([123., float("inf")]))
 torch.polar(torch.tensor([float("inf"), 2.]), torch.tensor([0., 1.]))
 torch.nan_to_num(torch.view_as_complex(torch.tensor([[123., float("inf")], [float("nan"), 456.]])), nan=21, posinf=12)

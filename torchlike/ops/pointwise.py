@@ -393,15 +393,15 @@ def _share_ties(xp, g, mine, other, wins):
 
 
 maximum = binary("maximum", lambda xp, x, y: xp.maximum(x, y), inplace=False, grads=(
-    lambda xp, g, x, y: _share_ties(xp, g, x, y, x > y), lambda xp, g, x, y: _share_ties(xp, g, y, x, y > x)), real=True)
+    lambda xp, g, x, y: _share_ties(xp, g, x, y, x > y), lambda xp, g, x, y: _share_ties(xp, g, y, x, y > x)), real="maximum not implemented for complex tensors.")
 minimum = binary("minimum", lambda xp, x, y: xp.minimum(x, y), inplace=False, grads=(
-    lambda xp, g, x, y: _share_ties(xp, g, x, y, x < y), lambda xp, g, x, y: _share_ties(xp, g, y, x, y < x)), real=True)
+    lambda xp, g, x, y: _share_ties(xp, g, x, y, x < y), lambda xp, g, x, y: _share_ties(xp, g, y, x, y < x)), real="minimum not implemented for complex tensors.")
 fmax = binary("fmax", lambda xp, x, y: xp.fmax(x, y), inplace=False, grads=(
     lambda xp, g, x, y: choose(xp, (x >= y) | (y != y), g, xp.zeros((), g.dtype)),
-    lambda xp, g, x, y: choose(xp, ~((x >= y) | (y != y)), g, xp.zeros((), g.dtype))), real=True)
+    lambda xp, g, x, y: choose(xp, ~((x >= y) | (y != y)), g, xp.zeros((), g.dtype))), real="fmax not implemented for complex tensors.")
 fmin = binary("fmin", lambda xp, x, y: xp.fmin(x, y), inplace=False, grads=(
     lambda xp, g, x, y: choose(xp, (x <= y) | (y != y), g, xp.zeros((), g.dtype)),
-    lambda xp, g, x, y: choose(xp, ~((x <= y) | (y != y)), g, xp.zeros((), g.dtype))), real=True)
+    lambda xp, g, x, y: choose(xp, ~((x <= y) | (y != y)), g, xp.zeros((), g.dtype))), real="fmin not implemented for complex tensors.")
 atan2 = binary("atan2", lambda xp, x, y: xp.arctan2(x, y), promote="float", names=("arctan2",), grads=(
     lambda xp, g, x, y: g * y / (x * x + y * y), lambda xp, g, x, y: -g * x / (x * x + y * y)), real=True)
 hypot = binary("hypot", lambda xp, x, y: xp.hypot(x, y), grads=(
