@@ -214,7 +214,7 @@ for _name, _op, *_how in (
     ("pow_scalar", "pow", "Tensor_Scalar"),
     ("add_scaled", "add", "Tensor", lambda x, y, a: [x, y, {"alpha": a}]),
     ("sub_scaled", "sub", "Tensor", lambda x, y, a: [x, y, {"alpha": a}]),
-    ("div_trunc", "div", "Tensor_mode", lambda x, y: [x, y, {"rounding_mode": "trunc"}]),
+    *((name, "div", "Tensor_mode", lambda x, y: [x, y, {"rounding_mode": "trunc"}]) for name in ("div_trunc", "div_trunc_by_number")),
     ("sum_dim", "sum", "dim_IntList", _reduction), ("mean_dim", "mean", "dim", _reduction),
     ("sum", "sum", "default", _total), ("mean", "mean", "default", _total),
     ("max_dim", "max", "dim"), ("min_dim", "min", "dim"),

@@ -82,7 +82,7 @@ def _frac(g: Graph, x: Var) -> Var:
     return g.op("Sub", x, _toward_zero(g, x, x.dtype))
 
 
-@translates("div_trunc", called="div")
+@translates("div_trunc", "div_trunc_by_number", called="div")
 def _div_trunc(g: Graph, x: Any, y: Any) -> Var:
     x, y = common(g, x, y)
     return _toward_zero(g, g.op("Div", x, y), x.dtype)
