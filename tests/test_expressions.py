@@ -170,6 +170,9 @@ torch.einsum("ij,jk->ik", torch.ones(2, 2), torch.ones(2, 2, dtype=torch.float64
 torch.tensordot(torch.ones(2, 2), torch.ones(2, 2, dtype=torch.float64), 1)
 """
 FACTORIES = """
+torch.arange(0, 2, .5, dtype=torch.int64)
+torch.arange(0, 0, .5, dtype=torch.int64)
+torch.arange(0, -2, -.5, dtype=torch.int32), torch.arange(0, 2.5, 1.7, dtype=torch.int64)
 torch.finfo(float), torch.finfo(complex), torch.iinfo(int), torch.finfo()
 torch.finfo(int)
 torch.finfo(torch.int32)

@@ -30,11 +30,10 @@ DIFFERENT = {  # by the kind of difference: the operations, and why
     "not raised": {
         **{f"__r{name}__": _DESCRIPTOR for name in ("add", "mul", "and", "or", "xor")},
         **dict.fromkeys(("kthvalue", "masked_select", "take", "cat"), _OVERLAP),
-        **dict.fromkeys(("complex", "gather", "multinomial", "aminmax"), _PRECISION),
+        **dict.fromkeys(("gather", "multinomial"), _PRECISION),
         "chalf": "PyTorch's complex halves cannot be read by NumPy",
     },
     "class": {
-        "arange": "a step of 0.5 into a tensor of integers is refused for its dtype, not as a step of zero",
         "narrow_copy": "a dimension out of range is an IndexError, as narrow's",
     },
     "unconverted": {

@@ -270,7 +270,9 @@ def arange(*bounds, start=MISSING, end=MISSING, step=MISSING, out=None, dtype=No
         integral = all(isinstance(x, int) for x in (start, end, step))
         dtype = dt.int64 if integral else dt.get_default_dtype()
     elif _check_dtype(dtype) is dt.int64:  # torch counts with what that type holds of the bounds
-        start, end, step = int(start), int(end), int(step) or step
+        start, end, step = int(start), int(end), int(step)
+        if not step:
+            raise ValueError("step must be nonzero")
     if all(isinstance(x, int) for x in (start, end, step)):
         n = max(0, -((start - end) // step))
     else:
