@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import math
 
-from .registry import BackwardOp, View
+from .registry import BackwardOp, Elementwise, View
 
 NUMPY_OP, NUMPY_WORK = 8e-6, 5e-10  # rough seconds that compiling saves: per operation, and per unit of work
 PRODUCT = 1 / 50  # a multiply-add of a product, in units of work: BLAS is as quick as XLA, so little of it is saved
@@ -11,7 +11,8 @@ LOOPED = 10  # operations in a round of an operation that loops in Python
 CONVOLUTION = 10  # operations in a convolution
 DISPATCH = 2e-4  # rough seconds to start an executable and to hand it what is on the host
 OP_COMPILE, PROGRAM_COMPILE = 0.03, 0.5  # rough seconds: one op's compilation, a whole program's fixed part
-SECONDS_PER_OP, SECONDS_PER_RESULT = 0.008, 0.012  # an operation in it; each result of one with several (an optimizer's step)
+SECONDS_PER_OP, SECONDS_PER_RESULT = 0.012, 0.012  # an operation in it; each result of one with several (an optimizer's step)
+SECONDS_PER_FUSED = 0.001  # an elementwise operation or a view: it becomes a part of others
 SECONDS_PER_LOOP = 0.4  # an operation that is a loop in XLA as well
 SECONDS_PER_KERNEL = 0.15  # an operation with the platform's own kernel
 SECONDS_PER_SCATTER = 0.1  # an operation that XLA's CPU backend makes a loop over the indices of
@@ -35,6 +36,8 @@ def compile_seconds(plan, device) -> float:
         return SECONDS_PER_SCATTER
     if _rounds(plan):
         return SECONDS_PER_LOOP
+    if isinstance(plan.op.forward if isinstance(plan.op, BackwardOp) else plan.op, (Elementwise, View)):
+        return SECONDS_PER_FUSED
     return SECONDS_PER_OP if plan.single else SECONDS_PER_RESULT * len(plan.outs)
 
 
