@@ -29,15 +29,12 @@ def part(values: np.ndarray, which: str | None) -> np.ndarray:
     return values.imag if which == "imaginary" and values.dtype.kind == "c" else values.real
 
 
-def directions(x: Tensor) -> list[np.ndarray]:
+def directions(x: Tensor) -> np.ndarray:
     """One direction per element, and for complex inputs another per element."""
-    found = []
-    for step in (1, 1j) if x.dtype.is_complex else (1,):
-        for i in range(x.numel()):
-            unit = np.zeros(x.numel(), np.complex128 if x.dtype.is_complex else np.float64)
-            unit[i] = step
-            found.append(unit.reshape(tuple(x.shape)))
-    return found
+    units = np.eye(x.numel())
+    if x.dtype.is_complex:
+        units = np.concatenate([units, 1j * units])
+    return units.reshape(len(units), *x.shape)
 
 
 @contextmanager
@@ -56,7 +53,7 @@ def _numbers(outputs: list[Tensor]) -> list[np.ndarray]:
     return [o.detach()._host_array().reshape(-1).astype(np.complex128 if o.dtype.is_complex else np.float64) for o in outputs]
 
 
-def numerical(outputs_of: Callable, source: Tensor, along: list[np.ndarray], eps: float) -> list[np.ndarray]:
+def numerical(outputs_of: Callable, source: Tensor, along: np.ndarray, eps: float) -> list[np.ndarray]:
     """Central differences of each of the outputs: (directions, elements of the output)."""
     base = np.array(source.detach()._host_array())
     rows: list[list[np.ndarray]] = []
@@ -76,15 +73,14 @@ def vector_jacobian(output: Tensor, source: Tensor, weights: np.ndarray) -> Tens
     return g
 
 
-def along_all(g: Tensor | None, source: Tensor, along: list[np.ndarray]) -> np.ndarray:
+def along_all(g: Tensor | None, source: Tensor, along: np.ndarray) -> np.ndarray:
     """What a gradient says of each direction."""
     if g is None:
         return np.zeros(len(along))
-    values = g.detach()._host_array().reshape(-1)
-    return np.array([(values.conj() * d.reshape(-1)).real.sum() for d in along])
+    return (along.reshape(len(along), source.numel()) @ g.detach()._host_array().reshape(-1).conj()).real
 
 
-def backward(output: Tensor, source: Tensor, along: list[np.ndarray], which: str | None) -> np.ndarray:
+def backward(output: Tensor, source: Tensor, along: np.ndarray, which: str | None) -> np.ndarray:
     """The same matrix by one backward per element of the output."""
     columns = []
     for k in range(output.numel()):
@@ -94,7 +90,7 @@ def backward(output: Tensor, source: Tensor, along: list[np.ndarray], which: str
     return np.array(columns).reshape(output.numel(), len(along)).T
 
 
-def forward(func: Callable, inputs: tuple, which: int, along: list[np.ndarray]) -> list[np.ndarray]:
+def forward(func: Callable, inputs: tuple, which: int, along: np.ndarray) -> list[np.ndarray]:
     """The same matrices by forward differentiation, a direction at a time."""
     rows: list[list[np.ndarray]] = []
     for direction in along:

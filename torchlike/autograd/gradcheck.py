@@ -93,7 +93,7 @@ class _Check:
         if any(o._sparse for o in self.outputs):
             raise ValueError("Sparse output is not supported at gradcheck yet. Please call to_dense(masked_grad=...) on the output of fn for gradcheck.")
         draw = np.random.default_rng(0)
-        self.along = {i: [self._random(draw, inputs[i])] if fast else jacobians.directions(inputs[i]) for i in self.checked}
+        self.along = {i: self._random(draw, inputs[i])[None] if fast else jacobians.directions(inputs[i]) for i in self.checked}
         self.weights = [self._random(draw, o).real for o in self.outputs]
         self._differences: dict[int, list[np.ndarray]] = {}
 
