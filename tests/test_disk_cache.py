@@ -3,6 +3,8 @@ import os
 import subprocess
 import sys
 
+from torchlike._core import disk_cache
+
 CODE = """
 import torchlike as t
 from torchlike._core import executable, executor, program
@@ -63,3 +65,12 @@ def test_a_script_that_is_run_often_gets_compiled(tmp_path):
         return int(done.stdout)
     runs = [compiled() for _ in range(8)]
     assert runs[0] == 0 and sum(runs) == 1, runs
+
+
+def test_small_files_do_not_pile_up(tmp_path, monkeypatch):
+    monkeypatch.setattr(disk_cache, "folder", lambda: str(tmp_path))
+    monkeypatch.setattr(disk_cache, "MOST_BYTES", 10 * disk_cache.LEAST_BYTES)
+    for k in range(30):
+        (tmp_path / str(k)).write_text("7")
+    disk_cache._trim()
+    assert len(list(tmp_path.iterdir())) == 10

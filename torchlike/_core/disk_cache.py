@@ -24,6 +24,7 @@ from . import dtype as dt
 from .aval import Aval
 
 MOST_BYTES = 1 << 30
+LEAST_BYTES = 1 << 16  # what a small file counts, so that there are not too many of them
 
 
 @functools.cache
@@ -214,7 +215,7 @@ _stored = itertools.count()
 def _trim() -> None:
     """Drop the least recently used entries beyond the folder's size. A look at each of many thousand files takes a while."""
     try:
-        files = [(e.stat().st_mtime, e.stat().st_size, e.path) for e in os.scandir(folder())]
+        files = [(e.stat().st_mtime, max(e.stat().st_size, LEAST_BYTES), e.path) for e in os.scandir(folder())]
         excess = sum(s for _, s, _ in files) - MOST_BYTES
         for _, size, path in sorted(files):
             if excess <= 0:

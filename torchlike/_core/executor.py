@@ -33,6 +33,7 @@ HEAVY_WORK = 2e7  # units of work (elements, see PRODUCT) per run above which a 
 LARGE_WORK = 1e5  # from which a program's arrays are worth keeping their memory pages for the next
 LASTS = 3  # a loop is expected to go on for so many times as long as it has run: of 1 to 60, 1 is best for runs of all lengths alike
 NOTED = 20  # a program that lost less than this part of its compilation is not worth a file that says so
+MOST_NOTES = 64  # such files of one process
 LENT = 8  # runs of an executable with copies of what it takes over, before another is compiled that does not
 SETTLED = 4  # programs after a compilation until memory is tidied again
 
@@ -124,9 +125,9 @@ infos: list[ProgramInfo] = []
 def _note_sights() -> None:
     """What programs lost in NumPy counts in later processes, where it is worth a file."""
     if disk_cache.enabled() and options.tier is None and not host.options.numpy_only:
-        for info in infos:
-            if not (info.executables or info.refusal) and NOTED * info.seen * info.gain > info.compile_seconds:
-                disk_cache.note(info, info.earlier + info.seen)
+        lost = [info for info in infos if not (info.executables or info.refusal) and NOTED * info.seen * info.gain > info.compile_seconds]
+        for info in sorted(lost, key=lambda info: info.seen * info.gain)[-MOST_NOTES:]:
+            disk_cache.note(info, info.earlier + info.seen)
 
 
 def _tick() -> None:
