@@ -29,9 +29,9 @@ from .value import Value
 MOST_NODES = 400_000  # records kept in the trie; about 300 bytes each
 NEAR, FAR = 8, 64  # programs between two sights in a loop; from the one to the other, a sight counts ever less
 SIGHTS_LIGHT, SIGHTS_HEAVY = 4, 3  # near sights in a row after which a program is compiled
-HEAVY_WORK = 2e7  # units of work (elements, see PRODUCT) per run above which a program is heavy
+HEAVY_WORK = 2e7  # units of work (see costs.work) per run above which a program is heavy
 LARGE_WORK = 1e5  # from which a program's arrays are worth keeping their memory pages for the next
-LASTS = 3  # a loop is expected to go on for so many times as long as it has run: of 1 to 60, 1 is best for runs of all lengths alike
+LASTS = 3  # a loop is expected to go on for so many times as long as it has run; see benchmarks/compile_when.py
 NOTED = 20  # a program that lost less than this part of its compilation is not worth a file that says so
 MOST_NOTES = 64  # such files of one process
 LENT = 8  # runs of an executable with copies of what it takes over, before another is compiled that does not
