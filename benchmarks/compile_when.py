@@ -19,7 +19,7 @@ from pathlib import Path
 HERE = Path(__file__).resolve()
 sys.path[:0] = [str(HERE.parent), str(HERE.parent.parent)]
 os.environ["TORCHLIKE_CACHE"] = "off"
-from environment import describe  # noqa: E402
+from environment import report  # noqa: E402
 from models import MODELS, torch_step  # noqa: E402
 
 import torchlike  # noqa: E402
@@ -76,10 +76,7 @@ def main() -> None:
         found = [regrets(m, lasts) for m in measured]
         mean = math.exp(sum(math.log(r) for rs in found for r in rs) / sum(map(len, found)))
         lines.append(f"| {lasts}{' (ours)' if lasts == executor.LASTS else ''} | {mean:.2f} | " + " | ".join(f"{max(rs):.1f}" for rs in found) + " |")
-    text = "\n".join([__doc__.strip(), "", describe(), "", *lines])
-    print(text)
-    if arguments.out:
-        Path(arguments.out).write_text(text + "\n")
+    report(__doc__, lines, arguments.out)
 
 
 if __name__ == "__main__":

@@ -15,7 +15,7 @@ from pathlib import Path
 
 HERE = Path(__file__).resolve()
 sys.path[:0] = [str(HERE.parent), str(HERE.parent.parent)]
-from environment import describe  # noqa: E402
+from environment import report  # noqa: E402
 
 CONTENDERS = ("torchlike", "jax.numpy", "torch")
 CODE = """
@@ -49,10 +49,7 @@ def main() -> None:
     for name, rows in taken.items():
         times = [r[0] for r in rows]
         lines.append(f"| {name} | {statistics.median(times):.2f} | {min(times):.2f} | {max(times):.2f} | {rows[0][1]} | {'yes' if rows[0][2] else 'no'} |")
-    text = "\n".join([__doc__.strip(), "", describe(), "", *lines])
-    print(text)
-    if arguments.out:
-        Path(arguments.out).write_text(text + "\n")
+    report(__doc__, lines, arguments.out)
 
 
 if __name__ == "__main__":

@@ -36,6 +36,17 @@ def mixed_precision(torch, reentrant):
     return seen, y, x.grad, w.grad
 
 
+def random_numbers(torch, reentrant):
+    """After a backward: those of the second run are drawn a second time, or go on."""
+    found = []
+    for preserve in (True, False):
+        x, w, c = tensors(torch)
+        y = c.checkpoint(lambda x, w=w: torch.nn.functional.dropout(x @ w, 0.5), x, use_reentrant=reentrant, preserve_rng_state=preserve)
+        y.sum().backward()
+        found.append(torch.rand(2))
+    return found
+
+
 def nested(torch, reentrant):
     x, w, c = tensors(torch)
     runs = []
@@ -54,7 +65,7 @@ def nested(torch, reentrant):
 
 def dropped(torch, reentrant):
     x, w, c = tensors(torch)
-    y = c.checkpoint(lambda x: torch.nn.functional.dropout(x @ w, 0.5).sin(), x, use_reentrant=reentrant)
+    y = c.checkpoint(lambda x, w=w: torch.nn.functional.dropout(x @ w, 0.5).sin(), x, use_reentrant=reentrant)
     y.sum().backward()
     return y, x.grad, w.grad, torch.rand(2)
 
@@ -66,7 +77,7 @@ def in_no_grad(torch, reentrant):
 
 
 @pytest.mark.parametrize("reentrant", [True, False])
-@pytest.mark.parametrize("case", [structures, mixed_precision, nested, dropped, in_no_grad])
+@pytest.mark.parametrize("case", [structures, mixed_precision, random_numbers, nested, dropped, in_no_grad])
 @same(tol=4)
 def test_both_kinds(torch, case, reentrant):
     return case(torch, reentrant)

@@ -2,8 +2,8 @@
 
 Recording walks a trie whose edges are (op, statics, references): when a program ends, the node it stands on *is* its
 identity, so looking up its executable costs nothing. Python numbers are not in the edges; they travel in two vectors.
-A program seen for the first time runs in NumPy, op by op, without any compilation; one that returns is compiled whole
-(`_tiers.py` decides). Results that nobody holds any more are not outputs; arrays that nobody holds any more are donated.
+A program seen for the first time runs in NumPy, op by op, without any compilation; one that returns often enough is compiled
+whole (`executor.py` decides). Results that nobody holds any more are not outputs; arrays that nobody holds any more are donated.
 """
 from __future__ import annotations
 

@@ -19,7 +19,8 @@ from .complex_parts import joined
 from .creation import _check_dtype, from_numpy, number_dtype, scalar_tensor
 from .elements import held
 from .memory_formats import laid_out, preserve_format
-from .pointwise import _in_place_operator, _operator, _plain_number, binary, number, operands
+from .operators import in_place_operator, operator
+from .pointwise import _plain_number, binary, number, operands
 
 # -- dtype and device ----------------------------------------------------------------------------------------------------
 
@@ -374,7 +375,7 @@ def bitwise_not(input) -> Tensor:
 
 
 def _comparison(f, name):
-    op = _operator(f)
+    op = operator(f)
 
     def run(self, other):
         if other is None or isinstance(other, (str, bytes)):
@@ -386,9 +387,9 @@ def _comparison(f, name):
 for _f, _name in ((eq, "__eq__"), (ne, "__ne__"), (lt, "__lt__"), (le, "__le__"), (gt, "__gt__"), (ge, "__ge__")):
     _comparison(_f, _name)
 for _f, _name in ((bitwise_and, "and"), (bitwise_or, "or"), (bitwise_xor, "xor"), (bitwise_left_shift, "lshift"), (bitwise_right_shift, "rshift")):
-    setattr(Tensor, f"__{_name}__", _operator(_f))
-    setattr(Tensor, f"__r{_name}__", _operator(_f, reflected=True))
-    setattr(Tensor, f"__i{_name}__", _in_place_operator(_f.__name__ + "_"))
+    setattr(Tensor, f"__{_name}__", operator(_f))
+    setattr(Tensor, f"__r{_name}__", operator(_f, reflected=True))
+    setattr(Tensor, f"__i{_name}__", in_place_operator(_f.__name__ + "_"))
 
 
 def _invert(self):

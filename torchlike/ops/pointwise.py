@@ -125,7 +125,7 @@ def sub(input: Tensor | float, other, *, alpha=1) -> Tensor:
 _RSUB = Elementwise("rsub", lambda xp, x, y: xp.subtract(y, x), grads=(lambda xp, g: -g, lambda xp, g: g), torch_name="RsubBackward1")
 
 
-def _number_minus(number, x) -> Tensor:
+def number_minus(number, x) -> Tensor:
     """number - x: torch's graph calls it the reverse of a subtraction."""
     if isinstance(number, Tensor):
         return sub(number, x)
@@ -133,15 +133,15 @@ def _number_minus(number, x) -> Tensor:
     return apply(_RSUB, (x, number))
 
 
-_number_minus.__name__ = "sub"
+number_minus.__name__ = "sub"
 
 
-def _number_over(number, x) -> Tensor:
+def number_over(number, x) -> Tensor:
     """number / x: torch multiplies by the reciprocal."""
     return div(number, x) if isinstance(number, Tensor) else x.reciprocal() * number
 
 
-_number_over.__name__ = "div"
+number_over.__name__ = "div"
 
 
 @public(method=False)
@@ -580,67 +580,3 @@ def lerp(input, end: Tensor, weight) -> Tensor:
     if input.dtype is not end.dtype:
         raise RuntimeError(f"expected dtype {input.dtype.short.lower()} for `end` but got dtype {end.dtype.short.lower()}")
     return apply(_LERP if isinstance(weight, Tensor) else _LERP_BY_NUMBER, (input, end, _number(weight)))
-
-
-# -- operators -----------------------------------------------------------------------------------------------------------
-
-
-def _operator(f, reflected=False):
-    """A dunder method: NotImplemented for operands that torch does not take either."""
-    def run(self, other):
-        if isinstance(other, Tensor) or other.__class__ in PLAIN:
-            return f(other, self) if reflected else f(self, other)
-        if isinstance(other, np.ndarray) and f.__name__ != "eq":  # left to NumPy, whose result __array_wrap__ makes a tensor, in NumPy's type
-            return self.reciprocal() * other if reflected and f is _number_over else NotImplemented
-        if isinstance(other, np.ndarray):
-            from .creation import from_data
-            other = from_data(other)
-        other = number(other)
-        if not isinstance(other, (Tensor, int, float, complex)):
-            if not hasattr(other, "__torch_function__"):
-                return NotImplemented
-            from ..overrides import handle_torch_function
-            return handle_torch_function(getattr(Tensor, f.__name__), (other,), *((other, self) if reflected else (self, other)))
-        return f(other, self) if reflected else f(self, other)
-    return run
-
-
-def _in_place_operator(name):
-    def run(self, other):
-        try:
-            return getattr(self, name)(other)
-        except TypeError:
-            if _foreign(other):
-                return NotImplemented
-            raise
-    return run
-
-
-def _foreign(x) -> bool:
-    """Whether an operator leaves an operand to the operand's own class."""
-    return not isinstance(number(x), (Tensor, int, float, complex, np.ndarray)) and not hasattr(x, "__torch_function__")
-
-
-_REFLECTED = {sub: _number_minus, div: _number_over}
-for _symbol, _f in (("add", add), ("sub", sub), ("mul", mul), ("truediv", div), ("floordiv", floor_divide), ("mod", remainder),
-                    ("pow", pow)):
-    setattr(Tensor, f"__{_symbol}__", _operator(_f))
-    setattr(Tensor, f"__r{_symbol}__", _operator(_REFLECTED.get(_f, _f), reflected=True))
-    setattr(Tensor, f"__i{_symbol}__", _in_place_operator(_f.__name__ + "_"))
-
-
-def _fast(op, name):
-    """The operator's common case in as little Python as possible."""
-    slow = getattr(Tensor, name)
-
-    def run(self, other):
-        if isinstance(other, Tensor) or other.__class__ in PLAIN:
-            return apply(op, (self, other))
-        return slow(self, other)
-    run.__name__ = name
-    setattr(Tensor, name, run)
-
-
-for _name, _op in (("__add__", ADD), ("__radd__", ADD), ("__mul__", MUL), ("__rmul__", MUL), ("__truediv__", DIV)):
-    _fast(_op, _name)
-

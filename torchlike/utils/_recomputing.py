@@ -62,15 +62,16 @@ BARRIER = Op("checkpoint_barrier", _barrier, shape=lambda *avals: [(a.shape, a.d
 
 @contextlib.contextmanager
 def as_then(autocast: dict, random_state: Tensor | None) -> Iterator[None]:
-    """Autocast and the random numbers of another time."""
-    before, numbers = _autocast.state.enabled, get_rng_state()
+    """Autocast and, where there is a state of it, the random numbers of another time."""
+    before, numbers = _autocast.state.enabled, None if random_state is None else get_rng_state()
     _autocast.set_enabled(autocast)
     try:
         if random_state is not None:
             set_rng_state(random_state)
         yield
     finally:
-        set_rng_state(numbers)
+        if numbers is not None:
+            set_rng_state(numbers)
         _autocast.set_enabled(before)
 
 

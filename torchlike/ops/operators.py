@@ -1,0 +1,68 @@
+"""Python's arithmetic operators on tensors: which operands are torch's, and which are left to the operand's own class."""
+from __future__ import annotations
+
+import numpy as np
+
+from .._public import number
+from .._tensor import Tensor, apply
+from .pointwise import ADD, DIV, MUL, PLAIN, add, div, floor_divide, mul, number_minus, number_over, pow, remainder, sub
+
+
+def operator(f, reflected=False):
+    """A dunder method: NotImplemented for operands that torch does not take either."""
+    def run(self, other):
+        if isinstance(other, Tensor) or other.__class__ in PLAIN:
+            return f(other, self) if reflected else f(self, other)
+        if isinstance(other, np.ndarray) and f.__name__ != "eq":  # left to NumPy, whose result __array_wrap__ makes a tensor, in NumPy's type
+            return self.reciprocal() * other if reflected and f is number_over else NotImplemented
+        if isinstance(other, np.ndarray):
+            from .creation import from_data
+            other = from_data(other)
+        other = number(other)
+        if not isinstance(other, (Tensor, int, float, complex)):
+            if not hasattr(other, "__torch_function__"):
+                return NotImplemented
+            from ..overrides import handle_torch_function
+            return handle_torch_function(getattr(Tensor, f.__name__), (other,), *((other, self) if reflected else (self, other)))
+        return f(other, self) if reflected else f(self, other)
+    return run
+
+
+def in_place_operator(name):
+    def run(self, other):
+        try:
+            return getattr(self, name)(other)
+        except TypeError:
+            if _foreign(other):
+                return NotImplemented
+            raise
+    return run
+
+
+def _foreign(x) -> bool:
+    """Whether an operator leaves an operand to the operand's own class."""
+    return not isinstance(number(x), (Tensor, int, float, complex, np.ndarray)) and not hasattr(x, "__torch_function__")
+
+
+_REFLECTED = {sub: number_minus, div: number_over}
+for _symbol, _f in (("add", add), ("sub", sub), ("mul", mul), ("truediv", div), ("floordiv", floor_divide), ("mod", remainder),
+                    ("pow", pow)):
+    setattr(Tensor, f"__{_symbol}__", operator(_f))
+    setattr(Tensor, f"__r{_symbol}__", operator(_REFLECTED.get(_f, _f), reflected=True))
+    setattr(Tensor, f"__i{_symbol}__", in_place_operator(_f.__name__ + "_"))
+
+
+def _fast(op, name):
+    """The operator's common case in as little Python as possible."""
+    slow = getattr(Tensor, name)
+
+    def run(self, other):
+        if isinstance(other, Tensor) or other.__class__ in PLAIN:
+            return apply(op, (self, other))
+        return slow(self, other)
+    run.__name__ = name
+    setattr(Tensor, name, run)
+
+
+for _name, _op in (("__add__", ADD), ("__radd__", ADD), ("__mul__", MUL), ("__rmul__", MUL), ("__truediv__", DIV)):
+    _fast(_op, _name)
