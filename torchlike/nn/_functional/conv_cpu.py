@@ -9,8 +9,8 @@ longer. Here a loop takes an image at a time, gathers shifted copies of it into 
     there are many channels, but serves only stride 1.
 
 Gradients are the same products transposed. Several images are taken at a time, so that a product is worth sharing among the
-cores, very large ones in bands of rows, groups one after the other; depthwise convolutions are sums of shifted copies. What XLA does faster since it has a library for it is
-left to XLA (conv_library.py). `benchmarks/convolution.py` measures it all.
+cores, very large ones in bands of rows, groups one after the other; depthwise convolutions are sums of shifted copies. What XLA
+does faster since it has a library for it is left to XLA (conv_library.py). `benchmarks/convolution.py` measures it all.
 """
 from __future__ import annotations
 
@@ -25,7 +25,8 @@ from jax import lax
 
 from . import conv_library, windows
 
-ROOM = 96 << 10  # elements that a round gathers for each core,
+ROOM = 96 << 10  # elements that a round gathers on one core,
+SHARED_ROOM = 384 << 10  # and for each of several, whose sharing of it takes time,
 REUSE = 4  # or so many times the weights, which each round reads once,
 CACHE = 1 << 21  # but not more than these; an image of twice as many is taken in bands
 WIDE = 5  # from this width of its kernel on a depthwise convolution's weight gradient is added up by rows
@@ -86,7 +87,7 @@ class Geometry:
         if self.groups > 1 or (self.taps * self.channels < FEW and not self.gathers_last):
             return 1
         cores = len(os.sched_getaffinity(0))
-        near = ROOM * cores if cores > 1 or self.taps > 1 else 0
+        near = SHARED_ROOM * cores if cores > 1 else ROOM if self.taps > 1 else 0
         room = min(max(near, REUSE * self.taps * self.channels * self.features), CACHE)
         most = max(1, room // self.gathered)
         return next(n for n in range(min(most, self.batch), 0, -1) if self.batch % n == 0)
@@ -362,6 +363,8 @@ def convolve(x, w, geo: Geometry):
     """(N, O, *outs)."""
     if conv_library.serves(geo, x.dtype):
         return conv_library.convolve(x, w, geo)
+    if geo.depthwise and set(geo.stride) == {1}:
+        return _shifted_copies(x, w, geo)
     loop = Loop(geo, x.dtype)
     x, weights = loop.banded(x), loop.weights(w)
 
@@ -369,6 +372,17 @@ def convolve(x, w, geo: Geometry):
         return loop.store_result(y, loop.kind.result(weights[loop.group(t)], loop.image(x, t)), t)
     y = jnp.zeros((geo.batch, geo.features, *geo.outs), x.dtype)
     return lax.fori_loop(np.int32(0), loop.rounds, body, y)
+
+
+def _shifted_copies(x, w, geo: Geometry):
+    """A depthwise convolution of stride 1: whole rows are added up, so it takes no loop, and the cores share the batch."""
+    work = jnp.promote_types(x.dtype, jnp.float32)
+    padding = [(0, 0, 0), (0, 0, 0)] + [(lo, hi, 0) for lo, hi in geo.padding]
+    x = lax.optimization_barrier(lax.pad(x, np.zeros((), x.dtype), padding))  # once, not for each offset
+    parts = windows.slices(jnp, x.reshape(-1, *x.shape[2:]), geo.kernel, geo.stride, geo.dilation, geo.outs)
+    weights = w.astype(work).reshape(1, geo.channels, -1, geo.taps, *(1,) * len(geo.outs))
+    y = sum(part.astype(work).reshape(-1, geo.channels, 1, *geo.outs) * weights[:, :, :, i] for i, part in enumerate(parts))
+    return y.reshape(-1, geo.features, *geo.outs).astype(x.dtype)
 
 
 def gradients(x, w, g, geo: Geometry, needs: tuple) -> list:
