@@ -2,6 +2,7 @@
 import collections
 import copy
 import dataclasses
+import enum
 import io
 import os
 import pickle
@@ -51,6 +52,17 @@ def add_one(x):
     return (x or 0) + 1
 
 
+class Side(enum.Enum):
+    LEFT = 1
+    RIGHT = 2
+
+
+def both_ways(p, spec):
+    """The text of a structure, and what is read from it."""
+    text = p.treespec_dumps(spec)
+    return text, p.treespec_loads(text)
+
+
 TREES = {
     "flatten": lambda p: p.tree_flatten(TREE),
     "round_trip": lambda p: p.tree_unflatten(*p.tree_flatten(TREE)),
@@ -93,6 +105,13 @@ TREES = {
     "up_to": lambda p: p.tree_structure([1, 2]).flatten_up_to([(1, 2), 3]),
     "dumps": lambda p: p.treespec_dumps(p.tree_structure({"a": [1, 2], "b": (3, ORDERED, BOUNDED)})),
     "loads": lambda p: p.treespec_loads(p.treespec_dumps(p.tree_structure({"a": [1, 2], "b": (3, ORDERED)}))),
+    "dumps_enum": lambda p: both_ways(p, p.TreeSpec(dict, [Side.LEFT, {"k": Side.RIGHT}], [p.treespec_leaf()] * 2)),
+    "dumps_set": lambda p: p.treespec_dumps(p.TreeSpec(dict, {1, 2}, [p.treespec_leaf()] * 2)),
+    "dumps_factory": lambda p: both_ways(p, p.tree_structure([DEFAULT, defaultdict(OrderedDict, {"x": [1]})])),
+    "dumps_factory_none": lambda p: p.treespec_dumps(p.tree_structure(defaultdict(None, {"x": [1]}))),
+    "dumps_unknown": lambda p: p.treespec_dumps(p.TreeSpec(Path, None, [])),
+    "loads_unknown": lambda p: p.treespec_loads('[1, {"type": "nowhere", "context": "null", "children_spec": []}]'),
+    "public": lambda p: sorted(p.__all__) and sorted(n for n in p.__all__ if hasattr(p, n)),
     "dumps_namedtuple": lambda p: p.treespec_dumps(p.tree_structure(Point(1, 2))),
     "print": lambda p: p.treespec_pprint(p.tree_structure({"a": [1, 2]})),
     "namedtuples": lambda p: (p.is_namedtuple(Point(1, 2)), p.is_namedtuple_class(OwnPoint), p.is_namedtuple((1,))),
@@ -109,6 +128,26 @@ def outcome(case, module):
 @pytest.mark.parametrize("case", TREES.values(), ids=TREES)
 def test_tree(case):
     assert outcome(case, our_tree) == outcome(case, real_tree)
+
+
+def test_text_of_a_tree_runs_nothing():
+    """A factory that the text names is a class of an imported module: nothing is imported, no function is taken."""
+    text = our_tree.treespec_dumps(our_tree.tree_structure(DEFAULT))
+    with pytest.raises(ModuleNotFoundError, match="not imported"):
+        our_tree.treespec_loads(text.replace('"builtins"', '"antigravity"'))
+    with pytest.raises(TypeError, match="no class"):
+        our_tree.treespec_loads(text.replace('"builtins"', '"os"').replace('"list"', '"abort"'))
+
+
+def test_arguments_of_nodes_are_containers():
+    from torch.fx.immutable_collections import immutable_dict, immutable_list
+
+    import torchlike.fx.immutable_collections as own
+    found = []
+    for p, some, named in ((our_tree, own.immutable_list, own.immutable_dict), (real_tree, immutable_list, immutable_dict)):
+        tree = some([1, named({"a": 2, "b": some([3])})])
+        found.append(repr((p.tree_flatten_with_path(tree), both_ways(p, p.tree_structure(tree)), p.tree_map(add_one, tree))))
+    assert found[0] == found[1]
 
 
 def test_registered_containers():

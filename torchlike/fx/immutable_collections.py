@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from typing import Any, NoReturn
 
-from ..utils._pytree import register_pytree_node
+from ..utils._pytree import _dict_flatten, _dict_flatten_with_keys, _list_flatten, _list_flatten_with_keys, register_pytree_node
 
 _HELP = """If you are attempting to modify the kwargs or args of a torch.fx.Node object,
 instead create a new copy of it and assign the copy to the node:
@@ -42,7 +42,7 @@ class immutable_dict(dict):
         return type(self), (tuple(self.items()),)
 
 
-register_pytree_node(immutable_list, lambda x: (list(x), None), lambda values, context: immutable_list(values),
+register_pytree_node(immutable_list, _list_flatten, lambda values, context: immutable_list(values), flatten_with_keys_fn=_list_flatten_with_keys,
                      serialized_type_name="torch.fx.immutable_collections.immutable_list")
-register_pytree_node(immutable_dict, lambda x: (list(x.values()), list(x)), lambda values, keys: immutable_dict(zip(keys, values)),
-                     serialized_type_name="torch.fx.immutable_collections.immutable_dict")
+register_pytree_node(immutable_dict, _dict_flatten, lambda values, keys: immutable_dict(zip(keys, values)),
+                     flatten_with_keys_fn=_dict_flatten_with_keys, serialized_type_name="torch.fx.immutable_collections.immutable_dict")

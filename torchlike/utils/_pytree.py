@@ -6,6 +6,7 @@ type; everything else, None included, is a leaf. Dictionaries keep their own ord
 from __future__ import annotations
 
 import dataclasses
+import enum
 import functools
 import itertools
 import json
@@ -21,6 +22,9 @@ from ._pytree_nodes import (  # noqa: F401  (names of this module, too)
     SUPPORTED_NODES,
     SUPPORTED_SERIALIZED_TYPES,
     Context,
+    DumpableContext,
+    FlattenFn,
+    FromDumpableContextFn,
     GetAttrKey,
     KeyEntry,
     KeyPath,
@@ -28,6 +32,8 @@ from ._pytree_nodes import (  # noqa: F401  (names of this module, too)
     NodeDef,
     PyTree,
     SequenceKey,
+    ToDumpableContextFn,
+    UnflattenFn,
     _defaultdict_flatten,
     _defaultdict_flatten_with_keys,
     _defaultdict_unflatten,
@@ -57,6 +63,7 @@ from ._pytree_nodes import (  # noqa: F401  (names of this module, too)
     _tuple_flatten,
     _tuple_flatten_with_keys,
     _tuple_unflatten,
+    imported_class,
     is_namedtuple,
     is_namedtuple_class,
     is_namedtuple_instance,
@@ -67,6 +74,13 @@ from ._pytree_nodes import (  # noqa: F401  (names of this module, too)
     register_dataclass,
     register_pytree_node,
 )
+
+__all__ = ["Context", "DumpableContext", "FlattenFn", "FromDumpableContextFn", "LeafSpec", "PyTree", "PyTreeSpec", "ToDumpableContextFn", "TreeSpec",
+           "UnflattenFn", "is_namedtuple", "is_namedtuple_class", "is_namedtuple_instance", "is_structseq", "is_structseq_class",
+           "is_structseq_instance", "key_get", "keystr", "register_pytree_node", "tree_all", "tree_all_only", "tree_any", "tree_any_only",
+           "tree_flatten", "tree_flatten_with_path", "tree_is_leaf", "tree_iter", "tree_leaves", "tree_leaves_with_path", "tree_map", "tree_map_",
+           "tree_map_only", "tree_map_only_", "tree_map_with_path", "tree_structure", "tree_unflatten", "treespec_dumps", "treespec_loads",
+           "treespec_pprint"]
 
 
 def tree_is_leaf(tree: PyTree, is_leaf: Callable[[PyTree], bool] | None = None) -> bool:
@@ -372,6 +386,31 @@ def _broadcast_to_and_flatten(tree: PyTree, treespec: TreeSpec, is_leaf: Callabl
     return None if any(p is None for p in parts) else list(itertools.chain.from_iterable(parts))
 
 
+def _context_text(context: Context) -> str:
+    def member(x: Any) -> dict:
+        if isinstance(x, enum.Enum):
+            return {"__enum__": True, "fqn": f"{type(x).__module__}:{type(x).__qualname__}", "name": x.name}
+        raise TypeError(f"{type(x).__name__} is neither JSON nor a member of an enumeration")
+
+    try:
+        return json.dumps(context, default=member)
+    except TypeError as error:
+        raise TypeError("Unable to serialize context. Please make the context json dump-able, or register a custom serializer using "
+                        "_register_pytree_node.") from error
+
+
+def _context_of(text: str) -> Context:
+    def member(found: dict) -> Any:
+        if not found.get("__enum__"):
+            return found
+        kind = imported_class(*found["fqn"].split(":"))
+        if not issubclass(kind, enum.Enum):
+            raise TypeError(f"{found['fqn']} is no enumeration")
+        return kind[found["name"]]
+
+    return json.loads(text, object_hook=member)
+
+
 def _children_text(spec: TreeSpec) -> dict:
     if spec.is_leaf():
         return {"type": None, "context": None, "children_spec": []}
@@ -381,16 +420,20 @@ def _children_text(spec: TreeSpec) -> dict:
             f"Can't serialize TreeSpec of namedtuple class {spec.context} because we didn't register a "
             "serializated_type_name. Please register using `_register_namedtuple`."
         )
+    if written is None and spec.type not in SUPPORTED_NODES:
+        raise NotImplementedError(f"Serializing {spec.type} in pytree is not registered.")
     if written is None:
         raise NotImplementedError(
-            f"Serializing {spec.type} in pytree is not registered. Give `register_pytree_node` a serialized_type_name."
+            f"No registered serialization name for {spec.type} found. Please update your _register_pytree_node call with a "
+            "`serialized_type_name` kwarg."
         )
-    context = spec.context
     if written.to_dumpable_context is not None:
-        context = written.to_dumpable_context(context)
+        context = written.to_dumpable_context(spec.context)
+    else:
+        context = _context_text(spec.context)
     return {
         "type": written.serialized_type_name,
-        "context": json.dumps(context),
+        "context": context,
         "children_spec": [_children_text(c) for c in spec.children_specs],
     }
 
@@ -417,9 +460,8 @@ def treespec_loads(serialized: str) -> TreeSpec:
         if node["type"] not in by_name:
             raise NotImplementedError(f"Deserializing {node['type']} in pytree is not registered.")
         written = by_name[node["type"]]
-        context = json.loads(node["context"])
-        if written.from_dumpable_context is not None:
-            context = written.from_dumpable_context(context)
+        read = written.from_dumpable_context or _context_of
+        context = read(node["context"])
         kind = namedtuple if is_namedtuple_class(written.typ) else written.typ
         return TreeSpec(kind, context, [build(c) for c in node["children_spec"]])
 

@@ -2,6 +2,8 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
+import sys
 import warnings
 from collections import OrderedDict, defaultdict, deque, namedtuple
 from collections.abc import Callable, Iterable
@@ -9,6 +11,11 @@ from typing import Any, NamedTuple
 
 PyTree = Any
 Context = Any
+DumpableContext = Any
+FlattenFn = Callable[[PyTree], tuple[list[Any], Context]]
+UnflattenFn = Callable[[Iterable[Any], Context], PyTree]
+ToDumpableContextFn = Callable[[Context], DumpableContext]
+FromDumpableContextFn = Callable[[DumpableContext], Context]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -282,6 +289,25 @@ def _defaultdict_unflatten(values, context):
     return defaultdict(context[0], zip(context[1], values))
 
 
+def imported_class(module: str, name: str) -> type:
+    """The class of this name. Text may only name classes, of modules that the program has imported: reading it runs nobody's code."""
+    if module not in sys.modules:
+        raise ModuleNotFoundError(f"a serialized TreeSpec names {module}.{name}, but {module} is not imported", name=module)
+    found = functools.reduce(getattr, name.split("."), sys.modules[module])
+    if not isinstance(found, type):
+        raise TypeError(f"a serialized TreeSpec names {module}.{name}, which is no class")
+    return found
+
+
+def _defaultdict_dump(context: Context) -> DumpableContext:
+    factory, keys = context
+    return {"default_factory_module": factory.__module__, "default_factory_name": factory.__qualname__, "dict_context": keys}
+
+
+def _defaultdict_load(written: DumpableContext) -> Context:
+    return [imported_class(written["default_factory_module"], written["default_factory_name"]), written["dict_context"]]
+
+
 def _deque_flatten(d):
     return list(d), d.maxlen
 
@@ -316,8 +342,7 @@ for _node in (
     NodeDef(deque, _deque_flatten, _deque_unflatten, _deque_flatten_with_keys),
 ):
     SUPPORTED_NODES[_node.type] = _node
-    if _node.type not in (namedtuple, defaultdict):  # a factory is code
-        SUPPORTED_SERIALIZED_TYPES[_node.type] = _SerializeNodeDef(
-            _node.type, f"{_node.type.__module__}.{_node.type.__name__}", None, None
-        )
-del _node
+    if _node.type is not namedtuple:
+        _text = (_defaultdict_dump, _defaultdict_load) if _node.type is defaultdict else (None, None)
+        SUPPORTED_SERIALIZED_TYPES[_node.type] = _SerializeNodeDef(_node.type, f"{_node.type.__module__}.{_node.type.__name__}", *_text)
+del _node, _text
