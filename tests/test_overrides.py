@@ -80,6 +80,28 @@ def test_class_that_is_no_tensor(torch):
 
 
 @same
+def test_lists_of_functions(torch):
+    """For a sample: whether classes can take it over, whether that is said not to be so, its name, and what its stand-in returns."""
+    overrides = import_module(torch.__name__ + ".overrides")
+    by_scope, left_out, stand_ins = overrides.get_overridable_functions(), overrides.get_ignored_functions(), overrides.get_testing_overrides()
+    listed = [f for functions in by_scope.values() for f in functions]
+    F, T = torch.nn.functional, torch.Tensor
+    sample = (torch.add, torch.cat, torch.where, torch.full_like, torch.zeros_like, torch.reshape, torch.permute, torch.lerp, F.linear, F.relu, F.softmax,
+              T.add, T.add_, T.view, T.__getitem__, T.backward, T.grad.__get__, T.shape.__get__, T.requires_grad_, torch.fft.fft, torch.svd,
+              torch.zeros, torch.arange, torch.tensor, torch.as_tensor, torch.rand_like, torch.normal, torch.is_tensor, torch.save, torch.manual_seed,
+              torch.set_num_threads, torch.is_grad_enabled, F.sigmoid, F.tanh, F.upsample, torch.nn.init.constant, torch.fft.fftfreq, T.new_zeros)
+    return ([(f in listed, f in left_out, overrides.resolve_name(f)) for f in sample], T in by_scope, torch in by_scope, torch.nn.functional in by_scope,
+            T.grad in by_scope, [stand_ins[f](*a) for f, a in ((torch.cat, ([],)), (F.relu, (1,)), (T.add, (1, 2)))],
+            not any(f in left_out for f in listed))
+
+
+@same
+def test_stand_ins_refuse_other_arguments(torch):
+    stand_ins = import_module(torch.__name__ + ".overrides").get_testing_overrides()
+    return [caught(stand_ins[f], *args)[0] for f, args in ((torch.cat, ()), (torch.nn.functional.linear, (1, 2, 3, 4)))]
+
+
+@same
 def test_subclass_before_base(torch):
     log = []
 

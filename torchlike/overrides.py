@@ -7,6 +7,7 @@ this module does the same for classes that are no Tensors.
 from __future__ import annotations
 
 import functools
+import importlib
 import os
 import sys
 import threading
@@ -15,6 +16,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from . import _overridable
 from ._plainly import _disabled_torch_function_impl
 from ._public import FUNCTIONS
 from ._tensor import Tensor
@@ -287,25 +289,41 @@ def is_tensor_method_or_property(func: Callable) -> bool:
     return any(x is func for x in (*vars(Tensor).values(), *_plain_members.values()))
 
 
+def _module(name: str) -> Any:
+    return importlib.import_module(f".{name}" if name else __package__, __package__)
+
+
+def get_ignored_functions() -> set[Callable]:
+    """Public functions and methods that no class can take over."""
+    return _overridable.ignored(_module)
+
+
 def get_overridable_functions() -> dict[Any, list[Callable]]:
-    """Functions and methods that classes can take over, by where they are found."""
-    root = sys.modules[__package__]
-    found: dict[Any, list[Callable]] = {root: [vars(root)[n] for n in FUNCTIONS if n in vars(root)]}
-    found[Tensor] = [x for x in _members().values() if not isinstance(x, property)]
-    for name in _MODULES:
-        module = sys.modules.get(f"{__package__}.{name}")
-        if module is not None:
-            found[module] = [f for n, f in vars(module).items() if isinstance(f, _types.FunctionType) and not n.startswith("_")]
-    return found
+    """Functions and methods that classes can take over, by where they are found; a property's getter by the property."""
+    return _overridable.listed(_scopes(), get_ignored_functions())
+
+
+def _scopes() -> dict[Any, Iterable[tuple[str, Any]]]:
+    root = _module("")
+    names = FUNCTIONS.keys() | set(_overridable.IGNORED[""])
+    return {root: [(n, x) for n, x in vars(root).items() if n in names], **{m: list(vars(m).items()) for m in map(_module, (*_MODULES, "nn.init"))},
+            Tensor: _members().items()}
+
+
+def get_testing_overrides() -> dict[Callable, Callable]:
+    """For each function that classes can take over one that has its signature and returns -1."""
+    return {f: _overridable.stand_in(f) for functions in get_overridable_functions().values() for f in functions}
 
 
 def resolve_name(f: Callable) -> str | None:
     """`torch.add` for the function, `torch.Tensor.add` for the method; None where nothing is known of it."""
-    root = sys.modules[__package__]
-    for scope, functions in get_overridable_functions().items():
-        if any(x is f for x in functions):
-            place = "torch" if scope is root else "torch.Tensor" if scope is Tensor else "torch" + scope.__name__.removeprefix(__package__)
-            return f"{place}.{f.__name__}"
+    for scope, functions in _overridable.listed(_scopes(), set()).items():
+        if any(x == f for x in functions):
+            if isinstance(scope, property):
+                return f"torch.Tensor.{next(n for n, x in vars(Tensor).items() if x is scope)}.__get__"
+            names = [n for n, x in vars(scope).items() if x is f and not n.startswith("_")]
+            place = "torch.Tensor" if scope is Tensor else "torch" + scope.__name__.removeprefix(__package__)
+            return f"{place}.{f.__name__ if f.__name__ in names or not names else names[0]}"
     return None
 
 
