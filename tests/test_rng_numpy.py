@@ -14,7 +14,6 @@ import numpy as np
 import pytest
 import torch
 
-import torchlike
 from torchlike._core import rng, rng_blocks, rng_discrete, rng_gamma, rng_normal
 
 BF16 = np.dtype(ml_dtypes.bfloat16)
@@ -541,17 +540,29 @@ def test_words_that_were_only_looked_at_leave_no_trace(before):
     assert np.array_equal(twins.ours.words(5000), ahead)
 
 
-def test_large_normals_are_the_same_from_xla():
-    """Arrays from a million numbers on are made by XLA once that pays; nobody can tell."""
-    words = np.random.default_rng(0).integers(0, 2**32, rng_blocks.LARGE, dtype=np.uint32)
-    small = [rng_blocks.blocks32(words[i:i + rng_normal._CHUNK], 0.1, 0.7) for i in range(0, words.size, rng_normal._CHUNK)]
-    assert np.array_equal(rng_blocks.blocks32(words, 0.1, 0.7), np.concatenate(small))
+@pytest.fixture
+def taken_over():
+    """XLA makes normals from here on."""
+    rng_blocks.drawn(1 << 24)
+    assert rng_blocks._KERNEL.call is not None
 
 
-def test_large_normals_are_torch_s(monkeypatch):
-    monkeypatch.setattr(rng_normal, "_drawn", rng_normal._WORTH)
-    n = 2 * rng_blocks.LARGE + rng_normal._CHUNK + 5
-    torch.manual_seed(5)
-    torchlike.manual_seed(5)
-    assert np.allclose(torch.randn(n).numpy(), torchlike.randn(n).numpy(), rtol=3e-7, atol=1e-9)
-    assert torch.rand(1).item() == torchlike.rand(1).item()
+def test_normals_are_the_same_from_xla(taken_over):
+    """Once many were drawn XLA makes them; nobody can tell."""
+    radial, angular = np.random.default_rng(0).integers(0, 2**32, (2, 2 * rng_blocks.PIECE + 5000), dtype=np.uint32)
+    radial[:4], angular[-4:] = (0, 1, 2**24 - 1, 2**24), (0, 1, 2**24 - 1, 2**24)
+    for a, b in zip(rng_blocks._polar(radial, angular), rng_blocks._polar_numpy(radial, angular), strict=True):
+        assert np.array_equal(a.view(np.int32), b.view(np.int32))
+
+
+def test_normals_of_many_sizes_are_torch_s(taken_over):
+    twins, sizes = Twins(5), np.random.default_rng(0).choice([1, 15, 16, 17, 50, 100, 500, 513, 1000, 1037, 4000, 5000, 20000, 40001], 600)
+    for k, n in enumerate(sizes.tolist()):
+        if k % 7 == 0:
+            twins.ours.words(n)
+            torch.empty(n, dtype=torch.int32).random_(generator=twins.theirs)
+            continue
+        mean, std = ((0.0, 1.0), (0.5, 2.0))[k % 2]
+        ours = rng.normal(twins.ours, (n,), mean, std, np.dtype(np.float32))
+        assert np.allclose(to_numpy(torch.empty(n).normal_(mean, std, generator=twins.theirs)), ours, rtol=3e-7, atol=1e-7), (k, n)
+    assert twins.ours.get_state_bytes() == to_numpy(twins.theirs.get_state()).tobytes()

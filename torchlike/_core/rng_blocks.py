@@ -1,21 +1,24 @@
 """Float32 normals in blocks of 16, as torch's vector code makes them: to the bit the single-precision logarithm, sine and cosine of
-Moshier's Cephes library, evaluated with fused multiply-adds. In NumPy, and from XLA for large arrays.
+Moshier's Cephes library, evaluated with fused multiply-adds. In NumPy, and from XLA once a process has drawn many.
 
 Float32 values are held in doubles where a fused multiply-add is due: a double holds the product exactly.
 """
 
-import functools
 import math
-from collections.abc import Callable
 
 import jax
 import numpy as np
 from jax import numpy as jnp
 
+from .kept_kernel import KeptKernel
 from .rng_generator import Generator
 
 BLOCK = 16
-LARGE = 1 << 18  # words that are made at once by XLA
+PIECE = 1 << 13  # radii, and angles, that XLA makes at once
+_LEAST = PIECE // 4  # from which on a piece that is partly filled is quicker than NumPy
+_TABLES = PIECE // 2  # words of a draw that tables may serve
+_FEW = 512  # the same where NumPy makes the tables
+_SECONDS = 8e-8  # a normal in NumPy
 _f4 = np.float32
 
 # Coefficients are float32 numbers held in doubles.
@@ -32,13 +35,13 @@ _PI_4 = [float(_f4(c)) for c in (-0.78515625, -2.4187564849853515625e-4, -3.7748
 
 def blocks32(words: np.ndarray, mean: float, std: float) -> np.ndarray:
     """Normals from whole blocks of 16 words: elements j and j + 8 share a radius and an angle."""
-    if words.size == LARGE:
-        out = np.empty((words.size // BLOCK, 2, 8), np.float32)
-        for row, half in enumerate(_compiled()(words, float(_f4(mean)), float(_f4(std)))):
-            out[:, row] = half
-        return out.ravel()
     u = words.reshape(-1, 2, 8)
     return _joined(*(part.reshape(-1, 8) for part in _polar(u[:, 0].ravel(), u[:, 1].ravel())), mean, std)
+
+
+def few(n: int) -> bool:
+    """Whether `few_blocks32` serves a draw of n words best."""
+    return n <= (_FEW if _KERNEL.call is None else _TABLES)
 
 
 def few_blocks32(gen: Generator, n: int, gap: int, more: int, mean: float, std: float) -> np.ndarray:
@@ -46,13 +49,16 @@ def few_blocks32(gen: Generator, n: int, gap: int, more: int, mean: float, std: 
 
     Few numbers cost what NumPy's calls cost. So the third such draw from the words that are ahead makes the radius and the angle
     of each of them at once; which words a block joins shows later. Words made next get them at once if enough draws were served.
+    XLA makes so many at once that more words are made ahead.
     """
     words = gen.peek(n + gap + more)
     ahead, start, tables, served = gen.polar
-    if ahead is not gen._ahead:
-        start, tables, served = gen._at, None, 2 if served > 3 else 0
+    if ahead is not gen._ahead or (tables is not None and gen._at - start + words.size > tables.shape[1]):
+        start, tables, served = gen._at, None, 2 if served > 3 or words.size > _FEW else 0
     if tables is None and served > 1:
         start, rest = gen._at, gen._ahead[gen._at :]
+        if _KERNEL.call is not None:
+            gen.reach, rest = 2 * PIECE, rest[:PIECE]
         tables = np.stack(_polar(rest, rest))
     gen.polar = gen._ahead, start, tables, served + 1
     known = words[None] if tables is None else tables[:, gen._at - start :]
@@ -86,7 +92,22 @@ _SQRT_HALF_BITS = int(_f4(_SQRT_HALF).view(np.int32))
 
 
 def _polar(radial: np.ndarray, angular: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Radii from words, and cosines and sines from as many, in NumPy. What needs no fused multiply-add is done in float32. The
+    """Radii from words, and cosines and sines from as many."""
+    if _KERNEL.call is None or radial.size < _LEAST:
+        return _polar_numpy(radial, angular)
+    n, out = radial.size, np.empty((3, radial.size), np.float32)
+    for start in range(0, n, PIECE):
+        pieces = [part[start : start + PIECE] for part in (radial, angular)]
+        size = pieces[0].size
+        if size < PIECE:
+            pieces = [np.concatenate((part, np.zeros(PIECE - size, np.uint32))) for part in pieces]
+        for row, part in zip(out, _KERNEL.call(*pieces), strict=True):
+            row[start : start + size] = np.asarray(part)[:size]
+    return tuple(out)
+
+
+def _polar_numpy(radial: np.ndarray, angular: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """`_polar` in NumPy. What needs no fused multiply-add is done in float32. The
     last steps of the three polynomials (of the logarithm, the sine, the cosine: the rows of the arrays below) are made together."""
     n = radial.size
     x, factor, term, y = np.empty((4, 3, n), np.float32)
@@ -192,25 +213,18 @@ def _sincos32(x) -> tuple:
             jnp.where(straight, cosine, sine) * (0.5 * ((octant - 2) & 4) - 1.0))
 
 
-def _halves32(words, mean, std) -> list:
-    """`blocks32` for XLA: the elements j, and the elements j + 8."""
-    u = (words & np.uint32(0xFFFFFF)).reshape(-1, 2, 8)
-    depth = (2**24 - u[:, 0]).astype(np.float32) * _f4(2.0**-24)
-    angle = u[:, 1].astype(np.float64) * (_2PI * 2.0**-24)
-    radius = _rounded(jnp.sqrt(_log32(depth) * -2.0))
+def _polar_xla(radial, angular) -> tuple:
+    """`_polar` for XLA: the same bits, as every rounding is asked for."""
+    depth = (2**24 - (radial & np.uint32(0xFFFFFF))).astype(np.float32) * _f4(2.0**-24)
+    angle = (angular & np.uint32(0xFFFFFF)).astype(np.float64) * (_2PI * 2.0**-24)
     sine, cosine = _sincos32(_rounded(angle))
-    return [(_rounded(part * radius) * std + mean).astype(np.float32) for part in (cosine, sine)]
+    return tuple(part.astype(np.float32) for part in (jnp.sqrt(_log32(depth) * -2.0), cosine, sine))
 
 
-@functools.cache
-def _compiled() -> Callable:
-    """`_halves32` of LARGE words: the same bits, as every rounding is asked for."""
-    number = jax.ShapeDtypeStruct((), np.float64)
-    with jax.enable_x64(True), jax.default_device(jax.devices("cpu")[0]):
-        lowered = jax.jit(_halves32).lower(jax.ShapeDtypeStruct((LARGE,), np.uint32), number, number)
-        call = lowered.compile(compiler_options={"xla_allow_excess_precision": False})
+_KERNEL = KeptKernel("normals", _polar_xla, [jax.ShapeDtypeStruct((PIECE,), np.uint32)] * 2, {"xla_allow_excess_precision": False})
 
-    def run(*arguments):
-        with jax.enable_x64(True):
-            return call(*arguments)
-    return run
+
+def drawn(n: int) -> None:
+    """Told how many normals are asked for: once they are many, XLA makes them."""
+    if _KERNEL.call is None:
+        _KERNEL.spent(n * _SECONDS)

@@ -19,7 +19,7 @@ _N = 624
 _HEADER = struct.Struct("<QiiQ")
 _NORMALS = struct.Struct("<dddi4xfB3x")
 _WORDS_END = _HEADER.size + 8 * _N
-_AHEAD = 4 * _N  # words made at a time for small draws
+_AHEAD = 4 * _N  # words made at a time for small draws, at first
 _LARGE = 1 << 17  # words after which the memory of a draw is given back
 _HIGH = np.uint32(2**21 - 1)
 
@@ -71,6 +71,7 @@ class Generator:
         self.next_normal: float | None = None
         self._next_float_normal: tuple[float, int] = (0.0, 0)
         self.polar = (None, 0, None, 0)  # what `rng_blocks` knows of the words ahead
+        self.reach = _AHEAD  # words made at a time for small draws
         self.manual_seed(DEFAULT_SEED)
 
     def manual_seed(self, seed: int) -> "Generator":
@@ -121,7 +122,7 @@ class Generator:
         kept = self._ahead[max(self._at - 1, 0) // _N * _N :]
         self._at -= self._end - kept.size
         missing = n - (kept.size - self._at)
-        fresh = 0 if missing <= 0 else max(_AHEAD, -(-missing // _N) * _N)
+        fresh = 0 if missing <= 0 else max(self.reach // _N * _N, -(-missing // _N) * _N)
         self._end = kept.size + fresh
         self._ahead = np.empty(self._end, np.uint32)
         self._ahead[: kept.size] = kept

@@ -8,15 +8,11 @@ from collections.abc import Callable
 
 import numpy as np
 
-from . import host
-from .rng_blocks import BLOCK, LARGE, blocks32, few_blocks32
+from .rng_blocks import BLOCK, blocks32, drawn, few, few_blocks32
 from .rng_generator import Generator, as_doubles
 
 _CHUNK = 1 << 14  # words; keeps a chunk's temporaries inside the second-level cache
-_FEW = 512
 _FEW_CALLS = 32  # numbers for which Python calls the C library more quickly
-_WORTH = 1 << 22  # words of large arrays after which compiling that pays
-_drawn = 0  # words of large arrays so far
 
 
 def libm(function: Callable[[float], float], x: np.ndarray) -> np.ndarray:
@@ -117,13 +113,6 @@ def pairs(u: np.ndarray) -> np.ndarray:
     return out
 
 
-def _pays(n: int) -> bool:
-    """Whether so many numbers were asked for in large arrays, with these n, that compiling pays. Workers compile nothing."""
-    global _drawn
-    _drawn += n
-    return _drawn >= _WORTH and not host.options.numpy_only
-
-
 def fill_normal(gen: Generator, out: np.ndarray, mean: float, std: float, blocks_allowed: bool = True) -> None:
     """Fill the flat float array `out` with normals of the given mean and standard deviation."""
     n = out.size
@@ -135,7 +124,9 @@ def fill_normal(gen: Generator, out: np.ndarray, mean: float, std: float, blocks
     whole, start = n - n % BLOCK, 0
     # A ragged end costs a fresh last block. Only float and double first draw words for the ragged part too.
     gap, more = n - whole if out.itemsize > 2 else 0, BLOCK if whole != n else 0
-    if not wide and n <= _FEW:
+    if not wide:
+        drawn(n)
+    if not wide and few(n):
         with gen.lock:
             made = few_blocks32(gen, whole, gap, more, mean, std)
         out[:whole] = made[:whole]
@@ -149,10 +140,9 @@ def fill_normal(gen: Generator, out: np.ndarray, mean: float, std: float, blocks
         out[:whole] = made[:whole]
         out[n - BLOCK :] = made[whole:]
         return
-    at_once = not wide and n >= LARGE and _pays(n)
     with gen.lock:
         while start < whole:
-            stop = min(start + (LARGE if at_once and whole - start >= LARGE else _CHUNK), whole)
+            stop = min(start + _CHUNK, whole)
             out[start:stop] = blocks(gen.words((stop - start) * width), mean, std)
             start = stop
         if more:
