@@ -1,12 +1,13 @@
-"""Random permutations by swaps (Durstenfeld, "Algorithm 235: Random permutation", 1964), in vector operations."""
+"""Random permutations by swaps (Durstenfeld, "Algorithm 235: Random permutation", 1964), in LAPACK or vector operations."""
 
 import numpy as np
 
+from . import row_swaps
 from .rng_generator import Generator
 
 # From this size on the sequence switches to 64-bit draws and to the "inside-out" order of the swaps.
 _INSIDE_OUT = (2**32 - 1) // 20
-_FEW = 512  # below, plain Python lists are quicker
+_FEW, _SOME = 64, 512  # up to these, plain Python lists are quicker: than LAPACK, and than loading it
 _CHUNK = 4096
 
 
@@ -19,42 +20,14 @@ def permutation(gen: Generator, n: int) -> np.ndarray:
 def _forward(gen: Generator, n: int) -> np.ndarray:
     """Step i swaps entry i with the one at i + word % (n - i)."""
     words = gen.words(max(n - 1, 0))
-    target = np.arange(n)
-    target[:-1] += words % np.arange(n, 1, -1, dtype=np.uint32)
-    if n > _FEW:
-        return _swapped_forward(target)
+    target = np.arange(max(n - 1, 0), dtype=np.int32)
+    target += (words % np.arange(n, 1, -1, dtype=np.uint32)).astype(np.int32)
+    if n > (_FEW if row_swaps.is_loaded() else _SOME):
+        return row_swaps.swapped(np.arange(n, dtype=np.int64), target)
     perm = list(range(n))
     for i, j in enumerate(target.tolist()):
         perm[i], perm[j] = perm[j], perm[i]
     return np.array(perm, np.int64)
-
-
-def _swapped_forward(target: np.ndarray) -> np.ndarray:
-    """The result of the swaps (i, target[i] >= i) for i = 0, 1, ... without making them one by one.
-
-    Step i leaves in place i what was at its target: the entry that the last earlier step with the same target put
-    there, or else the target itself. That entry is what the earlier step j had found in place j, and this in turn was
-    put there by the last step before j whose target was j, and so on down to a place that no step had touched.
-    """
-    step = np.arange(target.size)
-    by_target = (target << 32) | step
-    by_target.sort()
-    places, steps = by_target >> 32, by_target & 0xFFFFFFFF
-    earlier, last = np.full_like(step, -1), np.full_like(step, -1)
-    earlier[steps[1:]] = np.where(places[1:] == places[:-1], steps[:-1], -1)
-    last[places] = steps  # sorted, so that the last of equal places stays
-    own = target == step
-    found = np.where(own, earlier, last)
-    np.copyto(found, step, where=found < 0)
-    active = step
-    while active.size:
-        there = found[active]
-        beyond = found[there]
-        moved = np.flatnonzero(beyond != there)
-        active = active[moved]
-        found[active] = beyond[moved]
-    perm = np.where(earlier < 0, target, found[earlier])
-    return np.where(own, found, perm)
 
 
 def _inside_out(gen: Generator, n: int) -> np.ndarray:
