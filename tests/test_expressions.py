@@ -353,6 +353,81 @@ torch.istft(torch.ones(9, 17) + 0j, 16, window=torch.ones(16) + 0j)
 torch.istft(torch.ones(9, 17) + 0j, 16, window=torch.ones(16), return_complex=True)
 torch.istft(torch.ones(9, 17) + 0j, 16, window=torch.ones(16), length=100)
 """
+SIZES = """
+torch.linspace(0, 1, 2**62)
+torch.logspace(0, 1, 2**62)
+torch.eye(2**40)
+torch.arange(0, 1e30)
+torch.ones(1).expand(2**62).shape, torch.ones(1).expand(2**62)[3]
+torch.ones(1).expand(2**40, 2**40)
+torch.ones(1).repeat(2**62)
+torch.ones(2).repeat_interleave(2**61)
+torch.empty_strided([2, 2**62], [1, 2**62])
+torch.empty_strided([8, 8], [2**61, 1], dtype=torch.float64)
+F.one_hot(torch.tensor([1]), 2**61)
+"""
+BUFFERS = """
+a = bytearray(8); t = torch.frombuffer(a, dtype=torch.uint8); t.sum(); a[0] = 3; t.sum()
+a = bytearray(8); t = torch.frombuffer(a, dtype=torch.uint8); t[0] = 4; t.sum(); list(a)
+a = bytearray(8); t = torch.frombuffer(memoryview(a)[4:], dtype=torch.uint8); t.sum(); a[4] = 4; t
+import array; a = array.array("i", [1, 2, 3]); t = torch.frombuffer(a, dtype=torch.int32); t.sum(); a[0] = 5; t, t.numpy()
+import numpy as np; a = memoryview(np.arange(3.)); t = torch.frombuffer(a, dtype=torch.float64); t.sum(); a[1] = 5.; t
+import mmap; m = mmap.mmap(-1, 16); t = torch.frombuffer(m, dtype=torch.float32); t[1] = 2; m[4:8]
+import numpy as np; a = bytearray(8); t = torch.frombuffer(a, dtype=torch.float64); t.sum(); t.data_ptr() == np.frombuffer(a).ctypes.data
+torch.set_warn_always(True); import numpy as np; a = np.ones(3); a.flags.writeable = False; torch.from_numpy(a), torch.set_warn_always(False)
+torch.set_warn_always(True); torch.frombuffer(bytes(8), dtype=torch.uint8), torch.set_warn_always(False)
+torch.set_warn_always(True); import numpy as np; a = np.ones(3); a.flags.writeable = False; torch.tensor(a), torch.set_warn_always(False)
+"""
+MADE = """
+z = []; z.append(z); torch.tensor(z)
+z = [0]; z += [z]; torch.tensor(z)
+z = [0]; z += [z]; torch.tensor([[1, 2], z])
+torch.block_diag()
+torch.cat([torch.empty(0), torch.empty(0)], dim=1)
+torch.cat([torch.empty(0), torch.ones(2, 3)], dim=2)
+torch.linspace(1j, 2, 3, dtype=torch.float32)
+torch.logspace(1j, 2, 3, dtype=torch.int32)
+torch.linspace(torch.tensor(1j), 2, 3, dtype=torch.float32)
+torch.meshgrid([])
+torch.repeat_interleave(torch.arange(4).reshape(2, 2))
+torch.zeros((2, 3), device="meta", out=torch.tensor(1.))
+torch.zeros((2, 3), layout=torch.sparse_coo, out=torch.tensor(1.))
+torch.arange(3, layout=torch.sparse_csr)
+torch.Storage, torch.Storage is torch.FloatStorage
+"""
+REDUCED = """
+torch.all(torch.tensor([[1., 0.]]), dim=[]), torch.any(torch.tensor([[1., 0.]]), dim=())
+torch.all(torch.tensor([[1., 0.]]), dim=[], keepdim=True), torch.ones(2, 3).all(()).shape, torch.sum(torch.ones(2, 3), dim=[])
+torch.cumsum(torch.ones(3, dtype=torch.int32), 0, dtype=torch.int64, out=torch.empty(3, dtype=torch.int32))
+torch.sum(torch.ones(3), 0, dtype=torch.float64, out=torch.empty(()))
+torch.mean(torch.ones(3), 0, dtype=torch.float64, out=torch.empty(()))
+torch.nansum(torch.ones(3), 0, dtype=torch.float64, out=torch.empty(()))
+torch.nanmean(torch.ones(2), 0, dtype=torch.int64)
+i = float("inf"); torch.logcumsumexp(torch.tensor([-i + 4j, -i + 1j, 1.2 + 2.1j, 1e10 + 1e20j, i + 0j, i + 1j, i + 3j, float("nan") + 2j]), 0)
+i = float("inf"); torch.logaddexp(torch.tensor([-i + 1j, -i + 0j, i + 1j, 1 + 1j]), torch.tensor([-i + 2j, i + 1j, -i + 1j, 1 + 2j]))
+torch.hash_tensor(torch.arange(6.).view(2, 3), dim=1), torch.hash_tensor(torch.arange(6, dtype=torch.int8) - 4), torch.tensor([True, False]).hash_tensor()
+torch.hash_tensor(torch.arange(12.).view(2, 3, 2), dim=(0, 2), keepdim=True), torch.hash_tensor(torch.arange(6, dtype=torch.float16))
+torch.hash_tensor(torch.ones(0))
+torch.hash_tensor(torch.ones(2, 0), dim=1)
+torch.hash_tensor(torch.ones(2), mode=1)
+torch.hash_tensor(torch.ones(2) + 0j)
+torch.histogram(torch.ones(3), torch.ones(2).double())
+torch.histogramdd(torch.ones(3, 2), [torch.ones(2).double(), torch.ones(2).double()])
+torch.ones(2, requires_grad=True).round(decimals=1).grad_fn.name(), torch.ones(2, requires_grad=True).round().grad_fn.name()
+"""
+PRODUCT_OUTS = """
+torch.matmul(torch.ones(2), torch.ones(2), out=torch.ones((), dtype=torch.float64))
+torch.matmul(torch.ones(2, 2), torch.ones(2), out=torch.ones(2, dtype=torch.float64))
+torch.matmul(torch.ones(2), torch.ones(2, 2), out=torch.ones(2, dtype=torch.float64))
+torch.matmul(torch.ones(3, 2, 2), torch.ones(2, 2), out=torch.ones(3, 2, 2, dtype=torch.int64))
+torch.matmul(input=torch.ones(2, 2), other=torch.ones(2, 2), out=torch.ones(3, 2))
+torch.abs(torch.ones(2) + 1j, out=torch.ones(2, dtype=torch.float64)), torch.abs(torch.ones(2) + 1j, out=torch.ones(2) + 0j)
+torch.abs(torch.ones(2) + 1j, out=torch.ones(2, dtype=torch.int64))
+torch.inner(torch.ones(2), torch.tensor(2.), out=torch.ones(2, dtype=torch.float64))
+torch.inner(torch.ones(2), torch.ones(2), out=torch.ones((), dtype=torch.float64))
+torch.linalg.tensorinv(torch.eye(4).view(4, 2, 2), ind=1, out=torch.ones(2, 2, 4, dtype=torch.float64)).dtype
+torch.linalg.tensorsolve(torch.eye(4).view(4, 2, 2), torch.ones(4), out=torch.ones(2, 2, dtype=torch.int64))
+"""
 
 
 def lines(*groups: str) -> list[str]:
@@ -379,7 +454,7 @@ def outcome(torch, program: str) -> tuple:
 
 
 PROGRAMS = (INDEXING, VIEWS, OVERLAPS, AUTOGRAD, PLACES, HOOKS, HOOK_RESULTS, PARTS, POOLS, MIXED, FACTORIES, NUMBERS, FACTORS, NUMPY_NUMBERS, OUTS,
-            OUT_DTYPES, FOURIER)
+            OUT_DTYPES, FOURIER, SIZES, BUFFERS, MADE, REDUCED, PRODUCT_OUTS)
 
 
 @pytest.mark.parametrize("program", lines(*PROGRAMS))

@@ -254,6 +254,19 @@ def test_copies(torch):
     return _parts(a), _parts(b), _parts(pickle.loads(pickle.dumps(s))), _parts(pickle.loads(pickle.dumps(s.to_sparse_csr())))
 
 
+def test_factories_that_fill_memory_refuse_sparse_layouts(oracle, subject):
+    calls = ["arange(3, **s)", "linspace(0, 1, 3, **s)", "logspace(0, 1, 3, **s)", "randint(3, (2,), **s)", "randperm(3, **s)", "eye(3, **s)", "range(0, 3, **s)",
+             "rand(3, **s)", "normal(0., 1., (3,), **s)", "hann_window(3, **s)", "kaiser_window(3, **s)", "fft.fftfreq(3, **s)", "tril_indices(3, 3, **s)",
+             "empty_strided((3,), (1,), **s)", "zeros(3, **s)"]
+    for layout in ("sparse_coo", "strided"):
+        def kinds(torch, layout=layout):
+            names = {n: getattr(torch, n) for n in ("arange", "linspace", "logspace", "randint", "randperm", "eye", "range", "rand", "normal", "hann_window",
+                                                    "kaiser_window", "fft", "tril_indices", "empty_strided", "zeros")}
+            found = outcomes(names | {"s": {"layout": getattr(torch, layout)}}, calls)
+            return {call: x if isinstance(x, str) else "made" for call, x in found.items()}
+        assert kinds(subject) == kinds(oracle)
+
+
 def test_dense_programs_do_not_load_it():
     import subprocess
     import sys

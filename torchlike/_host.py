@@ -5,10 +5,13 @@ snapshot, and after it is written, the array is written too. Once nobody else ho
 """
 from __future__ import annotations
 
+import gc
+import mmap
 import sys
 
 import numpy as np
 
+from ._core.history import warn
 from ._core.layout import Layout, contiguous, is_contiguous
 from ._core.program import concrete
 from ._core.value import of_array
@@ -31,13 +34,31 @@ class Host:
             self.snapshot = self.array.copy()
             st.value = of_array(self.snapshot)
             st.version += 1
-        if sys.getrefcount(self.array) <= 2 and (self.array.base is None or sys.getrefcount(self.array.base) <= 2):
+        if sys.getrefcount(self.array) <= 2 and not _reachable(self.array):
             st.host = None
 
     def write(self, st: Storage) -> None:
-        """The tensor was written: show it in the array."""
+        """The tensor was written: show it in the array. One that cannot be written (torch writes there nevertheless) is left alone from then on."""
+        if not self.array.flags.writeable:
+            st.host = None
+            return
         self.snapshot = np.array(concrete(st.value))
         np.copyto(self.array, self.snapshot)
+
+
+def _reachable(array: np.ndarray) -> bool:
+    """Whether somebody else holds what the array's memory belongs to: an array, or through a memoryview a bytearray, a mapped file, ..."""
+    owner = array.base
+    while owner is not None:
+        if sys.getrefcount(owner) > 3 or owner.__class__ is mmap.mmap:  # other processes may write a mapped file
+            return True
+        if isinstance(owner, memoryview):
+            if sys.getrefcount(gc.get_referents(owner)[0]) > 2:  # what memoryviews of one buffer have in common
+                return True
+            owner = owner.obj
+        else:
+            owner = owner.base if isinstance(owner, np.ndarray) else None
+    return False
 
 
 def _same(a: np.ndarray, b: np.ndarray) -> bool:
@@ -47,8 +68,16 @@ def _same(a: np.ndarray, b: np.ndarray) -> bool:
     return a.tobytes() == b.tobytes()
 
 
-def share(array: np.ndarray) -> Tensor:
-    """A tensor over the user's array."""
+_READ_ONLY = ("The given {} is not writable, and PyTorch does not support non-writable tensors. This means {}. You may want to copy the {} to protect its "
+              "data or make it writable before converting it to a tensor. This type of warning will be suppressed for the rest of this program.")
+READ_ONLY_ARRAY = _READ_ONLY.format("NumPy array", "writing to this tensor will result in undefined behavior", "array")
+READ_ONLY_BUFFER = _READ_ONLY.format("buffer", "you can write to the underlying (supposedly non-writable) buffer using the tensor", "buffer")
+
+
+def share(array: np.ndarray, read_only: str = READ_ONLY_ARRAY) -> Tensor:
+    """A tensor over the user's array; the text says that it cannot be written."""
+    if not array.flags.writeable:
+        warn(read_only, once=True)
     if any(s < 0 for s in array.strides):
         raise ValueError("At least one stride in the given numpy array is negative, and tensors with negative strides are "
                          "not currently supported. (You can probably work around this by making a copy of your array  with "

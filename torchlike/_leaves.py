@@ -212,6 +212,7 @@ for _name, _op, *_how in (
     ("gather", "gather", "default", lambda x, index, dim: [x, dim, index]),
     ("native_dropout", "mul", "Tensor", lambda x, mask, scale: [x, mask * scale]),
     ("pow_scalar", "pow", "Tensor_Scalar"),
+    ("round", "round", "default", lambda x, decimals: [x]), ("round_decimals", "round", "decimals", lambda x, decimals: [x, {"decimals": decimals}]),
     ("add_scaled", "add", "Tensor", lambda x, y, a: [x, y, {"alpha": a}]),
     ("sub_scaled", "sub", "Tensor", lambda x, y, a: [x, y, {"alpha": a}]),
     *((name, "div", "Tensor_mode", lambda x, y: [x, y, {"rounding_mode": "trunc"}]) for name in ("div_trunc", "div_trunc_by_number")),

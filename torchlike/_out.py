@@ -62,8 +62,6 @@ _STRICT: dict[str, str | tuple[str, ...]] = {
     "linalg_multi_dot": "multi_dot(): expected out tensor to have dtype {need_c} but got {have_c}",
     "linalg_norm": "linalg.norm expected out tensor dtype {need} but got: {have}",
     "matrix_norm": "linalg.matrix_norm expected out tensor dtype {need} but got: {have}",
-    "tensorinv": "tensorinv: Expected result to be safely castable from {need} dtype, but got result with dtype {have}",
-    "tensorsolve": "tensorsolve: Expected result to be safely castable from {need} dtype, but got result with dtype {have}",
     "searchsorted": "torch.searchsorted(): output tensor's dtype is wrong, it can only be Int(int32) or Long(int64) depending on whether out_int32 flag is "
                     "True, but we got output tensor's dtype {have} and out_int32 flag is {flag}",
 }
@@ -71,7 +69,8 @@ _STRICT["bucketize"] = _STRICT["searchsorted"]
 
 # torch's words where the result cannot be cast to an output's dtype, of functions that write into others
 _SAFE: dict[str, str | tuple[str, ...]] = {
-    **{name: _SAFELY.replace("{name}", name).replace("{result}", "result") for name in ("cholesky", "cholesky_inverse", "cholesky_solve", "matrix_power")},
+    **{name: _SAFELY.replace("{name}", name).replace("{result}", "result") for name in (
+        "cholesky", "cholesky_inverse", "cholesky_solve", "matrix_power", "tensorinv", "tensorsolve")},
     **{name: _SAFELY.replace("{name}", shown).replace("{result}", "result") for name, shown in (
         ("cond", "linalg.cond"), ("pinv", "linalg.pinv"), ("matrix_rank", "torch.linalg.matrix_rank"),
         ("householder_product", "torch.linalg.householder_product"))},
@@ -88,8 +87,32 @@ _SAFE: dict[str, str | tuple[str, ...]] = {
     **_each("Expected canCast( typeMetaToScalarType(self.dtype()), typeMetaToScalarType(out.dtype())) to be true, but got false.  (Could this error "
             "message be improved?  If so, please report an enhancement request to PyTorch.)", "max_of_all min_of_all"),
 }
-BY_OUT = frozenset(("sum", "prod", "nansum", "nanmean", "cumsum", "cumprod"))  # compute in the output's dtype
+# functions that torch makes of others, which write into `out=` by their own rules: the other's name, from the operands
+_MADE_OF = {
+    "abs": lambda x: "absolute" if x.dtype.is_complex else "abs",  # of complex numbers: cast like most
+    "inner": lambda x, y: "inner" if x.dim() and y.dim() else "mul",
+    "matmul": lambda x, y: "mm" if y.dim() != 1 else "dot" if x.dim() == 1 else "mv",
+}
+BY_OUT = frozenset(("sum", "prod", "nansum", "nanmean", "cumsum", "cumprod", "mean"))  # see `by_out`
 ALONG_DIM = frozenset(("sum", "prod", "median", "nanmedian"))  # have an `out=` only where `dim` is given
+
+
+def by_out(name: str, have: dt.dtype, kwargs: dict) -> None:
+    """A function that is told by `out=` in which dtype to compute; a `dtype=` besides has to be the same."""
+    said = kwargs.get("dtype")
+    if said is None:
+        if name != "mean":
+            kwargs["dtype"] = have
+    elif said is not have and name != "nanmean":
+        if name == "nansum":
+            raise RuntimeError(f"nansum: provided dtype must match dtype of result. Got {have.short} and {said.short}.")
+        raise RuntimeError(_OWN.format(need_c=cpp_type(said.np), have_c=cpp_type(have.np)))
+
+
+def writer(name: str, args: tuple, kwargs: dict) -> str:
+    """The function whose rules for `out=` a call of function `name` follows."""
+    made_of = _MADE_OF.get(name)
+    return name if made_of is None else made_of(*args, *kwargs.values())
 
 
 def refuse_dtype(name: str, place: int, need: dt.dtype, have: dt.dtype) -> None:

@@ -17,7 +17,7 @@ from ._core.grad_mode import mode
 from ._core.layout import overlapping, partly_same
 from ._core.registry import OPS
 from ._older_orders import FACTORS, newer
-from ._out import ALONG_DIM, BY_OUT, refuse_dtype
+from ._out import ALONG_DIM, BY_OUT, by_out, refuse_dtype, writer
 from ._tensor import Tensor, _plain_copy, apply
 
 FUNCTIONS: dict[str, Callable] = {}  # torch.*
@@ -149,8 +149,8 @@ def with_out(f: Callable) -> Callable:
                     check_partly_same(out, args)
                 if name in ALONG_DIM and len(args) < 2 and "dim" not in kwargs:
                     raise TypeError(f"{name}() received an invalid combination of arguments - got ({type(args[0]).__name__}, out=Tensor), but expected one of:")
-                if name in BY_OUT and kwargs.get("dtype") is None:
-                    kwargs["dtype"] = out.dtype
+                if name in BY_OUT:
+                    by_out(name, out.dtype, kwargs)
             result = f(*args, **kwargs)
         except Exception as error:
             if error.__class__ is Refused and out is None:
@@ -160,7 +160,7 @@ def with_out(f: Callable) -> Callable:
                 blame(f, args, kwargs, error)
                 raise
             return run(*older[0], out=out, **older[1])
-        return fill_out(out, result, name=name) if isinstance(result, Tensor) else fill_outs(out, result, name)
+        return fill_out(out, result, name=writer(name, args, kwargs)) if isinstance(result, Tensor) else fill_outs(out, result, name)
     return run
 
 

@@ -18,6 +18,7 @@ import numpy as np
 from . import dtype as dt
 from .aval import NUMBERS, Aval, aval, broadcast_shapes, result_dtype
 from .layout import Layout, contiguous
+from .room import SPARE, need_count, need_room
 
 OPS: dict[str, Op] = {}
 
@@ -142,6 +143,7 @@ class Op:
     vjp      `(xp, *saved, g..., needs=, plan=)` by parameter names, see Derivative; None: jax.vjp; False: no gradient
     """
 
+    fills = True  # its results are memory of their own
     pointwise = False  # results keep the strides of inputs of their shape
 
     def __init__(self, name: str, kernel: Callable, *, shape: Callable | None = None, numpy=True, vjp=None,
@@ -182,7 +184,14 @@ class Op:
         if found is None:
             if any(hasattr(x, "_value") for x in statics):  # a Tensor given for a number
                 raise TypeError(f"{self.name}(): argument must be int, not Tensor")
-            found = self.plans[key] = self.make(avals, statics)
+            found = self.make(avals, statics)
+            for a in found.outs:
+                if a.numel >= SPARE:
+                    if self.fills:
+                        need_room(a.shape, a.dtype, a.device)
+                    else:
+                        need_count(a.shape)
+            self.plans[key] = found
         return found
 
     def make(self, avals, statics) -> Plan:
@@ -484,6 +493,8 @@ class View(Op):
     layout   `(Layout, *numbers, *statics) -> Layout` of the result in the storage; raises torch's error where none exists
     overlaps whether several elements of the result may be one element of the base (no writes then, and `vjp` is given)
     """
+
+    fills = False
 
     def __init__(self, name, kernel, *, put, layout, vjp=None, overlaps=False, numpy=True, torch_name=None):
         super().__init__(name, kernel, shape=self._shape, numpy=numpy, torch_name=torch_name)

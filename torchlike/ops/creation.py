@@ -4,7 +4,6 @@ from __future__ import annotations
 import array
 import functools
 import math
-import os
 import warnings
 
 import numpy as np
@@ -15,8 +14,9 @@ from .._core.aval import aval
 from .._core.history import warn
 from .._core.program import META_ARRAY
 from .._core.registry import Op
+from .._core.room import need_room
 from .._core.value import Value, of_array
-from .._public import MISSING, as_size, public, refuse_huge
+from .._public import MISSING, Refused, as_size, public, refuse_huge
 from .._tensor import Tensor, apply
 from .elements import as_integer, held, plain_number
 from .memory_formats import laid_out, preserve_format
@@ -40,24 +40,8 @@ _constant_op = Op("constant", _constant_kernel, shape=lambda value, shape, dtype
 
 def check_size(shape: tuple, dtype: dt.dtype, device) -> None:
     """Refuse what no memory can hold, here on the user's line."""
-    size = math.prod(shape) * dtype.itemsize
-    if size < _LARGE or device.type == "meta":
-        return
-    if size >= 1 << 63:
-        refuse_huge(shape)
-        raise RuntimeError(f"Storage size calculation overflowed with sizes={list(shape)}")
-    if size > _memory():
-        raise RuntimeError(f"DefaultCPUAllocator: can't allocate memory: you tried to allocate {size} bytes. Error code 12 (Cannot allocate memory)")
-
-
-_LARGE = 1 << 30
-
-
-def _memory() -> int:
-    try:
-        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    except (AttributeError, ValueError, OSError):  # a system that does not tell
-        return 1 << 46
+    refuse_huge(shape)
+    need_room(shape, dtype, device)
 
 
 def constant(shape: tuple, value, dtype: dt.dtype, device) -> Tensor:
@@ -129,6 +113,14 @@ def need_strided(layout, name: str) -> None:
         raise RuntimeError(f"{name}(...) is not implemented for sparse layout")
 
 
+def strided_only(layout, name: str) -> None:
+    """The kernel `name` fills memory: torch has none for the parts of a sparse tensor."""
+    if layout is not None and layout.name != "strided":
+        if layout.name == "sparse_coo":
+            raise Refused(name, "SparseCPU")
+        raise RuntimeError("torch.empty: Only batched sparse compressed (non-block) tensors are supported, but got size [0]")
+
+
 def _zeros_in(layout, t: Tensor, value) -> Tensor:
     """t, which is filled with value, in a layout."""
     if layout is None or layout.name == "strided":
@@ -138,11 +130,19 @@ def _zeros_in(layout, t: Tensor, value) -> Tensor:
     return t.to_sparse(layout=layout)
 
 
+_LAYOUT_NAMES = {"strided": "Strided", "sparse_coo": "Sparse", "sparse_csr": "SparseCsr", "sparse_csc": "SparseCsc", "sparse_bsr": "SparseBsr",
+                 "sparse_bsc": "SparseBsc", "jagged": "Jagged"}
+
+
 def _constant(name, value):
     def make(*size, out=None, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False, names=None):
         shape = as_size(*size)
         _empty_check(shape)
         if out is not None:
+            if device is not None and dev.canonical(device) is not out.device:
+                raise RuntimeError(f"device type {dev.canonical(device).type} does not match device type of out parameter ({out.device.type})")
+            if layout is not None and layout is not out.layout:
+                raise RuntimeError(f"layout {_LAYOUT_NAMES[layout.name]} does not match layout of out parameter ({_LAYOUT_NAMES[out.layout.name]})")
             return _finish(constant(shape, value, dtype_into(out, dtype), out.device), requires_grad, out)
         return _finish(_zeros_in(layout, constant(shape, value, _float_or_default(dtype), dev.resolve(device)), value), requires_grad)
 
@@ -254,6 +254,7 @@ def range_bounds(name: str, bounds: tuple, start, end, step) -> tuple:
 def arange(*bounds, start=MISSING, end=MISSING, step=MISSING, out=None, dtype=None, layout=None, device=None, requires_grad=False,
            pin_memory=False) -> Tensor:
     """The numbers start, start + step, ... below end; int64 when all are ints, else the default float."""
+    strided_only(layout, "arange.start_out")
     start, end, step = range_bounds("arange", bounds, start, end, step)
     start, end, step = (x.item() if isinstance(x, (Tensor, np.generic)) else x for x in (start, end, step))
     for x in (start, end, step):
@@ -273,13 +274,18 @@ def arange(*bounds, start=MISSING, end=MISSING, step=MISSING, out=None, dtype=No
         start, end, step = int(start), int(end), int(step)
         if not step:
             raise ValueError("step must be nonzero")
+    dtype, place = _check_dtype(dtype), dev.resolve(device)
     if all(isinstance(x, int) for x in (start, end, step)):
         n = max(0, -((start - end) // step))
     else:
-        n = max(0, math.ceil((end - start) / step))
-    if _check_dtype(dtype).category in (dt.BOOL, dt.COMPLEX):
-        raise NotImplementedError(f"\"arange_cpu\" not implemented for '{_check_dtype(dtype).short}'")
-    return _finish(apply(_arange_op, (start, step), (n, _check_dtype(dtype), dev.resolve(device))), requires_grad, counted(out, n), True)
+        n = (end - start) / step
+        if n >= 1 << 63:
+            raise RuntimeError("invalid size, possible overflow?")
+        n = max(0, math.ceil(n))
+    if dtype.category in (dt.BOOL, dt.COMPLEX):
+        raise NotImplementedError(f"\"arange_cpu\" not implemented for '{dtype.short}'")
+    check_size((n,), dtype, place)
+    return _finish(apply(_arange_op, (start, step), (n, dtype, place)), requires_grad, counted(out, n), True)
 
 
 def counted(out: Tensor | None, n: int) -> Tensor | None:
@@ -364,6 +370,8 @@ def _shape_of(data) -> tuple:
     while True:
         if isinstance(data, (list, tuple, range)):
             shape.append(len(data))
+            if len(shape) > 128:
+                raise ValueError(f"too many dimensions '{type(data).__name__}'")
             if not len(data):
                 break
             data = data[0]
@@ -378,6 +386,8 @@ def _leaves(data, shape, depth, out, dtype) -> None:
         if isinstance(data, str):
             raise TypeError("new(): invalid data type 'str'") if out else ValueError("too many dimensions 'str'")
         if isinstance(data, (list, tuple)):
+            if any(x is data for x in data):
+                raise TypeError("new(): self-referential lists are incompatible")
             kind = type(data).__name__
             raise TypeError(f"must be real number, not {kind}" if out and isinstance(out[0], float)
                             else f"'{kind}' object cannot be interpreted as an integer")

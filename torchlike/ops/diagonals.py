@@ -8,7 +8,7 @@ from .._core import device as dev
 from .._core import dtype as dt
 from .._public import as_dim, as_int, public
 from .._tensor import Tensor, apply
-from .creation import _check_dtype, place
+from .creation import _check_dtype, place, strided_only
 from .memory_formats import contiguous_format, laid_out, preserve_format
 from .slicing import SELECT, SLICE
 from .strided_views import _DIAGONAL, diagonal
@@ -117,6 +117,7 @@ Tensor.fill_diagonal_ = fill_diagonal_
 
 def _triangle(name: str, find):
     def f(row: int, col: int, offset: int = 0, *, dtype=dt.int64, device=None, layout=None) -> Tensor:
+        strided_only(layout, name)
         if row < 0 or col < 0:
             raise RuntimeError(f"{'row' if row < 0 else 'col'} must be non-negative, got {row if row < 0 else col}")
         return place(np.stack(find(row, offset, col)).astype(_check_dtype(dtype).np), dev.resolve(device))

@@ -310,7 +310,7 @@ def _frequencies(name: str, half: bool):
         count = int(n / 2) + 1 if half else n
         if count < 0:
             raise RuntimeError(f"Trying to create tensor with negative dimension {count}: [{count}]")
-        k = arange(count, dtype=dtype or dt.get_default_dtype(), device=device)
+        k = arange(count, dtype=dtype or dt.get_default_dtype(), layout=layout, device=device)
         if not half:
             k = roll(k - n // 2, -(n // 2))
         made = k * (1.0 / duration if duration else math.copysign(math.inf, duration))

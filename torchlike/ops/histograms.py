@@ -9,6 +9,7 @@ import numpy as np
 from .._core import dtype as dt
 from .._core import program
 from .._core.registry import Op
+from .._core.rng_dtypes import cpp_type
 from .._public import as_dim, as_dims, public
 from .._tensor import Tensor, apply
 from ..autograd.grad_mode import no_grad
@@ -156,6 +157,13 @@ def _need_float(input: Tensor) -> None:
         raise NotImplementedError(f"\"histogramdd\" not implemented for '{input.dtype.short}'")
 
 
+def _same_dtype(input: Tensor, bins: list) -> None:
+    for i, edges in enumerate(bins):
+        if isinstance(edges, Tensor) and edges.ndim and edges.dtype is not input.dtype:
+            raise RuntimeError("torch.histogramdd: input tensor and bins tensors should have the same dtype, but got input with dtype "
+                               f"{cpp_type(input.dtype.np)} and bins for dimension {i} with dtype {cpp_type(edges.dtype.np)}")
+
+
 @public(out=True)
 def histogram(input, bins=100, *, range=None, weight: Tensor | None = None, density: bool = False):
     """(hist, bin_edges) of all elements; bins: their number, or a vector of edges."""
@@ -163,6 +171,7 @@ def histogram(input, bins=100, *, range=None, weight: Tensor | None = None, dens
     with no_grad():
         flat = input.reshape(-1)
         bins = int(bins) if range is not None and isinstance(bins, Tensor) else bins
+        _same_dtype(input, [bins])
         edges = _edges("torch.histogram()", flat, bins, range)
         weight = None if weight is None else weight.reshape(-1)
         return _histogram(_count("torch.histogram()", flat.unsqueeze(1), [edges], weight, density), edges)
@@ -188,6 +197,7 @@ def histogramdd(input, bins, *, range=None, weight=None, density: bool = False):
     with no_grad():
         points = input.reshape(-1, d)
         given = [None if range is None else range[2 * i : 2 * i + 2] for i in _range(d)]
+        _same_dtype(input, bins)
         edges = [_edges(name, points[:, i], b, r, i) for i, (b, r) in enumerate(zip(bins, given))]
         hist = _count(name, points, edges, None if weight is None else weight.reshape(-1), density)
     return _histogramdd(hist, tuple(edges))
@@ -255,5 +265,8 @@ def nanmean(input, dim=None, keepdim: bool = False, *, dtype=None) -> Tensor:
         raise RuntimeError(
             f"nanmean(): expected input to have floating point or complex dtype but got {input.dtype.short}"
         )
+    if dtype is not None and dtype.category < dt.FLOAT:
+        raise RuntimeError("nanmean(): could not infer output dtype. Optional dtype must be either a floating point or complex dtype. Got: "
+                           f"{dtype.short}")
     count = (~input.detach().isnan()).sum(dim, keepdim)
     return nansum(input, dim, keepdim, dtype=dtype) / count

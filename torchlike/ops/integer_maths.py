@@ -5,14 +5,16 @@ import math
 from collections.abc import Sequence
 
 import numpy as np
+from jax import lax
 
 from .._core import dtype as dt
 from .._core.registry import Derivative, Elementwise, Op
-from .._public import need_tensor, public
+from .._public import as_dims, need_tensor, public
 from .._tensor import Tensor, apply
 from .named_results import named_result
 from .pointwise import _pow_kernel as power_kernel
 from .pointwise import conj, operands
+from .reductions import reduced
 
 
 def _integers(name: str, kernel):
@@ -28,6 +30,36 @@ def _integers(name: str, kernel):
     f.__name__ = f.__qualname__ = name
     f.__doc__ = f"torch.{name}(input, other), for integers."
     return public(inplace=True, out=True)(f)
+
+
+def _xor(xp, x, dims, keepdim):
+    """The bits of all numbers, as 64-bit ones, joined by exclusive or."""
+    kind = x.dtype.kind
+    if xp is np:
+        bits = x.astype(np.uint64) if kind in "biu" else x.astype(np.float64).view(np.uint64)
+        return np.bitwise_xor.reduce(bits, axis=dims, keepdims=keepdim)
+    bits = x.astype(np.uint64) if kind in "biu" else lax.bitcast_convert_type(x.astype(np.float64), np.uint64)
+    made = lax.reduce(bits, np.uint64(0), lax.bitwise_xor, dims)
+    return xp.expand_dims(made, dims) if keepdim else made
+
+
+_HASH = Op("hash_tensor", _xor, shape=lambda a, dims, keepdim: (reduced(a.shape, dims, keepdim), dt.uint64), vjp=False)
+
+
+@public(out=True)
+def hash_tensor(input, dim=(), *, keepdim: bool = False, mode: int = 0) -> Tensor:
+    """One 64-bit number of all elements along dim, which tells tensors apart: their bits joined by exclusive or."""
+    if mode:
+        raise RuntimeError(f"Unknown hash_tensor mode: {mode}")
+    if input.dtype.is_complex:
+        raise NotImplementedError(f"\"xor_sum_cpu\" not implemented for '{input.dtype.short}'")
+    dims = as_dims(dim, input.ndim)
+    if not input.numel() and dim in ((), []):
+        raise RuntimeError("hash_tensor: Expected reduction dim to be specified for input.numel() == 0. Specify the reduction dim with the 'dim' argument.")
+    for d in dims:
+        if not input.shape[d]:
+            raise IndexError(f"hash_tensor: Expected reduction dim {d} to have non-zero size.")
+    return apply(_HASH, (input,), (dims, bool(keepdim)))
 
 
 gcd = _integers("gcd", lambda xp, x, y: xp.gcd(x, y))

@@ -4,6 +4,8 @@ from __future__ import annotations
 import numpy as np
 from jax import lax
 
+from .._core import device as dev
+from .._core import dtype as dt
 from .._core.aval import broadcast_shapes, result_dtype
 from .._core.grad_mode import mode
 from .._core.layout import Layout, channels_last_strides, suggests_channels_last
@@ -117,7 +119,9 @@ def cat(tensors: Tensors, dim: int = 0) -> Tensor:
             raise TypeError(f"expected Tensor as element {i} in argument 0, but got {type(t).__name__}")
         if not t._value.aval.ndim:
             raise RuntimeError(f"zero-dimensional tensor (at position {i}) cannot be concatenated")
-    kept = [t for t in tensors if t._value.aval.shape != (0,)] or [tensors[0]]
+    kept = [t for t in tensors if t._value.aval.shape != (0,)]
+    if not kept:  # empty vectors fit everything
+        kept, dim = [tensors[0]], 0
     first = kept[0]._value.aval.shape
     d = as_dim(dim, len(first))
     for i, t in enumerate(kept):
@@ -353,6 +357,8 @@ def meshgrid(*tensors, indexing: str | None = None) -> tuple:
         import warnings
         warnings.warn("torch.meshgrid: in an upcoming release, it will be required to pass the indexing argument.", stacklevel=3)
         indexing = "ij"
+    if not tensors:
+        raise RuntimeError("meshgrid expects a non-empty TensorList")
     if indexing not in ("ij", "xy"):
         raise RuntimeError(f'torch.meshgrid: indexing must be one of "xy" or "ij", but received: {indexing}')
     for t in tensors:
@@ -388,6 +394,8 @@ def block_diag(*tensors) -> Tensor:
     """Matrices along the diagonal of one matrix, zeros elsewhere."""
     blocks = [t.reshape(1, -1) if t.ndim < 2 else t for t in tensors]
     from .creation import constant
+    if not blocks:
+        return constant((1, 0), 0, dt.get_default_dtype(), dev.resolve(None))
     columns = sum(b.shape[1] for b in blocks)
     rows, start = [], 0
     for b in blocks:

@@ -144,6 +144,8 @@ def masked_scatter(input, mask: Tensor, source: Tensor) -> Tensor:
 def repeat_interleave(input=None, repeats=None, dim: int | None = None, *, output_size: int | None = None) -> Tensor:
     """Each element (or slice along dim) repeated; with one argument, indices repeated by their counts."""
     if input is None or repeats is None:
+        if (repeats if input is None else input).ndim != 1:
+            raise RuntimeError("repeat_interleave only accept 1D vector as repeat")
         counts = _counts(repeats if input is None else input)
         return _on(np.repeat(np.arange(counts.size), counts), (repeats if input is None else input).device)
     if dim is None:

@@ -421,9 +421,11 @@ def _float_only(name: str):
 
 
 def complex_logaddexp(xp, x, y):
-    """The larger by real part, plus what the other adds: its angle is not turned into (-pi, pi]."""
+    """The larger by real part, plus what the other adds: its angle is not turned into (-pi, pi]. Of two zeros' logarithms it is y."""
     low, high = xp.where(x.real < y.real, x, y), xp.where(x.real < y.real, y, x)
-    return high + xp.log1p(xp.exp(low - high))
+    alike = (x.real == y.real) & xp.isinf(x.real)  # their difference is NaN
+    sums = xp.where(alike, xp.log(xp.exp(low) + xp.exp(high)), high + xp.log1p(xp.exp(xp.where(alike, xp.zeros((), x.dtype), low - high))))
+    return xp.where(alike & (x.real < 0), low, sums)
 
 
 logaddexp = binary("logaddexp", lambda xp, x, y: xp.logaddexp(x, y) if x.dtype.kind != "c" else complex_logaddexp(xp, x, y),

@@ -1,6 +1,7 @@
 """Random numbers: torch's CPU generator, drawn on the host; they enter programs as data."""
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 
 import numpy as np
@@ -12,10 +13,11 @@ from .._core.aval import broadcast_shapes
 from .._core.grad_mode import mode
 from .._core.layout import is_contiguous, like, overlapping
 from .._core.registry import Op
-from .._public import MISSING, Refused, as_int, as_size, fill_out, number, public
+from .._core.room import SPARE, need_room
+from .._public import MISSING, as_int, as_size, fill_out, number, public
 from .._tensor import Tensor, apply, as_tensor_value
 from .basic import overwrite, to_device
-from .creation import _check_dtype, _empty_check, _finish, constant, dtype_into, place, range_bounds
+from .creation import _check_dtype, _empty_check, _finish, constant, dtype_into, place, range_bounds, strided_only
 from .elements import plain_number
 
 
@@ -72,6 +74,8 @@ def drawn(draw: Callable[[], np.ndarray], device, shape: tuple, kind: np.dtype) 
     """A tensor of random numbers of that shape and NumPy dtype; a compiled call draws them anew at each replay."""
     if device.type == "meta":  # no values, and no numbers drawn for them
         return place(np.broadcast_to(np.zeros((), kind), shape), device)
+    if math.prod(shape) >= SPARE:
+        need_room(shape, dt.from_numpy_dtype(kind), device)
     capture = program.state.capture
     if capture is not None:
         capture.begin_draw()
@@ -100,8 +104,7 @@ def _laid_out_like(t: Tensor, dtype, device, memory_format) -> Tensor | None:
 
 def _random_factory(name: str, kernel: str, draw, fill):
     def f(*size, generator=None, out=None, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False, names=None):
-        if layout is not None and layout.name != "strided":
-            raise Refused("uniform_" if name == "rand" else "normal_", "SparseCPU")
+        strided_only(layout, "uniform_" if name == "rand" else "normal_")
         shape = as_size(*size)
         _empty_check(shape)
         d = _floating(dtype_into(out, dtype), kernel)
@@ -133,6 +136,7 @@ randn = _random_factory("randn", "normal_kernel_cpu", rng.randn, lambda t, gener
 @public(method=False)
 def randint(low=None, high=None, size=None, *, generator=None, out=None, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False) -> Tensor:
     """Integers from [low, high), of the given size: randint(high, size) or randint(low, high, size)."""
+    strided_only(layout, "random_.from")
     if isinstance(high, (tuple, list)):
         low, high, size = 0, low, high
     elif high is None:
@@ -167,6 +171,7 @@ def randint_like(input, *bounds, low=MISSING, high=MISSING, dtype=None, layout=N
 @public(method=False)
 def randperm(n: int, *, generator=None, out=None, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False) -> Tensor:
     """The numbers 0 to n - 1 in random order."""
+    strided_only(layout, "randperm.generator_out")
     n = as_int(n, "n")
     if n < 0:
         raise RuntimeError(f"Trying to create tensor with negative dimension {n}: [{n}]")
@@ -198,6 +203,7 @@ def _drawn_from(op: Op, made: Tensor, *parameters: Tensor) -> Tensor:
 @public(method=False)
 def normal(mean=0.0, std=1.0, size=None, *, generator=None, out=None, dtype=None, device=None, requires_grad=False, layout=None) -> Tensor:
     """Normal numbers of given means and deviations (tensors or numbers), or of a size."""
+    strided_only(layout, "normal_")
     g = _generator(generator)
     if size is not None:
         if not isinstance(size, (tuple, list)):

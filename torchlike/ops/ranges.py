@@ -14,10 +14,11 @@ from .._core import dtype as dt
 from .._core.aval import broadcast_shapes
 from .._core.layout import Layout, is_contiguous, is_dense
 from .._core.registry import Op, Plan, common_device
+from .._core.rng_dtypes import cpp_type
 from .._public import as_size, public
 from .._tensor import Tensor, apply
 from .complex_parts import joined
-from .creation import _arange_op, _check_dtype, _empty_check, _finish, constant, dtype_into, from_numpy, place
+from .creation import _arange_op, _check_dtype, _empty_check, _finish, constant, dtype_into, from_numpy, place, strided_only
 from .joining import cat
 from .pointwise import _plain_number, fused, number
 
@@ -68,9 +69,12 @@ def _ends(name: str, start, end, steps, dtype):
     steps = steps.__index__()
     if steps < 0:
         raise RuntimeError("number of steps must be non-negative")
+    complex_ = any(x.dtype.is_complex if isinstance(x, Tensor) else isinstance(x, builtins.complex) for x in pair)
     if dtype is None:
-        complex_ = any(x.dtype.is_complex if isinstance(x, Tensor) else isinstance(x, builtins.complex) for x in pair)
         dtype = dt.complex_of(dt.get_default_dtype()) if complex_ else dt.get_default_dtype()
+    elif complex_ and not dtype.is_complex:
+        raise RuntimeError(f"torch.{name}(): inferred dtype {cpp_type(dt.complex_of(dt.get_default_dtype()).np)} can't be safely cast to passed dtype "
+                           f"{dtype.short}")
     dtype = _check_dtype(dtype)
     if dtype is dt.bool_:
         raise NotImplementedError(f"\"{name}_cpu\" not implemented for 'Bool'")
@@ -82,6 +86,7 @@ def linspace(
     start, end, steps, *, out=None, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False
 ) -> Tensor:
     """`steps` numbers from start to end, both included, equally spaced."""
+    strided_only(layout, "linspace.out")
     start, end, steps, dtype = _ends("linspace", start, end, steps, dtype_into(out, dtype))
     made = apply(_LINSPACE, (start, end), (steps, dtype, dev.resolve(device)))
     return _finish(made, requires_grad, out, True)
@@ -102,6 +107,7 @@ def logspace(
     pin_memory=False,
 ) -> Tensor:
     """base to the powers linspace(start, end, steps)."""
+    strided_only(layout, "logspace.out")
     start, end, steps, dtype = _ends("logspace", start, end, steps, dtype_into(out, dtype))
     made = apply(_LOGSPACE, (start, end, float(base)), (steps, dtype, dev.resolve(device)))
     return _finish(made, requires_grad, out, True)
@@ -118,6 +124,7 @@ def range(
         UserWarning,
         stacklevel=2,
     )
+    strided_only(layout, "range.out")
     start, end, step = (x.item() if isinstance(x, (Tensor, np.generic)) else x for x in (start, end, step))
     if step == 0:
         raise RuntimeError("step must be nonzero")
@@ -152,6 +159,7 @@ def eye(
     pin_memory=False,
 ) -> Tensor:
     """An n x m matrix with ones on the diagonal."""
+    strided_only(layout, "eye.m_out")
     sizes = []
     for x, name, position in ((n, "n", 1), (n if m is None else m, "m", 2)):
         if isinstance(x, bool) or not hasattr(x, "__index__"):
@@ -203,6 +211,8 @@ def strided_memory(shape: tuple, strides: tuple, dtype, device) -> Tensor:
     if 0 in shape or is_dense(Layout(shape, strides, 0)):
         return _strided(constant(shape, 0, dtype, device), shape, strides)
     length = 1 + sum((n - 1) * s for n, s in zip(shape, strides))
+    if length * dtype.itemsize >= 1 << 63:
+        raise RuntimeError(f"Storage size calculation overflowed with sizes={list(shape)} and strides={list(strides)}")
     return constant((length,), 0, dtype, device).as_strided(shape, strides).detach()
 
 
@@ -211,6 +221,7 @@ def empty_strided(
     size, stride, *, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False
 ) -> Tensor:
     """Memory of a given shape and strides; its content is zero here, and undefined in torch."""
+    strided_only(layout, "empty_strided")
     kind = dt.get_default_dtype() if dtype is None else _check_dtype(dtype)
     return _finish(strided_memory(as_size(size), as_size(stride), kind, dev.resolve(device)), requires_grad)
 
@@ -280,7 +291,8 @@ def frombuffer(buffer, *, dtype, count: int = -1, offset: int = 0, requires_grad
             f"requested buffer length ({count} * {kind.itemsize} bytes) after offset ({offset} bytes) must not be greater than actual "
             f"buffer length ({size} bytes)"
         )
-    return _finish(from_numpy(np.frombuffer(buffer, kind.np, count, offset)), requires_grad)
+    from .._host import READ_ONLY_BUFFER, share
+    return _finish(share(np.frombuffer(buffer, kind.np, count, offset), READ_ONLY_BUFFER), requires_grad)
 
 
 _files: weakref.WeakKeyDictionary = (

@@ -289,7 +289,8 @@ def _logic(name):
             shape=lambda a, dims, keepdim: (reduced(a.shape, dims, keepdim), dt.uint8 if a.dtype is dt.uint8 else dt.bool_))
 
     def f(input, dim=None, keepdim: bool = False) -> Tensor:
-        return apply(op, (input,), (as_dims(dim, input._value.aval.ndim), bool(keepdim)))
+        dims = () if dim.__class__ in (tuple, list) and not dim else as_dims(dim, input._value.aval.ndim)  # no dimensions: each element for itself
+        return apply(op, (input,), (dims, bool(keepdim)))
     f.__name__ = f.__qualname__ = name
     f.__doc__ = f"Whether {name} element along dim is nonzero."
     return public(out=True)(f)

@@ -231,14 +231,15 @@ cummax, cummin = _running_extreme("cummax", True), _running_extreme("cummin", Fa
 def _complex_running(xp, x, dim):
     """One element after the other, as torch: an angle is that of the sum, however often it went round."""
     rows = xp.moveaxis(x, dim, 0)
+    nothing = xp.full(rows.shape[1:], -np.inf, x.dtype)
     if xp is np:
-        sums = itertools.accumulate(rows, lambda a, b: complex_logaddexp(np, a, b))
+        sums = itertools.islice(itertools.accumulate(rows, lambda a, b: complex_logaddexp(np, b, a), initial=nothing), 1, None)
         return np.moveaxis(np.stack(list(sums)) if len(rows) else rows, 0, dim)
 
     def step(carry, row):
-        carry = complex_logaddexp(jnp, carry, row)
+        carry = complex_logaddexp(jnp, row, carry)
         return carry, carry
-    return jnp.moveaxis(jnp.concatenate([rows[:1], lax.scan(step, rows[0], rows[1:])[1]]) if len(rows) else rows, 0, dim)
+    return jnp.moveaxis(lax.scan(step, nothing, rows)[1] if len(rows) else rows, 0, dim)
 
 
 def _logcumsumexp(xp, x, dim):

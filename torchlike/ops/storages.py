@@ -440,4 +440,4 @@ for _dtype in (dt.complex64, dt.complex128):
     STORAGES[f"{_dtype.short}Storage"] = _TypedMeta(
         f"{_dtype.short}Storage", (TypedStorage,), {"__module__": "torch", "dtype": _dtype}
     )
-FUNCTIONS.update(STORAGES, StorageBase=StorageBase, UntypedStorage=UntypedStorage, TypedStorage=TypedStorage)
+FUNCTIONS.update(STORAGES, Storage=STORAGES["FloatStorage"], StorageBase=StorageBase, UntypedStorage=UntypedStorage, TypedStorage=TypedStorage)

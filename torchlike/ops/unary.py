@@ -12,6 +12,7 @@ from .._core.registry import Elementwise
 from .._public import public
 from .._tensor import Tensor, apply
 from .choosing import choose
+from .circular import cosine, reciprocal_root, sine
 from .complex_parts import joined
 from .elements import largest_of
 from .pointwise import at_least, conj
@@ -63,11 +64,11 @@ def _log1p(xp, x):
 
 log1p = unary("log1p", _log1p, lambda xp, g, x: g / conj(xp, x + 1), torch_name="Log1PBackward0")
 sqrt = unary("sqrt", lambda xp, x: xp.sqrt(x), lambda xp, g, out: g / conj(xp, 2 * out))
-rsqrt = unary("rsqrt", lambda xp, x: 1 / xp.sqrt(x), lambda xp, g, out: g * conj(xp, np.asarray(-0.5, out.dtype) * out * out * out))
+rsqrt = unary("rsqrt", reciprocal_root, lambda xp, g, out: g * conj(xp, np.asarray(-0.5, out.dtype) * out * out * out))
 reciprocal = unary("reciprocal", lambda xp, x: 1 / x, lambda xp, g, out: -g * conj(xp, out * out))
 square = unary("square", lambda xp, x: x * x, lambda xp, g, x: g * conj(xp, 2 * x), promote=_as_power, torch_name="PowBackward0")
-sin = unary("sin", lambda xp, x: xp.sin(x), lambda xp, g, x: g * conj(xp, xp.cos(x)))
-cos = unary("cos", lambda xp, x: xp.cos(x), lambda xp, g, x: -g * conj(xp, xp.sin(x)))
+sin = unary("sin", sine, lambda xp, g, x: g * conj(xp, cosine(xp, x)))
+cos = unary("cos", cosine, lambda xp, g, x: -g * conj(xp, sine(xp, x)))
 tan = unary("tan", lambda xp, x: xp.tan(x), lambda xp, g, out: g * conj(xp, 1 + out * out))
 asin = unary("asin", lambda xp, x: xp.arcsin(x), lambda xp, g, x: g * conj(xp, 1 / xp.sqrt(1 - x * x)), names=("arcsin",))
 acos = unary("acos", lambda xp, x: xp.arccos(x), lambda xp, g, x: -g * conj(xp, 1 / xp.sqrt(1 - x * x)), names=("arccos",))
@@ -115,6 +116,7 @@ ceil = _rounding("ceil", lambda xp, x: xp.ceil(x))
 trunc = _rounding("trunc", lambda xp, x: xp.trunc(x), names=("fix",))
 frac = unary("frac", lambda xp, x: x - xp.trunc(x), lambda xp, g: g, promote="arith", real=True)
 _ROUND = Elementwise("round", lambda xp, x, decimals: x if x.dtype.kind in "iub" else _round(xp, x, decimals), grads=(_zero,))
+_ROUND_TO = Elementwise("round_decimals", lambda xp, x, decimals: x if x.dtype.kind in "iub" else _round(xp, x, decimals), grads=(_zero,), torch_name="RoundBackward1")
 
 
 def _round(xp, x, decimals):
@@ -127,7 +129,7 @@ def _round(xp, x, decimals):
 @public(inplace=True, out=True)
 def round(input, *, decimals: int = 0) -> Tensor:
     """To the nearest integer (half to even), or to `decimals` places."""
-    return apply(_ROUND, (input,), (int(decimals),))
+    return apply(_ROUND_TO if decimals else _ROUND, (input,), (int(decimals),))
 
 
 sign = unary("sign", lambda xp, x: x if x.dtype == np.bool_ else choose(xp, x != x, xp.zeros((), x.dtype), xp.sign(x)), _zero, promote="arith", real=True)

@@ -16,7 +16,9 @@ from . import fourier
 from .creation import _check_dtype, _finish, place
 
 
-def _window(name: str, n, periodic: bool, dtype, device, requires_grad, values) -> Tensor:
+def _window(name: str, n, periodic: bool, dtype, layout, device, requires_grad, values) -> Tensor:
+    if layout is not None and layout.name.startswith("sparse"):
+        raise RuntimeError(f"{name} is not implemented for sparse types, got: {layout}")
     n = as_int(n, "window_length", f"{name}(): ", " (position 1)")
     d = dt.get_default_dtype() if dtype is None else _check_dtype(dtype)
     if d.category != dt.FLOAT:
@@ -40,26 +42,26 @@ def _cosines(*weights):
 @public(method=False)
 def hann_window(window_length: int, periodic: bool = True, *, dtype=None, layout=None, device=None, pin_memory=False, requires_grad=False) -> Tensor:
     """The Hann window: sin^2(pi i / n)."""
-    return _window("hann_window", window_length, periodic, dtype, device, requires_grad, _cosines(0.5, 0.5))
+    return _window("hann_window", window_length, periodic, dtype, layout, device, requires_grad, _cosines(0.5, 0.5))
 
 
 @public(method=False)
 def hamming_window(window_length: int, periodic: bool = True, alpha: float = 0.54, beta: float = 0.46, *, dtype=None, layout=None, device=None,
                    pin_memory=False, requires_grad=False) -> Tensor:
     """The Hamming window: alpha - beta cos(2 pi i / n)."""
-    return _window("hamming_window", window_length, periodic, dtype, device, requires_grad, _cosines(alpha, beta))
+    return _window("hamming_window", window_length, periodic, dtype, layout, device, requires_grad, _cosines(alpha, beta))
 
 
 @public(method=False)
 def blackman_window(window_length: int, periodic: bool = True, *, dtype=None, layout=None, device=None, pin_memory=False, requires_grad=False) -> Tensor:
     """The Blackman window."""
-    return _window("blackman_window", window_length, periodic, dtype, device, requires_grad, lambda i, n: np.abs(_cosines(0.42, 0.5, 0.08)(i, n)))
+    return _window("blackman_window", window_length, periodic, dtype, layout, device, requires_grad, lambda i, n: np.abs(_cosines(0.42, 0.5, 0.08)(i, n)))
 
 
 @public(method=False)
 def bartlett_window(window_length: int, periodic: bool = True, *, dtype=None, layout=None, device=None, pin_memory=False, requires_grad=False) -> Tensor:
     """The triangular window: 1 - |2 i / n - 1|."""
-    return _window("bartlett_window", window_length, periodic, dtype, device, requires_grad, lambda i, n: 1 - np.abs(2 * i / n - 1))
+    return _window("bartlett_window", window_length, periodic, dtype, layout, device, requires_grad, lambda i, n: 1 - np.abs(2 * i / n - 1))
 
 
 @public(method=False)
@@ -68,7 +70,7 @@ def kaiser_window(window_length: int, periodic: bool = True, beta: float = 12.0,
     """The Kaiser window of shape beta."""
     def values(i, n):
         return np.i0(beta * np.sqrt(np.maximum(1 - (2 * i / n - 1) ** 2, 0))) / np.i0(beta)
-    return _window("kaiser_window", window_length, periodic, dtype, device, requires_grad, values)
+    return _window("kaiser_window", window_length, periodic, dtype, layout, device, requires_grad, values)
 
 
 def _centred_window(window, win_length: int, n_fft: int, like: Tensor) -> Tensor:

@@ -232,7 +232,7 @@ _built("hardsigmoid")(lambda op, x, n: op("HardSigmoid", x, alpha=1 / 6, beta=0.
 _built("special_ndtr")(lambda op, x, n: op("Mul", op("Add", op("Erf", op("Mul", x, n(math.sqrt(0.5)))), n(1)), n(0.5)))
 
 
-@translates("round")
+@translates("round", "round_decimals")
 def _round(g: Graph, x: Var, decimals: int) -> Var:
     if decimals == 0:
         return g.op("Round", x) if x.dtype.category >= dt.FLOAT else x
