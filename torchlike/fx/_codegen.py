@@ -158,7 +158,8 @@ class CodeGen:
         if self._body_transformer:
             body = self._body_transformer(body)
         head = "".join(f'torch.fx._symbolic_trace.wrap("{name}")\n' for name in out.wrapped)
-        definition = self.gen_fn_def(lines.inputs, lines.returns, expanded_def=expanded_def)
+        how = {"expanded_def": True} if expanded_def else {}  # methods of older classes do not know it
+        definition = self.gen_fn_def(lines.inputs, lines.returns, **how)
         code = "\n".join("    " + line for line in "".join(body).split("\n"))
         source = f"\n{head or chr(10)}\n{definition}\n{code}"
         start = source.count("\n", 0, len(source) - len(code)) + 1
@@ -293,7 +294,7 @@ class _Lines:
         else:
             qualified = _get_qualified_name(target)
             called = self.out.add(qualified, target)
-            if not _of_torch(target) and target in _wrapped():
+            if node.meta.get("is_wrapped", False):
                 self.out.wrapped.setdefault(called)
             self.body.append(f"{left}{called}({self.arguments(node.args, node.kwargs)})")
 
@@ -306,13 +307,9 @@ class _Lines:
     def output(self, node: Node) -> None:
         if node.type is not None:
             self.returns = f" -> {self.out.type_name(node.type)}"
-        self.body.append(self.codegen.generate_output(node.args[0], repr_fn=self.value))
-
-
-def _wrapped() -> set[Callable]:
-    from ._patcher import wrapped_functions
-
-    return wrapped_functions()
+        write = self.codegen.generate_output
+        shown = {"repr_fn": self.value} if "repr_fn" in inspect.signature(write).parameters else {}  # methods of older classes show nodes alone
+        self.body.append(write(node.args[0], **shown))
 
 
 def _summary(trace: str) -> str:

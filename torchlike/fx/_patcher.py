@@ -17,18 +17,6 @@ from .proxy import Proxy
 _ABSENT = object()
 
 
-def wrapped_functions() -> _Wrapped:
-    """The functions that were marked, for asking whether one is among them."""
-    return _Wrapped()
-
-
-class _Wrapped:
-    def __contains__(self, f: Any) -> bool:
-        if getattr(f, "__module__", None) == "math" and getattr(f, "__name__", "") in vars(sys.modules["math"]):
-            return True
-        return any(_named(scope, name) is f for (_, name), scope in _wrapped_fns_to_patch.items())
-
-
 def _named(scope: dict[str, Any], name: str) -> Any:
     return scope.get(name, getattr(builtins, name, None))
 
@@ -70,7 +58,7 @@ def _method_as_one_step(cls: type, name: str) -> Callable:
 
 
 def _operator_as_one_step(f: Callable) -> Callable:
-    """The call of torch.ops.aten's operators."""
+    """The call of torch.ops' operators."""
     def call(self: Any, /, *args: Any, **kwargs: Any) -> Any:
         proxy = find_proxy(args, kwargs)
         return f(self, *args, **kwargs) if proxy is None else proxy.tracer.create_proxy("call_function", self, args, kwargs)
@@ -87,7 +75,8 @@ class _Patcher:
 
     def __enter__(self) -> _Patcher:
         self.blocks.enter_context(overrides.dispatching_methods())
-        for cls in (OpOverload, OpOverloadPacket):
+        library = sys.modules.get("torchlike.library")  # loaded where a program registers operators of its own
+        for cls in (OpOverload, OpOverloadPacket, *(() if library is None else (library.CustomOpDef,))):
             self.patch_method(cls, "__call__", _operator_as_one_step(cls.__call__))
         return self
 

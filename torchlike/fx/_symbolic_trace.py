@@ -125,6 +125,10 @@ class Tracer(TracerBase):
                 if a is p:
                     return self.create_node("get_attr", name, (), {})
             raise NameError("parameter is not a member of this module")
+        if isinstance(a, Module):
+            for name, m in self.root.named_modules():
+                if a is m:
+                    return self.create_node("get_attr", name, (), {})
         if isinstance(a, Tensor):
             for name, b in self.root.named_buffers():
                 if b is a:
@@ -209,6 +213,9 @@ class Tracer(TracerBase):
             skip = 1
             next(names)
             args.append(self.root)
+        if isinstance(concrete_args, tuple) and code.co_flags & inspect.CO_VARARGS and not code.co_kwonlyargcount:
+            args.extend(self.create_proxy("placeholder", f"input_{i}", (), {}) for i in range(len(concrete_args)))  # the tuple says how many there are
+            return root_fn, args
         if isinstance(concrete_args, tuple):
             if len(concrete_args) != total - skip:
                 raise RuntimeError(f"Tracing expected {total - skip} arguments but got {len(concrete_args)} concrete arguments")
@@ -342,9 +349,9 @@ class _Opener:
         self.count += 1
         out = self.tracer.create_proxy("placeholder", f"{name}_{self.count}", default, {})
         if isinstance(x, PHBase):
-            if isinstance(x, PHWithMeta):
-                out.node.meta.update({k: v for k, v in x.__dict__.items() if k != "ph_key"})
-                out.node.meta["ph_key"] = x.ph_key
+            for attribute, value in vars(x).items():
+                if not hasattr(out.node, attribute):
+                    setattr(out.node, attribute, value)
             return out
         message = f"{name} has been specialized to have value {x} but got another value"
         if type(x) is bool or type(x) in (int, float, str):

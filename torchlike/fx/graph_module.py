@@ -322,12 +322,11 @@ class GraphModule(Module):
         return reduce_graph_module, (body, _format_import_block(code.globals))
 
     def __deepcopy__(self, memo: dict[int, Any]) -> GraphModule:
+        made = memo[id(self)] = type(self).__new__(type(self))  # known from now on: what it holds may hold it
         state = _CodeOnlyModule(copy.deepcopy(self.__dict__, memo))
         for hook in self._deepcopy_hooks:
             hook(state)
-        made = type(self).__new__(type(self))
         GraphModule.__init__(made, state, state.__dict__["_graph"])
-        memo[id(self)] = made
         for name, value in state.__dict__.items():
             if name not in ("_graph", "_modules", "_parameters", "_buffers"):
                 made.__dict__.setdefault(name, value)

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from ..nn import Module
+from . import traceback as fx_traceback
 from ._symbolic_trace import Tracer
 from .graph import Graph
 from .graph_module import GraphModule
@@ -76,8 +77,9 @@ class Interpreter:
 
     def run_node(self, n: Node) -> Any:
         """The value of one node, from those in `env`."""
-        args, kwargs = self.fetch_args_kwargs_from_env(n)
-        return getattr(self, n.op)(n.target, args, kwargs)
+        with fx_traceback.set_current_meta(n, f"Interpreter_{type(self).__name__}"):
+            args, kwargs = self.fetch_args_kwargs_from_env(n)
+            return getattr(self, n.op)(n.target, args, kwargs)
 
     # -- one method for each kind of node -------------------------------------------------------------------------------
 
@@ -177,7 +179,8 @@ class Transformer(Interpreter):
 
     def transform(self) -> GraphModule:
         """The GraphModule of the new graph."""
-        result = super().run(enable_io_processing=False)
+        with fx_traceback.preserve_node_meta():
+            result = super().run(enable_io_processing=False)
         if result is not None:
             old = self.graph.output_node()
             node = self.new_graph.output(_nodes_of(result), type_expr=old.type)

@@ -117,6 +117,8 @@ def _type_repr(obj: object) -> str:
 
 def _format_arg(arg: object, max_list_len: float = float("inf")) -> str:
     """An argument as a graph shows it: nodes with a percent sign."""
+    if hasattr(arg, "_custom_fx_repr_fn"):
+        return arg._custom_fx_repr_fn()
     if isinstance(arg, Node):
         return f"%{arg}"
     if isinstance(arg, (list, tuple)):

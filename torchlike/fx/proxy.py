@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import copy
 import dataclasses
+import enum
 import opcode
 import operator
 import sys
@@ -13,7 +14,9 @@ from typing import TYPE_CHECKING, Any
 
 from .. import overrides
 from .._core.device import device
+from ..ops.layouts import layout
 from ..ops.memory_formats import memory_format
+from . import traceback as fx_traceback
 from ._codegen import magic_methods, reflectable_magic_methods
 from ._torch_names import call_form
 from .graph import Graph
@@ -24,7 +27,10 @@ if TYPE_CHECKING:
 
 __all__ = ["TracerBase", "GraphAppendingTracer", "TraceError", "Proxy", "Attribute", "ParameterProxy", "Scope", "ScopeContextManager"]
 
-_PLAIN = (*base_types, device, memory_format)
+_PLAIN = (*base_types, device, layout, memory_format, enum.Enum)
+# what a node takes over from the one that an Interpreter runs, under preserve_node_meta
+_COPY_META_FIELDS = ["nn_module_stack", "torch_fn", "source_fn_stack", "original_aten", "recompute", "ac_graph_id", "has_backward_hook", "from_node",
+                     "quantization_tag", "_numeric_debug_handle", "custom", "partitioner_tag"]
 # methods behind operators whose first operand is a plain tensor, where torch records the method's other name
 _OPERATORS = {"__mod__": "remainder", "__eq__": "eq", "__ne__": "ne", "__lt__": "lt", "__le__": "le", "__gt__": "gt", "__ge__": "ge"}
 _ITERATED = ("Proxy object cannot be iterated. This can be attempted when the Proxy is used in a loop or as a *args or **kwargs function argument. "
@@ -78,7 +84,10 @@ class TracerBase:
         node = self.graph.create_node(kind, target, args, kwargs, name, type_expr)
         if hasattr(self, "scope"):
             self.node_name_to_scope[node.name] = (self.scope.module_path, self.scope.module_type)
-        if getattr(self, "module_stack", None):
+        if fx_traceback.has_preserved_node_meta():
+            known = fx_traceback.get_current_meta()
+            node.meta.update({name: copy.copy(known[name]) for name in ("stack_trace", *_COPY_META_FIELDS) if name in known})
+        if getattr(self, "module_stack", None) and "nn_module_stack" not in node.meta:
             node.meta["nn_module_stack"] = copy.copy(self.module_stack)
         if self.record_stack_traces and (lines := _user_lines()):
             node.stack_trace = lines

@@ -1,10 +1,15 @@
 """SubgraphMatcher: where one graph occurs in another."""
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
+from ...._aten_schemas import schema_of
+from ...._ops import OpOverload
+from ...._schemas import Argument
+from ...._tensor import Tensor
 from ...graph import Graph
 from ...node import Node
 
@@ -91,7 +96,7 @@ class SubgraphMatcher:
         if p.op in ("placeholder", "output"):
             return True
         if p.op == "get_attr":
-            return p.target.rpartition(".")[2] == n.target.rpartition(".")[2] or p.target == n.target
+            return p.target.rpartition(".")[2] == n.target.rpartition(".")[2] or (_is_tensor(p) and _is_tensor(n))
         return p.target == n.target
 
     def _fits(self, p: Node, n: Any, match: InternalMatch) -> bool:
@@ -130,8 +135,29 @@ class SubgraphMatcher:
         return self.ignore_literals or (type(a) is type(b) and a == b)
 
 
+def _is_tensor(n: Node) -> bool:
+    """Whether the attribute that a node reads is a tensor of the graph's module."""
+    value: Any = n.graph.owning_module
+    for name in n.target.split("."):
+        value = getattr(value, name, None)
+    return isinstance(value, Tensor)
+
+
 def _flat(p: Node, n: Node) -> tuple[list, list]:
-    """The arguments of two nodes in one order, whether they came by position or by name."""
+    """The arguments of two nodes in one order, whether they came by position or by name, or are an operator's defaults."""
+    schema = schema_of(p.target) if isinstance(p.target, OpOverload) else None
+    if schema is not None:
+        return _in_order(p, schema.arguments), _in_order(n, schema.arguments)
     names = list(dict.fromkeys([*p.kwargs, *n.kwargs]))
     missing: Callable[[], object] = object
     return ([*p.args, *(p.kwargs.get(k, missing()) for k in names)], [*n.args, *(n.kwargs.get(k, missing()) for k in names)])
+
+
+def _in_order(n: Node, parameters: list[Argument]) -> list:
+    return [*n.args, *(n.kwargs.get(x.name, _default(x)) for x in parameters[len(n.args):])]
+
+
+def _default(x: Argument) -> Any:
+    """A parameter's default; one number is that of each place of a list of known length."""
+    listed = re.fullmatch(r".*\[(\d+)\]\??", x.kind)
+    return [x.default] * int(listed[1]) if listed and isinstance(x.default, (int, float)) else x.default
