@@ -428,6 +428,24 @@ torch.inner(torch.ones(2), torch.ones(2), out=torch.ones((), dtype=torch.float64
 torch.linalg.tensorinv(torch.eye(4).view(4, 2, 2), ind=1, out=torch.ones(2, 2, 4, dtype=torch.float64)).dtype
 torch.linalg.tensorsolve(torch.eye(4).view(4, 2, 2), torch.ones(4), out=torch.ones(2, 2, dtype=torch.int64))
 """
+NOT_FINITE = """
+x = torch.full((3, 3), float("nan")); torch.linalg.svd(x)
+x = torch.stack([torch.eye(3), torch.eye(3), torch.eye(3) * float("inf")]); torch.linalg.svdvals(x)
+x = torch.stack([torch.eye(3), torch.full((3, 3), float("nan"))]).double(); torch.linalg.eigh(x)
+x = torch.full((5, 5), float("nan")) + 0j; torch.linalg.eigvalsh(x)
+x = torch.full((2, 2), float("nan")); torch.linalg.eigvalsh(x)
+x = torch.stack([torch.eye(2), torch.full((2, 2), float("inf"))]); torch.linalg.eig(x)
+x = torch.full((3, 4), float("nan")); torch.linalg.pinv(x)
+x = torch.full((3, 3), float("nan")); torch.linalg.pinv(x, hermitian=True)
+x = torch.full((2, 3, 3), float("nan")); torch.linalg.matrix_rank(x)
+x = torch.full((3, 3), float("nan")); torch.linalg.matrix_rank(x, hermitian=True)
+x = torch.full((3, 3), float("nan")); torch.linalg.matrix_norm(x, "nuc")
+x = torch.full((3, 3), float("nan")); torch.linalg.matrix_norm(x, 2)
+x = torch.full((3, 3), float("nan")); torch.linalg.cond(x)
+x = torch.full((3, 3), float("nan")); torch.svd(x, compute_uv=False)
+x = torch.full((3, 3), float("nan"), requires_grad=True); torch.linalg.svdvals(x.tanh()).sum().backward()
+torch.cuda._initialized == torch.cuda.is_initialized()
+"""
 
 
 def lines(*groups: str) -> list[str]:
@@ -454,7 +472,7 @@ def outcome(torch, program: str) -> tuple:
 
 
 PROGRAMS = (INDEXING, VIEWS, OVERLAPS, AUTOGRAD, PLACES, HOOKS, HOOK_RESULTS, PARTS, POOLS, MIXED, FACTORIES, NUMBERS, FACTORS, NUMPY_NUMBERS, OUTS,
-            OUT_DTYPES, FOURIER, SIZES, BUFFERS, MADE, REDUCED, PRODUCT_OUTS)
+            OUT_DTYPES, FOURIER, SIZES, BUFFERS, MADE, REDUCED, PRODUCT_OUTS, NOT_FINITE)
 
 
 @pytest.mark.parametrize("program", lines(*PROGRAMS))

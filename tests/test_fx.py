@@ -65,6 +65,38 @@ def test_functions_as_torch_names_them(torch):
 
 
 @same
+def test_operators_of_the_programs_own(torch):
+    """A registered operator is one step, not what its kernel does."""
+    space = f"{torch.__name__}_fx"
+    library = import_module(torch.__name__ + ".library")
+
+    def doubled(x: torch.Tensor) -> torch.Tensor:
+        return x * 2
+    op = library.custom_op(f"{space}::doubled", doubled, mutates_args=())
+    gm = _fx(torch).symbolic_trace(lambda x: op(x + 1) - getattr(torch.ops, space).doubled.default(x))
+    return [t.replace(space, "space") for t in _text(gm)], gm(torch.ones(2))
+
+
+@same
+def test_ranges_of_the_profiler(torch):
+    def f(x):
+        handle = torch.ops.profiler._record_function_enter("range")
+        y = x.relu()
+        torch.ops.profiler._record_function_exit(handle)
+        return y
+    g = _fx(torch).Graph()
+    x = g.placeholder("x")
+    handle = g.call_function(torch.ops.profiler._record_function_enter, ("range",))
+    y = g.call_function(torch.relu, (x,))
+    g.call_function(torch.ops.profiler._record_function_exit, (handle,))
+    g.output(y)
+    gm = _fx(torch).GraphModule({}, g)
+    with torch.autograd.profiler.profile() as p:
+        f(gm(torch.ones(2)))
+    return str(g), [(e.key, e.count) for e in p.key_averages() if e.key == "range"]
+
+
+@same
 def test_generated_code_runs(torch):
     F = torch.nn.functional
 

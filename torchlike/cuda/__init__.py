@@ -83,6 +83,8 @@ def ipc_collect() -> None:
 def __getattr__(name: str):
     if name == "default_generators":  # asked lazily: JAX must not look for GPUs at import
         return (default_generator,) * device_count()
+    if name == "_initialized":  # what is_initialized() says, as reversible layers ask before they keep the GPUs' generators
+        return is_initialized()
     if name == "nvtx":
         from importlib import import_module
         return import_module(f"{__name__}.nvtx")

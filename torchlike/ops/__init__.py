@@ -63,6 +63,9 @@ def __getattr__(name: str):
     if name == "torchlike":
         from .. import _leaves
         return _leaves.own
+    if name == "profiler":
+        from .. import _profiler_ops
+        return _profiler_ops.profiler
     if name == "load_library":
         from ..library import load_library
         return load_library

@@ -19,6 +19,49 @@ from .named_results import named_result
 
 _mm = MATMUL.kernel
 
+# -- what LAPACK cannot do -------------------------------------------------------------------------------------------------
+
+_NOT_FINITE = Op("not_finite", lambda xp, x, axes: xp.any(~xp.isfinite(x), axis=tuple(range(-axes, 0))).astype(np.int32), vjp=False,
+                 shape=lambda x, axes: (x.shape[:-axes], dt.int32))
+
+
+def _need_singular_values(x: Tensor, axes: int) -> None:
+    """torch's error where LAPACK found none. x: the values, or the matrices (2 axes)."""
+    raise_failures(apply(_NOT_FINITE, (x,), (axes,)), lambda prefix, _: (
+        f"linalg.svd: {prefix}The algorithm failed to converge because the input matrix contained non-finite values."))
+
+
+def _need_eigenvalues(x: Tensor, axes: int, vectors: bool) -> None:
+    """The same for Hermitian matrices. LAPACK lets NaN pass where there is nothing to iterate over."""
+    n = x.shape[-1]
+    if n > 2:
+        raise_failures(apply(_NOT_FINITE, (x,), (axes,)), lambda prefix, _: (
+            f"linalg.eigh: {prefix}The algorithm failed to converge because the input matrix is ill-conditioned or has too many repeated eigenvalues "
+            f"(error code: {n - 1 if vectors else n - 2})."))
+
+
+def _each_or_nan(function, a):
+    """NumPy: `function` of all matrices at once; where LAPACK fails, of one after the other, NaN for those that fail. XLA gives NaN too."""
+    try:
+        return function(a)
+    except np.linalg.LinAlgError:
+        def one(m):
+            try:
+                made = function(m)
+            except np.linalg.LinAlgError:
+                made = function(np.zeros_like(m))
+                return [np.full_like(r, np.nan) for r in made] if isinstance(made, tuple) else [np.full_like(made, np.nan)]
+            return list(made) if isinstance(made, tuple) else [made]
+        found = each(one, a, ranks=(2,))
+        return found if len(found) > 1 else found[0]
+
+
+def _svd_of(xp, a, full: bool = False, vectors: bool = True):
+    if xp is np:
+        return _each_or_nan(lambda m: np.linalg.svd(m, full, vectors), a)
+    return xp.linalg.svd(a, full_matrices=full, compute_uv=vectors)
+
+
 # -- singular values -----------------------------------------------------------------------------------------------------
 
 
@@ -55,15 +98,15 @@ def _svd_vjp(xp, g0, g1, g2, out0, out1, out2, full):
     return out
 
 
-SVD = Op("linalg_svd", lambda xp, a, full: list(xp.linalg.svd(a, full_matrices=full)), shape=_svd_shape, vjp=_svd_vjp)
+SVD = Op("linalg_svd", lambda xp, a, full: list(_svd_of(xp, a, full)), shape=_svd_shape, vjp=_svd_vjp)
 
 
 def _svdvals_vjp(xp, g, a):
-    u, _, vh = xp.linalg.svd(a, full_matrices=False)
+    u, _, vh = _svd_of(xp, a)
     return _mm(xp, u * g[..., None, :].astype(u.dtype), vh)
 
 
-SVDVALS = Op("linalg_svdvals", lambda xp, a: xp.linalg.svd(a, compute_uv=False), vjp=_svdvals_vjp, torch_name="LinalgSvdBackward0",
+SVDVALS = Op("linalg_svdvals", lambda xp, a: _svd_of(xp, a, vectors=False), vjp=_svdvals_vjp, torch_name="LinalgSvdBackward0",
              shape=lambda a: ((*a.shape[:-2], min(a.shape[-2:])), a.dtype.to_real()))
 _linalg_svd, _svd = named_result("linalg_svd", "U", "S", "Vh"), named_result("svd", "U", "S", "V")
 
@@ -103,6 +146,7 @@ def linalg_svd(A, full_matrices: bool = True, *, driver: str | None = None):
     """(U, S, Vh) with A = U diag(S) Vh, S descending."""
     _check_svd(A, driver)
     u, s, vh = apply(SVD, (A,), (bool(full_matrices),))
+    _need_singular_values(s, 1)
     made = _linalg_svd(by_columns(u), s, by_columns(vh))
     _refuse_phase("svd", "singular vectors", "phase term, making it", (0, u), (2, vh))
     return made
@@ -112,7 +156,9 @@ def linalg_svd(A, full_matrices: bool = True, *, driver: str | None = None):
 def svdvals(A, *, driver: str | None = None) -> Tensor:
     """The singular values, descending."""
     _check_svd(A, driver)
-    return apply(SVDVALS, (A,))
+    s = apply(SVDVALS, (A,))
+    _need_singular_values(s, 1)
+    return s
 
 
 @public(out=True)
@@ -132,7 +178,7 @@ def svd(input, some: bool = True, compute_uv: bool = True):
 
 def _eigh(xp, a, uplo):
     if xp is np:
-        w, v = np.linalg.eigh(a, uplo)
+        w, v = _each_or_nan(lambda m: tuple(np.linalg.eigh(m, uplo)), a)
     else:
         w, v = xp.linalg.eigh(a, UPLO=uplo, symmetrize_input=False)
     return [w, v]
@@ -149,15 +195,21 @@ EIGH = Op("linalg_eigh", _eigh, vjp=_eigh_vjp, shape=lambda a, uplo: [(a.shape[:
 _linalg_eigh, _linalg_eig = (named_result(f"linalg_{n}", "eigenvalues", "eigenvectors") for n in ("eigh", "eig"))
 
 
-@with_out
-def eigh(input, UPLO: str = "L"):
-    """(eigenvalues ascending, eigenvectors) of Hermitian matrices, of which one triangle is read."""
+def _eigh_checked(input: Tensor, UPLO: str, vectors: bool) -> list[Tensor]:
     need_square(input, "linalg.eigh")
     if input.dtype.to_real().itemsize < 4 or input.dtype.category < dt.FLOAT:
         raise NotImplementedError(f"\"linalg_eigh_cpu\" not implemented for '{input.dtype.short}'")
     if str(UPLO).upper() not in ("L", "U"):
         raise RuntimeError(f"Expected UPLO argument to be 'L' or 'U', but got {UPLO}")
-    values, vectors = apply(EIGH, (input,), (UPLO.upper(),))
+    found = apply(EIGH, (input,), (UPLO.upper(),))
+    _need_eigenvalues(found[0], 1, vectors)
+    return found
+
+
+@with_out
+def eigh(input, UPLO: str = "L"):
+    """(eigenvalues ascending, eigenvectors) of Hermitian matrices, of which one triangle is read."""
+    values, vectors = _eigh_checked(input, UPLO, True)
     made = _linalg_eigh(values, by_columns(vectors))
     _refuse_phase("linalg_eigh", "eigenvectors", "quantity, so it is", (1, vectors))
     return made
@@ -166,7 +218,7 @@ def eigh(input, UPLO: str = "L"):
 @with_out
 def eigvalsh(input, UPLO: str = "L") -> Tensor:
     """The eigenvalues of Hermitian matrices, ascending."""
-    return eigh(input, UPLO).eigenvalues
+    return _eigh_checked(input, UPLO, False)[0]
 
 
 def _numpy_eig(a):
@@ -196,6 +248,7 @@ def _check_eig(A, name: str) -> None:
     if A.dtype.category < dt.FLOAT:
         raise RuntimeError(f"Unknown Complex ScalarType for {A.dtype.short}")
     need_float(A, name, "linalg_eig_out_cpu")
+    raise_failures(apply(_NOT_FINITE, (A,), (2,)), lambda *_: "torch.linalg.eig: input tensor should not contain infs or NaNs.", RuntimeError)
 
 
 @with_out
@@ -226,7 +279,7 @@ def _pinv(xp, a, atol, rtol, hermitian):
         size = xp.abs(w)
         u, vh = v, adjoint(xp, v)
     else:
-        u, w, vh = xp.linalg.svd(a, full_matrices=False)
+        u, w, vh = _svd_of(xp, a)
         size = w
     limit = xp.maximum(xp.asarray(atol, w.dtype)[..., None], xp.asarray(rtol, w.dtype)[..., None] * xp.max(size, axis=-1, keepdims=True))
     keep = size > limit
@@ -264,6 +317,10 @@ def pinv(input, rcond=None, hermitian: bool = False, *, atol=None, rtol=None) ->
         raise RuntimeError(f"linalg.pinv({input.dtype.short}{{{list(input.shape)}}}): expected a tensor with 2 or more dimensions of float, double, cfloat "
                            "or cdouble types")
     atol, rtol = _tolerances(input, atol, rcond if rtol is None else rtol)
+    if hermitian:
+        _need_eigenvalues(input.tril(), 2, True)
+    else:
+        _need_singular_values(input, 2)
     return apply(PINV, (input, atol, rtol), (bool(hermitian),))
 
 
