@@ -446,6 +446,52 @@ x = torch.full((3, 3), float("nan")); torch.svd(x, compute_uv=False)
 x = torch.full((3, 3), float("nan"), requires_grad=True); torch.linalg.svdvals(x.tanh()).sum().backward()
 torch.cuda._initialized == torch.cuda.is_initialized()
 """
+COPIES = """
+from copy import copy; x = torch.tensor([1, 2]); y = copy(x); y.fill_(1); x
+from copy import copy; x = torch.ones(2, requires_grad=True); y = copy(x); y.is_leaf, y.requires_grad, y.data_ptr() == x.data_ptr(), y is x
+from copy import copy; x = torch.ones(2, requires_grad=True) * 2; y = copy(x); y.is_leaf, y.requires_grad, y.data_ptr() == x.data_ptr()
+from copy import copy; x = nn.Parameter(torch.ones(2)); y = copy(x); y.data.fill_(5), x, type(y).__name__, y.requires_grad
+from copy import copy; x = torch.ones(2, 3).t()[1:]; x.hello = 3; y = copy(x); y.stride(), y.hello, y.storage_offset(), y._is_view()
+from copy import copy; x = torch.ones(2, 3).to_sparse(); y = copy(x); y.values().data_ptr() == x._values().data_ptr()
+from copy import deepcopy; a = torch.ones(2); w = deepcopy([a, a.untyped_storage()]); w[0].add_(1); w[1].tolist()
+from copy import deepcopy; a = torch.ones(2); w = deepcopy([a, a[1:]]); w[0].add_(1); w[1], w[1]._is_view(), w[1].storage_offset(), a
+from copy import deepcopy; a = torch.arange(6.).view(2, 3)[:, 1]; w = deepcopy(a); w.stride(), w.storage_offset(), w, w.untyped_storage().nbytes()
+from copy import deepcopy; a = torch.arange(6.); b = a.view(torch.int32); w = deepcopy([b, a]); w[0].zero_(); w[1], a
+from copy import deepcopy; a = torch.arange(6.); b = a.view(2, 3).t(); a.add_(1); w = deepcopy([b, a]); w[0].mul_(2); w[1], a, w[0]
+from copy import deepcopy; a = torch.randn(2, 3, 4, 4).to(memory_format=torch.channels_last); w = deepcopy([a[0], a]); w[1].stride(), w[0].stride()
+from copy import deepcopy; a = torch.ones(3, 1).expand(3, 2); w = deepcopy(a); w.stride(), w.untyped_storage().nbytes()
+from copy import deepcopy; a = torch.ones(3, requires_grad=True); a.detach().add_(1); (a * 2).sum().backward(); w = deepcopy(a); w.data.zero_(); w, w.grad, a
+from copy import deepcopy; a = torch.ones(2).numpy(); t = torch.from_numpy(a); u = deepcopy(t); a[0] = 5; t, u
+"""
+GRADIENTS = """
+i = float("inf"); n = float("nan"); torch.gradient(torch.tensor([2, -2, i, i, -i, -i, i, 3, -i, 2, n, n, 3, i, n]))
+torch.gradient(torch.tensor([1., 2, 4]), spacing=2j), torch.gradient(torch.tensor([1, 2, 4]), spacing=2j)
+torch.gradient(torch.tensor([1., 2, 4]).half(), spacing=(torch.tensor([1, 2, 4]),)), torch.gradient(torch.tensor([1., 2, 4]), spacing=(torch.arange(3.).double(),))
+torch.gradient(torch.tensor([1., 2, 4]), spacing=(torch.tensor([1j, 2j, 4]),))
+torch.gradient(torch.tensor([1, 2, 4], dtype=torch.uint8))
+torch.gradient(torch.tensor([9, 2, 4, 1], dtype=torch.int32), edge_order=2), torch.gradient(torch.tensor([9., 2, 4, 1]), edge_order=2, spacing=3.)
+torch.gradient(torch.tensor([9., 2, 4]), edge_order=2, spacing=(torch.tensor([1., 3., 4.]),))
+torch.gradient(torch.tensor([9., 2, 4, 1, 8]), edge_order=2, spacing=(torch.tensor([1., 3., 4., 8, 9]),))
+torch.gradient(torch.tensor([9., 2]), spacing=(torch.tensor([1., 3.]),)), torch.gradient(torch.arange(12.).view(3, 4) ** 2, spacing=(2., .5))
+torch.gradient(torch.arange(12.).view(3, 4) ** 2, spacing=[torch.tensor([1., 3, 4]), torch.tensor([1., 2, 4, 5])])
+torch.gradient(torch.arange(12.).view(3, 4) ** 2, spacing=(2., torch.tensor([1., 2, 4, 5])))
+torch.gradient(torch.tensor([9., 2, 3]), spacing=(torch.tensor(2.),))
+x = torch.arange(5., requires_grad=True); torch.gradient(x ** 2, spacing=0.5)[0].sum().backward(); x.grad
+torch.diff(torch.ones(2, 2), prepend=torch.ones(3, 1))
+"""
+WRITES = """
+torch.zeros(5).index_add_(0, torch.tensor([7]), torch.ones(1))
+torch.zeros(5, 2).index_add_(0, torch.tensor([7]), torch.ones(1, 2))
+torch.ones(3).index_fill_(0, torch.tensor([0]), 1j)
+torch.ones(3, dtype=torch.bool).index_fill_(0, torch.tensor([0]), 1j)
+torch.index_select(torch.tensor(3.), 0, torch.tensor([0, 0]))
+torch.bernoulli(torch.ones(3), out=torch.empty(3, dtype=torch.int8))
+torch.tensor(torch.ones(2)._typed_storage(), dtype=torch.int64)
+s = torch.ones(2).untyped_storage(); t = torch.Tensor(s); t.fill_(3); t.data_ptr() == s.data_ptr(), s[3]
+from itertools import permutations; [torch.exp(torch.ones(1, 1, 4, 12)[:, :, :, ::2].permute(p)).stride() for p in permutations(range(4))]
+from itertools import permutations; x = torch.ones(1, 1, 4, 12)[:, :, :, ::2]; [(x.permute(p).clone() + torch.ones(())).stride() for p in permutations(range(4))]
+from itertools import permutations; x = torch.ones(1, 4, 1); [(x.permute(p) + torch.ones(x.permute(p).shape[-1])).stride() for p in permutations(range(3))]
+"""
 
 
 def lines(*groups: str) -> list[str]:

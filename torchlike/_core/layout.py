@@ -118,8 +118,8 @@ def combined(shape: tuple, inputs: tuple[Layout, ...]) -> Layout | None:
     for d in inner:
         strides[d] = step
         step *= shape[d]
-    made = Layout(shape, tuple(strides), 0)
-    return None if is_contiguous(made) else made
+    made = tuple(strides)
+    return None if made == contiguous_strides(shape) else Layout(shape, made, 0)
 
 
 def _order(d: int, e: int, steps: list, shape: tuple) -> int:

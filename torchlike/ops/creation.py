@@ -18,6 +18,7 @@ from .._core.room import need_room
 from .._core.value import Value, of_array
 from .._public import MISSING, Refused, as_size, public, refuse_huge
 from .._tensor import Tensor, apply
+from .aliases import of_its_class
 from .elements import as_integer, held, plain_number
 from .memory_formats import laid_out, preserve_format
 
@@ -204,7 +205,7 @@ def _like(name, value):
     def made(input, *, dtype=None, layout=None, device=None, requires_grad=False, memory_format=None, pin_memory=False):
         a = input._value.aval
         t = constant(a.shape, value, a.dtype if dtype is None else _check_dtype(dtype), a.device if device is None else dev.canonical(device))
-        return _finish(_zeros_in(layout, laid_out(t, input, memory_format or preserve_format), value), requires_grad)
+        return of_its_class(input, _finish(_zeros_in(layout, laid_out(t, input, memory_format or preserve_format), value), requires_grad))
     made.__name__ = made.__qualname__ = name
     made.__doc__ = f"torch.{name}(input): a tensor of input's shape, dtype and device filled with {value}."
     return public(method=False)(made)
@@ -222,14 +223,32 @@ def full_like(input, fill_value, *, dtype=None, layout=None, device=None, requir
     a = input._value.aval
     fill_value = plain_number(fill_value)
     made = filled(a.shape, fill_value, a.dtype if dtype is None else _check_dtype(dtype), a.device if device is None else dev.canonical(device))
-    return _finish(laid_out(made, input, memory_format or preserve_format), requires_grad)
+    return of_its_class(input, _finish(laid_out(made, input, memory_format or preserve_format), requires_grad))
 
 
 def _arange(xp, start, step, n, dtype, device):
+    if xp is np and n:
+        return _arange_numpy(start, step, n, dtype.np)
     if dtype.np.kind in "iu":
         return (xp.asarray(start).astype(np.int64) + xp.arange(n, dtype=np.int64) * xp.asarray(step).astype(np.int64)).astype(dtype.np)
     acc = np.float64
     return (xp.asarray(start).astype(acc) + xp.arange(n, dtype=acc) * xp.asarray(step).astype(acc)).astype(dtype.np)
+
+
+def _arange_numpy(start, step, n, to):
+    """The same without large arrays on the way."""
+    if to.kind in "iu":
+        start, step = (int(np.asarray(x).astype(np.int64)) for x in (start, step))
+        last = start + step * (n - 1)
+        if 0 < abs(step) < 2 ** 20 and abs(last - start) < 2 ** 30:  # NumPy counts them in floats
+            return np.arange(start, last + (1 if step > 0 else -1), step, np.int64).astype(to, copy=False)
+        step, start = np.int64(step), np.int64(start)
+    values = np.arange(n, dtype=np.int64 if to.kind in "iu" else np.float64)
+    if step != 1:
+        values *= step
+    if start != 0:
+        values += start
+    return values.astype(to, copy=False)
 
 
 _arange_op = Op("arange", _arange, shape=lambda start, step, n, dtype, device: ((n,), dtype), vjp=False)

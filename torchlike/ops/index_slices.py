@@ -33,6 +33,8 @@ def index_select(input, dim: int, index: Tensor) -> Tensor:
         raise IndexError("index_select(): Index is supposed to be a vector")
     need_index("index_select", index, "index_select(): Expected dtype int32 or int64 for index")
     if not input.ndim:
+        if index.numel() != 1:
+            raise RuntimeError(f"index_select(): Index to scalar can have only 1 value, got {index.numel()} value(s)")
         in_range(index, 1, lambda bad: "index out of range in self", IndexError)
         return apply(_SELECT_SCALAR, (input, index))
     if input.ndim > 1 and not input.shape[d] and index.numel():
@@ -73,7 +75,11 @@ INDEX_WRITE = Op(
 INDEX_WRITE.overwrites = True
 
 
-def _vector_index(name: str, input: Tensor, d: int, index, error=IndexError, negative: bool = False) -> Tensor:
+def _out_of_self(bad) -> str:
+    return "index out of range in self"
+
+
+def _vector_index(name: str, input: Tensor, d: int, index, error=IndexError, negative: bool = False, wording=None) -> Tensor:
     if index.ndim > 1:
         raise IndexError(
             f"{name}(): Index is supposed to be a vector, but got dim: {index.ndim} with type: {index.dtype.short} and size: "
@@ -84,7 +90,7 @@ def _vector_index(name: str, input: Tensor, d: int, index, error=IndexError, neg
     if negative:
         check_range(index, n, out_of(d, n), error)
         return _nonnegative(index, n)
-    in_range(index, n, out_of(d, n), error)
+    in_range(index, n, wording or out_of(d, n), error)
     return index
 
 
@@ -120,7 +126,7 @@ def _indexed(name: str, input, dim, index, source, scale, mode, error=RuntimeErr
     _check_slices(name, input, d, index, source, error)
     # torch lets scatter_add do the plain addition along the first and the last dimension, which has an error of its own
     scattered = mode == "add" and scale is None and input.ndim > 1 and d in (0, input.ndim - 1)
-    index = _vector_index(name, input, d, index, RuntimeError if scattered else IndexError)
+    index = _vector_index(name, input, d, index, RuntimeError if scattered else IndexError, wording=_out_of_self if mode == "add" and not scattered else None)
     return apply(INDEX_WRITE, (input, index, source, scale), (d, mode))
 
 
@@ -155,6 +161,8 @@ def index_fill(input, dim: int, index: Tensor, value) -> Tensor:
             raise RuntimeError(
                 f"index_fill_ only supports a 0-dimensional value tensor, but got tensor with {value.ndim} dimension(s)."
             )
+    elif isinstance(value, complex) and not input.dtype.is_complex:
+        raise RuntimeError("index_fill_(): Converting complex Scalar to non-complex type is not supported")
     else:
         value = held(value, input.dtype)
     d = as_dim(dim, input.ndim)
@@ -179,7 +187,7 @@ def index_reduce(input, dim: int, index: Tensor, source: Tensor, reduce: str, *,
     need_index("index_reduce", index, "index_reduce(): Expected dtype int32/int64 for index")
     _same_kind("index_reduce", input, source)
     _check_slices("index_reduce", input, d, flat(index), source)
-    index = _vector_index("index_reduce", input, d, index)
+    index = _vector_index("index_reduce", input, d, index, wording=_out_of_self)
     spread = index.reshape([-1 if k == d else 1 for k in range(input.ndim)]).expand(source.shape)
     return apply(SCATTER_REDUCE, (input, spread, source), (d, reduce, bool(include_self)))
 

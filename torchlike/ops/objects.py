@@ -7,8 +7,8 @@ import numpy as np
 
 from .._core import dtype as dt
 from .._core.layout import Layout
-from .._fields import ENGINE, fields
-from .._tensor import Tensor, _new
+from .._tensor import Tensor
+from .aliases import alias, instance
 
 
 def _deepcopy(self, memo):
@@ -18,7 +18,13 @@ def _deepcopy(self, memo):
         raise RuntimeError("Only Tensors created explicitly by the user (graph leaves) support the deepcopy protocol at the moment.  If you were "
                            "attempting to deepcopy a module, this may be because of a torch.nn.utils.weight_norm usage, see "
                            "https://github.com/pytorch/pytorch/pull/103001")
-    made = self.detach().clone()
+    if self._storage is None or self._sparse:
+        made = self.detach().clone()
+    else:  # others may show the same memory
+        from .storages import copied
+        made = self._alias()
+        made._storage = copied(self._storage, memo)
+        made._seen, made._of_data = made._storage.version, None
     if type(self) is not Tensor:
         made.__class__ = type(self)
     memo[id(self)] = made
@@ -27,6 +33,19 @@ def _deepcopy(self, memo):
         made._grad = copy.deepcopy(self._grad, memo)
     for name, value in vars(self).items():
         setattr(made, name, copy.deepcopy(value, memo))
+    return made
+
+
+def _copy(self):
+    """A leaf that shares self's memory."""
+    if type(self).__reduce_ex__ is not _reduce:  # made of parts, which it shares
+        make, args = self.__reduce_ex__(2)[:2]
+        return make(*args)
+    made = self._alias()
+    if type(self) is not Tensor:
+        made.__class__ = type(self)
+    made.requires_grad = self.requires_grad
+    vars(made).update(vars(self))
     return made
 
 
@@ -55,19 +74,20 @@ def _make_subclass(cls, data: Tensor, require_grad: bool = False) -> Tensor:
     """data's storage as an instance of a subclass."""
     if require_grad and data.dtype.category < dt.FLOAT:
         raise RuntimeError("Only Tensors of floating point and complex dtype can require gradients")
-    made = data._alias()
-    made.__class__ = cls
+    made = instance(data._alias(), cls)
     if require_grad:
         made.requires_grad = True
     return made
 
 
 def _as_subclass(self, cls) -> Tensor:
-    """The same tensor, graph included, as an instance of a subclass; attributes that the user gave it stay behind."""
-    made = _new(Tensor)
-    fields(made).update({name: x for name, x in fields(self).items() if name in ENGINE})
-    made.__class__ = cls
-    return made
+    """A view of the whole tensor as an instance of a subclass; attributes that the user gave it stay behind."""
+    if not isinstance(cls, type):
+        raise TypeError(f"cls must be a type (got {type(cls).__name__})")
+    if not issubclass(cls, Tensor):
+        raise TypeError("Creating a Tensor subclass from a class that does not inherit from Tensor is not possible. Make sure your class inherits from "
+                        "Tensor.")
+    return alias(self, cls)
 
 
 def _tensor_new(cls, *args, **kwargs):
@@ -81,24 +101,27 @@ def _tensor_new(cls, *args, **kwargs):
         args = (kwargs["data"],)
     kind = dt.get_default_dtype()
     if len(args) == 1 and isinstance(args[0], Tensor):
-        made = args[0]._alias()
-        if made.dtype is not kind:
-            raise TypeError(f"expected {kind} (got {made.dtype})")
+        if args[0].dtype is not kind:
+            raise TypeError(f"expected {kind} (got {args[0].dtype})")
+        return alias(args[0], cls)
     elif not args:
         made = constant((0,), 0, kind, device)
     elif all(isinstance(a, int) for a in args):
         made = constant(tuple(args), 0, kind, device)
     elif len(args) == 1 and isinstance(args[0], tuple) and hasattr(args[0], "numel"):
         made = constant(tuple(args[0]), 0, kind, device)
+    elif len(args) == 1 and hasattr(args[0], "untyped"):
+        from .storages import stored
+        if getattr(args[0], "dtype", kind) is not kind:
+            raise RuntimeError(f"Expected a Storage of type {kind.short} or an UntypedStorage, but got {args[0].dtype.short}")
+        made = stored(args[0], kind, 0, (args[0].nbytes() // kind.itemsize,), None).detach()
     elif len(args) == 1:
         if not isinstance(args[0], (list, tuple, np.ndarray, range)):
             raise TypeError(f"new(): data must be a sequence (got {type(args[0]).__name__})")
         made = from_data(args[0], kind, device)
     else:
         raise TypeError(f"new() received an invalid combination of arguments - got ({', '.join(type(a).__name__ for a in args)})")
-    if cls is not Tensor:
-        made.__class__ = cls
-    return made
+    return made if cls is Tensor else instance(made, cls)
 
 
 def _dir(self):
@@ -106,7 +129,7 @@ def _dir(self):
 
 
 Tensor.__new__ = _tensor_new
-Tensor.__deepcopy__ = _deepcopy
+Tensor.__copy__, Tensor.__deepcopy__ = _copy, _deepcopy
 Tensor.__reduce_ex__ = _reduce
 Tensor.__dir__ = _dir
 Tensor._make_subclass = _make_subclass

@@ -338,14 +338,14 @@ def bernoulli(input, p=None, *, generator=None, out=None) -> Tensor:
         raise RuntimeError("Expected p_in >= 0 && p_in <= 1 to be true, but got false.  (Could this error message be improved?  If so, please "
                            "report an enhancement request to PyTorch.)")
     made = _drawn_from(_BERNOULLI, place(rng.bernoulli_tensor(_generator(generator), host, input.dtype.np), input.device), input)
-    return made if out is None else fill_out(out, made, said=False)
+    return made if out is None else fill_out(out, made.to(out.dtype), said=False)
 
 
 @public()
 def multinomial(input, num_samples: int, replacement: bool = False, *, generator=None, out=None) -> Tensor:
     """Indices drawn with probabilities proportional to the rows of input."""
     made = place(rng.multinomial(_generator(generator), input._host_array(), int(num_samples), bool(replacement)), input.device)
-    return made if out is None else fill_out(out, made, said=False)
+    return made if out is None else fill_out(out, made.to(out.dtype), said=False)
 
 
 @public(method=False)

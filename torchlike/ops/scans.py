@@ -98,7 +98,11 @@ def running(xp, x, dim: int, name: str):
             return scan.ufunc.accumulate(x, axis=dim)
         if dim % x.ndim < x.ndim - 1 and x.shape[dim] >= 32 and x.size >= 256 * x.shape[dim]:
             return _row_by_row(scan.ufunc, x, dim)
-        return scan.ufunc.accumulate(x, axis=dim, dtype=_wide(x.dtype)).astype(x.dtype)
+        wide = _wide(x.dtype)
+        if wide == x.dtype:
+            return scan.ufunc.accumulate(x, axis=dim)
+        whole = x.astype(wide)  # NumPy's own conversion on the way takes three times as long
+        return scan.ufunc.accumulate(whole, axis=dim, out=whole).astype(x.dtype)
     if x.dtype == np.bool_:
         return running(xp, x.astype(np.int8), dim, name).astype(np.bool_)
     return lax.platform_dependent(
@@ -293,6 +297,10 @@ def diff(input, n: int = 1, dim: int = -1, prepend: Tensor | None = None, append
     for t in (prepend, append):
         if t is not None and t.ndim != input.ndim:
             raise RuntimeError("diff expects prepend or append to be the same dimension as input")
+        for k in range(input.ndim) if t is not None else ():
+            if k != d and t.shape[k] != input.shape[k]:
+                raise RuntimeError("diff expects the shape of tensor to prepend or append to match that of input except along the differencing dimension; "
+                                   f"input.size({k}) = {input.shape[k]}, but got tensor.size({k}) = {t.shape[k]}")
     if n == 0:
         return input.clone()
     parts = [t for t in (prepend, input, append) if t is not None]
@@ -379,6 +387,14 @@ def gradient(input, *, spacing=None, dim=None, edge_order: int = 1) -> tuple:
         raise RuntimeError(
             f"dim {next(d for i, d in enumerate(dims) if d in dims[:i])} appears multiple times in the list of dims"
         )
+    if input.dtype is dt.uint8:
+        raise RuntimeError("torch.gradient does not support uint8 input.")
+    if isinstance(spacing, (tuple, list)) and any(isinstance(h, Tensor) for h in steps):
+        for i, h in enumerate(steps):
+            if not isinstance(h, Tensor):
+                raise TypeError(f"expected Tensor as element {i} in argument 1, but got {type(h).__name__}")
+            if h.ndim != 1:
+                raise RuntimeError(f"torch.gradient expected each element of spacing to have one dimension, but got an element with {h.ndim} dimensions!")
     for d in dims:
         if input.shape[d] < edge_order + 1:
             raise RuntimeError("torch.gradient expected each dimension size to be at least edge_order+1")
@@ -386,26 +402,29 @@ def gradient(input, *, spacing=None, dim=None, edge_order: int = 1) -> tuple:
 
 
 def _gradient_along(t: Tensor, d: int, spacing, edge_order: int) -> Tensor:
+    """By weights of neighbours, which keep an infinity apart from what lies beside it."""
     n = t.shape[d]
-    if t.dtype.category < dt.FLOAT:
-        t = t.to(dt.get_default_dtype())
+
+    def at(i: int, m: int = 1) -> Tensor:
+        return t.narrow(d, i, m)
+
     if isinstance(spacing, Tensor) and spacing.ndim:
-        h = diff(spacing.to(t.dtype)).reshape([n - 1 if k == d else 1 for k in range(t.ndim)])
+        h = diff(spacing).reshape([n - 1 if k == d else 1 for k in range(t.ndim)])
+        step = [h.narrow(d, i, 1) for i in ((0, n - 2) if n < 4 else (0, 1, n - 3, n - 2))]
+        near, far = h.narrow(d, 0, n - 2), h.narrow(d, 1, n - 2)
+        inner = (-far / (near * (near + far)) * at(0, n - 2) + (far - near) / (near * far) * at(1, n - 2) + near / (far * (near + far)) * at(2, n - 2)
+                 if n > 2 else None)
+        ends = [(step[0], step[-1 if n < 4 else 1]), (step[-1], step[0 if n < 4 else -2])]
     else:
-        h = t.new_full([n - 1 if k == d else 1 for k in range(t.ndim)], float(spacing))
-    at = lambda v, i, m=1: v.narrow(d, i, m)  # noqa: E731
-    slope = diff(t, dim=d) / h
-    parts = []
-    if n > 2:
-        left, right = at(h, 0, n - 2), at(h, 1, n - 2)
-        parts = [(at(slope, 0, n - 2) * right + at(slope, 1, n - 2) * left) / (left + right)]
+        h = spacing.item() if isinstance(spacing, Tensor) else spacing
+        inner = (at(2, n - 2) - at(0, n - 2)) / (2 * h) if n > 2 else None
+        ends = [(h, h), (h, h)]
     if edge_order == 1:
-        first, last = at(slope, 0), at(slope, n - 2)
+        first, last = (at(1) - at(0)) / ends[0][0], (at(n - 1) - at(n - 2)) / ends[1][0]
     else:
-
-        def end(near, far, h0, h1):
-            return near + (near - far) * h0 / (h0 + h1)
-
-        first = end(at(slope, 0), at(slope, 1), at(h, 0), at(h, 1))
-        last = end(at(slope, n - 2), at(slope, n - 3), at(h, n - 2), at(h, n - 3))
-    return cat([first, *parts, last], d)
+        def end(places: tuple, near, far, sign: int) -> Tensor:
+            """The slope at the first place, of the parabola through all three."""
+            x, y, z = map(at, places)
+            return sign * ((near + far) / (near * far) * y - (2 * near + far) / (near * (near + far)) * x - near / (far * (near + far)) * z)
+        first, last = end((0, 1, 2), *ends[0], 1), end((n - 1, n - 2, n - 3), *ends[1], -1)
+    return cat([first, *(() if inner is None else (inner,)), last], d)

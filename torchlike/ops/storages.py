@@ -33,6 +33,14 @@ def root_tensor(cell: Storage) -> Tensor:
     return t
 
 
+def copied(cell: Storage, memo: dict) -> Storage:
+    """A cell's copy in a deep copy: one, so that what shares memory does so there."""
+    key = "torchlike", id(cell)
+    if key not in memo:
+        memo[key] = root_tensor(cell).clone()._ensure_storage()
+    return memo[key]
+
+
 def flat_tensor(cell: Storage) -> Tensor:
     """The cell's elements in the order of memory, as a vector that shares it."""
     root = root_tensor(cell)
@@ -225,7 +233,7 @@ class UntypedStorage(StorageBase):
         )
 
     def __deepcopy__(self, memo):
-        return memo.setdefault(id(self), self.clone())
+        return memo.setdefault(id(self), UntypedStorage._of(copied(self._cell, memo)))
 
 
 class _TypedMeta(type):
@@ -284,8 +292,9 @@ class TypedStorage(metaclass=_TypedMeta):
         return TypedStorage(wrap_storage=made, dtype=kind)
 
     def _elements(self, dtype) -> np.ndarray:
-        array = self._flat()._host_array()
-        return array if dtype is None else array.astype(dtype.np)
+        if dtype is not None and dtype is not self.dtype:
+            raise RuntimeError(f"Expected a Storage of type {dtype.short} or an UntypedStorage, but got {self.dtype.short}")
+        return self._flat()._host_array()
 
     def untyped(self) -> UntypedStorage:
         return self._untyped_storage
@@ -373,7 +382,7 @@ class TypedStorage(metaclass=_TypedMeta):
         )
 
     def __deepcopy__(self, memo):
-        return memo.setdefault(id(self), self.clone())
+        return memo.setdefault(id(self), TypedStorage(wrap_storage=UntypedStorage._of(copied(self._untyped_storage._cell, memo)), dtype=self.dtype))
 
 
 def _caster(dtype):
