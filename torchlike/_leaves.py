@@ -23,7 +23,7 @@ from ._tensor import Tensor, apply
 
 Call = Callable[..., Any]
 _RULES: dict[str, Callable] = {}
-_SAME = frozenset("mm bmm mv dot t clone conj where clamp softplus hardtanh threshold".split())  # the operator of that name has these arguments
+_SAME = frozenset("mm bmm mv dot t alias clone conj where clamp softplus hardtanh threshold".split())  # the operator of that name has these arguments
 
 
 class _State(threading.local):

@@ -16,8 +16,9 @@ from ._core.layout import Layout, combined, contiguous, extent, overlapping
 from ._core.program import record
 from ._core.registry import OPS, View
 from ._core.value import Value, is_tracer, of_array
-from ._fields import Fields, Shown
+from ._fields import Fields, Shown, fields
 from ._plainly import _disabled_torch_function_impl
+from ._plainly import state as overriding
 from ._size import Size, _size  # noqa: F401  (_size: pickles made before name it here)
 from ._storage import Past, Storage, put, through, window
 
@@ -594,11 +595,31 @@ def _special(op, args, out: Tensor) -> Tensor:
                 if out._edge is not None:
                     a._refuse_stale()
                     out._edge.forgo(i)
-            elif a.__class__ is not Tensor:
-                out.__class__ = a.__class__
+            elif a.__class__ is not Tensor and not overriding.disabled:
+                out = instance(out, _lower(out.__class__, a.__class__))
     if args[0]._inference if isinstance(op, View) else mode.inference:  # a view is what its base is
         out._inference, out._plain = True, False
     return out
+
+
+def _lower(a: type, b: type) -> type:
+    """That of two classes which is below the other: what functions of tensors of both make."""
+    if issubclass(a, b):
+        return a
+    if not issubclass(b, a):
+        raise TypeError(f"unsupported operands: neither of the classes '{a.__name__}' and '{b.__name__}' is a subclass of the other")
+    return b
+
+
+def instance(made: Tensor, cls: type) -> Tensor:
+    """A tensor that nobody else holds as an instance of a class."""
+    try:
+        made.__class__ = cls
+    except TypeError:  # the class has slots
+        other = object.__new__(cls)
+        fields(other).update(fields(made))
+        return other
+    return made
 
 
 def as_tensor_value(array: np.ndarray, device=None) -> Tensor:

@@ -8,18 +8,20 @@ from __future__ import annotations
 
 import functools
 import importlib
+import inspect
 import os
 import sys
-import threading
 import types as _types
+import warnings
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
 from . import _overridable
 from ._plainly import _disabled_torch_function_impl
+from ._plainly import state as _state
 from ._public import FUNCTIONS
-from ._tensor import Tensor
+from ._tensor import Tensor, instance
 
 _OPERATORS = {"__add__": "add", "__radd__": "add", "__iadd__": "add_", "__sub__": "sub", "__isub__": "sub_", "__mul__": "mul", "__rmul__": "mul",
               "__imul__": "mul_", "__truediv__": "div", "__itruediv__": "div_", "__matmul__": "matmul", "__neg__": "neg", "__abs__": "abs",
@@ -27,18 +29,13 @@ _OPERATORS = {"__add__": "add", "__radd__": "add", "__iadd__": "add_", "__sub__"
 _DUNDERS = (*_OPERATORS, "__rsub__", "__rtruediv__", "__rmatmul__", "__rpow__", "__floordiv__", "__rfloordiv__", "__mod__", "__rmod__", "__eq__", "__ne__",
             "__lt__", "__le__", "__gt__", "__ge__", "__and__", "__or__", "__xor__", "__invert__", "__getitem__", "__setitem__", "__len__", "__bool__",
             "__float__", "__int__", "__index__", "__contains__", "__repr__", "__format__")
+_OF_TWO = frozenset(f"__{prefix}{name}__" for name in "add sub mul truediv floordiv mod pow matmul and or xor".split() for prefix in ("", "r", "i")) | {
+    "__eq__", "__ne__", "__lt__", "__le__", "__gt__", "__ge__"}
 _QUESTIONS = frozenset({"is_storage", "is_tensor", "typename"})  # asked of any object, so nobody takes them over
 _PACKAGE = os.path.dirname(__file__)
 _MODULES = ("nn.functional", "linalg", "fft", "special")
+_INITIALIZERS = ("constant_", "kaiming_uniform_", "normal_", "uniform_")  # those of nn.init that are asked for, by their arguments' names
 _COMPOSED = ("nn._functional.multi_head",)  # functions that are written in Python in PyTorch as well: what they call is asked for, too
-
-
-class _State(threading.local):
-    disabled = 0
-    modes: tuple = ()
-
-
-_state = _State()
 
 
 class DisableTorchFunctionSubclass:
@@ -49,6 +46,18 @@ class DisableTorchFunctionSubclass:
 
     def __exit__(self, *exc) -> None:
         _state.disabled -= 1
+
+
+class DisableTorchFunction(DisableTorchFunctionSubclass):
+    """Neither a class nor a mode takes anything over inside the block."""
+
+    def __enter__(self) -> None:
+        super().__enter__()
+        self._modes, _state.modes = _state.modes, ()
+
+    def __exit__(self, *exc) -> None:
+        super().__exit__(*exc)
+        _state.modes = self._modes
 
 
 def _own(cls: type) -> bool:
@@ -79,6 +88,8 @@ def _overloaded(args: Iterable) -> list:
 
 def has_torch_function(relevant_args: Iterable[Any]) -> bool:
     """Whether an argument's class has its own `__torch_function__`, or a mode is on."""
+    if not isinstance(relevant_args, Iterable):
+        raise TypeError("expected a sequence")
     return bool(_state.modes) or (not _state.disabled and bool(_overloaded(relevant_args)))
 
 
@@ -92,6 +103,13 @@ def has_torch_function_variadic(*args: Any) -> bool:
     return has_torch_function(args)
 
 
+class NobodyTookOver(TypeError):
+    """Every class that was asked returned NotImplemented."""
+
+
+NobodyTookOver.__name__ = "TypeError"
+
+
 def handle_torch_function(public_api: Callable, relevant_args: Iterable[Any], *args: Any, **kwargs: Any) -> Any:
     """Ask the mode, then the arguments' classes in turn; TypeError when all return NotImplemented."""
     overloaded = [] if _state.disabled else _overloaded(relevant_args)
@@ -99,17 +117,24 @@ def handle_torch_function(public_api: Callable, relevant_args: Iterable[Any], *a
     if _state.modes:
         before, _state.modes = _state.modes, _state.modes[:-1]
         try:
-            result = before[-1].__torch_function__(public_api, types, args, kwargs)
+            handler = before[-1].__torch_function__
+            if isinstance(getattr(handler, "__self__", None), type):
+                raise RuntimeError("Defining your mode's `__torch_function__` as a classmethod is not supported, please make it a plain method")
+            result = handler(public_api, types, args, kwargs)
         finally:
             _state.modes = before
         if result is not NotImplemented:
             return result
     for x in overloaded:
-        result = x.__torch_function__(public_api, types, args, kwargs)
+        handler = x.__torch_function__
+        if getattr(handler, "__self__", None) is x and handler is not _disabled_torch_function_impl:
+            warnings.warn("Defining your `__torch_function__` as a plain method is deprecated and will be an error in future, please define it as a "
+                          "classmethod.", UserWarning, stacklevel=4)
+        result = handler(public_api, types, args, kwargs)
         if result is not NotImplemented:
             return result
     handlers = "\n".join(f"  - tensor subclass {t}" for t in types)
-    raise TypeError(f"Multiple dispatch failed for '{resolve_name(public_api) or public_api}'; all __torch_function__ handlers returned "
+    raise NobodyTookOver(f"Multiple dispatch failed for '{resolve_name(public_api) or public_api}'; all __torch_function__ handlers returned "
                     f"NotImplemented:\n\n{handlers}")
 
 
@@ -122,13 +147,13 @@ def default_torch_function(cls: type, func: Callable, types: Any, args: tuple, k
     return result if getattr(func, "__self__", None) is Tensor.grad else _converted(result, cls)
 
 
-def _converted(x: Any, cls: type) -> Any:
+def _converted(x: Any, cls: type, holders: int = 3) -> Any:
     if isinstance(x, Tensor):
-        if not isinstance(x, cls):
-            x = x.as_subclass(cls)
-        return x
+        if isinstance(x, cls):
+            return x
+        return instance(x, cls) if sys.getrefcount(x) <= holders and x._plain else x.as_subclass(cls)  # held by nobody but our callers: as it is
     if isinstance(x, (tuple, list)):
-        made = [_converted(y, cls) for y in x]
+        made = [_converted(y, cls, 4) for y in x]
         return type(x)(*made) if hasattr(x, "_fields") else type(x)(made)
     return x
 
@@ -143,6 +168,21 @@ def _dispatching(f: Callable, api: Callable | None = None) -> Callable:
         relevant = (*args, *kwargs.values()) if kwargs else args
         if _state.modes or (not _state.disabled and _overloaded(relevant)):
             return handle_torch_function(api or call, relevant, *args, **kwargs)
+        return f(*args, **kwargs)
+    call._dispatches = True
+    return call
+
+
+def _dispatching_by_name(f: Callable) -> Callable:
+    """`_dispatching`, where handlers get every argument by its name."""
+    signature = inspect.signature(f)
+
+    @functools.wraps(f)
+    def call(*args, **kwargs):
+        if _state.modes or (not _state.disabled and _overloaded((*args, *kwargs.values()))):
+            given = signature.bind(*args, **kwargs)
+            given.apply_defaults()
+            return handle_torch_function(call, (given.arguments["tensor"],), **given.arguments)
         return f(*args, **kwargs)
     call._dispatches = True
     return call
@@ -164,8 +204,19 @@ def _dispatching_member(name: str, x: Any) -> Any:
         getter = _dispatching(lambda self: x.__get__(self), x.__get__)
         setter = None if x.fset is None else _dispatching(lambda self, value: x.__set__(self, value), x.__set__)
         return property(getter, setter, x.fdel)
-    api = getattr(Tensor, _OPERATORS.get(name, name))
-    return _dispatching(x, api)
+    made = _dispatching(x, getattr(Tensor, _OPERATORS.get(name, name)))
+    return _as_operator(made) if name in _OF_TWO else made
+
+
+def _as_operator(f: Callable) -> Callable:
+    """f, which returns NotImplemented where nobody took over: Python asks the other operand then."""
+    @functools.wraps(f)
+    def call(self: Any, other: Any) -> Any:
+        try:
+            return f(self, other)
+        except NobodyTookOver:
+            return NotImplemented
+    return call
 
 
 def override(cls: type) -> None:
@@ -193,6 +244,11 @@ def install() -> None:
         if module is not None:
             public = {n: f for n, f in vars(module).items() if isinstance(f, _types.FunctionType) and not n.startswith("_")}
             scopes.append((vars(module), public))
+    init = sys.modules.get(f"{__package__}.nn.init")
+    for name in _INITIALIZERS if init is not None else ():
+        f = getattr(init, name)
+        if not hasattr(f, "_dispatches"):
+            setattr(init, name, _dispatching_by_name(f))
     for scope, names in scopes:
         for name in names:
             f = scope.get(name)

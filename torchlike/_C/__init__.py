@@ -11,7 +11,7 @@ from .._size import Size  # noqa: F401
 from .._tensor import Tensor
 from ..futures import Future  # noqa: F401
 from ..ops.random import Generator  # noqa: F401
-from ..overrides import DisableTorchFunctionSubclass  # noqa: F401
+from ..overrides import DisableTorchFunction, DisableTorchFunctionSubclass  # noqa: F401
 from . import _fft, _functorch, _linalg, _nn, _special  # noqa: F401
 
 _TensorMeta = type(Tensor)

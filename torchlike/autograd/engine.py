@@ -29,6 +29,11 @@ def backward(tensors, grad_tensors=None, retain_graph: bool | None = None, creat
         inputs = _sequence(inputs)
         if not inputs:
             raise RuntimeError("`inputs` argument to `backward()` cannot be empty.")
+    if not all(isinstance(t, Tensor) for t in tensors):  # what is none may take over
+        from ..overrides import handle_torch_function, has_torch_function
+        if has_torch_function(tensors):
+            return handle_torch_function(backward, tensors, tensors, grad_tensors=grad_tensors, retain_graph=retain_graph, create_graph=create_graph,
+                                         inputs=inputs)
     roots = _roots(tensors, _tuple(grad_tensors, len(tensors)), create_graph)
     if create_graph:
         warn("Using backward() with create_graph=True will create a reference cycle between the parameter and its gradient which can cause a memory "
@@ -49,8 +54,9 @@ def grad(outputs, inputs, grad_outputs=None, retain_graph: bool | None = None, c
     if any(type(x) is not Tensor for x in (*outputs, *inputs)):  # a subclass may take over
         from ..overrides import handle_torch_function, has_torch_function
         if has_torch_function((*outputs, *inputs)):
-            return handle_torch_function(grad, (*outputs, *inputs), outputs, inputs, grad_outputs, retain_graph, create_graph, only_inputs, allow_unused,
-                                         is_grads_batched, materialize_grads)
+            return handle_torch_function(grad, (*outputs, *inputs), outputs, inputs, grad_outputs=grad_outputs, retain_graph=retain_graph,
+                                         create_graph=create_graph, only_inputs=only_inputs, allow_unused=bool(allow_unused) or materialize_grads,
+                                         is_grads_batched=is_grads_batched, materialize_grads=materialize_grads)
     keep = create_graph if retain_graph is None else retain_graph
     if is_grads_batched:
         return _batched(outputs, inputs, _tuple(grad_outputs, len(outputs)), keep, create_graph, allow_unused)
@@ -68,7 +74,7 @@ def grad(outputs, inputs, grad_outputs=None, retain_graph: bool | None = None, c
 
 def _sequence(x) -> tuple:
     """One tensor or gradient edge, or several, as a tuple of tensors."""
-    if isinstance(x, Tensor):
+    if isinstance(x, Tensor) or hasattr(type(x), "__torch_function__"):
         return (x,)
     if isinstance(x, GradientEdge):
         return (x.tensor(),)

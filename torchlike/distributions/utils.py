@@ -16,6 +16,9 @@ from ..ops.queries import finfo
 def broadcast_all(*values) -> tuple[Tensor, ...]:
     """Numbers and tensors as tensors of one shape; numbers take the tensors' dtype, or the default one."""
     if not all(isinstance(v, (Tensor, Number)) for v in values):
+        if all(isinstance(v, Number) or hasattr(type(v), "__torch_function__") for v in values):
+            from ..overrides import dispatching_form
+            return dispatching_form(F["broadcast_tensors"])(*[F["tensor"](v, dtype=dt.get_default_dtype()) if isinstance(v, Number) else v for v in values])
         raise ValueError("Input arguments must all be instances of Number, torch.Tensor or objects implementing __torch_function__.")
     first = next((v for v in values if isinstance(v, Tensor)), None)
     made = [v if isinstance(v, Tensor) else F["tensor"](v, dtype=dt.get_default_dtype() if first is None else first.dtype,

@@ -1,6 +1,8 @@
 """t[...] and t[...] = v: basic indices are views, tensor and list indices gather and scatter."""
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
 from .._core import dtype as dt
@@ -10,6 +12,8 @@ from .._core.layout import Layout, combined, contiguous_strides, overlapping
 from .._core.overwrite import changeable
 from .._core.registry import Op
 from .._core.value import is_tracer, of_array
+from .._plainly import _disabled_torch_function_impl
+from .._plainly import state as overriding
 from .._public import FUNCTIONS, refuse_long
 from .._tensor import Tensor, apply
 from .creation import place
@@ -131,13 +135,26 @@ def getitem(self: Tensor, index) -> Tensor:
             raise IndexError("invalid index of a 0-dim tensor. Use `tensor.item()` in Python or `tensor.item<T>()` in C++ to convert a 0-dim "
                              "tensor to a number")
         return take_index(self, 0, _position(index, shape[0], 0))
-    t, advanced = _basic(self, index)
+    try:
+        t, advanced = _basic(self, index)
+    except Exception as error:
+        return _taken_over(error, Tensor.__getitem__, self, index)
     if not advanced:
         return t
     made = _gather(t, advanced)
     if all(not i._value.aval.ndim and i.dtype.category == dt.INT and not is_tracer(i._current().array) for i in advanced.values()):
         made._selected = self, index
     return made
+
+
+def _taken_over(error: Exception, function: Callable, t: Tensor, index, *value):
+    """What the class of an index or a value makes of it by its `__torch_function__`; else the error that comes of it."""
+    asked = [*(index if isinstance(index, (tuple, list)) else (index,)), *value]
+    if any(hasattr(type(x), "__torch_function__") and type(x) is not Tensor for x in asked):
+        from ..overrides import handle_torch_function, has_torch_function
+        if has_torch_function(asked):
+            return handle_torch_function(function, (t, *asked), t, index, *value)
+    raise error
 
 
 def _become_selected(self: Tensor) -> None:
@@ -302,8 +319,14 @@ def _slice_bounds(s: slice, size: int) -> tuple[int, int, int]:
     return start, max(0, -(-(stop - start) // step)), step
 
 
+class _TakesOver(Exception):
+    """An index is of a class that takes functions over."""
+
+
 def _tensor_index(i) -> Tensor:
     if isinstance(i, Tensor):
+        if i.__class__ is not Tensor and i.__torch_function__ is not _disabled_torch_function_impl and i.__class__._plain and not overriding.disabled:
+            raise _TakesOver
         if i.dtype.category >= dt.FLOAT:
             raise IndexError("tensors used as indices must be long, int, byte or bool tensors")
         return i
@@ -427,7 +450,10 @@ def _gathered_layout(a: Layout, shape: tuple, index: tuple, dims: tuple) -> Layo
 
 def setitem(self: Tensor, index, value) -> None:
     """t[index] = value, broadcasting value and casting it to t's dtype."""
-    t, advanced = _basic(self, index, alias=False)
+    try:
+        t, advanced = _basic(self, index, alias=False)
+    except Exception as error:
+        return _taken_over(error, Tensor.__setitem__, self, index, value)
     if not isinstance(value, Tensor):
         if isinstance(value, (int, float, complex)):
             if isinstance(value, int):
@@ -439,7 +465,7 @@ def setitem(self: Tensor, index, value) -> None:
                 return
             value = _number_like(t, value)
         else:
-            raise TypeError(f"can't assign a {type(value).__name__} to a {self.type()}")
+            return _taken_over(TypeError(f"can't assign a {type(value).__name__} to a {self.type()}"), Tensor.__setitem__, self, index, value)
     if not advanced:
         if value._chain and value._chain == t._chain and value._storage is t._storage and value._edge is None and t._edge is None:
             t._check_write()  # x[i] += 1 ends so: the view was written already

@@ -1,12 +1,16 @@
 """Copies that fix the layout, contiguity, and detached aliases."""
 from __future__ import annotations
 
+import numpy as np
+
 from .._core.layout import Layout, channels_last_strides, contiguous_strides, is_channels_last, is_contiguous, like
 from .._core.registry import Op
+from .._plainly import state as overriding
 from .._public import as_dim, public
-from .._tensor import Size, Tensor, apply
+from .._tensor import Size, Tensor, apply, instance
 
-_COPY = Op("clone", lambda xp, x: +x if x.dtype != bool else x | False, shape=lambda a: (a.shape, a.dtype), vjp=lambda xp, g: g)
+# in C order: a sum of the dimensions' own orders would be copied again by what reshapes it
+_COPY = Op("clone", lambda xp, x: x.copy() if xp is np else +x if x.dtype != bool else x | False, shape=lambda a: (a.shape, a.dtype), vjp=lambda xp, g: g)
 
 
 class memory_format:
@@ -85,9 +89,7 @@ Tensor.contiguous = contiguous_
 def detach(input) -> Tensor:
     """The same storage outside autograd."""
     made = input._alias()
-    if not input.__class__._plain:
-        made.__class__ = input.__class__
-    return made
+    return made if input.__class__._plain or overriding.disabled else instance(made, input.__class__)
 
 
 def _detach_(self) -> Tensor:

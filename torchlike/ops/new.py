@@ -5,6 +5,7 @@ from __future__ import annotations
 from .._core import device as dev
 from .._public import as_size
 from .._tensor import Tensor
+from .aliases import of_its_class
 from .creation import _check_dtype, _empty_check, _finish, constant, filled, from_data
 
 
@@ -18,7 +19,7 @@ def _constant_like(name: str, value):
     def f(self, *size, dtype=None, device=None, requires_grad=False, layout=None, pin_memory=False, **kwargs) -> Tensor:
         shape = as_size(*size) if "size" not in kwargs else as_size(kwargs["size"])
         _empty_check(shape)
-        return _finish(constant(shape, value, *_kind(self, dtype, device)), requires_grad)
+        return of_its_class(self, _finish(constant(shape, value, *_kind(self, dtype, device)), requires_grad))
 
     f.__name__ = f.__qualname__ = name
     f.__doc__ = f"A tensor of {value}s of the given size with self's dtype and device."
@@ -35,12 +36,12 @@ def new_full(
     """A tensor of the given size filled with a number, with self's dtype and device."""
     if not isinstance(size, (tuple, list)):
         raise TypeError(f"new_full(): argument 'size' (position 1) must be tuple of ints, not {type(size).__name__}")
-    return _finish(filled(as_size(size), fill_value, *_kind(self, dtype, device)), requires_grad)
+    return of_its_class(self, _finish(filled(as_size(size), fill_value, *_kind(self, dtype, device)), requires_grad))
 
 
 def new_tensor(self, data, *, dtype=None, device=None, requires_grad=False, layout=None, pin_memory=False) -> Tensor:
     """A copy of data with self's dtype and device."""
-    return _finish(from_data(data, *_kind(self, dtype, device)), requires_grad)
+    return of_its_class(self, _finish(from_data(data, *_kind(self, dtype, device)), requires_grad))
 
 
 def new(self, *args, **kwargs) -> Tensor:

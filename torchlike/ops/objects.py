@@ -7,8 +7,8 @@ import numpy as np
 
 from .._core import dtype as dt
 from .._core.layout import Layout
-from .._tensor import Tensor
-from .aliases import alias, instance
+from .._tensor import Tensor, instance
+from .aliases import alias
 
 
 def _deepcopy(self, memo):

@@ -16,6 +16,11 @@ def _view(g: Graph, x: Var, shape: tuple) -> Var:
     return g.reshape(x, shape)
 
 
+@translates("alias")
+def _alias(g: Graph, x: Var) -> Var:
+    return x
+
+
 @translates("permute")
 def _permute(g: Graph, x: Var, dims: tuple) -> Var:
     return g.transpose(x, dims)

@@ -1,0 +1,24 @@
+"""A tensor's memory as another object: an instance of another class, in the same place of the graph."""
+from __future__ import annotations
+
+from .._core.registry import View
+from .._fields import ENGINE, fields
+from .._plainly import state as overriding
+from .._tensor import Tensor, _new, instance
+
+ALIAS = View("alias", lambda xp, x: x, put=lambda xp, base, new: new, layout=lambda a: a, torch_name="AliasBackward0")
+
+
+def of_its_class(t: Tensor, made: Tensor) -> Tensor:
+    """What is made like t is of t's class, unless that takes functions over itself."""
+    return made if t.__class__._plain or overriding.disabled else instance(made, t.__class__)
+
+
+def alias(t: Tensor, cls: type) -> Tensor:
+    """A view of all of t as an instance of a class; attributes that the user gave t stay behind."""
+    if t._sparse:
+        made = _new(Tensor)
+        fields(made).update({name: x for name, x in fields(t).items() if name in ENGINE})
+    else:
+        made = t._view(ALIAS, ())
+    return instance(made, cls)
