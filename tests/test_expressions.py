@@ -492,6 +492,19 @@ from itertools import permutations; [torch.exp(torch.ones(1, 1, 4, 12)[:, :, :, 
 from itertools import permutations; x = torch.ones(1, 1, 4, 12)[:, :, :, ::2]; [(x.permute(p).clone() + torch.ones(())).stride() for p in permutations(range(4))]
 from itertools import permutations; x = torch.ones(1, 4, 1); [(x.permute(p) + torch.ones(x.permute(p).shape[-1])).stride() for p in permutations(range(3))]
 """
+FACTORED = """
+torch.cholesky_inverse(torch.tensor([[1., 0.], [2., 0.]]))
+torch.cholesky_inverse(torch.zeros(3, 2, 2))
+torch.cholesky_inverse(torch.tensor([[2., 0.], [1., 4.]])), torch.cholesky_inverse(torch.ones(2, 0, 0))
+x = torch.ones(4, 2, requires_grad=True); q, r = torch.linalg.qr(x, mode="complete"); q.shape, r.requires_grad
+x = torch.ones(4, 2, requires_grad=True); q, r = torch.linalg.qr(x, mode="complete"); q.sum().backward()
+x = torch.ones(2, 4, requires_grad=True); q, r = torch.linalg.qr(x, mode="r"); r.sum().backward()
+torch.addr(torch.ones(2, 2, dtype=torch.int64), torch.arange(2), torch.arange(2), beta=True)
+torch.linalg.cond(torch.ones(2, 3), "fro")
+f = torch.backends.opt_einsum.flags(strategy="greedy"); f.__enter__(), torch.backends.opt_einsum.strategy, f.__exit__(None, None, None)
+torch._foreach_add([torch.ones(2)], torch.ones(2))
+torch._foreach_addcmul([torch.ones(2)], [torch.ones(2)], [torch.ones(2)], torch.tensor(1))
+"""
 
 
 def lines(*groups: str) -> list[str]:

@@ -1,6 +1,8 @@
 """torch.backends.opt_einsum: einsum's order of products comes from opt_einsum, which JAX depends on."""
 
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 from ._settings import Settings
 
@@ -11,6 +13,13 @@ def is_available() -> bool:
 
 class _OptEinsum(Settings):
     defaults = {"enabled": True, "strategy": "auto"}  # noqa: RUF012
+
+
+@contextmanager
+def flags(enabled: bool | None = None, strategy: str | None = None) -> Iterator[None]:
+    """Settings for the length of a `with` block."""
+    with sys.modules[__name__].temporarily(enabled=enabled, strategy=strategy):
+        yield
 
 
 sys.modules[__name__].__class__ = _OptEinsum

@@ -36,6 +36,9 @@ def _publish(name: str, method: str, words: tuple[tuple[str, ...], ...], in_plac
         if len(args) != len(words) or set(named) - set(keywords):
             raise TypeError(f"_foreach_{name}() received an invalid combination of arguments")
         tensors = _tensors(name, self)
+        for a in args:
+            if isinstance(a, Tensor) and a.ndim:
+                raise RuntimeError(f"scalar tensor expected to be 0 dim but it has {a.ndim} dimensions and {a.numel()} elements.")
         columns = [_column(name, a, len(tensors)) for a in args]
         made = [getattr(t, method)(*row, **named) for t, *row in zip(tensors, *columns)]
         return self if in_place else tuple(made)
@@ -93,6 +96,8 @@ def _product(method: str):
         n = len(tensors)
         value = value if scalars is None else scalars
         if isinstance(value, Tensor):
+            if value.ndim != 1:
+                raise RuntimeError(f"Expected packed scalar Tensor to be of dimension 1. Got {value.ndim} instead.")
             value = value.tolist()
             if len(value) != n:
                 raise RuntimeError(f"Expected length of scalars to match input of length {n} but got {len(value)} instead.")

@@ -141,6 +141,9 @@ CHOLESKY_INVERSE = Op("cholesky_inverse", lambda xp, factor, upper: _cholesky_so
                       vjp=_cholesky_inverse_vjp, shape=lambda factor, upper: (factor.shape, factor.dtype))
 
 
+_ZERO_PIVOT = Op("zero_pivot", _zero_pivot, vjp=False, shape=lambda a: (a.shape[:-2], dt.int32))
+
+
 @public(out=True)
 def cholesky_solve(input, L: Tensor, upper: bool = False) -> Tensor:
     """X with A X = input, for A = L L^H (L^H L for an upper factor)."""
@@ -162,6 +165,8 @@ def cholesky_solve(input, L: Tensor, upper: bool = False) -> Tensor:
 def cholesky_inverse(input, upper: bool = False) -> Tensor:
     """The inverse of L L^H."""
     need_square(input, "cholesky_inverse")
+    raise_failures(apply(_ZERO_PIVOT, (input.detach(),)), lambda prefix, k: f"cholesky_inverse: {prefix}The diagonal element {k} is zero, the inversion "
+                   "could not be completed because the input matrix is singular.")
     return by_columns(apply(CHOLESKY_INVERSE, (input,), (bool(upper),)))
 
 
@@ -377,6 +382,13 @@ def _qr_vjp(xp, g0, g1, a, out0, out1):
     return xp.concatenate([out, gy], axis=-1) if n > m else out
 
 
+def _refused(words: str):
+    """A hook of a node whose derivative does not exist."""
+    def refuse(grads) -> None:
+        raise RuntimeError(words)
+    return refuse
+
+
 QR = Op("linalg_qr", _qr, shape=_qr_shape, vjp=_qr_vjp)
 _linalg_qr, _qr_result, _geqrf_result = named_result("linalg_qr", "Q", "R"), named_result("qr", "Q", "R"), named_result("geqrf", "a", "tau")
 
@@ -388,9 +400,13 @@ def linalg_qr(A, mode: str = "reduced"):
     need_float(A, "linalg.qr", "geqrf_cpu")
     if mode not in ("reduced", "complete", "r"):
         raise RuntimeError(f"qr received unrecognized mode '{mode}' but expected one of 'reduced' (default), 'r', or 'complete'")
-    if A.requires_grad and mode == "complete" and A.shape[-2] > A.shape[-1]:
-        raise RuntimeError("The QR decomposition is not differentiable when mode='complete' and nrows > ncols")
     q, r = apply(QR, (A,), (mode,))
+    if r._edge is not None:
+        if mode == "r":
+            r._edge.register_prehook(_refused("The derivative of linalg.qr depends on Q, which is not computed when mode='r'. Please use linalg.qr(A, "
+                                              "mode='reduced') if you are going to differentiate through linalg.qr."))
+        elif mode == "complete" and A.shape[-2] > A.shape[-1]:
+            r._edge.register_prehook(_refused("The QR decomposition is not differentiable when mode='complete' and nrows > ncols."))
     return _linalg_qr(q if mode == "r" else by_columns(q), by_columns(r))
 
 

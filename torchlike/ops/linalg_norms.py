@@ -118,7 +118,7 @@ def cond(input, p=None) -> Tensor:
     if p not in ("fro", "nuc") and (isinstance(p, str) or abs(p) not in (1, math.inf)):
         raise RuntimeError(f"linalg.cond got an invalid norm type: {p}")
     if rows != columns:
-        raise RuntimeError(f"linalg.cond: A must be batches of square matrices, but they are {rows} by {columns} matrices")
+        raise RuntimeError(f"linalg.cond(ord={p}): A must be batches of square matrices, but they are {rows} by {columns} matrices")
     inverse, info = inv_ex(input)
     out = matrix_norm(input, p) * matrix_norm(inverse, p)
     return out.masked_fill(info != 0, math.inf)

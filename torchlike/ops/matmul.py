@@ -306,6 +306,8 @@ def addr(input, vec1: Tensor, vec2: Tensor, *, beta=1, alpha=1) -> Tensor:
     for x, name in ((beta, "beta"), (alpha, "alpha")):
         if isinstance(x, (float, complex)) and all(t.dtype.category < dt.FLOAT for t in (input, vec1, vec2)):
             raise RuntimeError(f"For integral input tensors, argument {name} must not be a floating point number.")
+        if isinstance(x, bool) and not all(t.dtype is dt.bool_ for t in (input, vec1, vec2)):
+            raise RuntimeError(f"Boolean {name} only supported for Boolean results.")
     return _add_product(input, outer(vec1, vec2), beta, alpha)
 
 

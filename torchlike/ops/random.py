@@ -345,7 +345,7 @@ def bernoulli(input, p=None, *, generator=None, out=None) -> Tensor:
 def multinomial(input, num_samples: int, replacement: bool = False, *, generator=None, out=None) -> Tensor:
     """Indices drawn with probabilities proportional to the rows of input."""
     made = place(rng.multinomial(_generator(generator), input._host_array(), int(num_samples), bool(replacement)), input.device)
-    return made if out is None else fill_out(out, made.to(out.dtype), said=False)
+    return made if out is None else fill_out(out, made, said=False)
 
 
 @public(method=False)
