@@ -98,6 +98,10 @@ globals().update(_older_amp)
 for _module in (_sys.modules[__name__], nn.functional, linalg, fft, special):
     _importable(_module)
 
+# what `from torch import *` takes: no modules, since programs have others of the names `random`, `types`, `utils`
+__all__ = [_name for _name, _x in globals().items() if not _name.startswith("_") and type(_x) is not type(_sys)
+           and _name not in ("explain", "from_jax", "immediate", "install", "jax_function")] + ["vmap"]  # noqa: PLE0604
+
 # attributes of torch that few programs touch
 _LAZY = frozenset({
     "_C", "__config__", "_dynamo", "_guards", "_higher_order_ops", "_inductor", "_ops", "_utils", "ao", "compiler", "cpu", "distributed",

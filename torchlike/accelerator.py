@@ -8,6 +8,9 @@ from ._core import program
 from ._core.device import canonical, device
 from ._core.device import device_count as _count
 
+__all__ = ["current_accelerator", "current_device_idx", "current_device_index", "device_count", "device_index", "empty_cache", "get_memory_info",
+           "is_available", "max_memory_allocated", "memory_allocated", "set_device_idx", "set_device_index", "synchronize"]
+
 _chosen = [0]
 _NONE = "Cannot access accelerator device when none is available."
 

@@ -8,6 +8,8 @@ import numpy as np
 
 from .._core.grad_mode import mode
 
+__all__ = ["detect_anomaly", "set_detect_anomaly"]
+
 check_nan = [True]
 
 

@@ -9,6 +9,8 @@ from .._public import FUNCTIONS
 from .._tensor import Tensor, _new
 from . import engine, function
 
+__all__ = ["UnpackedDualTensor", "dual_level", "enter_dual_level", "exit_dual_level", "make_dual", "unpack_dual"]
+
 
 class UnpackedDualTensor(NamedTuple):
     """A primal and its tangent (None for a tensor that depends on no dual)."""

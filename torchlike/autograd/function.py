@@ -11,6 +11,8 @@ from .._core.graph import SECOND_BACKWARD, Node
 from .._public import _signature
 from .._tensor import Tensor, _plain_copy
 
+__all__ = ["Function", "FunctionCtx", "once_differentiable"]
+
 
 class FunctionCtx:
     """What forward hands to backward."""

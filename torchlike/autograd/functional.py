@@ -9,6 +9,8 @@ from ..ops.joining import stack
 from .engine import grad
 from .grad_mode import enable_grad
 
+__all__ = ["hessian", "hvp", "jacobian", "jvp", "vhp", "vjp"]
+
 # -- arguments -----------------------------------------------------------------------------------------------------------
 
 

@@ -3,9 +3,12 @@ from __future__ import annotations
 
 import functools
 import inspect
+import threading
 from collections.abc import Callable
 
 from .._core.grad_mode import inference, mode
+
+__all__ = ["enable_grad", "inference_mode", "no_grad", "set_grad_enabled", "set_multithreading_enabled"]
 
 
 def context_decorator(make: Callable, func: Callable) -> Callable:
@@ -134,17 +137,33 @@ class inference_mode(DecoratorContextManager):
         return self.__class__(self.enabled)
 
 
+class _Threads(threading.local):
+    several = True
+
+
+_threads = _Threads()
+
+
 class set_multithreading_enabled(DecoratorContextManager):
-    """Accepted and without effect: the backward walk is one thread, XLA's own threads run the work."""
+    """Kept and told, and otherwise without effect: the backward walk is one thread, XLA's own threads run the work."""
 
     def __init__(self, mode: bool):
-        self.enabled = mode
+        self.mode = mode
+        self.prev, _threads.several = _threads.several, bool(mode)
 
     def __enter__(self):
-        return None
+        _threads.several = bool(self.mode)
 
     def __exit__(self, *exc):
-        return None
+        _threads.several = self.prev
+
+    def clone(self):
+        return self.__class__(self.mode)
+
+
+def is_multithreading_enabled() -> bool:
+    """What set_multithreading_enabled said last in this thread."""
+    return _threads.several
 
 
 def is_grad_enabled() -> bool:

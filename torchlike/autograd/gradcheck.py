@@ -13,6 +13,8 @@ from ._jacobians import as_tuple, part
 from .engine import grad
 from .function import Function
 
+__all__ = ["GradcheckError", "gradcheck", "gradgradcheck"]
+
 _BATCHED = "gradcheck or gradgradcheck failed while testing batched gradient computation: vmap of the derivative is not the derivative of each."
 _UNDEFINED = 'Please look at "Notes about undefined output gradients" in "tools/autograd/derivatives.yaml"'
 

@@ -12,6 +12,9 @@ from .._core.value import Value
 from .._tensor import Tensor
 from ..utils.hooks import RemovableHandle
 
+__all__ = ["GradientEdge", "Node", "allow_mutation_on_saved_tensors", "disable_saved_tensors_hooks", "get_gradient_edge", "increment_version",
+           "register_multi_grad_hook", "save_on_cpu", "saved_tensors_hooks"]
+
 
 class GradientEdge(NamedTuple):
     """The place in the graph where a tensor's gradient arrives: output `output_nr` of `node`."""

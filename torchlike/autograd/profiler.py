@@ -13,6 +13,8 @@ from typing import Any
 
 from .._core import history, program
 
+__all__ = ["EventList", "emit_itt", "emit_nvtx", "profile", "record_function"]
+
 _active: list[profile] = []
 
 

@@ -7,6 +7,9 @@ from typing import Any
 from .._core import program
 from . import amp  # noqa: F401
 
+__all__ = ["Event", "Stream", "StreamContext", "current_device", "current_stream", "device_count", "is_available", "is_initialized", "set_device",
+           "stream", "synchronize"]
+
 _NAME = "cpu"
 
 

@@ -15,6 +15,9 @@ from .exported_program import (  # noqa: F401
 )
 from .graph_signature import ExportGraphSignature  # noqa: F401
 
+__all__ = ["Dim", "ExportGraphSignature", "ExportedProgram", "ModuleCallEntry", "ModuleCallSignature", "dims", "export", "load", "register_dataclass",
+           "save"]
+
 
 def register_dataclass(cls: type, *, serialized_type_name: str | None = None) -> None:
     """Let instances of a dataclass be arguments and results of exported modules: their fields are."""

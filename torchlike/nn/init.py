@@ -13,6 +13,10 @@ from typing import Any
 from torchlike._tensor import Tensor
 from torchlike.autograd.grad_mode import no_grad
 
+__all__ = ["calculate_gain", "constant", "constant_", "dirac", "dirac_", "eye", "eye_", "kaiming_normal", "kaiming_normal_", "kaiming_uniform",
+           "kaiming_uniform_", "normal", "normal_", "ones_", "orthogonal", "orthogonal_", "sparse", "sparse_", "trunc_normal_", "uniform", "uniform_",
+           "xavier_normal", "xavier_normal_", "xavier_uniform", "xavier_uniform_", "zeros_"]
+
 _LINEAR_FNS = ("linear", "conv1d", "conv2d", "conv3d", "conv_transpose1d", "conv_transpose2d", "conv_transpose3d")
 _GAINS = {**dict.fromkeys(_LINEAR_FNS, 1), "sigmoid": 1, "tanh": 5.0 / 3, "relu": math.sqrt(2.0), "selu": 3.0 / 4}
 

@@ -9,6 +9,8 @@ from torchlike._fields import Shown, fields
 from torchlike._plainly import _disabled_torch_function_impl
 from torchlike._tensor import Tensor
 
+__all__ = ["Buffer", "Parameter", "UninitializedBuffer", "UninitializedParameter", "UninitializedTensorMixin", "is_lazy"]
+
 
 class _ParameterMeta(type(Tensor)):
     def __instancecheck__(cls, instance: Any) -> bool:

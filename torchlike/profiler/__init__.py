@@ -10,6 +10,9 @@ from .profiler import (  # noqa: F401
     tensorboard_trace_handler,
 )
 
+__all__ = ["ProfilerAction", "ProfilerActivity", "kineto_available", "profile", "record_function", "schedule", "supported_activities",
+           "tensorboard_trace_handler"]
+
 
 def kineto_available() -> bool:
     """Whether `torch.profiler.profile` is there; it always is."""
