@@ -254,6 +254,36 @@ def test_copies(torch):
     return _parts(a), _parts(b), _parts(pickle.loads(pickle.dumps(s))), _parts(pickle.loads(pickle.dumps(s.to_sparse_csr())))
 
 
+@same
+def test_products_that_combine_rows_otherwise(torch):
+    """`torch.sparse.mm(csr, dense, reduce)`; one row has no entries."""
+    made = []
+    for reduce in ("mean", "amax", "amin", "sum"):
+        a = torch.tensor([[1., 2, 0], [0, 0, 0], [3., -4, 5]]).to_sparse_csr().requires_grad_()
+        b = torch.arange(6.).view(3, 2).requires_grad_()
+        out = torch.sparse.mm(a, b, reduce)
+        out.sum().backward()
+        made += [out, b.grad, a.grad.values()]
+    return made, caught(torch.sparse.mm, a.detach(), b.detach(), "wrong"), caught(torch.sparse.mm, a.detach(), torch.ones(2, 2), "mean")
+
+
+@same
+def test_out_and_in_place(torch):
+    s, o, d = torch.eye(3).to_sparse(), torch.zeros(3, 3).to_sparse(), torch.zeros(3, 2)
+    made = [torch.tanh(s, out=o) is o, o.to_dense(), torch.add(s, s, out=o).to_dense(), torch.neg(s, out=o).to_dense(), torch.mm(s, torch.ones(3, 2), out=d), d]
+    whole = s.int()
+    refused = [caught(whole.sin_), caught(whole.mul_, 2.5), caught(lambda: torch.tanh(s, out=o.int()))]
+    resized = torch.ones(2, 3).to_sparse().sparse_resize_((4, 4), 2, 0)
+    return made, refused, resized.shape, resized.to_dense(), torch.conj_physical((s + s).to(torch.complex64)).to_dense()
+
+
+@same
+def test_like_in_another_layout_and_sums_with_strided(torch):
+    s, c = torch.eye(3).to_sparse(), torch.eye(3).to_sparse_csr()
+    likes = [str(torch.zeros_like(s, layout=torch.sparse_csr).layout), str(torch.zeros_like(c, layout=torch.sparse_coo).layout), c + torch.ones(3, 3)]
+    return likes, caught(lambda: torch.zeros_like(s, memory_format=torch.contiguous_format)), caught(lambda: c + torch.ones(3))
+
+
 def test_factories_that_fill_memory_refuse_sparse_layouts(oracle, subject):
     calls = ["arange(3, **s)", "linspace(0, 1, 3, **s)", "logspace(0, 1, 3, **s)", "randint(3, (2,), **s)", "randperm(3, **s)", "eye(3, **s)", "range(0, 3, **s)",
              "rand(3, **s)", "normal(0., 1., (3,), **s)", "hann_window(3, **s)", "kaiser_window(3, **s)", "fft.fftfreq(3, **s)", "tril_indices(3, 3, **s)",

@@ -153,8 +153,9 @@ def with_out(f: Callable) -> Callable:
                     by_out(name, out.dtype, kwargs)
             result = f(*args, **kwargs)
         except Exception as error:
-            if error.__class__ is Refused and out is None:
-                return sparse_form(f.__name__, error)(*args, **kwargs)
+            if error.__class__ is Refused:
+                made = sparse_form(f.__name__, error)(*args, **kwargs)
+                return made if out is None else _sparse_into(out, made, f.__name__, error)
             older = _older(f, args, kwargs, error)
             if older is None:
                 blame(f, args, kwargs, error)
@@ -162,6 +163,13 @@ def with_out(f: Callable) -> Callable:
             return run(*older[0], out=out, **older[1])
         return fill_out(out, result, name=writer(name, args, kwargs)) if isinstance(result, Tensor) else fill_outs(out, result, name)
     return run
+
+
+def _sparse_into(out: Tensor, made: Tensor, name: str, error: Refused) -> Tensor:
+    """A sparse form's result in `out=`, which has to be as sparse."""
+    if not isinstance(out, Tensor) or not isinstance(made, Tensor) or out._sparse != made._sparse:
+        raise error
+    return out.become(made, name) if made._sparse else fill_out(out, made, name=name)
 
 
 def _numpy_words(f: Callable) -> dict[str, str]:

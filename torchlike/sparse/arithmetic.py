@@ -30,6 +30,10 @@ def add(input: Tensor, other: Any, *, alpha: Any = 1, name: str = "Add") -> Tens
             raise RuntimeError(f"add: expected 'self' and 'other' to have same size, but self has size {list(input.shape)} while other has size "
                                f"{list(other.shape)} (FYI: dense-sparse addition does not currently support broadcasting)")
         return named(_onto(input, other, alpha), name)
+    if isinstance(input, Compressed) and isinstance(other, Tensor) and not isinstance(other, SparseTensor) and other.dim():
+        if input.shape != other.shape:
+            raise RuntimeError(f"add: expected sizes of 'self' and 'other' to match, but {list(input.shape)} != {list(other.shape)}")
+        return named(input.to_dense().add(other, alpha=alpha), name)
     if not isinstance(other, SparseTensor):
         raise RuntimeError("add(sparse, dense) is not supported. Use add(dense, sparse) instead.")
     if input.shape != other.shape:
@@ -188,7 +192,7 @@ def power(input: Any, exponent: Any) -> Tensor:
 
 UNARY = ("abs", "sqrt", "sin", "tan", "asin", "atan", "sinh", "tanh", "asinh", "atanh", "arcsin", "arctan", "arcsinh", "arctanh", "absolute", "relu", "log1p",
          "expm1", "sgn", "sign", "floor", "ceil", "trunc", "round", "frac", "nan_to_num", "isnan", "isinf", "isposinf", "isneginf", "deg2rad", "rad2deg",
-         "erf", "erfinv", "signbit", "square", "fix")
+         "erf", "erfinv", "signbit", "square", "fix", "conj_physical")
 LINEAR = ("neg", "negative", "positive")
 WITHOUT_INPLACE = ("isnan", "isinf", "isposinf", "isneginf", "signbit", "positive", "square", "pow")
 
@@ -205,6 +209,7 @@ def _of_entries(name: str, sums: bool) -> Callable:
 
 
 def _in_place(name: str, f: Callable) -> Callable:
+    """Writes f's result into its first argument."""
     needs_order = name[:-1] in UNARY
 
     def write(input: Tensor, *args: Any, **kwargs: Any) -> Tensor:
@@ -213,7 +218,7 @@ def _in_place(name: str, f: Callable) -> Callable:
         made = f(input, *args, **kwargs)
         if not isinstance(input, SparseTensor):  # a strided tensor, with which a sparse one is combined
             return write_into(input, made.to_dense())
-        return input.adopt(made)
+        return input.become(made, name)
     write.__name__ = name
     return write
 

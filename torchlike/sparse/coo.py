@@ -142,7 +142,7 @@ class Coo(SparseTensor):
         if mode.enabled and self._entries._edge.__class__ is AccumulateGrad:
             raise RuntimeError("a leaf Variable that requires grad is being used in an in-place operation.")
         entries = other._entries if other.dtype is self.dtype else other._entries.to(self.dtype)
-        if other._places is self._places and entries.shape == self._entries.shape:  # others may hold these values
+        if other._places is self._places and entries.shape == self._entries.shape and other._dims == self._dims:  # others may hold these values
             self._entries.copy_(entries)
             return self
         self._places, self._entries, self._dims, self._unique, self._inside = other._places, entries, other._dims, other._unique, other._inside

@@ -7,7 +7,7 @@ import scipy.sparse
 from .._core.registry import Op
 from .._tensor import Tensor, apply
 from ..ops.indexing import rows_add
-from .compressed import Compressed, compress
+from .compressed import Compressed, Csr, compress
 from .coo import Coo, gathered
 from .tensor import SparseTensor, named, on_device
 
@@ -153,10 +153,23 @@ def addmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: float = 1, alpha: 
     return named(made, "Addmm" if op is _MM else "SparseAddmm")
 
 
+def _combined(mat1: Csr, mat2: Tensor, reduce: str) -> Tensor:
+    """The product with another sum: rows of mat2, times the entries, combined by 'mean', 'amax' or 'amin'; 0 where a row has no entries."""
+    if reduce not in ("mean", "amax", "amin"):
+        raise RuntimeError(f"reduce argument must be either sum, prod, mean, amax or amin, got {reduce}")
+    if mat2.dim() != 2 or mat1.shape[1] != mat2.shape[0]:
+        raise RuntimeError(f"mat1 and mat2 shapes cannot be multiplied ({'x'.join(map(str, mat1.shape))} and {'x'.join(map(str, mat2.shape))})")
+    rows, cols = mat1.coordinates()._places
+    terms = mat1._entries.unsqueeze(1) * mat2.index_select(0, cols)
+    return terms.new_zeros((mat1.shape[0], mat2.shape[1])).scatter_reduce(0, rows.unsqueeze(1).expand_as(terms), terms, reduce, include_self=False)
+
+
 def sparse_mm(mat1: Tensor, mat2: Tensor, reduce: str | None = None) -> Tensor:
     """The product of a sparse matrix and a sparse or strided one, with gradients for both; a sparse one's has its pattern."""
     if reduce not in (None, "sum"):
-        (mat1 if isinstance(mat1, SparseTensor) else mat2).refuse("_sparse_mm_reduce_impl")
+        if not isinstance(mat1, Csr) or isinstance(mat2, SparseTensor):
+            (mat1 if isinstance(mat1, SparseTensor) else mat2).refuse("_sparse_mm_reduce_impl")
+        return _combined(mat1, mat2, reduce)
     if not isinstance(mat1, SparseTensor) and not isinstance(mat2, SparseTensor):
         return mat1.mm(mat2)
     return product(mat1, mat2, _ADDMM)

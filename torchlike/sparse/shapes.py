@@ -225,7 +225,10 @@ def _copied(data: Tensor, *, dtype: Any = None, device: Any = None, requires_gra
     return made.requires_grad_() if requires_grad else made
 
 
-def _empty_like(input: Tensor, *, dtype: Any = None, device: Any = None, requires_grad: bool = False, layout: Any = None, **kwargs: Any) -> Tensor:
+def _empty_like(input: Tensor, *, dtype: Any = None, device: Any = None, requires_grad: bool = False, layout: Any = None, memory_format: Any = None,
+                **kwargs: Any) -> Tensor:
+    if memory_format is not None:
+        raise RuntimeError("memory format option is only supported by strided tensors")
     if layout is not None and layout.name == "strided":
         return input._entries.new_zeros(input._dims, dtype=dtype, device=device, requires_grad=requires_grad)
     if isinstance(input, Compressed):
@@ -233,6 +236,8 @@ def _empty_like(input: Tensor, *, dtype: Any = None, device: Any = None, require
                           input._entries.new_zeros((0, *input._dims[2:]), dtype=dtype, device=device), input._dims)
     else:
         made = empty(input._dims, input.sparse_dim(), input._entries, dtype, device)
+    if layout is not None and layout is not made.layout:
+        made = made.to_sparse(layout=layout)
     return made.requires_grad_() if requires_grad else made
 
 

@@ -16,6 +16,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
+from .._core import dtype as dt
 from .._core import program
 from .._core.aval import Aval, aval
 from .._core.grad_mode import mode
@@ -64,6 +65,14 @@ class SparseTensor(Tensor):
 
     def _host_array(self) -> NoReturn:
         self.refuse(_asked())
+
+    def become(self, made: Tensor, name: str) -> Tensor:
+        """Take over a result, as `out=` of function `name` or in place."""
+        if not isinstance(made, type(self)):
+            made.refuse(f"{name}.out") if isinstance(made, SparseTensor) else self.refuse(f"{name}.out")
+        if not dt.can_cast(made.dtype, self.dtype):
+            raise RuntimeError(f"result type {made.dtype.short} can't be cast to the desired output type {self.dtype.short}")
+        return self.adopt(made)
 
     def refuse(self, name: str) -> NoReturn:
         """torch's error for an operation that there is not for this layout."""
