@@ -135,9 +135,9 @@ def graph_leaves(roots: list[Node]) -> list[Node]:
 
 
 def _form(optimizer: Optimizer) -> list:
-    """What decides which operations a step records: switches, and whether decay and momentum are there at all."""
-    return [(k, bool(v) if k in ("weight_decay", "momentum") else v) for group in optimizer.param_groups for k, v in group.items()
-            if v.__class__ in (bool, str) or k in ("weight_decay", "momentum")]
+    """What decides which operations a step records: switches, whether decay and momentum are there at all, and which options are tensors."""
+    return [(k, bool(v) if k in ("weight_decay", "momentum") else v if v.__class__ in (bool, str) else isinstance(v, Tensor))
+            for group in optimizer.param_groups for k, v in group.items()]
 
 
 def is_ours(optimizer: Optimizer) -> bool:

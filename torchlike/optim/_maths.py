@@ -57,11 +57,13 @@ def addcdiv(xp, x, a, b, value):
     return _down(_up(x) + number(xp, value, x.dtype) * _up(a) / _up(b), x)
 
 
-def lerp(xp, x, y, weight):
-    """x + weight * (y - x), in the form that is exact at the nearer end"""
+def lerp(xp, x, y, weight, small=None):
+    """x + weight * (y - x), in the form that is exact at the nearer end; `small` where it is known that weight < 0.5"""
     a, b, w = _up(x), _up(y), number(xp, weight, x.dtype)
-    if xp is np and w.__class__ is float:
-        return _down(a + w * (b - a) if w < 0.5 else b - (b - a) * (1 - w), x)
+    if small is None and xp is np and w.__class__ is float:
+        small = w < 0.5
+    if small is not None:
+        return _down(a + w * (b - a) if small else b - (b - a) * (1 - w), x)
     return _down(xp.where(w < 0.5, a + w * (b - a), b - (b - a) * (1 - w)), x)
 
 

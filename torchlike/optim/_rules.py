@@ -33,17 +33,20 @@ class Rule(Op):
     """`rule(xp, param, grad, state, numbers, flags) -> (param, *state)` for many parameters at once.
 
     Inputs are columns: all parameters, all gradients, each state's tensors, then the numbers (data, never structure). The
-    one static is (parameters, state columns, flags). `views`: complex tensors enter the rule as pairs of reals, as torch's
-    optimizers see them.
+    one static is (parameters, state columns, flags, whether the numbers are prepared). `views`: complex tensors enter the rule
+    as pairs of reals, as torch's optimizers see them. `prepare`: what the rule wants to know instead of the numbers it is called
+    with; computed here unless one is a tensor, for in the kernel each parameter's part would compute it again.
     """
 
-    def __init__(self, name: str, rule: Callable, views: bool = True):
+    def __init__(self, name: str, rule: Callable, views: bool = True, prepare: Callable[..., tuple] | None = None):
         super().__init__(f"optim_{name}", self._kernel, shape=self._shapes)
-        self.rule, self.views = rule, views
+        self.rule, self.views, self.prepare = rule, views, prepare
 
     def _kernel(self, xp, *args):
-        n, columns, flags = args[-1]
+        n, columns, flags, prepared = args[-1]
         numbers = args[(2 + columns) * n : -1]
+        if not prepared:
+            numbers = self.prepare(*numbers)
         made = []
         for i in range(n):
             param, grad, *state = args[i : (2 + columns) * n : n]
@@ -57,7 +60,7 @@ class Rule(Op):
         return [row[c] for c in range(len(made[0])) for row in made]
 
     def _shapes(self, *args):
-        n, columns, _ = args[-1]
+        n, columns, *_ = args[-1]
         return [(a.shape, a.dtype) for a in (*args[:n], *args[2 * n : (2 + columns) * n])]
 
     def __call__(
@@ -70,10 +73,13 @@ class Rule(Op):
         differentiable: bool = False,
     ) -> None:
         """Record the step and write its results into the parameters and states."""
+        prepared = self.prepare is None or not any(isinstance(x, Tensor) for x in numbers)
+        if prepared and self.prepare is not None:
+            numbers = self.prepare(*map(float, numbers))
         if _collecting is not None:
             _collecting.extend(_datum(x) for x in numbers)
             return
-        statics = ((len(params), len(state), flags),)
+        statics = ((len(params), len(state), flags, prepared),)
         if differentiable:
             inputs = [x for column in (params, grads, *state) for x in column]
             made = apply(self, (*inputs, *numbers), statics)

@@ -20,26 +20,30 @@ from .optimizer import (
 )
 
 
+def _prepare(lr, beta1, beta2, eps, decay, correction1, root2):
+    return 1 - lr * decay, decay, 1 - beta1, beta2, 1 - beta2, root2, eps, -(lr / correction1)
+
+
 def _rule(xp, p, g, state, numbers, flags):
-    decays, decoupled, amsgrad, maximize = flags
-    lr, beta1, beta2, eps, decay, correction1, root2 = numbers
+    decays, decoupled, amsgrad, maximize, slow = flags
+    keep, decay, new_mean, old_square, new_square, root2, eps, step = numbers
     mean, square = state[:2]
     if maximize:
         g = -g
     if decays:
         if decoupled:
-            p = m.mul(xp, p, 1 - lr * decay)
+            p = m.mul(xp, p, keep)
         else:
             g = m.add(xp, g, p, decay)
-    mean = m.lerp(xp, mean, g, 1 - beta1)
-    square = m.addcmul(xp, m.mul(xp, square, beta2), g, g, 1 - beta2)
+    mean = m.lerp(xp, mean, g, new_mean, small=slow)
+    square = m.addcmul(xp, m.mul(xp, square, old_square), g, g, new_square)
     largest = xp.maximum(state[2], square) if amsgrad else square
     scale = m.plus(xp, m.div(xp, m.sqrt(xp, largest), root2), eps)
-    p = m.addcdiv(xp, p, mean, scale, -(lr / correction1))
+    p = m.addcdiv(xp, p, mean, scale, step)
     return (p, mean, square, largest) if amsgrad else (p, mean, square)
 
 
-_ADAM = Rule("adam", _rule)
+_ADAM = Rule("adam", _rule, prepare=_prepare)
 _NAMES = ("exp_avg", "exp_avg_sq")
 
 
@@ -118,10 +122,10 @@ class Adam(Optimizer):
                 for name in (*_NAMES, "max_exp_avg_sq") if amsgrad else _NAMES:
                     s[name] = zeros(p)
 
-            flags = (decay != 0, group["decoupled_weight_decay"], amsgrad, group["maximize"])
+            b1, b2 = float(beta1), float(beta2)
+            flags = (decay != 0, group["decoupled_weight_decay"], amsgrad, group["maximize"], b1 > 0.5)
             names = (*_NAMES, "max_exp_avg_sq") if amsgrad else _NAMES
             for t, params, grads, columns in self._updates(group, names, create):
-                b1, b2 = float(beta1), float(beta2)
                 numbers = (group["lr"], beta1, beta2, group["eps"], decay, 1 - b1**t, (1 - b2**t) ** 0.5)
                 _ADAM(params, grads, columns, numbers, flags, group["differentiable"])
         return loss

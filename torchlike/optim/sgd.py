@@ -20,21 +20,25 @@ from .optimizer import (
 )
 
 
+def _prepare(lr, decay, momentum, fresh):
+    return -lr, decay, momentum, fresh
+
+
 def _rule(xp, p, g, state, numbers, flags):
     decays, moves, nesterov, maximize = flags
-    lr, decay, momentum, fresh = numbers
+    step, decay, momentum, fresh = numbers
     if maximize:
         g = -g
     if decays:
         g = m.add(xp, g, p, decay)
     if not moves:
-        return (m.add(xp, p, g, -lr),)
+        return (m.add(xp, p, g, step),)
     buffer = m.add(xp, m.mul(xp, state[0], momentum), g, fresh)
     g = m.add(xp, g, buffer, momentum) if nesterov else buffer
-    return m.add(xp, p, g, -lr), buffer
+    return m.add(xp, p, g, step), buffer
 
 
-_SGD = Rule("sgd", _rule)
+_SGD = Rule("sgd", _rule, prepare=_prepare)
 
 
 class SGD(Optimizer):
