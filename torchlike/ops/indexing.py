@@ -17,6 +17,7 @@ from .._plainly import state as overriding
 from .._public import FUNCTIONS, refuse_long
 from .._tensor import Tensor, apply
 from .creation import place
+from .element_writes import write_element
 from .identity import _become
 from .parts import take_part
 from .pointwise import _plain_number
@@ -448,8 +449,13 @@ def _gathered_layout(a: Layout, shape: tuple, index: tuple, dims: tuple) -> Layo
     return combined(shape, tuple(Layout(shape, row) for row in rows))
 
 
+_PLAIN, _PLACES = (float, int, bool), (tuple, int)
+
+
 def setitem(self: Tensor, index, value) -> None:
     """t[index] = value, broadcasting value and casting it to t's dtype."""
+    if value.__class__ in _PLAIN and index.__class__ in _PLACES and self.__class__ is Tensor and write_element(self, index, value):
+        return
     try:
         t, advanced = _basic(self, index, alias=False)
     except Exception as error:

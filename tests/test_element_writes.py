@@ -1,0 +1,115 @@
+"""Loops over elements, x[i, j] = number, which are written straight into NumPy arrays (ops/element_writes.py): as in torch, whoever looks on."""
+import copy
+
+from same import caught, same
+
+import torchlike
+from torchlike._core import program
+
+
+@same
+def test_views_and_readers_in_between(torch):
+    x = torch.zeros(4, 5)
+    y, d, found, sums = x.view(20), x.detach(), [], []
+    for r in range(3):
+        for i in range(4):
+            for j in range(5):
+                x[i, j] = i * 10 + j + r
+                if (i + j) % 7 == 3:
+                    sums += [x.sum(), x[1]]
+        s, z = x.clone(), x * 2
+        x[0, 0], x[-1, -1] = -1, True
+        found += [x.clone(), y[:3].clone(), d[0, :2].clone(), s, z, x._version]
+    return found, sums, y, d
+
+
+@same
+def test_a_saved_value_is_not_written(torch):
+    w, m = torch.ones(3, 3, requires_grad=True), torch.ones(3, 3)
+    loss = 0
+    for k in range(40):
+        m[k % 3, (k * 2) % 3] = k
+        if k % 13 == 5:
+            loss = loss + (w * m.clone()).sum()
+    m[0, 0] = 100
+    loss.backward()
+    return w.grad, m
+
+
+@same
+def test_dtypes_and_errors(torch):
+    t, b = torch.zeros(30, dtype=torch.int64), torch.zeros(2, 20, dtype=torch.bool)
+    for k in range(60):
+        t[k % 30] = k * 1.7
+    for k in range(20):
+        b[0, k] = k % 3
+        b[1, k] = k % 2 == 0
+    f = torch.zeros(20)
+    for k in range(40):
+        f[k % 20] = float("nan") if k == 39 else 2**60 + k
+    return t, b, f, caught(t.__setitem__, 31, 1), caught(t.__setitem__, 3, 1e30), caught(f.__setitem__, 3, 1e300), t[3], f[3]
+
+
+@same
+def test_other_holders(torch):
+    """NumPy's arrays, copies, parameters, tensors behind `.data`."""
+    t = torch.arange(20.0)
+    shared, deep, clone, data = t.numpy(), copy.deepcopy(t), t.clone(), t.data
+    for k in range(40):
+        t[k % 20] = -k
+    shared[1] = 5.0
+    t[2] = 4
+    layer = torch.nn.Linear(3, 3)
+    torch.nn.init.ones_(layer.weight)
+    with torch.no_grad():
+        for k in range(40):
+            layer.weight[k % 3, 0] = k
+            layer.weight.data[0, k % 3] = -k
+    v = torch.zeros(6, 6)
+    row = v[2]
+    for k in range(36):
+        v[k // 6, k % 6] = k
+        row[0] = 7
+    return t, shared.tolist(), deep, clone, data, layer.weight, v, row
+
+
+@same
+def test_inside_functions(torch):
+    """A compiled function and vmap record the writes."""
+    def table(x):
+        out = torch.zeros(20)
+        for k in range(20):
+            out[k] = k
+        return out * x
+    compiled = torch.compile(table, backend="eager")
+    return [compiled(torch.full((20,), float(k))) for k in range(4)], torch.func.vmap(table)(torch.ones(2, 20))
+
+
+def test_nothing_is_recorded():
+    x = torchlike.zeros(10, 10)
+    for k in range(100):
+        x[k // 10, k % 10] = k
+        if k == 50:
+            before = len(program.state.program.results)
+    assert len(program.state.program.results) == before == 0
+    assert x.tolist() == torchlike.arange(100.0).view(10, 10).tolist()
+
+
+def test_few_writes_end_no_program():
+    y = torchlike.ones(3) * 2
+    x = torchlike.zeros(10)
+    for k in range(10):
+        x[k] = k
+    assert y._value.array is None and x._value.array is None
+    assert (x[:3] + y).tolist() == [2.0, 3.0, 4.0]
+
+
+def test_exported_writes():
+    class Table(torchlike.nn.Module):
+        def forward(self, x):
+            out = torchlike.zeros(20)
+            for k in range(20):
+                out[k] = k
+            return out + x
+    made = torchlike.export.export(Table(), (torchlike.ones(20),))
+    assert made.module()(torchlike.zeros(20)).tolist() == list(map(float, range(20)))
