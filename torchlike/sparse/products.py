@@ -161,7 +161,10 @@ def _combined(mat1: Csr, mat2: Tensor, reduce: str) -> Tensor:
         raise RuntimeError(f"mat1 and mat2 shapes cannot be multiplied ({'x'.join(map(str, mat1.shape))} and {'x'.join(map(str, mat2.shape))})")
     rows, cols = mat1.coordinates()._places
     terms = mat1._entries.unsqueeze(1) * mat2.index_select(0, cols)
-    return terms.new_zeros((mat1.shape[0], mat2.shape[1])).scatter_reduce(0, rows.unsqueeze(1).expand_as(terms), terms, reduce, include_self=False)
+    base = terms.new_zeros((mat1.shape[0], mat2.shape[1]))
+    if terms.is_floating_point():  # unlike any term, so that no gradient is shared with it
+        base = base.masked_fill((mat1._pointers.diff() > 0).unsqueeze(1), float("nan"))
+    return base.scatter_reduce(0, rows.unsqueeze(1).expand_as(terms), terms, reduce, include_self=False)
 
 
 def sparse_mm(mat1: Tensor, mat2: Tensor, reduce: str | None = None) -> Tensor:
