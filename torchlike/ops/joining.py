@@ -13,6 +13,7 @@ from .._core.program import is_tracer, state
 from .._core.registry import Op, Plan, cast, common_device
 from .._public import Tensors, as_dim, as_int, as_size, distinct, listed_dims, public, refuse_huge
 from .._tensor import Tensor, apply, as_tensor_value
+from .choosing import choose
 
 MANY = 8  # tensors; so many that are known already are joined at once
 
@@ -336,9 +337,8 @@ def _triangle(name):
         return apply(op, (input,), (int(diagonal),))
 
     def kernel(xp, x, diagonal):
-        rows, columns = np.arange(x.shape[-2])[:, None], np.arange(x.shape[-1])
-        keep = columns - rows <= diagonal if name == "tril" else columns - rows >= diagonal
-        return xp.where(keep, x, xp.zeros((), x.dtype))
+        rows, columns = np.arange(x.shape[-2], dtype=np.int32)[:, None] + min(max(diagonal, -x.shape[-2]), x.shape[-1]), np.arange(x.shape[-1], dtype=np.int32)
+        return choose(xp, columns <= rows if name == "tril" else columns >= rows, x, xp.zeros((), x.dtype))
     op = Op(name, kernel, shape=lambda a, diagonal: (a.shape, a.dtype), vjp=lambda xp, g, diagonal: kernel(xp, g, diagonal))
     f.__name__ = f.__qualname__ = name
     f.__doc__ = f"The {'lower' if name == 'tril' else 'upper'} triangle of matrices, zeros elsewhere."

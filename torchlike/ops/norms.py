@@ -11,14 +11,16 @@ from .._public import as_dims, public
 from .._tensor import Tensor, apply
 from .pointwise import operands, sub
 from .reductions import accumulator, reduced, restore
+from .totals import total
 
 
 def _norm(xp, x, p, dims, keepdim):
-    a = xp.abs(x.astype(accumulator(x.dtype)))
+    wide = x.astype(accumulator(x.dtype)) if xp is not np else x.astype(accumulator(x.dtype), copy=False)
+    a = wide if p == 2 and wide.dtype.kind == "f" else xp.abs(wide)
     if p == 2:
-        r = xp.sqrt(xp.sum(a * a, axis=dims, keepdims=keepdim))
+        r = xp.sqrt(total(a * a, dims, keepdim) if xp is np else xp.sum(a * a, axis=dims, keepdims=keepdim))
     elif p == 1:
-        r = xp.sum(a, axis=dims, keepdims=keepdim)
+        r = total(a, dims, keepdim) if xp is np else xp.sum(a, axis=dims, keepdims=keepdim)
     elif p == math.inf:
         r = xp.max(a, axis=dims, keepdims=keepdim)
     elif p == -math.inf:

@@ -9,6 +9,7 @@ from .._core.registry import OPS, Elementwise, Op
 from .._public import FUNCTIONS as F
 from .._public import fill_out, number, public, write_into
 from .._tensor import Tensor, apply
+from .blocks import in_blocks
 from .choosing import choose
 from .elements import held, plain_number
 from .remainders import fmod as exact_fmod
@@ -456,14 +457,30 @@ def heaviside(input, values: Tensor) -> Tensor:
 
 def at_least(xp, x, low):
     """The larger of x and low, and x where they are equal: torch's bounds leave -0.0 as it is."""
-    return xp.maximum(low, x) if xp is np else xp.where((x < low) | (low != low), low, x)
+    return _bounded(np.maximum, low, x) if xp is np else xp.where((x < low) | (low != low), low, x)
 
 
 def at_most(xp, x, high):
     """The smaller of x and high, and x where they are equal."""
-    return xp.minimum(high, x) if xp is np else xp.where((x > high) | (high != high), high, x)
+    return _bounded(np.minimum, high, x) if xp is np else xp.where((x > high) | (high != high), high, x)
 
 
+_BLOCK = 1 << 14  # elements
+
+
+def _bounded(ufunc: np.ufunc, bound, x):
+    """ufunc(bound, x): one number beside a large array is given as an array, for which NumPy has vector instructions."""
+    if np.ndim(bound) or x.size < _BLOCK or x.dtype.kind != "f" or not x.flags.c_contiguous:
+        return ufunc(bound, x)
+    bounds, out = np.full(_BLOCK, bound, x.dtype), np.empty(x.shape, x.dtype)
+    flat, made = x.reshape(-1), out.reshape(-1)
+    for start in range(0, flat.size, _BLOCK):
+        part = flat[start:start + _BLOCK]
+        ufunc(bounds[:part.size], part, out=made[start:start + _BLOCK])
+    return out
+
+
+@in_blocks
 def _clamp(xp, x, low, high):
     if low is not None:
         x = at_least(xp, x, low)

@@ -22,7 +22,7 @@ def positions(shape: tuple, where: tuple) -> np.ndarray | None:
         if i.__class__ is slice:
             part = np.arange(0, n * stride, stride).reshape(-1, *(1,) * (len(shape) - 1 - d if d > last else behind + rank + first - 1 - d))
         else:
-            part = np.multiply(i, stride, dtype=np.intp)
+            part = np.asarray(i, np.intp) if stride == 1 else np.multiply(i, stride, dtype=np.intp)
             if part.size and part.min() < 0:
                 part = np.where(part < 0, part + n * stride, part)
             part = part.reshape(*part.shape, *(1,) * behind)
@@ -30,8 +30,10 @@ def positions(shape: tuple, where: tuple) -> np.ndarray | None:
         stride *= n
     parts.sort(key=np.size, reverse=True)
     total, whole = parts[0], np.broadcast_shapes(*(p.shape for p in parts))
+    ours = not any(np.may_share_memory(total, i) for i in where if i.__class__ is np.ndarray)
     for part in parts[1:]:
-        total = np.add(total, part, out=total if total.shape == whole and total.ndim else None)
+        total = np.add(total, part, out=total if ours and total.shape == whole and total.ndim else None)
+        ours = True
     return total
 
 

@@ -17,6 +17,7 @@ from .._core.registry import Op, Plan, common_device
 from .._core.rng_dtypes import cpp_type
 from .._public import as_size, public
 from .._tensor import Tensor, apply
+from .blocks import BLOCK
 from .complex_parts import joined
 from .creation import _arange_op, _check_dtype, _empty_check, _finish, constant, dtype_into, from_numpy, place, strided_only
 from .joining import cat
@@ -36,8 +37,16 @@ def _linspace(xp, start, end, steps, dtype, device):
     if steps == 1:
         return start.reshape(1).astype(kind)
     step = (end - start) / np.asarray(steps - 1, wide)
-    i = np.arange(steps)
-    values = xp.where(i < steps // 2, fused(xp, i.astype(wide), step, start), fused(xp, (i - (steps - 1)).astype(wide), step, end))
+    i, half = np.arange(steps), steps // 2
+    if xp is np:
+        values = np.empty(steps, wide)
+        for begin in builtins.range(0, steps, BLOCK):
+            part = i[begin:begin + BLOCK]
+            few = min(max(half - begin, 0), part.size)
+            values[begin:begin + few] = fused(np, part[:few].astype(wide), step, start)
+            values[begin + few:begin + BLOCK] = fused(np, (part[few:] - (steps - 1)).astype(wide), step, end)
+    else:
+        values = xp.where(i < half, fused(xp, i.astype(wide), step, start), fused(xp, (i - (steps - 1)).astype(wide), step, end))
     return (xp.trunc(values) if kind.kind in "iu" else values).astype(kind)
 
 

@@ -14,6 +14,7 @@ from .choosing import choose
 from .creation import _check_dtype
 from .elements import plain_number
 from .named_results import named_result
+from .totals import product, total
 
 
 def reduced(shape: tuple, dims: tuple, keepdim: bool) -> tuple:
@@ -36,6 +37,8 @@ def accumulator(np_dtype):
 def _sum(xp, x, dims, keepdim, dtype):
     if x.dtype == np.bool_ and dtype.np.kind in "iu":
         x = x.astype(dtype.np)
+    if xp is np and x.dtype == dtype.np and x.dtype.kind == "f" and x.dtype.itemsize > 2:
+        return np.asarray(total(x, dims, keepdim))
     return cast(xp, x.sum(axis=dims, keepdims=keepdim, dtype=accumulator(dtype.np)), dtype.np)
 
 
@@ -74,7 +77,7 @@ def average(xp, x, dims: tuple, keepdims: bool = True):
     n = 1
     for d in dims:
         n *= x.shape[d]
-    return np.add.reduce(x, dims, keepdims=keepdims) / x.dtype.type(n)
+    return total(x, dims, keepdims) / x.dtype.type(n)
 
 
 def _mean(xp, x, dims, keepdim, dtype):
@@ -105,6 +108,8 @@ def mean(input, dim=None, keepdim: bool = False, *, dtype=None) -> Tensor:
 
 
 def _prod(xp, x, dims, keepdim, dtype):
+    if xp is np and x.dtype == dtype.np and x.dtype.kind == "f" and x.dtype.itemsize > 2:
+        return np.asarray(product(x, dims, keepdim))
     return xp.prod(x.astype(accumulator(dtype.np)), axis=dims, keepdims=keepdim, dtype=accumulator(dtype.np)).astype(dtype.np)
 
 

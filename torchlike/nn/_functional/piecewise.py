@@ -17,8 +17,15 @@ from .common import const, finish, floating, need, not_implemented, scalar
 
 # -- slopes for negative numbers ---------------------------------------------------------------------------------------------
 
-_LEAKY = Elementwise("leaky_relu", lambda xp, x, slope: choose(xp, x > 0, x, x * slope), promote="same", grads=(
-    lambda xp, g, x, slope: choose(xp, x > 0, g, g * slope), None))
+
+def _leaky(xp, x, slope):
+    if xp is np and x.ndim and 0 < slope <= 1:
+        less = x * slope
+        return np.maximum(x, less, out=less)
+    return choose(xp, x > 0, x, x * slope)
+
+
+_LEAKY = Elementwise("leaky_relu", _leaky, promote="same", grads=(in_blocks(lambda xp, g, x, slope: choose(xp, x > 0, g, g * slope)), None))
 
 
 def leaky_relu(input: Tensor, negative_slope: float = 0.01, inplace: bool = False) -> Tensor:
