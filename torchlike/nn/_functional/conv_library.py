@@ -20,7 +20,7 @@ FEATURES = 32  # output channels from which the library's rows are full
 MOVED = 1 << 20  # elements of input and result up to which changing the order of axes is cheap
 UNPADDED = 1 << 20  # elements of an input without padding that are many
 SHARED_CHANNELS = 128  # channels on both sides from which several cores share the library's work,
-SHARED_PRODUCT = 8 << 20  # and multiply-adds of a product from which they share it
+SHARED_PRODUCT = 32 << 20  # and multiply-adds of a product from which they share it
 
 
 def convolve(x, w, geo):
