@@ -1,5 +1,5 @@
 """Small public functions that stand alone: switches that only tell what was set, batch norms without statistics; against real torch."""
-from same import same
+from same import caught, same
 
 
 @same
@@ -25,3 +25,50 @@ def test_batch_norms_without_statistics(torch):
     made = torch.func.replace_all_batch_norm_modules_(net)
     x = torch.randn(3, 2)
     return made is net, str(net), sorted(net.state_dict()), net[0](x), net.eval()[0](x), net[0].running_mean
+
+
+@same
+def test_memory_by_dlpack(torch):
+    """Capsules and objects of the protocol show the memory they are given; streams are checked."""
+    from importlib import import_module
+    dlpack = import_module(torch.__name__ + ".utils.dlpack")
+
+    class Wrapped:
+        def __init__(self, t):
+            self.t = t
+
+        def __dlpack__(self, **options):
+            return self.t.__dlpack__(**options)
+
+        def __dlpack_device__(self):
+            return self.t.__dlpack_device__()
+    x = torch.arange(4.0)
+    by_capsule, by_object = dlpack.from_dlpack(dlpack.to_dlpack(x)), torch.from_dlpack(Wrapped(x))
+    by_capsule[0] = 9
+    by_object[1] = 8
+    x[2] = 7
+    copies = torch.tensor(Wrapped(x)), torch.tensor(Wrapped(x), dtype=torch.int32), torch.as_tensor(Wrapped(x))
+    return (x, by_capsule, by_object, copies, caught(x.__dlpack__, stream=object()), caught(x.__dlpack__, stream=2),
+            torch.from_dlpack(Wrapped(torch.arange(4.0)[::2])))
+
+
+@same
+def test_view_of_the_same_type(torch):
+    """view(dtype) leaves the graph, whatever the type."""
+    x = torch.ones(2, requires_grad=True)
+    y = torch.ones(2)
+    y.view(torch.float32)[0] = 5
+    return [(x.view(d).requires_grad, x.view(d).is_leaf) for d in (torch.float32, torch.int32)], y, y.t().view(torch.float32).stride()
+
+
+@same
+def test_futures_that_are_none(torch):
+    from importlib import import_module
+    futures = import_module(torch.__name__ + ".futures")
+    return caught(futures.wait_all, (None,)), caught(futures.collect_all, (futures.Future(), None))
+
+
+@same
+def test_segment_reduce_by_its_inner_name(torch):
+    return torch._segment_reduce(torch.arange(6.0), "sum", lengths=torch.tensor([2, 4])), torch._segment_reduce(
+        torch.arange(6.0), "max", offsets=torch.tensor([0, 2, 6]))

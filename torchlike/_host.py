@@ -50,8 +50,8 @@ def _reachable(array: np.ndarray) -> bool:
     """Whether somebody else holds what the array's memory belongs to: an array, or through a memoryview a bytearray, a mapped file, ..."""
     owner = array.base
     while owner is not None:
-        if sys.getrefcount(owner) > 3 or owner.__class__ is mmap.mmap:  # other processes may write a mapped file
-            return True
+        if sys.getrefcount(owner) > 3 or owner.__class__ is mmap.mmap or owner.__class__.__name__ in ("PyCapsule", "_Writable"):
+            return True  # other processes may write a mapped file, other libraries what they gave by DLPack
         if isinstance(owner, memoryview):
             if sys.getrefcount(gc.get_referents(owner)[0]) > 2:  # what memoryviews of one buffer have in common
                 return True

@@ -109,6 +109,8 @@ Future.__module__ = "torch"
 
 def collect_all(futures: list[Future]) -> Future:
     """The future of the list of futures, done when all of them are; of the first one's exception, if there is one."""
+    if any(future is None for future in futures):
+        raise RuntimeError("Future can't be None")
     out, left, lock = Future(), [len(futures)], threading.Lock()
 
     def finish() -> None:

@@ -164,9 +164,7 @@ _VIEW_DTYPE.differentiable = _VIEW_DTYPE.put.differentiable = False
 def view_dtype(self, dtype) -> Tensor:
     """The same bits read as another dtype; the last dimension grows or shrinks with the element size."""
     if dtype is self.dtype:
-        out = self.view_as(self)
-        out._layout = self._strided()
-        return out
+        return self._alias()  # nothing is differentiated through it, as with any other dtype
     if is_conj(self):
         raise RuntimeError("torch.Tensor.view is not supported for conjugate view tensors when converting to a different dtype.")
     a, b = self.dtype.itemsize, dtype.itemsize

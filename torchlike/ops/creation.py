@@ -361,6 +361,9 @@ def _host_data(data, dtype) -> np.ndarray:
         return data._elements(dtype)
     if hasattr(data, "__array__") or hasattr(data, "__array_interface__"):
         return _host_data(np.asarray(data), dtype)
+    if hasattr(data, "__dlpack__"):
+        from ..utils.dlpack import from_dlpack
+        return _host_data(from_dlpack(data), dtype)
     if isinstance(data, (int, float, complex)):
         return _from_number(data, dtype)
     if hasattr(data, "__len__") and hasattr(data, "__getitem__") and not isinstance(data, (str, bytes, dict)):

@@ -6,7 +6,7 @@ import math
 import numpy as np
 
 from .._core import dtype as dt
-from .._public import public
+from .._public import FUNCTIONS, public
 from .._tensor import Tensor, as_tensor_value
 from .basic import where
 from .pointwise import maximum, minimum
@@ -64,3 +64,6 @@ def segment_reduce(data: Tensor, reduce: str, *, lengths: Tensor | None = None, 
         size = counts.reshape(-1, pieces, *ones)
         out = out / as_tensor_value(np.where(size == 0, math.nan if initial is None else 1.0, size).astype(data.dtype.np))
     return out.reshape(*batch, pieces, *rest)
+
+
+FUNCTIONS["_segment_reduce"] = segment_reduce  # the name by which graph libraries call it

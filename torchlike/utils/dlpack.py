@@ -1,7 +1,7 @@
 """Exchange of tensors with other libraries through DLPack.
 
-NumPy arrays and tensors are shared; memory of other libraries is taken over as it is at that moment, because arrays of
-JAX never change.
+Memory on the CPU that may be written is shared; other memory is taken over as it is at that moment, because arrays of JAX never
+change.
 """
 from __future__ import annotations
 
@@ -45,6 +45,14 @@ class _CpuCapsule:
         return DLDeviceType.kDLCPU, 0
 
 
+class _Writable:
+    """An array's memory, for an array that may be written."""
+
+    def __init__(self, array: np.ndarray) -> None:
+        self.array = array
+        self.__array_interface__ = {**array.__array_interface__, "data": (array.__array_interface__["data"][0], False)}
+
+
 def _export(self: Tensor, *, stream: Any = -1, max_version: tuple[int, int] | None = None,
             dl_device: tuple[IntEnum, int] | None = None, copy: bool | None = None) -> Any:
     """A DLPack capsule; BufferError when the tensor requires grad or is a lazy conjugate."""
@@ -52,9 +60,13 @@ def _export(self: Tensor, *, stream: Any = -1, max_version: tuple[int, int] | No
         raise BufferError("Can't export tensors that require gradient, use tensor.detach()")
     if self.is_conj():
         raise BufferError("Can't export tensors with the conjugate bit set")
+    if stream is not None and not isinstance(stream, int):
+        raise TypeError("stream must be ``int`` or ``none``")
+    if self.device.type == "cpu" and stream not in (None, -1):
+        raise AssertionError("stream should be None on cpu.")
     if self.device.type == "cpu" and self.dtype is not dt.bfloat16 and self.dtype not in dt.FLOAT8:
         array = self.numpy()
-        return array.copy().__dlpack__() if copy else array.__dlpack__()
+        return (array.copy() if copy else array).__dlpack__(max_version=max_version)
     options = {} if stream in (-1, None) else {"stream": stream}
     return to_jax(self).__dlpack__(copy=copy, **options)
 
@@ -98,7 +110,10 @@ def _taken(source: Any) -> Tensor:
         source = _CpuCapsule(source)
     if source.__dlpack_device__()[0] == DLDeviceType.kDLCPU:
         try:
-            return as_tensor_value(np.array(np.from_dlpack(source)))
+            array = np.from_dlpack(source)
+            if isinstance(source, _CpuCapsule):  # of the older form, which does not say whether the memory may be written: it may
+                array = np.asarray(_Writable(array))
+            return share(array) if array.flags.writeable else as_tensor_value(np.array(array))
         except (BufferError, RuntimeError):
             pass  # a dtype that NumPy lacks
     return from_jax(jax.dlpack.from_dlpack(source))
