@@ -72,3 +72,21 @@ def test_futures_that_are_none(torch):
 def test_segment_reduce_by_its_inner_name(torch):
     return torch._segment_reduce(torch.arange(6.0), "sum", lengths=torch.tensor([2, 4])), torch._segment_reduce(
         torch.arange(6.0), "max", offsets=torch.tensor([0, 2, 6]))
+
+
+@same
+def test_default_device_of_a_function(torch):
+    from importlib import import_module
+    device = import_module(torch.__name__ + ".utils._device")
+
+    @device.set_device("meta")
+    def one():
+        return torch.empty(2).device.type
+
+    @device.set_device("meta")
+    def several():
+        yield torch.empty(2).device.type
+        yield torch.ones(2).device.type
+    with device.DeviceContext("meta") as context:
+        inside = torch.zeros(1).device.type
+    return one(), list(several()), inside, str(context.device), torch.zeros(1).device.type
