@@ -87,6 +87,7 @@ def test_default_device_of_a_function(torch):
     def several():
         yield torch.empty(2).device.type
         yield torch.ones(2).device.type
-    with device.DeviceContext("meta") as context:
+    context = device.DeviceContext("meta")
+    with context:
         inside = torch.zeros(1).device.type
     return one(), list(several()), inside, str(context.device), torch.zeros(1).device.type

@@ -14,9 +14,8 @@ class DeviceContext:
     def __init__(self, device: Any) -> None:
         self.device = Device(device)
 
-    def __enter__(self) -> DeviceContext:
+    def __enter__(self) -> None:
         self.device.__enter__()
-        return self
 
     def __exit__(self, *exc: object) -> None:
         self.device.__exit__(*exc)
