@@ -34,6 +34,7 @@ torch.abs(b); -b; +x
 torch.einsum('i,i', b[:1], b[:1]); torch.einsum('i,i', b, b); torch.einsum('i,i->i', b, b); torch.einsum('ij,jk', x[:1, :1], x[:1])
 x.detach().requires_grad_('a'); x.var(unbiased='a'); torch.tensor([x]); torch.tensor([x[0, 0], 1]); torch.tensor([torch.ones(2), torch.ones(2)])
 F.embedding(i, 3); torch.compile(3)
+F.conv2d(None, x); F.conv1d([1.], x); F.conv2d(x, None); F.conv_transpose2d(None, x); F.embedding(None, x); F.layer_norm(None, (2,)); F.batch_norm(None, None, None)
 torch.tensor(np.ones(2, dtype='>f4')); torch.tensor([np.ones(2), np.ones(2)])"""
 BIG = ["i + n", "i - n", "n - i", "i * n", "i < n", "i == n", "x + n", "x < n", "x.double() * n", "i.int() + n", "i // n", "i % n", "i / n", "x / n", "n ** i",
        "x ** n", "i & n", "i | n", "i << n",

@@ -493,6 +493,7 @@ from itertools import permutations; x = torch.ones(1, 1, 4, 12)[:, :, :, ::2]; [
 from itertools import permutations; x = torch.ones(1, 4, 1); [(x.permute(p) + torch.ones(x.permute(p).shape[-1])).stride() for p in permutations(range(3))]
 """
 FACTORED = """
+torch.manual_seed(0); x = torch.randn(2, 3, 7, 5).bfloat16(); F.adaptive_avg_pool2d(x, (3, 2)), F.adaptive_avg_pool1d(x[0], 3), F.adaptive_avg_pool2d(x.half(), (2, 3))
 torch.cholesky_inverse(torch.tensor([[1., 0.], [2., 0.]]))
 torch.cholesky_inverse(torch.zeros(3, 2, 2))
 torch.cholesky_inverse(torch.tensor([[2., 0.], [1., 4.]])), torch.cholesky_inverse(torch.ones(2, 0, 0))

@@ -8,7 +8,7 @@ from ..._core.registry import Op
 from ..._tensor import Tensor, apply
 from ...ops.matmul import c_name
 from . import conv_cpu
-from .common import each, keep_format
+from .common import each, keep_format, need
 
 # -- one op for all ranks --------------------------------------------------------------------------------------------------
 
@@ -98,9 +98,14 @@ def _conv_transpose_backward_cpu(x, w, g, plan, needs):
 
 def _check(input: Tensor, weight: Tensor, bias, n: int, groups: int, transposed: bool, stride, dilation) -> None:
     name = f"conv_transpose{n}d" if transposed else f"conv{n}d"
-    if input.ndim not in (n + 1, n + 2):
+    try:
+        ranks = input.ndim, weight.ndim
+    except AttributeError:
+        need(input, name), need(weight, name, "weight", 2)
+        raise
+    if ranks[0] not in (n + 1, n + 2):
         raise RuntimeError(f"Expected {n + 1}D (unbatched) or {n + 2}D (batched) input to {name}, but got input of size: {list(input.shape)}")
-    if weight.ndim != n + 2:
+    if ranks[1] != n + 2:
         raise RuntimeError(f"Expected {n + 2}-dimensional weight for {n + 2}-dimensional input, but got weight of size {list(weight.shape)}")
     if bias is not None and bias.dtype is not input.dtype and not transposed:
         raise RuntimeError(f"Input type ({c_name(input.dtype)}) and bias type ({c_name(bias.dtype)}) should be the same")

@@ -11,7 +11,7 @@ from ..._core.registry import Op, cast
 from ..._public import as_int
 from ..._tensor import Tensor, apply
 from ...ops.reductions import average
-from .common import keep_format, wide
+from .common import keep_format, need, wide
 
 # One op for all norms over trailing or grouped axes: x seen as (rows, n), statistics per row.
 
@@ -82,7 +82,11 @@ def layer_norm(input: Tensor, normalized_shape, weight=None, bias=None, eps: flo
     if isinstance(normalized_shape, int):
         raise TypeError("layer_norm(): argument 'normalized_shape' (position 2) must be tuple of ints, not int")
     shape = _as_shape(normalized_shape)
-    have = input._value.aval.shape
+    try:
+        have = input._value.aval.shape
+    except AttributeError:
+        need(input, "layer_norm")
+        raise
     for t, name in ((weight, "weight"), (bias, "bias")):
         if t is not None and tuple(t.shape) != shape:
             raise RuntimeError(f"Expected {name} to be of same shape as normalized_shape, but got {name} of shape {list(t.shape)} and "
@@ -264,7 +268,11 @@ def batch_norm_moments(input: Tensor, running_mean, running_var, weight, bias, t
 def batch_norm(input: Tensor, running_mean, running_var, weight=None, bias=None, training: bool = False, momentum: float = 0.1,
                eps: float = 1e-5) -> Tensor:
     """Normalisation per channel (dimension 1) by batch statistics, or by running ones (Ioffe & Szegedy 2015)."""
-    size = input._value.aval.shape
+    try:
+        size = input._value.aval.shape
+    except AttributeError:
+        need(input, "batch_norm")
+        raise
     if training and len(size) > 1 and math.prod(size) == size[1]:
         raise ValueError(f"Expected more than 1 value per channel when training, got input size {input.shape}")
     return batch_norm_moments(input, running_mean, running_var, weight, bias, training, momentum, eps)[0]

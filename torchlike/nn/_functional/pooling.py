@@ -324,13 +324,14 @@ def _adaptive_avg(n: int):
             lead = list(input.shape[:-n])
             made = input.reshape(lead + split).mean([len(lead) + 2 * i + 1 for i in range(n)])
             return keep_format(made, input, ranks=(4, 5) if set(sizes) == {1} else (4,))
-        made = input
+        kind = input.dtype
+        made = input.float() if kind.itemsize == 2 else input  # rounded once, as torch
         for i, (s, o) in enumerate(zip(shape, sizes)):
-            weights = np.zeros((s, o), input.dtype.np)
+            weights = np.zeros((s, o), made.dtype.np)
             for k, (a, b) in enumerate(_edges(s, o)):
                 weights[a:b, k] = 1 / (b - a)
             made = made.transpose(-n + i, -1).matmul(as_tensor_value(weights)).transpose(-n + i, -1)
-        return keep_format(made, input, ranks=(4,))
+        return keep_format(made.to(kind), input, ranks=(4,))
     f.__name__ = f.__qualname__ = name
     f.__doc__ = f"Means of windows chosen so that the last {n} dimensions get output_size."
     return f
