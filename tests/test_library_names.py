@@ -104,7 +104,7 @@ def test_clamp_takes_a_tensor_without_dimensions_for_a_number(torch):
 
 @same
 def test_values_of_script_graphs(torch):
-    return torch._C.Value.__name__, isinstance(torch.ones(1), torch._C.Value), error(torch._C.Value)
+    return torch._C.Value.__name__, isinstance(torch.ones(1), torch._C.Value), error(torch._C.Value), torch._C.Graph.__name__, isinstance(1, torch._C.Graph)
 
 
 @same

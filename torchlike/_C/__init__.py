@@ -76,6 +76,12 @@ class Value(_Made):
     __module__ = "torch"
 
 
+class Graph(_Made):
+    """A TorchScript graph, in annotations of functions that tell ONNX's exporter how to write them (transformers' SEW-D)."""
+
+    __module__ = "torch"
+
+
 class _distributed_rpc:
     """Calls between processes: there are none, so nothing is a reference to what one made (torchrl asks)."""
 

@@ -16,7 +16,7 @@ from .._public import FUNCTIONS, MISSING, check_partly_same, public
 from .._tensor import Tensor, _plain_copy, apply
 from .choosing import choose
 from .complex_parts import joined
-from .creation import _check_dtype, from_numpy, number_dtype, scalar_tensor
+from .creation import _check_dtype, constant, filled, from_numpy, number_dtype, scalar_tensor
 from .elements import held
 from .memory_formats import laid_out, preserve_format
 from .operators import in_place_operator, operator
@@ -182,7 +182,6 @@ def copy_(self, src: Tensor | float, non_blocking: bool = False) -> Tensor:
 @public(function=False)
 def fill_(self, value) -> Tensor:
     """All elements become value."""
-    from .creation import filled
     self._check_write(True)
     if isinstance(value, Tensor):
         if value.ndim:
@@ -200,7 +199,6 @@ def fill(input, value) -> Tensor:
 @public(function=False)
 def zero_(self) -> Tensor:
     """All elements become zero."""
-    from .creation import constant
     self._check_write(True)
     a = self._value.aval
     return overwrite(self, constant(a.shape, 0, a.dtype, a.device), True)
