@@ -129,3 +129,32 @@ def test_modules():
         net = t.nn.Sequential(t.nn.Linear(3, 4), t.nn.GELU(), t.nn.LayerNorm(4), t.nn.Dropout(0.0), t.nn.Linear(4, 2))
         return net(n).to_padded_tensor(0.0)
     check(program)
+
+
+@pytest.mark.parametrize("layout", ["strided", "jagged"])
+@pytest.mark.parametrize("program", """n.isposinf(); n.isneginf(); n.tanh_(); n.split_with_sizes([1, 2], -1); t.split(n, [1, 2], -1)
+n.unsqueeze(-1).squeeze(-1); t.nn.functional.embedding(t.nested.nested_tensor([t.tensor([1, 2]), t.tensor([0])], layout=l), t.arange(6.).view(3, 2))
+t.bmm(n, t.nested.nested_tensor([t.ones(3, 2), t.ones(3, 4)])) if l is t.strided else t.bmm(n, t.ones(2, 3, 2)); t.is_same_size(n, n) or l is t.jagged
+n.unflatten(-1, [3, 1]).flatten(-2) if l is t.jagged else n; n.narrow(0, 1, 1) if l is t.strided else n""".replace("\n", "; ").split("; "))
+def test_more_functions(layout, program):
+    check(lambda t: eval(program, {"t": t, "l": getattr(t, layout), "n": batch(t, layout)}))
+
+
+@pytest.mark.parametrize("layout", ["strided", "jagged"])
+def test_gradient_of_one_part(layout):
+    """What nothing reached has zeros in the nested gradient."""
+    def program(t):
+        n = batch(t, layout, requires_grad=True)
+        n[1].sum().backward()
+        return n.grad
+    check(program)
+
+
+def test_maximum_along_a_dimension_has_names():
+    check(lambda t: [batch(t, "jagged").max(-1).values, batch(t, "jagged").max(-1).indices])
+
+
+def test_squeeze_needs_a_dimension():
+    for t in (oracle, subject):
+        with pytest.raises(RuntimeError, match="squeeze without the dim argument"):
+            batch(t, "strided").squeeze()

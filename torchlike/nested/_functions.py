@@ -10,13 +10,12 @@ from ._tensor import JAGGED, STRIDED, NestedTensor
 
 _POINTWISE = set("""abs neg exp exp2 expm1 log log1p log2 log10 sin cos tan tanh sinh cosh sqrt rsqrt square reciprocal sigmoid relu relu6 gelu silu mish elu selu
     celu softplus leaky_relu hardtanh hardswish hardsigmoid logsigmoid erf erfc floor ceil round trunc sign sgn clamp clamp_min clamp_max clip isnan isinf isfinite
-    logical_not logical_and logical_or logical_xor add sub mul div true_divide floor_divide remainder pow maximum minimum fmod atan2 lerp where masked_fill
+    isposinf isneginf logical_not logical_and logical_or logical_xor add sub mul div true_divide floor_divide remainder pow maximum minimum fmod atan2 lerp where masked_fill
     eq ne lt le gt ge subtract multiply divide dropout feature_dropout alpha_dropout nan_to_num bitwise_not bitwise_and bitwise_or
     __add__ __radd__ __sub__ __rsub__ __mul__ __rmul__ __truediv__ __rtruediv__ __floordiv__ __rfloordiv__ __pow__ __rpow__ __mod__ __neg__ __abs__ __invert__ __and__
-    __or__ __xor__ __eq__ __ne__ __lt__ __le__ __gt__ __ge__ rsub linear to type float double half bfloat16 int long short bool cpu cuda detach clone contiguous embedding
+    __or__ __xor__ __eq__ __ne__ __lt__ __le__ __gt__ __ge__ rsub linear to type float double half bfloat16 int long short bool cpu cuda detach clone contiguous
     zeros_like ones_like rand_like randn_like empty_like full_like positive threshold glu type_as""".split())
-_IN_PLACE = {"add_", "sub_", "mul_", "div_", "relu_", "zero_", "fill_", "clamp_", "masked_fill_", "copy_", "neg_", "exp_", "__iadd__", "__isub__", "__imul__", "__itruediv__",
-             "detach_", "dropout_"}
+_IN_PLACE = {f"{name}_" for name in _POINTWISE} | {"zero_", "fill_", "copy_", "__iadd__", "__isub__", "__imul__", "__itruediv__"}
 _REDUCTIONS = {"sum", "mean", "amax", "amin", "prod", "all", "any", "max", "min", "argmax", "argmin", "var", "std", "logsumexp", "norm"}
 
 
@@ -110,7 +109,10 @@ def _unsqueezed(func: Callable, x: NestedTensor, dim: int) -> NestedTensor:
     return _each(func, (x, d), {}, x._ragged + (d < x._ragged))
 
 
-def _squeezed(func: Callable, x: NestedTensor, dim: int) -> NestedTensor:
+def _squeezed(func: Callable, x: NestedTensor, dim: int | None = None) -> NestedTensor:
+    if dim is None:
+        raise RuntimeError("squeeze(): For nested tensors, squeeze without the dim argument is not supported at the moment, however you can use "
+                           "squeeze(Tensor self, int dim) instead")
     d = _inner(x, dim)
     if x._layout_of is JAGGED and d == x._ragged - 1:
         return x
@@ -124,11 +126,39 @@ def _unflattened(func: Callable, x: NestedTensor, dim: int, sizes: Any) -> Neste
     return _each(func, (x, d, list(sizes)), {}, x._ragged + (len(sizes) - 1 if d < x._ragged - 1 else 0))
 
 
+def _flattened(func: Callable, x: NestedTensor, start_dim: int = 0, end_dim: int = -1) -> NestedTensor:
+    a, b = _inner(x, start_dim), _inner(x, end_dim)
+    if x._layout_of is JAGGED and a < b and a < x._ragged <= b + 1:
+        raise RuntimeError("flatten(): a jagged dimension cannot be flattened together with others")
+    return _each(func, (x, a, b), {}, x._ragged - (b - a if b < x._ragged - 1 else 0))
+
+
+def _narrowed(func: Callable, x: NestedTensor, dim: int, start: int, length: int) -> NestedTensor:
+    if dim % x.dim():
+        return _each(func, (x, _inner(x, dim), start, length), {})
+    if x._layout_of is JAGGED:
+        raise RuntimeError("narrow(): not supported for NestedTensor on dim=0")
+    return _wrapped(x._parts[start:start + length], x)
+
+
+def _looked_up(func: Callable, x: NestedTensor, weight: Tensor, *args: Any, **kwargs: Any) -> NestedTensor:
+    """Rows of a table: that has no batch dimension, whatever x's dimensions are."""
+    return _wrapped([func(p, weight, *args, **kwargs) for p in x._parts], x)
+
+
+def _of_one_size(func: Callable, a: Any, b: Any) -> bool:
+    if not (isinstance(a, NestedTensor) and isinstance(b, NestedTensor)) or len(a._parts) != len(b._parts):
+        return False
+    if a._layout_of is JAGGED and a._symbol is not b._symbol:
+        return False
+    return all(p.shape == q.shape for p, q in zip(a._parts, b._parts))
+
+
 def _viewed(func: Callable, x: NestedTensor, *sizes: Any) -> NestedTensor:
     """view and reshape: the batch's size first, and -1 (or the symbol) where sizes differ."""
     if len(sizes) == 1 and isinstance(sizes[0], (tuple, list)):
         sizes = tuple(sizes[0])
-    if sizes[0] not in (len(x._parts), -1):
+    if not sizes or sizes[0] not in (len(x._parts), -1):
         raise RuntimeError("view: the batch dimension of a nested tensor cannot change")
     parts = [func(p, [(p.shape[k] if s == -1 or s.__class__ is not int else s) if k < p.ndim else s for k, s in enumerate(sizes[1:])]) for p in x._parts]
     return _wrapped(parts, x)
@@ -156,6 +186,10 @@ def _product(func: Callable, a: Any, b: Any) -> NestedTensor:
     if plain is not None and next(_nested([a, b]))._layout_of is STRIDED:
         words = "nested self and non-nested other" if plain is b else "non-nested self and nested other"
         raise RuntimeError(f"Expected both to be nested, but got a {words}")
+    if func.__name__ == "bmm":
+        if any(t.dim() != 3 for t in (a, b)):
+            raise RuntimeError(f"{'batch1' if a.dim() != 3 else 'batch2'} must be a 3D tensor")
+        func = FUNCTIONS["mm"]  # of the parts
     return _each(func, (a, b), {})
 
 
@@ -178,8 +212,8 @@ def _reduced(func: Callable, name: str, x: NestedTensor, dim: Any = None, keepdi
     d = _inner(x, dim)
     made = [func(p, d, keepdim=keepdim, **kwargs) for p in x._parts]
     if d != x._ragged - 1:
-        return _wrapped(made, x, x._ragged - (d < x._ragged - 1 and not keepdim)) if isinstance(made[0], Tensor) else tuple(
-            _wrapped(parts, x) for parts in zip(*made))
+        return _wrapped(made, x, x._ragged - (d < x._ragged - 1 and not keepdim)) if isinstance(made[0], Tensor) else type(made[0])(
+            *[_wrapped(parts, x) for parts in zip(*made)])
     return FUNCTIONS["stack"](made) if isinstance(made[0], Tensor) else type(made[0])(*map(FUNCTIONS["stack"], zip(*made)))
 
 
@@ -198,7 +232,7 @@ def _strided_sum(func: Callable, name: str, x: NestedTensor, dim: Any, keepdim: 
 
 _SPECIAL: dict[str, Callable] = {
     "softmax": _along, "log_softmax": _along, "transpose": _transposed, "swapaxes": _transposed, "unsqueeze": _unsqueezed, "squeeze": _squeezed,
-    "unflatten": _unflattened, "view": _viewed, "reshape": _viewed, "chunk": _divided, "split": _divided, "cat": _joined, "concat": _joined,
+    "unflatten": _unflattened, "view": _viewed, "reshape": _viewed, "chunk": _divided, "split": _divided, "split_with_sizes": _divided, "cat": _joined, "concat": _joined,
     "layer_norm": _normalized, "matmul": _product, "__matmul__": _product, "__rmatmul__": lambda f, a, b: _product(f, a, b), "bmm": _product,
-    "scaled_dot_product_attention": _attention,
+    "scaled_dot_product_attention": _attention, "flatten": _flattened, "narrow": _narrowed, "embedding": _looked_up, "is_same_size": _of_one_size,
 }

@@ -70,9 +70,11 @@ class NestedTensor(Tensor):
 
     @property
     def grad(self) -> NestedTensor | None:
-        """The parts' gradients."""
+        """The parts' gradients: zeros for those that nothing reached, if something reached others."""
         grads = [p.grad for p in self._parts]
-        return None if any(g is None for g in grads) else NestedTensor(grads, self._layout_of, self, self._ragged)
+        if all(g is None for g in grads):
+            return None
+        return NestedTensor([FUNCTIONS["zeros_like"](p) if g is None else g for p, g in zip(self._parts, grads)], self._layout_of, self, self._ragged)
 
     @grad.setter
     def grad(self, new: NestedTensor | None) -> None:
