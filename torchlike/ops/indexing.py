@@ -16,6 +16,7 @@ from .._plainly import _disabled_torch_function_impl
 from .._plainly import state as overriding
 from .._public import FUNCTIONS, refuse_long
 from .._tensor import Tensor, apply
+from .choosing import choose
 from .creation import place
 from .element_writes import write_element
 from .identity import _become
@@ -112,6 +113,24 @@ def _put(xp, x, value, *rest):
 
 INDEX_PUT = Op("index_put", _put, shape=lambda a, *rest: (a.shape, a.dtype))
 INDEX_PUT.overwrites = True
+
+
+def _over(xp, mask, rank: int, dim: int):
+    """A mask of the dimensions from dim on, so that it broadcasts to all of them."""
+    return mask.reshape((*mask.shape, *(1,) * (rank - dim - mask.ndim)))
+
+
+def _put_mask(xp, x, mask, value, dim):
+    return choose(xp, _over(xp, mask, x.ndim, dim), value, x)
+
+
+def _put_mask_vjp(xp, g, mask, needs, dim):
+    where, zero = _over(xp, mask, g.ndim, dim), xp.zeros((), g.dtype)
+    return choose(xp, where, zero, g) if needs[0] else None, None, xp.sum(choose(xp, where, g, zero)) if needs[2] else None
+
+
+# One number where a mask holds. Nobody has to know the positions: they would end the program, and their count make it a new one
+INDEX_PUT_MASK = Op("index_put_mask", _put_mask, shape=lambda a, mask, value, dim: (a.shape, a.dtype), vjp=_put_mask_vjp, torch_name="IndexPutBackward0")
 
 
 # The one element of a vector, as a 0-dim tensor that is no view of it
@@ -351,17 +370,20 @@ def _expand_masks(t: Tensor, advanced: dict) -> dict:
         if i.dtype in _MASKS:
             if i.dtype is dt.uint8:
                 warn("indexing with dtype torch.uint8 is now deprecated, please use a dtype torch.bool instead.")
-            shape = t._value.aval.shape[dim:dim + i.ndim]
-            mine = i._value.aval.shape
-            for k, (a, b) in enumerate(zip(mine, shape)):
-                if a != b:
-                    raise IndexError(f"The shape of the mask {list(mine)} at index {k} does not match the shape of the indexed tensor "
-                                     f"{list(t._value.aval.shape)} at index {dim + k}")
+            _check_mask(t, dim, i)
             for k, positions in enumerate(np.nonzero(i._host_array())):
                 out[dim + k] = Tensor._of(of_array(positions.astype(np.int64)))
         else:
             out[dim] = i
     return out
+
+
+def _check_mask(t: Tensor, dim: int, mask: Tensor) -> None:
+    shape, mine = t._value.aval.shape, mask._value.aval.shape
+    for k, (a, b) in enumerate(zip(mine, shape[dim:])):
+        if a != b:
+            raise IndexError(f"The shape of the mask {list(mine)} at index {k} does not match the shape of the indexed tensor "
+                             f"{list(shape)} at index {dim + k}")
 
 
 def check_range(index: Tensor, n: int, message, error: type[Exception] = IndexError, negative: bool = True) -> None:
@@ -488,6 +510,11 @@ def setitem(self: Tensor, index, value) -> None:
         raise RuntimeError("masked_fill_ only supports boolean masks, but got mask with dtype unsigned char")
     if kind is dt.bool_:
         value = value.to(t.dtype)
+        if not overlapping(t._layout):
+            (dim, mask), = advanced.items()
+            _check_mask(t, dim, mask)
+            t._assign(apply(INDEX_PUT_MASK, (t, mask, value.reshape(()) if value._value.aval.ndim else value), (dim,)))
+            return
     ready, dims = _prepared(t, advanced)
     put_index(t, ready, dims, value, False)
 

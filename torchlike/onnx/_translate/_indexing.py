@@ -82,6 +82,12 @@ def _index_put(g: Graph, x: Var, value: Var, *rest: Any) -> Var:
     return g.transpose(made, np.argsort(order).tolist())
 
 
+@translates("index_put_mask")
+def _index_put_mask(g: Graph, x: Var, mask: Var, value: Var, dim: int) -> Var:
+    shape = (*mask.shape, *(1,) * (x.ndim - dim - mask.ndim))
+    return g.op("Where", mask if shape == mask.shape else g.op("Reshape", mask, g.sizes(shape)), g.cast(value, x.dtype), x)
+
+
 _REDUCTIONS = {"set": None, "add": "add", "multiply": "mul", "sum": "add", "prod": "mul", "amax": "max", "amin": "min"}
 
 
