@@ -378,7 +378,7 @@ def _shifted_copies(x, w, geo: Geometry):
     """A depthwise convolution of stride 1: whole rows are added up, so it takes no loop, and the cores share the batch."""
     work = jnp.promote_types(x.dtype, jnp.float32)
     padding = [(0, 0, 0), (0, 0, 0)] + [(lo, hi, 0) for lo, hi in geo.padding]
-    x = lax.optimization_barrier(lax.pad(x, np.zeros((), x.dtype), padding))  # once, not for each offset
+    x = lax.pad(x, np.zeros((), x.dtype), padding)
     parts = windows.slices(jnp, x.reshape(-1, *x.shape[2:]), geo.kernel, geo.stride, geo.dilation, geo.outs)
     weights = w.astype(work).reshape(1, geo.channels, -1, geo.taps, *(1,) * len(geo.outs))
     y = sum(part.astype(work).reshape(-1, geo.channels, 1, *geo.outs) * weights[:, :, :, i] for i, part in enumerate(parts))
