@@ -140,3 +140,45 @@ def test_module_tracker(subject, oracle):
             net(torch.ones(1, 2, requires_grad=True)).sum().backward()
         return seen, tracker.parents
     both(subject, oracle, facts)
+
+
+def test_flops_by_formulas_of_ones_own(subject, oracle):
+    """Of a program's own operator, whose kernel does not count then; of one of PyTorch's; and for one counter alone."""
+    def facts(torch):
+        module = importlib.import_module(f"{torch.__name__}.utils.flop_counter")
+        library, aten = importlib.import_module(f"{torch.__name__}.library"), torch.ops.aten
+
+        def twice(x: torch.Tensor) -> torch.Tensor:
+            return x @ x
+        op = library.custom_op(f"{torch.__name__}_flops::twice", twice, mutates_args=())
+        packet = getattr(torch.ops, f"{torch.__name__}_flops").twice
+        asked = []
+
+        @module.register_flop_formula(packet)
+        def by_shape(*args, **kwargs):
+            asked.append((args, kwargs))
+            return 9001
+
+        @module.register_flop_formula([aten.erfinv], get_raw=True)
+        def by_tensor(x, *args, out_val=None, **kwargs):
+            return x.numel() + out_val.shape[0]
+        x = torch.ones(3, 3)
+
+        def run():
+            op(x)
+            x.erfinv()
+            return x @ x + x
+        with module.FlopCounterMode(display=False) as counter:
+            run()
+        with module.FlopCounterMode(display=False, custom_mapping={aten.add: lambda a, b, out_shape, **kwargs: a[0] + out_shape[1],
+                                                                   aten.mm: lambda a, b, out_shape, **kwargs: 5}) as other:
+            run()
+        refused = []
+        for target in (packet, aten.mm, run):
+            try:
+                module.register_flop_formula(target)(run)
+            except (RuntimeError, ValueError) as error:
+                refused.append(type(error))
+        del module.flop_registry[aten.erfinv], module.flop_registry[packet]
+        return [sorted(c.get_flop_counts()["Global"].values()) for c in (counter, other)], counter.get_total_flops(), asked, refused
+    both(subject, oracle, facts)

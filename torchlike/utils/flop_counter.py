@@ -9,13 +9,19 @@ from typing import Any
 
 from .. import _ops
 from .._core import program
+from .._core.aval import NUMBERS, Aval
 from .._core.registry import Plan
+from .._public import FUNCTIONS
+from .._tensor import Tensor
 from .._tracing import Capture
+from ..library import CustomOpDef
 from ..nn.modules.module import Module
+from . import _pytree
 from .module_tracker import ModuleTracker
 
-__all__ = ["FlopCounterMode"]
+__all__ = ["FlopCounterMode", "register_flop_formula"]
 
+_NUMBERS = frozenset(NUMBERS.values())
 _SUFFIXES = ("", "K", "M", "B", "T")
 
 
@@ -40,6 +46,9 @@ _FORMULAS: dict[str, Callable[[Plan], tuple[str, int] | None]] = {
 }
 
 
+_COUNTED = ("mm", "addmm", "bmm", "convolution", "convolution_backward")
+
+
 def _count(plan: Plan) -> tuple[str, int] | None:
     """An operation's name in torch.ops.aten, and what it costs."""
     formula = _FORMULAS.get(plan.op.name)
@@ -60,6 +69,39 @@ def _count(plan: Plan) -> tuple[str, int] | None:
     return "mm" if name == "addmm" else name, cost * sum(needs[:2])
 
 
+flop_registry: dict[Any, Callable] = {}  # the formulas that programs registered
+
+
+def register_flop_formula(targets: Any, get_raw: bool = False) -> Callable[[Callable], Callable]:
+    """Decorator: the function says what an operator costs, of its arguments' shapes and `out_shape=`, or with `get_raw` of tensors without
+    values and `out_val=`. Operators are those of torch.ops: PyTorch's, where one operation is recorded for them, and a program's own."""
+    def register(formula: Callable) -> Callable:
+        for target in targets if isinstance(targets, (list, tuple)) else (targets,):
+            if not isinstance(target, (_ops.OpOverloadPacket, CustomOpDef)):
+                raise ValueError(f"register_flop_formula(targets): expected each target to be OpOverloadPacket (i.e. torch.ops.mylib.foo), JitFunction, or "
+                                 f"HigherOrderOperator, got {target} which is of type {type(target)}")
+            if target in flop_registry or target in [getattr(_ops.aten, name) for name in _COUNTED]:
+                raise RuntimeError(f"duplicate registrations for {target}")
+            flop_registry[target] = formula if get_raw else _of_shapes(formula)
+        return formula
+    return register
+
+
+def _of_shapes(formula: Callable) -> Callable:
+    """A formula of tensors, from one of shapes; what says that it takes tensors is left alone."""
+    if getattr(formula, "_get_raw", False):
+        return formula
+
+    def run(*args: Any, out_val: Any = None, **kwargs: Any) -> int:
+        args, kwargs, out_shape = _pytree.tree_map(lambda x: x.shape if isinstance(x, Tensor) else x, (args, kwargs, out_val))
+        return formula(*args, out_shape=out_shape, **kwargs)
+    return run
+
+
+def _without_value(a: Aval) -> Tensor:
+    return FUNCTIONS["empty"](a.shape, dtype=a.dtype, device="meta")
+
+
 class _Watch(Capture):
     """Looks at what is recorded: at each flush, and where the modules that run change."""
 
@@ -77,8 +119,36 @@ class _Watch(Capture):
             if node.plan is not None:
                 plans.append(node.plan)
             node = node.parent
-        for found in filter(None, map(_count, reversed(plans))):
-            self.counter._add(*found)
+        for plan in reversed(plans):
+            if not self._by_program(plan) and (found := _count(plan)) is not None:
+                self.counter._add(*found)
+
+    def _by_program(self, plan: Plan) -> bool:
+        """Whether a formula that the program gave counts this operation."""
+        formulas = self.counter.flop_registry
+        if not formulas:
+            return False
+        known = _FORMULAS.get(plan.op.name)
+        found = known and known(plan)  # its operator's name is another there
+        packet = getattr(_ops.aten, found[0] if found else plan.op.name, None)
+        if packet not in formulas:
+            return False
+        outs = [_without_value(a) for a in plan.outs]
+        cost = formulas[packet](*[_without_value(a) for a in plan.avals if a is not None and a not in _NUMBERS],
+                                out_val=outs[0] if plan.single else tuple(outs))
+        self.counter._put(packet, cost)
+        return True
+
+    def calls(self, op: CustomOpDef, run: Callable, args: tuple, kwargs: dict) -> Any:
+        """A program's own operator runs: it counts as one, not as what its kernel does."""
+        formula = self.counter.flop_registry.get(op)
+        if formula is None:
+            return run(*args, **kwargs)
+        self.look()
+        out = run(*args, **kwargs)
+        self.seen = program.state.program, program.state.program.node
+        self.counter._put(op, formula(*args, out_val=out, **kwargs))
+        return out
 
     def interrupted(self, reason: str) -> None:
         """The program is about to end."""
@@ -86,21 +156,26 @@ class _Watch(Capture):
 
 
 class FlopCounterMode:
-    """Counts inside the block. `mods` is what older programs gave; modules are found as they run.
+    """Counts inside the block; `custom_mapping` has further formulas by operator. `mods` is what older programs gave; modules are found as they run.
 
     Counted are matrix products and convolutions, forward and backward, with PyTorch's formulas. The table shows modules up to `depth`.
     """
 
-    def __init__(self, mods: Module | list[Module] | None = None, depth: int = 2, display: bool = True) -> None:
+    def __init__(self, mods: Module | list[Module] | None = None, depth: int = 2, display: bool = True,
+                 custom_mapping: dict[Any, Callable] | None = None) -> None:
         if mods is not None:
             warnings.warn("mods argument is not needed anymore, you can stop passing it", stacklevel=2)
         self.depth, self.display = depth, display
         self.flop_counts: dict[str, dict[Any, int]] = defaultdict(lambda: defaultdict(int))
         self.mod_tracker = ModuleTracker()
+        self.flop_registry = {**flop_registry, **{op: _of_shapes(formula) for op, formula in (custom_mapping or {}).items()}}
 
     def _add(self, name: str, cost: int) -> None:
+        self._put(getattr(_ops.aten, name), cost)
+
+    def _put(self, op: Any, cost: int) -> None:
         for parent in self.mod_tracker.parents:
-            self.flop_counts[parent][getattr(_ops.aten, name)] += cost
+            self.flop_counts[parent][op] += cost
 
     def get_total_flops(self) -> int:
         """All together."""
