@@ -7,7 +7,6 @@ from .rng_generator import Generator
 
 # From this size on the sequence switches to 64-bit draws and to the "inside-out" order of the swaps.
 _INSIDE_OUT = (2**32 - 1) // 20
-_FEW, _SOME = 64, 512  # up to these, plain Python lists are quicker: than LAPACK, and than loading it
 _CHUNK = 4096
 
 
@@ -22,7 +21,7 @@ def _forward(gen: Generator, n: int) -> np.ndarray:
     words = gen.words(max(n - 1, 0))
     target = np.arange(max(n - 1, 0), dtype=np.int32)
     target += (words % np.arange(n, 1, -1, dtype=np.uint32)).astype(np.int32)
-    if n > (_FEW if row_swaps.is_loaded() else _SOME):
+    if row_swaps.pays(n):
         return row_swaps.swapped(np.arange(n, dtype=np.int64), target)
     perm = list(range(n))
     for i, j in enumerate(target.tolist()):

@@ -22,7 +22,7 @@ from .element_writes import write_element
 from .identity import _become
 from .parts import take_part
 from .pointwise import _plain_number
-from .positions import combine_at
+from .positions import combine_at, rows_add
 from .shape_views import UNSQUEEZE, VIEW
 from .slicing import take_index, take_slice
 
@@ -65,13 +65,6 @@ def _take_vjp(xp, gs, plan, i0, i1=None, i2=None, i3=None, i4=None, i5=None):
     if xp is np and len(index) == 1 and dims[0] == 0 and len(a.shape) == 2:
         return (rows_add(a.shape[0], index[0].reshape(-1), gs[0].reshape(index[0].size, a.shape[1])),)
     return (_scatter_add(xp, xp.zeros(a.shape, gs[0].dtype), _split(index, dims, len(a.shape)), gs[0]),)
-
-
-def rows_add(n: int, index: np.ndarray, rows: np.ndarray) -> np.ndarray:
-    """Rows summed by index, in NumPy."""
-    out = np.zeros((n, rows.shape[1]), rows.dtype)
-    combine_at(np.add, out, (index, slice(None)), rows)
-    return out
 
 
 class _Take(Op):

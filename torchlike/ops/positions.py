@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from .rows import add_rows
+
 FEW = 1 << 9  # index entries from which on the flat form is quicker
 
 
@@ -64,8 +66,17 @@ def set_at(x: np.ndarray, where: tuple, values) -> None:
 
 def combine_at(ufunc: np.ufunc, x: np.ndarray, where: tuple, values) -> None:
     """ufunc.at(x, where, values): in the order of `where`, duplicates count each time."""
+    if ufunc is np.add and where.__class__ is tuple and add_rows(x, where, values):
+        return
     flat = _flat(x, where)
     if flat is None:
         ufunc.at(x, where, values)
     else:
         ufunc.at(x.reshape(-1), flat.reshape(-1), np.broadcast_to(values, flat.shape).reshape(-1))
+
+
+def rows_add(n: int, index: np.ndarray, rows: np.ndarray) -> np.ndarray:
+    """n rows of zeros, with rows[i] added at index[i] for i = 0, 1, ..."""
+    out = np.zeros((n, rows.shape[1]), rows.dtype)
+    combine_at(np.add, out, (index, slice(None)), rows)
+    return out

@@ -10,7 +10,7 @@ import numpy as np
 from .._core.registry import Op
 from .._public import SPARSE_FORMS
 from .._tensor import Tensor, apply
-from ..ops.indexing import rows_add
+from ..ops.positions import rows_add
 
 
 def split(group: dict) -> tuple[dict, list[Tensor]]:

@@ -6,7 +6,7 @@ import scipy.sparse
 
 from .._core.registry import Op
 from .._tensor import Tensor, apply
-from ..ops.indexing import rows_add
+from ..ops.positions import rows_add
 from .compressed import Compressed, Csr, compress
 from .coo import Coo, gathered
 from .tensor import SparseTensor, named, on_device

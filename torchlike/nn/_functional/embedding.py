@@ -10,7 +10,8 @@ from ..._core.grad_mode import mode
 from ..._core.registry import Op
 from ..._public import as_int
 from ..._tensor import Tensor, apply
-from ...ops.indexing import check_range, rows_add
+from ...ops.indexing import check_range
+from ...ops.positions import rows_add
 from .common import need
 
 
