@@ -566,3 +566,16 @@ def test_normals_of_many_sizes_are_torch_s(taken_over):
         ours = rng.normal(twins.ours, (n,), mean, std, np.dtype(np.float32))
         assert np.allclose(to_numpy(torch.empty(n).normal_(mean, std, generator=twins.theirs)), ours, rtol=3e-7, atol=1e-7), (k, n)
     assert twins.ours.get_state_bytes() == to_numpy(twins.theirs.get_state()).tobytes()
+
+
+def test_multinomial_of_many_rows():
+    """Rows are looked at some at a time; those before a wrong one have drawn."""
+    weights = np.random.default_rng(0).random((300, 1000), dtype=np.float32)
+    twins = Twins(6)
+    twins.check(lambda g: rng.multinomial(g, weights, 7, True), lambda g: torch.multinomial(torch.tensor(weights), 7, True, generator=g))
+    weights[200] = 0
+    with pytest.raises(RuntimeError, match="sum of probabilities <= 0"):
+        rng.multinomial(twins.ours, weights, 7, True)
+    with pytest.raises(RuntimeError, match="sum of probabilities <= 0"):
+        torch.multinomial(torch.tensor(weights), 7, True, generator=twins.theirs)
+    twins.check(lambda g: rng.rand(g, (3,), np.dtype(np.float32)), lambda g: torch.rand(3, generator=g))

@@ -6,6 +6,7 @@ from .rng_dtypes import DIGITS, scalar_type
 from .rng_generator import Generator
 
 _MOST_CATEGORIES = 2**24
+_CHUNK = 1 << 17  # weights, or samples, of the rows that are looked at together
 
 
 def with_replacement(gen: Generator, weights: np.ndarray, num_samples: int) -> np.ndarray:
@@ -13,19 +14,29 @@ def with_replacement(gen: Generator, weights: np.ndarray, num_samples: int) -> n
     # Half-width rows are summed in float, double rows in double; both one element after the other.
     work = np.float64 if weights.dtype == np.float64 else np.float32
     out = np.empty((len(weights), num_samples), np.int64)
-    for row, indices in zip(weights.astype(work), out, strict=True):
-        if not (row >= 0).all():
-            raise RuntimeError("invalid multinomial distribution (encountering probability entry < 0)")
-        if not np.isfinite(row).all():
-            raise RuntimeError("invalid multinomial distribution (encountering probability entry = infinity or NaN)")
-        sums = np.cumsum(row, dtype=work)
-        if not (sums.size and sums[-1] > 0):
-            raise RuntimeError("invalid multinomial distribution (sum of probabilities <= 0)")
-        edges = (sums / sums[-1]).astype(np.float64)
-        edges[-1] = 1.0
-        u = gen.doubles(num_samples)
-        indices[:] = np.searchsorted(edges, u, side="left")
+    step = max(1, _CHUNK // max(1, weights.shape[1], num_samples))
+    for start in range(0, len(weights), step):
+        _search(gen, weights[start : start + step].astype(work, copy=False), out[start : start + step])
     return out
+
+
+def _search(gen: Generator, rows: np.ndarray, out: np.ndarray) -> None:
+    sums = np.cumsum(rows, axis=1, dtype=rows.dtype)
+    if not (rows.size and rows.min() >= 0 and rows.max() < np.inf and sums[:, -1].min() > 0):
+        if len(rows) > 1:  # rows before the wrong one draw
+            for k in range(len(rows)):
+                _search(gen, rows[k : k + 1], out[k : k + 1])
+            return
+        if not (rows >= 0).all():
+            raise RuntimeError("invalid multinomial distribution (encountering probability entry < 0)")
+        if not np.isfinite(rows).all():
+            raise RuntimeError("invalid multinomial distribution (encountering probability entry = infinity or NaN)")
+        raise RuntimeError("invalid multinomial distribution (sum of probabilities <= 0)")
+    edges = (sums / sums[:, -1:]).astype(np.float64)
+    edges[:, -1] = 1.0
+    u = gen.doubles(out.size).reshape(out.shape)
+    for edge, numbers, indices in zip(edges, u, out, strict=True):
+        indices[:] = edge.searchsorted(numbers)
 
 
 def _largest(row: np.ndarray, k: int) -> np.ndarray:
