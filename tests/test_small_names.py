@@ -91,3 +91,18 @@ def test_default_device_of_a_function(torch):
     with context:
         inside = torch.zeros(1).device.type
     return one(), list(several()), inside, str(context.device), torch.zeros(1).device.type
+
+
+@same
+def test_embedding_bag_under_torchs_own_name(torch):
+    table, index, starts = torch.tensor([[3.0, 0, 1], [2, 5, 1], [0, 0, 9], [1, 1, 1]]), torch.tensor([0, 1, 2, 3, 0]), torch.tensor([0, 2, 2, 4])
+    found, ends = [], torch.tensor([0, 2, 2, 5])
+    for weight in (table, table.double()):
+        for mode in (0, 1, 2):
+            for last in (False, True):
+                for padding in (None, -1, 0):
+                    for scale in (None, torch.arange(5.0, dtype=weight.dtype)) if mode == 0 else (None,):
+                        found.append(torch.embedding_bag(weight, index, ends if last else starts, False, mode, False, scale, last, padding))
+    leaf = table.clone().requires_grad_()
+    torch.embedding_bag(leaf, index.int(), starts.int(), mode=1)[0].sum().backward()
+    return found, leaf.grad, torch.embedding_bag(table, index.int(), starts.int(), mode=2)

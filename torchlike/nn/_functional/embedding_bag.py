@@ -146,3 +146,25 @@ def _check(input: Tensor, weight: Tensor, offsets, per_sample_weights) -> None:
             raise ValueError("offsets has to be a 1D Tensor")
     else:
         raise ValueError(f"input has to be 1D or 2D Tensor, but got Tensor of dimension {input.dim()}")
+
+
+def notes(indices: Tensor, weight: Tensor, offsets: Tensor, mode: int, bags: int, padding_idx: int | None) -> tuple[Tensor, Tensor, Tensor]:
+    """Beside torch.embedding_bag's result: each index's bag (nothing where the kernel for sums needs none), how many of a bag's indices count,
+    and which of them a maximum is from; the last two are zeros for sums, and for means the lengths twice."""
+    index, starts, kind = indices._host_array(), offsets._host_array(), indices.dtype.np
+    bag = np.clip(np.searchsorted(starts, np.arange(len(index)), "right") - 1, 0, max(bags - 1, 0)).astype(kind)
+    counts = np.ones(len(index), bool) if padding_idx is None else index != padding_idx % weight.shape[0]
+    if mode == 0:
+        fast = padding_idx is None and weight.dtype in (dt.float32, dt.float16, dt.bfloat16)
+        found = bag[:0] if fast else bag, np.zeros(len(starts), kind), np.zeros(len(starts), kind)
+    else:
+        lengths = np.bincount(bag[counts], minlength=bags).astype(kind)
+        found = bag, lengths, lengths.copy()
+        if mode == 2:
+            table = weight._host_array()
+            rows = np.zeros((bags, table.shape[1]), kind)
+            for b in np.flatnonzero(lengths):
+                mine = index[counts & (bag == b)]
+                rows[b] = mine[table[mine].argmax(0)]
+            found = bag, lengths, rows
+    return tuple([as_tensor_value(x, weight.device) for x in found])

@@ -20,6 +20,9 @@ from . import (
 from . import (
     embedding as _embedding,
 )
+from . import (
+    embedding_bag as _bags,
+)
 
 _REDUCTIONS = ("none", "mean", "sum")
 
@@ -131,6 +134,17 @@ def instance_norm(input: Tensor, weight, bias, running_mean, running_var, use_in
 def embedding(weight: Tensor, indices: Tensor, padding_idx: int = -1, scale_grad_by_freq: bool = False, sparse: bool = False) -> Tensor:
     """nn.functional.embedding with the table first; padding_idx -1 means none."""
     return _embedding.embedding(indices, weight, None if padding_idx == -1 else padding_idx, None, 2.0, scale_grad_by_freq, sparse)
+
+
+@public(method=False)
+def embedding_bag(weight: Tensor, indices: Tensor, offsets: Tensor, scale_grad_by_freq: bool = False, mode: int = 0, sparse: bool = False,
+                  per_sample_weights: Tensor | None = None, include_last_offset: bool = False, padding_idx: int | None = None) -> tuple:
+    """nn.functional.embedding_bag with the table first, and what its kernel notes: each index's bag, the bags' lengths, where maxima come from."""
+    if mode not in (0, 1, 2):
+        raise RuntimeError(f"embedding_bag: mode has to be 0 (sum), 1 (mean) or 2 (max), not {mode}")
+    made = _bags.embedding_bag(indices, weight, offsets, None, 2.0, scale_grad_by_freq, ("sum", "mean", "max")[mode], sparse, per_sample_weights,
+                               include_last_offset, padding_idx)
+    return made, *_bags.notes(indices, weight, offsets, mode, made.shape[0], padding_idx)
 
 
 # -- losses ------------------------------------------------------------------------------------------------------------------
