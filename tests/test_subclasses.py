@@ -27,6 +27,8 @@ def test_class_of_results(torch):
         s + t, t + s, b + s, s + b, b + t, t + b, b[0], b.add(s), s.add(b), torch.add(s, b), torch.add(b, s), torch.stack([s, b]), torch.cat([s, t]),
         s.mul_(2), torch.where(s > 0, b, s), b.max(0).values, s.view(-1), s.detach(), s.clone(), s.float(), s.new_ones(2), s.new_zeros(2),
         s.new_empty(1), s.new_tensor([1.0]), b.new_full((2,), 1.0), torch.zeros_like(s), torch.ones_like(b), torch.full_like(s, 2), torch.empty_like(s),
+        torch.rand_like(s), torch.randn_like(b),
+        torch.randint_like(s, 3),
         torch.nn.functional.relu(s), s @ t, -s, 2 / s, s == b, s.unbind()[0], torch.nn.Parameter(s))]
 
 

@@ -16,6 +16,7 @@ from .._core.registry import Op
 from .._core.room import SPARE, need_room
 from .._public import MISSING, as_int, as_size, fill_out, number, public
 from .._tensor import Tensor, apply, as_tensor_value
+from .aliases import of_its_class
 from .basic import overwrite, to_device
 from .creation import _check_dtype, _empty_check, _finish, constant, dtype_into, place, range_bounds, strided_only
 from .elements import plain_number
@@ -120,9 +121,9 @@ def _random_factory(name: str, kernel: str, draw, fill):
         if input._sparse:
             input.refuse("uniform_")
         if input._layout is not None and (made := _laid_out_like(input, dtype, device, memory_format)) is not None:
-            return _finish(fill(made, generator), requires_grad)
-        return f(input.shape, dtype=input.dtype if dtype is None else dtype, device=input.device if device is None else device,
-                 requires_grad=requires_grad, generator=generator)
+            return of_its_class(input, _finish(fill(made, generator), requires_grad))
+        return of_its_class(input, f(input.shape, dtype=input.dtype if dtype is None else dtype, device=input.device if device is None else device,
+                                     requires_grad=requires_grad, generator=generator))
     made_like.__name__ = made_like.__qualname__ = name + "_like"
     made_like.__doc__ = f"{name} of input's shape, dtype and device."
     public(method=False)(made_like)
@@ -163,9 +164,9 @@ def randint_like(input, *bounds, low=MISSING, high=MISSING, dtype=None, layout=N
     if input._sparse:
         input.refuse("random_.from")
     if input._layout is not None and (made := _laid_out_like(input, dtype, device, memory_format)) is not None:
-        return _finish(made.random_(low, high), requires_grad)
-    return randint(low, high, tuple(input.shape), dtype=input.dtype if dtype is None else dtype,
-                   device=input.device if device is None else device, requires_grad=requires_grad)
+        return of_its_class(input, _finish(made.random_(low, high), requires_grad))
+    return of_its_class(input, randint(low, high, tuple(input.shape), dtype=input.dtype if dtype is None else dtype,
+                                       device=input.device if device is None else device, requires_grad=requires_grad))
 
 
 @public(method=False)
