@@ -80,3 +80,13 @@ def test_transforms_that_are_modules(subject, oracle):
         d.kl.register_kl(Mine, Base)(lambda p, q: "found")
         return [n for n, _ in scale.named_parameters()], round(scale.log_scale.grad.item(), 4), d.kl_divergence(Mine(0.0, 1.0), Mine(0.0, 1.0))
     assert facts(subject) == facts(oracle)
+
+
+def test_helpers_of_the_multivariate_normal(subject, oracle):
+    """laplace imports the first."""
+    def facts(torch):
+        m = __import__(f"{torch.__name__}.distributions.multivariate_normal", fromlist=["x"])
+        p, x = torch.tensor([[[2.0, 0.5], [0.5, 1.0]], [[1.0, 0.0], [0.0, 3.0]]]), torch.tensor([[1.0, 2.0], [3.0, -1.0]])
+        lower = m._precision_to_scale_tril(p)
+        return [[[round(v, 5) for v in row] for row in r.reshape(-1, 2).tolist()] for r in (lower, m._batch_mahalanobis(lower, x), m._batch_mv(p, x))]
+    assert facts(subject) == facts(oracle)

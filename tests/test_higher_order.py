@@ -1,4 +1,6 @@
-"""torch.cond and torch.while_loop against real torch, which compiles them: few and small calls."""
+"""torch.cond, torch.while_loop and associative_scan against real torch, which compiles them: few and small calls."""
+from importlib import import_module
+
 import pytest
 from same import caught, same
 
@@ -66,3 +68,22 @@ def test_under_compile():
     f = torchlike.compile(lambda x: torchlike.cond(x.sum() > 0, lambda x: x * 2, lambda x: x - 1, (x,)))
     for _ in range(3):
         assert f(torchlike.ones(2)).tolist() == [2, 2] and f(-torchlike.ones(2)).tolist() == [-2, -2]
+
+
+@same
+def test_associative_scans(torch):
+    """Products, Mamba's recurrence (with gradients), backwards, along other dimensions, of every length."""
+    scan = import_module(torch.__name__ + "._higher_order_ops.associative_scan").associative_scan
+
+    def recurrence(left, right):
+        return left[0] * right[0], right[0] * left[1] + right[1]
+    found = [scan(torch.mul, torch.arange(1.0, 1.0 + n), 0, combine_mode="generic") for n in range(1, 8)]
+    a, b = torch.rand(2, 3, 9, requires_grad=True), torch.randn(2, 3, 9, requires_grad=True)
+    out = scan(recurrence, (a, b), -1, combine_mode="generic")
+    found += [*out, *torch.autograd.grad(out[1].sum(), (a, b))]
+    found.append(scan(lambda x, y: {"m": x["m"] @ y["m"]}, {"m": torch.randn(2, 5, 3, 3)}, 1, reverse=True, combine_mode="generic"))
+    x = torch.ones(3)
+    return found, [caught(scan, *args, **kwargs) for args, kwargs in (
+        ((torch.add, x, 0), {}), ((torch.add, x, 0), {"combine_mode": "fast"}), ((3, x, 0), {"combine_mode": "generic"}),
+        ((torch.add, torch.ones(0), 0), {"combine_mode": "generic"}), ((torch.add, [x, 2], 0), {"combine_mode": "generic"}),
+        ((torch.add, x, 0, 1), {"combine_mode": "generic"}))]

@@ -21,15 +21,25 @@ def _whitened(lower, x):
     return linalg.solve_triangular(lower, x.unsqueeze(-1), upper=False).squeeze(-1)
 
 
+def _batch_mv(bmat, bvec):
+    """Matrix times vector, batches of both broadcast."""
+    return (bmat @ bvec.unsqueeze(-1)).squeeze(-1)
+
+
+def _batch_mahalanobis(bL, bx):
+    """x^T M^-1 x where M = L L^T."""
+    return _whitened(bL, bx).square().sum(-1)
+
+
 def _half_log_det(lower):
     return lower.diagonal(dim1=-2, dim2=-1).log().sum(-1)
 
 
-def _lower_of_precision(precision):
+def _precision_to_scale_tril(P):
     """The Cholesky factor of a precision matrix's inverse, without inverting it: P = U U^T backwards."""
-    flipped = linalg.cholesky(precision.flip(-2, -1))
+    flipped = linalg.cholesky(P.flip(-2, -1))
     upper = flipped.flip(-2, -1).mT
-    eye = F["eye"](precision.shape[-1], dtype=precision.dtype, device=precision.device)
+    eye = F["eye"](P.shape[-1], dtype=P.dtype, device=P.device)
     return linalg.solve_triangular(upper, eye, upper=False)
 
 
@@ -57,7 +67,7 @@ class MultivariateNormal(Distribution):
         if name == "scale_tril":
             self._unbroadcasted_scale_tril = matrix
         else:
-            self._unbroadcasted_scale_tril = linalg.cholesky(matrix) if name == "covariance_matrix" else _lower_of_precision(matrix)
+            self._unbroadcasted_scale_tril = linalg.cholesky(matrix) if name == "covariance_matrix" else _precision_to_scale_tril(matrix)
 
     def expand(self, batch_shape, _instance=None):
         """The distribution over a larger batch."""

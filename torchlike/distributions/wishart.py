@@ -12,7 +12,7 @@ from ..ops.queries import finfo
 from . import constraints
 from .chi2 import Chi2
 from .distribution import ExponentialFamily
-from .multivariate_normal import _NAMES, _half_log_det, _lower_of_precision
+from .multivariate_normal import _NAMES, _half_log_det, _precision_to_scale_tril
 from .utils import lazy_property
 
 
@@ -52,7 +52,7 @@ class Wishart(ExponentialFamily):
         if name == "scale_tril":
             self._unbroadcasted_scale_tril = matrix
         else:
-            self._unbroadcasted_scale_tril = linalg.cholesky(matrix) if name == "covariance_matrix" else _lower_of_precision(matrix)
+            self._unbroadcasted_scale_tril = linalg.cholesky(matrix) if name == "covariance_matrix" else _precision_to_scale_tril(matrix)
 
     def expand(self, batch_shape, _instance=None):
         """The distribution over a larger batch."""
