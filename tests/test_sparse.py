@@ -278,6 +278,14 @@ def test_out_and_in_place(torch):
 
 
 @same
+def test_methods_asked_of_the_class(torch):
+    s, c, T = torch.eye(3).to_sparse(), torch.eye(3).to_sparse_csr(), torch.Tensor
+    found = [T.crow_indices(c), T.col_indices(c), T.values(c), T.to_dense(c), T.to_dense(s), T.coalesce(s).indices(), T._nnz(s), T.to_sparse(c).is_coalesced()]
+    return found, T.sparse_dim(c), T.dense_dim(s), caught(T.crow_indices, s), caught(T.indices, c), caught(T.crow_indices, torch.ones(2, 2)), torch.add(
+        c, torch.ones(3, 3), alpha=2), torch.conj_physical(s, out=torch.zeros(3, 3).to_sparse()).to_dense()
+
+
+@same
 def test_like_in_another_layout_and_sums_with_strided(torch):
     s, c = torch.eye(3).to_sparse(), torch.eye(3).to_sparse_csr()
     likes = [str(torch.zeros_like(s, layout=torch.sparse_csr).layout), str(torch.zeros_like(c, layout=torch.sparse_coo).layout), c + torch.ones(3, 3)]

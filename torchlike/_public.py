@@ -336,6 +336,8 @@ def fill_out(out: Tensor, result: Tensor, said: bool = True, name: str = "", pla
     a factory does it."""
     if not isinstance(out, Tensor):
         raise TypeError(f"argument 'out' must be Tensor, not {type(out).__name__}")
+    if out._sparse and result._sparse:
+        return out.become(result, name)
     if mode.enabled and (out.requires_grad or result.requires_grad):
         whose = f"{name.removesuffix('_of_all')}(): " if name else ""
         raise RuntimeError(f"{whose}functions with out=... arguments don't support automatic differentiation, but one of the "

@@ -1,9 +1,10 @@
 """The names of sparse tensors on torch and on strided tensors. What they do is in `torchlike.sparse`, loaded at the first call."""
 from __future__ import annotations
 
+import functools
 import importlib
 from collections.abc import Callable
-from typing import Any, NoReturn
+from typing import Any
 
 from .._public import FUNCTIONS
 from .._tensor import Tensor
@@ -71,22 +72,46 @@ def sparse_mask(self: Tensor, mask: Tensor) -> Tensor:
     return _loaded("shapes").sparse_mask(self, mask)
 
 
+def _or_its_own(f: Callable) -> Callable:
+    """f for strided tensors; for a sparse one its own method, where f is asked of Tensor and not of the tensor."""
+    @functools.wraps(f)
+    def ask(self: Tensor, *args: Any, **kwargs: Any) -> Any:
+        own = getattr(type(self), f.__name__) if self._sparse else ask
+        return (f if own is ask else own)(self, *args, **kwargs)
+    return ask
+
+
 for _f in (to_dense, to_sparse, to_sparse_csr, to_sparse_csc, sparse_mask):
-    setattr(Tensor, _f.__name__, _f)
-Tensor.to_sparse_coo = to_sparse
-Tensor.sparse_dim = lambda self: 0
-Tensor.dense_dim = lambda self: self.ndim
+    setattr(Tensor, _f.__name__, _or_its_own(_f))
+Tensor.to_sparse_coo = Tensor.to_sparse
+
+
+def sparse_dim(self: Tensor) -> int:
+    """How many dimensions have places: none."""
+    return 0
+
+
+def dense_dim(self: Tensor) -> int:
+    """How many dimensions an entry has."""
+    return self.ndim
+
+
+Tensor.sparse_dim, Tensor.dense_dim = _or_its_own(sparse_dim), _or_its_own(dense_dim)
 
 
 def _only_sparse(name: str, layout: str) -> Callable:
-    def refuse(self: Tensor) -> NoReturn:
+    def refuse(self: Tensor) -> Any:
+        if self._sparse:  # asked of Tensor, not of the tensor
+            return getattr(type(self), name)(self) if getattr(type(self), name) is not refuse else self.refuse(name)
         raise RuntimeError(f"{name} expected sparse {layout}tensor layout but got Strided")
     refuse.__name__ = refuse.__qualname__ = name
     return refuse
 
 
 def _no_parts(name: str) -> Callable:
-    def refuse(self: Tensor, *args: Any) -> NoReturn:
+    def refuse(self: Tensor, *args: Any) -> Any:
+        if self._sparse:
+            return getattr(type(self), name)(self, *args) if getattr(type(self), name) is not refuse else self.refuse(name)
         raise NotImplementedError(f"Could not run 'aten::{name}' with arguments from the '{self.device.type.upper()}' backend.")
     refuse.__name__ = refuse.__qualname__ = name
     return refuse

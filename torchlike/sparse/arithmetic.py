@@ -33,7 +33,7 @@ def add(input: Tensor, other: Any, *, alpha: Any = 1, name: str = "Add") -> Tens
     if isinstance(input, Compressed) and isinstance(other, Tensor) and not isinstance(other, SparseTensor) and other.dim():
         if input.shape != other.shape:
             raise RuntimeError(f"add: expected sizes of 'self' and 'other' to match, but {list(input.shape)} != {list(other.shape)}")
-        return named(input.to_dense().add(other, alpha=alpha), name)
+        return named(other.add(input.to_dense(), alpha=alpha), name)  # torch turns the two around
     if not isinstance(other, SparseTensor):
         raise RuntimeError("add(sparse, dense) is not supported. Use add(dense, sparse) instead.")
     if input.shape != other.shape:

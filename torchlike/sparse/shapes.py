@@ -227,7 +227,7 @@ def _copied(data: Tensor, *, dtype: Any = None, device: Any = None, requires_gra
 
 def _empty_like(input: Tensor, *, dtype: Any = None, device: Any = None, requires_grad: bool = False, layout: Any = None, memory_format: Any = None,
                 **kwargs: Any) -> Tensor:
-    if memory_format is not None:
+    if memory_format is not None and (layout is None or layout.name != "strided"):
         raise RuntimeError("memory format option is only supported by strided tensors")
     if layout is not None and layout.name == "strided":
         return input._entries.new_zeros(input._dims, dtype=dtype, device=device, requires_grad=requires_grad)
