@@ -428,6 +428,24 @@ torch.inner(torch.ones(2), torch.ones(2), out=torch.ones((), dtype=torch.float64
 torch.linalg.tensorinv(torch.eye(4).view(4, 2, 2), ind=1, out=torch.ones(2, 2, 4, dtype=torch.float64)).dtype
 torch.linalg.tensorsolve(torch.eye(4).view(4, 2, 2), torch.ones(4), out=torch.ones(2, 2, dtype=torch.int64))
 """
+FLOAT_SIZES = """
+torch.empty((2., 3))
+torch.zeros(2., 3)
+torch.ones((2, 3.))
+torch.zeros(2.)
+torch.zeros('a')
+torch.zeros((None, 2))
+torch.zeros([[2]])
+torch.zeros(torch.ones(2))
+torch.full((2., 3), 1)
+torch.full((2, 2.), 1)
+torch.rand((2, 3, 4.))
+torch.randn(2.)
+torch.randn([2, [3]])
+nn.Linear(4 / 2, 3)
+nn.Linear(3, 4 / 2)
+nn.Embedding(4 / 2, 3)
+"""
 NOT_FINITE = """
 x = torch.full((3, 3), float("nan")); torch.linalg.svd(x)
 x = torch.stack([torch.eye(3), torch.eye(3), torch.eye(3) * float("inf")]); torch.linalg.svdvals(x)
@@ -480,6 +498,12 @@ x = torch.arange(5., requires_grad=True); torch.gradient(x ** 2, spacing=0.5)[0]
 torch.diff(torch.ones(2, 2), prepend=torch.ones(3, 1))
 """
 WRITES = """
+x = torch.zeros(16, dtype=torch.uint8); y = x.as_strided((16,), (1,), 0).view(torch.float32); y.copy_(torch.arange(4.)); x
+x = torch.zeros(16, dtype=torch.uint8); y = torch.tensor([]).set_(x.untyped_storage(), 0, (4,)); y.copy_(torch.arange(4.)); x
+x = torch.zeros(16, dtype=torch.uint8); y = torch.FloatTensor(x.untyped_storage()); y.copy_(torch.arange(4.)); x
+x = torch.zeros(4, dtype=torch.complex64); y = x.as_strided((2,), (2,), 1); y.real.fill_(3); y.imag.fill_(4); torch.view_as_real(y)[0, 1] = 5; x
+x = torch.zeros(4, dtype=torch.complex64); y = x.as_strided((2,), (2,), 1).conj(); y.fill_(3 + 1j); x
+x = torch.zeros(2, 3).t(); y = x.as_strided((3,), (1,), 1).view(torch.uint8); y.fill_(3); x.view(torch.int32)
 torch.zeros(5).index_add_(0, torch.tensor([7]), torch.ones(1))
 torch.zeros(5, 2).index_add_(0, torch.tensor([7]), torch.ones(1, 2))
 torch.ones(3).index_fill_(0, torch.tensor([0]), 1j)
@@ -532,7 +556,7 @@ def outcome(torch, program: str) -> tuple:
 
 
 PROGRAMS = (INDEXING, VIEWS, OVERLAPS, AUTOGRAD, PLACES, HOOKS, HOOK_RESULTS, PARTS, POOLS, MIXED, FACTORIES, NUMBERS, FACTORS, NUMPY_NUMBERS, OUTS,
-            OUT_DTYPES, FOURIER, SIZES, BUFFERS, MADE, REDUCED, PRODUCT_OUTS, NOT_FINITE)
+            OUT_DTYPES, FOURIER, SIZES, BUFFERS, MADE, REDUCED, PRODUCT_OUTS, NOT_FINITE, FLOAT_SIZES)
 
 
 @pytest.mark.parametrize("program", lines(*PROGRAMS))

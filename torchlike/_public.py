@@ -432,6 +432,26 @@ def as_size(*size) -> tuple[int, ...]:
         raise TypeError(f"argument 'size' must be tuple of ints, but found element of type {type(bad).__name__}") from None
 
 
+def factory_size(function: str, size: tuple, position: int = 1) -> tuple[int, ...]:
+    """as_size(*size) with the errors of a factory, whose argument at `position` it is."""
+    try:
+        return as_size(*size)
+    except TypeError:
+        if not size:
+            raise
+        packed = isinstance(size[0], (tuple, list))
+        given = size[0] if packed and len(size) == 1 else size
+        at, bad = next((i, s) for i, s in enumerate(given) if not _converts(operator.index, s))
+        kind = type(bad).__name__
+        if at:
+            said = f"(): argument 'size' failed to unpack the object at pos {at + 1} with error \"type must be tuple of ints,but got {kind}\""
+        elif len(size) > 1:
+            said = f"() takes {position} positional argument but {len(size)} were given"
+        else:
+            said = f"(): argument 'size' (position {position}) must be tuple of ints, " + (f"but found element of type {kind} at pos 0" if packed else f"not {kind}")
+        raise TypeError(function + said) from None
+
+
 def as_list(x, function: str, name: str) -> tuple | list:
     """A second argument that torch declares as a list of ints and never as numbers one by one."""
     if not isinstance(x, (tuple, list)):

@@ -16,7 +16,7 @@ from .._core.program import META_ARRAY
 from .._core.registry import Op
 from .._core.room import need_room
 from .._core.value import Value, of_array
-from .._public import MISSING, Refused, as_size, public, refuse_huge
+from .._public import MISSING, Refused, factory_size, public, refuse_huge
 from .._tensor import Tensor, apply
 from .aliases import of_its_class
 from .elements import as_integer, held, plain_number
@@ -137,7 +137,7 @@ _LAYOUT_NAMES = {"strided": "Strided", "sparse_coo": "Sparse", "sparse_csr": "Sp
 
 def _constant(name, value):
     def make(*size, out=None, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False, names=None):
-        shape = as_size(*size)
+        shape = factory_size(name, size)
         _empty_check(shape)
         if out is not None:
             if device is not None and dev.canonical(device) is not out.device:
@@ -177,7 +177,7 @@ def full(size, fill_value, *, out=None, dtype=None, layout=None, device=None, re
     if not isinstance(size, (tuple, list)):
         raise TypeError(f"full(): argument 'size' (position 1) must be tuple of ints, not {type(size).__name__}")
     need_strided(layout, "full")
-    shape = as_size(size)
+    shape = factory_size("full", (size,))
     _empty_check(shape)
     fill_value = plain_number(fill_value)
     dtype = dtype_into(out, dtype)

@@ -14,7 +14,7 @@ from .._core.grad_mode import mode
 from .._core.layout import is_contiguous, like, overlapping
 from .._core.registry import Op
 from .._core.room import SPARE, need_room
-from .._public import MISSING, as_int, as_size, fill_out, number, public
+from .._public import MISSING, as_int, as_size, factory_size, fill_out, number, public
 from .._tensor import Tensor, apply, as_tensor_value
 from .aliases import of_its_class
 from .basic import overwrite, to_device
@@ -106,7 +106,7 @@ def _laid_out_like(t: Tensor, dtype, device, memory_format) -> Tensor | None:
 def _random_factory(name: str, kernel: str, draw, fill):
     def f(*size, generator=None, out=None, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False, names=None):
         strided_only(layout, "uniform_" if name == "rand" else "normal_")
-        shape = as_size(*size)
+        shape = factory_size(name, size)
         _empty_check(shape)
         d = _floating(dtype_into(out, dtype), kernel)
         g = _generator(generator)
