@@ -496,9 +496,14 @@ def _without_overlaps(t: Tensor, st: Storage) -> tuple:
     chain = t._chain
     if not any(op.overlaps for op, _, _ in chain):
         return chain
-    one = window(st, t._strided())
+    a = t._value.aval
+    if a.dtype is st.value.aval.dtype:
+        links = (window(st, t._strided()),)
+    else:  # the window counts in elements of another dtype
+        bits = window(st, Layout((st.value.aval.numel,), (1,), 0)), (OPS["view_dtype"], (), (a.dtype,))
+        links = (*bits, (OPS["as_strided"], (), ((1,), *t._strided())))
     conjugated = [link for link in chain if link[0].name == "conj"]
-    return (one, conjugated[0]) if len(conjugated) % 2 else (one,)
+    return (*links, conjugated[0]) if len(conjugated) % 2 else links
 
 
 def _put_chain(root: Tensor, chain: tuple, new: Tensor) -> Tensor:

@@ -43,11 +43,11 @@ class tensortype(type):  # noqa: N801  (torch's name)
             return constant(as_size(data), 0, cls.dtype, place)
         if isinstance(data, str):
             raise TypeError("new(): invalid data type 'str'")
-        from .storages import TypedStorage, stored  # storages are made of these types
-        if isinstance(data, TypedStorage):
-            if data.dtype is not cls.dtype:
+        from .storages import TypedStorage, UntypedStorage, stored  # storages are made of these types
+        if isinstance(data, (TypedStorage, UntypedStorage)):
+            if getattr(data, "dtype", cls.dtype) is not cls.dtype:
                 raise RuntimeError(f"Expected a Storage of type {cls.dtype.short} or an UntypedStorage, but got {data.dtype.short}")
-            return stored(data, cls.dtype, 0, (data.size(),), None)
+            return stored(data, cls.dtype, 0, (data.nbytes() // cls.dtype.itemsize,), None)
         if not isinstance(data, list | tuple | range | np.ndarray):
             raise TypeError(f"new(): data must be a sequence (got {type(data).__name__})")
         return from_data(data, cls.dtype, place)
