@@ -13,7 +13,6 @@ SPARE = _LARGE >> 4  # so many elements may be as many bytes
 
 def need_room(shape: tuple, dtype: dt.dtype, device) -> None:
     """torch's errors for memory that is too large."""
-    need_count(shape)
     size = math.prod(shape) * dtype.itemsize
     if size < _LARGE or device.type == "meta":
         return

@@ -10,6 +10,7 @@ from .._core import dtype as dt
 from .._core import program
 from .._core.layout import Layout, contiguous_strides
 from .._core.registry import Op
+from .._exporting import state as exporting
 from .._tensor import Tensor, apply
 
 
@@ -55,9 +56,13 @@ def need_same_dtype(a: Tensor, b: Tensor, name: str) -> None:
                            f"{b.dtype.short} instead")
 
 
-def raise_failures(info: Tensor, message: Callable[[str, int], str], error: type[Exception] = LinAlgError) -> None:
+def raise_failures(info: Tensor | Callable[[], Tensor], message: Callable[[str, int], str], error: type[Exception] = LinAlgError) -> None:
     """Raise `error(message(batch prefix, info))` for the first nonzero info. torch waits for the result here on every device,
-    so that `try: cholesky(a)` works; while torch.compile or a transform traces, the error waits for the next observation."""
+    so that `try: cholesky(a)` works; while torch.compile or a transform traces, the error waits for the next observation. An exported
+    graph has none: `info` may be a function, which is then not called."""
+    if exporting.graph or exporting.traced:
+        return
+    info = info if isinstance(info, Tensor) else info()
     v = info._current()
     if v.array is program.META_ARRAY or program.is_tracer(v.array):
         return

@@ -27,7 +27,7 @@ _NOT_FINITE = Op("not_finite", lambda xp, x, axes: xp.any(~xp.isfinite(x), axis=
 
 def _need_singular_values(x: Tensor, axes: int) -> None:
     """torch's error where LAPACK found none. x: the values, or the matrices (2 axes)."""
-    raise_failures(apply(_NOT_FINITE, (x,), (axes,)), lambda prefix, _: (
+    raise_failures(lambda: apply(_NOT_FINITE, (x,), (axes,)), lambda prefix, _: (
         f"linalg.svd: {prefix}The algorithm failed to converge because the input matrix contained non-finite values."))
 
 
@@ -35,7 +35,7 @@ def _need_eigenvalues(x: Tensor, axes: int, vectors: bool) -> None:
     """The same for Hermitian matrices. LAPACK lets NaN pass where there is nothing to iterate over."""
     n = x.shape[-1]
     if n > 2:
-        raise_failures(apply(_NOT_FINITE, (x,), (axes,)), lambda prefix, _: (
+        raise_failures(lambda: apply(_NOT_FINITE, (x,), (axes,)), lambda prefix, _: (
             f"linalg.eigh: {prefix}The algorithm failed to converge because the input matrix is ill-conditioned or has too many repeated eigenvalues "
             f"(error code: {n - 1 if vectors else n - 2})."))
 
@@ -248,7 +248,7 @@ def _check_eig(A, name: str) -> None:
     if A.dtype.category < dt.FLOAT:
         raise RuntimeError(f"Unknown Complex ScalarType for {A.dtype.short}")
     need_float(A, name, "linalg_eig_out_cpu")
-    raise_failures(apply(_NOT_FINITE, (A,), (2,)), lambda *_: "torch.linalg.eig: input tensor should not contain infs or NaNs.", RuntimeError)
+    raise_failures(lambda: apply(_NOT_FINITE, (A,), (2,)), lambda *_: "torch.linalg.eig: input tensor should not contain infs or NaNs.", RuntimeError)
 
 
 @with_out
