@@ -71,3 +71,10 @@ def test_a_gpu_keeps_its_own():
     for f in (circular._sine, circular._cosine, circular._rsqrt):
         text = jax.jit(f).trace(jax.ShapeDtypeStruct((N,), np.float32)).lower(lowering_platforms=("cuda",)).as_text()
         assert "f64" not in text and "select" not in text
+
+
+def test_under_a_users_own_jit():
+    """JAX has no doubles there by default."""
+    x = ARGUMENTS["large"].astype(np.float32)
+    sine = jax.jit(lambda t: torchlike.sin(t))(torchlike.tensor(x))
+    assert units(sine.numpy(), np.sin(x.astype(np.float64))) <= 1
