@@ -68,15 +68,15 @@ def _own(cls: type) -> bool:
     return f is not None and f is not _disabled_torch_function_impl and getattr(f, "__func__", f) is not Tensor.__torch_function__.__func__
 
 
-def _overloaded(args: Iterable) -> list:
-    """The arguments whose classes take over, one per class, subclasses before their bases."""
+def _overloaded(args: Iterable, depth: int = 4) -> list:
+    """The arguments whose classes take over, one per class, subclasses before their bases. Lists may hold themselves."""
     found: list = []
     for x in args:
         cls = x.__class__
         if cls is Tensor:
             continue
         if cls is list or cls is tuple:
-            inner = _overloaded(x)
+            inner = _overloaded(x, depth - 1) if depth else []
         elif _own(cls):
             inner = [x]
         else:

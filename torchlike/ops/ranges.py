@@ -15,6 +15,7 @@ from .._core.aval import broadcast_shapes
 from .._core.layout import Layout, is_contiguous, is_dense
 from .._core.registry import Op, Plan, common_device
 from .._core.rng_dtypes import cpp_type
+from .._core.room import need_count
 from .._public import as_size, public
 from .._tensor import Tensor, apply
 from .blocks import BLOCK
@@ -177,6 +178,7 @@ def eye(
         if x < 0:
             raise RuntimeError(f"{name} must be greater or equal to 0, got {x}")
         sizes.append(x)
+    need_count(tuple(sizes))
     dtype = dtype_into(out, dtype)
     kind = dt.get_default_dtype() if dtype is None else _check_dtype(dtype)
     made = apply(_EYE, (), (*sizes, kind, dev.resolve(device)))
