@@ -144,12 +144,8 @@ def variants(info) -> list[tuple]:
     for name in names:
         if not name.startswith(known) or name.endswith(_SIGHTS):
             continue
-        path = os.path.join(folder(), name)
-        try:
-            with open(path, "rb") as f:
-                blob = f.read()
-            os.utime(path)
-        except OSError:  # another process trimmed it
+        blob = _read(name)
+        if blob is None:
             continue
         for library in ("lapack_", "__gpu$xla.gpu.triton", "mosaic_gpu"):
             if library.encode() in blob:
@@ -176,6 +172,39 @@ def store(info, live: tuple, donated: tuple, compiled) -> None:
         return
     if next(_stored) % 64 == 0:
         _trim()
+
+
+def keep(kernel: str, form: str, compiled) -> None:
+    """`store` for an executable that is no program's: `form` tells it from others of this name."""
+    from jax.experimental import serialize_executable
+    with contextlib.suppress(Exception):  # as above
+        _write(_kernel(kernel, form), pickle.dumps(serialize_executable.serialize(compiled)))
+
+
+def kept(kernel: str, form: str):
+    """What `keep` was given by an earlier process, or None."""
+    from jax.experimental import serialize_executable
+    blob = _read(_kernel(kernel, form)) if enabled() else None
+    try:
+        with jax.enable_x64(True):
+            return blob and serialize_executable.deserialize_and_load(*pickle.loads(blob))
+    except Exception:  # as above
+        return None
+
+
+def _kernel(name: str, form: str) -> str:
+    return f"kernel-{name}-{hashlib.sha256(f'{form}{_versions()}'.encode()).hexdigest()[:40]}"
+
+
+def _read(name: str) -> bytes | None:
+    path = os.path.join(folder(), name)
+    try:
+        with open(path, "rb") as f:
+            blob = f.read()
+        os.utime(path)
+        return blob
+    except OSError:  # not there, or another process trimmed it
+        return None
 
 
 def _write(name: str, blob: bytes) -> None:

@@ -1,4 +1,4 @@
-"""Elementwise arithmetic with torch's promotion: operators, powers, division, min and max, clamping."""
+"""Elementwise arithmetic with torch's promotion: operators, powers, division, min and max."""
 from __future__ import annotations
 
 import numpy as np
@@ -9,7 +9,6 @@ from .._core.registry import OPS, Elementwise, Op
 from .._public import FUNCTIONS as F
 from .._public import fill_out, number, public, write_into
 from .._tensor import Tensor, apply
-from .blocks import in_blocks
 from .choosing import choose
 from .elements import held, plain_number
 from .remainders import fmod as exact_fmod
@@ -386,7 +385,7 @@ def _float_power_(self, exponent) -> Tensor:
 
 Tensor.float_power_ = _float_power_
 
-# -- comparisons of size, clamping -------------------------------------------------------------------------------------------
+# -- comparisons of size ------------------------------------------------------------------------------------------------------
 
 
 def _share_ties(xp, g, mine, other, wins):
@@ -453,95 +452,6 @@ def heaviside(input, values: Tensor) -> Tensor:
     if input.dtype is not values.dtype:
         raise RuntimeError("heaviside is not yet implemented for tensors with different dtypes.")
     return apply(_HEAVISIDE, (input, values))
-
-
-def at_least(xp, x, low):
-    """The larger of x and low, and x where they are equal: torch's bounds leave -0.0 as it is."""
-    return _bounded(np.maximum, low, x) if xp is np else xp.where((x < low) | (low != low), low, x)
-
-
-def at_most(xp, x, high):
-    """The smaller of x and high, and x where they are equal."""
-    return _bounded(np.minimum, high, x) if xp is np else xp.where((x > high) | (high != high), high, x)
-
-
-_BLOCK = 1 << 14  # elements
-
-
-def _bounded(ufunc: np.ufunc, bound, x):
-    """ufunc(bound, x): one number beside a large array is given as an array, for which NumPy has vector instructions."""
-    if np.ndim(bound) or x.size < _BLOCK or x.dtype.kind != "f" or not x.flags.c_contiguous:
-        return ufunc(bound, x)
-    bounds, out = np.full(_BLOCK, bound, x.dtype), np.empty(x.shape, x.dtype)
-    flat, made = x.reshape(-1), out.reshape(-1)
-    for start in range(0, flat.size, _BLOCK):
-        part = flat[start:start + _BLOCK]
-        ufunc(bounds[:part.size], part, out=made[start:start + _BLOCK])
-    return out
-
-
-@in_blocks
-def _clamp(xp, x, low, high):
-    if low is not None:
-        x = at_least(xp, x, low)
-    return x if high is None else at_most(xp, x, high)
-
-
-def _clamp_keeps(xp, x, low, high):
-    inside = True
-    if low is not None:
-        inside = x >= low
-    return inside if high is None else (x <= high) & inside
-
-
-_CLAMP = Elementwise("clamp", _clamp, real=True, torch_name="ClampBackward1", grads=(
-    lambda xp, g, x, low, high: choose(xp, _clamp_keeps(xp, x, low, high), g, xp.zeros((), g.dtype)),
-    lambda xp, g, x, low, high: choose(xp, (x < low) & (True if high is None else low < high), g, xp.zeros((), g.dtype)),
-    lambda xp, g, x, low, high: choose(xp, (x > high) | (False if low is None else low > high), g, xp.zeros((), g.dtype))))
-for _op in (_CLAMP, *map(OPS.get, ("maximum", "minimum", "fmax", "fmin"))):
-    _op.compares = True
-
-
-@public(inplace=True, out=True, names=("clip",))
-def clamp(input, min=None, max=None) -> Tensor:
-    """input limited to [min, max]; bounds are numbers or tensors, either may be missing."""
-    if min is None and max is None:
-        raise RuntimeError("torch.clamp: At least one of 'min' or 'max' must not be None")
-    if min is not None and max is not None and not (_is_number(min) and _is_number(max)) and isinstance(min, Tensor) != isinstance(max, Tensor):
-        raise TypeError(f"clamp() received an invalid combination of arguments - got (Tensor, {type(min).__name__}, {type(max).__name__})")
-    return apply(_CLAMP, (input, _bound(min, input.dtype), _bound(max, input.dtype)))
-
-
-def _is_number(x) -> bool:
-    """Whether torch takes x for a number: tensors without dimensions and gradient pass for one."""
-    return x.__class__ is not bool and (not isinstance(x, Tensor) or (not x._aval.shape and not x.requires_grad))
-
-
-def _bound(x, dtype: dt.dtype):
-    """A bound in a form that input's dtype holds, where that is the result's."""
-    if x is None or isinstance(x, Tensor):
-        return x
-    x = plain_number(x)
-    return held(x, dtype) if (x.__class__, dtype.category) in ((int, dt.INT), (int, dt.FLOAT), (float, dt.FLOAT)) else x
-
-
-def _need_bound(name: str, x) -> None:
-    if x is None:
-        raise TypeError(f"{name}() received an invalid combination of arguments - got (Tensor, NoneType)")
-
-
-@public(inplace=True, out=True)
-def clamp_min(input, min) -> Tensor:
-    """maximum(input, min)."""
-    _need_bound("clamp_min", min)
-    return clamp(input, min=min)
-
-
-@public(inplace=True, out=True)
-def clamp_max(input, max) -> Tensor:
-    """minimum(input, max)."""
-    _need_bound("clamp_max", max)
-    return clamp(input, max=max)
 
 
 def _number(x):

@@ -11,11 +11,12 @@ from .._core.numpy_erf import erf as numpy_erf
 from .._core.registry import Elementwise
 from .._public import public
 from .._tensor import Tensor, apply
+from .bounds import at_least
 from .choosing import choose
 from .circular import cosine, reciprocal_root, sine
 from .complex_parts import joined
 from .elements import largest_of
-from .pointwise import at_least, conj
+from .pointwise import conj
 
 
 def special(xp):

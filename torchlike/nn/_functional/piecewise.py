@@ -9,9 +9,9 @@ from ..._core.registry import Elementwise
 from ..._public import in_place, public, with_out
 from ..._tensor import Tensor, apply
 from ...ops.blocks import in_blocks
+from ...ops.bounds import at_least, at_most
 from ...ops.choosing import choose
 from ...ops.creation import place
-from ...ops.pointwise import at_least, at_most
 from ...ops.random import default_generator
 from .common import const, finish, floating, need, not_implemented, scalar
 
