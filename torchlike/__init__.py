@@ -12,6 +12,9 @@ try:
     from . import _compile, accelerator, amp, autograd, backends, cuda, fft, jit, linalg, nn, optim, random, serialization, special, utils  # noqa: F401
 finally:
     if _collecting:
+        if not _gc.get_freeze_count():
+            _gc.freeze()
+            _gc.unfreeze()  # all into the oldest generation: the first collection would look at everything, a tenth of the import
         _gc.enable()
 from ._alias import install  # noqa: F401
 from ._checks import _check, _check_index, _check_not_implemented, _check_tensor_all, _check_type, _check_value  # noqa: F401
