@@ -146,6 +146,45 @@ def test_the_package_functorch_is_ours(tmp_path):
     program.write_text("import functorch, sys\nfrom functorch import vmap, make_functional\nimport torch\n"
                        "assert functorch.__version__ == torch.__version__\n"
                        "print(vmap(torch.sin)(torch.zeros(2)).tolist(), 'torch._functorch.package' in sys.modules)\n"
-                       "try:\n    import functorch.dim\nexcept ImportError as e:\n    print(e)\n")
+                       "try:\n    import functorch.dim\nexcept ImportError as e:\n    print(e)\n"
+                       "from functorch.experimental.control_flow import map\nimport functorch.einops\n"
+                       "print(functorch.einops.rearrange(map(torch.neg, torch.ones(2, 3)), 'a b -> (b a)').tolist())\n")
     out = subprocess.run([sys.executable, "-W", "ignore", "-m", "torchlike.run", program], capture_output=True, text=True)
-    assert out.stdout.splitlines() == ["[0.0, 0.0] False", "No module named 'functorch.dim'; 'functorch' is not a package"], out.stderr
+    assert out.stdout.splitlines() == ["[0.0, 0.0] False", "No module named 'functorch.dim': functorch.dim is not supported yet by torchlike", str([-1.0] * 6)], out.stderr
+
+
+def _package(torch, name):
+    """A module of the package `functorch`, PyTorch's or ours."""
+    return import_module(("functorch" if torch.__name__ == "torch" else f"{torch.__name__}._functorch.package") + f".{name}")
+
+
+@same
+def test_rearrange(torch):
+    rearrange = _package(torch, "einops").rearrange
+    x = torch.arange(24.).reshape(2, 3, 4)
+    good = [("a b c -> b c a", {}), ("a b c -> a (c b)", {}), ("a (b1 b2) c -> b1 a b2 c", {"b1": 3}), ("... c -> c ...", {}),
+            ("a ... -> (...) a", {}), ("a ... -> (a ...)", {}), ("a b c -> a 1 b () c 1", {}), ("a b (c1 c2)->c2 a   b c1", {"c1": 2, "c2": 2})]
+    bad = [("a b c -> a b", {}), ("a b -> a b", {}), ("a b c d -> a b c d", {}), ("a b c -> a b c", {"d": 3}), ("a a c -> a c", {}), ("a b c", {}),
+           ("a b (c -> a b c", {}), ("a b ((c)) -> a b c", {}), ("a b 2 -> a b", {}), ("... ... c -> c", {}), ("(... b) c -> c ... b", {"b": 3}),
+           ("a b c. -> a b c", {}), ("a b 3c -> a b 3c", {}), ("a b c_ -> a b c_", {}), ("a b c -> a b ...", {}), ("a b c -> a b c", {"c": "x"})]
+    unfit = [("a b (c1 c2) -> a b c1 c2", {}), ("a b (c1 c2) -> a b c1 c2", {"c1": 3}), ("a b c -> b c a", {"a": 3})]
+
+    def said(p, sizes):
+        return caught(lambda: rearrange(x, p, **sizes))
+    return ([rearrange(x, p, **sizes) for p, sizes in good], rearrange([x, x + 1], "n a b c -> a n (b c)"),
+            rearrange(x.requires_grad_(), "a b c -> (b a) c").grad_fn is None, [said(*call) for call in bad],
+            [said(*call)[0] for call in unfit])
+
+
+@same
+def test_chunk_vmap_and_map(torch):
+    chunk_vmap = _package(torch, "experimental").chunk_vmap
+    flow = _package(torch, "experimental.control_flow")
+    x = torch.arange(15.).reshape(5, 3).requires_grad_()
+    y = chunk_vmap(lambda row, k: (row.sin() * k, row.sum()), (0, None), (1, 0), chunks=3)(x, 2.0)
+    y[0].sum().backward()
+    torch.manual_seed(0)
+    drawn = chunk_vmap(lambda row: row + torch.rand(()), randomness="same", chunks=2)(torch.zeros(4, 1))
+    mapped = flow.map(lambda row, k: {"twice": row["x"] * k, "sum": row["x"].sum() + row["n"]}, {"x": x, "n": torch.arange(5)}, torch.tensor(2.))
+    return (y, x.grad, drawn[0].item() == drawn[2].item(), mapped, flow.cond(torch.tensor(True), torch.sin, torch.cos, (x,)),
+            chunk_vmap(torch.sin, chunks=9)(x))

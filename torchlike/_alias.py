@@ -32,12 +32,12 @@ _FUNCTORCH = "torchlike._functorch.package"  # what PyTorch installs as a packag
 
 
 def _own(name: str) -> str:
-    return _FUNCTORCH if name == "functorch" else "torchlike" + name.removeprefix("torch")
+    return _FUNCTORCH + name[len("functorch"):] if name.partition(".")[0] == "functorch" else "torchlike" + name.removeprefix("torch")
 
 
 def _public(name: str) -> str:
-    if name == _FUNCTORCH:
-        return "functorch"
+    if name == _FUNCTORCH or name.startswith(_FUNCTORCH + "."):
+        return "functorch" + name[len(_FUNCTORCH):]
     return name if name.partition(".")[0] == "torch" else "torch" + name.removeprefix("torchlike")
 
 

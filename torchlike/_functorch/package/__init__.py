@@ -1,6 +1,6 @@
 """What `import functorch` finds: the package that PyTorch installs beside itself."""
-from .. import __version__  # noqa: F401
-from .deprecated import (  # noqa: F401
+from ... import __version__  # noqa: F401
+from ..deprecated import (  # noqa: F401
     combine_state_for_ensemble,
     functionalize,
     grad,
@@ -14,4 +14,4 @@ from .deprecated import (  # noqa: F401
     vjp,
     vmap,
 )
-from .make_functional import FunctionalModule, FunctionalModuleWithBuffers  # noqa: F401
+from ..make_functional import FunctionalModule, FunctionalModuleWithBuffers  # noqa: F401
