@@ -11,6 +11,7 @@ from .._public import fill_out, number, public, write_into
 from .._tensor import Tensor, apply
 from .choosing import choose
 from .elements import held, plain_number
+from .inverse_circular import arctan2
 from .remainders import fmod as exact_fmod
 
 PLAIN = (float, int)
@@ -85,7 +86,7 @@ _ADD_SCALED.frees = _SUB_SCALED.frees = False  # they save a number, which is ne
 
 def _scaled(op, input, other, alpha) -> Tensor:
     """input + alpha * other: alpha takes the type of the result, which the tensors alone make."""
-    kind, alpha = result_dtype(*(x._value.aval if isinstance(x, Tensor) else NUMBERS[type(x)] for x in (input, other))).category, number(alpha)
+    kind, alpha = result_dtype(*(x._value.aval if isinstance(x, Tensor) else NUMBERS[type(x)] for x in (input, other))).category, _plain_number(alpha)
     if isinstance(alpha, bool) and kind != dt.BOOL:
         raise RuntimeError("Boolean alpha only supported for Boolean results.")
     if isinstance(alpha, (float, complex)) and kind < dt.FLOAT:
@@ -402,7 +403,7 @@ fmax = binary("fmax", lambda xp, x, y: xp.fmax(x, y), inplace=False, grads=(
 fmin = binary("fmin", lambda xp, x, y: xp.fmin(x, y), inplace=False, grads=(
     lambda xp, g, x, y: choose(xp, (x <= y) | (y != y), g, xp.zeros((), g.dtype)),
     lambda xp, g, x, y: choose(xp, ~((x <= y) | (y != y)), g, xp.zeros((), g.dtype))), real="fmin not implemented for complex tensors.")
-atan2 = binary("atan2", lambda xp, x, y: xp.arctan2(x, y), promote="float", names=("arctan2",), grads=(
+atan2 = binary("atan2", lambda xp, x, y: arctan2(xp, x, y), promote="float", names=("arctan2",), grads=(
     lambda xp, g, x, y: g * y / (x * x + y * y), lambda xp, g, x, y: -g * x / (x * x + y * y)), real=True)
 hypot = binary("hypot", lambda xp, x, y: xp.hypot(x, y), grads=(
     lambda xp, g, x, out: g * x / out, lambda xp, g, y, out: g * y / out), real=True)

@@ -13,9 +13,10 @@ from .._public import public
 from .._tensor import Tensor, apply
 from .bounds import at_least
 from .choosing import choose
-from .circular import cosine, reciprocal_root, sine
+from .circular import cosine, reciprocal_root, sine, tangent
 from .complex_parts import joined
 from .elements import largest_of
+from .inverse_circular import arccos, arcsin, arctan
 from .pointwise import conj
 
 
@@ -70,10 +71,10 @@ reciprocal = unary("reciprocal", lambda xp, x: 1 / x, lambda xp, g, out: -g * co
 square = unary("square", lambda xp, x: x * x, lambda xp, g, x: g * conj(xp, 2 * x), promote=_as_power, torch_name="PowBackward0")
 sin = unary("sin", sine, lambda xp, g, x: g * conj(xp, cosine(xp, x)))
 cos = unary("cos", cosine, lambda xp, g, x: -g * conj(xp, sine(xp, x)))
-tan = unary("tan", lambda xp, x: xp.tan(x), lambda xp, g, out: g * conj(xp, 1 + out * out))
-asin = unary("asin", lambda xp, x: xp.arcsin(x), lambda xp, g, x: g * conj(xp, 1 / xp.sqrt(1 - x * x)), names=("arcsin",))
-acos = unary("acos", lambda xp, x: xp.arccos(x), lambda xp, g, x: -g * conj(xp, 1 / xp.sqrt(1 - x * x)), names=("arccos",))
-atan = unary("atan", lambda xp, x: xp.arctan(x), lambda xp, g, x: g / conj(xp, 1 + x * x), names=("arctan",))
+tan = unary("tan", tangent, lambda xp, g, out: g * conj(xp, 1 + out * out))
+asin = unary("asin", arcsin, lambda xp, g, x: g * conj(xp, 1 / xp.sqrt(1 - x * x)), names=("arcsin",))
+acos = unary("acos", arccos, lambda xp, g, x: -g * conj(xp, 1 / xp.sqrt(1 - x * x)), names=("arccos",))
+atan = unary("atan", arctan, lambda xp, g, x: g / conj(xp, 1 + x * x), names=("arctan",))
 sinh = unary("sinh", lambda xp, x: xp.sinh(x), lambda xp, g, x: g * conj(xp, xp.cosh(x)))
 cosh = unary("cosh", lambda xp, x: xp.cosh(x), lambda xp, g, x: g * conj(xp, xp.sinh(x)))
 
