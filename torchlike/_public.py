@@ -493,11 +493,11 @@ def need_tensor(x, name: str, position: str) -> Tensor:
 
 
 def number(x):
-    """A Python number from anything that acts as one (NumPy scalars too); others pass."""
+    """A Python number from NumPy's scalars and JAX's; others pass. Fractions and SymPy's numbers do: their own operators take a Tensor."""
     import numpy as np
     if isinstance(x, np.generic):
         return x.item()
-    if hasattr(x, "__float__") and not isinstance(x, (Tensor, int, float, complex, np.ndarray)):
+    if hasattr(x, "__float__") and hasattr(x, "__array__") and not isinstance(x, (Tensor, np.ndarray)):
         return float(x)
     return x
 

@@ -368,8 +368,6 @@ def _host_data(data, dtype) -> np.ndarray:
         return _from_number(data, dtype)
     if hasattr(data, "__len__") and hasattr(data, "__getitem__") and not isinstance(data, (str, bytes, dict)):
         return _from_nested(list(data), dtype)
-    if hasattr(data, "__float__"):
-        return _from_number(float(data), dtype)
     if isinstance(data, str):
         raise TypeError("new(): invalid data type 'str'")
     raise RuntimeError(f"Could not infer dtype of {type(data).__name__}")

@@ -59,7 +59,7 @@ def _does_not_fit(dtype: dt.dtype) -> RuntimeError:
 
 
 def plain_number(x):
-    """A Python number as itself: subclasses (enums), NumPy's scalars, objects with __float__. TypeError for anything else."""
+    """A Python number as itself: subclasses (enums), NumPy's scalars and JAX's. TypeError for anything else."""
     if x.__class__ in _NUMBERS:
         return x
     if isinstance(x, Tensor) and not x.ndim and not x.requires_grad:

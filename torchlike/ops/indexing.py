@@ -476,8 +476,8 @@ def setitem(self: Tensor, index, value) -> None:
     except Exception as error:
         return _taken_over(error, Tensor.__setitem__, self, index, value)
     if not isinstance(value, Tensor):
-        if isinstance(value, (int, float, complex)):
-            if isinstance(value, int):
+        if isinstance(value, (int, float, complex, np.integer)):
+            if isinstance(value, (int, np.integer)):
                 refuse_long(value)
             value = _plain_number(value)
             if not advanced:

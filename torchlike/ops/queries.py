@@ -10,6 +10,7 @@ from .._core.aval import NUMBERS, result_dtype
 from .._core.registry import Elementwise
 from .._public import FUNCTIONS, MISSING, public
 from .._tensor import Tensor, apply, as_tensor_value
+from .elements import plain_number
 
 
 @public(method=False)
@@ -78,9 +79,10 @@ def is_same_size(input, other: Tensor) -> bool:
 def _aval(x):
     if isinstance(x, Tensor):
         return x._value.aval
-    if type(x) not in NUMBERS:
-        raise TypeError(f"result_type(): argument must be Tensor or Number, not {type(x).__name__}")
-    return NUMBERS[type(x)]
+    try:
+        return NUMBERS[type(plain_number(x))]
+    except TypeError:
+        raise TypeError(f"result_type(): argument must be Tensor or Number, not {type(x).__name__}") from None
 
 
 @public(method=False)

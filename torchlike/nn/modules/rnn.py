@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import numbers
+import operator
 import warnings
 from typing import Any
 
@@ -99,7 +100,17 @@ class RNNBase(Module):
 
     @property
     def _flat_weights(self) -> list[Tensor]:
-        return [getattr(self, name) for name in self._flat_weights_names]
+        weights = [getattr(self, name) for name in self._flat_weights_names]
+        given = self.__dict__.get("_given_weights")
+        return given[1] if given is not None and all(map(operator.is_, weights, given[0])) else weights
+
+    @_flat_weights.setter
+    def _flat_weights(self, weights: list[Tensor]) -> None:
+        """Other tensors to compute with, which libraries assign; as in torch they count until a weight of a name is another one."""
+        self.__dict__.pop("_given_weights", None)
+        own = self._flat_weights
+        if len(own) != len(weights) or not all(map(operator.is_, own, weights)):
+            self.__dict__["_given_weights"] = own, list(weights)
 
     @property
     def all_weights(self) -> list[list[Tensor]]:
