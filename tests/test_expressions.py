@@ -246,6 +246,23 @@ import numpy as np; torch.Tensor([np.float64(1)]), torch.LongTensor([np.int8(1)]
 import numpy as np; a = torch.zeros(3); a[0] = np.int8(2); a[1:] = np.int64(3); a
 import numpy as np; torch.result_type(torch.ones(1), np.float32(2)), torch.add(torch.ones(2), torch.ones(2), alpha=np.float32(2))
 """
+# What only can be made a float is no number to torch: such objects' own operators get the Tensor.
+OTHERS_OPERATORS = """
+Own = type("Own", (), {"__radd__": lambda s, o: "own", "__gt__": lambda s, o: "own", "__float__": lambda s: 2.}); torch.ones(2) + Own(), torch.ones(2) < Own(), torch.ones(2) == Own()
+import sympy; x, a = sympy.Symbol("x"), torch.nn.Parameter(torch.tensor(1.5)); a * x + 2, a.detach() - x, x / a, a // x, a < x, sympy.sin(a * x)
+import sympy; torch.tensor(1.5) * sympy.Integer(2), torch.tensor(1.5) * sympy.pi
+from fractions import Fraction; torch.ones(2) + Fraction(1, 2)
+from fractions import Fraction; Fraction(1, 2) * torch.ones(2)
+from fractions import Fraction; torch.tensor(Fraction(1, 3))
+from fractions import Fraction; torch.add(torch.ones(2), Fraction(1, 2))
+"""
+# Weights that a library hands to a recurrent layer; they count until a parameter is another one.
+FLAT_WEIGHTS = """
+torch.manual_seed(0); m = nn.GRU(2, 3); x = torch.ones(4, 2); m._flat_weights = [w.detach() * 0 for w in m._flat_weights]; m(x)[1]
+torch.manual_seed(0); m = nn.LSTM(2, 3); x = torch.ones(4, 2); m._flat_weights = [w * 2 for w in m._flat_weights]; m(x)[0].sum().backward(); m.weight_ih_l0.grad
+torch.manual_seed(0); m = nn.RNN(2, 3); x = torch.ones(4, 2); m._flat_weights = [w * 0 for w in m._flat_weights]; m.weight_hh_l0 = nn.Parameter(torch.ones(3, 3)); m(x)[1]
+torch.manual_seed(0); m = nn.RNN(2, 3); m._flat_weights = [m._parameters[n] for n in m._flat_weights_names]; len(m._flat_weights), sorted(m.state_dict()), m(torch.ones(4, 2))[1]
+"""
 OUTS = """
 t = torch.zeros(2, 2); torch.arange(4, out=t)
 t = torch.zeros(2, 2).t(); torch.arange(4, out=t).stride(), t
@@ -532,23 +549,6 @@ f = torch.backends.opt_einsum.flags(strategy="greedy"); f.__enter__(), torch.bac
 torch._foreach_add([torch.ones(2)], torch.ones(2))
 torch._foreach_addcmul([torch.ones(2)], [torch.ones(2)], [torch.ones(2)], torch.tensor(1))
 """
-# What only can be made a float is no number to torch: such objects' own operators get the Tensor.
-OTHERS_OPERATORS = """
-Own = type("Own", (), {"__radd__": lambda s, o: "own", "__gt__": lambda s, o: "own", "__float__": lambda s: 2.}); torch.ones(2) + Own(), torch.ones(2) < Own(), torch.ones(2) == Own()
-import sympy; x, a = sympy.Symbol("x"), torch.nn.Parameter(torch.tensor(1.5)); a * x + 2, a.detach() - x, x / a, a // x, a < x, sympy.sin(a * x)
-import sympy; torch.tensor(1.5) * sympy.Integer(2), torch.tensor(1.5) * sympy.pi
-from fractions import Fraction; torch.ones(2) + Fraction(1, 2)
-from fractions import Fraction; Fraction(1, 2) * torch.ones(2)
-from fractions import Fraction; torch.tensor(Fraction(1, 3))
-from fractions import Fraction; torch.add(torch.ones(2), Fraction(1, 2))
-"""
-# Weights that a library hands to a recurrent layer; they count until a parameter is another one.
-FLAT_WEIGHTS = """
-torch.manual_seed(0); m = nn.GRU(2, 3); x = torch.ones(4, 2); m._flat_weights = [w.detach() * 0 for w in m._flat_weights]; m(x)[1]
-torch.manual_seed(0); m = nn.LSTM(2, 3); x = torch.ones(4, 2); m._flat_weights = [w * 2 for w in m._flat_weights]; m(x)[0].sum().backward(); m.weight_ih_l0.grad
-torch.manual_seed(0); m = nn.RNN(2, 3); x = torch.ones(4, 2); m._flat_weights = [w * 0 for w in m._flat_weights]; m.weight_hh_l0 = nn.Parameter(torch.ones(3, 3)); m(x)[1]
-torch.manual_seed(0); m = nn.RNN(2, 3); m._flat_weights = [m._parameters[n] for n in m._flat_weights_names]; len(m._flat_weights), sorted(m.state_dict()), m(torch.ones(4, 2))[1]
-"""
 
 
 def lines(*groups: str) -> list[str]:
@@ -574,8 +574,33 @@ def outcome(torch, program: str) -> tuple:
     return found, [str(w.message).split(" (Triggered")[0] for w in caught]
 
 
-PROGRAMS = (INDEXING, VIEWS, OVERLAPS, AUTOGRAD, PLACES, HOOKS, HOOK_RESULTS, PARTS, POOLS, MIXED, FACTORIES, NUMBERS, FACTORS, NUMPY_NUMBERS, OUTS,
-            OUT_DTYPES, FOURIER, SIZES, BUFFERS, MADE, REDUCED, PRODUCT_OUTS, NOT_FINITE, FLOAT_SIZES, OTHERS_OPERATORS, FLAT_WEIGHTS)
+TRANSFORMS = """
+x = torch.ones(2); F = torch.func; F.vjp(lambda x: None, x)
+x = torch.ones(2); F = torch.func; F.vjp(lambda x: (), x)
+x = torch.ones(2); F = torch.func; F.vjp(lambda x: (x, 1.0), x)
+x = torch.ones(2); F = torch.func; F.vjp(lambda x: (x, x.long()), x)
+x = torch.ones(2); F = torch.func; F.jvp(lambda x: None, (x,), (x,))
+x = torch.ones(2); F = torch.func; F.jvp(lambda x: x, (1,), (1,))
+x = torch.ones(2); F = torch.func; F.jvp(lambda x: x[0], ((x, 1),), ((x, 1),))
+x = torch.ones(2); F = torch.func; F.jvp(lambda x: x, (x,), (1.0,))
+x = torch.ones(2); F = torch.func; F.jvp(lambda x: x, (), ())
+x = torch.ones(2); F = torch.func; F.jvp(lambda x: x, (x.long(),), (x,))
+x = torch.ones(2); F = torch.func; F.jacrev(lambda x: ())(x)
+x = torch.ones(2); F = torch.func; F.jacfwd(lambda x: ())(x)
+x = torch.ones(2); F = torch.func; F.jacrev(lambda x: x.sum())(torch.tensor(3.0)), F.jacfwd(lambda x: x.sum())(torch.tensor(3.0))
+x = torch.ones(2); F = torch.func; F.jacrev(lambda x, y: x + y, (0, 1))(x, x + 1j)
+x = torch.ones(2); F = torch.func; F.jacfwd(lambda x, y: x + y, (0, 1))(x, x + 1j)
+x = torch.ones(2); F = torch.func; F.jacrev(lambda x: (x, x + 1j))(x)
+x = torch.ones(2); F = torch.func; F.jacfwd(lambda x: (x, x + 1j))(x)
+x = torch.ones(2); F = torch.func; F.jacrev(lambda x: x.long())(x)
+x = torch.tensor([1.0, 2.0]); F = torch.func; F.jacrev(lambda x: (x * x, {"a": x.sum()}), chunk_size=1)(x)
+x = torch.tensor(2.0); torch.autograd.functional.jacobian(lambda x: x * x, x)
+F = torch.func; F.stack_module_state([torch.nn.Linear(1, 1), torch.nn.Linear(1, 1).requires_grad_(False)])
+x = torch.ones(2, requires_grad=True); y, pull = torch.no_grad()(lambda: torch.func.vjp(torch.sin, x))(); y.requires_grad, pull(y)[0].requires_grad
+"""
+
+PROGRAMS = (INDEXING, VIEWS, OVERLAPS, AUTOGRAD, PLACES, HOOKS, HOOK_RESULTS, PARTS, POOLS, MIXED, FACTORIES, NUMBERS, FACTORS, NUMPY_NUMBERS, OTHERS_OPERATORS, FLAT_WEIGHTS, OUTS,
+            OUT_DTYPES, FOURIER, SIZES, BUFFERS, MADE, REDUCED, PRODUCT_OUTS, NOT_FINITE, FLOAT_SIZES, TRANSFORMS)
 
 
 @pytest.mark.parametrize("program", lines(*PROGRAMS))

@@ -1,6 +1,8 @@
 """torch.__future__: conversions and loading that overwrite or swap the parameters of a module."""
 from __future__ import annotations
 
+import gc
+
 import pytest
 from nn_models import said
 from same import same
@@ -45,6 +47,35 @@ def test_loading_swaps(torch, assign):
         return [a is b for a, b in zip(m.parameters(), params)], list(m.parameters()), list(m.buffers()), said(m.load_state_dict, {"0.weight": torch.ones(2)})
 
     return _under(torch, "swap", work)
+
+
+@same
+def test_loading_swaps_no_viewed_parameter(torch):
+    """The views that live are found, of whichever parameter, and none is taken for one that is gone."""
+    def work():
+        m, found = torch.nn.Sequential(*(torch.nn.Linear(2, 2) for _ in range(4))), []
+        state = {k: v + 1 for k, v in m.state_dict().items()}
+        view = m[2].weight[0]
+        found.append(said(m.load_state_dict, state))
+        del view
+        found.append(said(m.load_state_dict, state))
+        return found, [a.equal(b) for a, b in zip(m.state_dict().values(), state.values())]
+
+    return _under(torch, "swap", work)
+
+
+@same
+def test_loading_leaves_no_cycles(torch):
+    m = torch.nn.Sequential(torch.nn.Linear(2, 2), torch.nn.BatchNorm1d(2))
+    state = m.state_dict()
+    m.load_state_dict(state)
+    gc.collect()
+    gc.disable()
+    try:
+        m.load_state_dict(state)
+        return gc.collect()
+    finally:
+        gc.enable()
 
 
 @same

@@ -197,7 +197,7 @@ def jacobian(func: Callable, inputs, create_graph: bool = False, strict: bool = 
                 for column, g in zip(columns, made):
                     column.append(g)
             rows.append(tuple(
-                stack(c).reshape(*output.shape, *t.shape) if c else t.new_zeros((*output.shape, *t.shape)) for c, t in zip(columns, parts)))
+                stack(c).reshape((*output.shape, *t.shape)) if c else t.new_zeros((*output.shape, *t.shape)) for c, t in zip(columns, parts)))
     rows = tuple(_tuple_postprocess(_grad_postprocess(r, create_graph), is_tuple) for r in rows)
     return _tuple_postprocess(rows, out_tuple)
 

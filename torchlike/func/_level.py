@@ -54,7 +54,7 @@ class Level:
             raise RuntimeError("only Tensors of floating point dtype can require gradients")
         t = _new(x.__class__ if x._plain else Tensor)
         t._value, t._layout = x._current(), x._layout
-        if self.outer and x.requires_grad:
+        if x.requires_grad:  # also without gradients outside: what vjp returns may be called where there are some
             t._edge = Identity(t, (x._edge, x._out))
         else:
             t._edge = AccumulateGrad(t)
@@ -117,11 +117,13 @@ def replaced(args: tuple, argnums, new) -> tuple:
 
 
 def tensors_of(tree: Any, what: str) -> tuple[list[Tensor], Any]:
-    """Leaves and structure of a tree of tensors; `what` begins the error about other leaves."""
+    """Leaves and structure of what a function returned to the transform `what`: tensors, at least one."""
     leaves, spec = tree_flatten(tree)
+    if not leaves or leaves == [None]:
+        raise RuntimeError(f"{what}: Expected f to be a function that has non-empty output (got output = {leaves})")
     for x in leaves:
         if not isinstance(x, Tensor):
-            raise RuntimeError(f"{what} only tensors, got unsupported type {type(x)}")
+            raise RuntimeError(f"{what}: expected f(*primals) to return only tensors, got unsupported type {type(x)}")
     return leaves, spec
 
 

@@ -70,7 +70,10 @@ def vjp(func: Callable, *primals: Any, has_aux: bool = False) -> tuple:
     with Level() as level:
         lifted = level.lift(primals)
         output, aux = _with_aux(func(*lifted), has_aux, "vjp(f, *primals)")
-        outputs, out_spec = tensors_of(output, "vjp(f, *primals): expected f(*primals) to return")
+        outputs, out_spec = tensors_of(output, "vjp(f, *primals)")
+        for o in outputs:
+            if o.dtype.category < 2:
+                raise RuntimeError(f"vjp(f, ...): All outputs of f must be floating-point or complex Tensors, got Tensor with dtype {o.dtype}")
         _, spec = tree_flatten(primals)
         result = level.free(output)
 
@@ -112,8 +115,15 @@ def _jvp(func, primals, tangents, strict: bool, has_aux: bool, argnums) -> tuple
     if spec != tangent_spec:
         raise RuntimeError("jvp(f, primals, tangents): Expected primals and tangents to have the same python structure. For example, if primals is a "
                            f"tuple of 3 tensors, tangents also must be. Got primals with structure {spec} and tangents with structure {tangent_spec}")
-    if not any(isinstance(x, Tensor) for x in flat):
+    if not flat:
         raise RuntimeError("jvp(f, primals, tangents): Expected primals to contain at least one Tensor.")
+    for what, leaves in (("primals", flat), ("tangents", flat_tangents)):
+        for x in leaves:
+            if not isinstance(x, Tensor):
+                raise RuntimeError(f"jvp(f, primals, tangents): Expected {what} to only contain Tensors, got {type(x)}")
+    for x in flat:
+        if x.dtype.category < 2:
+            raise ValueError(f"Expected primal to be floating point or complex, but got: {x.dtype}")
     for x, t in zip(flat, flat_tangents):
         if x.shape != t.shape:
             raise RuntimeError("Trying to set a forward gradient that has a different size than that of the original Tensor, this is not supported. "
@@ -122,7 +132,7 @@ def _jvp(func, primals, tangents, strict: bool, has_aux: bool, argnums) -> tuple
         lifted = level.lift(chosen)
         args = lifted if argnums is None else replaced(primals, argnums, lifted)
         output, aux = _with_aux(func(*args), has_aux, "jvp(f, primals, tangents)")
-        outputs, out_spec = tensors_of(output, "jvp(f, primals, tangents): expected f(*primals) to return")
+        outputs, out_spec = tensors_of(output, "jvp(f, primals, tangents)")
         if strict and any(not o.requires_grad for o in outputs):
             raise RuntimeError("jvp(f, primals, tangents, strict=True): The output of f is independent of the inputs. This is not allowed with "
                                "strict=True.")
@@ -135,7 +145,7 @@ def linearize(func: Callable, *primals: Any) -> tuple:
     """(func(*primals), jvp_fn): jvp_fn(*tangents) returns J tangents without running func again."""
     with Level() as level:
         output = func(*level.lift(primals))
-        outputs, out_spec = tensors_of(output, "linearize(f, *primals): expected f(*primals) to return")
+        outputs, out_spec = tree_flatten(output)
         push = _pushforward(level, outputs)
         result = level.free(output)
     flat, spec = tree_flatten(primals)
@@ -172,6 +182,12 @@ def _units(tensors: list[Tensor]) -> list[Tensor]:
     return parts
 
 
+def _only_real(name: str, what: str, tree: Any) -> None:
+    for i, x in enumerate(tree_flatten(tree)[0]):
+        if isinstance(x, Tensor) and x.is_complex():
+            raise RuntimeError(f"{name}: Expected all {what} to be real but received complex tensor at flattened input idx: {i}")
+
+
 def jacrev(func: Callable, argnums: int | tuple[int, ...] = 0, *, has_aux: bool = False, chunk_size: int | None = None,
            _preallocate_and_copy: bool = False) -> Callable:
     """A function that returns the Jacobian of func, one backward per output element, batched by vmap."""
@@ -184,13 +200,22 @@ def jacrev(func: Callable, argnums: int | tuple[int, ...] = 0, *, has_aux: bool 
         found = vjp(lambda *new: func(*replaced(args, argnums, new[0] if isinstance(argnums, int) else new), **kwargs),
                     *((picked,) if isinstance(argnums, int) else picked), has_aux=has_aux)
         outputs, out_spec = tree_flatten(found[0])
-        rows = vmap(lambda units: found[1](tree_unflatten(units, out_spec)), chunk_size=chunk_size)(_units(outputs))
+        _only_real("jacrev", "inputs", picked)
+        _only_real("jacrev", "outputs", outputs)
+
+        def pull(units):
+            return found[1](tree_unflatten(units, out_spec))
+        if chunk_size == 1:  # what reads values works as well then
+            rows = [pull(list(row)) for row in zip(*_units(outputs))]
+            rows = tree_unflatten([FUNCTIONS["stack"](c) for c in zip(*(tree_flatten(r)[0] for r in rows))], tree_flatten(rows[0])[1])
+        else:
+            rows = vmap(pull, chunk_size=chunk_size)(_units(outputs))
         if isinstance(argnums, int):
             rows = rows[0]
         jacobians, start = [], 0
         for o in outputs:
             n = o.numel()
-            jacobians.append(tree_map(lambda g: g.narrow(0, start, n).reshape(*o.shape, *g.shape[1:]), rows))  # noqa: B023
+            jacobians.append(tree_map(lambda g: g.narrow(0, start, n).reshape((*o.shape, *g.shape[1:])), rows))  # noqa: B023
             start += n
         result = tree_unflatten(jacobians, out_spec)
         return (result, found[2]) if has_aux else result
@@ -203,6 +228,7 @@ def jacfwd(func: Callable, argnums: int | tuple[int, ...] = 0, has_aux: bool = F
     def wrapped(*args, **kwargs):
         picked = split(argnums, args)
         inputs, spec = tree_flatten(picked)
+        _only_real("jacfwd", "inputs", inputs)
         wrapper = functools.partial(func, **kwargs) if kwargs else func
 
         def push(units):
@@ -210,12 +236,13 @@ def jacfwd(func: Callable, argnums: int | tuple[int, ...] = 0, has_aux: bool = F
             return made[1:]
         made = vmap(push, randomness=randomness, out_dims=(0, None) if has_aux else 0)(_units(inputs))
         outputs, out_spec = tree_flatten(made[0])
+        _only_real("jacfwd", "outputs", outputs)
 
         def columns(o):
             parts, start = [], 0
             for x in inputs:
                 part = o.narrow(0, start, x.numel())
-                parts.append(part.movedim(0, -1).reshape(*o.shape[1:], *x.shape))
+                parts.append(part.movedim(0, -1).reshape((*o.shape[1:], *x.shape)))
                 start += x.numel()
             return tree_unflatten(parts, spec)
         result = tree_unflatten([columns(o) for o in outputs], out_spec)

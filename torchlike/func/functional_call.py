@@ -52,17 +52,15 @@ def stack_module_state(models: Sequence[Module] | Any) -> tuple[dict[str, Tensor
     if len({type(m) for m in models}) > 1:
         raise RuntimeError("stack_module_state: Expected all models to be of the same class.")
     parameters = {
-        name: _stacked([dict(m.named_parameters())[name] for m in models]) for name, _ in models[0].named_parameters()
+        name: _stacked(name, [dict(m.named_parameters())[name] for m in models]) for name, _ in models[0].named_parameters()
     }
-    buffers = {name: _stacked([dict(m.named_buffers())[name] for m in models]) for name, _ in models[0].named_buffers()}
+    buffers = {name: _stacked(name, [dict(m.named_buffers())[name] for m in models]) for name, _ in models[0].named_buffers()}
     return parameters, buffers
 
 
-def _stacked(tensors: list[Tensor]) -> Tensor:
+def _stacked(name: str, tensors: list[Tensor]) -> Tensor:
     """Leaves stack to a leaf, which requires a gradient as they do."""
     if len({t.requires_grad for t in tensors}) > 1:
-        raise RuntimeError(
-            "Expected each parameter to have the same requires_grad across the models: some require a gradient"
-        )
+        raise RuntimeError(f"Expected {name} from each model to have the same .requires_grad")
     stacked = FUNCTIONS["stack"]([t.detach() for t in tensors])
     return stacked.requires_grad_(tensors[0].requires_grad)

@@ -1,9 +1,11 @@
 """torch.utils.swap_tensors: two tensors exchange everything but who they are."""
 from __future__ import annotations
 
+import contextlib
 import gc
 import sys
 import weakref
+from collections.abc import Iterator
 
 from .._core.graph import AccumulateGrad
 from .._fields import fields
@@ -13,6 +15,29 @@ _POISONED = ("Trying to execute AccumulateGrad node that was poisoned by swap_te
              "swapped. For a module m with `torch.__future__.set_swap_module_params_on_conversion(True)` you should not change the device or dtype of the "
              "module (e.g. `m.cpu()` or `m.half()`) between running forward and backward. To resolve this, please only change the device/dtype before "
              "running forward (or after both forward and backward).")
+
+
+_rounds: list[dict[int, Tensor] | None] = []  # of open `many` blocks the outermost: the tensors that have views, by id, once somebody asked
+
+
+@contextlib.contextmanager
+def many() -> Iterator[None]:
+    """Inside of the block many tensors are swapped: all live views are looked for once, not for each tensor."""
+    _rounds.append(_rounds[0] if _rounds else None)
+    try:
+        yield
+    finally:
+        _rounds.pop()
+
+
+def _has_views(t: Tensor) -> bool:
+    """Whether another tensor is a view of t."""
+    if not _rounds:
+        return any(getattr(r, "_base", None) is t or (isinstance(r, dict) and r.get("_base") is t) for r in gc.get_referrers(t._storage))
+    if _rounds[0] is None:
+        bases = [fields(o).get("_base") for o in gc.get_objects() if issubclass(type(o), Tensor)]
+        _rounds[0] = {id(b): b for b in bases if b is not None}
+    return id(t) in _rounds[0]
 
 
 def _weakly_held(t: Tensor) -> bool:
@@ -26,7 +51,7 @@ def _check_views(t: Tensor, name: str) -> None:
     st = t._storage
     if st is None or sys.getrefcount(st) <= 3:  # t's, here, in the call: nobody shares it, so the search, which is slow, is not needed
         return
-    if not any(getattr(r, "_base", None) is t or (isinstance(r, dict) and r.get("_base") is t) for r in gc.get_referrers(st)):
+    if not _has_views(t):
         return
     if not t.requires_grad:
         raise RuntimeError("It is not possible to get the gradient edge for a Tensor that does not require gradients")

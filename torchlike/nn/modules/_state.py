@@ -4,6 +4,7 @@ from __future__ import annotations
 import warnings
 from collections import OrderedDict, namedtuple
 from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, Any
 
 import torchlike.__future__ as future
@@ -47,6 +48,14 @@ def _swap_in(param: Tensor, given: Tensor, assign: bool) -> None:
     if isinstance(param, Parameter):
         new = new.requires_grad_(param.requires_grad) if isinstance(new, Parameter) else Parameter(new, requires_grad=param.requires_grad)
     swap_tensors(param, new)
+
+
+def _swapping() -> AbstractContextManager:
+    """Around the loading of many tensors, where each is swapped."""
+    if not future._swap:
+        return nullcontext()
+    from torchlike.utils._swap import many  # above nn
+    return many()
 
 
 class StateDictMixin:
@@ -194,7 +203,7 @@ class StateDictMixin:
                         given = Parameter(given, requires_grad=param.requires_grad)
                 setattr(self, name, given)
         except Exception as error:  # collected: one report lists every tensor that did not fit
-            error_msgs.append(f'While copying the parameter named "{key}", whose dimensions in the model are '
+            error_msgs.append(f'While {"swapping" if future._swap else "copying"} the parameter named "{key}", whose dimensions in the model are '
                               f"{param.size()} and whose dimensions in the checkpoint are {given.size()}, an "
                               f"exception occurred : {error.args}.")
 
@@ -230,7 +239,9 @@ class StateDictMixin:
                                          "expected to return new values, if incompatible_keys need to be modified, it "
                                          "should be done inplace.")
 
-        load(self, state_dict)
+        with _swapping():
+            load(self, state_dict)
+        load = None  # a function that calls itself is a cycle
         if strict:
             for keys, kind in ((unexpected, "Unexpected"), (missing, "Missing")):
                 if keys:
