@@ -562,6 +562,7 @@ def outcome(torch, program: str) -> tuple:
     names = {"torch": torch, "F": torch.nn.functional, "nn": torch.nn, "function": function}
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
+        warnings.filterwarnings("ignore", "`torch.jit.script` is deprecated")  # PyTorch's own use, at its first forward differentiation
         try:
             exec(";".join(statements), names)
             try:
