@@ -7,6 +7,7 @@ rule, and without statics, is the operator of its name; any other is an operator
 from __future__ import annotations
 
 import functools
+import math
 import threading
 from collections.abc import Callable
 from typing import Any
@@ -18,10 +19,14 @@ from ._core.aval import NUMBERS, broadcast_shapes
 from ._core.grad_mode import mode
 from ._core.registry import OPS
 from ._core.value import Value, is_tracer
+from ._dispatch.held import Held, data_of, shown, twin  # noqa: F401
+from ._dispatch.tape import taped
+from ._dispatch.writes import count
 from ._ops import OpOverload, OpOverloadPacket, aten
+from ._ops_layers import REDUCTIONS
+from ._plainly import dispatching
 from ._tensor import Tensor, apply
 
-Call = Callable[..., Any]
 _RULES: dict[str, Callable] = {}
 _SAME = frozenset("mm bmm mv dot t alias clone conj where clamp softplus hardtanh threshold".split())  # the operator of that name has these arguments
 
@@ -37,10 +42,9 @@ _lock = threading.Lock()
 
 def push(one: Any) -> None:
     """Hand leaf operations to `one.__torch_dispatch__` from now on."""
-    global _modes
-    with _lock:
-        _modes += 1
-        _tensor.record = record
+    from ._dispatch import backward
+    backward.install()
+    stay(1)
     state.stack = (*state.stack, one)
 
 
@@ -56,33 +60,143 @@ def pop() -> Any:
     return last
 
 
+def stay(n: int = 1 << 40) -> None:
+    """Ask before each operation, while n modes are on; without n, for good."""
+    global _modes
+    with _lock:
+        _modes += n
+        _tensor.record = record
+
+
 def record(op: Any, values: list, statics: tuple) -> tuple:
-    """program.record, which asks this thread's modes first. Inside a mode those outside of it are on, and nothing is differentiated."""
+    """program.record, which asks this thread's modes first, and the classes of tensors. Inside a mode those outside of it are on, and
+    nothing is differentiated."""
     stack = state.stack
-    if not stack or any(v.__class__ is Value and (v.aval.device is dev.META or is_tracer(v.array)) for v in values) or dev.META in statics:
+    held = [v for v in values if v.__class__ is Held]
+    if not held and (not stack or any(v.__class__ is Value and (v.aval.device is dev.META or is_tracer(v.array)) for v in values) or dev.META in statics):
         return program.record(op, values, statics)
-    plan = op.plan(tuple([v.aval if v.__class__ is Value else NUMBERS.get(v.__class__) for v in values]), statics)
-    before, state.stack, mode.enabled = mode.enabled, stack[:-1], False
+    if held and dispatching.disabled:
+        values[:] = [data_of(v.tensor)._current() if v.__class__ is Held else v for v in values]
+        return record(op, values, statics)
+    plan = op.plan(tuple([v.aval if isinstance(v, Value) else NUMBERS.get(v.__class__) for v in values]), statics)
+    before, mode.enabled = mode.enabled, False
+    call = Call(stack[-1] if stack else None, op)
     try:
-        tensors = [Tensor._of(v) if v.__class__ is Value else v for v in values]
-        rule = stack[-1].leaf_rules.get(op.name) if hasattr(stack[-1], "leaf_rules") else None
-        call = functools.partial(_hand_on, stack[-1])
+        tensors = [_tensor_of(v) if isinstance(v, Value) else v for v in values]
+        if stack:
+            state.stack = stack[:-1]
+        rule = stack[-1].leaf_rules.get(op.name) if stack and hasattr(stack[-1], "leaf_rules") else None
         made = NotImplemented if rule is None else rule(call, *tensors, *statics)
         if made is NotImplemented:
             made = _rule(op)(call, tensors, statics)
     finally:
         mode.enabled, state.stack = before, stack
     outs = (made,) if plan.single else tuple(made)
+    if held:
+        if call.kept:
+            values += [None] * (len(plan.avals) - len(values)) + [t._current() for t in call.kept]
+        plan = taped(plan, len(call.kept))
     for out, wanted in zip(outs, plan.outs, strict=True):
-        if not isinstance(out, Tensor) or out._current().aval is not wanted:
-            have = f"{list(out.shape)} {out.dtype} on {out.device}" if isinstance(out, Tensor) else type(out).__name__
-            raise RuntimeError(f"{type(stack[-1]).__name__}.__torch_dispatch__ returned {have} for {op.name}, not {list(wanted.shape)} {wanted.dtype} on "
-                               f"{wanted.device}")
+        if not isinstance(out, Tensor):
+            raise TypeError(f"Unable to cast Python instance of type {type(out)} to C++ type 'at::Tensor': __torch_dispatch__ returned it for {op.name}")
+        if not held and not out._dispatches and out._current().aval is not wanted:
+            raise RuntimeError(f"{type(stack[-1]).__name__}.__torch_dispatch__ returned {list(out.shape)} {out.dtype} on {out.device} for {op.name}, not "
+                               f"{list(wanted.shape)} {wanted.dtype} on {wanted.device}")
     return plan, tuple([out._current() for out in outs])
 
 
-def _hand_on(one: Any, func: OpOverload, *args: Any, **kwargs: Any) -> Any:
-    return one.__torch_dispatch__(func, (), args, kwargs)
+def _tensor_of(v: Value) -> Tensor:
+    """What a handler gets for a value: the tensor itself, where it is known."""
+    if v.__class__ is Held:
+        return v.tensor
+    target = dispatching.target
+    if target is not None and not target.tensor._dispatches and target.tensor._value is v:
+        return target.tensor
+    return Tensor._of(v)
+
+
+class Call:
+    """What a rule calls with an operator and its arguments: hands them to the mode, else to the arguments' classes.
+
+    `kept` are results that the derivative reads besides the operation's own.
+    """
+
+    __slots__ = ("mode", "op", "kept")
+
+    def __init__(self, one: Any, op: Any) -> None:
+        self.mode, self.op, self.kept = one, op, []
+
+    def __call__(self, func: OpOverload, /, *args: Any, **kwargs: Any) -> Any:
+        bound = _bound(func)
+        if bound is not None:
+            args, kwargs = bound(args, kwargs) or (args, kwargs)
+        target = dispatching.target
+        form = None if target is None else target.form(func, args)
+        if form is None:
+            return _hand_on(self.mode, func, args, kwargs)
+        target.done = True
+        _hand_on(self.mode, form, args, kwargs)
+        count(target.tensor)
+        return target.tensor
+
+
+@functools.cache
+def _bound(func: OpOverload) -> Callable | None:
+    """What puts arguments into the form that PyTorch gives them: without those that are the default."""
+    from ._aten_schemas import schema_of
+    schema = schema_of(func)
+    return None if schema is None else schema.bound
+
+
+def _classes(args: Any, found: list) -> list:
+    """The tensors among arguments whose classes dispatch, one of each class, subclasses before their bases."""
+    for x in args:
+        if isinstance(x, Tensor):
+            if x._dispatches and not any(type(x) is type(y) for y in found):
+                found.insert(next((i for i, y in enumerate(found) if issubclass(type(x), type(y))), len(found)), x)
+        elif x.__class__ is list or x.__class__ is tuple:
+            _classes(x, found)
+    return found
+
+
+def _hand_on(one: Any, func: OpOverload, args: tuple, kwargs: dict) -> Any:
+    found = _classes((*args, *kwargs.values()), [])
+    types = tuple([type(x) for x in found])
+    if one is not None:
+        made = one.__torch_dispatch__(func, types, args, kwargs)
+        if made is not NotImplemented or not found:
+            return made
+    before, dispatching.target = dispatching.target, None
+    try:
+        if not found:
+            return func(*args, **kwargs)
+        for x in found:
+            made = type(x).__torch_dispatch__(func, types, args, kwargs)
+            if made is not NotImplemented:
+                return made
+    finally:
+        dispatching.target = before
+    handlers = "".join(f"\n\n  - tensor subclass {t}" for t in types)
+    if one is not None:
+        handlers = f"\n\n  - mode object {one}{handlers}"
+    raise TypeError(f"Multiple dispatch failed for 'torch.ops.{func}'; all __torch_dispatch__ handlers returned NotImplemented:{handlers}\n\n"
+                    "For more information, try re-running with TORCH_LOGS=not_implemented")
+
+
+def hand_on(func: OpOverload, /, *args: Any, **kwargs: Any) -> Any:
+    """An operator that no operation is recorded for: to the mode, else to the arguments' classes. Nothing is differentiated."""
+    stack, before, mode.enabled = state.stack, mode.enabled, False
+    state.stack = stack[:-1]
+    try:
+        return _hand_on(stack[-1] if stack else None, func, args, kwargs)
+    finally:
+        mode.enabled, state.stack = before, stack
+
+
+def detached(t: Tensor) -> Tensor:
+    """What t's class makes of `detach`."""
+    made = hand_on(aten.detach.default, t)
+    return twin(made) if made is t else made
 
 
 class _Own:
@@ -146,15 +260,19 @@ def _seen_as(*names: str) -> Callable:
 # -- products ------------------------------------------------------------------------------------------------------------
 
 
+def _rows(x: Tensor) -> int:
+    return math.prod(x.shape[:-1])
+
+
 @_seen_as("linear", "linear_alone")
 def _linear(call: Call, x: Tensor, w: Tensor, b: Tensor | None = None) -> Tensor:
     flat = x.ndim != 2
     if b is None:
         turned = call(aten.t.default, w)
-        rows = call(aten.view.default, x, [-1, x.shape[-1]]) if flat else x
+        rows = call(aten.view.default, x, [_rows(x), x.shape[-1]]) if flat else x
         y = call(aten.mm.default, rows, turned)
         return call(aten._unsafe_view.default, y, [*x.shape[:-1], w.shape[0]]) if flat else y
-    rows = call(aten.view.default, x, [-1, x.shape[-1]]) if flat else x
+    rows = call(aten.view.default, x, [_rows(x), x.shape[-1]]) if flat else x
     y = call(aten.addmm.default, b, rows, call(aten.t.default, w))
     return call(aten.view.default, y, [*x.shape[:-1], w.shape[0]]) if flat else y
 
@@ -162,12 +280,14 @@ def _linear(call: Call, x: Tensor, w: Tensor, b: Tensor | None = None) -> Tensor
 @_seen_as("matmul")
 def _matmul(call: Call, x: Tensor, y: Tensor) -> Tensor:
     if y.ndim == 2 and x.ndim > 2:
-        out = call(aten.mm.default, call(aten.view.default, x, [-1, x.shape[-1]]), y)
+        out = call(aten.mm.default, call(aten.view.default, x, [_rows(x), x.shape[-1]]), y)
         return call(aten._unsafe_view.default, out, [*x.shape[:-1], y.shape[-1]])
     if x.ndim < 2 or y.ndim < 2:
         return NotImplemented
     batch = broadcast_shapes(tuple(x.shape[:-2]), tuple(y.shape[:-2]))
-    a, b = (call(aten._unsafe_view.default, call(aten.expand.default, t, [*batch, *t.shape[-2:]]), [-1, *t.shape[-2:]]) for t in (x, y))
+    flat = [math.prod(batch)]
+    a, b = (call(aten.view.default if tuple(t.shape[:-2]) == batch else aten._unsafe_view.default,
+                 call(aten.expand.default, t, [*batch, *t.shape[-2:]]), [*flat, *t.shape[-2:]]) for t in (x, y))
     return call(aten._unsafe_view.default, call(aten.bmm.default, a, b), [*batch, x.shape[-2], y.shape[-1]])
 
 
@@ -207,6 +327,7 @@ for _name, _op, *_how in (
     ("softmax", "_softmax", "default", lambda x, dim: [x, dim, False]),
     ("log_softmax", "_log_softmax", "default", lambda x, dim: [x, dim, False]),
     ("gelu", "gelu", "default", lambda x, tanh: [x, {"approximate": "tanh"}] if tanh else [x]),
+    ("lerp_by_number", "lerp", "Scalar"), ("diagonal", "diagonal"), ("glu", "glu"),
     ("tril", "tril"), ("triu", "triu"), ("topk", "topk"), ("sort", "sort"), ("argmax", "argmax"), ("argmin", "argmin"), ("flip", "flip"),
     ("embedding", "embedding", "default", lambda w, i, padding: [w, i, *([] if padding is None else [padding])]),
     ("gather", "gather", "default", lambda x, index, dim: [x, dim, index]),
@@ -274,4 +395,112 @@ def _convolution(call: Call, x: Tensor, w: Tensor, stride: tuple, padding: tuple
 
 @_seen_as("native_layer_norm")
 def _layer_norm(call: Call, x: Tensor, w: Tensor | None, b: Tensor | None, k: int, eps: float) -> Tensor:
-    return call(aten.native_layer_norm.default, x, list(x.shape[x.ndim - k:]), w, b, eps)[0]
+    made, *statistics = call(aten.native_layer_norm.default, x, list(x.shape[x.ndim - k:]), w, b, eps)
+    call.kept = statistics
+    return made
+
+
+@_seen_as("elu")
+def _elu(call: Call, x: Tensor, alpha: float, scale: float, steep: float) -> Tensor:
+    return call(aten.elu.default, x, alpha, *([] if scale == steep == 1 else [scale, steep]))
+
+
+@_seen_as("addcmul", "addcdiv")
+def _addc(call: Call, x: Tensor, a: Tensor, b: Tensor, value: float) -> Tensor:
+    return call(getattr(aten, call.op.name).default, x, a, b, value=value)
+
+
+@_seen_as("prod", "prod_dim")
+def _prod(call: Call, x: Tensor, dims: Any, keepdim: bool, dtype: Any) -> Tensor:
+    named = {} if dtype is x.dtype else {"dtype": dtype}
+    if call.op.name == "prod_dim":
+        dim, = (dims,) if isinstance(dims, int) else dims
+        return call(aten.prod.dim_int, x, dim, keepdim, **named)
+    return call(aten.prod.default, x, **named)
+
+
+@_seen_as("any", "all")
+def _any(call: Call, x: Tensor, dims: Any, keepdim: bool) -> Tensor:
+    packet = getattr(aten, call.op.name)
+    dims = (dims,) if isinstance(dims, int) else tuple(dims)
+    if dims == tuple(range(x.ndim)) and not keepdim:
+        return call(packet.default, x)
+    return call(packet.dim, x, *dims, keepdim) if len(dims) == 1 else call(packet.dims, x, list(dims), keepdim)
+
+
+def _places(dims: tuple, index: tuple) -> list:
+    """Index tensors of dimensions as PyTorch's operators list them: None where the whole dimension is taken."""
+    found = dict(zip(dims, index))
+    return [found.get(i) for i in range(max(dims) + 1)]
+
+
+@_seen_as("index")
+def _index(call: Call, x: Tensor, *rest: Any) -> Tensor:
+    *index, dims = rest
+    return call(aten.index.Tensor, x, _places(dims, index))
+
+
+@_seen_as("index_put")
+def _index_put(call: Call, x: Tensor, value: Tensor, *rest: Any) -> Tensor:
+    *index, dims, accumulate = rest
+    return call(aten.index_put.default, x, _places(dims, index), value, accumulate)
+
+
+@_seen_as("scatter")
+def _scatter(call: Call, x: Tensor, index: Tensor, source: Tensor | float, dim: int, how: str) -> Tensor:
+    if how == "add":
+        return call(aten.scatter_add.default, x, dim, index, source)
+    if how != "set":
+        return NotImplemented
+    return call(aten.scatter.src if isinstance(source, Tensor) else aten.scatter.value, x, dim, index, source)
+
+
+@_seen_as("constant_pad_nd")
+def _pad(call: Call, x: Tensor, value: float, pads: tuple) -> Tensor:
+    flat = [n for pair in reversed(pads) for n in pair]
+    while len(flat) > 2 and flat[-2:] == [0, 0]:
+        del flat[-2:]
+    return call(aten.constant_pad_nd.default, x, flat, float(value))
+
+
+@_seen_as("binary_cross_entropy", "binary_cross_entropy_with_logits")
+def _bce(call: Call, x: Tensor, target: Tensor, weight: Tensor | None, *rest: Any) -> Tensor:
+    *positive, reduction = rest
+    return call(getattr(aten, call.op.name).default, x, target, weight, *positive, REDUCTIONS.index(reduction))
+
+
+@_seen_as("overwrite")
+def _overwrite(call: Call, old: Tensor, new: Tensor) -> Tensor:
+    target = dispatching.target
+    if target is None or target.done or target.tensor is not old:
+        return NotImplemented
+    call(aten.copy_.default, old, new)
+    target.done = True
+    count(old)
+    return old
+
+
+@_seen_as("cross_entropy")
+def _cross_entropy(call: Call, x: Tensor, target: Tensor, weight: Tensor | None, ignore: int, reduction: str, smoothing: float) -> Tensor:
+    if smoothing or x.ndim != 2:
+        return NotImplemented
+    logs = call(aten._log_softmax.default, x, 1, False)
+    loss, total = call(aten.nll_loss_forward.default, logs, target, weight, REDUCTIONS.index(reduction), ignore)
+    call.kept = [logs, total]
+    return loss
+
+
+@_seen_as("nll_loss")
+def _nll_loss(call: Call, x: Tensor, target: Tensor, weight: Tensor | None, ignore: int, reduction: str) -> Tensor:
+    form = "nll_loss_forward" if x.ndim <= 2 else "nll_loss2d_forward"
+    loss, total = call(getattr(aten, form).default, x, target, weight, REDUCTIONS.index(reduction), ignore)
+    call.kept = [total]
+    return loss
+
+
+@_seen_as("mse_loss", "smooth_l1_loss", "huber_loss")
+def _loss(call: Call, x: Tensor, y: Tensor, *rest: Any) -> Tensor:
+    *numbers, reduction = rest
+    number = REDUCTIONS.index(reduction)
+    name = call.op.name
+    return call(getattr(aten, name).default, x, y, *([number] if number != 1 or numbers else []), *numbers)

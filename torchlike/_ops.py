@@ -8,10 +8,10 @@ from typing import Any
 
 from . import fft, linalg, special
 from ._core.dtype import int64
+from ._ops_backward import BACKWARDS
 from ._ops_layers import LAYERS
 from ._public import FUNCTIONS
 from ._tensor import Tensor
-from .autograd.grad_mode import enable_grad
 from .nn import functional
 
 _FAMILIES = {"linalg_": linalg, "fft_": fft, "special_": special}
@@ -77,7 +77,8 @@ class OpOverloadPacket:
 def _overloads() -> dict[str, list[str]]:
     """The overloads of each operator, from a file of lines `overloads: operators`."""
     lines = (Path(__file__).parent / "_overloads.txt").read_text().splitlines()
-    return {name: names.split() for names, _, operators in (line.partition(": ") for line in lines) for name in operators.split()}
+    found = {name: names.split() for names, _, operators in (line.partition(": ") for line in lines) for name in operators.split()}
+    return {**dict.fromkeys((*BACKWARDS, "_local_scalar_dense"), ["default"]), **found}
 
 
 def _function(name: str) -> Callable | None:
@@ -127,16 +128,6 @@ def _convolution(input: Tensor, weight: Tensor, bias: Tensor | None, stride: lis
     if transposed:
         return getattr(functional, f"conv_transpose{n}d")(input, weight, bias, stride, padding, output_padding, groups, dilation)
     return getattr(functional, f"conv{n}d")(input, weight, bias, stride, padding, dilation, groups)
-
-
-def _convolution_backward(grad_output: Tensor, input: Tensor, weight: Tensor, bias_sizes: list[int] | None, stride: list[int], padding: list[int],
-                          dilation: list[int], transposed: bool, output_padding: list[int], groups: int, output_mask: list[bool]) -> tuple:
-    with enable_grad():
-        x, w = input.detach().requires_grad_(), weight.detach().requires_grad_()
-        out = _convolution(x, w, None, stride, padding, dilation, transposed, output_padding, groups)
-    out.backward(grad_output)
-    bias = grad_output.sum((0, *range(2, grad_output.dim()))) if output_mask[2] else None
-    return x.grad if output_mask[0] else None, w.grad if output_mask[1] else None, bias
 
 
 def _sparse_addmm(self: Tensor, mat1: Tensor, mat2: Tensor, *, beta: float = 1, alpha: float = 1) -> Tensor:
@@ -191,6 +182,7 @@ _INNER: dict[str, Callable] = {
     "_scaled_dot_product_flash_attention": _flash_attention,
     "_scaled_dot_product_efficient_attention": _efficient_attention,
     "_to_copy": _to_copy,
+    "_local_scalar_dense": Tensor.item,
     "alias": lambda self: self.view(self.shape),
     "lift_fresh_copy": Tensor.clone,
     "numpy_T": lambda self: self.T,
@@ -203,10 +195,10 @@ _INNER: dict[str, Callable] = {
     "sym_storage_offset": Tensor.storage_offset,
     "_pin_memory": lambda self, device=None: self.pin_memory(),
     "convolution": _convolution,
-    "convolution_backward": _convolution_backward,
     "_sparse_addmm": _sparse_addmm,
     **{f"{f.__name__}_": _in_place(f) for f in (functional.hardsigmoid, functional.hardswish, functional.mish, functional.silu)},
     **LAYERS,
+    **BACKWARDS,
 }
 
 aten = _Namespace()

@@ -12,6 +12,14 @@ class _State(threading.local):
 state = _State()
 
 
+class _Dispatching(threading.local):
+    disabled = 0  # blocks in which classes with `__torch_dispatch__` are as plain
+    target = None  # what an in-place operation writes that is under way on tensors of such classes: see _dispatch/writes.py
+
+
+dispatching = _Dispatching()
+
+
 class _Plainly:
     """The `__torch_function__` of a class that takes nothing over: what is made from its tensors are plain ones.
 
@@ -25,3 +33,19 @@ class _Plainly:
 
 
 _disabled_torch_function_impl = _Plainly()
+
+
+class _DisableTorchDispatch:
+    """No class's `__torch_dispatch__` is called inside the block."""
+
+    def __enter__(self) -> None:
+        dispatching.disabled += 1
+
+    def __exit__(self, *exc) -> None:
+        dispatching.disabled -= 1
+
+
+def _disabled_torch_dispatch_impl(func, types, args: tuple = (), kwargs: dict | None = None):
+    """The `__torch_dispatch__` of a class that takes no operation over: the operation itself, on what its instances were made of."""
+    with _DisableTorchDispatch():
+        return func(*args, **(kwargs or {}))

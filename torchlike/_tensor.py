@@ -17,7 +17,7 @@ from ._core.program import record
 from ._core.registry import OPS, View
 from ._core.value import Value, is_tracer, of_array
 from ._fields import Fields, Shown, fields
-from ._plainly import _disabled_torch_function_impl
+from ._plainly import _disabled_torch_dispatch_impl, _disabled_torch_function_impl
 from ._plainly import state as overriding
 from ._size import Size, _size  # noqa: F401  (_size: pickles made before name it here)
 from ._storage import Past, Storage, put, through, window
@@ -44,6 +44,7 @@ class Tensor(Fields):
     _plain = True  # results of operations on it are plain Tensors
     _of_data: list[int] | None = None  # made by `.data`, or a view of such: the count of writes through these
     _inference = False  # made under inference_mode
+    _dispatches = False  # of a class with `__torch_dispatch__`: see _dispatch/
     _sparse = False  # has no Value: see torchlike.sparse
     _former = False  # what another tensor was before it took another shape in place, and is a view of now: nobody else holds it
     _several: tuple[str | None, int, int] | None = None  # of one of several views made by one function: its name, which, the version then; or
@@ -54,8 +55,12 @@ class Tensor(Fields):
         super().__init_subclass__(**kwargs)
         if "_plain" not in cls.__dict__ and cls.__mro__[1] is Tensor:
             cls._plain = False
+        dispatches = cls.__torch_dispatch__ is not _disabled_torch_dispatch_impl
+        if dispatches:
+            from ._dispatch.held import prepare
+            prepare(cls)
         if "__torch_function__" in cls.__dict__:
-            cls._plain = True  # what functions make is plain, until `__torch_function__` makes it something else
+            cls._plain = not dispatches  # what functions make is plain, until `__torch_function__` makes it something else
             if cls.__torch_function__ is not _disabled_torch_function_impl:
                 from .overrides import override
                 override(cls)
@@ -65,6 +70,8 @@ class Tensor(Fields):
         """What a subclass that takes functions over falls back to: func itself, with results of the subclass."""
         from .overrides import default_torch_function
         return default_torch_function(cls, func, types, args, kwargs)
+
+    __torch_dispatch__ = staticmethod(_disabled_torch_dispatch_impl)
 
     @staticmethod
     def _of(value: Value) -> Tensor:
@@ -175,7 +182,10 @@ class Tensor(Fields):
         made_layout = op.layout(layout, (*numbers, *statics))
         out = apply(op, (self, *numbers), statics)
         if value.array is program.META_ARRAY:
-            out._layout = made_layout
+            if value.__class__ is Value:
+                out._layout = made_layout
+            elif out._dispatches:
+                out._base = value.tensor if value.tensor._base is None else value.tensor._base
             return out
         st = self._ensure_storage()
         out._storage, out._seen = st, st.version
@@ -408,9 +418,11 @@ class Tensor(Fields):
     @property
     def data(self) -> Tensor:
         out = self._alias()
-        out._of_data = [0]
         if not self.__class__._plain:
+            if self._dispatches:
+                return out
             out.__class__ = self.__class__
+        out._of_data = [0]
         return out
 
     @data.setter
@@ -486,6 +498,8 @@ _new = object.__new__
 
 def _plain_copy(t: Tensor) -> Tensor:
     """The same value and edge, without aliases."""
+    if t._dispatches:
+        return t._current().copied()
     out = _new(Tensor)
     out._value, out._edge, out._out = t._current(), t._edge, t._out
     return out
@@ -584,6 +598,8 @@ def _node_facts(op, plan, edges, pattern: int) -> tuple:
 def _special(op, args, out: Tensor) -> Tensor:
     """Results of non-contiguous inputs keep their strides; results on subclasses of Tensor are of the subclass; nothing is saved for
     gradients that end at once."""
+    if out._value.__class__ is not Value:
+        return out._value.place(args, out)
     if op.pointwise and out._value.aval.ndim:
         shape = out._value.aval.shape
         out._layout = combined(shape, tuple([a._strided() for a in args if isinstance(a, Tensor)]))
@@ -600,7 +616,8 @@ def _special(op, args, out: Tensor) -> Tensor:
                 if out._edge is not None:
                     a._refuse_stale()
                     out._edge.forgo(i)
-            elif a.__class__ is not Tensor and not overriding.disabled:
+            elif a.__class__ is not Tensor and not overriding.disabled and not (
+                    a._dispatches and a.__class__.__torch_function__ is _disabled_torch_function_impl):
                 out = instance(out, _lower(out.__class__, a.__class__))
     if args[0]._inference if isinstance(op, View) else mode.inference:  # a view is what its base is
         out._inference, out._plain = True, False
@@ -618,6 +635,9 @@ def _lower(a: type, b: type) -> type:
 
 def instance(made: Tensor, cls: type) -> Tensor:
     """A tensor that nobody else holds as an instance of a class."""
+    if cls._dispatches and not made._dispatches:
+        from ._dispatch.held import holding
+        return holding(made, cls)
     try:
         made.__class__ = cls
     except TypeError:  # the class has slots

@@ -6,7 +6,7 @@ import sys
 
 from .._core.dtype import dtype  # noqa: F401
 from .._dispatch_keys import DispatchKey, DispatchKeySet, _ExcludeDispatchKeyGuard  # noqa: F401
-from .._plainly import _disabled_torch_function_impl  # noqa: F401
+from .._plainly import _disabled_torch_dispatch_impl, _disabled_torch_function_impl, _DisableTorchDispatch  # noqa: F401
 from .._size import Size  # noqa: F401
 from .._tensor import Tensor
 from ..futures import Future  # noqa: F401

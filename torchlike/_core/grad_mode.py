@@ -16,3 +16,4 @@ class _Mode(threading.local):
 
 mode = _Mode()
 inference = [0]  # threads and blocks inside inference_mode: the record path looks here before it asks the thread's mode
+backwards: list = []  # what runs nodes whose operations are seen by dispatch modes and classes, once there is such: _dispatch/backward.py

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from .._core import dtype as dt
 from .._core.aval import broadcast_shapes
 from .._core.dependence import dependence
-from .._core.grad_mode import mode
+from .._core.grad_mode import backwards, mode
 from .._core.graph import SECOND_BACKWARD, AccumulateGrad, Node, Outside
 from .._core.history import warn
 from .._core.layout import is_dense, like
@@ -115,6 +115,8 @@ def _roots(tensors, grads, create_graph) -> list:
             raise RuntimeError(f"element {i} of tensors does not require grad and does not have a grad_fn")
         a = t._aval
         if g is None:
+            if t._dispatches and backwards:
+                g = backwards[0].seed(t)
             if a.numel != 1:
                 raise RuntimeError("grad can be implicitly created only for scalar outputs")
             if not a.dtype.is_floating_point:
@@ -130,7 +132,7 @@ def _roots(tensors, grads, create_graph) -> list:
                 raise RuntimeError(f"For complex Tensors, both grad_output and output are required to have the same dtype. "
                                    f"Mismatch in dtype: grad_output[{i}] has a dtype of {g.dtype} and output[{i}] has a "
                                    f"dtype of {t.dtype}.")
-            if not create_graph:
+            if not create_graph and not g._dispatches:
                 g = Tensor._of(g._current())
         roots.append((t._edge, t._out, g))
     return roots
@@ -142,7 +144,8 @@ def _filled(a, number) -> Value:
 
 def run(roots, keep_graph: bool, create_graph: bool, inputs: Sequence[Tensor], accumulate: bool) -> list:
     """Walk from roots `(node, output index, gradient or None for ones)`. Gradients of `inputs` are returned, or added to their `.grad`."""
-    if not inputs and not create_graph and not mode.anomaly and not any(g is not None and node.plan is None for node, _, g in roots):
+    if not inputs and not create_graph and not mode.anomaly and not any(g is not None and node.plan is None for node, _, g in roots) and not (
+            backwards and backwards[0].takes([g for _, _, g in roots])):
         made = replay(roots, keep_graph)
         if made is not None:
             before, mode.enabled = mode.enabled, False
@@ -296,11 +299,27 @@ def _run_node(node: Node, grads: list, create_graph: bool, needs: tuple) -> list
         raise RuntimeError(SECOND_BACKWARD)
     if saved.__class__ is Packed:
         saved = saved.unpacked()
-    gs = [_missing(plan, i) if g is None else g.to_dense() if g._sparse else g for i, g in enumerate(grads)]
     if True not in needs:
         return [None] * len(needs)
     if needs != node.needs:
         saved = plan.narrowed(saved, node.needs, needs)
+    made = backwards[0].run(node, saved, grads, needs, create_graph) if backwards else None
+    if made is None:
+        made = _derived(node, plan, saved, grads, create_graph, needs)
+    if mode.anomaly:
+        from .anomaly_mode import check
+        check(node, made)
+    made = iter(made)
+    made = [next(made) if need else None for need in needs]
+    for g, layout in zip(made, getattr(node, "layouts", ())):  # set where the inputs of the operation were not all contiguous
+        if g is not None and layout is not None and not g._dispatches:
+            g._layout = like(layout)
+    return made
+
+
+def _derived(node: Node, plan, saved, grads: list, create_graph: bool, needs: tuple) -> list:
+    """The derivative of an operation, recorded as one operation."""
+    gs = [_missing(plan, i) if g is None else g.to_dense() if g._sparse else g for i, g in enumerate(grads)]
     args = []
     if create_graph:
         for i, v in zip(plan.places(needs), saved):
@@ -318,14 +337,6 @@ def _run_node(node: Node, grads: list, create_graph: bool, needs: tuple) -> list
     else:
         values = [*saved, *(None if g is None else g._current() for g in gs)]
         made = [Tensor._of(v) for v in record(plan.op.backward, values, (plan, needs))[1]]
-    if mode.anomaly:
-        from .anomaly_mode import check
-        check(node, made)
-    made = iter(made)
-    made = [next(made) if need else None for need in needs]
-    for g, layout in zip(made, getattr(node, "layouts", ())):  # set where the inputs of the operation were not all contiguous
-        if g is not None and layout is not None:
-            g._layout = like(layout)
     return made
 
 
@@ -426,6 +437,8 @@ def _accumulate(node: AccumulateGrad, g: Tensor, create_graph: bool) -> None:
 
 
 def _store(tensor: Tensor, g: Tensor, create_graph: bool) -> None:
+    if backwards and backwards[0].store(tensor, g, create_graph):
+        return
     if SPARSE_FORMS and (g._sparse or (tensor._grad is not None and tensor._grad._sparse)):
         old = tensor._grad
         g = g if create_graph else g.detach()

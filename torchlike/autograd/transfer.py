@@ -15,20 +15,24 @@ class _Move(Function):
     @staticmethod
     def forward(ctx, t, device):
         ctx.back = t.device
-        return Tensor._of(_moved(t, device))
+        return _moved(t, device)
 
     @staticmethod
     def backward(ctx, g):
-        return Tensor._of(_moved(g, ctx.back)), None
+        return _moved(g, ctx.back), None
 
 
-def _moved(t: Tensor, device) -> Value:
+def _moved(t: Tensor, device) -> Tensor:
     value = t._current()
+    if value.__class__ is not Value:
+        from .._leaves import hand_on
+        from .._ops import aten
+        return hand_on(aten._to_copy.default, value.tensor, dtype=t.dtype, layout=t.layout, device=device)
     if device is META:
-        return Value(aval(value.aval.shape, value.aval.dtype, META), program.META_ARRAY)
+        return Tensor._of(Value(aval(value.aval.shape, value.aval.dtype, META), program.META_ARRAY))
     if value.aval.device is META:
         raise NotImplementedError("Cannot copy out of meta tensor; no data!")
-    return program.move(value, device)
+    return Tensor._of(program.move(value, device))
 
 
 def move(t: Tensor, device) -> Tensor:

@@ -100,7 +100,7 @@ def to(self, *args, dtype=None, device=None, non_blocking: bool = False, copy: b
     if dtype is not None:
         out = to_dtype(out, _check_dtype(dtype))
     if out is self and copy:
-        out = self.clone(memory_format=memory_format)
+        out = self.clone(memory_format=memory_format) if not self._dispatches else apply(CONVERT, (self,), (self.dtype,))
     elif memory_format is not preserve_format and memory_format is not None:
         out = out.contiguous(memory_format)
     return out

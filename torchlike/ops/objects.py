@@ -72,12 +72,30 @@ def _rebuild(cls, array, layout, requires_grad, attributes):
 @staticmethod
 def _make_subclass(cls, data: Tensor, require_grad: bool = False) -> Tensor:
     """data's storage as an instance of a subclass."""
+    if cls._dispatches and data._dispatches:
+        raise RuntimeError(f"Creating a new Tensor subclass {cls.__name__} but the raw Tensor object is already associated to a python object of type "
+                           f"{type(data).__name__}")
     if require_grad and data.dtype.category < dt.FLOAT:
         raise RuntimeError("Only Tensors of floating point and complex dtype can require gradients")
     made = instance(data._alias(), cls)
     if require_grad:
         made.requires_grad = True
     return made
+
+
+@staticmethod
+def _make_wrapper_subclass(cls, size, strides=None, storage_offset=None, memory_format=None, dtype=None, layout=None, device=None, pin_memory: bool = False,
+                           requires_grad: bool = False, dispatch_sizes_strides_policy=None, dispatch_device: bool = False, dispatch_layout: bool = False,
+                           _extra_dispatch_keys=None, storage_size=None) -> Tensor:
+    """An instance of a subclass with `__torch_dispatch__` that has these facts and no data."""
+    if cls.__torch_dispatch__ is Tensor.__torch_dispatch__ or not isinstance(cls, type):
+        raise RuntimeError("make_subclass called with a class that doesn't have __torch_dispatch__" if isinstance(cls, type) else
+                           f"cls must be a type (got {type(cls).__name__})")
+    from .._core import device as dev
+    from .._dispatch.held import make_wrapper
+    if requires_grad and (dtype or dt.get_default_dtype()).category < dt.FLOAT:
+        raise RuntimeError("Only Tensors of floating point and complex dtype can require gradients")
+    return make_wrapper(cls, size, dtype or dt.get_default_dtype(), dev.resolve(device), strides, storage_offset or 0, requires_grad)
 
 
 def _as_subclass(self, cls) -> Tensor:
@@ -133,4 +151,5 @@ Tensor.__copy__, Tensor.__deepcopy__ = _copy, _deepcopy
 Tensor.__reduce_ex__ = _reduce
 Tensor.__dir__ = _dir
 Tensor._make_subclass = _make_subclass
+Tensor._make_wrapper_subclass = _make_wrapper_subclass
 Tensor.as_subclass = _as_subclass

@@ -1,0 +1,260 @@
+"""How the engine holds a tensor whose class dispatches: without data of its own.
+
+Such a tensor has a `Seat` for its storage, which makes `apply` ask for `_current()`; that is a `Held`, a Value that knows the tensor. The
+recorder takes no Held, so one that reaches it is an error and never a wrong result. `_leaves.record` finds Helds among an operation's
+inputs and calls their classes.
+"""
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+from .. import _tensor
+from .._core.aval import aval
+from .._core.grad_mode import inference, mode
+from .._core.layout import Layout, contiguous
+from .._core.program import META_ARRAY
+from .._core.value import Value
+from .._fields import ENGINE, fields
+from .._plainly import dispatching
+from .._tensor import Tensor, instance
+
+NO_STORAGE = "Cannot access data pointer of Tensor that doesn't have storage"
+
+
+class Held(Value):
+    """The Value of a dispatching tensor at one of its versions."""
+
+    __slots__ = ("tensor", "version")
+
+    def __init__(self, tensor: Tensor) -> None:
+        super().__init__(tensor._value.aval, META_ARRAY)
+        self.tensor, self.version = tensor, tensor._storage.version
+
+    def place(self, args: Any, out: Tensor) -> Tensor:
+        """The tensor itself, with the place in the graph that `out` has, which `apply` made."""
+        t, target = self.tensor, dispatching.target
+        if any(t is a for a in args) and (target is None or target.tensor is not t):
+            t = twin(t)
+        if out._edge is not None:
+            t._edge, t._out = out._edge, out._out
+            made = getattr(out._edge, "made", None) if out._edge.plan is not None else None
+            if made is not None:
+                made(out._out, t)
+        return t
+
+
+    def copied(self) -> Tensor:
+        """Another tensor that shows the same, in the same place of the graph."""
+        made = twin(self.tensor)
+        made._edge, made._out = self.tensor._edge, self.tensor._out
+        return made
+
+
+class Outline(Value):
+    """What a dispatching tensor has for `_value`: shape, dtype and device."""
+
+    __slots__ = ()
+
+
+class Seat:
+    """Stands for a Storage: counts writes. `data` is the plain tensor that a class's instance was made of, where it was."""
+
+    host = past = value = None
+    unseen = 0
+
+    def __init__(self, data: Tensor | None = None) -> None:
+        self.data, self.writes = data, 0
+
+    @property
+    def version(self) -> int:
+        return self.writes + (0 if self.data is None else self.data._version)
+
+    @version.setter
+    def version(self, n: int) -> None:
+        self.writes += n - self.version
+
+
+def twin(t: Tensor) -> Tensor:
+    """Another tensor that shows the same, outside the graph."""
+    made = object.__new__(type(t))
+    fields(made).update({name: x for name, x in fields(t).items() if name not in ENGINE or name in ("_value", "_layout", "_storage", "_seen")})
+    for name, x in attributes(t).items():
+        setattr(made, name, x)
+    return made
+
+
+def shown(v: Value) -> Tensor:
+    """A tensor of a Value: the one that it holds, or a plain one."""
+    return v.tensor if v.__class__ is Held else Tensor._of(v)
+
+
+def is_held(x: Any) -> bool:
+    """Whether x is a tensor that dispatches, or stands for one."""
+    return isinstance(x, Tensor) and (x._dispatches or x._value.__class__ is Held)
+
+
+def sit(t: Tensor, a: Any, layout: Layout | None, data: Tensor | None = None) -> Tensor:
+    """Make t, of a class that dispatches, an instance of these facts."""
+    for name in ("_chain", "_base", "_edge", "_out", "_former", "_several", "_selected", "_of_data", "_writes"):
+        fields(t).pop(name, None)
+    t._value, t._layout, t._storage = Outline(a, META_ARRAY), layout, Seat(data)
+    t._seen = 0
+    return t
+
+
+def holding(made: Tensor, cls: type) -> Tensor:
+    """A plain tensor's data as an instance of a class that dispatches; its place in the graph goes with it."""
+    data = made if made.__class__ is Tensor else made._alias()
+    plain = data if data._edge is None else _tensor._plain_copy(data) if data._storage is None else data._alias()
+    plain._edge = None
+    t = sit(object.__new__(cls), data._value.aval, data._layout, plain)
+    t._edge, t._out = made._edge, made._out
+    return t
+
+
+def make_wrapper(cls: type, shape: Any, dtype: Any, device: Any, strides: Any, offset: int, requires_grad: bool) -> Tensor:
+    """An instance without data."""
+    shape = tuple(shape)
+    plain = contiguous(shape)
+    layout = plain if strides is None else Layout(shape, tuple(strides), offset)
+    if strides is None and offset:
+        layout = Layout(shape, plain.strides, offset)
+    t = sit(object.__new__(cls), aval(shape, dtype, device), None if layout == plain else layout)
+    if requires_grad:
+        t.requires_grad = True
+    return t
+
+
+# -- what a class that dispatches has in place of the engine's own methods: called on its instances, by the engine alone ------------
+
+
+def _current(self: Tensor) -> Value:
+    return Held(self)
+
+
+def data_of(t: Tensor) -> Tensor:
+    """The plain tensor that t was made of."""
+    data = t._storage.data
+    if data is None:
+        raise RuntimeError(NO_STORAGE)
+    return data
+
+
+def _alias(self: Tensor) -> Tensor:
+    if dispatching.disabled:
+        return data_of(self)._alias()
+    from .._leaves import detached
+    return detached(self)
+
+
+def _deepcopied(self: Tensor, memo: dict) -> Tensor:
+    """A copy of a leaf without data: what its class makes of `clone`, with copies of what programs stored on it."""
+    if id(self) in memo:
+        return memo[id(self)]
+    if not self.is_leaf:
+        return Tensor.__deepcopy__(self, memo)  # raises
+    cls = type(self)
+    if self._storage.data is not None:
+        made = instance(copy.deepcopy(self._storage.data, memo), cls)
+    else:
+        before, mode.enabled = mode.enabled, False
+        try:
+            made = self.clone()
+        finally:
+            mode.enabled = before
+    if type(made) is not cls:
+        raise RuntimeError("The default implementation of __deepcopy__() for wrapper subclasses only works for subclass types that properly implement clone() "
+                           f"and return an instance of the class; clone() of a {cls.__name__} is a {type(made).__name__}.")
+    memo[id(self)] = made
+    made.requires_grad = self.requires_grad
+    if self._grad is not None:
+        made._grad = copy.deepcopy(self._grad, memo)
+    for name, x in attributes(self).items():
+        setattr(made, name, copy.deepcopy(x, memo))
+    return made
+
+
+def _copied(self: Tensor) -> Tensor:
+    """A leaf that shares what self holds."""
+    if type(self).__reduce_ex__ is not _reduced:  # made of parts, which it shares
+        make, args = self.__reduce_ex__(2)[:2]
+        return make(*args)
+    made = twin(self)
+    made.requires_grad = self.requires_grad
+    return made
+
+
+def _reduced(self: Tensor, protocol: int) -> tuple:
+    if self._storage.data is not None:
+        return _with_data, (type(self), self._storage.data, self.requires_grad and self.is_leaf, attributes(self))
+    a, layout = self._value.aval, self._strided()
+    return _without_data, (type(self), a.shape, a.dtype, a.device, layout.strides, layout.offset, self.requires_grad and self.is_leaf, attributes(self))
+
+
+def _with_data(cls: type, data: Tensor, requires_grad: bool, stored: dict) -> Tensor:
+    return _restored(instance(data._alias(), cls), requires_grad, stored)
+
+
+def _without_data(cls: type, shape: tuple, dtype: Any, device: Any, strides: tuple, offset: int, requires_grad: bool, stored: dict) -> Tensor:
+    return _restored(make_wrapper(cls, shape, dtype, device, strides, offset, False), requires_grad, stored)
+
+
+def _restored(t: Tensor, requires_grad: bool, stored: dict) -> Tensor:
+    for name, x in stored.items():
+        setattr(t, name, x)
+    t.requires_grad = requires_grad
+    return t
+
+
+def attributes(t: Tensor) -> dict[str, Any]:
+    """What programs stored on a tensor, in slots as well."""
+    found = dict(vars(t))
+    for cls in type(t).__mro__:
+        names = cls.__dict__.get("__slots__", ())
+        found.update({name: getattr(t, name) for name in ((names,) if isinstance(names, str) else names)
+                      if hasattr(t, name) and name not in ("__dict__", "__weakref__")})
+    return found
+
+
+def _assign(self: Tensor, new: Tensor, repeats: bool = False) -> Tensor:
+    from .writes import written
+    return written(self, new)
+
+
+def _check_write(self: Tensor, repeats: bool = False) -> None:
+    if mode.enabled and self._edge.__class__ is _tensor.AccumulateGrad:
+        raise RuntimeError("a leaf Variable that requires grad is being used in an in-place operation.")
+    base = self._base
+    if mode.enabled and base is not None and (base._edge is not None or self._edge is not None):
+        raise NotImplementedError(f"torchlike: an in-place operation on a view of a {type(self).__name__} that requires grad. Write into the tensor "
+                                  "itself, or use an operation that makes a new one.")
+
+
+OVERRIDES = {
+    "_current": _current,
+    "_alias": _alias,
+    "_assign": _assign,
+    "_check_write": _check_write,
+    "_host_array": lambda self: data_of(self)._host_array(),
+    "_known": lambda self: data_of(self)._known(),
+    "_ensure_storage": lambda self: self._storage if self._storage.data is None else self._storage.data._ensure_storage(),
+    "_flagged": lambda self: None,
+    "_root": lambda self: None,
+}
+
+
+OBJECT = {"__deepcopy__": _deepcopied, "__copy__": _copied, "__reduce_ex__": _reduced}
+
+
+def prepare(cls: type) -> None:
+    """A class of tensors was made that has `__torch_dispatch__`."""
+    from .hooks import install
+    install()
+    cls._plain, cls._dispatches = False, True
+    for name, f in OVERRIDES.items():
+        setattr(cls, name, f)
+    for name, f in OBJECT.items():
+        if getattr(cls, name) is getattr(Tensor, name):
+            setattr(cls, name, f)
+    inference[0] |= 1 << 40  # from now on `apply` looks at what it made

@@ -1,0 +1,134 @@
+"""What functions do for tensors that dispatch where no operation of theirs is recorded: they ask for a number, or make tensors of a size.
+
+Installed once, with the first class that dispatches. Each looks whether its first argument does, and hands the operator of its name on.
+"""
+from __future__ import annotations
+
+import functools
+import sys
+from collections.abc import Callable
+from typing import Any
+
+from .. import _leaves
+from .._ops import aten
+from .._plainly import dispatching
+from .._public import FUNCTIONS, as_size
+from .._tensor import Tensor
+from . import backward, writes
+
+_LIKE = "zeros_like ones_like empty_like full_like rand_like randn_like randint_like".split()
+_NEW = "new_zeros new_ones new_empty new_full new_empty_strided".split()
+_SAME = "nonzero equal multinomial bernoulli allclose as_strided".split()
+_done: list[bool] = []
+
+
+def _dispatching(x: Any) -> bool:
+    return isinstance(x, Tensor) and x._dispatches and not dispatching.disabled
+
+
+def _where_dispatching(f: Callable, handed: Callable, second: bool = False) -> Callable:
+    """f, or `handed` where the first argument (or the second) dispatches."""
+    @functools.wraps(f)
+    def run(*args: Any, **kwargs: Any) -> Any:
+        if args and _dispatching(args[0]) or second and len(args) > 1 and _dispatching(args[1]):
+            return handed(*args, **kwargs)
+        return f(*args, **kwargs)
+    return run
+
+
+def _made(func: Any, args: tuple, kwargs: dict) -> Tensor:
+    """A tensor that a factory makes."""
+    wants = kwargs.pop("requires_grad", False)
+    given = {name: x for name, x in kwargs.items() if x is not None and not (name == "memory_format" and str(x) == "torch.preserve_format")}
+    given.setdefault("pin_memory", False)
+    made = _leaves.hand_on(func, *args, **given)
+    return made.requires_grad_() if wants else made
+
+
+def _like(name: str) -> Callable:
+    def handed(input: Tensor, *args: Any, **kwargs: Any) -> Tensor:
+        overload = "low_dtype" if name == "randint_like" and len(args) > 1 else "default"
+        if name == "full_like" and "fill_value" in kwargs:
+            args = (*args, kwargs.pop("fill_value"))
+        return _made(getattr(getattr(aten, name), overload), (input, *args), kwargs)
+    return handed
+
+
+def _new(name: str) -> Callable:
+    def handed(self: Tensor, *size: Any, **kwargs: Any) -> Tensor:
+        if "size" in kwargs:
+            size = (kwargs.pop("size"), *size)
+        if name in ("new_full", "new_empty_strided"):
+            rest = (kwargs.pop("fill_value"),) if "fill_value" in kwargs else size[1:]
+            given = (list(size[0]), *(list(x) if isinstance(x, tuple) else x for x in rest))
+        else:
+            given = (list(as_size(*size)),)
+        return _made(getattr(aten, name).default, (self, *given), kwargs)
+    return handed
+
+
+def _same(name: str) -> Callable:
+    def handed(*args: Any, **kwargs: Any) -> Any:
+        if name == "nonzero" and kwargs.pop("as_tuple", False):
+            return handed(*args).unbind(1)
+        if name == "as_strided":
+            args = tuple(list(x) if isinstance(x, tuple) else x for x in args)
+        return _leaves.hand_on(getattr(aten, name).default, *args, **kwargs)
+    return handed
+
+
+def _item(self: Tensor) -> Any:
+    if self._value.aval.numel != 1:
+        raise RuntimeError(f"a Tensor with {self._value.aval.numel} elements cannot be converted to Scalar")
+    found = _leaves.hand_on(aten._local_scalar_dense.default, self)
+    return found.item() if isinstance(found, Tensor) else found
+
+
+def _truth(self: Tensor) -> bool:
+    n = self._value.aval.numel
+    if n != 1:
+        raise RuntimeError("Boolean value of Tensor with no values is ambiguous" if n == 0 else
+                           "Boolean value of Tensor with more than one value is ambiguous")
+    return bool(self.item())
+
+
+def _refused(name: str, ending: Callable) -> Callable:
+    def handed(self: Tensor, *args: Any, **kwargs: Any) -> Any:
+        raise RuntimeError(f".{name}() is not supported for tensor subclasses{ending(self)}")
+    return handed
+
+
+def _setitem(self: Tensor, index: Any, value: Any) -> None:
+    """self[index] = value: a view that is written, or elements by index tensors."""
+    parts = index if isinstance(index, tuple) else (index,)
+    if not isinstance(value, Tensor):
+        value = FUNCTIONS["scalar_tensor"](value, dtype=self.dtype, device=self.device)
+    if any(isinstance(i, (Tensor, list)) for i in parts):
+        if any(not isinstance(i, (Tensor, list)) and i != slice(None) for i in parts):
+            raise NotImplementedError(f"torchlike: {type(self).__name__}[index] = value with index tensors and slices of a part. Write into self[slices] then.")
+        self.index_put_([None if isinstance(i, slice) else i if isinstance(i, Tensor) else FUNCTIONS["tensor"](i, device=self.device) for i in parts], value)
+    else:
+        self[index].copy_(value)
+
+
+def install() -> None:
+    """Make functions look, once."""
+    if _done:
+        return
+    _done.append(True)
+    root = vars(sys.modules[__package__.partition(".")[0]])
+    for name, made in {**{n: _like(n) for n in _LIKE}, **{n: _new(n) for n in _NEW}, **{n: _same(n) for n in _SAME}}.items():
+        for scope in (root, FUNCTIONS):
+            if name in scope:
+                scope[name] = _where_dispatching(scope[name], made)
+        if hasattr(Tensor, name):
+            setattr(Tensor, name, _where_dispatching(getattr(Tensor, name), made))
+    for name, made in {"item": _item, "__bool__": _truth, "tolist": _refused("tolist", lambda t: f", got {type(t).__name__}"),
+                       "numpy": _refused("numpy", lambda t: ".")}.items():
+        setattr(Tensor, name, _where_dispatching(getattr(Tensor, name), made))
+    Tensor.__setitem__ = _where_dispatching(Tensor.__setitem__, _setitem)
+    writes.install()
+    for name in [n for n in root if n.endswith("_") and not n.startswith("_") and n in FUNCTIONS]:
+        root[name] = FUNCTIONS[name] = writes.writing(name, root[name])
+    _leaves.stay()
+    backward.install()
