@@ -600,8 +600,32 @@ F = torch.func; F.stack_module_state([torch.nn.Linear(1, 1), torch.nn.Linear(1, 
 x = torch.ones(2, requires_grad=True); y, pull = torch.no_grad()(lambda: torch.func.vjp(torch.sin, x))(); y.requires_grad, pull(y)[0].requires_grad
 """
 
+INFINITE_MATRICES = """
+x = torch.tensor([[1.0, float("inf")], [2.0, 3.0]]); torch.linalg.svd(x), torch.linalg.svdvals(x), torch.linalg.pinv(x), torch.linalg.cond(x), torch.linalg.matrix_rank(x)
+x = torch.tensor([[[1.0, float("inf")], [2.0, 3.0]], [[1.0, 0.0], [0.0, 1.0]]]); torch.linalg.svdvals(x), torch.linalg.pinv(x), torch.linalg.matrix_norm(x, 2)
+x = torch.tensor([[1.0, float("nan")], [2.0, 3.0]]); torch.linalg.svdvals(x)
+x = torch.tensor([[[1.0, 0.0], [0.0, 1.0]], [[1.0, float("nan")], [2.0, 3.0]]]); torch.linalg.pinv(x)
+torch.linalg.pinv(torch.ones(4, 2), hermitian=True)
+"""
+
+CONJUGATED_WINDOWS = """
+z = (torch.arange(6.0) * (1 + 1j)).reshape(2, 3); w = z.conj().as_strided((2, 2), (3, 1)).imag; w.mul_(2.0); z, w
+z = (torch.arange(6.0) * (1 + 1j)).reshape(2, 3).conj(); w = z.as_strided((2, 2), (3, 1)).imag; w.fill_(7.0); z, w
+z = (torch.arange(6.0) * (1 + 1j)).reshape(2, 3); w = z.conj().as_strided((3, 2), (1, 1)).imag; w[2].add_(1.0); z, w
+z = (torch.arange(6.0) * (1 + 1j)).reshape(2, 3); w = z.conj().as_strided((2,), (1,), 1); w.real.add_(2.0); w.add_(2j); z, w
+x = torch.diag(torch.tensor([1.0, 1e-3, 1e-6])); [torch.linalg.lstsq(x, torch.ones(3, 1), rcond=r, driver=d).solution for d in ("gelsd", "gelss") for r in (0.5, 1.0, 2.0, -1.0)]
+"""
+
+SUMS_OF_SHORT_NUMBERS = """
+x = (torch.arange(90) * 37 % 101).bfloat16(); i = torch.arange(90) % 3; torch.zeros(3, dtype=x.dtype).scatter_add(0, i, x), torch.zeros(3, dtype=x.dtype).index_add(0, i, x)
+x = (torch.arange(90) * 37 % 101).half() / 7; i = torch.arange(45) % 3; torch.zeros(3, 2, dtype=x.dtype).index_add(0, i, x.reshape(45, 2)), torch.zeros(2, 3, dtype=x.dtype).index_add(1, i, x.reshape(2, 45))
+x = (torch.arange(90) * 37 % 101).bfloat16().reshape(45, 2); i = torch.arange(45) % 3; torch.zeros(3, 2, dtype=x.dtype).index_add(0, i, x, alpha=0.3)
+x = torch.ones(3, 2).bfloat16().requires_grad_(); i = (torch.arange(60) % 3)[:, None].expand(60, 2); (x.gather(0, i) * (torch.arange(60) * 37 % 101 / 7)[:, None].bfloat16()).sum().backward(); x.grad
+"""
+
 PROGRAMS = (INDEXING, VIEWS, OVERLAPS, AUTOGRAD, PLACES, HOOKS, HOOK_RESULTS, PARTS, POOLS, MIXED, FACTORIES, NUMBERS, FACTORS, NUMPY_NUMBERS, OTHERS_OPERATORS, FLAT_WEIGHTS, OUTS,
-            OUT_DTYPES, FOURIER, SIZES, BUFFERS, MADE, REDUCED, PRODUCT_OUTS, NOT_FINITE, FLOAT_SIZES, TRANSFORMS)
+            OUT_DTYPES, FOURIER, SIZES, BUFFERS, MADE, REDUCED, PRODUCT_OUTS, NOT_FINITE, FLOAT_SIZES, TRANSFORMS, INFINITE_MATRICES, SUMS_OF_SHORT_NUMBERS,
+            CONJUGATED_WINDOWS)
 
 
 @pytest.mark.parametrize("program", lines(*PROGRAMS))

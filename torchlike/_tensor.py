@@ -429,6 +429,9 @@ class Tensor(Fields):
     def data(self, other: Tensor):
         if not isinstance(other, Tensor):
             raise TypeError("Variable data has to be a tensor, but got " + type(other).__name__)
+        if self._dispatches or other._dispatches:
+            from ._dispatch.held import take_facts
+            return take_facts(self, other)
         value = other._current()
         if self._edge is not None and value.aval.dtype.category < dt.FLOAT:
             raise RuntimeError("data set to a tensor that requires gradients must be floating point or complex dtype")
@@ -516,8 +519,10 @@ def _without_overlaps(t: Tensor, st: Storage) -> tuple:
     else:  # the window counts in elements of another dtype
         bits = window(st, Layout((st.value.aval.numel,), (1,), 0)), (OPS["view_dtype"], (), (a.dtype,))
         links = (*bits, (OPS["as_strided"], (), ((1,), *t._strided())))
-    conjugated = [link for link in chain if link[0].name == "conj"]
-    return (*links, conjugated[0]) if len(conjugated) % 2 else links
+    names = [op.name for op, _, _ in chain]
+    if "imag" in names and names[:names.index("imag")].count("conj") % 2:  # of a conjugated tensor: negated numbers
+        return (*links, (OPS["negated"], (), ()))
+    return (*links, (OPS["conj"], (), ())) if names.count("conj") % 2 else links
 
 
 def _put_chain(root: Tensor, chain: tuple, new: Tensor) -> Tensor:

@@ -91,6 +91,8 @@ def view_as_complex(input) -> Tensor:
     return input._view(_AS_COMPLEX, ())
 
 
+# how the imaginary part of a conjugated tensor is seen in a window that skips the conjugation
+View("negated", lambda xp, x: -x, put=lambda xp, base, new: -new, layout=lambda a: a)
 _CONJ = View("conj", lambda xp, x: xp.conj(x), put=lambda xp, base, new: xp.conj(new), layout=lambda a: a)
 
 

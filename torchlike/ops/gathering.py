@@ -28,11 +28,12 @@ def along(shape, index, dim: int) -> tuple:
 def add_along(xp, shape, index, dim: int, values):
     """Zeros of `shape` with values added at index along dim: the adjoint of gather."""
     where = along(shape, index, dim)
+    w = wide(values.dtype)
     if xp is not np:
-        return xp.zeros(shape, values.dtype).at[where].add(values)
-    out = np.zeros(shape, values.dtype)
-    combine_at(np.add, out, where, values)
-    return out
+        return xp.zeros(shape, w).at[where].add(values.astype(w)).astype(values.dtype)
+    out = np.zeros(shape, w)
+    combine_at(np.add, out, where, values.astype(w, copy=False))
+    return out.astype(values.dtype, copy=False)
 
 
 def _gather(xp, x, index, dim):
@@ -85,8 +86,17 @@ def _source_gradient(xp, gs, aval):
     return xp.pad(gs, [(0, n - m) for n, m in zip(aval.shape, gs.shape)])
 
 
+def wide(dtype):
+    """What numbers of 16 bits are summed up in by index, to be rounded once."""
+    return np.dtype(np.float32) if dtype.itemsize == 2 and dtype.kind in "fV" else dtype
+
+
 def _scatter(xp, x, index, src, dim, mode):
-    return write_at(xp, x, along(x.shape, index, dim), _source(xp, src, index, x.dtype), mode)
+    if mode != "add":
+        return write_at(xp, x, along(x.shape, index, dim), _source(xp, src, index, x.dtype), mode)
+    w = wide(x.dtype)
+    src = _source(xp, src, index, x.dtype)
+    return write_at(xp, x.astype(w, copy=False), along(x.shape, index, dim), src.astype(w, copy=False), mode).astype(x.dtype, copy=False)
 
 
 def _scatter_vjp(xp, g, index, needs, dim, mode, plan):
@@ -125,15 +135,15 @@ def _counts(xp, shape, where, include_self, dtype):
 
 def _scatter_reduce(xp, x, index, src, dim, mode, include_self):
     where = along(x.shape, index, dim)
-    wide = np.dtype(np.float32) if x.dtype.itemsize == 2 and x.dtype.kind in "fV" else x.dtype
-    src = _source(xp, src, index, wide)
-    base = x.astype(wide)
+    w = wide(x.dtype)
+    src = _source(xp, src, index, w)
+    base = x.astype(w)
     if not include_self:
-        base = write_at(xp, base, where, identity(wide, mode), "set")
+        base = write_at(xp, base, where, identity(w, mode), "set")
     out = write_at(xp, base, where, src, _COMBINE[mode])
     if mode == "mean":
-        n = _counts(xp, x.shape, where, include_self, wide if wide.kind != "b" else np.dtype(np.int64))
-        out = out // n if wide.kind in "iub" else out / n
+        n = _counts(xp, x.shape, where, include_self, w if w.kind != "b" else np.dtype(np.int64))
+        out = out // n if w.kind in "iub" else out / n
     return out.astype(x.dtype)
 
 

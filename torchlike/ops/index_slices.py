@@ -12,7 +12,7 @@ from .._public import as_dim, public
 from .._tensor import Tensor, apply
 from .creation import filled
 from .elements import held
-from .gathering import SCATTER_REDUCE, flat, gather, in_range, need_index, out_of, write_at
+from .gathering import SCATTER_REDUCE, flat, gather, in_range, need_index, out_of, wide, write_at
 from .indexing import INDEX, ONLY, _basic, _nonnegative, _prepared, check_range, put_index, put_repeating
 from .pointwise import _plain_number, number
 
@@ -51,6 +51,9 @@ def _index_write(xp, x, index, src, scale, dim, mode):
     src = xp.asarray(src).astype(x.dtype)
     if scale is not None:
         src = src * xp.asarray(scale).astype(x.dtype)  # -1 of an unsigned number's kind is its largest
+    if mode == "add" and x.ndim > 1 and scale is None and dim in (0, x.ndim - 1):  # where torch's scatter_add does it
+        w = wide(x.dtype)
+        return write_at(xp, x.astype(w, copy=False), _rows(x.ndim, index, dim), src.astype(w, copy=False), mode).astype(x.dtype, copy=False)
     return write_at(xp, x, _rows(x.ndim, index, dim), src, mode)
 
 

@@ -25,9 +25,12 @@ _NOT_FINITE = Op("not_finite", lambda xp, x, axes: xp.any(~xp.isfinite(x), axis=
                  shape=lambda x, axes: (x.shape[:-axes], dt.int32))
 
 
-def _need_singular_values(x: Tensor, axes: int) -> None:
-    """torch's error where LAPACK found none. x: the values, or the matrices (2 axes)."""
-    raise_failures(lambda: apply(_NOT_FINITE, (x,), (axes,)), lambda prefix, _: (
+_NOT_A_NUMBER = Op("not_a_number", lambda xp, x: xp.any(xp.isnan(x), axis=(-2, -1)).astype(np.int32), vjp=False, shape=lambda x: (x.shape[:-2], dt.int32))
+
+
+def _need_numbers(x: Tensor) -> None:
+    """torch's error for matrices with NaN. Those with infinities LAPACK takes, and gives NaN."""
+    raise_failures(lambda: apply(_NOT_A_NUMBER, (x,)), lambda prefix, _: (
         f"linalg.svd: {prefix}The algorithm failed to converge because the input matrix contained non-finite values."))
 
 
@@ -146,7 +149,7 @@ def linalg_svd(A, full_matrices: bool = True, *, driver: str | None = None):
     """(U, S, Vh) with A = U diag(S) Vh, S descending."""
     _check_svd(A, driver)
     u, s, vh = apply(SVD, (A,), (bool(full_matrices),))
-    _need_singular_values(s, 1)
+    _need_numbers(A)
     made = _linalg_svd(by_columns(u), s, by_columns(vh))
     _refuse_phase("svd", "singular vectors", "phase term, making it", (0, u), (2, vh))
     return made
@@ -157,7 +160,7 @@ def svdvals(A, *, driver: str | None = None) -> Tensor:
     """The singular values, descending."""
     _check_svd(A, driver)
     s = apply(SVDVALS, (A,))
-    _need_singular_values(s, 1)
+    _need_numbers(A)
     return s
 
 
@@ -318,9 +321,10 @@ def pinv(input, rcond=None, hermitian: bool = False, *, atol=None, rtol=None) ->
                            "or cdouble types")
     atol, rtol = _tolerances(input, atol, rcond if rtol is None else rtol)
     if hermitian:
+        need_square(input, "linalg.eigh")
         _need_eigenvalues(input.tril(), 2, True)
     else:
-        _need_singular_values(input, 2)
+        _need_numbers(input)
     return apply(PINV, (input, atol, rtol), (bool(hermitian),))
 
 
@@ -377,6 +381,8 @@ def lstsq(input, b, rcond: float | None = None, *, driver: str | None = None):
     rhs = b.unsqueeze(-1) if vector else b
     m, n = input.shape[-2:]
     rtol = float(np.finfo(input.dtype.to_real().np).eps) * max(m, n) if rcond is None else rcond
+    if driver == "gelsd" and not 0 < rtol < 1:  # LAPACK's routine takes its own bound then
+        rtol = float(np.finfo(input.dtype.to_real().np).eps)
     x = by_columns(_padded(pinv(input, rtol=0.0 if driver == "gels" else rtol) @ rhs, m)).narrow(-2, 0, n)
     empty = input.new_zeros(0, dtype=input.dtype.to_real())
     rank = input.new_zeros(0, dtype=dt.int64) if driver == "gels" else matrix_rank(input, rtol=rtol)
