@@ -618,9 +618,9 @@ x = torch.diag(torch.tensor([1.0, 1e-3, 1e-6])); [torch.linalg.lstsq(x, torch.on
 
 SUMS_OF_SHORT_NUMBERS = """
 x = (torch.arange(90) * 37 % 101).bfloat16(); i = torch.arange(90) % 3; torch.zeros(3, dtype=x.dtype).scatter_add(0, i, x), torch.zeros(3, dtype=x.dtype).index_add(0, i, x)
-x = (torch.arange(90) * 37 % 101).half() / 7; i = torch.arange(45) % 3; torch.zeros(3, 2, dtype=x.dtype).index_add(0, i, x.reshape(45, 2)), torch.zeros(2, 3, dtype=x.dtype).index_add(1, i, x.reshape(2, 45))
+x = (torch.arange(90) * 37 % 101).half() / 7; i = torch.arange(45) % 3; z = torch.zeros(3, 2).half(); z.index_add(0, i, x.reshape(45, 2)), z.T.index_add(1, i, x.reshape(2, 45))
 x = (torch.arange(90) * 37 % 101).bfloat16().reshape(45, 2); i = torch.arange(45) % 3; torch.zeros(3, 2, dtype=x.dtype).index_add(0, i, x, alpha=0.3)
-x = torch.ones(3, 2).bfloat16().requires_grad_(); i = (torch.arange(60) % 3)[:, None].expand(60, 2); (x.gather(0, i) * (torch.arange(60) * 37 % 101 / 7)[:, None].bfloat16()).sum().backward(); x.grad
+x = torch.ones(3, 2).bfloat16().requires_grad_(); n = torch.arange(60)[:, None]; (x.gather(0, (n % 3).expand(60, 2)) * (n * 37 % 101 / 7).bfloat16()).sum().backward(); x.grad
 """
 
 PROGRAMS = (INDEXING, VIEWS, OVERLAPS, AUTOGRAD, PLACES, HOOKS, HOOK_RESULTS, PARTS, POOLS, MIXED, FACTORIES, NUMBERS, FACTORS, NUMPY_NUMBERS, OTHERS_OPERATORS, FLAT_WEIGHTS, OUTS,
