@@ -36,6 +36,25 @@ class OpOverload:
     def namespace(self) -> str:
         return self.overloadpacket._namespace
 
+    @property
+    def _name(self) -> str:
+        return self.name()
+
+    @property
+    def _schema(self) -> Any:
+        """What it takes and returns. AttributeError where that is not known: of operators that are torchlike's own."""
+        from ._function_schema import function_schema
+        found = function_schema(self)
+        if found is None:
+            raise AttributeError(f"torchlike: the schema of '{self}' is not known")
+        return found
+
+    @property
+    def is_view(self) -> bool:
+        """Whether what it returns is memory of an argument that it does not write."""
+        aliases = [a.alias_info for a in self._schema.arguments if a.alias_info is not None]
+        return bool(aliases) and not any(a.is_write for a in aliases)
+
     def __str__(self) -> str:
         return f"{self.namespace}.{self.__name__}"
 

@@ -14,7 +14,7 @@ from .derivatives import RULES, Given, fit
 from .held import Held, is_held, shown
 from .tape import TapedPlan
 
-CHANGED = ("one of the variables needed for gradient computation has been modified by an inplace operation: [{} {}] is at version {}; expected version {} "
+CHANGED = ("one of the variables needed for gradient computation has been modified by an inplace operation: [{} {}]{} is at version {}; expected version {} "
            "instead. Hint: enable anomaly detection to find the operation that failed to compute its gradient, with "
            "torch.autograd.set_detect_anomaly(True).")
 
@@ -91,7 +91,8 @@ def _unpacked(node: Node, i: int, v: Any, create_graph: bool) -> Any:
     else:
         t = v.tensor
         if t._storage.version != v.version:
-            raise RuntimeError(CHANGED.format(type(t).__name__, list(t.shape), t._storage.version, v.version))
+            made_by = "" if t._edge is None or t.is_leaf else f", which is output {t._out} of {t._edge.name()},"
+            raise RuntimeError(CHANGED.format(t.type(), list(t.shape), made_by, t._storage.version, v.version))
         if i < 0:
             t = _leaves.detached(t)
         if not create_graph or (None if edge is None else edge) == (None if t._edge is None else (t._edge, t._out)):

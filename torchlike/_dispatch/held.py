@@ -126,6 +126,17 @@ def make_wrapper(cls: type, shape: Any, dtype: Any, device: Any, strides: Any, o
     return t
 
 
+def take_facts(t: Tensor, other: Tensor) -> None:
+    """`t.data = other`: shape, dtype, device and data; what programs stored on t stays."""
+    if not t._dispatches or (t._storage.data is None) != (other._dispatches and other._storage.data is None):
+        raise RuntimeError("Attempted to call `variable.set_data(tensor)`, but `variable` and `tensor` have incompatible tensor type.")
+    t._value, t._layout = Outline(other._value.aval, META_ARRAY), other._layout
+    if t._storage.data is not None:
+        t._storage.data = (other._storage.data if other._dispatches else other)._alias()
+    if isinstance(t._edge, _tensor.AccumulateGrad):
+        t._edge.aval = t._value.aval
+
+
 # -- what a class that dispatches has in place of the engine's own methods: called on its instances, by the engine alone ------------
 
 
@@ -186,21 +197,17 @@ def _copied(self: Tensor) -> Tensor:
 
 
 def _reduced(self: Tensor, protocol: int) -> tuple:
+    from .._serialization import tensors
+    requires = self.requires_grad and self.is_leaf
     if self._storage.data is not None:
-        return _with_data, (type(self), self._storage.data, self.requires_grad and self.is_leaf, attributes(self))
+        return _with_data, (type(self), self._storage.data, requires, attributes(self))
     a, layout = self._value.aval, self._strided()
-    return _without_data, (type(self), a.shape, a.dtype, a.device, layout.strides, layout.offset, self.requires_grad and self.is_leaf, attributes(self))
+    facts = type(self), a.dtype, tuple(a.shape), tuple(layout.strides), layout.offset, self.layout, a.device, requires
+    return tensors._rebuild_from_type_v2, (tensors._rebuild_wrapper_subclass, type(self), facts, attributes(self))
 
 
 def _with_data(cls: type, data: Tensor, requires_grad: bool, stored: dict) -> Tensor:
-    return _restored(instance(data._alias(), cls), requires_grad, stored)
-
-
-def _without_data(cls: type, shape: tuple, dtype: Any, device: Any, strides: tuple, offset: int, requires_grad: bool, stored: dict) -> Tensor:
-    return _restored(make_wrapper(cls, shape, dtype, device, strides, offset, False), requires_grad, stored)
-
-
-def _restored(t: Tensor, requires_grad: bool, stored: dict) -> Tensor:
+    t = instance(data._alias(), cls)
     for name, x in stored.items():
         setattr(t, name, x)
     t.requires_grad = requires_grad

@@ -98,11 +98,11 @@ def written(self: Tensor, new: Tensor) -> Tensor:
             hand_on(aten.copy_.default, self, source)
         finally:
             mode.enabled = before
+        count(self)
     if mode.enabled and new is not self and (new._edge is not None or self._edge is not None):
         if self._base is not None and is_held(self):
             raise NotImplementedError(VIEW.format(type(self).__name__))
         self._move_to(new)
-    count(self)
     return self
 
 

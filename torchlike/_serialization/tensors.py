@@ -130,6 +130,12 @@ def _rebuild_parameter_with_state(data: Tensor, requires_grad: bool, backward_ho
     return _with_state(Parameter(data, bool(requires_grad)), state)
 
 
+def _rebuild_wrapper_subclass(cls: type, dtype: dtypes.dtype, size: tuple, stride: tuple, storage_offset: int, layout: layout, device: device,
+                              requires_grad: bool) -> Tensor:
+    return Tensor._make_wrapper_subclass(cls, size, strides=stride, storage_offset=storage_offset, layout=layout, device=device, requires_grad=requires_grad,
+                                         dtype=dtype)
+
+
 def _rebuild_from_type_v2(function: Callable[..., Tensor], cls: type, args: tuple, state: Any) -> Tensor:
     if function not in _REBUILDS or not (isinstance(cls, type) and issubclass(cls, Tensor)):
         raise pickle.UnpicklingError(f"_rebuild_from_type_v2 is not allowed for {function!r} and {cls!r}")
@@ -154,6 +160,7 @@ _REBUILDS = (
     _rebuild_sparse_tensor,
     _rebuild_parameter,
     _rebuild_parameter_with_state,
+    _rebuild_wrapper_subclass,
 )
 
 # -- saving -----------------------------------------------------------------------------------------------------------
@@ -191,6 +198,8 @@ class TensorSaver:
             return device, (obj.type,) if obj.index is None else (obj.type, obj.index)
         if not isinstance(obj, Tensor) or isinstance(obj, UninitializedTensorMixin) or _reduces_itself(type(obj)):
             return NotImplemented
+        if obj._dispatches and obj._storage.data is None:
+            return obj.__reduce_ex__(2)
         if obj._sparse:
             return self._sparse(obj)
         state = dict(vars(obj))
@@ -256,6 +265,10 @@ def _outermost_first(strides: tuple) -> list[int]:
 def _reduces_itself(cls: type) -> bool:
     """Whether a subclass says itself how it is pickled: a user's, or a DTensor."""
     definer = next(base for base in cls.__mro__ if "__reduce_ex__" in vars(base) or "__reduce__" in vars(base))
+    if vars(definer).get("__reduce_ex__") is not None and getattr(definer, "_dispatches", False):
+        from .._dispatch.held import _reduced
+        if vars(definer)["__reduce_ex__"] is _reduced:
+            return False
     return definer is not object and (definer.__module__.split(".")[0] not in (names.PACKAGE, "torch") or "__setstate__" in vars(definer))
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable, Iterator, Sequence
 
+import jax
+import jax.numpy as jnp
 import numpy as np
 
 from .._core import dtype as dt
@@ -13,7 +15,11 @@ from .._core.grad_mode import mode
 from .._core.program import concrete, is_tracer, record
 from .._core.registry import Op
 from .._core.value import Value
+from .._public import FUNCTIONS
 from .._tensor import Tensor, apply
+
+SMALL = 1 << 12  # elements of a parameter that is updated together with others
+FEW = 4  # of them that are not worth it
 
 _collecting: list | None = None
 
@@ -38,25 +44,62 @@ class Rule(Op):
     with; computed here unless one is a tensor, for in the kernel each parameter's part would compute it again.
     """
 
-    def __init__(self, name: str, rule: Callable, views: bool = True, prepare: Callable[..., tuple] | None = None):
+    def __init__(
+        self,
+        name: str,
+        rule: Callable,
+        views: bool = True,
+        prepare: Callable[..., tuple] | None = None,
+        elementwise: bool = True,
+    ):
         super().__init__(f"optim_{name}", self._kernel, shape=self._shapes)
         self.rule, self.views, self.prepare = rule, views, prepare
+        if elementwise:
+            self.kernel_for("cpu")(self._together)
 
     def _kernel(self, xp, *args):
+        made = [self._one(xp, row, *rest) for row, *rest in self._rows(args)]
+        return [row[c] for c in range(len(made[0])) for row in made]
+
+    def _rows(self, args) -> Iterator[tuple]:
+        """Of each parameter: itself, its gradient, its states; with the numbers and flags of the rule."""
         n, columns, flags, prepared = args[-1]
         numbers = args[(2 + columns) * n : -1]
         if not prepared:
             numbers = self.prepare(*numbers)
-        made = []
         for i in range(n):
-            param, grad, *state = args[i : (2 + columns) * n : n]
-            if self.views and param.dtype.kind == "c":
-                outs = self.rule(
-                    xp, _as_real(xp, param), _as_real(xp, grad), [_as_real(xp, s) for s in state], numbers, flags
-                )
-                made.append([_as_complex(xp, o, param.dtype) for o in outs])
-            else:
-                made.append(self.rule(xp, param, grad, state, numbers, flags))
+            yield args[i : (2 + columns) * n : n], numbers, flags
+
+    def _one(self, xp, row: Sequence, numbers, flags) -> Sequence:
+        param, grad, *state = row
+        if not (self.views and param.dtype.kind == "c"):
+            return self.rule(xp, param, grad, state, numbers, flags)
+        outs = self.rule(xp, _as_real(xp, param), _as_real(xp, grad), [_as_real(xp, s) for s in state], numbers, flags)
+        return [_as_complex(xp, o, param.dtype) for o in outs]
+
+    def _together(self, *args):
+        """The kernel of compiled programs on the CPU: small parameters (biases, norms) as one, since XLA makes dozens of instructions
+        of each, which take time to compile and kilobytes each for as long as the program is kept."""
+        rows = list(self._rows(args))
+        groups: dict[tuple, list[int]] = {}
+        for i, (row, *_) in enumerate(rows):
+            small = row[0].size <= SMALL and row[0].dtype.kind == "f" and len({x.shape for x in row}) == 1
+            groups.setdefault(tuple([x.dtype for x in row]) if small else (i,), []).append(i)
+        made: list = [None] * len(rows)
+        for members in groups.values():
+            _, numbers, flags = rows[members[0]]
+            if len(members) < FEW:
+                for i in members:
+                    made[i] = self._one(jnp, rows[i][0], numbers, flags)
+                continue
+            joined = [jnp.concatenate([x.reshape(-1) for x in column]) for column in zip(*[rows[i][0] for i in members])]
+            # a branch that is always taken: XLA would take what is in it apart for each of the pieces again
+            always = jax.lax.population_count(jax.lax.bitcast_convert_type(joined[0][0], f"i{joined[0].dtype.itemsize}")) <= 64
+            outs = jax.lax.cond(always, lambda row: tuple(self._one(jnp, row, numbers, flags)), lambda row: (row[0], *row[2:]), joined)  # noqa: B023
+            ends = np.cumsum([rows[i][0][0].size for i in members])[:-1]
+            pieces = [jnp.split(x, ends) for x in outs]
+            for i, *outs in zip(members, *pieces):
+                made[i] = [x.reshape(rows[i][0][0].shape) for x in outs]
         return [row[c] for c in range(len(made[0])) for row in made]
 
     def _shapes(self, *args):
@@ -73,6 +116,7 @@ class Rule(Op):
         differentiable: bool = False,
     ) -> None:
         """Record the step and write its results into the parameters and states."""
+        given = numbers
         prepared = self.prepare is None or not any(isinstance(x, Tensor) for x in numbers)
         if prepared and self.prepare is not None:
             numbers = self.prepare(*map(float, numbers))
@@ -92,11 +136,32 @@ class Rule(Op):
             t._value if t._storage is None else t._current() for column in (params, grads, *state) for t in column
         ]
         values += [_datum(x) for x in numbers]
-        made = record(self, values, statics)[1]
+        try:
+            made = record(self, values, statics)[1]
+        except TypeError:
+            if self._by_operators(params, grads, state, given, flags):
+                return
+            raise
         n = len(params)
         write(params, made[:n])
         for k, column in enumerate(state, 1):
             write(column, made[k * n : (k + 1) * n])
+
+    def _by_operators(self, params: Sequence[Tensor], grads: Sequence[Tensor], state: Sequence[Sequence[Tensor]], numbers: Sequence, flags: tuple) -> bool:
+        """The step where tensors dispatch, for these; the others' is one operation still. False where none does."""
+        places = [i for i, (p, g) in enumerate(zip(params, grads)) if p._dispatches or g._dispatches]
+        if not places:
+            return False
+        from ._by_operators import step
+
+        def parts(which: list[int]) -> tuple:
+            return [params[i] for i in which], [grads[i] for i in which], [[column[i] for i in which] for column in state]
+        ready = [float(x) for x in numbers]
+        step(self.name, self.rule, *parts(places), ready if self.prepare is None else self.prepare(*ready), flags)
+        others = [i for i in range(len(params)) if i not in places]
+        if others:
+            self(*parts(others), numbers, flags)
+        return True
 
 
 def write(tensors: Sequence[Tensor], values: Sequence[Value]) -> None:
@@ -154,6 +219,8 @@ def _step_value(number, dtype, device=None) -> Value:
 
 def zeros(p: Tensor, value: float = 0.0) -> Tensor:
     """A state tensor like p. Its host array makes the first step the same program as the second."""
+    if p._dispatches:
+        return FUNCTIONS["full_like"](p, value) if value else FUNCTIONS["zeros_like"](p)
     a = p._value.aval
     t = Tensor._of(Value(a, np.zeros(a.shape, a.dtype.np) if value == 0 else np.full(a.shape, value, a.dtype.np)))
     t._layout = p._layout if p._layout is not None and p._layout.offset == 0 else None

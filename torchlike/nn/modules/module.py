@@ -394,7 +394,7 @@ class Module(HooksMixin, StateDictMixin):
                 continue
             with no_grad():
                 new, grad = fn(param), None if param.grad is None else fn(param.grad)
-            if future._swap:
+            if future._swap or (new._dispatches and hasattr(new, "__tensor_flatten__")):
                 self._swap_in(param, new, grad, name)
                 continue
             target = param
