@@ -616,6 +616,26 @@ z = (torch.arange(6.0) * (1 + 1j)).reshape(2, 3); w = z.conj().as_strided((2,), 
 x = torch.diag(torch.tensor([1.0, 1e-3, 1e-6])); [torch.linalg.lstsq(x, torch.ones(3, 1), rcond=r, driver=d).solution for d in ("gelsd", "gelss") for r in (0.5, 1.0, 2.0, -1.0)]
 """
 
+STRICT = """
+A = torch.autograd.functional; A.jacobian(lambda x: torch.ones(3, requires_grad=True) * 2, torch.ones(3), strict=True)
+A = torch.autograd.functional; A.jacobian(lambda x, y: (x * 2, y * 3), (torch.ones(3), torch.ones(3)), strict=True)
+A = torch.autograd.functional; A.jacobian(lambda x: x * 2, torch.ones(3), strict=True, create_graph=True)
+A = torch.autograd.functional; A.vjp(lambda x: x * 2, torch.ones(3), torch.ones(3), strict=True, create_graph=True)
+A = torch.autograd.functional; A.jvp(lambda x: x * 2, torch.ones(3), torch.ones(3), strict=True, create_graph=True)
+A = torch.autograd.functional; A.vjp(lambda x: x ** 3, torch.ones(3), torch.ones(3), strict=True, create_graph=True)[1].requires_grad
+A = torch.autograd.functional; A.vhp(lambda x: x.sum(), torch.ones(3), torch.ones(3), strict=True)
+A = torch.autograd.functional; A.hvp(lambda x: x.sum(), torch.ones(3), torch.ones(3), strict=True)
+A = torch.autograd.functional; A.hessian(lambda x: x.sum(), torch.ones(3), strict=True)
+A = torch.autograd.functional; A.hessian(lambda x, y: (x ** 3).sum() + (y ** 3).sum(), (torch.ones(3), torch.ones(3)), strict=True)
+A = torch.autograd.functional; A.hvp(lambda x: x[0] * x[1], torch.ones(3), torch.ones(3), strict=True, create_graph=True)
+A = torch.autograd.functional; A.hvp(lambda x: (x ** 3).sum(), torch.ones(3), torch.ones(3), strict=True)
+A = torch.autograd.functional; A.jacobian(lambda x: x * 2, torch.ones(3), strict=True, vectorize=True)
+A = torch.autograd.functional; A.jacobian(lambda x: x * 2, torch.ones(3), strategy="forward-mode")
+A = torch.autograd.functional; A.jacobian(lambda x: (x * x.sum(), torch.ones(2), x[:0]), torch.tensor([1.0, 2.0]), vectorize=True)
+A = torch.autograd.functional; A.hessian(lambda x, y: (x ** 3 * y ** 2).sum(), (torch.tensor([1.0, 2.0]), torch.ones(2)), vectorize=True)
+x = torch.ones(2, requires_grad=True); torch.autograd.functional.jacobian(lambda x: x ** 3, x, create_graph=True, vectorize=True).sum().backward(); x.grad
+"""
+
 SUMS_OF_SHORT_NUMBERS = """
 x = (torch.arange(90) * 37 % 101).bfloat16(); i = torch.arange(90) % 3; torch.zeros(3, dtype=x.dtype).scatter_add(0, i, x), torch.zeros(3, dtype=x.dtype).index_add(0, i, x)
 x = (torch.arange(90) * 37 % 101).half() / 7; i = torch.arange(45) % 3; z = torch.zeros(3, 2).half(); z.index_add(0, i, x.reshape(45, 2)), z.T.index_add(1, i, x.reshape(2, 45))
@@ -625,7 +645,7 @@ x = torch.ones(3, 2).bfloat16().requires_grad_(); n = torch.arange(60)[:, None];
 
 PROGRAMS = (INDEXING, VIEWS, OVERLAPS, AUTOGRAD, PLACES, HOOKS, HOOK_RESULTS, PARTS, POOLS, MIXED, FACTORIES, NUMBERS, FACTORS, NUMPY_NUMBERS, OTHERS_OPERATORS, FLAT_WEIGHTS, OUTS,
             OUT_DTYPES, FOURIER, SIZES, BUFFERS, MADE, REDUCED, PRODUCT_OUTS, NOT_FINITE, FLOAT_SIZES, TRANSFORMS, INFINITE_MATRICES, SUMS_OF_SHORT_NUMBERS,
-            CONJUGATED_WINDOWS)
+            CONJUGATED_WINDOWS, STRICT)
 
 
 @pytest.mark.parametrize("program", lines(*PROGRAMS))

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from .._tensor import Tensor
 from ..ops.creation import ones_like, zeros_like
 from ..ops.joining import stack
+from ..ops.ranges import eye
 from .engine import grad
 from .grad_mode import enable_grad
 
@@ -51,6 +52,20 @@ def _tuple_postprocess(parts: tuple, is_tuple: bool | tuple[bool, bool]):
     return rows if is_tuple[0] else rows[0]
 
 
+_INDEPENDENT = "is independent of input {i}. This is not allowed in strict mode"
+_SECOND = ("While computing the hessian, found that the {of} of the user-provided function with respect to input {i} is independent of the input. This "
+           "is not allowed in strict mode. You should ensure that your function is twice differentiable and that the {of} depends on the inputs (this "
+           "would be violated by a linear function for example).")
+
+
+def _check_depend(gradients: tuple, of: str | None) -> None:
+    """In strict mode first derivatives have to depend on the inputs. of: whose derivatives the error speaks of; None in jvp."""
+    for i, g in enumerate(gradients):
+        if not g.requires_grad:
+            raise RuntimeError(_SECOND.format(of=of, i=i) if of else f"The gradient with respect to input {i} is independent of the inputs of the "
+                               "user-provided function. This is not allowed in strict mode.")
+
+
 def _check_strict(outputs: tuple, strict: bool, function: str) -> None:
     if strict:
         for i, o in enumerate(outputs):
@@ -59,8 +74,9 @@ def _check_strict(outputs: tuple, strict: bool, function: str) -> None:
                                    "differentiable manner from the input when running in strict mode.")
 
 
-def _gradients(outputs: tuple, inputs: tuple, grads, create_graph: bool, strict: bool = False) -> tuple:
-    """Gradients with zeros for inputs that an output does not depend on."""
+def _gradients(outputs: tuple, inputs: tuple, grads, create_graph: bool, strict: bool = False, of: str = "output", depend: str = "") -> tuple:
+    """Gradients with zeros for inputs that an output does not depend on. In strict mode there has to be none of these, and gradients
+    of which a graph is made (`depend` names them) must not be the same for all inputs. of: what is differentiated."""
     used = [(o, g) for o, g in zip(outputs, grads) if o.requires_grad]
     if not used:
         found = (None,) * len(inputs)
@@ -69,7 +85,10 @@ def _gradients(outputs: tuple, inputs: tuple, grads, create_graph: bool, strict:
     if strict:
         for i, g in enumerate(found):
             if g is None:
-                raise RuntimeError(f"The output of the user-provided function is independent of input {i}. This is not allowed in strict mode.")
+                whose = of if of.startswith("Output") else f"The {of}"
+                raise RuntimeError(f"{whose} of the user-provided function {_INDEPENDENT.format(i=i)}.")
+            if create_graph and depend and not g.requires_grad:
+                raise RuntimeError(f"The {depend} of the user-provided function {_INDEPENDENT.format(i=i)} when create_graph=True.")
     return tuple(zeros_like(t) if g is None else g for t, g in zip(inputs, found))
 
 
@@ -102,7 +121,7 @@ def vjp(func: Callable, inputs, v=None, create_graph: bool = False, strict: bool
             vs = (ones_like(outputs[0]),)
         else:
             vs = _vector(v, outputs, out_tuple, "vjp")
-        made = _gradients(outputs, parts, vs, create_graph, strict)
+        made = _gradients(outputs, parts, vs, create_graph, strict, depend="jacobian")
     return _tuple_postprocess(_grad_postprocess(outputs, create_graph), out_tuple), _tuple_postprocess(_grad_postprocess(made, create_graph), is_tuple)
 
 
@@ -122,7 +141,9 @@ def jvp(func: Callable, inputs, v=None, create_graph: bool = False, strict: bool
         _check_strict(outputs, strict, "jvp")
         dummies = tuple(zeros_like(o).requires_grad_() for o in outputs)
         back = _gradients(outputs, parts, dummies, True, strict)
-        made = _gradients(back, dummies, vs, create_graph)
+        if strict:
+            _check_depend(back, None)
+        made = _gradients(back, dummies, vs, create_graph, strict, depend="jacobian")
     return _tuple_postprocess(_grad_postprocess(outputs, create_graph), out_tuple), _tuple_postprocess(_grad_postprocess(made, create_graph), out_tuple)
 
 
@@ -147,7 +168,9 @@ def vhp(func: Callable, inputs, v=None, create_graph: bool = False, strict: bool
         output = _scalar(func, "vhp")(*parts)
         _check_strict((output,), strict, "vhp")
         first = _gradients((output,), parts, (ones_like(output),), True, strict)
-        made = _gradients(first, parts, vs, create_graph, strict)
+        if strict:
+            _check_depend(first, "jacobian")
+        made = _gradients(first, parts, vs, create_graph, strict, "jacobian", "hessian")
     return _grad_postprocess((output,), create_graph)[0], _tuple_postprocess(_grad_postprocess(made, create_graph), is_tuple)
 
 
@@ -160,9 +183,11 @@ def hvp(func: Callable, inputs, v=None, create_graph: bool = False, strict: bool
         output = _scalar(func, "hvp")(*parts)
         _check_strict((output,), strict, "hvp")
         first = _gradients((output,), parts, (ones_like(output),), True, strict)
+        if strict:
+            _check_depend(first, "jacobian")
         dummies = tuple(zeros_like(g).requires_grad_() for g in first)
         back = _gradients(first, parts, dummies, True)
-        made = _gradients(back, dummies, vs, create_graph)
+        made = _gradients(back, dummies, vs, create_graph, strict, "hessian", "hessian")
     return _grad_postprocess((output,), create_graph)[0], _tuple_postprocess(_grad_postprocess(made, create_graph), is_tuple)
 
 
@@ -181,6 +206,12 @@ def jacobian(func: Callable, inputs, create_graph: bool = False, strict: bool = 
     """All derivatives of outputs by inputs: output.shape + input.shape, nested in tuples as outputs and inputs are."""
     if strategy not in ("forward-mode", "reverse-mode"):
         raise AssertionError('Expected strategy to be either "forward-mode" or "reverse-mode".')
+    if strategy == "forward-mode" and not create_graph:
+        if strict:
+            raise RuntimeError("torch.autograd.functional.jacobian: `strict=True` and `strategy=\"forward-mode\"` are not supported together (yet). "
+                               "Please either set `strict=False` or `strategy=\"reverse-mode\"`.")
+        if not vectorize:
+            raise NotImplementedError("Computing Jacobian using forward-AD or forward-over-reverse Hessian isonly implemented for `vectorize=True`.")
     if strategy == "forward-mode" and create_graph:
         raise NotImplementedError("torch.autograd.functional.jacobian: `create_graph=True` and `strategy=\"forward-mode\"` are not supported together "
                                   "(yet). Please either set `create_graph=False` or `strategy=\"reverse-mode\"`.")
@@ -188,12 +219,17 @@ def jacobian(func: Callable, inputs, create_graph: bool = False, strict: bool = 
         is_tuple, parts = _as_tuple(inputs, "inputs", "jacobian")
         parts = _prepared(parts, create_graph)
         out_tuple, outputs = _call(func, parts, "jacobian")
+        rows: list[tuple] = []
         _check_strict(outputs, strict, "jacobian")
-        rows = []
-        for output in outputs:
+        if vectorize:
+            if strict:
+                raise RuntimeError("torch.autograd.functional.jacobian: `strict=True` and `vectorized=True` are not supported together. Please either set "
+                                   "`strict=False` or `vectorize=False`.")
+            rows = [_rows_at_once(output, parts, create_graph) for output in outputs]
+        for i, output in enumerate(() if vectorize else outputs):
             columns: list[list] = [[] for _ in parts]
             for element in output.reshape(-1).unbind() if output.numel() else ():
-                made = _gradients((element,), parts, (ones_like(element),), create_graph, strict)
+                made = _gradients((element,), parts, (ones_like(element),), create_graph, strict, f"Output {i}", "jacobian")
                 for column, g in zip(columns, made):
                     column.append(g)
             rows.append(tuple(
@@ -202,9 +238,28 @@ def jacobian(func: Callable, inputs, create_graph: bool = False, strict: bool = 
     return _tuple_postprocess(rows, out_tuple)
 
 
+def _rows_at_once(output: Tensor, inputs: tuple, create_graph: bool) -> tuple:
+    """The derivatives of all elements of an output by one batched backward."""
+    from .._functorch.vmap import vmap  # built on this package
+
+    shapes = [(*output.shape, *t.shape) for t in inputs]
+    if not output.requires_grad or not output.numel():
+        return tuple(t.new_zeros(s) for t, s in zip(inputs, shapes))
+    n = output.numel()
+    units = eye(n, dtype=output.dtype, device=output.device).reshape((n, *output.shape))
+
+    def pull(unit):
+        found = grad((output,), inputs, (unit,), create_graph=create_graph, retain_graph=True, allow_unused=True)
+        return {i: g for i, g in enumerate(found) if g is not None}
+    found = vmap(pull)(units)
+    return tuple(found[i].reshape(s) if i in found else t.new_zeros(s) for i, (t, s) in enumerate(zip(inputs, shapes)))
+
+
 def hessian(func: Callable, inputs, create_graph: bool = False, strict: bool = False, vectorize: bool = False,
             outer_jacobian_strategy: str = "reverse-mode"):
     """Second derivatives of a function with one number as result."""
+    if outer_jacobian_strategy not in ("forward-mode", "reverse-mode"):
+        raise AssertionError('Expected strategy to be either "forward-mode" or "reverse-mode".')
     is_tuple, parts = _as_tuple(inputs, "inputs", "hessian")
     scalar = _scalar(func, "hessian")
 
@@ -212,8 +267,11 @@ def hessian(func: Callable, inputs, create_graph: bool = False, strict: bool = F
         x = tuple(t if t.requires_grad else t.requires_grad_() for t in x)
         output = scalar(*x)
         _check_strict((output,), strict, "hessian")
-        return _gradients((output,), x, (ones_like(output),), True, strict)
-    made = jacobian(gradient, parts, create_graph, strict)
+        first = _gradients((output,), x, (ones_like(output),), True)
+        if strict:
+            _check_depend(first, "jacobian")
+        return first
+    made = jacobian(gradient, parts, create_graph, strict, vectorize, outer_jacobian_strategy)
     return made if is_tuple else made[0][0]
 
 
