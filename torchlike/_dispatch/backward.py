@@ -16,7 +16,7 @@ from .tape import TapedPlan
 
 CHANGED = ("one of the variables needed for gradient computation has been modified by an inplace operation: [{} {}]{} is at version {}; expected version {} "
            "instead. Hint: enable anomaly detection to find the operation that failed to compute its gradient, with "
-           "torch.autograd.set_detect_anomaly(True).")
+           "torch.autograd.set_detect_anomaly(True, check_nan=False).")
 
 
 def takes(grads: list) -> bool:
@@ -91,7 +91,7 @@ def _unpacked(node: Node, i: int, v: Any, create_graph: bool) -> Any:
     else:
         t = v.tensor
         if t._storage.version != v.version:
-            made_by = "" if t._edge is None or t.is_leaf else f", which is output {t._out} of {t._edge.name()},"
+            made_by = "" if t._edge is None or t.is_leaf else f", which is output {t._out} of {t._edge.name().partition('Backward')[0]},"
             raise RuntimeError(CHANGED.format(t.type(), list(t.shape), made_by, t._storage.version, v.version))
         if i < 0:
             t = _leaves.detached(t)

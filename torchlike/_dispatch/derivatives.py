@@ -10,9 +10,10 @@ from collections.abc import Callable
 from typing import Any
 
 from .._core.aval import Aval
+from .._core.registry import OPS
 from .._ops import aten
 from .._public import FUNCTIONS
-from .._tensor import Tensor
+from .._tensor import Tensor, apply
 
 RULES: dict[str, Rule] = {}
 END = 9223372036854775807  # how PyTorch writes "to the end"
@@ -276,13 +277,14 @@ def _spread(g: Tensor, d: Given) -> Tensor:
 
 def _power(d: Given) -> Tensor:
     n = d.statics[0]
-    return conj(_scaled(d[0].pow(n - 1), n)) if n != 0 else zeros(d.g, d.shape())
+    less = n - 1 if isinstance(n, complex) else float(n - 1)
+    return conj(_scaled(apply(OPS["pow_scalar"], (d[0],), (less,)), n)) if n != 0 else zeros(d.g, d.shape())
 
 
-def zeros(g: Tensor, shape: list) -> Tensor:
+def zeros(g: Tensor, shape: list, **facts: Any) -> Tensor:
     """Zeros that g's class makes."""
     from .._leaves import hand_on
-    return hand_on(aten.new_zeros.default, g, list(shape))
+    return hand_on(aten.new_zeros.default, g, list(shape), **facts)
 
 
 def _shared(d: Given) -> Tensor:
@@ -353,9 +355,12 @@ def _dropout(d):
 @rule("index", reads=(tuple(range(1, 64)),))
 def _index(d):
     dims = d.statics[0]
-    places = {dim: d[1 + i] for i, dim in enumerate(dims)}
-    index = [places.get(i) for i in range(max(dims) + 1)]
-    return lambda: aten.index_put.default(zeros(d.g, d.shape()), index, d.g, True), *[None] * len(dims)
+    index = [d[1 + i] for i in range(len(dims))]
+
+    def run():
+        start = zeros(d.g, d.shape(), dtype=d.g.dtype, layout=d.g.layout, device=d.g.device)
+        return apply(OPS["index_put"], (start, d.g, *index), (dims, True))
+    return run, *[None] * len(dims)
 
 
 @rule("scatter", reads=((1,),))
@@ -376,7 +381,7 @@ def _pad(d):
 
 @rule("elu", reads=((0, 1, 2, 3),))
 def _elu(d):
-    return lambda: aten.elu_backward.default(d.g, d[1], d[2], d[3], False, d[0]), None, None, None
+    return lambda: aten.elu_backward.default(d.g, d[1], *[1 if x == 1 else x for x in (d[2], d[3])], False, d[0]), None, None, None
 
 
 @rule("binary_cross_entropy", reads=((0, 1, 2),))

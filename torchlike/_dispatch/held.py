@@ -159,6 +159,12 @@ def _alias(self: Tensor) -> Tensor:
     return detached(self)
 
 
+def _view(self: Tensor, op: Any, statics: tuple, *numbers: int) -> Tensor:
+    if dispatching.disabled:
+        return data_of(self)._view(op, statics, *numbers)
+    return Tensor._view(self, op, statics, *numbers)
+
+
 def _deepcopied(self: Tensor, memo: dict) -> Tensor:
     """A copy of a leaf without data: what its class makes of `clone`, with copies of what programs stored on it."""
     if id(self) in memo:
@@ -242,6 +248,7 @@ OVERRIDES = {
     "_current": _current,
     "_alias": _alias,
     "_assign": _assign,
+    "_view": _view,
     "_check_write": _check_write,
     "_host_array": lambda self: data_of(self)._host_array(),
     "_known": lambda self: data_of(self)._known(),

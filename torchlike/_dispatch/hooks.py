@@ -98,6 +98,16 @@ def _refused(name: str, ending: Callable) -> Callable:
     return handed
 
 
+def _data_ptr(self: Tensor) -> int:
+    data = self._storage.data
+    return 0 if data is None else data.data_ptr()
+
+
+def _untyped_storage(self: Tensor) -> Any:
+    data = self._storage.data
+    return (FUNCTIONS["empty"](self.shape, dtype=self.dtype, device="meta") if data is None else data).untyped_storage()
+
+
 def _setitem(self: Tensor, index: Any, value: Any) -> None:
     """self[index] = value: a view that is written, or elements by index tensors."""
     parts = index if isinstance(index, tuple) else (index,)
@@ -123,7 +133,8 @@ def install() -> None:
                 scope[name] = _where_dispatching(scope[name], made)
         if hasattr(Tensor, name):
             setattr(Tensor, name, _where_dispatching(getattr(Tensor, name), made))
-    for name, made in {"item": _item, "__bool__": _truth, "tolist": _refused("tolist", lambda t: f", got {type(t).__name__}"),
+    for name, made in {"item": _item, "data_ptr": _data_ptr, "untyped_storage": _untyped_storage,
+                       "__bool__": _truth, "tolist": _refused("tolist", lambda t: f", got {type(t).__name__}"),
                        "numpy": _refused("numpy", lambda t: ".")}.items():
         setattr(Tensor, name, _where_dispatching(getattr(Tensor, name), made))
     Tensor.__setitem__ = _where_dispatching(Tensor.__setitem__, _setitem)

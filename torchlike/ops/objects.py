@@ -88,9 +88,10 @@ def _make_wrapper_subclass(cls, size, strides=None, storage_offset=None, memory_
                            requires_grad: bool = False, dispatch_sizes_strides_policy=None, dispatch_device: bool = False, dispatch_layout: bool = False,
                            _extra_dispatch_keys=None, storage_size=None) -> Tensor:
     """An instance of a subclass with `__torch_dispatch__` that has these facts and no data."""
-    if cls.__torch_dispatch__ is Tensor.__torch_dispatch__ or not isinstance(cls, type):
-        raise RuntimeError("make_subclass called with a class that doesn't have __torch_dispatch__" if isinstance(cls, type) else
-                           f"cls must be a type (got {type(cls).__name__})")
+    if not isinstance(cls, type):
+        raise TypeError(f"cls must be a type (got {type(cls).__name__})")
+    if not cls._dispatches:
+        raise TypeError(f"{cls.__name__} must define __torch_dispatch__")
     from .._core import device as dev
     from .._dispatch.held import make_wrapper
     if requires_grad and (dtype or dt.get_default_dtype()).category < dt.FLOAT:
