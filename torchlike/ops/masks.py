@@ -16,6 +16,7 @@ from .creation import place
 from .index_slices import index_select
 from .indexing import INDEX
 from .memory_formats import contiguous_format
+from .scans import running
 
 
 def _on(array: np.ndarray, device) -> Tensor:
@@ -89,9 +90,13 @@ def masked_select(input, mask: Tensor) -> Tensor:
     return apply(INDEX, (input.expand(shape).reshape(-1), _on(_positions(mask, shape), input.device)), ((0,),))
 
 
+def _sources(xp, mask):
+    """Which element of the source each element of the mask takes."""
+    return xp.maximum(running(xp, mask.astype(np.int32 if mask.size < 2 ** 31 else np.int64), 0, "cumsum") - 1, 0)
+
+
 def _masked_scatter(xp, x, mask, source):
-    flat = mask.reshape(-1)
-    order = xp.maximum(xp.cumsum(flat.astype(np.int64)) - 1, 0)
+    order = _sources(xp, mask.reshape(-1))
     return choose(xp, mask, source.reshape(-1)[order].reshape(mask.shape), x)
 
 
@@ -99,7 +104,7 @@ def _masked_scatter_vjp(xp, g, mask, needs, plan):
     gs = None
     if needs[2]:
         flat = mask.reshape(-1)
-        order = xp.maximum(xp.cumsum(flat.astype(np.int64)) - 1, 0)
+        order = _sources(xp, flat)
         values = choose(xp, flat, g.reshape(-1), xp.zeros((), g.dtype))
         a = plan.avals[2]
         if xp is np:

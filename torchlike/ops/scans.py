@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Callable
 from typing import NamedTuple
 
@@ -18,10 +19,11 @@ from .creation import _check_dtype
 from .elements import plain_number
 from .gathering import add_along, identity
 from .joining import cat
+from .materializing import materialized
 from .pointwise import complex_logaddexp
 from .reductions import _sum_dtype, result_type
 
-LONG, COLUMNS = 4096, 32  # a vector this long is scanned as so many columns at once on the CPU
+LONG, LANES = 256, 1024  # vectors this long are cut on the CPU, until so many numbers are combined at once
 
 
 def _wide(np_dtype):
@@ -51,36 +53,47 @@ _SCANS = {
 
 # XLA's CPU scans take log(n) passes over memory;
 # one pass over rows, as many columns as there are, is 2 to 4 times quicker.
-def _rows(x, combine, start, dtype):
-    """Scan over the first axis, row by row."""
+def _rows(xs: tuple, combine, carry: tuple, dtypes, reverse: bool) -> tuple:
+    """Scan over the first axis, row by row, from `carry` on."""
 
     def step(carry, row):
-        carry = combine(carry, row.astype(carry.dtype))
-        return carry, carry.astype(dtype)
+        carry = combine(carry, tuple(r.astype(c.dtype) for r, c in zip(row, carry)))
+        return carry, tuple(c.astype(d) for c, d in zip(carry, dtypes))
 
-    return lax.scan(step, jnp.full(x.shape[1:], start, _wide(dtype)), x)[1]
-
-
-def _scan_cpu(x, dim, combine, start):
-    n, dtype = x.shape[dim], x.dtype
-    if x.size // n >= COLUMNS or n < LONG:
-        return jnp.moveaxis(_rows(jnp.moveaxis(x, dim, 0), combine, start, dtype), 0, dim)
-    y, wide = jnp.moveaxis(x, dim, -1), _wide(dtype)
-    length = -(-n // COLUMNS)
-    y = jnp.pad(y, [(0, 0)] * (y.ndim - 1) + [(0, length * COLUMNS - n)], constant_values=start)
-    y = y.reshape(*y.shape[:-1], COLUMNS, length)
-    inside = jnp.moveaxis(_rows(jnp.moveaxis(y, -1, 0), combine, start, wide), 0, -1)
-    ends = _rows(jnp.moveaxis(inside[..., -1], -1, 0), combine, start, wide)
-    before = jnp.moveaxis(jnp.concatenate([jnp.full_like(ends[:1], start), ends[:-1]]), 0, -1)
-    whole = combine(before[..., None], inside).astype(dtype)
-    return jnp.moveaxis(whole.reshape(*y.shape[:-2], -1)[..., :n], -1, dim)
+    return lax.scan(step, carry, xs, reverse=reverse)[1]
 
 
-def _row_by_row(ufunc, x, dim):
+def _last_row(xs: tuple, combine, carry: tuple) -> tuple:
+    return lax.scan(lambda carry, row: (combine(carry, tuple(r.astype(c.dtype) for r, c in zip(row, carry))), None), carry, xs)[0]
+
+
+def _scan_cpu(xs: tuple, dim: int, combine, start: tuple, dtypes, reverse: bool = False) -> tuple:
+    """Arrays of one shape scanned together. Few long vectors are cut into columns, each of which goes on from what those before it
+    come to."""
+    n, lanes, ndim = xs[0].shape[dim], xs[0].size // xs[0].shape[dim], xs[0].ndim
+    columns, rows = min(LANES // lanes, math.isqrt(n)), tuple(jnp.moveaxis(x, dim, 0) for x in xs)
+    nothing = [jnp.full((), s, _wide(d)) for s, d in zip(start, dtypes)]
+    if columns < 2 or n < LONG:
+        made = _rows(rows, combine, tuple(jnp.full(rows[0].shape[1:], s) for s in nothing), dtypes, reverse)
+        return tuple(jnp.moveaxis(y, 0, dim) for y in made)
+    if reverse:
+        return tuple(jnp.flip(y, dim) for y in _scan_cpu(tuple(jnp.flip(x, dim) for x in xs), dim, combine, start, dtypes))
+    length, shape = -(-n // columns), rows[0].shape
+    more = [(0, length * columns - n)] + [(0, 0)] * (ndim - 1)
+    rows = [jnp.pad(x, more, constant_values=jnp.asarray(s, x.dtype)).reshape(columns, length, *shape[1:]) for x, s in zip(rows, start)]
+    rows = tuple(jnp.swapaxes(materialized(x), 0, 1) for x in rows)
+    ends = _last_row(rows, combine, tuple(jnp.full(rows[0].shape[1:], s) for s in nothing))
+    before = _scan_cpu(ends, 0, combine, start, [s.dtype for s in nothing])
+    before = tuple(jnp.concatenate([jnp.full((1, *b.shape[1:]), s), b[:-1]]) for b, s in zip(before, nothing))
+    made = _rows(rows, combine, before, dtypes, False)
+    return tuple(jnp.moveaxis(jnp.swapaxes(y, 0, 1).reshape(-1, *shape[1:])[:n], 0, dim) for y in made)
+
+
+def _row_by_row(ufunc, x, dim, dtype):
     """NumPy goes down one column after the other, which takes twice as long."""
     out = np.empty(x.shape, x.dtype)
     rows, made = np.moveaxis(x, dim, 0), np.moveaxis(out, dim, 0)
-    carry = rows[0].astype(_wide(x.dtype))
+    carry = rows[0].astype(dtype)
     made[0] = carry
     for row, place in zip(rows[1:], made[1:]):
         ufunc(carry, row, out=carry)
@@ -88,49 +101,62 @@ def _row_by_row(ufunc, x, dim):
     return out
 
 
-def running(xp, x, dim: int, name: str):
-    """x combined from the start to each element along dim, in torch's accumulation type; NaN stays once met."""
+def running(xp, x, dim: int, name: str, reverse: bool = False):
+    """x combined from the start to each element along dim, in torch's accumulation type; NaN stays once met. reverse: from the end."""
     if x.ndim == 0 or not x.size:
         return x
     scan = _SCANS[name]
     if xp is np:
-        if scan.ufunc in (np.maximum, np.minimum):
-            return scan.ufunc.accumulate(x, axis=dim)
-        if dim % x.ndim < x.ndim - 1 and x.shape[dim] >= 32 and x.size >= 256 * x.shape[dim]:
-            return _row_by_row(scan.ufunc, x, dim)
-        wide = _wide(x.dtype)
-        if wide == x.dtype:
-            return scan.ufunc.accumulate(x, axis=dim)
-        whole = x.astype(wide)  # NumPy's own conversion on the way takes three times as long
-        return scan.ufunc.accumulate(whole, axis=dim, out=whole).astype(x.dtype)
+        return np.flip(_running_numpy(np.flip(x, dim), dim, scan.ufunc), dim) if reverse else _running_numpy(x, dim, scan.ufunc)
     if x.dtype == np.bool_:
-        return running(xp, x.astype(np.int8), dim, name).astype(np.bool_)
-    return lax.platform_dependent(
-        x, cpu=lambda x: _scan_cpu(x, dim, scan.combine, scan.start(x.dtype)), default=lambda x: scan.whole(x, dim)
-    )
+        return running(xp, x.astype(np.int8), dim, name, reverse).astype(np.bool_)
+
+    def on_cpu(x):
+        return _scan_cpu((x,), dim, lambda a, b: (scan.combine(a[0], b[0]),), (scan.start(x.dtype),), (x.dtype,), reverse)[0]
+    return lax.platform_dependent(x, cpu=on_cpu, default=lambda x: scan.whole(x, dim, reverse=reverse))
+
+
+def _running_numpy(x, dim, ufunc):
+    extreme = ufunc in (np.maximum, np.minimum)
+    if dim % x.ndim < x.ndim - 1 and x.shape[dim] >= 32 and x.size >= 256 * x.shape[dim]:
+        return _row_by_row(ufunc, x, dim, x.dtype if extreme else _wide(x.dtype))
+    wide = _wide(x.dtype)
+    if extreme or wide == x.dtype:
+        return ufunc.accumulate(x, axis=dim)
+    whole = x.astype(wide)  # NumPy's own conversion on the way takes three times as long
+    return ufunc.accumulate(whole, axis=dim, out=whole).astype(x.dtype)
 
 
 def reverse_cumsum(xp, g, dim):
     """Sums from each element to the end: the adjoint of cumsum."""
-    return g if g.ndim == 0 else xp.flip(running(xp, xp.flip(g, dim), dim, "cumsum"), dim)
+    return running(xp, g, dim, "cumsum", reverse=True)
 
 
 def _cumprod_vjp(xp, g, x, out, plan):
     """Before the first zero sum(g * out) / x; at it the products are taken anew without it; after it nothing."""
     dim, dtype = plan.statics
     x = x.astype(dtype.np)
-    if x.ndim == 0:
+    if not x.size or x.ndim == 0:
         return g
     conj = xp.conj if x.dtype.kind == "c" else lambda v: v
-    zero = x == 0
-    first = zero & (xp.cumsum(zero.astype(np.int32), axis=dim) == 1)
     one = np.ones((), x.dtype)
-    without = running(xp, xp.where(first, one, x), dim, "cumprod")
-    return xp.where(
-        first,
-        reverse_cumsum(xp, g * conj(without), dim),
-        reverse_cumsum(xp, g * conj(out), dim) / conj(xp.where(zero, one, x)),
-    )
+
+    def with_zeros(g, x, out):
+        zero = x == 0
+        first = zero & (running(xp, zero.astype(np.int32), dim, "cumsum") == 1)
+        without = running(xp, xp.where(first, one, x), dim, "cumprod")
+        return xp.where(
+            first,
+            reverse_cumsum(xp, g * conj(without), dim),
+            reverse_cumsum(xp, g * conj(out), dim) / conj(xp.where(zero, one, x)),
+        )
+
+    def plain(g, x, out):
+        return reverse_cumsum(xp, g * conj(out), dim) / conj(x)
+
+    if xp is np:
+        return (plain if x.all() else with_zeros)(g, x, out)
+    return lax.cond(xp.all(x != 0), plain, with_zeros, g, x, out)
 
 
 def _scan_shape(a, dim, dtype):
@@ -197,14 +223,25 @@ _in_place(cumprod)
 
 def _running(xp, x, dim, name):
     """(values, index of the last element that set them)."""
-    if x.ndim == 0:
-        return [x, xp.zeros((), np.int64)]
-    values = running(xp, x, dim, name)
-    sets = x == values
-    if x.dtype.kind in "fV":
-        sets = sets | (x != x)
-    positions = np.arange(x.shape[dim]).reshape([-1 if d == dim else 1 for d in range(x.ndim)])
-    return [values, running(xp, xp.where(sets, positions, 0), dim, "cummax")]
+    if x.ndim == 0 or not x.size:
+        return [x, xp.zeros(x.shape, np.int64)]
+    if xp is np:
+        values = running(xp, x, dim, name)
+        sets = x == values
+        if x.dtype.kind in "fV":
+            sets = sets | (x != x)
+        return [values, running(xp, xp.where(sets, np.arange(x.shape[dim]).reshape([-1 if d == dim else 1 for d in range(x.ndim)]), 0), dim, "cummax")]
+    of = x.astype(np.int8) if x.dtype == np.bool_ else x
+    positions = lax.broadcasted_iota(np.int32, x.shape, dim)  # no dimension is longer
+
+    def last(a, b):
+        sets = (b[0] >= a[0] if name == "cummax" else b[0] <= a[0]) | (b[0] != b[0])
+        return tuple(jnp.where(sets, new, old) for old, new in zip(a, b))
+
+    def on_cpu(x):
+        return _scan_cpu((x, positions), dim, last, (_SCANS[name].start(x.dtype), 0), (x.dtype, positions.dtype))
+    values, index = lax.platform_dependent(of, cpu=on_cpu, default=lambda x: lax.associative_scan(last, (x, positions), axis=dim))
+    return [values.astype(x.dtype), index.astype(np.int64)]
 
 
 def _running_vjp(xp, g0, out1, plan):

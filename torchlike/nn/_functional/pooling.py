@@ -13,8 +13,9 @@ from ..._public import as_int
 from ..._tensor import Tensor, apply, as_tensor_value
 from ...ops.choosing import choose
 from ...ops.creation import arange, check_size
+from ...ops.materializing import materialized
 from .common import each, keep_format, not_implemented
-from .windows import materialized, offsets, slices, spread_to
+from .windows import offsets, slices, spread_to
 
 # A pool is an elementwise combination of the input's strided slices, one slice per position inside the window.
 
