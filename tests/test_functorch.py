@@ -173,7 +173,7 @@ def test_rearrange(torch):
         return caught(lambda: rearrange(x, p, **sizes))
     return ([rearrange(x, p, **sizes) for p, sizes in good], rearrange([x, x + 1], "n a b c -> a n (b c)"),
             rearrange(x.requires_grad_(), "a b c -> (b a) c").grad_fn is None, [said(*call) for call in bad],
-            [said(*call)[0] for call in unfit])
+            [said(*call)[0] for call in unfit], caught(lambda: rearrange(torch.tensor(1.0), "a ... -> ... a")))
 
 
 @same

@@ -16,6 +16,8 @@ from ._core.device import device as _device
 from ._core.dtype import dtype as _dtype
 from ._core.grad_mode import mode
 from ._dispatch_keys import DispatchKey, excluded
+from ._functorch._rules import by_rule
+from ._functorch._trace import innermost
 from ._schemas import Schema
 from ._tensor import Tensor
 from ._torchvision import LIBRARIES
@@ -23,7 +25,8 @@ from ._torchvision import load as _load_torchvision
 from .autograd.function import Function
 from .autograd.grad_mode import no_grad
 
-__all__ = ["CustomOpDef", "Library", "custom_op", "define", "get_ctx", "impl", "impl_abstract", "infer_schema", "register_autograd", "register_fake", "register_kernel"]
+__all__ = ["CustomOpDef", "Library", "custom_op", "define", "get_ctx", "impl", "impl_abstract", "infer_schema", "register_autograd", "register_fake", "register_kernel",
+           "register_vmap"]
 
 _DEFINED: dict[str, CustomOpDef] = {}
 _KEYS = {"CPU": "cpu", "CUDA": "cuda", "Meta": "meta", "CompositeExplicitAutograd": "default", "CompositeImplicitAutograd": "composite", "Autograd": "composite", "": "default"}
@@ -86,7 +89,7 @@ class CustomOpDef:
         self._namespace, self._name, self._schema, self._init_fn = namespace, name, schema, fn
         self._qualname, self.__name__ = f"{namespace}::{name}", name
         self._kernels: dict[str, Callable] = {} if fn is None else dict.fromkeys(device_types or ["default"], fn)
-        self._fake = self._backward = self._setup_context = None
+        self._fake = self._backward = self._setup_context = self._vmap = None
         self._parameters = Schema(self._qualname, schema)
         if self._qualname in _DEFINED and fn is None:
             raise RuntimeError(f"Tried to register an operator ({self._qualname}{schema}) with the same name and overload name multiple times.")
@@ -111,6 +114,10 @@ class CustomOpDef:
         kind = _kind(args, kwargs)
         if kind == "meta" and self._fake is not None:
             return self._fake(*args, **kwargs)
+        if self._vmap is not None and innermost() is not None:
+            computed = by_rule(self._qualname, self._vmap, self, args, kwargs, forward=True)
+            if computed is not None:
+                return computed[0]
         kernel = self._kernels.get(kind) or self._kernels.get("default")
         if kernel is None:
             raise NotImplementedError(f"Could not run '{self._qualname}' with arguments from the '{kind.upper()}' backend: there is no kernel for it.")
@@ -128,6 +135,10 @@ class CustomOpDef:
         return self._recorded(*args, **kwargs) if calls is None else calls(self, self._recorded, args, kwargs)
 
     def _recorded(self, *args: Any, **kwargs: Any) -> Any:
+        if self._vmap is not None and innermost() is not None:
+            computed = by_rule(self._qualname, self._vmap, self, args, kwargs)
+            if computed is not None and not computed[1]:
+                return computed[0]
         if not mode.enabled or not any(isinstance(x, Tensor) and x.requires_grad for x in (*args, *kwargs.values())):
             with no_grad():
                 return self._run(*args, **kwargs)
@@ -149,6 +160,13 @@ class CustomOpDef:
     def register_autograd(self, backward: Callable, /, *, setup_context: Callable | None = None) -> None:
         """backward(ctx, *gradients) gives the gradients of all arguments; setup_context(ctx, inputs, output) keeps what it needs."""
         self._backward, self._setup_context = backward, setup_context
+
+    def register_vmap(self, func: Callable | None = None) -> Callable:
+        """func(info, in_dims, *args) gives (results, their batch dimensions) for batches of arguments; a decorator without func."""
+        if func is None:
+            return self.register_vmap
+        self._vmap = func
+        return func
 
 
 class _Call(Function):
@@ -217,6 +235,11 @@ impl_abstract = register_fake
 def register_autograd(op: Any, backward: Callable, /, *, setup_context: Callable | None = None, lib: Any = None) -> None:
     """CustomOpDef.register_autograd, by name."""
     _found(op).register_autograd(backward, setup_context=setup_context)
+
+
+def register_vmap(op: Any, func: Callable | None = None, /, *, lib: Any = None) -> Callable:
+    """CustomOpDef.register_vmap, by name; a decorator without func."""
+    return functools.partial(register_vmap, op, lib=lib) if func is None else _found(op).register_vmap(func)
 
 
 def register_kernel(op: Any, device_types: str | Sequence[str] | None, func: Callable | None = None, /, *, lib: Any = None) -> Callable:

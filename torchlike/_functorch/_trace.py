@@ -89,6 +89,7 @@ class Trace(program.Program):
         self.stale: list = []  # views from outside that took a value of this program
         self.left: list[tuple] = []  # (function's name, result, where its batch goes, what the caller has of it)
         self.draws = Draws(self)
+        self.closing = False  # while gradients from outside, which nobody knows yet, are sent through
 
     # -- inputs ----------------------------------------------------------------------------------------------------------
 
@@ -143,6 +144,41 @@ class Trace(program.Program):
             yield
         finally:
             _swap(inside)
+
+    @contextlib.contextmanager
+    def suspended(self) -> Iterator[None]:
+        """Inside of the block the call has not begun: values of outside are what they are there, and may be computed."""
+        mine = [(v, v.ref) for v, _, _ in self.known if v.epoch is self]
+        self._give_back(self.known)
+        inside = _swap(self.before)
+        try:
+            yield
+        finally:
+            self.before = _swap(inside)  # a program that ran has been replaced
+            self.known = [(v, v.epoch, v.ref) for v in {id(v): v for v, _, _ in self.known}.values()]
+            for v, ref in mine:
+                v.epoch, v.ref = self, ref
+
+    def position(self) -> tuple:
+        """How far the recording is, for `back_to`."""
+        return self.node, self.device, *(len(held) for held in self._held())
+
+    def _held(self) -> tuple[list, ...]:
+        return self.results, self.inputs, self.known, self.floats, self.ints, self.checks
+
+    def back_to(self, position: tuple) -> None:
+        """Forget what was recorded since."""
+        self.node, self.device, n_results, n_inputs, n_known, *_ = position
+        self._give_back(self.known[n_known:])
+        _lose(self, [*self.results[n_results:], *self.inputs[n_inputs:]])
+        for held, n in zip(self._held(), position[2:]):
+            del held[n:]
+        self.needs = {out: needs for out, needs in self.needs.items() if out < n_results}
+
+    @staticmethod
+    def _give_back(known: list) -> None:
+        for v, epoch, ref in reversed(known):
+            v.epoch, v.ref = (epoch, ref) if v.array is None else (None, None)
 
     def begin_draw(self) -> None:
         if self.randomness == "error":
@@ -232,12 +268,16 @@ class Trace(program.Program):
         for t in (ref() for ref in self.stale):
             if t is not None:
                 t._seen = -1
-        for v, epoch, ref in reversed(self.known):
-            v.epoch, v.ref = (epoch, ref) if v.array is None else (None, None)
-        for v in [*self.results, *(p.value for p in self.placeholders.values())]:
-            if v.epoch is self and v.array is None:
-                place = self.placeholders.get(-1 - v.ref)
-                v.epoch, v.ref = None, RuntimeError(LOST) if place is None else Lost(place, self.level, self.size)
+        self._give_back(self.known)
+        _lose(self, [*self.results, *(p.value for p in self.placeholders.values())])
+
+
+def _lose(trace: Trace, values: list) -> None:
+    """Values that were made in a trace say so when they are asked for."""
+    for v in values:
+        if v is not None and v.epoch is trace and v.array is None:
+            place = trace.placeholders.get(-1 - v.ref)
+            v.epoch, v.ref = None, RuntimeError(LOST) if place is None else Lost(place, trace.level, trace.size)
 
 
 def _swap(new: tuple) -> tuple:
@@ -268,5 +308,5 @@ def tracing(size: int, randomness: str) -> Iterator[Trace]:
             trace.restore_written()
             raise
         finally:
-            _swap(before)
+            _swap(trace.before)
             trace.close()

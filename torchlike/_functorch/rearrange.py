@@ -23,9 +23,9 @@ def rearrange(tensor: Tensor | list[Tensor] | tuple[Tensor, ...], pattern: str, 
     if not isinstance(tensor, Tensor):
         tensor = FUNCTIONS["stack"](tensor)
     left, right = _parsed(pattern, axes_lengths)
+    sizes = _sizes(left, tensor.shape, axes_lengths)
     if not tensor.ndim:
         return tensor
-    sizes = _sizes(left, tensor.shape, axes_lengths)
     rest = [f"{REST}{i}" for i in range(tensor.ndim - (len(left) - 1))] if BARE in left else []
     for i, name in enumerate(rest):
         sizes[name] = tensor.shape[left.index(BARE) + i]

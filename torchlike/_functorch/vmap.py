@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from .._core import executor, program
+from .._core.grad_mode import mode
 from .._core.graph import Node
 from .._core.layout import Layout, is_dense
 from .._core.value import Value
@@ -217,16 +218,17 @@ def _in_chunks(func, size, dims, flat, spec, kwargs, out_dims, randomness, chunk
 class _Call:
     """A finished trace: the operation it makes, the operation's inputs, and where results go."""
 
-    def __init__(self, trace: Trace, name: str, outputs: list):
+    def __init__(self, trace: Trace, name: str, outputs: list, whole: bool = True):
+        """`whole`: with what the function did besides; else only the outputs, of a trace that goes on."""
         self.trace = trace
         tensors = [t for t in outputs if isinstance(t, Tensor)]
         values = [t._current() for t in tensors]
-        effects = self._effects(trace)
+        effects = self._effects(trace) if whole else []
         self.n_outputs, self.targets = len(values), effects
-        outs = [_reference(v, trace) for v in (*values, *(v for _, _, _, v in effects), *(ok for ok, _ in trace.checks))]
+        outs = [_reference(v, trace) for v in (*values, *(v for _, _, _, v in effects), *(ok for ok, _ in trace.checks if whole))]
         forward_end = len(trace.results)
         n_numbers = len(trace.floats), len(trace.ints)
-        grads, marks = _backward(trace, tensors)
+        grads, marks = _backward(trace, tensors) if mode.enabled else ([], [])
         marked = [-1 - _reference(m, trace) for m in marks]
         info = executor.ProgramInfo(trace.node, trace.device)
         batched = _batched(trace, info.steps, outs)
@@ -319,7 +321,11 @@ def _backward(trace: Trace, tensors: list) -> tuple[list, list]:
             trace.nodes.add(g)
             nodes.append(g)
             roots.append((t._edge, t._out, g.tensor()))
-    found = engine.run(roots, True, True, [b.tensor() for b in reached], accumulate=False)
+    trace.closing = True
+    try:
+        found = engine.run(roots, True, True, [b.tensor() for b in reached], accumulate=False)
+    finally:
+        trace.closing = False
     grads = [(b, _reference(g._current(), trace)) for b, g in zip(reached, found) if g is not None]
     return grads, marks
 

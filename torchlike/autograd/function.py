@@ -167,6 +167,10 @@ class Function:
     def jvp(ctx, *grad_inputs):
         raise NotImplementedError("You must implement the jvp function for custom autograd.Function to use it with forward mode AD.")
 
+    @staticmethod
+    def vmap(info, in_dims, *args):
+        raise NotImplementedError("To use autograd.Function with vmap, you must either override the vmap static method or set generate_vmap_rule=True.")
+
     @classmethod
     def apply(cls, *args, **kwargs):
         """Run forward, and record backward when some input requires a gradient."""
@@ -175,6 +179,9 @@ class Function:
             call = _signature(cls.forward).bind(*args, **kwargs)
             call.apply_defaults()
             args, kwargs = call.args, call.kwargs
+        computed = cls._by_vmap(args, kwargs, separate) if cls.vmap is not Function.vmap else None
+        if computed is not None and not computed[1]:
+            return computed[0]
         needs = tuple(isinstance(a, Tensor) and a.requires_grad for a in args)
         ctx = FunctionCtx()
         ctx.needs_input_grad = needs
@@ -184,7 +191,7 @@ class Function:
         before, mode.enabled = mode.enabled, False
         try:
             if separate:
-                result = cls.forward(*args, **kwargs)
+                result = cls.forward(*args, **kwargs) if computed is None else computed[0]
                 cls.setup_context(ctx, args, result)
             else:
                 result = cls.forward(ctx, *args, **kwargs)
@@ -231,6 +238,20 @@ class Function:
                 made.append(o)
         _save(ctx, outs, made, node)
         return made[0] if single else tuple(made)
+
+    @classmethod
+    def _by_vmap(cls, args: tuple, kwargs: dict, separate: bool) -> tuple | None:
+        """The result by the class's own rule inside of vmap, and whether the derivative is left to be recorded; None elsewhere."""
+        from .._functorch._rules import by_rule  # built on this package
+        made = by_rule(cls.__name__, cls.vmap, cls.apply, args, kwargs)
+        if made is not None and cls.generate_vmap_rule:
+            raise RuntimeError(f"You tried to vmap over {cls.__name__}, but it has both generate_vmap_rule=True and an overriden vmap staticmethod. Please "
+                               "set generate_vmap_rule=False or delete the overriden vmap staticmethod to avoid ambiguity. For more details, please see "
+                               "https://pytorch.org/docs/main/notes/extending.func.html")
+        if made is not None and made[1] and not separate:
+            raise RuntimeError("In order to use an autograd.Function with functorch transforms (vmap, grad, jvp, jacrev, ...), it must override the "
+                               "setup_context staticmethod. For more details, please see https://pytorch.org/docs/main/notes/extending.func.html")
+        return made
 
 
 def _check_dirty(ctx: FunctionCtx, outs: list) -> None:

@@ -1,0 +1,130 @@
+"""What vmap makes of functions that have a rule of their own: custom Functions, custom operations; and tensors printed under vmap."""
+from importlib import import_module
+
+import pytest
+from same import caught, same
+
+import torchlike
+
+
+def _product(torch, seen):
+    """A product that NumPy computes, in forward, backward and the rule, which notes the shapes that it gets."""
+    class Product(torch.autograd.Function):
+        @staticmethod
+        def forward(x, y):
+            return torch.tensor(x.detach().numpy() * y.detach().numpy())
+
+        @staticmethod
+        def setup_context(ctx, inputs, output):
+            ctx.save_for_backward(*inputs)
+
+        @staticmethod
+        def backward(ctx, g):
+            x, y = ctx.saved_tensors
+            return Product.apply(g, y), Product.apply(g, x)
+
+        @staticmethod
+        def vmap(info, in_dims, x, y):
+            seen.append((info.batch_size, info.randomness))
+            x, y = (t.unsqueeze(-1) if d is None else t.movedim(d, -1) for t, d in zip((x, y), in_dims))
+            made = Product.apply(x, y)
+            return made, made.ndim - 1
+    return Product.apply
+
+
+X = [[0.5, 1.0, 2.0], [3.0, 4.0, 5.0]]
+CALLS = {
+    "both": lambda t, f, x, y: t.vmap(f)(x, x + 1),
+    "one": lambda t, f, x, y: t.vmap(f, (0, None))(x, y),
+    "other dimensions": lambda t, f, x, y: t.vmap(f, (1, 0), 1)(x, t.ones(3, 2)),
+    "of results": lambda t, f, x, y: t.vmap(lambda a: f(f(a.sin(), y).exp(), a).sum() * 2)(x),
+    "nested": lambda t, f, x, y: t.vmap(lambda a: t.vmap(lambda b: f(b * 2, a))(a))(x),
+    "unmapped": lambda t, f, x, y: t.vmap(lambda a: a * f(t.ones(3) * 2, y))(x),
+    "gradient outside": lambda t, f, x, y: t.func.grad(lambda a: t.vmap(lambda r: f(r.sin(), r))(a).sum())(x),
+    "gradient inside": lambda t, f, x, y: t.vmap(t.func.grad(lambda r: f(r.sin(), r * 2).sum()))(x),
+    "second gradient": lambda t, f, x, y: t.vmap(t.func.grad(lambda q: t.func.grad(lambda r: f(f(r, r), r).sum())(q).sum()))(x),
+    "jacobian": lambda t, f, x, y: t.func.jacrev(lambda r: f(r, r))(y),
+    "chunks": lambda t, f, x, y: t.vmap(lambda r: f(r.sin(), r), chunk_size=1)(x),
+    "random": lambda t, f, x, y: t.vmap(lambda r: f(r, r) + t.rand(3) * 0, randomness="different")(x),
+}
+
+
+@pytest.mark.parametrize("name", CALLS)
+@same
+def test_a_function_s_own_rule(torch, name):
+    seen = []
+    made = CALLS[name](torch, _product(torch, seen), torch.tensor(X), torch.tensor([1.0, 2.0, 3.0]))
+    return made, set(seen)
+
+
+@same
+def test_gradients_reach_leaves_outside(torch):
+    f, x, w = _product(torch, []), torch.tensor(X, requires_grad=True), torch.tensor([1.0, 2.0, 3.0], requires_grad=True)
+    out = torch.vmap(lambda r: f(r.exp(), w))(x)
+    out.pow(2).sum().backward()
+    return out, x.grad, w.grad
+
+
+@same
+def test_writes_go_on(torch):
+    """The function writes before and after the rule runs, which must see none of it twice."""
+    f, held, total = _product(torch, []), torch.zeros(2, 3), torch.zeros(2)
+
+    def step(row, kept):
+        kept.add_(1)
+        made = f(row, kept)
+        kept.add_(made)
+        return made.sum()
+    return torch.vmap(step)(torch.tensor(X), held), held, total
+
+
+@same
+def test_what_a_rule_must_not_do(torch):
+    def made(result, **attributes):
+        return type("Made", (torch.autograd.Function,), {
+            "forward": staticmethod(lambda x: x.clone()), "setup_context": staticmethod(lambda ctx, inputs, output: None),
+            "vmap": staticmethod(lambda info, in_dims, x: result(x)), **attributes}).apply
+    x = torch.ones(2, 3)
+    return [caught(torch.vmap(made(*case[:1], **dict(case[1:]))), x) for case in (
+        (lambda x: x,), (lambda x: (x, 0, 0),), (lambda x: (x, (0, 0)),), (lambda x: (x, 0), ("generate_vmap_rule", True)))]
+
+
+def test_a_gradient_through_an_inner_gradient_says_so():
+    """torch can; here the outer gradient is not known yet when the inner derivative is written down."""
+    f = _product(torchlike, [])
+    inner = torchlike.vmap(torchlike.func.grad(lambda r: (f(r, r) * r).sum()))
+    with pytest.raises(NotImplementedError, match="gradients from outside of vmap"):
+        torchlike.func.grad(lambda a: inner(a).sum())(torchlike.tensor(X))
+    assert torchlike.vmap(lambda r: f(r, r))(torchlike.tensor(X)).tolist() == [[0.25, 1.0, 4.0], [9.0, 16.0, 25.0]]
+
+
+@same
+def test_an_operation_s_own_rule(torch):
+    library, space = import_module(f"{torch.__name__}.library"), f"{torch.__name__}_rules"
+    import numpy as np
+
+    def cube(x, scale):
+        a = x.detach().numpy()
+        return torch.tensor((scale * a**3).astype(np.float32)), torch.tensor((3 * scale * a**2).astype(np.float32))
+    cube.__annotations__ = {"x": torch.Tensor, "scale": float, "return": tuple[torch.Tensor, torch.Tensor]}
+    op = library.custom_op(f"{space}::cube", cube, mutates_args=())
+    op.register_vmap(lambda info, in_dims, x, scale: (op(x, scale), (in_dims[0], in_dims[0])))
+    twice = library.custom_op(f"{space}::twice", lambda x: torch.tensor(x.numpy() * 2), mutates_args=(), schema="(Tensor x) -> Tensor")
+    library.register_vmap(f"{space}::twice", lambda info, in_dims, x: (twice(x), in_dims[0]))
+    x = torch.tensor(X)
+    return (torch.vmap(lambda a: op(a, 2.0))(x), torch.vmap(lambda a: op(a.sin(), 0.5)[0] + 1, 1)(x), torch.vmap(torch.vmap(twice))(x),
+            torch.vmap(getattr(torch.ops, space).twice)(x))
+
+
+@same
+def test_tensors_are_printed_under_vmap(torch):
+    said = []
+
+    def note(a):
+        said.append([repr(a), str(a.sin()), repr(a.sum() > 2), repr(torch.ones(2))])
+        return a
+    x = torch.tensor(X)
+    torch.vmap(note)(x)
+    torch.vmap(torch.vmap(lambda a: (said.append(repr(a)), a * 2)[1]))(x)
+    torch.vmap(lambda a: (said.append(repr(a)), a)[1], 1)(x)
+    return said

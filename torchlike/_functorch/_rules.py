@@ -1,0 +1,112 @@
+"""Functions that say themselves what vmap makes of them: torch.autograd.Function.vmap, torch.library.register_vmap.
+
+Such a rule wants real batches, so what has been recorded for its arguments so far becomes an operation of its own, and the rule runs
+on its results where the call of vmap stands. What the rule returns comes back into the trace as further arguments.
+"""
+from __future__ import annotations
+
+import contextlib
+import textwrap
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from .._core.graph import AccumulateGrad, Identity, reachable
+from .._tensor import Tensor
+from ..autograd.grad_mode import no_grad
+from ..utils._pytree import _broadcast_to_and_flatten, tree_flatten, tree_unflatten
+from ._trace import Trace, innermost
+from .vmap import _Call
+
+
+class VmapInfo(NamedTuple):
+    """What a rule is told of the call."""
+
+    batch_size: int
+    randomness: str
+
+
+def evaluated(trace: Trace, tensors: list[Tensor]) -> list[tuple[Tensor, int | None]]:
+    """What tensors of an open call are outside of it, and which dimension the examples lie along (None: all see the same)."""
+    found: dict[int, tuple] = {}
+    pending = []
+    for t in tensors:
+        v = t._current()
+        place = trace.placeholders.get(-1 - v.ref) if v.epoch is trace and v.ref < 0 else None
+        if place is not None:
+            found[id(t)] = place.source, place.axis
+        elif v.epoch is trace and (v.ref >= 0 or id(v) in trace.stacked):
+            pending.append(t)
+        else:
+            found[id(t)] = t, None
+    if pending:
+        before = trace.position()
+        try:
+            call = _Call(trace, "part", pending, whole=False)
+        finally:
+            trace.back_to(before)
+        with trace.suspended():
+            for t, (out, spread) in zip(pending, call.apply()):
+                if not t.requires_grad:
+                    out._edge = None
+                found[id(t)] = out, 0 if spread else None
+    return [found[id(t)] for t in tensors]
+
+
+def shown(t: Tensor) -> str:
+    """repr of a tensor of an open call: all examples'."""
+    trace = innermost()
+    with no_grad():
+        (outer, dim), = evaluated(trace, [t])
+    with trace.suspended():
+        text = repr(outer.detach())
+    return text if dim is None else f"BatchedTensor(lvl={trace.level}, bdim={dim}, value=\n{textwrap.indent(text, '    ')}\n)"
+
+
+def differentiated_inside(trace: Trace, tensors: list[Tensor]) -> bool:
+    """Whether a transform inside of the traced function differentiates with respect to what the tensors depend on."""
+    nodes = reachable(t._edge for t in tensors if t.requires_grad)
+    return any(isinstance(node, (AccumulateGrad, Identity)) and node in trace.nodes for node in nodes)
+
+
+def by_rule(name: str, rule: Callable, plain: Callable, args: tuple, kwargs: dict, forward: bool = False) -> tuple[Any, bool] | None:
+    """(the result of a function that has a rule, whether its derivative has still to be recorded) inside of an open call of vmap; None
+    where no argument depends on that call. plain: the function itself. forward: the result shall be without derivative."""
+    trace = innermost()
+    leaves, spec = tree_flatten(args)
+    tensors = [x for x in leaves if isinstance(x, Tensor)]
+    if trace is None or not any(t._current().epoch is trace for t in tensors):
+        return None
+    if any(isinstance(x, Tensor) for x in tree_flatten(kwargs)[0]):
+        raise NotImplementedError(f"Run your vmap over {name} with kwarg-only Tensors is not supported.")
+    if trace.closing:
+        raise NotImplementedError(f"torchlike: gradients from outside of vmap, through the gradient of {name}, which is differentiated inside of it and has "
+                                  "a rule for vmap")
+    inside = forward or differentiated_inside(trace, tensors)
+    quiet = no_grad() if inside else contextlib.nullcontext()
+    with quiet:
+        outer = iter(evaluated(trace, tensors))
+    pairs = [next(outer) if isinstance(x, Tensor) else (x, None) for x in leaves]
+    given = tree_unflatten([x for x, _ in pairs], spec)
+    with trace.suspended(), quiet:
+        if all(d is None for _, d in pairs):
+            return (_entered(trace, *_flat(plain(*given, **kwargs), None)), inside)
+        made = rule(VmapInfo(trace.size, trace.randomness), tree_unflatten([d for _, d in pairs], spec), *given, **kwargs)
+    if not isinstance(made, tuple) or len(made) != 2:
+        raise RuntimeError(f"Expected the vmap staticmethod to have two returns, an output and out_dims with pytree structure compatible with the output. "
+                           f"Got a {type(made).__name__}" + (f" with {len(made)} returns." if isinstance(made, tuple) else "."))
+    with quiet:
+        return _entered(trace, *_flat(*made)), inside
+
+
+def _flat(output: Any, out_dims: Any) -> tuple[list, list, Any]:
+    leaves, spec = tree_flatten(output)
+    dims = [None] * len(leaves) if out_dims is None else _broadcast_to_and_flatten(out_dims, spec)
+    if dims is None:
+        raise RuntimeError("The vmap staticmethod returned an incompatible (output, out_dims) tuple. Expected out_dims "
+                           f"(structure {tree_flatten(out_dims)[1]}) to be compatible with the pytree structure of output (structure {spec}).")
+    return leaves, dims, spec
+
+
+def _entered(trace: Trace, leaves: list, dims: list, spec: Any) -> Any:
+    """Results of a rule as the traced function goes on with them."""
+    return tree_unflatten([x if d is None or not isinstance(x, Tensor) else trace.placeholder(x, d % x.ndim) for x, d in zip(leaves, dims)], spec)
