@@ -94,7 +94,9 @@ F.elu(x)|23; F.hardswish(x)|23; x.softmax(1)|23; x.log_softmax(1)|23; x.sum(1)|2
 x.permute(1, 0)|23; x.unsqueeze(0)|23; x.squeeze(1)|21; x.expand(4, 3)|13; x[0]|23; torch.cat([x, y])|23 23; x.clone()|23; x.tril()|33; x.flip(0)|23
 x.repeat(2, 1)|23; F.layer_norm(x, (3,), y, z)|23 3 3; F.mse_loss(x, y)|23 23; F.smooth_l1_loss(x, y)|23 23; F.cross_entropy(x, i)|23; x.diagonal()|33
 F.nll_loss(x, i)|23; F.binary_cross_entropy(x.sigmoid(), o)|23; F.embedding(i, x)|43; x.scatter(1, j, y)|23 21; x.logsumexp(1)|23
-x.mv(y)|23 3; x.dot(y)|3 3; x.flatten()|23; x.max(1)[0]|23; x.gather(1, j)|23; x[i]|23"""
+x.mv(y)|23 3; x.dot(y)|3 3; x.flatten()|23; x.max(1)[0]|23; x.gather(1, j)|23; x[i]|23
+x.split(1)[0]|23; x.split([1, 2], 1)[1]|23; x.chunk(2, 1)[1]|24; x.unbind(0)[1]|24; torch.stack([x, y])|23 23; torch.stack((x, y), 1)|23 23
+torch.addmm(x, y, z)|24 23 34; torch.baddbmm(x, y, z)|524 523 534; x.masked_fill(x > 1, 0.5)|23; x.index_select(0, i)|33"""
 TESTED = [program.strip() for line in SAME.split("\n") for program in line.split(";")]
 LEFT_OUT = "aten.detach", "aten.mul.Scalar", "aten.mul.Tensor"  # where results are saved; a number is one or the other
 
@@ -124,10 +126,10 @@ def test_operators(oracle, subject, program):
 
 @pytest.mark.parametrize("program", """F.conv2d(x, y, z, padding=1)|1255 3233 3; F.max_pool2d(x, 2)|1244; F.avg_pool2d(x, 2)|1244; F.group_norm(x, 2, y, z)|243 4 4
 F.batch_norm(x, None, None, y, z, True)|243 4 4; F.rms_norm(x, (3,), y)|23 3; F.conv_transpose2d(x, y)|1255 2333; x.prod()|23; x.norm()|23; x.var(1)|23
-F.scaled_dot_product_attention(x, y, z)|1248 1248 1248; torch.addmm(x, y, z)|24 23 34; torch.maximum(x, y)|23 23; torch.lerp(x, y, .3)|23 23; x.amax(1)|23
-torch.einsum('ij,jk->ik', x, y)|23 34; x.masked_fill(x > 1.5, 1.)|23; x.clamp(1, 2)|23; torch.where(x > 1.5, x, y)|23 23; x.sort()[0]|23; x.topk(2)[0]|23
-x.unbind(0)[1]|24; x.split(1)[0]|23; torch.stack([x, y])|23 23; x.half().float()|23; F.interpolate(x, scale_factor=2)|1244; F.glu(x)|24; F.logsigmoid(x)|24
-F.binary_cross_entropy_with_logits(x, y)|23 23; F.linear(x, y, z)|523 43 4; x @ y|523 534; x @ y|523 34; x.sqrt().rsqrt()|23; x.index_select(0, i)|23
+F.scaled_dot_product_attention(x, y, z)|1248 1248 1248; torch.maximum(x, y)|23 23; torch.lerp(x, y, .3)|23 23; x.amax(1)|23
+torch.einsum('ij,jk->ik', x, y)|23 34; x.clamp(1, 2)|23; torch.where(x > 1.5, x, y)|23 23; x.sort()[0]|23; x.topk(2)[0]|23
+x.half().float()|23; F.interpolate(x, scale_factor=2)|1244; F.glu(x)|24; F.logsigmoid(x)|24
+F.binary_cross_entropy_with_logits(x, y)|23 23; F.linear(x, y, z)|523 43 4; x @ y|523 534; x @ y|523 34; x.sqrt().rsqrt()|23; x.t().reshape(6)|23
 F.huber_loss(x, y)|23 23; torch.addcmul(x, y, z)|23 23 23; x.erf()|23; x.mean(1)|23; x[:, 1:]|23
 torch.atan2(x, y)|23 23; x.cumprod(1)|23; F.pad(x, (1, 1))|23""".replace("\n", ";").split(";"))
 def test_gradients(subject, program):
@@ -452,6 +454,91 @@ def test_saving(oracle, subject):
         again = pickle.loads(pickle.dumps(t))
         return [(type(x).__name__, x.a.tolist(), x.b.tolist(), x.requires_grad) for x in (read["t"], read["p"], again)]
     assert facts(subject) == facts(oracle)
+
+
+@same
+def test_versions(torch):
+    """Writes into what `detach` and views give count, those into `data` do not."""
+    Wrapper, _ = logging(torch)
+    w = Wrapper(torch.ones(2, 2))
+    versions = [w._version]
+    for write in (lambda: w.detach().add_(1), lambda: w.view(4).mul_(2), lambda: w.data.add_(1), lambda: w.add_(1)):
+        write()
+        versions.append(w._version)
+    return versions, w.elem
+
+
+@same
+def test_modes_and_classes(torch):
+    """A mode that declines, one of the machinery, one whose method is of the class, and blocks in which nobody is asked."""
+    u, only, seen = utils(torch), tree(torch).tree_map_only, []
+    no_dispatch = importlib.import_module(f"{torch.__name__}.utils._mode_utils").no_dispatch
+
+    class Polite(u.TorchDispatchMode):
+        def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+            seen.append(len(types))
+            return NotImplemented if types else func(*args, **(kwargs or {}))
+
+    class Infra(u.TorchDispatchMode):
+        @classmethod
+        def is_infra_mode(cls):
+            return True
+
+    class OfClass(u.TorchDispatchMode):
+        @classmethod
+        def __torch_dispatch__(cls, func, types, args=(), kwargs=None):
+            return func(*args, **(kwargs or {}))
+
+    class Inner(torch.Tensor):
+        @staticmethod
+        def __new__(cls, e):
+            made = torch.Tensor._make_wrapper_subclass(cls, e.shape)
+            made.e = e
+            return made
+
+        @classmethod
+        def __torch_dispatch__(cls, func, types, args=(), kwargs=None):
+            return func(*only(Inner, lambda t: t.e, args), **(kwargs or {}))
+
+    class Nothing(Inner):
+        @classmethod
+        def __torch_dispatch__(cls, func, types, args=(), kwargs=None):
+            return None
+    x = Inner(torch.ones(2))
+    with Polite():
+        made = x.abs()
+        with no_dispatch():
+            torch.ones(2).abs()
+    with Infra():
+        infra = u.is_in_torch_dispatch_mode(), u.is_in_torch_dispatch_mode(include_infra_modes=False)
+
+    def of_class():
+        with OfClass():
+            torch.ones(2) + 1
+    return made, type(made).__name__, seen, infra, error(of_class), Nothing(torch.ones(2)) + 1
+
+
+@same
+def test_differentiated_inside(torch):
+    """Where a class asks for it, what it calls is differentiated: then its results hold tensors with a graph."""
+    only = tree(torch).tree_map_only
+
+    class Inside(torch.Tensor):
+        @staticmethod
+        def __new__(cls, e):
+            made = torch.Tensor._make_wrapper_subclass(cls, e.shape)
+            made.e = e
+            return made
+
+        @classmethod
+        def __torch_dispatch__(cls, func, types, args=(), kwargs=None):
+            with overrides.enable_reentrant_dispatch():
+                return Inside(func(*only(Inside, lambda t: t.e, args), **(kwargs or {})))
+    overrides = importlib.import_module(f"{torch.__name__}.overrides")
+    x = torch.ones(2, requires_grad=True)
+    out = Inside(x) * 3
+    out.e.sum().backward()
+    return out.requires_grad, x.grad
 
 
 def test_what_is_refused(subject):

@@ -82,7 +82,7 @@ def test_products_run_again_or_not(subject):
             checkpoint.create_selective_checkpoint_contexts, policy_of(subject, checkpoint, kind, [])))
         with Count() as count:
             y.sum().backward()
-        assert count.seen.count("aten.mm.default") == again, kind
+        assert count.seen.count("aten.mm.default") == again + 6, kind  # two are the gradients of each
 
 
 def test_layers(subject, oracle):

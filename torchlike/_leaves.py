@@ -19,7 +19,7 @@ from ._core.aval import NUMBERS, broadcast_shapes
 from ._core.grad_mode import mode
 from ._core.registry import OPS
 from ._core.value import Value, is_tracer
-from ._dispatch.held import Held, data_of, shown, twin  # noqa: F401
+from ._dispatch.held import Held, Nothing, data_of, shown, twin  # noqa: F401
 from ._dispatch.tape import taped
 from ._dispatch.writes import count
 from ._ops import OpOverload, OpOverloadPacket, aten
@@ -71,7 +71,7 @@ def stay(n: int = 1 << 40) -> None:
 def record(op: Any, values: list, statics: tuple) -> tuple:
     """program.record, which asks this thread's modes first, and the classes of tensors. Inside a mode those outside of it are on, and
     nothing is differentiated."""
-    stack = state.stack
+    stack = () if dispatching.disabled else state.stack
     held = [v for v in values if v.__class__ is Held]
     if not held and (not stack or any(v.__class__ is Value and (v.aval.device is dev.META or is_tracer(v.array)) for v in values) or dev.META in statics):
         return program.record(op, values, statics)
@@ -97,12 +97,14 @@ def record(op: Any, values: list, statics: tuple) -> tuple:
             values += [None] * (len(plan.avals) - len(values)) + [t._current() for t in call.kept]
         plan = taped(plan, len(call.kept))
     for out, wanted in zip(outs, plan.outs, strict=True):
+        if held and out is None:
+            continue
         if not isinstance(out, Tensor):
             raise TypeError(f"Unable to cast Python instance of type {type(out)} to C++ type 'at::Tensor': __torch_dispatch__ returned it for {op.name}")
         if not held and not out._dispatches and out._current().aval is not wanted:
             raise RuntimeError(f"{type(stack[-1]).__name__}.__torch_dispatch__ returned {list(out.shape)} {out.dtype} on {out.device} for {op.name}, not "
                                f"{list(wanted.shape)} {wanted.dtype} on {wanted.device}")
-    return plan, tuple([out._current() for out in outs])
+    return plan, tuple([Nothing(wanted, program.META_ARRAY) if out is None else out._current() for out, wanted in zip(outs, plan.outs)])
 
 
 def _tensor_of(v: Value) -> Tensor:
@@ -162,20 +164,25 @@ def _classes(args: Any, found: list) -> list:
 def _hand_on(one: Any, func: OpOverload, args: tuple, kwargs: dict) -> Any:
     found = _classes((*args, *kwargs.values()), [])
     types = tuple([type(x) for x in found])
+    stack = state.stack
     if one is not None:
-        made = one.__torch_dispatch__(func, types, args, kwargs)
-        if made is not NotImplemented or not found:
+        handler = one.__torch_dispatch__
+        if isinstance(getattr(handler, "__self__", None), type):
+            raise RuntimeError("Defining your mode's `__torch_dispatch__` as a classmethod is not supported, please make it a plain method")
+        made = handler(func, types, args, kwargs)
+        if made is not NotImplemented:
             return made
+        state.stack = (*stack, one)  # it is on for what the classes call
     before, dispatching.target = dispatching.target, None
     try:
-        if not found:
+        if not found and one is None:
             return func(*args, **kwargs)
         for x in found:
             made = type(x).__torch_dispatch__(func, types, args, kwargs)
             if made is not NotImplemented:
                 return made
     finally:
-        dispatching.target = before
+        dispatching.target, state.stack = before, stack
     handlers = "".join(f"\n\n  - tensor subclass {t}" for t in types)
     if one is not None:
         handlers = f"\n\n  - mode object {one}{handlers}"
@@ -186,9 +193,9 @@ def _hand_on(one: Any, func: OpOverload, args: tuple, kwargs: dict) -> Any:
 def hand_on(func: OpOverload, /, *args: Any, **kwargs: Any) -> Any:
     """An operator that no operation is recorded for: to the mode, else to the arguments' classes. Nothing is differentiated."""
     stack, before, mode.enabled = state.stack, mode.enabled, False
-    state.stack = stack[:-1]
+    state.stack = () if dispatching.disabled else stack[:-1]
     try:
-        return _hand_on(stack[-1] if stack else None, func, args, kwargs)
+        return _hand_on(None if dispatching.disabled else stack[-1] if stack else None, func, args, kwargs)
     finally:
         mode.enabled, state.stack = before, stack
 

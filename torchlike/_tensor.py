@@ -59,6 +59,8 @@ class Tensor(Fields):
         if dispatches:
             from ._dispatch.held import prepare
             prepare(cls)
+            if cls.__torch_function__.__class__ is type(Tensor.__torch_function__) and cls.__torch_function__.__func__ is Tensor.__torch_function__.__func__:
+                cls.__torch_function__ = _disabled_torch_function_impl
         if "__torch_function__" in cls.__dict__:
             cls._plain = not dispatches  # what functions make is plain, until `__torch_function__` makes it something else
             if cls.__torch_function__ is not _disabled_torch_function_impl:
@@ -420,7 +422,7 @@ class Tensor(Fields):
         out = self._alias()
         if not self.__class__._plain:
             if self._dispatches:
-                return out
+                return out._current().apart() if out._dispatches else out
             out.__class__ = self.__class__
         out._of_data = [0]
         return out
@@ -621,8 +623,7 @@ def _special(op, args, out: Tensor) -> Tensor:
                 if out._edge is not None:
                     a._refuse_stale()
                     out._edge.forgo(i)
-            elif a.__class__ is not Tensor and not overriding.disabled and not (
-                    a._dispatches and a.__class__.__torch_function__ is _disabled_torch_function_impl):
+            elif a.__class__ is not Tensor and not overriding.disabled and not a._dispatches:
                 out = instance(out, _lower(out.__class__, a.__class__))
     if args[0]._inference if isinstance(op, View) else mode.inference:  # a view is what its base is
         out._inference, out._plain = True, False

@@ -18,6 +18,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from . import _overridable
+from ._core.grad_mode import mode
 from ._plainly import _disabled_torch_function_impl
 from ._plainly import state as _state
 from ._public import FUNCTIONS
@@ -61,6 +62,16 @@ class DisableTorchFunction(DisableTorchFunctionSubclass):
     def __exit__(self, *exc) -> None:
         super().__exit__(*exc)
         _state.modes = self._modes
+
+
+@contextmanager
+def enable_reentrant_dispatch() -> Iterator[None]:
+    """Inside `__torch_dispatch__`, where nothing is differentiated: a block in which it is."""
+    before, mode.enabled = mode.enabled, True
+    try:
+        yield
+    finally:
+        mode.enabled = before
 
 
 def _own(cls: type) -> bool:

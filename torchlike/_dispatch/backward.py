@@ -19,6 +19,9 @@ CHANGED = ("one of the variables needed for gradient computation has been modifi
            "torch.autograd.set_detect_anomaly(True, check_nan=False).")
 
 
+IN_ORDER = frozenset("linear linear_alone cat mse_loss smooth_l1_loss huber_loss addcmul".split())
+
+
 def takes(grads: list) -> bool:
     """Whether a backward from these gradients may be seen by someone."""
     return bool(_leaves.state.stack) or any(g is not None and is_held(g) for g in grads)
@@ -74,7 +77,10 @@ def _by_rule(rule: Any, given: Given) -> list | None:
         return [fit(made[i], a) for i, a in wanted]
     if any(functions[i] is None for i, _ in wanted):
         return None
-    return [fit(functions[i](), a) for i, a in wanted]
+    if given.plan.op.name not in IN_ORDER:
+        wanted.reverse()  # as PyTorch makes them: in the order of their names
+    made = {i: fit(functions[i](), a) for i, a in wanted}
+    return [made[i] for i in sorted(made)]
 
 
 def _unpacked(node: Node, i: int, v: Any, create_graph: bool) -> Any:

@@ -17,6 +17,7 @@ from .._core.program import META_ARRAY
 from .._core.value import Value
 from .._fields import ENGINE, fields
 from .._plainly import dispatching
+from .._plainly import state as overriding
 from .._tensor import Tensor, instance
 
 NO_STORAGE = "Cannot access data pointer of Tensor that doesn't have storage"
@@ -44,11 +45,25 @@ class Held(Value):
         return t
 
 
+    def apart(self) -> Tensor:
+        """The tensor, whose writes are counted for itself from now on."""
+        self.tensor._storage.writes = [0]
+        return self.tensor
+
     def copied(self) -> Tensor:
         """Another tensor that shows the same, in the same place of the graph."""
         made = twin(self.tensor)
         made._edge, made._out = self.tensor._edge, self.tensor._out
         return made
+
+
+class Nothing(Value):
+    """What stands for None where a class returned that in a tensor's place."""
+
+    __slots__ = ()
+
+    def place(self, args: Any, out: Tensor) -> None:
+        return None
 
 
 class Outline(Value):
@@ -64,15 +79,15 @@ class Seat:
     unseen = 0
 
     def __init__(self, data: Tensor | None = None) -> None:
-        self.data, self.writes = data, 0
+        self.data, self.writes = data, [0]  # the list is one with that of views
 
     @property
     def version(self) -> int:
-        return self.writes + (0 if self.data is None else self.data._version)
+        return self.writes[0] + (0 if self.data is None else self.data._version)
 
     @version.setter
     def version(self, n: int) -> None:
-        self.writes += n - self.version
+        self.writes[0] += n - self.version
 
 
 def twin(t: Tensor) -> Tensor:
@@ -156,13 +171,19 @@ def _alias(self: Tensor) -> Tensor:
     if dispatching.disabled:
         return data_of(self)._alias()
     from .._leaves import detached
-    return detached(self)
+    made = detached(self)
+    if made._dispatches:
+        made._storage.writes = self._storage.writes
+    return made
 
 
 def _view(self: Tensor, op: Any, statics: tuple, *numbers: int) -> Tensor:
     if dispatching.disabled:
         return data_of(self)._view(op, statics, *numbers)
-    return Tensor._view(self, op, statics, *numbers)
+    made = Tensor._view(self, op, statics, *numbers)
+    if made._dispatches:
+        made._storage.writes = self._storage.writes
+    return made
 
 
 def _deepcopied(self: Tensor, memo: dict) -> Tensor:
@@ -176,10 +197,12 @@ def _deepcopied(self: Tensor, memo: dict) -> Tensor:
         made = instance(copy.deepcopy(self._storage.data, memo), cls)
     else:
         before, mode.enabled = mode.enabled, False
+        overriding.disabled += 1
         try:
             made = self.clone()
         finally:
             mode.enabled = before
+            overriding.disabled -= 1
     if type(made) is not cls:
         raise RuntimeError("The default implementation of __deepcopy__() for wrapper subclasses only works for subclass types that properly implement clone() "
                            f"and return an instance of the class; clone() of a {cls.__name__} is a {type(made).__name__}.")

@@ -14,7 +14,7 @@ from .._ops import aten
 from .._plainly import dispatching
 from .._public import FUNCTIONS, as_size
 from .._tensor import Tensor
-from . import backward, writes
+from . import backward, functions, writes
 
 _LIKE = "zeros_like ones_like empty_like full_like rand_like randn_like randint_like".split()
 _NEW = "new_zeros new_ones new_empty new_full new_empty_strided".split()
@@ -30,7 +30,7 @@ def _where_dispatching(f: Callable, handed: Callable, second: bool = False) -> C
     """f, or `handed` where the first argument (or the second) dispatches."""
     @functools.wraps(f)
     def run(*args: Any, **kwargs: Any) -> Any:
-        if args and _dispatching(args[0]) or second and len(args) > 1 and _dispatching(args[1]):
+        if args and _dispatching(args[0]) or second and any(map(_dispatching, args[1] if args[1].__class__ is tuple else args[1:2])):
             return handed(*args, **kwargs)
         return f(*args, **kwargs)
     return run
@@ -137,7 +137,13 @@ def install() -> None:
                        "__bool__": _truth, "tolist": _refused("tolist", lambda t: f", got {type(t).__name__}"),
                        "numpy": _refused("numpy", lambda t: ".")}.items():
         setattr(Tensor, name, _where_dispatching(getattr(Tensor, name), made))
-    Tensor.__setitem__ = _where_dispatching(Tensor.__setitem__, _setitem)
+    for name, made in functions.HANDED.items():
+        for scope in (root, FUNCTIONS):
+            if name in scope:
+                scope[name] = functions.where_any_dispatches(scope[name], made)
+        if hasattr(Tensor, name):
+            setattr(Tensor, name, functions.where_any_dispatches(getattr(Tensor, name), made))
+    Tensor.__setitem__ = _where_dispatching(Tensor.__setitem__, _setitem, second=True)
     writes.install()
     for name in [n for n in root if n.endswith("_") and not n.startswith("_") and n in FUNCTIONS]:
         root[name] = FUNCTIONS[name] = writes.writing(name, root[name])

@@ -80,7 +80,7 @@ def writing(name: str, f: Callable) -> Callable:
 def count(t: Tensor) -> None:
     """t was written."""
     if t._storage.__class__ is Seat:
-        t._storage.writes += 1
+        t._storage.writes[0] += 1
 
 
 def written(self: Tensor, new: Tensor) -> Tensor:

@@ -5,7 +5,6 @@ import numpy as np
 
 from .._core.layout import Layout, channels_last_strides, contiguous_strides, is_channels_last, is_contiguous, like
 from .._core.registry import Op
-from .._plainly import _disabled_torch_function_impl
 from .._plainly import state as overriding
 from .._public import as_dim, public
 from .._tensor import Size, Tensor, apply, instance
@@ -90,7 +89,7 @@ Tensor.contiguous = contiguous_
 def detach(input) -> Tensor:
     """The same storage outside autograd."""
     made = input._alias()
-    if input.__class__._plain or overriding.disabled or (input._dispatches and input.__class__.__torch_function__ is _disabled_torch_function_impl):
+    if input.__class__._plain or overriding.disabled or input._dispatches:
         return made
     return instance(made, input.__class__)
 

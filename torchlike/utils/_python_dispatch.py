@@ -58,7 +58,7 @@ def _get_current_dispatch_mode_stack() -> list[TorchDispatchMode]:
 
 def is_in_torch_dispatch_mode(include_infra_modes: bool = True) -> bool:
     """Whether a mode is on."""
-    return bool(_leaves.state.stack)
+    return any(include_infra_modes or not one.is_infra_mode() for one in _leaves.state.stack)
 
 
 @contextlib.contextmanager

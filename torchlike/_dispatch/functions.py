@@ -1,0 +1,126 @@
+"""Functions that PyTorch has one operator for and torchlike records as several operations: on tensors that dispatch, the operator.
+
+Each is an autograd Function, so that its gradient, in operators too, belongs to the call and not to the operations.
+"""
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+from .. import _leaves
+from .._ops import aten
+from .._plainly import dispatching
+from .._public import FUNCTIONS, as_dim
+from .._tensor import Tensor
+from ..autograd.function import Function
+from .derivatives import fit, zeros
+
+
+class _Operator(Function):
+    """forward calls `func(*arguments)`, where numbers among `tensors` say which arguments are the tensors."""
+
+    @staticmethod
+    def forward(ctx: Any, back: Callable, call: Callable, *tensors: Tensor) -> Any:
+        ctx.back, ctx.avals = back, [t._aval for t in tensors]
+        ctx.set_materialize_grads(False)
+        ctx.save_for_backward(*tensors)
+        made = call(*tensors)
+        return tuple(made) if isinstance(made, list) else made
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Tensor | None) -> tuple:
+        made = ctx.back(ctx.needs_input_grad[2:], ctx.saved_tensors, *grads)
+        return None, None, *[None if g is None else fit(g, a) for g, a in zip(made, ctx.avals)]
+
+
+def _run(name: str, back: Callable, call: Callable, *tensors: Tensor) -> Any:
+    return _named(name).apply(back, call, *tensors)
+
+
+@functools.cache
+def _named(name: str) -> type:
+    return type(name, (_Operator,), {})
+
+
+def _split(input: Tensor, split_size_or_sections: Any, dim: int = 0) -> tuple:
+    sizes, dim = split_size_or_sections, as_dim(dim, input.ndim)
+    if isinstance(sizes, (tuple, list)):
+        func, sizes = aten.split_with_sizes.default, list(sizes)
+    else:
+        func = aten.split.Tensor
+    rest = (sizes, dim) if dim else (sizes,)
+    made = _run("Split", lambda needs, saved, *gs: [_joined(gs, shapes, dim, saved[0])], lambda t: _leaves.hand_on(func, t, *rest), input)
+    shapes = [tuple(t.shape) for t in made]
+    return made
+
+
+def _joined(grads: tuple, shapes: list, dim: int, like: Tensor) -> Tensor:
+    return FUNCTIONS["cat"]([FUNCTIONS["zeros"](shape, dtype=like.dtype, device=like.device) if g is None else g for g, shape in zip(grads, shapes)], dim)
+
+
+def _chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple:
+    if chunks < 1:
+        raise RuntimeError(f"chunk expects `chunks` to be greater than 0, got: {chunks}")
+    return _split(input, max(1, -(-input.shape[dim] // chunks)), dim)
+
+
+def _unbind(input: Tensor, dim: int = 0) -> tuple:
+    dim = as_dim(dim, input.ndim)
+    rest, part = ((dim,) if dim else ()), tuple(n for i, n in enumerate(input.shape) if i != dim)
+
+    def back(needs: tuple, saved: tuple, *gs: Tensor | None) -> list:
+        return [FUNCTIONS["stack"]([FUNCTIONS["zeros"](part, dtype=saved[0].dtype, device=saved[0].device) if g is None else g for g in gs], dim)]
+    return _run("Unbind", back, lambda t: _leaves.hand_on(aten.unbind.int, t, *rest), input)
+
+
+def _stack(tensors: Any, dim: int = 0, *, out: Tensor | None = None) -> Tensor:
+    dim = as_dim(dim, tensors[0].ndim + 1)
+    made = _run("Stack", lambda needs, saved, g: [g.select(dim, i) if need else None for i, need in enumerate(needs)],
+                lambda *ts: _leaves.hand_on(aten.stack.default, list(ts), *([dim] if dim else [])), *tensors)
+    return made if out is None else out.copy_(made)
+
+
+def _product(name: str) -> Callable:
+    def run(input: Tensor, first: Tensor, second: Tensor, *, beta: float = 1, alpha: float = 1) -> Tensor:
+        def turned(t: Tensor) -> Tensor:
+            return (t.t() if name == "addmm" else t.transpose(1, 2)).conj() if t.dtype.is_complex else t.t() if name == "addmm" else t.transpose(1, 2)
+
+        def back(needs: tuple, saved: tuple, g: Tensor) -> list:
+            product = FUNCTIONS["mm" if name == "addmm" else "bmm"]
+            scaled = g if alpha == 1 else g * alpha
+            return [(g if beta == 1 else g * beta) if needs[0] else None, product(scaled, turned(saved[2])) if needs[1] else None,
+                    product(turned(saved[1]), scaled) if needs[2] else None]
+        named = {k: v for k, v in (("beta", beta), ("alpha", alpha)) if v != 1}
+        return _run(name.capitalize(), back, lambda *ts: _leaves.hand_on(getattr(aten, name).default, *ts, **named), input, first, second)
+    return run
+
+
+def _masked_fill(input: Tensor, mask: Tensor, value: Any) -> Tensor:
+    if isinstance(value, Tensor):
+        return FUNCTIONS["where"](mask, value.to(input.dtype), input)
+    return _run("MaskedFill", lambda needs, saved, g: [g.masked_fill(saved[1], 0), None],
+                lambda t, m: _leaves.hand_on(aten.masked_fill.Scalar, t, m, value), input, mask)
+
+
+def _index_select(input: Tensor, dim: int, index: Tensor) -> Tensor:
+    def back(needs: tuple, saved: tuple, g: Tensor) -> list:
+        start = zeros(g, list(saved[0].shape), dtype=g.dtype, layout=g.layout, device=g.device)
+        return [start.index_add_(dim, saved[1], g) if not g.requires_grad else start.index_add(dim, saved[1], g), None]
+    return _run("IndexSelect", back, lambda t, i: _leaves.hand_on(aten.index_select.default, t, dim, i), input, index)
+
+
+HANDED: dict[str, Callable] = {"split": _split, "chunk": _chunk, "unbind": _unbind, "stack": _stack, "addmm": _product("addmm"), "baddbmm": _product("baddbmm"),
+                               "masked_fill": _masked_fill, "index_select": _index_select}
+
+
+def where_any_dispatches(f: Callable, handed: Callable) -> Callable:
+    """f, or `handed` where a tensor among its arguments dispatches."""
+    @functools.wraps(f)
+    def run(*args: Any, **kwargs: Any) -> Any:
+        for x in args:
+            if x.__class__ is not Tensor and (isinstance(x, Tensor) and x._dispatches or x.__class__ in (list, tuple) and any(
+                    isinstance(y, Tensor) and y._dispatches for y in x)) and not dispatching.disabled:
+                return handed(*args, **kwargs)
+        return f(*args, **kwargs)
+    return run
