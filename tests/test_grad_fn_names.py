@@ -14,6 +14,16 @@ F.linear(c, w.t()); F.linear(c, w.t(), torch.rand(5))
 F.dropout(a, 0.5); F.embedding(i, a); F.mse_loss(a, b); F.l1_loss(a, b); F.smooth_l1_loss(a, b); F.cross_entropy(a, torch.tensor([0, 1, 2]))
 F.binary_cross_entropy_with_logits(a, b)
 F.cosine_similarity(a, b); a.to(torch.float64); a.clone(); a.lerp(b, 0.5); torch.bmm(c, c.mT); torch.outer(v, v); torch.linalg.inv(a[:, :3] + torch.eye(3))
+a.index_select(0, i); a.take(i); a.masked_select(a > 0.5); a.index_add(0, i, b); a.index_copy(0, i, b); a.index_fill(0, i, 0.0); a.index_fill(0, i, v[0])
+a.index_reduce(0, i, b, "amax"); a.put(i, v[:3]); a.masked_fill(a > 0.5, 0); a.masked_fill(a > 0.5, v[0]); torch.diag_embed(v); a.roll(1); a.roll(1, 0); a.rot90(); a.rot90(2)
+torch.stack([a, b]); torch.block_diag(a, b); torch.addmm(w[:3, :3], a, b.t()); torch.baddbmm(c @ c.mT, c, c.mT); torch.addmv(a[:, 0], a, v); torch.addbmm(w[:3, :3], c, c.mT)
+a.split([1, 2])[1]; a.dist(b); a.renorm(2, 0, 1.0); w.trace(); 2 ** a; torch.var_mean(a)[0]; torch.var_mean(a, 0)[1]; torch.std_mean(a)[0]; a.aminmax()[0]; a.aminmax(dim=0).max
+F.pairwise_distance(a, b); torch.cdist(a, b); torch.cdist(a, b, 1.0); F.pdist(a); F.pixel_shuffle(a.reshape(12, 1, 1)[None, :4], 2); F.pixel_unshuffle(c[:, None, :2], 2)
+F.affine_grid(c[:, :2, :3], (2, 1, 2, 2)); F.multi_margin_loss(a, i); F.multilabel_margin_loss(a, i[:, None].expand(3, 4)); F.embedding_bag(i, a, i[:1]); a.deg2rad(); a.rad2deg()
+torch.special.xlog1py(a, b); F.conv1d(c, torch.rand(2, 3, 2), torch.rand(2)); F.conv1d(c, torch.rand(2, 3, 2)); F.conv2d(c[None], torch.rand(3, 2, 2, 2), torch.rand(3))
+F.conv_transpose2d(c[None], torch.rand(2, 3, 2, 2), torch.rand(3)); F.avg_pool1d(c, 2); F.avg_pool2d(c[None], 2); F.avg_pool3d(c[None, None], 2); F.max_pool1d(c, 2); F.max_pool2d(c[None], 2)
+F.max_pool3d(c[None, None], 2); F.adaptive_avg_pool1d(c, 2); F.adaptive_avg_pool2d(c[None], (3, 2)); F.adaptive_avg_pool2d(c[None], 1); F.adaptive_max_pool1d(c, 2)
+F.adaptive_max_pool2d(c[None], 2); F.avg_pool2d(c[None], 2, padding=1, count_include_pad=False)
 a.clone().add_(1); a.clone().mul_(b); c @ c.mT; c[None] @ c.mT; b[0] @ c.mT; a[0] @ w; a @ c.mT; c @ a[0]"""
 
 

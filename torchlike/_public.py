@@ -14,6 +14,7 @@ from . import _autocast
 from ._core import dtype as dt
 from ._core.aval import NUMBERS, broadcast_shapes, result_dtype
 from ._core.grad_mode import mode
+from ._core.graph import node_class
 from ._core.layout import overlapping, partly_same
 from ._core.registry import OPS
 from ._older_orders import FACTORS, newer
@@ -492,6 +493,14 @@ def need_tensor(x, name: str, position: str) -> Tensor:
     return x
 
 
+def named(out: Tensor, name: str) -> Tensor:
+    """out, whose node is shown under the name that torch's own function has; only for a result that was just recorded."""
+    node = out._edge
+    if node is not None and node.plan is not None:
+        node.__class__ = node_class(name)
+    return out
+
+
 def number(x):
     """A Python number from NumPy's scalars and JAX's; others pass. Fractions and SymPy's numbers do: their own operators take a Tensor."""
     import numpy as np
@@ -502,5 +511,5 @@ def number(x):
     return x
 
 
-__all__ = ["public", "apply", "Tensor", "FUNCTIONS", "as_dim", "as_dims", "as_size", "need_tensor", "number", "write_into",
+__all__ = ["public", "apply", "Tensor", "FUNCTIONS", "as_dim", "as_dims", "as_size", "named", "need_tensor", "number", "write_into",
            "in_place", "with_out", "fill_out", "fill_outs"]

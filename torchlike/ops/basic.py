@@ -12,7 +12,7 @@ from .._core import program
 from .._core.aval import broadcast_shapes
 from .._core.grad_mode import mode
 from .._core.registry import Elementwise, Op
-from .._public import FUNCTIONS, MISSING, check_partly_same, public
+from .._public import FUNCTIONS, MISSING, check_partly_same, named, public
 from .._tensor import Tensor, _plain_copy, apply
 from .choosing import choose
 from .complex_parts import joined
@@ -515,7 +515,7 @@ def masked_fill(input, mask: Tensor, value) -> Tensor:
             held(known.item(), input.dtype)  # torch's error where it does not fit
     else:
         value = held(value, input.dtype)
-    made = to_dtype(apply(WHERE, (mask, value, input)), input.dtype)
+    made = named(to_dtype(apply(WHERE, (mask, value, input)), input.dtype), "MaskedFillBackward1" if isinstance(value, Tensor) else "MaskedFillBackward0")
     made._layout = None  # torch fills a contiguous copy
     return made
 

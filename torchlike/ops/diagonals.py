@@ -6,7 +6,7 @@ import numpy as np
 
 from .._core import device as dev
 from .._core import dtype as dt
-from .._public import as_dim, as_int, public
+from .._public import as_dim, as_int, named, public
 from .._tensor import Tensor, apply
 from .creation import _check_dtype, place, strided_only
 from .memory_formats import contiguous_format, laid_out, preserve_format
@@ -39,7 +39,7 @@ def diag_embed(input, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Tensor
     size = input.shape[-1] + abs(offset)
     rest = iter(input.shape[:-1])
     base = input.new_zeros([size if k in (d1, d2) else next(rest) for k in range(n)])
-    return apply(_DIAGONAL.put, (base, input), (int(offset), d1, d2))
+    return named(apply(_DIAGONAL.put, (base, input), (int(offset), d1, d2)), "DiagEmbedBackward0")
 
 
 @public()

@@ -10,7 +10,7 @@ from .._core import dtype as dt
 from .._core import program
 from .._core.registry import Op
 from .._core.rng_dtypes import cpp_type
-from .._public import as_dim, as_dims, public
+from .._public import as_dim, as_dims, named, public
 from .._tensor import Tensor, apply
 from ..autograd.grad_mode import no_grad
 from .gathering import write_at
@@ -232,6 +232,8 @@ def aminmax(input, *, dim: int | None = None, keepdim: bool = False):
         if input.ndim and not input.shape[d]:
             raise IndexError(f"aminmax: Expected reduction dim {d} to have non-zero size.")
         made = _aminmax(amin(input, d, keepdim), amax(input, d, keepdim))
+    for t in made:
+        named(t, "AminmaxBackward0")
     return made
 
 

@@ -8,7 +8,7 @@ from .._core import dtype as dt
 from .._core.aval import broadcast_shapes
 from .._core.layout import like
 from .._core.registry import Op
-from .._public import as_dim, public
+from .._public import as_dim, named, public
 from .._tensor import Tensor, apply
 from .creation import filled
 from .elements import held
@@ -40,7 +40,7 @@ def index_select(input, dim: int, index: Tensor) -> Tensor:
     if input.ndim > 1 and not input.shape[d] and index.numel():
         raise RuntimeError("index_select(): self indexing axis dim should be positive")
     in_range(index, input.shape[d], lambda bad: "index out of range in self", IndexError)
-    return apply(INDEX, (input, flat(index)), ((d,),))
+    return named(apply(INDEX, (input, flat(index)), ((d,),)), "IndexSelectBackward0")
 
 
 def _rows(ndim, index, dim):
@@ -139,7 +139,7 @@ def index_add(input, dim: int, index: Tensor, source: Tensor, *, alpha=1) -> Ten
     scale = None if alpha == 1 else _plain_number(number(alpha))
     if isinstance(scale, float) and input.dtype.category < dt.FLOAT:
         raise RuntimeError("For integral input tensors, argument alpha must not be a floating point number.")
-    return _indexed("index_add_", input, dim, index, source, scale, "add")
+    return named(_indexed("index_add_", input, dim, index, source, scale, "add"), "IndexAddBackward0")
 
 
 @public(inplace=True, out=True)
@@ -147,7 +147,7 @@ def index_copy(input, dim: int, index: Tensor, source: Tensor) -> Tensor:
     """input with the slices that index names replaced by source's."""
     if isinstance(index, Tensor) and index.dtype is not dt.int64:
         raise RuntimeError(f"index_copy_(): Expected a long tensor for index, but got {index.dtype.short}")
-    return _indexed("index_copy_", input, dim, index, source, None, "set", IndexError)
+    return named(_indexed("index_copy_", input, dim, index, source, None, "set", IndexError), "IndexCopyBackward0")
 
 
 def _fill_repeating(self, dim: int, index: Tensor, value) -> Tensor:
@@ -174,7 +174,7 @@ def index_fill(input, dim: int, index: Tensor, value) -> Tensor:
     if not input.ndim:
         return apply(ONLY, (index_fill(flat(input), 0, index, value),))
     index = _vector_index("index_fill_", input, d, index, negative=True)
-    made = apply(INDEX_WRITE, (input, index, value, None), (d, "set"))
+    made = named(apply(INDEX_WRITE, (input, index, value, None), (d, "set")), "IndexFillBackward1" if isinstance(value, Tensor) else "IndexFillBackward0")
     made._layout = None if input._layout is None else like(input._layout)
     return made
 
@@ -192,7 +192,7 @@ def index_reduce(input, dim: int, index: Tensor, source: Tensor, reduce: str, *,
     _check_slices("index_reduce", input, d, flat(index), source)
     index = _vector_index("index_reduce", input, d, index, wording=_out_of_self)
     spread = index.reshape([-1 if k == d else 1 for k in range(input.ndim)]).expand(source.shape)
-    return apply(SCATTER_REDUCE, (input, spread, source), (d, reduce, bool(include_self)))
+    return named(apply(SCATTER_REDUCE, (input, spread, source), (d, reduce, bool(include_self))), "IndexReduceBackward0")
 
 
 def _indices_put(t: Tensor, indices):
@@ -242,7 +242,7 @@ def _flat_index(name: str, input: Tensor, index) -> Tensor:
 @public(out=True)
 def take(input, index: Tensor) -> Tensor:
     """Elements of the flattened input; the shape of index."""
-    return apply(INDEX, (input.reshape(-1), _flat_index("take", input, index)), ((0,),))
+    return named(apply(INDEX, (input.reshape(-1), _flat_index("take", input, index)), ((0,),)), "TakeBackward0")
 
 
 @public(inplace=True)
@@ -256,9 +256,8 @@ def put(input, index: Tensor, source: Tensor, accumulate: bool = False) -> Tenso
             f"index.numel() = {index.numel()}"
         )
     statics = (0, "add" if accumulate else "set")
-    return apply(INDEX_WRITE, (input.reshape(-1), index.reshape(-1), source.reshape(-1), None), statics).reshape(
-        input.shape
-    )
+    made = apply(INDEX_WRITE, (input.reshape(-1), index.reshape(-1), source.reshape(-1), None), statics)
+    return named(made.reshape(input.shape) if input.ndim != 1 else made, "PutBackward0")
 
 
 @public(out=True)

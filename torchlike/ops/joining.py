@@ -11,7 +11,7 @@ from .._core.grad_mode import mode
 from .._core.layout import Layout, channels_last_strides, suggests_channels_last
 from .._core.program import is_tracer, state
 from .._core.registry import Op, Plan, cast, common_device
-from .._public import Tensors, as_dim, as_int, as_size, distinct, listed_dims, public, refuse_huge
+from .._public import Tensors, as_dim, as_int, as_size, distinct, listed_dims, named, public, refuse_huge
 from .._tensor import Tensor, apply, as_tensor_value
 from .choosing import choose
 
@@ -155,7 +155,7 @@ def stack(tensors: Tensors, dim: int = 0) -> Tensor:
             raise TypeError(f"expected Tensor as element {i} in argument 0, but got {type(t).__name__}")
         if t._value.aval.shape != first:
             raise RuntimeError(f"stack expects each tensor to be equal size, but got {list(first)} at entry 0 and {list(t.shape)} at entry {i}")
-    out = cat([t.unsqueeze(d) for t in tensors], d)
+    out = named(cat([t.unsqueeze(d) for t in tensors], d), "StackBackward0")
     if d < len(first) and _all_channels_last(tensors, first):  # lie as joined along d, which then is split
         strides = channels_last_strides((*first[:d], len(tensors) * first[d], *first[d + 1:]))
         out._layout = Layout(out._value.aval.shape, (*strides[:d], first[d] * strides[d], *strides[d:]), 0)
@@ -299,7 +299,7 @@ def roll(input, shifts, dims=None) -> Tensor:
     if dims is None or dims == ():
         if len(shifts) != 1:
             raise RuntimeError("shifts and dimensions must align. shifts: " + f"{len(shifts)}, dims:0")
-        return apply(_ROLL, (input.flatten(),), (shifts, (0,))).reshape(input.shape)
+        return named(apply(_ROLL, (input.flatten(),), (shifts, (0,))).reshape(input.shape), "RollBackward0")
     dims = tuple(dims) if isinstance(dims, (tuple, list)) else (dims,)
     if len(shifts) != len(dims):
         raise RuntimeError(f"shifts and dimensions must align. shifts: {len(shifts)}, dims:{len(dims)}")
@@ -326,8 +326,8 @@ def rot90(input, k: int = 1, dims=(0, 1)) -> Tensor:
     if k == 0:
         return input.clone()
     if k == 2:
-        return flip(input, a, b)
-    return flip(input.transpose(a, b), a if k == 1 else b)
+        return named(flip(input, a, b), "Rot90Backward0")
+    return named(flip(input.transpose(a, b), a if k == 1 else b), "Rot90Backward0")
 
 
 def _triangle(name):
@@ -403,6 +403,6 @@ def block_diag(*tensors) -> Tensor:
         after = constant((b.shape[0], columns - start - b.shape[1]), 0, b.dtype, b.device)
         rows.append(cat([before, b, after], 1))
         start += b.shape[1]
-    return cat(rows, 0)
+    return named(cat(rows, 0), "BlockDiagBackward0")
 
 

@@ -5,7 +5,7 @@ import math
 from typing import Any
 
 from .._core import dtype as dt
-from .._public import as_dim, public, with_out
+from .._public import as_dim, named, public, with_out
 from .._tensor import Tensor
 from .linalg_common import need_float
 from .linalg_solve import inv_ex
@@ -137,4 +137,4 @@ def renorm(input, p: float, dim: int, maxnorm: float) -> Tensor:
     wide = input.float() if input.dtype in (dt.float16, dt.bfloat16) else input
     size = vector_norm(wide, p, [i for i in range(input.ndim) if i != d], True)
     factor = (maxnorm / (size + 1e-7)).masked_fill((size > maxnorm).logical_not(), 1.0)
-    return input * factor.to(input.dtype.to_real())
+    return named(input * factor.to(input.dtype.to_real()), "RenormBackward0")

@@ -8,7 +8,7 @@ import numpy as np
 from .._core import dtype as dt
 from .._core.aval import broadcast_shapes
 from .._core.registry import Op
-from .._public import as_dim, fill_out, need_tensor, public, with_out
+from .._public import as_dim, fill_out, named, need_tensor, public, with_out
 from .._tensor import Tensor, apply
 from .linalg_common import adjoint, each, need_float, need_square
 from .linalg_solve import inv, solve
@@ -76,7 +76,7 @@ def trace(input) -> Tensor:
     """The sum of the diagonal."""
     if input.ndim != 2:
         raise RuntimeError(f"trace: expected a matrix, but got tensor with dim {input.ndim}")
-    return input.diagonal().sum()
+    return named(input.diagonal().sum(), "TraceBackward0")
 
 
 @public(out=True)

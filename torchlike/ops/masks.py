@@ -9,7 +9,7 @@ import numpy as np
 from .._core import dtype as dt
 from .._core.aval import broadcast_shapes
 from .._core.registry import Op
-from .._public import as_dim, fill_out, public
+from .._public import as_dim, fill_out, named, public
 from .._tensor import Tensor, apply, as_tensor_value
 from .choosing import choose
 from .creation import place
@@ -87,7 +87,7 @@ def masked_select(input, mask: Tensor) -> Tensor:
     if mask.dtype is not dt.bool_:
         raise RuntimeError("masked_select: expected BoolTensor for mask")
     shape = broadcast_shapes(tuple(input.shape), tuple(mask.shape))
-    return apply(INDEX, (input.expand(shape).reshape(-1), _on(_positions(mask, shape), input.device)), ((0,),))
+    return named(apply(INDEX, (input.expand(shape).reshape(-1), _on(_positions(mask, shape), input.device)), ((0,),)), "MaskedSelectBackward0")
 
 
 def _sources(xp, mask):

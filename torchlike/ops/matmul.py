@@ -10,7 +10,7 @@ from jax import lax
 from .._core import dtype as dt
 from .._core.aval import Aval, broadcast_shapes
 from .._core.registry import Elementwise, Op, sum_to
-from .._public import as_dim, need_tensor, public
+from .._public import as_dim, named, need_tensor, public
 from .._tensor import Tensor, apply
 from .elements import held
 from .pointwise import conj
@@ -273,7 +273,7 @@ def _sum_with(input, by, name: str, a: Tensor, b: Tensor, beta, alpha) -> Tensor
 def addmm(input, mat1: Tensor, mat2: Tensor, *, beta=1, alpha=1) -> Tensor:
     """beta * input + alpha * (mat1 @ mat2)."""
     _same_dtypes(input, mat1, mat2)
-    return _sum_with(input, _mm_by, "mm", mat1, mat2, beta, alpha)
+    return named(_sum_with(input, _mm_by, "mm", mat1, mat2, beta, alpha), "AddmmBackward0")
 
 
 @public(inplace=True, out=True)
@@ -281,7 +281,7 @@ def addmv(input, mat: Tensor, vec: Tensor, *, beta=1, alpha=1) -> Tensor:
     """beta * input + alpha * (mat @ vec)."""
     if input.dtype is not mat.dtype or input.dtype is not vec.dtype:
         raise RuntimeError(f"addmv input tensors must have the same dtype, but got {input.dtype.short}, {mat.dtype.short}, and {vec.dtype.short}")
-    return _add_product(input, mv(mat, vec), beta, alpha)
+    return named(_add_product(input, mv(mat, vec), beta, alpha), "AddmvBackward0")
 
 
 @public(inplace=True, out=True)
@@ -290,14 +290,14 @@ def baddbmm(input, batch1: Tensor, batch2: Tensor, *, beta=1, alpha=1) -> Tensor
     if input.dtype is not batch1.dtype:
         raise RuntimeError(f"Input dtypes must be the same, got: input {c_name(input.dtype)}, batch1: {c_name(batch1.dtype)}, batch2: "
                            f"{c_name(batch2.dtype)}")
-    return _sum_with(input, _bmm_by, "bmm", batch1, batch2, beta, alpha)
+    return named(_sum_with(input, _bmm_by, "bmm", batch1, batch2, beta, alpha), "BaddbmmBackward0")
 
 
 @public(inplace=True, out=True)
 def addbmm(input, batch1: Tensor, batch2: Tensor, *, beta=1, alpha=1) -> Tensor:
     """beta * input + alpha * the sum of batch1 @ batch2 over the batch."""
     _same_dtypes(input, batch1, batch2)
-    return _add_product(input, bmm(batch1, batch2).sum(0, dtype=batch1.dtype), beta, alpha)
+    return named(_add_product(input, bmm(batch1, batch2).sum(0, dtype=batch1.dtype), beta, alpha), "AddbmmBackward0")
 
 
 @public(inplace=True, out=True)

@@ -7,7 +7,7 @@ import numpy as np
 
 from .._core import dtype as dt
 from .._core.registry import Op
-from .._public import as_dims, public
+from .._public import as_dims, named, public
 from .._tensor import Tensor, apply
 from .pointwise import operands, sub
 from .reductions import accumulator, reduced, restore
@@ -107,4 +107,4 @@ def vector_norm(input: Tensor, ord=2, dim=None, keepdim: bool = False, *, dtype=
 @public()
 def dist(input, other: Tensor, p: float = 2) -> Tensor:
     """norm(input - other)."""
-    return vector_norm(sub(*operands("dist", input, other, ())), p)
+    return named(vector_norm(sub(*operands("dist", input, other, ())), p), "DistBackward0")

@@ -7,7 +7,7 @@ from .._core import dtype as dt
 from .._core.aval import NUMBERS, result_dtype
 from .._core.registry import OPS, Elementwise, Op
 from .._public import FUNCTIONS as F
-from .._public import fill_out, number, public, write_into
+from .._public import fill_out, named, number, public, write_into
 from .._tensor import Tensor, apply
 from .choosing import choose
 from .elements import held, plain_number
@@ -360,7 +360,8 @@ def pow(input: Tensor | float, exponent) -> Tensor:
                 input = input.to(dt.int64)
             n = int(exponent) if exponent == int(exponent) else exponent
             return apply(_STATIC_POW, (input,), (n,))
-    return apply(_POW, (input, exponent))
+    made = apply(_POW, (input, exponent))
+    return made if isinstance(input, Tensor) else named(made, "PowBackward2")
 
 
 @public()

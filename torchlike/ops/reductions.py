@@ -8,7 +8,7 @@ import numpy as np
 
 from .._core import dtype as dt
 from .._core.registry import Op, cast
-from .._public import EVERY_DIM, as_dim, as_dims, fill_out, fill_outs, public
+from .._public import EVERY_DIM, as_dim, as_dims, fill_out, fill_outs, named, public
 from .._tensor import Tensor, apply
 from .choosing import choose
 from .creation import _check_dtype
@@ -392,11 +392,11 @@ def _variance_and_mean(name: str, input: Tensor, dim, unbiased, keepdim: bool, c
 @public()
 def var_mean(input, dim=None, unbiased=None, keepdim: bool = False, *, correction=None) -> tuple:
     """(var, mean)."""
-    return _variance_and_mean("var_mean", input, dim, unbiased, keepdim, correction)
+    return tuple(named(t, "VarMeanBackward0") for t in _variance_and_mean("var_mean", input, dim, unbiased, keepdim, correction))
 
 
 @public()
 def std_mean(input, dim=None, unbiased=None, keepdim: bool = False, *, correction=None) -> tuple:
     """(std, mean)."""
     v, m = _variance_and_mean("std_mean", input, dim, unbiased, keepdim, correction)
-    return v.sqrt(), m
+    return named(v.sqrt(), "StdMeanBackward0"), named(m, "StdMeanBackward0")

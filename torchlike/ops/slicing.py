@@ -10,7 +10,7 @@ from .._core import dtype as dt
 from .._core.layout import Layout
 from .._core.overwrite import changeable
 from .._core.registry import View
-from .._public import as_dim, as_int, as_size, public, refuse_long
+from .._public import as_dim, as_int, as_size, named, public, refuse_long
 from .._tensor import Tensor
 
 
@@ -172,6 +172,8 @@ def split(tensor: Any, split_size_or_sections, dim: int = 0) -> tuple:
     for n in sizes:
         out.append(tensor._view(_PART, (d, start, n, 1)))
         start += n
+    if isinstance(split_size_or_sections, (tuple, list)):
+        return _several("SplitWithSizes", [named(v, "SplitWithSizesBackward0") for v in out])
     return _several("Split", out)
 
 

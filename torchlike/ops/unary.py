@@ -201,9 +201,9 @@ def _sinc(xp, x):
 
 sinc = unary("sinc", _sinc, lambda xp, g, x: g * conj(xp, _sinc_slope(xp, x)))
 deg2rad = unary("deg2rad", lambda xp, x: x * np.asarray(math.pi / 180, x.dtype), lambda xp, g: g * np.asarray(math.pi / 180, g.dtype),
-               real="deg2rad is not supported for complex tensors.")
+               torch_name="Deg2RadBackward0", real="deg2rad is not supported for complex tensors.")
 rad2deg = unary("rad2deg", lambda xp, x: x * np.asarray(180 / math.pi, x.dtype), lambda xp, g: g * np.asarray(180 / math.pi, g.dtype),
-               real="rad2deg is not supported for complex tensors.")
+               torch_name="Rad2DegBackward0", real="rad2deg is not supported for complex tensors.")
 _LOGIT = Elementwise("logit", lambda xp, x, eps: xp.log(_clipped(xp, x, eps) / (1 - _clipped(xp, x, eps))), promote="float", grads=(
     lambda xp, g, x, eps: g / (x * (1 - x)) if eps is None else choose(xp, (x < eps) | (x > 1 - eps), xp.zeros_like(g), g / (x * (1 - x))),))
 

@@ -5,6 +5,7 @@ from jax import lax
 
 from ..._core import dtype as dt
 from ..._core.registry import Op
+from ..._public import named
 from ..._tensor import Tensor, apply
 from ...ops.matmul import c_name
 from . import conv_cpu
@@ -145,7 +146,7 @@ def _finish(y: Tensor, x: Tensor, weight: Tensor, bias, n: int, unbatched: bool)
     if n > 1:
         keep_format(y, x, weight)
     if bias is not None:
-        layout, y = y._layout, y + bias.reshape((1, -1) + (1,) * n)
+        layout, y = y._layout, named(y + bias.reshape((1, -1) + (1,) * n), "ConvolutionBackward0")
         y._layout = layout
     return y.squeeze(0) if unbatched else y
 

@@ -5,7 +5,7 @@ import numpy as np
 
 from ..._core import dtype as dt
 from ..._core.registry import Op, sum_to
-from ..._public import as_dim, public
+from ..._public import as_dim, named, public
 from ..._tensor import Tensor, apply, as_tensor_value
 from ...ops.matmul import c_name, einsum
 from ...ops.norms import NORM, vector_norm
@@ -37,7 +37,7 @@ def pairwise_distance(x1: Tensor, x2: Tensor, p: float = 2, eps: float = 1e-6, k
     """The p-norm of x1 - x2 + eps over the last dimension."""
     need(x1, "pairwise_distance", "x1", 1)
     need(x2, "pairwise_distance", "x2", 2)
-    return vector_norm(x1 - x2 + eps, p, -1, keepdim)
+    return named(vector_norm(x1 - x2 + eps, p, -1, keepdim), "NormBackward1")
 
 
 # -- all pairs ---------------------------------------------------------------------------------------------------------------
@@ -81,7 +81,7 @@ def cdist(x1: Tensor, x2: Tensor, p: float = 2.0, compute_mode: str = "use_mm_fo
     by_product = _MODES[compute_mode]
     if p == 2 and (x1.shape[-2] > 25 or x2.shape[-2] > 25 if by_product is None else by_product):
         return apply(_EUCLIDEAN, (x1, x2))
-    return _lengths(x1.unsqueeze(-2) - x2.unsqueeze(-3), p)
+    return named(_lengths(x1.unsqueeze(-2) - x2.unsqueeze(-3), p), "CdistBackward0")
 
 
 def _lengths(x: Tensor, p: float) -> Tensor:
@@ -99,7 +99,7 @@ def pdist(input: Tensor, p: float = 2) -> Tensor:
     if p < 0:
         raise RuntimeError("pdist only supports non-negative p values")
     rows, columns = (as_tensor_value(i) for i in np.triu_indices(input.shape[0], 1))
-    return _lengths(input[rows] - input[columns], p)
+    return named(_lengths(input[rows] - input[columns], p), "PdistBackward0")
 
 
 @public(method=False)

@@ -4,6 +4,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..._core import dtype as dt
+from ..._public import named
 from ..._tensor import Tensor, as_tensor_value
 from ...ops.basic import where
 from .common import need
@@ -89,12 +90,14 @@ def embedding_bag(input: Tensor, weight: Tensor, offsets: Tensor | None = None, 
         at, real = as_tensor_value(positions), None if real.all() else as_tensor_value(real)
         scale = None if scale is None else scale[at]
         if sparse:  # looked up once: an entry per element, and none for what fills up short bags
-            return _reduced(embedding(input, weight, scale_grad_by_freq=scale_grad_by_freq, sparse=True)[at], real, scale, mode)
+            found = embedding(input, weight, scale_grad_by_freq=scale_grad_by_freq, sparse=True)[at]
+            return named(_reduced(found, real, scale, mode), "EmbeddingBagBackward0")
         input, per_sample_weights = input[at], scale
     if padding_idx is not None:
         counted = input != padding_idx
         real = counted if real is None else real & counted
-    return _reduced(embedding(input, weight, scale_grad_by_freq=scale_grad_by_freq), real, per_sample_weights, mode)
+    found = embedding(input, weight, scale_grad_by_freq=scale_grad_by_freq)
+    return named(_reduced(found, real, per_sample_weights, mode), "EmbeddingBagBackward0")
 
 
 def _in_range(index: Tensor, rows: int, fast: bool) -> None:

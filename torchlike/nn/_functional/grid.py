@@ -8,7 +8,7 @@ import numpy as np
 
 from ..._core.dtype import FLOAT
 from ..._core.registry import Op
-from ..._public import public
+from ..._public import named, public
 from ..._tensor import Tensor, apply, as_tensor_value
 from .common import need, not_implemented, wide
 from .resample import _cubic_weights
@@ -43,7 +43,7 @@ def affine_grid(theta: Tensor, size, align_corners: bool | None = None) -> Tenso
     kind = theta.dtype.np
     axes = np.meshgrid(*(_axis(s, align_corners, kind) for s in size[2:]), indexing="ij")
     base = np.stack([*reversed(axes), np.ones(size[2:], kind)], -1).reshape(-1, n + 1)
-    return as_tensor_value(base).matmul(theta.transpose(1, 2)).reshape(size[0], *size[2:], n)
+    return named(as_tensor_value(base).matmul(theta.transpose(1, 2)).reshape(size[0], *size[2:], n), "AffineGridGeneratorBackward0")
 
 
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from ..._core import dtype as dt
 from ..._core.registry import Op
-from ..._public import as_int
+from ..._public import as_int, named
 from ..._tensor import Tensor, apply, as_tensor_value
 from ...ops.choosing import choose
 from ...ops.creation import arange, check_size
@@ -174,13 +174,13 @@ def _geometry(input, kernel_size, stride, padding, dilation, ceil_mode, n, name)
 
 
 def _max_pool_nd(n: int):
-    name = f"max_pool{n}d"
+    name, node = f"max_pool{n}d", "SqueezeBackward1" if n == 1 else f"MaxPool{n}DWithIndicesBackward0"
 
     def f(input: Tensor, kernel_size, stride=None, padding=0, dilation=1, ceil_mode: bool = False, return_indices: bool = False):
         statics = _geometry(input, kernel_size, stride, padding, dilation, ceil_mode, n, name)
         if return_indices:
-            return tuple(keep_format(t, input) for t in apply(_MAX_POOL_INDICES, (input,), statics))
-        return keep_format(apply(_MAX_POOL, (input,), statics), input)
+            return tuple(named(keep_format(t, input), node) for t in apply(_MAX_POOL_INDICES, (input,), statics))
+        return named(keep_format(apply(_MAX_POOL, (input,), statics), input), node)
     f.__name__ = f.__qualname__ = name
     f.__doc__ = f"The largest element of each window over the last {n} dimensions."
 
@@ -221,8 +221,13 @@ def _divided(total: Tensor, count, kind: dt.dtype) -> Tensor:
     return mean if mean.dtype is kind else keep_format(mean.to(kind), mean, ranks=(4,))
 
 
+def _node(kind: str, n: int) -> str:
+    """The name of a pool's node: pools over one dimension are to torch those over two, squeezed."""
+    return "SqueezeBackward1" if n == 1 else f"{kind}Pool{n}DBackward0"
+
+
 def _avg_pool_nd(n: int):
-    name = f"avg_pool{n}d"
+    name, node = f"avg_pool{n}d", _node("Avg", n)
 
     def f(input: Tensor, kernel_size, stride=None, padding=0, ceil_mode: bool = False, count_include_pad: bool = True,
           divisor_override: int | None = None) -> Tensor:
@@ -236,7 +241,7 @@ def _avg_pool_nd(n: int):
         if divisor_override is not None:
             if divisor_override == 0:
                 raise RuntimeError("divisor must be not zero")
-            return _divided(total, divisor_override, kind)
+            return named(_divided(total, divisor_override, kind), node)
         counts = 1
         own = each(padding, n, "padding")
         for i in range(n):  # windows that hang over the edge count fewer elements
@@ -246,8 +251,8 @@ def _avg_pool_nd(n: int):
                 start, end = np.maximum(start, 0), np.minimum(end, input.shape[-n + i])
             counts = np.multiply.outer(counts, end - start)
         if (counts == counts.flat[0]).all():
-            return _divided(total, int(counts.flat[0]), kind)
-        return _divided(total, as_tensor_value(counts.astype(input.dtype.np)), kind)
+            return named(_divided(total, int(counts.flat[0]), kind), node)
+        return named(_divided(total, as_tensor_value(counts.astype(input.dtype.np)), kind), node)
     f.__name__ = f.__qualname__ = name
     f.__doc__ = f"The mean of each window over the last {n} dimensions."
     return f
@@ -312,7 +317,7 @@ def _edges(n: int, out: int) -> list[tuple[int, int]]:
 
 
 def _adaptive_avg(n: int):
-    name = f"adaptive_avg_pool{n}d"
+    name, node = f"adaptive_avg_pool{n}d", _node("AdaptiveAvg", n)
     kernel = ("adaptive_avg_pool2d", "adaptive_avg_pool3d_cpu")[n == 3]
 
     def f(input: Tensor, output_size) -> Tensor:
@@ -324,7 +329,8 @@ def _adaptive_avg(n: int):
             split = [m for s, o in zip(shape, sizes) for m in (o, s // o)]
             lead = list(input.shape[:-n])
             made = input.reshape(lead + split).mean([len(lead) + 2 * i + 1 for i in range(n)])
-            return keep_format(made, input, ranks=(4, 5) if set(sizes) == {1} else (4,))
+            whole = set(sizes) == {1}
+            return named(keep_format(made, input, ranks=(4, 5) if whole else (4,)), "MeanBackward1" if whole and n > 1 else node)
         kind = input.dtype
         made = input.float() if kind.itemsize == 2 else input  # rounded once, as torch
         for i, (s, o) in enumerate(zip(shape, sizes)):
@@ -332,7 +338,7 @@ def _adaptive_avg(n: int):
             for k, (a, b) in enumerate(_edges(s, o)):
                 weights[a:b, k] = 1 / (b - a)
             made = made.transpose(-n + i, -1).matmul(as_tensor_value(weights)).transpose(-n + i, -1)
-        return keep_format(made.to(kind), input, ranks=(4,))
+        return named(keep_format(made.to(kind), input, ranks=(4,)), node)
     f.__name__ = f.__qualname__ = name
     f.__doc__ = f"Means of windows chosen so that the last {n} dimensions get output_size."
     return f
@@ -352,8 +358,7 @@ def _window_table(shape, sizes) -> np.ndarray:
 
 
 def _adaptive_max(n: int):
-    name = f"adaptive_max_pool{n}d"
-
+    name, node = f"adaptive_max_pool{n}d", _node("AdaptiveMax", n)
     kernel = ("adaptive_max_pool2d", "adaptive_max_pool3d_cpu")[n == 3]
 
     def f(input: Tensor, output_size, return_indices: bool = False):
@@ -365,14 +370,14 @@ def _adaptive_max(n: int):
             window = tuple(s // o for s, o in zip(shape, sizes))
             statics = (window, window, ((0, 0),) * n, (1,) * n, sizes)
             if return_indices:
-                return tuple(keep_format(t, input, ranks=(4,)) for t in apply(_MAX_POOL_INDICES, (input,), statics))
-            return keep_format(apply(_MAX_POOL, (input,), statics), input, ranks=(4,))
+                return tuple(named(keep_format(t, input, ranks=(4,)), node) for t in apply(_MAX_POOL_INDICES, (input,), statics))
+            return named(keep_format(apply(_MAX_POOL, (input,), statics), input, ranks=(4,)), node)
         flat = input.flatten(-n)
         windows = as_tensor_value(_window_table(shape, sizes))
         best = flat[..., windows].argmax(-1) if windows.numel() else flat.new_zeros((*flat.shape[:-1], windows.shape[0]), dtype=dt.int64)
         indices = windows[arange(windows.shape[0], device=input.device), best]
         values = flat.gather(-1, indices).reshape(*input.shape[:-n], *sizes)
-        values = keep_format(values, input, ranks=(4,))
+        values = named(keep_format(values, input, ranks=(4,)), node)
         return (values, keep_format(indices.reshape(*input.shape[:-n], *sizes), input, ranks=(4,))) if return_indices else values
     f.__name__ = f.__qualname__ = name
     f.__doc__ = f"Maxima of windows chosen so that the last {n} dimensions get output_size."
