@@ -101,7 +101,7 @@ def tensor_str(
     known = {default_dtype}
     if array is None:
         body = "..."
-        suffixes.append(f"size={shape}")
+        suffixes += [] if size is None else [f"size={shape}"]
     elif array.size == 0:
         body = "[]"
         if array.ndim != 1:
@@ -228,7 +228,7 @@ def _str(self: Tensor, *, tensor_contents: str | None = None) -> str:
         return shown(self)
     if is_tracer(self._current().array):
         tensor_contents = tensor_contents or repr(self._current().array)
-    elif self._current().array is not program.META_ARRAY:
+    elif self._current().array is not program.META_ARRAY or (self._dispatches and self._storage.data is not None):
         array = self._host_array()
     try:
         grad_fn = self.grad_fn and type(self.grad_fn).__name__
@@ -242,7 +242,7 @@ def _str(self: Tensor, *, tensor_contents: str | None = None) -> str:
         device=str(self.device),
         requires_grad=self.requires_grad,
         grad_fn=grad_fn,
-        size=size,
+        size=size if tensor_contents is None or not self._dispatches else None,
         prefix=f"{shown}(",
         contents=tensor_contents,
     )

@@ -77,6 +77,11 @@ def _same(name: str) -> Callable:
     return handed
 
 
+def _new_tensor(self: Tensor, data: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False, **rest: Any) -> Tensor:
+    """Of numbers, a plain one, as in torch."""
+    return FUNCTIONS["tensor"](data, dtype=self.dtype if dtype is None else dtype, device=self.device if device is None else device, requires_grad=requires_grad)
+
+
 def _item(self: Tensor) -> Any:
     if self._value.aval.numel != 1:
         raise RuntimeError(f"a Tensor with {self._value.aval.numel} elements cannot be converted to Scalar")
@@ -133,7 +138,7 @@ def install() -> None:
                 scope[name] = _where_dispatching(scope[name], made)
         if hasattr(Tensor, name):
             setattr(Tensor, name, _where_dispatching(getattr(Tensor, name), made))
-    for name, made in {"item": _item, "data_ptr": _data_ptr, "untyped_storage": _untyped_storage,
+    for name, made in {"item": _item, "new_tensor": _new_tensor, "data_ptr": _data_ptr, "untyped_storage": _untyped_storage,
                        "__bool__": _truth, "tolist": _refused("tolist", lambda t: f", got {type(t).__name__}"),
                        "numpy": _refused("numpy", lambda t: ".")}.items():
         setattr(Tensor, name, _where_dispatching(getattr(Tensor, name), made))

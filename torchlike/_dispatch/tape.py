@@ -55,18 +55,21 @@ def taped(plan: Plan, kept: int) -> TapedPlan:
     return found
 
 
+_HOOKS = Node.__dict__["hooks"]
+
+
 class TapedNode(Node):
     """A node whose backward is handed on as well. Having hooks it is never part of a walk that is recorded at once."""
 
-    __slots__ = ("own_hooks",)
+    __slots__ = ()  # as Node has them: a node's class may be changed for its name
 
     @property
     def hooks(self) -> Hooks:
-        return self.own_hooks
+        return _HOOKS.__get__(self)
 
     @hooks.setter
     def hooks(self, given: Hooks | None) -> None:
-        self.own_hooks = Hooks() if given is None else given
+        _HOOKS.__set__(self, Hooks() if given is None else given)
 
     def made(self, out: int, t) -> None:
         """Result `out` is t: what is saved of it must not hold this node."""

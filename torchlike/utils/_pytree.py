@@ -217,17 +217,17 @@ def treespec_dict(mapping: Any = (), /, **kwargs: TreeSpec) -> TreeSpec:
 def tree_flatten(tree: PyTree, is_leaf: Callable[[PyTree], bool] | None = None) -> tuple[list[Any], TreeSpec]:
     """The leaves of `tree`, and its structure."""
     leaves: list[Any] = []
+    return leaves, _flatten(tree, is_leaf, leaves)
 
-    def walk(node):
-        kind = _get_node_type(node)
-        if kind not in SUPPORTED_NODES or (is_leaf is not None and is_leaf(node)):
-            leaves.append(node)
-            return _LEAF_SPEC
-        children, context = SUPPORTED_NODES[kind].flatten_fn(node)
-        return TreeSpec(kind, context, [walk(c) for c in children])
 
-    spec = walk(tree)
-    return leaves, spec
+def _flatten(node: PyTree, is_leaf: Callable[[PyTree], bool] | None, leaves: list[Any]) -> TreeSpec:
+    """The structure of a tree, whose leaves are added to `leaves`: no function within another, which would keep them until a collection."""
+    kind = _get_node_type(node)
+    if kind not in SUPPORTED_NODES or (is_leaf is not None and is_leaf(node)):
+        leaves.append(node)
+        return _LEAF_SPEC
+    children, context = SUPPORTED_NODES[kind].flatten_fn(node)
+    return TreeSpec(kind, context, [_flatten(c, is_leaf, leaves) for c in children])
 
 
 def tree_unflatten(leaves: Iterable[Any], treespec: TreeSpec) -> PyTree:
