@@ -104,6 +104,26 @@ def test_schemas(subject, oracle):
     both(subject, oracle, facts)
 
 
+def test_types_that_schemas_name(subject, oracle):
+    """Functions of every annotation that there is a name for, and errors for the others."""
+    def facts(torch, library):
+        number, tensor = importlib.import_module(f"{torch.__name__}.types").Number, torch.Tensor
+
+        def said(**annotations):
+            scope: dict = {}
+            exec(f"def f({', '.join(n for n in annotations if n != 'result')}): ...", scope)
+            scope["f"].__annotations__ = {"return" if n == "result" else n: a for n, a in annotations.items() if a is not ...}
+            try:
+                return library.infer_schema(scope["f"], mutates_args=())
+            except ValueError as e:
+                return str(e)[:60]
+        return (said(x=tensor, n=number, m=number | None, result=number), said(x=tensor | None, n=list[int], result=tuple[tensor, int]),
+                said(x=tensor, result=None), said(x=tensor, result=list[tensor]), said(x=tensor, result=...), said(x=..., result=tensor),
+                said(x=tensor, d=dict, result=tensor), said(x=tensor, result=str), said(x=tensor, n=int | float, result=tensor),
+                said(x=tensor, result=tuple[tensor, ...]))
+    both(subject, oracle, facts)
+
+
 def test_arguments_by_schema(subject, oracle):
     """Names, defaults and numbers are what the schema says; what does not fit it is refused before the kernel runs."""
     def facts(torch, library):

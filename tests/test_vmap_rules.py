@@ -128,3 +128,43 @@ def test_tensors_are_printed_under_vmap(torch):
     torch.vmap(torch.vmap(lambda a: (said.append(repr(a)), a * 2)[1]))(x)
     torch.vmap(lambda a: (said.append(repr(a)), a)[1], 1)(x)
     return said
+
+
+P = [[0.25, 0.5, 0.875], [0.125, 0.75, 0.5], [0.875, 0.25, 0.625], [0.5, 0.5, 0.25]]
+DRAWS = {
+    "bernoulli": lambda t, a: t.bernoulli(a),
+    "bernoulli of a result": lambda t, a: t.bernoulli(a * a),
+    "bernoulli_": lambda t, a: a.clone().bernoulli_(a),
+    "bernoulli_ of what all share": lambda t, a: t.zeros_like(a).bernoulli_(t.ones(3) * 0.5),
+    "normal of means": lambda t, a: t.normal(a, 1.0),
+    "normal of both": lambda t, a: t.normal(a * 2, t.ones(3)),
+    "normal of fewer dimensions": lambda t, a: t.normal(t.zeros(2, 3), a),
+    "normal of what all share": lambda t, a: a * 0 + t.normal(t.zeros(3) + 1, t.ones(3) * 2),
+    "poisson": lambda t, a: t.poisson(a * 5),
+    "binomial": lambda t, a: t.binomial(t.full((3,), 5.0) + 0 * a, a),
+    "multinomial": lambda t, a: t.multinomial(a, 2),
+    "multinomial of rows": lambda t, a: t.multinomial(t.stack([a, 1 - a]), 2),
+    "multinomial of what all share": lambda t, a: a.sum() + t.multinomial(t.ones(5) * 2, 2),
+}
+
+
+@pytest.mark.parametrize("randomness", ["different", "same", "error"])
+@pytest.mark.parametrize("name", DRAWS)
+@same
+def test_draws_that_depend_on_values(torch, name, randomness):
+    torch.manual_seed(3)
+    return caught(torch.vmap(lambda a: DRAWS[name](torch, a), randomness=randomness), torch.tensor(P)), torch.rand(2)
+
+
+@same
+def test_draws_of_nested_calls(torch):
+    torch.manual_seed(3)
+    inner = torch.vmap(lambda a: torch.bernoulli(a.reshape(1)), randomness="different")
+    return torch.vmap(inner, randomness="different")(torch.tensor(P)), torch.vmap(inner, 1, 1, randomness="different")(torch.tensor(P))
+
+
+@same
+def test_writing_what_all_examples_share_along_another_dimension(torch):
+    x = torch.tensor(P)
+    seen = [torch.vmap(lambda a: a.fill_(2.0).sum(), 1)(x[:, :2]), x.clone(), torch.vmap(lambda a: a.zero_(), 1, 1)(x[:, 1:]).clone(), x.clone()]
+    return seen, torch.vmap(lambda a: a.copy_(torch.arange(4.0)), 1)(x).clone(), x

@@ -33,43 +33,72 @@ _KEYS = {"CPU": "cpu", "CUDA": "cuda", "Meta": "meta", "CompositeExplicitAutogra
 _TYPES = {Tensor: "Tensor", int: "SymInt", float: "float", bool: "bool", str: "str", complex: "Scalar", _device: "Device", _dtype: "ScalarType"}
 
 
+class _Unsupported(Exception):
+    """A type that schemas have no name for."""
+
+
+def _scalar(kinds: tuple, annotation: Any) -> str:
+    """The type of torch.types.Number."""
+    if set(kinds) != {int, float, bool}:
+        raise _Unsupported(annotation)
+    return "Scalar"
+
+
 def _schema_type(annotation: Any) -> str:
     """A parameter's type as schemas name it."""
     if annotation in _TYPES:
         return _TYPES[annotation]
     arguments = typing.get_args(annotation)
-    if type(None) in arguments and len(arguments) == 2:
-        return _schema_type(next(a for a in arguments if a is not type(None))) + "?"
+    if type(None) in arguments:
+        kinds = tuple(a for a in arguments if a is not type(None))
+        return (_schema_type(kinds[0]) if len(kinds) == 1 else _scalar(kinds, annotation)) + "?"
+    if typing.get_origin(annotation) in (typing.Union, types.UnionType):
+        return _scalar(arguments, annotation)
     if typing.get_origin(annotation) in (list, Sequence) and len(arguments) == 1:
         return _schema_type(arguments[0]) + "[]"
-    raise ValueError(f"infer_schema(func): unsupported type {annotation}")
+    raise _Unsupported(annotation)
 
 
 def infer_schema(prototype_function: Callable, /, *, mutates_args: str | Iterable[str], op_name: str | None = None) -> str:
     """`(Tensor x, float scale=2.0) -> Tensor` of an annotated function; written arguments are marked."""
     hints = typing.get_type_hints(prototype_function)
     signature, written = inspect.signature(prototype_function), set(() if isinstance(mutates_args, str) else mutates_args)
+    def wrong(text: str) -> ValueError:
+        return ValueError(f"infer_schema(func): {text} Got func with signature {signature})")
+
     unknown = written - set(signature.parameters)
     if unknown:
         raise ValueError(f"infer_schema(func): {unknown} in mutates_args were not found in the function's signature.")
     parts, only_named = [], False
     for name, p in signature.parameters.items():
+        if p.kind not in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY):
+            raise wrong("We do not support positional-only args, varargs, or varkwargs.")
         if name not in hints:
-            raise ValueError(f"infer_schema(func): Parameter {name} must have a type annotation.")
+            raise wrong(f"Parameter {name} must have a type annotation.")
         if p.kind is p.KEYWORD_ONLY and not only_named:
             parts.append("*")
             only_named = True
-        kind = _schema_type(hints[name])
+        try:
+            kind = _schema_type(hints[name])
+        except _Unsupported:
+            raise wrong(f"Parameter {name} has unsupported type {hints[name]}.") from None
+        if p.default is not p.empty and not isinstance(p.default, (int, float, bool, str, type(None), _dtype, _device)):
+            raise wrong(f"Parameter {name} has an unsupported default value type {type(p.default)}. Please file an issue on GitHub so we can prioritize "
+                        "this.")
         if name in written or mutates_args == "unknown" and kind.startswith("Tensor"):
             kind = kind.replace("Tensor", f"Tensor(a{len(parts) - only_named}!)")
         parts.append(f"{kind} {name}" + ("" if p.default is p.empty else f"={p.default!r}" if isinstance(p.default, str) else f"={p.default}"))
-    result = hints.get("return")
-    if result is type(None) or result is None:
-        out = "()"
-    elif typing.get_origin(result) is tuple:
-        out = "(" + ", ".join(map(_schema_type, typing.get_args(result))) + ")"
-    else:
-        out = _schema_type(result)
+    if "return" not in hints:
+        raise wrong("No return type annotation was provided. Please add one.")
+    result = hints["return"]
+    parted = typing.get_args(result) if typing.get_origin(result) is tuple else () if result is type(None) else (result,)
+    try:
+        kinds = [_schema_type(r) for r in parted]
+    except _Unsupported:
+        raise wrong(f"Return has unsupported type {result}.") from None
+    if not {k.rstrip("[]") for k in kinds} <= {"Tensor", "SymInt", "float", "bool", "Scalar"}:
+        raise wrong(f"Return has unsupported type {result}.")
+    out = kinds[0] if len(kinds) == 1 and parted == (result,) else "(" + ", ".join(kinds) + ")"
     return f"{op_name or ''}({', '.join(parts)}) -> {out}"
 
 
@@ -99,6 +128,8 @@ class CustomOpDef:
     def default(self) -> CustomOpDef:
         """The one overload."""
         return self
+
+    _opoverload = default
 
     def __repr__(self) -> str:
         return f"<CustomOpDef({self._qualname})>"

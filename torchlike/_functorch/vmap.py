@@ -283,9 +283,9 @@ class _Call:
             return iter(())
         made = apply(self.op, (*self.inputs, *self.numbers))
         n, m = self.n_outputs, self.n_outputs + len(self.targets)
-        for (t, st, axis, _), new in zip(self.targets, made[n:m]):
+        for (t, st, axis, _), new, spread in zip(self.targets, made[n:m], self.spread[n:m]):
             if axis is not None:
-                t.copy_(new if not axis else new.movedim(0, axis))
+                t.copy_(new.unsqueeze(axis) if not spread else new if not axis else new.movedim(0, axis))
             elif st is None:
                 t._value = new._value
                 t._writes += 1

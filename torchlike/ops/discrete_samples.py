@@ -11,7 +11,7 @@ from .._public import FUNCTIONS, public
 from .._tensor import Tensor, apply
 from .creation import place
 from .gamma_samples import standard_gamma_sample
-from .random import _generator
+from .random import _generator, by_values
 
 _POISSON = Op("poisson", lambda xp, rate, sample: +sample, shape=lambda a, s: (a.shape, a.dtype),
               vjp=lambda xp, g: (xp.zeros_like(g), None))
@@ -20,6 +20,7 @@ _BINOMIAL = Op("binomial", lambda xp, count, prob, sample: +sample, shape=lambda
 
 
 @public(method=False)
+@by_values
 def poisson(input, generator=None) -> Tensor:
     """Numbers of events, Poisson distributed with the rates that input holds."""
     if input.dtype.category != dt.FLOAT:
@@ -31,6 +32,7 @@ def poisson(input, generator=None) -> Tensor:
 
 
 @public(method=False)
+@by_values
 def binomial(count, prob: Tensor, generator=None) -> Tensor:
     """Numbers of successes in `count` trials of probability `prob`."""
     if count.dtype.category != dt.FLOAT:

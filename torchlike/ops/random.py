@@ -1,6 +1,7 @@
 """Random numbers: torch's CPU generator, drawn on the host; they enter programs as data."""
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable
 
@@ -201,7 +202,22 @@ def _drawn_from(op: Op, made: Tensor, *parameters: Tensor) -> Tensor:
     return apply(op, (*parameters, made))
 
 
+def by_values(function, batches=None):
+    """Marks a function whose draws depend on values of tensors, which under vmap are known outside of the call only. batches: the function
+    for tensors with one more dimension, where it takes none."""
+    @functools.wraps(function)
+    def wrapper(*args, **kwargs):
+        if program.state.program.__class__ is not program.Program:
+            from .._functorch import _draws  # above this file
+            made = _draws.by_values(wrapper, batches or wrapper, args, kwargs)
+            if made is not None:
+                return made
+        return function(*args, **kwargs)
+    return wrapper
+
+
 @public(method=False)
+@by_values
 def normal(mean=0.0, std=1.0, size=None, *, generator=None, out=None, dtype=None, device=None, requires_grad=False, layout=None) -> Tensor:
     """Normal numbers of given means and deviations (tensors or numbers), or of a size."""
     strided_only(layout, "normal_")
@@ -299,6 +315,8 @@ def bernoulli_(self, p=0.5, *, generator=None) -> Tensor:
     self._check_write()
     g, kind = _generator(generator), self.dtype.np
     if isinstance(p, Tensor):
+        if program.state.program.__class__ is not program.Program and p._current().epoch is program.state.program:  # under vmap
+            return self.copy_(bernoulli(p.expand(self.shape), generator=generator))
         host, order = np.broadcast_to(p._host_array(), self.shape), memory_order(self)
         host = host if order is None else host.transpose(order)
         return _overdraw(self, lambda shape: rng.bernoulli_tensor(g, host, kind))
@@ -327,6 +345,7 @@ for _f in (uniform_, normal_, exponential_, log_normal_, cauchy_, geometric_, be
 
 
 @public()
+@by_values
 def bernoulli(input, p=None, *, generator=None, out=None) -> Tensor:
     """Ones with the probabilities that input holds (or p)."""
     if p is not None:
@@ -342,7 +361,13 @@ def bernoulli(input, p=None, *, generator=None, out=None) -> Tensor:
     return made if out is None else fill_out(out, made.to(out.dtype), said=False)
 
 
+def _rows_of_batches(input, num_samples, *args, **kwargs):
+    """multinomial of batches of rows."""
+    return multinomial(input.flatten(0, -2), num_samples, *args, **kwargs).unflatten(0, input.shape[:-1])
+
+
 @public()
+@functools.partial(by_values, batches=_rows_of_batches)
 def multinomial(input, num_samples: int, replacement: bool = False, *, generator=None, out=None) -> Tensor:
     """Indices drawn with probabilities proportional to the rows of input."""
     made = place(rng.multinomial(_generator(generator), input._host_array(), int(num_samples), bool(replacement)), input.device)
