@@ -12,6 +12,7 @@ from .._tensor import Tensor, apply
 from .elements import held
 from .indexing import ONLY, check_range
 from .positions import combine_at, elements, set_at
+from .scattering import changed_at
 
 # -- arrays ------------------------------------------------------------------------------------------------------------
 
@@ -30,7 +31,7 @@ def add_along(xp, shape, index, dim: int, values):
     where = along(shape, index, dim)
     w = wide(values.dtype)
     if xp is not np:
-        return xp.zeros(shape, w).at[where].add(values.astype(w)).astype(values.dtype)
+        return changed_at(xp.zeros(shape, w), where, values.astype(w), "add").astype(values.dtype)
     out = np.zeros(shape, w)
     combine_at(np.add, out, where, values.astype(w, copy=False))
     return out.astype(values.dtype, copy=False)
@@ -62,7 +63,7 @@ def _at(xp, x, where):
 def write_at(xp, x, where, values, mode: str):
     """x with values set or combined at index arrays."""
     if xp is not np:
-        return getattr(x.at[where], _AT.get(mode, mode))(values)
+        return changed_at(x, where, values, _AT.get(mode, mode))
     out = changeable(x)
     if mode == "set":
         set_at(out, where, values)

@@ -23,6 +23,7 @@ from .identity import _become
 from .parts import take_part
 from .pointwise import _plain_number
 from .positions import combine_at, rows_add
+from .scattering import changed_at
 from .shape_views import UNSQUEEZE, VIEW
 from .slicing import take_index, take_slice
 
@@ -54,7 +55,7 @@ def _take_shape(a, *rest):
 
 def _scatter_add(xp, zeros, index, g):
     if xp is not np:
-        return zeros.at[index].add(g)
+        return changed_at(zeros, index, g, "add")
     combine_at(np.add, zeros, index, g)
     return zeros
 
@@ -95,7 +96,7 @@ def _put(xp, x, value, *rest):
     full = _split(index, dims, x.ndim)
     value = value.astype(x.dtype)
     if xp is not np:
-        return x.at[full].add(value) if accumulate else x.at[full].set(value)
+        return changed_at(x, full, value, "add" if accumulate else "set")
     out = changeable(x)
     if accumulate:
         combine_at(np.add, out, full, value)
