@@ -457,6 +457,29 @@ def test_saving(oracle, subject):
 
 
 @same
+def test_functions_that_look(torch):
+    """What depends on values or names a device that is not there, and writes at several places."""
+    Wrapper, log = logging(torch)
+    w = Wrapper(torch.tensor([[1.0, 2.0, 2.0], [3.0, 0.0, 1.0]]))
+    at = Wrapper(torch.zeros(3, 3))
+    at[torch.tensor([0, 2]), :2] = 2.0
+    at[Wrapper(torch.tensor([False, True, False]))] = 1.0
+    made = [x.elem for x in (torch.unique(w), *torch.unique(w, return_counts=True), torch.bincount(Wrapper(torch.tensor([1, 2]))), w[w > 1], w.masked_select(w > 1),
+                             w[torch.tensor([0]), 1:], w.cummax(1)[0], w.median(1)[0], w.nan_to_num(), w.unfold(1, 2, 1), w.cumprod(1), w.kthvalue(1)[0])]
+
+    class Absent(torch.Tensor):
+        @staticmethod
+        def __new__(cls, shape, **kwargs):
+            return torch.Tensor._make_wrapper_subclass(cls, shape, **kwargs)
+
+        @classmethod
+        def __torch_dispatch__(cls, func, types, args=(), kwargs=None):
+            return Absent(args[0].shape, device=args[0].device)
+    absent = Absent((2, 3), device="cuda", strides=(1, 2))
+    return made, at.elem, str(absent.device), absent.stride(), str((absent + 1).device), type(w.new_tensor([1.0])).__name__
+
+
+@same
 def test_versions(torch):
     """Writes into what `detach` and views give count, those into `data` do not."""
     Wrapper, _ = logging(torch)
@@ -547,3 +570,5 @@ def test_what_is_refused(subject):
     x = Two(subject.ones(3, requires_grad=True), subject.ones(3))
     with pytest.raises(NotImplementedError, match="on a view of a Two"):
         (x * 1)[0].mul_(2)
+    with pytest.raises(NotImplementedError, match="'one_hot' looks at the values of a tensor, and those of a Two are known to its class only"):
+        subject.nn.functional.one_hot(Two(subject.tensor([1]), subject.tensor([1])))

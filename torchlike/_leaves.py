@@ -334,7 +334,12 @@ for _name, _op, *_how in (
     ("softmax", "_softmax", "default", lambda x, dim: [x, dim, False]),
     ("log_softmax", "_log_softmax", "default", lambda x, dim: [x, dim, False]),
     ("gelu", "gelu", "default", lambda x, tanh: [x, {"approximate": "tanh"}] if tanh else [x]),
-    ("lerp_by_number", "lerp", "Scalar"), ("diagonal", "diagonal"), ("glu", "glu"),
+    ("lerp_by_number", "lerp", "Scalar"), ("lerp", "lerp", "Tensor"), ("diagonal", "diagonal"), ("glu", "glu"), ("cummax", "cummax"), ("cummin", "cummin"),
+    ("unfold", "unfold"), ("median", "median"), ("median_dim", "median", "dim"), ("kthvalue", "kthvalue"), ("mode", "mode"), ("nan_to_num", "nan_to_num"),
+    ("logcumsumexp", "logcumsumexp"), ("linalg_cross", "linalg_cross", "default", lambda x, y, dim: [x, y, {"dim": dim}]),
+    ("cumprod", "cumprod", "default", lambda x, dim, dtype: [x, dim, *([{"dtype": dtype}] if dtype is not x.dtype else [])]),
+    ("conv_transpose", "convolution", "default", lambda x, w, stride, padding, more, dilation, groups: [
+        x, w, None, list(stride), list(padding), list(dilation), True, list(more), groups]),
     ("tril", "tril"), ("triu", "triu"), ("topk", "topk"), ("sort", "sort"), ("argmax", "argmax"), ("argmin", "argmin"), ("flip", "flip"),
     ("embedding", "embedding", "default", lambda w, i, padding: [w, i, *([] if padding is None else [padding])]),
     ("gather", "gather", "default", lambda x, index, dim: [x, dim, index]),

@@ -97,7 +97,7 @@ def _overloads() -> dict[str, list[str]]:
     """The overloads of each operator, from a file of lines `overloads: operators`."""
     lines = (Path(__file__).parent / "_overloads.txt").read_text().splitlines()
     found = {name: names.split() for names, _, operators in (line.partition(": ") for line in lines) for name in operators.split()}
-    return {**dict.fromkeys((*BACKWARDS, "_local_scalar_dense"), ["default"]), **found}
+    return {**dict.fromkeys((*BACKWARDS, "_local_scalar_dense", "_unique2"), ["default"]), **found}
 
 
 def _function(name: str) -> Callable | None:
@@ -147,6 +147,13 @@ def _convolution(input: Tensor, weight: Tensor, bias: Tensor | None, stride: lis
     if transposed:
         return getattr(functional, f"conv_transpose{n}d")(input, weight, bias, stride, padding, output_padding, groups, dilation)
     return getattr(functional, f"conv{n}d")(input, weight, bias, stride, padding, dilation, groups)
+
+
+def _unique2(self: Tensor, sorted: bool = True, return_inverse: bool = False, return_counts: bool = False) -> tuple:
+    """The values, and what was not asked for without elements."""
+    made = FUNCTIONS["unique"](self, sorted, return_inverse, return_counts)
+    parts = iter(made if isinstance(made, tuple) else (made,))
+    return next(parts), *[next(parts) if asked else self.new_zeros(0, dtype=int64) for asked in (return_inverse, return_counts)]
 
 
 def _sparse_addmm(self: Tensor, mat1: Tensor, mat2: Tensor, *, beta: float = 1, alpha: float = 1) -> Tensor:
@@ -202,6 +209,7 @@ _INNER: dict[str, Callable] = {
     "_scaled_dot_product_efficient_attention": _efficient_attention,
     "_to_copy": _to_copy,
     "_local_scalar_dense": Tensor.item,
+    "_unique2": _unique2,
     "alias": lambda self: self.view(self.shape),
     "lift_fresh_copy": Tensor.clone,
     "numpy_T": lambda self: self.T,

@@ -478,6 +478,13 @@ def _convolution(d):
                                                      [0] * len(stride), groups, [*d.needs[:2], False])
 
 
+@rule("conv_transpose", reads=((0, 1),))
+def _conv_transpose(d):
+    stride, padding, more, dilation, groups = d.statics
+    return lambda: aten.convolution_backward.default(d.g, d[0], d[1], [0], list(stride), list(padding), list(dilation), True, list(more), groups,
+                                                     [*d.needs[:2], False])
+
+
 @rule("native_layer_norm", reads=((0, 1, 2),), kept=2)
 def _layer_norm(d):
     k = d.statics[0]

@@ -7,9 +7,11 @@ inputs and calls their classes.
 from __future__ import annotations
 
 import copy
+import sys
 from typing import Any
 
 from .. import _tensor
+from .._core import device as dev
 from .._core.aval import aval
 from .._core.grad_mode import inference, mode
 from .._core.layout import Layout, contiguous
@@ -126,6 +128,18 @@ def holding(made: Tensor, cls: type) -> Tensor:
     t = sit(object.__new__(cls), data._value.aval, data._layout, plain)
     t._edge, t._out = made._edge, made._out
     return t
+
+
+_unavailable: dict[tuple, Any] = {}  # devices that this machine lacks: tensors without data may name them
+
+
+def named_device(given: Any) -> Any:
+    """The one object for a device, which need not be there."""
+    try:
+        return dev.resolve(given)
+    except (AssertionError, RuntimeError):
+        made = dev.device(given)
+        return _unavailable.setdefault((made.type, made.index), made)
 
 
 def make_wrapper(cls: type, shape: Any, dtype: Any, device: Any, strides: Any, offset: int, requires_grad: bool) -> Tensor:
@@ -267,14 +281,31 @@ def _check_write(self: Tensor, repeats: bool = False) -> None:
                                   "itself, or use an operation that makes a new one.")
 
 
+def _public_caller() -> str:
+    """The function of torch's that a program called: the outermost by a name of torch's in this package."""
+    frame, found = sys._getframe(2), "an operation"
+    while frame is not None and frame.f_globals.get("__name__", "").startswith(__package__.partition(".")[0]):
+        name = frame.f_code.co_name
+        if name[0] not in "_<" and name not in ("run", "call", "write", "handed"):  # wrappers
+            found = name
+        frame = frame.f_back
+    return found
+
+
+def _host_array(self: Tensor) -> Any:
+    if self._storage.data is not None:
+        return self._storage.data._host_array()
+    raise NotImplementedError(f"torchlike: '{_public_caller()}' looks at the values of a tensor, and those of a {type(self).__name__} are known to its class only")
+
+
 OVERRIDES = {
     "_current": _current,
     "_alias": _alias,
     "_assign": _assign,
     "_view": _view,
     "_check_write": _check_write,
-    "_host_array": lambda self: data_of(self)._host_array(),
-    "_known": lambda self: data_of(self)._known(),
+    "_host_array": _host_array,
+    "_known": lambda self: data_of(self)._known() if self._storage.data is not None else self._host_array(),
     "_ensure_storage": lambda self: self._storage if self._storage.data is None else self._storage.data._ensure_storage(),
     "_flagged": lambda self: None,
     "_root": lambda self: None,

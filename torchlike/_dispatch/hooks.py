@@ -18,7 +18,7 @@ from . import backward, functions, writes
 
 _LIKE = "zeros_like ones_like empty_like full_like rand_like randn_like randint_like".split()
 _NEW = "new_zeros new_ones new_empty new_full new_empty_strided".split()
-_SAME = "nonzero equal multinomial bernoulli allclose as_strided".split()
+_SAME = "nonzero equal multinomial bernoulli allclose as_strided bincount masked_select".split()
 _done: list[bool] = []
 
 
@@ -77,6 +77,15 @@ def _same(name: str) -> Callable:
     return handed
 
 
+def _unique(input: Tensor, sorted: bool = True, return_inverse: bool = False, return_counts: bool = False, dim: int | None = None) -> Any:
+    if dim is not None:
+        raise NotImplementedError(f"torchlike: unique along a dimension of a {type(input).__name__}, whose class dispatches")
+    given = (sorted, return_inverse, return_counts) if return_counts else (sorted, return_inverse) if return_inverse else () if sorted else (sorted,)
+    made = _leaves.hand_on(aten._unique2.default, input, *given)
+    wanted = [made[0], *([made[1]] if return_inverse else []), *([made[2]] if return_counts else [])]
+    return wanted[0] if len(wanted) == 1 else tuple(wanted)
+
+
 def _new_tensor(self: Tensor, data: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False, **rest: Any) -> Tensor:
     """Of numbers, a plain one, as in torch."""
     return FUNCTIONS["tensor"](data, dtype=self.dtype if dtype is None else dtype, device=self.device if device is None else device, requires_grad=requires_grad)
@@ -119,8 +128,12 @@ def _setitem(self: Tensor, index: Any, value: Any) -> None:
     if not isinstance(value, Tensor):
         value = FUNCTIONS["scalar_tensor"](value, dtype=self.dtype, device=self.device)
     if any(isinstance(i, (Tensor, list)) for i in parts):
-        if any(not isinstance(i, (Tensor, list)) and i != slice(None) for i in parts):
-            raise NotImplementedError(f"torchlike: {type(self).__name__}[index] = value with index tensors and slices of a part. Write into self[slices] then.")
+        if any(not isinstance(i, (Tensor, list, slice)) for i in parts):
+            raise NotImplementedError(f"torchlike: {type(self).__name__}[index] = value with index tensors and numbers, None or `...`. Write into a view.")
+        if any(isinstance(i, slice) and i != slice(None) for i in parts):
+            self = self[tuple(i if isinstance(i, slice) else slice(None) for i in parts)]
+        while isinstance(parts[-1], slice):
+            parts = parts[:-1]
         self.index_put_([None if isinstance(i, slice) else i if isinstance(i, Tensor) else FUNCTIONS["tensor"](i, device=self.device) for i in parts], value)
     else:
         self[index].copy_(value)
@@ -132,7 +145,8 @@ def install() -> None:
         return
     _done.append(True)
     root = vars(sys.modules[__package__.partition(".")[0]])
-    for name, made in {**{n: _like(n) for n in _LIKE}, **{n: _new(n) for n in _NEW}, **{n: _same(n) for n in _SAME}}.items():
+    for name, made in {**{n: _like(n) for n in _LIKE}, **{n: _new(n) for n in _NEW}, **{n: _same(n) for n in _SAME},
+                       "unique": _unique}.items():
         for scope in (root, FUNCTIONS):
             if name in scope:
                 scope[name] = _where_dispatching(scope[name], made)

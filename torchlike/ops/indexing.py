@@ -365,6 +365,9 @@ def _expand_masks(t: Tensor, advanced: dict) -> dict:
             if i.dtype is dt.uint8:
                 warn("indexing with dtype torch.uint8 is now deprecated, please use a dtype torch.bool instead.")
             _check_mask(t, dim, i)
+            if i._dispatches:  # its class says where
+                out.update({dim + k: positions for k, positions in enumerate(i.nonzero().unbind(1))})
+                continue
             for k, positions in enumerate(np.nonzero(i._host_array())):
                 out[dim + k] = Tensor._of(of_array(positions.astype(np.int64)))
         else:

@@ -92,11 +92,10 @@ def _make_wrapper_subclass(cls, size, strides=None, storage_offset=None, memory_
         raise TypeError(f"cls must be a type (got {type(cls).__name__})")
     if not cls._dispatches:
         raise TypeError(f"{cls.__name__} must define __torch_dispatch__")
-    from .._core import device as dev
-    from .._dispatch.held import make_wrapper
+    from .._dispatch.held import make_wrapper, named_device
     if requires_grad and (dtype or dt.get_default_dtype()).category < dt.FLOAT:
         raise RuntimeError("Only Tensors of floating point and complex dtype can require gradients")
-    return make_wrapper(cls, size, dtype or dt.get_default_dtype(), dev.resolve(device), strides, storage_offset or 0, requires_grad)
+    return make_wrapper(cls, size, dtype or dt.get_default_dtype(), named_device(device), strides, storage_offset or 0, requires_grad)
 
 
 def _as_subclass(self, cls) -> Tensor:
