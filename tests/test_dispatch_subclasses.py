@@ -572,3 +572,29 @@ def test_what_is_refused(subject):
         (x * 1)[0].mul_(2)
     with pytest.raises(NotImplementedError, match="'one_hot' looks at the values of a tensor, and those of a Two are known to its class only"):
         subject.nn.functional.one_hot(Two(subject.tensor([1]), subject.tensor([1])))
+
+
+@same
+def test_answers(torch):
+    """Wrappers whose classes are asked how large they are and where."""
+    aten, prim = torch.ops.aten, torch.ops.prim
+    asked = []
+
+    def of(**kwargs):
+        class Answers(torch.Tensor):
+            @staticmethod
+            def __new__(cls):
+                return torch.Tensor._make_wrapper_subclass(cls, (4, 2), **kwargs)
+
+            @classmethod
+            def __torch_dispatch__(cls, func, types, args=(), kwargs=None):
+                asked.append(str(func))
+                known = {aten.sym_size.default: (5, 3), aten.sym_stride.default: (3, 1), aten.dim.default: 2, aten.is_contiguous.default: False,
+                         aten.sym_numel.default: 15, aten.sym_storage_offset.default: 7, prim.device.default: torch.device("cpu"), prim.layout.default: torch.strided}
+                return known.get(func, NotImplemented)
+        return Answers()
+    made = []
+    for t in (of(dispatch_sizes_strides_policy="sizes"), of(dispatch_sizes_strides_policy="strides"), of(dispatch_device=True, dispatch_layout=True)):
+        made += [t.shape, t.size(), t.size(0), t.stride(), t.dim(), t.ndim, t.numel(), t.is_contiguous(), t.storage_offset(), len(t), str(t.device),
+                 str(t.layout), error(lambda t=t: t + 1)]
+    return made, asked, error(of, dispatch_sizes_strides_policy="other")

@@ -79,6 +79,7 @@ class Seat:
 
     host = past = value = None
     unseen = 0
+    answers: frozenset = frozenset()  # what the class is asked: see questions.py
 
     def __init__(self, data: Tensor | None = None) -> None:
         self.data, self.writes = data, [0]  # the list is one with that of views

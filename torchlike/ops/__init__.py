@@ -60,6 +60,9 @@ def __getattr__(name: str):
     if name == "aten":
         from .. import _ops
         return _ops.aten
+    if name == "prim":
+        from .._dispatch.questions import prim
+        return prim
     if name == "torchlike":
         from .. import _leaves
         return _leaves.own

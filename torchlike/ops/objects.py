@@ -95,7 +95,11 @@ def _make_wrapper_subclass(cls, size, strides=None, storage_offset=None, memory_
     from .._dispatch.held import make_wrapper, named_device
     if requires_grad and (dtype or dt.get_default_dtype()).category < dt.FLOAT:
         raise RuntimeError("Only Tensors of floating point and complex dtype can require gradients")
-    return make_wrapper(cls, size, dtype or dt.get_default_dtype(), named_device(device), strides, storage_offset or 0, requires_grad)
+    made = make_wrapper(cls, size, dtype or dt.get_default_dtype(), named_device(device), strides, storage_offset or 0, requires_grad)
+    if dispatch_sizes_strides_policy is not None or dispatch_device or dispatch_layout:
+        from .._dispatch.questions import answers
+        return answers(made, dispatch_sizes_strides_policy, dispatch_device, dispatch_layout)
+    return made
 
 
 def _as_subclass(self, cls) -> Tensor:
