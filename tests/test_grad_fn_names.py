@@ -21,7 +21,8 @@ a.split([1, 2])[1]; a.dist(b); a.renorm(2, 0, 1.0); w.trace(); 2 ** a; torch.var
 F.pairwise_distance(a, b); torch.cdist(a, b); torch.cdist(a, b, 1.0); F.pdist(a); F.pixel_shuffle(a.reshape(12, 1, 1)[None, :4], 2); F.pixel_unshuffle(c[:, None, :2], 2)
 F.affine_grid(c[:, :2, :3], (2, 1, 2, 2)); F.multi_margin_loss(a, i); F.multilabel_margin_loss(a, i[:, None].expand(3, 4)); F.embedding_bag(i, a, i[:1]); a.deg2rad(); a.rad2deg()
 torch.special.xlog1py(a, b); F.conv1d(c, torch.rand(2, 3, 2), torch.rand(2)); F.conv1d(c, torch.rand(2, 3, 2)); F.conv2d(c[None], torch.rand(3, 2, 2, 2), torch.rand(3))
-F.conv_transpose2d(c[None], torch.rand(2, 3, 2, 2), torch.rand(3)); F.avg_pool1d(c, 2); F.avg_pool2d(c[None], 2); F.avg_pool3d(c[None, None], 2); F.max_pool1d(c, 2); F.max_pool2d(c[None], 2)
+F.conv_transpose2d(c[None], torch.rand(2, 3, 2, 2), torch.rand(3)); F.avg_pool1d(c, 2)
+F.avg_pool2d(c[None], 2); F.avg_pool3d(c[None, None], 2); F.max_pool1d(c, 2); F.max_pool2d(c[None], 2)
 F.max_pool3d(c[None, None], 2); F.adaptive_avg_pool1d(c, 2); F.adaptive_avg_pool2d(c[None], (3, 2)); F.adaptive_avg_pool2d(c[None], 1); F.adaptive_max_pool1d(c, 2)
 F.adaptive_max_pool2d(c[None], 2); F.avg_pool2d(c[None], 2, padding=1, count_include_pad=False)
 a.clone().add_(1); a.clone().mul_(b); c @ c.mT; c[None] @ c.mT; b[0] @ c.mT; a[0] @ w; a @ c.mT; c @ a[0]"""
@@ -36,3 +37,16 @@ def test_names(subject, oracle, call):
         node = eval(call, {"torch": torch, "F": torch.nn.functional, "i": torch.tensor([0, 2, 1]), **names}).grad_fn
         found.append((type(node).__name__, node.name()))
     assert found[0] == found[1]
+
+
+def test_a_name_leaves_a_node_what_it_is(subject):
+    from torchlike.utils._python_dispatch import TorchDispatchMode
+
+    class Mode(TorchDispatchMode):
+        def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+            return func(*args, **(kwargs or {}))
+    a = subject.rand(2, 2, requires_grad=True)
+    with Mode():
+        joined, stacked = subject.cat([a, a]).grad_fn, subject.stack([a, a]).grad_fn
+    assert type(stacked).__name__ == "StackBackward0"
+    assert type(stacked).__bases__[0] is type(joined).__bases__[0]  # of the class whose backward modes see

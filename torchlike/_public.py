@@ -14,7 +14,6 @@ from . import _autocast
 from ._core import dtype as dt
 from ._core.aval import NUMBERS, broadcast_shapes, result_dtype
 from ._core.grad_mode import mode
-from ._core.graph import node_class
 from ._core.layout import overlapping, partly_same
 from ._core.registry import OPS
 from ._older_orders import FACTORS, newer
@@ -497,7 +496,7 @@ def named(out: Tensor, name: str) -> Tensor:
     """out, whose node is shown under the name that torch's own function has; only for a result that was just recorded."""
     node = out._edge
     if node is not None and node.plan is not None:
-        node.__class__ = node_class(name)
+        node.shown_as(name)
     return out
 
 

@@ -31,6 +31,10 @@ class Node:
     def name(self) -> str:
         return self.torch_name
 
+    def shown_as(self, torch_name: str) -> None:
+        """Take the name of torch's function that was called, of which this operation is the last step."""
+        self.__class__ = node_class(torch_name)
+
     def __repr__(self):
         return f"<{self.torch_name} object at {hex(id(self))}>"
 

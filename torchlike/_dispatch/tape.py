@@ -83,6 +83,9 @@ class TapedNode(Node):
     def forgo(self, i: int) -> None:
         self.needs = (*self.needs[:i], False, *self.needs[i + 1:])
 
+    def shown_as(self, torch_name: str) -> None:
+        self.__class__ = _taped_class(torch_name)
+
 
 @functools.cache
 def _taped_class(torch_name: str) -> type:
