@@ -5,6 +5,7 @@ import functools
 
 from .._core.graph import Hooks, Node, node_class
 from .._core.registry import Plan
+from . import layer_derivatives  # noqa: F401  (its rules)
 from .derivatives import RULES
 from .held import Held
 

@@ -9,7 +9,6 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
-from .. import _tensor
 from .._aten_schemas import overload
 from .._core.grad_mode import mode
 from .._ops import OpOverload, aten
@@ -125,4 +124,3 @@ def install() -> None:
     for name, f in list(vars(Tensor).items()):
         if name.endswith("_") and not name.startswith("_") and callable(f) and name not in NOT_WRITTEN:
             setattr(Tensor, name, writing(name, f))
-    assert _tensor  # the module whose `record` is replaced, see _leaves
