@@ -542,6 +542,32 @@ def test_modes_and_classes(torch):
 
 
 @same
+def test_training_under_a_mode(torch):
+    """A mode sees what the class sees after it; the numbers stay the same."""
+    nn = torch.nn
+    Wrapper, log = logging(torch)
+
+    class Count(utils(torch).TorchDispatchMode):
+        def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+            counted.append(str(func))
+            return func(*args, **(kwargs or {}))
+    counted, losses = [], []
+    for wrap in (Wrapper, lambda t: t):
+        model = nn.Sequential(nn.Conv2d(1, 2, 3), nn.BatchNorm2d(2), nn.ReLU(), nn.MaxPool2d(2), nn.Flatten(), nn.Linear(2, 2))
+        for p in model.parameters():
+            nn.init.constant_(p, .1)
+        optimizer = torch.optim.Adam(model.parameters(), lr=.01)
+        with Count():
+            for i in range(3):
+                optimizer.zero_grad()
+                loss = model(wrap(torch.arange(50.0).reshape(2, 1, 5, 5).mul(i + .1).sin())).pow(2).mean()
+                loss.backward()
+                optimizer.step()
+                losses.append(round(loss.item(), 5))
+    return losses, {"aten.convolution.default", "aten.mm.default"} <= set(counted), bool(log)
+
+
+@same
 def test_differentiated_inside(torch):
     """Where a class asks for it, what it calls is differentiated: then its results hold tensors with a graph."""
     only = tree(torch).tree_map_only

@@ -120,6 +120,12 @@ class _Namespace:
         return made
 
 
+def refresh() -> None:
+    """Public functions were replaced: operators that were asked for before call what is there now."""
+    for name, packet in vars(aten).items():
+        packet._function = _function(name)
+
+
 # -- operators that have no public function ------------------------------------------------------------------------------
 
 
@@ -208,7 +214,7 @@ _INNER: dict[str, Callable] = {
     "_scaled_dot_product_flash_attention": _flash_attention,
     "_scaled_dot_product_efficient_attention": _efficient_attention,
     "_to_copy": _to_copy,
-    "_local_scalar_dense": Tensor.item,
+    "_local_scalar_dense": lambda self: self.item(),
     "_unique2": _unique2,
     "alias": lambda self: self.view(self.shape),
     "lift_fresh_copy": Tensor.clone,

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 from .. import _leaves
-from .._ops import aten
+from .._ops import aten, refresh
 from .._plainly import dispatching
 from .._public import FUNCTIONS, as_size
 from .._tensor import Tensor
@@ -166,5 +166,6 @@ def install() -> None:
     writes.install()
     for name in [n for n in root if n.endswith("_") and not n.startswith("_") and n in FUNCTIONS]:
         root[name] = FUNCTIONS[name] = writes.writing(name, root[name])
+    refresh()
     _leaves.stay()
     backward.install()
