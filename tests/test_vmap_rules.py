@@ -168,3 +168,43 @@ def test_writing_what_all_examples_share_along_another_dimension(torch):
     x = torch.tensor(P)
     seen = [torch.vmap(lambda a: a.fill_(2.0).sum(), 1)(x[:, :2]), x.clone(), torch.vmap(lambda a: a.zero_(), 1, 1)(x[:, 1:]).clone(), x.clone()]
     return seen, torch.vmap(lambda a: a.copy_(torch.arange(4.0)), 1)(x).clone(), x
+
+
+LOOKS = {
+    "a number from outside, not computed yet": lambda t, a, w: a * w.sum().item(),
+    "a choice": lambda t, a, w: a if (w * 2).sum() > 3 else -a,
+    "a number made inside": lambda t, a, w: a * t.ones(3).sum().item(),
+    "a list": lambda t, a, w: a + len(t.arange(4).tolist()),
+    "an array": lambda t, a, w: a + t.tensor((w + 1).numpy()),
+    "positions": lambda t, a, w: a[(w > 1).nonzero().flatten()],
+    "a mask": lambda t, a, w: a[w > 1],
+    "a count": lambda t, a, w: a[:w.round().unique().numel()],
+    "text": lambda t, a, w: a + len(repr(w + 1)),
+    "twice": lambda t, a, w: sum((a * k.item() for k in w * 2), a.sin()),
+    "an example's own": lambda t, a, w: a * a.sum().item(),
+    "a choice by an example": lambda t, a, w: a if a.sum() > 3 else -a,
+}
+
+
+@pytest.mark.parametrize("name", LOOKS)
+@same
+def test_what_all_examples_share_may_be_looked_at(torch, name):
+    w = torch.arange(3.0) + 1  # pending when the call begins
+    return caught(torch.vmap(lambda a: LOOKS[name](torch, a, w)), torch.tensor(X)), w
+
+
+@same
+def test_looking_in_nested_calls(torch):
+    """What the inner call's examples share may still differ between the outer one's."""
+    w = torch.arange(3.0) + 1
+    inner = torch.vmap(lambda a: a * (w + 1).sum().item())
+    return (torch.vmap(inner)(torch.tensor(X)),
+            caught(torch.vmap(lambda row: torch.vmap(lambda a: a * row.sum().item())(row)), torch.tensor(X)))
+
+
+@same
+def test_gradients_of_tensors_from_outside(torch):
+    leaf = torch.arange(3.0).requires_grad_()
+    result = leaf * 2
+    return (torch.vmap(lambda v: torch.autograd.grad([leaf * leaf], [leaf], grad_outputs=[v])[0])(torch.eye(3)),
+            torch.vmap(lambda v: torch.autograd.grad(result * 3, result, v)[0])(torch.eye(3)))

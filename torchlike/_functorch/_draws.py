@@ -10,11 +10,11 @@ from ._trace import RANDOM, Trace, innermost
 
 
 def by_values(function: Callable, batches: Callable, args: tuple, kwargs: dict) -> Tensor | None:
-    """function(*args) of an open call of vmap, whose results have no derivative; None where no argument depends on that call. batches: the
+    """function(*args) inside of an open call of vmap, for results without derivative; None where none is open. batches: the
     function of tensors with one more dimension, the first."""
     trace = innermost()
     tensors = [x for x in (*args, *kwargs.values()) if isinstance(x, Tensor)]
-    if trace is None or kwargs.get("out") is not None or not any(t._current().epoch is trace for t in tensors):
+    if trace is None or kwargs.get("out") is not None or not tensors:
         return None
     if trace.randomness == "error":
         raise RuntimeError(RANDOM)

@@ -10,12 +10,17 @@ import textwrap
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+from .._core import executor
+from .._core.aval import BOOL, COMPLEX, FLOAT, INT
+from .._core.grad_mode import mode
 from .._core.graph import AccumulateGrad, Identity, reachable
+from .._core.program import record
+from .._core.value import Value
 from .._tensor import Tensor
 from ..autograd.grad_mode import no_grad
 from ..utils._pytree import _broadcast_to_and_flatten, tree_flatten, tree_unflatten
 from ._trace import Trace, innermost
-from .vmap import _Call
+from .vmap import _batched, _Call
 
 
 class VmapInfo(NamedTuple):
@@ -39,6 +44,13 @@ def evaluated(trace: Trace, tensors: list[Tensor]) -> list[tuple[Tensor, int | N
         else:
             found[id(t)] = t, None
     if pending:
+        steps = executor.ProgramInfo(trace.node, trace.device).steps
+        refs = [t._current().ref for t in pending]
+        shared = [t for t, mixed in zip(pending, _batched(trace, steps, refs)) if not mixed and not (mode.enabled and t.requires_grad)]
+        for t, v in zip(shared, _again(trace, steps, [t._value.ref for t in shared])):
+            found[id(t)] = Tensor._of(v), None
+        pending = [t for t in pending if id(t) not in found]
+    if pending:
         before = trace.position()
         try:
             call = _Call(trace, "part", pending, whole=False)
@@ -50,6 +62,38 @@ def evaluated(trace: Trace, tensors: list[Tensor]) -> list[tuple[Tensor, int | N
                     out._edge = None
                 found[id(t)] = out, 0 if spread else None
     return [found[id(t)] for t in tensors]
+
+
+def _again(trace: Trace, steps: list, refs: list[int]) -> list[Value]:
+    """Results of steps that no example has to itself, computed where the call stands."""
+    needed = set(refs)
+    for s in reversed(steps):
+        if needed & set(range(s.out, s.out + len(s.plan.outs))):
+            needed.update(r for r in s.refs if r.__class__ is int)
+    floats, ints = iter(trace.floats), iter(trace.ints)
+    take = {FLOAT: lambda: next(floats), INT: lambda: next(ints), BOOL: lambda: bool(next(ints)), COMPLEX: lambda: complex(next(floats), next(floats))}
+    made: dict[int, Value] = {}
+    with trace.suspended():
+        for s in steps:
+            given = [r if r is None else take[r]() if r.__class__ is not int else made.get(r) if r >= 0 else trace.inputs[-1 - r] for r in s.refs]
+            if needed & set(range(s.out, s.out + len(s.plan.outs))):
+                made.update(enumerate(record(s.plan.op, given, s.plan.statics)[1], s.out))
+    return [made[r] if r >= 0 else trace.inputs[-1 - r] for r in refs]
+
+
+def observe(t: Tensor) -> Any:
+    """The data of a tensor that is looked at inside of an open call, where all examples see the same; else None."""
+    trace = innermost()
+    if trace is None or trace.closing:
+        return None
+    with no_grad():
+        (outer, dim), = evaluated(trace, [t])
+        if dim is not None:
+            return None
+        with trace.suspended():
+            array = outer._host_array()
+    t._value.array = array
+    return array
 
 
 def shown(t: Tensor) -> str:

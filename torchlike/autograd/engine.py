@@ -4,6 +4,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from .._core import dtype as dt
+from .._core import program
 from .._core.aval import broadcast_shapes
 from .._core.dependence import dependence
 from .._core.grad_mode import backwards, mode
@@ -156,12 +157,18 @@ def run(roots, keep_graph: bool, create_graph: bool, inputs: Sequence[Tensor], a
                 mode.enabled = before
             return []
     captures = {}
+    places = []
+    inner = getattr(program.state.program, "boundaries", None) if inputs else None  # under vmap: where edges lead that leave the call
     for t in inputs:
         if not t._sparse:
             t._current()
         if not t.requires_grad:
             raise RuntimeError("One of the differentiated Tensors does not require grad")
-        captures.setdefault(t._edge, {})[t._out] = None
+        place = t._edge, t._out
+        if inner and place in inner:
+            place = inner[place], 0
+        places.append(place)
+        captures.setdefault(place[0], {})[place[1]] = None
     waiting = _dependencies([node for node, _, _ in roots])
     wanted = _wanted(waiting, captures) if inputs else None
     grads: dict[Node, list] = {}
@@ -221,7 +228,7 @@ def run(roots, keep_graph: bool, create_graph: bool, inputs: Sequence[Tensor], a
         mode.enabled, mode.walk = before, outer_walk
         if outer_walk is None:
             _callbacks.clear()
-    found = [captures[t._edge][t._out] for t in inputs]
+    found = [captures[node][i] for node, i in places]
     found = [t._as_gradient(g) if t._sparse and g is not None else g for t, g in zip(inputs, found)]
     if accumulate:
         for t, g in zip(inputs, found):

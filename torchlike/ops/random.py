@@ -315,7 +315,7 @@ def bernoulli_(self, p=0.5, *, generator=None) -> Tensor:
     self._check_write()
     g, kind = _generator(generator), self.dtype.np
     if isinstance(p, Tensor):
-        if program.state.program.__class__ is not program.Program and p._current().epoch is program.state.program:  # under vmap
+        if getattr(program.state.program, "randomness", None) is not None:  # under vmap
             return self.copy_(bernoulli(p.expand(self.shape), generator=generator))
         host, order = np.broadcast_to(p._host_array(), self.shape), memory_order(self)
         host = host if order is None else host.transpose(order)
