@@ -50,3 +50,24 @@ def test_a_name_leaves_a_node_what_it_is(subject):
         joined, stacked = subject.cat([a, a]).grad_fn, subject.stack([a, a]).grad_fn
     assert type(stacked).__name__ == "StackBackward0"
     assert type(stacked).__bases__[0] is type(joined).__bases__[0]  # of the class whose backward modes see
+
+
+SECOND = """a * b; a / b; a ** 2; a ** 3; 2 ** a; a ** b; 1 / a; -a; 1 - a; a @ w; c @ c.mT; a.mv(v); a.sum(); a.sum(0); a.mean(); a.mean(0); a.exp(); a.log(); a.log1p()
+a.sqrt(); a.rsqrt(); a.sin(); a.cos(); a.tanh(); a.sigmoid(); a.relu(); a.abs(); a.square(); a.erf(); a.atan(); a.log2(); a.expm1(); a.norm(); a.std(); a.var(0)
+a.prod(); a.logsumexp(0); a.cumsum(0); a.softmax(1); a.log_softmax(1); F.silu(a); F.gelu(a); F.softplus(a); F.elu(a); F.linear(a, w.t()); F.linear(a, w.t(), w[0])
+F.linear(c, w.t()); F.mse_loss(a, b); F.cross_entropy(a, i); F.layer_norm(a, (4,)); F.embedding(i, a); F.dropout(a, 0.5); a.view(-1); a.t(); a.permute(1, 0)
+a.transpose(0, 1); a[None]; a[0]; a[i]; a.tril(); a.flip(0); a.max(); a.max(0)[0]; a.min(); a.sort()[0]; torch.cat([a, b]); a.split(2)[0]; a.unbind()[0]
+a.repeat(2, 1); a.gather(1, i[:, None]); a.clamp(0, 0.5); torch.where(a > 0.5, a, b); torch.maximum(a, b); F.pad(a, (1, 1))"""
+
+
+@pytest.mark.parametrize("call", [c.strip() for c in SECOND.replace("\n", ";").split(";")])
+def test_names_of_derivatives(subject, oracle, call):
+    found = []
+    for torch in (subject, oracle):
+        torch.manual_seed(0)
+        names = {n: torch.rand(*shape).requires_grad_() for n, shape in {"a": (3, 4), "b": (3, 4), "c": (2, 3, 4), "v": (4,), "w": (4, 5)}.items()}
+        x = names["c" if call.startswith(("c @", "F.linear(c")) else "a"]
+        y = eval(call, {"torch": torch, "F": torch.nn.functional, "i": torch.tensor([0, 2, 1]), **names})
+        grad, = torch.autograd.grad((y * y).sum(), x, create_graph=True)
+        found.append(type(grad.grad_fn).__name__)
+    assert found[0] == found[1]

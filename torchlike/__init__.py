@@ -90,6 +90,7 @@ from .ops.memory_formats import channels_last, channels_last_3d, contiguous_form
 from ._compile import compile  # noqa: F401
 from .serialization import load, save  # noqa: F401
 from .version import __version__  # noqa: F401
+from . import _second_names  # noqa: F401
 
 promote_types, can_cast = map(_called, (promote_types, can_cast))
 half, float, double, short, int, long = float16, float32, float64, int16, int32, int64
