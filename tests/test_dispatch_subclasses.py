@@ -480,6 +480,31 @@ def test_functions_that_look(torch):
 
 
 @same
+def test_what_a_class_may_not_return(torch):
+    """Torch's errors for results that are no tensors, and for a second class of what is an instance of one."""
+    def of(result):
+        class Returns(torch.Tensor):
+            @staticmethod
+            def __new__(cls):
+                return torch.Tensor._make_wrapper_subclass(cls, (2,))
+
+            @classmethod
+            def __torch_dispatch__(cls, func, types, args=(), kwargs=None):
+                return args[0] if result == "itself" else result
+        return Returns()
+
+    class Other(torch.Tensor):
+        pass
+
+    def said(function):
+        with pytest.raises(RuntimeError) as raised:
+            function()
+        return str(raised.value)
+    return [said(f) for f in (of("a").neg, lambda: of(1).max(0), of((1,)).neg, of(1).detach, lambda: torch.Tensor._make_subclass(Other, of(1)),
+                              lambda: of(1).as_subclass(Other))], error(of("itself").as_subclass, Other), of(torch.ones(3)).neg()
+
+
+@same
 def test_versions(torch):
     """Writes into what `detach` and views give count, those into `data` do not."""
     Wrapper, _ = logging(torch)

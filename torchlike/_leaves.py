@@ -87,6 +87,8 @@ def record(op: Any, values: list, statics: tuple) -> tuple:
             made = _rule(op)(call, tensors, statics)
     finally:
         mode.enabled, state.stack = before, stack
+    if not plan.single and not isinstance(made, (tuple, list)):
+        raise RuntimeError(f"Object of type '{type(made).__name__}' is not an instance of 'sequence'")
     outs = (made,) if plan.single else tuple(made)
     if held:
         if call.kept:
@@ -96,7 +98,7 @@ def record(op: Any, values: list, statics: tuple) -> tuple:
         if held and out is None:
             continue
         if not isinstance(out, Tensor):
-            raise TypeError(f"Unable to cast Python instance of type {type(out)} to C++ type 'at::Tensor': __torch_dispatch__ returned it for {op.name}")
+            raise RuntimeError(f"Unable to cast {out} to Tensor")
         if not held and not out._dispatches and out._current().aval is not wanted:
             raise RuntimeError(f"{type(stack[-1]).__name__}.__torch_dispatch__ returned {list(out.shape)} {out.dtype} on {out.device} for {op.name}, not "
                                f"{list(wanted.shape)} {wanted.dtype} on {wanted.device}")
@@ -199,6 +201,8 @@ def hand_on(func: OpOverload, /, *args: Any, **kwargs: Any) -> Any:
 def detached(t: Tensor) -> Tensor:
     """What t's class makes of `detach`."""
     made = hand_on(aten.detach.default, t)
+    if not isinstance(made, Tensor):
+        raise RuntimeError(f"Unable to cast {made} to Tensor")
     return twin(made) if made is t else made
 
 

@@ -21,4 +21,12 @@ def alias(t: Tensor, cls: type) -> Tensor:
         fields(made).update({name: x for name, x in fields(t).items() if name in ENGINE})
     else:
         made = t._view(ALIAS, ())
+        refuse_second_class(made, cls)
     return instance(made, cls)
+
+
+def refuse_second_class(t: Tensor, cls: type) -> None:
+    """torch's error where what a class with `__torch_dispatch__` returned, which is an instance of one, is to become an instance of another."""
+    if t._dispatches:
+        raise RuntimeError(f"Creating a new Tensor subclass {cls.__name__} but the raw Tensor object is already associated to a python object of type "
+                           f"{type(t).__name__}")

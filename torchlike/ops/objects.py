@@ -8,7 +8,7 @@ import numpy as np
 from .._core import dtype as dt
 from .._core.layout import Layout
 from .._tensor import Tensor, instance
-from .aliases import alias
+from .aliases import alias, refuse_second_class
 
 
 def _deepcopy(self, memo):
@@ -72,12 +72,11 @@ def _rebuild(cls, array, layout, requires_grad, attributes):
 @staticmethod
 def _make_subclass(cls, data: Tensor, require_grad: bool = False) -> Tensor:
     """data's storage as an instance of a subclass."""
-    if cls._dispatches and data._dispatches:
-        raise RuntimeError(f"Creating a new Tensor subclass {cls.__name__} but the raw Tensor object is already associated to a python object of type "
-                           f"{type(data).__name__}")
     if require_grad and data.dtype.category < dt.FLOAT:
         raise RuntimeError("Only Tensors of floating point and complex dtype can require gradients")
-    made = instance(data._alias(), cls)
+    made = data._alias()
+    refuse_second_class(made, cls)
+    made = instance(made, cls)
     if require_grad:
         made.requires_grad = True
     return made
