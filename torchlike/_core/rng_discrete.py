@@ -10,10 +10,12 @@ from collections.abc import Callable
 
 import numpy as np
 
+from . import rng_poisson_loop
 from .rng_generator import Generator
+from .rng_normal import exp
 from .rng_rejection import accepted_pairs, doubles, products
 
-_MANY = 16  # elements from which on arrays pay
+_MANY, _FOR_XLA = 16, 512  # elements from which on arrays pay, and XLA once it is there
 
 
 def _product(uniform: Callable[[], float], rate: float) -> float:
@@ -50,6 +52,24 @@ def _transformed(uniform: Callable[[], float], rate: float) -> float:
         u, v = uniform() - 0.5, uniform()
         if _accepted(rate, hat, u, v):
             return float(math.floor((2 * a / (0.5 - abs(u)) + b) * u + rate + 0.43))
+
+
+def _by_xla(gen: Generator, rates: np.ndarray) -> np.ndarray:
+    """Of rates that are not negative."""
+    large, parameters = rates >= 10, np.zeros((7, rates.size))
+    parameters[0] = rates
+    parameters[1] = np.where(large, 0, exp(-np.minimum(rates, 10)))
+    if not large.any():
+        return rng_poisson_loop.chosen(gen, parameters, bool)
+    from_ten = np.maximum(rates, 10)
+    parameters[2:] = b, a, _, _, _ = *_hat(from_ten, np.sqrt), np.log(from_ten)
+    hats = parameters[2:6]
+
+    def accepts(i: int, u: float, v: float) -> bool:
+        return _accepted(float(rates[i]), tuple(hats[:, i].tolist()), u, v)
+    found = rng_poisson_loop.chosen(gen, parameters, accepts)
+    u = np.where(large, found, 0)
+    return np.where(large, np.floor((2 * a / (0.5 - abs(u)) + b) * u + rates + 0.43), found)
 
 
 def _all_transformed(gen: Generator, rates: np.ndarray) -> np.ndarray:
@@ -141,6 +161,9 @@ def poisson(gen: Generator, rate: np.ndarray) -> np.ndarray:
     """Poisson samples of the given rates, as float64."""
     flat = rate.astype(np.float64).ravel()
     with gen.lock:
+        low, high = (flat.min(), flat.max()) if flat.size >= _FOR_XLA else (0, 0)
+        if low >= 0 and not low == high >= 10 and 0 < high < np.inf and rng_poisson_loop.ready(flat.size, bool(high >= 10)):
+            return _by_xla(gen, flat).reshape(rate.shape)
         if flat.size >= _MANY and flat.min() >= 10:
             return _all_transformed(gen, flat).reshape(rate.shape)
         if flat.size >= _MANY and flat.max() < 10:
