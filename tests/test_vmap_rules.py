@@ -142,6 +142,9 @@ DRAWS = {
     "normal of what all share": lambda t, a: a * 0 + t.normal(t.zeros(3) + 1, t.ones(3) * 2),
     "poisson": lambda t, a: t.poisson(a * 5),
     "binomial": lambda t, a: t.binomial(t.full((3,), 5.0) + 0 * a, a),
+    "gamma": lambda t, a: t._standard_gamma(a * 3),
+    "dirichlet": lambda t, a: t._sample_dirichlet(a * 3),
+    "gradient of gamma": lambda t, a: (t.func.grad(lambda b: t._standard_gamma(b * 3).sum())(a) * 10).round(),  # torch approximates it
     "multinomial": lambda t, a: t.multinomial(a, 2),
     "multinomial of rows": lambda t, a: t.multinomial(t.stack([a, 1 - a]), 2),
     "multinomial of what all share": lambda t, a: a.sum() + t.multinomial(t.ones(5) * 2, 2),
@@ -208,3 +211,9 @@ def test_gradients_of_tensors_from_outside(torch):
     result = leaf * 2
     return (torch.vmap(lambda v: torch.autograd.grad([leaf * leaf], [leaf], grad_outputs=[v])[0])(torch.eye(3)),
             torch.vmap(lambda v: torch.autograd.grad(result * 3, result, v)[0])(torch.eye(3)))
+
+
+@same
+def test_one_hot(torch):
+    one_hot, x = torch.nn.functional.one_hot, torch.tensor([[0, 1, 2], [2, 1, 0]])
+    return torch.vmap(lambda a: one_hot(a, 3))(x), torch.vmap(lambda a: a[:2, None] + one_hot(torch.tensor([1, 0]) + 0))(x), caught(torch.vmap(one_hot), x)

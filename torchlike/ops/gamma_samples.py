@@ -10,7 +10,7 @@ from .._core.rng_gamma import standard_gamma
 from .._public import FUNCTIONS
 from .._tensor import Tensor, apply
 from .creation import place
-from .random import _generator
+from .random import _generator, by_values
 from .unary import special
 
 
@@ -58,20 +58,29 @@ def _parameters(alpha: Tensor) -> np.ndarray:
     return alpha.detach()._host_array()
 
 
-def standard_gamma_sample(alpha: Tensor, generator=None) -> Tensor:
-    """Gamma(alpha, 1) samples of alpha's shape, at least the type's smallest number."""
+@by_values
+def _gamma_numbers(alpha: Tensor, generator) -> Tensor:
     host = _parameters(alpha)
-    drawn = np.maximum(standard_gamma(_generator(generator), host).astype(host.dtype), np.finfo(host.dtype).tiny)
-    return apply(_GAMMA, (alpha, place(drawn, alpha.device)))
+    return place(np.maximum(standard_gamma(_generator(generator), host).astype(host.dtype), np.finfo(host.dtype).tiny), alpha.device)
 
 
-def dirichlet_sample(alpha: Tensor, generator=None) -> Tensor:
-    """Dirichlet(alpha) samples over the last dimension. In doubles until the end, as torch: gamma samples of small parameters are tiny."""
+@by_values
+def _dirichlet_numbers(alpha: Tensor, generator) -> Tensor:
     host = _parameters(alpha)
     limits = np.finfo(host.dtype)
     g = np.maximum(standard_gamma(_generator(generator), host.astype(np.float64)), np.finfo(np.float64).tiny)
     x = np.clip((g / g.sum(-1, keepdims=True)).astype(host.dtype), limits.tiny, np.nextafter(host.dtype.type(1), host.dtype.type(0)))
-    return apply(_DIRICHLET, (alpha, place(x, alpha.device)))
+    return place(x, alpha.device)
+
+
+def standard_gamma_sample(alpha: Tensor, generator=None) -> Tensor:
+    """Gamma(alpha, 1) samples of alpha's shape, at least the type's smallest number."""
+    return apply(_GAMMA, (alpha, _gamma_numbers(alpha, generator)))
+
+
+def dirichlet_sample(alpha: Tensor, generator=None) -> Tensor:
+    """Dirichlet(alpha) samples over the last dimension. In doubles until the end, as torch: gamma samples of small parameters are tiny."""
+    return apply(_DIRICHLET, (alpha, _dirichlet_numbers(alpha, generator)))
 
 
 FUNCTIONS["_sample_dirichlet"] = dirichlet_sample

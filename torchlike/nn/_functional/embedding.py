@@ -8,8 +8,10 @@ from jax import lax
 from ..._core import dtype as dt
 from ..._core.grad_mode import mode
 from ..._core.registry import Op
+from ..._functorch.vmap import is_batchedtensor
 from ..._public import as_int
 from ..._tensor import Tensor, apply
+from ...ops.gathering import in_range
 from ...ops.indexing import check_range
 from ...ops.positions import rows_add
 from .common import need
@@ -102,6 +104,9 @@ def one_hot(input: Tensor, num_classes: int = -1) -> Tensor:
     if not input.numel():
         if num_classes <= 0:
             raise RuntimeError("Can not infer total number of classes from empty tensor.")
+        return apply(_ONE_HOT, (input,), (num_classes,))
+    if num_classes > 0 and is_batchedtensor(input):
+        in_range(input, num_classes, lambda bad: f"Class values must be {'non-negative' if bad < 0 else 'smaller than num_classes'}.", RuntimeError)
         return apply(_ONE_HOT, (input,), (num_classes,))
     host = input._host_array()
     if host.min() < 0:
