@@ -392,7 +392,7 @@ def resolve_name(f: Callable) -> str | None:
             if isinstance(scope, property):
                 return f"torch.Tensor.{next(n for n, x in vars(Tensor).items() if x is scope)}.__get__"
             names = [n for n, x in vars(scope).items() if x is f and not n.startswith("_")]
-            place = "torch.Tensor" if scope is Tensor else "torch" + scope.__name__.removeprefix(__package__)
+            place = "torch.Tensor" if scope is Tensor else ".".join(["torch", *scope.__name__.split(".")[1:]])  # it may be under torch's name
             return f"{place}.{f.__name__ if f.__name__ in names or not names else names[0]}"
     return None
 
