@@ -4,7 +4,9 @@ from __future__ import annotations
 import math
 import warnings
 
+import jax
 import numpy as np
+from jax import lax
 
 from .._core import dtype as dt
 from .._core.registry import Op, cast
@@ -113,7 +115,31 @@ def _prod(xp, x, dims, keepdim, dtype):
     return xp.prod(x.astype(accumulator(dtype.np)), axis=dims, keepdims=keepdim, dtype=accumulator(dtype.np)).astype(dtype.np)
 
 
-_PROD, _PROD_DIM = _reduction("prod", _prod)
+def _prod_vjp(xp, g, x, plan):
+    """The product over x; where there are zeros, products of the others."""
+    dims, keepdim, dtype = plan.statics
+    kind = np.dtype(accumulator(dtype.np))
+    g, x = restore(xp, g, x.shape, dims, keepdim).astype(kind), x.astype(kind)
+    conj = xp.conj if kind.kind == "c" else lambda v: v
+
+    def whole(x):
+        return xp.asarray(product(x, dims, True)) if xp is np and kind.kind == "f" else xp.prod(x, axis=dims, keepdims=True)
+
+    def plain(g, x):
+        return g * conj(whole(x) / x)
+    if xp is np:
+        zero = x == 0
+        if not zero.any():
+            return plain(g, x)
+        filled, count = np.where(zero, kind.type(1), x), zero.sum(axis=dims, keepdims=True)
+        return g * conj(np.where(count == zero, whole(filled), kind.type(0)) / filled)
+
+    def with_zeros(g, x):
+        return conj(jax.vjp(whole, x)[1](conj(g))[0])
+    return lax.cond(xp.all(x != 0), plain, with_zeros, g, x) if x.size else xp.zeros_like(x)
+
+
+_PROD, _PROD_DIM = _reduction("prod", _prod, _prod_vjp)
 
 
 @public(out=True)
