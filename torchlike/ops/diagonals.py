@@ -71,7 +71,7 @@ def select_scatter(input, src: Tensor, dim: int, index: int) -> Tensor:
         raise IndexError(
             f"select(): index {index} out of range for tensor of size {list(input.shape)} at dimension {d}"
         )
-    return _replace("select", input, src, SELECT, (), (d, index % n))
+    return named(_replace("select", input, src, SELECT, (), (d, index % n)), "SelectScatterBackward0")
 
 
 @public(out=True)
@@ -81,7 +81,7 @@ def slice_scatter(input, src: Tensor, dim: int = 0, start: int | None = None, en
     if step <= 0:
         raise RuntimeError("slice step must be positive")
     first, last, _ = slice(start, end).indices(input.shape[d])
-    return _replace("slice", input, src, SLICE, (), (d, first, max(0, -(-(last - first) // step)), step))
+    return named(_replace("slice", input, src, SLICE, (), (d, first, max(0, -(-(last - first) // step)), step)), "SliceScatterBackward0")
 
 
 @public()
@@ -90,7 +90,7 @@ def diagonal_scatter(input, src: Tensor, offset: int = 0, dim1: int = 0, dim2: i
     d1, d2 = as_dim(dim1, input.ndim), as_dim(dim2, input.ndim)
     if d1 == d2:
         raise RuntimeError(f"diagonal dimensions cannot be identical {dim1}, {dim2}")
-    return _replace("diagonal", input, src, _DIAGONAL, (), (int(offset), d1, d2))
+    return named(_replace("diagonal", input, src, _DIAGONAL, (), (int(offset), d1, d2)), "DiagonalScatterBackward0")
 
 
 @public()

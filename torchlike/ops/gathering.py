@@ -7,7 +7,7 @@ import numpy as np
 from .._core import dtype as dt
 from .._core.overwrite import changeable
 from .._core.registry import Op
-from .._public import as_dim, public
+from .._public import as_dim, named, public
 from .._tensor import Tensor, apply
 from .elements import held
 from .indexing import ONLY, check_range
@@ -298,7 +298,7 @@ def scatter_add(input, dim: int, index: Tensor, src: Tensor) -> Tensor:
     """input with src added at index along dim."""
     if not isinstance(src, Tensor):
         raise TypeError(f"scatter_add(): argument 'src' must be Tensor, not {type(src).__name__}")
-    return _scattered("scatter", input, dim, index, src, SCATTER, ("add",))
+    return named(_scattered("scatter", input, dim, index, src, SCATTER, ("add",)), "ScatterAddBackward0")
 
 
 @public(inplace=True, out=True)
