@@ -184,7 +184,7 @@ def _hand_on(one: Any, func: OpOverload, args: tuple, kwargs: dict) -> Any:
     handlers = "".join(f"\n\n  - tensor subclass {t}" for t in types)
     if one is not None:
         handlers = f"\n\n  - mode object {one}{handlers}"
-    raise TypeError(f"Multiple dispatch failed for 'torch.ops.{func}'; all __torch_dispatch__ handlers returned NotImplemented:{handlers}\n\n"
+    raise TypeError(f"Multiple dispatch failed for 'torch.ops.{str(func).removesuffix('.default')}'; all __torch_dispatch__ handlers returned NotImplemented:{handlers}\n\n"
                     "For more information, try re-running with TORCH_LOGS=not_implemented")
 
 

@@ -220,7 +220,8 @@ def _deepcopied(self: Tensor, memo: dict) -> Tensor:
             overriding.disabled -= 1
     if type(made) is not cls:
         raise RuntimeError("The default implementation of __deepcopy__() for wrapper subclasses only works for subclass types that properly implement clone() "
-                           f"and return an instance of the class; clone() of a {cls.__name__} is a {type(made).__name__}.")
+                           "and for which cloning returns another instance of the same subclass. You should either properly implement clone() for your "
+                           "subclass or override __deepcopy__().")
     memo[id(self)] = made
     made.requires_grad = self.requires_grad
     if self._grad is not None:

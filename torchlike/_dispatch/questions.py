@@ -2,6 +2,7 @@
 `dispatch_sizes_strides_policy`, `dispatch_device` and `dispatch_layout`. The engine goes by what it was told when they were made."""
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -22,15 +23,27 @@ class _Prim:
 prim = _Prim()
 
 
-def _asked(kind: str, func: Any, plain: Callable, made: Callable = lambda x: x) -> Callable:
-    """What asks the class of a wrapper that answers questions of this kind."""
+_plain: dict[str, Any] = {}  # Tensor's own answers
+
+
+def _answers(self: Tensor, kind: str) -> bool:
+    return self._dispatches and kind in self._storage.answers and not dispatching.disabled
+
+
+def _asked(name: str, kind: str, func: Any, made: Callable = lambda x: x) -> Callable:
+    """What asks the class of a wrapper that answers questions of this kind, and Tensor itself of any other."""
+    plain = _plain[name].fget if isinstance(_plain[name], property) else _plain[name]
+
+    @functools.wraps(plain)
     def ask(self: Tensor, *args: Any) -> Any:
-        seat = self._storage
-        return made(_leaves.hand_on(func, self, *args)) if kind in seat.answers and not dispatching.disabled else plain(self, *args)
-    return ask
+        found = _leaves.hand_on(func, self, *args) if _answers(self, kind) else None
+        return plain(self, *args) if found is None else made(found)
+    return property(ask) if isinstance(_plain[name], property) else ask
 
 
 def _size(self: Tensor, dim: int | None = None) -> Any:
+    if not _answers(self, "sizes"):
+        return _plain["size"](self, dim)
     if dim is None:
         return self.shape
     n = self.dim()
@@ -40,47 +53,54 @@ def _size(self: Tensor, dim: int | None = None) -> Any:
 
 
 def _length(self: Tensor) -> int:
+    if not _answers(self, "sizes"):
+        return _plain["__len__"](self)
     if not self.dim():
         raise TypeError("len() of a 0-d tensor")
     return self.shape[0]
 
 
 def _contiguous(self: Tensor, memory_format: Any = None) -> bool:
-    if "strides" not in self._storage.answers or dispatching.disabled:
-        return Tensor.is_contiguous(self) if memory_format is None else Tensor.is_contiguous(self, memory_format)
+    if not _answers(self, "strides"):
+        return _plain["is_contiguous"](self) if memory_format is None else _plain["is_contiguous"](self, memory_format)
     if memory_format is None or str(memory_format) == "torch.contiguous_format":
-        return _leaves.hand_on(aten.is_contiguous.default, self)
+        found = _leaves.hand_on(aten.is_contiguous.default, self)
+        return _plain["is_contiguous"](self) if found is None else found
     return _leaves.hand_on(aten.is_contiguous.memory_format, self, memory_format)
 
 
 def _stride(self: Tensor, dim: int | None = None) -> Any:
-    if "strides" not in self._storage.answers or dispatching.disabled:
-        return Tensor.stride(self, dim)
-    found = tuple(_leaves.hand_on(aten.sym_stride.default, self))
-    return found if dim is None else found[dim]
+    if not _answers(self, "strides"):
+        return _plain["stride"](self, dim)
+    found = _leaves.hand_on(aten.sym_stride.default, self)
+    if found is None:  # as what it was made with
+        return _plain["stride"](self, dim)
+    return tuple(found) if dim is None else tuple(found)[dim]
 
 
-def _members() -> dict[str, Any]:
-    plain = vars(Tensor)
-    dim = _asked("sizes", aten.dim.default, Tensor.dim)
-    return {
-        "shape": property(_asked("sizes", aten.sym_size.default, plain["shape"].fget, Size)), "size": _size, "__len__": _length,
-        "dim": dim, "ndimension": dim, "ndim": property(dim), "numel": _asked("sizes", aten.sym_numel.default, Tensor.numel),
-        "storage_offset": _asked("sizes", aten.sym_storage_offset.default, Tensor.storage_offset), "stride": _stride, "is_contiguous": _contiguous,
-        "device": property(_asked("device", prim.device.default, plain["device"].fget)),
-        "layout": property(_asked("layout", prim.layout.default, plain["layout"].fget)),
+def _install() -> None:
+    """Tensor's own members ask, once there is a wrapper that answers."""
+    if _plain:
+        return
+    names = "shape size __len__ dim ndimension ndim numel nelement storage_offset stride is_contiguous device layout".split()
+    _plain.update({name: vars(Tensor)[name] for name in names})
+    ways = {
+        "shape": _asked("shape", "sizes", aten.sym_size.default, Size), "size": _size, "__len__": _length, "stride": _stride, "is_contiguous": _contiguous,
+        **{name: _asked(name, "sizes", aten.dim.default) for name in ("dim", "ndimension", "ndim")},
+        **{name: _asked(name, "sizes", aten.sym_numel.default) for name in ("numel", "nelement")},
+        "storage_offset": _asked("storage_offset", "sizes", aten.sym_storage_offset.default),
+        "device": _asked("device", "device", prim.device.default), "layout": _asked("layout", "layout", prim.layout.default),
     }
+    for name, made in ways.items():
+        if not isinstance(made, property):
+            functools.update_wrapper(made, _plain[name])
+        setattr(Tensor, name, made)
 
 
 def answers(t: Tensor, policy: str | None, device: bool, layout: bool) -> Tensor:
-    """t, of a class that answers these questions."""
+    """t, whose class answers these questions."""
     if policy not in (None, "sizes", "strides"):
         raise ValueError(f"Unknown sizes_strides_policy: {policy}; expected 'strides' or 'sizes'")
+    _install()
     t._storage.answers = frozenset({"sizes": ("sizes", "strides"), "strides": ("strides",)}.get(policy, ()) + ("device",) * device + ("layout",) * layout)
-    cls = type(t)
-    if "_asks" not in cls.__dict__:
-        cls._asks = True
-        for name, made in _members().items():
-            if getattr(cls, name) is getattr(Tensor, name):
-                setattr(cls, name, made)
     return t

@@ -70,7 +70,8 @@ def _rebuild(cls, array, layout, requires_grad, attributes):
 
 
 @staticmethod
-def _make_subclass(cls, data: Tensor, require_grad: bool = False) -> Tensor:
+def _make_subclass(cls, data: Tensor, require_grad: bool = False, *, dispatch_sizes_strides_policy=None, dispatch_device: bool = False,
+                   dispatch_layout: bool = False) -> Tensor:
     """data's storage as an instance of a subclass."""
     if require_grad and data.dtype.category < dt.FLOAT:
         raise RuntimeError("Only Tensors of floating point and complex dtype can require gradients")
@@ -79,7 +80,15 @@ def _make_subclass(cls, data: Tensor, require_grad: bool = False) -> Tensor:
     made = instance(made, cls)
     if require_grad:
         made.requires_grad = True
-    return made
+    return _answering(made, dispatch_sizes_strides_policy, dispatch_device, dispatch_layout)
+
+
+def _answering(made: Tensor, policy: str | None, device: bool, layout: bool) -> Tensor:
+    """made, whose class answers what it is told to answer."""
+    if policy is None and not device and not layout:
+        return made
+    from .._dispatch.questions import answers
+    return answers(made, policy, device, layout)
 
 
 @staticmethod
@@ -95,10 +104,7 @@ def _make_wrapper_subclass(cls, size, strides=None, storage_offset=None, memory_
     if requires_grad and (dtype or dt.get_default_dtype()).category < dt.FLOAT:
         raise RuntimeError("Only Tensors of floating point and complex dtype can require gradients")
     made = make_wrapper(cls, size, dtype or dt.get_default_dtype(), named_device(device), strides, storage_offset or 0, requires_grad)
-    if dispatch_sizes_strides_policy is not None or dispatch_device or dispatch_layout:
-        from .._dispatch.questions import answers
-        return answers(made, dispatch_sizes_strides_policy, dispatch_device, dispatch_layout)
-    return made
+    return _answering(made, dispatch_sizes_strides_policy, dispatch_device, dispatch_layout)
 
 
 def _as_subclass(self, cls) -> Tensor:
