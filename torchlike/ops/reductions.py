@@ -121,6 +121,8 @@ def _prod_vjp(xp, g, x, plan):
     kind = np.dtype(accumulator(dtype.np))
     g, x = restore(xp, g, x.shape, dims, keepdim).astype(kind), x.astype(kind)
     conj = xp.conj if kind.kind == "c" else lambda v: v
+    if g.shape == x.shape:  # products of one number
+        return g
 
     def whole(x):
         return xp.asarray(product(x, dims, True)) if xp is np and kind.kind == "f" else xp.prod(x, axis=dims, keepdims=True)
