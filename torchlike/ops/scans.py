@@ -259,6 +259,8 @@ def _running_extreme(name, largest):
     made = result_type(name)
 
     def f(input, dim: int):
+        if input.dtype.is_complex:
+            raise NotImplementedError(f'"{name}_cpu" not implemented for \'{input.dtype.short}\'')
         return made(*apply(op, (input,), (as_dim(dim, input.ndim),)))
 
     f.__name__ = f.__qualname__ = name

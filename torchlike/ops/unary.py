@@ -131,6 +131,9 @@ def _round(xp, x, decimals):
 @public(inplace=True, out=True)
 def round(input, *, decimals: int = 0) -> Tensor:
     """To the nearest integer (half to even), or to `decimals` places."""
+    kind = input.dtype
+    if kind.is_complex or kind is dt.bool_ or (decimals and kind.category < dt.FLOAT):
+        raise NotImplementedError(f'"{"round_cpu" if decimals else "round_vml_cpu"}" not implemented for \'{kind.short}\'')
     return apply(_ROUND_TO if decimals else _ROUND, (input,), (int(decimals),))
 
 
@@ -215,6 +218,8 @@ def _clipped(xp, x, eps):
 @public(inplace=True, out=True)
 def logit(input, eps: float | None = None) -> Tensor:
     """log(x / (1 - x)), with x limited to [eps, 1 - eps]."""
+    if input.dtype.is_complex:
+        raise NotImplementedError(f'"logit_cpu" not implemented for \'{input.dtype.short}\'')
     return apply(_LOGIT, (input,), (None if eps is None else float(eps),))
 
 

@@ -10,6 +10,7 @@ from ..._core.aval import Aval
 from ..._core.program import META_ARRAY
 from ..._core.registry import Op
 from ..._core.value import is_tracer
+from ..._public import named
 from ..._tensor import Tensor, apply
 from ...ops.choosing import choose
 from ...ops.indexing import bounds, check_range
@@ -82,7 +83,17 @@ def _nll_shape(x, target, weight, ignore, reduction):
     return (target.shape if reduction == "none" else ()), x.dtype
 
 
-NLL = Op("nll_loss", _nll, shape=_nll_shape, vjp=_nll_vjp)
+def _node(plan) -> str:
+    """The name of the node: torch flattens what has another rank than 1, 2 or 4, and adds a smoothed part."""
+    (_, reduction, *smoothing), ndim = plan.statics, plan.avals[0].ndim
+    if any(smoothing):
+        return "AddBackward0"
+    if ndim < 3:
+        return "NllLossBackward0"
+    return "ViewBackward0" if ndim != 4 and reduction == "none" else "NllLoss2DBackward0"
+
+
+NLL = Op("nll_loss", _nll, shape=_nll_shape, vjp=_nll_vjp, torch_name=_node)
 
 
 def _log_softmax(xp, x, axis):
@@ -148,7 +159,7 @@ def _cross_entropy_vjp(xp, g, x, target, weight, ignore, reduction, smoothing):
     return (d - xp.exp(logp) * xp.sum(d, axis=axis, keepdims=True)).astype(x.dtype), None, None
 
 
-CROSS_ENTROPY = Op("cross_entropy", _cross_entropy, vjp=_cross_entropy_vjp, torch_name="NllLossBackward0",
+CROSS_ENTROPY = Op("cross_entropy", _cross_entropy, vjp=_cross_entropy_vjp, torch_name=_node,
                    shape=lambda x, target, weight, ignore, reduction, smoothing: _nll_shape(x, target, weight, ignore, reduction))
 
 
@@ -245,5 +256,5 @@ def _probability_loss(input, target, weight, reduction, smoothing):
         logp = logp * weight.reshape([-1 if i == axis else 1 for i in range(input.ndim)])
     loss = -(logp * target).sum(axis)
     if reduction == "mean":
-        return loss.sum() / max(input.numel() // classes, 1) if input.numel() else loss.sum() / 0
+        return named(loss.sum() / max(input.numel() // classes, 1) if input.numel() else loss.sum() / 0, "DivBackward1")
     return loss.sum() if reduction == "sum" else loss
