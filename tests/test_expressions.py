@@ -256,6 +256,16 @@ from fractions import Fraction; Fraction(1, 2) * torch.ones(2)
 from fractions import Fraction; torch.tensor(Fraction(1, 3))
 from fractions import Fraction; torch.add(torch.ones(2), Fraction(1, 2))
 """
+# What torch does not compute.
+NOT_IMPLEMENTED = """
+torch.tensor([1j]).round()
+torch.tensor([1j]).round(decimals=1)
+torch.tensor([1.25, 12.]).round(decimals=1), torch.tensor([1, 25]).round()
+torch.tensor([1, 25]).round(decimals=-1)
+torch.tensor([True]).round()
+torch.tensor([1j]).cummax(0)
+torch.tensor([1j]).logit()
+"""
 # Weights that a library hands to a recurrent layer; they count until a parameter is another one.
 FLAT_WEIGHTS = """
 torch.manual_seed(0); m = nn.GRU(2, 3); x = torch.ones(4, 2); m._flat_weights = [w.detach() * 0 for w in m._flat_weights]; m(x)[1]
@@ -549,16 +559,6 @@ f = torch.backends.opt_einsum.flags(strategy="greedy"); f.__enter__(), torch.bac
 torch._foreach_add([torch.ones(2)], torch.ones(2))
 torch._foreach_addcmul([torch.ones(2)], [torch.ones(2)], [torch.ones(2)], torch.tensor(1))
 """
-# What torch does not compute.
-NOT_IMPLEMENTED = """
-torch.tensor([1j]).round()
-torch.tensor([1j]).round(decimals=1)
-torch.tensor([1.25, 12.]).round(decimals=1), torch.tensor([1, 25]).round()
-torch.tensor([1, 25]).round(decimals=-1)
-torch.tensor([True]).round()
-torch.tensor([1j]).cummax(0)
-torch.tensor([1j]).logit()
-"""
 
 
 def lines(*groups: str) -> list[str]:
@@ -646,6 +646,10 @@ A = torch.autograd.functional; A.hessian(lambda x, y: (x ** 3 * y ** 2).sum(), (
 x = torch.ones(2, requires_grad=True); torch.autograd.functional.jacobian(lambda x: x ** 3, x, create_graph=True, vectorize=True).sum().backward(); x.grad
 """
 
+EMPTY = """
+nn.utils.rnn.pack_padded_sequence(torch.ones(0, 0), torch.ones(0, 0))
+"""
+
 SUMS_OF_SHORT_NUMBERS = """
 x = (torch.arange(90) * 37 % 101).bfloat16(); i = torch.arange(90) % 3; torch.zeros(3, dtype=x.dtype).scatter_add(0, i, x), torch.zeros(3, dtype=x.dtype).index_add(0, i, x)
 x = (torch.arange(90) * 37 % 101).half() / 7; i = torch.arange(45) % 3; z = torch.zeros(3, 2).half(); z.index_add(0, i, x.reshape(45, 2)), z.T.index_add(1, i, x.reshape(2, 45))
@@ -655,7 +659,7 @@ x = torch.ones(3, 2).bfloat16().requires_grad_(); n = torch.arange(60)[:, None];
 
 PROGRAMS = (INDEXING, VIEWS, OVERLAPS, AUTOGRAD, PLACES, HOOKS, HOOK_RESULTS, PARTS, POOLS, MIXED, FACTORIES, NUMBERS, FACTORS, NUMPY_NUMBERS, OTHERS_OPERATORS, FLAT_WEIGHTS, OUTS,
             OUT_DTYPES, FOURIER, SIZES, BUFFERS, MADE, REDUCED, PRODUCT_OUTS, NOT_FINITE, FLOAT_SIZES, TRANSFORMS, INFINITE_MATRICES, SUMS_OF_SHORT_NUMBERS,
-            CONJUGATED_WINDOWS, STRICT, NOT_IMPLEMENTED)
+            CONJUGATED_WINDOWS, STRICT, NOT_IMPLEMENTED, EMPTY)
 
 
 @pytest.mark.parametrize("program", lines(*PROGRAMS))

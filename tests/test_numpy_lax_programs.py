@@ -75,6 +75,7 @@ def test_convolution():
     x, w = floats(2, 4, 7, 6), floats(6, 4, 3, 3)
     cases = {
         "same": (conv(), x, w),
+        "to no channels, spread out": (conv(padding=((1, 1), (1, 1)), lhs_dilation=(2, 2)), x, w[:0]),
         "strides": (conv((2, 1), ((1, 1), (0, 2))), x, w),
         "dilated": (conv(rhs_dilation=(2, 1)), x, w),
         "transposed": (conv(padding=((2, 2), (2, 2)), lhs_dilation=(2, 2)), x, w),

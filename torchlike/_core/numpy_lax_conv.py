@@ -61,13 +61,14 @@ def _prefers_scattering(eqn, numbers, rhs, groups) -> bool:
 def _transposed(x, w, base, dilation, kernel, padding, groups, zero):
     """A convolution of stride 1 over x spread out by `base`: each input point adds its product with every tap."""
     n, c, *size = x.shape
-    o, points = w.shape[0], math.prod(size)
-    w = w.reshape(groups, o // groups, c // groups, -1).transpose(0, 1, 3, 2).reshape(groups, -1, c // groups)
+    o, points, taps = w.shape[0], math.prod(size), math.prod(kernel)
+    w = w.reshape(groups, o // groups, c // groups, taps).transpose(0, 1, 3, 2).reshape(groups, o // groups * taps, c // groups)
     full = [(m - 1) * b + 1 + (k - 1) * d if m else 0 for m, b, k, d in zip(size, base, kernel, dilation)]
     out = np.zeros((n, o, *full), x.dtype)
     chunk = max(1, ROOM // max(1, w.shape[0] * w.shape[1] * points))
     for i in range(0, n, chunk):
-        part = x[i:i + chunk].reshape(-1, groups, c // groups, points)
+        part = x[i:i + chunk]
+        part = part.reshape(len(part), groups, c // groups, points)
         terms = np.matmul(w, part).reshape(len(part), o, *kernel, *size)
         for tap in itertools.product(*map(range, kernel)):
             start = [(k - 1 - t) for k, t in zip(kernel, tap)]

@@ -28,10 +28,10 @@ def pack_padded_sequence(input: Tensor, lengths: Tensor | list[int], batch_first
         sorted_indices = sorted_indices.to(input.device)
         input = input.index_select(0 if batch_first else 1, sorted_indices)
     steps = input.transpose(0, 1) if batch_first else input
-    if lengths.dim() != 1:
-        _refuse_lengths(lengths)
     if not input.numel():
         raise RuntimeError("Cannot pack empty tensors.")
+    if lengths.dim() != 1:
+        _refuse_lengths(lengths)
     sizes = _batch_sizes(lengths.to(torch.int64).tolist(), steps.size(1))
     rows = torch.tensor(_row_numbers(sizes, steps.size(1)), device=input.device)
     data = steps.reshape(-1, *steps.shape[2:]).index_select(0, rows)
