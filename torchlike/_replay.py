@@ -54,6 +54,8 @@ def unflatten(structure, leaves):
 class Segment(Op):
     """Steps of a traced program as one operation: inputs by reference, then the numbers (floats, then ints)."""
 
+    inlined = True
+
     def __init__(self, name: str, steps: list, reads: list[int], outs: list[int], avals: list):
         super().__init__(f"{name}_{next(_count)}", self._kernel, shape=lambda *_: [(a.shape, a.dtype) for a in avals], vjp=False)
         self.stable, self.eager_compilation = False, True

@@ -8,8 +8,9 @@ import jax
 import numpy as np
 
 from . import device as _device
-from . import disk_cache, errors, host
+from . import disk_cache, errors, flow, host
 from .aval import COMPLEX, FLOAT, INT
+from .rematerialization import rematerialized
 from .value import Value
 
 SMALL = 1 << 14  # bytes of a host array that each call copies, instead of the device once
@@ -57,6 +58,7 @@ class Executable:
         donated = [inputs[i].array for i in self.donated]
         kept = [inputs[i].array for i in self.kept]
         floats, ints = array("d", floats), array("q", ints)
+        ints.append(0)  # what rematerialization.py tells values apart by
         numbers = floats.tobytes(), ints.tobytes()  # not the lists: -0.0 == 0.0 and nan != nan
         try:
             if self.numbers == numbers and self.on_device is not None and not copied:
@@ -127,20 +129,31 @@ def build(info, live: tuple, donated: tuple):
     gone = set(donated)
     kept = [i for i in range(n) if i not in gone]
 
+    calls, results = flow.calls(info.steps)
+    wanted = [results[i] for i in live]
+    if info.device.type == "cpu":
+        calls = rematerialized(calls, set(wanted), info.input_avals)
+
     def program(donated_arrays, kept_arrays, floats, ints):
-        inputs = [None] * n
-        for i, x in zip(donated, donated_arrays):
-            inputs[i] = x
-        for i, x in zip(kept, kept_arrays):
-            inputs[i] = x
-        env: list = []
-        evaluate(info.steps, env, inputs.__getitem__, floats, ints, traced)
-        return [env[i] for i in live]
+        env = dict(zip([~i for i in donated], donated_arrays)) | dict(zip([~i for i in kept], kept_arrays)) | {~n: ints[-1]}
+
+        def value(x):
+            if x.__class__ is int:
+                return env[x]
+            if x is None:
+                return None
+            kind, k, *_ = x
+            if kind == "complex":
+                return jax.lax.complex(floats[k], floats[k + 1])
+            return floats[k] if kind == "float" else ints[k] if kind == "int" else ints[k] != 0
+        for call in calls:
+            env.update(zip(call.outs, traced(call.plan)(*map(value, call.args))))
+        return [env[v] for v in wanted]
     struct = lambda a: jax.ShapeDtypeStruct(a.shape, a.dtype.np)  # noqa: E731
     with jax.enable_x64(True), jax.default_device(_device.jax_device(info.device)):
         lowered = jax.jit(program, donate_argnums=(0,), keep_unused=True).lower(
             [struct(info.input_avals[i]) for i in donated], [struct(info.input_avals[i]) for i in kept],
-            jax.ShapeDtypeStruct((info.n_floats,), np.float64), jax.ShapeDtypeStruct((info.n_ints,), np.int64))
+            jax.ShapeDtypeStruct((info.n_floats,), np.float64), jax.ShapeDtypeStruct((info.n_ints + 1,), np.int64))
         # a large program takes less memory then and no more time, a small one a little more time
         roomy = info.device.type == "cpu" and sum(a.numel * a.dtype.itemsize for s in info.steps for a in s.plan.outs) > ROOMY
         call = lowered.compile(compiler_options=_BY_MEMORY if roomy else None)

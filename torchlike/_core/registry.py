@@ -145,6 +145,11 @@ class Op:
 
     fills = True  # its results are memory of their own
     pointwise = False  # results keep the strides of inputs of their shape
+    inlined = False  # it is a traced call, whose steps a compiled program takes one by one
+    # may its results be computed again (see rematerialization.py), and with which of its arguments new if not with all; may what its
+    # derivative computes of the forward
+    cheap: bool | tuple[int, ...] = False
+    cheap_derivative = False
 
     def __init__(self, name: str, kernel: Callable, *, shape: Callable | None = None, numpy=True, vjp=None,
                  torch_name: str | None = None):
@@ -260,7 +265,7 @@ class Elementwise(Op):
     `grads`: one function per input, `(xp, g, <names of inputs, 'out', or statics>)`, or None where no gradient flows.
     """
 
-    pointwise = True
+    pointwise = cheap = cheap_derivative = True
     steps = False  # whether a result is a matter of the type's own steps, so that NumPy too has to compute in 16 bits
 
     def __init__(self, name, kernel, *, promote="arith", grads=None, numpy=True, torch_name=None, real=False):

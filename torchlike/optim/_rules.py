@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
+import math
 from collections.abc import Callable, Iterator, Sequence
 
 import jax
@@ -19,7 +21,7 @@ from .._public import FUNCTIONS
 from .._tensor import Tensor, apply
 
 SMALL = 1 << 12  # elements of a parameter that is updated together with others
-FEW = 4  # of them that are not worth it
+FEW, MOST = 4, 8  # of them together; those of a whole network would hold its last gradients until the first ones are there
 
 _collecting: list | None = None
 
@@ -58,17 +60,14 @@ class Rule(Op):
             self.kernel_for("cpu")(self._together)
 
     def _kernel(self, xp, *args):
-        made = [self._one(xp, row, *rest) for row, *rest in self._rows(args)]
-        return [row[c] for c in range(len(made[0])) for row in made]
+        rows, numbers, flags = self._parts(args)
+        return _columns([self._one(xp, row, numbers, flags) for row in rows])
 
-    def _rows(self, args) -> Iterator[tuple]:
-        """Of each parameter: itself, its gradient, its states; with the numbers and flags of the rule."""
+    def _parts(self, args) -> tuple[list[Sequence], Sequence, tuple]:
+        """Of each parameter: itself, its gradient, its states; and the numbers and flags of the rule."""
         n, columns, flags, prepared = args[-1]
         numbers = args[(2 + columns) * n : -1]
-        if not prepared:
-            numbers = self.prepare(*numbers)
-        for i in range(n):
-            yield args[i : (2 + columns) * n : n], numbers, flags
+        return [args[i : (2 + columns) * n : n] for i in range(n)], numbers if prepared else self.prepare(*numbers), flags
 
     def _one(self, xp, row: Sequence, numbers, flags) -> Sequence:
         param, grad, *state = row
@@ -78,29 +77,29 @@ class Rule(Op):
         return [_as_complex(xp, o, param.dtype) for o in outs]
 
     def _together(self, *args):
-        """The kernel of compiled programs on the CPU: small parameters (biases, norms) as one, since XLA makes dozens of instructions
-        of each, which take time to compile and kilobytes each for as long as the program is kept."""
-        rows = list(self._rows(args))
+        """The kernel of compiled programs on the CPU: small parameters (biases, norms) as one, since XLA makes dozens of
+        instructions of each, which take time to compile and kilobytes each for as long as the program is kept."""
+        rows, numbers, flags = self._parts(args)
+        if self.prepare is not None and len(rows) > MOST and all(x.dtype == np.float32 for row in rows for x in row):
+            numbers = _once(lambda *xs: tuple([jnp.asarray(x, np.float32) for x in xs]), numbers)
         groups: dict[tuple, list[int]] = {}
-        for i, (row, *_) in enumerate(rows):
-            small = row[0].size <= SMALL and row[0].dtype.kind == "f" and len({x.shape for x in row}) == 1
-            groups.setdefault(tuple([x.dtype for x in row]) if small else (i,), []).append(i)
-        made: list = [None] * len(rows)
+        count = itertools.count()
+        for i, row in enumerate(rows):
+            small = 0 < row[0].size <= SMALL and row[0].dtype.kind == "f" and len({x.shape for x in row}) == 1
+            key = (next(count) // MOST, *[x.dtype for x in row]) if small else (i,)
+            groups.setdefault(key, []).append(i)
+        made: dict[int, Sequence] = {}
         for members in groups.values():
-            _, numbers, flags = rows[members[0]]
             if len(members) < FEW:
-                for i in members:
-                    made[i] = self._one(jnp, rows[i][0], numbers, flags)
+                made |= {i: self._one(jnp, rows[i], numbers, flags) for i in members}
                 continue
-            joined = [jnp.concatenate([x.reshape(-1) for x in column]) for column in zip(*[rows[i][0] for i in members])]
-            # a branch that is always taken: XLA would take what is in it apart for each of the pieces again
-            always = jax.lax.population_count(jax.lax.bitcast_convert_type(joined[0][0], f"i{joined[0].dtype.itemsize}")) <= 64
-            outs = jax.lax.cond(always, lambda row: tuple(self._one(jnp, row, numbers, flags)), lambda row: (row[0], *row[2:]), joined)  # noqa: B023
-            ends = np.cumsum([rows[i][0][0].size for i in members])[:-1]
-            pieces = [jnp.split(x, ends) for x in outs]
-            for i, *outs in zip(members, *pieces):
-                made[i] = [x.reshape(rows[i][0][0].shape) for x in outs]
-        return [row[c] for c in range(len(made[0])) for row in made]
+            shapes = [rows[i][0].shape for i in members]
+            joined = [jnp.concatenate([x.reshape(-1) for x in column]) for column in zip(*[rows[i] for i in members])]
+            outs = _once(lambda *row: tuple(self._one(jnp, row, numbers, flags)), joined)
+            ends = np.cumsum([math.prod(shape) for shape in shapes])[:-1]
+            pieces = zip(*[jnp.split(x, ends) for x in outs])
+            made |= {i: [x.reshape(shape) for x in xs] for i, shape, xs in zip(members, shapes, pieces)}
+        return _columns([made[i] for i in range(len(rows))])
 
     def _shapes(self, *args):
         n, columns, *_ = args[-1]
@@ -162,6 +161,19 @@ class Rule(Op):
         if others:
             self(*parts(others), numbers, flags)
         return True
+
+
+def _columns(rows: list[Sequence]) -> list:
+    return [row[c] for c in range(len(rows[0])) for row in rows]
+
+
+def _once(f: Callable, args: Sequence) -> tuple:
+    """f(*args) as a branch that is always taken, which XLA does not know: else it would compute parts of it in each place
+    that reads a part of its results."""
+    first = args[0].reshape(-1)[0]
+    always = jax.lax.population_count(jax.lax.bitcast_convert_type(first, f"i{first.dtype.itemsize}")) <= 64
+    nothing = [jnp.zeros(x.shape, x.dtype) for x in jax.eval_shape(f, *args)]
+    return jax.lax.cond(always, f, lambda *_: tuple(nothing), *args)
 
 
 def write(tensors: Sequence[Tensor], values: Sequence[Value]) -> None:

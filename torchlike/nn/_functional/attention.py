@@ -103,6 +103,7 @@ def _shape(q, k, v, mask, drop, keep_scale, scale, causal):
 _TORCH_NAME = "ScaledDotProductFlashAttentionForCpuBackward0"
 ATTENTION = Op("scaled_dot_product_attention", _attention, shape=_shape, vjp=_attention_vjp, torch_name=_TORCH_NAME)
 ATTENTION_ANYWHERE = Op("attention", _attention, shape=lambda q, k, v, *rest: ((*q.shape[:-1], v.shape[-1]), q.dtype), vjp=_attention_vjp, torch_name=_TORCH_NAME)
+ATTENTION.cheap_derivative = ATTENTION_ANYWHERE.cheap_derivative = True  # torch's kernel computes the probabilities twice as well
 
 
 def fused(xp, q, k, v, mask, scale, causal):

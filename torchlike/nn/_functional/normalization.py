@@ -60,6 +60,7 @@ def _layer_norm_vjp(xp, g, x, weight, k, eps, needs):
 
 
 LAYER_NORM = Op("native_layer_norm", _layer_norm, shape=lambda x, w, b, k, eps: (x.shape, x.dtype), vjp=_layer_norm_vjp)
+LAYER_NORM.cheap = (1,)  # the moments, which take the time, are kept
 
 
 def _as_shape(normalized_shape) -> tuple[int, ...]:
@@ -125,6 +126,7 @@ def _rms_norm_vjp(xp, g, x, weight, k, eps, needs):
 
 
 RMS_NORM = Op("rms_norm", _rms_norm, shape=lambda x, w, k, eps: (x.shape, x.dtype), vjp=_rms_norm_vjp)
+RMS_NORM.cheap = (1,)
 RMS_NORM.pointwise = True  # of strides
 
 

@@ -1,0 +1,135 @@
+"""What a compiled training step computes twice: the same numbers as once, in less memory."""
+from __future__ import annotations
+
+import contextlib
+
+import numpy as np
+import pytest
+import torch
+
+import torchlike
+from torchlike._core import disk_cache, executable, executor, flow, rematerialization
+from torchlike._core.program import tier
+from torchlike.optim import _rules
+
+ROWS, WIDTH, LAYERS = 512, 128, 3
+
+
+def network(torch):
+    """Blocks of a transformer: norms, attention, GELU; with dropout's places left out."""
+    nn = torch.nn
+
+    class Block(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.first, self.second = nn.LayerNorm(WIDTH), nn.RMSNorm(WIDTH)
+            self.qkv, self.out = nn.Linear(WIDTH, 3 * WIDTH), nn.Linear(WIDTH, WIDTH)
+            self.up, self.down = nn.Linear(WIDTH, 4 * WIDTH), nn.Linear(4 * WIDTH, WIDTH)
+
+        def forward(self, x):
+            q, k, v = (y.view(8, 64, 4, -1).transpose(1, 2) for y in self.qkv(self.first(x)).split(WIDTH, dim=1))
+            y = nn.functional.scaled_dot_product_attention(q, k, v, is_causal=True)
+            x = x + self.out(y.transpose(1, 2).reshape(ROWS, WIDTH))
+            return x + self.down(nn.functional.gelu(self.up(self.second(x))))
+    torch.manual_seed(0)
+    return nn.Sequential(*[Block() for _ in range(LAYERS)], nn.SiLU(), nn.Linear(WIDTH, 10))
+
+
+def training(torch, steps: int = 3, compiled: bool = False):
+    """Losses and the gradients of the last step."""
+    model = network(torch)
+    optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3)
+    x, y = torch.randn(ROWS, WIDTH), torch.randint(0, 10, (ROWS,))
+
+    def step():
+        optimizer.zero_grad()
+        loss = torch.nn.functional.cross_entropy(model(x), y)
+        loss.backward()
+        optimizer.step()
+        return loss
+    if compiled:
+        step = torch.compile(step)
+    losses = [step().item() for _ in range(steps)]
+    return losses, [p.grad.numpy() for p in model.parameters()], [p.detach().numpy() for p in model.parameters()]
+
+
+def trained(compiled: bool = False):
+    """What training gives, and the program of its steps: its calls, inside of traced calls as well, and its results."""
+    with tier("compiled"):
+        made = training(torchlike, 4, compiled)
+    found = [(info, *flow.calls(info.steps)) for info in executor.infos if info.executables and any(s.plan.op.inlined for s in info.steps) == compiled]
+    return made, *max(found, key=lambda one: len(one[1]))
+
+
+@pytest.mark.parametrize("compiled", [False, True])
+def test_training_step(compiled):
+    ours, info, calls, results = trained(compiled)
+    wanted = {results[i] for i in info.executables[-1].live}
+    twice = rematerialization.rematerialized(calls, wanted, info.input_avals)
+    names = [call.plan.op.name for call in twice]
+    assert names.count("gelu") == 2 * LAYERS and names.count("native_layer_norm") == 2 * LAYERS and names.count("rms_norm") == 2 * LAYERS
+    assert names.count("linear") == sum(call.plan.op.name == "linear" for call in calls)  # what takes long is computed once
+    theirs = training(torch, 4)
+    np.testing.assert_allclose(ours[0], theirs[0], rtol=1e-5)
+    for a, b in zip(ours[1] + ours[2], theirs[1] + theirs[2]):
+        np.testing.assert_allclose(a, b, rtol=1e-3, atol=2e-5)
+
+
+def test_takes_less_memory(monkeypatch):
+    _, info, *_ = trained()
+    exe = info.executables[-1]
+
+    def temporaries():
+        return executable.build(info, exe.live, exe.donated).memory_analysis().temp_size_in_bytes
+    less = temporaries()
+    monkeypatch.setattr(executable, "rematerialized", lambda calls, live, inputs: calls)
+    assert less < 0.75 * temporaries()
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32", "float16", "bfloat16", "int64", "int8", "bool"])
+def test_told_apart(dtype):
+    """The exclusive or changes no number, whatever its bits."""
+    import jax
+    kind = getattr(torchlike, dtype)
+    x = torchlike.tensor([0.0, -0.0, 1.5, float("inf"), -float("inf"), float("nan"), 3e-41]).to(kind) if kind.is_floating_point else torchlike.tensor([0, 1, -7]).to(kind)
+    with jax.enable_x64(True):
+        array = x.jax()
+        plan = rematerialization.APART.plan((x._aval, torchlike.tensor(0)._aval), ())
+        out, = jax.jit(plan.jax)(array, np.int64(0))
+    assert out.dtype == array.dtype and np.asarray(out).tobytes() == np.asarray(array).tobytes()
+
+
+OPTIMIZERS = {"SGD": {"lr": 0.1, "momentum": 0.9, "weight_decay": 0.1}, "Adam": {"lr": 0.01, "amsgrad": True}, "AdamW": {"lr": 0.01},
+              "RMSprop": {"lr": 0.01, "centered": True}, "Adagrad": {"lr": 0.1},
+              "Adadelta": {}, "Adamax": {}, "NAdam": {}, "RAdam": {}, "ASGD": {}, "Rprop": {}}
+
+
+@pytest.mark.parametrize("name", OPTIMIZERS)
+def test_small_parameters_together(name):
+    """What a step makes of small parameters joined is what it makes of each."""
+    def run(torch, how):
+        torch.manual_seed(1)
+        params = [torch.nn.Parameter(torch.randn(shape)) for shape in [(3,), (2, 5), (), (7,), (64, 80), (1, 1), (4,), (2, 2, 2), (9,), (5,), (6,)]]
+        optimizer = getattr(torch.optim, name)(params, **OPTIMIZERS[name])
+        with how:
+            for k in range(3):
+                optimizer.zero_grad()
+                sum(((k + 1) * p * p).sin().sum() for p in params).backward()
+                optimizer.step()
+            return [p.detach().numpy() for p in params]
+    for a, b in zip(run(torchlike, tier("compiled")), run(torch, contextlib.nullcontext())):
+        np.testing.assert_allclose(a, b, rtol=2e-5, atol=1e-6)
+
+
+def test_joined_where_there_are_many(monkeypatch):
+    monkeypatch.setattr(disk_cache, "enabled", lambda: False)
+    calls = []
+    once = _rules._once
+    monkeypatch.setattr(_rules, "_once", lambda f, args: calls.append(len(args)) or once(f, args))
+    model = torchlike.nn.Sequential(*[torchlike.nn.LayerNorm(11) for _ in range(6)])
+    optimizer = torchlike.optim.Adam(model.parameters())
+    with tier("compiled"):
+        model(torchlike.randn(3, 11)).sum().backward()
+        optimizer.step()
+        model[0].weight.sum().item()
+    assert calls == [8, 4, 4]  # the numbers; parameters, gradients, two states: eight and four at a time

@@ -1,0 +1,155 @@
+"""What a training step computes again in its backward, because keeping it since the forward would take more memory.
+
+Rematerialization, after Griewank (1992) and Chen et al., "Training Deep Nets with Sublinear Memory Cost" (2016), limited to what costs next
+to nothing: results of cheap operations (`Op.cheap`: pointwise ones, norms) whose inputs are kept anyway, as a GELU's and its
+linear layer's input; and what derivatives compute of the forward once more (`Op.cheap_derivative`), as the probabilities of attention.
+torch keeps less of the former (its kernels have their own saved numbers) and none of the latter.
+
+XLA would find that both computations are the same and keep the first one's result. So the second one's inputs are told apart by an
+exclusive or with a zero that only the run knows: no arithmetic, and a part of whatever reads them.
+"""
+from __future__ import annotations
+
+import itertools
+from collections import defaultdict
+
+import jax
+import numpy as np
+
+from . import dtype as dt
+from .aval import Aval, aval
+from .flow import Call
+from .registry import BackwardOp, Op, View
+
+ROOMY = 8 << 20  # bytes at the peak below which nothing is worth computing twice
+LARGE = 1 << 16  # bytes of a value that is worth it
+DEEPEST = 4  # operations in a row, from a value that is kept
+
+
+def _apart(xp, x, zero):
+    if x.dtype == np.bool_:
+        return x ^ (zero != 0)
+    kind = np.dtype(f"i{x.dtype.itemsize}")
+    return jax.lax.bitcast_convert_type(jax.lax.bitcast_convert_type(x, kind) ^ zero.astype(kind), x.dtype)
+
+
+APART = Op("apart", _apart, shape=lambda x, zero: (x.shape, x.dtype), numpy=None, vjp=False)
+
+
+def rematerialized(calls: list[Call], live: set[int], inputs: list[Aval]) -> list[Call]:
+    """The calls of a program with results `live`, some of them twice; input ~len(inputs) is the zero (an int64)."""
+    if not any(isinstance(call.plan.op, BackwardOp) for call in calls):
+        return calls
+    return _Rewriting(calls, live, inputs).calls()
+
+
+class _Rewriting:
+    def __init__(self, calls: list[Call], live: set[int], inputs: list[Aval]):
+        self.given, self.inputs, self.zero = calls, inputs, ~len(inputs)
+        self.made: dict[int, tuple[int, Call]] = {v: (k, call) for k, call in enumerate(calls) for v in call.outs}
+        self.root: dict[int, int] = {}  # of a view: whose memory it is
+        self.reads: dict[int, list[int]] = defaultdict(list)  # of a root: the calls that read it
+        for k, call in enumerate(calls):
+            for v in _values(call):
+                self.reads[self._root(v)].append(k)
+            if _is_view(call):
+                self.root[call.outs[0]] = self._root(call.args[0])
+        self.live = {self._root(v) for v in live}
+        self.top, self.peak = self._peak()
+        self.depth: dict[int, int] = {}  # of roots that are computed again: how many operations in a row that takes
+        self.again: dict[int, int] = {}  # values: what stands for them from the peak on
+        self.count = itertools.count(max(self.made, default=0) + 1)
+        self.out: list[Call] = []
+
+    def _root(self, v: int) -> int:
+        return self.root.get(v, v)
+
+    def _aval(self, v: int) -> Aval:
+        if v < 0:
+            return self.inputs[~v]
+        call = self.made[v][1]
+        return call.plan.outs[call.outs.index(v)]
+
+    def _bytes(self, v: int) -> int:
+        a = self._aval(v)
+        return a.numel * a.dtype.itemsize
+
+    def _peak(self) -> tuple[int, int]:
+        """After which call most bytes wait to be read, and how many."""
+        change = [0] * (len(self.given) + 1)
+        for v, (k, _) in self.made.items():
+            if v not in self.root and v not in self.live and self.reads[v]:
+                change[k] += self._bytes(v)
+                change[self.reads[v][-1]] -= self._bytes(v)
+        waiting = list(itertools.accumulate(change))
+        return max(enumerate(waiting), key=lambda pair: pair[1])
+
+    def calls(self) -> list[Call]:
+        if self.peak < ROOMY:
+            return self.given
+        for v, (k, call) in self.made.items():  # in the order of the program, so that a chain knows its beginning
+            if k <= self.top and v not in self.root and self._gains(v, call):
+                self.depth[v] = 1 + max((self.depth.get(self._root(u), 0) for u in _values(call)), default=0)
+        self.out = self.given[:self.top + 1]
+        for call in self.given[self.top + 1:]:
+            forward = call.plan.op.forward if isinstance(call.plan.op, BackwardOp) else None
+            told = forward is not None and forward.cheap_derivative
+            self.out.append(call._replace(args=tuple([self._late(v, told) if v.__class__ is int else v for v in call.args])))
+        return self.out
+
+    def _gains(self, v: int, call: Call) -> bool:
+        """Whether a value that waits at the peak need not: those it is computed from are there as long as it is read."""
+        if v in self.live or not call.plan.op.cheap or self._bytes(v) < LARGE or not self.reads[v] or self.reads[v][-1] <= self.top:
+            return False
+        last = self.reads[v][-1]
+        return all(self._lasts(self._root(u), last) for u in _values(call)) and any(self._bytes(u) >= LARGE for u in _values(call))
+
+    def _lasts(self, v: int, last: int) -> bool:
+        if v in self.depth:
+            return self.depth[v] < DEEPEST
+        return self._can_be_told(v) and (v in self.live or self._bytes(v) < LARGE or self.reads[v][-1] >= last)
+
+    def _can_be_told(self, v: int) -> bool:
+        return self._aval(v).dtype.category != dt.COMPLEX
+
+    def _late(self, v: int, told: bool) -> int:
+        """What a call after the peak reads for v; `told`: it computes something of the forward again."""
+        root = self._root(v)
+        early = v < 0 or self.made[v][0] <= self.top
+        if root in self.depth or (told and early and self._bytes(root) >= LARGE and self._can_be_told(root)):
+            return self._another(v)
+        return v
+
+    def _another(self, v: int) -> int:
+        """What stands for v after the peak: computed again, as far as it is not kept."""
+        found = self.again.get(v)
+        if found is None:
+            if v not in self.made or self._root(v) == v not in self.depth:
+                return self._told(v) if self._bytes(v) >= LARGE else v
+            _, call = self.made[v]
+            new = {i for i in call.plan.op.cheap or () if call.args[i] is not None} if call.plan.op.cheap is not True else ()
+            args = tuple([u if u.__class__ is not int else self._told(u) if i in new else
+                          u if new and self._root(u) not in self.depth else self._another(u) for i, u in enumerate(call.args)])
+            self._add(call.plan, args, call.outs)
+            found = self.again[v]
+        return found
+
+    def _told(self, v: int) -> int:
+        """v, told apart from what the forward read."""
+        if v not in self.again:
+            a = self._aval(v)
+            self._add(APART.plan((a, aval((), dt.int64, a.device)), ()), (v, self.zero), (v,))
+        return self.again[v]
+
+    def _add(self, plan, args: tuple, stands_for: tuple) -> None:
+        new = tuple([next(self.count) for _ in stands_for])
+        self.out.append(Call(plan, args, new))
+        self.again.update(zip(stands_for, new))
+
+
+def _values(call: Call) -> list[int]:
+    return [v for v in call.args if v.__class__ is int]
+
+
+def _is_view(call: Call) -> bool:
+    return isinstance(call.plan.op, View) and not call.plan.op.overlaps
