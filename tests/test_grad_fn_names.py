@@ -26,7 +26,8 @@ F.avg_pool2d(c[None], 2); F.avg_pool3d(c[None, None], 2); F.max_pool1d(c, 2); F.
 F.max_pool3d(c[None, None], 2); F.adaptive_avg_pool1d(c, 2); F.adaptive_avg_pool2d(c[None], (3, 2)); F.adaptive_avg_pool2d(c[None], 1); F.adaptive_max_pool1d(c, 2)
 F.adaptive_max_pool2d(c[None], 2); F.avg_pool2d(c[None], 2, padding=1, count_include_pad=False)
 F.cross_entropy(a, i, label_smoothing=0.1); F.cross_entropy(a, b.detach()); F.cross_entropy(a, i, reduction="none"); F.cross_entropy(c[None], i[None, :, None].expand(1, 3, 4) % 2)
-F.cross_entropy(c, i[None, :].expand(2, 3)[:, [0, 1, 2, 0]]); F.cross_entropy(c, i[None, :].expand(2, 3)[:, [0, 1, 2, 0]], reduction="none"); F.nll_loss(a, i); F.cross_entropy(a[0], i[0])
+F.cross_entropy(c, i[None, :].expand(2, 3)[:, [0, 1, 2, 0]]); F.cross_entropy(c, i[None, :].expand(2, 3)[:, [0, 1, 2, 0]], reduction="none")
+F.nll_loss(a, i); F.cross_entropy(a[0], i[0])
 a.scatter_add(0, i[None], b); a.select_scatter(v, 0, 1); a.slice_scatter(b[:2], 0, 0, 2); a.diagonal_scatter(v[:3])
 a.clone().add_(1); a.clone().mul_(b); c @ c.mT; c[None] @ c.mT; b[0] @ c.mT; a[0] @ w; a @ c.mT; c @ a[0]"""
 

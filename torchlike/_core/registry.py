@@ -7,16 +7,16 @@ interprets its jaxpr. A `Plan` is an op at given abstract inputs and statics: re
 from __future__ import annotations
 
 import functools
-import inspect
 from collections.abc import Callable
-from types import FunctionType
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
 from . import dtype as dt
+from .arrays import cast
 from .aval import NUMBERS, Aval, aval, broadcast_shapes, result_dtype
+from .derivative import Derivative, ElementwiseDerivative, PutDerivative, ViewDerivative
 from .layout import Layout, contiguous
 from .room import SPARE, need_count, need_room
 
@@ -319,178 +319,6 @@ def _python_name(a: Aval | None) -> str:
     return next((kind.__name__ for kind, number in NUMBERS.items() if number is a), "NoneType")
 
 
-def cast(xp, x, np_dtype):
-    """x as np_dtype; Python numbers become arrays, so that NumPy keeps the dtype asked for."""
-    if x.__class__ in (float, int, bool, complex):
-        if np_dtype.kind in "ui":
-            x = int(x)
-            return np.asarray(x).astype(np_dtype)  # wraps, as torch's cast of an out-of-range scalar does
-        return xp.asarray(x, dtype=np_dtype)
-    if x.dtype == np_dtype:
-        return x
-    if x.dtype.kind == "c" and np_dtype.kind != "c":
-        x = x.real
-    return x.astype(np_dtype)
-
-
-def sum_to(xp, g, shape):
-    """The adjoint of broadcasting: g summed to `shape`."""
-    if g.shape == shape:
-        return g
-    lead = g.ndim - len(shape)
-    axes = tuple(range(lead)) + tuple(i + lead for i, n in enumerate(shape) if n == 1 and g.shape[i + lead] != 1)
-    if axes:
-        g = xp.sum(g, axis=axes)
-    return g.reshape(shape)
-
-
-def conform(xp, g, a: Aval):
-    """A gradient as the input's aval wants it: real part for real inputs, summed to its shape, in its dtype."""
-    if g.shape == a.shape and g.dtype == a.dtype.np:
-        return g
-    if g.dtype.kind == "c" and a.dtype.category != dt.COMPLEX:
-        g = g.real
-    g = sum_to(xp, g, a.shape)
-    return g if g.dtype == a.dtype.np else g.astype(a.dtype.np)
-
-
-class Derivative:
-    """An explicit vjp. Its parameters after `xp` say what it reads: names of the kernel's inputs, `out` / `out0`, `out1`
-    (results), `g` (or `g0`, `g1`), statics by name, `needs` (a tuple of bools over inputs), `plan`. It returns one
-    gradient per tensor input (None where not needed), in torch's complex convention. A gradient `g...` with the default
-    None is None where nothing reached that result; without a default it is zeros there."""
-
-    def __init__(self, op: Op, function: Callable):
-        self.op, self.function = op, function
-        self.kernel_names = _names(op.kernel)
-        self.names = _names(function)
-        # results whose missing gradient is None
-        defaults = getattr(function, "__defaults__", None) or ()
-        self.optional = frozenset(int(name[1:]) for name, default in zip(reversed(self.names), reversed(defaults))
-                                  if default is None and name[0] == "g" and name[1:].isdigit())
-
-    def saved(self, plan: Plan, needs) -> tuple:
-        n = len(plan.avals)
-        ins = tuple(self.kernel_names.index(p) for p in self.names if p in self.kernel_names[:n])
-        outs = tuple(0 if p == "out" else int(p[3:]) for p in self.names if p == "out" or (p[:3] == "out" and p[3:].isdigit()))
-        return ins, outs
-
-    def bind(self, plan: Plan, needs) -> Callable:
-        """The derivative of one plan: `(xp, arrays)`, with the saved inputs, the saved results and the gradients, to gradients."""
-        arguments, places = self._arguments(plan, needs, self.names)
-        function, wanted = self.function, [(i, a) for i, a in enumerate(plan.avals) if needs[i]]
-
-        def run(xp, arrays):
-            grads = function(xp, *_filled(arguments, places, arrays))
-            if not isinstance(grads, (tuple, list)):
-                grads = (grads,)
-            return [conform(xp, grads[i], a) for i, a in wanted]
-        return run
-
-    def _arguments(self, plan: Plan, needs, names: list[str]) -> tuple[list, list]:
-        """A function's arguments by name; and which of them are arrays, with where those lie."""
-        ins, outs = plan.saved(needs)
-        n, n_saved = len(plan.avals), len(ins) + len(outs)
-        arguments, places = [], []
-        for k, p in enumerate(names):
-            constant = place = None
-            if p == "g" or (p[0] == "g" and p[1:].isdigit()):
-                place = n_saved + int(p[1:] or 0)
-            elif p == "gs":
-                place = slice(n_saved, None)
-            elif p == "needs":
-                constant = needs
-            elif p == "plan":
-                constant = plan
-            elif p == "out" or (p[:3] == "out" and p[3:].isdigit()):
-                place = len(ins) + outs.index(int(p[3:] or 0))
-            else:
-                i = self.kernel_names.index(p)
-                if i < n:
-                    place = ins.index(i)
-                else:
-                    constant = plan.statics[i - n]
-            arguments.append(constant)
-            if place is not None:
-                places.append((k, place))
-        return arguments, places
-
-
-def _filled(arguments: list, places: list, arrays) -> list:
-    arguments = arguments.copy()
-    for k, place in places:
-        arguments[k] = arrays[place]
-    return arguments
-
-
-class ElementwiseDerivative(Derivative):
-    """One function per input; inputs are cast to the op's compute dtype, and only what is needed runs."""
-
-    def __init__(self, op, grads):
-        self.op, self.grads = op, grads
-        self.kernel_names = _names(op.kernel)
-        self.names = [None if f is None else _names(f) for f in grads]
-
-    @staticmethod
-    def _as_computed(xp, x, compute):
-        if x is None or (compute.kind != "c" and getattr(x, "dtype", compute).kind == "c"):  # abs of a complex number is real
-            return x
-        return cast(xp, x, compute)
-
-    def _used(self, needs):
-        return [(i, f, self.names[i]) for i, f in enumerate(self.grads) if needs[i] and f is not None]
-
-    def saved(self, plan, needs):
-        used = {p for _, _, names in self._used(needs) for p in names}
-        ins = tuple(i for i in range(len(plan.avals)) if self.kernel_names[i] in used)
-        return ins, (0,) if "out" in used else ()
-
-    def separate(self, plan: Plan) -> bool:
-        numbers = {name for name, a in zip(self.kernel_names, plan.avals) if a is None or a.number}
-        read = [p for names in self.names for p in names or () if p != "g" and p not in numbers]
-        return len(read) == len(set(read)) and sum(f is not None for f in self.grads) > 1
-
-    def computed_in(self, plan: Plan) -> np.dtype:
-        """The dtype in which `grads` compute."""
-        return plan.outs[0].dtype.np
-
-    def incoming(self, plan: Plan, kind: np.dtype) -> Callable | None:
-        """What is done to the result's gradient first: `(xp, g) -> g`."""
-        return None
-
-    def bind(self, plan: Plan, needs) -> Callable:
-        ins, outs = plan.saved(needs)
-        at, kind = len(ins) + len(outs), self.computed_in(plan)
-        casts = [place for place, i in enumerate(ins) if (a := plan.avals[i]) is not None and (a.number or a.dtype.np != kind)]
-        incoming = self.incoming(plan, kind)
-        # for each wanted gradient: the input's aval, the function, its arguments
-        parts = [(a, f, *self._arguments(plan, needs, names or []))
-                 for a, f, names, need in zip(plan.avals, self.grads, self.names, needs) if need]
-
-        narrow = dt.is_narrow(kind)
-
-        def run(xp, arrays):
-            if narrow and xp is np:
-                arrays = [dt.widened(x) if hasattr(x, "dtype") else x for x in arrays]
-            if casts or incoming is not None:
-                arrays = list(arrays)
-                for place in casts:
-                    arrays[place] = self._as_computed(xp, arrays[place], np.dtype(np.float32) if narrow and xp is np else kind)
-                if incoming is not None:
-                    arrays[at] = incoming(xp, arrays[at])
-            return [xp.zeros(a.shape, a.dtype.np) if f is None else conform(xp, f(xp, *_filled(arguments, places, arrays)), a)
-                    for a, f, arguments, places in parts]
-        return run
-
-
-def _names(function) -> list[str]:
-    """Positional parameter names of a kernel or derivative, without xp. A plain function's code tells them at once: at
-    import there are a thousand."""
-    if function.__class__ is FunctionType and not function.__code__.co_flags & inspect.CO_VARARGS and not hasattr(function, "__wrapped__"):
-        return list(function.__code__.co_varnames[1:function.__code__.co_argcount])
-    return [p.name for p in inspect.signature(function).parameters.values()][1:]
-
-
 class View(Op):
     """An op whose result shares the input's storage: `kernel(xp, base, *numbers, *statics)`.
 
@@ -525,41 +353,6 @@ class View(Op):
                 self.layouts.clear()
             found = self.layouts[key] = self.layout_rule(layout, *rest)
         return found
-
-
-class ViewDerivative:
-    """The gradient of a view: the view's gradient put into zeros."""
-
-    def __init__(self, op: View):
-        self.op = op
-        self.kernel_names = _names(op.kernel)
-
-    def saved(self, plan, needs):
-        return tuple(range(1, len(plan.avals))), ()
-
-    def bind(self, plan, needs):
-        a, put, statics = plan.avals[0], self.op.put.kernel, plan.statics
-
-        def run(xp, arrays):
-            *numbers, g = arrays
-            return [put(xp, xp.zeros(a.shape, a.dtype.np), g, *numbers, *statics)]
-        return run
-
-
-class PutDerivative(ViewDerivative):
-    """The gradient of `put(base, new)`: base gets it outside the viewed part, new inside."""
-
-    def saved(self, plan, needs):
-        return tuple(range(2, len(plan.avals))), ()
-
-    def bind(self, plan, needs):
-        new, put, view, statics = plan.avals[1], self.op.put.kernel, self.op.kernel, plan.statics
-
-        def run(xp, arrays):
-            *numbers, g = arrays
-            grads = [put(xp, g, xp.zeros(new.shape, g.dtype), *numbers, *statics)] if needs[0] else []
-            return [*grads, view(xp, g, *numbers, *statics)] if needs[1] else grads
-        return run
 
 
 class BackwardOp(Op):

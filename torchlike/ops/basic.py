@@ -455,8 +455,9 @@ class _Where(Op):
     pointwise = True
 
     def make(self, avals, statics):
+        from .._core.arrays import cast
         from .._core.aval import broadcast_shapes, result_dtype
-        from .._core.registry import Plan, cast, common_device
+        from .._core.registry import Plan, common_device
         device = common_device(self, avals, statics)
         out = result_dtype(*avals[1:])
         kind = out.np

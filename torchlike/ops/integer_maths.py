@@ -8,7 +8,8 @@ import numpy as np
 from jax import lax
 
 from .._core import dtype as dt
-from .._core.registry import Derivative, Elementwise, Op
+from .._core.derivative import Derivative
+from .._core.registry import Elementwise, Op
 from .._public import as_dims, need_tensor, public
 from .._tensor import Tensor, apply
 from .named_results import named_result

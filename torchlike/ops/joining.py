@@ -6,11 +6,12 @@ from jax import lax
 
 from .._core import device as dev
 from .._core import dtype as dt
+from .._core.arrays import cast
 from .._core.aval import broadcast_shapes, result_dtype
 from .._core.grad_mode import mode
 from .._core.layout import Layout, channels_last_strides, suggests_channels_last
 from .._core.program import is_tracer, state
-from .._core.registry import Op, Plan, cast, common_device
+from .._core.registry import Op, Plan, common_device
 from .._public import Tensors, as_dim, as_int, as_size, distinct, listed_dims, named, public, refuse_huge
 from .._tensor import Tensor, apply, as_tensor_value
 from .choosing import choose

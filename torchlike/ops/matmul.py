@@ -8,8 +8,9 @@ import numpy as np
 from jax import lax
 
 from .._core import dtype as dt
+from .._core.arrays import sum_to
 from .._core.aval import Aval, broadcast_shapes
-from .._core.registry import Elementwise, Op, sum_to
+from .._core.registry import Elementwise, Op
 from .._public import as_dim, named, need_tensor, public
 from .._tensor import Tensor, apply
 from .elements import held

@@ -9,7 +9,8 @@ import numpy as np
 from jax import lax
 
 from .._core import dtype as dt
-from .._core.registry import Op, cast
+from .._core.arrays import cast
+from .._core.registry import Op
 from .._public import EVERY_DIM, as_dim, as_dims, fill_out, fill_outs, named, public
 from .._tensor import Tensor, apply
 from .choosing import choose

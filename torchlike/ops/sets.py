@@ -10,9 +10,10 @@ from jax import vmap
 
 from .._core import dtype as dt
 from .._core import program
+from .._core.arrays import cast
 from .._core.aval import NUMBERS, result_dtype
 from .._core.grad_mode import mode
-from .._core.registry import Op, cast
+from .._core.registry import Op
 from .._public import as_dim, public
 from .._tensor import Tensor, apply
 from .masks import _on

@@ -4,7 +4,8 @@ from __future__ import annotations
 import numpy as np
 
 from .._core import dtype as dt
-from .._core.registry import Op, cast
+from .._core.arrays import cast
+from .._core.registry import Op
 from .._public import as_dim, as_dims, public
 from .._tensor import Tensor, apply
 from .creation import _check_dtype

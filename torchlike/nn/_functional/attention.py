@@ -7,9 +7,10 @@ import numpy as np
 
 from ..._core import dtype as dt
 from ..._core import rng
+from ..._core.arrays import sum_to
 from ..._core.aval import broadcast_shapes
 from ..._core.layout import like
-from ..._core.registry import Op, sum_to
+from ..._core.registry import Op
 from ..._tensor import Tensor, apply, as_tensor_value
 from ...ops.matmul import c_name
 from ...ops.random import default_generator, drawn

@@ -4,7 +4,8 @@ from __future__ import annotations
 import numpy as np
 
 from ..._core import dtype as dt
-from ..._core.registry import Op, sum_to
+from ..._core.arrays import sum_to
+from ..._core.registry import Op
 from ..._public import as_dim, named, public
 from ..._tensor import Tensor, apply, as_tensor_value
 from ...ops.matmul import c_name, einsum

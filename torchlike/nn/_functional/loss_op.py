@@ -4,8 +4,10 @@ from __future__ import annotations
 import numpy as np
 
 from ..._core import dtype as dt
+from ..._core.arrays import cast
 from ..._core.aval import broadcast_shapes, result_dtype
-from ..._core.registry import ElementwiseDerivative, Op, Plan, cast, common_device
+from ..._core.derivative import ElementwiseDerivative
+from ..._core.registry import Op, Plan, common_device
 
 
 class Loss(Op):

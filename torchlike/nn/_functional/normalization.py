@@ -6,8 +6,9 @@ import math
 import numpy as np
 
 from ..._core import dtype as dt
+from ..._core.arrays import cast
 from ..._core.grad_mode import mode
-from ..._core.registry import Op, cast
+from ..._core.registry import Op
 from ..._public import as_int
 from ..._tensor import Tensor, apply
 from ...ops.reductions import average

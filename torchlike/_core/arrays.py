@@ -1,0 +1,42 @@
+"""What kernels and derivatives do with arrays of either library."""
+from __future__ import annotations
+
+import numpy as np
+
+from . import dtype as dt
+from .aval import Aval
+
+
+def cast(xp, x, np_dtype):
+    """x as np_dtype; Python numbers become arrays, so that NumPy keeps the dtype asked for."""
+    if x.__class__ in (float, int, bool, complex):
+        if np_dtype.kind in "ui":
+            x = int(x)
+            return np.asarray(x).astype(np_dtype)  # wraps, as torch's cast of an out-of-range scalar does
+        return xp.asarray(x, dtype=np_dtype)
+    if x.dtype == np_dtype:
+        return x
+    if x.dtype.kind == "c" and np_dtype.kind != "c":
+        x = x.real
+    return x.astype(np_dtype)
+
+
+def sum_to(xp, g, shape):
+    """The adjoint of broadcasting: g summed to `shape`."""
+    if g.shape == shape:
+        return g
+    lead = g.ndim - len(shape)
+    axes = tuple(range(lead)) + tuple(i + lead for i, n in enumerate(shape) if n == 1 and g.shape[i + lead] != 1)
+    if axes:
+        g = xp.sum(g, axis=axes)
+    return g.reshape(shape)
+
+
+def conform(xp, g, a: Aval):
+    """A gradient as the input's aval wants it: real part for real inputs, summed to its shape, in its dtype."""
+    if g.shape == a.shape and g.dtype == a.dtype.np:
+        return g
+    if g.dtype.kind == "c" and a.dtype.category != dt.COMPLEX:
+        g = g.real
+    g = sum_to(xp, g, a.shape)
+    return g if g.dtype == a.dtype.np else g.astype(a.dtype.np)
