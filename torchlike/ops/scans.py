@@ -7,6 +7,7 @@ import math
 from collections.abc import Callable
 from typing import NamedTuple
 
+import jax
 import numpy as np
 from jax import lax
 from jax import numpy as jnp
@@ -156,7 +157,30 @@ def _cumprod_vjp(xp, g, x, out, plan):
 
     if xp is np:
         return (plain if x.all() else with_zeros)(g, x, out)
-    return lax.cond(xp.all(x != 0), plain, with_zeros, g, x, out)
+
+    @jax.custom_jvp
+    def gradient(g, x, out):
+        return lax.cond(xp.all(x != 0), plain, with_zeros, g, x, out)
+
+    @gradient.defjvp
+    def _(primals, tangents):  # the places of zeros, at which the forms above part, have derivatives of their own
+        (g, x, out), (dg, dx, _) = primals, tangents
+        return gradient(g, x, out), jax.jvp(lambda g, x: _products_without(g, conj(x), dim), (g, x), (dg, dx))[1]
+    return gradient(g, x, out)
+
+
+def _products_without(g, x, dim: int):
+    """sum over j >= i of g_j times the product of x_0 ... x_j without x_i, for each i, whatever zeros there are: the product before
+    i, times s_i = g_i + x_(i + 1) s_(i + 1)."""
+    n = x.shape[dim]
+
+    def after(later, earlier):
+        (a, s), (b, t) = later, earlier
+        return a * b, t + b * s
+    before = jnp.concatenate([jnp.ones_like(lax.slice_in_dim(x, 0, 1, axis=dim)), lax.slice_in_dim(x, 0, n - 1, axis=dim)], dim)
+    next_ = jnp.concatenate([lax.slice_in_dim(x, 1, n, axis=dim), jnp.ones_like(lax.slice_in_dim(x, 0, 1, axis=dim))], dim)
+    _, s = lax.associative_scan(after, (next_, g), reverse=True, axis=dim)
+    return lax.associative_scan(jnp.multiply, before, axis=dim) * s
 
 
 def _scan_shape(a, dim, dtype):
