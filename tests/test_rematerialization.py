@@ -124,8 +124,8 @@ def test_small_parameters_together(name):
 def test_joined_where_there_are_many(monkeypatch):
     monkeypatch.setattr(disk_cache, "enabled", lambda: False)
     calls = []
-    once = _rules._once
-    monkeypatch.setattr(_rules, "_once", lambda f, args: calls.append(len(args)) or once(f, args))
+    once = _rules.once
+    monkeypatch.setattr(_rules, "once", lambda f, *args: calls.append(len(args)) or once(f, *args))
     model = torchlike.nn.Sequential(*[torchlike.nn.LayerNorm(11) for _ in range(6)])
     optimizer = torchlike.optim.Adam(model.parameters())
     with tier("compiled"):

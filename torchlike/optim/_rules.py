@@ -7,7 +7,6 @@ import itertools
 import math
 from collections.abc import Callable, Iterator, Sequence
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 
@@ -19,6 +18,7 @@ from .._core.registry import Op
 from .._core.value import Value
 from .._public import FUNCTIONS
 from .._tensor import Tensor, apply
+from ..ops.materializing import once
 
 SMALL = 1 << 12  # elements of a parameter that is updated together with others
 FEW, MOST = 4, 8  # of them together; those of a whole network would hold its last gradients until the first ones are there
@@ -81,7 +81,7 @@ class Rule(Op):
         instructions of each, which take time to compile and kilobytes each for as long as the program is kept."""
         rows, numbers, flags = self._parts(args)
         if self.prepare is not None and len(rows) > MOST and all(x.dtype == np.float32 for row in rows for x in row):
-            numbers = _once(lambda *xs: tuple([jnp.asarray(x, np.float32) for x in xs]), numbers)
+            numbers = once(lambda *xs: [x.astype(np.float32) for x in xs], *map(jnp.asarray, numbers))
         groups: dict[tuple, list[int]] = {}
         count = itertools.count()
         for i, row in enumerate(rows):
@@ -95,7 +95,7 @@ class Rule(Op):
                 continue
             shapes = [rows[i][0].shape for i in members]
             joined = [jnp.concatenate([x.reshape(-1) for x in column]) for column in zip(*[rows[i] for i in members])]
-            outs = _once(lambda *row: tuple(self._one(jnp, row, numbers, flags)), joined)
+            outs = once(lambda *row: self._one(jnp, row, numbers, flags), *joined)  # noqa: B023  (called at once)
             ends = np.cumsum([math.prod(shape) for shape in shapes])[:-1]
             pieces = zip(*[jnp.split(x, ends) for x in outs])
             made |= {i: [x.reshape(shape) for x in xs] for i, shape, xs in zip(members, shapes, pieces)}
@@ -165,15 +165,6 @@ class Rule(Op):
 
 def _columns(rows: list[Sequence]) -> list:
     return [row[c] for c in range(len(rows[0])) for row in rows]
-
-
-def _once(f: Callable, args: Sequence) -> tuple:
-    """f(*args) as a branch that is always taken, which XLA does not know: else it would compute parts of it in each place
-    that reads a part of its results."""
-    first = args[0].reshape(-1)[0]
-    always = jax.lax.population_count(jax.lax.bitcast_convert_type(first, f"i{first.dtype.itemsize}")) <= 64
-    nothing = [jnp.zeros(x.shape, x.dtype) for x in jax.eval_shape(f, *args)]
-    return jax.lax.cond(always, f, lambda *_: tuple(nothing), *args)
 
 
 def write(tensors: Sequence[Tensor], values: Sequence[Value]) -> None:
