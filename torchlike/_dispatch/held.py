@@ -109,7 +109,7 @@ def shown(v: Value) -> Tensor:
 
 def is_held(x: Any) -> bool:
     """Whether x is a tensor that dispatches, or stands for one."""
-    return isinstance(x, Tensor) and (x._dispatches or x._value.__class__ is Held)
+    return isinstance(x, Tensor) and (x._dispatches or not x._sparse and x._value.__class__ is Held)
 
 
 def sit(t: Tensor, a: Any, layout: Layout | None, data: Tensor | None = None) -> Tensor:
