@@ -105,6 +105,9 @@ def record(op: Any, values: list, statics: tuple) -> tuple:
     return plan, tuple([Nothing(wanted, program.META_ARRAY) if out is None else out._current() for out, wanted in zip(outs, plan.outs)])
 
 
+record.idle = lambda: not state.stack  # a single element of a plain tensor may be written past it: see element_writes.py
+
+
 def _tensor_of(v: Value) -> Tensor:
     """What a handler gets for a value: the tensor itself, where it is known."""
     if v.__class__ is Held:

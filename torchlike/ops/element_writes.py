@@ -37,10 +37,15 @@ def _references(t: Tensor) -> tuple[int, int]:
 _VALUE, _ARRAY = _references(Tensor._of(of_array(np.zeros(2))))
 
 
+def _nobody_watches() -> bool:
+    """Whether what stands in for the recorder has nobody to tell in this thread."""
+    return getattr(_tensor.record, "idle", bool)()
+
+
 def write_element(t: Tensor, index: int | tuple, value: float | bool) -> bool:
     """t[index] = value, if that can be done at once."""
     if (t._edge is not None or t._chain or t._layout is not None or t._inference or t._selected is not None or t._of_data is not None
-            or program.state.capture is not None or _tensor.record is not _record):  # the last: somebody watches what is recorded
+            or program.state.capture is not None or _tensor.record is not _record and not _nobody_watches()):
         return False
     st, a = t._storage, t._value.aval
     if st is not None and (st.host is not None or st.past is not None or t._seen != st.version):
