@@ -49,3 +49,10 @@ def _disabled_torch_dispatch_impl(func, types, args: tuple = (), kwargs: dict | 
     """The `__torch_dispatch__` of a class that takes no operation over: the operation itself, on what its instances were made of."""
     with _DisableTorchDispatch():
         return func(*args, **(kwargs or {}))
+
+
+def plain_function(f):
+    """The function that a dispatching one stands for (to `__torch_function__`, to `__torch_dispatch__`, or both); another function stays."""
+    while not isinstance(f, type) and (hasattr(f, "_dispatches") or hasattr(f, "_hands_on")):
+        f = f.__wrapped__
+    return f

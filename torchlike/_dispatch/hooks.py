@@ -33,6 +33,7 @@ def _where_dispatching(f: Callable, handed: Callable, second: bool = False) -> C
         if args and _dispatching(args[0]) or second and any(map(_dispatching, args[1] if args[1].__class__ is tuple else args[1:2])):
             return handed(*args, **kwargs)
         return f(*args, **kwargs)
+    run._hands_on = True
     return run
 
 

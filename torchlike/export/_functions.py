@@ -15,6 +15,7 @@ from .._aten_schemas import AtenSchema, overload, schemas
 from .._core import dtype as dt
 from .._core.device import device
 from .._ops_layers import REDUCTIONS, upsampling
+from .._plainly import plain_function
 from .._tensor import Tensor
 from ..fx._torch_names import torch_name
 
@@ -72,7 +73,7 @@ def as_aten(f: Callable, args: tuple, kwargs: dict) -> Found | None:
 
 
 def _bound(f: Callable, args: tuple, kwargs: dict) -> dict | None:
-    f = getattr(f, "__wrapped__", f) if hasattr(f, "_dispatches") else f
+    f = plain_function(f)
     try:
         bound = _signature(f).bind(*args, **kwargs)
     except (TypeError, ValueError):

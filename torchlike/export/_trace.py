@@ -16,6 +16,7 @@ from .._core.history import outside
 from .._core.value import Value
 from .._examples.watch import Unfollowed, watched
 from .._ops import OpOverload, aten
+from .._plainly import plain_function
 from .._tensor import Tensor
 from .._tracing import Capture
 from ..fx.experimental.symbolic_shapes import GuardOnDataDependentSymNode
@@ -160,7 +161,7 @@ class Trace(TorchFunctionMode):
 
     def __torch_function__(self, func: Callable, types: Any, args: tuple = (), kwargs: dict | None = None) -> Any:
         kwargs = kwargs or {}
-        plain = getattr(func, "__wrapped__", func) if hasattr(func, "_dispatches") else func
+        plain = plain_function(func)
         if self.inside:
             return plain(*args, **kwargs)
         if getattr(func, "__name__", "") == "__getitem__":

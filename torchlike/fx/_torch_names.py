@@ -13,6 +13,7 @@ from collections.abc import Callable
 from typing import Any
 
 from .. import functional as _functional
+from .._plainly import plain_function
 from .._public import FUNCTIONS
 from .._tensor import Tensor
 
@@ -38,11 +39,6 @@ def public(name: str) -> str:
     return "torch" + name[9:] if name == "torchlike" or name.startswith("torchlike.") else name
 
 
-def _plain(f: Any) -> Any:
-    """The function that a dispatching one stands for; another function stays."""
-    return f.__wrapped__ if getattr(f, "_dispatches", False) else f
-
-
 @functools.cache
 def _places() -> dict[int, str]:
     """torch's names by the identity of our functions, before they began to dispatch."""
@@ -50,7 +46,7 @@ def _places() -> dict[int, str]:
     found: dict[int, str] = {}
 
     def add(f: Any, name: str) -> None:
-        found.setdefault(id(_plain(f)), name)
+        found.setdefault(id(plain_function(f)), name)
 
     for name in FUNCTIONS:
         place = _IN_PYTHON.get(name)
@@ -68,9 +64,9 @@ def _places() -> dict[int, str]:
 
 def torch_name(f: Callable) -> str | None:
     """PyTorch's full name of one of our public functions or of a method of Tensor, None for others."""
-    name = _places().get(id(_plain(f)))
+    name = _places().get(id(plain_function(f)))
     if name is None and inspect.isfunction(f) and (f.__module__ or "").partition(".")[0] in ("torch", "torchlike"):
-        if _plain(getattr(Tensor, f.__name__, None)) is _plain(f):
+        if plain_function(getattr(Tensor, f.__name__, None)) is plain_function(f):
             name = f"torch.Tensor.{f.__name__}"
     return name
 

@@ -13,6 +13,7 @@ from .. import overrides
 from .._core.history import outside
 from .._core.value import Value
 from .._examples.watch import Unfollowed, results, watched
+from .._plainly import plain_function
 from .._tensor import Tensor
 from ..jit.trace import TracerWarning
 from ..library import CustomOpDef
@@ -75,7 +76,7 @@ class _Functions(TorchFunctionMode):
 
     def __torch_function__(self, func: Callable, types: Any, args: tuple = (), kwargs: dict | None = None) -> Any:
         kwargs = kwargs or {}
-        plain = getattr(func, "__wrapped__", func) if hasattr(func, "_dispatches") else func
+        plain = plain_function(func)
         name = getattr(func, "__name__", "")
         wanted = self.whole.get(name)
         taken = None if wanted is None or self.reads else wanted(*args, **kwargs)
