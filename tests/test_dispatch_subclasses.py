@@ -43,6 +43,17 @@ def logging(torch):
     return Wrapper, log
 
 
+def with_data(torch):
+    """A base of classes whose instances are their data too."""
+    class Same(torch.Tensor):
+        __torch_function__ = torch._C._disabled_torch_function_impl
+
+        @staticmethod
+        def __new__(cls, elem):
+            return torch.Tensor._make_subclass(cls, elem, elem.requires_grad)
+    return Same
+
+
 def pairs(torch):
     """Two tensors in one, as `__tensor_flatten__` tells."""
     only = tree(torch).tree_map_only
@@ -339,13 +350,7 @@ def test_with_data(torch):
     """`_make_subclass`: an instance that is its data too, seen through by `super().__torch_dispatch__`."""
     seen, only = [], tree(torch).tree_map_only
 
-    class Seen(torch.Tensor):
-        __torch_function__ = torch._C._disabled_torch_function_impl
-
-        @staticmethod
-        def __new__(cls, elem):
-            return torch.Tensor._make_subclass(cls, elem, elem.requires_grad)
-
+    class Seen(with_data(torch)):
         @classmethod
         def __torch_dispatch__(cls, func, types, args=(), kwargs=None):
             seen.append(str(func))
@@ -367,13 +372,7 @@ def test_who_is_asked(torch):
     """Subclasses before their bases, modes before all, NotImplemented goes on to the next."""
     asked, Mode = [], utils(torch).TorchDispatchMode
 
-    class A(torch.Tensor):
-        __torch_function__ = torch._C._disabled_torch_function_impl
-
-        @staticmethod
-        def __new__(cls, e):
-            return torch.Tensor._make_subclass(cls, e)
-
+    class A(with_data(torch)):
         @classmethod
         def __torch_dispatch__(cls, func, types, args=(), kwargs=None):
             asked.append((cls.__name__, [t.__name__ for t in types]))

@@ -6,7 +6,7 @@ import re
 from typing import Any, NamedTuple
 
 from ._aten_schemas import schema_of
-from ._schemas import _REQUIRED, _arguments
+from ._schemas import _REQUIRED, _arguments, type_name
 
 _MARK = re.compile(r"\((\w+(?:\|\w+)*)(!?)(?: ?-> ?[\w*|]+)?\)")
 _KINDS = {"SymInt": "int", "Scalar": "number", "ScalarType": "int", "Layout": "int", "MemoryFormat": "int"}
@@ -25,18 +25,11 @@ def _alias(text: str) -> AliasInfo | None:
     return found and AliasInfo(found[2] == "!", frozenset(found[1].split("|")), frozenset(found[1].split("|")))
 
 
-def _type(kind: str) -> str:
-    listed = re.fullmatch(r"(.*)\[\d*\](\??)", kind)
-    if listed:
-        return f"Optional[List[{_type(listed[1])}]]" if listed[2] else f"List[{_type(listed[1])}]"
-    return f"Optional[{_type(kind[:-1])}]" if kind.endswith("?") else _KINDS.get(kind, kind)
-
-
 class Argument:
     """One parameter or result."""
 
     def __init__(self, name: str, kind: str, alias_info: AliasInfo | None, default: Any = _REQUIRED, kwarg_only: bool = False) -> None:
-        self.name, self.type, self.alias_info, self.kwarg_only = name, _type(kind), alias_info, kwarg_only
+        self.name, self.type, self.alias_info, self.kwarg_only = name, type_name(kind, _KINDS), alias_info, kwarg_only
         self.real_type, self._default = self.type, default
 
     @property

@@ -75,11 +75,13 @@ def converted(kind: str, x: Any) -> Any:
     return x
 
 
-def _shown(kind: str) -> str:
+def type_name(kind: str, names: Mapping[str, str] = _NAMES) -> str:
+    """A schema's type as TorchScript's types print, `int[]?` as Optional[List[int]]; `names`: those of what is no list and not optional."""
     listed = re.fullmatch(r"(.*)\[\d*\](\??)", kind)
     if listed:
-        return f"Optional[List[{_shown(listed[1])}]]" if listed[2] else f"List[{_shown(listed[1])}]"
-    return f"Optional[{_shown(kind[:-1])}]" if kind.endswith("?") else _NAMES.get(kind, kind)
+        inner = f"List[{type_name(listed[1], names)}]"
+        return f"Optional[{inner}]" if listed[2] else inner
+    return f"Optional[{type_name(kind[:-1], names)}]" if kind.endswith("?") else names.get(kind, kind)
 
 
 class Schema:
@@ -122,5 +124,5 @@ class Schema:
         try:
             return converted(kind, x)
         except Mismatch:
-            raise RuntimeError(f"{self.name}() Expected a value of type '{_shown(kind)}' for argument '{name}' but instead found type '{type(x).__name__}'.\n"
+            raise RuntimeError(f"{self.name}() Expected a value of type '{type_name(kind)}' for argument '{name}' but instead found type '{type(x).__name__}'.\n"
                                f"Position: {at}\nValue: {x!r}\nDeclaration: {self.text}") from None

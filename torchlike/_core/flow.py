@@ -1,6 +1,7 @@
 """A program as calls of plans on numbered values, which may be reordered and repeated; `executable.Step`s read their numbers in order."""
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
@@ -21,7 +22,7 @@ class Call(NamedTuple):
 def calls(steps: list) -> tuple[list[Call], list[int]]:
     """The calls of a program, those inside of traced calls among them, and its results as they are numbered here."""
     made: list[Call] = []
-    count = iter(range(1 << 60))
+    count = itertools.count()
 
     def inline(steps: list, inputs: Sequence | None, floats: Iterator[int], ints: Iterator[int]) -> list:
         known: list = []  # results of these steps
@@ -38,7 +39,7 @@ def calls(steps: list) -> tuple[list[Call], list[int]]:
                 known += outs
                 made.append(Call(step.plan, args, outs))
         return known
-    results = inline(steps, None, iter(range(1 << 60)), iter(range(1 << 60)))
+    results = inline(steps, None, itertools.count(), itertools.count())
     return made, results
 
 

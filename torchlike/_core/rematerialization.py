@@ -124,15 +124,25 @@ class _Rewriting:
         """What stands for v after the peak: computed again, as far as it is not kept."""
         found = self.again.get(v)
         if found is None:
-            if v not in self.made or self._root(v) == v not in self.depth:
+            is_view = v in self.root
+            if not is_view and v not in self.depth:  # it is kept
                 return self._told(v) if self._bytes(v) >= LARGE else v
-            _, call = self.made[v]
-            new = {i for i in call.plan.op.cheap or () if call.args[i] is not None} if call.plan.op.cheap is not True else ()
-            args = tuple([u if u.__class__ is not int else self._told(u) if i in new else
-                          u if new and self._root(u) not in self.depth else self._another(u) for i, u in enumerate(call.args)])
-            self._add(call.plan, args, call.outs)
+            call = self.made[v][1]
+            self._add(call.plan, self._late_arguments(call), call.outs)
             found = self.again[v]
         return found
+
+    def _late_arguments(self, call: Call) -> tuple:
+        """What a call that is done again reads: all of it told apart, or only what the operation names."""
+        cheap = call.plan.op.cheap
+        named = [] if isinstance(cheap, bool) else [i for i in cheap if call.args[i] is not None]
+        args = list(call.args)
+        for i, u in enumerate(args):
+            if i in named:
+                args[i] = self._told(u)
+            elif u.__class__ is int and (not named or self._root(u) in self.depth):
+                args[i] = self._another(u)
+        return tuple(args)
 
     def _told(self, v: int) -> int:
         """v, told apart from what the forward read."""
