@@ -6,7 +6,7 @@ The five train in processes of their own, in turns of ten steps while the others
 beside the next, and each step would find the others' data in the caches); ratios are medians over turns. torchlike compiles a loop
 once that is worth it (compile_when.py says after how many steps); here it is told to compile at once. First steps and peak
 memory are measured in processes of their own, with an empty cache and with a warm one, the first steps under torchlike's own rule;
-memory is resident memory beyond what the process had before the model was made: the peak of 8 steps once 24 have run (with programs
+memory is resident memory beyond what the process has with the model in it: the peak of 8 steps once 24 have run (with programs
 from a warm cache; jit compiles), and the peak of the first 24 with an empty cache, compilation included.
 """
 from __future__ import annotations

@@ -1,6 +1,7 @@
 """Executables: a program compiled for fixed outputs and donated inputs, and how one is started."""
 from __future__ import annotations
 
+import functools
 from array import array
 from collections.abc import Sequence
 
@@ -57,22 +58,27 @@ class Executable:
             to_device(moved, device)
         donated = [inputs[i].array for i in self.donated]
         kept = [inputs[i].array for i in self.kept]
-        floats, ints = array("d", floats), array("q", ints)
-        ints.append(0)  # what rematerialization.py tells values apart by
+        floats, ints, one = array("d", floats), array("q", ints), _one(device)
         numbers = floats.tobytes(), ints.tobytes()  # not the lists: -0.0 == 0.0 and nan != nan
         try:
             if self.numbers == numbers and self.on_device is not None and not copied:
-                return self.call(donated, kept, *self.on_device)
+                return self.call(donated, kept, *self.on_device, one)
             with jax.enable_x64(True):
                 vectors = np.array(floats), np.array(ints)
                 if self.numbers != numbers:
                     self.numbers, self.on_device = numbers, None
                 else:
                     vectors = self.on_device = self.on_device or tuple(jax.device_put(vectors, _device.jax_device(device)))
-                made = self.call(donated, kept, *vectors)  # not returned at once: Ctrl-C there could leave the setting on
+                made = self.call(donated, kept, *vectors, one)  # not returned at once: Ctrl-C there could leave the setting on
             return made
         except jax.errors.JaxRuntimeError as error:
             raise errors.of_device(error) from None
+
+
+@functools.cache
+def _one(device):
+    """What rematerialization.py tells values apart by."""
+    return jax.device_put(np.float32(1), _device.jax_device(device))
 
 
 def to_device(values: list[Value], device) -> None:
@@ -134,8 +140,8 @@ def build(info, live: tuple, donated: tuple):
     if info.device.type == "cpu":
         calls = rematerialized(calls, set(wanted), info.input_avals)
 
-    def program(donated_arrays, kept_arrays, floats, ints):
-        env = dict(zip([~i for i in donated], donated_arrays)) | dict(zip([~i for i in kept], kept_arrays)) | {~n: ints[-1]}
+    def p(donated_arrays, kept_arrays, floats, ints, one):  # XLA keeps the name twice with each instruction
+        env = dict(zip([~i for i in donated], donated_arrays)) | dict(zip([~i for i in kept], kept_arrays)) | {~n: one}
 
         def value(x):
             if x.__class__ is int:
@@ -151,9 +157,9 @@ def build(info, live: tuple, donated: tuple):
         return [env[v] for v in wanted]
     struct = lambda a: jax.ShapeDtypeStruct(a.shape, a.dtype.np)  # noqa: E731
     with jax.enable_x64(True), jax.default_device(_device.jax_device(info.device)):
-        lowered = jax.jit(program, donate_argnums=(0,), keep_unused=True).lower(
+        lowered = jax.jit(p, donate_argnums=(0,), keep_unused=True).lower(
             [struct(info.input_avals[i]) for i in donated], [struct(info.input_avals[i]) for i in kept],
-            jax.ShapeDtypeStruct((info.n_floats,), np.float64), jax.ShapeDtypeStruct((info.n_ints + 1,), np.int64))
+            jax.ShapeDtypeStruct((info.n_floats,), np.float64), jax.ShapeDtypeStruct((info.n_ints,), np.int64), jax.ShapeDtypeStruct((), np.float32))
         # a large program takes less memory then and no more time, a small one a little more time
         roomy = info.device.type == "cpu" and sum(a.numel * a.dtype.itemsize for s in info.steps for a in s.plan.outs) > ROOMY
         call = lowered.compile(compiler_options=_BY_MEMORY if roomy else None)

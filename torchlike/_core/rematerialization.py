@@ -5,15 +5,14 @@ to nothing: results of cheap operations (`Op.cheap`: pointwise ones, norms) whos
 linear layer's input; and what derivatives compute of the forward once more (`Op.cheap_derivative`), as the probabilities of attention.
 torch keeps less of the former (its kernels have their own saved numbers) and none of the latter.
 
-XLA would find that both computations are the same and keep the first one's result. So the second one's inputs are told apart by an
-exclusive or with a zero that only the run knows: no arithmetic, and a part of whatever reads them.
+XLA would find that both computations are the same and keep the first one's result. So the second one's inputs are told apart by a
+product with a one that only the run knows: it changes no number, and is a part of whatever reads them.
 """
 from __future__ import annotations
 
 import itertools
 from collections import defaultdict
 
-import jax
 import numpy as np
 
 from . import dtype as dt
@@ -26,18 +25,15 @@ LARGE = 1 << 16  # bytes of a value that is worth it
 DEEPEST = 4  # operations in a row, from a value that is kept
 
 
-def _apart(xp, x, zero):
-    if x.dtype == np.bool_:
-        return x ^ (zero != 0)
-    kind = np.dtype(f"i{x.dtype.itemsize}")
-    return jax.lax.bitcast_convert_type(jax.lax.bitcast_convert_type(x, kind) ^ zero.astype(kind), x.dtype)
+def _apart(xp, x, one):  # subnormal numbers become the zeros that XLA's arithmetic on the CPU takes them for
+    return x & one.astype(x.dtype) if x.dtype == np.bool_ else x * one.astype(x.dtype)
 
 
-APART = Op("apart", _apart, shape=lambda x, zero: (x.shape, x.dtype), numpy=None, vjp=False)
+APART = Op("apart", _apart, shape=lambda x, one: (x.shape, x.dtype), numpy=None, vjp=False)
 
 
 def rematerialized(calls: list[Call], live: set[int], inputs: list[Aval]) -> list[Call]:
-    """The calls of a program with results `live`, some of them twice; input ~len(inputs) is the zero (an int64)."""
+    """The calls of a program with results `live`, some of them twice; input ~len(inputs) is the one."""
     if not any(isinstance(call.plan.op, BackwardOp) for call in calls):
         return calls
     return _Rewriting(calls, live, inputs).calls()
@@ -45,7 +41,7 @@ def rematerialized(calls: list[Call], live: set[int], inputs: list[Aval]) -> lis
 
 class _Rewriting:
     def __init__(self, calls: list[Call], live: set[int], inputs: list[Aval]):
-        self.given, self.inputs, self.zero = calls, inputs, ~len(inputs)
+        self.given, self.inputs, self.one = calls, inputs, ~len(inputs)
         self.made: dict[int, tuple[int, Call]] = {v: (k, call) for k, call in enumerate(calls) for v in call.outs}
         self.root: dict[int, int] = {}  # of a view: whose memory it is
         self.reads: dict[int, list[int]] = defaultdict(list)  # of a root: the calls that read it
@@ -148,7 +144,7 @@ class _Rewriting:
         """v, told apart from what the forward read."""
         if v not in self.again:
             a = self._aval(v)
-            self._add(APART.plan((a, aval((), dt.int64, a.device)), ()), (v, self.zero), (v,))
+            self._add(APART.plan((a, aval((), dt.float32, a.device)), ()), (v, self.one), (v,))
         return self.again[v]
 
     def _add(self, plan, args: tuple, stands_for: tuple) -> None:
