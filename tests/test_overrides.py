@@ -88,7 +88,7 @@ def test_lists_of_functions(torch):
     F, T = torch.nn.functional, torch.Tensor
     sample = (torch.add, torch.cat, torch.where, torch.full_like, torch.zeros_like, torch.reshape, torch.permute, torch.lerp, F.linear, F.relu, F.softmax,
               T.add, T.add_, T.view, T.__getitem__, T.backward, T.grad.__get__, T.shape.__get__, T.requires_grad_, torch.fft.fft, torch.svd,
-              torch.zeros, torch.arange, torch.tensor, torch.as_tensor, torch.rand_like, torch.normal, torch.is_tensor, torch.save, torch.manual_seed,
+              torch.zeros, torch.arange, torch.tensor, torch.as_tensor, torch.rand_like, torch.normal, torch.is_tensor, torch.save, torch.initial_seed,
               torch.set_num_threads, torch.is_grad_enabled, F.sigmoid, F.tanh, F.upsample, torch.nn.init.constant, torch.fft.fftfreq, T.new_zeros)
     return ([(f in listed, f in left_out, overrides.resolve_name(f)) for f in sample], T in by_scope, torch in by_scope, torch.nn.functional in by_scope,
             T.grad in by_scope, [stand_ins[f](*a) for f, a in ((torch.cat, ([],)), (F.relu, (1,)), (T.add, (1, 2)))],
