@@ -5,6 +5,7 @@ import numpy as np
 
 from . import dtype as dt
 from .aval import Aval
+from .halves import MANY, converted
 
 
 def cast(xp, x, np_dtype):
@@ -18,7 +19,7 @@ def cast(xp, x, np_dtype):
         return x
     if x.dtype.kind == "c" and np_dtype.kind != "c":
         x = x.real
-    return x.astype(np_dtype)
+    return x.astype(np_dtype) if xp is not np or x.size < MANY else converted(x, np_dtype)
 
 
 def sum_to(xp, g, shape):

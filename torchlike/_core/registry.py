@@ -17,6 +17,7 @@ from . import dtype as dt
 from .arrays import cast
 from .aval import NUMBERS, Aval, aval, broadcast_shapes, result_dtype
 from .derivative import Derivative, ElementwiseDerivative, PutDerivative, ViewDerivative
+from .halves import MANY, converted
 from .layout import Layout, contiguous
 from .room import SPARE, need_count, need_room
 
@@ -111,7 +112,9 @@ def _numpy_kernel(plan: Plan) -> Callable | None:
 
 
 def _of_dtype(r, dtype) -> np.ndarray:
-    return r if r.__class__ is np.ndarray and r.dtype == dtype else np.asarray(r).astype(dtype, copy=False)
+    if r.__class__ is np.ndarray and r.size >= MANY:
+        return r if r.dtype == dtype else converted(r, dtype)
+    return np.asarray(r).astype(dtype, copy=False)
 
 
 def _interpreted(plan: Plan) -> Callable | None:
@@ -303,7 +306,7 @@ class Elementwise(Op):
         def run(xp, *arrays):
             kind = host_np if xp is np else compute_np
             r = kernel(xp, *[None if x is None else cast(xp, x, kind) for x in arrays], *statics)
-            return r if r.dtype == out_np else r.astype(out_np)
+            return r if r.dtype == out_np else cast(xp, r, out_np)
         plan = Plan(self, avals, statics, (shape, out), run, device)
         casts = [a is not None and (a.number or a.dtype.np != host_np) for a in avals]
         if not any(casts) and not statics:

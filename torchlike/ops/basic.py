@@ -9,6 +9,7 @@ import numpy as np
 from .._core import device as dev
 from .._core import dtype as dt
 from .._core import program
+from .._core.arrays import cast
 from .._core.aval import broadcast_shapes
 from .._core.grad_mode import mode
 from .._core.registry import Elementwise, Op
@@ -35,7 +36,11 @@ def _convert(xp, x, dtype):
     if dtype is dt.complex32:  # NumPy and JAX have no such type: a complex64 of halves
         parts = [part.astype(np.float16).astype(np.float32) for part in ((x.real, x.imag) if x.dtype.kind == "c" else (x, xp.zeros_like(x)))]
         return joined(xp, *parts, np.complex64)
-    return x.astype(dtype.np)
+    if x.dtype == dtype.np:
+        return x.astype(dtype.np)
+    if dtype is dt.float16 or x.dtype == np.float16:  # torch's way goes through float32 too
+        x = cast(xp, x, np.dtype(np.float32))
+    return cast(xp, x, dtype.np)
 
 
 def _to_float8(xp, x, dtype):
@@ -52,7 +57,7 @@ def _float_to_int(xp, x, to):
     through = np.int32 if to.itemsize < 4 or to == np.int32 else np.int64
     lowest = np.iinfo(through).min
     if x.dtype.itemsize == 2:
-        x = x.astype(np.float32)
+        x = cast(xp, x, np.dtype(np.float32))
     if xp is np:
         return x.astype(through).astype(to)
     fits = (x >= float(lowest)) & (x < -float(lowest))

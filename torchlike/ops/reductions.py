@@ -19,6 +19,8 @@ from .elements import plain_number
 from .named_results import named_result
 from .totals import product, total
 
+_FLOAT32 = np.dtype(np.float32)
+
 
 def reduced(shape: tuple, dims: tuple, keepdim: bool) -> tuple:
     """The shape after reducing dims."""
@@ -42,6 +44,8 @@ def _sum(xp, x, dims, keepdim, dtype):
         x = x.astype(dtype.np)
     if xp is np and x.dtype == dtype.np and x.dtype.kind == "f" and x.dtype.itemsize > 2:
         return np.asarray(total(x, dims, keepdim))
+    if xp is np and x.dtype == np.float16 and dtype.np == np.float16:
+        return cast(np, np.asarray(total(cast(np, x, _FLOAT32), dims, keepdim)), dtype.np)
     return cast(xp, x.sum(axis=dims, keepdims=keepdim, dtype=accumulator(dtype.np)), dtype.np)
 
 
@@ -85,7 +89,10 @@ def average(xp, x, dims: tuple, keepdims: bool = True):
 
 def _mean(xp, x, dims, keepdim, dtype):
     if dtype.np == x.dtype:
-        return cast(xp, average(xp, x, dims, keepdim) if x.dtype.itemsize > 2 else x.mean(axis=dims, keepdims=keepdim, dtype=np.float32), x.dtype)
+        if x.dtype.itemsize > 2:
+            return cast(xp, average(xp, x, dims, keepdim), x.dtype)
+        wide = cast(xp, x, _FLOAT32) if x.dtype == np.float16 else x
+        return cast(xp, wide.mean(axis=dims, keepdims=keepdim, dtype=np.float32), x.dtype)
     return cast(xp, x.mean(axis=dims, keepdims=keepdim, dtype=accumulator(dtype.np)), dtype.np)
 
 
@@ -336,11 +343,10 @@ any, all = _logic("any"), _logic("all")
 
 
 def _var(xp, x, dims, keepdim, correction):
-    kind = accumulator(x.dtype)
     n = 1
     for d in dims:
         n *= x.shape[d]
-    wide = x.astype(kind)
+    wide = cast(xp, x, np.dtype(accumulator(x.dtype)))
     centered = wide - average(xp, wide, dims)
     square = centered * centered if x.dtype.kind != "c" else (centered * xp.conj(centered)).real
     total = square.sum(axis=dims, keepdims=keepdim)

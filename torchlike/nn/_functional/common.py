@@ -7,11 +7,14 @@ import numpy as np
 
 from ..._core import dtype as dt
 from ..._core import program
+from ..._core.halves import converted
 from ..._core.layout import Layout, channels_last_strides, suggests_channels_last
 from ..._core.registry import Op
 from ..._public import as_int, number, write_into
 from ..._tensor import Tensor, apply
 from ...ops.pointwise import _plain_number
+
+_FLOAT32 = np.dtype(np.float32)
 
 
 def need(x, name: str, argument: str = "input", position: int = 1) -> Tensor:
@@ -71,7 +74,9 @@ def finish(input: Tensor, result: Tensor, inplace: bool) -> Tensor:
 
 def wide(x):
     """16-bit floats as float32, in which they are accumulated."""
-    return x.astype(np.float32) if x.dtype.itemsize == 2 else x
+    if x.dtype.itemsize != 2:
+        return x
+    return converted(x, _FLOAT32) if x.__class__ is np.ndarray else x.astype(np.float32)
 
 
 def const(x, value):

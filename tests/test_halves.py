@@ -1,0 +1,85 @@
+"""float16 and float32 into each other in the NumPy tier, held against PyTorch: every half, and floats at and beside every rounding."""
+import numpy as np
+import pytest
+import torch
+
+import torchlike as tl
+from torchlike._core import executor, halves
+
+HALVES = np.arange(1 << 16, dtype=np.uint16).view(np.float16)
+FINITE = HALVES[np.isfinite(HALVES)]
+
+
+def near_ties() -> np.ndarray:
+    """Halves, the middles between neighbours, and the floats next to each."""
+    ordered = np.sort(FINITE.astype(np.float64))
+    middles = np.concatenate([ordered, (ordered[1:] + ordered[:-1]) / 2, [65520, -65520]]).astype(np.float32)
+    return np.concatenate([middles, np.nextafter(middles, np.float32(np.inf)), np.nextafter(middles, -np.float32(np.inf))])
+
+
+def same(made: np.ndarray, x: np.ndarray, dtype) -> None:
+    with executor.tier("numpy"):
+        given = tl.from_numpy(x).to(getattr(tl, dtype)).numpy()
+    want = torch.from_numpy(x).to(getattr(torch, dtype)).numpy()
+    for r in (made, given):
+        assert r.dtype == want.dtype
+        np.testing.assert_array_equal(np.isnan(r), np.isnan(want))
+        kind = f"u{want.dtype.itemsize}"
+        np.testing.assert_array_equal(r.view(kind)[~np.isnan(want)], want.view(kind)[~np.isnan(want)])
+
+
+@pytest.mark.parametrize("x", [HALVES, FINITE, FINITE[::3], FINITE[:halves.MANY - 1]], ids=["all", "finite", "strided", "few"])
+def test_widened(x):
+    same(halves.converted(x, np.dtype(np.float32)), x, "float32")
+
+
+@pytest.mark.parametrize("large", [False, True])
+def test_narrowed(large):
+    x = near_ties()
+    x = x if large else x[np.abs(x) < 65520]
+    same(halves.converted(x, np.dtype(np.float16)), x, "float16")
+
+
+def test_any_bits(monkeypatch):
+    """Also once XLA converts whole pieces."""
+    x = np.random.default_rng(0).integers(0, 1 << 32, 700_001, dtype=np.uint32).view(np.float32)
+    same(halves.converted(x, np.dtype(np.float16)), x, "float16")
+    kernel = halves.KeptKernel("halves", halves._KERNEL.function, halves._KERNEL.structs, {})
+    monkeypatch.setattr(halves, "_KERNEL", kernel)
+    kernel.spent(1.0)
+    assert kernel.call is not None
+    same(halves.converted(x, np.dtype(np.float16)), x, "float16")
+
+
+def test_transposed():
+    x = np.random.default_rng(0).standard_normal((70, 90)).astype(np.float32)
+    for view in (x.T, x[:, ::2], np.broadcast_to(x[0], x.shape)):
+        np.testing.assert_array_equal(halves.converted(view, np.dtype(np.float16)), view.astype(np.float16))
+
+
+@pytest.mark.parametrize("tier", ["numpy", "compiled"])
+@pytest.mark.parametrize("n", [3, 30_000])
+def test_doubles_round_twice(tier, n):
+    """As PyTorch's do: through float32."""
+    def program(t):
+        x = t.tensor([1 + 2.0 ** -11 + 2.0 ** -30, 65519.9999999999, 1e300], dtype=t.float64).repeat(n // 3)
+        i = t.tensor([2049, 2051, 65519]).repeat(n // 3)
+        return [r.tolist() for r in (x.half(), i.half(), x.half().double(), x.half().bfloat16(), x.bfloat16().half(), i.half().long(), i.half().bool())]
+    want = program(torch)
+    with executor.tier(tier):
+        assert program(tl) == want
+
+
+@pytest.mark.parametrize("tier", ["numpy", "compiled"])
+def test_arithmetic(tier):
+    def program(t):
+        x = t.arange(40_000).remainder(997).sub(400).half() / 64
+        y = x.flip(0)
+        return [r.tolist() for r in (x + y, x * y, x.relu(), x * 3, x.sqrt(), x > y, x.sum(), x.mean(), x.reshape(200, 200).sum(0), x.var(), x.abs().max())]
+    want = program(torch)
+    with executor.tier(tier):
+        made = program(tl)
+    for a, b in zip(made, want, strict=True):
+        np.testing.assert_allclose(np.asarray(a), np.asarray(b), rtol=1e-3)
+        if np.ndim(b) and len(b) == 40_000:
+            np.testing.assert_array_equal(a, b)
