@@ -57,6 +57,8 @@ _MATRICES, _VECTORS = Rule("adafactor_matrices", _matrix_rule, elementwise=False
 class Adafactor(Optimizer):
     """Adaptive steps in units of the parameters' scale, with little state. ValueError for options out of range."""
 
+    _newer_options = {"foreach": None}
+
     def __init__(
         self,
         params: ParamsT,
@@ -92,10 +94,6 @@ class Adafactor(Optimizer):
                 "maximize": maximize,
             },
         )
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        super().__setstate__(state)
-        self._fill_options(foreach=None)
 
     @_use_grad_for_differentiable
     def step(self, closure: Callable | None = None) -> Any:

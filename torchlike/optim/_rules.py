@@ -230,6 +230,15 @@ def zeros(p: Tensor, value: float = 0.0) -> Tensor:
     return t
 
 
+def zero_state(names: Sequence[str], on_device: bool, fused: bool = False) -> Callable[[dict, Tensor], None]:
+    """What fills a parameter's new state: a count of steps, on the parameter's device or on the host, and zeros like the parameter."""
+    def create(state: dict, p: Tensor) -> None:
+        state["step"] = step_tensor(0.0, p.device if on_device else None, fused)
+        for name in names:
+            state[name] = zeros(p)
+    return create
+
+
 def zeros_of(p: Tensor, shape: tuple[int, ...]) -> Tensor:
     """Zeros of another shape than p's, in its dtype, on its device."""
     a = p._value.aval

@@ -47,6 +47,8 @@ def _creates(group: dict[str, Any]) -> Callable[[dict, Tensor], None]:
 class Adagrad(Optimizer):
     """p -= lr / (1 + (step - 1) * lr_decay) * g / (sqrt(sum of g^2) + eps). ValueError for options out of range."""
 
+    _newer_options = {"foreach": None, "maximize": False, "differentiable": False, "fused": None}
+
     def __init__(
         self,
         params: ParamsT,
@@ -87,10 +89,6 @@ class Adagrad(Optimizer):
             create = _creates(group)
             for p in group["params"]:
                 create(self.state[p], p)
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        super().__setstate__(state)
-        self._fill_options(foreach=None, maximize=False, differentiable=False, fused=None)
 
     def share_memory(self) -> None:
         """Move the sums into memory that other processes can see."""

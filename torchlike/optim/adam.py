@@ -7,7 +7,7 @@ from typing import Any
 
 from .._tensor import Tensor
 from . import _maths as m
-from ._rules import Rule, step_tensor, zeros
+from ._rules import Rule, zero_state
 from .optimizer import (
     Optimizer,
     ParamsT,
@@ -53,6 +53,9 @@ class Adam(Optimizer):
     `decoupled_weight_decay` makes it AdamW. ValueError for options out of range.
     """
 
+    _newer_options = {"amsgrad": False, "maximize": False, "foreach": None, "capturable": False, "differentiable": False,
+                      "decoupled_weight_decay": False, "fused": None}
+
     def __init__(
         self,
         params: ParamsT,
@@ -97,34 +100,16 @@ class Adam(Optimizer):
         super().__init__(params, defaults)
         check_fused(self, fused, foreach, differentiable)
 
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        super().__setstate__(state)
-        self._fill_options(
-            amsgrad=False,
-            maximize=False,
-            foreach=None,
-            capturable=False,
-            differentiable=False,
-            decoupled_weight_decay=False,
-            fused=None,
-        )
-
     @_use_grad_for_differentiable
     def step(self, closure: Callable | None = None) -> Any:
         """Update the parameters once."""
         loss = closure_loss(closure)
         for group in self.param_groups:
             amsgrad, decay, (beta1, beta2) = group["amsgrad"], group["weight_decay"], group["betas"]
-            on_device = group["capturable"] or group["fused"]
-
-            def create(s, p, amsgrad=amsgrad, on_device=on_device, fused=bool(group["fused"])):
-                s["step"] = step_tensor(0.0, p.device if on_device else None, fused)
-                for name in (*_NAMES, "max_exp_avg_sq") if amsgrad else _NAMES:
-                    s[name] = zeros(p)
-
+            names = (*_NAMES, "max_exp_avg_sq") if amsgrad else _NAMES
+            create = zero_state(names, group["capturable"] or group["fused"], bool(group["fused"]))
             b1, b2 = float(beta1), float(beta2)
             flags = (decay != 0, group["decoupled_weight_decay"], amsgrad, group["maximize"], b1 > 0.5)
-            names = (*_NAMES, "max_exp_avg_sq") if amsgrad else _NAMES
             for t, params, grads, columns in self._updates(group, names, create):
                 numbers = (group["lr"], beta1, beta2, group["eps"], decay, 1 - b1**t, (1 - b2**t) ** 0.5)
                 _ADAM(params, grads, columns, numbers, flags, group["differentiable"])

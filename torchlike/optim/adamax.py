@@ -7,7 +7,7 @@ from typing import Any
 
 from .._tensor import Tensor
 from . import _maths as m
-from ._rules import Rule, step_tensor, zeros
+from ._rules import Rule, zero_state
 from .optimizer import (
     Optimizer,
     ParamsT,
@@ -38,6 +38,8 @@ _NAMES = ("exp_avg", "exp_inf")
 
 class Adamax(Optimizer):
     """Steps along the mean of gradients over their decaying maximum. ValueError for options out of range."""
+
+    _newer_options = {"foreach": None, "maximize": False, "differentiable": False, "capturable": False}
 
     def __init__(
         self,
@@ -70,21 +72,12 @@ class Adamax(Optimizer):
             },
         )
 
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        super().__setstate__(state)
-        self._fill_options(foreach=None, maximize=False, differentiable=False, capturable=False)
-
     @_use_grad_for_differentiable
     def step(self, closure: Callable | None = None) -> Any:
         """Update the parameters once."""
         loss = closure_loss(closure)
         for group in self.param_groups:
-
-            def create(s, p, capturable=group["capturable"]):
-                s["step"] = step_tensor(0.0, p.device if capturable else None)
-                for name in _NAMES:
-                    s[name] = zeros(p)
-
+            create = zero_state(_NAMES, group["capturable"])
             beta1, beta2 = group["betas"]
             flags = (group["weight_decay"] != 0, group["maximize"])
             for t, params, grads, columns in self._updates(group, _NAMES, create):

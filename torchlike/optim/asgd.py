@@ -36,6 +36,8 @@ _ASGD = Rule("asgd", _rule)
 class ASGD(Optimizer):
     """Gradient descent with a decaying rate `eta`; `state[p]['ax']` is the average from step `t0` on."""
 
+    _newer_options = {"foreach": None, "maximize": False, "differentiable": False, "capturable": False}
+
     def __init__(
         self,
         params: ParamsT,
@@ -68,7 +70,6 @@ class ASGD(Optimizer):
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         super().__setstate__(state)
-        self._fill_options(foreach=None, maximize=False, differentiable=False, capturable=False)
         for group in self.param_groups:
             for p in group["params"]:
                 s = self.state.get(p) or {}

@@ -44,6 +44,8 @@ _NAMES = ("exp_avg", "exp_avg_sq")
 class NAdam(Optimizer):
     """Adam that looks ahead along its momentum, whose schedule `momentum_decay` sets. ValueError for options out of range."""
 
+    _newer_options = {"maximize": False, "foreach": None, "capturable": False, "differentiable": False, "decoupled_weight_decay": False}
+
     def __init__(
         self,
         params: ParamsT,
@@ -77,12 +79,6 @@ class NAdam(Optimizer):
                 "capturable": capturable,
                 "differentiable": differentiable,
             },
-        )
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        super().__setstate__(state)
-        self._fill_options(
-            maximize=False, foreach=None, capturable=False, differentiable=False, decoupled_weight_decay=False
         )
 
     @_use_grad_for_differentiable

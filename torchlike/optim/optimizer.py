@@ -125,6 +125,7 @@ class Optimizer:
 
     OptimizerPreHook: TypeAlias = Callable
     OptimizerPostHook: TypeAlias = Callable
+    _newer_options: dict[str, Any] = {}  # what older pickles lack, and its value then
     _unchecked_fused = False  # with `fused=True`, until the first step
 
     def __init__(self, params: ParamsT, defaults: dict[str, Any]) -> None:
@@ -168,6 +169,8 @@ class Optimizer:
         self.__dict__.update(state)
         self._set_hooks()
         self.defaults.setdefault("differentiable", False)
+        if self._newer_options:
+            self._renew()
 
     def __repr__(self) -> str:
         groups = [
@@ -407,10 +410,10 @@ class Optimizer:
                         [[c[i] for i in part] for c in columns],
                     )
 
-    def _fill_options(self, **options: Any) -> None:
-        """Options that an older pickle may lack; counts of steps that an older one kept as numbers."""
+    def _renew(self) -> None:
+        """Give an older pickle the options it lacks, and tensors for the counts of steps that it kept as numbers."""
         for group in self.param_groups:
-            for name, value in options.items():
+            for name, value in self._newer_options.items():
                 group.setdefault(name, value)
             for p in group["params"]:
                 s = self.state.get(p)

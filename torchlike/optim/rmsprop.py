@@ -7,7 +7,7 @@ from typing import Any
 
 from .._tensor import Tensor
 from . import _maths as m
-from ._rules import Rule, step_tensor, zeros
+from ._rules import Rule, zero_state
 from .optimizer import (
     Optimizer,
     ParamsT,
@@ -49,6 +49,8 @@ _RMSPROP = Rule("rmsprop", _rule)
 class RMSprop(Optimizer):
     """p -= lr * g / (sqrt(mean of g^2) + eps), with momentum. ValueError for options out of range."""
 
+    _newer_options = {"momentum": 0, "centered": False, "foreach": None, "maximize": False, "differentiable": False, "capturable": False}
+
     def __init__(
         self,
         params: ParamsT,
@@ -81,12 +83,6 @@ class RMSprop(Optimizer):
             },
         )
 
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        super().__setstate__(state)
-        self._fill_options(
-            momentum=0, centered=False, foreach=None, maximize=False, differentiable=False, capturable=False
-        )
-
     @_use_grad_for_differentiable
     def step(self, closure: Callable | None = None) -> Any:
         """Update the parameters once."""
@@ -94,12 +90,7 @@ class RMSprop(Optimizer):
         for group in self.param_groups:
             moves, centered = group["momentum"] > 0, group["centered"]
             names = ("square_avg", *["momentum_buffer"] * moves, *["grad_avg"] * bool(centered))
-
-            def create(s, p, names=names, capturable=group["capturable"]):
-                s["step"] = step_tensor(0.0, p.device if capturable else None)
-                for name in names:
-                    s[name] = zeros(p)
-
+            create = zero_state(names, group["capturable"])
             flags = (group["weight_decay"] != 0, moves, bool(centered), group["maximize"])
             numbers = (group["lr"], group["alpha"], group["eps"], group["weight_decay"], group["momentum"])
             for _, params, grads, columns in self._updates(group, names, create):

@@ -30,6 +30,8 @@ _NAMES = ("prev", "step_size")
 class Rprop(Optimizer):
     """Steps of one size per element along the gradient's sign. ValueError unless 0 < etas[0] < 1 < etas[1]."""
 
+    _newer_options = {"foreach": None, "maximize": False, "differentiable": False, "capturable": False}
+
     def __init__(
         self,
         params: ParamsT,
@@ -57,10 +59,6 @@ class Rprop(Optimizer):
                 "capturable": capturable,
             },
         )
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        super().__setstate__(state)
-        self._fill_options(foreach=None, maximize=False, differentiable=False, capturable=False)
 
     @_use_grad_for_differentiable
     def step(self, closure: Callable | None = None) -> Any:

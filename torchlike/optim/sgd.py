@@ -44,6 +44,8 @@ _SGD = Rule("sgd", _rule, prepare=_prepare)
 class SGD(Optimizer):
     """p -= lr * g, with momentum, dampening, Nesterov's form and weight decay. ValueError for options out of range."""
 
+    _newer_options = {"nesterov": False, "maximize": False, "foreach": None, "differentiable": False, "fused": False}
+
     def __init__(
         self,
         params: ParamsT,
@@ -75,10 +77,6 @@ class SGD(Optimizer):
             raise ValueError("Nesterov momentum requires a momentum and zero dampening")
         super().__init__(params, defaults)
         check_fused(self, fused, foreach, differentiable)
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        super().__setstate__(state)
-        self._fill_options(nesterov=False, maximize=False, foreach=None, differentiable=False, fused=False)
 
     @_use_grad_for_differentiable
     def step(self, closure: Callable | None = None) -> Any:
