@@ -110,6 +110,8 @@ def _corners(xp, grid, shape, mode, padding, align) -> list[tuple]:
 
 def _sample(xp, x, grid, mode, padding, align):
     n, channels, outputs = *x.shape[:2], grid.shape[1:-1]
+    if not n * channels * math.prod(outputs):
+        return xp.zeros((n, channels, *outputs), x.dtype)
     once = xp is np and n > 1 and grid.strides[0] == 0  # one grid for a batch: as if its images were channels
     if once:
         x, grid = x.reshape(1, -1, *x.shape[2:]), grid[:1]

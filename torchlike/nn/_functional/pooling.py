@@ -426,8 +426,8 @@ max_unpool1d, max_unpool2d, max_unpool3d = map(_max_unpool, (1, 2, 3))
 
 def _fractional_starts(samples: np.ndarray, n: int, k: int, out: int) -> np.ndarray:
     """Window starts from one uniform sample per plane (Graham 2014): (planes, out)."""
-    if out == 1:
-        return np.full((samples.size, 1), n - k)
+    if out < 2:
+        return np.full((samples.size, out), n - k)
     alpha = (n - k) / (out - 1)
     steps = np.arange(out - 1)
     inner = ((steps + samples[:, None]) * alpha).astype(np.int64) - (samples[:, None] * alpha).astype(np.int64)
@@ -445,6 +445,10 @@ def _fractional(n: int):
             ratio = (output_ratio,) * n if isinstance(output_ratio, float) else tuple(output_ratio)
             output_size = tuple(int(s * r) for s, r in zip(shape, ratio))
         sizes = each(output_size, n, "output_size")
+        for d, size in list(enumerate(input.shape))[input.ndim - n - 1:]:
+            if size == 0:
+                raise RuntimeError(f"{name}{'_out' * (n == 3)}(): Expected input to have non-zero size for non-batch dimensions, but got"
+                                   f"{list(input.shape)} with dimension {d} being empty.")
         for what, s, k, o in zip(("time", "height", "width")[-n:], shape, kernel, sizes):
             if o + k - 1 > s - (n == 3):
                 raise RuntimeError(f"{name}{'_out' * (n == 3)}(): pool {what} {k} too large relative to input {what} {s}")
@@ -455,6 +459,14 @@ def _fractional(n: int):
             _random_samples = rand(batch, channels, n, dtype=input.dtype)
         elif _random_samples.dtype is not input.dtype:
             raise RuntimeError("Expect _random_samples to have the same dtype as input")
+        elif _random_samples.ndim != 3:
+            raise RuntimeError(f"Expect _random_samples to have 3 dimensions, got {_random_samples.ndim}")
+        elif _random_samples.shape[0] < batch:
+            raise RuntimeError("Expect _random_samples.size(0) no less then input batch size.")
+        elif _random_samples.shape[1] != channels:
+            raise RuntimeError("Expect _random_samples.size(1) equals to input channel size.")
+        elif _random_samples.shape[2] != n:
+            raise RuntimeError(f"Expect _random_samples.size(2) equals to {n}; got {_random_samples.shape[2]}.")
         host = _random_samples._host_array()[:batch].astype(np.float64).reshape(batch * channels, n)
         if n == 2:  # of a plane torch keeps the width's sample first
             host = host[:, ::-1]

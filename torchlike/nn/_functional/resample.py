@@ -149,11 +149,12 @@ def _along_numpy(x: np.ndarray, axis: int, spec: tuple, transposed: bool) -> np.
     out = bands[-1][0].stop
     shape = (*x.shape[:axis], out, *x.shape[axis + 1:])
     if axis == x.ndim - 1:
-        x, y = x.reshape(-1, x.shape[axis]), np.empty((math.prod(shape[:-1]), out), x.dtype)
+        x, y = x.reshape(math.prod(x.shape[:-1]), x.shape[axis]), np.empty((math.prod(shape[:-1]), out), x.dtype)
         for rows, columns, m in bands:
             np.matmul(x[:, columns], m.T, out=y[:, rows])
     else:
-        x, y = x.reshape(math.prod(x.shape[:axis]), x.shape[axis], -1), np.empty((math.prod(shape[:axis]), out, math.prod(shape[axis + 1:])), x.dtype)
+        before, after = math.prod(x.shape[:axis]), math.prod(x.shape[axis + 1:])
+        x, y = x.reshape(before, x.shape[axis], after), np.empty((before, out, after), x.dtype)
         for rows, columns, m in bands:
             np.matmul(m, x[:, columns], out=y[:, rows])
     return y.reshape(shape)
@@ -204,12 +205,12 @@ def _along_bytes(xp, x, axis: int, spec: tuple, _transposed: bool):
         sums = _along(xp, x.astype(np.int32), axis, spec, False)
         return xp.clip((sums + (1 << shift - 1)) >> shift, 0, 255).astype(np.uint8)
     front = np.moveaxis(x, axis, 0)
-    sums = weights @ front.astype(np.int32, order="C").reshape(len(front), -1)
+    sums = weights @ front.astype(np.int32, order="C").reshape(len(front), math.prod(front.shape[1:]))
     sums += 1 << shift - 1
     sums >>= shift
     if spec[2] != "bilinear":  # its weights are positive
         np.clip(sums, 0, 255, out=sums)
-    return np.moveaxis(sums.astype(np.uint8).reshape(-1, *front.shape[1:]), 0, axis)
+    return np.moveaxis(sums.astype(np.uint8).reshape(len(sums), *front.shape[1:]), 0, axis)
 
 
 def _changes(spec) -> bool:
@@ -307,6 +308,8 @@ def _resampled(input: Tensor, size, factors, mode, align, antialias, n) -> Tenso
         letters = "HW" if n == 2 else "DHW"
         say = lambda v: ", ".join(f"{a}: {s}" for a, s in zip(letters, v))  # noqa: E731
         raise RuntimeError(f"Input and output sizes should be greater than 0, but got input ({say(spatial)}) output ({say(size)})")
+    if not input.shape[1]:
+        raise RuntimeError(f"Non-empty {n + 2}D data tensor expected but got a tensor with sizes {list(input.shape)}")
     if input.dtype.category != dt.FLOAT and input.dtype is not dt.uint8:
         kernel = "nearest" if mode.startswith("nearest") else "cubic" if mode == "bicubic" else "linear"
         raise not_implemented("compute_indices_weights_" + kernel, input.dtype)
