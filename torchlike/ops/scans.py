@@ -92,14 +92,12 @@ def _scan_cpu(xs: tuple, dim: int, combine, start: tuple, dtypes, reverse: bool 
 
 def _row_by_row(ufunc, x, dim, dtype):
     """NumPy goes down one column after the other, which takes twice as long."""
-    out = np.empty(x.shape, x.dtype)
-    rows, made = np.moveaxis(x, dim, 0), np.moveaxis(out, dim, 0)
-    carry = rows[0].astype(dtype)
-    made[0] = carry
-    for row, place in zip(rows[1:], made[1:]):
-        ufunc(carry, row, out=carry)
-        place[...] = carry
-    return out
+    wide = x.astype(dtype)
+    rows = np.moveaxis(wide, dim, 0)
+    last = rows[0]
+    for row in rows[1:]:
+        last = ufunc(last, row, out=row)
+    return wide.astype(x.dtype, copy=False)
 
 
 def running(xp, x, dim: int, name: str, reverse: bool = False):

@@ -11,6 +11,7 @@ from .._core.numpy_erf import erf as numpy_erf
 from .._core.registry import Elementwise
 from .._public import public
 from .._tensor import Tensor, apply
+from . import exponentials
 from .bounds import at_least
 from .choosing import choose
 from .circular import cosine, reciprocal_root, sine, tangent
@@ -46,7 +47,7 @@ def _as_power(common: dt.dtype):
 
 exp = unary("exp", lambda xp, x: xp.exp(x), lambda xp, g, out: g * conj(xp, out))
 exp2 = unary("exp2", lambda xp, x: xp.exp2(x), lambda xp, g, out: g * conj(xp, out) * np.asarray(math.log(2), g.dtype))
-expm1 = unary("expm1", lambda xp, x: xp.expm1(x), lambda xp, g, out: g * conj(xp, out + 1))
+expm1 = unary("expm1", exponentials.expm1, lambda xp, g, out: g * conj(xp, out + 1))
 log = unary("log", lambda xp, x: xp.log(x), lambda xp, g, x: g / conj(xp, x))
 log2 = unary("log2", lambda xp, x: xp.log2(x), lambda xp, g, x: g / conj(xp, x * np.asarray(math.log(2), x.dtype)))
 log10 = unary("log10", lambda xp, x: xp.log10(x), lambda xp, g, x: g / conj(xp, x * np.asarray(math.log(10), x.dtype)))
@@ -54,7 +55,7 @@ log10 = unary("log10", lambda xp, x: xp.log10(x), lambda xp, g, x: g / conj(xp, 
 
 def _log1p(xp, x):
     if x.dtype.kind != "c":
-        return xp.log1p(x)
+        return exponentials.log1p(xp, x)
     a, b = x.real, x.imag
     with np.errstate(over="ignore"):
         beyond = a * (2 + a) + b * b  # |1 + x| ** 2 - 1
@@ -75,8 +76,8 @@ tan = unary("tan", tangent, lambda xp, g, out: g * conj(xp, 1 + out * out))
 asin = unary("asin", arcsin, lambda xp, g, x: g * conj(xp, 1 / xp.sqrt(1 - x * x)), names=("arcsin",))
 acos = unary("acos", arccos, lambda xp, g, x: -g * conj(xp, 1 / xp.sqrt(1 - x * x)), names=("arccos",))
 atan = unary("atan", arctan, lambda xp, g, x: g / conj(xp, 1 + x * x), names=("arctan",))
-sinh = unary("sinh", lambda xp, x: xp.sinh(x), lambda xp, g, x: g * conj(xp, xp.cosh(x)))
-cosh = unary("cosh", lambda xp, x: xp.cosh(x), lambda xp, g, x: g * conj(xp, xp.sinh(x)))
+sinh = unary("sinh", exponentials.sinh, lambda xp, g, x: g * conj(xp, exponentials.cosh(xp, x)))
+cosh = unary("cosh", exponentials.cosh, lambda xp, g, x: g * conj(xp, exponentials.sinh(xp, x)))
 
 
 def _tanh(xp, x):
@@ -90,7 +91,7 @@ def _tanh(xp, x):
 tanh = unary("tanh", _tanh, lambda xp, g, out: g * conj(xp, 1 - out * out))
 asinh = unary("asinh", lambda xp, x: xp.arcsinh(x), lambda xp, g, x: g * conj(xp, 1 / xp.sqrt(x * x + 1)), names=("arcsinh",))
 acosh = unary("acosh", lambda xp, x: xp.arccosh(x), lambda xp, g, x: g * conj(xp, 1 / xp.sqrt(x * x - 1)), names=("arccosh",))
-atanh = unary("atanh", lambda xp, x: xp.arctanh(x), lambda xp, g, x: g / conj(xp, 1 - x * x), names=("arctanh",))
+atanh = unary("atanh", exponentials.arctanh, lambda xp, g, x: g / conj(xp, 1 - x * x), names=("arctanh",))
 
 
 def logistic(xp, x):
@@ -231,7 +232,18 @@ _NAN_TO_NUM.compares = True
 def _nan_to_num(xp, x, nan, pos, neg):
     if x.dtype.kind == "c":
         return joined(xp, *(xp.nan_to_num(part, nan=nan, posinf=pos, neginf=neg) for part in (x.real, x.imag)), x.dtype)
-    return x if x.dtype.kind in "iub" else xp.nan_to_num(x, nan=nan, posinf=pos, neginf=neg)
+    if x.dtype.kind in "iub":
+        return x
+    if xp is np and np.isfinite(x).all():
+        return +x
+    if xp is np and x.dtype in (np.float32, np.float64):
+        most, kind = np.finfo(x.dtype).max, x.dtype.type
+        out = choose(np, x == x, x, kind(nan))
+        for end, value in ((np.inf, most if pos is None else pos), (-np.inf, -most if neg is None else neg)):
+            if (at := x == end).any():
+                out = choose(np, at, kind(value), out)
+        return out
+    return xp.nan_to_num(x, nan=nan, posinf=pos, neginf=neg)
 
 
 @public(inplace=True, out=True)

@@ -13,6 +13,7 @@ from ..._public import as_dim, with_out
 from ..._tensor import Tensor, apply
 from ...ops.blocks import in_blocks
 from ...ops.choosing import choose
+from ...ops.exponentials import log1p
 from ...ops.unary import logistic, special
 from .common import const, finish, floating, need, not_implemented, scalar, wide
 
@@ -71,7 +72,7 @@ def silu(input: Tensor, inplace: bool = False) -> Tensor:
 
 
 def _softplus_one(xp, x):
-    return xp.maximum(x, const(x, 0)) + xp.log1p(xp.exp(-xp.abs(x)))
+    return xp.maximum(x, const(x, 0)) + log1p(xp, xp.exp(-xp.abs(x)))
 
 
 @in_blocks
@@ -91,7 +92,7 @@ def mish(input: Tensor, inplace: bool = False) -> Tensor:
 @in_blocks
 def _softplus(xp, x, beta, threshold):
     z = x * beta
-    return choose(xp, z > threshold, x, xp.log1p(xp.exp(choose(xp, z > threshold, threshold, z))) / beta)
+    return choose(xp, z > threshold, x, log1p(xp, xp.exp(choose(xp, z > threshold, threshold, z))) / beta)
 
 
 @in_blocks
@@ -112,7 +113,7 @@ def softplus(input: Tensor, beta: float = 1, threshold: float = 20) -> Tensor:
 
 def _logsigmoid(xp, x):
     w = wide(x)
-    return (xp.minimum(w, const(w, 0)) - xp.log1p(xp.exp(-xp.abs(w)))).astype(x.dtype)
+    return (xp.minimum(w, const(w, 0)) - log1p(xp, xp.exp(-xp.abs(w)))).astype(x.dtype)
 
 
 def _logsigmoid_vjp(xp, g, x):

@@ -12,6 +12,7 @@ from ...ops.blocks import in_blocks
 from ...ops.bounds import at_least, at_most
 from ...ops.choosing import choose
 from ...ops.creation import place
+from ...ops.exponentials import expm1
 from ...ops.random import default_generator
 from .common import const, finish, floating, need, not_implemented, scalar
 
@@ -81,7 +82,7 @@ def rrelu(input: Tensor, lower: float = 1.0 / 8, upper: float = 1.0 / 3, trainin
 
 @in_blocks
 def _elu(xp, x, alpha, scale, steep):
-    return choose(xp, x >= 0, x * scale, alpha * scale * xp.expm1(xp.minimum(x, const(x, 0)) * steep))
+    return choose(xp, x >= 0, x * scale, alpha * scale * expm1(xp, xp.minimum(x, const(x, 0)) * steep))
 
 
 @in_blocks

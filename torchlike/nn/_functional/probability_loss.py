@@ -10,6 +10,7 @@ from ..._core.registry import Elementwise
 from ..._tensor import Tensor, apply
 from ...ops.blocks import in_blocks
 from ...ops.choosing import choose
+from ...ops.exponentials import log1p
 from ...ops.unary import logistic
 from .activation import logsigmoid
 from .common import const, demand_within, need, not_implemented, reduced, reduction_of
@@ -21,7 +22,7 @@ from .loss_op import Loss
 def _logs(xp, x):
     """log(x) and log(1 - x), not below -100."""
     low = const(x, -100)
-    return xp.maximum(xp.log(x), low), xp.maximum(xp.log1p(-x), low)
+    return xp.maximum(xp.log(x), low), xp.maximum(log1p(xp, -x), low)
 
 
 def _times(w, r):
@@ -68,7 +69,7 @@ def binary_cross_entropy(input: Tensor, target: Tensor, weight=None, size_averag
 
 @in_blocks
 def _softplus(xp, x):
-    return xp.maximum(x, const(x, 0)) + xp.log1p(xp.exp(-xp.abs(x)))
+    return xp.maximum(x, const(x, 0)) + log1p(xp, xp.exp(-xp.abs(x)))
 
 
 def _logits(xp, x, t, w, positive):

@@ -1,0 +1,82 @@
+"""expm1, log1p, sinh, cosh and atanh of float32 arrays in the NumPy tier: within a unit in the last place of doubles', and PyTorch's at the ends;
+sums and replacements that look for NaN first."""
+import numpy as np
+import pytest
+import torch
+
+import torchlike as tl
+import torchlike.nn.functional as TF
+from torchlike._core import executor
+from torchlike.ops import exponentials
+
+RNG = np.random.default_rng(0)
+ENDS = np.array([0.0, -0.0, np.inf, -np.inf, np.nan, 1, -1, 88.72, 88.73, 89.4, 89.5, -89.5, -104, 1e-45, -1e-45, 1e-38, 3e38, -3e38, 2.0 ** -20, -2.0 ** -20], np.float32)
+WIDE = (RNG.standard_normal(40_000) * np.exp2(RNG.integers(-60, 8, 40_000))).astype(np.float32)
+
+
+@pytest.mark.parametrize("name", ["expm1", "log1p", "sinh", "cosh", "arctanh"])
+@pytest.mark.parametrize("n", [3, 50_001])
+def test_accuracy(name, n):
+    x = np.resize(np.concatenate([WIDE, ENDS]), n).reshape(-1, 3)
+    with np.errstate(all="ignore"):
+        want = getattr(np, name)(x.astype(np.float64)).astype(np.float32)
+        made = getattr(exponentials, name)(np, x)
+    np.testing.assert_array_equal(np.isnan(made), np.isnan(want))
+    np.testing.assert_array_max_ulp(made[~np.isnan(want)], want[~np.isnan(want)], 1)
+    np.testing.assert_array_equal(np.signbit(made)[~np.isnan(want)], np.signbit(want)[~np.isnan(want)])
+
+
+@pytest.mark.parametrize("name", ["expm1", "log1p", "sinh", "cosh", "atanh"])
+def test_as_pytorch(name):
+    x = np.tile(ENDS if name[-1] != "h" else ENDS[~((np.abs(ENDS) > 88) & (np.abs(ENDS) < 90))], 100)  # PyTorch's sinh overflows with exp
+    with executor.tier("numpy"):
+        made = getattr(tl, name)(tl.from_numpy(x)).numpy()
+    np.testing.assert_allclose(made, getattr(torch, name)(torch.from_numpy(x)).numpy(), rtol=3e-7, atol=2e-45)  # PyTorch takes the smallest for nothing
+
+
+@pytest.mark.parametrize("name", ["softplus", "logsigmoid", "elu", "selu", "celu"])
+def test_activations(name):
+    x = WIDE.reshape(100, -1)
+    given, want = tl.from_numpy(x).requires_grad_(), torch.from_numpy(x).requires_grad_()
+    with executor.tier("numpy"):
+        made = getattr(TF, name)(given)
+        made.sum().backward()
+        made, grad = made.detach().numpy(), given.grad.numpy()
+    expected = getattr(torch.nn.functional, name)(want)
+    expected.sum().backward()
+    np.testing.assert_allclose(made, expected.detach().numpy(), rtol=2e-6, atol=2e-7)
+    np.testing.assert_allclose(grad, want.grad.numpy(), rtol=2e-6, atol=2e-6)
+
+
+@pytest.mark.parametrize("holes", ["none", "nan", "inf", "both", "opposite"])
+@pytest.mark.parametrize("dtype", ["float32", "float64", "float16", "bfloat16"])
+def test_nan(holes, dtype):
+    x = RNG.integers(-9, 9, (60, 90)).astype(np.float32)
+    if holes in ("nan", "both"):
+        x[::7, ::3] = np.nan
+    if holes in ("inf", "both", "opposite"):
+        x[3, 5] = np.inf
+    if holes == "opposite":
+        x[3, 6] = -np.inf
+    results = []
+    for t in (torch, tl):
+        with executor.tier("numpy"):
+            a = t.tensor(x.tolist(), dtype=getattr(t, dtype)).requires_grad_()
+            (a.nansum() + a.nansum(1).sum() + a.nan_to_num(2.0, 3.0, 4.0).sum()).backward()
+            results.append([np.array(r.float().tolist()) for r in (a.nansum(), a.nansum(0), a.nansum(1, True), a.nanmean(1), a.nan_to_num(0.5, 9.0, -9.0), a.nan_to_num(float('inf'), 9.0, float('nan')), a.nan_to_num(), a.grad)])
+    for want, made in zip(*results):
+        np.testing.assert_allclose(made, want, rtol=1e-6)
+
+
+@pytest.mark.parametrize("name", ["cumsum", "cumprod", "cummax", "cummin"])
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int64", "float16"])
+def test_row_by_row(name, dtype):
+    x = RNG.integers(1, 3, (40, 3, 300))
+    results = []
+    for t in (torch, tl):
+        with executor.tier("numpy"):
+            a = t.tensor(x.tolist(), dtype=getattr(t, dtype))
+            r = getattr(a, name)(0)
+            results.append([np.array(part.tolist()) for part in (r if name[3:] in ("max", "min") else (r, a))])
+    for want, made in zip(*results):
+        np.testing.assert_array_equal(made, want)
