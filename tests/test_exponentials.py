@@ -63,7 +63,8 @@ def test_nan(holes, dtype):
         with executor.tier("numpy"):
             a = t.tensor(x.tolist(), dtype=getattr(t, dtype)).requires_grad_()
             (a.nansum() + a.nansum(1).sum() + a.nan_to_num(2.0, 3.0, 4.0).sum()).backward()
-            results.append([np.array(r.float().tolist()) for r in (a.nansum(), a.nansum(0), a.nansum(1, True), a.nanmean(1), a.nan_to_num(0.5, 9.0, -9.0), a.nan_to_num(float('inf'), 9.0, float('nan')), a.nan_to_num(), a.grad)])
+            made = (a.nansum(), a.nansum(0), a.nansum(1, True), a.nanmean(1), a.nan_to_num(0.5, 9.0, -9.0), a.nan_to_num(float('inf'), 9.0, float('nan')), a.nan_to_num(), a.grad)
+            results.append([np.array(r.float().tolist()) for r in made])
     for want, made in zip(*results):
         np.testing.assert_allclose(made, want, rtol=1e-6)
 
