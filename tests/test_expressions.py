@@ -657,9 +657,34 @@ x = (torch.arange(90) * 37 % 101).bfloat16().reshape(45, 2); i = torch.arange(45
 x = torch.ones(3, 2).bfloat16().requires_grad_(); n = torch.arange(60)[:, None]; (x.gather(0, (n % 3).expand(60, 2)) * (n * 37 % 101 / 7).bfloat16()).sum().backward(); x.grad
 """
 
+NEW_USERS = """
+a = torch.randn(2, 3, 4); torch.einsum("iij->ij", a)
+a = torch.randn(2, 3, 4); torch.einsum("bij->bii", a)
+a = torch.randn(2, 3, 4); torch.einsum("...i...j", a)
+a = torch.randn(2, 3, 4); torch.einsum("b.ij", a)
+a = torch.randn(2, 3, 4); torch.einsum("bijl", a)
+a = torch.randn(2, 3, 4); torch.einsum("bij->b->i", a)
+a = torch.randn(2, 3, 4); torch.einsum("...bijl", a)
+a = torch.randn(2, 3, 4); torch.einsum("bij->q", a)
+torch.einsum("b...,b...->...", torch.ones(2, 3, 4), torch.ones(2, 4, 5))
+torch.tensordot(torch.ones(2, 3, 4), torch.ones(2, 4, 5), 2)
+torch.tensordot(torch.ones(2, 3, 4), torch.ones(2, 4, 5), ([-1], [0]))
+torch.block_diag(torch.ones(2, 2), torch.ones(1, 2, 3))
+torch.block_diag(1)
+torch.tensor([1j]).sort()
+torch.tensor([1.0]) << 2
+torch.tensor([1]) >> 1.5
+nn.utils.rnn.pad_sequence("ab")
+nn.utils.rnn.pad_sequence([torch.ones(2, 3), torch.ones(3, 1)])
+nn.utils.rnn.pad_sequence([torch.ones(1, 2).long(), torch.full((2, 2), 1.5)])
+torch.distributions.Categorical(torch.tensor([-1.0, 1.0]))
+torch.func.vjp(lambda a: (a, a.sum()), torch.ones(2))[1](torch.ones(2))
+A = torch.autograd.Function; F = type("F", (A,), dict(forward=staticmethod(lambda ctx, x: [x * 2, x]), backward=None)); F.apply(torch.ones(2, requires_grad=True))
+"""
+
 PROGRAMS = (INDEXING, VIEWS, OVERLAPS, AUTOGRAD, PLACES, HOOKS, HOOK_RESULTS, PARTS, POOLS, MIXED, FACTORIES, NUMBERS, FACTORS, NUMPY_NUMBERS, OTHERS_OPERATORS, FLAT_WEIGHTS, OUTS,
             OUT_DTYPES, FOURIER, SIZES, BUFFERS, MADE, REDUCED, PRODUCT_OUTS, NOT_FINITE, FLOAT_SIZES, TRANSFORMS, INFINITE_MATRICES, SUMS_OF_SHORT_NUMBERS,
-            CONJUGATED_WINDOWS, STRICT, NOT_IMPLEMENTED, EMPTY)
+            CONJUGATED_WINDOWS, STRICT, NOT_IMPLEMENTED, EMPTY, NEW_USERS)
 
 
 @pytest.mark.parametrize("program", lines(*PROGRAMS))

@@ -201,7 +201,7 @@ class Function:
             if cls.backward is not Function.backward:
                 raise RuntimeError("Implementing both 'backward' and 'vjp' for a custom Function is not allowed. You should only implement one of them.")
             cls.backward = cls.vjp
-        if not recorded:
+        if not recorded or isinstance(result, list):  # outputs are a tensor or a tuple; a list is handed on as it is
             return result
         if duals_live[0]:
             ctx._given = [a._aval if isinstance(a, Tensor) else None for a in args]
@@ -210,7 +210,7 @@ class Function:
         ctx._node = node
         for watch in mode.watchers:
             watch(node, [a._value if need else None for a, need in zip(args, needs)])
-        single = not isinstance(result, (tuple, list))
+        single = not isinstance(result, tuple)
         outs = [result] if single else list(result)
         node.avals = [o._aval if isinstance(o, Tensor) else None for o in outs]
         plain = {id(t) for t in ctx.non_differentiable}

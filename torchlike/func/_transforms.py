@@ -9,7 +9,7 @@ from .._core.grad_mode import mode
 from .._functorch.vmap import vmap
 from .._public import FUNCTIONS
 from .._tensor import Tensor
-from ..utils._pytree import tree_flatten, tree_map, tree_unflatten
+from ..utils._pytree import tree_flatten, tree_map, tree_unflatten, treespec_pprint
 from ._level import Level, derivatives, replaced, split, tensors_of
 
 
@@ -81,7 +81,7 @@ def vjp(func: Callable, *primals: Any, has_aux: bool = False) -> tuple:
         given, given_spec = tree_flatten(cotangents)
         if given_spec != out_spec:
             raise RuntimeError("Expected pytree structure of cotangents to be the same as pytree structure of outputs to the function. "
-                               f"cotangents: {given_spec}, primal output: {out_spec}")
+                               f"cotangents: {treespec_pprint(given_spec)}, primal output: {treespec_pprint(out_spec)}")
         level.outer = mode.enabled if create_graph is None else create_graph
         return tree_unflatten(level.gradients(outputs, given, keep=retain_graph), spec)
     return (result, wrapper, level.free(aux)) if has_aux else (result, wrapper)

@@ -348,6 +348,7 @@ def logical_not(input) -> Tensor:
 def bitwise(name, kernel):
     """Publish a bitwise operation of integers and bools."""
     op = Elementwise(name, kernel)
+    kernel_name = {"bitwise_left_shift": "lshift", "bitwise_right_shift": "rshift"}.get(name, name)
 
     def f(input: Tensor | float, other):
         input, other = operands(name, input, other)
@@ -356,7 +357,7 @@ def bitwise(name, kernel):
                 if isinstance(input, Tensor) and isinstance(other, Tensor):
                     broadcast_shapes(input.shape, other.shape)
                 kind = x.dtype.short if isinstance(x, Tensor) else "Float"
-                raise NotImplementedError(f'"{name}_cpu" not implemented for \'{kind}\'')
+                raise NotImplementedError(f'"{kernel_name}_cpu" not implemented for \'{kind}\'')
         return apply(op, (input, other))
     f.__name__ = f.__qualname__ = name
     f.__doc__ = f"torch.{name}(input, other), for integers and bools."

@@ -393,6 +393,11 @@ def cartesian_prod(*tensors) -> Tensor:
 @public(method=False)
 def block_diag(*tensors) -> Tensor:
     """Matrices along the diagonal of one matrix, zeros elsewhere."""
+    for i, t in enumerate(tensors):
+        if not isinstance(t, Tensor):
+            raise TypeError(f"expected Tensor as element {i} in argument 0, but got {type(t).__name__}")
+        if t.ndim > 2:
+            raise RuntimeError(f"torch.block_diag: Input tensors must have 2 or fewer dimensions. Input {i} has {t.ndim} dimensions")
     blocks = [t.reshape(1, -1) if t.ndim < 2 else t for t in tensors]
     from .creation import constant
     if not blocks:

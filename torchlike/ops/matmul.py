@@ -402,19 +402,20 @@ def tensordot(a, b, dims=2) -> Tensor:
             raise RuntimeError(f"tensordot expects dims >= 0, but got dims={n}")
         if n > min(a.ndim, b.ndim):
             raise RuntimeError(f"tensordot expects dims < ndim_a or ndim_b, but got dims={n}")
-        da, db = list(range(a.ndim - n, a.ndim)), list(range(n))
+        da, db = list(range(-n, 0)), list(range(n))
     else:
         da, db = (list(d) if isinstance(d, (tuple, list)) else [d] for d in (dims.tolist() if isinstance(dims, Tensor) else dims))
     if len(da) != len(db):
         raise RuntimeError("both dimension lists should have same length")
     if a.dtype is not b.dtype:
         raise RuntimeError("both inputs should have same dtype")
+    said = list(zip(da, db))
     da, db = [as_dim(d, a.ndim) for d in da], [as_dim(d, b.ndim) for d in db]
-    for i, j in zip(da, db):
+    for i, j, (k, m) in zip(da, db, said):
         if a.shape[i] == b.shape[j]:
             continue
         if 1 not in (a.shape[i], b.shape[j]):
-            raise RuntimeError(f"contracted dimensions need to match, but first has size {a.shape[i]} in dim {i} and second has size {b.shape[j]} in dim {j}")
+            raise RuntimeError(f"contracted dimensions need to match, but first has size {a.shape[i]} in dim {k} and second has size {b.shape[j]} in dim {m}")
         if a.shape[i] == 1:  # repeated along the other's elements, whose sum it is multiplied with
             b = b.sum(j, keepdim=True, dtype=b.dtype)
         else:
@@ -448,29 +449,44 @@ def _parse_einsum(equation: str, tensors) -> str:
     letters = [c for c in "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ" if c not in equation]
     lead, sizes = 0, {}
     for i, (term, t) in enumerate(zip(terms, tensors)):
-        plain = term.replace("...", "")
+        plain = term.replace("...", "", 1)
+        if "." in plain:
+            raise RuntimeError(f"einsum(): found '.' for operand {i} " + ("for which an ellipsis was already found" if "..." in term else
+                                                                         "that is not part of any ellipsis"))
         if not all(c.isalpha() for c in plain):
             bad = next(c for c in plain if not c.isalpha())
             raise RuntimeError(f"einsum(): invalid subscript given at index {term.index(bad)} in the equation string, subscripts must be in [a-zA-Z]")
         extra = t.ndim - len(plain)
         if extra < 0 or (extra and "..." not in term):
-            raise RuntimeError(f"einsum(): the number of subscripts in the equation ({len(plain)}) {'is more than' if extra < 0 else 'does not match'} "
-                               f"the number of dimensions ({t.ndim}) for operand {i}{'' if extra < 0 else ' and no ellipsis was given'}")
+            raise RuntimeError(f"einsum(): the number of subscripts in the equation ({len(plain)}) {'is more than' if '...' in term else 'does not match'} "
+                               f"the number of dimensions ({t.ndim}) for operand {i}{'' if '...' in term else ' and no ellipsis was given'}")
         lead = max(lead, extra if "..." in term else 0)
     stars = letters[:lead]
     out_terms = []
     for i, (term, t) in enumerate(zip(terms, tensors)):
         extra = t.ndim - len(term.replace("...", ""))
         term = term.replace("...", "".join(stars[lead - extra:]))
+        own: dict = {}
         for c, n in zip(term, t.shape):
+            if own.setdefault(c, n) != n:
+                raise RuntimeError(f"einsum(): subscript {c} is repeated for operand {i} but the sizes don't match, {n} != {own[c]}")
+        for place, (c, n) in enumerate(zip(term, t.shape)):
             have = sizes.setdefault(c, n)
             if have != n and 1 not in (have, n):
+                if c in stars:
+                    raise RuntimeError(f"einsum(): dimension {place} covered by ellipsis in operand {i}has size {n} which does not broadcast "
+                                       f"with previously seen ellipsis with size {have} for the respective dimension")
                 raise RuntimeError(f"einsum(): subscript {c} has size {n} for operand {i} which does not broadcast with previously seen size {have}")
             sizes[c] = max(have, n)
         out_terms.append(term)
     if arrow:
         result = right.replace("...", "".join(stars))
-        for c in result:
+        for i, c in enumerate(result):
+            if not c.isalpha():
+                raise RuntimeError(f"einsum(): invalid subscript given at index {len(left) + 2 + right.index(c)} in the equation string, subscripts must be "
+                                   "in [a-zA-Z]")
+            if c in result[:i]:
+                raise RuntimeError(f"einsum(): output subscript {c} appears more than once in the output")
             if c not in sizes:
                 raise RuntimeError(f"einsum(): output subscript {c} does not appear in the equation for any input operand")
     else:

@@ -213,7 +213,7 @@ def _real_only(name: str, t: Tensor) -> None:
 def sort(input, dim: int = -1, descending: bool = False, *, stable: bool | None = None):
     """(values, indices) sorted along dim; ties keep their order, stable or not."""
     if input.dtype.is_complex:
-        raise RuntimeError("Sort currently does not support complex dtypes on CPU")
+        raise RuntimeError(" Sort does not support complex dtypes on CPU")
     return _sorted(*apply(_SORT, (input,), (as_dim(dim, input.ndim), bool(descending))))
 
 
@@ -221,7 +221,7 @@ def sort(input, dim: int = -1, descending: bool = False, *, stable: bool | None 
 def argsort(input, dim: int = -1, descending: bool = False, *, stable: bool = False) -> Tensor:
     """The indices that sort input along dim; ties keep their order."""
     if input.dtype.is_complex:
-        raise RuntimeError("Sort currently does not support complex dtypes on CPU")
+        raise RuntimeError(" Sort does not support complex dtypes on CPU")
     return apply(_ARGSORT, (input,), (as_dim(dim, input.ndim), bool(descending)))
 
 

@@ -96,11 +96,17 @@ def pad_sequence(sequences: Tensor | list[Tensor], batch_first: bool = False, pa
         raise RuntimeError("received an empty list of sequences")
     if padding_side not in ("left", "right"):
         raise RuntimeError(f"Expected padding_side to be one of left or right, but got {padding_side}.")
+    for i, s in enumerate(sequences):
+        if not isinstance(s, torch.Tensor):
+            raise TypeError(f"expected Tensor as element {i} in argument 0, but got {type(s).__name__}")
     longest = max(s.size(0) for s in sequences)
     trailing = sequences[0].shape[1:]
     padded = []
     for s in sequences:
+        if s.shape[1:] != trailing:
+            s = s.expand(s.size(0), *trailing)
         fill = sequences[0].new_full((longest - s.size(0), *trailing), padding_value)
+        s = s.to(fill.dtype)
         padded.append(torch.cat([s, fill] if padding_side == "right" else [fill, s]))
     return torch.stack(padded, dim=0 if batch_first else 1)
 
