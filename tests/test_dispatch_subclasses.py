@@ -3,8 +3,10 @@ import copy
 import importlib
 import io
 import pickle
+from pathlib import Path
 
 import pytest
+from forked import printed
 from same import error, same
 
 
@@ -648,3 +650,10 @@ def test_answers(torch):
         made += [t.shape, t.size(), t.size(0), t.stride(), t.dim(), t.ndim, t.numel(), t.is_contiguous(), t.storage_offset(), len(t), str(t.device),
                  str(t.layout), error(lambda t=t: t + 1)]
     return made, asked, error(of, dispatch_sizes_strides_policy="other")
+
+
+def test_heirs_of_classes_that_take_functions_over(subject, oracle, tmp_path):
+    """In a process of their own: what their base class was given knows of no dispatching classes."""
+    program = [(Path(__file__).resolve().parent / "programs" / "dispatching_heirs.py", 0)]
+    real, ours = (printed(torch, tmp_path, "torch.utils._pytree", program) for torch in (oracle, subject))
+    assert ours == real and len(real[0]) > 5

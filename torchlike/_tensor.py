@@ -63,9 +63,9 @@ class Tensor(Fields):
                 cls.__torch_function__ = _disabled_torch_function_impl
         if "__torch_function__" in cls.__dict__:
             cls._plain = not dispatches  # what functions make is plain, until `__torch_function__` makes it something else
-            if cls.__torch_function__ is not _disabled_torch_function_impl:
-                from .overrides import override
-                override(cls)
+        if (dispatches or "__torch_function__" in cls.__dict__) and cls.__torch_function__ is not _disabled_torch_function_impl:
+            from .overrides import override
+            override(cls)
 
     @classmethod
     def __torch_function__(cls, func, types, args=(), kwargs=None):

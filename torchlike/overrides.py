@@ -237,8 +237,14 @@ def override(cls: type) -> None:
     """Make the methods of a Tensor subclass that has its own `__torch_function__` dispatch."""
     install()
     for name, x in _members().items():
-        if getattr(cls, name, None) is x or (isinstance(x, property) and name not in cls.__dict__):
+        own = getattr(cls, name, None)
+        if own is x or (isinstance(x, property) and name not in cls.__dict__) or _is_older(own, x):
             setattr(cls, name, _dispatching_member(name, x))
+
+
+def _is_older(inherited: Any, member: Any) -> bool:
+    """Whether a base class's method dispatches to what this one of Tensor's was before classes had `__torch_dispatch__`."""
+    return hasattr(inherited, "_dispatches") and inherited.__wrapped__ is not member and inspect.unwrap(inherited) is inspect.unwrap(member)
 
 
 def _name_members() -> None:
