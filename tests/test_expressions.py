@@ -658,6 +658,9 @@ x = torch.ones(3, 2).bfloat16().requires_grad_(); n = torch.arange(60)[:, None];
 """
 
 NEW_USERS = """
+torch.jit.script(torch.nn.Sequential(torch.nn.ReLU(), torch.nn.LazyLinear(2)))
+torch.jit.script(torch.nn.LazyBatchNorm2d())
+m = torch.nn.LazyLinear(3); m(torch.ones(2, 4)); torch.jit.script(m)(torch.ones(1, 4)).shape
 a = torch.randn(2, 3, 4); torch.einsum("iij->ij", a)
 a = torch.randn(2, 3, 4); torch.einsum("bij->bii", a)
 a = torch.randn(2, 3, 4); torch.einsum("...i...j", a)

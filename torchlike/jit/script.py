@@ -6,6 +6,8 @@ from typing import Any, TypeVar
 
 from .._exporting import state as exporting
 from ..nn.modules.module import Module
+from ..nn.modules.utils import typename
+from ..nn.parameter import is_lazy
 
 T = TypeVar("T")
 
@@ -21,8 +23,19 @@ def is_tracing() -> bool:
 
 
 def script(obj: T, optimize: Any = None, _frames_up: int = 0, _rcb: Any = None, example_inputs: Any = None) -> T:
-    """Returns `obj` itself: recording compiles a scripted function as it does every other."""
+    """Returns `obj` itself: recording compiles a scripted function as it does every other. RuntimeError for lazy modules that wait for a first call."""
+    if isinstance(obj, Module):
+        refuse_uninitialized(obj)
     return obj
+
+
+def refuse_uninitialized(module: Module) -> None:
+    """RuntimeError where a module's parameters or buffers have no shape yet."""
+    for m in module.modules():
+        for kind, tensors in (("parameters", m._parameters), ("buffers", m._buffers)):
+            for name, t in tensors.items():
+                if t is not None and is_lazy(t):
+                    raise RuntimeError(f"'{typename(m)}' has uninitialized {kind} {name}. Did you forget to run a forward pass?")
 
 
 def script_if_tracing(fn: T) -> T:

@@ -7,6 +7,7 @@ from typing import Any, TypeVar
 from ..futures import Future
 from ..nn.modules.module import Module
 from .save import remember
+from .script import refuse_uninitialized
 
 T = TypeVar("T")
 
@@ -23,6 +24,8 @@ def trace(func: T, example_inputs: Any = None, optimize: Any = None, check_trace
     """
     from ..autograd.grad_mode import no_grad
     given = example_inputs if isinstance(example_inputs, (tuple, list)) else () if example_inputs is None else (example_inputs,)
+    if isinstance(func, Module):
+        refuse_uninitialized(func)
     with no_grad():
         func(*given, **(example_kwarg_inputs or {}))
     if isinstance(func, Module):
