@@ -6,7 +6,8 @@ linear layer's input; and what derivatives compute of the forward once more (`Op
 torch keeps less of the former (its kernels have their own saved numbers) and none of the latter.
 
 XLA would find that both computations are the same and keep the first one's result. So the second one's inputs are told apart by a
-product with a one that only the run knows: it changes no number, and is a part of whatever reads them.
+product with a one that only the run knows: it changes no number but subnormal ones, which XLA's arithmetic on
+the CPU takes for zeros anyway, and is a part of whatever reads them.
 """
 from __future__ import annotations
 
@@ -25,7 +26,7 @@ LARGE = 1 << 16  # bytes of a value that is worth it
 DEEPEST = 4  # operations in a row, from a value that is kept
 
 
-def _apart(xp, x, one):  # subnormal numbers become the zeros that XLA's arithmetic on the CPU takes them for
+def _apart(xp, x, one):
     return x & one.astype(x.dtype) if x.dtype == np.bool_ else x * one.astype(x.dtype)
 
 

@@ -13,7 +13,6 @@ from .._core.rng_dtypes import cpp_type
 from .._public import as_dim, as_dims, named, public
 from .._tensor import Tensor, apply
 from ..autograd.grad_mode import no_grad
-from .blocks import in_blocks
 from .gathering import write_at
 from .masks import _on
 from .named_results import named_result
@@ -238,20 +237,11 @@ def aminmax(input, *, dim: int | None = None, keepdim: bool = False):
     return made
 
 
-@in_blocks
-def _zeros_for_nan(xp, x):
-    """Both functions leave NaN aside, and neither branches."""
-    zero = x.dtype.type(0)
-    return np.fmax(x, zero) + np.fmin(x, zero)
-
-
 def _nansum(xp, x, dims, keepdim, dtype):
     if xp is np and x.dtype.kind in "fV" and dtype.np.kind in "fV":
         made = _sum(xp, x, dims, keepdim, dtype)
         if not np.isnan(made).any():  # then no element is
             return made
-        if x.dtype.itemsize >= 4:
-            x = _zeros_for_nan(np, x)
     return _sum(xp, xp.where(x == x, x, xp.zeros((), x.dtype)) if x.dtype.kind in "fV" else x, dims, keepdim, dtype)
 
 
