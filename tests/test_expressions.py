@@ -657,6 +657,19 @@ x = (torch.arange(90) * 37 % 101).bfloat16().reshape(45, 2); i = torch.arange(45
 x = torch.ones(3, 2).bfloat16().requires_grad_(); n = torch.arange(60)[:, None]; (x.gather(0, (n % 3).expand(60, 2)) * (n * 37 % 101 / 7).bfloat16()).sum().backward(); x.grad
 """
 
+AFFINE_GRIDS = """
+t = torch.ones(2, 2, 3, requires_grad=True); y = F.affine_grid(t, (2, 1, 3, 4), align_corners=True); y.sum().backward(); y.sum().backward(); t.grad
+t = torch.ones(2, 3, 4, requires_grad=True); y = F.affine_grid(t, (2, 1, 1, 3, 4), align_corners=False); y.sum().backward(); y.sum().backward(); t.grad, y.detach()
+t = torch.ones(1, 2, 3, requires_grad=True); y = F.affine_grid(t, (1, 1, 2, 2), align_corners=True); g, = torch.autograd.grad((y ** 2).sum(), [t], create_graph=True); (g ** 2).sum().backward(); t.grad
+F.affine_grid(torch.ones(1, 2, 3), (2, 1, 2, 2), align_corners=False)
+F.affine_grid(torch.ones(1, 2, 3), [1, 1, 2, 2.5], align_corners=False)
+torch.affine_grid_generator(torch.ones(1, 2, 3, dtype=torch.int64), (1, 1, 2, 2), True)
+torch.affine_grid_generator(torch.ones(1, 2, 3), (1, 1, 2), False)
+torch.affine_grid_generator(torch.ones(1, 3, 3), (1, 1, 2, 2), False)
+torch.affine_grid_generator(torch.ones(1, 2, 3), (1, 1, 2, 0), False).shape
+a = torch.autocast("cpu", dtype=torch.bfloat16); a.__enter__(); y = F.affine_grid(torch.ones(1, 2, 3), (1, 1, 2, 2), align_corners=False); a.__exit__(None, None, None); y
+"""
+
 NEW_USERS = """
 torch.jit.script(torch.nn.Sequential(torch.nn.ReLU(), torch.nn.LazyLinear(2)))
 torch.jit.script(torch.nn.LazyBatchNorm2d())
@@ -687,7 +700,7 @@ A = torch.autograd.Function; F = type("F", (A,), dict(forward=staticmethod(lambd
 
 PROGRAMS = (INDEXING, VIEWS, OVERLAPS, AUTOGRAD, PLACES, HOOKS, HOOK_RESULTS, PARTS, POOLS, MIXED, FACTORIES, NUMBERS, FACTORS, NUMPY_NUMBERS, OTHERS_OPERATORS, FLAT_WEIGHTS, OUTS,
             OUT_DTYPES, FOURIER, SIZES, BUFFERS, MADE, REDUCED, PRODUCT_OUTS, NOT_FINITE, FLOAT_SIZES, TRANSFORMS, INFINITE_MATRICES, SUMS_OF_SHORT_NUMBERS,
-            CONJUGATED_WINDOWS, STRICT, NOT_IMPLEMENTED, EMPTY, NEW_USERS)
+            CONJUGATED_WINDOWS, STRICT, NOT_IMPLEMENTED, EMPTY, NEW_USERS, AFFINE_GRIDS)
 
 
 @pytest.mark.parametrize("program", lines(*PROGRAMS))

@@ -8,8 +8,8 @@ import numpy as np
 
 from ..._core.dtype import FLOAT
 from ..._core.registry import Op
-from ..._public import named, public
-from ..._tensor import Tensor, apply, as_tensor_value
+from ..._public import factory_size, public
+from ..._tensor import Tensor, apply
 from .common import need, not_implemented, wide
 from .resample import _cubic_weights
 
@@ -21,6 +21,46 @@ def _axis(n: int, align: bool, np_dtype) -> np.ndarray:
         return np.zeros(n, np_dtype)
     points = np.linspace(-1, 1, n, dtype=np_dtype)
     return points if align else points * np.asarray((n - 1) / n, np_dtype)
+
+
+def base_grid(xp, size: tuple, align: bool, kind) -> np.ndarray:
+    """Coordinates of all positions, and a one: (H * W, 3) or (D * H * W, 4)."""
+    axes = xp.meshgrid(*(_axis(s, align, kind) for s in size[2:]), indexing="ij")
+    return xp.stack([*reversed(axes), xp.ones(size[2:], kind)], -1).reshape(-1, len(size) - 1)
+
+
+def _affine_grid(xp, theta, size, align):
+    kind = theta.dtype
+    made = wide(base_grid(xp, size, align, kind)) @ wide(theta).swapaxes(1, 2)
+    return made.reshape(size[0], *size[2:], len(size) - 2).astype(kind)
+
+
+def _affine_grid_vjp(xp, g, size, align):
+    """Reads nothing but the gradient: a second backward is possible, as in torch."""
+    rows = wide(g).reshape(size[0], -1, len(size) - 2)
+    return rows.swapaxes(1, 2) @ wide(base_grid(xp, size, align, g.dtype))
+
+
+def _affine_grid_shape(theta, size, align):
+    n = len(size) - 2
+    if n not in (2, 3):
+        raise RuntimeError("AffineGridGenerator needs 4d (spatial) or 5d (volumetric) inputs.")
+    if theta.ndim != 3 or theta.shape[0] != size[0] or theta.shape[2] != n + 1:
+        batch = [theta.shape[0], theta.shape[2], theta.shape[1]] if theta.ndim == 3 else list(theta.shape)
+        raise RuntimeError(f"Expected size for first two dimensions of batch2 tensor to be: [{size[0]}, {n + 1}] but got: {batch[:2]}.")
+    if theta.shape[1] != n:
+        raise RuntimeError(f"shape '{[size[0], *size[2:], n]}' is invalid for input of size {size[0] * math.prod(size[2:]) * theta.shape[1]}")
+    return (size[0], *size[2:], n), theta.dtype
+
+
+AFFINE_GRID = Op("affine_grid_generator", _affine_grid, shape=_affine_grid_shape, vjp=_affine_grid_vjp)
+AFFINE_GRID.backward.torch_name = "TransposeBackward0"
+
+
+@public(method=False)
+def affine_grid_generator(theta: Tensor, size, align_corners: bool) -> Tensor:
+    """affine_grid without its checks."""
+    return apply(AFFINE_GRID, (theta,), (factory_size("affine_grid_generator", (tuple(size),)), bool(align_corners)))
 
 
 def affine_grid(theta: Tensor, size, align_corners: bool | None = None) -> Tensor:
@@ -40,12 +80,7 @@ def affine_grid(theta: Tensor, size, align_corners: bool | None = None) -> Tenso
                          f"{theta.size()}.")
     if min(size) <= 0:
         raise ValueError(f"Expected non-zero, positive output size. Got {size}")
-    kind = theta.dtype.np
-    axes = np.meshgrid(*(_axis(s, align_corners, kind) for s in size[2:]), indexing="ij")
-    base = np.stack([*reversed(axes), np.ones(size[2:], kind)], -1).reshape(-1, n + 1)
-    return named(as_tensor_value(base).matmul(theta.transpose(1, 2)).reshape(size[0], *size[2:], n), "AffineGridGeneratorBackward0")
-
-
+    return affine_grid_generator(theta, size, align_corners)
 
 
 # -- grid_sample -------------------------------------------------------------------------------------------------------------
@@ -187,9 +222,3 @@ def _grid_sampler(input: Tensor, grid: Tensor, mode: str, padding: str, align: b
 def grid_sampler(input: Tensor, grid: Tensor, interpolation_mode: int, padding_mode: int, align_corners: bool) -> Tensor:
     """grid_sample with its modes as numbers: 0 bilinear, 1 nearest, 2 bicubic; 0 zeros, 1 border, 2 reflection."""
     return _grid_sampler(input, grid, _MODES[interpolation_mode], _PADDINGS[padding_mode], bool(align_corners))
-
-
-@public(method=False)
-def affine_grid_generator(theta: Tensor, size, align_corners: bool) -> Tensor:
-    """affine_grid."""
-    return affine_grid(theta, size, align_corners)

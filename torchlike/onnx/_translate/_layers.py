@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from ..._examples.sizes import Dyn
+from ...nn._functional.grid import base_grid
 from .._graph import LAST, Graph, Var
 from ._table import NAMES, translates, whole
 
@@ -169,6 +170,15 @@ def _grid_sampler(g: Graph, x: Var, grid: Var, mode: Any, padding: Any, align: b
     if g.opset >= 20:
         mode = {"bilinear": "linear", "bicubic": "cubic"}.get(mode, mode)
     return g.op("GridSample", x, grid, mode=mode, padding_mode=padding, align_corners=int(align))
+
+
+@translates("affine_grid_generator")
+def _affine_grid(g: Graph, theta: Var, size: tuple, align: bool) -> Var:
+    shape = g.results[0][0]
+    if any(isinstance(n, Dyn) for n in shape[1:]):
+        return g.op("AffineGrid", theta, g.sizes(size), align_corners=int(align)) if g.opset >= 20 else NotImplemented
+    where = g.const(base_grid(np, tuple(size), align, theta.dtype.np))
+    return g.reshape(g.op("MatMul", where, g.moved(theta, 1, 2)), shape)
 
 
 @whole("pixel_shuffle", "pixel_unshuffle")
