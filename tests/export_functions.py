@@ -29,6 +29,7 @@ SAME = [
     "torch.hstack([x,y])", "torch.vstack([x,y])", "torch.block_diag(x,y)", "torch.triu(x)", "torch.trace(x[:3])", "torch.kron(x,y)", "x.cumprod(0)",
     "torch.diff(x)", "torch.nan_to_num(x)", "torch.square(x)", "x.trunc()", "torch.fft.rfft(x).real", "torch.linalg.norm(x)",
     "F.silu(x.clone(),inplace=True)", "F.leaky_relu(x.clone(),0.1,inplace=True)", "F.softmin(x,1)", "F.tanhshrink(x)",
-    "F.grid_sample(x[None,None],torch.zeros(1,2,2,2),align_corners=False)", "F.affine_grid(x[None,:2],(1,1,2,3),align_corners=False)", "F.one_hot(x.long().abs(),4)", "torch.zeros_like(x)", "x.sum(-1,keepdim=True)",
+    "F.affine_grid(x[None,:2],(1,1,2,3),align_corners=False)",
+    "F.grid_sample(x[None,None],torch.zeros(1,2,2,2),align_corners=False)", "F.one_hot(x.long().abs(),4)", "torch.zeros_like(x)", "x.sum(-1,keepdim=True)",
     "x.std(0)", "x.mean()", "x.float().mean(-1)", "torch.rsqrt(x.abs()+1e-6)*y", "x.argsort(1)", "x.repeat_interleave(2,0)", "torch.tril(torch.ones(4,4))",
 ]
