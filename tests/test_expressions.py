@@ -693,14 +693,53 @@ torch.tensor([1]) >> 1.5
 nn.utils.rnn.pad_sequence("ab")
 nn.utils.rnn.pad_sequence([torch.ones(2, 3), torch.ones(3, 1)])
 nn.utils.rnn.pad_sequence([torch.ones(1, 2).long(), torch.full((2, 2), 1.5)])
+torch.ones(3).index_add(0, torch.tensor([0.0]), torch.ones(1))
+torch.ones(3).index_reduce_(0, torch.tensor([0], dtype=torch.int16), torch.ones(1), "mean")
+torch.ones(3).index_copy(0, torch.tensor([True]), torch.ones(1))
 torch.distributions.Categorical(torch.tensor([-1.0, 1.0]))
 torch.func.vjp(lambda a: (a, a.sum()), torch.ones(2))[1](torch.ones(2))
 A = torch.autograd.Function; F = type("F", (A,), dict(forward=staticmethod(lambda ctx, x: [x * 2, x]), backward=None)); F.apply(torch.ones(2, requires_grad=True))
 """
 
+LAYER_ARGUMENTS = """
+m = nn.Module(); m.a = 5; m.a = nn.Buffer(torch.ones(1))
+m = nn.Module(); m.a = nn.Parameter(torch.ones(1)); m.a = nn.Buffer(torch.ones(1)); [k for k in m.__dict__ if k == "a"], list(m.buffers()), list(m.parameters())
+m = nn.Module(); m.a = 5; m.a = nn.Linear(1, 1); [k for k in m.__dict__ if k == "a"], m.a
+nn.Linear(2, 2).to("cpu", copy=True)
+nn.Linear(2, 2).to(torch.float64, False, False)
+F.affine_grid(torch.ones(1, 2, 3), (1, 1, 2, 1), align_corners=True)
+F.affine_grid(torch.ones(1, 3, 4), (1, 1, 2, 1, 2), align_corners=True)
+nn.Fold((4, 5), (2, 2), dilation=8)(torch.ones(1, 12, 12))
+F.fold(torch.ones(12, 12), (4, -5), (2, 2))
+F.fractional_max_pool2d(torch.ones(1, 2, 8, 8), 2, output_ratio=(0.5, 0.5, 0.5))
+F.fractional_max_pool2d(torch.ones(1, 2, 8, 8), 2, output_ratio=(0.5,))
+F.fractional_max_pool2d(torch.ones(1, 2, 8, 8), 2, (5,))
+F.fractional_max_pool2d(torch.ones(1, 2, 8, 8), (2, 2, 2), (5, 5))
+F.fractional_max_pool3d(torch.ones(1, 2, 8, 8, 8), 2, (5, 5))
+F.fractional_max_pool3d(torch.ones(1, 2, 8, 8, 8), (2, 2), (5, 5, 5))
+nn.BatchNorm1d(3)(torch.ones(0, 3, dtype=torch.float64)).shape
+F.hardtanh_(torch.arange(3.0).expand(2, 3))
+D = type("D", (torch.distributions.Distribution,), {}); D(validate_args=True)
+D = type("D", (torch.distributions.Distribution,), dict(arg_constraints={})); D(validate_args=True)._validate_sample(torch.ones(()))
+"""
+
+SPARSE_WEIGHTS = """
+w = torch.tensor([[0.0, 1, 0], [2, 0, 3]]).to_sparse(); F.linear(torch.arange(6.0).view(2, 3), w)
+w = torch.tensor([[0.0, 1, 0], [2, 0, 3]]).to_sparse(); F.linear(torch.arange(3.0), w, torch.ones(2)), F.linear(torch.arange(12.0).view(2, 2, 3), w, torch.ones(2))
+w = torch.tensor([[0.0, 1, 0], [2, 0, 3]]).to_sparse(); x = torch.ones(2, 3, requires_grad=True); F.linear(x, w).sum().backward(); x.grad
+x = torch.tensor([[0.0, 1, 0], [2, 0, 3]]).to_sparse(); w = torch.arange(6.0).view(2, 3).requires_grad_(); F.linear(x, w).sum().backward(); w.grad
+"""
+
+MEMORY = """
+torch.empty_strided((0, 3), (5, 7)).stride(), torch.empty_strided((1,), (0,)).stride(), torch.empty_strided((2, 3, 4, 0), (12, 4, 1, 1)).stride()
+S = type("S", (), dict(__len__=lambda self: 2, __getitem__=lambda self, i: {}[i])); torch.tensor(S())
+S = type("S", (), dict(__len__=lambda self: 2, __getitem__=lambda self, i: [1, 2][i])); torch.tensor(S())
+"""
+
 PROGRAMS = (INDEXING, VIEWS, OVERLAPS, AUTOGRAD, PLACES, HOOKS, HOOK_RESULTS, PARTS, POOLS, MIXED, FACTORIES, NUMBERS, FACTORS, NUMPY_NUMBERS, OTHERS_OPERATORS, FLAT_WEIGHTS, OUTS,
             OUT_DTYPES, FOURIER, SIZES, BUFFERS, MADE, REDUCED, PRODUCT_OUTS, NOT_FINITE, FLOAT_SIZES, TRANSFORMS, INFINITE_MATRICES, SUMS_OF_SHORT_NUMBERS,
-            CONJUGATED_WINDOWS, STRICT, NOT_IMPLEMENTED, EMPTY, NEW_USERS, AFFINE_GRIDS)
+            CONJUGATED_WINDOWS, STRICT, NOT_IMPLEMENTED, EMPTY, NEW_USERS, AFFINE_GRIDS, LAYER_ARGUMENTS, SPARSE_WEIGHTS,
+            MEMORY)
 
 
 @pytest.mark.parametrize("program", lines(*PROGRAMS))

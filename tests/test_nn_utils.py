@@ -204,6 +204,25 @@ def test_spectral_norm(torch):
     return [*seen, old.state_dict(), said(nn.utils.spectral_norm, nn.Linear(1, 1), n_power_iterations=0)]
 
 
+@same
+def test_spectral_norm_of_the_first_version(torch):
+    """Such state dicts hold the divided weight and no second vector."""
+    m = torch.nn.utils.spectral_norm(torch.nn.Linear(3, 4))
+    with torch.no_grad():
+        m.weight_orig.copy_((torch.arange(12.0).view(4, 3) ** 2).sin())
+        m.weight_u.copy_(torch.tensor([0.5, -0.5, 0.1, 0.7]))
+        m.bias.zero_()
+    m(torch.ones(1, 3))
+    state, weight = m.state_dict(), m.weight.detach().clone()
+    del state._metadata[""]["spectral_norm"]
+    seen = [m.load_state_dict(state)]
+    del state["weight_v"]
+    seen += [said(m.load_state_dict, state), m.load_state_dict(state, strict=False)]
+    state["weight"] = weight
+    torch.nn.init.zeros_(m.weight_v)
+    return [*seen, m.load_state_dict(state), m.weight_v, m.eval()(torch.ones(2, 3)), sorted(state)]
+
+
 @pytest.mark.parametrize("shape", [(3, 3), (4, 2), (2, 4)], ids=str)
 @pytest.mark.parametrize("map_name", ["matrix_exp", "cayley", "householder", None])
 @same

@@ -45,3 +45,14 @@ def test_locations():
             t.serialization.default_restore_location(storage, "cuda:0")
         with pytest.raises(RuntimeError, match="don't know how to restore"):
             t.serialization.default_restore_location(storage, "elsewhere")
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_storages_in_other_dtypes():
+    answers = []
+    for t in (oracle, subject):
+        raw, typed = t.tensor([1.5, 2.0]).untyped_storage(), t.tensor([1.5, 0.0]).storage()
+        names = ("short", "bool", "complex_float", "complex_double", "float8_e5m2", "float8_e4m3fn")
+        answers.append([[(str(made.dtype), [complex(n) for n in made.tolist()]) for made in (getattr(raw, name)(), getattr(typed, name)())] for name in names])
+        answers[-1] += [raw.resizable(), raw.type(), raw.new().nbytes(), typed.resizable(), typed.is_pinned(), typed.pickle_storage_type()]
+    assert answers[0] == answers[1]

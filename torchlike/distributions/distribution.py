@@ -1,6 +1,8 @@
 """The base of probability distributions."""
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 
 from .._core import program
@@ -29,6 +31,8 @@ class Distribution:
         try:
             wanted = self.arg_constraints
         except NotImplementedError:
+            warnings.warn(f"{type(self)} does not define `arg_constraints`. Please set `arg_constraints = {{}}` or initialize the distribution with "
+                          "`validate_args=False` to turn off validation.", stacklevel=3)
             return
         for name, constraint in wanted.items():
             if constraints.is_dependent(constraint):
@@ -110,7 +114,6 @@ class Distribution:
 
     def sample_n(self, n: int) -> Tensor:
         """sample((n,))."""
-        import warnings
         warnings.warn("sample_n will be deprecated. Use .sample((n,)) instead", UserWarning, stacklevel=2)
         return self.sample(Size((n,)))
 
@@ -154,6 +157,8 @@ class Distribution:
         try:
             support = self.support
         except NotImplementedError:
+            warnings.warn(f"{type(self)} does not define `support` to enable sample validation. Please initialize the distribution with "
+                          "`validate_args=False` to turn off validation.", stacklevel=2)
             return
         _require(support, value, lambda: (
             f"Expected value argument ({type(value).__name__} of shape {tuple(value.shape)}) to be within the support ({support!r}) of the "

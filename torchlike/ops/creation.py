@@ -367,7 +367,11 @@ def _host_data(data, dtype) -> np.ndarray:
     if isinstance(data, (int, float, complex)):
         return _from_number(data, dtype)
     if hasattr(data, "__len__") and hasattr(data, "__getitem__") and not isinstance(data, (str, bytes, dict)):
-        return _from_nested(list(data), dtype)
+        try:
+            items = list(data)
+        except Exception:
+            raise ValueError(f"could not determine the shape of object type '{type(data).__name__}'") from None
+        return _from_nested(items, dtype)
     if isinstance(data, str):
         raise TypeError("new(): invalid data type 'str'")
     raise RuntimeError(f"Could not infer dtype of {type(data).__name__}")

@@ -12,7 +12,7 @@ import numpy as np
 from .._core import device as dev
 from .._core import dtype as dt
 from .._core.aval import broadcast_shapes
-from .._core.layout import Layout, is_contiguous, is_dense
+from .._core.layout import Layout, contiguous, is_dense
 from .._core.registry import Op, Plan, common_device
 from .._core.rng_dtypes import cpp_type
 from .._core.room import need_count
@@ -205,8 +205,7 @@ def vander(x: Tensor, N: int | None = None, increasing: bool = False) -> Tensor:
 
 def _strided(t: Tensor, shape: tuple, strides: tuple) -> Tensor:
     """t, dense, with its elements said to lie so."""
-    layout = Layout(shape, strides, 0)
-    t._layout = None if is_contiguous(layout) else layout
+    t._layout = None if strides == contiguous(shape).strides else Layout(shape, strides, 0)
     return t
 
 

@@ -16,6 +16,7 @@ from .._core import device as dev
 from .._core import dtype as dt
 from .._core.layout import contiguous, is_contiguous
 from .._public import FUNCTIONS, public
+from .._shared import is_shared, share
 from .._storage import Storage
 from .._tensor import Tensor, as_tensor_value
 from .creation import constant, from_data, place
@@ -160,10 +161,15 @@ class UntypedStorage(StorageBase):
         return False
 
     def is_shared(self) -> bool:
-        return False
+        return is_shared(self._cell)
 
     def share_memory_(self) -> UntypedStorage:
+        share(self._cell)
         return self
+
+    @classmethod
+    def _new_shared(cls, size: int, *, device="cpu") -> UntypedStorage:
+        return cls(size, device=device).share_memory_()
 
     def untyped(self) -> UntypedStorage:
         return self
@@ -188,6 +194,15 @@ class UntypedStorage(StorageBase):
 
     def tolist(self) -> list[int]:
         return self._bytes().tolist()
+
+    def new(self) -> UntypedStorage:
+        return UntypedStorage(0, device=self.device)
+
+    def type(self) -> str:
+        return "torch.storage.UntypedStorage"
+
+    def resizable(self) -> bool:
+        return True
 
     def fill_(self, value: int) -> UntypedStorage:
         self._fill(np.full(self.nbytes(), value, np.uint8))
@@ -324,16 +339,30 @@ class TypedStorage(metaclass=_TypedMeta):
     _cdata = property(lambda self: self._untyped_storage._cdata)
 
     def is_shared(self) -> bool:
-        return False
+        return self._untyped_storage.is_shared()
 
     def share_memory_(self) -> TypedStorage:
+        self._untyped_storage.share_memory_()
         return self
+
+    def _new_shared(self, size: int, *, device=None) -> TypedStorage:
+        """A storage of so many elements of this one's dtype, in memory that processes share."""
+        return TypedStorage(wrap_storage=UntypedStorage._new_shared(size * self.dtype.itemsize, device=device or "cpu"), dtype=self.dtype)
 
     def type(self) -> str:
         return f"torch.{self.dtype.short}Storage"
 
     def tolist(self) -> list:
         return self._flat().tolist()
+
+    def resizable(self) -> bool:
+        return True
+
+    def is_pinned(self, device=None) -> bool:
+        return False
+
+    def pickle_storage_type(self) -> str:
+        return f"{self.dtype.short}Storage"
 
     def __iter__(self) -> Iterator:
         return iter(self.tolist())
@@ -400,8 +429,12 @@ for _name, _dtype in (
     ("char", dt.int8),
     ("byte", dt.uint8),
     ("bool", dt.bool_),
+    ("complex_float", dt.complex64),
+    ("complex_double", dt.complex128),
+    *((_kind.name, _kind) for _kind in (dt.float8_e4m3fn, dt.float8_e4m3fnuz, dt.float8_e5m2, dt.float8_e5m2fnuz)),
 ):
     setattr(TypedStorage, _name, _caster(_dtype))
+    setattr(UntypedStorage, _name, lambda self, kind=_dtype: TypedStorage(wrap_storage=self, dtype=dt.uint8).to(dtype=kind))
 
 
 def _untyped_storage(self) -> UntypedStorage:

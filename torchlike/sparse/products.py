@@ -153,6 +153,15 @@ def addmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: float = 1, alpha: 
     return named(made, "Addmm" if op is _MM else "SparseAddmm")
 
 
+def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
+    """input @ weight.T + bias, of a sparse weight or input."""
+    if isinstance(input, SparseTensor) or input.dim() == 2:
+        made = mm(input, weight.t())
+    else:
+        made = mm(input.reshape(-1, input.shape[-1]), weight.t()).reshape(*input.shape[:-1], weight.shape[0])
+    return made if bias is None else named(bias + made, "Addmm")
+
+
 def _combined(mat1: Csr, mat2: Tensor, reduce: str) -> Tensor:
     """The product with another sum: rows of mat2, times the entries, combined by 'mean', 'amax' or 'amin'; 0 where a row has no entries."""
     if reduce not in ("mean", "amax", "amin"):
@@ -191,4 +200,4 @@ def sampled_addmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: float = 1.
     return input._like(input._entries * beta + (rows * cols).sum(1) * alpha)
 
 
-FORMS = {"mm": mm, "spmm": mm, "matmul": matmul, "mv": mv, "bmm": bmm, "addmm": addmm}
+FORMS = {"mm": mm, "spmm": mm, "matmul": matmul, "mv": mv, "bmm": bmm, "addmm": addmm, "linear": linear}

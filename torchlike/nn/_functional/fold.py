@@ -93,11 +93,14 @@ def fold(input: Tensor, output_size, kernel_size, dilation=1, padding=0, stride=
         raise RuntimeError("Expected size of input's dimension 1 to be divisible by the product of kernel_size, but got input.size(1)="
                            f"{input.shape[-2]} and kernel_size=({kernel[0]}, {kernel[1]}).")
     sizes = _sizes(shape, kernel, dilation, padding, stride)
-    if math.prod(sizes) != input.shape[-1]:
+    if math.prod(sizes) != input.shape[-1] or min(sizes) < 1:
         pair = lambda v: f"({v[0]}, {v[1]})"  # noqa: E731
-        raise RuntimeError(f"Given output_size={pair(shape)}, kernel_size={pair(kernel)}, dilation={pair(dilation)}, padding={pair(padding)}, "
-                           f"stride={pair(stride)}, expected size of input's dimension 2 to match the calculated number of sliding blocks "
-                           f"{sizes[0]} * {sizes[1]} = {math.prod(sizes)}, but got input.size(2)={input.shape[-1]}.")
+        given = (f"Given output_size={pair(shape)}, kernel_size={pair(kernel)}, dilation={pair(dilation)}, padding={pair(padding)}, "
+                 f"stride={pair(stride)}, ")
+        if math.prod(sizes) != input.shape[-1]:
+            raise RuntimeError(f"{given}expected size of input's dimension 2 to match the calculated number of sliding blocks "
+                               f"{sizes[0]} * {sizes[1]} = {math.prod(sizes)}, but got input.size(2)={input.shape[-1]}.")
+        raise RuntimeError(f"{given}calculated shape of the array of sliding blocks as {pair(sizes)}, which is too small (non-positive)")
     batched = input.ndim == 3
     out = apply(_FOLD, (input if batched else input.unsqueeze(0),), (shape, sizes, kernel, dilation, padding, stride))
     return out if batched else out.squeeze(0)

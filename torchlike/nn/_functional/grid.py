@@ -80,6 +80,9 @@ def affine_grid(theta: Tensor, size, align_corners: bool | None = None) -> Tenso
                          f"{theta.size()}.")
     if min(size) <= 0:
         raise ValueError(f"Expected non-zero, positive output size. Got {size}")
+    if align_corners and min(size[2:]) == 1:
+        warnings.warn("Since version 1.3.0, affine_grid behavior has changed for unit-size grids when align_corners=True. This is not an intended "
+                      "use case of affine_grid. See the documentation of affine_grid for details.", stacklevel=2)
     return affine_grid_generator(theta, size, align_corners)
 
 

@@ -71,7 +71,7 @@ def _as_shape(normalized_shape) -> tuple[int, ...]:
 def _mixed(input: Tensor, *params) -> bool:
     """Whether half precision meets parameters of single precision, which norms take; on the CPU torch takes no other mixture."""
     kinds = [p.dtype for p in params if p is not None and p.dtype is not input.dtype]
-    if kinds and input.device.type == "cpu":
+    if kinds and input.device.type == "cpu" and input.numel():
         if any(kind is not dt.float32 for kind in kinds):
             raise RuntimeError("mixed dtype (CPU): expect parameter to have scalar type of Float")
         if input.dtype is dt.float64:

@@ -440,11 +440,16 @@ def _fractional(n: int):
     def f(input: Tensor, kernel_size, output_size=None, output_ratio=None, return_indices: bool = False, _random_samples=None):
         if output_size is None and output_ratio is None:
             raise ValueError(f"{name} requires specifying either an output_size or an output_ratio")
-        kernel, shape = each(kernel_size, n, "kernel_size"), tuple(input.shape[-n:])
+        shape = tuple(input.shape[-n:])
         if output_size is None:
-            ratio = (output_ratio,) * n if isinstance(output_ratio, float) else tuple(output_ratio)
-            output_size = tuple(int(s * r) for s, r in zip(shape, ratio))
-        sizes = each(output_size, n, "output_size")
+            ratio = (output_ratio,) * n if isinstance(output_ratio, (int, float)) else tuple(output_ratio)
+            if len(ratio) > n == 2:
+                raise ValueError(f"{name} requires output_ratio to either be a single Int or tuple of Ints.")
+            output_size = tuple(int(shape[i] * ratio[i]) for i in range(n))
+        for sequence, what in ((kernel_size, "kernel_size"), (output_size, "output_size")):
+            if isinstance(sequence, (tuple, list)) and len(sequence) != n:
+                raise RuntimeError(f"{name}: {what} must either be a single Int or tuple of {'three ' * (n == 3)}Ints")
+        kernel, sizes = each(kernel_size, n, "kernel_size"), each(output_size, n, "output_size")
         for d, size in list(enumerate(input.shape))[input.ndim - n - 1:]:
             if size == 0:
                 raise RuntimeError(f"{name}{'_out' * (n == 3)}(): Expected input to have non-zero size for non-batch dimensions, but got"

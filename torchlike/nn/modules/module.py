@@ -196,6 +196,7 @@ class Module(HooksMixin, StateDictMixin):
         if isinstance(value, Parameter):
             if params is None:
                 raise AttributeError("cannot assign parameters before Module.__init__() call")
+            own.pop(name, None)
             self._forget(name, "_buffers", "_modules")
             self.register_parameter(name, value)
         elif params is not None and name in params:
@@ -206,6 +207,7 @@ class Module(HooksMixin, StateDictMixin):
         elif isinstance(value, Module):
             if modules is None:
                 raise AttributeError("cannot assign module before Module.__init__() call")
+            own.pop(name, None)
             self._forget(name, "_parameters", "_buffers")
             modules[name] = self._run_module_registration_hooks(name, value)
         elif modules is not None and name in modules:
@@ -219,9 +221,8 @@ class Module(HooksMixin, StateDictMixin):
             super().__setattr__(name, value)
 
     def _forget(self, name: str, *kinds: str) -> None:
-        """A name has one meaning: drop it as a plain attribute and from `kinds`."""
+        """A name has one meaning: drop it from `kinds`."""
         own = self.__dict__
-        own.pop(name, None)
         for kind in kinds:
             own[kind].pop(name, None)
         own["_non_persistent_buffers_set"].discard(name)
@@ -567,13 +568,15 @@ def _parse_to(*args: Any, **kwargs: Any) -> tuple[Any, Any, bool, Any]:
     import torchlike as torch
 
     memory_format = kwargs.pop("memory_format", None)
-    kwargs.pop("copy", None)
+    copies = kwargs.pop("copy", None) is not None
     if args and isinstance(args[0], Tensor) or "tensor" in kwargs:
         names = ("tensor", "non_blocking")
     elif args and isinstance(args[0], torch.dtype):
         names = ("dtype", "non_blocking")
     else:
         names = ("device", "dtype", "non_blocking")
+    if copies or (len(args) == len(names) + 1 and isinstance(args[-1], bool)):
+        raise RuntimeError(".to() does not accept copy argument")
     given = dict(zip(names, args), **kwargs)
     if len(args) > len(names) or set(given) - {*names, "device", "dtype"}:
         raise TypeError(f"to() received an invalid combination of arguments - got ({', '.join(map(typename, args))})")

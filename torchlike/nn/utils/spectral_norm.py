@@ -89,7 +89,36 @@ class SpectralNorm:
         module.register_buffer(name + "_v", v)
         module.register_forward_pre_hook(fn)
         module._register_state_dict_hook(SpectralNormStateDictHook(fn))
+        module._register_load_state_dict_pre_hook(SpectralNormLoadStateDictPreHook(fn))
         return fn
+
+    def second_vector(self, original: Tensor, weight: Tensor, u: Tensor) -> Tensor:
+        """The v with which u makes `weight` of `original`: the one of least length along which the matrix reaches u, scaled to that quotient."""
+        with no_grad():
+            matrix = weight_matrix(original, self.dim)
+            v = matrix.pinverse().mv(u)
+            return v * ((original / weight).mean() / u.dot(matrix.mv(v)))
+
+
+class SpectralNormLoadStateDictPreHook:
+    """Brings state dicts up to date that know no version: they hold the divided weight where later ones hold v."""
+
+    def __init__(self, fn: SpectralNorm) -> None:
+        self.fn = fn
+
+    def __call__(self, state_dict: dict, prefix: str, local_metadata: dict, strict: bool, missing_keys: list, unexpected_keys: list,
+                 error_msgs: list) -> None:
+        name = prefix + self.fn.name
+        version = local_metadata.get("spectral_norm", {}).get(self.fn.name + ".version")
+        if version is not None and version >= 1:
+            return
+        if version is None and name not in state_dict and all(name + suffix in state_dict for suffix in ("_orig", "_u", "_v")):
+            return  # up to date, only its metadata are lost
+        missing = [key for key in (name + "_orig", name, name + "_u") if key not in state_dict]
+        if missing:
+            missing_keys.extend(missing if strict else ())
+            return
+        state_dict[name + "_v"] = self.fn.second_vector(state_dict[name + "_orig"], state_dict.pop(name), state_dict[name + "_u"])
 
 
 class SpectralNormStateDictHook:
