@@ -62,6 +62,14 @@ def test_dead_results_are_not_outputs():
     assert len(info.executables[-1].live) == 1
 
 
+def test_executables_keep_no_source_lines():
+    with program.tier("compiled"):
+        torch.tensor([1.0, 2.0]).exp().add(0.5).tolist()
+        info = next(reversed(history._last_at.values()))
+    text = info.executables[-1].call.as_text()
+    assert "exponential" in text and "op_name" not in text and "source_file" not in text
+
+
 def test_parameters_are_donated():
     with program.tier("compiled"):
         w = torch.zeros(1000)

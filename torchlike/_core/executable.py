@@ -129,6 +129,14 @@ def on_host(plan):
     return (lambda *args: (kernel(*args),)) if plan.single else kernel
 
 
+def _forget_sources(lowered) -> None:
+    """Take out which line each instruction came from: XLA's CPU backend keeps that twice for as long as a program is loaded."""
+    from jax.extend.mlir.passmanager import PassManager  # importing it takes 25 ms, and only compiling needs it
+    module = lowered.compiler_ir()
+    with module.context:
+        PassManager.parse("builtin.module(strip-debuginfo)").run(module.operation)
+
+
 def build(info, live: tuple, donated: tuple):
     """Compile a program for these outputs and donations."""
     n = len(info.input_avals)
@@ -160,6 +168,8 @@ def build(info, live: tuple, donated: tuple):
         lowered = jax.jit(p, donate_argnums=(0,), keep_unused=True).lower(
             [struct(info.input_avals[i]) for i in donated], [struct(info.input_avals[i]) for i in kept],
             jax.ShapeDtypeStruct((info.n_floats,), np.float64), jax.ShapeDtypeStruct((info.n_ints,), np.int64), jax.ShapeDtypeStruct((), np.float32))
+        if info.device.type == "cpu":
+            _forget_sources(lowered)
         # a large program takes less memory then and no more time, a small one a little more time
         roomy = info.device.type == "cpu" and sum(a.numel * a.dtype.itemsize for s in info.steps for a in s.plan.outs) > ROOMY
         call = lowered.compile(compiler_options=_BY_MEMORY if roomy else None)
