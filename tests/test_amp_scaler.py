@@ -148,7 +148,8 @@ def test_the_accelerator_is_what_jax_has():
     assert (accelerator.current_accelerator() is not None) is has
     if not has:
         for f in ("current_device_index", "synchronize"):
-            assert outcome(getattr(accelerator, f)) == outcome(getattr(torch.accelerator, f))
+            ours, theirs = outcome(getattr(accelerator, f)), outcome(getattr(torch.accelerator, f))
+            assert ours == theirs if torch.version.cuda is None else ours[0] == theirs[0]  # built for CUDA, torch tells of the driver
 
 
 @pytest.mark.parametrize("t", [torch, torchlike])

@@ -33,3 +33,23 @@ def test_tables(options):
         found.append((str(table), repr(one).split("\n", 1)[1], one.significant_figures, one.title,
                       b.Measurement.merge(made)[0].times, b.select_unit(2e-3), b.unit_to_english("us")))
     assert found[0] == found[1]
+
+
+@pytest.mark.parametrize("wrong", [((3,), {}), (("1",), {"language": "rust"}), (("1",), {"global_setup": "x"})])
+def test_refused(wrong):
+    told = []
+    for package in ("torchlike", "torch"):
+        with pytest.raises(ValueError) as error:
+            importlib.import_module(f"{package}.utils.benchmark").Timer(*wrong[0], **wrong[1])
+        told.append(str(error.value))
+    assert told[0] == told[1]
+
+
+@pytest.mark.parametrize("package", ["torch", "torchlike"])
+def test_until_the_times_agree(package):
+    benchmark = importlib.import_module(f"{package}.utils.benchmark")
+    seen = []
+    made = benchmark.Timer("sum(range(100))", language=benchmark.Language.PYTHON).adaptive_autorange(threshold=1e-9, min_run_time=0.001, max_run_time=0.1,
+                                                                                                    callback=lambda n, t: seen.append(n))
+    assert seen and set(seen) == {made.number_per_run} and sum(made.raw_times) >= 0.1
+    assert benchmark.Timer("sum(range(100))").adaptive_autorange(threshold=1e9).meets_confidence(1e9)

@@ -344,8 +344,10 @@ def run_script(source, **options):
 
 
 SLOW = """
-    import multiprocessing, time
+    import multiprocessing, signal, time, warnings
     import torchlike as torch
+    warnings.simplefilter("ignore")  # of more workers than cores
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # what runs in the background of a shell ignores it
     class Slow:
         def __len__(self): return 1000
         def __getitem__(self, i):

@@ -102,3 +102,22 @@ def test_forward_derivatives_of_functions(subject, oracle):
                 missing = str(error)
         return [t.numpy().round(4).tolist() for t in (*parts, mixed)], missing
     assert found(subject) == found(oracle)
+
+
+def test_what_differs_is_shown_as_tensors(subject, oracle):
+    def shown(torch):
+        x = torch.tensor([0.5, 1.0, 2.0], dtype=torch.float64, requires_grad=True)
+        with pytest.raises(RuntimeError) as error:
+            torch.autograd.gradcheck(functions(torch)["wrong"], (x,))
+        return str(error.value)
+    assert shown(subject) == shown(oracle)
+    assert "numerical:tensor([[2.0000," in shown(subject)
+
+
+@pytest.mark.parametrize("apart", [False, True])
+def test_gradgradcheck_draws_what_torch_draws(subject, oracle, apart):
+    def after(torch):
+        x = inputs(torch)["matrix"]
+        torch.autograd.gradgradcheck(torch.sin, (x,), gen_non_contig_grad_outputs=apart)
+        return torch.rand(3).tolist()
+    assert after(subject) == after(oracle)

@@ -24,6 +24,12 @@ def tensor_like(x: Tensor, values) -> Tensor:
     return as_tensor_value(np.asarray(values).astype(x.dtype.np).reshape(tuple(x.shape)))
 
 
+def numbers_like(x: Tensor, values: np.ndarray) -> Tensor:
+    """Numbers, of any shape, as a tensor of x's precision."""
+    kind = x.dtype.to_complex() if values.dtype.kind == "c" else x.dtype.to_real()
+    return as_tensor_value(np.asarray(values).astype(kind.np))
+
+
 def part(values: np.ndarray, which: str | None) -> np.ndarray:
     """The real or the imaginary part; None: the values are real."""
     return values.imag if which == "imaginary" and values.dtype.kind == "c" else values.real

@@ -127,7 +127,8 @@ class _Check:
     def _compare(self, k: int, i: int, numerical: np.ndarray, found: np.ndarray, of: str, mode: str = "") -> None:
         if np.allclose(found, numerical, self.rtol, self.atol):
             return
-        text = f"{of}Jacobian {mode}mismatch for output {k} with respect to input {i},\nnumerical:{numerical}\nanalytical:{found}\n"
+        shown = [x.item() if x.size == 1 and self.fast else jacobians.numbers_like(self.inputs[i], x) for x in (numerical, found)]
+        text = f"{of}Jacobian {mode}mismatch for output {k} with respect to input {i},\nnumerical:{shown[0]}\nanalytical:{shown[1]}\n"
         if self.fast:
             text += "\nThese are derivatives along one random direction, weighed at random: fast_mode=False compares every element.\n"
         raise GradcheckError(text)
@@ -254,13 +255,10 @@ def gradgradcheck(func: Callable, inputs, grad_outputs=None, *, eps: float = 1e-
     """gradcheck of the backward: second derivatives against finite differences of first ones."""
     parts = as_tuple(inputs)
     if grad_outputs is None:
-        draw = np.random.default_rng(0)
+        from ..testing import make_tensor
         outputs = [o for o in as_tuple(func(*parts)) if o.requires_grad]
-        made = [draw.standard_normal(tuple(o.shape)) + (1j * draw.standard_normal(tuple(o.shape)) if o.dtype.is_complex else 0) for o in outputs]
-        grads = tuple(jacobians.tensor_like(o, m) for m, o in zip(made, outputs))
-        if gen_non_contig_grad_outputs:
-            grads = tuple(g.unsqueeze(-1).expand(*g.shape, 2).contiguous()[..., 0] for g in grads)
-        grads = tuple(g.requires_grad_() for g in grads)
+        grads = tuple(make_tensor(o.shape, dtype=o.dtype, device=o.device, low=-1, high=1, requires_grad=True, noncontiguous=gen_non_contig_grad_outputs)
+                      for o in outputs)
     else:
         grads = as_tuple(grad_outputs)
     n = len(parts)

@@ -120,11 +120,18 @@ def _check_slices(name: str, input: Tensor, d: int, index: Tensor, source: Tenso
     )
 
 
+def _wrong_index(name: str, index) -> str:
+    """torch's words, which have the underscore for both forms of these functions; index_copy says less."""
+    if not isinstance(index, Tensor) or name == "index_copy_":
+        return f"{name}(): Expected dtype int32/int64 for index"
+    return f"{name.rstrip('_')}_(): Expected dtype int32/int64 for index but got: {index.dtype.short}"
+
+
 def _indexed(name: str, input, dim, index, source, scale, mode, error=RuntimeError) -> Tensor:
     d = as_dim(dim, input.ndim)
     if not input.ndim:
         return apply(ONLY, (_indexed(name, flat(input), 0, flat(index), flat(source), scale, mode),))
-    need_index(name, index, f"{name}(): Expected dtype int32/int64 for index")
+    need_index(name, index, _wrong_index(name, index))
     _same_kind(name, input, source)
     _check_slices(name, input, d, index, source, error)
     # torch lets scatter_add do the plain addition along the first and the last dimension, which has an error of its own
@@ -187,7 +194,7 @@ def index_reduce(input, dim: int, index: Tensor, source: Tensor, reduce: str, *,
     d = as_dim(dim, input.ndim)
     if not input.ndim:
         return apply(ONLY, (index_reduce(flat(input), 0, flat(index), flat(source), reduce, include_self=include_self),))
-    need_index("index_reduce", index, "index_reduce(): Expected dtype int32/int64 for index")
+    need_index("index_reduce", index, _wrong_index("index_reduce", index))
     _same_kind("index_reduce", input, source)
     _check_slices("index_reduce", input, d, flat(index), source)
     index = _vector_index("index_reduce", input, d, index, wording=_out_of_self)

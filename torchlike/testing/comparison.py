@@ -15,6 +15,10 @@ __all__ = ["assert_allclose", "assert_close"]
 
 _TOLERANCES = {dt.float16: (1e-3, 1e-5), dt.bfloat16: (1.6e-2, 1e-5), dt.float32: (1.3e-6, 1e-5), dt.float64: (1e-7, 1e-7)}
 
+_OLDER = {dt.float16: (1e-3, 1e-3), dt.float32: (1e-4, 1e-5), dt.float64: (1e-5, 1e-8)}  # assert_allclose's
+_SPARSE = {"torch.sparse_coo": ("COO", ("_indices",)), "torch.sparse_csr": ("CSR", ("crow_indices", "col_indices")),
+           "torch.sparse_csc": ("CSC", ("ccol_indices", "row_indices"))}
+
 
 class _Mismatch(Exception):
     """What differs, where in the containers, and as which class of error."""
@@ -31,7 +35,10 @@ def _fail(text: str, error: type[Exception] = AssertionError):
 def _tolerances(dtypes, rtol, atol) -> tuple[float, float]:
     if rtol is not None:
         return rtol, atol
-    found = [_TOLERANCES.get(d.to_real() if d.category == dt.COMPLEX else d, (0.0, 0.0)) for d in dtypes]
+    return _greatest([_TOLERANCES.get(d.to_real() if d.category == dt.COMPLEX else d, (0.0, 0.0)) for d in dtypes])
+
+
+def _greatest(found: list[tuple[float, float]]) -> tuple[float, float]:
     return max(r for r, _ in found), max(a for _, a in found)
 
 
@@ -96,13 +103,30 @@ def _tensors(actual: Tensor, expected: Tensor, rtol, atol, equal_nan: bool, chec
     if actual.dtype is not expected.dtype:
         common = dt.promote_types(actual.dtype, expected.dtype)
         actual, expected = actual.to(common), expected.to(common)
+    if not (actual._sparse or expected._sparse):
+        return _values(actual, expected, rtol, atol, equal_nan)
+    if actual.layout is not expected.layout:
+        return _values(*(x.to_dense() if x._sparse else x for x in (actual, expected)), rtol, atol, equal_nan)
+    kind, places = _SPARSE[str(actual.layout)]
+    if actual._nnz() != expected._nnz():
+        _fail(f"The number of specified values in sparse {kind} tensors does not match: {actual._nnz()} != {expected._nnz()}")
+    for place in places:
+        _values(getattr(actual, place)(), getattr(expected, place)(), 0, 0, False, f"Sparse {kind} {place.strip('_')}")
+    _values(*(x._values() if kind == "COO" else x.values() for x in (actual, expected)), rtol, atol, equal_nan, f"Sparse {kind} values")
+
+
+def _values(actual: Tensor, expected: Tensor, rtol: float, atol: float, equal_nan: bool, name: str | None = None) -> None:
+    """Strided tensors of one type, element by element; `name` says which part of a sparse one they are."""
+    for bound, value in (("rtol", rtol), ("atol", atol)):
+        if value < 0:
+            _fail(f"{bound} must be greater than or equal to zero, but got {value}", RuntimeError)
     a, b = _host(actual), _host(expected)
     if a.dtype.kind in "bu":
         a, b = a.astype(np.int64), b.astype(np.int64)
     ok = np.isclose(a, b, rtol=rtol, atol=atol, equal_nan=equal_nan)
     if ok.all():
         return
-    if a.size == 1 and not a.ndim:
+    if name is None and not a.ndim:
         x, y = (bool(actual), bool(expected)) if actual.dtype is dt.bool_ else (a.item(), b.item())
         return _number_mismatch(x, y, rtol, atol)
     equal = rtol == 0 and atol == 0
@@ -112,7 +136,7 @@ def _tensors(actual: Tensor, expected: Tensor, rtol, atol, equal_nan: bool, chec
         relative = np.where(ok, 0, np.abs(a - b) / np.abs(b).astype(np.float32 if a.dtype.kind == "i" else absolute.dtype))
         if a.dtype.kind == "i":
             relative = relative.astype(np.float32)
-    _fail(f"Tensor-likes are not {'equal' if equal else 'close'}!\n\nMismatched elements: {wrong} / {a.size} ({wrong / a.size:.1%})\n"
+    _fail(f"{name or 'Tensor-likes'} are not {'equal' if equal else 'close'}!\n\nMismatched elements: {wrong} / {a.size} ({wrong / a.size:.1%})\n"
           f"{_worst(absolute, 'absolute', atol, equal)}\n{_worst(relative, 'relative', rtol, equal)}")
 
 
@@ -126,12 +150,14 @@ def _within(key, run: Callable[[], None]) -> None:
 
 
 def _compare(actual: Any, expected: Any, allow_subclasses: bool, options: dict[str, Any]) -> None:
+    actual, expected = (x.item() if isinstance(x, np.generic) and x.dtype.kind in "biufc" else x for x in (actual, expected))
+
     def again(a, b) -> Callable[[], None]:
         return lambda: _compare(a, b, allow_subclasses, options)
 
     def both(kind) -> bool:
         return isinstance(actual, kind) and isinstance(expected, kind)
-    if both(Sequence) and not both(str):
+    if both(Sequence) and not isinstance(actual, str) and not isinstance(expected, str):
         if len(actual) != len(expected):
             _fail(f"The length of the sequences mismatch: {len(actual)} != {len(expected)}")
         for i, (a, b) in enumerate(zip(actual, expected)):
@@ -146,12 +172,12 @@ def _compare(actual: Any, expected: Any, allow_subclasses: bool, options: dict[s
     elif actual is None or expected is None:
         if actual is not expected:
             _fail(f"None mismatch: {actual} is not {expected}")
-    elif both((bool, np.bool_)):
+    elif both(bool):
         if actual is not expected:
             _fail(f"Booleans mismatch: {actual} is not {expected}")
     elif both((int, float, complex)) and not isinstance(actual, bool) and not isinstance(expected, bool):
         _numbers(actual, expected, options["rtol"], options["atol"], options["equal_nan"], options["check_dtype"])
-    elif both((Tensor, np.ndarray)) and (allow_subclasses or type(actual) is type(expected)):
+    elif (both(Tensor) or both(np.ndarray) and {actual.dtype.kind, expected.dtype.kind} <= set("biufc")) and (allow_subclasses or type(actual) is type(expected)):
         _tensors(*(x if isinstance(x, Tensor) else F["as_tensor"](x) for x in (actual, expected)), **options)
     else:
         _fail(f"No comparison pair was able to handle inputs of type {type(actual)} and {type(expected)}.", TypeError)
@@ -179,6 +205,9 @@ def assert_close(actual: Any, expected: Any, *, allow_subclasses: bool = True, r
 def assert_allclose(actual: Any, expected: Any, rtol: float | None = None, atol: float | None = None, equal_nan: bool = True, msg: str = "") -> None:
     """Older: assert_close without checks of device and dtype."""
     warnings.warn("`torch.testing.assert_allclose()` is deprecated since 1.12 and will be removed in a future release. Please use "
-                  "`torch.testing.assert_close()` instead.", FutureWarning, stacklevel=2)
+                  "`torch.testing.assert_close()` instead. "
+                  "You can find detailed upgrade instructions in https://github.com/pytorch/pytorch/issues/61844.", FutureWarning, stacklevel=2)
     actual, expected = (x if isinstance(x, Tensor) else F["tensor"](x) for x in (actual, expected))
+    if rtol is None and atol is None:
+        rtol, atol = _greatest([_OLDER.get(x.dtype, (0.0, 0.0)) for x in (actual, expected)])
     assert_close(actual, expected, rtol=rtol, atol=atol, equal_nan=equal_nan, check_device=True, check_dtype=False, check_stride=False, msg=msg or None)

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import ast
+import enum
 import textwrap
 import time
 from collections.abc import Callable
@@ -12,7 +13,7 @@ from ..._tensor import Tensor
 from .compare import Colorize, Compare
 from .measurement import Measurement, TaskSpec, ordered_unique, select_unit, set_torch_threads, trim_sigfig, unit_to_english
 
-__all__ = ["Colorize", "Compare", "Measurement", "TaskSpec", "Timer", "ordered_unique", "select_unit", "set_torch_threads", "trim_sigfig", "unit_to_english"]
+__all__ = ["Colorize", "Compare", "Language", "Measurement", "TaskSpec", "Timer", "ordered_unique", "select_unit", "set_torch_threads", "trim_sigfig", "unit_to_english"]
 
 
 def _computed(value: Any) -> None:
@@ -42,12 +43,27 @@ def _loop(stmt: str, setup: str) -> Any:
     return compile(ast.fix_missing_locations(tree), "<timeit>", "exec")
 
 
+class Language(enum.Enum):
+    """What statements are written in; only Python can be timed here."""
+
+    PYTHON = 0
+    CPP = 1
+
+
 class Timer:
     """Times a statement."""
 
     def __init__(self, stmt: str = "pass", setup: str = "pass", global_setup: str = "", timer: Callable[[], float] = time.perf_counter,
                  globals: dict[str, Any] | None = None, label: str | None = None, sub_label: str | None = None, description: str | None = None,
                  env: str | None = None, num_threads: int = 1, language: Any = "py") -> None:
+        if language in (Language.CPP, "cpp", "c++"):
+            raise ValueError("torchlike times statements in Python only")
+        if language not in (Language.PYTHON, "py", "python"):
+            raise ValueError(f"Invalid language `{language}`.")
+        if not isinstance(stmt, str):
+            raise ValueError("Currently only a `str` stmt is supported.")
+        if global_setup:
+            raise ValueError(f"global_setup is C++ only, got `{global_setup}`. Most likely this code can simply be moved to `setup`.")
         scope = dict(globals or {}, _computed=_computed)
         import torchlike
         scope.setdefault("torch", torchlike)
@@ -72,3 +88,13 @@ class Timer:
             if callback is not None:
                 callback(number, times[-1])
         return Measurement(number, times, self._task_spec)
+
+    def adaptive_autorange(self, threshold: float = 0.1, *, min_run_time: float = 0.01, max_run_time: float = 10.0, callback: Any = None) -> Measurement:
+        """blocked_autorange until the quartiles of the times lie within `threshold` of the median, or max_run_time is over."""
+        made = self.blocked_autorange(callback, min_run_time)
+        while not made.meets_confidence(threshold) and sum(made.raw_times) < max_run_time:
+            taken = self._run(made.number_per_run, self._timer)
+            if callback is not None:
+                callback(made.number_per_run, taken)
+            made = Measurement(made.number_per_run, [*made.raw_times, taken], self._task_spec)
+        return made
