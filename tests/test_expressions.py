@@ -693,9 +693,6 @@ torch.tensor([1]) >> 1.5
 nn.utils.rnn.pad_sequence("ab")
 nn.utils.rnn.pad_sequence([torch.ones(2, 3), torch.ones(3, 1)])
 nn.utils.rnn.pad_sequence([torch.ones(1, 2).long(), torch.full((2, 2), 1.5)])
-torch.ones(3).index_add(0, torch.tensor([0.0]), torch.ones(1))
-torch.ones(3).index_reduce_(0, torch.tensor([0], dtype=torch.int16), torch.ones(1), "mean")
-torch.ones(3).index_copy(0, torch.tensor([True]), torch.ones(1))
 torch.distributions.Categorical(torch.tensor([-1.0, 1.0]))
 torch.func.vjp(lambda a: (a, a.sum()), torch.ones(2))[1](torch.ones(2))
 A = torch.autograd.Function; F = type("F", (A,), dict(forward=staticmethod(lambda ctx, x: [x * 2, x]), backward=None)); F.apply(torch.ones(2, requires_grad=True))
@@ -753,4 +750,9 @@ def test_warnings_name_the_users_line(subject):
         warnings.simplefilter("always")
         x.grad; line = inspect.currentframe().f_lineno  # noqa: B018, E702
         subject.arange(2)[subject.tensor([1, 0], dtype=subject.uint8)]
-    assert [(w.filename, w.lineno - line) for w in caught] == [(__file__, 0), (__file__, 1)]
+        subject.nn.functional.softmax(subject.ones(2, 2))
+        subject.nn.functional.mse_loss(subject.ones(2), subject.ones(2, 1))
+        subject.nn.functional.kl_div(subject.ones(2), subject.ones(2))
+        subject.nn.functional.affine_grid(subject.ones(1, 2, 3), (1, 1, 2, 2))
+        subject.nn.functional.grid_sample(subject.ones(1, 1, 2, 2), subject.ones(1, 2, 2, 2))
+    assert [(w.filename, w.lineno - line) for w in caught] == [(__file__, n) for n in range(7)]

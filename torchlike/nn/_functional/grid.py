@@ -2,11 +2,11 @@
 from __future__ import annotations
 
 import math
-import warnings
 
 import numpy as np
 
 from ..._core.dtype import FLOAT
+from ..._core.history import warn
 from ..._core.registry import Op
 from ..._public import factory_size, public
 from ..._tensor import Tensor, apply
@@ -66,8 +66,8 @@ def affine_grid_generator(theta: Tensor, size, align_corners: bool) -> Tensor:
 def affine_grid(theta: Tensor, size, align_corners: bool | None = None) -> Tensor:
     """Sampling positions of affine maps: theta (N, 2, 3) and size (N, C, H, W) to (N, H, W, 2); (N, 3, 4) in three dimensions."""
     if align_corners is None:
-        warnings.warn("Default grid_sample and affine_grid behavior has changed to align_corners=False since 1.3.0. Please specify align_corners=True "
-                      "if the old behavior is desired. See the documentation of grid_sample for details.", stacklevel=2)
+        warn("Default grid_sample and affine_grid behavior has changed to align_corners=False since 1.3.0. Please specify align_corners=True "
+             "if the old behavior is desired. See the documentation of grid_sample for details.")
         align_corners = False
     if theta.dtype.category != FLOAT:
         raise ValueError(f"Expected theta to have floating point type, but got {theta.dtype}")
@@ -81,8 +81,8 @@ def affine_grid(theta: Tensor, size, align_corners: bool | None = None) -> Tenso
     if min(size) <= 0:
         raise ValueError(f"Expected non-zero, positive output size. Got {size}")
     if align_corners and min(size[2:]) == 1:
-        warnings.warn("Since version 1.3.0, affine_grid behavior has changed for unit-size grids when align_corners=True. This is not an intended "
-                      "use case of affine_grid. See the documentation of affine_grid for details.", stacklevel=2)
+        warn("Since version 1.3.0, affine_grid behavior has changed for unit-size grids when align_corners=True. This is not an intended "
+             "use case of affine_grid. See the documentation of affine_grid for details.")
     return affine_grid_generator(theta, size, align_corners)
 
 
@@ -193,8 +193,8 @@ def grid_sample(input: Tensor, grid: Tensor, mode: str = "bilinear", padding_mod
         raise ValueError("nn.functional.grid_sample(): expected padding_mode to be 'zeros', 'border', or 'reflection', but got: "
                          f"'{padding_mode}'")
     if align_corners is None:
-        warnings.warn("Default grid_sample and affine_grid behavior has changed to align_corners=False since 1.3.0. Please specify align_corners=True "
-                      "if the old behavior is desired. See the documentation of grid_sample for details.", stacklevel=2)
+        warn("Default grid_sample and affine_grid behavior has changed to align_corners=False since 1.3.0. Please specify align_corners=True "
+             "if the old behavior is desired. See the documentation of grid_sample for details.")
         align_corners = False
     return _grid_sampler(need(input, "grid_sampler"), need(grid, "grid_sampler", "grid", 2), mode, padding_mode, bool(align_corners))
 

@@ -1,11 +1,10 @@
 """Losses of probabilities: binary cross-entropy, Kullback-Leibler divergence, logistic margins."""
 from __future__ import annotations
 
-import warnings
-
 import numpy as np
 
 from ..._core import dtype as dt
+from ..._core.history import warn
 from ..._core.registry import Elementwise
 from ..._tensor import Tensor, apply
 from ...ops.blocks import in_blocks
@@ -132,9 +131,9 @@ def kl_div(input: Tensor, target: Tensor, size_average=None, reduce=None, reduct
     if not batchmean:
         reduction = reduction_of(size_average, reduce, reduction)
         if reduction == "mean":
-            warnings.warn("reduction: 'mean' divides the total loss by both the batch size and the support size.'batchmean' divides only by the batch "
-                          "size, and aligns with the KL div math definition.'mean' will be changed to behave the same as 'batchmean' in the next "
-                          "major release.", stacklevel=2)
+            warn("reduction: 'mean' divides the total loss by both the batch size and the support size.'batchmean' divides only by the batch "
+                 "size, and aligns with the KL div math definition.'mean' will be changed to behave the same as 'batchmean' in the next "
+                 "major release.")
     loss = _kl_loss(need(input, "kl_div"), need(target, "kl_div", "target", 2), log_target)
     if batchmean:
         return loss.sum() / input.size(0) if input.ndim else loss.sum()

@@ -2,9 +2,9 @@
 from __future__ import annotations
 
 import math
-import warnings
 
 from ..._core import dtype as dt
+from ..._core.history import warn
 from ..._tensor import Tensor, apply
 from ...ops.choosing import choose
 from .common import const, demand_within, need, not_implemented, reduced, reduction_of
@@ -14,8 +14,8 @@ from .loss_op import Loss
 def _sized(input: Tensor, target: Tensor, weight=None) -> tuple[Tensor, Tensor]:
     """Both tensors in their common shape; torch's warning when they differ."""
     if target.size() != input.size():
-        warnings.warn(f"Using a target size ({target.size()}) that is different to the input size ({input.size()}). This will likely lead to incorrect "
-                      "results due to broadcasting. Please ensure they have the same size.", stacklevel=3)
+        warn(f"Using a target size ({target.size()}) that is different to the input size ({input.size()}). This will likely lead to incorrect "
+             "results due to broadcasting. Please ensure they have the same size.")
     if weight is not None and weight.size() != input.size():
         raise ValueError("Weights and input must have the same size.")
     from ...ops.joining import broadcast_tensors
