@@ -28,12 +28,16 @@ class Host:
         self.array, self.snapshot = array, snapshot
         self.memory = memory  # the elements in order, where the array itself is not contiguous but ours
 
-    def sync(self, st: Storage) -> None:
-        """Take over what the user wrote into the array; forget the array when nobody else can reach it."""
+    def take_over(self, st: Storage) -> None:
+        """What was written into the array becomes the tensor's value."""
         if not _same(self.array, self.snapshot):
             self.snapshot = self.array.copy()
             st.value = of_array(self.snapshot)
             st.version += 1
+
+    def sync(self, st: Storage) -> None:
+        """Take over what the user wrote into the array; forget the array when nobody else can reach it."""
+        self.take_over(st)
         if sys.getrefcount(self.array) <= 2 and not _reachable(self.array):
             st.host = None
 

@@ -190,9 +190,15 @@ def _kind(parameter: inspect.Parameter) -> str:
     """What a parameter takes: its annotation; a tensor where `input` has none."""
     annotation = parameter.annotation
     if annotation is parameter.empty:
-        return "Tensor" if parameter.name in ("input", "self") else ""
+        kind = _BY_NAME.get(parameter.name, "")
+        return kind if kind != "Number" or parameter.kind is parameter.KEYWORD_ONLY or parameter.name == "fill_value" else ""
     return annotation if isinstance(annotation, str) else getattr(annotation, "__name__", "")
 
+
+# parameters that are the same everywhere; a `value` that is no keyword may be a tensor
+_BY_NAME = {"input": "Tensor", "self": "Tensor", "requires_grad": "bool", **dict.fromkeys(("alpha", "beta", "value", "fill_value"), "Number")}
+# functions of which torch has several forms: its error shows what was given
+_OVERLOADED = frozenset("rand randn randint randperm rand_like randn_like randint_like arange linspace logspace eye normal addmm baddbmm rsub fill_".split())
 
 _KINDS: dict[str, Callable[[object], bool]] = {
     "Tensor": lambda x: isinstance(x, Tensor),
@@ -203,6 +209,8 @@ _KINDS: dict[str, Callable[[object], bool]] = {
     "float": lambda x: not isinstance(x, str) and _converts(float, x),
     "float | None": lambda x: x is None or (not isinstance(x, str) and _converts(float, x)),
     "str": lambda x: isinstance(x, str),
+    "bool": lambda x: x.__class__ is bool,
+    "Number": lambda x: not isinstance(x, str) and _converts(complex, x),
     "dtype": lambda x: isinstance(x, dt.dtype),
 }
 
@@ -222,11 +230,12 @@ def _only_self(f: Callable) -> bool:
     return not any(_kind(p).startswith("Tensor") for p in list(_signature(f).parameters.values())[1:])
 
 
-def blame(f: Callable, args: tuple, kwargs: dict, error: Exception, first: int = 1) -> None:
+def blame(f: Callable, args: tuple, kwargs: dict, error: Exception, first: int = 1, function: str = "") -> None:
     """Raise torch's TypeError if an argument is not of its parameter's kind, which then is what led to `error`.
 
-    `first`: the number of the first argument in torch's words, where a method's own tensor does not count.
+    `first`: the number of the first argument in torch's words, where a method's own tensor does not count. `function`: its name, if not f's.
     """
+    function = function or f.__name__
     signature = _signature(f)
     try:
         given = signature.bind(*args, **kwargs).arguments
@@ -234,12 +243,27 @@ def blame(f: Callable, args: tuple, kwargs: dict, error: Exception, first: int =
         return
     for place, (name, x) in enumerate(given.items(), first):
         parameter = signature.parameters[name]
+        if parameter.kind is parameter.VAR_KEYWORD:
+            for word in x.keys() & _BY_NAME.keys():
+                if not _KINDS[_BY_NAME[word]](x[word]):
+                    if function in _OVERLOADED:
+                        raise combination(function, args[1 - first:], kwargs) from None
+                    raise _wrong(function, word, None, _BY_NAME[word], x[word], False) from None
+            continue
         kind, several = _kind(parameter), parameter.kind is parameter.VAR_POSITIONAL
         fits = _KINDS.get(kind)
         if isinstance(error, AttributeError) and error.obj is x and not isinstance(x, Tensor) and kind != "Any":
-            raise _wrong(f.__name__, name, None if name in kwargs else place, "Tensor", x, False) from None
+            raise _wrong(function, name, None if name in kwargs else place, "Tensor", x, False) from None
         if fits is not None and x is not parameter.default and not (all(map(fits, x)) if several else fits(x)):
-            raise _wrong(f.__name__, name, None if name in kwargs else place, kind, x, several) from None
+            if function in _OVERLOADED and kind in _BY_NAME.values() and kind != "Tensor":
+                raise combination(function, args[1 - first:], kwargs) from None
+            raise _wrong(function, name, None if name in kwargs else place, kind, x, several) from None
+
+
+def combination(function: str, args: tuple, kwargs: dict) -> TypeError:
+    """torch's error for arguments that no form of a function takes."""
+    words = [type(x).__name__ for x in args] + [f"{name}={type(x).__name__}" for name, x in kwargs.items()]
+    return TypeError(f"{function}() received an invalid combination of arguments - got ({', '.join(words)}), but expected one of:")
 
 
 def _wrong(function: str, name: str, place: int | None, kind: str, x, several: bool) -> TypeError:
@@ -281,7 +305,7 @@ def in_place(f: Callable, name: str, repeating: Callable | None = None) -> Calla
         except Exception as error:
             older = _older(f, (self, *args), kwargs, error)
             if older is None:
-                blame(f, (self, *args), kwargs, error, 0)
+                blame(f, (self, *args), kwargs, error, 0, name)
                 raise
             return write(*older[0], **older[1])
         return write_into(self, result, stays)

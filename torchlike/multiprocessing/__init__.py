@@ -1,4 +1,4 @@
-"""Python's multiprocessing, with tensors sent by value, `spawn`, and forks that are safe beside JAX."""
+"""Python's multiprocessing, with tensors sent by value (those of `share_memory_()` as their memory), `spawn`, and forks that are safe beside JAX."""
 from multiprocessing import *  # noqa: F403
 from multiprocessing import __all__ as _stdlib_names
 

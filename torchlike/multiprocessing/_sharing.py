@@ -1,4 +1,4 @@
-"""Names of PyTorch's strategies for sharing memory. Here tensors travel by value, so there is nothing to choose."""
+"""Names of PyTorch's strategies for sharing memory. Tensors travel by value, shared ones by a descriptor (_shared.py): there is nothing to choose."""
 from __future__ import annotations
 
 __all__ = ["get_all_sharing_strategies", "get_sharing_strategy", "set_sharing_strategy"]
@@ -8,7 +8,7 @@ _chosen = ["file_descriptor"]
 
 
 def set_sharing_strategy(new_strategy: str) -> None:
-    """Remember a strategy's name; tensors are sent by value whichever it is."""
+    """Remember a strategy's name; tensors are sent alike whichever it is."""
     if new_strategy not in _STRATEGIES:
         raise AssertionError(f"invalid sharing strategy {new_strategy!r}, expected one of {_STRATEGIES}")
     _chosen[0] = new_strategy

@@ -101,7 +101,9 @@ def _finish(t: Tensor, requires_grad: bool, out: Tensor | None = None, by_number
         if by_number and isinstance(out, Tensor) and out._value.aval.numel == t._value.aval.numel:
             t = t.view(out.shape)
         t = fill_out(out, t, said=False)
-    if requires_grad:
+    if requires_grad is not False and requires_grad is not None:
+        if requires_grad is not True:
+            raise TypeError(f"argument 'requires_grad' must be bool, not {type(requires_grad).__name__}")
         if t.dtype.category < dt.FLOAT:
             raise RuntimeError("Only Tensors of floating point and complex dtype can require gradients")
         t.requires_grad = True
@@ -131,19 +133,21 @@ def _zeros_in(layout, t: Tensor, value) -> Tensor:
     return t.to_sparse(layout=layout)
 
 
-_LAYOUT_NAMES = {"strided": "Strided", "sparse_coo": "Sparse", "sparse_csr": "SparseCsr", "sparse_csc": "SparseCsc", "sparse_bsr": "SparseBsr",
+LAYOUT_NAMES = {"strided": "Strided", "sparse_coo": "Sparse", "sparse_csr": "SparseCsr", "sparse_csc": "SparseCsc", "sparse_bsr": "SparseBsr",
                  "sparse_bsc": "SparseBsc", "jagged": "Jagged"}
 
 
 def _constant(name, value):
     def make(*size, out=None, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False, names=None):
         shape = factory_size(name, size)
+        if name == "zeros" and out is None and shape and min(shape) < 0:
+            raise RuntimeError("zeros: Dimension size must be non-negative.")
         _empty_check(shape)
         if out is not None:
             if device is not None and dev.canonical(device) is not out.device:
                 raise RuntimeError(f"device type {dev.canonical(device).type} does not match device type of out parameter ({out.device.type})")
             if layout is not None and layout is not out.layout:
-                raise RuntimeError(f"layout {_LAYOUT_NAMES[layout.name]} does not match layout of out parameter ({_LAYOUT_NAMES[out.layout.name]})")
+                raise RuntimeError(f"layout {LAYOUT_NAMES[layout.name]} does not match layout of out parameter ({LAYOUT_NAMES[out.layout.name]})")
             return _finish(constant(shape, value, dtype_into(out, dtype), out.device), requires_grad, out)
         return _finish(_zeros_in(layout, constant(shape, value, _float_or_default(dtype), dev.resolve(device)), value), requires_grad)
 
@@ -347,6 +351,9 @@ def _host_data(data, dtype) -> np.ndarray:
     if cls is float or cls is int or cls is bool or cls is complex:
         return _from_number(data, dtype)
     if isinstance(data, Tensor):
+        if dtype is not None and dtype.category < dt.COMPLEX == data.dtype.category:
+            from .basic import to_dtype  # with its warning
+            data = to_dtype(data, dtype)
         a = data._host_array()
         return a.copy() if dtype is None else a.astype(dtype.np)
     if isinstance(data, (np.ndarray, np.generic)):

@@ -4,13 +4,17 @@ from __future__ import annotations
 import ml_dtypes
 import numpy as np
 
+from .._core import device as dev
 from .._core import dtype as dt
 from .._core import program
 from .._core.aval import NUMBERS, result_dtype
 from .._core.registry import Elementwise
-from .._public import FUNCTIONS, MISSING, public
+from .._public import FUNCTIONS, MISSING, as_list, called, public
+from .._shared import is_shared, share
 from .._tensor import Tensor, apply, as_tensor_value
+from .creation import LAYOUT_NAMES
 from .elements import plain_number
+from .matmul import c_name
 
 
 @public(method=False)
@@ -209,6 +213,18 @@ def allclose(input, other: Tensor, rtol: float = 1e-5, atol: float = 1e-8, equal
     return bool(isclose(input, other, rtol, atol, equal_nan).all())
 
 
+def _share_memory(self) -> Tensor:
+    """Move the data into memory that other processes may share; views and aliases go along. On other devices than the CPU nothing moves."""
+    if self._dispatches:
+        return self
+    if self.device.type == "meta":
+        raise RuntimeError("_share_fd_: only available on CPU")
+    if self._selected is not None:
+        self._become_selected()
+    share(self._ensure_storage())
+    return self
+
+
 for _name in ("is_cuda", "is_cpu", "is_meta", "is_tpu"):
     setattr(Tensor, _name, property(lambda self, kind=_name[3:]: self.device.type == kind))
 for _name in ("is_sparse", "is_mkldnn", "is_quantized", "is_vulkan", "is_mps", "is_xpu", "is_nested", "is_sparse_csr", "is_ipu", "is_xla", "is_ort", "is_maia",
@@ -219,7 +235,23 @@ Tensor.nbytes = property(lambda self: self.dtype.itemsize * self.numel())
 Tensor.is_inference = lambda self: self._inference
 Tensor.is_pinned = lambda self, device=None: False
 Tensor.pin_memory = lambda self, device=None: self
-Tensor.is_shared = lambda self: False
-Tensor.share_memory_ = lambda self: self
+Tensor.is_shared = lambda self: not self._dispatches and is_shared(self._storage)
+Tensor.share_memory_ = _share_memory
 Tensor.get_device = lambda self: -1 if self.device.type == "cpu" else self.device.index
 Tensor.names = property(lambda self: (None,) * self.ndim)
+
+
+def _assert_tensor_metadata(a: Tensor, size=None, stride=None, dtype=None, *, device=None, layout=None) -> None:
+    """RuntimeError unless the tensor has these sizes, strides, dtype, device and layout; None is not compared."""
+    for name, wanted, found in (("sizes", size, a.shape), ("strides", stride, a.stride() if stride is not None else None)):
+        if wanted is not None and tuple(as_list(wanted, "_assert_tensor_metadata", "size" if name == "sizes" else "stride")) != tuple(found):
+            raise RuntimeError(f"Tensor {name} mismatch! Expected: {list(wanted)}, Got: {list(found)}")
+    if dtype is not None and a.dtype is not dtype:
+        raise RuntimeError(f"Tensor dtype mismatch! Expected: {dtype.short}, Got: {c_name(a.dtype)}")
+    if device is not None and a.device is not dev.canonical(device):
+        raise RuntimeError(f"Tensor device mismatch! Expected: {dev.canonical(device)}, Got: {a.device}")
+    if layout is not None and a.layout is not layout:
+        raise RuntimeError(f"Tensor layout mismatch! Expected: {LAYOUT_NAMES[layout.name]}, Got: {LAYOUT_NAMES[a.layout.name]}")
+
+
+FUNCTIONS["_assert_tensor_metadata"] = called(_assert_tensor_metadata)

@@ -11,6 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from .._core import dtype as dt
+from .._core import program
 from .._core.aval import aval
 from .._core.grad_mode import mode
 from .._core.program import concrete, is_tracer, record
@@ -132,7 +133,7 @@ class Rule(Op):
                 t._assign(new)
             return
         values = [
-            t._value if t._storage is None else t._current() for column in (params, grads, *state) for t in column
+            t._value if t._storage is None else _latest(t) for column in (params, grads, *state) for t in column
         ]
         values += [_datum(x) for x in numbers]
         try:
@@ -161,6 +162,13 @@ class Rule(Op):
         if others:
             self(*parts(others), numbers, flags)
         return True
+
+
+def _latest(t: Tensor) -> Value:
+    """The value of a tensor whose memory others may write too: it is read as late as can be, after the gradients were computed."""
+    if t._storage.host is not None and program.state.capture is None:
+        program.flush("memory that is seen outside is updated")
+    return t._current()
 
 
 def _columns(rows: list[Sequence]) -> list:
