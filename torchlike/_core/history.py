@@ -54,7 +54,8 @@ def warn(message: str, once: bool = False) -> None:
     """A UserWarning at the innermost frame outside torchlike; with `once`, only the first time (`torch.set_warn_always` apart)."""
     if once and not warnings_always and message in _said:
         return
-    _said.add(message)
+    if not warnings_always:
+        _said.add(message)
     warnings.warn(message, stacklevel=outside())
 
 

@@ -12,8 +12,9 @@ from .._core import program
 from .._core.arrays import cast
 from .._core.aval import broadcast_shapes
 from .._core.grad_mode import mode
+from .._core.history import warn
 from .._core.registry import Elementwise, Op
-from .._public import FUNCTIONS, MISSING, check_partly_same, named, public
+from .._public import FUNCTIONS, MISSING, check_partly_same, combination, named, public
 from .._tensor import Tensor, _plain_copy, apply
 from .choosing import choose
 from .complex_parts import joined
@@ -69,10 +70,18 @@ CONVERT = Op("to_copy", _convert, shape=lambda a, dtype: (a.shape, dtype), vjp=l
 
 def to_dtype(t: Tensor, dtype: dt.dtype) -> Tensor:
     """t in another dtype; t itself when it has it."""
-    if t._value.aval.dtype is dtype:
+    have = t._value.aval.dtype
+    if have is dtype:
         return t
+    if have.category == dt.COMPLEX and dt.BOOL < dtype.category < dt.COMPLEX and t._value.aval.numel:
+        warn("Casting complex values to real discards the imaginary part", once=True)
     out = apply(CONVERT, (t,), (dtype,))
     return out if t._layout is None else laid_out(out, t, preserve_format)
+
+
+def without_imaginary(t: Tensor, dtype: dt.dtype | None) -> Tensor:
+    """t, in a real dtype if it is complex and shall become that."""
+    return to_dtype(t, dtype) if dtype is not None and _check_dtype(dtype).category < dt.COMPLEX == t.dtype.category else t
 
 
 def to_device(t: Tensor, device) -> Tensor:
@@ -494,9 +503,12 @@ def where(condition: Tensor, input: Tensor | float = MISSING, other=MISSING) -> 
     return apply(WHERE, (condition, *parts))
 
 
-def _where_method(self, condition, other) -> Tensor:
-    """self where condition holds, other elsewhere."""
-    return FUNCTIONS["where"](condition, self, other)
+def _where_method(self, *args, **kwargs) -> Tensor:
+    """self where condition holds, other elsewhere: `where(condition, other)`."""
+    given = dict(zip(("condition", "other"), args), **kwargs)
+    if len(args) > 2 or given.keys() != {"condition", "other"}:
+        raise combination("where", args, kwargs)
+    return FUNCTIONS["where"](given["condition"], self, given["other"])
 
 
 Tensor.where = _where_method

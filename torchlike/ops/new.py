@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from .._core import device as dev
-from .._public import as_size
+from .._public import as_size, called
 from .._tensor import Tensor
 from .aliases import of_its_class
 from .creation import _check_dtype, _empty_check, _finish, constant, filled, from_data
@@ -23,7 +23,7 @@ def _constant_like(name: str, value):
 
     f.__name__ = f.__qualname__ = name
     f.__doc__ = f"A tensor of {value}s of the given size with self's dtype and device."
-    setattr(Tensor, name, f)
+    setattr(Tensor, name, called(f, method=True))
 
 
 for _name, _value in (("new_zeros", 0), ("new_ones", 1), ("new_empty", 0)):
@@ -58,4 +58,4 @@ def new(self, *args, **kwargs) -> Tensor:
 
 
 for _f in (new_full, new_tensor, new):
-    setattr(Tensor, _f.__name__, _f)
+    setattr(Tensor, _f.__name__, called(_f, method=True))

@@ -120,7 +120,7 @@ def _as_subclass(self, cls) -> Tensor:
 def _tensor_new(cls, *args, **kwargs):
     """torch.Tensor(...): sizes make an uninitialised tensor, a sequence becomes float data; another tensor is shared."""
     from .._core import device as dev
-    from .creation import constant, from_data
+    from .creation import _empty_check, constant, from_data
     device = dev.resolve(kwargs.pop("device", None) or "cpu")  # also where another device is the default
     if kwargs.keys() - {"data"}:
         raise TypeError(f"new() got an unexpected keyword argument '{next(iter(kwargs))}'")
@@ -134,6 +134,7 @@ def _tensor_new(cls, *args, **kwargs):
     elif not args:
         made = constant((0,), 0, kind, device)
     elif all(isinstance(a, int) for a in args):
+        _empty_check(args)
         made = constant(tuple(args), 0, kind, device)
     elif len(args) == 1 and isinstance(args[0], tuple) and hasattr(args[0], "numel"):
         made = constant(tuple(args[0]), 0, kind, device)

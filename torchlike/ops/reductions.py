@@ -13,6 +13,7 @@ from .._core.arrays import cast
 from .._core.registry import Op
 from .._public import EVERY_DIM, as_dim, as_dims, fill_out, fill_outs, named, public
 from .._tensor import Tensor, apply
+from .basic import without_imaginary
 from .choosing import choose
 from .creation import _check_dtype
 from .elements import plain_number
@@ -74,6 +75,8 @@ def _sum_dtype(t: Tensor, dtype):
 @public(out=True)
 def sum(input, dim=None, keepdim: bool = False, *, dtype=None) -> Tensor:
     """The sum over dim (all dimensions by default); integers are summed as int64."""
+    if dtype is not None:
+        input = without_imaginary(input, dtype)
     return apply(SUM if dim is None else _SUM_DIM, (input,), (as_dims(dim, input._value.aval.ndim), bool(keepdim), _sum_dtype(input, dtype)))
 
 
@@ -111,6 +114,8 @@ _MEAN, _MEAN_DIM = _reduction("mean", _mean, _mean_vjp)
 def mean(input, dim=None, keepdim: bool = False, *, dtype=None) -> Tensor:
     """The mean over dim; floating and complex types only."""
     d = input.dtype if dtype is None else _check_dtype(dtype)
+    if dtype is not None:
+        input = without_imaginary(input, d)
     if d.category < dt.FLOAT:
         raise RuntimeError("mean(): could not infer output dtype. Input dtype must be either a floating point or complex dtype. "
                            f"Got: {d.short}")
@@ -155,6 +160,8 @@ _PROD, _PROD_DIM = _reduction("prod", _prod, _prod_vjp)
 @public(out=True)
 def prod(input, dim=EVERY_DIM, keepdim: bool = False, *, dtype=None) -> Tensor:
     """The product over one dimension, or over all."""
+    if dtype is not None:
+        input = without_imaginary(input, dtype)
     n = input._value.aval.ndim
     dims = tuple(range(n)) if dim is EVERY_DIM else as_dims(as_dim(dim, n), n)
     return apply(_PROD if dim is EVERY_DIM else _PROD_DIM, (input,), (dims, bool(keepdim), _sum_dtype(input, dtype)))
@@ -182,7 +189,14 @@ def _extreme_vjp(xp, g, x, out, plan):
     return restore(xp, g, shape, dims, keepdim) * hit / xp.sum(hit, axis=dims, keepdims=True)
 
 
+def _of_all_vjp(xp, g, x, out):
+    """NaN counts as the extreme of all elements, and NaNs share the gradient."""
+    hit = ((x == out) | ((x != x) & (out != out))).astype(g.dtype)
+    return g * hit / xp.sum(hit)
+
+
 def _extreme(name):
+    """amax or amin, and the operation that max() or min() of all elements is."""
     def kernel(xp, x, dims, keepdim):
         return getattr(xp, name)(x, axis=dims, keepdims=keepdim)
 
@@ -190,6 +204,11 @@ def _extreme(name):
         if a.dtype.category == dt.COMPLEX:
             raise NotImplementedError(f"\"{name}_values_cpu\" not implemented for '{a.dtype.short}'")
         return reduced(a.shape, dims, keepdim), a.dtype
+
+    def of_all(a, dims, keepdim):
+        if a.dtype.category == dt.COMPLEX:
+            raise NotImplementedError(f"\"{name}_all\" not implemented for '{a.dtype.short}'")
+        return (), a.dtype
     op = Op("a" + name, kernel, shape=shape, vjp=_extreme_vjp)
 
     def f(input, dim=(), keepdim: bool = False) -> Tensor:
@@ -198,24 +217,14 @@ def _extreme(name):
         return apply(op, (input,), (dims, bool(keepdim)))
     f.__name__ = f.__qualname__ = "a" + name
     f.__doc__ = f"The {name}imum over dim; equal extremes share the gradient."
-    return public(out=True)(f), op
+    whole = Op(f"{name}_of_all", kernel, shape=of_all, vjp=_of_all_vjp, torch_name=f"{name.capitalize()}Backward1")
+    op.compares = whole.compares = True
+    return public(out=True)(f), whole
 
 
-amax, _AMAX = _extreme("max")
-amin, _AMIN = _extreme("min")
 
-
-def _of_all_vjp(xp, g, x, out):
-    """NaN counts as the extreme of all elements, and NaNs share the gradient."""
-    hit = ((x == out) | ((x != x) & (out != out))).astype(g.dtype)
-    return g * hit / xp.sum(hit)
-
-
-# max() and min() of all elements: the kernels of amax and amin
-_MAX_OF_ALL = Op("max_of_all", _AMAX.kernel, shape=_AMAX.shape, vjp=_of_all_vjp, torch_name="MaxBackward1")
-_MIN_OF_ALL = Op("min_of_all", _AMIN.kernel, shape=_AMIN.shape, vjp=_of_all_vjp, torch_name="MinBackward1")
-for _op in (_AMAX, _AMIN, _MAX_OF_ALL, _MIN_OF_ALL):
-    _op.compares = True
+amax, _MAX_OF_ALL = _extreme("max")
+amin, _MIN_OF_ALL = _extreme("min")
 
 
 def _index_gradient(xp, g, index, plan):
@@ -251,9 +260,12 @@ def _first_extreme(xp, x, dim, keepdim, largest):
 
 
 def _dim_extreme(name, largest):
-    op = Op(f"{name}_dim", lambda xp, x, dim, keepdim: _arg_extreme(xp, x, dim, keepdim, largest), torch_name=f"{name.capitalize()}Backward0",
-            shape=lambda a, dim, keepdim: [(reduced(a.shape, (dim,) if a.shape else (), keepdim), a.dtype),
-                                           (reduced(a.shape, (dim,) if a.shape else (), keepdim), dt.int64)],
+    def shape(a, dim, keepdim):
+        if a.dtype.category == dt.COMPLEX:
+            raise RuntimeError(f"{name}(): does not support complex input")
+        kept = reduced(a.shape, (dim,) if a.shape else (), keepdim)
+        return [(kept, a.dtype), (kept, dt.int64)]
+    op = Op(f"{name}_dim", lambda xp, x, dim, keepdim: _arg_extreme(xp, x, dim, keepdim, largest), torch_name=f"{name.capitalize()}Backward0", shape=shape,
             vjp=lambda xp, g0, out1, plan: _index_gradient(xp, g0, out1, plan))
     return op
 

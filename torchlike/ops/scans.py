@@ -16,6 +16,7 @@ from .._core import dtype as dt
 from .._core.registry import Op
 from .._public import as_dim, as_int, public, write_into
 from .._tensor import Tensor, apply
+from .basic import without_imaginary
 from .creation import _check_dtype
 from .elements import plain_number
 from .gathering import add_along, identity
@@ -203,6 +204,8 @@ _CUMPROD = Op(
 def cumsum(input, dim, *, dtype=None) -> Tensor:
     """Running sums along dim; integers are summed as int64."""
     _refuse_bool("cumsum", input, dtype)
+    if dtype is not None:
+        input = without_imaginary(input, dtype)
     return apply(CUMSUM, (input,), (as_dim(dim, input.ndim), _sum_dtype(input, dtype)))
 
 
@@ -215,6 +218,8 @@ def _refuse_bool(name: str, input: Tensor, dtype) -> None:
 def cumprod(input, dim, *, dtype=None) -> Tensor:
     """Running products along dim; integers are multiplied as int64."""
     _refuse_bool("cumprod", input, dtype)
+    if dtype is not None:
+        input = without_imaginary(input, dtype)
     return apply(_CUMPROD, (input,), (as_dim(dim, input.ndim), _sum_dtype(input, dtype)))
 
 

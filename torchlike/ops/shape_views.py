@@ -38,7 +38,8 @@ def infer_size(shape: tuple, numel: int) -> tuple:
     if len(unknown) > 1:
         raise RuntimeError("only one dimension can be inferred")
     if any(n < -1 for n in shape):
-        raise RuntimeError(f"invalid shape dimension {next(n for n in shape if n < -1)}")
+        i = next(i for i, n in enumerate(shape) if n < -1)
+        raise RuntimeError(f"invalid shape dimension {shape[i]} at index {i} of shape {list(shape)}")
     known = math.prod(n for n in shape if n != -1)
     if not unknown:
         if known != numel:

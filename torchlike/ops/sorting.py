@@ -204,9 +204,9 @@ _sorted, _largest, _kth, _medians, _nanmedians, _modes = map(
 )
 
 
-def _real_only(name: str, t: Tensor) -> None:
+def _real_only(name: str, t: Tensor, form: str = "cpu") -> None:
     if t.dtype.is_complex:
-        raise NotImplementedError(f"\"{name}_cpu\" not implemented for '{t.dtype.short}'")
+        raise NotImplementedError(f"\"{name}_{form}\" not implemented for '{t.dtype.short}'")
 
 
 @public(out=True)
@@ -389,11 +389,12 @@ def _median_pair(name, skip_nan, made):
     )
 
     def f(input, dim=EVERY_DIM, keepdim: bool = False):
-        _real_only("median", input)
         if dim is EVERY_DIM:
+            _real_only("median", input)
             if not input.numel():
                 return _empty_median(input)
             return apply(whole, (input,))
+        _real_only("median", input, "out")
         d = as_dim(dim, input.ndim)
         if input.ndim and not input.shape[d]:
             raise IndexError(f"{name}(): Expected reduction dim {d} to have non-zero size.")

@@ -8,7 +8,7 @@ from torchlike.nn import functional as F
 from torchlike.nn.modules.module import Module
 from torchlike.nn.utils import parametrize
 from torchlike.nn.utils.spectral_norm import default_dim, weight_matrix
-from torchlike.nn.utils.weight_norm import norm_except_dim
+from torchlike.nn.utils.weight_norm import _weight_norm, norm_except_dim
 
 __all__ = ["orthogonal", "spectral_norm", "weight_norm"]
 
@@ -131,7 +131,7 @@ class _WeightNorm(Module):
         self.dim = -1 if dim is None else dim
 
     def forward(self, weight_g: Tensor, weight_v: Tensor) -> Tensor:
-        return weight_v * (weight_g / norm_except_dim(weight_v, self.dim))
+        return _weight_norm(weight_v, weight_g, self.dim)
 
     def right_inverse(self, weight: Tensor) -> tuple[Tensor, Tensor]:
         return norm_except_dim(weight, self.dim), weight

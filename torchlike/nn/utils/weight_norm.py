@@ -7,6 +7,7 @@ from __future__ import annotations
 import warnings
 from typing import Any
 
+from torchlike._public import FUNCTIONS, called, named
 from torchlike._tensor import Tensor
 from torchlike.nn.modules.module import Module
 from torchlike.nn.parameter import Parameter, is_lazy
@@ -21,6 +22,15 @@ def norm_except_dim(v: Tensor, dim: int | None) -> Tensor:
     return v.norm(2, tuple(d for d in range(v.dim()) if d != dim % v.dim()), keepdim=True) if v.dim() > 1 else v.abs()
 
 
+def _weight_norm(v: Tensor, g: Tensor, dim: int = 0) -> Tensor:
+    """v of the length g along `dim`; -1 for the length of all of it."""
+    made = v * (g / norm_except_dim(v, dim))
+    return named(made, "WeightNormInterfaceBackward0") if dim in (0, v.dim() - 1) else made
+
+
+FUNCTIONS["_weight_norm"] = called(_weight_norm)
+
+
 class WeightNorm:
     """The hook: computes `name` from `name_g` and `name_v`."""
 
@@ -30,7 +40,7 @@ class WeightNorm:
 
     def compute_weight(self, module: Module) -> Tensor:
         g, v = getattr(module, self.name + "_g"), getattr(module, self.name + "_v")
-        return v * (g / norm_except_dim(v, self.dim))
+        return _weight_norm(v, g, self.dim)
 
     @staticmethod
     def apply(module: Module, name: str, dim: int | None) -> WeightNorm:
