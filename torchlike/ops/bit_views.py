@@ -169,6 +169,8 @@ def view_dtype(self, dtype) -> Tensor:
         return self._alias()  # nothing is differentiated through it, as with any other dtype
     if is_conj(self):
         raise RuntimeError("torch.Tensor.view is not supported for conjugate view tensors when converting to a different dtype.")
+    if is_neg(self):
+        raise RuntimeError("torch.Tensor.view is not supported for tensors with negative bit set when converting to a different dtype.")
     a, b = self.dtype.itemsize, dtype.itemsize
     if a != b:
         if not self.ndim:

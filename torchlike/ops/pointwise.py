@@ -84,7 +84,10 @@ _SUB_SCALED = Elementwise("sub_scaled", lambda xp, x, y, a: fused(xp, y, -a, x),
 _ADD_SCALED.frees = _SUB_SCALED.frees = False  # they save a number, which is never freed
 
 
-def _scaled(op, input, other, alpha) -> Tensor:
+_ONE = 1  # alpha unless it is given: to ask whether it is this very object takes the least time
+
+
+def _scaled(plain, op, input, other, alpha) -> Tensor:
     """input + alpha * other: alpha takes the type of the result, which the tensors alone make."""
     kind, alpha = result_dtype(*(x._value.aval if isinstance(x, Tensor) else NUMBERS[type(x)] for x in (input, other))).category, _plain_number(alpha)
     if isinstance(alpha, bool) and kind != dt.BOOL:
@@ -93,7 +96,7 @@ def _scaled(op, input, other, alpha) -> Tensor:
         raise RuntimeError("For integral input tensors, argument alpha must not be a floating point number.")
     if isinstance(alpha, complex) and kind < dt.COMPLEX:
         raise RuntimeError("For non-complex input tensors, argument alpha must not be a complex number.")
-    return apply(op, (input, other, bool(alpha) if kind == dt.BOOL else alpha))
+    return apply(plain, (input, other)) if alpha == 1 else apply(op, (input, other, bool(alpha) if kind == dt.BOOL else alpha))
 
 
 def _no_bool_sub(a, b):
@@ -111,7 +114,7 @@ def add(input: Tensor | float, other, *, alpha=1) -> Tensor:
     """input + alpha * other."""
     if not isinstance(input, Tensor) or not (isinstance(other, Tensor) or other.__class__ in PLAIN):
         input, other = operands("add", input, other)
-    return apply(ADD, (input, other)) if alpha == 1 else _scaled(_ADD_SCALED, input, other, alpha)
+    return apply(ADD, (input, other)) if alpha is _ONE else _scaled(ADD, _ADD_SCALED, input, other, alpha)
 
 
 @public(inplace=True, out=True, names=("subtract",))
@@ -120,7 +123,7 @@ def sub(input: Tensor | float, other, *, alpha=1) -> Tensor:
     if not isinstance(input, Tensor) or not (isinstance(other, Tensor) or other.__class__ in PLAIN):
         input, other = operands("sub", input, other)
     _no_bool_sub(input, other)
-    return apply(SUB, (input, other)) if alpha == 1 else _scaled(_SUB_SCALED, input, other, alpha)
+    return apply(SUB, (input, other)) if alpha is _ONE else _scaled(SUB, _SUB_SCALED, input, other, alpha)
 
 
 _RSUB = Elementwise("rsub", lambda xp, x, y: xp.subtract(y, x), grads=(lambda xp, g: -g, lambda xp, g: g), torch_name="RsubBackward1")
