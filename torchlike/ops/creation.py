@@ -308,7 +308,10 @@ def arange(*bounds, start=MISSING, end=MISSING, step=MISSING, out=None, dtype=No
     if dtype.category in (dt.BOOL, dt.COMPLEX):
         raise NotImplementedError(f"\"arange_cpu\" not implemented for '{dtype.short}'")
     check_size((n,), dtype, place)
-    return _finish(apply(_arange_op, (start, step), (n, dtype, place)), requires_grad, counted(out, n), True)
+    made = apply(_arange_op, (start, step), (n, dtype, place))
+    if n and (dtype is dt.int64 or dtype is dt.int32) and start.__class__ is int and step.__class__ is int and made._plain:
+        made._value.bounds = (start, start + (n - 1) * step) if step > 0 else (start + (n - 1) * step, start)
+    return _finish(made, requires_grad, counted(out, n), True)
 
 
 def counted(out: Tensor | None, n: int) -> Tensor | None:

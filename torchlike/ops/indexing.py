@@ -389,10 +389,13 @@ def check_range(index: Tensor, n: int, message, error: type[Exception] = IndexEr
     array = v.array
     if array is program.META_ARRAY or program.is_tracer(array):
         return
+    if array is None and v.bounds is None and index._storage is not None:
+        v.bounds = _seen_of(index._storage.value, index._chain, v.aval.numel)
     if array is not None or v.bounds is not None:
         low, high = bounds(v)
         if low < least or high >= n:
-            raise error(message(low if low < least else high))
+            found = np.asarray(array if array is not None else program.concrete(v))  # torch names the first that is wrong
+            raise error(message(int(found[(found < least) | (found >= n)].flat[0])))
         return
     ok = apply(_IN_RANGE, (index, least, n))
 
@@ -408,6 +411,26 @@ def bounds(v) -> tuple[int, int]:
         a = np.asarray(v.array)
         v.bounds = (int(a.min()), int(a.max())) if a.size else (0, -1)
     return v.bounds
+
+
+_WHOLE = {"view", "permute", "transpose", "t", "unsqueeze", "squeeze", "expand", "alias"}
+
+
+def _seen_of(root, chain: tuple, numel: int) -> tuple[int, int] | None:
+    """(min, max) of what views show of a value, where that is known or the views show all of it: positions come as slices of a buffer
+    or as `arange(n).unsqueeze(0)`, and a wrong one shall be an error on its line."""
+    if not numel:
+        return 0, -1
+    if root.bounds is not None and all(op.name in _WHOLE for op, *_ in chain):
+        return root.bounds
+    array = root.array
+    if not isinstance(array, np.ndarray) or array is program.META_ARRAY or program.state.capture is not None:
+        return None
+    for op, numbers, statics in chain:
+        if not all(x.__class__ is int for x in numbers):
+            return None
+        array = op.kernel(np, array, *numbers, *statics)
+    return int(array.min()), int(array.max())
 
 
 _IN_RANGE = Op("in_range", lambda xp, x, least, n: xp.all((x >= least) & (x < n)), shape=lambda a, least, n: ((), dt.bool_), vjp=False)
@@ -438,7 +461,7 @@ def _nonnegative(i: Tensor, n: int) -> Tensor:
     v = i._current()
     if v.bounds is not None and v.bounds[0] >= 0:
         return i
-    if v.bounds is not None:
+    if v.bounds is not None and v.array is not None:
         a = np.asarray(v.array)
         return Tensor._of(of_array(np.where(a < 0, a + n, a)))
     return apply(_WRAP, (i, n))
