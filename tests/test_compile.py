@@ -7,6 +7,7 @@ import torch as real
 
 import torchlike
 from torchlike._core import history
+from torchlike._replay import Replay
 
 
 def net(t):
@@ -47,13 +48,20 @@ def test_training_equals_real_torch(whole):
 
 def calls_of(f, *calls):
     """Results of some calls, and how often the Python body ran."""
-    count = [0]
+    replays = []
 
-    def body(*args):
-        count[0] += 1
-        return f(*args)
-    compiled = torchlike.compile(body)
-    return [compiled(*args) for args in calls], count[0]
+    class Counting(Replay):
+        def __call__(self, leaves):
+            replays.append(self)
+            return super().__call__(leaves)
+    compiled = torchlike.compile(f)
+    results = []
+    for args in calls:
+        results.append(compiled(*args))
+        for entry in compiled.compiled.entries.values():
+            if entry.__class__ is Replay:
+                entry.__class__ = Counting
+    return results, len(calls) - len(replays)
 
 
 def test_replay_skips_python_and_reads_new_arguments():

@@ -6,22 +6,23 @@ trace cannot see them, is not replayed: it stays recorded eager, and `torchlike.
 """
 from __future__ import annotations
 
-import dis
 import functools
-import operator
 import threading
 import weakref
 from collections.abc import Callable
-from types import CodeType
 from typing import Any
+
+import numpy as np
 
 from ._core import dtype as dt
 from ._core import history, program
 from ._core.grad_mode import mode
 from ._core.graph import AccumulateGrad
+from ._guards import Guards, sameness
 from ._replay import Replay, flatten, unflatten
 from ._tensor import Tensor, _new
-from ._tracing import Before, Boundary, Capture, NotReplayable
+from ._tracing import Before, Boundary, CallCapture, NotReplayable
+from ._watch import Watch
 from .nn.modules.module import Module
 
 MOST_ENTRIES = 8  # different guards of one function, as torch's recompile limit
@@ -40,8 +41,6 @@ ALL: weakref.WeakSet[Compiled] = weakref.WeakSet()  # torch.compiler.reset forge
 
 
 _NO_ARGUMENTS = flatten(((), {}), [])
-_NUMBERS = (int, float, bool, str)
-_PLAIN = (*_NUMBERS, complex, bytes, type(None), dt.dtype)
 
 
 def _guard_of(x):
@@ -50,7 +49,9 @@ def _guard_of(x):
             raise NotReplayable("a sparse tensor")
         x._current()
         return (x._value.aval, x.requires_grad, x._layout, x.__class__)
-    return (x.__class__, x) if isinstance(x, _PLAIN) else id(x)
+    if isinstance(x, np.ndarray):
+        raise NotReplayable("a NumPy array as an argument")
+    return sameness(x)
 
 
 # -- the compiled function -----------------------------------------------------------------------------------------------
@@ -62,41 +63,14 @@ class Compiled:
     def __init__(self, function: Callable, name: str, owner: Module | None, fullgraph: bool):
         self.function, self.name, self.fullgraph = function, name, fullgraph
         self.entries: dict = {}
-        f = getattr(function, "__wrapped__", function)
-        code = getattr(f, "__code__", None)
-        self.names, self.globals, self.cells = ((), {}, ()) if code is None else (_global_names(code), f.__globals__, f.__closure__ or ())
-        seen = [m for m in (owner, getattr(f, "__self__", None), *self._outside()) if isinstance(m, Module)]
-        modules = [m for top in seen for m in top.modules()]
-        self.attributes = [d for m in modules for d in (m.__dict__, m._parameters, m._buffers)]  # what the function may read there
-        # how many attributes each module has; where the plain ones are, their names, their values, and these as a key
-        self.watched: tuple[list[int], list[dict], list[str], list, tuple] = [], [], [], [], ()
+        self.guards = [Guards()]  # each trace adds what the earlier ones did not read
+        self.guards[0].add_modules(m for m in (owner, getattr(function, "__self__", None)) if isinstance(m, Module))
         self.watched_grads: list[Tensor] = []  # those whose `.grad` being there or not decides what a call does
         ALL.add(self)
 
-    def _outside(self) -> list:
-        """The variables from outside that the function's code names."""
-        try:
-            held = [c.cell_contents for c in self.cells]
-        except ValueError:  # some have no value yet
-            held = [c.cell_contents for c in self.cells if _filled(c)]
-        return [*map(self.globals.get, self.names), *held]
-
     def _state(self) -> tuple:
-        """What lies outside the arguments and the trace took for granted: numbers, and which objects have those names."""
-        outside = tuple([v if v.__class__ in _NUMBERS else id(v) for v in self._outside()])
-        return mode.enabled, dt.get_default_dtype(), outside, self._flags()
-
-    def _flags(self) -> tuple:
-        """The modules' plain attributes and which tensors they have, compared by identity first: they seldom change."""
-        sizes, owners, names, before, flags = self.watched
-        if sizes != list(map(len, self.attributes)):
-            plain = [(own, k) for own in self.attributes for k, v in own.items() if v.__class__ in _PLAIN or isinstance(v, Tensor)]
-            sizes, owners, names, before = list(map(len, self.attributes)), [own for own, _ in plain], [k for _, k in plain], []
-        now = list(map(dict.get, owners, names))
-        if len(now) != len(before) or not all(map(operator.is_, now, before)):
-            flags = tuple([x if x.__class__ in _PLAIN else id(x) for x in now])
-        self.watched = sizes, owners, names, now, flags
-        return flags
+        """What lies outside the arguments and the traces took for granted."""
+        return mode.enabled, dt.get_default_dtype(), *[g.key() for g in self.guards]
 
     def __call__(self, *args, **kwargs):
         if program.state.capture is not None or stance.name == "force_eager":
@@ -142,22 +116,30 @@ class Compiled:
         program.flush("torch.compile")
         shown = [self._bounded(x) for x in leaves]
         args, kwargs = unflatten(structure, iter(shown))
-        capture = program.state.capture = Capture()
+        capture = program.state.capture = CallCapture()
+        capture.seal(before.values())
         prog, limit = program.state.program, program.state.limit
         program.state.limit = 1 << 30
+        watch = Watch((args, kwargs))
         try:
-            result = self.function(*args, **kwargs)
+            with watch:
+                result = self.function(*args, **kwargs)
+            if watch.reason is None and self._state() != key[2]:
+                watch.reason = "it changes what it goes by"
+            capture.reason = capture.reason or watch.reason
             if capture.reason is None:
                 replay = Replay(self.name, leaves, shown, before, result, capture, prog)
                 replay.boundary = {x._edge: i for i, x in enumerate(shown) if isinstance(x, Tensor) and isinstance(x._edge, Boundary)}
                 if capture.reason is not None:
                     raise NotReplayable(capture.reason)
-                key = self._watching(key, replay.watched, before)
+                key = self._learned(key, watch, replay.watched, before)
+                replay.named = [*(x for x in leaves if not isinstance(x, Tensor)), *(x for g in self.guards for x in g.objects())]
                 self.entries[key] = replay
         except NotReplayable as e:
             capture.reason = str(e)
         finally:
             program.state.capture, program.state.limit = None, limit
+            capture.unseal()
         for x, bounded in zip(leaves, shown):
             if bounded is not x and bounded._version:
                 capture.reason = "an in-place write to an argument that is part of a graph"
@@ -167,15 +149,27 @@ class Compiled:
             self._stays_eager(capture.reason)
         return result
 
-    def _watching(self, key: tuple, watched: list[Tensor], before: Before) -> tuple:
-        """The key of this call, where it turned out that more tensors' `.grad` being there or not matters."""
-        known = set(map(id, self.watched_grads))
-        new = [t for t in watched if id(t) not in known]
-        if not new:
-            return key
+    def _learned(self, key: tuple, watch: Watch, grads: list[Tensor], before: Before) -> tuple:
+        """The key of this call, where it turned out that more matters: what its Python read, and whether these tensors have a `.grad`.
+        Earlier traces went by none of that, so they hold for what is there now."""
+        learned = Guards()
+        known = set().union(*(g.known for g in self.guards))
+        learned.add_modules(watch.modules.values(), known)
+        for place in watch.reads():
+            learned.add(place, known)
+        states = ()
+        if learned.known:
+            self.guards.append(learned)
+            states = learned.key(),
+        asked = set(map(id, self.watched_grads))
+        new = [t for t in grads if id(t) not in asked]
         self.watched_grads += new
-        self.entries.clear()
-        return *key[:-1], tuple([before.grads[id(t)] is None for t in self.watched_grads])
+        absent = tuple([before.grads[id(t)] is None for t in new])
+
+        def extended(k: tuple) -> tuple:
+            return *k[:2], k[2] + states, k[3] + absent
+        self.entries = {extended(k): entry for k, entry in self.entries.items()}
+        return extended(key)
 
     def _stays_eager(self, reason: str) -> None:
         history.fallback(self.name, reason)
@@ -189,17 +183,6 @@ class Compiled:
         out = _new(Tensor)
         out._value, out._layout, out._edge = x._current(), x._layout, Boundary(x)
         return out
-
-
-def _global_names(code: CodeType) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(i.argval for i in dis.get_instructions(code) if i.opname == "LOAD_GLOBAL"))
-
-
-def _filled(cell) -> bool:
-    try:
-        return cell.cell_contents is not cell
-    except ValueError:  # a name that has no value yet
-        return False
 
 
 class OptimizedModule(Module):
@@ -225,8 +208,8 @@ def compile(model: Any = None, *, fullgraph: bool = False, dynamic: bool | None 
             options: dict | None = None, disable: bool = False) -> Any:
     """A function or module whose calls are traced once and replayed while their guards hold.
 
-    Guards: shapes, dtypes and requires_grad of tensor arguments, other arguments by value, grad mode, training flags and
-    plain numbers of the modules and variables the function refers to. `fullgraph=True` raises where a call cannot be
+    Guards: shapes, dtypes and requires_grad of tensor arguments, other arguments by value, grad mode, and the
+    variables, attributes and containers that the call's Python read, training flags of modules among them. `fullgraph=True` raises where a call cannot be
     replayed. The other options of torch.compile choose among its back ends; XLA is the only one here.
     """
     if model is None:

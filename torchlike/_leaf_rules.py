@@ -280,3 +280,8 @@ def _loss(call: Call, x: Tensor, y: Tensor, *rest: Any) -> Tensor:
     number = REDUCTIONS.index(reduction)
     name = call.op.name
     return call(getattr(aten, name).default, x, y, *([number] if number != 1 or numbers else []), *numbers)
+
+
+@_seen_as("affine_grid_generator")
+def _affine_grid(call: Call, theta: Tensor, size: tuple[int, ...], align_corners: bool) -> Tensor:
+    return call(aten.affine_grid_generator.default, theta, list(size), align_corners)

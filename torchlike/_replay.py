@@ -109,14 +109,15 @@ class Replay:
         counters = {id(x) for step in capture.steps for state in step.optimizer.state.values() for x in state.values()}
         self.effects, self.gradients = self._effects(leaves, before, prog, counters)
         self._refuse_gradients_of(leaves, shown)
-        forward_end = len(prog.results)
+        forward_end, checks = len(prog.results), list(prog.checks)
         outs = {i: t._value.ref for i, t in made.items()}
         self.differentiable = [t for t in self.result_leaves if id(t) in outs and t._edge is not None
                                and all(node.saved is not None for node in reachable([t._edge]))]  # a backward inside may have freed some
         backward = self._trace_backward(shown, prog) if self.differentiable else None
         info = executor.ProgramInfo(prog.node, prog.device)
         steps = [s for s in info.steps if s.out < forward_end]
-        wanted = list(dict.fromkeys([*(r for _, _, r in self.effects), *(r for _, _, r in self.gradients if r is not None), *outs.values()]))
+        wanted = list(dict.fromkeys([*(r for _, _, r in self.effects), *(r for _, _, r in self.gradients if r is not None), *outs.values(),
+                                     *(_reference(v, prog) for check in checks for v in (check.ok, check.found) if v is not None)]))
         if backward is not None:
             rest = [s for s in info.steps if s.out >= forward_end]
             grads, placeholders = backward
@@ -143,6 +144,9 @@ class Replay:
         self.avals = [_aval(prog, r) for r in wanted]
         self.forward = Segment(f"compiled_{name}", steps, reads, wanted, self.avals)
         self.position = {r: k for k, r in enumerate(wanted)}
+        self.checks = [(self.position[check.ok.ref], check.error, None if check.found is None else self.position[_reference(check.found, prog)])
+                       for check in checks]
+        self.guards = [(sources.get(id(v), ("constant", v)), again) for v, again in capture.guards]
         self.effects = [(kind, x, self.position[r]) for kind, x, r in self.effects]
         self.gradients = [(t, g, None if r is None else self.position[r]) for t, g, r in self.gradients]
         self.end: program.Node | None = None  # where the program ends that is a replay and nothing else
@@ -248,17 +252,22 @@ class Replay:
 
     # -- replaying -------------------------------------------------------------------------------------------------------
 
+    @staticmethod
+    def _value(source: tuple, leaves: list, drawn: list[Value]) -> Value:
+        kind, x = source
+        return ((x._value if x._storage is None else x._current()) if kind == "tensor" else leaves[x]._current() if kind == "argument" else
+                drawn[x] if kind == "draw" else x._grad._current() if kind == "grad" else x)
+
     def __call__(self, leaves: list):
         drawn = [draw() for draw in self.draws]
+        for source, again in self.guards:
+            again(self._value(source, leaves, drawn))
         floats = self.floats
         if self.steps:
             floats = list(floats)
             for step in self.steps:
                 floats[step.start:step.end] = step.numbers()
-        values = []
-        for kind, x in self.inputs:
-            values.append((x._value if x._storage is None else x._current()) if kind == "tensor" else leaves[x]._current() if kind == "argument" else
-                          drawn[x] if kind == "draw" else x._grad._current() if kind == "grad" else x)
+        values = [self._value(source, leaves, drawn) for source in self.inputs]
         with program.lock:
             made = self._at_once(values, floats, leaves) or self._recorded(values, floats, leaves)
         node = self._node(values, made, leaves) if self.differentiable and mode.enabled else None
@@ -286,6 +295,8 @@ class Replay:
         _, made = program.record(self.forward, [*values, *floats, *self.ints], ())
         for st in self._assign(made, leaves):
             st.host.write(st)
+        for each in self._checks(made):
+            program.check(*each)
         # a graph may save what would be donated, and an argument may be a view this time
         if alone and self.steps and not self.differentiable and all(kind != "argument" for kind, _, _ in self.effects):
             self.end = program.state.program.node
@@ -306,7 +317,12 @@ class Replay:
                 shown = self._assign(made, leaves)
         for st in shown:
             st.host.write(st)
+        if self.checks:
+            program.check_later(self._checks(made))
         return made
+
+    def _checks(self, made: Sequence[Value]) -> list[program.Check]:
+        return [program.Check(made[ok], error, None if found is None else made[found]) for ok, error, found in self.checks]
 
     def _assign(self, made: Sequence[Value], leaves: list) -> list[Storage]:
         """Outside tensors get the results; storages whose memory NumPy shares, which must show them."""

@@ -487,7 +487,7 @@ class Tensor(Fields):
         array = self._current().array
         if array is not None:
             return array
-        root = None if self._storage is None or program.state.capture is not None else self._storage.value
+        root = None if self._storage is None else self._storage.value
         if root is None or root.array is None or root.aval.device.type != "cpu" or is_tracer(root.array):
             return None
         array = np.asarray(root.array)

@@ -5,10 +5,11 @@ import contextlib
 import gc
 import operator
 from collections.abc import Callable, Iterable, Iterator
+from typing import Any
 
 from ._core import history, program
 from ._core.graph import AccumulateGrad, Node, reachable
-from ._core.value import Value
+from ._core.value import Value, is_tracer
 from ._fields import fields
 from ._storage import Storage
 from ._tensor import Tensor
@@ -31,6 +32,10 @@ class Capture:
         self.steps: list[TracedStep] = []
         self.start, self.node = 0, None  # where the optimizer's step begins that runs now
         self.asked: list[Tensor] = []  # tensors that somebody asked for their `.grad`
+
+    def drew(self, value: Value, again: Callable[[], Value]) -> None:
+        """`value` was drawn at random, and will be `again()` at each replay."""
+        self.draws.append((value, again))
 
     def interrupted(self, reason: str) -> None:
         self.reason = self.reason or f"{reason} at {history.user_line()}"
@@ -61,6 +66,46 @@ class Capture:
                 self.reason = self.reason or f"the step of {type(optimizer).__name__}, which computes more than our rules do"
             node = node.parent
         self.steps.append(TracedStep(optimizer, self.start, len(program.state.program.floats)))
+
+
+class CallCapture(Capture):
+    """A capture whose replays read other values: what comes from outside is sealed, as if it were not computed yet."""
+
+    def __init__(self):
+        super().__init__()
+        self.sealed: dict[int, tuple[Value, Any, Any]] = {}  # by identity: values, their arrays and bounds
+        self.guards: list[tuple[Value, Callable[[Value], None]]] = []  # what to check of values from outside before each replay
+
+    def seal(self, values: Iterable[Value]) -> None:
+        """Hide what values hold: whoever looks ends the trace."""
+        for v in values:
+            if v.array is not None and v.array is not program.META_ARRAY and not is_tracer(v.array):
+                self.sealed[id(v)] = v, v.array, v.bounds
+                v.array, v.bounds, v.epoch = None, None, program.SEALED
+
+    def unseal(self, values: Iterable[Value] | None = None) -> None:
+        """Show what these hold; all, when the trace is over."""
+        for i in list(self.sealed) if values is None else map(id, values):
+            v, array, bounds = self.sealed.pop(i, (None, None, None))
+            if v is not None:
+                v.array, v.bounds = array, bounds
+                if v.epoch is program.SEALED:
+                    v.epoch = None
+
+    def interrupted(self, reason: str) -> None:
+        super().interrupted(reason)
+        self.unseal()
+
+    def drew(self, value: Value, again: Callable[[], Value]) -> None:
+        super().drew(value, again)
+        if self.reason is None:
+            self.seal([value])
+
+    def begin_step(self, optimizer: Optimizer, closure) -> None:
+        """An optimizer's own numbers are counted anew at each replay: `TracedStep.numbers`."""
+        super().begin_step(optimizer, closure)
+        held = (x for given in (*optimizer.state.values(), *optimizer.param_groups) for x in given.values())
+        self.unseal([x._value for x in held if isinstance(x, Tensor) and not x.ndim])
 
 
 class Boundary(Node):
@@ -119,6 +164,10 @@ class Before:
         self.grads = {id(t): t._grad for t in tensors}
         self.roots = {id(st): st.value for st in self.storages.values() if st is not None}
         self.owners = {id(g): self.tensors[i][0] for i, g in self.grads.items() if g is not None}
+
+    def values(self) -> list[Value]:
+        """What tensors and storages hold."""
+        return [*(v for _, v in self.tensors.values()), *self.roots.values()]
 
 
 def graph_leaves(roots: list[Node]) -> list[Node]:

@@ -235,8 +235,8 @@ def _finish(prog, live) -> None:
     prog.node = None
     for i in live:
         results[i].epoch = None
-    for ok, _ in prog.checks:
-        ok.epoch = None
+    for check in prog.checks:
+        check.ok.epoch = None
     prog.results = []
     prog.inputs = []
     prog.floats = []

@@ -10,7 +10,8 @@ from __future__ import annotations
 import contextlib
 import os
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from typing import NamedTuple
 
 import numpy as np
 
@@ -57,12 +58,14 @@ class Program:
         self.ints: list[int] = []
         self.results: list[Value | None] = []  # None: inside a sequence that record_all appended, and not kept
         self.device = None
-        self.checks: list = []  # (pending bool Value, what makes the exception when it is False)
+        self.checks: list[Check] = []
 
     def add_input(self, v: Value) -> int:
         """The reference of a concrete value in this program."""
         array = v.array
         if array is None:
+            if v.epoch is SEALED:
+                return self.enter(v)
             run_waiting()
             array = v.array
             if array is None:
@@ -139,6 +142,14 @@ class OtherDevice(Exception):
     """An operation on another device than the current program's."""
 
 
+class Check(NamedTuple):
+    """What must be true of a program's results: `error(found's array)` is raised where the bool `ok` is not."""
+
+    ok: Value
+    error: Callable[..., Exception]
+    found: Value | None = None
+
+
 def raise_lost(v: Value):
     failure = v.ref if isinstance(v.ref, BaseException) else RuntimeError("this tensor's value was lost: the program that computes it did not finish")
     raise failure.with_traceback(None)
@@ -155,7 +166,9 @@ state.limit = LONGEST
 state.capture = None  # what torch.compile collects while it traces a call: see _compile.py
 lock = threading.RLock()
 _new = object.__new__
-_failed_checks: list = []
+SEALED = "sealed"  # epoch of a Value that has an array, which a traced call must not look at: see _tracing.py
+MOST_CHECKS = 64  # that wait for an observation, before the older ones are looked at
+_waiting_checks: list[Check] = []
 
 
 def record(op: Op, values: list, statics: tuple):
@@ -353,22 +366,51 @@ def concrete(v: Value):
     return array
 
 
-def check(ok: Value, error: Callable[[], Exception]) -> None:
-    """Raise `error()` at the next observation unless the pending bool `ok` is true; now, when it is known already."""
+def check(ok: Value, error: Callable[..., Exception], found: Value | None = None) -> None:
+    """Raise `error()`, or `error(found's array)`, at the next observation unless the pending bool `ok` is true; now, when it is known."""
     if ok.array is None:
-        state.program.checks.append((ok, error))
-    elif ok.array is not META_ARRAY and not is_tracer(ok.array) and not np.asarray(ok.array).all():
-        raise error()
+        state.program.checks.append(Check(ok, error, found))
+    elif ok.array is not META_ARRAY and not is_tracer(ok.array):
+        _raise_failed(Check(ok, error, found))
+
+
+def check_later(checks: Iterable[Check]) -> None:
+    """Checks whose results are there, or are being computed: nobody waits for them before the next observation."""
+    _waiting_checks.extend(checks)
+    if len(_waiting_checks) > MOST_CHECKS:  # a long loop that looks at nothing; what half of it ago was computed is ready
+        half = MOST_CHECKS // 2
+        _waiting_checks[:half] = filter(_failed, _waiting_checks[:half])
+
+
+def _failed(check: Check) -> bool:
+    return check.ok.array is not None and not np.asarray(check.ok.array).all()
+
+
+def _raise_failed(check: Check) -> None:
+    if _failed(check):
+        raise check.error() if check.found is None else check.error(np.asarray(check.found.array))
 
 
 def raise_failed_checks() -> None:
     """Called when a value reaches the user: errors that only the data could tell."""
-    if _failed_checks:
-        waiting = _failed_checks[:]
-        _failed_checks.clear()
-        for ok, error in waiting:
-            if ok.array is not None and not np.asarray(ok.array).all():
-                raise error()
+    if _waiting_checks:
+        waiting = _waiting_checks[:]
+        _waiting_checks.clear()
+        for each in waiting:
+            _raise_failed(each)
+
+
+def guarded(v: Value, again: Callable[[Value], None]) -> bool:
+    """Whether a traced call got v from outside: then `again(value)` checks it now, and what takes its place at each replay."""
+    sealed = getattr(state.capture, "sealed", None)
+    if not sealed or id(v) not in sealed:
+        return False
+    _, array, bounds = sealed[id(v)]
+    shown = Value(v.aval, array)
+    shown.bounds = bounds
+    again(shown)
+    state.capture.guards.append((v, again))
+    return True
 
 
 def flush(reason: str = "") -> None:
@@ -427,7 +469,7 @@ def _execute(prog: Program, reason: str) -> None:
             v.epoch, v.ref = None, error
         raise
     if prog.checks:
-        _failed_checks.extend(prog.checks)
+        check_later(prog.checks)
     if trie.size > executor.MOST_NODES:
         forget_programs()
 

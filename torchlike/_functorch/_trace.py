@@ -61,16 +61,6 @@ class Lost(RuntimeError):
         self.place, self.level, self.size = place, level, size
 
 
-class Draws:
-    """Random draws inside the traced function: `append` is told of each."""
-
-    def __init__(self, trace: Trace):
-        self.trace = trace
-
-    def append(self, drawn: tuple) -> None:
-        self.trace.drew(*drawn)
-
-
 class Trace(program.Program):
     """The program of one traced call, and what torch.compile calls its capture."""
 
@@ -88,7 +78,6 @@ class Trace(program.Program):
         self.written: list[tuple] = []
         self.stale: list = []  # views from outside that took a value of this program
         self.left: list[tuple] = []  # (function's name, result, where its batch goes, what the caller has of it)
-        self.draws = Draws(self)
         self.closing = False  # while gradients from outside, which nobody knows yet, are sent through
 
     # -- inputs ----------------------------------------------------------------------------------------------------------
@@ -196,9 +185,9 @@ class Trace(program.Program):
             self.stacked[id(value)] = all_draws(value)
             self.known.append((value, value.epoch, value.ref))
             if self.outer_capture is not None:
-                self.outer_capture.draws.append((self.stacked[id(value)], all_draws))
+                self.outer_capture.drew(self.stacked[id(value)], all_draws)
         elif self.outer_capture is not None:
-            self.outer_capture.draws.append((value, redraw))
+            self.outer_capture.drew(value, redraw)
 
     # -- the graph -------------------------------------------------------------------------------------------------------
 

@@ -225,7 +225,8 @@ class _Call:
         values = [t._current() for t in tensors]
         effects = self._effects(trace) if whole else []
         self.n_outputs, self.targets = len(values), effects
-        outs = [_reference(v, trace) for v in (*values, *(v for _, _, _, v in effects), *(ok for ok, _ in trace.checks if whole))]
+        checked = [v for check in trace.checks if whole for v in (check.ok, check.found) if v is not None]
+        outs = [_reference(v, trace) for v in (*values, *(v for _, _, _, v in effects), *checked)]
         forward_end = len(trace.results)
         n_numbers = len(trace.floats), len(trace.ints)
         grads, marks = _backward(trace, tensors) if mode.enabled else ([], [])
@@ -292,17 +293,10 @@ class _Call:
             else:
                 st.value = new._value
                 st.version += 1
-        for (_, error), ok in zip(self.trace.checks, made[m:]):
-            program.check(ok._value, functools.partial(_failed, error))
+        rest = iter(made[m:])
+        for _, error, found in self.trace.checks:
+            program.check(next(rest)._value, error, None if found is None else next(rest)._value)
         return zip(made[:n], self.spread)
-
-
-def _failed(error: Callable) -> Exception:
-    """The error of a check; one that wants to quote the example's own value cannot."""
-    try:
-        return error()
-    except TypeError:
-        return IndexError("index out of range for an example of a function under vmap")
 
 
 def _backward(trace: Trace, tensors: list) -> tuple[list, list]:

@@ -389,6 +389,8 @@ def check_range(index: Tensor, n: int, message, error: type[Exception] = IndexEr
     array = v.array
     if array is program.META_ARRAY or program.is_tracer(array):
         return
+    if program.guarded(v, lambda v: check_range(Tensor._of(v), n, message, error, negative)):
+        return
     if array is None and v.bounds is None and index._storage is not None:
         v.bounds = _seen_of(index._storage.value, index._chain, v.aval.numel)
     if array is not None or v.bounds is not None:
@@ -398,11 +400,7 @@ def check_range(index: Tensor, n: int, message, error: type[Exception] = IndexEr
             raise error(message(int(found[(found < least) | (found >= n)].flat[0])))
         return
     ok = apply(_IN_RANGE, (index, least, n))
-
-    def failure():
-        found = np.asarray(v.array)
-        return error(message(int(found[(found < least) | (found >= n)].flat[0])))
-    program.check(ok._value, failure)
+    program.check(ok._value, lambda found: error(message(int(found[(found < least) | (found >= n)].flat[0]))), v)
 
 
 def bounds(v) -> tuple[int, int]:
@@ -424,7 +422,7 @@ def _seen_of(root, chain: tuple, numel: int) -> tuple[int, int] | None:
     if root.bounds is not None and all(op.name in _WHOLE for op, *_ in chain):
         return root.bounds
     array = root.array
-    if not isinstance(array, np.ndarray) or array is program.META_ARRAY or program.state.capture is not None:
+    if not isinstance(array, np.ndarray) or array is program.META_ARRAY:
         return None
     for op, numbers, statics in chain:
         if not all(x.__class__ is int for x in numbers):

@@ -71,7 +71,7 @@ def raise_failures(info: Tensor | Callable[[], Tensor], message: Callable[[str, 
         at = int(np.flatnonzero(found)[0])
         return error(message(f"(Batch element {at}): " if found.ndim else "", int(found.flat[at])))
     if program.state.capture is not None:
-        program.check(apply(_ALL_ZERO, (info,))._value, lambda: failure(np.asarray(v.array)))
+        program.check(apply(_ALL_ZERO, (info,))._value, failure, v)
         return
     found = info.detach()._host_array()
     if found.any():

@@ -83,7 +83,7 @@ def drawn(draw: Callable[[], np.ndarray], device, shape: tuple, kind: np.dtype) 
         capture.begin_draw()
     t = place(draw(), device)
     if capture is not None:
-        capture.draws.append((t._value, lambda: place(draw(), device)._value))
+        capture.drew(t._value, lambda: place(draw(), device)._value)
     return t
 
 

@@ -121,7 +121,10 @@ _ALL_WITHIN = Op("all_within", lambda xp, x, low, high, nan: xp.all(((x >= low) 
 
 def demand_within(t: Tensor, low: float, high: float, error: Exception, *, nan: bool = False) -> None:
     """Raise error unless low <= t <= high (NaN passes if `nan`): now if t is known, else at the next observation."""
-    array = t._current().array
+    v = t._current()
+    array = v.array
+    if program.guarded(v, lambda v: demand_within(Tensor._of(v), low, high, error, nan=nan)):
+        return
     if isinstance(array, np.ndarray):
         if not _ALL_WITHIN.kernel(np, array, low, high, nan):
             raise error

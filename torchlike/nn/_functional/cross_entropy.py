@@ -7,7 +7,7 @@ import numpy as np
 
 from ..._core import dtype as dt
 from ..._core.aval import Aval
-from ..._core.program import META_ARRAY
+from ..._core.program import META_ARRAY, guarded
 from ..._core.registry import Op
 from ..._core.value import is_tracer
 from ..._public import named
@@ -199,6 +199,8 @@ def _check_shapes(x: Aval, target: Aval, weight: Aval | None) -> int:
 def _check_range(target: Tensor, classes: int, ignore: int) -> None:
     value = target._current()
     message = "Target {} is out of bounds.".format
+    if guarded(value, lambda v: _check_range(Tensor._of(v), classes, ignore)):
+        return
     if value.array is None or value.array is META_ARRAY or is_tracer(value.array):
         check_range(target.masked_fill(target == ignore, 0), classes, message, negative=False)
         return

@@ -61,10 +61,7 @@ def embedding(input: Tensor, weight: Tensor, padding_idx: int | None = None, max
         if not -rows <= padding_idx < rows:
             raise AssertionError("Padding_idx must be within num_embeddings")
         padding_idx %= rows
-    check_range(input, rows, lambda bad: "index out of range in self")
-    low = input._current().bounds
-    if low is not None and low[0] < 0:
-        raise IndexError("index out of range in self")
+    check_range(input, rows, lambda bad: "index out of range in self", negative=False)
     if max_norm is not None:
         _renorm_rows(weight, input, max_norm, norm_type)
     if sparse and weight.requires_grad and mode.enabled:

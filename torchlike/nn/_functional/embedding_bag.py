@@ -4,6 +4,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..._core import dtype as dt
+from ..._core import program
 from ..._public import named
 from ..._tensor import Tensor, as_tensor_value
 from ...ops.basic import where
@@ -101,7 +102,10 @@ def embedding_bag(input: Tensor, weight: Tensor, offsets: Tensor | None = None, 
 
 
 def _in_range(index: Tensor, rows: int, fast: bool) -> None:
-    array = index._current().array
+    v = index._current()
+    if program.guarded(v, lambda v: _in_range(Tensor._of(v), rows, fast)):
+        return
+    array = v.array
     if isinstance(array, np.ndarray) and array.size:
         bad = (array < 0) | (array >= rows)
         if bad.any():

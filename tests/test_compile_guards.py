@@ -1,0 +1,289 @@
+"""torch.compile replays a call only while everything that its Python went by is as it was: a compiled function and the plain one
+print the same, whatever changes between the calls."""
+import collections
+import dataclasses
+import itertools
+import math
+import random
+import time
+import types
+
+import numpy as np
+import pytest
+
+import torchlike as torch
+from torchlike._core import history
+
+SCALE = 1
+LOG = []
+
+
+class Config:
+    shared = 1
+    __slots__ = ("n", "__dict__")
+
+    def __init__(self):
+        self.scale, self.n, self.sizes, self.table = 1, 1, [1, 2], {"k": 1}
+
+    @property
+    def twice(self):
+        return 2 * self.scale
+
+
+class Dynamic:
+    """Attributes that a class looks up itself."""
+
+    def __init__(self):
+        self.values = {"scale": 1}
+
+    def __getattr__(self, name):
+        return self.values[name]
+
+
+class Gate(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.config, self.sizes, self.count, self.drop = Config(), [1], 0, torch.nn.Dropout(0.5)
+
+    def forward(self, x):
+        x = x * self.config.scale * self.sizes[0]
+        return self.drop(x)
+
+
+@dataclasses.dataclass
+class Batch:
+    scale: int
+
+
+CONFIG, GATE, DYNAMIC, COUNTER = Config(), Gate().eval(), Dynamic(), itertools.count(1)
+HOLDER = types.SimpleNamespace(config=Config(), layers=[Config(), Config()])
+NUMBERS = np.ones(3, np.float32)
+
+
+def helper(x):
+    return x * SCALE
+
+
+def closure():
+    n = 1
+
+    def call(x):
+        return x * n
+
+    def change(k):
+        nonlocal n
+        n = k
+    return call, change
+
+
+def counting():
+    n = 0
+
+    def call(x):
+        nonlocal n
+        n += 1
+        return x * n
+    return call
+
+
+def set_global(k):
+    global SCALE
+    SCALE = k
+
+
+def through_alias(x):
+    config = CONFIG
+    return x * config.scale
+
+
+def over_layers(x):
+    for layer in HOLDER.layers:
+        x = x * layer.scale
+    return x
+
+
+def over_sizes(x):
+    for n in CONFIG.sizes:
+        x = x * n
+    return x
+
+
+def appending(x):
+    LOG.append(len(LOG))
+    return x * len(LOG)
+
+
+def own_containers(x):
+    found, table = [], {}
+    for k in range(3):
+        found.append(x * k)
+        table[k] = found[-1]
+    return sum(table.values())
+
+
+CALL, CHANGE = closure()
+CHANGES = {  # what a function reads, and how that changes
+    "an attribute": (lambda x: x * CONFIG.scale, lambda k: setattr(CONFIG, "scale", k)),
+    "an attribute's attribute": (lambda x: x * HOLDER.config.scale, lambda k: setattr(HOLDER.config, "scale", k)),
+    "an object in an attribute": (lambda x: x * HOLDER.config.scale, lambda k: setattr(HOLDER, "config", Batch(k))),
+    "a slot": (lambda x: x * CONFIG.n, lambda k: setattr(CONFIG, "n", k)),
+    "an attribute of a class": (lambda x: x * CONFIG.shared, lambda k: setattr(Config, "shared", k)),
+    "a property": (lambda x: x * CONFIG.twice, lambda k: setattr(CONFIG, "scale", k)),
+    "what __getattr__ finds": (lambda x: x * DYNAMIC.scale, lambda k: DYNAMIC.values.update(scale=k)),
+    "an alias": (through_alias, lambda k: setattr(CONFIG, "scale", k)),
+    "objects of a list": (over_layers, lambda k: setattr(HOLDER.layers[1], "scale", k)),
+    "a list": (over_sizes, lambda k: CONFIG.sizes.__setitem__(0, k)),
+    "a list's length": (over_sizes, lambda k: CONFIG.sizes.append(k)),
+    "a dictionary": (lambda x: x * CONFIG.table["k"], lambda k: CONFIG.table.update(k=k)),
+    "a global of another function": (helper, set_global),
+    "a helper": (lambda x: other(x), lambda k: globals().update(other=lambda x: x * k)),
+    "a closure variable": (CALL, CHANGE),
+    "a NumPy array": (lambda x: x * float(NUMBERS[0]), lambda k: NUMBERS.__setitem__(0, k)),
+    "int and float": (lambda x: (x.int() * CONFIG.scale) / 2, lambda k: setattr(CONFIG, "scale", k if k % 2 else float(k - 1))),
+    "a module's object": (GATE, lambda k: setattr(GATE.config, "scale", k)),
+    "a module's list": (GATE, lambda k: GATE.sizes.__setitem__(0, k)),
+    "a module that is named": (lambda x: GATE(x), lambda k: GATE.train(k % 2 == 0)),
+}
+
+
+def other(x):
+    return x
+
+
+@pytest.mark.parametrize("name", CHANGES)
+def test_changes_between_calls_reach_a_compiled_function(name):
+    f, change = CHANGES[name]
+    compiled, x = torch.compile(f), torch.ones(4)
+    for k in (1, 1, 1, 2, 2, 2, 3, 1):
+        change(k)
+        torch.manual_seed(k)
+        want = f(x)
+        torch.manual_seed(k)
+        got = compiled(x)
+        assert (got.tolist(), got.dtype) == (want.tolist(), want.dtype)
+
+
+EFFECTS = {
+    "printing": (lambda x: print("called") or x * 1, "print"),
+    "a clock": (lambda x: x * (time.perf_counter() % 1), "perf_counter"),
+    "random": (lambda x: x * random.random(), "random"),
+    "random choices": (lambda x: x * random.choice([1, 2, 3]), "random"),
+    "NumPy's random numbers": (lambda x: x * float(np.random.rand()), "random"),
+    "an iterator": (lambda x: x * next(COUNTER), "iterator"),
+    "appending": (appending, "list"),
+    "a count in a closure": (counting(), "variable"),
+    "an argument's attribute": (lambda x, c=CONFIG: setattr(c, "n", c.n + 1) or x * c.n, "'n'"),
+}
+
+
+@pytest.mark.parametrize("name", EFFECTS)
+def test_calls_with_effects_in_python_stay_as_they_are(name, capsys):
+    f, reason = EFFECTS[name]
+    history.fallbacks.clear()
+    compiled, x = torch.compile(f), torch.ones(2)
+    values = [compiled(x)[0].item() for _ in range(5)]
+    if name not in ("printing", "random choices"):
+        assert len(set(values)) == 5
+    assert capsys.readouterr().out.count("called") == 5 * (name == "printing")
+    assert reason in history.fallbacks[0][1]
+    with pytest.raises(RuntimeError, match="fullgraph"):
+        g = torch.compile(f, fullgraph=True)
+        for _ in range(2):
+            g(x)
+
+
+def replays(compiled):
+    return [entry for entry in compiled.compiled.entries.values() if entry not in ("seen", "eager")]
+
+
+@pytest.mark.parametrize("f", [own_containers, through_alias, over_layers, helper, lambda x: GATE(x), lambda x: x * math.sin(SCALE),
+                               lambda x: x * collections.OrderedDict(a=2)["a"]])
+def test_what_only_reads_is_replayed(f):
+    compiled, x = torch.compile(f), torch.ones(4)
+    for _ in range(4):
+        assert compiled(x).tolist() == f(x).tolist()
+    assert len(replays(compiled)) == 1
+
+
+def test_what_a_later_trace_reads_leaves_earlier_ones_in_use():
+    config = Config()
+    compiled = torch.compile(lambda x: x * config.scale if x.ndim == 1 else x * config.n)
+    one, two = torch.ones(2), torch.ones(1, 2)
+    for x in (one, one, two, two, one, two):
+        assert compiled(x).sum().item() == 2
+    assert len(replays(compiled)) == 2
+    config.n = 5
+    assert [compiled(x).sum().item() for x in (one, two)] == [2, 10]
+
+
+OBSERVERS = {
+    "item": lambda x, i: x * i.item(),
+    "a branch": lambda x, i: x if i > 2 else x * 2,
+    "a mask": lambda x, i: x[x > i].sum(),
+    "a slice": lambda x, i: x[:i],
+    "one_hot": lambda x, i: torch.nn.functional.one_hot(i),
+    "repeats": lambda x, i: x.repeat_interleave(i),
+    "numpy": lambda x, i: x * torch.from_numpy(i.numpy()),
+    "tolist": lambda x, i: x * i.tolist(),
+    "a drawn number": lambda x, i: x * torch.rand(()).item() + i,
+}
+
+
+@pytest.mark.parametrize("name", OBSERVERS)
+def test_values_of_arguments_are_not_taken_for_constants(name):
+    f, x = OBSERVERS[name], torch.arange(6.0)
+    compiled = torch.compile(f)
+    for k in (1, 1, 2, 3, 4, 5):
+        i = torch.tensor(k)
+        torch.manual_seed(k)
+        want = f(x, i)
+        torch.manual_seed(k)
+        assert compiled(x, i).tolist() == want.tolist()
+
+
+TABLE = torch.arange(5.0)
+BAD = {
+    "index": (lambda i: TABLE[i] * 2, 9, IndexError, "index 9 is out of bounds for dimension 0 with size 5"),
+    "a part of an argument": (lambda i: TABLE[i[:1]] * 2, 9, IndexError, "index 9 is out of bounds for dimension 0 with size 5"),
+    "computed": (lambda i: TABLE[i + 1] * 2, 9, IndexError, "index 10 is out of bounds for dimension 0 with size 5"),
+    "gather": (lambda i: TABLE.gather(0, i), -1, RuntimeError, "index -1 is out of bounds for dimension 0 with size 5"),
+    "embedding": (lambda i: torch.nn.functional.embedding(i, TABLE.view(5, 1)), -1, IndexError, "index out of range in self"),
+    "cross_entropy": (lambda i: torch.nn.functional.cross_entropy(TABLE.expand(2, 5), i), 7, IndexError, "Target 7 is out of bounds."),
+    "division": (lambda i: 7 // i, 0, RuntimeError, "ZeroDivisionError"),
+    "masked_scatter": (lambda i: TABLE.masked_scatter(TABLE < i[0], torch.ones(2)), 4, RuntimeError, "Number of elements of source < number of ones in mask"),
+}
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_replays_check_what_the_call_checks(name):
+    f, bad, error, message = BAD[name]
+    compiled, good = torch.compile(f), torch.tensor([2, 1])
+    for _ in range(3):
+        compiled(good).tolist()
+    assert len(replays(compiled)) == 1
+    for wrong in (torch.tensor([bad, 1]), torch.tensor([bad - 1, 0]) + 1):  # known, and pending
+        with pytest.raises(error) as found:
+            compiled(wrong).tolist()
+        assert str(found.value) == message
+    assert compiled(good).tolist() == f(good).tolist()
+
+
+def test_a_training_step_names_the_wrong_target_and_changes_nothing():
+    model = torch.nn.Linear(3, 4)
+    opt = torch.optim.Adam(model.parameters(), lr=0.1)
+
+    @torch.compile
+    def step(x, y):
+        loss = torch.nn.functional.cross_entropy(model(x), y)
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+        return loss
+    x, y = torch.ones(2, 3), torch.tensor([0, 1])
+    for _ in range(4):
+        step(x, y).item()
+    before = model.weight.tolist()
+    with pytest.raises(IndexError, match="Target 4 is out of bounds"):
+        step(x, torch.tensor([4, 0]))
+    assert model.weight.tolist() == before
+    assert step(x, y).item() > 0 and model.weight.tolist() != before

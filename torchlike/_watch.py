@@ -1,0 +1,246 @@
+"""What the Python of a traced call reads and does outside of this library.
+
+While the call runs, each line of its functions is looked at before it runs: variables and attributes that the line names, and which
+were there before the call, become guards of its replays (`_guards.py`). A call that changes one of them, or that calls what has an
+effect or another answer every time (printing, clocks, Python's and NumPy's random numbers), cannot be replayed.
+"""
+from __future__ import annotations
+
+import dis
+import functools
+import gc
+import inspect
+import logging
+import os
+import random
+import sys
+from collections.abc import Iterable, Iterator
+from types import CodeType, FrameType, FunctionType, GetSetDescriptorType, MemberDescriptorType, ModuleType
+from typing import Any
+
+import numpy as np
+
+from ._guards import CONTAINERS, LONG, MISSING, PLAIN, held_by, identity, value_at
+from ._tensor import Tensor
+from .nn.modules.module import Module
+
+_HERE = os.path.dirname(__file__) + os.sep
+_STANDARD = os.path.dirname(os.__file__) + os.sep
+_LIBRARIES = tuple(os.path.dirname(os.path.dirname(np.__file__)) + os.sep + name + os.sep for name in ("numpy", "jax", "jaxlib", "pallas_kernels"))
+_GENERATORS = (random.Random, np.random.Generator, np.random.RandomState)
+_EFFECTS = frozenset(["time", "_io", "io", "posix", "nt", "_socket", "datetime"])  # C functions of these modules
+_BUILTIN_EFFECTS = frozenset(["print", "input", "open"])
+_STARTS = {"LOAD_GLOBAL": "global", "LOAD_NAME": "global", "STORE_GLOBAL": "global", "DELETE_GLOBAL": "global", "LOAD_DEREF": "cell",
+           "STORE_DEREF": "cell", "LOAD_FAST": "local", "LOAD_FAST_CHECK": "local"}
+_ATTRIBUTES = frozenset(["LOAD_ATTR", "LOAD_METHOD", "STORE_ATTR", "DELETE_ATTR"])
+_BETWEEN = frozenset(["COPY", "PUSH_NULL", "NOP", "PRECALL", "CACHE", "EXTENDED_ARG"])
+_COMPUTED = (property, GetSetDescriptorType)
+
+Chain = tuple[str, str, tuple[tuple[str, Any], ...]]  # where a variable lies, its name, and the attributes and constant items taken of it
+
+
+def _is_library(file: str) -> bool:
+    return (file.startswith((_HERE, "<frozen", *_LIBRARIES))
+            or file.startswith(_STANDARD) and "site-packages" not in file and "dist-packages" not in file)
+
+
+def _is_package(x: Any) -> bool:
+    """Whether x is a module that nobody edits while a program runs."""
+    return isinstance(x, ModuleType) and _is_library(getattr(x, "__file__", None) or "<frozen")
+
+
+@functools.lru_cache(4096)
+def _lines(code: CodeType) -> dict[int, list[Chain]] | None:
+    """The chains `x.a.b["c"]` of each line of a function; None for the functions of libraries."""
+    if _is_library(code.co_filename):
+        return None
+    found: dict[int, dict[Chain, None]] = {}
+    start: tuple[str, str, int] | None = None
+    path: list[tuple[str, Any]] = []
+    constant: Any = MISSING
+
+    def finish() -> None:
+        nonlocal start
+        if start is not None:
+            found.setdefault(start[2], {})[start[0], start[1], tuple(path)] = None
+        start = None
+        path.clear()
+
+    for i in dis.get_instructions(code):
+        if i.opname in _STARTS:
+            finish()
+            start = _STARTS[i.opname], i.argval, i.positions.lineno or code.co_firstlineno
+        elif start is not None and i.opname in _ATTRIBUTES:
+            path.append(("attribute", i.argval))
+        elif start is not None and i.opname == "LOAD_CONST":
+            constant = i.argval
+            continue
+        elif start is not None and i.opname == "BINARY_SUBSCR" and constant is not MISSING:
+            path.append(("item", constant))
+        elif i.opname not in _BETWEEN:
+            finish()
+        constant = MISSING
+    finish()
+    return {line: list(chains) for line, chains in found.items()}
+
+
+def _random_states() -> tuple:
+    return random.getstate(), np.random.get_state()[1:3]
+
+
+def _same_states(a: tuple, b: tuple) -> bool:
+    return a[0] == b[0] and a[1][1] == b[1][1] and np.array_equal(a[1][0], b[1][0])
+
+
+def _containers(x: Any) -> Iterator[Any]:
+    if isinstance(x, CONTAINERS):
+        yield x
+        for y in x.values() if isinstance(x, dict) else x:
+            yield from _containers(y)
+
+
+class Watch:
+    """Watches the calling thread inside of a `with` block."""
+
+    def __init__(self, arguments: Any) -> None:
+        self.existed = set(map(id, gc.get_objects()))
+        self.given = set(map(id, _containers(arguments)))  # others at each call
+        self.places: dict[tuple, tuple] = {}  # by identity: places, and what was there
+        self.modules: dict[int, Module] = {}
+        self.reason: str | None = None
+
+    def __enter__(self) -> Watch:
+        self._states = _random_states()
+        self._outer = sys.gettrace(), sys.getprofile()
+        sys.setprofile(self._profile)
+        sys.settrace(self._trace)
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        trace, profile = self._outer
+        sys.settrace(trace)
+        sys.setprofile(profile)
+        if not _same_states(self._states, _random_states()):
+            self._refuse("it draws Python's or NumPy's random numbers")
+        for place, was in self.places.values():
+            if value_at(place) != was:
+                self._refuse(f"it changes {_named(place)}")
+
+    def reads(self) -> Iterable[tuple]:
+        """The places that replays go by."""
+        return [place for place, _ in self.places.values() if not (place[0] == "content" and id(place[1]) in self.given)]
+
+    def _refuse(self, reason: str, frame: FrameType | None = None) -> None:
+        where = "" if frame is None else f" at {os.path.basename(frame.f_code.co_filename)}:{frame.f_lineno}"
+        self.reason = self.reason or reason + where
+
+    # -- events of the interpreter -----------------------------------------------------------------------------------------
+
+    def _trace(self, frame: FrameType, event: str, arg: Any) -> Any:
+        if frame.f_code is logging.Logger.callHandlers.__code__:
+            self._refuse("it logs")
+        return None if _lines(frame.f_code) is None else self._line
+
+    def _line(self, frame: FrameType, event: str, arg: Any) -> Any:
+        if event == "line" and self.reason is None:
+            for kind, name, path in (_lines(frame.f_code) or {}).get(frame.f_lineno, ()):
+                self._follow(frame, kind, name, path)
+        return self._line
+
+    def _profile(self, frame: FrameType, event: str, arg: Any) -> None:
+        if event == "c_call" and self.reason is None and _lines(frame.f_code) is not None:
+            owner = getattr(arg, "__self__", None)
+            module = owner.__name__ if isinstance(owner, ModuleType) else getattr(owner if isinstance(owner, type) else type(owner), "__module__", "")
+            if module in _EFFECTS or module == "builtins" and isinstance(owner, ModuleType) and arg.__name__ in _BUILTIN_EFFECTS:
+                self._refuse(f"it calls {arg.__qualname__}", frame)
+
+    # -- what a line reads -------------------------------------------------------------------------------------------------
+
+    def _follow(self, frame: FrameType, kind: str, name: str, path: tuple) -> None:
+        if kind == "global":
+            if name not in frame.f_globals:
+                return
+            x = frame.f_globals[name]
+            if _is_package(x):
+                return
+            outside = True
+            self._add(("name", frame.f_globals, name))
+        else:
+            x = frame.f_locals.get(name, MISSING)
+            cells = [c for c in self._cells(frame.f_code, name) if held_by(c) is x] if kind == "cell" else []
+            for cell in cells:
+                self._add(("cell", cell))
+            outside = bool(cells) or id(x) in self.existed or id(x) in self.given
+        for step, key in path:
+            if not outside or x.__class__ in PLAIN or isinstance(x, Tensor):
+                return
+            self._meet(x, frame)
+            x = self._attribute(x, key) if step == "attribute" else self._item(x, key)
+        if outside:
+            self._meet(x, frame)
+
+    def _cells(self, code: CodeType, name: str) -> list:
+        """The closure variables of that name of functions that were there before the call."""
+        if name not in code.co_freevars:
+            return []
+        at = code.co_freevars.index(name)
+        functions = [f for f in gc.get_referrers(code) if isinstance(f, FunctionType) and f.__code__ is code and id(f) in self.existed]
+        return [f.__closure__[at] for f in functions if f.__closure__]
+
+    def _meet(self, x: Any, frame: FrameType) -> None:
+        """An object from outside that a line names."""
+        if isinstance(x, Module):
+            self.modules[id(x)] = x
+        elif isinstance(x, np.ndarray) and x.size > LONG:
+            self._refuse("it reads a NumPy array from outside", frame)
+        elif isinstance(x, (*CONTAINERS, np.ndarray)):
+            self._add(("content", x))
+        elif isinstance(x, _GENERATORS):
+            self._refuse("it draws random numbers that are not torch's", frame)
+        elif hasattr(type(x), "__next__"):
+            self._refuse("it goes on with an iterator from outside", frame)
+
+    def _add(self, place: tuple) -> None:
+        key = identity(place)
+        if key not in self.places:
+            self.places[key] = place, value_at(place)
+
+    def _attribute(self, x: Any, name: str) -> Any:
+        """x.name, where that is stored and not computed; MISSING else."""
+        if _is_package(x):
+            return MISSING
+        of_class = inspect.getattr_static(x if isinstance(x, type) else type(x), name, MISSING)
+        if isinstance(of_class, _COMPUTED):
+            return MISSING
+        own = None if isinstance(x, type) else getattr(x, "__dict__", None)
+        places = (own, x._parameters, x._buffers, x._modules) if isinstance(x, Module) else (own,) if own.__class__ is dict else ()
+        for d in places:
+            if name in d:
+                self._add(("name", d, name))
+                return d[name]
+        if of_class is MISSING:  # its class computes it, or the line is about to store it
+            if places:
+                self._add(("name", own, name))
+                if not isinstance(x, Module):
+                    self._add(("content", own))
+        elif isinstance(of_class, MemberDescriptorType) or not (callable(of_class) or hasattr(type(of_class), "__get__")):
+            self._add(("attribute", x, name))
+            return getattr(x, name, MISSING)
+        return MISSING
+
+    def _item(self, x: Any, key: Any) -> Any:
+        if x.__class__ in (list, tuple, dict):
+            try:
+                return x[key]
+            except (LookupError, TypeError):
+                return MISSING
+        return MISSING
+
+
+def _named(place: tuple) -> str:
+    kind, *where = place
+    if kind == "name":
+        return f"'{where[1]}'"
+    if kind == "attribute":
+        return f"'{where[1]}' of a {type(where[0]).__name__}"
+    return "a variable from outside" if kind == "cell" else f"a {type(where[0]).__name__} from outside"
