@@ -18,7 +18,7 @@ from ._core import dtype as dt
 from ._core import history, program
 from ._core.grad_mode import mode
 from ._core.graph import AccumulateGrad
-from ._guards import Guards, sameness
+from ._guarded import Guards, sameness
 from ._replay import Replay, flatten, unflatten
 from ._tensor import Tensor, _new
 from ._tracing import Before, Boundary, CallCapture, NotReplayable

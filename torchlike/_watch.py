@@ -1,7 +1,7 @@
 """What the Python of a traced call reads and does outside of this library.
 
 While the call runs, each line of its functions is looked at before it runs: variables and attributes that the line names, and which
-were there before the call, become guards of its replays (`_guards.py`). A call that changes one of them, or that calls what has an
+were there before the call, become guards of its replays (`_guarded.py`). A call that changes one of them, or that calls what has an
 effect or another answer every time (printing, clocks, Python's and NumPy's random numbers), cannot be replayed.
 """
 from __future__ import annotations
@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from ._guards import CONTAINERS, LONG, MISSING, PLAIN, held_by, identity, value_at
+from ._guarded import CONTAINERS, LONG, MISSING, PLAIN, held_by, identity, value_at
 from ._tensor import Tensor
 from .nn.modules.module import Module
 
