@@ -86,6 +86,8 @@ def test_convolution():
         "batch groups": (conv(batch_group_count=2), x, w),
         "1x1": (conv((2, 2), "VALID"), x, floats(6, 4, 1, 1)),
         "large kernel": (conv(padding="VALID"), x, floats(5, 4, 7, 5)),
+        "large kernel on few points, spread out": (conv(padding=((3, 4), (2, 0)), lhs_dilation=(2, 3)), x, floats(5, 4, 10, 9)),
+        "large kernel on spread out points, cut": (conv(padding=((-1, 2), (3, -2)), lhs_dilation=(3, 2)), x, floats(5, 4, 9, 8)),
         "large grouped kernel": (conv(padding="VALID", feature_group_count=2), x, floats(4, 2, 7, 5)),
         "negative padding": (conv(padding=((-1, 2), (-2, 0))), x, w),
         "channels last": (conv(numbers=("NHWC", "HWIO", "NHWC")), floats(2, 7, 6, 4), floats(3, 3, 4, 6)),

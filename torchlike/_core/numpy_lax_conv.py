@@ -29,7 +29,11 @@ def _conv(eqn):
     kernel = tuple(rhs[2:])
     zero = np.zeros((), compute or out)
     padding = tuple(p["padding"])
-    scatters = set(strides) == {1} and _prefers_scattering(eqn, numbers, rhs, groups * batch_groups)
+    dense = set(strides) == {1}
+    scatters = dense and _prefers_scattering(eqn, numbers, rhs, groups * batch_groups)
+    size = [shape_of(eqn)[d] for d in numbers.lhs_spec[2:]]
+    exchanged = dense and set(dilation) == {1} and groups * batch_groups == 1 and math.prod(size) < math.prod(kernel) and any(b > 1 for b in base)
+    reach = [out_shape(eqn)[d] - 1 for d in numbers.out_spec[2:]]
 
     def conv(x, w):
         x, w = x.transpose(numbers.lhs_spec), w.transpose(numbers.rhs_spec)
@@ -40,6 +44,8 @@ def _conv(eqn):
             x = x.reshape(x.shape[0], -1, *x.shape[3:])
         if scatters:
             y = _transposed(x, w, base, dilation, kernel, padding, groups * batch_groups, zero)
+        elif exchanged:
+            y = _exchanged(x, w, base, padding, reach, zero)
         else:
             if pads:
                 x = pad_array(x, zero, config)
@@ -75,6 +81,15 @@ def _transposed(x, w, base, dilation, kernel, padding, groups, zero):
             out[i:i + chunk][_strided(start, dilation, base, size)] += terms[(slice(None), slice(None), *tap)]
     edge = [(lo - (k - 1) * d, hi - (k - 1) * d, 0) for (lo, hi), k, d in zip(padding, kernel, dilation)]
     return pad_array(out, zero, ((0, 0, 0), (0, 0, 0), *edge))
+
+
+def _exchanged(x, w, base, padding, reach, zero):
+    """A convolution over x spread out by `base` with a kernel that is larger than x, as in the gradient of a transposed convolution's
+    weight: sum_q X[k + q] w[q] over all taps q, where X[lo + base p] = x[p] and 0 elsewhere, is sum_p x[p] w[lo + base p - k]."""
+    points, taps = x.shape[2:], w.shape[2:]
+    edge = [(r - lo, lo + b * (m - 1) - (k - 1), 0) for r, (lo, _), b, m, k in zip(reach, padding, base, points, taps)]
+    y = convolve(pad_array(w, zero, ((0, 0, 0), (0, 0, 0), *edge)), x, (1,) * len(points), base, points, 1)
+    return np.flip(y, tuple(range(2, y.ndim))).swapaxes(0, 1)
 
 
 def convolve(x, w, strides, dilation, kernel, groups):
