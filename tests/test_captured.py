@@ -183,3 +183,27 @@ def test_cuda_graph(monkeypatch):
     assert y.tolist() == [8, 8, 8]
     with pytest.raises(RuntimeError, match="already owns"):
         g.capture_begin()
+
+
+def test_values_are_hidden_while_work_is_captured():
+    x, i = subject.arange(4.0), subject.tensor(2)
+    out = subject.zeros(4)
+    region = Captured()
+    region.begin()
+    with pytest.raises(RuntimeError, match="operation not permitted while work is captured"):
+        out.copy_(x * i.item())
+    region.end()
+    assert (i.item(), x.tolist()) == (2, [0, 1, 2, 3])
+
+
+@pytest.mark.parametrize("shift", [0, 1])
+def test_replays_check_positions(shift):
+    """Of what is given, and of what is computed."""
+    table, i, out = subject.arange(4.0), subject.tensor([2, 0]), subject.zeros(2)
+    region = captured(subject, lambda: out.copy_(table[i + shift if shift else i]))
+    region.replay()
+    assert out.tolist() == [2 + shift, shift]
+    i.copy_(subject.tensor([1, 7]))
+    with pytest.raises(IndexError, match=f"index {7 + shift} is out of bounds for dimension 0 with size 4"):
+        region.replay()
+        out.tolist()

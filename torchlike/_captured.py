@@ -16,7 +16,7 @@ from ._fields import fields
 from ._replay import Segment, _aval, _reads, _reference
 from ._storage import Storage
 from ._tensor import Tensor
-from ._tracing import Capture, TracedStep, all_tensors, holder_of, is_ours, tell_apart
+from ._tracing import CallCapture, TracedStep, all_tensors, holder_of, is_ours, tell_apart
 from .ops.creation import constant
 from .optim._rules import collected
 from .optim.optimizer import Optimizer
@@ -46,8 +46,8 @@ def _write(holder: Tensor | Storage, v: Value) -> None:
         holder._writes += 1
 
 
-class _Recording(Capture):
-    """What a capture reads besides tensors."""
+class _Recording(CallCapture):
+    """What a capture reads besides tensors; what these hold is sealed until it ends."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -125,6 +125,7 @@ class Captured:
         self.before = {id(holder): (holder, _read(holder)) for holder in _holders()}
         self.sources = {id(t._value): t for t in _tensors()}
         self.recording = program.state.capture = _Recording()
+        self.recording.seal([*(v for _, v in self.before.values()), *(t._value for t in _tensors())])
         self.limit, program.state.limit = program.state.limit, 1 << 60
         self.program = program.state.program
 
@@ -134,6 +135,7 @@ class Captured:
         if recording is None:
             raise RuntimeError("a capture ends that did not begin")
         self.recording, program.state.capture, program.state.limit = None, None, self.limit
+        recording.unseal()
         draws: dict[int, Callable] = {id(v): draw for v, draw in recording.draws}
         self.steps = [(s.start, s.end, _Counted(s)) for s in recording.steps if not s.constant]
         counts = {id(holder_of(t)) for _, _, step in self.steps for t in step.tensors()}
@@ -148,7 +150,8 @@ class Captured:
             elif was is not None:  # a count: the step writes the next one itself
                 _write(h, was)
         recording.undo_counts()
-        if written:
+        self.guards = [(draws.get(id(v), self.sources.get(id(v))), again) for v, again in recording.guards]
+        if written or prog.checks:
             self._keep(prog, [(h, _reference(v, prog)) for h, v, _ in written], draws)
         for holder, v, was in written:
             _write(holder, constant(v.aval.shape, 0, v.aval.dtype, v.aval.device)._value if was is None else was)
@@ -157,7 +160,9 @@ class Captured:
         program.flush("end of capture")
 
     def _keep(self, prog: Any, written: list[tuple[Tensor | Storage, int]], draws: dict[int, Callable]) -> None:
-        outs = list(dict.fromkeys(ref for _, ref in written))
+        checks = [(_reference(ok, prog), error, None if found is None else _reference(found, prog)) for ok, error, found in prog.checks]
+        outs = list(dict.fromkeys([*(ref for _, ref in written), *(ref for ok, _, found in checks for ref in (ok, found) if ref is not None)]))
+        self.checks = [(outs.index(ok), error, None if found is None else outs.index(found)) for ok, error, found in checks]
         steps = executor.ProgramInfo(prog.node, prog.device).steps
         reads = _reads(steps, outs)
         self.inputs: list[tuple[str, Any]] = []
@@ -172,6 +177,8 @@ class Captured:
         """The captured work again, on what its tensors hold now."""
         if not self.done:
             raise RuntimeError("Called CUDAGraph::replay without a preceding successful capture.")
+        for source, again in self.guards:
+            again(source._current() if isinstance(source, Tensor) else source())
         if self.forward is None:  # nothing was captured
             return
         floats = list(self.floats)
@@ -183,6 +190,8 @@ class Captured:
             holder = target()
             if holder is not None:
                 _write(holder, made[k])
+        for ok, error, found in self.checks:
+            program.check(made[ok], error, None if found is None else made[found])
         del values
         program.cut("end of replay")
 
