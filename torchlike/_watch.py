@@ -107,6 +107,7 @@ class Watch:
         self.given = set(map(id, _containers(arguments)))  # others at each call
         self.places: dict[tuple, tuple] = {}  # by identity: places, and what was there
         self.modules: dict[int, Module] = {}
+        self.functions: dict[CodeType, list[FunctionType]] = {}  # that were there before and have closures
         self.reason: str | None = None
 
     def __enter__(self) -> Watch:
@@ -183,9 +184,11 @@ class Watch:
         """The closure variables of that name of functions that were there before the call."""
         if name not in code.co_freevars:
             return []
-        at = code.co_freevars.index(name)
-        functions = [f for f in gc.get_referrers(code) if isinstance(f, FunctionType) and f.__code__ is code and id(f) in self.existed]
-        return [f.__closure__[at] for f in functions if f.__closure__]
+        functions = self.functions.get(code)
+        if functions is None:
+            functions = [f for f in gc.get_referrers(code) if isinstance(f, FunctionType) and f.__code__ is code and id(f) in self.existed]
+            self.functions[code] = functions
+        return [f.__closure__[code.co_freevars.index(name)] for f in functions if f.__closure__]
 
     def _meet(self, x: Any, frame: FrameType) -> None:
         """An object from outside that a line names."""
