@@ -75,7 +75,8 @@ def test_arithmetic(tier):
     def program(t):
         x = t.arange(40_000).remainder(997).sub(400).half() / 64
         y = x.flip(0)
-        return [r.tolist() for r in (x + y, x * y, x.relu(), x * 3, x.sqrt(), x > y, x.sum(), x.mean(), x.reshape(200, 200).sum(0), x.var(), x.abs().max())]
+        return [r.tolist() for r in (x + y, x * y, x.relu(), x * 3, x.sqrt(), x > y, x.sum(), x.mean(), x.reshape(200, 200).sum(0), x.var(), x.abs().max(), -x, y.abs(),
+                                     x.reshape(200, 200).amin(0))]
     want = program(torch)
     with executor.tier(tier):
         made = program(tl)
@@ -83,3 +84,17 @@ def test_arithmetic(tier):
         np.testing.assert_allclose(np.asarray(a), np.asarray(b), rtol=1e-3)
         if np.ndim(b) and len(b) == 40_000:
             np.testing.assert_array_equal(a, b)
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+def test_signs_and_extremes(dtype):
+    """Bits of zeros, infinities and NaN too; gradients of extremes are shared in float32."""
+    def program(t):
+        kind = getattr(t, dtype)
+        x = t.tensor([0.0, -0.0, float("inf"), -float("inf"), 6e-8, -1.5], dtype=kind).repeat(2000)
+        y = t.arange(12_000).remainder(7).to(kind).requires_grad_()
+        grads = t.autograd.grad(y.amax() + y.reshape(100, 120).amin(1).sum() + y.max(), y)
+        return [r.view(t.int16).tolist() for r in (-x, x.abs(), *grads)] + [(-x.add(float("nan"))).isnan().all().item()]
+    want = program(torch)
+    with executor.tier("numpy"):
+        assert program(tl) == want

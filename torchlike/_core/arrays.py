@@ -40,4 +40,4 @@ def conform(xp, g, a: Aval):
     if g.dtype.kind == "c" and a.dtype.category != dt.COMPLEX:
         g = g.real
     g = sum_to(xp, g, a.shape)
-    return g if g.dtype == a.dtype.np else g.astype(a.dtype.np)
+    return cast(xp, g, a.dtype.np)

@@ -10,6 +10,7 @@ import numpy as np
 
 from . import dtype as dt
 from .arrays import cast, conform
+from .halves import widened
 
 if TYPE_CHECKING:
     from .registry import Op, Plan, View
@@ -132,7 +133,7 @@ class ElementwiseDerivative(Derivative):
 
         def run(xp, arrays):
             if narrow and xp is np:
-                arrays = [dt.widened(x) if hasattr(x, "dtype") else x for x in arrays]
+                arrays = [widened(x) if hasattr(x, "dtype") else x for x in arrays]
             if casts or incoming is not None:
                 arrays = list(arrays)
                 for place in casts:

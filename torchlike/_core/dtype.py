@@ -206,8 +206,3 @@ def _combine(high: dtype | None, low: dtype | None) -> dtype | None:
 def is_narrow(kind: np.dtype) -> bool:
     """A float type that XLA's CPU backend computes in float32: float16, bfloat16, float8."""
     return kind.kind in "fV" and kind.itemsize <= 2
-
-
-def widened(x: np.ndarray) -> np.ndarray:
-    """Narrow floats in float32, in which NumPy computes and sorts them, too: as in torch, a result is rounded once."""
-    return x.astype(np.float32) if is_narrow(x.dtype) else x

@@ -8,16 +8,19 @@ import jax
 import numpy as np
 
 from . import host
+from .dtype import is_narrow
 from .kept_kernel import KeptKernel
 
 MANY = 1 << 12  # elements from which on this is quicker
-_BLOCK = 1 << 14  # elements whose steps stay in the cache
+_BLOCK = 1 << 15  # elements whose steps stay in the cache
 _PIECE = 1 << 18  # elements that XLA converts at once
 _SECONDS = 2.4e-9  # that NumPy needs for an element beyond what XLA does
+_FLOAT32 = np.dtype(np.float32)
 _EXPONENT, _TO_UNIT = np.int32(0x7F800000), np.int32(13 << 23)
 _SIGN, _BIAS = np.int32(0x8000), np.int32(0x800)
 _LEAST, _MOST = np.float32(0.5), np.float32(65520)  # what rounds to infinity
 _BITS, _SCALE = np.int32(-0x70002000), np.float32(2.0 ** 112)
+_INFINITE = 0xF800  # a half's bits without its sign, doubled
 _PAIRS = frozenset({(np.dtype(np.float32), np.dtype(np.float16)), (np.dtype(np.float16), np.dtype(np.float32))})
 
 
@@ -28,6 +31,11 @@ def converted(x: np.ndarray, dtype: np.dtype) -> np.ndarray:
     if not x.flags.c_contiguous:
         return converted(x.T, dtype).T if x.flags.f_contiguous else x.astype(dtype)
     return (_narrowed if dtype.itemsize == 2 else _widened)(x.reshape(-1)).reshape(x.shape)
+
+
+def widened(x: np.ndarray) -> np.ndarray:
+    """Narrow floats in float32, in which NumPy computes and sorts them, too: as in torch, a result is rounded once."""
+    return converted(x, _FLOAT32) if is_narrow(x.dtype) else x
 
 
 def _narrowed(x: np.ndarray) -> np.ndarray:
@@ -70,15 +78,15 @@ def _narrow(x, out, unit, size) -> None:
 
 def _widened(h: np.ndarray) -> np.ndarray:
     """The half's bits, shifted to their places, are a float 2**112 times too small, subnormal ones too."""
-    out = np.empty(h.size, np.float32)
+    out, doubled = np.empty(h.size, np.float32), np.empty(min(_BLOCK, h.size), np.uint16)
     for i in range(0, h.size, _BLOCK):
         part, made = h[i:i + _BLOCK], out[i:i + _BLOCK]
-        bits = made.view(np.int32)
+        bits, words, sizes = made.view(np.int32), part.view(np.uint16), doubled[:part.size]
         np.copyto(bits, part.view(np.int16))
         np.left_shift(bits, 13, out=bits)
         np.bitwise_and(bits, _BITS, out=bits)
         np.multiply(made, _SCALE, out=made)
-        if not -65536 < made.min() <= made.max() < 65536:  # infinities and NaN
+        if np.add(words, words, out=sizes).max() >= _INFINITE:  # infinities and NaN
             made[...] = part
     return out
 
@@ -87,4 +95,4 @@ def _narrow_xla(x):
     return x.astype(np.float16)
 
 
-_KERNEL = KeptKernel("halves", _narrow_xla, [jax.ShapeDtypeStruct((_PIECE,), np.float32)], {})
+_KERNEL = KeptKernel("halves", _narrow_xla, [jax.ShapeDtypeStruct((_PIECE,), np.float32)], {}, compiling=0.05)

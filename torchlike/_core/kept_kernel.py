@@ -16,8 +16,8 @@ class KeptKernel:
     Its results have to be those of the NumPy form to the bit, as the time at which it takes over is no part of a program's meaning.
     """
 
-    def __init__(self, name: str, function: Callable, structs: list, options: dict):
-        self.name, self.function, self.structs, self.options = name, function, structs, options
+    def __init__(self, name: str, function: Callable, structs: list, options: dict, compiling: float = COMPILING):
+        self.name, self.function, self.structs, self.options, self.compiling = name, function, structs, options, compiling
         self._form = f"{structs}{options}"
         self.call: Callable | None = None
         self.seconds, self.looked = 0.0, False
@@ -30,7 +30,7 @@ class KeptKernel:
         if not self.looked:
             self.looked = True
             self._ready(disk_cache.kept(self.name, self._form))
-        if self.call is None and self.seconds >= COMPILING:
+        if self.call is None and self.seconds >= self.compiling:
             with jax.enable_x64(True), jax.default_device(jax.devices("cpu")[0]):
                 compiled = jax.jit(self.function).lower(*self.structs).compile(compiler_options=self.options)
             if disk_cache.enabled():

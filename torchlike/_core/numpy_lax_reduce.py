@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from .dtype import widened
+from .halves import widened
 from .numpy_lax_rules import build, dtype_of, is_float, is_narrow, out_dtype, out_shape, rule, shape_of, total_order
 
 PACKED = 64  # elements: from this length on a stable argsort packs keys and positions

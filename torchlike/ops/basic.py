@@ -425,9 +425,22 @@ def _pos(self) -> Tensor:
 Tensor.__pos__ = _pos
 Tensor.__hash__ = lambda self: id(self)
 
-_NEG = Elementwise("neg", lambda xp, x: -x, grads=(lambda xp, g: -g,))
-_ABS = Elementwise("abs", lambda xp, x: xp.abs(x), promote=lambda common: (common.to_real(), common), grads=(
+_SIGN, _OTHERS = np.int16(-1 << 15), np.int16((1 << 15) - 1)  # bits of a 16-bit float
+
+
+def _negated(xp, x):
+    return (x.view(np.int16) ^ _SIGN).view(x.dtype) if xp is np and x.dtype.itemsize == 2 and dt.is_narrow(x.dtype) else -x
+
+
+def _size(xp, x):
+    return (x.view(np.int16) & _OTHERS).view(x.dtype) if xp is np and x.dtype.itemsize == 2 and dt.is_narrow(x.dtype) else xp.abs(x)
+
+
+_NEG = Elementwise("neg", _negated, grads=(lambda xp, g: -g,))
+_ABS = Elementwise("abs", _size, promote=lambda common: (common.to_real(), common), grads=(
     lambda xp, g, x: g * (xp.sign(x) if x.dtype.kind != "c" else x / xp.where(x == 0, 1, xp.abs(x))),))
+
+_NEG.steps = _ABS.steps = True  # of 16-bit floats the sign changes, in which nothing is rounded
 
 
 @public(inplace=True, out=True, names=("negative",))

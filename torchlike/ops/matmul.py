@@ -10,6 +10,7 @@ from jax import lax
 from .._core import dtype as dt
 from .._core.arrays import sum_to
 from .._core.aval import Aval, broadcast_shapes
+from .._core.halves import widened
 from .._core.registry import Elementwise, Op
 from .._public import as_dim, named, need_tensor, public
 from .._tensor import Tensor, apply
@@ -19,7 +20,7 @@ from .pointwise import conj
 
 def _wide(xp, *arrays):
     """NumPy has no quick 16-bit products: take them in float32, as XLA's CPU backend does."""
-    return [dt.widened(a) for a in arrays] if xp is np else arrays
+    return [widened(a) for a in arrays] if xp is np else arrays
 
 
 def _mm(xp, x, y):

@@ -10,6 +10,7 @@ from jax import lax
 
 from .._core import dtype as dt
 from .._core.arrays import cast
+from .._core.halves import widened
 from .._core.registry import Op
 from .._public import EVERY_DIM, as_dim, as_dims, fill_out, fill_outs, named, public
 from .._tensor import Tensor, apply
@@ -181,16 +182,23 @@ def _need_elements(name: str, t: Tensor, dims: tuple, given) -> None:
             raise IndexError(f"{name}(): Expected reduction dim {d} to have non-zero size.")
 
 
+def _computed(xp, *arrays) -> list:
+    """16-bit floats as NumPy computes them."""
+    return [widened(x) for x in arrays] if xp is np else arrays
+
+
 def _extreme_vjp(xp, g, x, out, plan):
     """Gradient shared evenly among equal extremes (amax, amin, max() and min() of all elements)."""
     dims, keepdim = plan.statics
     shape = plan.avals[0].shape
+    g, x, out = _computed(xp, g, x, out)
     hit = (x == restore(xp, out, shape, dims, keepdim)).astype(g.dtype)
     return restore(xp, g, shape, dims, keepdim) * hit / xp.sum(hit, axis=dims, keepdims=True)
 
 
 def _of_all_vjp(xp, g, x, out):
     """NaN counts as the extreme of all elements, and NaNs share the gradient."""
+    g, x, out = _computed(xp, g, x, out)
     hit = ((x == out) | ((x != x) & (out != out))).astype(g.dtype)
     return g * hit / xp.sum(hit)
 
@@ -198,7 +206,7 @@ def _of_all_vjp(xp, g, x, out):
 def _extreme(name):
     """amax or amin, and the operation that max() or min() of all elements is."""
     def kernel(xp, x, dims, keepdim):
-        return getattr(xp, name)(x, axis=dims, keepdims=keepdim)
+        return getattr(xp, name)(widened(x) if xp is np else x, axis=dims, keepdims=keepdim)
 
     def shape(a, dims, keepdim):
         if a.dtype.category == dt.COMPLEX:
