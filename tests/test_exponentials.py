@@ -34,7 +34,7 @@ def test_as_pytorch(name):
     np.testing.assert_allclose(made, getattr(torch, name)(torch.from_numpy(x)).numpy(), rtol=3e-7, atol=2e-45)  # PyTorch takes the smallest for nothing
 
 
-@pytest.mark.parametrize("name", ["softplus", "logsigmoid", "elu", "selu", "celu"])
+@pytest.mark.parametrize("name", ["softplus", "logsigmoid", "elu", "selu", "celu", "mish"])
 def test_activations(name):
     x = WIDE.reshape(100, -1)
     given, want = tl.from_numpy(x).requires_grad_(), torch.from_numpy(x).requires_grad_()
@@ -46,6 +46,38 @@ def test_activations(name):
     expected.sum().backward()
     np.testing.assert_allclose(made, expected.detach().numpy(), rtol=2e-6, atol=2e-7)
     np.testing.assert_allclose(grad, want.grad.numpy(), rtol=2e-6, atol=2e-6)
+
+
+@pytest.mark.parametrize("name", ["softplus", "expm1_below"])
+@pytest.mark.parametrize("n", [3, 150_000])
+def test_a_few_units(name, n):
+    x = np.resize(np.concatenate([WIDE, ENDS, RNG.uniform(-20, 20, 20_000).astype(np.float32)]), n).reshape(-1, 3)
+    if name == "expm1_below":
+        x = -abs(x)
+    wide = x.astype(np.float64)
+    with np.errstate(all="ignore"):
+        want = (np.logaddexp(wide, 0) if name == "softplus" else np.expm1(wide)).astype(np.float32)
+        made = getattr(exponentials, name)(np, x)
+    np.testing.assert_array_equal(np.isnan(made), np.isnan(want))
+    np.testing.assert_array_max_ulp(made[np.abs(want) > 1e-37], want[np.abs(want) > 1e-37], 5)
+    np.testing.assert_array_equal(np.signbit(made)[~np.isnan(want)], np.signbit(want)[~np.isnan(want)])
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int32", "int64", "float16"])
+def test_bounds_of_large_arrays(dtype):
+    """Bounds that are NaN or lie beyond the type, and -0.0, which no bound of 0 changes."""
+    def program(t):
+        x = t.arange(-20_000, 20_000).to(getattr(t, dtype))
+        made = [x.clamp(-3, 5), x.clamp(min=4), x.clamp(max=-1), x.clamp(7, 2)]
+        if x.is_floating_point():
+            zeros = -t.zeros(20_000, dtype=x.dtype)
+            made += [x.clamp(min=float("nan")), x.clamp(-0.5, float("inf")), zeros.clamp(0, 1), zeros.relu(), t.nn.functional.relu6(x), t.nn.functional.hardtanh(zeros, 0, 1)]
+        return [r.numpy() for r in made]
+    with executor.tier("numpy"):
+        made = program(tl)
+    for a, b in zip(made, program(torch), strict=True):
+        np.testing.assert_array_equal(a, b)
+        np.testing.assert_array_equal(np.signbit(a), np.signbit(b))
 
 
 @pytest.mark.parametrize("holes", ["none", "nan", "inf", "both", "opposite"])

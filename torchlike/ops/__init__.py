@@ -3,6 +3,7 @@ from . import (  # noqa: F401
     autograd_methods,
     basic,
     bit_views,
+    bounds,
     creation,
     diagonals,
     discrete_samples,

@@ -1,6 +1,5 @@
-"""Bounds: clamp and its kin, and the kernels of whatever is cut off at a number."""
+"""Bounds: clamp and its kin."""
 
-import numpy as np
 
 from .._core import dtype as dt
 from .._core.registry import OPS, Elementwise
@@ -8,37 +7,7 @@ from .._public import public
 from .._tensor import Tensor, apply
 from .choosing import choose
 from .elements import held, plain_number
-
-
-def at_least(xp, x, low):
-    """The larger of x and low, and x where they are equal: torch's bounds leave -0.0 as it is."""
-    return _bounded(np.maximum, low, x) if xp is np else xp.where((x < low) | (low != low), low, x)
-
-
-def at_most(xp, x, high):
-    """The smaller of x and high, and x where they are equal."""
-    return _bounded(np.minimum, high, x) if xp is np else xp.where((x > high) | (high != high), high, x)
-
-
-_BLOCK = 1 << 14  # elements
-
-
-def _bounded(ufunc: np.ufunc, bound, x):
-    """ufunc(bound, x): one number beside a large array is given as an array, for which NumPy has vector instructions."""
-    if np.ndim(bound) or x.size < _BLOCK or x.dtype.kind != "f" or not x.flags.c_contiguous:
-        return ufunc(bound, x)
-    bounds, out = np.full(_BLOCK, bound, x.dtype), np.empty(x.shape, x.dtype)
-    flat, made = x.reshape(-1), out.reshape(-1)
-    for start in range(0, flat.size, _BLOCK):
-        part = flat[start:start + _BLOCK]
-        ufunc(bounds[:part.size], part, out=made[start:start + _BLOCK])
-    return out
-
-
-def _clamp(xp, x, low, high):
-    if low is not None:
-        x = at_least(xp, x, low)
-    return x if high is None else at_most(xp, x, high)
+from .limits import within
 
 
 def _clamp_keeps(xp, x, low, high):
@@ -48,7 +17,7 @@ def _clamp_keeps(xp, x, low, high):
     return inside if high is None else (x <= high) & inside
 
 
-_CLAMP = Elementwise("clamp", _clamp, real=True, torch_name="ClampBackward1", grads=(
+_CLAMP = Elementwise("clamp", within, real=True, torch_name="ClampBackward1", grads=(
     lambda xp, g, x, low, high: choose(xp, _clamp_keeps(xp, x, low, high), g, xp.zeros((), g.dtype)),
     lambda xp, g, x, low, high: choose(xp, (x < low) & (True if high is None else low < high), g, xp.zeros((), g.dtype)),
     lambda xp, g, x, low, high: choose(xp, (x > high) | (False if low is None else low > high), g, xp.zeros((), g.dtype))))

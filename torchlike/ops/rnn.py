@@ -14,9 +14,9 @@ from jax import lax
 from .._core.registry import Op
 from .._public import public
 from .._tensor import Tensor, apply, as_tensor_value
-from .bounds import at_least
 from .creation import zeros_like
 from .joining import cat
+from .limits import at_least
 from .matmul import linear, linear_kernel, turned
 
 

@@ -12,12 +12,12 @@ from .._core.registry import Elementwise
 from .._public import public
 from .._tensor import Tensor, apply
 from . import exponentials
-from .bounds import at_least
 from .choosing import choose
 from .circular import cosine, reciprocal_root, sine, tangent
 from .complex_parts import joined
 from .elements import largest_of
 from .inverse_circular import arccos, arcsin, arctan
+from .limits import at_least
 from .pointwise import conj
 
 

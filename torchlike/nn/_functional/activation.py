@@ -6,6 +6,7 @@ import math
 import numpy as np
 
 from ..._core import dtype as dt
+from ..._core.arrays import cast
 from ..._core.layout import combined
 from ..._core.numpy_erf import erf as numpy_erf
 from ..._core.registry import Elementwise, Op
@@ -14,6 +15,8 @@ from ..._tensor import Tensor, apply
 from ...ops.blocks import in_blocks
 from ...ops.choosing import choose
 from ...ops.exponentials import log1p
+from ...ops.exponentials import softplus as one_softplus
+from ...ops.limits import at_most
 from ...ops.unary import logistic, special
 from .common import const, finish, floating, need, not_implemented, scalar, wide
 
@@ -71,17 +74,22 @@ def silu(input: Tensor, inplace: bool = False) -> Tensor:
     return finish(input, apply(_SILU, (input,)), inplace)
 
 
-def _softplus_one(xp, x):
-    return xp.maximum(x, const(x, 0)) + log1p(xp, xp.exp(-xp.abs(x)))
+def _tanh_softplus(xp, x):
+    """tanh(softplus(x)), where 1 + e = exp(softplus(x)); and sigmoid(x)"""
+    if xp is not np:
+        return xp.tanh(one_softplus(xp, x)), logistic(xp, x)
+    e = xp.exp(at_most(xp, x, const(x, 20)))
+    n = e * (e + const(x, 2))
+    return n / (n + const(x, 2)), e / (1 + e)
 
 
 @in_blocks
 def _mish_grad(xp, g, x):
-    t = xp.tanh(_softplus_one(xp, x))
-    return g * (t + x * logistic(xp, x) * (1 - t * t))
+    t, s = _tanh_softplus(xp, x)
+    return g * (t + x * s * (1 - t * t))
 
 
-_MISH = Elementwise("mish", in_blocks(lambda xp, x: x * xp.tanh(_softplus_one(xp, x))), promote="same", grads=(_mish_grad,))
+_MISH = Elementwise("mish", in_blocks(lambda xp, x: x * _tanh_softplus(xp, x)[0]), promote="same", grads=(_mish_grad,))
 
 
 def mish(input: Tensor, inplace: bool = False) -> Tensor:
@@ -92,6 +100,8 @@ def mish(input: Tensor, inplace: bool = False) -> Tensor:
 @in_blocks
 def _softplus(xp, x, beta, threshold):
     z = x * beta
+    if xp is np and threshold >= 20:
+        return one_softplus(np, x) if beta == 1 else choose(np, z > threshold, x, one_softplus(np, z) / beta)
     return choose(xp, z > threshold, x, log1p(xp, xp.exp(choose(xp, z > threshold, threshold, z))) / beta)
 
 
@@ -111,11 +121,12 @@ def softplus(input: Tensor, beta: float = 1, threshold: float = 20) -> Tensor:
     return apply(_SOFTPLUS, (input, scalar(beta, "softplus", "beta", 2), scalar(threshold, "softplus", "threshold", 3)))
 
 
+@in_blocks
 def _logsigmoid(xp, x):
-    w = wide(x)
-    return (xp.minimum(w, const(w, 0)) - log1p(xp, xp.exp(-xp.abs(w)))).astype(x.dtype)
+    return cast(xp, 0 - one_softplus(xp, -wide(x)), x.dtype)
 
 
+@in_blocks
 def _logsigmoid_vjp(xp, g, x):
     w = wide(x)
     e = xp.exp(-xp.abs(w))

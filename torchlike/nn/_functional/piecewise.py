@@ -9,10 +9,10 @@ from ..._core.registry import Elementwise
 from ..._public import in_place, public, with_out
 from ..._tensor import Tensor, apply
 from ...ops.blocks import in_blocks
-from ...ops.bounds import at_least, at_most
 from ...ops.choosing import choose
 from ...ops.creation import place
-from ...ops.exponentials import expm1
+from ...ops.exponentials import expm1_below
+from ...ops.limits import at_most, within
 from ...ops.random import default_generator
 from .common import const, finish, floating, need, not_implemented, scalar
 
@@ -82,7 +82,7 @@ def rrelu(input: Tensor, lower: float = 1.0 / 8, upper: float = 1.0 / 3, trainin
 
 @in_blocks
 def _elu(xp, x, alpha, scale, steep):
-    return choose(xp, x >= 0, x * scale, alpha * scale * expm1(xp, xp.minimum(x, const(x, 0)) * steep))
+    return choose(xp, x >= 0, x * scale, alpha * scale * expm1_below(xp, at_most(xp, x, const(x, 0)) * steep))
 
 
 @in_blocks
@@ -124,7 +124,7 @@ def _outside(xp, g, outside):
     return choose(xp, outside, const(g, 0), g)
 
 
-_HARDTANH = Elementwise("hardtanh", lambda xp, x, low, high: at_most(xp, at_least(xp, x, low), high), promote="same", grads=(
+_HARDTANH = Elementwise("hardtanh", within, promote="same", grads=(
     lambda xp, g, x, low, high: _outside(xp, g, (x <= low) | (x >= high)), None, None))
 
 
@@ -152,7 +152,7 @@ def relu6(input: Tensor, inplace: bool = False) -> Tensor:
 
 
 def _shifted(xp, x):
-    return xp.minimum(xp.maximum(x + const(x, 3), const(x, 0)), const(x, 6))
+    return within(xp, x + const(x, 3), const(x, 0), const(x, 6))
 
 
 @in_blocks

@@ -9,7 +9,7 @@ from ..._core.registry import Elementwise
 from ..._tensor import Tensor, apply
 from ...ops.blocks import in_blocks
 from ...ops.choosing import choose
-from ...ops.exponentials import log1p
+from ...ops.exponentials import log1p, softplus
 from ...ops.unary import logistic
 from .activation import logsigmoid
 from .common import const, demand_within, need, not_implemented, reduced, reduction_of
@@ -67,12 +67,8 @@ def binary_cross_entropy(input: Tensor, target: Tensor, weight=None, size_averag
 
 
 @in_blocks
-def _softplus(xp, x):
-    return xp.maximum(x, const(x, 0)) + log1p(xp, xp.exp(-xp.abs(x)))
-
-
 def _logits(xp, x, t, w, positive):
-    below = _softplus(xp, -x)  # -log(sigmoid(x))
+    below = softplus(xp, -x)  # -log(sigmoid(x))
     if positive is not None:
         below = below * ((positive - 1) * t + 1)
     return _times(w, (1 - t) * x + below)
@@ -86,7 +82,7 @@ def _logits_grad(xp, g, x, t, w, positive):
 
 
 def _logits_target_grad(xp, g, x, w, positive):
-    slope = -x if positive is None else (positive - 1) * _softplus(xp, -x) - x
+    slope = -x if positive is None else (positive - 1) * softplus(xp, -x) - x
     return _times(w, g * slope)
 
 
@@ -148,7 +144,7 @@ def _kl_loss(input: Tensor, target: Tensor, log_target: bool) -> Tensor:
 
 # -- logistic margins --------------------------------------------------------------------------------------------------------
 
-_SOFT_MARGIN = Loss("soft_margin_loss", lambda xp, x, t: _softplus(xp, -t * x), promote="same", grads=(
+_SOFT_MARGIN = Loss("soft_margin_loss", lambda xp, x, t: softplus(xp, -t * x), promote="same", grads=(
     lambda xp, g, x, t: -g * t * logistic(xp, -t * x), lambda xp, g, x, t: -g * x * logistic(xp, -t * x)))
 
 
