@@ -242,6 +242,33 @@ def test_values_of_arguments_are_not_taken_for_constants(name):
 
 
 TABLE = torch.arange(5.0)
+def test_hooks_parameters_and_flags_that_change():
+    def run(wrap):
+        torch.manual_seed(0)
+        model, found = torch.nn.Sequential(torch.nn.Linear(3, 3), torch.nn.ReLU()), []
+        call, x = wrap(model), torch.ones(2, 3)
+        layer = model[0]
+        changes = {3: lambda: setattr(layer, "weight", torch.nn.Parameter(torch.ones(3, 3))),
+                   6: lambda: found.append(layer.register_forward_hook(lambda m, a, y: y * 2)),
+                   9: lambda: found.pop(-1).remove(),
+                   12: lambda: layer.weight.requires_grad_(False),
+                   15: lambda: layer.weight.requires_grad_(True).register_hook(lambda g: g * 10),
+                   18: lambda: setattr(layer.weight, "data", torch.ones(5, 3)) or setattr(layer, "bias", None),
+                   21: lambda: torch.nn.modules.module.register_module_forward_pre_hook(lambda m, a: (a[0] + 1,) if m is layer else None)}
+        shown, everywhere = [], None
+        for i in range(24):
+            made = changes.get(i, lambda: None)()
+            everywhere = made if i == 21 else everywhere
+            y = call(x)
+            y.sum().backward()
+            shown.append((tuple(y.shape), round(y.sum().item(), 4), None if layer.weight.grad is None else round(layer.weight.grad.sum().item(), 4)))
+            layer.weight.grad = None
+        everywhere.remove()
+        return shown
+    want = run(lambda model: model)
+    assert run(torch.compile) == want and len(set(want)) == 7
+
+
 BAD = {
     "index": (lambda i: TABLE[i] * 2, 9, IndexError, "index 9 is out of bounds for dimension 0 with size 5"),
     "a part of an argument": (lambda i: TABLE[i[:1]] * 2, 9, IndexError, "index 9 is out of bounds for dimension 0 with size 5"),

@@ -18,7 +18,7 @@ from ._core import dtype as dt
 from ._core import history, program
 from ._core.grad_mode import mode
 from ._core.graph import AccumulateGrad
-from ._guarded import Guards, sameness
+from ._guarded import Guards, sameness, standing
 from ._replay import Replay, flatten, unflatten
 from ._tensor import Tensor, _new
 from ._tracing import Before, Boundary, CallCapture, NotReplayable
@@ -63,9 +63,13 @@ class Compiled:
     def __init__(self, function: Callable, name: str, owner: Module | None, fullgraph: bool):
         self.function, self.name, self.fullgraph = function, name, fullgraph
         self.entries: dict = {}
-        self.guards = [Guards()]  # each trace adds what the earlier ones did not read
-        self.guards[0].add_modules(m for m in (owner, getattr(function, "__self__", None)) if isinstance(m, Module))
+        self.guards: list[Guards] = []  # each trace adds what the earlier ones did not read
+        modules = [m for m in (owner, getattr(function, "__self__", None)) if isinstance(m, Module)]
+        if modules:
+            self.guards.append(Guards())
+            self.guards[0].add_modules(modules)
         self.watched_grads: list[Tensor] = []  # those whose `.grad` being there or not decides what a call does
+        self.read: list[Tensor] = []  # outside tensors whose data some trace reads
         ALL.add(self)
 
     def _state(self) -> tuple:
@@ -86,7 +90,8 @@ class Compiled:
         leaves: list = []
         structure = flatten((args, kwargs), leaves) if args or kwargs else _NO_ARGUMENTS
         try:
-            key = (structure, tuple(map(_guard_of, leaves)), self._state(), tuple([t._grad is None for t in self.watched_grads]))
+            key = (structure, tuple(map(_guard_of, leaves)), self._state(), tuple([t._grad is None for t in self.watched_grads]),
+                   tuple(map(standing, self.read)))
         except NotReplayable as e:
             self._stays_eager(str(e))
             return self.function(*args, **kwargs)
@@ -132,7 +137,7 @@ class Compiled:
                 replay.boundary = {x._edge: i for i, x in enumerate(shown) if isinstance(x, Tensor) and isinstance(x._edge, Boundary)}
                 if capture.reason is not None:
                     raise NotReplayable(capture.reason)
-                key = self._learned(key, watch, replay.watched, before)
+                key = self._learned(key, watch, replay, before)
                 replay.named = [*(x for x in leaves if not isinstance(x, Tensor)), *(x for g in self.guards for x in g.objects())]
                 self.entries[key] = replay
         except NotReplayable as e:
@@ -149,9 +154,9 @@ class Compiled:
             self._stays_eager(capture.reason)
         return result
 
-    def _learned(self, key: tuple, watch: Watch, grads: list[Tensor], before: Before) -> tuple:
-        """The key of this call, where it turned out that more matters: what its Python read, and whether these tensors have a `.grad`.
-        Earlier traces went by none of that, so they hold for what is there now."""
+    def _learned(self, key: tuple, watch: Watch, replay: Replay, before: Before) -> tuple:
+        """The key of this call, where it turned out that more matters: what its Python read, which tensors it read, and whether some have
+        a `.grad`. Earlier traces went by none of that, so they hold for what is there now."""
         learned = Guards()
         known = set().union(*(g.known for g in self.guards))
         learned.add_modules(watch.modules.values(), known)
@@ -161,14 +166,16 @@ class Compiled:
         if learned.known:
             self.guards.append(learned)
             states = learned.key(),
-        asked = set(map(id, self.watched_grads))
-        new = [t for t in grads if id(t) not in asked]
-        self.watched_grads += new
-        absent = tuple([before.grads[id(t)] is None for t in new])
+        asked = _others(replay.watched, self.watched_grads)
+        absent = tuple([before.grads[id(t)] is None for t in asked])
+        read = _others([x for kind, x in replay.inputs if kind == "tensor"], self.read)
+        stands = tuple(map(standing, read))
 
         def extended(k: tuple) -> tuple:
-            return *k[:2], k[2] + states, k[3] + absent
+            return *k[:2], k[2] + states, k[3] + absent, k[4] + stands
         self.entries = {extended(k): entry for k, entry in self.entries.items()}
+        self.watched_grads += asked
+        self.read += read
         return extended(key)
 
     def _stays_eager(self, reason: str) -> None:
@@ -183,6 +190,11 @@ class Compiled:
         out = _new(Tensor)
         out._value, out._layout, out._edge = x._current(), x._layout, Boundary(x)
         return out
+
+
+def _others(tensors: list[Tensor], known: list[Tensor]) -> list[Tensor]:
+    seen = set(map(id, known))
+    return [t for t in tensors if id(t) not in seen]
 
 
 class OptimizedModule(Module):

@@ -14,6 +14,7 @@ import numpy as np
 
 from ._core import dtype as dt
 from ._tensor import Tensor
+from .nn.modules import _hooks
 from .nn.modules.module import Module
 
 NUMBERS = (int, float, bool, str)
@@ -21,6 +22,8 @@ PLAIN = frozenset([*NUMBERS, complex, bytes, type(None), dt.dtype])
 CONTAINERS = (list, tuple, dict, set, frozenset, deque)
 LONG = 1000  # a longer container goes by itself and its length
 MISSING = object()
+HOOKS = ("_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "_backward_pre_hooks")
+GLOBAL_HOOKS = [getattr(_hooks, f"_global{name}") for name in HOOKS]
 
 
 def sameness(x: Any) -> Any:
@@ -41,6 +44,17 @@ def content(x: Any, depth: int = 3) -> Any:
     return tuple([content(v, depth - 1) for v in x])
 
 
+def standing(t: Tensor) -> tuple:
+    """What a trace takes for granted of a tensor that it reads, besides its data: also whether its gradient is wanted, and by whom."""
+    edge = t._edge
+    hooks = None if edge is None else (edge.hooks, getattr(edge, "post_accumulate", None))
+    return t._value.aval, t._layout, hooks if hooks is None or hooks == (None, None) else (id(edge.hooks), *map(len, filter(None, _tables(*hooks))))
+
+
+def _tables(hooks: Any, post_accumulate: dict | None) -> list:
+    return [post_accumulate] if hooks is None else [post_accumulate, hooks.pre, hooks.post, *hooks.tensor.values()]
+
+
 def held_by(cell: CellType) -> Any:
     """A closure variable's value; MISSING before it has one."""
     try:
@@ -53,14 +67,14 @@ class Guards:
     """Places that decide what a call does; `key()` is equal as long as they hold the same."""
 
     def __init__(self) -> None:
-        self.modules: list[dict] = []  # attributes, parameters and buffers of modules: whatever is plain or a tensor there
+        self.modules: list[dict] = []  # attributes, parameters, buffers and hooks of modules: whatever is plain or a tensor there, and how much
         self.owners: list[dict] = []  # dictionaries (of variables, of attributes), and a name in each
         self.names: list[str] = []
         self.cells: list[CellType] = []
         self.attributes: list[tuple[Any, str]] = []  # that lie in no dictionary: of classes, in slots
         self.contents: list[Any] = []
         self.known: set = set()
-        self._sizes: list[int] = []
+        self._sizes: list[int] | None = None
         self._plain: tuple[list[dict], list[str]] = [], []
         self._before: list = []
         self._key: tuple = ()
@@ -70,7 +84,9 @@ class Guards:
         for top in modules:
             for m in top.modules():
                 if self._new(("module", id(m)), elsewhere):
-                    self.modules += m.__dict__, m._parameters, m._buffers
+                    self.modules += m.__dict__, m._parameters, m._buffers, *(getattr(m, name) for name in HOOKS)
+        if self.modules:
+            self.modules += [d for d in GLOBAL_HOOKS if self._new(("module", id(d)), elsewhere)]
 
     def add(self, place: tuple, elsewhere: Set = frozenset()) -> None:
         """A place: ("name", dictionary, name), ("cell", cell), ("attribute", object, name) or ("content", container); `elsewhere`: those
@@ -100,6 +116,7 @@ class Guards:
         sizes = list(map(len, self.modules))
         if sizes != self._sizes:
             plain = [(d, k) for d in self.modules for k, v in d.items() if v.__class__ in PLAIN or isinstance(v, Tensor)]
+            self._key = ()
             self._sizes, self._plain = sizes, ([d for d, _ in plain], [k for _, k in plain])
         now = [*map(dict.get, *self._plain), *map(dict.get, self.owners, self.names)]
         if self.cells:
@@ -112,7 +129,7 @@ class Guards:
         now = self.values()
         before = self._before
         if not self._key or len(now) != len(before) or not all(map(operator.is_, now, before)):
-            self._key = *map(sameness, now), None
+            self._key = *self._sizes, *map(sameness, now)
             self._before = now
         return (self._key, tuple(map(content, self.contents))) if self.contents else self._key
 

@@ -246,7 +246,14 @@ class Replay:
             targets.append(t)
         marks = [Tensor._of(Value(t._aval, np.ones(t._aval.shape, t.dtype.np))) for t in self.differentiable]
         roots = [(t._edge, t._out, g) for t, g in zip(self.differentiable, marks)]
-        found = engine.run(roots, True, False, targets, accumulate=False)
+        hooks = [node.hooks for node in self.leaves]  # these run where a replay's gradients arrive
+        try:
+            for node in self.leaves:
+                node.hooks = None
+            found = engine.run(roots, True, False, targets, accumulate=False)
+        finally:
+            for node, held in zip(self.leaves, hooks):
+                node.hooks = held
         grads = [None if g is None else _reference(g._current(), prog) for g in found]
         return grads, [_reference(g._current(), prog) for g in marks]
 
