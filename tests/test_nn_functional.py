@@ -9,7 +9,7 @@ from same import same
 
 import torchlike
 from torchlike._core import program
-from torchlike._core.numpy_erf import erf
+from torchlike._core.numpy_erf import erf, normal_distribution
 from torchlike.nn._functional import attention as attention_module
 
 TIERS = ("numpy", "compiled")
@@ -25,6 +25,14 @@ def test_erf_in_numpy_is_exact_to_three_units():
     assert (np.abs(erf(x) - exact) <= 3.5 * np.spacing(np.abs(exact).astype(np.float32))).all()
     assert np.isnan(erf(np.full(100, np.nan, np.float32))).all()
     assert np.signbit(erf(np.full(100, -0.0, np.float32))).all()
+
+
+def test_normal_distribution_in_numpy():
+    x = np.concatenate([np.linspace(-9, 9, 400_001), np.linspace(-1e-3, 1e-3, 1001), [np.inf, -np.inf, 0.0, 1e30, -1e30]]).astype(np.float32)
+    made = normal_distribution(x)
+    assert np.abs(made - scipy.special.ndtr(x.astype(np.float64))).max() <= 1.3e-7
+    assert (made[x > 6] == 1).all() and (made[x < -6] == 0).all()
+    assert np.isnan(normal_distribution(np.full(100, np.nan, np.float32))).all()
 
 
 def _attend(torch, mask, causal, heads):

@@ -8,7 +8,7 @@ import numpy as np
 from ..._core import dtype as dt
 from ..._core.arrays import cast
 from ..._core.layout import combined
-from ..._core.numpy_erf import erf as numpy_erf
+from ..._core.numpy_erf import normal_distribution
 from ..._core.registry import Elementwise, Op
 from ..._public import as_dim, with_out
 from ..._tensor import Tensor, apply
@@ -23,8 +23,9 @@ from .common import const, finish, floating, need, not_implemented, scalar, wide
 _SQRT_HALF, _INV_SQRT_2PI, _TANH_SCALE = math.sqrt(0.5), 1 / math.sqrt(2 * math.pi), math.sqrt(2 / math.pi)
 
 
-def _erf(xp, x):
-    return numpy_erf(x) if xp is np else special(xp).erf(x)
+def _distribution(xp, x):
+    """Phi(x)"""
+    return normal_distribution(x) if xp is np else const(x, 0.5) * (1 + special(xp).erf(x * const(x, _SQRT_HALF)))
 
 
 @in_blocks
@@ -32,7 +33,7 @@ def _gelu(xp, x, tanh):
     if tanh:
         inner = const(x, _TANH_SCALE) * (x + const(x, 0.044715) * x * x * x)
         return const(x, 0.5) * x * (1 + xp.tanh(inner))
-    return const(x, 0.5) * x * (1 + _erf(xp, x * const(x, _SQRT_HALF)))
+    return x * _distribution(xp, x)
 
 
 @in_blocks
@@ -42,8 +43,15 @@ def _gelu_grad(xp, g, x, tanh):
         t = xp.tanh(const(x, _TANH_SCALE) * (x + const(x, 0.044715) * square * x))
         slope = const(x, _TANH_SCALE) * (1 + const(x, 3 * 0.044715) * square)
         return g * const(x, 0.5) * (1 + t + x * (1 - t * t) * slope)
-    cdf = const(x, 0.5) * (1 + _erf(xp, x * const(x, _SQRT_HALF)))
-    return g * (cdf + x * const(x, _INV_SQRT_2PI) * xp.exp(const(x, -0.5) * x * x))
+    if xp is not np or x.dtype != np.float32:
+        return g * (_distribution(xp, x) + x * const(x, _INV_SQRT_2PI) * xp.exp(const(x, -0.5) * x * x))
+    density = np.multiply(x, x)
+    np.multiply(density, const(x, -0.5), out=density)
+    np.exp(density, out=density)
+    np.multiply(density, const(x, _INV_SQRT_2PI), out=density)
+    np.multiply(density, x, out=density)
+    np.add(density, _distribution(np, x), out=density)
+    return np.multiply(density, g, out=density)
 
 
 _GELU = Elementwise("gelu", _gelu, promote="same", grads=(_gelu_grad,))
