@@ -58,6 +58,7 @@ class Batch:
 CONFIG, GATE, DYNAMIC, COUNTER = Config(), Gate().eval(), Dynamic(), itertools.count(1)
 HOLDER = types.SimpleNamespace(config=Config(), layers=[Config(), Config()])
 NUMBERS = np.ones(3, np.float32)
+PARTS = torch.nn.ModuleDict()
 
 
 def helper(x):
@@ -142,6 +143,9 @@ CHANGES = {  # what a function reads, and how that changes
     "int and float": (lambda x: (x.int() * CONFIG.scale) / 2, lambda k: setattr(CONFIG, "scale", k if k % 2 else float(k - 1))),
     "a module's object": (GATE, lambda k: setattr(GATE.config, "scale", k)),
     "a module's list": (GATE, lambda k: GATE.sizes.__setitem__(0, k)),
+    "a computed name": (lambda x: x * getattr(HOLDER.layers[0], "sc" + "ale"), lambda k: setattr(HOLDER.layers[0], "scale", k)),
+    "objects in one line": (lambda x: sum([x * layer.scale for layer in HOLDER.layers]), lambda k: setattr(HOLDER.layers[0], "scale", k)),
+    "a module in a dictionary of modules": (lambda x: PARTS["part"](x), lambda k: PARTS.update({"part": torch.nn.Threshold(0.5, 0.0) if k % 2 else torch.nn.Sigmoid()})),
     "a module that is named": (lambda x: GATE(x), lambda k: GATE.train(k % 2 == 0)),
 }
 
@@ -242,6 +246,45 @@ def test_values_of_arguments_are_not_taken_for_constants(name):
 
 
 TABLE = torch.arange(5.0)
+class Counting(torch.overrides.TorchFunctionMode):
+    calls = 0
+
+    def __torch_function__(self, func, types, args=(), kwargs=None):
+        Counting.calls += 1
+        return func(*args, **(kwargs or {}))
+
+
+MODES = {
+    "autocast": lambda: torch.autocast("cpu", dtype=torch.bfloat16),
+    "no_grad": torch.no_grad,
+    "inference_mode": torch.inference_mode,
+    "another device": lambda: torch.device("meta"),
+    "a mode that sees calls": Counting,
+    "packed values": lambda: torch.autograd.graph.saved_tensors_hooks(lambda t: t * 2, lambda t: t),
+}
+
+
+@pytest.mark.parametrize("name", MODES)
+def test_modes_around_a_call_hold_for_it(name):
+    w, ones = torch.ones(2, 2, requires_grad=True), torch.ones(2, 2)
+
+    def f(x):
+        return x @ (w * w), torch.zeros(2)
+
+    def run(call):
+        Counting.calls, shown = 0, []
+        for i in range(9):
+            with MODES[name]() if i in (3, 4, 5, 8) else torch.enable_grad():
+                y, made = call(ones)
+            if y.requires_grad:
+                y.sum().backward()
+            shown.append((y.dtype, y.requires_grad, y.is_inference(), y.tolist(), made.device.type, w.grad.tolist(), Counting.calls))
+            w.grad.zero_()
+        return shown
+    want = run(f)
+    assert run(torch.compile(f)) == want and want[3] != want[2]
+
+
 def test_hooks_parameters_and_flags_that_change():
     def run(wrap):
         torch.manual_seed(0)

@@ -14,8 +14,10 @@ from typing import Any
 
 import numpy as np
 
+from . import _autocast, _leaves, _plainly
 from ._core import dtype as dt
 from ._core import history, program
+from ._core.device import default_device
 from ._core.grad_mode import mode
 from ._core.graph import AccumulateGrad
 from ._guarded import Guards, sameness, standing
@@ -54,6 +56,11 @@ def _guard_of(x):
     return sameness(x)
 
 
+def _somebody_follows() -> bool:
+    """Whether a mode or a hook of this thread wants to see each operation."""
+    return bool(_plainly.state.modes or _leaves.state.stack or mode.saved_hooks or mode.watchers)
+
+
 # -- the compiled function -----------------------------------------------------------------------------------------------
 
 
@@ -74,10 +81,11 @@ class Compiled:
 
     def _state(self) -> tuple:
         """What lies outside the arguments and the traces took for granted."""
-        return mode.enabled, dt.get_default_dtype(), *[g.key() for g in self.guards]
+        autocast = tuple(_autocast.state.enabled.items()) if _autocast.active[0] else ()
+        return mode.enabled, mode.inference, mode.anomaly, autocast, dt.get_default_dtype(), default_device(), *[g.key() for g in self.guards]
 
     def __call__(self, *args, **kwargs):
-        if program.state.capture is not None or stance.name == "force_eager":
+        if program.state.capture is not None or stance.name == "force_eager" or _somebody_follows():
             return self.function(*args, **kwargs)
         compiling = running.depth
         running.depth = compiling + 1

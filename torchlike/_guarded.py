@@ -67,7 +67,7 @@ class Guards:
     """Places that decide what a call does; `key()` is equal as long as they hold the same."""
 
     def __init__(self) -> None:
-        self.modules: list[dict] = []  # attributes, parameters, buffers and hooks of modules: whatever is plain or a tensor there, and how much
+        self.modules: list[dict] = []  # what modules have and their hooks: how many things, and those that are plain, tensors and modules
         self.owners: list[dict] = []  # dictionaries (of variables, of attributes), and a name in each
         self.names: list[str] = []
         self.cells: list[CellType] = []
@@ -84,7 +84,7 @@ class Guards:
         for top in modules:
             for m in top.modules():
                 if self._new(("module", id(m)), elsewhere):
-                    self.modules += m.__dict__, m._parameters, m._buffers, *(getattr(m, name) for name in HOOKS)
+                    self.modules += m.__dict__, m._parameters, m._buffers, m._modules, *(getattr(m, name) for name in HOOKS)
         if self.modules:
             self.modules += [d for d in GLOBAL_HOOKS if self._new(("module", id(d)), elsewhere)]
 
@@ -115,7 +115,7 @@ class Guards:
         """What is in the places now, but for the contents of containers."""
         sizes = list(map(len, self.modules))
         if sizes != self._sizes:
-            plain = [(d, k) for d in self.modules for k, v in d.items() if v.__class__ in PLAIN or isinstance(v, Tensor)]
+            plain = [(d, k) for d in self.modules for k, v in d.items() if v.__class__ in PLAIN or isinstance(v, (Tensor, Module))]
             self._key = ()
             self._sizes, self._plain = sizes, ([d for d, _ in plain], [k for _, k in plain])
         now = [*map(dict.get, *self._plain), *map(dict.get, self.owners, self.names)]

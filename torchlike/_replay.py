@@ -287,6 +287,8 @@ class Replay:
                 out._layout = t._layout if t._layout is None or t._layout.offset == 0 else None
                 if t.__class__ is not Tensor:
                     out.__class__ = t.__class__
+                if t._inference:
+                    out._inference = True
                 if t._edge is not None and mode.enabled:
                     # a backward inside the call freed the graph: its own node says so when asked again
                     out._edge, out._out = (t._edge, t._out) if k is None else (node, k)

@@ -33,6 +33,7 @@ _BUILTIN_EFFECTS = frozenset(["print", "input", "open"])
 _STARTS = {"LOAD_GLOBAL": "global", "LOAD_NAME": "global", "STORE_GLOBAL": "global", "DELETE_GLOBAL": "global", "LOAD_DEREF": "cell",
            "STORE_DEREF": "cell", "LOAD_FAST": "local", "LOAD_FAST_CHECK": "local"}
 _ATTRIBUTES = frozenset(["LOAD_ATTR", "LOAD_METHOD", "STORE_ATTR", "DELETE_ATTR"])
+_BY_NAME = frozenset(["getattr", "hasattr", "setattr", "vars", "map", "filter", "sorted", "max", "min", "operator"])
 _BETWEEN = frozenset(["COPY", "PUSH_NULL", "NOP", "PRECALL", "CACHE", "EXTENDED_ARG"])
 _COMPUTED = (property, GetSetDescriptorType)
 
@@ -109,6 +110,7 @@ class Watch:
         self.modules: dict[int, Module] = {}
         self.functions: dict[CodeType, list[FunctionType]] = {}  # that were there before and have closures
         self.reason: str | None = None
+        self.loose = False
 
     def __enter__(self) -> Watch:
         self._states = _random_states()
@@ -144,7 +146,10 @@ class Watch:
 
     def _line(self, frame: FrameType, event: str, arg: Any) -> Any:
         if event == "line" and self.reason is None:
-            for kind, name, path in (_lines(frame.f_code) or {}).get(frame.f_lineno, ()):
+            chains = (_lines(frame.f_code) or {}).get(frame.f_lineno, ())
+            # then objects may be asked for other attributes than those that the line names
+            self.loose = any(kind == "local" and name not in frame.f_locals or kind == "global" and name in _BY_NAME for kind, name, _ in chains)
+            for kind, name, path in chains:
                 self._follow(frame, kind, name, path)
         return self._line
 
@@ -198,10 +203,22 @@ class Watch:
             self._refuse("it reads a NumPy array from outside", frame)
         elif isinstance(x, (*CONTAINERS, np.ndarray)):
             self._add(("content", x))
+            if self.loose and isinstance(x, CONTAINERS) and len(x) <= LONG:
+                for y in x.values() if isinstance(x, dict) else x:
+                    self._meet_all_of(y)
         elif isinstance(x, _GENERATORS):
             self._refuse("it draws random numbers that are not torch's", frame)
         elif hasattr(type(x), "__next__"):
             self._refuse("it goes on with an iterator from outside", frame)
+
+        elif self.loose:
+            self._meet_all_of(x)
+
+    def _meet_all_of(self, x: Any) -> None:
+        """What an object from outside holds, whatever it is asked for."""
+        own = getattr(x, "__dict__", None)
+        if own.__class__ is dict and not isinstance(x, (Module, Tensor, FunctionType)):
+            self._add(("content", own))
 
     def _add(self, place: tuple) -> None:
         key = identity(place)
