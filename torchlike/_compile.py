@@ -20,7 +20,7 @@ from ._core import history, program
 from ._core.device import default_device
 from ._core.grad_mode import mode
 from ._core.graph import AccumulateGrad
-from ._guarded import Guards, sameness, standing
+from ._guarded import Guards, sameness
 from ._replay import Replay, flatten, unflatten
 from ._tensor import Tensor, _new
 from ._tracing import Before, Boundary, CallCapture, NotReplayable
@@ -76,7 +76,6 @@ class Compiled:
             self.guards.append(Guards())
             self.guards[0].add_modules(modules)
         self.watched_grads: list[Tensor] = []  # those whose `.grad` being there or not decides what a call does
-        self.read: list[Tensor] = []  # outside tensors whose data some trace reads
         ALL.add(self)
 
     def _state(self) -> tuple:
@@ -98,8 +97,7 @@ class Compiled:
         leaves: list = []
         structure = flatten((args, kwargs), leaves) if args or kwargs else _NO_ARGUMENTS
         try:
-            key = (structure, tuple(map(_guard_of, leaves)), self._state(), tuple([t._grad is None for t in self.watched_grads]),
-                   tuple(map(standing, self.read)))
+            key = (structure, tuple(map(_guard_of, leaves)), self._state(), tuple([t._grad is None for t in self.watched_grads]))
         except NotReplayable as e:
             self._stays_eager(str(e))
             return self.function(*args, **kwargs)
@@ -170,20 +168,19 @@ class Compiled:
         learned.add_modules(watch.modules.values(), known)
         for place in watch.reads():
             learned.add(place, known)
+        learned.add_tensors([x for kind, x in replay.inputs if kind == "tensor"], known)
         states = ()
         if learned.known:
             self.guards.append(learned)
             states = learned.key(),
-        asked = _others(replay.watched, self.watched_grads)
-        absent = tuple([before.grads[id(t)] is None for t in asked])
-        read = _others([x for kind, x in replay.inputs if kind == "tensor"], self.read)
-        stands = tuple(map(standing, read))
+        asked = set(map(id, self.watched_grads))
+        new = [t for t in replay.watched if id(t) not in asked]
+        self.watched_grads += new
+        absent = tuple([before.grads[id(t)] is None for t in new])
 
         def extended(k: tuple) -> tuple:
-            return *k[:2], k[2] + states, k[3] + absent, k[4] + stands
+            return *k[:2], k[2] + states, k[3] + absent
         self.entries = {extended(k): entry for k, entry in self.entries.items()}
-        self.watched_grads += asked
-        self.read += read
         return extended(key)
 
     def _stays_eager(self, reason: str) -> None:
@@ -198,11 +195,6 @@ class Compiled:
         out = _new(Tensor)
         out._value, out._layout, out._edge = x._current(), x._layout, Boundary(x)
         return out
-
-
-def _others(tensors: list[Tensor], known: list[Tensor]) -> list[Tensor]:
-    seen = set(map(id, known))
-    return [t for t in tensors if id(t) not in seen]
 
 
 class OptimizedModule(Module):

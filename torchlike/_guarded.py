@@ -4,31 +4,41 @@ Everything is compared by identity first, since it seldom changes; numbers that 
 """
 from __future__ import annotations
 
+import itertools
 import operator
 from collections import deque
-from collections.abc import Iterable, Iterator, Set
+from collections.abc import Hashable, Iterable, Iterator, Set
 from types import CellType
 from typing import Any
 
 import numpy as np
 
 from ._core import dtype as dt
+from ._core.graph import Hooks
+from ._core.layout import Layout
 from ._tensor import Tensor
 from .nn.modules import _hooks
 from .nn.modules.module import Module
 
 NUMBERS = (int, float, bool, str)
-PLAIN = frozenset([*NUMBERS, complex, bytes, type(None), dt.dtype])
+PLAIN = frozenset([*NUMBERS, complex, bytes, type(None), dt.dtype, Layout])
 CONTAINERS = (list, tuple, dict, set, frozenset, deque)
 LONG = 1000  # a longer container goes by itself and its length
 MISSING = object()
 HOOKS = ("_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "_backward_pre_hooks")
+_AVAL, _LAYOUT, _EDGE = map(operator.attrgetter, ("_value.aval", "_layout", "_edge"))
+_count = itertools.count()
+MOST_TOKENS = 64
 GLOBAL_HOOKS = [getattr(_hooks, f"_global{name}") for name in HOOKS]
 
 
 def sameness(x: Any) -> Any:
     """A key that is equal for what no call can tell apart: values of plain types, else identities."""
-    return (x.__class__, x) if x.__class__ in PLAIN else id(x)
+    return (x.__class__, x) if x.__class__ in PLAIN else (id(x), *_counts(x)) if x.__class__ is Hooks else id(x)
+
+
+def _counts(hooks: Hooks) -> Iterator[int]:
+    return map(len, (hooks.pre, hooks.post, *hooks.tensor.values()))
 
 
 def content(x: Any, depth: int = 3) -> Any:
@@ -42,17 +52,6 @@ def content(x: Any, depth: int = 3) -> Any:
     if isinstance(x, dict):
         return tuple([(sameness(k), content(v, depth - 1)) for k, v in x.items()])
     return tuple([content(v, depth - 1) for v in x])
-
-
-def standing(t: Tensor) -> tuple:
-    """What a trace takes for granted of a tensor that it reads, besides its data: also whether its gradient is wanted, and by whom."""
-    edge = t._edge
-    hooks = None if edge is None else (edge.hooks, getattr(edge, "post_accumulate", None))
-    return t._value.aval, t._layout, hooks if hooks is None or hooks == (None, None) else (id(edge.hooks), *map(len, filter(None, _tables(*hooks))))
-
-
-def _tables(hooks: Any, post_accumulate: dict | None) -> list:
-    return [post_accumulate] if hooks is None else [post_accumulate, hooks.pre, hooks.post, *hooks.tensor.values()]
 
 
 def held_by(cell: CellType) -> Any:
@@ -74,10 +73,11 @@ class Guards:
         self.attributes: list[tuple[Any, str]] = []  # that lie in no dictionary: of classes, in slots
         self.contents: list[Any] = []
         self.known: set = set()
-        self._sizes: list[int] | None = None
+        self.tensors: list[Tensor] = []  # their shapes, whether they require gradients, and their hooks
         self._plain: tuple[list[dict], list[str]] = [], []
-        self._before: list = []
-        self._key: tuple = ()
+        self._before: list = [None]  # never what `values` returns
+        self._tokens: dict[tuple, int] = {}  # short for what `values` returned
+        self._token = -1
 
     def add_modules(self, modules: Iterable[Module], elsewhere: Set = frozenset()) -> None:
         """What lies plainly in modules and in those inside of them."""
@@ -87,6 +87,9 @@ class Guards:
                     self.modules += m.__dict__, m._parameters, m._buffers, m._modules, *(getattr(m, name) for name in HOOKS)
         if self.modules:
             self.modules += [d for d in GLOBAL_HOOKS if self._new(("module", id(d)), elsewhere)]
+
+    def add_tensors(self, tensors: Iterable[Tensor], elsewhere: Set = frozenset()) -> None:
+        self.tensors += [t for t in tensors if self._new(("tensor", id(t)), elsewhere)]
 
     def add(self, place: tuple, elsewhere: Set = frozenset()) -> None:
         """A place: ("name", dictionary, name), ("cell", cell), ("attribute", object, name) or ("content", container); `elsewhere`: those
@@ -108,30 +111,37 @@ class Guards:
         if place in self.known or place in elsewhere:
             return False
         self.known.add(place)
-        self._key = ()
         return True
 
     def values(self) -> list:
         """What is in the places now, but for the contents of containers."""
-        sizes = list(map(len, self.modules))
-        if sizes != self._sizes:
-            plain = [(d, k) for d in self.modules for k, v in d.items() if v.__class__ in PLAIN or isinstance(v, (Tensor, Module))]
-            self._key = ()
-            self._sizes, self._plain = sizes, ([d for d, _ in plain], [k for _, k in plain])
-        now = [*map(dict.get, *self._plain), *map(dict.get, self.owners, self.names)]
+        now = [*map(len, self.modules), *map(dict.get, *self._plain), *map(dict.get, self.owners, self.names)]
         if self.cells:
             now += map(held_by, self.cells)
         if self.attributes:
             now += [getattr(x, name, MISSING) for x, name in self.attributes]
+        if self.tensors:
+            now += map(_AVAL, self.tensors)
+            now += map(_LAYOUT, self.tensors)
+            edges = list(map(_EDGE, self.tensors))
+            now += [True if e is None else e.hooks for e in edges]
+            now += [getattr(e, "post_accumulate", None) for e in edges]
         return now
 
-    def key(self) -> tuple:
+    def key(self) -> Hashable:
         now = self.values()
         before = self._before
-        if not self._key or len(now) != len(before) or not all(map(operator.is_, now, before)):
-            self._key = *self._sizes, *map(sameness, now)
+        if len(now) != len(before) or not all(map(operator.is_, now, before)):
+            if now[:len(self.modules)] != before[:len(self.modules)]:
+                plain = [(d, k) for d in self.modules for k, v in d.items() if v.__class__ in PLAIN or isinstance(v, (Tensor, Module))]
+                self._plain = [d for d, _ in plain], [k for _, k in plain]
+                now = self.values()
             self._before = now
-        return (self._key, tuple(map(content, self.contents))) if self.contents else self._key
+            key = tuple(map(sameness, now))
+            if len(self._tokens) > MOST_TOKENS:
+                self._tokens.clear()
+            self._token = self._tokens.setdefault(key, next(_count))
+        return (self._token, tuple(map(content, self.contents))) if self.contents else self._token
 
     def objects(self) -> Iterator[Any]:
         """What the key names by identity: nothing else may get these addresses while the key is in use."""
