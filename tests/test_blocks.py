@@ -40,6 +40,19 @@ def test_a_repeated_number_is_no_array(monkeypatch):
     assert in_blocks(f)(np, g, g).shape == (7, 43)
 
 
+def test_one_number_of_any_rank_is_no_array(monkeypatch):
+    monkeypatch.setattr(blocks, "BLOCK", 64)
+    x, shapes = RNG.standard_normal((7, 43)), set()
+
+    def f(xp, w, x):
+        shapes.add((w.shape, x.shape))
+        return w * x
+    w = np.full((1, 1), 3.0)
+    assert np.array_equal(in_blocks(f)(np, w, x), w * x)
+    assert shapes == {((), (64,)), ((), (7 * 43 % 64,))}
+    assert in_blocks(f)(np, w[None], x).shape == (1, 7, 43) and in_blocks(f)(np, w, w).shape == (1, 1)
+
+
 def test_what_is_small_strided_or_of_several_shapes_is_computed_at_once(monkeypatch):
     monkeypatch.setattr(blocks, "BLOCK", 64)
     seen = []

@@ -63,6 +63,24 @@ def test_a_few_units(name, n):
     np.testing.assert_array_equal(np.signbit(made)[~np.isnan(want)], np.signbit(want)[~np.isnan(want)])
 
 
+def test_logaddexp_sign_and_prelu():
+    """Infinities and NaN among many, of either sign."""
+    ends = ENDS[np.abs(ENDS) != 1e-45]
+    a, b = (np.resize(v, (300, 400)).astype(np.float32) for v in np.meshgrid(ends, ends))
+
+    def program(t):
+        x, y = t.from_numpy(a.copy()), t.from_numpy(b.copy())
+        more = t.linspace(-9, 9, 120_000).reshape(300, 400)
+        finite = x.abs() < 1e4
+        return [r.numpy() for r in (t.logaddexp(x, y), t.logaddexp(more, 3 - more), t.sign(x), t.prelu(x, t.tensor([0.25])), t.prelu(x, t.tensor([-0.5])),
+                                    t.nansum(t.where(finite | x.isnan(), x, 0 * y), 1),
+                                    t.nn.functional.huber_loss(more, more.flip(0), reduction="none"))]
+    with executor.tier("numpy"):
+        made = program(tl)
+    for ours, theirs in zip(made, program(torch), strict=True):
+        np.testing.assert_allclose(ours, theirs, rtol=2e-6, atol=1e-6)
+
+
 @pytest.mark.parametrize("dtype", ["float32", "float64", "int32", "int64", "float16"])
 def test_bounds_of_large_arrays(dtype):
     """Bounds that are NaN or lie beyond the type, and -0.0, which no bound of 0 changes."""

@@ -14,15 +14,19 @@ BLOCK = 1 << 15  # elements
 
 
 def in_blocks(f: Callable) -> Callable:
-    """A kernel or derivative `(xp, *arrays and numbers)`, computed so in NumPy where its arrays are large and of one shape."""
+    """A kernel or derivative `(xp, *arrays and numbers)`, computed so in NumPy where its arrays are large and of one shape or one number each."""
     @functools.wraps(f)
     def run(xp, *given):
         if xp is not np:
             return f(xp, *given)
-        size, shape, parts = 0, None, []
+        size, shape, rank, parts = 0, (), 0, []
         for x in given:
             if x.__class__ is np.ndarray and x.ndim:
-                if shape is None:
+                if x.size == 1:  # one number for all
+                    rank = max(rank, x.ndim)
+                    parts.append(x.reshape(()))
+                    continue
+                if not shape:
                     shape = x.shape
                 if x.shape != shape:
                     return f(np, *given)
@@ -33,7 +37,7 @@ def in_blocks(f: Callable) -> Callable:
                 else:
                     return f(np, *given)
             parts.append(x)
-        if size < 2 * BLOCK:
+        if size < 2 * BLOCK or rank > len(shape):
             return f(np, *given)
         flat = [x.reshape(-1) if x.__class__ is np.ndarray and x.ndim else x for x in parts]
         out = None

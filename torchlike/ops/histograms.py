@@ -13,6 +13,8 @@ from .._core.rng_dtypes import cpp_type
 from .._public import as_dim, as_dims, named, public
 from .._tensor import Tensor, apply
 from ..autograd.grad_mode import no_grad
+from .blocks import in_blocks
+from .choosing import choose
 from .gathering import write_at
 from .masks import _on
 from .named_results import named_result
@@ -237,18 +239,23 @@ def aminmax(input, *, dim: int | None = None, keepdim: bool = False):
     return made
 
 
+@in_blocks
+def _without_nan(xp, x):
+    return choose(xp, x == x, x, xp.zeros((), x.dtype))
+
+
 def _nansum(xp, x, dims, keepdim, dtype):
     if xp is np and x.dtype.kind in "fV" and dtype.np.kind in "fV":
         made = _sum(xp, x, dims, keepdim, dtype)
         if not np.isnan(made).any():  # then no element is
             return made
-    return _sum(xp, xp.where(x == x, x, xp.zeros((), x.dtype)) if x.dtype.kind in "fV" else x, dims, keepdim, dtype)
+    return _sum(xp, _without_nan(xp, x) if x.dtype.kind in "fV" else x, dims, keepdim, dtype)
 
 
 def _nansum_vjp(xp, g, x, plan):
     dims, keepdim, _ = plan.statics
     g = xp.broadcast_to(restore(xp, g, x.shape, dims, keepdim), x.shape)
-    return xp.where(x == x, g, xp.zeros((), g.dtype))
+    return choose(xp, x == x, g, xp.zeros((), g.dtype))
 
 
 _NANSUM = Op(

@@ -9,8 +9,10 @@ from .._core.registry import OPS, Elementwise, Op
 from .._public import FUNCTIONS as F
 from .._public import fill_out, named, number, public, write_into
 from .._tensor import Tensor, apply
+from .blocks import in_blocks
 from .choosing import choose
 from .elements import held, plain_number
+from .exponentials import MANY, softplus
 from .inverse_circular import arctan2
 from .remainders import fmod as exact_fmod
 
@@ -433,7 +435,19 @@ def complex_logaddexp(xp, x, y):
     return xp.where(alike & (x.real < 0), low, sums)
 
 
-logaddexp = binary("logaddexp", lambda xp, x, y: xp.logaddexp(x, y) if x.dtype.kind != "c" else complex_logaddexp(xp, x, y),
+@in_blocks
+def _logaddexp(xp, x, y):
+    """The larger, and log(1 + exp(-|x - y|))."""
+    if x.dtype.kind == "c":
+        return complex_logaddexp(xp, x, y)
+    if xp is np and x.dtype == np.float32 and x.size >= MANY:
+        less = -abs(x - y)
+        if not np.isnan(less.max()):  # as it is of equal infinities
+            return np.maximum(x, y) + softplus(np, less)
+    return xp.logaddexp(x, y)
+
+
+logaddexp = binary("logaddexp", _logaddexp,
                    promote=_float_only("logaddexp"), inplace=False, grads=(
     lambda xp, g, x, out: g * conj(xp, xp.exp(x - out)), lambda xp, g, y, out: g * conj(xp, xp.exp(y - out))))
 logaddexp2 = binary("logaddexp2", lambda xp, x, y: xp.logaddexp2(x, y), promote=_float_only("logaddexp2"), inplace=False, grads=(

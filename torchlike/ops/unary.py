@@ -138,13 +138,22 @@ def round(input, *, decimals: int = 0) -> Tensor:
     return apply(_ROUND_TO if decimals else _ROUND, (input,), (int(decimals),))
 
 
-sign = unary("sign", lambda xp, x: x if x.dtype == np.bool_ else choose(xp, x != x, xp.zeros((), x.dtype), xp.sign(x)), _zero, promote="arith", real=True)
+def _sign(xp, x):
+    """0 of NaN"""
+    if x.dtype == np.bool_:
+        return x
+    if xp is np and x.dtype.kind == "f" and x.__class__ is np.ndarray:
+        return ((x > 0).view(np.int8) - (x < 0).view(np.int8)).astype(x.dtype)
+    return xp.where(x != x, xp.zeros((), x.dtype), xp.sign(x))
+
+
+sign = unary("sign", _sign, _zero, promote="arith", real=True)
 
 
 def _sgn(xp, x):
     if x.dtype.kind == "c":
         return xp.where(x == 0, x, x / xp.where(x == 0, 1, xp.abs(x)))
-    return x if x.dtype == np.bool_ else choose(xp, x != x, xp.zeros((), x.dtype), xp.sign(x))
+    return _sign(xp, x)
 
 
 def _sgn_grad(xp, g, x, out):

@@ -35,8 +35,8 @@ def leaky_relu(input: Tensor, negative_slope: float = 0.01, inplace: bool = Fals
     return finish(input, apply(_LEAKY, (input, scalar(negative_slope, "leaky_relu", "negative_slope", 2))), inplace)
 
 
-_PRELU = Elementwise("prelu", lambda xp, x, w: choose(xp, x > 0, x, x * w), torch_name="PreluKernelBackward0", grads=(
-    lambda xp, g, x, w: choose(xp, x > 0, g, g * w), lambda xp, g, x: choose(xp, x > 0, const(g, 0), g * x)))
+_PRELU = Elementwise("prelu", lambda xp, x, w: _leaky(xp, x, w) if xp is np and w.size == 1 else choose(xp, x > 0, x, x * w), torch_name="PreluKernelBackward0", grads=(
+    in_blocks(lambda xp, g, x, w: choose(xp, x > 0, g, g * w)), in_blocks(lambda xp, g, x: choose(xp, x > 0, const(g, 0), g * x))))
 
 
 @public()

@@ -6,7 +6,9 @@ import math
 from ..._core import dtype as dt
 from ..._core.history import warn
 from ..._tensor import Tensor, apply
+from ...ops.blocks import in_blocks
 from ...ops.choosing import choose
+from ...ops.limits import within
 from .common import const, demand_within, need, not_implemented, reduced, reduction_of
 from .loss_op import Loss
 
@@ -56,11 +58,13 @@ def l1_loss(input: Tensor, target: Tensor, size_average=None, reduce=None, reduc
     return reduced(loss, reduction) if weight is None else _weighted(loss, weight, reduction)
 
 
+@in_blocks
 def _smooth(xp, x, t, beta):
     d = xp.abs(x - t)
     return choose(xp, d < beta, const(d, 0.5) * d * d / beta, d - const(d, 0.5) * beta)
 
 
+@in_blocks
 def _smooth_slope(xp, x, t, beta):
     d = x - t
     return choose(xp, xp.abs(d) < beta, d / beta, xp.sign(d))
@@ -82,13 +86,14 @@ def smooth_l1_loss(input: Tensor, target: Tensor, size_average=None, reduce=None
     return apply(_SMOOTH_L1, (x, t, float(beta)), (reduction,))
 
 
+@in_blocks
 def _huber(xp, x, t, delta):
     d = xp.abs(x - t)
     return choose(xp, d <= delta, const(d, 0.5) * d * d, delta * (d - const(d, 0.5) * delta))
 
 
 def _huber_slope(xp, x, t, delta):
-    return xp.minimum(xp.maximum(x - t, -delta), delta)
+    return within(xp, x - t, -delta, delta)
 
 
 _HUBER = Loss("huber_loss", _huber, promote="same", grads=(
