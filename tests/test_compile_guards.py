@@ -297,6 +297,8 @@ def test_hooks_parameters_and_flags_that_change():
                    12: lambda: layer.weight.requires_grad_(False),
                    15: lambda: layer.weight.requires_grad_(True).register_hook(lambda g: g * 10),
                    18: lambda: setattr(layer.weight, "data", torch.ones(5, 3)) or setattr(layer, "bias", None),
+                   19: lambda: layer.weight.register_hook(lambda g: g + 1) and None,
+                   20: lambda: layer.weight.register_post_accumulate_grad_hook(lambda p: setattr(p, "grad", p.grad * 2)) and None,
                    21: lambda: torch.nn.modules.module.register_module_forward_pre_hook(lambda m, a: (a[0] + 1,) if m is layer else None)}
         shown, everywhere = [], None
         for i in range(24):
@@ -309,7 +311,7 @@ def test_hooks_parameters_and_flags_that_change():
         everywhere.remove()
         return shown
     want = run(lambda model: model)
-    assert run(torch.compile) == want and len(set(want)) == 7
+    assert run(torch.compile) == want and len(set(want)) == 9
 
 
 BAD = {

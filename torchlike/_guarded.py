@@ -34,11 +34,7 @@ GLOBAL_HOOKS = [getattr(_hooks, f"_global{name}") for name in HOOKS]
 
 def sameness(x: Any) -> Any:
     """A key that is equal for what no call can tell apart: values of plain types, else identities."""
-    return (x.__class__, x) if x.__class__ in PLAIN else (id(x), *_counts(x)) if x.__class__ is Hooks else id(x)
-
-
-def _counts(hooks: Hooks) -> Iterator[int]:
-    return map(len, (hooks.pre, hooks.post, *hooks.tensor.values()))
+    return (x.__class__, x) if x.__class__ in PLAIN else id(x)
 
 
 def content(x: Any, depth: int = 3) -> Any:
@@ -60,6 +56,10 @@ def held_by(cell: CellType) -> Any:
         return cell.cell_contents
     except ValueError:
         return MISSING
+
+
+def _count_of(hooks: Hooks) -> int:
+    return sum(map(len, (hooks.pre, hooks.post, *hooks.tensor.values())))
 
 
 class Guards:
@@ -124,8 +124,8 @@ class Guards:
             now += map(_AVAL, self.tensors)
             now += map(_LAYOUT, self.tensors)
             edges = list(map(_EDGE, self.tensors))
-            now += [True if e is None else e.hooks for e in edges]
-            now += [getattr(e, "post_accumulate", None) for e in edges]
+            now += [e is None or e.hooks and _count_of(e.hooks) for e in edges]
+            now += [after and len(after) for after in [getattr(e, "post_accumulate", None) for e in edges]]
         return now
 
     def key(self) -> Hashable:
