@@ -98,3 +98,16 @@ def test_signs_and_extremes(dtype):
     want = program(torch)
     with executor.tier("numpy"):
         assert program(tl) == want
+
+
+def test_gradients_of_halves_too_small_for_them():
+    """Most of a softmax's, of many classes; torch keeps a whole float32 in between."""
+    def program(t):
+        x = (t.arange(60_000).remainder(89).reshape(60, 1000) / 8).half().requires_grad_()
+        (grad,) = t.autograd.grad(t.nn.functional.cross_entropy(x, t.arange(60)), x)
+        return [grad.float().numpy(), t.nn.functional.rms_norm(x.detach(), (1000,)).float().numpy()]
+    want = program(torch)
+    with executor.tier("numpy"):
+        made = program(tl)
+    np.testing.assert_allclose(made[0], want[0], rtol=1e-3, atol=2.0 ** -23)
+    np.testing.assert_allclose(made[1], want[1], rtol=2e-3)

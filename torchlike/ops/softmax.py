@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import numpy as np
+from jax import numpy as jnp
 
 from .._core import dtype as dt
 from .._core.arrays import cast
@@ -11,10 +12,12 @@ from .._tensor import Tensor, apply
 from .creation import _check_dtype
 from .reductions import reduced, restore
 
+_FLOAT32 = np.dtype(np.float32)
+
 
 def _wide(x):
     """16-bit floats are summed in float32."""
-    return x.astype(np.float32) if x.dtype.itemsize == 2 else x
+    return cast(np if x.__class__ is np.ndarray else jnp, x, _FLOAT32) if x.dtype.itemsize == 2 else x
 
 
 def _softmax(xp, x, dim):

@@ -187,13 +187,13 @@ def _halves(x, dim):
 
 def _glu(xp, x, dim):
     a, b = _halves(wide(x), dim)
-    return (a * logistic(xp, b)).astype(x.dtype)
+    return cast(xp, a * logistic(xp, b), x.dtype)
 
 
 def _glu_vjp(xp, g, x, dim):
     a, b = _halves(wide(x), dim)
     s, g = logistic(xp, b), wide(g)
-    return xp.concatenate([g * s, g * a * s * (1 - s)], axis=dim).astype(x.dtype)
+    return cast(xp, xp.concatenate([g * s, g * a * s * (1 - s)], axis=dim), x.dtype)
 
 
 _GLU = Op("glu", _glu, shape=lambda x, dim: ((*x.shape[:dim], x.shape[dim] // 2, *x.shape[dim + 1:]), x.dtype), vjp=_glu_vjp)

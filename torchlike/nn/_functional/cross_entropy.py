@@ -6,6 +6,7 @@ import functools
 import numpy as np
 
 from ..._core import dtype as dt
+from ..._core.arrays import cast
 from ..._core.aval import Aval
 from ..._core.program import META_ARRAY, guarded
 from ..._core.registry import Op
@@ -144,7 +145,7 @@ def _cross_entropy_vjp(xp, g, x, target, weight, ignore, reduction, smoothing):
         d = np.exp(logp, out=logp)
         d *= scale[:, None] if scale.ndim else scale
         d[rows, target] -= scale
-        return d.astype(x.dtype, copy=False), None, None
+        return cast(xp, d, x.dtype), None, None
     d = _nll_grad(xp, g * (1 - smoothing), logp, target, weight, ignore, reduction)
     if smoothing:
         _, kept, safe, _ = _picked(xp, logp, target, ignore)
@@ -156,7 +157,7 @@ def _cross_entropy_vjp(xp, g, x, target, weight, ignore, reduction, smoothing):
         if weight is not None:
             every = every * weight.reshape([-1 if i == axis else 1 for i in range(x.ndim)])
         d = d + every
-    return (d - xp.exp(logp) * xp.sum(d, axis=axis, keepdims=True)).astype(x.dtype), None, None
+    return cast(xp, d - xp.exp(logp) * xp.sum(d, axis=axis, keepdims=True), x.dtype), None, None
 
 
 CROSS_ENTROPY = Op("cross_entropy", _cross_entropy, vjp=_cross_entropy_vjp, torch_name=_node,

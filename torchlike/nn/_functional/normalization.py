@@ -109,7 +109,7 @@ def _rms_norm(xp, x, weight, k, eps):
     axes = tuple(range(x.ndim - k, x.ndim))
     w = wide(x)
     y = w / xp.sqrt(xp.mean(w * w, axis=axes, keepdims=True) + np.asarray(eps, w.dtype))
-    return (y if weight is None else y * weight).astype(x.dtype)
+    return cast(xp, y if weight is None else y * weight, x.dtype)
 
 
 def _rms_norm_vjp(xp, g, x, weight, k, eps, needs):
