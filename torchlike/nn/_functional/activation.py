@@ -43,7 +43,7 @@ def _gelu_grad(xp, g, x, tanh):
         t = xp.tanh(const(x, _TANH_SCALE) * (x + const(x, 0.044715) * square * x))
         slope = const(x, _TANH_SCALE) * (1 + const(x, 3 * 0.044715) * square)
         return g * const(x, 0.5) * (1 + t + x * (1 - t * t) * slope)
-    if xp is not np or x.dtype != np.float32:
+    if xp is not np or x.dtype != np.float32 or not x.ndim:
         return g * (_distribution(xp, x) + x * const(x, _INV_SQRT_2PI) * xp.exp(const(x, -0.5) * x * x))
     density = np.multiply(x, x)
     np.multiply(density, const(x, -0.5), out=density)
