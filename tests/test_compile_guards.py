@@ -196,6 +196,25 @@ def test_calls_with_effects_in_python_stay_as_they_are(name, capsys):
             g(x)
 
 
+def test_a_scheduler_inside_a_compiled_step_goes_on():
+    def run(wrap):
+        torch.manual_seed(0)
+        model = torch.nn.Linear(2, 1)
+        opt = torch.optim.SGD(model.parameters(), lr=1.0)
+        schedule, x = torch.optim.lr_scheduler.StepLR(opt, 1, 0.5), torch.ones(3, 2)
+
+        @wrap
+        def step():
+            opt.zero_grad()
+            loss = model(x).pow(2).mean()
+            loss.backward()
+            opt.step()
+            schedule.step()
+            return loss
+        return [(step().item(), opt.param_groups[0]["lr"]) for _ in range(6)]
+    assert run(torch.compile) == run(lambda f: f)
+
+
 def replays(compiled):
     return [entry for entry in compiled.compiled.entries.values() if entry not in ("seen", "eager")]
 

@@ -20,9 +20,11 @@ from typing import Any
 
 import numpy as np
 
-from ._guarded import CONTAINERS, LONG, MISSING, PLAIN, held_by, identity, value_at
+from ._core.rng import Generator
+from ._guarded import CONTAINERS, LONG, MISSING, PLAIN, content, held_by, identity, value_at
 from ._tensor import Tensor
 from .nn.modules.module import Module
+from .optim.optimizer import Optimizer
 
 _HERE = os.path.dirname(__file__) + os.sep
 _STANDARD = os.path.dirname(os.__file__) + os.sep
@@ -100,6 +102,11 @@ def _containers(x: Any) -> Iterator[Any]:
             yield from _containers(y)
 
 
+def _holds(x: Any) -> bool:
+    """Whether x is an object with a state of its own, other than those whose changes replays repeat."""
+    return getattr(x, "__dict__", None).__class__ is dict and not isinstance(x, (Module, Tensor, Optimizer, Generator, FunctionType, ModuleType, type))
+
+
 class Watch:
     """Watches the calling thread inside of a `with` block."""
 
@@ -107,6 +114,7 @@ class Watch:
         self.existed = set(map(id, gc.get_objects()))
         self.given = set(map(id, _containers(arguments)))  # others at each call
         self.places: dict[tuple, tuple] = {}  # by identity: places, and what was there
+        self.held: dict[int, tuple] = {}  # objects whose methods may change them, and what they held
         self.modules: dict[int, Module] = {}
         self.functions: dict[CodeType, list[FunctionType]] = {}  # that were there before and have closures
         self.reason: str | None = None
@@ -128,6 +136,9 @@ class Watch:
         for place, was in self.places.values():
             if value_at(place) != was:
                 self._refuse(f"it changes {_named(place)}")
+        for x, was in self.held.values():
+            if content(vars(x)) != was:
+                self._refuse(f"it changes a {type(x).__name__}")
 
     def reads(self) -> Iterable[tuple]:
         """The places that replays go by."""
@@ -210,15 +221,15 @@ class Watch:
             self._refuse("it draws random numbers that are not torch's", frame)
         elif hasattr(type(x), "__next__"):
             self._refuse("it goes on with an iterator from outside", frame)
-
         elif self.loose:
             self._meet_all_of(x)
+        elif _holds(x):
+            self.held.setdefault(id(x), (x, content(vars(x))))
 
     def _meet_all_of(self, x: Any) -> None:
         """What an object from outside holds, whatever it is asked for."""
-        own = getattr(x, "__dict__", None)
-        if own.__class__ is dict and not isinstance(x, (Module, Tensor, FunctionType)):
-            self._add(("content", own))
+        if _holds(x):
+            self._add(("content", vars(x)))
 
     def _add(self, place: tuple) -> None:
         key = identity(place)
