@@ -3,6 +3,7 @@
 One program a line, statements separated by semicolons.
 """
 import inspect
+import re
 import warnings
 
 import pytest
@@ -863,10 +864,90 @@ S = type("S", (), dict(__len__=lambda self: 2, __getitem__=lambda self, i: {}[i]
 S = type("S", (), dict(__len__=lambda self: 2, __getitem__=lambda self, i: [1, 2][i])); torch.tensor(S())
 """
 
+KERNELS = """
+b = torch.ones(2, dtype=torch.bool); torch.fmod(b, True)
+b = torch.ones(2, dtype=torch.bool); b % b
+b = torch.ones(2, dtype=torch.bool); torch.remainder(True, b)
+b = torch.ones(2, dtype=torch.bool); b % 2, b // 2, torch.fmod(b, 2), b << 2
+b = torch.ones(2, dtype=torch.bool); b // b
+b = torch.ones(2, dtype=torch.bool); torch.div(b, b, rounding_mode="trunc")
+torch.ones(2, dtype=torch.complex64) // 2
+b = torch.ones(2, dtype=torch.bool); b << b
+b = torch.ones(2, dtype=torch.bool); b.bitwise_right_shift_(True)
+torch.ones(2).half() << 1
+torch.ones(2).half() & torch.ones(2)
+torch.ones(2, dtype=torch.int64) | 2.5
+torch.ones(2, dtype=torch.complex64) ^ torch.ones(2, dtype=torch.complex128)
+torch.ones(2) & torch.ones(3)
+torch.hypot(torch.ones(2, dtype=torch.int32), torch.ones(2, dtype=torch.bool))
+torch.hypot(torch.ones(2, dtype=torch.int32), torch.ones(2)), torch.nextafter(torch.ones(2, dtype=torch.int32), torch.ones(2))
+torch.nextafter(torch.ones(2, dtype=torch.int64), torch.ones(2, dtype=torch.bool))
+torch.hypot(torch.ones(2, dtype=torch.int32), torch.ones(3, dtype=torch.int32))
+torch.igamma(torch.ones(2, dtype=torch.bool), torch.ones(2, dtype=torch.uint8))
+torch.ldexp(torch.ones(2).half(), torch.tensor([True, False]))
+torch.ldexp(torch.ones(2), torch.tensor(True))
+torch.ldexp(torch.ones(2, dtype=torch.int64), torch.tensor([True, False])), torch.ldexp(torch.ones(1, dtype=torch.complex64), torch.tensor([True]))
+torch.lerp(torch.tensor([True]), torch.tensor([False]), 0.5)
+torch.lerp(torch.tensor([1]), torch.tensor([2]), 1)
+torch.lerp(torch.tensor([1]), torch.tensor([2]), torch.tensor([1]))
+torch.lerp(torch.tensor([1]), torch.tensor([2]), torch.tensor([0.5]))
+torch.lerp(torch.ones(2), torch.ones(2), torch.ones(2).double())
+torch.lerp(torch.ones(2), torch.ones(2, dtype=torch.int64), 0.5)
+torch.lerp(torch.zeros(2), torch.ones(2), torch.tensor(1)), torch.lerp(torch.zeros(2), torch.ones(2), torch.tensor(0.5, dtype=torch.float64))
+torch.cross(torch.ones(3, dtype=torch.bool), torch.ones(3), dim=0)
+torch.cross(torch.ones(3), torch.ones(3).double(), dim=0)
+torch.linalg.cross(torch.ones(3, dtype=torch.int32), torch.ones(3, dtype=torch.int64))
+torch.heaviside(torch.ones(2), torch.ones(2, dtype=torch.complex64))
+torch.dist(torch.tensor([1]), torch.tensor([2]))
+torch.addcmul(torch.tensor([True]), torch.tensor([True]), torch.tensor([True]), value=2j)
+torch.addcmul(torch.ones(1).int(), torch.ones(1).int(), torch.ones(1).int(), value=2j)
+torch.addcdiv(torch.ones(1).double(), torch.ones(1), torch.ones(1), value=2j)
+"""
+
+SHORT_INDICES = """
+x = torch.arange(4.).view(2, 2); x[torch.tensor([1, 0], dtype=torch.int8)]
+x = torch.arange(4.).view(2, 2); x[0, torch.tensor([1, 0], dtype=torch.int16)]
+x = torch.arange(4.).view(2, 2); x[torch.tensor([1, 0], dtype=torch.int16)] = 1
+x = torch.arange(4.).view(2, 2); x[[0, 1], torch.tensor([1, 0], dtype=torch.int8)]
+x = torch.arange(4.).view(2, 2); x.index_put((torch.tensor([1, 0], dtype=torch.int8),), torch.tensor(1.))
+x = torch.arange(4.).view(2, 2); x[torch.tensor(1, dtype=torch.int8)], x[torch.tensor([1], dtype=torch.int32)]
+"""
+
+PLAIN_FLAGS = """
+torch.ones(2).sum(0, keepdim=1)
+torch.ones(2).sum(0, keepdim=0)
+torch.ones(2).argmax(0, keepdim="yes")
+torch.ones(2).prod(0, keepdim=1.0)
+torch.ones(2).logsumexp(0, keepdim=np.True_)
+torch.ones(2).kthvalue(1, 0, keepdim=1)
+torch.ones(2).amax(0, keepdim=1)
+torch.ones(2).median(0, keepdim=torch.tensor(True))
+torch.ones(2).nansum(0, keepdim=1)
+torch.ones(2).aminmax(dim=0, keepdim=1)
+"""
+
+OLD_NAMES = """
+torch.qr(torch.eye(2)).R.shape
+torch.eye(2).lu()[1]
+torch.cholesky(torch.eye(2))
+torch.triangular_solve(torch.eye(2), torch.eye(2)).solution
+torch.lu_solve(torch.eye(2), *torch.linalg.lu_factor(torch.eye(2)))
+torch.cross(torch.eye(3), torch.ones(3, 3)), torch.cross(torch.eye(3), torch.ones(3, 3), dim=0)
+torch.where(torch.tensor([1, 0], dtype=torch.uint8), torch.ones(2), 0)
+torch.ones(2).where(torch.tensor([1, 0], dtype=torch.uint8), torch.zeros(2))
+torch.zeros(2).scatter(0, torch.tensor([0, 0]), torch.ones(2), reduce="add")
+torch.ones(2).scatter_(0, torch.tensor([0, 0]), 3, reduce="multiply")
+torch.chain_matmul(torch.eye(2), torch.eye(2))
+torch.set_default_tensor_type("torch.FloatTensor")
+torch.zeros(2).masked_scatter(torch.tensor([1, 0], dtype=torch.uint8), torch.ones(2))
+torch.autograd.detect_anomaly().__exit__()
+torch.utils.checkpoint.checkpoint_sequential([torch.relu], 1, torch.ones(2))
+"""
+
 PROGRAMS = (INDEXING, VIEWS, OVERLAPS, AUTOGRAD, PLACES, HOOKS, HOOK_RESULTS, PARTS, POOLS, MIXED, FACTORIES, NUMBERS, FACTORS, NUMPY_NUMBERS, OTHERS_OPERATORS, FLAT_WEIGHTS, OUTS,
             OUT_DTYPES, FOURIER, SIZES, BUFFERS, MADE, REDUCED, PRODUCT_OUTS, NOT_FINITE, FLOAT_SIZES, TRANSFORMS, INFINITE_MATRICES, SUMS_OF_SHORT_NUMBERS,
             CONJUGATED_WINDOWS, STRICT, NOT_IMPLEMENTED, EMPTY, NEW_USERS, AFFINE_GRIDS, LAYER_ARGUMENTS, SPARSE_WEIGHTS, BOOLEAN_ALPHAS,
-            MEMORY)
+            MEMORY, KERNELS, SHORT_INDICES, PLAIN_FLAGS)
 
 
 @pytest.mark.parametrize("program", lines(*PROGRAMS))
@@ -886,3 +967,33 @@ def test_warnings_name_the_users_line(subject):
         subject.nn.functional.affine_grid(subject.ones(1, 2, 3), (1, 1, 2, 2))
         subject.nn.functional.grid_sample(subject.ones(1, 1, 2, 2), subject.ones(1, 2, 2, 2))
     assert [(w.filename, w.lineno - line) for w in caught] == [(__file__, n) for n in range(7)]
+
+
+@pytest.mark.parametrize("program", lines(OLD_NAMES))
+def test_old_names_warn(subject, oracle, program):
+    """Each says at first, and each time if so asked, what takes its place; the advice on how to rewrite a call is in other words."""
+    found = []
+    for torch in (subject, oracle):
+        torch.set_warn_always(True)
+        try:
+            result, said = outcome(torch, program)
+        finally:
+            torch.set_warn_always(False)
+        found.append((result, [re.split(r"release|\. In", text)[0] for text in said]))
+    assert found[0] == found[1]
+
+
+def test_old_names_warn_once_on_the_users_line(subject):
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        subject.set_warn_always(True)
+        subject.cross(subject.ones(3), subject.ones(3)); line = inspect.currentframe().f_lineno  # noqa: E702
+        subject.ones(2).where(subject.ones(2, dtype=subject.uint8), subject.ones(2))
+        subject.zeros(2).scatter_(0, subject.tensor([0, 0]), subject.ones(2), reduce="add")
+        subject.set_warn_always(False)
+        subject.cross(subject.ones(3), subject.ones(3))
+        places = [(w.filename, w.lineno - line) for w in caught]
+        assert places[:3] == [(__file__, 0), (__file__, 1), (__file__, 2)]
+        several = len(caught)
+        subject.cross(subject.ones(3), subject.ones(3))
+        assert len(caught) == several

@@ -416,6 +416,13 @@ def as_dim(dim, ndim: int) -> int:
     return dim + n if dim < 0 else dim
 
 
+def flag(x) -> bool:
+    """x, where it is True or False: the wrapper says which argument is not."""
+    if x.__class__ is not bool:
+        raise TypeError(f"expected a bool, not {type(x).__name__}")
+    return x
+
+
 def as_dims(dim, ndim: int) -> tuple[int, ...]:
     """`dim` of a reduction (None, an int, a sequence) as a tuple of distinct dimensions; None and () mean all."""
     if dim is None:

@@ -287,6 +287,7 @@ class Elementwise(Op):
             if self.real is not True:
                 raise RuntimeError(self.real)
             raise NotImplementedError(f"\"{self.name}_cpu\" not implemented for '{common.short}'")
+        shape = broadcast_shapes(*(a.shape for a in avals if a is not None))
         if self.promote == "float":
             out = compute = common if common.category >= dt.FLOAT else dt.get_default_dtype()
         elif self.promote == "bool":
@@ -297,7 +298,6 @@ class Elementwise(Op):
             out, compute = self.promote(common)
         else:
             out = compute = common
-        shape = broadcast_shapes(*(a.shape for a in avals if a is not None))
         kernel, compute_np, out_np = self.kernel, compute.np, out.np
 
         # NumPy computes 16-bit floats in float32, as torch and XLA do on the CPU

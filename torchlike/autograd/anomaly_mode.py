@@ -7,6 +7,7 @@ import warnings
 import numpy as np
 
 from .._core.grad_mode import mode
+from .._core.history import warn
 
 __all__ = ["detect_anomaly", "set_detect_anomaly"]
 
@@ -59,4 +60,5 @@ class detect_anomaly(set_detect_anomaly):
     """`with torch.autograd.detect_anomaly():` ..."""
 
     def __init__(self, check_nan: bool = True):
+        warn("Anomaly Detection has been enabled. This mode will increase the runtime and should only be enabled for debugging.")
         super().__init__(True, check_nan)

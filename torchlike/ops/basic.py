@@ -22,7 +22,7 @@ from .creation import _check_dtype, constant, filled, from_numpy, number_dtype, 
 from .elements import held
 from .memory_formats import laid_out, preserve_format
 from .operators import in_place_operator, operator
-from .pointwise import _plain_number, binary, number, operands
+from .pointwise import _plain_number, binary, number, only, operands
 
 # -- dtype and device ----------------------------------------------------------------------------------------------------
 
@@ -356,18 +356,11 @@ def logical_not(input) -> Tensor:
 
 def bitwise(name, kernel):
     """Publish a bitwise operation of integers and bools."""
-    op = Elementwise(name, kernel)
-    kernel_name = {"bitwise_left_shift": "lshift", "bitwise_right_shift": "rshift"}.get(name, name)
+    shift = {"bitwise_left_shift": "lshift", "bitwise_right_shift": "rshift"}.get(name)
+    op = Elementwise(name, kernel, promote=only(f"{shift or name}_cpu", dt.INT if shift else dt.BOOL, dt.INT))
 
     def f(input: Tensor | float, other):
-        input, other = operands(name, input, other)
-        for x in (input, other):
-            if isinstance(x, (float, complex)) or (isinstance(x, Tensor) and x.dtype.category >= dt.FLOAT):
-                if isinstance(input, Tensor) and isinstance(other, Tensor):
-                    broadcast_shapes(input.shape, other.shape)
-                kind = x.dtype.short if isinstance(x, Tensor) else "Float"
-                raise NotImplementedError(f'"{kernel_name}_cpu" not implemented for \'{kind}\'')
-        return apply(op, (input, other))
+        return apply(op, operands(name, input, other))
     f.__name__ = f.__qualname__ = name
     f.__doc__ = f"torch.{name}(input, other), for integers and bools."
     return public(inplace=True, out=True)(f)
@@ -484,7 +477,7 @@ class _Where(Op):
 
     def make(self, avals, statics):
         from .._core.arrays import cast
-        from .._core.aval import broadcast_shapes, result_dtype
+        from .._core.aval import result_dtype
         from .._core.registry import Plan, common_device
         device = common_device(self, avals, statics)
         out = result_dtype(*avals[1:])
@@ -511,8 +504,11 @@ def where(condition: Tensor, input: Tensor | float = MISSING, other=MISSING) -> 
     if input is MISSING or other is MISSING:
         raise TypeError("where() takes either one argument or three")
     parts = [x if isinstance(x, Tensor) else _plain_number(number(x)) for x in (input, other)]
-    if condition.dtype not in (dt.bool_, dt.uint8):
-        raise RuntimeError(f"where expected condition to be a boolean tensor, but got a tensor with dtype {condition.dtype.short}")
+    if condition.dtype is not dt.bool_:
+        if condition.dtype is not dt.uint8:
+            raise RuntimeError(f"where expected condition to be a boolean tensor, but got a tensor with dtype {condition.dtype.short}")
+        warn("where received a uint8 condition tensor. This behavior is deprecated and will be removed in a future version of PyTorch. "
+             "Use a boolean condition instead.", once=True)
     return apply(WHERE, (condition, *parts))
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from .._core import dtype as dt
+from .._core.history import warn
 from .._core.overwrite import changeable
 from .._core.registry import Op
 from .._public import as_dim, named, public
@@ -288,6 +289,9 @@ def scatter(input, dim: int, index: Tensor, src: Tensor | float | None = None, *
         raise TypeError('scatter() missing 1 required positional arguments: "src"')
     if reduce not in (None, "add", "multiply"):
         raise RuntimeError("reduce argument must be either add or multiply.")
+    if reduce is not None and isinstance(source, Tensor):
+        warn("The reduce argument of torch.scatter with Tensor src is deprecated and will be removed in a future PyTorch release. "
+             "Use torch.scatter_reduce instead for more reduction options.", once=True)
     if reduce == "multiply":
         return _scattered("scatter", input, dim, index, source, SCATTER_REDUCE, ("prod", True))
     return _scattered("scatter", input, dim, index, source, SCATTER, (reduce or "set",))

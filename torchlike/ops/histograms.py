@@ -10,7 +10,7 @@ from .._core import dtype as dt
 from .._core import program
 from .._core.registry import Op
 from .._core.rng_dtypes import cpp_type
-from .._public import as_dim, as_dims, named, public
+from .._public import as_dim, as_dims, flag, named, public
 from .._tensor import Tensor, apply
 from ..autograd.grad_mode import no_grad
 from .blocks import in_blocks
@@ -268,7 +268,7 @@ def nansum(input, dim=None, keepdim: bool = False, *, dtype=None) -> Tensor:
     """The sum of the elements that are not NaN."""
     if input.dtype.is_complex:
         raise RuntimeError("nansum on CPU does not support complex inputs")
-    return apply(_NANSUM, (input,), (as_dims(dim, input.ndim), bool(keepdim), _sum_dtype(input, dtype)))
+    return apply(_NANSUM, (input,), (as_dims(dim, input.ndim), keepdim if keepdim.__class__ is bool else flag(keepdim), _sum_dtype(input, dtype)))
 
 
 @public(out=True)

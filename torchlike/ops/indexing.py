@@ -134,6 +134,7 @@ ONLY = Op("only", lambda xp, x: x.reshape(()), shape=lambda a: ((), a.dtype), vj
 # -- parsing -------------------------------------------------------------------------------------------------------------
 
 _MASKS = (dt.bool_, dt.uint8)
+_INDEX_DTYPES = (*_MASKS, dt.int32, dt.int64)
 
 
 def _is_index_list(i) -> bool:
@@ -341,7 +342,7 @@ def _tensor_index(i) -> Tensor:
     if isinstance(i, Tensor):
         if i.__class__ is not Tensor and i.__torch_function__ is not _disabled_torch_function_impl and i.__class__._plain and not overriding.disabled:
             raise _TakesOver
-        if i.dtype.category >= dt.FLOAT:
+        if i.dtype not in _INDEX_DTYPES and (i.ndim or i.dtype.category >= dt.FLOAT):
             raise IndexError("tensors used as indices must be long, int, byte or bool tensors")
         return i
     from .creation import from_data

@@ -10,7 +10,7 @@ from jax import lax
 from .._core import dtype as dt
 from .._core.derivative import Derivative
 from .._core.registry import Elementwise, Op
-from .._public import as_dims, need_tensor, public
+from .._public import as_dims, flag, need_tensor, public
 from .._tensor import Tensor, apply
 from .named_results import named_result
 from .pointwise import _pow_kernel as power_kernel
@@ -60,7 +60,7 @@ def hash_tensor(input, dim=(), *, keepdim: bool = False, mode: int = 0) -> Tenso
     for d in dims:
         if not input.shape[d]:
             raise IndexError(f"hash_tensor: Expected reduction dim {d} to have non-zero size.")
-    return apply(_HASH, (input,), (dims, bool(keepdim)))
+    return apply(_HASH, (input,), (dims, keepdim if keepdim.__class__ is bool else flag(keepdim)))
 
 
 gcd = _integers("gcd", lambda xp, x, y: xp.gcd(x, y))
@@ -85,7 +85,10 @@ _LDEXP.derivative, _LDEXP.differentiable = Derivative(_LDEXP, _ldexp_vjp), True
 @public(inplace=True, out=True)
 def ldexp(input, other: Tensor) -> Tensor:
     """input * 2 ** other."""
-    return apply(_LDEXP, operands("ldexp", input, other, ()))
+    input, other = operands("ldexp", input, other, ())
+    if other.dtype is dt.bool_ and input.dtype.category == dt.FLOAT:
+        raise NotImplementedError("\"ldexp_cpu_exp\" not implemented for 'Bool'")
+    return apply(_LDEXP, (input, other))
 
 
 _Frexp = named_result("frexp", "mantissa", "exponent")

@@ -9,6 +9,7 @@ import numpy as np
 
 from .._core import dtype as dt
 from .._core.aval import broadcast_shapes
+from .._core.history import warn
 from .._core.registry import Op
 from .._public import fill_out, public, with_out
 from .._tensor import Tensor, apply
@@ -108,6 +109,8 @@ def linalg_cholesky(input, *, upper: bool = False) -> Tensor:
 @public()
 def cholesky(input, upper: bool = False, *, out: Tensor | None = None) -> Tensor:
     """linalg.cholesky(input, upper=upper)."""
+    warn("torch.cholesky is deprecated in favor of torch.linalg.cholesky and will be removed in a future PyTorch release.\n"
+         "torch.cholesky(A, upper=True) is torch.linalg.cholesky(A).mH.", once=True)
     need_square(input, "cholesky")
     if input.dtype.category < dt.FLOAT:
         raise NotImplementedError(f"\"cholesky_cpu\" not implemented for '{input.dtype.short}'")
@@ -333,11 +336,15 @@ def linalg_lu_solve(LU, pivots, B, *, left: bool = True, adjoint: bool = False) 
 @public(out=True)
 def lu_solve(input, LU_data: Tensor, LU_pivots: Tensor) -> Tensor:
     """linalg.lu_solve(LU_data, LU_pivots, input)."""
+    warn("torch.lu_solve is deprecated in favor of torch.linalg.lu_solveand will be removed in a future PyTorch release.\n"
+         "torch.lu_solve(B, LU, pivots) is torch.linalg.lu_solve(LU, pivots, B).", once=True)
     return linalg_lu_solve(LU_data, LU_pivots, input)
 
 
 def _torch_lu(A, pivot: bool = True, get_infos: bool = False, out=None):
     """(LU, pivots), and info with get_infos."""
+    warn("torch.lu is deprecated in favor of torch.linalg.lu_factor / torch.linalg.lu_factor_ex and will be removed in a future PyTorch release.\n"
+         "torch.linalg.lu_factor_ex returns what get_infos=True asks for.", once=True)
     made = lu_factor_ex(A, pivot=pivot, check_errors=not get_infos)
     if out is not None:
         for target, new in zip(out, made):
@@ -413,6 +420,8 @@ def linalg_qr(A, mode: str = "reduced"):
 @public(out=True)
 def qr(input, some: bool = True):
     """(Q, R); a square Q for some=False."""
+    warn("torch.qr is deprecated in favor of torch.linalg.qr and will be removed in a future PyTorch release.\n"
+         "Instead of some=False, torch.linalg.qr takes mode='complete'.", once=True)
     return _qr_result(*linalg_qr(input, "reduced" if some else "complete"))
 
 

@@ -7,6 +7,7 @@ import numpy as np
 
 from .._core import dtype as dt
 from .._core.aval import broadcast_shapes
+from .._core.history import warn
 from .._core.registry import Op
 from .._public import as_dim, fill_out, named, need_tensor, public, with_out
 from .._tensor import Tensor, apply
@@ -112,9 +113,10 @@ def linalg_cross(input, other, *, dim: int = -1) -> Tensor:
     sizes = input.shape[d], other.shape[d]
     if sizes != (3, 3):
         raise RuntimeError(f"linalg.cross: inputs dimension {dim} must have length 3. Got {sizes[0]} and {sizes[1]}")
+    if input.dtype is dt.bool_:
+        raise NotImplementedError("\"cross\" not implemented for 'Bool'")
     if input.dtype is not other.dtype:
-        common = dt.promote_types(input.dtype, other.dtype)
-        input, other = input.to(common), other.to(common)
+        raise RuntimeError(f"expected scalar type {input.dtype.short} but found {other.dtype.short}")
     return apply(CROSS, (input, other), (d - input.ndim,))
 
 
@@ -125,6 +127,8 @@ def cross(input, other: Tensor, dim: int | None = None) -> Tensor:
         dim = next((i for i, n in enumerate(input.shape) if n == 3), None)
         if dim is None:
             raise RuntimeError("no dimension of size 3 in input")
+        warn("Using torch.cross without specifying the dim arg is deprecated.\nPlease either pass the dim explicitly or simply use torch.linalg.cross.\n"
+             "The default value of dim will change to agree with that of linalg.cross in a future release.", once=True)
     return linalg_cross(input, other, dim=dim)
 
 

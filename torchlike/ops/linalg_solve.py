@@ -7,6 +7,7 @@ import numpy as np
 
 from .._core import dtype as dt
 from .._core.aval import broadcast_shapes
+from .._core.history import warn
 from .._core.registry import Op
 from .._public import public, with_out
 from .._tensor import Tensor, apply
@@ -187,6 +188,8 @@ _triangular_solve_result = named_result("triangular_solve", "solution", "cloned_
 @public(out=True)
 def triangular_solve(input, A: Tensor, upper: bool = True, transpose: bool = False, unitriangular: bool = False):
     """(X with A X = input, a copy of A); transpose: A.T X = input."""
+    warn("torch.triangular_solve is deprecated in favor of torch.linalg.solve_triangularand will be removed in a future PyTorch release.\n"
+         "torch.linalg.solve_triangular takes A first and returns X alone.", once=True)
     need_matrix(input, "torch.triangular_solve", "b")
     need_square(A, "triangular_solve")
     x = solve_triangular(A.mT if transpose else A, input, upper=upper != transpose, unitriangular=unitriangular)

@@ -8,6 +8,7 @@ import numpy as np
 
 from .._core import dtype as dt
 from .._core.aval import broadcast_shapes
+from .._core.history import warn
 from .._core.registry import Op
 from .._public import as_dim, fill_out, named, public
 from .._tensor import Tensor, apply, as_tensor_value
@@ -128,8 +129,10 @@ def masked_scatter(input, mask: Tensor, source: Tensor) -> Tensor:
         raise RuntimeError(
             f"masked_scatter_: expected self and source to have same dtypes but got {input.dtype.short} and {source.dtype.short}"
         )
+    if mask.dtype is dt.uint8:
+        warn("masked_scatter_ received a mask with dtype torch.uint8, this behavior is now deprecated,please use a mask with dtype torch.bool instead.")
     if mask.dtype is not dt.bool_:
-        raise RuntimeError(f"masked_scatter_ only supports boolean masks, but got mask with dtype {mask.dtype}")
+        raise RuntimeError(f"masked_scatter_ only supports boolean masks, but got mask with dtype {mask.dtype.short}")
     shape = broadcast_shapes(tuple(input.shape), tuple(mask.shape))
     if mask._current().array is not None:
         wanted = int(np.count_nonzero(np.broadcast_to(mask._host_array(), shape)))

@@ -11,6 +11,7 @@ from .._core import dtype as dt
 from .._core.arrays import sum_to
 from .._core.aval import Aval, broadcast_shapes
 from .._core.halves import widened
+from .._core.history import warn
 from .._core.registry import Elementwise, Op
 from .._public import as_dim, named, need_tensor, public
 from .._tensor import Tensor, apply
@@ -564,6 +565,7 @@ def einsum(equation=None, *operands) -> Tensor:
 @public(method=False, out=True)
 def chain_matmul(*matrices) -> Tensor:
     """The product of several matrices, in the cheapest order."""
+    warn("torch.chain_matmul is deprecated and will be removed in a future PyTorch release. Use torch.linalg.multi_dot instead, whose argument is a list.", once=True)
     return multi_dot(matrices)
 
 

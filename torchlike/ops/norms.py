@@ -7,7 +7,7 @@ import numpy as np
 
 from .._core import dtype as dt
 from .._core.registry import Op
-from .._public import as_dims, named, public
+from .._public import as_dims, flag, named, public
 from .._tensor import Tensor, apply
 from .pointwise import operands, sub
 from .reductions import accumulator, reduced, restore
@@ -98,7 +98,7 @@ def vector_norm(input: Tensor, ord=2, dim=None, keepdim: bool = False, *, dtype=
             if not input.shape[d]:
                 where = "an empty tensor because" if dim in (None, ()) else f"the dimension {d}because this dimension is empty and"  # torch's words
                 raise RuntimeError(f"linalg.vector_norm cannot compute the {ord:g} norm on {where} the operation does not have an identity")
-    out = apply(NORM, (input,), (ord, dims, bool(keepdim)))
+    out = apply(NORM, (input,), (ord, dims, keepdim if keepdim.__class__ is bool else flag(keepdim)))
     if ord == 0 and out._edge is not None:
         out._edge.edges = [None]  # a count has no gradient: torch gives none, rather than zeros
     return out
@@ -107,4 +107,7 @@ def vector_norm(input: Tensor, ord=2, dim=None, keepdim: bool = False, *, dtype=
 @public()
 def dist(input, other: Tensor, p: float = 2) -> Tensor:
     """norm(input - other)."""
-    return named(vector_norm(sub(*operands("dist", input, other, ())), p), "DistBackward0")
+    difference = sub(*operands("dist", input, other, ()))
+    if difference.dtype.category < dt.FLOAT:
+        raise RuntimeError(f"norm(): input dtype should be either floating point or complex. Got {difference.dtype.short} instead.")
+    return named(vector_norm(difference, p), "DistBackward0")

@@ -1,11 +1,14 @@
 """Elementwise arithmetic with torch's promotion: operators, powers, division, min and max."""
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
 from .._core import dtype as dt
 from .._core.aval import NUMBERS, result_dtype
 from .._core.registry import OPS, Elementwise, Op
+from .._core.rng_dtypes import cpp_type
 from .._public import FUNCTIONS as F
 from .._public import fill_out, named, number, public, write_into
 from .._tensor import Tensor, apply
@@ -46,6 +49,15 @@ def _plain_number(x):
 
 def conj(xp, x):
     return xp.conj(x) if x.dtype.kind == "c" else x
+
+
+def only(kernel: str, least: int = dt.BOOL, most: int = dt.COMPLEX) -> Callable[[dt.dtype], tuple]:
+    """`promote` of an operation whose kernel in torch takes only these categories of dtypes."""
+    def kinds(common: dt.dtype) -> tuple:
+        if not least <= common.category <= most:
+            raise NotImplementedError(f'"{kernel}" not implemented for \'{common.short}\'')
+        return common, common
+    return kinds
 
 
 def binary(name: str, kernel, grads, *, numbers=(), promote="arith", names=(), inplace=True, torch_name=None, real=False):
@@ -216,10 +228,10 @@ def _zero(xp, g):
     return xp.zeros_like(g)
 
 
-_TRUNC_DIV = Elementwise("div_trunc", _trunc_div, real=True, grads=(_zero, _zero))
+_TRUNC_DIV = Elementwise("div_trunc", _trunc_div, promote=only("div_trunc_cpu", dt.INT, dt.FLOAT), grads=(_zero, _zero))
 _TRUNC_DIV.steps = True
-_TRUNC_DIV_BY_NUMBER = Elementwise("div_trunc_by_number", _trunc_div, real=True, grads=(_zero, _zero))
-_FLOOR_DIV = Elementwise("floor_divide", _floor_div, real=True, grads=(_zero, _zero))
+_TRUNC_DIV_BY_NUMBER = Elementwise("div_trunc_by_number", _trunc_div, promote=only("div_trunc_cpu", dt.INT, dt.FLOAT), grads=(_zero, _zero))
+_FLOOR_DIV = Elementwise("floor_divide", _floor_div, promote=only("div_floor_cpu", dt.INT, dt.FLOAT), grads=(_zero, _zero))
 
 
 def _no_int_zero(a, b):
@@ -264,8 +276,8 @@ def _fmod(xp, x, y):
     return exact_fmod(xp, x, y)
 
 
-_REMAINDER = Elementwise("remainder", _remainder, real=True, grads=(lambda xp, g: g, lambda xp, g, x, y: -g * xp.floor(x / y)))
-_FMOD = Elementwise("fmod", _fmod, real=True, grads=(lambda xp, g: g, lambda xp, g, x, y: -g * xp.trunc(x / y)))
+_REMAINDER = Elementwise("remainder", _remainder, promote=only("remainder_cpu", dt.INT, dt.FLOAT), grads=(lambda xp, g: g, lambda xp, g, x, y: -g * xp.floor(x / y)))
+_FMOD = Elementwise("fmod", _fmod, promote=only("fmod_cpu", dt.INT, dt.FLOAT), grads=(lambda xp, g: g, lambda xp, g, x, y: -g * xp.trunc(x / y)))
 
 
 @public(inplace=True, out=True)
@@ -411,20 +423,12 @@ fmin = binary("fmin", lambda xp, x, y: xp.fmin(x, y), inplace=False, grads=(
     lambda xp, g, x, y: choose(xp, ~((x <= y) | (y != y)), g, xp.zeros((), g.dtype))), real="fmin not implemented for complex tensors.")
 atan2 = binary("atan2", lambda xp, x, y: arctan2(xp, x, y), promote="float", names=("arctan2",), grads=(
     lambda xp, g, x, y: g * y / (x * x + y * y), lambda xp, g, x, y: -g * x / (x * x + y * y)), real=True)
-hypot = binary("hypot", lambda xp, x, y: xp.hypot(x, y), grads=(
-    lambda xp, g, x, out: g * x / out, lambda xp, g, y, out: g * y / out), real=True)
+hypot = binary("hypot", lambda xp, x, y: xp.hypot(x, y), promote=only("hypot_cpu", dt.FLOAT, dt.FLOAT), grads=(
+    lambda xp, g, x, out: g * x / out, lambda xp, g, y, out: g * y / out))
 copysign = binary("copysign", lambda xp, x, y: xp.copysign(x, y), promote="float", numbers=("other",), grads=(
     lambda xp, g, x, out: choose(xp, x == 0, xp.zeros((), g.dtype), g * out / x), _zero), real=True)
-nextafter = binary("nextafter", lambda xp, x, y: xp.nextafter(x, y), grads=(lambda xp, g: g, _zero), real=True)
+nextafter = binary("nextafter", lambda xp, x, y: xp.nextafter(x, y), promote=only("nextafter_cpu", dt.FLOAT, dt.FLOAT), grads=(lambda xp, g: g, _zero))
 OPS["nextafter"].steps = True
-
-
-def _float_only(name: str):
-    def kind(common: dt.dtype) -> tuple:
-        if common.category < dt.FLOAT:
-            raise NotImplementedError(f"\"{name}_cpu\" not implemented for '{common.short}'")
-        return common, common
-    return kind
 
 
 def complex_logaddexp(xp, x, y):
@@ -448,9 +452,9 @@ def _logaddexp(xp, x, y):
 
 
 logaddexp = binary("logaddexp", _logaddexp,
-                   promote=_float_only("logaddexp"), inplace=False, grads=(
+                   promote=only("logaddexp_cpu", dt.FLOAT), inplace=False, grads=(
     lambda xp, g, x, out: g * conj(xp, xp.exp(x - out)), lambda xp, g, y, out: g * conj(xp, xp.exp(y - out))))
-logaddexp2 = binary("logaddexp2", lambda xp, x, y: xp.logaddexp2(x, y), promote=_float_only("logaddexp2"), inplace=False, grads=(
+logaddexp2 = binary("logaddexp2", lambda xp, x, y: xp.logaddexp2(x, y), promote=only("logaddexp2_cpu", dt.FLOAT), inplace=False, grads=(
     lambda xp, g, x, out: g * xp.exp2(x - out), lambda xp, g, y, out: g * xp.exp2(y - out)), real=True)
 xlogy = binary("xlogy", lambda xp, x, y: xp.where((x == 0) & (y == y), xp.zeros_like(x), x * xp.log(xp.where((x == 0) & (y == y), xp.ones_like(y), y))),
                promote="float", numbers=("input", "other"), grads=(
@@ -468,7 +472,7 @@ def heaviside(input, values: Tensor) -> Tensor:
     for x, name, position in ((input, "input", 1), (values, "values", 2)):
         if not isinstance(x, Tensor):
             raise TypeError(f"heaviside(): argument '{name}' (position {position}) must be Tensor, not {type(x).__name__}")
-    if input.dtype is not values.dtype:
+    if input.dtype is not values.dtype and not (input.dtype.is_complex or values.dtype.is_complex):
         raise RuntimeError("heaviside is not yet implemented for tensors with different dtypes.")
     return apply(_HEAVISIDE, (input, values))
 
@@ -498,9 +502,11 @@ _LERP_BY_NUMBER.frees = False
 
 def _as_result(value, tensors):
     """The factor of addcmul and addcdiv in the type of the result, which the tensors alone make; None where that is bool."""
-    value, kind = _number(value), result_dtype(*(t._value.aval for t in tensors)).category
-    if isinstance(value, complex) and kind < dt.COMPLEX:
-        raise RuntimeError(f"value cannot be converted to type {'float' if kind == dt.FLOAT else 'int64_t'} without overflow")
+    value, common = _number(value), result_dtype(*(t._value.aval for t in tensors))
+    kind = common.category
+    if isinstance(value, complex) and dt.BOOL < kind < dt.COMPLEX:
+        name = "int" if common is dt.int32 else f"{common.np.name}_t" if kind == dt.INT else "double" if common is dt.float64 else "float"
+        raise RuntimeError(f"value cannot be converted to type {name} without overflow")
     return None if kind == dt.BOOL else int(value) if kind == dt.INT else value
 
 
@@ -526,5 +532,11 @@ def addcdiv(input, tensor1: Tensor, tensor2: Tensor, *, value=1) -> Tensor:
 def lerp(input, end: Tensor, weight) -> Tensor:
     """input + weight * (end - input)."""
     if input.dtype is not end.dtype:
-        raise RuntimeError(f"expected dtype {input.dtype.short.lower()} for `end` but got dtype {end.dtype.short.lower()}")
-    return apply(_LERP if isinstance(weight, Tensor) else _LERP_BY_NUMBER, (input, end, _number(weight)))
+        raise RuntimeError(f"expected dtype {cpp_type(input.dtype.np)} for `end` but got dtype {cpp_type(end.dtype.np)}")
+    if input.dtype.category < dt.FLOAT and not (isinstance(weight, Tensor) and weight.ndim and weight.dtype is not input.dtype):
+        raise NotImplementedError(f"\"lerp_kernel_{'tensor' if isinstance(weight, Tensor) else 'scalar'}\" not implemented for '{input.dtype.short}'")
+    if isinstance(weight, Tensor):
+        if weight.dtype is not input.dtype and weight.ndim:
+            raise RuntimeError(f"expected dtype {cpp_type(input.dtype.np)} for `weight` but got dtype {cpp_type(weight.dtype.np)}")
+        return apply(_LERP, (input, end, weight))
+    return apply(_LERP_BY_NUMBER, (input, end, _number(weight)))

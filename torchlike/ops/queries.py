@@ -8,6 +8,7 @@ from .._core import device as dev
 from .._core import dtype as dt
 from .._core import program
 from .._core.aval import NUMBERS, result_dtype
+from .._core.history import warn
 from .._core.registry import Elementwise
 from .._public import FUNCTIONS, MISSING, as_list, called, public
 from .._shared import is_shared, share
@@ -110,6 +111,8 @@ def set_default_dtype(d) -> None:
 @public(method=False)
 def set_default_tensor_type(t) -> None:
     """The older form of set_default_dtype."""
+    warn("torch.set_default_tensor_type() is deprecated as of PyTorch 2.1, please use torch.set_default_dtype() and torch.set_default_device() as alternatives.",
+         once=True)
     name = t if isinstance(t, str) else f"{t.__module__}.{t.__name__}"
     short = name.rsplit(".", 1)[-1].removesuffix("Tensor")
     found = next((d for d in dt._by_name.values() if d.short == short), None)

@@ -12,7 +12,7 @@ from .._core import dtype as dt
 from .._core.arrays import cast
 from .._core.halves import widened
 from .._core.registry import Op
-from .._public import EVERY_DIM, as_dim, as_dims, fill_out, fill_outs, named, public
+from .._public import EVERY_DIM, as_dim, as_dims, fill_out, fill_outs, flag, named, public
 from .._tensor import Tensor, apply
 from .basic import without_imaginary
 from .choosing import choose
@@ -78,7 +78,8 @@ def sum(input, dim=None, keepdim: bool = False, *, dtype=None) -> Tensor:
     """The sum over dim (all dimensions by default); integers are summed as int64."""
     if dtype is not None:
         input = without_imaginary(input, dtype)
-    return apply(SUM if dim is None else _SUM_DIM, (input,), (as_dims(dim, input._value.aval.ndim), bool(keepdim), _sum_dtype(input, dtype)))
+    return apply(SUM if dim is None else _SUM_DIM, (input,), (as_dims(dim, input._value.aval.ndim), keepdim if keepdim.__class__ is bool else flag(keepdim),
+                                                              _sum_dtype(input, dtype)))
 
 
 def average(xp, x, dims: tuple, keepdims: bool = True):
@@ -120,7 +121,7 @@ def mean(input, dim=None, keepdim: bool = False, *, dtype=None) -> Tensor:
     if d.category < dt.FLOAT:
         raise RuntimeError("mean(): could not infer output dtype. Input dtype must be either a floating point or complex dtype. "
                            f"Got: {d.short}")
-    return apply(_MEAN if dim is None else _MEAN_DIM, (input,), (as_dims(dim, input._value.aval.ndim), bool(keepdim), d))
+    return apply(_MEAN if dim is None else _MEAN_DIM, (input,), (as_dims(dim, input._value.aval.ndim), keepdim if keepdim.__class__ is bool else flag(keepdim), d))
 
 
 def _prod(xp, x, dims, keepdim, dtype):
@@ -165,7 +166,7 @@ def prod(input, dim=EVERY_DIM, keepdim: bool = False, *, dtype=None) -> Tensor:
         input = without_imaginary(input, dtype)
     n = input._value.aval.ndim
     dims = tuple(range(n)) if dim is EVERY_DIM else as_dims(as_dim(dim, n), n)
-    return apply(_PROD if dim is EVERY_DIM else _PROD_DIM, (input,), (dims, bool(keepdim), _sum_dtype(input, dtype)))
+    return apply(_PROD if dim is EVERY_DIM else _PROD_DIM, (input,), (dims, keepdim if keepdim.__class__ is bool else flag(keepdim), _sum_dtype(input, dtype)))
 
 
 # -- extremes --------------------------------------------------------------------------------------------------------------
@@ -222,7 +223,7 @@ def _extreme(name):
     def f(input, dim=(), keepdim: bool = False) -> Tensor:
         dims = as_dims(dim, input._value.aval.ndim)
         _need_elements("a" + name, input, dims, None if dim == () else dim)
-        return apply(op, (input,), (dims, bool(keepdim)))
+        return apply(op, (input,), (dims, keepdim if keepdim.__class__ is bool else flag(keepdim)))
     f.__name__ = f.__qualname__ = "a" + name
     f.__doc__ = f"The {name}imum over dim; equal extremes share the gradient."
     whole = Op(f"{name}_of_all", kernel, shape=of_all, vjp=_of_all_vjp, torch_name=f"{name.capitalize()}Backward1")
@@ -299,7 +300,7 @@ def _max_or_min(name, whole_op, largest, pairwise):
             return r if out is None else fill_out(out, r, name=called)
         d = as_dim(dim, input._value.aval.ndim)
         _need_elements(name, input, (d,) if input._value.aval.ndim else (), dim)
-        r = made(*apply(dim_op, (input,), (d, bool(keepdim))))
+        r = made(*apply(dim_op, (input,), (d, keepdim if keepdim.__class__ is bool else flag(keepdim))))
         return r if out is None else fill_outs(out, r, name)
     f.__name__ = f.__qualname__ = name
     f.__doc__ = f"The {name}imum: of all elements, along dim with indices, or of two tensors."
@@ -333,7 +334,7 @@ def _arg(name, largest):
             return r.reshape((1,) * n) if keepdim else r
         d = as_dim(dim, n)
         _need_elements(name, input, (d,) if n else (), dim)
-        return apply(op, (input,), (d, bool(keepdim)))
+        return apply(op, (input,), (d, keepdim if keepdim.__class__ is bool else flag(keepdim)))
     f.__name__ = f.__qualname__ = name
     f.__doc__ = f"The index of the first {'max' if largest else 'min'}imum along dim, or in the flattened tensor."
     return public(out=True)(f)
@@ -351,7 +352,7 @@ def _logic(name):
 
     def f(input, dim=None, keepdim: bool = False) -> Tensor:
         dims = () if dim.__class__ in (tuple, list) and not dim else as_dims(dim, input._value.aval.ndim)  # no dimensions: each element for itself
-        return apply(op, (input,), (dims, bool(keepdim)))
+        return apply(op, (input,), (dims, keepdim if keepdim.__class__ is bool else flag(keepdim)))
     f.__name__ = f.__qualname__ = name
     f.__doc__ = f"Whether {name} element along dim is nonzero."
     return public(out=True)(f)
@@ -424,7 +425,7 @@ def _variance_args(input, dim, unbiased, correction, keepdim, name):
     if correction >= math.prod([shape[d] for d in dims]):
         warnings.warn(f"{name}(): degrees of freedom is <= 0. Correction should be strictly less than the reduction factor (input numel divided by "
                       "output numel).", stacklevel=4)
-    return dims, bool(keepdim), correction
+    return dims, keepdim if keepdim.__class__ is bool else flag(keepdim), correction
 
 
 @public(out=True)

@@ -7,7 +7,7 @@ from jax import numpy as jnp
 from .._core import dtype as dt
 from .._core.arrays import cast
 from .._core.registry import Op
-from .._public import as_dim, as_dims, public
+from .._public import as_dim, as_dims, flag, public
 from .._tensor import Tensor, apply
 from .creation import _check_dtype
 from .reductions import reduced, restore
@@ -113,4 +113,4 @@ def logsumexp(input, dim, keepdim: bool = False) -> Tensor:
         raise RuntimeError(f"output with shape [] doesn't match the broadcast shape {[1] * n}")  # torch's own limit
     if not input._value.aval.numel:
         return input.exp().sum(dims, keepdim).log()
-    return apply(LOGSUMEXP, (input,), (dims, bool(keepdim)))
+    return apply(LOGSUMEXP, (input,), (dims, keepdim if keepdim.__class__ is bool else flag(keepdim)))

@@ -12,7 +12,7 @@ from jax import numpy as jnp
 
 from .._core import dtype as dt
 from .._core.registry import Op
-from .._public import EVERY_DIM, as_dim, as_int, public
+from .._public import EVERY_DIM, as_dim, as_int, flag, public
 from .._tensor import Tensor, apply
 from .gathering import add_along, along, gather
 from .positions import elements
@@ -364,7 +364,7 @@ def kthvalue(input, k: int, dim: int = -1, keepdim: bool = False):
     if not 1 <= k <= (input.shape[d] if input.ndim else 1):
         raise RuntimeError("kthvalue(): selected number k out of range for dimension " + str(d))
     _real_only("kthvalue", input)
-    return _kth(*apply(_KTHVALUE, (input,), (int(k), d, bool(keepdim))))
+    return _kth(*apply(_KTHVALUE, (input,), (int(k), d, keepdim if keepdim.__class__ is bool else flag(keepdim))))
 
 
 def _whole_median_vjp(xp, g, x, out):
@@ -398,7 +398,7 @@ def _median_pair(name, skip_nan, made):
         d = as_dim(dim, input.ndim)
         if input.ndim and not input.shape[d]:
             raise IndexError(f"{name}(): Expected reduction dim {d} to have non-zero size.")
-        return made(*apply(op, (input,), (d, bool(keepdim))))
+        return made(*apply(op, (input,), (d, keepdim if keepdim.__class__ is bool else flag(keepdim))))
 
     f.__name__ = f.__qualname__ = name
     f.__doc__ = (
@@ -450,7 +450,7 @@ def mode(input, dim: int = -1, keepdim: bool = False):
     _real_only("mode", input)
     if input.ndim and not input.shape[d]:
         raise IndexError(f"mode(): Expected reduction dim {d} to have non-zero size.")
-    return _modes(*apply(_MODE, (input,), (d, bool(keepdim))))
+    return _modes(*apply(_MODE, (input,), (d, keepdim if keepdim.__class__ is bool else flag(keepdim))))
 
 
 # -- quantiles ---------------------------------------------------------------------------------------------------------

@@ -11,7 +11,7 @@ from .._core import dtype as dt
 from .._core.registry import Elementwise
 from .._public import as_int, public, with_out
 from .._tensor import Tensor, apply
-from .pointwise import operands
+from .pointwise import only, operands
 from .unary import digamma, lgamma, special
 
 
@@ -110,12 +110,6 @@ xlog1py = elementwise_function("xlog1py", _xlog1py,
 zeta = elementwise_function("zeta", _zeta, _no_gradient("zeta"), lambda xp, g, x, y: g * -x * _zeta(xp, x + 1, y), parameters="input, other")
 
 
-def _float_only(name: str, out: Tensor, *inputs) -> Tensor:
-    if all(t.dtype.category < dt.FLOAT for t in inputs if isinstance(t, Tensor)):
-        raise NotImplementedError(f"\"{name}_cpu\" not implemented for '{next(t for t in inputs if isinstance(t, Tensor)).dtype.short}'")
-    return out
-
-
 def _gamma_density(xp, a, x):
     return xp.exp((a - 1) * xp.log(x) - x - special(xp).gammaln(a))
 
@@ -125,24 +119,22 @@ def _incomplete(xp, name, a, x):
     return xp.where(both_zero, _c(np.nan, a), getattr(special(xp), name)(a, x))
 
 
-_IGAMMA = Elementwise("igamma", lambda xp, a, x: _incomplete(xp, "gammainc", a, x), promote="float", real=True,
+_IGAMMA = Elementwise("igamma", lambda xp, a, x: _incomplete(xp, "gammainc", a, x), promote=only("igamma_cpu", dt.FLOAT, dt.FLOAT),
                       grads=(_no_gradient("igamma: input"), lambda xp, g, a, x: g * _gamma_density(xp, a, x)))
-_IGAMMAC = Elementwise("igammac", lambda xp, a, x: _incomplete(xp, "gammaincc", a, x), promote="float", real=True,
+_IGAMMAC = Elementwise("igammac", lambda xp, a, x: _incomplete(xp, "gammaincc", a, x), promote=only("igammac_cpu", dt.FLOAT, dt.FLOAT),
                        grads=(_no_gradient("igammac: input"), lambda xp, g, a, x: -g * _gamma_density(xp, a, x)))
 
 
 @public(inplace=True, out=True)
 def igamma(input, other: Tensor) -> Tensor:
     """The regularized lower incomplete gamma function P(input, other)."""
-    input, other = operands("igamma", input, other, ())
-    return _float_only("igamma", apply(_IGAMMA, (input, other)), input, other)
+    return apply(_IGAMMA, operands("igamma", input, other, ()))
 
 
 @public(inplace=True, out=True)
 def igammac(input, other: Tensor) -> Tensor:
     """The regularized upper incomplete gamma function Q(input, other)."""
-    input, other = operands("igammac", input, other, ())
-    return _float_only("igammac", apply(_IGAMMAC, (input, other)), input, other)
+    return apply(_IGAMMAC, operands("igammac", input, other, ()))
 
 
 def _polygamma(xp, x, n):

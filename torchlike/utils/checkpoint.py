@@ -105,6 +105,10 @@ def checkpoint(function: Callable, *args, use_reentrant: bool | None = None, con
 
 def checkpoint_sequential(functions, segments: int, input, use_reentrant: bool | None = None, **kwargs):
     """A Sequential in `segments` parts, all but the last checkpointed."""
+    if use_reentrant is None:
+        warn("torch.utils.checkpoint.checkpoint_sequential: the use_reentrant parameter should be passed explicitly. In version 2.9 we will raise an exception "
+             "if use_reentrant is not passed. use_reentrant=False is recommended; the default is True.")
+        use_reentrant = True
     functions = list(functions.children()) if hasattr(functions, "children") else list(functions)
     size = len(functions) // segments
 
