@@ -926,6 +926,28 @@ torch.ones(2).nansum(0, keepdim=1)
 torch.ones(2).aminmax(dim=0, keepdim=1)
 """
 
+EDGE_GRADIENTS = """
+x = torch.tensor([1., 2., torch.nan], requires_grad=True); y = torch.tensor([1., 3., 1.], requires_grad=True); torch.autograd.grad(torch.maximum(x, y).sum(), (x, y))
+x = torch.tensor([1., 2., torch.nan], requires_grad=True); y = torch.tensor([1., 3., 1.], requires_grad=True); torch.autograd.grad(torch.minimum(x, y).sum(), (x, y))
+x = torch.tensor([0., 1., torch.nan], requires_grad=True); torch.autograd.grad(torch.relu(x).sum(), x)
+x = torch.tensor([0., 0., 1., -2.], requires_grad=True); y = torch.tensor([0., -1., 0., 2.], requires_grad=True); torch.autograd.grad(torch.atan2(x, y).sum(), (x, y))
+x = torch.tensor([0., 1., 0.5, 2., -1.], requires_grad=True); torch.autograd.grad(torch.logit(x).sum(), x)
+x = torch.tensor([0., 1., 0.5, 2., -1.], requires_grad=True); torch.autograd.grad(torch.logit(x, 0.1).sum(), x)
+x = torch.tensor([-torch.inf, -torch.inf], requires_grad=True); torch.autograd.grad(x.logsumexp(0), x)
+x = torch.tensor([torch.inf, 1.], requires_grad=True); torch.autograd.grad(x.logsumexp(0), x)
+x = torch.tensor([[1., -torch.inf], [2., 3.]], requires_grad=True); torch.autograd.grad(x.logsumexp(1).sum(), x)
+x = torch.tensor([0., 1., -1.], requires_grad=True); g, = torch.autograd.grad(F.elu(x).sum(), x, create_graph=True); torch.autograd.grad(g.sum(), x)
+x = torch.tensor([0., 1., -1.], requires_grad=True); g, = torch.autograd.grad(F.selu(x).sum(), x, create_graph=True); torch.autograd.grad(g.sum(), x)
+x = torch.tensor([[1., 0., 2.]], requires_grad=True); torch.autograd.grad(F.multi_margin_loss(x, torch.tensor([0])), x)
+x = torch.tensor([[1., 0., 2.]], requires_grad=True); torch.autograd.grad(F.multi_margin_loss(x, torch.tensor([0]), p=2), x)
+x = torch.tensor([1.], requires_grad=True); torch.autograd.grad(torch.std_mean(x, correction=0)[0], x)
+x = torch.tensor([2., 2.], requires_grad=True); torch.autograd.grad(sum(torch.std_mean(x)), x)
+x = torch.tensor([2., 4.], requires_grad=True); torch.autograd.grad(sum(torch.var_mean(x)), x)
+x = torch.tensor([1 + 2j, -1 + 0.5j, -2 - 3j], requires_grad=True); torch.autograd.grad(torch.acosh(x).real.sum(), x)
+x = torch.ones(3, requires_grad=True); x.backward(torch.ones(3, dtype=torch.float64)); x.grad.dtype
+x = torch.ones(3, requires_grad=True); torch.autograd.grad(x * 2, x, torch.ones(3, dtype=torch.float16))[0]
+"""
+
 OLD_NAMES = """
 torch.qr(torch.eye(2)).R.shape
 torch.eye(2).lu()[1]
@@ -947,7 +969,7 @@ torch.utils.checkpoint.checkpoint_sequential([torch.relu], 1, torch.ones(2))
 PROGRAMS = (INDEXING, VIEWS, OVERLAPS, AUTOGRAD, PLACES, HOOKS, HOOK_RESULTS, PARTS, POOLS, MIXED, FACTORIES, NUMBERS, FACTORS, NUMPY_NUMBERS, OTHERS_OPERATORS, FLAT_WEIGHTS, OUTS,
             OUT_DTYPES, FOURIER, SIZES, BUFFERS, MADE, REDUCED, PRODUCT_OUTS, NOT_FINITE, FLOAT_SIZES, TRANSFORMS, INFINITE_MATRICES, SUMS_OF_SHORT_NUMBERS,
             CONJUGATED_WINDOWS, STRICT, NOT_IMPLEMENTED, EMPTY, NEW_USERS, AFFINE_GRIDS, LAYER_ARGUMENTS, SPARSE_WEIGHTS, BOOLEAN_ALPHAS,
-            MEMORY, KERNELS, SHORT_INDICES, PLAIN_FLAGS)
+            MEMORY, KERNELS, SHORT_INDICES, PLAIN_FLAGS, EDGE_GRADIENTS)
 
 
 @pytest.mark.parametrize("program", lines(*PROGRAMS))

@@ -195,3 +195,18 @@ def test_one_operation_for_calls_that_return():
     for i in range(3):
         f(torchlike.ones(3) * i).tolist()
     assert len(_mapped._known) == known
+
+
+def test_running_statistics_of_an_ensemble_carry_no_gradient(subject, oracle):
+    found = []
+    for torch in (subject, oracle):
+        torch.manual_seed(0)
+        layers = [torch.nn.BatchNorm1d(3) for _ in range(2)]
+        weights, buffers = torch.func.stack_module_state(layers)
+        x = torch.randn(4, 3)
+        out = torch.func.vmap(lambda w, b: torch.func.functional_call(layers[0], (w, b), (x,)))(weights, buffers)  # noqa: B023
+        assert out.requires_grad
+        found.append([(name, b.requires_grad, b.tolist()) for name, b in buffers.items()])
+    for mine, theirs in zip(*found):
+        assert mine[:2] == theirs[:2]
+        assert oracle.allclose(oracle.tensor(mine[2], dtype=oracle.float64), oracle.tensor(theirs[2], dtype=oracle.float64), atol=1e-6)

@@ -265,9 +265,12 @@ class _Call:
     def _effects(self, trace: Trace) -> list:
         """(tensor, storage, mapped axis or None, new inner value) of what the function wrote outside."""
         found = [(t, st, None, v) for t, st, v in trace.restore_written()]
+        self.constant = set()  # numbers of effects that carry no gradient, whatever the operation's other results do
         for p in trace.placeholders.values():
             v = p.tensor._current()
             if v is not p.value:
+                if not p.tensor.requires_grad:
+                    self.constant.add(len(found))
                 found.append((p.source, None, p.axis, v))
         return found
 
@@ -284,8 +287,9 @@ class _Call:
             return iter(())
         made = apply(self.op, (*self.inputs, *self.numbers))
         n, m = self.n_outputs, self.n_outputs + len(self.targets)
-        for (t, st, axis, _), new, spread in zip(self.targets, made[n:m], self.spread[n:m]):
+        for i, ((t, st, axis, _), new, spread) in enumerate(zip(self.targets, made[n:m], self.spread[n:m])):
             if axis is not None:
+                new = new.detach() if i in self.constant else new
                 t.copy_(new.unsqueeze(axis) if not spread else new if not axis else new.movedim(0, axis))
             elif st is None:
                 t._value = new._value

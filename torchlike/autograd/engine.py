@@ -129,6 +129,8 @@ def _roots(tensors, grads, create_graph) -> list:
             if g._aval.shape != a.shape:
                 raise RuntimeError(f"Mismatch in shape: grad_output[{i}] has a shape of {g.shape} and output[{i}] has a "
                                    f"shape of {t.shape}.")
+            if g.dtype is not a.dtype and not g.dtype.is_complex and not a.dtype.is_complex and not g._dispatches:
+                g = g.to(a.dtype)  # the engine's gradients are of their tensors' dtypes
             if g.dtype.is_complex != a.dtype.is_complex:
                 raise RuntimeError(f"For complex Tensors, both grad_output and output are required to have the same dtype. "
                                    f"Mismatch in dtype: grad_output[{i}] has a dtype of {g.dtype} and output[{i}] has a "

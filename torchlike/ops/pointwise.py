@@ -407,22 +407,31 @@ Tensor.float_power_ = _float_power_
 # -- comparisons of size ------------------------------------------------------------------------------------------------------
 
 
-def _share_ties(xp, g, mine, other, wins):
-    return choose(xp, mine == other, g * np.asarray(0.5, g.dtype), choose(xp, wins, g, xp.zeros((), g.dtype)))
+def _share_ties(xp, g, mine, other, loses):
+    """Halves where both are equal; both take all of it where one is NaN, since neither loses then."""
+    return choose(xp, mine == other, g * np.asarray(0.5, g.dtype), choose(xp, loses, xp.zeros((), g.dtype), g))
 
 
 maximum = binary("maximum", lambda xp, x, y: xp.maximum(x, y), inplace=False, grads=(
-    lambda xp, g, x, y: _share_ties(xp, g, x, y, x > y), lambda xp, g, x, y: _share_ties(xp, g, y, x, y > x)), real="maximum not implemented for complex tensors.")
+    lambda xp, g, x, y: _share_ties(xp, g, x, y, x < y), lambda xp, g, x, y: _share_ties(xp, g, y, x, y < x)), real="maximum not implemented for complex tensors.")
 minimum = binary("minimum", lambda xp, x, y: xp.minimum(x, y), inplace=False, grads=(
-    lambda xp, g, x, y: _share_ties(xp, g, x, y, x < y), lambda xp, g, x, y: _share_ties(xp, g, y, x, y < x)), real="minimum not implemented for complex tensors.")
+    lambda xp, g, x, y: _share_ties(xp, g, x, y, x > y), lambda xp, g, x, y: _share_ties(xp, g, y, x, y > x)), real="minimum not implemented for complex tensors.")
 fmax = binary("fmax", lambda xp, x, y: xp.fmax(x, y), inplace=False, grads=(
     lambda xp, g, x, y: choose(xp, (x >= y) | (y != y), g, xp.zeros((), g.dtype)),
     lambda xp, g, x, y: choose(xp, ~((x >= y) | (y != y)), g, xp.zeros((), g.dtype))), real="fmax not implemented for complex tensors.")
 fmin = binary("fmin", lambda xp, x, y: xp.fmin(x, y), inplace=False, grads=(
     lambda xp, g, x, y: choose(xp, (x <= y) | (y != y), g, xp.zeros((), g.dtype)),
     lambda xp, g, x, y: choose(xp, ~((x <= y) | (y != y)), g, xp.zeros((), g.dtype))), real="fmin not implemented for complex tensors.")
+
+
+def _over_squares(xp, g, x, y):
+    """g / (x^2 + y^2); zero at the origin."""
+    squares = x * x + y * y
+    return choose(xp, squares == 0, xp.zeros((), g.dtype), g / choose(xp, squares == 0, xp.ones((), squares.dtype), squares))
+
+
 atan2 = binary("atan2", lambda xp, x, y: arctan2(xp, x, y), promote="float", names=("arctan2",), grads=(
-    lambda xp, g, x, y: g * y / (x * x + y * y), lambda xp, g, x, y: -g * x / (x * x + y * y)), real=True)
+    lambda xp, g, x, y: _over_squares(xp, g, x, y) * y, lambda xp, g, x, y: _over_squares(xp, g, x, y) * -x), real=True)
 hypot = binary("hypot", lambda xp, x, y: xp.hypot(x, y), promote=only("hypot_cpu", dt.FLOAT, dt.FLOAT), grads=(
     lambda xp, g, x, out: g * x / out, lambda xp, g, y, out: g * y / out))
 copysign = binary("copysign", lambda xp, x, y: xp.copysign(x, y), promote="float", numbers=("other",), grads=(

@@ -440,19 +440,15 @@ def std(input, dim=None, unbiased=None, keepdim: bool = False, *, correction=Non
     return apply(_STD, (input,), _variance_args(input, dim, unbiased, correction, keepdim, "std"))
 
 
-def _variance_and_mean(name: str, input: Tensor, dim, unbiased, keepdim: bool, correction) -> tuple:
-    statics = _variance_args(input, dim, unbiased, correction, keepdim, name)
-    return apply(_VAR, (input,), statics), mean(input, statics[0], keepdim)
-
-
 @public()
 def var_mean(input, dim=None, unbiased=None, keepdim: bool = False, *, correction=None) -> tuple:
     """(var, mean)."""
-    return tuple(named(t, "VarMeanBackward0") for t in _variance_and_mean("var_mean", input, dim, unbiased, keepdim, correction))
+    statics = _variance_args(input, dim, unbiased, correction, keepdim, "var_mean")
+    return named(apply(_VAR, (input,), statics), "VarMeanBackward0"), named(mean(input, statics[0], keepdim), "VarMeanBackward0")
 
 
 @public()
 def std_mean(input, dim=None, unbiased=None, keepdim: bool = False, *, correction=None) -> tuple:
     """(std, mean)."""
-    v, m = _variance_and_mean("std_mean", input, dim, unbiased, keepdim, correction)
-    return named(v.sqrt(), "StdMeanBackward0"), named(m, "StdMeanBackward0")
+    statics = _variance_args(input, dim, unbiased, correction, keepdim, "std_mean")
+    return named(apply(_STD, (input,), statics), "StdMeanBackward0"), named(mean(input, statics[0], keepdim), "StdMeanBackward0")

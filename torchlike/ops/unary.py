@@ -90,7 +90,14 @@ def _tanh(xp, x):
 
 tanh = unary("tanh", _tanh, lambda xp, g, out: g * conj(xp, 1 - out * out))
 asinh = unary("asinh", lambda xp, x: xp.arcsinh(x), lambda xp, g, x: g * conj(xp, 1 / xp.sqrt(x * x + 1)), names=("arcsinh",))
-acosh = unary("acosh", lambda xp, x: xp.arccosh(x), lambda xp, g, x: g * conj(xp, 1 / xp.sqrt(x * x - 1)), names=("arccosh",))
+
+
+def _acosh_grad(xp, g, x):
+    """Of complex numbers by two roots, whose product has the sign of acosh's branch."""
+    return g * conj(xp, 1 / (xp.sqrt(x - 1) * xp.sqrt(x + 1) if x.dtype.kind == "c" else xp.sqrt(x * x - 1)))
+
+
+acosh = unary("acosh", lambda xp, x: xp.arccosh(x), _acosh_grad, names=("arccosh",))
 atanh = unary("atanh", exponentials.arctanh, lambda xp, g, x: g / conj(xp, 1 - x * x), names=("arctanh",))
 
 
@@ -181,7 +188,7 @@ def _no_bool(common: dt.dtype):
     return common, common
 
 
-relu = unary("relu", lambda xp, x: at_least(xp, x, np.zeros((), x.dtype)), lambda xp, g, out: choose(xp, out > 0, g, xp.zeros((), g.dtype)),
+relu = unary("relu", lambda xp, x: at_least(xp, x, np.zeros((), x.dtype)), lambda xp, g, out: choose(xp, out != 0, g, xp.zeros((), g.dtype)),  # also at NaN
              promote=_no_bool, real=True)
 erf = unary("erf", lambda xp, x: numpy_erf(x) if xp is np else special(xp).erf(x), lambda xp, g, x: g * np.asarray(2 / math.sqrt(math.pi), g.dtype) * xp.exp(-x * x), real=True)
 erfc = unary("erfc", lambda xp, x: special(xp).erfc(x), lambda xp, g, x: g * np.asarray(-2 / math.sqrt(math.pi), g.dtype) * xp.exp(-x * x), real=True)
@@ -217,8 +224,16 @@ deg2rad = unary("deg2rad", lambda xp, x: x * np.asarray(math.pi / 180, x.dtype),
                torch_name="Deg2RadBackward0", real="deg2rad is not supported for complex tensors.")
 rad2deg = unary("rad2deg", lambda xp, x: x * np.asarray(180 / math.pi, x.dtype), lambda xp, g: g * np.asarray(180 / math.pi, g.dtype),
                torch_name="Rad2DegBackward0", real="rad2deg is not supported for complex tensors.")
+
+
+def _logit_grad(xp, g, x, eps):
+    """Zero where eps limits x; without eps there is none outside of [0, 1]."""
+    low, high, rest = (0, 1, xp.full((), np.nan, g.dtype)) if eps is None else (eps, 1 - eps, xp.zeros((), g.dtype))
+    return choose(xp, (x < low) | (x > high), rest, g / (x * (1 - x)))
+
+
 _LOGIT = Elementwise("logit", lambda xp, x, eps: xp.log(_clipped(xp, x, eps) / (1 - _clipped(xp, x, eps))), promote="float", grads=(
-    lambda xp, g, x, eps: g / (x * (1 - x)) if eps is None else choose(xp, (x < eps) | (x > 1 - eps), xp.zeros_like(g), g / (x * (1 - x))),))
+    _logit_grad,))
 
 
 def _clipped(xp, x, eps):

@@ -115,7 +115,7 @@ def multi_margin_loss(input: Tensor, target: Tensor, p: int = 1, margin: float =
         raise RuntimeError(f"expected scalar type Long but found {target.dtype.short}")
     demand_within(target, 0, classes - 1, RuntimeError("target out of range"))
     y = target.clamp(0, classes - 1).reshape(n, 1)  # what is out of range fails at the next observation
-    gaps = (margin - x.gather(1, y) + x).clamp_min(0)
+    gaps = (margin - x.gather(1, y) + x).relu()  # a gap of just zero has no slope
     if p == 2:
         gaps = gaps * gaps
     if weight is not None:
