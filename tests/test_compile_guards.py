@@ -378,3 +378,67 @@ def test_a_training_step_names_the_wrong_target_and_changes_nothing():
         step(x, torch.tensor([4, 0]))
     assert model.weight.tolist() == before
     assert step(x, y).item() > 0 and model.weight.tolist() != before
+
+
+def added(wrap):
+    def f(x, y):
+        x.add_(y)
+        return x * 2, y + 1
+    f, other = wrap(f), lambda: torch.full((3,), 2.)
+    yield from (lambda a: f(a, other()), lambda a: f(a, a), lambda a: f(a, a.view(3)), lambda a: f(a.detach(), a), lambda a: f(a[:], a[:]))
+
+
+def state_written(wrap):
+    state = torch.zeros(3)
+
+    def f(x):
+        state.add_(x)
+        return x + 1
+    f = wrap(f)
+    yield from (f, lambda a: f(state), lambda a: f(state[:]), lambda a: (f(a), state.tolist()))
+
+
+def state_read(wrap):
+    state = torch.ones(3)
+
+    def f(x):
+        x.mul_(2)
+        return state + 1
+    f = wrap(f)
+    yield from (f, lambda a: f(state), lambda a: f(state.view(3)), lambda a: (f(a), state.tolist()))
+
+
+def gradient_written(wrap):
+    w = torch.ones(3, requires_grad=True)
+    (w * 2).sum().backward()
+
+    def f(x):
+        w.grad.mul_(2)
+        return x + 1
+    f = wrap(f)
+    yield from (f, lambda a: f(w.grad), lambda a: (f(a), w.grad.tolist()))
+
+
+@pytest.mark.parametrize("program", [added, state_written, state_read, gradient_written])
+def test_arguments_that_share_memory(program):
+    def run(wrap):
+        first, *others = program(wrap)
+        shown = []
+        for call in (first, first, first, *others, *others, *others, first):
+            a = torch.ones(3)
+            shown.append((str(call(a)), a.tolist()))
+        return shown
+    assert run(torch.compile) == run(lambda f: f)
+
+
+@pytest.mark.parametrize("of", ["closure", "attribute", "container", "parameter"])
+def test_a_trace_with_a_tensor_from_outside_as_argument(of):
+    """Both are one input then; later calls give another argument."""
+    own = torch.nn.Linear(3, 3, bias=False)
+    w = own.weight.detach() if of != "parameter" else own.weight
+    config, table = types.SimpleNamespace(w=w), [w]
+    f = {"closure": lambda x: x * 2 + w, "attribute": lambda x: x * 2 + config.w, "container": lambda x: x * 2 + table[0], "parameter": own}[of]
+    compiled = torch.compile(f)
+    with torch.no_grad():
+        for x in (w, w, w, torch.full((3, 3), 5.), torch.ones(3, 3), w):
+            assert compiled(x).tolist() == f(x).tolist()

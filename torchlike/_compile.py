@@ -20,10 +20,10 @@ from ._core import history, program
 from ._core.device import default_device
 from ._core.grad_mode import mode
 from ._core.graph import AccumulateGrad
-from ._guarded import Guards, sameness
+from ._guarded import Guards, sameness, tensors_at
 from ._replay import Replay, flatten, unflatten
 from ._tensor import Tensor, _new
-from ._tracing import Before, Boundary, CallCapture, NotReplayable
+from ._tracing import Before, Boundary, CallCapture, NotReplayable, holder_of
 from ._watch import Watch
 from .nn.modules.module import Module
 
@@ -56,6 +56,12 @@ def _guard_of(x):
     return sameness(x)
 
 
+def _sharing(leaves: list) -> tuple | None:
+    """Which arguments share memory with one before them; None where all have their own."""
+    holders = [id(holder_of(x)) for x in leaves if isinstance(x, Tensor)]
+    return None if len(set(holders)) == len(holders) else tuple(map(holders.index, holders))
+
+
 def _somebody_follows() -> bool:
     """Whether a mode or a hook of this thread wants to see each operation."""
     return bool(_plainly.state.modes or _leaves.state.stack or mode.saved_hooks or mode.watchers)
@@ -71,10 +77,10 @@ class Compiled:
         self.function, self.name, self.fullgraph = function, name, fullgraph
         self.entries: dict = {}
         self.guards: list[Guards] = []  # each trace adds what the earlier ones did not read
-        modules = [m for m in (owner, getattr(function, "__self__", None)) if isinstance(m, Module)]
-        if modules:
+        self.modules = [m for m in (owner, getattr(function, "__self__", None)) if isinstance(m, Module)]
+        if self.modules:
             self.guards.append(Guards())
-            self.guards[0].add_modules(modules)
+            self.guards[0].add_modules(self.modules)
         self.watched_grads: list[Tensor] = []  # those whose `.grad` being there or not decides what a call does
         ALL.add(self)
 
@@ -97,7 +103,7 @@ class Compiled:
         leaves: list = []
         structure = flatten((args, kwargs), leaves) if args or kwargs else _NO_ARGUMENTS
         try:
-            key = (structure, tuple(map(_guard_of, leaves)), self._state(), tuple([t._grad is None for t in self.watched_grads]))
+            key = (structure, (*map(_guard_of, leaves), _sharing(leaves)), self._state(), tuple([t._grad is None for t in self.watched_grads]))
         except NotReplayable as e:
             self._stays_eager(str(e))
             return self.function(*args, **kwargs)
@@ -106,6 +112,9 @@ class Compiled:
         except TypeError:  # an unhashable key of a dictionary argument
             return self.function(*args, **kwargs)
         if isinstance(entry, Replay):
+            if entry.meets(leaves):
+                history.fallback(self.name, "an argument shares memory with a tensor from outside")
+                return self.function(*args, **kwargs)
             return entry(leaves)
         if entry is None and self.entries and stance.name != "default":
             if stance.name == "fail_on_recompile":
@@ -143,6 +152,7 @@ class Compiled:
                 replay.boundary = {x._edge: i for i, x in enumerate(shown) if isinstance(x, Tensor) and isinstance(x._edge, Boundary)}
                 if capture.reason is not None:
                     raise NotReplayable(capture.reason)
+                self._refuse_shared(leaves, watch, replay)
                 key = self._learned(key, watch, replay, before)
                 replay.named = [*(x for x in leaves if not isinstance(x, Tensor)), *(x for g in self.guards for x in g.objects())]
                 self.entries[key] = replay
@@ -159,6 +169,17 @@ class Compiled:
             self.entries[key] = "eager"
             self._stays_eager(capture.reason)
         return result
+
+    def _refuse_shared(self, leaves: list, watch: Watch, replay: Replay) -> None:
+        """Where an argument is a tensor from outside as well, nobody knows which of the two the call meant."""
+        given = {id(holder_of(x)) for x in leaves if isinstance(x, Tensor)}
+        if not given:
+            return
+        outside = [t for place in watch.reads() for t in tensors_at(place)]
+        outside += [t for m in (*self.modules, *watch.modules.values()) for t in (*m.parameters(), *m.buffers())]
+        outside += [t for step in replay.steps for t in step.updated]
+        if any(id(holder_of(t)) in given for t in outside) or replay.meets(leaves):
+            raise NotReplayable("an argument shares memory with a tensor from outside")
 
     def _learned(self, key: tuple, watch: Watch, replay: Replay, before: Before) -> tuple:
         """The key of this call, where it turned out that more matters: what its Python read, which tensors it read, and whether some have

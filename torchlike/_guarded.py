@@ -154,13 +154,24 @@ def identity(place: tuple) -> tuple:
     return tuple([x if isinstance(x, str) else id(x) for x in place])
 
 
-def value_at(place: tuple) -> Any:
-    """What tells whether a place changed."""
+def held_at(place: tuple) -> Any:
+    """What a place holds; MISSING where there is nothing."""
     kind, *where = place
     if kind == "name":
-        return sameness(where[0].get(where[1], MISSING))
+        return where[0].get(where[1], MISSING)
     if kind == "cell":
-        return sameness(held_by(where[0]))
-    if kind == "attribute":
-        return sameness(getattr(*where, MISSING))
-    return content(where[0])
+        return held_by(where[0])
+    return getattr(*where, MISSING) if kind == "attribute" else where[0]
+
+
+def value_at(place: tuple) -> Any:
+    """What tells whether a place changed."""
+    x = held_at(place)
+    return content(x) if place[0] == "content" else sameness(x)
+
+
+def tensors_at(place: tuple) -> list[Tensor]:
+    """The tensors that a place holds, in its container if it is one."""
+    x = held_at(place)
+    held = [x] if place[0] != "content" or not isinstance(x, CONTAINERS) else list(x.values() if isinstance(x, dict) else x)
+    return [t for t in held if isinstance(t, Tensor)]

@@ -149,6 +149,7 @@ class Replay:
         self.guards = [(sources.get(id(v), ("constant", v)), again) for v, again in capture.guards]
         self.effects = [(kind, x, self.position[r]) for kind, x, r in self.effects]
         self.gradients = [(t, g, None if r is None else self.position[r]) for t, g, r in self.gradients]
+        self._find_outside()
         self.end: program.Node | None = None  # where the program ends that is a replay and nothing else
         number = {id(t): k for k, t in enumerate(self.differentiable)}
         self.results = [("value", outs[id(t)], (t, number.get(id(t)))) if isinstance(t, Tensor) and id(t) in outs else self._given(t, leaves, before, sources)
@@ -166,6 +167,28 @@ class Replay:
             if id(t._storage) in seen:
                 raise NotReplayable("two results share memory")
             seen.add(id(t._storage))
+
+    def _find_outside(self) -> None:
+        """The tensors and storages from outside that no argument may share memory with: those it writes, and those it reads if it
+        writes to an argument."""
+        self.outside = [x for kind, x, _ in self.effects if kind == "tensor"]
+        self.owners = [x for kind, x, _ in self.effects if kind == "grad"] + [t for t, _, _ in self.gradients]
+        self.storages = {id(x) for kind, x, _ in self.effects if kind == "storage"}
+        if any(kind == "argument" for kind, _, _ in self.effects):
+            self.outside += [x for kind, x in self.inputs if kind == "tensor"]
+            self.owners += [x for kind, x in self.inputs if kind == "grad"]
+        self.writes = bool(self.outside or self.owners or self.storages)
+
+    def meets(self, leaves: list) -> bool:
+        """Whether an argument shares memory with what a replay writes or reads elsewhere."""
+        return self.writes and any(isinstance(x, Tensor) and self._is_outside(x) for x in leaves)
+
+    def _is_outside(self, x: Tensor) -> bool:
+        st = x._storage
+        if st is None:
+            return any(t is x for t in self.outside) or any(t._grad is x for t in self.owners)
+        return (id(st) in self.storages or any(t._storage is st for t in self.outside)
+                or any(t._grad is not None and t._grad._storage is st for t in self.owners))
 
     def _refuse_gradients_of(self, leaves: list, shown: list) -> None:
         """Arguments are others at each call, and so would their gradients be."""
