@@ -44,6 +44,20 @@ def test_a_loop_is_compiled_once_and_changing_numbers_do_not_recompile():
     np.testing.assert_allclose(got, [np.cos(np.arange(12.0, dtype=np.float32) * np.float32(0.5 + k)).mean() for k in range(24)], rtol=1e-4, atol=1e-5)
 
 
+def test_the_first_step_is_the_same_program_as_the_others():
+    model = torch.nn.Linear(4, 3)
+    torch.nn.init.normal_(model.weight, 1.0, 0.5).data.mul_(2)
+    opt = torch.optim.Adam(model.parameters())
+    history.entries.clear()
+    for _ in range(3):
+        opt.zero_grad()
+        model(torch.ones(2, 4)).square().sum().backward()
+        opt.step()
+        model.weight.sum().item()
+    made, *steps = [(e.reason, e.info) for e in history.entries if e.reason.startswith(("optimizer", "end of optimizer"))]
+    assert made[0] == "optimizer made" and len(steps) == 3 and len({id(info) for _, info in steps}) == 1
+
+
 def test_growing_shapes_compile_nothing():
     before = len(history.compilations)
     for n in range(1, 40):

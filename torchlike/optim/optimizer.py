@@ -144,6 +144,7 @@ class Optimizer:
         for group in groups if isinstance(groups[0], dict) else [{"params": groups}]:
             self.add_param_group(group)
         self._warned_capturable_if_run_uncaptured = True
+        program.cut("optimizer made")  # the initial values are not part of the first step, which is then the same program as the others
 
     def _set_hooks(self) -> None:
         for name in (
