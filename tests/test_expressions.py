@@ -946,6 +946,18 @@ x = torch.tensor([2., 4.], requires_grad=True); torch.autograd.grad(sum(torch.va
 x = torch.tensor([1 + 2j, -1 + 0.5j, -2 - 3j], requires_grad=True); torch.autograd.grad(torch.acosh(x).real.sum(), x)
 x = torch.ones(3, requires_grad=True); x.backward(torch.ones(3, dtype=torch.float64)); x.grad.dtype
 x = torch.ones(3, requires_grad=True); torch.autograd.grad(x * 2, x, torch.ones(3, dtype=torch.float16))[0]
+x = torch.tensor([0., torch.nan, -2.], requires_grad=True); torch.autograd.grad(x.abs().sum(), x)
+x = torch.zeros(1, dtype=torch.complex64, requires_grad=True); g, = torch.autograd.grad(x.abs().sum(), x, create_graph=True); torch.autograd.grad(g.real.sum(), x)[0].abs()
+x = torch.tensor([0., 0.5], requires_grad=True); g, = torch.autograd.grad(torch.sinc(x).sum(), x, create_graph=True); torch.autograd.grad(g.sum(), x)[0][0]
+x = torch.tensor([[[1., 2.], [3., 4.]], [[2., 0.], [0., 4.]]], requires_grad=True); y = torch.logdet(x); y.detach(), torch.autograd.grad(y.sum(), x)[0] + 0
+x = torch.tensor([0., 0.5, -1.], requires_grad=True); torch.autograd.grad(F.kl_div(torch.zeros(3), x, reduction="sum"), x)
+i = torch.tensor([0, 0, 1]); x = torch.ones(3, requires_grad=True); y = torch.ones(3, requires_grad=True); torch.autograd.grad(x.index_put((i,), y) @ torch.arange(1., 4), (x, y))
+i = torch.tensor([0, 0, 1]); x = torch.ones(3, requires_grad=True); y = torch.ones(1, requires_grad=True); torch.autograd.grad(x.index_put((i,), y) @ torch.arange(1., 4), (x, y))
+i = torch.tensor([0, 0, 1]); x = torch.ones(3, requires_grad=True); y = torch.ones(1, requires_grad=True); torch.autograd.grad(x.index_put((i,), y, True) @ torch.arange(1., 4), y)
+y = torch.ones(3, 1, requires_grad=True); z = torch.ones(3, 2); z[torch.tensor([0, 0, 2])] = y; (z * torch.arange(1, 4)[:, None]).sum().backward(); y.grad
+y = torch.ones(3, requires_grad=True); z = torch.ones(3, 2); z[torch.tensor([0, 0, 2]), torch.tensor([0, 0, 1])] = y; (z * torch.arange(1, 7).view(3, 2)).sum().backward(); y.grad
+y = torch.ones(3, 2, requires_grad=True); z = torch.ones(3, 2); z[:, torch.tensor([0, 0])] = y; (z * torch.arange(1, 4)[:, None]).sum().backward(); y.grad
+x = torch.ones(2, requires_grad=True); y = torch.zeros(3).index_put((torch.zeros(2).long(),), x); g, = torch.autograd.grad(y @ y, x, create_graph=True); g.sum().backward(); x.grad
 """
 
 OLD_NAMES = """

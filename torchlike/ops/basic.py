@@ -429,9 +429,26 @@ def _size(xp, x):
     return (x.view(np.int16) & _OTHERS).view(x.dtype) if xp is np and x.dtype.itemsize == 2 and dt.is_narrow(x.dtype) else xp.abs(x)
 
 
+def sign_of(xp, x):
+    """-1, 0 or 1 of real numbers; 0 of NaN."""
+    if x.dtype == np.bool_:
+        return x
+    if xp is np and x.dtype.kind == "f" and x.__class__ is np.ndarray:
+        return ((x > 0).view(np.int8) - (x < 0).view(np.int8)).astype(x.dtype)
+    return xp.where(x != x, xp.zeros((), x.dtype), xp.sign(x))
+
+
+def direction(xp, x):
+    """x / |x|, of real numbers the sign; 0 at 0, with a derivative of 0."""
+    if x.dtype.kind != "c":
+        return sign_of(xp, x)
+    none = x == 0
+    return xp.where(none, xp.zeros((), x.dtype), x / xp.where(none, 1, xp.abs(x)))
+
+
 _NEG = Elementwise("neg", _negated, grads=(lambda xp, g: -g,))
 _ABS = Elementwise("abs", _size, promote=lambda common: (common.to_real(), common), grads=(
-    lambda xp, g, x: g * (xp.sign(x) if x.dtype.kind != "c" else x / xp.where(x == 0, 1, xp.abs(x))),))
+    lambda xp, g, x: g * direction(xp, x),))
 
 _NEG.steps = _ABS.steps = True  # of 16-bit floats the sign changes, in which nothing is rounded
 

@@ -7,6 +7,7 @@ import numpy as np
 
 from .._core import dtype as dt
 from .._core import program
+from .._core.arrays import conform
 from .._core.history import warn
 from .._core.layout import Layout, combined, contiguous_strides, overlapping
 from .._core.overwrite import changeable
@@ -105,7 +106,34 @@ def _put(xp, x, value, *rest):
     return out
 
 
-INDEX_PUT = Op("index_put", _put, shape=lambda a, *rest: (a.shape, a.dtype))
+class _Put(Op):
+    """Scattering: its derivative reads all index inputs."""
+
+    def saved(self, plan, needs):
+        return tuple(range(2, len(plan.avals))), ()
+
+
+class _PutDerivative:
+    """What was overwritten has no gradient. Of numbers written to the same place each has that place's, whichever of them stayed, as in torch."""
+
+    kernel_names: list[str] = []
+
+    def bind(self, plan, needs):
+        dims, accumulate = plan.statics
+
+        def run(xp, arrays):
+            *index, g = arrays
+            grads = []
+            if needs[0]:
+                grads.append(g if accumulate else _put(xp, g, xp.zeros((), g.dtype), *index, dims, False))
+            if needs[1]:
+                grads.append(g[_split(index, dims, g.ndim)])
+            return [conform(xp, made, a) for made, a in zip(grads, [a for a, need in zip(plan.avals, needs) if need])]
+        return run
+
+
+INDEX_PUT = _Put("index_put", _put, shape=lambda a, *rest: (a.shape, a.dtype))
+INDEX_PUT.derivative = _PutDerivative()
 INDEX_PUT.overwrites = True
 
 

@@ -9,7 +9,7 @@ from .._core import dtype as dt
 from .._core.aval import broadcast_shapes
 from .._core.history import warn
 from .._core.registry import Op
-from .._public import public, with_out
+from .._public import FUNCTIONS, public, with_out
 from .._tensor import Tensor, apply
 from .linalg_common import adjoint, by_columns, each, eye_like, lapack, need_float, need_matrix, need_same_dtype, need_square, raise_failures
 from .matmul import MATMUL
@@ -260,4 +260,6 @@ def logdet(input) -> Tensor:
     need_square(input, "logdet")
     need_float(input, "logdet")
     sign, size = apply(SLOGDET, (input,))
+    if not input.dtype.is_complex:
+        return FUNCTIONS["where"](sign == -1, float("nan"), size)  # no gradient either
     return size + sign.log()

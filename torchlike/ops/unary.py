@@ -12,6 +12,7 @@ from .._core.registry import Elementwise
 from .._public import public
 from .._tensor import Tensor, apply
 from . import exponentials
+from .basic import direction, sign_of
 from .choosing import choose
 from .circular import cosine, reciprocal_root, sine, tangent
 from .complex_parts import joined
@@ -145,22 +146,7 @@ def round(input, *, decimals: int = 0) -> Tensor:
     return apply(_ROUND_TO if decimals else _ROUND, (input,), (int(decimals),))
 
 
-def _sign(xp, x):
-    """0 of NaN"""
-    if x.dtype == np.bool_:
-        return x
-    if xp is np and x.dtype.kind == "f" and x.__class__ is np.ndarray:
-        return ((x > 0).view(np.int8) - (x < 0).view(np.int8)).astype(x.dtype)
-    return xp.where(x != x, xp.zeros((), x.dtype), xp.sign(x))
-
-
-sign = unary("sign", _sign, _zero, promote="arith", real=True)
-
-
-def _sgn(xp, x):
-    if x.dtype.kind == "c":
-        return xp.where(x == 0, x, x / xp.where(x == 0, 1, xp.abs(x)))
-    return _sign(xp, x)
+sign = unary("sign", sign_of, _zero, promote="arith", real=True)
 
 
 def _sgn_grad(xp, g, x, out):
@@ -170,7 +156,7 @@ def _sgn_grad(xp, g, x, out):
     return xp.where(x == 0, 0, (g - (g * xp.conj(out)).real * out) / xp.where(x == 0, 1, xp.abs(x)))
 
 
-sgn = unary("sgn", _sgn, _sgn_grad, promote="arith")
+sgn = unary("sgn", direction, _sgn_grad, promote="arith")
 signbit = unary("signbit", lambda xp, x: xp.signbit(x) if x.dtype.kind not in "ub" else xp.zeros(x.shape, bool), promote="bool", real=True, inplace=False)
 isnan = unary("isnan", lambda xp, x: xp.isnan(x) if x.dtype.kind not in "iub" else xp.zeros(x.shape, bool), promote="bool", inplace=False, out=False)
 isinf = unary("isinf", lambda xp, x: xp.isinf(x) if x.dtype.kind not in "iub" else xp.zeros(x.shape, bool), promote="bool", inplace=False, out=False)
@@ -211,7 +197,7 @@ i0 = unary("i0", lambda xp, x: special(xp).i0(x), lambda xp, g, x: g * special(x
 
 def _sinc_slope(xp, x):
     pi = np.asarray(math.pi, x.dtype)
-    return xp.where(x == 0, xp.zeros_like(x), (pi * x * xp.cos(pi * x) - xp.sin(pi * x)) / xp.where(x == 0, 1, pi * x * x))
+    return xp.where(x == 0, xp.zeros_like(x), (pi * x * xp.cos(pi * x) - xp.sin(pi * x)) / (pi * x * x))  # at 0 torch has no second derivative either
 
 
 def _sinc(xp, x):

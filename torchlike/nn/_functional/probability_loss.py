@@ -114,7 +114,7 @@ def _kl(xp, x, t, log_target):
 def _kl_target_grad(xp, g, x, t, log_target):
     if log_target:
         return g * xp.exp(t) * (t - x + 1)
-    return g * (xp.log(t) + 1 - x)
+    return g * (xp.log(t) + t / t - x)  # not a number at 0
 
 
 _KL = Elementwise("kl_div", _kl, torch_name="SubBackward0", grads=(
