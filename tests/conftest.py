@@ -4,6 +4,7 @@ TORCHLIKE_TEST_SUBJECT=torch runs every check with real torch on both sides: tha
 """
 import importlib
 import os
+import signal
 import sys
 import warnings
 from pathlib import Path
@@ -16,6 +17,9 @@ for _path in (Path(__file__).parent, Path(__file__).parent.parent):
         sys.path.insert(0, str(_path))
 
 import pytest  # noqa: E402
+
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as background jobs of a shell start; tests of Ctrl-C send it to themselves and to children
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 SUBJECT = os.environ.get("TORCHLIKE_TEST_SUBJECT", "torchlike")
 

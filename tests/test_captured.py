@@ -114,7 +114,7 @@ def scheduled(torch):
 def test_as_run_each_time(program):
     def flat(x):
         return np.concatenate([flat(y) for y in x]) if isinstance(x, (list, tuple)) else np.array([x])
-    np.testing.assert_allclose(flat(program(subject)), flat(program(oracle)), rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(flat(program(subject)), flat(program(oracle)), rtol=1e-4, atol=1e-5)
 
 
 def test_nothing_runs_inside():
