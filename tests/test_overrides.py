@@ -1,6 +1,9 @@
 """__torch_function__, torch.overrides, modes: against real torch."""
+import subprocess
+import sys
 from importlib import import_module
 
+import pytest
 from same import caught, error, same
 
 
@@ -219,3 +222,35 @@ def test_parameters_take_nothing_over(torch):  # torchview asks a Parameter's cl
         pass
     kinds = [type(t) is torch.Tensor for t in (found, P(torch.ones(1)) + 1, Own(torch.ones(1)) * 2)]
     return kinds, found, torch.overrides.has_torch_function((P(torch.ones(1)), Own(torch.ones(1)))), log, type(x @ P(torch.ones(3, 1))) is S
+
+
+OTHERS = """
+import importlib, pickle, sys
+torch = importlib.import_module(sys.argv[1])
+F, add, t = torch.nn.functional, torch.add, torch.ones(2, 2)
+names = {torch.add: "add", torch.matmul: "matmul", torch.cat: "cat", torch.relu_: "relu_", F.linear: "linear",
+         torch.linalg.norm: "norm", torch.Tensor.sub: "Tensor.sub", F.relu: "relu"}
+class Other:
+    @classmethod
+    def __torch_function__(cls, func, types, args=(), kwargs=None):
+        return names.get(func, func), [t.__name__ for t in types], len(args), sorted(kwargs or {})
+other = Other()
+calls = {"add": lambda: add(other, t), "cat": lambda: torch.cat([t, other]), "out": lambda: torch.add(t, t, out=other),
+         "matmul": lambda: torch.matmul(t, other), "relu_": lambda: torch.relu_(other), "linear": lambda: F.linear(other, t),
+         "norm": lambda: torch.linalg.norm(other), "sub": lambda: t.sub(other), "keyword": lambda: torch.add(t, alpha=2, other=other)}
+print(calls[sys.argv[2]](), [calls[name]() for name in calls])
+print(torch.add is add, all(pickle.loads(pickle.dumps(f)) is f for f in (torch.add, F.relu, torch.relu_)))
+print(F.relu(-t).sum(), torch.relu_(-t).sum(), torch.nn.ReLU()(t).sum(), torch.nn.Linear(2, 2)(t).shape)
+try:
+    torch.add("x", t)
+except TypeError as error:
+    print("TypeError")
+"""
+
+
+@pytest.mark.parametrize("first", ["add", "cat", "out", "relu_", "sub", "keyword"])
+def test_a_class_that_is_no_tensor_without_importing_overrides(first, subject):
+    """Its handler is asked from the first call on, for the function objects that programs held before."""
+    texts = [subprocess.run([sys.executable, "-c", OTHERS, name, first], capture_output=True, text=True, timeout=120) for name in ("torch", subject.__name__)]
+    assert texts[0].stdout == texts[1].stdout, texts[1].stderr
+    assert texts[0].stdout.count("\n") == 4

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import functools
+import importlib
 import inspect
 import operator
 import sys
@@ -71,9 +72,19 @@ def public(*, function: bool = True, method: bool = True, inplace: bool = False,
             if inplace:
                 g = in_place(f, name + "_", repeating)
                 setattr(Tensor, name + "_", g)
-                FUNCTIONS[name + "_"] = g
+                FUNCTIONS[name + "_"] = copied(g)  # as in torch no method: classes take them over one by one
         return f
     return register
+
+
+def copied(f: FunctionType) -> FunctionType:
+    """Another function that does what f does."""
+    made = FunctionType(f.__code__, f.__globals__, f.__name__, f.__defaults__, f.__closure__)
+    made.__kwdefaults__ = f.__kwdefaults__
+    functools.update_wrapper(made, f)
+    del made.__wrapped__
+    made.__dict__.update(f.__dict__)
+    return made
 
 
 def importable(module: ModuleType) -> None:
@@ -104,10 +115,39 @@ def called(f: Callable, method: bool = False) -> Callable:
                 return sparse_form(f.__name__, error)(*args, **kwargs)
             older = _older(f, args, kwargs, error)
             if older is None:
+                if method:
+                    taken = taken_over(f.__name__, args, kwargs)
+                    if taken is not NotImplemented:
+                        return taken
+                elif others_take_over(args, kwargs):
+                    return run(*args, **kwargs)
                 blame(f, args, kwargs, error, first)
                 raise
         return f(*older[0], **older[1])
     return run
+
+
+def _of_others(args: Iterable) -> bool:
+    """Whether an argument is no tensor, and its class takes functions over."""
+    return any(_of_others(x) if x.__class__ in (list, tuple) else hasattr(x, "__torch_function__") and not isinstance(x, (Tensor, type)) for x in args)
+
+
+def others_take_over(args: tuple, kwargs: dict) -> bool:
+    """Whether a call of a function failed for an argument whose class takes functions over, and functions begin to look at their arguments now."""
+    if f"{__package__}.overrides" in sys.modules or not _of_others((*args, *kwargs.values())):
+        return False
+    importlib.import_module(f"{__package__}.overrides")
+    return True
+
+
+def taken_over(name: str, args: tuple, kwargs: dict) -> Any:
+    """What the class of an argument that is no tensor makes of a failed call of a method (or its namesake in torch); NotImplemented where nobody takes it over."""
+    relevant = (*args, *kwargs.values())
+    if not _of_others(relevant):
+        return NotImplemented
+    overrides = importlib.import_module(f"{__package__}.overrides")
+    owner = Tensor if isinstance(args[0], Tensor) else sys.modules[__package__]
+    return overrides.handle_torch_function(getattr(owner, name), relevant, *args, **kwargs) if overrides.has_torch_function(relevant) else NotImplemented
 
 
 def sparse_form(name: str, error: Refused) -> Callable:
@@ -151,6 +191,8 @@ def with_out(f: Callable) -> Callable:
                     raise TypeError(f"{name}() received an invalid combination of arguments - got ({type(args[0]).__name__}, out=Tensor), but expected one of:")
                 if name in BY_OUT:
                     by_out(name, out.dtype, kwargs)
+            elif others_take_over((out,), {}):
+                return run(*args, out=out, **kwargs)
             result = f(*args, **kwargs)
         except Exception as error:
             if error.__class__ is Refused:
@@ -158,6 +200,8 @@ def with_out(f: Callable) -> Callable:
                 return made if out is None else _sparse_into(out, made, f.__name__, error)
             older = _older(f, args, kwargs, error)
             if older is None:
+                if others_take_over((*args, out), kwargs):
+                    return run(*args, **kwargs) if out is None else run(*args, out=out, **kwargs)
                 blame(f, args, kwargs, error)
                 raise
             return run(*older[0], out=out, **older[1])
@@ -305,6 +349,9 @@ def in_place(f: Callable, name: str, repeating: Callable | None = None) -> Calla
         except Exception as error:
             older = _older(f, (self, *args), kwargs, error)
             if older is None:
+                taken = taken_over(name, (self, *args), kwargs)
+                if taken is not NotImplemented:
+                    return taken
                 blame(f, (self, *args), kwargs, error, 0, name)
                 raise
             return write(*older[0], **older[1])

@@ -21,7 +21,7 @@ from . import _overridable
 from ._core.grad_mode import mode
 from ._plainly import _disabled_torch_function_impl
 from ._plainly import state as _state
-from ._public import FUNCTIONS
+from ._public import FUNCTIONS, copied
 from ._tensor import Tensor, instance
 
 __all__ = ["enable_reentrant_dispatch", "get_ignored_functions", "get_overridable_functions", "get_testing_overrides", "handle_torch_function", "has_torch_function",
@@ -39,7 +39,7 @@ _QUESTIONS = frozenset({"is_storage", "is_tensor", "typename"})  # asked of any 
 _PACKAGE = os.path.dirname(__file__)
 _MODULES = ("nn.functional", "linalg", "fft", "special")
 _INITIALIZERS = ("constant_", "kaiming_uniform_", "normal_", "uniform_")  # those of nn.init that are asked for, by their arguments' names
-_COMPOSED = ("nn._functional.multi_head",)  # functions that are written in Python in PyTorch as well: what they call is asked for, too
+_COMPOSED = (f"{__package__}.nn._functional.multi_head",)  # functions that are written in Python in PyTorch as well: what they call is asked for, too
 
 
 class DisableTorchFunctionSubclass:
@@ -187,19 +187,33 @@ def _dispatching(f: Callable, api: Callable | None = None) -> Callable:
     return call
 
 
-def _dispatching_by_name(f: Callable) -> Callable:
+def _dispatching_by_name(f: Callable, api: Callable) -> Callable:
     """`_dispatching`, where handlers get every argument by its name."""
     signature = inspect.signature(f)
 
-    @functools.wraps(f)
     def call(*args, **kwargs):
         if _state.modes or (not _state.disabled and _overloaded((*args, *kwargs.values()))):
             given = signature.bind(*args, **kwargs)
             given.apply_defaults()
-            return handle_torch_function(call, (given.arguments["tensor"],), **given.arguments)
+            return handle_torch_function(api, (given.arguments["tensor"],), **given.arguments)
         return f(*args, **kwargs)
-    call._dispatches = True
     return call
+
+
+def _shell(*args, _ask, **kwargs):
+    return _ask(*args, **kwargs)
+
+
+def _begin_to_dispatch(f: _types.FunctionType, dispatching: Callable = _dispatching) -> _types.FunctionType:
+    """Make f itself look at its arguments, and return a copy of what it was.
+
+    f stays the object it is: programs hold it already (`from torch import add`), and handlers know it by tables (`{torch.add: ...}`).
+    """
+    plain = copied(f)
+    f.__wrapped__, f._dispatches = plain, True
+    f.__defaults__, f.__kwdefaults__ = None, {"_ask": dispatching(plain, f)}
+    f.__code__ = _shell.__code__.replace(co_name=f.__code__.co_name, co_freevars=f.__code__.co_freevars)  # as many as f's closure holds
+    return plain
 
 
 def _members() -> dict[str, Any]:
@@ -256,25 +270,41 @@ def _name_members() -> None:
 
 
 def install() -> None:
-    """Make torch's functions dispatch, once."""
+    """Make torch's functions dispatch, once. What torchlike itself calls by its private modules stays plain."""
     root = sys.modules[__package__]
-    scopes = [(vars(root), FUNCTIONS)]
-    for name in (*_MODULES, *_COMPOSED):
-        module = sys.modules.get(f"{__package__}.{name}")
-        if module is not None:
-            public = {n: f for n, f in vars(module).items() if isinstance(f, _types.FunctionType) and not n.startswith("_")}
-            scopes.append((vars(module), public))
+    modules = [sys.modules[name] for name in (f"{__package__}.{name}" for name in _MODULES) if name in sys.modules]
+    members = {id(x) for x in vars(Tensor).values()}
+    plain: dict[int, Callable] = {}  # by the id of the function that dispatches
+    for scope, names in ((vars(root), FUNCTIONS), *((vars(m), [n for n in vars(m) if n[0] != "_"]) for m in modules)):
+        for name in names:
+            f = scope.get(name)
+            if isinstance(f, _types.FunctionType) and not hasattr(f, "_dispatches") and name not in _QUESTIONS:
+                if id(f) in members:  # which stays a plain method
+                    f = scope[name] = copied(f)
+                plain[id(f)] = _begin_to_dispatch(f)
+                f.__module__, f.__qualname__ = scope["__name__"], name  # where pickle finds it
     init = sys.modules.get(f"{__package__}.nn.init")
     for name in _INITIALIZERS if init is not None else ():
         f = getattr(init, name)
         if not hasattr(f, "_dispatches"):
-            setattr(init, name, _dispatching_by_name(f))
-    for scope, names in scopes:
-        for name in names:
-            f = scope.get(name)
-            if isinstance(f, _types.FunctionType) and not hasattr(f, "_dispatches") and name not in _QUESTIONS:
-                made = scope[name] = _dispatching(f)
-                made.__module__, made.__qualname__ = scope["__name__"], name  # where pickle finds it
+            plain[id(f)] = _begin_to_dispatch(f, _dispatching_by_name)
+    if plain:
+        _keep_plain(plain)
+    for module in [sys.modules[name] for name in _COMPOSED if name in sys.modules]:
+        for name, f in [(n, f) for n, f in vars(module).items() if n[0] != "_" and isinstance(f, _types.FunctionType) and not hasattr(f, "_dispatches")]:
+            public = getattr(root, name, None)
+            setattr(module, name, _dispatching(f, public if inspect.unwrap(public or f) is inspect.unwrap(f) else None))
+
+
+def _keep_plain(plain: dict[int, Callable]) -> None:
+    """In torchlike's private modules, the functions as they were."""
+    for module in list(sys.modules.values()):
+        name = getattr(module, "__name__", "")
+        if name.startswith((f"{__package__}._", f"{__package__}.ops", f"{__package__}.nn._")) and name not in _COMPOSED:
+            for word, f in list(vars(module).items()):
+                if id(f) in plain:
+                    setattr(module, word, plain[id(f)])
+    FUNCTIONS.update({name: plain[id(f)] for name, f in FUNCTIONS.items() if id(f) in plain})
 
 
 def dispatching_form(f: Any) -> Any:
