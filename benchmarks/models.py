@@ -1,4 +1,4 @@
-"""Five training steps, each once in PyTorch's API and once by hand in JAX."""
+"""Six training steps, each once in PyTorch's API and once by hand in JAX."""
 from __future__ import annotations
 
 import functools
@@ -8,6 +8,13 @@ def mlp(torch):
     nn = torch.nn
     model = nn.Sequential(nn.Linear(784, 256), nn.ReLU(), nn.Linear(256, 256), nn.ReLU(), nn.Linear(256, 10))
     return model, torch.optim.SGD(model.parameters(), lr=0.1), torch.randn(64, 784), torch.randint(0, 10, (64,)), nn.functional.cross_entropy
+
+
+def quickstart(torch):
+    """The MLP of PyTorch's quickstart tutorial, with its batch size and optimizer."""
+    nn = torch.nn
+    model = nn.Sequential(nn.Flatten(), nn.Linear(784, 512), nn.ReLU(), nn.Linear(512, 512), nn.ReLU(), nn.Linear(512, 10))
+    return model, torch.optim.SGD(model.parameters(), lr=1e-3), torch.randn(64, 1, 28, 28), torch.randint(0, 10, (64,)), nn.functional.cross_entropy
 
 
 def cnn(torch):
@@ -85,7 +92,7 @@ def lstm(torch):
     return model, torch.optim.SGD(model.parameters(), lr=0.5), torch.randint(0, 100, (35, 20)), torch.randint(0, 100, (700,)), nn.functional.cross_entropy
 
 
-MODELS = {"mlp": mlp, "cnn": cnn, "resnet": resnet, "gpt": gpt, "lstm": lstm}
+MODELS = {"mlp": mlp, "quickstart": quickstart, "cnn": cnn, "resnet": resnet, "gpt": gpt, "lstm": lstm}
 
 
 def torch_step(torch, name: str, compiler=None):
@@ -118,7 +125,8 @@ def jax_step(name: str):
     model, _, x, y, _ = MODELS[name](torchlike)
     params = {n: jax.numpy.array(p.detach().numpy()) for n, p in model.named_parameters()}
     x, y = jax.numpy.array(x.numpy().astype(np.int32) if not x.is_floating_point() else x.numpy()), jax.numpy.array(y.numpy().astype(np.int32))
-    tx = {"gpt": optax.adamw(1e-3, weight_decay=1e-2), "resnet": optax.sgd(0.05, 0.9), "lstm": optax.sgd(0.5), "mlp": optax.sgd(0.1), "cnn": optax.sgd(0.05)}[name]
+    tx = {"gpt": optax.adamw(1e-3, weight_decay=1e-2), "resnet": optax.sgd(0.05, 0.9), "lstm": optax.sgd(0.5), "mlp": optax.sgd(0.1),
+          "quickstart": optax.sgd(1e-3), "cnn": optax.sgd(0.05)}[name]
     state = tx.init(params)
     forward = globals()["_jax_" + name]
 
@@ -148,6 +156,14 @@ def _jax_mlp(p, x):
     for k in (0, 2):
         x = jax.nn.relu(_linear(p, str(k), x))
     return _linear(p, "4", x)
+
+
+def _jax_quickstart(p, x):
+    import jax
+    x = x.reshape(len(x), -1)
+    for k in (1, 3):
+        x = jax.nn.relu(_linear(p, str(k), x))
+    return _linear(p, "5", x)
 
 
 def _conv(x, w, stride=1, padding="VALID"):

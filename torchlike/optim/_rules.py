@@ -22,7 +22,7 @@ from .._tensor import Tensor, apply
 from ..ops.materializing import once
 
 SMALL = 1 << 12  # elements of a parameter that is updated together with others
-FEW, MOST = 4, 8  # of them together; those of a whole network would hold its last gradients until the first ones are there
+FEW, MOST = 6, 8  # of them together: joining and parting four takes as long as their steps, and a whole network's would hold its last gradients until the first are there
 
 _collecting: list | None = None
 
