@@ -944,6 +944,13 @@ x = torch.tensor([1.], requires_grad=True); torch.autograd.grad(torch.std_mean(x
 x = torch.tensor([2., 2.], requires_grad=True); torch.autograd.grad(sum(torch.std_mean(x)), x)
 x = torch.tensor([2., 4.], requires_grad=True); torch.autograd.grad(sum(torch.var_mean(x)), x)
 x = torch.tensor([1 + 2j, -1 + 0.5j, -2 - 3j], requires_grad=True); torch.autograd.grad(torch.acosh(x).real.sum(), x)
+x = torch.tensor([1., 3., 2., 3.], requires_grad=True); [torch.autograd.grad(f(x), x, torch.tensor(g)) for f in (torch.max, torch.min) for g in (torch.nan, torch.inf)]
+x = torch.tensor([1., torch.nan, 2.], requires_grad=True); [torch.autograd.grad(f(x), x, torch.tensor(torch.inf)) for f in (torch.max, torch.min, torch.median, torch.nanmedian)]
+x = torch.tensor([1., 3., 2., 3.], requires_grad=True); [torch.autograd.grad(f(x, 0), x, torch.tensor(torch.inf)) for f in (torch.amax, torch.amin)]
+x = torch.tensor([0., 2.], requires_grad=True); y = torch.heaviside(x, x); [y.requires_grad, y.sum().backward()]
+x = torch.ones(2, requires_grad=True); torch.special.zeta(x + 1, x).sum().backward()
+x = torch.ones(2, requires_grad=True); torch.special.zeta(x.detach() + 1, x).sum().backward()
+x = torch.ones(2, requires_grad=True); [torch.igamma(x, torch.ones(2)).requires_grad, torch.igamma(x, torch.ones(2)).sum().backward()]
 x = torch.ones(3, requires_grad=True); x.backward(torch.ones(3, dtype=torch.float64)); x.grad.dtype
 x = torch.ones(3, requires_grad=True); torch.autograd.grad(x * 2, x, torch.ones(3, dtype=torch.float16))[0]
 x = torch.tensor([0., torch.nan, -2.], requires_grad=True); torch.autograd.grad(x.abs().sum(), x)

@@ -127,9 +127,10 @@ def called(f: Callable, method: bool = False) -> Callable:
     return run
 
 
-def _of_others(args: Iterable) -> bool:
-    """Whether an argument is no tensor, and its class takes functions over."""
-    return any(_of_others(x) if x.__class__ in (list, tuple) else hasattr(x, "__torch_function__") and not isinstance(x, (Tensor, type)) for x in args)
+def _of_others(args: Iterable, inside: bool = False) -> bool:
+    """Whether an argument, or what a list of tensors among them holds, is no tensor, and its class takes functions over."""
+    return any(not inside and _of_others(x, True) if x.__class__ in (list, tuple) else hasattr(x, "__torch_function__") and not isinstance(x, (Tensor, type))
+               for x in args)
 
 
 def others_take_over(args: tuple, kwargs: dict) -> bool:

@@ -85,13 +85,21 @@ def _filled(arguments: list, places: list, arrays) -> list:
     return arguments
 
 
+class Underivable:
+    """In the place of a gradient's function, where PyTorch has none either: results require gradients, and a backward that comes by
+    raises `error(text)` on the user's line."""
+
+    def __init__(self, text: str, error: type[Exception] = RuntimeError):
+        self.text, self.error = text, error
+
+
 class ElementwiseDerivative(Derivative):
     """One function per input; inputs are cast to the op's compute dtype, and only what is needed runs."""
 
     def __init__(self, op, grads):
         self.op, self.grads = op, grads
         self.kernel_names = _names(op.kernel)
-        self.names = [None if f is None else _names(f) for f in grads]
+        self.names = [None if f is None else [] if isinstance(f, Underivable) else _names(f) for f in grads]
 
     @staticmethod
     def _as_computed(xp, x, compute):
@@ -121,6 +129,9 @@ class ElementwiseDerivative(Derivative):
         return None
 
     def bind(self, plan: Plan, needs) -> Callable:
+        for f, need in zip(self.grads, needs):
+            if need and isinstance(f, Underivable):
+                raise f.error(f.text)
         ins, outs = plan.saved(needs)
         at, kind = len(ins) + len(outs), self.computed_in(plan)
         casts = [place for place, i in enumerate(ins) if (a := plan.avals[i]) is not None and (a.number or a.dtype.np != kind)]

@@ -7,6 +7,7 @@ import numpy as np
 
 from .._core import dtype as dt
 from .._core.aval import NUMBERS, result_dtype
+from .._core.derivative import Underivable
 from .._core.registry import OPS, Elementwise, Op
 from .._core.rng_dtypes import cpp_type
 from .._public import FUNCTIONS as F
@@ -471,8 +472,8 @@ xlogy = binary("xlogy", lambda xp, x, y: xp.where((x == 0) & (y == y), xp.zeros_
     lambda xp, g, x, y: g * x / y), real=True)
 
 
-_HEAVISIDE = Elementwise("heaviside", lambda xp, x, y: xp.where(x == 0, y, (x > 0).astype(x.dtype)),
-                         real="heaviside is not yet implemented for complex tensors.")
+_HEAVISIDE = Elementwise("heaviside", lambda xp, x, y: xp.where(x == 0, y, (x > 0).astype(x.dtype)), grads=(Underivable("derivative for aten::heaviside is not implemented"),) * 2,
+                         torch_name="NotImplemented", real="heaviside is not yet implemented for complex tensors.")
 
 
 @public(inplace=True, out=True)

@@ -197,11 +197,14 @@ def _extreme_vjp(xp, g, x, out, plan):
     return restore(xp, g, shape, dims, keepdim) * hit / xp.sum(hit, axis=dims, keepdims=True)
 
 
+def shared_gradient(xp, g, x, out):
+    """g shared by the elements equal to out, one of them all; the others' is zero also where g is not finite. NaNs count as equal."""
+    hit = (x == out) | ((x != x) & (out != out))
+    return xp.where(hit, g / xp.sum(hit).astype(g.dtype), xp.zeros((), g.dtype))
+
+
 def _of_all_vjp(xp, g, x, out):
-    """NaN counts as the extreme of all elements, and NaNs share the gradient."""
-    g, x, out = _computed(xp, g, x, out)
-    hit = ((x == out) | ((x != x) & (out != out))).astype(g.dtype)
-    return g * hit / xp.sum(hit)
+    return shared_gradient(xp, *_computed(xp, g, x, out))
 
 
 def _extreme(name):

@@ -16,7 +16,7 @@ from .._public import EVERY_DIM, as_dim, as_int, flag, public
 from .._tensor import Tensor, apply
 from .gathering import add_along, along, gather
 from .positions import elements
-from .reductions import reduced, result_type
+from .reductions import reduced, result_type, shared_gradient
 from .scans import running
 from .scattering import changed_at
 
@@ -367,12 +367,6 @@ def kthvalue(input, k: int, dim: int = -1, keepdim: bool = False):
     return _kth(*apply(_KTHVALUE, (input,), (int(k), d, keepdim if keepdim.__class__ is bool else flag(keepdim))))
 
 
-def _whole_median_vjp(xp, g, x, out):
-    """Equal elements share the gradient."""
-    hit = ((x == out) | ((x != x) & (out != out))).astype(g.dtype)
-    return g * hit / xp.sum(hit)
-
-
 def _median_pair(name, skip_nan, made):
     op = Op(
         f"{name}_dim",
@@ -385,7 +379,7 @@ def _median_pair(name, skip_nan, made):
         name,
         lambda xp, x: _median(xp, x.reshape(-1), 0, False, skip_nan)[0],
         shape=lambda a: ((), a.dtype),
-        vjp=_whole_median_vjp,
+        vjp=shared_gradient,
     )
 
     def f(input, dim=EVERY_DIM, keepdim: bool = False):

@@ -8,6 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from .._core import dtype as dt
+from .._core.derivative import Underivable
 from .._core.registry import Elementwise
 from .._public import as_int, public, with_out
 from .._tensor import Tensor, apply
@@ -15,10 +16,8 @@ from .pointwise import only, operands
 from .unary import digamma, lgamma, special
 
 
-def _no_gradient(name: str):
-    def refuse(xp, g):
-        raise NotImplementedError(f"the derivative for '{name}' is not implemented.")
-    return refuse
+def _no_gradient(name: str) -> Underivable:
+    return Underivable(f"the derivative for '{name}' is not implemented.", NotImplementedError)
 
 
 _TAKING = {"input": lambda run: lambda input: run(input), "x": lambda run: lambda x: run(x),
