@@ -254,3 +254,34 @@ def test_a_class_that_is_no_tensor_without_importing_overrides(first, subject):
     texts = [subprocess.run([sys.executable, "-c", OTHERS, name, first], capture_output=True, text=True, timeout=120) for name in ("torch", subject.__name__)]
     assert texts[0].stdout == texts[1].stdout, texts[1].stderr
     assert texts[0].stdout.count("\n") == 4
+
+
+METHODS = """
+import importlib, sys
+torch = importlib.import_module(sys.argv[1])
+T, t = torch.Tensor, torch.ones(2, 2)
+names = {T.matmul: "matmul", T.mul: "mul", T.add: "add", T.eq: "eq", T.pow: "pow", T.mm: "mm", T.maximum: "maximum", T.clamp: "clamp", T.div: "div"}
+class Other:
+    @classmethod
+    def __torch_function__(cls, func, types, args=(), kwargs=None):
+        return names.get(func, func), [type(a).__name__ for a in args]
+o = Other()
+calls = [lambda: t.matmul(o), lambda: t.mul(o), lambda: t * o, lambda: t @ o, lambda: t.eq(o), lambda: t.pow(o), lambda: t.mm(o), lambda: t.maximum(o),
+         lambda: t.clamp(o), lambda: t / o, lambda: t.matmul(other=o)[0], lambda: t.clamp(max=o)[0]]
+if sys.argv[2] == "sparse":
+    torch.eye(3).to_sparse()
+print([f() for f in calls])
+for f in (lambda: t.mul("a"), lambda: t @ "a", lambda: t.matmul(3), lambda: t.mm(None), lambda: t.mul()):
+    try:
+        f()
+    except TypeError as error:
+        print(str(error).split("(")[0])
+"""
+
+
+@pytest.mark.parametrize("first", ["nothing", "sparse"])
+def test_methods_ask_a_class_that_is_no_tensor(first, subject):
+    """linear_operator's `tensor.matmul(operator)`, `tensor @ operator`, by tables of methods, also once there was a sparse tensor."""
+    texts = [subprocess.run([sys.executable, "-c", METHODS, name, first], capture_output=True, text=True, timeout=120) for name in ("torch", subject.__name__)]
+    assert texts[0].stdout == texts[1].stdout, texts[1].stderr
+    assert texts[0].stdout.count("\n") == 6

@@ -102,7 +102,18 @@ _signature = functools.cache(inspect.signature)  # each costs 50 us, and hundred
 
 def called(f: Callable, method: bool = False) -> Callable:
     """f as users call it: NumPy's names of arguments; torch's TypeError instead of what an argument of the wrong kind led to."""
-    words, first = _numpy_words(f), 0 if method else 1
+    words = _numpy_words(f)
+    if method and not words and list(_signature(f).parameters)[1:] == ["other"]:
+        @functools.wraps(f)
+        def run(self, other):  # loops call these often: no packing of arguments
+            try:
+                return f(self, other)
+            except Exception as error:
+                repeat = _mended(f, run, (self, other), {}, error, method)
+                if repeat is None:
+                    raise
+            return repeat()
+        return run
 
     @functools.wraps(f)
     def run(*args, **kwargs):
@@ -111,20 +122,28 @@ def called(f: Callable, method: bool = False) -> Callable:
                 _translate(words, kwargs, f)
             return f(*args, **kwargs)
         except Exception as error:
-            if error.__class__ is Refused:
-                return sparse_form(f.__name__, error)(*args, **kwargs)
-            older = _older(f, args, kwargs, error)
-            if older is None:
-                if method:
-                    taken = taken_over(f.__name__, args, kwargs)
-                    if taken is not NotImplemented:
-                        return taken
-                elif others_take_over(args, kwargs):
-                    return run(*args, **kwargs)
-                blame(f, args, kwargs, error, first)
+            repeat = _mended(f, run, args, kwargs, error, method)
+            if repeat is None:
                 raise
-        return f(*older[0], **older[1])
+        return repeat()
     return run
+
+
+def _mended(f: Callable, run: Callable, args: tuple, kwargs: dict, error: Exception, method: bool) -> Callable | None:
+    """What to call instead of f, which failed with `error`; None where nothing is. Raises torch's error where an argument is of the wrong kind."""
+    if error.__class__ is Refused:
+        return functools.partial(sparse_form(f.__name__, error), *args, **kwargs)
+    older = _older(f, args, kwargs, error)
+    if older is not None:
+        return functools.partial(f, *older[0], **older[1])
+    if method:
+        taken = taken_over(f.__name__, args, kwargs)
+        if taken is not NotImplemented:
+            return lambda: taken
+    elif others_take_over(args, kwargs):
+        return functools.partial(run, *args, **kwargs)
+    blame(f, args, kwargs, error, 0 if method else 1)
+    return None
 
 
 def _of_others(args: Iterable, inside: bool = False) -> bool:
@@ -242,6 +261,7 @@ def _kind(parameter: inspect.Parameter) -> str:
 
 # parameters that are the same everywhere; a `value` that is no keyword may be a tensor
 _BY_NAME = {"input": "Tensor", "self": "Tensor", "requires_grad": "bool", **dict.fromkeys(("alpha", "beta", "value", "fill_value"), "Number")}
+_MAYBE_TENSORS = frozenset({"other", "exponent", "min", "max"})  # numbers or tensors, hence without an annotation
 # functions of which torch has several forms: its error shows what was given
 _OVERLOADED = frozenset("rand randn randint randperm rand_like randn_like randint_like arange linspace logspace eye normal addmm baddbmm rsub fill_".split())
 
@@ -272,7 +292,7 @@ def _converts(to: Callable, x) -> bool:
 
 def _only_self(f: Callable) -> bool:
     """Whether f takes no tensor but its first argument."""
-    return not any(_kind(p).startswith("Tensor") for p in list(_signature(f).parameters.values())[1:])
+    return not any(_kind(p).startswith("Tensor") or p.name in _MAYBE_TENSORS for p in list(_signature(f).parameters.values())[1:])
 
 
 def blame(f: Callable, args: tuple, kwargs: dict, error: Exception, first: int = 1, function: str = "") -> None:

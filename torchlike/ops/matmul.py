@@ -125,7 +125,7 @@ def c_name(d: dt.dtype) -> str:
             "complex128": "c10::complex<double>"}.get(d.name, d.name)
 
 
-@public(out=True, checked=True)
+@public(out=True)
 def matmul(input, other: Tensor) -> Tensor:
     """The matrix product, with torch's rules for vectors and batches."""
     a, b = input._value.aval, other._value.aval if isinstance(other, Tensor) else None
@@ -155,7 +155,7 @@ def matmul(input, other: Tensor) -> Tensor:
     return apply(MATMUL, (input, other))
 
 
-@public(out=True, checked=True)
+@public(out=True)
 def mm(input, mat2: Tensor) -> Tensor:
     """The product of two matrices."""
     return _mm_by(_NAMED["mm"], input, mat2)
@@ -177,7 +177,7 @@ def _check_mm(a: Tensor, b: Tensor) -> None:
         raise RuntimeError(f"mat1 and mat2 shapes cannot be multiplied ({a.shape[0]}x{a.shape[1]} and {b.shape[0]}x{b.shape[1]})")
 
 
-@public(out=True, checked=True)
+@public(out=True)
 def bmm(input, mat2: Tensor) -> Tensor:
     """The products of two batches of matrices."""
     return _bmm_by(_NAMED["bmm"], input, mat2)
@@ -589,7 +589,9 @@ def multi_dot(matrices) -> Tensor:
 
 
 def _operator_matmul(self, other):
-    return matmul(self, other) if isinstance(other, Tensor) else NotImplemented
+    if isinstance(other, Tensor):
+        return matmul(self, other)
+    return self.matmul(other) if hasattr(other, "__torch_function__") else NotImplemented
 
 
 Tensor.__matmul__ = _operator_matmul
