@@ -67,6 +67,15 @@ def test_missing_and_mistyped_arguments(torch):
 
 
 @same
+def test_gradients_of_nothing_and_data_deleted(torch):
+    x = torch.ones(2, requires_grad=True)
+
+    def delete():
+        del x.data
+    return error(torch.autograd.grad, (x * 2).sum(), []), error(torch.autograd.backward, (x * 2).sum(), inputs=[]), error(delete), x.grad, x
+
+
+@same
 def test_failed_edits_change_nothing(torch):
     """A refused in-place operation leaves values, version and graph; a refused `out=` leaves its target."""
     x = torch.arange(4.0)

@@ -37,6 +37,33 @@ def test_what_was_never_taken(subject, oracle, call):
     assert kinds[0] == kinds[1]
 
 
+def test_every_older_call_warns_where_warnings_are_always(subject, oracle):
+    said = []
+    for torch in (subject, oracle):
+        x = torch.ones(2)
+        torch.set_warn_always(True)
+        try:
+            with warnings.catch_warnings(record=True) as caught:
+                warnings.simplefilter("always")
+                for _ in range(2):
+                    torch.addcmul(x, 2, x, x), torch.add(x, 2, x)
+        finally:
+            torch.set_warn_always(False)
+        said.append([(w.category, str(w.message).partition(":")[0]) for w in caught])
+    assert said[0] == said[1] and len(said[0]) == 4
+
+
+def test_embedding_bag_with_the_table_first(subject, oracle):
+    found = []
+    for torch in (subject, oracle):
+        table = torch.arange(12.0).reshape(3, 4).requires_grad_()
+        with pytest.warns(UserWarning, match="Argument order of nn.functional.embedding_bag was changed"):
+            out = torch.nn.functional.embedding_bag(table, torch.tensor([0, 1, 2, 1]), torch.tensor([0, 2]), mode="sum")
+        (out * out).sum().backward()
+        found.append((out.tolist(), table.grad.tolist()))
+    assert found[0] == found[1]
+
+
 def test_an_early_optimizer(subject, oracle):
     """Adam as PyTorch 0.4 wrote it."""
     def trained(torch):

@@ -240,6 +240,41 @@ def test_shape_and_memory_in_place(oracle, subject, program):
     assert not found, "\n" + "\n".join(map(str, found[:5]))
 
 
+FACTORS = {  # a target and what is scattered to its first element, by how many of them are zero
+    "none": ([1.5, 2.0], [3.0, -5.0, 7.0]), "own": ([0.0, 2.0], [3.0, -5.0, 7.0]), "one": ([1.5, 2.0], [0.0, -5.0, 7.0]), "own and one": ([0.0, 2.0], [0.0, -5.0, 7.0]),
+    "own apart": ([1.5, 0.0], [3.0, -5.0, 7.0])}
+
+
+def product_by_index(torch, function, target, source, include_self):
+    """Products, their gradients, and gradients of these."""
+    x, s = (torch.tensor(v, dtype=torch.float64, requires_grad=True) for v in (target, source))
+    made = function(x, 0, torch.tensor([0, 0, 1]), s, "prod", include_self=include_self)
+    first = torch.autograd.grad((made * torch.tensor([2.0, 3.0])).sum(), (x, s), create_graph=True)
+    return [made, *first, *torch.autograd.grad(sum((g * g * (k + 1)).sum() for k, g in enumerate(first)), (x, s))]
+
+
+@pytest.mark.parametrize("include_self", [True, False])
+@pytest.mark.parametrize("name", ["scatter_reduce", "index_reduce"])
+@pytest.mark.parametrize("factors", FACTORS)
+def test_second_derivatives_of_products_by_index(oracle, subject, factors, name, include_self):
+    want, got = (attempt(product_by_index, torch, getattr(torch, name), *FACTORS[factors], include_self) for torch in (oracle, subject))
+    assert isinstance(want, list), want
+    found = differences(want, got, strides=False)
+    assert not found, "\n" + "\n".join(map(str, found[:5]))
+
+
+def test_second_derivatives_of_products_with_two_zeros(subject):
+    """Where torch raises RuntimeError."""
+    for factors in (([1.5, 2.0], [0.0, 0.0, 7.0]), ([0.0, 2.0], [0.0, 0.0, 7.0])):
+        got = product_by_index(subject, subject.scatter_reduce, *factors, True)
+        x, s = (subject.tensor(v, dtype=subject.float64, requires_grad=True) for v in factors)
+        made = subject.stack([x[0] * s[0] * s[1], x[1] * s[2]])
+        first = subject.autograd.grad((made * subject.tensor([2.0, 3.0])).sum(), (x, s), create_graph=True)
+        want = [made, *first, *subject.autograd.grad(sum((g * g * (k + 1)).sum() for k, g in enumerate(first)), (x, s))]
+        for a, b in zip(got, want, strict=True):
+            np.testing.assert_allclose(a.tolist(), b.tolist(), rtol=1e-12)
+
+
 def test_unique_refuses_a_gradient(subject):
     x = subject.ones(3, requires_grad=True)
     with pytest.raises(NotImplementedError, match="the derivative for '_unique2' is not implemented"):

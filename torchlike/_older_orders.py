@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import warnings
 
+from ._core import history
 from ._tensor import Tensor
 
 # function -> what the numbers among the positional arguments are
@@ -24,7 +25,7 @@ def newer(name: str, args: tuple, kwargs: dict) -> tuple[tuple, dict] | None:
         tensors, numbers = ([x for x in args if isinstance(x, Tensor) is kind] for kind in (True, False))
         if not 0 < len(numbers) <= len(names) or len(tensors) != 3 or not isinstance(args[-1], Tensor) or not all(isinstance(x, number) for x in numbers):
             return None
-    if not _warned:
+    if history.warnings_always or not _warned:
         _warned.append(name)
         factors = "".join(f", {n}" for n in names)
         warnings.warn(f"This overload of {name} is deprecated: {name}(factors before tensors)\nConsider using {name}(tensors, *{factors}) instead.", stacklevel=4)

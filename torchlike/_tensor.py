@@ -427,6 +427,10 @@ class Tensor(Fields):
         out._of_data = [0]
         return out
 
+    @data.deleter
+    def data(self):
+        raise RuntimeError("Deleting tensor data is not allowed. Delete tensor instead!")
+
     @data.setter
     def data(self, other: Tensor):
         if not isinstance(other, Tensor):

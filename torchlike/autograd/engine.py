@@ -52,6 +52,8 @@ def grad(outputs, inputs, grad_outputs=None, retain_graph: bool | None = None, c
         raise ValueError("Expected allow_unused to be True or not passed when materialize_grads=True, but got: "
                          "allow_unused=False.")
     outputs, inputs = _sequence(outputs), _sequence(inputs)
+    if not inputs:
+        raise RuntimeError("`inputs` argument to `grad()` cannot be empty.")
     if any(type(x) is not Tensor for x in (*outputs, *inputs)):  # a subclass may take over
         from ..overrides import handle_torch_function, has_torch_function
         if has_torch_function((*outputs, *inputs)):

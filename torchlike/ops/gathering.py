@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import jax
 import numpy as np
 
 from .._core import dtype as dt
@@ -149,18 +150,46 @@ def _scatter_reduce(xp, x, index, src, dim, mode, include_self):
     return out.astype(x.dtype)
 
 
+def _product(xp, base, where, factors):
+    """base times the factors that meet at each place. JAX has no derivative of it; none of the factors is zero here, which makes it a quotient."""
+    if xp is np:
+        return write_at(xp, base, where, factors, "multiply")
+
+    @jax.custom_vjp
+    def product(base, factors):
+        return write_at(xp, base, where, factors, "multiply")
+
+    def forward(base, factors):
+        out = product(base, factors)
+        return out, (base, factors, out)
+
+    def backward(saved, g):
+        base, factors, out = saved
+        return g * out / base, (g * out)[where] / factors
+
+    product.defvjp(forward, backward)
+    return product(base, factors)
+
+
 def _prod_vjp(xp, g, x, src, where, shape, include_self):
-    """g * product of the others: where one factor is zero, the others' product must be taken anew."""
+    """g * product of the others: where one factor is zero, the others' product must be taken anew.
+
+    Factors that are zero stay in it as their sum `null`: a number that is zero too, but carries what second derivatives need.
+    """
     one, zero = np.ones((), g.dtype), np.zeros((), g.dtype)
     own = x if include_self else write_at(xp, x, where, one, "set")
-    filled = lambda v: xp.where(v == 0, one, v)  # noqa: E731
-    product = write_at(xp, filled(own), where, filled(src), "multiply")
+    filled, kept = lambda v: xp.where(v == 0, one, v), lambda v: xp.where(v == 0, v, zero)  # noqa: E731
+    product = _product(xp, filled(own), where, filled(src))
     zeros = write_at(xp, (own == 0).astype(g.dtype), where, (src == 0).astype(g.dtype), "add")
+    null = zeros * zero if xp is np else write_at(xp, kept(own), where, kept(src), "add")
 
-    def others(v, product, zeros):
-        return xp.where(v == 0, xp.where(zeros == 1, product, zero), xp.where(zeros == 0, product / filled(v), zero))
+    def times_null(factors, zeros, null, n):
+        return xp.where(zeros == n, factors, xp.where(zeros == n + 1, factors * null, zero))
 
-    return g * others(own, product, zeros), g[where] * others(src, product[where], zeros[where])
+    def others(v, product, zeros, null):
+        return xp.where(v == 0, times_null(product, zeros, null - kept(v), 1), times_null(product / filled(v), zeros, null, 0))
+
+    return g * others(own, product, zeros, null), g[where] * others(src, product[where], zeros[where], null[where])
 
 
 def _scatter_reduce_vjp(xp, g, x, index, src, out, needs, dim, mode, include_self, plan):

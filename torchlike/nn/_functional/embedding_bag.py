@@ -5,6 +5,7 @@ import numpy as np
 
 from ..._core import dtype as dt
 from ..._core import program
+from ..._core.history import warn
 from ..._public import named
 from ..._tensor import Tensor, as_tensor_value
 from ...ops.basic import where
@@ -47,6 +48,7 @@ def embedding_bag(input: Tensor, weight: Tensor, offsets: Tensor | None = None, 
 
     mode: 'sum' (with optional per_sample_weights), 'mean' or 'max'. Rows at padding_idx do not count; empty bags give 0.
     """
+    input, weight = _ordered(input, weight)
     _check(input, weight, offsets, per_sample_weights)
     if mode not in ("sum", "mean", "max"):
         raise ValueError("mode has to be one of sum, mean or max")
@@ -131,11 +133,18 @@ def _reduced(vectors: Tensor, real: Tensor | None, scale: Tensor | None, mode: s
     return vectors.mean(1) if real is None else vectors.sum(1) / real.sum(1, keepdim=True).clamp_min(1)
 
 
+def _ordered(input, weight) -> tuple:
+    """The indices and the table: first releases of PyTorch had them in the other order, which it still takes."""
+    if not (isinstance(input, Tensor) and isinstance(weight, Tensor) and weight.dtype is dt.int64 and input.is_floating_point()):
+        return input, weight
+    warn("Argument order of nn.functional.embedding_bag was changed. Usage `embedding_bag(weight, input, ...)` is deprecated, and should now be "
+         "`embedding_bag(input, weight, ...)`.")
+    return weight, input
+
+
 def _check(input: Tensor, weight: Tensor, offsets, per_sample_weights) -> None:
     need(input, "embedding_bag")
-    if need(weight, "embedding_bag", "weight", 2).dtype is dt.int64 and input.is_floating_point():
-        raise ValueError("Argument order of nn.functional.embedding_bag was changed. Usage `embedding_bag(weight, input, ...)` is deprecated, and should "
-                         "now be `embedding_bag(input, weight, ...)`.")
+    need(weight, "embedding_bag", "weight", 2)
     if per_sample_weights is not None and input.size() != per_sample_weights.size():
         raise ValueError(f"embedding_bag: If per_sample_weights ({per_sample_weights.size()}) is not None, then it must have the same shape as "
                          f"the input ({input.size()})")
