@@ -285,3 +285,25 @@ def test_methods_ask_a_class_that_is_no_tensor(first, subject):
     texts = [subprocess.run([sys.executable, "-c", METHODS, name, first], capture_output=True, text=True, timeout=120) for name in ("torch", subject.__name__)]
     assert texts[0].stdout == texts[1].stdout, texts[1].stderr
     assert texts[0].stdout.count("\n") == 6
+
+
+FRAMES = """
+import sys, torchlike as torch
+class Other:
+    @classmethod
+    def __torch_function__(cls, func, types, args=(), kwargs=None):
+        raise NotImplementedError("no")
+for f in (torch.add, torch.relu, torch.linalg.inv, torch.nn.functional.relu, torch.exp, torch.where, torch.max):
+    try:
+        f(Other())
+    except NotImplementedError as error:
+        trace = error.__traceback__
+        while trace:
+            print(len(trace.tb_frame.f_locals))
+            trace = trace.tb_next
+"""
+
+
+def test_frames_of_functions_that_dispatch_can_be_read():  # by debuggers, and by pytest where a test fails: it was a segmentation fault
+    run = subprocess.run([sys.executable, "-c", FRAMES], capture_output=True, text=True, timeout=120)
+    assert run.returncode == 0 and run.stdout.count("\n") > 20, (run.returncode, run.stderr)

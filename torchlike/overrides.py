@@ -200,8 +200,16 @@ def _dispatching_by_name(f: Callable, api: Callable) -> Callable:
     return call
 
 
-def _shell(*args, _ask, **kwargs):
-    return _ask(*args, **kwargs)
+@functools.cache
+def _shell(free: int) -> _types.CodeType:
+    """The code of a function that asks `_ask`, with so many variables of a closure.
+
+    The compiler has to know of them: it is code of its own that puts them into a frame, where debuggers (and pytest) read them.
+    """
+    names = "".join(f"free{i}, " for i in range(free))
+    scope: dict[str, Any] = {}
+    exec(f"def around({names}):\n def shell(*args, _ask, **kwargs):\n  return _ask(*args, **kwargs)\n  {names}\n return shell", scope)
+    return scope["around"](*range(free)).__code__.replace(co_filename=__file__)
 
 
 def _begin_to_dispatch(f: _types.FunctionType, dispatching: Callable = _dispatching) -> _types.FunctionType:
@@ -212,7 +220,7 @@ def _begin_to_dispatch(f: _types.FunctionType, dispatching: Callable = _dispatch
     plain = copied(f)
     f.__wrapped__, f._dispatches = plain, True
     f.__defaults__, f.__kwdefaults__ = None, {"_ask": dispatching(plain, f)}
-    f.__code__ = _shell.__code__.replace(co_name=f.__code__.co_name, co_freevars=f.__code__.co_freevars)  # as many as f's closure holds
+    f.__code__ = _shell(len(f.__code__.co_freevars)).replace(co_name=f.__code__.co_name)
     return plain
 
 
