@@ -529,6 +529,8 @@ def _without_overlaps(t: Tensor, st: Storage) -> tuple:
         bits = window(st, Layout((st.value.aval.numel,), (1,), 0)), (OPS["view_dtype"], (), (a.dtype,))
         links = (*bits, (OPS["as_strided"], (), ((1,), *t._strided())))
     names = [op.name for op, _, _ in chain]
+    if names[0] == "lens":
+        links = (chain[0], *links)
     if "imag" in names and names[:names.index("imag")].count("conj") % 2:  # of a conjugated tensor: negated numbers
         return (*links, (OPS["negated"], (), ()))
     return (*links, (OPS["conj"], (), ())) if names.count("conj") % 2 else links

@@ -88,12 +88,13 @@ def tensor_str(
     layout: str = "strided",
     prefix: str = "tensor(",
     contents: str | None = None,
+    tangent: str | None = None,
 ) -> str:
     """The repr of a tensor.
 
     ``array`` holds the elements (None on the meta device, where ``size`` says the shape); ``dtype`` and
     ``default_dtype`` are names such as "float32"; ``grad_fn`` is a node's class name; ``contents`` replaces the
-    elements.
+    elements; ``tangent`` is the repr of what forward differentiation made.
     """
     shape = tuple(array.shape) if array is not None else tuple(size or ())
     indent = len(prefix)
@@ -119,6 +120,8 @@ def tensor_str(
         suffixes.append(f"grad_fn=<{grad_fn}>")
     elif requires_grad:
         suffixes.append("requires_grad=True")
+    if tangent is not None:
+        suffixes.append(f"tangent={tangent}")
     return _append_suffixes(prefix + (body if contents is None else contents), suffixes, indent)
 
 
@@ -245,8 +248,17 @@ def _str(self: Tensor, *, tensor_contents: str | None = None) -> str:
         size=size if tensor_contents is None or not self._dispatches else None,
         prefix=f"{shown}(",
         contents=tensor_contents,
+        tangent=_tangent_str(self),
     )
     return f"Parameter({text})" if is_parameter else text
+
+
+def _tangent_str(t: Tensor) -> str | None:
+    from .autograd import forward_ad  # above this file
+
+    level = forward_ad._state.level
+    tangent = None if level is None else level.tangent(t)
+    return None if tangent is None else repr(tangent)
 
 
 def _shown_as(t: Tensor) -> tuple[str, bool]:

@@ -52,6 +52,8 @@ class Mapped(Op):
     grads    reference of the gradient of each input that has one; `marks` are the inputs where the results' gradients enter
     """
 
+    carries_tangents = True  # the traced function computed its results' tangents as further results
+
     def __init__(self, name: str, steps: list, forward_end: int, needs: dict, axes: list, outs: list, spread: list, avals: list,
                  grads: dict, marks: list, positions: list):
         super().__init__(f"vmap_{name}_{next(_count)}", self._forward, shape=self._shape, numpy=None)

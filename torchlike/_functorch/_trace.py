@@ -78,6 +78,8 @@ class Trace(program.Program):
         self.written: list[tuple] = []
         self.stale: list = []  # views from outside that took a value of this program
         self.left: list[tuple] = []  # (function's name, result, where its batch goes, what the caller has of it)
+        self.made: tuple | None = None  # the results of the operation whose node is being made, where others were recorded since
+        self.duals: list[tuple] = []  # (level of forward differentiation, what the caller has of a result, what of its tangent)
         self.closing = False  # while gradients from outside, which nobody knows yet, are sent through
 
     # -- inputs ----------------------------------------------------------------------------------------------------------
@@ -206,7 +208,12 @@ class Trace(program.Program):
         if node.edges:
             node.edges = [e if e is None or self.inner(e[0]) else (self.boundary(e, v), 0) for e, v in zip(node.edges, values)]
         if node.plan is not None:
-            self.needs[len(self.results) - len(node.plan.outs)] = node.needs
+            self.carried(self.made or self.results[-len(node.plan.outs):], node.needs)
+
+    def carried(self, made: tuple | list, needs: tuple) -> None:
+        """Derivatives go through these inputs of a step."""
+        out = made[0].ref
+        self.needs[out] = tuple(map(max, needs, self.needs.get(out, needs)))
 
     # -- what cannot be recorded -----------------------------------------------------------------------------------------
 

@@ -13,7 +13,7 @@ from .._core.value import Value
 from .._fields import fields
 from .._public import FUNCTIONS
 from .._tensor import Tensor, apply
-from ..autograd import engine
+from ..autograd import _tangents, engine
 from ..utils._pytree import _broadcast_to_and_flatten, tree_flatten, tree_unflatten
 from ._mapped import Mapped, mapped
 from ._trace import Boundary, Trace, innermost, tracing
@@ -85,7 +85,27 @@ def _add_batch_dim(tensor: Tensor, in_dim: int, level: int) -> Tensor:
     trace = _trace(level)
     with trace.outside():
         tensor._current()
-    return trace.placeholder(tensor, in_dim)
+    return _with_tangents(trace, tensor, in_dim) if _tangents.levels else trace.placeholder(tensor, in_dim)
+
+
+def _with_tangents(trace: Trace, source: Tensor, axis: int) -> Tensor:
+    """One example of `source`, with one example of its tangent."""
+    made = trace.placeholder(source, axis)
+    for level, tangent in _tangents.tangents_of(source):
+        with level.unseen(), trace.outside():
+            tangent._current()
+        with level.unseen():
+            level.of[made._value] = _with_tangents(trace, tangent, axis)
+    return made
+
+
+def _leave(trace: Trace, name: str, t: Tensor, axis: int | None) -> Tensor:
+    """What the caller gets of a result, and of its tangents."""
+    shell = trace.leave(name, t, axis)
+    for level, tangent in _tangents.tangents_of(t):
+        with level.unseen():
+            trace.duals.append((level, shell, _leave(trace, name, tangent, axis)))
+    return shell
 
 
 def _maybe_remove_batch_dim(name: str, batched_output: Any, vmap_level: int, batch_size: int, out_dim: int | None) -> Any:
@@ -95,7 +115,7 @@ def _maybe_remove_batch_dim(name: str, batched_output: Any, vmap_level: int, bat
             return batched_output
         raise ValueError(f"vmap({name}, ...): `{name}` must only return Tensors, got type {type(batched_output)}. Did you mean to set out_dims= to "
                          "None for output?")
-    return _trace(vmap_level).leave(name, batched_output, out_dim)
+    return _leave(_trace(vmap_level), name, batched_output, out_dim)
 
 
 def _remove_batch_dim(tensor: Tensor, level: int, batch_size: int, out_dim: int) -> Tensor:
@@ -200,6 +220,8 @@ def _run(func, size, dims, flat, spec, kwargs, out_dims, randomness):
         elif spread and t._layout is not None and is_dense(t._layout):  # an example's order of memory, one example after the other
             out._layout = Layout((size, *t._layout.shape), (t.numel(), *t._layout.strides))
         fields(shell).update(fields(out if not place else out.movedim(0, place)))
+    for level, shell, tangent in trace.duals:
+        level.of[shell._current()] = tangent
     return results
 
 

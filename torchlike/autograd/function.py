@@ -1,7 +1,6 @@
 """torch.autograd.Function: an operation whose backward the user writes in Python."""
 from __future__ import annotations
 
-import contextlib
 import functools
 import warnings
 from collections.abc import Callable
@@ -12,6 +11,8 @@ from .._public import _signature
 from .._tensor import Tensor, _plain_copy
 
 __all__ = ["Function", "FunctionCtx", "once_differentiable"]
+
+forward_rule: list[Callable] = []  # what makes tangents of a Function's results, while there is forward differentiation: see _tangents.py
 
 
 class FunctionCtx:
@@ -61,7 +62,6 @@ class FunctionCtx:
     non_differentiable: tuple = ()
 
 
-
 class FunctionNode(Node):
     """The graph node of a Function; `apply` calls the user's backward. It is also what backward calls `ctx`'s node."""
 
@@ -91,8 +91,6 @@ class FunctionNode(Node):
     def apply(self, grads: list, create_graph: bool) -> list:
         if self.saved is None:
             raise RuntimeError(SECOND_BACKWARD)
-        if _turned[0] and (self.cls.jvp is not Function.jvp or getattr(self.cls, "__module__", "").split(".")[0] not in ("torch", "torchlike")):
-            return _by_jvp(self, grads)
         from .engine import _filled
         if self.ctx.materialize_grads:
             grads = [Tensor._of(_filled(a, 0)) if g is None and a is not None else g for g, a in zip(grads, self.avals)]
@@ -202,9 +200,9 @@ class Function:
                 raise RuntimeError("Implementing both 'backward' and 'vjp' for a custom Function is not allowed. You should only implement one of them.")
             cls.backward = cls.vjp
         if not recorded or isinstance(result, list):  # outputs are a tensor or a tuple; a list is handed on as it is
+            if forward_rule:
+                forward_rule[0](cls, ctx, args, result)
             return result
-        if duals_live[0]:
-            ctx._given = [a._aval if isinstance(a, Tensor) else None for a in args]
         edges = [(a._edge, a._out) if need else None for a, need in zip(args, needs)]
         node = _node_class(cls)(cls, ctx, edges, needs)
         ctx._node = node
@@ -237,6 +235,8 @@ class Function:
                 o._edge, o._out = node, i
                 made.append(o)
         _save(ctx, outs, made, node)
+        if forward_rule:
+            forward_rule[0](cls, ctx, args, tuple(made))
         return made[0] if single else tuple(made)
 
     @classmethod
@@ -293,53 +293,6 @@ def _saved_output(value, node, i) -> Tensor:
     if node is not None:
         t._edge, t._out = node, i
     return t
-
-
-# -- forward differentiation ---------------------------------------------------------------------------------------------
-
-_turned = [False]
-duals_live = [False]  # whether a level of forward_ad is on
-
-
-@contextlib.contextmanager
-def turned_around():
-    """Inside, a backward is walked for the sake of its own derivative alone, which is forward differentiation: of a Function, its jvp."""
-    before, _turned[0] = _turned[0], True
-    try:
-        yield
-    finally:
-        _turned[0] = before
-
-
-class _Turned(Function):
-    """Stands for a Function's backward, linear in the gradients: its derivative in their direction is the Function's jvp."""
-
-    @staticmethod
-    def forward(ctx, node, *grads):
-        from .engine import _filled
-        ctx.node = node
-        return tuple(None if e is None else Tensor._of(_filled(e[0].output_aval(e[1]), 0)) for e in node.edges)
-
-    @staticmethod
-    def backward(ctx, *tangents):
-        node = ctx.node
-        context = node.ctx
-        before, context._saved = context.__dict__.get("_saved", ()), context.saved_for_forward or context.__dict__.get("_saved", ())
-        if context.materialize_grads:  # also for tensors without a tangent
-            from .engine import _filled
-            given = context.__dict__.get("_given", ())
-            tangents = [Tensor._of(_filled(a, 0)) if t is None and a is not None else t for t, a in zip(tangents, given)] or tangents
-        try:
-            made = node.cls.jvp(context, *tangents)
-        finally:
-            context._saved = before
-        return (None, *(made if isinstance(made, tuple) else (made,)))
-
-
-def _by_jvp(node: FunctionNode, grads: list) -> list:
-    if node.cls.jvp is Function.jvp:
-        node.cls.jvp(node.ctx)  # says what is missing
-    return list(_Turned.apply(node, *grads))
 
 
 def once_differentiable(fn: Callable) -> Callable:

@@ -1,7 +1,9 @@
 """One level of differentiation: inputs lifted into tensors of their own, results freed of the level again."""
 from __future__ import annotations
 
+import contextlib
 import threading
+from collections.abc import Iterator
 from typing import Any
 
 from .._core import program
@@ -12,6 +14,8 @@ from .._public import FUNCTIONS
 from .._tensor import Tensor, _new
 from ..autograd import engine
 from ..utils._pytree import tree_flatten, tree_map, tree_unflatten
+
+_alias = Tensor._alias  # as it is outside of forward differentiation: tangents of levels around this one stay
 
 
 class _Open(threading.local):
@@ -24,6 +28,16 @@ _open = _Open()
 def transforming() -> bool:
     """Whether a function runs under `grad`, `vmap` or another of these in this thread."""
     return bool(_open.count) or isinstance(program.state.program, Trace)
+
+
+@contextlib.contextmanager
+def running() -> Iterator[None]:
+    """While a function runs under a transform."""
+    _open.count += 1
+    try:
+        yield
+    finally:
+        _open.count -= 1
 
 
 class Level:
@@ -72,8 +86,7 @@ class Level:
         def one(t):
             if not isinstance(t, Tensor) or t._edge is None or (self.outer and self.reaches_outside([t])):
                 return t
-            out = t._alias()
-            return out
+            return _alias(t)
         return tree_map(one, tree)
 
     def gradients(self, outputs: list[Tensor], cotangents: list, keep: bool = False) -> list[Tensor]:
@@ -127,4 +140,4 @@ def tensors_of(tree: Any, what: str) -> tuple[list[Tensor], Any]:
     return leaves, spec
 
 
-__all__ = ["Level", "derivatives", "replaced", "split", "tensors_of", "tree_unflatten"]
+__all__ = ["Level", "derivatives", "replaced", "running", "split", "tensors_of", "tree_unflatten"]

@@ -9,8 +9,9 @@ from .._core.grad_mode import mode
 from .._functorch.vmap import vmap
 from .._public import FUNCTIONS
 from .._tensor import Tensor
+from ..autograd import _tangents
 from ..utils._pytree import tree_flatten, tree_map, tree_unflatten, treespec_pprint
-from ._level import Level, derivatives, replaced, split, tensors_of
+from ._level import Level, derivatives, replaced, running, split, tensors_of
 
 
 def grad_and_value(func: Callable, argnums: int | tuple[int, ...] = 0, has_aux: bool = False) -> Callable:
@@ -128,27 +129,32 @@ def _jvp(func, primals, tangents, strict: bool, has_aux: bool, argnums) -> tuple
         if x.shape != t.shape:
             raise RuntimeError("Trying to set a forward gradient that has a different size than that of the original Tensor, this is not supported. "
                                f"Tensor is of size {list(x.shape)} while the given forward gradient is of size {list(t.shape)}.")
-    with Level() as level:
-        lifted = level.lift(chosen)
-        args = lifted if argnums is None else replaced(primals, argnums, lifted)
+    with _tangents.opened() as level, running():
+        duals = tree_unflatten([level.dual(x, t) for x, t in zip(flat, flat_tangents)], spec)
+        args = duals if argnums is None else replaced(primals, argnums, duals)
         output, aux = _with_aux(func(*args), has_aux, "jvp(f, primals, tangents)")
         outputs, out_spec = tensors_of(output, "jvp(f, primals, tangents)")
-        if strict and any(not o.requires_grad for o in outputs):
+        made = [level.tangent(o) for o in outputs]
+        if strict and any(t is None for t in made):
             raise RuntimeError("jvp(f, primals, tangents, strict=True): The output of f is independent of the inputs. This is not allowed with "
                                "strict=True.")
-        made = tree_unflatten(_pushforward(level, outputs)(flat_tangents), out_spec)
-        found = level.free(output), level.free(made)
-        return (*found, level.free(aux)) if has_aux else found
+        made = [FUNCTIONS["zeros_like"](o.detach()) if t is None else t for o, t in zip(outputs, made)]
+        found = output, tree_unflatten(made, out_spec)
+        return (*found, aux) if has_aux else found
 
 
 def linearize(func: Callable, *primals: Any) -> tuple:
     """(func(*primals), jvp_fn): jvp_fn(*tangents) returns J tangents without running func again."""
-    with Level() as level:
-        output = func(*level.lift(primals))
-        outputs, out_spec = tree_flatten(output)
-        push = _pushforward(level, outputs)
-        result = level.free(output)
     flat, spec = tree_flatten(primals)
+    zeros = FUNCTIONS["zeros_like"]
+    with Level() as level, _tangents.opened() as forward:
+        forward.linear = True
+        along = level.lift([zeros(x.detach()) for x in flat])
+        output = func(*tree_unflatten([forward.dual(x, t) for x, t in zip(flat, along)], spec))
+        outputs, out_spec = tree_flatten(output)
+        made = [forward.tangent(o) for o in outputs]
+        push = _pushforward(level, [zeros(o.detach()) if t is None else t for o, t in zip(outputs, made)])
+        result = level.free(output)
 
     def jvp_fn(*tangents):
         given, given_spec = tree_flatten(tangents)

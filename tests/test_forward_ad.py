@@ -1,0 +1,155 @@
+"""Forward differentiation against real torch: no_grad, shared memory, views, writes in place, vmap, backward of tangents, nesting."""
+from importlib import import_module
+
+import pytest
+from same import caught, same
+
+from torchlike._core.program import tier
+
+
+@pytest.fixture(params=["numpy", "compiled"], autouse=True)
+def _tier(request):
+    with tier(request.param):
+        yield
+
+
+def _ad(torch):
+    return import_module(torch.__name__ + ".autograd.forward_ad")
+
+
+@same
+def test_no_grad_hands_tangents_on(torch):
+    fa = _ad(torch)
+    with fa.dual_level():
+        d = fa.make_dual(torch.tensor([3.0, 1.0, 2.0]), torch.tensor([1.0, 2.0, 3.0]))
+        with torch.no_grad():
+            some = [d * d, d.sort()[0], d.reshape(3, 1), torch.cat([d, d.detach()]), d.max()]
+            changed = d.clone()
+            changed[0] = 5
+            d.mul_(2)
+        with torch.inference_mode():
+            nothing = d * d
+        found = [fa.unpack_dual(t) for t in (*some, changed, d, nothing)]
+        return found, d.requires_grad, (d * 2).requires_grad, d.is_leaf
+
+
+def _now(fa, *tensors):
+    """Primals and tangents as they are now: torch writes both in place later."""
+    return [[None if t is None else t.clone() for t in fa.unpack_dual(x)] for x in tensors]
+
+
+@same
+def test_a_dual_tensor_is_a_view_of_its_primal(torch):
+    fa, x, t = _ad(torch), torch.tensor([1.0, 2.0]), torch.tensor([1.0, 0.5])
+    with fa.dual_level():
+        d = fa.make_dual(x, t)
+        facts = [d.data_ptr() == x.data_ptr(), d._base is x, d.is_leaf, d._is_view(), fa.unpack_dual(d).tangent is t]
+        x.mul_(2)
+        after = d.clone(), _now(fa, d)
+        d[:1].mul_(3)
+        parts = x.clone(), _now(fa, d, x)
+        primal = fa.unpack_dual(d).primal
+        primal.add_(1)
+        alone = d.detach()
+        alone.mul_(10)
+        rest = x.clone(), _now(fa, d, alone, primal)
+        d.fill_(7.0)
+        filled = _now(fa, d)
+        d.copy_(fa.make_dual(torch.ones(2), torch.tensor([1.0, 0.5])))
+        text = repr(d)
+        return facts, after, parts, rest, filled, fa.unpack_dual(d), x, text, caught(fa.make_dual, d, t)
+
+
+@same
+def test_writes_bring_tangents_along(torch):
+    fa = _ad(torch)
+    with fa.dual_level():
+        d = fa.make_dual(torch.tensor([1.0, 2.0]), torch.tensor([3.0, 4.0]))
+        column = d.view(2, 1)
+        d.mul_(2)
+        y = torch.zeros(4)
+        part = y[1:3]
+        part.copy_(d)
+        y[0] = d[1]
+        for i in range(20):
+            d[1] = i
+        joined = torch.stack([d] * 40)
+        window = d.as_strided((2, 2), (1, 0))
+        return [fa.unpack_dual(t) for t in (column, column.T, y, part, d, joined, window)], y.requires_grad
+
+
+@same
+def test_forward_over_reverse(torch):
+    fa, x = _ad(torch), torch.tensor([1.0, 2.0, 3.0], requires_grad=True)
+    with fa.dual_level():
+        d = fa.make_dual(x, torch.tensor([1.0, 0.0, 2.0]))
+        y = (d.exp() * d).sum()
+        g, = torch.autograd.grad(y, x, retain_graph=True)
+        second = fa.unpack_dual(g)
+        g, = torch.autograd.grad(y, x, create_graph=True)
+        third = fa.unpack_dual(g).tangent
+        third.sum().backward()
+        refused = caught(d.mul_, 2)
+    return second, third, x.grad, refused
+
+
+@same
+def test_vmap_of_dual_tensors(torch):
+    fa, x = _ad(torch), torch.arange(6.0).reshape(3, 2)
+    with fa.dual_level():
+        d = fa.make_dual(x, x.cos())
+        made = [torch.vmap(lambda a: a.sin() * a.sum())(d), torch.vmap(lambda a, b: a * b, (0, None))(d, d[0]), torch.vmap(torch.vmap(lambda a: a ** 3))(d),
+                torch.vmap(lambda a: a * d[1], in_dims=0, out_dims=1)(x)]
+        return [fa.unpack_dual(t) for t in made]
+
+
+@same
+def test_dtypes_of_tangents(torch):
+    fa = _ad(torch)
+    with fa.dual_level():
+        return [fa.unpack_dual(fa.make_dual(torch.ones(2), torch.ones(2, dtype=d))) for d in (torch.float64, torch.complex64, torch.float16)]
+
+
+@same
+def test_functions_of_no_grad_under_transforms(torch):
+    F, x = torch.func, torch.tensor([1.0, 2.0])
+
+    @torch.no_grad()
+    def whole(a):
+        return a.sin() * a
+
+    def part(a):
+        with torch.no_grad():
+            c = a ** 2
+        return a * c
+    with torch.no_grad():
+        outside = F.jvp(part, (x,), (x,)), F.hessian(lambda a: (a ** 3).sum())(x)
+    return (F.jvp(whole, (x,), (x,)), F.jacfwd(whole)(x), F.jvp(part, (x,), (x,)), F.jacfwd(part)(x), F.jacrev(part)(x), F.hessian(lambda a: part(a).sum())(x),
+            F.linearize(part, x)[1](x + 1), outside)
+
+
+@same
+def test_transforms_nest_around_vmap(torch):
+    F, x, p = torch.func, torch.tensor([1.0, 2.0, 3.0]), torch.tensor(2.0)
+    rows = torch.arange(6.0).reshape(2, 3)
+
+    def f(a):
+        return torch.vmap(lambda r: (r * a).sin().sum())(rows)
+
+    def mixed(p):
+        return F.grad(lambda s: torch.vmap(lambda a: (a * s * p).sin())(x).sum())(torch.tensor(1.5))
+    cube = lambda a: (a ** 3).sum()  # noqa: E731
+    return (F.jvp(f, (x,), (x,)), F.jacfwd(f)(x), F.hessian(lambda a: f(a).sum())(x), F.linearize(f, x)[1](x), F.jvp(mixed, (p,), (p,)),
+            F.jacfwd(F.jacfwd(F.jacfwd(cube)))(x), F.jacrev(F.jacfwd(cube))(x), F.jvp(lambda a: F.jvp(lambda b: b ** 3 * a, (a,), (x,))[1], (x,), (x,)),
+            F.grad(lambda a: F.jvp(lambda b: b ** 3, (a,), (a,))[1].sum())(x))
+
+
+@same
+def test_tangents_that_require_gradients(torch):
+    F = torch.func
+    x, t = torch.tensor([1.0, 2.0], requires_grad=True), torch.tensor([0.5, 1.0], requires_grad=True)
+    w = torch.nn.Parameter(torch.tensor([2.0, -1.0]))
+    out, pushed = F.jvp(lambda a: a.sin() * a * w, (x,), (t,))
+    pushed.sum().backward()
+    F.hessian(lambda a: (a ** 4 * w).sum())(x).sum().backward()
+    return out, pushed, x.grad, t.grad, w.grad

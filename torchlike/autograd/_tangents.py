@@ -1,0 +1,299 @@
+"""Forward derivatives. While a level is open the recorder also makes the tangent of each result whose inputs have some.
+
+A tangent belongs to a Value. Values are immutable and every operation makes new ones, so views, writes in place, `no_grad` and backward
+passes hand tangents on without knowing of them. What shares memory with a tensor but not its tangent (a dual tensor and its primal,
+`detach()`) is a view through a `LENS`. A tangent is made from the derivative of an operation's vector-Jacobian product by its vector.
+"""
+from __future__ import annotations
+
+import contextlib
+import itertools
+from collections.abc import Iterator
+from types import ModuleType
+from typing import Any
+from weakref import WeakKeyDictionary
+
+from .. import _resize, _storage, _tensor
+from .._core import dtype as dt
+from .._core import program
+from .._core.aval import NUMBERS
+from .._core.grad_mode import mode
+from .._core.graph import Node
+from .._core.layout import Layout
+from .._core.registry import Plan, View
+from .._core.value import Value
+from .._public import FUNCTIONS
+from .._tensor import Tensor
+from . import engine, function
+
+
+class _Lens(View):
+    """A view of everything. Its static names a cell, in which a level keeps the tangent that is seen here."""
+
+    def layout(self, layout: Layout, rest: tuple) -> Layout:
+        return layout
+
+
+LENS = _Lens("lens", lambda xp, x, cell: x, put=lambda xp, base, new, cell: new, layout=None, torch_name="ViewBackward0")
+_cells = itertools.count(1)
+
+
+class Level:
+    """The tangents of one forward differentiation."""
+
+    def __init__(self) -> None:
+        self.of: WeakKeyDictionary[Value, Tensor] = WeakKeyDictionary()
+        self.cells: dict[int, Tensor | None] = {}
+        self.linear = False  # whether tangents shall depend on those of the inputs also where nothing is to be differentiated backwards
+        self.recent: dict[int, tuple] = {}  # of the last operation: what its tangent was made of, for when the node is there
+
+    def dual(self, primal: Tensor, tangent: Tensor | None) -> Tensor:
+        """A view of primal that has this tangent."""
+        cell = next(_cells)
+        self.cells[cell] = tangent
+        return primal._view(LENS, (cell,))
+
+    def unseen(self) -> contextlib.AbstractContextManager:
+        """Inside of the block only the levels around this one see what is recorded."""
+        return _seen_by(levels.index(self))
+
+    def tangent(self, t: Tensor) -> Tensor | None:
+        """The tangent of a tensor; None where it depends on no dual tensor."""
+        if t._sparse:
+            return None
+        found = self.of.get(t._current())
+        if found is None and t._chain:  # a dual tensor that was overwritten has none
+            cells = [self.cells.get(statics[0]) for op, _, statics in t._chain if op is LENS and statics[0] in self.cells]
+            if cells and cells[-1] is not None:
+                found = FUNCTIONS["zeros_like"](t.detach())
+        return found
+
+
+_alias = Tensor._alias
+levels: list[Level] = []  # those that are open, the innermost last
+_seen = [0]  # how many of them see what is recorded now: making tangents is seen by the levels around theirs alone
+_MODULES: tuple[ModuleType, ...] = (_tensor, engine, _storage, _resize)
+_before: list[tuple] = []  # what recorded before there was a level
+
+
+def enter() -> Level:
+    """Open a level."""
+    if not levels:
+        _before[:] = [(m.record, getattr(m, "_node", None)) for m in _MODULES]
+        for m in _MODULES:
+            m.record = _record
+        _tensor._node = engine._node = _made_node
+        function.forward_rule.append(_of_function)
+        Tensor._alias = _alias_without
+    made = Level()
+    levels.append(made)
+    _seen[0] = len(levels)
+    return made
+
+
+def leave(level: Level) -> None:
+    """Close a level, and those that were left open inside of it: their tangents are forgotten."""
+    if level in levels:
+        del levels[levels.index(level):]
+    _seen[0] = len(levels)
+    if not levels:
+        function.forward_rule.clear()
+        Tensor._alias = _alias
+        for m, (record, node) in zip(_MODULES, _before):
+            m.record = record
+            if node is not None:
+                m._node = node
+
+
+@contextlib.contextmanager
+def opened() -> Iterator[Level]:
+    """A level for the block."""
+    level = enter()
+    try:
+        yield level
+    finally:
+        leave(level)
+
+
+@contextlib.contextmanager
+def _seen_by(n: int) -> Iterator[None]:
+    before, _seen[0] = _seen[0], n
+    try:
+        yield
+    finally:
+        _seen[0] = before
+
+
+def seeing() -> list[Level]:
+    """The levels that see what is recorded now."""
+    return levels[:_seen[0]]
+
+
+def _alias_without(t: Tensor) -> Tensor:
+    """What `detach` makes: a tensor of the same storage without the tangents."""
+    made = _alias(t)
+    if all(made._value not in level.of for level in seeing()):
+        return made
+    cell = next(_cells)
+    for level in seeing():
+        level.cells[cell] = None
+    seen = made._view(LENS, (cell,))
+    seen._base = seen._several = None
+    return seen
+
+
+# -- the recorder --------------------------------------------------------------------------------------------------------
+
+
+def _record(op: Any, values: list, statics: tuple) -> tuple:
+    if op is LENS or op is LENS.put:
+        return _through_lens(op, values, statics)
+    plan, made = _before[0][0](op, values, statics)
+    n = _seen[0]
+    if plan.differentiable and not mode.inference and not getattr(op, "carries_tangents", False):
+        for i in range(n):
+            if n == len(levels) and not i:
+                _forget_recent()
+            _push(i, plan, values, made)
+    return plan, made
+
+
+def _forget_recent() -> None:
+    for level in levels:
+        level.recent.clear()
+
+
+def _through_lens(op: Any, values: list, statics: tuple) -> tuple:
+    """Look at memory, or write there, with another tangent than that of the memory."""
+    plan, made = _before[0][0](op, values, (0,))  # the same program for all cells
+    cell, seen = statics[0], made[0]
+    for level in seeing():
+        outside = level.of.get(values[0])
+        if cell not in level.cells:
+            found = outside if op is LENS else level.of.get(values[1])
+        elif op is LENS:
+            found = level.cells[cell]
+        else:
+            found, new = outside, level.of.get(values[1])
+            if new is None and level.cells[cell] is not None:
+                new = FUNCTIONS["zeros_like"](level.cells[cell])
+            level.cells[cell] = new
+        if found is not None:
+            level.of[seen] = found
+    return plan, made
+
+
+def _push(i: int, plan: Plan, values: list, made: tuple) -> None:
+    """The tangents of an operation's results, for level i."""
+    of = levels[i].of
+    tangents = [of.get(v) if v.__class__ is Value and v.aval.dtype.category >= dt.FLOAT else None for v in values]
+    needs = tuple([t is not None for t in tangents])
+    if True not in needs:
+        return
+    carried = getattr(program.state.program, "carried", None)  # under vmap: its operation shall have derivatives there
+    if carried is not None:
+        carried(made, needs)
+    with _seen_by(i):
+        places, given = plan.places(needs), [engine._filled(a, 0) for a in plan.outs]
+        saved = [made[~k] if k < 0 else values[k] for k in places]
+        back = plan.op.backward
+        inner = back.plan(tuple([v.aval if v.__class__ is Value else NUMBERS.get(v.__class__) for v in (*saved, *given)]), (plan, needs))
+        wanted = (False,) * len(saved) + tuple([a.dtype.category >= dt.FLOAT for a in plan.outs])
+        along = [_like(t, v) for t, v in zip(tangents, values) if t is not None]
+        arguments = [*saved, *given, *(t._current() for t in along)]
+        statics = inner, wanted
+        pushed_plan, pushed = _tensor.record(back.backward, arguments, statics)
+        edges = [None if t._edge is None else (t._edge, t._out) for t in along]
+        results = [Tensor._of(v) for v in pushed]
+        found = pushed_plan, places, len(given), edges, arguments, pushed, results
+        _attach(found, [None] * len(places), mode.enabled or levels[i].linear)
+        levels[i].recent[id(made)] = made, found
+        for v, t in zip([v for v, w in zip(made, wanted[len(saved):]) if w], results):
+            of[v] = t
+
+
+def _like(t: Tensor, v: Value) -> Tensor:
+    """A tangent in the dtype in which its primal's derivative computes."""
+    a = v.aval
+    if t.dtype is a.dtype:
+        return t
+    return t.real.to(a.dtype) if t.dtype.is_complex and not a.dtype.is_complex else t.to(a.dtype)
+
+
+def _attach(found: tuple, saved_edges: list, enabled: bool) -> None:
+    """Put tangents into the graph of backward differentiation, by what they were made of."""
+    plan, _, n_given, edges, arguments, pushed, results = found
+    all_edges = [*saved_edges, *[None] * n_given, *edges]
+    if enabled and any(all_edges) and plan.differentiable:
+        node = _tensor._node(plan.op, plan, all_edges, arguments, pushed)
+        for k, t in enumerate(results):
+            t._edge, t._out = node, k
+
+
+def _made_node(op: Any, plan: Plan, edges: list, values: list, made: Any) -> Node:
+    """A node of the graph; the tangents of its results depend on what it saved, too."""
+    trace = program.state.program
+    if hasattr(trace, "carried"):
+        trace.made = made
+    try:
+        node = _before[0][1](op, plan, edges, values, made)
+    finally:
+        if hasattr(trace, "carried"):
+            trace.made = None
+    for i, level in enumerate(seeing()):
+        found = level.recent.pop(id(made), None)
+        if found is None:
+            continue
+        places = found[1][1]
+        with _seen_by(i):
+            made_of = [(node, ~k) if k < 0 and plan.outs[~k].dtype.category >= dt.FLOAT else edges[k] if k >= 0 else None for k in places]
+            _attach(found[1], made_of, True)
+    return node
+
+
+# -- functions with a derivative of their own --------------------------------------------------------------------------
+
+
+def _of_function(cls: type, ctx: Any, args: tuple, result: Any) -> None:
+    """Tangents of what a Function returned: by its jvp. Those of torchlike's own were made while their forward was recorded."""
+    own = getattr(cls, "__module__", "").split(".")[0] in ("torch", "torchlike") and cls.jvp is function.Function.jvp
+    for level in () if own else reversed(seeing()):
+        tangents = [level.tangent(a) if isinstance(a, Tensor) else None for a in args]
+        if all(t is None for t in tangents):
+            continue
+        if ctx.materialize_grads:
+            tangents = [FUNCTIONS["zeros_like"](a.detach()) if t is None and isinstance(a, Tensor) else t for t, a in zip(tangents, args)]
+        with level.unseen(), _saved_for_forward(ctx):
+            made = cls.jvp(ctx, *tangents)
+        for o, t in zip(*[x if isinstance(x, tuple) else (x,) for x in (result, made)]):
+            if isinstance(o, Tensor) and o.dtype.category >= dt.FLOAT:
+                _set(level, o, t)
+
+
+@contextlib.contextmanager
+def _saved_for_forward(ctx: Any) -> Iterator[None]:
+    """jvp finds in `saved_tensors` what was saved for it."""
+    missing = object()
+    before = ctx.__dict__.get("_saved", missing)
+    if ctx.saved_for_forward:
+        ctx._saved = ctx.saved_for_forward
+    try:
+        yield
+    finally:
+        if before is not missing:
+            ctx._saved = before
+        else:
+            ctx.__dict__.pop("_saved", None)
+
+
+def _set(level: Level, o: Tensor, t: Tensor | None) -> None:
+    if t is None:
+        level.of.pop(o._current(), None)
+    else:
+        level.of[o._current()] = t
+
+
+def tangents_of(t: Tensor) -> list[tuple[Level, Tensor]]:
+    """The levels in which a tensor has a tangent, and the tangents."""
+    found = [(level, level.tangent(t)) for level in seeing()]
+    return [(level, tangent) for level, tangent in found if tangent is not None]
