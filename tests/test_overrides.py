@@ -307,3 +307,21 @@ for f in (torch.add, torch.relu, torch.linalg.inv, torch.nn.functional.relu, tor
 def test_frames_of_functions_that_dispatch_can_be_read():  # by debuggers, and by pytest where a test fails: it was a segmentation fault
     run = subprocess.run([sys.executable, "-c", FRAMES], capture_output=True, text=True, timeout=120)
     assert run.returncode == 0 and run.stdout.count("\n") > 20, (run.returncode, run.stderr)
+
+
+COMPOSED = """
+import importlib, sys
+torch = importlib.import_module(sys.argv[1])
+class Other:
+    @classmethod
+    def __torch_function__(cls, func, types, args=(), kwargs=None):
+        return {torch.linalg.inv: "inv", torch.inverse: "inverse", torch.linalg.pinv: "pinv", torch.logdet: "logdet"}.get(func, func)
+print(eval(sys.argv[2])(Other()), torch.linalg.inv(torch.eye(2)).sum())
+"""
+
+
+@pytest.mark.parametrize("first", ["torch.linalg.inv", "torch.inverse", "torch.linalg.pinv", "torch.logdet"])
+def test_the_first_call_is_the_programs_own(first, subject):
+    """linalg.inv calls inv_ex, of which a class may know nothing."""
+    texts = [subprocess.run([sys.executable, "-c", COMPOSED, name, first], capture_output=True, text=True, timeout=120) for name in ("torch", subject.__name__)]
+    assert texts[0].stdout == texts[1].stdout != "", texts[1].stderr

@@ -5,6 +5,7 @@ import functools
 import importlib
 import inspect
 import operator
+import os
 import sys
 import warnings
 from collections.abc import Callable, Iterable, Sequence
@@ -140,7 +141,7 @@ def _mended(f: Callable, run: Callable, args: tuple, kwargs: dict, error: Except
         taken = taken_over(f.__name__, args, kwargs)
         if taken is not NotImplemented:
             return lambda: taken
-    elif others_take_over(args, kwargs):
+    elif others_take_over(args, kwargs, error):
         return functools.partial(run, *args, **kwargs)
     blame(f, args, kwargs, error, 0 if method else 1)
     return None
@@ -152,12 +153,30 @@ def _of_others(args: Iterable, inside: bool = False) -> bool:
                for x in args)
 
 
-def others_take_over(args: tuple, kwargs: dict) -> bool:
+class _Begun(Exception):
+    """Functions began to look at their arguments inside of a function that calls others: that one is called again."""
+
+
+def others_take_over(args: tuple, kwargs: dict, error: Exception | None = None) -> bool:
     """Whether a call of a function failed for an argument whose class takes functions over, and functions begin to look at their arguments now."""
-    if f"{__package__}.overrides" in sys.modules or not _of_others((*args, *kwargs.values())):
+    if error.__class__ is not _Begun and f"{__package__}.overrides" in sys.modules:
+        return False
+    if not _of_others((*args, *kwargs.values())):
         return False
     importlib.import_module(f"{__package__}.overrides")
+    if _calls_around() > 1:
+        raise _Begun from None
     return True
+
+
+def _calls_around() -> int:
+    """How many public functions are under way here, each called by the one before."""
+    codes = [c for f in (called, with_out) for c in f.__code__.co_consts if getattr(c, "co_name", "") == "run"]
+    package, frame, count = os.path.dirname(__file__) + os.sep, sys._getframe(1), 0
+    while frame is not None and frame.f_code.co_filename.startswith(package):
+        count += frame.f_code in codes
+        frame = frame.f_back
+    return count
 
 
 def taken_over(name: str, args: tuple, kwargs: dict) -> Any:
@@ -220,7 +239,7 @@ def with_out(f: Callable) -> Callable:
                 return made if out is None else _sparse_into(out, made, f.__name__, error)
             older = _older(f, args, kwargs, error)
             if older is None:
-                if others_take_over((*args, out), kwargs):
+                if others_take_over((*args, out), kwargs, error):
                     return run(*args, **kwargs) if out is None else run(*args, out=out, **kwargs)
                 blame(f, args, kwargs, error)
                 raise
