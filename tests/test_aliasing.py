@@ -572,3 +572,29 @@ def test_elements_at_positions_that_are_not_known_yet(torch):
 def test_an_element_taken_at_such_a_position_is_pickled_alone():
     short, long = [len(pickle.dumps(torchlike.zeros(n)[torchlike.tensor([1.0, 3, 2]).argmax()])) for n in (4, 4096)]
     assert short == long
+
+
+def test_a_long_tensor_is_walked_element_by_element(subject, oracle, monkeypatch):
+    """Views as ever, that see writes of the loop's own; not all of them made before the first is looked at."""
+    found = []
+    for torch in (subject, oracle):
+        x = torch.zeros(2000)
+        if torch is subject:
+            monkeypatch.setattr(torch.Tensor, "unbind", None)
+        for i, v in enumerate(x):
+            x[i + 1:i + 2] = float(v) + 1
+            if i % 2:
+                v.add_(10)
+        rows = iter(torch.ones(1500, 2))
+        found.append((x[-3:].tolist(), next(rows).shape, len(list(rows)), v._is_view(), v._base is x))
+    assert found[0] == found[1]
+
+
+def test_gradients_through_a_walk_of_a_long_tensor(subject, oracle):
+    found = []
+    for torch in (subject, oracle):
+        x = torch.ones(1200, requires_grad=True)
+        parts = list(x * 2)
+        (parts[3] * parts[1100]).backward()
+        found.append((parts[3].grad_fn.name(), x.grad.nonzero().tolist(), x.grad.sum().item()))
+    assert found[0] == found[1]

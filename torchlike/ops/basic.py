@@ -308,9 +308,15 @@ def _len(self) -> int:
     return self._value.aval.shape[0]
 
 
+_MANY = 1000
+
+
 def _iter(self):
     if not self._value.aval.ndim:
         raise TypeError("iteration over a 0-d tensor")
+    n = self._value.aval.shape[0]
+    if n > _MANY and self._edge is None and not self.requires_grad and self.__class__._plain:  # a program of all the slices costs each of them several times its own
+        return (self[i] for i in range(n))
     return iter(self.unbind(0))
 
 
