@@ -598,3 +598,17 @@ def test_gradients_through_a_walk_of_a_long_tensor(subject, oracle):
         (parts[3] * parts[1100]).backward()
         found.append((parts[3].grad_fn.name(), x.grad.nonzero().tolist(), x.grad.sum().item()))
     assert found[0] == found[1]
+
+
+def test_a_tensor_of_a_tensor(subject, oracle):
+    """torch.Tensor(x) shares x's memory and has its dtype, whatever the default."""
+    found = []
+    for torch in (subject, oracle):
+        class Own(torch.Tensor):
+            pass
+        for x in (torch.tensor([1, 2]), torch.tensor([1.5, 2.5], dtype=torch.float64), torch.tensor([True, False]), torch.tensor(3)):
+            for cls in (torch.Tensor, Own):
+                made = cls(x)
+                x.logical_not_()
+                found.append((type(made) is cls, str(made.dtype), made.tolist(), made is x))
+    assert found[:8] == found[8:]

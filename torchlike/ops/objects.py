@@ -128,9 +128,7 @@ def _tensor_new(cls, *args, **kwargs):
         args = (kwargs["data"],)
     kind = dt.get_default_dtype()
     if len(args) == 1 and isinstance(args[0], Tensor):
-        if args[0].dtype is not kind:
-            raise TypeError(f"expected {kind} (got {args[0].dtype})")
-        return alias(args[0], cls)
+        return alias(args[0], cls)  # of any dtype, unlike torch.FloatTensor(x)
     elif not args:
         made = constant((0,), 0, kind, device)
     elif all(isinstance(a, int) for a in args):
