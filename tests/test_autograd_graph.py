@@ -128,3 +128,22 @@ def test_operands_that_a_node_saved(torch):
     with torch.autograd.graph.saved_tensors_hooks(lambda t: (t.detach(),), lambda packed: packed[0] + 1):
         y = a.pow(2)
     return *got, str(y.grad_fn._saved_self)
+
+
+@same
+def test_hooks_on_views_that_are_written(torch):
+    def run(write):
+        x, log = torch.tensor([1.0, 2.0, 3.0], requires_grad=True), []
+        y = x * 2
+        v = y[:2]
+        w = v.view(2, 1)
+        before = v * 5
+        for name, t in (("y", y), ("v", v), ("w", w)):
+            t.register_hook(lambda g, name=name: log.append((name, g.tolist())))
+        v.grad_fn.register_prehook(lambda g: log.append("node"))
+        v.retain_grad()
+        y.retain_grad()
+        write(v, y, w)
+        (v.sum() + y.sum() + w.sum() + before.sum()).backward()
+        return sorted(map(str, log)), x.grad, v.grad, y.grad, v.retains_grad
+    return [run(f) for f in (lambda v, y, w: v.mul_(3), lambda v, y, w: y.mul_(3), lambda v, y, w: w.mul_(3), lambda v, y, w: v.copy_(y[1:] * 2), lambda v, y, w: None)]

@@ -156,7 +156,7 @@ def test_what_a_function_made_or_got_may_be_written(torch):
         a.mul_(2)
         a.view(-1)[0] = 1
         return (a * a).sum()
-    inner = lambda a: F.grad(lambda b: (b.clone().mul_(2) * b * a).sum())(a.clone()).sum()  # noqa: E731
+    inner = lambda a: F.grad(lambda b: (b.clone().mul_(2) * a).sum())(a.clone()).sum()  # noqa: E731
     return (F.grad(made)(x), F.jvp(made, (x,), (x,)), F.jacrev(made)(x), _says(F.grad(got), x.clone()), F.jvp(got, (x.clone(),), (x,)), F.grad(inner)(x),
             torch.vmap(F.grad(lambda a: a.clone().mul_(a).sum()))(_data(torch, 2, 3)))
 

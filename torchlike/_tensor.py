@@ -128,7 +128,8 @@ class Tensor(Fields):
                     t = apply(op, (_plain_copy(t), *numbers), statics)
             finally:
                 mode.enabled = before
-            self._value, self._edge, self._out = t._value, t._edge, t._out
+            self._value = t._value
+            self._move_to(t)
         self._seen = st.version
 
     def _chain_from(self, base: Tensor) -> tuple | None:
@@ -267,6 +268,8 @@ class Tensor(Fields):
                 chain = self._chain_from(base)
                 if chain is None:
                     raise RuntimeError("this view's base was resized and no longer holds it")
+            if self._edge is not None and new._edge is not None:
+                _lead_past_hooks(new._edge, self._edge, base._edge)
             written = _put_chain(_plain_copy(base), chain, new)
             root = written._value if not base._chain else put(st.value, base._chain, written._value)
             base._move_to(written)
@@ -515,6 +518,21 @@ def _plain_copy(t: Tensor) -> Tensor:
     out = _new(Tensor)
     out._value, out._edge, out._out = t._current(), t._edge, t._out
     return out
+
+
+def _lead_past_hooks(writer: Node, view: Node, base: Node | None) -> None:
+    """The gradient of a written view's former value goes to the base without being seen by hooks on the view: as in torch, whose write takes the
+    view's place in the graph."""
+    path = [view]
+    while path[-1] is not base and path[-1].plan is not None and isinstance(path[-1].plan.op, View) and path[-1].edges[0] is not None:
+        path.append(path[-1].edges[0][0])
+    if path[-1] is not base or all(node.hooks is None for node in path[:-1]):
+        return
+    edge = path[-2].edges[0]
+    for node in reversed(path[:-1]):
+        silent = node.__class__(node.plan, [edge, *node.edges[1:]], node.needs, node.saved)
+        edge = silent, 0
+    writer.edges = [edge if e is not None and e[0] is view else e for e in writer.edges]
 
 
 def _without_overlaps(t: Tensor, st: Storage) -> tuple:
