@@ -278,6 +278,39 @@ def test_out_and_in_place(torch):
 
 
 @same
+def test_resizing(torch):
+    eye, wide, hybrid, rows = torch.eye(3).to_sparse(), torch.zeros(2, 4).to_sparse(), torch.ones(2, 2, 2).to_sparse(1), torch.eye(3).to_sparse_csr()
+    names = {"torch": torch, "eye": eye, "wide": wide, "hybrid": hybrid, "rows": rows}
+    found = outcomes(names, [
+        "eye.clone().resize_as_(wide)", "wide.clone().resize_as_(eye)", "eye.clone().resize_as_(torch.zeros(4, 5).to_sparse())", "eye.clone().resize_as_(rows)",
+        "eye.clone().resize_as_(torch.zeros(2, 2))", "torch.resize_as_(eye.clone(), torch.zeros(3, 4).to_sparse())", "eye.clone().requires_grad_().resize_as_(eye)",
+        "hybrid.clone().resize_as_(torch.zeros(2, 1, 1).to_sparse(1))", "hybrid.clone().resize_as_(torch.zeros(2, 2, 2).to_sparse(2))",
+        "eye.clone().resize_as_sparse_(torch.zeros(4, 4).to_sparse())", "eye.clone().resize_as_(eye, memory_format=torch.contiguous_format)",
+        "rows.clone().resize_as_(torch.ones(4, 5).to_sparse_csr())", "rows.clone().resize_as_(torch.zeros(2, 3).to_sparse_csr()).crow_indices()",
+        "rows.clone().resize_as_(torch.zeros(3, 2).to_sparse_csr())", "rows.clone().resize_((5,))", "rows.clone().resize_as_(eye)"])
+    kept = eye.clone()
+    return found, kept.resize_as_(torch.zeros(5, 5).to_sparse()) is kept
+
+
+@same
+def test_gradients_of_sums_of_what_was_dense(torch):
+    def of(f):
+        x = torch.tensor([[0.0, 2.0], [3.0, 0.0]], requires_grad=True)
+        f(x).backward()
+        return x.grad
+
+    def changed(x):
+        s = x.to_sparse()
+        s._values().mul_(2)
+        return s.sum()
+    x = torch.eye(3, requires_grad=True)
+    g, = torch.autograd.grad(x.to_sparse().sum() ** 2, x, create_graph=True)
+    return (of(lambda x: x.to_sparse().sum()), of(lambda x: x.to_sparse_csr().sum()), of(lambda x: x.to_sparse().to_sparse_csc().sum(dtype=torch.float64).float()),
+            of(lambda x: torch.sparse.sum(x.to_sparse())), of(lambda x: x.to_sparse(1).sum()), of(lambda x: torch.sum(x.to_sparse())), changed(x.detach()), g,
+            torch.autograd.grad(g.sum(), x))
+
+
+@same
 def test_methods_asked_of_the_class(torch):
     s, c, T = torch.eye(3).to_sparse(), torch.eye(3).to_sparse_csr(), torch.Tensor
     found = [T.crow_indices(c), T.col_indices(c), T.values(c), T.to_dense(c), T.to_dense(s), T.coalesce(s).indices(), T._nnz(s), T.to_sparse(c).is_coalesced()]

@@ -170,6 +170,8 @@ def _refuse_huge(shape: tuple[int, ...], itemsize: int) -> None:
 
 def resize_as_(self, the_template: Tensor, *, memory_format=None) -> Tensor:
     """self.resize_(the_template.size())."""
+    if self._sparse:
+        return self.resize_as_(the_template, memory_format=memory_format)
     if memory_format is preserve_format:
         memory_format = next((f for f in (channels_last, channels_last_3d) if the_template.is_contiguous(memory_format=f) and not the_template.is_contiguous()), None)
     return resize_(self, tuple(the_template.shape), memory_format=memory_format)

@@ -7,6 +7,7 @@ import numpy as np
 
 from .._core import dtype as dt
 from .._core.grad_mode import mode
+from .._public import as_size
 from .._tensor import Tensor, _new
 from .coo import Coo, coo
 from .tensor import SparseTensor, finish, named, on_device
@@ -125,11 +126,39 @@ class Compressed(SparseTensor):
         if other._others is self._others and other._pointers is self._pointers and other.dtype is self.dtype:
             self._entries.copy_(other._entries)
             return self
+        self._whole = None
         self._pointers, self._others, self._entries, self._dims = other._pointers, other._others, other._entries.to(self.dtype), other._dims
         self._expanded, self._sorted = other._expanded, other._sorted
         return self
 
+    def resize_(self, *size: Any, memory_format: Any = None) -> Compressed:
+        """Rows come and go at the end, columns come: the entries stay."""
+        dims = as_size(*size)
+        if len(dims) != len(self._dims):
+            raise RuntimeError(f"torch.resize_: Only batched sparse CSR matrices are supported, but got size {list(dims)}")
+        axis, other = self.axis, 1 - self.axis
+        if dims[other] < self._dims[other]:
+            raise RuntimeError("torch.resize_: Resizing columns of sparse CSR tensors to a smaller value is not supported. The original number of columns is "
+                               f"{self._dims[other]} while the requested new number of columns is {dims[other]}.")
+        if self.requires_grad and mode.enabled:
+            raise RuntimeError("cannot resize variables that require grad")
+        pointers = self._pointers._host_array()
+        kept = np.full(dims[axis] + 1, pointers[-1], pointers.dtype)
+        kept[:min(len(pointers), len(kept))] = pointers[:len(kept)]
+        kept[-1] = pointers[-1]
+        self._pointers, self._dims, self._expanded, self._whole = on_device(kept, self._entries), tuple(dims), None, None
+        return self
+
+    def resize_as_(self, the_template: Tensor, *, memory_format: Any = None) -> Compressed:
+        return self.resize_(tuple(the_template.shape))
+
+    def resize_as_sparse_(self, the_template: Tensor) -> Compressed:
+        if type(the_template) is not type(self):
+            self.refuse("resize_as_sparse_")
+        return self.resize_(tuple(the_template.shape))
+
     def detach_(self) -> Compressed:
+        self._whole = None
         self._entries = self._entries.detach()
         return self
 
@@ -180,7 +209,7 @@ def compress(t: Coo, axis: int, name: str | None = None) -> Compressed:
     """A sparse_coo matrix by rows (0) or columns (1)."""
     if t.sparse_dim() != 2:
         raise RuntimeError(f"to_sparse_cs{'rc'[axis]}: conversion of a tensor with {t.sparse_dim()} sparse dimensions is not supported: only of matrices")
-    t = t.coalesce()
+    whole, t = t.whole(), t.coalesce()
     places = t.host()
     entries = t._entries
     if axis:
@@ -188,8 +217,9 @@ def compress(t: Coo, axis: int, name: str | None = None) -> Compressed:
         places = places[:, order]
         entries = entries.index_select(0, on_device(order, entries))
     pointers = np.searchsorted(places[axis], np.arange(t._dims[axis] + 1))
-    return compressed((Csr, Csc)[axis], on_device(pointers.astype(np.int64), entries), on_device(places[1 - axis], entries),
+    made = compressed((Csr, Csc)[axis], on_device(pointers.astype(np.int64), entries), on_device(places[1 - axis], entries),
                       named(entries, name or ("ToSparseCsr", "ToSparseCsc")[axis]), t._dims)
+    return made.made_of(whole)
 
 
 def define() -> None:

@@ -143,12 +143,15 @@ class Coo(SparseTensor):
             raise RuntimeError("a leaf Variable that requires grad is being used in an in-place operation.")
         entries = other._entries if other.dtype is self.dtype else other._entries.to(self.dtype)
         if other._places is self._places and entries.shape == self._entries.shape and other._dims == self._dims:  # others may hold these values
+            self._whole = None
             self._entries.copy_(entries)
             return self
+        self._whole = None
         self._places, self._entries, self._dims, self._unique, self._inside = other._places, entries, other._dims, other._unique, other._inside
         return self
 
     def detach_(self) -> Coo:
+        self._whole = None
         self._entries = self._entries.detach()
         return self
 
@@ -157,6 +160,22 @@ class Coo(SparseTensor):
 
     def sparse_resize_and_clear_(self, size: tuple, sparse_dim: int, dense_dim: int) -> Coo:
         return self._resized(size, sparse_dim, dense_dim, True)
+
+    def resize_as_sparse_(self, the_template: Tensor) -> Coo:
+        if not isinstance(the_template, Coo):
+            self.refuse("resize_as_sparse_")
+        if tuple(the_template.shape) == self._dims and the_template.sparse_dim() == self.sparse_dim():
+            return self
+        return self._resized(tuple(the_template.shape), the_template.sparse_dim(), the_template.dense_dim(), False)
+
+    def resize_as_(self, the_template: Tensor, *, memory_format: Any = None) -> Coo:
+        if memory_format is not None:
+            raise RuntimeError(f"Unsupported memory format for sparse tensor resize_as_ :{memory_format.name.removesuffix('_format').title().replace('_', '')}")
+        if self.requires_grad and mode.enabled:
+            raise RuntimeError("cannot resize variables that require grad")
+        if not isinstance(the_template, Coo):
+            self.refuse("resize_")
+        return self.resize_as_sparse_(the_template)
 
     def _resized(self, size: tuple, sparse_dim: int, dense_dim: int, clear: bool) -> Coo:
         if not isinstance(size, (tuple, list)):
@@ -168,8 +187,14 @@ class Coo(SparseTensor):
                                f"{dense_dim}")
         if clear or not self._nnz():
             return self.adopt(empty(size, sparse_dim, self._entries))
-        if (sparse_dim, dense_dim) != (self.sparse_dim(), self.dense_dim()) or any(a < b for a, b in zip(size, self._dims)):
-            raise RuntimeError("changing the number of dimensions of a non-empty sparse tensor, or shrinking it, is not supported")
+        n = self.sparse_dim()
+        for kind, had, have, before, after in (("sparse", n, sparse_dim, self._dims[:n], size[:sparse_dim]),
+                                               ("dense", self.dense_dim(), dense_dim, self._dims[n:], size[sparse_dim:])):
+            if had != have:
+                raise RuntimeError(f"changing the number of {kind} dimensions (from {had} to {have}) on a non-empty sparse tensor is not supported.")
+            if any(a < b for a, b in zip(after, before)):
+                raise RuntimeError(f"shrinking the size of {kind} dimensions (from {list(before)} to {list(after)}) on a non-empty sparse tensor is not "
+                                   "supported.")
         entries = self._entries
         if tuple(size[sparse_dim:]) != entries.shape[1:]:
             wide = entries.new_zeros((entries.shape[0], *size[sparse_dim:]))
@@ -244,7 +269,8 @@ def from_dense(t: Tensor, sparse_dim: int | None = None) -> Coo:
     flat = np.flatnonzero(where)
     places = np.stack(np.unravel_index(flat, t.shape[:n])) if n else np.zeros((0, len(flat)))
     entries = t.reshape(-1, *t.shape[n:]).index_select(0, on_device(flat, t))
-    return coo(on_device(places.astype(np.int64), t), named(entries, "ToSparse"), tuple(t.shape), True, True)
+    made = coo(on_device(places.astype(np.int64), t), named(entries, "ToSparse"), tuple(t.shape), True, True)
+    return made.made_of(t)
 
 
 def joined(parts: list[Coo], places: np.ndarray | Tensor, dims: tuple, name: str) -> Coo:

@@ -24,7 +24,7 @@ from .._core.registry import Op
 from .._core.value import Value
 from .._fields import fields
 from .._public import SPARSE_FORMS, Refused
-from .._tensor import Size, Tensor, apply, as_tensor_value
+from .._tensor import Size, Tensor, _plain_copy, apply, as_tensor_value
 from ..ops.layouts import LAYOUTS
 
 FACTS = ("size", "dim", "ndimension", "numel", "nelement", "element_size", "is_floating_point", "is_complex", "is_signed", "get_device", "ndim", "itemsize",
@@ -38,6 +38,7 @@ class SparseTensor(Tensor):
     _dims: tuple
     _of_leaf = False  # the gradient of a leaf, whose values it shares
     _sparse = True
+    _whole: tuple | None = None  # (the strided tensor that it was made of, the version of the values then), where that requires grad
     layout_name = ""
     backend = ""  # torch's name of the kind of tensor, in errors
 
@@ -53,6 +54,16 @@ class SparseTensor(Tensor):
     def _entries(self, entries: Tensor) -> None:
         fields(self)["_value"] = None  # for those who go through all tensors
         self._held = entries
+
+    def made_of(self, t: Tensor | None) -> SparseTensor:
+        """Remember the strided tensor that this one was made of: gradients that do not come from entries alone are its."""
+        if t is not None and t.requires_grad and mode.enabled:
+            self._whole = _plain_copy(t), self._entries._version
+        return self
+
+    def whole(self) -> Tensor | None:
+        """The strided tensor that this one was made of, where it is known."""
+        return None if self._whole is None or self._whole[1] != self._entries._version else self._whole[0]
 
     # -- nothing reads it as a strided tensor --------------------------------------------------------------------------
 
