@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import itertools
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from types import ModuleType
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -73,41 +73,16 @@ _alias = Tensor._alias
 levels: list[Level] = []  # those that are open, the innermost last
 _seen = [0]  # how many of them see what is recorded now: making tangents is seen by the levels around theirs alone
 _MODULES: tuple[ModuleType, ...] = (_tensor, engine, _storage, _resize)
-_before: list[tuple] = []  # what records otherwise
-_holders = [0]
-watchers: list[Callable[[tuple], None]] = []  # told of the values that are made
-
-
-def hold() -> None:
-    """Have what is recorded pass through this file."""
-    if not _holders[0]:
-        _before[:] = [(m.record, getattr(m, "_node", None)) for m in _MODULES]
-        for m in _MODULES:
-            m.record = _record
-        _tensor._node = engine._node = _made_node
-    _holders[0] += 1
-
-
-def release() -> None:
-    """The end of `hold`."""
-    _holders[0] -= 1
-    if not _holders[0]:
-        for m, (record, node) in zip(_MODULES, _before):
-            if m.record is _record:  # else somebody replaced it since
-                m.record = record
-            if node is not None:
-                m._node = node
-
-
-def recording() -> bool:
-    """Whether it does: a dispatch mode may have taken its place."""
-    return _tensor.record is _record
+_before: list[tuple] = []  # what recorded before there was a level
 
 
 def enter() -> Level:
     """Open a level."""
-    hold()
     if not levels:
+        _before[:] = [(m.record, getattr(m, "_node", None)) for m in _MODULES]
+        for m in _MODULES:
+            m.record = _record
+        _tensor._node = engine._node = _made_node
         function.forward_rule.append(_of_function)
         Tensor._alias = _alias_without
     made = Level()
@@ -118,13 +93,16 @@ def enter() -> Level:
 
 def leave(level: Level) -> None:
     """Close a level, and those that were left open inside of it: their tangents are forgotten."""
-    while level in levels:
-        levels.pop()
-        release()
+    if level in levels:
+        del levels[levels.index(level):]
     _seen[0] = len(levels)
     if not levels:
         function.forward_rule.clear()
         Tensor._alias = _alias
+        for m, (record, node) in zip(_MODULES, _before):
+            m.record = record
+            if node is not None:
+                m._node = node
 
 
 @contextlib.contextmanager
@@ -169,13 +147,10 @@ def _alias_without(t: Tensor) -> Tensor:
 
 def _record(op: Any, values: list, statics: tuple) -> tuple:
     if op is LENS or op is LENS.put:
-        plan, made = _through_lens(op, values, statics)
-    else:
-        plan, made = _before[0][0](op, values, statics)
-    for watch in watchers:
-        watch(made)
+        return _through_lens(op, values, statics)
+    plan, made = _before[0][0](op, values, statics)
     n = _seen[0]
-    if n and plan.differentiable and not mode.inference and not getattr(op, "carries_tangents", False) and op is not LENS and op is not LENS.put:
+    if plan.differentiable and not mode.inference and not getattr(op, "carries_tangents", False):
         for i in range(n):
             if n == len(levels) and not i:
                 _forget_recent()

@@ -14,7 +14,6 @@ from .._public import FUNCTIONS
 from .._tensor import Tensor, _new
 from ..autograd import engine
 from ..utils._pytree import tree_flatten, tree_map, tree_unflatten
-from ._captured import Call, allow
 
 _alias = Tensor._alias  # as it is outside of forward differentiation: tangents of levels around this one stay
 
@@ -36,8 +35,7 @@ def running() -> Iterator[None]:
     """While a function runs under a transform."""
     _open.count += 1
     try:
-        with Call():
-            yield
+        yield
     finally:
         _open.count -= 1
 
@@ -52,13 +50,12 @@ class Level:
     def __enter__(self) -> Level:
         self.outer = mode.enabled
         mode.enabled = True
-        self._running = running()
-        self._running.__enter__()
+        _open.count += 1
         return self
 
     def __exit__(self, *exc) -> None:
         mode.enabled = self.outer
-        self._running.__exit__(*exc)
+        _open.count -= 1
 
     def lift(self, tree: Any) -> Any:
         """The tensors of a tree as inputs of this level; gradients still reach where they came from."""
@@ -77,7 +74,6 @@ class Level:
             t._edge = AccumulateGrad(t)
         self.mine.add(t._edge)
         self.inputs.append(t)
-        allow(t)
         return t
 
     def reaches_outside(self, tensors) -> bool:

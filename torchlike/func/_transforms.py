@@ -11,7 +11,6 @@ from .._public import FUNCTIONS
 from .._tensor import Tensor
 from ..autograd import _tangents
 from ..utils._pytree import tree_flatten, tree_map, tree_unflatten, treespec_pprint
-from ._captured import allow
 from ._level import Level, derivatives, replaced, running, split, tensors_of
 
 
@@ -92,9 +91,7 @@ def vjp(func: Callable, *primals: Any, has_aux: bool = False) -> tuple:
 def _pushforward(level: Level, outputs: list[Tensor]) -> Callable:
     """tangents -> J tangents, as the derivative of a vector-Jacobian product with respect to its vector."""
     with_graph = [o for o in outputs if o.requires_grad]
-    dummies = [FUNCTIONS["zeros_like"](o.detach()) for o in with_graph]
-    for d in dummies:
-        d.requires_grad = True
+    dummies = [FUNCTIONS["zeros_like"](o.detach()).requires_grad_() for o in with_graph]
     level.mine.update(d._edge for d in dummies)
     back = derivatives(with_graph, level.inputs, dummies, True, True) if with_graph else []
 
@@ -133,8 +130,6 @@ def _jvp(func, primals, tangents, strict: bool, has_aux: bool, argnums) -> tuple
             raise RuntimeError("Trying to set a forward gradient that has a different size than that of the original Tensor, this is not supported. "
                                f"Tensor is of size {list(x.shape)} while the given forward gradient is of size {list(t.shape)}.")
     with _tangents.opened() as level, running():
-        for x in flat:
-            allow(x)
         duals = tree_unflatten([level.dual(x, t) for x, t in zip(flat, flat_tangents)], spec)
         args = duals if argnums is None else replaced(primals, argnums, duals)
         output, aux = _with_aux(func(*args), has_aux, "jvp(f, primals, tangents)")
@@ -155,8 +150,6 @@ def linearize(func: Callable, *primals: Any) -> tuple:
     with Level() as level, _tangents.opened() as forward:
         forward.linear = True
         along = level.lift([zeros(x.detach()) for x in flat])
-        for x in flat:
-            allow(x)
         output = func(*tree_unflatten([forward.dual(x, t) for x, t in zip(flat, along)], spec))
         outputs, out_spec = tree_flatten(output)
         made = [forward.tangent(o) for o in outputs]

@@ -16,8 +16,7 @@ def _gradient(function: Callable, input: Tensor, weight: Tensor, of: int, grad_o
               options: tuple) -> Tensor:
     """The gradient of a convolution, linear in both arguments, by its own backward."""
     tensors = [input, weight]
-    tensors[of] = grad_output.new_zeros(tensors[of].shape)
-    tensors[of].requires_grad = True
+    tensors[of] = grad_output.new_zeros(tensors[of].shape).requires_grad_()
     with enable_grad():
         output = function(tensors[0], tensors[1], None, *options)
     differentiable = grad_output.requires_grad or tensors[1 - of].requires_grad

@@ -1,12 +1,10 @@
 """Tensor methods that start or steer differentiation."""
 from __future__ import annotations
 
-import sys
 import weakref
 from collections import OrderedDict
 
 from .._core import dtype as dt
-from .._core import program
 from .._core.grad_mode import mode
 from .._core.graph import AccumulateGrad, _handle
 from .._public import public
@@ -14,24 +12,9 @@ from .._tensor import Tensor
 from ..autograd import anomaly_mode, engine
 
 
-def _transforming() -> bool:
-    level = sys.modules.get(f"{__package__.partition('.')[0]}.func._level")  # above this file
-    return program.state.program.__class__ is not program.Program and hasattr(program.state.program, "placeholders") if level is None else level.transforming()
-
-
-def _refuse_in_transform(name: str, others: str = "") -> None:
-    if _transforming():
-        raise RuntimeError(f"You are attempting to call Tensor.{name}(){others} inside of a function being transformed by a functorch transform. This is "
-                           "unsupported, please attempt to use the functorch transforms (e.g. grad, vjp, jacrev, jacfwd, hessian) or call "
-                           f"{name}() outside of a function being transformed instead.")
-
-
 @public(function=False)
 def backward(self, gradient=None, retain_graph=None, create_graph: bool = False, inputs=None) -> None:
     """The gradient of self with respect to the leaves, added to their `.grad`."""
-    if _transforming():
-        raise RuntimeError("backward() called inside a functorch transform. This is not supported, please use functorch.grad or functorch.vjp instead or "
-                           "call backward() outside of functorch transforms.")
     engine.backward(self, gradient, retain_graph, create_graph, inputs=inputs)
 
 
@@ -40,7 +23,6 @@ def requires_grad_(self, requires_grad: bool = True) -> Tensor:
     """Set requires_grad in place."""
     if not isinstance(requires_grad, bool):
         raise TypeError(f"requires_grad_(): argument 'requires_grad' (position 1) must be bool, not {type(requires_grad).__name__}")
-    _refuse_in_transform("requires_grad_", " (or perhaps using torch.autograd.functional.* APIs)")
     if requires_grad and self.dtype.category < dt.FLOAT:
         raise RuntimeError("only Tensors of floating point dtype can require gradients")
     self.requires_grad = requires_grad
@@ -72,7 +54,6 @@ def retain_grad(self) -> None:
     """Keep this non-leaf's gradient in `.grad`."""
     if not self.requires_grad:
         raise RuntimeError("can't retain_grad on Tensor that has requires_grad=False")
-    _refuse_in_transform("retain_grad")
     self._current()
     if not isinstance(self._edge, AccumulateGrad):
         self._edge._hooks().retain[self._out] = weakref.ref(self)

@@ -578,9 +578,7 @@ def asarray(obj, *, dtype=None, device=None, copy=None, requires_grad=None) -> T
     made = as_tensor(obj, dtype, device, copy=copy)
     if made.requires_grad and requires_grad is False:
         return made.detach()
-    if requires_grad and not made.requires_grad:
-        made.requires_grad = True
-    return made
+    return made.requires_grad_() if requires_grad and not made.requires_grad else made
 
 
 @public(method=False)

@@ -91,7 +91,7 @@ def _afresh(tensors: list[Tensor]) -> list[Tensor]:
     made = apply(BARRIER, [t.detach() for t in tensors])
     for new, t in zip(made, tensors):
         if t.requires_grad and t.is_leaf:
-            new.requires_grad = True
+            new.requires_grad_()
         elif t.requires_grad:
             new._edge, new._out = t._edge, t._out
     return made
