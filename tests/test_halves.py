@@ -111,3 +111,37 @@ def test_gradients_of_halves_too_small_for_them():
         made = program(tl)
     np.testing.assert_allclose(made[0], want[0], rtol=1e-2, atol=2.0 ** -22)  # torch rounds the logarithms too
     np.testing.assert_allclose(made[1], want[1], rtol=2e-3)
+
+
+BY_NUMBERS = {
+    "add": lambda t, x, y, v: x + v, "sub": lambda t, x, y, v: x - v, "rsub": lambda t, x, y, v: v - x, "mul": lambda t, x, y, v: x * v,
+    "mul by 0-dim": lambda t, x, y, v: x * t.tensor(v), "add 0-dim": lambda t, x, y, v: x + t.tensor(v), "remainder": lambda t, x, y, v: x % v,
+    "of a number": lambda t, x, y, v: v % y, "fmod": lambda t, x, y, v: t.fmod(x, v), "floor": lambda t, x, y, v: x // v,
+    "floor by 0-dim": lambda t, x, y, v: x // t.tensor(v), "number's floor": lambda t, x, y, v: v // y, "floor of tensors": lambda t, x, y, v: x // y,
+    "broadcast": lambda t, x, y, v: t.div(x[:64, None], y[None, :32], rounding_mode="floor"), "trunc": lambda t, x, y, v: t.div(x, v, rounding_mode="trunc"),
+    "scaled": lambda t, x, y, v: t.add(x, y, alpha=v), "less": lambda t, x, y, v: t.sub(x, y, alpha=v), "in place": lambda t, x, y, v: x.add_(y, alpha=v),
+}
+
+
+@pytest.mark.parametrize("kind", ["numpy", "compiled"])
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+@pytest.mark.parametrize("name", BY_NUMBERS)
+def test_arithmetic_with_numbers_is_torch_s_to_the_bit(name, dtype, kind):
+    """Which numbers are rounded to 16 bits before, and where results are. 3200 elements: whole vectors on every CPU."""
+    if kind == "compiled" and name in ("broadcast", "trunc"):
+        pytest.skip("XLA divides by what it repeats by way of its reciprocal")
+    draw = np.random.default_rng(3)
+    a, b = draw.normal(size=(2, 3200)) * np.exp(draw.normal(size=(2, 3200)))
+
+    def run(t):
+        made = []
+        for v in (0.3, 2.7, -1.1):
+            x, y = (t.tensor(z).to(getattr(t, dtype)) for z in (a, b))
+            r = BY_NUMBERS[name](t, x, y, v)
+            assert r.dtype is getattr(t, dtype)
+            repr(r)  # looked at in 16 bits
+            made.append(r.float().numpy())
+        return np.stack([m.reshape(-1) for m in made])
+    with executor.tier(kind):
+        got = run(tl)
+    np.testing.assert_array_equal(got, run(torch))

@@ -18,6 +18,7 @@ from .choosing import choose
 from .elements import held, plain_number
 from .exponentials import MANY, softplus
 from .inverse_circular import arctan2
+from .narrow import NARROW, Rounded, Scaled, Whole, in_32_bits, stepped
 from .remainders import fmod as exact_fmod
 
 PLAIN = (float, int)
@@ -63,7 +64,7 @@ def only(kernel: str, least: int = dt.BOOL, most: int = dt.COMPLEX) -> Callable[
 
 def binary(name: str, kernel, grads, *, numbers=(), promote="arith", names=(), inplace=True, torch_name=None, real=False):
     """Publish `torch.name(input, other)` with its method, in-place and out= forms; `numbers`: which of the two may be a number."""
-    op = Elementwise(name, kernel, promote=promote, grads=grads, torch_name=torch_name, real=real)
+    op = Rounded(name, kernel, promote=promote, grads=grads, torch_name=torch_name, real=real)
     plain = PLAIN if "other" in numbers else ()
 
     def f(input, other):
@@ -77,11 +78,11 @@ def binary(name: str, kernel, grads, *, numbers=(), promote="arith", names=(), i
     return f
 
 
-ADD = Elementwise("add", lambda xp, x, y: xp.add(x, y), grads=(lambda xp, g: g, lambda xp, g: g))
-SUB = Elementwise("sub", lambda xp, x, y: xp.subtract(x, y), grads=(lambda xp, g: g, lambda xp, g: -g))
-MUL = Elementwise("mul", lambda xp, x, y: xp.multiply(x, y),
+ADD = Rounded("add", lambda xp, x, y: xp.add(x, y), grads=(lambda xp, g: g, lambda xp, g: g))
+SUB = Rounded("sub", lambda xp, x, y: xp.subtract(x, y), grads=(lambda xp, g: g, lambda xp, g: -g))
+MUL = Whole("mul", lambda xp, x, y: xp.multiply(x, y),
                   grads=(lambda xp, g, y: g * conj(xp, y), lambda xp, g, x: g * conj(xp, x)))
-DIV = Elementwise("div", lambda xp, x, y: xp.divide(x, y), promote="float",
+DIV = Whole("div", lambda xp, x, y: xp.divide(x, y), promote="float",
                   grads=(lambda xp, g, y: g / conj(xp, y), lambda xp, g, x, y: -g * conj(xp, x / y / y)))
 
 
@@ -92,9 +93,9 @@ def fused(xp, a, b, c):
     return (np.multiply(a, b, dtype=np.float64) + c).astype(np.float32)
 
 
-_ADD_SCALED = Elementwise("add_scaled", lambda xp, x, y, a: fused(xp, y, a, x), grads=(lambda xp, g: g, lambda xp, g, a: g * conj(xp, a), None),
+_ADD_SCALED = Scaled("add_scaled", lambda xp, x, y, a: fused(xp, y, a, x), grads=(lambda xp, g: g, lambda xp, g, a: g * conj(xp, a), None),
                           torch_name="AddBackward0")
-_SUB_SCALED = Elementwise("sub_scaled", lambda xp, x, y, a: fused(xp, y, -a, x), grads=(lambda xp, g: g, lambda xp, g, a: -g * conj(xp, a), None),
+_SUB_SCALED = Scaled("sub_scaled", lambda xp, x, y, a: fused(xp, y, -a, x), grads=(lambda xp, g: g, lambda xp, g, a: -g * conj(xp, a), None),
                           torch_name="SubBackward0")
 _ADD_SCALED.frees = _SUB_SCALED.frees = False  # they save a number, which is never freed
 
@@ -141,7 +142,7 @@ def sub(input: Tensor | float, other, *, alpha=1) -> Tensor:
     return apply(SUB, (input, other)) if alpha is _ONE else _scaled(SUB, _SUB_SCALED, input, other, alpha)
 
 
-_RSUB = Elementwise("rsub", lambda xp, x, y: xp.subtract(y, x), grads=(lambda xp, g: -g, lambda xp, g: g), torch_name="RsubBackward1")
+_RSUB = Rounded("rsub", lambda xp, x, y: xp.subtract(y, x), grads=(lambda xp, g: -g, lambda xp, g: g), torch_name="RsubBackward1")
 
 
 def number_minus(number, x) -> Tensor:
@@ -204,12 +205,7 @@ def _trunc_div(xp, x, y):
         y = xp.where(y == 0, xp.ones_like(y), y)
         q = x // y
         return q + ((x - q * y != 0) & ((x < 0) != (y < 0))).astype(q.dtype) if x.dtype.kind == "i" else q
-    q = x / y
-    if q.dtype.itemsize == 2 and xp is not np and y.ndim:  # torch rounds a quotient of 16 bits before it cuts it; XLA would not
-        from jax import lax
-        info = xp.finfo(q.dtype)
-        q = lax.reduce_precision(q, info.nexp, info.nmant)
-    return xp.trunc(q)
+    return xp.trunc(stepped(xp, x / y))  # torch rounds a quotient of 16 bits before it cuts it
 
 
 def _floor_div(xp, x, y):
@@ -217,8 +213,8 @@ def _floor_div(xp, x, y):
         return x // choose(xp, y == 0, xp.ones_like(y), y)
     # floor(x / y) is off by one where x / y rounds up to an integer; go through the exact remainder as torch does
     mod = exact_fmod(xp, x, y)
-    q = (x - mod) / y
-    q = choose(xp, (mod != 0) & ((y < 0) != (mod < 0)), q - 1, q)
+    q = stepped(xp, stepped(xp, x - mod) / y)
+    q = stepped(xp, choose(xp, (mod != 0) & ((y < 0) != (mod < 0)), q - 1, q))
     near = xp.floor(q)
     near = choose(xp, q - near > 0.5, near + 1, near)
     near = choose(xp, q == 0, xp.copysign(xp.zeros_like(x), x / y), near)
@@ -231,8 +227,11 @@ def _zero(xp, g):
 
 _TRUNC_DIV = Elementwise("div_trunc", _trunc_div, promote=only("div_trunc_cpu", dt.INT, dt.FLOAT), grads=(_zero, _zero))
 _TRUNC_DIV.steps = True
-_TRUNC_DIV_BY_NUMBER = Elementwise("div_trunc_by_number", _trunc_div, promote=only("div_trunc_cpu", dt.INT, dt.FLOAT), grads=(_zero, _zero))
+_TRUNC_DIV_BY_NUMBER = Elementwise("div_trunc_by_number", _trunc_div, promote=in_32_bits(only("div_trunc_cpu", dt.INT, dt.FLOAT)), grads=(_zero, _zero))
 _FLOOR_DIV = Elementwise("floor_divide", _floor_div, promote=only("div_floor_cpu", dt.INT, dt.FLOAT), grads=(_zero, _zero))
+_FLOOR_DIV.steps = True
+_FLOOR_DIV_BY_NUMBER = Elementwise("floor_divide_by_number", _floor_div, promote=in_32_bits(only("div_floor_cpu", dt.INT, dt.FLOAT)), grads=(_zero, _zero),
+                                  torch_name=_FLOOR_DIV.torch_name)
 
 
 def _no_int_zero(a, b):
@@ -261,7 +260,8 @@ def floor_divide(input: Tensor | float, other) -> Tensor:
     """floor(input / other), elementwise."""
     input, other = operands("floor_divide", input, other)
     _no_int_zero(input, other)
-    return apply(_FLOOR_DIV, (input, other))
+    by_number = not (isinstance(other, Tensor) and other.ndim) and isinstance(input, Tensor) and input.dtype in NARROW
+    return apply(_FLOOR_DIV_BY_NUMBER if by_number else _FLOOR_DIV, (input, other))
 
 
 def _remainder(xp, x, y):
@@ -277,8 +277,8 @@ def _fmod(xp, x, y):
     return exact_fmod(xp, x, y)
 
 
-_REMAINDER = Elementwise("remainder", _remainder, promote=only("remainder_cpu", dt.INT, dt.FLOAT), grads=(lambda xp, g: g, lambda xp, g, x, y: -g * xp.floor(x / y)))
-_FMOD = Elementwise("fmod", _fmod, promote=only("fmod_cpu", dt.INT, dt.FLOAT), grads=(lambda xp, g: g, lambda xp, g, x, y: -g * xp.trunc(x / y)))
+_REMAINDER = Rounded("remainder", _remainder, promote=only("remainder_cpu", dt.INT, dt.FLOAT), grads=(lambda xp, g: g, lambda xp, g, x, y: -g * xp.floor(x / y)))
+_FMOD = Rounded("fmod", _fmod, promote=only("fmod_cpu", dt.INT, dt.FLOAT), grads=(lambda xp, g: g, lambda xp, g, x, y: -g * xp.trunc(x / y)))
 
 
 @public(inplace=True, out=True)
@@ -321,7 +321,7 @@ def _pow_kind(common: dt.dtype) -> tuple:
     return common, common
 
 
-_POW = Elementwise("pow", _pow_kernel, promote=_pow_kind, torch_name="PowBackward1", grads=(
+_POW = Rounded("pow", _pow_kernel, promote=_pow_kind, torch_name="PowBackward1", grads=(
     lambda xp, g, x, y: g * conj(xp, choose(xp, y == 0, xp.zeros_like(x), y * xp.power(x, choose(xp, y == 0, xp.ones_like(y), y) - 1))),
     lambda xp, g, x, y, out: _exponent_vjp(xp, g, x, y, out)))
 
@@ -347,7 +347,7 @@ def _static_pow(xp, x, n):
     return xp.power(x, np.asarray(n, x.dtype))
 
 
-_STATIC_POW = Elementwise("pow_scalar", _static_pow, torch_name="PowBackward0", grads=(
+_STATIC_POW = Rounded("pow_scalar", _static_pow, torch_name="PowBackward0", grads=(
     lambda xp, g, x, n: xp.zeros_like(x) if n == 0 else g * conj(xp, np.asarray(n, x.dtype) * _static_pow(xp, x, n - 1)),))
 _CHECKED_BASES = frozenset({dt.bool_, dt.float16, dt.bfloat16, dt.uint8, dt.int8, dt.int16, dt.int32, dt.int64})
 STATIC_EXPONENTS = frozenset({0, 1, 2, 3, 4, 0.5, -0.5, -1, -2, 1.5})

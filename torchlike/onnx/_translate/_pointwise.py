@@ -88,7 +88,7 @@ def _div_trunc(g: Graph, x: Any, y: Any) -> Var:
     return _toward_zero(g, g.op("Div", x, y), x.dtype)
 
 
-@translates("floor_divide")
+@translates("floor_divide", "floor_divide_by_number")
 def _floor_divide(g: Graph, x: Any, y: Any) -> Var:
     x, y = common(g, x, y)
     if x.dtype.category >= dt.FLOAT:

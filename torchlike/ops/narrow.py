@@ -1,0 +1,80 @@
+"""What torch makes of numbers (and 0-dim tensors) beside tensors of 16-bit floats, which it computes with in 32 bits."""
+from __future__ import annotations
+
+import numpy as np
+
+from .._core import dtype as dt
+from .._core.arrays import cast
+from .._core.aval import result_dtype
+from .._core.registry import Elementwise, Plan
+
+NARROW = frozenset({dt.float16, dt.bfloat16})
+
+
+def _others(avals: tuple) -> tuple[dt.dtype, list[bool]]:
+    """The common type, and which operands are of another."""
+    common = result_dtype(*avals)
+    return common, [a is not None and (a.number or a.dtype is not common) for a in avals]
+
+
+class Rounded(Elementwise):
+    """A number is rounded to the 16 bits of the tensors first: XLA does so, NumPy would take its 32."""
+
+    def make(self, avals: tuple, statics: tuple) -> Plan:
+        plan = super().make(avals, statics)
+        common, others = _others(avals)
+        if common in NARROW and any(others):
+            host, kind = plan.host, common.np
+            plan.host = lambda *arrays: host(*[np.asarray(x, kind) if other else x for x, other in zip(arrays, others)])
+        return plan
+
+
+class Whole(Elementwise):
+    """A number is taken in 32 bits: NumPy does so, XLA would round it first."""
+
+    def make(self, avals: tuple, statics: tuple) -> Plan:
+        plan = super().make(avals, statics)
+        common, others = _others(avals)
+        if common in NARROW and any(others):
+            kernel, first, out = self.kernel, plan.run, plan.outs[0].dtype.np
+
+            def run(xp, *arrays):
+                if xp is np:
+                    return first(xp, *arrays)
+                return cast(xp, kernel(xp, *[None if x is None else cast(xp, x, np.dtype(np.float32)) for x in arrays], *statics), out)
+            plan.run = run
+        return plan
+
+
+def in_32_bits(kinds):
+    """`promote` of an operation by a number, which computes 16-bit floats in 32 bits."""
+    def wide(common: dt.dtype) -> tuple:
+        out, compute = kinds(common)
+        return out, dt.float32 if compute in NARROW else compute
+    return wide
+
+
+def stepped(xp, x):
+    """x, of 16 bits, rounded to them here: XLA goes on with what it has where it can."""
+    if x.dtype.itemsize != 2 or x.dtype.kind in "iub" or xp is np:
+        return x
+    from jax import lax
+    info = xp.finfo(x.dtype)
+    return lax.reduce_precision(x, info.nexp, info.nmant)
+
+
+class Scaled(Elementwise):
+    """x + a * y: `a` is rounded to 16 bits, the sum once in the end. (torch does so for whole vectors; after the last one, some 30 elements at most,
+    it rounds the product as well.)"""
+
+    def make(self, avals: tuple, statics: tuple) -> Plan:
+        plan = super().make(avals, statics)
+        common, others = _others(avals)
+        if common in NARROW:
+            kernel, out, kind, wide = self.kernel, plan.outs[0].dtype.np, common.np, np.dtype(np.float32)
+
+            def run(xp, *arrays):
+                rounded = [stepped(xp, cast(xp, x, kind)) if other else x for x, other in zip(arrays, others)]
+                return cast(xp, kernel(xp, *[cast(xp, x, wide) for x in rounded]), out)
+            plan.run, plan.host = run, None
+        return plan
