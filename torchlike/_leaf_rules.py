@@ -108,7 +108,7 @@ for _name, _op, *_how in (
     ("embedding", "embedding", "default", lambda w, i, padding: [w, i, *([] if padding is None else [padding])]),
     ("gather", "gather", "default", lambda x, index, dim: [x, dim, index]),
     ("native_dropout", "mul", "Tensor", lambda x, mask, scale: [x, mask * scale]),
-    ("pow_scalar", "pow", "Tensor_Scalar"),
+    ("pow_scalar", "pow", "Tensor_Scalar"), ("floor_divide_by_number", "floor_divide"),
     ("round", "round", "default", lambda x, decimals: [x]), ("round_decimals", "round", "decimals", lambda x, decimals: [x, {"decimals": decimals}]),
     ("add_scaled", "add", "Tensor", lambda x, y, a: [x, y, {"alpha": a}]),
     ("sub_scaled", "sub", "Tensor", lambda x, y, a: [x, y, {"alpha": a}]),
