@@ -61,6 +61,17 @@ def test_a_dual_tensor_is_a_view_of_its_primal(torch):
 
 
 @same
+def test_levels_that_there_are_not(torch):
+    fa, x = _ad(torch), torch.ones(2)
+    before = [fa.unpack_dual(x), caught(fa.make_dual, x, x), caught(fa.exit_dual_level)]
+    with fa.dual_level():
+        d = fa.make_dual(x, x, level=0)
+        calls = [(fa.make_dual, x, x, 3), (fa.unpack_dual, d, 3), (fa.unpack_dual, d, 0), (fa.unpack_dual, d, -1), (fa.unpack_dual, 3, None), (fa.make_dual, x, x, -1)]
+        found = [caught(f, *args, level=level) for f, *args, level in calls]
+        return before, found, caught(fa.enter_dual_level), caught(fa.exit_dual_level, level=4)
+
+
+@same
 def test_writes_bring_tangents_along(torch):
     fa = _ad(torch)
     with fa.dual_level():
@@ -153,3 +164,16 @@ def test_tangents_that_require_gradients(torch):
     pushed.sum().backward()
     F.hessian(lambda a: (a ** 4 * w).sum())(x).sum().backward()
     return out, pushed, x.grad, t.grad, w.grad
+
+
+@same
+def test_derivatives_that_look_at_the_sign_of_gradients(torch):
+    F, x = torch.func, torch.tensor([1.0, -2.0, 3.0, 0.5])
+
+    def f(a):
+        return a.logcumsumexp(0)
+
+    def g(a):
+        return a.sigmoid().logit(0.3)
+    return [(F.jvp(h, (x,), (x,)), F.jacfwd(h)(x), F.hessian(lambda a: h(a).sum())(x), F.jacrev(F.jacrev(h))(x), F.jacfwd(F.jacfwd(h))(x))  # noqa: B023
+            for h in (f, g)]

@@ -194,7 +194,8 @@ def _push(i: int, plan: Plan, values: list, made: tuple) -> None:
     if carried is not None:
         carried(made, needs)
     with _seen_by(i):
-        places, given = plan.places(needs), [engine._filled(a, 0) for a in plan.outs]
+        # the vector, in which the product is linear: some formulas look for its sign, so it has one
+        places, given = plan.places(needs), [engine._filled(a, 1 if a.dtype.category >= dt.FLOAT else 0) for a in plan.outs]
         saved = [made[~k] if k < 0 else values[k] for k in places]
         back = plan.op.backward
         inner = back.plan(tuple([v.aval if v.__class__ is Value else NUMBERS.get(v.__class__) for v in (*saved, *given)]), (plan, needs))

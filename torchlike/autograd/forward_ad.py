@@ -53,11 +53,13 @@ class dual_level:
 
 def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> Tensor:
     """A view of tensor that has a tangent of the same shape."""
-    if _state.level is None:
+    if _state.level is None or (level is not None and level < 0):
         raise RuntimeError("Trying to create a dual Tensor for forward AD but no level exists, make sure to enter_dual_level() first.")
     for x, name in ((tensor, "primal"), (tangent, "tangent")):
         if x.dtype.category < 2:
             raise ValueError(f"Expected {name} to be floating point or complex, but got: {x.dtype}")
+    if level:
+        raise RuntimeError("Invalid level given to _make_dual")
     if _state.level.tangent(tensor) is not None:
         raise RuntimeError("Making a dual Tensor based on a Tensor that already has a forward gradient at the same level 0 is not supported.")
     if tensor.shape != tangent.shape:
@@ -68,5 +70,11 @@ def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> T
 
 def unpack_dual(tensor: Tensor, *, level: int | None = None) -> UnpackedDualTensor:
     """The primal and the tangent of a tensor; the tangent is None where no dual tensor took part."""
-    tangent = None if _state.level is None else _state.level.tangent(tensor)
+    if _state.level is None or (level is not None and level < 0):
+        return UnpackedDualTensor(tensor, None)
+    if not isinstance(tensor, Tensor):
+        raise TypeError(f"_unpack_dual(): argument 'dual' (position 1) must be Tensor, not {type(tensor).__name__}")
+    if level:
+        raise RuntimeError("Invalid level given to _fw_primal")
+    tangent = _state.level.tangent(tensor)
     return UnpackedDualTensor(tensor if tangent is None else _state.level.dual(tensor, None), tangent)

@@ -194,6 +194,8 @@ def register_multi_grad_hook(tensors: Sequence[Tensor], fn: Callable, *, mode: s
     'any': fn(gradient) with the first."""
     if mode not in ("all", "any"):
         raise ValueError(f"Expects mode to be one of ('all', 'any') but got {mode}")
+    if not all(t.requires_grad for t in tensors):
+        raise AssertionError("Expected gradient function to be set")
     edges = [get_gradient_edge(t) for t in tensors]
     walk_of: list = [None]
     seen: list = []

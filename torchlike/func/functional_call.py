@@ -29,7 +29,7 @@ def functional_call(
         if not all(isinstance(d, dict) for d in given):
             raise ValueError("Expected all elements of parameter_and_buffer_dicts to be dictionaries")
         names = [name for d in given for name in d]
-        repeated = sorted({name for name in names if names.count(name) > 1})
+        repeated = [name for name in dict.fromkeys(names) if names.count(name) > 1]
         if repeated:
             raise ValueError(
                 f"{repeated} appeared in multiple dictionaries; behavior of functional call is ambiguous"

@@ -328,6 +328,9 @@ def _logcumsumexp_vjp(xp, g, x, out, plan):
     if x.dtype.kind == "c":
         return reverse_cumsum(xp, g * xp.conj(xp.exp(-out)), dim) * xp.conj(xp.exp(x))
 
+    if xp is not np:
+        return _carried(g, x, out, dim)
+
     def part(g):
         low = np.asarray(-np.inf, g.dtype)
         log_g = xp.where(g > 0, xp.log(xp.where(g > 0, g, np.ones((), g.dtype))), low)
@@ -335,6 +338,20 @@ def _logcumsumexp_vjp(xp, g, x, out, plan):
         return xp.exp(xp.flip(_logcumsumexp(xp, xp.flip(scaled, dim), dim), dim) + x)
 
     return part(g) - part(-g)
+
+
+def _carried(g, x, out, dim):
+    """The same as a sum that shrinks from step to step by exp(out - next out), so that it is linear in g to who differentiates it."""
+    following = jnp.concatenate([lax.slice_in_dim(out, 1, None, axis=dim), lax.slice_in_dim(out, out.shape[dim] - 1, None, axis=dim)], dim)
+    shrinks = jnp.exp(jnp.where(following == out, 0, out - following))
+
+    def combine(a, b):
+        return a[0] * b[0], a[1] * b[0] + b[1]
+
+    def on_cpu(shrinks, g):
+        return _scan_cpu((shrinks, g), dim, combine, (1, 0), (g.dtype, g.dtype), True)[1]
+    total = lax.platform_dependent(shrinks, g, cpu=on_cpu, default=lambda *xs: lax.associative_scan(combine, xs, reverse=True, axis=dim)[1])
+    return jnp.exp(x - out) * total
 
 
 _LOGCUMSUMEXP = Op("logcumsumexp", _logcumsumexp, shape=lambda a, dim: (a.shape, a.dtype), vjp=_logcumsumexp_vjp)
