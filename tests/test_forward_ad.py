@@ -177,3 +177,53 @@ def test_derivatives_that_look_at_the_sign_of_gradients(torch):
         return a.sigmoid().logit(0.3)
     return [(F.jvp(h, (x,), (x,)), F.jacfwd(h)(x), F.hessian(lambda a: h(a).sum())(x), F.jacrev(F.jacrev(h))(x), F.jacfwd(F.jacfwd(h))(x))  # noqa: B023
             for h in (f, g)]
+
+
+def _function(torch, forward, jvp, **more):
+    return type("Made", (torch.autograd.Function,), {"forward": staticmethod(forward), "jvp": staticmethod(jvp), "backward": staticmethod(lambda ctx, *g: None),
+                                                     **more})
+
+
+def _says(function, *args):
+    try:
+        return function(*args)
+    except RuntimeError as error:
+        return str(error)
+
+
+@same
+def test_functions_with_a_jvp(torch):
+    fa, x = _ad(torch), torch.tensor([1.0, -2.0])
+
+    def twice(ctx, a):
+        ctx.mark_dirty(a)
+        return a.mul_(2)
+
+    def product(ctx, a, b):
+        ctx.set_materialize_grads(False)
+        ctx.save_for_forward(a, b)
+        positive = a > 0
+        ctx.mark_non_differentiable(positive)
+        return a * b, positive
+
+    def product_jvp(ctx, s, t):
+        a, b = ctx.saved_tensors
+        return (0 if s is None else s * b) + (0 if t is None else t * a), None
+    wrong = [lambda ctx, s: (s, s), lambda ctx, s: torch.ones(3), lambda ctx, s: 3]
+    views = [lambda ctx, s: s * 1, lambda ctx, s: s.view_as(s)]
+    with fa.dual_level():
+        d = fa.make_dual(x.clone(), torch.ones(2))
+        found = [_now(fa, *_function(torch, product, product_jvp).apply(d, x)), _now(fa, *_function(torch, product, product_jvp).apply(x, x))]
+        with torch.no_grad():
+            found.append(_now(fa, *_function(torch, product, product_jvp).apply(x, d)))
+        errors = [_says(lambda j=j: _now(fa, _function(torch, lambda ctx, a: a * 2, j).apply(d))) for j in wrong]
+        errors += [_says(lambda j=j: _now(fa, _function(torch, lambda ctx, a: a.view_as(a), j).apply(d))) for j in views]
+        o = _function(torch, twice, lambda ctx, s: s.mul_(2)).apply(d)
+        return found, errors, _now(fa, o, d)
+
+
+@same
+def test_inference_mode_around_a_transform(torch):
+    F, x = torch.func, torch.tensor([1.0, -2.0])
+    with torch.inference_mode():
+        return F.jvp(torch.sin, (x,), (x,)), F.jacfwd(torch.sin)(x)

@@ -44,6 +44,7 @@ class Level:
     def __init__(self) -> None:
         self.of: WeakKeyDictionary[Value, Tensor] = WeakKeyDictionary()
         self.cells: dict[int, Tensor | None] = {}
+        self.inference = mode.inference  # whether inference_mode was on: else there are no tangents inside of it
         self.linear = False  # whether tangents shall depend on those of the inputs also where nothing is to be differentiated backwards
         self.recent: dict[int, tuple] = {}  # of the last operation: what its tangent was made of, for when the node is there
 
@@ -83,7 +84,7 @@ def enter() -> Level:
         for m in _MODULES:
             m.record = _record
         _tensor._node = engine._node = _made_node
-        function.forward_rule.append(_of_function)
+        function.forward_rule.extend((_before_function, _after_function))
         Tensor._alias = _alias_without
     made = Level()
     levels.append(made)
@@ -150,8 +151,10 @@ def _record(op: Any, values: list, statics: tuple) -> tuple:
         return _through_lens(op, values, statics)
     plan, made = _before[0][0](op, values, statics)
     n = _seen[0]
-    if plan.differentiable and not mode.inference and not getattr(op, "carries_tangents", False):
+    if plan.differentiable and not getattr(op, "carries_tangents", False):
         for i in range(n):
+            if mode.inference and not levels[i].inference:
+                continue
             if n == len(levels) and not i:
                 _forget_recent()
             _push(i, plan, values, made)
@@ -255,20 +258,42 @@ def _made_node(op: Any, plan: Plan, edges: list, values: list, made: Any) -> Nod
 # -- functions with a derivative of their own --------------------------------------------------------------------------
 
 
-def _of_function(cls: type, ctx: Any, args: tuple, result: Any) -> None:
-    """Tangents of what a Function returned: by its jvp. Those of torchlike's own were made while their forward was recorded."""
-    own = getattr(cls, "__module__", "").split(".")[0] in ("torch", "torchlike") and cls.jvp is function.Function.jvp
-    for level in () if own else reversed(seeing()):
-        tangents = [level.tangent(a) if isinstance(a, Tensor) else None for a in args]
-        if all(t is None for t in tangents):
-            continue
+def _before_function(cls: type, args: tuple) -> list[tuple]:
+    """(level, tangents of the arguments) where a Function has some. Those of torchlike's own are made while its forward is recorded."""
+    if getattr(cls, "__module__", "").split(".")[0] in ("torch", "torchlike") and cls.jvp is function.Function.jvp:
+        return []
+    found = [(level, [level.tangent(a) if isinstance(a, Tensor) else None for a in args]) for level in reversed(seeing())]
+    return [(level, tangents) for level, tangents in found if any(t is not None for t in tangents)]
+
+
+def _after_function(cls: type, ctx: Any, args: tuple, result: Any, given: list[tuple]) -> None:
+    """Tangents of what a Function returned, by its jvp."""
+    outs = result if isinstance(result, tuple) else (result,)
+    for level, tangents in given:
         if ctx.materialize_grads:
             tangents = [FUNCTIONS["zeros_like"](a.detach()) if t is None and isinstance(a, Tensor) else t for t, a in zip(tangents, args)]
         with level.unseen(), _saved_for_forward(ctx):
             made = cls.jvp(ctx, *tangents)
-        for o, t in zip(*[x if isinstance(x, tuple) else (x,) for x in (result, made)]):
+        made = made if isinstance(made, tuple) else (made,)
+        if len(made) != len(outs):
+            raise RuntimeError(f"Function's jvp returned an invalid number of forward gradients (expected {len(outs)} but got {len(made)})")
+        for i, (o, t) in enumerate(zip(outs, made)):
             if isinstance(o, Tensor) and o.dtype.category >= dt.FLOAT:
+                _check_tangent(i, o, t, [a for a in args if isinstance(a, Tensor) and all(a is not d for d in ctx.dirty_tensors)], tangents)
                 _set(level, o, t)
+
+
+def _check_tangent(i: int, o: Tensor, t: Any, args: list[Tensor], tangents: list) -> None:
+    if t is None:
+        return
+    if not isinstance(t, Tensor):
+        raise RuntimeError(f"expected Variable or None (got {type(t).__name__}) for grad output {i}.")
+    if t.shape != o.shape:
+        raise RuntimeError("Trying to set a forward gradient that has a different size than that of the original Tensor, this is not supported. "
+                           f"Tensor is of size {list(o.shape)} while the given forward gradient is of size {list(t.shape)}.")
+    if o._storage is not None and any(o._storage is a._storage for a in args) and not any(
+            s is not None and (s is t or (t._storage is not None and t._storage is s._storage)) for s in tangents):
+        raise RuntimeError("A custom Function's forward is returning a view (or an input as-is) but the jvp is not returning a view.")
 
 
 @contextlib.contextmanager

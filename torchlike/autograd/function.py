@@ -12,7 +12,7 @@ from .._tensor import Tensor, _plain_copy
 
 __all__ = ["Function", "FunctionCtx", "once_differentiable"]
 
-forward_rule: list[Callable] = []  # what makes tangents of a Function's results, while there is forward differentiation: see _tangents.py
+forward_rule: list[Callable] = []  # what finds and makes tangents before and after a Function, while there is forward differentiation: _tangents.py
 
 
 class FunctionCtx:
@@ -186,6 +186,7 @@ class Function:
         recorded = mode.enabled and any(needs)
         if recorded and any(need and a._sparse for a, need in zip(args, needs)):
             raise NotImplementedError(f"torchlike: {cls.__name__}.apply of a sparse tensor that requires grad. Hand in its values.")
+        tangents = forward_rule[0](cls, args) if forward_rule else ()
         before, mode.enabled = mode.enabled, False
         try:
             if separate:
@@ -200,8 +201,8 @@ class Function:
                 raise RuntimeError("Implementing both 'backward' and 'vjp' for a custom Function is not allowed. You should only implement one of them.")
             cls.backward = cls.vjp
         if not recorded or isinstance(result, list):  # outputs are a tensor or a tuple; a list is handed on as it is
-            if forward_rule:
-                forward_rule[0](cls, ctx, args, result)
+            if tangents:
+                forward_rule[1](cls, ctx, args, result, tangents)
             return result
         edges = [(a._edge, a._out) if need else None for a, need in zip(args, needs)]
         node = _node_class(cls)(cls, ctx, edges, needs)
@@ -235,8 +236,8 @@ class Function:
                 o._edge, o._out = node, i
                 made.append(o)
         _save(ctx, outs, made, node)
-        if forward_rule:
-            forward_rule[0](cls, ctx, args, tuple(made))
+        if tangents:
+            forward_rule[1](cls, ctx, args, tuple(made), tangents)
         return made[0] if single else tuple(made)
 
     @classmethod
