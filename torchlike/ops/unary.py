@@ -215,9 +215,7 @@ rad2deg = unary("rad2deg", lambda xp, x: x * np.asarray(180 / math.pi, x.dtype),
 def _logit_grad(xp, g, x, eps):
     """Zero where eps limits x; without eps there is none outside of [0, 1]."""
     low, high, rest = (0, 1, xp.full((), np.nan, g.dtype)) if eps is None else (eps, 1 - eps, xp.zeros((), g.dtype))
-    outside = (x < low) | (x > high)
-    y = choose(xp, outside, xp.full((), 0.5, x.dtype), x)  # so that nothing infinite comes back out of what is not chosen
-    return choose(xp, outside, rest, g / (y * (1 - y)))
+    return choose(xp, (x < low) | (x > high), rest, g / (x * (1 - x)))
 
 
 _LOGIT = Elementwise("logit", lambda xp, x, eps: xp.log(_clipped(xp, x, eps) / (1 - _clipped(xp, x, eps))), promote="float", grads=(
