@@ -108,6 +108,19 @@ def test_gradients_flow_through_arguments_and_parameters():
         np.testing.assert_allclose(w.grad.numpy(), 2 * k * np.cos(2.0 * k) * np.ones(3), rtol=1e-6, atol=1e-6)
 
 
+def test_gradients_reach_the_leaf_that_is_the_argument():
+    weight = torchlike.tensor([1.0, 2.0], requires_grad=True)
+    f = torchlike.compile(lambda a, b: (a.sin() * a * b * weight).sum())
+    for i in range(5):
+        a, b = torchlike.tensor([0.5, 1.0 + i], requires_grad=True), torchlike.tensor([2.0, float(i)], requires_grad=True)
+        weight.grad = None
+        f(a, b).backward()
+        x, y, w = (real.tensor(t.detach().numpy(), requires_grad=True) for t in (a, b, weight))
+        (x.sin() * x * y * w).sum().backward()
+        for ours, theirs in ((a, x), (b, y), (weight, w)):
+            np.testing.assert_allclose(ours.grad.numpy(), theirs.grad.numpy(), rtol=1e-6)
+
+
 def test_backward_twice_and_double_backward_raise():
     x = torchlike.ones(3, requires_grad=True)
     compiled = torchlike.compile(lambda a: (a * a).sum())

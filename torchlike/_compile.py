@@ -149,7 +149,7 @@ class Compiled:
             capture.reason = capture.reason or watch.reason
             if capture.reason is None:
                 replay = Replay(self.name, leaves, shown, before, result, capture, prog)
-                replay.boundary = {x._edge: i for i, x in enumerate(shown) if isinstance(x, Tensor) and isinstance(x._edge, Boundary)}
+                replay.boundary = {x._edge: i for i, x in enumerate(shown) if isinstance(x, Tensor) and isinstance(x._edge, (Boundary, AccumulateGrad))}
                 if capture.reason is not None:
                     raise NotReplayable(capture.reason)
                 self._refuse_shared(leaves, watch, replay)

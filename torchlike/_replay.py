@@ -384,7 +384,8 @@ class Replay:
     def _node(self, values, made, leaves) -> ReplayNode:
         edges = []
         for leaf in self.leaves:
-            t = leaves[self.boundary[leaf]] if isinstance(leaf, Boundary) else leaf.variable
+            k = self.boundary.get(leaf)  # an argument is another tensor at each call
+            t = leaf.variable if k is None else leaves[k]
             edges.append((t._edge, t._out))
         saved = [made[self.position[r]] if r >= 0 else values[self.reads[r]] for r in self.saved]
         return ReplayNode(self, edges, saved)
