@@ -2,6 +2,8 @@
 import importlib
 import io
 import pickle
+import subprocess
+import sys
 import threading
 import warnings
 
@@ -246,8 +248,42 @@ def test_parallel_helpers(subject):
 @pytest.mark.parametrize("space", ["", ".nn.functional", ".linalg", ".fft", ".special"])
 def test_functions_can_be_pickled(subject, space):
     """As processes of a pool need it; torch's are found by their names too."""
-    import pickle
     import types
     names = vars(importlib.import_module(subject.__name__ + space))
     functions = [f for name, f in names.items() if isinstance(f, types.FunctionType) and not name.startswith("_")]
     assert len(functions) > 15 and [f.__name__ for f in functions if pickle.loads(pickle.dumps(f)) is not f] == []
+
+
+SAME_FUNCTIONS = """
+import importlib, pickle, types
+spaces = [importlib.import_module(f"torchlike{name}") for name in ("", ".nn.functional", ".linalg", ".fft", ".special")]
+torch, Tensor = spaces[0], spaces[0].Tensor
+before = [(space, name, f) for space in (*spaces, Tensor) for name, f in vars(space).items() if isinstance(f, types.FunctionType) and not name.startswith("_")]
+
+class Doubled(torch.Tensor):
+    @staticmethod
+    def __new__(cls, inner):
+        return torch.Tensor._make_wrapper_subclass(cls, inner.shape, dtype=inner.dtype, dispatch_sizes_strides_policy="sizes")
+    def __init__(self, inner):
+        self.inner = inner
+    @classmethod
+    def __torch_dispatch__(cls, func, types, args=(), kwargs=None):
+        called.append(str(func))
+        if "size" in str(func):
+            return args[0].inner.shape
+        return cls(args[0].inner * 2)
+
+class Other:
+    __torch_function__ = classmethod(lambda cls, func, types, args=(), kwargs=None: func.__name__)
+
+called = []
+x = Doubled(torch.ones(3))
+x.size(), x.relu_(), torch.relu_(x), torch.eye(2).to_sparse().sum(), torch.add(Other(), 1), print(*called)
+print([name for space, name, f in before if vars(space)[name] is not f or space is not Tensor and pickle.loads(pickle.dumps(f)) is not f], len(before) > 1000)
+"""
+
+
+def test_functions_stay_the_same_objects():
+    """Whatever kinds of tensors a program makes: it may hold them, and have them as keys."""
+    run = subprocess.run([sys.executable, "-c", SAME_FUNCTIONS], capture_output=True, text=True, timeout=120)
+    assert run.stdout.splitlines() == ["aten.sym_size.default aten.relu_.default aten.relu_.default", "[] True"], run.stdout + run.stderr

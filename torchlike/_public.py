@@ -18,6 +18,7 @@ from ._core.aval import NUMBERS, broadcast_shapes, result_dtype
 from ._core.grad_mode import mode
 from ._core.layout import overlapping, partly_same
 from ._core.registry import OPS
+from ._exchange import copied
 from ._older_orders import FACTORS, newer
 from ._out import ALONG_DIM, BY_OUT, by_out, refuse_dtype, writer
 from ._tensor import Tensor, _plain_copy, apply
@@ -78,20 +79,22 @@ def public(*, function: bool = True, method: bool = True, inplace: bool = False,
     return register
 
 
-def copied(f: FunctionType) -> FunctionType:
-    """Another function that does what f does."""
-    made = FunctionType(f.__code__, f.__globals__, f.__name__, f.__defaults__, f.__closure__)
-    made.__kwdefaults__ = f.__kwdefaults__
-    functools.update_wrapper(made, f)
-    del made.__wrapped__
-    made.__dict__.update(f.__dict__)
-    return made
-
-
 def importable(module: ModuleType) -> None:
-    """Give a module's public functions the names by which they are found there, where their own lead elsewhere: pickle writes them down."""
-    for name, f in vars(module).items():
-        if f.__class__ is FunctionType and name[0] != "_" and getattr(sys.modules.get(f.__module__), f.__qualname__, None) is not f:
+    """Give a module's public functions the names by which they are found there, where their own lead elsewhere: pickle writes them down.
+
+    One that is a method as well becomes a function of its own: `overrides` makes functions look at their arguments, and leaves methods alone.
+    """
+    methods = {id(x) for x in vars(Tensor).values()}
+    for name, f in list(vars(module).items()):
+        if f.__class__ is not FunctionType or name[0] == "_":
+            continue
+        if id(f) in methods:
+            made = copied(f)
+            setattr(module, name, made)
+            if FUNCTIONS.get(name) is f:
+                FUNCTIONS[name] = made
+            f = made
+        if getattr(sys.modules.get(f.__module__), f.__qualname__, None) is not f:
             f.__module__, f.__qualname__ = module.__name__, name
 
 

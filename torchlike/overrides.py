@@ -19,9 +19,10 @@ from typing import Any
 
 from . import _overridable
 from ._core.grad_mode import mode
+from ._exchange import exchange
 from ._plainly import _disabled_torch_function_impl
 from ._plainly import state as _state
-from ._public import FUNCTIONS, copied
+from ._public import FUNCTIONS
 from ._tensor import Tensor, instance
 
 __all__ = ["enable_reentrant_dispatch", "get_ignored_functions", "get_overridable_functions", "get_testing_overrides", "handle_torch_function", "has_torch_function",
@@ -200,27 +201,10 @@ def _dispatching_by_name(f: Callable, api: Callable) -> Callable:
     return call
 
 
-@functools.cache
-def _shell(free: int) -> _types.CodeType:
-    """The code of a function that asks `_ask`, with so many variables of a closure.
-
-    The compiler has to know of them: it is code of its own that puts them into a frame, where debuggers (and pytest) read them.
-    """
-    names = "".join(f"free{i}, " for i in range(free))
-    scope: dict[str, Any] = {}
-    exec(f"def around({names}):\n def shell(*args, _ask, **kwargs):\n  return _ask(*args, **kwargs)\n  {names}\n return shell", scope)
-    return scope["around"](*range(free)).__code__.replace(co_filename=__file__)
-
-
 def _begin_to_dispatch(f: _types.FunctionType, dispatching: Callable = _dispatching) -> _types.FunctionType:
-    """Make f itself look at its arguments, and return a copy of what it was.
-
-    f stays the object it is: programs hold it already (`from torch import add`), and handlers know it by tables (`{torch.add: ...}`).
-    """
-    plain = copied(f)
-    f.__wrapped__, f._dispatches = plain, True
-    f.__defaults__, f.__kwdefaults__ = None, {"_ask": dispatching(plain, f)}
-    f.__code__ = _shell(len(f.__code__.co_freevars)).replace(co_name=f.__code__.co_name)
+    """Make f itself look at its arguments, and return a copy of what it was."""
+    plain = exchange(f, lambda plain: dispatching(plain, f))
+    f._dispatches = True
     return plain
 
 
@@ -260,13 +244,8 @@ def override(cls: type) -> None:
     install()
     for name, x in _members().items():
         own = getattr(cls, name, None)
-        if own is x or (isinstance(x, property) and name not in cls.__dict__) or _is_older(own, x):
+        if own is x or (isinstance(x, property) and name not in cls.__dict__):
             setattr(cls, name, _dispatching_member(name, x))
-
-
-def _is_older(inherited: Any, member: Any) -> bool:
-    """Whether a base class's method dispatches to what this one of Tensor's was before classes had `__torch_dispatch__`."""
-    return hasattr(inherited, "_dispatches") and inherited.__wrapped__ is not member and inspect.unwrap(inherited) is inspect.unwrap(member)
 
 
 def _name_members() -> None:
@@ -281,14 +260,11 @@ def install() -> None:
     """Make torch's functions dispatch, once. What torchlike itself calls by its private modules stays plain."""
     root = sys.modules[__package__]
     modules = [sys.modules[name] for name in (f"{__package__}.{name}" for name in _MODULES) if name in sys.modules]
-    members = {id(x) for x in vars(Tensor).values()}
     plain: dict[int, Callable] = {}  # by the id of the function that dispatches
     for scope, names in ((vars(root), FUNCTIONS), *((vars(m), [n for n in vars(m) if n[0] != "_"]) for m in modules)):
         for name in names:
             f = scope.get(name)
             if isinstance(f, _types.FunctionType) and not hasattr(f, "_dispatches") and name not in _QUESTIONS:
-                if id(f) in members:  # which stays a plain method
-                    f = scope[name] = copied(f)
                 plain[id(f)] = _begin_to_dispatch(f)
                 f.__module__, f.__qualname__ = scope["__name__"], name  # where pickle finds it
     init = sys.modules.get(f"{__package__}.nn.init")

@@ -123,5 +123,4 @@ def where_any_dispatches(f: Callable, handed: Callable) -> Callable:
                     isinstance(y, Tensor) and y._dispatches for y in x)) and not dispatching.disabled:
                 return handed(*args, **kwargs)
         return f(*args, **kwargs)
-    run._hands_on = True
     return run

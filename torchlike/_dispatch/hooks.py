@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 from .. import _leaves
+from .._exchange import exchange
 from .._ops import aten, refresh
 from .._plainly import dispatching
 from .._public import FUNCTIONS, as_size
@@ -33,7 +34,6 @@ def _where_dispatching(f: Callable, handed: Callable, second: bool = False) -> C
         if args and _dispatching(args[0]) or second and any(map(_dispatching, args[1] if args[1].__class__ is tuple else args[1:2])):
             return handed(*args, **kwargs)
         return f(*args, **kwargs)
-    run._hands_on = True
     return run
 
 
@@ -140,33 +140,29 @@ def _setitem(self: Tensor, index: Any, value: Any) -> None:
         self[index].copy_(value)
 
 
+def _exchange_in(scopes: tuple, name: str, wrap: Callable) -> None:
+    for f in {id(f): f for f in (scope.get(name) for scope in scopes) if f is not None}.values():
+        exchange(f, wrap)
+        f._hands_on = True
+
+
 def install() -> None:
     """Make functions look, once."""
     if _done:
         return
     _done.append(True)
-    root = vars(sys.modules[__package__.partition(".")[0]])
+    members, functions_of = vars(Tensor), (vars(sys.modules[__package__.partition(".")[0]]), FUNCTIONS)
     for name, made in {**{n: _like(n) for n in _LIKE}, **{n: _new(n) for n in _NEW}, **{n: _same(n) for n in _SAME},
                        "unique": _unique}.items():
-        for scope in (root, FUNCTIONS):
-            if name in scope:
-                scope[name] = _where_dispatching(scope[name], made)
-        if hasattr(Tensor, name):
-            setattr(Tensor, name, _where_dispatching(getattr(Tensor, name), made))
+        _exchange_in((*functions_of, members), name, lambda f, made=made: _where_dispatching(f, made))
     for name, made in {"item": _item, "new_tensor": _new_tensor, "data_ptr": _data_ptr, "untyped_storage": _untyped_storage,
                        "__bool__": _truth, "tolist": _refused("tolist", lambda t: f", got {type(t).__name__}"),
                        "numpy": _refused("numpy", lambda t: ".")}.items():
-        setattr(Tensor, name, _where_dispatching(getattr(Tensor, name), made))
+        _exchange_in((members,), name, lambda f, made=made: _where_dispatching(f, made))
     for name, made in functions.HANDED.items():
-        for scope in (root, FUNCTIONS):
-            if name in scope:
-                scope[name] = functions.where_any_dispatches(scope[name], made)
-        if hasattr(Tensor, name):
-            setattr(Tensor, name, functions.where_any_dispatches(getattr(Tensor, name), made))
-    Tensor.__setitem__ = _where_dispatching(Tensor.__setitem__, _setitem, second=True)
-    writes.install()
-    for name in [n for n in root if n.endswith("_") and not n.startswith("_") and n in FUNCTIONS]:
-        root[name] = FUNCTIONS[name] = writes.writing(name, root[name])
+        _exchange_in((*functions_of, members), name, lambda f, made=made: functions.where_any_dispatches(f, made))
+    _exchange_in((members,), "__setitem__", lambda f: _where_dispatching(f, _setitem, second=True))
+    writes.install(*functions_of)
     refresh()
     _leaves.stay()
     backward.install()

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
+from types import FunctionType
 from typing import Any
 
 from .. import _leaves
+from .._exchange import copied, exchange
 from .._ops import OpOverloadPacket, aten
 from .._plainly import dispatching
 from .._size import Size
@@ -83,7 +85,7 @@ def _install() -> None:
     if _plain:
         return
     names = "shape size __len__ dim ndimension ndim numel nelement storage_offset stride is_contiguous device layout".split()
-    _plain.update({name: vars(Tensor)[name] for name in names})
+    _plain.update({name: copied(x) if isinstance(x, FunctionType) else x for name, x in vars(Tensor).items() if name in names})
     ways = {
         "shape": _asked("shape", "sizes", aten.sym_size.default, Size), "size": _size, "__len__": _length, "stride": _stride, "is_contiguous": _contiguous,
         **{name: _asked(name, "sizes", aten.dim.default) for name in ("dim", "ndimension", "ndim")},
@@ -92,9 +94,10 @@ def _install() -> None:
         "device": _asked("device", "device", prim.device.default), "layout": _asked("layout", "layout", prim.layout.default),
     }
     for name, made in ways.items():
-        if not isinstance(made, property):
-            functools.update_wrapper(made, _plain[name])
-        setattr(Tensor, name, made)
+        if isinstance(made, property):
+            setattr(Tensor, name, made)
+        else:
+            exchange(vars(Tensor)[name], lambda plain, made=made: made)
 
 
 def answers(t: Tensor, policy: str | None, device: bool, layout: bool) -> Tensor:

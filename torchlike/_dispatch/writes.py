@@ -6,11 +6,13 @@ name is handed on as the one that writes; where no such operation came by, what 
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from types import FunctionType
 from typing import Any
 
 from .._aten_schemas import overload
 from .._core.grad_mode import mode
+from .._exchange import exchange
 from .._ops import OpOverload, aten
 from .._ops import _overloads as all_overloads
 from .._plainly import dispatching
@@ -118,9 +120,10 @@ def assign(self: Tensor, new: Tensor, repeats: bool = False) -> Tensor:
     return _plain_assign(self, new, repeats)
 
 
-def install() -> None:
-    """Tensor's own methods that write, from now on by `writing`."""
+def install(*scopes: Mapping[str, Any]) -> None:
+    """The functions in these scopes that write, and Tensor's methods, from now on by `writing`."""
     Tensor._assign = assign
-    for name, f in list(vars(Tensor).items()):
-        if name.endswith("_") and not name.startswith("_") and callable(f) and name not in NOT_WRITTEN:
-            setattr(Tensor, name, writing(name, f))
+    found = {id(f): (name, f) for scope in (vars(Tensor), *scopes) for name, f in scope.items()
+             if name.endswith("_") and not name.startswith("_") and isinstance(f, FunctionType) and name not in NOT_WRITTEN}
+    for name, f in found.values():
+        exchange(f, functools.partial(writing, name))
