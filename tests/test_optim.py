@@ -7,6 +7,7 @@ import io
 import pickle
 
 import numpy as np
+import optax
 import pytest
 from compare import differences, observe
 from same import error, same
@@ -531,7 +532,6 @@ def test_averaged_model(torch, kind):
 # ------------------------------------------------------------------------------------------------------------- optax
 @pytest.mark.parametrize("tier", ["numpy", "compiled", None])
 def test_optax_adam_is_adam(subject, tier):
-    optax = pytest.importorskip("optax")
     with in_tier(subject, tier):
         ours = train(subject, lambda ps: subject.optim.Adam(ps, lr=0.01), 12)[0]
         theirs = train(subject, lambda ps: subject.optim.OptaxOptimizer(ps, optax.adam(0.01)), 12)[0]
@@ -539,7 +539,6 @@ def test_optax_adam_is_adam(subject, tier):
 
 
 def test_optax_learning_rate_follows_a_schedule(subject):
-    optax = pytest.importorskip("optax")
     make = subject.optim.from_optax(optax.inject_hyperparams(optax.sgd)(learning_rate=0.1, momentum=0.9))
 
     def run(make):

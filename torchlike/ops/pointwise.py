@@ -19,6 +19,7 @@ from .elements import held, plain_number
 from .exponentials import MANY, softplus
 from .inverse_circular import arctan2
 from .narrow import NARROW, Rounded, Scaled, Whole, in_32_bits, stepped
+from .quotients import Quotient, WholeQuotient
 from .remainders import fmod as exact_fmod
 
 PLAIN = (float, int)
@@ -82,7 +83,7 @@ ADD = Rounded("add", lambda xp, x, y: xp.add(x, y), grads=(lambda xp, g: g, lamb
 SUB = Rounded("sub", lambda xp, x, y: xp.subtract(x, y), grads=(lambda xp, g: g, lambda xp, g: -g))
 MUL = Whole("mul", lambda xp, x, y: xp.multiply(x, y),
                   grads=(lambda xp, g, y: g * conj(xp, y), lambda xp, g, x: g * conj(xp, x)))
-DIV = Whole("div", lambda xp, x, y: xp.divide(x, y), promote="float",
+DIV = WholeQuotient("div", lambda xp, x, y: xp.divide(x, y), promote="float",
                   grads=(lambda xp, g, y: g / conj(xp, y), lambda xp, g, x, y: -g * conj(xp, x / y / y)))
 
 
@@ -225,12 +226,12 @@ def _zero(xp, g):
     return xp.zeros_like(g)
 
 
-_TRUNC_DIV = Elementwise("div_trunc", _trunc_div, promote=only("div_trunc_cpu", dt.INT, dt.FLOAT), grads=(_zero, _zero))
+_TRUNC_DIV = Quotient("div_trunc", _trunc_div, promote=only("div_trunc_cpu", dt.INT, dt.FLOAT), grads=(_zero, _zero))
 _TRUNC_DIV.steps = True
-_TRUNC_DIV_BY_NUMBER = Elementwise("div_trunc_by_number", _trunc_div, promote=in_32_bits(only("div_trunc_cpu", dt.INT, dt.FLOAT)), grads=(_zero, _zero))
-_FLOOR_DIV = Elementwise("floor_divide", _floor_div, promote=only("div_floor_cpu", dt.INT, dt.FLOAT), grads=(_zero, _zero))
+_TRUNC_DIV_BY_NUMBER = Quotient("div_trunc_by_number", _trunc_div, promote=in_32_bits(only("div_trunc_cpu", dt.INT, dt.FLOAT)), grads=(_zero, _zero))
+_FLOOR_DIV = Quotient("floor_divide", _floor_div, promote=only("div_floor_cpu", dt.INT, dt.FLOAT), grads=(_zero, _zero))
 _FLOOR_DIV.steps = True
-_FLOOR_DIV_BY_NUMBER = Elementwise("floor_divide_by_number", _floor_div, promote=in_32_bits(only("div_floor_cpu", dt.INT, dt.FLOAT)), grads=(_zero, _zero),
+_FLOOR_DIV_BY_NUMBER = Quotient("floor_divide_by_number", _floor_div, promote=in_32_bits(only("div_floor_cpu", dt.INT, dt.FLOAT)), grads=(_zero, _zero),
                                   torch_name=_FLOOR_DIV.torch_name)
 
 

@@ -19,6 +19,7 @@ from .choosing import choose
 from .creation import _check_dtype
 from .elements import plain_number
 from .named_results import named_result
+from .quotients import over
 from .totals import product, total
 
 _FLOAT32 = np.dtype(np.float32)
@@ -95,7 +96,9 @@ def average(xp, x, dims: tuple, keepdims: bool = True):
 def _mean(xp, x, dims, keepdim, dtype):
     if dtype.np == x.dtype:
         if x.dtype.itemsize > 2:
-            return cast(xp, average(xp, x, dims, keepdim), x.dtype)
+            if xp is np or x.dtype.kind != "f":
+                return cast(xp, average(xp, x, dims, keepdim), x.dtype)
+            return over(xp, x.sum(axis=dims, keepdims=keepdim), math.prod(x.shape[d] for d in dims))
         wide = cast(xp, x, _FLOAT32) if x.dtype == np.float16 else x
         return cast(xp, wide.mean(axis=dims, keepdims=keepdim, dtype=np.float32), x.dtype)
     return cast(xp, x.mean(axis=dims, keepdims=keepdim, dtype=accumulator(dtype.np)), dtype.np)
@@ -376,7 +379,7 @@ def _var(xp, x, dims, keepdim, correction):
     total = square.sum(axis=dims, keepdims=keepdim)
     free = n - correction
     if free > 0:
-        return (total / np.asarray(free, total.dtype)).astype(_real(x.dtype))
+        return over(xp, total, free).astype(_real(x.dtype))
     zero = xp.zeros((), total.dtype)
     return (total / zero).astype(_real(x.dtype))
 

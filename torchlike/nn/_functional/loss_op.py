@@ -8,6 +8,7 @@ from ..._core.arrays import cast
 from ..._core.aval import broadcast_shapes, result_dtype
 from ..._core.derivative import ElementwiseDerivative
 from ..._core.registry import Op, Plan, common_device
+from ...ops.quotients import over
 
 
 class Loss(Op):
@@ -38,7 +39,7 @@ class Loss(Op):
             if reduction != "none":
                 r = xp.sum(r)
                 if reduction == "mean":
-                    r = r / np.asarray(n, r.dtype)
+                    r = over(xp, r, n)
             return r if r.dtype == out_np else r.astype(out_np)
         return Plan(self, avals, statics, (shape if reduction == "none" else (), out), run, device)
 

@@ -1,0 +1,46 @@
+"""Quotients that are rounded once: by what is repeated, and by constants, XLA divides by way of the reciprocal, so that 41 / 41 is less than 1.
+
+Under `vmap` it still does where only the numerator has the batch.
+"""
+from __future__ import annotations
+
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+
+from .._core import dtype as dt
+from .._core.arrays import cast
+from .._core.registry import Elementwise, Plan
+from .narrow import NARROW, Whole
+
+
+def over(xp, x, n: float):
+    """x / n, for a count that the program knows."""
+    n = x.dtype.type(n)
+    if xp is np:
+        return x / n
+    if not x.ndim:
+        return x / lax.optimization_barrier(n)
+    return lax.platform_dependent(x, cpu=lambda x: x / lax.optimization_barrier(jnp.full(x.shape, n)), default=lambda x: x / n)
+
+
+class Quotient(Elementwise):
+    """x / y, or what is made of it."""
+
+    def make(self, avals: tuple, statics: tuple) -> Plan:
+        plan = super().make(avals, statics)
+        (out,), run = plan.outs, plan.run
+        if plan.device.type != "cpu" or out.dtype.category != dt.FLOAT or avals[1].shape == out.shape != ():
+            return plan
+        kind = np.dtype(np.float32) if out.dtype in NARROW else out.dtype.np
+
+        def exactly(xp, x, y):
+            if xp is not np:  # behind the barrier it looks like any array; XLA drops the barrier before it fuses
+                y = lax.optimization_barrier(jnp.broadcast_to(cast(xp, y, kind), out.shape))
+            return run(xp, x, y)
+        plan.run = exactly
+        return plan
+
+
+class WholeQuotient(Quotient, Whole):
+    """x / y with numbers in 32 bits."""
