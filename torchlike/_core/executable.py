@@ -17,6 +17,7 @@ from .value import Value
 SMALL = 1 << 14  # bytes of a host array that each call copies, instead of the device once
 ROOMY = 8 << 20  # bytes of all results above which XLA's CPU backend orders a program by memory
 _BY_MEMORY = {"xla_cpu_scheduler_type": "CPU_SCHEDULER_TYPE_MEMORY_OPTIMIZED"}
+_STEP_BY_STEP = {"xla_allow_excess_precision": False}  # each operation's result is rounded to its 16 bits, as in torch
 
 
 class Step:
@@ -168,11 +169,13 @@ def build(info, live: tuple, donated: tuple):
         lowered = jax.jit(p, donate_argnums=(0,), keep_unused=True).lower(
             [struct(info.input_avals[i]) for i in donated], [struct(info.input_avals[i]) for i in kept],
             jax.ShapeDtypeStruct((info.n_floats,), np.float64), jax.ShapeDtypeStruct((info.n_ints,), np.int64), jax.ShapeDtypeStruct((), np.float32))
+        options = None
         if info.device.type == "cpu":
             _forget_sources(lowered)
-        # a large program takes less memory then and no more time, a small one a little more time
-        roomy = info.device.type == "cpu" and sum(a.numel * a.dtype.itemsize for s in info.steps for a in s.plan.outs) > ROOMY
-        call = lowered.compile(compiler_options=_BY_MEMORY if roomy else None)
+            # a large program takes less memory then and no more time, a small one a little more time
+            roomy = sum(a.numel * a.dtype.itemsize for s in info.steps for a in s.plan.outs) > ROOMY
+            options = _STEP_BY_STEP | _BY_MEMORY if roomy else _STEP_BY_STEP
+        call = lowered.compile(compiler_options=options)
     if disk_cache.enabled():
         disk_cache.store(info, live, donated, call)
     return call

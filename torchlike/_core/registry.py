@@ -269,7 +269,8 @@ class Elementwise(Op):
     """
 
     pointwise = cheap = cheap_derivative = True
-    steps = False  # whether a result is a matter of the type's own steps, so that NumPy too has to compute in 16 bits
+    steps = False  # whether a result is a matter of the type's own steps, so that 16-bit floats have to be computed in 16 bits
+    wide = True  # whether XLA computes 16-bit floats in 32: not where it does one thing only, which it rounds as torch does
 
     def __init__(self, name, kernel, *, promote="arith", grads=None, numpy=True, torch_name=None, real=False):
         super().__init__(name, kernel, numpy=numpy, vjp=None if grads is not None else False, torch_name=torch_name)
@@ -300,11 +301,12 @@ class Elementwise(Op):
             out = compute = common
         kernel, compute_np, out_np = self.kernel, compute.np, out.np
 
-        # NumPy computes 16-bit floats in float32, as torch and XLA do on the CPU
+        # 16-bit floats are computed in float32, as in torch
         host_np = np.dtype(np.float32) if compute in (dt.float16, dt.bfloat16) and not self.steps else compute_np
+        xla_np = host_np if self.wide else compute_np
 
         def run(xp, *arrays):
-            kind = host_np if xp is np else compute_np
+            kind = host_np if xp is np else xla_np
             r = kernel(xp, *[None if x is None else cast(xp, x, kind) for x in arrays], *statics)
             return r if r.dtype == out_np else cast(xp, r, out_np)
         plan = Plan(self, avals, statics, (shape, out), run, device)

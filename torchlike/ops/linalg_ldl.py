@@ -8,16 +8,16 @@ from .._core import dtype as dt
 from .._core.registry import Op
 from .._public import with_out
 from .._tensor import Tensor, apply
+from .host_calls import on_host
 from .linalg_common import by_columns, each, lapack, need_float, need_matrix, need_same_dtype, need_square, raise_failures
 from .named_results import named_result
 
 
-def _on_host(xp, function, arrays, like, *rest):
+def _called(xp, function, arrays, like, *rest):
     """`function` of NumPy arrays; a compiled program calls back for it."""
     if xp is np:
         return function(*arrays, *rest)
-    like = tuple(jax.ShapeDtypeStruct(shape, dtype) for shape, dtype in like)
-    return jax.pure_callback(lambda *xs: tuple(function(*map(np.asarray, xs), *rest)), like, *arrays, vmap_method="expand_dims")
+    return on_host(lambda *xs: function(*xs, *rest), [jax.ShapeDtypeStruct(shape, dtype) for shape, dtype in like], *arrays)
 
 
 def _routine(dtype, name: str, hermitian: bool):
@@ -46,11 +46,11 @@ def _solution(ld, b) -> tuple:
 
 
 def _factor_kernel(xp, a, hermitian):
-    return _on_host(xp, _factor, (a,), [(a.shape, a.dtype), (a.shape[:-1], np.int32), (a.shape[:-2], np.int32)], hermitian)
+    return _called(xp, _factor, (a,), [(a.shape, a.dtype), (a.shape[:-1], np.int32), (a.shape[:-2], np.int32)], hermitian)
 
 
 def _solve_kernel(xp, ld, pivots, b, hermitian):
-    return _on_host(xp, _solve, (ld, pivots, b), [(_solution(ld, b), b.dtype)], hermitian)[0]
+    return _called(xp, _solve, (ld, pivots, b), [(_solution(ld, b), b.dtype)], hermitian)[0]
 
 
 def _solve_vjp(xp, g, ld, pivots, plan):

@@ -20,6 +20,8 @@ def _others(avals: tuple) -> tuple[dt.dtype, list[bool]]:
 class Rounded(Elementwise):
     """A number is rounded to the 16 bits of the tensors first: XLA does so, NumPy would take its 32."""
 
+    wide = False
+
     def make(self, avals: tuple, statics: tuple) -> Plan:
         plan = super().make(avals, statics)
         common, others = _others(avals)
@@ -31,6 +33,8 @@ class Rounded(Elementwise):
 
 class Whole(Elementwise):
     """A number is taken in 32 bits: NumPy does so, XLA would round it first."""
+
+    wide = False
 
     def make(self, avals: tuple, statics: tuple) -> Plan:
         plan = super().make(avals, statics)

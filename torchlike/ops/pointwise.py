@@ -341,6 +341,8 @@ def _static_pow(xp, x, n):
         return 1 / xp.sqrt(x)
     if n == -1:
         return 1 / x
+    if n == -2:
+        return 1 / (x * x)
     if n == 1:
         return +x
     if n == 0:
@@ -348,7 +350,7 @@ def _static_pow(xp, x, n):
     return xp.power(x, np.asarray(n, x.dtype))
 
 
-_STATIC_POW = Rounded("pow_scalar", _static_pow, torch_name="PowBackward0", grads=(
+_STATIC_POW = Elementwise("pow_scalar", _static_pow, torch_name="PowBackward0", grads=(
     lambda xp, g, x, n: xp.zeros_like(x) if n == 0 else g * conj(xp, np.asarray(n, x.dtype) * _static_pow(xp, x, n - 1)),))
 _CHECKED_BASES = frozenset({dt.bool_, dt.float16, dt.bfloat16, dt.uint8, dt.int8, dt.int16, dt.int32, dt.int64})
 STATIC_EXPONENTS = frozenset({0, 1, 2, 3, 4, 0.5, -0.5, -1, -2, 1.5})

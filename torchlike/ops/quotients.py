@@ -1,4 +1,5 @@
-"""Quotients that are rounded once: by what is repeated, and by constants, XLA divides by way of the reciprocal, so that 41 / 41 is less than 1.
+"""Quotients that are rounded once: by what is repeated, and by constants, XLA divides by way of the reciprocal, so that 41 / 41 is less than 1;
+and x / y / z it makes x / (y * z).
 
 Under `vmap` it still does where only the numerator has the batch.
 """
@@ -30,13 +31,13 @@ class Quotient(Elementwise):
     def make(self, avals: tuple, statics: tuple) -> Plan:
         plan = super().make(avals, statics)
         (out,), run = plan.outs, plan.run
-        if plan.device.type != "cpu" or out.dtype.category != dt.FLOAT or avals[1].shape == out.shape != ():
+        if plan.device.type != "cpu" or out.dtype.category != dt.FLOAT:
             return plan
         kind = np.dtype(np.float32) if out.dtype in NARROW else out.dtype.np
 
         def exactly(xp, x, y):
-            if xp is not np:  # behind the barrier it looks like any array; XLA drops the barrier before it fuses
-                y = lax.optimization_barrier(jnp.broadcast_to(cast(xp, y, kind), out.shape))
+            if xp is not np:  # behind the barrier both look like any array; XLA drops the barrier before it fuses
+                x, y = lax.optimization_barrier((x, jnp.broadcast_to(cast(xp, y, kind), out.shape)))
             return run(xp, x, y)
         plan.run = exactly
         return plan

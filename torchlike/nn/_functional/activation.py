@@ -108,7 +108,7 @@ def mish(input: Tensor, inplace: bool = False) -> Tensor:
 @in_blocks
 def _softplus(xp, x, beta, threshold):
     z = x * beta
-    if xp is np and threshold >= 20:
+    if xp is np and threshold >= 20 and x.dtype.itemsize <= 4:
         return one_softplus(np, x) if beta == 1 else choose(np, z > threshold, x, one_softplus(np, z) / beta)
     return choose(xp, z > threshold, x, log1p(xp, xp.exp(choose(xp, z > threshold, threshold, z))) / beta)
 

@@ -1,0 +1,98 @@
+"""What both tiers have in common with torch where functions have exact results, leave their types' range, or round after each operation."""
+import threading
+
+import numpy as np
+import pytest
+import scipy.special
+import torch
+
+import torchlike as tl
+from torchlike._core import executor
+
+POWERS = 2.0 ** np.arange(-60, 60)
+TENS = np.array([float(f"1e{k}") for k in range(-30, 31)])
+EXACT = {
+    "log2": lambda t, d: t.log2(t.tensor(POWERS, dtype=d)), "log10": lambda t, d: t.log10(t.tensor(TENS, dtype=d)),
+    "exp2": lambda t, d: t.exp2(t.arange(-60, 60).to(d)), "lgamma": lambda t, d: t.lgamma(t.tensor([1.0, 2.0], dtype=d)),
+    "round": lambda t, d: t.round(t.arange(-40, 40).to(d) / 8, decimals=2), "** -2": lambda t, d: t.arange(1, 100).to(d) ** -2,
+    "x / y / z": lambda t, d: t.arange(1, 100).to(d) / 3 / 7, "x / (y / z)": lambda t, d: t.arange(1, 100).to(d) / (t.arange(2, 101).to(d) / 7),
+    "out of range": lambda t, d: t.full((3,), 1e30, dtype=d) / 1e25 / 1e25, "softplus": lambda t, d: t.nn.functional.softplus(t.tensor([20.01, 25, 30], dtype=d)),
+}
+
+
+def observed(kind, run, *args):
+    with executor.tier(kind):
+        made = run(tl, *args)
+        repr(made)
+    return made.double().numpy()
+
+
+@pytest.mark.parametrize("kind", ["numpy", "compiled"])
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("name", EXACT)
+def test_exact_results(name, dtype, kind):
+    f = EXACT[name]
+    got = observed(kind, lambda t: f(t, getattr(t, dtype)))
+    np.testing.assert_array_equal(got, f(torch, getattr(torch, dtype)).double().numpy())
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("name", ["erfcx", "log_ndtr"])
+def test_far_tails(name, dtype):
+    x = np.concatenate([np.linspace(-5, 12 if dtype == "float32" else 36, 2000), [1e3, 1e10, np.inf, -np.inf, np.nan, 0]])
+    got = observed("compiled", lambda t: getattr(t.special, name)(t.tensor(x, dtype=getattr(t, dtype))))
+    np.testing.assert_allclose(got, getattr(torch.special, name)(torch.tensor(x, dtype=getattr(torch, dtype))).double().numpy(), rtol=1e-5 if dtype == "float32" else 1e-13)
+
+
+HALVES = {
+    "chain": lambda t, x: t.nn.functional.gelu((x * 1.7 + x * x).exp().log() * 3 - x) * x.sin() + (x * x * x) / 7,
+    "overflow between": lambda t, x: (x * 6).exp().log() + (x * 5000) * 5000 / 5000, "softplus": lambda t, x: t.nn.functional.softplus(x * 8),
+    "hardswish": lambda t, x: t.nn.functional.hardswish(x * 5000), "exp2": lambda t, x: t.exp2(x * 5), "silu": lambda t, x: t.nn.functional.silu(x * 6),
+    "mish": lambda t, x: t.nn.functional.mish(x), "sinh": lambda t, x: t.sinh(x * 3), "reciprocal": lambda t, x: 3 / x + x.reciprocal(), "fourth power": lambda t, x: x ** 4,
+    "sums": lambda t, x: (x.reshape(30, -1).sum(1, keepdim=True) - x.reshape(30, -1)) * 0.1,
+}
+
+
+@pytest.mark.parametrize("kind", ["numpy", "compiled"])
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+@pytest.mark.parametrize("name", HALVES)
+def test_halves_are_rounded_after_each_operation(name, dtype, kind):
+    """To the last bit, but for what the functions themselves lose."""
+    x = np.random.default_rng(0).uniform(-2, 2, 3000)
+    got = observed(kind, lambda t: HALVES[name](t, t.tensor(x).to(getattr(t, dtype))))
+    want = HALVES[name](torch, torch.tensor(x).to(getattr(torch, dtype))).double().numpy()
+    apart = ~((got == want) | (np.isnan(got) & np.isnan(want)))
+    assert apart.mean() < 2e-3, apart.mean()
+    np.testing.assert_allclose(got[apart], want[apart], rtol=1e-2)
+
+
+def test_gradients_of_halves():
+    """Derivatives of activations are computed in 32 bits too: softplus'(x) of a float16 x above 11 needs exp(x)."""
+    x = np.random.default_rng(0).uniform(-20, 20, 3000)
+
+    def run(t, f):
+        leaf = t.tensor(x).half().requires_grad_()
+        (g,) = t.autograd.grad(f(t.nn.functional)(leaf).sum(), leaf)
+        return g
+    for f in (lambda F: F.softplus, lambda F: F.silu, lambda F: F.gelu, lambda F: F.mish, lambda F: F.elu, lambda F: F.logsigmoid):
+        for kind in ("numpy", "compiled"):
+            got, want = observed(kind, run, f), run(torch, f).double().numpy()
+            np.testing.assert_allclose(got, want, rtol=2e-3, atol=2e-6)
+
+
+def test_numpy_inside_a_program_keeps_64_bits():
+    """XLA calls it on whichever thread has time, where JAX knows no 64 bits."""
+    x, failures = np.linspace(-5, 5, 12000), []
+
+    def run():
+        try:
+            for _ in range(5):
+                np.testing.assert_allclose(observed("compiled", lambda t: t.special.bessel_j0(t.tensor(x)) * 2), scipy.special.j0(x) * 2, rtol=1e-15)
+        except BaseException as error:
+            failures.append(error)
+    threads = [threading.Thread(target=run) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not failures, failures
