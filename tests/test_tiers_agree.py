@@ -96,3 +96,27 @@ def test_numpy_inside_a_program_keeps_64_bits():
     for thread in threads:
         thread.join()
     assert not failures, failures
+
+
+@pytest.mark.parametrize("kind", ["numpy", "compiled"])
+def test_gradient_of_digamma(kind):
+    x = [-9.95, -1.3, -0.3, 0.3, 0.5, 3, 50, 1e6, np.inf]
+
+    def run(t):
+        leaf = t.tensor(x, dtype=t.float64, requires_grad=True)
+        (g,) = t.autograd.grad(t.digamma(leaf).sum(), leaf)
+        return g
+    np.testing.assert_allclose(observed(kind, run), run(torch).numpy(), rtol=1e-9)
+
+
+def test_polygamma_of_large_negative_numbers_ends():
+    assert observed("compiled", lambda t: t.polygamma(2, t.tensor([-1e20, -np.inf, -3, -2.5]))).tolist()[:3] == [-np.inf] * 3
+
+
+@pytest.mark.parametrize("kind", ["numpy", "compiled"])
+def test_gradient_of_a_divisor_whose_square_leaves_the_range(kind):
+    def run(t):
+        x, y = t.full((5,), 1e30), t.full((5,), 1e25, requires_grad=True)
+        (g,) = t.autograd.grad((x / y).sum(), y)
+        return g
+    np.testing.assert_allclose(observed(kind, run), run(torch).numpy(), rtol=1e-6)

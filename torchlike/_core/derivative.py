@@ -142,17 +142,16 @@ class ElementwiseDerivative(Derivative):
 
         narrow = dt.is_narrow(kind)
         widest = np.dtype(np.float32) if narrow else kind
-        in_xla = widest if narrow and self.op.wide else kind
 
         def run(xp, arrays):
             if narrow and xp is np:
                 arrays = [widened(x) if hasattr(x, "dtype") else x for x in arrays]
-            elif in_xla is not kind:
-                arrays = [x.astype(in_xla) if getattr(x, "dtype", None) == kind else x for x in arrays]
+            elif narrow:
+                arrays = [x.astype(widest) if getattr(x, "dtype", None) == kind else x for x in arrays]
             if casts or incoming is not None:
                 arrays = list(arrays)
                 for place in casts:
-                    arrays[place] = self._as_computed(xp, arrays[place], widest if xp is np else in_xla)
+                    arrays[place] = self._as_computed(xp, arrays[place], widest)
                 if incoming is not None:
                     arrays[at] = incoming(xp, arrays[at])
             return [xp.zeros(a.shape, a.dtype.np) if f is None else conform(xp, f(xp, *_filled(arguments, places, arrays)), a)

@@ -270,7 +270,6 @@ class Elementwise(Op):
 
     pointwise = cheap = cheap_derivative = True
     steps = False  # whether a result is a matter of the type's own steps, so that 16-bit floats have to be computed in 16 bits
-    wide = True  # whether XLA computes 16-bit floats in 32: not where it does one thing only, which it rounds as torch does
 
     def __init__(self, name, kernel, *, promote="arith", grads=None, numpy=True, torch_name=None, real=False):
         super().__init__(name, kernel, numpy=numpy, vjp=None if grads is not None else False, torch_name=torch_name)
@@ -301,22 +300,20 @@ class Elementwise(Op):
             out = compute = common
         kernel, compute_np, out_np = self.kernel, compute.np, out.np
 
-        # 16-bit floats are computed in float32, as in torch
-        host_np = np.dtype(np.float32) if compute in (dt.float16, dt.bfloat16) and not self.steps else compute_np
-        xla_np = host_np if self.wide else compute_np
+        if compute in (dt.float16, dt.bfloat16) and not self.steps:  # as torch does
+            compute_np = np.dtype(np.float32)
 
         def run(xp, *arrays):
-            kind = host_np if xp is np else xla_np
-            r = kernel(xp, *[None if x is None else cast(xp, x, kind) for x in arrays], *statics)
+            r = kernel(xp, *[None if x is None else cast(xp, x, compute_np) for x in arrays], *statics)
             return r if r.dtype == out_np else cast(xp, r, out_np)
         plan = Plan(self, avals, statics, (shape, out), run, device)
-        casts = [a is not None and (a.number or a.dtype.np != host_np) for a in avals]
+        casts = [a is not None and (a.number or a.dtype.np != compute_np) for a in avals]
         if not any(casts) and not statics:
             plan.host = functools.partial(kernel, np)
         elif len(casts) == 2 and casts[1] and not casts[0] and not statics:  # a tensor and a number
-            plan.host = lambda x, y: kernel(np, x, cast(np, y, host_np))
+            plan.host = lambda x, y: kernel(np, x, cast(np, y, compute_np))
         else:
-            plan.host = lambda *arrays: kernel(np, *[cast(np, x, host_np) if c else x for c, x in zip(casts, arrays)], *statics)
+            plan.host = lambda *arrays: kernel(np, *[cast(np, x, compute_np) if c else x for c, x in zip(casts, arrays)], *statics)
         return plan
 
 

@@ -18,44 +18,16 @@ def _others(avals: tuple) -> tuple[dt.dtype, list[bool]]:
 
 
 class Rounded(Elementwise):
-    """A number is rounded to the 16 bits of the tensors first: XLA does so, NumPy would take its 32."""
-
-    wide = False
+    """A number is rounded to the 16 bits of the tensors first."""
 
     def make(self, avals: tuple, statics: tuple) -> Plan:
         plan = super().make(avals, statics)
         common, others = _others(avals)
         if common in NARROW and any(others):
-            host, kind = plan.host, common.np
+            host, run, kind = plan.host, plan.run, common.np
             plan.host = lambda *arrays: host(*[np.asarray(x, kind) if other else x for x, other in zip(arrays, others)])
+            plan.run = lambda xp, *arrays: run(xp, *[stepped(xp, cast(xp, x, kind)) if other else x for x, other in zip(arrays, others)])
         return plan
-
-
-class Whole(Elementwise):
-    """A number is taken in 32 bits: NumPy does so, XLA would round it first."""
-
-    wide = False
-
-    def make(self, avals: tuple, statics: tuple) -> Plan:
-        plan = super().make(avals, statics)
-        common, others = _others(avals)
-        if common in NARROW and any(others):
-            kernel, first, out = self.kernel, plan.run, plan.outs[0].dtype.np
-
-            def run(xp, *arrays):
-                if xp is np:
-                    return first(xp, *arrays)
-                return cast(xp, kernel(xp, *[None if x is None else cast(xp, x, np.dtype(np.float32)) for x in arrays], *statics), out)
-            plan.run = run
-        return plan
-
-
-def in_32_bits(kinds):
-    """`promote` of an operation by a number, which computes 16-bit floats in 32 bits."""
-    def wide(common: dt.dtype) -> tuple:
-        out, compute = kinds(common)
-        return out, dt.float32 if compute in NARROW else compute
-    return wide
 
 
 def stepped(xp, x):

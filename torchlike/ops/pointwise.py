@@ -18,8 +18,8 @@ from .choosing import choose
 from .elements import held, plain_number
 from .exponentials import MANY, softplus
 from .inverse_circular import arctan2
-from .narrow import NARROW, Rounded, Scaled, Whole, in_32_bits, stepped
-from .quotients import Quotient, WholeQuotient
+from .narrow import NARROW, Rounded, Scaled, stepped
+from .quotients import Quotient, over_twice
 from .remainders import fmod as exact_fmod
 
 PLAIN = (float, int)
@@ -81,10 +81,10 @@ def binary(name: str, kernel, grads, *, numbers=(), promote="arith", names=(), i
 
 ADD = Rounded("add", lambda xp, x, y: xp.add(x, y), grads=(lambda xp, g: g, lambda xp, g: g))
 SUB = Rounded("sub", lambda xp, x, y: xp.subtract(x, y), grads=(lambda xp, g: g, lambda xp, g: -g))
-MUL = Whole("mul", lambda xp, x, y: xp.multiply(x, y),
+MUL = Elementwise("mul", lambda xp, x, y: xp.multiply(x, y),
                   grads=(lambda xp, g, y: g * conj(xp, y), lambda xp, g, x: g * conj(xp, x)))
-DIV = WholeQuotient("div", lambda xp, x, y: xp.divide(x, y), promote="float",
-                  grads=(lambda xp, g, y: g / conj(xp, y), lambda xp, g, x, y: -g * conj(xp, x / y / y)))
+DIV = Quotient("div", lambda xp, x, y: xp.divide(x, y), promote="float",
+                  grads=(lambda xp, g, y: g / conj(xp, y), lambda xp, g, x, y, plan: -g * conj(xp, over_twice(xp, x, y, plan))))
 
 
 def fused(xp, a, b, c):
@@ -228,10 +228,10 @@ def _zero(xp, g):
 
 _TRUNC_DIV = Quotient("div_trunc", _trunc_div, promote=only("div_trunc_cpu", dt.INT, dt.FLOAT), grads=(_zero, _zero))
 _TRUNC_DIV.steps = True
-_TRUNC_DIV_BY_NUMBER = Quotient("div_trunc_by_number", _trunc_div, promote=in_32_bits(only("div_trunc_cpu", dt.INT, dt.FLOAT)), grads=(_zero, _zero))
+_TRUNC_DIV_BY_NUMBER = Quotient("div_trunc_by_number", _trunc_div, promote=only("div_trunc_cpu", dt.INT, dt.FLOAT), grads=(_zero, _zero))
 _FLOOR_DIV = Quotient("floor_divide", _floor_div, promote=only("div_floor_cpu", dt.INT, dt.FLOAT), grads=(_zero, _zero))
 _FLOOR_DIV.steps = True
-_FLOOR_DIV_BY_NUMBER = Quotient("floor_divide_by_number", _floor_div, promote=in_32_bits(only("div_floor_cpu", dt.INT, dt.FLOAT)), grads=(_zero, _zero),
+_FLOOR_DIV_BY_NUMBER = Quotient("floor_divide_by_number", _floor_div, promote=only("div_floor_cpu", dt.INT, dt.FLOAT), grads=(_zero, _zero),
                                   torch_name=_FLOOR_DIV.torch_name)
 
 
@@ -469,9 +469,15 @@ logaddexp = binary("logaddexp", _logaddexp,
     lambda xp, g, x, out: g * conj(xp, xp.exp(x - out)), lambda xp, g, y, out: g * conj(xp, xp.exp(y - out))))
 logaddexp2 = binary("logaddexp2", lambda xp, x, y: xp.logaddexp2(x, y), promote=only("logaddexp2_cpu", dt.FLOAT), inplace=False, grads=(
     lambda xp, g, x, out: g * xp.exp2(x - out), lambda xp, g, y, out: g * xp.exp2(y - out)), real=True)
-xlogy = binary("xlogy", lambda xp, x, y: xp.where((x == 0) & (y == y), xp.zeros_like(x), x * xp.log(xp.where((x == 0) & (y == y), xp.ones_like(y), y))),
-               promote="float", numbers=("input", "other"), grads=(
-    lambda xp, g, x, y: xp.where((x == 0) & (y <= 0), xp.zeros_like(g), g * xp.log(xp.where((x == 0) & (y <= 0), xp.ones_like(y), y))),
+
+
+def _xlogy(xp, x, y):
+    none = (x == 0) & (y == y)
+    return xp.where(none, xp.zeros_like(x), x * xp.log(xp.where(none, xp.ones_like(y), y)))
+
+
+xlogy = binary("xlogy", _xlogy, promote="float", numbers=("input", "other"), grads=(
+    lambda xp, g, x, y: _xlogy(xp, g, xp.where((x == 0) & (y <= 0), xp.ones_like(y), y)),
     lambda xp, g, x, y: g * x / y), real=True)
 
 

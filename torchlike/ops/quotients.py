@@ -12,7 +12,7 @@ from jax import lax
 from .._core import dtype as dt
 from .._core.arrays import cast
 from .._core.registry import Elementwise, Plan
-from .narrow import NARROW, Whole
+from .narrow import NARROW
 
 
 def over(xp, x, n: float):
@@ -23,6 +23,12 @@ def over(xp, x, n: float):
     if not x.ndim:
         return x / lax.optimization_barrier(n)
     return lax.platform_dependent(x, cpu=lambda x: x / lax.optimization_barrier(jnp.full(x.shape, n)), default=lambda x: x / n)
+
+
+def over_twice(xp, x, y, plan: Plan):
+    """x / y / y, where y * y may leave the range."""
+    q = x / y
+    return (q if xp is np or plan.device.type != "cpu" else lax.optimization_barrier(q)) / y
 
 
 class Quotient(Elementwise):
@@ -41,7 +47,3 @@ class Quotient(Elementwise):
             return run(xp, x, y)
         plan.run = exactly
         return plan
-
-
-class WholeQuotient(Quotient, Whole):
-    """x / y with numbers in 32 bits."""

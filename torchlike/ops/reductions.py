@@ -370,6 +370,11 @@ any, all = _logic("any"), _logic("all")
 
 
 def _var(xp, x, dims, keepdim, correction):
+    return _deviation(xp, x, dims, keepdim, correction).astype(_real(x.dtype))
+
+
+def _deviation(xp, x, dims, keepdim, correction):
+    """The variance, in the type of sums."""
     n = 1
     for d in dims:
         n *= x.shape[d]
@@ -379,9 +384,8 @@ def _var(xp, x, dims, keepdim, correction):
     total = square.sum(axis=dims, keepdims=keepdim)
     free = n - correction
     if free > 0:
-        return over(xp, total, free).astype(_real(x.dtype))
-    zero = xp.zeros((), total.dtype)
-    return (total / zero).astype(_real(x.dtype))
+        return over(xp, total, free)
+    return total / xp.zeros((), total.dtype)
 
 
 def _real(np_dtype):
@@ -403,7 +407,7 @@ _VAR = Op("var", _var, vjp=_var_vjp, shape=lambda a, dims, keepdim, correction: 
 
 
 def _std(xp, x, dims, keepdim, correction):
-    return xp.sqrt(_var(xp, x, dims, keepdim, correction))
+    return xp.sqrt(_deviation(xp, x, dims, keepdim, correction)).astype(_real(x.dtype))
 
 
 def _std_vjp(xp, g, x, out, plan):

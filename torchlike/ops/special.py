@@ -92,7 +92,7 @@ def _log_ndtr(xp, x):
 def _hurwitz(x, y):
     """JAX has zeta(x, y) for positive y, and below there are only a few more terms."""
     x, y = jnp.broadcast_arrays(x, y)
-    one, low, power = _c(1, x), y <= 0, jnp.where(x > 1, x, _c(2, x))
+    one, low, power = _c(1, x), (y <= 0) & (y != jnp.floor(y)), jnp.where(x > 1, x, _c(2, x))
 
     def add(state):
         total, at = state
@@ -100,7 +100,7 @@ def _hurwitz(x, y):
         return jnp.where(more, total + jnp.where(more, at, one) ** -power, total), jnp.where(more, at + 1, at)
     total, at = jax.lax.while_loop(lambda state: jnp.any(state[1] <= 0), add, (jnp.zeros_like(x), jnp.where(low, y, one)))
     out = total + jax.lax.zeta(power, jnp.where(low, at, y))
-    for where, value in ((low & (x != jnp.floor(x)), np.nan), (low & (y == jnp.floor(y)), np.inf), ((x < 1) | jnp.isnan(x + y), np.nan), (x == 1, np.inf)):
+    for where, value in (((y <= 0) & (x != jnp.floor(x)), np.nan), ((y <= 0) & (y == jnp.floor(y)), np.inf), ((x < 1) | jnp.isnan(x + y), np.nan), (x == 1, np.inf)):
         out = jnp.where(where, _c(value, x), out)
     return out
 
