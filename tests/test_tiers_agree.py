@@ -120,3 +120,15 @@ def test_gradient_of_a_divisor_whose_square_leaves_the_range(kind):
         (g,) = t.autograd.grad((x / y).sum(), y)
         return g
     np.testing.assert_allclose(observed(kind, run), run(torch).numpy(), rtol=1e-6)
+
+
+@pytest.mark.parametrize("dtype", ["int8", "int16", "int32", "int64", "uint8"])
+def test_common_divisors_and_multiples(dtype):
+    """The least number has no absolute value: with another like it, of 32 bits or 64, it ends torch's process."""
+    info = torch.iinfo(getattr(torch, dtype))
+    x = [info.max, 12, 64, 0, 6, 127, *([info.min, info.min + 1] if info.bits < 32 else [])]
+    pairs = np.array([(a, b) for a in x for b in x], dtype)
+    for name in ("gcd", "lcm"):
+        got = observed("compiled", lambda t, name=name: getattr(t, name)(t.tensor(pairs[:, 0]), t.tensor(pairs[:, 1])))
+        np.testing.assert_array_equal(got, getattr(torch, name)(torch.tensor(pairs[:, 0]), torch.tensor(pairs[:, 1])).double().numpy())
+    assert observed("compiled", lambda t: t.gcd(t.tensor([info.min], dtype=getattr(t, dtype)), t.tensor(5).to(getattr(t, dtype)))).item() in (-1, 5)

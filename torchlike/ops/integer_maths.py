@@ -63,8 +63,26 @@ def hash_tensor(input, dim=(), *, keepdim: bool = False, mode: int = 0) -> Tenso
     return apply(_HASH, (input,), (dims, keepdim if keepdim.__class__ is bool else flag(keepdim)))
 
 
-gcd = _integers("gcd", lambda xp, x, y: xp.gcd(x, y))
-lcm = _integers("lcm", lambda xp, x, y: xp.lcm(x, y))
+def _gcd(xp, x, y):
+    """By Euclid's algorithm; jax.numpy's never ends for the least number, which has no absolute value."""
+    if xp is np:
+        return np.gcd(x, y)
+    one = np.ones((), x.dtype)
+
+    def step(pair):
+        a, b = pair
+        return xp.where(a == 0, a, lax.rem(b, xp.where(a == 0, one, a))), xp.where(a == 0, b, a)
+    return lax.while_loop(lambda pair: xp.any(pair[0] != 0), step, tuple(xp.broadcast_arrays(xp.abs(x), xp.abs(y))))[1]
+
+
+def _lcm(xp, x, y):
+    if xp is np:
+        return np.lcm(x, y)
+    divisor, kind = _gcd(xp, x, y), np.dtype(np.int64 if x.dtype == np.int64 else np.int32)  # C computes smaller numbers as int
+    return xp.abs(lax.div(x, xp.where(divisor == 0, np.ones((), x.dtype), divisor)).astype(kind) * y.astype(kind)).astype(x.dtype)
+
+
+gcd, lcm = _integers("gcd", _gcd), _integers("lcm", _lcm)
 
 
 def _ldexp(xp, x, y):
