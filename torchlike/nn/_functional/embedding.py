@@ -85,8 +85,7 @@ def _renorm_rows(weight: Tensor, index: Tensor, max_norm: float, norm_type: floa
         used = np.unique(index._host_array())
         rows = weight.detach()[used.tolist()]
         norms = rows.norm(norm_type, 1, keepdim=True)
-        scale = (max_norm / (norms + 1e-7)).clamp(max=1.0)
-        weight.detach()[used.tolist()] = rows * scale
+        weight.detach()[used.tolist()] = rows.where(~(norms > max_norm), rows * (max_norm / (norms + 1e-7)))
 
 
 _ONE_HOT = Op("one_hot", lambda xp, x, n: (xp.expand_dims(x, -1) == np.arange(n)).astype(np.int64), vjp=False,

@@ -173,7 +173,8 @@ def _along(xp, x, axis: int, spec: tuple, transposed: bool):
         return xp.sum(x.reshape(*x.shape[:axis], n, k, *x.shape[axis + 1:]), axis=axis + 1)
     if xp is np and not mode.startswith("nearest"):
         return _along_numpy(x, axis, spec, transposed)
-    if xp is not np and axis == x.ndim - 1 and x.shape[axis] <= _SHORT and spec[-1] != "uint8":
+    taken = mode.startswith("nearest") and not transposed  # as it is: in a product, infinities would spread
+    if xp is not np and not taken and axis == x.ndim - 1 and x.shape[axis] <= _SHORT and spec[-1] != "uint8":
         return _product(xp, x, _weights(spec, not transposed).astype(x.dtype))
     at, weights = _table(spec, transposed)
     if at is None:
