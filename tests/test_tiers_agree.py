@@ -132,3 +132,35 @@ def test_common_divisors_and_multiples(dtype):
         got = observed("compiled", lambda t, name=name: getattr(t, name)(t.tensor(pairs[:, 0]), t.tensor(pairs[:, 1])))
         np.testing.assert_array_equal(got, getattr(torch, name)(torch.tensor(pairs[:, 0]), torch.tensor(pairs[:, 1])).double().numpy())
     assert observed("compiled", lambda t: t.gcd(t.tensor([info.min], dtype=getattr(t, dtype)), t.tensor(5).to(getattr(t, dtype)))).item() in (-1, 5)
+
+
+@pytest.mark.parametrize("kind", ["numpy", "compiled"])
+def test_polynomials_of_any_degree_end(kind):
+    x, n = [-3.0, -1, -0.3, 0.5, 1, 2, np.inf], [0.0, 3, 9, 33, 1001, np.inf, -np.inf, 1e20]
+    for name in ("t", "u", "v", "w"):
+        got = observed(kind, lambda t, name=name: getattr(t.special, f"chebyshev_polynomial_{name}")(t.tensor(x, dtype=t.float64)[:, None], t.tensor(n, dtype=t.float64)))
+        want = getattr(torch.special, f"chebyshev_polynomial_{name}")(torch.tensor(x, dtype=torch.float64)[:, None], torch.tensor(n, dtype=torch.float64))
+        np.testing.assert_allclose(got, want.numpy(), rtol=1e-6, atol=1e-9)
+
+
+@pytest.mark.parametrize("kind", ["numpy", "compiled"])
+def test_incomplete_gammas(kind):
+    numbers = [0, 0.5, 1, 3, 100, 1e4, 1e6, np.inf, -1]
+    for name, f in (("gammainc", torch.special.gammainc), ("gammaincc", torch.special.gammaincc)):
+        got = observed(kind, lambda t, name=name: getattr(t.special, name)(t.tensor(numbers)[:, None], t.tensor(numbers)))
+        np.testing.assert_allclose(got, f(torch.tensor(numbers)[:, None], torch.tensor(numbers)).double().numpy(), rtol=2e-4, atol=1e-30)
+
+
+@pytest.mark.parametrize("kind", ["numpy", "compiled"])
+def test_infinities_stay_where_they_are(kind):
+    image = [[1, np.inf, 3, 4], [5, -np.inf, 7, np.nan], [1, 2, 3, 4]]
+    for size in ((5, 7), (6, 8), (2, 3)):
+        for mode in ("nearest", "nearest-exact"):
+            def run(t, size=size, mode=mode):
+                return t.nn.functional.interpolate(t.tensor(image)[None, None], size, mode=mode)
+            np.testing.assert_array_equal(observed(kind, run), run(torch).double().numpy())
+    rows = [[3, 4], [np.inf, 1], [np.nan, 1]]
+
+    def renormed(t):
+        return t.nn.functional.embedding(t.arange(3), t.tensor(rows), max_norm=1.0)
+    np.testing.assert_allclose(observed(kind, renormed), renormed(torch).double().numpy(), rtol=1e-6)
