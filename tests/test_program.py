@@ -1,6 +1,7 @@
 """The recorder: modes agree, programs compile when they return, nothing is lost by errors, explain() tells."""
 from __future__ import annotations
 
+import math
 import os
 import subprocess
 import sys
@@ -12,7 +13,7 @@ import numpy as np
 import pytest
 
 import torchlike as torch
-from torchlike._core import disk_cache, executor, history, program
+from torchlike._core import disk_cache, executor, history, mappings, program
 
 
 def train(steps: int = 6):
@@ -341,3 +342,25 @@ def test_a_program_among_many_others_proves_itself_later(monkeypatch):
     with program.immediate(False), program.tier(None):
         alone, crowded = sights(0), sights(31)
         assert alone < crowded < 100
+
+
+def test_executables_are_forgotten_before_mappings_run_out(monkeypatch):
+    """Linux ends a process that has 65,530 of them; each executable takes six or more."""
+    monkeypatch.setattr(executor, "COUNTED", 4)
+    monkeypatch.setattr(mappings, "are_half_used", lambda: True)
+    before = sum(len(info.executables) for info in executor.infos)
+
+    def program(n):
+        return (torch.arange(n) * 1.5 + n).sin()
+    step = torch.compile(lambda x: x * 2 + 1)
+    x = torch.ones(7)
+    with executor.tier("compiled"):
+        for n in range(2, 42):
+            assert program(n)[-1].item() == pytest.approx(math.sin((n - 1) * 1.5 + n), abs=1e-5)
+            x = step(x) - 2
+        assert x.tolist() == [1.0] * 7 and program(5)[-1].item() == pytest.approx(math.sin(11), abs=1e-5)
+    assert sum(len(info.executables) for info in executor.infos) < max(20, before)
+
+
+def test_mappings_are_counted():
+    assert mappings.are_half_used() is False

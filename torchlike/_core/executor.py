@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import atexit
 import contextlib
+import gc
 import sys
 import time
 from collections import Counter, deque
@@ -20,10 +21,11 @@ from operator import attrgetter
 import jax
 import numpy as np
 
-from . import allocator, costs, disk_cache, history, host
+from . import allocator, costs, disk_cache, history, host, mappings
 from .aval import BOOL, COMPLEX, FLOAT, INT
 from .executable import Executable, Step, build
 from .interrupts import Uninterrupted
+from .registry import OPS
 from .value import Value
 
 MOST_NODES = 400_000  # records kept in the trie; about 300 bytes each
@@ -36,12 +38,14 @@ NOTED = 20  # a program that lost less than this part of its compilation is not 
 MOST_NOTES = 64  # such files of one process
 LENT = 8  # runs of an executable with copies of what it takes over, before another is compiled that does not
 SETTLED = 4  # programs after a compilation until memory is tidied again
+COUNTED = 64  # executables after which the process's memory mappings are counted
 
 
 class _Options:
     tier = None  # None: by the rule above; 'numpy' or 'compiled': forced
     clock = 0  # programs run so far
     settled = -1  # when memory is tidied again
+    loaded = 0  # executables so far
 
 
 options = _Options()
@@ -204,6 +208,7 @@ def run_alone(info: ProgramInfo, exe: Executable, values: list[Value], floats: S
               results: list[Value], reason: str) -> None:
     """Run what `known` found, without a program."""
     _tick()
+    info.last_seen = options.clock
     history.add(info, reason, "compiled", 0.0)
     try:
         arrays = exe.run(values, floats, ints, info.device)
@@ -279,7 +284,7 @@ def _choose(prog, info: ProgramInfo, live: tuple, dead: tuple, reason: str) -> E
         return None
     seconds = time.perf_counter() - start
     _tidy()
-    info.executables.append(exe)
+    _add(info, exe)
     info.chosen[(tuple(sorted(wanted)), dead)] = exe
     history.compilations.append((len(info.steps), seconds, "compiled now"))
     history.add(info, reason, "compiled now", seconds)
@@ -294,6 +299,26 @@ def _lend(inputs: list[Value], taken: frozenset[int]) -> None:
             inputs[i] = Value(inputs[i].aval, jax.numpy.copy(inputs[i].array))
 
 
+def _add(info: ProgramInfo, exe: Executable) -> None:
+    options.loaded += 1
+    if not options.loaded % COUNTED and mappings.are_half_used():
+        _forget_older_half(info)
+    info.executables.append(exe)
+
+
+def _forget_older_half(but: ProgramInfo) -> None:
+    """Forget the executables that ran longest ago (the persistent cache has them): Linux ends a process that needs too many mappings."""
+    holders = sorted((info for info in infos if info.executables and info is not but), key=lambda info: info.last_seen)
+    for info in holders[:(len(holders) + 1) // 2]:
+        info.executables.clear()
+        info.chosen.clear()
+        info.looked_on_disk = False
+    for op in OPS.values():
+        for plan in op.plans.values():
+            plan.forget_executable()
+    gc.collect()  # JAX's executables are in cycles
+
+
 def _tidy() -> None:
     """After a compilation: now, and once the arrays of some steps have found their places."""
     allocator.give_back()
@@ -303,7 +328,7 @@ def _tidy() -> None:
 def _load_known(info: ProgramInfo) -> None:
     start = time.perf_counter()
     for live, donated, call in disk_cache.variants(info):
-        info.executables.append(Executable(live, donated, len(info.input_avals), call))
+        _add(info, Executable(live, donated, len(info.input_avals), call))
         info.lives.update(live)
         history.compilations.append((len(info.steps), time.perf_counter() - start, "from disk"))
         _tidy()

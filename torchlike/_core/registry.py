@@ -92,6 +92,9 @@ class Plan:
             self._xla = jax.jit(self.compiled)
         return self._xla
 
+    def forget_executable(self) -> None:
+        self._xla = None
+
 
 def _numpy_kernel(plan: Plan) -> Callable | None:
     op, kernel = plan.op, plan.host or functools.partial(plan.run, np)
