@@ -6,12 +6,18 @@ import importlib
 import os
 import signal
 import sys
+import tempfile
 import warnings
 from pathlib import Path
 from typing import Any
 
 for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ.setdefault(_name, "1")
+_cache = None
+if "PYTEST_XDIST_WORKER" not in os.environ and "TORCHLIKE_CACHE" not in os.environ:
+    # one of this run's own, for all workers: what earlier runs compiled would decide which programs run in NumPy
+    _cache = tempfile.TemporaryDirectory(prefix="torchlike-tests-")
+    os.environ["TORCHLIKE_CACHE"] = _cache.name
 for _path in (Path(__file__).parent, Path(__file__).parent.parent):
     if str(_path) not in sys.path:
         sys.path.insert(0, str(_path))
@@ -58,6 +64,11 @@ def _same_start(request):
             torch.set_grad_enabled(True)
             torch.set_default_dtype(torch.float32)
             torch.set_default_device(None)  # with any device set, real torch runs its functions under a mode
+
+
+def pytest_unconfigure() -> None:
+    if _cache is not None:
+        _cache.cleanup()
 
 
 def pytest_terminal_summary(terminalreporter: Any) -> None:

@@ -362,5 +362,9 @@ def test_executables_are_forgotten_before_mappings_run_out(monkeypatch):
     assert sum(len(info.executables) for info in executor.infos) < max(20, before)
 
 
-def test_mappings_are_counted():
-    assert mappings.are_half_used() is False
+@pytest.mark.parametrize(("most", "half_used"), [(10, True), (10**9, False)])
+def test_mappings_are_counted(monkeypatch, tmp_path, most, half_used):
+    """This process has some hundred, or some ten thousand."""
+    (tmp_path / "most").write_text(f"{most}\n")
+    monkeypatch.setattr(mappings, "MOST", str(tmp_path / "most"))
+    assert mappings.are_half_used() is half_used

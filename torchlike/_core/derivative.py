@@ -10,7 +10,6 @@ import numpy as np
 
 from . import dtype as dt
 from .arrays import cast, conform
-from .halves import widened
 
 if TYPE_CHECKING:
     from .registry import Op, Plan, View
@@ -144,10 +143,8 @@ class ElementwiseDerivative(Derivative):
         widest = np.dtype(np.float32) if narrow else kind
 
         def run(xp, arrays):
-            if narrow and xp is np:
-                arrays = [widened(x) if hasattr(x, "dtype") else x for x in arrays]
-            elif narrow:
-                arrays = [x.astype(widest) if getattr(x, "dtype", None) == kind else x for x in arrays]
+            if narrow:
+                arrays = [cast(xp, x, widest) if hasattr(x, "dtype") and dt.is_narrow(x.dtype) else x for x in arrays]
             if casts or incoming is not None:
                 arrays = list(arrays)
                 for place in casts:

@@ -93,6 +93,7 @@ class Plan:
         return self._xla
 
     def forget_executable(self) -> None:
+        """Let go of what `xla` compiled."""
         self._xla = None
 
 

@@ -96,9 +96,14 @@ def _pays(xp, x) -> bool:
     return xp is not np and x.dtype == np.float32 and x.size >= MANY
 
 
-def in_doubles(xp, x) -> bool:
+def has_doubles() -> bool:
     """Not under a user's own `jax.jit`, where JAX may have none."""
-    return _pays(xp, x) and jax.dtypes.canonicalize_dtype(np.float64) == np.float64
+    return jax.dtypes.canonicalize_dtype(np.float64) == np.float64
+
+
+def in_doubles(xp, x) -> bool:
+    """Whether float32 x is large enough for the detour, and JAX has doubles."""
+    return _pays(xp, x) and has_doubles()
 
 
 def sine(xp, x):

@@ -12,7 +12,7 @@ from .._core.derivative import Underivable
 from .._core.registry import Elementwise
 from .._public import as_int, public, with_out
 from .._tensor import Tensor, apply
-from .circular import polynomial
+from .circular import has_doubles, polynomial
 from .host_calls import on_host
 from .pointwise import only, operands
 from .unary import digamma, lgamma, special
@@ -138,7 +138,7 @@ def _gamma_density(xp, a, x):
 def _incomplete(xp, name, a, x):
     lower = name == "gammainc"
     # XLA's float32 is off by 1e-3 from 10000 on
-    wide = np.float64 if xp is not np and jax.dtypes.canonicalize_dtype(np.float64) == np.float64 else a.dtype
+    wide = np.float64 if xp is not np and has_doubles() else a.dtype
     made = getattr(special(xp), name)(a.astype(wide), x.astype(wide)).astype(a.dtype)
     for where, value in (((a == 0) & (x == 0), np.nan), ((a == 0) & (x > 0), lower), (xp.isposinf(x) & (a >= 0), lower),
                          (xp.isposinf(a) & (x >= 0), 1 - lower), (xp.isposinf(a) & xp.isposinf(x), np.nan)):
