@@ -13,6 +13,7 @@ import pytest
 
 import torchlike as torch
 from torchlike._core import history
+from torchlike._watch import Watch
 
 SCALE = 1
 LOG = []
@@ -442,3 +443,29 @@ def test_a_trace_with_a_tensor_from_outside_as_argument(of):
     with torch.no_grad():
         for x in (w, w, w, torch.full((3, 3), 5.), torch.ones(3, 3), w):
             assert compiled(x).tolist() == f(x).tolist()
+
+
+def test_new_objects_in_the_place_of_old_ones():
+    """They have the addresses, and so the ids, of what was there before."""
+    old = [iter(()) for _ in range(100)]
+    places = set(map(id, old))
+
+    def go():
+        found = [iter([k]) for k in range(50)]
+        for it in found:
+            next(it)
+        return any(id(it) in places for it in found)
+    with Watch(()) as watch:
+        old.clear()
+        assert go()
+    assert watch.reason is None
+
+
+def test_an_old_iterator_is_outside():
+    it = iter([1, 2])
+
+    def go():
+        return next(it)
+    with Watch(()) as watch:
+        go()
+    assert watch.reason.startswith("it goes on with an iterator from outside")

@@ -14,6 +14,7 @@ import logging
 import os
 import random
 import sys
+from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from types import CodeType, FrameType, FunctionType, GetSetDescriptorType, MemberDescriptorType, ModuleType
 from typing import Any
@@ -111,17 +112,25 @@ class Watch:
     """Watches the calling thread inside of a `with` block."""
 
     def __init__(self, arguments: Any) -> None:
-        self.existed = set(map(id, gc.get_objects()))
+        there = gc.get_objects()
+        self.ids = set(map(id, there))  # of objects that were there before; some may be gone, and others in their place
+        self.old: dict[int, Any] = {}  # those of them that are there for certain
         self.given = set(map(id, _containers(arguments)))  # others at each call
         self.places: dict[tuple, tuple] = {}  # by identity: places, and what was there
         self.held: dict[int, tuple] = {}  # objects whose methods may change them, and what they held
         self.modules: dict[int, Module] = {}
-        self.functions: dict[CodeType, list[FunctionType]] = {}  # that were there before and have closures
+        self.functions: dict[CodeType, list[FunctionType]] = defaultdict(list)  # those with closures
+        for x in there:
+            if x.__class__ is FunctionType and x.__closure__:
+                self.functions[x.__code__].append(x)
         self.reason: str | None = None
         self.loose = False
 
     def __enter__(self) -> Watch:
         self._states = _random_states()
+        self._freezes = not gc.get_freeze_count()
+        if self._freezes:
+            gc.freeze()  # what gc.get_objects() gives from here on is new
         self._outer = sys.gettrace(), sys.getprofile()
         sys.setprofile(self._profile)
         sys.settrace(self._trace)
@@ -131,6 +140,10 @@ class Watch:
         trace, profile = self._outer
         sys.settrace(trace)
         sys.setprofile(profile)
+        if self._freezes:
+            gc.unfreeze()
+        self.old.clear()
+        self.functions.clear()
         if not _same_states(self._states, _random_states()):
             self._refuse("it draws Python's or NumPy's random numbers")
         for place, was in self.places.values():
@@ -143,6 +156,16 @@ class Watch:
     def reads(self) -> Iterable[tuple]:
         """The places that replays go by."""
         return [place for place, _ in self.places.values() if not (place[0] == "content" and id(place[1]) in self.given)]
+
+    def _existed(self, x: Any) -> bool:
+        """Whether x was there before."""
+        if id(x) not in self.ids:
+            return False
+        if self._freezes and id(x) not in self.old and not isinstance(x, Tensor):  # a reference to a tensor would keep its results alive
+            if any(x is y for y in gc.get_objects()):
+                return False
+            self.old[id(x)] = x
+        return True
 
     def _refuse(self, reason: str, frame: FrameType | None = None) -> None:
         where = "" if frame is None else f" at {os.path.basename(frame.f_code.co_filename)}:{frame.f_lineno}"
@@ -187,7 +210,7 @@ class Watch:
             cells = [c for c in self._cells(frame.f_code, name) if held_by(c) is x] if kind == "cell" else []
             for cell in cells:
                 self._add(("cell", cell))
-            outside = bool(cells) or id(x) in self.existed or id(x) in self.given
+            outside = bool(cells) or self._existed(x) or id(x) in self.given
         for step, key in path:
             if not outside or x.__class__ in PLAIN or isinstance(x, Tensor):
                 return
@@ -200,11 +223,7 @@ class Watch:
         """The closure variables of that name of functions that were there before the call."""
         if name not in code.co_freevars:
             return []
-        functions = self.functions.get(code)
-        if functions is None:
-            functions = [f for f in gc.get_referrers(code) if isinstance(f, FunctionType) and f.__code__ is code and id(f) in self.existed]
-            self.functions[code] = functions
-        return [f.__closure__[code.co_freevars.index(name)] for f in functions if f.__closure__]
+        return [f.__closure__[code.co_freevars.index(name)] for f in self.functions.get(code, ())]
 
     def _meet(self, x: Any, frame: FrameType) -> None:
         """An object from outside that a line names."""
