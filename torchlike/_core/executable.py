@@ -12,6 +12,7 @@ from . import device as _device
 from . import disk_cache, errors, flow, host
 from .aval import COMPLEX, FLOAT, INT
 from .rematerialization import rematerialized
+from .ties import tied
 from .value import Value
 
 SMALL = 1 << 14  # bytes of a host array that each call copies, instead of the device once
@@ -148,6 +149,7 @@ def build(info, live: tuple, donated: tuple):
     wanted = [results[i] for i in live]
     if info.device.type == "cpu":
         calls = rematerialized(calls, set(wanted), info.input_avals)
+        calls = tied(calls, donated, wanted, info.input_avals)
 
     def p(donated_arrays, kept_arrays, floats, ints, one):  # XLA keeps the name twice with each instruction
         env = dict(zip([~i for i in donated], donated_arrays)) | dict(zip([~i for i in kept], kept_arrays)) | {~n: one}

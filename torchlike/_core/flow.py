@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from .aval import BOOL, COMPLEX, FLOAT, INT
-from .registry import Plan
+from .registry import Plan, View
 
 _KINDS = {FLOAT: "float", INT: "int", BOOL: "bool"}
 
@@ -48,3 +48,12 @@ def _number(kind, floats: Iterator[int], ints: Iterator[int]) -> tuple:
     if kind is COMPLEX:
         return "complex", next(floats), next(floats)
     return _KINDS[kind], next(floats if kind is FLOAT else ints)
+
+
+def values(call: Call) -> list[int]:
+    """The results and inputs among the arguments."""
+    return [v for v in call.args if v.__class__ is int]
+
+
+def is_view(call: Call) -> bool:
+    return isinstance(call.plan.op, View) and not call.plan.op.overlaps

@@ -179,6 +179,10 @@ class Op:
     def __repr__(self):
         return f"<op {self.name}>"
 
+    def row(self, plan: Plan, position: int) -> range | None:
+        """Which arguments a result is computed from, where it may replace one of them (an optimizer's parameter); None: it does not."""
+        return None
+
     def kernel_for(self, *platforms: str) -> Callable:
         """Decorator: in compiled programs on these device types (`cpu`, `cuda`, `tpu`) run `f(*inputs, *statics)` in place of
         the default kernel. It returns NotImplemented for inputs that the default serves better. A derivative's inputs are the

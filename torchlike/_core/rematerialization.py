@@ -18,8 +18,8 @@ import numpy as np
 
 from . import dtype as dt
 from .aval import Aval, aval
-from .flow import Call
-from .registry import BackwardOp, Op, View
+from .flow import Call, is_view, values
+from .registry import BackwardOp, Op
 
 ROOMY = 8 << 20  # bytes at the peak below which nothing is worth computing twice
 LARGE = 1 << 16  # bytes of a value that is worth it
@@ -47,9 +47,9 @@ class _Rewriting:
         self.root: dict[int, int] = {}  # of a view: whose memory it is
         self.reads: dict[int, list[int]] = defaultdict(list)  # of a root: the calls that read it
         for k, call in enumerate(calls):
-            for v in _values(call):
+            for v in values(call):
                 self.reads[self._root(v)].append(k)
-            if _is_view(call):
+            if is_view(call):
                 self.root[call.outs[0]] = self._root(call.args[0])
         self.live = {self._root(v) for v in live}
         self.top, self.peak = self._peak()
@@ -86,7 +86,7 @@ class _Rewriting:
             return self.given
         for v, (k, call) in self.made.items():  # in the order of the program, so that a chain knows its beginning
             if k <= self.top and v not in self.root and self._gains(v, call):
-                self.depth[v] = 1 + max((self.depth.get(self._root(u), 0) for u in _values(call)), default=0)
+                self.depth[v] = 1 + max((self.depth.get(self._root(u), 0) for u in values(call)), default=0)
         self.out = self.given[:self.top + 1]
         for call in self.given[self.top + 1:]:
             forward = call.plan.op.forward if isinstance(call.plan.op, BackwardOp) else None
@@ -99,7 +99,7 @@ class _Rewriting:
         if v in self.live or not call.plan.op.cheap or self._bytes(v) < LARGE or not self.reads[v] or self.reads[v][-1] <= self.top:
             return False
         last = self.reads[v][-1]
-        return all(self._lasts(self._root(u), last) for u in _values(call)) and any(self._bytes(u) >= LARGE for u in _values(call))
+        return all(self._lasts(self._root(u), last) for u in values(call)) and any(self._bytes(u) >= LARGE for u in values(call))
 
     def _lasts(self, v: int, last: int) -> bool:
         if v in self.depth:
@@ -152,11 +152,3 @@ class _Rewriting:
         new = tuple([next(self.count) for _ in stands_for])
         self.out.append(Call(plan, args, new))
         self.again.update(zip(stands_for, new))
-
-
-def _values(call: Call) -> list[int]:
-    return [v for v in call.args if v.__class__ is int]
-
-
-def _is_view(call: Call) -> bool:
-    return isinstance(call.plan.op, View) and not call.plan.op.overlaps

@@ -60,6 +60,10 @@ class Rule(Op):
         if elementwise:
             self.kernel_for("cpu")(self._together)
 
+    def row(self, plan, position: int) -> range:
+        n, columns, *_ = plan.statics[-1]
+        return range(position % n, (2 + columns) * n, n)
+
     def _kernel(self, xp, *args):
         rows, numbers, flags = self._parts(args)
         return _columns([self._one(xp, row, numbers, flags) for row in rows])
