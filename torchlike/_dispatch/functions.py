@@ -9,9 +9,10 @@ from collections.abc import Callable
 from typing import Any
 
 from .. import _leaves
+from .._arguments import as_dim
 from .._ops import aten
 from .._plainly import dispatching
-from .._public import FUNCTIONS, as_dim
+from .._public import FUNCTIONS
 from .._tensor import Tensor
 from ..autograd.function import Function
 from .derivatives import fit, zeros

@@ -10,10 +10,11 @@ from collections.abc import Callable
 from typing import Any
 
 from .. import _leaves
+from .._arguments import as_size
 from .._exchange import exchange
 from .._ops import aten, refresh
 from .._plainly import dispatching
-from .._public import FUNCTIONS, as_size
+from .._public import FUNCTIONS
 from .._tensor import Tensor
 from . import backward, functions, writes
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from .._arguments import as_dim
 from .._functorch.vmap import vmap
-from .._public import as_dim
 from .._tensor import Tensor
 from ..ops.joining import cat, stack
 from ..utils._pytree import tree_flatten, tree_leaves, tree_unflatten

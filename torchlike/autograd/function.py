@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from .._core.grad_mode import mode
 from .._core.graph import SECOND_BACKWARD, Node
-from .._public import _signature
+from .._kinds import signature_of
 from .._tensor import Tensor, _plain_copy
 
 __all__ = ["Function", "FunctionCtx", "once_differentiable"]
@@ -174,7 +174,7 @@ class Function:
         """Run forward, and record backward when some input requires a gradient."""
         separate = cls.setup_context is not Function.setup_context
         if separate:  # it is told of arguments that were left out, too
-            call = _signature(cls.forward).bind(*args, **kwargs)
+            call = signature_of(cls.forward).bind(*args, **kwargs)
             call.apply_defaults()
             args, kwargs = call.args, call.kwargs
         computed = cls._by_vmap(args, kwargs, separate) if cls.vmap is not Function.vmap else None

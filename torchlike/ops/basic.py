@@ -14,8 +14,10 @@ from .._core.aval import broadcast_shapes
 from .._core.grad_mode import mode
 from .._core.history import warn
 from .._core.registry import Elementwise, Op
-from .._public import FUNCTIONS, MISSING, check_partly_same, combination, named, public
+from .._kinds import combination
+from .._public import FUNCTIONS, MISSING, named, public
 from .._tensor import Tensor, _plain_copy, apply
+from .._writing import check_partly_same
 from .choosing import choose
 from .complex_parts import joined
 from .creation import _check_dtype, constant, filled, from_numpy, number_dtype, scalar_tensor

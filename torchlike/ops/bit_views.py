@@ -4,10 +4,11 @@ from __future__ import annotations
 import numpy as np
 from jax import lax
 
+from .._arguments import need_tensor
 from .._core import dtype as dt
 from .._core.layout import Layout
 from .._core.registry import View
-from .._public import need_tensor, public
+from .._public import public
 from .._tensor import Tensor
 from .complex_parts import joined
 from .memory_formats import clone

@@ -8,6 +8,7 @@ import warnings
 
 import numpy as np
 
+from .._arguments import factory_size, refuse_huge
 from .._core import device as dev
 from .._core import dtype as dt
 from .._core.aval import aval
@@ -16,7 +17,7 @@ from .._core.program import META_ARRAY
 from .._core.registry import Op
 from .._core.room import need_room
 from .._core.value import Value, of_array
-from .._public import MISSING, Refused, factory_size, public, refuse_huge
+from .._public import MISSING, Refused, public
 from .._tensor import Tensor, apply
 from .aliases import of_its_class
 from .elements import as_integer, held, plain_number
@@ -97,7 +98,7 @@ def dtype_into(out: Tensor | None, dtype):
 def _finish(t: Tensor, requires_grad: bool, out: Tensor | None = None, by_number: bool = False) -> Tensor:
     """A factory's result: t, or `out` filled with it, resized where it has to be; `by_number`: where t has another number of elements."""
     if out is not None:
-        from .._public import fill_out
+        from .._writing import fill_out
         if by_number and isinstance(out, Tensor) and out._value.aval.numel == t._value.aval.numel:
             t = t.view(out.shape)
         t = fill_out(out, t, said=False)

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from .._arguments import as_dim, as_int
 from .._core import device as dev
 from .._core import dtype as dt
-from .._public import as_dim, as_int, named, public
+from .._public import named, public
 from .._tensor import Tensor, apply
 from .creation import _check_dtype, place, strided_only
 from .memory_formats import contiguous_format, laid_out, preserve_format

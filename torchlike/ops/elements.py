@@ -7,8 +7,8 @@ import math
 import ml_dtypes
 import numpy as np
 
+from .._arguments import number
 from .._core import dtype as dt
-from .._public import number
 from .._tensor import Tensor
 
 

@@ -6,11 +6,13 @@ import math
 
 import numpy as np
 
+from .._arguments import as_dim, as_int, as_size, need_tensor
 from .._core import dtype as dt
 from .._core.layout import Layout, channels_last_strides, contiguous, contiguous_strides, is_contiguous, suggests_channels_last
 from .._core.registry import Op
-from .._public import as_dim, as_int, as_size, called, fill_out, need_tensor
+from .._public import called
 from .._tensor import Tensor, apply
+from .._writing import fill_out
 from .creation import _check_dtype, _finish, arange, counted, dtype_into
 from .joining import roll
 

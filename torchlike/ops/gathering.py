@@ -5,11 +5,12 @@ from __future__ import annotations
 import jax
 import numpy as np
 
+from .._arguments import as_dim
 from .._core import dtype as dt
 from .._core.history import warn
 from .._core.overwrite import changeable
 from .._core.registry import Op
-from .._public import as_dim, named, public
+from .._public import named, public
 from .._tensor import Tensor, apply
 from .elements import held
 from .indexing import ONLY, check_range

@@ -6,11 +6,12 @@ import math
 
 import numpy as np
 
+from .._arguments import as_dim, as_dims, flag
 from .._core import dtype as dt
 from .._core import program
 from .._core.registry import Op
 from .._core.rng_dtypes import cpp_type
-from .._public import as_dim, as_dims, flag, named, public
+from .._public import named, public
 from .._tensor import Tensor, apply
 from ..autograd.grad_mode import no_grad
 from .blocks import in_blocks

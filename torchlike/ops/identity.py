@@ -9,11 +9,12 @@ from numbers import Number
 
 import numpy as np
 
+from .._arguments import as_size, need_tensor
 from .._core.grad_mode import mode
 from .._core.graph import AccumulateGrad, Outside, Stale
 from .._core.layout import channels_last_strides, is_contiguous
 from .._fields import fields
-from .._public import FUNCTIONS, as_size, need_tensor
+from .._public import FUNCTIONS
 from .._resize import Reshaped
 from .._resize import resize as resize_storage
 from .._tensor import Tensor, _new, _plain_copy, apply

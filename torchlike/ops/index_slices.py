@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
+from .._arguments import as_dim
 from .._core import dtype as dt
 from .._core.aval import broadcast_shapes
 from .._core.layout import like
 from .._core.registry import Op
-from .._public import as_dim, named, public
+from .._public import named, public
 from .._tensor import Tensor, apply
 from .creation import filled
 from .elements import held

@@ -5,6 +5,7 @@ from collections.abc import Callable
 
 import numpy as np
 
+from .._arguments import refuse_long
 from .._core import dtype as dt
 from .._core import program
 from .._core.arrays import conform
@@ -15,7 +16,7 @@ from .._core.registry import Op
 from .._core.value import is_tracer, of_array
 from .._plainly import _disabled_torch_function_impl
 from .._plainly import state as overriding
-from .._public import FUNCTIONS, refuse_long
+from .._public import FUNCTIONS
 from .._tensor import Tensor, apply
 from .choosing import choose
 from .creation import place

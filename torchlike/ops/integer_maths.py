@@ -7,10 +7,11 @@ from collections.abc import Sequence
 import numpy as np
 from jax import lax
 
+from .._arguments import as_dims, flag, need_tensor
 from .._core import dtype as dt
 from .._core.derivative import Derivative
 from .._core.registry import Elementwise, Op
-from .._public import as_dims, flag, need_tensor, public
+from .._public import public
 from .._tensor import Tensor, apply
 from .named_results import named_result
 from .pointwise import _pow_kernel as power_kernel

@@ -4,6 +4,7 @@ from __future__ import annotations
 import numpy as np
 from jax import lax
 
+from .._arguments import as_dim, as_int, as_size, distinct, listed_dims, refuse_huge
 from .._core import device as dev
 from .._core import dtype as dt
 from .._core.arrays import cast
@@ -12,7 +13,7 @@ from .._core.grad_mode import mode
 from .._core.layout import Layout, channels_last_strides, suggests_channels_last
 from .._core.program import is_tracer, state
 from .._core.registry import Op, Plan, common_device
-from .._public import Tensors, as_dim, as_int, as_size, distinct, listed_dims, named, public, refuse_huge
+from .._public import Tensors, named, public
 from .._tensor import Tensor, apply, as_tensor_value
 from .choosing import choose
 

@@ -11,8 +11,9 @@ from .._core import dtype as dt
 from .._core.aval import broadcast_shapes
 from .._core.history import warn
 from .._core.registry import Op
-from .._public import fill_out, public, with_out
+from .._public import public, with_out
 from .._tensor import Tensor, apply
+from .._writing import fill_out
 from .linalg_common import adjoint, by_columns, each, eye_like, lapack, need_float, need_matrix, need_same_dtype, need_square, raise_failures
 from .linalg_solve import TRIANGULAR, _zero_pivot, solve_triangular
 from .matmul import MATMUL

@@ -4,8 +4,9 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from .._arguments import as_dim
 from .._core import dtype as dt
-from .._public import as_dim, named, public, with_out
+from .._public import named, public, with_out
 from .._tensor import Tensor
 from .linalg_common import need_float
 from .linalg_solve import inv_ex

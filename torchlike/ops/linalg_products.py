@@ -5,12 +5,14 @@ import math
 
 import numpy as np
 
+from .._arguments import as_dim, need_tensor
 from .._core import dtype as dt
 from .._core.aval import broadcast_shapes
 from .._core.history import warn
 from .._core.registry import Op
-from .._public import as_dim, fill_out, named, need_tensor, public, with_out
+from .._public import named, public, with_out
 from .._tensor import Tensor, apply
+from .._writing import fill_out
 from .linalg_common import adjoint, each, need_float, need_square
 from .linalg_solve import inv, solve
 from .matmul import matmul, multi_dot

@@ -6,12 +6,14 @@ import itertools
 
 import numpy as np
 
+from .._arguments import as_dim
 from .._core import dtype as dt
 from .._core.aval import broadcast_shapes
 from .._core.history import warn
 from .._core.registry import Op
-from .._public import as_dim, fill_out, named, public
+from .._public import named, public
 from .._tensor import Tensor, apply, as_tensor_value
+from .._writing import fill_out
 from .choosing import choose
 from .creation import place
 from .index_slices import index_select

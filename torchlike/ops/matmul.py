@@ -7,13 +7,14 @@ import math
 import numpy as np
 from jax import lax
 
+from .._arguments import as_dim, need_tensor
 from .._core import dtype as dt
 from .._core.arrays import sum_to
 from .._core.aval import Aval, broadcast_shapes
 from .._core.halves import widened
 from .._core.history import warn
 from .._core.registry import Elementwise, Op
-from .._public import as_dim, named, need_tensor, public
+from .._public import named, public
 from .._tensor import Tensor, apply
 from .elements import held
 from .pointwise import conj

@@ -3,10 +3,11 @@ from __future__ import annotations
 
 import numpy as np
 
+from .._arguments import as_dim
 from .._core.layout import Layout, channels_last_strides, contiguous_strides, is_channels_last, is_contiguous, like
 from .._core.registry import Op
 from .._plainly import state as overriding
-from .._public import as_dim, public
+from .._public import public
 from .._tensor import Size, Tensor, apply, instance
 
 # in C order: a sum of the dimensions' own orders would be copied again by what reshapes it

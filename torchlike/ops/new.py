@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from .._arguments import as_size
 from .._core import device as dev
-from .._public import as_size, called
+from .._public import called
 from .._tensor import Tensor
 from .aliases import of_its_class
 from .creation import _check_dtype, _empty_check, _finish, constant, filled, from_data

@@ -5,9 +5,10 @@ import math
 
 import numpy as np
 
+from .._arguments import as_dims, flag
 from .._core import dtype as dt
 from .._core.registry import Op
-from .._public import as_dims, flag, named, public
+from .._public import named, public
 from .._tensor import Tensor, apply
 from .pointwise import operands, sub
 from .reductions import accumulator, reduced, restore

@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from .._public import number
+from .._arguments import number
 from .._tensor import Tensor, apply
 from .pointwise import ADD, DIV, MUL, PLAIN, add, div, floor_divide, mul, number_minus, number_over, pow, remainder, sub
 

@@ -5,14 +5,16 @@ from collections.abc import Callable
 
 import numpy as np
 
+from .._arguments import number
 from .._core import dtype as dt
 from .._core.aval import NUMBERS, result_dtype
 from .._core.derivative import Underivable
 from .._core.registry import OPS, Elementwise, Op
 from .._core.rng_dtypes import cpp_type
 from .._public import FUNCTIONS as F
-from .._public import fill_out, named, number, public, write_into
+from .._public import named, public
 from .._tensor import Tensor, apply
+from .._writing import fill_out, write_into
 from .blocks import in_blocks
 from .choosing import choose
 from .elements import held, plain_number

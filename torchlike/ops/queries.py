@@ -4,13 +4,14 @@ from __future__ import annotations
 import ml_dtypes
 import numpy as np
 
+from .._arguments import as_list
 from .._core import device as dev
 from .._core import dtype as dt
 from .._core import program
 from .._core.aval import NUMBERS, result_dtype
 from .._core.history import warn
 from .._core.registry import Elementwise
-from .._public import FUNCTIONS, MISSING, as_list, called, public
+from .._public import FUNCTIONS, MISSING, called, public
 from .._shared import is_shared, share
 from .._tensor import Tensor, apply, as_tensor_value
 from .creation import LAYOUT_NAMES

@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 import numpy as np
 
+from .._arguments import as_int, as_size, factory_size, number
 from .._core import device as dev
 from .._core import dtype as dt
 from .._core import program, rng
@@ -15,8 +16,9 @@ from .._core.grad_mode import mode
 from .._core.layout import is_contiguous, like, overlapping
 from .._core.registry import Op
 from .._core.room import SPARE, need_room
-from .._public import MISSING, as_int, as_size, factory_size, fill_out, number, public
+from .._public import MISSING, public
 from .._tensor import Tensor, apply, as_tensor_value
+from .._writing import fill_out
 from .aliases import of_its_class
 from .basic import overwrite, to_device
 from .creation import _check_dtype, _empty_check, _finish, constant, dtype_into, place, range_bounds, strided_only

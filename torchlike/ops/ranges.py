@@ -9,6 +9,7 @@ import weakref
 
 import numpy as np
 
+from .._arguments import as_size
 from .._core import device as dev
 from .._core import dtype as dt
 from .._core.aval import broadcast_shapes
@@ -16,7 +17,7 @@ from .._core.layout import Layout, contiguous, is_dense
 from .._core.registry import Op, Plan, common_device
 from .._core.rng_dtypes import cpp_type
 from .._core.room import need_count
-from .._public import as_size, public
+from .._public import public
 from .._tensor import Tensor, apply
 from .blocks import BLOCK
 from .complex_parts import joined

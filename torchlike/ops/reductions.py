@@ -8,12 +8,14 @@ import jax
 import numpy as np
 from jax import lax
 
+from .._arguments import as_dim, as_dims, flag
 from .._core import dtype as dt
 from .._core.arrays import cast
 from .._core.halves import widened
 from .._core.registry import Op
-from .._public import EVERY_DIM, as_dim, as_dims, fill_out, fill_outs, flag, named, public
+from .._public import EVERY_DIM, named, public
 from .._tensor import Tensor, apply
+from .._writing import fill_out, fill_outs
 from .basic import without_imaginary
 from .choosing import choose
 from .creation import _check_dtype

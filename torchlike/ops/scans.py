@@ -12,10 +12,12 @@ import numpy as np
 from jax import lax
 from jax import numpy as jnp
 
+from .._arguments import as_dim, as_int
 from .._core import dtype as dt
 from .._core.registry import Op
-from .._public import as_dim, as_int, public, write_into
+from .._public import public
 from .._tensor import Tensor, apply
+from .._writing import write_into
 from .basic import without_imaginary
 from .creation import _check_dtype
 from .elements import plain_number

@@ -8,13 +8,14 @@ import numpy as np
 from jax import numpy as jnp
 from jax import vmap
 
+from .._arguments import as_dim
 from .._core import dtype as dt
 from .._core import program
 from .._core.arrays import cast
 from .._core.aval import NUMBERS, result_dtype
 from .._core.grad_mode import mode
 from .._core.registry import Op
-from .._public import as_dim, public
+from .._public import public
 from .._tensor import Tensor, apply
 from .masks import _on
 from .pointwise import _plain_number, number

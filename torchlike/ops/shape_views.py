@@ -7,10 +7,11 @@ import warnings
 
 import numpy as np
 
+from .._arguments import as_dim, as_list, as_size, distinct, listed_dims, refuse_huge
 from .._core import dtype as dt
 from .._core.layout import Layout, view_strides
 from .._core.registry import Op, View
-from .._public import EVERY_DIM, as_dim, as_list, as_size, distinct, listed_dims, public, refuse_huge
+from .._public import EVERY_DIM, public
 from .._tensor import Tensor, apply
 from .bit_views import conj, view_dtype
 from .memory_formats import contiguous_

@@ -6,11 +6,12 @@ from typing import Any
 import numpy as np
 from jax import lax
 
+from .._arguments import as_dim, as_int, as_size, refuse_long
 from .._core import dtype as dt
 from .._core.layout import Layout
 from .._core.overwrite import changeable
 from .._core.registry import View
-from .._public import as_dim, as_int, as_size, named, public, refuse_long
+from .._public import named, public
 from .._tensor import Tensor
 
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 import numpy as np
 from jax import numpy as jnp
 
+from .._arguments import as_dim, as_dims, flag
 from .._core import dtype as dt
 from .._core.arrays import cast
 from .._core.registry import Op
-from .._public import as_dim, as_dims, flag, public
+from .._public import public
 from .._tensor import Tensor, apply
 from .creation import _check_dtype
 from .reductions import reduced, restore

@@ -10,9 +10,10 @@ import numpy as np
 from jax import lax
 from jax import numpy as jnp
 
+from .._arguments import as_dim, as_int, flag
 from .._core import dtype as dt
 from .._core.registry import Op
-from .._public import EVERY_DIM, as_dim, as_int, flag, public
+from .._public import EVERY_DIM, public
 from .._tensor import Tensor, apply
 from .gathering import add_along, along, gather
 from .positions import elements

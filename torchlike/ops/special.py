@@ -7,10 +7,11 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from .._arguments import as_int
 from .._core import dtype as dt
 from .._core.derivative import Underivable
 from .._core.registry import Elementwise
-from .._public import as_int, public, with_out
+from .._public import public, with_out
 from .._tensor import Tensor, apply
 from .circular import has_doubles, polynomial
 from .host_calls import on_host
@@ -189,7 +190,7 @@ def _polygamma_method(self, n: int) -> Tensor:
 
 def _polygamma_in_place(self, n: int) -> Tensor:
     """self = polygamma(n, self)."""
-    from .._public import write_into
+    from .._writing import write_into
     self._check_write()
     return write_into(self, polygamma(n, self))
 

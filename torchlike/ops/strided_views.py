@@ -3,12 +3,13 @@ from __future__ import annotations
 
 import numpy as np
 
+from .._arguments import as_dim, as_int, as_size
 from .._core.grad_mode import mode
 from .._core.graph import Identity
 from .._core.layout import Layout, contiguous, extent
 from .._core.overwrite import may_write
 from .._core.registry import View
-from .._public import as_dim, as_int, as_size, public
+from .._public import public
 from .._tensor import Tensor
 from .bit_views import _CONJ, is_conj
 from .creation import place

@@ -6,9 +6,10 @@ from typing import Any
 
 import numpy as np
 
+from .._arguments import as_size
 from .._core import device as dev
 from .._core import dtype as dt
-from .._public import FUNCTIONS, as_size
+from .._public import FUNCTIONS
 from .._tensor import Size, Tensor
 from .creation import constant, from_data
 

@@ -6,11 +6,12 @@ from typing import Any
 
 import numpy as np
 
+from .._arguments import as_int
 from .._core import device as dev
 from .._core import dtype as dt
 from .._core.history import warn
 from .._public import FUNCTIONS as F
-from .._public import as_int, public
+from .._public import public
 from .._tensor import Tensor
 from . import fourier
 from .creation import _check_dtype, _finish, place

@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 
 from .._core.aval import NUMBERS, broadcast_shapes, result_dtype
-from .._public import FUNCTIONS, write_into
+from .._public import FUNCTIONS
 from .._tensor import Tensor
+from .._writing import write_into
 from .compressed import Compressed, compress
 from .coo import Coo, coo, empty
 from .tensor import SparseTensor, named, on_device

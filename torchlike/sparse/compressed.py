@@ -5,9 +5,9 @@ from typing import Any, NoReturn
 
 import numpy as np
 
+from .._arguments import as_size
 from .._core import dtype as dt
 from .._core.grad_mode import mode
-from .._public import as_size
 from .._tensor import Tensor, _new
 from .coo import Coo, coo
 from .tensor import SparseTensor, finish, named, on_device

@@ -5,10 +5,10 @@ from typing import Any
 
 import numpy as np
 
+from .._arguments import as_size
 from .._core import device as dev
 from .._core import dtype as dt
 from .._core.grad_mode import mode
-from .._public import as_size
 from .._tensor import Tensor
 from ..ops.creation import from_data
 from .compressed import Compressed, Csc, Csr, compressed

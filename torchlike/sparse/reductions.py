@@ -6,8 +6,9 @@ from typing import Any
 
 import numpy as np
 
+from .._arguments import as_dims
 from .._core.grad_mode import mode
-from .._public import FUNCTIONS, as_dims
+from .._public import FUNCTIONS
 from .._tensor import Tensor
 from .compressed import Compressed, compress
 from .coo import Coo, added, coo, gathered

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from .._public import as_dim, as_dims
+from .._arguments import as_dim, as_dims
 from .._tensor import Tensor
 from ..ops.joining import cat as cat_strided
 from .compressed import Compressed, compressed

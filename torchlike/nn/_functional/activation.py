@@ -5,12 +5,13 @@ import math
 
 import numpy as np
 
+from ..._arguments import as_dim
 from ..._core import dtype as dt
 from ..._core.arrays import cast
 from ..._core.layout import combined
 from ..._core.numpy_erf import normal_distribution
 from ..._core.registry import Elementwise, Op
-from ..._public import as_dim, with_out
+from ..._public import with_out
 from ..._tensor import Tensor, apply
 from ...ops.blocks import in_blocks
 from ...ops.choosing import choose

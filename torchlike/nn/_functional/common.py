@@ -5,13 +5,14 @@ import warnings
 
 import numpy as np
 
+from ..._arguments import as_int, number
 from ..._core import dtype as dt
 from ..._core import program
 from ..._core.halves import converted
 from ..._core.layout import Layout, channels_last_strides, suggests_channels_last
 from ..._core.registry import Op
-from ..._public import as_int, number, write_into
 from ..._tensor import Tensor, apply
+from ..._writing import write_into
 from ...ops.pointwise import _plain_number
 
 _FLOAT32 = np.dtype(np.float32)

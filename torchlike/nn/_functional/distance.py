@@ -3,10 +3,11 @@ from __future__ import annotations
 
 import numpy as np
 
+from ..._arguments import as_dim
 from ..._core import dtype as dt
 from ..._core.arrays import sum_to
 from ..._core.registry import Op
-from ..._public import as_dim, named, public
+from ..._public import named, public
 from ..._tensor import Tensor, apply, as_tensor_value
 from ...ops.matmul import c_name, einsum
 from ...ops.norms import NORM, vector_norm

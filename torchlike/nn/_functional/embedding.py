@@ -5,11 +5,11 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
+from ..._arguments import as_int
 from ..._core import dtype as dt
 from ..._core.grad_mode import mode
 from ..._core.registry import Op
 from ..._functorch.vmap import is_batchedtensor
-from ..._public import as_int
 from ..._tensor import Tensor, apply
 from ...ops.gathering import in_range
 from ...ops.indexing import check_range

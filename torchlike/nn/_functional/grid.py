@@ -5,10 +5,11 @@ import math
 
 import numpy as np
 
+from ..._arguments import factory_size
 from ..._core.dtype import FLOAT
 from ..._core.history import warn
 from ..._core.registry import Op
-from ..._public import factory_size, public
+from ..._public import public
 from ..._tensor import Tensor, apply
 from .common import need, not_implemented, wide
 from .resample import _cubic_weights

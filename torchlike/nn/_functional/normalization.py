@@ -5,11 +5,11 @@ import math
 
 import numpy as np
 
+from ..._arguments import as_int
 from ..._core import dtype as dt
 from ..._core.arrays import cast
 from ..._core.grad_mode import mode
 from ..._core.registry import Op
-from ..._public import as_int
 from ..._tensor import Tensor, apply
 from ...ops.reductions import average
 from .common import keep_format, need, wide
@@ -352,6 +352,6 @@ def normalize(input: Tensor, p: float = 2.0, dim=1, eps: float = 1e-12, out=None
     norm = input.norm(p, dim, keepdim=True).clamp_min(eps).expand_as(input)
     made = input / norm
     if out is not None:
-        from ..._public import fill_out
+        from ..._writing import fill_out
         return fill_out(out, made)
     return made

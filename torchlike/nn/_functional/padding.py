@@ -4,9 +4,10 @@ from __future__ import annotations
 import numpy as np
 from jax import lax
 
+from ..._arguments import as_size, number
 from ..._core import dtype as dt
 from ..._core.registry import Op
-from ..._public import as_size, number, public
+from ..._public import public
 from ..._tensor import Tensor, apply
 from ...ops.elements import held
 from .common import keep_format, need, scalar

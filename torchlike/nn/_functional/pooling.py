@@ -7,9 +7,10 @@ import math
 import jax.numpy as jnp
 import numpy as np
 
+from ..._arguments import as_int
 from ..._core import dtype as dt
 from ..._core.registry import Op
-from ..._public import as_int, named
+from ..._public import named
 from ..._tensor import Tensor, apply, as_tensor_value
 from ...ops.choosing import choose
 from ...ops.creation import arange, check_size

@@ -1,0 +1,148 @@
+"""Arguments of torch's functions as this library computes with them: dimensions, sizes, numbers; torch's errors for those that are none."""
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Iterable
+
+from ._tensor import Tensor
+
+
+def converts(to: Callable, x) -> bool:
+    try:
+        to(x)
+    except OverflowError:
+        return True
+    except Exception:  # whatever it is, x is no number
+        return False
+    return True
+
+
+def as_dim(dim, ndim: int) -> int:
+    """A dimension as 0 <= dim < ndim; IndexError as torch raises it (0-dim tensors count as one dimension)."""
+    if dim.__class__ is not int:
+        if isinstance(dim, bool) or not hasattr(dim, "__index__"):
+            raise TypeError(f"argument 'dim' must be int, not {type(dim).__name__}")
+        dim = dim.__index__()
+    n = ndim or 1
+    if not -0x8000000000000000 <= dim <= 0x7FFFFFFFFFFFFFFF:
+        raise ValueError("Overflow when unpacking long long")
+    if not -n <= dim < n:
+        raise IndexError(f"Dimension out of range (expected to be in range of [{-n}, {n - 1}], but got {dim})")
+    return dim + n if dim < 0 else dim
+
+
+def flag(x) -> bool:
+    """x, where it is True or False: the wrapper says which argument is not."""
+    if x.__class__ is not bool:
+        raise TypeError(f"expected a bool, not {type(x).__name__}")
+    return x
+
+
+def as_dims(dim, ndim: int) -> tuple[int, ...]:
+    """`dim` of a reduction (None, an int, a sequence) as a tuple of distinct dimensions; None and () mean all."""
+    if dim is None:
+        return tuple(range(ndim))
+    if isinstance(dim, (tuple, list)):
+        dims = distinct(listed_dims(dim, ndim)) or tuple(range(ndim))
+        return dims if ndim else ()
+    d = as_dim(dim, ndim)
+    return (d,) if ndim else ()
+
+
+def listed_dims(dims: Iterable, ndim: int) -> tuple[int, ...]:
+    """The dimensions of a list; a number that no int64 holds is then an argument of the wrong type, as in torch."""
+    try:
+        return tuple([as_dim(d, ndim) for d in dims])
+    except ValueError as error:
+        raise TypeError(f"argument 'dim' failed to unpack: {error}") from None
+
+
+def distinct(dims: tuple[int, ...]) -> tuple[int, ...]:
+    """dims, none of them twice."""
+    if len(set(dims)) != len(dims):
+        twice = next(d for i, d in enumerate(dims) if d in dims[:i])
+        raise RuntimeError(f"dim {twice} appears multiple times in the list of dims")
+    return dims
+
+
+def as_size(*size) -> tuple[int, ...]:
+    """`f(2, 3)`, `f((2, 3))`, `f(torch.Size)` as a tuple of ints."""
+    if len(size) == 1 and isinstance(size[0], (tuple, list)):
+        size = size[0]
+    elif not size:
+        raise TypeError("missing 1 required positional arguments: \"size\"")
+    try:
+        return tuple([s if s.__class__ is int else _index(s) for s in size])
+    except TypeError:
+        bad = next((s for s in size if not converts(operator.index, s)), None)
+        raise TypeError(f"argument 'size' must be tuple of ints, but found element of type {type(bad).__name__}") from None
+
+
+def factory_size(function: str, size: tuple, position: int = 1) -> tuple[int, ...]:
+    """as_size(*size) with the errors of a factory, whose argument at `position` it is."""
+    try:
+        return as_size(*size)
+    except TypeError:
+        if not size:
+            raise
+        packed = isinstance(size[0], (tuple, list))
+        given = size[0] if packed and len(size) == 1 else size
+        at, bad = next((i, s) for i, s in enumerate(given) if not converts(operator.index, s))
+        kind = type(bad).__name__
+        if at:
+            said = f"(): argument 'size' failed to unpack the object at pos {at + 1} with error \"type must be tuple of ints,but got {kind}\""
+        elif len(size) > 1:
+            said = f"() takes {position} positional argument but {len(size)} were given"
+        else:
+            said = f"(): argument 'size' (position {position}) must be tuple of ints, " + (f"but found element of type {kind} at pos 0" if packed else f"not {kind}")
+        raise TypeError(function + said) from None
+
+
+def as_list(x, function: str, name: str) -> tuple | list:
+    """A second argument that torch declares as a list of ints and never as numbers one by one."""
+    if not isinstance(x, (tuple, list)):
+        raise TypeError(f"{function}(): argument '{name}' (position 2) must be tuple of ints, not {type(x).__name__}")
+    return x
+
+
+def refuse_huge(sizes: Iterable[int]) -> None:
+    """torch's error for sizes that no int64 holds; asked once they turned out to be wrong."""
+    if any(not -0x8000000000000000 <= n <= 0x7FFFFFFFFFFFFFFF for n in sizes):
+        raise TypeError("argument 'size' failed to unpack: Overflow when unpacking long long")
+
+
+def refuse_long(x: int) -> None:
+    """torch's error for one number that no int64 holds; asked once it turned out to be wrong."""
+    if not -0x8000000000000000 <= x <= 0x7FFFFFFFFFFFFFFF:
+        raise ValueError("Overflow when unpacking long long")
+
+
+def as_int(x, name: str, function: str = "", position: str = "") -> int:
+    """An argument that torch declares as int: a 0-dim tensor of integers too."""
+    if x.__class__ is not int:
+        if isinstance(x, bool) or not hasattr(x, "__index__"):
+            raise TypeError(f"{function}argument '{name}'{position} must be int, not {type(x).__name__}")
+        x = x.__index__()
+    refuse_long(x)
+    return x
+
+
+def _index(s) -> int:
+    return int(s) if isinstance(s, bool) else operator.index(s)
+
+
+def need_tensor(x, name: str, position: str) -> Tensor:
+    """x, or torch's TypeError naming the argument."""
+    if not isinstance(x, Tensor):
+        raise TypeError(f"{name}(): argument {position} must be Tensor, not {type(x).__name__}")
+    return x
+
+
+def number(x):
+    """A Python number from NumPy's scalars and JAX's; others pass. Fractions and SymPy's numbers do: their own operators take a Tensor."""
+    import numpy as np
+    if isinstance(x, np.generic):
+        return x.item()
+    if hasattr(x, "__float__") and hasattr(x, "__array__") and not isinstance(x, (Tensor, np.ndarray)):
+        return float(x)
+    return x

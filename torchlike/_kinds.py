@@ -1,0 +1,96 @@
+"""Of which kind each parameter of a function is, and torch's TypeError for an argument of another kind."""
+from __future__ import annotations
+
+import functools
+import inspect
+import operator
+from collections.abc import Callable
+
+from ._arguments import converts
+from ._core import dtype as dt
+from ._tensor import Tensor
+
+signature_of = functools.cache(inspect.signature)  # each costs 50 us, and hundreds are asked for twice at import
+
+
+def _kind(parameter: inspect.Parameter) -> str:
+    """What a parameter takes: its annotation; a tensor where `input` has none."""
+    annotation = parameter.annotation
+    if annotation is parameter.empty:
+        kind = _BY_NAME.get(parameter.name, "")
+        return kind if kind != "Number" or parameter.kind is parameter.KEYWORD_ONLY or parameter.name == "fill_value" else ""
+    return annotation if isinstance(annotation, str) else getattr(annotation, "__name__", "")
+
+
+# parameters that are the same everywhere; a `value` that is no keyword may be a tensor
+_BY_NAME = {"input": "Tensor", "self": "Tensor", "requires_grad": "bool", **dict.fromkeys(("alpha", "beta", "value", "fill_value"), "Number")}
+
+_MAYBE_TENSORS = frozenset({"other", "exponent", "min", "max"})  # numbers or tensors, hence without an annotation
+
+# functions of which torch has several forms: its error shows what was given
+_OVERLOADED = frozenset("rand randn randint randperm rand_like randn_like randint_like arange linspace logspace eye normal addmm baddbmm rsub fill_".split())
+
+_KINDS: dict[str, Callable[[object], bool]] = {
+    "Tensor": lambda x: isinstance(x, Tensor),
+    "Tensor | None": lambda x: x is None or isinstance(x, Tensor),
+    "Tensors": lambda x: isinstance(x, (tuple, list)) and all(isinstance(y, Tensor) for y in x),
+    "int": lambda x: converts(operator.index, x),
+    "int | None": lambda x: x is None or converts(operator.index, x),
+    "float": lambda x: not isinstance(x, str) and converts(float, x),
+    "float | None": lambda x: x is None or (not isinstance(x, str) and converts(float, x)),
+    "str": lambda x: isinstance(x, str),
+    "bool": lambda x: x.__class__ is bool,
+    "Number": lambda x: not isinstance(x, str) and converts(complex, x),
+    "dtype": lambda x: isinstance(x, dt.dtype),
+}
+
+
+def only_self(f: Callable) -> bool:
+    """Whether f takes no tensor but its first argument."""
+    return not any(_kind(p).startswith("Tensor") or p.name in _MAYBE_TENSORS for p in list(signature_of(f).parameters.values())[1:])
+
+
+def blame(f: Callable, args: tuple, kwargs: dict, error: Exception, first: int = 1, function: str = "") -> None:
+    """Raise torch's TypeError if an argument is not of its parameter's kind, which then is what led to `error`.
+
+    `first`: the number of the first argument in torch's words, where a method's own tensor does not count. `function`: its name, if not f's.
+    """
+    function = function or f.__name__
+    signature = signature_of(f)
+    try:
+        given = signature.bind(*args, **kwargs).arguments
+    except TypeError:
+        return
+    for place, (name, x) in enumerate(given.items(), first):
+        parameter = signature.parameters[name]
+        if parameter.kind is parameter.VAR_KEYWORD:
+            for word in x.keys() & _BY_NAME.keys():
+                if not _KINDS[_BY_NAME[word]](x[word]):
+                    if function in _OVERLOADED:
+                        raise combination(function, args[1 - first:], kwargs) from None
+                    raise _wrong(function, word, None, _BY_NAME[word], x[word], False) from None
+            continue
+        kind, several = _kind(parameter), parameter.kind is parameter.VAR_POSITIONAL
+        fits = _KINDS.get(kind)
+        if isinstance(error, AttributeError) and error.obj is x and not isinstance(x, Tensor) and kind != "Any":
+            raise _wrong(function, name, None if name in kwargs else place, "Tensor", x, False) from None
+        if fits is not None and x is not parameter.default and not (all(map(fits, x)) if several else fits(x)):
+            if function in _OVERLOADED and kind in _BY_NAME.values() and kind != "Tensor":
+                raise combination(function, args[1 - first:], kwargs) from None
+            raise _wrong(function, name, None if name in kwargs else place, kind, x, several) from None
+
+
+def combination(function: str, args: tuple, kwargs: dict) -> TypeError:
+    """torch's error for arguments that no form of a function takes."""
+    words = [type(x).__name__ for x in args] + [f"{name}={type(x).__name__}" for name, x in kwargs.items()]
+    return TypeError(f"{function}() received an invalid combination of arguments - got ({', '.join(words)}), but expected one of:")
+
+
+def _wrong(function: str, name: str, place: int | None, kind: str, x, several: bool) -> TypeError:
+    if several or (kind == "Tensors" and isinstance(x, (tuple, list))):
+        kind = kind.removesuffix("s")
+        i, bad = next((i, y) for i, y in enumerate(x) if not _KINDS[kind](y))
+        return TypeError(f"expected {kind} as element {i} in argument {(place or 1) - 1}, but got {type(bad).__name__}")
+    where = "" if place is None else f" (position {place})"
+    words = "tuple of Tensors" if kind == "Tensors" else kind.removesuffix(" | None")
+    return TypeError(f"{function}(): argument '{name}'{where} must be {words}, not {type(x).__name__}")
