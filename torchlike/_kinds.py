@@ -40,7 +40,7 @@ _KINDS: dict[str, Callable[[object], bool]] = {
     "float | None": lambda x: x is None or (not isinstance(x, str) and converts(float, x)),
     "str": lambda x: isinstance(x, str),
     "bool": lambda x: x.__class__ is bool,
-    "Number": lambda x: not isinstance(x, str) and converts(complex, x),
+    "Number": lambda x: not (x.ndim or x.requires_grad) if isinstance(x, Tensor) else not isinstance(x, str) and converts(complex, x),
     "dtype": lambda x: isinstance(x, dt.dtype),
 }
 

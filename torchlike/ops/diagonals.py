@@ -119,9 +119,11 @@ Tensor.fill_diagonal_ = fill_diagonal_
 def _triangle(name: str, find):
     def f(row: int, col: int, offset: int = 0, *, dtype=dt.int64, device=None, layout=None) -> Tensor:
         strided_only(layout, name)
+        if dtype not in (dt.int32, dt.int64):
+            raise NotImplementedError(f"\"{name}\" not implemented for '{_check_dtype(dtype).short}'")
         if row < 0 or col < 0:
             raise RuntimeError(f"{'row' if row < 0 else 'col'} must be non-negative, got {row if row < 0 else col}")
-        return place(np.stack(find(row, offset, col)).astype(_check_dtype(dtype).np), dev.resolve(device))
+        return place(np.stack(find(row, offset, col)).astype(dtype.np), dev.resolve(device))
 
     f.__name__ = f.__qualname__ = name
     f.__doc__ = f"(2, count) rows and columns of a matrix's {'lower' if name[:4] == 'tril' else 'upper'} triangle."

@@ -1,4 +1,4 @@
-"""Samples of counts: poisson, binomial. They are drawn from the values of their parameters, which get no gradient through them."""
+"""Samples of counts: poisson, binomial. They are drawn from the values of their parameters, which get no gradient through them (PyTorch's poisson gives them zeros)."""
 from __future__ import annotations
 
 import numpy as np
@@ -12,11 +12,10 @@ from .._tensor import Tensor, apply
 from .creation import place
 from .gamma_samples import standard_gamma_sample
 from .random import _generator, by_values
+from .underivable import underived
 
 _POISSON = Op("poisson", lambda xp, rate, sample: +sample, shape=lambda a, s: (a.shape, a.dtype),
               vjp=lambda xp, g: (xp.zeros_like(g), None))
-_BINOMIAL = Op("binomial", lambda xp, count, prob, sample: +sample, shape=lambda a, b, s: (s.shape, a.dtype),
-               vjp=lambda xp, g: (xp.zeros_like(g), xp.zeros_like(g), None))
 
 
 @public(method=False)
@@ -45,7 +44,7 @@ def binomial(count, prob: Tensor, generator=None) -> Tensor:
         raise RuntimeError(f"Found dtype {prob.dtype.short} but expected {count.dtype.short}")
     counts, probs = np.broadcast_arrays(count.detach()._host_array(), prob.detach()._host_array())
     drawn = draw_binomial(_generator(generator), counts, probs).astype(counts.dtype)
-    return apply(_BINOMIAL, (count, prob, place(drawn, count.device)))
+    return underived("binomial", place(drawn, count.device), count, prob)
 
 
 FUNCTIONS["_standard_gamma"] = standard_gamma_sample

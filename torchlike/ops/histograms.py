@@ -23,6 +23,7 @@ from .pointwise import _plain_number, number
 from .ranges import linspace
 from .reductions import _sum, _sum_dtype, amax, amin, reduced, restore, sum
 from .sets import searchsorted
+from .underivable import underived
 
 _histogram, _histogramdd = (
     named_result("histogram", "hist", "bin_edges"),
@@ -46,7 +47,8 @@ def bincount(input, weights: Tensor | None = None, minlength: int = 0) -> Tensor
     if weights.shape != input.shape:
         raise RuntimeError("weights should be 1-d and have the same length as input")
     found = np.bincount(array.astype(np.int64), weights._host_array().astype(np.float64), minlength)
-    return _on(found.astype(np.float32 if weights.dtype is dt.float32 else np.float64), input.device)
+    made = _on(found.astype(np.float32 if weights.dtype is dt.float32 else np.float64), input.device)
+    return underived("bincount", made, weights)
 
 
 # -- histograms --------------------------------------------------------------------------------------------------------
@@ -176,8 +178,8 @@ def histogram(input, bins=100, *, range=None, weight: Tensor | None = None, dens
         bins = int(bins) if range is not None and isinstance(bins, Tensor) else bins
         _same_dtype(input, [bins])
         edges = _edges("torch.histogram()", flat, bins, range)
-        weight = None if weight is None else weight.reshape(-1)
-        return _histogram(_count("torch.histogram()", flat.unsqueeze(1), [edges], weight, density), edges)
+        hist = _count("torch.histogram()", flat.unsqueeze(1), [edges], None if weight is None else weight.reshape(-1), density)
+    return _histogram(*[underived("histogram", x, input, bins, weight) for x in (hist, edges)])
 
 
 @public(method=False)
@@ -203,7 +205,9 @@ def histogramdd(input, bins, *, range=None, weight=None, density: bool = False):
         _same_dtype(input, bins)
         edges = [_edges(name, points[:, i], b, r, i) for i, (b, r) in enumerate(zip(bins, given))]
         hist = _count(name, points, edges, None if weight is None else weight.reshape(-1), density)
-    return _histogramdd(hist, tuple(edges))
+    by_edges = isinstance(bins[0], Tensor)
+    hist = underived(f"_histogramdd_from_bin_{'tensors' if by_edges else 'cts'}", hist, input, weight, *bins)
+    return _histogramdd(hist, tuple(edges if by_edges else [underived("_histogramdd_bin_edges", e, input, weight) for e in edges]))
 
 
 _range = range

@@ -9,6 +9,7 @@ import numpy as np
 
 from .._core import dtype as dt
 from .._core.aval import broadcast_shapes
+from .._core.grad_mode import mode
 from .._core.history import warn
 from .._core.registry import Op
 from .._public import public, with_out
@@ -18,6 +19,7 @@ from .linalg_common import adjoint, by_columns, each, eye_like, lapack, need_flo
 from .linalg_solve import TRIANGULAR, _zero_pivot, solve_triangular
 from .matmul import MATMUL
 from .named_results import named_result
+from .underivable import Underived
 
 _mm = MATMUL.kernel
 
@@ -443,6 +445,7 @@ def _geqrf(xp, a):
 
 
 GEQRF = Op("geqrf", _geqrf, numpy=_geqrf_numpy, shape=_reflectors_shape, vjp=False)
+_GEQRF_RESULT = Underived("geqrf_result", "the derivative for 'geqrf' is not implemented.", NotImplementedError, "GeqrfBackward0")
 
 
 def _vectors(xp, a):
@@ -511,6 +514,8 @@ def geqrf(input):
     """(R with the reflection vectors below its diagonal, tau)."""
     need_matrix(input, "torch.geqrf", "input")
     packed, tau = apply(GEQRF, (input,))
+    if input.requires_grad and mode.enabled:
+        packed, tau = [apply(_GEQRF_RESULT, (x, input)) for x in (packed, tau)]
     return _geqrf_result(by_columns(packed), tau)
 
 

@@ -11,6 +11,7 @@ from .._tensor import Tensor, apply
 from .host_calls import on_host
 from .linalg_common import by_columns, each, lapack, need_float, need_matrix, need_same_dtype, need_square, raise_failures
 from .named_results import named_result
+from .underivable import underived
 
 
 def _called(xp, function, arrays, like, *rest):
@@ -73,7 +74,7 @@ def _factored(A, hermitian: bool, name: str, check: bool):
     if check:
         raise_failures(made[2], lambda prefix, k: f"torch.linalg.{name}: {prefix}D[{k},{k}] is zero and using it in ldl_solve would result in a "
                        "division by zero.", RuntimeError)
-    return by_columns(made[0]), *made[1:]
+    return underived("linalg_ldl_factor_ex", by_columns(made[0]), A), *made[1:]
 
 
 @with_out
@@ -90,7 +91,7 @@ def ldl_factor(input, *, hermitian: bool = False):
 
 @with_out
 def ldl_solve(LD, pivots, B, *, hermitian: bool = False) -> Tensor:
-    """X with A X = B, A factored by ldl_factor. The gradient reaches B."""
+    """X with A X = B, A factored by ldl_factor. The gradient reaches B alone."""
     name = "torch.linalg.ldl_solve"
     need_square(LD, name)
     need_matrix(B, name, "B")
@@ -103,4 +104,5 @@ def ldl_solve(LD, pivots, B, *, hermitian: bool = False) -> Tensor:
     if B.shape[-2] != LD.shape[-1]:
         n, (rows, columns) = LD.shape[-1], B.shape[-2:]
         raise RuntimeError(f"Incompatible matrix sizes for {name}: each A matrix is {n} by {n} but each b matrix is {rows} by {columns}")
-    return by_columns(apply(SOLVE, (LD, pivots.to(dt.int32), B), (bool(hermitian),)))
+    made = by_columns(apply(SOLVE, (LD, pivots.to(dt.int32), B), (bool(hermitian),)))
+    return underived("linalg_ldl_solve", made, LD, B) if LD.requires_grad else made

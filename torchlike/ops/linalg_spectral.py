@@ -16,6 +16,7 @@ from .joining import cat
 from .linalg_common import adjoint, by_columns, each, need_float, need_matrix, need_square, raise_failures
 from .matmul import MATMUL
 from .named_results import named_result
+from .underivable import refuse_gradient
 
 _mm = MATMUL.kernel
 
@@ -319,7 +320,10 @@ def pinv(input, rcond=None, hermitian: bool = False, *, atol=None, rtol=None) ->
     if input.ndim < 2 or input.dtype.category < dt.FLOAT or input.dtype.to_real().itemsize < 4:
         raise RuntimeError(f"linalg.pinv({input.dtype.short}{{{list(input.shape)}}}): expected a tensor with 2 or more dimensions of float, double, cfloat "
                            "or cdouble types")
-    atol, rtol = _tolerances(input, atol, rcond if rtol is None else rtol)
+    rtol = rcond if rtol is None else rtol
+    for x, name in ((atol, "atol"), (rtol, "rtol")):
+        refuse_gradient(x, "linalg_pinv", name)
+    atol, rtol = _tolerances(input, atol, rtol)
     if hermitian:
         need_square(input, "linalg.eigh")
         _need_eigenvalues(input.tril(), 2, True)

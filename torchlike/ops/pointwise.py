@@ -23,6 +23,7 @@ from .inverse_circular import arctan2
 from .narrow import NARROW, Rounded, Scaled, stepped
 from .quotients import Quotient, over_twice
 from .remainders import fmod as exact_fmod
+from .underivable import underived
 
 PLAIN = (float, int)
 
@@ -190,7 +191,7 @@ def div(input: Tensor | float, other, *, rounding_mode: str | None = None) -> Te
     if rounding_mode is None:
         return apply(DIV, (input, other))
     if rounding_mode == "floor":
-        return floor_divide(input, other)
+        return floored(input, other)
     if rounding_mode == "trunc":
         _no_int_zero(input, other)
         return apply(_TRUNC_DIV if isinstance(other, Tensor) and other.ndim else _TRUNC_DIV_BY_NUMBER, (input, other))
@@ -258,13 +259,18 @@ def _no_int_zero(a, b):
 _ALL_NONZERO = Op("all_nonzero", lambda xp, x: xp.all(x != 0), shape=lambda a: ((), dt.bool_), vjp=False)
 
 
-@public(inplace=True, out=True)
-def floor_divide(input: Tensor | float, other) -> Tensor:
-    """floor(input / other), elementwise."""
+def floored(input: Tensor | float, other) -> Tensor:
+    """floor(input / other), elementwise; its gradient is zero."""
     input, other = operands("floor_divide", input, other)
     _no_int_zero(input, other)
     by_number = not (isinstance(other, Tensor) and other.ndim) and isinstance(input, Tensor) and input.dtype in NARROW
     return apply(_FLOOR_DIV_BY_NUMBER if by_number else _FLOOR_DIV, (input, other))
+
+
+@public(inplace=True, out=True)
+def floor_divide(input: Tensor | float, other) -> Tensor:
+    """floor(input / other), elementwise."""
+    return underived("floor_divide", floored(input, other), input, other)
 
 
 def _remainder(xp, x, y):

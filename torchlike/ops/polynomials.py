@@ -45,7 +45,7 @@ def _polynomial(name: str, first, step, angle=None, ends=None, shifted: bool = F
         if limits:
             out = xp.where(n > limits[x.dtype.itemsize], np.asarray(np.nan, x.dtype), out)
         return xp.where(n < 0, xp.zeros_like(x), out)
-    return elementwise_function(name, kernel, parameters="x, n", gradient=False, low=False)
+    return elementwise_function(name, kernel, parameters="x, n", low=False)
 
 
 def _chebyshev(kind: str, first, angle, *ends) -> tuple:

@@ -20,22 +20,16 @@ from .._tensor import Tensor, apply
 from .masks import _on
 from .pointwise import _plain_number, number
 from .sorting import argsort_array
+from .underivable import Underived
 
 # -- distinct values: their number depends on the data, so they are found on the host ----------------------------------
 
 
-class _Chosen(Op):
-    """The values found, tied to the input's graph so that backward says what torch says."""
-
-    def __init__(self, name: str):
-        super().__init__(name, lambda xp, x, found: found, shape=lambda a, found: (found.shape, found.dtype))
-
-    @property
-    def backward(self):
-        raise NotImplementedError(f"the derivative for '{self.name}' is not implemented.")
+def _chosen(name: str) -> Op:
+    return Underived(name, f"the derivative for '{name}' is not implemented.", NotImplementedError)
 
 
-_UNIQUE, _UNIQUE_DIM, _CONSECUTIVE = map(_Chosen, ("_unique2", "unique_dim", "unique_consecutive"))
+_UNIQUE, _UNIQUE_DIM, _CONSECUTIVE = map(_chosen, ("_unique2", "unique_dim", "unique_consecutive"))
 
 
 def _groups(rows: np.ndarray, order: np.ndarray, inverse: bool):
@@ -74,7 +68,7 @@ def _find(op: Op, input: Tensor, dim: int | None, keep_order: bool, inverse: boo
     found = moved[first] if dim is None else np.moveaxis(moved[first], 0, dim)
     values = _on(np.ascontiguousarray(found), input.device)
     if input.requires_grad and mode.enabled:
-        values = apply(op, (input, values))
+        values = apply(op, (values, input))
     out = [values]
     if inverse:
         out.append(_on(group.reshape(shape), input.device))

@@ -27,12 +27,10 @@ _TAKING = {"input": lambda run: lambda input: run(input), "x": lambda run: lambd
            "input, other": lambda run: lambda input, other: run(input, other), "x, n": lambda run: lambda x, n: run(x, n)}
 
 
-def elementwise_function(name: str, kernel, *grads, parameters: str = "input", gradient: bool = True, low: bool = True):
-    """torch.special.<name> of one or two tensors, computed in floating point. Without `grads` its derivative raises, or, without
-    `gradient`, it has none. low: also of 16-bit numbers on the CPU."""
-    grads = grads or (_no_gradient(f"special_{name}"),) * len(parameters.split(","))
+def elementwise_function(name: str, kernel, *grads, parameters: str = "input", low: bool = True):
+    """torch.special.<name> of one or two tensors, computed in floating point; without `grads` it has no derivative. low: also of 16-bit numbers on the CPU."""
     shown = "".join(p.capitalize() for p in name.replace("1p", "1_p").split("_"))  # xlog1py is Xlog1Py
-    op = Elementwise(f"special_{name}", kernel, promote="float", grads=grads if gradient else None, real=True, torch_name=f"Special{shown}Backward0")
+    op = Elementwise(f"special_{name}", kernel, promote="float", grads=grads or None, real=True, torch_name=f"Special{shown}Backward0")
 
     def run(*given) -> Tensor:
         if len(given) == 1 and not isinstance(given[0], Tensor):

@@ -15,6 +15,7 @@ from ..._public import named
 from ..._tensor import Tensor, apply
 from ...ops.choosing import choose
 from ...ops.indexing import bounds, check_range
+from ...ops.underivable import refuse_gradient
 from .common import floating, need, reduction_of, wide
 
 
@@ -225,6 +226,7 @@ def nll_loss(input: Tensor, target: Tensor, weight=None, size_average=None, igno
 
 
 def _classified(op, input: Tensor, target: Tensor, weight, statics) -> Tensor:
+    refuse_gradient(weight, "nll_loss_forward" if input.ndim < 3 else "nll_loss2d_forward", "weight")
     if input.ndim == 1 and target.ndim:  # one sample whose target is a vector of one element
         loss = apply(op, (input.unsqueeze(0), target, weight), statics)
         return loss.squeeze(0) if loss.ndim else loss

@@ -9,6 +9,7 @@ from ..._public import named
 from ..._tensor import Tensor, apply
 from ...ops.basic import where
 from ...ops.choosing import choose
+from ...ops.underivable import refuse_gradient
 from .common import demand_within, need, reduced, reduction_of
 from .distance import pairwise_distance
 
@@ -113,6 +114,7 @@ def multi_margin_loss(input: Tensor, target: Tensor, p: int = 1, margin: float =
                            f"target size [{n}], but got {list(target.shape)}. Input has shape {list(input.shape)}.")
     if target.dtype is not dt.int64:
         raise RuntimeError(f"expected scalar type Long but found {target.dtype.short}")
+    refuse_gradient(weight, "multi_margin_loss", "weight")
     demand_within(target, 0, classes - 1, RuntimeError("target out of range"))
     y = target.clamp(0, classes - 1).reshape(n, 1)  # what is out of range fails at the next observation
     gaps = (margin - x.gather(1, y) + x).relu()  # a gap of just zero has no slope

@@ -8,10 +8,10 @@ import numpy as np
 from ..._arguments import as_int
 from ..._core import dtype as dt
 from ..._core.arrays import cast
-from ..._core.grad_mode import mode
 from ..._core.registry import Op
 from ..._tensor import Tensor, apply
 from ...ops.reductions import average
+from ...ops.underivable import refuse_gradient
 from .common import keep_format, need, wide
 
 # One op for all norms over trailing or grouped axes: x seen as (rows, n), statistics per row.
@@ -243,6 +243,8 @@ def batch_norm_moments(input: Tensor, running_mean, running_var, weight, bias, t
         if t is not None and t.numel() != channels:
             raise RuntimeError(f"{name} should contain {channels} elements not {t.numel()}")
     _mixed(input, running_mean, running_var, weight, bias)
+    for t, name in ((running_mean, "running_mean"), (running_var, "running_var")):
+        refuse_gradient(t, "native_batch_norm", name)
     if input.dtype.category < dt.FLOAT:
         raise NotImplementedError(f"\"batch_norm\" not implemented for '{input.dtype.short}'")
     if len(shape) < 2:  # without channels there is nothing to normalise
@@ -251,9 +253,6 @@ def batch_norm_moments(input: Tensor, running_mean, running_var, weight, bias, t
         for t, name in ((running_mean, "running_mean"), (running_var, "running_var")):
             if t is None:
                 raise RuntimeError(f"{name} must be defined in evaluation mode")
-            if t.requires_grad and mode.enabled:
-                raise RuntimeError(f"The function 'native_batch_norm' is not differentiable with respect to argument '{name}'. This input cannot "
-                                   "have requires_grad True.")
         return keep_format(apply(BATCH_NORM_EVAL, (input, weight, bias, running_mean, running_var), (float(eps),)), input), None, None
     if (running_mean is None) != (running_var is None):
         raise ValueError("running_mean and running_var must either both be None or neither be None")

@@ -11,6 +11,7 @@ from ...ops.blocks import in_blocks
 from ...ops.choosing import choose
 from ...ops.exponentials import log1p, softplus
 from ...ops.unary import logistic
+from ...ops.underivable import refuse_gradient
 from .activation import logsigmoid
 from .common import const, demand_within, need, not_implemented, reduced, reduction_of
 from .loss_op import Loss
@@ -63,6 +64,7 @@ def binary_cross_entropy(input: Tensor, target: Tensor, weight=None, size_averag
     if input.dtype.category < dt.FLOAT:
         raise not_implemented("binary_cross_entropy", input.dtype)
     demand_within(input, 0, 1, RuntimeError("all elements of input should be between 0 and 1"))
+    refuse_gradient(weight, "binary_cross_entropy", "weight")
     return apply(_BCE, (input, target, weight), (reduction,))
 
 
@@ -99,6 +101,8 @@ def binary_cross_entropy_with_logits(input: Tensor, target: Tensor, weight=None,
         raise not_implemented("log_sigmoid_cpu", input.dtype)
     if target.dtype.category < dt.FLOAT:
         raise RuntimeError(f"result type {input.dtype.short} can't be cast to the desired output type {target.dtype.short}")
+    for x, name in ((weight, "weight"), (pos_weight, "pos_weight")):
+        refuse_gradient(x, "binary_cross_entropy_with_logits", name)
     return apply(_BCE_LOGITS, (input, target, weight, pos_weight), (reduction,))
 
 
@@ -155,6 +159,7 @@ def soft_margin_loss(input: Tensor, target: Tensor, size_average=None, reduce=No
     need(target, "soft_margin_loss", "target", 2)
     if input.dtype.category < dt.FLOAT:
         raise RuntimeError(f"result type Float can't be cast to the desired output type {input.dtype.short}")
+    refuse_gradient(target, "soft_margin_loss", "target")
     return apply(_SOFT_MARGIN, (input, target), (reduction,))
 
 
