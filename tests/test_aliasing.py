@@ -612,3 +612,50 @@ def test_a_tensor_of_a_tensor(subject, oracle):
                 x.logical_not_()
                 found.append((type(made) is cls, str(made.dtype), made.tolist(), made is x))
     assert found[:8] == found[8:]
+
+
+OTHER_DTYPES = {
+    "wider": lambda torch: torch.arange(8, dtype=torch.int16).view(torch.int32).as_strided((2, 2), (1, 2)),
+    "narrower": lambda torch: torch.arange(4, dtype=torch.int16)[1:].view(torch.int8).as_strided((2, 3), (3, 1), 1),
+    "as wide": lambda torch: torch.arange(6, dtype=torch.int16).view(torch.bfloat16).as_strided((2,), (2,)),
+    "a part of an element at the end": lambda torch: torch.arange(5, dtype=torch.int16)[:4].view(torch.int32).as_strided((2,), (1,)),
+    "pairs of reals": lambda torch: torch.view_as_real(torch.arange(4) * 1j).as_strided((2, 2), (1, 2)),
+    "complex of pairs": lambda torch: torch.view_as_complex(torch.arange(8.0).reshape(4, 2)).as_strided((2,), (2,), 1),
+    "imaginary parts": lambda torch: (torch.arange(4) * 1j)[1:].imag.as_strided((2,), (3,)),
+    "negated": lambda torch: (torch.arange(4) * 1j + torch.arange(4)).conj().imag.as_strided((2,), (2,)),
+    "beyond the end": lambda torch: torch.arange(4, dtype=torch.int16).view(torch.int8).as_strided((9,), (1,)),
+}
+
+
+@pytest.mark.parametrize("name", OTHER_DTYPES)
+def test_as_strided_of_memory_seen_as_another_dtype(subject, oracle, name):
+    seen = []
+    for torch in (subject, oracle):
+        try:
+            y = OTHER_DTYPES[name](torch)
+        except RuntimeError as error:
+            seen.append(str(error))
+            continue
+        place = y.dtype, y.shape, y.stride(), y.storage_offset(), y.tolist()
+        base = y.untyped_storage()
+        y.fill_(3)
+        seen.append((str(place[0]), *place[1:], list(base)))
+    assert seen[0] == seen[1]
+
+
+def test_gradients_through_as_strided_of_pairs(subject, oracle):
+    grads = []
+    for torch in (subject, oracle):
+        z = torch.complex(torch.arange(4.0), torch.ones(4)).requires_grad_()
+        (torch.view_as_real(z).as_strided((2, 2), (3, 2), 1) * torch.tensor([[1.0, 2], [3, 4]])).sum().backward()
+        grads.append(z.grad.tolist())
+    assert grads[0] == grads[1]
+
+
+def test_writes_by_index_where_elements_of_another_dtype_repeat(subject, oracle):
+    seen = []
+    for torch in (subject, oracle):
+        x = torch.zeros(4, dtype=torch.int16)
+        x.view(torch.int8)[2:4].expand(3, 2)[torch.tensor([0, 2]), torch.tensor([1, 1])] = torch.tensor(5, dtype=torch.int8)
+        seen.append(x.tolist())
+    assert seen[0] == seen[1]

@@ -544,12 +544,14 @@ def _without_overlaps(t: Tensor, st: Storage) -> tuple:
     if a.dtype is st.value.aval.dtype:
         links = (window(st, t._strided()),)
     else:  # the window counts in elements of another dtype
-        bits = window(st, Layout((st.value.aval.numel,), (1,), 0)), (OPS["view_dtype"], (), (a.dtype,))
+        root = st.value.aval
+        whole = root.numel * root.dtype.itemsize // a.dtype.itemsize * a.dtype.itemsize // root.dtype.itemsize
+        bits = window(st, Layout((whole,), (1,), 0)), (OPS["view_dtype"], (), (a.dtype,))
         links = (*bits, (OPS["as_strided"], (), ((1,), *t._strided())))
     names = [op.name for op, _, _ in chain]
     if names[0] == "lens":
         links = (chain[0], *links)
-    if "imag" in names and names[:names.index("imag")].count("conj") % 2:  # of a conjugated tensor: negated numbers
+    if "negated" in names or "imag" in names and names[:names.index("imag")].count("conj") % 2:  # of a conjugated tensor: negated numbers
         return (*links, (OPS["negated"], (), ()))
     return (*links, (OPS["conj"], (), ())) if names.count("conj") % 2 else links
 

@@ -93,7 +93,7 @@ def view_as_complex(input) -> Tensor:
 
 
 # how the imaginary part of a conjugated tensor is seen in a window that skips the conjugation
-View("negated", lambda xp, x: -x, put=lambda xp, base, new: -new, layout=lambda a: a)
+_NEGATED = View("negated", lambda xp, x: -x, put=lambda xp, base, new: -new, layout=lambda a: a)
 _CONJ = View("conj", lambda xp, x: xp.conj(x), put=lambda xp, base, new: xp.conj(new), layout=lambda a: a)
 
 
@@ -113,7 +113,7 @@ def is_conj(input) -> bool:
 def is_neg(input) -> bool:
     """Whether the tensor is the imaginary part of a conjugated view: its storage holds the negated numbers."""
     ops = [op for op, _, _ in input._chain]
-    return _IMAG in ops and ops[:ops.index(_IMAG)].count(_CONJ) % 2 == 1
+    return _NEGATED in ops or _IMAG in ops and ops[:ops.index(_IMAG)].count(_CONJ) % 2 == 1
 
 
 def _conjugated(chain) -> bool:

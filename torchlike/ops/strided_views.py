@@ -11,7 +11,7 @@ from .._core.overwrite import may_write
 from .._core.registry import View
 from .._public import public
 from .._tensor import Tensor
-from .bit_views import _CONJ, is_conj
+from .bit_views import _CONJ, _NEGATED, is_conj, is_neg, view_as_complex, view_as_real, view_dtype
 from .creation import place
 from .shape_views import view
 from .slicing import set_slice
@@ -180,6 +180,16 @@ class AsStridedBackward0(Identity):
         return [(memory[place(read, g.device)] * share).reshape(self.view.shape)]
 
 
+def _read_as(flat: Tensor, dtype) -> Tensor:
+    """A vector's memory as a vector of another dtype."""
+    have = flat.dtype
+    if have.is_complex and have.to_real() is dtype:
+        return view(view_as_real(flat), (-1,))
+    if dtype.is_complex and dtype.to_real() is have:
+        return view_as_complex(view(flat, (-1, 2)))
+    return view_dtype(flat, dtype)
+
+
 @public()
 def as_strided(input, size, stride, storage_offset: int | None = None) -> Tensor:
     """Any strided window into the tensor's storage."""
@@ -194,11 +204,11 @@ def as_strided(input, size, stride, storage_offset: int | None = None) -> Tensor
     st = input._ensure_storage()
     input._current()
     need = extent(Layout(shape, strides, offset))
-    have = st.value.aval.numel
-    if need > have:
-        item = input.dtype.itemsize
+    kind, item = st.value.aval.dtype, input.dtype.itemsize
+    have = st.value.aval.numel * kind.itemsize
+    if need * item > have:
         raise RuntimeError(f"setStorage: sizes {list(shape)}, strides {list(strides)}, storage offset {offset}, and itemsize {item} requiring "
-                           f"a storage size of {need * item} are out of bounds for storage of size {have * item}")
+                           f"a storage size of {need * item} are out of bounds for storage of size {have}")
     root = input
     if input._chain:
         root = input._base if input._base is not None and not input._base._chain else Tensor._of(st.value)
@@ -207,7 +217,12 @@ def as_strided(input, size, stride, storage_offset: int | None = None) -> Tensor
     if input._chain and input._chain[0][0].name == "lens" and not root._chain:  # seen with tangents of its own
         root = root._view(*input._chain[0][::2])
     root_strides = (st.layout or contiguous(st.value.aval.shape)).strides
+    if kind is not input.dtype:  # it shows the memory as another dtype
+        root = _read_as(root._view(_AS_STRIDED, (root_strides, (have // item * item // kind.itemsize,), (1,), 0)), input.dtype)
+        root_strides = (1,)
     made = root._view(_AS_STRIDED, (root_strides, shape, strides, offset))
     if mode.enabled and root is not input and input._edge is not None:
         made._edge, made._out = AsStridedBackward0(made, input), 0
+    if is_neg(input):
+        return made._view(_NEGATED, ())
     return made._view(_CONJ, ()) if is_conj(input) else made

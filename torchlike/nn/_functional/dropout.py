@@ -61,7 +61,7 @@ def dropout(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool 
     if not training or p == 0.0 or not input.numel():
         return input
     if p == 1.0:
-        return finish(input, input * 0, inplace)
+        return finish(input, input * False, inplace)
     return finish(input, masked(input, p)[0], inplace)
 
 
@@ -70,7 +70,7 @@ def _feature_dropout(input: Tensor, p: float, training: bool, inplace: bool) -> 
     if not training or p == 0.0 or not input.numel():
         return input
     if p == 1.0:
-        return finish(input, input * 0, inplace)
+        return finish(input, input * False, inplace)
     shape = (*input.shape[:2], *(1 for _ in input.shape[2:]))
     mask = _mask(shape, p, input)
     _floating(input.dtype)
@@ -127,7 +127,7 @@ def _alpha(input: Tensor, p: float, training: bool, inplace: bool, shape) -> Ten
     if not training or p == 0.0 or not input.numel():
         return input
     if p == 1.0:
-        return finish(input, input * 0, inplace)
+        return finish(input, input * False, inplace)
     low = -1.7580993408473766  # SELU's saturation
     a = 1 / np.sqrt((low * low * p + 1) * (1 - p))
     mask = _mask(shape, p, input)

@@ -343,7 +343,8 @@ def local_response_norm(input: Tensor, size: int, alpha: float = 1e-4, beta: flo
     zeros = square[:, :1] * 0
     padded = cat([zeros] * (size // 2) + [square] + [zeros] * ((size - 1) // 2), 1)
     total = padded.unfold(1, size, 1).sum(-1)
-    return input / (total * (alpha / size) + k) ** beta
+    mean = total / size if total.is_floating_point() else total // size  # torch's average pools of integers are integers
+    return input / (mean * alpha + k) ** beta
 
 
 def normalize(input: Tensor, p: float = 2.0, dim=1, eps: float = 1e-12, out=None) -> Tensor:

@@ -142,7 +142,7 @@ def _hardtanh(input: Tensor, low, high, inplace: bool) -> Tensor:
         raise RuntimeError("Bool inputs not supported for hardtanh")
     if input.dtype.is_complex:
         raise NotImplementedError("clamp is not supported for complex types")
-    if input.dtype is dt.uint8 and (low < 0 or high < 0):
+    if input.dtype is dt.uint8 and (int(low) < 0 or int(high) < 0):
         raise RuntimeError("cannot do hardtanh on an unsigned type with negative limits")
     return finish(input, apply(_HARDTANH, (input, low, high)), inplace)
 
