@@ -70,3 +70,34 @@ def test_gradients_beside_them(subject):
     x = subject.ones(2, requires_grad=True)
     (x * 2**63).sum().backward()
     assert x.grad.tolist() == [2.0**63, 2.0**63]
+
+
+WORDS = {
+    "fftn of a number": lambda torch: torch.fft.fftn(torch.tensor(1.0), dim=(0,)),
+    "fft2 of a number": lambda torch: torch.fft.fft2(torch.tensor(1.0)),
+    "an inferred size beside zero": lambda torch: torch.ones(1).reshape(0, -1),
+    "an inferred size of nothing": lambda torch: torch.ones(0).reshape(0, -1),
+    "movedim from one place twice": lambda torch: torch.movedim(torch.ones(2, 3, 4), (1, -2), (0, 1)),
+    "movedim to one place twice": lambda torch: torch.movedim(torch.ones(2, 3, 4), (1, -1), (0, -3)),
+    "movedim to fewer places": lambda torch: torch.movedim(torch.ones(2, 3, 4), (1, -1), (0,)),
+    "cov with integer weights": lambda torch: torch.cov(torch.ones(2, 5), aweights=torch.tensor([1, 2])),
+    "mean as integers": lambda torch: torch.mean(torch.ones(2), dtype=torch.long),
+    "mean of integers": lambda torch: torch.mean(torch.ones(2, dtype=torch.long)),
+    "index_add of another shape": lambda torch: torch.index_add(torch.ones(3, 2), 0, torch.tensor([0, 1]), torch.ones(2)),
+    "multinomial into floats": lambda torch: torch.multinomial(torch.ones(3), 2, out=torch.ones(2)),
+    "histogramdd with few bins": lambda torch: torch.histogramdd(torch.ones(2, 6), [2] * 5),
+    "histogramdd with no bin": lambda torch: torch.histogramdd(torch.ones(2, 2), [2, 0]),
+    "histogramdd with other weights": lambda torch: torch.histogramdd(torch.ones(2, 2), [2, 2], weight=torch.ones(3)),
+    "histogramdd of a vector": lambda torch: torch.histogramdd(torch.ones(2), [2, 2]),
+    "histogram of a reversed range": lambda torch: torch.histogram(torch.ones(2), 2, range=(2.0, 1.0)),
+}
+
+
+@pytest.mark.parametrize("name", WORDS)
+def test_torch_words(subject, oracle, name):
+    errors = []
+    for torch in (subject, oracle):
+        with pytest.raises(Exception) as error:
+            WORDS[name](torch)
+        errors.append((error.type, str(error.value)))
+    assert errors[0] == errors[1]

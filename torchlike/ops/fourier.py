@@ -218,7 +218,10 @@ def _norm(norm, name: str) -> str:
 def _sizes(x, s, dim, name: str, half: bool):
     """(dims, sizes) of a transform over several dimensions; half: the last size is of a half spectrum's signal."""
     if dim is not None:
-        dims = tuple(as_dim(d, x.ndim) for d in ((dim,) if isinstance(dim, int) else dim))
+        dims = (dim,) if isinstance(dim, int) else tuple(dim)
+        if dims and not x.ndim:
+            raise IndexError(f"Dimension specified as {dims[0]} but tensor has no dimensions")
+        dims = tuple([as_dim(d, x.ndim) for d in dims])
         if len(set(dims)) != len(dims):
             raise RuntimeError("FFT dims must be unique")
     elif s is not None:
@@ -252,8 +255,6 @@ def _into(out: Tensor | None, made: Tensor, name: str) -> Tensor:
 def _one(name: str, op, inverse: bool, real: bool = False, half: bool = False):
     def f(input, n: int | None = None, dim: int = -1, norm: str | None = None, *, out: Tensor | None = None) -> Tensor:
         x, way = _input(input, name, not real), _norm(norm, name)
-        if not x.ndim:
-            raise IndexError(f"Dimension specified as {dim} but tensor has no dimensions")
         if n is not None and as_int(n, "n") < 0:  # -1 means a whole dimension among several only
             raise RuntimeError(f"Invalid number of data points ({n}) specified")
         dims, sizes = _sizes(x, n, (dim,), name, half)

@@ -67,13 +67,13 @@ def _histc(xp, x, low, high, bins):
 _HISTC = Op("histc", _histc, shape=lambda a, low, high, bins: ((bins,), a.dtype), vjp=False)
 
 
-def _checked_range(name: str, low, high) -> tuple[float, float]:
+def _checked_range(name: str, low, high, dim: int | None = None) -> tuple[float, float]:
     low, high = _plain_number(number(low)), _plain_number(number(high))
     for v in (low, high):
         if not math.isfinite(v):
             raise RuntimeError(f"{name}: range of [{low}, {high}] is not finite")
     if low > high:
-        raise RuntimeError(f"{name}: max must be larger than min")
+        raise RuntimeError(f"{name}: " + ("max must be larger than min" if dim is None else f"min should not exceed max, but got min {low:g} max {high:g} for dimension {dim}"))
     return float(low), float(high)
 
 
@@ -113,11 +113,11 @@ def _edges(name: str, x: Tensor, bins, given, dim: int = 0) -> Tensor:
     else:
         edges = None
     if bins <= 0:
-        raise RuntimeError(f"{name}: bins must be > 0, but got {bins} for dimension {dim}")
+        raise RuntimeError(f"torch.histogram(): bins must be > 0, but got {bins} for dimension {dim}")
     if edges is not None:
         return edges
     if given is not None:
-        low, high = _checked_range(name, *given)
+        low, high = _checked_range(name, *given, dim)
         low, high = (low, high) if low < high else (low - 0.5, high + 0.5)
     else:
         low, high = _data_range(name, x, 0.5) if x.numel() else (0.0, 1.0)
@@ -135,6 +135,9 @@ def _count(name: str, points: Tensor, edges: list, weight, density: bool) -> Ten
     """Weights of the rows of points summed by the cell they fall in."""
     if weight is None:
         weight = points.new_ones(points.shape[0])
+    elif weight.shape != points.shape[:1]:
+        raise RuntimeError(f"{name}: if weight tensor is provided it should have the same shape as the input tensor excluding its innermost dimension, but got "
+                           f"input with shape {list(points.shape)} and weight with shape {list(weight.shape)}")
     elif weight.dtype is not points.dtype:
         raise RuntimeError(
             f"{name}: if weight tensor is provided, input tensor and weight tensor should have the same dtype, but got input "
@@ -177,8 +180,8 @@ def histogram(input, bins=100, *, range=None, weight: Tensor | None = None, dens
         flat = input.reshape(-1)
         bins = int(bins) if range is not None and isinstance(bins, Tensor) else bins
         _same_dtype(input, [bins])
-        edges = _edges("torch.histogram()", flat, bins, range)
-        hist = _count("torch.histogram()", flat.unsqueeze(1), [edges], None if weight is None else weight.reshape(-1), density)
+        edges = _edges("torch.histogramdd", flat, bins, range)
+        hist = _count("torch.histogramdd", flat.unsqueeze(1), [edges], None if weight is None else weight.reshape(-1), density)
     return _histogram(*[underived("histogram", x, input, bins, weight) for x in (hist, edges)])
 
 
@@ -186,15 +189,13 @@ def histogram(input, bins=100, *, range=None, weight: Tensor | None = None, dens
 def histogramdd(input, bins, *, range=None, weight=None, density: bool = False):
     """(hist, bin_edges) of points in the last dimension; bins: a number, one a dimension, or edges."""
     _need_float(input)
-    name = "torch.histogramdd()"
+    name = "torch.histogramdd"
     if input.ndim < 2:
-        raise RuntimeError(f"{name}: input tensor should have at least 2 dimensions, but got {input.ndim}")
+        raise RuntimeError(f"{name}: input tensor should have at least 2 dimensions")
     d = input.shape[-1]
     bins = [bins] * d if isinstance(bins, int) else list(bins)
     if len(bins) != d:
-        raise RuntimeError(
-            f"{name}: expected 1 sequence of bins for each dimension, but got {len(bins)} for {d} dimensions"
-        )
+        raise RuntimeError("histogramdd: The size of bins must be equal to the innermost dimension of the input.")
     if range is not None and len(range) != 2 * d:
         raise RuntimeError(
             f"{name}: for a {d}-dimensional histogram range should have {2 * d} elements, but got {len(range)}"

@@ -116,7 +116,7 @@ def _check_slices(name: str, input: Tensor, d: int, index: Tensor, source: Tenso
             f"{name}(): Number of indices ({index.numel()}) should be equal to source.size(dim): ({source.shape[d]}), for dim: {d}"
         )
     raise RuntimeError(
-        f"{name}(): source tensor shape must match self tensor shape, excluding the specified dimension. "
+        "source tensor shape must match self tensor shape, excluding the specified dimension. "
         f"Got self.shape = {list(input.shape)} source.shape = {list(source.shape)}"
     )
 

@@ -176,12 +176,12 @@ def cov(input, *, correction: int = 1, fweights: Tensor | None = None, aweights:
             continue
         if w.ndim > 1:
             raise RuntimeError(f"cov(): expected {what} to have one or fewer dimensions but got {what} with {w.ndim} dimensions")
-        if w.numel() != n:
-            raise RuntimeError(f"cov(): expected {what} to have the same numel as there are observations in the input but got "
-                               f"{w.numel()} != {n}")
         if (w.dtype.category != dt.INT) if w is fweights else (w.dtype.category != dt.FLOAT):
             raise RuntimeError(f"cov(): expected {what} to have {'integral' if w is fweights else 'floating point'} dtype but got {what} with "
                                f"{w.dtype.short} dtype")
+        if w.numel() != n:
+            raise RuntimeError(f"cov(): expected {what} to have the same numel as there are observations in the input but got "
+                               f"{w.numel()} != {n}")
         if bool((w < 0).any()):
             raise RuntimeError(f"cov(): {what} cannot be negative")
         weights = w if weights is None else weights * w

@@ -11,6 +11,7 @@ from .._core.aval import NUMBERS, result_dtype
 from .._core.derivative import Underivable
 from .._core.registry import OPS, Elementwise, Op
 from .._core.rng_dtypes import cpp_type
+from .._kinds import combination
 from .._public import FUNCTIONS as F
 from .._public import named, public
 from .._tensor import Tensor, apply
@@ -398,6 +399,8 @@ def float_power(input: Tensor | float, exponent, *, out: Tensor | None = None) -
     """input ** exponent in float64 (complex128 for complex arguments)."""
     parts = [x for x in (input, exponent) if isinstance(x, Tensor)]
     is_complex = any(p.dtype.is_complex for p in parts) or any(isinstance(x, complex) for x in (input, exponent))
+    if not parts:
+        raise combination("float_power", (input, exponent), {})
     to, to_number = (dt.complex128, complex) if is_complex else (dt.float64, float)
     if out is not None and isinstance(out, Tensor) and out.dtype is not to:
         raise RuntimeError(f"the output given to float_power has dtype {out.dtype.short} but the operation's result requires dtype {to.short}")

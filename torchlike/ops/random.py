@@ -372,6 +372,8 @@ def _rows_of_batches(input, num_samples, *args, **kwargs):
 @functools.partial(by_values, batches=_rows_of_batches)
 def multinomial(input, num_samples: int, replacement: bool = False, *, generator=None, out=None) -> Tensor:
     """Indices drawn with probabilities proportional to the rows of input."""
+    if isinstance(out, Tensor) and out.dtype is not dt.int64:
+        raise RuntimeError(f"multinomial expects Long tensor out, got: {out.dtype.short}")
     made = place(rng.multinomial(_generator(generator), input._host_array(), int(num_samples), bool(replacement)), input.device)
     return made if out is None else fill_out(out, made, said=False)
 

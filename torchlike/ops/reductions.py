@@ -124,7 +124,7 @@ def mean(input, dim=None, keepdim: bool = False, *, dtype=None) -> Tensor:
     if dtype is not None:
         input = without_imaginary(input, d)
     if d.category < dt.FLOAT:
-        raise RuntimeError("mean(): could not infer output dtype. Input dtype must be either a floating point or complex dtype. "
+        raise RuntimeError(f"mean(): could not infer output dtype. {'Input' if dtype is None else 'Optional'} dtype must be either a floating point or complex dtype. "
                            f"Got: {d.short}")
     return apply(_MEAN if dim is None else _MEAN_DIM, (input,), (as_dims(dim, input._value.aval.ndim), keepdim if keepdim.__class__ is bool else flag(keepdim), d))
 

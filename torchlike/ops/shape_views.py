@@ -47,10 +47,10 @@ def infer_size(shape: tuple, numel: int) -> tuple:
             refuse_huge(shape)
             raise RuntimeError(f"shape '{list(shape)}' is invalid for input of size {numel}")
         return shape
-    if known == 0:
+    if known == numel == 0:
         raise RuntimeError(f"cannot reshape tensor of {numel} elements into shape {list(shape)} because the unspecified dimension "
                            "size -1 can be any value and is ambiguous")
-    if numel % known:
+    if not known or numel % known:
         refuse_huge(shape)
         raise RuntimeError(f"shape '{list(shape)}' is invalid for input of size {numel}")
     return tuple(numel // known if n == -1 else n for n in shape)
@@ -206,13 +206,14 @@ def t(input) -> Tensor:
 def movedim(input, source, destination) -> Tensor:
     """Dimensions `source` moved to `destination`, the others in order."""
     n = input._value.aval.ndim
-    src = [as_dim(d, n) for d in (source if isinstance(source, (tuple, list)) else (source,))]
-    dst = [as_dim(d, n) for d in (destination if isinstance(destination, (tuple, list)) else (destination,))]
+    given = [list(d) if isinstance(d, (tuple, list)) else [d] for d in (source, destination)]
+    src, dst = ([as_dim(d, n) for d in dims] for dims in given)
     if len(src) != len(dst):
-        raise RuntimeError(f"movedim: Invalid source or destination dims: source ({list(src)} dims) should contain the same number of "
-                           f"dims as destination ({list(dst)} dims)")
-    if len(set(src)) != len(src) or len(set(dst)) != len(dst):
-        raise RuntimeError(f"movedim: repeated dim in `{'source' if len(set(src)) != len(src) else 'destination'}` ({src if len(set(src)) != len(src) else dst})")
+        raise RuntimeError(f"movedim: Invalid source or destination dims: source ({given[0]} dims) should contain the same number of "
+                           f"dims as destination ({given[1]} dims)")
+    for what, dims, named_dims in zip(("source", "destination"), (src, dst), given):
+        if len(set(dims)) != len(dims):
+            raise RuntimeError(f"movedim: repeated dim in `{what}` ({named_dims})")
     if not n:
         return input._view(VIEW, ((),))
     order = [None] * n
