@@ -7,6 +7,7 @@ import math
 import random
 import time
 import types
+import weakref
 
 import numpy as np
 import pytest
@@ -459,6 +460,17 @@ def test_new_objects_in_the_place_of_old_ones():
         old.clear()
         assert go()
     assert watch.reason is None
+
+
+def test_dead_weak_proxies_beside_it():
+    """They refuse to tell their class."""
+    class Thing:
+        pass
+    dead = weakref.proxy(Thing())
+    f = torch.compile(lambda x: x * 2)
+    made = [f(torch.ones(2)).tolist() for _ in range(3)]
+    assert made == [[2, 2]] * 3
+    del dead
 
 
 def test_an_old_iterator_is_outside():

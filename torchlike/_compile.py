@@ -136,11 +136,11 @@ class Compiled:
         program.flush("torch.compile")
         shown = [self._bounded(x) for x in leaves]
         args, kwargs = unflatten(structure, iter(shown))
+        watch = Watch((args, kwargs))
         capture = program.state.capture = CallCapture()
         capture.seal(before.values())
         prog, limit = program.state.program, program.state.limit
         program.state.limit = 1 << 30
-        watch = Watch((args, kwargs))
         try:
             with watch:
                 result = self.function(*args, **kwargs)

@@ -121,7 +121,7 @@ class Watch:
         self.modules: dict[int, Module] = {}
         self.functions: dict[CodeType, list[FunctionType]] = defaultdict(list)  # those with closures
         for x in there:
-            if x.__class__ is FunctionType and x.__closure__:
+            if type(x) is FunctionType and x.__closure__:  # not __class__, which a dead weak proxy refuses to tell
                 self.functions[x.__code__].append(x)
         self.reason: str | None = None
         self.loose = False
