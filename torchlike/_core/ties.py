@@ -7,7 +7,7 @@ XLA would copy each weight at the start of each step. The tie is a choice that n
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 import jax.numpy as jnp
 
@@ -35,14 +35,14 @@ def tied(calls: list[Call], donated: Sequence[int], live: Sequence[int], inputs:
     flow = _Flow(calls, live)
     taken = {r: ~i for i, r in zip(donated, live)}
     out, new = [], max(flow.made, default=0)
-    for call in calls:
+    for at, call in enumerate(calls):
         args = list(call.args)
-        for k, r in enumerate(call.outs):
-            row, old = call.plan.op.row(call.plan, k), taken.get(r)
+        for position, r in enumerate(call.outs):
+            row, old = call.plan.op.row(call.plan, position), taken.get(r)
             if row is None or old is None or (place := next((i for i in row if call.args[i] == old), None)) is None:
                 continue
             a = inputs[~old]
-            late = flow.late(old, [call.args[i] for i in row], a) if a.numel * a.dtype.itemsize >= LARGE else []
+            late = flow.late(at, old, [call.args[i] for i in row], a) if a.numel * a.dtype.itemsize >= LARGE else []
             if late:
                 new += 1
                 plan = TIED.plan((a, aval((), dt.float32, a.device), *map(flow.aval, late)), ())
@@ -59,37 +59,51 @@ class _Flow:
         self.calls = calls
         self.made = {v: k for k, call in enumerate(calls) for v in call.outs}
         self.readers: dict[int, list[int]] = defaultdict(list)  # of an input or its views: calls
+        self.bit: dict[int, int] = {}  # of each of those calls
+        self.before: list[int] = []  # for each call, the bits of those that it is computed from
         root: dict[int, int] = {}
         for k, call in enumerate(calls):
-            first = root.get(call.args[0], call.args[0]) if call.args else None
-            if is_view(call) and first.__class__ is int and first < 0:
-                root[call.outs[0]] = first
+            read = {root.get(v, v) for v in values(call)}
+            before = 0
+            for v in values(call):
+                before |= self._bits(v)
+            self.before.append(before)
+            if is_view(call) and len(read) == 1 and min(read) < 0:
+                root[call.outs[0]], = read
                 continue
-            for v in {root.get(v, v) for v in values(call)}:
+            for v in read:
                 if v < 0:
+                    self.bit.setdefault(k, 1 << len(self.bit))
                     self.readers[v].append(k)
-        self.read = set(live).union(*[values(calls[k]) for k in self._before(live)])  # what the results need
+        self.read = self._needed(live)
+
+    def _bits(self, v: int) -> int:
+        """Of the readers that v is computed by."""
+        return 0 if v < 0 else self.before[self.made[v]] | self.bit.get(self.made[v], 0)
 
     def aval(self, v: int) -> Aval:
         call = self.calls[self.made[v]]
         return call.plan.outs[call.outs.index(v)]
 
-    def late(self, old: int, row: list, a: Aval) -> list[int]:
-        """What is computed from input `old` beside the update that has these arguments."""
-        own = [v for v in row if v.__class__ is int and v >= 0]
-        before = self._before([v for x in own for v in values(self.calls[self.made[x]])])
-        update = self.readers[old][-1]
-        skipped = set(values(self.calls[update]))
-        found = [v for k in self.readers[old] if k != update and k not in before for v in self.calls[k].outs if v in self.read and v not in skipped]
+    def late(self, at: int, old: int, row: list, a: Aval) -> list[int]:
+        """What earlier calls compute from input `old` for others than its update: the part of call `at` that has the arguments `row`.
+
+        The call that makes the update's gradient may read `old` for its other results, so it is not among those that came before for certain."""
+        before = 0
+        for v in row:
+            if v.__class__ is int and v >= 0:
+                before |= self.before[self.made[v]]
+        for_update = set(values(self.calls[at]))
+        found = [v for k in self.readers[old] if k < at and not before & self.bit[k] for v in self.calls[k].outs if v in self.read and v not in for_update]
         return [v for v in found if self.aval(v).dtype is a.dtype and self.aval(v).numel]
 
-    def _before(self, wanted: Iterable[int]) -> set[int]:
-        """The calls that these values are computed by."""
-        found: set[int] = set()
-        waiting = list(wanted)
+    def _needed(self, live: Sequence[int]) -> set[int]:
+        """What the results are computed from, and they."""
+        found, waiting = set(), list(live)
         while waiting:
             v = waiting.pop()
-            if v >= 0 and self.made[v] not in found:
-                found.add(self.made[v])
-                waiting += values(self.calls[self.made[v]])
+            if v not in found:
+                found.add(v)
+                if v >= 0:
+                    waiting += values(self.calls[self.made[v]])
         return found
