@@ -56,3 +56,39 @@ def test_storages_in_other_dtypes():
         answers.append([[(str(made.dtype), [complex(n) for n in made.tolist()]) for made in (getattr(raw, name)(), getattr(typed, name)())] for name in names])
         answers[-1] += [raw.resizable(), raw.type(), raw.new().nbytes(), typed.resizable(), typed.is_pinned(), typed.pickle_storage_type()]
     assert answers[0] == answers[1]
+
+
+def _grown_by_set(torch):
+    a, b = torch.arange(4.0), torch.empty(0)
+    b.set_(a.untyped_storage(), 2, (2, 3))
+    b.fill_(1)[1, 2] = 7
+    return a, b, a.untyped_storage().nbytes(), b.stride()
+
+
+def _grown_by_set_of_a_tensor(torch):
+    a, b = torch.arange(4.0), torch.empty(0)
+    b.set_(a, 1, (2,), (5,))
+    a.mul_(2)
+    return a, b[0], a.untyped_storage().nbytes(), b.stride()
+
+
+def _grown_storage(torch):
+    a = torch.arange(4.0)
+    memory, v = a.untyped_storage(), a[1:3]
+    memory.resize_(32)
+    v.fill_(9)
+    b = torch.empty(0).set_(memory, 0, (8,))
+    b[4:] = 5
+    return a, v, b, memory.nbytes()
+
+
+def _gaps_in_another_dtype(torch):
+    a = torch.arange(6, dtype=torch.int32)
+    b = torch.empty(0, dtype=torch.int16).set_(a.untyped_storage(), 1, (2, 3), (1, 3))
+    b[0, 0] = -1
+    return a, b
+
+
+@pytest.mark.parametrize("program", [_grown_by_set, _grown_by_set_of_a_tensor, _grown_storage, _gaps_in_another_dtype])
+def test_windows_of_storages(subject, oracle, program):
+    assert str(program(subject)) == str(program(oracle))

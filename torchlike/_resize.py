@@ -33,7 +33,7 @@ def resize(t: Tensor, shape: tuple[int, ...], strides: tuple[int, ...] | None = 
     st, layout = t._storage, Layout(shape, strides or contiguous_strides(shape), t._strided().offset)
     need, base = extent(layout), t._root()
     if need > st.value.aval.numel:
-        _grow(st, need)
+        grow(st, need)
         base = None
     link = window(st, layout)
     t._value, t._seen = through(st.value, (link,)), st.version
@@ -59,7 +59,7 @@ def _move(t: Tensor) -> None:
     t._ensure_storage()
 
 
-def _grow(st: Storage, size: int) -> None:
+def grow(st: Storage, size: int) -> None:
     """The storage with zeros behind its elements; tensors that share it find out when they look again."""
     if st.host is not None:
         raise RuntimeError("Trying to resize storage that is not resizable")

@@ -12,7 +12,7 @@ import numpy as np
 from .._arguments import as_size, need_tensor
 from .._core.grad_mode import mode
 from .._core.graph import AccumulateGrad, Outside, Stale
-from .._core.layout import channels_last_strides, is_contiguous
+from .._core.layout import Layout, channels_last_strides, contiguous_strides, extent, is_contiguous
 from .._fields import fields
 from .._public import FUNCTIONS
 from .._resize import Reshaped
@@ -215,19 +215,25 @@ def _set(self, source, storage_offset: int, size, stride) -> Tensor:
         if source.dtype is not self.dtype:
             raise RuntimeError(f"Could not set tensor of type {c_name(source.dtype)} to a tensor of type {c_name(self.dtype)}")
         if size is not None:
-            return _become(
-                self,
-                stored(source.untyped_storage(), self.dtype, storage_offset, as_size(size), stride and as_size(stride)),
-            )
+            return _become(self, _window(source.untyped_storage(), self.dtype, storage_offset, size, stride))
         return _become(self, source._alias())
     if not hasattr(source, "untyped"):
         raise TypeError(f"set_(): argument 'source' must be Tensor or Storage, not {type(source).__name__}")
     if getattr(source, "dtype", self.dtype) is not self.dtype:
         raise RuntimeError(f"Expected a Storage of type {c_name(self.dtype)} or an UntypedStorage, but got type {source.dtype.short} for argument 1 'storage'")
-    shape = (source.nbytes() // self.dtype.itemsize - storage_offset,) if size is None else as_size(size)
-    return _become(
-        self, stored(source, self.dtype, storage_offset, shape, None if stride is None else as_size(stride)).detach()
-    )
+    shape = (source.nbytes() // self.dtype.itemsize - storage_offset,) if size is None else size
+    return _become(self, _window(source, self.dtype, storage_offset, shape, stride).detach())
+
+
+def _window(storage, dtype, offset: int, size, stride) -> Tensor:
+    """A tensor over a storage, which grows where that reaches beyond it."""
+    shape = as_size(size)
+    strides = contiguous_strides(shape) if stride is None else as_size(stride)
+    need = extent(Layout(shape, strides, offset)) * dtype.itemsize
+    have = storage.untyped()._cell.value.aval.dtype.itemsize
+    if need > storage.nbytes():
+        storage.untyped().resize_(-(-need // have) * have)
+    return stored(storage, dtype, offset, shape, strides)
 
 
 def is_set_to(self, tensor: Tensor) -> bool:

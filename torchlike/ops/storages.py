@@ -5,7 +5,6 @@ A storage object looks at the cell its tensors share, and reading it makes bytes
 
 from __future__ import annotations
 
-import math
 import sys
 import weakref
 from collections.abc import Iterator
@@ -16,6 +15,7 @@ from .._core import device as dev
 from .._core import dtype as dt
 from .._core.layout import contiguous, is_contiguous
 from .._public import FUNCTIONS, public
+from .._resize import grow
 from .._shared import is_shared, share
 from .._storage import Storage
 from .._tensor import Tensor, as_tensor_value
@@ -227,16 +227,18 @@ class UntypedStorage(StorageBase):
         return UntypedStorage._of(flat_tensor(self._cell).cuda(device)._ensure_storage())
 
     def resize_(self, size: int) -> UntypedStorage:
-        """Give the memory back (size 0), or take the whole of it again, zeroed; tensors keep their shapes."""
+        """Give the memory back (size 0), take the whole of it again, zeroed, or more, with zeros behind; tensors keep their shapes."""
         a = self._cell.value.aval
         if size == 0:
             root_tensor(self._cell).zero_()
             _emptied[self._cell] = None
         elif size == a.numel * a.dtype.itemsize:
             _emptied.pop(self._cell, None)
+        elif size > a.numel * a.dtype.itemsize and size % a.dtype.itemsize == 0 and self._cell not in _emptied:
+            grow(self._cell, size // a.dtype.itemsize)
         else:
             raise RuntimeError(
-                f"a storage of {self.nbytes()} bytes that tensors share can be resized to 0 and back, not to {size}; "
+                f"a storage of {self.nbytes()} bytes that tensors share can grow by whole elements, and be resized to 0 and back, not to {size}; "
                 "use Tensor.resize_"
             )
         return self
@@ -462,14 +464,9 @@ def stored(storage, dtype, offset: int, size: tuple, stride: tuple | None) -> Te
     cell = storage.untyped()._cell
     stride = contiguous(size).strides if stride is None else stride
     root = root_tensor(cell)
-    if root.dtype is dtype:
-        return root.as_strided(size, stride, offset)
-    if stride != contiguous(size).strides:
-        raise RuntimeError(
-            f"a storage of {root.dtype} can be seen as {dtype} only without gaps, got strides {list(stride)}"
-        )
-    flat = flat_tensor(cell).view(dtype)
-    return flat[offset : offset + math.prod(size)].view(size)
+    if root.dtype is not dtype:
+        root = flat_tensor(cell).view(dtype)
+    return root.as_strided(size, stride, offset)
 
 
 STORAGES = {

@@ -75,6 +75,8 @@ def _set_threads(name: str, n) -> None:
         raise RuntimeError(f"set_num{name}_threads expects an int, but got {type(n).__name__}")
     if n <= 0:
         raise RuntimeError(f"set_num{name}_threads expects a positive integer")
+    if n >= 1 << 63:
+        raise ValueError("Overflow when unpacking long long")
 
 
 @public(method=False)
