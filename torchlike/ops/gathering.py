@@ -13,7 +13,8 @@ from .._core.registry import Op
 from .._public import named, public
 from .._tensor import Tensor, apply
 from .elements import held
-from .indexing import ONLY, check_range
+from .index_kernels import ONLY
+from .index_ranges import check_range
 from .positions import combine_at, elements, set_at
 from .scattering import changed_at
 

@@ -14,7 +14,9 @@ from .._tensor import Tensor, apply
 from .creation import filled
 from .elements import held
 from .gathering import SCATTER_REDUCE, flat, gather, in_range, need_index, out_of, wide, write_at
-from .indexing import INDEX, ONLY, _basic, _nonnegative, _prepared, check_range, put_index, put_repeating
+from .index_kernels import INDEX, ONLY
+from .index_ranges import check_range
+from .indexing import _basic, _nonnegative, _prepared, put_index, put_repeating
 from .pointwise import _plain_number, number
 
 # -- slices by a vector of indices -------------------------------------------------------------------------------------

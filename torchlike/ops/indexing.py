@@ -7,160 +7,24 @@ import numpy as np
 
 from .._arguments import refuse_long
 from .._core import dtype as dt
-from .._core import program
-from .._core.arrays import conform
+from .._core.aval import aval
 from .._core.history import warn
 from .._core.layout import Layout, combined, contiguous_strides, overlapping
-from .._core.overwrite import changeable
 from .._core.registry import Op
 from .._core.value import is_tracer, of_array
 from .._plainly import _disabled_torch_function_impl
 from .._plainly import state as overriding
 from .._public import FUNCTIONS
 from .._tensor import Tensor, apply
-from .choosing import choose
 from .creation import place
 from .element_writes import write_element
 from .identity import _become
+from .index_kernels import INDEX, INDEX_PUT, INDEX_PUT_MASK, take_shape
+from .index_ranges import check_range
 from .parts import take_part
 from .pointwise import _plain_number
-from .positions import combine_at, rows_add
-from .scattering import changed_at
 from .shape_views import UNSQUEEZE, VIEW
 from .slicing import take_index, take_slice
-
-# -- gather and scatter with several index arrays ------------------------------------------------------------------------
-
-
-def _split(index, dims, ndim):
-    """The full index tuple: arrays at dims, slices elsewhere."""
-    full = [slice(None)] * ndim
-    for d, i in zip(dims, index):
-        full[d] = i
-    return tuple(full)
-
-
-def _take(xp, x, *rest):
-    *index, dims = rest
-    if len(index) == 1:
-        return xp.take(x, index[0], axis=dims[0]) if xp is np else xp.take(x, index[0], axis=dims[0], mode="wrap")
-    return x[_split(index, dims, x.ndim)]
-
-
-def _take_shape(a, *rest):
-    *index, dims = rest
-    broadcast = np.broadcast_shapes(*(i.shape for i in index))
-    if list(dims) == list(range(dims[0], dims[-1] + 1)):
-        return (*a.shape[:dims[0]], *broadcast, *a.shape[dims[-1] + 1:]), a.dtype
-    return (*broadcast, *(n for d, n in enumerate(a.shape) if d not in dims)), a.dtype
-
-
-def _scatter_add(xp, zeros, index, g):
-    if xp is not np:
-        return changed_at(zeros, index, g, "add")
-    combine_at(np.add, zeros, index, g)
-    return zeros
-
-
-def _take_vjp(xp, gs, plan, i0, i1=None, i2=None, i3=None, i4=None, i5=None):
-    a, dims = plan.avals[0], plan.statics[0]
-    index = [i for i in (i0, i1, i2, i3, i4, i5) if i is not None]
-    if xp is np and len(index) == 1 and dims[0] == 0 and len(a.shape) == 2:
-        return (rows_add(a.shape[0], index[0].reshape(-1), gs[0].reshape(index[0].size, a.shape[1])),)
-    return (_scatter_add(xp, xp.zeros(a.shape, gs[0].dtype), _split(index, dims, len(a.shape)), gs[0]),)
-
-
-class _Take(Op):
-    """Gathering: its derivative reads all index inputs."""
-
-    def saved(self, plan, needs):
-        return tuple(range(1, len(plan.avals))), ()
-
-
-def _take_derivative(op):
-    class TakeDerivative:
-        kernel_names = []
-
-        def bind(self, plan, needs):
-            def run(xp, arrays):
-                *index, g = arrays
-                return [g.astype(plan.avals[0].dtype.np) for g in _take_vjp(xp, [g], plan, *index)]
-            return run
-    return TakeDerivative()
-
-
-INDEX = _Take("index", _take, shape=_take_shape)
-INDEX.derivative = _take_derivative(INDEX)
-
-
-def _put(xp, x, value, *rest):
-    *index, dims, accumulate = rest
-    full = _split(index, dims, x.ndim)
-    value = value.astype(x.dtype)
-    if xp is not np:
-        return changed_at(x, full, value, "add" if accumulate else "set")
-    out = changeable(x)
-    if accumulate:
-        combine_at(np.add, out, full, value)
-    else:
-        out[full] = value
-    return out
-
-
-class _Put(Op):
-    """Scattering: its derivative reads all index inputs."""
-
-    def saved(self, plan, needs):
-        return tuple(range(2, len(plan.avals))), ()
-
-
-class _PutDerivative:
-    """What was overwritten has no gradient. Of numbers written to the same place each has that place's, whichever of them stayed, as in torch."""
-
-    kernel_names: list[str] = []
-
-    def bind(self, plan, needs):
-        dims, accumulate = plan.statics
-
-        def run(xp, arrays):
-            *index, g = arrays
-            grads = []
-            if needs[0]:
-                grads.append(g if accumulate else _put(xp, g, xp.zeros((), g.dtype), *index, dims, False))
-            if needs[1]:
-                grads.append(g[_split(index, dims, g.ndim)])
-            return [conform(xp, made, a) for made, a in zip(grads, [a for a, need in zip(plan.avals, needs) if need])]
-        return run
-
-
-INDEX_PUT = _Put("index_put", _put, shape=lambda a, *rest: (a.shape, a.dtype))
-INDEX_PUT.derivative = _PutDerivative()
-INDEX_PUT.overwrites = True
-
-
-def _over(xp, mask, rank: int, dim: int):
-    """A mask of the dimensions from dim on, so that it broadcasts to all of them."""
-    return mask.reshape((*mask.shape, *(1,) * (rank - dim - mask.ndim)))
-
-
-def _put_mask(xp, x, mask, value, dim):
-    return choose(xp, _over(xp, mask, x.ndim, dim), value, x)
-
-
-def _put_mask_vjp(xp, g, mask, needs, dim):
-    where, zero = _over(xp, mask, g.ndim, dim), xp.zeros((), g.dtype)
-    return choose(xp, where, zero, g) if needs[0] else None, None, xp.sum(choose(xp, where, g, zero)) if needs[2] else None
-
-
-# One number where a mask holds. Nobody has to know the positions: they would end the program, and their count make it a new one
-INDEX_PUT_MASK = Op("index_put_mask", _put_mask, shape=lambda a, mask, value, dim: (a.shape, a.dtype), vjp=_put_mask_vjp, torch_name="IndexPutBackward0")
-
-
-# The one element of a vector, as a 0-dim tensor that is no view of it
-ONLY = Op("only", lambda xp, x: x.reshape(()), shape=lambda a: ((), a.dtype), vjp=lambda xp, g: g.reshape((1,)))
-
-
-# -- parsing -------------------------------------------------------------------------------------------------------------
 
 _MASKS = (dt.bool_, dt.uint8)
 _INDEX_DTYPES = (*_MASKS, dt.int32, dt.int64)
@@ -413,57 +277,6 @@ def _check_mask(t: Tensor, dim: int, mask: Tensor) -> None:
                              f"{list(shape)} at index {dim + k}")
 
 
-def check_range(index: Tensor, n: int, message, error: type[Exception] = IndexError, negative: bool = True) -> None:
-    """`error` when an index is outside [-n, n), or [0, n): now when the indices are known, else at the next observation."""
-    v, least = index._current(), -n if negative else 0
-    array = v.array
-    if array is program.META_ARRAY or program.is_tracer(array):
-        return
-    if program.guarded(v, lambda v: check_range(Tensor._of(v), n, message, error, negative)):
-        return
-    if array is None and v.bounds is None and index._storage is not None:
-        v.bounds = _seen_of(index._storage.value, index._chain, v.aval.numel)
-    if array is not None or v.bounds is not None:
-        low, high = bounds(v)
-        if low < least or high >= n:
-            found = np.asarray(array if array is not None else program.concrete(v))  # torch names the first that is wrong
-            raise error(message(int(found[(found < least) | (found >= n)].flat[0])))
-        return
-    ok = apply(_IN_RANGE, (index, least, n))
-    program.check(ok._value, lambda found: error(message(int(found[(found < least) | (found >= n)].flat[0]))), v)
-
-
-def bounds(v) -> tuple[int, int]:
-    """(min, max) of a concrete index value, kept with it."""
-    if v.bounds is None:
-        a = np.asarray(v.array)
-        v.bounds = (int(a.min()), int(a.max())) if a.size else (0, -1)
-    return v.bounds
-
-
-_WHOLE = {"view", "permute", "transpose", "t", "unsqueeze", "squeeze", "expand", "alias"}
-
-
-def _seen_of(root, chain: tuple, numel: int) -> tuple[int, int] | None:
-    """(min, max) of what views show of a value, where that is known or the views show all of it: positions come as slices of a buffer
-    or as `arange(n).unsqueeze(0)`, and a wrong one shall be an error on its line."""
-    if not numel:
-        return 0, -1
-    if root.bounds is not None and all(op.name in _WHOLE for op, *_ in chain):
-        return root.bounds
-    array = root.array
-    if not isinstance(array, np.ndarray) or array is program.META_ARRAY:
-        return None
-    for op, numbers, statics in chain:
-        if not all(x.__class__ is int for x in numbers):
-            return None
-        array = op.kernel(np, array, *numbers, *statics)
-    return int(array.min()), int(array.max())
-
-
-_IN_RANGE = Op("in_range", lambda xp, x, least, n: xp.all((x >= least) & (x < n)), shape=lambda a, least, n: ((), dt.bool_), vjp=False)
-
-
 def _prepared(t: Tensor, advanced: dict):
     advanced = _expand_masks(t, advanced)
     dims = tuple(sorted(advanced))
@@ -583,8 +396,7 @@ def put_index(t: Tensor, index, dims, value: Tensor, accumulate: bool) -> Tensor
     """Write (or add) value at index arrays."""
     if overlapping(t._layout):
         return put_repeating(t, index, dims, value, accumulate)
-    from .._core.aval import aval
-    target = _take_shape(aval(t._value.aval.shape, t.dtype), *(i._value.aval for i in index), dims)[0]
+    target = take_shape(aval(t._value.aval.shape, t.dtype), *(i._value.aval for i in index), dims)[0]
     if value._value.aval.ndim > len(target):
         value = _drop_ones(value, target)
     shape = value._value.aval.shape

@@ -16,8 +16,8 @@ from .._tensor import Tensor, apply, as_tensor_value
 from .._writing import fill_out
 from .choosing import choose
 from .creation import place
+from .index_kernels import INDEX
 from .index_slices import index_select
-from .indexing import INDEX
 from .memory_formats import contiguous_format
 from .scans import running
 

@@ -14,7 +14,7 @@ from ..._core.value import is_tracer
 from ..._public import named
 from ..._tensor import Tensor, apply
 from ...ops.choosing import choose
-from ...ops.indexing import bounds, check_range
+from ...ops.index_ranges import bounds, check_range
 from ...ops.underivable import refuse_gradient
 from .common import floating, need, reduction_of, wide
 

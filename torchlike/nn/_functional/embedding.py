@@ -12,7 +12,7 @@ from ..._core.registry import Op
 from ..._functorch.vmap import is_batchedtensor
 from ..._tensor import Tensor, apply
 from ...ops.gathering import in_range
-from ...ops.indexing import check_range
+from ...ops.index_ranges import check_range
 from ...ops.positions import rows_add
 from .common import need
 
