@@ -30,7 +30,7 @@ DIFFERENT = {  # by the kind of difference: the operations, and why
     "not raised": {
         **{f"__r{name}__": _DESCRIPTOR for name in ("add", "mul", "and", "or", "xor")},
         **dict.fromkeys(("kthvalue", "masked_select", "take", "cat"), _OVERLAP),
-        **dict.fromkeys(("gather", "multinomial"), _PRECISION),
+        "gather": _PRECISION,
         "chalf": "PyTorch's complex halves cannot be read by NumPy",
     },
     "class": {
@@ -47,7 +47,7 @@ DIFFERENT = {  # by the kind of difference: the operations, and why
             "torch.ops.aten._flash_attention_forward", "slice", "torch.ops.aten._efficient_attention_forward", "max_pool2d_with_indices_backward",
             "native_dropout_backward", "grid_sampler_2d", "grid_sampler_3d"), _PRIVATE),
         **{f"jiterator_{name}": "compiles CUDA source" for name in ("unary", "binary", "4inputs_with_extra_args", "binary_return_by_ref", "2inputs_2outputs")},
-        "__rdiv__": "Python 2's operator", "zero_": "not supported yet as a function",
+        "__rdiv__": "Python 2's operator",
     },
 }
 WITHOUT_VALUES = {"empty", "empty_like", "empty_strided", "empty_permuted", "new_empty", "new_empty_strided",  # what nobody wrote

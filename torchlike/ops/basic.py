@@ -212,12 +212,12 @@ def fill(input, value) -> Tensor:
     return input.clone().fill_(value)
 
 
-@public(function=False)
-def zero_(self) -> Tensor:
+@public()
+def zero_(input) -> Tensor:
     """All elements become zero."""
-    self._check_write(True)
-    a = self._value.aval
-    return overwrite(self, constant(a.shape, 0, a.dtype, a.device), True)
+    input._check_write(True)
+    a = input._value.aval
+    return overwrite(input, constant(a.shape, 0, a.dtype, a.device), True)
 
 
 # -- to Python -----------------------------------------------------------------------------------------------------------
