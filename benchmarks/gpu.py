@@ -1,6 +1,7 @@
 """Times the kernels of `pallas_kernels` on one GPU: ours, XLA, cuDNN and torch on the same inputs.
 
     python benchmarks/gpu.py [--ops attention,...] [--out DIR] [--budget SECONDS]   measure, print tables, write JSON
+    python benchmarks/gpu.py --check                                                 correctness on the card alone, in a minute
     python benchmarks/gpu.py --tune attention                                        time every configuration instead
     python benchmarks/gpu.py --tiny                                                  the same code on a CPU, in seconds
 
@@ -399,6 +400,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--ops", default=",".join(OPERATIONS))
     parser.add_argument("--tune", choices=sorted(pallas_kernels.KERNELS))
+    parser.add_argument("--check", action="store_true")
     parser.add_argument("--tiny", action="store_true")
     parser.add_argument("--out", type=Path, default=Path(os.environ.get("OUT", ".")))
     parser.add_argument("--budget", type=float, default=520.0, help="seconds after which no further row is started")
@@ -430,6 +432,8 @@ def main(arguments: list[str] | None = None) -> int:
     with ThreadPoolExecutor(1 if args.tiny else 12) as pool:
         if args.tune:
             keep(tune(args.tune, chosen, args.tiny, pool, clock, args.out))
+        elif args.check:
+            keep(small_checks(ops, pool, clock))
         else:
             compiled = compile_all(chosen, args.tiny, pool, clock)
             # A compiler at work, autotuning on the card, would disturb the clock.
@@ -439,7 +443,9 @@ def main(arguments: list[str] | None = None) -> int:
                 keep(race(spec, compiled.pop(0), ceiling, clock, args.tiny))
         pool.shutdown(wait=False, cancel_futures=True)
     tables(rows)
-    print(f"{len(rows)} rows in {path}, {args.budget - clock.left():.0f} s")
+    if args.check:
+        print(f"worst errors: {sorted((row.error, row.op, row.spec) for row in rows if row.error is not None)[-12:]}")
+    print(f"{len(rows)} rows, {sum(bool(row.reason) for row in rows)} with a reason, in {path}, {args.budget - clock.left():.0f} s")
     return 0
 
 

@@ -45,7 +45,7 @@ def resnet(torch):
             nn.functional.cross_entropy)
 
 
-def gpt(torch):
+def gpt(torch, vocabulary=65, block=64, d=128, layers=4, heads=4, batch=12):
     nn, F = torch.nn, torch.nn.functional
 
     class Block(nn.Module):
@@ -62,34 +62,35 @@ def gpt(torch):
             return x + self.down(F.gelu(self.up(self.ln2(x))))
 
     class GPT(nn.Module):
-        def __init__(self, vocabulary=65, block=64, d=128, layers=4, heads=4):
+        def __init__(self):
             super().__init__()
             self.tokens, self.positions = nn.Embedding(vocabulary, d), nn.Embedding(block, d)
             self.blocks = nn.ModuleList([Block(d, heads) for _ in range(layers)])
             self.ln, self.head = nn.LayerNorm(d), nn.Linear(d, vocabulary, bias=False)
 
         def forward(self, i):
-            x = self.tokens(i) + self.positions(torch.arange(i.shape[1]))
+            x = self.tokens(i) + self.positions(torch.arange(i.shape[1], device=i.device))
             for block in self.blocks:
                 x = block(x)
-            return self.head(self.ln(x)).view(-1, 65)
+            return self.head(self.ln(x)).view(-1, vocabulary)
     model = GPT()
-    x = torch.randint(0, 65, (12, 64))
-    return model, torch.optim.AdamW(model.parameters(), lr=1e-3), x, torch.randint(0, 65, (12 * 64,)), F.cross_entropy
+    x = torch.randint(0, vocabulary, (batch, block))
+    return model, torch.optim.AdamW(model.parameters(), lr=1e-3), x, torch.randint(0, vocabulary, (batch * block,)), F.cross_entropy
 
 
-def lstm(torch):
+def lstm(torch, vocabulary=100, d=128, steps=35, batch=20):
     nn = torch.nn
 
     class Model(nn.Module):
         def __init__(self):
             super().__init__()
-            self.embed, self.lstm, self.head = nn.Embedding(100, 128), nn.LSTM(128, 128, 2), nn.Linear(128, 100)
+            self.embed, self.lstm, self.head = nn.Embedding(vocabulary, d), nn.LSTM(d, d, 2), nn.Linear(d, vocabulary)
 
         def forward(self, i):
-            return self.head(self.lstm(self.embed(i))[0]).view(-1, 100)
+            return self.head(self.lstm(self.embed(i))[0]).view(-1, vocabulary)
     model = Model()
-    return model, torch.optim.SGD(model.parameters(), lr=0.5), torch.randint(0, 100, (35, 20)), torch.randint(0, 100, (700,)), nn.functional.cross_entropy
+    x, y = torch.randint(0, vocabulary, (steps, batch)), torch.randint(0, vocabulary, (steps * batch,))
+    return model, torch.optim.SGD(model.parameters(), lr=0.5), x, y, nn.functional.cross_entropy
 
 
 MODELS = {"mlp": mlp, "quickstart": quickstart, "cnn": cnn, "resnet": resnet, "gpt": gpt, "lstm": lstm}

@@ -134,7 +134,7 @@ def dot(a: jax.Array, b: jax.Array, *, contract: tuple[int, int], interpret: boo
     Triton's default for float32 is TF32 (10 bits of mantissa), which interpret mode cannot show; three TF32 products
     recover float32. The CPU does not know that preset, and computes float32 anyway.
     """
-    precision = None
+    precision = jax.lax.Precision.DEFAULT  # not None, which is the user's jax_default_matmul_precision
     if a.dtype == jnp.float32 and not interpret:
         precision = jax.lax.DotAlgorithmPreset.TF32_TF32_F32_X3
     return jax.lax.dot_general(

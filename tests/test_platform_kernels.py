@@ -4,6 +4,8 @@ Without a card: plans for one are lowered for it, and what is registered runs wi
 hold against the kernels) beside the operation's own formula.
 """
 
+import re
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -50,7 +52,7 @@ def backward_of(plan):
     if plan.op.name == "cross_entropy":
         needs = (True, False, False)
     ins, outs = plan.saved(needs)
-    seen = CASES[plan.op.name][2]
+    seen = CASES[plan.op.name][2] if plan.op.name in CASES else 1
     gradients = [o if k < seen else None for k, o in enumerate(plan.outs)]
     return plan.op.backward.plan((*(plan.avals[i] for i in ins), *(plan.outs[i] for i in outs), *gradients), (plan, needs))
 
@@ -139,3 +141,32 @@ def test_a_negative_scale_reaches_the_kernels_as_a_negated_query():
     want = torch.nn.functional.scaled_dot_product_attention(*map(torch.from_numpy, arrays), scale=-0.3)
     got = jax.jit(lambda *a: fused(jnp, *a, None, -0.3, False))(*arrays)
     np.testing.assert_allclose(got, want, rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("where, relaxed", [(CUDA, "DEFAULT"), (TPU, "HIGH")])
+def test_float32_products_are_as_precise_as_the_settings_say(where, relaxed):
+    """Matrix products in float32 until TF32 is allowed; convolutions the other way round; 16 bits as they come."""
+    backends = torchlike.backends
+
+    def precisions(op, *inputs):
+        statics = {"matmul": (), "convolution": ((1, 1), ((0, 0), (0, 0)), (1, 1), 1)}[op]
+        plan = OPS[op].plan(tuple(aval(s, d, where) for s, d in inputs), statics)
+        back = backward_of(plan) if inputs[0][1] is dt.float32 and op == "matmul" else plan
+        texts = [str(jax.make_jaxpr(p.compiled)(*(jax.ShapeDtypeStruct(a.shape, a.dtype.np) for a in p.avals))) for p in (plan, back)]
+        return [set(re.findall(r"Precision\.(\w+)", t)) for t in texts]
+    matrices, images = (((6, 5), dt.float32), ((5, 7), dt.float32)), (((1, 3, 8, 8), dt.float32), ((4, 3, 3, 3), dt.float32))
+    halves = tuple((s, dt.bfloat16) for s, _ in matrices)
+    one = lambda name: [{name}] * 2  # noqa: E731
+    assert precisions("matmul", *matrices) == one("HIGHEST")
+    assert precisions("convolution", *images) == one(relaxed)
+    assert precisions("matmul", *halves) == [set()] * 2
+    try:
+        torchlike.set_float32_matmul_precision("high")
+        backends.cudnn.allow_tf32 = False
+        assert precisions("matmul", *matrices) == one(relaxed)
+        assert precisions("convolution", *images) == one("HIGHEST")
+        backends.cuda.matmul.fp32_precision = "ieee"
+        assert precisions("matmul", *matrices) == one("HIGHEST")
+    finally:
+        torchlike.set_float32_matmul_precision("highest")
+        backends.cudnn.allow_tf32 = True

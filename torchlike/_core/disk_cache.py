@@ -95,7 +95,9 @@ def _text(x) -> str:
 def _body(info) -> str | None:
     try:
         parts = [_text(info.input_avals), str(info.device)]
-        parts += [f"{_text(s.plan)}{_text([r if r.__class__ is int else repr(r) for r in s.refs])}" for s in info.steps]
+        if info.device.type != "cpu":
+            parts.append(_device.jax_device(info.device).device_kind)
+        parts += [f"{_text(s.plan)}{s.plan.precision}{_text([r if r.__class__ is int else repr(r) for r in s.refs])}" for s in info.steps]
     except _Unstable:
         return None
     return hashlib.sha256(("\n".join(parts) + _versions()).encode()).hexdigest()[:40]
@@ -123,11 +125,20 @@ def _bind(library: str) -> None:
     """What JAX sets up when it lowers the first call into `library`: an executable from disk was lowered elsewhere, and
     would call LAPACK through null pointers, or a kernel launcher that nobody registered."""
     if library == "lapack_":
-        jax.jit(jax.numpy.linalg.cholesky).lower(jax.ShapeDtypeStruct((1, 1), "float32"))
+        with jax.default_device(_device.jax_device(_device.CPU)):
+            jax.jit(jax.numpy.linalg.cholesky).lower(jax.ShapeDtypeStruct((1, 1), "float32"))
     elif library == "__gpu$xla.gpu.triton":
         from jax.experimental.pallas import triton  # noqa: F401
     else:
         from jax.experimental.pallas import mosaic_gpu  # noqa: F401
+
+
+def _loaded(payload: tuple, device):
+    """The executable that was serialized, for a device. (By default JAX would take its default platform and all devices of that.)"""
+    from jax.experimental import serialize_executable
+    where = _device.jax_device(device)
+    with jax.enable_x64(True):
+        return serialize_executable.deserialize_and_load(*payload, backend=where.platform, execution_devices=[where])
 
 
 def variants(info) -> list[tuple]:
@@ -139,7 +150,6 @@ def variants(info) -> list[tuple]:
     names = _listing().get(_size(info))
     if names is None:
         return found
-    from jax.experimental import serialize_executable
     known = f"{_size(info)}-{_body(info)}-"
     for name in names:
         if not name.startswith(known) or name.endswith(_SIGHTS):
@@ -152,8 +162,7 @@ def variants(info) -> list[tuple]:
                 _bind(library)
         try:
             live, donated, payload = pickle.loads(blob)
-            with jax.enable_x64(True):
-                found.append((live, donated, serialize_executable.deserialize_and_load(*payload)))
+            found.append((live, donated, _loaded(payload, info.device)))
         except Exception:  # written by an interrupted process or another build: it is compiled again and overwritten
             continue
     return sorted(found, key=lambda variant: len(variant[1]), reverse=True)
@@ -183,11 +192,9 @@ def keep(kernel: str, form: str, compiled) -> None:
 
 def kept(kernel: str, form: str):
     """What `keep` was given by an earlier process, or None."""
-    from jax.experimental import serialize_executable
     blob = _read(_kernel(kernel, form)) if enabled() else None
     try:
-        with jax.enable_x64(True):
-            return blob and serialize_executable.deserialize_and_load(*pickle.loads(blob))
+        return blob and _loaded(pickle.loads(blob), _device.CPU)
     except Exception:  # as above
         return None
 

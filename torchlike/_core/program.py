@@ -336,11 +336,18 @@ META_ARRAY = _MetaArray()
 
 
 def _moved(op, values):
-    """0-dim CPU values follow the device of the others, as in torch; everything else is checked by the plan."""
+    """0-dim CPU values follow the device of the others, as in torch; any other value elsewhere is an error."""
     target = next((v.aval.device for v in values if v.__class__ is Value and v.aval.device.type not in ("cpu", "meta")), None)
     if target is None:
         return values
-    return [move(v, target) if v.__class__ is Value and not v.aval.ndim and v.aval.device is not target else v for v in values]
+    moved = []
+    for v in values:
+        if v.__class__ is Value and v.aval.device is not target:
+            if v.aval.ndim or v.aval.device.type != "cpu":
+                raise RuntimeError(f"Expected all tensors to be on the same device, but found at least two devices, {target} and {v.aval.device}!")
+            v = move(v, target)
+        moved.append(v)
+    return moved
 
 
 def move(v: Value, device) -> Value:
@@ -351,7 +358,9 @@ def move(v: Value, device) -> Value:
     array = concrete(v)
     with jax.enable_x64(True):
         moved = jax.device_put(array, _device.jax_device(device))
-    return Value(aval(v.aval.shape, v.aval.dtype, device), moved)
+    made = Value(aval(v.aval.shape, v.aval.dtype, device), moved)
+    made.bounds = v.bounds
+    return made
 
 
 def concrete(v: Value):

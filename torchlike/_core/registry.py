@@ -14,6 +14,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from . import dtype as dt
+from . import precision
 from .arrays import cast
 from .aval import NUMBERS, Aval, aval, broadcast_shapes, result_dtype
 from .derivative import Derivative, ElementwiseDerivative, PutDerivative, ViewDerivative
@@ -27,10 +28,11 @@ OPS: dict[str, Op] = {}
 class Plan:
     """An op at given avals and statics."""
 
-    __slots__ = ("op", "avals", "statics", "outs", "single", "run", "differentiable", "device", "host", "_numpy", "_xla", "_saved", "_depends", "nodes")
+    __slots__ = ("op", "avals", "statics", "outs", "single", "run", "differentiable", "device", "precision", "host", "_numpy", "_xla", "_saved", "_depends", "nodes")
 
     def __init__(self, op, avals, statics, outs, run, device):
         self.op, self.avals, self.statics, self.run, self.device = op, avals, statics, run, device
+        self.precision = precision.chosen(op, avals, device)
         self.single = not isinstance(outs, list)
         self.outs = tuple(aval(shape, d, device) for shape, d in ([outs] if self.single else outs))
         self.differentiable = op.differentiable and any(o.dtype.category >= dt.FLOAT for o in self.outs)
@@ -50,6 +52,12 @@ class Plan:
     def compiled(self, *arrays):
         """As `jax`, by the op's own kernel for this plan's platform where it has one: what a compiled program runs.
         Derivatives and the NumPy tier are made from `jax`, which every platform can run."""
+        if self.precision is not None:
+            with jax.default_matmul_precision(self.precision):
+                return self._compiled(*arrays)
+        return self._compiled(*arrays)
+
+    def _compiled(self, *arrays):
         kernel = self.op.device_kernels.get(self.device.type)
         out = NotImplemented if kernel is None else kernel(*arrays, *self.statics)
         if out is NotImplemented:
@@ -152,6 +160,7 @@ class Op:
 
     fills = True  # its results are memory of their own
     pointwise = False  # results keep the strides of inputs of their shape
+    cudnn = False  # torch computes it with cuDNN on a GPU, to that library's precision: see precision.py
     inlined = False  # it is a traced call, whose steps a compiled program takes one by one
     # may its results be computed again (see rematerialization.py), and with which of its arguments new if not with all; may what its
     # derivative computes of the forward
@@ -373,7 +382,7 @@ class BackwardOp(Op):
         explicit = op.derivative is not None
         super().__init__(f"{op.name}_backward", None, numpy=(True if explicit and op.numpy is not None else None))
         self.forward = op
-        self.compares = op.compares
+        self.compares, self.cudnn = op.compares, op.cudnn
 
     def make(self, avals, statics) -> Plan:
         fplan, needs = statics
@@ -407,3 +416,10 @@ def clear_plans() -> None:
     """Forget plans; their dtypes may depend on the default dtype."""
     for op in OPS.values():
         op.plans.clear()
+
+
+def forget_precise_plans() -> None:
+    """Forget the plans that were made for a precision; what was recorded keeps them."""
+    for op in OPS.values():
+        for key in [key for key, plan in op.plans.items() if plan.precision is not None]:
+            del op.plans[key]

@@ -21,13 +21,13 @@ def as_tuple(x) -> tuple:
 
 def tensor_like(x: Tensor, values) -> Tensor:
     """Numbers as a tensor of x's shape and type."""
-    return as_tensor_value(np.asarray(values).astype(x.dtype.np).reshape(tuple(x.shape)))
+    return as_tensor_value(np.asarray(values).astype(x.dtype.np).reshape(tuple(x.shape)), x.device)
 
 
 def numbers_like(x: Tensor, values: np.ndarray) -> Tensor:
     """Numbers, of any shape, as a tensor of x's precision."""
     kind = x.dtype.to_complex() if values.dtype.kind == "c" else x.dtype.to_real()
-    return as_tensor_value(np.asarray(values).astype(kind.np))
+    return as_tensor_value(np.asarray(values).astype(kind.np), x.device)
 
 
 def part(values: np.ndarray, which: str | None) -> np.ndarray:

@@ -1,7 +1,7 @@
 """torch.backends: which libraries there are, and the settings by which programs steer them.
 
-XLA chooses algorithms by itself. Settings are kept and can be read back; those that merely permit something (TF32,
-benchmarking) need not change anything, and results never depend on them.
+XLA chooses algorithms by itself. Settings are kept and can be read back. Whether TF32 is allowed is a setting that programs for
+a GPU obey (see `_core/precision.py`); the others change nothing.
 """
 
 from . import cpu, cuda, cudnn, mha, mkl, mkldnn, mps, openmp, opt_einsum  # noqa: F401

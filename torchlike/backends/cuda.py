@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from .._core import precision
 from ..cuda import is_available as _cuda_available
 from ..nn._functional.sdp_backends import SDPBackend, is_allowed, sdpa_kernel, set_allowed
 
@@ -15,7 +16,7 @@ def is_built() -> bool:
 
 
 class _Matmul:
-    """What matrix products may use. Permissions: full precision is used where nothing faster is chosen."""
+    """What matrix products may use: TF32 where allowed; the other permissions change nothing."""
 
     _bools = ("allow_tf32", "allow_fp16_reduced_precision_reduction", "allow_bf16_reduced_precision_reduction",
               "allow_fp16_accumulation")  # fmt: skip
@@ -36,6 +37,7 @@ class _Matmul:
                 raise RuntimeError(f"Invalid precision: {value}")
             fast = value in ("tf32", "bf16")
             self.__dict__.update(_precision=value, allow_tf32=fast, _float32="high" if fast else "highest")
+            precision.permit("matmul", fast)
         elif name not in self._bools:
             raise AttributeError(f"Unknown attribute {name}")
         elif not isinstance(value, bool):
@@ -46,6 +48,7 @@ class _Matmul:
                 self.__dict__.update(
                     _precision="tf32" if value else "ieee", _float32="high" if value else "highest"
                 )
+                precision.permit("matmul", value)
 
 
 matmul = _Matmul()

@@ -1,9 +1,10 @@
-"""torch.backends.cudnn: XLA calls cuDNN itself on a GPU; the settings are kept, none changes a result."""
+"""torch.backends.cudnn: XLA calls cuDNN itself on a GPU; of the settings, kept all, those of TF32 change results."""
 
 import sys
 from contextlib import AbstractContextManager
 from typing import Any
 
+from .._core import precision
 from ..cuda import is_available as _cuda_available
 from ._settings import Settings
 
@@ -51,6 +52,13 @@ class _Cudnn(Settings):
         "allow_tf32": True,
         "fp32_precision": "none",
     }
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        super().__setattr__(name, value)
+        if name == "allow_tf32":
+            precision.permit("cudnn", value)
+        elif name == "fp32_precision":
+            precision.permit("cudnn", value != "ieee")
 
 
 sys.modules[__name__].__class__ = _Cudnn

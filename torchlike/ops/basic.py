@@ -91,7 +91,8 @@ def to_device(t: Tensor, device) -> Tensor:
     if t.device is device:
         return t
     from ..autograd.transfer import move
-    return move(t, device)
+    out = move(t, device)
+    return out if t._layout is None else laid_out(out, t, preserve_format)
 
 
 @public(function=False)

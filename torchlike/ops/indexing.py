@@ -16,6 +16,7 @@ from .._plainly import _disabled_torch_function_impl
 from .._plainly import state as overriding
 from .._public import FUNCTIONS
 from .._tensor import Tensor, apply
+from .basic import to_device
 from .creation import place
 from .element_writes import write_element
 from .identity import _become
@@ -289,13 +290,22 @@ def _prepared(t: Tensor, advanced: dict):
             raise IndexError("index is out of bounds for dimension with size 0")
         if not empty:
             check_range(i, shape[d], lambda bad, d=d: f"index {bad} is out of bounds for dimension {d} with size {shape[d]}")
-        index.append(i.new_zeros(i.shape) if empty else _nonnegative(i, shape[d]))
+        index.append(_beside(t, i.new_zeros(i.shape) if empty else _nonnegative(i, shape[d])))
     try:
         np.broadcast_shapes(*(i._value.aval.shape for i in index))
     except ValueError:
         raise IndexError("shape mismatch: indexing tensors could not be broadcast together with shapes "
                          + ", ".join(str(list(i._value.aval.shape)) for i in index)) from None
     return index, dims
+
+
+def _beside(t: Tensor, i: Tensor) -> Tensor:
+    """An index on t's device: indices may be on the CPU, whatever they select from."""
+    if i.device is t.device:
+        return i
+    if i.device.type != "cpu":
+        raise RuntimeError(f"indices should be either on cpu or on the same device as the indexed tensor ({t.device})")
+    return to_device(i, t.device)
 
 
 def _nonnegative(i: Tensor, n: int) -> Tensor:

@@ -217,7 +217,7 @@ def _rnn_vjp(xp, x, h0, w_ih, w_hh, b_ih, b_hh, mask, out0, k, reverse, relu, ne
 
 RNN = Op("rnn_sequence", _rnn, vjp=_rnn_vjp, torch_name="RnnBackward0",
          shape=lambda x, h0, w_ih, w_hh, b_ih, b_hh, mask, k, reverse, relu: _results(x, h0, 1))
-LSTM.loops = GRU.loops = RNN.loops = True
+LSTM.loops = GRU.loops = RNN.loops = LSTM.cudnn = GRU.cudnn = RNN.cudnn = True
 
 # -- layers ----------------------------------------------------------------------------------------------------------------
 
@@ -281,9 +281,8 @@ def _sequence(kind: str, x: Tensor, hx: tuple, params, has_biases: bool, num_lay
     return (x, *(f[0] if len(f) == 1 else cat(f) for f in finals))
 
 
-def _mask_of(batch_sizes: Tensor, batch: int) -> Tensor:
-    sizes = batch_sizes._host_array()
-    return as_tensor_value((np.arange(batch) < sizes[:, None])[:, :, None])
+def _mask_of(batch_sizes: np.ndarray, batch: int, device) -> Tensor:
+    return as_tensor_value((np.arange(batch) < batch_sizes[:, None])[:, :, None], device)
 
 
 def _packed_positions(batch_sizes: np.ndarray):
@@ -300,10 +299,10 @@ def _entry(kind: str):
             data, batch_sizes, hx, params, has_biases, num_layers, dropout, train, bidirectional = args
             hx = hx if isinstance(hx, (tuple, list)) else (hx,)
             host = batch_sizes._host_array()
-            t, b = (as_tensor_value(p) for p in _packed_positions(host))
+            t, b = (as_tensor_value(p, data.device) for p in _packed_positions(host))
             batch = int(host[0])
             padded = data.new_zeros((len(host), batch, *data.shape[1:])).index_put((t, b), data)
-            mask = None if (host == batch).all() else _mask_of(batch_sizes, batch)
+            mask = None if (host == batch).all() else _mask_of(host, batch, data.device)
             out, *states = _sequence(kind, padded, tuple(hx), params, has_biases, num_layers, dropout, train, bidirectional, mask, (t, b))
             return (out[t, b], *states)
         x, hx, params, has_biases, num_layers, dropout, train, bidirectional, batch_first = args

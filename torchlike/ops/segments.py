@@ -53,16 +53,16 @@ def segment_reduce(data: Tensor, reduce: str, *, lengths: Tensor | None = None, 
     at = np.where(inside, starts[..., None] + longest, 0).reshape(-1, pieces, len(longest))
     rows = np.arange(at.shape[0])[:, None, None]
     flat = data.reshape(math.prod(batch), data.shape[axis], *rest)
-    parts = flat[as_tensor_value(np.broadcast_to(rows, at.shape)), as_tensor_value(at)] if flat.numel() else flat.new_zeros(*at.shape, *rest)
+    parts = flat[as_tensor_value(np.broadcast_to(rows, at.shape), data.device), as_tensor_value(at, data.device)] if flat.numel() else flat.new_zeros(*at.shape, *rest)
     ones = (1,) * len(rest)
-    parts = where(as_tensor_value(inside.reshape(*at.shape, *ones)), parts, _NEUTRAL[name])
+    parts = where(as_tensor_value(inside.reshape(*at.shape, *ones), data.device), parts, _NEUTRAL[name])
     out = {"sum": parts.sum, "mean": parts.sum, "prod": parts.prod, "max": parts.amax, "min": parts.amin}[name](2)
     if initial is not None:
         start = out.new_full((), initial)
         out = out + start if name in ("sum", "mean") else out * start if name == "prod" else (maximum if name == "max" else minimum)(out, start)
     if name == "mean":
         size = counts.reshape(-1, pieces, *ones)
-        out = out / as_tensor_value(np.where(size == 0, math.nan if initial is None else 1.0, size).astype(data.dtype.np))
+        out = out / as_tensor_value(np.where(size == 0, math.nan if initial is None else 1.0, size).astype(data.dtype.np), data.device)
     return out.reshape(*batch, pieces, *rest)
 
 

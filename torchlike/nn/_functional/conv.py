@@ -29,6 +29,7 @@ def _conv_shape(x, w, stride, padding, dilation, groups):
 
 
 CONV = Op("convolution", _conv, shape=_conv_shape, numpy=None)
+CONV.cudnn = True
 
 
 def _conv_transpose(xp, x, w, stride, padding, output_padding, dilation, groups):
@@ -49,6 +50,7 @@ def _conv_transpose_shape(x, w, stride, padding, output_padding, dilation, group
 
 
 CONV_TRANSPOSE = Op("conv_transpose", _conv_transpose, shape=_conv_transpose_shape, numpy=None, torch_name="ConvolutionBackward0")
+CONV_TRANSPOSE.cudnn = True
 
 
 # -- on the CPU: see conv_cpu.py -------------------------------------------------------------------------------------------

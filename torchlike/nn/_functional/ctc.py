@@ -141,7 +141,7 @@ def _padded(targets: Tensor, lengths: np.ndarray) -> Tensor:
         starts = np.cumsum(lengths) - lengths
         index = starts[:, None] + np.arange(longest)
         index = np.where(np.arange(longest) < lengths[:, None], index, 0)
-        return targets.reshape(-1)[as_tensor_value(index)] if total else targets.new_zeros((lengths.size, longest))
+        return targets.reshape(-1)[as_tensor_value(index, targets.device)] if total else targets.new_zeros((lengths.size, longest))
     if targets.ndim != 2:
         raise RuntimeError("targets must be 1- or 2-dimensional")
     if targets.shape[0] != lengths.size:
@@ -178,12 +178,12 @@ def ctc_loss(log_probs: Tensor, targets: Tensor, input_lengths, target_lengths, 
                                "ctc_loss_allocate_outputs)")
     if not batched and targets.ndim == 2 and n == 1:
         targets = targets.reshape(-1)
-    labels = _padded(targets.to(dt.int64), long)
+    labels = _padded(targets.to(x.device, dt.int64), long)
     _none_negative(given, "input_lengths")
-    lengths = as_tensor_value(np.stack([given, long]))
+    lengths = as_tensor_value(np.stack([given, long]), x.device)
     loss = apply(_CTC, (x, labels, lengths), (int(blank), bool(zero_infinity)))
     if zero_infinity:
         loss = loss.masked_fill(loss == float("inf"), 0.0)
     if reduction == "mean":
-        return (loss / as_tensor_value(np.maximum(long, 1).astype(x.dtype.np))).mean()
+        return (loss / as_tensor_value(np.maximum(long, 1).astype(x.dtype.np), x.device)).mean()
     return loss.sum() if reduction == "sum" else loss if batched else loss.squeeze(0)

@@ -100,7 +100,7 @@ def pdist(input: Tensor, p: float = 2) -> Tensor:
         raise RuntimeError("pdist only supports floating-point dtypes")
     if p < 0:
         raise RuntimeError("pdist only supports non-negative p values")
-    rows, columns = (as_tensor_value(i) for i in np.triu_indices(input.shape[0], 1))
+    rows, columns = (as_tensor_value(i, input.device) for i in np.triu_indices(input.shape[0], 1))
     return named(_lengths(input[rows] - input[columns], p), "PdistBackward0")
 
 

@@ -72,7 +72,7 @@ def embedding(input: Tensor, weight: Tensor, padding_idx: int | None = None, max
     if scale_grad_by_freq:
         counts = np.bincount(input._host_array().reshape(-1), minlength=rows)
         from ..._tensor import as_tensor_value
-        scale = as_tensor_value((1.0 / counts[input._host_array()]).astype(weight.dtype.np)).unsqueeze(-1)
+        scale = as_tensor_value((1.0 / counts[input._host_array()]).astype(weight.dtype.np), weight.device).unsqueeze(-1)
         made = apply(EMBEDDING, (weight, input), (padding_idx,))
         return made * scale + (made * (1 - scale)).detach()
     return apply(EMBEDDING, (weight, input), (padding_idx,))

@@ -253,7 +253,7 @@ def _avg_pool_nd(n: int):
             counts = np.multiply.outer(counts, end - start)
         if (counts == counts.flat[0]).all():
             return named(_divided(total, int(counts.flat[0]), kind), node)
-        return named(_divided(total, as_tensor_value(counts.astype(input.dtype.np)), kind), node)
+        return named(_divided(total, as_tensor_value(counts.astype(input.dtype.np), input.device), kind), node)
     f.__name__ = f.__qualname__ = name
     f.__doc__ = f"The mean of each window over the last {n} dimensions."
     return f
@@ -338,7 +338,7 @@ def _adaptive_avg(n: int):
             weights = np.zeros((s, o), made.dtype.np)
             for k, (a, b) in enumerate(_edges(s, o)):
                 weights[a:b, k] = 1 / (b - a)
-            made = made.transpose(-n + i, -1).matmul(as_tensor_value(weights)).transpose(-n + i, -1)
+            made = made.transpose(-n + i, -1).matmul(as_tensor_value(weights, input.device)).transpose(-n + i, -1)
         return named(keep_format(made.to(kind), input, ranks=(4,)), node)
     f.__name__ = f.__qualname__ = name
     f.__doc__ = f"Means of windows chosen so that the last {n} dimensions get output_size."
@@ -374,7 +374,7 @@ def _adaptive_max(n: int):
                 return tuple(named(keep_format(t, input, ranks=(4,)), node) for t in apply(_MAX_POOL_INDICES, (input,), statics))
             return named(keep_format(apply(_MAX_POOL, (input,), statics), input, ranks=(4,)), node)
         flat = input.flatten(-n)
-        windows = as_tensor_value(_window_table(shape, sizes))
+        windows = as_tensor_value(_window_table(shape, sizes), input.device)
         best = flat[..., windows].argmax(-1) if windows.numel() else flat.new_zeros((*flat.shape[:-1], windows.shape[0]), dtype=dt.int64)
         indices = windows[arange(windows.shape[0], device=input.device), best]
         values = flat.gather(-1, indices).reshape(*input.shape[:-n], *sizes)
@@ -484,7 +484,7 @@ def _fractional(n: int):
             view[0], view[1 + i], view[1 + n + i] = at.shape[0], sizes[i], kernel[i]
             index = index * shape[i] + at.reshape(view)
         planes = x.reshape(batch * channels, math.prod(shape))
-        flat = as_tensor_value(index.reshape(batch * channels, math.prod(sizes), math.prod(kernel)))
+        flat = as_tensor_value(index.reshape(batch * channels, math.prod(sizes), math.prod(kernel)), x.device)
         windows = planes.gather(1, flat.flatten(1)).reshape(flat.shape)
         where = flat.gather(2, windows.argmax(2, keepdim=True)).squeeze(2)
         out = (*input.shape[:-n], *sizes)

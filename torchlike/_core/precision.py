@@ -1,0 +1,31 @@
+"""How precisely float32 products are computed on GPUs and TPUs, by torch's two settings. A plan takes them when it is made.
+
+JAX's own default is one pass of the matrix units: TF32 on a GPU, bfloat16 on a TPU. torch's is float32 for matrix products and, on a
+GPU, TF32 for what cuDNN computes there (convolutions and recurrent layers).
+"""
+from __future__ import annotations
+
+from . import dtype as dt
+
+_RELAXED = {"cuda": "default", "tpu": "high"}  # in the words of jax.default_matmul_precision; three passes of bfloat16 are about TF32
+_permitted = {"matmul": False, "cudnn": True}
+
+
+def permitted(what: str) -> bool:
+    """Whether TF32 may be used for `matmul` or `cudnn`."""
+    return _permitted[what]
+
+
+def permit(what: str, on: bool) -> None:
+    """Allow TF32 for `matmul` or `cudnn`: what is recorded from now on is computed so."""
+    if _permitted[what] != on:
+        _permitted[what] = on
+        from .registry import forget_precise_plans
+        forget_precise_plans()
+
+
+def chosen(op, avals, device) -> str | None:
+    """A value of jax.default_matmul_precision for an operation; None on the CPU, which has one precision, and where nothing is of 32 bits."""
+    if device.type not in _RELAXED or not any(a is not None and a.dtype in (dt.float32, dt.complex64) for a in avals):
+        return None
+    return _RELAXED[device.type] if _permitted["cudnn" if op.cudnn else "matmul"] else "highest"
