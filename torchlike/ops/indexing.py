@@ -314,7 +314,7 @@ def _nonnegative(i: Tensor, n: int) -> Tensor:
         return i
     if v.bounds is not None and v.array is not None:
         a = np.asarray(v.array)
-        return Tensor._of(of_array(np.where(a < 0, a + n, a)))
+        return Tensor._of(of_array(np.where(a < 0, a + n, a), v.aval.device))
     return apply(_WRAP, (i, n))
 
 
