@@ -157,12 +157,13 @@ def torch_contenders(spec: specs.Spec) -> Contenders:
     return _TORCH[spec.op](spec) if HAVE_TORCH and spec.op in _TORCH else {}
 
 
-def to_torch(array: np.ndarray, device: str):
+def to_torch(array: jax.Array, device: str):
+    """Over the same memory; masks, which not every version exchanges, are copied."""
     import torch
 
-    if array.dtype == jnp.bfloat16:
-        return torch.from_numpy(array.view(np.int16).copy()).view(torch.bfloat16).to(device)
-    return torch.from_numpy(array.copy()).to(device)
+    if array.dtype == bool:
+        return torch.from_numpy(np.array(array)).to(device)
+    return torch.from_dlpack(array)
 
 
 def _torch_attention(spec: specs.Spec) -> Contenders:

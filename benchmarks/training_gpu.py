@@ -2,8 +2,8 @@
 
     python benchmarks/training_gpu.py [--models gpt2 resnet50 ...] [--contenders torch recorded ...] [--steps 20] [--out FILE]
 
-Each contender trains in a process of its own, with the card to itself: a first step, settling steps, then steps one behind the other
-whose loss is read at the end of each (`ms`) and only at the end of all (`queued ms`). The small models are models.py's; `gpt2` is
+All contenders start at once, each in a process of its own, and compile and settle while the others do; then they take turns with the
+card to themselves: steps whose loss is read at the end of each (`ms`) and only at the end of all (`queued ms`). The small models are models.py's; `gpt2` is
 124 million parameters in bfloat16 autocast, 8 sequences of 1,024 tokens, `resnet50` 64 images of 224x224 in float32 (TF32
 convolutions, torch's default); `lstm_wide` two layers of 256, 64 sequences of 512. Memory is the framework's own count of the peak.
 """
@@ -14,6 +14,7 @@ import contextlib
 import functools
 import json
 import os
+import select
 import statistics
 import subprocess
 import sys
@@ -65,6 +66,8 @@ def resnet50(torch):
 
 MODELS = {**models.MODELS, "gpt2": gpt2, "resnet50": resnet50, "lstm_wide": lstm_wide}
 AUTOCAST = ("gpt2",)
+BY_HAND = (*models.MODELS, "gpt2")
+LARGE = ("gpt2", "resnet50")  # recorded and compiled are one there: the GPU is behind Python
 
 
 def torch_step(torch, name: str, compiler=None):
@@ -148,37 +151,66 @@ def contender(kind: str, name: str):
     return step, lambda loss: loss.item(), lambda: torch.cuda.max_memory_allocated() / 2**20
 
 
-def train(kind: str, name: str, steps: int) -> None:
+def serve(kind: str, name: str, steps: int) -> None:
+    """Train until settled, and say what that took; then for each line read time some steps."""
     start = time.perf_counter()
     step, value, peak = contender(kind, name)
     built = time.perf_counter()
     losses = [value(step())]
     first = time.perf_counter() - built
     losses += [value(step()) for _ in range(SETTLED - 1)]
-    times = []
-    for _ in range(steps):
-        now = time.perf_counter()
-        value(step())
-        times.append(time.perf_counter() - now)
-    for _ in range(2):  # the first compiles what several steps without a look at the loss become
+
+    def queued() -> float:
         now = time.perf_counter()
         for _ in range(steps):
             loss = step()
-        losses.append(value(loss))
-        queued = (time.perf_counter() - now) / steps
-    print(json.dumps({"ms": 1e3 * statistics.median(times), "queued": 1e3 * queued, "first": first, "built": built - start, "peak": peak(),
-                      "losses": [losses[0], losses[SETTLED - 1], losses[-1]]}))
+        value(loss)
+        return (time.perf_counter() - now) / steps
+    queued()  # compiles what several steps without a look at the loss become
+    print(json.dumps({"first": first, "built": built - start, "peak": peak(), "losses": losses[::SETTLED - 1]}), flush=True)
+    for _ in sys.stdin:
+        times = []
+        for _ in range(steps + 3):
+            now = time.perf_counter()
+            value(step())
+            times.append(time.perf_counter() - now)
+        print(json.dumps({"ms": 1e3 * statistics.median(times[3:]), "queued": 1e3 * queued()}), flush=True)
 
 
-def measured(kind: str, name: str, steps: int, cache: str, seconds: float = 150) -> dict:
-    environment = os.environ | {"TORCHLIKE_CACHE": cache, "XLA_PYTHON_CLIENT_PREALLOCATE": "false"}
-    try:
-        out = subprocess.run([sys.executable, str(HERE), "--train", kind, name, str(steps)], env=environment, capture_output=True, text=True, timeout=seconds)
-    except subprocess.TimeoutExpired:
-        return {"reason": f"took over {seconds:.0f} s"}
-    if out.returncode:
-        return {"reason": " | ".join(out.stderr.strip().splitlines()[-3:])[-400:]}
-    return json.loads(out.stdout.splitlines()[-1])
+class Contender:
+    """A process that trains one model one way."""
+
+    def __init__(self, kind: str, name: str, steps: int, cache: str):
+        self.kind, self.name, self.reason, self.turns = kind, name, "", []
+        environment = os.environ | {"TORCHLIKE_CACHE": cache, "XLA_PYTHON_CLIENT_PREALLOCATE": "false"}
+        self.said = tempfile.TemporaryFile()
+        self.process = subprocess.Popen([sys.executable, str(HERE), "--serve", kind, name, str(steps)], env=environment, text=True,
+                                        stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self.said)
+        self.start: dict = {}
+
+    def read(self, seconds: float) -> dict | None:
+        """The next line, or None (and the reason noted) where none comes in time."""
+        ready, _, _ = select.select([self.process.stdout], [], [], max(seconds, 0))
+        line = self.process.stdout.readline() if ready else ""
+        if line:
+            return json.loads(line)
+        self.process.kill()
+        self.said.seek(0)
+        self.reason = f"not ready in time ({seconds:.0f} s were left)" if not ready else " | ".join(self.said.read().decode(errors="replace").strip().splitlines()[-3:])[-400:]
+        return None
+
+    def turn(self) -> None:
+        self.process.stdin.write("go\n")
+        self.process.stdin.flush()
+        if found := self.read(60):
+            self.turns.append(found)
+
+    def row(self) -> str:
+        if self.reason or not self.turns:
+            return f"| {self.name} | {self.kind} | {self.reason} |"
+        ms, queued = (statistics.median(t[k] for t in self.turns) for k in ("ms", "queued"))
+        losses = ", ".join(f"{x:.5f}" for x in self.start["losses"])
+        return f"| {self.name} | {self.kind} | {ms:.2f} | {queued:.2f} | {self.start['peak']:.0f} | {self.start['first']:.1f} | {losses} |"
 
 
 def main() -> None:
@@ -186,22 +218,31 @@ def main() -> None:
     parser.add_argument("--models", nargs="*", default=list(MODELS))
     parser.add_argument("--contenders", nargs="*", default=list(CONTENDERS))
     parser.add_argument("--steps", type=int, default=20)
-    parser.add_argument("--train", nargs=3)
+    parser.add_argument("--turns", type=int, default=5)
+    parser.add_argument("--ready", type=float, default=200, help="seconds in which all must have compiled and settled")
+    parser.add_argument("--serve", nargs=3)
     parser.add_argument("--out", type=Path)
     arguments = parser.parse_args()
-    if arguments.train:
-        return train(arguments.train[0], arguments.train[1], int(arguments.train[2]))
-    lines = ["| step | contender | first step s | ms | queued ms | peak MB | losses after 1, 12 and all steps |", "|---|---|---|---|---|---|---|"]
-    print("\n".join(lines), flush=True)
+    if arguments.serve:
+        return serve(arguments.serve[0], arguments.serve[1], int(arguments.serve[2]))
     with tempfile.TemporaryDirectory() as cache:
-        for name in arguments.models:
-            for kind in arguments.contenders:
-                if kind == "jit" and name not in (*models.MODELS, "gpt2"):
-                    continue
-                r = measured(kind, name, arguments.steps, cache)
-                lines.append(f"| {name} | {kind} | {r['reason']} |" if "reason" in r else
-                             f"| {name} | {kind} | {r['first']:.1f} | {r['ms']:.2f} | {r['queued']:.2f} | {r['peak']:.0f} | "
-                             f"{', '.join(f'{x:.5f}' for x in r['losses'])} |")
+        running = [Contender(kind, name, arguments.steps, f"{cache}/{kind}") for name in arguments.models for kind in arguments.contenders
+                   if (kind != "jit" or name in BY_HAND) and (kind != "compiled" or name not in LARGE)]
+        end = time.monotonic() + arguments.ready
+        for c in running:
+            c.start = c.read(end - time.monotonic()) or {}
+            print(c.name, c.kind, {k: c.start[k] for k in ("built", "first")} if c.start else c.reason, flush=True)
+        lines = ["| step | contender | ms | queued ms | peak MB | first step s, all at once | losses after 1 and 12 steps |", "|---|---|---|---|---|---|---|"]
+        print("\n".join(lines), flush=True)
+        for name in arguments.models:  # the turns of one model follow each other closely
+            of_name = [c for c in running if c.name == name]
+            for _ in range(arguments.turns):
+                for c in of_name:
+                    if not c.reason:
+                        c.turn()
+            for c in of_name:
+                c.process.kill()
+                lines.append(c.row())
                 print(lines[-1], flush=True)
     if arguments.out:
         import jax

@@ -22,8 +22,8 @@ from pathlib import Path
 HERE = Path(__file__).resolve()
 sys.path[:0] = [str(HERE.parent), str(HERE.parent.parent)]
 # they name a device, or read memory that only the CPU has
-LEFT_ALONE = ("Tensor.numpy", "Tensor.data_ptr", "Tensor.is_cuda", "Tensor.get_device", "from_numpy", "frombuffer", "Tensor.is_pinned", "Tensor.pin_memory", "Tensor.type",
-              "typename", "Tensor.__array__", "from_dlpack", "set_default_device", "Tensor.apply_", "Tensor.device", "Tensor.__repr__", "Tensor.__format__", "Tensor.to", "Tensor.cpu")
+LEFT_ALONE = ("from_numpy", "frombuffer", "typename", "from_dlpack", "set_default_device",
+              *(f"Tensor.{name}" for name in ("numpy data_ptr is_cuda get_device is_pinned pin_memory type __array__ apply_ device __repr__ __format__ to cpu").split()))
 
 
 def pose() -> None:
@@ -43,8 +43,9 @@ def serve(where: str, posing: bool) -> None:
     import case
     import checks
     import compare
-    import torchlike
     from cases import CASES
+
+    import torchlike
     if posing:
         pose()
     torchlike.backends.cudnn.allow_tf32 = False

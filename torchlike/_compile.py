@@ -16,7 +16,7 @@ import numpy as np
 
 from . import _autocast, _leaves, _plainly
 from ._core import dtype as dt
-from ._core import history, program
+from ._core import history, precision, program
 from ._core.device import default_device
 from ._core.grad_mode import mode
 from ._core.graph import AccumulateGrad
@@ -87,7 +87,8 @@ class Compiled:
     def _state(self) -> tuple:
         """What lies outside the arguments and the traces took for granted."""
         autocast = tuple(_autocast.state.enabled.items()) if _autocast.active[0] else ()
-        return mode.enabled, mode.inference, mode.anomaly, autocast, dt.get_default_dtype(), default_device(), *[g.key() for g in self.guards]
+        modes = mode.enabled, mode.inference, mode.anomaly, autocast, dt.get_default_dtype(), default_device(), precision.settings()
+        return *modes, *[g.key() for g in self.guards]
 
     def __call__(self, *args, **kwargs):
         if program.state.capture is not None or stance.name == "force_eager" or _somebody_follows():

@@ -66,7 +66,8 @@ def product(case: Case, x: jax.Array, weight: jax.Array, sizes: jax.Array, *, tr
             b = _compat.load(_compat.at(weight_ref, here, *index), mask=mask[0][:, None] & mask[1][None], other=0)
             return total + _compat.dot(a, b, contract=(1, 1 if transposed else 0), interpret=case.interpret)
 
-        count = jnp.where((group < case.groups) & (first < end), steps, 0).astype(jnp.int32)
+        # arrays, not numbers: of `where(c, steps, 0)` Pallas would make a number of one bit
+        count = jnp.where((group < case.groups) & (first < end), jnp.int32(steps), jnp.int32(0))
         total = jax.lax.fori_loop(jnp.int32(0), count, step, jnp.zeros((bm, bn), jnp.float32))
         _compat.store(
             _compat.at(out_ref, rows, slice(None)), total.astype(out_ref.dtype), mask=row_ok[:, None] & column_ok[None]

@@ -120,7 +120,8 @@ def canonical(d) -> device:
     if made.type in ("cuda", "tpu"):
         index = 0 if made.index is None else made.index
         if index >= device_count(made.type):
-            raise RuntimeError(f"invalid device ordinal {index}: there are {device_count(made.type)} {made.type} devices")
+            from .errors import AcceleratorError
+            raise AcceleratorError(f"{made.type.upper()} error: invalid device ordinal")
         made = _canonical.setdefault(("made", made.type, index), device(made.type, index))
     elif made.type == "cpu":
         made = CPU

@@ -35,7 +35,7 @@ class Executable:
 
     __slots__ = ("live", "donated", "gone", "kept", "call", "position", "numbers", "on_device", "copied", "lent")
 
-    def __init__(self, live: tuple, donated: tuple, n_inputs: int, call):
+    def __init__(self, live: tuple, donated: tuple, places: Sequence[int], n_inputs: int, call):
         self.live, self.donated, self.call = live, donated, call
         self.numbers: tuple[bytes, bytes] | None = None  # the floats and ints of the last run
         self.on_device: tuple | None = None  # the same as JAX arrays, once they came twice in a row
@@ -43,10 +43,10 @@ class Executable:
         self.gone = frozenset(donated)
         self.lent = 0  # runs with copies of donated inputs
         self.kept = tuple(i for i in range(n_inputs) if i not in self.gone)
-        self.position = {r: k for k, r in enumerate(live)}
+        self.position = dict(zip(live, places))  # among the outputs
 
     def run(self, inputs: list[Value], floats: Sequence[float], ints: Sequence[int], device) -> list:
-        """The arrays of the live results."""
+        """The arrays of the outputs."""
         moved, copied, last = [], [], self.copied
         for i, v in enumerate(inputs):
             if v.array.__class__ is np.ndarray:
@@ -139,17 +139,37 @@ def _forget_sources(lowered) -> None:
         PassManager.parse("builtin.module(strip-debuginfo)").run(module.operation)
 
 
-def build(info, live: tuple, donated: tuple):
-    """Compile a program for these outputs and donations."""
-    n = len(info.input_avals)
-    gone = set(donated)
-    kept = [i for i in range(n) if i not in gone]
-
+def build(info, live: tuple, donated: tuple) -> Executable:
+    """Compile a program for these outputs and donations, of which some may turn out not to be possible."""
     calls, results = flow.calls(info.steps)
     wanted = [results[i] for i in live]
     if info.device.type == "cpu":
         calls = rematerialized(calls, set(wanted), info.input_avals)
         calls = tied(calls, donated, wanted, info.input_avals)
+    with jax.enable_x64(True), jax.default_device(_device.jax_device(info.device)):
+        program, places = _traced_program(info, calls, wanted, donated)
+        possible = _possible(donated, places, program, info.device)
+        if possible != donated:
+            donated = possible
+            program, places = _traced_program(info, calls, wanted, donated)
+        lowered = program.lower()
+        options = None
+        if info.device.type == "cpu":
+            _forget_sources(lowered)
+            # a large program takes less memory then and no more time, a small one a little more time
+            roomy = sum(a.numel * a.dtype.itemsize for s in info.steps for a in s.plan.outs) > ROOMY
+            options = _STEP_BY_STEP | _BY_MEMORY if roomy else _STEP_BY_STEP
+        call = lowered.compile(compiler_options=options)
+    if disk_cache.enabled():
+        disk_cache.store(info, live, donated, places, call)
+    return Executable(live, donated, places, len(info.input_avals), call)
+
+
+def _traced_program(info, calls: list, wanted: list, donated: tuple):
+    """The program as JAX traced it, and where among its outputs each result is: those that are one value are one output."""
+    n = len(info.input_avals)
+    kept = [i for i in range(n) if i not in set(donated)]
+    places: list[int] = []
 
     def p(donated_arrays, kept_arrays, floats, ints, one):  # XLA keeps the name twice with each instruction
         env = dict(zip([~i for i in donated], donated_arrays)) | dict(zip([~i for i in kept], kept_arrays)) | {~n: one}
@@ -165,19 +185,30 @@ def build(info, live: tuple, donated: tuple):
             return floats[k] if kind == "float" else ints[k] if kind == "int" else ints[k] != 0
         for call in calls:
             env.update(zip(call.outs, traced(call.plan)(*map(value, call.args))))
-        return [env[v] for v in wanted]
+        outs = {id(env[v]): env[v] for v in wanted}
+        order = {key: k for k, key in enumerate(outs)}
+        places[:] = [order[id(env[v])] for v in wanted]
+        return list(outs.values())
     struct = lambda a: jax.ShapeDtypeStruct(a.shape, a.dtype.np)  # noqa: E731
-    with jax.enable_x64(True), jax.default_device(_device.jax_device(info.device)):
-        lowered = jax.jit(p, donate_argnums=(0,), keep_unused=True).lower(
-            [struct(info.input_avals[i]) for i in donated], [struct(info.input_avals[i]) for i in kept],
-            jax.ShapeDtypeStruct((info.n_floats,), np.float64), jax.ShapeDtypeStruct((info.n_ints,), np.int64), jax.ShapeDtypeStruct((), np.float32))
-        options = None
-        if info.device.type == "cpu":
-            _forget_sources(lowered)
-            # a large program takes less memory then and no more time, a small one a little more time
-            roomy = sum(a.numel * a.dtype.itemsize for s in info.steps for a in s.plan.outs) > ROOMY
-            options = _STEP_BY_STEP | _BY_MEMORY if roomy else _STEP_BY_STEP
-        call = lowered.compile(compiler_options=options)
-    if disk_cache.enabled():
-        disk_cache.store(info, live, donated, call)
-    return call
+    program = jax.jit(p, donate_argnums=(0,), keep_unused=True).trace(
+        [struct(info.input_avals[i]) for i in donated], [struct(info.input_avals[i]) for i in kept],
+        jax.ShapeDtypeStruct((info.n_floats,), np.float64), jax.ShapeDtypeStruct((info.n_ints,), np.int64), jax.ShapeDtypeStruct((), np.float32))
+    return program, tuple(places)
+
+
+_SAME_DATA = {"reshape", "squeeze", "expand_dims", "broadcast_in_dim", "transpose", "copy", "convert_element_type", "real", "optimization_barrier"}
+
+
+def _possible(donated: tuple, places: tuple, program, device) -> tuple:
+    """The donations for which there is an output. XLA's GPU compiler (2026) loses a copy where one input is two outputs of a program that takes
+    over others: such a program takes over nothing."""
+    if device.type != "cpu":
+        jaxpr = program.jaxpr.jaxpr
+        root = {id(v): v for v in jaxpr.invars}
+        for eqn in jaxpr.eqns:
+            if eqn.primitive.name in _SAME_DATA:
+                root.update({id(out): root[id(x)] for x, out in zip(eqn.invars, eqn.outvars) if id(x) in root})
+        inputs = [id(root[id(v)]) for v in jaxpr.outvars if id(v) in root]
+        if len(set(inputs)) < len(inputs):
+            return ()
+    return tuple([i for k, i in enumerate(donated) if places.index(places[k]) == k])

@@ -216,8 +216,8 @@ def run_alone(info: ProgramInfo, exe: Executable, values: list[Value], floats: S
         for v in results:
             v.ref = error
         raise
-    for i, x in zip(exe.live, arrays):
-        results[i].array = x
+    for i, k in exe.position.items():
+        results[i].array = arrays[k]
 
 
 def _donatable(v: Value) -> bool:
@@ -275,7 +275,7 @@ def _choose(prog, info: ProgramInfo, live: tuple, dead: tuple, reason: str) -> E
     live = taking + tuple(sorted(info.lives.difference(taking)))
     start = time.perf_counter()
     try:
-        exe = Executable(live, donated, len(info.input_avals), build(info, live, donated))
+        exe = build(info, live, donated)
     except Exception as error:  # some operation cannot be traced: op by op, its error reaches only what depends on it
         if options.tier == "compiled":
             raise
@@ -327,8 +327,8 @@ def _tidy() -> None:
 
 def _load_known(info: ProgramInfo) -> None:
     start = time.perf_counter()
-    for live, donated, call in disk_cache.variants(info):
-        _add(info, Executable(live, donated, len(info.input_avals), call))
+    for live, donated, places, call in disk_cache.variants(info):
+        _add(info, Executable(live, donated, places, len(info.input_avals), call))
         info.lives.update(live)
         history.compilations.append((len(info.steps), time.perf_counter() - start, "from disk"))
         _tidy()

@@ -11,17 +11,15 @@ _RELAXED = {"cuda": "default", "tpu": "high"}  # in the words of jax.default_mat
 _permitted = {"matmul": False, "cudnn": True}
 
 
-def permitted(what: str) -> bool:
-    """Whether TF32 may be used for `matmul` or `cudnn`."""
-    return _permitted[what]
+def set_permitted(what: str, on: bool) -> bool:
+    """Allow TF32 for `matmul` or `cudnn`, or forbid it; whether that is a change. See program.permit_tf32."""
+    before, _permitted[what] = _permitted[what], on
+    return before != on
 
 
-def permit(what: str, on: bool) -> None:
-    """Allow TF32 for `matmul` or `cudnn`: what is recorded from now on is computed so."""
-    if _permitted[what] != on:
-        _permitted[what] = on
-        from .registry import forget_precise_plans
-        forget_precise_plans()
+def settings() -> tuple:
+    """What plans depend on."""
+    return tuple(_permitted.values())
 
 
 def chosen(op, avals, device) -> str | None:

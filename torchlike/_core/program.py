@@ -16,9 +16,9 @@ from typing import NamedTuple
 import numpy as np
 
 from . import device as _device
-from . import executor, host
+from . import executor, host, precision
 from .aval import BOOL, COMPLEX, FLOAT, INT, Aval
-from .registry import Op, View, clear_plans
+from .registry import Op, View, any_precise_plan, clear_plans
 from .value import Value, is_tracer
 
 LONGEST = int(os.environ.get("TORCHLIKE_PROGRAM_LENGTH", "2000"))  # operations; compile time grows faster than this
@@ -499,12 +499,18 @@ def forget_programs() -> None:
         state.program = Program()
 
 
-def reset() -> None:
-    """Forget programs and plans, after a change of the default dtype."""
+def reset(reason: str = "default dtype changed") -> None:
+    """Forget programs and plans, after a change of a setting that they depend on."""
     with lock:
-        flush("default dtype changed")
+        flush(reason)
         forget_programs()
         clear_plans()
+
+
+def permit_tf32(what: str, on: bool) -> None:
+    """Allow TF32 for `matmul` or `cudnn`, or forbid it: what is recorded from now on is computed so."""
+    if precision.set_permitted(what, on) and any_precise_plan():
+        reset("TF32 allowed or forbidden")
 
 
 @contextlib.contextmanager

@@ -418,8 +418,6 @@ def clear_plans() -> None:
         op.plans.clear()
 
 
-def forget_precise_plans() -> None:
-    """Forget the plans that were made for a precision; what was recorded keeps them."""
-    for op in OPS.values():
-        for key in [key for key, plan in op.plans.items() if plan.precision is not None]:
-            del op.plans[key]
+def any_precise_plan() -> bool:
+    """Whether a plan was made for a precision."""
+    return any(plan.precision is not None for op in OPS.values() for plan in op.plans.values())

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from .._core import precision
+from .._core.program import permit_tf32
 from ..cuda import is_available as _cuda_available
 from ..nn._functional.sdp_backends import SDPBackend, is_allowed, sdpa_kernel, set_allowed
 
@@ -37,7 +37,7 @@ class _Matmul:
                 raise RuntimeError(f"Invalid precision: {value}")
             fast = value in ("tf32", "bf16")
             self.__dict__.update(_precision=value, allow_tf32=fast, _float32="high" if fast else "highest")
-            precision.permit("matmul", fast)
+            permit_tf32("matmul", fast)
         elif name not in self._bools:
             raise AttributeError(f"Unknown attribute {name}")
         elif not isinstance(value, bool):
@@ -48,7 +48,7 @@ class _Matmul:
                 self.__dict__.update(
                     _precision="tf32" if value else "ieee", _float32="high" if value else "highest"
                 )
-                precision.permit("matmul", value)
+                permit_tf32("matmul", value)
 
 
 matmul = _Matmul()

@@ -4,7 +4,7 @@ import sys
 from contextlib import AbstractContextManager
 from typing import Any
 
-from .._core import precision
+from .._core.program import permit_tf32
 from ..cuda import is_available as _cuda_available
 from ._settings import Settings
 
@@ -55,10 +55,8 @@ class _Cudnn(Settings):
 
     def __setattr__(self, name: str, value: Any) -> None:
         super().__setattr__(name, value)
-        if name == "allow_tf32":
-            precision.permit("cudnn", value)
-        elif name == "fp32_precision":
-            precision.permit("cudnn", value != "ieee")
+        if name in ("allow_tf32", "fp32_precision"):
+            permit_tf32("cudnn", self.allow_tf32 if self.fp32_precision == "none" else self.fp32_precision == "tf32")
 
 
 sys.modules[__name__].__class__ = _Cudnn

@@ -249,12 +249,10 @@ def numpy(self, *, force: bool = False) -> np.ndarray:
     from .._host import numpy_view
     if force:
         return self.detach().cpu().resolve_conj().resolve_neg().numpy()
+    if self.device.type != "cpu":
+        raise TypeError(f"can't convert {self.device} device type tensor to numpy. Use Tensor.cpu() to copy the tensor to host memory first.")
     if mode.enabled and self.requires_grad:
         raise RuntimeError("Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead.")
-    if self.device.type not in ("cpu", "meta"):
-        raise TypeError(f"can't convert {self.device} device type tensor to numpy. Use Tensor.cpu() to copy the tensor to host memory first.")
-    if self.device.type == "meta":
-        raise TypeError("can't convert meta device type tensor to numpy. Use Tensor.cpu() to copy the tensor to host memory first.")
     if self.dtype is dt.bfloat16 or self.dtype in dt.FLOAT8:
         raise TypeError(f"Got unsupported ScalarType {self.dtype.short}")
     if self.is_conj():

@@ -50,14 +50,18 @@ def _copy(self):
 
 
 def _reduce(self, protocol):
-    return _rebuild, (None if type(self) is Tensor else type(self), np.asarray(self.detach()._host_array(), order="C"), self._layout, self.requires_grad and self.is_leaf,
-                      dict(vars(self)))
+    where = str(self.device)
+    data = (tuple(self.shape), self.dtype.np) if where == "meta" else np.asarray(self.detach()._host_array(), order="C")
+    return _rebuild, (None if type(self) is Tensor else type(self), data, self._layout, self.requires_grad and self.is_leaf, dict(vars(self)), where)
 
 
-def _rebuild(cls, array, layout, requires_grad, attributes):
-    from .._core.device import CPU
+def _rebuild(cls, data, layout, requires_grad, attributes, device="cpu"):
+    from .._core.device import canonical
     from .creation import place
-    t = place(array, CPU)
+    if device == "meta":
+        shape, dtype = data
+        data = np.broadcast_to(np.zeros((), dtype), shape)
+    t = place(data, canonical(device))
     if layout is not None:
         from .._core.layout import like
         t._layout = like(Layout(*layout))
