@@ -30,10 +30,15 @@ def pose() -> None:
     """Let the second CPU device be the GPU."""
     import jax
 
+    import torchlike
     from torchlike._core import device
     cpu = jax.local_devices(backend="cpu")
     device._jax_devices = {"cpu": tuple(cpu[:1]), "cuda": tuple(cpu[1:]), "tpu": ()}.__getitem__
     local_devices, jax.local_devices = jax.local_devices, lambda *args, backend=None: list(device._jax_devices(backend)) if backend else local_devices(*args)
+    live_arrays = jax.live_arrays
+    for module in (torchlike.cuda, torchlike.cuda._devices):
+        module.get_device_capability = lambda device=None: (9, 0)
+    jax.live_arrays = lambda platform=None: live_arrays("cpu" if platform == "cuda" else platform)
     of_platform = device.of_jax_device
     device.of_jax_device = lambda jd: device.canonical("cuda:0") if jd is cpu[1] else of_platform(jd)
 
@@ -84,7 +89,7 @@ def main() -> int:
     parser.add_argument("--device", default="cuda")
     parser.add_argument("--processes", type=int, default=12)
     parser.add_argument("--seconds", type=float, default=150.0)
-    parser.add_argument("--rows", default="", help="only rows whose name contains this")
+    parser.add_argument("--rows", nargs="*", default=[""], help="only rows whose name contains one of these")
     parser.add_argument("--posing", action="store_true")
     parser.add_argument("--out", type=Path)
     parser.add_argument("--serve", action="store_true")
@@ -93,7 +98,7 @@ def main() -> int:
         serve(arguments.device, arguments.posing)
         return 0
     from cases import CASES
-    waiting = [row.id for row in CASES if row.samples and row.values and arguments.rows in row.id and not row.name.endswith(LEFT_ALONE)]
+    waiting = [row.id for row in CASES if row.samples and row.values and any(part in row.id for part in arguments.rows) and not row.name.endswith(LEFT_ALONE)]
     waiting.sort(key=lambda name: hash(name) % 997)  # rows of one kind are not one process's
     end, results, lock = time.monotonic() + arguments.seconds, [], threading.Lock()
     environment = os.environ | {"XLA_PYTHON_CLIENT_PREALLOCATE": "false", "TORCHLIKE_CACHE": "off"}

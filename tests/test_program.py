@@ -368,3 +368,17 @@ def test_mappings_are_counted(monkeypatch, tmp_path, most, half_used):
     (tmp_path / "most").write_text(f"{most}\n")
     monkeypatch.setattr(mappings, "MOST", str(tmp_path / "most"))
     assert mappings.are_half_used() is half_used
+
+
+def test_results_that_are_one_value():
+    """They are one output of the program and one array, which none of them may overwrite for the other."""
+    for where in ("compiled", "numpy"):
+        with program.tier(where):
+            x, y = torch.arange(3.).requires_grad_(), torch.ones(3, requires_grad=True)
+            weight = torch.tensor([5., 6., 7.])
+            a, b = torch.autograd.grad(x.clone().add_(y), (x, y), weight)
+            del weight
+            assert a.tolist() == b.tolist() == [5., 6., 7.]
+            a.mul_(2)
+            b.add_(1)
+            assert a.tolist() == [10., 12., 14.] and b.tolist() == [6., 7., 8.]

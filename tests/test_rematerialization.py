@@ -80,7 +80,7 @@ def test_takes_less_memory(monkeypatch):
     exe = info.executables[-1]
 
     def temporaries():
-        return executable.build(info, exe.live, exe.donated).memory_analysis().temp_size_in_bytes
+        return executable.build(info, exe.live, exe.donated).call.memory_analysis().temp_size_in_bytes
     less = temporaries()
     monkeypatch.setattr(executable, "rematerialized", lambda calls, live, inputs: calls)
     assert less < 0.75 * temporaries()

@@ -9,7 +9,7 @@ import jax
 import numpy as np
 
 from . import device as _device
-from . import disk_cache, errors, flow, host
+from . import disk_cache, errors, flow, history, host
 from .aval import COMPLEX, FLOAT, INT
 from .rematerialization import rematerialized
 from .ties import tied
@@ -147,22 +147,36 @@ def build(info, live: tuple, donated: tuple) -> Executable:
         calls = rematerialized(calls, set(wanted), info.input_avals)
         calls = tied(calls, donated, wanted, info.input_avals)
     with jax.enable_x64(True), jax.default_device(_device.jax_device(info.device)):
-        program, places = _traced_program(info, calls, wanted, donated)
-        possible = _possible(donated, places, program, info.device)
-        if possible != donated:
-            donated = possible
-            program, places = _traced_program(info, calls, wanted, donated)
-        lowered = program.lower()
-        options = None
-        if info.device.type == "cpu":
-            _forget_sources(lowered)
-            # a large program takes less memory then and no more time, a small one a little more time
-            roomy = sum(a.numel * a.dtype.itemsize for s in info.steps for a in s.plan.outs) > ROOMY
-            options = _STEP_BY_STEP | _BY_MEMORY if roomy else _STEP_BY_STEP
-        call = lowered.compile(compiler_options=options)
+        try:
+            made = _compiled(info, calls, wanted, donated)
+        except jax.errors.JaxRuntimeError as error:  # a kernel may ask for more than this GPU has
+            if info.device.type == "cpu":
+                raise
+            import pallas_kernels
+            with pallas_kernels.override("reference"):
+                made = _compiled(info, calls, wanted, donated)
+            history.warn(f"{info.device}: a program could not be compiled with the kernels of pallas_kernels, and was compiled without: {error}")
+    donated, places, call = made
     if disk_cache.enabled():
         disk_cache.store(info, live, donated, places, call)
     return Executable(live, donated, places, len(info.input_avals), call)
+
+
+def _compiled(info, calls: list, wanted: list, donated: tuple) -> tuple:
+    """(what it takes over, places of its results, callable) of a program."""
+    program, places = _traced_program(info, calls, wanted, donated)
+    possible = _possible(donated, places, program, info.device)
+    if possible != donated:
+        donated = possible
+        program, places = _traced_program(info, calls, wanted, donated)
+    lowered = program.lower()
+    options = None
+    if info.device.type == "cpu":
+        _forget_sources(lowered)
+        # a large program takes less memory then and no more time, a small one a little more time
+        roomy = sum(a.numel * a.dtype.itemsize for s in info.steps for a in s.plan.outs) > ROOMY
+        options = _STEP_BY_STEP | _BY_MEMORY if roomy else _STEP_BY_STEP
+    return donated, places, lowered.compile(compiler_options=options)
 
 
 def _traced_program(info, calls: list, wanted: list, donated: tuple):
