@@ -6,6 +6,7 @@ first program for such a device is traced.
 """
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 
 import jax
@@ -13,7 +14,7 @@ import jax.numpy as jnp
 
 from ..._core.registry import Op
 from ...ops.rnn import GRU, LSTM, RNN
-from .attention import ATTENTION_ANYWHERE, fused
+from .attention import ATTENTION_ANYWHERE, FUSED_ATTENTION, fused
 from .cross_entropy import CROSS_ENTROPY
 from .grouped import GROUPED
 from .normalization import LAYER_NORM, RMS_NORM
@@ -25,16 +26,30 @@ class _Declined(Exception):
     """The kernel returned NotImplemented while it was differentiated."""
 
 
+def _run(kernel: Callable, args: tuple, places: list[int], given: tuple) -> tuple:
+    """The kernel's results, with `given` in these places of its arguments."""
+    args = list(args)
+    for i, x in zip(places, given):
+        args[i] = x
+    made = kernel(*args)
+    if made is NotImplemented:
+        raise _Declined
+    return made if isinstance(made, tuple) else (made,)
+
+
 def register(op: Op, kernel: Callable) -> None:
     """`kernel` for `op`, and its derivative (by the kernel's own rules) for op.backward.
 
     The kernel may return fewer results than the operation: the others are what the operation's own derivative reads,
     and come from its formula. A program that holds forward and backward never computes them."""
     def forward(*args):
-        made = kernel(*args)
-        if made is NotImplemented or not isinstance(made, tuple):
-            return made
-        return (*made, *op.kernel(jnp, *args)[len(made):])
+        # as its derivative runs it (cuDNN's attention differs), so that XLA finds the two to be one where a program holds both
+        wanted = [i for i, a in enumerate(args) if hasattr(a, "dtype") and jnp.issubdtype(a.dtype, jnp.floating)]
+        try:
+            made, _ = jax.vjp(lambda *given: _run(kernel, args, wanted, given), *(args[i] for i in wanted))
+        except _Declined:
+            return NotImplemented
+        return made[0] if len(made) == 1 else (*made, *op.kernel(jnp, *args)[len(made):])
 
     def backward(*args):
         *arrays, plan, needs = args
@@ -45,17 +60,8 @@ def register(op: Op, kernel: Callable) -> None:
             raise AssertionError(f"the derivative of {op.name} must read every input that its kernel does")
         full = [given.get(i) for i in range(len(plan.avals))]
         wanted = [i for i, need in enumerate(needs) if need]
-
-        def run(*differentiated):
-            inputs = list(full)
-            for i, x in zip(wanted, differentiated):
-                inputs[i] = x
-            made = kernel(*inputs, *plan.statics)
-            if made is NotImplemented:
-                raise _Declined
-            return made if isinstance(made, tuple) else (made,)
         try:
-            made, pull = jax.vjp(run, *(full[i] for i in wanted))
+            made, pull = jax.vjp(lambda *given: _run(kernel, (*full, *plan.statics), wanted, given), *(full[i] for i in wanted))
         except _Declined:
             return NotImplemented
         if any(g is not None for g in gradients[len(made):]):  # a derivative of the derivative
@@ -110,6 +116,7 @@ def _grouped(x, weight, ends):
 
 register(CROSS_ENTROPY, _cross_entropy)
 register(ATTENTION_ANYWHERE, _attention)
+register(FUSED_ATTENTION, functools.partial(fused, jnp))
 register(GROUPED, _grouped)
 
 # -- recurrent layers --------------------------------------------------------------------------------------------------------
