@@ -1,6 +1,10 @@
 #!/usr/bin/env bash
-# What a session with a GPU runs, from the repository's root: `bash benchmarks/gpu_session.sh check` (about 4 minutes on 16 cores), then, with
-# what failed there mended, `... measure` (about 5). Everything lands in $OUT (default gpu_out), the ends of all logs on the terminal.
+# What a session with a GPU runs, from the repository's root, $OUT naming a folder for all logs (default gpu_out):
+#   bash benchmarks/gpu_session.sh check      correctness: Pallas kernels, small programs beside real torch, the case table; 2 to 3 minutes
+#   bash benchmarks/gpu_session.sh training   whole training steps; 3 to 4 minutes
+#   bash benchmarks/gpu_session.sh race       kernels against XLA, cuDNN and torch; 2 to 3 minutes
+# One after the other: compilers at work beside each other on 16 cores took four times as long (2026-11-26). What runs at once shares the card's
+# memory, so none may take it in advance.
 set -uo pipefail
 OUT=${OUT:-gpu_out}
 mkdir -p "$OUT"
@@ -25,25 +29,21 @@ ends() { # ends LINES NAME...
 
 case $1 in
 check)
-    log kernels 200 $python benchmarks/gpu.py --check --budget 190 --out "$OUT" &
-    log cases 215 $python tests/device_cases.py --processes 8 --seconds 190 --out "$OUT/cases.json" &
-    log programs 120 $python tests/device_programs.py &
-    log training 200 $python benchmarks/training_gpu.py --models mlp cnn gpt lstm resnet --contenders torch recorded compiled --steps 10 &
-    log beside 150 $python -m torchlike.run examples/digits.py &
+    log kernels 150 $python benchmarks/gpu.py --check --budget 140 --out "$OUT" &
+    log programs1 150 $python tests/device_programs.py devices errors views_and_edits training mixed_precision products &
+    log programs2 150 $python tests/device_programs.py attention recurrent streams_and_memory random_numbers compiled linear_algebra data &
+    log cases 180 $python tests/device_cases.py --processes 6 --seconds 160 --out "$OUT/cases.json" &
     wait
-    ends 14 training
-    ends 3 beside
-    ends 45 kernels programs cases
+    ends 30 kernels programs1 programs2 cases
     ;;
-measure)
-    rm -f "$OUT/timed"
-    log race 235 $python benchmarks/gpu.py --quick --budget 220 --after "$OUT/timed" --out "$OUT" &
-    log training 165 $python benchmarks/training_gpu.py --models gpt2 gpt resnet50 --contenders torch recorded compiled jit --ready 115 \
+training)
+    log training 230 $python benchmarks/training_gpu.py --models gpt2 gpt resnet50 --contenders torch recorded compiled jit --ready 170 \
         --steps 10 --turns 3 --out "$OUT/training_gpu.md"
-    touch "$OUT/timed"
-    wait
-    ends 30 training
+    ends 40 training
+    ;;
+race)
+    log race 180 $python benchmarks/gpu.py --quick --budget 165 --out "$OUT"
     ends 60 race
     ;;
-*) echo "check or measure" ;;
+*) echo "check, training or race" ;;
 esac

@@ -4,6 +4,7 @@ from __future__ import annotations
 import numpy as np
 
 from . import dtype as dt
+from . import half_rounding
 from .aval import Aval
 from .halves import MANY, converted
 
@@ -19,7 +20,11 @@ def cast(xp, x, np_dtype):
         return x
     if x.dtype.kind == "c" and np_dtype.kind != "c":
         x = x.real
-    return x.astype(np_dtype) if xp is not np or x.size < MANY else converted(x, np_dtype)
+    if xp is np:
+        return x.astype(np_dtype) if x.size < MANY else converted(x, np_dtype)
+    if x.dtype == np.float32 and np_dtype == np.float16 and half_rounding.needed():
+        return half_rounding.rounded(x)
+    return x.astype(np_dtype)
 
 
 def sum_to(xp, g, shape):
