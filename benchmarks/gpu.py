@@ -35,7 +35,7 @@ from pallas_kernels import _dispatch, _tune, specs  # noqa: E402
 
 OPERATIONS = tuple(specs.LARGE)
 LIMIT = {"float32": 1e-5, "bfloat16": 1e-2, "float16": 2e-3}
-QUICK = ("causal_d128_short", "bias_mask_d64", "d768", "d4096", "instance_56", "gpt2", "mixtral", "gru_h128", "lstm_h256", "narrow")
+QUICK = ("causal_d128_short", "bias_mask_d64", "d768", "d4096", "instance_56", "gpt2", "mixtral", "lstm_h256", "gru_h128", "gru_h64")
 L2_BYTES = 120 << 20  # inputs are rotated over more than the cache holds
 
 
@@ -162,16 +162,18 @@ class Problem:
 
 @jax.jit
 def largest_error(got, want):
-    """The largest of the norms of differences, each relative to the expected array's norm. An array that should be zero but for rounding (the
-    gradient of a bias that moves all scores of a row) is held against a hundredth of the largest."""
+    """The largest of the norms of differences, each relative to the expected array's norm. An array that should be zero
+    but for rounding (the gradient of a bias that moves all scores of a row: in float64 1e-15 of the largest array) is
+    held against the largest; the gradient of a mean over many classes, 1e-8 of its loss, is not."""
     size = lambda x: jnp.linalg.norm(x.ravel()) / max(x.size, 1) ** 0.5
-    wanted = [size(b) for b in jax.tree.leaves(want)]
-    floor = jnp.maximum(1e-2 * jnp.max(jnp.stack(wanted)), 1e-30)
+    wanted = jnp.stack([size(b) for b in jax.tree.leaves(want)])
+    largest = jnp.maximum(wanted.max(), 1e-30)
+    scales = jnp.where(wanted < 1e-10 * largest, largest, wanted)
     errors = []
-    for a, b, scale in zip(jax.tree.leaves(got), jax.tree.leaves(want), wanted, strict=True):
+    for a, b, scale in zip(jax.tree.leaves(got), jax.tree.leaves(want), scales, strict=True):
         a = a.astype(jnp.float32)
         bad = ~jnp.isfinite(a).all()
-        errors.append(jnp.where(bad, jnp.inf, size(a - b) / jnp.maximum(scale, floor)))
+        errors.append(jnp.where(bad, jnp.inf, size(a - b) / scale))
     return jnp.max(jnp.stack(errors))
 
 
@@ -420,7 +422,6 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--quick", action="store_true")
     parser.add_argument("--tiny", action="store_true")
     parser.add_argument("--out", type=Path, default=Path(os.environ.get("OUT", ".")))
-    parser.add_argument("--after", type=Path, help="compile, but do not time before this file exists")
     parser.add_argument("--budget", type=float, default=520.0, help="seconds after which no further row is started")
     args = parser.parse_args(arguments)
     here = _dispatch.device()
@@ -432,14 +433,10 @@ def main(arguments: list[str] | None = None) -> int:
     args.out.mkdir(parents=True, exist_ok=True)
     clock = Clock(args.budget)
     chosen = [spec for op in ops for spec in (specs.TINY if args.tiny else specs.LARGE)[op] if not args.quick or spec.name in QUICK]
-    ceiling = ceilings(args.tiny)
-    print(
-        f"{here.kind}, jax {jax.__version__}: copy {ceiling['copy'] / 1e12:.3g} TB/s, products "
-        + ", ".join(f"{k} {ceiling[k] / 1e12:.3g} TFLOP/s" for k in ("bfloat16", "float32"))
-    )
     path = args.out / "pallas_kernels_gpu.json"
     torch = {"torch": importlib.metadata.version("torch")} if contenders.HAVE_TORCH else {}
-    about = {"device": here.kind, "jax": jax.__version__, **torch, "ceilings": ceiling}
+    about = {"device": here.kind, "jax": jax.__version__, **torch}
+    print(", ".join(f"{name} {version}" for name, version in about.items()))
     rows: list[Row] = []
 
     def keep(more: list[Row]) -> None:
@@ -458,8 +455,11 @@ def main(arguments: list[str] | None = None) -> int:
             wait([job for made in compiled for job in jobs_of(made)], timeout=args.budget * 0.45)
             print(f"{sum(job.done() for made in compiled for job in jobs_of(made))} programs of {sum(map(len, map(jobs_of, compiled)))} after"
                   f" {args.budget - clock.left():.0f} s", flush=True)
-            while args.after and not args.after.exists():
-                time.sleep(0.2)
+            about["ceilings"] = ceiling = ceilings(args.tiny)  # not before: they too want the card to themselves
+            print(
+                f"copy {ceiling['copy'] / 1e12:.3g} TB/s, products "
+                + ", ".join(f"{k} {ceiling[k] / 1e12:.3g} TFLOP/s" for k in ("bfloat16", "float32"))
+            )
             for spec in chosen:
                 keep(made := race(spec, compiled.pop(0), ceiling, clock, args.tiny))
                 print(" ".join(f"{r.mode} {r.contender} {r.us:.0f};" if r.us else f"{r.mode} {r.contender} -;" for r in made), spec.op, spec.name, flush=True)

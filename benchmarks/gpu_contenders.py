@@ -19,7 +19,7 @@ Contenders = dict[str, Callable]
 
 
 def jax_contenders(spec: specs.Spec, ours: str) -> Contenders:
-    """`ours` is the implementation's name, "interpret" on a CPU; "" for an operation that is pure JAX."""
+    """`ours` is the implementation's name, "interpret" on a CPU; "" for the one chosen by default."""
     call = functools.partial(getattr(pallas_kernels, spec.op), **spec.static)
     made = {"ours": functools.partial(call, impl=ours) if ours else call}
     return made | _JAX[spec.op](spec, call)
@@ -131,11 +131,6 @@ def _recurrent(mode, x, h0, c0, w_ih, w_hh, b_ih, b_hh, reverse=False, lengths=N
     return (y, h, c) if mode == "lstm" else (y, h)
 
 
-def _gated(x, gate, up):
-    product = lambda w: jnp.dot(x, w.T, precision="highest" if x.dtype == jnp.float32 else None)
-    return jax.nn.silu(product(gate)) * product(up)
-
-
 _JAX = {
     "attention": _attention,
     "layer_norm": _plain(_layer_norm),
@@ -145,7 +140,6 @@ _JAX = {
     "linear_cross_entropy": _plain(_linear_cross_entropy),
     "grouped_mm": _plain(lambda x, weight, group_sizes: jax.lax.ragged_dot(x, weight, group_sizes)),
     "recurrent_layer": _plain(_recurrent),
-    "gated_linear": _plain(_gated),
 }
 
 
@@ -255,10 +249,6 @@ def _torch_recurrent(functional, static, x, h0, w_ih, w_hh, b_ih, b_hh, c0=None,
     return y, h[0]
 
 
-def _torch_gated(functional, static, x, gate, up):
-    return functional.silu(functional.linear(x, gate)) * functional.linear(x, up)
-
-
 _TORCH = {"attention": _torch_attention} | {
     op: _torch_plain(make)
     for op, make in {
@@ -269,6 +259,5 @@ _TORCH = {"attention": _torch_attention} | {
         "linear_cross_entropy": _torch_linear_cross_entropy,
         "grouped_mm": _torch_grouped_mm,
         "recurrent_layer": _torch_recurrent,
-        "gated_linear": _torch_gated,
     }.items()
 }

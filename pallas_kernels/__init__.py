@@ -3,7 +3,6 @@
 from pallas_kernels._dispatch import KernelUnavailable as KernelUnavailable
 from pallas_kernels._dispatch import override as override
 from pallas_kernels.attention import attention as attention
-from pallas_kernels.gated import gated_linear as gated_linear
 from pallas_kernels.grouped import grouped_mm as grouped_mm
 from pallas_kernels.losses import cross_entropy as cross_entropy
 from pallas_kernels.losses import linear_cross_entropy as linear_cross_entropy
@@ -18,7 +17,6 @@ from pallas_kernels.recurrent import recurrent_layer as recurrent_layer
 KERNELS = (
     "attention",
     "cross_entropy",
-    "gated_linear",
     "group_norm",
     "grouped_mm",
     "layer_norm",

@@ -14,6 +14,9 @@ import jax
 MODES = ("auto", "kernel", "reference", "interpret")
 _ENVIRONMENT = "PALLAS_KERNELS"
 
+# Shared memory that a program may ask for, in bytes, by compute capability.
+_SHARED_MEMORY = {80: 166912, 86: 101376, 89: 101376, 90: 232448, 100: 232448, 120: 101376}
+
 
 @dataclass(frozen=True)
 class Device:
@@ -21,6 +24,11 @@ class Device:
     kind: str
     capability: int = 0  # 90 for compute capability 9.0; 0 off CUDA
     processors: int = 1  # streaming multiprocessors; 1 off the GPU
+
+    @property
+    def shared_memory(self) -> int:
+        """Bytes of it that one program may ask for; of an unknown capability, what every CUDA device has."""
+        return _SHARED_MEMORY.get(self.capability, 49152)
 
 
 H200 = Device("cuda", "NVIDIA H200", 90, 132)

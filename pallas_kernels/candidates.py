@@ -2,7 +2,6 @@
 
 from pallas_kernels.attention import gpu as attention
 from pallas_kernels.attention import gpu_backward as attention_backward
-from pallas_kernels.gated import gpu as gated
 from pallas_kernels.grouped import gpu as grouped
 from pallas_kernels.losses import gpu as losses
 from pallas_kernels.norm import gpu as norm
@@ -19,5 +18,4 @@ CANDIDATES: dict[str, dict[str, tuple]] = {
     "cross_entropy": {"cross_entropy": losses.CANDIDATES},
     "grouped_mm": {"grouped_product": grouped.CANDIDATES, "grouped_outer": grouped.CANDIDATES},
     "recurrent_layer": {"recurrent_forward": recurrent.CANDIDATES, "recurrent_backward": recurrent.CANDIDATES},
-    "gated_linear": {"gated_linear": gated.CANDIDATES},
 }

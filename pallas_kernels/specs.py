@@ -32,7 +32,7 @@ class Spec:
     moved: int = 0  # bytes the forward pass must read and write
     backward_flops: int = 0
     backward_moved: int = 0
-    impl: str = "triton"  # what the benchmark calls ours on a card; "" for an operation that is pure JAX
+    impl: str = "triton"  # what the benchmark calls ours on a card; "": what is chosen by default
 
     def __str__(self) -> str:
         return self.name
@@ -216,18 +216,6 @@ def _recurrent(
     return Spec("recurrent_layer", name, arrays, static, gradients, flops, moved, 2 * flops, 2 * moved, impl)
 
 
-def _gated(
-    name: str, rows: int, inner: int, columns: int, dtype: str = "float32", *, bias: bool = False, **static
-) -> Spec:
-    weight = Array((columns, inner), dtype, scale=inner**-0.5)
-    arrays = {"x": Array((rows, inner), dtype), "gate": weight, "up": weight}
-    arrays |= {n: Array((columns,), dtype) for n in ("gate_bias", "up_bias") if bias}
-    flops = 4 * rows * inner * columns
-    size = np.dtype(jax.numpy.dtype(dtype)).itemsize
-    moved = size * (rows * inner + 2 * inner * columns + rows * columns)
-    return Spec("gated_linear", name, arrays, static, tuple(arrays), flops, moved, 3 * flops, 2 * moved)
-
-
 SMALL: dict[str, tuple[Spec, ...]] = {
     "attention": (
         _attention("exact", 1, 2, 32, 16, s=48),
@@ -303,13 +291,6 @@ SMALL: dict[str, tuple[Spec, ...]] = {
         _recurrent("rnn_tanh", "rnn_tanh", 4, 3, 6, 16, reverse=True),
         _recurrent("rnn_relu_lengths", "rnn_relu", 6, 6, 6, 10, lengths=True),
     ),
-    "gated_linear": (
-        _gated("swiglu", 37, 20, 18),
-        _gated("geglu", 16, 33, 40, bias=True, activation="gelu"),
-        _gated("geglu_tanh_bf16", 20, 16, 16, "bfloat16", activation="gelu_tanh"),
-        _gated("reglu", 9, 16, 16, activation="relu"),
-        _gated("glu", 9, 16, 16, activation="sigmoid"),
-    ),
 }
 
 LARGE: dict[str, tuple[Spec, ...]] = {
@@ -352,14 +333,10 @@ LARGE: dict[str, tuple[Spec, ...]] = {
         _grouped("many_experts", 32768, 2048, 1408, 64, "bfloat16"),
     ),
     "recurrent_layer": (
-        _recurrent("lstm_h256", "lstm", 512, 64, 256, 256, impl="cudnn"),
-        _recurrent("gru_h128", "gru", 512, 64, 128, 128),
+        _recurrent("lstm_h256", "lstm", 512, 64, 256, 256, impl=""),
+        _recurrent("gru_h128", "gru", 512, 64, 128, 128, impl=""),
         _recurrent("gru_h64", "gru", 512, 256, 64, 64),
         _recurrent("lstm_h64_lengths", "lstm", 512, 256, 64, 64, lengths=True),
-    ),
-    "gated_linear": (
-        _gated("narrow", 1 << 20, 128, 512, "bfloat16"),
-        _gated("wide", 8192, 4096, 11008, "bfloat16"),
     ),
 }
 
@@ -373,7 +350,6 @@ TINY: dict[str, tuple[Spec, ...]] = {
     "linear_cross_entropy": (_cross_entropy("v300", 32, 300, hidden=16),),
     "grouped_mm": (_grouped("g4", 96, 32, 48, 4),),
     "recurrent_layer": (_recurrent("gru", "gru", 8, 8, 16, 16),),
-    "gated_linear": (_gated("k16", 64, 16, 32),),
 }
 
 

@@ -14,7 +14,7 @@ from pallas_kernels._gradients import guarded
 from pallas_kernels.recurrent import reference
 from pallas_kernels.recurrent.cells import GATES, Case, Operands
 
-_MAX_HIDDEN = 128  # the hidden matrix of every gate must stay on chip
+_MAX_HIDDEN = 128  # the hidden matrix of every gate must stay on chip: no card has the room for a wider one
 
 
 def recurrent_layer(
@@ -46,13 +46,8 @@ def recurrent_layer(
         return (y, h0, c0) if case.cells else (y, h0)
     choice = _dispatch.choose("recurrent_layer", IMPLEMENTATIONS, case, impl)
     name = choice.impl.name if choice.impl else None
-    own = partial(_layer, replace(case, interpret=choice.interpret))
-    if name == "cudnn":
-        from pallas_kernels.recurrent import cudnn
-
-        kernel = lambda *a: cudnn.lstm(*a, reverse)
-        return _dispatch.on_platforms(("cuda",), kernel, partial(own, None, None), x, h0, c0, w_ih, w_hh, b_ih, b_hh)
-    return own(name, lengths, x, h0, c0, w_ih, w_hh, b_ih, b_hh)
+    case = replace(case, interpret=choice.interpret)
+    return _layer(case, name, lengths, x, h0, c0, w_ih, w_hh, b_ih, b_hh)
 
 
 def recurrent(
@@ -225,21 +220,18 @@ def _triton_supports(device: Device, case: Case) -> str | None:
         return f"{case.dtype} is not supported"
     if case.hidden > _MAX_HIDDEN:
         return f"hidden size {case.hidden} is over {_MAX_HIDDEN}"
-    if device.platform == "cuda" and device.capability < 80:
-        return f"compute capability {device.capability / 10} is under 8.0"
+    if device.platform == "cuda":
+        if device.capability < 80:
+            return f"compute capability {device.capability / 10} is under 8.0"
+        from pallas_kernels.recurrent import gpu
+
+        needed, given = gpu.shared_memory(case), device.shared_memory
+        if needed > given:
+            return f"{case.mode} of hidden size {case.hidden} wants {needed} bytes of shared memory, over {given}"
     size = case.steps * case.batch * case.hidden * 4
     return None if size <= 2**31 else f"an array of {size} elements is over 2**31"
 
 
-def _cudnn_supports(device: Device, case: Case) -> str | None:
-    if case.mode != "lstm":
-        return f"JAX has no cuDNN {case.mode}"
-    if case.dtype != "float32":
-        return f"{case.dtype} is not supported"
-    return "lengths are not supported" if case.lengths else None
-
-
 IMPLEMENTATIONS = (
-    Impl("cudnn", ("cuda",), "pallas_kernels.recurrent.cudnn:lstm", _cudnn_supports),
     Impl("triton", ("cuda",), "pallas_kernels.recurrent.gpu:forward", _triton_supports, interpretable=True),
 )

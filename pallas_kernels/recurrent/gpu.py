@@ -1,6 +1,6 @@
 """Recurrent sequences on the GPU with the state on chip: one program per block of batch rows loops over time.
 
-For small hidden sizes only: every step multiplies by the whole hidden matrix, which must come from registers or L1.
+For small hidden sizes only: every step multiplies by the whole hidden matrix, which must come from shared memory.
 """
 
 from dataclasses import dataclass
@@ -30,12 +30,24 @@ def _config(kernel: str, case: Case) -> Config:
     return _tune.pick(kernel, tuning_key(kernel, case), Config, lambda: Config(16, 4))
 
 
+def _width(case: Case) -> int:
+    return max(16, _compat.next_power_of_2(case.hidden))
+
+
+def shared_memory(case: Case) -> int:
+    """Bytes that a program stages in shared memory: both sides of its products, each as the high and the low part that
+    three TF32 products take. The backward pass counts, with a tile of rows per gate; the forward pass has one tile: at
+    GRU 128, 409600 bytes, which is what an H200 was asked for and refused."""
+    block = max(_config(kernel, case).block for kernel in ("recurrent_forward", "recurrent_backward"))
+    return 2 * 4 * case.gates * _width(case) * (_width(case) + block)
+
+
 class _Rows:
     """Loads and stores (rows, H) tiles for one program's batch rows."""
 
     def __init__(self, case: Case, block: int, first):
         self.case, self.block = case, block
-        self.width = max(16, _compat.next_power_of_2(case.hidden))
+        self.width = _width(case)
         self.number = first + jnp.arange(block, dtype=jnp.int32)
         self.column = jnp.arange(self.width) < case.hidden
         self.inside = (self.number < case.batch)[:, None] & self.column[None]
@@ -60,7 +72,7 @@ class _Rows:
 
 def _blocks(case: Case, block: int) -> dict[str, _compat.Block]:
     """Whole arrays, padded to whole blocks of rows and columns."""
-    rows, width = _compat.round_up(case.batch, block), max(16, _compat.next_power_of_2(case.hidden))
+    rows, width = _compat.round_up(case.batch, block), _width(case)
     whole = lambda *shape: _compat.Block(shape, lambda i: (0,) * len(shape))
     return {
         "gates": whole(case.steps, rows, case.gates, width),

@@ -3,7 +3,6 @@ import pytest
 
 from pallas_kernels import _tune
 from pallas_kernels.attention import tiles
-from pallas_kernels.gated import gpu as gated
 from pallas_kernels.grouped import gpu as grouped
 from pallas_kernels.losses import gpu as losses
 from pallas_kernels.norm import gpu as norm
@@ -13,7 +12,6 @@ BLOCKS = {
     "attention_forward": tiles.Config(16, 16, 4, 1),
     "attention_backward": tiles.Config(16, 16, 4, 1),
     "cross_entropy": losses.Config(32, 4),
-    "gated_linear": gated.Config(16, 16, 16, 4, 1),
     "grouped_product": grouped.Config(16, 16, 16, 4, 1),
     "grouped_outer": grouped.Config(16, 16, 16, 4, 1),
     "norm_forward": norm.Config(4, 4, 2),

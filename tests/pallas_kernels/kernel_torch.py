@@ -51,11 +51,6 @@ def recurrent_layer(mode, x, h0, c0, w_ih, w_hh, b_ih=None, b_hh=None, lengths=N
     return (torch.stack(ys), h) if c is None else (torch.stack(ys), h, c)
 
 
-def gated_linear(x, gate, up, gate_bias=None, up_bias=None, activation="silu"):
-    act = (lambda g: F.gelu(g, approximate="tanh")) if activation == "gelu_tanh" else getattr(F, activation)
-    return act(F.linear(x, gate, gate_bias)) * F.linear(x, up, up_bias)
-
-
 def widened(array) -> torch.Tensor:
     array = np.asarray(array)
     return torch.from_numpy(array.astype("int64" if array.dtype.kind == "i" else "float64"))

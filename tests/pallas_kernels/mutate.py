@@ -17,7 +17,7 @@ ATTENTION = "test_kernel_attention.py -k kernels_match"
 REST = "test_kernel_operations.py -k kernels_match"
 PLAIN = "test_kernel_operations.py -k references_match"  # pure JAX on every platform
 TPU = "test_kernel_tpu.py"
-CUDNN = "test_kernel_recurrent.py -k packed"
+LOWERING = "test_kernel_lowering.py -k other_kernels"  # what Triton's own verifier refuses
 
 # (file, text that occurs once, replacement, tests to run)
 MUTATIONS = [
@@ -110,8 +110,8 @@ MUTATIONS = [
     ),
     (
         "grouped/gpu.py",
-        "jnp.where((group < case.groups) & (first < end), steps, 0)",
-        "jnp.where(first < end, steps, 0)",
+        "jnp.where((group < case.groups) & (first < end), ",
+        "jnp.where(first < end, ",
         REST,
     ),
     (
@@ -128,7 +128,6 @@ MUTATIONS = [
         "return [dr, dz, dn], [dr, dz, dn], dh * z, None",
         REST,
     ),
-    ("gated/gpu.py", "return jnp.where(x < 0, -value, value)", "return value", REST),
     ("norm/gpu.py", "row = _compat.Block((None, width), lambda i, w: (w, 0))", "row = _compat.Block((None, width), lambda i, w: (0, 0))", REST),
     ("norm/gpu.py", "row = _compat.Block((None, width), lambda p, w: (w, 0))", "row = _compat.Block((None, width), lambda p, w: (0, 0))", REST),
     ("norm/gpu.py", "return carry[0] + (grad * normal).sum(0),", "return (grad * normal).sum(0),", REST),
@@ -142,6 +141,7 @@ MUTATIONS = [
     ("losses/reference.py", "hard = weight * scale * (1 - case.smoothing)", "hard = weight * scale", PLAIN),
     ("grouped/gpu.py", "(end - start + bm - 1) // bm, step", "(end - start) // bm, step", REST),
     ("grouped/gpu.py", "row_ok = (first + jnp.arange(bm, dtype=jnp.int32) < end)", "row_ok = (first + jnp.arange(bm, dtype=jnp.int32) < case.rows)", REST),
+    ("grouped/gpu.py", "jnp.int32(steps), jnp.int32(0))", "steps, 0)", LOWERING),
     ("grouped/tiles.py", "count = -(-rows // block) + sizes.shape[0] + 1", "count = -(-rows // block)", REST),
     ("grouped/tpu.py", "jnp.where((jnp.arange(case.rows) < end)[:, None], out, 0)", "out", TPU),
     ("attention/tpu.py", "bias = bias / case.scale", "bias = bias", TPU),
@@ -152,11 +152,6 @@ MUTATIONS = [
     ("recurrent/gpu.py", "new_h = jnp.where(alive, new_h, h)", "new_h = new_h", REST),
     ("recurrent/gpu.py", "_compat.dot(u[g], weight[g], contract=(1, 0)", "_compat.dot(u[g], weight[g], contract=(1, 1)", REST),
     ("recurrent/cells.py", "dc = dc + dh * o * (1 - t * t)", "dc = dh * o * (1 - t * t)", REST),
-    ("recurrent/cudnn.py", "return y[::-1] if reverse else y, h[0], c[0]", "return y, h[0], c[0]", CUDNN),
-    ("recurrent/cudnn.py", "w_hh.ravel(), zero", "w_hh.T.ravel(), zero", CUDNN),
-    ("gated/gpu.py", "mask=column_ok[:, None] & inner_ok, other=0", "mask=column_ok[:, None], other=0", REST),
-    ("gated/gpu.py", 'zip(("gate_bias", "up_bias"), totals', 'zip(("up_bias", "gate_bias"), totals', REST),
-    ("gated/gpu.py", '"relu": lambda x: jnp.maximum(x, 0.0)', '"relu": lambda x: jnp.abs(x)', REST),
 ]
 
 

@@ -1,14 +1,13 @@
-"""Stacks of recurrent layers against real torch, and the packing of weights for cuDNN."""
+"""Stacks of recurrent layers against real torch, what the kernel is picked for, and bad input."""
 
-import jax
 import kernel_oracle as oracle
 import numpy as np
 import pytest
 import torch
-from jax.experimental import rnn
 
 import pallas_kernels
-from pallas_kernels.recurrent import cudnn
+from pallas_kernels import _dispatch, _tune
+from pallas_kernels.recurrent import api, cells, gpu
 
 
 @pytest.mark.parametrize("mode", ["lstm", "gru"])
@@ -48,26 +47,39 @@ def test_dropout_acts_between_layers_only():
         run(2, dropout=0.5)
 
 
-@pytest.mark.parametrize("reverse", [False, True])
-def test_weights_are_packed_as_cudnn_wants(reverse, monkeypatch):
-    """cuDNN itself needs a card; JAX's definition of what it computes, fed through its own unpacking, does not."""
+A40 = _dispatch.Device("cuda", "NVIDIA A40", 86, 84)
+UNKNOWN = _dispatch.Device("cuda", "Imaginary GPU 7", 999, 1)
 
-    def stand_in(x, h, c, weights, lengths, size, hidden, layers, dropout, bidirectional, precision):
-        assert precision == jax.lax.Precision.HIGHEST
-        parts = rnn.unpack_lstm_weights(weights, size, hidden, layers, bidirectional)
-        return rnn.lstm_ref(x, h, c, *parts, lengths, size, hidden, layers, dropout, bidirectional)
 
-    monkeypatch.setattr(rnn, "lstm", stand_in)
-    rng = np.random.default_rng(0)
-    x, h, c, w_ih, w_hh, b_ih, b_hh = (
-        rng.standard_normal(s).astype("float32")
-        for s in ((4, 3, 5), (3, 6), (3, 6), (24, 5), (24, 6), (24,), (24,))
-    )
-    both = oracle.jit(
-        lambda *a: (cudnn.lstm(*a, reverse), pallas_kernels.recurrent_layer("lstm", *a, reverse=reverse))
-    )
-    for a, b in zip(*both(x, h, c, w_ih, w_hh, b_ih, b_hh), strict=True):
-        assert oracle.error(a, b) < 1e-6
+@pytest.mark.parametrize(
+    ("device", "mode", "most", "refusal"),
+    [
+        (_dispatch.H200, "lstm", 64, "lstm of hidden size 65 wants 589824 bytes of shared memory, over 232448"),
+        (_dispatch.H200, "gru", 64, "gru of hidden size 65 wants 442368 bytes of shared memory, over 232448"),
+        (_dispatch.H200, "rnn_tanh", 128, "hidden size 129 is over 128"),
+        (A40, "lstm", 32, "lstm of hidden size 33 wants 163840 bytes of shared memory, over 101376"),
+        (A40, "gru", 32, "gru of hidden size 33 wants 122880 bytes of shared memory, over 101376"),
+        (A40, "rnn_tanh", 64, "rnn_tanh of hidden size 65 wants 147456 bytes of shared memory, over 101376"),
+        (UNKNOWN, "lstm", 32, "lstm of hidden size 33 wants 163840 bytes of shared memory, over 49152"),
+    ],
+)
+def test_hidden_sizes_that_fit_shared_memory(device, mode, most, refusal):
+    def choose(hidden):
+        case = cells.Case(mode, 9, 40, hidden, "float32", True, False)
+        with _dispatch.assumed_device(device):
+            return _dispatch.choose("recurrent_layer", api.IMPLEMENTATIONS, case)
+
+    assert choose(1).impl and choose(most).impl
+    assert choose(most + 1).reasons == (f"triton: {refusal}",)
+
+
+def test_shared_memory_goes_by_the_configuration():
+    case = cells.Case("lstm", 9, 40, 64, "float32", True, False)
+    choose = lambda: _dispatch.choose("recurrent_layer", api.IMPLEMENTATIONS, case)
+    with _dispatch.assumed_device(_dispatch.Device("cuda", "NVIDIA A100", 80, 108)):
+        assert choose().impl
+        with _tune.forced(recurrent_backward=gpu.Config(32, 4)):
+            assert "wants 196608 bytes of shared memory, over 166912" in choose().reasons[0]
 
 
 @pytest.mark.parametrize(
