@@ -181,8 +181,8 @@ def _compiled(info, calls: list, wanted: list, donated: tuple) -> tuple:
 
 def _traced_program(info, calls: list, wanted: list, donated: tuple):
     """The program as JAX traced it, and where among its outputs each result is: those that are one value are one output."""
-    n = len(info.input_avals)
-    kept = [i for i in range(n) if i not in set(donated)]
+    n, gone = len(info.input_avals), set(donated)
+    kept = [i for i in range(n) if i not in gone]
     places: list[int] = []
 
     def p(donated_arrays, kept_arrays, floats, ints, one):  # XLA keeps the name twice with each instruction
