@@ -33,6 +33,7 @@ _LIBRARIES = tuple(os.path.dirname(os.path.dirname(np.__file__)) + os.sep + name
 _GENERATORS = (random.Random, np.random.Generator, np.random.RandomState)
 _EFFECTS = frozenset(["time", "_io", "io", "posix", "nt", "_socket", "datetime"])  # C functions of these modules
 _BUILTIN_EFFECTS = frozenset(["print", "input", "open"])
+_FROZEN = 1000  # objects that are frozen at least where a program has called gc.freeze(); Python 3.12 itself begins with some hundred
 _STARTS = {"LOAD_GLOBAL": "global", "LOAD_NAME": "global", "STORE_GLOBAL": "global", "DELETE_GLOBAL": "global", "LOAD_DEREF": "cell",
            "STORE_DEREF": "cell", "LOAD_FAST": "local", "LOAD_FAST_CHECK": "local"}
 _ATTRIBUTES = frozenset(["LOAD_ATTR", "LOAD_METHOD", "STORE_ATTR", "DELETE_ATTR"])
@@ -128,7 +129,7 @@ class Watch:
 
     def __enter__(self) -> Watch:
         self._states = _random_states()
-        self._freezes = not gc.get_freeze_count()
+        self._freezes = gc.get_freeze_count() < _FROZEN
         if self._freezes:
             gc.freeze()  # what gc.get_objects() gives from here on is new
         self._outer = sys.gettrace(), sys.getprofile()
