@@ -38,14 +38,15 @@ NOTED = 20  # a program that lost less than this part of its compilation is not 
 MOST_NOTES = 64  # such files of one process
 LENT = 8  # runs of an executable with copies of what it takes over, before another is compiled that does not
 SETTLED = 4  # programs after a compilation until memory is tidied again
-COUNTED = 64  # executables after which the process's memory mappings are counted
+COUNTED = 2000  # operations compiled after which the process's memory mappings are counted; each takes about two,
+MAPPED = 3  # and an executable as many as so many operations besides
 
 
 class _Options:
     tier = None  # None: by the rule above; 'numpy' or 'compiled': forced
     clock = 0  # programs run so far
     settled = -1  # when memory is tidied again
-    loaded = 0  # executables so far
+    loaded = 0  # operations in executables since mappings were counted
 
 
 options = _Options()
@@ -300,9 +301,11 @@ def _lend(inputs: list[Value], taken: frozenset[int]) -> None:
 
 
 def _add(info: ProgramInfo, exe: Executable) -> None:
-    options.loaded += 1
-    if not options.loaded % COUNTED and mappings.are_half_used():
-        _forget_older_half(info)
+    options.loaded += MAPPED + len(info.steps)
+    if options.loaded >= COUNTED:
+        options.loaded = 0
+        if mappings.are_half_used():
+            _forget_older_half(info)
     info.executables.append(exe)
 
 
