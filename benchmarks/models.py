@@ -1,6 +1,7 @@
 """Six training steps, each once in PyTorch's API and once by hand in JAX."""
 from __future__ import annotations
 
+import contextlib
 import functools
 
 
@@ -96,16 +97,20 @@ def lstm(torch, vocabulary=100, d=128, steps=35, batch=20):
 MODELS = {"mlp": mlp, "quickstart": quickstart, "cnn": cnn, "resnet": resnet, "gpt": gpt, "lstm": lstm}
 
 
-def torch_step(torch, name: str, compiler=None):
-    """A function that trains one step and returns the loss tensor; `compiler` wraps the model."""
+def torch_step(torch, name: str, compiler=None, device: str = "cpu", autocast: bool = False):
+    """A function that trains one step and returns the loss tensor; `compiler` wraps the model. All start from the CPU's random numbers;
+    `autocast` is to bfloat16."""
     torch.manual_seed(0)
     model, optimizer, x, y, loss_of = MODELS[name](torch)
+    if device != "cpu":
+        model, x, y = model.to(device), x.to(device), y.to(device)
     if compiler is not None:
         model = compiler(model)
 
     def step():
         optimizer.zero_grad()
-        loss = loss_of(model(x), y)
+        with torch.autocast(device, torch.bfloat16) if autocast else contextlib.nullcontext():
+            loss = loss_of(model(x), y)
         loss.backward()
         optimizer.step()
         return loss

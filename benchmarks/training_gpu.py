@@ -10,7 +10,6 @@ convolutions, torch's default); `lstm_wide` two layers of 256, 64 sequences of 5
 from __future__ import annotations
 
 import argparse
-import contextlib
 import functools
 import json
 import os
@@ -64,28 +63,10 @@ def resnet50(torch):
             nn.functional.cross_entropy)
 
 
-MODELS = {**models.MODELS, "gpt2": gpt2, "resnet50": resnet50, "lstm_wide": lstm_wide}
 AUTOCAST = ("gpt2",)
 BY_HAND = (*models.MODELS, "gpt2")
+models.MODELS.update(gpt2=gpt2, resnet50=resnet50, lstm_wide=lstm_wide)
 LARGE = ("gpt2", "resnet50")  # recorded and compiled are one there: the GPU is behind Python
-
-
-def torch_step(torch, name: str, compiler=None):
-    """A function that trains one step on the GPU and returns the loss tensor; the CPU's random numbers, so that all start equal."""
-    torch.manual_seed(0)
-    model, optimizer, x, y, loss_of = MODELS[name](torch)
-    model, x, y = model.to(DEVICE), x.to(DEVICE), y.to(DEVICE)
-    if compiler is not None:
-        model = compiler(model)
-
-    def step():
-        optimizer.zero_grad()
-        with torch.autocast(DEVICE, torch.bfloat16) if name in AUTOCAST else contextlib.nullcontext():
-            loss = loss_of(model(x), y)
-        loss.backward()
-        optimizer.step()
-        return loss
-    return step
 
 
 def jax_gpt2_step():
@@ -145,7 +126,7 @@ def contender(kind: str, name: str):
         return (jax_gpt2_step() if name == "gpt2" else models.jax_step(name)), float, peak
     import importlib
     torch = importlib.import_module("torch" if kind.startswith("torch") else "torchlike")
-    step = torch_step(torch, name, torch.compile if kind == "torch.compile" else None)
+    step = models.torch_step(torch, name, torch.compile if kind == "torch.compile" else None, DEVICE, name in AUTOCAST)
     if kind == "compiled":
         step = torch.compile(step)
     return step, lambda loss: loss.item(), lambda: torch.cuda.max_memory_allocated() / 2**20
@@ -215,7 +196,7 @@ class Contender:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--models", nargs="*", default=list(MODELS))
+    parser.add_argument("--models", nargs="*", default=list(models.MODELS))
     parser.add_argument("--contenders", nargs="*", default=list(CONTENDERS))
     parser.add_argument("--steps", type=int, default=20)
     parser.add_argument("--turns", type=int, default=5)

@@ -1,9 +1,9 @@
 """The case table with torchlike's tensors on a GPU or TPU, beside the same on the CPU, which test_cases.py holds against real torch.
 
-    python tests/device_cases.py [--device cuda] [--processes 12] [--seconds 150] [--rows PART] [--out FILE]
+    python tests/device_cases.py [--device cuda] [--processes 12] [--seconds 150] [--rows PART ...] [--out FILE]
     python tests/device_cases.py --posing                 a second CPU device takes the GPU's place: what any machine can check
 
-Each row's samples and their gradients are one program. Rows run in processes of their own kind, so that a crash loses one row.
+Each row's samples and their gradients are one program. Rows run in processes apart from this one, so that a crash loses one row.
 """
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import argparse
 import contextlib
 import json
 import os
+import random
 import subprocess
 import sys
 import tempfile
@@ -99,7 +100,7 @@ def main() -> int:
         return 0
     from cases import CASES
     waiting = [row.id for row in CASES if row.samples and row.values and any(part in row.id for part in arguments.rows) and not row.name.endswith(LEFT_ALONE)]
-    waiting.sort(key=lambda name: hash(name) % 997)  # rows of one kind are not one process's
+    random.Random(0).shuffle(waiting)  # rows of one kind take turns with others
     end, results, lock = time.monotonic() + arguments.seconds, [], threading.Lock()
     environment = os.environ | {"XLA_PYTHON_CLIENT_PREALLOCATE": "false", "TORCHLIKE_CACHE": "off"}
     if arguments.posing:

@@ -87,7 +87,7 @@ class Compiled:
     def _state(self) -> tuple:
         """What lies outside the arguments and the traces took for granted."""
         autocast = tuple(_autocast.state.enabled.items()) if _autocast.active[0] else ()
-        modes = mode.enabled, mode.inference, mode.anomaly, autocast, dt.get_default_dtype(), default_device(), precision.settings()
+        modes = mode.enabled, mode.inference, mode.anomaly, autocast, dt.get_default_dtype(), default_device(), precision.permitted
         return *modes, *[g.key() for g in self.guards]
 
     def __call__(self, *args, **kwargs):

@@ -225,4 +225,7 @@ def _possible(donated: tuple, places: tuple, program, device) -> tuple:
         inputs = [id(root[id(v)]) for v in jaxpr.outvars if id(v) in root]
         if len(set(inputs)) < len(inputs):
             return ()
-    return tuple([i for k, i in enumerate(donated) if places.index(places[k]) == k])
+    first: dict[int, int] = {}
+    for k, place in enumerate(places):
+        first.setdefault(place, k)
+    return tuple([i for k, i in enumerate(donated) if first[places[k]] == k])

@@ -38,8 +38,8 @@ NOTED = 20  # a program that lost less than this part of its compilation is not 
 MOST_NOTES = 64  # such files of one process
 LENT = 8  # runs of an executable with copies of what it takes over, before another is compiled that does not
 SETTLED = 4  # programs after a compilation until memory is tidied again
-COUNTED = 2000  # operations compiled after which the process's memory mappings are counted; each takes about two,
-MAPPED = 3  # and an executable as many as so many operations besides
+COUNTED = 2000  # operations compiled until the process's memory mappings are counted: each takes about two
+MAPPED = 3  # an executable takes as many besides as so many operations
 
 
 class _Options:

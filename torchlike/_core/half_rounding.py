@@ -5,26 +5,21 @@ torch, and other processors, round after each.
 """
 from __future__ import annotations
 
-import functools
-
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
+
+from . import processor
 
 _HALVES = {"avx512_fp16", "asimdhp"}  # flags of processors: x86-64, Arm
 _EXPONENT, _SIGN = np.int32(0x7F800000), np.int32(-0x80000000)
 _LEAST, _MOST = np.float32(2.0 ** -14), np.float32(2.0 ** 17)  # exponents of float16's normal numbers, and beyond
 
 
-@functools.cache
 def needed() -> bool:
     """Whether this machine has such a processor."""
-    try:
-        with open("/proc/cpuinfo") as f:
-            return any(_HALVES & set(line.split()) for line in f if line.startswith(("flags", "Features")))
-    except OSError:  # other systems
-        return False
+    return not _HALVES.isdisjoint(processor.flags())
 
 
 @jax.custom_jvp

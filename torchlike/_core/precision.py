@@ -8,22 +8,18 @@ from __future__ import annotations
 from . import dtype as dt
 
 _RELAXED = {"cuda": "default", "tpu": "high"}  # in the words of jax.default_matmul_precision; three passes of bfloat16 are about TF32
-_permitted = {"matmul": False, "cudnn": True}
+permitted = frozenset({"cudnn"})  # where TF32 is allowed: in what `cudnn` computes, in the other products (`matmul`)
 
 
 def set_permitted(what: str, on: bool) -> bool:
     """Allow TF32 for `matmul` or `cudnn`, or forbid it; whether that is a change. See program.permit_tf32."""
-    before, _permitted[what] = _permitted[what], on
-    return before != on
-
-
-def settings() -> tuple:
-    """What plans depend on."""
-    return tuple(_permitted.values())
+    global permitted
+    before, permitted = permitted, permitted | {what} if on else permitted - {what}
+    return before != permitted
 
 
 def chosen(op, avals, device) -> str | None:
     """A value of jax.default_matmul_precision for an operation; None on the CPU, which has one precision, and where nothing is of 32 bits."""
     if device.type not in _RELAXED or not any(a is not None and a.dtype in (dt.float32, dt.complex64) for a in avals):
         return None
-    return _RELAXED[device.type] if _permitted["cudnn" if op.cudnn else "matmul"] else "highest"
+    return _RELAXED[device.type] if ("cudnn" if op.cudnn else "matmul") in permitted else "highest"

@@ -76,17 +76,19 @@ def _restore(storage: Any, location: str) -> device:
     )
 
 
+NOT_THERE = (
+    "Attempting to deserialize object on a {} device but torch.{}.is_available() is False. If you are running on a "
+    "CPU-only machine, please use torch.load with map_location=torch.device('cpu') to map your storages to the CPU."
+)
+
+
 def _accelerator(kind: str, available: Callable[[], bool]) -> tuple[_Tagger, _Deserializer]:
     def deserialize(storage: Any, location: str) -> device | None:
         if location != kind and not location.startswith(f"{kind}:"):
             return None
         wanted = device(location)
         if not available():
-            raise RuntimeError(
-                f"Attempting to deserialize object on a {kind.upper()} device but torch.{kind}.is_available() is "
-                "False. If you are running on a CPU-only machine, please use torch.load with "
-                "map_location=torch.device('cpu') to map your storages to the CPU."
-            )
+            raise RuntimeError(NOT_THERE.format(kind.upper(), kind))
         count = device_count(kind)
         if (wanted.index or 0) >= count:
             raise RuntimeError(

@@ -56,11 +56,15 @@ def _reduce(self, protocol):
 
 
 def _rebuild(cls, data, layout, requires_grad, attributes, device="cpu"):
-    from .._core.device import canonical
+    from .._core.device import canonical, device_count
     from .creation import place
     if device == "meta":
         shape, dtype = data
         data = np.broadcast_to(np.zeros((), dtype), shape)
+    kind = device.partition(":")[0]
+    if kind in ("cuda", "tpu") and not device_count(kind):
+        from .._serialization.locations import NOT_THERE
+        raise RuntimeError(NOT_THERE.format(kind.upper(), kind))
     t = place(data, canonical(device))
     if layout is not None:
         from .._core.layout import like
