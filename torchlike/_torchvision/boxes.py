@@ -5,7 +5,7 @@ from .._core import dtype as dt
 from .._core.registry import Op
 from .._tensor import Tensor, apply, as_tensor_value
 from ..library import impl
-from ..ops.creation import place
+from ..ops.from_data import place
 from ..ops.sorting import argsort_array
 
 _BLOCK = 128  # boxes that are compared with all later ones at once

@@ -9,7 +9,7 @@ import numpy as np
 
 from .._core.dtype import int32
 from .._tensor import Tensor
-from ..ops.creation import as_tensor
+from ..ops.from_data import as_tensor
 from .process_group import GroupMember, ProcessGroup, get_rank, get_world_size, init_process_group, new_group
 
 __all__ = ["DeviceMesh", "init_device_mesh"]

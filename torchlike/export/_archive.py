@@ -135,7 +135,7 @@ def _read_tensors(records: ArchiveReader, config: str, folder: str, name: str) -
 
 
 def _tensor(array: np.ndarray, dtype: Any, where: dict) -> Tensor:
-    from ..ops.creation import place
+    from ..ops.from_data import place
     t = place(array.copy(), device("cpu"))
     return t if where["type"] == "cpu" else t.to(device(where["type"] if where["index"] is None else f"{where['type']}:{where['index']}"))
 

@@ -8,6 +8,7 @@ from . import (  # noqa: F401
     diagonals,
     discrete_samples,
     foreach,
+    from_data,
     gathering,
     histograms,
     identity,

@@ -20,8 +20,9 @@ from .._tensor import Tensor, _plain_copy, apply
 from .._writing import check_partly_same
 from .choosing import choose
 from .complex_parts import joined
-from .creation import _check_dtype, constant, filled, from_numpy, number_dtype, scalar_tensor
+from .creation import _check_dtype, constant, filled, number_dtype, scalar_tensor
 from .elements import held
+from .from_data import from_numpy
 from .memory_formats import laid_out, preserve_format
 from .operators import in_place_operator, operator
 from .pointwise import _plain_number, binary, number, only, operands

@@ -9,7 +9,8 @@ from .._core import device as dev
 from .._core import dtype as dt
 from .._public import named, public
 from .._tensor import Tensor, apply
-from .creation import _check_dtype, place, strided_only
+from .creation import _check_dtype, strided_only
+from .from_data import place
 from .memory_formats import contiguous_format, laid_out, preserve_format
 from .slicing import SELECT, SLICE
 from .strided_views import _DIAGONAL, diagonal

@@ -9,7 +9,7 @@ from .._core.rng_discrete import binomial as draw_binomial
 from .._core.rng_discrete import poisson as draw_poisson
 from .._public import FUNCTIONS, public
 from .._tensor import Tensor, apply
-from .creation import place
+from .from_data import place
 from .gamma_samples import standard_gamma_sample
 from .random import _generator, by_values
 from .underivable import underived

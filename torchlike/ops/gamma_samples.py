@@ -9,7 +9,7 @@ from .._core.registry import Op
 from .._core.rng_gamma import standard_gamma
 from .._public import FUNCTIONS
 from .._tensor import Tensor, apply
-from .creation import place
+from .from_data import place
 from .random import _generator, by_values
 from .unary import special
 

@@ -19,7 +19,8 @@ from .._resize import Reshaped
 from .._resize import resize as resize_storage
 from .._tensor import Tensor, _new, _plain_copy, apply
 from . import shape_views, strided_views
-from .creation import constant, place
+from .creation import constant
+from .from_data import place
 from .matmul import c_name
 from .memory_formats import channels_last, channels_last_3d, memory_format, preserve_format
 from .storages import stored

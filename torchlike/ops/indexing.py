@@ -17,8 +17,8 @@ from .._plainly import state as overriding
 from .._public import FUNCTIONS
 from .._tensor import Tensor, apply
 from .basic import to_device
-from .creation import place
 from .element_writes import write_element
+from .from_data import place
 from .identity import _become
 from .index_kernels import INDEX, INDEX_PUT, INDEX_PUT_MASK, take_shape
 from .index_ranges import check_range
@@ -239,7 +239,7 @@ def _tensor_index(i) -> Tensor:
         if i.dtype not in _INDEX_DTYPES and (i.ndim or i.dtype.category >= dt.FLOAT):
             raise IndexError("tensors used as indices must be long, int, byte or bool tensors")
         return i
-    from .creation import from_data
+    from .from_data import from_data
     array = np.asarray([x.tolist() if isinstance(x, Tensor) else x for x in i] if isinstance(i, (list, range)) else i)
     if array.dtype.kind == "f":
         array = array.astype(np.int64)

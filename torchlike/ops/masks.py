@@ -15,7 +15,7 @@ from .._public import named, public
 from .._tensor import Tensor, apply, as_tensor_value
 from .._writing import fill_out
 from .choosing import choose
-from .creation import place
+from .from_data import place
 from .index_kernels import INDEX
 from .index_slices import index_select
 from .memory_formats import contiguous_format
@@ -164,7 +164,7 @@ def repeat_interleave(input=None, repeats=None, dim: int | None = None, *, outpu
     if not input.ndim:
         raise IndexError(f"Dimension specified as {dim} but tensor has no dimensions")
     if isinstance(repeats, (tuple, list)):
-        from .creation import from_data
+        from .from_data import from_data
 
         repeats = from_data(list(repeats))
     if isinstance(repeats, Tensor) and repeats.numel() == 1:

@@ -7,7 +7,8 @@ from .._core import device as dev
 from .._public import called
 from .._tensor import Tensor
 from .aliases import of_its_class
-from .creation import _check_dtype, _empty_check, _finish, constant, filled, from_data
+from .creation import _check_dtype, _empty_check, _finish, constant, filled
+from .from_data import from_data
 
 
 def _kind(self, dtype, device):

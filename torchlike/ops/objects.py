@@ -57,7 +57,7 @@ def _reduce(self, protocol):
 
 def _rebuild(cls, data, layout, requires_grad, attributes, device="cpu"):
     from .._core.device import canonical, device_count
-    from .creation import place
+    from .from_data import place
     if device == "meta":
         shape, dtype = data
         data = np.broadcast_to(np.zeros((), dtype), shape)
@@ -128,7 +128,8 @@ def _as_subclass(self, cls) -> Tensor:
 def _tensor_new(cls, *args, **kwargs):
     """torch.Tensor(...): sizes make an uninitialised tensor, a sequence becomes float data; another tensor is shared."""
     from .._core import device as dev
-    from .creation import _empty_check, constant, from_data
+    from .creation import _empty_check, constant
+    from .from_data import from_data
     device = dev.resolve(kwargs.pop("device", None) or "cpu")  # also where another device is the default
     if kwargs.keys() - {"data"}:
         raise TypeError(f"new() got an unexpected keyword argument '{next(iter(kwargs))}'")

@@ -16,7 +16,7 @@ def operator(f, reflected=False):
         if isinstance(other, np.ndarray) and f.__name__ != "eq":  # left to NumPy, whose result __array_wrap__ makes a tensor, in NumPy's type
             return self.reciprocal() * other if reflected and f is number_over else NotImplemented
         if isinstance(other, np.ndarray):
-            from .creation import from_data
+            from .from_data import from_data
             other = from_data(other)
         other = number(other)
         if not isinstance(other, (Tensor, int, float, complex)):

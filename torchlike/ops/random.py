@@ -21,8 +21,9 @@ from .._tensor import Tensor, apply, as_tensor_value
 from .._writing import fill_out
 from .aliases import of_its_class
 from .basic import overwrite, to_device
-from .creation import _check_dtype, _empty_check, _finish, constant, dtype_into, place, range_bounds, strided_only
+from .creation import _check_dtype, _empty_check, _finish, constant, dtype_into, range_bounds, strided_only
 from .elements import plain_number
+from .from_data import place
 
 
 class Generator(rng.Generator):

@@ -21,7 +21,8 @@ from .._public import public
 from .._tensor import Tensor, apply
 from .blocks import BLOCK
 from .complex_parts import joined
-from .creation import _arange_op, _check_dtype, _empty_check, _finish, constant, dtype_into, from_numpy, place, strided_only
+from .creation import _arange_op, _check_dtype, _empty_check, _finish, constant, dtype_into, strided_only
+from .from_data import from_numpy, place
 from .joining import cat
 from .pointwise import _plain_number, fused, number
 

@@ -19,7 +19,8 @@ from .._resize import grow
 from .._shared import is_shared, share
 from .._storage import Storage
 from .._tensor import Tensor, as_tensor_value
-from .creation import constant, from_data, place
+from .creation import constant
+from .from_data import from_data, place
 from .ranges import from_file
 from .tensor_types import CPU
 

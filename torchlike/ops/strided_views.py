@@ -12,7 +12,7 @@ from .._core.registry import View
 from .._public import public
 from .._tensor import Tensor
 from .bit_views import _CONJ, _NEGATED, is_conj, is_neg, view_as_complex, view_as_real, view_dtype
-from .creation import place
+from .from_data import place
 from .shape_views import view
 from .slicing import set_slice
 

@@ -11,7 +11,8 @@ from .._core import device as dev
 from .._core import dtype as dt
 from .._public import FUNCTIONS
 from .._tensor import Size, Tensor
-from .creation import constant, from_data
+from .creation import constant
+from .from_data import from_data
 
 _DTYPES = (dt.bool_, dt.uint8, dt.int8, dt.int16, dt.int32, dt.int64, dt.float16, dt.bfloat16, dt.float32, dt.float64)
 

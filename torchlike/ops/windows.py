@@ -14,7 +14,8 @@ from .._public import FUNCTIONS as F
 from .._public import public
 from .._tensor import Tensor
 from . import fourier
-from .creation import _check_dtype, _finish, place
+from .creation import _check_dtype, _finish
+from .from_data import place
 
 
 def _window(name: str, n, periodic: bool, dtype, layout, device, requires_grad, values) -> Tensor:

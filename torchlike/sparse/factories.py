@@ -10,7 +10,7 @@ from .._core import device as dev
 from .._core import dtype as dt
 from .._core.grad_mode import mode
 from .._tensor import Tensor
-from ..ops.creation import from_data
+from ..ops.from_data import from_data
 from .compressed import Compressed, Csc, Csr, compressed
 from .coo import Coo, check_inside, coo, empty
 from .tensor import SparseTensor, named

@@ -8,7 +8,7 @@ from typing import Any
 from ..._core.dtype import uint8
 from ..._tensor import Tensor
 from ...nn.modules.module import Module
-from ...ops import creation
+from ...ops.from_data import tensor
 
 
 class _Factory:
@@ -61,8 +61,8 @@ class FakeQuantizeBase(ABC, Module):
 
     def __init__(self) -> None:
         super().__init__()
-        self.register_buffer("fake_quant_enabled", creation.tensor([1], dtype=uint8))
-        self.register_buffer("observer_enabled", creation.tensor([1], dtype=uint8))
+        self.register_buffer("fake_quant_enabled", tensor([1], dtype=uint8))
+        self.register_buffer("observer_enabled", tensor([1], dtype=uint8))
 
     @abstractmethod
     def forward(self, x: Tensor) -> Tensor:

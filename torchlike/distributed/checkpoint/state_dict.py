@@ -12,7 +12,8 @@ from ..._tensor import Tensor
 from ...autograd.grad_mode import no_grad
 from ...nn.modules.module import Module
 from ...nn.parallel import DistributedDataParallel
-from ...ops.creation import empty, tensor, zeros_like
+from ...ops.creation import empty, zeros_like
+from ...ops.from_data import tensor
 from ...optim import Optimizer
 from ..collectives import broadcast
 from ..objects import broadcast_object_list

@@ -13,7 +13,7 @@ from ...nn.modules.container import ModuleDict, ModuleList
 from ...nn.modules.module import Module
 from ...nn.parameter import Parameter
 from ...nn.utils.clip_grad import clip_grad_norm_
-from ...ops.creation import tensor
+from ...ops.from_data import tensor
 from ...ops.joining import stack
 from ...ops.norms import vector_norm
 from ...utils._pytree import tree_map_only

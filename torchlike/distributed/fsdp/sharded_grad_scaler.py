@@ -5,7 +5,7 @@ from typing import Any
 
 from ..._tensor import Tensor
 from ...amp.grad_scaler import GradScaler
-from ...ops.creation import tensor
+from ...ops.from_data import tensor
 from ..collectives import all_reduce
 from ..process_group import ProcessGroup, ReduceOp, default_group
 

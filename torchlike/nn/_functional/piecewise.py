@@ -10,8 +10,8 @@ from ..._public import in_place, public, with_out
 from ..._tensor import Tensor, apply
 from ...ops.blocks import in_blocks
 from ...ops.choosing import choose
-from ...ops.creation import place
 from ...ops.exponentials import expm1_below
+from ...ops.from_data import place
 from ...ops.limits import at_most, within
 from ...ops.random import default_generator
 from .common import const, finish, floating, need, not_implemented, scalar

@@ -16,7 +16,8 @@ from torchlike.distributed.algorithms.join import Join, Joinable, JoinHook
 from torchlike.distributed.collectives import read, written
 from torchlike.distributed.process_group import default_group
 from torchlike.nn.modules.module import Module
-from torchlike.ops.creation import from_numpy, zeros_like
+from torchlike.ops.creation import zeros_like
+from torchlike.ops.from_data import from_numpy
 from torchlike.utils._pytree import tree_map_only
 
 __all__ = ["DistributedDataParallel"]

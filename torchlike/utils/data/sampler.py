@@ -6,7 +6,8 @@ from collections.abc import Iterable, Iterator, Sequence, Sized
 from typing import Generic, TypeVar
 
 from torchlike._core.dtype import float64, int64
-from torchlike.ops.creation import as_tensor, empty
+from torchlike.ops.creation import empty
+from torchlike.ops.from_data import as_tensor
 from torchlike.ops.random import Generator, multinomial, randint, randperm
 
 __all__ = [

@@ -11,7 +11,7 @@ import numpy as np
 
 from torchlike._core.dtype import float64
 from torchlike._tensor import Tensor, as_tensor_value
-from torchlike.ops.creation import as_tensor, tensor
+from torchlike.ops.from_data import as_tensor, tensor
 from torchlike.ops.joining import stack
 
 __all__ = ["collate", "default_collate", "default_collate_fn_map", "default_convert"]

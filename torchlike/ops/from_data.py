@@ -1,0 +1,288 @@
+"""Tensors from data: numbers, nested sequences, NumPy arrays, buffers, other tensors."""
+from __future__ import annotations
+
+import array
+import functools
+import warnings
+
+import numpy as np
+
+from .._core import device as dev
+from .._core import dtype as dt
+from .._core.aval import aval
+from .._core.program import META_ARRAY
+from .._core.value import Value, of_array
+from .._public import public
+from .._tensor import Tensor
+from .creation import _check_dtype, _default_complex, _finish, _float_or_default, number_dtype
+from .elements import as_integer
+
+
+def from_data(data, dtype=None, device=None) -> Tensor:
+    """A fresh tensor from nested sequences, numbers, NumPy arrays and tensors, with torch's inference of dtype."""
+    device = dev.resolve(device)
+    array = _host_data(data, dtype)
+    made = place(array, device)
+    halves = dtype is dt.complex32 or (dtype is None and array.dtype == np.complex64 and dt.get_default_dtype() is dt.float16
+                                       and isinstance(data, (complex, list, tuple)))
+    return made.to(dt.complex32) if halves else made  # NumPy has no such type, so the array cannot tell
+
+
+def place(array: np.ndarray, device) -> Tensor:
+    """A tensor over a host array that nobody else writes, on a device."""
+    array = np.asarray(array)  # NumPy's functions of arrays without dimensions give scalars
+    if device.type == "meta":
+        return Tensor._of(Value(aval(array.shape, dt.from_numpy_dtype(array.dtype), device), META_ARRAY))
+    v = of_array(array)
+    if device.type != "cpu":
+        from .._core.program import move
+        v = move(v, device)
+    return Tensor._of(v)
+
+
+def _host_data(data, dtype) -> np.ndarray:
+    if dtype is not None:
+        dtype = _check_dtype(dtype)
+    cls = data.__class__
+    if cls is float or cls is int or cls is bool or cls is complex:
+        return _from_number(data, dtype)
+    if isinstance(data, Tensor):
+        if dtype is not None and dtype.category < dt.COMPLEX == data.dtype.category:
+            from .basic import to_dtype  # with its warning
+            data = to_dtype(data, dtype)
+        a = data._host_array()
+        return a.copy() if dtype is None else a.astype(dtype.np)
+    if isinstance(data, (np.ndarray, np.generic)):
+        if not data.dtype.isnative:
+            raise ValueError("given numpy array has byte order different from the native byte order. Conversion between byte orders is currently "
+                             "not supported.")
+        d = dt.from_numpy_dtype(data.dtype) if dtype is None else dtype
+        return np.array(data, dtype=d.np)
+    if isinstance(data, (list, tuple, range)):
+        return _from_nested(data, dtype)
+    if hasattr(data, "_elements"):  # a storage
+        return data._elements(dtype)
+    if hasattr(data, "__array__") or hasattr(data, "__array_interface__"):
+        return _host_data(np.asarray(data), dtype)
+    if hasattr(data, "__dlpack__"):
+        from ..utils.dlpack import from_dlpack
+        return _host_data(from_dlpack(data), dtype)
+    if isinstance(data, (int, float, complex)):
+        return _from_number(data, dtype)
+    if hasattr(data, "__len__") and hasattr(data, "__getitem__") and not isinstance(data, (str, bytes, dict)):
+        try:
+            items = list(data)
+        except Exception:
+            raise ValueError(f"could not determine the shape of object type '{type(data).__name__}'") from None
+        return _from_nested(items, dtype)
+    if isinstance(data, str):
+        raise TypeError("new(): invalid data type 'str'")
+    raise RuntimeError(f"Could not infer dtype of {type(data).__name__}")
+
+
+def _from_number(x, dtype) -> np.ndarray:
+    d = number_dtype(x) if dtype is None else dtype
+    if d.np.kind in "iu":
+        return np.array(as_integer(x, d), d.np)
+    if isinstance(x, complex) and d.category < dt.COMPLEX:
+        raise TypeError("must be real number, not complex")
+    if d.category == dt.BOOL:
+        return np.array(bool(x))
+    with np.errstate(over="ignore"):  # to inf, as in torch
+        return np.array(float(x) if d.category == dt.FLOAT else x).astype(d.np)
+
+
+def _shape_of(data) -> tuple:
+    shape = []
+    while True:
+        if isinstance(data, (list, tuple, range)):
+            shape.append(len(data))
+            if len(shape) > 128:
+                raise ValueError(f"too many dimensions '{type(data).__name__}'")
+            if not len(data):
+                break
+            data = data[0]
+        else:
+            shape.extend(data.shape if isinstance(data, np.ndarray) else ())  # a tensor in a list is one number
+            break
+    return tuple(shape)
+
+
+def _leaves(data, shape, depth, out, dtype) -> None:
+    if depth == len(shape):
+        if isinstance(data, str):
+            raise TypeError("new(): invalid data type 'str'") if out else ValueError("too many dimensions 'str'")
+        if isinstance(data, (list, tuple)):
+            if any(x is data for x in data):
+                raise TypeError("new(): self-referential lists are incompatible")
+            kind = type(data).__name__
+            raise TypeError(f"must be real number, not {kind}" if out and isinstance(out[0], float)
+                            else f"'{kind}' object cannot be interpreted as an integer")
+        if isinstance(data, Tensor):
+            data = _element(data, dtype)
+        elif isinstance(data, np.ndarray):
+            if data.ndim:
+                raise TypeError("only 0-dimensional arrays can be converted to Python scalars")
+            data = data[()]
+        out.append(data)
+        return
+    if isinstance(data, np.ndarray):
+        if data.shape != shape[depth:]:
+            raise ValueError(f"expected sequence of length {shape[depth]} at dim {depth} (got {len(data) if data.ndim else 0})")
+        out.extend(data.reshape(-1).tolist() if data.dtype.kind in "biufc" else data.astype(np.float32).reshape(-1).tolist())
+        return
+    if isinstance(data, Tensor) and data.ndim:
+        data = tuple(data)
+    if not isinstance(data, (list, tuple, range)):
+        raise TypeError("not a sequence")
+    if len(data) != shape[depth]:
+        raise ValueError(f"expected sequence of length {shape[depth]} at dim {depth} (got {len(data)})")
+    for x in data:
+        _leaves(x, shape, depth + 1, out, dtype)
+
+
+def _element(t: Tensor, dtype):
+    """The number that a tensor in a list stands for."""
+    if dtype is not None and dtype.category <= dt.INT and (t.numel() != 1 or t.dtype.category > dt.INT):
+        raise TypeError("only integer tensors of a single element can be converted to an index")
+    if t.numel() != 1:
+        raise ValueError("only one element tensors can be converted to Python scalars")
+    if dtype is not None and dtype.category == dt.FLOAT and t.dtype.category == dt.COMPLEX:
+        raise RuntimeError("value cannot be converted to type double without overflow")
+    return t._host_array().reshape(())[()] if dtype is None and t.dtype.np.kind in "biufc" else t.item()
+
+
+def _from_nested(data, dtype) -> np.ndarray:
+    shape = _shape_of(data)
+    if len(shape) > 1 and isinstance(data[0], np.ndarray) and all(isinstance(x, np.ndarray) and x.shape == data[0].shape for x in data):
+        return _host_data(np.stack(data), dtype)
+    flat: list = []
+    _leaves(data, shape, 0, flat, dtype)
+    if dtype is None:
+        dtype = _infer(data, flat)
+    if not flat:
+        return np.zeros(shape, dtype.np)
+    kinds = set(map(type, flat))
+    if any(issubclass(k, np.generic) for k in kinds):
+        flat = [x.item() if isinstance(x, np.generic) else x for x in flat]
+        kinds = set(map(type, flat))
+    bad = next((k for k in kinds if not issubclass(k, (int, float, complex))), None)
+    if bad is not None:
+        if issubclass(bad, str):
+            raise ValueError(f"too many dimensions '{bad.__name__}'")
+        raise RuntimeError(f"Could not infer dtype of {bad.__name__}")
+    if dtype.np.kind in "iu":
+        info = np.iinfo(dtype.np)
+        if not kinds <= {int, bool} or min(flat) < info.min or max(flat) > info.max:
+            flat = [as_integer(x, dtype) for x in flat]
+        return np.array(flat, dtype=dtype.np).reshape(shape)
+    if dtype.category == dt.BOOL:
+        return np.array([bool(x) for x in flat], np.bool_).reshape(shape)
+    if complex in kinds and dtype.category != dt.COMPLEX:
+        raise TypeError("must be real number, not complex")
+    with np.errstate(over="ignore"):  # as above
+        return np.array(flat, np.float64 if dtype.category == dt.FLOAT else None).astype(dtype.np).reshape(shape)
+
+
+def _infer(data, flat) -> dt.dtype:
+    found = _dtype_of_parts(data)
+    if found is not None:
+        return found
+    kinds = set(map(type, flat))
+    if any(issubclass(k, np.generic) for k in kinds):
+        return functools.reduce(dt.promote_types, map(_dtype_of_kind, kinds))
+    if any(issubclass(k, complex) for k in kinds):
+        return _default_complex()
+    if any(issubclass(k, (float, np.floating)) for k in kinds):
+        return dt.get_default_dtype()
+    if kinds and all(issubclass(k, (bool, np.bool_)) for k in kinds):
+        return dt.bool_
+    if not kinds:
+        return dt.get_default_dtype()
+    return dt.int64
+
+
+def _dtype_of_kind(kind: type) -> dt.dtype:
+    """What a number of that class makes of a list, NumPy's by its type."""
+    if issubclass(kind, np.generic):
+        return dt.from_numpy_dtype(np.dtype(kind))
+    if issubclass(kind, bool):
+        return dt.bool_
+    return dt.int64 if issubclass(kind, int) else _default_complex() if issubclass(kind, complex) else dt.get_default_dtype()
+
+
+def _dtype_of_parts(data) -> dt.dtype | None:
+    """When the leaves are tensors or NumPy values, their promoted dtype; None for plain numbers."""
+    if isinstance(data, Tensor):
+        return data.dtype
+    if isinstance(data, (np.ndarray, np.generic)):
+        return dt.from_numpy_dtype(data.dtype)
+    if isinstance(data, (list, tuple)) and data and not isinstance(data[0], (int, float, complex)):
+        parts = [_dtype_of_parts(x) for x in data]
+        if all(p is not None for p in parts):
+            found = parts[0]
+            for p in parts[1:]:
+                found = dt.promote_types(found, p)
+            return found
+    return None
+
+
+@public(method=False)
+def tensor(data, *, dtype=None, device=None, requires_grad=False, pin_memory=False) -> Tensor:
+    """torch.tensor: always a copy; the dtype is inferred from the data unless given."""
+    if isinstance(data, Tensor):
+        warnings.warn("To copy construct from a tensor, it is recommended to use sourceTensor.detach().clone() or "
+                      "sourceTensor.detach().clone().requires_grad_(True), rather than torch.tensor(sourceTensor).", stacklevel=3)
+        device = data.device if device is None else device
+    return _finish(from_data(data, dtype, device), requires_grad)
+
+
+@public(method=False)
+def as_tensor(data, dtype=None, device=None, *, copy=None, requires_grad=False) -> Tensor:
+    """The data as a tensor, sharing memory with tensors and NumPy arrays where dtype and device allow."""
+    if isinstance(data, Tensor):
+        t = data
+        if (dtype is not None and dtype is not t.dtype) or (device is not None and dev.canonical(device) is not t.device):
+            t = t.to(device=device, dtype=dtype)
+        return t.clone() if copy else t
+    if isinstance(data, np.ndarray) and not copy and (dtype is None or dt.from_numpy_dtype(data.dtype) is dtype):
+        t = from_numpy(data)
+        return t if device is None else t.to(device)
+    return _finish(from_data(data, dtype, device), requires_grad)
+
+
+@public(method=False)
+def asarray(obj, *, dtype=None, device=None, copy=None, requires_grad=None) -> Tensor:
+    """as_tensor that also reads Python buffers and DLPack capsules; copy=False refuses what cannot share memory."""
+    if type(obj).__name__ == "PyCapsule":
+        from ..utils.dlpack import from_dlpack
+        obj = from_dlpack(obj)
+    elif isinstance(obj, (bytes, bytearray, memoryview, array.array)):
+        from .ranges import frombuffer
+        obj = frombuffer(obj, dtype=_float_or_default(dtype))
+    elif copy is False and isinstance(obj, np.generic):
+        raise RuntimeError("can't alias NumPy scalars. Either remove copy=False or transform it in a ndarray. ")
+    if copy is False:
+        if not isinstance(obj, (Tensor, np.ndarray)):
+            raise ValueError("can't alias arbitrary sequence into a tensor.")
+        have = obj.dtype if isinstance(obj, Tensor) else dt.from_numpy_dtype(obj.dtype)
+        if dtype is not None and dtype is not have:
+            raise ValueError(f"can't alias tensor with dtype '{have.short}' into dtype '{dtype.short}'.")
+    made = as_tensor(obj, dtype, device, copy=copy)
+    if made.requires_grad and requires_grad is False:
+        return made.detach()
+    return made.requires_grad_() if requires_grad and not made.requires_grad else made
+
+
+@public(method=False)
+def from_numpy(ndarray: np.ndarray) -> Tensor:
+    """A tensor that shares the array's memory: writes on either side show on the other."""
+    if not isinstance(ndarray, np.ndarray):
+        raise TypeError(f"expected np.ndarray (got {type(ndarray).__name__})")
+    if not ndarray.dtype.isnative:
+        raise ValueError("given numpy array has byte order different from the native byte order. Conversion between byte orders is currently not "
+                         "supported.")
+    if any(s % ndarray.itemsize for s in ndarray.strides):
+        raise ValueError("given numpy array strides not a multiple of the element byte size. Copy the numpy array to reallocate the memory.")
+    from .._host import share
+    return share(ndarray)
