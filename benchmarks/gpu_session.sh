@@ -30,11 +30,12 @@ ends() { # ends LINES NAME...
 case $1 in
 check)
     log kernels 150 $python benchmarks/gpu.py --check --budget 140 --out "$OUT" &
-    log programs1 150 $python tests/device_programs.py devices errors views_and_edits training mixed_precision products &
-    log programs2 150 $python tests/device_programs.py attention recurrent streams_and_memory random_numbers compiled linear_algebra data &
+    log programs1 150 $python tests/device_programs.py --compiled devices errors views_and_edits training mixed_precision products &
+    log programs2 150 $python tests/device_programs.py --compiled attention recurrent streams_and_memory random_numbers compiled linear_algebra data &
+    log programs3 100 $python tests/device_programs.py &
     log cases 180 $python tests/device_cases.py --processes 6 --seconds 160 --out "$OUT/cases.json" &
     wait
-    ends 30 kernels programs1 programs2 cases
+    ends 30 kernels programs1 programs2 programs3 cases
     ;;
 training)
     log training 230 $python benchmarks/training_gpu.py --models gpt2 gpt resnet50 --contenders torch recorded compiled jit --ready 170 \

@@ -44,6 +44,12 @@ def pose() -> None:
     device.of_jax_device = lambda jd: device.canonical("cuda:0") if jd is cpu[1] else of_platform(jd)
 
 
+def compile_at_once() -> None:
+    """Let programs be compiled at first sight, where JAX can trace them: small ones would run on the host."""
+    from torchlike._core import executor
+    executor._wants_compilation = lambda info, inputs: info.device.type != "cpu"
+
+
 def serve(where: str, posing: bool) -> None:
     """For each row's id read, a line of JSON with what differs."""
     import case
@@ -54,6 +60,7 @@ def serve(where: str, posing: bool) -> None:
     import torchlike
     if posing:
         pose()
+    compile_at_once()
     torchlike.backends.cudnn.allow_tf32 = False
     made, seen = case.tensor, compare.to_numpy
     place = ["cpu"]

@@ -2,6 +2,7 @@
 
     python tests/device_programs.py [NAME ...]    prints the lines that differ, of all programs or of these
     python tests/device_programs.py --posing      torchlike alone, a second CPU device in the GPU's place: no program may fail unexpectedly
+    ... --compiled                                every program compiled at its first sight; else what is small runs on the host
 """
 from __future__ import annotations
 
@@ -317,7 +318,10 @@ def main() -> int:
         torch = None
     else:
         import torch
-    wrong, chosen = 0, [name for name in sys.argv[1:] if name != "--posing"]
+    if "--compiled" in sys.argv:
+        from device_cases import compile_at_once
+        compile_at_once()
+    wrong, chosen = 0, [name for name in sys.argv[1:] if not name.startswith("--")]
     for f in (f for f in PROGRAMS if not chosen or f.__name__ in chosen):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")

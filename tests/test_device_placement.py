@@ -15,7 +15,7 @@ import warnings
 import jax, numpy as np
 import torchlike as torch
 from device_cases import pose
-from torchlike._core import executable, executor
+from torchlike._core import costs, executable, executor
 pose()
 """
 
@@ -33,8 +33,9 @@ def script(*arguments: str) -> str:
     return done.stdout
 
 
-def test_programs():
-    assert "0 lines differ" in script("device_programs.py", "--posing")
+@pytest.mark.parametrize("how", [(), ("--compiled",)])
+def test_programs(how):
+    assert "0 lines differ" in script("device_programs.py", "--posing", *how)
 
 
 def test_cases():
@@ -65,7 +66,7 @@ def failing(*args):
         raise jax.errors.JaxRuntimeError("RESOURCE_EXHAUSTED: Shared memory size limit exceeded")
     return compiled(*args)
 executable._compiled = failing
-with warnings.catch_warnings(record=True) as said:
+with warnings.catch_warnings(record=True) as said, executor.tier("compiled"):
     warnings.simplefilter("always")
     x = torch.ones(3, device="cuda") * 2
     print(x.tolist(), modes, len(said), "Shared memory" in str(said[0].message))
@@ -84,10 +85,77 @@ def made(f):
     del x, y
     out[0].tolist()
     return [o.tolist() for o in out], bool(executor.infos[-1].executables[-1].donated)
-print(made(lambda x, y: (x + y, y.clone(), y.clone().reshape(3, 1).clone())))
-print(made(lambda x, y: (x + y, y * 3)))
+with executor.tier("compiled"):
+    print(made(lambda x, y: (x + y, y.clone(), y.clone().reshape(3, 1).clone())))
+    print(made(lambda x, y: (x + y, y * 3)))
 """, TORCHLIKE_CACHE="off")
     assert found.split("\n")[:2] == ["([[3.0, 3.0, 3.0], [2.0, 2.0, 2.0], [[2.0], [2.0], [2.0]]], False)", "([[3.0, 3.0, 3.0], [6.0, 6.0, 6.0]], True)"]
+
+
+def test_the_host_runs_what_is_small():
+    """In NumPy, until a compiled program or JAX asks for what it made."""
+    found = posing("""
+def kinds(*tensors):
+    return [type(t._value.array).__name__ for t in tensors]
+x = torch.arange(6., device="cuda").reshape(2, 3)
+y = (x * 2).sum(0)
+print(y)
+print(kinds(y), y.jax().devices() == {jax.devices()[1]}, kinds(y), y.cpu().device, (y + 1).tolist())
+with executor.tier("compiled"):
+    z = x @ x.T
+    print(z.tolist(), kinds(x, z), x.jax().devices() == z.jax().devices() == {jax.devices()[1]})
+v = z.view(-1)  # a compiled program's result, seen and written by the host
+v[0] += 1
+print(z.tolist(), kinds(z), torch.linalg.eigvals(z).device, [e["ran"] for e in torch.explain().rows])
+""", TORCHLIKE_CACHE="off")
+    assert found.split("\n")[:4] == [
+        "tensor([ 6., 10., 14.], device='cuda:0')",
+        "['ndarray'] True ['ArrayImpl'] cpu [7.0, 11.0, 15.0]",
+        "[[5.0, 14.0], [14.0, 50.0]] ['ArrayImpl', 'ArrayImpl'] True",
+        "[[6.0, 14.0], [14.0, 50.0]] ['ndarray'] cuda:0 ['numpy', 'numpy', 'compiled now', 'numpy']"]
+
+
+def test_what_the_host_would_be_slow_at_is_compiled():
+    """A large program at its first sight, a loop once it has cost the host a third of its compilation, a small one that reads much at once."""
+    found = posing("""
+def ran(f):
+    f().sum().item()
+    return torch.explain().rows[-1]["ran"]
+with torch.no_grad():
+    large, small = (torch.ones(n, n, device="cuda") for n in (3000, 300))
+    large.jax(), small.jax()
+    print(ran(lambda: large @ large))
+    loop = [ran(lambda: small.sin().cos().exp().sin().cos().exp()) for _ in range(600)]
+    print(loop[0], loop[-1], 100 < loop.index("compiled now") < 500)
+    costs.FETCHED_BYTE *= 100  # or 3 GB
+    print(ran(lambda: large[:2] * 2), ran(lambda: small[:2] * 2))
+""", TORCHLIKE_CACHE="off")
+    assert found.split("\n")[:3] == ["compiled now", "numpy compiled True", "compiled now numpy"]
+
+
+def test_a_loop_on_the_device_learns_what_it_does_on_the_cpu():
+    """From the first steps, on the host, to compiled ones; learning rates and dropout's masks too."""
+    program = """
+executor.LASTS *= 10  # or 400 steps
+def trained(device):
+    torch.manual_seed(0)
+    model = torch.nn.Sequential(torch.nn.Linear(64, 256), torch.nn.GELU(), torch.nn.Dropout(0.2), torch.nn.Linear(256, 10)).to(device)
+    optimizer = torch.optim.AdamW(model.parameters(), 1e-2)
+    schedule = torch.optim.lr_scheduler.ExponentialLR(optimizer, 0.99)
+    losses = []
+    for step in range(60):
+        x, y = torch.randn(256, 64).to(device), torch.randint(0, 10, (256,)).to(device)
+        loss = torch.nn.functional.cross_entropy(model(x), y)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        schedule.step()
+        losses.append(loss.item())
+    return losses
+ours, ran = trained("cuda"), {e["ran"] for e in torch.explain().rows}
+print(np.allclose(ours, trained("cpu"), rtol=1e-4), ran >= {"numpy", "compiled now"})
+"""
+    assert posing(program, TORCHLIKE_CACHE="off") == "True True\n"
 
 
 def test_a_pickle_from_a_gpu_where_there_is_none(tmp_path):

@@ -9,6 +9,8 @@ NUMPY_OP, NUMPY_WORK = 8e-6, 5e-10  # rough seconds that compiling saves: per op
 PRODUCT = 1 / 50  # a multiply-add of a product, in units of work: BLAS is as quick as XLA, so little of it is saved
 LOOPED = 10  # operations in a round of an operation that loops in Python
 CONVOLUTION = 10  # operations in a convolution
+MULTIPLY_ADD, FETCHED_BYTE = 1.6e-11, 1.25e-10  # rough seconds of a multiply-add of a product on the host; to bring it a byte from a GPU
+HALF = 4  # times as long take 16-bit floats in NumPy
 DISPATCH = 2e-4  # rough seconds to start an executable and to hand it what is on the host
 OP_COMPILE, PROGRAM_COMPILE = 0.03, 0.5  # rough seconds: one op's compilation, a whole program's fixed part
 SECONDS_PER_OP, SECONDS_PER_RESULT = 0.012, 0.012  # an operation in it; each result of one with several (an optimizer's step)
@@ -16,6 +18,7 @@ SECONDS_PER_FUSED = 0.001  # an elementwise operation or a view: it becomes a pa
 SECONDS_PER_LOOP = 0.4  # an operation that is a loop in XLA as well
 SECONDS_PER_KERNEL = 0.15  # an operation with the platform's own kernel
 SECONDS_PER_SCATTER = 0.1  # an operation that XLA's CPU backend makes a loop over the indices of
+_PRODUCTS = ("mm", "matmul", "linear", "einsum", "conv", "attention", "sequence", "dist")  # parts of names
 _SCATTERS = frozenset(("scatter", "scatter_reduce", "masked_scatter", "index_put", "index_write", "gather_backward", "index_backward", "embedding_backward"))
 
 
@@ -24,9 +27,10 @@ def program_seconds(plans: list, device) -> float:
     return PROGRAM_COMPILE + sum(compile_seconds(plan, device) for plan in plans)
 
 
-def gain(plans: list, work: float) -> float:
-    """Seconds that a run saves by being compiled."""
-    return NUMPY_OP * sum(map(operations, plans)) + NUMPY_WORK * work - DISPATCH
+def gain(plans: list, work: float, device) -> float:
+    """Seconds that a run saves by being compiled: on another device, all that the host takes."""
+    seconds = NUMPY_WORK * work if device.type == "cpu" else sum(map(host_seconds, plans))
+    return NUMPY_OP * sum(map(operations, plans)) + seconds - DISPATCH
 
 
 def compile_seconds(plan, device) -> float:
@@ -53,6 +57,20 @@ def operations(plan) -> int:
     if rounds:
         return LOOPED * rounds
     return CONVOLUTION if "conv" in plan.op.name else 1
+
+
+def host_seconds(plan) -> float:
+    """Of an operation's elements in NumPy."""
+    if isinstance(plan.op, View) and not plan.op.overlaps:
+        return 0.0
+    avals = [*filter(None, plan.avals), *plan.outs]
+    sizes = sorted([a.numel for a in avals])
+    seconds = NUMPY_WORK * sum(sizes)
+    if any(part in plan.op.name for part in _PRODUCTS):  # of (m, k), (k, n) and (m, n) this is m k n, and a backward has two of them
+        seconds += MULTIPLY_ADD * math.sqrt(math.prod(sizes[-3:])) * (1 + isinstance(plan.op, BackwardOp))
+    elif plan.op.name.startswith("linalg"):
+        seconds += LOOPED * MULTIPLY_ADD * sizes[-1] * max(a.shape[-1] for a in avals if a.ndim)
+    return seconds * (HALF if any(a.dtype.itemsize == 2 for a in avals) else 1)
 
 
 def work(plan) -> float:

@@ -6,6 +6,9 @@ its compilation costs; the later, the more others run in between (a detector's).
 sequence lengths) must have lost six times that much. What it lost in earlier processes counts, so a script that is run often gets
 compiled. A program that takes no longer in NumPy than JAX's dispatch stays there. The rule counts, it does not time, so that two
 runs of a script compute the same bits. A program that an earlier process compiled is loaded from the persistent cache at first sight.
+
+On a GPU or TPU the host does in NumPy what it does sooner than a compiler would be done: a program is compiled once it has lost there a third
+of what its compilation costs, which a large one would at first sight. Results stay on the host until a compiled program reads them.
 """
 from __future__ import annotations
 
@@ -114,7 +117,7 @@ class ProgramInfo:
         self.lives: set[int] = set()
         plans = [s.plan for s in self.steps]
         self.work = sum(map(costs.work, plans))
-        self.gain = costs.gain(plans, self.work)
+        self.gain = costs.gain(plans, self.work, device)
         self.looked_on_disk = False
         self.compile_seconds = costs.program_seconds(plans, device)
         self.eager = any(s.plan.op.eager_compilation for s in self.steps)
@@ -268,7 +271,7 @@ def _choose(prog, info: ProgramInfo, live: tuple, dead: tuple, reason: str) -> E
         history.add(info, reason, "compiled", 0.0)
         return lending
     info.lives.update(live)
-    if (info.refusal and options.tier != "compiled") or not _wants_compilation(info):
+    if (info.refusal and options.tier != "compiled") or not _wants_compilation(info, prog.inputs):
         history.add(info, reason, "numpy", 0.0)
         return None
     pairs = _matching(info, tuple(info.lives), dead)
@@ -375,16 +378,18 @@ def _matching(info: ProgramInfo, live: tuple, dead: tuple) -> dict[int, int]:
     return pairs
 
 
-def _wants_compilation(info: ProgramInfo) -> bool:
+def _wants_compilation(info: ProgramInfo, inputs: list[Value]) -> bool:
     if host.options.numpy_only or options.tier == "numpy":
         return False
-    if options.tier == "compiled" or info.eager:
+    if options.tier == "compiled" or info.eager or info.executables:
         return True
-    if info.device.type != "cpu" or info.executables:
+    if info.device.type != "cpu":
+        fetched = sum(v.aval.numel * v.aval.dtype.itemsize for v in inputs if v.array.__class__ is not np.ndarray)
+        if (info.seen + info.earlier) * (info.gain + fetched * costs.FETCHED_BYTE) * LASTS >= info.compile_seconds:
+            return True
+    elif info.near >= (SIGHTS_HEAVY if info.work >= HEAVY_WORK else SIGHTS_LIGHT) and (info.near + info.earlier) * info.gain * LASTS >= info.compile_seconds:
         return True
-    if info.near >= (SIGHTS_HEAVY if info.work >= HEAVY_WORK else SIGHTS_LIGHT) and (info.near + info.earlier) * info.gain * LASTS >= info.compile_seconds:
-        return True
-    if (info.seen + info.earlier) * info.gain / 2 >= info.compile_seconds:
+    elif (info.seen + info.earlier) * info.gain / 2 >= info.compile_seconds:
         return True
     # operations without a NumPy form are compiled one by one; when that costs more than the whole, take the whole
     if info.foreign is None:

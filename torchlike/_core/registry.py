@@ -95,9 +95,9 @@ class Plan:
 
     @property
     def xla(self) -> Callable:
-        """This op alone, compiled."""
+        """This op alone, compiled for the host."""
         if self._xla is None:
-            self._xla = jax.jit(self.compiled)
+            self._xla = jax.jit(self.compiled if self.device.type == "cpu" else self.jax)
         return self._xla
 
     def forget_executable(self) -> None:
