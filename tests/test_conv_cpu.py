@@ -1,5 +1,5 @@
 """The CPU's own convolution kernels, compiled, against real torch: every form (all offsets, last axis, depthwise, groups,
-bands of large images, small images together), strides, paddings and dilations, result and both gradients."""
+bands of large images, small images together, windows that tile), strides, paddings and dilations, result and both gradients."""
 import itertools
 import os
 
@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from torchlike._core import program
-from torchlike.nn._functional import conv_library
+from torchlike.nn._functional import conv_library, conv_patches
 from torchlike.nn._functional.conv_cpu import Geometry
 
 # name, input, weight, keywords
@@ -23,6 +23,14 @@ LARGE = [((2, 40, 30, 30), (20, 40, 5, 5), {"padding": 2}), ((2, 40, 60, 60), (6
           ((2, 6, 12, 17), (12, 1, 3, 5), {"padding": (1, 4), "groups": 6, "dilation": (2, 1), "stride": (1, 2)}),
          ((2, 6, 12, 17), (6, 1, 7, 7), {"padding": 3, "groups": 6}), ((2, 6, 12, 17), (6, 1, 3, 2), {"padding": (4, 0), "groups": 6})]
 CASES += [(f"conv{len(x) - 2}d", x, w, k) for x, w, k in LARGE]
+# many elements in a window: taken in a loop
+CASES += [("conv1d", (2, 3, 90), (4, 3, 40), {"stride": s, "padding": p, "dilation": d}) for s, p, d in ((1, 5, 2), (4, 0, 1), (3, 7, 2))]
+CASES += [("conv2d", (2, 3, 23, 26), (5, 3, 6, 7), {"stride": (3, 2), "padding": (2, 3)}), ("conv2d", (2, 4, 23, 26), (6, 2, 5, 5), {"stride": 2, "groups": 2}),
+          ("conv3d", (2, 2, 9, 8, 11), (3, 2, 3, 4, 5), {"stride": (2, 1, 3), "padding": 1}), ("conv_transpose2d", (2, 4, 6, 5), (4, 3, 5, 6), {"stride": (3, 2)})]
+# windows that tile the input, or what padding below zero leaves of it
+CASES += [("conv1d", (3, 4, 21), (5, 4, 4), {"stride": 4}), ("conv2d", (3, 4, 12, 20), (6, 4, 3, 5), {"stride": (3, 5)}), ("conv2d", (2, 3, 17, 18), (4, 3, 4, 4), {"stride": 4}),
+          ("conv3d", (2, 3, 5, 6, 7), (4, 3, 2, 2, 3), {"stride": (2, 2, 3)}), ("conv_transpose1d", (3, 4, 6), (4, 5, 3), {"stride": 3}),
+          ("conv_transpose2d", (3, 4, 5, 6), (4, 5, 2, 3), {"stride": (2, 3), "padding": 1}), ("conv_transpose2d", (3, 4, 5, 6), (4, 5, 2, 2), {"stride": 2, "output_padding": 1})]
 
 
 def results(torch, name, x, w, g, keywords):
@@ -56,6 +64,8 @@ def cores(request, monkeypatch):
 
 
 def test_every_form_is_among_the_cases():
+    patches = [geometry(2, 3, side, 4, 4, 4) for side in (16, 17)]
+    assert all(map(conv_patches.serves, patches)) and not conv_patches.serves(geometry(2, 3, 16, 4, 4, 4, 1)) and not conv_patches.serves(geometry(2, 3, 16, 4, 1))
     geometries = [Geometry(x[0], x[1], x[2:], w[0], w[2:], (1,) * (len(x) - 2), ((1, 1),) * (len(x) - 2), (1,) * (len(x) - 2)) for x, w, _ in LARGE]
     assert {g.gathers_last for g in geometries} == {True, False}
     assert max(g.bands for g in geometries) > 1 and max(g.together for g in geometries) > 1

@@ -17,13 +17,14 @@ from __future__ import annotations
 import functools
 import math
 import os
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from . import conv_library, windows
+from . import conv_library, conv_patches, windows
 
 ROOM = 96 << 10  # elements that a round gathers on one core,
 SHARED_ROOM = 384 << 10  # and for each of several, whose sharing of it takes time,
@@ -123,9 +124,13 @@ class Geometry:
 
     # -- parts of an image ---------------------------------------------------------------------------------------------
 
-    def windows(self, x) -> list:
+    def windows(self, x) -> Iterator:
         """For each offset inside the kernel, the elements of a padded image that it meets, one per position of the result."""
-        return list(windows.slices(jnp, x, self.kernel, self.stride, self.dilation, self.outs))
+        return windows.slices(jnp, x, self.kernel, self.stride, self.dilation, self.outs)
+
+    def stacked(self, x):
+        """The windows in one array."""
+        return windows.stacked(x, self.kernel, self.stride, self.dilation, self.outs)
 
     def spread(self, parts):
         """The adjoint of all windows: parts (taps, C, *outs) added up at their places, (C, *sizes) without the padding."""
@@ -162,7 +167,7 @@ class Gathered:
     def gather(self, image):
         """The matrix (taps * C, positions)."""
         image, geo = self.pad(image), self.geo
-        return jnp.stack(geo.windows(image)).reshape(geo.taps * geo.channels, -1)
+        return geo.stacked(image).reshape(geo.taps * geo.channels, -1)
 
     def result(self, weights, image):
         return (weights @ self.gather(image)).reshape(self.geo.features, *self.geo.outs)
@@ -202,7 +207,7 @@ class LastGathered(Gathered):
 
     def gather(self, image):
         image, last = self.pad(image), self.last
-        return jnp.stack(last.windows(image)).reshape(last.taps * last.channels, -1)
+        return last.stacked(image).reshape(last.taps * last.channels, -1)
 
     def result(self, weights, image):
         lead = self.lead
@@ -361,6 +366,8 @@ def _divided(t, n: int) -> tuple:
 
 def convolve(x, w, geo: Geometry):
     """(N, O, *outs)."""
+    if conv_patches.serves(geo):
+        return conv_patches.convolve(x, w, geo)
     if conv_library.serves(geo, x.dtype):
         return conv_library.convolve(x, w, geo)
     if geo.depthwise and set(geo.stride) == {1}:
@@ -387,6 +394,8 @@ def _shifted_copies(x, w, geo: Geometry):
 
 def gradients(x, w, g, geo: Geometry, needs: tuple) -> list:
     """The gradients for x and for w that `needs` asks for; x or w may be None where nothing reads it."""
+    if conv_patches.serves(geo):
+        return conv_patches.gradients(x, w, g, geo, needs)
     back = geo.adjoint()
     if needs[0] and back is not None and (geo.depthwise or conv_library.serves(back, g.dtype)):
         turned = lax.rev(w, range(2, w.ndim))

@@ -59,7 +59,7 @@ def serves(geo, dtype) -> bool:
     several, shared = len(os.sched_getaffinity(0)) > 1, min(geo.channels, geo.features) >= SHARED_CHANNELS
     if set(geo.stride) != {1}:  # where the loops must gather all offsets
         product = geo.features * geo.taps * geo.channels * math.prod(geo.outs) * geo.together // geo.bands
-        return shared or not several or product < SHARED_PRODUCT
+        return len(geo.sizes) < 3 and (shared or not several or product < SHARED_PRODUCT)  # with three axes the library takes ten times as long
     if dtype != np.float32 or len(geo.sizes) != 2 or set(geo.dilation) != {1} or geo.features < FEATURES or min(map(min, geo.padding)) < 0:
         return False
     moved = geo.batch * (geo.channels * math.prod(geo.sizes) + geo.features * math.prod(geo.outs))

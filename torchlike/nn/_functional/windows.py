@@ -6,12 +6,16 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
+import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
 from ...ops.choosing import choose
+
+FEW = 9  # positions inside a window up to which each is an instruction of its own: XLA takes long to compile more of them, and they run no sooner
+_ZERO = (np.int32(0),)
 
 
 def offsets(kernel: tuple) -> Iterator[tuple]:
@@ -24,6 +28,20 @@ def slices(xp, x, kernel: tuple, stride: tuple, dilation: tuple, sizes: tuple) -
     lead = (slice(None),) * (x.ndim - len(kernel))
     for offset in offsets(kernel):
         yield x[(*lead, *(slice(o * d, o * d + (n - 1) * s + 1, s) for o, d, n, s in zip(offset, dilation, sizes, stride)))]
+
+
+def stacked(x, kernel: tuple, stride: tuple, dilation: tuple, sizes: tuple):
+    """The slices of padded x in one array, (windows' positions inside, *leading axes, *sizes)."""
+    if math.prod(kernel) <= FEW:
+        return jnp.stack(list(slices(jnp, x, kernel, stride, dilation, sizes)))
+    lead, start = x.shape[:x.ndim - len(kernel)], _starts(kernel, stride, dilation)
+    blocks = _split(x, stride)
+
+    def body(t, made):
+        phase, *at = start(t)
+        part = lax.dynamic_slice(blocks, (phase, *_ZERO * len(lead), *at), (1, *lead, *sizes))
+        return lax.dynamic_update_slice_in_dim(made, part, t, 0)
+    return lax.fori_loop(np.int32(0), np.int32(math.prod(kernel)), body, jnp.zeros((math.prod(kernel), *lead, *sizes), x.dtype))
 
 
 def spread(xp, parts: Sequence, shape: tuple, kernel: tuple, stride: tuple, dilation: tuple, sizes: tuple):
@@ -55,20 +73,64 @@ def spread_to(xp, place, g, shape: tuple, kernel: tuple, stride: tuple, dilation
 
 
 def _added(xp, parts, lead, spatial, kernel, stride, dilation, sizes):
-    """Parts added one after the other into blocks of contiguous elements: a strided axis is split in (phase, position)."""
-    wide = tuple(-(-n // s) for n, s in zip(spatial, stride))
-    phases, zeros = math.prod(stride), (0,) * len(lead)
-    total = xp.zeros((phases, *lead, *wide), parts[0].dtype)
-    for offset, part in zip(offsets(kernel), parts):
-        low, phase = [o * d for o, d in zip(offset, dilation)], 0
-        for lo, s in zip(low, stride):
-            phase = phase * s + lo % s
-        start = (phase, *zeros, *(lo // s for lo, s in zip(low, stride)))
-        there = lax.dynamic_slice(total, start, (1, *lead, *sizes))
-        total = lax.dynamic_update_slice(total, there + part, start)
-    if phases > 1:
-        n, m = len(wide), len(lead)
+    """Parts added one after the other into blocks of contiguous elements, see `_split`."""
+    wide, start = tuple(-(-n // s) for n, s in zip(spatial, stride)), _starts(kernel, stride, dilation)
+
+    def body(t, total):
+        phase, *at = start(t)
+        where = phase, *_ZERO * len(lead), *at
+        there = lax.dynamic_slice(total, where, (1, *lead, *sizes))
+        part = parts[t] if isinstance(t, int) else lax.dynamic_index_in_dim(parts, t, keepdims=False)
+        return lax.dynamic_update_slice(total, there + part, where)
+    total = xp.zeros((math.prod(stride), *lead, *wide), parts[0].dtype)
+    if math.prod(kernel) <= FEW or isinstance(parts, list):
+        for t in range(math.prod(kernel)):
+            total = body(t, total)
+    else:
+        total = lax.fori_loop(np.int32(0), np.int32(math.prod(kernel)), body, total)
+    return _joined(total, spatial, stride)
+
+
+def _starts(kernel: tuple, stride: tuple, dilation: tuple) -> Callable:
+    """A function of a position's number inside the window: where in the blocks of `_split` its slice starts, (phase, *positions)."""
+    def start(t) -> tuple:
+        t = t if isinstance(t, int) else lax.convert_element_type(t, np.int32)
+        offset = []
+        for k in reversed(kernel):
+            t, o = _divided(t, k)
+            offset.insert(0, o)
+        at, phase = [], np.int32(0)
+        for o, s, d in zip(offset, stride, dilation):
+            n, rest = _divided(o * np.int32(d), s)
+            at.append(n)
+            phase = phase * np.int32(s) + rest
+        return phase, *at
+    return start
+
+
+def _divided(t, n: int) -> tuple:
+    return divmod(t, n) if isinstance(t, (int, np.integer)) else (lax.div(t, np.int32(n)), lax.rem(t, np.int32(n))) if n > 1 else (t, np.int32(0))
+
+
+def _split(x, stride: tuple):
+    """Padded x with each strided axis split in (phase, position), so that a window's slices are contiguous: (phases, *leading axes, *positions)."""
+    n, m = len(stride), x.ndim - len(stride)
+    if math.prod(stride) == 1:
+        return x[None]
+    lead, spatial = x.shape[:m], x.shape[m:]
+    wide = tuple(-(-size // s) for size, s in zip(spatial, stride))
+    x = jnp.pad(x, [(0, 0)] * m + [(0, w * s - size) for w, s, size in zip(wide, stride, spatial)])
+    x = x.reshape(*lead, *(k for pair in zip(wide, stride) for k in pair))
+    order = [*(m + 1 + 2 * i for i in range(n)), *range(m), *(m + 2 * i for i in range(n))]
+    return x.transpose(order).reshape(math.prod(stride), *lead, *wide)
+
+
+def _joined(blocks, spatial: tuple, stride: tuple):
+    """The adjoint of `_split`."""
+    n, m = len(stride), blocks.ndim - 1 - len(stride)
+    lead, wide = blocks.shape[1:1 + m], blocks.shape[1 + m:]
+    if math.prod(stride) > 1:
         order = [*range(n, n + m), *(axis for i in range(n) for axis in (n + m + i, i))]
-        total = total.reshape(*stride, *lead, *wide).transpose(order)
-    total = total.reshape(*lead, *(w * s for w, s in zip(wide, stride)))
-    return total[(slice(None),) * len(lead) + tuple(slice(0, n) for n in spatial)]
+        blocks = blocks.reshape(*stride, *lead, *wide).transpose(order)
+    x = blocks.reshape(*lead, *(w * s for w, s in zip(wide, stride)))
+    return x[(slice(None),) * len(lead) + tuple(slice(0, size) for size in spatial)]
