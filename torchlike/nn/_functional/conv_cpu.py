@@ -130,7 +130,7 @@ class Geometry:
 
     def stacked(self, x):
         """The windows in one array."""
-        return windows.stacked(x, self.kernel, self.stride, self.dilation, self.outs)
+        return windows.stacked(jnp, x, self.kernel, self.stride, self.dilation, self.outs)
 
     def spread(self, parts):
         """The adjoint of all windows: parts (taps, C, *outs) added up at their places, (C, *sizes) without the padding."""

@@ -8,7 +8,7 @@ from ..._public import named, public
 from ..._tensor import Tensor, apply
 from .common import keep_format, need
 from .pooling import _padded, _unpad
-from .windows import slices, spread
+from .windows import spread, stacked
 
 
 def _sizes(shape, kernel, dilation, padding, stride):
@@ -18,16 +18,16 @@ def _sizes(shape, kernel, dilation, padding, stride):
 def _patches(xp, x, sizes, kernel, dilation, padding, stride):
     """(N, C, H, W) to (N, C * positions in the window, windows)."""
     x = _padded(xp, x, [(p, p) for p in padding], 0)
-    parts = xp.stack(list(slices(xp, x, kernel, stride, dilation, sizes)), axis=2)
+    parts = xp.moveaxis(stacked(xp, x, kernel, stride, dilation, sizes), 0, 2)
     return parts.reshape(x.shape[0], x.shape[1] * math.prod(kernel), math.prod(sizes))
 
 
 def _overlay(xp, columns, shape, sizes, kernel, dilation, padding, stride):
     """The adjoint: windows added up in a plane of the given shape."""
     n, c = columns.shape[0], columns.shape[1] // math.prod(kernel)
-    parts = columns.reshape(n, c, math.prod(kernel), *sizes)
+    parts = xp.moveaxis(columns.reshape(n, c, math.prod(kernel), *sizes), 2, 0)
     padded = (n, c, *(s + 2 * p for s, p in zip(shape, padding)))
-    out = spread(xp, [parts[:, :, i] for i in range(math.prod(kernel))], padded, kernel, stride, dilation, sizes)
+    out = spread(xp, parts, padded, kernel, stride, dilation, sizes)
     return _unpad(out, [(p, p) for p in padding], (n, c, *shape))
 
 

@@ -1,7 +1,6 @@
 """Max, average, power-average and adaptive pooling in one to three dimensions."""
 from __future__ import annotations
 
-import functools
 import math
 
 import jax.numpy as jnp
@@ -16,7 +15,7 @@ from ...ops.choosing import choose
 from ...ops.creation import arange, check_size
 from ...ops.materializing import materialized
 from .common import each, keep_format, not_implemented
-from .windows import offsets, slices, spread_to
+from .windows import FEW, Window, offsets, reduced, slices, spread_to_all, spread_to_first
 
 # A pool is an elementwise combination of the input's strided slices, one slice per position inside the window.
 
@@ -45,33 +44,36 @@ def _max_pool(xp, x, kernel, stride, pads, dilation, sizes):
     """(maxima, flat positions of the maxima in the unpadded plane)."""
     shape = x.shape[x.ndim - len(kernel):]
     x = _padded(xp, x, pads, _lowest(x.dtype))
-    best = where = None
-    starts = [np.arange(n) * s - a for n, s, (a, _) in zip(sizes, stride, pads)]
-    for offset, part in zip(offsets(kernel), slices(xp, x, kernel, stride, dilation, sizes)):
-        flat = 0
-        for i, (o, d, n) in enumerate(zip(offset, dilation, shape)):
-            axis = (starts[i] + o * d).reshape([-1 if k == i else 1 for k in range(len(kernel))])
-            flat = flat * n + axis
-        if best is None:
-            best, where = part, xp.broadcast_to(xp.asarray(flat), part.shape)
-        else:
-            take = _better(xp, part, best)
-            best, where = choose(xp, take, part, best), choose(xp, take, flat, where)
-    return [best, where.astype(np.int64)]
+    steps = [math.prod(shape[i + 1:]) for i in range(len(shape))]
+    starts = np.zeros((), np.int64)  # of the windows
+    for n, s, (a, _), step in zip(sizes, stride, pads, steps):
+        starts = np.add.outer(starts, (np.arange(n) * s - a) * step)
+    inside = np.array([sum(o * d * step for o, d, step in zip(offset, dilation, steps)) for offset in offsets(kernel)])
+
+    def better(part, t, best, where):
+        take = _better(xp, part, best)
+        return choose(xp, take, part, best), choose(xp, take, starts + inside[t], where)
+    if xp is np or len(inside) <= FEW:
+        first, *rest = slices(xp, x, kernel, stride, dilation, sizes)
+        made = first, xp.broadcast_to(xp.asarray(starts), first.shape)
+        for t, part in enumerate(rest, 1):
+            made = better(part, t, *made)
+        return [made[0], made[1].astype(np.int64)]
+    window, inside = Window(kernel, stride, dilation, sizes), jnp.asarray(inside)
+    blocks = window.split(x)
+    first = window.take(blocks, 0)
+    return list(window.loop(lambda t, made: better(window.take(blocks, t), t, *made), (first, jnp.broadcast_to(starts, first.shape)), 1))
 
 
 def _max_only(xp, x, kernel, stride, pads, dilation, sizes):
-    x = _padded(xp, x, pads, _lowest(x.dtype))
-    return functools.reduce(xp.maximum, slices(xp, x, kernel, stride, dilation, sizes))
+    return reduced(xp, xp.maximum, _padded(xp, x, pads, _lowest(x.dtype)), kernel, stride, dilation, sizes)
 
 
 def _max_vjp(xp, g, x, out, kernel, stride, pads, dilation, sizes):
-    padded = _padded(xp, x, pads, _lowest(x.dtype))
-    parts = list(slices(xp, padded, kernel, stride, dilation, sizes))
-    place = xp.full(out.shape, len(parts) - 1, np.int32)  # the first position in the window that holds the maximum, or its NaN
-    for i, part in reversed(list(enumerate(parts[:-1]))):
-        place = choose(xp, ~(part < out) & ~((out != out) & (part == part)), np.int32(i), place)
-    return _unpad(spread_to(xp, place, g, padded.shape, kernel, stride, dilation, sizes), pads, x.shape)
+    def chosen(part):  # the maximum, or its NaN
+        return ~(part < out) & ~((out != out) & (part == part))
+    spread = spread_to_first(xp, chosen, _padded(xp, x, pads, _lowest(x.dtype)), g, kernel, stride, dilation, sizes)
+    return _unpad(spread, pads, x.shape)
 
 
 def _pool_shape(x, kernel, stride, pads, dilation, sizes):
@@ -201,8 +203,7 @@ max_pool3d, max_pool3d_with_indices = _max_pool_nd(3)
 
 
 def _sum_pool(xp, x, kernel, stride, pads, dilation, sizes):
-    x = _padded(xp, x, pads, 0)
-    return functools.reduce(lambda a, b: a + b, slices(xp, x, kernel, stride, dilation, sizes))
+    return reduced(xp, lambda a, b: a + b, _padded(xp, x, pads, 0), kernel, stride, dilation, sizes)
 
 
 def _sum_pool_vjp(xp, g, plan):
@@ -210,7 +211,7 @@ def _sum_pool_vjp(xp, g, plan):
     shape = plan.avals[0].shape
     lead = len(shape) - len(kernel)
     padded = (*shape[:lead], *(n + a + b for n, (a, b) in zip(shape[lead:], pads)))
-    return _unpad(spread_to(xp, None, g, padded, kernel, stride, dilation, sizes), pads, shape)
+    return _unpad(spread_to_all(xp, g, padded, kernel, stride, dilation, sizes), pads, shape)
 
 
 _SUM_POOL = Op("avg_pool", _sum_pool, shape=_pool_shape, vjp=_sum_pool_vjp, torch_name="AvgPool2DBackward0")

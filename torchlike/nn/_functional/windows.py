@@ -4,9 +4,11 @@ XLA's reduce_window and select_and_scatter are slow on the CPU; slices fuse with
 """
 from __future__ import annotations
 
+import functools
 import itertools
 import math
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 
 import jax.numpy as jnp
 import numpy as np
@@ -15,7 +17,6 @@ from jax import lax
 from ...ops.choosing import choose
 
 FEW = 9  # positions inside a window up to which each is an instruction of its own: XLA takes long to compile more of them, and they run no sooner
-_ZERO = (np.int32(0),)
 
 
 def offsets(kernel: tuple) -> Iterator[tuple]:
@@ -30,107 +31,181 @@ def slices(xp, x, kernel: tuple, stride: tuple, dilation: tuple, sizes: tuple) -
         yield x[(*lead, *(slice(o * d, o * d + (n - 1) * s + 1, s) for o, d, n, s in zip(offset, dilation, sizes, stride)))]
 
 
-def stacked(x, kernel: tuple, stride: tuple, dilation: tuple, sizes: tuple):
-    """The slices of padded x in one array, (windows' positions inside, *leading axes, *sizes)."""
-    if math.prod(kernel) <= FEW:
-        return jnp.stack(list(slices(jnp, x, kernel, stride, dilation, sizes)))
-    lead, start = x.shape[:x.ndim - len(kernel)], _starts(kernel, stride, dilation)
-    blocks = _split(x, stride)
+@dataclass(frozen=True)
+class Window:
+    """A sliding window over the last axes of a padded array, whose positions inside are numbered row-major.
 
-    def body(t, made):
-        phase, *at = start(t)
-        part = lax.dynamic_slice(blocks, (phase, *_ZERO * len(lead), *at), (1, *lead, *sizes))
-        return lax.dynamic_update_slice_in_dim(made, part, t, 0)
-    return lax.fori_loop(np.int32(0), np.int32(math.prod(kernel)), body, jnp.zeros((math.prod(kernel), *lead, *sizes), x.dtype))
+    A strided axis is split in (phase, position), so that the slice of each position is a block of contiguous elements: one that a loop may take.
+    """
 
+    kernel: tuple
+    stride: tuple
+    dilation: tuple
+    sizes: tuple  # how often the window is somewhere, along each axis
 
-def spread(xp, parts: Sequence, shape: tuple, kernel: tuple, stride: tuple, dilation: tuple, sizes: tuple):
-    """The adjoint of `slices`: parts added back into zeros of x's padded shape."""
-    lead = tuple(shape[:len(shape) - len(kernel)])
-    if xp is np:
-        total = np.zeros(shape, parts[0].dtype)
-        for view, part in zip(slices(np, total, kernel, stride, dilation, sizes), parts):
-            view += part
-        return total
-    return _added(xp, parts, lead, shape[len(lead):], kernel, stride, dilation, sizes)
+    @property
+    def positions(self) -> int:
+        return math.prod(self.kernel)
 
+    def along(self, i: int, spatial: tuple) -> Window:
+        """The part of the window along one axis, over an array of these sizes."""
+        only = lambda values, rest: (*rest[:i], values[i], *rest[i + 1:])  # noqa: E731
+        ones = (1,) * len(spatial)
+        return Window(only(self.kernel, ones), only(self.stride, ones), only(self.dilation, ones), only(self.sizes, spatial))
 
-def spread_to(xp, place, g, shape: tuple, kernel: tuple, stride: tuple, dilation: tuple, sizes: tuple):
-    """`spread` where each window's g goes to one position inside it, number `place`, or to all of them (None)."""
-    zero = xp.zeros((), g.dtype)
-    if stride != kernel or set(dilation) != {1}:
-        parts = [g if place is None else choose(xp, place == i, g, zero) for i in range(math.prod(kernel))]
-        return spread(xp, parts, shape, kernel, stride, dilation, sizes)
-    # windows tile x: every element belongs to one window
-    lead = tuple(shape[:len(shape) - len(kernel)])
-    here = np.arange(math.prod(kernel), dtype=np.int32).reshape([n for k in kernel for n in (1, k)])
-    window = lead + tuple(n for size in sizes for n in (size, 1))
-    total = xp.broadcast_to(g.reshape(window), lead + tuple(n for pair in zip(sizes, kernel) for n in pair))
-    if place is not None:
-        total = choose(xp, here == place.reshape(window), total, zero)
-    total = total.reshape(lead + tuple(n * k for n, k in zip(sizes, kernel)))
-    return total if total.shape == tuple(shape) else xp.pad(total, [(0, want - have) for want, have in zip(shape, total.shape)])
-
-
-def _added(xp, parts, lead, spatial, kernel, stride, dilation, sizes):
-    """Parts added one after the other into blocks of contiguous elements, see `_split`."""
-    wide, start = tuple(-(-n // s) for n, s in zip(spatial, stride)), _starts(kernel, stride, dilation)
-
-    def body(t, total):
-        phase, *at = start(t)
-        where = phase, *_ZERO * len(lead), *at
-        there = lax.dynamic_slice(total, where, (1, *lead, *sizes))
-        part = parts[t] if isinstance(t, int) else lax.dynamic_index_in_dim(parts, t, keepdims=False)
-        return lax.dynamic_update_slice(total, there + part, where)
-    total = xp.zeros((math.prod(stride), *lead, *wide), parts[0].dtype)
-    if math.prod(kernel) <= FEW or isinstance(parts, list):
-        for t in range(math.prod(kernel)):
-            total = body(t, total)
-    else:
-        total = lax.fori_loop(np.int32(0), np.int32(math.prod(kernel)), body, total)
-    return _joined(total, spatial, stride)
-
-
-def _starts(kernel: tuple, stride: tuple, dilation: tuple) -> Callable:
-    """A function of a position's number inside the window: where in the blocks of `_split` its slice starts, (phase, *positions)."""
-    def start(t) -> tuple:
+    def start(self, t) -> tuple:
+        """Where the slice of position t starts in the array that `split` makes, but for the leading axes: (phase, *places)."""
         t = t if isinstance(t, int) else lax.convert_element_type(t, np.int32)
         offset = []
-        for k in reversed(kernel):
+        for k in reversed(self.kernel):
             t, o = _divided(t, k)
             offset.insert(0, o)
-        at, phase = [], np.int32(0)
-        for o, s, d in zip(offset, stride, dilation):
-            n, rest = _divided(o * np.int32(d), s)
-            at.append(n)
+        places, phase = [], np.int32(0)
+        for o, s, d in zip(offset, self.stride, self.dilation):
+            place, rest = _divided(o * np.int32(d), s)
+            places.append(place)
             phase = phase * np.int32(s) + rest
-        return phase, *at
-    return start
+        return phase, *places
+
+    def split(self, x):
+        """(phases, *leading axes, *places) of (*leading axes, *spatial)."""
+        n, m = len(self.stride), x.ndim - len(self.stride)
+        if math.prod(self.stride) == 1:
+            return x[None]
+        lead, spatial = x.shape[:m], x.shape[m:]
+        wide = self._wide(spatial)
+        x = jnp.pad(x, [(0, 0)] * m + [(0, w * s - size) for w, s, size in zip(wide, self.stride, spatial)])
+        x = x.reshape(*lead, *(k for pair in zip(wide, self.stride) for k in pair))
+        order = [*(m + 1 + 2 * i for i in range(n)), *range(m), *(m + 2 * i for i in range(n))]
+        return x.transpose(order).reshape(math.prod(self.stride), *lead, *wide)
+
+    def joined(self, blocks, spatial: tuple):
+        """The adjoint of `split`."""
+        n, m = len(self.stride), blocks.ndim - 1 - len(self.stride)
+        lead, wide = blocks.shape[1:1 + m], blocks.shape[1 + m:]
+        if math.prod(self.stride) > 1:
+            order = [*range(n, n + m), *(axis for i in range(n) for axis in (n + m + i, i))]
+            blocks = blocks.reshape(*self.stride, *lead, *wide).transpose(order)
+        x = blocks.reshape(*lead, *(w * s for w, s in zip(wide, self.stride)))
+        return x[(slice(None),) * len(lead) + tuple(slice(0, size) for size in spatial)]
+
+    def zeros(self, lead: tuple, spatial: tuple, dtype):
+        """Nothing yet, as `split` would make it."""
+        return jnp.zeros((math.prod(self.stride), *lead, *self._wide(spatial)), dtype)
+
+    def _wide(self, spatial: tuple) -> tuple:
+        return tuple(-(-size // s) for size, s in zip(spatial, self.stride))
+
+    def _where(self, blocks, t) -> tuple:
+        phase, *places = self.start(t)
+        return phase, *[np.int32(0)] * (blocks.ndim - 1 - len(places)), *places
+
+    def take(self, blocks, t):
+        """The slice of position t, (*leading axes, *sizes)."""
+        return lax.dynamic_slice(blocks, self._where(blocks, t), (1, *blocks.shape[1:blocks.ndim - len(self.sizes)], *self.sizes))[0]
+
+    def add(self, blocks, t, part):
+        """Add to the slice of position t."""
+        return lax.dynamic_update_slice(blocks, (self.take(blocks, t) + part)[None], self._where(blocks, t))
+
+    def loop(self, f: Callable, carry, first: int = 0):
+        """carry = f(t, carry) for each position."""
+        return lax.fori_loop(np.int32(first), np.int32(self.positions), f, carry)
 
 
 def _divided(t, n: int) -> tuple:
     return divmod(t, n) if isinstance(t, (int, np.integer)) else (lax.div(t, np.int32(n)), lax.rem(t, np.int32(n))) if n > 1 else (t, np.int32(0))
 
 
-def _split(x, stride: tuple):
-    """Padded x with each strided axis split in (phase, position), so that a window's slices are contiguous: (phases, *leading axes, *positions)."""
-    n, m = len(stride), x.ndim - len(stride)
-    if math.prod(stride) == 1:
-        return x[None]
-    lead, spatial = x.shape[:m], x.shape[m:]
-    wide = tuple(-(-size // s) for size, s in zip(spatial, stride))
-    x = jnp.pad(x, [(0, 0)] * m + [(0, w * s - size) for w, s, size in zip(wide, stride, spatial)])
-    x = x.reshape(*lead, *(k for pair in zip(wide, stride) for k in pair))
-    order = [*(m + 1 + 2 * i for i in range(n)), *range(m), *(m + 2 * i for i in range(n))]
-    return x.transpose(order).reshape(math.prod(stride), *lead, *wide)
+def stacked(xp, x, kernel: tuple, stride: tuple, dilation: tuple, sizes: tuple):
+    """The slices of padded x in one array, (positions, *leading axes, *sizes)."""
+    if xp is np or math.prod(kernel) <= FEW:
+        return xp.stack(list(slices(xp, x, kernel, stride, dilation, sizes)))
+    window = Window(kernel, stride, dilation, sizes)
+    blocks = window.split(x)
+    made = jnp.zeros((window.positions, *x.shape[:x.ndim - len(kernel)], *sizes), x.dtype)
+    return window.loop(lambda t, made: lax.dynamic_update_slice_in_dim(made, window.take(blocks, t)[None], t, 0), made)
 
 
-def _joined(blocks, spatial: tuple, stride: tuple):
-    """The adjoint of `_split`."""
-    n, m = len(stride), blocks.ndim - 1 - len(stride)
-    lead, wide = blocks.shape[1:1 + m], blocks.shape[1 + m:]
-    if math.prod(stride) > 1:
-        order = [*range(n, n + m), *(axis for i in range(n) for axis in (n + m + i, i))]
-        blocks = blocks.reshape(*stride, *lead, *wide).transpose(order)
-    x = blocks.reshape(*lead, *(w * s for w, s in zip(wide, stride)))
-    return x[(slice(None),) * len(lead) + tuple(slice(0, size) for size in spatial)]
+def reduced(xp, combine: Callable, x, kernel: tuple, stride: tuple, dilation: tuple, sizes: tuple):
+    """The slices of padded x combined by an associative function, many of them along one axis after the other."""
+    if xp is np or math.prod(kernel) <= FEW:
+        return functools.reduce(combine, slices(xp, x, kernel, stride, dilation, sizes))
+    whole = Window(kernel, stride, dilation, sizes)
+    for i in range(len(kernel)):
+        window = whole.along(i, x.shape[x.ndim - len(kernel):])
+        blocks = window.split(x)
+        x = window.loop(lambda t, best: combine(best, window.take(blocks, t)), window.take(blocks, 0), 1)  # noqa: B023  (called at once)
+    return x
+
+
+def spread(xp, parts: Sequence, shape: tuple, kernel: tuple, stride: tuple, dilation: tuple, sizes: tuple):
+    """The adjoint of `slices`: parts, a list or an array, added back into zeros of x's padded shape."""
+    if xp is np:
+        total = np.zeros(shape, parts[0].dtype)
+        for view, part in zip(slices(np, total, kernel, stride, dilation, sizes), parts):
+            view += part
+        return total
+    window, spatial = Window(kernel, stride, dilation, sizes), shape[len(shape) - len(kernel):]
+    total = window.zeros(shape[:len(shape) - len(kernel)], spatial, parts[0].dtype)
+    if window.positions <= FEW:
+        for t in range(window.positions):
+            total = window.add(total, t, parts[t])
+    else:
+        parts = jnp.asarray(parts)
+        total = window.loop(lambda t, total: window.add(total, t, lax.dynamic_index_in_dim(parts, t, keepdims=False)), total)
+    return window.joined(total, spatial)
+
+
+def spread_to_all(xp, g, shape: tuple, kernel: tuple, stride: tuple, dilation: tuple, sizes: tuple):
+    """`spread` where each window's g goes to all positions inside it."""
+    whole, lead = Window(kernel, stride, dilation, sizes), shape[:len(shape) - len(kernel)]
+    if _tiles(whole):
+        return _tiled(xp, g, shape, whole)
+    if xp is np or whole.positions <= FEW:
+        return spread(xp, [g] * whole.positions, shape, kernel, stride, dilation, sizes)
+    for i in range(len(kernel)):
+        spatial = (*shape[len(lead):len(lead) + i + 1], *sizes[i + 1:])
+        window = replace(whole.along(i, spatial), sizes=g.shape[len(lead):])
+        total = window.loop(lambda t, total: window.add(total, t, g), window.zeros(lead, spatial, g.dtype))  # noqa: B023  (called at once)
+        g = window.joined(total, spatial)
+    return g
+
+
+def spread_to_first(xp, chosen: Callable, x, g, kernel: tuple, stride: tuple, dilation: tuple, sizes: tuple):
+    """`spread` where each window's g goes to the first position inside it whose slice of padded x is `chosen`, or to the last."""
+    window, zero = Window(kernel, stride, dilation, sizes), xp.zeros((), g.dtype)
+    spatial = x.shape[x.ndim - len(kernel):]
+    if xp is not np and window.positions > FEW:
+        blocks = window.split(x)
+
+        def body(t, state):
+            total, free = state
+            here = free & (chosen(window.take(blocks, t)) | (t == window.positions - 1))
+            return window.add(total, t, jnp.where(here, g, zero)), free & ~here
+        total = window.zeros(x.shape[:x.ndim - len(kernel)], spatial, g.dtype)
+        return window.joined(window.loop(body, (total, jnp.ones(g.shape, bool)))[0], spatial)
+    parts = list(slices(xp, x, kernel, stride, dilation, sizes))
+    place = xp.full(g.shape, len(parts) - 1, np.int32)
+    for i, part in reversed(list(enumerate(parts[:-1]))):
+        place = choose(xp, chosen(part), np.int32(i), place)
+    if _tiles(window):
+        return _tiled(xp, g, x.shape, window, place)
+    return spread(xp, [choose(xp, place == i, g, zero) for i in range(len(parts))], x.shape, kernel, stride, dilation, sizes)
+
+
+def _tiles(window: Window) -> bool:
+    """Whether every element belongs to one window."""
+    return window.stride == window.kernel and set(window.dilation) == {1}
+
+
+def _tiled(xp, g, shape: tuple, window: Window, place=None):
+    """Each window's g at one position inside it, number `place`, or at all of them, where windows tile."""
+    kernel, sizes, lead = window.kernel, window.sizes, tuple(shape[:len(shape) - len(window.kernel)])
+    here = np.arange(math.prod(kernel), dtype=np.int32).reshape([n for k in kernel for n in (1, k)])
+    apart = lead + tuple(n for size in sizes for n in (size, 1))
+    total = xp.broadcast_to(g.reshape(apart), lead + tuple(n for pair in zip(sizes, kernel) for n in pair))
+    if place is not None:
+        total = choose(xp, here == place.reshape(apart), total, xp.zeros((), g.dtype))
+    total = total.reshape(lead + tuple(n * k for n, k in zip(sizes, kernel)))
+    return total if total.shape == tuple(shape) else xp.pad(total, [(0, want - have) for want, have in zip(shape, total.shape)])

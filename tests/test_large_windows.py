@@ -1,0 +1,51 @@
+"""Pools and folds with many elements in a window, compiled (there they are loops) and in NumPy, against real torch: results, indices, gradients; ties and NaN."""
+import numpy as np
+import pytest
+
+from torchlike._core import program
+from torchlike.nn._functional.windows import FEW
+
+POOLS = [("max_pool1d", (2, 3, 50), dict(kernel_size=20, stride=3, padding=9)), ("max_pool2d", (2, 3, 14, 15), dict(kernel_size=(5, 7), stride=1, padding=(2, 3))),
+         ("max_pool2d", (2, 3, 23, 26), dict(kernel_size=(4, 5), stride=(3, 2), padding=(1, 2), dilation=(2, 3))),
+         ("max_pool2d", (2, 3, 17, 16), dict(kernel_size=4)), ("max_pool2d", (2, 3, 18, 17), dict(kernel_size=5, stride=3, ceil_mode=True)),
+         ("max_pool3d", (1, 2, 6, 7, 8), dict(kernel_size=3, stride=2, padding=1)), ("avg_pool1d", (2, 3, 50), dict(kernel_size=20, stride=3, padding=10)),
+         ("avg_pool2d", (2, 3, 14, 15), dict(kernel_size=(5, 7), stride=1, padding=(2, 3), count_include_pad=False)),
+         ("avg_pool2d", (2, 3, 17, 16), dict(kernel_size=4)), ("avg_pool2d", (2, 3, 23, 26), dict(kernel_size=(4, 5), stride=(3, 2), padding=(1, 2))),
+         ("avg_pool3d", (1, 2, 6, 7, 8), dict(kernel_size=3, stride=2, padding=1)), ("unfold", (2, 3, 13, 15), dict(kernel_size=(4, 5), stride=(3, 2), padding=1)),
+         ("fold", (2, 40, 15), dict(output_size=(9, 11), kernel_size=(4, 5), stride=(3, 2), padding=1))]
+
+
+def results(torch, name, x, g, keywords):
+    x = torch.tensor(x, requires_grad=True)
+    y = getattr(torch.nn.functional, name)(x, **keywords)
+    made = [y, *torch.autograd.grad(y, x, torch.tensor(g))]
+    if name.startswith("max"):
+        y, where = getattr(torch.nn.functional, name)(x, return_indices=True, **keywords)
+        made += [y, where, *torch.autograd.grad(y, x, torch.tensor(g))]
+    return [t.detach().numpy() for t in made]
+
+
+def inputs(name, shape, kind):
+    rng = np.random.default_rng(0)
+    x = rng.standard_normal(shape, np.float32)
+    if kind == "ties":
+        x = np.round(x)
+    if kind == "nan":
+        x[rng.random(shape) < 0.02] = -np.inf
+        x.flat[x.size // 3] = np.nan  # of several in a window torch takes the last one's position
+    return x
+
+
+@pytest.mark.parametrize("tier", ["compiled", "numpy"])
+@pytest.mark.parametrize("kind", ["distinct", "ties", "nan"])
+def test_large_windows(oracle, subject, kind, tier):
+    for name, shape, keywords in POOLS:
+        assert np.prod(np.broadcast_to(keywords["kernel_size"], len(shape) - 2 if "pool" in name else 2)) > FEW
+        x = inputs(name, shape, kind)
+        out = getattr(oracle.nn.functional, name)(oracle.tensor(x), **keywords).shape
+        g = np.random.default_rng(1).standard_normal(tuple(out), np.float32)
+        want = results(oracle, name, x, g, keywords)
+        with program.tier(tier):
+            got = results(subject, name, x, g, keywords)
+        for a, b in zip(want, got):
+            np.testing.assert_allclose(b, a, rtol=1e-5, atol=1e-5, err_msg=f"{name} {keywords}")
