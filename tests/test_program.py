@@ -184,6 +184,46 @@ def test_long_programs_are_cut():
     assert x.tolist() == [program.LONGEST + 50] * 2
 
 
+@pytest.mark.parametrize("body", [7, 100, 700, 2300])
+def test_programs_of_a_loop_that_looks_at_nothing_return(body):
+    steps = 20000 // body
+    x = torch.ones(3)
+    program.flush()
+    before = program.trie.size
+    for _ in range(steps):
+        for _ in range(body - 2):
+            x = x * 0.5
+        x = (x + 1.0).abs()
+    made = program.trie.size - before
+    expected = 1.0
+    for _ in range(steps):
+        expected = expected * 0.5 ** (body - 2) + 1.0
+    np.testing.assert_allclose(x.tolist(), [expected] * 3, rtol=1e-6)
+    if not program.is_immediate():
+        assert made < 20000 / 2
+
+
+def test_a_loop_over_positions_returns():
+    """Positions of one step, made from a number, are known: no check of them is recorded that would depend on where a program ends."""
+    table, x = torch.linspace(0, 1, 50), torch.ones(4, 1)
+    program.flush()
+    before = program.trie.size
+    for i in range(1500):
+        t = torch.full((4,), i % 50)
+        for _ in range(9):
+            x = x.sin()
+        x = x * 0.5 + table.gather(-1, t)[:, None]
+    made = program.trie.size - before
+    table, expected = table.tolist(), 1.0
+    for i in range(1500):
+        for _ in range(9):
+            expected = math.sin(expected)
+        expected = expected * 0.5 + table[i % 50]
+    np.testing.assert_allclose(x[:, 0].tolist(), [expected] * 4, rtol=1e-5)
+    if not program.is_immediate():
+        assert made < 1500 * 15 / 3
+
+
 def test_explain_names_line_reason_and_change():
     for n in (3, 4):
         (torch.ones(n) + 1).tolist()

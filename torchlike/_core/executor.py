@@ -88,7 +88,7 @@ class ProgramInfo:
     """What is known of one program: its steps, how often it was seen, its executables."""
 
     __slots__ = ("steps", "input_avals", "n_results", "seen", "near", "last_seen", "executables", "chosen", "lives", "work",
-                 "gain", "looked_on_disk", "n_floats", "n_ints", "device", "refusal", "compile_seconds", "hosts", "eager", "foreign", "earlier")
+                 "gain", "looked_on_disk", "n_floats", "n_ints", "device", "refusal", "compile_seconds", "hosts", "eager", "foreign", "earlier", "loop")
 
     def __init__(self, node, device):
         self.steps: list[Step] = []
@@ -123,6 +123,7 @@ class ProgramInfo:
         self.eager = any(s.plan.op.eager_compilation for s in self.steps)
         self.foreign: set | None = None  # plans without a NumPy form
         self.refusal = ""  # why it cannot be compiled
+        self.loop: tuple | None = None  # where in a loop it ended, once it ended by its length
         infos.append(self)
 
 

@@ -18,6 +18,7 @@ import numpy as np
 from . import device as _device
 from . import executor, host, precision
 from .aval import BOOL, COMPLEX, FLOAT, INT, Aval
+from .loops import Loop
 from .registry import Op, View, any_precise_plan, clear_plans
 from .value import Value, is_tracer
 
@@ -156,13 +157,14 @@ def raise_lost(v: Value):
 
 
 class _State:
-    __slots__ = ("program", "waiting", "limit", "capture")
+    __slots__ = ("program", "waiting", "limit", "capture", "loop")
 
 
 state = _State()
 state.program = Program()
 state.waiting = None  # a finished program that has not run yet: see cut()
 state.limit = LONGEST
+state.loop = None  # the Loop that the last programs may be of, as long as they end by their length
 state.capture = None  # what torch.compile collects while it traces a call: see _compile.py
 lock = threading.RLock()
 _new = object.__new__
@@ -222,8 +224,24 @@ def record(op: Op, values: list, statics: tuple):
             prog.forget_unfinished()
             raise
         if n >= state.limit and (state.limit or not isinstance(op, View)):  # a view alone computes nothing, immediate or not
-            flush("program length")
+            _end_by_length()
         return node.plan, made
+
+
+def _end_by_length() -> None:
+    """Run the program, which is as long as it may be; the next one ends where a loop's body does."""
+    limit, loop, node = state.limit, state.loop, state.program.node
+    before = node.program_info.loop if node.program_info is not None else None
+    flush("program length")
+    if 0 < limit <= LONGEST:
+        state.loop = loop = loop or Loop(LONGEST)
+        node.program_info.loop = loop.add(node, before)
+        state.limit = max(loop.next_length() - 1, 1)
+
+
+def _forget_loop() -> None:
+    if 0 < state.limit <= LONGEST:
+        state.limit, state.loop = LONGEST, None
 
 
 class Sequence:
@@ -426,6 +444,7 @@ def flush(reason: str = "") -> None:
     """Run what is pending."""
     with lock:
         run_waiting()
+        _forget_loop()
         prog = state.program
         if state.capture is not None:
             state.capture.interrupted(reason)
@@ -449,6 +468,7 @@ def cut(reason: str) -> None:
         if state.capture is not None:
             return
         run_waiting()
+        _forget_loop()
         if state.program.results:
             following = Program()
             state.waiting, state.program = (state.program, reason), following
