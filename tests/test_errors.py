@@ -72,6 +72,13 @@ def test_out_of_range_indices(torch):
 
 
 @same
+def test_a_number_that_is_no_position_is_an_error_on_its_line(torch):
+    x = torch.arange(5)
+    return [(error(x.gather, 0, torch.full((2,), k)), error(x.__getitem__, torch.full((2,), k)), error(x.index_select, 0, torch.full_like(x, k)),
+             error(x.take, x.new_full((2,), k)), error(torch.nn.functional.embedding, torch.full((2,), k), x.view(5, 1))) for k in (4, 5, -1, -6)]
+
+
+@same
 def test_index_computed_on_device_is_checked_at_observation(torch):
     x = torch.arange(4.0)
     index = torch.tensor([1, 2]) * 3

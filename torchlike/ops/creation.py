@@ -51,7 +51,11 @@ def filled(shape: tuple, value, dtype: dt.dtype, device) -> Tensor:
     check_size(shape, dtype, device)
     # a lone 16-bit number overflows to inf in torch, where several are an error
     checked = dt.float64 if dtype in (dt.float16, dt.bfloat16) and math.prod(shape) == 1 else dtype
-    return apply(_full_op, (held(value, checked),), (shape, dtype, device))
+    number = held(value, checked)
+    made = apply(_full_op, (number,), (shape, dtype, device))
+    if number.__class__ is int and dtype.category == dt.INT:
+        made._value.bounds = (number, number) if made.numel() else (0, -1)
+    return made
 
 
 def _empty_check(shape):
