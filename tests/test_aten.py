@@ -1,4 +1,5 @@
 """torch.ops.aten, torch._C and torch.utils.flop_counter, beside real torch."""
+import copy
 import importlib
 
 import pytest
@@ -15,7 +16,7 @@ def test_packets_and_overloads(subject, oracle):
         out = [str(p), repr(p), str(p.default), repr(p.default), p.overloads(), list(p), p.default.name(), p.out.name(), p.default._overloadname,
                p.default.overloadpacket is p, p.default._overloadpacket is p,
                p.default._opname, p.__name__, p.default.__name__, p.__module__, p._qualified_op_name, p.default.namespace,
-               p.default is torch.ops.aten.cat.default, hasattr(p, "Tensor"), torch.ops.aten._foreach_maximum_.overloads()]
+               p.default is torch.ops.aten.cat.default, copy.deepcopy([p, p.default]) == [p, p.default], hasattr(p, "Tensor"), torch.ops.aten._foreach_maximum_.overloads()]
         for name in ("nope", "cat.nope"):
             with pytest.raises(AttributeError) as error:
                 exec(f"torch.ops.aten.{name}", {"torch": torch})
@@ -37,7 +38,9 @@ def test_calls(subject, oracle):
                 a.linalg_inv.default(torch.eye(2)), a.mm.default(x, x.t()), a.unbind.int(x)[0], a.relu_.default(x - 3), a.silu_(x - 3), a.hardswish_(x - 3),
                 a.mish_.default(x - 3), a.hardsigmoid_.default(x - 3), a.sort.stable(x, stable=True)[1],
                 a.gelu.default(x, approximate="tanh"), a._sparse_addmm.default(torch.ones(3, 3), x, x.t(), beta=2), *grads, turned[0], turned[2],
-                a.convolution.default(torch.ones(1, 1, 5), torch.ones(2, 1, 3), None, [2], [1], [1], False, [0], 1)]
+                a.convolution.default(torch.ones(1, 1, 5), torch.ones(2, 1, 3), None, [2], [1], [1], False, [0], 1),
+                a._convolution.default(torch.ones(1, 1, 5), torch.ones(2, 1, 3), None, [2], [1], [1], False, [0], 1, False, False, True, True),
+                a._convolution.deprecated(torch.ones(1, 2, 5), torch.ones(2, 1, 3), None, [2], [1], [1], True, [1], 1, False, False, True)]
         return ([(str(m.dtype), m.double().round(decimals=4).tolist()) for m in made],
                 a.alias.default(x).data_ptr() == x.data_ptr(), a.sym_size.int(x, 1), a.sym_numel.default(x), a.sym_stride.int(x, 0), turned[1])
     both(subject, oracle, facts)

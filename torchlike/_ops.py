@@ -55,6 +55,9 @@ class OpOverload:
         aliases = [a.alias_info for a in self._schema.arguments if a.alias_info is not None]
         return bool(aliases) and not any(a.is_write for a in aliases)
 
+    def __deepcopy__(self, memo: dict) -> OpOverload:
+        return self
+
     def __str__(self) -> str:
         return f"{self.namespace}.{self.__name__}"
 
@@ -77,6 +80,9 @@ class OpOverloadPacket:
             raise AttributeError(f"The underlying op of '{self.__dict__.get('_namespace')}.{self.__dict__.get('__name__')}' has no overload name '{name}'")
         made = self.__dict__[name] = OpOverload(self, name)
         return made
+
+    def __deepcopy__(self, memo: dict) -> OpOverloadPacket:
+        return self
 
     def overloads(self) -> list[str]:
         """Their names."""
@@ -155,6 +161,13 @@ def _convolution(input: Tensor, weight: Tensor, bias: Tensor | None, stride: lis
     return getattr(functional, f"conv{n}d")(input, weight, bias, stride, padding, dilation, groups)
 
 
+def _convolution_with_settings(input: Tensor, weight: Tensor, bias: Tensor | None, stride: list[int], padding: list[int], dilation: list[int],
+                               transposed: bool, output_padding: list[int], groups: int, benchmark: bool, deterministic: bool,
+                               cudnn_enabled: bool, allow_tf32: bool = True) -> Tensor:
+    """The same; the settings choose among kernels that PyTorch has."""
+    return _convolution(input, weight, bias, stride, padding, dilation, transposed, output_padding, groups)
+
+
 def _unique2(self: Tensor, sorted: bool = True, return_inverse: bool = False, return_counts: bool = False) -> tuple:
     """The values, and what was not asked for without elements."""
     made = FUNCTIONS["unique"](self, sorted, return_inverse, return_counts)
@@ -227,7 +240,7 @@ _INNER: dict[str, Callable] = {
     "sym_numel": Tensor.numel,
     "sym_storage_offset": Tensor.storage_offset,
     "_pin_memory": lambda self, device=None: self.pin_memory(),
-    "convolution": _convolution,
+    "convolution": _convolution, "_convolution": _convolution_with_settings,
     "_sparse_addmm": _sparse_addmm,
     **{f"{f.__name__}_": _in_place(f) for f in (functional.hardsigmoid, functional.hardswish, functional.mish, functional.silu)},
     **LAYERS,
