@@ -1,5 +1,6 @@
-"""Small public functions that stand alone: switches that only tell what was set, batch norms without statistics; against real torch."""
-from same import caught, same
+"""Small public functions that stand alone: switches that only tell what was set, batch norms without statistics; functions as attributes
+of classes; against real torch."""
+from same import caught, outcomes, same
 
 
 @same
@@ -106,3 +107,25 @@ def test_embedding_bag_under_torchs_own_name(torch):
     leaf = table.clone().requires_grad_()
     torch.embedding_bag(leaf, index.int(), starts.int(), mode=1)[0].sum().backward()
     return found, leaf.grad, torch.embedding_bag(table, index.int(), starts.int(), mode=2)
+
+
+@same
+def test_functions_that_are_attributes_of_a_class(torch):
+    """PyTorch's functions are built in: found by an instance they do not take it as their first argument."""
+    functional = torch.nn.functional
+
+    class Plain:
+        conv, relu, cat, zeros, square, matmul, add, where, largest = (
+            torch.conv2d, torch.relu, torch.cat, torch.zeros, torch.square, torch.matmul, torch.add, torch.where, torch.max)
+        gelu, linear, norm, fft, arange, made = functional.gelu, functional.linear, torch.linalg.vector_norm, torch.fft.fft, torch.arange, torch.tensor
+
+    class Layer(Plain, torch.nn.Module):
+        pass
+
+    x, found = torch.arange(9.0).view(1, 1, 3, 3), []
+    for c in (Plain(), Layer()):
+        found.append(outcomes({"c": c, "x": x, "out": torch.empty(0)}, [
+            "c.conv(x, weight=x)", "c.conv(x, x)", "c.relu(-x)", "c.cat([x, x])", "c.cat((x, x), dim=1)", "c.zeros(2, 3)", "c.square(x)",
+            "c.square(x, out=out)", "out", "c.matmul(x, x)", "c.add(x, x, alpha=2)", "c.where(x > 2, x, 0.5)", "c.largest(x, 2)[1]", "c.gelu(x)",
+            "c.linear(x, x[0, 0])", "c.norm(x)", "c.fft(x)", "c.arange(4)", "c.made([1.0])", "c.relu('a')", "c.relu()", "c.cat(5)", "c.add(x)"]))
+    return found

@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import functools
 import importlib
+import inspect
 import os
 import sys
 import warnings
@@ -130,6 +131,8 @@ def _mended(f: Callable, run: Callable, args: tuple, kwargs: dict, error: Except
     """What to call instead of f, which failed with `error`; None where nothing is. Raises torch's error where an argument is of the wrong kind."""
     if error.__class__ is Refused:
         return functools.partial(sparse_form(f.__name__, error), *args, **kwargs)
+    if _is_of_class(f, args):
+        return functools.partial(run, *args[1:], **kwargs)
     older = _older(f, args, kwargs, error)
     if older is not None:
         return functools.partial(f, *older[0], **older[1])
@@ -141,6 +144,15 @@ def _mended(f: Callable, run: Callable, args: tuple, kwargs: dict, error: Except
         return functools.partial(run, *args, **kwargs)
     blame(f, args, kwargs, error, 0 if method else 1)
     return None
+
+
+def _is_of_class(f: Callable, args: tuple) -> bool:
+    """Whether a failed call came by an instance whose class has f for an attribute (`activation = torch.relu`): PyTorch's functions are
+    built in, so that they do not become methods there."""
+    if not args or isinstance(args[0], (Tensor, type)):
+        return False
+    inner = inspect.unwrap(f)
+    return any(x.__class__ is FunctionType and x.__name__ == f.__name__ and inspect.unwrap(x) is inner for c in type(args[0]).__mro__ for x in vars(c).values())
 
 
 def _of_others(args: Iterable, inside: bool = False) -> bool:
@@ -233,6 +245,8 @@ def with_out(f: Callable) -> Callable:
             if error.__class__ is Refused:
                 made = sparse_form(f.__name__, error)(*args, **kwargs)
                 return made if out is None else _sparse_into(out, made, f.__name__, error)
+            if _is_of_class(f, args):
+                return run(*args[1:], out=out, **kwargs)
             older = _older(f, args, kwargs, error)
             if older is None:
                 if others_take_over((*args, out), kwargs, error):
