@@ -9,7 +9,7 @@ from same import same
 
 import torchlike
 from torchlike._core import program
-from torchlike._core.numpy_erf import erf, normal_distribution
+from torchlike._core.numpy_erf import erf, erfinv, normal_distribution
 from torchlike.nn._functional import attention as attention_module
 
 TIERS = ("numpy", "compiled")
@@ -25,6 +25,17 @@ def test_erf_in_numpy_is_exact_to_three_units():
     assert (np.abs(erf(x) - exact) <= 3.5 * np.spacing(np.abs(exact).astype(np.float32))).all()
     assert np.isnan(erf(np.full(100, np.nan, np.float32))).all()
     assert np.signbit(erf(np.full(100, -0.0, np.float32))).all()
+
+
+def test_erfinv_in_numpy_is_exact_to_four_units():
+    near_one = 1 - np.geomspace(6e-8, 1, 20001)
+    x = np.concatenate([np.linspace(-1, 1, 40001), near_one, -near_one, np.geomspace(1e-37, 1, 2001)]).astype(np.float32)
+    exact = scipy.special.erfinv(x.astype(np.float64))
+    made, finite = erfinv(x), np.isfinite(exact)
+    assert (np.abs(made - exact)[finite] <= 4 * np.spacing(np.abs(exact[finite]).astype(np.float32))).all()
+    assert (made[~finite] == exact[~finite]).all()
+    assert np.isnan(erfinv(np.array([1.5, -2.0, np.inf, np.nan] * 20, np.float32))).all()
+    assert np.signbit(erfinv(np.full(100, -0.0, np.float32))).all() and np.signbit(erfinv(np.array(-0.0)))
 
 
 def test_normal_distribution_in_numpy():

@@ -8,6 +8,7 @@ from jax.scipy import special as jax_special
 
 from .._core import dtype as dt
 from .._core.numpy_erf import erf as numpy_erf
+from .._core.numpy_erf import erfinv as numpy_erfinv
 from .._core.registry import Elementwise
 from .._public import public
 from .._tensor import Tensor, apply
@@ -179,7 +180,7 @@ relu = unary("relu", lambda xp, x: at_least(xp, x, np.zeros((), x.dtype)), lambd
              promote=_no_bool, real=True)
 erf = unary("erf", lambda xp, x: numpy_erf(x) if xp is np else special(xp).erf(x), lambda xp, g, x: g * np.asarray(2 / math.sqrt(math.pi), g.dtype) * xp.exp(-x * x), real=True)
 erfc = unary("erfc", lambda xp, x: special(xp).erfc(x), lambda xp, g, x: g * np.asarray(-2 / math.sqrt(math.pi), g.dtype) * xp.exp(-x * x), real=True)
-erfinv = unary("erfinv", lambda xp, x: choose(xp, x == 0, x, special(xp).erfinv(x)),
+erfinv = unary("erfinv", lambda xp, x: numpy_erfinv(x) if xp is np else choose(xp, x == 0, x, special(xp).erfinv(x)),
                lambda xp, g, out: g * np.asarray(math.sqrt(math.pi) / 2, g.dtype) * xp.exp(out * out), real=True)
 
 
