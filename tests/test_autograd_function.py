@@ -1,6 +1,7 @@
 """Autograd's extension points: hooks, Function, functional derivatives, gradient checks, checkpointing."""
 
 import pytest
+from nn_models import said
 from same import error, outcomes, same
 
 
@@ -235,6 +236,74 @@ def test_once_differentiable(torch):
     y = F.apply(x)
     (g,) = torch.autograd.grad(y, x, create_graph=True)
     return g.detach(), error(g.backward)
+
+
+FORWARDS = {"as it is": lambda x: x, "a view": lambda x: x.view(-1), "detached": lambda x: x.detach(), "two": lambda x: (x, x.view(6)),
+            "a view of something new": lambda x: x.clone().view(6), "in place": lambda x: x.mul_(2)}
+WRITES = {"none": lambda base, out: None, "to it": lambda base, out: out.mul_(3), "to the input": lambda base, out: base.mul_(3),
+          "to its data": lambda base, out: out.detach().mul_(3), "to a part": lambda base, out: out[:1].mul_(3), "detach_": lambda base, out: out.detach_()}
+
+
+@pytest.mark.parametrize("write", WRITES)
+@pytest.mark.parametrize("forward", FORWARDS)
+@same
+def test_function_returns_views(torch, forward, write):
+    """An input that comes back as it is, is a view of that input, and no view that a Function returns may be written where gradients flow."""
+    def program(requires_grad, under_no_grad):
+        class F(torch.autograd.Function):
+            @staticmethod
+            def forward(ctx, x):
+                if forward == "in place":
+                    ctx.mark_dirty(x)
+                return FORWARDS[forward](x)
+
+            @staticmethod
+            def backward(ctx, g, *_):
+                return g.reshape(2, 3) * 10
+        x = torch.arange(6.0).reshape(2, 3).clone().requires_grad_(requires_grad)
+        base = x * 2
+        out = F.apply(base)
+        out = out[0] if isinstance(out, tuple) else out
+        facts = [out is base, out._base is base, out._is_view(), out.data_ptr() == base.data_ptr(), out.stride(), out.requires_grad]
+
+        def rest():
+            with torch.set_grad_enabled(not under_no_grad):
+                WRITES[write](base, out)
+            if out.requires_grad and forward != "two":
+                (out * out).sum().backward()
+            facts.extend([out, base, x.grad])
+        return said(rest), facts
+    return [program(*how) for how in ((True, False), (True, True), (False, False))]
+
+
+@same(strides=None)
+def test_function_returns_inputs_apart(torch):
+    class Both(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x, y, plain):
+            if plain:
+                ctx.mark_non_differentiable(y)
+            return x, y
+
+        @staticmethod
+        def backward(ctx, g, h):
+            return g, None, None
+    x, y, i, p = torch.ones(2, requires_grad=True), torch.ones(2), torch.arange(2), torch.nn.Parameter(torch.ones(2))
+    facts = []
+    for other, plain in ((y, True), (y * 2, True), (x * 2, True), (y, False), (i, False)):
+        a, b = Both.apply(x, other, plain)
+        facts += [a is x, a._base is x, b is other, b._is_view(), b.requires_grad, other.requires_grad, b.data_ptr() == other.data_ptr()]
+    with torch.no_grad():
+        a, b = Both.apply(p, y, False)
+    return facts, a is p, a.requires_grad, b is y, type(Both.apply(p, y, False)[0]).__name__
+
+
+@same
+def test_views_of_views_that_may_not_be_written(torch):
+    x = torch.ones(4, requires_grad=True) * 2
+    with torch.no_grad():
+        outside = x.view(2, 2)
+    return [said(v[:1].mul_, 2) for v in (outside, x.split(2)[1])] + [said(torch.ones(3).view(3).requires_grad_().mul_, 2)]
 
 
 @same

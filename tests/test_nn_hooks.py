@@ -83,6 +83,29 @@ def test_full_backward_hooks(torch):
     return seen, x.grad, [p.grad for p in m.parameters()]
 
 
+@same
+def test_full_backward_hooks_without_input_gradients_warn(torch):
+    m = torch.nn.Linear(2, 2)
+    m.register_full_backward_hook(lambda mod, gi, go: None)
+    with warnings.catch_warnings(record=True) as seen:
+        warnings.simplefilter("always")
+        m(torch.ones(1, 2)).sum().backward()
+        m(torch.ones(1, 2, requires_grad=True)).sum().backward()
+    return [(str(w.message), w.category, w.filename) for w in seen]
+
+
+@same
+def test_places_between_layers_share_memory_under_hooks(torch):
+    m, seen = torch.nn.Sequential(torch.nn.Linear(3, 2), torch.nn.ReLU(), torch.nn.Tanh()), []
+    for layer in m:
+        layer.register_forward_hook(lambda mod, args, out: seen.append((args[0].data_ptr(), out.data_ptr())))
+        layer.register_full_backward_hook(lambda mod, gi, go: None)
+    m(torch.ones(1, 3, requires_grad=True))
+    into = torch.nn.Sequential(torch.nn.Linear(3, 2), torch.nn.ReLU(inplace=True))
+    into[0].register_full_backward_hook(lambda mod, gi, go: None)
+    return [seen[i][1] == seen[i + 1][0] for i in range(2)], said(into, torch.ones(1, 3, requires_grad=True))
+
+
 @same(strides=None)
 def test_backward_hooks_see_every_input_and_output(torch):
     class Pair(torch.nn.Module):

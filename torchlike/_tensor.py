@@ -10,7 +10,7 @@ from ._core import dtype as dt
 from ._core import program
 from ._core.aval import Aval
 from ._core.grad_mode import inference, mode
-from ._core.graph import NOT_A_LEAF, AccumulateGrad, Node, Outside, Stale, node_class
+from ._core.graph import NOT_A_LEAF, UNDER_NO_GRAD, AccumulateGrad, Node, Outside, Stale, node_class
 from ._core.history import warn
 from ._core.layout import Layout, combined, contiguous, extent, overlapping
 from ._core.program import record
@@ -21,10 +21,6 @@ from ._plainly import _disabled_torch_dispatch_impl, _disabled_torch_function_im
 from ._plainly import state as overriding
 from ._size import Size, _size  # noqa: F401  (_size: pickles made before name it here)
 from ._storage import Past, Storage, put, through, window
-
-WRITE_OUTSIDE = ("A view was created in no_grad mode and is being modified inplace with grad mode enabled. Given that this use case is ambiguous and "
-                 "error-prone, it is forbidden. You can clarify your code by moving both the view and the inplace either both inside the no_grad block "
-                 "(if you don't want the inplace to be tracked) or both outside (if you want the inplace to be tracked).")
 
 
 class Tensor(Fields):
@@ -47,8 +43,8 @@ class Tensor(Fields):
     _dispatches = False  # of a class with `__torch_dispatch__`: see _dispatch/
     _sparse = False  # has no Value: see torchlike.sparse
     _former = False  # what another tensor was before it took another shape in place, and is a view of now: nobody else holds it
-    _several: tuple[str | None, int, int] | None = None  # of one of several views made by one function: its name, which, the version then; or
-    # (None, 0, version) of a view made under no_grad
+    _several: tuple[str | None, int, int, str] | None = None  # of a view that autograd does not let be written, as one of several made by one
+    # function: its name (None under no_grad), which, the version then, the reason
     _selected: tuple | None = None  # of an element taken at a position that was not known: (tensor, index); see ops/indexing.py
 
     def __init_subclass__(cls, **kwargs):
@@ -115,7 +111,7 @@ class Tensor(Fields):
         chain = None if base is None or base._edge is None or self._several is not None else self._chain_from(base)
         if chain is None:
             self._value = through(st.value, self._chain)
-            if base is not None and base._edge is not None and self._several is not None:
+            if base is not None and self._several is not None and (base._edge is not None or self._edge is not None):
                 if self._version != self._several[2]:
                     self._end_graph(Stale)
             elif base is not None and self._edge.__class__ is not AccumulateGrad:
@@ -198,11 +194,11 @@ class Tensor(Fields):
         if self._of_data is not None:
             out._of_data = self._of_data
         if not mode.enabled:
-            out._several = None, 0, out._version
+            out._several = None, 0, out._version, UNDER_NO_GRAD
             if self._edge is not None and value.aval.dtype.category >= dt.FLOAT:
                 out._end_graph(Outside)
         elif self._several is not None:
-            out._several = op.torch_name.removesuffix("Backward0"), 0, out._version
+            out._several = op.torch_name.removesuffix("Backward0"), 0, out._version, self._several[3]
         return out
 
     def _alias(self) -> Tensor:
@@ -228,11 +224,13 @@ class Tensor(Fields):
                                "before doing inplace update.See https://github.com/pytorch/rfcs/pull/17 for more details.")
         if mode.enabled:
             if self._edge.__class__ is AccumulateGrad:
-                raise RuntimeError("a leaf Variable that requires grad is being used in an in-place operation.")
+                view = "" if self._base is None or self._base._former else "a view of "
+                raise RuntimeError(f"{view}a leaf Variable that requires grad is being used in an in-place operation.")
             if isinstance(self._edge, Outside):
-                raise RuntimeError(WRITE_OUTSIDE)
+                raise RuntimeError(self._refusal("is being"))
             base = self._base
             if base is not None and base._edge.__class__ is AccumulateGrad:
+                self._refuse_several()
                 raise RuntimeError("a view of a leaf Variable that requires grad is being used in an in-place operation.")
             if base is not None and self._edge is not None and self._edge.until_written:
                 self._refresh(self._storage)
@@ -283,7 +281,7 @@ class Tensor(Fields):
             st.host.write(st)
         if not graph:
             self._value = value
-            if base is None or base._edge is None:  # others look again for their place in the graph
+            if base is None or base._edge is None and (self._several is None or self._edge is None):  # others look again for their place in the graph
                 self._seen = st.version
         if base is not None and not base._chain:
             base._value, base._seen = root, st.version
@@ -306,10 +304,15 @@ class Tensor(Fields):
 
     def _refuse_several(self) -> None:
         if self._several is not None:
-            raise RuntimeError(WRITE_OUTSIDE if self._several[0] is None else
-                               f"Output {self._several[1]} of {self._several[0]} is a view and is being modified inplace. This view is the output of a "
-                               "function that returns multiple views. Such functions do not allow the output views to be modified inplace. You should "
-                               "replace the inplace operation by an out-of-place one.")
+            raise RuntimeError(self._refusal("is being"))
+
+    def _refusal(self, what: str) -> str:
+        name, which, _, reason = self._several or (None, 0, 0, UNDER_NO_GRAD)
+        if name is None:
+            return f"A view was created in no_grad mode and {what} modified inplace with grad mode enabled. {reason}"
+        if reason is UNDER_NO_GRAD:
+            return f"Output {which} of {name} is a view of a view which was created in no_grad mode and {what} modified inplace with grad mode enabled. {reason}"
+        return f"Output {which} of {name} is a view and {what} modified inplace. {reason}"
 
     # -- facts ---------------------------------------------------------------------------------------------------------
 
@@ -373,7 +376,7 @@ class Tensor(Fields):
 
     def _refuse_stale(self) -> None:
         if self._edge.__class__ is Stale:
-            raise RuntimeError(Stale.ERROR if self._several is None or self._several[0] is None else Stale.SEVERAL.format(*self._several))
+            raise RuntimeError(self._refusal("its base or another view of its base has been"))
 
     @property
     def grad_fn(self) -> Node | None:

@@ -207,16 +207,20 @@ NOT_A_LEAF = ("The .grad attribute of a Tensor that is not a leaf Tensor is bein
 
 
 class Stale(Outside):
-    """What stands for the graph at a view made under no_grad, or at one of several views made at once, when its memory was written since:
-    torch no longer lets anybody differentiate through it."""
+    """What stands for the graph at a view made under no_grad or by a Function, or at one of several views made at once, when its memory was
+    written since: torch no longer lets anybody differentiate through it."""
 
     __slots__ = ()
-    SEVERAL = ("Output {1} of {0} is a view and its base or another view of its base has been modified inplace. This view is the output of a function that "
-               "returns multiple views. Such functions do not allow the output views to be modified inplace. You should replace the inplace operation by an "
-               "out-of-place one.")
-    ERROR = ("A view was created in no_grad mode and its base or another view of its base has been modified inplace with grad mode enabled. Given that "
-             "this use case is ambiguous and error-prone, it is forbidden. You can clarify your code by moving both the view and the inplace either both "
-             "inside the no_grad block (if you don't want the inplace to be tracked) or both outside (if you want the inplace to be tracked).")
+
+
+# why views of a kind may not be written
+UNDER_NO_GRAD = ("Given that this use case is ambiguous and error-prone, it is forbidden. You can clarify your code by moving both the view and the inplace "
+                 "either both inside the no_grad block (if you don't want the inplace to be tracked) or both outside (if you want the inplace to be tracked).")
+SEVERAL = ("This view is the output of a function that returns multiple views. Such functions do not allow the output views to be modified inplace. You "
+           "should replace the inplace operation by an out-of-place one.")
+OF_FUNCTION = ("This view was created inside a custom Function (or because an input was returned as-is) and the autograd logic to handle view+inplace would "
+               "override the custom backward associated with the custom Function, leading to incorrect gradients. This behavior is forbidden. You can fix "
+               "this by cloning the output of the custom Function.")
 
 
 def reachable(roots: Iterable[Node], stop: type | tuple = ()) -> list[Node]:

@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Callable
 
 from .._core.grad_mode import mode
-from .._core.graph import SECOND_BACKWARD, Node
+from .._core.graph import OF_FUNCTION, SECOND_BACKWARD, SEVERAL, Node
 from .._kinds import signature_of
 from .._tensor import Tensor, _plain_copy
 
@@ -200,7 +200,11 @@ class Function:
             if cls.backward is not Function.backward:
                 raise RuntimeError("Implementing both 'backward' and 'vjp' for a custom Function is not allowed. You should only implement one of them.")
             cls.backward = cls.vjp
-        if not recorded or isinstance(result, list):  # outputs are a tensor or a tuple; a list is handed on as it is
+        if isinstance(result, list):  # outputs are a tensor or a tuple; a list is handed on as it is
+            recorded = False
+        elif not recorded:
+            result = _apart(result, args, ctx)
+        if not recorded:
             if tangents:
                 forward_rule[1](cls, ctx, args, result, tangents)
             return result
@@ -218,11 +222,12 @@ class Function:
             _check_dirty(ctx, outs)
         made = []
         for i, o in enumerate(outs):
+            given = any(o is a for a in args)
             if id(o) in plain and isinstance(o, Tensor) and o.requires_grad:
                 made.append(o.detach())
                 continue
             if not isinstance(o, Tensor) or id(o) in plain or o._sparse or o.dtype.category < 2:
-                made.append(o)
+                made.append(_seen(o) if given and id(o) not in dirty else o)
                 continue
             if id(o) in dirty:
                 o._check_write()
@@ -230,11 +235,10 @@ class Function:
                 if o._base is not None:
                     o._assign(_with_edge(o, node, i))
                 made.append(o)
-            elif any(o is a for a in args):
-                made.append(_with_edge(o, node, i))
             else:
-                o._edge, o._out = node, i
-                made.append(o)
+                made.append(_seen(o) if given else o)
+                made[-1]._edge, made[-1]._out = node, i
+        _forbid_writes(cls.__name__, made, dirty)
         _save(ctx, outs, made, node)
         if tangents:
             forward_rule[1](cls, ctx, args, tuple(made), tangents)
@@ -264,6 +268,36 @@ def _check_dirty(ctx: FunctionCtx, outs: list) -> None:
                                "must all be outputs of the Function.")
         if t.requires_grad and t.is_leaf:
             raise RuntimeError("a leaf Variable that requires grad has been used in an in-place operation.")
+
+
+def _seen(t):
+    """An input that forward returns as it is: a view of it, which gets a place in the graph of its own."""
+    if not isinstance(t, Tensor) or t._sparse:
+        return t
+    if t._dispatches:
+        return _plain_copy(t)
+    out = t._alias()
+    out._base = t if t._base is None else t._base
+    return out
+
+
+def _apart(result, args: tuple, ctx: FunctionCtx):
+    """What forward returned where nothing is recorded: inputs are not handed back themselves."""
+    outs = result if isinstance(result, tuple) else (result,)
+    same = [isinstance(o, Tensor) and any(o is a for a in args) for o in outs]
+    if not any(same):
+        return result
+    dirty, plain = {id(t) for t in ctx.dirty_tensors}, {id(t) for t in ctx.non_differentiable}
+    made = tuple(o if not s or id(o) in dirty else o.detach() if id(o) in plain and o.requires_grad else _seen(o) for o, s in zip(outs, same))
+    return made if isinstance(result, tuple) else made[0]
+
+
+def _forbid_writes(name: str, outs: list, dirty: set) -> None:
+    """Views that a Function returns may not be written: the write would take the place of its backward."""
+    reason = OF_FUNCTION if sum(isinstance(o, Tensor) and o._edge is not None for o in outs) < 2 else SEVERAL
+    for i, o in enumerate(outs):
+        if isinstance(o, Tensor) and o._base is not None and id(o) not in dirty:
+            o._several = name, i, o._version, reason
 
 
 def _with_edge(t: Tensor, node: Node, i: int) -> Tensor:

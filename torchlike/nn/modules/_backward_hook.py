@@ -4,6 +4,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from torchlike._core.history import warn
 from torchlike._tensor import Tensor
 from torchlike.autograd.function import Function
 from torchlike.autograd.grad_mode import is_grad_enabled
@@ -88,6 +89,8 @@ class BackwardHook:
 
     def _run_without_input_grads(self) -> None:
         """No input requires grad: the hooks run as soon as the gradients of the outputs are known."""
+        warn("Full backward hook is firing when gradients are computed with respect to module outputs since no inputs require gradients. See "
+             "https://docs.pytorch.org/docs/main/generated/torch.nn.Module.html#torch.nn.Module.register_full_backward_hook for more details.")
         for hook in self.user_hooks:
             new = hook(self.module, (None,) * self.n_inputs, self.grad_outputs)
             if new is not None and not (isinstance(new, tuple) and all(g is None for g in new)):
