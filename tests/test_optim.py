@@ -252,6 +252,23 @@ def test_writes_reach_aliases_and_keep_identity(torch):
 
 # ---------------------------------------------------------------------------------------------------- options and groups
 @same
+def test_sgd_steps_by_a_class_s_own_add(torch):
+    class OnSphere(torch.nn.Parameter):
+        def add_(self, other, *, alpha=1):
+            moved = torch.Tensor.as_subclass(self, torch.Tensor) + alpha * other
+            return self.copy_(moved / moved.norm())
+    x, y = OnSphere(torch.tensor([0.6, 0.8])), torch.nn.Parameter(torch.ones(2))
+    opt = torch.optim.SGD([x, y], lr=0.1, momentum=0.9, nesterov=True, weight_decay=0.01)
+    path = []
+    for _ in range(3):
+        opt.zero_grad()
+        (x * y * torch.tensor([1.0, -2.0])).sum().backward()
+        opt.step()
+        path.append((x.detach().tolist(), y.detach().tolist()))
+    return path, [s["momentum_buffer"].tolist() for s in opt.state.values()]
+
+
+@same
 def test_groups(torch):
     a, b, c, d = parameters(torch)
     optimizer = torch.optim.SGD([{"params": [a], "lr": 0.5}, {"params": [b], "momentum": 0.9, "label": "mine"}], lr=0.1)
