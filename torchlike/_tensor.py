@@ -311,7 +311,8 @@ class Tensor(Fields):
         if name is None:
             return f"A view was created in no_grad mode and {what} modified inplace with grad mode enabled. {reason}"
         if reason is UNDER_NO_GRAD:
-            return f"Output {which} of {name} is a view of a view which was created in no_grad mode and {what} modified inplace with grad mode enabled. {reason}"
+            return (f"Output {which} of {name} is a view of a view which was created in no_grad mode and {what} modified inplace with grad mode enabled. "
+                    f"{reason}")
         return f"Output {which} of {name} is a view and {what} modified inplace. {reason}"
 
     # -- facts ---------------------------------------------------------------------------------------------------------
@@ -356,7 +357,7 @@ class Tensor(Fields):
             if self._edge is None or self._edge.__class__ is Outside:
                 if self._inference and not mode.inference:
                     raise RuntimeError("Setting requires_grad=True on inference tensor outside InferenceMode is not allowed.")
-                if self.dtype.category < dt.FLOAT:
+                if self._value.aval.dtype.category < dt.FLOAT:  # a class may have a `dtype` of its own
                     raise RuntimeError("only Tensors of floating point and complex dtype can require gradients")
                 self._edge = AccumulateGrad(self)
                 self._flagged()

@@ -12,6 +12,7 @@ from .._tensor import Tensor, _plain_copy
 
 __all__ = ["Function", "FunctionCtx", "once_differentiable"]
 
+_requires_grad = Tensor.requires_grad.fget  # a class that takes functions over is not asked
 forward_rule: list[Callable] = []  # what finds and makes tangents before and after a Function, while there is forward differentiation: _tangents.py
 
 
@@ -180,7 +181,7 @@ class Function:
         computed = cls._by_vmap(args, kwargs, separate) if cls.vmap is not Function.vmap else None
         if computed is not None and not computed[1]:
             return computed[0]
-        needs = tuple(isinstance(a, Tensor) and a.requires_grad for a in args)
+        needs = tuple(isinstance(a, Tensor) and _requires_grad(a) for a in args)
         ctx = FunctionCtx()
         ctx.needs_input_grad = needs
         recorded = mode.enabled and any(needs)
@@ -223,10 +224,10 @@ class Function:
         made = []
         for i, o in enumerate(outs):
             given = any(o is a for a in args)
-            if id(o) in plain and isinstance(o, Tensor) and o.requires_grad:
+            if id(o) in plain and isinstance(o, Tensor) and _requires_grad(o):
                 made.append(o.detach())
                 continue
-            if not isinstance(o, Tensor) or id(o) in plain or o._sparse or o.dtype.category < 2:
+            if not isinstance(o, Tensor) or id(o) in plain or o._sparse or o._aval.dtype.category < 2:
                 made.append(_seen(o) if given and id(o) not in dirty else o)
                 continue
             if id(o) in dirty:
@@ -288,7 +289,7 @@ def _apart(result, args: tuple, ctx: FunctionCtx):
     if not any(same):
         return result
     dirty, plain = {id(t) for t in ctx.dirty_tensors}, {id(t) for t in ctx.non_differentiable}
-    made = tuple(o if not s or id(o) in dirty else o.detach() if id(o) in plain and o.requires_grad else _seen(o) for o, s in zip(outs, same))
+    made = tuple(o if not s or id(o) in dirty else o.detach() if id(o) in plain and _requires_grad(o) else _seen(o) for o, s in zip(outs, same))
     return made if isinstance(result, tuple) else made[0]
 
 

@@ -87,7 +87,7 @@ def _make_subclass(cls, data: Tensor, require_grad: bool = False, *, dispatch_si
     refuse_second_class(made, cls)
     made = instance(made, cls)
     if require_grad:
-        made.requires_grad = True
+        Tensor.requires_grad.fset(made, True)  # a class that takes functions over is not asked
     return _answering(made, dispatch_sizes_strides_policy, dispatch_device, dispatch_layout)
 
 
