@@ -816,3 +816,35 @@ def test_files_that_only_read_seek_and_tell(options):
     torchlike.save({"x": torchlike.arange(3)}, file, **options)
     file.seek(0)
     assert torchlike.load(Plain(file))["x"].tolist() == [0, 1, 2]
+
+
+def _with_place(build, *args):
+    """What a subclass's own `__reduce_ex__` names: a rebuilt tensor and where it belongs."""
+    return build(*args[:-1]), args[-1]
+
+
+@pytest.mark.parametrize("parameter", [False, True])
+def test_subclasses_build_on_how_their_bases_are_saved(parameter):
+    def saved(library):
+        seen = []
+
+        class Placed(library.Tensor):
+            def __reduce_ex__(self, protocol):
+                build, args = super().__reduce_ex__(protocol)
+                seen.append((build.__name__, len(args), type(self.data).__name__))
+                return (_with_place, (build, *args, "here")) if parameter else (list, ())
+
+        class PlacedParameter(Placed, library.nn.Parameter):
+            pass
+        t = PlacedParameter(library.arange(3.0)) if parameter else library.arange(3.0).as_subclass(Placed)
+        file = io.BytesIO()
+        library.save([t], file)
+        t.note = "kept"
+        library.save([t], io.BytesIO())
+        return seen, file
+    (want, _), (got, file) = saved(torch), saved(torchlike)
+    assert got == want
+    if parameter:
+        file.seek(0)
+        ((loaded, place),) = torch.load(file, weights_only=False)
+        assert type(loaded) is torch.nn.Parameter and loaded.tolist() == [0, 1, 2] and place == "here"

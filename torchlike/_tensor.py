@@ -430,7 +430,8 @@ class Tensor(Fields):
         if not self.__class__._plain:
             if self._dispatches:
                 return out._current().apart() if out._dispatches else out
-            out.__class__ = self.__class__
+            if self.__class__.__torch_function__ is not _disabled_torch_function_impl:
+                out.__class__ = self.__class__
         out._of_data = [0]
         return out
 

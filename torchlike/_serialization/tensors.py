@@ -16,6 +16,7 @@ from .._tensor import Size, Tensor, as_tensor_value
 from ..nn.parameter import Parameter, UninitializedBuffer, UninitializedParameter, UninitializedTensorMixin
 from ..ops.creation import empty
 from ..ops.layouts import LAYOUTS, layout
+from ..ops.objects import in_files
 from . import locations, names
 from .records import UNTYPED, StorageRecord, check_bounds, storage_type, swap_bytes
 from .unpickler import Resolved
@@ -196,14 +197,23 @@ class TensorSaver:
             return _get_layout, (repr(obj),)
         if isinstance(obj, device):
             return device, (obj.type,) if obj.index is None else (obj.type, obj.index)
-        if not isinstance(obj, Tensor) or isinstance(obj, UninitializedTensorMixin) or _reduces_itself(type(obj)):
+        if not isinstance(obj, Tensor) or isinstance(obj, UninitializedTensorMixin):
             return NotImplemented
+        if _reduces_itself(type(obj)):
+            in_files.append(self._parts)  # for its `super().__reduce_ex__`
+            try:
+                return obj.__reduce_ex__(2)
+            finally:
+                in_files.pop()
         if obj._dispatches and obj._storage.data is None:
             return obj.__reduce_ex__(2)
         if obj._sparse:
             return self._sparse(obj)
+        return self._parts(obj)
+
+    def _parts(self, obj: Tensor) -> tuple[Callable[..., Tensor], tuple]:
         state = dict(vars(obj))
-        if type(obj) is Parameter:
+        if type(obj) is Parameter or issubclass(type(obj), Parameter) and _reduces_itself(type(obj)):
             args = (_Data(obj), obj.requires_grad, collections.OrderedDict())
             return (_rebuild_parameter_with_state, (*args, state)) if state else (_rebuild_parameter, args)
         rebuild, args = self._plain(obj, obj.requires_grad)

@@ -8,6 +8,7 @@ from typing import Any
 from torchlike._fields import Shown, fields
 from torchlike._plainly import _disabled_torch_function_impl
 from torchlike._tensor import Tensor
+from torchlike.ops.objects import in_files
 
 __all__ = ["Buffer", "Parameter", "UninitializedBuffer", "UninitializedParameter", "UninitializedTensorMixin", "is_lazy"]
 
@@ -53,6 +54,8 @@ class Parameter(Tensor, metaclass=_ParameterMeta):
         return "Parameter containing:\n" + super().__repr__()
 
     def __reduce_ex__(self, protocol: int) -> tuple:
+        if in_files:
+            return in_files[-1](self)
         state = dict(vars(self))
         if state:
             return _rebuild_parameter_with_state, (self.data, self.requires_grad, OrderedDict(), state)
