@@ -44,6 +44,7 @@ class _Missing:
         return "<missing>"
 
 
+SPREAD = frozenset({"squeeze", "broadcast_to", "count_nonzero"})  # their one argument is a list of ints, which methods take apart as well: `x.squeeze(0, 1)`
 MISSING: Any = _Missing()
 EVERY_DIM = MISSING  # of a `dim`
 
@@ -62,7 +63,7 @@ def public(*, function: bool = True, method: bool = True, inplace: bool = False,
     def register(f: Callable) -> Callable:
         f = _autocast.wrap(f)
         taken = with_out(f) if out else called(f)
-        plain = f if not _numpy_words(f) and (checked or only_self(f)) and f.__name__ not in FACTORS else called(f, method=True)
+        plain = f if not _numpy_words(f) and (checked or only_self(f)) and f.__name__ not in FACTORS.keys() | SPREAD else called(f, method=True)
         for name in (f.__name__.removeprefix("_"), *names):
             if function:
                 FUNCTIONS[name] = taken
@@ -137,6 +138,8 @@ def _mended(f: Callable, run: Callable, args: tuple, kwargs: dict, error: Except
     if older is not None:
         return functools.partial(f, *older[0], **older[1])
     if method:
+        if f.__name__ in SPREAD and len(args) > 2 and isinstance(error, TypeError) and not kwargs:
+            return functools.partial(f, args[0], args[1:])
         taken = taken_over(f.__name__, args, kwargs)
         if taken is not NotImplemented:
             return lambda: taken

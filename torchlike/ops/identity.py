@@ -113,8 +113,12 @@ def _view_in_place(name: str, view):
     FUNCTIONS[name] = f
 
 
+def _squeezed(x: Tensor, *dims, **named) -> Tensor:
+    return shape_views.squeeze(x, *((dims,) if len(dims) > 1 else dims), **named)
+
+
 for _name, _view in (
-    ("squeeze_", shape_views.squeeze),
+    ("squeeze_", _squeezed),
     ("unsqueeze_", shape_views.unsqueeze),
     ("transpose_", shape_views.transpose),
     ("t_", shape_views.t),
