@@ -16,3 +16,18 @@ def test_outcomes(subject, oracle, name):
                 out.append((type(error).__name__, str(error)))
         return out
     assert facts(subject) == facts(oracle)
+
+
+def test_errors_of_the_callers_choice(subject, oracle):
+    def facts(torch):
+        out = []
+        for name, cond in ("_check_with", False), ("_check_with", True), ("_check_with", 1), ("_check_tensor_all_with", torch.tensor([True, False])), \
+                ("_check_tensor_all_with", torch.tensor([True])), ("_check_tensor_all_with", True):
+            for kind in KeyError, UserWarning, BaseException:
+                for message in None, "why", lambda: "why":
+                    try:
+                        out.append(getattr(torch, name)(kind, cond, message))
+                    except Exception as error:
+                        out.append((type(error).__name__, str(error)))
+        return out
+    assert facts(subject) == facts(oracle)

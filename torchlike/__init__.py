@@ -17,7 +17,8 @@ finally:
             _gc.unfreeze()  # all into the oldest generation: the first collection would look at everything, a tenth of the import
         _gc.enable()
 from ._alias import install  # noqa: F401
-from ._checks import _check, _check_index, _check_not_implemented, _check_tensor_all, _check_type, _check_value  # noqa: F401
+from ._checks import (_check, _check_index, _check_not_implemented, _check_tensor_all, _check_tensor_all_with, _check_type, _check_value,  # noqa: F401
+                      _check_with)
 from ._device_module import get_device_module  # noqa: F401
 from ._streams import Event, Stream  # noqa: F401
 from ._symbolic import SymBool, SymFloat, SymInt, sym_float, sym_fresh_size, sym_int, sym_ite, sym_max, sym_min, sym_not, sym_sqrt, sym_sum  # noqa: F401
