@@ -89,6 +89,7 @@ WORDS = {
     "histogramdd with no bin": lambda torch: torch.histogramdd(torch.ones(2, 2), [2, 0]),
     "histogramdd with other weights": lambda torch: torch.histogramdd(torch.ones(2, 2), [2, 2], weight=torch.ones(3)),
     "histogramdd of a vector": lambda torch: torch.histogramdd(torch.ones(2), [2, 2]),
+    "expand where two dimensions do not fit": lambda torch: torch.ones(3, 4).expand(2, 5),
     "histogram of a reversed range": lambda torch: torch.histogram(torch.ones(2), 2, range=(2.0, 1.0)),
 }
 
