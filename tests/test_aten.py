@@ -25,6 +25,20 @@ def test_packets_and_overloads(subject, oracle):
     both(subject, oracle, facts)
 
 
+def test_operators_in_torch(subject, oracle):
+    """Operators that torch has as functions too, which functions of programs call in their backward."""
+    def facts(torch):
+        out, x, g = [], torch.arange(12.).reshape(3, 4).sin(), torch.arange(12.).reshape(3, 4).cos()
+        for dim in 0, -1:
+            p, logs = torch._softmax(x, dim, False), torch._log_softmax(x, dim, False)
+            out += [t.double().numpy().round(5).tolist() for t in (p, logs, torch._softmax_backward_data(g, p, dim, x.dtype),
+                                                                  torch._log_softmax_backward_data(g, logs, dim, torch.float32))]
+        with pytest.raises(IndexError) as error:
+            torch._softmax_backward_data(g, p, 5, x.dtype)
+        return *out, str(error.value), [t.tolist() for t in torch._unique2(torch.tensor([3, 1, 1]), return_inverse=True)]
+    both(subject, oracle, facts)
+
+
 def test_calls(subject, oracle):
     """Public functions under their operators' names, and operators that have no public function."""
     def facts(torch):

@@ -115,9 +115,18 @@ _LAZY = frozenset({
 })
 
 
+# operators that torch has as functions too
+_OPERATORS = frozenset({
+    "_log_softmax", "_log_softmax_backward_data", "_native_batch_norm_legit_no_training", "_pin_memory", "_scaled_dot_product_efficient_attention",
+    "_scaled_dot_product_flash_attention", "_scaled_dot_product_flash_attention_for_cpu", "_softmax", "_softmax_backward_data", "_unique2",
+})
+
+
 def __getattr__(name: str):
     if name in _LAZY:
         return _importlib.import_module(f"{__name__}.{name}")
+    if name in _OPERATORS:
+        return getattr(ops.aten, name)
     if name == "vmap":
         from .func import vmap
         return vmap

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from ._arguments import as_dim
 from ._core.aval import NUMBERS
 from ._core.grad_mode import mode
 from ._core.registry import OPS
@@ -48,27 +49,31 @@ def operator(f: Callable) -> Callable:
     return run
 
 
-def _single(op: str, name: str, result: bool = False, statics: Callable = lambda *rest: (), inputs: Callable = lambda *rest: ()) -> None:
+def _single(op: str, name: str, result: bool = False, statics: Callable = lambda x, *rest: (), inputs: Callable = lambda *rest: ()) -> None:
     """An operator `(grad, input or result, *rest)` that is the derivative of an operation of one tensor."""
     def run(grad_output: Tensor, self: Tensor, *rest: Any, **named: Any) -> Tensor:
         more = inputs(*rest, **named)
         needs = (True, *[False] * len(more))
-        return _by(op, (self, *more), statics(*rest, **named), (grad_output,), needs, (self,) if result else ())[0]
+        return _by(op, (self, *more), statics(self, *rest, **named), (grad_output,), needs, (self,) if result else ())[0]
     run.__name__ = name
     operator(run)
 
 
-_single("relu", "threshold_backward", True, statics=lambda threshold: ())
+def _dim(x: Tensor, dim: int, input_dtype: Any) -> tuple[int]:
+    return (as_dim(dim, x.ndim),)
+
+
+_single("relu", "threshold_backward", True, statics=lambda x, threshold: ())
 _single("sigmoid", "sigmoid_backward", True)
 _single("tanh", "tanh_backward", True)
-_single("gelu", "gelu_backward", statics=lambda approximate="none": (approximate == "tanh",))
+_single("gelu", "gelu_backward", statics=lambda x, approximate="none": (approximate == "tanh",))
 for _name in ("silu", "mish", "hardswish", "hardsigmoid"):
     _single(_name, f"{_name}_backward")
 _single("leaky_relu", "leaky_relu_backward", inputs=lambda slope, is_result: (slope,))
 _single("hardtanh", "hardtanh_backward", inputs=lambda low, high: (low, high))
 _single("softplus", "softplus_backward", inputs=lambda beta, threshold: (beta, threshold))
-_single("softmax", "_softmax_backward_data", True, statics=lambda dim, dtype: (dim,))
-_single("log_softmax", "_log_softmax_backward_data", True, statics=lambda dim, dtype: (dim,))
+_single("softmax", "_softmax_backward_data", True, statics=_dim)
+_single("log_softmax", "_log_softmax_backward_data", True, statics=_dim)
 
 
 @operator
