@@ -69,7 +69,7 @@ def test_names_of_the_c_part(subject, oracle):
         kinds = [type(y).__name__ for y in (x, x + 1, torch.add(x, 1), x.sum(), x.detach(), torch.cat([x, x]), x.clone())]
         called = c._disabled_torch_function_impl(torch.add, (tensor,), (x, 2), {})
         parsed = [str(c._nn._parse_to(*given)) for given in (("cpu", torch.float64), (torch.zeros(1),), ())]
-        return kinds, type(called).__name__, called.tolist(), parsed, c._get_tracing_state(), c._get_default_device(), c.Generator is torch.Generator
+        return kinds, type(called).__name__, called.tolist(), parsed, c._get_tracing_state(), c._is_tracing(), c._get_default_device(), c.Generator is torch.Generator
     both(subject, oracle, facts)
 
 
