@@ -188,6 +188,22 @@ def test_transforms_that_change_the_number_of_dimensions(torch, transform, batch
 
 
 @same
+def test_a_base_that_fits_is_taken_as_it_is(torch):
+    """So that a base with an `__init__` of its own needs no `expand` (gluonts' StudentT), which refuses it."""
+    d = torch.distributions
+
+    class Mine(d.Normal):
+        def __init__(self, loc):
+            super().__init__(loc, 1.0)
+    base = Mine(torch.zeros(3))
+    made = d.TransformedDistribution(base, [d.AffineTransform(torch.ones(3), 2.0)])
+    try:
+        d.TransformedDistribution(base, [d.AffineTransform(torch.ones(2, 3), 2.0)])
+    except NotImplementedError as bad:
+        return made.base_dist is base, made.log_prob(torch.ones(3)), str(bad)
+
+
+@same
 def test_numbers_are_no_samples(torch):
     d, found = torch.distributions, []
     for made in (d.HalfCauchy(1.0), d.HalfNormal(1.0), d.HalfCauchy(1.0, validate_args=False)):

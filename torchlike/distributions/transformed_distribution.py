@@ -30,7 +30,9 @@ class TransformedDistribution(Distribution):
             raise ValueError(f"base_distribution needs to have shape with size at least {chain.domain.event_dim}, but got {shape}.")
         out = chain.forward_shape(shape)
         wide = chain.inverse_shape(out)
-        base = base_distribution.expand(wide[:len(wide) - len(base_distribution.event_shape)])
+        base = base_distribution
+        if shape != wide:
+            base = base.expand(wide[:len(wide) - len(base.event_shape)])
         extra = chain.domain.event_dim - len(base.event_shape)
         self.base_dist = Independent(base, extra) if extra > 0 else base
         event = max(chain.codomain.event_dim, chain.codomain.event_dim + len(base.event_shape) - chain.domain.event_dim)
