@@ -848,3 +848,11 @@ def test_subclasses_build_on_how_their_bases_are_saved(parameter):
         file.seek(0)
         ((loaded, place),) = torch.load(file, weights_only=False)
         assert type(loaded) is torch.nn.Parameter and loaded.tolist() == [0, 1, 2] and place == "here"
+
+
+def test_storage_classes_by_name():
+    for lib in LIBRARIES.values():
+        find = lib.serialization.normalize_storage_type
+        assert find(lib.FloatStorage) is lib.FloatStorage and find(type(lib.ones(2).untyped_storage())) is lib.UntypedStorage
+        with pytest.raises(AttributeError):
+            find(dict)

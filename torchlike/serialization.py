@@ -291,6 +291,11 @@ def location_tag(storage: Any) -> str:
     return tag(storage)
 
 
+def normalize_storage_type(storage_type: type) -> type:
+    """The class of torch that has the name of a storage's class."""
+    return getattr(sys.modules[__package__], storage_type.__name__)
+
+
 def default_restore_location(storage: Any, location: str) -> Any:
     """The storage on the device that a tag names."""
     where = restored(storage, location)
