@@ -469,3 +469,25 @@ def test_arguments_left_out(subject, oracle):
         except RuntimeError as error:
             return x.grad.item(), str(error).partition("'Both'")[0].partition(" for")[0]
     assert found(subject) == found(oracle)
+
+
+@same
+def test_inplace_function(torch):
+    class Doubled(torch.autograd.function.InplaceFunction):
+        @staticmethod
+        def forward(ctx, x, inplace):
+            ctx.inplace = inplace
+            if inplace:
+                ctx.mark_dirty(x)
+            return x.mul_(2) if inplace else x * 2
+
+        @staticmethod
+        def backward(ctx, g):
+            return g * 2, None
+    x = torch.ones(2, requires_grad=True)
+    y = x * 3
+    z = Doubled.apply(y, True)
+    (z * Doubled.apply(x, False)).sum().backward()
+    with pytest.warns(DeprecationWarning):
+        made = Doubled(True)
+    return z is y, z, x.grad, made.inplace, issubclass(Doubled, torch.autograd.Function)

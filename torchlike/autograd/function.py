@@ -10,7 +10,7 @@ from .._core.graph import OF_FUNCTION, SECOND_BACKWARD, SEVERAL, Node
 from .._kinds import signature_of
 from .._tensor import Tensor, _plain_copy
 
-__all__ = ["Function", "FunctionCtx", "once_differentiable"]
+__all__ = ["Function", "FunctionCtx", "InplaceFunction", "once_differentiable"]
 
 _requires_grad = Tensor.requires_grad.fget  # a class that takes functions over is not asked
 forward_rule: list[Callable] = []  # what finds and makes tangents before and after a Function, while there is forward differentiation: _tangents.py
@@ -258,6 +258,14 @@ class Function:
             raise RuntimeError("In order to use an autograd.Function with functorch transforms (vmap, grad, jvp, jacrev, ...), it must override the "
                                "setup_context staticmethod. For more details, please see https://pytorch.org/docs/main/notes/extending.func.html")
         return made
+
+
+class InplaceFunction(Function):
+    """An older base of functions that may write in place (stanza); a Function like others."""
+
+    def __init__(self, inplace=False):
+        super().__init__()
+        self.inplace = inplace
 
 
 def _check_dirty(ctx: FunctionCtx, outs: list) -> None:
