@@ -8,7 +8,7 @@ _collecting = _gc.isenabled()
 _gc.disable()  # what an import makes stays: looking for garbage in it takes a quarter of the time
 try:
     from . import ops  # noqa: F401  (publishes functions and methods, and loads nearly everything; must come first)
-    from . import _alias, _tensor_str, version
+    from . import _alias, _tensor_str, _tracebacks, version
     from . import _compile, accelerator, amp, autograd, backends, cuda, fft, jit, linalg, nn, optim, random, serialization, special, utils  # noqa: F401
 finally:
     if _collecting:
@@ -102,6 +102,8 @@ globals().update(_functions)
 globals().update(_older_amp)
 for _module in (_sys.modules[__name__], nn.functional, linalg, fft, special):
     _importable(_module)
+
+_tracebacks.begin()
 
 # what `from torch import *` takes: no modules, since programs have others of the names `random`, `types`, `utils`
 __all__ = [_name for _name, _x in globals().items() if not _name.startswith("_") and type(_x) is not type(_sys)

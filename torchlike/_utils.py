@@ -11,6 +11,7 @@ from ._core.dtype import dtype
 from ._device_module import get_device_module
 from ._public import Tensors, called
 from ._tensor import Tensor
+from ._tracebacks import shorten
 from .accelerator import current_accelerator
 from .ops.creation import empty
 from .ops.joining import cat
@@ -82,6 +83,7 @@ class ExceptionWrapper:
     def __init__(self, exc_info: tuple[type[BaseException], BaseException, TracebackType | None] | None = None,
                  where: str = "in background") -> None:
         exc_info = exc_info or sys.exc_info()
+        shorten(exc_info[1])
         self.exc_type = exc_info[0]
         self.exc_name = self.exc_type.__name__  # apart: a class that cannot be pickled is replaced on its way
         self.exc_msg = "".join(traceback.format_exception(*exc_info))

@@ -15,6 +15,7 @@ from importlib.machinery import ModuleSpec, SourceFileLoader, SourcelessFileLoad
 from types import CodeType, ModuleType, TracebackType
 
 from torchlike._alias import install
+from torchlike._tracebacks import leave_python, shorten
 
 _USAGE = "usage: python -m torchlike.run SCRIPT ARGS...\n       python -m torchlike.run -m MODULE ARGS...\n"
 
@@ -93,7 +94,8 @@ def _hide_launcher(code: CodeType | None) -> None:
 
     def show(kind: type[BaseException], error: BaseException, traceback: TracebackType | None) -> None:
         traceback = _below(traceback, code)
-        hook(kind, error.with_traceback(traceback), traceback)
+        shorten(error.with_traceback(traceback))
+        hook(kind, error, traceback)
 
     sys.excepthook = show
 
@@ -104,6 +106,7 @@ def main(arguments: list[str]) -> None:
         (sys.stdout if arguments[:1] in (["-h"], ["--help"]) else sys.stderr).write(_USAGE)
         sys.exit(0 if arguments[:1] in (["-h"], ["--help"]) else 2)
     install()
+    leave_python()
     code = None
     try:
         if arguments[0] == "-m":
