@@ -25,6 +25,7 @@ torch.Size([np.float32(1)]); torch.Size([1], [2]); torch.Size([1]) + (1.5,); (1.
 type('S', (torch.Size,), {}); torch.Size(iter([1, 2])); torch.Size([-1]); list(torch.Size([True]))"""
 DRAWS = """x.random_(0); x.random_(3, 3); x.random_(1.5); x.random_(True); x.random_(2, None); x.random_(None); x.random_(None, None); x.random_(0, 5, 6)
 x.random_(**{'from': 3}); x.random_(**{'from': 3}, to=5); x.random_(3, to=5); x.random_(to=3); x.random_(5, **{'from': 3}); x.random_(foo=1); b.random_(0)
+x.uniform_(foo=1); x.uniform_(**{'from': 1.0}, to=2.0)
 torch.range(0.); torch.range(end=3); torch.range(start=3); torch.range(); torch.range(0, step=1); torch.range(0, end=3); torch.range(0, 3, 1, 1)
 torch.range(None, 3); torch.range(0, 3, 'a'); torch.range(0, 3, step=None); torch.range(0, 3, start=1); torch.range(torch.tensor(0), torch.tensor(2))"""
 NUMBERS = """torch.add(2, 3); torch.add(2, 3.5); torch.add(True, 2); torch.sub(2, 3); torch.mul(2, 3j); torch.div(2, 3); torch.true_divide(1, 2)
@@ -90,6 +91,12 @@ WORDS = {
     "histogramdd with other weights": lambda torch: torch.histogramdd(torch.ones(2, 2), [2, 2], weight=torch.ones(3)),
     "histogramdd of a vector": lambda torch: torch.histogramdd(torch.ones(2), [2, 2]),
     "expand where two dimensions do not fit": lambda torch: torch.ones(3, 4).expand(2, 5),
+    "expand of two dimensions": lambda torch: torch.ones(2, 3).expand(3, 3, 4),
+    "masked_fill by numbers": lambda torch: torch.ones(2).masked_fill(torch.ones(2), 0),
+    "masked_fill_ by integers": lambda torch: torch.ones(2).masked_fill_(torch.ones(2, dtype=torch.long), 0),
+    "masked_fill by bytes": lambda torch: torch.ones(2).masked_fill(torch.ones(2, dtype=torch.uint8), 0),
+    "zeros with an unknown argument": lambda torch: torch.zeros(2, foo=1),
+    "ones with an unknown argument": lambda torch: torch.ones(2, dtyp=torch.long),
     "histogram of a reversed range": lambda torch: torch.histogram(torch.ones(2), 2, range=(2.0, 1.0)),
 }
 

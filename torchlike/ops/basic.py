@@ -14,6 +14,7 @@ from .._core.aval import broadcast_shapes
 from .._core.grad_mode import mode
 from .._core.history import warn
 from .._core.registry import Elementwise, Op
+from .._core.rng_dtypes import cpp_type
 from .._kinds import combination
 from .._public import FUNCTIONS, MISSING, named, public
 from .._tensor import Tensor, _plain_copy, apply
@@ -560,8 +561,7 @@ def masked_fill(input, mask: Tensor, value) -> Tensor:
     if not isinstance(mask, Tensor):
         raise TypeError(f"masked_fill(): argument 'mask' (position 2) must be Tensor, not {type(mask).__name__}")
     if mask.dtype is not dt.bool_:
-        raise RuntimeError(f"masked_fill only supports boolean masks, but got mask with dtype {mask.dtype}" if mask.dtype is not dt.uint8 else
-                           "masked_fill_ only supports boolean masks, but got mask with dtype unsigned char")
+        raise RuntimeError(f"masked_fill_ only supports boolean masks, but got mask with dtype {cpp_type(mask.dtype.np)}")
     if isinstance(value, Tensor):
         if value.ndim:
             raise RuntimeError(f"masked_fill_ only supports a 0-dimensional value tensor, but got tensor with {value.ndim} dimension(s).")

@@ -164,7 +164,7 @@ def _constant(name, value):
             raise RuntimeError("unsupported memory format Preserve")
         t = make(*size, **kwargs)
         return laid_out(t, t, memory_format)
-    made.__name__ = made.__qualname__ = name
+    make.__name__ = make.__qualname__ = made.__name__ = made.__qualname__ = name  # make's in errors of arguments that it does not have
     made.__doc__ = f"torch.{name}(*size): a tensor of that shape filled with {value}."
     return public(method=False)(made)
 

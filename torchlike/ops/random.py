@@ -118,7 +118,7 @@ def _random_factory(name: str, kernel: str, draw, fill):
 
     def g(*size, **kwargs):
         return f(*((kwargs.pop("size"),) if "size" in kwargs else size), **kwargs)
-    g.__name__ = g.__qualname__ = name
+    f.__name__ = f.__qualname__ = g.__name__ = g.__qualname__ = name  # f's in errors of arguments that it does not have
     g.__doc__ = f"torch.{name}(*size): random numbers of that shape."
 
     def made_like(input, *, dtype=None, layout=None, device=None, requires_grad=False, memory_format=None, generator=None, pin_memory=False):
@@ -277,7 +277,9 @@ def memory_order(t: Tensor) -> list[int] | None:
 
 def uniform_(self, from_: float = 0.0, to: float = 1.0, *, generator=None, **kwargs) -> Tensor:
     """Uniform numbers from [from, to)."""
-    low = kwargs.get("from", from_)
+    low = kwargs.pop("from", from_)  # no name that a parameter could have in Python
+    if kwargs:
+        raise TypeError(f"uniform_() got an unexpected keyword argument {next(iter(kwargs))!r}")
     return _fill(self, lambda g, shape, t: rng.uniform(g, shape, low, to, t), generator, "check_uniform_bounds")
 
 

@@ -339,8 +339,7 @@ def expand(self, *size, implicit: bool = False) -> Tensor:
         raise RuntimeError(f"expand({self.type()}{{{list(shape)}}}, size={list(size)}): the number of sizes provided ({len(size)}) must be "
                            f"greater or equal to the number of dimensions in the tensor ({len(shape)})")
     out = []
-    for i in range(len(size) - 1, -1, -1):  # torch names the last dimension that does not fit
-        n = size[i]
+    for i, n in reversed(tuple(enumerate(size))):  # the last that does not fit is named
         have = shape[i - lead] if i >= lead else None
         if n == -1:
             if have is None:
@@ -350,7 +349,7 @@ def expand(self, *size, implicit: bool = False) -> Tensor:
             raise RuntimeError(f"The expanded size of the tensor ({n}) must match the existing size ({have}) at non-singleton dimension "
                                f"{i}.  Target sizes: {list(size)}.  Tensor sizes: {list(shape)}")
         out.append(n)
-    return self._view(EXPAND, (tuple(reversed(out)),))
+    return self._view(EXPAND, (tuple(out[::-1]),))
 
 
 @public(function=False)
