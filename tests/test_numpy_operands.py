@@ -42,3 +42,19 @@ def test_warnings(subject, monkeypatch, call):
         monkeypatch.setattr(module, "_warned", [])
     with pytest.warns(UserWarning, match="copy construct|dimension other than 2|requires_grad=True"):
         eval(call, {"torch": subject})
+
+
+@pytest.mark.parametrize("call", ["torch.tensor([np.ones(2), np.zeros(2)])", "torch.FloatTensor([np.ones(2)])", "torch.tensor([1, np.float32(2)])",
+                                  "torch.tensor([[np.ones(1)], [np.ones(1)]])", "torch.LongTensor([[1, 2]])", "torch.tensor(np.ones((2, 2)))"])
+def test_a_list_of_arrays_warns(subject, oracle, call):
+    said = []
+    for torch in (subject, oracle):
+        torch.set_warn_always(True)
+        try:
+            with warnings.catch_warnings(record=True) as found:
+                warnings.simplefilter("always")
+                eval(call, {"torch": torch, "np": np})
+        finally:
+            torch.set_warn_always(False)
+        said.append({str(w.message).split(" (Triggered")[0] for w in found})
+    assert said[0] == said[1]

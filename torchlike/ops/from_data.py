@@ -10,6 +10,7 @@ import numpy as np
 from .._core import device as dev
 from .._core import dtype as dt
 from .._core.aval import aval
+from .._core.history import warn
 from .._core.program import META_ARRAY
 from .._core.value import Value, of_array
 from .._public import public
@@ -108,7 +109,14 @@ def _shape_of(data) -> tuple:
     return tuple(shape)
 
 
+def _warn_of_arrays() -> None:
+    warn("Creating a tensor from a list of numpy.ndarrays is extremely slow. Please consider converting the list to a single numpy.ndarray with "
+         "numpy.array() before converting to a tensor.", once=True)
+
+
 def _leaves(data, shape, depth, out, dtype) -> None:
+    if depth and isinstance(data, np.ndarray):
+        _warn_of_arrays()
     if depth == len(shape):
         if isinstance(data, str):
             raise TypeError("new(): invalid data type 'str'") if out else ValueError("too many dimensions 'str'")
@@ -155,6 +163,7 @@ def _element(t: Tensor, dtype):
 def _from_nested(data, dtype) -> np.ndarray:
     shape = _shape_of(data)
     if len(shape) > 1 and isinstance(data[0], np.ndarray) and all(isinstance(x, np.ndarray) and x.shape == data[0].shape for x in data):
+        _warn_of_arrays()
         return _host_data(np.stack(data), dtype)
     flat: list = []
     _leaves(data, shape, 0, flat, dtype)
