@@ -325,3 +325,12 @@ def test_the_first_call_is_the_programs_own(first, subject):
     """linalg.inv calls inv_ex, of which a class may know nothing."""
     texts = [subprocess.run([sys.executable, "-c", COMPOSED, name, first], capture_output=True, text=True, timeout=120) for name in ("torch", subject.__name__)]
     assert texts[0].stdout == texts[1].stdout != "", texts[1].stderr
+
+
+def test_names_of_the_c_part_alone_load_nothing():
+    """Completion in a notebook imports torch._C, and so do libraries: functions must not look at their arguments for that."""
+    code = ("import sys, torchlike as torch, torchlike._C; add = torch.add; torch._C.DisableTorchFunctionSubclass; "
+            "assert not hasattr(add, '_dispatches') and 'torchlike.overrides' not in sys.modules; "
+            "assert torch.overrides.resolve_name(add) and hasattr(add, '_dispatches')")
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr

@@ -20,6 +20,28 @@ class _Dispatching(threading.local):
 dispatching = _Dispatching()
 
 
+class DisableTorchFunctionSubclass:
+    """No class takes anything over inside the block."""
+
+    def __enter__(self) -> None:
+        state.disabled += 1
+
+    def __exit__(self, *exc) -> None:
+        state.disabled -= 1
+
+
+class DisableTorchFunction(DisableTorchFunctionSubclass):
+    """Neither a class nor a mode takes anything over inside the block."""
+
+    def __enter__(self) -> None:
+        super().__enter__()
+        self._modes, state.modes = state.modes, ()
+
+    def __exit__(self, *exc) -> None:
+        super().__exit__(*exc)
+        state.modes = self._modes
+
+
 class _Plainly:
     """The `__torch_function__` of a class that takes nothing over: what is made from its tensors are plain ones.
 
@@ -27,7 +49,6 @@ class _Plainly:
     """
 
     def __call__(self, func, types, args: tuple = (), kwargs: dict | None = None):
-        from .overrides import DisableTorchFunctionSubclass
         with DisableTorchFunctionSubclass():
             return func(*args, **(kwargs or {}))
 

@@ -20,7 +20,7 @@ from typing import Any
 from . import _overridable
 from ._core.grad_mode import mode
 from ._exchange import exchange
-from ._plainly import _disabled_torch_function_impl
+from ._plainly import DisableTorchFunction, DisableTorchFunctionSubclass, _disabled_torch_function_impl  # noqa: F401
 from ._plainly import state as _state
 from ._public import FUNCTIONS
 from ._tensor import Tensor, instance
@@ -41,28 +41,6 @@ _PACKAGE = os.path.dirname(__file__)
 _MODULES = ("nn.functional", "linalg", "fft", "special")
 _INITIALIZERS = ("constant_", "kaiming_uniform_", "normal_", "uniform_")  # those of nn.init that are asked for, by their arguments' names
 _COMPOSED = (f"{__package__}.nn._functional.multi_head",)  # functions that are written in Python in PyTorch as well: what they call is asked for, too
-
-
-class DisableTorchFunctionSubclass:
-    """No class takes anything over inside the block."""
-
-    def __enter__(self) -> None:
-        _state.disabled += 1
-
-    def __exit__(self, *exc) -> None:
-        _state.disabled -= 1
-
-
-class DisableTorchFunction(DisableTorchFunctionSubclass):
-    """Neither a class nor a mode takes anything over inside the block."""
-
-    def __enter__(self) -> None:
-        super().__enter__()
-        self._modes, _state.modes = _state.modes, ()
-
-    def __exit__(self, *exc) -> None:
-        super().__exit__(*exc)
-        _state.modes = self._modes
 
 
 @contextmanager

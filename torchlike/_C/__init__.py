@@ -6,13 +6,18 @@ import sys
 
 from .._core.dtype import dtype  # noqa: F401
 from .._dispatch_keys import DispatchKey, DispatchKeySet, _ExcludeDispatchKeyGuard  # noqa: F401
-from .._plainly import _disabled_torch_dispatch_impl, _disabled_torch_function_impl, _DisableTorchDispatch  # noqa: F401
+from .._plainly import (  # noqa: F401
+    DisableTorchFunction,
+    DisableTorchFunctionSubclass,
+    _disabled_torch_dispatch_impl,
+    _disabled_torch_function_impl,
+    _DisableTorchDispatch,
+)
 from .._size import Size  # noqa: F401
 from .._tensor import Tensor
 from ..futures import Future  # noqa: F401
 from ..jit.script import is_tracing as _is_tracing  # noqa: F401  (asteroid)
 from ..ops.random import Generator  # noqa: F401
-from ..overrides import DisableTorchFunction, DisableTorchFunctionSubclass  # noqa: F401
 from . import _fft, _functorch, _linalg, _nn, _special  # noqa: F401
 
 _TensorMeta = type(Tensor)
