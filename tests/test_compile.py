@@ -316,3 +316,10 @@ def test_numbers_of_a_compiled_step(name):
             between(optimizer, i)
         found.append(losses)
     np.testing.assert_allclose(found[1], found[0], rtol=1e-7)
+
+
+@pytest.mark.parametrize("f", [lambda x: x, lambda x: (x, 3), lambda x: x.view(3), lambda x: x.detach(), lambda x: None, lambda x: x.shape])
+def test_functions_that_record_nothing(f):
+    compiled = torchlike.compile(f)
+    for _ in range(3):
+        assert repr(compiled(torchlike.ones(3))) == repr(f(torchlike.ones(3)))

@@ -29,6 +29,8 @@ def program_seconds(plans: list, device) -> float:
 
 def gain(plans: list, work: float, device) -> float:
     """Seconds that a run saves by being compiled: on another device, all that the host takes."""
+    if not plans:  # a traced call that recorded nothing, whose program has no device
+        return -DISPATCH
     seconds = NUMPY_WORK * work if device.type == "cpu" else sum(map(host_seconds, plans))
     return NUMPY_OP * sum(map(operations, plans)) + seconds - DISPATCH
 
