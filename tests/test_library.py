@@ -1,4 +1,5 @@
 """torch.library: a program's own operations, beside real torch."""
+import functools
 import importlib
 import itertools
 
@@ -163,3 +164,70 @@ def test_gradients_that_a_derivative_returns_too_many_or_too_few(subject, oracle
             return "refused"
         return x.grad.tolist()
     both(subject, oracle, facts)
+
+
+@functools.cache
+def _checked(torch):
+    """One operation per mistake, with the arguments to check it with."""
+    def define(name, fn, fake=None, backward=None, mutates_args=(), schema=None):
+        op = torch.library.custom_op(f"checked::{name}", fn, mutates_args=mutates_args, schema=schema)
+        if fake is not None:
+            op.register_fake(fake)
+        if backward is not None:
+            op.register_autograd(backward)
+        return op
+
+    def counted(x):
+        return x.new_empty(torch.library.get_ctx().new_dynamic_size(), x.dim(), dtype=torch.int64)
+
+    def filled(x, out):
+        out.copy_(x.sin())
+
+    def added(x):
+        x.add_(1)
+        return x.clone()
+
+    one, like, x = "(Tensor x) -> Tensor", lambda x: torch.empty_like(x), torch.arange(6.0).reshape(2, 3)
+    leaf = x.clone().requires_grad_()
+    return {
+        "right": (define("right", lambda x: x * 2, like, lambda ctx, g: g * 2, schema=one), (leaf,)),
+        "right without gradients": (define("plain", lambda x: x * 2, like, schema=one), (x,)),
+        "no fake": (define("no_fake", lambda x: x * 2, schema=one), (x,)),
+        "no derivative": (define("no_derivative", lambda x: x * 2, like, schema=one), (leaf,)),
+        "a gradient of another shape": (define("gradient", lambda x: x * 2, like, lambda ctx, g: g.new_ones(7), schema=one), (leaf,)),
+        "another shape": (define("shape", lambda x: x[:1].clone(), like, schema=one), (x,)),
+        "another dtype": (define("dtype", lambda x: x.double(), like, schema=one), (x,)),
+        "other strides": (define("strides", lambda x: x.t().clone().t(), like, schema=one), (x,)),
+        "written": (define("written", added, like, schema=one), (x,)),
+        "written and said so": (define("filled", filled, mutates_args={"out"}, schema="(Tensor x, Tensor(a1!) out) -> ()"), (x, torch.empty(2, 3))),
+        "sizes that depend on data": (define("sizes", lambda x: x.nonzero().contiguous(), counted, schema=one), (x,)),
+        "a wrong argument": (torch.ops.checked.right, (1,)),
+    }
+
+
+@pytest.mark.parametrize("name", ["right", "right without gradients", "no fake", "no derivative", "a gradient of another shape", "another shape", "another dtype",
+                                  "other strides", "written", "written and said so", "sizes that depend on data", "a wrong argument"])
+def test_opcheck(subject, oracle, name):
+    found = []
+    for torch in (subject, oracle):
+        op, args = _checked(torch)[name]
+        result = torch.library.opcheck(op, args, raise_exception=False)
+        found.append({k: v if isinstance(v, str) else type(v).__name__ for k, v in result.items()})
+        if any(v != "SUCCESS" for v in found[-1].values()):
+            with pytest.raises(Exception, match=r"opcheck\(op, \.\.\.\): test_\w+ failed with") as error:
+                torch.library.opcheck(op, args)
+            assert error.type.__name__ == "OpCheckError"
+    assert found[0] == found[1]
+
+
+@pytest.mark.parametrize("call", [lambda library, op, x: library.opcheck(3, (x,)), lambda library, op, x: library.opcheck(op, (x,), test_utils="test_nothing"),
+                                  lambda library, op, x: library.opcheck(op, (x,), rtol=1e-3), lambda library, op, x: library.opcheck(op, (x,), test_utils="test_schema")])
+def test_opcheck_refuses_what_torch_refuses(subject, oracle, call):
+    found = []
+    for torch in (subject, oracle):
+        checked = _checked(torch)
+        try:
+            found.append(call(torch.library, checked["right"][0], torch.ones(2)))
+        except ValueError as error:
+            found.append(str(error))
+    assert found[0] == found[1]

@@ -6,7 +6,8 @@ import inspect
 import os
 import types
 import typing
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +26,7 @@ from ._torchvision import load as _load_torchvision
 from .autograd.function import Function
 from .autograd.grad_mode import no_grad
 
-__all__ = ["CustomOpDef", "Library", "custom_op", "define", "get_ctx", "impl", "impl_abstract", "infer_schema", "register_autograd", "register_fake", "register_kernel",
+__all__ = ["CustomOpDef", "Library", "custom_op", "define", "get_ctx", "impl", "impl_abstract", "infer_schema", "opcheck", "register_autograd", "register_fake", "register_kernel",
            "register_vmap"]
 
 _DEFINED: dict[str, CustomOpDef] = {}
@@ -333,10 +334,28 @@ class _Context:
     """What a fake kernel may ask for sizes that depend on data: here it runs only where there are no data."""
 
     def new_dynamic_size(self, *, min: int = 0, max: int | None = None) -> int:
-        """Meta tensors have no data, so nothing can tell the size."""
+        """Meta tensors have no data, so nothing can tell the size; where the kernel is only checked, a number that stands for it."""
+        if _unknown is not None:
+            _unknown.add(_UNLIKELY + len(_unknown))
+            return _UNLIKELY + len(_unknown) - 1
         raise RuntimeError("new_dynamic_size: a size that depends on data is unknown for meta tensors")
 
     create_unbacked_symint = new_dynamic_size
+
+
+_UNLIKELY = 10_007
+_unknown: set[int] | None = None  # while a fake kernel is checked: the sizes that it said depend on data
+
+
+@contextmanager
+def unknown_sizes() -> Iterator[set[int]]:
+    """A block in which fake kernels get numbers for sizes that depend on data, and which."""
+    global _unknown
+    before, _unknown = _unknown, set()
+    try:
+        yield _unknown
+    finally:
+        _unknown = before
 
 
 def get_ctx() -> _Context:
@@ -357,3 +376,11 @@ class _Namespace(types.SimpleNamespace):
 def namespace(name: str) -> _Namespace | None:
     """The operations that a namespace has; None where it has none."""
     return _Namespace(name_=name) if any(key.startswith(f"{name}::") for key in _DEFINED) else None
+
+
+def opcheck(op: Any, args: tuple, kwargs: dict[str, Any] | None = None, *, test_utils: str | Sequence[str] = (
+        "test_schema", "test_autograd_registration", "test_faketensor", "test_aot_dispatch_dynamic"), raise_exception: bool = True,
+        atol: float | None = None, rtol: float | None = None) -> dict[str, Any]:
+    """For each check of an operation "SUCCESS", or the error that it came upon; OpCheckError for that instead with `raise_exception`."""
+    from ._opcheck import opcheck  # above this file
+    return opcheck(op, args, kwargs, test_utils, raise_exception, rtol, atol)
