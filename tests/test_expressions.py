@@ -2,6 +2,7 @@
 
 One program a line, statements separated by semicolons.
 """
+import importlib
 import inspect
 import re
 import warnings
@@ -1007,6 +1008,20 @@ def test_warnings_name_the_users_line(subject):
         subject.nn.functional.kl_div(subject.ones(2), subject.ones(2))
         subject.nn.functional.affine_grid(subject.ones(1, 2, 3), (1, 1, 2, 2))
         subject.nn.functional.grid_sample(subject.ones(1, 1, 2, 2), subject.ones(1, 2, 2, 2))
+    assert [(w.filename, w.lineno - line) for w in caught] == [(__file__, n) for n in range(7)]
+
+
+def test_warnings_name_the_users_line_where_functions_look_at_their_arguments(subject):
+    importlib.import_module(f"{subject.__name__}.overrides")
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        subject.nn.functional.dropout2d(subject.ones(2, 2)); line = inspect.currentframe().f_lineno  # noqa: B018, E702
+        subject.nn.functional.upsample(subject.ones(1, 1, 2, 2), scale_factor=2)
+        subject.tensor(subject.ones(2))
+        subject.range(0, 3)
+        subject.std(subject.ones(1))
+        subject.nn.init.kaiming_uniform_(subject.ones(0, 2))
+        subject.nn.Dropout2d()(subject.ones(2, 2))
     assert [(w.filename, w.lineno - line) for w in caught] == [(__file__, n) for n in range(7)]
 
 

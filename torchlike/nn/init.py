@@ -10,6 +10,7 @@ from collections.abc import Callable
 from functools import wraps
 from typing import Any
 
+from torchlike._core.history import outside
 from torchlike._tensor import Tensor
 from torchlike.autograd.grad_mode import no_grad
 
@@ -58,7 +59,7 @@ def trunc_normal_(tensor: Tensor, mean: float = 0.0, std: float = 1.0, a: float 
         return tensor
     if mean < a - 2 * std or mean > b + 2 * std:
         warnings.warn("mean is more than 2 std from [a, b] in nn.init.trunc_normal_. The distribution of values may be "
-                      "incorrect.", stacklevel=2)
+                      "incorrect.", stacklevel=outside())
     with no_grad():
         if cdf((b - mean) / std) - cdf((a - mean) / std) > 0.3:
             return _reject_normal(tensor, mean, std, a, b, generator)
@@ -174,7 +175,7 @@ def _kaiming_std(tensor: Tensor, a: float, mode: str, nonlinearity: str) -> floa
 def _is_empty(tensor: Tensor) -> bool:
     if 0 not in tensor.shape:
         return False
-    warnings.warn("Initializing zero-element tensors is a no-op", stacklevel=3)
+    warnings.warn("Initializing zero-element tensors is a no-op", stacklevel=outside())
     return True
 
 
@@ -236,7 +237,7 @@ def _make_deprecate(meth: Callable) -> Callable:
     @wraps(meth)
     def deprecated_init(*args: Any, **kwargs: Any) -> Any:
         warnings.warn(f"`nn.init.{old_name}` is now deprecated in favor of `nn.init.{new_name}`.", FutureWarning,
-                      stacklevel=2)
+                      stacklevel=outside())
         return meth(*args, **kwargs)
 
     deprecated_init.__name__ = old_name

@@ -12,7 +12,7 @@ from .._core import program
 from .._core.arrays import cast
 from .._core.aval import broadcast_shapes
 from .._core.grad_mode import mode
-from .._core.history import warn
+from .._core.history import outside, warn
 from .._core.registry import Elementwise, Op
 from .._core.rng_dtypes import cpp_type
 from .._kinds import combination
@@ -291,7 +291,7 @@ def _as_number(kind):
         if mode.enabled and self.requires_grad and not _warned:
             _warned.append(True)
             warnings.warn("Converting a tensor with requires_grad=True to a scalar may lead to unexpected behavior.\nConsider using tensor.detach() first.",
-                          stacklevel=2)
+                          stacklevel=outside())
         x = self.item()
         if isinstance(x, complex) and kind is not complex:
             raise RuntimeError(f"value cannot be converted to type {'double' if kind is float else 'int64_t'} without overflow")

@@ -13,6 +13,7 @@ from .._arguments import as_size
 from .._core import device as dev
 from .._core import dtype as dt
 from .._core.aval import broadcast_shapes
+from .._core.history import outside
 from .._core.layout import Layout, contiguous, is_dense
 from .._core.registry import Op, Plan, common_device
 from .._core.rng_dtypes import cpp_type
@@ -134,7 +135,7 @@ def range(
         "torch.range is deprecated and will be removed in a future release because its behavior is inconsistent with Python's range "
         "builtin. Instead, use torch.arange, which produces values in [start, end).",
         UserWarning,
-        stacklevel=2,
+        stacklevel=outside(),
     )
     strided_only(layout, "range.out")
     start, end, step = (x.item() if isinstance(x, (Tensor, np.generic)) else x for x in (start, end, step))

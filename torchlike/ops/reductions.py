@@ -12,6 +12,7 @@ from .._arguments import as_dim, as_dims, flag
 from .._core import dtype as dt
 from .._core.arrays import cast
 from .._core.halves import widened
+from .._core.history import outside
 from .._core.registry import Op
 from .._public import EVERY_DIM, named, public
 from .._tensor import Tensor, apply
@@ -436,7 +437,7 @@ def _variance_args(input, dim, unbiased, correction, keepdim, name):
     dims, correction = as_dims(dim, len(shape)), 1 if correction is None else plain_number(correction)
     if correction >= math.prod([shape[d] for d in dims]):
         warnings.warn(f"{name}(): degrees of freedom is <= 0. Correction should be strictly less than the reduction factor (input numel divided by "
-                      "output numel).", stacklevel=4)
+                      "output numel).", stacklevel=outside())
     return dims, keepdim if keepdim.__class__ is bool else flag(keepdim), correction
 
 

@@ -7,6 +7,7 @@ import numpy as np
 
 from ..._core import dtype as dt
 from ..._core import rng
+from ..._core.history import outside
 from ..._core.layout import like as layout_like
 from ..._core.registry import Op
 from ..._tensor import Tensor, apply
@@ -98,7 +99,7 @@ def _warn_rank(n: int, input: Tensor) -> None:
         warnings.warn(f"dropout{n}d: Received a {input.ndim}-D input to dropout{n}d, which is deprecated and will result in an error in a future release. "
                       f"To retain the behavior and silence this warning, please use dropout instead. Note that dropout{n}d exists to provide channel-wise "
                       f"dropout on inputs with {n} spatial dimensions, a channel dimension, and an optional batch dimension (i.e. {n + 1}D or {n + 2}D "
-                      "inputs).", stacklevel=3)
+                      "inputs).", stacklevel=outside())
 
 
 def dropout2d(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
@@ -109,7 +110,7 @@ def dropout2d(input: Tensor, p: float = 0.5, training: bool = True, inplace: boo
         warnings.warn("dropout2d: Received a 3D input to dropout2d and assuming that channel-wise 1D dropout behavior is desired - input is interpreted "
                       "as shape (N, C, L), where C is the channel dim. This behavior will change in a future release to interpret the input as one "
                       "without a batch dimension, i.e. shape (C, H, W). To maintain the 1D channel-wise dropout behavior, please switch to using "
-                      "dropout1d instead.", stacklevel=2)
+                      "dropout1d instead.", stacklevel=outside())
     return _feature_dropout(input, p, training, inplace)
 
 
