@@ -5,14 +5,14 @@ import pytest
 from torchlike._core import program
 from torchlike.nn._functional.windows import FEW
 
-POOLS = [("max_pool1d", (2, 3, 50), dict(kernel_size=20, stride=3, padding=9)), ("max_pool2d", (2, 3, 14, 15), dict(kernel_size=(5, 7), stride=1, padding=(2, 3))),
-         ("max_pool2d", (2, 3, 23, 26), dict(kernel_size=(4, 5), stride=(3, 2), padding=(1, 2), dilation=(2, 3))),
-         ("max_pool2d", (2, 3, 17, 16), dict(kernel_size=4)), ("max_pool2d", (2, 3, 18, 17), dict(kernel_size=5, stride=3, ceil_mode=True)),
-         ("max_pool3d", (1, 2, 6, 7, 8), dict(kernel_size=3, stride=2, padding=1)), ("avg_pool1d", (2, 3, 50), dict(kernel_size=20, stride=3, padding=10)),
-         ("avg_pool2d", (2, 3, 14, 15), dict(kernel_size=(5, 7), stride=1, padding=(2, 3), count_include_pad=False)),
-         ("avg_pool2d", (2, 3, 17, 16), dict(kernel_size=4)), ("avg_pool2d", (2, 3, 23, 26), dict(kernel_size=(4, 5), stride=(3, 2), padding=(1, 2))),
-         ("avg_pool3d", (1, 2, 6, 7, 8), dict(kernel_size=3, stride=2, padding=1)), ("unfold", (2, 3, 13, 15), dict(kernel_size=(4, 5), stride=(3, 2), padding=1)),
-         ("fold", (2, 40, 15), dict(output_size=(9, 11), kernel_size=(4, 5), stride=(3, 2), padding=1))]
+POOLS = [("max_pool1d", (2, 3, 50), {"kernel_size": 20, "stride": 3, "padding": 9}), ("max_pool2d", (2, 3, 14, 15), {"kernel_size": (5, 7), "stride": 1, "padding": (2, 3)}),
+         ("max_pool2d", (2, 3, 23, 26), {"kernel_size": (4, 5), "stride": (3, 2), "padding": (1, 2), "dilation": (2, 3)}),
+         ("max_pool2d", (2, 3, 17, 16), {"kernel_size": 4}), ("max_pool2d", (2, 3, 18, 17), {"kernel_size": 5, "stride": 3, "ceil_mode": True}),
+         ("max_pool3d", (1, 2, 6, 7, 8), {"kernel_size": 3, "stride": 2, "padding": 1}), ("avg_pool1d", (2, 3, 50), {"kernel_size": 20, "stride": 3, "padding": 10}),
+         ("avg_pool2d", (2, 3, 14, 15), {"kernel_size": (5, 7), "stride": 1, "padding": (2, 3), "count_include_pad": False}),
+         ("avg_pool2d", (2, 3, 17, 16), {"kernel_size": 4}), ("avg_pool2d", (2, 3, 23, 26), {"kernel_size": (4, 5), "stride": (3, 2), "padding": (1, 2)}),
+         ("avg_pool3d", (1, 2, 6, 7, 8), {"kernel_size": 3, "stride": 2, "padding": 1}), ("unfold", (2, 3, 13, 15), {"kernel_size": (4, 5), "stride": (3, 2), "padding": 1}),
+         ("fold", (2, 40, 15), {"output_size": (9, 11), "kernel_size": (4, 5), "stride": (3, 2), "padding": 1})]
 
 
 def results(torch, name, x, g, keywords):
