@@ -1,6 +1,7 @@
 """Loops over elements, x[i, j] = number, which are written straight into NumPy arrays (ops/element_writes.py): as in torch, whoever looks on."""
 import copy
 
+import numpy as np
 from same import caught, same
 
 import torchlike
@@ -113,3 +114,60 @@ def test_exported_writes():
             return out + x
     made = torchlike.export.export(Table(), (torchlike.ones(20),))
     assert made.module()(torchlike.zeros(20)).tolist() == list(map(float, range(20)))
+
+
+@same
+def test_adding_to_elements(torch):
+    """x[i, j] += number in a loop; views, sums, versions and held elements on the way, other dtypes, errors."""
+    found = []
+    for dtype in (torch.int32, torch.int64, torch.float32, torch.float64, torch.uint8, torch.float16):
+        x = torch.zeros(5, 6, dtype=dtype)
+        flat, first = x.view(-1), x[0]
+        for k in range(90):
+            i, j = k * 7 % 5, k * 3 % 6 - 6
+            x[i, j] += 3
+            x[i, j] -= 1
+            if k % 30 == 29:
+                held = x[i, j]
+                before = held.clone()
+                x[i, j] += 2
+                found += [held, before, flat.clone(), first.clone(), x.sum(), x._version]
+        found.append(caught(lambda x=x: x[9, 0].__iadd__(1)))
+        found += [x, flat[3], x * 2, caught(lambda x=x: x[0, 0].__iadd__(1.5))]
+    x = torch.full((4,), 250, dtype=torch.uint8)
+    for k in range(60):
+        x[k % 4] += 7
+    y = torch.full((4,), 3e38)
+    for k in range(60):
+        y[k % 4] += 1e38
+    return found, x, y
+
+
+@same
+def test_adding_to_elements_elsewhere(torch):
+    """Of views, leaves, results with a graph, under no_grad, in NumPy's memory, and with the whole read in each round."""
+    rows, leaf = torch.zeros(4, 6), torch.zeros(3, 3, requires_grad=True)
+    row, totals = rows[1], []
+    for k in range(50):
+        row[k % 6] += 1
+        rows[k % 4][k % 6] += 1
+        with torch.no_grad():
+            leaf[k % 3, k % 2] += 1
+        totals.append((rows * 2).sum())
+    graph = leaf * 1
+    for k in range(40):
+        graph[k % 3, 0] += 2.5
+    (graph * graph).sum().backward()
+    array = np.zeros((3, 3))
+    shared = torch.from_numpy(array)
+    for k in range(40):
+        shared[k % 3, 1] += k
+    array[0, 0] = 5
+    with torch.no_grad():
+        z = torch.zeros(3, 3)
+        for k in range(40):
+            z[k % 3, 1] += k
+            if k == 30:
+                e = z[0, 1]
+    e += 1
+    return rows, row, totals, leaf, leaf.grad, graph, shared, array[0, 1], z, e, rows.tolist()

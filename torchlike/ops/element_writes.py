@@ -1,8 +1,9 @@
-"""x[i, j] = number in a loop: written straight into x's NumPy array where nobody else reads it, instead of recorded.
+"""x[i, j] = number and x[i, j] += number in a loop: written straight into x's NumPy array where nobody else reads it, instead of recorded.
 
 The first writes are recorded like any other, as they may be part of a program that returns. Once a program has FEW of them for one
 tensor it is a loop over elements: the program runs, and later writes go to the array. A Value that anything else refers to (a pending
-program, a saved value, an alias) is never written; Python's references tell.
+program, a saved value, an alias) is never written; Python's references tell. `x[i, j] += 1` reads a view, adds to it and assigns it to x: all
+three know such a loop.
 """
 from __future__ import annotations
 
@@ -13,9 +14,14 @@ import numpy as np
 from .. import _tensor
 from .._core import dtype as dt
 from .._core import program
+from .._core.grad_mode import mode
+from .._core.graph import UNDER_NO_GRAD
+from .._core.layout import Layout, contiguous
 from .._core.value import is_tracer, of_array
-from .._tensor import Tensor
+from .._tensor import Tensor, _new
 from .elements import held
+from .parts import SELECT_PART
+from .slicing import SELECT_AT
 
 FEW = 16
 _DTYPES = frozenset({dt.float32, dt.float64, dt.int64, dt.int32, dt.int16, dt.int8, dt.uint8, dt.bool_})
@@ -23,9 +29,12 @@ _EXACT = 1 << 53  # NumPy makes a float of a larger int by way of another
 _record = program.record
 
 
-class _Loop:
+class Loop:
+    """The loop over elements that may be running."""
+
     program: object = None  # the one being recorded when `writes` began
     writes: dict[int, int] = {}  # per tensor, by its identity
+    adds_to: int | None = None  # the identity of the tensor to whose elements one adds
 
 
 def _references(t: Tensor) -> tuple[int, int]:
@@ -42,52 +51,140 @@ def _nobody_watches() -> bool:
     return getattr(_tensor.record, "idle", bool)()
 
 
-def write_element(t: Tensor, index: int | tuple, value: float | bool) -> bool:
-    """t[index] = value, if that can be done at once."""
+def _is_plain(t: Tensor) -> bool:
+    """Whether nothing but t's array changes where an element is written."""
     if (t._edge is not None or t._chain or t._layout is not None or t._inference or t._selected is not None or t._of_data is not None
             or program.state.capture is not None or _tensor.record is not _record and not _nobody_watches()):
         return False
     st, a = t._storage, t._value.aval
     if st is not None and (st.host is not None or st.past is not None or t._seen != st.version):
         return False
-    if a.dtype not in _DTYPES or a.device.type != "cpu" or value.__class__ is int and not -_EXACT < value < _EXACT:
+    return a.dtype in _DTYPES and a.device.type == "cpu"
+
+
+def _is_alone(t: Tensor) -> bool:
+    """Whether nobody else reads t's array."""
+    return _writable(t._value.array) and _references(t) == (_VALUE + (t._storage is not None), _ARRAY) and not t._value.shared
+
+
+def _changed(t: Tensor) -> None:
+    t._value.bounds = None
+    if t._storage is None:
+        t._writes += 1
+    else:
+        t._count_write(t._storage)
+        t._seen = t._storage.version
+
+
+def write_element(t: Tensor, index: int | tuple, value: float | bool) -> bool:
+    """t[index] = value, if that can be done at once."""
+    if not _is_plain(t) or value.__class__ is int and not -_EXACT < value < _EXACT:
         return False
+    places = _places(t, index)
+    if places is None:
+        return False
+    value = held(value, t._value.aval.dtype)
+    with program.lock:
+        if not _writable(t._value.array) and not _made_writable(t) or not _is_alone(t):
+            return False
+        t._value.array[places] = value
+        _changed(t)
+    return True
+
+
+def _places(t: Tensor, index: int | tuple) -> tuple | None:
+    """The index of one element of t, from 0 on; None where it is none."""
     if index.__class__ is not tuple:
         index = (index,)
-    if len(index) != a.ndim:
-        return False
-    for i, n in zip(index, a.shape):
+    shape = t._value.aval.shape
+    if len(index) != len(shape):
+        return None
+    for i, n in zip(index, shape):
         if i.__class__ is not int and not isinstance(i, np.integer) or not -n <= i < n:
-            return False
-    value = held(value, a.dtype)
+            return None
+    return tuple([int(i) + n if i < 0 else int(i) for i, n in zip(index, shape)])
+
+
+# -- x[i, j] += number ---------------------------------------------------------------------------------------------------------
+
+
+def read_element(t: Tensor, index: int | tuple) -> Tensor | None:
+    """t[index] in a loop that adds to t's elements, with its value and unrecorded; None where that cannot be."""
+    places = _places(t, index) if t.__class__ is Tensor and _is_plain(t) else None
+    if not places:
+        return None
     with program.lock:
-        if not _writable(t._value.array) and not _made_writable(t):
+        if not _writable(t._value.array) and not _made_writable(t, True):
+            return None
+        element = of_array(np.array(t._value.array[places]))
+    st, out = t._ensure_storage(), _new(Tensor)
+    out._value, out._storage, out._seen, out._base = element, st, st.version, t
+    out._chain = (_link(places),)
+    out._layout = Layout((), (), sum(i * s for i, s in zip(places, contiguous(t._value.aval.shape).strides)))
+    if not mode.enabled:
+        out._several = None, 0, out._version, UNDER_NO_GRAD
+    return out
+
+
+def _link(places: tuple) -> tuple:
+    """An element in a view's chain, as indexing has it."""
+    return (SELECT_AT, places, (0,)) if len(places) == 1 else (SELECT_PART, places, (tuple([(dim, None, -1) for dim in range(len(places))]),))
+
+
+def add_to_element(view: Tensor, number: float) -> bool:
+    """view += number, where view is an element of another tensor and a loop adds to those."""
+    t = view._base
+    if t.__class__ is not Tensor or view._value.aval.ndim or view._edge is not None or len(view._chain) != 1 or view._seen != view._storage.version:
+        return False
+    _, places, _ = view._chain[0]
+    dtype = t._value.aval.dtype
+    if not places or view._chain[0] != _link(places) or dtype is dt.bool_ or number.__class__ is bool or mode.enabled and view._several is not None:
+        return False
+    if dtype.category == dt.INT and not (number.__class__ is int and np.iinfo(dtype.np).min <= number <= np.iinfo(dtype.np).max):
+        return False
+    if Loop.adds_to != id(t):
+        if _often(t):
+            program.flush("elements written one by one")
+            Loop.adds_to = id(t)
+        return False
+    if not _is_plain(t):
+        return False
+    with program.lock:
+        if not _is_alone(t):
+            Loop.adds_to = None
             return False
-        if _references(t) != (_VALUE + (st is not None), _ARRAY) or t._value.shared:
-            return False
-        t._value.array[index] = value
-        t._value.bounds = None
-        if st is None:
-            t._writes += 1
-        else:
-            t._count_write(st)
-            t._seen = st.version
+        element = t._value.array[(*places, ...)]
+        with np.errstate(all="ignore"):
+            element += number
+        view._value = of_array(element.copy())
+        _changed(t)
+        view._seen = t._seen
     return True
+
+
+def is_element(value: Tensor, t: Tensor, index: int | tuple) -> bool:
+    """Whether value is the view t[index], in a loop that adds to t's elements."""
+    return value._base is t and len(value._chain) == 1 and value._edge is None and _places(t, index) == value._chain[0][1]
 
 
 def _writable(array) -> bool:
     return array.__class__ is np.ndarray and array.flags.owndata and array.flags.writeable
 
 
-def _made_writable(t: Tensor) -> bool:
-    """Whether this is a loop over elements: then t's value is in an array of its own."""
+def _often(t: Tensor) -> bool:
+    """Count a write to an element of t: whether this is a loop over elements."""
+    if Loop.program is not program.state.program:
+        Loop.program, Loop.writes = program.state.program, {}
+    count = Loop.writes[id(t)] = Loop.writes.get(id(t), 0) + 1
+    return count >= FEW
+
+
+def _made_writable(t: Tensor, known: bool = False) -> bool:
+    """Whether this is a loop over elements, as may be known: then t's value is in an array of its own."""
     array = t._value.array
     if array is program.META_ARRAY or is_tracer(array):
         return False
-    if _Loop.program is not program.state.program:
-        _Loop.program, _Loop.writes = program.state.program, {}
-    count = _Loop.writes[id(t)] = _Loop.writes.get(id(t), 0) + 1
-    if count < FEW:
+    if not known and not _often(t):
         return False
     if array is None:
         program.flush("elements written one by one")

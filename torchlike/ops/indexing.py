@@ -17,7 +17,7 @@ from .._plainly import state as overriding
 from .._public import FUNCTIONS
 from .._tensor import Tensor, apply
 from .basic import to_device
-from .element_writes import write_element
+from .element_writes import Loop, is_element, read_element, write_element
 from .from_data import place
 from .identity import _become
 from .index_kernels import INDEX, INDEX_PUT, INDEX_PUT_MASK, take_shape
@@ -38,6 +38,10 @@ def _is_index_list(i) -> bool:
 def getitem(self: Tensor, index) -> Tensor:
     """torch's indexing: ints, slices, None, ..., and tensors, arrays or lists of ints or bools."""
     cls = index.__class__
+    if Loop.adds_to == id(self) and cls in _PLACES:
+        made = read_element(self, index)
+        if made is not None:
+            return made
     if cls is int:
         shape = self._value.aval.shape
         if not shape:
@@ -348,6 +352,11 @@ _PLAIN, _PLACES = (float, int, bool), (tuple, int)
 def setitem(self: Tensor, index, value) -> None:
     """t[index] = value, broadcasting value and casting it to t's dtype."""
     if value.__class__ in _PLAIN and index.__class__ in _PLACES and self.__class__ is Tensor and write_element(self, index, value):
+        return
+    if Loop.adds_to == id(self) and index.__class__ in _PLACES and isinstance(value, Tensor) and is_element(value, self, index):
+        self._check_write()  # x[i] += 1 ends so: the view was written already
+        self._count_write(self._storage)
+        self._seen = self._storage.version
         return
     try:
         t, advanced = _basic(self, index, alias=False)

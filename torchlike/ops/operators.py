@@ -5,6 +5,7 @@ import numpy as np
 
 from .._arguments import number
 from .._tensor import Tensor, apply
+from .element_writes import add_to_element
 from .pointwise import ADD, DIV, MUL, PLAIN, add, div, floor_divide, mul, number_minus, number_over, pow, remainder, sub
 
 
@@ -39,6 +40,18 @@ def in_place_operator(name):
     return run
 
 
+def _into_element(name, sign):
+    """The operator also where a loop adds to elements of a tensor."""
+    general = getattr(Tensor, name)
+
+    def run(self, other):
+        if self._base is not None and self.__class__ is Tensor and (other.__class__ is int or other.__class__ is float) and add_to_element(self, sign * other):
+            return self
+        return general(self, other)
+    run.__name__ = name
+    setattr(Tensor, name, run)
+
+
 def _foreign(x) -> bool:
     """Whether an operator leaves an operand to the operand's own class."""
     return not isinstance(number(x), (Tensor, int, float, complex, np.ndarray)) and not hasattr(x, "__torch_function__")
@@ -50,6 +63,10 @@ for _symbol, _f in (("add", add), ("sub", sub), ("mul", mul), ("truediv", div), 
     setattr(Tensor, f"__{_symbol}__", operator(_f))
     setattr(Tensor, f"__r{_symbol}__", operator(_REFLECTED.get(_f, _f), reflected=True))
     setattr(Tensor, f"__i{_symbol}__", in_place_operator(_f.__name__ + "_"))
+
+
+_into_element("__iadd__", 1)
+_into_element("__isub__", -1)
 
 
 def _fast(op, name):

@@ -63,6 +63,7 @@ def _layout(a: Layout, *rest) -> Layout:
 
 # torch makes a view for each dimension; the last one's name is that of the node
 _BY_LAST = {kind: View(f"part_{kind}", _take, put=_put, layout=_layout, torch_name=f"{kind.capitalize()}Backward0") for kind in ("select", "slice")}
+SELECT_PART = _BY_LAST["select"]
 
 
 def take_part(t: Tensor, cuts: list[tuple[int, int, int, int]], data: bool = False) -> Tensor:
