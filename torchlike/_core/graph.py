@@ -40,7 +40,11 @@ class Node:
 
     @property
     def next_functions(self) -> tuple:
-        edges = self.edges[:1] if self.plan is not None and isinstance(self.plan.op, View) else self.edges  # a view's numbers are positions, not inputs
+        edges, op = self.edges, None if self.plan is None else self.plan.op
+        if isinstance(op, View):
+            edges = edges[:1]  # a view's numbers are positions, not inputs
+        elif op is not None and op.edge_order is not None:
+            edges = [edges[i] for i in op.edge_order]
         return tuple((None, 0) if e is None or e[0].__class__ is Outside else e for e in edges)
 
     @property

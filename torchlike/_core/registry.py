@@ -160,6 +160,7 @@ class Op:
 
     fills = True  # its results are memory of their own
     pointwise = False  # results keep the strides of inputs of their shape
+    edge_order: tuple[int, ...] | None = None  # of its inputs among a node's next_functions, where torch has another
     cudnn = False  # torch computes it with cuDNN on a GPU, to that library's precision: see precision.py
     inlined = False  # it is a traced call, whose steps a compiled program takes one by one
     # may its results be computed again (see rematerialization.py), and with which of its arguments new if not with all; may what its

@@ -347,6 +347,7 @@ def _linear_shape(x, w, b=None):
 
 LINEAR = Op("linear", linear_kernel, shape=_linear_shape, vjp=_linear_vjp,
             torch_name=lambda plan: "AddmmBackward0" if len(plan.avals[0].shape) == 2 else "ViewBackward0")
+LINEAR.edge_order = 2, 0, 1
 LINEAR_ALONE = Op("linear_alone", lambda xp, x, w: linear_kernel(xp, x, w, None), shape=_linear_shape, vjp=_linear_vjp,
                   torch_name=lambda plan: "MmBackward0" if len(plan.avals[0].shape) == 2 else "UnsafeViewBackward0")
 
