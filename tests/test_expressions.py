@@ -104,7 +104,7 @@ x = torch.ones(2, requires_grad=True); h = x * 3; h.retain_grad(); o = (h * h).s
 a = torch.tensor(1., requires_grad=True); b = a * 2; log = []; b.grad_fn.register_prehook(lambda g: log.append(1)); torch.autograd.grad(b * 2, b); log
 a = torch.tensor(1., requires_grad=True); b = a * 2; log = []; b.register_hook(lambda g: log.append(1)); torch.autograd.grad(b * 2, (a, b)); log
 a = torch.tensor(1., requires_grad=True); b = a * 2; b.grad_fn.register_prehook(lambda g: (g[0] * 2,)); b.retain_grad(); (b * 3).backward(); a.grad, b.grad
-l = torch.nn.Linear(3, 4); y = torch.relu(l(torch.ones(2, 3))); y.grad_fn.next_functions[0][0].next_functions[0][0].variable is l.bias, y.grad_fn.next_functions[0][0].next_functions[1]
+l = torch.nn.Linear(3, 4); y = torch.relu(l(torch.ones(2, 3))); n = y.grad_fn.next_functions[0][0].next_functions; n[0][0].variable is l.bias, n[1]
 a = torch.tensor(1., requires_grad=True); b = a * 2; c = b.grad_fn.next_functions[0][0]; c.register_prehook(lambda g: (g[0] * 2,)); (b * 3).backward(inputs=[a]); a.grad
 a = torch.tensor(1., requires_grad=True); log = []; a.register_post_accumulate_grad_hook(lambda t: log.append(t.grad)); (a * 3).backward(inputs=[a]); log
 a = torch.tensor(1., requires_grad=True); b = a * 2; b.grad_fn.register_prehook(lambda g: (g[0] * 2,)); (b * 3).backward(inputs=[b]); b.grad

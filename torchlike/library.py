@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from . import _autocast
+from . import _autocast, _torchaudio, _torchvision
 from ._core import program
 from ._core.device import device as _device
 from ._core.dtype import dtype as _dtype
@@ -21,8 +21,6 @@ from ._functorch._rules import by_rule
 from ._functorch._trace import innermost
 from ._schemas import Schema
 from ._tensor import Tensor
-from ._torchvision import LIBRARIES
-from ._torchvision import load as _load_torchvision
 from .autograd.function import Function
 from .autograd.grad_mode import no_grad
 
@@ -322,11 +320,14 @@ class Library:
 def load_library(path: str | os.PathLike) -> None:
     """torch.ops.load_library: operations from a C++ library.
 
-    torchvision's are those of `_torchvision`. OSError for any other: such libraries need PyTorch's own C++ part.
+    torchvision's are those of `_torchvision`, torchaudio's of `_torchaudio`. OSError for any other: such libraries need PyTorch's own C++ part.
     """
     path = Path(path)
-    if path.parent.name == "torchvision" and path.stem in LIBRARIES:
-        return _load_torchvision(path.stem)
+    name = path.name.partition(".")[0]
+    if path.parent.name == "torchvision" and name in _torchvision.LIBRARIES:
+        return _torchvision.load(name)
+    if path.parent.parts[-2:] == ("torchaudio", "lib") and name in _torchaudio.LIBRARIES:
+        return _torchaudio.load(name)
     raise OSError(f"Could not load this library: {path}. Libraries of operations in C++ are not supported by torchlike: they need PyTorch's own C++ part")
 
 
