@@ -9,8 +9,8 @@ longer. Here a loop takes an image at a time, gathers shifted copies of it into 
     there are many channels, but serves only stride 1.
 
 Gradients are the same products transposed. Several images are taken at a time, so that a product is worth sharing among the
-cores, very large ones in bands of rows, groups one after the other; depthwise convolutions are sums of shifted copies. What XLA
-does faster since it has a library for it is left to XLA (conv_library.py). `benchmarks/convolution.py` measures it all.
+cores, very large ones in bands of rows, groups one after the other; depthwise convolutions are sums of shifted copies, and where windows
+tile the input it is one product without a loop (conv_patches.py). What XLA does faster since it has a library for it is left to XLA (conv_library.py). `benchmarks/convolution.py` measures it all.
 """
 from __future__ import annotations
 
@@ -308,8 +308,8 @@ class Loop:
 
     def _places(self, t) -> tuple:
         """Which images, which group and which band round `t` takes."""
-        t, band = _divided(lax.convert_element_type(t, np.int32), self.geo.bands)
-        t, group = _divided(t, self.groups)
+        t, band = windows.divided(lax.convert_element_type(t, np.int32), self.geo.bands)
+        t, group = windows.divided(t, self.groups)
         return t, group, band
 
     def group(self, t):
@@ -357,11 +357,6 @@ class Loop:
     def unbanded(self, x):
         low = self.geo.padding[0][0]
         return lax.slice_in_dim(x, low, low + self.geo.sizes[0], axis=2) if self.geo.bands > 1 else x
-
-
-def _divided(t, n: int) -> tuple:
-    """Quotient and remainder; known where they can be, for XLA copies what a loop picks by a computed index."""
-    return (t, np.int32(0)) if n == 1 else (lax.div(t, np.int32(n)), lax.rem(t, np.int32(n)))
 
 
 def convolve(x, w, geo: Geometry):

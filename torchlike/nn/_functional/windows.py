@@ -1,6 +1,7 @@
 """Sliding windows as strided slices, and their adjoint: what pooling, folding and convolutions on the CPU have in common.
 
-XLA's reduce_window and select_and_scatter are slow on the CPU; slices fuse with what is done to them, and NumPy has them too.
+XLA's reduce_window and select_and_scatter are slow on the CPU; slices fuse with what is done to them, and NumPy has them too. Where a window
+has many positions, compiled programs take their slices in a loop: XLA was minutes at a pool of 13x13.
 """
 from __future__ import annotations
 
@@ -58,11 +59,11 @@ class Window:
         t = t if isinstance(t, int) else lax.convert_element_type(t, np.int32)
         offset = []
         for k in reversed(self.kernel):
-            t, o = _divided(t, k)
+            t, o = divided(t, k)
             offset.insert(0, o)
         places, phase = [], np.int32(0)
         for o, s, d in zip(offset, self.stride, self.dilation):
-            place, rest = _divided(o * np.int32(d), s)
+            place, rest = divided(o * np.int32(d), s)
             places.append(place)
             phase = phase * np.int32(s) + rest
         return phase, *places
@@ -113,8 +114,11 @@ class Window:
         return lax.fori_loop(np.int32(first), np.int32(self.positions), f, carry)
 
 
-def _divided(t, n: int) -> tuple:
-    return divmod(t, n) if isinstance(t, (int, np.integer)) else (lax.div(t, np.int32(n)), lax.rem(t, np.int32(n))) if n > 1 else (t, np.int32(0))
+def divided(t, n: int) -> tuple:
+    """Quotient and remainder of a number or an int32 that a loop counts; known where they can be, for XLA copies what a loop picks by a computed index."""
+    if isinstance(t, (int, np.integer)):
+        return divmod(t, n)
+    return (t, np.int32(0)) if n == 1 else (lax.div(t, np.int32(n)), lax.rem(t, np.int32(n)))
 
 
 def stacked(xp, x, kernel: tuple, stride: tuple, dilation: tuple, sizes: tuple):
