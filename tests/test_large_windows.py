@@ -49,3 +49,24 @@ def test_large_windows(oracle, subject, kind, tier):
             got = results(subject, name, x, g, keywords)
         for a, b in zip(want, got):
             np.testing.assert_allclose(b, a, rtol=1e-5, atol=1e-5, err_msg=f"{name} {keywords}")
+
+
+@pytest.mark.parametrize("tier", ["compiled", "numpy"])
+def test_windows_over_one_dimension(oracle, subject, tier):
+    """Tensor.unfold: its gradient, and the gradient of a write into it where windows do not overlap."""
+    def made(torch):
+        found = []
+        for shape, d, size, step in (((2, 100, 3), 1, 40, 3), ((2, 100), 1, 40, 1), ((3, 100), -1, 7, 40), ((90,), 0, 90, 1), ((2, 100), 1, 33, 10),
+                                     ((50, 2), 0, 0, 7), ((5,), 0, 1, 1)):
+            x = torch.arange(float(np.prod(shape))).reshape(shape).sin().requires_grad_()
+            y = x.unfold(d, size, step)
+            found += [y, *torch.autograd.grad((y * torch.arange(float(y.numel())).reshape(y.shape).cos()).sum(), x)]
+        base = torch.arange(200.).requires_grad_()
+        z = base * 2
+        z.unfold(0, 3, 5).mul_(torch.arange(3.) + 2)
+        found += [z, *torch.autograd.grad((z * torch.arange(200.).cos()).sum(), base)]
+        return [t.detach().numpy() for t in found]
+    with program.tier(tier):
+        got = made(subject)
+    for a, b in zip(made(oracle), got):
+        np.testing.assert_allclose(b, a, rtol=1e-5, atol=1e-5)

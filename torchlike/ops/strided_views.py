@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import numpy as np
+from jax import lax
 
 from .._arguments import as_dim, as_int, as_size
 from .._core.grad_mode import mode
@@ -15,6 +16,8 @@ from .bit_views import _CONJ, _NEGATED, is_conj, is_neg, view_as_complex, view_a
 from .from_data import place
 from .shape_views import view
 from .slicing import set_slice
+
+FEW = 16  # windows or blocks up to which each is an instruction of its own: XLA takes long to compile many
 
 
 def _diag_size(rows, columns, offset):
@@ -80,24 +83,41 @@ def _unfold(xp, x, dim, size, step):
 def _unfold_put(xp, base, new, dim, size, step):
     moved = xp.moveaxis(base, dim, -1)
     new = xp.moveaxis(new, dim, -2)
-    for k in range(new.shape[-2]):
-        moved = set_slice(xp, moved, new[..., k, :], [0] * (moved.ndim - 1) + [k * step])
+    windows, places = new.shape[-2], [0] * (moved.ndim - 1)
+    if xp is np or windows <= FEW:
+        for k in range(windows):
+            moved = set_slice(xp, moved, new[..., k, :], [*places, k * step])
+    else:
+        moved = lax.fori_loop(0, windows, lambda k, moved: set_slice(xp, moved, lax.dynamic_index_in_dim(new, k, -2, False), [*places, k * step]), moved)
     return xp.moveaxis(moved, -1, dim)
 
 
 def _unfold_vjp(xp, g, plan):
+    """Windows added up in blocks of `step` elements: a block of a window is added to as many places as there are windows at once."""
     dim, size, step = plan.statics
     base = plan.avals[0]
-    total = xp.zeros((*base.shape[:dim], *base.shape[dim + 1:], base.shape[dim]), g.dtype)
     g = xp.moveaxis(g, dim, -2)
-    for k in range(size):  # one strided slice per position inside the window
-        n = g.shape[-2]
-        index = (..., slice(k, k + (n - 1) * step + 1, step))
-        if xp is np:
-            total[index] += g[..., k]
-        else:
-            total = total.at[index].add(g[..., k])
-    return xp.moveaxis(total, -1, dim)
+    lead, windows, blocks = g.shape[:-2], g.shape[-2], -(-size // step)
+    if size % step:
+        g = xp.pad(g, [(0, 0)] * (g.ndim - 1) + [(0, blocks * step - size)])
+    g = g.reshape(*lead, windows, blocks, step)
+    total = xp.zeros((*lead, windows + max(blocks - 1, 0), step), g.dtype)
+
+    def added(k, total):
+        there = lax.dynamic_slice_in_dim(total, k, windows, -2)
+        return lax.dynamic_update_slice_in_dim(total, there + lax.dynamic_index_in_dim(g, k, -2, False), k, -2)
+    if xp is np:
+        for k in range(blocks):
+            total[..., k:k + windows, :] += g[..., k, :]
+    elif blocks <= FEW:
+        for k in range(blocks):
+            total = added(k, total)
+    else:
+        total = lax.fori_loop(0, blocks, added, total)
+    total, length = total.reshape(*lead, total.shape[-2] * step), base.shape[dim]
+    if total.shape[-1] < length:
+        total = xp.pad(total, [(0, 0)] * len(lead) + [(0, length - total.shape[-1])])
+    return xp.moveaxis(total[..., :length], -1, dim)
 
 
 _UNFOLD = View("unfold", _unfold, put=_unfold_put, layout=_unfold_layout, overlaps=True, vjp=_unfold_vjp)

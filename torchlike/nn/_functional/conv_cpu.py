@@ -10,7 +10,8 @@ longer. Here a loop takes an image at a time, gathers shifted copies of it into 
 
 Gradients are the same products transposed. Several images are taken at a time, so that a product is worth sharing among the
 cores, very large ones in bands of rows, groups one after the other; depthwise convolutions are sums of shifted copies, and where windows
-tile the input it is one product without a loop (conv_patches.py). What XLA does faster since it has a library for it is left to XLA (conv_library.py). `benchmarks/convolution.py` measures it all.
+tile the input it is one product without a loop (conv_patches.py). What XLA does faster since it has a library for it is left to XLA
+(conv_library.py). `benchmarks/convolution.py` measures it all.
 """
 from __future__ import annotations
 
