@@ -8,7 +8,7 @@ python3 -m venv .venv
 .venv/bin/python -m compileall -q torchlike pallas_kernels
 export OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1
 .venv/bin/ruff check .
-.venv/bin/python -m pytest -n 2 --maxschedchunk 4  # else one process has a minute of tests left when the other is done
+.venv/bin/python -m pytest -n 2
 # once more with every operation run at once (the case table above compares both modes row by row already)
 cd tests
 TORCHLIKE_IMMEDIATE=1 ../.venv/bin/python -m pytest -n 2 test_aliasing.py test_autograd*.py test_dtypes.py test_errors*.py test_func*.py test_nn_*.py \
