@@ -63,7 +63,7 @@ def public(*, function: bool = True, method: bool = True, inplace: bool = False,
     def register(f: Callable) -> Callable:
         f = _autocast.wrap(f)
         taken = with_out(f) if out else called(f)
-        plain = f if not _numpy_words(f) and (checked or only_self(f)) and f.__name__ not in FACTORS.keys() | SPREAD else called(f, method=True)
+        plain = f if not _numpy_words(f) and (checked or only_self(f)) and f.__name__ not in FACTORS and f.__name__ not in SPREAD else called(f, method=True)
         for name in (f.__name__.removeprefix("_"), *names):
             if function:
                 FUNCTIONS[name] = taken

@@ -18,7 +18,9 @@ SECONDS_PER_FUSED = 0.001  # an elementwise operation or a view: it becomes a pa
 SECONDS_PER_LOOP = 0.4  # an operation that is a loop in XLA as well
 SECONDS_PER_KERNEL = 0.15  # an operation with the platform's own kernel
 SECONDS_PER_SCATTER = 0.1  # an operation that XLA's CPU backend makes a loop over the indices of
-_PRODUCTS = ("mm", "matmul", "linear", "einsum", "conv", "attention", "sequence", "dist")  # parts of names
+_PRODUCTS = frozenset((
+    "mm", "bmm", "grouped_mm", "matmul", "unrounded_matmul", "linear", "linear_alone", "einsum", "euclidean_dist", "convolution", "conv_transpose", "attention",
+    "fused_attention", "scaled_dot_product_attention", "lstm_sequence", "gru_sequence", "rnn_sequence", "linear_cross_entropy", "linear_cross_entropy_training"))
 _SCATTERS = frozenset(("scatter", "scatter_reduce", "masked_scatter", "index_put", "index_write", "gather_backward", "index_backward", "embedding_backward"))
 
 
@@ -68,10 +70,10 @@ def host_seconds(plan) -> float:
     avals = [*filter(None, plan.avals), *plan.outs]
     sizes = sorted([a.numel for a in avals])
     seconds = NUMPY_WORK * sum(sizes)
-    if any(part in plan.op.name for part in _PRODUCTS):  # of (m, k), (k, n) and (m, n) this is m k n, and a backward has two of them
+    if plan.op.name.removesuffix("_backward") in _PRODUCTS:  # of (m, k), (k, n) and (m, n) this is m k n, and a backward has two of them
         seconds += MULTIPLY_ADD * math.sqrt(math.prod(sizes[-3:])) * (1 + isinstance(plan.op, BackwardOp))
     elif plan.op.name.startswith("linalg"):
-        seconds += LOOPED * MULTIPLY_ADD * sizes[-1] * max(a.shape[-1] for a in avals if a.ndim)
+        seconds += LOOPED * MULTIPLY_ADD * sizes[-1] * max((a.shape[-1] for a in avals if a.ndim), default=1)
     return seconds * (HALF if any(a.dtype.itemsize == 2 for a in avals) else 1)
 
 

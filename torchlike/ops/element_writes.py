@@ -25,6 +25,7 @@ from .slicing import SELECT_AT
 
 FEW = 16
 _DTYPES = frozenset({dt.float32, dt.float64, dt.int64, dt.int32, dt.int16, dt.int8, dt.uint8, dt.bool_})
+_RANGES = {d: range(np.iinfo(d.np).min, np.iinfo(d.np).max + 1) for d in _DTYPES if d.category == dt.INT}
 _EXACT = 1 << 53  # NumPy makes a float of a larger int by way of another
 _record = program.record
 
@@ -138,9 +139,9 @@ def add_to_element(view: Tensor, number: float) -> bool:
         return False
     _, places, _ = view._chain[0]
     dtype = t._value.aval.dtype
-    if not places or view._chain[0] != _link(places) or dtype is dt.bool_ or number.__class__ is bool or mode.enabled and view._several is not None:
+    if not places or view._chain[0] != _link(places) or dtype is dt.bool_ or mode.enabled and view._several is not None:
         return False
-    if dtype.category == dt.INT and not (number.__class__ is int and np.iinfo(dtype.np).min <= number <= np.iinfo(dtype.np).max):
+    if dtype.category == dt.INT and not (number.__class__ is int and number in _RANGES[dtype]):
         return False
     if Loop.adds_to != id(t):
         if _often(t):

@@ -45,10 +45,10 @@ def _split(group: dict[str, Any]) -> tuple[dict[str, Any], list[Tensor]]:
     """A group without the parameters whose step is made of operations, and those: of sparse gradients, and of classes with an `add_` of their
     own, which for points on a manifold is a step along it."""
     group, apart = _sparse.split(group)
-    plain = Tensor.add_
-    own = [p for p in group["params"] if p.__class__.add_ is not plain and not hasattr(p.__class__.add_, "_dispatches") and p._grad is not None]
-    if not own:
+    steps = {c for c in set(map(type, group["params"])) if c.add_ is not Tensor.add_ and not hasattr(c.add_, "_dispatches")}
+    if not steps:
         return group, apart
+    own = [p for p in group["params"] if type(p) in steps and p._grad is not None]
     left = {id(p) for p in own}
     return {**group, "params": [p for p in group["params"] if id(p) not in left]}, apart + own
 
