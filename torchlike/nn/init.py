@@ -10,7 +10,7 @@ from collections.abc import Callable
 from functools import wraps
 from typing import Any
 
-from torchlike._core.history import outside
+from torchlike._core.history import outside, warn
 from torchlike._tensor import Tensor
 from torchlike.autograd.grad_mode import no_grad
 
@@ -58,8 +58,8 @@ def trunc_normal_(tensor: Tensor, mean: float = 0.0, std: float = 1.0, a: float 
     if tensor.is_meta:
         return tensor
     if mean < a - 2 * std or mean > b + 2 * std:
-        warnings.warn("mean is more than 2 std from [a, b] in nn.init.trunc_normal_. The distribution of values may be "
-                      "incorrect.", stacklevel=outside())
+        warn("mean is more than 2 std from [a, b] in nn.init.trunc_normal_. The distribution of values may be "
+             "incorrect.")
     with no_grad():
         if cdf((b - mean) / std) - cdf((a - mean) / std) > 0.3:
             return _reject_normal(tensor, mean, std, a, b, generator)
@@ -175,7 +175,7 @@ def _kaiming_std(tensor: Tensor, a: float, mode: str, nonlinearity: str) -> floa
 def _is_empty(tensor: Tensor) -> bool:
     if 0 not in tensor.shape:
         return False
-    warnings.warn("Initializing zero-element tensors is a no-op", stacklevel=outside())
+    warn("Initializing zero-element tensors is a no-op")
     return True
 
 
@@ -236,8 +236,7 @@ def _make_deprecate(meth: Callable) -> Callable:
 
     @wraps(meth)
     def deprecated_init(*args: Any, **kwargs: Any) -> Any:
-        warnings.warn(f"`nn.init.{old_name}` is now deprecated in favor of `nn.init.{new_name}`.", FutureWarning,
-                      stacklevel=outside())
+        warnings.warn(f"`nn.init.{old_name}` is now deprecated in favor of `nn.init.{new_name}`.", FutureWarning, stacklevel=outside())
         return meth(*args, **kwargs)
 
     deprecated_init.__name__ = old_name

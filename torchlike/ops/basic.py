@@ -1,8 +1,6 @@
 """What every tensor can do: conversions, copies, filling, printing to Python, comparison operators and logic."""
 from __future__ import annotations
 
-import warnings
-
 import ml_dtypes
 import numpy as np
 
@@ -12,7 +10,7 @@ from .._core import program
 from .._core.arrays import cast
 from .._core.aval import broadcast_shapes
 from .._core.grad_mode import mode
-from .._core.history import outside, warn
+from .._core.history import warn
 from .._core.registry import Elementwise, Op
 from .._core.rng_dtypes import cpp_type
 from .._kinds import combination
@@ -290,8 +288,7 @@ def _as_number(kind):
             raise ValueError("only one element tensors can be converted to Python scalars")
         if mode.enabled and self.requires_grad and not _warned:
             _warned.append(True)
-            warnings.warn("Converting a tensor with requires_grad=True to a scalar may lead to unexpected behavior.\nConsider using tensor.detach() first.",
-                          stacklevel=outside())
+            warn("Converting a tensor with requires_grad=True to a scalar may lead to unexpected behavior.\nConsider using tensor.detach() first.")
         x = self.item()
         if isinstance(x, complex) and kind is not complex:
             raise RuntimeError(f"value cannot be converted to type {'double' if kind is float else 'int64_t'} without overflow")

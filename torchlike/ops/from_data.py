@@ -3,14 +3,13 @@ from __future__ import annotations
 
 import array
 import functools
-import warnings
 
 import numpy as np
 
 from .._core import device as dev
 from .._core import dtype as dt
 from .._core.aval import aval
-from .._core.history import outside, warn
+from .._core.history import warn
 from .._core.program import META_ARRAY
 from .._core.value import Value, of_array
 from .._public import public
@@ -240,8 +239,8 @@ def _dtype_of_parts(data) -> dt.dtype | None:
 def tensor(data, *, dtype=None, device=None, requires_grad=False, pin_memory=False) -> Tensor:
     """torch.tensor: always a copy; the dtype is inferred from the data unless given."""
     if isinstance(data, Tensor):
-        warnings.warn("To copy construct from a tensor, it is recommended to use sourceTensor.detach().clone() or "
-                      "sourceTensor.detach().clone().requires_grad_(True), rather than torch.tensor(sourceTensor).", stacklevel=outside())
+        warn("To copy construct from a tensor, it is recommended to use sourceTensor.detach().clone() or "
+             "sourceTensor.detach().clone().requires_grad_(True), rather than torch.tensor(sourceTensor).")
         device = data.device if device is None else device
     return _finish(from_data(data, dtype, device), requires_grad)
 

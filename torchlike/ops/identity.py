@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Callable
 from numbers import Number
 
@@ -12,7 +11,7 @@ import numpy as np
 from .._arguments import as_size, need_tensor
 from .._core.grad_mode import mode
 from .._core.graph import AccumulateGrad, Outside, Stale
-from .._core.history import outside
+from .._core.history import warn
 from .._core.layout import Layout, channels_last_strides, contiguous_strides, extent, is_contiguous
 from .._fields import fields
 from .._public import FUNCTIONS
@@ -186,7 +185,7 @@ def resize_as_(self, the_template: Tensor, *, memory_format=None) -> Tensor:
 
 def resize(self, *sizes) -> Tensor:
     """Deprecated in torch: self.reshape."""
-    warnings.warn("non-inplace resize is deprecated", UserWarning, stacklevel=outside())
+    warn("non-inplace resize is deprecated")
     shape = as_size(*sizes)
     if math.prod(shape) != self.numel():
         raise RuntimeError(

@@ -10,7 +10,7 @@ from .._core import dtype as dt
 from .._core.arrays import cast
 from .._core.aval import broadcast_shapes, result_dtype
 from .._core.grad_mode import mode
-from .._core.history import outside
+from .._core.history import warn
 from .._core.layout import Layout, channels_last_strides, suggests_channels_last
 from .._core.program import is_tracer, state
 from .._core.registry import Op, Plan, common_device
@@ -357,8 +357,7 @@ def meshgrid(*tensors, indexing: str | None = None) -> tuple:
     if len(tensors) == 1 and isinstance(tensors[0], (tuple, list)):
         tensors = tuple(tensors[0])
     if indexing is None:
-        import warnings
-        warnings.warn("torch.meshgrid: in an upcoming release, it will be required to pass the indexing argument.", stacklevel=outside())
+        warn("torch.meshgrid: in an upcoming release, it will be required to pass the indexing argument.")
         indexing = "ij"
     if not tensors:
         raise RuntimeError("meshgrid expects a non-empty TensorList")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import builtins
 import os
-import warnings
 import weakref
 
 import numpy as np
@@ -13,7 +12,7 @@ from .._arguments import as_size
 from .._core import device as dev
 from .._core import dtype as dt
 from .._core.aval import broadcast_shapes
-from .._core.history import outside
+from .._core.history import warn
 from .._core.layout import Layout, contiguous, is_dense
 from .._core.registry import Op, Plan, common_device
 from .._core.rng_dtypes import cpp_type
@@ -131,12 +130,9 @@ def range(
     start: float, end: float, step: float = 1, *, out=None, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False
 ) -> Tensor:
     """start, start + step, ... up to and including end; arange leaves the end out, and is preferred."""
-    warnings.warn(
+    warn(
         "torch.range is deprecated and will be removed in a future release because its behavior is inconsistent with Python's range "
-        "builtin. Instead, use torch.arange, which produces values in [start, end).",
-        UserWarning,
-        stacklevel=outside(),
-    )
+        "builtin. Instead, use torch.arange, which produces values in [start, end).")
     strided_only(layout, "range.out")
     start, end, step = (x.item() if isinstance(x, (Tensor, np.generic)) else x for x in (start, end, step))
     if step == 0:

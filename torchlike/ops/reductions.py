@@ -2,7 +2,6 @@
 from __future__ import annotations
 
 import math
-import warnings
 
 import jax
 import numpy as np
@@ -12,7 +11,7 @@ from .._arguments import as_dim, as_dims, flag
 from .._core import dtype as dt
 from .._core.arrays import cast
 from .._core.halves import widened
-from .._core.history import outside
+from .._core.history import warn
 from .._core.registry import Op
 from .._public import EVERY_DIM, named, public
 from .._tensor import Tensor, apply
@@ -436,8 +435,8 @@ def _variance_args(input, dim, unbiased, correction, keepdim, name):
     shape = input._value.aval.shape
     dims, correction = as_dims(dim, len(shape)), 1 if correction is None else plain_number(correction)
     if correction >= math.prod([shape[d] for d in dims]):
-        warnings.warn(f"{name}(): degrees of freedom is <= 0. Correction should be strictly less than the reduction factor (input numel divided by "
-                      "output numel).", stacklevel=outside())
+        warn(f"{name}(): degrees of freedom is <= 0. Correction should be strictly less than the reduction factor (input numel divided by "
+             "output numel).")
     return dims, keepdim if keepdim.__class__ is bool else flag(keepdim), correction
 
 

@@ -3,13 +3,12 @@ from __future__ import annotations
 
 import functools
 import math
-import warnings
 
 import numpy as np
 
 from .._arguments import as_dim, as_list, as_size, distinct, listed_dims, refuse_huge
 from .._core import dtype as dt
-from .._core.history import outside
+from .._core.history import warn
 from .._core.layout import Layout, view_strides
 from .._core.registry import Op, View
 from .._public import EVERY_DIM, public
@@ -256,7 +255,7 @@ def _T_property(self) -> Tensor:
     """The dimensions reversed."""
     if self.ndim != 2 and _REVERSED not in _warned:
         _warned.append(_REVERSED)
-        warnings.warn(_REVERSED, stacklevel=outside())
+        warn(_REVERSED)
     return permute(self, tuple(reversed(range(self.ndim))))
 
 

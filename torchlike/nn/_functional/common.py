@@ -1,15 +1,13 @@
 """What the functions of this folder share: argument checks, in-place results, reductions of losses."""
 from __future__ import annotations
 
-import warnings
-
 import numpy as np
 
 from ..._arguments import as_int, number
 from ..._core import dtype as dt
 from ..._core import program
 from ..._core.halves import converted
-from ..._core.history import outside
+from ..._core.history import warn
 from ..._core.layout import Layout, channels_last_strides, suggests_channels_last
 from ..._core.registry import Op
 from ..._tensor import Tensor, apply
@@ -92,7 +90,7 @@ def reduction_of(size_average, reduce, reduction: str) -> str:
         size_average = True if size_average is None else size_average
         reduce = True if reduce is None else reduce
         made = "mean" if size_average and reduce else "sum" if reduce else "none"
-        warnings.warn(f"size_average and reduce args will be deprecated, please use reduction='{made}' instead.", stacklevel=outside())
+        warn(f"size_average and reduce args will be deprecated, please use reduction='{made}' instead.")
         return made
     if reduction not in ("none", "mean", "sum"):
         raise ValueError(f"{reduction} is not a valid value for reduction")

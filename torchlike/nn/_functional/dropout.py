@@ -1,13 +1,11 @@
 """Dropout and its kin. Masks come from torch's CPU generator, so they equal torch's under the same seed."""
 from __future__ import annotations
 
-import warnings
-
 import numpy as np
 
 from ..._core import dtype as dt
 from ..._core import rng
-from ..._core.history import outside
+from ..._core.history import warn
 from ..._core.layout import like as layout_like
 from ..._core.registry import Op
 from ..._tensor import Tensor, apply
@@ -96,10 +94,10 @@ def _batched(input: Tensor, unbatched: int, p, training, inplace) -> Tensor:
 
 def _warn_rank(n: int, input: Tensor) -> None:
     if input.ndim not in (n + 1, n + 2):
-        warnings.warn(f"dropout{n}d: Received a {input.ndim}-D input to dropout{n}d, which is deprecated and will result in an error in a future release. "
-                      f"To retain the behavior and silence this warning, please use dropout instead. Note that dropout{n}d exists to provide channel-wise "
-                      f"dropout on inputs with {n} spatial dimensions, a channel dimension, and an optional batch dimension (i.e. {n + 1}D or {n + 2}D "
-                      "inputs).", stacklevel=outside())
+        warn(f"dropout{n}d: Received a {input.ndim}-D input to dropout{n}d, which is deprecated and will result in an error in a future release. "
+             f"To retain the behavior and silence this warning, please use dropout instead. Note that dropout{n}d exists to provide channel-wise "
+             f"dropout on inputs with {n} spatial dimensions, a channel dimension, and an optional batch dimension (i.e. {n + 1}D or {n + 2}D "
+             "inputs).")
 
 
 def dropout2d(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
@@ -107,10 +105,10 @@ def dropout2d(input: Tensor, p: float = 0.5, training: bool = True, inplace: boo
     _check(p)
     _warn_rank(2, input)
     if input.ndim == 3:
-        warnings.warn("dropout2d: Received a 3D input to dropout2d and assuming that channel-wise 1D dropout behavior is desired - input is interpreted "
-                      "as shape (N, C, L), where C is the channel dim. This behavior will change in a future release to interpret the input as one "
-                      "without a batch dimension, i.e. shape (C, H, W). To maintain the 1D channel-wise dropout behavior, please switch to using "
-                      "dropout1d instead.", stacklevel=outside())
+        warn("dropout2d: Received a 3D input to dropout2d and assuming that channel-wise 1D dropout behavior is desired - input is interpreted "
+             "as shape (N, C, L), where C is the channel dim. This behavior will change in a future release to interpret the input as one "
+             "without a batch dimension, i.e. shape (C, H, W). To maintain the 1D channel-wise dropout behavior, please switch to using "
+             "dropout1d instead.")
     return _feature_dropout(input, p, training, inplace)
 
 

@@ -3,14 +3,13 @@ from __future__ import annotations
 
 import dataclasses
 import math
-import warnings
 
 import jax
 
 from ..._core import dtype as dt
 from ..._core.aval import aval
 from ..._core.grad_mode import mode
-from ..._core.history import outside
+from ..._core.history import warn
 from ..._core.registry import Op
 from ..._core.value import Value
 from ..._tensor import Tensor, apply
@@ -129,9 +128,9 @@ def linear_cross_entropy(input: Tensor, linear_weight: Tensor, target: Tensor, *
     ignore = -100 if ignore_index is None else ignore_index
     plain = bool(more) or reduction not in ("mean", "sum", "none") or target.dtype is not dt.int64
     if options is not None and (plain or label_smoothing != 0.0):
-        warnings.warn("linear_cross_entropy: ``options`` ignored; chunked path needs reduction in {'mean','sum','none'}, label_smoothing == 0, "
-                      f"target.dtype == int64, out_features == (). Got reduction={reduction!r}, label_smoothing={label_smoothing}, "
-                      f"target.dtype={target.dtype}, out_features={tuple(more)}.", stacklevel=outside())
+        warn("linear_cross_entropy: ``options`` ignored; chunked path needs reduction in {'mean','sum','none'}, label_smoothing == 0, "
+             f"target.dtype == int64, out_features == (). Got reduction={reduction!r}, label_smoothing={label_smoothing}, "
+             f"target.dtype={target.dtype}, out_features={tuple(more)}.")
         options = None
     batch = input.shape[0] if input.ndim == 2 else 1
     if not plain and input.dtype.category == dt.FLOAT and batch * features and (options is not None or batch * classes > _HELD):

@@ -2,10 +2,9 @@
 from __future__ import annotations
 
 import math
-import warnings
 
 from ..._core import dtype as dt
-from ..._core.history import outside
+from ..._core.history import warn
 from ..._tensor import Tensor
 from ...ops.joining import cat
 from ...ops.matmul import baddbmm, bmm, linear
@@ -56,7 +55,7 @@ def _canonical_mask(mask: Tensor | None, mask_name: str, other_type: dt.dtype | 
         return None
     _demand(mask.dtype is dt.bool_ or mask.is_floating_point(), f"only bool and floating types of {mask_name} are supported")
     if check_other and other_type is not None and mask.dtype is not other_type:
-        warnings.warn(f"Support for mismatched {mask_name} and {other_name} is deprecated. Use same type for both instead.", stacklevel=outside())
+        warn(f"Support for mismatched {mask_name} and {other_name} is deprecated. Use same type for both instead.")
     if mask.is_floating_point():
         return mask
     return mask.new_zeros(mask.shape, dtype=target_type).masked_fill(mask, -math.inf)

@@ -3,13 +3,12 @@ from __future__ import annotations
 
 import functools
 import math
-import warnings
 
 import numpy as np
 from jax import lax
 
 from ..._core import dtype as dt
-from ..._core.history import outside
+from ..._core.history import warn
 from ..._core.registry import Op
 from ..._tensor import Tensor, apply
 from .common import keep_format, not_implemented, wide
@@ -323,17 +322,17 @@ def _resampled(input: Tensor, size, factors, mode, align, antialias, n) -> Tenso
 
 def upsample(input: Tensor, size=None, scale_factor=None, mode: str = "nearest", align_corners: bool | None = None) -> Tensor:
     """interpolate, under its deprecated name."""
-    warnings.warn("`nn.functional.upsample` is deprecated. Use `nn.functional.interpolate` instead.", stacklevel=outside())
+    warn("`nn.functional.upsample` is deprecated. Use `nn.functional.interpolate` instead.")
     return interpolate(input, size, scale_factor, mode, align_corners)
 
 
 def upsample_nearest(input: Tensor, size=None, scale_factor=None) -> Tensor:
     """interpolate with mode 'nearest', under its deprecated name."""
-    warnings.warn("`nn.functional.upsample_nearest` is deprecated. Use `nn.functional.interpolate` instead.", stacklevel=outside())
+    warn("`nn.functional.upsample_nearest` is deprecated. Use `nn.functional.interpolate` instead.")
     return interpolate(input, size, scale_factor, mode="nearest")
 
 
 def upsample_bilinear(input: Tensor, size=None, scale_factor=None) -> Tensor:
     """interpolate with mode 'bilinear' and aligned corners, under its deprecated name."""
-    warnings.warn("`nn.functional.upsample_bilinear` is deprecated. Use `nn.functional.interpolate` instead.", stacklevel=outside())
+    warn("`nn.functional.upsample_bilinear` is deprecated. Use `nn.functional.interpolate` instead.")
     return interpolate(input, size, scale_factor, mode="bilinear", align_corners=True)
