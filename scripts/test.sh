@@ -8,8 +8,8 @@ python3 -m venv .venv
 .venv/bin/python -m compileall -q torchlike pallas_kernels
 export OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1
 .venv/bin/ruff check .
-.venv/bin/python -m pytest -n 2
+.venv/bin/python -m pytest -n 2 --dist worksteal
 # once more with every operation run at once (the case table above compares both modes row by row already)
 cd tests
-TORCHLIKE_IMMEDIATE=1 ../.venv/bin/python -m pytest -n 2 test_aliasing.py test_autograd*.py test_dtypes.py test_errors*.py test_func*.py test_nn_*.py \
+TORCHLIKE_IMMEDIATE=1 ../.venv/bin/python -m pytest -n 2 --dist worksteal test_aliasing.py test_autograd*.py test_dtypes.py test_errors*.py test_func*.py test_nn_*.py \
     test_optim.py test_overrides.py test_printing.py test_serialization.py test_tensor_types.py

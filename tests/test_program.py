@@ -386,7 +386,7 @@ def test_a_program_among_many_others_proves_itself_later(monkeypatch):
 
 def test_executables_are_forgotten_before_mappings_run_out(monkeypatch):
     """Linux ends a process that has 65,530 of them; each executable takes six or more."""
-    monkeypatch.setattr(executor, "COUNTED", 4)
+    monkeypatch.setattr(executor, "COUNTED", 40)
     monkeypatch.setattr(mappings, "are_half_used", lambda: True)
     before = sum(len(info.executables) for info in executor.infos)
 

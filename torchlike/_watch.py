@@ -114,8 +114,9 @@ class Watch:
 
     def __init__(self, arguments: Any) -> None:
         there = gc.get_objects()
-        self.ids = set(map(id, there))  # of objects that were there before; some may be gone, and others in their place
-        self.old: dict[int, Any] = {}  # those of them that are there for certain
+        self._freezes = gc.get_freeze_count() < _FROZEN
+        self.ids = set() if self._freezes else set(map(id, there))  # of objects that were there before; some may be gone, and others in their place
+        self.old: dict[int, Any] = {}  # those that were there for certain
         self.given = set(map(id, _containers(arguments)))  # others at each call
         self.places: dict[tuple, tuple] = {}  # by identity: places, and what was there
         self.held: dict[int, tuple] = {}  # objects whose methods may change them, and what they held
@@ -129,7 +130,6 @@ class Watch:
 
     def __enter__(self) -> Watch:
         self._states = _random_states()
-        self._freezes = gc.get_freeze_count() < _FROZEN
         if self._freezes:
             gc.freeze()  # what gc.get_objects() gives from here on is new
         self._outer = sys.gettrace(), sys.getprofile()
@@ -160,12 +160,13 @@ class Watch:
 
     def _existed(self, x: Any) -> bool:
         """Whether x was there before."""
-        if id(x) not in self.ids:
-            return False
-        if self._freezes and id(x) not in self.old and not isinstance(x, Tensor):  # a reference to a tensor would keep its results alive
-            if any(x is y for y in gc.get_objects()):
+        if not self._freezes:
+            return id(x) in self.ids
+        if id(x) not in self.old:
+            if not gc.is_tracked(x) or any(x is y for y in gc.get_objects()):
                 return False
-            self.old[id(x)] = x
+            if not isinstance(x, Tensor):  # a reference to a tensor would keep its results alive
+                self.old[id(x)] = x
         return True
 
     def _refuse(self, reason: str, frame: FrameType | None = None) -> None:
