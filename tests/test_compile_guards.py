@@ -456,7 +456,7 @@ def test_new_objects_in_the_place_of_old_ones():
         for it in found:
             next(it)
         return any(id(it) in places for it in found)
-    with Watch(()) as watch:
+    with Watch((), []) as watch:
         old.clear()
         assert go()
     assert watch.reason is None
@@ -478,6 +478,6 @@ def test_an_old_iterator_is_outside():
 
     def go():
         return next(it)
-    with Watch(()) as watch:
+    with Watch((), []) as watch:
         go()
     assert watch.reason.startswith("it goes on with an iterator from outside")

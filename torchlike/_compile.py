@@ -10,6 +10,7 @@ import functools
 import threading
 import weakref
 from collections.abc import Callable
+from types import FunctionType
 from typing import Any
 
 import numpy as np
@@ -23,7 +24,7 @@ from ._core.graph import AccumulateGrad
 from ._guarded import Guards, sameness, tensors_at
 from ._replay import Replay, flatten, unflatten
 from ._tensor import Tensor, _new
-from ._tracing import Before, Boundary, CallCapture, NotReplayable, holder_of
+from ._tracing import Before, Boundary, CallCapture, NotReplayable, holder_of, objects_of, tensor_classes
 from ._watch import Watch
 from .nn.modules.module import Module
 
@@ -133,11 +134,13 @@ class Compiled:
 
     def _trace(self, key, structure, leaves: list):
         program.flush("torch.compile")
-        before = Before()
+        tensors, functions = objects_of(tensor_classes(), [FunctionType])
+        before = Before(tensors)
+        del tensors
         program.flush("torch.compile")
         shown = [self._bounded(x) for x in leaves]
         args, kwargs = unflatten(structure, iter(shown))
-        watch = Watch((args, kwargs))
+        watch = Watch((args, kwargs), functions)
         capture = program.state.capture = CallCapture()
         capture.seal(before.values())
         prog, limit = program.state.program, program.state.limit
@@ -149,7 +152,7 @@ class Compiled:
                 watch.reason = "it changes what it goes by"
             capture.reason = capture.reason or watch.reason
             if capture.reason is None:
-                replay = Replay(self.name, leaves, shown, before, result, capture, prog)
+                replay = Replay(self.name, leaves, shown, before, watch.tensors, result, capture, prog)
                 replay.boundary = {x._edge: i for i, x in enumerate(shown) if isinstance(x, Tensor) and isinstance(x._edge, (Boundary, AccumulateGrad))}
                 if capture.reason is not None:
                     raise NotReplayable(capture.reason)

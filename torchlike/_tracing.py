@@ -128,17 +128,23 @@ class Boundary(Node):
         return grads
 
 
-def _classes(top: type) -> Iterator[type]:
+def objects_of(*groups: Iterable[type]) -> list[list]:
+    """For each group of classes the objects of just these, among what the garbage collector knows: maybe millions. Classes are told by identity,
+    for theirs may define what is equal, and not by __class__, which a dead weak proxy refuses to tell."""
+    objects = gc.get_objects()
+    classes = list(map(type, objects))
+    return [list(itertools.compress(objects, map(set(map(id, group)).__contains__, map(id, classes)))) for group in groups]
+
+
+def tensor_classes(top: type = Tensor) -> Iterator[type]:
+    """Tensor and all its subclasses."""
     yield top
     for c in type.__subclasses__(top):
-        yield from _classes(c)
+        yield from tensor_classes(c)
 
 
 def all_tensors() -> list[Tensor]:
-    """By the identities of their classes: there may be millions of other objects, whose classes may define what equality and subclasses are."""
-    classes = set(map(id, _classes(Tensor)))
-    objects = gc.get_objects()
-    return list(itertools.compress(objects, map(classes.__contains__, map(id, map(type, objects)))))
+    return objects_of(tensor_classes())[0]
 
 
 def holder_of(t: Tensor) -> Tensor | Storage:
@@ -163,8 +169,8 @@ def tell_apart(tensors: Iterable[Tensor]) -> None:
 class Before:
     """Every tensor as it is when a call begins that is traced: its value, its storage and what that holds, its `.grad`."""
 
-    def __init__(self):
-        tensors = [t for t in all_tensors() if fields(t).get("_value").__class__ is Value]
+    def __init__(self, tensors: Iterable[Tensor]):
+        tensors = [t for t in tensors if fields(t).get("_value").__class__ is Value]
         for t in tensors:
             t._current()
         program.flush("torch.compile")  # views looked again at their storages

@@ -24,6 +24,7 @@ import numpy as np
 from ._core.rng import Generator
 from ._guarded import CONTAINERS, LONG, MISSING, PLAIN, content, held_by, identity, value_at
 from ._tensor import Tensor
+from ._tracing import all_tensors
 from .nn.modules.module import Module
 from .optim.optimizer import Optimizer
 
@@ -112,19 +113,19 @@ def _holds(x: Any) -> bool:
 class Watch:
     """Watches the calling thread inside of a `with` block."""
 
-    def __init__(self, arguments: Any) -> None:
-        there = gc.get_objects()
+    def __init__(self, arguments: Any, functions: list[FunctionType]) -> None:
         self._freezes = gc.get_freeze_count() < _FROZEN
-        self.ids = set() if self._freezes else set(map(id, there))  # of objects that were there before; some may be gone, and others in their place
+        self.ids = set() if self._freezes else set(map(id, gc.get_objects()))  # of objects that were there before; some may be gone, and others in their place
         self.old: dict[int, Any] = {}  # those that were there for certain
         self.given = set(map(id, _containers(arguments)))  # others at each call
         self.places: dict[tuple, tuple] = {}  # by identity: places, and what was there
         self.held: dict[int, tuple] = {}  # objects whose methods may change them, and what they held
         self.modules: dict[int, Module] = {}
         self.functions: dict[CodeType, list[FunctionType]] = defaultdict(list)  # those with closures
-        for x in there:
-            if type(x) is FunctionType and x.__closure__:  # not __class__, which a dead weak proxy refuses to tell
-                self.functions[x.__code__].append(x)
+        for f in functions:
+            if f.__closure__:
+                self.functions[f.__code__].append(f)
+        self.tensors: list[Tensor] = []  # once the call is over: all, or those that are new
         self.reason: str | None = None
         self.loose = False
 
@@ -141,10 +142,14 @@ class Watch:
         trace, profile = self._outer
         sys.settrace(trace)
         sys.setprofile(profile)
-        if self._freezes:
-            gc.unfreeze()
         self.old.clear()
         self.functions.clear()
+        try:
+            gc.collect(1)
+            self.tensors = all_tensors()
+        finally:
+            if self._freezes:
+                gc.unfreeze()
         if not _same_states(self._states, _random_states()):
             self._refuse("it draws Python's or NumPy's random numbers")
         for place, was in self.places.values():
