@@ -147,6 +147,30 @@ def test_a_call_that_observes_stays_eager_and_says_so():
             g(torchlike.ones(2))
 
 
+def test_a_rate_in_a_tensor_is_not_looked_at():
+    """The optimizers of programs that compile them hold their numbers in tensors, so that another rate is no other program."""
+    @torchlike.compile(fullgraph=True)
+    def step(p, g, rate):
+        p.add_(g, alpha=-rate).addcmul_(g, g, value=rate).addcdiv_(g, g + 2, value=rate)
+    p, g, rate = torchlike.zeros(3), torchlike.ones(3), torchlike.tensor(0.0)
+    history.fallbacks.clear()
+    for i in range(4):
+        rate.fill_(i)
+        step(p, g, rate)
+    assert not history.fallbacks and p.tolist() == [pytest.approx(2.0)] * 3
+
+
+def test_fullgraph_takes_arguments_that_are_views():
+    """PyTorch's graphs write through them; here such a call stays recorded."""
+    @torchlike.compile(fullgraph=True)
+    def double(x):
+        x.mul_(2)
+    whole = torchlike.ones(4)
+    for _ in range(3):
+        double(whole[:2])
+    assert whole.tolist() == [8, 8, 1, 1]
+
+
 def test_in_place_effects_reach_outside_tensors():
     total = torchlike.zeros(2)
     compiled = torchlike.compile(lambda x: total.add_(x))

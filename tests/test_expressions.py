@@ -653,6 +653,25 @@ EMPTY = """
 nn.utils.rnn.pack_padded_sequence(torch.ones(0, 0), torch.ones(0, 0))
 """
 
+FACTORS_IN_TENSORS = """
+x = torch.arange(3.); a = torch.tensor(2.5, dtype=torch.float64); torch.add(x, x, alpha=a), x.clone().sub_(x, alpha=a), torch.add(x[0], x[1], alpha=a), torch.rsub(x, x, alpha=a)
+x = torch.arange(3.); a = torch.tensor(2); torch.add(x, x, alpha=a), torch.sub(x.int(), x.int(), alpha=a), torch.add(x > 1, x > 0, alpha=a), torch.addcmul(x, x, x, value=a)
+x = torch.arange(3.); a = torch.tensor(2.7).double(); torch.addcmul(x[0], x[1], x[2], value=a), torch.addcdiv(x[0], x[1], x[2], value=a), torch.addcmul(*[x.int()] * 3, value=a)
+x = (torch.arange(9.) / 7).bfloat16(); a = torch.tensor(0.3); torch.add(x, x, alpha=a), torch.addcmul(x, x, x, value=a), torch.addcmul(x[3], x[4], x[5], value=a)
+w = torch.ones(3, requires_grad=True); a = torch.tensor(2.); y = torch.add(torch.ones(3), w, alpha=a); a.mul_(3); y.sum().backward(); y, w.grad
+torch.add(torch.arange(3), torch.arange(3), alpha=torch.tensor(2.))
+torch.add(torch.ones(3) > 1, torch.ones(3) > 1, alpha=torch.tensor(2.))
+torch.add(torch.ones(3), torch.ones(3), alpha=torch.tensor(True))
+torch.ones(3).add_(torch.ones(3), alpha=torch.tensor(1j))
+torch.addcmul(torch.ones(3), torch.ones(3), torch.ones(3), value=torch.tensor(1j))
+torch.add(torch.ones(3), torch.ones(3), alpha=torch.tensor([2.]))
+torch.ones(3).sub_(torch.ones(3), alpha=torch.tensor(2., requires_grad=True))
+torch.addcdiv(torch.ones(3), torch.ones(3), torch.ones(3), value=torch.tensor([2.]))
+torch.addmm(torch.ones(2, 2), torch.ones(2, 2), torch.ones(2, 2), alpha=torch.tensor([2.]))
+i = torch.arange(3); i.clone().index_add_(0, i, i, alpha=2.5), (i > 1).index_add_(0, i, i > 0, alpha=2.5), i.clone().index_add_(0, i, i, alpha=torch.tensor(2.5))
+i = torch.arange(3); i.clone().index_add_(0, i, i, alpha=2j)
+"""
+
 SUMS_OF_SHORT_NUMBERS = """
 x = (torch.arange(90) * 37 % 101).bfloat16(); i = torch.arange(90) % 3; torch.zeros(3, dtype=x.dtype).scatter_add(0, i, x), torch.zeros(3, dtype=x.dtype).index_add(0, i, x)
 x = (torch.arange(90) * 37 % 101).half() / 7; i = torch.arange(45) % 3; z = torch.zeros(3, 2).half(); z.index_add(0, i, x.reshape(45, 2)), z.T.index_add(1, i, x.reshape(2, 45))
@@ -988,7 +1007,7 @@ torch.utils.checkpoint.checkpoint_sequential([torch.relu], 1, torch.ones(2))
 """
 
 PROGRAMS = (INDEXING, VIEWS, OVERLAPS, AUTOGRAD, PLACES, HOOKS, HOOK_RESULTS, PARTS, POOLS, MIXED, FACTORIES, NUMBERS, FACTORS, NUMPY_NUMBERS, OTHERS_OPERATORS, FLAT_WEIGHTS, OUTS,
-            OUT_DTYPES, FOURIER, SIZES, BUFFERS, MADE, REDUCED, PRODUCT_OUTS, NOT_FINITE, FLOAT_SIZES, TRANSFORMS, INFINITE_MATRICES, SUMS_OF_SHORT_NUMBERS,
+            OUT_DTYPES, FOURIER, SIZES, BUFFERS, MADE, REDUCED, PRODUCT_OUTS, NOT_FINITE, FLOAT_SIZES, TRANSFORMS, INFINITE_MATRICES, SUMS_OF_SHORT_NUMBERS, FACTORS_IN_TENSORS,
             CONJUGATED_WINDOWS, STRICT, NOT_IMPLEMENTED, EMPTY, NEW_USERS, AFFINE_GRIDS, LAYER_ARGUMENTS, SPARSE_WEIGHTS, BOOLEAN_ALPHAS,
             MEMORY, KERNELS, SHORT_INDICES, PLAIN_FLAGS, EDGE_GRADIENTS)
 

@@ -24,7 +24,7 @@ from ._core.graph import AccumulateGrad
 from ._guarded import Guards, sameness, tensors_at
 from ._replay import Replay, flatten, unflatten
 from ._tensor import Tensor, _new
-from ._tracing import Before, Boundary, CallCapture, NotReplayable, holder_of, objects_of, tensor_classes
+from ._tracing import Before, Boundary, CallCapture, NotReplayable, SharedMemory, holder_of, objects_of, tensor_classes
 from ._watch import Watch
 from .nn.modules.module import Module
 
@@ -107,7 +107,7 @@ class Compiled:
         try:
             key = (structure, (*map(_guard_of, leaves), _sharing(leaves)), self._state(), tuple([t._grad is None for t in self.watched_grads]))
         except NotReplayable as e:
-            self._stays_eager(str(e))
+            self._stays_eager(str(e), self.fullgraph)
             return self.function(*args, **kwargs)
         try:
             entry = self.entries.get(key)
@@ -145,6 +145,7 @@ class Compiled:
         capture.seal(before.values())
         prog, limit = program.state.program, program.state.limit
         program.state.limit = 1 << 30
+        refuse = self.fullgraph
         try:
             with watch:
                 result = self.function(*args, **kwargs)
@@ -161,17 +162,17 @@ class Compiled:
                 replay.named = [*(x for x in leaves if not isinstance(x, Tensor)), *(x for g in self.guards for x in g.objects())]
                 self.entries[key] = replay
         except NotReplayable as e:
-            capture.reason = str(e)
+            capture.reason, refuse = str(e), self.fullgraph and not isinstance(e, SharedMemory)
         finally:
             program.state.capture, program.state.limit = None, limit
             capture.unseal()
         for x, bounded in zip(leaves, shown):
             if bounded is not x and bounded._version:
-                capture.reason = "an in-place write to an argument that is part of a graph"
+                capture.reason, refuse = "an in-place write to an argument that is part of a graph", False
                 x._assign(bounded)
         if capture.reason is not None:
             self.entries[key] = "eager"
-            self._stays_eager(capture.reason)
+            self._stays_eager(capture.reason, refuse)
         return result
 
     def _refuse_shared(self, leaves: list, watch: Watch, replay: Replay) -> None:
@@ -183,7 +184,7 @@ class Compiled:
         outside += [t for m in (*self.modules, *watch.modules.values()) for t in (*m.parameters(), *m.buffers())]
         outside += [t for step in replay.steps for t in step.updated]
         if any(id(holder_of(t)) in given for t in outside) or replay.meets(leaves):
-            raise NotReplayable("an argument shares memory with a tensor from outside")
+            raise SharedMemory("an argument shares memory with a tensor from outside")
 
     def _learned(self, key: tuple, watch: Watch, replay: Replay, before: Before) -> tuple:
         """The key of this call, where it turned out that more matters: what its Python read, which tensors it read, and whether some have
@@ -208,9 +209,9 @@ class Compiled:
         self.entries = {extended(k): entry for k, entry in self.entries.items()}
         return extended(key)
 
-    def _stays_eager(self, reason: str) -> None:
+    def _stays_eager(self, reason: str, refuse: bool) -> None:
         history.fallback(self.name, reason)
-        if self.fullgraph:
+        if refuse:
             raise RuntimeError(f"torch.compile(fullgraph=True) of {self.name}: {reason}")
 
     @staticmethod

@@ -21,7 +21,7 @@ from ._core.registry import Op
 from ._core.value import Value
 from ._storage import Storage
 from ._tensor import Tensor, _new
-from ._tracing import REPLAYED, Before, Boundary, Capture, NotReplayable, gc_held, graph_leaves, made_here
+from ._tracing import REPLAYED, Before, Boundary, Capture, NotReplayable, SharedMemory, gc_held, graph_leaves, made_here
 from .autograd import engine
 from .optim._rules import write
 
@@ -162,9 +162,9 @@ class Replay:
             if t._storage is None:
                 continue
             if id(t._storage) in outside:
-                raise NotReplayable("a result shares memory with a tensor from outside")
+                raise SharedMemory("a result shares memory with a tensor from outside")
             if id(t._storage) in seen:
-                raise NotReplayable("two results share memory")
+                raise SharedMemory("two results share memory")
             seen.add(id(t._storage))
 
     def _find_outside(self) -> None:
@@ -204,7 +204,7 @@ class Replay:
         for t, v in before.tensors.values():
             st, was = t._storage, before.storages[id(t)]
             if st is not was and (was is not None or id(st) in before.roots):
-                raise NotReplayable("it exchanges the memory of a tensor from outside")
+                raise SharedMemory("it exchanges the memory of a tensor from outside")
             old, new = (v, t._value) if st is None else (before.roots.get(id(st), v), st.value)
             if new is old or id(st) in storages or (id(t) in counters and new.array is not None):  # a step counts its numbers itself
                 continue
@@ -215,7 +215,7 @@ class Replay:
                 storages.add(id(st))
                 given = next((x for x in leaves if isinstance(x, Tensor) and x._storage is st), None)
                 if given is not None and given._chain:
-                    raise NotReplayable("an in-place write through an argument that is a view")
+                    raise SharedMemory("an in-place write through an argument that is a view")
                 if given is not None:
                     holder = "argument", arguments[id(given)]
                 elif holder[0] != "grad":
@@ -226,7 +226,7 @@ class Replay:
             g = t._grad
             if g is not before.grads[id(t)]:
                 if g is not None and id(g) not in before.tensors and g._storage is not None:
-                    raise NotReplayable("a new gradient shares memory")
+                    raise SharedMemory("a new gradient shares memory")
                 changed.append((t, g, _reference(g._current(), prog) if g is not None and id(g) not in before.tensors else None))
         attached = {id(g) for _, g, _ in changed}
         results = {id(x) for x in self.result_leaves}

@@ -24,6 +24,10 @@ class NotReplayable(Exception):
     """Why a call must stay recorded eager."""
 
 
+class SharedMemory(NotReplayable):
+    """A replay makes new tensors and cannot say which memory they share; PyTorch's graphs can, so `fullgraph=True` is no reason to raise."""
+
+
 class Capture:
     """What one traced call read besides its arguments; `program.state.capture` while it runs."""
 

@@ -71,6 +71,12 @@ def plain_number(x):
     raise TypeError(f"argument must be Number, not {type(x).__name__}")
 
 
+def factor(x):
+    """What torch takes for alpha or value: a number, or a tensor of one number that no gradient is asked of. That is not looked at: an optimizer
+    that holds its rate in a tensor stays one program."""
+    return x.detach() if isinstance(x, Tensor) and not x.ndim and not x.requires_grad else plain_number(x)
+
+
 _NUMBERS = (bool, int, float, complex)
 _INFINITIES = (math.inf, -math.inf)
 

@@ -17,7 +17,6 @@ from .gathering import SCATTER_REDUCE, flat, gather, in_range, need_index, out_o
 from .index_kernels import INDEX, ONLY
 from .index_ranges import check_range
 from .indexing import _basic, _nonnegative, _prepared, put_index, put_repeating
-from .pointwise import _plain_number, number
 
 # -- slices by a vector of indices -------------------------------------------------------------------------------------
 
@@ -146,9 +145,8 @@ def _indexed(name: str, input, dim, index, source, scale, mode, error=RuntimeErr
 @public(inplace=True, out=True)
 def index_add(input, dim: int, index: Tensor, source: Tensor, *, alpha=1) -> Tensor:
     """input with alpha * source added to the slices that index names."""
-    scale = None if alpha == 1 else _plain_number(number(alpha))
-    if isinstance(scale, float) and input.dtype.category < dt.FLOAT:
-        raise RuntimeError("For integral input tensors, argument alpha must not be a floating point number.")
+    alpha = held(alpha, input.dtype)
+    scale = None if alpha == 1 else alpha
     return named(_indexed("index_add_", input, dim, index, source, scale, "add"), "IndexAddBackward0")
 
 

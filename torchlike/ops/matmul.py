@@ -16,7 +16,7 @@ from .._core.history import warn
 from .._core.registry import Elementwise, Op
 from .._public import named, public
 from .._tensor import Tensor, apply
-from .elements import held
+from .elements import held, plain_number
 from .pointwise import conj
 
 
@@ -254,6 +254,7 @@ def _add_product(input, product, beta, alpha) -> Tensor:
     if broadcast_shapes(tuple(input.shape), tuple(product.shape)) != tuple(product.shape):
         raise RuntimeError(f"The expanded size of the tensor ({product.shape[-1]}) must match the existing size ({input.shape[-1]}) at non-singleton "
                            f"dimension {product.ndim - 1}.  Target sizes: {list(product.shape)}.  Tensor sizes: {list(input.shape)}")
+    beta, alpha = plain_number(beta), plain_number(alpha)
     kind = max(input.dtype.category, product.dtype.category)
     if kind < dt.FLOAT:  # the factors become numbers of the elements' kind
         beta, alpha = (bool(beta), bool(alpha)) if kind == dt.BOOL else (int(beta), int(alpha))

@@ -18,7 +18,7 @@ from .._tensor import Tensor, apply
 from .._writing import fill_out, write_into
 from .blocks import in_blocks
 from .choosing import choose
-from .elements import held, plain_number
+from .elements import factor, held, plain_number
 from .exponentials import MANY, softplus
 from .inverse_circular import arctan2
 from .narrow import NARROW, Rounded, Scaled, stepped
@@ -110,14 +110,22 @@ _ONE = 1  # alpha unless it is given: to ask whether it is this very object take
 
 def _scaled(plain, op, input, other, alpha) -> Tensor:
     """input + alpha * other: alpha takes the type of the result, which the tensors alone make."""
-    kind, alpha = result_dtype(*(x._value.aval if isinstance(x, Tensor) else NUMBERS[type(x)] for x in (input, other))).category, _plain_number(alpha)
-    if isinstance(alpha, bool) and kind != dt.BOOL:
+    alpha = factor(alpha)
+    result, alphas = result_dtype(_aval(input), _aval(other)), _aval(alpha).dtype.category
+    kind = result.category
+    if alphas == dt.BOOL != kind:
         raise RuntimeError("Boolean alpha only supported for Boolean results.")
-    if isinstance(alpha, (float, complex)) and kind < dt.FLOAT:
+    if kind < dt.FLOAT <= alphas:
         raise RuntimeError("For integral input tensors, argument alpha must not be a floating point number.")
-    if isinstance(alpha, complex) and kind < dt.COMPLEX:
+    if kind < dt.COMPLEX == alphas:
         raise RuntimeError("For non-complex input tensors, argument alpha must not be a complex number.")
+    if isinstance(alpha, Tensor):
+        return apply(op, (input, other, alpha.to(result)))
     return apply(plain, (input, other)) if alpha == 1 else apply(op, (input, other, bool(alpha) if kind == dt.BOOL else alpha))
+
+
+def _aval(x):
+    return x._value.aval if isinstance(x, Tensor) else NUMBERS[type(x)]
 
 
 def _no_bool_sub(a, b):
@@ -532,12 +540,16 @@ _LERP_BY_NUMBER.frees = False
 
 def _as_result(value, tensors):
     """The factor of addcmul and addcdiv in the type of the result, which the tensors alone make; None where that is bool."""
-    value, common = _number(value), result_dtype(*(t._value.aval for t in tensors))
+    value, common = factor(value), result_dtype(*(t._value.aval for t in tensors))
     kind = common.category
-    if isinstance(value, complex) and dt.BOOL < kind < dt.COMPLEX:
+    if dt.BOOL < kind < dt.COMPLEX == _aval(value).dtype.category:
         name = "int" if common is dt.int32 else f"{common.np.name}_t" if kind == dt.INT else "double" if common is dt.float64 else "float"
         raise RuntimeError(f"value cannot be converted to type {name} without overflow")
-    return None if kind == dt.BOOL else int(value) if kind == dt.INT else value
+    if kind == dt.BOOL:
+        return None
+    if isinstance(value, Tensor):  # beside 16-bit floats the number is not rounded
+        return value.to(dt.float32 if common in NARROW and any(t.ndim for t in tensors) else common)
+    return int(value) if kind == dt.INT else value
 
 
 @public(inplace=True, out=True)
