@@ -138,3 +138,16 @@ def test_global_and_old_backward_hooks(torch):
     old.register_backward_hook(lambda mod, gi, go: seen.append(("old", gi, go)))
     old(x * 2).sum().backward()
     return seen, x.grad, said(old.register_full_backward_hook, print)
+
+
+@same
+def test_hooks_for_registrations_lie_where_libraries_look_for_them(torch):
+    """tensordict sets parameters itself and calls the hooks."""
+    module = torch.nn.modules.module
+    tables = [module._global_parameter_registration_hooks, module._global_buffer_registration_hooks, module._global_module_registration_hooks]
+    handles = [module.register_module_parameter_registration_hook(print), module.register_module_buffer_registration_hook(print),
+               module.register_module_module_registration_hook(print)]
+    during = [list(t.values()) == [print] for t in tables]
+    for h in handles:
+        h.remove()
+    return during, [len(t) for t in tables]

@@ -13,13 +13,15 @@ from typing import Any
 import torchlike.__future__ as future
 from torchlike._tensor import Tensor
 from torchlike.autograd.grad_mode import no_grad
-from torchlike.nn.modules import _hooks
 from torchlike.nn.modules._hooks import (
     HooksMixin,
     _global_backward_hooks,
     _global_backward_pre_hooks,
+    _global_buffer_registration_hooks,
     _global_forward_hooks,
     _global_forward_pre_hooks,
+    _global_module_registration_hooks,
+    _global_parameter_registration_hooks,
     register_module_backward_hook,
     register_module_buffer_registration_hook,
     register_module_forward_hook,
@@ -127,7 +129,7 @@ class Module(HooksMixin, StateDictMixin):
         if tensor is not None and not (isinstance(tensor, Tensor) or hasattr(tensor, "__torch_function__")):
             raise TypeError(f"cannot assign '{typename(tensor)}' object to buffer '{name}' "
                             "(torch Tensor or None required)")
-        for hook in _hooks._global_buffer_registration_hooks.values():
+        for hook in _global_buffer_registration_hooks.values():
             output = hook(self, name, tensor)
             tensor = tensor if output is None else output
         self._buffers[name] = tensor
@@ -151,7 +153,7 @@ class Module(HooksMixin, StateDictMixin):
             raise ValueError(f"Cannot assign non-leaf Tensor to parameter '{name}'. Model parameters must be created "
                              f"explicitly. To express '{name}' as a function of another Tensor, compute the value in "
                              "the forward() method.")
-        for hook in _hooks._global_parameter_registration_hooks.values():
+        for hook in _global_parameter_registration_hooks.values():
             output = hook(self, name, param)
             param = param if output is None else output
         self._parameters[name] = param
@@ -168,7 +170,7 @@ class Module(HooksMixin, StateDictMixin):
         self.add_module(name, module)
 
     def _run_module_registration_hooks(self, name: str, module: Module | None) -> Module | None:
-        for hook in _hooks._global_module_registration_hooks.values():
+        for hook in _global_module_registration_hooks.values():
             output = hook(self, name, module)
             module = module if output is None else output
         return module
