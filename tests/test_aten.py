@@ -73,6 +73,23 @@ def test_names_of_the_c_part(subject, oracle):
     both(subject, oracle, facts)
 
 
+def test_aliases_and_modes_as_the_c_part_says(subject, oracle):
+    """tensordict 0.15 asks both."""
+    def facts(torch):
+        c, overrides = importlib.import_module(f"{torch.__name__}._C"), importlib.import_module(f"{torch.__name__}.overrides")
+        a = torch.ones(3)
+        found = [c._is_alias_of(a, b) for b in (a, a[1:], a.detach(), a.clone(), torch.nn.Parameter(a), torch.ones(3))]
+        found.append(c._is_torch_function_mode_enabled())
+        with overrides.TorchFunctionMode():
+            found.append(c._is_torch_function_mode_enabled())
+            with c.DisableTorchFunctionSubclass():
+                found.append(c._is_torch_function_mode_enabled())
+            with c.DisableTorchFunction():
+                found.append(c._is_torch_function_mode_enabled())
+        return found
+    both(subject, oracle, facts)
+
+
 def test_questions_are_not_taken_over(subject, oracle):
     """is_tensor and its kin look at any object, also one with `__torch_function__`."""
     def facts(torch):

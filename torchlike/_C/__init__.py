@@ -13,6 +13,9 @@ from .._plainly import (  # noqa: F401
     _disabled_torch_function_impl,
     _DisableTorchDispatch,
 )
+from .._plainly import (
+    state as _functions,
+)
 from .._size import Size  # noqa: F401
 from .._tensor import Tensor
 from ..futures import Future  # noqa: F401
@@ -32,6 +35,16 @@ def _are_functorch_transforms_active() -> bool:
     """Whether a function runs under one of torch.func's transforms."""
     level = sys.modules.get("torchlike.func._level")
     return level is not None and level.transforming()
+
+
+def _is_torch_function_mode_enabled() -> bool:
+    """Whether a TorchFunctionMode is on. A default device needs none here."""
+    return bool(_functions.modes)
+
+
+def _is_alias_of(a: Tensor, b: Tensor) -> bool:
+    """Whether two tensors show one memory."""
+    return a is b or (a._storage is not None and a._storage is b._storage)
 
 
 def _get_default_device() -> str:
