@@ -250,3 +250,40 @@ def test_alias_in_onnx():
             return torch.Tensor(x) * 2
     program = torch.onnx.export(M(), (torch.ones(2, 2),), dynamo=True)
     assert program(torch.ones(2, 2))[0].tolist() == [[2.0, 2.0]] * 2
+
+
+@same
+def test_classes_that_begin_to_take_over(torch):
+    """`__torch_function__` set on a class that is there already, taken from it, or inherited from a class that is no Tensor."""
+    S, Below = _classes(torch)
+    log = []
+
+    @classmethod
+    def handler(cls, func, types, args=(), kwargs=None):
+        log.append((cls.__name__, func.__name__))
+        return super(S, cls).__torch_function__(func, types, args, kwargs or {})
+
+    class Mixin:
+        __torch_function__ = handler
+
+    class Mixed(Mixin, S):
+        pass
+
+    class Bare:
+        pass
+
+    class Besides(Bare, torch.Tensor):
+        pass
+
+    def use(cls):
+        x = torch.ones(2).as_subclass(cls)
+        made = [torch.relu(x), x.relu(), x + 1, 1 + x, x[0]]
+        found, log[:] = list(log), []
+        return [_name(m) for m in made], found
+    before = [use(c) for c in (S, Below, Mixed, Besides)]
+    S.__torch_function__ = handler
+    taken = [use(c) for c in (S, Below, Mixed)]
+    S.__torch_function__ = torch._C._disabled_torch_function_impl
+    disabled = use(S)
+    del S.__torch_function__
+    return before, taken, disabled, use(S)

@@ -45,21 +45,25 @@ class Tensor(Fields):
     _former = False  # what another tensor was before it took another shape in place, and is a view of now: nobody else holds it
     _several: tuple[str | None, int, int, str] | None = None  # of a view that autograd does not let be written, as one of several made by one
     # function: its name (None under no_grad), which, the version then, the reason
+    _heeded = None  # of a class: the `__torch_function__` that it goes by
     _selected: tuple | None = None  # of an element taken at a position that was not known: (tensor, index); see ops/indexing.py
 
     def __init_subclass__(cls, **kwargs):
         super().__init_subclass__(**kwargs)
-        if "_plain" not in cls.__dict__ and cls.__mro__[1] is Tensor:
-            cls._plain = False
-        dispatches = cls.__torch_dispatch__ is not _disabled_torch_dispatch_impl
-        if dispatches:
+        if cls.__torch_dispatch__ is not _disabled_torch_dispatch_impl:
             from ._dispatch.held import prepare
             prepare(cls)
-            if cls.__torch_function__.__class__ is type(Tensor.__torch_function__) and cls.__torch_function__.__func__ is Tensor.__torch_function__.__func__:
+            if _handler(cls) is _handler(Tensor):
                 cls.__torch_function__ = _disabled_torch_function_impl
-        if "__torch_function__" in cls.__dict__:
-            cls._plain = not dispatches  # what functions make is plain, until `__torch_function__` makes it something else
-        if (dispatches or "__torch_function__" in cls.__dict__) and cls.__torch_function__ is not _disabled_torch_function_impl:
+        cls._heed()
+
+    @classmethod
+    def _heed(cls) -> None:
+        """Do as the class's `__torch_function__` says: when the class is made, and where an instance is made and it has another one since."""
+        found = cls._heeded = _handler(cls)
+        if not cls._dispatches:
+            cls._plain = found is not _handler(Tensor)  # what functions make is plain, until `__torch_function__` makes it something else
+        if found is not _handler(Tensor) and found is not _disabled_torch_function_impl:
             from .overrides import override
             override(cls)
 
@@ -516,6 +520,12 @@ class Tensor(Fields):
 _new = object.__new__
 
 
+def _handler(cls: type):
+    """What takes the functions of a class over, bound to no class."""
+    f = cls.__torch_function__
+    return getattr(f, "__func__", f)
+
+
 def _plain_copy(t: Tensor) -> Tensor:
     """The same value and edge, without aliases."""
     if t._dispatches:
@@ -675,6 +685,8 @@ def _lower(a: type, b: type) -> type:
 
 def instance(made: Tensor, cls: type) -> Tensor:
     """A tensor that nobody else holds as an instance of a class."""
+    if cls is not Tensor and _handler(cls) is not cls._heeded:
+        cls._heed()
     if cls._dispatches and not made._dispatches:
         from ._dispatch.held import holding
         return holding(made, cls)
