@@ -199,7 +199,7 @@ def test_a_call_that_fails_leaves_the_rest_as_it_was():
     def fails(a):
         w.add_(1)
         return (a * pending).sum().item()
-    with pytest.raises(RuntimeError, match="data-dependent"):
+    with pytest.raises(RuntimeError, match="calling .item"):
         torchlike.vmap(fails)(torchlike.ones(2, 2))
     assert pending.tolist() == [3.0, 6.0]
     assert w.tolist() == [1.0, 2.0]

@@ -188,3 +188,16 @@ def test_chunk_vmap_and_map(torch):
     mapped = flow.map(lambda row, k: {"twice": row["x"] * k, "sum": row["x"].sum() + row["n"]}, {"x": x, "n": torch.arange(5)}, torch.tensor(2.))
     return (y, x.grad, drawn[0].item() == drawn[2].item(), mapped, flow.cond(torch.tensor(True), torch.sin, torch.cos, (x,)),
             chunk_vmap(torch.sin, chunks=9)(x))
+
+
+@same
+def test_looks_at_one_example(torch):
+    """What is said where a function under vmap looks at a value that every example has of its own."""
+    x = torch.arange(6.0).reshape(3, 2)
+    looks = (lambda t: t if t.sum() > 0 else -t, lambda t: t[0] > 0 and t[1] > 0, lambda t: torch.is_nonzero(t[0]), lambda t: t.sum().item(),
+             lambda t: float(t[0]), lambda t: [1] * int(t[0]), lambda t: 2.0 in t, lambda t: f"{t[0]:.1f}", lambda t: torch.arange(t[0]), lambda t: t[:t[0].long()],
+             lambda t: t.tolist(), lambda t: t.numpy(), lambda t: t.nonzero(), lambda t: torch.where(t), lambda t: t.unique(), lambda t: t.unique_consecutive(),
+             lambda t: t[t > 0], lambda t: t.masked_select(t > 0), lambda t: torch.equal(t, t), lambda t: torch.allclose(t, t))
+    y = torch.ones(2)
+    return ([caught(torch.vmap(f), x) for f in looks], caught(torch.vmap(lambda t: y.mul_(t)), x), y,
+            caught(torch.vmap(lambda t: t.sum().backward()), x.clone().requires_grad_()))

@@ -6,6 +6,8 @@ differentiation stays inside as well: wherever an edge would lead out, a boundar
 from __future__ import annotations
 
 import contextlib
+import os
+import sys
 import weakref
 from collections.abc import Iterator
 
@@ -16,11 +18,36 @@ from .._core.graph import Node
 from .._core.value import Value
 from .._tensor import Tensor
 
-CONTROL_FLOW = ("vmap: It looks like you're attempting to use a Tensor in some data-dependent control flow, or reading its value (.item(), "
-                "print, .numpy()). A function under vmap runs once for all examples, so no example has a value while it runs.")
+_CONTROL_FLOW = ("vmap: It looks like you're attempting to use a Tensor in some data-dependent control flow. We don't support that yet, please file an "
+                 "issue at https://github.com/pytorch/pytorch/issues .")
+_ITEM = ("vmap: It looks like you're calling .item() on a Tensor. We don't support vmap over calling .item() on a Tensor, please try to rewrite what "
+         "you're doing with other operations. If error is occurring somewhere inside PyTorch internals, please file a bug report.")
+_MEMORY = "Cannot access data pointer of Tensor that doesn't have storage"
+_SHAPE = ("vmap: We do not support batching operators that can output dynamic shape. Attempted to vmap over aten::{}. Please file an issue at "
+          "https://github.com/pytorch/pytorch/issues if you need this feature.")
+_MASK = "vmap: We do not support batching operators that can support dynamic shape. Attempting to batch over indexing with a boolean mask."
+_MASKED_SELECT = ("vmap: Attempted to vmap over `mask` in torch.masked_select(self, mask) We cannot support this because for each batch this would return "
+                  "a differently shaped Tensor. Please file an issue at https://github.com/pytorch/pytorch/issues if you need this feature.")
+_OBSERVING = {  # by the function that looks at a value: torch's words where it belongs to one example of many
+    "_truth": _CONTROL_FLOW, "is_nonzero": _CONTROL_FLOW, "tolist": _MEMORY, "numpy": _MEMORY, "_array": _MEMORY, "nonzero": _SHAPE.format("nonzero"),
+    "where": _SHAPE.format("where"), "unique": _SHAPE.format("_unique2"), "unique_consecutive": _SHAPE.format("unique_consecutive"), "_expand_masks": _MASK,
+    "masked_select": _MASKED_SELECT, "equal": "Batching rule not implemented for aten::equal. We could not generate a fallback.",
+    "allclose": "vmap over torch.allclose isn't supported yet. Please file an issue at https://github.com/pytorch/pytorch/issues if you need this feature."}
 RANDOM = ("vmap: called random operation while in randomness error mode. Please either use the 'same' or 'different' randomness flags on "
           "vmap or perform the randomness operation out of vmap")
 LOST = "this tensor belongs to a call of vmap that is over; return it from the function to keep it"
+
+
+_PACKAGE = os.path.dirname(os.path.dirname(__file__)) + os.sep
+
+
+def _refusal() -> str:
+    """What torch says of the look at a value that is under way: by the outermost function of ours that is known for looking."""
+    found, frame = _ITEM, sys._getframe(1)
+    while frame is not None and frame.f_code.co_filename.startswith(_PACKAGE):
+        found = _OBSERVING.get(frame.f_code.co_name, found)
+        frame = frame.f_back
+    return found
 
 
 class Boundary(Node):
@@ -36,6 +63,10 @@ class Boundary(Node):
 
     def output_aval(self, i: int) -> Aval:
         return self.value.aval
+
+    def apply(self, grads: list, create_graph: bool) -> list:
+        raise RuntimeError("backward() called inside a functorch transform. This is not supported, please use functorch.grad or functorch.vjp instead or call "
+                           "backward() outside of functorch transforms.")
 
     def tensor(self) -> Tensor:
         """A tensor whose gradient is the gradient at this boundary."""
@@ -220,7 +251,7 @@ class Trace(program.Program):
     def interrupted(self, reason: str) -> None:
         if reason == "device change":
             raise RuntimeError("Expected all tensors to be on the same device inside a function under vmap")
-        raise RuntimeError(CONTROL_FLOW)
+        raise RuntimeError(_refusal())
 
     def begin_step(self, optimizer, closure) -> None:
         raise RuntimeError("vmap: an optimizer cannot take a step inside a function under vmap")

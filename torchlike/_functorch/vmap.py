@@ -301,7 +301,8 @@ class _Call:
             if axis is None and spread:
                 raise RuntimeError("vmap: inplace arithmetic(self, *extra_args) is not possible because there exists a Tensor `other` in extra_args "
                                    "that has more elements than `self`. This happened due to `other` being vmapped over but `self` not being vmapped "
-                                   "over in a vmap. Please try to use out-of-place operators instead of inplace arithmetic.")
+                                   "over in a vmap. Please try to use out-of-place operators instead of inplace arithmetic. If said "
+                                   "operator is being called inside the PyTorch framework, please file a bug report instead.")
 
     def apply(self):
         """Record the operation; an iterator of (result, whether it has a row per example)."""
