@@ -322,7 +322,13 @@ def test_function_marks_dirty(torch):
     y = x * 2
     z = AddOne.apply(y)
     z.sum().backward()
-    return z is y, y, x.grad
+    versions = []
+    for make in (lambda: torch.ones(2), lambda: x * 1, lambda: torch.ones(2, 2)[0], lambda: (torch.ones(2, 2) * x)[0]):
+        t = make()
+        alias = t.detach()
+        AddOne.apply(t)
+        versions.append((t._version, alias.tolist(), alias._version))
+    return z is y, y, x.grad, versions
 
 
 @same

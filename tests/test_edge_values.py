@@ -150,3 +150,24 @@ def test_what_asarray_reads(torch):
              "torch.asarray(c[2], copy=True)", "torch.asarray(w).requires_grad", "torch.asarray(w, requires_grad=False).requires_grad",
              "torch.asarray([1.0], requires_grad=True).requires_grad"]
     return outcomes(scope, calls)
+
+
+@same
+def test_gradients_of_maxima_among_nan(torch):
+    """A window with NaN gives its gradient to the last of them, one with equal maxima to the first."""
+    F = torch.nn.functional
+    line = torch.tensor([[[1.0, N, N, 2, N, 3, 4, 4, N, N, N, 0, 5, 5, 5, 1, N, 2, N, N]]])
+    image = line.reshape(1, 4, 5)
+    cases = ((line, lambda x: F.max_pool1d(x, 3)), (line, lambda x: F.max_pool1d(x, 4, 2)), (line, lambda x: F.max_pool1d(x, 11, 3)),
+             (line, lambda x: F.adaptive_max_pool1d(x, 3)), (image, lambda x: F.max_pool2d(x, 2)), (image, lambda x: F.max_pool2d(x, 2, 1, 1)),
+             (image, lambda x: F.max_pool2d(x, 2, return_indices=True)[0]), (image, lambda x: F.max_pool2d(x, (3, 4), 1)),
+             (image, lambda x: F.max_pool2d(x, 2, dilation=2)), (image, lambda x: F.adaptive_max_pool2d(x, (2, 3))),
+             (image, lambda x: F.fractional_max_pool2d(x, 2, output_size=2, _random_samples=torch.tensor([[[0.3, 0.4]]]))))
+    found = []
+    for data, f in cases:
+        for _ in range(6):  # in NumPy, then compiled
+            x = data.clone().requires_grad_()
+            y = f(x)
+            y.backward(torch.arange(1.0, 1 + y.numel()).reshape(y.shape))
+            found.append(x.grad.tolist())
+    return found, F.adaptive_max_pool2d(image, (2, 3), return_indices=True)[1]

@@ -201,6 +201,9 @@ class Function:
             if cls.backward is not Function.backward:
                 raise RuntimeError("Implementing both 'backward' and 'vjp' for a custom Function is not allowed. You should only implement one of them.")
             cls.backward = cls.vjp
+        for t in ctx.dirty_tensors:
+            if isinstance(t, Tensor) and not t._sparse and not t._dispatches and (t._base is None or not recorded):  # else it is assigned below
+                _count_mark(t)
         if isinstance(result, list):  # outputs are a tensor or a tuple; a list is handed on as it is
             recorded = False
         elif not recorded:
@@ -277,6 +280,18 @@ def _check_dirty(ctx: FunctionCtx, outs: list) -> None:
                                "must all be outputs of the Function.")
         if t.requires_grad and t.is_leaf:
             raise RuntimeError("a leaf Variable that requires grad has been used in an in-place operation.")
+
+
+def _count_mark(t: Tensor) -> None:
+    """Being marked as dirty counts as a write."""
+    st = t._storage
+    if st is None:
+        t._writes += 1
+        return
+    t._current()
+    st.version += 1
+    if t._base is None:
+        t._seen = st.version
 
 
 def _seen(t):

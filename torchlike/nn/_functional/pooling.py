@@ -15,7 +15,7 @@ from ...ops.choosing import choose
 from ...ops.creation import arange, check_size
 from ...ops.materializing import materialized
 from .common import each, keep_format, not_implemented
-from .windows import FEW, Window, offsets, reduced, slices, spread_to_all, spread_to_first
+from .windows import FEW, Window, offsets, reduced, slices, spread_to_all, spread_to_best
 
 # A pool is an elementwise combination of the input's strided slices, one slice per position inside the window.
 
@@ -70,9 +70,7 @@ def _max_only(xp, x, kernel, stride, pads, dilation, sizes):
 
 
 def _max_vjp(xp, g, x, out, kernel, stride, pads, dilation, sizes):
-    def chosen(part):  # the maximum, or its NaN
-        return ~(part < out) & ~((out != out) & (part == part))
-    spread = spread_to_first(xp, chosen, _padded(xp, x, pads, _lowest(x.dtype)), g, kernel, stride, dilation, sizes)
+    spread = spread_to_best(xp, _padded(xp, x, pads, _lowest(x.dtype)), out, g, kernel, stride, dilation, sizes)
     return _unpad(spread, pads, x.shape)
 
 
@@ -359,6 +357,12 @@ def _window_table(shape, sizes) -> np.ndarray:
     return table
 
 
+def _best(windows: Tensor) -> Tensor:
+    """Where the last dimension has its first maximum, or its last NaN."""
+    last = (windows.isnan() * arange(1, windows.shape[-1] + 1, device=windows.device)).amax(-1)
+    return windows.argmax(-1).where(last == 0, last - 1)
+
+
 def _adaptive_max(n: int):
     name, node = f"adaptive_max_pool{n}d", _node("AdaptiveMax", n)
     kernel = ("adaptive_max_pool2d", "adaptive_max_pool3d_cpu")[n == 3]
@@ -376,7 +380,7 @@ def _adaptive_max(n: int):
             return named(keep_format(apply(_MAX_POOL, (input,), statics), input, ranks=(4,)), node)
         flat = input.flatten(-n)
         windows = as_tensor_value(_window_table(shape, sizes), input.device)
-        best = flat[..., windows].argmax(-1) if windows.numel() else flat.new_zeros((*flat.shape[:-1], windows.shape[0]), dtype=dt.int64)
+        best = _best(flat[..., windows]) if windows.numel() else flat.new_zeros((*flat.shape[:-1], windows.shape[0]), dtype=dt.int64)
         indices = windows[arange(windows.shape[0], device=input.device), best]
         values = flat.gather(-1, indices).reshape(*input.shape[:-n], *sizes)
         values = named(keep_format(values, input, ranks=(4,)), node)
@@ -487,7 +491,7 @@ def _fractional(n: int):
         planes = x.reshape(batch * channels, math.prod(shape))
         flat = as_tensor_value(index.reshape(batch * channels, math.prod(sizes), math.prod(kernel)), x.device)
         windows = planes.gather(1, flat.flatten(1)).reshape(flat.shape)
-        where = flat.gather(2, windows.argmax(2, keepdim=True)).squeeze(2)
+        where = flat.gather(2, _best(windows).unsqueeze(2)).squeeze(2)
         out = (*input.shape[:-n], *sizes)
         values = planes.gather(1, where).reshape(out)
         return (values, where.reshape(out)) if return_indices else values

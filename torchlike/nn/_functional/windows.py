@@ -176,26 +176,23 @@ def spread_to_all(xp, g, shape: tuple, kernel: tuple, stride: tuple, dilation: t
     return g
 
 
-def spread_to_first(xp, chosen: Callable, x, g, kernel: tuple, stride: tuple, dilation: tuple, sizes: tuple):
-    """`spread` where each window's g goes to the first position inside it whose slice of padded x is `chosen`, or to the last."""
+def spread_to_best(xp, x, best, g, kernel: tuple, stride: tuple, dilation: tuple, sizes: tuple):
+    """`spread` where each window's g goes to the first position inside it at which padded x is the window's best; of NaN to the last."""
     window, zero = Window(kernel, stride, dilation, sizes), xp.zeros((), g.dtype)
-    spatial = x.shape[x.ndim - len(kernel):]
-    if xp is not np and window.positions > FEW:
-        blocks = window.split(x)
 
-        def body(t, state):
-            total, free = state
-            here = free & (chosen(window.take(blocks, t)) | (t == window.positions - 1))
-            return window.add(total, t, jnp.where(here, g, zero)), free & ~here
+    def better(part, t, place):
+        return choose(xp, (part != part) | ((part == best) & (place < 0)), np.int32(t) if xp is np else t, place)
+    place = xp.full(g.shape, -1, np.int32)
+    if xp is not np and window.positions > FEW:
+        blocks, spatial = window.split(x), x.shape[x.ndim - len(kernel):]
+        place = window.loop(lambda t, place: better(window.take(blocks, t), t, place), place)
         total = window.zeros(x.shape[:x.ndim - len(kernel)], spatial, g.dtype)
-        return window.joined(window.loop(body, (total, jnp.ones(g.shape, bool)))[0], spatial)
-    parts = list(slices(xp, x, kernel, stride, dilation, sizes))
-    place = xp.full(g.shape, len(parts) - 1, np.int32)
-    for i, part in reversed(list(enumerate(parts[:-1]))):
-        place = choose(xp, chosen(part), np.int32(i), place)
+        return window.joined(window.loop(lambda t, total: window.add(total, t, jnp.where(place == t, g, zero)), total), spatial)
+    for t, part in enumerate(slices(xp, x, kernel, stride, dilation, sizes)):
+        place = better(part, t, place)
     if _tiles(window):
         return _tiled(xp, g, x.shape, window, place)
-    return spread(xp, [choose(xp, place == i, g, zero) for i in range(len(parts))], x.shape, kernel, stride, dilation, sizes)
+    return spread(xp, [choose(xp, place == t, g, zero) for t in range(window.positions)], x.shape, kernel, stride, dilation, sizes)
 
 
 def _tiles(window: Window) -> bool:
