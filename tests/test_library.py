@@ -231,3 +231,21 @@ def test_opcheck_refuses_what_torch_refuses(subject, oracle, call):
         except ValueError as error:
             found.append(str(error))
     assert found[0] == found[1]
+
+
+def test_results_that_share_memory(subject, oracle):
+    """A custom operator's result is no argument, and no view of one or of another result."""
+    def facts(torch, library):
+        def calls(kernel, schema, *args):
+            op = library.custom_op(f"{name()}::aliasing", kernel, mutates_args=(), schema=schema)
+            try:
+                return str(op(*args))
+            except RuntimeError as error:
+                return str(error).partition("): ")[2]
+        one, x, leaf = "(Tensor x) -> Tensor", torch.ones(3), torch.ones(3, requires_grad=True)
+        other = torch.ones(3)
+        return [calls(lambda x: x, one, x), calls(lambda x: x, one, leaf), calls(lambda x: x.view(-1), one, x), calls(lambda x: x.detach(), one, x),
+                calls(lambda x: x[:1], one, x), calls(lambda x: [x[0].clone(), x[1]], "(Tensor[] x) -> Tensor[]", [x, other]),
+                calls(lambda x: (other, other.view(-1)), "(Tensor x) -> (Tensor, Tensor)", x), calls(lambda x: other, one, x),
+                calls(lambda x: (x * 2, x * 3), "(Tensor x) -> (Tensor, Tensor)", x), calls(lambda x: x.clone(), one, x)]
+    both(subject, oracle, facts)

@@ -1,4 +1,5 @@
 """Recording and backward from several threads; failures in the middle leave everything usable."""
+import io
 import threading
 
 import pytest
@@ -66,6 +67,39 @@ def test_vmap_in_threads():
         found[k] = torch.vmap(lambda a: (a * k).sum())(torch.ones(3, 2)).tolist()
     _run([lambda k=k: work(k) for k in range(5)])
     assert found == {k: [2.0 * k] * 3 for k in range(5)}
+
+
+def test_files_belong_to_a_thread():
+    """Each thread's torch.save takes the tensors of its own file apart, also those of a class with a `__reduce_ex__`."""
+    meet, found = threading.Barrier(2), {}
+
+    class Own(torch.Tensor):
+        def __reduce_ex__(self, protocol):
+            meet.wait(60)
+            parts = self.detach().as_subclass(torch.Tensor).__reduce_ex__(protocol)
+            meet.wait(60)
+            return parts
+
+    def work(k):
+        file = io.BytesIO()
+        torch.save(torch.full((3,), float(k)).as_subclass(Own), file)
+        file.seek(0)
+        found[k] = torch.load(file).tolist()
+    _run([lambda k=k: work(k) for k in range(2)])
+    assert found == {k: [float(k)] * 3 for k in range(2)}
+
+
+def test_fake_kernels_are_checked_by_a_thread():
+    meet, found = threading.Barrier(2), {}
+
+    def work(k):
+        with torch.library.unknown_sizes() as sizes:
+            meet.wait(60)
+            made = [torch.library.get_ctx().new_dynamic_size() for _ in range(k + 1)]
+            meet.wait(60)
+            found[k] = set(made) == sizes, len(sizes)
+    _run([lambda k=k: work(k) for k in range(2)])
+    assert found == {0: (True, 1), 1: (True, 2)}
 
 
 def test_modes_belong_to_a_thread():

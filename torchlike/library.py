@@ -4,6 +4,8 @@ from __future__ import annotations
 import functools
 import inspect
 import os
+import sys
+import threading
 import types
 import typing
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -110,6 +112,15 @@ def _kind(args: tuple, kwargs: dict) -> str:
     return "cpu"
 
 
+def _tensors(tree: Any) -> Iterator[Tensor]:
+    """The tensors among arguments or results."""
+    if isinstance(tree, Tensor):
+        yield tree
+    elif isinstance(tree, (list, tuple, dict)):
+        for x in tree.values() if isinstance(tree, dict) else tree:
+            yield from _tensors(x)
+
+
 class CustomOpDef:
     """One operation: kernels by device, what it does to shapes, and its derivative."""
 
@@ -151,7 +162,22 @@ class CustomOpDef:
         kernel = self._kernels.get(kind) or self._kernels.get("default")
         if kernel is None:
             raise NotImplementedError(f"Could not run '{self._qualname}' with arguments from the '{kind.upper()}' backend: there is no kernel for it.")
-        return kernel(*args, **kwargs)
+        made = kernel(*args, **kwargs)
+        if self._init_fn is not None:
+            self._refuse_aliases(args, kwargs, made)
+        return made
+
+    def _refuse_aliases(self, args: tuple, kwargs: dict, made: Any) -> None:
+        """torch's error where a result shares memory with an argument or with another result."""
+        seen = list(_tensors((args, kwargs)))
+        for t in _tensors(made):
+            if any(t is other or t._storage is not None and t._storage is other._storage for other in seen):
+                raise RuntimeError(
+                    f"{self._name} (with implementation in {sys.modules[__name__]}): The output of this custom operator (1) must not also be an input to this "
+                    "custom operator and (2) may not alias any inputs to this custom operator or other returns. The most common way to trigger this error is "
+                    "if we have y = custom_op(x) and y and x are the same Tensor. Please instead return a clone of the offending output tensor(s) (e.g. return "
+                    "x.clone()) or refactor the custom operator to not return y.")
+            seen.append(t)
 
     def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
         args, kwargs = self._parameters.taken(args, kwargs)
@@ -336,27 +362,31 @@ class _Context:
 
     def new_dynamic_size(self, *, min: int = 0, max: int | None = None) -> int:
         """Meta tensors have no data, so nothing can tell the size; where the kernel is only checked, a number that stands for it."""
-        if _unknown is not None:
-            _unknown.add(_UNLIKELY + len(_unknown))
-            return _UNLIKELY + len(_unknown) - 1
+        sizes = _unknown.sizes
+        if sizes is not None:
+            sizes.add(_UNLIKELY + len(sizes))
+            return _UNLIKELY + len(sizes) - 1
         raise RuntimeError("new_dynamic_size: a size that depends on data is unknown for meta tensors")
 
     create_unbacked_symint = new_dynamic_size
 
 
 _UNLIKELY = 10_007
-_unknown: set[int] | None = None  # while a fake kernel is checked: the sizes that it said depend on data
+class _Unknown(threading.local):
+    sizes: set[int] | None = None  # while this thread checks a fake kernel: the sizes that it said depend on data
+
+
+_unknown = _Unknown()
 
 
 @contextmanager
 def unknown_sizes() -> Iterator[set[int]]:
     """A block in which fake kernels get numbers for sizes that depend on data, and which."""
-    global _unknown
-    before, _unknown = _unknown, set()
+    before, _unknown.sizes = _unknown.sizes, set()
     try:
-        yield _unknown
+        yield _unknown.sizes
     finally:
-        _unknown = before
+        _unknown.sizes = before
 
 
 def get_ctx() -> _Context:

@@ -200,11 +200,11 @@ class TensorSaver:
         if not isinstance(obj, Tensor) or isinstance(obj, UninitializedTensorMixin):
             return NotImplemented
         if _reduces_itself(type(obj)):
-            in_files.append(self._parts)  # for its `super().__reduce_ex__`
+            before, in_files.apart = in_files.apart, self._parts  # for its `super().__reduce_ex__`
             try:
                 return obj.__reduce_ex__(2)
             finally:
-                in_files.pop()
+                in_files.apart = before
         if obj._dispatches and obj._storage.data is None:
             return obj.__reduce_ex__(2)
         if obj._sparse:

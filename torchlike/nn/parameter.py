@@ -54,8 +54,8 @@ class Parameter(Tensor, metaclass=_ParameterMeta):
         return "Parameter containing:\n" + super().__repr__()
 
     def __reduce_ex__(self, protocol: int) -> tuple:
-        if in_files:
-            return in_files[-1](self)
+        if in_files.apart is not None:
+            return in_files.apart(self)
         state = dict(vars(self))
         if state:
             return _rebuild_parameter_with_state, (self.data, self.requires_grad, OrderedDict(), state)

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import copy
+import threading
 from collections.abc import Callable
 
 import numpy as np
@@ -50,12 +51,16 @@ def _copy(self):
     return made
 
 
-in_files: list[Callable] = []  # how the file that is being written (torch.save) takes a tensor apart
+class _Files(threading.local):
+    apart: Callable | None = None  # how the file that this thread is writing (torch.save) takes a tensor apart
+
+
+in_files = _Files()
 
 
 def _reduce(self, protocol):
-    if in_files:  # asked by a subclass's own `__reduce_ex__`
-        return in_files[-1](self)
+    if in_files.apart is not None:  # asked by a subclass's own `__reduce_ex__`
+        return in_files.apart(self)
     where = str(self.device)
     data = (tuple(self.shape), self.dtype.np) if where == "meta" else np.asarray(self.detach()._host_array(), order="C")
     return _rebuild, (None if type(self) is Tensor else type(self), data, self._layout, self.requires_grad and self.is_leaf, dict(vars(self)), where)
