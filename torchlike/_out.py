@@ -67,6 +67,13 @@ _STRICT: dict[str, str | tuple[str, ...]] = {
 }
 _STRICT["bucketize"] = _STRICT["searchsorted"]
 
+# functions whose `out=` may share no memory with what they read; may share any, in torch too; and of those with several
+# results, all or none of whose elements may be shared
+APART = frozenset("""cat stack hstack vstack dstack column_stack take gather take_along_dim index_select masked_select kthvalue cross linalg_cross kron scatter
+                     scatter_add index_add index_copy""".split())
+MADE_APART = frozenset("mm matmul tensordot dot".split())
+PARTLY = frozenset({"sort", "topk", "frexp"})
+
 # torch's words where the result cannot be cast to an output's dtype, of functions that write into others
 _SAFE: dict[str, str | tuple[str, ...]] = {
     **{name: _SAFELY.replace("{name}", name).replace("{result}", "result") for name in (

@@ -16,9 +16,9 @@ from ._core.layout import overlapping
 from ._exchange import copied
 from ._kinds import blame, only_self, signature_of
 from ._older_orders import FACTORS, newer
-from ._out import ALONG_DIM, BY_OUT, by_out, writer
+from ._out import ALONG_DIM, APART, BY_OUT, MADE_APART, PARTLY, by_out, writer
 from ._tensor import Tensor
-from ._writing import check_partly_same, fill_out, fill_outs, refuse_cast, write_into
+from ._writing import check_apart, check_partly_same, fill_out, fill_outs, refuse_cast, write_into
 
 FUNCTIONS: dict[str, Callable] = {}  # torch.*
 SPARSE_FORMS: dict[str, Callable] = {}  # by torch's name: what runs where an argument is sparse; `torchlike.sparse` fills it
@@ -235,7 +235,9 @@ def with_out(f: Callable) -> Callable:
             if out is None:
                 return f(*args, **kwargs)
             if isinstance(out, Tensor):
-                if out._storage is not None:
+                if name in APART:
+                    check_apart(out, args)
+                elif out._storage is not None and name not in MADE_APART:
                     check_partly_same(out, args)
                 if name in ALONG_DIM and len(args) < 2 and "dim" not in kwargs:
                     raise TypeError(f"{name}() received an invalid combination of arguments - got ({type(args[0]).__name__}, out=Tensor), but expected one of:")
@@ -243,6 +245,10 @@ def with_out(f: Callable) -> Callable:
                     by_out(name, out.dtype, kwargs)
             elif others_take_over((out,), {}):
                 return run(*args, out=out, **kwargs)
+            elif name in APART:
+                check_apart(out[0], args)
+            elif name in PARTLY and out[0]._storage is not None:
+                check_partly_same(out[0], args)
             result = f(*args, **kwargs)
         except Exception as error:
             if error.__class__ is Refused:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from ._core import dtype as dt
 from ._core.aval import NUMBERS, broadcast_shapes, result_dtype
 from ._core.grad_mode import mode
-from ._core.layout import partly_same
+from ._core.layout import extent, is_dense, partly_same
 from ._core.registry import OPS
 from ._out import refuse_dtype
 from ._resize import keep_place, resize
@@ -46,13 +46,28 @@ def write_into(self: Tensor, result: Tensor, stays: bool = False) -> Tensor:
     return self._assign(_plain_copy(result) if result is self else result)
 
 
+_SHARED = ("unsupported operation: some elements of the input tensor and the written-to tensor refer to a single memory location. "
+           "Please clone() the tensor before performing the operation.")
+
+
 def check_partly_same(written: Tensor, sources) -> None:
     """torch's error for a write that would change what it still has to read."""
     st = written._storage
     for x in sources:
         if isinstance(x, Tensor) and x._storage is st and x is not written and x.dtype is written.dtype and partly_same(written._strided(), x._strided()):
-            raise RuntimeError("unsupported operation: some elements of the input tensor and the written-to tensor refer to a single memory location. "
-                               "Please clone() the tensor before performing the operation.")
+            raise RuntimeError(_SHARED)
+
+
+def check_apart(written: Tensor, sources) -> None:
+    """torch's error for a write into anything that is read, by functions which refuse that also where it is the same elements."""
+    st = written._storage
+    for source in sources:
+        for x in source if isinstance(source, (list, tuple)) else (source,):
+            if not isinstance(x, Tensor) or x is not written and (st is None or x._storage is not st or x.dtype is not written.dtype):
+                continue
+            a, b = written._strided(), x._strided()
+            if x is written and x.numel() or is_dense(a) and is_dense(b) and a.offset < extent(b) and b.offset < extent(a):  # as torch looks
+                raise RuntimeError(_SHARED)
 
 
 def fill_out(out: Tensor, result: Tensor, said: bool = True, name: str = "", place: int = 0) -> Tensor:
