@@ -171,3 +171,23 @@ def test_gradients_of_maxima_among_nan(torch):
             y.backward(torch.arange(1.0, 1 + y.numel()).reshape(y.shape))
             found.append(x.grad.tolist())
     return found, F.adaptive_max_pool2d(image, (2, 3), return_indices=True)[1]
+
+
+@same
+def test_floats_as_bytes(torch):
+    """A float64 becomes a byte by way of 64 bits, a float32 by way of 32."""
+    x = torch.tensor([2.0**31, 2.0**31 + 5, 2.0**32 + 7, -(2.0**31) - 3, -(2.0**32) - 9, 2.0**40 + 3, 2.0**53 + 2, 2.0**63, 1e19, -1e30, INF, -INF, N, 300, -1, -129, 255.9],
+                     dtype=torch.float64)
+    return [[x[:n].to(source).to(torch.uint8) for _ in range(6)] for source in (torch.float64, torch.float32) for n in (17, 3, 1)]
+
+
+@same(tol=1e-6)
+def test_binary_cross_entropy_at_its_ends(torch):
+    """The gradient of the target is no longer cut off where the loss is."""
+    found = []
+    for dtype in (torch.float32, torch.float64):
+        x = torch.tensor([0.0, 0, 0, 1, 1, 1, 0.5, 0.5], dtype=dtype, requires_grad=True)
+        t = torch.tensor([0.0, 1, 0.3, 0, 1, 0.3, 1, 0], dtype=dtype, requires_grad=True)
+        for reduction in ("sum", "mean"):
+            found += torch.autograd.grad(torch.nn.functional.binary_cross_entropy(x, t, reduction=reduction), (x, t))
+    return found

@@ -57,7 +57,8 @@ def _to_float8(xp, x, dtype):
 
 def _float_to_int(xp, x, to):
     """C's conversion on x86-64, which torch's is: through int32 or int64, the lowest of which stands for what does not fit; then wrapping."""
-    through = np.int32 if to.itemsize < 4 or to == np.int32 else np.int64
+    small = to.itemsize < 4 and not (to == np.uint8 and x.dtype == np.float64)
+    through = np.int32 if small or to == np.int32 else np.int64
     lowest = np.iinfo(through).min
     if x.dtype.itemsize == 2:
         x = cast(xp, x, np.dtype(np.float32))

@@ -35,12 +35,11 @@ def _bce(xp, x, t, w):
 
 
 def _bce_grad(xp, g, x, t, w):
-    return _times(w, g * (x - t) / xp.maximum((1 - x) * x, const(x, 1e-12)))
+    return _times(w, g * (x - t) / xp.maximum((1 - x) * x, const(x, np.float32(1e-12))))
 
 
 def _bce_target_grad(xp, g, x, w):
-    yes, no = _logs(xp, x)
-    return _times(w, g * (no - yes))
+    return _times(w, -(g * (xp.log(x) - log1p(xp, -x))))
 
 
 _BCE = Loss("binary_cross_entropy", _bce, (_bce_grad, _bce_target_grad, None))
