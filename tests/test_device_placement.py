@@ -162,3 +162,28 @@ def test_a_pickle_from_a_gpu_where_there_is_none(tmp_path):
     posing(f"import pickle; pickle.dump(torch.ones(2, device='cuda'), open({str(tmp_path / 'x')!r}, 'wb'))")
     with pytest.raises(RuntimeError, match="Attempting to deserialize object on a CUDA device"), open(tmp_path / "x", "rb") as f:
         pickle.load(f)
+
+
+def test_words_about_two_devices():
+    """Many functions name the argument that is elsewhere; the words are those of PyTorch 2.13's library and of reports from machines with a GPU."""
+    found = posing("""
+F = torch.nn.functional
+c, g = torch.ones(2, 2), torch.ones(2, 2, device="cuda")
+i, j = torch.zeros(2, dtype=torch.long), torch.zeros(2, dtype=torch.long, device="cuda")
+for f in (lambda: torch.mm(g, c), lambda: c @ g, lambda: F.linear(c, g), lambda: F.linear(c, g, g[0]), lambda: F.linear(g, c, c[0]), lambda: torch.cat([g, c]),
+          lambda: torch.stack([c, g]), lambda: F.embedding(i, g), lambda: F.embedding(j, c), lambda: F.cross_entropy(g, i), lambda: g.gather(0, i[None]),
+          lambda: g + c, lambda: F.conv1d(c[None], g[None].mT), lambda: F.conv1d(g[None], g[None], c[0])):
+    try:
+        print("no error", f())
+    except RuntimeError as error:
+        print(error)
+""").splitlines()
+    start = "Expected all tensors to be on the same device, but "
+    named = [(text.removeprefix(start + "got ").split(",")[0], text.rpartition("wrapper_CUDA_")[2].rstrip(")")) for text in found[:11]]
+    assert named == [("mat2 is on cpu", "mm"), ("mat2 is on cuda:0", "mm"), ("mat2 is on cuda:0", "mm"), ("mat1 is on cpu", "addmm"), ("mat1 is on cuda:0", "addmm"),
+                     ("tensors is on cpu", "cat"), ("tensors is on cuda:0", "cat"), ("index is on cpu", "_index_select"), ("index is on cuda:0", "_index_select"),
+                     ("target is on cpu", "nll_loss_forward"), ("index is on cpu", "gather")]
+    assert found[0] == f"{start}got mat2 is on cpu, different from other tensors on cuda:0 (when checking argument in method wrapper_CUDA_mm)"
+    assert found[11:] == [f"{start}found at least two devices, cuda:0 and cpu!",
+                          "Input type (torch.FloatTensor) and weight type (torch.cuda.FloatTensor) should be the same or input should be a MKLDNN tensor and "
+                          "weight is a dense tensor", "Input type (torch.cuda.FloatTensor) and bias type (torch.FloatTensor) should be the same"]

@@ -19,7 +19,7 @@ from . import device as _device
 from . import executor, host, precision
 from .aval import BOOL, COMPLEX, FLOAT, INT, Aval
 from .loops import Loop
-from .registry import Op, View, any_precise_plan, clear_plans
+from .registry import Op, View, any_precise_plan, clear_plans, two_devices
 from .value import Value, is_tracer
 
 LONGEST = int(os.environ.get("TORCHLIKE_PROGRAM_LENGTH", "2000"))  # operations; compile time grows faster than this
@@ -362,7 +362,7 @@ def _moved(op, values):
     for v in values:
         if v.__class__ is Value and v.aval.device is not target:
             if v.aval.ndim or v.aval.device.type != "cpu":
-                raise RuntimeError(f"Expected all tensors to be on the same device, but found at least two devices, {target} and {v.aval.device}!")
+                raise RuntimeError(two_devices(op, [x.aval if x.__class__ is Value else None for x in values], target, v.aval.device))
             v = move(v, target)
         moved.append(v)
     return moved

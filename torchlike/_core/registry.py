@@ -161,6 +161,7 @@ class Op:
     fills = True  # its results are memory of their own
     pointwise = False  # results keep the strides of inputs of their shape
     edge_order: tuple[int, ...] | None = None  # of its inputs among a node's next_functions, where torch has another
+    asks: tuple | None = None  # (torch's function, (argument's name there, number of the input), ...); without names: a list of tensors
     cudnn = False  # torch computes it with cuDNN on a GPU, to that library's precision: see precision.py
     inlined = False  # it is a traced call, whose steps a compiled program takes one by one
     # may its results be computed again (see rematerialization.py), and with which of its arguments new if not with all; may what its
@@ -253,14 +254,25 @@ def common_device(op, avals, statics):
         if found is None or (found.type == "cpu" and device_rank(avals, found) == 0):
             found = a.device
         elif a.ndim or a.device.type != "cpu":
-            raise RuntimeError(f"Expected all tensors to be on the same device, but found at least two devices, "
-                               f"{found} and {a.device}!")
+            raise RuntimeError(two_devices(op, avals, found, a.device))
     if found is None:
         found = next((s for s in statics if s.__class__.__name__ == "device"), None)
         if found is None:
             from .device import default_device
             found = default_device()
     return found
+
+
+def two_devices(op, avals, one, other) -> str:
+    """torch's error of an operation on tensors of two devices: many name the first argument that is elsewhere than those before."""
+    if op.asks is None:
+        return f"Expected all tensors to be on the same device, but found at least two devices, {one} and {other}!"
+    function, *names = op.asks
+    listed = [(name, avals[i]) for name, i in names] or [("tensors", a) for a in avals]
+    listed = [(name, a.device) for name, a in listed if a is not None]
+    name, other = next((name, d) for name, d in listed if d is not listed[0][1])
+    return (f"Expected all tensors to be on the same device, but got {name} is on {other}, different from other tensors on {listed[0][1]} (when checking "
+            f"argument in method wrapper_CUDA_{function})")
 
 
 def device_rank(avals, device) -> int:

@@ -107,6 +107,7 @@ def _all_channels_last(tensors, shape: tuple) -> bool:
 
 
 CAT = _Cat("cat", lambda xp, *rest: xp.concatenate(rest[:-1], axis=rest[-1]), vjp=_cat_vjp)
+CAT.asks = ("cat",)
 
 
 @public(method=False, out=True, names=("concat", "concatenate"))

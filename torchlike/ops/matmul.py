@@ -92,6 +92,9 @@ MATMUL = Op("matmul", _mm, shape=_matmul_shape, vjp=_matmul_vjp,
 UNROUNDED = Op("unrounded_matmul", _unrounded_mm, shape=lambda a, b: (_matmul_shape(a, b)[0], dt.float32),
                vjp=lambda xp, g, x, y, needs, plan: _matmul_vjp(xp, g.astype(x.dtype), x, y, needs, plan))
 _NAMED = {name: Op(name, _mm, shape=_matmul_shape, vjp=_matmul_vjp) for name in ("mm", "bmm", "mv", "dot")}
+_NAMED["mm"].asks = "mm", ("self", 0), ("mat2", 1)
+MATMUL.asks = _NAMED["bmm"].asks = "bmm", ("self", 0), ("mat2", 1)
+_NAMED["dot"].asks = "_dot", ("self", 0), ("tensor", 1)
 
 
 def _same_dtype(a: Tensor, b: Tensor) -> None:
@@ -349,8 +352,10 @@ def _linear_shape(x, w, b=None):
 LINEAR = Op("linear", linear_kernel, shape=_linear_shape, vjp=_linear_vjp,
             torch_name=lambda plan: "AddmmBackward0" if len(plan.avals[0].shape) == 2 else "ViewBackward0")
 LINEAR.edge_order = 2, 0, 1
+LINEAR.asks = "addmm", ("self", 2), ("mat1", 0), ("mat2", 1)
 LINEAR_ALONE = Op("linear_alone", lambda xp, x, w: linear_kernel(xp, x, w, None), shape=_linear_shape, vjp=_linear_vjp,
                   torch_name=lambda plan: "MmBackward0" if len(plan.avals[0].shape) == 2 else "UnsafeViewBackward0")
+LINEAR_ALONE.asks = _NAMED["mm"].asks
 
 
 def linear(input, weight, bias=None) -> Tensor:

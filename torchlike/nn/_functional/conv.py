@@ -112,7 +112,10 @@ def _check(input: Tensor, weight: Tensor, bias, n: int, groups: int, transposed:
         raise RuntimeError(f"Expected {n + 2}-dimensional weight for {n + 2}-dimensional input, but got weight of size {list(weight.shape)}")
     if bias is not None and bias.dtype is not input.dtype and not transposed:
         raise RuntimeError(f"Input type ({c_name(input.dtype)}) and bias type ({c_name(bias.dtype)}) should be the same")
-    for t in (weight, bias):
+    for t, what in ((weight, "weight"), (bias, "bias")):
+        if t is not None and t.device is not input.device:
+            or_else = f" or input should be a MKLDNN tensor and {what} is a dense tensor" if input.device.type == "cpu" else ""
+            raise RuntimeError(f"Input type ({input.type()}) and {what} type ({t.type()}) should be the same{or_else}")
         if t is not None and t.dtype is not input.dtype:
             raise RuntimeError(f"expected scalar type {input.dtype.short} but found {t.dtype.short}")
     if groups <= 0:

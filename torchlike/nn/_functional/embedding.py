@@ -39,6 +39,7 @@ def _summed(rows, index, g):
 
 
 EMBEDDING = Op("embedding", _embedding, shape=lambda w, i, padding: ((*i.shape, w.shape[1]), w.dtype), vjp=_embedding_vjp)
+EMBEDDING.asks = "_index_select", ("self", 0), ("index", 1)
 
 
 def embedding(input: Tensor, weight: Tensor, padding_idx: int | None = None, max_norm: float | None = None, norm_type: float = 2.0,
