@@ -6,6 +6,7 @@ import datetime
 import enum
 import functools
 import io
+import itertools
 import os
 import pathlib
 import pickle
@@ -856,3 +857,25 @@ def test_storage_classes_by_name():
         assert find(lib.FloatStorage) is lib.FloatStorage and find(type(lib.ones(2).untyped_storage())) is lib.UntypedStorage
         with pytest.raises(AttributeError):
             find(dict)
+
+
+FUNCTIONS = ("nn.functional.relu", "add", "tanh", "split", "fft.rfft", "linalg.norm", "special.erf", "nn.init.kaiming_normal_", "nn.utils.clip_grad_norm_", "softmax")
+
+
+@pytest.mark.parametrize("path", FUNCTIONS)
+def test_functions_travel_by_name(path):
+    """Between both libraries, as what an object refers to."""
+    for writer, reader in itertools.permutations([torch, torchlike], 2):
+        function, wanted = (functools.reduce(getattr, path.split("."), m) for m in (writer, reader))
+        file = io.BytesIO()
+        writer.save(function, file)
+        file.seek(0)
+        found = reader.load(file, weights_only=False)
+        assert found is wanted or path == "special.erf"  # torchlike writes it as torch.erf
+
+
+def test_methods_of_tensors_are_read():
+    file = io.BytesIO()
+    torch.save(torch.Tensor.relu, file)
+    file.seek(0)
+    assert torchlike.load(file, weights_only=False)(torchlike.tensor([-1.0, 2.0])).tolist() == [0.0, 2.0]

@@ -22,6 +22,7 @@ from typing import Any
 
 import numpy as np
 
+from .._tensor import Tensor
 from .records import STORAGE_TYPES, UNTYPED
 from .unpickler import Resolved
 
@@ -59,8 +60,8 @@ def name_of(value: Any) -> tuple[str, str] | None:
 
 
 def _function_name(function: types.FunctionType) -> tuple[str, str]:
-    for public in ("torch.nn.functional", "torch"):
-        for name, value in vars(sys.modules[_FUNCTIONS[public]]).items():
+    for public in _FUNCTIONS:
+        for name, value in _torch_functions(public).items():
             if value is function:
                 return public, name
     raise pickle.PicklingError(f"Can't pickle {function!r}: it has no public name in torch")
@@ -191,10 +192,12 @@ def _torch_object(module: str, name: str) -> Any:
 
 
 def _torch_functions(module: str) -> dict[str, types.FunctionType]:
-    """Our functions that torch keeps in ``module``, but none that opens files."""
+    """Our functions that torch keeps in ``module``, by their names there, but none that opens files."""
+    ours = sys.modules.get(_FUNCTIONS[module])
+    prefix = f"{module.rpartition('_')[2]}_" if module in _FAMILIES else ""
     return {
-        name: value
-        for name, value in vars(sys.modules[_FUNCTIONS[module]]).items()
+        prefix + name: value
+        for name, value in ({} if ours is None else vars(ours)).items()
         if isinstance(value, types.FunctionType)
         and value.__module__.split(".")[0] in (PACKAGE, "torch")
         and value.__module__ != f"{PACKAGE}.serialization"
@@ -250,10 +253,14 @@ def _sets_state(cls: type) -> bool:
 
 
 _DATA_BASES = (object, int, float, complex, str, bytes, bytearray, tuple, list, dict, set, frozenset, types.SimpleNamespace)
+_FAMILIES = {f"torch._C._{name}": f"{PACKAGE}.{name}" for name in ("fft", "linalg", "special")}  # torch calls its functions `fft_rfft`
 _FUNCTIONS = {  # {torch's module: ours}
-    "torch": PACKAGE,
     "torch.nn.functional": f"{PACKAGE}.nn.functional",
+    "torch": PACKAGE,
     "torch._C._nn": f"{PACKAGE}.nn.functional",
+    **_FAMILIES,
+    "torch.functional": PACKAGE,
+    **{f"torch.nn.{name}": f"{PACKAGE}.nn.{name}" for name in ("init", "utils.clip_grad", "utils.convert_parameters")},
 }
 
 
@@ -268,12 +275,13 @@ def _latin1(text: str, encoding: str = "latin1") -> bytes:
 
 
 _VARIABLE_FUNCTIONS = object()  # the class that torch's own functions are pickled as attributes of
+_TENSOR_METHODS = object()  # the class that its methods of tensors are
 
 
 def _getattr(holder: Any, name: str) -> Any:
-    """``getattr`` as torch pickles ``torch.tanh``, and for nothing else."""
-    function = _torch_functions("torch").get(name) if holder is _VARIABLE_FUNCTIONS else None
-    if function is None:
+    """``getattr`` as torch pickles ``torch.tanh`` and ``torch.Tensor.relu``, and for nothing else."""
+    function = _torch_functions("torch").get(name) if holder is _VARIABLE_FUNCTIONS else getattr(Tensor, name, None) if holder is _TENSOR_METHODS else None
+    if not isinstance(function, types.FunctionType):
         raise pickle.UnpicklingError(f"GLOBAL builtins.getattr is not allowed for {name!r} of {holder!r}")
     return function
 
@@ -323,6 +331,7 @@ def _register_python() -> None:
     data(uuid.UUID, state="method")
     TABLE_UNLESS_WEIGHTS_ONLY["builtins.object"] = Resolved(object)
     TABLE_UNLESS_WEIGHTS_ONLY["torch._C._VariableFunctionsClass"] = Resolved(_VARIABLE_FUNCTIONS)
+    TABLE_UNLESS_WEIGHTS_ONLY["torch._C.TensorBase"] = Resolved(_TENSOR_METHODS)
     data(_getattr, "builtins", name="getattr")
     data(_reconstruct, "copyreg", name="_reconstructor")
     for package in ("numpy.core", "numpy._core"):
