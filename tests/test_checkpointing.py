@@ -2,7 +2,7 @@
 import importlib
 
 import pytest
-from same import same
+from same import caught, same
 
 
 def tensors(torch):
@@ -186,3 +186,15 @@ def test_a_region_that_does_something_else_is_told(subject, oracle):
                  differs(torch, fewer, fewer, determinism_check="abc")]
         return [(kind, text.split("\n")[0]) for kind, text in found]
     assert told(subject) == told(oracle)
+
+
+@same
+def test_reentrant_blocks_give_all_their_gradients_or_none(torch):
+    x = torch.ones(2, requires_grad=True)
+
+    def block(outer=False):
+        made = torch.utils.checkpoint.checkpoint(lambda x: (x * x).sin(), x, use_reentrant=True)
+        return (torch.utils.checkpoint.checkpoint(torch.exp, made, use_reentrant=True) if outer else made).sum()
+    found = [caught(torch.autograd.grad, block(), x), caught(block().backward, inputs=[x]), x.grad]
+    block(outer=True).backward()
+    return found, x.grad

@@ -36,6 +36,9 @@ class _Checkpoint(Function):
 
     @staticmethod
     def backward(ctx, *grads):
+        if mode.walk[1] is not None:  # the gradients of some tensors only are asked for: those of parameters inside would go unseen
+            raise RuntimeError("When use_reentrant=True, torch.utils.checkpoint is incompatible with .grad() or passing an `inputs` parameter to .backward(). "
+                               "To resolve this error, you can either set use_reentrant=False, or call .backward() without passing the `inputs` argument.")
         saved = ctx.saved_tensors
         if mode.enabled:
             fresh = list(saved)
