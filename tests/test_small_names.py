@@ -129,3 +129,18 @@ def test_functions_that_are_attributes_of_a_class(torch):
             "c.square(x, out=out)", "out", "c.matmul(x, x)", "c.add(x, x, alpha=2)", "c.where(x > 2, x, 0.5)", "c.largest(x, 2)[1]", "c.gelu(x)",
             "c.linear(x, x[0, 0])", "c.norm(x)", "c.fft(x)", "c.arange(4)", "c.made([1.0])", "c.relu('a')", "c.relu()", "c.cat(5)", "c.add(x)"]))
     return found
+
+
+@same
+def test_levels_of_loggers(torch):
+    import logging
+
+    logs, names = torch._logging, ("torch", "torch._dynamo", "torch.fx.experimental.symbolic_shapes", "torch._inductor", "torch.distributed", "json")
+    asked = logs.getArtifactLogger("some.module", "recompiles")
+    found = [asked.name]
+    for chosen in ({}, {"recompiles": True}, {"dynamo": logging.INFO, "recompiles": False}, {"all": logging.ERROR}, {"all": logging.ERROR, "dynamo": logging.DEBUG},
+                   {"modules": {"json": logging.INFO}}, {"recompiles": 3}, {"dynamo": True}, {"dynamo": 15}, {"all": 3.5}, {"modules": {"no.such": 10}},
+                   {"nothing": 1}, {"recompiles": None, "dynamo": None, "graph_breaks": True}, {}):
+        found.append((caught(lambda: logs.set_logs(**chosen)), [logging.getLogger(name).level for name in names], asked.level,  # noqa: B023
+                      logs.getArtifactLogger("other", "graph_breaks").level))
+    return found, caught(logs.getArtifactLogger, "a", "nothing")
