@@ -268,6 +268,36 @@ def test_sgd_steps_by_a_class_s_own_add(torch):
     return path, [s["momentum_buffer"].tolist() for s in opt.state.values()]
 
 
+@same(tol=16)
+def test_steps_by_a_class_s_own_arithmetic(torch):
+    """Every rule ends in add_, mul_, addcdiv_ or addcmul_ of the parameter, which a class may have its own of."""
+    class Own(torch.nn.Parameter):
+        def add_(self, other, *, alpha=1):
+            return self.copy_(plain(self) + 2 * alpha * other)
+
+        def addcdiv_(self, a, b, *, value=1):
+            return self.copy_(plain(self) + 3 * value * a / b)
+
+        def addcmul_(self, a, b, *, value=1):
+            return self.copy_(plain(self) + 4 * value * a * b)
+
+        def mul_(self, a):
+            return self.copy_(plain(self) * a * 1.01)
+
+    def plain(p):
+        return torch.Tensor.as_subclass(p.detach(), torch.Tensor)
+    found = []
+    for name in ("SGD", "Adam", "AdamW", "Adagrad", "RMSprop", "ASGD", "Adadelta", "RAdam", "Rprop", "NAdam", "Adamax"):
+        for options in ({}, {} if name == "Rprop" else {"weight_decay": 0.1}):
+            p, q = Own(torch.tensor([1.0, 2.0], dtype=torch.float64)), torch.nn.Parameter(torch.ones(2))
+            opt = getattr(torch.optim, name)([p, q], lr=0.1, **options)
+            for i in range(7):
+                p.grad, q.grad = torch.tensor([1.0, -2.0], dtype=torch.float64) * (-1) ** (i // 2), torch.ones(2)
+                opt.step()
+            found.append((name, plain(p).float(), q.detach().clone(), type(p).__name__))
+    return found
+
+
 @same
 def test_groups(torch):
     a, b, c, d = parameters(torch)

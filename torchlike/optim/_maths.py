@@ -21,6 +21,11 @@ def _down(x, like):
     return x if x.dtype == like.dtype else x.astype(like.dtype)
 
 
+def like(xp, x, p):
+    """x in p's dtype"""
+    return x.astype(p.dtype)
+
+
 def add(xp, x, y, alpha):
     """x + alpha * y; torch rounds this one's alpha to 16 bits too"""
     if x.dtype.itemsize == 2:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import itertools
 import math
 from collections.abc import Callable, Iterator, Sequence
@@ -136,6 +137,8 @@ class Rule(Op):
             ):
                 t._assign(new)
             return
+        if any(map(_steps_itself, set(map(type, params)))) and self._by_operators(params, grads, state, given, flags):
+            return
         values = [
             t._value if t._storage is None else _latest(t) for column in (params, grads, *state) for t in column
         ]
@@ -152,8 +155,8 @@ class Rule(Op):
             write(column, made[k * n : (k + 1) * n])
 
     def _by_operators(self, params: Sequence[Tensor], grads: Sequence[Tensor], state: Sequence[Sequence[Tensor]], numbers: Sequence, flags: tuple) -> bool:
-        """The step where tensors dispatch, for these; the others' is one operation still. False where none does."""
-        places = [i for i, (p, g) in enumerate(zip(params, grads)) if p._dispatches or g._dispatches]
+        """The step where tensors dispatch or write themselves, for these; the others' is one operation still. False where none does."""
+        places = [i for i, (p, g) in enumerate(zip(params, grads)) if p._dispatches or g._dispatches or _steps_itself(type(p))]
         if not places:
             return False
         from ._by_operators import step
@@ -166,6 +169,13 @@ class Rule(Op):
         if others:
             self(*parts(others), numbers, flags)
         return True
+
+
+@functools.cache
+def _steps_itself(cls: type) -> bool:
+    """Whether a class has in-place arithmetic of its own, which for points on a manifold is a step along it."""
+    found = [getattr(cls, name) for name in ("add_", "mul_", "addcdiv_", "addcmul_")] if cls is not Tensor and not cls._dispatches else []
+    return any(f is not getattr(Tensor, f.__name__, None) and not hasattr(f, "_dispatches") for f in found)
 
 
 def _latest(t: Tensor) -> Value:

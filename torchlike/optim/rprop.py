@@ -17,8 +17,8 @@ def _rule(xp, p, g, state, numbers, flags):
     if flags[0]:
         g = -g
     turn = xp.sign(g * before)
-    factor = xp.where(turn > 0, grow, xp.where(turn < 0, shrink, xp.where(turn == 0, 1.0, turn))).astype(p.dtype)
-    size = xp.clip(size * factor, smallest, largest).astype(p.dtype)
+    factor = m.like(xp, xp.where(turn > 0, grow, xp.where(turn < 0, shrink, xp.where(turn == 0, 1.0, turn))), p)
+    size = m.like(xp, xp.clip(size * factor, smallest, largest), p)
     g = xp.where(turn < 0, xp.zeros((), g.dtype), g)
     return m.addcmul(xp, p, xp.sign(g), size, -1.0), g, size
 

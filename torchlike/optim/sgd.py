@@ -41,18 +41,6 @@ def _rule(xp, p, g, state, numbers, flags):
 _SGD = Rule("sgd", _rule, prepare=_prepare)
 
 
-def _split(group: dict[str, Any]) -> tuple[dict[str, Any], list[Tensor]]:
-    """A group without the parameters whose step is made of operations, and those: of sparse gradients, and of classes with an `add_` of their
-    own, which for points on a manifold is a step along it."""
-    group, apart = _sparse.split(group)
-    steps = {c for c in set(map(type, group["params"])) if c.add_ is not Tensor.add_ and not hasattr(c.add_, "_dispatches")}
-    if not steps:
-        return group, apart
-    own = [p for p in group["params"] if type(p) in steps and p._grad is not None]
-    left = {id(p) for p in own}
-    return {**group, "params": [p for p in group["params"] if id(p) not in left]}, apart + own
-
-
 class SGD(Optimizer):
     """p -= lr * g, with momentum, dampening, Nesterov's form and weight decay. ValueError for options out of range."""
 
@@ -95,9 +83,9 @@ class SGD(Optimizer):
         """Update the parameters once."""
         loss = closure_loss(closure)
         for group in self.param_groups:
-            group, apart = _split(group)
-            for p in apart:
-                self._step_by_operations(p, group)
+            group, sparse = _sparse.split(group)
+            for p in sparse:
+                self._sparse_step(p, group)
             moves, dampening = group["momentum"] != 0, float(group["dampening"])
             flags = (bool(group["weight_decay"] != 0), moves, group["nesterov"], group["maximize"])
             for first, params, grads, columns in self._momentum_updates(group, moves, dampening):
@@ -105,8 +93,8 @@ class SGD(Optimizer):
                 _SGD(params, grads, columns, numbers, flags, group["differentiable"])
         return loss
 
-    def _step_by_operations(self, p: Tensor, group: dict[str, Any]) -> None:
-        """Of sparse gradients the buffer is sparse too; a class's own `add_` does what it does."""
+    def _sparse_step(self, p: Tensor, group: dict[str, Any]) -> None:
+        """The buffer is sparse too."""
         grad = -p._grad if group["maximize"] else p._grad
         if group["weight_decay"] != 0:
             grad = grad.add(p, alpha=group["weight_decay"])  # an error, as in torch
