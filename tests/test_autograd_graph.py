@@ -147,3 +147,21 @@ def test_hooks_on_views_that_are_written(torch):
         (v.sum() + y.sum() + w.sum() + before.sum()).backward()
         return sorted(map(str, log)), x.grad, v.grad, y.grad, v.retains_grad
     return [run(f) for f in (lambda v, y, w: v.mul_(3), lambda v, y, w: y.mul_(3), lambda v, y, w: w.mul_(3), lambda v, y, w: v.copy_(y[1:] * 2), lambda v, y, w: None)]
+
+
+@same
+def test_hooks_see_the_results_that_are_differentiated(torch):
+    """Neither indices nor the statistics that a batch norm keeps."""
+    F, found = torch.nn.functional, []
+    image, square = torch.randn(2, 3, 4, 4), torch.randn(3, 3)
+    calls = ((image, lambda x: F.batch_norm(x, None, None, None, None, True)), (image, lambda x: F.max_pool2d(x, 2, return_indices=True)[0]), (square, lambda x: x.max(1)[0]),
+             (square, lambda x: x.sort(1)[0]), (square, lambda x: x.topk(2)[0]), (square, lambda x: x.kthvalue(2)[0]), (square, lambda x: torch.linalg.lu_factor(x)[0]),
+             (square, lambda x: torch.linalg.inv(x)), (square, lambda x: torch.linalg.cholesky(x @ x.T + 3 * torch.eye(3))))
+    for data, f in calls:
+        x = data.clone().requires_grad_()
+        y = f(x)
+        y.grad_fn.register_prehook(lambda outs: (found.append([o is None or tuple(o.shape) for o in outs]), (outs[0] * 2, *outs[1:]))[1])
+        y.grad_fn.register_hook(lambda ins, outs: found.append([None if g is None else tuple(g.shape) for g in (*ins, *outs)]))
+        y.sum().backward()
+        found.append(x.grad.shape)
+    return found

@@ -162,6 +162,7 @@ class Op:
     pointwise = False  # results keep the strides of inputs of their shape
     edge_order: tuple[int, ...] | None = None  # of its inputs among a node's next_functions, where torch has another
     asks: tuple | None = None  # (torch's function, (argument's name there, number of the input), ...); without names: a list of tensors
+    private = 0  # how many of its last results only its derivative reads
     cudnn = False  # torch computes it with cuDNN on a GPU, to that library's precision: see precision.py
     inlined = False  # it is a traced call, whose steps a compiled program takes one by one
     # may its results be computed again (see rematerialization.py), and with which of its arguments new if not with all; may what its

@@ -416,14 +416,26 @@ def _all_returned(hook: Callable, r, before: list) -> list:
 
 
 def _node_hooks(node: Node, grads: list) -> list:
+    shown, rest = _shown(node, grads)
     for hook in list(node.hooks.pre.values()):
-        r = hook(tuple(grads))
+        r = hook(tuple(shown))
         if r is not None:
-            grads = _all_returned(hook, r, grads)
-    return grads
+            shown = _all_returned(hook, r, shown)
+    return [*shown, *rest]
+
+
+def _shown(node: Node, grads: list) -> tuple[list, list]:
+    """The gradients that hooks see, and those of results which torch's function does not differentiate: indices, what only the derivative reads."""
+    if node.plan is None:
+        return grads, []
+    outs, n = node.plan.outs, len(grads) - node.plan.op.private
+    while n > 1 and outs[n - 1].dtype.category < dt.FLOAT:
+        n -= 1
+    return grads[:n], grads[n:]
 
 
 def _after(node: Node, below: list, grads: list) -> list:
+    grads = _shown(node, grads)[0]
     for hook in list(node.hooks.post.values()):
         r = hook(tuple(below), tuple(grads))
         if r is not None:
