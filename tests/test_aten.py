@@ -39,6 +39,25 @@ def test_operators_in_torch(subject, oracle):
     both(subject, oracle, facts)
 
 
+def test_indices_of_compressed_rows(subject, oracle):
+    """torch._convert_indices_from_coo_to_csr and back, which torch_geometric makes its matrices with."""
+    def facts(torch):
+        out = []
+        for rows, n in (([0, 0, 2], 4), ([], 3), ([1], 2)):
+            for dtype in torch.int64, torch.int32:
+                for small in False, True:
+                    rows_, others = torch.tensor(rows, dtype=dtype), torch.arange(len(rows), dtype=dtype)
+                    pointers = torch._convert_indices_from_coo_to_csr(rows_, n, out_int32=small)
+                    out += [pointers, torch._convert_indices_from_csr_to_coo(pointers, others),
+                            torch.ops.aten._convert_indices_from_csr_to_coo.default(pointers, others, out_int32=small, transpose=True)]
+        for wrong in [[0, 1]], [0.5, 1.0]:
+            with pytest.raises((RuntimeError, NotImplementedError)) as error:
+                torch._convert_indices_from_coo_to_csr(torch.tensor(wrong), 2)
+            out.append(error.value)
+        return [(str(x.dtype), x.tolist()) if isinstance(x, torch.Tensor) else (type(x).__name__, str(x)) for x in out]
+    both(subject, oracle, facts)
+
+
 def test_calls(subject, oracle):
     """Public functions under their operators' names, and operators that have no public function."""
     def facts(torch):

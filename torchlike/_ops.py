@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from . import fft, linalg, special
-from ._core.dtype import int64
+from ._core.dtype import int32, int64
 from ._ops_backward import BACKWARDS
 from ._ops_layers import LAYERS
 from ._public import FUNCTIONS
@@ -175,6 +175,21 @@ def _unique2(self: Tensor, sorted: bool = True, return_inverse: bool = False, re
     return next(parts), *[next(parts) if asked else self.new_zeros(0, dtype=int64) for asked in (return_inverse, return_counts)]
 
 
+def _coo_to_csr(self: Tensor, size: int, *, out_int32: bool = False) -> Tensor:
+    """Where each of `size` rows begins among sorted rows, and the end."""
+    if self.dim() > 1:
+        raise RuntimeError(f"Input is supposed to be a vector, but got {self.dim()} dimensional tensor.")
+    if self.dtype.is_floating_point or self.dtype.is_complex:
+        raise NotImplementedError(f"\"convert_indices_from_coo_to_csr_cpu\" not implemented for '{self.dtype.short}'")
+    return FUNCTIONS["searchsorted"](self, FUNCTIONS["arange"](size + 1, dtype=self.dtype, device=self.device), out_int32=out_int32)
+
+
+def _csr_to_coo(crow_indices: Tensor, col_indices: Tensor, *, out_int32: bool = False, transpose: bool = False) -> Tensor:
+    """The two coordinates of each entry, by columns and rows where `transpose` is set."""
+    rows = FUNCTIONS["arange"](crow_indices.shape[0] - 1, device=crow_indices.device).repeat_interleave(crow_indices.diff())
+    return FUNCTIONS["stack"]((col_indices, rows) if transpose else (rows, col_indices)).to(int32 if out_int32 else int64)
+
+
 def _sparse_addmm(self: Tensor, mat1: Tensor, mat2: Tensor, *, beta: float = 1, alpha: float = 1) -> Tensor:
     return FUNCTIONS["addmm"](self, mat1, mat2, beta=beta, alpha=alpha)
 
@@ -242,6 +257,7 @@ _INNER: dict[str, Callable] = {
     "_pin_memory": lambda self, device=None: self.pin_memory(),
     "convolution": _convolution, "_convolution": _convolution_with_settings,
     "_sparse_addmm": _sparse_addmm,
+    "_convert_indices_from_coo_to_csr": _coo_to_csr, "_convert_indices_from_csr_to_coo": _csr_to_coo,
     **{f"{f.__name__}_": _in_place(f) for f in (functional.hardsigmoid, functional.hardswish, functional.mish, functional.silu)},
     **LAYERS,
     **BACKWARDS,
