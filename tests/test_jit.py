@@ -1,6 +1,7 @@
 """torch.jit beside real torch."""
 import typing
 import warnings
+from importlib import import_module
 from typing import Any, Optional, Union
 
 import pytest
@@ -31,6 +32,25 @@ def test_isinstance(kind):
             found.append((text, answer, len({str(w.message)[:60] for w in seen if w.category is UserWarning})))
         return found
     assert answers(subject) == answers(oracle)
+
+
+def test_switches_of_the_compiler():
+    """What programs turn off there, and that they are told what was set before."""
+    def program(t):
+        c, found = import_module(f"{t.__name__}._C"), []
+        for name in "profiling_executor", "profiling_mode", "autocast_mode":
+            found += [getattr(c, f"_jit_set_{name}")(on) for on in (False, False, True)]
+        for turn, ask in ("override_can_fuse_on_cpu", "can_fuse_on_cpu"), ("set_texpr_fuser_enabled", "texpr_fuser_enabled"):
+            turn, ask = getattr(c, f"_jit_{turn}"), getattr(c, f"_jit_{ask}")
+            first = ask()
+            found += [first, turn(not first), ask(), turn(first), ask()]
+        found += [c._jit_override_can_fuse_on_gpu(True), c._jit_override_can_fuse_on_gpu(False)]
+        first = t.jit.set_fusion_strategy([("STATIC", 1), ("DYNAMIC", 3)])
+        found += [first, t.jit.set_fusion_strategy(first)]
+        with pytest.raises(ValueError) as error:
+            t.jit.set_fusion_strategy([("EVERY", 1)])
+        return found, str(error.value)
+    assert program(subject) == program(oracle)
 
 
 def test_strategies():

@@ -20,11 +20,13 @@ from .._size import Size  # noqa: F401
 from .._tensor import Tensor
 from ..futures import Future  # noqa: F401
 from ..jit.script import is_tracing as _is_tracing  # noqa: F401  (asteroid)
+from ..jit.strategies import switches as _switches
 from ..ops.random import Generator  # noqa: F401
 from . import _fft, _functorch, _linalg, _nn, _special  # noqa: F401
 
 _TensorMeta = type(Tensor)
 _used: set[str] = set()
+globals().update(_switches())  # speechbrain turns profiling off
 
 
 def _get_tracing_state() -> None:

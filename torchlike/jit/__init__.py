@@ -20,10 +20,10 @@ from .script import (  # noqa: F401
     script_method,
     unused,
 )
-from .strategies import ScriptFunction, fuser, optimized_execution  # noqa: F401
+from .strategies import ScriptFunction, fuser, optimized_execution, set_fusion_strategy  # noqa: F401
 from .trace import TracerWarning, fork, freeze, optimize_for_inference, trace, trace_module, wait  # noqa: F401
 
 __all__ = ["Error", "ScriptFunction", "ScriptModule", "annotate", "export", "fork", "freeze", "ignore", "interface", "isinstance", "load",
-           "optimize_for_inference", "save", "script", "script_if_tracing", "trace", "trace_module", "unused", "wait"]
+           "optimize_for_inference", "save", "script", "script_if_tracing", "set_fusion_strategy", "trace", "trace_module", "unused", "wait"]
 
 _script_if_tracing = script_if_tracing  # the name torchvision uses
