@@ -22,6 +22,8 @@ torch.renorm(3, 2, 0, 1.0)
 torch.tensordot(x, x, 5); x[slice('a')]; torch.device('cpu', -2); torch.device('cpu', 0)"""
 SIZE = """torch.Size([1.5]); torch.Size(['a']); torch.Size([True, 2]); torch.Size((torch.tensor(2), 3)); torch.Size(x); torch.Size(i); torch.Size([None])
 torch.Size([np.float32(1)]); torch.Size([1], [2]); torch.Size([1]) + (1.5,); (1.5,) + torch.Size([1]); torch.Size([1]) + [1]; torch.Size([1]) * 1.5
+torch.Size([1, 2]) + np.array([3, 4]); torch.Size([1, 2]) * np.array([3, 4]); torch.Size([1, 2]) * np.int64(2); torch.Size([1]) + np.float64(2); torch.Size([1]) * "a"
+torch.Size([1, 2]) + np.array([1, 2, 3]); torch.Size([1]) + None
 type('S', (torch.Size,), {}); torch.Size(iter([1, 2])); torch.Size([-1]); list(torch.Size([True]))"""
 DRAWS = """x.random_(0); x.random_(3, 3); x.random_(1.5); x.random_(True); x.random_(2, None); x.random_(None); x.random_(None, None); x.random_(0, 5, 6)
 x.random_(**{'from': 3}); x.random_(**{'from': 3}, to=5); x.random_(3, to=5); x.random_(to=3); x.random_(5, **{'from': 3}); x.random_(foo=1); b.random_(0)

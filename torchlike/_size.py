@@ -33,15 +33,19 @@ class Size(tuple):
         return tuple.__new__(Size, r) if i.__class__ is slice else r
 
     def __add__(self, other):
-        if not isinstance(other, tuple):
-            raise TypeError(f"can only concatenate tuple (not {type(other).__name__}) to torch.Size")
-        return Size(tuple.__add__(self, other))
+        if isinstance(other, tuple):
+            return Size(tuple.__add__(self, other))
+        try:
+            return tuple(self) + other  # of an array: its sum
+        except TypeError:
+            raise TypeError(f"can only concatenate tuple (not {type(other).__name__}) to torch.Size") from None
 
     def __radd__(self, other):
         return Size(tuple.__add__(other, self)) if isinstance(other, tuple) else NotImplemented
 
     def __mul__(self, n):
-        return tuple.__new__(Size, tuple.__mul__(self, n))
+        made = tuple(self) * n
+        return tuple.__new__(Size, made) if made.__class__ is tuple else made
 
     __rmul__ = __mul__
 
