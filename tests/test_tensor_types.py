@@ -1,5 +1,7 @@
 """The legacy tensor types and `Tensor.type`, against real torch."""
 
+import copy
+
 import numpy as np
 import pytest
 import torch
@@ -83,6 +85,30 @@ def test_dict_holds_what_the_user_stored(torch):
         found.append((vars(t), t.fourth, hasattr(t, "second"), t + 0))
     found.append([t.__dict__ for t in (torch.nn.Buffer(torch.ones(1)), torch.nn.UninitializedParameter(), torch.eye(2).to_sparse(), torch.ones(2, device="meta"))])
     return [tuple(dict(x) if isinstance(x, dict) else x for x in row) if isinstance(row, tuple) else [dict(x) for x in row] for row in found]
+
+
+@same
+def test_dict_of_a_class_with_a_plain_base_first(torch):
+    class Noted:
+        def __init__(self):
+            self.note = [1]
+
+    class NotedTensor(Noted, torch.Tensor):
+        def __new__(cls, x):
+            return x.as_subclass(cls)
+
+        def __init__(self, x):
+            super().__init__()
+
+    class Below(NotedTensor):
+        pass
+    found = []
+    for cls in NotedTensor, Below:
+        t, other = cls(torch.ones(2)), cls(torch.zeros(2))
+        other.__dict__ = copy.deepcopy(t.__dict__)
+        other.__dict__.update(more=2)
+        found.append((dict(t.__dict__), dict(vars(other)), other.note is t.note, other.tolist(), (other + t).tolist()))
+    return found
 
 
 @same
