@@ -119,6 +119,24 @@ def test_settings_read_as_torch_s():
     assert list(settings(torchlike.backends)) == list(settings(torch.backends))
 
 
+def frozen(backends):
+    with backends.__allow_nonbracketed_mutation():  # what is set inside goes at its end
+        backends.cudnn.deterministic = True
+        backends.disable_global_flags()
+        yield backends.flags_frozen(), outcome(setattr, backends.cudnn, "deterministic", False), outcome(setattr, backends.mkldnn, "enabled", True)
+        yield backends.cudnn.deterministic
+        with backends.cudnn.flags(enabled=True):
+            yield backends.cudnn.deterministic, outcome(setattr, backends.cudnn, "deterministic", True)
+        with backends.__allow_nonbracketed_mutation():
+            backends.cudnn.deterministic = False
+        yield backends.cudnn.deterministic
+    yield backends.flags_frozen()
+
+
+def test_frozen_settings():
+    assert list(frozen(torchlike.backends)) == list(frozen(torch.backends))
+
+
 def precisions(t):
     m = t.backends.cuda.matmul
     before = m.allow_tf32

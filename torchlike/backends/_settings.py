@@ -5,6 +5,30 @@ from contextlib import contextmanager
 from types import ModuleType
 from typing import Any, ClassVar
 
+_frozen = False
+
+
+def disable_global_flags() -> None:
+    """From here on settings are made by `flags()` only."""
+    global _frozen
+    _frozen = True
+
+
+def flags_frozen() -> bool:
+    """Whether assigning a setting raises."""
+    return _frozen
+
+
+@contextmanager
+def assignable() -> Iterator[None]:
+    """A block in which settings can be assigned, whatever holds outside."""
+    global _frozen
+    before, _frozen = _frozen, False
+    try:
+        yield
+    finally:
+        _frozen = before
+
 
 class Settings(ModuleType):
     """Gives a module the attributes in `defaults`, each of which keeps its type (None: any)."""
@@ -18,6 +42,9 @@ class Settings(ModuleType):
 
     def __setattr__(self, name: str, value: Any) -> None:
         default = type(self).defaults.get(name)
+        if _frozen and name in type(self).defaults:
+            name = self.__name__.replace(__name__.partition(".")[0], "torch", 1)
+            raise RuntimeError(f"not allowed to set {name} flags after disable_global_flags; please use flags() context manager instead")
         if isinstance(default, bool) and not isinstance(value, bool):
             raise RuntimeError(f"{self.__name__}.{name} expects a bool, but got {type(value).__name__}")
         super().__setattr__(name, value)
@@ -27,9 +54,11 @@ class Settings(ModuleType):
         """Sets attributes for the length of a `with` block; None leaves one as it is."""
         before = {name: getattr(self, name) for name, value in values.items() if value is not None}
         try:
-            for name in before:
-                setattr(self, name, values[name])
+            with assignable():
+                for name in before:
+                    setattr(self, name, values[name])
             yield
         finally:
-            for name, value in before.items():
-                setattr(self, name, value)
+            with assignable():
+                for name, value in before.items():
+                    setattr(self, name, value)
