@@ -178,3 +178,12 @@ def test_types_of_quantized_tensors_are_names(torch):
     return ([(repr(d), d.itemsize, d.is_floating_point, d.is_complex, d is d.to_real()) for d in kinds], error(lambda: kinds[0].is_signed),
             error(torch.promote_types, torch.qint8, torch.float32), torch.promote_types(torch.qint8, torch.qint8) is torch.qint8,
             torch.can_cast(torch.qint8, torch.int8), error(lambda: torch.tensor([1.0], dtype=torch.qint32))[0])
+
+
+@same
+def test_which_tensor_it_is(torch):
+    x = torch.nn.Parameter(torch.ones(2))
+    known = x._cdata
+    others = [y._cdata == known for y in (x, x.detach(), x.view(2), x.data)]
+    x.data = torch.zeros(3)
+    return others, x._cdata == known, error(setattr, x, "_cdata", 3)[0]

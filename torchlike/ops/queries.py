@@ -234,6 +234,7 @@ for _name in ("is_cuda", "is_cpu", "is_meta", "is_tpu"):
 for _name in ("is_sparse", "is_mkldnn", "is_quantized", "is_vulkan", "is_mps", "is_xpu", "is_nested", "is_sparse_csr", "is_ipu", "is_xla", "is_ort", "is_maia",
               "is_mtia"):
     setattr(Tensor, _name, property(lambda self: False))
+Tensor._cdata = property(id)  # which tensor it is: pyro asks whether two names hold one
 Tensor.itemsize = property(lambda self: self.dtype.itemsize)
 Tensor.nbytes = property(lambda self: self.dtype.itemsize * self.numel())
 Tensor.is_inference = lambda self: self._inference
