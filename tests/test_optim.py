@@ -5,6 +5,7 @@ import copy
 import importlib
 import io
 import pickle
+import warnings
 
 import numpy as np
 import optax
@@ -458,6 +459,23 @@ def test_loaded_states_take_the_parameters_dtype(torch):
         drive(torch, second, [q]),
         first.state_dict()["state"][0]["exp_avg"] is first.state[p]["exp_avg"],
     )
+
+
+@same
+def test_a_parameter_named_several_times_is_updated_as_often(torch):
+    found = []
+    for name, options in (("SGD", {}), ("SGD", {"momentum": 0.9, "dampening": 0.3}), ("Adam", {"amsgrad": True}), ("AdamW", {}), ("RMSprop", {"momentum": 0.5}),
+                          ("Adagrad", {}), ("NAdam", {}), ("RAdam", {}), ("Adadelta", {}), ("Adamax", {}), ("ASGD", {}), ("Rprop", {})):
+        p, q = torch.nn.Parameter(torch.tensor([1.0, 2.0])), torch.nn.Parameter(torch.tensor([3.0]))
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            optimizer = getattr(torch.optim, name)([p, q, p, p], lr=0.1, **options)
+        for _ in range(3):
+            optimizer.zero_grad()
+            ((p**2).sum() + q.sum()).backward()
+            optimizer.step()
+        found.append((name, p, q, optimizer.state[p]))
+    return found
 
 
 @same

@@ -297,6 +297,18 @@ def advance(steps: Sequence[Tensor]) -> list[tuple[float, range | list[int]]]:
     return list(merged.items())
 
 
+def rounds(params: Sequence[Tensor]) -> list[list[Tensor]]:
+    """Parameters of which some are repeated: all of them once, those that come again, ..."""
+    found: list[list[Tensor]] = []
+    seen: dict[int, int] = {}
+    for p in params:
+        n = seen[id(p)] = seen.get(id(p), 0) + 1
+        if n > len(found):
+            found.append([])
+        found[n - 1].append(p)
+    return found
+
+
 def by_device(params: Sequence[Tensor], where: range | list[int]) -> list:
     """Positions grouped by the parameters' devices."""
     first = params[where[0]]._value.aval.device

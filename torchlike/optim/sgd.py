@@ -113,7 +113,7 @@ class SGD(Optimizer):
         if not moves:
             yield from self._updates(group, (), None)
             return
-        new = []
+        new, begun = [], set()
         for p in group["params"]:
             if p._grad is not None:
                 s = self.state[p]
@@ -124,6 +124,10 @@ class SGD(Optimizer):
                     new.append(id(p))
         for _, params, grads, columns in self._updates(group, ("momentum_buffer",), None):
             first = [id(p) in new for p in params]
+            for p, buffer in zip(params, columns[0]) if new else ():
+                if id(p) in begun and id(p) in new:  # again in the step that makes the buffer: torch makes another
+                    buffer.zero_()
+                begun.add(id(p))
             if dampening == 0 or all(first) or not any(first):
                 yield first[0], params, grads, columns
                 continue
