@@ -90,3 +90,14 @@ def test_helpers_of_the_multivariate_normal(subject, oracle):
         lower = m._precision_to_scale_tril(p)
         return [[[round(v, 5) for v in row] for row in r.reshape(-1, 2).tolist()] for r in (lower, m._batch_mahalanobis(lower, x), m._batch_mv(p, x))]
     assert facts(subject) == facts(oracle)
+
+
+def test_parts_of_a_mixture(subject, oracle):
+    """What subclasses and losses of libraries take from MixtureSameFamily: a value beside the components, also after expand."""
+    def facts(torch):
+        d = torch.distributions
+        scalar = d.MixtureSameFamily(d.Categorical(torch.ones(2, 3)), d.Normal(torch.zeros(2, 3), 1.0))
+        vector = d.MixtureSameFamily(d.Categorical(torch.ones(2)), d.Independent(d.Normal(torch.zeros(2, 3), 1.0), 1))
+        return [(tuple(m._pad(torch.ones(4, *m.batch_shape, *m.event_shape)).shape), m._event_ndims, m._num_component)
+                for m in (scalar, vector, scalar.expand((5, 2)), vector.expand((5,)))]
+    assert facts(subject) == facts(oracle)

@@ -28,12 +28,13 @@ class MixtureSameFamily(Distribution):
         if n != k:
             raise ValueError(f"`mixture_distribution component` ({n}) does not equal `component_distribution.batch_shape[-1]` ({k})")
         self._mixture_distribution, self._component_distribution, self._num_component = mixture, component, k
+        self._event_ndims = len(component.event_shape)
         super().__init__(batch, component.event_shape, validate_args=validate_args)
 
     def expand(self, batch_shape, _instance=None):
         """The distribution over a larger batch."""
         batch_shape = Size(batch_shape)
-        return self._expanded(MixtureSameFamily, _instance, batch_shape, _num_component=self._num_component,
+        return self._expanded(MixtureSameFamily, _instance, batch_shape, _num_component=self._num_component, _event_ndims=self._event_ndims,
                               _component_distribution=self._component_distribution.expand(batch_shape + (self._num_component,)),
                               _mixture_distribution=self._mixture_distribution.expand(batch_shape))
 
@@ -52,6 +53,10 @@ class MixtureSameFamily(Distribution):
     def _along(self) -> int:
         return -1 - len(self._event_shape)
 
+    def _pad(self, x):
+        """x for every component (neuralforecast's mixtures build their log_prob on it)."""
+        return x.unsqueeze(self._along())
+
     @property
     def mean(self):
         """The components' means, weighted."""
@@ -62,17 +67,17 @@ class MixtureSameFamily(Distribution):
         """Within the components and between them."""
         p, means = self._weights(), self.component_distribution.mean
         inside = (p * self.component_distribution.variance).sum(self._along())
-        return inside + (p * (means - self.mean.unsqueeze(self._along())).pow(2)).sum(self._along())
+        return inside + (p * (means - self._pad(self.mean)).pow(2)).sum(self._along())
 
     def cdf(self, x):
         """The components' cdfs, weighted."""
-        return (self.component_distribution.cdf(x.unsqueeze(self._along())) * self.mixture_distribution.probs).sum(-1)
+        return (self.component_distribution.cdf(self._pad(x)) * self.mixture_distribution.probs).sum(-1)
 
     def log_prob(self, x):
         """The log of the weighted sum of densities."""
         if self._validate_args:
             self._validate_sample(x)
-        each = self.component_distribution.log_prob(x.unsqueeze(self._along()))
+        each = self.component_distribution.log_prob(self._pad(x))
         return (each + self.mixture_distribution.logits.log_softmax(-1)).logsumexp(-1)
 
     def sample(self, sample_shape=Size()):
