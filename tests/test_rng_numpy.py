@@ -14,7 +14,8 @@ import numpy as np
 import pytest
 import torch
 
-from torchlike._core import rng, rng_blocks, rng_discrete, rng_gamma, rng_normal
+from torchlike._core import disk_cache, rng, rng_blocks, rng_discrete, rng_gamma, rng_normal
+from torchlike._core.kept_kernel import KeptKernel
 
 BF16 = np.dtype(ml_dtypes.bfloat16)
 PAIRS = {
@@ -544,19 +545,41 @@ def test_words_that_were_only_looked_at_leave_no_trace(before):
 def taken_over():
     """XLA makes normals from here on."""
     rng_blocks.drawn(1 << 24)
-    assert rng_blocks._KERNEL.call is not None
+    assert rng_blocks._KERNEL.call is not None and rng_blocks._LARGE_KERNEL.call is not None
 
 
 def test_normals_are_the_same_from_xla(taken_over):
     """Once many were drawn XLA makes them; nobody can tell."""
-    radial, angular = np.random.default_rng(0).integers(0, 2**32, (2, 2 * rng_blocks.PIECE + 5000), dtype=np.uint32)
+    radial, angular = np.random.default_rng(0).integers(0, 2**32, (2, rng_blocks.LARGE + 2 * rng_blocks.PIECE + 5000), dtype=np.uint32)
     radial[:4], angular[-4:] = (0, 1, 2**24 - 1, 2**24), (0, 1, 2**24 - 1, 2**24)
     for a, b in zip(rng_blocks._polar(radial, angular), rng_blocks._polar_numpy(radial, angular), strict=True):
         assert np.array_equal(a.view(np.int32), b.view(np.int32))
 
 
+@pytest.mark.parametrize("serves", [True, False])
+def test_the_quicker_kernel_is_taken_where_it_serves(monkeypatch, serves):
+    """Where XLA's compiler makes no fused multiply-adds the other one is, with the same bits."""
+    monkeypatch.setattr(disk_cache, "enabled", lambda: False)
+    made = rng_blocks._KERNEL
+    called = []
+
+    def quicker(*words):
+        called.append("quicker")
+        return made.quicker[0](*words)
+    kernel = KeptKernel("normals", made.function, made.structs, made.options, quicker=(quicker, lambda call: serves and made.quicker[1](call)))
+    kernel.spent(1.0)
+    words = np.random.default_rng(0).integers(0, 2**32, (2, rng_blocks.PIECE), dtype=np.uint32)
+    words[:, :4] = 0, 1, 2**24 - 1, 2**24
+    for a, b in zip(kernel.call(*words), rng_blocks._polar_numpy(*words), strict=True):
+        assert np.array_equal(np.asarray(a).view(np.int32), b.view(np.int32))
+    assert called == ["quicker"]
+    assert rng_blocks._is_exact(kernel.call, rng_blocks.PIECE)
+    assert not rng_blocks._is_exact(lambda *words: [np.nextafter(np.asarray(x), np.float32(2)) for x in kernel.call(*words)], rng_blocks.PIECE)
+
+
 def test_normals_of_many_sizes_are_torch_s(taken_over):
     twins, sizes = Twins(5), np.random.default_rng(0).choice([1, 15, 16, 17, 50, 100, 500, 513, 1000, 1037, 4000, 5000, 20000, 40001], 600)
+    sizes = np.append(sizes, 5 * rng_blocks.LARGE + 1)
     for k, n in enumerate(sizes.tolist()):
         if k % 7 == 0:
             twins.ours.words(n)

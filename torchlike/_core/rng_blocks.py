@@ -1,10 +1,12 @@
 """Float32 normals in blocks of 16, as torch's vector code makes them: to the bit the single-precision logarithm, sine and cosine of
 Moshier's Cephes library, evaluated with fused multiply-adds. In NumPy, and from XLA once a process has drawn many.
 
-Float32 values are held in doubles where a fused multiply-add is due: a double holds the product exactly.
+NumPy holds float32 values in doubles where a fused multiply-add is due: a double holds the product exactly.
 """
 
+import functools
 import math
+from collections.abc import Callable
 
 import jax
 import numpy as np
@@ -14,12 +16,14 @@ from .kept_kernel import KeptKernel
 from .rng_generator import Generator
 
 BLOCK = 16
-PIECE = 1 << 13  # radii, and angles, that XLA makes at once
+PIECE, LARGE = 1 << 13, 1 << 16  # radii, and angles, that XLA makes at once; in a large draw, where starting it costs less so
 _LEAST = PIECE // 4  # from which on a piece that is partly filled is quicker than NumPy
 _TABLES = PIECE // 2  # words of a draw that tables may serve
 _FEW = 512  # the same where NumPy makes the tables
 _SECONDS = 8e-8  # a normal in NumPy
+_STARTING = 2e-8  # what starting XLA for so few at once costs a normal
 _f4 = np.float32
+_EIGHT = np.dtype((np.void, 32))  # eight words, which NumPy moves as one
 
 # Coefficients are float32 numbers held in doubles.
 _LOG = [float(_f4(c)) for c in (7.0376836292e-2, -1.1514610310e-1, 1.1676998740e-1, -1.2420140846e-1, 1.4249322787e-1,
@@ -35,8 +39,9 @@ _PI_4 = [float(_f4(c)) for c in (-0.78515625, -2.4187564849853515625e-4, -3.7748
 
 def blocks32(words: np.ndarray, mean: float, std: float) -> np.ndarray:
     """Normals from whole blocks of 16 words: elements j and j + 8 share a radius and an angle."""
-    u = words.reshape(-1, 2, 8)
-    return _joined(*(part.reshape(-1, 8) for part in _polar(u[:, 0].ravel(), u[:, 1].ravel())), mean, std)
+    halves = words.view(_EIGHT).reshape(-1, 2)
+    radial, angular = (halves[:, k].copy().view(np.uint32) for k in (0, 1))
+    return _joined(*(part.reshape(-1, 8) for part in _polar(radial, angular)), mean, std)
 
 
 def few(n: int) -> bool:
@@ -93,16 +98,20 @@ _SQRT_HALF_BITS = int(_f4(_SQRT_HALF).view(np.int32))
 
 def _polar(radial: np.ndarray, angular: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Radii from words, and cosines and sines from as many."""
-    if _KERNEL.call is None or radial.size < _LEAST:
+    n, start = radial.size, 0
+    if _KERNEL.call is None or n < _LEAST:
         return _polar_numpy(radial, angular)
-    n, out = radial.size, np.empty((3, radial.size), np.float32)
-    for start in range(0, n, PIECE):
-        pieces = [part[start : start + PIECE] for part in (radial, angular)]
+    out = np.empty((3, n), np.float32)
+    while start < n:
+        large = n - start >= LARGE and _LARGE_KERNEL.call is not None
+        call, whole = (_LARGE_KERNEL.call, LARGE) if large else (_KERNEL.call, PIECE)
+        pieces = [part[start : start + whole] for part in (radial, angular)]
         size = pieces[0].size
-        if size < PIECE:
-            pieces = [np.concatenate((part, np.zeros(PIECE - size, np.uint32))) for part in pieces]
-        for row, part in zip(out, _KERNEL.call(*pieces), strict=True):
+        if size < whole:
+            pieces = [np.concatenate((part, np.zeros(whole - size, np.uint32))) for part in pieces]
+        for row, part in zip(out, call(*pieces), strict=True):
             row[start : start + size] = np.asarray(part)[:size]
+        start += size
     return tuple(out)
 
 
@@ -170,12 +179,76 @@ def _polar_numpy(radial: np.ndarray, angular: np.ndarray) -> tuple[np.ndarray, n
     return np.sqrt(log), *parts
 
 
+# -- for XLA, in float32 -----------------------------------------------------------------------------------------------------
+# Its compiler makes one fused multiply-add of a product that meets a sum, as torch's vector code does, wherever the processor has
+# them. `_once` keeps apart what torch rounds twice. Whether it came out so is looked at once: `_is_exact`.
+
+
+def _once(x, factor: float):
+    """x * factor as a float32 by itself."""
+    return (x.astype(np.float64) * factor).astype(np.float32)
+
+
+def _polynomial(x, coefficients: list[float]):
+    y = x * _f4(coefficients[0]) + _f4(coefficients[1])
+    for c in coefficients[2:]:
+        y = y * x + _f4(c)
+    return y
+
+
+def _log(x):
+    """Natural logarithm of float32 x in (0, 1]."""
+    bits = x.view(np.int32)
+    m = ((bits & 0x007FFFFF) | 0x3F000000).view(np.float32)
+    low = m < _f4(_SQRT_HALF)
+    exponent = ((bits >> 23) - 126 - low).astype(np.float32)
+    m = jnp.where(low, m + m, m) - _f4(1)
+    square = m * m
+    y = _polynomial(m, _LOG) * m
+    y = y * square + _once(exponent, _LN2_LOW)
+    y = y - square * _f4(0.5)
+    return (m + y) + exponent * _f4(_LN2_HIGH)  # the product is exact
+
+
+def _sincos(x) -> tuple:
+    """Sine and cosine of float32 x in [0, 2*pi]."""
+    octant = ((x * _f4(_4_PI)).astype(np.int32) + 1) & ~1
+    turns = octant.astype(np.float32)
+    for part in _PI_4:
+        x = x + turns * _f4(part)
+    square = x * x
+    cosine = _polynomial(square, _COS) * square
+    cosine = (cosine * square - _once(square, 0.5)) + _f4(1)
+    sine = _polynomial(square, _SIN) * square
+    sine = sine * x + x
+    straight = (octant & 2) == 0
+    return tuple((jnp.where(straight, *parts).view(np.int32) ^ ((turned & 4) << 29)).view(np.float32)
+                 for parts, turned in (((sine, cosine), octant), ((cosine, sine), octant + 2)))
+
+
+def _polar_xla(radial, angular) -> tuple:
+    """`_polar` for XLA."""
+    depth, turn = ((part & _LOW24).astype(np.int32) for part in (radial, angular))
+    sine, cosine = _sincos(_once(turn, _2PI * 2.0**-24))
+    return jnp.sqrt(_log((2**24 - depth).astype(np.float32) * _f4(2.0**-24)) * _f4(-2)), cosine, sine
+
+
+def _is_exact(call: Callable, n: int) -> bool:
+    """Whether what XLA made for n words gives NumPy's bits, and so torch's."""
+    words = np.random.RandomState(0).randint(0, 1 << 32, (2, n), np.uint32)
+    words[:, :3] = 0, 1, _LOW24
+    return all(np.array_equal(np.asarray(a).view(np.int32), b.view(np.int32)) for a, b in zip(call(*words), _polar_numpy(*words), strict=True))
+
+
+# -- for XLA, in doubles: where it has no fused multiply-add ---------------------------------------------------------------
+
+
 def _rounded(v):
     """Doubles rounded to float32: after one operation on float32 values, or a product and a sum, what a float32 unit would give."""
     return v.astype(np.float32).astype(np.float64)
 
 
-def _polynomial(x, coefficients: list[float]):
+def _polynomial64(x, coefficients: list[float]):
     y = x * coefficients[0] + coefficients[1]
     for c in coefficients[2:]:
         y = _rounded(y) * x + c
@@ -191,7 +264,7 @@ def _log32(x):
     exponent = exponent - low
     m = m + m * low - 1.0
     square = _rounded(m * m)
-    y = _rounded(_polynomial(m, _LOG) * m)
+    y = _rounded(_polynomial64(m, _LOG) * m)
     y = _rounded(y * square + _rounded(exponent * _LN2_LOW))
     y = _rounded(y - square * 0.5)
     return _rounded(_rounded(m + y) + exponent * _LN2_HIGH)
@@ -204,27 +277,30 @@ def _sincos32(x) -> tuple:
     for part in _PI_4:
         x = _rounded(x + turns * part)
     square = _rounded(x * x)
-    cosine = _rounded(_polynomial(square, _COS) * square)
+    cosine = _rounded(_polynomial64(square, _COS) * square)
     cosine = _rounded(_rounded(cosine * square - square * 0.5) + 1.0)
-    sine = _rounded(_polynomial(square, _SIN) * square)
+    sine = _rounded(_polynomial64(square, _SIN) * square)
     sine = _rounded(sine * x + x)
     straight = (octant & 2) == 0
     return (jnp.where(straight, sine, cosine) * (1.0 - 0.5 * (octant & 4)),
             jnp.where(straight, cosine, sine) * (0.5 * ((octant - 2) & 4) - 1.0))
 
 
-def _polar_xla(radial, angular) -> tuple:
-    """`_polar` for XLA: the same bits, as every rounding is asked for."""
+def _polar_xla64(radial, angular) -> tuple:
+    """`_polar` for XLA, which is asked for every rounding."""
     depth = (2**24 - (radial & np.uint32(0xFFFFFF))).astype(np.float32) * _f4(2.0**-24)
     angle = (angular & np.uint32(0xFFFFFF)).astype(np.float64) * (_2PI * 2.0**-24)
     sine, cosine = _sincos32(_rounded(angle))
     return tuple(part.astype(np.float32) for part in (jnp.sqrt(_log32(depth) * -2.0), cosine, sine))
 
 
-_KERNEL = KeptKernel("normals", _polar_xla, [jax.ShapeDtypeStruct((PIECE,), np.uint32)] * 2, {"xla_allow_excess_precision": False})
+_KERNEL, _LARGE_KERNEL = (KeptKernel("normals", _polar_xla64, [jax.ShapeDtypeStruct((size,), np.uint32)] * 2, {"xla_allow_excess_precision": False},
+                                     quicker=(_polar_xla, functools.partial(_is_exact, n=size))) for size in (PIECE, LARGE))
 
 
 def drawn(n: int) -> None:
     """Told how many normals are asked for: once they are many, XLA makes them."""
     if _KERNEL.call is None:
         _KERNEL.spent(n * _SECONDS)
+    if _LARGE_KERNEL.call is None and n >= 2 * LARGE:
+        _LARGE_KERNEL.spent(n * _STARTING)

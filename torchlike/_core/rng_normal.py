@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from .rng_blocks import BLOCK, blocks32, drawn, few, few_blocks32
+from .rng_blocks import BLOCK, LARGE, blocks32, drawn, few, few_blocks32
 from .rng_generator import Generator, as_doubles
 
 _CHUNK = 1 << 14  # words; keeps a chunk's temporaries inside the second-level cache
@@ -140,9 +140,10 @@ def fill_normal(gen: Generator, out: np.ndarray, mean: float, std: float, blocks
         out[:whole] = made[:whole]
         out[n - BLOCK :] = made[whole:]
         return
+    chunk = _CHUNK if wide or n < 2 * LARGE else 2 * LARGE
     with gen.lock:
         while start < whole:
-            stop = min(start + _CHUNK, whole)
+            stop = min(start + chunk, whole)
             out[start:stop] = blocks(gen.words((stop - start) * width), mean, std)
             start = stop
         if more:
