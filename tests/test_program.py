@@ -410,6 +410,22 @@ def test_mappings_are_counted(monkeypatch, tmp_path, most, half_used):
     assert mappings.are_half_used() is half_used
 
 
+@pytest.mark.parametrize(("outside", "block"), [(False, lambda: program.tier("compiled")), (False, lambda: program.tier("numpy")),
+                                                (True, lambda: program.immediate(False))])
+def test_an_error_at_the_end_of_a_block_ends_it(monkeypatch, outside, block):
+    """What was recorded inside runs there, and may be interrupted."""
+    def interrupted(*_):
+        raise KeyboardInterrupt
+    with program.immediate(outside):
+        before = executor.options.tier, program.state.limit
+        with pytest.raises(KeyboardInterrupt), block():
+            x = torch.ones(3) + 1
+            monkeypatch.setattr(executor, "run", interrupted)
+        monkeypatch.undo()
+        del x
+        assert (executor.options.tier, program.state.limit) == before
+
+
 def test_results_that_are_one_value():
     """They are one output of the program and one array, which none of them may overwrite for the other."""
     for where in ("compiled", "numpy"):

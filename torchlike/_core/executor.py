@@ -66,8 +66,10 @@ def tier(name: str | None) -> Iterator[None]:
     try:
         yield
     finally:
-        flush("tier change")
-        options.tier = before
+        try:
+            flush("tier change")
+        finally:
+            options.tier = before
 
 
 def _count_alone() -> tuple[int, int]:

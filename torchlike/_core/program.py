@@ -541,8 +541,10 @@ def immediate(mode: bool = True) -> Iterator[None]:
     try:
         yield
     finally:
-        flush("mode change")
-        state.limit = before
+        try:
+            flush("mode change")
+        finally:
+            state.limit = before
 
 
 def is_immediate() -> bool:
