@@ -57,7 +57,7 @@ options = _Options()
 
 @contextlib.contextmanager
 def tier(name: str | None) -> Iterator[None]:
-    """Force 'numpy' or 'compiled' execution of programs that end inside the block; None restores the rule."""
+    """Force 'numpy' or 'compiled' execution of programs that end inside the block, in all threads; None restores the rule."""
     if name not in (None, "numpy", "compiled"):
         raise ValueError(f"tier must be 'numpy', 'compiled' or None, got {name!r}")
     from .program import flush
