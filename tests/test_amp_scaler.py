@@ -120,6 +120,7 @@ def test_settings_read_as_torch_s():
 
 
 def frozen(backends):
+    before = backends.flags_frozen()  # PyTorch's own helpers for tests freeze its flags for the process
     with backends.__allow_nonbracketed_mutation():  # what is set inside goes at its end
         backends.cudnn.deterministic = True
         backends.disable_global_flags()
@@ -130,7 +131,7 @@ def frozen(backends):
         with backends.__allow_nonbracketed_mutation():
             backends.cudnn.deterministic = False
         yield backends.cudnn.deterministic
-    yield backends.flags_frozen()
+    yield backends.flags_frozen() == before
 
 
 def test_frozen_settings():

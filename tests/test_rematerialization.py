@@ -55,9 +55,11 @@ def training(torch, steps: int = 3, compiled: bool = False):
 
 def trained(compiled: bool = False):
     """What training gives, and the program of its steps: its calls, inside of traced calls as well, and its results."""
+    start = executor.options.clock
     with tier("compiled"):
         made = training(torchlike, 4, compiled)
-    found = [(info, *flow.calls(info.steps)) for info in executor.infos if info.executables and any(s.plan.op.inlined for s in info.steps) == compiled]
+    found = [(info, *flow.calls(info.steps)) for info in executor.infos
+             if info.last_seen > start and info.executables and any(s.plan.op.inlined for s in info.steps) == compiled]
     return made, *max(found, key=lambda one: len(one[1]))
 
 
