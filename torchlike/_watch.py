@@ -24,7 +24,6 @@ import numpy as np
 from ._core.rng import Generator
 from ._guarded import CONTAINERS, LONG, MISSING, PLAIN, content, held_by, identity, value_at
 from ._tensor import Tensor
-from ._tracing import all_tensors
 from .nn.modules.module import Module
 from .optim.optimizer import Optimizer
 
@@ -125,7 +124,6 @@ class Watch:
         for f in functions:
             if f.__closure__:
                 self.functions[f.__code__].append(f)
-        self.tensors: list[Tensor] = []  # once the call is over: all, or those that are new
         self.reason: str | None = None
         self.loose = False
 
@@ -144,12 +142,8 @@ class Watch:
         sys.setprofile(profile)
         self.old.clear()
         self.functions.clear()
-        try:
-            gc.collect(1)
-            self.tensors = all_tensors()
-        finally:
-            if self._freezes:
-                gc.unfreeze()
+        if self._freezes:
+            gc.unfreeze()
         if not _same_states(self._states, _random_states()):
             self._refuse("it draws Python's or NumPy's random numbers")
         for place, was in self.places.values():
