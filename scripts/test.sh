@@ -8,6 +8,7 @@ python3 -m venv .venv
 .venv/bin/python -m compileall -q torchlike pallas_kernels
 export OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1
 .venv/bin/ruff check .
+# each process has its half, and takes from the other when it is done: neighbours share compilations
 .venv/bin/python -m pytest -n 2 --dist worksteal
 # once more with every operation run at once (the case table above compares both modes row by row already)
 cd tests

@@ -136,11 +136,11 @@ class Compiled:
         program.flush("torch.compile")
         tensors, functions = objects_of(tensor_classes(), [FunctionType])
         before = Before(tensors)
-        del tensors
         program.flush("torch.compile")
         shown = [self._bounded(x) for x in leaves]
         args, kwargs = unflatten(structure, iter(shown))
         watch = Watch((args, kwargs), functions)
+        del tensors, functions  # and what their closures hold
         capture = program.state.capture = CallCapture()
         capture.seal(before.values())
         prog, limit = program.state.program, program.state.limit

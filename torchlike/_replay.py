@@ -234,9 +234,9 @@ class Replay:
         if attached & results - set(before.tensors) - {id(None)}:
             raise NotReplayable("a result is a new gradient")
         gc.collect(0)
-        after = all_tensors()
-        unknown = [t for t in after if id(t) not in before.tensors and id(t) not in attached and id(t) not in results and made_here(t, prog)]
-        if any(gc_held(t, after, unknown) for t in unknown):
+        now = all_tensors()
+        unknown = [t for t in now if id(t) not in before.tensors and id(t) not in attached and id(t) not in results and made_here(t, prog)]
+        if any(gc_held(t, now, unknown) for t in unknown):
             raise NotReplayable("it keeps a new tensor outside its results")
         return [effect for _, effect in sorted(effects, key=operator.itemgetter(0))], changed
 

@@ -140,10 +140,10 @@ class Watch:
         trace, profile = self._outer
         sys.settrace(trace)
         sys.setprofile(profile)
-        self.old.clear()
-        self.functions.clear()
         if self._freezes:
             gc.unfreeze()
+        self.old.clear()
+        self.functions.clear()
         if not _same_states(self._states, _random_states()):
             self._refuse("it draws Python's or NumPy's random numbers")
         for place, was in self.places.values():

@@ -14,45 +14,39 @@ class KeptKernel:
     """`function` of arrays like `structs`; `call` is None until it is there.
 
     Its results have to be those of the NumPy form to the bit, as the time at which it takes over is no part of a program's meaning.
-    `quicker` is a function for the same that depends on how it is compiled, and what tells of its `call` whether it serves.
+    `exact` tells whether they are, of what was compiled, where that depends on the compiler; else NumPy goes on.
     """
 
     def __init__(self, name: str, function: Callable, structs: list, options: dict, compiling: float = COMPILING,
-                 quicker: tuple[Callable, Callable[[Callable], bool]] | None = None):
-        self.name, self.function, self.structs, self.options, self.compiling, self.quicker = name, function, structs, options, compiling, quicker
+                 exact: Callable[[Callable], bool] | None = None):
+        self.name, self.function, self.structs, self.options, self.compiling, self.exact = name, function, structs, options, compiling, exact
         self._form = f"{structs}{options}"
         self.call: Callable | None = None
-        self.seconds, self.looked = 0.0, False
+        self.seconds, self.looked, self.refused = 0.0, False, False
 
     def spent(self, seconds: float) -> None:
         """NumPy will need so long now."""
         self.seconds += seconds
-        if self.seconds < LOADING or host.options.numpy_only:  # workers compile nothing
+        if self.seconds < LOADING or self.refused or host.options.numpy_only:  # workers compile nothing
             return
         if not self.looked:
             self.looked = True
-            self.call = self._callable(disk_cache.kept(self.name, self._form))
+            self._take(disk_cache.kept(self.name, self._form))
         if self.call is None and self.seconds >= self.compiling:
-            compiled = self._made()
-            if disk_cache.enabled():
+            with jax.enable_x64(True), jax.default_device(jax.devices("cpu")[0]):
+                compiled = jax.jit(self.function).lower(*self.structs).compile(compiler_options=self.options)
+            self._take(compiled)
+            self.refused = self.exact is not None and not self.exact(self.call)
+            if self.refused:
+                self.call = None
+            elif disk_cache.enabled():
                 disk_cache.keep(self.name, self._form, compiled)
-            self.call = self._callable(compiled)
 
-    def _made(self):
-        if self.quicker is not None:
-            function, serves = self.quicker
-            compiled = self._compiled(function)
-            if serves(self._callable(compiled)):
-                return compiled
-        return self._compiled(self.function)
+    def _take(self, compiled) -> None:
+        if compiled is None:
+            return
 
-    def _compiled(self, function: Callable):
-        with jax.enable_x64(True), jax.default_device(jax.devices("cpu")[0]):
-            return jax.jit(function).lower(*self.structs).compile(compiler_options=self.options)
-
-    @staticmethod
-    def _callable(compiled) -> Callable | None:
         def call(*arrays):
             with jax.enable_x64(True):
                 return compiled(*arrays)
-        return call if compiled is not None else None
+        self.call = call

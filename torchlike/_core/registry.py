@@ -266,12 +266,13 @@ def common_device(op, avals, statics):
 
 def two_devices(op, avals, one, other) -> str:
     """torch's error of an operation on tensors of two devices: many name the first argument that is elsewhere than those before."""
-    if op.asks is None:
-        return f"Expected all tensors to be on the same device, but found at least two devices, {one} and {other}!"
-    function, *names = op.asks
+    function, *names = op.asks or (None,)
     listed = [(name, avals[i]) for name, i in names] or [("tensors", a) for a in avals]
     listed = [(name, a.device) for name, a in listed if a is not None]
-    name, other = next((name, d) for name, d in listed if d is not listed[0][1])
+    elsewhere = next(((name, d) for name, d in listed if d is not listed[0][1]), None)
+    if function is None or elsewhere is None:
+        return f"Expected all tensors to be on the same device, but found at least two devices, {one} and {other}!"
+    name, other = elsewhere
     return (f"Expected all tensors to be on the same device, but got {name} is on {other}, different from other tensors on {listed[0][1]} (when checking "
             f"argument in method wrapper_CUDA_{function})")
 

@@ -181,7 +181,8 @@ def _polar_numpy(radial: np.ndarray, angular: np.ndarray) -> tuple[np.ndarray, n
 
 # -- for XLA, in float32 -----------------------------------------------------------------------------------------------------
 # Its compiler makes one fused multiply-add of a product that meets a sum, as torch's vector code does, wherever the processor has
-# them. `_once` keeps apart what torch rounds twice. Whether it came out so is looked at once: `_is_exact`.
+# them (x86-64 since AVX2). `_once` keeps apart what torch rounds twice. Whether it came out so is looked at once: `_is_exact`. Where it did
+# not, NumPy makes the normals.
 
 
 def _once(x, factor: float):
@@ -240,62 +241,8 @@ def _is_exact(call: Callable, n: int) -> bool:
     return all(np.array_equal(np.asarray(a).view(np.int32), b.view(np.int32)) for a, b in zip(call(*words), _polar_numpy(*words), strict=True))
 
 
-# -- for XLA, in doubles: where it has no fused multiply-add ---------------------------------------------------------------
-
-
-def _rounded(v):
-    """Doubles rounded to float32: after one operation on float32 values, or a product and a sum, what a float32 unit would give."""
-    return v.astype(np.float32).astype(np.float64)
-
-
-def _polynomial64(x, coefficients: list[float]):
-    y = x * coefficients[0] + coefficients[1]
-    for c in coefficients[2:]:
-        y = _rounded(y) * x + c
-    return _rounded(y)
-
-
-def _log32(x):
-    """Natural logarithm of float32 x in (0, 1], in doubles that hold float32 values."""
-    bits = x.view(np.int32)
-    exponent = ((bits >> 23) - 126).astype(np.float64)
-    m = ((bits & 0x007FFFFF) | 0x3F000000).view(np.float32).astype(np.float64)
-    low = m < _SQRT_HALF
-    exponent = exponent - low
-    m = m + m * low - 1.0
-    square = _rounded(m * m)
-    y = _rounded(_polynomial64(m, _LOG) * m)
-    y = _rounded(y * square + _rounded(exponent * _LN2_LOW))
-    y = _rounded(y - square * 0.5)
-    return _rounded(_rounded(m + y) + exponent * _LN2_HIGH)
-
-
-def _sincos32(x) -> tuple:
-    """Sine and cosine of x in [0, 2*pi]; float32 values in doubles."""
-    octant = (_rounded(x * _4_PI).astype(np.int32) + 1) & ~1
-    turns = octant.astype(np.float64)
-    for part in _PI_4:
-        x = _rounded(x + turns * part)
-    square = _rounded(x * x)
-    cosine = _rounded(_polynomial64(square, _COS) * square)
-    cosine = _rounded(_rounded(cosine * square - square * 0.5) + 1.0)
-    sine = _rounded(_polynomial64(square, _SIN) * square)
-    sine = _rounded(sine * x + x)
-    straight = (octant & 2) == 0
-    return (jnp.where(straight, sine, cosine) * (1.0 - 0.5 * (octant & 4)),
-            jnp.where(straight, cosine, sine) * (0.5 * ((octant - 2) & 4) - 1.0))
-
-
-def _polar_xla64(radial, angular) -> tuple:
-    """`_polar` for XLA, which is asked for every rounding."""
-    depth = (2**24 - (radial & np.uint32(0xFFFFFF))).astype(np.float32) * _f4(2.0**-24)
-    angle = (angular & np.uint32(0xFFFFFF)).astype(np.float64) * (_2PI * 2.0**-24)
-    sine, cosine = _sincos32(_rounded(angle))
-    return tuple(part.astype(np.float32) for part in (jnp.sqrt(_log32(depth) * -2.0), cosine, sine))
-
-
-_KERNEL, _LARGE_KERNEL = (KeptKernel("normals", _polar_xla64, [jax.ShapeDtypeStruct((size,), np.uint32)] * 2, {"xla_allow_excess_precision": False},
-                                     quicker=(_polar_xla, functools.partial(_is_exact, n=size))) for size in (PIECE, LARGE))
+_KERNEL, _LARGE_KERNEL = (KeptKernel("normals", _polar_xla, [jax.ShapeDtypeStruct((size,), np.uint32)] * 2, {"xla_allow_excess_precision": False},
+                                     exact=functools.partial(_is_exact, n=size)) for size in (PIECE, LARGE))
 
 
 def drawn(n: int) -> None:

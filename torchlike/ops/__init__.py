@@ -7,6 +7,7 @@ from . import (  # noqa: F401
     creation,
     diagonals,
     discrete_samples,
+    einsum,
     foreach,
     from_data,
     gathering,

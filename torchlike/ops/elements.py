@@ -9,6 +9,7 @@ import numpy as np
 
 from .._arguments import number
 from .._core import dtype as dt
+from .._core.aval import NUMBERS, Aval, result_dtype
 from .._tensor import Tensor
 
 
@@ -69,6 +70,16 @@ def plain_number(x):
         if isinstance(x, kind):
             return kind(x)
     raise TypeError(f"argument must be Number, not {type(x).__name__}")
+
+
+def aval_of(x) -> Aval:
+    """What is known of an operand: a tensor or a number."""
+    return x._aval if isinstance(x, Tensor) else NUMBERS[type(x)]
+
+
+def common_dtype(*operands) -> dt.dtype:
+    """The dtype to which operands are promoted."""
+    return result_dtype(*map(aval_of, operands))
 
 
 def factor(x):

@@ -1,4 +1,4 @@
-"""Products of matrices: matmul and its kin, addmm forms, einsum, outer products, linear layers."""
+"""Products of matrices: matmul and its kin, addmm forms, outer products, linear layers."""
 from __future__ import annotations
 
 import functools
@@ -20,13 +20,13 @@ from .elements import held, plain_number
 from .pointwise import conj
 
 
-def _wide(xp, *arrays):
+def wide(xp, *arrays):
     """NumPy has no quick 16-bit products: take them in float32, as XLA's CPU backend does."""
     return [widened(a) for a in arrays] if xp is np else arrays
 
 
 def _mm(xp, x, y):
-    a, b = _wide(xp, x, y)
+    a, b = wide(xp, x, y)
     return xp.matmul(a, b)
 
 
@@ -106,11 +106,11 @@ def _same_dtype(a: Tensor, b: Tensor) -> None:
             raise RuntimeError(f"dot : expected both vectors to have same dtype, but found {a.dtype.short} and {b.dtype.short}")
         raise RuntimeError(f"addmv input tensors must have the same dtype, but got {b.dtype.short}, {a.dtype.short}, and {b.dtype.short}")
     if a.ndim > 2 and b.ndim > 2:
-        _need_scalar_type(a, b)
+        need_scalar_type(a, b)
     raise RuntimeError(f"expected m1 and m2 to have the same dtype, but got: {c_name(a.dtype)} != {c_name(b.dtype)}")
 
 
-def _need_scalar_type(a: Tensor, b: Tensor) -> None:
+def need_scalar_type(a: Tensor, b: Tensor) -> None:
     if a.dtype is not b.dtype:
         raise RuntimeError(f"expected scalar type {a.dtype.short} but found {b.dtype.short}")
 
@@ -340,7 +340,7 @@ def _linear_vjp(xp, g, x, w, needs, plan):
     if needs[1]:
         gw = _mm(xp, turned(xp, rows, plan), conj(xp, x.reshape(n, x.shape[-1])))
     if len(needs) > 2 and needs[2]:
-        gb = xp.sum(*_wide(xp, rows), axis=0)
+        gb = xp.sum(*wide(xp, rows), axis=0)
     return gx, gw, gb
 
 
@@ -435,139 +435,6 @@ def tensordot(a, b, dims=2) -> Tensor:
     left = a.permute(fa + da).reshape(-1, k) if a.ndim else a.reshape(1, 1)
     right = b.permute(db + fb).reshape(k, -1) if b.ndim else b.reshape(1, 1)
     return mm(left, right).reshape([*(a.shape[i] for i in fa), *(b.shape[i] for i in fb)])
-
-
-# -- einsum --------------------------------------------------------------------------------------------------------------
-
-
-def _einsum(xp, *rest):
-    *arrays, equation = rest
-    arrays = _wide(xp, *arrays)
-    return xp.einsum(equation, *arrays, optimize=True) if xp is np else xp.einsum(equation, *arrays)
-
-
-EINSUM = Op("einsum", _einsum)
-
-
-def _parse_einsum(equation: str, tensors) -> str:
-    """The equation with an explicit right side and named dimensions for '...'; torch's errors."""
-    equation = equation.replace(" ", "")
-    left, arrow, right = equation.partition("->")
-    terms = left.split(",")
-    if len(terms) != len(tensors):
-        raise RuntimeError(f"einsum(): {'fewer' if len(terms) > len(tensors) else 'more'} operands were provided than specified in the equation")
-    letters = [c for c in "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ" if c not in equation]
-    lead, sizes = 0, {}
-    for i, (term, t) in enumerate(zip(terms, tensors)):
-        plain = term.replace("...", "", 1)
-        if "." in plain:
-            raise RuntimeError(f"einsum(): found '.' for operand {i} " + ("for which an ellipsis was already found" if "..." in term else
-                                                                         "that is not part of any ellipsis"))
-        if not all(c.isalpha() for c in plain):
-            bad = next(c for c in plain if not c.isalpha())
-            raise RuntimeError(f"einsum(): invalid subscript given at index {term.index(bad)} in the equation string, subscripts must be in [a-zA-Z]")
-        extra = t.ndim - len(plain)
-        if extra < 0 or (extra and "..." not in term):
-            raise RuntimeError(f"einsum(): the number of subscripts in the equation ({len(plain)}) {'is more than' if '...' in term else 'does not match'} "
-                               f"the number of dimensions ({t.ndim}) for operand {i}{'' if '...' in term else ' and no ellipsis was given'}")
-        lead = max(lead, extra if "..." in term else 0)
-    stars = letters[:lead]
-    out_terms = []
-    for i, (term, t) in enumerate(zip(terms, tensors)):
-        extra = t.ndim - len(term.replace("...", ""))
-        term = term.replace("...", "".join(stars[lead - extra:]))
-        own: dict = {}
-        for c, n in zip(term, t.shape):
-            if own.setdefault(c, n) != n:
-                raise RuntimeError(f"einsum(): subscript {c} is repeated for operand {i} but the sizes don't match, {n} != {own[c]}")
-        for place, (c, n) in enumerate(zip(term, t.shape)):
-            have = sizes.setdefault(c, n)
-            if have != n and 1 not in (have, n):
-                if c in stars:
-                    raise RuntimeError(f"einsum(): dimension {place} covered by ellipsis in operand {i}has size {n} which does not broadcast "
-                                       f"with previously seen ellipsis with size {have} for the respective dimension")
-                raise RuntimeError(f"einsum(): subscript {c} has size {n} for operand {i} which does not broadcast with previously seen size {have}")
-            sizes[c] = max(have, n)
-        out_terms.append(term)
-    if arrow:
-        result = right.replace("...", "".join(stars))
-        for i, c in enumerate(result):
-            if not c.isalpha():
-                raise RuntimeError(f"einsum(): invalid subscript given at index {len(left) + 2 + right.index(c)} in the equation string, subscripts must be "
-                                   "in [a-zA-Z]")
-            if c in result[:i]:
-                raise RuntimeError(f"einsum(): output subscript {c} appears more than once in the output")
-            if c not in sizes:
-                raise RuntimeError(f"einsum(): output subscript {c} does not appear in the equation for any input operand")
-    else:
-        counts: dict = {}
-        for c in "".join(out_terms):
-            counts[c] = counts.get(c, 0) + 1
-        result = "".join(stars) + "".join(sorted(c for c, n in counts.items() if n == 1 and c not in stars))
-    return ",".join(out_terms) + "->" + result
-
-
-def _pair_product(equation: str, a: Tensor, b: Tensor) -> Tensor | None:
-    """A two-operand contraction as one batched product of permuted operands (views and a matmul, quick in every tier)."""
-    left, right = equation.split("->")
-    s, t = left.split(",")
-    if len(set(s)) != len(s) or len(set(t)) != len(t):
-        return None
-    sizes = dict(zip(s, a.shape)) | {c: n for c, n in zip(t, b.shape) if n != 1 or c not in s}
-    if any(n != sizes[c] for c, n in zip(s, a.shape)) or any(n != sizes[c] for c, n in zip(t, b.shape)):
-        return None
-    batch = [c for c in right if c in s and c in t]
-    summed = [c for c in s if c in t and c not in right]
-    fa, fb = [c for c in s if c not in t], [c for c in t if c not in s]
-    _need_scalar_type(a, b)
-    if any(c not in right for c in fa + fb) or all(sizes[c] == 1 for c in summed):  # no sum, or one of single elements
-        return None
-    n = lambda names: [sizes[c] for c in names]  # noqa: E731
-    order = lambda names, term: [term.index(c) for c in names]  # noqa: E731
-    k = math.prod(n(summed))
-    x = a.permute(order(batch + fa + summed, s)).reshape([*n(batch), math.prod(n(fa)), k])
-    y = b.permute(order(batch + summed + fb, t)).reshape([*n(batch), k, math.prod(n(fb))])
-    made = matmul(x, y).reshape(n(batch + fa + fb))
-    names = batch + fa + fb
-    return made.permute([names.index(c) for c in right])
-
-
-def _sums_one(equation: str) -> bool:
-    """Whether some dimension that is summed over is one operand's alone."""
-    left, right = equation.split("->")
-    terms = left.split(",")
-    return any(c not in right and sum(c in term for term in terms) == 1 for c in set(left) - {","})
-
-
-@public(method=False)
-def einsum(equation=None, *operands) -> Tensor:
-    """Sums of products named by subscripts, as numpy.einsum; also the sublist form."""
-    if not operands:
-        raise ValueError("einsum(): must specify the equation string and at least one operand, or at least one operand and its subscripts list")
-    if not isinstance(equation, str):
-        flat = [equation, *operands]
-        if not all(isinstance(sub, (list, tuple)) for sub in flat[1::2]):
-            raise TypeError(f"einsum(): argument 'equation' (position 1) must be str, not {type(equation).__name__}")
-        out = flat[-1] if len(flat) % 2 else None
-        pairs = list(zip(flat[0::2], flat[1::2]))
-        name = lambda i: "..." if i is Ellipsis else chr(ord("a") + i) if i < 26 else chr(ord("A") + i - 26)  # noqa: E731
-        equation = ",".join("".join(map(name, sub)) for _, sub in pairs)
-        if out is not None:
-            equation += "->" + "".join(map(name, out))
-        operands = [t for t, _ in pairs]
-    elif len(operands) == 1 and isinstance(operands[0], (list, tuple)):
-        operands = operands[0]
-    for i, x in enumerate(operands):
-        if not isinstance(x, Tensor):
-            raise TypeError(f"expected Tensor as element {i} in argument 1, but got {type(x).__name__}")
-    parsed = _parse_einsum(equation, operands)
-    if operands[0].dtype.category < dt.FLOAT and _sums_one(parsed):
-        operands = [x.to(dt.int64) for x in operands]  # that sum comes first, as by sum()
-    if len(operands) == 2:
-        quick = _pair_product(parsed, *operands)
-        if quick is not None:
-            return quick
-    return apply(EINSUM, tuple(operands), (parsed,))
 
 
 @public(method=False, out=True)

@@ -7,7 +7,7 @@ import numpy as np
 
 from .._arguments import number
 from .._core import dtype as dt
-from .._core.aval import NUMBERS, result_dtype
+from .._core.aval import NUMBERS
 from .._core.derivative import Underivable
 from .._core.registry import OPS, Elementwise, Op
 from .._core.rng_dtypes import cpp_type
@@ -18,7 +18,7 @@ from .._tensor import Tensor, apply
 from .._writing import fill_out, write_into
 from .blocks import in_blocks
 from .choosing import choose
-from .elements import factor, held, plain_number
+from .elements import aval_of, common_dtype, factor, held, plain_number
 from .exponentials import MANY, softplus
 from .inverse_circular import arctan2
 from .narrow import NARROW, Rounded, Scaled, stepped
@@ -111,7 +111,7 @@ _ONE = 1  # alpha unless it is given: to ask whether it is this very object take
 def _scaled(plain, op, input, other, alpha) -> Tensor:
     """input + alpha * other: alpha takes the type of the result, which the tensors alone make."""
     alpha = factor(alpha)
-    result, alphas = result_dtype(_aval(input), _aval(other)), _aval(alpha).dtype.category
+    result, alphas = common_dtype(input, other), aval_of(alpha).dtype.category
     kind = result.category
     if alphas == dt.BOOL != kind:
         raise RuntimeError("Boolean alpha only supported for Boolean results.")
@@ -122,10 +122,6 @@ def _scaled(plain, op, input, other, alpha) -> Tensor:
     if isinstance(alpha, Tensor):
         return apply(op, (input, other, alpha.to(result)))
     return apply(plain, (input, other)) if alpha == 1 else apply(op, (input, other, bool(alpha) if kind == dt.BOOL else alpha))
-
-
-def _aval(x):
-    return x._value.aval if isinstance(x, Tensor) else NUMBERS[type(x)]
 
 
 def _no_bool_sub(a, b):
@@ -540,9 +536,9 @@ _LERP_BY_NUMBER.frees = False
 
 def _as_result(value, tensors):
     """The factor of addcmul and addcdiv in the type of the result, which the tensors alone make; None where that is bool."""
-    value, common = factor(value), result_dtype(*(t._value.aval for t in tensors))
+    value, common = factor(value), common_dtype(*tensors)
     kind = common.category
-    if dt.BOOL < kind < dt.COMPLEX == _aval(value).dtype.category:
+    if dt.BOOL < kind < dt.COMPLEX == aval_of(value).dtype.category:
         name = "int" if common is dt.int32 else f"{common.np.name}_t" if kind == dt.INT else "double" if common is dt.float64 else "float"
         raise RuntimeError(f"value cannot be converted to type {name} without overflow")
     if kind == dt.BOOL:

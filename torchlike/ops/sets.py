@@ -12,11 +12,11 @@ from .._arguments import as_dim
 from .._core import dtype as dt
 from .._core import program
 from .._core.arrays import cast
-from .._core.aval import NUMBERS, result_dtype
 from .._core.grad_mode import mode
 from .._core.registry import Op
 from .._public import public
 from .._tensor import Tensor, apply
+from .elements import common_dtype
 from .masks import _on
 from .pointwise import _plain_number, number
 from .sorting import argsort_array
@@ -118,10 +118,6 @@ def unique_consecutive(input, return_inverse: bool = False, return_counts: bool 
 # -- membership --------------------------------------------------------------------------------------------------------
 
 
-def _common(*xs) -> dt.dtype:
-    return result_dtype(*(x._value.aval if isinstance(x, Tensor) else NUMBERS[type(x)] for x in xs))
-
-
 def _isin(xp, x, among, dtype, invert):
     x, among = cast(xp, x, dtype.np), cast(xp, among, dtype.np)
     return xp.isin(x, among, invert=invert)
@@ -153,7 +149,7 @@ def isin(
     for x in pair:
         if isinstance(x, Tensor) and (x.dtype.is_complex or x.dtype is dt.bool_):
             raise RuntimeError(f"Unsupported input type encountered for isin(): {x.dtype.short}")
-    return apply(_ISIN, pair, (_common(*pair), bool(invert)))
+    return apply(_ISIN, pair, (common_dtype(*pair), bool(invert)))
 
 
 # -- binary search -----------------------------------------------------------------------------------------------------
@@ -224,7 +220,7 @@ def searchsorted(
     if sorter is not None:
         _check_sorter(name, sorted_sequence, sorter)
     out = dt.int32 if out_int32 else dt.int64
-    return apply(_SEARCHSORTED, (sorted_sequence, input, sorter), (bool(right), _common(sorted_sequence, input), out))
+    return apply(_SEARCHSORTED, (sorted_sequence, input, sorter), (bool(right), common_dtype(sorted_sequence, input), out))
 
 
 def _check_sorter(name: str, sequence: Tensor, sorter: Tensor) -> None:

@@ -38,7 +38,10 @@ def _writing(p: Tensor) -> SimpleNamespace:
             if x is not p:
                 return plain(xp, x, *args)
             *operands, factor = args
-            getattr(p, method)(*operands, **{"alpha" if name == "add" else "value": factor}) if operands else getattr(p, method)(factor)
+            if operands:
+                getattr(p, method)(*operands, **{"alpha" if name == "add" else "value": factor})
+            else:
+                getattr(p, method)(factor)
             return p
         return run
     return SimpleNamespace(**{**vars(MATHS), **{name: own(name) for name in ("add", "mul", "addcdiv", "addcmul")}})

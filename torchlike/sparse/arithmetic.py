@@ -6,19 +6,14 @@ from typing import Any
 
 import numpy as np
 
-from .._core.aval import NUMBERS, broadcast_shapes, result_dtype
+from .._core.aval import broadcast_shapes
 from .._public import FUNCTIONS
 from .._tensor import Tensor
 from .._writing import write_into
+from ..ops.elements import common_dtype
 from .compressed import Compressed, compress
 from .coo import Coo, coo, empty
 from .tensor import SparseTensor, named, on_device
-
-
-def common(*operands: Any) -> Any:
-    """The dtype to which operands are promoted."""
-    return result_dtype(*(x._aval if isinstance(x, Tensor) else NUMBERS[type(x)] for x in operands))
-
 
 # -- sums ------------------------------------------------------------------------------------------------------------------
 
@@ -49,7 +44,7 @@ def add(input: Tensor, other: Any, *, alpha: Any = 1, name: str = "Add") -> Tens
 def _onto(dense: Tensor, other: SparseTensor, alpha: Any) -> Tensor:
     """A strided tensor with entries added at their places."""
     other = other.coordinates() if isinstance(other, Compressed) else other
-    kind = common(dense, other)
+    kind = common_dtype(dense, other)
     entries = other._entries.to(kind)
     rows = dense.to(kind).reshape(-1, *entries.shape[1:])
     return rows.index_add(0, other.flat(), entries if alpha == 1 else entries * alpha).reshape(dense.shape)
@@ -62,7 +57,7 @@ def _strided(x: Any, other: SparseTensor) -> Tensor:
 def _sum(a: Coo, b: Coo, alpha: Any, name: str) -> Coo:
     if a.sparse_dim() != b.sparse_dim():
         raise RuntimeError(f"add: expected 'self' and 'other' to have same number of sparse dimensions, but got {a.sparse_dim()} and {b.sparse_dim()}")
-    kind = common(a, b)
+    kind = common_dtype(a, b)
     x, y = a._entries.to(kind), b._entries.to(kind)
     y = y if alpha == 1 else y * alpha
     if a._places is b._places or not a._nnz() and not b._nnz():
@@ -138,7 +133,7 @@ def mul(input: Any, other: Any) -> Tensor:
 
 def _scaled(t: SparseTensor, x: Any, name: str) -> SparseTensor:
     made = t._entries * x if name == "Mul" else t._entries / x
-    return t._like(made.to(common(t, x)) if name == "Mul" else made)
+    return t._like(made.to(common_dtype(t, x)) if name == "Mul" else made)
 
 
 def _intersection(a: Coo, b: Coo) -> Coo:
@@ -241,7 +236,7 @@ def copy_(input: Tensor, src: Tensor, non_blocking: bool = False) -> Tensor:
 
 FORMS: dict[str, Callable] = {"add": add, "sub": sub, "subtract": sub, "mul": mul, "multiply": mul, "div": div, "divide": div, "true_divide": div,
                               "floor_divide": floor_divide, "pow": power, "zero_": zero_, "copy_": copy_,
-                              "result_type": common, "clone": lambda input, **kwargs: input.clone(), "detach": lambda input: input.detach()}
+                              "result_type": common_dtype, "clone": lambda input, **kwargs: input.clone(), "detach": lambda input: input.detach()}
 FORMS |= {n: _of_entries(n, True) for n in UNARY if n in FUNCTIONS} | {n: _of_entries(n, False) for n in LINEAR}
 FORMS |= {n + "_": _in_place(n + "_", f) for n, f in FORMS.items() if not n.endswith("_") and n not in (*WITHOUT_INPLACE, "result_type", "clone", "detach")}
 

@@ -2,11 +2,11 @@
 from __future__ import annotations
 
 import copy
-import warnings
 from collections.abc import Callable
 from typing import Any
 
 from ..._core import dtype as dt
+from ..._core.history import warn
 from ..._public import FUNCTIONS
 from ..._tensor import Tensor
 
@@ -32,11 +32,10 @@ class MaskedTensor(Tensor):
         for t, name in ((data, "data"), (mask, "mask")):
             if not isinstance(t, Tensor) or is_masked_tensor(t):
                 raise TypeError(f"{name} must be a Tensor")
-        warnings.warn("The PyTorch API of MaskedTensors is in prototype stage and will change in the near future. Please open a Github issue for features "
-                      "requests and see our documentation on the torch.masked module for further information about the project.", UserWarning, stacklevel=2)
+        warn("The PyTorch API of MaskedTensors is in prototype stage and will change in the near future. Please open a Github issue for features "
+             "requests and see our documentation on the torch.masked module for further information about the project.")
         if data.requires_grad:
-            warnings.warn("It is not recommended to create a MaskedTensor with a tensor that requires_grad. To avoid this, you can use data.detach().clone()",
-                          UserWarning, stacklevel=2)
+            warn("It is not recommended to create a MaskedTensor with a tensor that requires_grad. To avoid this, you can use data.detach().clone()")
         return _made(data.detach().clone(), mask.clone()).requires_grad_(requires_grad)
 
     def __init__(self, data: Tensor, mask: Tensor, requires_grad: bool = False) -> None:

@@ -9,7 +9,8 @@ from ..._core.arrays import sum_to
 from ..._core.registry import Op
 from ..._public import named, public
 from ..._tensor import Tensor, apply, as_tensor_value
-from ...ops.matmul import c_name, einsum
+from ...ops.einsum import einsum
+from ...ops.matmul import c_name
 from ...ops.norms import NORM, vector_norm
 from .common import need, wide
 
