@@ -1,6 +1,8 @@
 """torch.compile: replays equal eager runs of real torch, guards hold, and fallbacks say why."""
 from __future__ import annotations
 
+import gc
+
 import numpy as np
 import pytest
 import torch as real
@@ -8,6 +10,7 @@ import torch as real
 import torchlike
 from torchlike._core import history
 from torchlike._replay import Replay
+from torchlike._tracing import Before, CallCapture, objects_of, tensor_classes
 
 
 def net(t):
@@ -177,6 +180,31 @@ def test_in_place_effects_reach_outside_tensors():
     for k in range(5):
         compiled(torchlike.ones(2) * k)
     assert total.tolist() == [10, 10]
+
+
+def test_a_trace_leaves_no_garbage():
+    """What waits for the garbage collector keeps the step's tensors: they would be results of the program, as if somebody held them."""
+    w = torchlike.nn.Parameter(torchlike.ones(3))
+    optimizer = torchlike.optim.SGD([w], lr=0.1)
+
+    def step():
+        optimizer.zero_grad()
+        loss = (w * w).sum()
+        loss.backward()
+        optimizer.step()
+        return loss
+    compiled = torchlike.compile(step)
+    compiled().item()
+    gc.collect()
+    gc.disable()
+    try:
+        loss = compiled()
+        kinds = [Before, CallCapture, *tensor_classes()]
+        held = len(objects_of(kinds)[0])
+        gc.collect()
+        assert len(objects_of(kinds)[0]) == held and loss.requires_grad
+    finally:
+        gc.enable()
 
 
 def test_module_wrapper():

@@ -68,14 +68,16 @@ def test_loading_swaps_no_viewed_parameter(torch):
 def test_loading_leaves_no_cycles(torch):
     m = torch.nn.Sequential(torch.nn.Linear(2, 2), torch.nn.BatchNorm1d(2))
     state = m.state_dict()
-    m.load_state_dict(state)
-    gc.collect()
-    gc.disable()
-    try:
-        m.load_state_dict(state)
-        return gc.collect()
-    finally:
-        gc.enable()
+
+    def left():
+        gc.collect()
+        gc.disable()
+        try:
+            m.load_state_dict(state)
+            return gc.collect()
+        finally:
+            gc.enable()
+    return min(left() for _ in range(5))  # other threads (xdist's, that takes messages in) leave some at times
 
 
 @same

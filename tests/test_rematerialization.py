@@ -55,8 +55,8 @@ def training(torch, steps: int = 3, compiled: bool = False):
 
 def trained(compiled: bool = False):
     """What training gives, and the program of its steps: its calls, inside of traced calls as well, and its results."""
-    start = executor.options.clock
-    with tier("compiled"):
+    with tier("compiled"):  # which runs what is still pending of the test before
+        start = executor.options.clock
         made = training(torchlike, 4, compiled)
     found = [(info, *flow.calls(info.steps)) for info in executor.infos
              if info.last_seen > start and info.executables and any(s.plan.op.inlined for s in info.steps) == compiled]

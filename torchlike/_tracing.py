@@ -137,7 +137,10 @@ def objects_of(*groups: Iterable[type]) -> list[list]:
     for theirs may define what is equal, and not by __class__, which a dead weak proxy refuses to tell."""
     objects = gc.get_objects()
     classes = list(map(type, objects))
-    return [list(itertools.compress(objects, map(set(map(id, group)).__contains__, map(id, classes)))) for group in groups]
+    found = []
+    for group in groups:  # a comprehension would hold the list in a cell, which is in the list: a cycle that keeps all of them
+        found.append(list(itertools.compress(objects, map(set(map(id, group)).__contains__, map(id, classes)))))
+    return found
 
 
 def tensor_classes(top: type = Tensor) -> Iterator[type]:
