@@ -153,7 +153,7 @@ class Compiled:
                 watch.reason = "it changes what it goes by"
             capture.reason = capture.reason or watch.reason
             if capture.reason is None:
-                replay = Replay(self.name, leaves, shown, before, result, capture, prog)
+                replay = Replay(self.name, leaves, shown, before, watch.tensors, result, capture, prog)
                 replay.boundary = {x._edge: i for i, x in enumerate(shown) if isinstance(x, Tensor) and isinstance(x._edge, (Boundary, AccumulateGrad))}
                 if capture.reason is not None:
                     raise NotReplayable(capture.reason)

@@ -6,7 +6,6 @@ as well, and becomes the second operation of the pair.
 """
 from __future__ import annotations
 
-import gc
 import itertools
 import operator
 from collections.abc import Sequence
@@ -22,7 +21,7 @@ from ._core.registry import Op
 from ._core.value import Value
 from ._storage import Storage
 from ._tensor import Tensor, _new
-from ._tracing import REPLAYED, Before, Boundary, Capture, NotReplayable, SharedMemory, all_tensors, gc_held, graph_leaves, made_here
+from ._tracing import REPLAYED, Before, Boundary, Capture, NotReplayable, SharedMemory, gc_held, graph_leaves, made_here
 from .autograd import engine
 from .optim._rules import write
 
@@ -92,7 +91,7 @@ def _reads(steps: list, outs: list[int]) -> list[int]:
 class Replay:
     """A traced call: the operation, where its inputs come from, and where its results go."""
 
-    def __init__(self, name: str, leaves: list, shown: list, before: Before, result, capture: Capture, prog):
+    def __init__(self, name: str, leaves: list, shown: list, before: Before, after: list[Tensor], result, capture: Capture, prog):
         self.inputs = []  # how to get the Value of each input
         sources = {id(v): ("draw", k) for k, (v, _) in enumerate(capture.draws)}
         for i, x in enumerate(leaves):
@@ -107,7 +106,7 @@ class Replay:
         self._refuse_aliases(before)
         made = {id(t): t for t in self.result_leaves if isinstance(t, Tensor) and id(t) not in before.tensors and _pending(t, prog)}
         counters = {id(x) for step in capture.steps for state in step.optimizer.state.values() for x in state.values()}
-        self.effects, self.gradients = self._effects(leaves, before, prog, counters)
+        self.effects, self.gradients = self._effects(leaves, before, after, prog, counters)
         self._refuse_gradients_of(leaves, shown)
         forward_end, checks = len(prog.results), list(prog.checks)
         outs = {i: t._value.ref for i, t in made.items()}
@@ -196,7 +195,7 @@ class Replay:
         if any(id(t) in given for t, _, _ in self.gradients) or any(kind == "grad" and id(t) in given for kind, t, _ in self.effects):
             raise NotReplayable("it accumulates into the .grad of an argument")
 
-    def _effects(self, leaves: list, before: Before, prog, counters: set[int]):
+    def _effects(self, leaves: list, before: Before, after: list[Tensor], prog, counters: set[int]):
         """Outside tensors that now hold something else, those that replace an input first and in the order of the inputs, so that each
         can take over the buffer of what it replaces; and `.grad` attributes that changed: (tensor, gradient, its reference where it is new)."""
         entered = {id(v): k for k, v in enumerate(prog.inputs)}
@@ -233,10 +232,8 @@ class Replay:
         results = {id(x) for x in self.result_leaves}
         if attached & results - set(before.tensors) - {id(None)}:
             raise NotReplayable("a result is a new gradient")
-        gc.collect(0)
-        now = all_tensors()
-        unknown = [t for t in now if id(t) not in before.tensors and id(t) not in attached and id(t) not in results and made_here(t, prog)]
-        if any(gc_held(t, now, unknown) for t in unknown):
+        unknown = [t for t in after if id(t) not in before.tensors and id(t) not in attached and id(t) not in results and made_here(t, prog)]
+        if any(gc_held(t, after, unknown) for t in unknown):
             raise NotReplayable("it keeps a new tensor outside its results")
         return [effect for _, effect in sorted(effects, key=operator.itemgetter(0))], changed
 

@@ -135,11 +135,11 @@ class Boundary(Node):
 def objects_of(*groups: Iterable[type]) -> list[list]:
     """For each group of classes the objects of just these, among what the garbage collector knows: maybe millions. Classes are told by identity,
     for theirs may define what is equal, and not by __class__, which a dead weak proxy refuses to tell."""
-    objects = gc.get_objects()
-    classes = list(map(type, objects))
-    found = []
-    for group in groups:  # a comprehension would hold the list in a cell, which is in the list: a cycle that keeps all of them
-        found.append(list(itertools.compress(objects, map(set(map(id, group)).__contains__, map(id, classes)))))
+    objects = gc.get_objects()  # read in no inner function: the list would hold the cell that it is in, and so keep all of them
+    place = {id(c): k for k, group in enumerate(groups) for c in group}
+    found: list[list] = [[] for _ in groups]
+    for x in itertools.compress(objects, map(place.__contains__, map(id, map(type, objects)))):
+        found[place[id(type(x))]].append(x)
     return found
 
 

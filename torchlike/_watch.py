@@ -24,6 +24,7 @@ import numpy as np
 from ._core.rng import Generator
 from ._guarded import CONTAINERS, LONG, MISSING, PLAIN, content, held_by, identity, value_at
 from ._tensor import Tensor
+from ._tracing import all_tensors
 from .nn.modules.module import Module
 from .optim.optimizer import Optimizer
 
@@ -124,6 +125,7 @@ class Watch:
         for f in functions:
             if f.__closure__:
                 self.functions[f.__code__].append(f)
+        self.tensors: list[Tensor] = []  # once the call is over: all, or those that are new
         self.reason: str | None = None
         self.loose = False
 
@@ -140,8 +142,12 @@ class Watch:
         trace, profile = self._outer
         sys.settrace(trace)
         sys.setprofile(profile)
-        if self._freezes:
-            gc.unfreeze()
+        try:
+            gc.collect(1)  # what is garbage is nobody's
+            self.tensors = all_tensors()
+        finally:
+            if self._freezes:
+                gc.unfreeze()
         self.old.clear()
         self.functions.clear()
         if not _same_states(self._states, _random_states()):
