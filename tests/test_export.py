@@ -20,6 +20,12 @@ def described(program):
             "constants": sorted(program.constants), "specs": str(program.graph_signature.input_specs) + str(program.graph_signature.output_specs)}
 
 
+def modules_of(program):
+    """What PyTorch says of each call: the modules it is made in."""
+    return [str(n.meta.get("nn_module_stack")).replace("torchlike", "torch") for n in program.graph.nodes
+            if n.op == "call_function" and "_assert_tensor_metadata" not in n.name and "sym_size" not in n.name]
+
+
 def grouped(expressions, size=20):
     return [expressions[i:i + size] for i in range(0, len(expressions), size)]
 
@@ -80,6 +86,22 @@ def test_arguments_that_are_no_tensors(torch):
     program = torch.export.export(m, (one, [{"u": one * 2}], 4, one * 3), {"z": one * 5, "flag": True})
     module = program.module()
     return described(program), module(one, [{"u": one}], 4, one, z=one, flag=True), module.code.replace("torchlike", "torch")
+
+
+@same
+def test_modules_that_calls_are_made_in(torch):
+    """Modules called twice, of two names, in a list, and one that is no part of the model."""
+    class Model(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.net = torch.nn.Sequential(torch.nn.Linear(6, 4), torch.nn.ReLU(), torch.nn.Dropout(0.1))
+            self.again, self.layers = self.net[0], torch.nn.ModuleList([torch.nn.Linear(4, 6)])
+
+        def forward(self, x):
+            x = self.layers[0](self.net(x.view(-1, 6)))
+            return self.again(x) + torch.nn.Flatten()(self.net(x))
+    program = torch.export.export(Model(), (torch.ones(2, 6),))
+    return modules_of(program)
 
 
 @same
@@ -283,6 +305,7 @@ def test_files(name, writer, reader, tmp_path):
     np.testing.assert_allclose(got, want, rtol=1e-5, atol=1e-5)
     assert extra == {"notes": "hello"}
     assert [n.name for n in read.graph.nodes] == [n.name for n in program.graph.nodes]
+    assert modules_of(read) == modules_of(program)
     assert str(read.range_constraints) == str(program.range_constraints)
     assert str(read.graph_signature) == str(program.graph_signature)
 
@@ -322,7 +345,7 @@ def test_files_that_are_none(tmp_path):
 
 
 @pytest.mark.parametrize("old, new", [(b"aten.relu.default", b"aten.exec.default"), (b"torch.ops.aten.relu.default", b"_operator.__import__"),
-                                      (b'"as_tensor"', b'"as_nothing"'), (b'"major": 8', b'"major": 99'), (b'"p_a_weight"}', b'"p_b_wrong"}')])
+                                      (b'"as_tensor"', b'"as_nothing"'), (b"L__self__,,", b"L__self__;"), (b'"major": 8', b'"major": 99'), (b'"p_a_weight"}', b'"p_b_wrong"}')])
 def test_files_with_something_else_in_them(old, new, tmp_path):
     program, _ = program_of(torchlike, "mlp")
     path, changed = tmp_path / "p.pt2", tmp_path / "changed.pt2"

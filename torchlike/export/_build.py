@@ -74,7 +74,7 @@ class Builder:
         self.nodes: dict[int, Node] = {}
         self.of_expr: dict[str, Node] = {}
         self.unbacked: dict[Dyn, Expr] = {}
-        self.stack: tuple = ()  # of the call that is looked at
+        self.where: tuple = ((), ())  # of the call that is looked at
         self.start: Node | None = None  # the node before the first call
 
     def placeholder(self, name: str, number: int | None = None, value: Any = None) -> Node:
@@ -142,7 +142,7 @@ class Builder:
     def _computed(self, expr: Expr, f: Callable, args: tuple) -> Node:
         if str(expr) not in self.of_expr:
             made = self.of_expr[str(expr)] = self.graph.call_function(f, args)
-            made.meta["stack"] = self.stack
+            made.meta["where"] = self.where
             made.meta["val"] = SymInt(expr)
         return self.of_expr[str(expr)]
 
@@ -165,12 +165,12 @@ class Builder:
             raise Mismatch(f"which operations the model runs depends on a dynamic dimension (at one place: {', '.join(dict.fromkeys(str(c.target) for c in calls))})")
         if len({len(c.outs) for c in calls}) > 1:
             raise Mismatch(f"how many results {first.target} has depends on a dynamic dimension")
-        self.stack = first.stack
+        self.where = first.where
         args = self.merged([c.args for c in calls])
         kwargs = {k: self.merged([c.kwargs[k] for c in calls]) for k in first.kwargs}
         name = first.target.overloadpacket.__name__ if isinstance(first.target, OpOverload) else first.target._name
         node = self.graph.call_function(first.target, tuple(args), kwargs, name=name)
-        node.meta["stack"] = first.stack
+        node.meta["where"] = first.where
         if not first.several:
             if first.outs and first.outs[0] is not None:
                 self._known(node, first.outs[0])
@@ -179,7 +179,7 @@ class Builder:
         for k, number in enumerate(first.outs):
             if number is not None:
                 item = self.graph.call_function(operator.getitem, (node, k))
-                item.meta["stack"] = first.stack
+                item.meta["where"] = first.where
                 self._known(item, number)
                 node.meta["val"].append(item.meta["val"])
 

@@ -134,9 +134,8 @@ class Deserializer:
         several = len(outputs) > 1 or (outputs and "as_tensors" in outputs[0])
         single = None if several or not outputs else self._name(outputs[0])
         node = self.graph.call_function(target, args, kwargs, name=data.get("name") or single or "call")
-        trace = data["metadata"].get("stack_trace")
-        if trace:
-            node.meta["stack_trace"] = trace
+        where = self._where(data["metadata"])
+        node.meta.update(where)
         if not several:
             if single is not None:
                 self._made(node, single, outputs[0])
@@ -146,8 +145,19 @@ class Deserializer:
         for k, part in enumerate(parts):
             if part is not None:
                 item = self.graph.call_function(operator.getitem, (node, k), name=part["name"])
+                item.meta.update(where)
                 self._made(item, part["name"], {"as_tensor": part})
                 node.meta["val"].append(item.meta["val"])
+
+    def _where(self, metadata: dict) -> dict[str, Any]:
+        """What a node's meta says of the place of its call."""
+        found: dict[str, Any] = {"stack_trace": metadata["stack_trace"]} if metadata.get("stack_trace") else {}
+        if metadata.get("nn_module_stack"):
+            entries = [entry.split(",", 2) for entry in metadata["nn_module_stack"].split(";")]
+            if any(len(entry) < 3 for entry in entries):
+                raise self.wrong(f"an nn_module_stack is {metadata['nn_module_stack']!r}")
+            found["nn_module_stack"] = {key: (path, kind) for key, path, kind in entries}
+        return found
 
     def _name(self, output: dict) -> str | None:
         kind, data = _only(output)

@@ -19,6 +19,7 @@ from ..nn import Module, Parameter
 from ..utils import _pytree as pytree
 from ._build import Builder, Mismatch, symbol_name, violated
 from ._constraints import ValueRanges
+from ._module_stack import ModuleStack
 from ._trace import Ref, Trace, held
 from .dynamic_shapes import Dim, _DimHint
 from .exported_program import ExportedProgram, ModuleCallEntry, ModuleCallSignature
@@ -165,7 +166,7 @@ class Export:
 
     def _run(self, tensors: list[Tensor]) -> Trace:
         fresh = [Tensor._of(Value(t._current().aval, t._host_array())) for t in tensors]
-        trace = Trace([*self._state(), *fresh], self.traced)
+        trace = Trace([*self._state(), *fresh], ModuleStack(self.mod), self.traced)
 
         def call() -> Any:
             try:
@@ -197,9 +198,11 @@ class Export:
         builder.graph.output(tuple(results))
         outs = [OutputSpec(OutputKind.USER_OUTPUT, TensorArgument(x.name) if hasattr(x, "op") else ConstantArgument("", x), None) for x in results]
         for node in builder.graph.nodes:
-            stack = node.meta.pop("stack", None)
+            stack, modules = node.meta.pop("where", ((), ()))
+            if modules:
+                node.meta["nn_module_stack"] = dict(modules)
             if stack:
-                node.meta["stack_trace"] = "\n".join(f'File "{f}", line {n}, in {c}\n    {linecache.getline(f, n).strip()}' for f, n, c in stack)
+                node.meta["stack_trace"] = "\n  ".join(f'File "{f}", line {n}, in {c}\n    {linecache.getline(f, n).strip()}' for f, n, c in stack)
         module = GraphModule({}, builder.graph)
         in_spec = pytree.tree_flatten((self.args, dict(self.example.named[len(self.args):])))[1]
         names = [name for name, _ in self.example.named]

@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import math
 import operator
+import re
 from typing import Any
 
 from .._aten_schemas import schema_of
@@ -89,6 +90,13 @@ def _output(spec: OutputSpec) -> dict:
     return {"user_output": {"arg": {kind: {"name": spec.arg.name} if kind == "as_tensor" else {"as_name": spec.arg.name}}}}
 
 
+def _metadata(node: Node) -> dict[str, str]:
+    """Where a call was made; classes by PyTorch's names."""
+    found = {"stack_trace": node.stack_trace} if node.stack_trace else {}
+    modules = [",".join((key, path, re.sub(r"^torchlike\.", "torch.", kind))) for key, (path, kind) in node.meta.get("nn_module_stack", {}).items()]
+    return found | ({"nn_module_stack": ";".join(modules)} if modules else {})
+
+
 class _Graph:
     """The graph part."""
 
@@ -126,8 +134,8 @@ class _Graph:
             name, names, only = f"_operator.{target.__name__}", ["a", "b"], {}
         inputs = [{"name": n, "arg": self.argument(x, only.get(n, "")), "kind": 1} for n, x in zip(names, node.args)]
         inputs += [{"name": n, "arg": self.argument(x, only.get(n, "")), "kind": 2} for n, x in node.kwargs.items()]
-        trace = {"stack_trace": node.stack_trace} if node.stack_trace else {}
-        return {"target": name, "inputs": inputs, "outputs": self.results(node), "metadata": trace, "is_hop_single_tensor_return": None, "name": node.name}
+        return {"target": name, "inputs": inputs, "outputs": self.results(node), "metadata": _metadata(node), "is_hop_single_tensor_return": None,
+                "name": node.name}
 
     def results(self, node: Node) -> list[dict]:
         """What a call returns, by the names of the nodes that take it apart."""

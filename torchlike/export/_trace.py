@@ -25,6 +25,7 @@ from ..library import CustomOpDef
 from ..overrides import TorchFunctionMode
 from ._functions import as_aten
 from ._indexing import indexed, put
+from ._module_stack import ModuleStack
 
 _PACKAGE = os.path.dirname(os.path.dirname(__file__)) + os.sep
 _LAYERS = os.path.join(_PACKAGE, "nn", "modules") + os.sep
@@ -40,12 +41,13 @@ class Ref:
 
 
 class Call:
-    """One call: `args` and `kwargs` hold Refs in the place of tensors; `outs` are the numbers of what it returned (None: no tensor)."""
+    """One call: `args` and `kwargs` hold Refs in the place of tensors; `outs` are the numbers of what it returned (None: no tensor);
+    `where` is its user's lines and the modules that it is made in."""
 
-    __slots__ = ("target", "args", "kwargs", "outs", "several", "data", "stack")
+    __slots__ = ("target", "args", "kwargs", "outs", "several", "data", "where")
 
-    def __init__(self, target: Any, args: tuple, kwargs: dict, outs: list, several: bool, data: bool, stack: tuple) -> None:
-        self.target, self.args, self.kwargs, self.outs, self.several, self.data, self.stack = target, args, kwargs, outs, several, data, stack
+    def __init__(self, target: Any, args: tuple, kwargs: dict, outs: list, several: bool, data: bool, where: tuple[tuple, tuple]) -> None:
+        self.target, self.args, self.kwargs, self.outs, self.several, self.data, self.where = target, args, kwargs, outs, several, data, where
 
 
 class _Known:
@@ -63,7 +65,8 @@ class Trace(TorchFunctionMode):
     recorded = None
     leaf_rules: dict[str, Callable] = {}
 
-    def __init__(self, given: Iterable[Tensor], traced: bool = False) -> None:
+    def __init__(self, given: Iterable[Tensor], modules: ModuleStack, traced: bool = False) -> None:
+        self.modules = modules
         self.calls: list[Call] = []
         self.tensors: list[Any] = []  # by their numbers: (shape, dtype, device, strides, requires_grad)
         self.constants: list[tuple[int, Tensor]] = []
@@ -156,7 +159,7 @@ class Trace(TorchFunctionMode):
             outs.append(self._add(t))
             if depends:
                 self._depends.add(outs[-1])
-        self.calls.append(Call(target, refs, named, outs, several, data and depends, stack))
+        self.calls.append(Call(target, refs, named, outs, several, data and depends, (stack, self.modules.entries)))
         return outs[0] if outs else None
 
     def __torch_function__(self, func: Callable, types: Any, args: tuple = (), kwargs: dict | None = None) -> Any:
@@ -211,7 +214,7 @@ class Trace(TorchFunctionMode):
 
     def run(self, call: Callable[[], Any], state: Iterable[Tensor]) -> Any:
         """The model's result; its calls are in `calls`."""
-        with watched(self, state, self.traced), self:
+        with watched(self, state, self.traced), self, self.modules:
             before, program.state.capture = program.state.capture, self._draws
             _leaves.push(self)
             try:
