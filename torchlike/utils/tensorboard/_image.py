@@ -1,16 +1,18 @@
 """Pictures from arrays: layouts, grids and PNG."""
 from __future__ import annotations
 
+import io
+import math
 import struct
 import zlib
 
 import numpy as np
 
-__all__ = ["as_height_width_channels", "png", "to_bytes"]
+__all__ = ["as_height_width_channels", "gif", "png", "to_bytes", "with_boxes"]
 
 
-def as_height_width_channels(array: np.ndarray, layout: str) -> np.ndarray:
-    """(H, W, 3) of an array in a layout such as 'CHW', 'HW' or 'NCHW'; a batch becomes a grid, 8 pictures a row."""
+def as_height_width_channels(array: np.ndarray, layout: str, columns: int = 8) -> np.ndarray:
+    """(H, W, 3) of an array in a layout such as 'CHW', 'HW' or 'NCHW'; a batch becomes a grid of so many columns."""
     layout = layout.upper()
     if len(set(layout)) != len(layout):
         raise AssertionError(f"You can not use the same dimension shordhand twice.         input_format: {layout}")
@@ -22,12 +24,12 @@ def as_height_width_channels(array: np.ndarray, layout: str) -> np.ndarray:
     if layout == "HW":
         return np.repeat(array[:, :, None], 3, axis=2)
     if len(layout) == 4:
-        return _grid(array.transpose([layout.index(c) for c in "NHWC"]))
+        return _grid(array.transpose([layout.index(c) for c in "NHWC"]), columns)
     picture = array.transpose([layout.index(c) for c in "HWC"])
     return np.repeat(picture, 3, axis=2) if picture.shape[2] == 1 else picture
 
 
-def _grid(pictures: np.ndarray, columns: int = 8) -> np.ndarray:
+def _grid(pictures: np.ndarray, columns: int) -> np.ndarray:
     n, height, width, channels = pictures.shape
     if channels not in (1, 3):
         raise AssertionError(f"a grid of pictures needs 1 or 3 channels, got {channels}")
@@ -60,3 +62,34 @@ def png(pixels: np.ndarray) -> bytes:
     header = struct.pack(">IIBBBBB", width, height, 8, colour_type, 0, 0, 0)
     data = zlib.compress(rows.tobytes())
     return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", header) + chunk(b"IDAT", data) + chunk(b"IEND", b"")
+
+
+def gif(video: np.ndarray, fps: int) -> tuple[np.ndarray, bytes]:
+    """A GIF file of (N, T, C, H, W) uint8 frames, a batch side by side; and its first frame (H, W, 3). Pillow writes it."""
+    from PIL import Image
+    n = len(video)
+    rows = 2 ** ((n.bit_length() - 1) // 2)
+    columns = 2 ** (n - 1).bit_length() // rows
+    video = np.concatenate([video, np.zeros((rows * columns - n, *video.shape[1:]), video.dtype)])
+    frames = [as_height_width_channels(frame, "NCHW", columns) for frame in video.swapaxes(0, 1)]
+    stream = io.BytesIO()
+    first, *rest = map(Image.fromarray, frames)
+    first.save(stream, "GIF", save_all=True, append_images=rest, duration=1000 / fps, loop=0)
+    return frames[0], stream.getvalue()
+
+
+def with_boxes(pixels: np.ndarray, boxes: np.ndarray, labels: list[str] | None, rescale: float) -> np.ndarray:
+    """A picture (H, W, C) with boxes (N, 4), rows (x1, y1, x2, y2), drawn in red by Pillow, and each one's label; `rescale` times as large."""
+    from PIL import Image, ImageDraw, ImageFont
+    picture = Image.fromarray(pixels)
+    draw, font = ImageDraw.Draw(picture), ImageFont.load_default()
+    for k, (left, top, right, bottom) in enumerate(boxes.tolist()):
+        draw.line([(left, top), (left, bottom), (right, bottom), (right, top), (left, top)], fill="Red", width=2)
+        if labels is not None and labels[k]:
+            x1, y1, x2, y2 = font.getbbox(labels[k])
+            margin = math.ceil(0.05 * (y2 - y1))
+            start = bottom - (y2 - y1) - 2 * margin
+            draw.rectangle([(left, start), (left + x2 - x1, bottom)], fill="Red")
+            draw.text((left + margin, start + margin), labels[k], fill="black", font=font)
+    size = int(picture.width * rescale), int(picture.height * rescale)
+    return np.asarray(picture.resize(size, Image.Resampling.LANCZOS))

@@ -8,7 +8,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Iterable
 
-__all__ = ["bytes_field", "double_field", "doubles_field", "float_field", "int_field", "record"]
+__all__ = ["bytes_field", "double_field", "doubles_field", "float_field", "int_field", "ints_field", "record"]
 
 
 def _varint(n: int) -> bytes:
@@ -44,6 +44,11 @@ def doubles_field(number: int, values: Iterable[float]) -> bytes:
     """A packed repeated double field."""
     values = list(values)
     return bytes_field(number, struct.pack(f"<{len(values)}d", *values))
+
+
+def ints_field(number: int, values: Iterable[int]) -> bytes:
+    """A packed repeated integer field."""
+    return bytes_field(number, b"".join(map(_varint, values)))
 
 
 def _table() -> list[int]:

@@ -5,6 +5,7 @@ Messages and field numbers are TensorFlow's event.proto, summary.proto, tensor.p
 from __future__ import annotations
 
 import io
+import json
 import struct
 import time
 import wave
@@ -16,11 +17,11 @@ import numpy as np
 from torchlike._tensor import Tensor
 
 from . import _image
-from ._wire import bytes_field, double_field, doubles_field, float_field, int_field
+from ._wire import bytes_field, double_field, doubles_field, float_field, int_field, ints_field
 
 __all__ = [
-    "audio", "figure_png", "hparams", "histogram", "histogram_raw", "image", "image_file", "pr_curve", "scalar",
-    "tensor", "text",
+    "audio", "custom_scalars", "figure_png", "hparams", "histogram", "histogram_raw", "image", "image_boxes", "image_file", "mesh", "pr_curve",
+    "pr_curve_raw", "scalar", "tensor", "text", "video",
 ]
 
 DT_FLOAT, DT_DOUBLE, DT_STRING = 1, 2, 7
@@ -46,9 +47,9 @@ def _metadata(plugin: str, content: bytes = b"", description: str = "") -> bytes
     return bytes_field(9, data + (bytes_field(3, description) if description else b""))
 
 
-def _tensor(dtype: int, shape: Sequence[int], content: bytes) -> bytes:
-    dims = b"".join(bytes_field(2, int_field(1, n)) for n in shape)
-    return bytes_field(8, int_field(1, dtype) + bytes_field(2, dims) + content)
+def _tensor(dtype: int, shape: Sequence[int] | None, content: bytes) -> bytes:
+    dims = b"" if shape is None else bytes_field(2, b"".join(bytes_field(2, int_field(1, n)) for n in shape))
+    return bytes_field(8, int_field(1, dtype) + dims + content)
 
 
 def scalar(tag: str, value: Any, new_style: bool = False, double_precision: bool = False) -> bytes:
@@ -59,9 +60,9 @@ def scalar(tag: str, value: Any, new_style: bool = False, double_precision: bool
                              f"{array.squeeze().ndim} dimensions.")
     number = float(array.squeeze())
     if new_style and double_precision:
-        return _summary(tag, _tensor(DT_DOUBLE, (), doubles_field(6, [number])), _metadata("scalars"))
+        return _summary(tag, _tensor(DT_DOUBLE, None, doubles_field(6, [number])), _metadata("scalars"))
     if new_style:
-        return _summary(tag, _tensor(DT_FLOAT, (), bytes_field(5, struct.pack("<f", number))), _metadata("scalars"))
+        return _summary(tag, _tensor(DT_FLOAT, None, bytes_field(5, struct.pack("<f", number))), _metadata("scalars"))
     return _summary(tag, float_field(2, number))
 
 
@@ -120,6 +121,18 @@ def image(tag: str, data: Any, dataformats: str = "NCHW") -> bytes:
     return _picture(tag, *pixels.shape, _image.png(pixels))
 
 
+def image_boxes(tag: str, data: Any, boxes: Any, rescale: float = 1, dataformats: str = "CHW", labels: list[str] | None = None) -> bytes:
+    """A picture with boxes drawn on it, shown `rescale` times as large."""
+    pixels = _image.as_height_width_channels(_image.to_bytes(as_array(data)), dataformats)
+    return _picture(tag, *pixels.shape, _image.png(_image.with_boxes(pixels, as_array(boxes), labels, rescale)))
+
+
+def video(tag: str, data: Any, fps: int = 4) -> bytes:
+    """A moving picture (N, T, C, H, W) of uint8 pixels or of numbers between 0 and 1."""
+    frame, content = _image.gif(_image.to_bytes(as_array(data)), fps)
+    return _picture(tag, *frame.shape, content)
+
+
 def image_file(tag: str, data: bytes) -> bytes:
     """A picture that is a PNG file already."""
     width, height, _, colour_type = struct.unpack(">IIBB", data[16:26])
@@ -174,9 +187,44 @@ def pr_curve(tag: str, labels: Any, predictions: Any, num_thresholds: int = 127,
     tiny = 1e-7
     precision = true_positive / np.maximum(tiny, true_positive + false_positive)
     recall = true_positive / np.maximum(tiny, true_positive + false_negative)
-    rows = np.stack([true_positive, false_positive, true_negative, false_negative, precision, recall]).astype("<f4")
+    return pr_curve_raw(tag, true_positive, false_positive, true_negative, false_negative, precision, recall, num_thresholds)
+
+
+def pr_curve_raw(tag: str, tp: Any, fp: Any, tn: Any, fn: Any, precision: Any, recall: Any, num_thresholds: int = 127) -> bytes:
+    """Precision and recall that were computed already; counts of true and false positives and negatives at each threshold."""
+    num_thresholds = min(num_thresholds, 127)
+    rows = np.stack(list(map(as_array, (tp, fp, tn, fn, precision, recall)))).astype("<f4")
     return _summary(tag, _metadata("pr_curves", int_field(2, num_thresholds)),
                     _tensor(DT_FLOAT, rows.shape, bytes_field(5, rows.tobytes())))
+
+
+def custom_scalars(layout: dict[str, dict[str, list]]) -> bytes:
+    """Charts of several scalars: {category: {chart: [kind, tags]}}, kind 'Multiline', or 'Margin' for a value and its limits."""
+    content = b""
+    for category, charts in layout.items():
+        encoded = bytes_field(1, category)
+        for title, (kind, tags, *_) in charts.items():
+            if kind == "Margin":
+                if len(tags) != 3:
+                    raise AssertionError("len(tags) != 3")
+                chart = bytes_field(3, bytes_field(1, b"".join(bytes_field(k, t) for k, t in enumerate(tags, 1))))
+            else:
+                chart = bytes_field(2, b"".join(bytes_field(1, t) for t in tags))
+            encoded += bytes_field(2, bytes_field(1, title) + chart)
+        content += bytes_field(2, encoded)
+    return _summary("custom_scalars__config__", _tensor(DT_STRING, (), bytes_field(8, content)), _metadata("custom_scalars"))
+
+
+def mesh(tag: str, vertices: Any, colors: Any = None, faces: Any = None, config_dict: dict | None = None) -> bytes:
+    """Points (N, V, 3) in space, their colors (N, V, 3), and triangles (N, F, 3) by their points' numbers; settings for Three.js."""
+    parts = [(kind, name, as_array(x)) for kind, name, x in ((1, "VERTEX", vertices), (2, "FACE", faces), (3, "COLOR", colors)) if x is not None]
+    components = sum(1 << kind for kind, _, _ in parts)
+    found = b""
+    for kind, name, x in parts:
+        content = bytes_field(2, tag) + int_field(3, kind) + bytes_field(5, json.dumps(config_dict or {}, sort_keys=True))
+        content += ints_field(6, x.shape) + int_field(7, components)
+        found += _summary(f"{tag}_{name}", _metadata("mesh", content), _tensor(DT_FLOAT, x.shape, bytes_field(5, x.astype("<f4").tobytes())))
+    return found
 
 
 def hparams(hparam_dict: dict, metric_dict: dict, hparam_domain_discrete: dict | None = None) -> list[bytes]:

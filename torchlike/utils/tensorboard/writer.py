@@ -8,10 +8,13 @@ import sys
 import threading
 import time
 import weakref
-from typing import Any, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO
 
-from . import summary
+from . import _embedding, summary
 from ._wire import bytes_field, double_field, int_field, record
+
+if TYPE_CHECKING:
+    from ...nn import Module
 
 __all__ = ["FileWriter", "SummaryWriter"]
 
@@ -52,6 +55,11 @@ class FileWriter:
     def add_summary(self, encoded: bytes, global_step: int | None = None, walltime: float | None = None) -> None:
         """Append an event with an encoded summary."""
         self.add_event(bytes_field(5, encoded), global_step, walltime)
+
+    def add_graph(self, graph: bytes, run_metadata: bytes) -> None:
+        """Append an encoded GraphDef and the RunMetadata of its one run."""
+        self.add_event(bytes_field(4, graph))
+        self.add_event(bytes_field(8, bytes_field(1, "step1") + bytes_field(2, run_metadata)))
 
     def _put(self, event: bytes) -> None:
         with self._lock:
@@ -115,6 +123,7 @@ class SummaryWriter:
         self.all_writers: dict[str, FileWriter] | None = None
         self._get_file_writer()
         self.default_bins = summary.default_bins()
+        self._embeddings = ""  # projector_config.pbtxt, of this writer's
 
     def _get_file_writer(self) -> FileWriter:
         if self.all_writers is None or self.file_writer is None:
@@ -177,6 +186,19 @@ class SummaryWriter:
         """Add a batch of pictures as a grid."""
         self._add(summary.image(tag, img_tensor, dataformats), global_step, walltime)
 
+    def add_image_with_boxes(self, tag: str, img_tensor: Any, box_tensor: Any, global_step: int | None = None, walltime: float | None = None,
+                             rescale: float = 1, dataformats: str = "CHW", labels: str | list[str] | None = None) -> None:
+        """Add a picture with boxes (N, 4), rows (x1, y1, x2, y2), and their labels. Needs Pillow."""
+        if isinstance(labels, str):
+            labels = [labels]
+        if labels is not None and len(labels) != box_tensor.shape[0]:
+            labels = None
+        self._add(summary.image_boxes(tag, img_tensor, box_tensor, rescale, dataformats, labels), global_step, walltime)
+
+    def add_video(self, tag: str, vid_tensor: Any, global_step: int | None = None, fps: int = 4, walltime: float | None = None) -> None:
+        """Add a moving picture (N, T, C, H, W): uint8, or numbers between 0 and 1. Needs Pillow, where PyTorch asks for moviepy."""
+        self._add(summary.video(tag, vid_tensor, fps), global_step, walltime)
+
     def add_figure(self, tag: str, figure: Any, global_step: int | None = None, close: bool = True,
                    walltime: float | None = None) -> None:
         """Add a matplotlib figure (or each of a list), and close it unless told not to."""
@@ -201,6 +223,50 @@ class SummaryWriter:
                      num_thresholds: int = 127, weights: Any = None, walltime: float | None = None) -> None:
         """Add a precision-recall curve of labels 0 or 1 and predictions in [0, 1]."""
         self._add(summary.pr_curve(tag, labels, predictions, num_thresholds, weights), global_step, walltime)
+
+    def add_pr_curve_raw(self, tag: str, true_positive_counts: Any, false_positive_counts: Any, true_negative_counts: Any,
+                         false_negative_counts: Any, precision: Any, recall: Any, global_step: int | None = None, num_thresholds: int = 127,
+                         weights: Any = None, walltime: float | None = None) -> None:
+        """Add a precision-recall curve that was computed already: an array of one number a threshold each."""
+        counts = true_positive_counts, false_positive_counts, true_negative_counts, false_negative_counts
+        self._add(summary.pr_curve_raw(tag, *counts, precision, recall, num_thresholds), global_step, walltime)
+
+    def add_custom_scalars(self, layout: dict[str, dict[str, list]]) -> None:
+        """Say which scalars share a chart: {category: {chart: ['Multiline' or 'Margin', tags]}}; once for each writer."""
+        self._add(summary.custom_scalars(layout), None, None)
+
+    def add_custom_scalars_multilinechart(self, tags: list[str], category: str = "default", title: str = "untitled") -> None:
+        """`add_custom_scalars` of one chart of several lines."""
+        self.add_custom_scalars({category: {title: ["Multiline", tags]}})
+
+    def add_custom_scalars_marginchart(self, tags: list[str], category: str = "default", title: str = "untitled") -> None:
+        """`add_custom_scalars` of one chart of a value between two limits, by three tags."""
+        if len(tags) != 3:
+            raise AssertionError(f"Expected 3 tags, got {len(tags)}.")
+        self.add_custom_scalars({category: {title: ["Margin", tags]}})
+
+    def add_mesh(self, tag: str, vertices: Any, colors: Any = None, faces: Any = None, config_dict: dict | None = None,
+                 global_step: int | None = None, walltime: float | None = None) -> None:
+        """Add points (N, V, 3) in space, with colors (N, V, 3) and triangles (N, F, 3); `config_dict` holds settings for Three.js."""
+        self._add(summary.mesh(tag, vertices, colors, faces, config_dict), global_step, walltime)
+
+    def add_graph(self, model: Module, input_to_model: Any = None, verbose: bool = False, use_strict_trace: bool = True) -> None:
+        """Add the operators that a model runs for example inputs, a tensor or a tuple of arguments, in the scopes of its modules.
+
+        verbose            prints the operators, too
+        use_strict_trace   makes no difference: the model runs, and what it does is recorded
+        """
+        from . import _graph
+        self._get_file_writer().add_graph(_graph.graph(model, input_to_model, verbose), _graph.STEP_STATS)
+
+    def add_embedding(self, mat: Any, metadata: list | None = None, label_img: Any = None, global_step: int | None = None,
+                      tag: str = "default", metadata_header: list | None = None) -> None:
+        """Add points (N, D) for the projector, with labels (or rows of as many as the header has) and pictures (N, C, H, W)."""
+        step, folder = int(global_step or 0), self._get_file_writer().get_logdir()
+        _embedding.write(os.path.join(folder, _embedding.folder(tag, step)), mat, metadata, label_img, metadata_header)
+        self._embeddings += _embedding.entry(tag, step, metadata, label_img)
+        with open(os.path.join(folder, "projector_config.pbtxt"), "w", encoding="utf-8") as f:
+            f.write(self._embeddings)
 
     def add_hparams(self, hparam_dict: dict[str, Any], metric_dict: dict[str, Any],
                     hparam_domain_discrete: dict[str, list] | None = None, run_name: str | None = None,
