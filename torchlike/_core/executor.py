@@ -257,32 +257,23 @@ def _finish(prog, live) -> None:
 
 def _choose(prog, info: ProgramInfo, live: tuple, dead: tuple, reason: str) -> Executable | None:
     """An executable that serves these outputs and donations, or None for the NumPy tier."""
-    wanted, allowed = set(live), set(dead)
     if not info.looked_on_disk:
         info.looked_on_disk = True
         if disk_cache.enabled() and options.tier != "numpy" and not host.options.numpy_only:
             _load_known(info)
-    serving = [exe for exe in info.executables if wanted <= exe.position.keys() and allowed.issuperset(exe.donated)]
-    if serving:
-        exe = info.chosen[(live, dead)] = max(serving, key=lambda exe: len(exe.donated))
+    if info.executables and (exe := _serving(prog, info, live, dead)) is not None:
         history.add(info, reason, "compiled", 0.0)
         return exe
-    lending = next((exe for exe in info.executables if wanted <= exe.position.keys() and exe.lent < LENT), None)
-    if lending is not None:
-        lending.lent += 1
-        _lend(prog.inputs, lending.gone - allowed)
-        history.add(info, reason, "compiled", 0.0)
-        return lending
     info.lives.update(live)
     if (info.refusal and options.tier != "compiled") or not _wants_compilation(info, prog.inputs):
         history.add(info, reason, "numpy", 0.0)
         return None
     pairs = _matching(info, tuple(info.lives), dead)
     donated, taking = tuple(pairs), tuple(pairs.values())
-    live = taking + tuple(sorted(info.lives.difference(taking)))
+    outs = taking + tuple(sorted(info.lives.difference(taking)))
     start = time.perf_counter()
     try:
-        exe = build(info, live, donated)
+        exe = build(info, outs, donated)
     except Exception as error:  # some operation cannot be traced: op by op, its error reaches only what depends on it
         if options.tier == "compiled":
             raise
@@ -292,10 +283,24 @@ def _choose(prog, info: ProgramInfo, live: tuple, dead: tuple, reason: str) -> E
     seconds = time.perf_counter() - start
     _tidy()
     _add(info, exe)
-    info.chosen[(tuple(sorted(wanted)), dead)] = exe
+    info.chosen[live, dead] = exe
     history.compilations.append((len(info.steps), seconds, "compiled now"))
     history.add(info, reason, "compiled now", seconds)
     return exe
+
+
+def _serving(prog, info: ProgramInfo, live: tuple, dead: tuple) -> Executable | None:
+    """A known executable that gives these outputs and takes over no more than these inputs; or more, for a few runs."""
+    wanted, allowed = set(live), set(dead)
+    serving = [exe for exe in info.executables if wanted <= exe.position.keys() and allowed.issuperset(exe.donated)]
+    if serving:
+        exe = info.chosen[live, dead] = max(serving, key=lambda exe: len(exe.donated))
+        return exe
+    lending = next((exe for exe in info.executables if wanted <= exe.position.keys() and exe.lent < LENT), None)
+    if lending is not None:
+        lending.lent += 1
+        _lend(prog.inputs, lending.gone - allowed)
+    return lending
 
 
 def _lend(inputs: list[Value], taken: frozenset[int]) -> None:

@@ -82,8 +82,11 @@ class Categorical(Distribution):
         """The log-probability of the index."""
         if self._validate_args:
             self._validate_sample(value)
-        index, logits = F["broadcast_tensors"](value.long().unsqueeze(-1), self.logits)
-        return logits.gather(-1, index[..., :1]).squeeze(-1)
+        index, logits = value.long().unsqueeze(-1), self.logits
+        if index.shape[:-1] != logits.shape[:-1]:
+            index, logits = F["broadcast_tensors"](index, logits)
+            index = index[..., :1]
+        return logits.gather(-1, index).squeeze(-1)
 
     def entropy(self):
         """-sum p log p."""

@@ -250,13 +250,14 @@ def numpy(self, *, force: bool = False) -> np.ndarray:
     from .._host import numpy_view
     if force:
         return self.detach().cpu().resolve_conj().resolve_neg().numpy()
-    if self.device.type != "cpu":
+    a = self._value.aval
+    if a.device.type != "cpu":
         raise TypeError(f"can't convert {self.device} device type tensor to numpy. Use Tensor.cpu() to copy the tensor to host memory first.")
     if mode.enabled and self.requires_grad:
         raise RuntimeError("Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead.")
-    if self.dtype is dt.bfloat16 or self.dtype in dt.FLOAT8:
-        raise TypeError(f"Got unsupported ScalarType {self.dtype.short}")
-    if self.is_conj():
+    if a.dtype is dt.bfloat16 or a.dtype in dt.FLOAT8:
+        raise TypeError(f"Got unsupported ScalarType {a.dtype.short}")
+    if self._chain and self.is_conj():
         raise RuntimeError("Can't call numpy() on Tensor that has conjugate bit set. Use tensor.resolve_conj().numpy() instead.")
     if self._chain and self.is_neg():
         raise RuntimeError("Can't call numpy() on Tensor that has negative bit set. Use tensor.resolve_neg().numpy() instead.")
