@@ -108,6 +108,7 @@ class _Watch(Capture):
     def __init__(self, counter: FlopCounterMode) -> None:
         super().__init__()
         self.counter, self.seen = counter, (None, None)
+        self.inside = 0  # of operators that a formula counts as one
 
     def look(self) -> None:
         """Count what was recorded since the last look."""
@@ -115,7 +116,7 @@ class _Watch(Capture):
         node, last = recorded.node, self.seen[1] if self.seen[0] is recorded else None
         self.seen = recorded, node
         plans = []
-        while node is not last and node.parent is not None:
+        while not self.inside and node is not last and node.parent is not None:
             if node.plan is not None:
                 plans.append(node.plan)
             node = node.parent
@@ -145,7 +146,11 @@ class _Watch(Capture):
         if formula is None:
             return run(*args, **kwargs)
         self.look()
-        out = run(*args, **kwargs)
+        self.inside += 1
+        try:
+            out = run(*args, **kwargs)
+        finally:
+            self.inside -= 1
         self.seen = program.state.program, program.state.program.node
         self.counter._put(op, formula(*args, out_val=out, **kwargs))
         return out
