@@ -366,22 +366,22 @@ def test_an_executable_that_takes_inputs_over_serves_a_few_runs_that_keep_them(m
 def test_a_program_among_many_others_proves_itself_later(monkeypatch):
     monkeypatch.setattr(disk_cache, "enabled", lambda: False)
 
-    def sights(others):
+    def sights(others, side):
         """How often the program is seen until it is compiled, with other programs in between."""
         for k in range(100):
             compiled = len(history.compilations)
-            x = torch.ones(1500, 1500 + others)
+            x = torch.ones(1500, 1500 + others + side)
             for _ in range(9):
                 x = x + 1
             x.sum().item()
             if len(history.compilations) > compiled:
                 return k
             for i in range(others):
-                (torch.ones(1 + i) * 2).tolist()
+                (torch.ones(side, side + i) * 2).sum().item()
         return 100
     with program.immediate(False), program.tier(None):
-        alone, crowded = sights(0), sights(31)
-        assert alone < crowded < 100
+        alone, crowded, beside_small_ones = sights(0, 0), sights(31, 900), sights(31, 1)
+        assert alone == beside_small_ones < crowded < 100
 
 
 def test_executables_are_forgotten_before_mappings_run_out(monkeypatch):

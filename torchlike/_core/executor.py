@@ -15,6 +15,7 @@ from __future__ import annotations
 import atexit
 import contextlib
 import gc
+import itertools
 import sys
 import time
 from collections import Counter, deque
@@ -24,7 +25,7 @@ from operator import attrgetter
 import jax
 import numpy as np
 
-from . import allocator, costs, disk_cache, history, host, mappings
+from . import allocator, costs, disk_cache, history, host, mappings, parts
 from .aval import BOOL, COMPLEX, FLOAT, INT
 from .executable import Executable, Step, build
 from .interrupts import Uninterrupted
@@ -35,6 +36,7 @@ MOST_NODES = 400_000  # records kept in the trie; about 300 bytes each
 NEAR, FAR = 8, 64  # programs between two sights in a loop; from the one to the other, a sight counts ever less
 SIGHTS_LIGHT, SIGHTS_HEAVY = 4, 3  # near sights in a row after which a program is compiled
 HEAVY_WORK = 2e7  # units of work (see costs.work) per run above which a program is heavy
+BESIDE = 0.02  # of a heavy program's work, from which on another counts that runs in between
 LARGE_WORK = 1e5  # from which a program's arrays are worth keeping their memory pages for the next
 LASTS = 3  # a loop is expected to go on for so many times as long as it has run; see benchmarks/compile_when.py
 NOTED = 20  # a program that lost less than this part of its compilation is not worth a file that says so
@@ -48,6 +50,8 @@ MAPPED = 3  # an executable takes as many besides as so many operations
 class _Options:
     tier = None  # None: by the rule above; 'numpy' or 'compiled': forced
     clock = 0  # programs run so far
+    large = 0  # those of them that were large and are not compiled
+    works: deque[float] = deque(maxlen=1024)  # of the last ones
     settled = -1  # when memory is tidied again
     loaded = 0  # operations in executables since mappings were counted
 
@@ -141,21 +145,31 @@ def _note_sights() -> None:
             disk_cache.note(info, info.earlier + info.seen)
 
 
-def _tick() -> None:
+def _distance(info: ProgramInfo, programs: int) -> int:
+    """How many of the last programs count beside this large one: a trainer may run a hundred small ones at each step."""
+    if programs > len(options.works):
+        return FAR + 1
+    return sum(work >= BESIDE * info.work for work in itertools.islice(options.works, len(options.works) - programs, None))
+
+
+def _tick(info: ProgramInfo) -> None:
     options.clock += 1
+    options.works.append(info.work)
     if options.clock == options.settled:
         allocator.give_back()
 
 
-def run(prog, reason: str) -> None:
-    """Execute a program and give its live results their arrays."""
+def run(prog, reason: str, divisible: bool = True) -> None:
+    """Execute a program and give its live results their arrays; in parts, where that is better and allowed."""
     node = prog.node
     info = node.program_info
     if info is None:
         info = node.program_info = ProgramInfo(node, prog.device)
     info.seen += 1
-    _tick()
+    _tick(info)
     distance = options.clock - info.last_seen
+    if distance > NEAR and info.work >= HEAVY_WORK:
+        distance = _distance(info, distance)
     info.near = info.near + min(1, NEAR / distance) if distance <= FAR else 1
     info.last_seen = options.clock
     results, inputs = prog.results, prog.inputs
@@ -166,6 +180,10 @@ def run(prog, reason: str) -> None:
     dead = tuple([i for i, c in enumerate(map(sys.getrefcount, inputs)) if c == _ALONE and _donatable(inputs[i])])
     exe = info.chosen.get((live, dead))
     if exe is None:
+        if divisible and info.work >= HEAVY_WORK and (divided := _divided(info)):
+            with Uninterrupted():
+                parts.run(prog, divided, lambda piece: run(piece, reason, False))
+            return
         exe = _choose(prog, info, live, dead, reason)
         if exe is None:
             if info.work >= LARGE_WORK:
@@ -185,6 +203,15 @@ def run(prog, reason: str) -> None:
             _take_over(prog, exe, live)
     else:
         _take_over(prog, exe, live)
+
+
+def _divided(info: ProgramInfo) -> list[list[int]] | None:
+    """The steps of a program by parts of which some return, where it does not."""
+    _look_on_disk(info)
+    if info.executables or options.tier is not None or host.options.numpy_only:
+        return None
+    options.large += 1
+    return parts.divided(info, options.large)
 
 
 def _take_over(prog, exe: Executable, live: tuple) -> None:
@@ -214,7 +241,7 @@ def known(info: ProgramInfo, values: list[Value], replaced: frozenset[int]) -> E
 def run_alone(info: ProgramInfo, exe: Executable, values: list[Value], floats: Sequence[float], ints: Sequence[int],
               results: list[Value], reason: str) -> None:
     """Run what `known` found, without a program."""
-    _tick()
+    _tick(info)
     info.last_seen = options.clock
     history.add(info, reason, "compiled", 0.0)
     try:
@@ -257,10 +284,7 @@ def _finish(prog, live) -> None:
 
 def _choose(prog, info: ProgramInfo, live: tuple, dead: tuple, reason: str) -> Executable | None:
     """An executable that serves these outputs and donations, or None for the NumPy tier."""
-    if not info.looked_on_disk:
-        info.looked_on_disk = True
-        if disk_cache.enabled() and options.tier != "numpy" and not host.options.numpy_only:
-            _load_known(info)
+    _look_on_disk(info)
     if info.executables and (exe := _serving(prog, info, live, dead)) is not None:
         history.add(info, reason, "compiled", 0.0)
         return exe
@@ -337,6 +361,13 @@ def _tidy() -> None:
     """After a compilation: now, and once the arrays of some steps have found their places."""
     allocator.give_back()
     options.settled = options.clock + SETTLED
+
+
+def _look_on_disk(info: ProgramInfo) -> None:
+    if not info.looked_on_disk:
+        info.looked_on_disk = True
+        if disk_cache.enabled() and options.tier != "numpy" and not host.options.numpy_only:
+            _load_known(info)
 
 
 def _load_known(info: ProgramInfo) -> None:

@@ -28,7 +28,8 @@ OPS: dict[str, Op] = {}
 class Plan:
     """An op at given avals and statics."""
 
-    __slots__ = ("op", "avals", "statics", "outs", "single", "run", "differentiable", "device", "precision", "host", "_numpy", "_xla", "_saved", "_depends", "nodes")
+    __slots__ = ("op", "avals", "statics", "outs", "single", "run", "differentiable", "device", "precision", "host", "_numpy", "_xla", "_saved", "_depends", "nodes",
+                 "last_run", "steady")
 
     def __init__(self, op, avals, statics, outs, run, device):
         self.op, self.avals, self.statics, self.run, self.device = op, avals, statics, run, device
@@ -40,6 +41,7 @@ class Plan:
         self._numpy = self._xla = self._depends = None
         self._saved = {}
         self.nodes: dict[int, tuple] = {}  # see _tensor._node
+        self.last_run, self.steady = -1 << 30, 0  # see parts.py
 
     def __repr__(self):
         return f"{self.op.name}({', '.join(map(repr, self.avals))}; {self.statics})"

@@ -17,7 +17,7 @@ from .._core.value import Value
 from .._public import SPARSE_FORMS
 from .._tensor import Tensor, _node, apply
 from .graph import GradientEdge, Packed
-from .walk import replay
+from .walk import replay, structure
 
 
 def backward(tensors, grad_tensors=None, retain_graph: bool | None = None, create_graph: bool = False,
@@ -149,9 +149,13 @@ def _filled(a, number) -> Value:
 
 def run(roots, keep_graph: bool, create_graph: bool, inputs: Sequence[Tensor], accumulate: bool) -> list:
     """Walk from roots `(node, output index, gradient or None for ones)`. Gradients of `inputs` are returned, or added to their `.grad`."""
+    captures: dict = {}
+    places = []
+    leaves: list | None = None  # and their gradients, to be added to `.grad` at the end: the order of a replay, which makes the same program
     if not inputs and not create_graph and not mode.anomaly and not any(g is not None and node.plan is None for node, _, g in roots) and not (
             backwards and backwards[0].takes([g for _, _, g in roots])):
-        made = replay(roots, keep_graph)
+        known = structure(roots) if program.state.limit else None
+        made = known and replay(roots, *known, keep_graph)
         if made is not None:
             before, mode.enabled = mode.enabled, False
             try:
@@ -160,8 +164,7 @@ def run(roots, keep_graph: bool, create_graph: bool, inputs: Sequence[Tensor], a
             finally:
                 mode.enabled = before
             return []
-    captures = {}
-    places = []
+        leaves = known and []
     inner = getattr(program.state.program, "boundaries", None) if inputs else None  # under vmap: where edges lead that leave the call
     for t in inputs:
         if not t._sparse:
@@ -203,7 +206,9 @@ def run(roots, keep_graph: bool, create_graph: bool, inputs: Sequence[Tensor], a
             if wanted is not None and node not in wanted:
                 below = [None] * len(node.edges)
             elif leaf:
-                if not inputs and mine[0] is not None:
+                if leaves is not None:
+                    leaves.append((node, mine[0]))
+                elif not inputs and mine[0] is not None:
                     _accumulate(node, mine[0], create_graph)
                 continue
             elif all(g is None for g in mine):
@@ -225,6 +230,9 @@ def run(roots, keep_graph: bool, create_graph: bool, inputs: Sequence[Tensor], a
                 waiting[edge[0]][0] -= 1
                 if waiting[edge[0]][0] == 0:
                     ready.append(edge[0])
+        for leaf, g in leaves or ():
+            if g is not None:
+                _accumulate(leaf, g, False)
         if outer_walk is None:
             for callback in _callbacks:  # grows: a callback may queue another
                 callback()

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import Counter
 
 from .._core.graph import AccumulateGrad, Node
-from .._core.program import Sequence, record_all, state
+from .._core.program import Sequence, record_all
 from .._core.registry import OPS, Op
 from .._core.value import Value
 from .graph import Packed
@@ -118,14 +118,8 @@ class Walk(Sequence):
         return self.n_results - n
 
 
-def replay(roots, keep_graph: bool) -> list[tuple[AccumulateGrad, Value]] | None:
-    """Record the walk from roots: the leaves and their gradients, or None where it must be made node by node."""
-    if not state.limit:
-        return None
-    found = structure(roots)
-    if found is None:
-        return None
-    key, nodes = found
+def replay(roots, key: tuple, nodes: list[Node], keep_graph: bool) -> list[tuple[AccumulateGrad, Value]] | None:
+    """Record the walk from roots, given its structure: the leaves and their gradients, or None where it must be made node by node."""
     walk = _walks.get(key)
     if walk is None:
         sight = hash(key)
