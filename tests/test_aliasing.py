@@ -569,6 +569,51 @@ def test_elements_at_positions_that_are_not_known_yet(torch):
     return x, y, v, g, n, n._version, vars(n[p])
 
 
+def _words(function, *args):
+    try:
+        function(*args)
+    except RuntimeError as raised:
+        return str(raised)
+    return None
+
+
+@same
+def test_positions_that_are_not_known_yet_are_written_as_ints_are(torch):
+    """Values of any dtype, gradients, and what does not fit refused as a copy is."""
+    every = slice(None)
+    i, j = torch.tensor([1.0, 3, 2]).argmax(), torch.tensor([1.0, 3, 2]).argmin() + 2
+    x, h, n = torch.arange(24.0).reshape(2, 3, 4), torch.zeros(3, 3, dtype=torch.float16), torch.zeros(4, dtype=torch.int64)
+    x[:, i] = torch.full((4,), -1)
+    x[i, :, j] = torch.tensor([1, 0, 1], dtype=torch.bool)
+    x[i, i] = x[0, 0] > 1
+    h[j] = torch.tensor(2)
+    h[:, i] = torch.ones(1, 1, 3, dtype=torch.float64)
+    n[i] = torch.tensor(2.7)
+    a, v = torch.ones(2, 3, requires_grad=True), torch.ones(3, dtype=torch.float64, requires_grad=True)
+    b = a * 2
+    b[i] = v
+    return x, h, n, torch.autograd.grad((b * b).sum(), (a, v)), [_words(x.__setitem__, k, torch.ones(*shape)) for k, shape in [
+        (i, (7,)), (i, (3, 3, 4)), ((every, i), (1, 2, 2, 4)), (0, (2, 3, 4)), (slice(1), (1, 2, 1, 3, 4)), ((0, 0, 0), (3,)), (0, (1, 1, 3, 4))]]
+
+
+@same
+def test_positions_that_are_not_known_yet_beside_other_indices(torch):
+    """torch takes ints first, so that an index alone stays in its place; it would come to the front beside another index elsewhere."""
+    i, k = torch.tensor([1.0, 3, 2]).argmax(), torch.tensor([0, 2])
+    x = torch.arange(120.0).reshape(2, 3, 4, 5).requires_grad_()
+    m = torch.arange(6).reshape(2, 3) > 2
+    parts = [x[i, :, k], x[i, None, :, k], x[:, k, :, i], x[i, k, :, i], x[m, i], x[m, :, i], x[i, :, k, k], x[k - 1, :, i, k]]
+    g, = torch.autograd.grad(sum((p * torch.arange(p.numel()).reshape(p.shape)).sum() for p in parts), x)
+    y = x.detach().clone()
+    y[i, :, k] = torch.arange(30.0).reshape(3, 2, 5)
+    y[:, k, :, i] = torch.arange(4.0)
+    y[m, :, i] *= 2
+    y[i, :, k] = 3
+    z = x * 1
+    z[i, :, k] = torch.ones(5)
+    return parts, g, y, torch.autograd.grad((z * z).sum(), x)
+
+
 def test_an_element_taken_at_such_a_position_is_pickled_alone():
     short, long = [len(pickle.dumps(torchlike.zeros(n)[torchlike.tensor([1.0, 3, 2]).argmax()])) for n in (4, 4096)]
     assert short == long

@@ -54,10 +54,29 @@ def getitem(self: Tensor, index) -> Tensor:
         return _taken_over(error, Tensor.__getitem__, self, index)
     if not advanced:
         return t
-    made = _gather(t, advanced)
-    if all(not i._value.aval.ndim and i.dtype.category == dt.INT and not is_tracer(i._current().array) for i in advanced.values()):
+    first, advanced = _pending_first(advanced)
+    made = _gather(t, advanced) if not first else _gather(_gather(t, first), advanced)
+    if all(_is_position(i) and not is_tracer(i._current().array) for i in advanced.values()):
         made._selected = self, index
     return made
+
+
+def _is_position(i: Tensor) -> bool:
+    """Whether an index is one whole number, which is not known yet: to torch an int."""
+    return not i._value.aval.ndim and i.dtype.category == dt.INT and i.dtype is not dt.uint8
+
+
+def _pending_first(advanced: dict) -> tuple[dict, dict]:
+    """Positions to be taken first, and the other advanced indices of what that leaves.
+
+    torch takes ints first. Whether a position is an index or an int shows only where slices or None lie between the indices: these
+    indices' dimensions come first in the result.
+    """
+    first = {d: i for d, i in advanced.items() if _is_position(i)}
+    dims = sorted(advanced)
+    if not first or len(first) == len(dims) or all(b == a + _dims_used(advanced[a]) for a, b in zip(dims, dims[1:])):
+        return {}, advanced
+    return first, {d - sum(f < d for f in first): i for d, i in advanced.items() if d not in first}
 
 
 def _taken_over(error: Exception, function: Callable, t: Tensor, index, *value):
@@ -381,10 +400,19 @@ def setitem(self: Tensor, index, value) -> None:
             return
         shape = t._value.aval.shape
         if value._value.aval.ndim > len(shape):
-            value = _drop_ones(value, shape)
+            value = _without_leading_ones(value, shape)
         t.copy_(value if value._storage is None or value._storage is not t._storage else value.expand(shape))
         return
     t._check_write(True)
+    if all(map(_is_position, advanced.values())):
+        _write_at_positions(t, advanced, value)
+        return
+    first, advanced = _pending_first(advanced)
+    if first:
+        part = _gather(t, first)
+        setitem(part, tuple([advanced.get(d, slice(None)) for d in range(max(advanced) + 1)]), value)
+        _write_at_positions(t, first, part)
+        return
     kind = next(iter(advanced.values())).dtype if len(advanced) == 1 and value._value.aval.numel == 1 else None
     if kind is dt.uint8:
         raise RuntimeError("masked_fill_ only supports boolean masks, but got mask with dtype unsigned char")
@@ -397,6 +425,17 @@ def setitem(self: Tensor, index, value) -> None:
             return
     ready, dims = _prepared(t, advanced)
     put_index(t, ready, dims, value, False)
+
+
+def _write_at_positions(t: Tensor, positions: dict, value: Tensor) -> None:
+    """t[positions] = value as torch does it for ints: like `copy_`, of any dtype, and refused in its words."""
+    shape = tuple([n for d, n in enumerate(t._value.aval.shape) if d not in positions])
+    if value._value.aval.ndim > len(shape):
+        value = _without_leading_ones(value, shape)
+    if value._value.aval.shape != shape:
+        value = value.expand(shape)
+    ready, dims = _prepared(t, positions)
+    put_index(t, ready, dims, value.to(t.device, t.dtype), False)
 
 
 def put_repeating(t: Tensor, index, dims, value: Tensor, accumulate: bool = False) -> Tensor:
@@ -444,6 +483,12 @@ def _drop_ones(value: Tensor, target: tuple) -> Tensor:
     if any(n != 1 for n in shape[:extra]):
         _refuse_shape(shape, target)
     return value.reshape(shape[extra:])
+
+
+def _without_leading_ones(value: Tensor, target: tuple) -> Tensor:
+    shape = value._value.aval.shape
+    value = value.reshape(shape[next((d for d, n in enumerate(shape) if n != 1), len(shape)):])
+    return value if value._value.aval.ndim <= len(target) else value.expand(target)  # which refuses it
 
 
 def _refuse_shape(shape: tuple, target: tuple) -> None:
