@@ -438,3 +438,18 @@ def test_results_that_are_one_value():
             a.mul_(2)
             b.add_(1)
             assert a.tolist() == [10., 12., 14.] and b.tolist() == [6., 7., 8.]
+
+
+@pytest.mark.parametrize("shown", [lambda p: p.reshape(-1), lambda p: p[:, 1:]])
+def test_a_program_stays_itself_once_its_indices_are_arrays_of_jax(shown):
+    """The range of what a view shows must not be forgotten when a compiled program takes over: that checks no range."""
+    places, table = torch.arange(12).reshape(4, 3) % 5, torch.ones(5, 2)
+    places.tolist()
+    history.entries.clear()
+    with executor.tier("compiled"):
+        for _ in range(3):
+            (table[shown(places)] * 2).sum().item()
+    steps = [e.info for e in history.entries]
+    assert program.is_immediate() or (len(steps) == 3 and len({id(info) for info in steps}) == 1)
+    with pytest.raises(IndexError, match="index 4 is out of bounds"):
+        table[:4][shown(places)]

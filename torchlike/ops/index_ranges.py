@@ -45,11 +45,14 @@ def _seen_of(root, chain: tuple, numel: int) -> tuple[int, int] | None:
     or as `arange(n).unsqueeze(0)`, and a wrong one shall be an error on its line."""
     if not numel:
         return 0, -1
-    if root.bounds is not None and all(op.name in _WHOLE for op, *_ in chain):
+    whole, array = all(op.name in _WHOLE for op, *_ in chain), root.array
+    if root.bounds is not None and whole:
         return root.bounds
-    array = root.array
-    if not isinstance(array, np.ndarray) or array is program.META_ARRAY:
+    if array is None or array is program.META_ARRAY or program.is_tracer(array) or root.aval.device.type != "cpu":
         return None
+    if whole:
+        return bounds(root)  # kept with it: a program must not change once it is compiled and the root an array of JAX's
+    array = np.asarray(array)
     for op, numbers, statics in chain:
         if not all(x.__class__ is int for x in numbers):
             return None
