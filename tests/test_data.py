@@ -364,3 +364,42 @@ def test_iterators_over_a_loader_of_a_program_of_its_own():
             return None
 
     assert list(ours(Loader())) == list(theirs(Loader())) == [0, 2, 4, 6, 8]
+
+
+class Words:
+    """Words of several lengths, written into rows of zeros."""
+
+    def __init__(self, torch, words=40):
+        self.torch, self.words = torch, [[(i * k) % 7 + 1 for k in range(1, 3 + i * i % 9)] for i in range(words)]
+
+    def __len__(self):
+        return len(self.words)
+
+    def __getitem__(self, i):
+        x = self.torch.zeros(12, dtype=self.torch.int64)
+        x[1:1 + len(self.words[i])] = self.torch.tensor(self.words[i])
+        x[1 + len(self.words[i]):] = -1
+        return x, (x > 0).sum()
+
+
+@same
+def test_words_of_any_length_in_order_and_shuffled(torch):
+    ordered = list(torch.utils.data.DataLoader(Words(torch), 6))
+    return ordered, list(torch.utils.data.DataLoader(Words(torch), 6, shuffle=True)), torch.randn(3)
+
+
+def test_samples_that_are_new_each_time_leave_the_step_its_program(subject):
+    """Recorded with the step they made each a program of its own: none was ever compiled, and the recorder's memory grew."""
+    from torchlike._core import history, program
+    weight = subject.ones(3, requires_grad=True)
+    history.entries.clear()
+    sizes, optimizer = [], subject.optim.SGD([weight], 0.1)
+    for x, n in subject.utils.data.DataLoader(Words(subject), 4):
+        optimizer.zero_grad()
+        (weight * x.float().mean() * n.sum()).sum().backward()
+        optimizer.step()
+        sizes.append(program.trie.size)
+    weight.tolist()
+    steps = [e.info for e in history.entries if e.reason == "end of optimizer step"]
+    assert program.is_immediate() or (len(steps) == 10 and len({id(info) for info in steps[2:]}) == 1)
+    assert program.is_immediate() or sizes[-1] - sizes[4] < 10 < sizes[1] - sizes[0]

@@ -14,6 +14,7 @@ from torchlike._core.dtype import int64
 from torchlike.ops.creation import empty
 
 from . import _pipes
+from ._utils.apart import Fetches
 from ._utils.fetch import _DatasetKind
 from ._utils.worker import ExceptionWrapper, Finished, Resumed
 from ._utils.workers import Workers
@@ -101,9 +102,10 @@ class _SingleProcessDataLoaderIter(_BaseDataLoaderIter):
         if _pipes.any_kind(self._dataset):
             _pipes.settings().apply_sharding(self._dataset, 1, 0)
         self._fetcher = _fetcher_of(loader)(loader.dataset)
+        self._fetch = Fetches(self._fetcher.fetch)
 
     def _next_data(self) -> Any:
-        return self._fetcher.fetch(next(self._indices))
+        return self._fetch(next(self._indices))
 
 
 class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):

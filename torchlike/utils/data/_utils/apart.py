@@ -1,0 +1,31 @@
+"""Samples made in this process: recorded with the step that uses them, or run at once.
+
+A dataset that writes words of any length into tensors records other operations for each batch. As part of a training step they
+would make each step a program that was never seen, so that none is ever compiled.
+"""
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from torchlike._core import program
+
+NEW = 2  # fetches in a row whose operations had not been recorded before
+
+
+class Fetches:
+    """Calls of a fetcher in turn: recorded, until NEW in a row were new to the recorder, then run operation by operation."""
+
+    def __init__(self, fetch: Callable[[Any], Any]) -> None:
+        self._fetch, self._new = fetch, 0
+
+    def __call__(self, index: Any) -> Any:
+        if program.is_immediate() or program.state.capture is not None:
+            return self._fetch(index)
+        if self._new >= NEW:
+            with program.immediate():
+                return self._fetch(index)
+        before = program.trie.size
+        data = self._fetch(index)
+        self._new = self._new + 1 if program.trie.size > before else 0
+        return data
