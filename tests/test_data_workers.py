@@ -10,6 +10,7 @@ import sys
 import textwrap
 import threading
 import time
+import warnings
 from pathlib import Path
 
 import jax
@@ -399,3 +400,16 @@ def test_exit_in_the_middle_is_quiet():
     with run_script(source) as parent:
         out, errors = parent.communicate(timeout=60)
         assert (out, errors, parent.returncode) == ("leaving\n", "", 0)
+
+
+@pytest.mark.parametrize("torch", [real, ours])
+def test_a_warning_is_shown_once_however_often_workers_start(torch):
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("default")
+        filters = list(warnings.filters)
+        for _ in range(3):
+            warnings.warn("said in each epoch", stacklevel=1)
+            list(torch.utils.data.DataLoader(Numbers(4), 2, num_workers=1))
+        after = list(warnings.filters)
+    assert [str(w.message) for w in caught if "os.fork" not in str(w.message)] == ["said in each epoch"]
+    assert after == filters

@@ -6,6 +6,7 @@ each ended or raised within 1.03 s, and no process, descriptor or shared memory 
 from __future__ import annotations
 
 import os
+import re
 import signal
 import socket
 import time
@@ -108,12 +109,20 @@ class Workers:
                 process.join(max(deadline - time.monotonic(), 0 if act is None else 1))
 
 
+# Python (3.12) and JAX warn of forks beside other threads; torchlike.multiprocessing has seen to it
+_OF_FORKS = [("ignore", re.compile(words), kind, None, 0)
+             for words, kind in ((r".*os\.fork\(\).*", RuntimeWarning), (r".*fork\(\) may lead to dead", DeprecationWarning))]
+
+
 def _start(process) -> None:
-    with warnings.catch_warnings():
-        # Python (3.12) and JAX warn of forks beside other threads; torchlike.multiprocessing has seen to it
-        warnings.filterwarnings("ignore", message=r".*os\.fork\(\).*", category=RuntimeWarning)
-        warnings.filterwarnings("ignore", message=r".*fork\(\) may lead to dead", category=DeprecationWarning)
+    # not by warnings.catch_warnings(): after it Python forgets which warnings it showed, and each epoch would repeat them
+    warnings.filters[:0] = _OF_FORKS
+    try:
         process.start()
+    finally:
+        for each in _OF_FORKS:
+            if each in warnings.filters:
+                warnings.filters.remove(each)
 
 
 def _hang_up(connection) -> None:
