@@ -115,6 +115,9 @@ def set_default_tensor_type(t) -> None:
     warn("torch.set_default_tensor_type() is deprecated as of PyTorch 2.1, please use torch.set_default_dtype() and torch.set_default_device() as alternatives.",
          once=True)
     name = t if isinstance(t, str) else f"{t.__module__}.{t.__name__}"
+    from .tensor_types import LEGACY  # these types are made later
+    if name in LEGACY:
+        LEGACY[name].need()
     short = name.rsplit(".", 1)[-1].removesuffix("Tensor")
     found = next((d for d in dt._by_name.values() if d.short == short), None)
     if found is None or not found.is_floating_point:

@@ -26,10 +26,16 @@ class tensortype(type):  # noqa: N801  (torch's name)
     def __instancecheck__(cls, instance: Any) -> bool:
         return isinstance(instance, Tensor) and instance.dtype is cls.dtype and not instance._sparse and instance.device.type == cls.kind
 
+    def need(cls) -> None:
+        """TypeError unless there are devices of this kind: programs ask so whether they may use one."""
+        if cls.kind == "cuda" and not dev.cuda_available():
+            raise TypeError(f"type {cls.__module__}.{cls.__name__} not available. Torch not compiled with CUDA enabled.")
+
     def __call__(cls, *args: Any, device: Any = None, **kwargs: Any) -> Tensor:
         """Sizes make an uninitialised tensor, a sequence becomes data, a tensor is shared."""
         if kwargs:
             raise TypeError(f"new() got an unexpected keyword argument '{next(iter(kwargs))}'")
+        cls.need()
         place = dev.canonical(cls.kind if device is None else device)
         if not args or all(isinstance(a, int) for a in args):
             return constant(args or (0,), 0, cls.dtype, place)
@@ -62,7 +68,7 @@ def _types(kind: str) -> dict[str, tensortype]:
 
 
 CPU, CUDA = _types("cpu"), _types("cuda")
-_LEGACY = {f"{t.__module__}.{t.__name__}": t for t in (*CPU.values(), *CUDA.values())}
+LEGACY = {f"{t.__module__}.{t.__name__}": t for t in (*CPU.values(), *CUDA.values())}
 
 
 def type_name(t: Tensor) -> str:
@@ -79,7 +85,7 @@ def _type(self: Tensor, dtype: Any = None, non_blocking: bool = False, **kwargs:
         return self.to(dtype)
     if not isinstance(dtype, str | type):
         raise TypeError("dtype must be a type, str, or dtype object")
-    found = _LEGACY.get(dtype) if isinstance(dtype, str) else dtype
+    found = LEGACY.get(dtype) if isinstance(dtype, str) else dtype
     if found is Tensor or dtype == "torch.Tensor":
         return self.to(dt.get_default_dtype())
     if not isinstance(found, tensortype):
