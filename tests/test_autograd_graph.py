@@ -30,6 +30,27 @@ def test_saved_tensors_hooks(torch):
 
 
 @same
+def test_the_order_in_which_operands_are_packed(torch):
+    """PyTorch's tutorial of these hooks prints the tensors as they come."""
+    F = torch.nn.functional
+    a, b, c = (torch.full((3, 3), n, requires_grad=True) for n in (0.5, 0.25, 2.0))
+    v, image, grid = torch.ones(3, requires_grad=True), torch.ones(1, 1, 3, 3, requires_grad=True), torch.zeros(1, 2, 2, 2, requires_grad=True)
+    calls = {
+        "mul": lambda: a * b, "div": lambda: a / b, "pow": lambda: a ** b, "mm": lambda: a @ b, "bmm": lambda: torch.bmm(a[None], b[None]), "maximum": lambda: torch.maximum(a, b),
+        "atan2": lambda: torch.atan2(a, b), "lerp": lambda: torch.lerp(a, b, c), "addcmul": lambda: torch.addcmul(a, b, c), "mv": lambda: a @ v, "dot": lambda: v @ v.exp(),
+        "linear": lambda: F.linear(a, b, v), "linear alone": lambda: F.linear(a, b), "mse": lambda: F.mse_loss(a, b), "conv": lambda: F.conv2d(image, c[None, None]),
+        "cross": lambda: torch.linalg.cross(a, b), "grid": lambda: F.grid_sample(image, grid, align_corners=False), "xlogy": lambda: torch.xlogy(a, b),
+    }
+    packed = {}
+    for name, call in calls.items():
+        log = packed[name] = []
+        with torch.autograd.graph.saved_tensors_hooks(lambda t, log=log: log.append((tuple(t.shape), t.detach().flatten()[:3].tolist())) or t, lambda t: t):
+            made = call()
+        made.sum().backward()
+    return packed, a.grad, b.grad, c.grad
+
+
+@same
 def test_pack_hook_may_not_write(torch):
     x = torch.ones(2, requires_grad=True)
 

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 from .._core.grad_mode import mode
 from .._core.graph import AccumulateGrad, Node, _handle  # noqa: F401
+from .._core.registry import Op
 from .._core.value import Value
 from .._tensor import Tensor
 from ..utils.hooks import RemovableHandle
@@ -111,16 +112,22 @@ def _pack_node(node: Node, values) -> None:
         return
     ins, outs = node.plan.saved(node.needs)
     places = [*(node.edges[i] for i in ins), *((node, o) for o in outs)]
-    packed = Packed()
-    for v, edge in zip(node.saved, places):
-        if v.__class__ is Value:
-            t = Tensor._of(v)
-            if edge is not None:
-                t._edge, t._out = edge
-            packed.append(_pack(t))
-        else:
-            packed.append(v)
+    packed = Packed(node.saved)
+    order = range(len(packed))
+    for i in (1, 0, *order[2:]) if ins[:2] == (0, 1) and _other_first(node.plan.op) else order:
+        if packed[i].__class__ is Value:
+            t = Tensor._of(packed[i])
+            if places[i] is not None:
+                t._edge, t._out = places[i]
+            packed[i] = _pack(t)
     node.saved = packed
+
+
+def _other_first(op: Op) -> bool:
+    """Whether torch saves the second operand before the first: it goes by the alphabet, and calls them self and other, or self and mat2."""
+    if op.name in ("linear_alone", "linalg_cross", "grid_sampler_2d", "grid_sampler_3d"):
+        return True
+    return op.derivative is not None and op.derivative.kernel_names[:2] == ["x", "y"] and op.name not in ("mv", "dot")  # self and vec, self and tensor
 
 
 class saved_tensors_hooks:
