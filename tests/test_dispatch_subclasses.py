@@ -422,6 +422,34 @@ def test_plain_results(torch):
             error(torch.Tensor._make_wrapper_subclass, torch.Tensor, (2,)))
 
 
+@same
+def test_a_class_that_takes_functions_over_later(torch):
+    """PyTorch's tutorial of swap_tensors gives its wrapper `__torch_function__` once it has made some."""
+    class W(torch.Tensor):
+        @staticmethod
+        def __new__(cls, e):
+            return torch.Tensor._make_wrapper_subclass(cls, e.shape, dtype=e.dtype)
+
+        def __init__(self, e):
+            self.e = e
+
+        @classmethod
+        def __torch_dispatch__(cls, func, types, args=(), kwargs=None):
+            return cls(func(args[0].e, *args[1:], **(kwargs or {})))
+
+    def handler(cls, func, types, args=(), kwargs=None):
+        asked.append(func.__name__)
+        if func is torch.Tensor.module_load:
+            return cls(args[1])
+        with torch._C.DisableTorchFunctionSubclass():
+            return func(*args, **(kwargs or {}))
+    asked, before = [], W(torch.ones(2))
+    before.detach()
+    W.__torch_function__ = classmethod(handler)
+    after = W(torch.ones(2))
+    return type(after.sin()).__name__, type(after.detach()).__name__, type(after.module_load(torch.zeros(2))).__name__, asked
+
+
 def test_the_backward_of_modes(oracle, subject):
     """A mode sees what the backward computes; where torch saves a result it detaches it, which has no counterpart."""
     def facts(torch):

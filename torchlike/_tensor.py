@@ -684,10 +684,15 @@ def _lower(a: type, b: type) -> type:
     return b
 
 
-def instance(made: Tensor, cls: type) -> Tensor:
-    """A tensor that nobody else holds as an instance of a class."""
+def heed(cls: type) -> None:
+    """An instance of cls is made: its `__torch_function__` may have been set since the class was."""
     if cls is not Tensor and _handler(cls) is not cls._heeded:
         cls._heed()
+
+
+def instance(made: Tensor, cls: type) -> Tensor:
+    """A tensor that nobody else holds as an instance of a class."""
+    heed(cls)
     if cls._dispatches and not made._dispatches:
         from ._dispatch.held import holding
         return holding(made, cls)

@@ -145,6 +145,7 @@ def named_device(given: Any) -> Any:
 
 def make_wrapper(cls: type, shape: Any, dtype: Any, device: Any, strides: Any, offset: int, requires_grad: bool) -> Tensor:
     """An instance without data."""
+    _tensor.heed(cls)
     shape = tuple(shape)
     plain = contiguous(shape)
     layout = plain if strides is None else Layout(shape, tuple(strides), offset)
