@@ -28,6 +28,8 @@ _TensorMeta = type(Tensor)
 _used: set[str] = set()
 globals().update(_switches())  # speechbrain turns profiling off
 
+_has_xpu = _has_mps = _has_magma = _has_cusparselt = False  # what this is built without, wherever it runs (bitsandbytes asks)
+
 
 def _get_tracing_state() -> None:
     """None: `torch.jit.trace` and `torch.onnx.export` run functions as they are, with Python's ints for sizes."""
