@@ -271,6 +271,44 @@ def test_a_step_that_runs_at_once_keeps_what_others_hold():
         np.testing.assert_allclose(mine.numpy(), right.numpy(), rtol=1e-5, atol=1e-6)
 
 
+@pytest.mark.parametrize("grad", [False, True])
+def test_results_that_are_views_are_compiled(grad):
+    """Of a new tensor that only they hold, also written before or through the view (timm's Kron optimizer asks for fullgraph)."""
+    def late(x):
+        y = x * 2
+        v = y.t()
+        y.add_(1)
+        return v
+
+    def through(x):
+        v = (x * 2)[1:].t()
+        v.mul_(3)
+        return v, x + 1
+    for f in (lambda x: (x * 2).t(), lambda x: (x @ x).view(-1), lambda x: (x * 2).chunk(3)[1], lambda x: x.sum().expand(3), late, through):
+        compiled, found = torchlike.compile(f, fullgraph=True), []
+        for t, call in ((torchlike, compiled), (real, f)):
+            x = t.arange(9.0).reshape(3, 3).requires_grad_(grad)
+            outs = [call(x + i) for i in range(4)]
+            flat = [o for out in outs for o in (out if isinstance(out, tuple) else (out,))]
+            if grad:
+                sum(o.sum() for o in flat).backward()
+            found.append([o.detach().numpy() for o in flat] + ([x.grad.numpy()] if grad else []))
+        for mine, right in zip(*found, strict=True):
+            np.testing.assert_array_equal(mine, right)
+
+
+def test_a_new_tensor_that_is_kept_is_not_compiled():
+    kept = []
+
+    def keeps(x):
+        kept.append(x * 2)
+        return kept[-1].t()
+    compiled = torchlike.compile(keeps)
+    for _ in range(4):
+        compiled(torchlike.ones(2, 3))
+    assert len(kept) == 4
+
+
 def test_a_step_does_not_take_its_argument():
     """Steps on arguments that nobody keeps may use their memory; one on an argument that is kept may not."""
     model = torchlike.nn.Linear(3, 2)  # whose gradient has the argument's shape

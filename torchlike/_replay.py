@@ -19,6 +19,7 @@ from ._core.graph import SECOND_BACKWARD, AccumulateGrad, Node, reachable
 from ._core.interrupts import Uninterrupted
 from ._core.registry import Op
 from ._core.value import Value
+from ._fields import fields
 from ._storage import Storage
 from ._tensor import Tensor, _new
 from ._tracing import REPLAYED, Before, Boundary, Capture, NotReplayable, SharedMemory, gc_held, graph_leaves, made_here
@@ -233,7 +234,9 @@ class Replay:
         if attached & results - set(before.tensors) - {id(None)}:
             raise NotReplayable("a result is a new gradient")
         unknown = [t for t in after if id(t) not in before.tensors and id(t) not in attached and id(t) not in results and made_here(t, prog)]
-        if any(gc_held(t, after, unknown) for t in unknown):
+        views = [fields(x) for x in self.result_leaves if isinstance(x, Tensor) and id(x) not in before.tensors]  # each holds what it is a view of
+        ours = [after, unknown, *views]
+        if any(gc_held(t, ours) for t in unknown):
             raise NotReplayable("it keeps a new tensor outside its results")
         return [effect for _, effect in sorted(effects, key=operator.itemgetter(0))], changed
 

@@ -261,8 +261,8 @@ class TracedStep:
         return numbers
 
 
-def gc_held(t: Tensor, *ours) -> bool:
-    """Whether something besides the tracer's own lists refers to a tensor."""
+def gc_held(t: Tensor, ours: list) -> bool:
+    """Whether something besides the tracer's own lists and dictionaries refers to a tensor."""
     mine = {id(o) for o in ours} | {id(fields(t))}
     return any(id(r) not in mine and not _is_frame(r) for r in gc.get_referrers(t))
 
