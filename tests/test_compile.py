@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import gc
+from collections import OrderedDict, defaultdict
 
 import numpy as np
 import pytest
@@ -11,6 +12,7 @@ import torchlike
 from torchlike._core import history
 from torchlike._replay import Replay
 from torchlike._tracing import Before, CallCapture, objects_of, tensor_classes
+from torchlike.utils._pytree import register_pytree_node
 
 
 def net(t):
@@ -295,6 +297,26 @@ def test_results_that_are_views_are_compiled(grad):
             found.append([o.detach().numpy() for o in flat] + ([x.grad.numpy()] if grad else []))
         for mine, right in zip(*found, strict=True):
             np.testing.assert_array_equal(mine, right)
+
+
+def test_classes_of_dictionaries_stay_what_they_are():
+    """transformers' outputs are ordered dictionaries with attributes, which pytree knows; a class that it does not know runs eager."""
+    class Output(OrderedDict):
+        loss = property(lambda self: self["loss"])
+
+    class Unknown(dict):
+        pass
+    register_pytree_node(Output, lambda d: (list(d.values()), list(d)), lambda values, keys: Output(zip(keys, values)))
+    seen = []
+    for kind in (dict, OrderedDict, Output, lambda d: defaultdict(list, d), Unknown):
+        def f(given, kind=kind):
+            return kind({"loss": (given["x"] * 2).t(), "more": [type(given).__name__, None]})
+        compiled = torchlike.compile(f, fullgraph=kind is not Unknown)
+        for n in range(4):
+            out = compiled(kind({"x": torchlike.full((2, 3), float(n))}))
+        seen.append(type(out).__name__)
+        assert out["loss"].shape == (3, 2) and out["loss"][0, 0] == 6 and out["more"] == [seen[-1], None]
+    assert seen == ["dict", "OrderedDict", "Output", "defaultdict", "Unknown"]
 
 
 def test_a_new_tensor_that_is_kept_is_not_compiled():

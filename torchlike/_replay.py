@@ -9,6 +9,7 @@ from __future__ import annotations
 import itertools
 import operator
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -25,17 +26,34 @@ from ._tensor import Tensor, _new
 from ._tracing import REPLAYED, Before, Boundary, Capture, NotReplayable, SharedMemory, gc_held, graph_leaves, made_here
 from .autograd import engine
 from .optim._rules import write
+from .utils._pytree import SUPPORTED_NODES
 
 STEP = "end of compiled step"
 _count = itertools.count()
 
 
+class _Rebuilt:
+    """How pytree makes a container of a registered class from its parts; as part of a key it goes by the class and the context."""
+
+    def __init__(self, kind: type, context: Any):
+        self.kind, self.context = kind, context
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Rebuilt) and self.kind is other.kind and self.context == other.context
+
+    def __hash__(self) -> int:
+        return hash(self.kind)
+
+
 def flatten(x, leaves: list):
-    """Structure of nested tuples, lists and dicts; leaves are appended."""
+    """Structure of nested tuples, lists and dicts, and of classes of dicts that pytree knows (transformers' outputs); leaves are appended."""
     if isinstance(x, (tuple, list)):
         return type(x), tuple([flatten(y, leaves) for y in x])
-    if isinstance(x, dict):
+    if x.__class__ is dict:
         return dict, tuple([(k, flatten(v, leaves)) for k, v in x.items()])
+    if isinstance(x, dict) and type(x) in SUPPORTED_NODES:
+        parts, context = SUPPORTED_NODES[type(x)].flatten_fn(x)
+        return _Rebuilt(type(x), context), tuple([flatten(y, leaves) for y in parts])
     leaves.append(x)
     return None
 
@@ -47,8 +65,9 @@ def unflatten(structure, leaves):
     if kind is dict:
         return {k: unflatten(s, leaves) for k, s in parts}
     made = [unflatten(s, leaves) for s in parts]
+    if kind.__class__ is _Rebuilt:
+        return SUPPORTED_NODES[kind.kind].unflatten_fn(made, kind.context)
     return kind(*made) if hasattr(kind, "_fields") else kind(made)
-
 
 
 class Segment(Op):
