@@ -3,7 +3,6 @@ import os
 import tempfile
 import threading
 
-import pytest
 from same import error, same
 
 
@@ -52,15 +51,6 @@ def test_extensions_cannot_be_built(torch):
     extension = import_module(f"{torch.__name__}.utils.cpp_extension")
     return (extension.CUDA_HOME, extension.ROCM_HOME, extension.IS_WINDOWS, extension.get_default_build_root(),
             extension.is_ninja_available(), extension.get_cxx_compiler())
-
-
-def test_extensions_fail_as_where_the_compiler_does(subject, monkeypatch):
-    from importlib import import_module
-    extension = import_module(f"{subject.__name__}.utils.cpp_extension")
-    monkeypatch.setattr(extension, "is_ninja_available", lambda: True)
-    for build in (extension.load, extension.load_inline):
-        with pytest.raises(RuntimeError, match="^Error building extension 'x'"):
-            build("x", ["x.cpp"], verbose=True)
 
 
 @same

@@ -6,7 +6,6 @@ import os
 import shutil
 import subprocess
 import sys
-from typing import Any, NoReturn
 
 IS_WINDOWS, IS_MACOS, IS_LINUX = (sys.platform.startswith(name) for name in ("win32", "darwin", "linux"))
 
@@ -30,14 +29,3 @@ def verify_ninja_availability() -> None:
 
 def get_cxx_compiler() -> str:
     return os.environ.get("CXX", "cl" if IS_WINDOWS else "c++")
-
-
-def load(name: str, sources: str | list[str], *args: Any, **kwargs: Any) -> NoReturn:
-    """RuntimeError, as where the compiler fails in PyTorch: peft's BOFT and others catch it and go on in Python."""
-    verify_ninja_availability()
-    raise RuntimeError(f"Error building extension '{name}': torchlike has none of the C++ classes that it is written against")
-
-
-def load_inline(name: str, cpp_sources: str | list[str], *args: Any, **kwargs: Any) -> NoReturn:
-    """The same for sources in strings."""
-    load(name, cpp_sources)
