@@ -70,6 +70,10 @@ def test_parts_are_compiled(monkeypatch):
     before = len(history.compilations)
     made = detector(torchlike, 24)
     assert len(history.compilations) > before
+    compiled = [(info, exe) for info in executor.infos if info.work >= executor.HEAVY_WORK for exe in info.executables]
+    assert compiled and all(len(exe.live) < info.n_results for info, exe in compiled)
+    backward, exe = next(one for one in compiled if any(s.plan.op.name == "linear_backward" for s in one[0].steps))
+    assert len(exe.live) == 16 and len(exe.donated) == 8  # gradients and parameters, which take over the old ones' memory
     agree(made, detector(real, 24))
 
 

@@ -181,6 +181,7 @@ def run(prog, reason: str, divisible: bool = True) -> None:
     exe = info.chosen.get((live, dead))
     if exe is None:
         if divisible and info.work >= HEAVY_WORK and (divided := _divided(info)):
+            del results, inputs  # what nobody else holds is dead
             with Uninterrupted():
                 parts.run(prog, divided, lambda piece: run(piece, reason, False))
             return

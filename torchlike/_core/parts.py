@@ -13,7 +13,7 @@ from . import costs
 from .aval import BOOL, COMPLEX, FLOAT, INT
 from .value import Value
 
-LATELY = 6  # large programs between two runs of an operation on the same shapes
+LATELY = 16  # large programs between two runs of an operation on the same shapes
 STEADY = 6  # such runs in a row that make it usual
 LARGE = 0.05  # of a program's work, that a part must have
 WORTH = 0.5  # and all of them together
@@ -76,7 +76,7 @@ def run(prog, parts: list[list[int]], execute: Callable) -> None:
     last: dict[int, int] = {}  # the part that reads a value last
     for number, part in enumerate(parts):
         last |= dict.fromkeys((r for k in part for r in steps[k].refs if r.__class__ is int), number)
-    prog.results, prog.inputs, prog.node = [], [], None  # what else nobody holds is dead
+    prog.results, prog.inputs, prog.node = [], [], None  # `values` alone holds what a later part needs
     failed: Exception | None = None
     for number, part in enumerate(parts):
         piece = type(prog)()
