@@ -69,8 +69,8 @@ def _max_only(xp, x, kernel, stride, pads, dilation, sizes):
     return reduced(xp, xp.maximum, _padded(xp, x, pads, _lowest(x.dtype)), kernel, stride, dilation, sizes)
 
 
-def _max_vjp(xp, g, x, out, kernel, stride, pads, dilation, sizes):
-    spread = spread_to_best(xp, _padded(xp, x, pads, _lowest(x.dtype)), out, g, kernel, stride, dilation, sizes)
+def _max_vjp(xp, g, x, out, kernel, stride, pads, dilation, sizes, plan):
+    spread = spread_to_best(xp, _padded(xp, x, pads, _lowest(x.dtype)), out, g, kernel, stride, dilation, sizes, plan.device.type == "cpu")
     return _unpad(spread, pads, x.shape)
 
 
@@ -86,13 +86,13 @@ def _max_backward_cpu(x, out, g, plan, needs):
     if x.size == 0 or x.dtype.kind not in "fV":
         return NotImplemented
     x = materialized(x)
-    return [_max_vjp(jnp, g, x, _max_only(jnp, x, *plan.statics), *plan.statics)]
+    return [_max_vjp(jnp, g, x, _max_only(jnp, x, *plan.statics), *plan.statics, plan)]
 
 
 _MAX_POOL_INDICES = Op(
     "max_pool_indices", _max_pool, torch_name="MaxPool2DWithIndicesBackward0",
     shape=lambda x, *s: [_pool_shape(x, *s), (_pool_shape(x, *s)[0], dt.int64)],
-    vjp=lambda xp, g0, x, out0, kernel, stride, pads, dilation, sizes: _max_vjp(xp, g0, x, out0, kernel, stride, pads, dilation, sizes))
+    vjp=lambda xp, g0, x, out0, kernel, stride, pads, dilation, sizes, plan: _max_vjp(xp, g0, x, out0, kernel, stride, pads, dilation, sizes, plan))
 
 
 def _output_size(n: int, k: int, s: int, p: int, d: int, ceil_mode: bool) -> int:

@@ -176,20 +176,38 @@ def spread_to_all(xp, g, shape: tuple, kernel: tuple, stride: tuple, dilation: t
     return g
 
 
-def spread_to_best(xp, x, best, g, kernel: tuple, stride: tuple, dilation: tuple, sizes: tuple):
-    """`spread` where each window's g goes to the first position inside it at which padded x is the window's best; of NaN to the last."""
-    window, zero = Window(kernel, stride, dilation, sizes), xp.zeros((), g.dtype)
+def spread_to_best(xp, x, best, g, kernel: tuple, stride: tuple, dilation: tuple, sizes: tuple, branches: bool):
+    """`spread` where each window's g goes to the first position inside it at which padded x is the window's best; of NaN to the last.
 
-    def better(part, t, place):
-        return choose(xp, (part != part) | ((part == best) & (place < 0)), np.int32(t) if xp is np else t, place)
-    place = xp.full(g.shape, -1, np.int32)
+    `branches`: whether a branch costs nothing (a GPU's host waits for what decides it)."""
+    window, zero = Window(kernel, stride, dilation, sizes), xp.zeros((), g.dtype)
+    n = np.int32(window.positions)
+
+    def ranked(part, best, t):
+        """The highest rank tells where: n - 1 - place, above all others n + place of a NaN."""
+        t = np.int32(t) if t.__class__ is int else t
+        return choose(xp, part != part, n + t, choose(xp, part == best, n - 1 - t, np.int32(0)))
+
+    def place_of(rank):
+        return choose(xp, rank >= n, rank - n, n - 1 - rank)
     if xp is not np and window.positions > FEW:
         blocks, spatial = window.split(x), x.shape[x.ndim - len(kernel):]
-        place = window.loop(lambda t, place: better(window.take(blocks, t), t, place), place)
+        place = place_of(window.loop(lambda t, rank: xp.maximum(rank, ranked(window.take(blocks, t), best, t)), xp.zeros(g.shape, np.int32)))
         total = window.zeros(x.shape[:x.ndim - len(kernel)], spatial, g.dtype)
         return window.joined(window.loop(lambda t, total: window.add(total, t, jnp.where(place == t, g, zero)), total), spatial)
-    for t, part in enumerate(slices(xp, x, kernel, stride, dilation, sizes)):
-        place = better(part, t, place)
+
+    def place_in(x, best):
+        return place_of(functools.reduce(xp.maximum, (ranked(part, best, t) for t, part in enumerate(slices(xp, x, kernel, stride, dilation, sizes)))))
+
+    def place_without_nan(x, best):
+        place = xp.full(g.shape, n - 1, np.int32)
+        for t, part in reversed(list(enumerate(slices(xp, x, kernel, stride, dilation, sizes)))[:-1]):
+            place = choose(xp, part == best, np.int32(t), place)
+        return place
+    if xp is np or not branches:
+        place = place_in(x, best)
+    else:  # what a branch gives XLA's CPU backend keeps; else it would find the place anew for each element of a window
+        place = lax.cond((best != best).any(), place_in, place_without_nan, x, best)
     if _tiles(window):
         return _tiled(xp, g, x.shape, window, place)
     return spread(xp, [choose(xp, place == t, g, zero) for t in range(window.positions)], x.shape, kernel, stride, dilation, sizes)
