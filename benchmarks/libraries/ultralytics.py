@@ -4,7 +4,7 @@ import os
 
 import numpy as np
 
-os.environ["YOLO_CONFIG_DIR"] = os.path.abspath("settings")
+os.environ |= {"YOLO_CONFIG_DIR": os.path.abspath("settings"), "YOLO_VERBOSE": "False"}  # its logs have times in them
 SIZE, KINDS = 96, ("red", "green")
 
 
