@@ -10,7 +10,8 @@
 
 torchvision must not be installed there: its wheel on PyPI needs CUDA's build of torch, and transformers and timm import
 it when they find it. Its programs run in an environment of their own, with torch==2.13.0 and torchvision==0.28.0 from PyPI
-(--only torchvision_models torchvision_transforms torchvision_detection), and ultralytics==8.4.190 (--only ultralytics). The libraries are unmodified. Each program of benchmarks/libraries runs in a fresh process in an empty
+(--only torchvision_models torchvision_transforms torchvision_detection), those of ultralytics==8.4.190 there as well (--only ultralytics).
+The libraries are unmodified. Each program of benchmarks/libraries runs in a fresh process in an empty
 folder, as `python program.py` and as `python -m torchlike.run program.py`. Every word and every number that it prints
 is compared, line by line. The first line of its docstring says what it exercises, the rest why a line may differ.
 """
