@@ -706,6 +706,14 @@ def test_writes_by_index_where_elements_of_another_dtype_repeat(subject, oracle)
     assert seen[0] == seen[1]
 
 
+def test_products_whose_out_is_read(subject):
+    """The product, where torch's library writes what it still reads on some processors."""
+    for product in (subject.mm, subject.matmul):
+        x = subject.arange(9.0).reshape(3, 3)
+        want = (x.clone() @ x.clone()).tolist()
+        assert product(x, x, out=x) is x and x.tolist() == want == [[15, 18, 21], [42, 54, 66], [69, 90, 111]]
+
+
 @same
 def test_out_that_is_read(torch):
     """`out=` that is the input, that shares some of its elements, and another view of the same.

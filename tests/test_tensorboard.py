@@ -135,6 +135,14 @@ def test_graph(tmp_path):
     assert drawn(torchlike, SummaryWriter, tmp_path / "ours") == drawn(real, RealWriter, tmp_path / "theirs")
 
 
+@pytest.mark.parametrize("torch, kind", [(real, RealWriter), (torchlike, SummaryWriter)])
+def test_graphs_of_wrong_inputs(torch, kind, tmp_path):
+    with kind(tmp_path) as w:
+        for given in (None, torch.ones(4)):
+            with pytest.raises(RuntimeError):
+                w.add_graph(torch.nn.Linear(2, 3), given)
+
+
 def test_wrong_embeddings(tmp_path):
     for kind, torch, folder in ((RealWriter, real, tmp_path / "theirs"), (SummaryWriter, torchlike, tmp_path / "ours")):
         with kind(folder) as w:

@@ -21,6 +21,8 @@ STEP_STATS = bytes_field(1, bytes_field(1, bytes_field(1, "/device:CPU:0")))  # 
 
 def graph(model: Module, args: Any, verbose: bool = False) -> bytes:
     """The encoded GraphDef of what the model does for example inputs, in eval mode; printed if `verbose`."""
+    if args is None:
+        raise RuntimeError("add_graph() needs input_to_model, the model's example inputs")
     args = tuple(args) if isinstance(args, (tuple, list)) else (args,)
     modes = [(m, m.training) for m in model.modules()]
     model.eval()
