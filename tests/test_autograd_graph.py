@@ -186,3 +186,17 @@ def test_hooks_see_the_results_that_are_differentiated(torch):
         y.sum().backward()
         found.append(x.grad.shape)
     return found
+
+
+@same
+def test_saved_tensors_are_unpacked_in_the_order_in_which_they_were_packed(torch):
+    log: list = []
+
+    def noted(word):
+        return lambda t: (log.append((word, t.flatten()[0].item())), t)[1]
+    a, b = torch.full((3,), 2.0, requires_grad=True), torch.full((3,), 3.0, requires_grad=True)
+    for f in (lambda: a * b, lambda: a / b, lambda: a ** b, lambda: torch.addcmul(a, b, a), lambda: a[None] @ b[:, None]):
+        with torch.autograd.graph.saved_tensors_hooks(noted("pack"), noted("unpack")):
+            y = f()
+        y.sum().backward()
+    return log

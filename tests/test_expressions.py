@@ -78,6 +78,10 @@ x = torch.arange(9.).view(3, 3); x[0] = x[:, 0]; x
 AUTOGRAD = """
 x = torch.ones(2, requires_grad=True); x.register_post_accumulate_grad_hook(lambda p: 3); x.sum().backward()
 x = torch.ones(2, requires_grad=True); x.register_post_accumulate_grad_hook(lambda p: p.grad); x.sum().backward()
+x = torch.ones(2, requires_grad=True); x.register_post_accumulate_grad_hook(lambda p: p.sub_(p.grad)); x.sum().backward(); x, x.grad
+x = torch.ones(2, requires_grad=True); x.register_post_accumulate_grad_hook(lambda p: torch.ones(3)); x.sum().backward()
+x = torch.ones(2, requires_grad=True); log = []; hook = x.register_post_accumulate_grad_hook; hook(lambda p: p * 9); hook(lambda p: log.append(p)); x.sum().backward()
+exec("with torch.inference_mode(): y = torch.ones(2)"); y._version
 x = torch.ones(2, requires_grad=True); y = x * 2; y.grad
 x = torch.ones(2, requires_grad=True); y = x * 2; y.retain_grad(); y.grad
 torch.set_warn_always(True); x = torch.ones(2, requires_grad=True); (x * 2).sum().backward(create_graph=True); torch.set_warn_always(False)
@@ -121,6 +125,50 @@ x = torch.ones(2, requires_grad=True); y = x * 2; y.grad_fn.register_prehook(lam
 x = torch.ones(2, requires_grad=True); y = x * 2; y.grad_fn.register_prehook(lambda go: (torch.ones(3),)); y.sum().backward()
 x = torch.ones(2, requires_grad=True); y = x * 2; y.register_hook(lambda g: 3); y.sum().backward()
 x = torch.ones(2, requires_grad=True); y = x * 2; y.register_hook(lambda g: torch.ones(2).double()); y.sum().backward()
+"""
+GRADIENT_DTYPES = """
+x = torch.ones(2, requires_grad=True); a = x.grad_dtype; x.grad_dtype = torch.float64; b = x.grad_dtype; x.grad_dtype = None; a, b, x.grad_dtype, torch.ones(2).grad_dtype
+x = torch.ones(2, requires_grad=True); x.grad_dtype = torch.float64; (x * 2).sum().backward(); (x * 3).sum().backward(); x.grad
+x = torch.ones(2, requires_grad=True); x.grad_dtype = torch.bfloat16; torch.autograd.grad((x * 2).sum(), x)
+x = torch.ones(2); x.grad_dtype = torch.float64; x.requires_grad_(); log = []; x.register_hook(lambda g: log.append(g.dtype)); (x * 2).sum().backward(); x.grad, log
+x = torch.ones(2, requires_grad=True); x.grad_dtype = None; x.grad = torch.ones(2).double(); x.grad
+x = torch.ones(2, requires_grad=True); x.grad = torch.ones(2).double()
+x = torch.ones(2, requires_grad=True); x.grad_dtype = torch.bfloat16; x.grad = torch.ones(2, dtype=torch.int64)
+x = torch.ones(2, requires_grad=True); x.sum().backward(); x.grad_dtype = torch.float32; x.grad_dtype = None; x.grad_dtype = torch.float64
+x = torch.ones(2, requires_grad=True); x.grad_dtype = "float64"
+x = torch.ones(2, requires_grad=True) * 2; x.grad_dtype
+x = torch.ones(2, requires_grad=True) * 2; x.grad_dtype = torch.float64
+import copy; x = torch.ones(2, requires_grad=True); x.grad_dtype = torch.float64; x.detach().grad_dtype, copy.deepcopy(x).grad_dtype
+l = nn.Linear(2, 2); l.weight.grad_dtype = torch.float64; l.half(); l.weight.grad_dtype, l.bias.grad_dtype
+"""
+NO_TENSORS = """
+import numpy as np; torch.relu(np.ones(2))
+import numpy as np; torch.relu(np.float32(1))
+torch.relu(torch.float32)
+torch.relu(torch.Size([1]))
+torch.relu(torch.Generator())
+torch.relu([1.])
+import numpy as np; torch.exp_(np.ones(2))
+import numpy as np; torch.celu_(np.ones(2))
+import numpy as np; torch.abs_(np.ones(2))
+import numpy as np; torch.stack([np.ones(2)])
+import numpy as np; torch.stack([torch.ones(2), np.ones(2)])
+import numpy as np; torch.addcdiv(1.5, torch.ones(2), torch.ones(2))
+import numpy as np; torch.addcmul(1.5, torch.ones(2), torch.ones(2))
+import numpy as np; torch.cartesian_prod(np.ones(2))
+import numpy as np; torch.chain_matmul(np.ones((2, 2)))
+import numpy as np; torch.meshgrid(np.ones(2))
+import numpy as np; torch.is_same_size(np.ones(2), torch.ones(2))
+import numpy as np; torch.positive(np.ones(2))
+import numpy as np; F.max_pool2d(np.ones((1, 2, 2)), 2)
+import numpy as np; F.max_pool1d(np.ones((1, 2, 2)), 2)
+import numpy as np; F.avg_pool1d(np.ones((1, 2, 2)), 2)
+import numpy as np; F.adaptive_avg_pool1d(np.ones((1, 2, 2)), 2)
+import numpy as np; F.dropout(np.ones(2))
+import numpy as np; F.alpha_dropout(np.ones(2)), F.dropout(np.ones(2), training=False)
+import numpy as np; F.one_hot(np.ones(2))
+import numpy as np; F.rms_norm(np.ones(2), (2,))
+import numpy as np; F.embedding(np.ones(2), torch.ones(2))
 """
 PARTS = """
 torch.maximum(torch.ones(2) + 0j, torch.ones(2))
@@ -1006,7 +1054,7 @@ torch.autograd.detect_anomaly().__exit__()
 torch.utils.checkpoint.checkpoint_sequential([torch.relu], 1, torch.ones(2))
 """
 
-PROGRAMS = (INDEXING, VIEWS, OVERLAPS, AUTOGRAD, PLACES, HOOKS, HOOK_RESULTS, PARTS, POOLS, MIXED, FACTORIES, NUMBERS, FACTORS, NUMPY_NUMBERS, OTHERS_OPERATORS, FLAT_WEIGHTS, OUTS,
+PROGRAMS = (INDEXING, VIEWS, OVERLAPS, AUTOGRAD, PLACES, HOOKS, HOOK_RESULTS, GRADIENT_DTYPES, NO_TENSORS, PARTS, POOLS, MIXED, FACTORIES, NUMBERS, FACTORS, NUMPY_NUMBERS, OTHERS_OPERATORS, FLAT_WEIGHTS, OUTS,
             OUT_DTYPES, FOURIER, SIZES, BUFFERS, MADE, REDUCED, PRODUCT_OUTS, NOT_FINITE, FLOAT_SIZES, TRANSFORMS, INFINITE_MATRICES, SUMS_OF_SHORT_NUMBERS, FACTORS_IN_TENSORS,
             CONJUGATED_WINDOWS, STRICT, NOT_IMPLEMENTED, EMPTY, NEW_USERS, AFFINE_GRIDS, LAYER_ARGUMENTS, SPARSE_WEIGHTS, BOOLEAN_ALPHAS,
             MEMORY, KERNELS, SHORT_INDICES, PLAIN_FLAGS, EDGE_GRADIENTS)

@@ -4,6 +4,7 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable, Iterable
 
+from ._core.errors import class_name
 from ._tensor import Tensor
 
 
@@ -21,7 +22,7 @@ def as_dim(dim, ndim: int) -> int:
     """A dimension as 0 <= dim < ndim; IndexError as torch raises it (0-dim tensors count as one dimension)."""
     if dim.__class__ is not int:
         if isinstance(dim, bool) or not hasattr(dim, "__index__"):
-            raise TypeError(f"argument 'dim' must be int, not {type(dim).__name__}")
+            raise TypeError(f"argument 'dim' must be int, not {class_name(dim)}")
         dim = dim.__index__()
     n = ndim or 1
     if not -0x8000000000000000 <= dim <= 0x7FFFFFFFFFFFFFFF:
@@ -75,7 +76,7 @@ def as_size(*size) -> tuple[int, ...]:
         return tuple([s if s.__class__ is int else _index(s) for s in size])
     except TypeError:
         bad = next((s for s in size if not converts(operator.index, s)), None)
-        raise TypeError(f"argument 'size' must be tuple of ints, but found element of type {type(bad).__name__}") from None
+        raise TypeError(f"argument 'size' must be tuple of ints, but found element of type {class_name(bad)}") from None
 
 
 def factory_size(function: str, size: tuple, position: int = 1) -> tuple[int, ...]:
@@ -101,7 +102,7 @@ def factory_size(function: str, size: tuple, position: int = 1) -> tuple[int, ..
 def as_list(x, function: str, name: str) -> tuple | list:
     """A second argument that torch declares as a list of ints and never as numbers one by one."""
     if not isinstance(x, (tuple, list)):
-        raise TypeError(f"{function}(): argument '{name}' (position 2) must be tuple of ints, not {type(x).__name__}")
+        raise TypeError(f"{function}(): argument '{name}' (position 2) must be tuple of ints, not {class_name(x)}")
     return x
 
 
@@ -121,7 +122,7 @@ def as_int(x, name: str, function: str = "", position: str = "") -> int:
     """An argument that torch declares as int: a 0-dim tensor of integers too."""
     if x.__class__ is not int:
         if isinstance(x, bool) or not hasattr(x, "__index__"):
-            raise TypeError(f"{function}argument '{name}'{position} must be int, not {type(x).__name__}")
+            raise TypeError(f"{function}argument '{name}'{position} must be int, not {class_name(x)}")
         x = x.__index__()
     refuse_long(x)
     return x
@@ -134,8 +135,15 @@ def _index(s) -> int:
 def need_tensor(x, name: str, position: str) -> Tensor:
     """x, or torch's TypeError naming the argument."""
     if not isinstance(x, Tensor):
-        raise TypeError(f"{name}(): argument {position} must be Tensor, not {type(x).__name__}")
+        raise TypeError(f"{name}(): argument {position} must be Tensor, not {class_name(x)}")
     return x
+
+
+def need_tensors(tensors) -> None:
+    """torch's TypeError for an element of a function's first argument that is none."""
+    for i, x in enumerate(tensors):
+        if not isinstance(x, Tensor):
+            raise TypeError(f"expected Tensor as element {i} in argument 0, but got {class_name(x)}")
 
 
 def number(x):

@@ -167,7 +167,7 @@ class Compiled:
             program.state.capture, program.state.limit = None, limit
             capture.unseal()
         for x, bounded in zip(leaves, shown):
-            if bounded is not x and bounded._version:
+            if bounded is not x and bounded._written:
                 capture.reason, refuse = "an in-place write to an argument that is part of a graph", False
                 x._assign(bounded)
         if capture.reason is not None:

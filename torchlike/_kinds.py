@@ -8,6 +8,7 @@ from collections.abc import Callable
 
 from ._arguments import converts
 from ._core import dtype as dt
+from ._core.errors import class_name
 from ._tensor import Tensor
 
 signature_of = functools.cache(inspect.signature)  # each costs 50 us, and hundreds are asked for twice at import
@@ -59,7 +60,9 @@ def blame(f: Callable, args: tuple, kwargs: dict, error: Exception, first: int =
     signature = signature_of(f)
     try:
         given = signature.bind(*args, **kwargs).arguments
-    except TypeError:
+    except TypeError as mismatch:
+        if isinstance(error, AttributeError):  # it was looked at before Python counted the arguments
+            raise TypeError(f"{function}() {mismatch}") from None
         return
     for place, (name, x) in enumerate(given.items(), first):
         parameter = signature.parameters[name]
@@ -82,7 +85,7 @@ def blame(f: Callable, args: tuple, kwargs: dict, error: Exception, first: int =
 
 def combination(function: str, args: tuple, kwargs: dict) -> TypeError:
     """torch's error for arguments that no form of a function takes."""
-    words = [type(x).__name__ for x in args] + [f"{name}={type(x).__name__}" for name, x in kwargs.items()]
+    words = [class_name(x) for x in args] + [f"{name}={class_name(x)}" for name, x in kwargs.items()]
     return TypeError(f"{function}() received an invalid combination of arguments - got ({', '.join(words)}), but expected one of:")
 
 
@@ -90,7 +93,7 @@ def _wrong(function: str, name: str, place: int | None, kind: str, x, several: b
     if several or (kind == "Tensors" and isinstance(x, (tuple, list))):
         kind = kind.removesuffix("s")
         i, bad = next((i, y) for i, y in enumerate(x) if not _KINDS[kind](y))
-        return TypeError(f"expected {kind} as element {i} in argument {(place or 1) - 1}, but got {type(bad).__name__}")
+        return TypeError(f"expected {kind} as element {i} in argument {(place or 1) - 1}, but got {class_name(bad)}")
     where = "" if place is None else f" (position {place})"
     words = "tuple of Tensors" if kind == "Tensors" else kind.removesuffix(" | None")
-    return TypeError(f"{function}(): argument '{name}'{where} must be {words}, not {type(x).__name__}")
+    return TypeError(f"{function}(): argument '{name}'{where} must be {words}, not {class_name(x)}")

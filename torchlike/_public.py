@@ -320,7 +320,7 @@ def in_place(f: Callable, name: str, repeating: Callable | None = None) -> Calla
                 taken = taken_over(name, (self, *args), kwargs)
                 if taken is not NotImplemented:
                     return taken
-                blame(f, (self, *args), kwargs, error, 0, name)
+                blame(f, (self, *args), kwargs, error, 0 if isinstance(self, Tensor) else 1, name)
                 raise
             return write(*older[0], **older[1])
         return write_into(self, result, stays)

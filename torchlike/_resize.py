@@ -53,7 +53,7 @@ def keep_place(t: Tensor) -> None:
 
 def _move(t: Tensor) -> None:
     """A storage of its own for a tensor that reads the shared one as another dtype."""
-    version = t._version
+    version = t._written
     t._storage, t._chain, t._layout = None, (), None
     t._writes = version
     t._ensure_storage()

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from . import _gradient_dtype
 from ._core import dtype as dt
 from ._core import program
 from ._core.aval import Aval
@@ -32,6 +33,7 @@ class Tensor(Fields):
     _edge: Node | None = None  # the node whose output `_out` this tensor is; AccumulateGrad for a leaf that requires grad
     _out = 0
     _grad: Tensor | None = None
+    _grad_dtype: tuple[dt.dtype | None] | None = None  # of a leaf's gradients, where that is not its own; (None,): any
     _base: Tensor | None = None  # the tensor this is a differentiable view of
     _chain: tuple = ()  # view operations from the storage's root to here: ((op, numbers, statics), ...)
     _seen = 0  # the storage version that _value belongs to
@@ -117,7 +119,7 @@ class Tensor(Fields):
         if chain is None:
             self._value = through(st.value, self._chain)
             if base is not None and self._several is not None and (base._edge is not None or self._edge is not None):
-                if self._version != self._several[2]:
+                if self._written != self._several[2]:
                     self._end_graph(Stale)
             elif base is not None and self._edge.__class__ is not AccumulateGrad:
                 self._edge = None
@@ -199,11 +201,11 @@ class Tensor(Fields):
         if self._of_data is not None:
             out._of_data = self._of_data
         if not mode.enabled:
-            out._several = None, 0, out._version, UNDER_NO_GRAD
+            out._several = None, 0, out._written, UNDER_NO_GRAD
             if self._edge is not None and value.aval.dtype.category >= dt.FLOAT:
                 out._end_graph(Outside)
         elif self._several is not None:
-            out._several = op.torch_name.removesuffix("Backward0"), 0, out._version, self._several[3]
+            out._several = op.torch_name.removesuffix("Backward0"), 0, out._written, self._several[3]
         return out
 
     def _alias(self) -> Tensor:
@@ -396,6 +398,13 @@ class Tensor(Fields):
 
     @property
     def _version(self) -> int:
+        if self._inference:
+            raise RuntimeError("Inference tensors do not track version counter.")
+        return self._written
+
+    @property
+    def _written(self) -> int:
+        """How often in-place operations wrote its memory."""
         st = self._storage
         if self._of_data is not None:
             return self._of_data[0]
@@ -416,8 +425,7 @@ class Tensor(Fields):
                 raise TypeError(f"assigned grad expected to be a Tensor or None but got grad of type {type(value).__name__}")
             if value is self:
                 raise RuntimeError("can't assign Variable as its own grad")
-            if value.dtype is not self.dtype:
-                raise RuntimeError(f"assigned grad has data of a different type: expected {self.dtype}, got {value.dtype}")
+            _gradient_dtype.check(self, value)
             if value.device is not self.device:
                 raise RuntimeError("assigned grad has data located on a different device")
             if value._aval.shape != self._aval.shape:
@@ -428,6 +436,8 @@ class Tensor(Fields):
     @grad.deleter
     def grad(self):
         self._grad = None
+
+    grad_dtype = property(_gradient_dtype.shown, _gradient_dtype.set_)
 
     @property
     def data(self) -> Tensor:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from ._core import dtype as dt
 from ._core.aval import NUMBERS, broadcast_shapes, result_dtype
+from ._core.errors import class_name
 from ._core.grad_mode import mode
 from ._core.layout import extent, is_dense, partly_same
 from ._core.registry import OPS
@@ -74,7 +75,7 @@ def fill_out(out: Tensor, result: Tensor, said: bool = True, name: str = "", pla
     """Write result number `place` of function `name` into an `out=` tensor, resizing it as torch does; that is said, as torch says it, unless
     a factory does it."""
     if not isinstance(out, Tensor):
-        raise TypeError(f"argument 'out' must be Tensor, not {type(out).__name__}")
+        raise TypeError(f"argument 'out' must be Tensor, not {class_name(out)}")
     if out._sparse and result._sparse:
         return out.become(result, name)
     if mode.enabled and (out.requires_grad or result.requires_grad):

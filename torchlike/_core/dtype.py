@@ -43,6 +43,11 @@ class dtype:
     def __repr__(self):
         return f"torch.{self.name}"
 
+    @property
+    def c_name(self) -> str:
+        """The element type's name in C++, which some of torch's errors give."""
+        return _C_NAMES.get(self.name, self.name)
+
     def __reduce__(self):
         return (by_name, (self.name,))
 
@@ -54,6 +59,10 @@ class dtype:
 
 
 _by_name: dict[str, dtype] = {}
+_C_NAMES = {"float32": "float", "float64": "double", "int64": "long int", "int32": "int", "int16": "short int", "int8": "signed char", "uint8": "unsigned char",
+            "float16": "c10::Half", "bfloat16": "c10::BFloat16", "complex64": "c10::complex<float>", "complex128": "c10::complex<double>",
+            "float8_e4m3fn": "c10::Float8_e4m3fn", "float8_e5m2": "c10::Float8_e5m2", "float8_e4m3fnuz": "c10::Float8_e4m3fnuz",
+            "float8_e5m2fnuz": "c10::Float8_e5m2fnuz"}
 
 
 def by_name(name: str) -> dtype:

@@ -18,3 +18,17 @@ def of_device(error: Exception) -> Exception:
     """torch's error for one of XLA's runtime errors."""
     text = str(error)
     return OutOfMemoryError(text) if text.startswith("RESOURCE_EXHAUSTED") else error
+
+
+_OF_C = {"dtype": "torch.dtype", "device": "torch.device", "Size": "torch.Size", "layout": "torch.layout", "memory_format": "torch.memory_format",
+         "finfo": "torch.finfo", "iinfo": "torch.iinfo", "Generator": "torch._C.Generator"}  # classes that PyTorch has written in C++
+_MADE_BY_PYTHON = 1 << 9  # Py_TPFLAGS_HEAPTYPE
+
+
+def class_name(x: object) -> str:
+    """The name of x's class as torch's argument errors give it: with its module where the class is none of Python's (`numpy.ndarray`)."""
+    cls = type(x)
+    module = getattr(cls, "__module__", "builtins")
+    if module == "torch":
+        return _OF_C.get(cls.__name__, cls.__name__)
+    return cls.__name__ if cls.__flags__ & _MADE_BY_PYTHON or module == "builtins" else f"{module}.{cls.__name__}"

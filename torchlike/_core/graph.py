@@ -170,7 +170,7 @@ class Identity(Node):
 class AccumulateGrad(Node):
     """The end of the graph at a leaf: adds the gradient into `variable.grad`."""
 
-    __slots__ = ("ref", "aval", "post_accumulate")
+    __slots__ = ("ref", "aval", "post_accumulate", "grad_dtype")
     torch_name = "AccumulateGrad"
 
     def name(self) -> str:
@@ -180,6 +180,7 @@ class AccumulateGrad(Node):
         super().__init__(None, (), (), ())
         self.ref, self.aval = weakref.ref(tensor), tensor._value.aval
         self.post_accumulate = None
+        self.grad_dtype = tensor._grad_dtype and tensor._grad_dtype[0]  # what gradients are cast to; None: they are as they come
         for watch in mode.watchers:
             watch(self, ())
 

@@ -86,7 +86,7 @@ class Seat:
 
     @property
     def version(self) -> int:
-        return self.writes[0] + (0 if self.data is None else self.data._version)
+        return self.writes[0] + (0 if self.data is None else self.data._written)
 
     @version.setter
     def version(self, n: int) -> None:

@@ -194,6 +194,8 @@ def run(roots, keep_graph: bool, create_graph: bool, inputs: Sequence[Tensor], a
             if mine is None:
                 mine = [None] * node.n_outputs
             captured, leaf = captures.get(node), isinstance(node, AccumulateGrad)
+            if leaf and node.grad_dtype is not None and mine[0] is not None and mine[0].dtype is not node.grad_dtype:
+                mine = [mine[0].to(node.grad_dtype)]
             runs = not inputs or node in wanted or (accumulate and captured is not None)
             if node.hooks is not None and (runs or captured is not None):
                 mine = _tensor_hooks(node, mine)
@@ -457,12 +459,12 @@ def _accumulate(node: AccumulateGrad, g: Tensor, create_graph: bool) -> None:
         return
     _store(tensor, g, create_graph)
     if node.post_accumulate:
+        seen = tensor
         for hook in list(node.post_accumulate.values()):
-            r = hook(tensor)
-            if isinstance(r, Tensor):
-                raise RuntimeError("Tensor post accumulate grad hooks should return None.")
-            if r is not None:
-                raise TypeError(f"expected Variable, but hook returned '{type(r).__name__}'")
+            r = _returned(hook, hook(seen), seen)
+            seen = seen if r is None else r
+        if seen is not tensor:
+            raise RuntimeError("Tensor post accumulate grad hooks should return None.")
     if node.hooks is not None and node.hooks.post:
         _after(node, [], [g])
 

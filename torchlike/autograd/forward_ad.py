@@ -3,6 +3,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from .._core.errors import class_name
 from .._tensor import Tensor
 from . import _tangents
 
@@ -73,7 +74,7 @@ def unpack_dual(tensor: Tensor, *, level: int | None = None) -> UnpackedDualTens
     if _state.level is None or (level is not None and level < 0):
         return UnpackedDualTensor(tensor, None)
     if not isinstance(tensor, Tensor):
-        raise TypeError(f"_unpack_dual(): argument 'dual' (position 1) must be Tensor, not {type(tensor).__name__}")
+        raise TypeError(f"_unpack_dual(): argument 'dual' (position 1) must be Tensor, not {class_name(tensor)}")
     if level:
         raise RuntimeError("Invalid level given to _fw_primal")
     tangent = _state.level.tangent(tensor)

@@ -5,6 +5,7 @@ import functools
 import warnings
 from collections.abc import Callable
 
+from .._core.errors import class_name
 from .._core.grad_mode import mode
 from .._core.graph import OF_FUNCTION, SECOND_BACKWARD, SEVERAL, Node
 from .._kinds import signature_of
@@ -23,7 +24,7 @@ class FunctionCtx:
         """Tensors (or None) that backward reads as `ctx.saved_tensors`."""
         for t in tensors:
             if t is not None and not isinstance(t, Tensor):
-                raise TypeError(f"save_for_backward can only save variables, but argument {tensors.index(t)} is of type {type(t).__name__}")
+                raise TypeError(f"save_for_backward can only save variables, but argument {tensors.index(t)} is of type {class_name(t)}")
         self.to_save = tensors
 
     def save_for_forward(self, *tensors) -> None:
@@ -321,7 +322,7 @@ def _forbid_writes(name: str, outs: list, dirty: set) -> None:
     reason = OF_FUNCTION if sum(isinstance(o, Tensor) and o._edge is not None for o in outs) < 2 else SEVERAL
     for i, o in enumerate(outs):
         if isinstance(o, Tensor) and o._base is not None and id(o) not in dirty:
-            o._several = name, i, o._version, reason
+            o._several = name, i, o._written, reason
 
 
 def _with_edge(t: Tensor, node: Node, i: int) -> Tensor:

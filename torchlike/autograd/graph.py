@@ -51,10 +51,16 @@ def increment_version(tensor: Tensor | Iterable[Tensor]) -> None:
 
 
 class Packed(list):
-    """What a node saved, as the pack hook returned it: pairs (unpack hook, packed), or the value itself for numbers."""
+    """What a node saved, as the pack hook returned it: pairs (unpack hook, packed), or the value itself for numbers. `order`: in which they were packed."""
+
+    order: Sequence[int]
 
     def unpacked(self) -> list:
-        return [_unpack(*v) if v.__class__ is tuple else v for v in self]
+        made = list(self)
+        for i in self.order:
+            if made[i].__class__ is tuple:
+                made[i] = _unpack(*made[i])
+        return made
 
     def unpacked_at(self, position: int) -> Value:
         return _unpack(*self[position])
@@ -84,10 +90,10 @@ def _without_hooks() -> Iterator[None]:
 
 def _pack(t: Tensor) -> tuple:
     pack, unpack = mode.saved_hooks[-1]
-    version = t._version
+    version = t._written
     with _without_hooks():
         packed = pack(t)
-    if t._version != version:
+    if t._written != version:
         raise RuntimeError("A saved tensor pack hook is modifying its input in place. Tensors provided as input to pack hook cannot be modified by "
                            "in-place operations as this can lead to unexpected side-effects. Please open an issue if you need to perform in-place "
                            "operations on the input to a pack hook.")
@@ -113,8 +119,9 @@ def _pack_node(node: Node, values) -> None:
     ins, outs = node.plan.saved(node.needs)
     places = [*(node.edges[i] for i in ins), *((node, o) for o in outs)]
     packed = Packed(node.saved)
-    order = range(len(packed))
-    for i in (1, 0, *order[2:]) if ins[:2] == (0, 1) and _other_first(node.plan.op) else order:
+    places_of_all = range(len(packed))
+    packed.order = (1, 0, *places_of_all[2:]) if ins[:2] == (0, 1) and _other_first(node.plan.op) else places_of_all
+    for i in packed.order:
         if packed[i].__class__ is Value:
             t = Tensor._of(packed[i])
             if places[i] is not None:

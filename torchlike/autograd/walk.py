@@ -39,7 +39,7 @@ def structure(roots) -> tuple[tuple, list[Node]] | None:
         if node.hooks is not None:
             return None
         if plan is None:
-            if node.__class__ is not AccumulateGrad or node.post_accumulate:
+            if node.__class__ is not AccumulateGrad or node.post_accumulate or node.grad_dtype is not None:
                 return None
             parts.append(None)
             continue

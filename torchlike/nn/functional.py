@@ -3,6 +3,7 @@ import inspect as _inspect
 
 from .. import _autocast
 from .._public import FUNCTIONS as _functions
+from .._public import called as _called
 from .._public import with_out as _with_out
 from ..ops.matmul import linear as _linear
 from ._functional import (
@@ -156,6 +157,13 @@ from ._functional.resample import interpolate, upsample, upsample_bilinear, upsa
 from ._functional.softmax import gumbel_softmax, log_softmax, softmax, softmin  # noqa: F401
 
 cosine_similarity, hardshrink, native_channel_shuffle, relu_ = map(_functions.get, ("cosine_similarity", "hardshrink", "native_channel_shuffle", "relu_"))
+
+# what torch has in C++, which refuses what is no tensor before anything else
+for _name in """adaptive_avg_pool1d adaptive_max_pool1d adaptive_max_pool1d_with_indices avg_pool1d bilinear conv1d conv2d conv3d conv_tbc
+conv_transpose1d conv_transpose2d conv_transpose3d cosine_embedding_loss gumbel_softmax max_pool1d
+max_pool1d_with_indices max_pool2d max_pool2d_with_indices max_pool3d multi_margin_loss multilabel_margin_loss nll_loss one_hot rms_norm
+triplet_margin_loss""".split():
+    globals()[_name] = _called(globals()[_name])
 
 # the last line: every function above follows autocast where torch's does
 globals().update({_name: _autocast.wrap(_f) for _name, _f in list(globals().items()) if _inspect.isfunction(_f)})

@@ -5,6 +5,7 @@ import weakref
 from collections import OrderedDict
 
 from .._core import dtype as dt
+from .._core.errors import class_name
 from .._core.grad_mode import mode
 from .._core.graph import AccumulateGrad, _handle
 from .._public import public
@@ -22,7 +23,7 @@ def backward(self, gradient=None, retain_graph=None, create_graph: bool = False,
 def requires_grad_(self, requires_grad: bool = True) -> Tensor:
     """Set requires_grad in place."""
     if not isinstance(requires_grad, bool):
-        raise TypeError(f"requires_grad_(): argument 'requires_grad' (position 1) must be bool, not {type(requires_grad).__name__}")
+        raise TypeError(f"requires_grad_(): argument 'requires_grad' (position 1) must be bool, not {class_name(requires_grad)}")
     if requires_grad and self.dtype.category < dt.FLOAT:
         raise RuntimeError("only Tensors of floating point dtype can require gradients")
     self.requires_grad = requires_grad

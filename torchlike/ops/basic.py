@@ -9,6 +9,7 @@ from .._core import dtype as dt
 from .._core import program
 from .._core.arrays import cast
 from .._core.aval import broadcast_shapes
+from .._core.errors import class_name
 from .._core.grad_mode import mode
 from .._core.history import warn
 from .._core.registry import Elementwise, Op
@@ -109,7 +110,7 @@ def to(self, *args, dtype=None, device=None, non_blocking: bool = False, copy: b
         elif isinstance(a, bool):
             non_blocking, copy = copy if non_blocking else a, a if non_blocking else copy
         elif a is not None:
-            raise TypeError(f"to() received an invalid combination of arguments - got ({type(a).__name__})")
+            raise TypeError(f"to() received an invalid combination of arguments - got ({class_name(a)})")
     if tensor is not None:
         dtype, device = tensor.dtype, tensor.device
     out = self
@@ -179,7 +180,7 @@ def copy_(self, src: Tensor | float, non_blocking: bool = False) -> Tensor:
     self._check_write(src is self)
     if not isinstance(src, Tensor):
         if not isinstance(src, (int, float, complex)):
-            raise TypeError(f"copy_(): argument 'other' (position 1) must be Tensor, not {type(src).__name__}")
+            raise TypeError(f"copy_(): argument 'other' (position 1) must be Tensor, not {class_name(src)}")
         src = scalar_tensor(src, dtype=number_dtype(src), device=self.device)
     if src is self:
         return overwrite(self, _plain_copy(self), True)
@@ -483,7 +484,7 @@ _abs_in_place = Tensor.abs_
 
 def _abs_(self) -> Tensor:
     """self = |self|; not of complex tensors, which cannot hold it."""
-    if self.dtype.is_complex:
+    if isinstance(self, Tensor) and self.dtype.is_complex:
         raise RuntimeError("In-place abs is not supported for complex tensors.")
     return _abs_in_place(self)
 
@@ -558,7 +559,7 @@ def _masked_fill_repeating(self, mask: Tensor, value) -> Tensor:
 def masked_fill(input, mask: Tensor, value) -> Tensor:
     """value where mask holds, input elsewhere; the dtype of input."""
     if not isinstance(mask, Tensor):
-        raise TypeError(f"masked_fill(): argument 'mask' (position 2) must be Tensor, not {type(mask).__name__}")
+        raise TypeError(f"masked_fill(): argument 'mask' (position 2) must be Tensor, not {class_name(mask)}")
     if mask.dtype is not dt.bool_:
         raise RuntimeError(f"masked_fill_ only supports boolean masks, but got mask with dtype {cpp_type(mask.dtype.np)}")
     if isinstance(value, Tensor):

@@ -2,6 +2,7 @@
 
 
 from .._core import dtype as dt
+from .._core.errors import class_name
 from .._core.registry import OPS, Elementwise
 from .._public import public
 from .._tensor import Tensor, apply
@@ -31,7 +32,7 @@ def clamp(input, min=None, max=None) -> Tensor:
     if min is None and max is None:
         raise RuntimeError("torch.clamp: At least one of 'min' or 'max' must not be None")
     if min is not None and max is not None and not (_is_number(min) and _is_number(max)) and isinstance(min, Tensor) != isinstance(max, Tensor):
-        raise TypeError(f"clamp() received an invalid combination of arguments - got (Tensor, {type(min).__name__}, {type(max).__name__})")
+        raise TypeError(f"clamp() received an invalid combination of arguments - got (Tensor, {class_name(min)}, {class_name(max)})")
     return apply(_CLAMP, (input, _bound(min, input.dtype), _bound(max, input.dtype)))
 
 

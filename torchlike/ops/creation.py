@@ -8,6 +8,7 @@ import numpy as np
 from .._arguments import factory_size, refuse_huge
 from .._core import device as dev
 from .._core import dtype as dt
+from .._core.errors import class_name
 from .._core.history import warn
 from .._core.registry import Op
 from .._core.room import need_room
@@ -80,7 +81,7 @@ def _check_dtype(dtype) -> dt.dtype:
             return dt.bool_
         if dtype is complex:
             return dt.complex128
-        raise TypeError(f"argument 'dtype' must be torch.dtype, not {type(dtype).__name__}")
+        raise TypeError(f"argument 'dtype' must be torch.dtype, not {class_name(dtype)}")
     return dtype
 
 
@@ -102,7 +103,7 @@ def _finish(t: Tensor, requires_grad: bool, out: Tensor | None = None, by_number
         t = fill_out(out, t, said=False)
     if requires_grad is not False and requires_grad is not None:
         if requires_grad is not True:
-            raise TypeError(f"argument 'requires_grad' must be bool, not {type(requires_grad).__name__}")
+            raise TypeError(f"argument 'requires_grad' must be bool, not {class_name(requires_grad)}")
         if t.dtype.category < dt.FLOAT:
             raise RuntimeError("Only Tensors of floating point and complex dtype can require gradients")
         t.requires_grad = True
@@ -178,7 +179,7 @@ empty = _constant("empty", 0)
 def full(size, fill_value, *, out=None, dtype=None, layout=None, device=None, requires_grad=False, names=None, pin_memory=False) -> Tensor:
     """A tensor of shape `size` filled with a number; the dtype follows the number."""
     if not isinstance(size, (tuple, list)):
-        raise TypeError(f"full(): argument 'size' (position 1) must be tuple of ints, not {type(size).__name__}")
+        raise TypeError(f"full(): argument 'size' (position 1) must be tuple of ints, not {class_name(size)}")
     need_strided(layout, "full")
     shape = factory_size("full", (size,))
     _empty_check(shape)

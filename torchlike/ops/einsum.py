@@ -6,6 +6,7 @@ import math
 import numpy as np
 
 from .._core import dtype as dt
+from .._core.errors import class_name
 from .._core.registry import Op
 from .._public import public
 from .._tensor import Tensor, apply
@@ -119,7 +120,7 @@ def einsum(equation=None, *operands) -> Tensor:
     if not isinstance(equation, str):
         flat = [equation, *operands]
         if not all(isinstance(sub, (list, tuple)) for sub in flat[1::2]):
-            raise TypeError(f"einsum(): argument 'equation' (position 1) must be str, not {type(equation).__name__}")
+            raise TypeError(f"einsum(): argument 'equation' (position 1) must be str, not {class_name(equation)}")
         out = flat[-1] if len(flat) % 2 else None
         pairs = list(zip(flat[0::2], flat[1::2]))
         name = lambda i: "..." if i is Ellipsis else chr(ord("a") + i) if i < 26 else chr(ord("A") + i - 26)  # noqa: E731
@@ -131,7 +132,7 @@ def einsum(equation=None, *operands) -> Tensor:
         operands = operands[0]
     for i, x in enumerate(operands):
         if not isinstance(x, Tensor):
-            raise TypeError(f"expected Tensor as element {i} in argument 1, but got {type(x).__name__}")
+            raise TypeError(f"expected Tensor as element {i} in argument 1, but got {class_name(x)}")
     parsed = _parse_einsum(equation, operands)
     if operands[0].dtype.category < dt.FLOAT and _sums_one(parsed):
         operands = [x.to(dt.int64) for x in operands]  # that sum comes first, as by sum()

@@ -123,7 +123,7 @@ def read_element(t: Tensor, index: int | tuple) -> Tensor | None:
     out._chain = (_link(places),)
     out._layout = Layout((), (), sum(i * s for i, s in zip(places, contiguous(t._value.aval.shape).strides)))
     if not mode.enabled:
-        out._several = None, 0, out._version, UNDER_NO_GRAD
+        out._several = None, 0, out._written, UNDER_NO_GRAD
     return out
 
 

@@ -1,18 +1,19 @@
 """torch._foreach_*: one function over a list of tensors. Recording fuses them, so each is the plain operation, repeated."""
 from __future__ import annotations
 
+from .._core.errors import class_name
 from .._public import FUNCTIONS
 from .._tensor import Tensor
 
 
 def _tensors(name: str, given, argument: str = "self") -> list[Tensor]:
     if not isinstance(given, (list, tuple)):
-        raise TypeError(f"_foreach_{name}() received an invalid combination of arguments: {argument} must be a tuple of Tensors, not {type(given).__name__}")
+        raise TypeError(f"_foreach_{name}() received an invalid combination of arguments: {argument} must be a tuple of Tensors, not {class_name(given)}")
     if not given:
         raise RuntimeError("Tensor list must have at least one tensor.")
     for i, t in enumerate(given):
         if not isinstance(t, Tensor):
-            raise TypeError(f"expected Tensor as element {i} in argument 0, but got {type(t).__name__}")
+            raise TypeError(f"expected Tensor as element {i} in argument 0, but got {class_name(t)}")
     return list(given)
 
 

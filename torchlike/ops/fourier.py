@@ -8,6 +8,7 @@ import numpy as np
 
 from .._arguments import as_dim, as_int, as_size, need_tensor
 from .._core import dtype as dt
+from .._core.errors import class_name
 from .._core.layout import Layout, channels_last_strides, contiguous, contiguous_strides, is_contiguous, suggests_channels_last
 from .._core.registry import Op
 from .._public import called
@@ -209,7 +210,7 @@ def _input(x, name: str, complex_ok: bool = True) -> Tensor:
 
 def _norm(norm, name: str) -> str:
     if norm is not None and not isinstance(norm, str):
-        raise TypeError(f"fft_{name}(): argument 'norm' must be str, not {type(norm).__name__}")
+        raise TypeError(f"fft_{name}(): argument 'norm' must be str, not {class_name(norm)}")
     if norm not in NORMS:
         raise RuntimeError(f"Invalid normalization mode: \"{norm}\"")
     return NORMS[norm]

@@ -7,6 +7,7 @@ import numpy as np
 
 from .._arguments import as_dim
 from .._core import dtype as dt
+from .._core.errors import class_name
 from .._core.history import warn
 from .._core.overwrite import changeable
 from .._core.registry import Op
@@ -226,7 +227,7 @@ SCATTER_REDUCE = Op(
 
 def need_index(name: str, index, error: str) -> None:
     if not isinstance(index, Tensor):
-        raise TypeError(f"{name}(): argument 'index' must be Tensor, not {type(index).__name__}")
+        raise TypeError(f"{name}(): argument 'index' must be Tensor, not {class_name(index)}")
     if index.dtype is not dt.int64 and index.dtype is not dt.int32:
         raise RuntimeError(error)
 
@@ -333,7 +334,7 @@ def scatter(input, dim: int, index: Tensor, src: Tensor | float | None = None, *
 def scatter_add(input, dim: int, index: Tensor, src: Tensor) -> Tensor:
     """input with src added at index along dim."""
     if not isinstance(src, Tensor):
-        raise TypeError(f"scatter_add(): argument 'src' must be Tensor, not {type(src).__name__}")
+        raise TypeError(f"scatter_add(): argument 'src' must be Tensor, not {class_name(src)}")
     return named(_scattered("scatter", input, dim, index, src, SCATTER, ("add",)), "ScatterAddBackward0")
 
 
@@ -343,5 +344,5 @@ def scatter_reduce(input, dim: int, index: Tensor, src: Tensor, reduce: str, *, 
     if reduce not in _COMBINE:
         raise RuntimeError("reduce argument must be either sum, prod, mean, amax or amin, got " + str(reduce))
     if not isinstance(src, Tensor):
-        raise TypeError(f"scatter_reduce(): argument 'src' must be Tensor, not {type(src).__name__}")
+        raise TypeError(f"scatter_reduce(): argument 'src' must be Tensor, not {class_name(src)}")
     return _scattered("scatter", input, dim, index, src, SCATTER_REDUCE, (reduce, bool(include_self)))

@@ -9,6 +9,7 @@ from numbers import Number
 import numpy as np
 
 from .._arguments import as_size, need_tensor
+from .._core.errors import class_name
 from .._core.grad_mode import mode
 from .._core.graph import AccumulateGrad, Outside, Stale
 from .._core.history import warn
@@ -21,7 +22,6 @@ from .._tensor import Tensor, _new, _plain_copy, apply
 from . import shape_views, strided_views
 from .creation import constant
 from .from_data import place
-from .matmul import c_name
 from .memory_formats import channels_last, channels_last_3d, memory_format, preserve_format
 from .storages import stored
 
@@ -92,7 +92,7 @@ def _seen_through(self: Tensor, former: Tensor) -> tuple:
 def _view_in_place(name: str, view):
     def f(self, *args, **kwargs) -> Tensor:
         self._check_write(True)
-        alone, version = self._storage is None, self._version
+        alone, version = self._storage is None, self._written
         self._current()
         twin = _twin(self)
         made = _seen_as(self, twin, view, args, kwargs)
@@ -218,14 +218,14 @@ def _set(self, source, storage_offset: int, size, stride) -> Tensor:
         return _become(self, constant((0,), 0, self.dtype, self.device))
     if isinstance(source, Tensor):
         if source.dtype is not self.dtype:
-            raise RuntimeError(f"Could not set tensor of type {c_name(source.dtype)} to a tensor of type {c_name(self.dtype)}")
+            raise RuntimeError(f"Could not set tensor of type {source.dtype.c_name} to a tensor of type {self.dtype.c_name}")
         if size is not None:
             return _become(self, _window(source.untyped_storage(), self.dtype, storage_offset, size, stride))
         return _become(self, source._alias())
     if not hasattr(source, "untyped"):
-        raise TypeError(f"set_(): argument 'source' must be Tensor or Storage, not {type(source).__name__}")
+        raise TypeError(f"set_(): argument 'source' must be Tensor or Storage, not {class_name(source)}")
     if getattr(source, "dtype", self.dtype) is not self.dtype:
-        raise RuntimeError(f"Expected a Storage of type {c_name(self.dtype)} or an UntypedStorage, but got type {source.dtype.short} for argument 1 'storage'")
+        raise RuntimeError(f"Expected a Storage of type {self.dtype.c_name} or an UntypedStorage, but got type {source.dtype.short} for argument 1 'storage'")
     shape = (source.nbytes() // self.dtype.itemsize - storage_offset,) if size is None else size
     return _become(self, _window(source, self.dtype, storage_offset, shape, stride).detach())
 

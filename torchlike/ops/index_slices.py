@@ -7,6 +7,7 @@ import numpy as np
 from .._arguments import as_dim
 from .._core import dtype as dt
 from .._core.aval import broadcast_shapes
+from .._core.errors import class_name
 from .._core.layout import like
 from .._core.registry import Op
 from .._public import named, public
@@ -30,7 +31,7 @@ def index_select(input, dim: int, index: Tensor) -> Tensor:
     """The slices along dim that a vector of indices names."""
     d = as_dim(dim, input.ndim)
     if not isinstance(index, Tensor):
-        raise TypeError(f"index_select(): argument 'index' (position 3) must be Tensor, not {type(index).__name__}")
+        raise TypeError(f"index_select(): argument 'index' (position 3) must be Tensor, not {class_name(index)}")
     if index.ndim > 1:
         raise IndexError("index_select(): Index is supposed to be a vector")
     need_index("index_select", index, "index_select(): Expected dtype int32 or int64 for index")
@@ -206,7 +207,7 @@ def index_reduce(input, dim: int, index: Tensor, source: Tensor, reduce: str, *,
 def _indices_put(t: Tensor, indices):
     for k, i in enumerate(indices):
         if not isinstance(i, Tensor) and i is not None:  # None is the operator's, not the method's: `torch.ops.aten.index_put` comes here too
-            raise TypeError(f"expected Tensor as element {k} in argument 0, but got {type(i).__name__}")
+            raise TypeError(f"expected Tensor as element {k} in argument 0, but got {class_name(i)}")
     if not indices:
         raise RuntimeError("index_put_(): at least one index is needed")
     return _basic(t, tuple([slice(None) if i is None else i for i in indices]))
@@ -222,9 +223,9 @@ def _put_repeating(self, indices, values: Tensor, accumulate: bool = False) -> T
 def index_put(input, indices, values: Tensor, accumulate: bool = False) -> Tensor:
     """input with values written (or added) where a tuple of index tensors says."""
     if not isinstance(values, Tensor):
-        raise TypeError(f"index_put_(): argument 'values' (position 2) must be Tensor, not {type(values).__name__}")
+        raise TypeError(f"index_put_(): argument 'values' (position 2) must be Tensor, not {class_name(values)}")
     if not isinstance(indices, (tuple, list)):
-        raise TypeError(f"index_put_(): argument 'indices' (position 1) must be tuple of Tensors, not {type(indices).__name__}")
+        raise TypeError(f"index_put_(): argument 'indices' (position 1) must be tuple of Tensors, not {class_name(indices)}")
     made = input.clone()
     t, advanced = _indices_put(made, indices)
     index, dims = _prepared(t, advanced)
@@ -237,7 +238,7 @@ def index_put(input, indices, values: Tensor, accumulate: bool = False) -> Tenso
 
 def _flat_index(name: str, input: Tensor, index) -> Tensor:
     if not isinstance(index, Tensor):
-        raise TypeError(f"{name}(): argument 'index' must be Tensor, not {type(index).__name__}")
+        raise TypeError(f"{name}(): argument 'index' must be Tensor, not {class_name(index)}")
     if index.dtype is not dt.int64:
         raise RuntimeError(f"{name}(): Expected a long tensor for index, but got {index.dtype.short}")
     n = input.numel()

@@ -10,6 +10,7 @@ from jax import lax
 from .._arguments import as_dims, flag, need_tensor
 from .._core import dtype as dt
 from .._core.derivative import Derivative
+from .._core.errors import class_name
 from .._core.registry import Elementwise, Op
 from .._public import public
 from .._tensor import Tensor, apply
@@ -135,7 +136,7 @@ def frexp(input):
 @public()
 def positive(input) -> Tensor:
     """input itself; not for bools."""
-    if input.dtype is dt.bool_:
+    if need_tensor(input, "positive", "'input' (position 1)").dtype is dt.bool_:
         raise RuntimeError("The `+` operator, on a bool tensor is not supported.")
     return input
 
@@ -144,7 +145,7 @@ def positive(input) -> Tensor:
 def unravel_index(indices: Tensor, shape) -> tuple[Tensor, ...]:
     """Flat indices as one index per dimension of `shape`."""
     if not isinstance(indices, Tensor):
-        raise TypeError(f"unravel_index(): argument 'indices' (position 1) must be Tensor, not {type(indices).__name__}")
+        raise TypeError(f"unravel_index(): argument 'indices' (position 1) must be Tensor, not {class_name(indices)}")
     if indices.dtype.category != dt.INT:
         raise TypeError(f"expected 'indices' to be integer dtype, but got {indices.dtype}")
     if not isinstance(shape, (int, Sequence)):

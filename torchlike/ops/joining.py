@@ -5,11 +5,12 @@ import numpy as np
 from jax import lax
 
 from .. import _tensor
-from .._arguments import as_dim, as_int, as_size, distinct, listed_dims, refuse_huge
+from .._arguments import as_dim, as_int, as_size, distinct, listed_dims, need_tensors, refuse_huge
 from .._core import device as dev
 from .._core import dtype as dt
 from .._core.arrays import cast
 from .._core.aval import broadcast_shapes, result_dtype
+from .._core.errors import class_name
 from .._core.grad_mode import mode
 from .._core.history import warn
 from .._core.layout import Layout, channels_last_strides, suggests_channels_last
@@ -122,7 +123,7 @@ def cat(tensors: Tensors, dim: int = 0) -> Tensor:
         return joined
     for i, t in enumerate(tensors):
         if not isinstance(t, Tensor):
-            raise TypeError(f"expected Tensor as element {i} in argument 0, but got {type(t).__name__}")
+            raise TypeError(f"expected Tensor as element {i} in argument 0, but got {class_name(t)}")
         if not t._value.aval.ndim:
             raise RuntimeError(f"zero-dimensional tensor (at position {i}) cannot be concatenated")
     kept = [t for t in tensors if t._value.aval.shape != (0,)]
@@ -157,7 +158,7 @@ def stack(tensors: Tensors, dim: int = 0) -> Tensor:
     d = as_dim(dim, len(first) + 1)
     for i, t in enumerate(tensors):
         if not isinstance(t, Tensor):
-            raise TypeError(f"expected Tensor as element {i} in argument 0, but got {type(t).__name__}")
+            raise TypeError(f"expected Tensor as element {i} in argument 0, but got {class_name(t)}")
         if t._value.aval.shape != first:
             raise RuntimeError(f"stack expects each tensor to be equal size, but got {list(first)} at entry 0 and {list(t.shape)} at entry {i}")
     out = named(cat([t.unsqueeze(d) for t in tensors], d), "StackBackward0")
@@ -171,6 +172,8 @@ def _atleast(name, shapes):
     def f(*tensors):
         if len(tensors) == 1 and isinstance(tensors[0], (tuple, list)):
             tensors = tuple(tensors[0])
+        if not all(isinstance(t, Tensor) for t in tensors):
+            raise TypeError(f"{name}() received an invalid combination of arguments - got ({', '.join(map(class_name, tensors))}), but expected one of:")
         made = tuple(shapes(t) for t in tensors)
         return made[0] if len(made) == 1 and isinstance(tensors, tuple) and len(tensors) == 1 else made
     f.__name__ = f.__qualname__ = name
@@ -270,7 +273,7 @@ def flip(input, *which, dims=None) -> Tensor:
 def _flip_listed(input, dims) -> Tensor:
     """flip as a function: dims in a tuple."""
     if not isinstance(dims, (tuple, list)):
-        raise TypeError(f"flip(): argument 'dims' (position 2) must be tuple of ints, not {type(dims).__name__}")
+        raise TypeError(f"flip(): argument 'dims' (position 2) must be tuple of ints, not {class_name(dims)}")
     return flip(input, dims)
 
 
@@ -358,6 +361,7 @@ def meshgrid(*tensors, indexing: str | None = None) -> tuple:
     """Coordinate grids of vectors: 'ij' (rows first, the default) or 'xy'."""
     if len(tensors) == 1 and isinstance(tensors[0], (tuple, list)):
         tensors = tuple(tensors[0])
+    need_tensors(tensors)
     if indexing is None:
         warn("torch.meshgrid: in an upcoming release, it will be required to pass the indexing argument.")
         indexing = "ij"
@@ -385,6 +389,7 @@ def meshgrid(*tensors, indexing: str | None = None) -> tuple:
 @public(method=False)
 def cartesian_prod(*tensors) -> Tensor:
     """All combinations of the vectors' elements, one a row."""
+    need_tensors(tensors)
     for t in tensors:
         if t.ndim != 1:
             raise RuntimeError(f"Expect a 1D vector, but got shape {list(t.shape)}")
@@ -398,7 +403,7 @@ def block_diag(*tensors) -> Tensor:
     """Matrices along the diagonal of one matrix, zeros elsewhere."""
     for i, t in enumerate(tensors):
         if not isinstance(t, Tensor):
-            raise TypeError(f"expected Tensor as element {i} in argument 0, but got {type(t).__name__}")
+            raise TypeError(f"expected Tensor as element {i} in argument 0, but got {class_name(t)}")
         if t.ndim > 2:
             raise RuntimeError(f"torch.block_diag: Input tensors must have 2 or fewer dimensions. Input {i} has {t.ndim} dimensions")
     blocks = [t.reshape(1, -1) if t.ndim < 2 else t for t in tensors]

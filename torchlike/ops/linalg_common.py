@@ -8,6 +8,7 @@ import numpy as np
 
 from .._core import dtype as dt
 from .._core import program
+from .._core.errors import class_name
 from .._core.layout import Layout, contiguous_strides
 from .._core.registry import Op
 from .._exporting import state as exporting
@@ -27,7 +28,7 @@ _ALL_ZERO = Op("all_zero", lambda xp, x: xp.all(x == 0), shape=lambda a: ((), dt
 def need_matrix(x, name: str, argument: str = "A") -> None:
     """x is a tensor of two or more dimensions."""
     if not isinstance(x, Tensor):
-        raise TypeError(f"{name.replace('linalg.', 'linalg_')}(): argument '{argument}' (position 1) must be Tensor, not {type(x).__name__}")
+        raise TypeError(f"{name.replace('linalg.', 'linalg_')}(): argument '{argument}' (position 1) must be Tensor, not {class_name(x)}")
     if x.ndim < 2:
         raise RuntimeError(f"{name}: The input tensor {argument} must have at least 2 dimensions.")
 

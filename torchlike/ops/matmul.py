@@ -7,10 +7,11 @@ import math
 import numpy as np
 from jax import lax
 
-from .._arguments import as_dim, need_tensor
+from .._arguments import as_dim, need_tensor, need_tensors
 from .._core import dtype as dt
 from .._core.arrays import sum_to
 from .._core.aval import Aval, broadcast_shapes
+from .._core.errors import class_name
 from .._core.halves import widened
 from .._core.history import warn
 from .._core.registry import Elementwise, Op
@@ -108,7 +109,7 @@ def _same_dtype(a: Tensor, b: Tensor) -> None:
         raise RuntimeError(f"addmv input tensors must have the same dtype, but got {b.dtype.short}, {a.dtype.short}, and {b.dtype.short}")
     if a.ndim > 2 and b.ndim > 2:
         need_scalar_type(a, b)
-    raise RuntimeError(f"expected m1 and m2 to have the same dtype, but got: {c_name(a.dtype)} != {c_name(b.dtype)}")
+    raise RuntimeError(f"expected m1 and m2 to have the same dtype, but got: {a.dtype.c_name} != {b.dtype.c_name}")
 
 
 def need_scalar_type(a: Tensor, b: Tensor) -> None:
@@ -124,18 +125,12 @@ def _same_dtypes(input: Tensor, mat1: Tensor, mat2: Tensor) -> None:
                 raise RuntimeError(f"{name} and mat2 must have the same dtype, but got {t.dtype.short} and {mat2.dtype.short}")
 
 
-def c_name(d: dt.dtype) -> str:
-    return {"float32": "float", "float64": "double", "int64": "long int", "int32": "int", "int16": "short int", "int8": "signed char",
-            "uint8": "unsigned char", "float16": "c10::Half", "bfloat16": "c10::BFloat16", "complex64": "c10::complex<float>",
-            "complex128": "c10::complex<double>"}.get(d.name, d.name)
-
-
 @public(out=True)
 def matmul(input, other: Tensor) -> Tensor:
     """The matrix product, with torch's rules for vectors and batches."""
     a, b = input._value.aval, other._value.aval if isinstance(other, Tensor) else None
     if b is None:
-        raise TypeError(f"matmul(): argument 'other' (position 2) must be Tensor, not {type(other).__name__}")
+        raise TypeError(f"matmul(): argument 'other' (position 2) must be Tensor, not {class_name(other)}")
     if not a.ndim or not b.ndim:
         raise RuntimeError(f"both arguments to matmul need to be at least 1D, but they are {a.ndim}D and {b.ndim}D")
     _same_dtype(input, other)
@@ -297,8 +292,8 @@ def addmv(input, mat: Tensor, vec: Tensor, *, beta=1, alpha=1) -> Tensor:
 def baddbmm(input, batch1: Tensor, batch2: Tensor, *, beta=1, alpha=1) -> Tensor:
     """beta * input + alpha * (batch1 @ batch2)."""
     if input.dtype is not batch1.dtype:
-        raise RuntimeError(f"Input dtypes must be the same, got: input {c_name(input.dtype)}, batch1: {c_name(batch1.dtype)}, batch2: "
-                           f"{c_name(batch2.dtype)}")
+        raise RuntimeError(f"Input dtypes must be the same, got: input {input.dtype.c_name}, batch1: {batch1.dtype.c_name}, batch2: "
+                           f"{batch2.dtype.c_name}")
     return named(_sum_with(input, _bmm_by, "bmm", batch1, batch2, beta, alpha), "BaddbmmBackward0")
 
 
@@ -385,7 +380,7 @@ def _odd_linear(input, weight, bias) -> Tensor:
     """A vector as weight, a bias that broadcasts, and torch's errors."""
     for t, name, i in ((input, "input", 1), (weight, "weight", 2)):
         if not isinstance(t, Tensor):
-            raise TypeError(f"linear(): argument '{name}' (position {i}) must be Tensor, not {type(t).__name__}")
+            raise TypeError(f"linear(): argument '{name}' (position {i}) must be Tensor, not {class_name(t)}")
     x, w = input._value.aval, weight._value.aval
     if not x.ndim or not w.ndim:
         raise RuntimeError(f"both arguments to linear need to be at least 1D, but they are {x.ndim}D and {w.ndim}D")
@@ -401,7 +396,7 @@ def _odd_linear(input, weight, bias) -> Tensor:
     if x.dtype is not w.dtype and bias is not None:
         raise RuntimeError(f"mat1 and mat2 must have the same dtype, but got {x.dtype.short} and {w.dtype.short}")
     if x.dtype is not w.dtype:
-        raise RuntimeError(f"expected m1 and m2 to have the same dtype, but got: {c_name(x.dtype)} != {c_name(w.dtype)}")
+        raise RuntimeError(f"expected m1 and m2 to have the same dtype, but got: {x.dtype.c_name} != {w.dtype.c_name}")
     if bias is not None:
         b, out = bias._value.aval, (*x.shape[:-1], w.shape[0])
         if b.shape != (w.shape[0],) and (b.ndim > len(out) or any(m not in (1, n) for m, n in zip(b.shape[::-1], out[::-1]))):
@@ -449,6 +444,7 @@ def tensordot(a, b, dims=2) -> Tensor:
 @public(method=False, out=True)
 def chain_matmul(*matrices) -> Tensor:
     """The product of several matrices, in the cheapest order."""
+    need_tensors(matrices)
     warn("torch.chain_matmul is deprecated and will be removed in a future PyTorch release. Use torch.linalg.multi_dot instead, whose argument is a list.", once=True)
     return multi_dot(matrices)
 
@@ -457,6 +453,7 @@ def multi_dot(matrices) -> Tensor:
     """linalg.multi_dot: the cheapest order by dynamic programming."""
     matrices = list(matrices)
     n = len(matrices)
+    need_tensors(matrices)
     if n == 1:
         return matrices[0]
     sizes = [m.shape[0] if m.ndim == 2 else 1 for m in matrices] + [matrices[-1].shape[1] if matrices[-1].ndim == 2 else 1]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from .._arguments import as_size
 from .._core import device as dev
+from .._core.errors import class_name
 from .._public import called
 from .._tensor import Tensor
 from .aliases import of_its_class
@@ -37,7 +38,7 @@ def new_full(
 ) -> Tensor:
     """A tensor of the given size filled with a number, with self's dtype and device."""
     if not isinstance(size, (tuple, list)):
-        raise TypeError(f"new_full(): argument 'size' (position 1) must be tuple of ints, not {type(size).__name__}")
+        raise TypeError(f"new_full(): argument 'size' (position 1) must be tuple of ints, not {class_name(size)}")
     return of_its_class(self, _finish(filled(as_size(size), fill_value, *_kind(self, dtype, device)), requires_grad))
 
 

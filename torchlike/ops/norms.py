@@ -7,6 +7,7 @@ import numpy as np
 
 from .._arguments import as_dims, flag
 from .._core import dtype as dt
+from .._core.errors import class_name
 from .._core.registry import Op
 from .._public import named, public
 from .._tensor import Tensor, apply
@@ -93,7 +94,7 @@ def vector_norm(input: Tensor, ord=2, dim=None, keepdim: bool = False, *, dtype=
     if isinstance(ord, complex):
         raise RuntimeError("linalg.vector_norm: Expected a non-complex scalar as the order of norm.")
     if isinstance(ord, str):
-        raise TypeError(f"linalg_vector_norm(): argument 'ord' (position 2) must be Number, not {type(ord).__name__}")
+        raise TypeError(f"linalg_vector_norm(): argument 'ord' (position 2) must be Number, not {class_name(ord)}")
     ord = float(ord)
     if ord < 0 or ord == math.inf:
         for d in dims:

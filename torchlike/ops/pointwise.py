@@ -5,10 +5,11 @@ from collections.abc import Callable
 
 import numpy as np
 
-from .._arguments import number
+from .._arguments import need_tensor, number
 from .._core import dtype as dt
 from .._core.aval import NUMBERS
 from .._core.derivative import Underivable
+from .._core.errors import class_name
 from .._core.registry import OPS, Elementwise, Op
 from .._core.rng_dtypes import cpp_type
 from .._kinds import combination
@@ -40,10 +41,10 @@ def operands(name: str, a, b, numbers: tuple[str, ...] = ("input", "other")):
     a, b = number(a), number(b)
     for x, position, k in ((a, "input", 1), (b, "other", 2)):
         if not isinstance(x, (Tensor, int, float, complex) if position in numbers else Tensor):
-            raise TypeError(f"{name}(): argument '{position}' (position {k}) must be Tensor, not {type(x).__name__}")
+            raise TypeError(f"{name}(): argument '{position}' (position {k}) must be Tensor, not {class_name(x)}")
     if not isinstance(a, Tensor) and not isinstance(b, Tensor):
         if name not in _OF_NUMBERS:
-            raise TypeError(f"{name}(): argument 'input' (position 1) must be Tensor, not {type(a).__name__}")
+            raise TypeError(f"{name}(): argument 'input' (position 1) must be Tensor, not {class_name(a)}")
         from .creation import scalar_tensor
         a = scalar_tensor(a, dtype=NUMBERS[type(a)].dtype if isinstance(a, int) else dt.complex_of(dt.get_default_dtype()) if isinstance(a, complex) else None)
     return _plain_number(a), _plain_number(b)
@@ -505,7 +506,7 @@ def heaviside(input, values: Tensor) -> Tensor:
     """0 where input is negative, 1 where it is positive, values where it is zero."""
     for x, name, position in ((input, "input", 1), (values, "values", 2)):
         if not isinstance(x, Tensor):
-            raise TypeError(f"heaviside(): argument '{name}' (position {position}) must be Tensor, not {type(x).__name__}")
+            raise TypeError(f"heaviside(): argument '{name}' (position {position}) must be Tensor, not {class_name(x)}")
     if input.dtype is not values.dtype and not (input.dtype.is_complex or values.dtype.is_complex):
         raise RuntimeError("heaviside is not yet implemented for tensors with different dtypes.")
     return apply(_HEAVISIDE, (input, values))
@@ -551,6 +552,7 @@ def _as_result(value, tensors):
 @public(inplace=True, out=True)
 def addcmul(input, tensor1: Tensor, tensor2: Tensor, *, value=1) -> Tensor:
     """input + value * tensor1 * tensor2."""
+    need_tensor(input, "addcmul", "'input' (position 1)")
     value = _as_result(value, (input, tensor1, tensor2))
     if value is None:
         raise NotImplementedError("\"addcmul_cpu_out\" not implemented for 'Bool'")
@@ -560,6 +562,7 @@ def addcmul(input, tensor1: Tensor, tensor2: Tensor, *, value=1) -> Tensor:
 @public(inplace=True, out=True)
 def addcdiv(input, tensor1: Tensor, tensor2: Tensor, *, value=1) -> Tensor:
     """input + value * tensor1 / tensor2."""
+    need_tensor(input, "addcdiv", "'input' (position 1)")
     if all(t.dtype.category < dt.FLOAT for t in (tensor1, tensor2)):
         raise RuntimeError("Integer division with addcdiv is no longer supported, and in a future  release addcdiv will "
                            "perform a true division of tensor1 and tensor2.")

@@ -4,11 +4,12 @@ from __future__ import annotations
 import ml_dtypes
 import numpy as np
 
-from .._arguments import as_list
+from .._arguments import as_list, need_tensor
 from .._core import device as dev
 from .._core import dtype as dt
 from .._core import program
 from .._core.aval import NUMBERS, result_dtype
+from .._core.errors import class_name
 from .._core.history import warn
 from .._core.registry import Elementwise
 from .._public import FUNCTIONS, MISSING, called, public
@@ -16,7 +17,6 @@ from .._shared import is_shared, share
 from .._tensor import Tensor, apply, as_tensor_value
 from .creation import LAYOUT_NAMES
 from .elements import plain_number
-from .matmul import c_name
 
 
 @public(method=False)
@@ -79,7 +79,7 @@ FUNCTIONS.update(_shape_as_tensor=_shape_as_tensor, _reshape_from_tensor=_reshap
 @public(function=True)
 def is_same_size(input, other: Tensor) -> bool:
     """Whether the shapes are equal."""
-    return input.shape == other.shape
+    return need_tensor(input, "is_same_size", "'input' (position 1)").shape == other.shape
 
 
 def _aval(x):
@@ -88,7 +88,7 @@ def _aval(x):
     try:
         return NUMBERS[type(plain_number(x))]
     except TypeError:
-        raise TypeError(f"result_type(): argument must be Tensor or Number, not {type(x).__name__}") from None
+        raise TypeError(f"result_type(): argument must be Tensor or Number, not {class_name(x)}") from None
 
 
 @public(method=False)
@@ -129,7 +129,7 @@ def _asked_for(name: str, x) -> dt.dtype:
     """A dtype, or the one that a type of Python stands for."""
     d = {float: dt.float64, int: dt.int64, bool: dt.bool_, complex: dt.complex128}.get(x) if isinstance(x, type) else x
     if not isinstance(d, dt.dtype):
-        raise TypeError(f"{name}(): argument 'type' (position 1) must be torch.dtype, not {type(x).__name__}")
+        raise TypeError(f"{name}(): argument 'type' (position 1) must be torch.dtype, not {class_name(x)}")
     return d
 
 
@@ -186,7 +186,7 @@ class iinfo:
 def equal(input, other: Tensor) -> bool:
     """Whether shapes and all elements are equal."""
     if not isinstance(other, Tensor):
-        raise TypeError(f"equal(): argument 'other' (position 2) must be Tensor, not {type(other).__name__}")
+        raise TypeError(f"equal(): argument 'other' (position 2) must be Tensor, not {class_name(other)}")
     if input.shape != other.shape:
         return False
     return bool((input == other).all()) if input.numel() else True
@@ -255,7 +255,7 @@ def _assert_tensor_metadata(a: Tensor, size=None, stride=None, dtype=None, *, de
         if wanted is not None and tuple(as_list(wanted, "_assert_tensor_metadata", "size" if name == "sizes" else "stride")) != tuple(found):
             raise RuntimeError(f"Tensor {name} mismatch! Expected: {list(wanted)}, Got: {list(found)}")
     if dtype is not None and a.dtype is not dtype:
-        raise RuntimeError(f"Tensor dtype mismatch! Expected: {dtype.short}, Got: {c_name(a.dtype)}")
+        raise RuntimeError(f"Tensor dtype mismatch! Expected: {dtype.short}, Got: {a.dtype.c_name}")
     if device is not None and a.device is not dev.canonical(device):
         raise RuntimeError(f"Tensor device mismatch! Expected: {dev.canonical(device)}, Got: {a.device}")
     if layout is not None and a.layout is not layout:

@@ -12,6 +12,7 @@ from .._core import device as dev
 from .._core import dtype as dt
 from .._core import program, rng
 from .._core.aval import broadcast_shapes
+from .._core.errors import class_name
 from .._core.grad_mode import mode
 from .._core.layout import is_contiguous, like, overlapping
 from .._core.registry import Op
@@ -149,7 +150,7 @@ def randint(low=None, high=None, size=None, *, generator=None, out=None, dtype=N
     elif low is None:
         low = 0
     if not isinstance(size, (tuple, list)):
-        raise TypeError(f"randint() received an invalid combination of arguments - size must be a tuple of ints, not {type(size).__name__}")
+        raise TypeError(f"randint() received an invalid combination of arguments - size must be a tuple of ints, not {class_name(size)}")
     low, high, shape = as_int(low, "low"), as_int(high, "high"), as_size(size)
     _empty_check(shape)
     dtype = dtype_into(out, dtype)
@@ -227,7 +228,7 @@ def normal(mean=0.0, std=1.0, size=None, *, generator=None, out=None, dtype=None
     g = _generator(generator)
     if size is not None:
         if not isinstance(size, (tuple, list)):
-            raise TypeError(f"normal() received an invalid combination of arguments - got (float, float, {type(size).__name__})")
+            raise TypeError(f"normal() received an invalid combination of arguments - got (float, float, {class_name(size)})")
         d = _floating(dtype_into(out, dtype), "normal_kernel_cpu")
         shape = as_size(size)
         return _finish(drawn(lambda: rng.normal(g, shape, float(mean), float(std), d.np), dev.resolve(device), shape, d.np), requires_grad, out)

@@ -12,6 +12,7 @@ from .._arguments import as_size
 from .._core import device as dev
 from .._core import dtype as dt
 from .._core.aval import broadcast_shapes
+from .._core.errors import class_name
 from .._core.history import warn
 from .._core.layout import Layout, contiguous, is_dense
 from .._core.registry import Op, Plan, common_device
@@ -71,7 +72,7 @@ def _ends(name: str, start, end, steps, dtype):
     if len(pair) < 2 or not hasattr(steps, "__index__") or isinstance(steps, bool):
         raise TypeError(
             f"{name}() received an invalid combination of arguments - got "
-            f"({type(start).__name__}, {type(end).__name__}, {type(steps).__name__})"
+            f"({class_name(start)}, {class_name(end)}, {class_name(steps)})"
         )
     for x in pair:
         if isinstance(x, Tensor) and x.ndim:
@@ -172,7 +173,7 @@ def eye(
     sizes = []
     for x, name, position in ((n, "n", 1), (n if m is None else m, "m", 2)):
         if isinstance(x, bool) or not hasattr(x, "__index__"):
-            raise TypeError(f"eye(): argument '{name}' (position {position}) must be int, not {type(x).__name__}")
+            raise TypeError(f"eye(): argument '{name}' (position {position}) must be int, not {class_name(x)}")
         x = x.__index__()
         if x < 0:
             raise RuntimeError(f"{name} must be greater or equal to 0, got {x}")

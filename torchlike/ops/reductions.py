@@ -10,6 +10,7 @@ from jax import lax
 from .._arguments import as_dim, as_dims, flag
 from .._core import dtype as dt
 from .._core.arrays import cast
+from .._core.errors import class_name
 from .._core.halves import widened
 from .._core.history import warn
 from .._core.registry import Op
@@ -430,7 +431,7 @@ def _variance_args(input, dim, unbiased, correction, keepdim, name):
         raise RuntimeError("std and var only support floating point and complex dtypes")
     if unbiased is not None:
         if not isinstance(unbiased, bool):
-            raise TypeError(f"argument 'unbiased' must be bool, not {type(unbiased).__name__}")
+            raise TypeError(f"argument 'unbiased' must be bool, not {class_name(unbiased)}")
         correction = int(unbiased)
     shape = input._value.aval.shape
     dims, correction = as_dims(dim, len(shape)), 1 if correction is None else plain_number(correction)

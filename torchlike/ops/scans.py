@@ -14,6 +14,7 @@ from jax import numpy as jnp
 
 from .._arguments import as_dim, as_int
 from .._core import dtype as dt
+from .._core.errors import class_name
 from .._core.registry import Op
 from .._public import public
 from .._tensor import Tensor, apply
@@ -477,7 +478,7 @@ def gradient(input, *, spacing=None, dim=None, edge_order: int = 1) -> tuple:
     if isinstance(spacing, (tuple, list)) and any(isinstance(h, Tensor) for h in steps):
         for i, h in enumerate(steps):
             if not isinstance(h, Tensor):
-                raise TypeError(f"expected Tensor as element {i} in argument 1, but got {type(h).__name__}")
+                raise TypeError(f"expected Tensor as element {i} in argument 1, but got {class_name(h)}")
             if h.ndim != 1:
                 raise RuntimeError(f"torch.gradient expected each element of spacing to have one dimension, but got an element with {h.ndim} dimensions!")
     for d in dims:

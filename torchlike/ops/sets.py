@@ -12,6 +12,7 @@ from .._arguments import as_dim
 from .._core import dtype as dt
 from .._core import program
 from .._core.arrays import cast
+from .._core.errors import class_name
 from .._core.grad_mode import mode
 from .._core.registry import Op
 from .._public import public
@@ -79,7 +80,7 @@ def _find(op: Op, input: Tensor, dim: int | None, keep_order: bool, inverse: boo
 
 def _real(name: str, input: Tensor) -> None:
     if not isinstance(input, Tensor):
-        raise TypeError(f"{name}(): argument 'input' (position 1) must be Tensor, not {type(input).__name__}")
+        raise TypeError(f"{name}(): argument 'input' (position 1) must be Tensor, not {class_name(input)}")
     if input.dtype.is_complex:
         raise NotImplementedError(f"\"{name}\" not implemented for '{input.dtype.short}'")
 
@@ -143,7 +144,7 @@ def isin(
     )
     if not isinstance(elements, Tensor) and not isinstance(test_elements, Tensor):
         raise TypeError(
-            f"isin() received an invalid combination of arguments - got ({type(elements).__name__}, {type(test_elements).__name__})"
+            f"isin() received an invalid combination of arguments - got ({class_name(elements)}, {class_name(test_elements)})"
         )
     pair = [x if isinstance(x, Tensor) else _plain_number(number(x)) for x in (elements, test_elements)]
     for x in pair:

@@ -144,7 +144,7 @@ def narrow(input, dim: int, start, length: int) -> Tensor:
 def _several(name: str, views: list) -> tuple:
     """Views that one function made: torch refuses to edit them in place when they take part in differentiation."""
     for i, v in enumerate(views):
-        v._several = name, i, v._version, SEVERAL
+        v._several = name, i, v._written, SEVERAL
     return tuple(views)
 
 

@@ -9,6 +9,7 @@ import os
 
 from .._core import history, program
 from .._core.device import default_device, device
+from .._core.errors import class_name
 from .._public import FUNCTIONS, called, public
 from .._tensor import Tensor
 
@@ -20,7 +21,7 @@ _MODES = ("default", "warn", "error")
 def use_deterministic_algorithms(mode: bool, *, warn_only: bool = False) -> None:
     """Ask for algorithms whose results are the same at every run."""
     if not isinstance(mode, bool):
-        raise TypeError(f"_set_deterministic_algorithms(): argument 'mode' (position 1) must be bool, not {type(mode).__name__}")
+        raise TypeError(f"_set_deterministic_algorithms(): argument 'mode' (position 1) must be bool, not {class_name(mode)}")
     _state["mode"], _state["warn_only"] = (1 if warn_only else 2) if mode else 0, bool(warn_only)
 
 

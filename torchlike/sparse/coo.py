@@ -7,6 +7,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from .._core import dtype as dt
+from .._core.errors import class_name
 from .._core.grad_mode import mode
 from .._core.graph import AccumulateGrad
 from .._tensor import Tensor, _new
@@ -179,7 +180,7 @@ class Coo(SparseTensor):
 
     def _resized(self, size: tuple, sparse_dim: int, dense_dim: int, clear: bool) -> Coo:
         if not isinstance(size, (tuple, list)):
-            raise TypeError(f"sparse_resize_(): argument 'size' (position 1) must be tuple of ints, not {type(size).__name__}")
+            raise TypeError(f"sparse_resize_(): argument 'size' (position 1) must be tuple of ints, not {class_name(size)}")
         if self.requires_grad and mode.enabled:
             raise RuntimeError("sparse_resize_: cannot resize a tensor that requires grad")
         if len(size) != sparse_dim + dense_dim:

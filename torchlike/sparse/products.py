@@ -4,6 +4,7 @@ from __future__ import annotations
 import numpy as np
 import scipy.sparse
 
+from .._core.errors import class_name
 from .._core.registry import Op
 from .._tensor import Tensor, apply
 from ..ops.positions import rows_add
@@ -85,14 +86,14 @@ def _both(a: Coo, b: Coo, name: str) -> Coo:
 def mm(input: Tensor, mat2: Tensor) -> Tensor:
     """input @ mat2."""
     if not isinstance(mat2, Tensor):
-        raise TypeError(f"mm(): argument 'mat2' (position 2) must be Tensor, not {type(mat2).__name__}")
+        raise TypeError(f"mm(): argument 'mat2' (position 2) must be Tensor, not {class_name(mat2)}")
     return product(input, mat2)
 
 
 def matmul(input: Tensor, other: Tensor) -> Tensor:
     """input @ other, of matrices and vectors."""
     if not isinstance(other, Tensor):
-        raise TypeError(f"matmul(): argument 'other' (position 2) must be Tensor, not {type(other).__name__}")
+        raise TypeError(f"matmul(): argument 'other' (position 2) must be Tensor, not {class_name(other)}")
     dims = input.dim(), other.dim()
     if dims == (2, 2):
         return product(input, other)
@@ -143,7 +144,7 @@ def bmm(input: Tensor, mat2: Tensor) -> Tensor:
 def addmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: float = 1, alpha: float = 1, op: Op = _MM) -> Tensor:
     """beta * input + alpha * mat1 @ mat2."""
     if isinstance(input, SparseTensor) and not (isinstance(mat1, SparseTensor) and isinstance(mat2, SparseTensor)):
-        raise RuntimeError(f"addmm_sparse_dense: expected strided result tensor, got tensor with layout {input.type_name}")
+        raise RuntimeError(f"addmm_sparse_dense: expected strided result tensor, got tensor with layout {input.class_name}")
     made = product(mat1, mat2, op)
     if isinstance(made, SparseTensor) and not isinstance(input, SparseTensor):
         made = made.to_dense()

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from .._arguments import as_dims
+from .._core.errors import class_name
 from .._core.grad_mode import mode
 from .._public import FUNCTIONS
 from .._tensor import Tensor
@@ -18,7 +19,7 @@ from .tensor import SparseTensor, named, on_device
 def total(input: SparseTensor, dim: Any = None, keepdim: bool = False, *, dtype: Any = None, name: str = "SumBackward1") -> Tensor:
     """The sum over dimensions: strided where no sparse dimension is left."""
     if not isinstance(keepdim, bool):
-        raise TypeError(f"sum(): argument 'keepdim' (position 3) must be bool, not {type(keepdim).__name__}")
+        raise TypeError(f"sum(): argument 'keepdim' (position 3) must be bool, not {class_name(keepdim)}")
     if dim is None and name != "SparseSum" and input.whole() is not None and mode.enabled:
         return input.whole().sum(dtype=dtype)  # whose gradient is one everywhere
     if isinstance(input, Compressed):

@@ -58,12 +58,12 @@ class SparseTensor(Tensor):
     def made_of(self, t: Tensor | None) -> SparseTensor:
         """Remember the strided tensor that this one was made of: gradients that do not come from entries alone are its."""
         if t is not None and t.requires_grad and mode.enabled:
-            self._whole = _plain_copy(t), self._entries._version
+            self._whole = _plain_copy(t), self._entries._written
         return self
 
     def whole(self) -> Tensor | None:
         """The strided tensor that this one was made of, where it is known."""
-        return None if self._whole is None or self._whole[1] != self._entries._version else self._whole[0]
+        return None if self._whole is None or self._whole[1] != self._entries._written else self._whole[0]
 
     # -- nothing reads it as a strided tensor --------------------------------------------------------------------------
 
@@ -101,7 +101,7 @@ class SparseTensor(Tensor):
     layout = property(lambda self: LAYOUTS[self.layout_name])
     is_sparse = property(lambda self: self.layout_name == "sparse_coo")
     is_sparse_csr = property(lambda self: self.layout_name == "sparse_csr")
-    type_name = property(lambda self: "".join(p.capitalize() for p in self.layout_name.split("_")).replace("Coo", ""))
+    class_name = property(lambda self: "".join(p.capitalize() for p in self.layout_name.split("_")).replace("Coo", ""))
 
     def facts(self) -> Tensor:
         """A strided tensor of the same shape, dtype and device without elements."""
@@ -204,7 +204,7 @@ class SparseTensor(Tensor):
     # -- what has no meaning ---------------------------------------------------------------------------------------------
 
     def numpy(self, *args: Any, **kwargs: Any) -> NoReturn:
-        raise TypeError(f"can't convert {self.type_name} layout tensor to numpy. Use Tensor.to_dense() first.")
+        raise TypeError(f"can't convert {self.class_name} layout tensor to numpy. Use Tensor.to_dense() first.")
 
     __array__ = numpy
 
@@ -219,7 +219,7 @@ class SparseTensor(Tensor):
         self.refuse("is_nonzero")
 
     def storage(self) -> NoReturn:
-        raise NotImplementedError(f"Cannot access storage of {self.type_name.replace('Csc', 'Csr')}TensorImpl")
+        raise NotImplementedError(f"Cannot access storage of {self.class_name.replace('Csc', 'Csr')}TensorImpl")
 
     untyped_storage = is_shared = share_memory_ = storage
 
@@ -251,7 +251,7 @@ class SparseTensor(Tensor):
     flatten = reshape
 
     def expand(self, *sizes: Any) -> NoReturn:
-        raise RuntimeError(f"expand is unsupported for {self.type_name} tensors")
+        raise RuntimeError(f"expand is unsupported for {self.class_name} tensors")
 
     def __iter__(self) -> Any:
         return iter(self.unbind())

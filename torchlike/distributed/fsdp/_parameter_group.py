@@ -94,10 +94,10 @@ class ParameterGroup:
         held = [m.current() for m in self.members]
         wanted = mode.enabled and any(p.requires_grad for p in held)
         if self.whole is not None:
-            same = self.versions == [p._version for p in held] and (not wanted or any(w._edge is not None for w in self.whole))
+            same = self.versions == [p._written for p in held] and (not wanted or any(w._edge is not None for w in self.whole))
             if same:
                 return
-        self.versions = [p._version for p in held]
+        self.versions = [p._written for p in held]
         self.whole = list(_Unshard.apply(self, *[piece(p) for p in held]))
         for m, w in zip(self.members, self.whole):
             if m.whole_lies is None:

@@ -12,7 +12,6 @@ from ..._core.aval import broadcast_shapes
 from ..._core.layout import like
 from ..._core.registry import Op
 from ..._tensor import Tensor, apply, as_tensor_value
-from ...ops.matmul import c_name
 from ...ops.random import default_generator, drawn
 from .common import need
 from .sdp_backends import allows_fused, allows_math
@@ -143,10 +142,10 @@ def _check(query, key, value, attn_mask, is_causal) -> None:
         raise RuntimeError("Expected query, key, and value to all be  at least 2 dimensional, but got query.dim: "
                            f"{query.ndim} key.dim: {key.ndim} and value.dim: {value.ndim} instead.")
     if not query.dtype is key.dtype is value.dtype:
-        raise RuntimeError(f"Expected query, key, and value to have the same dtype, but got query.dtype: {c_name(query.dtype)} key.dtype: "
-                           f"{c_name(key.dtype)} and value.dtype: {c_name(value.dtype)} instead.")
+        raise RuntimeError(f"Expected query, key, and value to have the same dtype, but got query.dtype: {query.dtype.c_name} key.dtype: "
+                           f"{key.dtype.c_name} and value.dtype: {value.dtype.c_name} instead.")
     if query.dtype.category < dt.FLOAT:
-        raise RuntimeError(f"expected m1 and m2 to have the same dtype, but got: float != {c_name(query.dtype)}")
+        raise RuntimeError(f"expected m1 and m2 to have the same dtype, but got: float != {query.dtype.c_name}")
     batch = list(query.shape[:-2])
     if query.shape[-1] != key.shape[-1]:
         raise RuntimeError(f"Expected size for first two dimensions of batch2 tensor to be: {[*batch[-1:], query.shape[-1]]} but got: "
@@ -159,7 +158,7 @@ def _check(query, key, value, attn_mask, is_causal) -> None:
             raise RuntimeError("_scaled_dot_product_attention: Explicit attn_mask should not be set when is_causal=True")
         if attn_mask.dtype is not dt.bool_ and attn_mask.dtype is not query.dtype and attn_mask.dtype is not dt.float32:
             raise RuntimeError("Expected attn_mask dtype to be bool or float or to match query dtype, but got attn_mask.dtype: "
-                               f"{c_name(attn_mask.dtype)} and  query.dtype: {c_name(query.dtype)} instead.")
+                               f"{attn_mask.dtype.c_name} and  query.dtype: {query.dtype.c_name} instead.")
         broadcast_shapes((*batch, query.shape[-2], key.shape[-2]), tuple(attn_mask.shape))
 
 

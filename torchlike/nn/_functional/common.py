@@ -6,6 +6,7 @@ import numpy as np
 from ..._arguments import as_int, number
 from ..._core import dtype as dt
 from ..._core import program
+from ..._core.errors import class_name
 from ..._core.halves import converted
 from ..._core.history import warn
 from ..._core.layout import Layout, channels_last_strides, suggests_channels_last
@@ -20,7 +21,7 @@ _FLOAT32 = np.dtype(np.float32)
 def need(x, name: str, argument: str = "input", position: int = 1) -> Tensor:
     """x, or torch's TypeError for an argument that is no tensor."""
     if not isinstance(x, Tensor):
-        raise TypeError(f"{name}(): argument '{argument}' (position {position}) must be Tensor, not {type(x).__name__}")
+        raise TypeError(f"{name}(): argument '{argument}' (position {position}) must be Tensor, not {class_name(x)}")
     return x
 
 
@@ -45,7 +46,7 @@ def scalar(x, name: str, argument: str, position: int):
         x = x.item()
     x = number(x)
     if not isinstance(x, (int, float)):
-        raise TypeError(f"{name}(): argument '{argument}' (position {position}) must be Number, not {type(x).__name__}")
+        raise TypeError(f"{name}(): argument '{argument}' (position {position}) must be Number, not {class_name(x)}")
     return _plain_number(x)
 
 

@@ -7,7 +7,6 @@ from ..._core import dtype as dt
 from ..._core.registry import Op
 from ..._public import named
 from ..._tensor import Tensor, apply
-from ...ops.matmul import c_name
 from . import conv_cpu
 from .common import each, keep_format, need
 
@@ -111,7 +110,7 @@ def _check(input: Tensor, weight: Tensor, bias, n: int, groups: int, transposed:
     if ranks[1] != n + 2:
         raise RuntimeError(f"Expected {n + 2}-dimensional weight for {n + 2}-dimensional input, but got weight of size {list(weight.shape)}")
     if bias is not None and bias.dtype is not input.dtype and not transposed:
-        raise RuntimeError(f"Input type ({c_name(input.dtype)}) and bias type ({c_name(bias.dtype)}) should be the same")
+        raise RuntimeError(f"Input type ({input.dtype.c_name}) and bias type ({bias.dtype.c_name}) should be the same")
     for t, what in ((weight, "weight"), (bias, "bias")):
         if t is not None and t.device is not input.device:
             or_else = f" or input should be a MKLDNN tensor and {what} is a dense tensor" if input.device.type == "cpu" else ""

@@ -10,7 +10,6 @@ from ..._core.registry import Op
 from ..._public import named, public
 from ..._tensor import Tensor, apply, as_tensor_value
 from ...ops.einsum import einsum
-from ...ops.matmul import c_name
 from ...ops.norms import NORM, vector_norm
 from .common import need, wide
 
@@ -115,7 +114,7 @@ def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias=None) -> Tenso
             raise RuntimeError(f"bilinear(): input batch dimensions do not match at dim {i}: got {a} and {b}")
     named = {"input1": input1, "input2": input2, "weight": weight} | ({} if bias is None else {"bias": bias})
     if any(t.dtype is not input1.dtype for t in named.values()):
-        raise RuntimeError("All tensors must have the same dtype, got " + ", ".join(f"{name}: {c_name(t.dtype)}" for name, t in named.items()))
+        raise RuntimeError("All tensors must have the same dtype, got " + ", ".join(f"{name}: {t.dtype.c_name}" for name, t in named.items()))
     if weight.ndim < 3:
         raise IndexError(f"Dimension out of range (expected to be in range of [{-weight.ndim}, {weight.ndim - 1}], but got {weight.ndim})")
     for t, k in ((input1, 1), (input2, 2)):

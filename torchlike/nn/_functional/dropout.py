@@ -10,7 +10,7 @@ from ..._core.layout import like as layout_like
 from ..._core.registry import Op
 from ..._tensor import Tensor, apply
 from ...ops.random import default_generator, drawn
-from .common import finish
+from .common import finish, need
 
 
 def _check(p: float) -> None:
@@ -57,6 +57,7 @@ def masked(input: Tensor, p: float) -> tuple[Tensor, Tensor]:
 def dropout(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
     """Elements become zero with probability p, the others grow by 1 / (1 - p) (Srivastava et al. 2014)."""
     _check(p)
+    need(input, "dropout")
     if not training or p == 0.0 or not input.numel():
         return input
     if p == 1.0:
@@ -137,9 +138,9 @@ def _alpha(input: Tensor, p: float, training: bool, inplace: bool, shape) -> Ten
 
 def alpha_dropout(input: Tensor, p: float = 0.5, training: bool = False, inplace: bool = False) -> Tensor:
     """Dropout that keeps SELU's mean and variance (Klambauer et al. 2017)."""
-    return _alpha(input, p, training, inplace, tuple(input.shape))
+    return _alpha(need(input, "alpha_dropout"), p, training, inplace, tuple(input.shape))
 
 
 def feature_alpha_dropout(input: Tensor, p: float = 0.5, training: bool = False, inplace: bool = False) -> Tensor:
     """alpha_dropout of whole channels."""
-    return _alpha(input, p, training, inplace, (*input.shape[:2], *(1 for _ in input.shape[2:])))
+    return _alpha(need(input, "feature_alpha_dropout"), p, training, inplace, (*input.shape[:2], *(1 for _ in input.shape[2:])))

@@ -45,12 +45,8 @@ EMBEDDING.asks = "_index_select", ("self", 0), ("index", 1)
 def embedding(input: Tensor, weight: Tensor, padding_idx: int | None = None, max_norm: float | None = None, norm_type: float = 2.0,
               scale_grad_by_freq: bool = False, sparse: bool = False) -> Tensor:
     """Rows of weight at the indices: (*) to (*, width). Rows at padding_idx get no gradient."""
-    try:
-        kind = input.dtype
-    except AttributeError:
-        need(input, "embedding", "indices", 2)
-        raise
-    if kind not in (dt.int64, dt.int32):
+    need(input, "embedding", "indices", 2)
+    if input.dtype not in (dt.int64, dt.int32):
         raise RuntimeError("Expected tensor for argument #1 'indices' to have one of the following scalar types: Long, Int; but got "
                            f"torch.{input.dtype.short}Tensor instead (while checking arguments for embedding)")
     need(weight, "embedding", "weight", 1)

@@ -126,7 +126,8 @@ def _rms_norm_vjp(xp, g, x, weight, k, eps, needs):
     return gx, gw
 
 
-RMS_NORM = Op("rms_norm", _rms_norm, shape=lambda x, w, k, eps: (x.shape, x.dtype), vjp=_rms_norm_vjp)
+RMS_NORM = Op("rms_norm", _rms_norm, shape=lambda x, w, k, eps: (x.shape, x.dtype), vjp=_rms_norm_vjp,
+              torch_name=lambda plan: "ToCopyBackward0" if plan.outs[0].dtype.itemsize == 2 else "MulBackward0")
 RMS_NORM.cheap = (1,)
 RMS_NORM.pointwise = True  # of strides
 

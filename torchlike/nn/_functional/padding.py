@@ -6,6 +6,7 @@ from jax import lax
 
 from ..._arguments import as_size, number
 from ..._core import dtype as dt
+from ..._core.errors import class_name
 from ..._core.registry import Op
 from ..._public import public
 from ..._tensor import Tensor, apply
@@ -139,7 +140,7 @@ def pad(input: Tensor, pad, mode: str = "constant", value: float | None = None) 
     numbers crop. mode: 'constant' (value, default 0), 'reflect', 'replicate', 'circular'."""
     need(input, "pad")
     if not isinstance(pad, (tuple, list)):
-        raise TypeError(f"pad(): argument 'pad' (position 2) must be tuple of ints, not {type(pad).__name__}")
+        raise TypeError(f"pad(): argument 'pad' (position 2) must be tuple of ints, not {class_name(pad)}")
     if value is not None:
         value = scalar(value, "pad", "value", 4)
     pad = as_size(pad)

@@ -1,6 +1,8 @@
 """Activation functions made of pieces: leaky_relu, elu, hardtanh, threshold, shrinkage and their kin."""
 from __future__ import annotations
 
+import inspect
+
 import numpy as np
 
 from ..._core import dtype as dt
@@ -235,6 +237,8 @@ def _twin(f, name: str, *, published: bool = False):
             raise TypeError(f"{name}() received an invalid combination of arguments - got ({', '.join(type(a).__name__ for a in args)})")
         return f(*args, **kwargs)
     g.__doc__ = f.__doc__
+    signature = inspect.signature(f)
+    g.__signature__ = signature.replace(parameters=[signature.parameters[p] for p in names])
     g_ = in_place(g, name + "_")
     return public(method=False)(g_) if published else g_
 

@@ -7,6 +7,8 @@ from typing import NoReturn
 from torchlike._tensor import Tensor
 from torchlike.nn._packed import PackedSequence, PackedSequence_, _torch, invert_permutation
 
+from ..._core.errors import class_name
+
 __all__ = ["PackedSequence", "PackedSequence_", "invert_permutation", "pack_padded_sequence", "pack_sequence",
            "pad_packed_sequence", "pad_sequence", "unpack_sequence", "unpad_sequence"]
 
@@ -98,7 +100,7 @@ def pad_sequence(sequences: Tensor | list[Tensor], batch_first: bool = False, pa
         raise RuntimeError(f"Expected padding_side to be one of left or right, but got {padding_side}.")
     for i, s in enumerate(sequences):
         if not isinstance(s, torch.Tensor):
-            raise TypeError(f"expected Tensor as element {i} in argument 0, but got {type(s).__name__}")
+            raise TypeError(f"expected Tensor as element {i} in argument 0, but got {class_name(s)}")
     longest = max(s.size(0) for s in sequences)
     trailing = sequences[0].shape[1:]
     padded = []
