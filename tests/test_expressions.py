@@ -170,6 +170,38 @@ import numpy as np; F.one_hot(np.ones(2))
 import numpy as np; F.rms_norm(np.ones(2), (2,))
 import numpy as np; F.embedding(np.ones(2), torch.ones(2))
 """
+APART = """
+y = torch.arange(6.); i = torch.tensor([2, 1, 0]); y.index_add_(0, i, y[:3])
+i = torch.tensor([2, 1, 0]); i.index_add_(0, i, i.clone())
+i = torch.tensor([2, 1, 0]); i.index_copy_(0, i.clone(), i)
+i = torch.tensor([2, 1, 0]); i.index_fill_(0, i, 0)
+i = torch.tensor([2, 1, 0]); i.put_(i, i.clone())
+i = torch.tensor([2, 1, 0]); i.index_put_((i,), i.clone())
+s = torch.ones(3); i = torch.tensor([2, 1, 0]); s.scatter_(0, i, s)
+s = torch.ones(3); i = torch.tensor([2, 1, 0]); s.scatter_add_(0, i, s)
+y = torch.arange(6.); i = torch.tensor([2, 1, 0]); y[i] = y[:3]
+y = torch.arange(6.); i = torch.tensor([2, 1, 0]); y[i] = y[3:]
+i = torch.tensor([2, 1, 0]); i[i] = 5
+y = torch.arange(6.); y[y > 2] = y[0]; y
+y = torch.arange(6.); i = torch.tensor([2, 1, 0]); y[i] = y[i]; y
+"""
+STORAGES = """
+t = torch.randn(1); t.set_(t.untyped_storage(), 0x41414141, t.size())
+q = torch.ones(2); t = torch.ones(3); t.set_(q.untyped_storage(), 1, (2,)); t.shape, q.untyped_storage().nbytes()
+t = torch.ones(2); t.set_(torch.ones(3).int().storage())
+y = torch.arange(3.); t = torch.ones(2); t.new(y.storage()).data_ptr() == y.data_ptr()
+t = torch.ones(2); t.new(torch.ones(3).int().storage())
+x = torch.randn(5); a = x.untyped_storage().resizable(); x.numpy(); a, x.untyped_storage().resizable()
+s = torch.tensor([1, 2], dtype=torch.int32).untyped_storage(); s.byteswap(torch.int32); s.tolist()
+s = torch.tensor([1, 2], dtype=torch.int32).untyped_storage(); s.byteswap(torch.complex64); s.tolist()
+torch.ones(5, 10).unflatten(1, (3, -1))
+torch.set_warn_always(True); float(torch.tensor(2., requires_grad=True)); torch.set_warn_always(False)
+i = torch.ones(1, 1, 2, 2); g = torch.zeros(1, 2, 2, 2); torch.grid_sampler_2d(i, g, 0, 0, False)
+torch.grid_sampler_3d(torch.ones(1, 1, 2, 2, 2), torch.zeros(1, 2, 2, 2, 3), 0, 1, True)
+torch.grid_sampler_3d(torch.ones(1, 1, 2, 2), torch.zeros(1, 2, 2, 2), 0, 1, True)
+torch.grid_sampler_2d(torch.ones(1, 1, 2, 2, 2), torch.zeros(1, 2, 2, 2, 3), 0, 1, True)
+torch.Tensor.__rdiv__(torch.tensor(2.), 1), torch.Tensor.__div__(torch.tensor(2.), 1)
+"""
 PARTS = """
 torch.maximum(torch.ones(2) + 0j, torch.ones(2))
 torch.fmin(torch.ones(2) + 0j, torch.ones(2) + 0j)
@@ -1054,7 +1086,7 @@ torch.autograd.detect_anomaly().__exit__()
 torch.utils.checkpoint.checkpoint_sequential([torch.relu], 1, torch.ones(2))
 """
 
-PROGRAMS = (INDEXING, VIEWS, OVERLAPS, AUTOGRAD, PLACES, HOOKS, HOOK_RESULTS, GRADIENT_DTYPES, NO_TENSORS, PARTS, POOLS, MIXED, FACTORIES, NUMBERS, FACTORS, NUMPY_NUMBERS, OTHERS_OPERATORS, FLAT_WEIGHTS, OUTS,
+PROGRAMS = (INDEXING, VIEWS, OVERLAPS, AUTOGRAD, PLACES, HOOKS, HOOK_RESULTS, GRADIENT_DTYPES, NO_TENSORS, APART, STORAGES, PARTS, POOLS, MIXED, FACTORIES, NUMBERS, FACTORS, NUMPY_NUMBERS, OTHERS_OPERATORS, FLAT_WEIGHTS, OUTS,
             OUT_DTYPES, FOURIER, SIZES, BUFFERS, MADE, REDUCED, PRODUCT_OUTS, NOT_FINITE, FLOAT_SIZES, TRANSFORMS, INFINITE_MATRICES, SUMS_OF_SHORT_NUMBERS, FACTORS_IN_TENSORS,
             CONJUGATED_WINDOWS, STRICT, NOT_IMPLEMENTED, EMPTY, NEW_USERS, AFFINE_GRIDS, LAYER_ARGUMENTS, SPARSE_WEIGHTS, BOOLEAN_ALPHAS,
             MEMORY, KERNELS, SHORT_INDICES, PLAIN_FLAGS, EDGE_GRADIENTS)

@@ -71,6 +71,7 @@ _STRICT["bucketize"] = _STRICT["searchsorted"]
 # results, all or none of whose elements may be shared
 APART = frozenset("""cat stack hstack vstack dstack column_stack take gather take_along_dim index_select masked_select kthvalue cross linalg_cross kron scatter
                      scatter_add index_add index_copy""".split())
+WRITES_APART = frozenset("""index_add_ index_copy_ index_fill_ index_reduce_ index_put_ put_ scatter_ scatter_add_ scatter_reduce_""".split())  # in place
 MADE_APART = frozenset("mm matmul tensordot dot".split())
 PARTLY = frozenset({"sort", "topk", "frexp"})
 

@@ -16,7 +16,7 @@ from ._core.layout import overlapping
 from ._exchange import copied
 from ._kinds import blame, only_self, signature_of
 from ._older_orders import FACTORS, newer
-from ._out import ALONG_DIM, APART, BY_OUT, MADE_APART, PARTLY, by_out, writer
+from ._out import ALONG_DIM, APART, BY_OUT, MADE_APART, PARTLY, WRITES_APART, by_out, writer
 from ._tensor import Tensor
 from ._writing import check_apart, check_partly_same, fill_out, fill_outs, refuse_cast, write_into
 
@@ -304,7 +304,9 @@ def in_place(f: Callable, name: str, repeating: Callable | None = None) -> Calla
                               stacklevel=2)
                 return repeating(self, *args, **kwargs)
             self._check_write()
-            if self._storage is not None:
+            if apart:
+                check_apart(self, (*args, *kwargs.values()))
+            elif self._storage is not None:
                 check_partly_same(self, args[reads])
             if kwargs and words:
                 _translate(words, kwargs, f)
@@ -325,7 +327,7 @@ def in_place(f: Callable, name: str, repeating: Callable | None = None) -> Calla
             return write(*older[0], **older[1])
         return write_into(self, result, stays)
     write.__name__ = write.__qualname__ = name
-    stays = name.startswith("logical_")
+    stays, apart = name.startswith("logical_"), name in WRITES_APART
     return write
 
 

@@ -282,16 +282,14 @@ def _truth(self) -> bool:
     return bool(self._host_array().reshape(()))
 
 
-_warned: list[bool] = []
 
 
 def _as_number(kind):
     def convert(self):
         if self._value.aval.numel != 1:
             raise ValueError("only one element tensors can be converted to Python scalars")
-        if mode.enabled and self.requires_grad and not _warned:
-            _warned.append(True)
-            warn("Converting a tensor with requires_grad=True to a scalar may lead to unexpected behavior.\nConsider using tensor.detach() first.")
+        if mode.enabled and self.requires_grad:
+            warn("Converting a tensor with requires_grad=True to a scalar may lead to unexpected behavior.\nConsider using tensor.detach() first.", once=True)
         x = self.item()
         if isinstance(x, complex) and kind is not complex:
             raise RuntimeError(f"value cannot be converted to type {'double' if kind is float else 'int64_t'} without overflow")

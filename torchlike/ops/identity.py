@@ -220,23 +220,26 @@ def _set(self, source, storage_offset: int, size, stride) -> Tensor:
         if source.dtype is not self.dtype:
             raise RuntimeError(f"Could not set tensor of type {source.dtype.c_name} to a tensor of type {self.dtype.c_name}")
         if size is not None:
-            return _become(self, _window(source.untyped_storage(), self.dtype, storage_offset, size, stride))
+            return _become(self, _window(source.untyped_storage(), self.dtype, storage_offset, size, stride, tuple(self.shape)))
         return _become(self, source._alias())
     if not hasattr(source, "untyped"):
         raise TypeError(f"set_(): argument 'source' must be Tensor or Storage, not {class_name(source)}")
     if getattr(source, "dtype", self.dtype) is not self.dtype:
         raise RuntimeError(f"Expected a Storage of type {self.dtype.c_name} or an UntypedStorage, but got type {source.dtype.short} for argument 1 'storage'")
     shape = (source.nbytes() // self.dtype.itemsize - storage_offset,) if size is None else size
-    return _become(self, _window(source, self.dtype, storage_offset, shape, stride).detach())
+    return _become(self, _window(source, self.dtype, storage_offset, shape, stride, tuple(self.shape)).detach())
 
 
-def _window(storage, dtype, offset: int, size, stride) -> Tensor:
-    """A tensor over a storage, which grows where that reaches beyond it."""
+def _window(storage, dtype, offset: int, size, stride, given: tuple) -> Tensor:
+    """A tensor over a storage, which grows where that reaches beyond it, unless the tensor that becomes this one has the shape already."""
     shape = as_size(size)
     strides = contiguous_strides(shape) if stride is None else as_size(stride)
     need = extent(Layout(shape, strides, offset)) * dtype.itemsize
     have = storage.untyped()._cell.value.aval.dtype.itemsize
     if need > storage.nbytes():
+        if stride is None and shape == given:
+            raise RuntimeError(f"setStorage: sizes {list(shape)}, strides [], storage offset {offset}, and itemsize {dtype.itemsize} requiring a storage size of "
+                               f"{need} are out of bounds for storage of size {storage.nbytes()}")
         storage.untyped().resize_(-(-need // have) * have)
     return stored(storage, dtype, offset, shape, strides)
 

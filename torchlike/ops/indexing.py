@@ -16,6 +16,7 @@ from .._plainly import _disabled_torch_function_impl
 from .._plainly import state as overriding
 from .._public import FUNCTIONS
 from .._tensor import Tensor, apply
+from .._writing import check_apart
 from .basic import to_device
 from .element_writes import Loop, is_element, read_element, write_element
 from .from_data import place
@@ -423,6 +424,7 @@ def setitem(self: Tensor, index, value) -> None:
             _check_mask(t, dim, mask)
             t._assign(apply(INDEX_PUT_MASK, (t, mask, value.reshape(()) if value._value.aval.ndim else value), (dim,)))
             return
+    check_apart(self, (value, *advanced.values()))
     ready, dims = _prepared(t, advanced)
     put_index(t, ready, dims, value, False)
 

@@ -57,6 +57,10 @@ def new(self, *args, **kwargs) -> Tensor:
         return constant((0,), 0, self.dtype, self.device)
     if isinstance(args[0], tuple) and hasattr(args[0], "numel"):
         return constant(tuple(args[0]), 0, self.dtype, self.device)
+    if hasattr(args[0], "untyped"):  # a storage: the tensor looks into its memory
+        if getattr(args[0], "dtype", self.dtype) is not self.dtype:
+            raise RuntimeError(f"Expected a Storage of type {self.dtype.short} or an UntypedStorage, but got type {args[0].dtype.short} for argument 1 'storage'")
+        return constant((0,), 0, self.dtype, self.device).set_(args[0])
     return from_data(args[0], self.dtype, self.device)
 
 

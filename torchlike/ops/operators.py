@@ -83,3 +83,5 @@ def _fast(op, name):
 
 for _name, _op in (("__add__", ADD), ("__radd__", ADD), ("__mul__", MUL), ("__rmul__", MUL), ("__truediv__", DIV)):
     _fast(_op, _name)
+for _prefix in ("", "r", "i"):  # Python 2's names, which PyTorch kept
+    setattr(Tensor, f"__{_prefix}div__", getattr(Tensor, f"__{_prefix}truediv__"))

@@ -132,9 +132,10 @@ def unflatten(input, dim: int, sizes) -> Tensor:
         raise RuntimeError("unflatten got an unexpected error:\nDimension specified as 0 but tensor has no dimensions")
     try:
         sizes = infer_size(sizes, shape[d])
-    except RuntimeError:
-        raise RuntimeError(f"unflatten: Provided sizes {list(sizes)} don't multiply up to the size of dim {d} ({shape[d]}) in the "
-                           "input tensor") from None
+    except RuntimeError as error:
+        if str(error).startswith("shape '"):
+            raise RuntimeError(f"unflatten: Provided sizes {list(sizes)} don't multiply up to the size of dim {d} ({shape[d]}) in the input tensor") from None
+        raise RuntimeError(f"unflatten got an unexpected error:\n{error}") from None
     return view(input, (*shape[:d], *sizes, *shape[d + 1:]))
 
 

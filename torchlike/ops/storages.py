@@ -203,7 +203,16 @@ class UntypedStorage(StorageBase):
         return "torch.storage.UntypedStorage"
 
     def resizable(self) -> bool:
-        return True
+        """Whether it may grow or shrink: not where a NumPy array shares it."""
+        return self._cell.host is None
+
+    def byteswap(self, dtype: dt.dtype) -> None:
+        """Reverse the bytes of each element (of each part of complex ones), in place."""
+        size = dtype.to_real().itemsize
+        whole = self.nbytes() // size * size
+        data = self._bytes().copy()
+        data[:whole] = data[:whole].reshape(-1, size)[:, ::-1].reshape(-1)
+        self._fill(data)
 
     def fill_(self, value: int) -> UntypedStorage:
         self._fill(np.full(self.nbytes(), value, np.uint8))
@@ -359,7 +368,7 @@ class TypedStorage(metaclass=_TypedMeta):
         return self._flat().tolist()
 
     def resizable(self) -> bool:
-        return True
+        return self.untyped().resizable()
 
     def is_pinned(self, device=None) -> bool:
         return False

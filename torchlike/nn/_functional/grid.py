@@ -200,11 +200,11 @@ def grid_sample(input: Tensor, grid: Tensor, mode: str = "bilinear", padding_mod
     return _grid_sampler(need(input, "grid_sampler"), need(grid, "grid_sampler", "grid", 2), mode, padding_mode, bool(align_corners))
 
 
-def _grid_sampler(input: Tensor, grid: Tensor, mode: str, padding: str, align: bool) -> Tensor:
+def _grid_sampler(input: Tensor, grid: Tensor, mode: str, padding: str, align: bool, ndim: int | None = None) -> Tensor:
     if input.shape[0] == grid.shape[0] and grid.shape[-1] != input.ndim - 2:
         raise RuntimeError(f"grid_sampler(): expected grid to have size {input.ndim - 2} in last dimension, but got grid with sizes {list(grid.shape)}")
-    if input.ndim not in (4, 5) or input.ndim != grid.ndim:
-        raise RuntimeError("grid_sampler(): expected 4D or 5D input and grid with same number of dimensions, but got input with sizes "
+    if input.ndim not in (4, 5) or input.ndim != grid.ndim or ndim not in (None, input.ndim):
+        raise RuntimeError(f"grid_sampler(): expected {'4D or 5D' if ndim is None else f'{ndim}D'} input and grid with same number of dimensions, but got input with sizes "
                            f"{list(input.shape)} and grid with sizes {list(grid.shape)}")
     if input.dtype is not grid.dtype:
         raise RuntimeError(f"expected scalar type {input.dtype.short} but found {grid.dtype.short}")
@@ -226,3 +226,15 @@ def _grid_sampler(input: Tensor, grid: Tensor, mode: str, padding: str, align: b
 def grid_sampler(input: Tensor, grid: Tensor, interpolation_mode: int, padding_mode: int, align_corners: bool) -> Tensor:
     """grid_sample with its modes as numbers: 0 bilinear, 1 nearest, 2 bicubic; 0 zeros, 1 border, 2 reflection."""
     return _grid_sampler(input, grid, _MODES[interpolation_mode], _PADDINGS[padding_mode], bool(align_corners))
+
+
+@public(method=False)
+def grid_sampler_2d(input: Tensor, grid: Tensor, interpolation_mode: int, padding_mode: int, align_corners: bool) -> Tensor:
+    """grid_sampler of images."""
+    return _grid_sampler(input, grid, _MODES[interpolation_mode], _PADDINGS[padding_mode], bool(align_corners), 4)
+
+
+@public(method=False)
+def grid_sampler_3d(input: Tensor, grid: Tensor, interpolation_mode: int, padding_mode: int, align_corners: bool) -> Tensor:
+    """grid_sampler of volumes."""
+    return _grid_sampler(input, grid, _MODES[interpolation_mode], _PADDINGS[padding_mode], bool(align_corners), 5)
