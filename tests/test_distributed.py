@@ -221,10 +221,11 @@ time.sleep(20 if os.environ["TORCHELASTIC_RESTART_COUNT"] < sys.argv[1] else 0)
     assert sorted(done.stdout.splitlines()) == [f"rank {r} try {t} ['1', '--flag']" for r in range(2) for t in range(2)]
 
 
-def test_what_torchrun_tells_its_processes(tmp_path):
+@pytest.mark.parametrize("option", [["--standalone"], [], ["--master-port=0"]])
+def test_what_torchrun_tells_its_processes(tmp_path, option):
     (tmp_path / "program.py").write_text("""
 import os, sys
-names = "RANK LOCAL_RANK GROUP_RANK ROLE_RANK ROLE_NAME WORLD_SIZE LOCAL_WORLD_SIZE GROUP_WORLD_SIZE ROLE_WORLD_SIZE OMP_NUM_THREADS TORCHELASTIC_USE_AGENT_STORE"
+names = "RANK LOCAL_RANK GROUP_RANK ROLE_RANK ROLE_NAME WORLD_SIZE LOCAL_WORLD_SIZE GROUP_WORLD_SIZE ROLE_WORLD_SIZE OMP_NUM_THREADS TORCHELASTIC_USE_AGENT_STORE MASTER_ADDR"
 restarts = "TORCHELASTIC_RESTART_COUNT TORCHELASTIC_MAX_RESTARTS"
 sys.stdout.write(f"{[os.environ[k] for k in f'{names} {restarts}'.split()]}\\n")
 if sys.argv[1:] == ["meet"]:
@@ -235,7 +236,7 @@ if sys.argv[1:] == ["meet"]:
     assert x.item() == 2 and dist.is_torchelastic_launched()
     dist.destroy_process_group()
 """)
-    real, ours = (started(*launcher, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2", tmp_path / "program.py", *rest).stdout
+    real, ours = (started(*launcher, "-m", "torch.distributed.run", *option, "--nproc-per-node=2", tmp_path / "program.py", *rest).stdout
                   for launcher, rest in (([], []), (["-m", "torchlike.run"], ["meet"])))
     assert sorted(ours.splitlines()) == sorted(real.splitlines()) and len(real.splitlines()) == 2
 

@@ -294,3 +294,19 @@ def test_a_checkpoint_that_is_replaced_is_whole_at_any_time(subject, tmp_path, m
     d.save({"a": subject.zeros(3)}, checkpoint_id=tmp_path)
     d.load(got, checkpoint_id=tmp_path)
     assert got["a"].tolist() == [0.0] * 3 and len(list(tmp_path.iterdir())) == 2
+
+
+def test_an_optimizers_state_before_its_first_step(subject, oracle):
+    """What FSDP2's example calls before it fills a new optimizer's state from a checkpoint."""
+    found = []
+    for torch in (oracle, subject):
+        init = importlib.import_module(f"{torch.__name__}.distributed.checkpoint.state_dict")._init_optim_state
+        p = torch.nn.Parameter(torch.ones(3))
+        out = []
+        for made in (torch.optim.Adam([p], lr=0.1), torch.optim.SGD([p], lr=0.1, momentum=0.9), torch.optim.SGD([p], lr=0.1)):
+            init(made)
+            out += [plain(made.state_dict()), made.param_groups[0]["lr"], p.tolist(), p.grad is None]
+        p.grad = torch.ones(3)
+        init(late := torch.optim.Adam([p], lr=0.1))
+        found.append([*out, dict(late.state), p.grad.tolist()])
+    close(found[1], found[0])

@@ -217,6 +217,19 @@ show(both.placements, numbers(both), numbers(both.redistribute(placements=[Repli
 with grid["tp"]:
     show(distribute_tensor(whole, placements=[Shard(0)]).placements)
 
+# initial values, and a module's own
+torch.manual_seed(3)
+initial = {"uniform_": (), "normal_": (), "trunc_normal_": (0.0, 4.0), "constant_": (3.0,), "ones_": (), "zeros_": (), "xavier_uniform_": (),
+           "kaiming_uniform_": (), "kaiming_normal_": ()}
+for name, given in initial.items():
+    p = nn.Parameter(distribute_tensor(torch.ones(4, 3), mesh, [Shard(0)]))
+    show(name, getattr(nn.init, name)(p, *given) is p, p.requires_grad, p.placements, numbers(p))
+for module in (nn.Linear(4, 4), nn.LayerNorm(4), nn.Conv2d(2, 4, 3), nn.MultiheadAttention(4, 2)):
+    distribute_module(module, mesh, lambda _, m, on: [m.register_parameter(n, nn.Parameter(distribute_tensor(p, on, [Shard(0)])))
+                                                      for n, p in list(m.named_parameters(recurse=False))])
+    getattr(module, "reset_parameters", getattr(module, "_reset_parameters", None))()
+    show(type(module).__name__, *(numbers(p) for p in module.parameters()))
+
 # refusals
 attempt("mixed", lambda: rows + whole)
 attempt("dims", lambda: distribute_tensor(whole, mesh, [Shard(0), Shard(1)]))

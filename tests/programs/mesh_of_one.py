@@ -5,6 +5,9 @@ import tempfile
 import torch
 import torch.distributed as dist
 from torch.distributed import nn
+from torch.distributed._tensor import api as older_api
+from torch.distributed._tensor import device_mesh as older_mesh
+from torch.distributed._tensor import placement_types as older_placements
 from torch.distributed._tensor.experimental import implicit_replication
 from torch.distributed.device_mesh import DeviceMesh, init_device_mesh
 from torch.distributed.tensor import DTensor, Partial, Replicate, Shard, distribute_tensor
@@ -57,4 +60,5 @@ x, o = torch.arange(3.0, requires_grad=True), torch.zeros(3)
 for y in (nn.all_reduce(x), nn.broadcast(x, 0), nn.scatter([x]), nn.reduce(x, 0), *nn.all_gather(x), nn.reduce_scatter(o, [x])):
     print(y.tolist(), y is x, torch.autograd.grad((y * y).sum(), x)[0], o)
 print(type(nn.gather(x)), nn.all_to_all([torch.zeros(3)], [x])[0].tolist(), nn.all_to_all_single(o, x.detach() + 1), o)
+print(older_mesh.init_device_mesh is init_device_mesh, older_placements.Shard is Shard, older_api.DTensor is DTensor)
 dist.destroy_process_group()

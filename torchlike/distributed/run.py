@@ -48,7 +48,7 @@ def parser() -> argparse.ArgumentParser:
     option("local-addr", default=None)
     option("node-rank", type=int, default=-1)
     option("master-addr", default="127.0.0.1")
-    option("master-port", type=int, default=29500)
+    option("master-port", type=int, default=None, help="29500 unless this is the only node, which then takes a free port")
     p.add_argument("-m", "--module", action="store_true", help="SCRIPT is a module")
     p.add_argument("training_script")
     p.add_argument("training_script_args", nargs=argparse.REMAINDER)
@@ -78,8 +78,10 @@ def _meet(options: argparse.Namespace) -> tuple[TCPStore, int, str]:
     endpoint = urlparse("//" + options.rdzv_endpoint)
     if options.rdzv_endpoint:
         host, port = endpoint.hostname, 29400 if endpoint.port is None else endpoint.port
+    elif options.standalone or nodes == 1 and options.rdzv_backend == "static" and options.master_port is None:
+        host, port = "localhost", 0  # two programs on one machine meet without knowing of each other
     else:
-        host, port = options.master_addr, 0 if options.standalone or options.rdzv_backend == "c10d" else options.master_port
+        host, port = options.master_addr, 0 if options.rdzv_backend == "c10d" else 29500 if options.master_port is None else options.master_port
     if nodes == 1 or options.node_rank >= 0:
         node = max(options.node_rank, 0)
         return TCPStore(host, port, is_master=node == 0, wait_for_workers=False), node, host
@@ -137,7 +139,7 @@ def run(options: argparse.Namespace, local_rank_argument: bool = False) -> int:
     """Start the processes of this node and wait for them: the exit code. `local_rank_argument`: they get `--local-rank=N` too."""
     count, nodes = _count(options.nproc_per_node), int(options.nnodes.split(":")[0])
     store, node, host = _meet(options)
-    run_id = options.rdzv_id if options.rdzv_id != "none" else uuid.uuid4().hex if options.standalone else "none"
+    run_id = options.rdzv_id if options.rdzv_id != "none" else str(uuid.uuid4()) if options.standalone else "none"
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     for restarts in range(options.max_restarts + 1):
         processes: list[subprocess.Popen] = []

@@ -71,7 +71,7 @@ def _reject_normal(tensor: Tensor, mean: float, std: float, a: float, b: float, 
     import torchlike as torch
 
     # In the tensor's own precision: a value rounded onto the bound is inside.
-    low, high = tensor.new_tensor([a, b], device="cpu").tolist()
+    low, high = torch.tensor([a, b], dtype=tensor.dtype, device="cpu").tolist()
     tensor.normal_(mean, std, generator=generator)
     outside = (tensor < low) | (tensor > high)
     while outside.any():

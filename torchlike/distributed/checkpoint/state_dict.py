@@ -130,7 +130,7 @@ def set_model_state_dict(model: Module, model_state_dict: dict[Any, Any], *, opt
 # -- optimizers ----------------------------------------------------------------------------------------------------------
 
 
-def _begin(optimizer: Optimizer) -> None:
+def _init_optim_state(optimizer: Optimizer) -> None:
     """Give an optimizer that has made no step yet the state that it will have: by a step of gradients 0 and rate 0."""
     parameters = [p for group in optimizer.param_groups for p in group["params"]]
     if optimizer.state or any(p.grad is not None for p in parameters):
@@ -188,7 +188,7 @@ def get_optimizer_state_dict(model: Module, optimizers: Optimizer | Iterable[Opt
     options, made = _options(options), {"state": {}, "param_groups": []}
     with no_grad():
         for optimizer in _tuple_of(optimizers):
-            _begin(optimizer)
+            _init_optim_state(optimizer)
             state = _named_state(model, optimizer)
             made["state"].update(state["state"])
             made["param_groups"] += state["param_groups"]
@@ -256,7 +256,7 @@ def set_optimizer_state_dict(model: Module, optimizers: Optimizer | Iterable[Opt
     if not optim_state_dict and not ((options.cpu_offload or options.broadcast_from_rank0) and options.full_state_dict):
         raise RuntimeError(f"The option indicates that model state_dict is required to save, or load but optim state_dict is empty. {optim_state_dict}")
     for optimizer in _tuple_of(optimizers):
-        _begin(optimizer)
+        _init_optim_state(optimizer)
         if options.full_state_dict:
             local = _flat(_named_state(model, optimizer))
             flat = optim_state_dict if "state" not in optim_state_dict and optim_state_dict else _flat(optim_state_dict) if optim_state_dict else {}

@@ -3,7 +3,7 @@ from functools import partial
 
 from ..._serialization.names import register
 from ..._serialization.unpickler import Resolved
-from ..device_mesh import DeviceMesh
+from ..device_mesh import DeviceMesh, init_device_mesh  # noqa: F401
 from . import _dispatch  # noqa: F401
 from ._api import distribute_module, distribute_tensor, empty, full, ones, rand, randn, zeros
 from ._dtensor import DTensor

@@ -176,6 +176,11 @@ def _grad(func: Callable, outputs: Any, inputs: Any, grad_outputs: Any = None, *
                  for g, x in zip(found, inputs))
 
 
+def _opened(func: Callable, *args: Any, **kwargs: Any) -> Any:
+    """A function of nn.init that is made of others (and is without gradients, as they could not know): these are asked."""
+    return func.__wrapped__(*args, **kwargs)
+
+
 def _detach_(func: Callable, d: DTensor) -> DTensor:
     with DisableTorchFunctionSubclass():
         func(d)
@@ -185,7 +190,7 @@ def _detach_(func: Callable, d: DTensor) -> DTensor:
 _HOOKS: dict[str, Callable] = {
     "register_hook": _register_hook, "backward": _backward, "equal": _equal, "detach_": _detach_, "grad": _grad,
     **dict.fromkeys(("item", "__bool__", "__float__", "__int__", "__index__", "__format__", "is_nonzero"), _local),
-    **dict.fromkeys(("tolist", "numpy"), _refused), **dict.fromkeys(("allclose", "__contains__"), _of_whole),
+    **dict.fromkeys(("constant_", "kaiming_uniform_"), _opened), **dict.fromkeys(("tolist", "numpy"), _refused), **dict.fromkeys(("allclose", "__contains__"), _of_whole),
     **dict.fromkeys(("new_zeros", "new_ones", "new_empty", "new_full"), _new),
 }
 DTensor._handle = _dispatch

@@ -1,0 +1,1 @@
+from ..tensor.placement_types import *  # noqa: F403
