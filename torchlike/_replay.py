@@ -288,14 +288,15 @@ class Replay:
             targets.append(t)
         marks = [Tensor._of(Value(t._aval, np.ones(t._aval.shape, t.dtype.np))) for t in self.differentiable]
         roots = [(t._edge, t._out, g) for t, g in zip(self.differentiable, marks)]
-        hooks = [node.hooks for node in self.leaves]  # these run where a replay's gradients arrive
+        # Hooks run where a replay's gradients arrive. And an argument's own graph may lead to the same leaves (a cell's parameters, in a loop).
+        outside = [(node.hooks, node.edges) for node in self.leaves]
         try:
             for node in self.leaves:
-                node.hooks = None
+                node.hooks, node.edges = None, ()
             found = engine.run(roots, True, False, targets, accumulate=False)
         finally:
-            for node, held in zip(self.leaves, hooks):
-                node.hooks = held
+            for node, (hooks, edges) in zip(self.leaves, outside):
+                node.hooks, node.edges = hooks, edges
         grads = [None if g is None else _reference(g._current(), prog) for g in found]
         return grads, [_reference(g._current(), prog) for g in marks]
 
