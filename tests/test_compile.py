@@ -352,6 +352,44 @@ def test_a_step_does_not_take_its_argument():
     assert x.tolist() == [[2.0] * 3] * 2
 
 
+def recurrent(t, wrap, length: int = 9):
+    """A cell over a sequence: each call's argument comes of earlier calls with the same parameters. Gradients, of the states too."""
+    t.manual_seed(0)
+    cell = t.nn.GRUCell(3, 4)
+    call = wrap(lambda x, h: cell(x, h) * 1.1)
+    x, h, states = t.randn(length, 2, 3), t.zeros(2, 4), []
+    for k in range(length):
+        h = call(x[k], h)
+        h.retain_grad()
+        states.append(h)
+    h.square().sum().backward()
+    return [g.tolist() for g in (*(p.grad for p in cell.parameters()), *(s.grad for s in states))]
+
+
+def test_a_cell_called_on_its_own_results():
+    """The traced call's argument has a graph that leads to the parameters as well, which is not the call's."""
+    history.fallbacks.clear()
+    got = recurrent(torchlike, torchlike.compile)
+    assert not history.fallbacks
+    for a, b in zip(recurrent(real, lambda f: f), got):
+        np.testing.assert_allclose(b, a, rtol=1e-4, atol=1e-5)
+
+
+def test_slices_of_a_tensor_are_one_kind_of_argument():
+    """Where in its memory an argument begins is no guard, unless the call asks."""
+    x = torchlike.arange(60.0).reshape(20, 3)
+    history.fallbacks.clear()
+    f = torchlike.compile(lambda a: a * 2 + a[0, 1])
+    for k in range(19):
+        assert f(x[k:k + 2]).tolist() == (x[k:k + 2] * 2 + x[k, 1]).tolist()
+    assert len(f.compiled.entries) == 1 and not history.fallbacks
+    assert [f(x.t()[:, k:k + 2]).stride() for k in range(4)] == [(1, 3)] * 4 and len(f.compiled.entries) == 2
+    g = torchlike.compile(lambda a: a + a.storage_offset())
+    for _ in range(3):
+        for k in range(3):
+            assert g(x[k]).tolist() == (x[k] + 3 * k).tolist()
+
+
 @pytest.mark.parametrize("make", [lambda t: t.zeros(2), lambda t: t.zeros(3)[:2], lambda t: t.zeros(3)[1:], lambda t: t.zeros(2, 2)[:, 1],
                                   lambda t: t.zeros(4).view(2, 2).view(4)])
 def test_in_place_writes_to_arguments_that_share_memory(make):

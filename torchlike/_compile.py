@@ -21,6 +21,7 @@ from ._core import history, precision, program
 from ._core.device import default_device
 from ._core.grad_mode import mode
 from ._core.graph import AccumulateGrad
+from ._core.layout import Layout, contiguous
 from ._guarded import Guards, sameness, tensors_at
 from ._replay import Replay, flatten, unflatten
 from ._tensor import Tensor, _new
@@ -46,15 +47,27 @@ ALL: weakref.WeakSet[Compiled] = weakref.WeakSet()  # torch.compiler.reset forge
 _NO_ARGUMENTS = flatten(((), {}), [])
 
 
-def _guard_of(x):
+def _lies(layout: Layout | None) -> Layout | None:
+    """A layout without the place where it begins: calls on one batch of a tensor after the other are the same call."""
+    if layout is None:
+        return None
+    own = contiguous(layout.shape)
+    return None if layout.strides == own.strides else layout._replace(offset=0)
+
+
+def _guard_of(x, offset: bool = False):
     if isinstance(x, Tensor):
         if x._sparse:
             raise NotReplayable("a sparse tensor")
         x._current()
-        return (x._value.aval, x.requires_grad, x._layout, x.__class__)
+        return (x._value.aval, x.requires_grad, x._layout if offset else _lies(x._layout), x.__class__)
     if isinstance(x, np.ndarray):
         raise NotReplayable("a NumPy array as an argument")
     return sameness(x)
+
+
+def _guards_of(leaves: list, offset: bool) -> tuple:
+    return *[_guard_of(x, offset) for x in leaves], _sharing(leaves)
 
 
 def _sharing(leaves: list) -> tuple | None:
@@ -82,6 +95,7 @@ class Compiled:
         if self.modules:
             self.guards.append(Guards())
             self.guards[0].add_modules(self.modules)
+        self.offsets = False  # whether a call asked where in its memory a tensor begins
         self.watched_grads: list[Tensor] = []  # those whose `.grad` being there or not decides what a call does
         ALL.add(self)
 
@@ -105,7 +119,7 @@ class Compiled:
         leaves: list = []
         structure = flatten((args, kwargs), leaves) if args or kwargs else _NO_ARGUMENTS
         try:
-            key = (structure, (*map(_guard_of, leaves), _sharing(leaves)), self._state(), tuple([t._grad is None for t in self.watched_grads]))
+            key = (structure, _guards_of(leaves, self.offsets), self._state(), tuple([t._grad is None for t in self.watched_grads]))
         except NotReplayable as e:
             self._stays_eager(str(e), self.fullgraph)
             return self.function(*args, **kwargs)
@@ -158,6 +172,9 @@ class Compiled:
                 if capture.reason is not None:
                     raise NotReplayable(capture.reason)
                 self._refuse_shared(leaves, watch, replay)
+                if capture.offsets and not self.offsets:  # what was traced before did not go by that
+                    self.offsets, key = True, (key[0], _guards_of(leaves, True), *key[2:])
+                    self.entries.clear()
                 key = self._learned(key, watch, replay, before)
                 replay.named = [*(x for x in leaves if not isinstance(x, Tensor)), *(x for g in self.guards for x in g.objects())]
                 self.entries[key] = replay

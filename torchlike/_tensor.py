@@ -485,6 +485,8 @@ class Tensor(Fields):
         return strides[dim]
 
     def storage_offset(self) -> int:
+        if program.state.capture is not None:
+            program.state.capture.offsets = True
         return self._strided().offset
 
     def data_ptr(self) -> int:

@@ -37,6 +37,7 @@ class Capture:
         self.steps: list[TracedStep] = []
         self.start, self.node = 0, None  # where the optimizer's step begins that runs now
         self.asked: list[Tensor] = []  # tensors that somebody asked for their `.grad`
+        self.offsets = False  # whether somebody asked where in its memory a tensor begins
 
     def drew(self, value: Value, again: Callable[[], Value]) -> None:
         """`value` was drawn at random, and will be `again()` at each replay."""

@@ -447,7 +447,7 @@ def put_repeating(t: Tensor, index, dims, value: Tensor, accumulate: bool = Fals
     whole = t._storage.value.aval
     memory = FUNCTIONS["as_strided"](t, (whole.numel * whole.dtype.itemsize // t.dtype.itemsize,), (1,), 0)
     memory._several = t._several
-    places = layout.offset + sum(np.arange(n).reshape(-1, *[1] * (t.ndim - 1 - d)) * s for d, (n, s) in enumerate(zip(layout.shape, layout.strides)))
+    places = t.storage_offset() + sum(np.arange(n).reshape(-1, *[1] * (t.ndim - 1 - d)) * s for d, (n, s) in enumerate(zip(layout.shape, layout.strides)))
     put_index(memory, [apply(INDEX, (place(places, t.device), *index), (dims,))], (0,), value, accumulate)
     return t
 
