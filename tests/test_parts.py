@@ -77,6 +77,38 @@ def test_parts_are_compiled(monkeypatch):
     agree(made, detector(real, 24))
 
 
+def rolled(torch, lengths, wrap):
+    """Training on sequences of many lengths by a cell that is called once a step."""
+    torch.manual_seed(0)
+    chance = np.random.default_rng(0)
+    cell = torch.nn.GRUCell(4, 8)
+    call = wrap(lambda x, h: cell(x, h).tanh())
+    optimizer = torch.optim.SGD(cell.parameters(), lr=0.1)
+    losses = []
+    for n in lengths:
+        x, h = torch.from_numpy(chance.standard_normal((n, 3, 4)).astype("float32")), torch.zeros(3, 8)
+        for k in range(n):
+            h = call(x[k], h)
+        loss = (h - 1).square().mean()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        losses.append(loss.item())
+    return losses, [p.detach().numpy() for p in cell.parameters()]
+
+
+def test_calls_of_a_compiled_function_are_compiled_once(monkeypatch):
+    """However many a program has; it is compiled as a whole once that has paid."""
+    def calls_in_executables(lengths):
+        before = len(executor.infos)
+        agree(rolled(torchlike, lengths, torchlike.compile), rolled(real, lengths, lambda f: f))
+        return {sum(s.plan.op.eager_compilation for s in info.steps) for info in executor.infos[before:] if info.executables}
+    assert calls_in_executables([*range(8, 14)] * 2) <= {0, 1}
+    monkeypatch.setattr(executor, "LASTS", 1e9)
+    if program.state.limit:  # not operation by operation
+        assert max(calls_in_executables([8] * 12)) > 8
+
+
 def test_loops_that_return_stay_whole():
     """A step that is the same each time is one program, also where it is not compiled yet."""
     runs = []

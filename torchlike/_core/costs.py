@@ -38,6 +38,8 @@ def gain(plans: list, work: float, device) -> float:
 
 
 def compile_seconds(plan, device) -> float:
+    if plan.op.inlined:
+        return sum(compile_seconds(s.plan, device) for s in plan.op.steps)
     if device.type in plan.op.device_kernels and not plan.op.name.startswith("optim_"):
         return SECONDS_PER_KERNEL
     if plan.op.name in _SCATTERS:

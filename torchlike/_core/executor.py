@@ -180,7 +180,7 @@ def run(prog, reason: str, divisible: bool = True) -> None:
     dead = tuple([i for i, c in enumerate(map(sys.getrefcount, inputs)) if c == _ALONE and _donatable(inputs[i])])
     exe = info.chosen.get((live, dead))
     if exe is None:
-        if divisible and info.work >= HEAVY_WORK and (divided := _divided(info)):
+        if divisible and (info.eager or info.work >= HEAVY_WORK) and (divided := _divided(info)):
             del results, inputs  # what nobody else holds is dead
             with Uninterrupted():
                 parts.run(prog, divided, lambda piece: run(piece, reason, False))
@@ -210,6 +210,12 @@ def _divided(info: ProgramInfo) -> list[list[int]] | None:
     """The steps of a program by parts of which some return, where it does not."""
     _look_on_disk(info)
     if info.executables or options.tier is not None or host.options.numpy_only:
+        return None
+    if info.eager and (calls := parts.calls(info)) is not None:
+        saved = costs.DISPATCH * len(calls)
+        returns = info.near >= SIGHTS_LIGHT and (info.near + info.earlier) * saved * LASTS >= info.compile_seconds
+        return None if returns else calls
+    if info.work < HEAVY_WORK:
         return None
     options.large += 1
     return parts.divided(info, options.large)

@@ -4,6 +4,9 @@ A detector's step differs each time, for its loss is taken of as many positions 
 backward, which take the time, do not. So what is usual, operations that ran on the same shapes lately, is divided from
 what is not: before it, what needs nothing unusual; after it, what nothing unusual needs. Of each, what takes the time and hangs together
 is a program of its own, is known when it comes back, and is compiled in time; all the rest is one more.
+
+A program that calls the same compiled function many times (one token after the other, a solver's steps) would be compiled at first sight with as
+many copies of it, and again for each number of calls. So each call is a part, of which one is compiled, and what lies between two is another.
 """
 from __future__ import annotations
 
@@ -17,6 +20,7 @@ LATELY = 16  # large programs between two runs of an operation on the same shape
 STEADY = 6  # such runs in a row that make it usual
 LARGE = 0.05  # of a program's work, that a part must have
 WORTH = 0.5  # and all of them together
+CALLS = 4  # of compiled functions that the program called before, which make each a part
 
 
 def divided(info, clock: int) -> list[list[int]] | None:
@@ -47,6 +51,19 @@ def divided(info, clock: int) -> list[list[int]] | None:
     if len(taken) == len(steps) or sum(work[k] for k in taken) < WORTH * info.work:
         return None
     return [*first, [k for k in range(len(steps)) if k not in taken], *last]
+
+
+def calls(info) -> list[list[int]] | None:
+    """A program's steps by parts, each a compiled function's call or what lies between two; None where few such calls come again."""
+    alone = [s.plan.op.eager_compilation for s in info.steps]
+    if sum(alone) - len({s.plan for s, a in zip(info.steps, alone) if a}) < CALLS:
+        return None
+    found: list[list[int]] = []
+    for k, a in enumerate(alone):
+        if a or not found or alone[k - 1]:
+            found.append([])
+        found[-1].append(k)
+    return found
 
 
 def _large(part: list[int], reads: list[set[int]], work: list[float], least: float) -> list[list[int]]:
