@@ -1,6 +1,6 @@
 """Small public functions that stand alone: switches that only tell what was set, batch norms without statistics; functions as attributes
 of classes; against real torch."""
-from same import caught, outcomes, same
+from same import caught, error, outcomes, same
 
 
 @same
@@ -144,3 +144,12 @@ def test_levels_of_loggers(torch):
         found.append((caught(lambda: logs.set_logs(**chosen)), [logging.getLogger(name).level for name in names], asked.level,  # noqa: B023
                       logs.getArtifactLogger("other", "graph_breaks").level))
     return found, caught(logs.getArtifactLogger, "a", "nothing")
+
+
+@same
+def test_no_named_dimensions(torch):
+    """PyTorch has them no more; names that were taken and lost would be worse than the error."""
+    given = ((torch.zeros, 2, 3), (torch.ones, 2, 3), (torch.empty, 2, 3), (torch.rand, 2, 3), (torch.randn, 2, 3), (torch.full, (2, 3), 1.0),
+             (torch.tensor, [[1.0]]), (torch.arange, 3))
+    tensors = torch.ones(2), torch.ones(2).to_sparse(), torch.nn.Parameter(torch.ones(2))
+    return [error(f, *args, names=("a", "b")) for f, *args in given], [hasattr(t, "names") for t in tensors]

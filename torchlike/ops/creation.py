@@ -138,7 +138,7 @@ LAYOUT_NAMES = {"strided": "Strided", "sparse_coo": "Sparse", "sparse_csr": "Spa
 
 
 def _constant(name, value):
-    def make(*size, out=None, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False, names=None):
+    def make(*size, out=None, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False):
         shape = factory_size(name, size)
         if name == "zeros" and out is None and shape and min(shape) < 0:
             raise RuntimeError("zeros: Dimension size must be non-negative.")
@@ -176,7 +176,7 @@ empty = _constant("empty", 0)
 
 
 @public(method=False)
-def full(size, fill_value, *, out=None, dtype=None, layout=None, device=None, requires_grad=False, names=None, pin_memory=False) -> Tensor:
+def full(size, fill_value, *, out=None, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False) -> Tensor:
     """A tensor of shape `size` filled with a number; the dtype follows the number."""
     if not isinstance(size, (tuple, list)):
         raise TypeError(f"full(): argument 'size' (position 1) must be tuple of ints, not {class_name(size)}")

@@ -246,7 +246,6 @@ Tensor.pin_memory = lambda self, device=None: self
 Tensor.is_shared = lambda self: not self._dispatches and is_shared(self._storage)
 Tensor.share_memory_ = _share_memory
 Tensor.get_device = lambda self: -1 if self.device.type == "cpu" else self.device.index
-Tensor.names = property(lambda self: (None,) * self.ndim)
 
 
 def _assert_tensor_metadata(a: Tensor, size=None, stride=None, dtype=None, *, device=None, layout=None) -> None:

@@ -109,7 +109,7 @@ def _laid_out_like(t: Tensor, dtype, device, memory_format) -> Tensor | None:
 
 
 def _random_factory(name: str, kernel: str, draw, fill):
-    def f(*size, generator=None, out=None, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False, names=None):
+    def f(*size, generator=None, out=None, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False):
         strided_only(layout, "uniform_" if name == "rand" else "normal_")
         shape = factory_size(name, size)
         _empty_check(shape)

@@ -233,10 +233,6 @@ class SparseTensor(Tensor):
         raise RuntimeError("nbytes is not defined for sparse tensors.  If you want the size of the constituent tensors, add the nbytes of the indices and "
                            "values.")
 
-    @property
-    def names(self) -> NoReturn:
-        raise AttributeError("'Tensor' object has no attribute 'names'")
-
     def data_ptr(self) -> NoReturn:
         raise RuntimeError("Cannot access data pointer of Tensor that doesn't have storage")
 

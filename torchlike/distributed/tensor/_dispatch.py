@@ -43,7 +43,7 @@ _FACTS: dict[str, Callable] = {  # of the whole
 # answered by the local tensor as it is
 _OWN = {"dtype", "device", "requires_grad", "is_leaf", "grad_fn", "layout", "itemsize", "element_size", "is_floating_point", "is_complex", "is_meta", "is_cpu",
         "is_cuda", "is_sparse", "is_contiguous", "data_ptr", "storage_offset", "untyped_storage", "storage", "requires_grad_", "retain_grad", "is_quantized",
-        "register_post_accumulate_grad_hook", "is_inference", "output_nr", "is_signed", "is_pinned", "share_memory_", "is_shared", "names", "is_mkldnn",
+        "register_post_accumulate_grad_hook", "is_inference", "output_nr", "is_signed", "is_pinned", "share_memory_", "is_shared", "is_mkldnn",
         "retains_grad", "get_device", "is_conj", "is_neg", "_version", "is_xpu", "is_mps", "is_sparse_csr", "is_tensor", "is_nested", "is_mtia",
         "result_type", "can_cast", "is_distributed", "_is_view", "_base", "zero_grad"}
 
