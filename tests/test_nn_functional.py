@@ -274,3 +274,15 @@ def test_gradcheck_of_parameters(torch):
     before = m.weight.detach().clone()
     inputs = (x, *m.parameters())
     return [check(lambda x, *params: m(x).tanh(), inputs) for check in (torch.autograd.gradcheck, torch.autograd.gradgradcheck)], bool((m.weight == before).all())
+
+
+@same
+def test_cross_entropy_with_probabilities(torch):
+    """PyTorch's tutorial of several processes trains one class with them, and its loss is -0.0."""
+    found = []
+    for shape in ((4, 3), (3,), (2, 3, 4), (0, 3), (4, 1)):
+        x, target = torch.randn(shape, requires_grad=True), torch.rand(shape)
+        for reduction in ("mean", "sum", "none"):
+            loss = torch.nn.functional.cross_entropy(x, target, reduction=reduction)
+            found += [loss, loss.signbit() & (loss == 0), loss.grad_fn.name(), *torch.autograd.grad(loss.sum(), x)]
+    return found

@@ -261,7 +261,10 @@ def _probability_loss(input, target, weight, reduction, smoothing):
     logp = input.log_softmax(axis)
     if weight is not None:
         logp = logp * weight.reshape([-1 if i == axis else 1 for i in range(input.ndim)])
-    loss = -(logp * target).sum(axis)
-    if reduction == "mean":
-        return named(loss.sum() / max(input.numel() // classes, 1) if input.numel() else loss.sum() / 0, "DivBackward1")
-    return loss.sum() if reduction == "sum" else loss
+    product = logp * target
+    if reduction == "none":
+        return -product.sum(axis)
+    if reduction == "mean" and not input.numel():
+        return -(product.sum() / 0)
+    loss = -product.sum()  # the sign last, as in torch: a loss of nothing is -0.0
+    return loss if reduction == "sum" else named(loss / max(input.numel() // classes, 1), "DivBackward1")
