@@ -23,6 +23,7 @@ from .elements import aval_of, common_dtype, factor, held, plain_number
 from .exponentials import MANY, softplus
 from .inverse_circular import arctan2
 from .narrow import NARROW, Rounded, Scaled, stepped
+from .powers import power
 from .quotients import Quotient, over_twice
 from .remainders import fmod as exact_fmod
 from .underivable import underived
@@ -319,14 +320,14 @@ def _pow_kernel(xp, x, y):
     if x.dtype.kind in "iu":
         below = y < 0  # a power of 1 or -1, or nothing
         return xp.power(x, xp.where(below, y & 1, y)) * xp.where(below, abs(x) == 1, True).astype(x.dtype)
-    r = xp.power(x, y)
+    r = power(xp, x, y)
     if xp is not np and r.dtype.kind == "c":  # XLA goes through log(0)
         r = xp.where((x == 0) & (y.real > 0), 0, r)
     return r
 
 
 def _exponent_vjp(xp, g, x, y, out):
-    flat = (x == 0) & ~(y.real < 0)  # 0 ** y is constant there
+    flat = (x == 0) & (y.real >= 0)  # 0 ** y is constant there
     return g * conj(xp, choose(xp, flat, xp.zeros_like(out), out * xp.log(choose(xp, flat, xp.ones_like(x), x))))
 
 
@@ -337,7 +338,7 @@ def _pow_kind(common: dt.dtype) -> tuple:
 
 
 _POW = Rounded("pow", _pow_kernel, promote=_pow_kind, torch_name="PowBackward1", grads=(
-    lambda xp, g, x, y: g * conj(xp, choose(xp, y == 0, xp.zeros_like(x), y * xp.power(x, choose(xp, y == 0, xp.ones_like(y), y) - 1))),
+    lambda xp, g, x, y: g * conj(xp, choose(xp, y == 0, xp.zeros_like(x), y * power(xp, x, choose(xp, y == 0, xp.ones_like(y), y) - 1))),
     lambda xp, g, x, y, out: _exponent_vjp(xp, g, x, y, out)))
 
 SQUARE_CHAIN = {2: lambda xp, x: x * x, 3: lambda xp, x: x * x * x, 4: lambda xp, x: (x * x) * (x * x)}
@@ -361,7 +362,7 @@ def _static_pow(xp, x, n):
         return +x
     if n == 0:
         return xp.ones_like(x)
-    return xp.power(x, np.asarray(n, x.dtype))
+    return power(xp, x, np.asarray(n, x.dtype))
 
 
 _STATIC_POW = Elementwise("pow_scalar", _static_pow, torch_name="PowBackward0", grads=(
