@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+import torch
 from compare import attempt, differences
 
 N, INF = float("nan"), float("inf")
@@ -287,3 +288,21 @@ def test_file_is_shared(subject, tmp_path):
     x[2] = 5
     assert np.fromfile(path, np.int32).tolist() == [0, 0, 5, 0]
     assert subject.from_file(path, size=3, dtype=subject.int32).tolist() == [0, 0, 5]
+
+
+@pytest.mark.parametrize("repeats", [1, 3])
+def test_unique_wide_rows(subject, repeats):
+    """Rows that agree in their first columns, and rows that agree in all."""
+    rows = np.random.default_rng(1).integers(0, 3, (60, 20)).repeat(repeats, 0)
+    rows[:, :2] = 1
+    rows = np.random.default_rng(2).permutation(rows)
+    given = {"return_inverse": True, "return_counts": True, "dim": 0}
+    for ours, theirs in zip(subject.unique(subject.from_numpy(rows), **given), torch.unique(torch.from_numpy(rows), **given)):
+        np.testing.assert_array_equal(ours.numpy(), theirs.numpy())
+
+
+@pytest.mark.parametrize("n, r", [(0, 2), (1, 2), (3, 5), (5, 1), (6, 3), (40, 2)])
+@pytest.mark.parametrize("repeated", [False, True])
+def test_combinations(subject, n, r, repeated):
+    made, want = (m.combinations(m.arange(n), r, repeated) for m in (subject, torch))
+    np.testing.assert_array_equal(made.numpy(), want.numpy())

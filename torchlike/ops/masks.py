@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
-
 import numpy as np
 
 from .._arguments import as_dim
@@ -194,6 +192,17 @@ def _counts(repeats: Tensor) -> np.ndarray:
     return counts
 
 
+def _choices(n: int, r: int, repeated: bool) -> np.ndarray:
+    """All choices of r of n numbers, in order, as rows: each shorter choice goes on with every number that may follow its last one."""
+    rows = np.arange(n).reshape(-1, 1)
+    for _ in range(r - 1):
+        first = rows[:, -1] + (not repeated)
+        counts = n - first
+        rows, ends = np.repeat(rows, counts, axis=0), np.cumsum(counts)
+        rows = np.column_stack([rows, np.arange(len(rows)) + np.repeat(n - ends, counts)])
+    return rows
+
+
 @public(method=False)
 def combinations(input, r: int = 2, with_replacement: bool = False) -> Tensor:
     """All choices of r elements of a vector, in order, as rows."""
@@ -203,6 +212,4 @@ def combinations(input, r: int = 2, with_replacement: bool = False) -> Tensor:
         raise RuntimeError(f"Expect a non-negative number, but got {r}")
     if r == 0:
         return input.new_empty((0,))
-    choose = itertools.combinations_with_replacement if with_replacement else itertools.combinations
-    rows = np.array(list(choose(range(input.shape[0]), r)), np.int64).reshape(-1, r)
-    return apply(INDEX, (input, _on(rows, input.device)), ((0,),))
+    return apply(INDEX, (input, _on(_choices(input.shape[0], r, with_replacement), input.device)), ((0,),))
