@@ -73,3 +73,15 @@ def test_a_tolerance_below_zero_is_refused(subject, oracle, tolerances, size):
                                     "torch.ones(2).long(), torch.ones(2).int() * 2", "1j, 2j", "torch.tensor([1j]), torch.tensor([2j])"])
 def test_assert_allclose_has_tolerances_of_its_own(subject, oracle, source):
     assert told(subject.testing.assert_allclose, *pair(subject, source)[:2]) == told(oracle.testing.assert_allclose, *pair(oracle, source)[:2])
+
+
+@pytest.mark.parametrize("shape", [(5000,), (3, 4000), (9000, 1), (), (0, 3)])
+def test_equal_of_large_tensors(subject, oracle, shape):
+    """They are compared from the start, then whole: a difference is found wherever it is, and NaN equals nothing."""
+    x = np.random.default_rng(0).standard_normal(shape)
+    for place, number in [(None, 0), (0, 9.0), (-1, 9.0), (0, np.nan), (-1, np.nan)]:
+        y = x.copy()
+        if place is not None and y.size:
+            y.reshape(-1)[place] = number
+        said = [torch.equal(torch.from_numpy(x), torch.from_numpy(y)) and torch.equal(torch.from_numpy(y), torch.from_numpy(y)) for torch in (subject, oracle)]
+        assert said[0] is said[1]

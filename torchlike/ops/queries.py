@@ -189,9 +189,16 @@ def equal(input, other: Tensor) -> bool:
         raise TypeError(f"equal(): argument 'other' (position 2) must be Tensor, not {class_name(other)}")
     if input.shape != other.shape:
         return False
-    return bool((input == other).all()) if input.numel() else True
+    if not input.numel():
+        return True
+    if input.dtype is other.dtype and input.device.type == other.device.type == "cpu" and input._known() is not None and other._known() is not None:
+        a, b = input._host_array(), other._host_array()
+        few = slice(0, max(1, _FEW * len(a) // a.size)) if a.ndim else ()
+        return bool((a[few] == b[few]).all()) and bool((a == b).all())  # most that differ do so at once
+    return bool((input == other).all())
 
 
+_FEW = 4096  # elements that are compared before all others
 _ISCLOSE = Elementwise("isclose", lambda xp, x, y, rtol, atol, nan: _close(xp, x, y, rtol, atol, nan), promote="bool")
 
 

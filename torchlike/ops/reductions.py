@@ -6,6 +6,7 @@ import math
 import jax
 import numpy as np
 from jax import lax
+from jax import numpy as jnp
 
 from .._arguments import as_dim, as_dims, flag
 from .._core import dtype as dt
@@ -26,6 +27,7 @@ from .quotients import over
 from .totals import product, total
 
 _FLOAT32 = np.dtype(np.float32)
+SHORT = 16  # elements along a dimension up to which XLA finds the extreme of it in vector instructions
 
 
 def reduced(shape: tuple, dims: tuple, keepdim: bool) -> tuple:
@@ -273,8 +275,24 @@ def _arg_extreme(xp, x, dim, keepdim, largest):
 
 def _first_extreme(xp, x, dim, keepdim, largest):
     x = x.astype(np.int8) if x.dtype == np.bool_ else x
+    if xp is not np and SHORT < x.shape[dim] < 1 << 31:
+        return lax.platform_dependent(lax.stop_gradient(x), cpu=lambda x: _first_found(x, dim, keepdim, largest),
+                                      default=lambda x: _searched(x, dim, keepdim, largest))
+    return _searched(x, dim, keepdim, largest)
+
+
+def _searched(x, dim, keepdim, largest):
     index = x.argmax(axis=dim, keepdims=keepdim) if largest else x.argmin(axis=dim, keepdims=keepdim)
     return index if index.dtype == np.int64 else index.astype(np.int64)
+
+
+def _first_found(x, dim, keepdim, largest):
+    """The extreme first, then its first place: XLA has vector instructions for either, and none for both at once."""
+    found = x == (jnp.max if largest else jnp.min)(x, axis=dim, keepdims=True)
+    if x.dtype.kind not in "iu":
+        found |= x != x
+    places = lax.broadcasted_iota(np.int32, x.shape, dim)
+    return jnp.min(jnp.where(found, places, np.int32(x.shape[dim])), axis=dim, keepdims=keepdim).astype(np.int64)
 
 
 def _dim_extreme(name, largest):
