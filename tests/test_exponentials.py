@@ -131,3 +131,15 @@ def test_row_by_row(name, dtype):
             results.append([np.array(part.tolist()) for part in (r if name[3:] in ("max", "min") else (r, a))])
     for want, made in zip(*results):
         np.testing.assert_array_equal(made, want)
+
+
+@pytest.mark.parametrize("low, high", [(-1.0, 1.0), (0.0, 1.0), (-1.0, 0.0), (-0.0, 2.0), (None, 1.5), (-0.5, None), (2.0, -2.0), (float("nan"), 1.0), (-float("inf"), 0.5)])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.float16])
+def test_bounds_to_the_bit(low, high, dtype):
+    """To the bit: zeros keep their signs and NaN stays."""
+    x = np.resize(np.concatenate([ENDS, WIDE]), 40_000).astype(dtype)
+    with executor.tier("numpy"):
+        made = tl.clamp(tl.from_numpy(x), low, high).numpy()
+    want = torch.clamp(torch.from_numpy(x), low, high).numpy()
+    np.testing.assert_array_equal(made, want)
+    np.testing.assert_array_equal(np.signbit(made)[want == want], np.signbit(want)[want == want])

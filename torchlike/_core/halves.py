@@ -13,7 +13,7 @@ from .kept_kernel import KeptKernel
 
 MANY = 1 << 12  # elements from which on this is quicker
 _BLOCK = 1 << 15  # elements whose steps stay in the cache
-_PIECE = 1 << 18  # elements that XLA converts at once
+_PIECE = 1 << 17  # elements that XLA converts at once
 _SECONDS = 2.4e-9  # that NumPy needs for an element beyond what XLA does
 _FLOAT32 = np.dtype(np.float32)
 _EXPONENT, _TO_UNIT = np.int32(0x7F800000), np.int32(13 << 23)
@@ -40,16 +40,16 @@ def widened(x: np.ndarray) -> np.ndarray:
 
 def _narrowed(x: np.ndarray) -> np.ndarray:
     out = np.empty(x.size, np.float16)
-    start = 0
-    if x.size >= _PIECE // 2 and not host.options.numpy_only:  # a forked process cannot run XLA
+    if x.size >= _PIECE and not host.options.numpy_only:  # a forked process cannot run XLA
         if _KERNEL.call is None:
             _KERNEL.spent(x.size * _SECONDS)
         if _KERNEL.call is not None:
-            while x.size - start >= _PIECE:
+            for start in range(0, x.size, _PIECE):
+                start = min(start, x.size - _PIECE)  # the last piece takes some again
                 out[start:start + _PIECE] = _KERNEL.call(x[start:start + _PIECE])
-                start += _PIECE
+            return out
     exponent, room = np.empty(_BLOCK, np.int32), np.empty(_BLOCK, np.float32)
-    for i in range(start, x.size, _BLOCK):
+    for i in range(0, x.size, _BLOCK):
         part = x[i:i + _BLOCK]
         _narrow(part, out[i:i + _BLOCK], exponent[:part.size], room[:part.size])
     return out

@@ -26,11 +26,15 @@ def within(xp, x, low, high):
 
 
 def _bounded(x, *bounds: tuple):
-    """ufunc(bound, x) for each (ufunc, bound): one number beside a large array is given as an array, for which NumPy has vector instructions."""
+    """ufunc(bound, x) for each (ufunc, bound): one number beside a large array is given as an array, for which NumPy has vector instructions;
+    np.clip has them for numbers, but takes a bound of zero for a zero of the other sign."""
     if x.size < _BLOCK or not x.flags.c_contiguous or any(np.ndim(b) or np.result_type(b, x) != x.dtype for _, b in bounds):
         for ufunc, bound in bounds:
             x = ufunc(bound, x)
         return x
+    if x.dtype.kind == "f" and x.dtype.itemsize >= 4 and not any(b == 0 or b != b for _, b in bounds):
+        limit = dict(bounds)
+        return np.clip(x, x.dtype.type(limit.get(np.maximum, -np.inf)), x.dtype.type(limit.get(np.minimum, np.inf)))
     bounds, out = [(ufunc, np.full(_BLOCK, bound, x.dtype)) for ufunc, bound in bounds], np.empty(x.shape, x.dtype)
     flat, made = x.reshape(-1), out.reshape(-1)
     for start in range(0, flat.size, _BLOCK):

@@ -219,6 +219,7 @@ def _trunc_div(xp, x, y):
     return xp.trunc(stepped(xp, x / y))  # torch rounds a quotient of 16 bits before it cuts it
 
 
+@in_blocks
 def _floor_div(xp, x, y):
     if x.dtype.kind in "iu":
         return x // choose(xp, y == 0, xp.ones_like(y), y)
@@ -523,6 +524,7 @@ _ADDCDIV = Elementwise("addcdiv", lambda xp, x, a, b, v: x + v * (a / b), grads=
     lambda xp, g: g, lambda xp, g, b, v: g * conj(xp, v / b), lambda xp, g, a, b, v: -g * conj(xp, v * (a / b / b)), None))
 
 
+@in_blocks
 def _lerp(xp, x, y, w):
     """From the nearer end, so that weights 0 and 1 give the ends."""
     if xp is np and not w.ndim:

@@ -89,7 +89,7 @@ def _elu(xp, x, alpha, scale, steep):
 
 @in_blocks
 def _elu_grad(xp, g, x, alpha, scale, steep):
-    below = xp.where(x < 0, x, const(x, 0))  # whose own slope at zero is 0; minimum's would be a half
+    below = choose(xp, x < 0, x, const(x, 0))  # whose own slope at zero is 0; minimum's would be a half
     return choose(xp, x <= 0, g * (alpha * scale * steep) * xp.exp(below * steep), g * scale)
 
 
