@@ -16,7 +16,7 @@ from .._tensor import Tensor, apply
 from .circular import has_doubles, polynomial
 from .host_calls import on_host
 from .pointwise import only, operands
-from .unary import digamma, lgamma, special
+from .unary import digamma, lgamma, special, trigamma
 
 
 def _no_gradient(name: str) -> Underivable:
@@ -164,6 +164,8 @@ def igammac(input, other: Tensor) -> Tensor:
 
 
 def _polygamma(xp, x, n):
+    if n == 1:
+        return trigamma(xp, x)
     if xp is np:
         return special(np).polygamma(n, x)
     return _c((-1) ** (n + 1) * math.factorial(n), x) * _zeta(xp, xp.full_like(x, n + 1), x)

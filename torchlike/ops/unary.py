@@ -14,6 +14,7 @@ from .._public import public
 from .._tensor import Tensor, apply
 from . import exponentials, logarithms
 from .basic import direction, sign_of
+from .blocks import in_blocks
 from .choosing import choose
 from .circular import cosine, polynomial, reciprocal_root, sine, tangent
 from .complex_parts import joined
@@ -196,23 +197,27 @@ def _digamma(xp, x):
 _BERNOULLI = (1 / 6, -1 / 30, 1 / 42, -1 / 30, 5 / 66, -691 / 2730)
 
 
-def _trigamma(xp, x):
-    """digamma's derivative. XLA has none below 0: by reflection, ten recurrences and the asymptotic series."""
-    if xp is np:
-        return special(np).polygamma(1, x)
-    low, pole = x < 0.5, (x <= 0) & (x == xp.floor(x))
+@in_blocks
+def trigamma(xp, x):
+    """digamma's derivative, which XLA has only above 0 and scipy goes the long way to: by reflection, ten recurrences and the asymptotic series."""
+    if xp is np and x.dtype == np.float32:
+        with np.errstate(all="ignore"):
+            return trigamma(np, x.astype(np.float64)).astype(np.float32)
+    low, pole = x < 0.5, (x <= 0) & (x == xp.floor(x)) & (x > -np.inf)
     z, total = xp.where(low, 1 - x, x), xp.zeros_like(x)
     for _ in range(10):
         total, z = total + 1 / (z * z), z + 1
     inverse = 1 / z
     total = total + inverse + inverse * inverse * (np.asarray(0.5, x.dtype) + inverse * polynomial(inverse * inverse, _BERNOULLI))
+    if xp is np and not low.any():
+        return total
     sine = xp.sin(np.asarray(math.pi, x.dtype) * (x - xp.round(x)))
     reflected = np.asarray(math.pi ** 2, x.dtype) / xp.where(low & ~pole, sine * sine, 1) - total
     return xp.where(pole, np.asarray(np.inf, x.dtype), xp.where(low, reflected, total))
 
 
 lgamma = unary("lgamma", _lgamma, lambda xp, g, x: g * _digamma(xp, x), real=True)
-digamma = unary("digamma", _digamma, lambda xp, g, x: g * _trigamma(xp, x), real=True)
+digamma = unary("digamma", _digamma, lambda xp, g, x: g * trigamma(xp, x), real=True)
 i0 = unary("i0", lambda xp, x: special(xp).i0(x), lambda xp, g, x: g * special(xp).i1(x), real=True)
 
 
