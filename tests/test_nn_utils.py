@@ -368,3 +368,20 @@ def test_amounts_of_pruning(torch):
     prune = torch.nn.utils.prune
     return [said(prune._validate_pruning_amount_init, "many"), said(prune._validate_pruning_amount_init, 1.5), said(prune._validate_pruning_amount_init, -1),
             said(prune._validate_pruning_amount, 20, 19), prune._compute_nparams_toprune(0.4, 17), prune._compute_nparams_toprune(3, 17)]
+
+
+@pytest.mark.parametrize("value", [0.0, -1.5, 7, float("-inf"), float("nan")])
+@pytest.mark.parametrize("batch_first", [False, True])
+@pytest.mark.parametrize("side", ["right", "left"])
+@pytest.mark.parametrize("kind", ["float32", "float16", "int64", "bool"])
+def test_pad_many_known_sequences(subject, value, batch_first, side, kind):
+    """A batch of samples is padded at once; what cannot be filled so is refused as ever."""
+    made = []
+    for torch in (subject, importlib.import_module("torch")):
+        sequences = [torch.arange(n * 2).reshape(n, 2).to(getattr(torch, kind)) for n in (3, 0, 5, 1, 5, 2, 4, 4, 1)]
+        try:
+            padded = torch.nn.utils.rnn.pad_sequence(sequences, batch_first, value, side)
+            made.append((padded.tolist().__repr__(), str(padded.dtype).split(".")[1], padded.stride()))
+        except RuntimeError:
+            made.append("refused")
+    assert made[0] == made[1]

@@ -93,7 +93,7 @@ def _known(tensors) -> list[np.ndarray] | None:
     return arrays
 
 
-def _joined(tensors, join, dim) -> Tensor | None:
+def joined(tensors, join, dim) -> Tensor | None:
     """Many known tensors joined by NumPy; None where they are not known, or do not fit: torch has its own words for that."""
     arrays = _known(tensors)
     if arrays is None:
@@ -118,9 +118,9 @@ def cat(tensors: Tensors, dim: int = 0) -> Tensor:
     tensors = _listed("cat", tensors)
     if not tensors:
         raise ValueError("torch.cat(): expected a non-empty list of Tensors")
-    joined = _joined(tensors, np.concatenate, dim)
-    if joined is not None:
-        return joined
+    made = joined(tensors, np.concatenate, dim)
+    if made is not None:
+        return made
     for i, t in enumerate(tensors):
         if not isinstance(t, Tensor):
             raise TypeError(f"expected Tensor as element {i} in argument 0, but got {class_name(t)}")
@@ -151,9 +151,9 @@ def cat(tensors: Tensors, dim: int = 0) -> Tensor:
 def stack(tensors: Tensors, dim: int = 0) -> Tensor:
     """Tensors of one shape joined along a new dimension."""
     tensors = _some("stack", tensors)
-    joined = _joined(tensors, np.stack, dim)
-    if joined is not None:
-        return joined
+    made = joined(tensors, np.stack, dim)
+    if made is not None:
+        return made
     first = tensors[0]._value.aval.shape
     d = as_dim(dim, len(first) + 1)
     for i, t in enumerate(tensors):

@@ -170,7 +170,10 @@ def _along(xp, x, axis: int, spec: tuple, transposed: bool):
         k = out // n  # whole repetition
         if not transposed:
             return xp.repeat(x, k, axis=axis) if k > 1 else x
-        return xp.sum(x.reshape(*x.shape[:axis], n, k, *x.shape[axis + 1:]), axis=axis + 1)
+        copies = x.reshape(*x.shape[:axis], n, k, *x.shape[axis + 1:])
+        if xp is np and k < 8:  # NumPy adds few numbers one by one
+            return functools.reduce(np.add, [copies[(slice(None),) * (axis + 1) + (i,)] for i in range(k)])
+        return xp.sum(copies, axis=axis + 1)
     if xp is np and not mode.startswith("nearest"):
         return _along_numpy(x, axis, spec, transposed)
     taken = mode.startswith("nearest") and not transposed  # as it is: in a product, infinities would spread

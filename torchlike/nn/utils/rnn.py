@@ -1,11 +1,15 @@
 """Sequences of different lengths: packing, padding, and back."""
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from typing import NoReturn
 
+import numpy as np
+
 from torchlike._tensor import Tensor
 from torchlike.nn._packed import PackedSequence, PackedSequence_, _torch, invert_permutation
+from torchlike.ops.joining import joined
 
 from ..._core.errors import class_name
 
@@ -86,6 +90,22 @@ def pad_packed_sequence(sequence: PackedSequence, batch_first: bool = False, pad
     return padded, lengths
 
 
+def _fits(value, dtype) -> bool:
+    """Whether value is surely a number of dtype."""
+    if dtype.is_floating_point:
+        return value.__class__ in (int, float) and (abs(value) <= 1e4 or math.isinf(value))
+    return value.__class__ in (int, float) and value in range(128) and not dtype.is_complex
+
+
+def _filled(arrays: list[np.ndarray], longest: int, dim: int, value, left: bool) -> np.ndarray:
+    """Arrays of various lengths stacked along dim, and what they lack."""
+    shape = longest, *arrays[0].shape[1:]
+    made = np.full((*shape[:dim], len(arrays), *shape[dim:]), value, arrays[0].dtype)
+    for row, a in zip(np.moveaxis(made, dim, 0), arrays):
+        row[longest - len(a) if left else 0:][:len(a)] = a
+    return made
+
+
 def pad_sequence(sequences: Tensor | list[Tensor], batch_first: bool = False, padding_value: float = 0.0,
                  padding_side: str = "right") -> Tensor:
     """Stack tensors (L_i, *) as (max L, B, *), or (B, max L, *) with `batch_first`, filling with `padding_value`."""
@@ -103,6 +123,10 @@ def pad_sequence(sequences: Tensor | list[Tensor], batch_first: bool = False, pa
             raise TypeError(f"expected Tensor as element {i} in argument 0, but got {class_name(s)}")
     longest = max(s.size(0) for s in sequences)
     trailing = sequences[0].shape[1:]
+    if _fits(padding_value, sequences[0].dtype) and all(s.shape[1:] == trailing for s in sequences):
+        made = joined(sequences, lambda arrays, dim: _filled(arrays, longest, dim, padding_value, padding_side == "left"), 0 if batch_first else 1)
+        if made is not None:
+            return made
     padded = []
     for s in sequences:
         if s.shape[1:] != trailing:
