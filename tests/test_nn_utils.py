@@ -385,3 +385,32 @@ def test_pad_many_known_sequences(subject, value, batch_first, side, kind):
         except RuntimeError:
             made.append("refused")
     assert made[0] == made[1]
+
+
+@pytest.mark.parametrize("kind", ["plain", "twice the same", "parts of one memory", "two types", "halves", "a number", "empty", "differentiable"])
+@pytest.mark.parametrize("norm_type", [2.0, 1.0, float("inf")])
+def test_clipping_of_many_kinds(subject, kind, norm_type):
+    made = []
+    for torch in (subject, importlib.import_module("torch")):
+        shapes = [(3, 2), (4,), (2, 1, 3)] + [()] * (kind == "a number") + [(0, 3)] * (kind == "empty" and norm_type != float("inf"))
+        parameters = [torch.nn.Parameter(torch.zeros(s, dtype=torch.float16 if kind == "halves" else torch.float32)) for s in shapes]
+        memory = torch.arange(40.0).to(parameters[0].dtype)
+        for p, start in zip(parameters, (0, 6, 10, 16, 17)):
+            part = memory[start:start + p.numel()].view(p.shape)
+            p.grad = part if kind == "parts of one memory" else part.clone()
+        if kind == "twice the same":
+            parameters.append(parameters[0])
+        if kind == "two types":
+            parameters[0] = parameters[0].double()
+            parameters[0].grad = torch.ones(3, 2, dtype=torch.float64)
+        aliases = [p.grad.view(-1) for p in parameters]
+        total = torch.nn.utils.clip_grad_norm_(parameters, 2.0, norm_type)
+        found = [total, *[p.grad for p in parameters], *aliases]
+        if kind == "differentiable":
+            given = [torch.ones(3, requires_grad=True), torch.ones(2)]
+            found.append(torch.nn.utils.get_total_norm(given, norm_type))
+            assert not found[-1].requires_grad
+        made.append(found)
+    for a, b in zip(*made, strict=True):
+        assert str(a.dtype).split(".")[1] == str(b.dtype).split(".")[1]
+        assert a.flatten().tolist() == pytest.approx(b.flatten().tolist(), rel=1e-3 if kind == "halves" else 1e-6)

@@ -48,6 +48,8 @@ def compile_seconds(plan, device) -> float:
         return SECONDS_PER_LOOP
     if isinstance(plan.op.forward if isinstance(plan.op, BackwardOp) else plan.op, (Elementwise, View)):
         return SECONDS_PER_FUSED
+    if plan.op.name == "scaled_gradients":  # as many multiplications
+        return SECONDS_PER_FUSED * len(plan.outs)
     return SECONDS_PER_OP if plan.single else SECONDS_PER_RESULT * len(plan.outs)
 
 

@@ -16,7 +16,7 @@ from .reductions import accumulator, reduced, restore
 from .totals import total
 
 
-def _norm(xp, x, p, dims, keepdim):
+def norm_of(xp, x, p, dims, keepdim):
     wide = x.astype(accumulator(x.dtype)) if xp is not np else x.astype(accumulator(x.dtype), copy=False)
     a = wide if p == 2 and wide.dtype.kind == "f" else xp.abs(wide)
     if p == 2:
@@ -67,7 +67,7 @@ def _norm_vjp(xp, g, x, out, p, dims, keepdim):
     return _unit(xp, x) * g * scale
 
 
-NORM = Op("linalg_vector_norm", _norm, vjp=_norm_vjp, shape=lambda a, p, dims, keepdim: (reduced(a.shape, dims, keepdim), a.dtype.to_real()))
+NORM = Op("linalg_vector_norm", norm_of, vjp=_norm_vjp, shape=lambda a, p, dims, keepdim: (reduced(a.shape, dims, keepdim), a.dtype.to_real()))
 
 
 def _refuse_norm(have: dt.dtype, dtype: dt.dtype) -> None:

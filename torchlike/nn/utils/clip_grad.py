@@ -6,10 +6,42 @@ import warnings
 from collections.abc import Iterable
 from typing import Any
 
-from torchlike._tensor import Tensor
+from torchlike import _tensor
+from torchlike._core import dtype as dt
+from torchlike._core.program import record
+from torchlike._core.registry import Op
+from torchlike._tensor import Tensor, apply
+from torchlike._writing import write_into
 from torchlike.autograd.grad_mode import no_grad
+from torchlike.ops.norms import norm_of
 
 __all__ = ["clip_grad_norm", "clip_grad_norm_", "clip_grad_value_", "clip_grads_with_norm_", "get_total_norm"]
+
+
+# Of many gradients together: a program of changing shapes grows by one operation, not by two for each parameter.
+
+
+def _norm_of_norms(xp, *given):
+    *arrays, p = given
+    norms = [norm_of(xp, x, p, tuple(range(x.ndim)), False) for x in arrays]
+    return norm_of(xp, xp.stack(norms), p, (0,), False)
+
+
+_TOTAL = Op("total_norm", _norm_of_norms, shape=lambda a, *rest: ((), a.dtype), vjp=False)
+_SCALED = Op("scaled_gradients", lambda xp, scale, *arrays: [x * scale for x in arrays], shape=lambda scale, *avals: [(a.shape, a.dtype) for a in avals],
+             vjp=False)
+
+
+def _alike(tensors: list[Tensor]) -> bool:
+    """Whether they are several plain tensors of float32 or float64 and one device, with elements and memory of their own."""
+    if len(tensors) < 2 or _tensor.record is not record:
+        return False
+    first, memory = tensors[0], set()
+    for t in tensors:
+        if (not isinstance(t, Tensor) or not t._plain or not t.ndim or not t.numel() or t.dtype is not first.dtype or t.device != first.device):
+            return False
+        memory.add(id(t if t._storage is None else t._storage))
+    return first.dtype in (dt.float32, dt.float64) and len(memory) == len(tensors)
 
 
 def _torch() -> Any:
@@ -23,6 +55,7 @@ def _grads(parameters: Tensor | Iterable[Tensor]) -> list[Tensor]:
     return [p.grad for p in parameters if p.grad is not None]
 
 
+@no_grad()
 def get_total_norm(tensors: Tensor | Iterable[Tensor], norm_type: float = 2.0, error_if_nonfinite: bool = False,
                    foreach: bool | None = None) -> Tensor:
     """The norm of all tensors taken as one vector. Raises RuntimeError for nan and inf with `error_if_nonfinite`."""
@@ -31,10 +64,13 @@ def get_total_norm(tensors: Tensor | Iterable[Tensor], norm_type: float = 2.0, e
     norm_type = float(norm_type)
     if not tensors:
         return torch.tensor(0.0)
-    device = tensors[0].device
-    vector_norm = torch.linalg.vector_norm  # looked up here, since DTensors answer it themselves
-    norms = [vector_norm(t, norm_type).to(device) for t in tensors]
-    total_norm = vector_norm(torch.stack(norms), norm_type)
+    if _alike(tensors):
+        total_norm = apply(_TOTAL, tensors, (norm_type,))
+    else:
+        device = tensors[0].device
+        vector_norm = torch.linalg.vector_norm  # looked up here, since DTensors answer it themselves
+        norms = [vector_norm(t, norm_type).to(device) for t in tensors]
+        total_norm = vector_norm(torch.stack(norms), norm_type)
     if error_if_nonfinite and bool(torch.logical_or(total_norm.isnan(), total_norm.isinf())):
         raise RuntimeError(f"The total norm of order {norm_type} for gradients from `parameters` is non-finite, so it "
                            "cannot be clipped. To disable this error and scale the gradients by the non-finite norm "
@@ -47,8 +83,13 @@ def clip_grads_with_norm_(parameters: Tensor | Iterable[Tensor], max_norm: float
     """Scale the gradients by max_norm / total_norm where that is below 1."""
     with no_grad():
         scale = (float(max_norm) / (total_norm + 1e-6)).clamp(max=1.0)
-        for grad in _grads(parameters):
-            grad.mul_(scale.to(grad.device))
+        grads = _grads(parameters)
+        if _alike(grads) and scale._plain and not scale.ndim and scale.dtype is grads[0].dtype and scale.device == grads[0].device:
+            for grad, made in zip(grads, apply(_SCALED, (scale, *grads)), strict=True):
+                write_into(grad, made)
+        else:
+            for grad in grads:
+                grad.mul_(scale.to(grad.device))
 
 
 def clip_grad_norm_(parameters: Tensor | Iterable[Tensor], max_norm: float, norm_type: float = 2.0,
@@ -61,8 +102,7 @@ def clip_grad_norm_(parameters: Tensor | Iterable[Tensor], max_norm: float, norm
         parameters = list(parameters)
         if is_generator and not parameters:
             warnings.warn("`parameters` is an empty generator, no gradient clipping will occur.", stacklevel=2)
-    with no_grad():
-        total_norm = get_total_norm(_grads(parameters), norm_type, error_if_nonfinite, foreach)
+    total_norm = get_total_norm(_grads(parameters), norm_type, error_if_nonfinite, foreach)
     clip_grads_with_norm_(parameters, max_norm, total_norm, foreach)
     return total_norm
 
