@@ -333,12 +333,12 @@ def _adaptive_avg(n: int):
             return named(keep_format(made, input, ranks=(4, 5) if whole else (4,)), "MeanBackward1" if whole and n > 1 else node)
         kind = input.dtype
         made = input.float() if kind.itemsize == 2 else input  # rounded once, as torch
-        for i, (s, o) in enumerate(zip(shape, sizes)):
+        for i, (s, o) in reversed([*enumerate(zip(shape, sizes))]):  # what is transposed for the others is small then
             weights = np.zeros((s, o), made.dtype.np)
             for k, (a, b) in enumerate(_edges(s, o)):
                 weights[a:b, k] = 1 / (b - a)
             made = made.transpose(-n + i, -1).matmul(as_tensor_value(weights, input.device)).transpose(-n + i, -1)
-        return named(keep_format(made.to(kind), input, ranks=(4,)), node)
+        return named(keep_format(made.contiguous().to(kind), input, ranks=(4,)), node)
     f.__name__ = f.__qualname__ = name
     f.__doc__ = f"Means of windows chosen so that the last {n} dimensions get output_size."
     return f
