@@ -1,6 +1,7 @@
 """Sums of products whose dimensions are named by letters."""
 from __future__ import annotations
 
+import functools
 import math
 
 import numpy as np
@@ -22,16 +23,17 @@ def _einsum(xp, *rest):
 EINSUM = Op("einsum", _einsum)
 
 
-def _parse_einsum(equation: str, tensors) -> str:
-    """The equation with an explicit right side and named dimensions for '...'; torch's errors."""
+@functools.lru_cache(1024)
+def _parse_einsum(equation: str, shapes: tuple) -> str:
+    """The equation of operands of these shapes with an explicit right side and named dimensions for '...'; torch's errors."""
     equation = equation.replace(" ", "")
     left, arrow, right = equation.partition("->")
     terms = left.split(",")
-    if len(terms) != len(tensors):
-        raise RuntimeError(f"einsum(): {'fewer' if len(terms) > len(tensors) else 'more'} operands were provided than specified in the equation")
+    if len(terms) != len(shapes):
+        raise RuntimeError(f"einsum(): {'fewer' if len(terms) > len(shapes) else 'more'} operands were provided than specified in the equation")
     letters = [c for c in "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ" if c not in equation]
     lead, sizes = 0, {}
-    for i, (term, t) in enumerate(zip(terms, tensors)):
+    for i, (term, shape) in enumerate(zip(terms, shapes)):
         plain = term.replace("...", "", 1)
         if "." in plain:
             raise RuntimeError(f"einsum(): found '.' for operand {i} " + ("for which an ellipsis was already found" if "..." in term else
@@ -39,21 +41,21 @@ def _parse_einsum(equation: str, tensors) -> str:
         if not all(c.isalpha() for c in plain):
             bad = next(c for c in plain if not c.isalpha())
             raise RuntimeError(f"einsum(): invalid subscript given at index {term.index(bad)} in the equation string, subscripts must be in [a-zA-Z]")
-        extra = t.ndim - len(plain)
+        extra = len(shape) - len(plain)
         if extra < 0 or (extra and "..." not in term):
             raise RuntimeError(f"einsum(): the number of subscripts in the equation ({len(plain)}) {'is more than' if '...' in term else 'does not match'} "
-                               f"the number of dimensions ({t.ndim}) for operand {i}{'' if '...' in term else ' and no ellipsis was given'}")
+                               f"the number of dimensions ({len(shape)}) for operand {i}{'' if '...' in term else ' and no ellipsis was given'}")
         lead = max(lead, extra if "..." in term else 0)
     stars = letters[:lead]
     out_terms = []
-    for i, (term, t) in enumerate(zip(terms, tensors)):
-        extra = t.ndim - len(term.replace("...", ""))
+    for i, (term, shape) in enumerate(zip(terms, shapes)):
+        extra = len(shape) - len(term.replace("...", ""))
         term = term.replace("...", "".join(stars[lead - extra:]))
         own: dict = {}
-        for c, n in zip(term, t.shape):
+        for c, n in zip(term, shape):
             if own.setdefault(c, n) != n:
                 raise RuntimeError(f"einsum(): subscript {c} is repeated for operand {i} but the sizes don't match, {n} != {own[c]}")
-        for place, (c, n) in enumerate(zip(term, t.shape)):
+        for place, (c, n) in enumerate(zip(term, shape)):
             have = sizes.setdefault(c, n)
             if have != n and 1 not in (have, n):
                 if c in stars:
@@ -80,29 +82,45 @@ def _parse_einsum(equation: str, tensors) -> str:
     return ",".join(out_terms) + "->" + result
 
 
-def _pair_product(equation: str, a: Tensor, b: Tensor) -> Tensor | None:
-    """A two-operand contraction as one batched product of permuted operands (views and a matmul, quick in every tier)."""
+@functools.lru_cache(1024)
+def _pair(equation: str, first: tuple, second: tuple) -> tuple | None:
+    """For two operands of these shapes: how each is permuted and reshaped for one batched product, and how that becomes the result. None
+    where it is no product; () where there is no sum, or one of single elements."""
     left, right = equation.split("->")
     s, t = left.split(",")
     if len(set(s)) != len(s) or len(set(t)) != len(t):
         return None
-    sizes = dict(zip(s, a.shape)) | {c: n for c, n in zip(t, b.shape) if n != 1 or c not in s}
-    if any(n != sizes[c] for c, n in zip(s, a.shape)) or any(n != sizes[c] for c, n in zip(t, b.shape)):
+    sizes = dict(zip(s, first)) | {c: n for c, n in zip(t, second) if n != 1 or c not in s}
+    if any(n != sizes[c] for c, n in zip(s, first)) or any(n != sizes[c] for c, n in zip(t, second)):
         return None
     batch = [c for c in right if c in s and c in t]
     summed = [c for c in s if c in t and c not in right]
     fa, fb = [c for c in s if c not in t], [c for c in t if c not in s]
-    need_scalar_type(a, b)
-    if any(c not in right for c in fa + fb) or all(sizes[c] == 1 for c in summed):  # no sum, or one of single elements
+    if any(c not in right for c in fa + fb) or all(sizes[c] == 1 for c in summed):
+        return ()
+    n = lambda names: tuple(sizes[c] for c in names)  # noqa: E731
+    order = lambda names, term: tuple(map(term.index, names))  # noqa: E731
+    k, names = math.prod(n(summed)), batch + fa + fb
+    return ((order(batch + fa + summed, s), (*n(batch), math.prod(n(fa)), k)),
+            (order(batch + summed + fb, t), (*n(batch), k, math.prod(n(fb)))),
+            (n(names), order(right, names)))
+
+
+def _laid(x: Tensor, order: tuple, shape: tuple) -> Tensor:
+    x = x if order == tuple(range(len(order))) else x.permute(order)
+    return x if x.shape == shape else x.reshape(shape)
+
+
+def _pair_product(equation: str, a: Tensor, b: Tensor) -> Tensor | None:
+    """A two-operand contraction as one batched product of permuted operands (views and a matmul, quick in every tier)."""
+    pair = _pair(equation, tuple(a.shape), tuple(b.shape))
+    if pair is None:
         return None
-    n = lambda names: [sizes[c] for c in names]  # noqa: E731
-    order = lambda names, term: [term.index(c) for c in names]  # noqa: E731
-    k = math.prod(n(summed))
-    x = a.permute(order(batch + fa + summed, s)).reshape([*n(batch), math.prod(n(fa)), k])
-    y = b.permute(order(batch + summed + fb, t)).reshape([*n(batch), k, math.prod(n(fb))])
-    made = matmul(x, y).reshape(n(batch + fa + fb))
-    names = batch + fa + fb
-    return made.permute([names.index(c) for c in right])
+    need_scalar_type(a, b)
+    if not pair:
+        return None
+    first, second, (shape, order) = pair
+    return matmul(_laid(a, *first), _laid(b, *second)).reshape(shape).permute(order)
 
 
 def _sums_one(equation: str) -> bool:
@@ -133,7 +151,7 @@ def einsum(equation=None, *operands) -> Tensor:
     for i, x in enumerate(operands):
         if not isinstance(x, Tensor):
             raise TypeError(f"expected Tensor as element {i} in argument 1, but got {class_name(x)}")
-    parsed = _parse_einsum(equation, operands)
+    parsed = _parse_einsum(equation, tuple([tuple(x.shape) for x in operands]))
     if operands[0].dtype.category < dt.FLOAT and _sums_one(parsed):
         operands = [x.to(dt.int64) for x in operands]  # that sum comes first, as by sum()
     if len(operands) == 2:
