@@ -242,7 +242,7 @@ def _arange(xp, start, step, n, dtype, device):
 def _arange_numpy(start, step, n, to):
     """The same without large arrays on the way."""
     if to.kind in "iu":
-        start, step = (int(np.asarray(x).astype(np.int64)) for x in (start, step))
+        start, step = (x if x.__class__ is int else int(np.asarray(x).astype(np.int64)) for x in (start, step))
         last = start + step * (n - 1)
         if 0 < abs(step) < 2 ** 20 and abs(last - start) < 2 ** 30:  # NumPy counts them in floats
             return np.arange(start, last + (1 if step > 0 else -1), step, np.int64).astype(to, copy=False)
@@ -273,32 +273,37 @@ def range_bounds(name: str, bounds: tuple, start, end, step) -> tuple:
     return 0 if start is MISSING else start, end, 1 if step is MISSING else step
 
 
+_USUAL = 1 << 31  # ints below it need not be looked at further
+
+
 @public(method=False)
 def arange(*bounds, start=MISSING, end=MISSING, step=MISSING, out=None, dtype=None, layout=None, device=None, requires_grad=False,
            pin_memory=False) -> Tensor:
     """The numbers start, start + step, ... below end; int64 when all are ints, else the default float."""
     strided_only(layout, "arange.start_out")
     start, end, step = range_bounds("arange", bounds, start, end, step)
-    start, end, step = (x.item() if isinstance(x, (Tensor, np.generic)) else x for x in (start, end, step))
-    for x in (start, end, step):
-        if x.__class__ is not float:
-            held(x, dt.float64 if x.__class__ is complex else dt.int64)
-    if step == 0:
-        raise RuntimeError("step must be nonzero")
-    if not (math.isfinite(start) and math.isfinite(end)):
-        raise RuntimeError(f"unsupported range: {start} -> {end}")
+    usual = start.__class__ is int and end.__class__ is int and step.__class__ is int and -_USUAL < start < _USUAL and -_USUAL < end < _USUAL
+    if not usual or not 0 < step < _USUAL:
+        start, end, step = (x.item() if isinstance(x, (Tensor, np.generic)) else x for x in (start, end, step))
+        for x in (start, end, step):
+            if x.__class__ is not float:
+                held(x, dt.float64 if x.__class__ is complex else dt.int64)
+        if step == 0:
+            raise RuntimeError("step must be nonzero")
+        if not (math.isfinite(start) and math.isfinite(end)):
+            raise RuntimeError(f"unsupported range: {start} -> {end}")
     if (step > 0) != (end >= start) and start != end:
         raise RuntimeError("upper bound and lower bound inconsistent with step sign")
     dtype = dtype_into(out, dtype)
     if dtype is None:
-        integral = all(isinstance(x, int) for x in (start, end, step))
+        integral = usual or all(isinstance(x, int) for x in (start, end, step))
         dtype = dt.int64 if integral else dt.get_default_dtype()
     elif _check_dtype(dtype) is dt.int64:  # torch counts with what that type holds of the bounds
         start, end, step = int(start), int(end), int(step)
         if not step:
             raise ValueError("step must be nonzero")
     dtype, place = _check_dtype(dtype), dev.resolve(device)
-    if all(isinstance(x, int) for x in (start, end, step)):
+    if usual or all(isinstance(x, int) for x in (start, end, step)):
         n = max(0, -((start - end) // step))
     else:
         n = (end - start) / step
