@@ -19,6 +19,7 @@ from .._core.registry import Op, Plan, common_device
 from .._public import Tensors, named, public
 from .._tensor import Tensor, apply, as_tensor_value
 from .choosing import choose
+from .shape_views import UNSQUEEZE
 
 MANY = 8  # tensors; so many that are known already are joined at once
 
@@ -161,6 +162,8 @@ def stack(tensors: Tensors, dim: int = 0) -> Tensor:
             raise TypeError(f"expected Tensor as element {i} in argument 0, but got {class_name(t)}")
         if t._value.aval.shape != first:
             raise RuntimeError(f"stack expects each tensor to be equal size, but got {list(first)} at entry 0 and {list(t.shape)} at entry {i}")
+    if not 3 <= len(first) <= 5:  # no strides to look at later, so no views are needed
+        return named(cat([apply(UNSQUEEZE, (t,), (d,)) for t in tensors], d), "StackBackward0")
     out = named(cat([t.unsqueeze(d) for t in tensors], d), "StackBackward0")
     if d < len(first) and _all_channels_last(tensors, first):  # lie as joined along d, which then is split
         strides = channels_last_strides((*first[:d], len(tensors) * first[d], *first[d + 1:]))
