@@ -155,6 +155,8 @@ def _sample(xp, x, grid, mode, padding, align):
     if once:
         x, grid = x.reshape(1, -1, *x.shape[2:]), grid[:1]
     corners = _corners(xp, grid, x.shape[2:], mode, padding, align)
+    if xp is np and 2 * len(corners) * corners[0][0].shape[1] < math.prod(x.shape[2:]):
+        return _picked(wide(x).reshape(*x.shape[:2], -1), corners).reshape(n, channels, *outputs).astype(x.dtype)
     pixels = xp.moveaxis(wide(x).reshape(*x.shape[:2], -1), 1, 2)
     pixels = xp.concatenate([pixels, xp.zeros_like(pixels[:, :1])], 1)
     if xp is np and mode != "nearest":
@@ -166,6 +168,19 @@ def _sample(xp, x, grid, mode, padding, align):
             part = part if w is None else part * w[..., None]
             total = part if total is None else total + part
     return xp.moveaxis(total, 2, 1).reshape(n, channels, *outputs).astype(x.dtype)
+
+
+def _picked(images: np.ndarray, corners: list[tuple]) -> np.ndarray:
+    """The same where few pixels of an image are read: without copying it."""
+    behind, total = images.shape[-1], None
+    for at, w in corners:
+        part = np.stack([image.take(places, 1, mode="clip") for image, places in zip(images, at)])
+        outside = (at == behind)[:, None]
+        if outside.any():
+            np.copyto(part, 0, where=outside)
+        part = part if w is None else part * w[:, None]
+        total = part if total is None else total + part
+    return total
 
 
 def _weighted(rows: np.ndarray, corners: list[tuple]) -> np.ndarray:
