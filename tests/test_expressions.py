@@ -188,9 +188,9 @@ y = torch.arange(6.); i = torch.tensor([2, 1, 0]); y[i] = y[i]; y
 STORAGES = """
 t = torch.randn(1); t.set_(t.untyped_storage(), 0x41414141, t.size())
 q = torch.ones(2); t = torch.ones(3); t.set_(q.untyped_storage(), 1, (2,)); t.shape, q.untyped_storage().nbytes()
-t = torch.ones(2); t.set_(torch.ones(3).int().storage())
-y = torch.arange(3.); t = torch.ones(2); t.new(y.storage()).data_ptr() == y.data_ptr()
-t = torch.ones(2); t.new(torch.ones(3).int().storage())
+import warnings; warnings.simplefilter("ignore"); t = torch.ones(2); t.set_(torch.ones(3).int().storage())
+import warnings; warnings.simplefilter("ignore"); y = torch.arange(3.); t = torch.ones(2); t.new(y.storage()).data_ptr() == y.data_ptr()
+import warnings; warnings.simplefilter("ignore"); t = torch.ones(2); t.new(torch.ones(3).int().storage())
 x = torch.randn(5); a = x.untyped_storage().resizable(); x.numpy(); a, x.untyped_storage().resizable()
 s = torch.tensor([1, 2], dtype=torch.int32).untyped_storage(); s.byteswap(torch.int32); s.tolist()
 s = torch.tensor([1, 2], dtype=torch.int32).untyped_storage(); s.byteswap(torch.complex64); s.tolist()
@@ -1086,7 +1086,8 @@ torch.autograd.detect_anomaly().__exit__()
 torch.utils.checkpoint.checkpoint_sequential([torch.relu], 1, torch.ones(2))
 """
 
-PROGRAMS = (INDEXING, VIEWS, OVERLAPS, AUTOGRAD, PLACES, HOOKS, HOOK_RESULTS, GRADIENT_DTYPES, NO_TENSORS, APART, STORAGES, PARTS, POOLS, MIXED, FACTORIES, NUMBERS, FACTORS, NUMPY_NUMBERS, OTHERS_OPERATORS, FLAT_WEIGHTS, OUTS,
+PROGRAMS = (INDEXING, VIEWS, OVERLAPS, AUTOGRAD, PLACES, HOOKS, HOOK_RESULTS, GRADIENT_DTYPES, NO_TENSORS, APART, STORAGES, PARTS, POOLS,
+            MIXED, FACTORIES, NUMBERS, FACTORS, NUMPY_NUMBERS, OTHERS_OPERATORS, FLAT_WEIGHTS, OUTS,
             OUT_DTYPES, FOURIER, SIZES, BUFFERS, MADE, REDUCED, PRODUCT_OUTS, NOT_FINITE, FLOAT_SIZES, TRANSFORMS, INFINITE_MATRICES, SUMS_OF_SHORT_NUMBERS, FACTORS_IN_TENSORS,
             CONJUGATED_WINDOWS, STRICT, NOT_IMPLEMENTED, EMPTY, NEW_USERS, AFFINE_GRIDS, LAYER_ARGUMENTS, SPARSE_WEIGHTS, BOOLEAN_ALPHAS,
             MEMORY, KERNELS, SHORT_INDICES, PLAIN_FLAGS, EDGE_GRADIENTS)

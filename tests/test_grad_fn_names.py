@@ -29,7 +29,8 @@ F.cross_entropy(a, i, label_smoothing=0.1); F.cross_entropy(a, b.detach()); F.cr
 F.cross_entropy(c, i[None, :].expand(2, 3)[:, [0, 1, 2, 0]]); F.cross_entropy(c, i[None, :].expand(2, 3)[:, [0, 1, 2, 0]], reduction="none")
 F.nll_loss(a, i); F.cross_entropy(a[0], i[0])
 a.scatter_add(0, i[None], b); a.select_scatter(v, 0, 1); a.slice_scatter(b[:2], 0, 0, 2); a.diagonal_scatter(v[:3])
-a.clone().add_(1); a.clone().mul_(b); c @ c.mT; c[None] @ c.mT; b[0] @ c.mT; a[0] @ w; a @ c.mT; c @ a[0]; F.rms_norm(a, (4,)); F.rms_norm(a, (4,), v); F.rms_norm(a.half(), (4,))"""
+a.clone().add_(1); a.clone().mul_(b); c @ c.mT; c[None] @ c.mT; b[0] @ c.mT; a[0] @ w; a @ c.mT; c @ a[0]
+F.rms_norm(a, (4,)); F.rms_norm(a, (4,), v); F.rms_norm(a.half(), (4,))"""
 
 
 @pytest.mark.parametrize("call", [c.strip() for c in CALLS.replace("\n", ";").split(";")])
