@@ -56,7 +56,53 @@ def test_the_first_step_is_the_same_program_as_the_others():
         opt.step()
         model.weight.sum().item()
     made, *steps = [(e.reason, e.info) for e in history.entries if e.reason.startswith(("optimizer", "end of optimizer"))]
-    assert made[0] == "optimizer made" and len(steps) == 3 and len({id(info) for _, info in steps}) == 1
+    programs = [[(s.plan, s.refs) for s in info.steps] for _, info in steps]
+    assert made[0] == "optimizer made" and len(steps) == 3 and programs[0] == programs[1] == programs[2]
+
+
+def test_a_program_that_passes_leaves_nothing_behind():
+    """It is known again nevertheless when it returns, and counts as seen then."""
+    def work(n):
+        y = torch.ones(n, requires_grad=True)
+        for k in range(n % 7 + 3):
+            y = torch.sin(y * k)
+        y.sum().backward()
+        return y.sum().item()
+    work(50)
+    before, infos = program.trie.size, len(executor.infos)
+    history.entries.clear()
+    for n in range(100, 120):
+        work(n)
+    assert program.trie.size == before and len(executor.infos) == infos
+    assert [e.how for e in history.entries] == ["numpy"] * 20 and "sin" in repr(history.entries[0].info.steps[2].plan)
+    assert str(torch.explain(3)).count("test_program.py") >= 1
+    work(119)
+    info = history.entries[-1].info
+    assert info.seen == 2 and info.near > 1 and program.trie.size > before
+    work(119)
+    assert history.entries[-1].info is info and info.seen == 3
+
+
+def test_a_program_that_passes_leaves_nodes_where_others_stand():
+    x = torch.arange(5.0)
+    def body(v):
+        first = v * 2.5 - 1
+        assert (x * 2.5 - 1).sum().item() == 20  # a program of its own, while the mapped one is under way
+        return first.exp()
+    want = torch.exp(torch.arange(15.0).view(3, 5) * 2.5 - 1)
+    torch.testing.assert_close(torch.vmap(body)(torch.arange(15.0).view(3, 5)), want)
+    optimizer = torch.optim.SGD([torch.nn.Parameter(torch.ones(3))], 0.1)  # its step ends a program that waits; the next one goes the same way
+    weight = optimizer.param_groups[0]["params"][0]
+    seen = []
+    for n in (11, 12, 11):
+        optimizer.zero_grad()
+        (weight * torch.full((3,), float(n)) - 1.25).sum().backward()
+        optimizer.step()
+        pending = (weight * 3 - 1.25).sum()
+        seen.append(weight.tolist())
+        seen.append(pending.item())
+    np.testing.assert_allclose([*seen[0], seen[1], *seen[2], seen[3], *seen[4], seen[5]],
+                               [*[-0.1] * 3, -4.65, *[-1.3] * 3, -15.45, *[-2.4] * 3, -25.35], rtol=1e-5)
 
 
 def test_growing_shapes_compile_nothing():

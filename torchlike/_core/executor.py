@@ -44,6 +44,7 @@ MOST_NOTES = 64  # such files of one process
 LENT = 8  # runs of an executable with copies of what it takes over, before another is compiled that does not
 SETTLED = 4  # programs after a compilation until memory is tidied again
 COUNTED = 2000  # operations compiled until the process's memory mappings are counted: each takes about two
+MOST_PASSING = 1 << 17  # programs that were seen once and let go, of which it is noted when
 MAPPED = 3  # an executable takes as many besides as so many operations
 
 
@@ -93,24 +94,14 @@ _NOT_ON_DEVICE = (np.ndarray, jax.core.Tracer, type(None))
 class ProgramInfo:
     """What is known of one program: its steps, how often it was seen, its executables."""
 
-    __slots__ = ("steps", "input_avals", "n_results", "seen", "near", "last_seen", "executables", "chosen", "lives", "work",
+    __slots__ = ("node", "read", "kept", "n_results", "seen", "near", "last_seen", "executables", "chosen", "lives", "work",
                  "gain", "looked_on_disk", "n_floats", "n_ints", "device", "refusal", "compile_seconds", "hosts", "eager", "foreign", "earlier", "loop")
 
     def __init__(self, node, device):
-        self.steps: list[Step] = []
-        self.input_avals = []
-        path = []
-        while node.parent is not None:
-            path.append(node)
-            node = node.parent
-        n = 0
-        for node in reversed(path):
-            if node.plan is None:
-                self.input_avals.append(node.outs[0])
-            else:
-                self.steps.append(Step(node.plan, node.refs, n))
-                n += len(node.outs)
-        self.n_results, self.device = n, device
+        self.node = node  # where it ends in the trie; None once it was let go
+        self.read: tuple[list[Step], list] | None = None  # the steps and the inputs' avals, as long as they are worth keeping
+        self.kept: tuple = ()  # where it was let go, the inputs' avals and, flat, each step's plan and references
+        self.n_results, self.device = node.n_results, device
         kinds = Counter(r for s in self.steps for r in s.refs if r.__class__ is not int)
         self.n_floats = kinds[FLOAT] + 2 * kinds[COMPLEX]
         self.n_ints = kinds[INT] + kinds[BOOL]
@@ -131,6 +122,71 @@ class ProgramInfo:
         self.refusal = ""  # why it cannot be compiled
         self.loop: tuple | None = None  # where in a loop it ended, once it ended by its length
         infos.append(self)
+
+    @property
+    def steps(self) -> list[Step]:
+        return self._path()[0]
+
+    @property
+    def input_avals(self) -> list:
+        return self._path()[1]
+
+    def _path(self) -> tuple[list[Step], list]:
+        if self.read is None:
+            avals, flat = (_avals(self.node), _flat(self.node)) if self.node is not None else self.kept
+            self.read = steps, _ = [], list(avals)
+            n = 0
+            for plan, refs in zip(flat[::2], flat[1::2]):
+                steps.append(Step(plan, refs, n))
+                n += len(plan.outs)
+        return self.read
+
+    def recall(self, signature: int) -> None:
+        """Take up what was noted when the same program was let go."""
+        clock = _once.pop(signature, None)
+        if clock is not None:
+            self.seen = self.near = 1
+            self.last_seen = clock
+
+    def is_passing(self) -> bool:
+        """Whether it was seen once, in little time: most such programs never return."""
+        return self.seen == 1 and not self.executables and NOTED * self.gain <= self.compile_seconds
+
+    def let_go(self, signature: int) -> None:
+        """Leave the trie: only the signature tells from now on that it was seen. What `explain` prints of it is kept."""
+        self.kept, self.read, self.node = (_avals(self.node), _flat(self.node)), None, None
+        if len(_once) >= MOST_PASSING:
+            _once.clear()
+        _once[signature] = self.last_seen
+        if infos[-1] is self:
+            infos.pop()
+        else:
+            infos.remove(self)
+
+
+def _ways(node) -> list:
+    """The nodes from the trie's root to this one."""
+    found = []
+    while node.parent is not None:
+        found.append(node)
+        node = node.parent
+    return found[::-1]
+
+
+def _avals(node) -> tuple:
+    return tuple([n.key for n in _ways(node) if n.plan is None])
+
+
+def _flat(node) -> tuple:
+    return tuple([x for n in _ways(node) if n.plan is not None for x in (n.plan, n.refs)])
+
+
+def signature_of(node) -> int:
+    """A hash of the program that ends at a node."""
+    return hash(tuple([n.key for n in _ways(node)]))
+
+
+_once: dict[int, int] = {}  # signatures of programs that were let go: when they were seen
 
 
 infos: list[ProgramInfo] = []
@@ -165,6 +221,8 @@ def run(prog, reason: str, divisible: bool = True) -> None:
     info = node.program_info
     if info is None:
         info = node.program_info = ProgramInfo(node, prog.device)
+        if _once:
+            info.recall(signature_of(node))
     info.seen += 1
     _tick(info)
     distance = options.clock - info.last_seen

@@ -135,7 +135,8 @@ def _append(piece, step, numbers: list, values: dict[int, Value]) -> None:
             return
         else:
             refs.append(v.ref if v.epoch is piece else piece.add_input(v))
-    node = piece.node.children.get((plan.op, plan.statics, *refs)) or piece.extend(plan.op, plan.statics, tuple(refs))
+    key = plan.op, plan.statics, *refs
+    node = piece.node.find(key) or piece.extend(key)
     if piece.device is None:
         piece.device = plan.device
     piece.add_numbers(numbers)

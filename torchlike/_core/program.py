@@ -8,7 +8,9 @@ whole (`executor.py` decides). Results that nobody holds any more are not output
 from __future__ import annotations
 
 import contextlib
+import gc
 import os
+import sys
 import threading
 from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
@@ -26,21 +28,63 @@ LONGEST = int(os.environ.get("TORCHLIKE_PROGRAM_LENGTH", "2000"))  # operations;
 
 
 class Node:
-    """A prefix of a program: one more operation (or one more input) than its parent."""
+    """A prefix of a program: one more operation (or one more input) than its parent.
 
-    __slots__ = ("parent", "plan", "refs", "outs", "children", "n_results", "program_info")
+    `key`: (op, statics, *references), or an input's aval. Most nodes lead to one other only, `child`; Python's garbage collector
+    visits every object of the trie again and again, so these do without a dictionary.
+    """
 
-    def __init__(self, parent, plan, refs, outs, n_results):
-        self.parent, self.plan, self.refs, self.outs, self.n_results = parent, plan, refs, outs, n_results
-        self.children = {}
+    __slots__ = ("parent", "key", "plan", "outs", "n_results", "child", "others", "program_info")
+
+    def __init__(self, parent, key, plan, n_results):
+        self.parent, self.key, self.plan, self.n_results = parent, key, plan, n_results
+        self.outs = () if plan is None else plan.outs
+        self.child: Node | None = None
+        self.others: dict | None = None  # further nodes by their keys, and what record_all finds
         self.program_info = None  # executor.ProgramInfo once a program ended here
+
+    @property
+    def refs(self) -> tuple:
+        """What the operation reads: results from 0 on, inputs from -1 down, the kinds of numbers, None."""
+        return () if self.plan is None else self.key[2:]
+
+    def find(self, key) -> Node | None:
+        """The node to which `key` leads."""
+        child = self.child
+        if child is not None and child.key == key:
+            return child
+        return None if self.others is None else self.others.get(key)
+
+    def add(self, key, plan, n_results: int) -> Node:
+        """A new node to which `key` leads."""
+        node = Node(self, key, plan, n_results)
+        if self.child is None:
+            self.child = node
+        else:
+            self.note(key, node)
+        trie.size += 1
+        return node
+
+    def note(self, key, found) -> None:
+        if self.others is None:
+            self.others = {}
+        self.others[key] = found
+
+    def drop(self, node: Node) -> None:
+        """Let go of a node that this one leads to."""
+        if self.child is node:
+            self.child = None
+        else:
+            del self.others[node.key]
+        node.parent = None
+        trie.size -= 1
 
 
 class Trie:
     """The root of all programs, and how many nodes hang below it."""
 
     def __init__(self):
-        self.root = Node(None, None, (), (), 0)
+        self.root = Node(None, None, None, 0)
         self.size = 0
 
 
@@ -50,10 +94,11 @@ trie = Trie()
 class Program:
     """The operations recorded since the last run."""
 
-    __slots__ = ("node", "inputs", "floats", "ints", "results", "device", "checks")
+    __slots__ = ("node", "fresh", "inputs", "floats", "ints", "results", "device", "checks")
 
     def __init__(self):
         self.node = trie.root
+        self.fresh = 0  # nodes that it added to the trie
         self.inputs: list[Value] = []
         self.floats: list[float] = []
         self.ints: list[int] = []
@@ -81,18 +126,14 @@ class Program:
             if self.device is not None:
                 raise OtherDevice
             self.device = v.aval.device
-        node = self.node.children.get(v.aval)
-        if node is None:
-            node = Node(self.node, None, (), (v.aval,), self.node.n_results)
-            self.node.children[v.aval] = node
-            trie.size += 1
-        self.node = node
+        self.node = self.node.find(v.aval) or self._add(v.aval, None, self.node.n_results)
         self.inputs.append(v)
         v.epoch, v.ref = self, -len(self.inputs)
         return v.ref
 
-    def extend(self, op: Op, statics: tuple, refs: tuple) -> Node:
-        """A new node for a record seen for the first time after this prefix."""
+    def extend(self, key: tuple) -> Node:
+        """A new node for a record (op, statics, *references) seen for the first time after this prefix."""
+        op, statics, *refs = key
         plan = op.plan(tuple(map(self._aval, refs)), statics)
         if plan.device is not self.device:
             if self.device is not None:
@@ -100,10 +141,11 @@ class Program:
             if plan.device is _device.META:
                 raise RunsNow
             self.device = plan.device
-        node = Node(self.node, plan, refs, plan.outs, self.node.n_results + len(plan.outs))
-        self.node.children[(op, statics, *refs)] = node
-        trie.size += 1
-        return node
+        return self._add(key, plan, self.node.n_results + len(plan.outs))
+
+    def _add(self, key, plan, n_results: int) -> Node:
+        self.fresh += 1
+        return self.node.add(key, plan, n_results)
 
     def add_numbers(self, values: list) -> None:
         """The Python numbers among a record's values."""
@@ -168,6 +210,7 @@ state.loop = None  # the Loop that the last programs may be of, as long as they 
 state.capture = None  # what torch.compile collects while it traces a call: see _compile.py
 lock = threading.RLock()
 _new = object.__new__
+BY_LENGTH = "program length"  # why a program ended
 SEALED = "sealed"  # epoch of a Value that has an array, which a traced call must not look at: see _tracing.py
 MOST_CHECKS = 64  # that wait for an observation, before the older ones are looked at
 _waiting_checks: list[Check] = []
@@ -193,9 +236,13 @@ def record(op: Op, values: list, statics: tuple):
                 else:
                     refs.append(_number_kind(v, cls))
                     numbers = True
-            node = prog.node.children.get((op, statics, *refs))
+            key = op, statics, *refs
+            node = prog.node.child
+            if node is None or node.key != key:  # find() where a call would cost every operation
+                others = prog.node.others
+                node = None if others is None else others.get(key)
             if node is None:
-                node = prog.extend(op, statics, tuple(refs))
+                node = prog.extend(key)
             elif prog.device is None:
                 prog.device = node.plan.device
         except RunsNow:
@@ -224,19 +271,25 @@ def record(op: Op, values: list, statics: tuple):
             prog.forget_unfinished()
             raise
         if n >= state.limit and (state.limit or not isinstance(op, View)):  # a view alone computes nothing, immediate or not
+            plan, node = node.plan, None
             _end_by_length()
+            return plan, made
         return node.plan, made
 
 
 def _end_by_length() -> None:
     """Run the program, which is as long as it may be; the next one ends where a loop's body does."""
-    limit, loop, node = state.limit, state.loop, state.program.node
+    limit, loop, node, fresh = state.limit, state.loop, state.program.node, state.program.fresh
     before = node.program_info.loop if node.program_info is not None else None
-    flush("program length")
+    flush(BY_LENGTH)
     if 0 < limit <= LONGEST:
         state.loop = loop = loop or Loop(LONGEST)
         node.program_info.loop = loop.add(node, before)
         state.limit = max(loop.next_length() - 1, 1)
+    if fresh:
+        box = [node]
+        del node
+        _let_pass(fresh, box)
 
 
 def _forget_loop() -> None:
@@ -274,13 +327,13 @@ def record_all(sequence: Sequence, values: list) -> list[Value] | None:
         except (RunsNow, OtherDevice, OverflowError):
             return None
         start, n, key = prog.node, len(prog.results), tuple(refs)
-        known = start.children.get(key)
-        if known is None:
+        known = None if start.others is None else start.others.get(key)
+        if known is None or known[0].parent is None:  # never recorded here, or let go since
             made: list = []
             for op, statics, sources in sequence.steps:
                 made += record(op, [None if k is None else made[k] if k >= 0 else values[~k] for k in sources], statics)[1]
             if prog is state.program:
-                start.children[key] = prog.node, [made[k].aval for k in sequence.kept], len(made)
+                start.note(key, (prog.node, [made[k].aval for k in sequence.kept], len(made)))
                 trie.size += 1
             return [made[k] for k in sequence.kept]
         end, avals, n_results = known
@@ -491,16 +544,60 @@ def run_waiting() -> None:
 
 
 def _execute(prog: Program, reason: str) -> None:
+    fresh, box = prog.fresh, [prog.node]
+    collects = fresh > 0 and gc.isenabled()  # what is made here for a new program is gone soon, and a collection would take it for lasting
+    if collects:
+        gc.disable()
     try:
         executor.run(prog, reason)
+        if fresh and reason != BY_LENGTH:
+            _let_pass(fresh, box)
     except Exception as error:
         for v in filter(None, prog.results):
             v.epoch, v.ref = None, error
         raise
+    finally:
+        if collects:
+            gc.enable()
     if prog.checks:
         check_later(prog.checks)
     if trie.size > executor.MOST_NODES:
         forget_programs()
+
+
+def _let_pass(fresh: int, box: list[Node]) -> None:
+    """Take a program that was seen once out of the trie again, from its end (alone in `box`) as far as it is its own `fresh` nodes: most such
+    programs never return, and Python's garbage collector would visit their nodes again and again."""
+    node = box.pop()
+    info = node.program_info
+    if info is None or not info.is_passing() or not _is_free(node, 1):
+        return
+    info.let_go(executor.signature_of(node))
+    for _ in range(fresh):
+        if not _is_free(node) or (node.program_info is not None and node.program_info is not info):
+            return
+        parent = node.parent
+        parent.drop(node)
+        node, parent = parent, None
+
+
+def _is_free(node: Node, known: int = 0) -> bool:
+    """Whether nothing goes on from a node, and nobody stands there (a program that is recorded or traced, a captured step) but `known` holders."""
+    return node.child is None and not node.others and _holders(node) == _ALONE + known
+
+
+def _holders(node: Node) -> int:
+    return sys.getrefcount(node)
+
+
+def _count_alone() -> int:
+    """What _holders counts in _is_free of a node that its parent and one variable hold."""
+    parent = Node(None, None, None, 0)
+    node = parent.child = Node(parent, None, None, 0)
+    return (lambda node: _holders(node))(node)
+
+
+_ALONE = _count_alone()
 
 
 def is_idle() -> bool:

@@ -77,9 +77,11 @@ def _select_put(xp, base, new, dim, i):
 
 SELECT = View("select", _select, put=_select_put, layout=_select_layout)
 _UNBIND = View("unbind", _select, put=_select_put, layout=_select_layout)
-SELECT_AT = View("select_at", lambda xp, x, i, dim: _select(xp, x, dim, i) if xp is np else lax.dynamic_index_in_dim(x, i, dim, False),
-                 layout=lambda a, i, dim: _select_layout(a, dim, i), torch_name="SelectBackward0",
-                 put=lambda xp, base, new, i, dim: _select_put(xp, base, new, dim, i))
+SELECT_AT, _UNBIND_AT = (
+    View(name, lambda xp, x, i, dim: _select(xp, x, dim, i) if xp is np else lax.dynamic_index_in_dim(x, i, dim, False),
+         layout=lambda a, i, dim: _select_layout(a, dim, i), torch_name=torch_name, put=lambda xp, base, new, i, dim: _select_put(xp, base, new, dim, i))
+    for name, torch_name in (("select_at", "SelectBackward0"), ("unbind_at", "UnbindBackward0")))
+MANY = 64  # slices, above which their positions are data: each would be an operation of its own, for each length of a list (an episode's)
 
 
 WRITES = 64  # in place; so many are a loop over positions
@@ -276,7 +278,8 @@ def unbind(input, dim: int = 0) -> tuple:
     if not shape:
         raise IndexError("Dimension specified as 0 but tensor has no dimensions")
     d = as_dim(dim, len(shape))
-    return _several("Unbind", [input._view(_UNBIND, (d, i)) for i in range(shape[d])])
+    many = shape[d] > MANY
+    return _several("Unbind", [input._view(_UNBIND_AT, (d,), i) if many else input._view(_UNBIND, (d, i)) for i in range(shape[d])])
 
 
 def _xsplit(name, least, dim_of):
