@@ -132,14 +132,17 @@ class ProgramInfo:
         return self._path()[1]
 
     def _path(self) -> tuple[list[Step], list]:
-        if self.read is None:
-            avals, flat = (_avals(self.node), _flat(self.node)) if self.node is not None else self.kept
-            self.read = steps, _ = [], list(avals)
-            n = 0
-            for plan, refs in zip(flat[::2], flat[1::2]):
-                steps.append(Step(plan, refs, n))
-                n += len(plan.outs)
-        return self.read
+        if self.read is not None:
+            return self.read
+        avals, flat = (_avals(self.node), _flat(self.node)) if self.node is not None else self.kept
+        steps, n = [], 0
+        for plan, refs in zip(flat[::2], flat[1::2]):
+            steps.append(Step(plan, refs, n))
+            n += len(plan.outs)
+        read = steps, list(avals)
+        if self.node is not None:
+            self.read = read
+        return read
 
     def recall(self, signature: int) -> None:
         """Take up what was noted when the same program was let go."""

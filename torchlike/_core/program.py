@@ -546,9 +546,9 @@ def run_waiting() -> None:
 def _execute(prog: Program, reason: str) -> None:
     fresh, box = prog.fresh, [prog.node]
     collects = fresh > 0 and gc.isenabled()  # what is made here for a new program is gone soon, and a collection would take it for lasting
-    if collects:
-        gc.disable()
     try:
+        if collects:
+            gc.disable()
         executor.run(prog, reason)
         if fresh and reason != BY_LENGTH:
             _let_pass(fresh, box)
