@@ -76,6 +76,75 @@ def test_multi_grad_hook(torch):
     return seen
 
 
+def of_the_first_only(torch):
+    """x * w whose backward gives w nothing."""
+    class First(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x, w):
+            return x * w
+
+        @staticmethod
+        def backward(ctx, g):
+            return g, None
+    return lambda w: First.apply(torch.ones(2, requires_grad=True), w).sum()
+
+
+@same
+def test_hooks_where_no_gradient_came(torch):
+    """They run with None, so that who waits for all gradients does not wait for ever."""
+    w, log, loss = torch.ones(2, requires_grad=True), [], of_the_first_only(torch)
+    w.register_hook(lambda g: log.append(("leaf", g)))
+    w.register_post_accumulate_grad_hook(lambda p: log.append(("accumulated", p.grad)))
+    end = w.view_as(w).grad_fn.next_functions[0][0]
+    end.register_hook(lambda given, received: log.append(("end", given, received)))
+    loss(w).backward()
+    inner = w * 2
+    inner.register_hook(lambda g: log.append(("inner", g)))
+    inner.retain_grad()
+    inner.grad_fn.register_prehook(lambda received: log.append(("before", received)))
+    inner.grad_fn.register_hook(lambda given, received: log.append(("after", list(given), received)))
+    loss(inner).backward()
+    several = torch.ones(2, requires_grad=True), torch.ones(2, requires_grad=True)
+    torch.autograd.graph.register_multi_grad_hook(several, lambda gs: log.append(("all", gs)))
+    torch.autograd.graph.register_multi_grad_hook(several, lambda g: log.append(("any", g)), mode="any")
+    (loss(several[0]) + several[1].sum()).backward()
+    return log, w.grad, inner.grad
+
+
+@same
+def test_no_gradient_cannot_become_one(torch):
+    loss = of_the_first_only(torch)
+    leaf, other = torch.ones(2, requires_grad=True), torch.ones(2, requires_grad=True)
+    leaf.register_hook(lambda g: torch.ones(2))
+    inner = other * 2
+    inner.grad_fn.register_hook(lambda given, received: (torch.ones(2), None))
+    return error(loss(leaf).backward), error(loss(inner).backward), leaf.grad, other.grad
+
+
+@same
+def test_a_complex_gradient_of_what_is_real(torch):
+    class Wrong(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x * 2
+
+        @staticmethod
+        def backward(ctx, g):
+            return g.to(torch.complex64)
+    x = torch.ones(2, requires_grad=True)
+    return error(Wrong.apply(x).sum().backward), x.grad
+
+
+def test_saved_tensors_hooks_are_called(subject, oracle):
+    """What cannot be called is refused where the block begins, and changes nothing."""
+    for torch in (subject, oracle):
+        with pytest.raises(TypeError), torch.autograd.graph.saved_tensors_hooks(1, lambda t: t):
+            pass
+        x = torch.ones(2, requires_grad=True)
+        (x * x).sum().backward()
+        assert x.grad.tolist() == [2, 2]
+
+
 @same
 def test_module_hooks(torch):
     torch.manual_seed(0)

@@ -102,6 +102,10 @@ function(lambda ctx, x: (ctx.mark_dirty(x), x.mul_(2))[1])(torch.ones(2, require
 function(lambda ctx, x: (ctx.mark_dirty(x), x.mul_(2), x * 1)[2])(torch.ones(2, requires_grad=True) * 1)
 function(lambda ctx, x: (ctx.mark_non_differentiable(x), x)[1])(torch.ones(2, requires_grad=True)).requires_grad
 f = function(lambda ctx, x: (ctx.save_for_backward(x), x * 2)[1], lambda ctx, g: g * ctx.saved_variables[0]); f(torch.ones(2, requires_grad=True)).sum().backward()
+function(lambda ctx, x: (ctx.save_for_backward(x, None, 3), x * 2)[1])(torch.ones(2, requires_grad=True))
+f = function(lambda ctx, x: x * 1, lambda ctx, g: g.int()); x = torch.ones(2, requires_grad=True); f(x).sum().backward(); x.grad
+f = function(lambda ctx, x: x * 1, lambda ctx, g: g.real); x = torch.ones(2, dtype=torch.cfloat, requires_grad=True); f(x).real.sum().backward(); x.grad
+x = torch.tensor([1., 2.], requires_grad=True); y = torch.tensor([1., 3.], requires_grad=True); torch.autograd.grad(torch.nextafter(x, y).sum(), (x, y))
 """
 HOOKS = """
 x = torch.ones(2, requires_grad=True); h = x * 3; h.retain_grad(); o = (h * h).sum(); o.backward(retain_graph=True); o.backward(); h.grad

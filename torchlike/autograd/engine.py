@@ -210,11 +210,13 @@ def run(roots, keep_graph: bool, create_graph: bool, inputs: Sequence[Tensor], a
             elif leaf:
                 if leaves is not None:
                     leaves.append((node, mine[0]))
-                elif not inputs and mine[0] is not None:
+                elif not inputs:
                     _accumulate(node, mine[0], create_graph)
                 continue
             elif all(g is None for g in mine):
                 below = [None] * len(node.edges)
+                if node.hooks is not None and node.hooks.post:
+                    below = _after(node, below, mine)
             else:
                 needs = node.needs
                 if wanted is not None:  # gradients that nobody asked for are not made
@@ -233,8 +235,7 @@ def run(roots, keep_graph: bool, create_graph: bool, inputs: Sequence[Tensor], a
                 if waiting[edge[0]][0] == 0:
                     ready.append(edge[0])
         for leaf, g in leaves or ():
-            if g is not None:
-                _accumulate(leaf, g, False)
+            _accumulate(leaf, g, False)
         if outer_walk is None:
             for callback in _callbacks:  # grows: a callback may queue another
                 callback()
@@ -387,10 +388,9 @@ def _tensor_hooks(node: Node, grads: list) -> list:
     hooks = node.hooks
     for out, table in hooks.tensor.items():
         for hook in list(table.values()):
-            if grads[out] is not None:
-                r = hook(grads[out])
-                if r is not None:
-                    grads[out] = _returned(hook, r, grads[out])
+            r = hook(grads[out])  # None where nothing came: who counts gradients waits for that one, too
+            if r is not None:
+                grads[out] = _returned(hook, r, grads[out])
     for out, ref in hooks.retain.items():
         tensor = ref()
         if tensor is not None and grads[out] is not None:
@@ -405,7 +405,7 @@ def _returned(hook: Callable, r, before: Tensor | None) -> Tensor | None:
     if not isinstance(r, Tensor):
         raise TypeError(f"expected Variable, but hook returned '{type(r).__name__}'")
     if before is None:
-        return r
+        raise RuntimeError("can't replace a None gradient with a non-None value")
     name = getattr(hook, "__name__", "hook")
     if r.dtype is not before.dtype:
         raise RuntimeError(f"hook '{name}' has changed the type of value (was {before.type()} got {r.type()})")
@@ -453,11 +453,13 @@ def _after(node: Node, below: list, grads: list) -> list:
     return below
 
 
-def _accumulate(node: AccumulateGrad, g: Tensor, create_graph: bool) -> None:
+def _accumulate(node: AccumulateGrad, g: Tensor | None, create_graph: bool) -> None:
+    """The end of the walk at a leaf: its hooks run where no gradient came, too."""
     tensor = node.variable
     if tensor is None:
         return
-    _store(tensor, g, create_graph)
+    if g is not None:
+        _store(tensor, g, create_graph)
     if node.post_accumulate:
         seen = tensor
         for hook in list(node.post_accumulate.values()):

@@ -22,9 +22,9 @@ class FunctionCtx:
 
     def save_for_backward(self, *tensors) -> None:
         """Tensors (or None) that backward reads as `ctx.saved_tensors`."""
-        for t in tensors:
+        for i, t in enumerate(tensors):
             if t is not None and not isinstance(t, Tensor):
-                raise TypeError(f"save_for_backward can only save variables, but argument {tensors.index(t)} is of type {class_name(t)}")
+                raise TypeError(f"save_for_backward can only save variables, but argument {i} is of type {class_name(t)}")
         self.to_save = tensors
 
     def save_for_forward(self, *tensors) -> None:
@@ -125,6 +125,8 @@ def _fitted(g: Tensor, a, i: int, name: str) -> Tensor:
             raise RuntimeError(f"Function {name} returned an invalid gradient at index {i} - got {list(g._aval.shape)} but expected shape "
                                f"compatible with {list(a.shape)}")
         g = g.sum_to_size(a.shape)
+    if g.dtype.is_complex and not a.dtype.is_complex:
+        raise RuntimeError(f"Function {name} returned an invalid gradient at index {i} - expected a real one, but got dtype {g.dtype}")
     return g if g.dtype is a.dtype else g.to(a.dtype)
 
 

@@ -6,6 +6,7 @@ import functools
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
+from .._core.errors import class_name
 from .._core.grad_mode import mode
 from .._core.graph import AccumulateGrad, Node, _handle  # noqa: F401
 from .._core.registry import Op
@@ -146,6 +147,9 @@ class saved_tensors_hooks:
     def __enter__(self) -> None:
         if mode.saved_hooks_disabled is not None:
             raise RuntimeError(mode.saved_hooks_disabled)
+        for hook in (self.pack_hook, self.unpack_hook):
+            if not callable(hook):
+                raise TypeError(f"a hook on saved tensors has to be callable, but got {class_name(hook)}")
         self.before = mode.saved_hooks, mode.watchers
         mode.saved_hooks = (*mode.saved_hooks, (self.pack_hook, self.unpack_hook))
         if _pack_node not in mode.watchers:
@@ -212,13 +216,13 @@ def register_multi_grad_hook(tensors: Sequence[Tensor], fn: Callable, *, mode: s
         raise AssertionError("Expected gradient function to be set")
     edges = [get_gradient_edge(t) for t in tensors]
     walk_of: list = [None]
-    seen: list = []
+    seen: dict = {}
 
-    def arrived(i: int, g: Tensor) -> None:
+    def arrived(i: int, g: Tensor | None) -> None:
         walk = _walk()
         if walk_of[0] is not walk:
             walk_of[0] = walk
-            seen[:] = [None] * len(tensors)
+            seen.clear()
             if mode == "any":
                 fn(g)
         if mode == "any":
@@ -226,8 +230,8 @@ def register_multi_grad_hook(tensors: Sequence[Tensor], fn: Callable, *, mode: s
         seen[i] = g
         reached, run = walk
         expected = sum(e.node in reached and (run is None or e.node in run or isinstance(e.node, AccumulateGrad)) for e in edges)
-        if sum(s is not None for s in seen) == expected:
-            fn(list(seen))
+        if len(seen) == expected:
+            fn([seen.get(j) for j in range(len(edges))])
             walk_of[0] = None
     return _Handles([e.node.add_tensor_hook(e.output_nr, functools.partial(arrived, i)) for i, e in enumerate(edges)])
 

@@ -458,7 +458,8 @@ hypot = binary("hypot", lambda xp, x, y: xp.hypot(x, y), promote=only("hypot_cpu
     lambda xp, g, x, out: g * x / out, lambda xp, g, y, out: g * y / out))
 copysign = binary("copysign", lambda xp, x, y: xp.copysign(x, y), promote="float", numbers=("other",), grads=(
     lambda xp, g, x, out: choose(xp, x == 0, xp.zeros((), g.dtype), g * out / x), _zero), real=True)
-nextafter = binary("nextafter", lambda xp, x, y: xp.nextafter(x, y), promote=only("nextafter_cpu", dt.FLOAT, dt.FLOAT), grads=(lambda xp, g: g, _zero))
+nextafter = binary("nextafter", lambda xp, x, y: xp.nextafter(x, y), promote=only("nextafter_cpu", dt.FLOAT, dt.FLOAT), grads=(
+    lambda xp, g, x, y: choose(xp, x == y, xp.zeros((), g.dtype), g), _zero))
 OPS["nextafter"].steps = True
 
 
