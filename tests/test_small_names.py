@@ -153,3 +153,24 @@ def test_no_named_dimensions(torch):
              (torch.tensor, [[1.0]]), (torch.arange, 3))
     tensors = torch.ones(2), torch.ones(2).to_sparse(), torch.nn.Parameter(torch.ones(2))
     return [error(f, *args, names=("a", "b")) for f, *args in given], [hasattr(t, "names") for t in tensors]
+
+
+@same
+def test_methods_as_functions(torch):
+    x = torch.arange(4.).requires_grad_()
+    y, t = x * 2, torch.zeros(2)
+    made = torch.detach_(y) is y, torch.fill_(t, 3) is t, torch.fill_(t, torch.tensor(4)), torch.get_device(t)
+    return made, y.requires_grad, error(torch.fill_, x, 1), error(torch.detach_, (x * 2)[:2]), torch.from_dlpack(torch.to_dlpack(torch.ones(2)))
+
+
+@same
+def test_convolution_by_one_function(torch):
+    x, w = torch.randn(2, 4, 6), torch.randn(4, 2, 3)
+    return torch.convolution(x, w, None, [1], [1], [1], False, [0], 2), torch.convolution(x, w, torch.ones(4), [2], [0], [1], True, [1], 2)
+
+
+@same
+def test_foreach_copy(torch):
+    to, source = [torch.ones(2), torch.ones(3, dtype=torch.int64)], [torch.full((2,), 2.5), torch.full((3,), 2.5)]
+    made = torch._foreach_copy_(to, source, True) is to
+    return made, to, error(torch._foreach_copy_, to, [1., 2.]), error(torch._foreach_copy_, to, source[:1]), error(torch._foreach_copy_, to, 1)

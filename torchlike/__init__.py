@@ -121,7 +121,7 @@ _LAZY = frozenset({
 _OPERATORS = frozenset({
     "_convert_indices_from_coo_to_csr", "_convert_indices_from_csr_to_coo", "_log_softmax", "_log_softmax_backward_data",
     "_native_batch_norm_legit_no_training", "_pin_memory", "_scaled_dot_product_efficient_attention",
-    "_scaled_dot_product_flash_attention", "_scaled_dot_product_flash_attention_for_cpu", "_softmax", "_softmax_backward_data", "_unique2",
+    "_scaled_dot_product_flash_attention", "_scaled_dot_product_flash_attention_for_cpu", "_softmax", "_softmax_backward_data", "_unique2", "convolution",
 })
 
 

@@ -14,8 +14,9 @@ from .._core.grad_mode import mode
 from .._core.history import warn
 from .._core.registry import Elementwise, Op
 from .._core.rng_dtypes import cpp_type
+from .._exchange import copied
 from .._kinds import combination
-from .._public import FUNCTIONS, MISSING, named, public
+from .._public import FUNCTIONS, MISSING, called, named, public
 from .._tensor import Tensor, _plain_copy, apply
 from .._writing import check_partly_same
 from .choosing import choose
@@ -207,6 +208,9 @@ def fill_(self, value) -> Tensor:
             raise RuntimeError(f"fill_ only supports 0-dimension value tensor but got tensor with {value.ndim} dimensions.")
         return copy_(self, value if value._storage is None else value.expand(self.shape))
     return overwrite(self, filled(self._value.aval.shape, value, self.dtype, self.device), True)
+
+
+FUNCTIONS["fill_"] = called(copied(fill_))
 
 
 @public(method=False)

@@ -13,7 +13,7 @@ def _tensors(name: str, given, argument: str = "self") -> list[Tensor]:
         raise RuntimeError("Tensor list must have at least one tensor.")
     for i, t in enumerate(given):
         if not isinstance(t, Tensor):
-            raise TypeError(f"expected Tensor as element {i} in argument 0, but got {class_name(t)}")
+            raise TypeError(f"expected Tensor as element {i} in argument {int(argument == 'src')}, but got {class_name(t)}")
     return list(given)
 
 
@@ -67,7 +67,6 @@ for _name, _method in (("maximum", "clamp_min"), ("minimum", "clamp_max")):
 _both("lerp", (("tensors1",), ("weights", "weight")))
 _publish("mm", "mm", (("mat2",),))
 _publish("zero_", "zero_", (), True)
-_publish("copy_", "copy_", (("src",),), True, ("non_blocking",))
 _publish("clone", "clone", (), keywords=("memory_format",))
 _publish("max", "max", ())
 _publish("pow_", "pow_", (("exponent",),), True)
@@ -79,6 +78,14 @@ def _foreach_pow(self, exponent) -> tuple:
         tensors = _tensors("pow", self)
         return tuple(t.pow(e) for t, e in zip(tensors, _column("pow", exponent, len(tensors))))
     return tuple(FUNCTIONS["pow"](self, e) for e in _tensors("pow", exponent, "exponent"))
+
+
+def _foreach_copy_(self, src, non_blocking=False) -> list | tuple:
+    """Each tensor of src into the one of self at its place."""
+    tensors, sources = _tensors("copy_", self), _tensors("copy_", src, "src")
+    for t, source in zip(tensors, _column("copy_", sources, len(tensors))):
+        t.copy_(source, non_blocking)
+    return self
 
 
 def _foreach_norm(self, ord=2, dtype=None) -> tuple:
@@ -112,5 +119,5 @@ def _product(method: str):
 
 for _name in ("addcmul", "addcdiv", "addcmul_", "addcdiv_"):
     _product(_name)
-for _f in (_foreach_pow, _foreach_norm, _foreach_powsum):
+for _f in (_foreach_copy_, _foreach_pow, _foreach_norm, _foreach_powsum):
     FUNCTIONS[_f.__name__] = _f

@@ -6,8 +6,9 @@ import numpy as np
 from .._arguments import as_dim
 from .._core.layout import Layout, channels_last_strides, contiguous_strides, is_channels_last, is_contiguous, like
 from .._core.registry import Op
+from .._exchange import copied
 from .._plainly import state as overriding
-from .._public import public
+from .._public import FUNCTIONS, called, public
 from .._tensor import Size, Tensor, apply, instance
 
 # in C order: a sum of the dimensions' own orders would be copied again by what reshapes it
@@ -108,6 +109,7 @@ def _detach_(self) -> Tensor:
 
 
 Tensor.detach_ = _detach_
+FUNCTIONS["detach_"] = called(copied(_detach_))
 
 
 def _size(self, dim: int | None = None):

@@ -252,7 +252,12 @@ Tensor.is_pinned = lambda self, device=None: False
 Tensor.pin_memory = lambda self, device=None: self
 Tensor.is_shared = lambda self: not self._dispatches and is_shared(self._storage)
 Tensor.share_memory_ = _share_memory
-Tensor.get_device = lambda self: -1 if self.device.type == "cpu" else self.device.index
+
+
+@public()
+def get_device(input) -> int:
+    """The number of the tensor's device; -1 for the CPU."""
+    return -1 if input.device.type == "cpu" else input.device.index
 
 
 def _assert_tensor_metadata(a: Tensor, size=None, stride=None, dtype=None, *, device=None, layout=None) -> None:

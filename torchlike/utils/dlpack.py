@@ -83,6 +83,7 @@ Tensor.__dlpack__ = _export
 Tensor.__dlpack_device__ = _export_device
 
 
+@public(method=False)
 def to_dlpack(tensor: Tensor) -> Any:
     """A DLPack capsule of `tensor`; it can be consumed once."""
     return tensor.__dlpack__()
