@@ -1,6 +1,6 @@
 """Sparse tensors against real torch: making, printing, arithmetic, products, gradients, errors."""
 import pytest
-from same import caught, outcomes, same
+from same import caught, error, outcomes, same
 
 
 def _coo(torch, kind=None):
@@ -343,3 +343,27 @@ def test_dense_programs_do_not_load_it():
     import sys
     code = "import torchlike as torch, sys; torch.ones(2).sum().item(); assert not [m for m in sys.modules if m.startswith('torchlike.sparse')]"
     subprocess.run([sys.executable, "-c", code], check=True, cwd="..")
+
+
+@same
+def test_compressed_matrices_in_sums_of_products(torch):
+    m = torch.tensor([[1., 0., 2.], [0., 0., 3.]])
+    b, v, found = torch.ones(2, requires_grad=True), torch.tensor([1., 2., 3.], requires_grad=True), []
+    for c in (m.to_sparse_csr(), m.to_sparse_csc()):
+        y = torch.addmv(b, c, v, beta=2, alpha=3)
+        found += [y, torch.autograd.grad(y.sum(), (b, v)), torch.addmv(torch.full((2,), float("nan")), c, v.detach(), beta=0), torch.ones(2).addmv_(c, v.detach())]
+        found += [torch.ones(2, 2).addmm_(c, torch.ones(3, 2), beta=0.5), torch.addmv(torch.ones(2), c, v.detach(), out=torch.zeros(2))]
+        found += [error(torch.addmv, b, c, b), error(torch.addmv, b.double(), c, v)]
+    return found, error(torch.addmv, b, m.to_sparse(), v)
+
+
+@same
+def test_slices_of_compressed_matrices_are_coalesced(torch):
+    c = torch.tensor([[1., 0., 2.], [0., 0., 3.]]).to_sparse_csr()
+    return [(s.is_coalesced(), s.indices(), s.values()) for s in (c[0], c.select(0, 1), c.select(1, 2), c.to_sparse_csc().select(1, 0))]
+
+
+@same
+def test_functions_of_coordinates_refuse_compressed_matrices(torch):
+    c = torch.eye(2).to_sparse_csr()
+    return error(c.coalesce), error(c.indices), error(c.isnan), error(torch.eye(2).to_sparse_csc().crow_indices)

@@ -312,7 +312,11 @@ def in_place(f: Callable, name: str, repeating: Callable | None = None) -> Calla
                 _translate(words, kwargs, f)
             result = f(self, *args, **kwargs)
         except Refused as error:
-            return sparse_form(name, error)(self, *args, **kwargs)
+            if self._sparse or name in SPARSE_FORMS:
+                return sparse_form(name, error)(self, *args, **kwargs)
+            result = sparse_form(f.__name__, error)(self, *args, **kwargs)
+            if result._sparse:
+                raise
         except NotImplementedError:
             refuse_cast(self, args)  # torch asks first whether the result could be stored
             raise

@@ -95,7 +95,7 @@ def _zipped(a: np.ndarray, b: np.ndarray, dims: tuple) -> tuple:
 def sub(input: Tensor, other: Any, *, alpha: Any = 1) -> Tensor:
     """input - alpha * other."""
     if isinstance(input, Compressed):
-        raise RuntimeError(f"unsupported tensor layout: {input.type_name}")
+        raise RuntimeError(f"unsupported tensor layout: {input.class_name}")
     return add(input, other, alpha=-alpha, name="Sub")
 
 
@@ -160,7 +160,7 @@ def div(input: Any, other: Any, *, rounding_mode: str | None = None) -> Tensor:
     if not isinstance(input, SparseTensor):
         other.refuse("reciprocal" if _is_number(input) else "div.out")
     if isinstance(input, Compressed) and not isinstance(other, SparseTensor):
-        raise RuntimeError(f"unsupported tensor layout: {input.type_name}")
+        raise RuntimeError(f"unsupported tensor layout: {input.class_name}")
     if not _is_number(other):
         raise RuntimeError(f"Sparse division requires a scalar or zero-dim dense tensor divisor (got shape {list(other.shape)} for divisor)")
     if rounding_mode is None:

@@ -56,7 +56,7 @@ class Compressed(SparseTensor):
         self.refuse("_values")
 
     def _not_coo(self, name: str) -> NoReturn:
-        raise RuntimeError(f"{name} expected sparse coordinate tensor layout but got {self.type_name}")
+        raise RuntimeError(f"{name} expected sparse coordinate tensor layout but got {self.class_name}")
 
     def indices(self) -> NoReturn:
         self._not_coo("indices")
@@ -184,7 +184,7 @@ def _part(name: str) -> Any:
 
     def get(self):
         if self.layout_name != layout:
-            raise RuntimeError(f"{name} expected sparse {word} compressed tensor layout but got {self.type_name}")
+            raise RuntimeError(f"{name} expected sparse {word} compressed tensor layout but got {self.class_name}")
         return getattr(self, attribute)
     get.__name__ = name
     return get

@@ -154,6 +154,16 @@ def addmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: float = 1, alpha: 
     return named(made, "Addmm" if op is _MM else "SparseAddmm")
 
 
+def addmv(input: Tensor, mat: Tensor, vec: Tensor, *, beta: float = 1, alpha: float = 1) -> Tensor:
+    """beta * input + alpha * mat @ vec, of a compressed matrix."""
+    if not isinstance(mat, Compressed):
+        mat.refuse("addmv")
+    if mat.dim() != 2 or vec.dim() != 1 or mat.shape[1] != vec.shape[0]:
+        raise RuntimeError(f"size mismatch, got input ({mat.shape[0]}), mat ({'x'.join(map(str, mat.shape))}), vec ({vec.shape[0]})")
+    made = mv(mat, vec) * alpha
+    return named(input.expand(made.shape) * beta + made if beta else made, "Addmv")
+
+
 def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     """input @ weight.T + bias, of a sparse weight or input."""
     if isinstance(input, SparseTensor) or input.dim() == 2:
@@ -201,4 +211,4 @@ def sampled_addmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: float = 1.
     return input._like(input._entries * beta + (rows * cols).sum(1) * alpha)
 
 
-FORMS = {"mm": mm, "spmm": mm, "matmul": matmul, "mv": mv, "bmm": bmm, "addmm": addmm, "linear": linear}
+FORMS = {"mm": mm, "spmm": mm, "matmul": matmul, "mv": mv, "bmm": bmm, "addmm": addmm, "addmv": addmv, "linear": linear}

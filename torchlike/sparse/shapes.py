@@ -106,8 +106,9 @@ def _chosen(t: Coo, source: np.ndarray, places: np.ndarray, dims: tuple, name: s
 def select(input: Tensor, dim: int, index: int, name: str = "Select") -> Tensor:
     """One slice; strided where no sparse dimension is left."""
     if isinstance(input, Compressed):
-        made = input.coordinates()
-        return select(made, dim, index, name)
+        made = select(input.coordinates(), dim, index, name)
+        made._unique = True  # what is compressed is in order
+        return made
     d, n = as_dim(dim, input.dim()), input.sparse_dim()
     index = operator.index(index)
     size = input._dims[d]
