@@ -32,7 +32,8 @@ def test_bad_arguments(torch):
     x, scale, zeros = torch.ones(2, 3), torch.ones(2), torch.zeros(2, dtype=torch.int32)
     whole, each = torch.fake_quantize_per_tensor_affine, torch.fake_quantize_per_channel_affine
     calls = [(whole, x.int(), 0.1, 0, 0, 7), (whole, x, 0.1, 9, 0, 7), (each, x, scale, zeros.long(), 0, 0, 7), (each, x, scale.double(), zeros, 0, 0, 7),
-             (each, x, scale, zeros, 1, 0, 7), (each, x, scale, zeros, 2, 0, 7), (each, x, scale, zeros, -2, 0, 7), (each, x, scale, zeros + 9, 0, 0, 7), (each, x, scale[None], zeros, 0, 0, 7)]
+             (each, x, scale, zeros, 1, 0, 7), (each, x, scale, zeros, 2, 0, 7), (each, x, scale, zeros, -2, 0, 7), (each, x, scale, zeros + 9, 0, 0, 7),
+             (each, x, scale[None], zeros, 0, 0, 7)]
     return [caught(*call) for call in calls], caught(whole, x, 0.1, 6, 7, 5)[0]
 
 

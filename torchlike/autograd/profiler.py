@@ -6,7 +6,11 @@ profile is on, a range ends its program, so that its time is that of its work.
 from __future__ import annotations
 
 import functools
+import gzip
+import itertools
 import json
+import os
+import threading
 import time
 from collections.abc import Callable
 from typing import Any
@@ -18,29 +22,79 @@ __all__ = ["EventList", "emit_itt", "emit_nvtx", "profile", "record_function"]
 _active: list[profile] = []
 
 
-class Event:
-    """One range: name, begin and end in microseconds since the profile began."""
+class Interval:
+    """Begin and end in microseconds since the profile began."""
 
-    def __init__(self, name: str, start: float, end: float):
-        self.name = self.key = name
+    def __init__(self, start: float, end: float):
         self.start, self.end = start, end
+
+    def elapsed_us(self) -> float:
+        """How long it took."""
+        return self.end - self.start
+
+
+class Event:
+    """One range, or one program that ran: its name and time, and the ranges and programs inside of it."""
+
+    count = 1
+
+    def __init__(self, name: str, start: float, end: float, is_user_annotation: bool = True, thread: int = 0):
+        self.trace_name = name
+        self.name = self.key = "ProfilerStep*" if name.startswith("ProfilerStep#") else name  # steps are averaged together
+        self.time_range, self.is_user_annotation, self.thread = Interval(start, end), is_user_annotation, thread
+        self.id = 0
+        self.cpu_parent: Event | None = None
+        self.cpu_children: list[Event] = []
 
     @property
     def cpu_time_total(self) -> float:
-        return self.end - self.start
+        return self.time_range.elapsed_us()
+
+    cpu_time = cpu_time_total
+
+    @property
+    def self_cpu_time_total(self) -> float:
+        """Without what ran inside of it."""
+        return self.cpu_time_total - sum(e.cpu_time_total for e in self.cpu_children)
+
+    def __repr__(self):
+        return f"<{type(self).__name__} id={self.id} name={self.name} cpu_time={_time(self.cpu_time)} thread={self.thread}>"
 
 
 class EventAverage:
     """Ranges of one name: how often, and how long together."""
 
     def __init__(self, key: str):
-        self.key, self.count, self.cpu_time_total = key, 0, 0.0
+        self.key, self.count, self.cpu_time_total, self.self_cpu_time_total, self.is_user_annotation = key, 0, 0.0, 0.0, False
+
+    def add(self, e: Event | EventAverage) -> None:
+        """One more event, or several together."""
+        self.count += e.count
+        self.cpu_time_total += e.cpu_time_total
+        self.self_cpu_time_total += e.self_cpu_time_total
+        self.is_user_annotation = e.is_user_annotation
 
     @property
     def cpu_time(self) -> float:
-        return self.cpu_time_total / self.count
+        return self.cpu_time_total / self.count if self.count else 0.0
 
-    self_cpu_time_total = property(lambda self: self.cpu_time_total)
+    def __repr__(self):
+        return f"<{type(self).__name__} key={self.key} self_cpu_time={_time(self.self_cpu_time_total)} cpu_time={_time(self.cpu_time)}>"
+
+
+def _nested(events: list[Event]) -> EventList:
+    """The events in order, each with its number and those that ran inside of it."""
+    around: list[Event] = []
+    made = EventList(sorted(events, key=lambda e: (e.thread, e.time_range.start, -e.time_range.end)))
+    for i, e in enumerate(made):
+        e.id = i
+        while around and (around[-1].thread != e.thread or around[-1].time_range.end < e.time_range.end):
+            around.pop()
+        if around:
+            e.cpu_parent = around[-1]
+            around[-1].cpu_children.append(e)
+        around.append(e)
+    return made
 
 
 class EventList(list):
@@ -50,43 +104,50 @@ class EventList(list):
         """One EventAverage per name."""
         found: dict[str, EventAverage] = {}
         for e in self:
-            average = found.setdefault(e.key, EventAverage(e.key))
-            average.count += getattr(e, "count", 1)
-            average.cpu_time_total += e.cpu_time_total
+            found.setdefault(e.key, EventAverage(e.key)).add(e)
         return EventList(found.values())
+
+    @property
+    def self_cpu_time_total(self) -> float:
+        """The time of all events, each counted once."""
+        return sum(e.self_cpu_time_total for e in self)
 
     def table(self, sort_by: str | None = None, row_limit: int = 100, max_src_column_width: int = 75, max_name_column_width: int = 55,
               max_shapes_column_width: int = 80, header: str | None = None, top_level_events_only: bool = False, time_unit: str | None = None) -> str:
-        """A text table: name, total and mean CPU time, calls."""
+        """A text table: name, CPU time without and with what ran inside, mean CPU time, calls."""
         rows = list(self.key_averages())
         if sort_by is not None:
-            rows.sort(key=lambda r: r.count if sort_by == "count" else r.cpu_time_total, reverse=True)
-        head = ("Name", "CPU total", "CPU time avg", "# of Calls")
-        body = [(r.key[:max_name_column_width], _time(r.cpu_time_total), _time(r.cpu_time), str(r.count)) for r in rows[:max(row_limit, 0)]]
-        widths = [max(len(row[i]) for row in [head, *body]) for i in range(4)]
+            by = sort_by if sort_by in ("count", "cpu_time", "self_cpu_time_total") else "cpu_time_total"
+            rows.sort(key=lambda r: getattr(r, by), reverse=True)
+        head = ("Name", "Self CPU", "CPU total", "CPU time avg", "# of Calls")
+        body = [(r.key[:max_name_column_width], *(_time(t, time_unit) for t in (r.self_cpu_time_total, r.cpu_time_total, r.cpu_time)), str(r.count))
+                for r in (rows if row_limit < 0 else rows[:row_limit])]
+        widths = [max(len(row[i]) for row in [head, *body]) for i in range(len(head))]
         rule = "  ".join("-" * w for w in widths)
         lines = [rule, "  ".join(h.rjust(w) for h, w in zip(head, widths)), rule]
         lines += ["  ".join(c.rjust(w) for c, w in zip(row, widths)) for row in body]
-        return "\n".join([*([header] if header else []), *lines, rule, ""])
+        return "\n".join([*([header] if header else []), *lines, rule, f"Self CPU time total: {_time(self.self_cpu_time_total, time_unit)}", ""])
 
     __str__ = table
 
-    def export_chrome_trace(self, path: str) -> None:
-        """The ranges as a JSON file for chrome://tracing."""
-        rows = [{"name": e.name, "ph": "X", "ts": e.start, "dur": e.end - e.start, "pid": 0, "tid": 0} for e in self]
-        with open(path, "w") as f:
-            json.dump({"traceEvents": rows}, f)
+    def export_chrome_trace(self, path: str, **metadata: Any) -> None:
+        """The ranges as a JSON file for chrome://tracing, compressed where its name ends in .gz."""
+        rows = [{"name": e.trace_name, "ph": "X", "cat": "user_annotation" if e.is_user_annotation else "cpu_op", "ts": e.time_range.start,
+                 "dur": e.cpu_time_total, "pid": os.getpid(), "tid": e.thread} for e in self]
+        with (gzip.open if path.endswith(".gz") else open)(path, "wt") as f:
+            json.dump({"schemaVersion": 1, **metadata, "traceEvents": rows}, f)
 
     def total_average(self) -> EventAverage:
         """All events together."""
         total = EventAverage("Total")
         for e in self:
-            total.count += 1
-            total.cpu_time_total += e.cpu_time_total
+            total.add(e)
         return total
 
 
-def _time(us: float) -> str:
+def _time(us: float, unit: str | None = None) -> str:
+    if unit is not None:
+        return f"{us / {'s': 1e6, 'ms': 1e3, 'us': 1.0}[unit]:.3f}{unit}"
     return f"{us / 1e6:.3f}s" if us >= 1e6 else f"{us / 1e3:.3f}ms" if us >= 1e3 else f"{us:.3f}us"
 
 
@@ -101,7 +162,8 @@ class profile:
         if self.enabled:
             program.flush("profile begins")
             self.events_: list[Event] = []
-            self.began, self.first = time.perf_counter(), len(history.entries)
+            self.noted = 0.0
+            self.began, self.last = time.perf_counter(), history.entries[-1] if history.entries else None
             _active.append(self)
         return self
 
@@ -109,9 +171,18 @@ class profile:
         if self.enabled and self in _active:
             program.flush("profile ends")
             _active.remove(self)
-            now = self.now()
-            ran = [Event(f"program at {history.shown(e.place)} ({e.how})", now - e.seconds * 1e6, now) for e in list(history.entries)[self.first:]]
-            self.function_events = EventList([*self.events_, *ran])
+            self.note_programs()
+            self.function_events = _nested(self.events_)
+
+    def note_programs(self) -> None:
+        """Programs that ran since somebody asked last, one after the other up to now."""
+        last, end = self.last, self.now()
+        self.last = history.entries[-1] if history.entries else None
+        for e in itertools.takewhile(lambda e: e is not last, reversed(history.entries)):
+            start = max(end - e.seconds * 1e6, self.noted)
+            self.events_.append(Event(f"program at {history.shown(e.place)} ({e.how})", start, end, False, threading.get_ident()))
+            end = start
+        self.noted = self.now()
 
     def now(self) -> float:
         """Microseconds since the beginning."""
@@ -131,9 +202,14 @@ class profile:
         """`key_averages().table(...)`."""
         return self.events().table(*args, **kwargs)
 
-    def export_chrome_trace(self, path: str) -> None:
+    def export_chrome_trace(self, path: str, **metadata: Any) -> None:
         """The events as a JSON file for chrome://tracing."""
-        self.events().export_chrome_trace(path)
+        self.events().export_chrome_trace(path, **metadata)
+
+    @property
+    def self_cpu_time_total(self) -> float:
+        """The time of all events, each counted once."""
+        return self.events().self_cpu_time_total
 
     def total_average(self) -> EventAverage:
         """All events together."""
@@ -152,7 +228,10 @@ class record_function:
     def __enter__(self) -> record_function:
         if _active:
             program.flush("record_function")
-            self.starts = [(p, p.now()) for p in _active]
+            self.starts = []
+            for p in _active:
+                p.note_programs()
+                self.starts.append((p, p.now()))
         else:
             self.starts = []
         return self
@@ -162,7 +241,8 @@ class record_function:
             if exc[0] is None:
                 program.flush("record_function")
             for p, start in self.starts:
-                p.events_.append(Event(self.name, start, p.now()))
+                p.note_programs()
+                p.events_.append(Event(self.name, start, p.now(), True, threading.get_ident()))
 
     def __call__(self, func: Callable) -> Callable:
         @functools.wraps(func)

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import enum
+import json
 import os
 import socket
 import time
@@ -63,7 +64,7 @@ def tensorboard_trace_handler(dir_name: str, worker_name: str | None = None, use
     def handler(prof: profile) -> None:
         os.makedirs(dir_name, exist_ok=True)
         name = worker_name or f"{socket.gethostname()}_{os.getpid()}"
-        prof.export_chrome_trace(os.path.join(dir_name, f"{name}.{time.time_ns()}.pt.trace.json"))
+        prof.export_chrome_trace(os.path.join(dir_name, f"{name}.{time.time_ns()}.pt.trace.json" + ".gz" * use_gzip))
     return handler
 
 
@@ -78,6 +79,9 @@ class profile:
         self.activities = set(activities) if activities else supported_activities()
         self.step_num = 0
         self.profiler: base.profile | None = None
+        self.step_range: base.record_function | None = None  # of the step that is recorded, where there are steps
+        self.in_steps = schedule is not None
+        self.metadata: dict[str, Any] = {}
 
     def start(self) -> None:
         """Begin at step 0."""
@@ -87,6 +91,13 @@ class profile:
     def _begin(self) -> None:
         if self.current_action in (ProfilerAction.RECORD, ProfilerAction.RECORD_AND_SAVE) and not self._running():
             self.profiler = base.profile().__enter__()
+        if self.in_steps and self._running():
+            self.step_range = base.record_function(f"ProfilerStep#{self.step_num}").__enter__()
+
+    def _end_range(self) -> None:
+        if self.step_range is not None:
+            self.step_range.__exit__(None, None, None)
+            self.step_range = None
 
     def _running(self) -> bool:
         return self.profiler is not None and self.profiler.function_events is None
@@ -99,6 +110,7 @@ class profile:
 
     def step(self) -> None:
         """The next step begins."""
+        self._end_range()
         before = self.current_action
         self.step_num += 1
         self.current_action = self.schedule(self.step_num)
@@ -108,6 +120,7 @@ class profile:
 
     def stop(self) -> None:
         """The end of the last step."""
+        self._end_range()
         self._end()
 
     def __enter__(self) -> profile:
@@ -132,7 +145,12 @@ class profile:
 
     def export_chrome_trace(self, path: str) -> None:
         """The last record as a JSON file for chrome://tracing."""
-        self._finished().export_chrome_trace(path)
+        self._finished().export_chrome_trace(path, **self.metadata)
 
     def add_metadata(self, key: str, value: str) -> None:
-        """Accepted; the trace holds ranges only."""
+        """A text for the trace."""
+        self.metadata[key] = value
+
+    def add_metadata_json(self, key: str, value: str) -> None:
+        """What a JSON text says, for the trace."""
+        self.metadata[key] = json.loads(value)
