@@ -106,6 +106,15 @@ function(lambda ctx, x: (ctx.save_for_backward(x, None, 3), x * 2)[1])(torch.one
 f = function(lambda ctx, x: x * 1, lambda ctx, g: g.int()); x = torch.ones(2, requires_grad=True); f(x).sum().backward(); x.grad
 f = function(lambda ctx, x: x * 1, lambda ctx, g: g.real); x = torch.ones(2, dtype=torch.cfloat, requires_grad=True); f(x).real.sum().backward(); x.grad
 x = torch.tensor([1., 2.], requires_grad=True); y = torch.tensor([1., 3.], requires_grad=True); torch.autograd.grad(torch.nextafter(x, y).sum(), (x, y))
+torch.set_grad_enabled(1)
+torch.set_grad_enabled(torch.tensor(False))
+f = torch.set_grad_enabled(mode=False)(lambda: torch.is_grad_enabled()); f(), torch.is_grad_enabled()
+f = torch.no_grad()(type("Made", (), {"__init__": lambda self: setattr(self, "on", torch.is_grad_enabled())})); f().on
+torch.autograd.set_multithreading_enabled(None)
+torch.autograd.backward(["a"])
+x = torch.ones(2, requires_grad=True); torch.autograd.grad([1], x)
+x = torch.ones(2, requires_grad=True); torch.autograd.grad(x.sum(), [None])
+x = torch.ones(2, requires_grad=True); x.sum().backward(inputs=["a"])
 """
 HOOKS = """
 x = torch.ones(2, requires_grad=True); h = x * 3; h.retain_grad(); o = (h * h).sum(); o.backward(retain_graph=True); o.backward(); h.grad

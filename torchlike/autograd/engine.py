@@ -7,6 +7,7 @@ from .._core import dtype as dt
 from .._core import program
 from .._core.aval import broadcast_shapes
 from .._core.dependence import dependence
+from .._core.errors import class_name
 from .._core.grad_mode import backwards, mode
 from .._core.graph import SECOND_BACKWARD, AccumulateGrad, Node, Outside
 from .._core.history import warn
@@ -35,6 +36,8 @@ def backward(tensors, grad_tensors=None, retain_graph: bool | None = None, creat
         if has_torch_function(tensors):
             return handle_torch_function(backward, tensors, tensors, grad_tensors=grad_tensors, retain_graph=retain_graph, create_graph=create_graph,
                                          inputs=inputs)
+        raise AssertionError("Expected output to be a torch.Tensor")
+    _check_inputs(inputs or ())
     roots = _roots(tensors, _tuple(grad_tensors, len(tensors)), create_graph)
     if create_graph:
         warn("Using backward() with create_graph=True will create a reference cycle between the parameter and its gradient which can cause a memory "
@@ -60,6 +63,9 @@ def grad(outputs, inputs, grad_outputs=None, retain_graph: bool | None = None, c
             return handle_torch_function(grad, (*outputs, *inputs), outputs, inputs, grad_outputs=grad_outputs, retain_graph=retain_graph,
                                          create_graph=create_graph, only_inputs=only_inputs, allow_unused=bool(allow_unused) or materialize_grads,
                                          is_grads_batched=is_grads_batched, materialize_grads=materialize_grads)
+        if not all(isinstance(t, Tensor) for t in outputs):
+            raise AssertionError("Expected output to be a torch.Tensor")
+        _check_inputs(inputs)
     keep = create_graph if retain_graph is None else retain_graph
     if is_grads_batched:
         return _batched(outputs, inputs, _tuple(grad_outputs, len(outputs)), keep, create_graph, allow_unused)
@@ -73,6 +79,12 @@ def grad(outputs, inputs, grad_outputs=None, retain_graph: bool | None = None, c
         raise RuntimeError(f"The differentiated Tensor at index {unused[0]} appears to not have been used in the graph. Set "
                            "allow_unused=True if this is the desired behavior.")
     return tuple(found)
+
+
+def _check_inputs(inputs: Sequence) -> None:
+    for t in inputs:
+        if not isinstance(t, Tensor):
+            raise RuntimeError(f"all inputs have to be Tensors or GradientEdges, but got {class_name(t)}")
 
 
 def _sequence(x) -> tuple:

@@ -4,8 +4,10 @@ from __future__ import annotations
 import functools
 import inspect
 import threading
+import warnings
 from collections.abc import Callable
 
+from .._core.errors import class_name
 from .._core.grad_mode import inference, mode
 
 __all__ = ["enable_grad", "inference_mode", "no_grad", "set_grad_enabled", "set_multithreading_enabled"]
@@ -52,6 +54,9 @@ class DecoratorContextManager:
 
     def __call__(self, func: Callable) -> Callable:
         if inspect.isclass(func):
+            warnings.warn("Decorating classes is deprecated and will be disabled in future versions. You should only decorate functions or methods. To "
+                          "preserve the current behavior of class decoration, you can directly decorate the `__init__` method and nothing else.",
+                          FutureWarning, stacklevel=2)
             func.__init__ = self(func.__init__)
             return func
         return context_decorator(self.clone, func)
@@ -90,12 +95,24 @@ class enable_grad(_Fixed):
     """Operations are recorded for differentiation."""
 
 
+def _boolean(x: bool, name: str) -> bool:
+    if not isinstance(x, bool):
+        raise TypeError(f"{name}(): argument 'enabled' (position 1) must be bool, not {class_name(x)}")
+    return x
+
+
+def _switched(enabled: bool) -> bool:
+    """Record from now on or not; what was before."""
+    before, mode.enabled = mode.enabled, enabled
+    return before
+
+
 class set_grad_enabled(DecoratorContextManager):
     """Switches at once; as a context manager it switches back at the end."""
 
-    def __init__(self, mode_: bool):
-        self.enabled = bool(mode_)
-        self.before, mode.enabled = mode.enabled, self.enabled
+    def __init__(self, mode: bool):
+        self.enabled = _boolean(mode, "set_grad_enabled")
+        self.before = _switched(mode)
 
     def __call__(self, func):
         mode.enabled = self.before
@@ -116,7 +133,7 @@ class inference_mode(DecoratorContextManager):
 
     def __new__(cls, mode=True):
         self = super().__new__(cls)
-        if callable(mode):
+        if not isinstance(mode, bool):  # a function
             self.enabled = True
             return self(mode)
         return self
@@ -148,8 +165,8 @@ class set_multithreading_enabled(DecoratorContextManager):
     """Kept and told, and otherwise without effect: the backward walk is one thread, XLA's own threads run the work."""
 
     def __init__(self, mode: bool):
-        self.mode = mode
-        self.prev, _threads.several = _threads.several, bool(mode)
+        self.mode = _boolean(mode, "set_multithreading_enabled")
+        self.prev, _threads.several = _threads.several, mode
 
     def __enter__(self):
         _threads.several = bool(self.mode)
