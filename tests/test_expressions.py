@@ -24,6 +24,7 @@ torch.unravel_index(torch.tensor([1]), (2.0, 2))
 torch.unravel_index(torch.tensor([1]), (2, -2))
 torch.unravel_index(torch.tensor(3), torch.tensor([2, 2]))
 x = torch.empty(10, 0); x[:, [0, 1]]
+torch.ones(2).put(torch.tensor([0]), torch.ones(2))
 x = torch.empty(0); x[torch.tensor([0])]
 x = torch.empty(3, 0); x[torch.tensor([5])]
 a = torch.arange(4); m = torch.tensor([False] * 4); a[m] = torch.tensor([1., 2.])

@@ -260,7 +260,7 @@ def put(input, index: Tensor, source: Tensor, accumulate: bool = False) -> Tenso
     index = _flat_index("put_", input, index)
     _same_kind("put_", input, source)
     if index.numel() != source.numel():
-        raise RuntimeError(
+        raise IndexError(
             f"put_(): Expected source and index to have the same number of elements, but got source.numel() = {source.numel()}, "
             f"index.numel() = {index.numel()}"
         )
