@@ -499,3 +499,20 @@ def test_a_program_stays_itself_once_its_indices_are_arrays_of_jax(shown):
     assert program.is_immediate() or (len(steps) == 3 and len({id(info) for info in steps}) == 1)
     with pytest.raises(IndexError, match="index 4 is out of bounds"):
         table[:4][shown(places)]
+
+
+def test_what_nobody_holds_is_not_computed(monkeypatch):
+    ran = []
+    x = torch.arange(4.0)
+    with program.tier("numpy"):
+        kept = (x * 2.5).cos()
+        lost = (x * 1.5).sin()
+        plan = program.state.program.node.plan
+        monkeypatch.setattr(plan, "_numpy", lambda a: ran.append(a) or np.sin(a))
+        del lost
+        kept = kept + 0.25
+        np.testing.assert_allclose(kept.tolist(), np.cos(np.arange(4) * 2.5) + 0.25, rtol=1e-5)
+        assert not ran
+        held = (x * 1.5).sin()
+        np.testing.assert_allclose(held.tolist(), np.sin(np.arange(4) * 1.5), rtol=1e-5)
+        assert len(ran) == 1

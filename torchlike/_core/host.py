@@ -54,6 +54,17 @@ def kernel_of(plan) -> Callable:
     return run
 
 
+def _needed(steps: list, live: tuple) -> set[int]:
+    """Which steps the live results are computed by."""
+    read, found = set(live), set()
+    for k in range(len(steps) - 1, -1, -1):
+        step = steps[k]
+        if not read.isdisjoint(range(step.out, step.out + len(step.plan.outs))):
+            found.add(k)
+            read.update([r for r in step.refs if r.__class__ is int])
+    return found
+
+
 class HostProgram:
     """The steps of a program, bound for some live results."""
 
@@ -67,8 +78,13 @@ class HostProgram:
                    for k, s in enumerate(info.steps) if s.plan.op.overwrites and s.plan.outs[0].numel >= LARGE}
         self.overwrites = bool(writers)  # then every cell is dropped in time: a forgotten view would keep its base from being written
         last_use: dict[int, int] = dict.fromkeys(range(n, none), -1) if writers else {}  # of large results
-        self.steps = steps = []
+        steps: list[tuple | None] = []
+        needed = _needed(info.steps, live)
         for k, step in enumerate(info.steps):
+            if k not in needed:
+                numbers += [ref for ref in step.refs if ref is not None and ref.__class__ is not int]
+                steps.append(None)
+                continue
             plan, where = step.plan, []
             for ref in step.refs:
                 if ref.__class__ is int:
@@ -96,6 +112,7 @@ class HostProgram:
             if k in writers and writers[k] in dropped:
                 kernel = overwriting(kernel)
             steps[k] = (kernel, where, out, dropped)
+        self.steps = [step for step in steps if step is not None]
 
     def cells(self, inputs: list, floats: Sequence, ints: Sequence) -> list:
         """The cells before a run; results are empty."""

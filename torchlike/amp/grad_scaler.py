@@ -104,7 +104,7 @@ class GradScaler:
         state["found_inf_per_device"] = self._unscale_grads_(optimizer, self._scale.reciprocal(), torchlike.zeros(()), False)
         state["stage"] = OptState.UNSCALED
 
-    def _unscale_grads_(self, optimizer: Any, inv_scale: Tensor, found_inf: Tensor, allow_fp16: bool) -> dict[Any, Tensor]:
+    def _unscale_grads_(self, optimizer: Any, inv_scale: Tensor | None, found_inf: Tensor, allow_fp16: bool) -> dict[Any, Tensor]:
         """Gradients times `inv_scale`; for each device 1.0 where one of them was not finite, else `found_inf`."""
         grads = [p.grad for group in optimizer.param_groups for p in group["params"] if p.grad is not None]
         if not allow_fp16 and any(g.dtype is torchlike.float16 for g in grads):

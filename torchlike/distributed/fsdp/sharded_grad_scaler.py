@@ -20,8 +20,8 @@ class ShardedGradScaler(GradScaler):
         super().__init__(device, init_scale, growth_factor, backoff_factor, growth_interval, enabled)
         self.process_group = default_group(process_group)
 
-    def _unscale_grads(self, optimizer: Any) -> Tensor | None:
-        found = super()._unscale_grads(optimizer)
-        everywhere = tensor(0.0 if found is None else float(bool(found)))
+    def _unscale_grads_(self, optimizer: Any, inv_scale: Tensor | None, found_inf: Tensor, allow_fp16: bool) -> dict[Any, Tensor]:
+        found = super()._unscale_grads_(optimizer, inv_scale, found_inf, allow_fp16)
+        everywhere = tensor(max((f.item() for f in found.values()), default=0.0))  # all ranks take part, also those without a gradient
         all_reduce(everywhere, ReduceOp.MAX, self.process_group)
-        return everywhere > 0
+        return {device: everywhere.to(device) for device in found or (self._scale.device,)}
