@@ -23,6 +23,8 @@ from ._plainly import state as overriding
 from ._size import Size, _size  # noqa: F401  (_size: pickles made before name it here)
 from ._storage import Past, Storage, put, through, window
 
+OTHER_KIND = "Attempted to call `variable.set_data(tensor)`, but `variable` and `tensor` have incompatible tensor type."
+
 
 class Tensor(Fields):
     """torch.Tensor."""
@@ -461,6 +463,8 @@ class Tensor(Fields):
         if self._dispatches or other._dispatches:
             from ._dispatch.held import take_facts
             return take_facts(self, other)
+        if other._sparse:
+            raise RuntimeError(OTHER_KIND)
         value = other._current()
         if self._edge is not None and value.aval.dtype.category < dt.FLOAT:
             raise RuntimeError("data set to a tensor that requires gradients must be floating point or complex dtype")

@@ -24,7 +24,7 @@ from .._core.registry import Op
 from .._core.value import Value
 from .._fields import fields
 from .._public import SPARSE_FORMS, Refused
-from .._tensor import Size, Tensor, _plain_copy, apply, as_tensor_value
+from .._tensor import OTHER_KIND, Size, Tensor, _plain_copy, apply, as_tensor_value
 from ..ops.layouts import LAYOUTS
 
 FACTS = ("size", "dim", "ndimension", "numel", "nelement", "element_size", "is_floating_point", "is_complex", "is_signed", "get_device", "ndim", "itemsize",
@@ -170,7 +170,17 @@ class SparseTensor(Tensor):
     def detach(self) -> Tensor:
         return self._like(self._entries.detach())
 
-    data = property(detach)
+    def _become_data(self, other: Tensor) -> None:
+        """`self.data = other`: other's places and values, and the own place in the graph."""
+        if type(other) is not type(self):
+            raise RuntimeError(OTHER_KIND)
+        entries, made = self._entries, other.detach()
+        entries.data = made._entries
+        fields(self).update(fields(made))
+        self._whole = None
+        self._entries = entries
+
+    data = property(detach, _become_data)
 
     def clone(self, *, memory_format: Any = None) -> Tensor:
         return self._like(self._entries.clone())

@@ -401,7 +401,7 @@ class Module(HooksMixin, StateDictMixin):
                 self._swap_in(param, new, grad, name)
                 continue
             target = param
-            if future._overwrite or param.is_meta != new.is_meta:  # data cannot change between having values and having none
+            if future._overwrite or param.is_meta != new.is_meta or param.layout is not new.layout:  # data cannot change its kind
                 target = self._parameters[name] = Parameter(new, param.requires_grad)
             elif new is not param:
                 param.data = new
