@@ -318,10 +318,28 @@ def _entry(kind: str):
 lstm, gru, rnn_tanh, rnn_relu = (public(method=False)(_entry(kind)) for kind in ("lstm", "gru", "rnn_tanh", "rnn_relu"))
 
 
+def _check_cell(gates: int, input: Tensor, w_ih: Tensor, w_hh: Tensor, *states: Tensor) -> None:
+    """torch's errors for a cell's arguments that do not fit together."""
+    size = w_hh.size(1)
+    for w, name in ((w_ih, "ih"), (w_hh, "hh")):
+        if w.size(0) != gates * size:
+            raise RuntimeError(f"weight_{name} first dim must be {gates} * hidden_size = {gates * size}, but got {w.size(0)}")
+    if input.size(1) != w_ih.size(1):
+        raise RuntimeError(f"input has inconsistent input_size: got {input.size(1)} expected {w_ih.size(1)}")
+    for i, state in enumerate(states):
+        if state.size(0) != input.size(0):
+            raise RuntimeError(f"Input batch size {input.size(0)} doesn't match hidden{i} batch size {state.size(0)}")
+        if state.size(1) != size:
+            raise RuntimeError(f"hidden{i} has inconsistent hidden_size: got {state.size(1)}, expected {size}")
+
+
 @public(method=False)
 def lstm_cell(input: Tensor, hx, w_ih: Tensor, w_hh: Tensor, b_ih=None, b_hh=None) -> tuple:
     """One LSTM step: (h, c)."""
+    if len(hx) != 2:
+        raise RuntimeError("lstm_cell expects two hidden states")
     h, c = hx
+    _check_cell(4, input, w_ih, w_hh, h, c)
     i, f, g, o = (linear(input, w_ih, b_ih) + linear(h, w_hh, b_hh)).chunk(4, 1)
     c = f.sigmoid() * c + i.sigmoid() * g.tanh()
     return o.sigmoid() * c.tanh(), c
@@ -330,6 +348,7 @@ def lstm_cell(input: Tensor, hx, w_ih: Tensor, w_hh: Tensor, b_ih=None, b_hh=Non
 @public(method=False)
 def gru_cell(input: Tensor, hx: Tensor, w_ih: Tensor, w_hh: Tensor, b_ih=None, b_hh=None) -> Tensor:
     """One GRU step."""
+    _check_cell(3, input, w_ih, w_hh, hx)
     xr, xz, xn = linear(input, w_ih, b_ih).chunk(3, 1)
     hr, hz, hn = linear(hx, w_hh, b_hh).chunk(3, 1)
     z = (xz + hz).sigmoid()
@@ -340,10 +359,12 @@ def gru_cell(input: Tensor, hx: Tensor, w_ih: Tensor, w_hh: Tensor, b_ih=None, b
 @public(method=False)
 def rnn_tanh_cell(input: Tensor, hx: Tensor, w_ih: Tensor, w_hh: Tensor, b_ih=None, b_hh=None) -> Tensor:
     """tanh(W x + b + U h + c)."""
+    _check_cell(1, input, w_ih, w_hh, hx)
     return (linear(input, w_ih, b_ih) + linear(hx, w_hh, b_hh)).tanh()
 
 
 @public(method=False)
 def rnn_relu_cell(input: Tensor, hx: Tensor, w_ih: Tensor, w_hh: Tensor, b_ih=None, b_hh=None) -> Tensor:
     """relu(W x + b + U h + c)."""
+    _check_cell(1, input, w_ih, w_hh, hx)
     return (linear(input, w_ih, b_ih) + linear(hx, w_hh, b_hh)).relu()
