@@ -230,3 +230,18 @@ def test_inference_mode_around_a_transform(torch):
     F, x = torch.func, torch.tensor([1.0, -2.0])
     with torch.inference_mode():
         return F.jvp(torch.sin, (x,), (x,)), F.jacfwd(torch.sin)(x)
+
+
+def test_running_statistics_have_no_tangents(subject, oracle):
+    """Nothing derives by them; asked of the tangent the program would fail only when it runs."""
+    errors = []
+    for torch in (subject, oracle):
+        fa, norm = _ad(torch), torch.nn.functional.batch_norm
+        with fa.dual_level():
+            def dual(*size):
+                return fa.make_dual(torch.ones(*size), torch.ones(*size))  # noqa: B023
+            norm(dual(2, 3, 4), dual(3), torch.ones(3), training=True)  # there they are only written
+            with pytest.raises(RuntimeError) as error:
+                norm(dual(2, 3, 4), torch.ones(3), dual(3))
+            errors.append(str(error.value))
+    assert errors[0] == errors[1]

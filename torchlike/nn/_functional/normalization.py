@@ -237,6 +237,13 @@ def _running(xp, mean, var, new_mean, new_var, momentum, correction):
 _RUNNING = Op("batch_norm_running", _running, vjp=False, shape=lambda mean, var, *_: [(mean.shape, mean.dtype), (var.shape, var.dtype)])
 
 
+def _refuse_tangents(input: Tensor, *running) -> None:
+    """torch's error for running statistics with forward gradients, which nothing derives by."""
+    from ...autograd._tangents import tangents_of
+    if any(t is not None and tangents_of(t) for t in running) and tangents_of(input):
+        raise RuntimeError("batch_norm is not differentiable wrt running_mean and running_var, they cannot have forward grad defined")
+
+
 def batch_norm_moments(input: Tensor, running_mean, running_var, weight, bias, training: bool, momentum: float, eps: float) -> tuple:
     """batch_norm, and in training the batch's means and variances (which gradients do not reach)."""
     shape = input._value.aval.shape
@@ -255,6 +262,7 @@ def batch_norm_moments(input: Tensor, running_mean, running_var, weight, bias, t
         for t, name in ((running_mean, "running_mean"), (running_var, "running_var")):
             if t is None:
                 raise RuntimeError(f"{name} must be defined in evaluation mode")
+        _refuse_tangents(input, running_mean, running_var)
         return keep_format(apply(BATCH_NORM_EVAL, (input, weight, bias, running_mean, running_var), (float(eps),)), input), None, None
     if (running_mean is None) != (running_var is None):
         raise ValueError("running_mean and running_var must either both be None or neither be None")
@@ -288,10 +296,11 @@ def instance_norm(input: Tensor, running_mean=None, running_var=None, weight=Non
     n, c, *rest = input.shape
     if use_input_stats and math.prod(rest) == 1:
         raise ValueError(f"Expected more than 1 spatial element when training, got input size {input.shape}")
-    _mixed(input, running_mean, running_var, weight, bias)
-    repeated = [None if t is None else t.repeat(n) for t in (running_mean, running_var)]
     if not use_input_stats and (running_mean is None or running_var is None):
         raise RuntimeError("Expected running_mean and running_var to be defined when use_input_stats is false")
+    if _mixed(input, weight, bias):  # half precision, rounded once
+        return instance_norm(input.float(), running_mean, running_var, weight, bias, use_input_stats, momentum, eps).to(input.dtype)
+    repeated = [None if t is None else t.to(input.dtype).repeat(n) for t in (running_mean, running_var)]
     if use_input_stats and running_mean is None and running_var is None:
         y = apply(LAYER_NORM, (input.reshape(n * c, math.prod(rest)), None, None), (1, float(eps))).reshape(input.shape)
     else:
