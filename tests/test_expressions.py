@@ -1100,11 +1100,61 @@ torch.autograd.detect_anomaly().__exit__()
 torch.utils.checkpoint.checkpoint_sequential([torch.relu], 1, torch.ones(2))
 """
 
+LAYER_INPUTS = """
+x = torch.arange(3.0).expand(2, 3); F.threshold(x, 0.5, 0.5, inplace=True)
+x = torch.arange(3.0).expand(2, 3); F.threshold_(x, 0.5, 7), torch.threshold(x, 1, 2), F.relu_(x)
+F.cosine_similarity(torch.ones(3), torch.ones(3), dim=0, eps=-1.0)
+F.cosine_similarity(torch.ones(3).int(), torch.ones(3).int(), dim=0, eps=-1.5)
+F.pdist(torch.tensor([[float("inf"), 1, 2], [float("inf"), 1, 3]]), p=0), F.pdist(torch.tensor([[float("inf"), 1], [2, 1]]), p=0)
+torch.cdist(torch.tensor([[float("nan"), 1, 3]]), torch.tensor([[2.0, 1, 1], [4, 5, 6]]), p=0)
+x = torch.tensor([[1.0, 2], [1, 3]], requires_grad=True); F.pdist(x, p=0).sum().backward(); x.grad
+F.rrelu(torch.ones(3), float("inf"), 1.0)
+F.rrelu(torch.ones(3, dtype=torch.int32), 1.0, float("nan"))
+F.rrelu(torch.ones(3), -float("inf"), 1.0, training=True)
+F.ctc_loss(torch.ones(0, 0, 4), torch.zeros(0, dtype=torch.int64), torch.zeros(0, dtype=torch.int64), torch.zeros(0, dtype=torch.int64))
+F.ctc_loss(torch.ones(0, 2, 4), torch.zeros(2, 1, dtype=torch.int64), torch.zeros(2, dtype=torch.int64), torch.zeros(2, dtype=torch.int64), reduction="none")
+nn.PixelShuffle(2**40)(torch.ones(1, 16, 2, 2))
+"""
+
+CELLS = """
+torch.rnn_tanh_cell(torch.ones(4, 8), torch.ones(4, 16), torch.ones(17, 8), torch.ones(17, 16))
+torch.rnn_relu_cell(torch.ones(4, 8), torch.ones(4, 16), torch.ones(16, 8), torch.ones(17, 16))
+torch.gru_cell(torch.ones(4, 8), torch.ones(4, 16), torch.ones(47, 8), torch.ones(47, 16), torch.ones(47), torch.ones(47))
+torch.lstm_cell(torch.ones(4, 8), (torch.ones(4, 16), torch.ones(4, 16)), torch.ones(65, 8), torch.ones(64, 16))
+torch.rnn_tanh_cell(torch.ones(4, 7), torch.ones(3, 16), torch.ones(16, 8), torch.ones(16, 16))
+torch.rnn_tanh_cell(torch.ones(4, 8), torch.ones(3, 16), torch.ones(16, 8), torch.ones(16, 16))
+torch.rnn_tanh_cell(torch.ones(4, 8), torch.ones(4, 15), torch.ones(16, 8), torch.ones(16, 16))
+torch.rnn_tanh_cell(torch.ones(8), torch.ones(16), torch.ones(16, 8), torch.ones(16, 16))
+torch.gru_cell(torch.ones(2, 4, 8), torch.ones(2, 4, 16), torch.ones(48, 8), torch.ones(48, 16))
+torch.lstm_cell(torch.ones(4, 8), (torch.ones(4, 16), torch.ones(4, 15)), torch.ones(64, 8), torch.ones(64, 16))
+torch.lstm_cell(torch.ones(4, 8), [torch.ones(4, 16)], torch.ones(64, 8), torch.ones(64, 16))
+"""
+
+MIXED_STATISTICS = """
+m, v = torch.arange(3.0).half(), torch.ones(3).half(); y = F.instance_norm(torch.arange(12.0).view(1, 3, 4), m, v, None, None, True); y, m, v
+m, v = torch.arange(3.0), torch.ones(3); y = F.instance_norm(torch.arange(12.0).double().view(1, 3, 4), m, v, None, None, False); y.dtype, m, v
+m, v = torch.rand(3).double(), torch.ones(3).double(); y = F.instance_norm(torch.arange(12.0).bfloat16().view(1, 3, 4), m, v, None, None, True); y, v
+F.instance_norm(torch.arange(12.0).bfloat16().view(1, 3, 4), None, None, torch.full((3,), 2.0), torch.ones(3), True)
+x = torch.arange(12.0).half().view(1, 3, 4).requires_grad_(); w = torch.ones(3, requires_grad=True); F.instance_norm(x, None, None, w, None).square().sum().backward(); w.grad
+F.instance_norm(torch.arange(12.0).view(1, 3, 4), torch.ones(3).half(), torch.ones(3).half(), torch.ones(3).half(), None, True)
+F.instance_norm(torch.arange(12.0).view(1, 3, 4), None, None, torch.ones(3).half(), None, False)
+"""
+
+SPARSE_DATA = """
+x = torch.eye(3).to_sparse(); x.data = torch.eye(3).to_sparse() * 2; x
+x = torch.eye(3).to_sparse(); x.data = torch.eye(3)
+x = torch.eye(3); x.data = torch.eye(3).to_sparse()
+p = nn.Parameter(torch.eye(3).to_sparse()); p.data = torch.ones(2, 2).to_sparse().double(); p
+p = nn.Parameter(torch.eye(2).to_sparse()); p.data = torch.ones(2, 2).to_sparse(); (p * 3).to_dense().sum().backward(); p.grad.to_dense()
+m = nn.Linear(3, 2); m.weight = nn.Parameter(torch.eye(3)[:2].to_sparse()); m.double().weight
+m = nn.Linear(3, 2); m.weight.grad = torch.ones(2, 3); m._apply(lambda t: t.to_sparse()); m.weight.layout, m.weight.requires_grad, m.weight.grad.layout, m.bias.layout
+"""
+
 PROGRAMS = (INDEXING, VIEWS, OVERLAPS, AUTOGRAD, PLACES, HOOKS, HOOK_RESULTS, GRADIENT_DTYPES, NO_TENSORS, APART, STORAGES, PARTS, POOLS,
             MIXED, FACTORIES, NUMBERS, FACTORS, NUMPY_NUMBERS, OTHERS_OPERATORS, FLAT_WEIGHTS, OUTS,
             OUT_DTYPES, FOURIER, SIZES, BUFFERS, MADE, REDUCED, PRODUCT_OUTS, NOT_FINITE, FLOAT_SIZES, TRANSFORMS, INFINITE_MATRICES, SUMS_OF_SHORT_NUMBERS, FACTORS_IN_TENSORS,
             CONJUGATED_WINDOWS, STRICT, NOT_IMPLEMENTED, EMPTY, NEW_USERS, AFFINE_GRIDS, LAYER_ARGUMENTS, SPARSE_WEIGHTS, BOOLEAN_ALPHAS,
-            MEMORY, KERNELS, SHORT_INDICES, PLAIN_FLAGS, EDGE_GRADIENTS)
+            MEMORY, KERNELS, SHORT_INDICES, PLAIN_FLAGS, EDGE_GRADIENTS, LAYER_INPUTS, CELLS, MIXED_STATISTICS, SPARSE_DATA)
 
 
 @pytest.mark.parametrize("program", lines(*PROGRAMS))

@@ -29,9 +29,9 @@ def _same_shape(written: Tensor, shape: tuple) -> None:
         raise RuntimeError(f"output with shape {list(written.shape)} doesn't match the broadcast shape {list(shape)}")
 
 
-def write_into(self: Tensor, result: Tensor, stays: bool = False) -> Tensor:
+def write_into(self: Tensor, result: Tensor, stays: bool = False, repeats: bool = False) -> Tensor:
     """In-place assignment with torch's checks of shape and dtype. A result without a derivative ends the gradient, or, as after torch's
-    logical functions, leaves self where it `stays` in the graph."""
+    logical functions, leaves self where it `stays` in the graph. `repeats` lets several elements of self share their memory."""
     mine, new = self._value.aval, result._value.aval
     if mine.shape != new.shape:
         _same_shape(self, broadcast_shapes(mine.shape, new.shape))
@@ -44,7 +44,7 @@ def write_into(self: Tensor, result: Tensor, stays: bool = False) -> Tensor:
         result = _plain_copy(result) if stays else apply(OPS["overwrite"], (self, result))
         if stays:
             result._edge, result._out = self._edge, self._out
-    return self._assign(_plain_copy(result) if result is self else result)
+    return self._assign(_plain_copy(result) if result is self else result, repeats)
 
 
 _SHARED = ("unsupported operation: some elements of the input tensor and the written-to tensor refer to a single memory location. "

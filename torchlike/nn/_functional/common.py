@@ -65,12 +65,12 @@ def floating(x, kernel: str, name: str) -> Tensor:
     return x
 
 
-def finish(input: Tensor, result: Tensor, inplace: bool) -> Tensor:
-    """The result, or input holding it."""
+def finish(input: Tensor, result: Tensor, inplace: bool, repeats: bool = False) -> Tensor:
+    """The result, or input holding it; `repeats` where elements of input may share their memory, which all get the same."""
     if not inplace:
         return result
-    input._check_write()
-    return write_into(input, result)
+    input._check_write(repeats)
+    return write_into(input, result, repeats=repeats)
 
 
 def wide(x):

@@ -161,6 +161,8 @@ def ctc_loss(log_probs: Tensor, targets: Tensor, input_lengths, target_lengths, 
     reduction = reduction_of(None, None, reduction)
     if log_probs.dtype not in (dt.float32, dt.float64):
         raise not_implemented("ctc_loss_cpu", log_probs.dtype)
+    if not log_probs.numel():
+        raise RuntimeError("log_probs tensor must not be empty")
     batched = log_probs.ndim == 3
     x = log_probs if batched else log_probs.unsqueeze(1)
     frames, n, classes = x.shape

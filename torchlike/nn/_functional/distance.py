@@ -1,6 +1,8 @@
 """Distances and similarities: cosine_similarity, pairwise_distance, cdist, pdist; and bilinear forms."""
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from ..._arguments import as_dim
@@ -22,6 +24,8 @@ def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-8) -
     common = dt.promote_types(x1.dtype, x2.dtype)
     if common.category < dt.FLOAT:
         raise RuntimeError(f"expected common dtype to be floating point, yet common dtype is {common.short}")
+    if not eps >= 0:
+        raise RuntimeError(f"eps must be non-negative, got: {eps:g}")
     x1, x2 = x1.to(common), x2.to(common)
     if x1.shape != x2.shape:
         from ...ops.joining import broadcast_tensors
@@ -87,8 +91,8 @@ def cdist(x1: Tensor, x2: Tensor, p: float = 2.0, compute_mode: str = "use_mm_fo
 
 
 def _lengths(x: Tensor, p: float) -> Tensor:
-    """Norms of rows; for p = 0, a count, the gradient is zeros, where vector_norm gives none."""
-    return vector_norm(x, p, -1) if p else apply(NORM, (x,), (0.0, (x.ndim - 1,), False))
+    """Norms of rows; for p = 0, a count, the gradient is zeros, where vector_norm gives none, and NaN is not counted but passed on."""
+    return vector_norm(x, p, -1) if p else apply(NORM, (x,), (0.0, (x.ndim - 1,), False)).masked_fill(x.isnan().any(-1), math.nan)
 
 
 @public(method=False)

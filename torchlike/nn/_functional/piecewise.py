@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import inspect
+import math
 
 import numpy as np
 
@@ -68,6 +69,9 @@ _RRELU = Elementwise("rrelu_with_noise", lambda xp, x, noise: x * noise, promote
 
 def rrelu(input: Tensor, lower: float = 1.0 / 8, upper: float = 1.0 / 3, training: bool = False, inplace: bool = False) -> Tensor:
     """leaky_relu with slopes drawn from [lower, upper) in training, and with their mean otherwise (Xu et al. 2015)."""
+    for bound, name in ((lower, "lower"), (upper, "upper")):
+        if not math.isfinite(bound):
+            raise RuntimeError(f"rrelu: {name} bound must be finite, got {bound:g}")
     floating(input, "leaky_relu_cpu", "rrelu")
     if not lower <= upper:
         raise RuntimeError("Lower bound should be less than or equal to the upper bound")
@@ -189,7 +193,7 @@ def threshold(input: Tensor, threshold: float, value: float, inplace: bool = Fal
     if need(input, "threshold").dtype.category == dt.COMPLEX or input.dtype is dt.bool_:
         raise not_implemented("threshold_cpu", input.dtype)
     limit, value = scalar(threshold, "threshold", "threshold", 2), scalar(value, "threshold", "value", 3)
-    return finish(input, apply(_THRESHOLD, (input, limit, value)), inplace)
+    return finish(input, apply(_THRESHOLD, (input, limit, value)), inplace, repeats=True)  # done twice, it changes nothing more
 
 
 # -- shrinkage ---------------------------------------------------------------------------------------------------------------
