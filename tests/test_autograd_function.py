@@ -2,7 +2,7 @@
 
 import pytest
 from nn_models import said
-from same import error, outcomes, same
+from same import caught, error, outcomes, same
 
 
 # ---------------------------------------------------------------------------------- hooks
@@ -566,3 +566,54 @@ def test_inplace_function(torch):
     with pytest.warns(DeprecationWarning):
         made = Doubled(True)
     return z is y, z, x.grad, made.inplace, issubclass(Doubled, torch.autograd.Function)
+
+
+@pytest.mark.parametrize("saved", ["input", "output", "a view", "nothing"])
+@pytest.mark.parametrize("dirty", [False, True])
+@pytest.mark.parametrize("forward", [False, True])
+@same
+def test_saving_an_input_that_is_the_result(torch, saved, dirty, forward):
+    """setup_context cannot know which of the two it is; what forward changed is only the result."""
+    class Same(torch.autograd.Function):
+        @staticmethod
+        def forward(x):
+            return x
+
+        @staticmethod
+        def setup_context(ctx, inputs, output):
+            if dirty:
+                ctx.mark_dirty(inputs[0])
+            save = ctx.save_for_forward if forward else ctx.save_for_backward
+            save(*{"input": inputs, "output": (output,), "a view": (output.view_as(output),), "nothing": ()}[saved])
+
+        @staticmethod
+        def backward(ctx, g):
+            return g * 2
+
+    x = torch.ones(2, requires_grad=True)
+    return [caught(lambda t: Same.apply(t).detach(), t) for t in (x * 3, x.detach() * 3)]
+
+
+def test_a_rule_for_vmap_and_one_generated(subject, oracle):
+    """Which of both is meant is asked before either is tried."""
+    said = []
+    for torch in (subject, oracle):
+        class Both(torch.autograd.Function):
+            generate_vmap_rule = True
+
+            @staticmethod
+            def forward(x):
+                return x * 2
+
+            @staticmethod
+            def setup_context(ctx, inputs, output):
+                pass
+
+            @staticmethod
+            def vmap(info, in_dims, x):
+                raise AssertionError("asked for")
+
+        with pytest.raises(RuntimeError) as found:
+            torch.func.vmap(Both.apply)(torch.ones(2))
+        said.append(str(found.value))
+    assert said[0].split(",")[0] == said[1].split(",")[0]

@@ -1150,11 +1150,20 @@ m = nn.Linear(3, 2); m.weight = nn.Parameter(torch.eye(3)[:2].to_sparse()); m.do
 m = nn.Linear(3, 2); m.weight.grad = torch.ones(2, 3); m._apply(lambda t: t.to_sparse()); m.weight.layout, m.weight.requires_grad, m.weight.grad.layout, m.bias.layout
 """
 
+VIEWS_IN_VMAP = """
+f = lambda x: (y := x * 2, z := y[0], y.mul_(x), z)[-1]; torch.func.vmap(f)(torch.arange(6.0).view(2, 3))
+f = lambda x: (y := x * 2, z := y.view(-1), y.add_(1), (y, z))[-1]; torch.func.vmap(f)(torch.arange(8.0).view(2, 2, 2))
+f = lambda x: (y := x * 2, z := y[0], y.mul_(x), z)[-1]; torch.func.vmap(torch.func.grad(f))(torch.arange(6.0).view(2, 3))
+f = lambda x: (y := x * x, z := y[1:], y.mul_(x), z)[-1]; torch.func.vmap(lambda x, t: torch.func.jvp(f, (x,), (t,)))(torch.arange(6.0).view(2, 3), torch.ones(2, 3))
+x = torch.arange(6.0).view(2, 3).requires_grad_(); f = lambda x: (y := x * 2, z := y[0], y.mul_(x), z)[-1]; torch.func.vmap(f)(x).sum().backward(); x.grad
+x = torch.arange(6.0).view(2, 3); f = lambda x: (z := x[:2], w := x[1:], z.add_(1), w.mul_(2), (x, z, w))[-1]; torch.func.vmap(f)(x), x
+"""
+
 PROGRAMS = (INDEXING, VIEWS, OVERLAPS, AUTOGRAD, PLACES, HOOKS, HOOK_RESULTS, GRADIENT_DTYPES, NO_TENSORS, APART, STORAGES, PARTS, POOLS,
             MIXED, FACTORIES, NUMBERS, FACTORS, NUMPY_NUMBERS, OTHERS_OPERATORS, FLAT_WEIGHTS, OUTS,
             OUT_DTYPES, FOURIER, SIZES, BUFFERS, MADE, REDUCED, PRODUCT_OUTS, NOT_FINITE, FLOAT_SIZES, TRANSFORMS, INFINITE_MATRICES, SUMS_OF_SHORT_NUMBERS, FACTORS_IN_TENSORS,
             CONJUGATED_WINDOWS, STRICT, NOT_IMPLEMENTED, EMPTY, NEW_USERS, AFFINE_GRIDS, LAYER_ARGUMENTS, SPARSE_WEIGHTS, BOOLEAN_ALPHAS,
-            MEMORY, KERNELS, SHORT_INDICES, PLAIN_FLAGS, EDGE_GRADIENTS, LAYER_INPUTS, CELLS, MIXED_STATISTICS, SPARSE_DATA)
+            MEMORY, KERNELS, SHORT_INDICES, PLAIN_FLAGS, EDGE_GRADIENTS, LAYER_INPUTS, CELLS, MIXED_STATISTICS, SPARSE_DATA, VIEWS_IN_VMAP)
 
 
 @pytest.mark.parametrize("program", lines(*PROGRAMS))

@@ -209,11 +209,12 @@ def _run(func, size, dims, flat, spec, kwargs, out_dims, randomness):
     with tracing(size, randomness) as trace:
         result = func(*_create_batched_inputs(dims, flat, trace.level, spec), **kwargs)
         results = _unwrap_batched(result, out_dims, trace.level, size, func)
+        differentiable = [t.requires_grad for _, t, _, _ in trace.left]  # a view is brought up to date for the answer
         call = _Call(trace, _get_name(func), [t for _, t, _, _ in trace.left])
-    for (name, t, place, shell), (out, spread) in zip(trace.left, call.apply()):
+    for (name, t, place, shell), needs, (out, spread) in zip(trace.left, differentiable, call.apply()):
         if place is None and spread:
             raise ValueError(f"vmap({name}, ...): `{name}` can not return a BatchedTensor when out_dim is None")
-        if not t.requires_grad:  # the operation's other results may
+        if not needs:  # the operation's other results may
             out._edge = None
         if place is not None and not spread:
             out = out.unsqueeze(0).expand(size, *out.shape)

@@ -196,6 +196,7 @@ class Function:
             if separate:
                 result = cls.forward(*args, **kwargs) if computed is None else computed[0]
                 cls.setup_context(ctx, args, result)
+                _refuse_saved_inputs(ctx, args, result)
             else:
                 result = cls.forward(ctx, *args, **kwargs)
         finally:
@@ -255,11 +256,13 @@ class Function:
     def _by_vmap(cls, args: tuple, kwargs: dict, separate: bool) -> tuple | None:
         """The result by the class's own rule inside of vmap, and whether the derivative is left to be recorded; None elsewhere."""
         from .._functorch._rules import by_rule  # built on this package
-        made = by_rule(cls.__name__, cls.vmap, cls.apply, args, kwargs)
-        if made is not None and cls.generate_vmap_rule:
-            raise RuntimeError(f"You tried to vmap over {cls.__name__}, but it has both generate_vmap_rule=True and an overriden vmap staticmethod. Please "
-                               "set generate_vmap_rule=False or delete the overriden vmap staticmethod to avoid ambiguity. For more details, please see "
-                               "https://pytorch.org/docs/main/notes/extending.func.html")
+        rule = cls.vmap
+        if cls.generate_vmap_rule:
+            def rule(*_):
+                raise RuntimeError(f"You tried to vmap over {cls.__name__}, but it has both generate_vmap_rule=True and an overriden vmap staticmethod. "
+                                   "Please set generate_vmap_rule=False or delete the overriden vmap staticmethod to avoid ambiguity. For more details, "
+                                   "please see https://pytorch.org/docs/main/notes/extending.func.html")
+        made = by_rule(cls.__name__, rule, cls.apply, args, kwargs)
         if made is not None and made[1] and not separate:
             raise RuntimeError("In order to use an autograd.Function with functorch transforms (vmap, grad, jvp, jacrev, ...), it must override the "
                                "setup_context staticmethod. For more details, please see https://pytorch.org/docs/main/notes/extending.func.html")
@@ -272,6 +275,15 @@ class InplaceFunction(Function):
     def __init__(self, inplace=False):
         super().__init__()
         self.inplace = inplace
+
+
+def _refuse_saved_inputs(ctx: FunctionCtx, args: tuple, result) -> None:
+    """torch's error for what setup_context saves of an input that is also the result: which of both it would be is not known there."""
+    dirty = {id(t) for t in ctx.dirty_tensors}
+    same = {id(o) for o in (result if isinstance(result, tuple) else (result,)) if any(o is a for a in args)} - dirty
+    if any(isinstance(t, Tensor) and id(t) in same for t in (*getattr(ctx, "to_save", ()), *ctx.saved_for_forward)):
+        raise RuntimeError("An input that has been returned as-is as output is being saved for backward. Where setup_context is overridden this is not "
+                           "supported: return and save a view of the input, e.g. x.view_as(x), or set up ctx inside of forward.")
 
 
 def _check_dirty(ctx: FunctionCtx, outs: list) -> None:
