@@ -617,3 +617,36 @@ def test_a_rule_for_vmap_and_one_generated(subject, oracle):
             torch.func.vmap(Both.apply)(torch.ones(2))
         said.append(str(found.value))
     assert said[0].split(",")[0] == said[1].split(",")[0]
+
+
+@same
+def test_transforms_of_functions_without_what_they_need(torch):
+    """A forward that keeps for backward itself is under no transform; without a rule there is no vmap. Batched gradients need neither."""
+    def gradient(ctx, g):
+        return g * ctx.saved_tensors[0].cos()
+
+    def old_forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x.sin()
+
+    def setup(ctx, inputs, output):
+        ctx.save_for_backward(*inputs)
+
+    base = (torch.autograd.Function,)
+    old = type("Old", base, {"forward": staticmethod(old_forward), "backward": staticmethod(gradient)}).apply
+    new = type("New", base, {"forward": staticmethod(lambda x: x.sin()), "setup_context": staticmethod(setup), "backward": staticmethod(gradient)}).apply
+    func, x = torch.func, torch.ones(2)
+
+    def found(f):
+        return [caught(call) for call in (
+            lambda: func.vmap(f)(x), lambda: func.grad(lambda x: f(x).sum())(x), lambda: func.vmap(func.grad(f))(x), lambda: func.jacrev(f)(x),
+            lambda: func.vjp(f, x)[1](x), lambda: func.grad(lambda x: func.vmap(f)(x).sum())(x),
+            lambda: torch.autograd.functional.jacobian(f, x, vectorize=True))]
+    return found(old), found(new), f_values(old, x), f_values(new, x)
+
+
+def f_values(f, x):
+    x = x.clone().requires_grad_()
+    y = f(x)
+    y.sum().backward()
+    return y.detach(), x.grad

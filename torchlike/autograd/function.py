@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import functools
+import sys
 import warnings
 from collections.abc import Callable
 
@@ -14,6 +15,8 @@ from .._tensor import Tensor, _plain_copy
 __all__ = ["Function", "FunctionCtx", "InplaceFunction", "once_differentiable"]
 
 _requires_grad = Tensor.requires_grad.fget  # a class that takes functions over is not asked
+NO_SETUP_CONTEXT = ("In order to use an autograd.Function with functorch transforms (vmap, grad, jvp, jacrev, ...), it must override the setup_context "
+                    "staticmethod. For more details, please see https://pytorch.org/docs/main/notes/extending.func.html")
 forward_rule: list[Callable] = []  # what finds and makes tangents before and after a Function, while there is forward differentiation: _tangents.py
 
 
@@ -181,7 +184,12 @@ class Function:
             call = signature_of(cls.forward).bind(*args, **kwargs)
             call.apply_defaults()
             args, kwargs = call.args, call.kwargs
-        computed = cls._by_vmap(args, kwargs, separate) if cls.vmap is not Function.vmap else None
+        ruled = cls.vmap is not Function.vmap
+        if _transforming() and cls.__module__.split(".")[0] not in ("torch", "torchlike"):
+            if not separate:
+                raise RuntimeError(NO_SETUP_CONTEXT)
+            ruled = ruled or not cls.generate_vmap_rule
+        computed = cls._by_vmap(args, kwargs, separate) if ruled else None
         if computed is not None and not computed[1]:
             return computed[0]
         needs = tuple(isinstance(a, Tensor) and _requires_grad(a) for a in args)
@@ -257,15 +265,19 @@ class Function:
         """The result by the class's own rule inside of vmap, and whether the derivative is left to be recorded; None elsewhere."""
         from .._functorch._rules import by_rule  # built on this package
         rule = cls.vmap
-        if cls.generate_vmap_rule:
+        if rule is Function.vmap:
+            def rule(*_):
+                raise RuntimeError(f"You tried to vmap over {cls.__name__}, but it does not have vmap support. Please override and implement the vmap "
+                                   "staticmethod or set generate_vmap_rule=True. For more details, please see "
+                                   "https://pytorch.org/docs/main/notes/extending.func.html")
+        elif cls.generate_vmap_rule:
             def rule(*_):
                 raise RuntimeError(f"You tried to vmap over {cls.__name__}, but it has both generate_vmap_rule=True and an overriden vmap staticmethod. "
                                    "Please set generate_vmap_rule=False or delete the overriden vmap staticmethod to avoid ambiguity. For more details, "
                                    "please see https://pytorch.org/docs/main/notes/extending.func.html")
         made = by_rule(cls.__name__, rule, cls.apply, args, kwargs)
         if made is not None and made[1] and not separate:
-            raise RuntimeError("In order to use an autograd.Function with functorch transforms (vmap, grad, jvp, jacrev, ...), it must override the "
-                               "setup_context staticmethod. For more details, please see https://pytorch.org/docs/main/notes/extending.func.html")
+            raise RuntimeError(NO_SETUP_CONTEXT)
         return made
 
 
@@ -275,6 +287,12 @@ class InplaceFunction(Function):
     def __init__(self, inplace=False):
         super().__init__()
         self.inplace = inplace
+
+
+def _transforming() -> bool:
+    """Whether a function runs under one of torch.func's transforms, which are built on this package."""
+    level = sys.modules.get("torchlike.func._level")
+    return level is not None and level.transforming()
 
 
 def _refuse_saved_inputs(ctx: FunctionCtx, args: tuple, result) -> None:
