@@ -1151,6 +1151,15 @@ m = nn.Linear(3, 2); m.weight.grad = torch.ones(2, 3); m._apply(lambda t: t.to_s
 """
 
 VIEWS_IN_VMAP = """
+x = torch.arange(1.0, 11).view(2, 5).requires_grad_(); b = x * x; v = b[0]; v.exp_(); torch.func.vmap(lambda g: torch.autograd.grad(v, x, g, retain_graph=True))(torch.ones(3, 5))
+x = torch.arange(1.0, 11).view(2, 5).requires_grad_(); b = x * x; v = b[0]; b.exp_(); torch.func.vmap(lambda g: torch.autograd.grad(v, x, g, retain_graph=True))(torch.ones(3, 5))
+x = torch.arange(5.0).requires_grad_(); b = x * 2; v = b[:3]; b.mul_(3); torch.func.vmap(torch.func.grad(lambda q: (q * v).sum()))(torch.ones(2, 3)).sum().backward(); x.grad
+b = torch.arange(10.0).view(2, 5); v = b[0]; y = b + 1; b.add_(y); torch.func.vmap(lambda g: (y * g[0], v * g, b * g))(torch.ones(3, 5)), v
+b = torch.arange(10.0).view(2, 5); v = b[0]; b.add_(1); torch.func.vmap(lambda g: (v * g, b.mul_(2), v + 0, v * g)[2:], out_dims=(None, 0))(torch.ones(3, 5)), b, v
+torch.func.vmap(lambda x: (x, x), out_dims=(0,))(torch.ones(2, 3))
+torch.func.vmap(lambda x: {"a": x}, out_dims=(1,))(torch.ones(2, 3))
+torch.func.vmap(lambda x: 3, out_dims=(None,))(torch.ones(2, 3))
+torch.func.vmap(lambda x: x, out_dims=(1,))(torch.ones(2, 3)), torch.func.vmap(lambda x: (x,), out_dims=(1,))(torch.ones(2, 3))
 f = lambda x: (y := x * 2, z := y[0], y.mul_(x), z)[-1]; torch.func.vmap(f)(torch.arange(6.0).view(2, 3))
 f = lambda x: (y := x * 2, z := y.view(-1), y.add_(1), (y, z))[-1]; torch.func.vmap(f)(torch.arange(8.0).view(2, 2, 2))
 f = lambda x: (y := x * 2, z := y[0], y.mul_(x), z)[-1]; torch.func.vmap(torch.func.grad(f))(torch.arange(6.0).view(2, 3))

@@ -101,8 +101,8 @@ class Tensor(Fields):
 
     def _refresh(self, st: Storage) -> None:
         """Another alias wrote: look again through the chain of views."""
-        if program.state.capture is not None:
-            program.state.capture.refreshed(self)
+        if program.state.capture is not None and program.state.capture.refreshed(self):
+            return
         base = self._root()
         if base is not None:
             base._current()

@@ -52,8 +52,9 @@ class Capture:
     def writes(self, t: Tensor) -> None:
         """In-place writes are found when the call is over."""
 
-    def refreshed(self, t: Tensor) -> None:
-        """A view looked again at its storage."""
+    def refreshed(self, t: Tensor) -> bool:
+        """A view looks again at its storage; whether that is done."""
+        return False
 
     def asks_for_gradients(self, tensors: Iterable[Tensor]) -> None:
         """What happens next goes by whether these have a `.grad`."""

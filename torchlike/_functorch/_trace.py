@@ -268,8 +268,15 @@ class Trace(program.Program):
             base = t if t._base is None else t._base
             self.written.append((weakref.ref(base), st, v, base._edge, base._out))
 
-    def refreshed(self, t: Tensor) -> None:
-        self.stale.append(weakref.ref(t))
+    def refreshed(self, t: Tensor) -> bool:
+        """A view looks again at its storage: outside of the call, where its gradients belong, unless what it sees was written inside."""
+        v = t._storage.value
+        if v.epoch is self and (v.ref >= 0 or -1 - v.ref in self.placeholders or id(v) in self.stacked):
+            self.stale.append(weakref.ref(t))
+            return False
+        with self.suspended():
+            t._current()
+        return True
 
     def restore_written(self) -> list[tuple]:
         """Give written outside tensors their old values back; (tensor, storage, inner value) of each that still lives."""

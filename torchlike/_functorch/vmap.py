@@ -190,7 +190,7 @@ def _out_dims(name: str, out_dims, outputs: list, spec) -> list:
         raise ValueError(f"vmap({name}, ..., out_dims={out_dims}): `out_dims` must be an int, None or a python collection of ints representing "
                          "where in the outputs the vmapped dimension should appear.")
     dims = _broadcast_to_and_flatten(out_dims, spec)
-    if dims is None and isinstance(out_dims, tuple) and len(out_dims) == 1:
+    if dims is None and isinstance(out_dims, tuple) and len(out_dims) == 1 and spec.is_leaf() and isinstance(outputs[0], Tensor):
         dims = _broadcast_to_and_flatten(out_dims[0], spec)
     if dims is None:
         raise ValueError(f"vmap({name}, ..., out_dims={out_dims})(<inputs>): out_dims is not compatible with the structure of `outputs`. out_dims "
