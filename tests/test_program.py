@@ -516,3 +516,19 @@ def test_what_nobody_holds_is_not_computed(monkeypatch):
         held = (x * 1.5).sin()
         np.testing.assert_allclose(held.tolist(), np.sin(np.arange(4) * 1.5), rtol=1e-5)
         assert len(ran) == 1
+
+
+def test_an_operation_whose_kernel_cannot_be_made_takes_only_what_depends_on_it(monkeypatch):
+    from torchlike._core import registry
+    x = torch.arange(3.0)
+    bad = x.atan()
+    plan, made = program.state.program.node.plan, registry._numpy_kernel
+
+    def fails():
+        raise ValueError("no such kernel")
+    monkeypatch.setattr(plan, "_numpy", None)
+    monkeypatch.setattr(registry, "_numpy_kernel", lambda p: fails() if p is plan else made(p))
+    good = x + 0.5
+    assert good.tolist() == [0.5, 1.5, 2.5]
+    with pytest.raises(ValueError, match="no such kernel"):
+        bad.tolist()

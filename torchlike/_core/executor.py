@@ -500,7 +500,7 @@ def _wants_compilation(info: ProgramInfo, inputs: list[Value]) -> bool:
         return True
     # operations without a NumPy form are compiled one by one; when that costs more than the whole, take the whole
     if info.foreign is None:
-        info.foreign = {s.plan for s in info.steps if s.plan.numpy is None}
+        info.foreign = {s.plan for s in info.steps if host.is_foreign(s.plan)}
     return sum(plan._xla is None for plan in info.foreign) * costs.OP_COMPILE > info.compile_seconds
 
 

@@ -166,6 +166,14 @@ def _bound(plan) -> Callable:
         return fail
 
 
+def is_foreign(plan) -> bool:
+    """Whether a plan has no NumPy kernel."""
+    try:
+        return plan.numpy is None
+    except Exception:  # it raises when it runs, so that only what depends on it is lost
+        return False
+
+
 def bind(info, live: tuple) -> HostProgram:
     """A program's steps for these live results."""
     bound = info.hosts.get(live)
