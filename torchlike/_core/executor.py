@@ -134,7 +134,7 @@ class ProgramInfo:
     def _path(self) -> tuple[list[Step], list]:
         if self.read is not None:
             return self.read
-        avals, flat = (_avals(self.node), _flat(self.node)) if self.node is not None else self.kept
+        avals, flat = (self.node.avals(), self.node.operations()) if self.node is not None else self.kept
         steps, n = [], 0
         for plan, refs in zip(flat[::2], flat[1::2]):
             steps.append(Step(plan, refs, n))
@@ -144,9 +144,9 @@ class ProgramInfo:
             self.read = read
         return read
 
-    def recall(self, signature: int) -> None:
+    def recall(self) -> None:
         """Take up what was noted when the same program was let go."""
-        clock = _once.pop(signature, None)
+        clock = _once.pop(self.node.signature(), None)
         if clock is not None:
             self.seen = self.near = 1
             self.last_seen = clock
@@ -155,44 +155,20 @@ class ProgramInfo:
         """Whether it was seen once, in little time: most such programs never return."""
         return self.seen == 1 and not self.executables and NOTED * self.gain <= self.compile_seconds
 
-    def let_go(self, signature: int) -> None:
+    def let_go(self) -> None:
         """Leave the trie: only the signature tells from now on that it was seen. What `explain` prints of it is kept."""
-        self.kept, self.read, self.node = (_avals(self.node), _flat(self.node)), None, None
         if len(_once) >= MOST_PASSING:
             _once.clear()
-        _once[signature] = self.last_seen
+        _once[self.node.signature()] = self.last_seen
+        self.kept, self.read, self.node = (self.node.avals(), self.node.operations()), None, None
         if infos[-1] is self:
             infos.pop()
         else:
             infos.remove(self)
 
 
-def _ways(node) -> list:
-    """The nodes from the trie's root to this one."""
-    found = []
-    while node.parent is not None:
-        found.append(node)
-        node = node.parent
-    return found[::-1]
-
-
-def _avals(node) -> tuple:
-    return tuple([n.key for n in _ways(node) if n.plan is None])
-
-
-def _flat(node) -> tuple:
-    return tuple([x for n in _ways(node) if n.plan is not None for x in (n.plan, n.refs)])
-
-
-def signature_of(node) -> int:
-    """A hash of the program that ends at a node."""
-    return hash(tuple([n.key for n in _ways(node)]))
-
-
-_once: dict[int, int] = {}  # signatures of programs that were let go: when they were seen
-
-
 infos: list[ProgramInfo] = []
+_once: dict[int, int] = {}  # signatures of programs that were let go: when they were seen
 
 
 @atexit.register
@@ -225,7 +201,7 @@ def run(prog, reason: str, divisible: bool = True) -> None:
     if info is None:
         info = node.program_info = ProgramInfo(node, prog.device)
         if _once:
-            info.recall(signature_of(node))
+            info.recall()
     info.seen += 1
     _tick(info)
     distance = options.clock - info.last_seen

@@ -10,7 +10,6 @@ from __future__ import annotations
 import contextlib
 import gc
 import os
-import sys
 import threading
 from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
@@ -22,73 +21,10 @@ from . import executor, host, precision
 from .aval import BOOL, COMPLEX, FLOAT, INT, Aval
 from .loops import Loop
 from .registry import Op, View, any_precise_plan, clear_plans, two_devices
+from .trie import Node, take_out, trie
 from .value import Value, is_tracer
 
 LONGEST = int(os.environ.get("TORCHLIKE_PROGRAM_LENGTH", "2000"))  # operations; compile time grows faster than this
-
-
-class Node:
-    """A prefix of a program: one more operation (or one more input) than its parent.
-
-    `key`: (op, statics, *references), or an input's aval. Most nodes lead to one other only, `child`; Python's garbage collector
-    visits every object of the trie again and again, so these do without a dictionary.
-    """
-
-    __slots__ = ("parent", "key", "plan", "outs", "n_results", "child", "others", "program_info")
-
-    def __init__(self, parent, key, plan, n_results):
-        self.parent, self.key, self.plan, self.n_results = parent, key, plan, n_results
-        self.outs = () if plan is None else plan.outs
-        self.child: Node | None = None
-        self.others: dict | None = None  # further nodes by their keys, and what record_all finds
-        self.program_info = None  # executor.ProgramInfo once a program ended here
-
-    @property
-    def refs(self) -> tuple:
-        """What the operation reads: results from 0 on, inputs from -1 down, the kinds of numbers, None."""
-        return () if self.plan is None else self.key[2:]
-
-    def find(self, key) -> Node | None:
-        """The node to which `key` leads."""
-        child = self.child
-        if child is not None and child.key == key:
-            return child
-        return None if self.others is None else self.others.get(key)
-
-    def add(self, key, plan, n_results: int) -> Node:
-        """A new node to which `key` leads."""
-        node = Node(self, key, plan, n_results)
-        if self.child is None:
-            self.child = node
-        else:
-            self.note(key, node)
-        trie.size += 1
-        return node
-
-    def note(self, key, found) -> None:
-        if self.others is None:
-            self.others = {}
-        self.others[key] = found
-
-    def drop(self, node: Node) -> None:
-        """Let go of a node that this one leads to."""
-        if self.child is node:
-            self.child = None
-        else:
-            del self.others[node.key]
-        node.parent = None
-        trie.size -= 1
-
-
-class Trie:
-    """The root of all programs, and how many nodes hang below it."""
-
-    def __init__(self):
-        self.root = Node(None, None, None, 0)
-        self.size = 0
-
-
-trie = Trie()
 
 
 class Program:
@@ -289,7 +225,7 @@ def _end_by_length() -> None:
     if fresh:
         box = [node]
         del node
-        _let_pass(fresh, box)
+        take_out(box, fresh)
 
 
 def _forget_loop() -> None:
@@ -551,7 +487,7 @@ def _execute(prog: Program, reason: str) -> None:
             gc.disable()
         executor.run(prog, reason)
         if fresh and reason != BY_LENGTH:
-            _let_pass(fresh, box)
+            take_out(box, fresh)
     except Exception as error:
         for v in filter(None, prog.results):
             v.epoch, v.ref = None, error
@@ -563,41 +499,6 @@ def _execute(prog: Program, reason: str) -> None:
         check_later(prog.checks)
     if trie.size > executor.MOST_NODES:
         forget_programs()
-
-
-def _let_pass(fresh: int, box: list[Node]) -> None:
-    """Take a program that was seen once out of the trie again, from its end (alone in `box`) as far as it is its own `fresh` nodes: most such
-    programs never return, and Python's garbage collector would visit their nodes again and again."""
-    node = box.pop()
-    info = node.program_info
-    if info is None or not info.is_passing() or not _is_free(node, 1):
-        return
-    info.let_go(executor.signature_of(node))
-    for _ in range(fresh):
-        if not _is_free(node) or (node.program_info is not None and node.program_info is not info):
-            return
-        parent = node.parent
-        parent.drop(node)
-        node, parent = parent, None
-
-
-def _is_free(node: Node, known: int = 0) -> bool:
-    """Whether nothing goes on from a node, and nobody stands there (a program that is recorded or traced, a captured step) but `known` holders."""
-    return node.child is None and not node.others and _holders(node) == _ALONE + known
-
-
-def _holders(node: Node) -> int:
-    return sys.getrefcount(node)
-
-
-def _count_alone() -> int:
-    """What _holders counts in _is_free of a node that its parent and one variable hold."""
-    parent = Node(None, None, None, 0)
-    node = parent.child = Node(parent, None, None, 0)
-    return (lambda node: _holders(node))(node)
-
-
-_ALONE = _count_alone()
 
 
 def is_idle() -> bool:

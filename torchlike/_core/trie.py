@@ -1,0 +1,129 @@
+"""The trie of programs: a node is the prefix of all programs that begin alike.
+
+Most programs of changing code never return, and Python's garbage collector visits every object that is kept, again and again. So a node
+does without a dictionary as long as it leads to one other only, and a program can be taken out again (`take_out`).
+"""
+from __future__ import annotations
+
+import sys
+
+
+class Node:
+    """A prefix of a program: one more operation (or one more input) than its parent.
+
+    key      what leads here: (op, statics, *references), or an input's aval
+    child    the node that this one led to first; others: further ones by their keys, and what record_all finds
+    """
+
+    __slots__ = ("parent", "key", "plan", "outs", "n_results", "child", "others", "program_info")
+
+    def __init__(self, parent: Node | None, key, plan, n_results: int):
+        self.parent, self.key, self.plan, self.n_results = parent, key, plan, n_results
+        self.outs = () if plan is None else plan.outs
+        self.child: Node | None = None
+        self.others: dict | None = None
+        self.program_info = None  # executor.ProgramInfo once a program ended here
+
+    @property
+    def refs(self) -> tuple:
+        """What the operation reads: results from 0 on, inputs from -1 down, the kinds of numbers, None."""
+        return () if self.plan is None else self.key[2:]
+
+    def find(self, key) -> Node | None:
+        """The node to which `key` leads."""
+        child = self.child
+        if child is not None and child.key == key:
+            return child
+        return None if self.others is None else self.others.get(key)
+
+    def add(self, key, plan, n_results: int) -> Node:
+        """A new node to which `key` leads."""
+        node = Node(self, key, plan, n_results)
+        if self.child is None:
+            self.child = node
+        else:
+            self.note(key, node)
+        trie.size += 1
+        return node
+
+    def note(self, key, found) -> None:
+        """Keep something by a key of its own: a node, or where a sequence of operations leads."""
+        if self.others is None:
+            self.others = {}
+        self.others[key] = found
+
+    def _drop(self, node: Node) -> None:
+        if self.child is node:
+            self.child = None
+        else:
+            del self.others[node.key]
+        node.parent = None
+        trie.size -= 1
+
+    # -- the program that ends here ------------------------------------------------------------------------------------------
+
+    def way(self) -> list[Node]:
+        """The nodes from the root to this one."""
+        found, node = [], self
+        while node.parent is not None:
+            found.append(node)
+            node = node.parent
+        return found[::-1]
+
+    def avals(self) -> tuple:
+        """Of the inputs."""
+        return tuple([n.key for n in self.way() if n.plan is None])
+
+    def operations(self) -> tuple:
+        """Plan and references of each operation, in one flat tuple: one object for the garbage collector."""
+        return tuple([x for n in self.way() if n.plan is not None for x in (n.plan, n.refs)])
+
+    def signature(self) -> int:
+        """A hash of the program."""
+        return hash(tuple([n.key for n in self.way()]))
+
+
+class Trie:
+    """The root of all programs, and how many nodes hang below it."""
+
+    def __init__(self):
+        self.root = Node(None, None, None, 0)
+        self.size = 0
+
+
+trie = Trie()
+
+
+def take_out(box: list[Node], most: int) -> None:
+    """Take a program that was seen once out of the trie, if its info agrees: from its end, which is alone in `box`, up to `most` nodes, as far
+    as nobody else is there."""
+    node = box.pop()
+    info = node.program_info
+    if info is None or not info.is_passing() or not _is_free(node, 1):
+        return
+    info.let_go()
+    for _ in range(most):
+        if not _is_free(node) or (node.program_info is not None and node.program_info is not info):
+            return
+        parent = node.parent
+        parent._drop(node)
+        node, parent = parent, None
+
+
+def _is_free(node: Node, known: int = 0) -> bool:
+    """Whether nothing goes on from a node, and nobody stands there (a program that is recorded or traced, a captured step) but `known` holders."""
+    return node.child is None and not node.others and _holders(node) == _ALONE + known
+
+
+def _holders(node: Node) -> int:
+    return sys.getrefcount(node)
+
+
+def _count_alone() -> int:
+    """What _holders counts in _is_free of a node that its parent and one variable hold."""
+    parent = Node(None, None, None, 0)
+    node = parent.child = Node(parent, None, None, 0)
+    return (lambda node: _holders(node))(node)
+
+
+_ALONE = _count_alone()
