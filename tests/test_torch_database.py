@@ -28,7 +28,7 @@ DIFFERENT = {  # by the kind of difference: the operations, and why
         "to_sparse": "gradients of a sparse result are not asked for directly",
     },
     "not raised": {
-        **{f"__r{name}__": _DESCRIPTOR for name in ("add", "mul", "and", "or", "xor")},
+        **{f"__r{name}__": _DESCRIPTOR for name in ("add", "mul", "div", "and", "or", "xor")},
         **dict.fromkeys(("take", "cat"), _OVERLAP),
         "gather": _PRECISION,
         "chalf": "PyTorch's complex halves cannot be read by NumPy",
@@ -45,9 +45,8 @@ DIFFERENT = {  # by the kind of difference: the operations, and why
             "_native_batch_norm_legit", "_batch_norm_with_update", "_upsample_bilinear2d_aa", "_unsafe_masked_index",
             "_unsafe_masked_index_put_accumulate", "_chunk_cat", "torch._scaled_mm", "torch._scaled_mm_v2", "torch.ops.aten._safe_softmax.default",
             "torch.ops.aten._flash_attention_forward", "slice", "torch.ops.aten._efficient_attention_forward", "max_pool2d_with_indices_backward",
-            "native_dropout_backward", "grid_sampler_2d", "grid_sampler_3d"), _PRIVATE),
+            "native_dropout_backward"), _PRIVATE),
         **{f"jiterator_{name}": "compiles CUDA source" for name in ("unary", "binary", "4inputs_with_extra_args", "binary_return_by_ref", "2inputs_2outputs")},
-        "__rdiv__": "Python 2's operator",
     },
 }
 WITHOUT_VALUES = {"empty", "empty_like", "empty_strided", "empty_permuted", "new_empty", "new_empty_strided",  # what nobody wrote
