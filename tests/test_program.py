@@ -58,6 +58,7 @@ def test_the_first_step_is_the_same_program_as_the_others():
     made, *steps = [(e.reason, e.info) for e in history.entries if e.reason.startswith(("optimizer", "end of optimizer"))]
     programs = [[(s.plan, s.refs) for s in info.steps] for _, info in steps]
     assert made[0] == "optimizer made" and len(steps) == 3 and programs[0] == programs[1] == programs[2]
+    assert steps[1][1] is steps[2][1]  # the first one was let go
 
 
 def test_a_program_that_passes_leaves_nothing_behind():

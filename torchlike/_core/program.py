@@ -270,7 +270,7 @@ def record_all(sequence: Sequence, values: list) -> list[Value] | None:
                 made += record(op, [None if k is None else made[k] if k >= 0 else values[~k] for k in sources], statics)[1]
             if prog is state.program:
                 start.note(key, (prog.node, [made[k].aval for k in sequence.kept], len(made)))
-                trie.size += 1
+                trie.size += known is None
             return [made[k] for k in sequence.kept]
         end, avals, n_results = known
         if n + n_results >= state.limit:
