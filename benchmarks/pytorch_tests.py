@@ -1,0 +1,257 @@
+"""PyTorch's own test files, run by real torch and by torchlike: what the one passes and the other does not.
+
+    python benchmarks/pytorch_tests.py FOLDER test_indexing.py nn/test_pooling.py ... [-k EXPRESSION] [--out TABLE.md]
+
+FOLDER is the `test` folder of a checkout of PyTorch (of any age: only what the installed torch passes counts). `torch.testing._internal`
+comes from the installed wheel. It imports many private names; those that torchlike lacks are made up, as objects that do nothing,
+so a test that needs one fails by itself. Both libraries run each file in a process of its own, on the CPU, every test for at most
+`--seconds`. Results of a file are kept in `--keep` (a JSON line per test), for a closer look.
+"""
+from __future__ import annotations
+
+import argparse
+import collections
+import importlib
+import importlib.abc
+import importlib.util
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import types
+from pathlib import Path
+
+import pytest
+
+HERE = Path(__file__).resolve()
+LIBRARIES = ("torch", "torchlike")
+FROM_THE_WHEEL = ("torch.testing._internal", "torch.testing._comparison", "torch.testing._utils", "torch.utils._import_utils", "torch._utils_internal")
+
+
+# -- what runs within pytest (this file is its plugin): a time limit, and a line per test
+
+class TimeUp(BaseException):
+    """Past a test's seconds. No Exception: tests catch those."""
+
+
+def pytest_configure(config):
+    if "PYTORCH_TESTS_LIBRARY" not in os.environ:
+        return
+    if os.environ["PYTORCH_TESTS_LIBRARY"] == "torchlike":
+        become_torch()
+    importlib.import_module("torch")
+    for name in ("torch.testing._internal.common_device_type", "torch.testing._internal.common_utils", os.environ["PYTORCH_TESTS_MODULE"]):
+        import_making_up(name)
+    config.results = open(os.environ["PYTORCH_TESTS_RESULTS"], "w")
+
+
+@pytest.hookimpl(hookwrapper=True)
+def pytest_runtest_call(item):
+    def late(*_):
+        raise TimeUp
+    signal.signal(signal.SIGALRM, late)
+    signal.alarm(int(os.environ["PYTORCH_TESTS_SECONDS"]))
+    yield
+    signal.alarm(0)
+
+
+@pytest.hookimpl(hookwrapper=True)
+def pytest_runtest_makereport(item, call):
+    report = (yield).get_result()
+    if report.when != "call" and report.outcome == "passed":
+        return
+    why = where = ""
+    if report.outcome == "failed" and call.excinfo:
+        why = f"{call.excinfo.typename}: {str(call.excinfo.value)[:600]}"
+        where = " < ".join(f"{Path(str(e.path)).name}:{e.lineno + 1}" for e in reversed(call.excinfo.traceback[-6:]))
+    name = item.nodeid.partition("::")[2]
+    item.config.results.write(json.dumps(dict(test=name, outcome=report.outcome, why=why, where=where)) + "\n")
+    item.config.results.flush()
+
+
+# -- torchlike in torch's place, with the wheel's `torch.testing._internal`
+
+class MadeUpType(type):
+    def __iter__(cls): return iter(())
+    def __or__(cls, other): return cls
+    def __ror__(cls, other): return other
+
+    def __getattr__(cls, name):
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return MadeUp
+
+
+class MadeUp(metaclass=MadeUpType):
+    """Stands for a private name of PyTorch: a class, a decorator, a context, a number, a flag that is off."""
+    def __init__(self, *args, **kwargs): pass
+    def __call__(self, *args, **kwargs): return args[0] if len(args) == 1 and callable(args[0]) else self
+    def __bool__(self): return False
+    def __int__(self): return 0
+    def __float__(self): return 0.0
+    def __iter__(self): return iter(())
+    def __enter__(self): return self
+    def __exit__(self, *error): return False
+    def __lt__(self, other): return False
+    __gt__ = __le__ = __ge__ = __lt__
+
+    def __getattr__(self, name):
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return MadeUp()
+
+
+class MadeUpModule(types.ModuleType):
+    def __getattr__(self, name):
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return MadeUp
+
+
+class Wheel(importlib.abc.MetaPathFinder):
+    """Finds `torch.testing._internal` and what it stands on in the installed wheel."""
+
+    def __init__(self, folder: Path):
+        self.folder = folder
+
+    def find_spec(self, name, path, target=None):
+        if not name.startswith(FROM_THE_WHEEL):
+            return None
+        place = self.folder.joinpath(*name.split(".")[1:])
+        if place.is_dir():
+            return importlib.util.spec_from_file_location(name, place / "__init__.py", submodule_search_locations=[str(place)])
+        return importlib.util.spec_from_file_location(name, place.with_suffix(".py")) if place.with_suffix(".py").is_file() else None
+
+
+def become_torch() -> None:
+    wheel = Path(importlib.util.find_spec("torch").origin).parent
+    sys.path.insert(0, str(HERE.parent.parent))
+    import torchlike
+    torchlike.install()
+    import torch
+    import torch._dynamo
+    import torch._ops
+    import torch.nn.functional
+    sys.meta_path.insert(0, Wheel(wheel))
+    sys.modules.pop("torch.testing._utils", None)
+    torch.testing._utils = importlib.import_module("torch.testing._utils")
+    # What is asked for a value while `torch.testing._internal` is imported; everything else may be made up.
+    torch._C._TorchFunctionState = types.SimpleNamespace(ENABLED=0, DISABLED=1, ALL_DISABLED=2)
+    for name, value in dict(_len_torch_function_stack=lambda: 0, _get_torch_function_state=lambda: 0, _set_torch_function_state=lambda state: None,
+                            _get_privateuse1_backend_name=lambda: "privateuseone").items():
+        setattr(torch._C, name, value)
+    quantized = types.ModuleType("torch.backends.quantized")
+    quantized.supported_engines, quantized.engine = ["none"], "none"
+    sys.modules["torch.backends.quantized"] = torch.backends.quantized = quantized
+    torch.cpu.get_capabilities = lambda: {"avx2": True}
+    torch._utils._is_privateuse1_backend_available = lambda: False
+    torch._dynamo.config.compiled_autograd = torch._dynamo.config.caching_precompile = False
+    for key in "AutogradCPU AutogradCUDA AutogradMPS AutogradXPU FuncTorchBatched Functionalize Autograd".split():
+        if not hasattr(torch._C.DispatchKey, key):
+            setattr(torch._C.DispatchKey, key, MadeUp)
+    operations = type(torch.ops.aten)
+    known = operations.__getattr__
+
+    def known_or_made_up(self, name):
+        try:
+            return known(self, name)
+        except AttributeError:
+            if name.startswith("__"):
+                raise
+            return MadeUp
+    operations.__getattr__ = known_or_made_up
+
+
+def import_making_up(name: str) -> None:
+    """Import a module; a name that its import asks for and that is not there is made up, and the import begins again."""
+    for _ in range(300):
+        try:
+            importlib.import_module(name)
+            return
+        except (ImportError, AttributeError) as error:
+            if module := re.match(r"No module named '([\w.]+)'", str(error)):
+                missing = module[1]
+                made = MadeUpModule(missing)
+                made.__path__ = []
+                sys.modules[missing] = made
+            elif names := re.match(r"cannot import name '(\w+)' from '([\w.]+)'", str(error)):
+                missing, made = f"{names[2]}.{names[1]}", MadeUp
+            elif names := re.match(r"module '([\w.]+)' has no attribute '(\w+)'", str(error)):
+                missing, made = f"{names[1]}.{names[2]}", MadeUp
+            else:
+                raise
+            owner, _, leaf = missing.rpartition(".")
+            if owner in sys.modules:
+                setattr(sys.modules[owner], leaf, made)
+            for module in list(sys.modules):
+                if module == name or (module.startswith("torch.testing._internal") and os.environ["PYTORCH_TESTS_LIBRARY"] == "torchlike"):
+                    del sys.modules[module]
+    raise ImportError(f"{name} asks for more than 300 names that are not here")
+
+
+# -- what starts pytest, and compares
+
+def run(folder: Path, file: str, library: str, options: argparse.Namespace) -> dict[str, dict]:
+    results = options.keep / f"{file.removesuffix('.py').replace('/', '.')}.{library}.jsonl"
+    if not (library == "torch" and options.again and results.exists()):
+        place = folder / file
+        environment = os.environ | dict(
+            PYTORCH_TESTS_LIBRARY=library, PYTORCH_TESTS_MODULE=place.stem, PYTORCH_TESTS_RESULTS=str(results.resolve()),
+            PYTORCH_TESTS_SECONDS=str(options.seconds), PYTORCH_TESTING_DEVICE_ONLY_FOR="cpu", OMP_NUM_THREADS="1",
+            PYTHONPATH=os.pathsep.join(map(str, (place.parent, folder, HERE.parent))))
+        command = [sys.executable, "-m", "pytest", "-q", "-p", "pytorch_tests", "-p", "no:cacheprovider", "-p", "no:warnings", "--noconftest", "-o", "addopts=",
+                   "--rootdir", str(place.parent), "--tb=no", place.name]
+        with open(results.with_suffix(".log"), "w") as log:
+            try:
+                subprocess.run(command + (["-k", options.k] if options.k else []), cwd=place.parent, env=environment,
+                               stdout=log, stderr=subprocess.STDOUT, timeout=options.limit)
+            except subprocess.TimeoutExpired:
+                print(f"{file}: {library} was stopped after {options.limit} s")
+    found: dict[str, dict] = {}
+    for line in results.read_text().splitlines() if results.exists() else ():
+        result = json.loads(line)
+        if found.get(result["test"], result)["outcome"] == "passed" or result["outcome"] == "failed":
+            found[result["test"]] = result
+    if not found:
+        print(f"{file}: {library} ran nothing, see {results.with_suffix('.log')}")
+    return found
+
+
+def compare(file: str, there: dict, here: dict) -> str:
+    """Prints what fails here only, by its error; a row of the table."""
+    passed = [test for test, result in there.items() if result["outcome"] == "passed"]
+    failed = [test for test in passed if test in here and here[test]["outcome"] == "failed"]
+    groups = collections.defaultdict(list)
+    for test in failed:
+        groups[here[test]["why"][:160].replace("\n", " ")].append(test)
+    for why, tests in sorted(groups.items(), key=lambda group: -len(group[1])):
+        print(f"  [{len(tests)}] {why}\n      {'  '.join(tests[:4])}\n      {here[tests[0]]['where']}")
+    unreached = sum(test not in here for test in passed)
+    skipped = sum(test in here and here[test]["outcome"] == "skipped" for test in passed)
+    return f"| {file} | {len(passed)} | {len(passed) - len(failed) - unreached - skipped} | {len(failed)} | {skipped} | {unreached} |"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("files", nargs="+")
+    parser.add_argument("-k", help="pytest's choice of tests")
+    parser.add_argument("--seconds", type=int, default=30, help="of one test")
+    parser.add_argument("--limit", type=int, default=1800, help="seconds of one file")
+    parser.add_argument("--keep", type=Path, default=Path("/tmp/pytorch_tests"))
+    parser.add_argument("--again", action="store_true", help="take torch's results of an earlier run")
+    parser.add_argument("--out", type=Path)
+    options = parser.parse_args()
+    options.keep.mkdir(parents=True, exist_ok=True)
+    rows = ["| file | torch passes | torchlike passes of these | fails | skips | not reached |", "|---|---|---|---|---|---|"]
+    for file in options.files:
+        rows.append(compare(file, *(run(options.folder.resolve(), file, library, options) for library in LIBRARIES)))
+        print(rows[-1], flush=True)
+    if options.out:
+        options.out.write_text("\n".join(rows) + "\n")
+
+
+if __name__ == "__main__":
+    main()
