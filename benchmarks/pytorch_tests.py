@@ -86,6 +86,7 @@ class MadeUpType(type):
 
 class MadeUp(metaclass=MadeUpType):
     """Stands for a private name of PyTorch: a class, a decorator, a context, a number, a flag that is off."""
+    def __new__(cls, *args, **kwargs): return args[0] if len(args) == 1 and isinstance(args[0], types.FunctionType) else object.__new__(cls)
     def __init__(self, *args, **kwargs): pass
     def __call__(self, *args, **kwargs): return args[0] if len(args) == 1 and callable(args[0]) else self
     def __bool__(self): return False
@@ -185,9 +186,6 @@ def import_making_up(name: str) -> None:
             owner, _, leaf = missing.rpartition(".")
             if owner in sys.modules:
                 setattr(sys.modules[owner], leaf, made)
-            for module in list(sys.modules):
-                if module == name or (module.startswith("torch.testing._internal") and os.environ["PYTORCH_TESTS_LIBRARY"] == "torchlike"):
-                    del sys.modules[module]
     raise ImportError(f"{name} asks for more than 300 names that are not here")
 
 

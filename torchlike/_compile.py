@@ -60,6 +60,8 @@ def _guard_of(x, offset: bool = False):
         if x._sparse:
             raise NotReplayable("a sparse tensor")
         x._current()
+        if x._unplaced:
+            x._find_place()
         return (x._value.aval, x.requires_grad, x._layout if offset else _lies(x._layout), x.__class__)
     if isinstance(x, np.ndarray):
         raise NotReplayable("a NumPy array as an argument")

@@ -115,7 +115,7 @@ def numpy_view(t: Tensor) -> np.ndarray:
     array = st.host.array
     if not t._chain:
         return array.view()
-    layout = t._layout or contiguous(value.aval.shape)
+    layout = t._strided()
     memory = array.reshape(-1) if array.flags.c_contiguous else st.host.memory
     if memory is None:
         return np.array(concrete(value))

@@ -50,7 +50,7 @@ class Tensor(Fields):
     _several: tuple[str | None, int, int, str] | None = None  # of a view that autograd does not let be written, as one of several made by one
     # function: its name (None under no_grad), which, the version then, the reason
     _heeded = None  # of a class: the `__torch_function__` that it goes by
-    _selected: tuple | None = None  # of an element taken at a position that was not known: (tensor, index); see ops/indexing.py
+    _unplaced = False  # a view that somewhere takes a position which was not known (a Value in `_chain`): nor is the offset of `_layout`
 
     def __init_subclass__(cls, **kwargs):
         super().__init_subclass__(**kwargs)
@@ -183,11 +183,13 @@ class Tensor(Fields):
             self._seen = st.version
         return st
 
-    def _view(self, op: View, statics: tuple, *numbers: int) -> Tensor:
-        """A view of this tensor; aliases its storage."""
+    def _view(self, op: View, statics: tuple, *numbers: int, position: Value | None = None) -> Tensor:
+        """A view of this tensor; aliases its storage. A `position` is a number that is not known yet."""
         value = self._current()
         layout = self._layout or contiguous(value.aval.shape)
-        made_layout = op.layout(layout, (*numbers, *statics))
+        made_layout = op.layout(layout, (*numbers, *statics) if position is None else (0, *statics))
+        if position is not None:
+            numbers = (position,)
         out = apply(op, (self, *numbers), statics)
         if value.array is program.META_ARRAY:
             if value.__class__ is Value:
@@ -200,6 +202,8 @@ class Tensor(Fields):
         out._chain = (*self._chain, (op, numbers, statics))
         out._base = self if self._base is None else self._base
         out._layout = made_layout
+        if position is not None or self._unplaced:
+            out._unplaced = True
         if self._of_data is not None:
             out._of_data = self._of_data
         if not mode.enabled:
@@ -217,6 +221,8 @@ class Tensor(Fields):
         out = _new(Tensor)
         out._value, out._storage, out._seen = value, st, st.version
         out._chain, out._layout = self._chain, self._layout
+        if self._unplaced:
+            out._unplaced = True
         if self._of_data is not None:
             out._of_data = self._of_data
         if self._inference:
@@ -226,8 +232,6 @@ class Tensor(Fields):
     def _check_write(self, repeats: bool = False) -> None:
         """torch's errors for an in-place operation on a leaf, on an inference tensor outside inference_mode, or, unless it `repeats` one
         value, on a tensor of which several elements are one place in memory."""
-        if self._selected is not None:
-            self._become_selected()
         if self._inference and not mode.inference:
             raise RuntimeError("Inplace update to inference tensor outside InferenceMode is not allowed.You can make a clone to get a normal tensor "
                                "before doing inplace update.See https://github.com/pytorch/rfcs/pull/17 for more details.")
@@ -469,7 +473,7 @@ class Tensor(Fields):
         if self._edge is not None and value.aval.dtype.category < dt.FLOAT:
             raise RuntimeError("data set to a tensor that requires gradients must be floating point or complex dtype")
         st = other._ensure_storage() if value.array is not program.META_ARRAY else None
-        self._value, self._layout, self._chain = value, other._layout, other._chain
+        self._value, self._layout, self._chain, self._unplaced = value, other._layout, other._chain, other._unplaced
         self._storage, self._base = st, None
         if st is not None:
             self._seen = st.version
@@ -477,7 +481,20 @@ class Tensor(Fields):
             self._edge.aval = value.aval
 
     def _strided(self) -> Layout:
+        if self._unplaced:
+            self._find_place()
         return self._layout or contiguous(self._value.aval.shape)
+
+    def _find_place(self) -> None:
+        """Read the positions that its views take, now that somebody asks where in memory it lies."""
+        self._current()
+        st = self._storage
+        layout, chain = st.layout or contiguous(st.value.aval.shape), []
+        for op, numbers, statics in self._chain:
+            numbers = tuple([int(program.concrete(x)) if x.__class__ is Value else x for x in numbers])
+            layout = op.layout(layout, (*numbers, *statics))
+            chain.append((op, numbers, statics))
+        self._chain, self._layout, self._unplaced = tuple(chain), layout, False
 
     def stride(self, dim: int | None = None):
         """Steps in elements between neighbours along each dimension (or along `dim`)."""
@@ -521,7 +538,7 @@ class Tensor(Fields):
         if array is not None:
             return array
         root = None if self._storage is None else self._storage.value
-        if root is None or root.array is None or root.aval.device.type != "cpu" or is_tracer(root.array):
+        if root is None or root.array is None or root.aval.device.type != "cpu" or is_tracer(root.array) or self._unplaced:
             return None
         array = np.asarray(root.array)
         for op, numbers, statics in self._chain:
@@ -670,7 +687,7 @@ def _special(op, args, out: Tensor) -> Tensor:
         return out._value.place(args, out)
     if op.pointwise and out._value.aval.ndim:
         shape = out._value.aval.shape
-        out._layout = combined(shape, tuple([a._strided() for a in args if isinstance(a, Tensor)]))
+        out._layout = combined(shape, tuple([a._layout or contiguous(a._value.aval.shape) for a in args if isinstance(a, Tensor)]))
         if out._edge is not None:
             out._edge.layouts = [a._layout if isinstance(a, Tensor) else None for a in args]
     for i, a in enumerate(args):

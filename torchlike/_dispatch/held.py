@@ -114,7 +114,7 @@ def is_held(x: Any) -> bool:
 
 def sit(t: Tensor, a: Any, layout: Layout | None, data: Tensor | None = None) -> Tensor:
     """Make t, of a class that dispatches, an instance of these facts."""
-    for name in ("_chain", "_base", "_edge", "_out", "_former", "_several", "_selected", "_of_data", "_writes"):
+    for name in ("_chain", "_base", "_edge", "_out", "_former", "_several", "_unplaced", "_of_data", "_writes"):
         fields(t).pop(name, None)
     t._value, t._layout, t._storage = Outline(a, META_ARRAY), layout, Seat(data)
     t._seen = 0

@@ -54,7 +54,7 @@ def _nobody_watches() -> bool:
 
 def _is_plain(t: Tensor) -> bool:
     """Whether nothing but t's array changes where an element is written."""
-    if (t._edge is not None or t._chain or t._layout is not None or t._inference or t._selected is not None or t._of_data is not None
+    if (t._edge is not None or t._chain or t._layout is not None or t._inference or t._of_data is not None
             or program.state.capture is not None or _tensor.record is not _record and not _nobody_watches()):
         return False
     st, a = t._storage, t._value.aval

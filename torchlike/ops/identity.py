@@ -25,7 +25,7 @@ from .from_data import place
 from .memory_formats import channels_last, channels_last_3d, memory_format, preserve_format
 from .storages import stored
 
-_PLACE = ("_value", "_storage", "_seen", "_chain", "_layout", "_edge", "_out", "_base", "_writes")
+_PLACE = ("_value", "_storage", "_seen", "_chain", "_layout", "_unplaced", "_edge", "_out", "_base", "_writes")
 
 
 def _become(self: Tensor, other: Tensor) -> Tensor:

@@ -1,12 +1,13 @@
 """t[...] and t[...] = v: basic indices are views, tensor and list indices gather and scatter."""
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 import numpy as np
 
 from .._arguments import refuse_long
 from .._core import dtype as dt
+from .._core import program
 from .._core.aval import aval
 from .._core.history import warn
 from .._core.layout import Layout, combined, contiguous_strides, overlapping
@@ -20,13 +21,12 @@ from .._writing import check_apart
 from .basic import to_device
 from .element_writes import Loop, is_element, read_element, write_element
 from .from_data import place
-from .identity import _become
 from .index_kernels import INDEX, INDEX_PUT, INDEX_PUT_MASK, take_shape
 from .index_ranges import check_range
 from .parts import take_part
 from .pointwise import _plain_number
 from .shape_views import UNSQUEEZE, VIEW
-from .slicing import take_index, take_slice
+from .slicing import SELECT_AT, take_index, take_slice
 
 _MASKS = (dt.bool_, dt.uint8)
 _INDEX_DTYPES = (*_MASKS, dt.int32, dt.int64)
@@ -55,11 +55,10 @@ def getitem(self: Tensor, index) -> Tensor:
         return _taken_over(error, Tensor.__getitem__, self, index)
     if not advanced:
         return t
+    if all(map(_is_position, advanced.values())) and _may_alias(t, advanced.values()):
+        return _at_positions(t, advanced)
     first, advanced = _pending_first(advanced)
-    made = _gather(t, advanced) if not first else _gather(_gather(t, first), advanced)
-    if all(_is_position(i) and not is_tracer(i._current().array) for i in advanced.values()):
-        made._selected = self, index
-    return made
+    return _gather(t, advanced) if not first else _gather(_gather(t, first), advanced)
 
 
 def _is_position(i: Tensor) -> bool:
@@ -90,15 +89,20 @@ def _taken_over(error: Exception, function: Callable, t: Tensor, index, *value):
     raise error
 
 
-def _become_selected(self: Tensor) -> None:
-    """An element at a position that was not known is a copy until it is itself written: then it is the view that it is in torch."""
-    t, index = self._selected
-    self._selected = None
-    items = index if isinstance(index, tuple) else (index,)
-    _become(self, _basic(t, tuple([int(i) if isinstance(i, Tensor) and not i.ndim else i for i in items]))[0])
+def _may_alias(t: Tensor, positions: Iterable[Tensor]) -> bool:
+    """Whether an element at positions that are not known yet can be the view that it is in torch: not where a function is traced or mapped,
+    which knows no memory, nor for a class that holds its data itself."""
+    return (program.state.program.__class__ is program.Program and program.state.capture is None and not t._dispatches
+            and t._value.array is not program.META_ARRAY
+            and not any(x._dispatches or is_tracer(x._current().array) or x.device is not t.device for x in (t, *positions)))
 
 
-Tensor._become_selected = _become_selected
+def _at_positions(t: Tensor, positions: dict) -> Tensor:
+    """The view of t at positions along dimensions."""
+    index, dims = _prepared(t, positions)
+    for taken, (dim, i) in enumerate(zip(dims, index)):
+        t = t._view(SELECT_AT, (dim - taken,), position=(i if i.dtype is dt.int64 else i.to(dt.int64))._current())
+    return t
 
 
 def _position(i: int, n: int, dim: int) -> int:

@@ -233,8 +233,6 @@ def _share_memory(self) -> Tensor:
         return self
     if self.device.type == "meta":
         raise RuntimeError("_share_fd_: only available on CPU")
-    if self._selected is not None:
-        self._become_selected()
     share(self._ensure_storage())
     return self
 
