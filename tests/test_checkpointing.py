@@ -1,5 +1,6 @@
 """Checkpoints beside real torch: results of any kind, autocast, nesting, second backwards, how often what runs, and what is refused."""
 import importlib
+from contextlib import nullcontext
 
 import pytest
 from same import caught, same
@@ -186,6 +187,59 @@ def test_a_region_that_does_something_else_is_told(subject, oracle):
                  differs(torch, fewer, fewer, determinism_check="abc")]
         return [(kind, text.split("\n")[0]) for kind, text in found]
     assert told(subject) == told(oracle)
+
+
+@same
+def test_gradients_asked_for_inside_of_a_region_that_runs_to_its_end(torch):
+    c = torch.utils.checkpoint
+
+    def gradient(f):
+        return lambda x: torch.autograd.grad(f(x).sum(), x, create_graph=True)[0]
+
+    def inner(x):
+        return x.sin().exp().sin()
+
+    def kept(f):
+        return lambda x: c.checkpoint(f, x, use_reentrant=False)
+    x = torch.linspace(0.1, 1, 4).requires_grad_()
+    found = []
+    for stops in (True, False):
+        with c.set_checkpoint_early_stop(stops):
+            found += [gradient(kept(gradient(kept(inner))))(x), gradient(gradient(kept(kept(inner))))(x)]
+    return found
+
+
+@same
+def test_whether_it_stops_early_is_settled_where_it_is_made(torch):
+    c, seen = torch.utils.checkpoint, []
+
+    def region(x):
+        y = x.sin()
+        seen.append(x.shape)
+        return y + 1
+    x = torch.ones(2, requires_grad=True)
+    with c.set_checkpoint_early_stop(True), c.set_checkpoint_early_stop(False):
+        made = c.checkpoint(region, x, use_reentrant=False)
+    made.sum().backward()
+    made = c.checkpoint(region, x, use_reentrant=False)
+    with c.set_checkpoint_early_stop(False):
+        made.sum().backward()
+    return seen, x.grad
+
+
+def test_an_error_that_lists_what_ran(subject, oracle):
+    def told(torch, block, **options):
+        with block(torch):
+            return differs(torch, lambda x, w: (x @ w).sin(), lambda x, w: (x[:2] @ w).sin(), **options)
+
+    def switch(torch, on):
+        return torch.utils.checkpoint.set_checkpoint_debug_enabled(on)
+    for block, options in [(nullcontext, {"debug": True}), (lambda torch: switch(torch, True), {}), (lambda torch: switch(torch, None), {"debug": True}),
+                           (lambda torch: switch(torch, False), {"debug": True})]:
+        (kind, text), (want, said) = told(subject, block, **options), told(oracle, block, **options)
+        listed = "passed `debug=True`" in said
+        assert kind == want and ("passed `debug=True`" in text) is listed
+        assert ("SliceBackward0, MmBackward0" in text) is listed
 
 
 @same

@@ -10,7 +10,7 @@ import contextlib
 import functools
 import weakref
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, NoReturn
 
 from torchlike import _autocast
 from torchlike._core.grad_mode import mode
@@ -35,17 +35,28 @@ class _Place:
     __slots__ = ("tensor", "__weakref__")
 
 
-_early_stop: list[bool] = []  # what blocks of set_checkpoint_early_stop say, the outermost first
+_early_stop: list[bool] = []  # what blocks of set_checkpoint_early_stop say, the innermost last
+_debug: list[bool | None] = []  # likewise of set_checkpoint_debug_enabled
 
 
 @contextlib.contextmanager
 def set_checkpoint_early_stop(enable: bool) -> Iterator[None]:
-    """Inside, whether second runs end as soon as all is there that was asked for, whatever `early_stop=` says."""
+    """Whether second runs of the checkpoints made inside end as soon as all is there that was asked for, whatever `early_stop=` says."""
     _early_stop.append(enable)
     try:
         yield
     finally:
         _early_stop.pop()
+
+
+@contextlib.contextmanager
+def set_checkpoint_debug_enabled(enabled: bool | None) -> Iterator[None]:
+    """Whether errors of the checkpoints made inside list what ran, whatever `debug=` says; with None it is up to that."""
+    _debug.append(enabled)
+    try:
+        yield
+    finally:
+        _debug.pop()
 
 
 def _barrier(xp, *arrays):
@@ -107,8 +118,10 @@ _CHECKS: dict[str, Callable | None] = {"default": _facts, "none": None}
 class _Region:
     """A checkpointed call."""
 
-    def __init__(self, run: Callable, args: tuple, during: Any, check: Callable | None, early: bool, preserve: bool) -> None:
+    def __init__(self, run: Callable, args: tuple, during: Any, check: Callable | None, early: bool, preserve: bool, debug: bool) -> None:
         self.run, self.during, self.check, self.early = run, during, check, early
+        self.operations: list[str] | None = [] if debug else None  # of the first run
+        self.ended = False  # whether the first run did: it may itself ask for gradients of what it saved
         self.places: list[weakref.ref] = []
         self.facts: list = []
         self.autocast, self.random_state = _autocast.state.enabled, get_rng_state() if preserve else None
@@ -137,42 +150,70 @@ class _Region:
         for i, t in zip(self.where, _afresh([kept() for kept in self.tensors])):
             args[i] = t
         found: list = []
-        early = _early_stop[0] if _early_stop else self.early
+        operations: list[str] | None = None if self.operations is None else []
 
         def pack(t: Tensor) -> Tensor:
             t = t.detach()
             if len(found) == len(self.places):
-                raise CheckpointError("torch.utils.checkpoint: trying to save more tensors during recomputation than during the original forward pass.")
+                if not self.ended:
+                    return t
+                self._fail("torch.utils.checkpoint: trying to save more tensors during recomputation than during the original forward pass.", operations)
             place = self.places[len(found)]()
             if place is not None:
                 place.tensor = t
             found.append(None if self.check is None else self.check(t))
-            if early and len(found) == len(self.places):
+            if self.early and len(found) == len(self.places):
                 raise _Enough
             return t
-        with as_then(self.autocast, self.random_state), saved_tensors_hooks(pack, _same), enable_grad(), self.during, contextlib.suppress(_Enough):
+        with (as_then(self.autocast, self.random_state), saved_tensors_hooks(pack, _same), enable_grad(), _listing(operations), self.during,
+              contextlib.suppress(_Enough)):
             self.run(*args)
-        self._compare(found)
+        self._compare(found, operations)
 
-    def _compare(self, found: list) -> None:
+    def _compare(self, found: list, operations: list[str] | None) -> None:
         if len(found) != len(self.places):
-            raise CheckpointError("torch.utils.checkpoint: A different number of tensors was saved during the original forward and recomputation.\n"
-                                  f"Number of tensors saved during forward: {len(self.places)}\n"
-                                  f"Number of tensors saved during recomputation: {len(found)}.")
+            self._fail("torch.utils.checkpoint: A different number of tensors was saved during the original forward and recomputation.\n"
+                       f"Number of tensors saved during forward: {len(self.places)}\n"
+                       f"Number of tensors saved during recomputation: {len(found)}.", operations)
         if self.check is None:
             return
         differ = [f"tensor at position {i}:\nsaved metadata: {before}\nrecomputed metadata: {now}"
                   for i, (before, now) in enumerate(zip(self.facts, found)) if before != now]
         if differ:
-            raise CheckpointError("torch.utils.checkpoint: Recomputed values for the following tensors have different metadata than during the forward "
-                                  "pass.\n" + "\n".join(differ))
+            self._fail("torch.utils.checkpoint: Recomputed values for the following tensors have different metadata than during the forward "
+                       "pass.\n" + "\n".join(differ), operations)
+
+    def _fail(self, why: str, operations: list[str] | None) -> NoReturn:
+        if self.operations is None:
+            raise CheckpointError(f"{why}\nWith `debug=True` the differentiable operations of both runs are listed here.")
+        first, second = (f"{len(names)}: {', '.join(names)}" for names in (self.operations, operations or []))
+        raise CheckpointError("You are seeing this error because you passed `debug=True` to checkpoint and what is to be saved differs between the original "
+                              f"forward and the recomputation.\n{why}\nDifferentiable operations of the original forward, {first}.\nThose of the "
+                              f"recomputation, {second}.")
 
 
-def recomputed(run: Callable, args: tuple, context_fn: Callable, check: str, early_stop: bool, preserve: bool) -> Any:
+@contextlib.contextmanager
+def _listing(operations: list[str] | None) -> Iterator[None]:
+    """Inside, the names of differentiable operations go to the list, if there is one."""
+    if operations is None:
+        yield
+        return
+    before, mode.watchers = mode.watchers, (*mode.watchers, lambda node, values: operations.append(node.name()))
+    try:
+        yield
+    finally:
+        mode.watchers = before
+
+
+def recomputed(run: Callable, args: tuple, context_fn: Callable, check: str, early_stop: bool, preserve: bool, debug: bool) -> Any:
     """run(*args), of which nothing is kept but its tensor arguments."""
     if check not in _CHECKS:
         raise ValueError(f"determinism_check should be one of {list(_CHECKS)}, but got {check}")
     before, during = context_fn()
-    region = _Region(run, args, during, _CHECKS[check], early_stop, preserve)
-    with saved_tensors_hooks(region.pack, region.unpack), before:
-        return run(*args)
+    early_stop = _early_stop[-1] if _early_stop else early_stop
+    debug = _debug[-1] if _debug and _debug[-1] is not None else debug
+    region = _Region(run, args, during, _CHECKS[check], early_stop, preserve, debug)
+    with saved_tensors_hooks(region.pack, region.unpack), _listing(region.operations), before:
+        result = run(*args)
+    region.ended = True
+    return result

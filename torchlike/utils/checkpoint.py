@@ -15,12 +15,12 @@ from torchlike.autograd.function import Function
 from torchlike.autograd.grad_mode import enable_grad
 from torchlike.ops.random import get_rng_state
 from torchlike.utils._pytree import tree_leaves
-from torchlike.utils._recomputing import BARRIER, CheckpointError, as_then, recomputed, set_checkpoint_early_stop
+from torchlike.utils._recomputing import BARRIER, CheckpointError, as_then, recomputed, set_checkpoint_debug_enabled, set_checkpoint_early_stop
 from torchlike.utils._selective_checkpoint import CheckpointPolicy, SelectiveCheckpointContext, create_selective_checkpoint_contexts
 
 __all__ = ["CheckpointError", "CheckpointPolicy", "DefaultDeviceType", "SelectiveCheckpointContext", "check_backward_validity", "checkpoint",
            "checkpoint_sequential", "create_selective_checkpoint_contexts", "detach_variable", "get_device_states", "noop_context_fn",
-           "set_checkpoint_early_stop", "set_device_states"]
+           "set_checkpoint_debug_enabled", "set_checkpoint_early_stop", "set_device_states"]
 
 
 class _Checkpoint(Function):
@@ -88,7 +88,7 @@ def checkpoint(function: Callable, *args, use_reentrant: bool | None = None, con
                debug: bool = False, early_stop: bool = True, preserve_rng_state: bool = True, **kwargs):
     """function(*args) whose intermediate values are not kept: the backward runs it again, with the same random numbers and under the same
     autocast. Without `use_reentrant`, `determinism_check` ("none" or "default": shapes, dtypes and devices) compares what both runs save, and
-    with `early_stop` the second ends where the last of it is there."""
+    with `early_stop` the second ends where the last of it is there; with `debug` an error lists the operations of both."""
     if use_reentrant is None:
         warn("torch.utils.checkpoint: the use_reentrant parameter should be passed explicitly. Starting in PyTorch 2.9, calling checkpoint without "
              "use_reentrant will raise an exception. use_reentrant=False is recommended, but if you need to preserve the current default behavior, you "
@@ -100,7 +100,7 @@ def checkpoint(function: Callable, *args, use_reentrant: bool | None = None, con
         raise ValueError("Unexpected keyword arguments: " + ",".join(kwargs))
     run = function if not kwargs else lambda *a: function(*a, **kwargs)
     if not use_reentrant:
-        return recomputed(run, args, context_fn, determinism_check, early_stop, preserve_rng_state) if mode.enabled else run(*args)
+        return recomputed(run, args, context_fn, determinism_check, early_stop, preserve_rng_state, debug) if mode.enabled else run(*args)
     if not mode.enabled:
         return run(*args)
     return _Checkpoint.apply(run, preserve_rng_state, *args)
