@@ -1,5 +1,7 @@
 """Autograd's extension points: hooks, Function, functional derivatives, gradient checks, checkpointing."""
 
+import warnings
+
 import pytest
 from nn_models import said
 from same import caught, error, outcomes, same
@@ -650,3 +652,90 @@ def f_values(f, x):
     y = f(x)
     y.sum().backward()
     return y.detach(), x.grad
+
+
+@same
+def test_what_a_function_says_of_its_inputs(torch):
+    class Sum(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, a, b, several, marked):
+            a.add_(b)
+            c = a * 1
+            ctx.mark_dirty(a if marked else c)
+            return (a, a + b) if several else a if marked else c
+
+        @staticmethod
+        def backward(ctx, *grads):
+            return sum(grads), sum(grads), None, None
+    a, b = torch.ones(2, requires_grad=True), torch.ones(2, requires_grad=True)
+    with warnings.catch_warnings(record=True) as seen:
+        warnings.simplefilter("always")
+        Sum.apply(a.clone(), b, False, False)
+    words = [str(w.message).split(" (Trig")[0] for w in seen]
+    text = said(Sum.apply, a.clone().view(2), b, True, True)
+    return words, text.split(" You can ask")[0], Sum.apply(a.clone().view(2), b, False, True), Sum.apply(a.clone(), b, True, True)
+
+
+@same
+def test_a_node_is_the_context(torch):
+    class Times(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x, k):
+            ctx.save_for_backward(x, None)
+            ctx.k = k
+            return x * k
+
+        @staticmethod
+        def backward(ctx, grad):
+            return grad * ctx.k, None
+    y = Times.apply(torch.ones(2, requires_grad=True), 3)
+    node = y.grad_fn
+    shown = node.saved_tensors, node.k, node.needs_input_grad, said(lambda: node.missing)
+    y.sum().backward()
+    return shown, said(lambda: node.saved_tensors)
+
+
+@same
+def test_an_input_that_comes_back_keeps_its_class(torch):
+    class Same(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x
+
+        @staticmethod
+        def backward(ctx, grad):
+            return grad
+
+    class Mine(torch.Tensor):
+        pass
+    made = [Same.apply(x) for x in (torch.ones(2).as_subclass(Mine), torch.ones(2, requires_grad=True).as_subclass(Mine), torch.nn.Parameter(torch.ones(2)))]
+    return [type(x).__name__ for x in made], [x.requires_grad for x in made]
+
+
+@same
+def test_why_a_view_may_not_be_written(torch):
+    class View(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x.view_as(x)
+
+        @staticmethod
+        def backward(ctx, grad):
+            return grad
+    words = []
+    for requires in (True, False):
+        base = torch.ones(1, 2, requires_grad=requires).clone()
+        grad = torch.ones(1, 2, requires_grad=True)
+        with torch.inference_mode():
+            inside = [base.view(2), base.unbind()[0]]
+        with torch.no_grad():
+            quiet = [base.view(2), base.unbind()[0]]
+        views = [*inside, *quiet, *[v.view(1, 2) for v in (*inside, *quiet)], base.unbind()[0], base.unbind()[0].view(1, 2), View.apply(base),
+                 base.unbind()[0].detach(), base.view(2)]
+        words += [said(v.add_, grad.view(v.shape)) for v in views]
+        stale = base.clone()
+        with torch.inference_mode():
+            view = stale.view(2)
+        stale.add_(grad)
+        words.append(said(lambda: view.grad_fn))
+    return words

@@ -1,7 +1,8 @@
 """torch.autograd.graph, forward_ad, profilers, against real torch."""
 from importlib import import_module
 
-from same import caught, same
+from nn_models import said
+from same import caught, error, same
 
 
 @same
@@ -200,3 +201,42 @@ def test_saved_tensors_are_unpacked_in_the_order_in_which_they_were_packed(torch
             y = f()
         y.sum().backward()
     return log
+
+
+@same
+def test_hooks_on_one_saved_tensor(torch):
+    x, log = torch.tensor([1.0, 2.0], requires_grad=True), []
+    y = x * x.exp()
+    saved = y.grad_fn._raw_saved_self
+    refused = [error(saved.register_hooks, lambda t: t, None), said(type(saved))]
+    saved.register_hooks(lambda t: (log.append("packed"), t * 2)[1], lambda t: (log.append("unpacked"), t / 2)[1])
+    refused.append(said(saved.register_hooks, lambda t: t, lambda t: t))
+    shown = y.grad_fn._saved_self.tolist(), y.grad_fn._saved_other.tolist()
+    y.sum().backward()
+    refused.append(said(saved.register_hooks, lambda t: t, lambda t: t))
+    z = x.exp()
+    refused.append(said(z.grad_fn._raw_saved_result.register_hooks, lambda t: t.add_(1), lambda t: t))
+    z = x.exp()
+    z.grad_fn._raw_saved_result.register_hooks(lambda t: t, lambda t: 1)
+    refused.append(said(z.sum().backward))
+    with torch.autograd.graph.saved_tensors_hooks(lambda t: t, lambda t: t):
+        kept = x * x
+    refused.append(said(kept.grad_fn._raw_saved_self.register_hooks, lambda t: t, lambda t: t))
+    once = x * 2
+    refused.append(said(once.grad_fn._raw_saved_self.register_hooks, lambda t: t, lambda t: t))
+    names = [[name for name in ("_saved_self", "_saved_other", "_saved_result") if name in dir(t.grad_fn)] for t in (kept, x.exp())]
+    return refused, shown, log, x.grad, names, once.grad_fn._saved_self, x.sigmoid().grad_fn._saved_result
+
+
+@same
+def test_nodes_that_are_called(torch):
+    x = torch.tensor([1.0, 2.0], requires_grad=True)
+    y = x.exp() * x
+    ones = torch.ones(2)
+    values, indices = x.reshape(2, 1).max(0)
+    called = [y.grad_fn(ones), y.grad_fn(ones), x.exp().grad_fn(ones), values.grad_fn(ones[:1]), (x * 2).grad_fn.next_functions[0][0](ones), x.grad]
+    with torch.no_grad():
+        called.append(y.grad_fn(None))
+    refused = [said(y.grad_fn), said(y.grad_fn, ones, ones), said(y.grad_fn, grad=ones)]
+    y.sum().backward()
+    return called, refused, x.grad, said(y.grad_fn, ones)

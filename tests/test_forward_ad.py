@@ -2,6 +2,7 @@
 from importlib import import_module
 
 import pytest
+from nn_models import said
 from same import caught, same
 
 from torchlike._core.program import tier
@@ -245,3 +246,51 @@ def test_running_statistics_have_no_tangents(subject, oracle):
                 norm(dual(2, 3, 4), torch.ones(3), dual(3))
             errors.append(str(error.value))
     assert errors[0] == errors[1]
+
+
+WAYS = {
+    "dirty": lambda t: t.mul_(2), "dirty, a new one": lambda t: t * 2, "dirty, unchanged": lambda t: t,
+    "view": lambda t: t.narrow(0, 0, 2), "view, a copy": lambda t: t.narrow(0, 0, 2).clone(), "view, of a copy": lambda t: t.narrow(0, 0, 2).clone().view(2),
+    "plain": lambda t: (t * 1, None), "plain, with one": lambda t: (t * 1, t * 1), "whole": lambda t: (t * 1, None), "whole, with one": lambda t: (t * 1, t * 1)}
+
+
+@pytest.mark.parametrize("way", WAYS)
+@same
+def test_what_a_jvp_has_to_return(torch, way):
+    fa = _ad(torch)
+
+    class F(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x, whole):
+            ctx.save_for_backward(x)
+            if way.startswith("dirty"):
+                x.mul_(2)
+                ctx.mark_dirty(x)
+                return x
+            if way.startswith("view"):
+                return x.narrow(0, 0, 2)
+            other = x * 3 if way.startswith("plain") else whole.clone()
+            ctx.mark_non_differentiable(other)
+            return x.clone(), other
+
+        @staticmethod
+        def backward(ctx, *grads):
+            return grads[0], None
+
+        @staticmethod
+        def jvp(ctx, t, whole):
+            seen.append((whole, len(ctx.saved_tensors)))
+            return WAYS[way](t)
+    seen, found = [], []
+    for requires in (False, True):
+        with fa.dual_level():
+            tangent = torch.ones(4)
+            dual = fa.make_dual(torch.ones(4, requires_grad=requires) * 1, tangent)
+
+            def run():
+                made = F.apply(dual, torch.arange(2))
+                made = made if isinstance(made, tuple) else (made,)
+                return [fa.unpack_dual(x).tangent for x in made], made[0] is dual
+            made = said(run)
+            found.append(made.replace("  ", " ").replace(".You", ". You") if isinstance(made, str) else made)
+    return found, seen

@@ -11,7 +11,7 @@ from ._core import dtype as dt
 from ._core import program
 from ._core.aval import Aval
 from ._core.grad_mode import inference, mode
-from ._core.graph import NOT_A_LEAF, UNDER_NO_GRAD, AccumulateGrad, Node, Outside, Stale, node_class
+from ._core.graph import NOT_A_LEAF, UNDER_INFERENCE, UNDER_NO_GRAD, AccumulateGrad, Node, Outside, Stale, node_class
 from ._core.history import warn
 from ._core.layout import Layout, combined, contiguous, extent, overlapping
 from ._core.program import record
@@ -207,7 +207,7 @@ class Tensor(Fields):
         if self._of_data is not None:
             out._of_data = self._of_data
         if not mode.enabled:
-            out._several = None, 0, out._written, UNDER_NO_GRAD
+            out._several = None, 0, out._written, UNDER_INFERENCE if mode.inference else UNDER_NO_GRAD
             if self._edge is not None and value.aval.dtype.category >= dt.FLOAT:
                 out._end_graph(Outside)
         elif self._several is not None:
@@ -321,12 +321,17 @@ class Tensor(Fields):
 
     def _refusal(self, what: str) -> str:
         name, which, _, reason = self._several or (None, 0, 0, UNDER_NO_GRAD)
-        if name is None:
-            return f"A view was created in no_grad mode and {what} modified inplace with grad mode enabled. {reason}"
-        if reason is UNDER_NO_GRAD:
-            return (f"Output {which} of {name} is a view of a view which was created in no_grad mode and {what} modified inplace with grad mode enabled. "
-                    f"{reason}")
-        return f"Output {which} of {name} is a view and {what} modified inplace. {reason}"
+        edge = self._edge
+        ended = edge is None or isinstance(edge, AccumulateGrad) and edge.__class__ is not Stale
+        if name is None or ended:
+            view = "A view was created in"
+        elif reason is UNDER_NO_GRAD or reason is UNDER_INFERENCE:
+            view = f"Output {which} of {name} is a view of a view which was created in"
+        else:
+            return f"Output {which} of {name} is a view and {what} modified inplace. {reason}"
+        if reason is UNDER_INFERENCE:
+            return f"{view} inference mode and {what} modified inplace in normal mode. {reason}"
+        return f"{view} no_grad mode and {what} modified inplace with grad mode enabled. {reason}"
 
     # -- facts ---------------------------------------------------------------------------------------------------------
 

@@ -22,7 +22,7 @@ from ..futures import Future  # noqa: F401
 from ..jit.script import is_tracing as _is_tracing  # noqa: F401  (asteroid)
 from ..jit.strategies import switches as _switches
 from ..ops.random import Generator  # noqa: F401
-from . import _fft, _functorch, _linalg, _nn, _special  # noqa: F401
+from . import _autograd, _fft, _functorch, _linalg, _nn, _special  # noqa: F401
 
 _TensorMeta = type(Tensor)
 _used: set[str] = set()

@@ -90,15 +90,58 @@ class Node:
     def add_tensor_hook(self, index: int, fn):
         return _handle(self._hooks().tensor.setdefault(index, OrderedDict()), fn)
 
+    def __call__(self, *grads, **kwargs):
+        """The gradients of what came in from those of what came out."""
+        from ..autograd.engine import called  # above this file
+        if kwargs:
+            raise TypeError("keyword arguments are not supported")
+        return called(self, list(grads))
+
     def __getattr__(self, name):
         if name.startswith("_saved_"):
-            return self._saved_tensor(name[len("_saved_"):])
+            return self._kept(name)
+        if name.startswith("_raw_saved_"):
+            from ..autograd.graph import SavedTensor  # above this file
+            return SavedTensor._of(self, *self._place_of(name, "_raw_saved_"))
         raise AttributeError(f"'{self.torch_name}' object has no attribute '{name}'")
 
-    def _saved_input(self, i: int, value):
-        """The tensor that came in: the leaf itself while it holds that value, else one with the same place in the graph."""
+    def __dir__(self):
+        names = [name for name, (place, _) in self._names_of_saved().items() if place is not None]
+        return [*super().__dir__(), *(f"{prefix}{name}" for name in names for prefix in ("_saved_", "_raw_saved_"))]
+
+    def _names_of_saved(self) -> dict[str, tuple[int | None, int | None]]:
+        """What torch calls the tensors that an operation may save: where in `saved` each lies (None: it is not needed), and which input it is
+        (None: the result)."""
+        if self.plan is None:
+            return {}
+        ins, outs = self.plan.saved(self.needs)
+        derivative = self.plan.op.derivative
+        names = {_OPERANDS.get(name, name): (None, i) for i, name in enumerate(derivative.kernel_names if derivative is not None else ())
+                 if i < len(self.edges)}
+        for place, i in enumerate(ins):
+            names[next((name for name, (_, j) in names.items() if i == j), ("self", "other")[i] if i < 2 else f"input{i}")] = place, i
+        if outs:
+            names["result"] = len(ins), None
+        return names
+
+    def _place_of(self, name: str, prefix: str) -> tuple[int | None, int | None]:
+        try:
+            return self._names_of_saved()[name.removeprefix(prefix)]
+        except KeyError:
+            raise AttributeError(f"'{self.torch_name}' object has no attribute '{name}'") from None
+
+    def _kept(self, name: str):
+        """A saved tensor: a leaf itself while it holds that value, else one with the same place in the graph."""
         from .._tensor import Tensor
-        edge = self.edges[i] if i < len(self.edges) else None
+        place, i = self._place_of(name, "_saved_")
+        if self.saved is None:
+            raise RuntimeError(SECOND_BACKWARD)
+        if place is None:
+            return None
+        value = self.saved[place]
+        if value.__class__ is tuple:  # hooks packed it
+            value = self.saved.unpacked_at(place)
+        edge = (self, 0) if i is None else self.edges[i] if i < len(self.edges) else None
         leaf = edge[0].variable if edge is not None and isinstance(edge[0], AccumulateGrad) else None
         if leaf is not None and leaf._value is value:
             return leaf
@@ -107,25 +150,8 @@ class Node:
             t._edge, t._out = edge
         return t
 
-    def _saved_value(self, position: int):
-        if self.saved is None:
-            raise RuntimeError(SECOND_BACKWARD)
-        value = self.saved[position]
-        return self.saved.unpacked_at(position) if value.__class__ is tuple else value  # hooks packed it
 
-    def _saved_tensor(self, name):
-        from .._tensor import Tensor
-        ins, outs = self.plan.saved(self.needs) if self.plan is not None else ((), ())
-        names = self.plan.op.derivative.kernel_names if ins and self.plan.op.derivative is not None else []
-        for position, i in enumerate(ins):
-            if i < len(names) and names[i] == name or i == _OPERANDS.get(name):
-                return self._saved_input(i, self._saved_value(position))
-        if name == "result" and outs:
-            return Tensor._of(self._saved_value(len(ins)))
-        raise AttributeError(f"'{self.torch_name}' object has no attribute '_saved_{name}'")
-
-
-_OPERANDS = {"self": 0, "other": 1}  # torch's names for what our kernels call x and y
+_OPERANDS = {"x": "self", "y": "other"}  # torch's names of what our kernels call x and y
 
 
 class Hooks:
@@ -221,6 +247,7 @@ class Stale(Outside):
 # why views of a kind may not be written
 UNDER_NO_GRAD = ("Given that this use case is ambiguous and error-prone, it is forbidden. You can clarify your code by moving both the view and the inplace "
                  "either both inside the no_grad block (if you don't want the inplace to be tracked) or both outside (if you want the inplace to be tracked).")
+UNDER_INFERENCE = UNDER_NO_GRAD.replace("no_grad block", "inference_mode block")
 SEVERAL = ("This view is the output of a function that returns multiple views. Such functions do not allow the output views to be modified inplace. You "
            "should replace the inplace operation by an out-of-place one.")
 OF_FUNCTION = ("This view was created inside a custom Function (or because an input was returned as-is) and the autograd logic to handle view+inplace would "

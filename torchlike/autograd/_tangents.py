@@ -271,19 +271,28 @@ def _after_function(cls: type, ctx: Any, args: tuple, result: Any, given: list[t
     outs = result if isinstance(result, tuple) else (result,)
     for level, tangents in given:
         if ctx.materialize_grads:
-            tangents = [FUNCTIONS["zeros_like"](a.detach()) if t is None and isinstance(a, Tensor) else t for t, a in zip(tangents, args)]
+            tangents = [FUNCTIONS["zeros_like"](a.detach()) if t is None and isinstance(a, Tensor) and a.dtype.category >= dt.FLOAT else t
+                        for t, a in zip(tangents, args)]
         with level.unseen(), _saved_for_forward(ctx):
             made = cls.jvp(ctx, *tangents)
         made = made if isinstance(made, tuple) else (made,)
         if len(made) != len(outs):
             raise RuntimeError(f"Function's jvp returned an invalid number of forward gradients (expected {len(outs)} but got {len(made)})")
+        plain = {id(x) for x in ctx.non_differentiable}
         for i, (o, t) in enumerate(zip(outs, made)):
-            if isinstance(o, Tensor) and o.dtype.category >= dt.FLOAT:
-                _check_tangent(i, o, t, [a for a in args if isinstance(a, Tensor) and all(a is not d for d in ctx.dirty_tensors)], tangents)
+            if isinstance(o, Tensor) and o.dtype.category >= dt.FLOAT and id(o) not in plain:
+                _check_tangent(i, o, t, args, tangents, ctx.dirty_tensors)
                 _set(level, o, t)
+            elif isinstance(t, Tensor):
+                raise RuntimeError(f"Function's jvp returned a gradient at position {i}, but the corresponding forward output is not a differentiable "
+                                   "Tensor. You should return None at that position instead.")
+            elif id(o) in plain:
+                _set(level, o, None)
 
 
-def _check_tangent(i: int, o: Tensor, t: Any, args: list[Tensor], tangents: list) -> None:
+def _check_tangent(i: int, o: Tensor, t: Any, args: tuple, tangents: list, dirty: tuple) -> None:
+    """torch's errors for a tangent that is no tensor or of another shape, or that does not share memory with those of the arguments as the
+    result does with the arguments."""
     if t is None:
         return
     if not isinstance(t, Tensor):
@@ -291,9 +300,20 @@ def _check_tangent(i: int, o: Tensor, t: Any, args: list[Tensor], tangents: list
     if t.shape != o.shape:
         raise RuntimeError("Trying to set a forward gradient that has a different size than that of the original Tensor, this is not supported. "
                            f"Tensor is of size {list(o.shape)} while the given forward gradient is of size {list(t.shape)}.")
-    if o._storage is not None and any(o._storage is a._storage for a in args) and not any(
-            s is not None and (s is t or (t._storage is not None and t._storage is s._storage)) for s in tangents):
+    shared = next(((a, given) for a, given in zip(args, tangents) if isinstance(a, Tensor) and given is not None
+                   and (o is a or o._storage is not None and o._storage is a._storage)), None)
+    if shared is None:
+        return
+    a, given = shared
+    if any(a is d for d in dirty):
+        if t is not given or not given._written:
+            raise RuntimeError("An inplace custom Function is not modifying the forward mode gradients inplace. If the forward is modifying an input "
+                               "inplace, then the jvp function must modify the corresponding gradient inplace.")
+    elif t._base is None:
         raise RuntimeError("A custom Function's forward is returning a view (or an input as-is) but the jvp is not returning a view.")
+    elif t._base is not (given if given._base is None else given._base):
+        what = "the given grad input" if given._base is None else "the same base as the given grad input"
+        raise RuntimeError(f"A custom Function is returning a view but the jvp is not returning a view of {what}.")
 
 
 @contextlib.contextmanager
@@ -301,8 +321,7 @@ def _saved_for_forward(ctx: Any) -> Iterator[None]:
     """jvp finds in `saved_tensors` what was saved for it."""
     missing = object()
     before = ctx.__dict__.get("_saved", missing)
-    if ctx.saved_for_forward:
-        ctx._saved = ctx.saved_for_forward
+    ctx._saved = ctx.saved_for_forward
     try:
         yield
     finally:

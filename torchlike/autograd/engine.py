@@ -323,6 +323,20 @@ def _plus(a: Tensor, b: Tensor) -> Tensor:
     return a + b if b._sparse else apply(OPS["add"], (a, b))
 
 
+def called(node: Node, grads: list) -> Tensor | None | tuple:
+    """What a node that is called by itself makes, without its hooks; what it saved stays."""
+    shown, rest = _shown(node, [None] * node.n_outputs)
+    if len(grads) != len(shown):
+        raise TypeError(f"expected {len(shown)} arguments, got {len(grads)} instead")
+    if isinstance(node, AccumulateGrad):
+        if grads[0] is not None and node.variable is not None:
+            _store(node.variable, grads[0], mode.enabled)
+        return ()
+    below = [None] * len(node.edges) if all(g is None for g in grads) else _run_node(node, [*grads, *rest], mode.enabled, node.needs)
+    made = tuple(below[:len(node.next_functions)])
+    return made[0] if len(made) == 1 else made
+
+
 def _run_node(node: Node, grads: list, create_graph: bool, needs: tuple) -> list:
     """The gradients of a node's inputs, one per edge; None for those not needed."""
     plan = node.plan

@@ -9,8 +9,9 @@ from collections.abc import Callable
 from .._core.errors import class_name
 from .._core.grad_mode import mode
 from .._core.graph import OF_FUNCTION, SECOND_BACKWARD, SEVERAL, Node
+from .._core.history import warn
 from .._kinds import signature_of
-from .._tensor import Tensor, _plain_copy
+from .._tensor import Tensor, _plain_copy, instance
 
 __all__ = ["Function", "FunctionCtx", "InplaceFunction", "once_differentiable"]
 
@@ -78,6 +79,14 @@ class FunctionNode(Node):
 
     def name(self) -> str:
         return f"{self.cls.__name__}Backward"
+
+    def __getattr__(self, name):
+        if name == "ctx":  # not set yet
+            raise AttributeError(name)
+        try:
+            return getattr(self.ctx, name)  # to torch the node is the ctx
+        except AttributeError:
+            raise AttributeError(f"'{self.name()}' object has no attribute '{name}'") from None
 
     def __repr__(self):
         return f"<torch.autograd.function.{self.cls.__name__}Backward object at {hex(id(self))}>"
@@ -220,6 +229,8 @@ class Function:
             recorded = False
         elif not recorded:
             result = _apart(result, args, ctx)
+            if mode.enabled:
+                _forbid_writes(cls.__name__, result if isinstance(result, tuple) else (result,), {id(t) for t in ctx.dirty_tensors})
         if not recorded:
             if tangents:
                 forward_rule[1](cls, ctx, args, result, tangents)
@@ -235,7 +246,7 @@ class Function:
         plain = {id(t) for t in ctx.non_differentiable}
         dirty = {id(t) for t in ctx.dirty_tensors}
         if dirty:
-            _check_dirty(ctx, outs)
+            _check_dirty(ctx, args, outs)
         made = []
         for i, o in enumerate(outs):
             given = any(o is a for a in args)
@@ -304,9 +315,16 @@ def _refuse_saved_inputs(ctx: FunctionCtx, args: tuple, result) -> None:
                            "supported: return and save a view of the input, e.g. x.view_as(x), or set up ctx inside of forward.")
 
 
-def _check_dirty(ctx: FunctionCtx, outs: list) -> None:
-    """What a Function says that it changed has to come back from it, and to be no leaf."""
+def _check_dirty(ctx: FunctionCtx, args: tuple, outs: list) -> None:
+    """What a Function says that it changed has to come back from it, and to be no leaf; a view has to come back alone."""
     returned = {id(o) for o in outs}
+    if any(all(t is not a for a in args) for t in ctx.dirty_tensors):
+        warn("ctx.mark_dirty() received a tensor that was not an input. Only input Tensors that have been mutated should be passed to ctx.mark_dirty().")
+    if sum(isinstance(o, Tensor) for o in outs) > 1 and any(t._base is not None for t in ctx.dirty_tensors):
+        raise RuntimeError("If your Function modifies inplace an input that is a view of another Tensor, your Function cannot return more than one Tensor. "
+                           "This is not supported by the current autograd engine. You should either make sure the input is not a view (using .clone() for "
+                           "example) or make your Function only return one Tensor (potentially splitting it into two Functions: one doing the inplace that "
+                           "returns a single Tensor and a second one that does the other operations).")
     for t in ctx.dirty_tensors:
         if id(t) not in returned:
             raise RuntimeError("Some elements marked as dirty during the forward method were not returned as output. The inputs that are modified inplace "
@@ -335,7 +353,7 @@ def _seen(t):
         return _plain_copy(t)
     out = t._alias()
     out._base = t if t._base is None else t._base
-    return out
+    return out if t.__class__._plain else instance(out, t.__class__)
 
 
 def _apart(result, args: tuple, ctx: FunctionCtx):

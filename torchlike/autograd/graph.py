@@ -89,8 +89,8 @@ def _without_hooks() -> Iterator[None]:
         mode.enabled, mode.watchers, mode.saved_hooks = before
 
 
-def _pack(t: Tensor) -> tuple:
-    pack, unpack = mode.saved_hooks[-1]
+def _pack(t: Tensor, hooks: tuple[Callable, Callable] | None = None) -> tuple:
+    pack, unpack = hooks or mode.saved_hooks[-1]
     version = t._written
     with _without_hooks():
         packed = pack(t)
@@ -118,17 +118,58 @@ def _pack_node(node: Node, values) -> None:
     if not node.saved or node.plan is None:
         return
     ins, outs = node.plan.saved(node.needs)
-    places = [*(node.edges[i] for i in ins), *((node, o) for o in outs)]
     packed = Packed(node.saved)
     places_of_all = range(len(packed))
     packed.order = (1, 0, *places_of_all[2:]) if ins[:2] == (0, 1) and _other_first(node.plan.op) else places_of_all
     for i in packed.order:
         if packed[i].__class__ is Value:
-            t = Tensor._of(packed[i])
-            if places[i] is not None:
-                t._edge, t._out = places[i]
-            packed[i] = _pack(t)
+            packed[i] = _pack(_placed(node, i, packed[i]))
     node.saved = packed
+
+
+def _placed(node: Node, position: int, value: Value) -> Tensor:
+    """What a node saves at a position, as a tensor with its place in the graph."""
+    ins, outs = node.plan.saved(node.needs)
+    place = node.edges[ins[position]] if position < len(ins) else (node, outs[position - len(ins)])
+    t = Tensor._of(value)
+    if place is not None:
+        t._edge, t._out = place
+    return t
+
+
+class SavedTensor:
+    """What a node saved at one place (`grad_fn._raw_saved_self`), which may get a pair of hooks of its own."""
+
+    __module__ = "torch._C._autograd"
+
+    def __init__(self) -> None:
+        raise RuntimeError("Trying to create a SavedTensor object from Python is forbidden.")
+
+    @classmethod
+    def _of(cls, node: Node, place: int | None, input: int | None) -> SavedTensor:
+        made = object.__new__(cls)
+        made._node, made._place = node, place
+        return made
+
+    def register_hooks(self, *hooks: Callable) -> None:
+        """register_hooks(pack, unpack): the tensor goes through pack now, and through unpack whenever it is read."""
+        node, i = self._node, self._place
+        if len(hooks) != 2 or not all(map(callable, hooks)):
+            raise TypeError(f"register_hooks(): incompatible function arguments: two callables (pack, unpack) are expected, but got {hooks}")
+        if node.saved is None:
+            raise RuntimeError("Calling register_hooks on a saved tensor after it has been freed. Saved intermediate values of the graph are freed when "
+                               "you call .backward() or autograd.grad(). Specify retain_graph=True if you need to backward through the graph a second time "
+                               "or if you need to access saved variables after calling backward.")
+        if i is None:
+            raise RuntimeError("Calling register_hooks on a saved tensor with value None is forbidden")
+        if node.saved[i].__class__ is not Value:
+            raise RuntimeError("Calling register_hooks on a saved tensor whose hooks have already been set. Hint: only one pair of hooks is allowed at a "
+                               "time.")
+        packed = _pack(_placed(node, i, node.saved[i]), hooks)
+        if node.saved.__class__ is not Packed:
+            node.saved = Packed(node.saved)
+            node.saved.order = range(len(node.saved))
+        node.saved[i] = packed
 
 
 def _other_first(op: Op) -> bool:

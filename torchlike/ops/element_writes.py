@@ -15,7 +15,7 @@ from .. import _tensor
 from .._core import dtype as dt
 from .._core import program
 from .._core.grad_mode import mode
-from .._core.graph import UNDER_NO_GRAD
+from .._core.graph import UNDER_INFERENCE, UNDER_NO_GRAD
 from .._core.layout import Layout, contiguous
 from .._core.value import is_tracer, of_array
 from .._tensor import Tensor, _new
@@ -123,7 +123,7 @@ def read_element(t: Tensor, index: int | tuple) -> Tensor | None:
     out._chain = (_link(places),)
     out._layout = Layout((), (), sum(i * s for i, s in zip(places, contiguous(t._value.aval.shape).strides)))
     if not mode.enabled:
-        out._several = None, 0, out._written, UNDER_NO_GRAD
+        out._several = None, 0, out._written, UNDER_INFERENCE if mode.inference else UNDER_NO_GRAD
     return out
 
 

@@ -8,6 +8,7 @@ from jax import lax
 
 from .._arguments import as_dim, as_int, as_size, refuse_long
 from .._core import dtype as dt
+from .._core.grad_mode import mode
 from .._core.graph import SEVERAL
 from .._core.layout import Layout
 from .._core.overwrite import changeable
@@ -145,8 +146,9 @@ def narrow(input, dim: int, start, length: int) -> Tensor:
 
 def _several(name: str, views: list) -> tuple:
     """Views that one function made: torch refuses to edit them in place when they take part in differentiation."""
-    for i, v in enumerate(views):
-        v._several = name, i, v._written, SEVERAL
+    if mode.enabled:
+        for i, v in enumerate(views):
+            v._several = name, i, v._written, SEVERAL
     return tuple(views)
 
 
