@@ -25,7 +25,7 @@ def _is_ours(frame: FrameType) -> bool:
     return frame.f_code.co_filename.startswith(_PACKAGE)
 
 
-def _in_c(frame: FrameType) -> bool:
+def in_c(frame: FrameType) -> bool:
     """Whether it is a function of torchlike's that is none of Python in PyTorch."""
     path = frame.f_code.co_filename[len(_PACKAGE):]
     return _is_ours(frame) and (path.startswith("_") and path != "__init__.py" or any(path == x or path.startswith(x + os.sep) for x in _IN_C))
@@ -52,10 +52,10 @@ def _meant(error: BaseException) -> bool:
 
 def _without_c(error: BaseException) -> None:
     kept = error.__traceback__  # the first frame is whoever started the program
-    inside, below = _in_c(kept.tb_frame), kept.tb_next
+    inside, below = in_c(kept.tb_frame), kept.tb_next
     while below is not None:
         frame = below.tb_frame
-        inside = _in_c(frame) or inside and (_top(frame) in _LIBRARIES or _top(frame) in sys.stdlib_module_names)
+        inside = in_c(frame) or inside and (_top(frame) in _LIBRARIES or _top(frame) in sys.stdlib_module_names)
         if not inside:
             kept.tb_next = below
             kept = below
@@ -75,7 +75,7 @@ def shorten(error: BaseException | None) -> None:
         cause, context = error.__cause__, error.__context__
         if error.__traceback__ is not None and _meant(error):
             _without_c(error)
-            if context is not None and context.__traceback__ is not None and _in_c(context.__traceback__.tb_frame):
+            if context is not None and context.__traceback__ is not None and in_c(context.__traceback__.tb_frame):
                 error.__suppress_context__ = True  # how torchlike came upon it
         waiting += cause, context
 

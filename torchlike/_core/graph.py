@@ -20,7 +20,7 @@ class Node:
     """A differentiable operation that ran: its plan, the values its derivative reads, and `edges`, one
     `(node, output index)` per input or None."""
 
-    __slots__ = ("plan", "edges", "saved", "needs", "hooks", "metadata_", "layouts", "where", "__weakref__")
+    __slots__ = ("plan", "edges", "saved", "needs", "hooks", "metadata_", "layouts", "__weakref__")
     torch_name = "Node"
     until_written = False  # of a view: it only holds until somebody writes there, then the way to the base counts
 

@@ -17,6 +17,7 @@ from .._core.registry import OPS
 from .._core.value import Value
 from .._public import SPARSE_FORMS
 from .._tensor import Tensor, _node, apply
+from .anomaly_mode import watched
 from .graph import GradientEdge, Packed
 from .walk import replay, structure
 
@@ -233,7 +234,7 @@ def run(roots, keep_graph: bool, create_graph: bool, inputs: Sequence[Tensor], a
                 needs = node.needs
                 if wanted is not None:  # gradients that nobody asked for are not made
                     needs = tuple([need and (e[0] in wanted or e[0] in captures) for need, e in zip(needs, node.edges)])
-                below = _run_node(node, mine, create_graph, needs)
+                below = watched(_run_node, node, mine, create_graph, needs) if mode.anomaly else _run_node(node, mine, create_graph, needs)
                 if node.hooks is not None and node.hooks.post:
                     below = _after(node, below, mine)
                 if not keep_graph:
@@ -354,9 +355,6 @@ def _run_node(node: Node, grads: list, create_graph: bool, needs: tuple) -> list
     made = backwards[0].run(node, saved, grads, needs, create_graph) if backwards else None
     if made is None:
         made = _derived(node, plan, saved, grads, create_graph, needs)
-    if mode.anomaly:
-        from .anomaly_mode import check
-        check(node, made)
     made = iter(made)
     made = [next(made) if need else None for need in needs]
     for g, layout in zip(made, getattr(node, "layouts", ())):  # set where the inputs of the operation were not all contiguous

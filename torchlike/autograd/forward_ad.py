@@ -22,13 +22,15 @@ class _State:
 
 
 _state = _State()
+_current_level = -1  # torch's number of the level that is open
 
 
 def enter_dual_level() -> int:
     """Begin forward differentiation; levels do not nest."""
     if _state.level is not None:
         raise RuntimeError("Nested forward mode AD is not supported at the moment")
-    _state.level = _tangents.enter()
+    global _current_level
+    _state.level, _current_level = _tangents.enter(), 0
     return 0
 
 
@@ -38,7 +40,8 @@ def exit_dual_level(*, level: int | None = None) -> None:
         raise RuntimeError("Dual level must be a positive number.")
     if level is not None and level != 0:
         raise RuntimeError("Trying to exit a forward AD level that was not the last one that was created. This is not supported.")
-    left, _state.level = _state.level, None
+    global _current_level
+    left, _state.level, _current_level = _state.level, None, -1
     _tangents.leave(left)
 
 

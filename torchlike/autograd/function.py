@@ -4,6 +4,7 @@ from __future__ import annotations
 import functools
 import sys
 import warnings
+import weakref
 from collections.abc import Callable
 
 from .._core.errors import class_name
@@ -51,6 +52,7 @@ class FunctionCtx:
     def saved_tensors(self) -> tuple:
         """The tensors of save_for_backward, with their graphs."""
         node = self.__dict__.get("_node")
+        node = node and node()
         if node is not None and node.saved is None:
             raise RuntimeError(SECOND_BACKWARD)
         return tuple(t if t is None or isinstance(t, Tensor) else t() for t in self.__dict__.get("_saved", self.__dict__.get("to_save", ())))
@@ -237,7 +239,7 @@ class Function:
             return result
         edges = [(a._edge, a._out) if need else None for a, need in zip(args, needs)]
         node = _node_class(cls)(cls, ctx, edges, needs)
-        ctx._node = node
+        ctx._node = weakref.ref(node)  # which holds ctx
         for watch in mode.watchers:
             watch(node, [a._value if need else None for a, need in zip(args, needs)])
         single = not isinstance(result, tuple)
@@ -320,17 +322,17 @@ def _check_dirty(ctx: FunctionCtx, args: tuple, outs: list) -> None:
     returned = {id(o) for o in outs}
     if any(all(t is not a for a in args) for t in ctx.dirty_tensors):
         warn("ctx.mark_dirty() received a tensor that was not an input. Only input Tensors that have been mutated should be passed to ctx.mark_dirty().")
-    if sum(isinstance(o, Tensor) for o in outs) > 1 and any(t._base is not None for t in ctx.dirty_tensors):
-        raise RuntimeError("If your Function modifies inplace an input that is a view of another Tensor, your Function cannot return more than one Tensor. "
-                           "This is not supported by the current autograd engine. You should either make sure the input is not a view (using .clone() for "
-                           "example) or make your Function only return one Tensor (potentially splitting it into two Functions: one doing the inplace that "
-                           "returns a single Tensor and a second one that does the other operations).")
     for t in ctx.dirty_tensors:
         if id(t) not in returned:
             raise RuntimeError("Some elements marked as dirty during the forward method were not returned as output. The inputs that are modified inplace "
                                "must all be outputs of the Function.")
         if t.requires_grad and t.is_leaf:
             raise RuntimeError("a leaf Variable that requires grad has been used in an in-place operation.")
+    if sum(isinstance(o, Tensor) for o in outs) > 1 and any(t._base is not None for t in ctx.dirty_tensors):
+        raise RuntimeError("If your Function modifies inplace an input that is a view of another Tensor, your Function cannot return more than one Tensor. "
+                           "This is not supported by the current autograd engine. You should either make sure the input is not a view (using .clone() for "
+                           "example) or make your Function only return one Tensor (potentially splitting it into two Functions: one doing the inplace that "
+                           "returns a single Tensor and a second one that does the other operations).")
 
 
 def _count_mark(t: Tensor) -> None:
@@ -390,7 +392,7 @@ def _save(ctx: FunctionCtx, outs, made, node) -> None:
         if i is None:
             saved.append(None if t is None else t.detach() if t._sparse else _plain_copy(t) if t._edge is None or not hasattr(t._edge, "ref") else t)
         else:
-            saved.append(functools.partial(_saved_output, made[i]._current(), node if made[i]._edge is node else None, i))
+            saved.append(functools.partial(_saved_output, made[i]._current(), weakref.ref(node) if made[i]._edge is node else None, i))
     if mode.saved_hooks:
         from .graph import packed_tensor
         saved = [t if t is None else packed_tensor(t if isinstance(t, Tensor) else t()) for t in saved]
@@ -398,10 +400,10 @@ def _save(ctx: FunctionCtx, outs, made, node) -> None:
     ctx.to_save = ()
 
 
-def _saved_output(value, node, i) -> Tensor:
+def _saved_output(value, node: weakref.ref | None, i) -> Tensor:
     t = Tensor._of(value)
     if node is not None:
-        t._edge, t._out = node, i
+        t._edge, t._out = node(), i
     return t
 
 
