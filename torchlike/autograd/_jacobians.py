@@ -108,7 +108,9 @@ def tangents(func: Callable, inputs: tuple, which: int, tangent: Tensor) -> list
     """The tangents of the outputs that have a derivative, where one input has one."""
     with forward_ad.dual_level():
         args = [x.detach() if isinstance(x, Tensor) else x for x in inputs]
-        args[which] = forward_ad.make_dual(args[which], tangent)
+        for i, x in enumerate(inputs):
+            if i == which or isinstance(x, Tensor) and x.requires_grad:
+                args[i] = forward_ad.make_dual(args[i], tangent if i == which else args[i] * 0)
         outputs = [o for o in as_tuple(func(*args)) if isinstance(o, Tensor) and o.dtype.category >= 2]
         found = [forward_ad.unpack_dual(o) for o in outputs]
         return [d.primal.detach() * 0 if d.tangent is None else d.tangent for d in found]
