@@ -135,6 +135,99 @@ def test_shared_memory_stays_shared(writer, reader, legacy):
 
 
 @pytest.mark.parametrize("writer, reader", BOTH_WAYS)
+@pytest.mark.parametrize("legacy", [False, True])
+def test_storages_themselves(writer, reader, legacy):
+    def make(lib):
+        x = lib.arange(6.0).reshape(2, 3)
+        apart = [] if legacy else [lib.arange(3).untyped_storage()]  # torch cannot read those of the older format
+        return [x, x.storage(), x[1].storage(), lib.arange(3, dtype=lib.int16).storage(), *apart]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        loaded, original = through(writer, reader, make, **(LEGACY if legacy else {}))
+        x, storage, again, *others = loaded
+        assert [type(s).__name__ for s in loaded[1:]] == ["TypedStorage"] * len(loaded[1:])
+        assert [s.tolist() for s in loaded] == [s.tolist() for s in original]
+        assert [s.dtype.itemsize for s in others] == [2] if legacy else [2, 1]
+        x[0, 1] = 7
+        storage[5] = 8
+        assert x.tolist() == [[0, 7, 2], [3, 4, 8]] and again.tolist() == storage.tolist() == [0, 7, 2, 3, 4, 8]
+
+
+def test_one_memory_as_two_types_is_refused_unless_it_is_empty():
+    def refused(lib, make):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            x = make(lib)
+            try:
+                lib.save([x, x.view(lib.int32), x.untyped_storage()], io.BytesIO())
+            except RuntimeError as error:
+                return str(error)
+    for make in (lambda lib: lib.ones(2), lambda lib: lib.ones(0)):
+        assert refused(torchlike, make) == refused(torch, make)
+    for legacy in (False, True):
+        made, _ = through("torchlike", "torch", lambda lib: [x := lib.ones(0), x.view(lib.int32)], **(LEGACY if legacy else {}))
+        assert [str(x.dtype) for x in made] == ["torch.float32", "torch.int32"]
+
+
+@pytest.mark.parametrize("writer, reader", BOTH_WAYS)
+def test_complex_numbers_of_halves(writer, reader):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        (whole, part), original = through(writer, reader, lambda lib: [x := lib.tensor([1 + 2j, 3.5 - 1j]).to(lib.complex32), x[1:]])
+        assert str(whole.dtype) == "torch.complex32"
+        assert whole.to(LIBRARIES[reader].complex64).tolist() == [1 + 2j, 3.5 - 1j] and part.to(LIBRARIES[reader].complex64).tolist() == [3.5 - 1j]
+
+
+@pytest.mark.parametrize("legacy", [False, True])
+def test_a_file_that_is_still_open_can_be_read_by_its_name(tmp_path, legacy):
+    with open(tmp_path / "open.pt", "wb") as f:
+        torchlike.save({"a": torchlike.arange(3)}, f, **(LEGACY if legacy else {}))
+        assert torchlike.load(tmp_path / "open.pt")["a"].tolist() == [0, 1, 2]
+
+
+def _written_by_torch_before_0_4(part: tuple | None, python_2: bool) -> io.BytesIO:
+    """A file with two tensors on one storage 0, 1, ..., 5, of which the second lies in a part (key, start, size) of it."""
+    def text(x: str) -> bytes:
+        return (pickle.SHORT_BINSTRING if python_2 else pickle.BINUNICODE) + struct.pack("<B" if python_2 else "<I", len(x)) + x.encode()
+
+    def number(n: int) -> bytes:
+        return pickle.BININT + struct.pack("<i", n)
+
+    def tuple_of(*items: bytes) -> bytes:
+        return pickle.MARK + b"".join(items) + pickle.TUPLE
+
+    def tensor(view: tuple | None, size: int) -> bytes:
+        storage = [text("storage"), pickle.GLOBAL + b"torch\nFloatStorage\n", text("k"), text("cpu"), number(6)]
+        storage.append(pickle.NONE if view is None else tuple_of(text(view[0]), number(view[1]), number(view[2])))
+        arguments = tuple_of(*storage) + pickle.BINPERSID, number(0), tuple_of(number(size)), tuple_of(number(1))
+        return pickle.GLOBAL + b"torch._utils\n_rebuild_tensor\n" + tuple_of(*arguments) + pickle.REDUCE
+    stream = io.BytesIO()
+    for x in (0x1950A86A20F9469CFC6C, 1001, {"protocol_version": 1001, "little_endian": True, "type_sizes": {}}):
+        pickle.dump(x, stream, 2)
+    stream.write(pickle.PROTO + b"\2" + tuple_of(tensor(None, 6), tensor(part, 6 if part is None else 3)) + pickle.STOP)
+    stream.write(pickle.PROTO + b"\2" + pickle.EMPTY_LIST + text("k") + pickle.APPEND + pickle.STOP)
+    stream.write(struct.pack("<q", 6) + np.arange(6, dtype=np.float32).tobytes())
+    stream.seek(0)
+    return stream
+
+
+@pytest.mark.parametrize("part, python_2", [(None, False), (None, True), (("part", 2, 3), False), (("part", 2, 3), True)])
+def test_files_of_older_versions(part, python_2):
+    found = []
+    for lib in (torch, torchlike):
+        whole, some = lib.load(_written_by_torch_before_0_4(part, python_2), encoding="bytes" if python_2 else "ascii")
+        some[0] = 9
+        found.append([whole.tolist(), some.tolist()])
+    assert found[0] == found[1]
+
+
+@pytest.mark.parametrize("part", [("part", 2, 9), ("part", -1, 2)])
+def test_parts_outside_of_their_storage_are_refused(part):
+    with pytest.raises(pickle.UnpicklingError, match="part of a storage"):
+        torchlike.load(_written_by_torch_before_0_4(part, False))
+
+
+@pytest.mark.parametrize("writer, reader", BOTH_WAYS)
 def test_view_alone_brings_its_whole_storage(writer, reader):
     loaded, _ = through(writer, reader, lambda lib: lib.arange(10.0)[2:8:3])
     assert loaded.tolist() == [2.0, 5.0] and loaded.stride() == (3,) and loaded.storage_offset() == 2

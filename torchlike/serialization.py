@@ -29,8 +29,8 @@ from ._serialization.names import (
 )
 from ._serialization.options import SourceChangeWarning, get_crc32_options, set_crc32_options, skip_data, skips_data
 from ._serialization.pickler import Pickler
-from ._serialization.records import StorageRecord, is_storage
-from ._serialization.tensors import LoadedStorage, TensorSaver
+from ._serialization.records import StorageRecord, decoded, is_storage
+from ._serialization.tensors import LoadedStorage, StorageOfFile, TensorSaver
 from ._serialization.unpickler import Skimmer, Unpickler
 from .types import Storage
 
@@ -130,6 +130,8 @@ def _writable(f: _FileLike) -> Iterator[tuple[IO[bytes], str]]:
         if not hasattr(f, "write"):
             raise AttributeError("expected 'f' to be string, path, or a file-like object with a 'write' attribute")
         yield f, "archive"
+        if hasattr(f, "flush"):  # somebody may read the file by its name now
+            f.flush()
         return
     path = os.fspath(f)
     parent = os.path.dirname(path) or "."
@@ -190,8 +192,8 @@ def load(
     place = placement(map_location)
     resolve = resolve_weights_only if weights_only else resolve_class
 
-    def make_storage(record: StorageRecord, swap: bool) -> LoadedStorage:
-        return LoadedStorage(record, swap, place)
+    def make_storage(record: StorageRecord, swap: bool) -> StorageOfFile:
+        return StorageOfFile(LoadedStorage(record, swap, place))
 
     with _readable(f) as (stream, name):
         try:
@@ -253,25 +255,27 @@ def _load_zip(
     archive: ArchiveReader,
     name: str,
     resolve: Callable,
-    make_storage: Callable[[StorageRecord, bool], LoadedStorage],
+    make_storage: Callable[[StorageRecord, bool], StorageOfFile],
     encoding: str,
     errors: str,
 ) -> Any:
     swap = _file_byteorder(archive, name) != sys.byteorder
-    loaded: dict[str, LoadedStorage] = {}
+    loaded: dict[str | tuple, StorageOfFile] = {}
 
-    def persistent_load(pid: Any) -> LoadedStorage:
+    def persistent_load(pid: Any) -> StorageOfFile:
+        pid = decoded(pid)
         if not is_storage(pid) or len(pid) != 5:
             raise pickle.UnpicklingError(f"Unknown persistent id {pid!r}")
         _, kind, key, location, numel = pid
-        if key not in loaded:
+        which = key if numel else (key, kind)  # an empty storage may have tensors of several dtypes
+        if which not in loaded:
             data = archive.read_array(f"data/{key}")
             if data.nbytes != numel * kind.itemsize:
                 raise RuntimeError(
                     f"{name} is corrupted: storage {key} has {data.nbytes} bytes, not {numel} times {kind.itemsize}"
                 )
-            loaded[key] = make_storage(StorageRecord(kind, key, location, data.nbytes, data), swap)
-        return loaded[key]
+            loaded[which] = make_storage(StorageRecord(kind, key, location, data.nbytes, data), swap)
+        return loaded[which]
 
     return Unpickler(io.BytesIO(archive.read("data.pkl")), resolve, persistent_load, encoding, errors).load()
 

@@ -9,7 +9,7 @@ from typing import IO, Any
 import numpy as np
 
 from . import names
-from .records import StorageRecord, StorageType, is_storage
+from .records import StorageRecord, StorageType, decoded, is_storage
 from .unpickler import Resolved, Skimmer, Unpickler
 
 MAGIC = 0x1950A86A20F9469CFC6C
@@ -71,7 +71,7 @@ def read(
     skimmer.load()
     records = {}
     for pid in skimmer.persistent_ids:
-        if not _is_class(pid):
+        if not _is_class(decoded(pid)):
             record = _record(pid)
             records[record.key] = record
     keys = _plain(stream)
@@ -84,14 +84,22 @@ def read(
     loaded: dict[str, Any] = {}
 
     def load(pid: Any) -> Any:
+        pid = decoded(pid)
         if _is_class(pid):
             return pid[1]
         key = pid[2]
         if records[key].data is None:
             raise RuntimeError(f"{file_name} is truncated or corrupted: storage {key} is missing")
+        if not records[key].nbytes:  # an empty storage may have tensors of several dtypes
+            return storage(_record(pid, np.zeros(0, np.uint8)), swap)
         if key not in loaded:
             loaded[key] = storage(records[key], swap)
-        return loaded[key]
+        if len(pid) < 6 or pid[5] is None:
+            return loaded[key]
+        name, start, size = pid[5]
+        if name not in loaded:
+            loaded[name] = loaded[key].part(start, size)
+        return loaded[name]
 
     result = Unpickler(stream, resolve, load, encoding, errors).load()
     stream.seek(end)
@@ -106,13 +114,16 @@ def _is_class(pid: Any) -> bool:
     return isinstance(pid, tuple) and len(pid) == 4 and pid[0] == "module"
 
 
-def _record(pid: Any) -> StorageRecord:
+def _record(pid: Any, data: np.ndarray | None = None) -> StorageRecord:
+    pid = decoded(pid)
     if not is_storage(pid):
         raise pickle.UnpicklingError(f"Unknown persistent id {pid!r}")
     _, kind, key, location, numel, *view = pid
-    if view and view[0] is not None:
-        raise pickle.UnpicklingError("storages that are views of others (written by torch < 0.4) are not supported")
-    return StorageRecord(kind, key, location, numel * kind.itemsize)
+    part = view[0] if view else None  # torch < 0.4 had storages that were parts of others: (key, first element, how many)
+    if part is not None and not (isinstance(part, tuple) and len(part) == 3 and isinstance(part[0], str)
+                                 and all(isinstance(n, int) and 0 <= n for n in part[1:]) and part[1] + part[2] <= numel):
+        raise pickle.UnpicklingError(f"Unknown part of a storage {part!r}")
+    return StorageRecord(kind, key, location, numel * kind.itemsize, data)
 
 
 def _read_storage(stream: IO[bytes], records: dict[str, StorageRecord], key: str, swap: bool, file_name: str) -> None:

@@ -57,6 +57,11 @@ class StorageRecord:
         return self.nbytes // self.type.itemsize
 
 
+def decoded(pid: Any) -> Any:
+    """A persistent id whose strings Python 2 wrote, read by `encoding="bytes"`."""
+    return tuple(x.decode("ascii", "replace") if isinstance(x, bytes) else x for x in pid) if isinstance(pid, tuple) else pid
+
+
 def is_storage(pid: Any) -> bool:
     """Whether a persistent id is ("storage", type, key, location, number of elements), perhaps with a view (legacy)."""
     return (

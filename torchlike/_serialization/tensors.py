@@ -1,6 +1,7 @@
 """Tensors as checkpoints describe them (storage, offset, size, stride), both ways."""
 
 import collections
+import dataclasses
 import pickle
 from collections.abc import Callable
 from typing import Any
@@ -12,13 +13,15 @@ from .._core import program
 from .._core.device import device
 from .._core.layout import Layout, contiguous_strides, is_contiguous, is_dense
 from .._fields import ENGINE
+from .._storage import Storage
 from .._tensor import Size, Tensor, as_tensor_value
 from ..nn.parameter import Parameter, UninitializedBuffer, UninitializedParameter, UninitializedTensorMixin
 from ..ops.creation import empty
 from ..ops.layouts import LAYOUTS, layout
 from ..ops.objects import in_files
+from ..ops.storages import TypedStorage, UntypedStorage
 from . import locations, names
-from .records import UNTYPED, StorageRecord, check_bounds, storage_type, swap_bytes
+from .records import UNTYPED, StorageRecord, StorageType, check_bounds, storage_type, swap_bytes
 from .unpickler import Resolved
 
 # -- loading ----------------------------------------------------------------------------------------------------------
@@ -32,15 +35,17 @@ class LoadedStorage:
         self.device = place(self, record.location)
 
     def flat(self, dtype: dtypes.dtype) -> np.ndarray:
-        data = self.record.data
-        if data.nbytes % dtype.itemsize:
+        data, itemsize = self.record.data, _bytes_per_element(dtype)
+        if data.nbytes % itemsize:
             raise RuntimeError(f"storage {self.record.key} has {data.nbytes} bytes: no whole number of {dtype}")
         if self._swap:
-            data = swap_bytes(data, dtype.name, dtype.itemsize)
+            data = swap_bytes(data, dtype.name, itemsize)
+        if dtype is dtypes.complex32:
+            return data.view(np.float16).astype(np.float32).view(np.complex64)
         return data.view(dtype.np)
 
     def tensor(self, dtype: dtypes.dtype, size: tuple, stride: tuple, offset: int) -> Tensor:
-        check_bounds(size, stride, offset, dtype.itemsize, self.record.nbytes)
+        check_bounds(size, stride, offset, _bytes_per_element(dtype), self.record.nbytes)
         layout = Layout(size, stride, offset)
         if self.device.type == "meta":
             return meta_tensor(dtype, size, stride)
@@ -49,13 +54,55 @@ class LoadedStorage:
             if offset == 0 and is_dense(layout) and int(np.prod(size, dtype=object)) == flat.size:
                 order = _outermost_first(stride)
                 in_memory = flat.reshape([size[dim] for dim in order])
-                self._owner = as_tensor_value(in_memory.transpose(np.argsort(order)), self.device)
+                self._owner = self._tensor(in_memory.transpose(np.argsort(order)), dtype)
                 self._owner._layout = None if is_contiguous(layout) else layout
                 return self._owner
-            self._owner = as_tensor_value(flat, self.device)
+            self._owner = self._tensor(flat, dtype)
         if self._owner.dtype is not dtype:
             raise pickle.UnpicklingError(f"storage {self.record.key} is used as {self._owner.dtype} and as {dtype}")
         return self._owner.detach().as_strided(size, stride, offset)
+
+    def _tensor(self, array: np.ndarray, dtype: dtypes.dtype) -> Tensor:
+        made = as_tensor_value(array, self.device)
+        return made if made.dtype is dtype else made.to(dtype)  # complex32, which NumPy does not know
+
+
+def _bytes_per_element(dtype: dtypes.dtype) -> int:
+    """In a file: here complex32 is complex64 of halves."""
+    return 4 if dtype is dtypes.complex32 else dtype.itemsize
+
+
+class StorageOfFile(TypedStorage):
+    """What a file says of a storage, or of `size` elements of one: its tensors are made of it, and where the saved object
+    holds the storage itself, it becomes a plain one when somebody looks."""
+
+    __module__ = "torch.storage"
+
+    def __new__(cls, loaded: LoadedStorage, start: int = 0, size: int | None = None) -> "StorageOfFile":
+        made = object.__new__(cls)
+        made.loaded, made.start = loaded, start
+        made.dtype = dtypes.by_name(loaded.record.type.dtype or "uint8")
+        made.elements = loaded.record.numel - start if size is None else size
+        return made
+
+    @property
+    def _untyped_storage(self) -> UntypedStorage:
+        window = self.tensor(self.dtype, (self.elements,), (1,), 0)
+        whole = not self.start and self.elements == self.loaded.record.numel
+        self.__class__ = TypedStorage
+        self._untyped_storage = (window if whole else window.clone()).untyped_storage()
+        return self._untyped_storage
+
+    def part(self, start: int, size: int) -> "StorageOfFile":
+        """Some of its elements, as a storage of the same memory."""
+        return StorageOfFile(self.loaded, start, size)
+
+    def tensor(self, dtype: dtypes.dtype, size: tuple, stride: tuple, offset: int) -> Tensor:
+        """A tensor that lies in it."""
+        return self.loaded.tensor(dtype, size, stride, offset + self.start)
+
+
+StorageOfFile.__name__ = StorageOfFile.__qualname__ = "TypedStorage"  # what it is to whoever finds it in the loaded object
 
 
 def meta_tensor(dtype: dtypes.dtype, size: tuple, stride: tuple) -> Tensor:
@@ -65,12 +112,12 @@ def meta_tensor(dtype: dtypes.dtype, size: tuple, stride: tuple) -> Tensor:
     return made
 
 
-def _rebuild_tensor(storage: LoadedStorage, storage_offset: int, size: tuple, stride: tuple) -> Tensor:
-    return storage.tensor(dtypes.by_name(storage.record.type.dtype), tuple(size), tuple(stride), storage_offset)
+def _rebuild_tensor(storage: StorageOfFile, storage_offset: int, size: tuple, stride: tuple) -> Tensor:
+    return storage.tensor(storage.dtype, tuple(size), tuple(stride), storage_offset)
 
 
 def _rebuild_tensor_v2(
-    storage: LoadedStorage,
+    storage: StorageOfFile,
     storage_offset: int,
     size: tuple,
     stride: tuple,
@@ -82,7 +129,7 @@ def _rebuild_tensor_v2(
 
 
 def _rebuild_tensor_v3(
-    storage: LoadedStorage,
+    storage: StorageOfFile,
     storage_offset: int,
     size: tuple,
     stride: tuple,
@@ -179,10 +226,15 @@ class TensorSaver:
 
     def __init__(self, legacy: bool = False) -> None:
         self._legacy = legacy
-        self._storages: dict[int, tuple[StorageRecord, Any, Tensor]] = {}
+        self._storages: dict[int, tuple[StorageRecord, Storage, Any]] = {}  # the last is who holds it: ids must not be given anew
         self._dtypes: dict[int, dtypes.dtype] = {}
 
     def persistent_id(self, obj: Any) -> tuple | None:
+        if isinstance(obj, TypedStorage):
+            untyped = obj.untyped()
+            obj = self._record_of(untyped._cell, obj.dtype, storage_type(obj.dtype.name), untyped)
+        elif isinstance(obj, UntypedStorage):
+            obj = self._record_of(obj._cell, dtypes.uint8, UNTYPED, obj)
         if not isinstance(obj, StorageRecord):
             return None
         persistent = ("storage", obj.type, obj.key, obj.location, obj.numel)
@@ -240,17 +292,21 @@ class TensorSaver:
 
     def _record(self, tensor: Tensor) -> StorageRecord:
         tensor._current()  # brings in what was written through a shared NumPy array
-        storage = tensor._ensure_storage()
+        return self._record_of(tensor._ensure_storage(), tensor.dtype, storage_type(tensor.dtype.name), tensor)
+
+    def _record_of(self, storage: Storage, dtype: dtypes.dtype, kind: StorageType, holder: Any) -> StorageRecord:
         if id(storage) not in self._storages:
             root = storage.value.aval
-            nbytes = int(np.prod(root.shape, dtype=object)) * root.dtype.itemsize
-            location = locations.tag(tensor)
-            record = StorageRecord(storage_type(tensor.dtype.name), str(len(self._storages)), location, nbytes)
-            self._storages[id(storage)] = (record, storage, tensor)
-            self._dtypes[id(storage)] = tensor.dtype
-        if self._dtypes[id(storage)] is not tensor.dtype:
+            nbytes = int(np.prod(root.shape, dtype=object)) * _bytes_per_element(root.dtype)
+            record = StorageRecord(kind, str(len(self._storages)), locations.tag(holder), nbytes)
+            self._storages[id(storage)] = (record, storage, holder)
+            self._dtypes[id(storage)] = dtype
+        record = self._storages[id(storage)][0]
+        if self._dtypes[id(storage)] is dtype:
+            return record
+        if record.nbytes:
             raise RuntimeError("Cannot save multiple tensors or storages that view the same data as different types")
-        return self._storages[id(storage)][0]
+        return dataclasses.replace(record, type=kind)
 
     def storages(self) -> list[tuple[StorageRecord, Callable[[], np.ndarray]]]:
         """Every storage with a function that fetches its bytes, so that one at a time is on the host."""
@@ -264,7 +320,10 @@ def _bytes_of(storage: Any) -> np.ndarray:
     layout = storage.layout
     if layout is not None and layout.strides != contiguous_strides(layout.shape):
         array = array.transpose(_outermost_first(layout.strides))
-    return np.ascontiguousarray(array).reshape(-1).view(np.uint8)
+    flat = np.ascontiguousarray(array).reshape(-1)
+    if storage.value.aval.dtype is dtypes.complex32:
+        flat = flat.view(np.float32).astype(np.float16)
+    return flat.view(np.uint8)
 
 
 def _outermost_first(strides: tuple) -> list[int]:

@@ -63,11 +63,22 @@ def numerical(outputs_of: Callable, source: Tensor, along: np.ndarray, eps: floa
     """Central differences of each of the outputs: (directions, elements of the output)."""
     base = np.array(source.detach()._host_array())
     rows: list[list[np.ndarray]] = []
+    seen: list = []  # shapes and dtypes of the outputs
     for direction in along:
         ends = []
         for sign in (1, -1):
             with _written(source, base + sign * eps * direction):
-                ends.append(_numbers(outputs_of()))
+                outputs = outputs_of()
+                ends.append(_numbers(outputs))
+            made = [(o.shape, o.dtype) for o in outputs]
+            seen = seen or made
+            for (shape, dtype), (first, kind) in zip(made, seen):
+                if shape != first:
+                    raise AssertionError(f"Expected `func` to return outputs with the same shape when inputs are perturbed by {eps}, but got: shapes {first} "
+                                         f"and {shape}.")
+                if dtype is not kind:
+                    raise AssertionError(f"Expected `func` to return outputs with the same dtype when inputs are perturbed by {eps}, but got: dtypes {kind} "
+                                         f"and {dtype}.")
         rows.append([(a - b) / (2 * eps) for a, b in zip(*ends)])
     shapes = [row.shape for row in rows[0]] if rows else [(o.numel(),) for o in outputs_of()]
     return [np.array([row[k] for row in rows]).reshape(len(rows), *shape) for k, shape in enumerate(shapes)]

@@ -11,7 +11,7 @@ from .._serialization.archive import ArchiveReader
 from .._serialization.locations import placement
 from .._serialization.names import resolve_weights_only
 from .._serialization.records import StorageRecord, is_storage
-from .._serialization.tensors import LoadedStorage
+from .._serialization.tensors import LoadedStorage, StorageOfFile
 from .._serialization.unpickler import Resolved, Unpickler
 from ._code import Code, RecursiveScriptModule
 
@@ -43,9 +43,9 @@ class _Archive:
 
     def unpickled(self, record: str) -> Any:
         """The object of `record.pkl`, whose tensors' data lie in `record/`."""
-        loaded: dict[str, LoadedStorage] = {}
+        loaded: dict[str, StorageOfFile] = {}
 
-        def persistent_load(pid: Any) -> LoadedStorage:
+        def persistent_load(pid: Any) -> StorageOfFile:
             if not is_storage(pid) or len(pid) != 5:
                 raise pickle.UnpicklingError(f"Unknown persistent id {pid!r}")
             _, kind, key, location, numel = pid
@@ -53,7 +53,7 @@ class _Archive:
                 data = self.records.read_array(f"{record}/{key}")
                 if data.nbytes != numel * kind.itemsize:
                     raise RuntimeError(f"{self.name} is corrupted: storage {key} has {data.nbytes} bytes, not {numel} times {kind.itemsize}")
-                loaded[key] = LoadedStorage(StorageRecord(kind, key, location, data.nbytes, data), self.swap, self.place)
+                loaded[key] = StorageOfFile(LoadedStorage(StorageRecord(kind, key, location, data.nbytes, data), self.swap, self.place))
             return loaded[key]
         return _Machine(io.BytesIO(self.records.read(f"{record}.pkl")), self._resolve, persistent_load).load()
 

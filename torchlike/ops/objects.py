@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import copy
+import copyreg
 import threading
 from collections.abc import Callable
 
@@ -28,14 +29,21 @@ def _deepcopy(self, memo):
         made._storage = copied(self._storage, memo)
         made._seen, made._of_data = made._storage.version, None
     if type(self) is not Tensor:
-        made.__class__ = type(self)
+        made = instance(made, type(self))
     memo[id(self)] = made
     made.requires_grad = self.requires_grad
     if self._grad is not None:
         made._grad = copy.deepcopy(self._grad, memo)
     for name, value in vars(self).items():
         setattr(made, name, copy.deepcopy(value, memo))
+    for name in _slots(self):
+        setattr(made, name, copy.deepcopy(getattr(self, name), memo))
     return made
+
+
+def _slots(t: Tensor) -> list[str]:
+    """The names in a subclass's `__slots__` that are set."""
+    return [name for name in copyreg._slotnames(type(t)) if hasattr(t, name)]
 
 
 def _copy(self):
@@ -45,9 +53,11 @@ def _copy(self):
         return make(*args)
     made = self._alias()
     if type(self) is not Tensor:
-        made.__class__ = type(self)
+        made = instance(made, type(self))
     made.requires_grad = self.requires_grad
     vars(made).update(vars(self))
+    for name in _slots(self):
+        setattr(made, name, getattr(self, name))
     return made
 
 
