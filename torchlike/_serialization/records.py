@@ -59,7 +59,9 @@ class StorageRecord:
 
 def decoded(pid: Any) -> Any:
     """A persistent id whose strings Python 2 wrote, read by `encoding="bytes"`."""
-    return tuple(x.decode("ascii", "replace") if isinstance(x, bytes) else x for x in pid) if isinstance(pid, tuple) else pid
+    if isinstance(pid, bytes):
+        return pid.decode("ascii", "replace")
+    return tuple(map(decoded, pid)) if isinstance(pid, tuple) else pid
 
 
 def is_storage(pid: Any) -> bool:
