@@ -109,3 +109,39 @@ def test_as_an_argument_of_a_compiled_function(torch):
     x, r, _ = _base(torch)
     made = [compiled(x[r]), compiled(x[r])]
     return made, x
+
+
+@same
+def test_augmented_assignment(torch):
+    x, r, c = _base(torch)
+    before = x._version
+    x[r] += 1
+    x[r, c] *= 3
+    x[:, c] -= 2
+    x[r][c] += 5
+    counted = x._version - before
+    y = x.view(4, 3)
+    y[r] = x[r].clone()[:3]
+    index = (r, c)
+    element = x[index]
+    other = x.flip(0)
+    other[index] = element
+    places = torch.tensor([2, 0, 1, 3])
+    first = places[:1].view(()) * 1
+    places[places[first]] += 1
+    return x, counted, y, other, places
+
+
+@same
+def test_what_it_is_given_to(torch):
+    x, r, c = _base(torch)
+    square = x[:, :3].clone()
+    index = (r, c % 3)
+    element = square[index]
+    square.t()[index] = element
+    rows = x.clone()
+    taken = rows[r]
+    rows[r] = taken
+    rows[r] = taken * 2
+    rows[r] = taken.flip(0)
+    return square, rows

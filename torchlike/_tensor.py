@@ -50,7 +50,8 @@ class Tensor(Fields):
     _several: tuple[str | None, int, int, str] | None = None  # of a view that autograd does not let be written, as one of several made by one
     # function: its name (None under no_grad), which, the version then, the reason
     _heeded = None  # of a class: the `__torch_function__` that it goes by
-    _unplaced = False  # a view that somewhere takes a position which was not known (a Value in `_chain`): nor is the offset of `_layout`
+    _unplaced: tuple | None = None  # of a view that takes a position which was not known (a Value in `_chain`), so that the offset of `_layout` is not
+    # known either: the index that asked for it, and the chain of the tensor that was asked
 
     def __init_subclass__(cls, **kwargs):
         super().__init_subclass__(**kwargs)
@@ -203,7 +204,7 @@ class Tensor(Fields):
         out._base = self if self._base is None else self._base
         out._layout = made_layout
         if position is not None or self._unplaced:
-            out._unplaced = True
+            out._unplaced = op, ()
         if self._of_data is not None:
             out._of_data = self._of_data
         if not mode.enabled:
@@ -222,7 +223,7 @@ class Tensor(Fields):
         out._value, out._storage, out._seen = value, st, st.version
         out._chain, out._layout = self._chain, self._layout
         if self._unplaced:
-            out._unplaced = True
+            out._unplaced = self._unplaced
         if self._of_data is not None:
             out._of_data = self._of_data
         if self._inference:
@@ -499,7 +500,7 @@ class Tensor(Fields):
             numbers = tuple([int(program.concrete(x)) if x.__class__ is Value else x for x in numbers])
             layout = op.layout(layout, (*numbers, *statics))
             chain.append((op, numbers, statics))
-        self._chain, self._layout, self._unplaced = tuple(chain), layout, False
+        self._chain, self._layout, self._unplaced = tuple(chain), layout, None
 
     def stride(self, dim: int | None = None):
         """Steps in elements between neighbours along each dimension (or along `dim`)."""

@@ -56,7 +56,9 @@ def getitem(self: Tensor, index) -> Tensor:
     if not advanced:
         return t
     if all(map(_is_position, advanced.values())) and _may_alias(t, advanced.values()):
-        return _at_positions(t, advanced)
+        made = _at_positions(t, advanced)
+        made._unplaced = index, self._chain
+        return made
     first, advanced = _pending_first(advanced)
     return _gather(t, advanced) if not first else _gather(_gather(t, first), advanced)
 
@@ -382,6 +384,10 @@ def setitem(self: Tensor, index, value) -> None:
         self._count_write(self._storage)
         self._seen = self._storage.version
         return
+    if value.__class__ is Tensor and value._unplaced is not None and value._unplaced[0] is index and _is_there(value, self):
+        self._check_write()  # likewise
+        self._count_write(self._storage)
+        return
     try:
         t, advanced = _basic(self, index, alias=False)
     except Exception as error:
@@ -431,6 +437,13 @@ def setitem(self: Tensor, index, value) -> None:
     check_apart(self, (value, *advanced.values()))
     ready, dims = _prepared(t, advanced)
     put_index(t, ready, dims, value, False)
+
+
+def _is_there(value: Tensor, t: Tensor) -> bool:
+    """Whether a view that an index took of t, or of a tensor like it, is what that index still says of t."""
+    index, chain = value._unplaced
+    return (value._storage is t._storage and chain == t._chain and value._edge is None and t._edge is None
+            and all(not isinstance(i, Tensor) or i._storage is not t._storage for i in (index if index.__class__ is tuple else (index,))))
 
 
 def _write_at_positions(t: Tensor, positions: dict, value: Tensor) -> None:
