@@ -171,3 +171,34 @@ def test_adding_to_elements_elsewhere(torch):
                 e = z[0, 1]
     e += 1
     return rows, row, totals, leaf, leaf.grad, graph, shared, array[0, 1], z, e, rows.tolist()
+
+
+@same
+def test_elements_of_tensors_as_numbers_and_places(torch):
+    source, places = torch.arange(60.0).sin(), (torch.arange(60) * 7) % 5
+    e, counts, table, seen = torch.zeros(5), torch.zeros(5, dtype=torch.int64), torch.zeros(5, 3), []
+    for k in range(60):
+        e[places[k]] += source[k]
+        counts[places[k]] += torch.tensor(1)
+        table[places[k], k % 3] = source[k]
+        table[k % 5][places[k] % 3] -= source[-k]
+        e[k % 5] -= source[places[k]]
+        e[k % 4] = e[k % 3]
+        if k % 17 == 3:
+            seen += [e.sum(), e.clone(), e._version, table[1]]
+    return e, counts, table, seen, counts._version
+
+
+@same
+def test_elements_that_are_no_numbers(torch):
+    w, e, halves = torch.arange(40.0, requires_grad=True), torch.zeros(5), torch.arange(40.0).double()
+    e[0] = 1
+    base = e.clone()
+    for k in range(40):
+        base[k % 5] += w[k] * k
+        e[k % 5] = halves[k]
+        e[torch.tensor(k % 5, dtype=torch.int32)] += halves[k].int()
+        e[-1] += torch.tensor([2.0])[0]
+    base.sum().backward()
+    bad = [caught(lambda: e.__setitem__(torch.tensor(5), source)) for source in (halves[1].float(), 1.0)]
+    return w.grad, e, bad, caught(lambda: e.__setitem__(torch.tensor(1), halves[:2]))

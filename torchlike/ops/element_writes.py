@@ -1,4 +1,4 @@
-"""x[i, j] = number and x[i, j] += number in a loop: written straight into x's NumPy array where nobody else reads it, instead of recorded.
+"""x[i, j] = number and x[i, j] += number in a loop, where i, j and the number may be known elements of tensors: written straight into x's NumPy array where nobody else reads it, instead of recorded.
 
 The first writes are recorded like any other, as they may be part of a program that returns. Once a program has FEW of them for one
 tensor it is a loop over elements: the program runs, and later writes go to the array. A Value that anything else refers to (a pending
@@ -77,14 +77,19 @@ def _changed(t: Tensor) -> None:
         t._seen = t._storage.version
 
 
-def write_element(t: Tensor, index: int | tuple, value: float | bool) -> bool:
+def write_element(t: Tensor, index: int | Tensor | tuple, value: float | bool | Tensor) -> bool:
     """t[index] = value, if that can be done at once."""
     if not _is_plain(t) or value.__class__ is int and not -_EXACT < value < _EXACT:
         return False
     places = _places(t, index)
     if places is None:
         return False
-    value = held(value, t._value.aval.dtype)
+    if value.__class__ is Tensor:
+        value = _element(value, t._value.aval.dtype)
+        if value is None:
+            return False
+    else:
+        value = held(value, t._value.aval.dtype)
     with program.lock:
         if not _writable(t._value.array) and not _made_writable(t) or not _is_alone(t):
             return False
@@ -93,13 +98,31 @@ def write_element(t: Tensor, index: int | tuple, value: float | bool) -> bool:
     return True
 
 
-def _places(t: Tensor, index: int | tuple) -> tuple | None:
+def _element(x: Tensor, dtype: dt.dtype) -> np.ndarray | None:
+    """What a tensor without dimensions holds, where it is of that dtype, known, and nothing to be differentiated through."""
+    if x._edge is not None or x._value.aval.ndim or x._value.aval.dtype is not dtype or x._value.aval.device.type != "cpu" or x._dispatches:
+        return None
+    array = x._known()
+    return array if array.__class__ is np.ndarray else None
+
+
+def _position(i: int | Tensor) -> int | Tensor | None:
+    """An index, where it is a known element of a tensor of integers."""
+    if i.__class__ is not Tensor or i._value.aval.dtype is not dt.int64:
+        return i
+    array = _element(i, dt.int64)
+    return None if array is None else int(array)
+
+
+def _places(t: Tensor, index: int | Tensor | tuple) -> tuple | None:
     """The index of one element of t, from 0 on; None where it is none."""
     if index.__class__ is not tuple:
         index = (index,)
     shape = t._value.aval.shape
     if len(index) != len(shape):
         return None
+    if Tensor in map(type, index):
+        index = [_position(i) for i in index]
     for i, n in zip(index, shape):
         if i.__class__ is not int and not isinstance(i, np.integer) or not -n <= i < n:
             return None
@@ -109,7 +132,7 @@ def _places(t: Tensor, index: int | tuple) -> tuple | None:
 # -- x[i, j] += number ---------------------------------------------------------------------------------------------------------
 
 
-def read_element(t: Tensor, index: int | tuple) -> Tensor | None:
+def read_element(t: Tensor, index: int | Tensor | tuple) -> Tensor | None:
     """t[index] in a loop that adds to t's elements, with its value and unrecorded; None where that cannot be."""
     places = _places(t, index) if t.__class__ is Tensor and _is_plain(t) else None
     if not places:
@@ -132,8 +155,8 @@ def _link(places: tuple) -> tuple:
     return (SELECT_AT, places, (0,)) if len(places) == 1 else (SELECT_PART, places, (tuple([(dim, None, -1) for dim in range(len(places))]),))
 
 
-def add_to_element(view: Tensor, number: float) -> bool:
-    """view += number, where view is an element of another tensor and a loop adds to those."""
+def add_to_element(view: Tensor, number: float | Tensor, sign: int) -> bool:
+    """view += sign * number, where view is an element of another tensor and a loop adds to those."""
     t = view._base
     if t.__class__ is not Tensor or view._value.aval.ndim or view._edge is not None or len(view._chain) != 1 or view._seen != view._storage.version:
         return False
@@ -141,8 +164,15 @@ def add_to_element(view: Tensor, number: float) -> bool:
     dtype = t._value.aval.dtype
     if not places or view._chain[0] != _link(places) or dtype is dt.bool_ or mode.enabled and view._several is not None:
         return False
-    if dtype.category == dt.INT and not (number.__class__ is int and number in _RANGES[dtype]):
-        return False
+    if number.__class__ is Tensor:
+        number = _element(number, dtype)
+        if number is None:
+            return False
+    else:
+        number *= sign
+        sign = 1
+        if dtype.category == dt.INT and not (number.__class__ is int and number in _RANGES[dtype]):
+            return False
     if Loop.adds_to != id(t):
         if _often(t):
             program.flush("elements written one by one")
@@ -156,14 +186,17 @@ def add_to_element(view: Tensor, number: float) -> bool:
             return False
         element = t._value.array[(*places, ...)]
         with np.errstate(all="ignore"):
-            element += number
+            if sign > 0:
+                element += number
+            else:
+                element -= number
         view._value = of_array(element.copy())
         _changed(t)
         view._seen = t._seen
     return True
 
 
-def is_element(value: Tensor, t: Tensor, index: int | tuple) -> bool:
+def is_element(value: Tensor, t: Tensor, index: int | Tensor | tuple) -> bool:
     """Whether value is the view t[index], in a loop that adds to t's elements."""
     return value._base is t and len(value._chain) == 1 and value._edge is None and _places(t, index) == value._chain[0][1]
 

@@ -372,12 +372,12 @@ def _gathered_layout(a: Layout, shape: tuple, index: tuple, dims: tuple) -> Layo
     return combined(shape, tuple(Layout(shape, row) for row in rows))
 
 
-_PLAIN, _PLACES = (float, int, bool), (tuple, int)
+_ELEMENTS, _PLACES = (float, int, bool, Tensor), (tuple, int, Tensor)
 
 
 def setitem(self: Tensor, index, value) -> None:
     """t[index] = value, broadcasting value and casting it to t's dtype."""
-    if value.__class__ in _PLAIN and index.__class__ in _PLACES and self.__class__ is Tensor and write_element(self, index, value):
+    if value.__class__ in _ELEMENTS and index.__class__ in _PLACES and self.__class__ is Tensor and write_element(self, index, value):
         return
     if Loop.adds_to == id(self) and index.__class__ in _PLACES and isinstance(value, Tensor) and is_element(value, self, index):
         self._check_write()  # x[i] += 1 ends so: the view was written already

@@ -40,12 +40,15 @@ def in_place_operator(name):
     return run
 
 
+_ELEMENTS = (int, float, Tensor)
+
+
 def _into_element(name, sign):
     """The operator also where a loop adds to elements of a tensor."""
     general = getattr(Tensor, name)
 
     def run(self, other):
-        if self._base is not None and self.__class__ is Tensor and (other.__class__ is int or other.__class__ is float) and add_to_element(self, sign * other):
+        if self._base is not None and self.__class__ is Tensor and other.__class__ in _ELEMENTS and add_to_element(self, other, sign):
             return self
         return general(self, other)
     run.__name__ = name
