@@ -240,3 +240,15 @@ def test_nodes_that_are_called(torch):
     refused = [said(y.grad_fn), said(y.grad_fn, ones, ones), said(y.grad_fn, grad=ones)]
     y.sum().backward()
     return called, refused, x.grad, said(y.grad_fn, ones)
+
+
+@same
+def test_blocks_that_exclude_each_other(torch):
+    G = torch.autograd.graph
+    found = []
+    with G.allow_mutation_on_saved_tensors():
+        found.append(said(G.allow_mutation_on_saved_tensors().__enter__))
+    with G.saved_tensors_hooks(lambda t: t, lambda t: t):
+        found.append(said(G.disable_saved_tensors_hooks("not now").__enter__))
+    with G.allow_mutation_on_saved_tensors():
+        return found

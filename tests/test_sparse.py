@@ -367,3 +367,14 @@ def test_slices_of_compressed_matrices_are_coalesced(torch):
 def test_functions_of_coordinates_refuse_compressed_matrices(torch):
     c = torch.eye(2).to_sparse_csr()
     return error(c.coalesce), error(c.indices), error(c.isnan), error(torch.eye(2).to_sparse_csc().crow_indices)
+
+
+@same
+def test_sparse_gradients_to_begin_with(torch):
+    p, found = torch.ones(3, 2, requires_grad=True), []
+    g = torch.sparse_coo_tensor(torch.tensor([[0, 2]]), torch.ones(2, 2), (3, 2))
+    for gradient in (g, g, torch.ones(3, 2)):
+        p.backward(gradient)
+        found.append(p.grad.to_dense() if p.grad.is_sparse else p.grad.clone())
+    (p * 2).backward(g)
+    return found, p.grad, caught(p.backward, torch.sparse_coo_tensor(torch.tensor([[0]]), torch.ones(1, 2), (4, 2)))

@@ -11,6 +11,7 @@ class _Mode(threading.local):
     watchers: tuple = ()  # called as watch(node, input values) with every new graph node
     saved_hooks: tuple = ()  # (pack, unpack) pairs of saved_tensors_hooks; the last one holds
     saved_hooks_disabled: str | None = None  # the message of disable_saved_tensors_hooks
+    allows_mutation = False  # inside allow_mutation_on_saved_tensors
     walk = None  # the backward walk that runs now: (nodes it reaches, nodes it runs or None for all)
 
 

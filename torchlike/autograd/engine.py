@@ -141,7 +141,7 @@ def _roots(tensors, grads, create_graph) -> list:
         else:
             if not isinstance(g, Tensor):
                 raise TypeError(f"gradients can be either Tensors or None, but got {type(g).__name__}")
-            if g._aval.shape != a.shape:
+            if g.shape != a.shape:
                 raise RuntimeError(f"Mismatch in shape: grad_output[{i}] has a shape of {g.shape} and output[{i}] has a "
                                    f"shape of {t.shape}.")
             if g.dtype is not a.dtype and not g.dtype.is_complex and not a.dtype.is_complex and not g._dispatches:
@@ -150,7 +150,7 @@ def _roots(tensors, grads, create_graph) -> list:
                 raise RuntimeError(f"For complex Tensors, both grad_output and output are required to have the same dtype. "
                                    f"Mismatch in dtype: grad_output[{i}] has a dtype of {g.dtype} and output[{i}] has a "
                                    f"dtype of {t.dtype}.")
-            if not create_graph and not g._dispatches:
+            if not create_graph and not g._dispatches and not g._sparse:
                 g = Tensor._of(g._current())
         roots.append((t._edge, t._out, g))
     return roots
@@ -165,7 +165,7 @@ def run(roots, keep_graph: bool, create_graph: bool, inputs: Sequence[Tensor], a
     captures: dict = {}
     places = []
     leaves: list | None = None  # and their gradients, to be added to `.grad` at the end: the order of a replay, which makes the same program
-    if not inputs and not create_graph and not mode.anomaly and not any(g is not None and node.plan is None for node, _, g in roots) and not (
+    if not inputs and not create_graph and not mode.anomaly and not any(g is not None and (node.plan is None or g._sparse) for node, _, g in roots) and not (
             backwards and backwards[0].takes([g for _, _, g in roots])):
         known = structure(roots) if program.state.limit else None
         made = known and replay(roots, *known, keep_graph)

@@ -209,7 +209,9 @@ class save_on_cpu(saved_tensors_hooks):
 
 @contextlib.contextmanager
 def disable_saved_tensors_hooks(error_message: str) -> Iterator[None]:
-    """Inside the block, saved_tensors_hooks raises RuntimeError(error_message)."""
+    """Inside the block, saved_tensors_hooks raises RuntimeError(error_message), as this does inside of such hooks."""
+    if mode.saved_hooks:
+        raise RuntimeError(error_message)
     before, mode.saved_hooks_disabled = mode.saved_hooks_disabled, error_message
     try:
         yield
@@ -227,7 +229,13 @@ class _SavedValues:
 @contextlib.contextmanager
 def allow_mutation_on_saved_tensors() -> Iterator[_SavedValues]:
     """Allowed everywhere: the graph saves values, which in-place operations do not change."""
-    yield _SavedValues()
+    if mode.allows_mutation:
+        raise RuntimeError("allow_mutation_on_saved_tensors contexts cannot be nested")
+    mode.allows_mutation = True
+    try:
+        yield _SavedValues()
+    finally:
+        mode.allows_mutation = False
 
 
 # -- hooks on several gradients ------------------------------------------------------------------------------------------
