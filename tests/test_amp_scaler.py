@@ -4,6 +4,7 @@ import warnings
 
 import pytest
 import torch
+from same import same
 
 import torchlike
 from torchlike.amp import GradScaler
@@ -176,3 +177,16 @@ def test_older_modules(t):
     amp = t.cuda.amp
     assert amp.grad_scaler.GradScaler is amp.GradScaler and amp.autocast_mode.autocast is amp.autocast and amp.autocast_mode.custom_fwd is amp.custom_fwd
     assert amp.common.amp_definitely_not_available() is amp.amp_definitely_not_available() is True
+
+
+@same
+def test_sparse_gradients_of_halves(torch):
+    indices = torch.tensor([[0, 1, 0], [2, 0, 2]])
+    scaler, found = torch.amp.GradScaler("cpu"), []
+    for values in ([16.0, 32.0, 64.0], [64000.0, 32.0, 64000.0]):
+        p = torch.sparse_coo_tensor(indices, torch.tensor(values), (2, 3)).half()
+        p.grad = p.clone()
+        optimizer = torch.optim.SGD([p], lr=1.0)
+        infinite = scaler._unscale_grads_(optimizer, torch.full((1,), 0.25), torch.zeros(1), True)
+        found.append((list(infinite.values()), p.grad.is_coalesced(), p.grad.to_dense()))
+    return found

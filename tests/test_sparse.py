@@ -378,3 +378,11 @@ def test_sparse_gradients_to_begin_with(torch):
         found.append(p.grad.to_dense() if p.grad.is_sparse else p.grad.clone())
     (p * 2).backward(g)
     return found, p.grad, caught(p.backward, torch.sparse_coo_tensor(torch.tensor([[0]]), torch.ones(1, 2), (4, 2)))
+
+
+@same
+def test_a_coalesced_tensor_has_entries_of_its_own(torch):
+    s = torch.sparse_coo_tensor(torch.tensor([[0, 1, 1], [2, 0, 2]]), torch.tensor([16.0, 32.0, 64.0]), (2, 3))
+    t = s.coalesce()
+    t._values().mul_(0.5)
+    return s.to_dense(), t.to_dense()

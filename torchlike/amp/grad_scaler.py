@@ -106,16 +106,15 @@ class GradScaler:
 
     def _unscale_grads_(self, optimizer: Any, inv_scale: Tensor | None, found_inf: Tensor, allow_fp16: bool) -> dict[Any, Tensor]:
         """Gradients times `inv_scale`; for each device 1.0 where one of them was not finite, else `found_inf`."""
-        grads = [p.grad for group in optimizer.param_groups for p in group["params"] if p.grad is not None]
-        if not allow_fp16 and any(g.dtype is torchlike.float16 for g in grads):
+        parameters = [p for group in optimizer.param_groups for p in group["params"] if p.grad is not None]
+        if not allow_fp16 and any(p.grad.dtype is torchlike.float16 for p in parameters):
             raise ValueError("Attempting to unscale FP16 gradients.")
         finite: dict[Any, list[Tensor]] = defaultdict(list)
         with torchlike.no_grad():
-            for g in grads:
-                if g.is_sparse:
-                    if g.dtype is torchlike.float16:  # entries of one place may be finite, and their sum not
-                        g.copy_(g.coalesce())
-                    g = g._values()
+            for p in parameters:
+                if p.grad.is_sparse and p.grad.dtype is torchlike.float16:  # entries of one place may be finite, and their sum not
+                    p.grad = p.grad.coalesce()
+                g = p.grad._values() if p.grad.is_sparse else p.grad
                 finite[g.device].append(torchlike.isfinite(g).all())
                 if inv_scale is not None:
                     g.mul_(inv_scale.to(g.device))

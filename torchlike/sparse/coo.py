@@ -256,6 +256,8 @@ def gathered(places: np.ndarray, entries: Tensor, dims: tuple, name: str) -> Coo
         entries = added(len(found), on_device(inverse.reshape(-1), entries), entries)
     elif (order != np.arange(len(order))).any():
         entries = entries.index_select(0, on_device(order, entries))
+    else:
+        entries = entries.clone()  # a tensor of its own, whatever is written into it
     unique = np.stack(np.unravel_index(found, sizes)) if len(places) and found.size else np.zeros((len(places), len(found)))
     return coo(on_device(unique.astype(np.int64), entries), named(entries, name), dims, True, True)
 
