@@ -184,8 +184,8 @@ def test_sparse_gradients_of_halves(torch):
     indices = torch.tensor([[0, 1, 0], [2, 0, 2]])
     scaler, found = torch.amp.GradScaler("cpu"), []
     for values in ([16.0, 32.0, 64.0], [64000.0, 32.0, 64000.0]):
-        p = torch.sparse_coo_tensor(indices, torch.tensor(values), (2, 3)).half()
-        p.grad = p.clone()
+        p = torch.ones(2, 3, dtype=torch.half)
+        p.grad = torch.sparse_coo_tensor(indices, torch.tensor(values), (2, 3)).half()
         optimizer = torch.optim.SGD([p], lr=1.0)
         infinite = scaler._unscale_grads_(optimizer, torch.full((1,), 0.25), torch.zeros(1), True)
         found.append((list(infinite.values()), p.grad.is_coalesced(), p.grad.to_dense()))
