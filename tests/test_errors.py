@@ -64,7 +64,7 @@ def test_out_of_range_indices(torch):
     return outcomes(locals(), [
         "x[2]", "x[0, 3]", "x[-3]", "x[big]", "x[:, big]", "x[2 ** 40]", "x[0, 0, 0]", "x.__setitem__(5, 1.0)",
         "x.__setitem__((0, 9), 1.0)", "x.__setitem__(big, 1.0)", "torch.gather(x, 1, big.view(1, 1))",
-        "torch.index_select(x, 0, big)", "x.scatter(1, big.view(1, 1), 1.0)", "x.index_add(0, big, x[:1])",
+        "torch.index_select(x, 0, big)", "torch.index_select(x, 1, big)", "x.scatter(1, big.view(1, 1), 1.0)", "x.index_add(0, big, x[:1])",
         "torch.take(x, big)", "x.index_fill(0, big, 0.0)", "x.index_copy(0, big, x[:1])",
         "torch.nn.functional.one_hot(torch.tensor([3]), 2)", "torch.nn.functional.nll_loss(x, torch.tensor([0, 3]))",
         "x.select(0, 2)", "x.narrow(0, 1, 5)", "torch.topk(x, 9)", "x[[0, 5]]", "x[torch.tensor([-3])]",

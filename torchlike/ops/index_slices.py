@@ -42,7 +42,11 @@ def index_select(input, dim: int, index: Tensor) -> Tensor:
         return apply(_SELECT_SCALAR, (input, index))
     if input.ndim > 1 and not input.shape[d] and index.numel():
         raise RuntimeError("index_select(): self indexing axis dim should be positive")
-    in_range(index, input.shape[d], lambda bad: "index out of range in self", IndexError)
+    n = input.shape[d]
+    if d == 1:  # torch has a kernel of its own for it, which says so in other words
+        in_range(index, n, lambda bad: f"INDICES element is out of DATA bounds, id={bad} axis_dim={n}")
+    else:
+        in_range(index, n, lambda bad: "index out of range in self", IndexError)
     return named(apply(INDEX, (input, flat(index)), ((d,),)), "IndexSelectBackward0")
 
 
