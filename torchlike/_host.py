@@ -12,7 +12,7 @@ import sys
 import numpy as np
 
 from ._core.history import warn
-from ._core.layout import Layout, contiguous, is_contiguous
+from ._core.layout import Layout, is_contiguous
 from ._core.program import concrete
 from ._core.value import of_array
 from ._storage import Storage

@@ -188,9 +188,10 @@ class Tensor(Fields):
         """A view of this tensor; aliases its storage. A `position` is a number that is not known yet."""
         value = self._current()
         layout = self._layout or contiguous(value.aval.shape)
-        made_layout = op.layout(layout, (*numbers, *statics) if position is None else (0, *statics))
-        if position is not None:
-            numbers = (position,)
+        if position is None:
+            made_layout = op.layout(layout, (*numbers, *statics))
+        else:
+            made_layout, numbers = op.layout(layout, (0, *statics)), (position,)
         out = apply(op, (self, *numbers), statics)
         if value.array is program.META_ARRAY:
             if value.__class__ is Value:
@@ -504,7 +505,7 @@ class Tensor(Fields):
 
     def stride(self, dim: int | None = None):
         """Steps in elements between neighbours along each dimension (or along `dim`)."""
-        strides = self._strided().strides
+        strides = (self._layout or contiguous(self._value.aval.shape)).strides
         if dim is None:
             return strides
         if not -len(strides) <= dim < len(strides):

@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 from .._core.errors import class_name
 from .._core.grad_mode import mode
-from .._core.graph import OF_FUNCTION, SECOND_BACKWARD, SEVERAL, Node
+from .._core.graph import OF_FUNCTION, SECOND_BACKWARD, SEVERAL, AccumulateGrad, Node
 from .._core.history import warn
 from .._kinds import signature_of
 from .._tensor import Tensor, _plain_copy, instance
@@ -390,7 +390,7 @@ def _save(ctx: FunctionCtx, outs, made, node) -> None:
     for t in getattr(ctx, "to_save", ()):
         i = None if t is None else position.get(id(t))
         if i is None:
-            saved.append(None if t is None else t.detach() if t._sparse else _plain_copy(t) if t._edge is None or not hasattr(t._edge, "ref") else t)
+            saved.append(None if t is None else t.detach() if t._sparse else _plain_copy(t) if not isinstance(t._edge, AccumulateGrad) else t)
         else:
             saved.append(functools.partial(_saved_output, made[i]._current(), weakref.ref(node) if made[i]._edge is node else None, i))
     if mode.saved_hooks:

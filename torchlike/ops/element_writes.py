@@ -1,4 +1,5 @@
-"""x[i, j] = number and x[i, j] += number in a loop, where i, j and the number may be known elements of tensors: written straight into x's NumPy array where nobody else reads it, instead of recorded.
+"""x[i, j] = number and x[i, j] += number in a loop: written straight into x's NumPy array where nobody else reads it, instead of recorded.
+The positions and the number may be known elements of other tensors.
 
 The first writes are recorded like any other, as they may be part of a program that returns. Once a program has FEW of them for one
 tensor it is a loop over elements: the program runs, and later writes go to the array. A Value that anything else refers to (a pending
