@@ -1,6 +1,6 @@
 """PyTorch's own test files, run by real torch and by torchlike: what the one passes and the other does not.
 
-    python benchmarks/pytorch_tests.py FOLDER test_indexing.py nn/test_pooling.py ... [-k EXPRESSION] [--out TABLE.md]
+    python benchmarks/pytorch_tests.py FOLDER test_indexing.py nn/test_pooling.py ... [-k EXPRESSION] [--out benchmarks/results/pytorch_tests.md]
 
 FOLDER is the `test` folder of a checkout of PyTorch (of any age: only what the installed torch passes counts). `torch.testing._internal`
 comes from the installed wheel. It imports many private names; those that torchlike lacks are made up, as objects that do nothing,
@@ -66,8 +66,8 @@ def pytest_runtest_makereport(item, call):
     if report.outcome == "failed" and call.excinfo:
         why = f"{call.excinfo.typename}: {str(call.excinfo.value)[:600]}"
         where = " < ".join(f"{Path(str(e.path)).name}:{e.lineno + 1}" for e in reversed(call.excinfo.traceback[-6:]))
-    name = item.nodeid.partition("::")[2]
-    item.config.results.write(json.dumps(dict(test=name, outcome=report.outcome, why=why, where=where)) + "\n")
+    name = item.nodeid.partition("::")[2].replace("torchlike_nn", "nn")  # classes of modules are called after their package
+    item.config.results.write(json.dumps({"test": name, "outcome": report.outcome, "why": why, "where": where}) + "\n")
     item.config.results.flush()
 
 
@@ -77,8 +77,11 @@ class MadeUpType(type):
     def __iter__(cls): return iter(())
     def __or__(cls, other): return cls
     def __ror__(cls, other): return other
+    def __radd__(cls, other): return other
 
     def __getattr__(cls, name):
+        if name == "__all__":
+            return []
         if name.startswith("__"):
             raise AttributeError(name)
         return MadeUp
@@ -106,6 +109,8 @@ class MadeUp(metaclass=MadeUpType):
 
 class MadeUpModule(types.ModuleType):
     def __getattr__(self, name):
+        if name == "__all__":
+            return []
         if name.startswith("__"):
             raise AttributeError(name)
         return MadeUp
@@ -140,8 +145,8 @@ def become_torch() -> None:
     torch.testing._utils = importlib.import_module("torch.testing._utils")
     # What is asked for a value while `torch.testing._internal` is imported; everything else may be made up.
     torch._C._TorchFunctionState = types.SimpleNamespace(ENABLED=0, DISABLED=1, ALL_DISABLED=2)
-    for name, value in dict(_len_torch_function_stack=lambda: 0, _get_torch_function_state=lambda: 0, _set_torch_function_state=lambda state: None,
-                            _get_privateuse1_backend_name=lambda: "privateuseone").items():
+    for name, value in {"_DisableFuncTorch": MadeUp, "_len_torch_function_stack": lambda: 0, "_get_torch_function_state": lambda: 0,
+                        "_set_torch_function_state": lambda state: None, "_get_privateuse1_backend_name": lambda: "privateuseone"}.items():
         setattr(torch._C, name, value)
     quantized = types.ModuleType("torch.backends.quantized")
     quantized.supported_engines, quantized.engine = ["none"], "none"
@@ -195,10 +200,10 @@ def run(folder: Path, file: str, library: str, options: argparse.Namespace) -> d
     results = options.keep / f"{file.removesuffix('.py').replace('/', '.')}.{library}.jsonl"
     if not (library == "torch" and options.again and results.exists()):
         place = folder / file
-        environment = os.environ | dict(
-            PYTORCH_TESTS_LIBRARY=library, PYTORCH_TESTS_MODULE=place.stem, PYTORCH_TESTS_RESULTS=str(results.resolve()),
-            PYTORCH_TESTS_SECONDS=str(options.seconds), PYTORCH_TESTING_DEVICE_ONLY_FOR="cpu", OMP_NUM_THREADS="1",
-            PYTHONPATH=os.pathsep.join(map(str, (place.parent, folder, HERE.parent))))
+        environment = os.environ | {
+            "PYTORCH_TESTS_LIBRARY": library, "PYTORCH_TESTS_MODULE": place.stem, "PYTORCH_TESTS_RESULTS": str(results.resolve()),
+            "PYTORCH_TESTS_SECONDS": str(options.seconds), "PYTORCH_TESTING_DEVICE_ONLY_FOR": "cpu", "OMP_NUM_THREADS": "1",
+            "PYTHONPATH": os.pathsep.join(map(str, (place.parent, folder, HERE.parent)))}
         command = [sys.executable, "-m", "pytest", "-q", "-p", "pytorch_tests", "-p", "no:cacheprovider", "-p", "no:warnings", "--noconftest", "-o", "addopts=",
                    "--rootdir", str(place.parent), "--tb=no", place.name]
         with open(results.with_suffix(".log"), "w") as log:
@@ -248,7 +253,10 @@ def main() -> None:
         rows.append(compare(file, *(run(options.folder.resolve(), file, library, options) for library in LIBRARIES)))
         print(rows[-1], flush=True)
     if options.out:
-        options.out.write_text("\n".join(rows) + "\n")
+        from environment import describe
+        counts = [sum(int(row.split("|")[k]) for row in rows[2:]) for k in range(2, 7)]
+        rows.append("| all | " + " | ".join(map(str, counts)) + " |")
+        options.out.write_text(f"{__doc__}\n{describe()}\n\n" + "\n".join(rows) + "\n")
 
 
 if __name__ == "__main__":
