@@ -596,6 +596,27 @@ def test_saving_an_input_that_is_the_result(torch, saved, dirty, forward):
     return [caught(lambda t: Same.apply(t).detach(), t) for t in (x * 3, x.detach() * 3)]
 
 
+@same
+def test_a_saved_input_that_is_handed_back_stays_the_input(torch):
+    """Its second derivative does not go through the function again, and what needs no gradient stays so."""
+    class Scaled(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x, y):
+            ctx.save_for_backward(x, y)
+            return x, y
+
+        @staticmethod
+        def backward(ctx, g, h):
+            x, y = ctx.saved_tensors
+            seen.append((x.is_leaf, x.requires_grad, y.requires_grad))
+            return 3 * g * x, h * y
+    seen = []
+    x, y = torch.tensor(2.0, requires_grad=True), torch.tensor(5.0)
+    a, b = Scaled.apply(x, y)
+    g, = torch.autograd.grad(a * a * b, x, create_graph=True)
+    return g.detach(), torch.autograd.grad(g, x), seen
+
+
 def test_a_rule_for_vmap_and_one_generated(subject, oracle):
     """Which of both is meant is asked before either is tried."""
     said = []

@@ -309,6 +309,91 @@ def test_frames_of_functions_that_dispatch_can_be_read():  # by debuggers, and b
     assert run.returncode == 0 and run.stdout.count("\n") > 20, (run.returncode, run.stderr)
 
 
+@same
+def test_a_mode_names_what_it_sees_as_programs_do(torch):
+    """Handlers compare functions with tables made before the mode, and with names looked up while it is on."""
+    T, seen = torch.Tensor, []
+
+    def table():
+        return {T.reshape: "reshape", T.T.__get__: "T", T.grad.__get__: "grad", T.grad.__set__: "grad set", T.add: "add", torch.add: "torch.add",
+                T.__getitem__: "item", T.__len__: "len"}
+    before = table()
+
+    class Mode(torch.overrides.TorchFunctionMode):
+        def __torch_function__(self, func, types, args=(), kwargs=None):
+            seen.append((before.get(func), table().get(func), torch.overrides.resolve_name(func), torch.overrides.is_tensor_method_or_property(func)))
+            return func(*args, **(kwargs or {}))
+
+    x = torch.ones(2, 3, requires_grad=True)
+    with Mode():
+        (x.T.reshape(6) + 1).add(2).sum().backward()
+        x.grad.data.zero_()
+        x.grad = None
+        torch.add(x, x[0]), len(x), x.size(), x.shape, x.requires_grad
+        del x.grad
+    x.T.reshape(6).add(1)
+    return seen
+
+
+@same
+def test_a_mode_that_its_handler_enters_again_stays_on(torch):
+    seen = []
+
+    class Mode(torch.overrides.TorchFunctionMode):
+        def __torch_function__(self, func, types, args=(), kwargs=None):
+            seen.append(func.__name__)
+            with self:
+                pass
+            return func(*args, **(kwargs or {}))
+    x = torch.ones(2)
+    with Mode():
+        y = x.mul(2)
+        y.mul(3), torch.add(y, 1), y.T
+    y.mul(2)
+    return seen
+
+
+def _scaled_sum(torch):
+    def scaled_sum(a, b):
+        if torch.overrides.has_torch_function((a, b)):
+            return torch.overrides.handle_torch_function(scaled_sum, (a, b), a, b)
+        return (a * b + 1).sum()
+    return scaled_sum
+
+
+@same
+def test_redispatch_passes_over_one_question(torch):
+    seen, scaled_sum = [], _scaled_sum(torch)
+
+    class Logged(torch.Tensor):
+        @classmethod
+        def __torch_function__(cls, func, types, args, kwargs=None):
+            result = torch.overrides.redispatch_function(func, types, args, kwargs)
+            seen.append((func.__name__, type(result).__name__))
+            return result
+    x, y = Logged(torch.tensor([3.0])), Logged(torch.tensor([4.0]))
+    del seen[:]
+    results = [scaled_sum(x, y), torch.nn.functional.softplus(x), x.mT if x.dim() > 1 else x.sum(), x.requires_grad, x[0]]
+    results.append(torch.overrides.redispatch_function(lambda t: t + 1, (Logged,), (x,), {}))
+    return results, [type(r).__name__ for r in results], seen
+
+
+@same
+def test_redispatch_under_a_mode(torch):
+    seen, scaled_sum = [], _scaled_sum(torch)
+
+    class Mode(torch.overrides.TorchFunctionMode):
+        def __torch_function__(self, func, types, args=(), kwargs=None):
+            seen.append(func.__name__)
+            with self:
+                return torch.overrides.redispatch_function(func, types, args, kwargs)
+    a, b = torch.tensor([3.0]), torch.tensor([4.0])
+    with Mode():
+        result = scaled_sum(a, b)
+        result.reshape(1).neg(), torch.stack([a, b]), a.ndim
+    return result, seen
+
+
 COMPOSED = """
 import importlib, sys
 torch = importlib.import_module(sys.argv[1])

@@ -35,8 +35,66 @@ def _shell(free: int) -> CodeType:
 
 def exchange(f: FunctionType, wrap: Callable[[FunctionType], Callable]) -> FunctionType:
     """Make f do what `wrap(plain)` does, where plain, which is returned, is a copy of what f was."""
+    loan = _loans.pop(f, None)
+    if loan is not None:
+        loan.end()
     plain = copied(f)
     f.__wrapped__ = plain
     f.__defaults__, f.__kwdefaults__ = None, {"_ask": wrap(plain)}
     f.__code__ = _shell(len(f.__code__.co_freevars)).replace(co_name=f.__code__.co_name)
+    if loan is not None:
+        lend(f, loan.wrap, loan.marks)
     return plain
+
+
+class Loan:
+    """A function that does something else for a while, again and again.
+
+    Other threads call it in between: at each moment its code finds the defaults that it asks for.
+    """
+
+    def __init__(self, f: FunctionType, wrap: Callable[[FunctionType], Callable], marks: dict[str, Any]):
+        self.f, self.wrap, self.marks = f, wrap, marks
+        self.on = False
+        plain = copied(f)
+        self.during = {**marks, "__wrapped__": plain}
+        self.before = {name: f.__dict__.get(name, self) for name in self.during}
+        self.code, self.defaults = f.__code__, f.__kwdefaults__
+        self.asking = {**(f.__kwdefaults__ or {}), "_ask": wrap(plain)}
+        self.shell = _shell(len(f.__code__.co_freevars)).replace(co_name=f.__code__.co_name)
+
+    def begin(self) -> None:
+        """From now on f does what `wrap` made."""
+        self.on = True
+        self.f.__kwdefaults__ = self.asking
+        self.f.__code__ = self.shell
+        self.f.__dict__.update(self.during)
+
+    def end(self) -> None:
+        """f is what it was."""
+        if self.on:
+            self.on = False
+            self.f.__code__ = self.code
+            self.f.__kwdefaults__ = self.defaults
+            for name, value in self.before.items():
+                if value is self:
+                    self.f.__dict__.pop(name, None)
+                else:
+                    self.f.__dict__[name] = value
+
+
+_loans: dict[FunctionType, Loan] = {}
+
+
+def lend(f: FunctionType, wrap: Callable[[FunctionType], Callable], marks: dict[str, Any]) -> None:
+    """Make f do what `wrap(plain)` does, and have the attributes `marks`, until it is taken back."""
+    loan = _loans.get(f)
+    if loan is None:
+        loan = _loans[f] = Loan(f, wrap, marks)
+    loan.begin()
+
+
+def take_back(f: FunctionType) -> None:
+    """f is what it was before it was lent."""
+    if f in _loans:
+        _loans[f].end()

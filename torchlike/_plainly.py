@@ -7,6 +7,7 @@ import threading
 class _State(threading.local):
     disabled = 0  # blocks in which no class takes anything over
     modes: tuple = ()  # TorchFunctionModes that are on, the innermost last
+    passed_over = False  # the next question whether somebody takes over is answered with no
 
 
 state = _State()

@@ -19,14 +19,14 @@ from typing import Any
 
 from . import _overridable
 from ._core.grad_mode import mode
-from ._exchange import exchange
-from ._plainly import DisableTorchFunction, DisableTorchFunctionSubclass, _disabled_torch_function_impl  # noqa: F401
+from ._exchange import exchange, lend, take_back
+from ._plainly import DisableTorchFunction, DisableTorchFunctionSubclass, _disabled_torch_function_impl, plain_function  # noqa: F401
 from ._plainly import state as _state
 from ._public import FUNCTIONS
 from ._tensor import Tensor, instance
 
 __all__ = ["enable_reentrant_dispatch", "get_ignored_functions", "get_overridable_functions", "get_testing_overrides", "handle_torch_function", "has_torch_function",
-           "is_tensor_like", "is_tensor_method_or_property", "resolve_name", "wrap_torch_function"]
+           "is_tensor_like", "is_tensor_method_or_property", "redispatch_function", "resolve_name", "wrap_torch_function"]
 
 _OPERATORS = {"__add__": "add", "__radd__": "add", "__iadd__": "add_", "__sub__": "sub", "__isub__": "sub_", "__mul__": "mul", "__rmul__": "mul",
               "__imul__": "mul_", "__truediv__": "div", "__itruediv__": "div_", "__matmul__": "matmul", "__neg__": "neg", "__abs__": "abs",
@@ -83,6 +83,9 @@ def has_torch_function(relevant_args: Iterable[Any]) -> bool:
     """Whether an argument's class has its own `__torch_function__`, or a mode is on."""
     if not isinstance(relevant_args, Iterable):
         raise TypeError("expected a sequence")
+    if _state.passed_over:
+        _state.passed_over = False
+        return False
     return bool(_state.modes) or (not _state.disabled and bool(_overloaded(relevant_args)))
 
 
@@ -131,6 +134,19 @@ def handle_torch_function(public_api: Callable, relevant_args: Iterable[Any], *a
                     f"NotImplemented:\n\n{handlers}")
 
 
+def redispatch_function(func: Callable, types: Any, args: tuple, kwargs: dict | None) -> Any:
+    """From within a `__torch_function__`: func itself, which nobody is asked to take over, while everything that it calls is asked for."""
+    kwargs = kwargs or {}
+    if hasattr(func, "_dispatches") or isinstance(func, _types.MethodWrapperType) or getattr(func, "__module__", None) is not None and _is_ours(func):
+        with DisableTorchFunction():  # what is C++ in PyTorch calls nothing that could be taken over
+            return plain_function(func)(*args, **kwargs)
+    before, _state.passed_over = _state.passed_over, True
+    try:
+        return func(*args, **kwargs)
+    finally:
+        _state.passed_over = before
+
+
 def default_torch_function(cls: type, func: Callable, types: Any, args: tuple, kwargs: dict | None) -> Any:
     """What Tensor.__torch_function__ does: the ordinary function, its tensors made `cls`."""
     if not all(issubclass(cls, t) for t in types):
@@ -160,6 +176,10 @@ def _dispatching(f: Callable, api: Callable | None = None) -> Callable:
     def call(*args, **kwargs):
         relevant = (*args, *kwargs.values()) if kwargs else args
         if _state.modes or (not _state.disabled and _overloaded(relevant)):
+            if _state.passed_over:
+                _state.passed_over = False
+                with DisableTorchFunction():
+                    return f(*args, **kwargs)
             return handle_torch_function(api or call, relevant, *args, **kwargs)
         return f(*args, **kwargs)
     call._dispatches = True
@@ -202,7 +222,11 @@ def _dispatching_member(name: str, x: Any) -> Any:
         getter = _dispatching(lambda self: x.__get__(self), x.__get__)
         setter = None if x.fset is None else _dispatching(lambda self, value: x.__set__(self, value), x.__set__)
         return property(getter, setter, x.fdel)
-    made = _dispatching(x, getattr(Tensor, _OPERATORS.get(name, name)))
+    return _made_member(x, name, getattr(Tensor, _OPERATORS.get(name, name)))
+
+
+def _made_member(f: Callable, name: str, api: Callable) -> Callable:
+    made = _dispatching(f, api)
     return _as_operator(made) if name in _OF_TWO else made
 
 
@@ -283,38 +307,52 @@ def _forms() -> dict[Callable, Callable]:
     return {f.__wrapped__: f for scope in scopes for f in vars(scope).values() if isinstance(f, _types.FunctionType) and hasattr(f, "_dispatches")}
 
 
-_plain_members: dict[str, Any] = {}
-_users = 0  # blocks in which Tensor's own methods dispatch
+_users = 0  # blocks in which Tensor's own methods dispatch, of all threads
 
 
 @contextmanager
 def dispatching_methods() -> Iterator[None]:
     """Inside the block a plain tensor's methods, too, look for arguments whose classes take over."""
-    global _users
     install()
     _install_methods()
-    _users += 1
     try:
         yield
     finally:
-        _users -= 1
-        if not _users and not _state.modes:
-            _remove_methods()
+        _remove_methods()
 
 
 def _install_methods() -> None:
-    """Tensor's own methods dispatch while a mode is on."""
-    if not _plain_members:
-        _plain_members.update(_members())
-        made = {name: _dispatching_member(name, x) for name, x in _plain_members.items() if not isinstance(x, property)}
-        for name, x in made.items():
-            setattr(Tensor, name, x)
+    """Tensor's own methods dispatch while a mode is on. A mode's handler may enter it again, and leave it, while it is on."""
+    global _users
+    _users += 1
+    if _users > 1:
+        return
+    for name, x in _members().items():
+        if isinstance(x, property):
+            for f, api in ((x.fget, x.__get__), (x.fset, x.__set__), (x.fdel, x.__delete__)):
+                if f is not None:
+                    lend(f, functools.partial(_to_programs, api=api), {"_dispatches": True})
+        else:
+            lend(x, functools.partial(_made_member, name=name, api=getattr(Tensor, _OPERATORS.get(name, name))), {"_dispatches": True})
+
+
+def _to_programs(plain: Callable, api: Callable) -> Callable:
+    """A property's getter, setter or deleter that is plain to torchlike's own functions, which are C++ in PyTorch."""
+    asking = _dispatching(plain, api)
+
+    def access(*args):
+        return (plain if sys._getframe(2).f_code.co_filename.startswith(_PACKAGE) else asking)(*args)
+    return access
 
 
 def _remove_methods() -> None:
-    for name, x in _plain_members.items():
-        setattr(Tensor, name, x)
-    _plain_members.clear()
+    global _users
+    _users -= 1
+    if _users:
+        return
+    for x in _members().values():
+        for f in (x.fget, x.fset, x.fdel) if isinstance(x, property) else (x,):
+            take_back(f)
 
 
 class TorchFunctionMode:
@@ -331,8 +369,7 @@ class TorchFunctionMode:
 
     def __exit__(self, *exc) -> None:
         _state.modes = _state.modes[:-1]
-        if not _state.modes and not _users:
-            _remove_methods()
+        _remove_methods()
 
 
 class BaseTorchFunctionMode(TorchFunctionMode):
@@ -354,7 +391,7 @@ def is_tensor_method_or_property(func: Callable) -> bool:
     """Whether func is a method of Tensor, or a getter of one of its properties."""
     if getattr(func, "__name__", "") == "__get__":
         return isinstance(getattr(func, "__self__", None), property)
-    return any(x is func for x in (*vars(Tensor).values(), *_plain_members.values()))
+    return any(x is func for x in vars(Tensor).values())
 
 
 def _module(name: str) -> Any:
@@ -385,10 +422,12 @@ def get_testing_overrides() -> dict[Callable, Callable]:
 
 def resolve_name(f: Callable) -> str | None:
     """`torch.add` for the function, `torch.Tensor.add` for the method; None where nothing is known of it."""
+    owner = getattr(f, "__self__", None)
+    if isinstance(owner, property):
+        name = next((n for n, x in vars(Tensor).items() if x is owner), None)
+        return None if name is None or f.__name__ == "__delete__" else f"torch.Tensor.{name}.{f.__name__}"
     for scope, functions in _overridable.listed(_scopes(), set()).items():
         if any(x == f for x in functions):
-            if isinstance(scope, property):
-                return f"torch.Tensor.{next(n for n, x in vars(Tensor).items() if x is scope)}.__get__"
             names = [n for n, x in vars(scope).items() if x is f and not n.startswith("_")]
             place = "torch.Tensor" if scope is Tensor else ".".join(["torch", *scope.__name__.split(".")[1:]])  # it may be under torch's name
             return f"{place}.{f.__name__ if f.__name__ in names or not names else names[0]}"

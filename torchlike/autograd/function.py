@@ -384,8 +384,8 @@ def _with_edge(t: Tensor, node: Node, i: int) -> Tensor:
 
 
 def _save(ctx: FunctionCtx, outs, made, node) -> None:
-    """Saved inputs are kept as they were; saved outputs must not keep their own node alive in a cycle."""
-    position = {id(o): i for i, o in enumerate(outs) if isinstance(o, Tensor)}
+    """Saved inputs are kept as they were, also those that are handed back as views; saved outputs must not keep their own node alive in a cycle."""
+    position = {id(o): i for i, (o, m) in enumerate(zip(outs, made)) if isinstance(o, Tensor) and m is o}
     saved = []
     for t in getattr(ctx, "to_save", ()):
         i = None if t is None else position.get(id(t))
