@@ -353,6 +353,29 @@ def test_a_mode_that_its_handler_enters_again_stays_on(torch):
     return seen
 
 
+@same
+def test_a_mode_is_told_of_classes_that_keep_tensors_own_function(torch):
+    seen = []
+
+    class Mode(torch.overrides.TorchFunctionMode):
+        def __torch_function__(self, func, types, args=(), kwargs=None):
+            seen.append((func.__name__, [t.__name__ for t in types]))
+            return NotImplemented if types else func(*args, **(kwargs or {}))
+
+    class Quiet(torch.Tensor):
+        pass
+    x, p = torch.ones(2).as_subclass(Quiet), torch.nn.Parameter(torch.ones(2))
+    with Mode():
+        results = [torch.neg(x), x + 1, p * 2]
+    def doubled(t):
+        if torch.overrides.has_torch_function((t,)):
+            seen.append("asked")
+            return torch.overrides.handle_torch_function(doubled, (t,), t)
+        return torch.ones(2) * 2
+    results += [doubled(x), doubled(p), doubled(torch.ones(2))]
+    return results, [type(r).__name__ for r in results], seen
+
+
 def _scaled_sum(torch):
     def scaled_sum(a, b):
         if torch.overrides.has_torch_function((a, b)):

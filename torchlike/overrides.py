@@ -58,7 +58,12 @@ def _own(cls: type) -> bool:
     return f is not None and f is not _disabled_torch_function_impl and getattr(f, "__func__", f) is not Tensor.__torch_function__.__func__
 
 
-def _overloaded(args: Iterable, depth: int = 4) -> list:
+def _any(cls: type) -> bool:
+    """Whether a class is one that handlers are told of: it may keep Tensor's own `__torch_function__`."""
+    return getattr(cls, "__torch_function__", _disabled_torch_function_impl) is not _disabled_torch_function_impl
+
+
+def _overloaded(args: Iterable, takes_over: Callable[[type], bool] = _own, depth: int = 4) -> list:
     """The arguments whose classes take over, one per class, subclasses before their bases. Lists may hold themselves."""
     found: list = []
     for x in args:
@@ -66,8 +71,8 @@ def _overloaded(args: Iterable, depth: int = 4) -> list:
         if cls is Tensor:
             continue
         if cls is list or cls is tuple:
-            inner = _overloaded(x, depth - 1) if depth else []
-        elif _own(cls):
+            inner = _overloaded(x, takes_over, depth - 1) if depth else []
+        elif takes_over(cls):
             inner = [x]
         else:
             continue
@@ -86,7 +91,7 @@ def has_torch_function(relevant_args: Iterable[Any]) -> bool:
     if _state.passed_over:
         _state.passed_over = False
         return False
-    return bool(_state.modes) or (not _state.disabled and bool(_overloaded(relevant_args)))
+    return bool(_state.modes) or (not _state.disabled and bool(_overloaded(relevant_args, _any)))
 
 
 def has_torch_function_unary(arg: Any) -> bool:
@@ -108,7 +113,7 @@ NobodyTookOver.__name__ = "TypeError"
 
 def handle_torch_function(public_api: Callable, relevant_args: Iterable[Any], *args: Any, **kwargs: Any) -> Any:
     """Ask the mode, then the arguments' classes in turn; TypeError when all return NotImplemented."""
-    overloaded = [] if _state.disabled else _overloaded(relevant_args)
+    overloaded = [] if _state.disabled else _overloaded(relevant_args, _any)
     types = tuple(type(x) for x in overloaded)
     if _state.modes:
         before, _state.modes = _state.modes, _state.modes[:-1]
