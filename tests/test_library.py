@@ -249,3 +249,114 @@ def test_results_that_share_memory(subject, oracle):
                 calls(lambda x: (other, other.view(-1)), "(Tensor x) -> (Tensor, Tensor)", x), calls(lambda x: other, one, x),
                 calls(lambda x: (x * 2, x * 3), "(Tensor x) -> (Tensor, Tensor)", x), calls(lambda x: x.clone(), one, x)]
     both(subject, oracle, facts)
+
+
+def _say(call):
+    try:
+        return call()
+    except (RuntimeError, NotImplementedError, AttributeError, ValueError) as error:
+        return type(error).__name__, str(error).partition("Got: ")[0].partition("\n")[0]
+
+
+def test_gradients_of_lists_of_tensors(subject, oracle):
+    """A list is an argument whose tensors have gradients of their own; needs_input_grad says which."""
+    def facts(torch, library):
+        seen = []
+
+        def stacked(xs: list[torch.Tensor], scale: float, y: torch.Tensor | None = None) -> torch.Tensor:
+            made = torch.stack(xs) * scale
+            return made if y is None else made + y
+        op = library.custom_op(f"{name()}::stacked", stacked, mutates_args=())
+        lists = [True]
+
+        def backward(ctx, g):
+            seen.append(ctx.needs_input_grad)
+            found = [x * ctx.scale for x in g.unbind(0)]
+            return found if lists[0] else tuple(found), None, g.sum(0) if ctx.y else None
+
+        def setup_context(ctx, inputs, output):
+            ctx.scale, ctx.y = inputs[1], inputs[2] is not None
+        op.register_autograd(backward, setup_context=setup_context)
+        a, b, y, plain = torch.ones(2, requires_grad=True), torch.ones(2, requires_grad=True), torch.ones(2, requires_grad=True), torch.ones(2)
+        grad = torch.autograd.grad
+        results = [[g.tolist() for g in grad(op([a, b, plain], 3.0, y).sum(), [a, b, y])], [g.tolist() for g in grad(op([plain], 3.0, y).sum(), [y])],
+                   op([plain], 3.0, plain).requires_grad, _say(lambda: grad(op([a, b], 3.0).sum(), [a, b]))]
+        return results, seen
+    both(subject, oracle, facts)
+
+
+def test_needs_input_grad_of_a_derivative(subject, oracle):
+    def facts(torch, library):
+        seen = []
+
+        def product(x: torch.Tensor, y: torch.Tensor, scale: float) -> torch.Tensor:
+            return x * y * scale
+        op = library.custom_op(f"{name()}::product", product, mutates_args=())
+
+        def backward(ctx, g):
+            seen.append(ctx.needs_input_grad)
+            return g, g, None
+        op.register_autograd(backward)
+        for needs in ((True, False), (False, True), (True, True)):
+            op(*(torch.ones(2, requires_grad=n) for n in needs), 2.0).sum().backward()
+        return seen
+    both(subject, oracle, facts)
+
+
+def test_versions_of_written_arguments(subject, oracle):
+    def facts(torch, library):
+        def write(x: torch.Tensor, y: torch.Tensor | None, zs: list[torch.Tensor]) -> None:
+            array = x.numpy()
+            np.sin(array, out=array)
+        op = library.custom_op(f"{name()}::write", write, mutates_args={"x", "zs"})
+        x, y, z = torch.ones(2), torch.ones(2), torch.ones(2)
+        op(x, y, [z])
+        return [round(v, 5) for v in x.tolist()], x._version > 0, y._version > 0, z._version > 0
+    both(subject, oracle, facts)
+
+
+def test_definitions_that_are_refused(subject, oracle):
+    def facts(torch, library):
+        def named(x: torch.Tensor, *, y: int, z: torch.Tensor | None) -> torch.Tensor:
+            return x
+        said = [_say(lambda: library.custom_op(f"{name()}::named", named, mutates_args=()))]
+        for mutates in ((), ("x", "y"), ["y"]):
+            said.append(_say(lambda m=mutates: library.custom_op(f"{name()}::sin_", lambda x: None, mutates_args=m, schema="(Tensor(a!) x) -> ()")))
+        space = name()
+        library.define(f"{space}::f", "(Tensor x, *, Tensor y) -> Tensor")
+        said.append(_say(lambda: library.register_autograd(f"{space}::f", lambda ctx, g: g)))
+        return said
+    both(subject, oracle, facts)
+
+
+def test_overloads(subject, oracle):
+    def facts(torch, library):
+        space = name()
+
+        def one(x: torch.Tensor) -> torch.Tensor:
+            return x.clone()
+
+        def two(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+            return x + y
+        library.custom_op(f"{space}::f", one, mutates_args=())
+        library.custom_op(f"{space}::f.two", two, mutates_args=())
+        f, x = getattr(torch.ops, space).f, torch.ones(2)
+        return (f(x).tolist(), f(x, x).tolist(), f.two(x, x).tolist(), f.default(x).tolist(), f.overloads(), _say(lambda: f(x, x, x)),
+                hasattr(f, "three"), str(f) == f"{space}.f")
+    both(subject, oracle, facts)
+
+
+def test_operations_of_a_scope(subject, oracle):
+    def facts(torch, library):
+        space, x = name(), torch.ones(2)
+        library.define(f"{space}::kept", "(Tensor x) -> Tensor")
+        found = []
+        for factor in (2, 3):
+            with library._scoped_library(space, "FRAGMENT") as lib:
+                lib.define("scaled(Tensor x, *, float y=2.) -> Tensor")
+                lib.impl("scaled", lambda x, *, y=2.0, factor=factor: x * y * factor, "CPU")
+                lib.impl("kept", lambda x: x + 1, "CPU")
+                found += [getattr(torch.ops, space).scaled(x).tolist(), getattr(torch.ops, space).scaled(x, y=3).tolist(), getattr(torch.ops, space).kept(x).tolist()]
+            found += [hasattr(getattr(torch.ops, space), "scaled"), _say(lambda: getattr(torch.ops, space).kept(x))[0]]
+        return found
+    both(subject, oracle, facts)

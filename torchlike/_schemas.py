@@ -91,6 +91,7 @@ class Schema:
         self.name, self.text, self.arguments = name, f"{name}{text}", _arguments(text)
         self.positional = [a for a in self.arguments if not a.only_named]
         self.names = {a.name: i for i, a in enumerate(self.arguments)}
+        self.written = frozenset(re.findall(r"!\)[?\[\]\d]*\s+(\w+)", text))
 
     def taken(self, args: tuple, kwargs: Mapping[str, Any]) -> tuple[tuple, dict]:
         """The arguments of a call as the parameters take them: what is positional by position, what was left out still left out."""

@@ -23,13 +23,15 @@ from ._functorch._rules import by_rule
 from ._functorch._trace import innermost
 from ._schemas import Schema
 from ._tensor import Tensor
-from .autograd.function import Function
+from .autograd.function import Function, _count_mark
 from .autograd.grad_mode import no_grad
+from .utils._pytree import tree_structure
 
 __all__ = ["CustomOpDef", "Library", "custom_op", "define", "get_ctx", "impl", "impl_abstract", "infer_schema", "opcheck", "register_autograd", "register_fake", "register_kernel",
            "register_vmap"]
 
 _DEFINED: dict[str, CustomOpDef] = {}
+_OVERLOADS: dict[str, dict[str, CustomOpDef]] = {}  # by a name with several operators, each by what follows the dot
 _KEYS = {"CPU": "cpu", "CUDA": "cuda", "Meta": "meta", "CompositeExplicitAutograd": "default", "CompositeImplicitAutograd": "composite", "Autograd": "composite", "": "default"}
 _TYPES = {Tensor: "Tensor", int: "SymInt", float: "float", bool: "bool", str: "str", complex: "Scalar", _device: "Device", _dtype: "ScalarType"}
 
@@ -133,6 +135,24 @@ class CustomOpDef:
         if self._qualname in _DEFINED and fn is None:
             raise RuntimeError(f"Tried to register an operator ({self._qualname}{schema}) with the same name and overload name multiple times.")
         _DEFINED[self._qualname] = self
+        base, dot, overload = self._qualname.partition(".")
+        if dot:
+            _OVERLOADS.setdefault(base, {})[overload] = self
+
+    def _forget(self) -> None:
+        """The operation is no longer found by its name."""
+        base, dot, overload = self._qualname.partition(".")
+        if _DEFINED.get(self._qualname) is self:
+            del _DEFINED[self._qualname]
+            if dot:
+                del _OVERLOADS[base][overload]
+                if not _OVERLOADS[base]:
+                    del _OVERLOADS[base]
+
+    def _refuse_named_tensors(self, where: str) -> None:
+        if any(a.only_named and a.kind.startswith("Tensor") for a in self._parameters.arguments):
+            raise NotImplementedError(f"{where} with kwarg-only Tensor args. {'In the original definition of the op, please' if where != 'custom_op' else 'Please'} "
+                                      f"make your tensors not kwarg-only. Got: {self._qualname}{self._schema}")
 
     @property
     def default(self) -> CustomOpDef:
@@ -164,8 +184,15 @@ class CustomOpDef:
             raise NotImplementedError(f"Could not run '{self._qualname}' with arguments from the '{kind.upper()}' backend: there is no kernel for it.")
         made = kernel(*args, **kwargs)
         if self._init_fn is not None:
+            for t in self._written(args, kwargs) if self._parameters.written else ():
+                _count_mark(t)
             self._refuse_aliases(args, kwargs, made)
         return made
+
+    def _written(self, args: tuple, kwargs: dict) -> Iterator[Tensor]:
+        """The arguments that the schema says are written."""
+        named = {**{a.name: x for a, x in zip(self._parameters.positional, args)}, **kwargs}
+        return _tensors([x for name, x in named.items() if name in self._parameters.written])
 
     def _refuse_aliases(self, args: tuple, kwargs: dict, made: Any) -> None:
         """torch's error where a result shares memory with an argument or with another result."""
@@ -195,9 +222,11 @@ class CustomOpDef:
             computed = by_rule(self._qualname, self._vmap, self, args, kwargs)
             if computed is not None and not computed[1]:
                 return computed[0]
-        if not mode.enabled or not any(isinstance(x, Tensor) and x.requires_grad for x in (*args, *kwargs.values())):
+        if not mode.enabled or not any(x.requires_grad for x in _tensors((args, kwargs))):
             with no_grad():
                 return self._run(*args, **kwargs)
+        if any(isinstance(x, (list, tuple)) for x in args):
+            return _CallOnLists.apply(self, kwargs, [len(x) if isinstance(x, (list, tuple)) else None for x in args], *_spread(args))
         return _Call.apply(self, kwargs, *args)
 
     def register_kernel(self, device_types: str | Sequence[str] | None, fn: Callable | None = None, /) -> Callable:
@@ -215,6 +244,7 @@ class CustomOpDef:
 
     def register_autograd(self, backward: Callable, /, *, setup_context: Callable | None = None) -> None:
         """backward(ctx, *gradients) gives the gradients of all arguments; setup_context(ctx, inputs, output) keeps what it needs."""
+        self._refuse_named_tensors("register_autograd")
         self._backward, self._setup_context = backward, setup_context
 
     def register_vmap(self, func: Callable | None = None) -> Callable:
@@ -231,19 +261,59 @@ class _Call(Function):
     @staticmethod
     def forward(ctx, op, kwargs, *args):
         out = op._run(*args, **kwargs)
-        ctx.op = op
-        if op._setup_context is not None:
-            inputs, named = op._parameters.completed(args, kwargs)
-            op._setup_context(ctx, inputs, out, **({"keyword_only_inputs": named} if named else {}))
+        ctx.op, ctx.needs_input_grad = op, ctx.needs_input_grad[2:]
+        _set_up(ctx, op, args, kwargs, out)
         return out
 
     @staticmethod
     def backward(ctx, *gradients):
-        if ctx.op._backward is None:
-            raise RuntimeError(f"Trying to backward through {ctx.op._qualname}.default but no autograd formula was registered. If you need autograd "
-                               "support, please use register_autograd.")
-        found = ctx.op._backward(ctx, *gradients)
-        return (None, None, *(found if isinstance(found, tuple) else (found,)))
+        return (None, None, *_found_gradients(ctx, gradients))
+
+
+class _CallOnLists(Function):
+    """A call with lists of tensors, of which autograd is given the tensors."""
+
+    @staticmethod
+    def forward(ctx, op, kwargs, lengths, *flat):
+        args = _gathered(lengths, flat)
+        out = op._run(*args, **kwargs)
+        ctx.op, ctx.lengths = op, lengths
+        ctx.needs_input_grad = tuple(_gathered(lengths, ctx.needs_input_grad[3:]))
+        _set_up(ctx, op, args, kwargs, out)
+        return out
+
+    @staticmethod
+    def backward(ctx, *gradients):
+        found = _found_gradients(ctx, gradients)
+        if [len(x) if isinstance(x, (list, tuple)) else None for x in found] != ctx.lengths:
+            raise RuntimeError(f"Expected the return from backward to be of the same structure as the inputs. Got: {tree_structure(found)} (return from "
+                               f"backward), {tree_structure(ctx.needs_input_grad)} (inputs)")
+        return (None, None, None, *_spread(found))
+
+
+def _set_up(ctx: Any, op: CustomOpDef, args: Sequence, kwargs: dict, out: Any) -> None:
+    if op._setup_context is not None:
+        inputs, named = op._parameters.completed(args, kwargs)
+        op._setup_context(ctx, inputs, out, **({"keyword_only_inputs": named} if named else {}))
+
+
+def _found_gradients(ctx: Any, gradients: tuple) -> tuple:
+    if ctx.op._backward is None:
+        raise RuntimeError(f"Trying to backward through {ctx.op._qualname}.default but no autograd formula was registered. If you need autograd "
+                           "support, please use register_autograd.")
+    found = ctx.op._backward(ctx, *gradients)
+    return found if isinstance(found, tuple) else (found,)
+
+
+def _spread(args: Iterable) -> list:
+    """The arguments, lists' items one by one."""
+    return [y for x in args for y in (x if isinstance(x, (list, tuple)) else (x,))]
+
+
+def _gathered(lengths: Sequence[int | None], flat: Sequence) -> list:
+    """`_spread` undone: None where an argument is no list, else its length."""
+    items = iter(flat)
+    return [next(items) if n is None else [next(items) for _ in range(n)] for n in lengths]
 
 
 def _split(name: str) -> tuple[str, str]:
@@ -259,7 +329,16 @@ def custom_op(name: str, fn: Callable | None = None, /, *, mutates_args: str | I
     if fn is None:
         return functools.partial(custom_op, name, mutates_args=mutates_args, device_types=device_types, schema=schema, tags=tags)
     kinds = (device_types,) if isinstance(device_types, str) else device_types
-    return functools.update_wrapper(CustomOpDef(*_split(name), infer_schema(fn, mutates_args=mutates_args) if schema is None else schema, fn, kinds), fn)
+    op = CustomOpDef(*_split(name), infer_schema(fn, mutates_args=mutates_args) if schema is None else schema, fn, kinds)
+    try:
+        op._refuse_named_tensors("custom_op")
+        if not isinstance(mutates_args, str) and set(mutates_args) != op._parameters.written:
+            raise ValueError(f"Attempted to create a custom op with `mutates_args={mutates_args}` and `schema={schema}. The schema suggests that the op mutates "
+                             f"{set(op._parameters.written)}which is different from what was provided to us in `mutates_args`. Please make these consistent.")
+    except BaseException:
+        op._forget()
+        raise
+    return functools.update_wrapper(op, fn)
 
 
 def triton_op(name: str, fn: Callable | None = None, /, *, mutates_args: str | Iterable[str], schema: str | None = None) -> Callable:
@@ -324,11 +403,18 @@ class Library:
         if kind not in ("IMPL", "DEF", "FRAGMENT"):
             raise ValueError(f"Unsupported kind: {kind}")
         self.ns, self.kind, self.dispatch_key = ns, kind, dispatch_key
+        self._made: list[Callable[[], object]] = []  # what takes back what was defined and implemented
+
+    def _destroy(self) -> None:
+        for undo in reversed(self._made):
+            undo()
+        self._made.clear()
 
     def define(self, schema: str, alias_analysis: str = "", *, tags: Any = ()) -> str:
         """An operation `name(arguments) -> results`; its name."""
         name, bracket, rest = schema.partition("(")
         define(f"{self.ns}::{name.strip()}", bracket + rest)
+        self._made.append(_DEFINED[f"{self.ns}::{name.strip()}"]._forget)
         return name.strip()
 
     def impl(self, op_name: Any, fn: Callable, dispatch_key: str = "", *, with_keyset: bool = False, allow_override: bool = True) -> None:
@@ -341,6 +427,17 @@ class Library:
             op.register_fake(fn)
         else:
             op._kernels[key] = fn
+            self._made.append(lambda: op._kernels.pop(key, None))
+
+
+@contextmanager
+def _scoped_library(ns: str, kind: str, dispatch_key: str = "") -> Iterator[Library]:
+    """A Library whose operations are gone after the block."""
+    lib = Library(ns, kind, dispatch_key)
+    try:
+        yield lib
+    finally:
+        lib._destroy()
 
 
 def load_library(path: str | os.PathLike) -> None:
@@ -394,11 +491,51 @@ def get_ctx() -> _Context:
     return _Context()
 
 
+class _Overloaded:
+    """Operators of one name: a call is that of the first which takes its arguments."""
+
+    def __init__(self, qualname: str) -> None:
+        self._qualname, self.__name__ = qualname, qualname.partition("::")[2]
+
+    def _operators(self) -> dict[str, CustomOpDef]:
+        plain = _DEFINED.get(self._qualname)
+        return {**({} if plain is None else {"default": plain}), **_OVERLOADS.get(self._qualname, {})}
+
+    def overloads(self) -> list[str]:
+        """Their names, "default" for the one without."""
+        return list(self._operators())
+
+    def __getattr__(self, name: str) -> CustomOpDef:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        operators = self._operators()
+        if name not in operators:
+            raise AttributeError(f"The underlying op of '{self}' has no overload name '{name}'")
+        return operators[name]
+
+    def __repr__(self) -> str:
+        return self._qualname.replace("::", ".")
+
+    def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
+        wrong = []
+        for op in self._operators().values():
+            try:
+                op._parameters.taken(args, kwargs)
+            except RuntimeError as error:
+                wrong.append(str(error))
+            else:
+                return op(*args, **kwargs)
+        raise RuntimeError("Overloaded torch operator invoked from Python failed to match any schema:\n" + "\n\n".join(wrong) + "\n\n")
+
+
 class _Namespace(types.SimpleNamespace):
     """torch.ops.<namespace>."""
 
     def __getattr__(self, name: str) -> CustomOpDef:
-        found = _DEFINED.get(f"{self.__dict__['name_']}::{name}")
+        qualname = f"{self.__dict__['name_']}::{name}"
+        if qualname in _OVERLOADS:
+            return _Overloaded(qualname)
+        found = _DEFINED.get(qualname)
         if found is None:
             raise AttributeError(f"'_OpNamespace' '{self.__dict__['name_']}' object has no attribute '{name}'")
         return found
