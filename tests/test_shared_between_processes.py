@@ -3,7 +3,7 @@ import subprocess
 import sys
 
 import pytest
-from same import error, same
+from same import caught, error, same
 
 SCRIPT = """
 import multiprocessing
@@ -108,3 +108,23 @@ def test_numpy_sees_shared_memory(torch):
     new[0] = 9
     x[1] = 7
     return x, new, old
+
+
+@pytest.mark.filterwarnings("ignore")
+@same
+def test_what_is_sent_to_processes(torch):
+    """A graph stays behind, so what belongs to one is refused; in a file or a copy it becomes a leaf."""
+    import importlib
+    import pickle
+    multiprocessing = importlib.import_module(f"{torch.__name__}.multiprocessing")
+
+    def sent(x):
+        queue = multiprocessing.SimpleQueue()
+        queue.put(x)
+        return queue.get()
+    inner, x = torch.ones(2, requires_grad=True) * 2, torch.arange(6.0).view(2, 3)
+    kept = pickle.loads(pickle.dumps(inner))
+    storage, view, parameter = sent([x.storage(), x[1], torch.nn.Parameter(x)])
+    pickled = pickle.loads(pickle.dumps(x.T.storage()))
+    return (caught(sent, inner), sent(inner.detach()), kept, kept.requires_grad, kept.is_leaf, type(storage).__name__, storage.tolist(), storage.dtype == torch.float32,
+            view, parameter, sent(x.untyped_storage()).nbytes(), pickled.tolist(), pickled.dtype == torch.float32)

@@ -1,4 +1,5 @@
 """Storages from buffers, and where files say that storages lie, beside real torch."""
+import numpy as np
 import pytest
 import torch as oracle
 
@@ -12,6 +13,7 @@ t.UntypedStorage.from_buffer(b'abcd', byte_order='native', dtype=t.float32); t.U
 t.TypedStorage.from_buffer(b'abcd', dtype=t.float32, byte_order='little'); t.TypedStorage.from_buffer(b'abcd'); t.ByteStorage.from_buffer(b'abcd', 'little', 1)
 t.HalfStorage.from_buffer(b'abcd', 'big'); t.BFloat16Storage.from_buffer(b'abcd', 'little'); t.LongStorage.from_buffer(b'abcdefgh' * 2, 'little', offset=3)
 t.ByteTensor(t.ByteStorage.from_buffer(b'ab')); t.FloatTensor(t.ByteStorage.from_buffer(b'ab'))
+t.tensor(t.FloatStorage(np.int16(3)).size()); t.tensor(t.UntypedStorage(np.int64(2)).size()); t.FloatStorage(np.float32(3))
 t.serialization.default_restore_location(t.ones(2).untyped_storage(), 'cpu')"""
 
 
@@ -20,7 +22,7 @@ t.serialization.default_restore_location(t.ones(2).untyped_storage(), 'cpu')"""
 def test_from_buffer(text):
     def answer(t):
         try:
-            made = eval(text, {"t": t})
+            made = eval(text, {"t": t, "np": np})
         except Exception as error:
             return type(error).__name__
         return type(made).__name__, made.tolist(), str(getattr(made, "dtype", ""))

@@ -11,6 +11,7 @@ import mmap
 import os
 import tempfile
 import weakref
+from multiprocessing.reduction import DupFd, ForkingPickler
 from typing import Any
 
 import numpy as np
@@ -36,7 +37,6 @@ class File:
         _files[status.st_dev, status.st_ino] = self
 
     def __reduce__(self) -> tuple:  # once in each message, however many tensors lie here
-        from multiprocessing.reduction import DupFd
         return _opened, (DupFd(self.descriptor), self.bytes.size)
 
     def __del__(self):
@@ -104,7 +104,6 @@ def share(st: Storage) -> None:
     a = st.value.aval
     if a.device.type != "cpu" or is_shared(st):
         return
-    _register()
     if st.host is not None:
         st.host.sync(st)
     root = np.asarray(concrete(st.value))
@@ -120,29 +119,19 @@ def is_shared(st: Storage | None) -> bool:
 # -- sent to other processes -----------------------------------------------------------------------------------------------------
 
 
-_registered: list = []
-
-
-def _register() -> None:
-    """multiprocessing sends shared tensors by their file from now on."""
-    if _registered:
-        return
-    from multiprocessing.reduction import ForkingPickler
-
-    from .nn.parameter import Parameter
-    _registered.append(ForkingPickler)
-    for cls in (Tensor, Parameter):
-        ForkingPickler.register(cls, _reduced)
+def sent_by_file(cls: type) -> None:
+    """multiprocessing sends a class's shared tensors by their file, and refuses those whose graph would stay behind."""
+    ForkingPickler.register(cls, _reduced)
 
 
 def _reduced(t: Tensor) -> tuple:
     st = t._storage
-    if not is_shared(st) or t.is_conj() or t.is_neg():
-        return t.__reduce_ex__(2)
-    if not t.is_leaf:
+    if t.requires_grad and not t.is_leaf:
         raise RuntimeError("Cowardly refusing to serialize non-leaf tensor which requires_grad, since autograd does not support crossing process "
                            "boundaries.  If you just want to transfer the data, call detach() on the tensor before serializing (e.g., putting it on the "
                            "queue).")
+    if not is_shared(st) or t.is_conj() or t.is_neg():
+        return t.__reduce_ex__(2)
     host = st.host
     return _rebuilt, (getattr(t, "_is_param", False), host.file, host.start, host.array.nbytes, t.dtype, t._strided(), t.requires_grad, dict(vars(t)))
 
@@ -159,7 +148,6 @@ def _opened(sent: Any, size: int) -> File:
 
 
 def _rebuilt(is_parameter: bool, file: File, start: int, nbytes: int, dtype: dt.dtype, layout: Layout, requires_grad: bool, state: dict) -> Tensor:
-    _register()
     kind, whole = dtype.np, Layout(layout.shape, layout.strides, 0)
     size = math.prod(layout.shape)
     if layout.offset == 0 and size == extent(whole) and size * kind.itemsize == nbytes:
@@ -183,3 +171,6 @@ def _over(host: Shared) -> Tensor:
     t._layout = None if is_contiguous(layout) else layout
     t._ensure_storage().host = host
     return t
+
+
+sent_by_file(Tensor)

@@ -7,6 +7,7 @@ from typing import Any
 
 from torchlike._fields import Shown, fields
 from torchlike._plainly import _disabled_torch_function_impl
+from torchlike._shared import sent_by_file
 from torchlike._tensor import Tensor
 from torchlike.ops.objects import in_files
 
@@ -242,6 +243,9 @@ def _adopt(cls: type, fresh: Tensor, requires_grad: bool) -> Any:
     fields(made).update(fields(fresh))
     made.requires_grad = requires_grad
     return made
+
+
+sent_by_file(Parameter)
 
 
 def _empty(shape: Any, device: Any = None, dtype: Any = None) -> Tensor:

@@ -73,7 +73,7 @@ def _reduce(self, protocol):
         return in_files.apart(self)
     where = str(self.device)
     data = (tuple(self.shape), self.dtype.np) if where == "meta" else np.asarray(self.detach()._host_array(), order="C")
-    return _rebuild, (None if type(self) is Tensor else type(self), data, self._layout, self.requires_grad and self.is_leaf, dict(vars(self)), where)
+    return _rebuild, (None if type(self) is Tensor else type(self), data, self._layout, self.requires_grad, dict(vars(self)), where)
 
 
 def _rebuild(cls, data, layout, requires_grad, attributes, device="cpu"):

@@ -71,6 +71,19 @@ def _from_buffer(buffer, byte_order: str | None, count: int, offset: int, kind: 
     return UntypedStorage._of(as_tensor_value(bits != 0 if kind is dt.bool_ else bits.view(kind.np))._ensure_storage())
 
 
+def _is_size(x) -> bool:
+    return isinstance(x, (int, np.integer))
+
+
+def _sent(flat: Tensor) -> UntypedStorage:
+    """A storage that was pickled."""
+    return UntypedStorage._of(flat._ensure_storage())
+
+
+def _sent_typed(flat: Tensor, dtype: dt.dtype) -> TypedStorage:
+    return TypedStorage(wrap_storage=_sent(flat), dtype=dtype)
+
+
 class StorageBase:
     """torch.StorageBase: what storages of bytes are instances of."""
 
@@ -86,7 +99,7 @@ class UntypedStorage(StorageBase):
         size = args[0] if args else 0
         where = dev.resolve(device)
         made = (
-            constant((size,), 0, dt.uint8, where) if isinstance(size, int) else from_data(list(size), dt.uint8, where)
+            constant((int(size),), 0, dt.uint8, where) if _is_size(size) else from_data(list(size), dt.uint8, where)
         )
         self._cell = made._ensure_storage()
         _objects[self._cell] = weakref.ref(self)
@@ -259,6 +272,9 @@ class UntypedStorage(StorageBase):
             + f"[torch.storage.UntypedStorage(device={self.device}) of size {self.nbytes()}]"
         )
 
+    def __reduce__(self) -> tuple:
+        return _sent, (flat_tensor(self._cell),)
+
     def __deepcopy__(self, memo):
         return memo.setdefault(id(self), UntypedStorage._of(copied(self._cell, memo)))
 
@@ -289,8 +305,8 @@ class TypedStorage(metaclass=_TypedMeta):
         where = dev.resolve(device)
         if wrap_storage is not None:
             made = wrap_storage
-        elif not args or isinstance(args[0], int):
-            made = UntypedStorage._of(constant((args[0] if args else 0,), 0, kind, where)._ensure_storage())
+        elif not args or _is_size(args[0]):
+            made = UntypedStorage._of(constant((int(args[0]) if args else 0,), 0, kind, where)._ensure_storage())
         else:
             made = UntypedStorage._of(from_data(list(args[0]), kind, where)._ensure_storage())
         self = object.__new__(TypedStorage)
@@ -421,6 +437,9 @@ class TypedStorage(metaclass=_TypedMeta):
             "".join(f" {x}\n" for x in self.tolist())
             + f"[torch.storage.TypedStorage(dtype={self.dtype}, device={self.device}) of size {self.size()}]"
         )
+
+    def __reduce__(self) -> tuple:
+        return _sent_typed, (flat_tensor(self._untyped_storage._cell), self.dtype)
 
     def __deepcopy__(self, memo):
         return memo.setdefault(id(self), TypedStorage(wrap_storage=UntypedStorage._of(copied(self._untyped_storage._cell, memo)), dtype=self.dtype))
