@@ -169,3 +169,15 @@ def test_streams_and_events_of_a_device_are_streams_and_events():
 
 def test_streams_of_a_posing_device(posing):
     assert isinstance(posing.current_stream(), torchlike.Stream) and isinstance(posing.Event(), torchlike.Event)
+
+
+@pytest.mark.parametrize("text", ["cpu:", "cpu:x", "cuda:-1", "a b", "", "cpu:01", "cuda:00", "cpu:-1", "1", "cuda:1:2", ":0", "CPU", "cp u", "_x", "foo_1", "foo:1", "x-y",
+                                  "cuda0", "cpu:1", "meta:0", "cuda:1"])
+@same
+def test_device_strings(torch, text):
+    def read(f):
+        try:
+            return str(f(text))
+        except RuntimeError as error:
+            return str(error).replace(", tpu device type", " device type")
+    return read(torch.device), read(lambda s: str(torch.amp.is_autocast_available(s.partition(":")[0]))), read(lambda s: torch.ones(1).to(s).device) if " " in text else None

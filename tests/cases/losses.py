@@ -77,6 +77,7 @@ CASES = [
     loss("multi_margin_loss", t(3, 4), L([0, 3, 1]), more=(s(t(3, 4), L([0, 3, 1]), p=2),
          s(t(3, 4), L([0, 3, 1]), margin=0.5, weight=pos(4, grad=False)), s(t(4), L(1))), gradgrad=False),
     loss("multilabel_margin_loss", t(2, 4), L([[1, 3, -1, 0], [0, -1, 2, 1]]), gradgrad=False),
+    case("margin_ranking_loss", s(t(3, 3), t(3, 3), SIGNS), s(t(3), t(2, 3), SIGNS, 0.2, 1), method=False, vmap=False),
     case("nn.functional.ctc_loss", s(t(6, 2, 4), L([[1, 2, 1], [3, 3, 1]]), L([6, 5]), L([3, 2])),
          s(t(6, 2, 4), L([1, 2, 1, 3, 3]), L([6, 6]), L([3, 2]), reduction="sum"),
          s(t(6, 2, 4), L([[1, 2], [3, 3]]), L([6, 6]), L([2, 2]), blank=0, reduction="none"),

@@ -2,12 +2,14 @@
 from __future__ import annotations
 
 import functools
+import re
 import threading
 
 import jax
 
 _TYPES = ("cpu", "cuda", "tpu", "meta")
 _KNOWN = ("cpu cuda ipu xpu mkldnn opengl opencl ideep hip ve fpga maia xla lazy vulkan mps meta hpu mtia privateuseone tpu").split()
+_TEXT = re.compile(r"([A-Za-z_]+)(?::(0|[1-9][0-9]*))?")
 _PLATFORM = {"cpu": "cpu", "cuda": "cuda", "tpu": "tpu"}
 
 
@@ -28,13 +30,15 @@ class device:
             type, index = "cuda" if cuda_available() else "tpu", type
         elif not isinstance(type, str):
             raise TypeError(f"device(): argument 'type' must be str, not {type.__class__.__name__}")
-        if ":" in type:
-            if index is not None:
-                raise RuntimeError(f"type (string) must not include an index because index was passed explicitly: {type}")
-            name, _, number = type.partition(":")
-            if not number.isdigit() or (len(number) > 1 and number[0] == "0"):
+        if ":" in type and index is not None:
+            raise RuntimeError(f"type (string) must not include an index because index was passed explicitly: {type}")
+        if type not in _KNOWN:
+            if not type:
+                raise RuntimeError("Device string must not be empty")
+            parts = _TEXT.fullmatch(type)
+            if parts is None:
                 raise RuntimeError(f"Invalid device string: '{type}'")
-            type, index = name, int(number)
+            type, index = parts[1], index if parts[2] is None else int(parts[2])
         if index is not None and index < -1:
             raise RuntimeError("Device index must not be negative")
         if type not in _KNOWN:

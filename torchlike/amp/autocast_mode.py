@@ -28,7 +28,7 @@ def _kind(device_type: Any) -> str:
 
 def is_autocast_available(device_type: str) -> bool:
     """Whether autocast knows that kind of device."""
-    return _kind(device_type) in DEFAULTS
+    return (device_type if device_type in DEFAULTS or not isinstance(device_type, str) else dev.device(device_type).type) in DEFAULTS
 
 
 def is_autocast_enabled(device_type: str = "cuda") -> bool:

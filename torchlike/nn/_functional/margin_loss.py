@@ -23,6 +23,11 @@ def margin_ranking_loss(input1: Tensor, input2: Tensor, target: Tensor, margin: 
     if not input1.dim() == input2.dim() == target.dim():
         raise RuntimeError("margin_ranking_loss : All input tensors should have same dimension but got sizes: "
                            f"input1: {input1.size()}, input2: {input2.size()}, target: {target.size()} ")
+    return ranking_loss(input1, input2, target, margin, reduction)
+
+
+def ranking_loss(input1: Tensor, input2: Tensor, target: Tensor, margin: float, reduction: str) -> Tensor:
+    """margin_ranking_loss of all shapes that broadcast."""
     return reduced((-target * (input1 - input2) + float(margin)).clamp_min(0), reduction)
 
 

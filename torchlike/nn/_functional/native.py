@@ -177,8 +177,8 @@ def hinge_embedding_loss(input: Tensor, target: Tensor, margin: float = 1.0, red
 
 @public(method=False)
 def margin_ranking_loss(input1: Tensor, input2: Tensor, target: Tensor, margin: float = 0.0, reduction: int = 0) -> Tensor:
-    """nn.functional.margin_ranking_loss."""
-    return margin_loss.margin_ranking_loss(input1, input2, target, margin, reduction=_REDUCTIONS[reduction])
+    """nn.functional.margin_ranking_loss, which refuses shapes that differ in their number of dimensions."""
+    return margin_loss.ranking_loss(input1, input2, target, margin, _REDUCTIONS[reduction])
 
 
 @public(method=False)

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from torchlike._core.dtype import bfloat16
 from torchlike._tensor import Tensor
 
 from . import _image
@@ -30,7 +31,8 @@ DT_FLOAT, DT_DOUBLE, DT_STRING = 1, 2, 7
 def as_array(data: Any) -> np.ndarray:
     """NumPy's view of a tensor, an array, a number or a list."""
     if isinstance(data, Tensor):
-        return data.detach().cpu().numpy()
+        data = data.detach().cpu()
+        return (data.float() if data.dtype is bfloat16 else data).numpy()
     if isinstance(data, (list, tuple)):
         return np.array([as_array(x) for x in data])
     if isinstance(data, (np.ndarray, np.generic, int, float, complex)):
