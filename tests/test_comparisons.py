@@ -33,6 +33,14 @@ np.float32(1), 2.0
 "ab", "ab"
 {1}, {1}
 1 + 0j, 1.0
+torch.tensor(2**53), torch.tensor(2**53 + 1)
+torch.tensor([2**62, 1]), torch.tensor([2**62 - 1, 1])
+torch.tensor([2**62, 1]), torch.tensor([2**62 - 1, 1]), dict(rtol=0, atol=1)
+torch.ones(2, 2, device="meta"), torch.zeros(2, 2, device="meta")
+torch.ones(2, 2, device="meta"), torch.zeros(2, 3, device="meta")
+[torch.ones(2, 2, device="meta")], [torch.zeros(2, 2, device="meta", dtype=torch.int64)]
+torch.ones(2, device="meta"), torch.zeros(2)
+torch.ones(2, 3).to_sparse(), torch.ones(2, 3).to_sparse(1)
 """
 
 

@@ -274,6 +274,8 @@ def install() -> None:
             if isinstance(f, _types.FunctionType) and not hasattr(f, "_dispatches") and name not in _QUESTIONS:
                 plain[id(f)] = _begin_to_dispatch(f)
                 f.__module__, f.__qualname__ = scope["__name__"], name  # where pickle finds it
+                if f.__name__ not in scope:  # handlers tell functions by it
+                    f.__name__ = name
     init = sys.modules.get(f"{__package__}.nn.init")
     for name in _INITIALIZERS if init is not None else ():
         f = getattr(init, name)

@@ -16,7 +16,7 @@ CASES = [
          vmap=False),
     case("torch.isclose", s(t(3), t(3)), s(lit([1.0, 2.0]), lit([1.0, 2.0 + 1e-7])),
          s(SPECIAL, SPECIAL, equal_nan=True), s(lit([1.0, 2.0]), lit([1.1, 2.5]), rtol=0.0, atol=0.2),
-         s(ints(3), ints(3)), errors=(s(t(3), ints(3)),), grad=False),
+         s(ints(3), ints(3)), s(lit([2**53, 5], "int64"), lit([2**53 + 1, 5], "int64"), rtol=0, atol=0), errors=(s(t(3), ints(3)),), grad=False),
     case("torch.isin", s(ints(3, 4), ints(2)), s(ints(4), 2), s(3, ints(4)), s(ints(4), ints(3), invert=True),
          s(t(3), t(2)), s(ints(4), ints(3), assume_unique=True), grad=False, method=False),
     case("torch.is_tensor", s(t(2)), s(3), s([1.0]), grad=False, vmap=False),

@@ -218,6 +218,8 @@ def isclose(input, other: Tensor, rtol: float = 1e-5, atol: float = 1e-8, equal_
         raise RuntimeError(f"rtol must be greater than or equal to zero, but got {rtol}")
     if atol < 0:
         raise RuntimeError(f"atol must be greater than or equal to zero, but got {atol}")
+    if not rtol and not atol and input.dtype.category < dt.FLOAT:
+        return FUNCTIONS["eq"](input, other)  # float64 does not tell all whole numbers apart
     return apply(_ISCLOSE, (input, other), (float(rtol), float(atol), bool(equal_nan)))
 
 

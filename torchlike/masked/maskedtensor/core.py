@@ -36,6 +36,8 @@ class MaskedTensor(Tensor):
              "requests and see our documentation on the torch.masked module for further information about the project.")
         if data.requires_grad:
             warn("It is not recommended to create a MaskedTensor with a tensor that requires_grad. To avoid this, you can use data.detach().clone()")
+        if requires_grad and not (data.is_floating_point() or data.is_complex()):
+            raise RuntimeError("Only Tensors of floating point and complex dtype can require gradients")
         return _made(data.detach().clone(), mask.clone()).requires_grad_(requires_grad)
 
     def __init__(self, data: Tensor, mask: Tensor, requires_grad: bool = False) -> None:
