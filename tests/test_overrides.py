@@ -376,6 +376,24 @@ def test_a_mode_is_told_of_classes_that_keep_tensors_own_function(torch):
     return results, [type(r).__name__ for r in results], seen
 
 
+OPERATORS = """x << 1; x >> 1; 1 << x; 8 >> x; 1 & x; 1 | x; 1 ^ x; +x; ~x; reversed(x); complex(x[0]); x.__array__(); torch.tensor(x); torch.as_tensor(x).tolist()
+torch.zeros(4).index_put_((x,), torch.ones(2)); x.storage().size()"""
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("text", [t.strip() for t in OPERATORS.replace("\n", ";").split(";")])
+@same
+def test_operators_of_subclasses(torch, text):
+    """The result's class, and the functions that a handler sees: not the questions that the functions themselves ask."""
+    log = []
+    x = torch.tensor([1, 2]).as_subclass(_logging(torch, log))
+    del log[:]
+    result = eval(text)
+    seen = [name for name, _ in log]
+    names = type(result).__name__ if not isinstance(result, torch.Tensor) or "index_put_" not in text else ""
+    return result, names, "" if "index_put_" in text else seen
+
+
 def _scaled_sum(torch):
     def scaled_sum(a, b):
         if torch.overrides.has_torch_function((a, b)):

@@ -30,14 +30,18 @@ __all__ = ["enable_reentrant_dispatch", "get_ignored_functions", "get_overridabl
 
 _OPERATORS = {"__add__": "add", "__radd__": "add", "__iadd__": "add_", "__sub__": "sub", "__isub__": "sub_", "__mul__": "mul", "__rmul__": "mul",
               "__imul__": "mul_", "__truediv__": "div", "__itruediv__": "div_", "__matmul__": "matmul", "__neg__": "neg", "__abs__": "abs",
-              "__pow__": "pow"}
+              "__pow__": "pow", "__pos__": "positive", "__rand__": "bitwise_and", "__ror__": "bitwise_or", "__rxor__": "bitwise_xor"}
 _DUNDERS = (*_OPERATORS, "__rsub__", "__rtruediv__", "__rmatmul__", "__rpow__", "__floordiv__", "__rfloordiv__", "__mod__", "__rmod__", "__eq__", "__ne__",
             "__lt__", "__le__", "__gt__", "__ge__", "__and__", "__or__", "__xor__", "__invert__", "__getitem__", "__setitem__", "__len__", "__bool__",
-            "__float__", "__int__", "__index__", "__contains__", "__repr__", "__format__")
-_OF_TWO = frozenset(f"__{prefix}{name}__" for name in "add sub mul truediv floordiv mod pow matmul and or xor".split() for prefix in ("", "r", "i")) | {
+            "__float__", "__int__", "__index__", "__contains__", "__repr__", "__format__", "__lshift__", "__rshift__", "__rlshift__", "__rrshift__",
+            "__complex__", "__reversed__", "__array__")
+_OF_TWO = frozenset(f"__{prefix}{name}__" for name in "add sub mul truediv floordiv mod pow matmul and or xor lshift rshift".split() for prefix in ("", "r", "i")) | {
     "__eq__", "__ne__", "__lt__", "__le__", "__gt__", "__ge__"}
 _QUESTIONS = frozenset({"is_storage", "is_tensor", "typename"})  # asked of any object, so nobody takes them over
+_CONVERSIONS = frozenset({"as_tensor", "tensor"})  # modes see them, classes do not
 _PACKAGE = os.path.dirname(__file__)
+_SHELL = exchange.__code__.co_filename  # functions that were exchanged call from there
+_IN_C = tuple(os.path.join(_PACKAGE, name) for name in ("_", "ops", "autograd", os.path.join("nn", "_functional"), "overrides.py"))  # it is C++ in PyTorch
 _MODULES = ("nn.functional", "linalg", "fft", "special")
 _INITIALIZERS = ("constant_", "kaiming_uniform_", "normal_", "uniform_")  # those of nn.init that are asked for, by their arguments' names
 _COMPOSED = (f"{__package__}.nn._functional.multi_head",)  # functions that are written in Python in PyTorch as well: what they call is asked for, too
@@ -191,6 +195,13 @@ def _dispatching(f: Callable, api: Callable | None = None) -> Callable:
     return call
 
 
+def _dispatching_to_modes(f: Callable, api: Callable) -> Callable:
+    """`_dispatching`, where classes are not asked."""
+    def call(*args, **kwargs):
+        return handle_torch_function(api, (), *args, **kwargs) if _state.modes else f(*args, **kwargs)
+    return call
+
+
 def _dispatching_by_name(f: Callable, api: Callable) -> Callable:
     """`_dispatching`, where handlers get every argument by its name."""
     signature = inspect.signature(f)
@@ -224,8 +235,8 @@ def _is_ours(member: _types.FunctionType | property) -> bool:
 
 def _dispatching_member(name: str, x: Any) -> Any:
     if isinstance(x, property):
-        getter = _dispatching(lambda self: x.__get__(self), x.__get__)
-        setter = None if x.fset is None else _dispatching(lambda self, value: x.__set__(self, value), x.__set__)
+        getter = _to_programs(lambda self: x.__get__(self), x.__get__)
+        setter = None if x.fset is None else _to_programs(lambda self, value: x.__set__(self, value), x.__set__)
         return property(getter, setter, x.fdel)
     return _made_member(x, name, getattr(Tensor, _OPERATORS.get(name, name)))
 
@@ -259,7 +270,7 @@ def _name_members() -> None:
     """Handlers tell methods by `__name__`: one written under another name gets the one it is called by."""
     for name, x in _members().items():
         f = x if isinstance(x, _types.FunctionType) else None
-        if f is not None and f.__name__ != name and (name in _DUNDERS or not hasattr(Tensor, f.__name__)):
+        if f is not None and f.__name__ != name and (name in _DUNDERS or not hasattr(Tensor, f.__name__) or f.__name__.startswith("_")):
             f.__name__ = name
 
 
@@ -272,7 +283,7 @@ def install() -> None:
         for name in names:
             f = scope.get(name)
             if isinstance(f, _types.FunctionType) and not hasattr(f, "_dispatches") and name not in _QUESTIONS:
-                plain[id(f)] = _begin_to_dispatch(f)
+                plain[id(f)] = _begin_to_dispatch(f, _dispatching_to_modes if name in _CONVERSIONS else _dispatching)
                 f.__module__, f.__qualname__ = scope["__name__"], name  # where pickle finds it
                 if f.__name__ not in scope:  # handlers tell functions by it
                     f.__name__ = name
@@ -348,7 +359,10 @@ def _to_programs(plain: Callable, api: Callable) -> Callable:
     asking = _dispatching(plain, api)
 
     def access(*args):
-        return (plain if sys._getframe(2).f_code.co_filename.startswith(_PACKAGE) else asking)(*args)
+        frame = sys._getframe(1)
+        if frame.f_code.co_filename == _SHELL:
+            frame = frame.f_back
+        return (plain if frame.f_code.co_filename.startswith(_IN_C) else asking)(*args)
     return access
 
 

@@ -214,7 +214,7 @@ def _indices_put(t: Tensor, indices):
             raise TypeError(f"expected Tensor as element {k} in argument 0, but got {class_name(i)}")
     if not indices:
         raise RuntimeError("index_put_(): at least one index is needed")
-    return _basic(t, tuple([slice(None) if i is None else i for i in indices]))
+    return _basic(t, tuple([slice(None) if i is None else i.as_subclass(Tensor) if i.__class__ is not Tensor and i._plain else i for i in indices]))
 
 
 def _put_repeating(self, indices, values: Tensor, accumulate: bool = False) -> Tensor:
