@@ -1,5 +1,6 @@
 """torch.library: a program's own operations, beside real torch."""
 import functools
+import gc
 import importlib
 import itertools
 
@@ -358,5 +359,58 @@ def test_operations_of_a_scope(subject, oracle):
                 lib.impl("kept", lambda x: x + 1, "CPU")
                 found += [getattr(torch.ops, space).scaled(x).tolist(), getattr(torch.ops, space).scaled(x, y=3).tolist(), getattr(torch.ops, space).kept(x).tolist()]
             found += [hasattr(getattr(torch.ops, space), "scaled"), _say(lambda: getattr(torch.ops, space).kept(x))[0]]
+        return found
+    both(subject, oracle, facts)
+
+
+def test_decorators_of_libraries(subject, oracle):
+    """`impl(library, name, key)` and `define(library, schema)`; kernels without a derivative are differentiated through what they call."""
+    def facts(torch, library):
+        space, x = name(), torch.ones(2, requires_grad=True)
+        lib = library.Library(space, "DEF")
+        ops = getattr(torch.ops, space, None)
+        lib.define("f(Tensor self) -> Tensor")
+
+        @library.impl(lib, "f", "CPU")
+        def kernel(x):
+            return x * 3
+
+        @library.impl(lib, f"{space}::f", "Meta")
+        def fake(x):
+            return x
+
+        @library.define(lib, "g(Tensor x, int y) -> Tensor")
+        def composed(x, y):
+            return x * y
+        library.define(f"{space}::h", "(Tensor x) -> Tensor", lib=lib)
+        library.impl(f"{space}::h", "CPU", lambda x: x * 5, lib=lib)
+        ops = getattr(torch.ops, space)
+        found = []
+        for y in (ops.f(x), ops.g(x, 4), ops.h(x), kernel(x), composed(x, 2)):
+            x.grad = None
+            y.sum().backward()
+            found.append((y.tolist(), x.grad.tolist()))
+        other = library.Library(space, "IMPL", "CPU")
+        other.impl("f", lambda x: x * 6)
+        return (found, ops.f(torch.ones(3, device="meta")).shape == (3,), ops.f(x).tolist(), repr(other).replace(space, ""),
+                [_say(c)[0] for c in (lambda: library.Library(space, "DEF"), lambda: library.Library("prim", "DEF"), lambda: library.Library("aten", "DEF"),
+                                      lambda: library.Library(space, "B"), lambda: other.define("z(Tensor x) -> Tensor"),
+                                      lambda: other.impl("h", kernel, "CUDA"), lambda: lib.define("k(Tensor x) -> Tensor", "FOO"))],
+                _say(lambda: library.impl(f"{space}::h", "CPU", kernel)))
+    both(subject, oracle, facts)
+
+
+def test_a_librarys_operations_end_with_it(subject, oracle):
+    def facts(torch, library):
+        space, found = name(), []
+        kept = library.Library(space, "DEF")
+        kept.define("f(Tensor x) -> Tensor")
+        for factor in (2, 3):
+            lib = library.Library(space, "FRAGMENT")
+            lib.define("g(Tensor x) -> Tensor")
+            lib.impl("g", lambda x, factor=factor: x * factor, "CPU")
+            found.append(getattr(torch.ops, space).g(torch.ones(1)).tolist())
+            del lib
+            gc.collect()
         return found
     both(subject, oracle, facts)

@@ -8,6 +8,7 @@ import sys
 import threading
 import types
 import typing
+import weakref
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -222,6 +223,8 @@ class CustomOpDef:
             computed = by_rule(self._qualname, self._vmap, self, args, kwargs)
             if computed is not None and not computed[1]:
                 return computed[0]
+        if self._init_fn is None and self._backward is None:
+            return self._run(*args, **kwargs)  # what the kernel calls has derivatives of its own
         if not mode.enabled or not any(x.requires_grad for x in _tensors((args, kwargs))):
             with no_grad():
                 return self._run(*args, **kwargs)
@@ -382,52 +385,114 @@ def register_kernel(op: Any, device_types: str | Sequence[str] | None, func: Cal
     return _found(op).register_kernel(device_types) if func is None else _found(op).register_kernel(device_types, func)
 
 
-def define(qualname: str, schema: str, *, lib: Any = None, tags: Any = ()) -> None:
-    """An operation without kernels yet, `define("mylib::f", "(Tensor x) -> Tensor")`."""
-    CustomOpDef(*_split(qualname), schema, None)
+def define(qualname: Any, schema: str, alias_analysis: str = "", *, lib: Any = None, tags: Any = ()) -> Any:
+    """An operation without kernels yet, `define("mylib::f", "(Tensor x) -> Tensor")`.
+
+    `define(library, "f(Tensor x) -> Tensor")` is a decorator of the kernel for all kinds of device.
+    """
+    if not isinstance(qualname, Library):
+        if lib is None:
+            CustomOpDef(*_split(qualname), schema, None)
+        else:
+            lib.define(qualname.partition("::")[2] + schema, tags=tags)
+        return None
+
+    def defined(f: Callable) -> Callable:
+        qualname.impl(qualname.define(schema, alias_analysis, tags=tags), f)
+        return f
+    return defined
 
 
-def impl(qualname: str, types: str | Sequence[str], func: Callable | None = None, *, lib: Any = None) -> Any:
-    """Its kernel for kinds of device ("cpu", "cuda", "default") or dispatch keys; a decorator without func."""
+def impl(qualname: Any, types: Any, func: Any = None, *, lib: Any = None) -> Any:
+    """Its kernel for kinds of device ("cpu", "cuda", "default") or dispatch keys; a decorator without func.
+
+    `impl(library, "f", "CPU")` is a decorator, too.
+    """
+    if isinstance(qualname, Library):
+        def implemented(f: Callable) -> Callable:
+            qualname.impl(types, f, func or "")
+            return f
+        return implemented
     if func is None:
-        return functools.partial(impl, qualname, types, lib=lib)
-    for kind in (types,) if isinstance(types, str) else types:
-        _found(qualname)._kernels[_KEYS.get(kind, kind)] = func
-    return func
+        return functools.partial(_implemented, qualname, types, lib)
+    _implemented(qualname, types, lib, func)
+    return None
+
+
+def _implemented(qualname: str, kinds: str | Sequence[str], lib: Any, func: Callable) -> None:
+    for kind in (kinds,) if isinstance(kinds, str) else kinds:
+        if lib is not None and kind in _KEYS:
+            lib.impl(qualname, func, kind)
+        elif _KEYS.get(kind) == "meta":
+            _found(qualname).register_fake(func)
+        else:
+            _found(qualname)._kernels[_KEYS.get(kind, kind)] = func
 
 
 class Library:
-    """A namespace under construction: define(schema), impl(name, function, dispatch_key)."""
+    """A namespace under construction: define(schema), impl(name, function, dispatch_key). What it defined ends with it."""
 
     def __init__(self, ns: str, kind: str, dispatch_key: str = "") -> None:
         if kind not in ("IMPL", "DEF", "FRAGMENT"):
             raise ValueError(f"Unsupported kind: {kind}")
+        if ns == "prim" and kind != "IMPL":
+            raise ValueError(f"{ns} is a reserved namespace. Please try creating a library with another name.")
+        if kind == "DEF":
+            if ns == "aten" or ns in _WHOLE:
+                raise RuntimeError(f"Only a single TORCH_LIBRARY can be used to register the namespace {ns}; please put all of your definitions in a single "
+                                   "TORCH_LIBRARY block.  If you were trying to specify implementations, consider using TORCH_LIBRARY_IMPL (which can be "
+                                   "duplicated).  If you really intended to define operators for a single namespace in a distributed way, you can use "
+                                   "TORCH_LIBRARY_FRAGMENT to explicitly indicate this")
+            _WHOLE[ns] = self
         self.ns, self.kind, self.dispatch_key = ns, kind, dispatch_key
         self._made: list[Callable[[], object]] = []  # what takes back what was defined and implemented
+        weakref.finalize(self, _take_back, self._made).atexit = False
+
+    def __repr__(self) -> str:
+        return f"Library(kind={self.kind}, ns={self.ns}, dispatch_key={self.dispatch_key})>"
 
     def _destroy(self) -> None:
-        for undo in reversed(self._made):
-            undo()
-        self._made.clear()
+        _take_back(self._made)
+        if _WHOLE.get(self.ns) is self:
+            del _WHOLE[self.ns]
 
     def define(self, schema: str, alias_analysis: str = "", *, tags: Any = ()) -> str:
         """An operation `name(arguments) -> results`; its name."""
         name, bracket, rest = schema.partition("(")
-        define(f"{self.ns}::{name.strip()}", bracket + rest)
-        self._made.append(_DEFINED[f"{self.ns}::{name.strip()}"]._forget)
-        return name.strip()
+        name = name.strip()
+        if alias_analysis not in ("", "FROM_SCHEMA", "CONSERVATIVE"):
+            raise RuntimeError(f"Invalid alias_analysis type {alias_analysis}")
+        if self.kind == "IMPL":
+            raise RuntimeError(f'def("{name}"): Cannot define an operator inside of a TORCH_LIBRARY_IMPL block.  All def()s should be placed in the (unique) '
+                               "TORCH_LIBRARY block for their namespace.")
+        self._made.append(CustomOpDef(self.ns, name, bracket + rest, None)._forget)
+        return name
 
     def impl(self, op_name: Any, fn: Callable, dispatch_key: str = "", *, with_keyset: bool = False, allow_override: bool = True) -> None:
         """Its kernel for a dispatch key (CPU, CUDA, Meta, CompositeExplicitAutograd, CompositeImplicitAutograd)."""
         if not callable(fn):
             raise TypeError(f"Input function is required to be a callable but found type {type(fn)}")
-        key, name = _KEYS.get(dispatch_key or self.dispatch_key, dispatch_key), op_name if isinstance(op_name, str) else op_name._name
-        op = _found(f"{self.ns}::{name}")
+        name = op_name if isinstance(op_name, str) else op_name._name
+        if dispatch_key and self.dispatch_key and dispatch_key != self.dispatch_key:
+            raise RuntimeError(f'impl("{name}", ...): Explicitly provided dispatch key ({dispatch_key}) is inconsistent with the dispatch key of the enclosing '
+                               f"TORCH_LIBRARY_IMPL block ({self.dispatch_key}).  Please declare a separate TORCH_LIBRARY_IMPL block for this dispatch key and "
+                               "move your impl() there.")
+        key = _KEYS.get(dispatch_key or self.dispatch_key, dispatch_key or self.dispatch_key)
+        op = _found(f"{self.ns}::{name.removeprefix(self.ns + '::')}")
         if key == "meta":
             op.register_fake(fn)
         else:
             op._kernels[key] = fn
-            self._made.append(lambda: op._kernels.pop(key, None))
+            self._made.append(lambda: op._kernels.get(key) is fn and op._kernels.pop(key))
+
+
+_WHOLE: weakref.WeakValueDictionary = weakref.WeakValueDictionary()  # the Library that says it defines all of a namespace, by its name
+
+
+def _take_back(made: list[Callable[[], object]]) -> None:
+    for undo in reversed(made):
+        undo()
+    made.clear()
 
 
 @contextmanager

@@ -27,6 +27,7 @@ class _Parent(IterDataPipe):
         self._source: Iterator | None = None
         self._stopped = [True] * self.num_instances
         self._exhausted = False
+        self._run = object()  # iterators of an earlier run, which may end later, have no say in this one
         self._clear()
 
     def _clear(self) -> None:
@@ -41,18 +42,20 @@ class _Parent(IterDataPipe):
         if self._source is None and self._stopped[child]:
             self._source, self._exhausted = iter(self.main_datapipe), False
             self._stopped = [False] * self.num_instances
+        run = self._run
         try:
-            while not self._stopped[child]:
+            while run is self._run and not self._stopped[child]:
                 try:
                     sample = self._next(child)
                 except StopIteration:
                     return
                 yield sample
         finally:
-            self._stopped[child] = True
-            if all(self._stopped):
-                self._source = None
-                self._left(child)
+            if run is self._run:
+                self._stopped[child] = True
+                if all(self._stopped):
+                    self._source = None
+                    self._left(child)
 
     def _left(self, child: int) -> None:
         """The last child has stopped."""
@@ -68,7 +71,7 @@ class _Parent(IterDataPipe):
         return self._exhausted and all(self._stopped)
 
     def __getstate__(self) -> Any:
-        unread = ("_source", "_stopped", "_exhausted", "_buffer", "_buffers", "_base", "_positions")
+        unread = ("_source", "_run", "_stopped", "_exhausted", "_buffer", "_buffers", "_base", "_positions")
         return self._hooked({name: x for name, x in self.__dict__.items() if name not in unread})
 
     def __setstate__(self, state: dict) -> None:
