@@ -50,8 +50,11 @@ t.nn.functional.embedding(n.long(), t.arange(40.0).view(20, 2)); t.nested.nested
 t.nested.nested_tensor_from_jagged(t.arange(12.0).view(6, 2), lengths=t.tensor([2, 4])).unbind()
 t.nested.narrow(t.arange(12.0).view(3, 4), 1, 0, t.tensor([1, 2, 4]), layout=t.jagged)
 t.nested.masked_select(t.arange(6.0).view(2, 3), t.tensor([[True, False, True], [False, True, True]]))
-t.nn.functional.scaled_dot_product_attention(*[n.unflatten(-1, [1, 3]).transpose(1, 2)] * 3).transpose(1, 2); t.cat([n.sum(1), n.mean(1)])"""
-STRIDED = """t.matmul(n, n.transpose(1, 2)); n._nested_tensor_size(); n.values(); n.sum(-1, keepdim=True); n.to_padded_tensor(0.0, (2, 5, 4))
+t.nn.functional.scaled_dot_product_attention(*[n.unflatten(-1, [1, 3]).transpose(1, 2)] * 3).transpose(1, 2); t.cat([n.sum(1), n.mean(1)])
+n.sum((0, 1)); n.mean((0, 1)); n.sum((0, 1), keepdim=True); n.amax((0, 1)); t.nn.functional.rms_norm(n, (3,))
+n.expand(2, -1, 3); n.select(0, 1); n.select(2, 0)"""
+STRIDED = """t.bmm(n, t.ones(2, 3, 2)); t.bmm(n, t.nested.nested_tensor([t.ones(3, 2), t.ones(3, 5)])); n.select(0, 1); n.select(0, -1); n.select(1, 0); n.select(2, 1)
+t.matmul(n, n.transpose(1, 2)); n._nested_tensor_size(); n.values(); n.sum(-1, keepdim=True); n.to_padded_tensor(0.0, (2, 5, 4))
 t.nested.nested_tensor([t.ones(3, 2, 4), t.ones(3, 5, 1)]).to_padded_tensor(0.0); t.nested.nested_tensor([t.ones(1, 2), t.ones(2, 3)]).transpose(1, 2)"""
 
 
@@ -64,8 +67,8 @@ def test_functions(layout, text):
     check(lambda t: eval(text, {"t": t, "n": batch(t, layout), "list": list, "str": str, "len": len}))
 
 
-ERRORS = {"strided": "n.shape; n.size(1); n.sum(); n.sum(-1); n.mean(-1); n @ t.ones(3, 2); t.nn.functional.layer_norm(n, (3,)); n.unbind(1); len(n); n.amax(1)",
-          "jagged": "n.unbind(1); t.nested.nested_tensor([t.ones(1, 2), t.ones(2, 3)], layout=t.jagged); t.nested.nested_tensor([t.ones(1), t.ones(2, 3)]); "
+ERRORS = {"strided": "t.nested.as_nested_tensor(t.ones(3)); t.nested.as_nested_tensor(t.tensor(1.0)); n[5]; n[-3]; n.shape; n.size(1); n.sum(); n.sum(-1); n.mean(-1); n @ t.ones(3, 2); t.nn.functional.layer_norm(n, (3,)); n.unbind(1); len(n); n.amax(1)",
+          "jagged": "n[2]; n.select(1, 0); t.nested.as_nested_tensor(t.ones(3), layout=t.jagged); n.unbind(1); t.nested.nested_tensor([t.ones(1, 2), t.ones(2, 3)], layout=t.jagged); t.nested.nested_tensor([t.ones(1), t.ones(2, 3)]); "
                     "t.nested.nested_tensor_from_jagged(t.ones(2, 3)); t.nested.nested_tensor(t.ones(2)); t.nested.as_nested_tensor(3); n + batch2; "
                     "n.transpose(0, 1); t.nested.narrow(t.ones(2, 2), 1, 0, 1)"}
 

@@ -47,6 +47,8 @@ def as_nested_tensor(ts: Tensor | Sequence[Tensor], dtype: _dtype | None = None,
         return ts
     if not isinstance(ts, Tensor) and not (isinstance(ts, (list, tuple)) and all(isinstance(t, Tensor) for t in ts)):
         raise TypeError("as_nested_tensor(): Expected first argument to be a tensor or a list / tuple of tensors ")
+    if isinstance(ts, Tensor) and ts.dim() < 2:
+        raise RuntimeError("as_nested_tensor(): Expected tensor argument to have dim() > 1")
     return _made([t.clone().to(dtype=dtype, device=device) for t in (ts.unbind(0) if isinstance(ts, Tensor) else ts)], layout)
 
 

@@ -184,8 +184,9 @@ def _normalized(func: Callable, x: NestedTensor, shape: Any, weight: Any = None,
 def _product(func: Callable, a: Any, b: Any) -> NestedTensor:
     plain = next((t for t in (a, b) if not isinstance(t, NestedTensor)), None)
     if plain is not None and next(_nested([a, b]))._layout_of is STRIDED:
-        words = "nested self and non-nested other" if plain is b else "non-nested self and nested other"
-        raise RuntimeError(f"Expected both to be nested, but got a {words}")
+        if func.__name__ != "bmm":
+            words = "nested self and non-nested other" if plain is b else "non-nested self and nested other"
+            raise RuntimeError(f"Expected both to be nested, but got a {words}")
     if func.__name__ == "bmm":
         if any(t.dim() != 3 for t in (a, b)):
             raise RuntimeError(f"{'batch1' if a.dim() != 3 else 'batch2'} must be a 3D tensor")
@@ -195,8 +196,30 @@ def _product(func: Callable, a: Any, b: Any) -> NestedTensor:
 
 def _attention(func: Callable, query: NestedTensor, key: NestedTensor, value: NestedTensor, attn_mask: Any = None, *args: Any, **kwargs: Any) -> NestedTensor:
     """Attention inside each part."""
-    made = [func(q, k, v, attn_mask, *args, **kwargs) for q, k, v in zip(query._parts, key._parts, value._parts)]
-    return _wrapped(made, query)
+    like = next(_nested([query, key, value]))
+    made = [func(*[_part(t, i, like) for t in (query, key, value)], attn_mask, *args, **kwargs) for i in range(len(like._parts))]
+    return _wrapped(made, like)
+
+
+def _selected(func: Callable, x: NestedTensor, dim: int, index: int) -> Any:
+    """A part, or a nested tensor without one of the dimensions that all parts have alike."""
+    if dim % x.dim() == 0:
+        return x[index]
+    d = _inner(x, dim)
+    if x._layout_of is JAGGED and d == x._ragged - 1:
+        raise RuntimeError("select(): not supported for NestedTensor on ragged dim")
+    return _each(func, (x, d, index), {}, x._ragged - (d < x._ragged - 1))
+
+
+def _expanded(func: Callable, x: NestedTensor, *sizes: Any) -> NestedTensor:
+    sizes = tuple(sizes[0]) if len(sizes) == 1 and isinstance(sizes[0], (tuple, list)) else sizes
+    if x._layout_of is STRIDED or len(sizes) != x.dim() or sizes[0] not in (len(x._parts), -1):
+        raise _unsupported("expand")
+    return _wrapped([func(p, [s if s.__class__ is int else -1 for s in sizes[1:]]) for p in x._parts], x)
+
+
+def _root_mean_square(func: Callable, x: NestedTensor, shape: Any, *args: Any, **kwargs: Any) -> NestedTensor:
+    return _wrapped([func(p, shape, *args, **kwargs) for p in x._parts], x)
 
 
 def _reduced(func: Callable, name: str, x: NestedTensor, dim: Any = None, keepdim: bool = False, **kwargs: Any) -> Any:
@@ -207,7 +230,7 @@ def _reduced(func: Callable, name: str, x: NestedTensor, dim: Any = None, keepdi
         return func(FUNCTIONS["cat"]([p.reshape(-1) for p in x._parts]), **kwargs)
     if not isinstance(dim, int):
         if len(dim) != 1:
-            raise NotImplementedError(f"{name}(): a nested tensor is reduced over one dimension at a time")
+            return _reduced_several(func, name, x, sorted({d % x.dim() for d in dim}), keepdim, kwargs)
         dim = dim[0]
     d = _inner(x, dim)
     made = [func(p, d, keepdim=keepdim, **kwargs) for p in x._parts]
@@ -215,6 +238,17 @@ def _reduced(func: Callable, name: str, x: NestedTensor, dim: Any = None, keepdi
         return _wrapped(made, x, x._ragged - (d < x._ragged - 1 and not keepdim)) if isinstance(made[0], Tensor) else type(made[0])(
             *[_wrapped(parts, x) for parts in zip(*made)])
     return FUNCTIONS["stack"](made) if isinstance(made[0], Tensor) else type(made[0])(*map(FUNCTIONS["stack"], zip(*made)))
+
+
+def _reduced_several(func: Callable, name: str, x: NestedTensor, dims: list[int], keepdim: bool, kwargs: dict) -> Any:
+    """Over the batch and the jagged dimension at once, or over dimensions of the parts."""
+    if 0 not in dims:
+        made = [func(p, [d - 1 for d in dims], keepdim=keepdim, **kwargs) for p in x._parts]
+        return FUNCTIONS["stack"](made) if x._ragged in dims else _wrapped(made, x, x._ragged - (0 if keepdim else sum(d < x._ragged for d in dims)))
+    if x._ragged not in dims:
+        raise RuntimeError(f"{name}(): not supported along the batch dimension but not the ragged dimension for NestedTensor")
+    made = func(x.values(), [d - 1 for d in dims if d], keepdim=keepdim, **kwargs)
+    return made.unsqueeze(0) if keepdim else made
 
 
 def _strided_sum(func: Callable, name: str, x: NestedTensor, dim: Any, keepdim: bool, kwargs: dict) -> NestedTensor:
@@ -235,4 +269,5 @@ _SPECIAL: dict[str, Callable] = {
     "unflatten": _unflattened, "view": _viewed, "reshape": _viewed, "chunk": _divided, "split": _divided, "split_with_sizes": _divided, "cat": _joined, "concat": _joined,
     "layer_norm": _normalized, "matmul": _product, "__matmul__": _product, "__rmatmul__": lambda f, a, b: _product(f, a, b), "bmm": _product,
     "scaled_dot_product_attention": _attention, "flatten": _flattened, "narrow": _narrowed, "embedding": _looked_up, "is_same_size": _of_one_size,
+    "select": _selected, "expand": _expanded, "rms_norm": _root_mean_square,
 }

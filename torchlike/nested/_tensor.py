@@ -133,6 +133,9 @@ class NestedTensor(Tensor):
 
     def __getitem__(self, where: Any) -> Tensor:
         if where.__class__ is int:
+            n = len(self._parts)
+            if not -n <= where < n:
+                raise IndexError(f"index {where} is out of bounds for dimension 0 with size {n}")
             return self.unbind()[where]
         if isinstance(where, tuple) and where and where[0].__class__ is int:
             return self.unbind()[where[0]][where[1:]]
@@ -157,6 +160,10 @@ class NestedTensor(Tensor):
 
     def to_padded_tensor(self, padding: float, output_size: Sequence[int] | None = None) -> Tensor:
         """The parts stacked, filled up with padding to the largest size or to `output_size`."""
+        if self._layout_of is STRIDED and self._parts and not any(p.numel() for p in self._parts):
+            raise RuntimeError("to_padded_tensor: at least one constituent tensor should have non-zero numel")
+        if not self._parts:
+            return FUNCTIONS["zeros"](0 if output_size is None else list(output_size))
         largest = [max(sizes) for sizes in zip(*[p.shape for p in self._parts])]
         target = largest if output_size is None else list(output_size)[1:]
         if any(a > b for a, b in zip(largest, target)):
