@@ -139,6 +139,11 @@ def test_one_iterator_at_a_time(subject, oracle):
             z = iter(a)
         out += [str(w.message).split(".")[0] for w in seen]
         out += [next(z), outcome(lambda: next(y))[0], list(a), list(b), list(a)]
+        c, d = i.IterableWrapper(range(6)).fork(2)
+        left = iter(d)
+        out += [next(left), list(c), list(c)]
+        del left  # an iterator of an earlier run ends only now
+        out += [list(d), list(c)]
         return out
     ours, theirs = facts(subject), facts(oracle)
     assert ours == theirs
