@@ -57,6 +57,23 @@ def test_making(torch):
 
 
 @same
+def test_without_elements(torch):
+    empty = "torch.sparse_coo_tensor(torch.zeros(1, 0).long(), torch.zeros(0, 2, 0), (3, 2, 0))"
+    return _evaluated(torch, f"torch.zeros(3, 2, 0) + {empty}", f"torch.zeros(3, 2, 0).sparse_mask({empty})", f"({empty} * torch.zeros(3, 2, 0))",
+                      "torch.zeros(3, 0).to_sparse(1)", "torch.zeros(2, 3).to_sparse() + torch.ones(2, 3).to_sparse(1)",
+                      "torch.sub(torch.zeros(2, 3).to_sparse(), torch.ones(2, 3).to_sparse(1), alpha=3)", "torch.ones(2, 3).to_sparse(1) + torch.zeros(2, 3).to_sparse()",
+                      "torch.sparse.spdiags(torch.ones(0, 3), torch.zeros(0, dtype=torch.int64), (3, 3))", "c * torch.tensor(2.0).to_sparse()")
+
+
+@same
+def test_truth_slices_and_names(torch):
+    one = "torch.sparse_coo_tensor([[0]], [{}], (1,))"
+    return _evaluated(torch, "bool(s)", f"bool({one.format(0.0)})", f"{one.format(2.0)}.is_nonzero()", f"torch.is_nonzero({one.format(0.0)})", "s.is_nonzero()",
+                      "c.narrow_copy(0, 0, 1)", "c.narrow_copy(1, 1, 2)", "torch.narrow_copy(c, 0, 1, 1)", "c.narrow_copy(0, 1, 2)", "c.narrow_copy(0, -1, 1)",
+                      "c.permute(dims=(1, 0))", "torch.permute(c, dims=(1, 0))", "torch.permute(c, (1, 0))", "c.permute([1, 0])")
+
+
+@same
 def test_facts(torch):
     return _evaluated(torch, *(f"{t}.{f}" for t in "schre" for f in (
         "is_sparse", "is_sparse_csr", "layout", "_nnz()", "sparse_dim()", "dense_dim()", "is_coalesced()", "shape", "dtype", "device.type", "dim()", "numel()",

@@ -1,6 +1,7 @@
 """Sums, products and functions of the entries."""
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -46,7 +47,7 @@ def _onto(dense: Tensor, other: SparseTensor, alpha: Any) -> Tensor:
     other = other.coordinates() if isinstance(other, Compressed) else other
     kind = common_dtype(dense, other)
     entries = other._entries.to(kind)
-    rows = dense.to(kind).reshape(-1, *entries.shape[1:])
+    rows = dense.to(kind).reshape(math.prod(dense.shape[:other.sparse_dim()]), *entries.shape[1:])
     return rows.index_add(0, other.flat(), entries if alpha == 1 else entries * alpha).reshape(dense.shape)
 
 
@@ -55,6 +56,10 @@ def _strided(x: Any, other: SparseTensor) -> Tensor:
 
 
 def _sum(a: Coo, b: Coo, alpha: Any, name: str) -> Coo:
+    if a.sparse_dim() != b.sparse_dim() and not (a._nnz() and b._nnz()):  # nothing to add, whatever its layout
+        kind, found = common_dtype(a, b), a if a._nnz() else b
+        entries = found._entries.to(kind)
+        return found._like(named(entries if found is a or alpha == 1 else entries * alpha, name))
     if a.sparse_dim() != b.sparse_dim():
         raise RuntimeError(f"add: expected 'self' and 'other' to have same number of sparse dimensions, but got {a.sparse_dim()} and {b.sparse_dim()}")
     kind = common_dtype(a, b)
@@ -117,12 +122,14 @@ def mul(input: Any, other: Any) -> Tensor:
         made = mul(*plain)
         like = input if isinstance(input, Compressed) else other
         return like._like(made._entries) if made._places is plain[0]._places else compress(made, like.axis, "Mul")
+    if isinstance(other, SparseTensor) and not other.dim():
+        other = other.to_dense()
     if not isinstance(other, SparseTensor):
         shape = broadcast_shapes(input._dims, tuple(other.shape))
         if shape != input._dims:
             raise RuntimeError("mul: a sparse tensor is not broadcast to the shape of a strided one")
         n = input.sparse_dim()
-        rows = other.expand(shape).reshape(-1, *shape[n:]).index_select(0, input.flat())
+        rows = other.expand(shape).reshape(math.prod(shape[:n]), *shape[n:]).index_select(0, input.flat())
         return input._like(named(input._entries * rows, "Mul"))
     if input.shape != other.shape:
         raise RuntimeError(f"mul(sparse, sparse): expected sizes of 'self' and 'other' to match, but {list(input.shape)} != {list(other.shape)}")

@@ -271,7 +271,7 @@ def from_dense(t: Tensor, sparse_dim: int | None = None) -> Coo:
     where = host.reshape(*host.shape[:n], -1).any(-1) if n < t.ndim else host
     flat = np.flatnonzero(where)
     places = np.stack(np.unravel_index(flat, t.shape[:n])) if n else np.zeros((0, len(flat)))
-    entries = t.reshape(-1, *t.shape[n:]).index_select(0, on_device(flat, t))
+    entries = t.reshape(math.prod(t.shape[:n]), *t.shape[n:]).index_select(0, on_device(flat, t))
     made = coo(on_device(places.astype(np.int64), t), named(entries, "ToSparse"), tuple(t.shape), True, True)
     return made.made_of(t)
 

@@ -165,7 +165,7 @@ def spdiags(diagonals: Tensor, offsets: Tensor, shape: tuple, layout: Any = None
         raise RuntimeError("Offset tensor contains duplicate values")
     n, m = shape
     j = np.arange(min(rows.shape[1], m))
-    places, sources = [], []
+    places, sources = [np.zeros((2, 0), np.int64)], [np.zeros(0, np.int64)]
     for k, offset in enumerate(where.tolist()):
         inside = j[(j - offset >= 0) & (j - offset < n)]
         places.append(np.stack([inside - offset, inside]))

@@ -1,12 +1,14 @@
 """Transposing, selecting and joining: operations on the places."""
 from __future__ import annotations
 
+import math
 import operator
 from typing import Any
 
 import numpy as np
 
 from .._arguments import as_dim, as_dims
+from .._public import FUNCTIONS
 from .._tensor import Tensor
 from ..ops.joining import cat as cat_strided
 from .compressed import Compressed, compressed
@@ -15,8 +17,9 @@ from .factories import legacy
 from .tensor import SparseTensor, named, on_device
 
 
-def permute(input: Tensor, *dims: Any) -> Tensor:
+def permute(input: Tensor, *order: Any, dims: Any = None) -> Tensor:
     """Dimensions in another order; sparse ones stay before dense ones."""
+    dims = order if dims is None else tuple(dims)
     dims = tuple(dims[0]) if len(dims) == 1 and isinstance(dims[0], (tuple, list)) else dims
     if len(dims) != input.dim():
         raise RuntimeError(f"permute(sparse_coo): number of dimensions in the tensor input does not match the length of the desired ordering of dimensions "
@@ -101,6 +104,18 @@ def index_select(input: Tensor, dim: int, index: Tensor) -> Tensor:
 def _chosen(t: Coo, source: np.ndarray, places: np.ndarray, dims: tuple, name: str) -> Coo:
     entries = t._entries.index_select(0, on_device(source.astype(np.int64), t._entries))
     return coo(on_device(places.astype(np.int64), entries), named(entries, name), dims, False, True)
+
+
+def narrow_copy(input: Tensor, dim: int, start: int, length: int) -> Tensor:
+    """`length` slices from `start` on, as a tensor of its own."""
+    if not isinstance(input, Coo):
+        input.refuse("narrow_copy")
+    size = input._dims[as_dim(dim, input.dim())]
+    if not (length >= 0 and 0 <= start <= size - length):
+        raise RuntimeError(f"Invalid range to narrow. range(start, start+length) must be a subset of range(0, {size}).")
+    made = index_select(input, dim, FUNCTIONS["arange"](start, start + length))
+    made._unique = input._unique  # slices in order leave the entries in order
+    return made
 
 
 def select(input: Tensor, dim: int, index: int, name: str = "Select") -> Tensor:
@@ -211,7 +226,7 @@ def sparse_mask(input: Tensor, mask: Tensor) -> Tensor:
         raise RuntimeError(f"sparse_mask(): operands have incompatible sizes; self has size {list(input.shape)} but mask has size {list(mask.shape)}")
     where = mask.coordinates() if isinstance(mask, Compressed) else mask
     dense = input.to_dense()
-    rows = dense.reshape(-1, *mask._dims[where.sparse_dim():]).index_select(0, where.flat())
+    rows = dense.reshape(math.prod(mask._dims[:where.sparse_dim()]), *mask._dims[where.sparse_dim():]).index_select(0, where.flat())
     return mask._like(named(rows, "SparseMask"))
 
 
@@ -273,7 +288,7 @@ def movedim(input: Tensor, source: Any, destination: Any) -> Tensor:
 
 
 FORMS = {"permute": permute, "transpose": transpose, "t": t, "swapaxes": transpose, "swapdims": transpose, "unsqueeze": unsqueeze,
-         "index_select": index_select, "select": select, "__getitem__": getitem, "unbind": unbind, "cat": cat, "concat": cat, "concatenate": cat,
+         "index_select": index_select, "narrow_copy": narrow_copy, "select": select, "__getitem__": getitem, "unbind": unbind, "cat": cat, "concat": cat, "concatenate": cat,
          "stack": stack, "sparse_mask": sparse_mask, "zeros_like": _empty_like, "empty_like": _empty_like, "new_zeros": _new_empty,
          "new_empty": _new_empty, "new": _new, "conj": lambda input: input._like(input._entries.conj()) if input.is_complex() else input,
          "movedim": movedim, "moveaxis": movedim, "tensor": _copied, "hstack": lambda tensors: cat(tensors, 1), "vstack": cat, "row_stack": cat,

@@ -226,7 +226,11 @@ class SparseTensor(Tensor):
     def __bool__(self) -> bool:
         if self.numel() != 1:
             raise RuntimeError("Boolean value of Tensor with more than one value is ambiguous")
-        self.refuse("is_nonzero")
+        return bool(self.to_dense())
+
+    def is_nonzero(self) -> bool:
+        """Whether the only element is not zero."""
+        return bool(self)
 
     def storage(self) -> NoReturn:
         raise NotImplementedError(f"Cannot access storage of {self.class_name.replace('Csc', 'Csr')}TensorImpl")
