@@ -96,6 +96,17 @@ def test_arguments(torch):
 
 
 @same
+def test_draws_are_the_same_in_every_chunk(torch):
+    f, x = lambda a: a + torch.rand(()), torch.zeros(6)
+    out = []
+    for chunk_size in (None, 1, 4):
+        torch.manual_seed(3)
+        out += [torch.vmap(f, randomness="same", chunk_size=chunk_size)(x), torch.vmap(f, randomness="different", chunk_size=chunk_size)(x), torch.rand(2)]
+    twice = torch.vmap(torch.vmap(f, randomness="same", chunk_size=2), randomness="same", chunk_size=1)
+    return out, twice(x.view(2, 3)), torch.rand(2)
+
+
+@same
 def test_in_place(torch):
     x, w = _data(torch, 3), torch.zeros(2)
     y = torch.vmap(lambda a: a.mul_(2))(x)

@@ -14,6 +14,7 @@ from .._fields import fields
 from .._public import FUNCTIONS
 from .._tensor import Tensor, apply
 from ..autograd import _tangents, engine
+from ..ops.random import get_rng_state, set_rng_state
 from ..utils._pytree import _broadcast_to_and_flatten, tree_flatten, tree_unflatten
 from ._mapped import Mapped, mapped
 from ._trace import Boundary, Trace, innermost, tracing
@@ -228,8 +229,11 @@ def _run(func, size, dims, flat, spec, kwargs, out_dims, randomness):
 
 def _in_chunks(func, size, dims, flat, spec, kwargs, out_dims, randomness, chunk_size):
     parts = []
+    state = get_rng_state() if randomness == "same" else None
     for start in range(0, size, chunk_size):
         n = min(chunk_size, size - start)
+        if state is not None:
+            set_rng_state(state)  # the same numbers in every chunk, too
         part = [x if d is None else x.narrow(d, start, n) for x, d in zip(flat, dims)]
         parts.append(_run(func, n, dims, part, spec, kwargs, out_dims, randomness))
     leaves, out_spec = tree_flatten(parts[0])

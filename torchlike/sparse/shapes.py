@@ -113,9 +113,15 @@ def narrow_copy(input: Tensor, dim: int, start: int, length: int) -> Tensor:
     size = input._dims[as_dim(dim, input.dim())]
     if not (length >= 0 and 0 <= start <= size - length):
         raise RuntimeError(f"Invalid range to narrow. range(start, start+length) must be a subset of range(0, {size}).")
-    made = index_select(input, dim, FUNCTIONS["arange"](start, start + length))
-    made._unique = input._unique  # slices in order leave the entries in order
-    return made
+    d = as_dim(dim, input.dim())
+    if d >= input.sparse_dim():
+        return index_select(input, d, FUNCTIONS["arange"](start, start + length))
+    places = input.host()
+    kept = np.flatnonzero((places[d] >= start) & (places[d] < start + length))
+    places = places[:, kept]
+    places[d] -= start
+    entries = named(input._entries.index_select(0, on_device(kept, input._entries)), "NarrowCopy")
+    return coo(on_device(places, entries), entries, (*input._dims[:d], length, *input._dims[d + 1:]), input._unique, input._inside)
 
 
 def select(input: Tensor, dim: int, index: int, name: str = "Select") -> Tensor:
