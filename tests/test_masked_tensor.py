@@ -23,7 +23,8 @@ FORMS = """mt; mt.long(); mt > 2; mt[0]; mt[:, 1:]; mt[0, 2]; mt[0, 1]; mt[torch
     masked_tensor([1.0], m); masked_tensor(d, [True]); masked_tensor(d, m.float()); masked_tensor(d, m[0]); masked_tensor(d, m[:, :2]); masked_tensor(d.to(torch.complex64), m)
     masked_tensor(d.bfloat16(), m); masked_tensor(mt, m); masked_tensor(d.byte(), m); as_masked_tensor(d, m); masked.is_masked_tensor(mt); masked.is_masked_tensor(d)
     (mt.shape, mt.dtype, mt.layout, mt.requires_grad, mt.dim(), mt.numel(), mt.stride(), mt.is_contiguous(), mt.size(0), mt.is_sparse, mt.is_leaf, mt.is_sparse_coo())
-    masked_tensor(d, m, requires_grad=True).requires_grad; masked_tensor(d, m, requires_grad=True)"""
+    masked_tensor(d, m, requires_grad=True).requires_grad; masked_tensor(d, m, requires_grad=True); masked_tensor(d > 2, m, requires_grad=True)
+    torch.abs_(masked_tensor(-d, m)); torch.neg_(masked_tensor(d, m)); masked_tensor(-d, m).absolute_()"""
 
 
 def _scope(torch):

@@ -285,7 +285,7 @@ def install() -> None:
             if isinstance(f, _types.FunctionType) and not hasattr(f, "_dispatches") and name not in _QUESTIONS:
                 plain[id(f)] = _begin_to_dispatch(f, _dispatching_to_modes if name in _CONVERSIONS else _dispatching)
                 f.__module__, f.__qualname__ = scope["__name__"], name  # where pickle finds it
-                if f.__name__ not in scope:  # handlers tell functions by it
+                if f.__name__[0] == "_":  # handlers tell functions by it
                     f.__name__ = name
     init = sys.modules.get(f"{__package__}.nn.init")
     for name in _INITIALIZERS if init is not None else ():
