@@ -11,12 +11,14 @@ from .._core import dtype as dt
 from .._core import program
 from .._core.registry import Op
 from .._core.rng_dtypes import cpp_type
+from .._kinds import combination
 from .._public import named, public
 from .._tensor import Tensor, apply
 from ..autograd.grad_mode import no_grad
 from .blocks import in_blocks
 from .choosing import choose
 from .gathering import write_at
+from .joining import stack
 from .masks import _on
 from .named_results import named_result
 from .pointwise import _plain_number, number
@@ -69,20 +71,31 @@ _HISTC = Op("histc", _histc, shape=lambda a, low, high, bins: ((bins,), a.dtype)
 
 def _checked_range(name: str, low, high, dim: int | None = None) -> tuple[float, float]:
     low, high = _plain_number(number(low)), _plain_number(number(high))
-    for v in (low, high):
-        if not math.isfinite(v):
-            raise RuntimeError(f"{name}: range of [{low}, {high}] is not finite")
+    if not (math.isfinite(low) and math.isfinite(high)):
+        raise _endless(name, low, high, dim)
     if low > high:
         raise RuntimeError(f"{name}: " + ("max must be larger than min" if dim is None else f"min should not exceed max, but got min {low:g} max {high:g} for dimension {dim}"))
     return float(low), float(high)
 
 
-def _data_range(name: str, x: Tensor, apart: float) -> tuple:
-    """The smallest and the largest element, moved `apart` where they are equal."""
+def _endless(name: str, low, high, dim: int | None) -> RuntimeError:
+    return RuntimeError(f"{name}: " + (f"range of [{low:g}, {high:g}]" if dim is None else f"dimension {dim}'s range [{low:g}, {high:g}]") + " is not finite")
+
+
+def _known(x: Tensor) -> np.ndarray | None:
+    array = x._value.array
+    return array if isinstance(array, np.ndarray) else None
+
+
+def _data_range(name: str, x: Tensor, known: np.ndarray | None, apart: float, dim: int | None = None) -> tuple:
+    """The smallest and the largest element, moved `apart` where they are equal. `known`: x's elements, where the error can come on the user's line."""
     a, b = amin(x.detach()), amax(x.detach())
-    program.check(
-        (a.isfinite() & b.isfinite())._value, lambda: RuntimeError(f"{name}: range of the input is not finite")
-    )
+    if known is not None:
+        ends = float(known.min()), float(known.max())
+        if not np.isfinite(ends).all():
+            raise _endless(name, *ends, dim)
+    else:
+        program.check((a.isfinite() & b.isfinite())._value, lambda ends: _endless(name, *map(float, ends), dim), found=stack((a, b))._value)
     widen = (a == b).to(x.dtype) * apart
     return a - widen, b + widen
 
@@ -96,11 +109,11 @@ def histc(input, bins: int = 100, min=0, max=0) -> Tensor:
     if not input.dtype.is_floating_point:
         raise NotImplementedError(f"\"histogram_cpu\" not implemented for '{input.dtype.short}'")
     if low == high:
-        low, high = _data_range("torch.histc", input, 1.0) if input.numel() else (low - 1, high + 1)
+        low, high = _data_range("torch.histc", input, _known(input), 1.0) if input.numel() else (low - 1, high + 1)
     return apply(_HISTC, (input, low, high), (int(bins),))
 
 
-def _edges(name: str, x: Tensor, bins, given, dim: int = 0) -> Tensor:
+def _edges(name: str, x: Tensor, known: np.ndarray | None, bins, given, dim: int = 0) -> Tensor:
     """Bin edges along one dimension: as given, or equally spaced over a range."""
     if isinstance(bins, Tensor):
         if bins.ndim != 1:
@@ -120,14 +133,14 @@ def _edges(name: str, x: Tensor, bins, given, dim: int = 0) -> Tensor:
         low, high = _checked_range(name, *given, dim)
         low, high = (low, high) if low < high else (low - 0.5, high + 0.5)
     else:
-        low, high = _data_range(name, x, 0.5) if x.numel() else (0.0, 1.0)
+        low, high = _data_range(name, x, known, 0.5, dim) if x.numel() else (0.0, 1.0)
     return linspace(low, high, bins + 1, dtype=x.dtype, device=x.device)
 
 
 def _bin(x: Tensor, edges: Tensor):
     """(bin of each element, whether it lies in any); the last bin includes its upper edge."""
     n = edges.shape[0] - 1
-    where = searchsorted(edges, x.contiguous(), right=True) - 1
+    where = searchsorted(edges.contiguous(), x.contiguous(), right=True) - 1
     return where.clamp(0, n - 1), (x >= edges[0]) & (x <= edges[-1])
 
 
@@ -148,11 +161,10 @@ def _count(name: str, points: Tensor, edges: list, weight, density: bool) -> Ten
     for i, e in enumerate(edges):
         where, ok = _bin(points[:, i], e)
         cell, inside = cell * shape[i] + where, ok & inside
-    hist = (
-        points.new_zeros(math.prod(shape))
-        .index_add(0, cell, weight.reshape(-1) * inside.to(weight.dtype))
-        .reshape(shape)
-    )
+    hist = points.new_zeros(math.prod(shape))
+    if edges:  # torch counts nothing in a space without dimensions
+        hist = hist.index_add(0, cell, weight.reshape(-1) * inside.to(weight.dtype))
+    hist = hist.reshape(shape)
     if density:
         hist = hist / hist.sum()
         for i, e in enumerate(edges):
@@ -167,7 +179,7 @@ def _need_float(input: Tensor) -> None:
 
 def _same_dtype(input: Tensor, bins: list) -> None:
     for i, edges in enumerate(bins):
-        if isinstance(edges, Tensor) and edges.ndim and edges.dtype is not input.dtype:
+        if isinstance(edges, Tensor) and edges.dtype is not input.dtype:
             raise RuntimeError("torch.histogramdd: input tensor and bins tensors should have the same dtype, but got input with dtype "
                                f"{cpp_type(input.dtype.np)} and bins for dimension {i} with dtype {cpp_type(edges.dtype.np)}")
 
@@ -176,11 +188,14 @@ def _same_dtype(input: Tensor, bins: list) -> None:
 def histogram(input, bins=100, *, range=None, weight: Tensor | None = None, density: bool = False):
     """(hist, bin_edges) of all elements; bins: their number, or a vector of edges."""
     _need_float(input)
+    if not isinstance(bins, Tensor) or range is not None:  # edges leave no choice of a range
+        if not hasattr(bins, "__index__") or (isinstance(bins, Tensor) and (bins.ndim or bins.dtype.category >= dt.FLOAT)):
+            raise combination("histogram", (input, bins), {} if range is None else {"range": range})
+        bins = bins.__index__()
     with no_grad():
         flat = input.reshape(-1)
-        bins = int(bins) if range is not None and isinstance(bins, Tensor) else bins
         _same_dtype(input, [bins])
-        edges = _edges("torch.histogramdd", flat, bins, range)
+        edges = _edges("torch.histogramdd", flat, _known(input), bins, range)
         hist = _count("torch.histogramdd", flat.unsqueeze(1), [edges], None if weight is None else weight.reshape(-1), density)
     return _histogram(*[underived("histogram", x, input, bins, weight) for x in (hist, edges)])
 
@@ -201,12 +216,12 @@ def histogramdd(input, bins, *, range=None, weight=None, density: bool = False):
             f"{name}: for a {d}-dimensional histogram range should have {2 * d} elements, but got {len(range)}"
         )
     with no_grad():
-        points = input.reshape(-1, d)
+        points, known = input.reshape(math.prod(input.shape[:-1]), d), _known(input)
         given = [None if range is None else range[2 * i : 2 * i + 2] for i in _range(d)]
         _same_dtype(input, bins)
-        edges = [_edges(name, points[:, i], b, r, i) for i, (b, r) in enumerate(zip(bins, given))]
+        edges = [_edges(name, points[:, i], None if known is None else known[..., i], b, r, i) for i, (b, r) in enumerate(zip(bins, given))]
         hist = _count(name, points, edges, None if weight is None else weight.reshape(-1), density)
-    by_edges = isinstance(bins[0], Tensor)
+    by_edges = bool(bins) and isinstance(bins[0], Tensor)
     hist = underived(f"_histogramdd_from_bin_{'tensors' if by_edges else 'cts'}", hist, input, weight, *bins)
     return _histogramdd(hist, tuple(edges if by_edges else [underived("_histogramdd_bin_edges", e, input, weight) for e in edges]))
 

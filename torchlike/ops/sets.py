@@ -14,6 +14,7 @@ from .._core import program
 from .._core.arrays import cast
 from .._core.errors import class_name
 from .._core.grad_mode import mode
+from .._core.history import warn
 from .._core.registry import Op
 from .._public import public
 from .._tensor import Tensor, apply
@@ -240,6 +241,10 @@ def searchsorted(
         )
     if sorter is not None:
         _check_sorter(name, sorted_sequence, sorter)
+    for t, what in ((input, "input value"), (sorted_sequence, "boundary"), (sorter, "sorter")):
+        if isinstance(t, Tensor) and not t.is_contiguous():
+            warn(f"{name}: {what} tensor is non-contiguous, this will lower the performance due to extra data copy when converting non-contiguous tensor to "
+                 f"contiguous, please use contiguous {what} tensor if possible. This message will only appear once per program.", once=True)
     out = dt.int32 if out_int32 else dt.int64
     return apply(_SEARCHSORTED, (sorted_sequence, input, sorter), (bool(right), common_dtype(sorted_sequence, input), out))
 
