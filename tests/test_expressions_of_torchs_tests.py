@@ -25,7 +25,56 @@ torch.set_warn_always(True); x = torch.tensor([[1.0, 2], [3, 4]]).T; r = torch.s
 torch.set_warn_always(True); x = torch.tensor([[1.0, 2], [3, 4]]); r = torch.bucketize(x.T, x.view(-1)[::2]); torch.set_warn_always(False); r
 """
 
+NAMED_DIMENSIONS = """
+x = torch.arange(24.0).view(2, 3, 4); torch.einsum(x, [30, 2, 27])
+x = torch.arange(6.0).view(2, 3); torch.einsum(x, [51, 0], x, [25, 26])
+x = torch.arange(6.0).view(2, 3); torch.einsum(x, [51, 0], x, [51, 26], [26, 0])
+torch.einsum(torch.ones(2, 3), [-1, 2])
+torch.einsum(torch.ones(2, 3), [52, 2])
+torch.einsum(torch.ones(2, 3), [1, 2], [60])
+torch.einsum("", [])
+torch.einsum("a->... .", [torch.ones(2)])
+torch.einsum("a->..", [torch.ones(2)])
+torch.einsum(". ..", [torch.ones(2)])
+torch.einsum("... ...", [torch.ones(2)])
+torch.einsum("...a , b ... -> ba...", [torch.ones(2, 3), torch.ones(4, 2)]).shape
+"""
 
-@pytest.mark.parametrize("program", lines(COUNTS))
+MATRICES = """
+torch.inner(torch.ones(0), torch.ones(2, 0))
+torch.inner(torch.ones(2, 0), torch.ones(3, 0)), torch.inner(torch.ones(0), torch.ones(0))
+torch.tensordot(torch.ones(0, 2), torch.ones(2, 0), 1).shape, torch.tensordot(torch.ones(0, 2), torch.ones(3, 0), ([0], [1]))
+a = torch.empty(0, 0, 1, 2, 3, 0); torch.linalg.tensorsolve(a, torch.empty(0, 0)).shape
+torch.linalg.cond(torch.diag(torch.tensor([1.0, 1, 0])), "nuc")
+torch.linalg.cond(torch.stack([torch.eye(3), torch.diag(torch.tensor([1.0, 1, 0]))]), "nuc")
+torch.linalg.cond(torch.zeros(3, 3), "nuc")
+a = torch.tensor([[2.0, 1], [0, 1]], dtype=torch.float64, requires_grad=True); torch.linalg.cond(a, "nuc").backward(); a.grad.round(decimals=6)
+torch.linalg.multi_dot([torch.ones(2), torch.ones(2).double()])
+torch.linalg.multi_dot([torch.ones(2, 2), torch.ones(2, 2), torch.ones(2, 2, dtype=torch.complex64)])
+a, p = torch.linalg.lu_factor(torch.eye(2) + 1); p[0] = 0; torch.linalg.lu_solve(a, p, torch.eye(2)) and None
+a, p = torch.linalg.lu_factor(torch.eye(2) + 1); p[0] = 0; torch.linalg.lu_solve(a, p, torch.eye(2), left=False, adjoint=True) and None
+a, p = torch.linalg.lu_factor(torch.eye(2) + 1); p[0] = 3; torch.linalg.lu_solve(a, p, torch.eye(2)) and None
+a, p = torch.linalg.lu_factor(torch.eye(2) + 1); p[0] = 3; torch.lu_unpack(a, p) and None
+a, p = torch.linalg.lu_factor(torch.eye(2) + 1); p[0] = 0; torch.lu_unpack(a, p) and None
+torch.lu_unpack(torch.eye(2), torch.tensor([1, 3], dtype=torch.int32)) and None
+torch.lu_unpack(torch.eye(2), torch.tensor([1, 3], dtype=torch.int32), unpack_pivots=False)
+a, p = torch.linalg.lu_factor(torch.ones(3, 2, 2) + torch.eye(2)); torch.lu_unpack(a, p.clamp(max=2))[0].shape
+"""
+
+
+LIBRARIES = """
+torch.backends.cuda.preferred_linalg_library(), torch.backends.cuda.preferred_linalg_library("default"), str(torch.backends.cuda.preferred_linalg_library())
+torch.backends.cuda.preferred_linalg_library("magma")
+torch.backends.cuda.preferred_linalg_library("cusolver")
+torch.backends.cuda.preferred_linalg_library("MAGMA")
+torch.backends.cuda.preferred_linalg_library(3)
+b = torch.backends.cuda; b.preferred_blas_library("ck"), b.preferred_blas_library(), b.preferred_blas_library("default"), int(b.preferred_blas_library("hipblas"))
+b = torch.backends.cuda; b.preferred_blas_library("cublaslt")
+b = torch.backends.cuda; b.preferred_blas_library("mkl")
+b = torch.backends.cuda; b.preferred_blas_library(type(b.preferred_blas_library()).Cublaslt)
+"""
+
+
+@pytest.mark.parametrize("program", lines(COUNTS, NAMED_DIMENSIONS, MATRICES, LIBRARIES))
 def test_both_print_it(subject, oracle, program):
     assert outcome(subject, program) == outcome(oracle, program)

@@ -8,6 +8,7 @@ from typing import Any
 from .._core.program import permit_tf32
 from ..cuda import is_available as _cuda_available
 from ..nn._functional.sdp_backends import SDPBackend, is_allowed, sdpa_kernel, set_allowed
+from ._libraries import preferred_blas_library, preferred_linalg_library  # noqa: F401
 
 
 def is_built() -> bool:

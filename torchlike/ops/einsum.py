@@ -26,7 +26,12 @@ EINSUM = Op("einsum", _einsum)
 @functools.lru_cache(1024)
 def _parse_einsum(equation: str, shapes: tuple) -> str:
     """The equation of operands of these shapes with an explicit right side and named dimensions for '...'; torch's errors."""
-    equation = equation.replace(" ", "")
+    if " " in equation:
+        if ". " in equation:
+            for i, term in enumerate(equation.partition("->")[0].split(",")):
+                if "." in term.replace("...", "") and "..." not in term:
+                    raise RuntimeError(f"einsum(): found '.' for operand {i} that is not part of any ellipsis")
+        equation = equation.replace(" ", "")
     left, arrow, right = equation.partition("->")
     terms = left.split(",")
     if len(terms) != len(shapes):
@@ -65,6 +70,9 @@ def _parse_einsum(equation: str, shapes: tuple) -> str:
             sizes[c] = max(have, n)
         out_terms.append(term)
     if arrow:
+        if "." in right.replace("...", "", 1):
+            raise RuntimeError("einsum(): found '.' for output " + ("but an ellipsis (...) was already found" if "..." in right else
+                                                                    "that is not part of any ellipsis (...)"))
         result = right.replace("...", "".join(stars))
         for i, c in enumerate(result):
             if not c.isalpha():
@@ -130,24 +138,32 @@ def _sums_one(equation: str) -> bool:
     return any(c not in right and sum(c in term for term in terms) == 1 for c in set(left) - {","})
 
 
+def _letter(i) -> str:
+    """The subscript of a number in a list: capital letters come first, also in the order of a result that is not named."""
+    if i is Ellipsis:
+        return "..."
+    if not 0 <= i < 52:
+        raise ValueError("einsum(): subscript in subscript list is not within the valid range [0, 52)")
+    return chr(ord("A") + i if i < 26 else ord("a") + i - 26)
+
+
 @public(method=False)
 def einsum(equation=None, *operands) -> Tensor:
     """Sums of products named by subscripts, as numpy.einsum; also the sublist form."""
-    if not operands:
-        raise ValueError("einsum(): must specify the equation string and at least one operand, or at least one operand and its subscripts list")
     if not isinstance(equation, str):
         flat = [equation, *operands]
         if not all(isinstance(sub, (list, tuple)) for sub in flat[1::2]):
             raise TypeError(f"einsum(): argument 'equation' (position 1) must be str, not {class_name(equation)}")
         out = flat[-1] if len(flat) % 2 else None
         pairs = list(zip(flat[0::2], flat[1::2]))
-        name = lambda i: "..." if i is Ellipsis else chr(ord("a") + i) if i < 26 else chr(ord("A") + i - 26)  # noqa: E731
-        equation = ",".join("".join(map(name, sub)) for _, sub in pairs)
+        equation = ",".join("".join(map(_letter, sub)) for _, sub in pairs)
         if out is not None:
-            equation += "->" + "".join(map(name, out))
+            equation += "->" + "".join(map(_letter, out))
         operands = [t for t, _ in pairs]
     elif len(operands) == 1 and isinstance(operands[0], (list, tuple)):
         operands = operands[0]
+    if not operands:
+        raise ValueError("einsum(): must specify the equation string and at least one operand, or at least one operand and its subscripts list")
     for i, x in enumerate(operands):
         if not isinstance(x, Tensor):
             raise TypeError(f"expected Tensor as element {i} in argument 1, but got {class_name(x)}")

@@ -83,7 +83,7 @@ def _endless(name: str, low, high, dim: int | None) -> RuntimeError:
 
 
 def _known(x: Tensor) -> np.ndarray | None:
-    array = x._value.array
+    array = x._known()
     return array if isinstance(array, np.ndarray) else None
 
 

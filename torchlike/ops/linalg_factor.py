@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 import jax
 import jax.numpy as jnp
@@ -257,6 +258,21 @@ def _permutation_matrix(xp, pivots, n, dtype):
     return (xp.arange(n)[:, None] == order[..., None, :]).astype(dtype.np)
 
 
+_OUTSIDE = Op("pivots_outside", lambda xp, p, n: (xp.any(p < 1) + 2 * xp.any(p > n)).astype(np.int32), vjp=False, shape=lambda p, n: ((), dt.int32))
+
+
+def _need_pivots(pivots: Tensor, n: int, message: Callable[[int], str]) -> None:
+    """RuntimeError unless pivots count rows from 1 to n. `message`: 1, or 3, where some are smaller, 2 where only larger ones are."""
+    if pivots.device.type != "cpu" or not pivots.numel():
+        return
+    known = pivots._known()
+    if isinstance(known, np.ndarray):  # nobody need wait for what else is recorded
+        if found := int((known < 1).any()) + 2 * int((known > n).any()):
+            raise RuntimeError(message(found))
+    else:
+        raise_failures(lambda: apply(_OUTSIDE, (pivots,), (n,)), lambda _, found: message(found), RuntimeError)
+
+
 PERMUTATION = Op("lu_permutation", _permutation_matrix, vjp=False, shape=lambda p, n, dtype: ((*p.shape[:-1], n, n), dtype))
 _lu_result, _lu_factor_result = named_result("linalg_lu", "P", "L", "U"), named_result("linalg_lu_factor", "LU", "pivots")
 _lu_with_info = named_result("_lu_with_info", "LU", "pivots", "info", out=False)
@@ -313,6 +329,9 @@ def lu_unpack(LU_data: Tensor, LU_pivots: Tensor, unpack_data: bool = True, unpa
     if LU_pivots.dtype is not dt.int32:
         raise RuntimeError("torch.lu_unpack: LU_pivots is expected to be a contiguous tensor of torch.int32 dtype.\n"
                            "Note: this function is intended to be used with the output produced by torch.linalg.lu_factor")
+    if unpack_pivots:
+        _need_pivots(LU_pivots, LU_data.shape[-2], lambda _: "pivots passed to lu_unpack must be between 1 and LU.size(-2) inclusive."
+                     "Did you properly pass the result of lu_factor?")
     p = apply(PERMUTATION, (LU_pivots,), (LU_data.shape[-2], LU_data.dtype)) if unpack_pivots else LU_data.new_zeros(0)
     return _lu_unpack_result(p, *(_halves(LU_data) if unpack_data else (LU_data.new_zeros(0), LU_data.new_zeros(0))))
 
@@ -328,6 +347,8 @@ def linalg_lu_solve(LU, pivots, B, *, left: bool = True, adjoint: bool = False) 
     if B.ndim < 2 or B.shape[-2] != LU.shape[-1]:
         raise RuntimeError(f"{name}: Incompatible shapes of A and B for the equation AX = B ({LU.shape[-2]}x{LU.shape[-1]} and "
                            f"{'x'.join(map(str, B.shape[-2:]))})")
+    _need_pivots(pivots, LU.shape[-1], lambda found: f"Pivots given to lu_solve must all be {'greater or equal to 1' if found != 2 else 'smaller or equal to LU.size(-2)'}. "
+                 "Did you properly pass the result of lu_factor?")
     p = apply(PERMUTATION, (pivots,), (LU.shape[-1], LU.dtype))
     if adjoint:
         y = solve_triangular(LU.mH, B, upper=False)

@@ -120,6 +120,9 @@ def cond(input, p=None) -> Tensor:
         raise RuntimeError(f"linalg.cond got an invalid norm type: {p}")
     if rows != columns:
         raise RuntimeError(f"linalg.cond(ord={p}): A must be batches of square matrices, but they are {rows} by {columns} matrices")
+    if p == "nuc":  # the inverse of a singular matrix has no singular values, their reciprocals are inf
+        values = svdvals(input)
+        return values.sum(-1) * values.reciprocal().sum(-1)
     inverse, info = inv_ex(input)
     out = matrix_norm(input, p) * matrix_norm(inverse, p)
     return out.masked_fill(info != 0, math.inf)

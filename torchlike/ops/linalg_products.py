@@ -153,6 +153,8 @@ def linalg_multi_dot(tensors) -> Tensor:
         if t.ndim != 2 and not (ends and t.ndim == 1):
             raise RuntimeError(f"multi_dot(): the {'first' if i == 0 else 'last'} tensor must be 1D or 2D but got {t.ndim}D" if ends else
                                f"multi_dot(): tensor {i} must be 2D but got {t.ndim}D")
+        if t.dtype is not tensors[0].dtype:
+            raise RuntimeError(f"multi_dot(): all tensors must have be the same dtype but tensor 0 is {tensors[0].dtype.c_name} and tensor {i} {t.dtype.c_name}")
     first, last = tensors[0].ndim == 1, tensors[-1].ndim == 1
     parts = [t.unsqueeze(0) if first and i == 0 else t.unsqueeze(1) if last and i == len(tensors) - 1 else t for i, t in enumerate(tensors)]
     for i in range(len(parts) - 1):

@@ -435,10 +435,10 @@ def tensordot(a, b, dims=2) -> Tensor:
         else:
             a = a.sum(i, keepdim=True, dtype=a.dtype)
     fa, fb = [i for i in range(a.ndim) if i not in da], [i for i in range(b.ndim) if i not in db]
-    k = math.prod(a.shape[i] for i in da)
-    left = a.permute(fa + da).reshape(-1, k) if a.ndim else a.reshape(1, 1)
-    right = b.permute(db + fb).reshape(k, -1) if b.ndim else b.reshape(1, 1)
-    return mm(left, right).reshape([*(a.shape[i] for i in fa), *(b.shape[i] for i in fb)])
+    rows, columns, k = [a.shape[i] for i in fa], [b.shape[i] for i in fb], math.prod(a.shape[i] for i in da)
+    left = a.permute(fa + da).reshape(math.prod(rows), k) if a.ndim else a.reshape(1, 1)
+    right = b.permute(db + fb).reshape(k, math.prod(columns)) if b.ndim else b.reshape(1, 1)
+    return mm(left, right).reshape(rows + columns)
 
 
 @public(method=False, out=True)
@@ -446,6 +446,11 @@ def chain_matmul(*matrices) -> Tensor:
     """The product of several matrices, in the cheapest order."""
     need_tensors(matrices)
     warn("torch.chain_matmul is deprecated and will be removed in a future PyTorch release. Use torch.linalg.multi_dot instead, whose argument is a list.", once=True)
+    if not matrices:
+        raise RuntimeError("chain_matmul(): Expected one or more matrices")
+    for m in matrices:
+        if m.ndim != 2:
+            raise RuntimeError(f"Tensor dimension is {m.ndim}, expected 2 instead.")
     return multi_dot(matrices)
 
 
