@@ -62,6 +62,19 @@ a, p = torch.linalg.lu_factor(torch.ones(3, 2, 2) + torch.eye(2)); torch.lu_unpa
 """
 
 
+SEGMENTS = """
+x = torch.tensor([[1.0, 1], [float("nan"), 1], [3, float("nan")], [4, 1], [3, 2], [2, 3]], requires_grad=True); y = torch.segment_reduce(x, "prod", lengths=torch.tensor([1, 2, 3, 0]), initial=2); y.sum().backward(); y, x.grad
+x = torch.tensor([[1.0, 1], [float("nan"), 1], [3, float("nan")], [4, 1], [3, 2], [2, 3]], requires_grad=True); y = torch.segment_reduce(x, "max", lengths=torch.tensor([1, 2, 3, 0]), initial=2); y.sum().backward(); y, x.grad
+x = torch.tensor([[1.0, 1], [float("nan"), 1], [3, float("nan")], [4, 1], [3, 2], [2, 3]], requires_grad=True); y = torch.segment_reduce(x, "min", lengths=torch.tensor([1, 2, 3, 0])); y.sum().backward(); y, x.grad
+x = torch.tensor([1.0, 1, 2, 2, 3], requires_grad=True); y = torch.segment_reduce(x, "max", lengths=torch.tensor([2, 2, 1]), initial=1.0); y.sum().backward(); y, x.grad
+x = torch.tensor([1.0, 1, 2, 2, 3], requires_grad=True); y = torch.segment_reduce(x, "min", lengths=torch.tensor([2, 2, 1]), initial=2.0); y.sum().backward(); y, x.grad
+x = torch.tensor([1.0, 0, 2, 0, 0], requires_grad=True); y = torch.segment_reduce(x, "prod", lengths=torch.tensor([2, 3])); y.sum().backward(); y, x.grad
+x = torch.arange(12.0).view(2, 6).requires_grad_(); y = torch.segment_reduce(x, "mean", offsets=torch.tensor([[0, 2, 6], [0, 0, 6]]), axis=1); y.square().nansum().backward(); y, x.grad
+x = torch.arange(12.0).view(2, 3, 2).bfloat16().requires_grad_(); y = torch.segment_reduce(x, "prod", lengths=torch.tensor([[1, 2], [2, 1]]), axis=1); y.sum().backward(); y, x.grad
+x = torch.zeros(0, requires_grad=True); y = torch.segment_reduce(x, "max", lengths=torch.tensor([0, 0])); y.sum().backward(); y, x.grad
+x = torch.zeros(3, 0, requires_grad=True); y = torch.segment_reduce(x, "mean", lengths=torch.tensor([1, 2])); y.sum().backward(); y, x.grad
+"""
+
 LIBRARIES = """
 torch.backends.cuda.preferred_linalg_library(), torch.backends.cuda.preferred_linalg_library("default"), str(torch.backends.cuda.preferred_linalg_library())
 torch.backends.cuda.preferred_linalg_library("magma")
@@ -75,6 +88,6 @@ b = torch.backends.cuda; b.preferred_blas_library(type(b.preferred_blas_library(
 """
 
 
-@pytest.mark.parametrize("program", lines(COUNTS, NAMED_DIMENSIONS, MATRICES, LIBRARIES))
+@pytest.mark.parametrize("program", lines(COUNTS, NAMED_DIMENSIONS, MATRICES, SEGMENTS, LIBRARIES))
 def test_both_print_it(subject, oracle, program):
     assert outcome(subject, program) == outcome(oracle, program)
