@@ -75,6 +75,20 @@ x = torch.zeros(0, requires_grad=True); y = torch.segment_reduce(x, "max", lengt
 x = torch.zeros(3, 0, requires_grad=True); y = torch.segment_reduce(x, "mean", lengths=torch.tensor([1, 2])); y.sum().backward(); y, x.grad
 """
 
+CONSTRUCTORS = """
+torch.Tensor(device="cuda")
+torch.Tensor((2.0, 3.0), device="meta")
+torch.FloatTensor(3, device="cuda:1")
+torch.Tensor(torch.ones(2), device="cpu")
+torch.FloatTensor(torch.ones(2), device="cpu")
+torch.ones(1).new(torch.ones(2), device="cpu")
+torch.ones(1).new(3, device="meta")
+torch.ones(1, device="meta").new(3, device="cpu")
+torch.ones(1, device="meta").new(3, device="meta").device, torch.ones(1).new([2.0], device="cpu"), torch.Tensor([2.0], device="cpu")
+import tempfile; f = tempfile.NamedTemporaryFile(); f.write(bytes(8)); f.flush(); t = torch.from_file(f.name, shared=True, size=2); t.untyped_storage().filename == f.name
+import tempfile; f = tempfile.NamedTemporaryFile(); f.write(bytes(8)); f.flush(); s = torch.UntypedStorage.from_file(f.name, False, 8); s.filename, torch.ones(1).untyped_storage().filename
+"""
+
 LIBRARIES = """
 torch.backends.cuda.preferred_linalg_library(), torch.backends.cuda.preferred_linalg_library("default"), str(torch.backends.cuda.preferred_linalg_library())
 torch.backends.cuda.preferred_linalg_library("magma")
@@ -88,6 +102,6 @@ b = torch.backends.cuda; b.preferred_blas_library(type(b.preferred_blas_library(
 """
 
 
-@pytest.mark.parametrize("program", lines(COUNTS, NAMED_DIMENSIONS, MATRICES, SEGMENTS, LIBRARIES))
+@pytest.mark.parametrize("program", lines(COUNTS, NAMED_DIMENSIONS, MATRICES, SEGMENTS, CONSTRUCTORS, LIBRARIES))
 def test_both_print_it(subject, oracle, program):
     assert outcome(subject, program) == outcome(oracle, program)

@@ -135,6 +135,14 @@ def canonical(d) -> device:
     return made
 
 
+def of_kind(d, kind: str) -> device:
+    """The device given to a legacy constructor, which makes tensors of one kind."""
+    given = device(d)
+    if given.type != kind:
+        raise RuntimeError(f"legacy constructor expects device type: {kind} but device type: {given.type} was passed")
+    return given
+
+
 CPU, META = device("cpu"), device("meta")
 _canonical["cpu"] = _canonical[CPU] = CPU
 _canonical["meta"] = _canonical[META] = META

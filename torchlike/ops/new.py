@@ -49,19 +49,23 @@ def new_tensor(self, data, *, dtype=None, device=None, requires_grad=False, layo
 
 def new(self, *args, **kwargs) -> Tensor:
     """The legacy constructor: sizes or data, with self's dtype and device."""
+    given = kwargs.get("device")
+    if given is not None and args and isinstance(args[0], Tensor):
+        raise RuntimeError("Legacy tensor new of the form tensor.new(tensor, device=device) is not supported.  Use torch.as_tensor(...) instead.")
+    place = self.device if given is None else dev.canonical(dev.of_kind(given, self.device.type))
     if "size" in kwargs:
-        return constant(as_size(kwargs["size"]), 0, self.dtype, self.device)
+        return constant(as_size(kwargs["size"]), 0, self.dtype, place)
     if args and all(isinstance(a, int) for a in args):
-        return constant(tuple(args), 0, self.dtype, self.device)
+        return constant(tuple(args), 0, self.dtype, place)
     if not args:
-        return constant((0,), 0, self.dtype, self.device)
+        return constant((0,), 0, self.dtype, place)
     if isinstance(args[0], tuple) and hasattr(args[0], "numel"):
-        return constant(tuple(args[0]), 0, self.dtype, self.device)
+        return constant(tuple(args[0]), 0, self.dtype, place)
     if hasattr(args[0], "untyped"):  # a storage: the tensor looks into its memory
         if getattr(args[0], "dtype", self.dtype) is not self.dtype:
             raise RuntimeError(f"Expected a Storage of type {self.dtype.short} or an UntypedStorage, but got type {args[0].dtype.short} for argument 1 'storage'")
         return constant((0,), 0, self.dtype, self.device).set_(args[0])
-    return from_data(args[0], self.dtype, self.device)
+    return from_data(args[0], self.dtype, place)
 
 
 for _f in (new_full, new_tensor, new):

@@ -151,13 +151,17 @@ def _tensor_new(cls, *args, **kwargs):
     from .._core import device as dev
     from .creation import _empty_check, constant
     from .from_data import from_data
-    device = dev.resolve(kwargs.pop("device", None) or "cpu")  # also where another device is the default
+    given = kwargs.pop("device", None)
+    device = dev.resolve("cpu" if given is None else dev.of_kind(given, "cpu"))  # also where another device is the default
     if kwargs.keys() - {"data"}:
         raise TypeError(f"new() got an unexpected keyword argument '{next(iter(kwargs))}'")
     if "data" in kwargs:
         args = (kwargs["data"],)
     kind = dt.get_default_dtype()
     if len(args) == 1 and isinstance(args[0], Tensor):
+        if given is not None:
+            raise RuntimeError("Legacy tensor constructor of the form torch.Tensor(tensor, device=device) is not supported.  "
+                               "Use torch.tensor(...) or torch.as_tensor(...) instead.")
         return alias(args[0], cls)  # of any dtype, unlike torch.FloatTensor(x)
     elif not args:
         made = constant((0,), 0, kind, device)

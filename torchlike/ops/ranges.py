@@ -305,9 +305,12 @@ def frombuffer(buffer, *, dtype, count: int = -1, offset: int = 0, requires_grad
     return _finish(share(np.frombuffer(buffer, kind.np, count, offset), READ_ONLY_BUFFER), requires_grad)
 
 
-_files: weakref.WeakKeyDictionary = (
-    weakref.WeakKeyDictionary()
-)  # storage -> the file's memory: somebody may still read it
+_files: weakref.WeakKeyDictionary = weakref.WeakKeyDictionary()  # storage -> the file's memory (somebody may still read it) and its name
+
+
+def file_of(storage) -> str | None:
+    """The name of the file that a storage's elements are written to."""
+    return _files[storage][1] if storage in _files else None
 
 
 @public(method=False)
@@ -343,7 +346,7 @@ def from_file(
     if not shared:  # mapped, so that a large file is read where somebody looks
         return _finish(place(array, dev.resolve(device)), requires_grad)
     made = from_numpy(array)
-    _files[made._ensure_storage()] = array
+    _files[made._ensure_storage()] = array, os.fspath(filename)
     return _finish(made, requires_grad)
 
 

@@ -21,7 +21,7 @@ from .._storage import Storage
 from .._tensor import Tensor, as_tensor_value
 from .creation import constant
 from .from_data import from_data, place
-from .ranges import from_file
+from .ranges import file_of, from_file
 from .tensor_types import CPU
 
 _objects: weakref.WeakKeyDictionary = weakref.WeakKeyDictionary()  # cell -> its UntypedStorage, one per cell
@@ -152,6 +152,11 @@ class UntypedStorage(StorageBase):
 
     def element_size(self) -> int:
         return 1
+
+    @property
+    def filename(self) -> str | None:
+        """The file whose bytes these are, where writes go to it."""
+        return file_of(self._cell)
 
     def data_ptr(self) -> int:
         return self._cell.address if self.nbytes() else 0
@@ -355,6 +360,10 @@ class TypedStorage(metaclass=_TypedMeta):
 
     def element_size(self) -> int:
         return self.dtype.itemsize
+
+    @property
+    def filename(self) -> str | None:
+        return self._untyped_storage.filename
 
     def data_ptr(self) -> int:
         return self._untyped_storage.data_ptr()

@@ -36,7 +36,7 @@ class tensortype(type):  # noqa: N801  (torch's name)
         if kwargs:
             raise TypeError(f"new() got an unexpected keyword argument '{next(iter(kwargs))}'")
         cls.need()
-        place = dev.canonical(cls.kind if device is None else device)
+        place = dev.canonical(cls.kind if device is None else dev.of_kind(device, cls.kind))
         if not args or all(isinstance(a, int) for a in args):
             return constant(args or (0,), 0, cls.dtype, place)
         if len(args) > 1:
@@ -44,6 +44,9 @@ class tensortype(type):  # noqa: N801  (torch's name)
             raise TypeError(f"new() received an invalid combination of arguments - got ({kinds})")
         (data,) = args
         if isinstance(data, Tensor):
+            if device is not None:
+                raise RuntimeError("Legacy tensor constructor of the form torch.Tensor(tensor, device=device) is not supported.  "
+                                   "Use torch.tensor(...) or torch.as_tensor(...) instead.")
             if data.dtype is not cls.dtype:
                 raise TypeError(f"expected {cls.dtype} (got {data.dtype})")
             return data.detach()
