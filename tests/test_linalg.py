@@ -240,3 +240,17 @@ def test_factors_of_nothing(oracle, which, shape):
             factor, info = torchlike.linalg.cholesky_ex(torchlike.zeros(shape), upper=upper)
             found = factor.numpy().shape, info.numpy().tolist()
         assert found == (shape, oracle.linalg.cholesky_ex(oracle.zeros(shape), upper=upper).info.tolist())
+
+
+@pytest.mark.parametrize("call", ["torch.svd_lowrank(s, q=5)", "torch.svd_lowrank(s.transpose(0, 1), q=5)", "torch.svd_lowrank(s, q=5, M=torch.ones(8, 5, dtype=s.dtype))",
+                                  "torch.pca_lowrank(s)", "torch.pca_lowrank(s.transpose(0, 1), q=5)", "torch.pca_lowrank(s, center=False)",
+                                  "torch.svd_lowrank(s * (1 + 2j), q=5)"])
+def test_low_rank_of_sparse_matrices(subject, oracle, call):
+    """Of full rank these are exact, so both libraries find the same singular values; the factors give the matrix back."""
+    found = []
+    for torch in (subject, oracle):
+        a = torch.tensor(np.random.RandomState(0).rand(8, 5) * (np.random.RandomState(1).rand(8, 5) > 0.4))
+        u, d, v = eval(call, {"torch": torch, "s": a.to_sparse()})
+        found.append((d.numpy(), (u * d @ v.mH).numpy()))
+    for ours, theirs in zip(*found):
+        np.testing.assert_allclose(ours, theirs, atol=1e-9)

@@ -9,26 +9,44 @@ from ..ops.linalg_spectral import linalg_svd
 from ..ops.random import randn
 
 
+def _adjoint(x):
+    """The conjugate transpose; of a pair, which stands for its product, too."""
+    if isinstance(x, tuple):
+        return x[1].mH, x[0].mH
+    if x.is_sparse:
+        return (x.conj() if x.dtype.is_complex else x).transpose(-2, -1)
+    return x.mH
+
+
+def _times(a, m, x: Tensor) -> Tensor:
+    """(a - m) @ x without a - m, which would be dense where a is sparse."""
+    y = a @ x
+    if m is None:
+        return y
+    return y - (m[0] @ (m[1] @ x) if isinstance(m, tuple) else m @ x)
+
+
 def _basis(A, q: int, niter: int, M) -> Tensor:
     """Orthonormal columns that nearly span the range of A - M."""
-    def times(a, m, x):
-        return linalg_qr(a @ x if m is None else a @ x - m @ x)[0]
-    Q = times(A, M, randn((A.shape[-1], q), dtype=A.dtype, device=A.device))
+    Q = linalg_qr(_times(A, M, randn((A.shape[-1], q), dtype=A.dtype, device=A.device)))[0]
     for _ in range(niter):
-        Q = times(A, M, times(A.mH, None if M is None else M.mH, Q))
+        Q = linalg_qr(_times(_adjoint(A), None if M is None else _adjoint(M), Q))[0]
+        Q = linalg_qr(_times(A, M, Q))[0]
     return Q
 
 
 @public(method=False)
 def svd_lowrank(A: Tensor, q: int | None = 6, niter: int | None = 2, M: Tensor | None = None) -> tuple:
-    """(U, S, V) with A - M nearly U diag(S) V^H, S of q values; niter rounds of subspace iteration."""
-    q, niter = 6 if q is None else q, 2 if niter is None else niter
-    M = None if M is None else M.broadcast_to(A.shape)
+    """(U, S, V) with A - M nearly U diag(S) V^H, S of q values; niter rounds of subspace iteration. A may be sparse."""
+    return _svd(A, 6 if q is None else q, 2 if niter is None else niter, None if M is None else M.broadcast_to(A.shape))
+
+
+def _svd(A: Tensor, q: int, niter: int, M) -> tuple:
     wide = A.shape[-2] < A.shape[-1]
     if wide:
-        A, M = A.mH, None if M is None else M.mH
+        A, M = _adjoint(A), None if M is None else _adjoint(M)
     Q = _basis(A, q, niter, M)
-    B = Q.mH @ A if M is None else Q.mH @ A - Q.mH @ M
+    B = _times(_adjoint(A), None if M is None else _adjoint(M), Q).mH
     U, S, Vh = linalg_svd(B, full_matrices=False)
     U, V = Q @ U, Vh.mH
     return (V, S, U) if wide else (U, S, V)
@@ -46,4 +64,11 @@ def pca_lowrank(A: Tensor, q: int | None = None, center: bool = True, niter: int
         raise ValueError(f"niter(={niter}) must be non-negative integer")
     if A.dtype.category < dt.FLOAT:
         A = A.to(dt.float32)
-    return svd_lowrank(A - A.mean(-2, keepdim=True) if center else A, q, niter)
+    if not center:
+        return _svd(A, q, niter, None)
+    if not A.is_sparse:
+        return _svd(A - A.mean(-2, keepdim=True), q, niter, None)
+    if A.ndim != 2:
+        raise ValueError("pca_lowrank input is expected to be 2-dimensional tensor")
+    means = A.sum((0,)).to_dense() / m
+    return _svd(A, q, niter, (means.new_ones(m, 1), means.unsqueeze(0)))
