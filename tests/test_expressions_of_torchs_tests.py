@@ -89,6 +89,12 @@ import tempfile; f = tempfile.NamedTemporaryFile(); f.write(bytes(8)); f.flush()
 import tempfile; f = tempfile.NamedTemporaryFile(); f.write(bytes(8)); f.flush(); s = torch.UntypedStorage.from_file(f.name, False, 8); s.filename, torch.ones(1).untyped_storage().filename
 """
 
+DEVIATIONS = """
+torch.var_mean(torch.tensor([1, 2]))
+torch.std_mean(torch.tensor([1, 2]))
+torch.std(torch.tensor([1, 2]))
+"""
+
 LIBRARIES = """
 torch.backends.cuda.preferred_linalg_library(), torch.backends.cuda.preferred_linalg_library("default"), str(torch.backends.cuda.preferred_linalg_library())
 torch.backends.cuda.preferred_linalg_library("magma")
@@ -102,6 +108,13 @@ b = torch.backends.cuda; b.preferred_blas_library(type(b.preferred_blas_library(
 """
 
 
-@pytest.mark.parametrize("program", lines(COUNTS, NAMED_DIMENSIONS, MATRICES, SEGMENTS, CONSTRUCTORS, LIBRARIES))
+@pytest.mark.parametrize("call", ["std(x, unbiased=True, correction=1)", "var(x, 0, True, correction=0)", "var(x, False, correction=0)"])
+def test_two_corrections(subject, oracle, call):
+    for torch in (subject, oracle):
+        with pytest.raises(TypeError, match="invalid combination of arguments"):
+            eval(f"torch.{call}", {"torch": torch, "x": torch.tensor([1.0, 2.0])})
+
+
+@pytest.mark.parametrize("program", lines(COUNTS, NAMED_DIMENSIONS, MATRICES, SEGMENTS, CONSTRUCTORS, DEVIATIONS, LIBRARIES))
 def test_both_print_it(subject, oracle, program):
     assert outcome(subject, program) == outcome(oracle, program)

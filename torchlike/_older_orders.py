@@ -12,8 +12,8 @@ FACTORS = {"add": ("alpha",), "sub": ("alpha",), "addcmul": ("value",), "addcdiv
 _warned: list[str] = []
 
 
-def newer(name: str, args: tuple, kwargs: dict) -> tuple[tuple, dict] | None:
-    """The arguments in today's order, where a call follows the older one; warns at the first such call."""
+def newer(name: str, args: tuple, kwargs: dict, shown: str | None = None) -> tuple[tuple, dict] | None:
+    """The arguments in today's order, where a call follows the older one; warns at the first such call. `shown`: the name that was called."""
     names, number = FACTORS[name], (int, float, complex)
     if kwargs.keys() & set(names):
         return None
@@ -28,5 +28,6 @@ def newer(name: str, args: tuple, kwargs: dict) -> tuple[tuple, dict] | None:
     if history.warnings_always or not _warned:
         _warned.append(name)
         factors = "".join(f", {n}" for n in names)
-        warnings.warn(f"This overload of {name} is deprecated: {name}(factors before tensors)\nConsider using {name}(tensors, *{factors}) instead.", stacklevel=4)
+        shown = shown or name
+        warnings.warn(f"This overload of {shown} is deprecated: {shown}(factors before tensors)\nConsider using {shown}(tensors, *{factors}) instead.", stacklevel=4)
     return tuple(tensors), {**kwargs, **dict(zip(names, numbers))}

@@ -211,7 +211,7 @@ def sparse_form(name: str, error: Refused) -> Callable:
 ARRAY_WORDS = {"x": "input", "a": "input", "x1": "input", "x2": "other"}  # names by which NumPy has them, and torch takes them too
 
 
-def _older(f: Callable, args: tuple, kwargs: dict, error: Exception) -> tuple[tuple, dict] | None:
+def _older(f: Callable, args: tuple, kwargs: dict, error: Exception, shown: str | None = None) -> tuple[tuple, dict] | None:
     """The arguments of a failed call by today's names and in today's order, where they came by others that PyTorch still takes."""
     if not isinstance(error, TypeError):
         return None
@@ -220,7 +220,7 @@ def _older(f: Callable, args: tuple, kwargs: dict, error: Exception) -> tuple[tu
         found = {w: ARRAY_WORDS[w] for w in kwargs.keys() & ARRAY_WORDS.keys() if w not in names and ARRAY_WORDS[w] in names}
         if found and not kwargs.keys() & set(found.values()) and len(set(found.values())) == len(found):
             return args, {found.get(name, name): x for name, x in kwargs.items()}
-    return newer(f.__name__, args, kwargs) if f.__name__ in FACTORS else None
+    return newer(f.__name__, args, kwargs, shown) if f.__name__ in FACTORS else None
 
 
 def with_out(f: Callable) -> Callable:
@@ -321,7 +321,7 @@ def in_place(f: Callable, name: str, repeating: Callable | None = None) -> Calla
             refuse_cast(self, args)  # torch asks first whether the result could be stored
             raise
         except Exception as error:
-            older = _older(f, (self, *args), kwargs, error)
+            older = _older(f, (self, *args), kwargs, error, name)
             if older is None:
                 taken = taken_over(name, (self, *args), kwargs)
                 if taken is not NotImplemented:

@@ -15,6 +15,7 @@ from .._core.errors import class_name
 from .._core.halves import widened
 from .._core.history import warn
 from .._core.registry import Op
+from .._kinds import combination
 from .._public import EVERY_DIM, named, public
 from .._tensor import Tensor, apply
 from .._writing import fill_out, fill_outs
@@ -446,8 +447,10 @@ def _variance_args(input, dim, unbiased, correction, keepdim, name):
     if isinstance(dim, bool):
         dim, unbiased = None, dim
     if input.dtype.category < dt.FLOAT:
-        raise RuntimeError("std and var only support floating point and complex dtypes")
+        raise RuntimeError(f"{name if '_' in name else 'std and var'} only support floating point and complex dtypes")
     if unbiased is not None:
+        if correction is not None:
+            raise combination(name, (input,), {"unbiased": unbiased, "correction": correction})
         if not isinstance(unbiased, bool):
             raise TypeError(f"argument 'unbiased' must be bool, not {class_name(unbiased)}")
         correction = int(unbiased)
