@@ -95,6 +95,11 @@ torch.std_mean(torch.tensor([1, 2]))
 torch.std(torch.tensor([1, 2]))
 """
 
+LIMITS = """
+torch.special.spherical_bessel_j0(torch.tensor([float("inf"), -float("inf"), float("nan"), 0, 0.4, -3, 1e30]))
+torch.special.spherical_bessel_j0(torch.tensor([float("inf"), -float("inf"), float("nan"), 0, 0.4, -3, 1e30], dtype=torch.float64))
+"""
+
 LIBRARIES = """
 torch.backends.cuda.preferred_linalg_library(), torch.backends.cuda.preferred_linalg_library("default"), str(torch.backends.cuda.preferred_linalg_library())
 torch.backends.cuda.preferred_linalg_library("magma")
@@ -115,6 +120,6 @@ def test_two_corrections(subject, oracle, call):
             eval(f"torch.{call}", {"torch": torch, "x": torch.tensor([1.0, 2.0])})
 
 
-@pytest.mark.parametrize("program", lines(COUNTS, NAMED_DIMENSIONS, MATRICES, SEGMENTS, CONSTRUCTORS, DEVIATIONS, LIBRARIES))
+@pytest.mark.parametrize("program", lines(COUNTS, NAMED_DIMENSIONS, MATRICES, SEGMENTS, CONSTRUCTORS, DEVIATIONS, LIMITS, LIBRARIES))
 def test_both_print_it(subject, oracle, program):
     assert outcome(subject, program) == outcome(oracle, program)

@@ -231,5 +231,13 @@ modified_bessel_k0, modified_bessel_k1 = _bessel("modified_bessel_k0", "k0"), _b
 scaled_modified_bessel_k0, scaled_modified_bessel_k1 = _bessel("scaled_modified_bessel_k0", "k0e", "x"), _bessel("scaled_modified_bessel_k1", "k1e", "x")
 modified_bessel_i0 = elementwise_function("modified_bessel_i0", lambda xp, x: special(xp).i0(x), low=False)
 modified_bessel_i1 = elementwise_function("modified_bessel_i1", lambda xp, x: special(xp).i1(x), low=False)
-spherical_bessel_j0 = elementwise_function("spherical_bessel_j0", lambda xp, x: xp.where(
-    x == 0, xp.ones_like(x), xp.sin(x) / xp.where(x == 0, xp.ones_like(x), x)), parameters="x", low=False)
+
+
+def _spherical(xp, x):
+    """sin(x) / x, with its limits."""
+    plain = (x != 0) & ~xp.isinf(x)
+    safe = xp.where(plain, x, xp.ones_like(x))
+    return xp.where(plain, xp.sin(safe) / safe, (x == 0).astype(x.dtype))
+
+
+spherical_bessel_j0 = elementwise_function("spherical_bessel_j0", _spherical, parameters="x", low=False)
