@@ -202,3 +202,49 @@ def test_elements_that_are_no_numbers(torch):
     base.sum().backward()
     bad = [caught(e.__setitem__, torch.tensor(5), source) for source in (halves[1].float(), 1.0)]
     return w.grad, e, bad, caught(e.__setitem__, torch.tensor(1), halves[:2])
+
+
+@same
+def test_each_element_of_a_long_vector(torch):
+    x = torch.arange(1500.0)
+    x.sum().item()
+    found = [all(x[1:] > 0), all(x > 0), max(x), sum(x), [float(v) for v in x][-3:], [v.item() for v in x if v % 7 == 3][:5]]
+    kept = []
+    for i, v in enumerate(x):  # views: writes go either way
+        if i % 3 == 0:
+            v.mul_(2)
+        elif i % 3 == 1:
+            v += 1
+        if i == 5:
+            x[700] = -1.5
+        if i == 9:
+            x.add_(1)
+        if i % 400 == 0:
+            kept.append((v, v._base is x, v.storage_offset(), v.is_leaf, v._version))
+    x.sub_(0.5)
+    found += [x.clone(), [k[1:-1] for k in kept], torch.stack([k[0] for k in kept])]
+    w = torch.ones((), requires_grad=True)
+    total = 0
+    for v in x[:1200].clone():
+        total = total + v * w
+    total.backward()
+    with torch.no_grad():
+        for v in x:
+            v.fill_(3)
+    y = torch.zeros(1200, dtype=torch.bfloat16)
+    for v in y:
+        v += 1
+    z = torch.zeros(1100, requires_grad=True)
+    sum(v * i for i, v in enumerate(z)).backward()
+    labels = torch.arange(1100) % 3
+    counts = [0, 0, 0]
+    for v in labels:
+        counts[v] += 1
+    return found, w.grad, x, y, z.grad, counts
+
+
+def test_elements_are_not_recorded():
+    x = torchlike.arange(3000)
+    x.sum().item()
+    kept = list(x)
+    assert len(program.state.program.results) == 0 and len(kept) == 3000

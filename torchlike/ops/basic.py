@@ -321,8 +321,17 @@ def _iter(self):
         raise TypeError("iteration over a 0-d tensor")
     n = self._value.aval.shape[0]
     if n > _MANY and self._edge is None and not self.requires_grad and self.__class__._plain:  # a program of all the slices costs each of them several times its own
-        return (self[i] for i in range(n))
+        return _each(self, n)
     return iter(self.unbind(0))
+
+
+def _each(self, n: int):
+    """The rows one after the other. Elements of a known vector come with their values: most loops over so many look at each."""
+    from .element_writes import read_element  # above this file
+    vector = self._value.aval.ndim == 1
+    for i in range(n):
+        made = read_element(self, i) if vector and self._value.array is not None else None
+        yield self[i] if made is None else made
 
 
 def _contains(self, x) -> bool:
