@@ -100,6 +100,19 @@ torch.special.spherical_bessel_j0(torch.tensor([float("inf"), -float("inf"), flo
 torch.special.spherical_bessel_j0(torch.tensor([float("inf"), -float("inf"), float("nan"), 0, 0.4, -3, 1e30], dtype=torch.float64))
 """
 
+REPEATED = """
+torch.repeat_interleave(torch.ones(2, 2), torch.tensor([1, 2]), dim=1, output_size=4)
+torch.repeat_interleave(torch.ones(2, 2), torch.tensor([2]), dim=1, output_size=5)
+torch.repeat_interleave(torch.ones(2, 2), 2, dim=1, output_size=5)
+torch.repeat_interleave(torch.tensor([1, 2]), output_size=4)
+torch.repeat_interleave(torch.tensor([1, 2]), output_size=3), torch.repeat_interleave(torch.ones(2, 2), 2, output_size=8)
+r = torch.tensor([0, 2, 1]) + 0; torch.repeat_interleave(torch.arange(6.0).view(2, 3), r, dim=1, output_size=3)
+r = torch.tensor([0, 2, 1]) + 0; torch.repeat_interleave(torch.arange(6.0).view(2, 3), r, 1, output_size=4)
+r = torch.tensor([0, 2, -1]) + 0; torch.repeat_interleave(torch.arange(6.0).view(2, 3), r, 1, output_size=1)
+r = torch.tensor([0, 2, 1], dtype=torch.int32) + 0; x = torch.ones(3, requires_grad=True); torch.repeat_interleave(x, r, output_size=3).sum().backward(); x.grad
+r = torch.zeros(0, dtype=torch.int64); torch.repeat_interleave(r, output_size=0)
+"""
+
 LIBRARIES = """
 torch.backends.cuda.preferred_linalg_library(), torch.backends.cuda.preferred_linalg_library("default"), str(torch.backends.cuda.preferred_linalg_library())
 torch.backends.cuda.preferred_linalg_library("magma")
@@ -120,6 +133,15 @@ def test_two_corrections(subject, oracle, call):
             eval(f"torch.{call}", {"torch": torch, "x": torch.tensor([1.0, 2.0])})
 
 
-@pytest.mark.parametrize("program", lines(COUNTS, NAMED_DIMENSIONS, MATRICES, SEGMENTS, CONSTRUCTORS, DEVIATIONS, LIMITS, LIBRARIES))
+@pytest.mark.parametrize("program", lines(COUNTS, NAMED_DIMENSIONS, MATRICES, SEGMENTS, CONSTRUCTORS, DEVIATIONS, LIMITS, REPEATED, LIBRARIES))
 def test_both_print_it(subject, oracle, program):
     assert outcome(subject, program) == outcome(oracle, program)
+
+
+def test_repeating_a_known_number_of_times_is_traced(subject):
+    """With output_size nobody looks at the counts."""
+    def repeated(x, mask):
+        return subject.repeat_interleave(x, mask.long() * 2, output_size=4)
+    compiled, mask = subject.compile(repeated, fullgraph=True), subject.tensor([True, False, True])
+    for n in range(4):
+        assert compiled(subject.arange(3.0) + n, mask).tolist() == [n, n, n + 2, n + 2]

@@ -6,6 +6,7 @@ import numpy as np
 
 from .._arguments import as_dim
 from .._core import dtype as dt
+from .._core import program
 from .._core.aval import broadcast_shapes
 from .._core.history import warn
 from .._core.registry import Op
@@ -154,8 +155,7 @@ def repeat_interleave(input=None, repeats=None, dim: int | None = None, *, outpu
     if input is None or repeats is None:
         if (repeats if input is None else input).ndim != 1:
             raise RuntimeError("repeat_interleave only accept 1D vector as repeat")
-        counts = _counts(repeats if input is None else input)
-        return _on(np.repeat(np.arange(counts.size), counts), (repeats if input is None else input).device)
+        return _repeated(repeats if input is None else input, output_size)
     if dim is None:
         input, dim = input.reshape(-1), 0
     d = as_dim(dim, input.ndim)
@@ -167,9 +167,13 @@ def repeat_interleave(input=None, repeats=None, dim: int | None = None, *, outpu
         repeats = from_data(list(repeats))
     if isinstance(repeats, Tensor) and repeats.numel() == 1:
         repeats = int(_counts(repeats)[0])
+        if output_size not in (None, repeats * input.shape[d]):
+            raise _other_size()
     if isinstance(repeats, int):
         if repeats < 0:
             raise RuntimeError("Repeats must be non-negative")
+        if output_size not in (None, repeats * input.shape[d]):
+            raise RuntimeError(f"repeat_interleave: Invalid output_size, expected {repeats * input.shape[d]} but got {output_size}")
         input = input.unsqueeze(d + 1)
         return input.expand(*input.shape[: d + 1], repeats, *input.shape[d + 2 :]).clone(memory_format=contiguous_format).flatten(d, d + 1)
     if repeats.ndim != 1:
@@ -179,8 +183,32 @@ def repeat_interleave(input=None, repeats=None, dim: int | None = None, *, outpu
             f"repeats must have the same size as input along dim, but got repeats.size(0) = {repeats.shape[0]} and "
             f"input.size({d}) = {input.shape[d]}"
         )
+    return index_select(input, d, _repeated(repeats, output_size).to(input.device))
+
+
+_RUNS = Op("runs", lambda xp, counts, n: xp.searchsorted(xp.cumsum(counts), xp.arange(n), side="right").astype(np.int64), vjp=False,
+           shape=lambda a, n: ((n,), dt.int64))
+_RUNS_FILL = Op("runs_fill", lambda xp, counts, n: (counts.sum() == n) & xp.all(counts >= 0), vjp=False, shape=lambda a, n: ((), dt.bool_))
+
+
+def _negative() -> RuntimeError:
+    return RuntimeError("repeats can not be negative")
+
+
+def _other_size() -> RuntimeError:
+    return RuntimeError("allocated size does not match required size")
+
+
+def _repeated(repeats: Tensor, size: int | None) -> Tensor:
+    """Each index as often as `repeats` says. Where the number of results is given, counts that are still to be computed are not looked at."""
+    if size is not None and repeats.dtype in (dt.int64, dt.int32) and repeats.numel() and repeats._known() is None:
+        program.check(apply(_RUNS_FILL, (repeats,), (size,))._value, lambda counts: _negative() if (counts < 0).any() else _other_size(), repeats._current())
+        return apply(_RUNS, (repeats,), (size,))
     counts = _counts(repeats)
-    return index_select(input, d, _on(np.repeat(np.arange(counts.size), counts), input.device))
+    made = np.repeat(np.arange(counts.size), counts)
+    if size not in (None, made.size):
+        raise _other_size()
+    return _on(made, repeats.device)
 
 
 def _counts(repeats: Tensor) -> np.ndarray:
@@ -188,7 +216,7 @@ def _counts(repeats: Tensor) -> np.ndarray:
         raise NotImplementedError(f"\"repeat_interleave_cpu\" not implemented for '{repeats.dtype.short}'")
     counts = repeats._host_array().reshape(-1)
     if counts.size and counts.min() < 0:
-        raise RuntimeError("repeats can not be negative")
+        raise _negative()
     return counts
 
 
