@@ -79,6 +79,8 @@ FUNCTIONS = {
     "made": (lambda torch, x: (torch.zeros(2, 3) + x[:, :1], torch.ones_like(x), torch.arange(4) * x, torch.eye(2) @ x, torch.linspace(0, 1, 4) + x), [X]),
     "products": (lambda torch, x: (x @ x.T, torch.bmm(x[:, None], x[..., None]), x @ torch.ones(4), torch.addmm(torch.ones(2), x, torch.ones(4, 2), alpha=2),
                                    torch.outer(x[0], x[1]), torch.einsum("ij,kj->ik", x, x), torch.einsum("bi,bi->b", [x, x]), torch.cdist(x, x + 1)), [X]),
+    "distances": (lambda torch, x: (torch.cdist(x, x[:1] + 1, 1.0), torch.cdist(x[None], x + 1, 3.0), torch.cdist(x, x + 1, float("inf")), torch.pdist(x),
+                                    torch.pdist(torch.cat([x, x * 2]), 1.0)), [X]),
     "norms": (lambda torch, x: (_F(torch).layer_norm(x, (8, 8)), _F(torch).group_norm(x, 3), _F(torch).instance_norm(x), _F(torch).normalize(x, dim=1),
                                 _F(torch).rms_norm(x, (8,)), _F(torch).local_response_norm(x, 2), _F(torch).cosine_similarity(x, x + 1)), [IMAGE]),
     "pools": (lambda torch, x: (_F(torch).max_pool2d(x, 3, 2, 1), _F(torch).avg_pool2d(x, 3, 2, 1, count_include_pad=False), _F(torch).max_pool2d(x, 3, 2, ceil_mode=True),

@@ -1,6 +1,13 @@
 """Lines that PyTorch's own tests led to: numbers, errors, warnings and strides of operations, in both libraries."""
+import contextlib
+import math
+
+import numpy as np
 import pytest
 from test_expressions import lines, outcome
+
+from torchlike._core.program import tier
+from torchlike.nn._functional import distance
 
 COUNTS = """
 torch.histc(torch.tensor([1.0, float("inf")])) and None
@@ -113,6 +120,14 @@ r = torch.tensor([0, 2, 1], dtype=torch.int32) + 0; x = torch.ones(3, requires_g
 r = torch.zeros(0, dtype=torch.int64); torch.repeat_interleave(r, output_size=0)
 """
 
+DISTANCES = """
+torch.searchsorted(torch.tensor([1, 2, 3]), 2.5, sorter=torch.tensor([0, 1, 3])) and None
+torch.searchsorted(torch.tensor([1, 2, 3]), 2.5, sorter=torch.tensor([0, 1, -1])) and None
+a = torch.tensor([[0.0, 0], [1, 2]], requires_grad=True); b = torch.tensor([[1.0, 1], [1, 2], [3, 0]], requires_grad=True); y = torch.cdist(a, b, float("inf")); y.sum().backward(); y, a.grad, b.grad
+a = torch.tensor([[0.0, 0], [1, 1], [1, 2], [1, 2]], requires_grad=True); y = torch.pdist(a, float("inf")); y.sum().backward(); y, a.grad
+torch.pdist(torch.ones(0, 3)), torch.pdist(torch.ones(1, 3)), torch.pdist(torch.ones(3, 0)), torch.cdist(torch.ones(2, 0, 3), torch.ones(4, 3)), torch.cdist(torch.ones(2, 0), torch.ones(3, 0), 0.0)
+"""
+
 LIBRARIES = """
 torch.backends.cuda.preferred_linalg_library(), torch.backends.cuda.preferred_linalg_library("default"), str(torch.backends.cuda.preferred_linalg_library())
 torch.backends.cuda.preferred_linalg_library("magma")
@@ -133,7 +148,7 @@ def test_two_corrections(subject, oracle, call):
             eval(f"torch.{call}", {"torch": torch, "x": torch.tensor([1.0, 2.0])})
 
 
-@pytest.mark.parametrize("program", lines(COUNTS, NAMED_DIMENSIONS, MATRICES, SEGMENTS, CONSTRUCTORS, DEVIATIONS, LIMITS, REPEATED, LIBRARIES))
+@pytest.mark.parametrize("program", lines(COUNTS, NAMED_DIMENSIONS, MATRICES, SEGMENTS, CONSTRUCTORS, DEVIATIONS, LIMITS, REPEATED, DISTANCES, LIBRARIES))
 def test_both_print_it(subject, oracle, program):
     assert outcome(subject, program) == outcome(oracle, program)
 
@@ -145,3 +160,43 @@ def test_repeating_a_known_number_of_times_is_traced(subject):
     compiled, mask = subject.compile(repeated, fullgraph=True), subject.tensor([True, False, True])
     for n in range(4):
         assert compiled(subject.arange(3.0) + n, mask).tolist() == [n, n, n + 2, n + 2]
+
+
+@pytest.mark.parametrize("how", ["numpy", "numpy by rows", "compiled"])
+@pytest.mark.parametrize("p", [0.0, 0.5, 1.0, 1.5, 2.0, 3.0, math.inf])
+def test_distances(subject, oracle, monkeypatch, p, how):
+    if how == "numpy by rows":
+        monkeypatch.setattr(distance, "BLOCK", 50)
+    draw = np.random.RandomState(0).rand
+    for left, right in (((5, 3), (7, 3)), ((2, 1, 5, 3), (4, 7, 3)), ((30, 4), (3, 4))):
+        found, a, b = [], draw(*left), draw(*right)
+        g, h = draw(*np.broadcast_shapes(left[:-2], right[:-2]), left[-2], right[-2]), draw(left[-2] * (left[-2] - 1) // 2)
+        for torch in (subject, oracle):
+            x, y = torch.tensor(a, requires_grad=True), torch.tensor(b, requires_grad=True)
+            z = torch.tensor(a.reshape(-1, *left[-2:])[0], requires_grad=True)
+            with tier("compiled") if how == "compiled" else contextlib.nullcontext():
+                made, pairs = torch.cdist(x, y, p, compute_mode="donot_use_mm_for_euclid_dist"), torch.pdist(z, p)
+                ((made * torch.tensor(g)).sum() + (pairs * torch.tensor(h)).sum()).backward()
+                found.append([t.detach().numpy() for t in (made, pairs, x.grad, y.grad, z.grad)])
+        for ours, theirs in zip(*found):
+            np.testing.assert_allclose(ours, theirs, rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.parametrize("p", [1.5, 2.0, 3.0])
+def test_second_derivatives_of_distances(subject, p):
+    a, b = (subject.rand(n, 3, dtype=subject.float64, requires_grad=True) for n in (4, 5))
+    assert subject.autograd.gradgradcheck(lambda a, b: subject.cdist(a, b, p, compute_mode="donot_use_mm_for_euclid_dist"), (a, b))
+    assert subject.autograd.gradgradcheck(lambda a: subject.pdist(a, p), (a,))
+
+
+def test_distances_take_no_memory_for_differences(subject, monkeypatch):
+    x = subject.rand(600, 200)
+    largest = []
+    real = distance.norm_of
+
+    def watched(xp, d, *rest):
+        largest.append(d.size)
+        return real(xp, d, *rest)
+    monkeypatch.setattr(distance, "norm_of", watched)
+    subject.cdist(x, x, 1.0).sum().item(), subject.pdist(x).sum().item()
+    assert max(largest) <= distance.BLOCK

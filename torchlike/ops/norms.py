@@ -47,7 +47,7 @@ def _unit(xp, x):
     return xp.where(size == 0, xp.zeros((), x.dtype), x / xp.where(size == 0, xp.ones((), size.dtype), size))
 
 
-def _norm_vjp(xp, g, x, out, p, dims, keepdim):
+def norm_vjp(xp, g, x, out, p, dims, keepdim):
     g, x, out = (z.astype(accumulator(z.dtype)) for z in (g, x, out))
     g, out = restore(xp, g, x.shape, dims, keepdim), restore(xp, out, x.shape, dims, keepdim)
     zero = xp.zeros((), out.dtype)
@@ -67,7 +67,7 @@ def _norm_vjp(xp, g, x, out, p, dims, keepdim):
     return _unit(xp, x) * g * scale
 
 
-NORM = Op("linalg_vector_norm", norm_of, vjp=_norm_vjp, shape=lambda a, p, dims, keepdim: (reduced(a.shape, dims, keepdim), a.dtype.to_real()))
+NORM = Op("linalg_vector_norm", norm_of, vjp=norm_vjp, shape=lambda a, p, dims, keepdim: (reduced(a.shape, dims, keepdim), a.dtype.to_real()))
 
 
 def _refuse_norm(have: dt.dtype, dtype: dt.dtype) -> None:

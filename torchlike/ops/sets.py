@@ -257,6 +257,11 @@ def _check_sorter(name: str, sequence: Tensor, sorter: Tensor) -> None:
         )
     if sorter.dtype is not dt.int64:
         raise RuntimeError(f"{name}: sorter must be a tensor of long dtype but got dtype {sorter.dtype.short}")
+    known = sorter._known()
+    if isinstance(known, np.ndarray):
+        if known.size and not 0 <= known.min() <= known.max() < sequence.shape[-1]:
+            raise RuntimeError(f"{name}: sorter index out of range")
+        return
     inside = ((sorter >= 0) & (sorter < sequence.shape[-1])).all()
     program.check(inside._value, lambda: RuntimeError(f"{name}: sorter index out of range"))
 

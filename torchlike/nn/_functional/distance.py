@@ -10,9 +10,9 @@ from ..._core import dtype as dt
 from ..._core.arrays import sum_to
 from ..._core.registry import Op
 from ..._public import named, public
-from ..._tensor import Tensor, apply, as_tensor_value
+from ..._tensor import Tensor, apply
 from ...ops.einsum import einsum
-from ...ops.norms import NORM, vector_norm
+from ...ops.norms import norm_of, norm_vjp, vector_norm
 from .common import need, wide
 
 
@@ -87,12 +87,85 @@ def cdist(x1: Tensor, x2: Tensor, p: float = 2.0, compute_mode: str = "use_mm_fo
     by_product = _MODES[compute_mode]
     if p == 2 and (x1.shape[-2] > 25 or x2.shape[-2] > 25 if by_product is None else by_product):
         return apply(_EUCLIDEAN, (x1, x2))
-    return named(_lengths(x1.unsqueeze(-2) - x2.unsqueeze(-3), p), "CdistBackward0")
+    return apply(_CDIST, (x1, x2), (float(p),))
 
 
-def _lengths(x: Tensor, p: float) -> Tensor:
-    """Norms of rows; for p = 0, a count, the gradient is zeros, where vector_norm gives none, and NaN is not counted but passed on."""
-    return vector_norm(x, p, -1) if p else apply(NORM, (x,), (0.0, (x.ndim - 1,), False)).masked_fill(x.isnan().any(-1), math.nan)
+BLOCK = 1 << 18  # differences that NumPy holds at a time
+
+
+def _lengths(xp, d, p: float):
+    """Norms of the rows of differences; for p = 0, a count, NaN is not counted but passed on."""
+    if not d.shape[-1]:
+        return xp.zeros(d.shape[:-1], d.dtype)
+    made = norm_of(xp, d, p, (d.ndim - 1,), False)
+    return made if p else xp.where(xp.isnan(d).any(axis=-1), xp.asarray(math.nan, made.dtype), made)
+
+
+def _lengths_vjp(xp, g, d, out, p: float):
+    """The gradient of differences. In the maximum norm each of the largest has all of it, where vector_norm shares it."""
+    if p == math.inf:
+        return xp.sign(d) * xp.where(xp.abs(d) == xp.expand_dims(out, -1), xp.expand_dims(g, -1), xp.zeros((), g.dtype))
+    return norm_vjp(xp, g, d, out, p, (d.ndim - 1,), False)
+
+
+def _blocks(xp, a, b) -> list[slice]:
+    """Rows of a whose differences from all rows of b NumPy holds at a time; XLA holds none."""
+    n = a.shape[-2]
+    each = math.prod(np.broadcast_shapes(a.shape[:-2], b.shape[:-2])) * b.shape[-2] * a.shape[-1]
+    step = n if xp is not np else max(1, BLOCK // max(each, 1))
+    return [slice(i, min(i + step, n)) for i in range(0, n, max(step, 1))]
+
+
+def _differences(xp, a, b, rows: slice):
+    return xp.expand_dims(a[..., rows, :], -2) - xp.expand_dims(b, -3)
+
+
+def _cdist(xp, a, b, p):
+    made = [_lengths(xp, _differences(xp, a, b, rows), p) for rows in _blocks(xp, a, b)]
+    if not made:
+        return xp.zeros((*np.broadcast_shapes(a.shape[:-2], b.shape[:-2]), 0, b.shape[-2]), a.dtype)
+    return made[0] if len(made) == 1 else xp.concatenate(made, axis=-2)
+
+
+def _cdist_vjp(xp, g, a, b, out, p):
+    ga, gb = [], xp.zeros(b.shape, b.dtype)
+    for rows in _blocks(xp, a, b):
+        w = _lengths_vjp(xp, g[..., rows, :], _differences(xp, a, b, rows), out[..., rows, :], p)
+        ga.append(w.sum(axis=-2))
+        gb = gb - sum_to(xp, w.sum(axis=-3), b.shape)
+    return (sum_to(xp, xp.concatenate(ga, axis=-2), a.shape) if ga else xp.zeros(a.shape, a.dtype)), gb
+
+
+_CDIST = Op("cdist", _cdist, vjp=_cdist_vjp, torch_name="CdistBackward0",
+            shape=lambda a, b, p: ((*np.broadcast_shapes(a.shape[:-2], b.shape[:-2]), a.shape[-2], b.shape[-2]), a.dtype))
+
+
+def _pairs(n: int) -> tuple[np.ndarray, np.ndarray]:
+    return np.triu_indices(n, 1)
+
+
+def _pdist(xp, x, p):
+    if xp is not np:
+        first, second = _pairs(x.shape[0])
+        return _lengths(xp, x[first] - x[second], p)
+    return np.concatenate([_lengths(np, x[i] - x[i + 1:], p) for i in range(len(x))] or [np.zeros(0, x.dtype)])
+
+
+def _pdist_vjp(xp, g, x, out, p):
+    if xp is not np:
+        first, second = _pairs(x.shape[0])
+        w = _lengths_vjp(xp, g, x[first] - x[second], out, p)
+        return xp.zeros_like(x).at[first].add(w).at[second].add(-w)
+    made, at = np.zeros_like(x), 0
+    for i in range(len(x)):
+        pairs = slice(at, at := at + len(x) - i - 1)
+        w = _lengths_vjp(np, g[pairs], x[i] - x[i + 1:], out[pairs], p)
+        made[i] += w.sum(axis=0)
+        made[i + 1:] -= w
+    return made
+
+
+_PDIST = Op("pdist", _pdist, vjp=_pdist_vjp, shape=lambda a, p: ((a.shape[0] * (a.shape[0] - 1) // 2,), a.dtype))
 
 
 @public(method=False)
@@ -104,8 +177,7 @@ def pdist(input: Tensor, p: float = 2) -> Tensor:
         raise RuntimeError("pdist only supports floating-point dtypes")
     if p < 0:
         raise RuntimeError("pdist only supports non-negative p values")
-    rows, columns = (as_tensor_value(i, input.device) for i in np.triu_indices(input.shape[0], 1))
-    return named(_lengths(input[rows] - input[columns], p), "PdistBackward0")
+    return apply(_PDIST, (input,), (float(p),))
 
 
 @public(method=False)

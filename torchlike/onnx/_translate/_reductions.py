@@ -60,6 +60,28 @@ def _norm(g: Graph, x: Var, p: float, dims: tuple, keepdim: bool) -> Var:
     return g.op("Pow", _reduced(g, "ReduceSum", powers, dims, keepdim), g.scalar(1 / p, x.dtype))
 
 
+def _lengths(g: Graph, ends: tuple[Var, Var], shape: tuple, p: float) -> Var:
+    difference = g.op("Sub", *ends)
+    difference.shape, difference.dtype = shape, ends[0].dtype
+    return _norm(g, difference, p, (len(shape) - 1,), False)
+
+
+@translates("cdist")
+def _cdist(g: Graph, a: Var, b: Var, p: float) -> Var:
+    ends = g.op("Unsqueeze", a, [a.ndim - 1]), g.op("Unsqueeze", b, [b.ndim - 2])
+    for end, x in zip(ends, (a, b)):
+        end.dtype = x.dtype
+    return _lengths(g, ends, (*a.shape[:-1], *b.shape[-2:]) if a.ndim >= b.ndim else (*b.shape[:-2], *a.shape[-2:-1], *b.shape[-2:]), p)
+
+
+@translates("pdist")
+def _pdist(g: Graph, x: Var, p: float) -> Var:
+    ends = tuple(g.op("Gather", x, g.const(rows), axis=0) for rows in np.triu_indices(x.shape[0], 1))
+    for end in ends:
+        end.dtype = x.dtype
+    return _lengths(g, ends, (None, x.shape[1]), p)
+
+
 def _variance(g: Graph, x: Var, dims: tuple, keepdim: bool, correction: Any) -> Var:
     axes = None if len(dims) == x.ndim else list(dims)
     centered = g.op("Sub", x, g.op("ReduceMean", x, axes, keepdims=1))
