@@ -254,3 +254,15 @@ def test_low_rank_of_sparse_matrices(subject, oracle, call):
         found.append((d.numpy(), (u * d @ v.mH).numpy()))
     for ours, theirs in zip(*found):
         np.testing.assert_allclose(ours, theirs, atol=1e-9)
+
+
+@pytest.mark.parametrize("kind", ["float32", "complex128"])
+@pytest.mark.parametrize("shape, reflections", [((5, 3), 3), ((2, 4, 6, 4), 3), ((200, 5, 3), 2), ((7, 7), 4)])
+def test_products_of_reflections(subject, oracle, kind, shape, reflections):
+    """One by one in LAPACK, and many small ones at once."""
+    draw = np.random.RandomState(0).rand
+    a, tau = ((draw(*s) + 1j * draw(*s)).astype("complex128") for s in (shape, (*shape[:-2], reflections)))
+    if kind == "float32":
+        a, tau = a.real.astype(kind), tau.real.astype(kind)
+    ours, theirs = (torch.linalg.householder_product(torch.tensor(a), torch.tensor(tau)).numpy() for torch in (subject, oracle))
+    np.testing.assert_allclose(ours, theirs, rtol=1e-4, atol=1e-4)

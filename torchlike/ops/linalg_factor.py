@@ -476,6 +476,9 @@ def _vectors(xp, a):
 
 def _product(xp, a, tau):
     m, n, k = *a.shape[-2:], tau.shape[-1]
+    if xp is np and math.prod(a.shape[:-2]) <= 16 * k:  # for more matrices than that, all at once are quicker
+        build = lapack(a.dtype, "ungqr" if a.dtype.kind == "c" else "orgqr")
+        return each(lambda x, t: (build(x, t, lwork=64 * n)[0],), a, tau, ranks=(2, 1))[0]
     v = _vectors(xp, a)
     q = xp.broadcast_to(xp.eye(m, n, dtype=a.dtype), a.shape)
 
