@@ -70,14 +70,14 @@ a, p = torch.linalg.lu_factor(torch.ones(3, 2, 2) + torch.eye(2)); torch.lu_unpa
 
 
 SEGMENTS = """
-x = torch.tensor([[1.0, 1], [float("nan"), 1], [3, float("nan")], [4, 1], [3, 2], [2, 3]], requires_grad=True); y = torch.segment_reduce(x, "prod", lengths=torch.tensor([1, 2, 3, 0]), initial=2); y.sum().backward(); y, x.grad
-x = torch.tensor([[1.0, 1], [float("nan"), 1], [3, float("nan")], [4, 1], [3, 2], [2, 3]], requires_grad=True); y = torch.segment_reduce(x, "max", lengths=torch.tensor([1, 2, 3, 0]), initial=2); y.sum().backward(); y, x.grad
-x = torch.tensor([[1.0, 1], [float("nan"), 1], [3, float("nan")], [4, 1], [3, 2], [2, 3]], requires_grad=True); y = torch.segment_reduce(x, "min", lengths=torch.tensor([1, 2, 3, 0])); y.sum().backward(); y, x.grad
+n = torch.nan; x = torch.tensor([1, n, 3, 2, 1, n]).requires_grad_(); torch.segment_reduce(x, "prod", lengths=torch.tensor([1, 2, 2, 0, 1]), initial=2).sum().backward(); x.grad
+n = torch.nan; x = torch.tensor([1, n, 3, 2, 1, n]).requires_grad_(); torch.segment_reduce(x, "max", lengths=torch.tensor([1, 2, 2, 0, 1]), initial=2).sum().backward(); x.grad
+n = torch.nan; x = torch.tensor([1, n, 3, 2, 1, n], requires_grad=True); y = torch.segment_reduce(x, "min", lengths=torch.tensor([1, 2, 2, 0, 1])); y.sum().backward(); y, x.grad
 x = torch.tensor([1.0, 1, 2, 2, 3], requires_grad=True); y = torch.segment_reduce(x, "max", lengths=torch.tensor([2, 2, 1]), initial=1.0); y.sum().backward(); y, x.grad
 x = torch.tensor([1.0, 1, 2, 2, 3], requires_grad=True); y = torch.segment_reduce(x, "min", lengths=torch.tensor([2, 2, 1]), initial=2.0); y.sum().backward(); y, x.grad
 x = torch.tensor([1.0, 0, 2, 0, 0], requires_grad=True); y = torch.segment_reduce(x, "prod", lengths=torch.tensor([2, 3])); y.sum().backward(); y, x.grad
-x = torch.arange(12.0).view(2, 6).requires_grad_(); y = torch.segment_reduce(x, "mean", offsets=torch.tensor([[0, 2, 6], [0, 0, 6]]), axis=1); y.square().nansum().backward(); y, x.grad
-x = torch.arange(12.0).view(2, 3, 2).bfloat16().requires_grad_(); y = torch.segment_reduce(x, "prod", lengths=torch.tensor([[1, 2], [2, 1]]), axis=1); y.sum().backward(); y, x.grad
+x = torch.ones(2, 6).cumsum(1).requires_grad_(); y = torch.segment_reduce(x, "mean", offsets=torch.tensor([[0, 2, 6], [0, 0, 6]]), axis=1); y.nansum().backward(); y, x.grad
+x = torch.arange(12.0).view(2, 3, 2).bfloat16().requires_grad_(); torch.segment_reduce(x, "prod", lengths=torch.tensor([[1, 2]] * 2), axis=1).sum().backward(); x.grad
 x = torch.zeros(0, requires_grad=True); y = torch.segment_reduce(x, "max", lengths=torch.tensor([0, 0])); y.sum().backward(); y, x.grad
 x = torch.zeros(3, 0, requires_grad=True); y = torch.segment_reduce(x, "mean", lengths=torch.tensor([1, 2])); y.sum().backward(); y, x.grad
 """
@@ -92,8 +92,8 @@ torch.ones(1).new(torch.ones(2), device="cpu")
 torch.ones(1).new(3, device="meta")
 torch.ones(1, device="meta").new(3, device="cpu")
 torch.ones(1, device="meta").new(3, device="meta").device, torch.ones(1).new([2.0], device="cpu"), torch.Tensor([2.0], device="cpu")
-import tempfile; f = tempfile.NamedTemporaryFile(); f.write(bytes(8)); f.flush(); t = torch.from_file(f.name, shared=True, size=2); t.untyped_storage().filename == f.name
-import tempfile; f = tempfile.NamedTemporaryFile(); f.write(bytes(8)); f.flush(); s = torch.UntypedStorage.from_file(f.name, False, 8); s.filename, torch.ones(1).untyped_storage().filename
+import tempfile; f = tempfile.NamedTemporaryFile(); f.write(bytes(8)); f.flush(); torch.from_file(f.name, shared=True, size=2).untyped_storage().filename == f.name
+import tempfile; f = tempfile.NamedTemporaryFile(); f.write(bytes(8)); f.flush(); torch.UntypedStorage.from_file(f.name, 0, 8).filename, torch.ones(1).untyped_storage().filename
 """
 
 DEVIATIONS = """
@@ -123,9 +123,18 @@ r = torch.zeros(0, dtype=torch.int64); torch.repeat_interleave(r, output_size=0)
 DISTANCES = """
 torch.searchsorted(torch.tensor([1, 2, 3]), 2.5, sorter=torch.tensor([0, 1, 3])) and None
 torch.searchsorted(torch.tensor([1, 2, 3]), 2.5, sorter=torch.tensor([0, 1, -1])) and None
-a = torch.tensor([[0.0, 0], [1, 2]], requires_grad=True); b = torch.tensor([[1.0, 1], [1, 2], [3, 0]], requires_grad=True); y = torch.cdist(a, b, float("inf")); y.sum().backward(); y, a.grad, b.grad
+a, b = [torch.tensor(x).requires_grad_() for x in ([[0.0, 0], [1, 2]], [[1.0, 1], [1, 2], [3, 0]])]; y = torch.cdist(a, b, torch.inf); y.sum().backward(); y, a.grad, b.grad
 a = torch.tensor([[0.0, 0], [1, 1], [1, 2], [1, 2]], requires_grad=True); y = torch.pdist(a, float("inf")); y.sum().backward(); y, a.grad
-torch.pdist(torch.ones(0, 3)), torch.pdist(torch.ones(1, 3)), torch.pdist(torch.ones(3, 0)), torch.cdist(torch.ones(2, 0, 3), torch.ones(4, 3)), torch.cdist(torch.ones(2, 0), torch.ones(3, 0), 0.0)
+torch.pdist(torch.ones(0, 3)), torch.pdist(torch.ones(1, 3)), torch.pdist(torch.ones(3, 0))
+torch.cdist(torch.ones(2, 0, 3), torch.ones(4, 3)), torch.cdist(torch.ones(2, 0), torch.ones(3, 0), 0.0)
+"""
+
+TOLERANCES = """
+torch.linalg.pinv(torch.eye(2), rcond=torch.full((), 1j))
+torch.linalg.pinv(torch.eye(2), atol=torch.full((), 1j))
+torch.linalg.pinv(torch.eye(2), rtol=torch.full((), 1j), hermitian=True)
+torch.linalg.matrix_rank(torch.eye(2), rtol=torch.full((), 1j))
+torch.linalg.matrix_rank(torch.eye(2), torch.full((), 1j))
 """
 
 LIBRARIES = """
@@ -148,7 +157,7 @@ def test_two_corrections(subject, oracle, call):
             eval(f"torch.{call}", {"torch": torch, "x": torch.tensor([1.0, 2.0])})
 
 
-@pytest.mark.parametrize("program", lines(COUNTS, NAMED_DIMENSIONS, MATRICES, SEGMENTS, CONSTRUCTORS, DEVIATIONS, LIMITS, REPEATED, DISTANCES, LIBRARIES))
+@pytest.mark.parametrize("program", lines(COUNTS, NAMED_DIMENSIONS, MATRICES, SEGMENTS, CONSTRUCTORS, DEVIATIONS, LIMITS, REPEATED, DISTANCES, TOLERANCES, LIBRARIES))
 def test_both_print_it(subject, oracle, program):
     assert outcome(subject, program) == outcome(oracle, program)
 

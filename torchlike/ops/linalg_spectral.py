@@ -303,6 +303,12 @@ PINV = Op("linalg_pinv", _pinv, vjp=_pinv_vjp, torch_name="LinalgPinvBackward0",
           shape=lambda a, atol, rtol, hermitian: ((*a.shape[:-2], a.shape[-1], a.shape[-2]), a.dtype))
 
 
+def _need_real(function: str, **tolerances) -> None:
+    for name, x in tolerances.items():
+        if isinstance(x, Tensor) and x.dtype.is_complex:
+            raise RuntimeError(f"torch.linalg.{function}: {name} tensor of complex type is not supported. Got {x.dtype.short}")
+
+
 def _tolerances(A, atol, rtol):
     """torch's defaults: eps * max(m, n) relative, unless an absolute tolerance is given."""
     if rtol is None:
@@ -320,6 +326,7 @@ def pinv(input, rcond=None, hermitian: bool = False, *, atol=None, rtol=None) ->
     if input.ndim < 2 or input.dtype.category < dt.FLOAT or input.dtype.to_real().itemsize < 4:
         raise RuntimeError(f"linalg.pinv({input.dtype.short}{{{list(input.shape)}}}): expected a tensor with 2 or more dimensions of float, double, cfloat "
                            "or cdouble types")
+    _need_real("pinv", rcond=rcond, atol=atol, rtol=rtol)
     rtol = rcond if rtol is None else rtol
     for x, name in ((atol, "atol"), (rtol, "rtol")):
         refuse_gradient(x, "linalg_pinv", name)
@@ -347,7 +354,9 @@ def matrix_rank(input, tol=None, hermitian: bool = False, *, atol=None, rtol=Non
         raise RuntimeError("This function doesn't handle types other than float and double")
     if not input.numel():
         return input.new_zeros(input.shape[:-2], dtype=dt.int64)
-    atol, rtol = _tolerances(input, tol if atol is None else atol, 0.0 if tol is not None else rtol)
+    atol = tol if atol is None else atol
+    _need_real("matrix_rank", atol=atol, rtol=rtol)
+    atol, rtol = _tolerances(input, atol, 0.0 if tol is not None else rtol)
     values = (eigvalsh(input).abs() if hermitian else svdvals(input)).detach()
     limit = values.amax(-1) * rtol
     limit = limit.maximum(atol) if isinstance(atol, Tensor) else limit.clamp(min=atol)
