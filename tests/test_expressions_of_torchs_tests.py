@@ -70,6 +70,8 @@ a, p = torch.linalg.lu_factor(torch.ones(3, 2, 2) + torch.eye(2)); torch.lu_unpa
 
 
 SEGMENTS = """
+torch.segment_reduce(torch.arange(3.0), "sum", lengths=torch.tensor([1, 2]), axis=-1), torch.segment_reduce(torch.ones(1, 2), "max", offsets=torch.tensor([[0, 2]]), axis=-1)
+torch.segment_reduce(torch.arange(3.0), "sum", lengths=torch.tensor([1, 2]), axis=1)
 n = torch.nan; x = torch.tensor([1, n, 3, 2, 1, n]).requires_grad_(); torch.segment_reduce(x, "prod", lengths=torch.tensor([1, 2, 2, 0, 1]), initial=2).sum().backward(); x.grad
 n = torch.nan; x = torch.tensor([1, n, 3, 2, 1, n]).requires_grad_(); torch.segment_reduce(x, "max", lengths=torch.tensor([1, 2, 2, 0, 1]), initial=2).sum().backward(); x.grad
 n = torch.nan; x = torch.tensor([1, n, 3, 2, 1, n], requires_grad=True); y = torch.segment_reduce(x, "min", lengths=torch.tensor([1, 2, 2, 0, 1])); y.sum().backward(); y, x.grad

@@ -5,6 +5,7 @@ import math
 
 import numpy as np
 
+from .._arguments import as_dim
 from .._core import dtype as dt
 from .._core.arrays import cast
 from .._core.registry import Op
@@ -97,6 +98,7 @@ def segment_reduce(data: Tensor, reduce: str, *, lengths: Tensor | None = None, 
         raise RuntimeError(f"reduce argument must be either sum, prod, mean, amax or amin, got {reduce}")
     if indices is not None:
         raise RuntimeError("segment_reduce(): indices based reduction is not supported yet.")
+    axis = as_dim(axis, data.ndim)
     starts, counts = _lengths(data, lengths, offsets, axis, unsafe)
     if data.dtype.category != dt.FLOAT:
         raise NotImplementedError(f"\"_segment_reduce_cpu\" not implemented for '{data.dtype.short}'")
