@@ -150,6 +150,8 @@ def _letter(i) -> str:
 @public(method=False)
 def einsum(equation=None, *operands) -> Tensor:
     """Sums of products named by subscripts, as numpy.einsum; also the sublist form."""
+    if not operands:
+        raise ValueError("einsum(): must specify the equation string and at least one operand, or at least one operand and its subscripts list")
     if not isinstance(equation, str):
         flat = [equation, *operands]
         if not all(isinstance(sub, (list, tuple)) for sub in flat[1::2]):
