@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import warnings
+from collections import OrderedDict
 
 from nn_models import net, said
 from same import same
@@ -66,6 +67,24 @@ def test_global_forward_hooks(torch):
     for handle in handles:
         handle.remove()
     return first, m(torch.ones(2)), seen
+
+
+@same
+def test_dictionaries_of_global_hooks_are_those_of_the_module_file(torch):
+    module, seen = torch.nn.modules.module, []
+    handles = [module.register_module_forward_hook(lambda *a: seen.append("lost"), always_call=True), module.register_module_backward_hook(lambda *a: seen.append("also lost"))]
+    counts = [len(getattr(module, "_global_" + name)) for name in ("forward_hooks", "forward_hooks_always_called", "backward_hooks")], bool(module._has_any_global_hook())
+    kept = module._global_forward_hooks, module._global_backward_hooks
+    module._global_forward_hooks, module._global_backward_hooks = OrderedDict(), OrderedDict()
+    x = torch.ones(2, requires_grad=True)
+    torch.nn.ReLU()(x).sum().backward()
+    with module.register_module_forward_hook(lambda m, args, out: out + 1):
+        y = torch.nn.ReLU()(x)
+    module._global_forward_hooks, module._global_backward_hooks = kept
+    for handle in handles:
+        handle.remove()
+    module._global_is_full_backward_hook = None
+    return counts, seen, y, torch.nn.ReLU()(x)
 
 
 @same(strides=None)

@@ -17,7 +17,7 @@ from ._core import dtype as dt
 from ._core.graph import Hooks
 from ._core.layout import Layout
 from ._tensor import Tensor
-from .nn.modules import _hooks
+from .nn.modules import module as everywhere
 from .nn.modules.module import Module
 
 NUMBERS = (int, float, bool, str)
@@ -29,7 +29,6 @@ HOOKS = ("_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "_backward_p
 _AVAL, _LAYOUT, _EDGE = map(operator.attrgetter, ("_value.aval", "_layout", "_edge"))
 _count = itertools.count()
 MOST_TOKENS = 64
-GLOBAL_HOOKS = [getattr(_hooks, f"_global{name}") for name in HOOKS]
 
 
 def sameness(x: Any) -> Any:
@@ -86,7 +85,7 @@ class Guards:
                 if self._new(("module", id(m)), elsewhere):
                     self.modules += m.__dict__, m._parameters, m._buffers, m._modules, *(getattr(m, name) for name in HOOKS)
         if self.modules:
-            self.modules += [d for d in GLOBAL_HOOKS if self._new(("module", id(d)), elsewhere)]
+            self.modules += [d for d in (getattr(everywhere, f"_global{name}") for name in HOOKS) if self._new(("module", id(d)), elsewhere)]
 
     def add_tensors(self, tensors: Iterable[Tensor], elsewhere: Set = frozenset()) -> None:
         self.tensors += [t for t in tensors if self._new(("tensor", id(t)), elsewhere)]

@@ -210,7 +210,7 @@ def _places(dims: tuple, index: tuple) -> list:
     return [found.get(i) for i in range(max(dims) + 1)]
 
 
-@_seen_as("index")
+@_seen_as("index", "index_wide")
 def _index(call: Call, x: Tensor, *rest: Any) -> Tensor:
     *index, dims = rest
     return call(aten.index.Tensor, x, _places(dims, index))

@@ -352,7 +352,7 @@ def _dropout(d):
     return lambda: d.g * (d[1] * (d[2] if len(d.avals) > 2 else d.statics[0])), *[None] * (len(d.avals) - 1)
 
 
-@rule("index", reads=(tuple(range(1, 64)),))
+@rule("index", "index_wide", reads=(tuple(range(1, 64)),))
 def _index(d):
     dims = d.statics[0]
     index = [d[1 + i] for i in range(len(dims))]

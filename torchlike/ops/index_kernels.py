@@ -56,20 +56,25 @@ class _Take(Op):
         return tuple(range(1, len(plan.avals))), ()
 
 
-def _take_derivative(op):
+def _take_derivative(wide=False):
     class TakeDerivative:
         kernel_names = []
 
         def bind(self, plan, needs):
             def run(xp, arrays):
                 *index, g = arrays
+                g = g.astype(np.float32) if wide else g
                 return [g.astype(plan.avals[0].dtype.np) for g in _take_vjp(xp, [g], plan, *index)]
             return run
     return TakeDerivative()
 
 
 INDEX = _Take("index", _take, shape=take_shape)
-INDEX.derivative = _take_derivative(INDEX)
+INDEX.derivative = _take_derivative()
+
+# The same for numbers of 16 bits, whose gradients are summed up in 32: torch's index_select does, in its first and last dimension
+INDEX_WIDE = _Take("index_wide", _take, shape=take_shape)
+INDEX_WIDE.derivative = _take_derivative(wide=True)
 
 
 def _put(xp, x, value, *rest):

@@ -15,7 +15,7 @@ from .._tensor import Tensor, apply
 from .creation import filled
 from .elements import held
 from .gathering import SCATTER_REDUCE, flat, gather, in_range, need_index, out_of, wide, write_at
-from .index_kernels import INDEX, ONLY
+from .index_kernels import INDEX, INDEX_WIDE, ONLY
 from .index_ranges import check_range
 from .indexing import _basic, _nonnegative, _prepared, put_index, put_repeating
 
@@ -47,7 +47,8 @@ def index_select(input, dim: int, index: Tensor) -> Tensor:
         in_range(index, n, lambda bad: f"INDICES element is out of DATA bounds, id={bad} axis_dim={n}")
     else:
         in_range(index, n, lambda bad: "index out of range in self", IndexError)
-    return named(apply(INDEX, (input, flat(index)), ((d,),)), "IndexSelectBackward0")
+    op = INDEX_WIDE if input.ndim > 1 and d in (0, input.ndim - 1) and wide(input.dtype.np) != input.dtype.np else INDEX
+    return named(apply(op, (input, flat(index)), ((d,),)), "IndexSelectBackward0")
 
 
 def _rows(ndim, index, dim):

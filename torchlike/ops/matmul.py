@@ -402,6 +402,8 @@ def _odd_linear(input, weight, bias) -> Tensor:
         if b.shape != (w.shape[0],) and (b.ndim > len(out) or any(m not in (1, n) for m, n in zip(b.shape[::-1], out[::-1]))):
             raise RuntimeError(f"The expanded size of the tensor ({out[-1]}) must match the existing size ({b.shape[-1]}) at non-singleton dimension "
                                f"{len(out) - 1}.  Target sizes: {list(out)}.  Tensor sizes: {list(b.shape)}")
+        if b.dtype is not x.dtype and x.ndim > 2 and not input.is_contiguous():  # torch adds it in place, to the finished product
+            return apply(LINEAR_ALONE, (input, weight)).add_(bias)
         if b.dtype is not x.dtype:
             raise RuntimeError(f"self and mat2 must have the same dtype, but got {b.dtype.short} and {w.dtype.short}")
     return apply(LINEAR_ALONE, (input, weight)) + bias

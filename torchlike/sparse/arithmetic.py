@@ -48,7 +48,7 @@ def _onto(dense: Tensor, other: SparseTensor, alpha: Any) -> Tensor:
     kind = common_dtype(dense, other)
     entries = other._entries.to(kind)
     rows = dense.to(kind).reshape(math.prod(dense.shape[:other.sparse_dim()]), *entries.shape[1:])
-    return rows.index_add(0, other.flat(), entries if alpha == 1 else entries * alpha).reshape(dense.shape)
+    return rows.index_put((other.flat(),), entries if alpha == 1 else entries * alpha, accumulate=True).reshape(dense.shape)
 
 
 def _strided(x: Any, other: SparseTensor) -> Tensor:

@@ -243,7 +243,8 @@ def added(n: int, index: Tensor, entries: Tensor) -> Tensor:
     """n rows of zeros with entries added at index."""
     if entries.dtype is dt.bool_:
         return added(n, index, entries.to(dt.uint8)) != 0
-    return entries.new_zeros((n, *entries.shape[1:])).index_add(0, index, entries)
+    # one after another, each sum rounded; index_add would add 16-bit floats in 32 bits
+    return entries.new_zeros((n, *entries.shape[1:])).index_put((index,), entries, accumulate=True)
 
 
 def gathered(places: np.ndarray, entries: Tensor, dims: tuple, name: str) -> Coo:

@@ -1,6 +1,7 @@
 """Hooks of modules: their registration, the global ones, and the call that runs them.
 
 A module without hooks never enters this file: `Module.__call__` looks at five dictionaries and calls `forward`.
+The dictionaries of global hooks are attributes of `module.py`: programs look there, empty them and put others in their place.
 """
 from __future__ import annotations
 
@@ -10,29 +11,20 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 from weakref import ref
 
+import torchlike.nn.modules.module as everywhere  # which imports this file; it is looked at in calls only
 from torchlike._tensor import Tensor
 from torchlike.nn.modules._backward_hook import BackwardHook
 
 if TYPE_CHECKING:
     from torchlike.utils.hooks import RemovableHandle
 
-_global_buffer_registration_hooks: dict[int, Callable] = OrderedDict()
-_global_module_registration_hooks: dict[int, Callable] = OrderedDict()
-_global_parameter_registration_hooks: dict[int, Callable] = OrderedDict()
-_global_backward_pre_hooks: dict[int, Callable] = OrderedDict()
-_global_backward_hooks: dict[int, Callable] = OrderedDict()
-_global_forward_pre_hooks: dict[int, Callable] = OrderedDict()
-_global_forward_hooks: dict[int, Callable] = OrderedDict()
-_global_forward_hooks_always_called: dict[int, bool] = OrderedDict()
-_global_forward_hooks_with_kwargs: dict[int, bool] = OrderedDict()
-_global_is_full_backward_hook: bool | None = None
-
 _MIXED = "Cannot use both regular backward hooks and full backward hooks {}. Please use only one of them."
 
 
 def _has_any_global_hook() -> bool:
-    return bool(_global_backward_pre_hooks or _global_backward_hooks or _global_forward_pre_hooks
-                or _global_forward_hooks or _global_forward_hooks_always_called or _global_forward_hooks_with_kwargs)
+    return bool(everywhere._global_backward_pre_hooks or everywhere._global_backward_hooks or everywhere._global_forward_pre_hooks
+                or everywhere._global_forward_hooks or everywhere._global_forward_hooks_always_called
+                or everywhere._global_forward_hooks_with_kwargs)
 
 
 def _add(hooks: dict, hook: Callable, flags: tuple[dict, ...] = (), prepend: bool = False) -> RemovableHandle:
@@ -50,34 +42,35 @@ def _add(hooks: dict, hook: Callable, flags: tuple[dict, ...] = (), prepend: boo
 
 def register_module_buffer_registration_hook(hook: Callable) -> RemovableHandle:
     """Call `hook(module, name, buffer)` at every buffer registration; what it returns replaces the buffer."""
-    return _add(_global_buffer_registration_hooks, hook)
+    return _add(everywhere._global_buffer_registration_hooks, hook)
 
 
 def register_module_module_registration_hook(hook: Callable) -> RemovableHandle:
     """Call `hook(module, name, submodule)` at every submodule registration; what it returns replaces it."""
-    return _add(_global_module_registration_hooks, hook)
+    return _add(everywhere._global_module_registration_hooks, hook)
 
 
 def register_module_parameter_registration_hook(hook: Callable) -> RemovableHandle:
     """Call `hook(module, name, param)` at every parameter registration; what it returns replaces it."""
-    return _add(_global_parameter_registration_hooks, hook)
+    return _add(everywhere._global_parameter_registration_hooks, hook)
 
 
 def register_module_forward_pre_hook(hook: Callable) -> RemovableHandle:
     """Call `hook(module, args)` before the forward of every module; what it returns replaces the arguments."""
-    return _add(_global_forward_pre_hooks, hook)
+    return _add(everywhere._global_forward_pre_hooks, hook)
 
 
 def register_module_forward_hook(hook: Callable, *, with_kwargs: bool = False,
                                  always_call: bool = False) -> RemovableHandle:
     """Call `hook(module, args, output)` after the forward of every module; what it returns replaces the output."""
-    flags = (_global_forward_hooks_with_kwargs,) * with_kwargs + (_global_forward_hooks_always_called,) * always_call
-    return _add(_global_forward_hooks, hook, flags)
+    flags = ((everywhere._global_forward_hooks_with_kwargs,) * with_kwargs
+             + (everywhere._global_forward_hooks_always_called,) * always_call)
+    return _add(everywhere._global_forward_hooks, hook, flags)
 
 
 def register_module_full_backward_pre_hook(hook: Callable) -> RemovableHandle:
     """Call `hook(module, grad_output)` before the gradients of every module's input are computed."""
-    return _add(_global_backward_pre_hooks, hook)
+    return _add(everywhere._global_backward_pre_hooks, hook)
 
 
 def register_module_full_backward_hook(hook: Callable) -> RemovableHandle:
@@ -91,11 +84,10 @@ def register_module_backward_hook(hook: Callable) -> RemovableHandle:
 
 
 def _add_global_backward(hook: Callable, full: bool) -> RemovableHandle:
-    global _global_is_full_backward_hook
-    if _global_is_full_backward_hook is (not full):
+    if everywhere._global_is_full_backward_hook is (not full):
         raise RuntimeError(_MIXED.format("as a global Module hook"))
-    _global_is_full_backward_hook = full
-    return _add(_global_backward_hooks, hook)
+    everywhere._global_is_full_backward_hook = full
+    return _add(everywhere._global_backward_hooks, hook)
 
 
 class _WrappedHook:
@@ -170,13 +162,13 @@ class HooksMixin:
         """The full and the old-style backward hooks that apply to this module, global ones first."""
         full: list[Callable] = []
         old: list[Callable] = []
-        for is_full, hooks in ((_global_is_full_backward_hook, _global_backward_hooks),
+        for is_full, hooks in ((everywhere._global_is_full_backward_hook, everywhere._global_backward_hooks),
                                (self._is_full_backward_hook, self._backward_hooks)):
             (full if is_full is True else old).extend(hooks.values())
         return full, old
 
     def _get_backward_pre_hooks(self) -> list:
-        return [*_global_backward_pre_hooks.values(), *self._backward_pre_hooks.values()]
+        return [*everywhere._global_backward_pre_hooks.values(), *self._backward_pre_hooks.values()]
 
     def _call_impl(self, *args: Any, **kwargs: Any) -> Any:
         if not (self._backward_hooks or self._backward_pre_hooks or self._forward_hooks or self._forward_pre_hooks
@@ -198,7 +190,7 @@ class HooksMixin:
         if backward_hook:
             seen["args"] = backward_hook.setup_input_hook(seen["args"])
         seen["result"] = self.forward(*seen["args"], **seen["kwargs"])
-        for key, hook in (*_global_forward_hooks.items(), *self._forward_hooks.items()):
+        for key, hook in (*everywhere._global_forward_hooks.items(), *self._forward_hooks.items()):
             called.add(key)
             self._run_forward_hook(key, hook, seen)
         if backward_hook:
@@ -211,7 +203,7 @@ class HooksMixin:
         return seen["result"]
 
     def _run_forward_pre_hooks(self, seen: dict[str, Any]) -> None:
-        for key, hook in (*_global_forward_pre_hooks.items(), *self._forward_pre_hooks.items()):
+        for key, hook in (*everywhere._global_forward_pre_hooks.items(), *self._forward_pre_hooks.items()):
             if key in self._forward_pre_hooks_with_kwargs:
                 new = hook(self, seen["args"], seen["kwargs"])
                 if new is None:
@@ -226,7 +218,7 @@ class HooksMixin:
                     seen["args"] = new if isinstance(new, tuple) else (new,)
 
     def _run_forward_hook(self, key: int, hook: Callable, seen: dict[str, Any]) -> None:
-        if key in self._forward_hooks_with_kwargs or key in _global_forward_hooks_with_kwargs:
+        if key in self._forward_hooks_with_kwargs or key in everywhere._global_forward_hooks_with_kwargs:
             new = hook(self, seen["args"], seen["kwargs"], seen["result"])
         else:
             new = hook(self, seen["args"], seen["result"])
@@ -235,7 +227,7 @@ class HooksMixin:
 
     def _run_always_called_hooks(self, seen: dict[str, Any], called: set[int]) -> None:
         """Run the `always_call` hooks that a failing forward left out; what they raise becomes a warning."""
-        for kind, hooks, always in (("global module", _global_forward_hooks, _global_forward_hooks_always_called),
+        for kind, hooks, always in (("global module", everywhere._global_forward_hooks, everywhere._global_forward_hooks_always_called),
                                     ("module", self._forward_hooks, self._forward_hooks_always_called)):
             for key, hook in list(hooks.items()):
                 if key not in always or key in called:

@@ -49,7 +49,7 @@ def _broadcast(index: tuple) -> tuple:
     return tuple(next((s for s in column if isinstance(s, Dyn) or s != 1), 1) for column in columns)
 
 
-@translates("index")
+@translates("index", "index_wide")
 def _index(g: Graph, x: Var, *rest: Any) -> Var:
     *index, dims = rest
     if len(index) == 1:
