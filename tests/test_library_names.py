@@ -157,6 +157,16 @@ def test_questions_about_tracers_and_devices(torch):
             torch._C._has_xpu, torch._C._has_mps, torch._C._has_magma, torch._C._has_cusparselt)
 
 
+@same
+def test_is_compiling_by_its_older_name(torch):
+    import warnings
+    from importlib import import_module
+    with warnings.catch_warnings(record=True) as seen:
+        warnings.simplefilter("always")
+        outside = import_module(f"{torch.__name__}._utils").is_compiling()
+    return outside, [(w.category, str(w.message)) for w in seen], hasattr(torch.utils, "_mode_utils")
+
+
 def test_an_operation_over_kernels_of_triton():
     import torchlike
     op = torchlike.library.triton_op("names::twice", lambda x: x * 2, mutates_args=(), schema="(Tensor x) -> Tensor")

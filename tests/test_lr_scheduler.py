@@ -219,3 +219,21 @@ def test_past_the_last_step(torch):
     o = optimizer(torch)
     scheduler = torch.optim.lr_scheduler.OneCycleLR(o, 0.1, 3)
     return [says(scheduler.step) for _ in range(5)]
+
+
+@same
+def test_the_state_of_an_old_checkpoint(torch):
+    """It holds the annealing function instead of its name."""
+    one = torch.optim.lr_scheduler.OneCycleLR
+    o = torch.optim.SGD([torch.zeros(1)], lr=0.1, momentum=0.9)
+    found = [one._annealing_cos(1.0, 3.0, 0.25), one._annealing_linear(1.0, 3.0, 0.25)]
+    for function in one._annealing_cos, one._annealing_linear:
+        schedule = one(o, 0.2, 10)
+        state = schedule.state_dict()
+        del state["_anneal_func_type"], schedule._anneal_func_type
+        schedule.load_state_dict({**state, "anneal_func": function})
+        for _ in range(5):
+            o.step()
+            schedule.step()
+            found.append(schedule.get_last_lr())
+    return found

@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import sys
 import traceback
+import warnings
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from types import ModuleType, TracebackType
@@ -115,3 +116,11 @@ def _get_available_device_type() -> str | None:
 def _get_device_module(device_type: str) -> ModuleType:
     """The module of functions for a kind of device."""
     return get_device_module(device_type)
+
+
+def is_compiling() -> bool:
+    """`torch.compiler.is_compiling`, under the name that it had before."""
+    from .compiler import is_compiling  # which is above the functions here
+
+    warnings.warn("`torch._utils.is_compiling` is deprecated. Use `torch.compiler.is_compiling` instead.", stacklevel=2)
+    return is_compiling()

@@ -110,14 +110,6 @@ class CyclicLR(LRScheduler):
             load_callables([self._scale_fn_custom], [state_dict.get("_scale_fn_custom")])
 
 
-def _cosine(start: float, end: float, part: float) -> float:
-    return end + (start - end) / 2.0 * (math.cos(math.pi * part) + 1)
-
-
-def _line(start: float, end: float, part: float) -> float:
-    return (end - start) * part + start
-
-
 class OneCycleLR(LRScheduler):
     """One cycle: up to `max_lr`, then down far below the start (Smith and Topin 2019). ValueError for options out of range."""
 
@@ -172,6 +164,20 @@ class OneCycleLR(LRScheduler):
                     group["max_momentum"], group["base_momentum"] = high, low
         super().__init__(optimizer, last_epoch)
 
+    @staticmethod  # old checkpoints name these two functions
+    def _annealing_cos(start: float, end: float, pct: float) -> float:
+        return end + (start - end) / 2.0 * (math.cos(math.pi * pct) + 1)
+
+    @staticmethod
+    def _annealing_linear(start: float, end: float, pct: float) -> float:
+        return (end - start) * pct + start
+
+    def _anneal_func(self, start: float, end: float, pct: float) -> float:
+        kind = getattr(self, "_anneal_func_type", None)
+        if kind is None:  # the state is that of an old checkpoint, which holds the function itself
+            return self.anneal_func(start, end, pct)
+        return (self._annealing_cos if kind == "cos" else self._annealing_linear)(start, end, pct)
+
     def _phases(self, part: float, three: bool) -> list[dict[str, Any]]:
         n = self.total_steps
         up = {
@@ -223,7 +229,7 @@ class OneCycleLR(LRScheduler):
                 break
             start = phase["end_step"]
         part = (t - start) / (phase["end_step"] - start)
-        anneal = _cosine if self._anneal_func_type == "cos" else _line
+        anneal = self._anneal_func
         lrs = []
         for group in self.optimizer.param_groups:
             lrs.append(anneal(group[phase["start_lr"]], group[phase["end_lr"]], part))
