@@ -126,3 +126,24 @@ def test_of_copies_with_a_part_replaced(torch):
     made = (x.argsort(1), x.argsort(0, descending=True), x.select_scatter(torch.zeros(4), 0, 1), x.slice_scatter(torch.zeros(3, 2), 1, 0, 2),
         x.diagonal_scatter(torch.zeros(3)))
     return [t.stride() for t in made]
+
+
+@same
+def test_of_conversions_to_a_format(torch):
+    """A conversion asks which format the strides stand for, so it copies where there is one channel, or one position, too."""
+    last, plain, last_3d = torch.channels_last, torch.contiguous_format, torch.channels_last_3d
+    tensors = (torch.randn(3, 4).t(), torch.randn(2, 3, 4, 5).transpose(1, 2), torch.randn(2, 3, 4, 5).contiguous(memory_format=last),
+               torch.randn(4, 8, 1, 1), torch.randn(2, 1, 4, 5).to(memory_format=last), torch.randn(2, 1, 4, 5).expand(2, 3, 4, 5),
+               torch.randn(2, 3, 4, 5, 6).to(memory_format=last_3d), torch.randn(0, 3, 4, 5), torch.randn(2, 3, 1, 1)[:, ::2])
+
+    def shown(x, **how):
+        try:
+            made = [x.to(**how), x.float(**how), x.double(**how), x.to(torch.float64, **how), x.cpu(**how), x.to(copy=True, **how)]
+        except RuntimeError as error:
+            return str(error)
+        return [(y.stride(), y is x) for y in made]
+
+    convolution = torch.nn.Conv2d(8, 4, 1).to(memory_format=last)
+    y = convolution(torch.randn(2, 8, 3, 3))
+    y.sum().backward()
+    return [shown(x, memory_format=f) for x in tensors for f in (last, plain, last_3d)], [convolution.weight.stride(), y.stride(), convolution.weight.grad.stride()]

@@ -24,7 +24,7 @@ from .complex_parts import joined
 from .creation import _check_dtype, constant, filled, number_dtype, scalar_tensor
 from .elements import held
 from .from_data import from_numpy
-from .memory_formats import laid_out, preserve_format
+from .memory_formats import clone, laid_out, preserve_format, suggested_format
 from .operators import in_place_operator, operator
 from .pointwise import _plain_number, binary, number, only, operands
 
@@ -122,7 +122,9 @@ def to(self, *args, dtype=None, device=None, non_blocking: bool = False, copy: b
     if out is self and copy:
         out = self.clone(memory_format=memory_format) if not self._dispatches else apply(CONVERT, (self,), (self.dtype,))
     elif memory_format is not preserve_format and memory_format is not None:
-        out = out.contiguous(memory_format)
+        if self._dispatches:
+            return out.contiguous(memory_format)
+        out = laid_out(out, out, memory_format) if out is not self else out if suggested_format(out) is memory_format else clone(out, memory_format=memory_format)
     return out
 
 
@@ -149,7 +151,7 @@ def type_as(self, other: Tensor) -> Tensor:
 @public(function=False)
 def cpu(self, memory_format=preserve_format) -> Tensor:
     """self on the CPU."""
-    return to_device(self, dev.CPU)
+    return self.to(device=dev.CPU, memory_format=memory_format)
 
 
 @public(function=False)
@@ -158,7 +160,7 @@ def cuda(self, device=None, non_blocking: bool = False, memory_format=preserve_f
     device = dev.device("cuda" if device is None else device)
     if device.type != "cuda":
         raise RuntimeError("Invalid device, must be cuda device")
-    return to_device(self, dev.canonical(device))
+    return self.to(device=device, memory_format=memory_format)
 
 
 # -- copies and filling --------------------------------------------------------------------------------------------------

@@ -4,7 +4,7 @@ from __future__ import annotations
 import numpy as np
 
 from .._arguments import as_dim
-from .._core.layout import Layout, channels_last_strides, contiguous_strides, is_channels_last, is_contiguous, like
+from .._core.layout import Layout, channels_last_strides, contiguous_strides, is_channels_last, is_contiguous, like, suggests_channels_last
 from .._core.registry import Op
 from .._exchange import copied
 from .._plainly import state as overriding
@@ -58,6 +58,13 @@ def laid_out(out: Tensor, source: Tensor, fmt) -> Tensor:
         layout = Layout(shape, channels_last_strides(shape), 0)
         out._layout = None if layout.strides == contiguous_strides(shape) else layout  # dimensions of one element: torch shows their strides
     return out
+
+
+def suggested_format(t: Tensor) -> memory_format:
+    """The format that t's strides stand for; torch's conversions ask for this one, not whether the elements are in order."""
+    if t.ndim in (4, 5) and suggests_channels_last(t._layout):
+        return channels_last if t.ndim == 4 else channels_last_3d
+    return contiguous_format
 
 
 @public(function=False)
