@@ -259,6 +259,18 @@ def test_leaving_early_ends_the_workers():
     assert x.shape == (1, 200, 200)
 
 
+@pytest.mark.parametrize("torch", [real, ours], ids=["torch", "torchlike"])
+def test_libraries_look_at_the_workers_and_end_them(torch):
+    """As ultralytics does when a loader goes."""
+    iterator = iter(torch.utils.data.DataLoader(Numbers(40), num_workers=2))
+    next(iterator)
+    workers = iterator._workers
+    assert len(workers) == 2 and all(w.is_alive() for w in workers) and workers[0].pid != workers[1].pid
+    workers[0].terminate()
+    iterator._shutdown_workers()
+    assert not any(w.is_alive() for w in workers)
+
+
 def test_loader_inside_a_loop_over_another():
     outer = ours.utils.data.DataLoader(Numbers(4), num_workers=1)
     inner = ours.utils.data.DataLoader(Numbers(3), num_workers=1, persistent_workers=True)

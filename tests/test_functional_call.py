@@ -39,14 +39,16 @@ def calls(t):
             self.register_parameter("absent", None)
 
         def forward(self, x):
+            seen.append((len(self._parameters), len(self._buffers), "extra" in self.__dict__))
             out = self.layer(x) if self.absent is None else self.layer(x) + self.absent
             return out + self.extra if hasattr(self, "extra") else out
 
+    seen = []
     module = Extended()
     module.load_state_dict({"layer.weight": t.ones(2, 3), "layer.bias": own["0.bias"][:2]})
     x, one = t.arange(6.0).reshape(2, 3), t.ones(2)
-    for given in ({"extra": one}, {"absent": one, "layer.bias": None}):
-        yield call(module, given, x).tolist(), hasattr(module, "extra"), module.absent, module.layer.bias is None
+    for given in ({"extra": one}, {"absent": one, "layer.bias": None}, {"extra": t.nn.Parameter(one)}):
+        yield call(module, given, x).tolist(), seen, hasattr(module, "extra"), module.absent, module.layer.bias is None
     for given in ({"number": one}, {"number": None}, {"layer": one}, {"other.extra": one}, {"layer.weight": 3}, {"layer.": one}, {"": one}):
         yield outcome(lambda given=given: call(module, given, x)), module.number
     models = [t.nn.Linear(2, 2) for _ in range(3)]

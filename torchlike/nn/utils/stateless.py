@@ -8,6 +8,7 @@ from typing import Any
 
 from torchlike._tensor import Tensor
 from torchlike.nn.modules.module import Module
+from torchlike.nn.parameter import Parameter
 
 __all__ = ["functional_call"]
 _ABSENT = object()  # the old value of a name that the module did not have
@@ -65,7 +66,8 @@ def _reparametrize_module(module: Module, parameters_and_buffers: dict[str, Tens
             owner, leaf = _owner(module, name)
             if not leaf:
                 raise KeyError('tensor name can\'t be empty string ""')
-            members = next((m for m in (owner._parameters, owner._buffers) if leaf in m), owner.__dict__)
+            new = owner._parameters if isinstance(tensor, Parameter) and not hasattr(owner, leaf) else owner.__dict__
+            members = next((m for m in (owner._parameters, owner._buffers) if leaf in m), new)
             old = members[leaf] if leaf in members else getattr(owner, leaf, _ABSENT)
             if old is not None and old is not _ABSENT and not isinstance(old, Tensor):
                 raise TypeError(f"attribute `{leaf}`: {old} is not an instance of torch.Tensor")

@@ -129,6 +129,10 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
         self._finalizer = weakref.finalize(self, self._workers.close)
         self._deal()
 
+    def _shutdown_workers(self) -> None:
+        """End the workers now. Libraries call this."""
+        self._finalizer()
+
     def restart(self, loader) -> None:
         """Begin a new epoch with the same workers; what they still had to do for the last one is dropped."""
         self._begin(loader)

@@ -11,6 +11,7 @@ import signal
 import socket
 import time
 import warnings
+from collections.abc import Iterator
 from multiprocessing.connection import wait as wait_for_any
 from typing import Any
 
@@ -52,6 +53,16 @@ class Workers:
         except BaseException:
             self.close()
             raise
+
+    def __iter__(self) -> Iterator:
+        """The processes: libraries look whether they live, and end them."""
+        return iter(self.processes)
+
+    def __len__(self) -> int:
+        return len(self.processes)
+
+    def __getitem__(self, worker_id: int) -> Any:
+        return self.processes[worker_id]
 
     def send(self, worker_id: int, request: Any) -> None:
         """Queue a request; never blocks for long, because workers read at all times."""
