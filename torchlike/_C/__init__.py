@@ -28,6 +28,7 @@ _TensorMeta = type(Tensor)
 _used: set[str] = set()
 globals().update(_switches())  # speechbrain turns profiling off
 
+has_lapack = True
 _has_xpu = _has_mps = _has_magma = _has_cusparselt = False  # what this is built without, wherever it runs (bitsandbytes asks)
 
 
