@@ -233,6 +233,21 @@ def test_pools_of_impossible_sizes(torch):
 
 
 @same
+def test_norms_of_16_bits_are_rounded_once(torch):
+    F, found = torch.nn.functional, []
+    x, w, b = torch.arange(480.0).reshape(2, 4, 60).sin(), torch.linspace(0.3, 1.7, 4), torch.linspace(-1, 0.6, 4)
+    for kind in torch.bfloat16, torch.float16:
+        x, w, b = x.to(kind), w.to(kind), b.to(kind)
+        whole = F.group_norm(x.float(), 2, w.float(), b.float()).to(kind)
+        found += [(F.group_norm(x, 2, w, b) == whole).all(), F.group_norm(x, 2, w).dtype, F.group_norm(x, 2, None, b).dtype, F.instance_norm(x, None, None, w, b).dtype]
+        w.requires_grad_()
+        F.group_norm(x, 2, w, b).sum().backward()
+        found.append(w.grad.dtype)
+        w = w.detach()
+    return found
+
+
+@same
 def test_norms_of_mixed_precision(torch):
     F, x, found = torch.nn.functional, torch.linspace(-1, 1, 24).reshape(2, 4, 3), []
     for dtype in (torch.bfloat16, torch.float32, torch.float64):

@@ -79,6 +79,15 @@ def _mixed(input: Tensor, *params) -> bool:
     return bool(kinds)
 
 
+def _rounded_once(input: Tensor, weight, bias) -> bool:
+    """Whether 16-bit numbers are scaled or shifted after they were normalised: in 32 bits, so that the result is rounded but once."""
+    return input.dtype.category == dt.FLOAT and input.dtype.itemsize == 2 and (weight is not None or bias is not None)
+
+
+def _floats(*params) -> list:
+    return [None if p is None else p.float() for p in params]
+
+
 def layer_norm(input: Tensor, normalized_shape, weight=None, bias=None, eps: float = 1e-5) -> Tensor:
     """(x - mean) / sqrt(var + eps) over the last dimensions, then weight and bias (Ba et al. 2016)."""
     if isinstance(normalized_shape, int):
@@ -298,8 +307,8 @@ def instance_norm(input: Tensor, running_mean=None, running_var=None, weight=Non
         raise ValueError(f"Expected more than 1 spatial element when training, got input size {input.shape}")
     if not use_input_stats and (running_mean is None or running_var is None):
         raise RuntimeError("Expected running_mean and running_var to be defined when use_input_stats is false")
-    if _mixed(input, weight, bias):  # half precision, rounded once
-        return instance_norm(input.float(), running_mean, running_var, weight, bias, use_input_stats, momentum, eps).to(input.dtype)
+    if _mixed(input, weight, bias) or _rounded_once(input, weight, bias):
+        return instance_norm(input.float(), running_mean, running_var, *_floats(weight, bias), use_input_stats, momentum, eps).to(input.dtype)
     repeated = [None if t is None else t.to(input.dtype).repeat(n) for t in (running_mean, running_var)]
     if use_input_stats and running_mean is None and running_var is None:
         y = apply(LAYER_NORM, (input.reshape(n * c, math.prod(rest)), None, None), (1, float(eps))).reshape(input.shape)
@@ -333,8 +342,8 @@ def group_norm(input: Tensor, num_groups: int, weight=None, bias=None, eps: floa
         if t is not None and (t.ndim != 1 or t.shape[0] != shape[1]):
             raise RuntimeError(f"Expected {name} to be a vector of size equal to the number of channels in input, but got {name} of shape "
                                f"{list(t.shape)} and input of shape {list(shape)}")
-    if _mixed(input, weight, bias):
-        return group_norm(input.float(), num_groups, weight, bias, eps).to(input.dtype)
+    if _mixed(input, weight, bias) or _rounded_once(input, weight, bias):
+        return group_norm(input.float(), num_groups, *_floats(weight, bias), eps).to(input.dtype)
     y = apply(LAYER_NORM, (input.reshape(shape[0], num_groups, math.prod(shape[1:]) // num_groups), None, None), (1, float(eps))).reshape(shape)
     y = keep_format(y, input)
     view = (1, -1) + (1,) * (len(shape) - 2)
