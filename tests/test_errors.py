@@ -297,3 +297,20 @@ def test_ctrl_c_inside_backward(torch):
     handle.remove()
     (x * 3).sum().backward()
     return seen, x.grad
+
+
+@same
+def test_roundings_of_other_kinds(torch):
+    tensors = {"bool": torch.tensor([True, False]), "long": torch.tensor([1, 2]), "complex": torch.tensor([1j])}
+    found = {}
+    for name in ("ceil", "floor", "trunc", "frac", "round"):
+        for kind, x in tensors.items():
+            found[name, kind] = [error(getattr(torch, name), x), error(getattr(x.clone(), name + "_")), error(getattr(torch, "_foreach_" + name), [x])]
+    return found
+
+
+@same
+def test_packed_scalars_of_foreach_functions(torch):
+    x = [torch.ones(2), torch.ones(2)]
+    scalars = (torch.ones(2), torch.ones(4)[::2], torch.ones(3), torch.ones(2, 2), torch.ones(2, 2)[:, 0])
+    return [error(f, x, x, x, s) for f in (torch._foreach_addcmul, torch._foreach_addcdiv) for s in scalars]

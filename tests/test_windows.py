@@ -2,6 +2,8 @@
 import numpy as np
 import pytest
 import torch
+from nn_models import said
+from same import same
 
 import torchlike
 from torchlike._core import program
@@ -44,3 +46,11 @@ def test_adaptive_maxima_of_uneven_windows_are_looked_up_at_once(shape, sizes):
     ours = getattr(torchlike.nn.functional, name)(torchlike.tensor(x), sizes, return_indices=True)
     for a, b in zip(ours, theirs):
         assert np.array_equal(a.numpy(), b.numpy())
+
+
+@same
+def test_words_about_lines_that_are_too_short(torch):
+    """With indices torch sees a plane of height 1."""
+    f = torch.nn.functional
+    return [said(pool, torch.ones(1, 1, 4), 3, dilation=2, return_indices=i) for pool in (f.max_pool1d, f.max_pool1d_with_indices) for i in (False, True)], [
+        said(f.max_pool1d, torch.ones(shape), 2, return_indices=True) for shape in ((4,), (2, 0, 4), (2, 3, 0))]

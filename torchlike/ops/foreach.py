@@ -106,6 +106,8 @@ def _product(method: str):
         if isinstance(value, Tensor):
             if value.ndim != 1:
                 raise RuntimeError(f"Expected packed scalar Tensor to be of dimension 1. Got {value.ndim} instead.")
+            if not value.is_contiguous():
+                raise RuntimeError("Expected scalars to be contiguous.")
             value = value.tolist()
             if len(value) != n:
                 raise RuntimeError(f"Expected length of scalars to match input of length {n} but got {len(value)} instead.")

@@ -122,13 +122,25 @@ def _zero(xp, g):
 
 def _rounding(name, kernel, names=()):
     """Rounding keeps integers as they are."""
-    return unary(name, lambda xp, x: x if x.dtype.kind in "iub" else kernel(xp, x), _zero, promote="arith", names=names, real=True)
+    def promote(common):
+        if common is dt.bool_:
+            raise NotImplementedError(f'"{name}_vml_cpu" not implemented for \'Bool\'')
+        if common.is_complex:
+            raise NotImplementedError(f"{name} is not supported for complex inputs")
+        return common, common
+    return unary(name, lambda xp, x: x if x.dtype.kind in "iu" else kernel(xp, x), _zero, promote=promote, names=names)
+
+
+def _fraction_of(common: dt.dtype):
+    if common.category != dt.FLOAT:
+        raise NotImplementedError(f'"frac_cpu" not implemented for \'{common.short}\'')
+    return common, common
 
 
 floor = _rounding("floor", lambda xp, x: xp.floor(x))
 ceil = _rounding("ceil", lambda xp, x: xp.ceil(x))
 trunc = _rounding("trunc", lambda xp, x: xp.trunc(x), names=("fix",))
-frac = unary("frac", lambda xp, x: x - xp.trunc(x), lambda xp, g: g, promote="arith", real=True)
+frac = unary("frac", lambda xp, x: x - xp.trunc(x), lambda xp, g: g, promote=_fraction_of)
 _ROUND = Elementwise("round", lambda xp, x, decimals: x if x.dtype.kind in "iub" else _round(xp, x, decimals), grads=(_zero,))
 _ROUND_TO = Elementwise("round_decimals", lambda xp, x, decimals: x if x.dtype.kind in "iub" else _round(xp, x, decimals), grads=(_zero,), torch_name="RoundBackward1")
 

@@ -110,8 +110,9 @@ def _check_window(input, kernel, stride, padding, dilation, n: int, name: str) -
             raise IndexError(f"Dimension out of range (expected to be in range of [-1, 0], but got {-n - 1})")
         raise RuntimeError({"max_pool1d": "max_pool1d: Expected 2D or 3D (batch mode) tensor with optional 0 dim batch size for input, but got:"
                                           f"{list(input.shape)}",
-                            "avg_pool1d": f"Expected 2 to 3 dimensions, but got {input.ndim}-dimensional tensor for argument #1 'self' (while checking "
-                                          "arguments for avg_pool1d)"}.get(name, f"non-empty {n + 1}D or {n + 2}D (batch mode) tensor expected for input"))
+                            **{line: f"Expected 2 to 3 dimensions, but got {input.ndim}-dimensional tensor for argument #1 'self' (while checking "
+                                     f"arguments for {line[:10]})" for line in ("avg_pool1d", "max_pool1d_with_indices")}}.get(
+                                         name, f"non-empty {n + 1}D or {n + 2}D (batch mode) tensor expected for input"))
     _refuse_empty(input, n, name)
     axes = "THW"[-n:]
     if line and min(dilation) <= 0:
@@ -143,7 +144,7 @@ def _refuse_empty(input, n: int, name: str) -> None:
     if n == 3:
         raise RuntimeError(f"{'max_pool3d_with_indices_out_cpu_template' if name == 'max_pool3d' else name}(): Expected input's non-batch dimensions to "
                            f"have positive length, but input has a shape of {list(input.shape)} and non-batch dimension {empty} has length zero!")
-    shape = [*input.shape[:-1], 1, input.shape[-1]] if name == "avg_pool1d" else list(input.shape)  # torch sees a line as a plane of height 1
+    shape = [*input.shape[:-1], 1, input.shape[-1]] if name in ("avg_pool1d", "max_pool1d_with_indices") else list(input.shape)  # torch sees a line as a plane of height 1
     start, dims = ("max_pool1d: ", "2D or 3D") if name == "max_pool1d" else ("", "3D or 4D")
     raise RuntimeError(f"{start}Expected {dims} (batch mode) tensor with optional 0 dim batch size for input, but got:{shape}")
 
@@ -178,7 +179,8 @@ def _max_pool_nd(n: int):
     name, node = f"max_pool{n}d", "SqueezeBackward1" if n == 1 else f"MaxPool{n}DWithIndicesBackward0"
 
     def f(input: Tensor, kernel_size, stride=None, padding=0, dilation=1, ceil_mode: bool = False, return_indices: bool = False):
-        statics = _geometry(input, kernel_size, stride, padding, dilation, ceil_mode, n, name)
+        # with indices a line is a plane of height 1 to torch, in its words too
+        statics = _geometry(input, kernel_size, stride, padding, dilation, ceil_mode, n, "max_pool1d_with_indices" if n == 1 and return_indices else name)
         if return_indices:
             return tuple(named(keep_format(t, input), node) for t in apply(_MAX_POOL_INDICES, (input,), statics))
         return named(keep_format(apply(_MAX_POOL, (input,), statics), input), node)

@@ -6,7 +6,6 @@ The dictionaries of global hooks are attributes of `module.py`: programs look th
 from __future__ import annotations
 
 import warnings
-from collections import OrderedDict
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 from weakref import ref
