@@ -301,3 +301,21 @@ def test_cross_entropy_with_probabilities(torch):
             loss = torch.nn.functional.cross_entropy(x, target, reduction=reduction)
             found += [loss, loss.signbit() & (loss == 0), loss.grad_fn.name(), *torch.autograd.grad(loss.sum(), x)]
     return found
+
+
+@same
+def test_checks_of_batch_norm_eps(torch):
+    F, x = torch.nn.functional, torch.arange(12.0).reshape(2, 3, 2).sin()
+    found = [said(F.batch_norm, x, torch.zeros(3), torch.ones(3), training=training, eps=eps) for training in (False, True) for eps in (0.0, -1, 1e-3)]
+    return found, said(torch.nn.BatchNorm1d(3, eps=0.0), x), said(F.batch_norm, x[:1, :, :1], None, None, training=True, eps=0.0), F.instance_norm(x, eps=0.0)
+
+
+@same
+def test_checks_of_cross_entropy_with_probabilities(torch):
+    F, x, y = torch.nn.functional, torch.arange(6.0).reshape(2, 3).sin(), torch.tensor([0, 2])
+    q, found = x.softmax(1), []
+    for smoothing in (-0.5, 0.0, 1.0, 1.5, math.nan):
+        found += [said(F.cross_entropy, x, target, label_smoothing=smoothing) for target in (y, q)]
+    found += [said(F.cross_entropy, x, q, ignore_index=i) for i in (0, 5, -1)]
+    found += [said(F.cross_entropy, x, q, weight=torch.ones(shape)) for shape in ((3,), (2,), (1,), (3, 1), (1, 3), ())]
+    return found, said(F.cross_entropy, torch.tensor(1.0), torch.tensor(0)), said(F.cross_entropy, torch.tensor(1.0), torch.tensor(1.0))

@@ -241,21 +241,29 @@ def cross_entropy(input: Tensor, target: Tensor, weight=None, size_average=None,
     reduction = reduction_of(size_average, reduce, reduction)
     need(input, "cross_entropy_loss")
     need(target, "cross_entropy_loss", "target", 2)
-    if not 0.0 <= label_smoothing <= 1.0:
-        raise RuntimeError(f"label_smoothing must be between 0.0 and 1.0. Got: {label_smoothing:g}")
     x, y = input._value.aval, target._value.aval
+    if label_smoothing > 1.0:
+        raise RuntimeError(f"label_smoothing must be between 0.0 and 1.0. Got: {label_smoothing:g}")
+    label_smoothing = max(0.0, label_smoothing)  # torch takes less than nothing for nothing
     if x.shape == y.shape and y.dtype.category >= dt.FLOAT:
-        return _probability_loss(input, target, weight, reduction, label_smoothing)
-    if x.shape == y.shape and x.ndim > 1:
+        return _probability_loss(input, target, weight, int(ignore_index), reduction, label_smoothing)
+    if x.shape == y.shape and x.ndim != 1:
         raise RuntimeError(f"Expected floating point type for target with class probabilities, got {y.dtype.short}")
     floating(input, "log_softmax_lastdim_kernel_impl", "cross_entropy_loss")
     target = _checked_target(input, target, weight, ignore_index)
     return _classified(CROSS_ENTROPY, input, target, weight, (int(ignore_index), reduction, float(label_smoothing)))
 
 
-def _probability_loss(input, target, weight, reduction, smoothing):
+def _probability_loss(input, target, weight, ignore, reduction, smoothing):
     axis = 1 if input.ndim > 1 else 0
+    if not input.ndim:
+        raise IndexError("Dimension specified as 1 but tensor has no dimensions")
     classes = input.shape[axis]
+    if ignore >= 0:
+        raise RuntimeError("ignore_index is not supported for floating point target")
+    if weight is not None and tuple(weight.shape) != (classes,):
+        raise RuntimeError(f"cross_entropy: weight tensor should be defined either for all {classes} classes or no classes but got weight tensor of shape: "
+                           f"{list(weight.shape)}")
     if smoothing:
         target = target * (1 - smoothing) + smoothing / classes
     logp = input.log_softmax(axis)

@@ -23,6 +23,7 @@ from . import (
 from . import (
     embedding_bag as _bags,
 )
+from .common import need
 
 _REDUCTIONS = ("none", "mean", "sum")
 
@@ -119,8 +120,8 @@ def group_norm(input: Tensor, num_groups: int, weight=None, bias=None, eps: floa
 
 @public(method=False)
 def batch_norm(input: Tensor, weight, bias, running_mean, running_var, training: bool, momentum: float, eps: float, cudnn_enabled: bool) -> Tensor:
-    """nn.functional.batch_norm, with weight and bias first."""
-    return normalization.batch_norm(input, running_mean, running_var, weight, bias, training, momentum, eps)
+    """nn.functional.batch_norm without its checks of sizes and eps, with weight and bias first."""
+    return normalization.batch_norm_moments(need(input, "batch_norm"), running_mean, running_var, weight, bias, training, momentum, eps)[0]
 
 
 @public(method=False)

@@ -296,6 +296,10 @@ def batch_norm(input: Tensor, running_mean, running_var, weight=None, bias=None,
         raise
     if training and len(size) > 1 and math.prod(size) == size[1]:
         raise ValueError(f"Expected more than 1 value per channel when training, got input size {input.shape}")
+    if training and eps <= 0:
+        raise ValueError(f"batch_norm eps must be positive during training, but got {eps}")
+    if eps < 0:
+        raise ValueError(f"batch_norm eps must be non-negative, but got {eps}")
     return batch_norm_moments(input, running_mean, running_var, weight, bias, training, momentum, eps)[0]
 
 
@@ -313,7 +317,7 @@ def instance_norm(input: Tensor, running_mean=None, running_var=None, weight=Non
     if use_input_stats and running_mean is None and running_var is None:
         y = apply(LAYER_NORM, (input.reshape(n * c, math.prod(rest)), None, None), (1, float(eps))).reshape(input.shape)
     else:
-        y = batch_norm(input.reshape(1, n * c, *rest), *repeated, None, None, use_input_stats, momentum, eps).reshape(input.shape)
+        y = batch_norm_moments(input.reshape(1, n * c, *rest), *repeated, None, None, use_input_stats, momentum, eps)[0].reshape(input.shape)
     if use_input_stats:
         from ...autograd.grad_mode import no_grad
         with no_grad():
