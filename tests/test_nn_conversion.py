@@ -113,3 +113,22 @@ def test_module_load_of_a_class_of_tensors(torch):
         return m.weight.detach().as_subclass(torch.Tensor), m.bias.detach(), Loud.seen
 
     return _under(torch, "swap", work)
+
+
+@same
+def test_gradients_stay_the_objects_that_they_are(torch):
+    def converted(*conversions):
+        m = torch.nn.Linear(3, 2)
+        m(torch.ones(1, 3)).sum().backward()
+        g, found = m.weight.grad, []
+        for convert in conversions:
+            convert(m)
+            found.append((m.weight.grad is g, g.dtype, g.device.type, m.weight.grad.dtype, m.weight.grad.device.type))
+        return found, g.sum() if g.device.type == "cpu" else None
+
+    conversions = (lambda m: m.double(), lambda m: m.requires_grad_(False).half(), lambda m: m.float(), lambda m: m.to("meta"))
+    kept = torch.nn.Linear(3, 2)
+    kept.weight.grad = torch.ones(2, 3).requires_grad_()
+    g = kept.weight.grad
+    kept.double()
+    return converted(*conversions), _under(torch, "overwrite", lambda: converted(*conversions)), [kept.weight.grad is g, g.requires_grad, g.is_leaf, g.dtype]

@@ -63,6 +63,11 @@ def _forward_unimplemented(self: Module, *input: Any) -> None:
     raise NotImplementedError(f'Module [{type(self).__name__}] is missing the required "forward" function')
 
 
+def _takes_over(old: Tensor, new: Tensor) -> bool:
+    """Whether a tensor stays the object that it is, with what a conversion made of it; data cannot change its kind."""
+    return not future._overwrite and old.is_meta == new.is_meta and old.layout is new.layout
+
+
 LATE: dict[str, Callable[[Any], Any]] = {}  # attributes that some modules have: by their names, what makes one of a module, or None
 
 
@@ -405,13 +410,16 @@ class Module(HooksMixin, StateDictMixin):
             if future._swap or (new._dispatches and hasattr(new, "__tensor_flatten__")):
                 self._swap_in(param, new, grad, name)
                 continue
-            target = param
-            if future._overwrite or param.is_meta != new.is_meta or param.layout is not new.layout:  # data cannot change its kind
+            target, old = param, param.grad
+            if not _takes_over(param, new):
                 target = self._parameters[name] = Parameter(new, param.requires_grad)
             elif new is not param:
                 param.data = new
-            if grad is not None and (target is not param or grad is not param.grad):
-                target.grad = grad.requires_grad_(param.grad.requires_grad)
+            if grad is not None and target is param and _takes_over(old, grad):
+                if grad is not old:
+                    old.data = grad
+            elif grad is not None:
+                target.grad = grad.requires_grad_(old.requires_grad)
         for name, buffer in self._buffers.items():
             if buffer is not None:
                 self._buffers[name] = fn(buffer)
