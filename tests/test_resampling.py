@@ -105,3 +105,18 @@ def test_few_points_of_large_images(mode, padding, shape, points):
             made.append((out.detach().numpy(), given.grad.numpy()))
     for ours, theirs in zip(*made):
         np.testing.assert_allclose(ours, theirs, rtol=2e-4, atol=2e-5)
+
+
+def test_what_stands_for_a_size():
+    def refused(library, size):
+        try:
+            return tuple(library.nn.functional.interpolate(library.ones(1, 2, 4, 4), size=size).shape)
+        except TypeError:
+            return "TypeError"
+
+    for make in (lambda t: t.tensor(6), lambda t: t.tensor(6.0), lambda t: t.tensor([6, 6]), lambda t: 6.0, lambda t: True, lambda t: "a", lambda t: np.int64(6)):
+        for whole in (lambda s: s, lambda s: (s, s)):
+            assert refused(torch, whole(make(torch))) == refused(oracle, whole(make(oracle)))
+    words = "expected size to be one of int or Tuple.*got size with types"
+    with pytest.raises(TypeError, match=words):
+        torch.nn.functional.interpolate(torch.ones(1, 2, 4), size=(torch.tensor(6.0),))

@@ -277,6 +277,13 @@ def interpolate(input: Tensor, size=None, scale_factor=None, mode: str = "neares
     return _resampled(input, tuple(size), factors, mode, bool(align_corners), antialias, n)
 
 
+def _countable(size) -> bool:
+    """Whether a number stands for a size: an integer, or a tensor of one."""
+    if isinstance(size, Tensor):
+        return size.numel() == 1 and size.dtype.category < dt.FLOAT
+    return hasattr(size, "__index__") and not isinstance(size, bool)
+
+
 def _sizes(input: Tensor, size, scale_factor, n: int):
     """(size, scale factors): one of them a list, the other None."""
     if size is not None and scale_factor is not None:
@@ -298,7 +305,7 @@ def _sizes(input: Tensor, size, scale_factor, n: int):
         given = [given] * n
     if size is None:
         return None, [float(f) for f in given]
-    if not all(hasattr(s, "__index__") for s in given):
+    if not all(map(_countable, given)):
         raise TypeError(f"expected size to be one of int or Tuple[int] or Tuple[int, int] or Tuple[int, int, int], but got size with types "
                         f"{[type(s) for s in given]}")
     return [s.__index__() for s in given], None
