@@ -71,3 +71,18 @@ def test_math_and_fused_are_different_operations():
     for name in NAMES:
         getattr(cuda, f"enable_{name}_sdp")(True)
     assert ops == [attention.ATTENTION_ANYWHERE, attention.ATTENTION, attention.FUSED_ATTENTION]
+
+
+@pytest.mark.parametrize("shape", [(2, 3, 4, 8), (3, 4, 8), (4, 8)])
+@pytest.mark.parametrize("dropout", [0.0, 0.5])
+@pytest.mark.parametrize("math", [False, True])
+def test_a_mask_beside_is_causal_is_the_fused_kernels(both, shape, dropout, math):
+    found = []
+    for torch in both:
+        x, mask = torch.ones(shape), torch.ones(4, 4).tril().bool()
+        torch.backends.cuda.enable_flash_sdp(not math)
+        try:
+            found.append(tuple(torch.nn.functional.scaled_dot_product_attention(x, x, x, mask, dropout, is_causal=True).shape))
+        except RuntimeError as error:
+            found.append(str(error))
+    assert found[0] == found[1]

@@ -14,7 +14,7 @@ from ..._core.registry import Op
 from ..._tensor import Tensor, apply, as_tensor_value
 from ...ops.random import default_generator, drawn
 from .common import need
-from .sdp_backends import allows_fused, allows_math
+from .sdp_backends import SDPBackend, allows_fused, allows_math, is_allowed
 
 # softmax(q k^T * scale + bias, masked) v, as three operations: the formula, whose fusion is left to XLA; the kernels of
 # pallas_kernels, which long sequences take; and the formula that GPUs and TPUs replace by those kernels (accelerated.py).
@@ -135,7 +135,7 @@ def _can_fuse(q: Tensor, k: Tensor, v: Tensor, mask) -> bool:
     return allows_fused()
 
 
-def _check(query, key, value, attn_mask, is_causal) -> None:
+def _check(query, key, value, attn_mask, dropout_p, is_causal) -> None:
     for i, (t, name) in enumerate(((query, "query"), (key, "key"), (value, "value")), 1):
         need(t, "scaled_dot_product_attention", name, i)
     if query.ndim < 2 or key.ndim < 2 or value.ndim < 2:
@@ -154,7 +154,8 @@ def _check(query, key, value, attn_mask, is_causal) -> None:
         raise RuntimeError(f"Expected size for first two dimensions of batch2 tensor to be: {[*batch[-1:], key.shape[-2]]} but got: "
                            f"{[*batch[-1:], value.shape[-2]]}.")
     if attn_mask is not None:
-        if is_causal and query.ndim != 4:  # torch's kernel for 4 dimensions takes both
+        fused = is_allowed(SDPBackend.FLASH_ATTENTION) if query.device.type == "cpu" else allows_fused()
+        if is_causal and (query.ndim != 4 or dropout_p > 0.0 or not fused):  # torch's fused kernel takes both
             raise RuntimeError("_scaled_dot_product_attention: Explicit attn_mask should not be set when is_causal=True")
         if attn_mask.dtype is not dt.bool_ and attn_mask.dtype is not query.dtype and attn_mask.dtype is not dt.float32:
             raise RuntimeError("Expected attn_mask dtype to be bool or float or to match query dtype, but got attn_mask.dtype: "
@@ -175,7 +176,7 @@ def scaled_dot_product_attention(query: Tensor, key: Tensor, value: Tensor, attn
     A boolean mask allows where True; a row that nothing is allowed for gives 0. is_causal aligns to the top left.
     With enable_gqa several heads of query share one of key and value. Long sequences and accelerators run fused kernels.
     """
-    _check(query, key, value, attn_mask, is_causal)
+    _check(query, key, value, attn_mask, dropout_p, is_causal)
     if attn_mask is not None and is_causal:
         attn_mask, is_causal = _causal_too(attn_mask, query.shape[-2], key.shape[-2]), False
     if enable_gqa and (query.shape[-3] % key.shape[-3] or query.shape[-3] % value.shape[-3]):
