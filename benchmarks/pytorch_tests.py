@@ -215,7 +215,8 @@ def run(folder: Path, file: str, library: str, options: argparse.Namespace) -> d
     found: dict[str, dict] = {}
     for line in results.read_text().splitlines() if results.exists() else ():
         result = json.loads(line)
-        if found.get(result["test"], result)["outcome"] == "passed" or result["outcome"] == "failed":
+        before = found.setdefault(result["test"], result)
+        if before["outcome"] == "passed" or result["outcome"] == "failed":  # a test that fails in the end has failed
             found[result["test"]] = result
     if not found:
         print(f"{file}: {library} ran nothing, see {results.with_suffix('.log')}")
