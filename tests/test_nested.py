@@ -67,8 +67,10 @@ def test_functions(layout, text):
     check(lambda t: eval(text, {"t": t, "n": batch(t, layout), "list": list, "str": str, "len": len}))
 
 
-ERRORS = {"strided": "t.nested.as_nested_tensor(t.ones(3)); t.nested.as_nested_tensor(t.tensor(1.0)); n[5]; n[-3]; n.shape; n.size(1); n.sum(); n.sum(-1); n.mean(-1); n @ t.ones(3, 2); t.nn.functional.layer_norm(n, (3,)); n.unbind(1); len(n); n.amax(1)",
-          "jagged": "n[2]; n.select(1, 0); t.nested.as_nested_tensor(t.ones(3), layout=t.jagged); n.unbind(1); t.nested.nested_tensor([t.ones(1, 2), t.ones(2, 3)], layout=t.jagged); t.nested.nested_tensor([t.ones(1), t.ones(2, 3)]); "
+ERRORS = {"strided": "t.nested.as_nested_tensor(t.ones(3)); t.nested.as_nested_tensor(t.tensor(1.0)); n[5]; n[-3]; n.shape; n.size(1); n.sum(); n.sum(-1); n.mean(-1); "
+                     "n @ t.ones(3, 2); t.nn.functional.layer_norm(n, (3,)); n.unbind(1); len(n); n.amax(1)",
+          "jagged": "n[2]; n.select(1, 0); t.nested.as_nested_tensor(t.ones(3), layout=t.jagged); n.unbind(1); "
+                    "t.nested.nested_tensor([t.ones(1, 2), t.ones(2, 3)], layout=t.jagged); t.nested.nested_tensor([t.ones(1), t.ones(2, 3)]); "
                     "t.nested.nested_tensor_from_jagged(t.ones(2, 3)); t.nested.nested_tensor(t.ones(2)); t.nested.as_nested_tensor(3); n + batch2; "
                     "n.transpose(0, 1); t.nested.narrow(t.ones(2, 2), 1, 0, 1)"}
 

@@ -388,7 +388,7 @@ def test_operators_of_subclasses(torch, text):
     log = []
     x = torch.tensor([1, 2]).as_subclass(_logging(torch, log))
     del log[:]
-    result = eval(text)
+    result = eval(text, {"torch": torch, "x": x})
     seen = [name for name, _ in log]
     names = type(result).__name__ if not isinstance(result, torch.Tensor) or "index_put_" not in text else ""
     return result, names, "" if "index_put_" in text else seen

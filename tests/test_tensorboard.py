@@ -71,7 +71,8 @@ ADDED = {
                                 w.add_pr_curve("p", torch.tensor([0, 1, 1]), torch.tensor([.1, .6, .4]), 7)),
     "texts": lambda torch, w: (w.add_text("t", "*hello* ü", 7), w.add_scalar("s", torch.tensor(2.5), 1), w.add_scalar("n", 2.5, new_style=True),
                                w.add_scalar("d", 2.5, new_style=True, double_precision=True), w.add_tensor("e", torch.ones(2, 3))),
-    "distributions": lambda torch, w: (w.add_histogram("h", torch.arange(10.), 2), w.add_histogram("b", torch.arange(10, dtype=torch.bfloat16) / 3), w.add_histogram("g", torch.arange(100.), bins=[0, 5, 50, 100], max_bins=2),
+    "distributions": lambda torch, w: (w.add_histogram("h", torch.arange(10.), 2), w.add_histogram("b", torch.arange(10, dtype=torch.bfloat16) / 3),
+                                       w.add_histogram("g", torch.arange(100.), bins=[0, 5, 50, 100], max_bins=2),
                                        w.add_histogram_raw("r", 0, 3, 4, 6, 14, [1, 2, 3], [1, 1, 2])),
     "pictures": lambda torch, w: (w.add_image("i", torch.arange(48).reshape(3, 4, 4) / 48), w.add_images("n", torch.arange(96).reshape(6, 1, 4, 4) / 96)),
 }
