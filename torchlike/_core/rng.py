@@ -177,6 +177,8 @@ def normal(gen: Generator, shape: Shape, mean: float, std: float, dtype: np.dtyp
     if not std >= 0:
         raise RuntimeError(f"normal expects std >= 0.0, but found std {std:g}")
     out = np.empty(shape, dtype)
+    if not out.size:
+        return out
     flat = real_parts(out.reshape(-1))
     if flat.dtype not in DIGITS:
         raise not_implemented("normal_kernel_cpu", flat.dtype)

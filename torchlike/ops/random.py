@@ -113,7 +113,9 @@ def _random_factory(name: str, kernel: str, draw, fill):
         strided_only(layout, "uniform_" if name == "rand" else "normal_")
         shape = factory_size(name, size)
         _empty_check(shape)
-        d = _floating(dtype_into(out, dtype), kernel)
+        d = dtype_into(out, dtype)
+        if d is None or name == "rand" or 0 not in shape:  # torch's kernel for normal numbers looks at no dtype where there is nothing to do
+            d = _floating(d, kernel)
         g = _generator(generator)
         return _finish(drawn(lambda: draw(g, shape, d.np), dev.resolve(device), shape, d.np), requires_grad, out)
 

@@ -1,6 +1,7 @@
 """torch.sparse_coo_tensor and its relatives: sparse tensors from their parts."""
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -63,6 +64,8 @@ def sparse_coo_tensor(*args: Any, dtype: dt.dtype | None = None, device: Any = N
             raise RuntimeError(f"found negative index {host.min()} for dim {int(np.argmin(host.min(1)))}")
         size = (*(int(h) + 1 for h in host.max(1)), *values.shape[1:]) if n else tuple(values.shape[1:])
     size = as_size(size)
+    if 0 not in size and math.prod(size) >= 1 << 63:
+        raise RuntimeError("numel: integer multiplication overflow")
     if len(size) != n + values.dim() - 1:
         raise RuntimeError(f"'len(size) == sparse_dim + dense_dim' is not satisfied: len(size) = {len(size)}, sparse_dim = {n}, dense_dim = {values.dim() - 1}")
     if values.shape[0] != places.shape[1]:
