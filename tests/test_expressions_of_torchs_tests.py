@@ -32,7 +32,6 @@ torch.set_warn_always(True); x = torch.tensor([[1.0, 2], [3, 4]]).T; r = torch.s
 torch.set_warn_always(True); x = torch.tensor([[1.0, 2], [3, 4]]); r = torch.bucketize(x.T, x.view(-1)[::2]); torch.set_warn_always(False); r
 torch.randn(0, 3, dtype=torch.int8)
 torch.randn(1, dtype=torch.int8)
-torch.sparse_coo_tensor(torch.tensor([[0], [0]]), torch.ones(1), (2**62, 2**62))
 """
 
 NAMED_DIMENSIONS = """

@@ -403,3 +403,8 @@ def test_a_coalesced_tensor_has_entries_of_its_own(torch):
     t = s.coalesce()
     t._values().mul_(0.5)
     return s.to_dense(), t.to_dense()
+
+
+@same(raises="RuntimeError")
+def test_sizes_that_overflow(torch):
+    return torch.sparse_coo_tensor(torch.tensor([[0], [0]]), torch.ones(1), (2**62, 2**62))
