@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import threading
+from types import MethodWrapperType
 
 
 class _State(threading.local):
@@ -73,8 +74,16 @@ def _disabled_torch_dispatch_impl(func, types, args: tuple = (), kwargs: dict | 
         return func(*args, **(kwargs or {}))
 
 
+_ACCESS = {"__get__": "fget", "__set__": "fset", "__delete__": "fdel"}
+
+
 def plain_function(f):
-    """The function that a dispatching one stands for (to `__torch_function__`, to `__torch_dispatch__`, or both); another function stays."""
+    """The function that a dispatching one stands for (to `__torch_function__`, to `__torch_dispatch__`, or both); another function stays.
+
+    Handlers get `property.__get__` for a property that is read: what it stands for is the getter.
+    """
+    if isinstance(f, MethodWrapperType) and isinstance(f.__self__, property):
+        f = getattr(f.__self__, _ACCESS[f.__name__])
     while not isinstance(f, type) and (hasattr(f, "_dispatches") or hasattr(f, "_hands_on")):
         f = f.__wrapped__
     return f

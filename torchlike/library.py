@@ -419,6 +419,14 @@ def impl(qualname: Any, types: Any, func: Any = None, *, lib: Any = None) -> Any
     return None
 
 
+def kernel(qualname: str, kinds: str | Sequence[str]) -> Callable[[Callable], Callable]:
+    """A decorator like `impl`'s, for torchlike's own kernels: the function stays what it is, where torch's leaves None under its name."""
+    def implemented(f: Callable) -> Callable:
+        _implemented(qualname, kinds, None, f)
+        return f
+    return implemented
+
+
 def _implemented(qualname: str, kinds: str | Sequence[str], lib: Any, func: Callable) -> None:
     for kind in (kinds,) if isinstance(kinds, str) else kinds:
         if lib is not None and kind in _KEYS:

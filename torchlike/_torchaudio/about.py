@@ -1,16 +1,16 @@
 """What torchaudio asks its library about itself."""
-from ..library import define, impl
+from ..library import define, kernel
 
 define("_torchaudio::is_align_available", "() -> bool")
 define("_torchaudio::cuda_version", "() -> int?")
 
 
-@impl("_torchaudio::is_align_available", "default")
+@kernel("_torchaudio::is_align_available", "default")
 def is_align_available() -> bool:
     """torchaudio.functional.forced_align works."""
     return True
 
 
-@impl("_torchaudio::cuda_version", "default")
+@kernel("_torchaudio::cuda_version", "default")
 def cuda_version() -> None:
     """None: no CUDA library is behind these operations."""

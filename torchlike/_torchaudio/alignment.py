@@ -5,7 +5,7 @@ import numpy as np
 
 from .._core import dtype as dt
 from .._tensor import Tensor
-from ..library import define, impl
+from ..library import define, kernel
 from ..ops.from_data import place
 
 
@@ -35,7 +35,7 @@ def _path(scores: np.ndarray, targets: np.ndarray, blank: int) -> np.ndarray:
 define("torchaudio::forced_align", "(Tensor log_probs, Tensor targets, Tensor input_lengths, Tensor target_lengths, int blank) -> (Tensor, Tensor)")
 
 
-@impl("torchaudio::forced_align", "default")
+@kernel("torchaudio::forced_align", "default")
 def forced_align(log_probs: Tensor, targets: Tensor, input_lengths: Tensor, target_lengths: Tensor, blank: int) -> tuple[Tensor, Tensor]:
     """(labels of the best path (1, time), log_probs): one example, whose path depends on the data, so it is found at once on the host."""
     if log_probs.dtype.category != dt.FLOAT:

@@ -7,7 +7,7 @@ from jax import lax
 
 from .._core.registry import Op
 from .._tensor import Tensor, apply
-from ..library import define, impl
+from ..library import define, kernel
 from ..ops.joining import cat
 
 
@@ -41,7 +41,7 @@ define("torchaudio::_lfilter_core_loop", "(Tensor input_signal_windows, Tensor a
 define("torchaudio::_overdrive_core_loop", "(Tensor waveform, Tensor temp, Tensor(a!) last_in, Tensor(b!) last_out, Tensor(c!) output_waveform) -> ()")
 
 
-@impl("torchaudio::_lfilter_core_loop", "default")
+@kernel("torchaudio::_lfilter_core_loop", "default")
 def lfilter_core_loop(input_signal_windows: Tensor, a_coeff_flipped: Tensor, padded_output_waveform: Tensor) -> None:
     """Fills padded_output_waveform (batch, channel, order + time) after its first `order` samples, which are those before."""
     x, flipped, order = input_signal_windows, a_coeff_flipped, a_coeff_flipped.size(1) - 1
@@ -53,7 +53,7 @@ def lfilter_core_loop(input_signal_windows: Tensor, a_coeff_flipped: Tensor, pad
     padded_output_waveform[:, :, order:] = apply(_RECURSIVE, (x, flipped, padded_output_waveform[:, :, :order].clone()))
 
 
-@impl("torchaudio::_overdrive_core_loop", "default")
+@kernel("torchaudio::_overdrive_core_loop", "default")
 def overdrive_core_loop(waveform: Tensor, temp: Tensor, last_in: Tensor, last_out: Tensor, output_waveform: Tensor) -> None:
     """Fills output_waveform (channel, time): half of waveform and three quarters of what a filter without offset leaves of temp."""
     change = temp - cat([last_in[:, None], temp[:, :-1]], 1)

@@ -9,7 +9,7 @@ from jax import lax
 from .._core import dtype as dt
 from .._core.registry import Op
 from .._tensor import Tensor, apply
-from ..library import define, impl
+from ..library import define, kernel
 
 _IMPOSSIBLE = -1e30  # the logarithm of a probability of zero, whose differences are numbers
 
@@ -56,7 +56,7 @@ define("torchaudio::rnnt_loss_forward", "(Tensor logits, Tensor targets, Tensor 
                                         "bool fused_log_softmax) -> (Tensor, Tensor?)")
 
 
-@impl("torchaudio::rnnt_loss_forward", "default")
+@kernel("torchaudio::rnnt_loss_forward", "default")
 def rnnt_loss_forward(logits: Tensor, targets: Tensor, logit_lengths: Tensor, target_lengths: Tensor, blank: int, clamp: float,
                       fused_log_softmax: bool) -> tuple[Tensor, Tensor]:
     """(costs (batch,), their gradients for the logits)."""

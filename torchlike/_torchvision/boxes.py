@@ -4,7 +4,7 @@ import numpy as np
 from .._core import dtype as dt
 from .._core.registry import Op
 from .._tensor import Tensor, apply, as_tensor_value
-from ..library import impl
+from ..library import kernel
 from ..ops.from_data import place
 from ..ops.sorting import argsort_array
 
@@ -56,7 +56,7 @@ def kept(boxes: np.ndarray, scores: np.ndarray, threshold: float) -> np.ndarray:
     return np.concatenate(found) if found else np.zeros(0, np.int64)
 
 
-@impl("torchvision::nms", "default")
+@kernel("torchvision::nms", "default")
 def nms(dets: Tensor, scores: Tensor, iou_threshold: float) -> Tensor:
     """Non-maximum suppression: its result's size depends on the data, so it runs at once, on the host."""
     if dets.dim() != 2:
@@ -125,7 +125,7 @@ def _rotated_part(xp, boxes1, boxes2):
 _ROTATED = Op("box_iou_rotated", _rotated, vjp=False, shape=lambda a, b: ((a.shape[0], b.shape[0]), dt.float32))
 
 
-@impl("torchvision::box_iou_rotated", "default")
+@kernel("torchvision::box_iou_rotated", "default")
 def box_iou_rotated(boxes1: Tensor, boxes2: Tensor) -> Tensor:
     """Intersection over union of all pairs of rotated boxes (x, y, width, height, degrees against the clock), as float32."""
     for boxes, name, rows in (boxes1, "boxes1", "N"), (boxes2, "boxes2", "M"):

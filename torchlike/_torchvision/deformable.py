@@ -13,7 +13,7 @@ import numpy as np
 from .._core import dtype as dt
 from .._core.registry import Op
 from .._tensor import Tensor
-from ..library import impl
+from ..library import kernel
 from .boxes import floats_only
 from .sampling import combined, computed, products, run, spread
 
@@ -159,7 +159,7 @@ def _check(input: Tensor, weight: Tensor, offset: Tensor, mask: Tensor | None, w
             _valid(x.dtype is input.dtype, f"expected scalar type {input.dtype.short} but found {x.dtype.short}")
 
 
-@impl("torchvision::deform_conv2d", "default")
+@kernel("torchvision::deform_conv2d", "default")
 def deform_conv2d(input: Tensor, weight: Tensor, offset: Tensor, mask: Tensor, bias: Tensor, stride_h: int, stride_w: int, pad_h: int, pad_w: int,
                   dilation_h: int, dilation_w: int, groups: int, offset_groups: int, use_mask: bool) -> Tensor:
     """Convolution with an offset, and a factor, for every tap at every place."""
@@ -171,7 +171,7 @@ def deform_conv2d(input: Tensor, weight: Tensor, offset: Tensor, mask: Tensor, b
     return run(_FORWARD, (input, weight, offset, mask, bias), (w,))
 
 
-@impl("torchvision::_deform_conv2d_backward", "default")
+@kernel("torchvision::_deform_conv2d_backward", "default")
 def _deform_conv2d_backward(grad: Tensor, input: Tensor, weight: Tensor, offset: Tensor, mask: Tensor, bias: Tensor, stride_h: int, stride_w: int, pad_h: int,
                             pad_w: int, dilation_h: int, dilation_w: int, groups: int, offset_groups: int, use_mask: bool) -> tuple[Tensor, ...]:
     w = Window((stride_h, stride_w), (pad_h, pad_w), (dilation_h, dilation_w), groups, offset_groups)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from .._tensor import Tensor, as_tensor_value
-from ..library import define, impl
+from ..library import define, kernel
 from .gif import frames
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ for _name, _schema in {
 # -- files ---------------------------------------------------------------------------------------------------------------
 
 
-@impl("image::read_file", "default")
+@kernel("image::read_file", "default")
 def read_file(path: str) -> Tensor:
     """A file's bytes."""
     try:
@@ -55,7 +55,7 @@ def read_file(path: str) -> Tensor:
     return as_tensor_value(found)
 
 
-@impl("image::write_file", "default")
+@kernel("image::write_file", "default")
 def write_file(path: str, data: Tensor) -> None:
     """Bytes to a file."""
     _check_bytes(data)
@@ -175,7 +175,7 @@ def _gray(array: np.ndarray) -> np.ndarray:
     return ((sums + (16384 if array.dtype == np.uint16 else 0)) >> 15).astype(array.dtype)[..., None]
 
 
-@impl("image::decode_png", "default")
+@kernel("image::decode_png", "default")
 def decode_png(data: Tensor, mode: int, apply_exif_orientation: bool = False) -> Tensor:
     """A PNG file: uint8, or uint16 where it has 16 bits a sample. A transparent color is not made alpha, a palette's alpha is."""
     encoded = _encoded(data)
@@ -211,7 +211,7 @@ def _converted(array: np.ndarray, mode: int, opaque: int) -> np.ndarray:
     return np.concatenate([colors, np.full_like(colors[..., :1], opaque) if alpha is None else alpha], -1)
 
 
-@impl("image::encode_png", "default")
+@kernel("image::encode_png", "default")
 def encode_png(image: Tensor, compression_level: int) -> Tensor:
     """The PNG file of a picture."""
     if not 0 <= compression_level <= 9:
@@ -234,7 +234,7 @@ def _printed(array: np.ndarray) -> np.ndarray:
     return ((product + 127) // 255).astype(np.uint8)
 
 
-@impl("image::decode_jpeg", "default")
+@kernel("image::decode_jpeg", "default")
 def decode_jpeg(data: Tensor, mode: int, apply_exif_orientation: bool = False) -> Tensor:
     """A JPEG file. The gray of colors is the brightness that the file stores, four inks stay as they are stored."""
     from PIL import Image
@@ -262,13 +262,13 @@ def decode_jpeg(data: Tensor, mode: int, apply_exif_orientation: bool = False) -
     return _upright(array, orientation)
 
 
-@impl("image::encode_jpeg", "default")
+@kernel("image::encode_jpeg", "default")
 def encode_jpeg(image: Tensor, quality: int) -> Tensor:
     """The JPEG file of a picture."""
     return _saved(_picture(image), "JPEG", quality=quality)
 
 
-@impl("image::_jpeg_version", "default")
+@kernel("image::_jpeg_version", "default")
 def _jpeg_version() -> int:
     """The interface of libjpeg that Pillow uses: 62 for 6.2."""
     from PIL import features
@@ -276,7 +276,7 @@ def _jpeg_version() -> int:
     return int((features.version_codec("jpg") or "-1").replace(".", ""))
 
 
-@impl("image::_is_compiled_against_turbo", "default")
+@kernel("image::_is_compiled_against_turbo", "default")
 def _is_compiled_against_turbo() -> bool:
     """Whether that is libjpeg-turbo."""
     from PIL import features
@@ -287,7 +287,7 @@ def _is_compiled_against_turbo() -> bool:
 # -- the others ----------------------------------------------------------------------------------------------------------
 
 
-@impl("image::decode_gif", "default")
+@kernel("image::decode_gif", "default")
 def decode_gif(data: Tensor) -> Tensor:
     """A GIF file's pictures in RGB: one (channels, height, width), several with a leading dimension."""
     shown = frames(_encoded(data))
@@ -295,7 +295,7 @@ def decode_gif(data: Tensor) -> Tensor:
     return made[0] if len(shown) == 1 else made
 
 
-@impl("image::decode_webp", "default")
+@kernel("image::decode_webp", "default")
 def decode_webp(data: Tensor, mode: int) -> Tensor:
     """A WebP file in RGB or RGBA: as it is stored for any mode but these two."""
     encoded = _encoded(data)
@@ -306,7 +306,7 @@ def decode_webp(data: Tensor, mode: int) -> Tensor:
     return _upright(_converted(array, mode, 255) if mode in (RGB, RGB_ALPHA) else array, 1)
 
 
-@impl("image::decode_image", "default")
+@kernel("image::decode_image", "default")
 def decode_image(data: Tensor, mode: int, apply_exif_orientation: bool = False) -> Tensor:
     """A file of any of these kinds."""
     if data.dtype.np != np.uint8:

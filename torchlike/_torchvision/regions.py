@@ -18,7 +18,7 @@ from jax import numpy as jnp
 from .._core import dtype as dt
 from .._core.registry import Op
 from .._tensor import Tensor
-from ..library import impl
+from ..library import kernel
 from .boxes import floats_only
 from .sampling import combined, computed, matrix, run, spread
 
@@ -216,13 +216,13 @@ def _mapping(pooled: Tensor) -> Tensor:
     return pooled.new_zeros((), dtype=dt.int32).new_tensor(np.arange(columns * ph * pw, dtype=np.int32).reshape(columns, ph, pw)).repeat(n, 1, 1, 1)
 
 
-@impl("torchvision::roi_align", "default")
+@kernel("torchvision::roi_align", "default")
 def roi_align(input: Tensor, rois: Tensor, spatial_scale: float, pooled_height: int, pooled_width: int, sampling_ratio: int, aligned: bool) -> Tensor:
     """Means of bilinear samples."""
     return _pooled("roi_align", "rois must have shape as Tensor[K, 5]", input, rois, spatial_scale, pooled_height, pooled_width, sampling_ratio, aligned)
 
 
-@impl("torchvision::_roi_align_backward", "default")
+@kernel("torchvision::_roi_align_backward", "default")
 def _roi_align_backward(grad, rois, spatial_scale, pooled_height, pooled_width, batch_size, channels, height, width, sampling_ratio, aligned) -> Tensor:
     shape = batch_size, channels, height, width
     return _pooled_backward("roi_align", grad, rois, spatial_scale, pooled_height, pooled_width, shape, sampling_ratio, aligned)
@@ -231,27 +231,27 @@ def _roi_align_backward(grad, rois, spatial_scale, pooled_height, pooled_width, 
 _SENSITIVE = "Tensor rois should have shape as Tensor[K, 5]"
 
 
-@impl("torchvision::ps_roi_align", "default")
+@kernel("torchvision::ps_roi_align", "default")
 def ps_roi_align(input: Tensor, rois: Tensor, spatial_scale: float, pooled_height: int, pooled_width: int, sampling_ratio: int) -> tuple[Tensor, Tensor]:
     """Means of bilinear samples, of a channel for each bin."""
     out = _pooled("ps_roi_align", _SENSITIVE, input, rois, spatial_scale, pooled_height, pooled_width, sampling_ratio)
     return out, _mapping(out)
 
 
-@impl("torchvision::_ps_roi_align_backward", "default")
+@kernel("torchvision::_ps_roi_align_backward", "default")
 def _ps_roi_align_backward(grad, rois, channel_mapping, spatial_scale, pooled_height, pooled_width, sampling_ratio, batch_size, channels, height, width) -> Tensor:
     shape = batch_size, channels, height, width
     return _pooled_backward("ps_roi_align", grad, rois, spatial_scale, pooled_height, pooled_width, shape, sampling_ratio)
 
 
-@impl("torchvision::ps_roi_pool", "default")
+@kernel("torchvision::ps_roi_pool", "default")
 def ps_roi_pool(input: Tensor, rois: Tensor, spatial_scale: float, pooled_height: int, pooled_width: int) -> tuple[Tensor, Tensor]:
     """Means of pixels, of a channel for each bin."""
     out = _pooled("ps_roi_pool", _SENSITIVE, input, rois, spatial_scale, pooled_height, pooled_width)
     return out, _mapping(out)
 
 
-@impl("torchvision::_ps_roi_pool_backward", "default")
+@kernel("torchvision::_ps_roi_pool_backward", "default")
 def _ps_roi_pool_backward(grad, rois, channel_mapping, spatial_scale, pooled_height, pooled_width, batch_size, channels, height, width) -> Tensor:
     shape = batch_size, channels, height, width
     return _pooled_backward("_ps_roi_pool_backward", grad, rois, spatial_scale, pooled_height, pooled_width, shape)
@@ -322,7 +322,7 @@ def _most(rois: Tensor, low: int, scale: float, bins: int) -> int:
     return _power(max((r[:, low + 2] - r[:, low]).max(initial=0) + 2, 1) / bins + 2)
 
 
-@impl("torchvision::roi_pool", "default")
+@kernel("torchvision::roi_pool", "default")
 def roi_pool(input: Tensor, rois: Tensor, spatial_scale: float, pooled_height: int, pooled_width: int) -> tuple[Tensor, Tensor]:
     """The largest pixel of each bin, and which it was."""
     _checked("roi_pool_forward_kernel", input, rois)
@@ -333,7 +333,7 @@ def roi_pool(input: Tensor, rois: Tensor, spatial_scale: float, pooled_height: i
     return run(_LARGEST, (input, rois), (spatial_scale, bins, (_most(rois, 2, spatial_scale, bins[0]), _most(rois, 1, spatial_scale, bins[1]))))
 
 
-@impl("torchvision::_roi_pool_backward", "default")
+@kernel("torchvision::_roi_pool_backward", "default")
 def _roi_pool_backward(grad, rois, argmax, spatial_scale, pooled_height, pooled_width, batch_size, channels, height, width) -> Tensor:
     _checked("roi_pool_backward_kernel", grad, rois, "grad")
     shape = batch_size, channels, height, width

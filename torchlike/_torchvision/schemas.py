@@ -1,5 +1,5 @@
 """What torchvision's operations take and give: its own registrations of shapes, derivatives and autocast kernels refer to them."""
-from ..library import define, impl
+from ..library import define, kernel
 
 _REGION = "float spatial_scale, SymInt pooled_height, SymInt pooled_width"
 _IMAGE = "SymInt batch_size, SymInt channels, SymInt height, SymInt width"
@@ -27,7 +27,7 @@ for _name, _schema in {
     define(f"torchvision::{_name}", _schema)
 
 
-@impl("torchvision::_cuda_version", "default")
+@kernel("torchvision::_cuda_version", "default")
 def _cuda_version() -> int:
     """-1: no CUDA library is behind these operations."""
     return -1

@@ -12,7 +12,7 @@ from .._core.aval import broadcast_shapes
 from .._core.errors import class_name
 from .._core.grad_mode import mode
 from .._core.history import warn
-from .._core.registry import Elementwise, Op
+from .._core.registry import OPS, Elementwise, Op
 from .._core.rng_dtypes import cpp_type
 from .._exchange import copied
 from .._kinds import combination
@@ -24,6 +24,7 @@ from .complex_parts import joined
 from .creation import _check_dtype, constant, filled, number_dtype, scalar_tensor
 from .elements import held
 from .from_data import from_numpy
+from .known import compared
 from .memory_formats import clone, laid_out, preserve_format, suggested_format
 from .operators import in_place_operator, operator
 from .pointwise import _plain_number, binary, number, only, operands
@@ -405,12 +406,14 @@ def bitwise_not(input) -> Tensor:
 
 
 def _comparison(f, name):
-    op = operator(f)
+    general, op = operator(f), OPS[f.__name__]
 
     def run(self, other):
+        if self.__class__ is Tensor and not self._value.aval.ndim and (made := compared(op, self, other)) is not None:
+            return made
         if other is None or isinstance(other, (str, bytes)):
             return NotImplemented
-        return op(self, other)
+        return general(self, other)
     setattr(Tensor, name, run)
 
 

@@ -12,7 +12,6 @@ import sys
 
 import numpy as np
 
-from .. import _tensor
 from .._core import dtype as dt
 from .._core import program
 from .._core.grad_mode import mode
@@ -21,6 +20,7 @@ from .._core.layout import Layout, contiguous
 from .._core.value import is_tracer, of_array
 from .._tensor import Tensor, _new
 from .elements import held
+from .known import known, nobody_watches
 from .parts import SELECT_PART
 from .slicing import SELECT_AT
 
@@ -28,7 +28,6 @@ FEW = 16
 _DTYPES = frozenset({dt.float32, dt.float64, dt.int64, dt.int32, dt.int16, dt.int8, dt.uint8, dt.bool_})
 _RANGES = {d: range(np.iinfo(d.np).min, np.iinfo(d.np).max + 1) for d in _DTYPES if d.category == dt.INT}
 _EXACT = 1 << 53  # NumPy makes a float of a larger int by way of another
-_record = program.record
 
 
 class Loop:
@@ -48,15 +47,9 @@ def _references(t: Tensor) -> tuple[int, int]:
 _VALUE, _ARRAY = _references(Tensor._of(of_array(np.zeros(2))))
 
 
-def _nobody_watches() -> bool:
-    """Whether what stands in for the recorder has nobody to tell in this thread."""
-    return getattr(_tensor.record, "idle", bool)()
-
-
 def _is_plain(t: Tensor) -> bool:
     """Whether nothing but t's array changes where an element is written."""
-    if (t._edge is not None or t._chain or t._layout is not None or t._inference or t._of_data is not None
-            or program.state.capture is not None or _tensor.record is not _record and not _nobody_watches()):
+    if t._edge is not None or t._chain or t._layout is not None or t._inference or t._of_data is not None or not nobody_watches():
         return False
     st, a = t._storage, t._value.aval
     if st is not None and (st.host is not None or st.past is not None or t._seen != st.version):
@@ -101,10 +94,7 @@ def write_element(t: Tensor, index: int | Tensor | tuple, value: float | bool | 
 
 def _element(x: Tensor, dtype: dt.dtype) -> np.ndarray | None:
     """What a tensor without dimensions holds, where it is of that dtype, known, and nothing to be differentiated through."""
-    if x._edge is not None or x._value.aval.ndim or x._value.aval.dtype is not dtype or x._value.aval.device.type != "cpu" or x._dispatches:
-        return None
-    array = x._known()
-    return array if array.__class__ is np.ndarray else None
+    return None if x._edge is not None or x._value.aval.dtype is not dtype else known(x)
 
 
 def _position(i: int | Tensor) -> int | Tensor | None:
