@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from test_expressions import lines, outcome
 
+import torchlike
 from torchlike._core.program import tier
 from torchlike.nn._functional import distance
 
@@ -143,14 +144,10 @@ torch.linalg.matrix_rank(torch.eye(2), torch.full((), 1j))
 
 LIBRARIES = """
 torch.backends.cuda.preferred_linalg_library(), torch.backends.cuda.preferred_linalg_library("default"), str(torch.backends.cuda.preferred_linalg_library())
-torch.backends.cuda.preferred_linalg_library("magma")
-torch.backends.cuda.preferred_linalg_library("cusolver")
 torch.backends.cuda.preferred_linalg_library("MAGMA")
 torch.backends.cuda.preferred_linalg_library(3)
 b = torch.backends.cuda; b.preferred_blas_library("ck"), b.preferred_blas_library(), b.preferred_blas_library("default"), int(b.preferred_blas_library("hipblas"))
-b = torch.backends.cuda; b.preferred_blas_library("cublaslt")
 b = torch.backends.cuda; b.preferred_blas_library("mkl")
-b = torch.backends.cuda; b.preferred_blas_library(type(b.preferred_blas_library()).Cublaslt)
 """
 
 
@@ -213,3 +210,14 @@ def test_distances_take_no_memory_for_differences(subject, monkeypatch):
     monkeypatch.setattr(distance, "norm_of", watched)
     subject.cdist(x, x, 1.0).sum().item(), subject.pdist(x).sum().item()
     assert max(largest) <= distance.BLOCK
+
+
+def test_libraries_that_are_not_there_cannot_be_preferred():
+    """Compared with no oracle: whether they are there depends on the build of torch."""
+    cuda = torchlike.backends.cuda
+    absent = {"MAGMA": cuda.preferred_linalg_library}
+    if not torchlike.cuda.is_available():
+        absent |= {"cuSOLVER": cuda.preferred_linalg_library, "cuBLASLt": cuda.preferred_blas_library}
+    for name, prefer in absent.items():
+        with pytest.raises(RuntimeError, match=f"Cannot set preferred backend to {name}"):
+            prefer(name.lower())
