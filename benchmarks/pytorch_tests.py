@@ -4,8 +4,9 @@
 
 FOLDER is the `test` folder of a checkout of PyTorch (of any age: only what the installed torch passes counts). `torch.testing._internal`
 comes from the installed wheel. It imports many private names; those that torchlike lacks are made up, as objects that do nothing,
-so a test that needs one fails by itself. Both libraries run each file in a process of its own, on the CPU, every test for at most
-`--seconds`. Results of a file are kept in `--keep` (a JSON line per test), for a closer look.
+so a test that needs one fails by itself. Tests of `torch._refs`, where PyTorch writes its operations down a second time, are left out.
+Both libraries run each file in a process of its own, on the CPU, every test for at most `--seconds`. Results of a file are kept in
+`--keep` (a JSON line per test), for a closer look.
 """
 from __future__ import annotations
 
@@ -198,7 +199,7 @@ def import_making_up(name: str) -> None:
 
 def run(folder: Path, file: str, library: str, options: argparse.Namespace) -> dict[str, dict]:
     results = options.keep / f"{file.removesuffix('.py').replace('/', '.')}.{library}.jsonl"
-    if not (library == "torch" and options.again and results.exists()):
+    if not (library in options.again and results.exists()):
         place = folder / file
         environment = os.environ | {
             "PYTORCH_TESTS_LIBRARY": library, "PYTORCH_TESTS_MODULE": place.stem, "PYTORCH_TESTS_RESULTS": str(results.resolve()),
@@ -225,7 +226,7 @@ def run(folder: Path, file: str, library: str, options: argparse.Namespace) -> d
 
 def compare(file: str, there: dict, here: dict) -> str:
     """Prints what fails here only, by its error; a row of the table."""
-    passed = [test for test, result in there.items() if result["outcome"] == "passed"]
+    passed = [test for test, result in there.items() if result["outcome"] == "passed" and "_refs" not in test]
     failed = [test for test in passed if test in here and here[test]["outcome"] == "failed"]
     groups = collections.defaultdict(list)
     for test in failed:
@@ -245,7 +246,7 @@ def main() -> None:
     parser.add_argument("--seconds", type=int, default=30, help="of one test")
     parser.add_argument("--limit", type=int, default=1800, help="seconds of one file")
     parser.add_argument("--keep", type=Path, default=Path("/tmp/pytorch_tests"))
-    parser.add_argument("--again", action="store_true", help="take torch's results of an earlier run")
+    parser.add_argument("--again", nargs="+", default=[], choices=LIBRARIES, help="take results of an earlier run")
     parser.add_argument("--out", type=Path)
     options = parser.parse_args()
     options.keep.mkdir(parents=True, exist_ok=True)
