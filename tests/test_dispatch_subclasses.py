@@ -685,3 +685,15 @@ def test_heirs_of_classes_that_take_functions_over(subject, oracle, tmp_path):
     program = [(Path(__file__).resolve().parent / "programs" / "dispatching_heirs.py", 0)]
     real, ours = (printed(torch, tmp_path, "torch.utils._pytree", program) for torch in (oracle, subject))
     assert ours == real and len(real[0]) > 5
+
+
+@same
+def test_functional_derivatives(torch):
+    Wrapper, _ = logging(torch)
+    functional = importlib.import_module(f"{torch.__name__}.autograd.functional")
+    x, v = Wrapper(torch.linspace(0.2, 1, 3)), Wrapper(torch.tensor([1.0, 2.0, 3.0]))
+    made = [functional.vjp(lambda x: (x ** 2).sum(), x), functional.vjp(lambda x: x ** 2, x, v), functional.jvp(lambda x: x * 2, x, v),
+            functional.jacobian(lambda x: x ** 2, x), functional.hessian(lambda x: (x ** 3).sum(), x), functional.hvp(lambda x: (x ** 3).sum(), x, v),
+            functional.vhp(lambda x: (x ** 3).sum(), x, v)]
+    flat = [t for m in made for t in (m if isinstance(m, tuple) else (m,))]
+    return [type(t).__name__ for t in flat], [t.elem for t in flat]

@@ -3,14 +3,23 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from .._public import FUNCTIONS
 from .._tensor import Tensor
-from ..ops.creation import ones_like, zeros_like
 from ..ops.joining import stack
 from ..ops.ranges import eye
 from .engine import grad
 from .grad_mode import enable_grad
 
 __all__ = ["hessian", "hvp", "jacobian", "jvp", "vhp", "vjp"]
+
+
+def _ones_like(t: Tensor) -> Tensor:
+    return FUNCTIONS["ones_like"](t)  # by its public name, where classes with `__torch_dispatch__` take it over
+
+
+def _zeros_like(t: Tensor) -> Tensor:
+    return FUNCTIONS["zeros_like"](t)
+
 
 # -- arguments -----------------------------------------------------------------------------------------------------------
 
@@ -89,7 +98,7 @@ def _gradients(outputs: tuple, inputs: tuple, grads, create_graph: bool, strict:
                 raise RuntimeError(f"{whose} of the user-provided function {_INDEPENDENT.format(i=i)}.")
             if create_graph and depend and not g.requires_grad:
                 raise RuntimeError(f"The {depend} of the user-provided function {_INDEPENDENT.format(i=i)} when create_graph=True.")
-    return tuple(zeros_like(t) if g is None else g for t, g in zip(inputs, found))
+    return tuple(_zeros_like(t) if g is None else g for t, g in zip(inputs, found))
 
 
 def _vector(v, like: tuple, like_is_tuple: bool, what: str) -> tuple:
@@ -118,7 +127,7 @@ def vjp(func: Callable, inputs, v=None, create_graph: bool = False, strict: bool
         if v is None:
             if len(outputs) != 1 or outputs[0].numel() != 1:
                 raise RuntimeError("The vector v can only be None if the user-provided function returns a single Tensor with a single element.")
-            vs = (ones_like(outputs[0]),)
+            vs = (_ones_like(outputs[0]),)
         else:
             vs = _vector(v, outputs, out_tuple, "vjp")
         made = _gradients(outputs, parts, vs, create_graph, strict, depend="jacobian")
@@ -134,12 +143,12 @@ def jvp(func: Callable, inputs, v=None, create_graph: bool = False, strict: bool
             if len(parts) != 1 or parts[0].numel() != 1:
                 raise RuntimeError("The vector v can only be None if the input to the user-provided function is a single Tensor with a single "
                                    "element.")
-            vs = (ones_like(parts[0]),)
+            vs = (_ones_like(parts[0]),)
         else:
             vs = _vector(v, parts, is_tuple, "jvp")
         out_tuple, outputs = _call(func, parts, "jvp")
         _check_strict(outputs, strict, "jvp")
-        dummies = tuple(zeros_like(o).requires_grad_() for o in outputs)
+        dummies = tuple(_zeros_like(o).requires_grad_() for o in outputs)
         back = _gradients(outputs, parts, dummies, True, strict)
         if strict:
             _check_depend(back, None)
@@ -167,7 +176,7 @@ def vhp(func: Callable, inputs, v=None, create_graph: bool = False, strict: bool
         vs = _one_vector(v, parts, is_tuple, "vhp")
         output = _scalar(func, "vhp")(*parts)
         _check_strict((output,), strict, "vhp")
-        first = _gradients((output,), parts, (ones_like(output),), True, strict)
+        first = _gradients((output,), parts, (_ones_like(output),), True, strict)
         if strict:
             _check_depend(first, "jacobian")
         made = _gradients(first, parts, vs, create_graph, strict, "jacobian", "hessian")
@@ -182,10 +191,10 @@ def hvp(func: Callable, inputs, v=None, create_graph: bool = False, strict: bool
         vs = _one_vector(v, parts, is_tuple, "hvp")
         output = _scalar(func, "hvp")(*parts)
         _check_strict((output,), strict, "hvp")
-        first = _gradients((output,), parts, (ones_like(output),), True, strict)
+        first = _gradients((output,), parts, (_ones_like(output),), True, strict)
         if strict:
             _check_depend(first, "jacobian")
-        dummies = tuple(zeros_like(g).requires_grad_() for g in first)
+        dummies = tuple(_zeros_like(g).requires_grad_() for g in first)
         back = _gradients(first, parts, dummies, True)
         made = _gradients(back, dummies, vs, create_graph, strict, "hessian", "hessian")
     return _grad_postprocess((output,), create_graph)[0], _tuple_postprocess(_grad_postprocess(made, create_graph), is_tuple)
@@ -196,7 +205,7 @@ def _one_vector(v, parts: tuple, is_tuple: bool, what: str) -> tuple:
         return _vector(v, parts, is_tuple, what)
     if len(parts) != 1 or parts[0].numel() != 1:
         raise RuntimeError("The vector v can only be None if the input to the user-provided function is a single Tensor with a single element.")
-    return (ones_like(parts[0]),)
+    return (_ones_like(parts[0]),)
 
 
 # -- whole matrices ------------------------------------------------------------------------------------------------------
@@ -229,7 +238,7 @@ def jacobian(func: Callable, inputs, create_graph: bool = False, strict: bool = 
         for i, output in enumerate(() if vectorize else outputs):
             columns: list[list] = [[] for _ in parts]
             for element in output.reshape(-1).unbind() if output.numel() else ():
-                made = _gradients((element,), parts, (ones_like(element),), create_graph, strict, f"Output {i}", "jacobian")
+                made = _gradients((element,), parts, (_ones_like(element),), create_graph, strict, f"Output {i}", "jacobian")
                 for column, g in zip(columns, made):
                     column.append(g)
             rows.append(tuple(
@@ -267,7 +276,7 @@ def hessian(func: Callable, inputs, create_graph: bool = False, strict: bool = F
         x = tuple(t if t.requires_grad else t.requires_grad_() for t in x)
         output = scalar(*x)
         _check_strict((output,), strict, "hessian")
-        first = _gradients((output,), x, (ones_like(output),), True)
+        first = _gradients((output,), x, (_ones_like(output),), True)
         if strict:
             _check_depend(first, "jacobian")
         return first
