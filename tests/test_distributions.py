@@ -242,3 +242,13 @@ def test_dirichlet_samples_of_small_parameters(dtype):
     for ours, theirs in zip(found[1], found[0], strict=True):
         np.testing.assert_array_equal(ours, theirs)
     assert abs((found[1][0][:, 0, 0] < 0.1).mean() - 0.5) < 0.05
+
+
+@same
+def test_known_parameters_are_checked_though_a_gradient_flows_through_them(torch):
+    def refused(*values):
+        try:
+            torch.distributions.Beta(*[torch.tensor([v], requires_grad=True) for v in values])
+        except ValueError as error:
+            return str(error).split("\n")[0]
+    return refused(0.0, 1.0), refused(1.0, -1.0), refused(1.0, 2.0)

@@ -5,6 +5,7 @@ from numbers import Real
 
 from .._public import FUNCTIONS as F
 from .._tensor import Size
+from ..autograd.grad_mode import no_grad
 from . import constraints
 from .dirichlet import Dirichlet
 from .distribution import ExponentialFamily
@@ -22,7 +23,11 @@ class Beta(ExponentialFamily):
         if isinstance(concentration1, Real) and isinstance(concentration0, Real):
             both = F["tensor"]([float(concentration1), float(concentration0)])
         else:
-            both = F["stack"](broadcast_all(concentration1, concentration0), -1)
+            given = broadcast_all(concentration1, concentration0)
+            if any(t.requires_grad for t in given) and all(t._current().array is not None for t in given):
+                with no_grad():  # parameters that are known are checked now, those that a program computes when it has run
+                    Dirichlet(F["stack"](given, -1), validate_args=validate_args)
+            both = F["stack"](given, -1)
         self._dirichlet = Dirichlet(both, validate_args=validate_args)
         super().__init__(self._dirichlet._batch_shape, validate_args=validate_args)
 
