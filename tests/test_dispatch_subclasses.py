@@ -697,3 +697,18 @@ def test_functional_derivatives(torch):
             functional.vhp(lambda x: (x ** 3).sum(), x, v)]
     flat = [t for m in made for t in (m if isinstance(m, tuple) else (m,))]
     return [type(t).__name__ for t in flat], [t.elem for t in flat]
+
+
+@same
+def test_second_derivatives_of_views(torch):
+    Wrapper, _ = logging(torch)
+    views = (lambda a: a.narrow(0, 0, 3), lambda a: a[1], lambda a: a[1:3, ::2], lambda a: a.diagonal(1), lambda a: a.unbind(1)[2], lambda a: a.split(2)[1],
+             lambda a: a[:1].squeeze(0), lambda a: a.t()[2, 1:], lambda a: a.view(2, 8)[1])
+    found = []
+    for view in views:
+        x = Wrapper(torch.linspace(0.1, 1, 16, dtype=torch.float64).reshape(4, 4).requires_grad_())
+        g, = torch.autograd.grad(view(x).exp().sum(), x, create_graph=True)
+        h, = torch.autograd.grad((g ** 2).sum(), x, create_graph=True)
+        third, = torch.autograd.grad((h ** 2).sum(), x)
+        found += [type(third).__name__, g.elem, h.elem, third.elem]
+    return found

@@ -10,10 +10,12 @@ from collections.abc import Callable
 from typing import Any
 
 from .._core.aval import Aval
+from .._core.grad_mode import mode
 from .._core.registry import OPS
 from .._ops import aten
 from .._public import FUNCTIONS
 from .._tensor import Tensor, apply
+from ..autograd.function import Function
 
 RULES: dict[str, Rule] = {}
 END = 9223372036854775807  # how PyTorch writes "to the end"
@@ -34,6 +36,32 @@ class Rule:
                 mine = self.reads[min(i, len(self.reads) - 1)] if self.reads else ()
                 read.update((mine,) if isinstance(mine, int) else mine)
         return (*sorted(i for i in read if i < n), *range(n, n + self.kept)), self.outs
+
+
+class _Turned(Function):
+    """The derivative of a view by PyTorch's operator for it, whose own derivative is the view."""
+
+    @staticmethod
+    def forward(ctx: Any, g: Tensor, derivative: Callable, view: Callable) -> Tensor:
+        ctx.view = view
+        return derivative(g)
+
+    @staticmethod
+    def backward(ctx: Any, g: Tensor) -> tuple:
+        return ctx.view(g), None, None
+
+
+def _turned(g: Tensor, derivative: Callable[[Tensor], Tensor], view: Callable[[Tensor], Tensor]) -> Tensor:
+    return _Turned.apply(g, derivative, view) if mode.enabled and g.requires_grad else derivative(g)
+
+
+def _unselected(d: Given, i: int) -> Tensor:
+    dim = d.statics[0]
+    return _turned(d.g, lambda g: aten.select_backward.default(g, d.shape(), dim, i), lambda g: g.select(dim, i))
+
+
+def _unsliced(d: Given, dim: int, start: int, end: int, step: int) -> Tensor:
+    return _turned(d.g, lambda g: aten.slice_backward.default(g, d.shape(), dim, start, end, step), lambda g: aten.slice.Tensor(g, dim, start, end, step))
 
 
 class Given:
@@ -218,9 +246,8 @@ for _name, _run, *_how in (
     ("squeeze_dim", lambda d: _unsqueezed(d.g, d.statics[0]), ()), ("squeeze_dims", lambda d: _unsqueezed(d.g, d.statics[0]), ()),
     ("flip", lambda d: d.g.flip(d.statics[0]), ()), ("tril", lambda d: d.g.tril(*d.statics), ()), ("triu", lambda d: d.g.triu(*d.statics), ()),
     ("to_copy", lambda d: d.g, ()),
-    ("select", lambda d: aten.select_backward.default(d.g, d.shape(), d.statics[0], d.statics[1]), ()),
-    ("unbind", lambda d: aten.select_backward.default(d.g, d.shape(), d.statics[0], d.statics[1]), ()),
-    ("select_at", lambda d: aten.select_backward.default(d.g, d.shape(), d.statics[0], d[1]), ((1,),)),
+    ("select", lambda d: _unselected(d, d.statics[1]), ()), ("unbind", lambda d: _unselected(d, d.statics[1]), ()),
+    ("select_at", lambda d: _unselected(d, d[1]), ((1,),)),
     ("repeat", lambda d: _unrepeated(d.g, d.shape(), d.statics[0]), ()),
     # reductions
     ("sum", lambda d: d.g.expand(d.shape()), ()), ("sum_dim", lambda d: _spread(d.g, d).expand(d.shape()), ()),
@@ -235,7 +262,7 @@ for _name, _run, *_how in (
     ("sort", lambda d: _scattered(d, d.statics[0]), (), (1,)),
     ("max_dim", lambda d: _chosen(d), (), (1,)), ("min_dim", lambda d: _chosen(d), (), (1,)),
     ("pow_scalar", lambda d: d.g * _power(d)),
-    ("diagonal", lambda d: aten.diagonal_backward.default(d.g, d.shape(), *d.statics), ()),
+    ("diagonal", lambda d: _turned(d.g, lambda g: aten.diagonal_backward.default(g, d.shape(), *d.statics), lambda g: g.diagonal(*d.statics)), ()),
     ("glu", lambda d: aten.glu_backward.default(d.g, d[0], *d.statics)),
 ):
     one(_name, _run, *_how)
@@ -317,13 +344,13 @@ def _unrepeated(g: Tensor, shape: list, times: Any) -> Tensor:
 @rule("slice", "split")
 def _slice(d):
     dim, start, n, step = d.statics
-    return (lambda: aten.slice_backward.default(d.g, d.shape(), dim, start, start + (n - 1) * step + 1 if n else start, step),)
+    return (lambda: _unsliced(d, dim, start, start + (n - 1) * step + 1 if n else start, step),)
 
 
 @rule("slice_at", reads=((1,),))
 def _slice_at(d):
     dim, n = d.statics
-    return lambda: aten.slice_backward.default(d.g, d.shape(), dim, d[1], d[1] + n, 1), None
+    return lambda: _unsliced(d, dim, d[1], d[1] + n, 1), None
 
 
 @rule("cat")
