@@ -712,3 +712,23 @@ def test_second_derivatives_of_views(torch):
         third, = torch.autograd.grad((h ** 2).sum(), x)
         found += [type(third).__name__, g.elem, h.elem, third.elem]
     return found
+
+
+def test_the_second_derivative_of_a_convolution_is_refused(subject):
+    torch = subject
+    Wrapper, _ = logging(torch)
+    x, w = Wrapper(torch.linspace(0.1, 1, 16).reshape(1, 4, 4).requires_grad_()), Wrapper(torch.ones(2, 4, 2))
+    g, = torch.autograd.grad(torch.nn.functional.conv1d(x, w).exp().sum(), x, create_graph=True)
+    with pytest.raises(NotImplementedError, match="second derivative of 'convolution'"):
+        torch.autograd.grad((g ** 2).sum(), x)
+    first, = torch.autograd.grad(torch.nn.functional.conv1d(x, w).exp().sum(), x)
+    assert torch.equal(first.elem, g.elem) and not first.requires_grad
+
+
+@same
+def test_second_derivative_of_layer_norm(torch):
+    Wrapper, _ = logging(torch)
+    x, w = (Wrapper((torch.linspace(0.1, 1, n, dtype=torch.float64) ** 2).reshape(-1, 4).requires_grad_()) for n in (12, 4))
+    y = torch.nn.functional.layer_norm(x, (4,), w[0], None)
+    gx, gw = torch.autograd.grad((y ** 3).sum(), (x, w), create_graph=True)
+    return [g.elem for g in (gx, gw, *torch.autograd.grad((gx ** 2).sum() + (gw ** 2).sum(), (x, w)))]

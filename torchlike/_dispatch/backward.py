@@ -10,7 +10,8 @@ from .._core.graph import Node
 from .._core.value import Value
 from .._ops import aten
 from .._tensor import Tensor, apply
-from .derivatives import RULES, Given, fit
+from ..autograd.function import Function
+from .derivatives import ONCE, RULES, Given, fit
 from .held import Held, is_held, shown
 from .tape import TapedPlan
 
@@ -74,13 +75,34 @@ def _by_rule(rule: Any, given: Given) -> list | None:
     wanted = [(i, a) for i, (a, need) in enumerate(zip(given.avals, given.needs)) if need]
     if callable(functions):
         made = functions()
-        return [fit(made[i], a) for i, a in wanted]
+        return _ended(given, [fit(made[i], a) for i, a in wanted])
     if any(functions[i] is None for i, _ in wanted):
         return None
     if given.plan.op.name not in IN_ORDER:
         wanted.reverse()  # as PyTorch makes them: in the order of their names
     made = {i: fit(functions[i](), a) for i, a in wanted}
-    return [made[i] for i in sorted(made)]
+    return _ended(given, [made[i] for i in sorted(made)])
+
+
+class _Once(Function):
+    """A gradient that an operator made which has no derivative here."""
+
+    @staticmethod
+    def forward(ctx: Any, name: str, g: Tensor, *made_of: Tensor) -> Tensor:
+        ctx.name = name
+        return g
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Tensor) -> Any:
+        raise NotImplementedError(f"torchlike: the second derivative of '{ctx.name}' for tensors whose class dispatches")
+
+
+def _ended(given: Given, made: list) -> list:
+    """Gradients of which a graph is made, though their operator has no derivative: who differentiates through them is told."""
+    if not mode.enabled or given.plan.op.name not in ONCE:
+        return made
+    made_of = [t for t in (*given.gs, *given.found.values()) if isinstance(t, Tensor) and t.requires_grad]
+    return [_Once.apply(given.plan.op.name, g, *made_of) if made_of and g is not None and not g.requires_grad else g for g in made]
 
 
 def _unpacked(node: Node, i: int, v: Any, create_graph: bool) -> Any:

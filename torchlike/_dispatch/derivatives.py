@@ -18,6 +18,7 @@ from .._tensor import Tensor, apply
 from ..autograd.function import Function
 
 RULES: dict[str, Rule] = {}
+ONCE = frozenset({"convolution", "conv_transpose"})  # operations whose rules call an operator that has no derivative here
 END = 9223372036854775807  # how PyTorch writes "to the end"
 
 

@@ -1,6 +1,7 @@
 """Derivatives of products, convolutions, norms and losses as calls of PyTorch's operators."""
 from __future__ import annotations
 
+from .._core.grad_mode import mode
 from .._ops import aten
 from .._ops_layers import REDUCTIONS
 from .._tensor import Tensor
@@ -87,10 +88,13 @@ def _conv_transpose(d):
 
 @rule("native_layer_norm", reads=((0, 1, 2),), kept=2)
 def _layer_norm(d):
-    k = d.statics[0]
-    shape = d.shape()
+    k, eps = d.statics
+    shape, kept = d.shape(), d.kept
+    if mode.enabled and d[0].requires_grad:  # a graph is made: what was kept depends on the input, too
+        dims = tuple(range(len(shape) - k, len(shape)))
+        kept = d[0].mean(dims, True), (d[0].var(dims, correction=0, keepdim=True) + eps).rsqrt()
     needs = [need and i < len(d.needs) for i, need in enumerate((*d.needs, False, False)[:3])]
-    return lambda: aten.native_layer_norm_backward.default(d.g, d[0], shape[len(shape) - k:], *d.kept, d[1], d[2], needs)
+    return lambda: aten.native_layer_norm_backward.default(d.g, d[0], shape[len(shape) - k:], *kept, d[1], d[2], needs)
 
 
 @rule("mse_loss", reads=((0, 1), (0, 1)))
