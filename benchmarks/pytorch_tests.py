@@ -74,18 +74,21 @@ def pytest_runtest_makereport(item, call):
 
 # -- torchlike in torch's place, with the wheel's `torch.testing._internal`
 
+def made_up(owner, name):
+    if name == "__all__":
+        return []
+    if name.startswith("__"):
+        raise AttributeError(name)
+    return MadeUp
+
+
 class MadeUpType(type):
+    __getattr__ = made_up
+
     def __iter__(cls): return iter(())
     def __or__(cls, other): return cls
     def __ror__(cls, other): return other
     def __radd__(cls, other): return other
-
-    def __getattr__(cls, name):
-        if name == "__all__":
-            return []
-        if name.startswith("__"):
-            raise AttributeError(name)
-        return MadeUp
 
 
 class MadeUp(metaclass=MadeUpType):
@@ -109,12 +112,7 @@ class MadeUp(metaclass=MadeUpType):
 
 
 class MadeUpModule(types.ModuleType):
-    def __getattr__(self, name):
-        if name == "__all__":
-            return []
-        if name.startswith("__"):
-            raise AttributeError(name)
-        return MadeUp
+    __getattr__ = made_up
 
 
 class Wheel(importlib.abc.MetaPathFinder):

@@ -4,7 +4,6 @@ from __future__ import annotations
 import functools
 import inspect
 import os
-import sys
 import threading
 import types
 import typing
@@ -14,26 +13,15 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from . import _autocast, _torchaudio, _torchvision
-from ._core import program
+from . import _torchaudio, _torchvision
 from ._core.device import device as _device
 from ._core.dtype import dtype as _dtype
-from ._core.grad_mode import mode
-from ._dispatch_keys import DispatchKey, excluded
-from ._functorch._rules import by_rule
-from ._functorch._trace import innermost
-from ._schemas import Schema
+from ._custom_op import KEYS, CustomOpDef, found_operator, implement
 from ._tensor import Tensor
-from .autograd.function import Function, _count_mark
-from .autograd.grad_mode import no_grad
-from .utils._pytree import tree_structure
 
 __all__ = ["CustomOpDef", "Library", "custom_op", "define", "get_ctx", "impl", "impl_abstract", "infer_schema", "opcheck", "register_autograd", "register_fake", "register_kernel",
            "register_vmap"]
 
-_DEFINED: dict[str, CustomOpDef] = {}
-_OVERLOADS: dict[str, dict[str, CustomOpDef]] = {}  # by a name with several operators, each by what follows the dot
-_KEYS = {"CPU": "cpu", "CUDA": "cuda", "Meta": "meta", "CompositeExplicitAutograd": "default", "CompositeImplicitAutograd": "composite", "Autograd": "composite", "": "default"}
 _TYPES = {Tensor: "Tensor", int: "SymInt", float: "float", bool: "bool", str: "str", complex: "Scalar", _device: "Device", _dtype: "ScalarType"}
 
 
@@ -106,219 +94,6 @@ def infer_schema(prototype_function: Callable, /, *, mutates_args: str | Iterabl
     return f"{op_name or ''}({', '.join(parts)}) -> {out}"
 
 
-def _kind(args: tuple, kwargs: dict) -> str:
-    """The kind of device of a call's tensors."""
-    for argument in (*args, *kwargs.values()):
-        for x in argument if isinstance(argument, (list, tuple)) else (argument,):
-            if isinstance(x, Tensor):
-                return x.device.type
-    return "cpu"
-
-
-def _tensors(tree: Any) -> Iterator[Tensor]:
-    """The tensors among arguments or results."""
-    if isinstance(tree, Tensor):
-        yield tree
-    elif isinstance(tree, (list, tuple, dict)):
-        for x in tree.values() if isinstance(tree, dict) else tree:
-            yield from _tensors(x)
-
-
-class CustomOpDef:
-    """One operation: kernels by device, what it does to shapes, and its derivative."""
-
-    def __init__(self, namespace: str, name: str, schema: str, fn: Callable | None, device_types: Iterable[str] | None = None) -> None:
-        self._namespace, self._name, self._schema, self._init_fn = namespace, name, schema, fn
-        self._qualname, self.__name__ = f"{namespace}::{name}", name
-        self._kernels: dict[str, Callable] = {} if fn is None else dict.fromkeys(device_types or ["default"], fn)
-        self._fake = self._backward = self._setup_context = self._vmap = None
-        self._parameters = Schema(self._qualname, schema)
-        if self._qualname in _DEFINED and fn is None:
-            raise RuntimeError(f"Tried to register an operator ({self._qualname}{schema}) with the same name and overload name multiple times.")
-        _DEFINED[self._qualname] = self
-        base, dot, overload = self._qualname.partition(".")
-        if dot:
-            _OVERLOADS.setdefault(base, {})[overload] = self
-
-    def _forget(self) -> None:
-        """The operation is no longer found by its name."""
-        base, dot, overload = self._qualname.partition(".")
-        if _DEFINED.get(self._qualname) is self:
-            del _DEFINED[self._qualname]
-            if dot:
-                del _OVERLOADS[base][overload]
-                if not _OVERLOADS[base]:
-                    del _OVERLOADS[base]
-
-    def _refuse_named_tensors(self, where: str) -> None:
-        if any(a.only_named and a.kind.startswith("Tensor") for a in self._parameters.arguments):
-            raise NotImplementedError(f"{where} with kwarg-only Tensor args. {'In the original definition of the op, please' if where != 'custom_op' else 'Please'} "
-                                      f"make your tensors not kwarg-only. Got: {self._qualname}{self._schema}")
-
-    @property
-    def default(self) -> CustomOpDef:
-        """The one overload."""
-        return self
-
-    _opoverload = default
-
-    def __repr__(self) -> str:
-        return f"<CustomOpDef({self._qualname})>"
-
-    def _autocast_kernel(self, kind: str) -> Callable | None:
-        """The kernel for tensors of this kind inside `torch.autocast`, where the operation has one."""
-        key = f"Autocast{kind.upper()}"
-        if key not in self._kernels or not _autocast.state.enabled.get(kind) or excluded.keys.has(DispatchKey[key]):
-            return None
-        return self._kernels[key]
-
-    def _run(self, *args: Any, **kwargs: Any) -> Any:
-        kind = _kind(args, kwargs)
-        if kind == "meta" and self._fake is not None:
-            return self._fake(*args, **kwargs)
-        if self._vmap is not None and innermost() is not None:
-            computed = by_rule(self._qualname, self._vmap, self, args, kwargs, forward=True)
-            if computed is not None:
-                return computed[0]
-        kernel = self._kernels.get(kind) or self._kernels.get("default")
-        if kernel is None:
-            raise NotImplementedError(f"Could not run '{self._qualname}' with arguments from the '{kind.upper()}' backend: there is no kernel for it.")
-        made = kernel(*args, **kwargs)
-        if self._init_fn is not None:
-            for t in self._written(args, kwargs) if self._parameters.written else ():
-                _count_mark(t)
-            self._refuse_aliases(args, kwargs, made)
-        return made
-
-    def _written(self, args: tuple, kwargs: dict) -> Iterator[Tensor]:
-        """The arguments that the schema says are written."""
-        named = {**{a.name: x for a, x in zip(self._parameters.positional, args)}, **kwargs}
-        return _tensors([x for name, x in named.items() if name in self._parameters.written])
-
-    def _refuse_aliases(self, args: tuple, kwargs: dict, made: Any) -> None:
-        """torch's error where a result shares memory with an argument or with another result."""
-        seen = list(_tensors((args, kwargs)))
-        for t in _tensors(made):
-            if any(t is other or t._storage is not None and t._storage is other._storage for other in seen):
-                raise RuntimeError(
-                    f"{self._name} (with implementation in {sys.modules[__name__]}): The output of this custom operator (1) must not also be an input to this "
-                    "custom operator and (2) may not alias any inputs to this custom operator or other returns. The most common way to trigger this error is "
-                    "if we have y = custom_op(x) and y and x are the same Tensor. Please instead return a clone of the offending output tensor(s) (e.g. return "
-                    "x.clone()) or refactor the custom operator to not return y.")
-            seen.append(t)
-
-    def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
-        args, kwargs = self._parameters.taken(args, kwargs)
-        composite = self._kernels.get("composite")
-        if composite is not None:
-            return composite(*args, **kwargs)
-        autocast = self._autocast_kernel(_kind(args, kwargs)) if _autocast.active[0] else None
-        if autocast is not None:
-            return autocast(*args, **kwargs)
-        calls = getattr(program.state.capture, "calls", None)  # somebody counts operators
-        return self._recorded(*args, **kwargs) if calls is None else calls(self, self._recorded, args, kwargs)
-
-    def _recorded(self, *args: Any, **kwargs: Any) -> Any:
-        if self._vmap is not None and innermost() is not None:
-            computed = by_rule(self._qualname, self._vmap, self, args, kwargs)
-            if computed is not None and not computed[1]:
-                return computed[0]
-        if self._init_fn is None and self._backward is None:
-            return self._run(*args, **kwargs)  # what the kernel calls has derivatives of its own
-        if not mode.enabled or not any(x.requires_grad for x in _tensors((args, kwargs))):
-            with no_grad():
-                return self._run(*args, **kwargs)
-        if any(isinstance(x, (list, tuple)) for x in args):
-            return _CallOnLists.apply(self, kwargs, [len(x) if isinstance(x, (list, tuple)) else None for x in args], *_spread(args))
-        return _Call.apply(self, kwargs, *args)
-
-    def register_kernel(self, device_types: str | Sequence[str] | None, fn: Callable | None = None, /) -> Callable:
-        """A function for some kinds of device; a decorator without fn."""
-        if fn is None:
-            return functools.partial(self.register_kernel, device_types)
-        for kind in (device_types,) if isinstance(device_types, str) or device_types is None else device_types:
-            self._kernels[kind or "default"] = fn
-        return fn
-
-    def register_fake(self, fn: Callable, /) -> Callable:
-        """What the operation does to tensors of the meta device, which have shapes only."""
-        self._fake = fn
-        return fn
-
-    def register_autograd(self, backward: Callable, /, *, setup_context: Callable | None = None) -> None:
-        """backward(ctx, *gradients) gives the gradients of all arguments; setup_context(ctx, inputs, output) keeps what it needs."""
-        self._refuse_named_tensors("register_autograd")
-        self._backward, self._setup_context = backward, setup_context
-
-    def register_vmap(self, func: Callable | None = None) -> Callable:
-        """func(info, in_dims, *args) gives (results, their batch dimensions) for batches of arguments; a decorator without func."""
-        if func is None:
-            return self.register_vmap
-        self._vmap = func
-        return func
-
-
-class _Call(Function):
-    """A call that autograd remembers."""
-
-    @staticmethod
-    def forward(ctx, op, kwargs, *args):
-        out = op._run(*args, **kwargs)
-        ctx.op, ctx.needs_input_grad = op, ctx.needs_input_grad[2:]
-        _set_up(ctx, op, args, kwargs, out)
-        return out
-
-    @staticmethod
-    def backward(ctx, *gradients):
-        return (None, None, *_found_gradients(ctx, gradients))
-
-
-class _CallOnLists(Function):
-    """A call with lists of tensors, of which autograd is given the tensors."""
-
-    @staticmethod
-    def forward(ctx, op, kwargs, lengths, *flat):
-        args = _gathered(lengths, flat)
-        out = op._run(*args, **kwargs)
-        ctx.op, ctx.lengths = op, lengths
-        ctx.needs_input_grad = tuple(_gathered(lengths, ctx.needs_input_grad[3:]))
-        _set_up(ctx, op, args, kwargs, out)
-        return out
-
-    @staticmethod
-    def backward(ctx, *gradients):
-        found = _found_gradients(ctx, gradients)
-        if [len(x) if isinstance(x, (list, tuple)) else None for x in found] != ctx.lengths:
-            raise RuntimeError(f"Expected the return from backward to be of the same structure as the inputs. Got: {tree_structure(found)} (return from "
-                               f"backward), {tree_structure(ctx.needs_input_grad)} (inputs)")
-        return (None, None, None, *_spread(found))
-
-
-def _set_up(ctx: Any, op: CustomOpDef, args: Sequence, kwargs: dict, out: Any) -> None:
-    if op._setup_context is not None:
-        inputs, named = op._parameters.completed(args, kwargs)
-        op._setup_context(ctx, inputs, out, **({"keyword_only_inputs": named} if named else {}))
-
-
-def _found_gradients(ctx: Any, gradients: tuple) -> tuple:
-    if ctx.op._backward is None:
-        raise RuntimeError(f"Trying to backward through {ctx.op._qualname}.default but no autograd formula was registered. If you need autograd "
-                           "support, please use register_autograd.")
-    found = ctx.op._backward(ctx, *gradients)
-    return found if isinstance(found, tuple) else (found,)
-
-
-def _spread(args: Iterable) -> list:
-    """The arguments, lists' items one by one."""
-    return [y for x in args for y in (x if isinstance(x, (list, tuple)) else (x,))]
-
-
-def _gathered(lengths: Sequence[int | None], flat: Sequence) -> list:
-    """`_spread` undone: None where an argument is no list, else its length."""
-    items = iter(flat)
-    return [next(items) if n is None else [next(items) for _ in range(n)] for n in lengths]
-
-
 def _split(name: str) -> tuple[str, str]:
     namespace, found, rest = name.partition("::")
     if not found or "::" in rest:
@@ -354,17 +129,9 @@ def wrap_triton(triton_kernel: Callable, /) -> Any:
     return triton_kernel
 
 
-def _found(op: Any) -> CustomOpDef:
-    if isinstance(op, CustomOpDef):
-        return op
-    if op not in _DEFINED:
-        raise RuntimeError(f"operator {op} does not exist")
-    return _DEFINED[op]
-
-
 def register_fake(op: Any, func: Callable | None = None, /, *, lib: Any = None, _stacklevel: int = 1, allow_override: bool = True) -> Callable:
     """CustomOpDef.register_fake, by name; a decorator without func."""
-    return functools.partial(register_fake, op, lib=lib) if func is None else _found(op).register_fake(func)
+    return functools.partial(register_fake, op, lib=lib) if func is None else found_operator(op).register_fake(func)
 
 
 impl_abstract = register_fake
@@ -372,17 +139,17 @@ impl_abstract = register_fake
 
 def register_autograd(op: Any, backward: Callable, /, *, setup_context: Callable | None = None, lib: Any = None) -> None:
     """CustomOpDef.register_autograd, by name."""
-    _found(op).register_autograd(backward, setup_context=setup_context)
+    found_operator(op).register_autograd(backward, setup_context=setup_context)
 
 
 def register_vmap(op: Any, func: Callable | None = None, /, *, lib: Any = None) -> Callable:
     """CustomOpDef.register_vmap, by name; a decorator without func."""
-    return functools.partial(register_vmap, op, lib=lib) if func is None else _found(op).register_vmap(func)
+    return functools.partial(register_vmap, op, lib=lib) if func is None else found_operator(op).register_vmap(func)
 
 
 def register_kernel(op: Any, device_types: str | Sequence[str] | None, func: Callable | None = None, /, *, lib: Any = None) -> Callable:
     """CustomOpDef.register_kernel, by name; a decorator without func."""
-    return _found(op).register_kernel(device_types) if func is None else _found(op).register_kernel(device_types, func)
+    return found_operator(op).register_kernel(device_types) if func is None else found_operator(op).register_kernel(device_types, func)
 
 
 def define(qualname: Any, schema: str, alias_analysis: str = "", *, lib: Any = None, tags: Any = ()) -> Any:
@@ -414,27 +181,9 @@ def impl(qualname: Any, types: Any, func: Any = None, *, lib: Any = None) -> Any
             return f
         return implemented
     if func is None:
-        return functools.partial(_implemented, qualname, types, lib)
-    _implemented(qualname, types, lib, func)
+        return functools.partial(implement, qualname, types, lib)
+    implement(qualname, types, lib, func)
     return None
-
-
-def kernel(qualname: str, kinds: str | Sequence[str]) -> Callable[[Callable], Callable]:
-    """A decorator like `impl`'s, for torchlike's own kernels: the function stays what it is, where torch's leaves None under its name."""
-    def implemented(f: Callable) -> Callable:
-        _implemented(qualname, kinds, None, f)
-        return f
-    return implemented
-
-
-def _implemented(qualname: str, kinds: str | Sequence[str], lib: Any, func: Callable) -> None:
-    for kind in (kinds,) if isinstance(kinds, str) else kinds:
-        if lib is not None and kind in _KEYS:
-            lib.impl(qualname, func, kind)
-        elif _KEYS.get(kind) == "meta":
-            _found(qualname).register_fake(func)
-        else:
-            _found(qualname)._kernels[_KEYS.get(kind, kind)] = func
 
 
 class Library:
@@ -485,8 +234,8 @@ class Library:
             raise RuntimeError(f'impl("{name}", ...): Explicitly provided dispatch key ({dispatch_key}) is inconsistent with the dispatch key of the enclosing '
                                f"TORCH_LIBRARY_IMPL block ({self.dispatch_key}).  Please declare a separate TORCH_LIBRARY_IMPL block for this dispatch key and "
                                "move your impl() there.")
-        key = _KEYS.get(dispatch_key or self.dispatch_key, dispatch_key or self.dispatch_key)
-        op = _found(f"{self.ns}::{name.removeprefix(self.ns + '::')}")
+        key = KEYS.get(dispatch_key or self.dispatch_key, dispatch_key or self.dispatch_key)
+        op = found_operator(f"{self.ns}::{name.removeprefix(self.ns + '::')}")
         if key == "meta":
             op.register_fake(fn)
         else:
@@ -562,61 +311,6 @@ def unknown_sizes() -> Iterator[set[int]]:
 def get_ctx() -> _Context:
     """The context of a fake kernel."""
     return _Context()
-
-
-class _Overloaded:
-    """Operators of one name: a call is that of the first which takes its arguments."""
-
-    def __init__(self, qualname: str) -> None:
-        self._qualname, self.__name__ = qualname, qualname.partition("::")[2]
-
-    def _operators(self) -> dict[str, CustomOpDef]:
-        plain = _DEFINED.get(self._qualname)
-        return {**({} if plain is None else {"default": plain}), **_OVERLOADS.get(self._qualname, {})}
-
-    def overloads(self) -> list[str]:
-        """Their names, "default" for the one without."""
-        return list(self._operators())
-
-    def __getattr__(self, name: str) -> CustomOpDef:
-        if name.startswith("__"):
-            raise AttributeError(name)
-        operators = self._operators()
-        if name not in operators:
-            raise AttributeError(f"The underlying op of '{self}' has no overload name '{name}'")
-        return operators[name]
-
-    def __repr__(self) -> str:
-        return self._qualname.replace("::", ".")
-
-    def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
-        wrong = []
-        for op in self._operators().values():
-            try:
-                op._parameters.taken(args, kwargs)
-            except RuntimeError as error:
-                wrong.append(str(error))
-            else:
-                return op(*args, **kwargs)
-        raise RuntimeError("Overloaded torch operator invoked from Python failed to match any schema:\n" + "\n\n".join(wrong) + "\n\n")
-
-
-class _Namespace(types.SimpleNamespace):
-    """torch.ops.<namespace>."""
-
-    def __getattr__(self, name: str) -> CustomOpDef:
-        qualname = f"{self.__dict__['name_']}::{name}"
-        if qualname in _OVERLOADS:
-            return _Overloaded(qualname)
-        found = _DEFINED.get(qualname)
-        if found is None:
-            raise AttributeError(f"'_OpNamespace' '{self.__dict__['name_']}' object has no attribute '{name}'")
-        return found
-
-
-def namespace(name: str) -> _Namespace | None:
-    """The operations that a namespace has; None where it has none."""
-    return _Namespace(name_=name) if any(key.startswith(f"{name}::") for key in _DEFINED) else None
 
 
 def opcheck(op: Any, args: tuple, kwargs: dict[str, Any] | None = None, *, test_utils: str | Sequence[str] = (

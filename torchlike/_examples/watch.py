@@ -9,10 +9,10 @@ from typing import Any, Protocol
 from .. import _resize, _storage, _tensor
 from .._compile import running
 from .._core import program
+from .._custom_op import CustomOpDef
 from .._exporting import state as exporting
 from .._tensor import Tensor
 from ..autograd.grad_mode import no_grad
-from ..library import CustomOpDef
 from ..random import fork_rng
 from ..utils._pytree import tree_leaves
 

@@ -1,5 +1,6 @@
 """What torchaudio asks its library about itself."""
-from ..library import define, kernel
+from .._custom_op import kernel
+from ..library import define
 
 define("_torchaudio::is_align_available", "() -> bool")
 define("_torchaudio::cuda_version", "() -> int?")

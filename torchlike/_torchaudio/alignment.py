@@ -4,8 +4,9 @@ from __future__ import annotations
 import numpy as np
 
 from .._core import dtype as dt
+from .._custom_op import kernel
 from .._tensor import Tensor
-from ..library import define, kernel
+from ..library import define
 from ..ops.from_data import place
 
 

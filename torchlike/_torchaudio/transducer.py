@@ -8,8 +8,9 @@ from jax import lax
 
 from .._core import dtype as dt
 from .._core.registry import Op
+from .._custom_op import kernel
 from .._tensor import Tensor, apply
-from ..library import define, kernel
+from ..library import define
 
 _IMPOSSIBLE = -1e30  # the logarithm of a probability of zero, whose differences are numbers
 

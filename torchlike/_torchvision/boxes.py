@@ -3,8 +3,8 @@ import numpy as np
 
 from .._core import dtype as dt
 from .._core.registry import Op
+from .._custom_op import kernel
 from .._tensor import Tensor, apply, as_tensor_value
-from ..library import kernel
 from ..ops.from_data import place
 from ..ops.sorting import argsort_array
 

@@ -12,8 +12,8 @@ import numpy as np
 
 from .._core import dtype as dt
 from .._core.registry import Op
+from .._custom_op import kernel
 from .._tensor import Tensor
-from ..library import kernel
 from .boxes import floats_only
 from .sampling import combined, computed, products, run, spread
 

@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from .._custom_op import kernel
 from .._tensor import Tensor, as_tensor_value
-from ..library import define, kernel
+from ..library import define
 from .gif import frames
 
 if TYPE_CHECKING:

@@ -17,8 +17,8 @@ from jax import numpy as jnp
 
 from .._core import dtype as dt
 from .._core.registry import Op
+from .._custom_op import kernel
 from .._tensor import Tensor
-from ..library import kernel
 from .boxes import floats_only
 from .sampling import combined, computed, matrix, run, spread
 

@@ -1,5 +1,6 @@
 """What torchvision's operations take and give: its own registrations of shapes, derivatives and autocast kernels refer to them."""
-from ..library import define, kernel
+from .._custom_op import kernel
+from ..library import define
 
 _REGION = "float spatial_scale, SymInt pooled_height, SymInt pooled_width"
 _IMAGE = "SymInt batch_size, SymInt channels, SymInt height, SymInt width"

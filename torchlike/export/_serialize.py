@@ -10,10 +10,10 @@ from .._aten_schemas import schema_of
 from .._core import dtype as dt
 from .._core.device import device
 from .._core.dtype import dtype
+from .._custom_op import CustomOpDef
 from .._ops import OpOverload
 from .._symbolic import SymInt
 from ..fx import Node
-from ..library import CustomOpDef
 from ..utils import _pytree as pytree
 from .graph_signature import ConstantArgument, InputKind, InputSpec, OutputSpec
 

@@ -14,6 +14,7 @@ from .._aten_schemas import schema_of
 from .._core import program
 from .._core.history import outside
 from .._core.value import Value
+from .._custom_op import CustomOpDef
 from .._examples.watch import Unfollowed, watched
 from .._ops import OpOverload, aten
 from .._plainly import plain_function
@@ -21,7 +22,6 @@ from .._tensor import Tensor
 from .._tracing import Capture
 from ..fx.experimental.symbolic_shapes import GuardOnDataDependentSymNode
 from ..jit.trace import TracerWarning
-from ..library import CustomOpDef
 from ..overrides import TorchFunctionMode
 from ._functions import as_aten
 from ._indexing import indexed, put

@@ -75,8 +75,8 @@ class _Patcher:
 
     def __enter__(self) -> _Patcher:
         self.blocks.enter_context(overrides.dispatching_methods())
-        library = sys.modules.get("torchlike.library")  # loaded where a program registers operators of its own
-        for cls in (OpOverload, OpOverloadPacket, *(() if library is None else (library.CustomOpDef,))):
+        custom = sys.modules.get("torchlike._custom_op")  # loaded where a program registers operators of its own
+        for cls in (OpOverload, OpOverloadPacket, *(() if custom is None else (custom.CustomOpDef,))):
             self.patch_method(cls, "__call__", _operator_as_one_step(cls.__call__))
         return self
 

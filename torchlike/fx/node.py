@@ -68,8 +68,8 @@ def map_aggregate(a: Argument, fn: Callable[[Argument], Argument]) -> Argument:
 
 def registered(func: Any) -> bool:
     """Whether a function is an operator that a program registered (`torch.library`, which then has been loaded)."""
-    library = sys.modules.get("torchlike.library")
-    return library is not None and isinstance(func, library.CustomOpDef)
+    custom = sys.modules.get("torchlike._custom_op")
+    return custom is not None and isinstance(func, custom.CustomOpDef)
 
 
 def _get_qualified_name(func: Callable[..., Any]) -> str:

@@ -141,8 +141,8 @@ class Code:
 
     def library(self, namespace: str, name: str) -> Callable:
         """An operator that a program registered (`torch.library`), as `ops.namespace.name`."""
-        library = sys.modules.get("torchlike.library")
-        found = None if library is None else library.namespace(namespace)
+        custom = sys.modules.get("torchlike._custom_op")
+        found = None if custom is None else custom.namespace(namespace)
         if not hasattr(found, name):
             raise RuntimeError(f"Unknown builtin op: {namespace}::{name}.")
         return getattr(found, name)

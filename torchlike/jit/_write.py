@@ -17,6 +17,7 @@ from .._aten_schemas import schema_of
 from .._core.device import device
 from .._core.dtype import dtype
 from .._core.layout import contiguous_strides
+from .._custom_op import CustomOpDef
 from .._ops import OpOverload
 from .._serialization.archive import ArchiveWriter
 from .._serialization.records import UNTYPED, storage_type
@@ -26,7 +27,6 @@ from ..export import Dim, ExportedProgram
 from ..export._export import Export
 from ..export.graph_signature import InputKind
 from ..fx import Node
-from ..library import CustomOpDef
 from ..nn.modules.module import Module
 from ..utils import _pytree as pytree
 from ._operators import _FORMATS, _number

@@ -12,11 +12,11 @@ from typing import Any
 from .. import overrides
 from .._core.history import outside
 from .._core.value import Value
+from .._custom_op import CustomOpDef
 from .._examples.watch import Unfollowed, results, watched
 from .._plainly import plain_function
 from .._tensor import Tensor
 from ..jit.trace import TracerWarning
-from ..library import CustomOpDef
 from ..overrides import TorchFunctionMode
 from ._errors import TorchExportError
 

@@ -76,8 +76,8 @@ def __getattr__(name: str):
         from ..library import load_library
         return load_library
     from .. import _alias
-    library = sys.modules.get("torchlike.library")
-    found = None if library is None else library.namespace(name)
+    custom = sys.modules.get("torchlike._custom_op")  # loaded where a program registers operators of its own
+    found = None if custom is None else custom.namespace(name)
     if found is None:
         raise _alias.missing(name, __name__)
     return found

@@ -125,7 +125,10 @@ def to(self, *args, dtype=None, device=None, non_blocking: bool = False, copy: b
     elif memory_format is not preserve_format and memory_format is not None:
         if self._dispatches:
             return out.contiguous(memory_format)
-        out = laid_out(out, out, memory_format) if out is not self else out if suggested_format(out) is memory_format else clone(out, memory_format=memory_format)
+        if out is not self:
+            out = laid_out(out, out, memory_format)
+        elif suggested_format(out) is not memory_format:
+            out = clone(out, memory_format=memory_format)
     return out
 
 

@@ -110,10 +110,10 @@ def narrow_copy(input: Tensor, dim: int, start: int, length: int) -> Tensor:
     """`length` slices from `start` on, as a tensor of its own."""
     if not isinstance(input, Coo):
         input.refuse("narrow_copy")
-    size = input._dims[as_dim(dim, input.dim())]
+    d = as_dim(dim, input.dim())
+    size = input._dims[d]
     if not (length >= 0 and 0 <= start <= size - length):
         raise RuntimeError(f"Invalid range to narrow. range(start, start+length) must be a subset of range(0, {size}).")
-    d = as_dim(dim, input.dim())
     if d >= input.sparse_dim():
         return index_select(input, d, FUNCTIONS["arange"](start, start + length))
     places = input.host()

@@ -11,10 +11,10 @@ from .. import _ops
 from .._core import program
 from .._core.aval import NUMBERS, Aval
 from .._core.registry import Plan
+from .._custom_op import CustomOpDef
 from .._public import FUNCTIONS
 from .._tensor import Tensor
 from .._tracing import Capture
-from ..library import CustomOpDef
 from ..nn.modules.module import Module
 from . import _pytree
 from .module_tracker import ModuleTracker
