@@ -473,3 +473,18 @@ def test_functions_that_record_nothing(f):
     compiled = torchlike.compile(f)
     for _ in range(3):
         assert repr(compiled(torchlike.ones(3))) == repr(f(torchlike.ones(3)))
+
+
+def test_a_kept_view_of_what_vmap_lost_stops_no_other_function():
+    kept = []
+
+    def one(x):
+        y = x * 2
+        kept.append(y[0])
+        y.mul_(3)
+        return x
+    torchlike.func.vmap(one)(torchlike.ones(3, 4))
+    compiled = torchlike.compile(lambda x: x * 2)
+    assert [compiled(torchlike.ones(2)).tolist() for _ in range(4)] == [[2, 2]] * 4
+    with pytest.raises(RuntimeError, match="call of vmap that is over"):
+        kept[0].tolist()

@@ -181,7 +181,8 @@ class Before:
     def __init__(self, tensors: Iterable[Tensor]):
         tensors = [t for t in tensors if fields(t).get("_value").__class__ is Value]
         for t in tensors:
-            t._current()
+            if t._storage is None or not isinstance(t._storage.value.ref, BaseException):  # a view of what was lost says so when it is asked for
+                t._current()
         program.flush("torch.compile")  # views looked again at their storages
         tell_apart(tensors)
         self.tensors = {id(t): (t, t._value) for t in tensors}
