@@ -5,6 +5,8 @@
 FOLDER is the `test` folder of a checkout of PyTorch (of any age: only what the installed torch passes counts). `torch.testing._internal`
 comes from the installed wheel. It imports many private names; those that torchlike lacks are made up, as objects that do nothing,
 so a test that needs one fails by itself. Tests of `torch._refs`, where PyTorch writes its operations down a second time, are left out.
+With `--library`, FOLDER is a checkout of a library that stands on PyTorch, with tests and settings of its own (its conftest.py, too), each of FILES
+a file or folder in it, and nothing is made up.
 Both libraries run each file in a process of its own, on the CPU, every test for at most `--seconds`. Results of a file are kept in
 `--keep` (a JSON line per test), for a closer look.
 """
@@ -33,6 +35,11 @@ FROM_THE_WHEEL = ("torch.testing._internal", "torch.testing._comparison", "torch
 
 # -- what runs within pytest (this file is its plugin): a time limit, and a line per test
 
+if os.environ.get("PYTORCH_TESTS_MODULE") == "" and os.environ["PYTORCH_TESTS_LIBRARY"] == "torchlike":
+    sys.path.insert(0, str(HERE.parent.parent))  # before a library's conftest.py
+    importlib.import_module("torchlike").install()
+
+
 class TimeUp(BaseException):
     """Past a test's seconds. No Exception: tests catch those."""
 
@@ -40,11 +47,12 @@ class TimeUp(BaseException):
 def pytest_configure(config):
     if "PYTORCH_TESTS_LIBRARY" not in os.environ:
         return
-    if os.environ["PYTORCH_TESTS_LIBRARY"] == "torchlike":
-        become_torch()
-    importlib.import_module("torch")
-    for name in ("torch.testing._internal.common_device_type", "torch.testing._internal.common_utils", os.environ["PYTORCH_TESTS_MODULE"]):
-        import_making_up(name)
+    if os.environ["PYTORCH_TESTS_MODULE"]:
+        if os.environ["PYTORCH_TESTS_LIBRARY"] == "torchlike":
+            become_torch()
+        importlib.import_module("torch")
+        for name in ("torch.testing._internal.common_device_type", "torch.testing._internal.common_utils", os.environ["PYTORCH_TESTS_MODULE"]):
+            import_making_up(name)
     config.results = open(os.environ["PYTORCH_TESTS_RESULTS"], "w")
 
 
@@ -67,7 +75,9 @@ def pytest_runtest_makereport(item, call):
     if report.outcome == "failed" and call.excinfo:
         why = f"{call.excinfo.typename}: {str(call.excinfo.value)[:600]}"
         where = " < ".join(f"{Path(str(e.path)).name}:{e.lineno + 1}" for e in reversed(call.excinfo.traceback[-6:]))
-    name = item.nodeid.partition("::")[2].replace("torchlike_nn", "nn")  # classes of modules are called after their package
+    name = item.nodeid
+    if os.environ["PYTORCH_TESTS_MODULE"]:
+        name = name.partition("::")[2].replace("torchlike_nn", "nn")  # classes of modules are called after their package
     item.config.results.write(json.dumps({"test": name, "outcome": report.outcome, "why": why, "where": where}) + "\n")
     item.config.results.flush()
 
@@ -199,15 +209,16 @@ def run(folder: Path, file: str, library: str, options: argparse.Namespace) -> d
     results = options.keep / f"{file.removesuffix('.py').replace('/', '.')}.{library}.jsonl"
     if not (library in options.again and results.exists()):
         place = folder / file
+        where = folder if options.library else place.parent
         environment = os.environ | {
-            "PYTORCH_TESTS_LIBRARY": library, "PYTORCH_TESTS_MODULE": place.stem, "PYTORCH_TESTS_RESULTS": str(results.resolve()),
+            "PYTORCH_TESTS_LIBRARY": library, "PYTORCH_TESTS_MODULE": "" if options.library else place.stem, "PYTORCH_TESTS_RESULTS": str(results.resolve()),
             "PYTORCH_TESTS_SECONDS": str(options.seconds), "PYTORCH_TESTING_DEVICE_ONLY_FOR": "cpu", "OMP_NUM_THREADS": "1",
             "PYTHONPATH": os.pathsep.join(map(str, (place.parent, folder, HERE.parent)))}
-        command = [sys.executable, "-m", "pytest", "-q", "-p", "pytorch_tests", "-p", "no:cacheprovider", "-p", "no:warnings", "--noconftest", "-o", "addopts=",
-                   "--rootdir", str(place.parent), "--tb=no", place.name]
+        command = [sys.executable, "-m", "pytest", "-q", "-p", "pytorch_tests", "-p", "no:cacheprovider", "-p", "no:warnings", "--tb=no"]
+        command += [file] if options.library else ["--noconftest", "-o", "addopts=", "--rootdir", str(where), place.name]
         with open(results.with_suffix(".log"), "w") as log:
             try:
-                subprocess.run(command + (["-k", options.k] if options.k else []), cwd=place.parent, env=environment,
+                subprocess.run(command + (["-k", options.k] if options.k else []), cwd=where, env=environment,
                                stdout=log, stderr=subprocess.STDOUT, timeout=options.limit)
             except subprocess.TimeoutExpired:
                 print(f"{file}: {library} was stopped after {options.limit} s")
@@ -240,6 +251,7 @@ def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("folder", type=Path)
     parser.add_argument("files", nargs="+")
+    parser.add_argument("--library", action="store_true", help="FOLDER is a library's checkout")
     parser.add_argument("-k", help="pytest's choice of tests")
     parser.add_argument("--seconds", type=int, default=30, help="of one test")
     parser.add_argument("--limit", type=int, default=1800, help="seconds of one file")
