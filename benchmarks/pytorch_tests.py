@@ -213,7 +213,8 @@ def run(folder: Path, file: str, library: str, options: argparse.Namespace) -> d
         environment = os.environ | {
             "PYTORCH_TESTS_LIBRARY": library, "PYTORCH_TESTS_MODULE": "" if options.library else place.stem, "PYTORCH_TESTS_RESULTS": str(results.resolve()),
             "PYTORCH_TESTS_SECONDS": str(options.seconds), "PYTORCH_TESTING_DEVICE_ONLY_FOR": "cpu", "OMP_NUM_THREADS": "1",
-            "PYTHONPATH": os.pathsep.join(map(str, (place.parent, folder, HERE.parent)))}
+            # Not a library's folders of tests, which pytest puts there as it needs them: one may be called `onnx`.
+            "PYTHONPATH": os.pathsep.join(map(str, (folder, HERE.parent) if options.library else (place.parent, folder, HERE.parent)))}
         command = [sys.executable, "-m", "pytest", "-q", "-p", "pytorch_tests", "-p", "no:cacheprovider", "-p", "no:warnings", "--tb=no"]
         command += [file] if options.library else ["--noconftest", "-o", "addopts=", "--rootdir", str(where), place.name]
         with open(results.with_suffix(".log"), "w") as log:

@@ -542,3 +542,22 @@ def test_collect_env():
     out = subprocess.run(command, capture_output=True, text=True, check=True, env=env).stdout
     for word in ("torchlike:", "jax:", "numpy:", "JAX devices:", "cpu:0", "XLA_FLAGS:"):
         assert word in out
+
+
+def test_collect_env_of_commands():
+    import torch.utils.collect_env as theirs
+    env = ours.utils.collect_env
+    for command in ("echo a; echo b 1>&2; exit 3", "printf 'gcc 12 \nmore\n'", ["echo", "x y"]):
+        assert env.run(command) == theirs.run(command)
+    for command in ("printf 'gcc 12 \nmore\n'", "echo gcc 1; exit 1"):
+        assert env.run_and_read_all(env.run, command) == theirs.run_and_read_all(theirs.run, command)
+        assert env.run_and_return_first_line(env.run, command) == theirs.run_and_return_first_line(theirs.run, command)
+        for pattern in ("gcc (.*)", "clang (.*)"):
+            assert env.run_and_parse_first_match(env.run, command, pattern) == theirs.run_and_parse_first_match(theirs.run, command, pattern)
+    for name in ("get_gcc_version", "get_gpu_info", "get_nvidia_driver_version"):
+        assert getattr(env, name)(env.run) == getattr(theirs, name)(theirs.run)
+    said = {"gcc --version": "gcc (Debian) 12.2.0", "nvidia-smi -L": "GPU 0: NVIDIA H100 (UUID: GPU-1a2b)", "nvidia-smi": "| Driver Version: 570.1 |"}
+    for name in ("get_gcc_version", "get_gpu_info", "get_nvidia_driver_version"):  # of a machine that has them
+        assert getattr(env, name)(lambda command: (0, said[command], "")) == getattr(theirs, name)(lambda command: (0, said[command], ""))
+    assert env.get_platform() == theirs.get_platform()
+    assert env.get_cpu_info(env.run).split("\n")[0] == theirs.get_cpu_info(theirs.run).split("\n")[0]

@@ -53,6 +53,8 @@ def _max_pool(xp, x, kernel, stride, pads, dilation, sizes):
     def better(part, t, best, where):
         take = _better(xp, part, best)
         return choose(xp, take, part, best), choose(xp, take, starts + inside[t], where)
+    if xp is np and len(inside) > FEW:
+        return _max_by_axes(x, np.arange(math.prod(shape)).reshape(shape), pads, Window(kernel, stride, dilation, sizes))
     if xp is np or len(inside) <= FEW:
         first, *rest = slices(xp, x, kernel, stride, dilation, sizes)
         made = first, xp.broadcast_to(xp.asarray(starts), first.shape)
@@ -63,6 +65,19 @@ def _max_pool(xp, x, kernel, stride, pads, dilation, sizes):
     blocks = window.split(x)
     first = window.take(blocks, 0)
     return list(window.loop(lambda t, made: better(window.take(blocks, t), t, *made), (first, jnp.broadcast_to(starts, first.shape)), 1))
+
+
+def _max_by_axes(x, where, pads, window: Window):
+    """_max_pool of padded x along one axis after the other, the last first: among equal ones the first in row-major order stays so."""
+    where = np.broadcast_to(np.pad(where, pads, mode="edge"), x.shape)  # where all is -inf, torch's first position is the first one inside
+    for i in reversed(range(len(window.kernel))):
+        axis = window.along(i, x.shape[x.ndim - len(pads):])
+        parts = zip(*(slices(np, a, axis.kernel, axis.stride, axis.dilation, axis.sizes) for a in (x, where)))
+        x, where = next(parts)
+        for part, places in parts:
+            take = _better(np, part, x)
+            x, where = choose(np, take, part, x), choose(np, take, places, where)
+    return [x, where.astype(np.int64)]
 
 
 def _max_only(xp, x, kernel, stride, pads, dilation, sizes):

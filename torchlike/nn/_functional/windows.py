@@ -133,11 +133,14 @@ def stacked(xp, x, kernel: tuple, stride: tuple, dilation: tuple, sizes: tuple):
 
 def reduced(xp, combine: Callable, x, kernel: tuple, stride: tuple, dilation: tuple, sizes: tuple):
     """The slices of padded x combined by an associative function, many of them along one axis after the other."""
-    if xp is np or math.prod(kernel) <= FEW:
+    if math.prod(kernel) <= FEW:
         return functools.reduce(combine, slices(xp, x, kernel, stride, dilation, sizes))
     whole = Window(kernel, stride, dilation, sizes)
     for i in range(len(kernel)):
         window = whole.along(i, x.shape[x.ndim - len(kernel):])
+        if xp is np:
+            x = functools.reduce(combine, slices(xp, x, window.kernel, window.stride, window.dilation, window.sizes))
+            continue
         blocks = window.split(x)
         x = window.loop(lambda t, best: combine(best, window.take(blocks, t)), window.take(blocks, 0), 1)  # noqa: B023  (called at once)
     return x
@@ -190,6 +193,12 @@ def spread_to_best(xp, x, best, g, kernel: tuple, stride: tuple, dilation: tuple
 
     def place_of(rank):
         return choose(xp, rank >= n, rank - n, n - 1 - rank)
+    if _tiles(window) and window.positions > FEW:
+        within = tuple(range(1 - 2 * len(kernel), 1, 2))  # the axes of the places inside a window
+        whole = x[(..., *(slice(0, size * k) for size, k in zip(sizes, kernel)))]
+        apart = whole.reshape(*x.shape[:x.ndim - len(kernel)], *(m for pair in zip(sizes, kernel) for m in pair))
+        rank = ranked(apart, xp.expand_dims(best, within), _places(kernel)).max(within)
+        return _tiled(xp, g, x.shape, window, place_of(rank))
     if xp is not np and window.positions > FEW:
         blocks, spatial = window.split(x), x.shape[x.ndim - len(kernel):]
         place = place_of(window.loop(lambda t, rank: xp.maximum(rank, ranked(window.take(blocks, t), best, t)), xp.zeros(g.shape, np.int32)))
@@ -218,10 +227,15 @@ def _tiles(window: Window) -> bool:
     return window.stride == window.kernel and set(window.dilation) == {1}
 
 
+def _places(kernel: tuple) -> np.ndarray:
+    """The numbers of the positions inside a window, (1, k0, 1, k1, ...)."""
+    return np.arange(math.prod(kernel), dtype=np.int32).reshape([n for k in kernel for n in (1, k)])
+
+
 def _tiled(xp, g, shape: tuple, window: Window, place=None):
     """Each window's g at one position inside it, number `place`, or at all of them, where windows tile."""
     kernel, sizes, lead = window.kernel, window.sizes, tuple(shape[:len(shape) - len(window.kernel)])
-    here = np.arange(math.prod(kernel), dtype=np.int32).reshape([n for k in kernel for n in (1, k)])
+    here = _places(kernel)
     apart = lead + tuple(n for size in sizes for n in (size, 1))
     total = xp.broadcast_to(g.reshape(apart), lead + tuple(n for pair in zip(sizes, kernel) for n in pair))
     if place is not None:
