@@ -266,3 +266,20 @@ def test_products_of_reflections(subject, oracle, kind, shape, reflections):
         a, tau = a.real.astype(kind), tau.real.astype(kind)
     ours, theirs = (torch.linalg.householder_product(torch.tensor(a), torch.tensor(tau)).numpy() for torch in (subject, oracle))
     np.testing.assert_allclose(ours, theirs, rtol=1e-4, atol=1e-4)
+
+
+@TIERS
+@pytest.mark.parametrize("name", ["eigvalsh", "eigh", "eigvals", "eig", "svd", "svdvals"])
+def test_equal_values_have_gradients_where_no_vectors_are_asked_for(oracle, which, name):
+    matrix = np.diag([2.0, 3.0, 3.0])
+
+    def gradient(torch):
+        a = torch.tensor(matrix.tolist(), dtype=torch.float64, requires_grad=True)
+        made = getattr(torch.linalg, name)(a)
+        values = made if isinstance(made, torch.Tensor) else made[1 if name == "svd" else 0]
+        (grad,) = torch.autograd.grad((values.abs() ** 2).sum(), a)
+        return grad.detach().numpy()
+    with tier(which):
+        found = gradient(torchlike)
+    assert np.isfinite(found).all()
+    np.testing.assert_allclose(found, gradient(oracle), atol=1e-12)

@@ -83,9 +83,19 @@ def _differences(xp, s, power):
     return xp.where(same, xp.zeros((), s.dtype), 1 / xp.where(same, xp.ones((), s.dtype), d))
 
 
-def _svd_vjp(xp, g0, g1, g2, out0, out1, out2, full):
+def _values_only(xp, g, vectors, adjoints):
+    """A gradient that reached the values alone. Nothing is divided by their differences, so it is finite where values are equal."""
+    return _mm(xp, vectors * g[..., None, :].astype(vectors.dtype), adjoints)
+
+
+def _svd_vjp(xp, out0, out1, out2, full, g0=None, g1=None, g2=None):
     k = out1.shape[-1]
-    u, s, vh, gu, gvh = out0[..., :k], out1, out2[..., :k, :], g0[..., :k], g2[..., :k, :]
+    u, s, vh = out0[..., :k], out1, out2[..., :k, :]
+    if g0 is None and g2 is None:
+        return _values_only(xp, g1, u, vh)
+    gu = xp.zeros_like(u) if g0 is None else g0[..., :k]
+    gvh = xp.zeros_like(vh) if g2 is None else g2[..., :k, :]
+    g1 = xp.zeros_like(s) if g1 is None else g1
     f, v, gv = _differences(xp, s, 2), adjoint(xp, vh), adjoint(xp, gvh)
     uu, vv = _mm(xp, adjoint(xp, u), gu), _mm(xp, vh, gv)
     su, sv = uu - adjoint(xp, uu), vv - adjoint(xp, vv)
@@ -107,7 +117,7 @@ SVD = Op("linalg_svd", lambda xp, a, full: list(_svd_of(xp, a, full)), shape=_sv
 
 def _svdvals_vjp(xp, g, a):
     u, _, vh = _svd_of(xp, a)
-    return _mm(xp, u * g[..., None, :].astype(u.dtype), vh)
+    return _values_only(xp, g, u, vh)
 
 
 SVDVALS = Op("linalg_svdvals", lambda xp, a: _svd_of(xp, a, vectors=False), vjp=_svdvals_vjp, torch_name="LinalgSvdBackward0",
@@ -188,9 +198,13 @@ def _eigh(xp, a, uplo):
     return [w, v]
 
 
-def _eigh_vjp(xp, g0, g1, out0, out1):
+def _eigh_vjp(xp, out0, out1, g0=None, g1=None):
     vh = adjoint(xp, out1)
-    middle = _mm(xp, vh, g1) * _differences(xp, out0, 1) + g0[..., None, :] * xp.eye(out0.shape[-1], dtype=out0.dtype)
+    if g1 is None:
+        return _values_only(xp, g0, out1, vh)
+    middle = _mm(xp, vh, g1) * _differences(xp, out0, 1)
+    if g0 is not None:
+        middle = middle + g0[..., None, :] * xp.eye(out0.shape[-1], dtype=out0.dtype)
     middle = 0.5 * (middle + adjoint(xp, middle))
     return _mm(xp, _mm(xp, out1, middle), vh)
 
@@ -230,12 +244,16 @@ def _numpy_eig(a):
     return [x.astype(kind) for x in each(one, a, ranks=(2,))]
 
 
-def _eig_vjp(xp, g0, g1, out0, out1):
+def _eig_vjp(xp, out0, out1, g0=None, g1=None):
     vh = adjoint(xp, out1)
+    if g1 is None:
+        return xp.linalg.solve(vh, g0[..., :, None] * vh)
     product = _mm(xp, vh, g1)
     length = xp.diagonal(product, axis1=-2, axis2=-1).real.astype(out1.dtype)
     turned = product - _mm(xp, vh, out1) * length[..., None, :]
-    middle = turned * xp.conj(_differences(xp, out0, 1)) + g0[..., None, :] * xp.eye(out0.shape[-1], dtype=out0.dtype)
+    middle = turned * xp.conj(_differences(xp, out0, 1))
+    if g0 is not None:
+        middle = middle + g0[..., None, :] * xp.eye(out0.shape[-1], dtype=out0.dtype)
     return _mm(xp, xp.linalg.solve(vh, middle), vh)
 
 
