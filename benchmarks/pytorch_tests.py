@@ -23,6 +23,7 @@ import re
 import signal
 import subprocess
 import sys
+import time
 import types
 from pathlib import Path
 
@@ -30,6 +31,7 @@ import pytest
 
 HERE = Path(__file__).resolve()
 LIBRARIES = ("torch", "torchlike")
+SLOW_SECONDS, SLOW_TIMES = 3, 5  # a test is called slow past this many seconds more than so many times torch's
 FROM_THE_WHEEL = ("torch.testing._internal", "torch.testing._comparison", "torch.testing._utils", "torch.utils._import_utils", "torch._utils_internal")
 
 
@@ -62,8 +64,10 @@ def pytest_runtest_call(item):
         raise TimeUp
     signal.signal(signal.SIGALRM, late)
     signal.alarm(int(os.environ["PYTORCH_TESTS_SECONDS"]))
+    before = time.process_time()
     yield
     signal.alarm(0)
+    item.processor_seconds = round(time.process_time() - before, 2)
 
 
 @pytest.hookimpl(hookwrapper=True)
@@ -78,7 +82,8 @@ def pytest_runtest_makereport(item, call):
     name = item.nodeid
     if os.environ["PYTORCH_TESTS_MODULE"]:
         name = name.partition("::")[2].replace("torchlike_nn", "nn")  # classes of modules are called after their package
-    item.config.results.write(json.dumps({"test": name, "outcome": report.outcome, "why": why, "where": where}) + "\n")
+    seconds = getattr(item, "processor_seconds", 0)
+    item.config.results.write(json.dumps({"test": name, "outcome": report.outcome, "why": why, "where": where, "seconds": seconds}) + "\n")
     item.config.results.flush()
 
 
@@ -235,7 +240,7 @@ def run(folder: Path, file: str, library: str, options: argparse.Namespace) -> d
 
 
 def compare(file: str, there: dict, here: dict) -> str:
-    """Prints what fails here only, by its error; a row of the table."""
+    """Prints what fails here only, by its error, and what is slow; a row of the table."""
     passed = [test for test, result in there.items() if result["outcome"] == "passed" and "_refs" not in test]
     failed = [test for test in passed if test in here and here[test]["outcome"] == "failed"]
     groups = collections.defaultdict(list)
@@ -243,6 +248,9 @@ def compare(file: str, there: dict, here: dict) -> str:
         groups[here[test]["why"][:160].replace("\n", " ")].append(test)
     for why, tests in sorted(groups.items(), key=lambda group: -len(group[1])):
         print(f"  [{len(tests)}] {why}\n      {'  '.join(tests[:4])}\n      {here[tests[0]]['where']}")
+    for test in passed:
+        if test in here and here[test].get("seconds", 0) > SLOW_SECONDS + SLOW_TIMES * there[test].get("seconds", 0):
+            print(f"  slow: {there[test].get('seconds', 0)} s -> {here[test]['seconds']} s  {test}")
     unreached = sum(test not in here for test in passed)
     skipped = sum(test in here and here[test]["outcome"] == "skipped" for test in passed)
     return f"| {file} | {len(passed)} | {len(passed) - len(failed) - unreached - skipped} | {len(failed)} | {skipped} | {unreached} |"
