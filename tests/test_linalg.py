@@ -283,3 +283,21 @@ def test_equal_values_have_gradients_where_no_vectors_are_asked_for(oracle, whic
         found = gradient(torchlike)
     assert np.isfinite(found).all()
     np.testing.assert_allclose(found, gradient(oracle), atol=1e-12)
+
+
+@TIERS
+def test_gram_matrices_without_full_rank_have_a_last_pivot(which):
+    """A homography from points without noise, by Gauss: an exact zero made every fifth of them NaN."""
+    rng = np.random.default_rng(0)
+    a = rng.random((200, 10, 2), np.float32)
+    b = a * rng.random((200, 1, 2), np.float32)
+    (x, y), (u, v) = (np.moveaxis(p / p.std((1, 2), keepdims=True), 2, 0) for p in (a - a.mean(1, keepdims=True), b - b.mean(1, keepdims=True)))
+    one, zero = np.ones_like(x), np.zeros_like(x)
+    rows = np.concatenate([np.stack(r, -1) for r in ((zero, zero, zero, -x, -y, -one, v * x, v * y, v), (x, y, one, zero, zero, zero, -u * x, -u * y, -u))], 1)
+    with tier(which):
+        gram = torchlike.tensor(rows.swapaxes(1, 2) @ rows)
+        assert not torchlike.linalg.lu_factor_ex(gram).info.any()
+        lu, pivots = torchlike.linalg.lu_factor(gram)
+        p, lower, upper = torchlike.lu_unpack(lu, pivots)
+        assert torchlike.allclose(p @ lower @ upper, gram, atol=1e-4)
+        assert lu.dtype is torchlike.float32

@@ -83,6 +83,23 @@ def test_class_that_is_no_tensor(torch):
 
 
 @same
+def test_class_that_hands_its_attributes_on_to_a_tensor(torch):
+    """It has a tensor's `__float__` by name, but float() does not take it."""
+    class Held:
+        def __init__(self, data): self.data = data
+        def __getattr__(self, name): return getattr(self.data, name)
+
+        @classmethod
+        def __torch_function__(cls, func, types, args=(), kwargs=None):
+            return Held(func(*(a.data if isinstance(a, Held) else a for a in args), **(kwargs or {})))
+
+    t, h = torch.tensor([1., 2.]), Held(torch.tensor([3., 5.]))
+    u = t.clone()
+    u += h
+    return [x.tolist() for x in (t + h, t - h, t * h, t / h, t // h, t % h, t ** h, t < h, t == h, t @ h, u)], type(t * h) is Held, type(u) is Held
+
+
+@same
 def test_lists_of_functions(torch):
     """For a sample: whether classes can take it over, whether that is said not to be so, its name, and what its stand-in returns."""
     overrides = import_module(torch.__name__ + ".overrides")

@@ -151,6 +151,7 @@ def number(x):
     import numpy as np
     if isinstance(x, np.generic):
         return x.item()
-    if hasattr(x, "__float__") and hasattr(x, "__array__") and not isinstance(x, (Tensor, np.ndarray)):
+    cls = type(x)  # an object that hands its attributes on to a tensor has them by another's name
+    if hasattr(cls, "__float__") and hasattr(cls, "__array__") and not hasattr(cls, "__torch_function__") and not isinstance(x, np.ndarray):
         return float(x)
     return x

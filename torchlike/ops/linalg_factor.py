@@ -179,8 +179,25 @@ def cholesky_inverse(input, upper: bool = False) -> Tensor:
 
 # -- LU ------------------------------------------------------------------------------------------------------------------
 
+# Small float32 matrices are factored in doubles. Products that are rounded before they are subtracted leave an exact zero as the last pivot of many
+# Gram matrices without full rank (every fifth in the direct linear transformation of a homography), where MKL's fused ones leave a small number.
+_SMALL = 32
+_WIDER = {np.dtype(np.float32): np.float64, np.dtype(np.complex64): np.complex128}
+
+
+def _wider(a):
+    """The type in which a matrix is factored, None where it is its own."""
+    return _WIDER.get(a.dtype) if min(a.shape[-2:]) <= _SMALL else None
+
 
 def _lu_numpy(a, pivot):
+    wider = _wider(a) if pivot else None
+    if wider:
+        lu, pivots, _ = _lu_numpy(a.astype(wider), pivot)
+        with np.errstate(all="ignore"):
+            lu = lu.astype(a.dtype)
+        return [lu, pivots, _zero_pivot(np, lu)]
+
     def one(m):
         if not m.size:
             return m, np.arange(1, min(m.shape) + 1, dtype=np.int32), np.int32(0)
@@ -238,6 +255,16 @@ def _lu(xp, a, pivot):
 
 LU = Op("linalg_lu_factor_ex", _lu, numpy=_lu_numpy,
         shape=lambda a, pivot: [(a.shape, a.dtype), ((*a.shape[:-2], min(a.shape[-2:])), dt.int32), (a.shape[:-2], dt.int32)])
+
+
+@LU.kernel_for("cpu")
+def _lu_cpu(a, pivot):
+    wider = _wider(a) if pivot else None
+    if not wider:
+        return NotImplemented
+    lu, pivots, _ = _lu(jnp, a.astype(wider), pivot)
+    lu = lu.astype(a.dtype)
+    return [lu, pivots, _zero_pivot(jnp, lu)]
 
 
 def _order(xp, pivots, n):
