@@ -121,3 +121,13 @@ def test_gradgradcheck_draws_what_torch_draws(subject, oracle, apart):
         torch.autograd.gradgradcheck(torch.sin, (x,), gen_non_contig_grad_outputs=apart)
         return torch.rand(3).tolist()
     assert after(subject) == after(oracle)
+
+
+def test_fast_mode_allows_what_elements_may_differ_by(oracle, subject):
+    """It compares weighed sums of all elements."""
+    def passes(torch, off):
+        f = made(torch, forward=lambda ctx, x: x * 2, backward=lambda ctx, g: g * 2 + off * g.sum())
+        x = torch.linspace(-1, 1, 400, dtype=torch.float64).reshape(20, 20).requires_grad_()
+        return torch.autograd.gradcheck(f, (x,), fast_mode=True, atol=1e-4, rtol=0.0, raise_exception=False)
+    for off in (0.0, 2e-5, 8e-5, 1.5e-4, 1e-2):
+        assert passes(subject, off) == passes(oracle, off) == (off < 1e-4), off
