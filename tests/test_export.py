@@ -168,6 +168,21 @@ def test_numbers_that_a_function_draws_itself_are_no_constants():
         assert not torchlike.equal(module(x), module(x))
 
 
+@same
+def test_constants_that_were_not_looked_at_before(torch):
+    """Held where no module finds them, and still to be computed when the export begins."""
+    class Held(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.flags = {"mean": torch.full((3,), 0.5) * 2}
+
+        def forward(self, x):
+            assert not torch.onnx.is_in_onnx_export()
+            return x - self.flags["mean"].view(1, -1)
+
+    return torch.export.export(Held(), (torch.ones(2, 3),)).module()(torch.ones(4, 3)[:2] * 3)
+
+
 def test_dropout_inside_of_attention_is_drawn_when_the_program_runs():
     m, args = models.transformer(torchlike, training=True)
     program = torchlike.export.export(m, args)

@@ -39,6 +39,7 @@ class Watcher(Protocol):
 def watched(who: Watcher, state: Iterable[Tensor], traced: bool) -> Iterator[None]:
     """Inside the block `who` is told what happens. `state`: tensors that are afterwards what they were; `traced`: the model is told that
     torch.jit.trace runs it, else that torch.export does."""
+    program.flush("a model is watched")  # what was recorded earlier is known to it, also where the model holds it in a dictionary
     before, state = exporting.graph, list(state)
     traced_before, values = exporting.traced, [t._current() for t in state]
     exporting.graph, exporting.traced = not traced, traced

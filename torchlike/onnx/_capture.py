@@ -14,6 +14,7 @@ from .._core.history import outside
 from .._core.value import Value
 from .._custom_op import CustomOpDef
 from .._examples.watch import Unfollowed, results, watched
+from .._exporting import state as exporting
 from .._plainly import plain_function
 from .._tensor import Tensor
 from ..jit.trace import TracerWarning
@@ -165,10 +166,14 @@ def capture(call: Callable[[], Any], inputs: list[Tensor], state: list[Tensor], 
     run.depends = set(map(id, run.inputs))
     run.kept += run.inputs
     mode = _Functions(run, whole, traced)
-    with watched(mode, state, traced), mode:
-        made = call()
-        try:
-            run.outputs = [_values(x) for x in results(made)]
-        except Unfollowed as e:
-            raise TorchExportError(str(e)) from None
+    before, exporting.onnx = exporting.onnx, True
+    try:
+        with watched(mode, state, traced), mode:
+            made = call()
+            try:
+                run.outputs = [_values(x) for x in results(made)]
+            except Unfollowed as e:
+                raise TorchExportError(str(e)) from None
+    finally:
+        exporting.onnx = before
     return run

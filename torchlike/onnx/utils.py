@@ -19,8 +19,8 @@ __all__ = ["export", "is_in_onnx_export", "register_custom_op_symbolic", "select
 
 
 def is_in_onnx_export() -> bool:
-    """Whether a model is being exported."""
-    return exporting.graph or exporting.traced
+    """Whether a model is being exported to ONNX."""
+    return exporting.onnx
 
 
 @contextmanager
