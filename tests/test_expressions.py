@@ -98,6 +98,12 @@ x, a = torch.ones(2, 1, requires_grad=True); g = torch.autograd.grad(x * a, x, c
 x = torch.ones(2, 2, requires_grad=True); torch.autograd.grad(x * 2, x, torch.ones(2), is_grads_batched=True)
 x = torch.nn.Parameter(torch.ones(4)); exec("with torch.no_grad(): x.set_(x[1:])"); torch.cat((x, x)).sum().backward(); x, x.is_leaf, x.grad
 x = torch.ones(4, requires_grad=True); x.set_(torch.ones(2))
+w = torch.ones(3, requires_grad=True); h = w * 2; exec("with torch.no_grad(): h.set_(torch.zeros(3))"); h, torch.autograd.grad(h.sum(), w)
+w = torch.ones(3, requires_grad=True); h = w * 2; h.set_(torch.zeros(3)); h.requires_grad, h.sum().backward()
+w = torch.ones(3, requires_grad=True); h = torch.zeros(3); h.set_(w * 3); h.requires_grad, type(h.grad_fn).__name__
+torch.tensor([torch.tensor([0, 1]), torch.tensor([1, 0])])
+torch.tensor([1, torch.tensor([1, 2])])
+torch.tensor([1., torch.tensor([1, 2])])
 x = torch.ones(2, requires_grad=True); x.grad = torch.ones(3)
 function(lambda ctx, x: (ctx.mark_dirty(x), x.mul_(2))[1])(torch.ones(2, requires_grad=True))
 function(lambda ctx, x: (ctx.mark_dirty(x), x.mul_(2), x * 1)[2])(torch.ones(2, requires_grad=True) * 1)

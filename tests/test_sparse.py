@@ -275,7 +275,7 @@ def test_copies(torch):
 def test_products_that_combine_rows_otherwise(torch):
     """`torch.sparse.mm(csr, dense, reduce)`; one row has no entries."""
     made = []
-    for reduce in ("mean", "amax", "amin", "sum"):
+    for reduce in ("mean", "amax", "amin", "max", "min", "sum"):
         a = torch.tensor([[1., 2, 0], [0, 0, 0], [3., -4, 5]]).to_sparse_csr().requires_grad_()
         b = torch.arange(6.).view(3, 2).requires_grad_()
         out = torch.sparse.mm(a, b, reduce)

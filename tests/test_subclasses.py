@@ -1,4 +1,5 @@
 """Subclasses of Tensor and classes with `__torch_function__`: which class results have, what memory they share, who is asked: against real torch."""
+import copy
 import operator
 from importlib import import_module
 
@@ -287,3 +288,23 @@ def test_classes_that_begin_to_take_over(torch):
     disabled = use(S)
     del S.__torch_function__
     return before, taken, disabled, use(S)
+
+
+@same
+def test_attributes_called_as_the_engine_s(torch):
+    """`_edge` and `_chain` are names of torchlike's own, too."""
+    class Named(torch.Tensor):
+        _chain = 5
+
+        def put(self, x):
+            self._edge = x
+
+        def _view(self):
+            return "view"
+    p = torch.ones(2, requires_grad=True).as_subclass(Named)
+    p._chain = [1]
+    p.put("edge")
+    q = (p * 2).sum()
+    q.backward()
+    p.__dict__["_chain"].append(2)
+    return p._edge, p._chain, p._view(), p.requires_grad, _name(q), q._chain, hasattr(q, "_edge"), p[0].detach(), Named._chain, copy.copy(p.detach())._chain, sorted(vars(p))

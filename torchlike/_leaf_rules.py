@@ -9,7 +9,9 @@ import math
 from collections.abc import Callable
 from typing import Any
 
+from ._core import dtype as dt
 from ._core.aval import broadcast_shapes
+from ._dispatch.derivatives import slice_end
 from ._dispatch.writes import count
 from ._ops import aten
 from ._ops_layers import REDUCTIONS
@@ -135,12 +137,24 @@ for _name, _op, *_how in (
     ("squeeze", "squeeze", "default", lambda x, dims: [x]),
     ("expand", "expand", "default", lambda x, shape: [x, list(shape)]),
     ("select", "select", "int"), ("select_at", "select", "int", lambda x, i, dim: [x, dim, i]), ("unbind", "select", "int"),
-    ("slice", "slice", "Tensor", lambda x, dim, start, n, step: [x, dim, start, start + (n - 1) * step + 1 if n else start, step]),
+    ("slice", "slice", "Tensor", lambda x, dim, start, n, step: [x, dim, start, slice_end(x.shape[dim], start, n, step, dispatching.open_ended), step]),
+    ("searchsorted", "searchsorted", "Tensor", lambda order, x, sorter, right, dtype, found: [order, x, {
+        **({"out_int32": True} if found is dt.int32 else {}), **({"right": True} if right else {}), **({} if sorter is None else {"sorter": sorter})}]),
+    ("alias", "alias"), ("roll", "roll", "default", lambda x, shifts, dims: [x, list(shifts), list(dims)]),
     ("split", "slice", "Tensor", lambda x, dim, start, n, step: [x, dim, start, start + (n - 1) * step + 1 if n else start, step]),
-    ("slice_at", "slice", "Tensor", lambda x, start, dim, n: [x, dim, start, start + n]),
+    ("slice_at", "slice", "Tensor", lambda x, start, dim, n: [x, dim, start, slice_end(x.shape[dim], start, n, 1, dispatching.open_ended)]),
     ("repeat", "repeat", "default", lambda x, reps: [x, list(reps)]),
 ):
     RULES.setdefault(_name, _straight(_op, *_how))
+
+
+@_seen_as("index_write")
+def _index_write(call: Call, x: Tensor, index: Tensor, source: Tensor, scale: Any, dim: int, mode: str) -> Tensor:
+    if mode == "add":
+        return call(aten.index_add.default, x, dim, index, source, **({} if scale is None else {"alpha": scale}))
+    if not isinstance(source, Tensor) or source.ndim != x.ndim:
+        return call(aten.index_fill.int_Tensor if isinstance(source, Tensor) else aten.index_fill.int_Scalar, x, dim, index, source)
+    return call(aten.index_copy.default, x, dim, index, source)
 
 
 @_seen_as("part_select", "part_slice")
@@ -153,7 +167,7 @@ def _part(call: Call, x: Tensor, *rest: Any) -> Tensor:
             x = call(aten.select.int, x, dim - dropped, start)
             dropped += 1
         else:
-            x = call(aten.slice.Tensor, x, dim - dropped, start, start + n)
+            x = call(aten.slice.Tensor, x, dim - dropped, start, slice_end(x.shape[dim - dropped], start, n, 1, dispatching.open_ended))
     return x
 
 

@@ -163,6 +163,7 @@ def _classes(args: Any, found: list) -> list:
 
 
 def _hand_on(one: Any, func: OpOverload, args: tuple, kwargs: dict) -> Any:
+    dispatching.asked += 1
     found = _classes((*args, *kwargs.values()), [])
     types = tuple([type(x) for x in found])
     stack = state.stack

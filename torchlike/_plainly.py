@@ -17,6 +17,8 @@ state = _State()
 class _Dispatching(threading.local):
     disabled = 0  # blocks in which classes with `__torch_dispatch__` are as plain
     target = None  # what an in-place operation writes that is under way on tensors of such classes: see _dispatch/writes.py
+    asked = 0  # how often one of them was
+    open_ended = False  # views are made for an index that has a slice without an end
 
 
 dispatching = _Dispatching()

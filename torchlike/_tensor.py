@@ -17,7 +17,7 @@ from ._core.layout import Layout, combined, contiguous, extent, overlapping
 from ._core.program import record
 from ._core.registry import OPS, View
 from ._core.value import Value, is_tracer, of_array
-from ._fields import Fields, Shown, fields, show
+from ._fields import Fields, Shown, fields, share, show
 from ._plainly import _disabled_torch_dispatch_impl, _disabled_torch_function_impl
 from ._plainly import state as overriding
 from ._size import Size, _size  # noqa: F401  (_size: pickles made before name it here)
@@ -56,6 +56,7 @@ class Tensor(Fields):
     def __init_subclass__(cls, **kwargs):
         super().__init_subclass__(**kwargs)
         show(cls)
+        share(cls, Tensor)
         if cls.__torch_dispatch__ is not _disabled_torch_dispatch_impl:
             from ._dispatch.held import prepare
             prepare(cls)

@@ -61,6 +61,11 @@ def _unselected(d: Given, i: int) -> Tensor:
     return _turned(d.g, lambda g: aten.select_backward.default(g, d.shape(), dim, i), lambda g: g.select(dim, i))
 
 
+def slice_end(size: int, start: int, n: int, step: int = 1, open_ended: bool = True) -> int:
+    """Where a slice ends: PyTorch writes the largest number for an index's "to the end"."""
+    return start if not n else END if open_ended and start + n * step >= size else start + (n - 1) * step + 1
+
+
 def _unsliced(d: Given, dim: int, start: int, end: int, step: int) -> Tensor:
     return _turned(d.g, lambda g: aten.slice_backward.default(g, d.shape(), dim, start, end, step), lambda g: aten.slice.Tensor(g, dim, start, end, step))
 
@@ -342,8 +347,14 @@ def _unrepeated(g: Tensor, shape: list, times: Any) -> Tensor:
     return g.view(parts).sum(sums) if sums else g
 
 
-@rule("slice", "split")
+@rule("slice")
 def _slice(d):
+    dim, start, n, step = d.statics
+    return (lambda: _unsliced(d, dim, start, slice_end(d.shape()[dim], start, n, step), step),)
+
+
+@rule("split")
+def _split(d):
     dim, start, n, step = d.statics
     return (lambda: _unsliced(d, dim, start, start + (n - 1) * step + 1 if n else start, step),)
 
@@ -351,7 +362,7 @@ def _slice(d):
 @rule("slice_at", reads=((1,),))
 def _slice_at(d):
     dim, n = d.statics
-    return lambda: _unsliced(d, dim, d[1], d[1] + n, 1), None
+    return lambda: _unsliced(d, dim, d[1], slice_end(d.shape()[dim], d[1], n), 1), None
 
 
 @rule("cat")

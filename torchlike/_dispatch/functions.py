@@ -10,12 +10,15 @@ from typing import Any
 
 from .. import _leaves
 from .._arguments import as_dim
+from .._core import dtype as dt
 from .._ops import aten
 from .._plainly import dispatching
 from .._public import FUNCTIONS
 from .._tensor import Tensor
 from ..autograd.function import Function
+from ..ops.named_results import RETURN_TYPES
 from .derivatives import fit, zeros
+from .writes import any_dispatches
 
 
 class _Operator(Function):
@@ -35,7 +38,8 @@ class _Operator(Function):
         return None, None, *[None if g is None else fit(g, a) for g, a in zip(made, ctx.avals)]
 
 
-def _run(name: str, back: Callable, call: Callable, *tensors: Tensor) -> Any:
+def run_as(name: str, back: Callable, call: Callable, *tensors: Tensor) -> Any:
+    """`call(*tensors)` as a node of this name, whose gradients are `back(needs, tensors, *gradients)`."""
     return _named(name).apply(back, call, *tensors)
 
 
@@ -51,7 +55,7 @@ def _split(input: Tensor, split_size_or_sections: Any, dim: int = 0) -> tuple:
     else:
         func = aten.split.Tensor
     rest = (sizes, dim) if dim else (sizes,)
-    made = _run("Split", lambda needs, saved, *gs: [_joined(gs, shapes, dim, saved[0])], lambda t: _leaves.hand_on(func, t, *rest), input)
+    made = run_as("Split", lambda needs, saved, *gs: [_joined(gs, shapes, dim, saved[0])], lambda t: _leaves.hand_on(func, t, *rest), input)
     shapes = [tuple(t.shape) for t in made]
     return made
 
@@ -72,12 +76,12 @@ def _unbind(input: Tensor, dim: int = 0) -> tuple:
 
     def back(needs: tuple, saved: tuple, *gs: Tensor | None) -> list:
         return [FUNCTIONS["stack"]([FUNCTIONS["zeros"](part, dtype=saved[0].dtype, device=saved[0].device) if g is None else g for g in gs], dim)]
-    return _run("Unbind", back, lambda t: _leaves.hand_on(aten.unbind.int, t, *rest), input)
+    return run_as("Unbind", back, lambda t: _leaves.hand_on(aten.unbind.int, t, *rest), input)
 
 
 def _stack(tensors: Any, dim: int = 0, *, out: Tensor | None = None) -> Tensor:
     dim = as_dim(dim, tensors[0].ndim + 1)
-    made = _run("Stack", lambda needs, saved, g: [g.select(dim, i) if need else None for i, need in enumerate(needs)],
+    made = run_as("Stack", lambda needs, saved, g: [g.select(dim, i) if need else None for i, need in enumerate(needs)],
                 lambda *ts: _leaves.hand_on(aten.stack.default, list(ts), *([dim] if dim else [])), *tensors)
     return made if out is None else out.copy_(made)
 
@@ -93,35 +97,61 @@ def _product(name: str) -> Callable:
             return [(g if beta == 1 else g * beta) if needs[0] else None, product(scaled, turned(saved[2])) if needs[1] else None,
                     product(turned(saved[1]), scaled) if needs[2] else None]
         named = {k: v for k, v in (("beta", beta), ("alpha", alpha)) if v != 1}
-        return _run(name.capitalize(), back, lambda *ts: _leaves.hand_on(getattr(aten, name).default, *ts, **named), input, first, second)
+        return run_as(name.capitalize(), back, lambda *ts: _leaves.hand_on(getattr(aten, name).default, *ts, **named), input, first, second)
     return run
 
 
 def _masked_fill(input: Tensor, mask: Tensor, value: Any) -> Tensor:
     if isinstance(value, Tensor):
         return FUNCTIONS["where"](mask, value.to(input.dtype), input)
-    return _run("MaskedFill", lambda needs, saved, g: [g.masked_fill(saved[1], 0), None],
+    return run_as("MaskedFill", lambda needs, saved, g: [g.masked_fill(saved[1], 0), None],
                 lambda t, m: _leaves.hand_on(aten.masked_fill.Scalar, t, m, value), input, mask)
 
 
-def _index_select(input: Tensor, dim: int, index: Tensor) -> Tensor:
+def _index_select(input: Tensor, dim: int, index: Tensor, *, out: Tensor | None = None) -> Tensor:
+    if out is not None:
+        _leaves.hand_on(aten.index_select.out, input, dim, index, out=out)
+        return out
+
     def back(needs: tuple, saved: tuple, g: Tensor) -> list:
         start = zeros(g, list(saved[0].shape), dtype=g.dtype, layout=g.layout, device=g.device)
         return [start.index_add_(dim, saved[1], g) if not g.requires_grad else start.index_add(dim, saved[1], g), None]
-    return _run("IndexSelect", back, lambda t, i: _leaves.hand_on(aten.index_select.default, t, dim, i), input, index)
+    return run_as("IndexSelect", back, lambda t, i: _leaves.hand_on(aten.index_select.default, t, dim, i), input, index)
+
+
+def _sort(input: Tensor, dim: int = -1, descending: bool = False, *, stable: bool | None = None, out: tuple | None = None) -> Any:
+    if stable is None:
+        func, given, named = aten.sort.default, (dim, descending) if descending else () if dim == -1 else (dim,), {}
+    else:
+        func, given, named = aten.sort.stable, (), {"stable": stable, **({} if dim == -1 else {"dim": dim}), **({"descending": True} if descending else {})}
+
+    def back(needs: tuple, saved: tuple, *gs: Tensor | None) -> list:
+        g = gs[0]
+        return [None if g is None else zeros(g, list(saved[0].shape)).scatter(as_dim(dim, saved[0].ndim), made[1], g)]
+    made = run_as("Sort", back, lambda t: _leaves.hand_on(func, t, *given, **named), input)
+    if out is not None:
+        made = tuple(target.copy_(found) for target, found in zip(out, made))
+    return RETURN_TYPES["sort"](made)
+
+
+def _argsort(input: Tensor, dim: int = -1, descending: bool = False, *, stable: bool = False, out: Tensor | None = None) -> Tensor:
+    made = _sort(input, dim, descending, stable=stable or None)[1]
+    return made if out is None else out.copy_(made)
+
+
+def _one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
+    n = int(tensor.max().item()) + 1 if num_classes == -1 else num_classes
+    return (tensor.unsqueeze(-1) == FUNCTIONS["arange"](n, dtype=tensor.dtype, device=tensor.device)).to(dt.int64)
 
 
 HANDED: dict[str, Callable] = {"split": _split, "chunk": _chunk, "unbind": _unbind, "stack": _stack, "addmm": _product("addmm"), "baddbmm": _product("baddbmm"),
-                               "masked_fill": _masked_fill, "index_select": _index_select}
+                               "masked_fill": _masked_fill, "index_select": _index_select, "sort": _sort, "argsort": _argsort,
+                               "one_hot": _one_hot}
 
 
 def where_any_dispatches(f: Callable, handed: Callable) -> Callable:
     """f, or `handed` where a tensor among its arguments dispatches."""
     @functools.wraps(f)
     def run(*args: Any, **kwargs: Any) -> Any:
-        for x in args:
-            if x.__class__ is not Tensor and (isinstance(x, Tensor) and x._dispatches or x.__class__ in (list, tuple) and any(
-                    isinstance(y, Tensor) and y._dispatches for y in x)) and not dispatching.disabled:
-                return handed(*args, **kwargs)
-        return f(*args, **kwargs)
+        return handed(*args, **kwargs) if not dispatching.disabled and any_dispatches(args) else f(*args, **kwargs)
     return run

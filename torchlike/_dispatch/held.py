@@ -17,7 +17,7 @@ from .._core.grad_mode import inference, mode
 from .._core.layout import Layout, contiguous
 from .._core.program import META_ARRAY
 from .._core.value import Value
-from .._fields import ENGINE, fields
+from .._fields import ENGINE, Shared, ask, fields, give, has
 from .._plainly import dispatching
 from .._plainly import state as overriding
 from .._tensor import Tensor, instance
@@ -98,7 +98,7 @@ def twin(t: Tensor) -> Tensor:
     made = object.__new__(type(t))
     fields(made).update({name: x for name, x in fields(t).items() if name not in ENGINE or name in ("_value", "_layout", "_storage", "_seen")})
     for name, x in attributes(t).items():
-        setattr(made, name, x)
+        give(made, name, x)
     return made
 
 
@@ -228,7 +228,7 @@ def _deepcopied(self: Tensor, memo: dict) -> Tensor:
     if self._grad is not None:
         made._grad = copy.deepcopy(self._grad, memo)
     for name, x in attributes(self).items():
-        setattr(made, name, copy.deepcopy(x, memo))
+        give(made, name, copy.deepcopy(x, memo))
     return made
 
 
@@ -255,7 +255,7 @@ def _reduced(self: Tensor, protocol: int) -> tuple:
 def _with_data(cls: type, data: Tensor, requires_grad: bool, stored: dict) -> Tensor:
     t = instance(data._alias(), cls)
     for name, x in stored.items():
-        setattr(t, name, x)
+        give(t, name, x)
     t.requires_grad = requires_grad
     return t
 
@@ -265,8 +265,8 @@ def attributes(t: Tensor) -> dict[str, Any]:
     found = dict(vars(t))
     for cls in type(t).__mro__:
         names = cls.__dict__.get("__slots__", ())
-        found.update({name: getattr(t, name) for name in ((names,) if isinstance(names, str) else names)
-                      if hasattr(t, name) and name not in ("__dict__", "__weakref__")})
+        found.update({name: ask(t, name) for name in ((names,) if isinstance(names, str) else names)
+                      if has(t, name) and name not in ("__dict__", "__weakref__")})
     return found
 
 
@@ -324,7 +324,10 @@ def prepare(cls: type) -> None:
     install()
     cls._plain, cls._dispatches = False, True
     for name, f in OVERRIDES.items():
-        setattr(cls, name, f)
+        if isinstance(shared := cls.__dict__.get(name), Shared):
+            shared.ours = [f]
+        else:
+            setattr(cls, name, f)
     for name, f in OBJECT.items():
         if getattr(cls, name) is getattr(Tensor, name):
             setattr(cls, name, f)

@@ -6,17 +6,20 @@ from __future__ import annotations
 
 import functools
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from types import FunctionType
 from typing import Any
 
 from .. import _leaves
 from .._arguments import as_size
+from .._aten_schemas import schemas
 from .._exchange import exchange
 from .._ops import aten, refresh
 from .._plainly import dispatching
 from .._public import FUNCTIONS
 from .._tensor import Tensor
-from . import backward, functions, writes
+from ..nn import functional
+from . import backward, forms, functions, indexing, writes
 
 _LIKE = "zeros_like ones_like empty_like full_like rand_like randn_like randint_like".split()
 _NEW = "new_zeros new_ones new_empty new_full new_empty_strided".split()
@@ -124,27 +127,17 @@ def _untyped_storage(self: Tensor) -> Any:
     return (FUNCTIONS["empty"](self.shape, dtype=self.dtype, device="meta") if data is None else data).untyped_storage()
 
 
-def _setitem(self: Tensor, index: Any, value: Any) -> None:
-    """self[index] = value: a view that is written, or elements by index tensors."""
-    parts = index if isinstance(index, tuple) else (index,)
-    if not isinstance(value, Tensor):
-        value = FUNCTIONS["scalar_tensor"](value, dtype=self.dtype, device=self.device)
-    if any(isinstance(i, (Tensor, list)) for i in parts):
-        if any(not isinstance(i, (Tensor, list, slice)) for i in parts):
-            raise NotImplementedError(f"torchlike: {type(self).__name__}[index] = value with index tensors and numbers, None or `...`. Write into a view.")
-        if any(isinstance(i, slice) and i != slice(None) for i in parts):
-            self = self[tuple(i if isinstance(i, slice) else slice(None) for i in parts)]
-        while isinstance(parts[-1], slice):
-            parts = parts[:-1]
-        self.index_put_([None if isinstance(i, slice) else i if isinstance(i, Tensor) else FUNCTIONS["tensor"](i, device=self.device) for i in parts], value)
-    else:
-        self[index].copy_(value)
-
-
 def _exchange_in(scopes: tuple, name: str, wrap: Callable) -> None:
     for f in {id(f): f for f in (scope.get(name) for scope in scopes) if f is not None}.values():
         exchange(f, wrap)
         f._hands_on = True
+
+
+def _with_operators(*scopes: Mapping[str, Any]) -> list[tuple[str, FunctionType]]:
+    """The functions that have operators of their names, and no form of their own here."""
+    others = {*_LIKE, *_NEW, *_SAME, *functions.HANDED, "unique", "item"}
+    found = {id(f): (name, f) for scope in scopes for name, f in scope.items() if f.__class__ is FunctionType and name[0] != "_" and name[-1] != "_"}
+    return [(name, f) for name, f in found.values() if name not in others and (name == "linear" or schemas(name))]
 
 
 def install() -> None:
@@ -161,8 +154,13 @@ def install() -> None:
                        "numpy": _refused("numpy", lambda t: ".")}.items():
         _exchange_in((members,), name, lambda f, made=made: _where_dispatching(f, made))
     for name, made in functions.HANDED.items():
-        _exchange_in((*functions_of, members), name, lambda f, made=made: functions.where_any_dispatches(f, made))
-    _exchange_in((members,), "__setitem__", lambda f: _where_dispatching(f, _setitem, second=True))
+        _exchange_in((*functions_of, vars(functional), members), name, lambda f, made=made: functions.where_any_dispatches(f, made))
+    for name, f in _with_operators(*functions_of, vars(functional), members):
+        exchange(f, functools.partial(forms.otherwise, name))
+    for symbol, name in forms.OPERATORS.items():
+        exchange(members[f"__{symbol}__"], functools.partial(forms.otherwise, name))
+    _exchange_in((members,), "__setitem__", lambda f: _where_dispatching(f, indexing.writing, second=True))
+    _exchange_in((members,), "__getitem__", indexing.reading)
     writes.install(*functions_of)
     refresh()
     _leaves.stay()

@@ -45,13 +45,19 @@ class Target:
         return getattr(getattr(aten, self.name), wanted) if wanted in overloads else None
 
 
+def any_dispatches(args: tuple) -> bool:
+    """Whether a tensor among arguments, or in a sequence of them, dispatches."""
+    return any(x.__class__ is not Tensor and (isinstance(x, Tensor) and x._dispatches or x.__class__ in (list, tuple) and any(
+        isinstance(y, Tensor) and y._dispatches for y in x)) for x in args)
+
+
 def writing(name: str, f: Callable) -> Callable:
     """f, a function that writes into its first argument, for tensors that may dispatch."""
     name = _SAME.get(name, name)
 
     @functools.wraps(f)
     def run(self: Any, *args: Any, **kwargs: Any) -> Any:
-        if not isinstance(self, Tensor) or not (self._dispatches or any(a.__class__ is not Tensor and isinstance(a, Tensor) and a._dispatches for a in args)):
+        if not isinstance(self, Tensor) or not (self._dispatches or any_dispatches(args)):
             return f(self, *args, **kwargs)
         if dispatching.disabled:
             if not self._dispatches:

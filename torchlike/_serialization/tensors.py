@@ -194,7 +194,7 @@ def _rebuild_from_type_v2(function: Callable[..., Tensor], cls: type, args: tupl
 def _with_state(tensor: Tensor, state: Any) -> Tensor:
     attributes, slots = state if isinstance(state, tuple) and len(state) == 2 else (state, None)
     for name, value in {**(attributes or {}), **(slots or {})}.items():
-        if name in ENGINE or hasattr(Tensor, name):
+        if name not in ENGINE and hasattr(Tensor, name):
             raise pickle.UnpicklingError(f"a file may not replace Tensor.{name}")
         vars(tensor)[name] = value
     return tensor

@@ -92,6 +92,10 @@ def _from_number(x, dtype) -> np.ndarray:
         return np.array(float(x) if d.category == dt.FLOAT else x).astype(d.np)
 
 
+_NO_INDEX = "only integer tensors of a single element can be converted to an index"
+_NO_SCALAR = "only one element tensors can be converted to Python scalars"
+
+
 def _shape_of(data) -> tuple:
     shape = []
     while True:
@@ -148,12 +152,23 @@ def _leaves(data, shape, depth, out, dtype) -> None:
         _leaves(x, shape, depth + 1, out, dtype)
 
 
+class _NoNumber(Exception):
+    """A tensor in a list has not one element, and what would be made of the list is not known yet."""
+
+
+def _is_whole(data) -> bool:
+    """Whether a list is one of whole numbers."""
+    if isinstance(data, (list, tuple)):
+        return all(map(_is_whole, data))
+    return data.dtype.category <= dt.INT if isinstance(data, Tensor) else isinstance(data, (int, np.integer, np.bool_)) or isinstance(data, np.ndarray) and data.dtype.kind in "biu"
+
+
 def _element(t: Tensor, dtype):
     """The number that a tensor in a list stands for."""
     if dtype is not None and dtype.category <= dt.INT and (t.numel() != 1 or t.dtype.category > dt.INT):
-        raise TypeError("only integer tensors of a single element can be converted to an index")
+        raise TypeError(_NO_INDEX)
     if t.numel() != 1:
-        raise ValueError("only one element tensors can be converted to Python scalars")
+        raise _NoNumber if dtype is None else ValueError(_NO_SCALAR)
     if dtype is not None and dtype.category == dt.FLOAT and t.dtype.category == dt.COMPLEX:
         raise RuntimeError("value cannot be converted to type double without overflow")
     return t._host_array().reshape(())[()] if dtype is None and t.dtype.np.kind in "biufc" else t.item()
@@ -165,7 +180,10 @@ def _from_nested(data, dtype) -> np.ndarray:
         _warn_of_arrays()
         return _host_data(np.stack(data), dtype)
     flat: list = []
-    _leaves(data, shape, 0, flat, dtype)
+    try:
+        _leaves(data, shape, 0, flat, dtype)
+    except _NoNumber:
+        raise (TypeError(_NO_INDEX) if _is_whole(data) else ValueError(_NO_SCALAR)) from None
     if dtype is None:
         dtype = _infer(data, flat)
     if not flat:

@@ -24,6 +24,7 @@ from .creation import constant
 from .from_data import place
 from .memory_formats import channels_last, channels_last_3d, memory_format, preserve_format
 from .storages import stored
+from .underivable import Underived
 
 _PLACE = ("_value", "_storage", "_seen", "_chain", "_layout", "_unplaced", "_edge", "_out", "_base", "_writes")
 
@@ -201,15 +202,23 @@ def resize_as(self, other: Tensor) -> Tensor:
     return resize(self, tuple(other.shape))
 
 
+_SET = Underived("set_", "derivative for set_ is not implemented", RuntimeError, "NotImplemented")
+
+
 def set_(self, source=None, storage_offset: int = 0, size=None, stride=None) -> Tensor:
-    """self becomes a window of another tensor's (or a storage's) memory; a leaf stays the leaf that it is."""
+    """self becomes a window of another tensor's (or a storage's) memory; where nothing is differentiated it keeps its place in the graph."""
     edge, out = self._edge, self._out
     leaf = isinstance(edge, AccumulateGrad)
     if leaf and mode.enabled:
         self._check_write()
+    graph = [_plain_copy(t) for t in (self, source) if isinstance(t, Tensor) and t.requires_grad] if mode.enabled else []
     _set(self, source, storage_offset, size, stride)
+    if graph:
+        edge = apply(_SET, (self.detach(), *graph))
+        edge, out = edge._edge, edge._out
+    self._edge, self._out = edge, out
     if leaf:
-        self._edge, self._out, edge.aval = edge, out, self._value.aval
+        edge.aval = self._value.aval
     return self
 
 

@@ -10,6 +10,7 @@ import numpy as np
 
 from .._core import dtype as dt
 from .._core.layout import Layout
+from .._fields import ask, give, has
 from .._tensor import Tensor, instance
 from .aliases import alias, refuse_second_class
 
@@ -35,15 +36,15 @@ def _deepcopy(self, memo):
     if self._grad is not None:
         made._grad = copy.deepcopy(self._grad, memo)
     for name, value in vars(self).items():
-        setattr(made, name, copy.deepcopy(value, memo))
+        give(made, name, copy.deepcopy(value, memo))
     for name in _slots(self):
-        setattr(made, name, copy.deepcopy(getattr(self, name), memo))
+        give(made, name, copy.deepcopy(ask(self, name), memo))
     return made
 
 
 def _slots(t: Tensor) -> list[str]:
     """The names in a subclass's `__slots__` that are set."""
-    return [name for name in copyreg._slotnames(type(t)) if hasattr(t, name)]
+    return [name for name in copyreg._slotnames(type(t)) if has(t, name)]
 
 
 def _copy(self):
@@ -57,7 +58,7 @@ def _copy(self):
     made.requires_grad = self.requires_grad
     vars(made).update(vars(self))
     for name in _slots(self):
-        setattr(made, name, getattr(self, name))
+        give(made, name, ask(self, name))
     return made
 
 

@@ -175,6 +175,9 @@ def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
 
 def _combined(mat1: Csr, mat2: Tensor, reduce: str) -> Tensor:
     """The product with another sum: rows of mat2, times the entries, combined by 'mean', 'amax' or 'amin'; 0 where a row has no entries."""
+    reduce = {"max": "amax", "min": "amin"}.get(reduce, reduce)
+    if reduce == "prod":
+        raise RuntimeError("sparse_mm_reduce: reduce type of prod has not been enabled.")
     if reduce not in ("mean", "amax", "amin"):
         raise RuntimeError(f"reduce argument must be either sum, prod, mean, amax or amin, got {reduce}")
     if mat2.dim() != 2 or mat1.shape[1] != mat2.shape[0]:

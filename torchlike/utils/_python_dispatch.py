@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, Protocol
 
 from .. import _leaves
+from .._fields import ask
 from .._tensor import Tensor
 from ._pytree import tree_map_
 
@@ -94,7 +95,7 @@ def transform_subclass(t: Tensor, callback: Callable[[str, Any], Any], outer_siz
     size = t.size() if outer_size is None else outer_size
     stride = t.stride() if outer_stride is None else outer_stride
     names, context = t.__tensor_flatten__()
-    made = type(t).__tensor_unflatten__({name: callback(name, getattr(t, name)) for name in names}, context, size, stride)
+    made = type(t).__tensor_unflatten__({name: callback(name, ask(t, name)) for name in names}, context, size, stride)
     if tuple(made.shape) != tuple(size):
         raise AssertionError(f"Expected return value from {type(t)}__tensor_unflatten__() to have shape equal to {size}, but got: {made.shape}")
     if tuple(made.stride()) != tuple(stride):
