@@ -740,7 +740,7 @@ x.sort(); x.sort(stable=True); x.sort(0, True); torch.sort(x, stable=True, desce
 torch.index_select(x, 0, i, out=torch.empty(0, dtype=torch.long)); torch.zeros(5).index_add(0, x, torch.ones(4)); torch.zeros(5).index_copy(0, x, torch.ones(4))
 torch.searchsorted(x, i, right=True); m.__setitem__((i, 0), 1.); m.__setitem__(0, 1); x.__setitem__(slice(1, None), 3)
 x.__setitem__(mask, 0); m.__setitem__((slice(None), i), 1.); m.__setitem__(m > 3, 0); torch.zeros(5).__setitem__(x, 1)
-torch.zeros(5, 5).index_put_((x[:1], x[:1]), torch.tensor(1.))"""
+torch.zeros(5, 5).index_put_((x[:1], x[:1]), torch.tensor(1.)); m.t().contiguous(); m.contiguous(); m.clone(); m.t().clone(memory_format=torch.contiguous_format)"""
 PROGRAMS = [program.strip() for line in INDEXED.split("\n") for program in line.split(";")]
 
 
@@ -842,3 +842,12 @@ def test_attributes_called_as_the_engine_s(torch):
     del c._layout
     return (b._value, b._layout, Holder._value, b._alias(), sorted(vars(b)), vars(b)["_layout"], c._value, hasattr(c, "_layout"), d._value, d._layout, d.other,
             e._value, e._layout, Below(torch.ones(2)).both(), (Below(torch.ones(2)) * 2)._value)
+
+
+@same
+def test_printed_by_parts(torch):
+    """The elements as a class shows them, and what torch adds."""
+    printing = importlib.import_module(f"{torch.__name__}._tensor_str")
+    Wrapper, _ = logging(torch)
+    return [printing._str_intern(Wrapper(t), tensor_contents="[...]") for t in (
+        torch.arange(3), torch.ones(2), torch.ones(2).double(), torch.ones(2, 2).int(), torch.ones(0, 3), torch.ones(2, requires_grad=True), torch.ones(2, device="meta"))]

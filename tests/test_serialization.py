@@ -5,6 +5,7 @@ import dataclasses
 import datetime
 import enum
 import functools
+import inspect
 import io
 import itertools
 import os
@@ -417,6 +418,15 @@ def test_numpy_arrays_without_weights_only():
 def test_constructors_do_not_run():
     loaded, _ = through("torch", "torchlike", lambda lib: _bare(), weights_only=False)
     assert type(loaded) is Constructed and loaded.value == 5
+
+
+def test_markers_of_the_standard_library():
+    """A class that is only a mark (what libraries keep of a function's signature holds some) is data."""
+    made = {"default": inspect.Parameter.empty, "missing": dataclasses.MISSING.__class__}
+    loaded, _ = through("torch", "torchlike", lambda lib: made, weights_only=False)
+    assert loaded == made
+    with pytest.raises(pickle.UnpicklingError, match="inspect._empty"):
+        _asked(inspect.Parameter.empty, True)
 
 
 # -- files that ask for more ------------------------------------------------------------------------------------------

@@ -233,6 +233,8 @@ def _str(self: Tensor, *, tensor_contents: str | None = None) -> str:
         tensor_contents = tensor_contents or repr(self._current().array)
     elif self._current().array is not program.META_ARRAY or (self._dispatches and self._storage.data is not None):
         array = self._host_array()
+    elif tensor_contents is not None and self._dispatches and self.device.type != "meta":  # there are elements, which its class has shown
+        array = np.broadcast_to(np.int8(0), size)
     try:
         grad_fn = self.grad_fn and type(self.grad_fn).__name__
     except RuntimeError:  # of a view that may no longer be differentiated

@@ -16,6 +16,7 @@ from .._plainly import dispatching
 from .._public import FUNCTIONS
 from .._tensor import Tensor
 from ..autograd.function import Function
+from ..ops.memory_formats import contiguous_format, preserve_format
 from ..ops.named_results import RETURN_TYPES
 from .derivatives import fit, zeros
 from .writes import any_dispatches
@@ -139,6 +140,15 @@ def _argsort(input: Tensor, dim: int = -1, descending: bool = False, *, stable: 
     return made if out is None else out.copy_(made)
 
 
+def _clone(input: Tensor, *, memory_format: Any = preserve_format) -> Tensor:
+    named = {} if memory_format is None or memory_format is preserve_format else {"memory_format": memory_format}
+    return run_as("Clone", lambda needs, saved, g: [g], lambda t: _leaves.hand_on(aten.clone.default, t, **named), input)
+
+
+def _contiguous(input: Tensor, memory_format: Any = contiguous_format) -> Tensor:
+    return input if input.is_contiguous(memory_format=memory_format) else _clone(input, memory_format=memory_format)
+
+
 def _one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
     n = int(tensor.max().item()) + 1 if num_classes == -1 else num_classes
     return (tensor.unsqueeze(-1) == FUNCTIONS["arange"](n, dtype=tensor.dtype, device=tensor.device)).to(dt.int64)
@@ -146,7 +156,7 @@ def _one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
 
 HANDED: dict[str, Callable] = {"split": _split, "chunk": _chunk, "unbind": _unbind, "stack": _stack, "addmm": _product("addmm"), "baddbmm": _product("baddbmm"),
                                "masked_fill": _masked_fill, "index_select": _index_select, "sort": _sort, "argsort": _argsort,
-                               "one_hot": _one_hot}
+                               "one_hot": _one_hot, "clone": _clone, "contiguous": _contiguous}
 
 
 def where_any_dispatches(f: Callable, handed: Callable) -> Callable:

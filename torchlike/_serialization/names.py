@@ -207,9 +207,14 @@ def _torch_functions(module: str) -> dict[str, types.FunctionType]:
 def _imported_class(module: str, name: str) -> type | None:
     holder = sys.modules.get(module)
     value = _attribute(holder, name) if holder is not None else None
-    if not isinstance(value, type) or value.__module__.split(".")[0] in sys.stdlib_module_names:
+    if not isinstance(value, type) or value.__module__.split(".")[0] in sys.stdlib_module_names and not _is_marker(value):
         return None
     return value
+
+
+def _is_marker(cls: type) -> bool:
+    """Whether a class stands for itself (`inspect.Parameter.empty`): it has nothing that could run."""
+    return type(cls) is type and cls.__mro__ == (cls, object) and vars(cls).keys() <= {"__module__", "__doc__", "__dict__", "__weakref__"}
 
 
 def _free(value: Any) -> Resolved:

@@ -113,6 +113,10 @@ def zeros_(tensor: Tensor) -> Tensor:
         return tensor.zero_()
 
 
+# PyTorch's private names for the same, which libraries of graph networks call
+_no_grad_uniform_, _no_grad_normal_, _no_grad_trunc_normal_, _no_grad_fill_, _no_grad_zero_ = uniform_, normal_, trunc_normal_, constant_, zeros_
+
+
 def eye_(tensor: Tensor) -> Tensor:
     """The identity matrix."""
     import torchlike as torch
