@@ -51,8 +51,9 @@ def test_refused_fills(torch):
 def test_generator_of_a_fill(torch):
     g = torch.Generator()
     g.manual_seed(3)
-    return [torch.nn.init.normal_(torch.empty(3), generator=g), torch.nn.init.xavier_uniform_(torch.empty(3, 2),
-                                                                                              generator=g)]
+    init, leaf = torch.nn.init, torch.zeros(3, requires_grad=True)
+    return [init.normal_(torch.empty(3), generator=g), init.xavier_uniform_(torch.empty(3, 2), generator=g), init._no_grad_uniform_(leaf, -1, 2, g), leaf.requires_grad,
+            init._no_grad_normal_(leaf, 1, 2, g), init._no_grad_trunc_normal_(leaf, 0, 1, -2, 2, g), init._no_grad_fill_(torch.empty(2), 3), init._no_grad_zero_(torch.ones(2))]
 
 
 # ---------------------------------------------------------------------------------------------------------- gradients
