@@ -73,12 +73,18 @@ def host_seconds(plan) -> float:
         return 0.0
     avals = [*filter(None, plan.avals), *plan.outs]
     sizes = sorted([a.numel for a in avals])
-    seconds = NUMPY_WORK * sum(sizes)
-    if plan.op.name.removesuffix("_backward") in _PRODUCTS:  # of (m, k), (k, n) and (m, n) this is m k n, and a backward has two of them
-        seconds += MULTIPLY_ADD * math.sqrt(math.prod(sizes[-3:])) * (1 + isinstance(plan.op, BackwardOp))
-    elif plan.op.name.startswith("linalg"):
+    seconds = NUMPY_WORK * sum(sizes) + MULTIPLY_ADD * multiply_adds(plan)
+    if plan.op.name.startswith("linalg"):
         seconds += LOOPED * MULTIPLY_ADD * sizes[-1] * max((a.shape[-1] for a in avals if a.ndim), default=1)
     return seconds * (HALF if any(a.dtype.itemsize == 2 for a in avals) else 1)
+
+
+def multiply_adds(plan) -> float:
+    """Of a product, roughly: of (m, k), (k, n) and (m, n) it is m k n, and a backward has two of them."""
+    if plan.op.name.removesuffix("_backward") not in _PRODUCTS:
+        return 0
+    sizes = sorted([a.numel for a in (*filter(None, plan.avals), *plan.outs)])
+    return math.sqrt(math.prod(sizes[-3:])) * (1 + isinstance(plan.op, BackwardOp))
 
 
 def work(plan) -> float:

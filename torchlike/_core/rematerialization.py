@@ -2,7 +2,8 @@
 
 Rematerialization, after Griewank (1992) and Chen et al., "Training Deep Nets with Sublinear Memory Cost" (2016), limited to what costs next
 to nothing: results of cheap operations (`Op.cheap`: pointwise ones, norms) whose inputs are kept anyway, as a GELU's and its
-linear layer's input; and what derivatives compute of the forward once more (`Op.cheap_derivative`), as the probabilities of attention.
+linear layer's input; what derivatives compute of the forward once more (`Op.cheap_derivative`), as the probabilities of attention; and, where
+a program is so small that XLA's record of its instructions counts beside its values, a fortieth of its products, the first ones.
 torch keeps less of the former (its kernels have their own saved numbers) and none of the latter.
 
 XLA would find that both computations are the same and keep the first one's result. So the second one's inputs are told apart by a
@@ -18,12 +19,15 @@ import numpy as np
 
 from . import dtype as dt
 from .aval import Aval, aval
+from .costs import multiply_adds
 from .flow import Call, is_view, values
 from .registry import BackwardOp, Op
 
 ROOMY = 8 << 20  # bytes at the peak below which nothing is worth computing twice
 LARGE = 1 << 16  # bytes of a value that is worth it
 DEEPEST = 4  # operations in a row, from a value that is kept
+SPARE, COMPACT = 1 / 40, 64 << 20  # the part of a program's products that may be computed again; bytes at the peak up to which they may
+PRODUCTS = frozenset(("linear", "linear_alone", "matmul", "mm"))
 
 
 def _apart(xp, x, one):
@@ -53,6 +57,7 @@ class _Rewriting:
                 self.root[call.outs[0]] = self._root(call.args[0])
         self.live = {self._root(v) for v in live}
         self.top, self.peak = self._peak()
+        self.spare = SPARE * sum(multiply_adds(call.plan) for call in calls) if self.peak <= COMPACT else 0.0  # multiply-adds that may be done again
         self.depth: dict[int, int] = {}  # of roots that are computed again: how many operations in a row that takes
         self.again: dict[int, int] = {}  # values: what stands for them from the peak on
         self.count = itertools.count(max(self.made, default=0) + 1)
@@ -96,10 +101,17 @@ class _Rewriting:
 
     def _gains(self, v: int, call: Call) -> bool:
         """Whether a value that waits at the peak need not: those it is computed from are there as long as it is read."""
-        if v in self.live or not call.plan.op.cheap or self._bytes(v) < LARGE or not self.reads[v] or self.reads[v][-1] <= self.top:
+        if v in self.live or self._bytes(v) < LARGE or not self.reads[v] or self.reads[v][-1] <= self.top:
+            return False
+        if not call.plan.op.cheap and call.plan.op.name not in PRODUCTS:
+            return False
+        cost = 0.0 if call.plan.op.cheap else multiply_adds(call.plan)
+        if cost > self.spare:
             return False
         last = self.reads[v][-1]
-        return all(self._lasts(self._root(u), last) for u in values(call)) and any(self._bytes(u) >= LARGE for u in values(call))
+        gains = all(self._lasts(self._root(u), last) for u in values(call)) and any(self._bytes(u) >= LARGE for u in values(call))
+        self.spare -= cost * gains
+        return gains
 
     def _lasts(self, v: int, last: int) -> bool:
         if v in self.depth:
