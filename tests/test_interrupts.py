@@ -14,6 +14,9 @@ import jax
 import numpy as np
 import pytest
 
+from torchlike._core import interrupts
+from torchlike._core.interrupts import Uninterrupted
+
 ASKS = ("CALL", "CALL_FUNCTION_EX", "CALL_KW", "RESUME")
 _places: dict = {}
 
@@ -138,9 +141,10 @@ def test_a_compiled_step_is_done_or_not(subject, folder):
     assert k > 2
 
 
-def donating_program_under_signals():
-    """A real SIGINT, at any time: each step is done or not."""
+def donating_program_under_signals(timer):
+    """A real SIGINT, or a timer's signal, at any time: each step is done or not."""
     import torchlike
+    signal.signal(signal.SIGALRM, signal.default_int_handler)
     w, step = _trained(torchlike, 6)
     w.detach().sum().item()
     seen = [6]
@@ -151,7 +155,10 @@ def donating_program_under_signals():
             seen.append(w.detach().sum().item())
     for round_ in range(30):
         try:
-            threading.Timer(0.0005 + 0.0002 * round_, os.kill, (os.getpid(), signal.SIGINT)).start()
+            if timer:
+                signal.setitimer(signal.ITIMER_REAL, 0.0005 + 0.0002 * round_)
+            else:
+                threading.Timer(0.0005 + 0.0002 * round_, os.kill, (os.getpid(), signal.SIGINT)).start()
             for _ in range(200):
                 w.data.fill_(1.0)
                 seen.clear()
@@ -163,9 +170,39 @@ def donating_program_under_signals():
     print("right")
 
 
-def test_signal_during_a_donating_program():
+@pytest.mark.parametrize("timer", [False, True])
+def test_signal_during_a_donating_program(timer):
     """In a process of its own: a signal that comes late must not end the test run."""
-    code = "import test_interrupts; test_interrupts.donating_program_under_signals()"
+    code = f"import test_interrupts; test_interrupts.donating_program_under_signals({timer})"
     done = subprocess.run([sys.executable, "-c", code], cwd=os.path.dirname(__file__), capture_output=True, text=True, timeout=300,
                           env=os.environ | {"PYTHONPATH": os.path.dirname(os.path.dirname(os.path.abspath(__file__)))})
     assert done.stdout.strip() == "right", done.stderr[-2000:]
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGALRM])
+def test_signals_wait_and_handlers_are_put_back(number):
+    def handler(*_):
+        raise KeyboardInterrupt
+
+    def waits():
+        with Uninterrupted():
+            signal.raise_signal(number)
+            done.append(1)
+        done.append(2)
+    done, before = [], {n: signal.signal(n, handler) for n in (signal.SIGINT, signal.SIGALRM)}
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            waits()
+        assert done == [1]
+        assert all(signal.getsignal(n) is handler for n in before)
+        folder = os.path.dirname(interrupts.__file__)
+        k = 1
+        while interrupted(k, waits, os.path.join(folder, "interrupts")):  # stopped while they are exchanged: the others come back, too
+            assert all(signal.getsignal(n) is handler for n in before)
+            del done[:]
+            k += 1
+            if k > 200:
+                break
+    finally:
+        for n, f in before.items():
+            signal.signal(n, f)

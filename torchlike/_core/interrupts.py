@@ -1,30 +1,47 @@
-"""Ctrl-C at a moment when stopping would lose what cannot be made again."""
+"""Ctrl-C, or a timer, at a moment when stopping would lose what cannot be made again."""
 from __future__ import annotations
 
+import signal as signals
 import threading
-from _signal import signal  # the signal module's own functions without its enums, which take ten times as long
-from signal import SIGINT
+from _signal import getsignal, signal  # the signal module's own functions without its enums, which take ten times as long
+
+# What a handler in Python may make an exception of: Ctrl-C, and a time limit (pytest's, or a program's own).
+_NUMBERS = tuple(int(getattr(signals, name)) for name in ("SIGINT", "SIGALRM") if hasattr(signals, name))
 
 
 class Uninterrupted:
-    """Inside the block SIGINT waits; its handler runs at the end. Only the main thread is ever interrupted."""
+    """Inside the block SIGINT and SIGALRM wait; their handlers run at the end. Only the main thread is ever interrupted."""
 
-    __slots__ = ("handler", "arrived")
+    __slots__ = ("arrived", "handlers")
 
     def __enter__(self) -> None:
-        self.handler = self.arrived = None
-        if threading.get_ident() == threading.main_thread().ident:
-            handler = signal(SIGINT, self._note)
-            if callable(handler):
-                self.handler = handler
-            elif handler is not None:  # ignored, or the system's default: the process ends
-                signal(SIGINT, handler)
+        self.handlers, self.arrived = [], {}
+        if threading.get_ident() != threading.main_thread().ident:
+            return
+        try:
+            for number in _NUMBERS:
+                handler = getsignal(number)
+                if callable(handler):  # else ignored, or the system's default: the process ends
+                    self.handlers.append((number, handler))
+                    signal(number, self._note)
+        except BaseException:  # of a handler that was not yet replaced
+            self._put_back()
+            raise
 
     def _note(self, number: int, frame) -> None:
-        self.arrived = number, frame
+        self.arrived[number] = frame
+
+    def _put_back(self) -> None:
+        for number, handler in self.handlers:
+            signal(number, handler)
 
     def __exit__(self, *exc) -> None:
-        if self.handler is not None:
-            signal(SIGINT, self.handler)
-            if self.arrived is not None:
-                self.handler(*self.arrived)
+        try:
+            self._put_back()
+        except BaseException:  # of one that is there again
+            self._put_back()
+            raise
+        if self.arrived:
+            for number, handler in self.handlers:
+                if number in self.arrived:
+                    handler(number, self.arrived[number])
