@@ -142,7 +142,13 @@ def test_futures(subject, oracle):
             except Exception as error:
                 first = str(error).split("\n")[0]
                 out.append((type(error).__name__, first if first.startswith(("Got the", "Attempting", "Can not", "Future can't")) else ""))
-        return out
+        late, given, failed = futures.Future(), futures.Future(), futures.Future()
+        collected = [futures.collect_all([late, given]), futures.collect_all([late, failed.then(lambda f: 1 / 0)])]
+        given.set_exception(ValueError("no"))
+        failed.set_result(1)
+        out += [c.done() for c in collected]  # what a callback raised ends the waiting
+        late.set_result(1)
+        return out + [c.done() for c in collected]
     assert facts(subject) == facts(oracle)
 
 

@@ -19,6 +19,7 @@ class Future(Generic[T]):
         self._ready, self._lock = threading.Event(), threading.Lock()
         self._value: Any = None
         self._error: BaseException | None = None
+        self._given = False  # whether the exception is one that set_exception() was given
         self._callbacks: list[Callable] = []
 
     def done(self) -> bool:
@@ -29,7 +30,10 @@ class Future(Generic[T]):
         """The value, once it is there; raises what was set as exception."""
         self._ready.wait()
         if self._error is not None:
-            raise self._error
+            try:
+                raise self._error
+            finally:
+                del self  # else the error holds this frame, which holds it: all that the caller's frames hold would wait for the garbage collector
         return self._value
 
     def value(self) -> Any:
@@ -38,13 +42,18 @@ class Future(Generic[T]):
             raise RuntimeError("Future.value() called before the future is done; wait() waits for it")
         return self.wait()
 
-    def _complete(self, value: Any, error: BaseException | None) -> None:
+    def _settle(self, value: Any, error: BaseException | None) -> list[Callable[[], None]]:
+        """Complete, which wakes who waits: the callbacks, for the caller to run."""
         with self._lock:
             if self.done():
                 raise RuntimeError("Attempting to mark a completed Future as complete again. Note that a Future can only be marked completed once.")
             self._value, self._error = value, error
             self._ready.set()
-        for run in self._callbacks:
+        callbacks, self._callbacks = self._callbacks, []
+        return callbacks
+
+    def _complete(self, value: Any, error: BaseException | None) -> None:
+        for run in self._settle(value, error):
             run()
 
     def set_result(self, result: Any) -> None:
@@ -55,6 +64,7 @@ class Future(Generic[T]):
         """Complete with an exception."""
         if not isinstance(result, Exception):
             raise AssertionError(f"{result} is of type {type(result)}, not an Exception.")
+        self._given = True
         self._complete(None, result)
 
     def _when_done(self, run: Callable[[], None]) -> None:
@@ -74,7 +84,7 @@ class Future(Generic[T]):
             except Exception as error:
                 failed = _callback_failed(error)
                 failed.__cause__ = error
-                after.set_exception(failed)
+                after._complete(None, failed)
             else:
                 after.set_result(result)
         self._check_callable("then", callback)
@@ -108,25 +118,32 @@ Future.__module__ = "torch"
 
 
 def collect_all(futures: list[Future]) -> Future:
-    """The future of the list of futures, done when all of them are; of the first one's exception, if there is one."""
+    """The future of the list of futures, done when all of them are; of the first one's exception, if there is one. A callback or a call of another
+    process that failed ends the waiting at once."""
     if any(future is None for future in futures):
         raise RuntimeError("Future can't be None")
     out, left, lock = Future(), [len(futures)], threading.Lock()
 
-    def finish() -> None:
-        error = next((future._error for future in futures if future._error is not None), None)
-        out._complete(futures if error is None else None, error)
+    def finish(error: BaseException | None) -> None:
+        with lock:
+            if out.done():
+                return
+            callbacks = out._settle(futures if error is None else None, error)
+        for run in callbacks:
+            run()
 
-    def one_less() -> None:
+    def one_less(future: Future) -> None:
         with lock:
             left[0] -= 1
             last = not left[0]
-        if last:
-            finish()
+        if future._error is not None and not future._given:
+            finish(future._error)
+        elif last:
+            finish(next((future._error for future in futures if future._error is not None), None))
     for future in futures:
-        future._when_done(one_less)
+        future._when_done(lambda future=future: one_less(future))
     if not futures:
-        finish()
+        finish(None)
     return out
 
 

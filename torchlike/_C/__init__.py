@@ -106,11 +106,28 @@ class Graph(_Made):
     __module__ = "torch"
 
 
-class _distributed_rpc:
-    """Calls between processes: there are none, so nothing is a reference to what one made (torchrl asks)."""
+def _loaded_rpc(name: str):
+    """A module of torch.distributed.rpc, None while no program asked for that."""
+    return sys.modules.get(f"{__name__.partition('.')[0]}.distributed.rpc.{name}")
 
-    class PyRRef(_Made):
-        """A reference to another process's object."""
+
+class _Reference(type):
+    def __instancecheck__(cls, x: object) -> bool:
+        rref = _loaded_rpc("rref")
+        return rref is not None and isinstance(x, rref.PyRRef)
+
+
+class _distributed_rpc:
+    """What libraries ask of torch.distributed.rpc without loading it (torchrl)."""
+
+    class PyRRef(_Made, metaclass=_Reference):
+        """A reference to another process's object: what `rpc.remote` returned or another worker sent is one."""
+
+    @staticmethod
+    def _is_current_rpc_agent_set() -> bool:
+        """Whether this process is a worker, between init_rpc() and shutdown()."""
+        agent = _loaded_rpc("_agent")
+        return agent is not None and bool(agent.current)
 
 
 class ScriptMethod(_Made):

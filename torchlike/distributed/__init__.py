@@ -1,7 +1,14 @@
 """torch.distributed: the processes of a program, their groups, and the collectives between them, over sockets."""
 
-from . import constants, rpc  # noqa: F401
+from . import constants  # noqa: F401
 from .device_mesh import DeviceMesh, init_device_mesh  # noqa: F401
 from .distributed_c10d import *  # noqa: F403
 from .process_group import is_available  # noqa: F401
 from .store import DistError, DistNetworkError, DistStoreError, FileStore, HashStore, TCPStore  # noqa: F401
+
+
+def __getattr__(name: str):
+    if name in ("autograd", "rpc"):  # loaded when a program asks for them
+        import importlib
+        return importlib.import_module(f"{__name__}.{name}")
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -34,6 +34,26 @@ def rendezvous(url: str, rank: int = -1, world_size: int = -1, **options) -> Ite
     return _handlers[parsed.scheme](parsed, rank=rank, world_size=world_size, **options)
 
 
+def open_store(url: str, rank: int) -> Iterator[tuple[Store, int, int]]:
+    """(store, rank, -1) where nobody knows how many processes there will be."""
+    parsed = urlparse(url)
+    if parsed.scheme == "env":
+        rank, host, port = int(_variable("RANK", rank)), _variable("MASTER_ADDR"), int(_variable("MASTER_PORT"))
+    else:
+        _needed(parsed.scheme, rank, 0)
+        host, port = parsed.hostname, parsed.port
+    if parsed.scheme == "file":
+        yield FileStore(parsed.path), rank, -1
+    elif parsed.scheme in ("env", "tcp"):
+        yield TCPStore(host, port, None, is_master=rank == 0 and not _launcher_serves(), wait_for_workers=False), rank, -1
+    else:
+        raise RuntimeError(f"No rendezvous handler for {parsed.scheme}://")
+
+
+def _launcher_serves() -> bool:
+    return os.environ.get("TORCHELASTIC_USE_AGENT_STORE") == "True"
+
+
 def _needed(scheme: str, rank: int, world_size: int) -> None:
     if rank < 0:
         raise ValueError(f"Error initializing torch.distributed using {scheme}:// rendezvous: rank parameter missing")
@@ -74,7 +94,7 @@ def _variable(name: str, given: int = -1) -> int | str:
 
 def _served(host: str, port: int, rank: int, world_size: int, timeout: timedelta) -> Store:
     """The store at rank 0, or at the launcher where that serves it."""
-    launcher = os.environ.get("TORCHELASTIC_USE_AGENT_STORE") == "True"
+    launcher = _launcher_serves()
     return TCPStore(host, port, world_size, is_master=rank == 0 and not launcher, timeout=timeout, wait_for_workers=not launcher)
 
 

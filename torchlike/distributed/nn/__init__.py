@@ -10,3 +10,10 @@ from .functional import (  # noqa: F401
     reduce_scatter,
     scatter,
 )
+
+
+def __getattr__(name: str):
+    if name == "RemoteModule":  # loads RPC
+        from .api.remote_module import RemoteModule
+        return RemoteModule
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -1,4 +1,11 @@
-"""torch.distributed.optim: optimizers whose states are divided between processes."""
+"""torch.distributed.optim: optimizers whose states, or parameters, are divided between processes."""
 from .zero_redundancy_optimizer import ZeroRedundancyOptimizer
 
-__all__ = ["ZeroRedundancyOptimizer"]
+__all__ = ["DistributedOptimizer", "ZeroRedundancyOptimizer"]
+
+
+def __getattr__(name: str):
+    if name == "DistributedOptimizer":  # loads RPC
+        from .optimizer import DistributedOptimizer
+        return DistributedOptimizer
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
