@@ -488,3 +488,25 @@ def test_a_kept_view_of_what_vmap_lost_stops_no_other_function():
     assert [compiled(torchlike.ones(2)).tolist() for _ in range(4)] == [[2, 2]] * 4
     with pytest.raises(RuntimeError, match="call of vmap that is over"):
         kept[0].tolist()
+
+
+def test_explained():
+    """`torch._dynamo.explain`: one graph, or the reason; the function runs once."""
+    calls = []
+
+    def whole(x):
+        return (x * 2).sin()
+
+    def looks(x):
+        calls.append(1)
+        return x * 2 if x.sum() > 0 else x
+    x = torchlike.ones(3, requires_grad=True)
+    made = torchlike._dynamo.explain(whole)(x)
+    assert (made.graph_count, made.graph_break_count, made.op_count, made.break_reasons) == (1, 0, 2, []) and "sin" in made.ops_per_graph[0]
+    assert str(made).startswith("Graph Count: 1\nGraph Break Count: 0\nOp Count: 2\nBreak Reasons:\nOps per Graph:\n  Ops 1:\n    mul")
+    made = torchlike._dynamo.explain(looks)(x)
+    assert (made.graph_count, made.graph_break_count, len(calls)) == (0, 1, 1) and made.break_reasons[0].reason in str(made)
+    module = torchlike.nn.Sequential(torchlike.nn.Linear(3, 2), torchlike.nn.ReLU())
+    assert torchlike._dynamo.explain(module)(torchlike.ones(4, 3)).graph_break_count == 0
+    with pytest.warns(FutureWarning, match="deprecated"):
+        assert torchlike._dynamo.explain(whole, x).graph_count == 1

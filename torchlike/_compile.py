@@ -98,6 +98,7 @@ class Compiled:
             self.guards.append(Guards())
             self.guards[0].add_modules(self.modules)
         self.offsets = False  # whether a call asked where in its memory a tensor begins
+        self.reason = ""  # why the last call that stayed eager did
         self.watched_grads: list[Tensor] = []  # those whose `.grad` being there or not decides what a call does
         ALL.add(self)
 
@@ -116,6 +117,22 @@ class Compiled:
             return self._guarded(args, kwargs)
         finally:
             running.depth = compiling
+
+    def trace(self, args: tuple, kwargs: dict) -> Replay | str:
+        """Call the function, traced at once: its replay, or the reason why there is none."""
+        leaves: list = []
+        structure = flatten((args, kwargs), leaves) if args or kwargs else _NO_ARGUMENTS
+        running.depth += 1
+        try:
+            try:
+                key = (structure, _guards_of(leaves, self.offsets), self._state(), ())
+            except NotReplayable as e:
+                self.function(*args, **kwargs)
+                return str(e)
+            self._trace(key, structure, leaves)
+        finally:
+            running.depth -= 1
+        return next((made for made in self.entries.values() if isinstance(made, Replay)), self.reason)
 
     def _guarded(self, args: tuple, kwargs: dict):
         leaves: list = []
@@ -229,6 +246,7 @@ class Compiled:
         return extended(key)
 
     def _stays_eager(self, reason: str, refuse: bool) -> None:
+        self.reason = reason
         history.fallback(self.name, reason)
         if refuse:
             raise RuntimeError(f"torch.compile(fullgraph=True) of {self.name}: {reason}")

@@ -15,6 +15,7 @@ from ..compiler import (  # noqa: F401
     set_stance,
 )
 from . import config, eval_frame  # noqa: F401
+from .explanation import explain  # noqa: F401
 
 
 def optimize(backend: Any = "inductor", *, nopython: bool = False, dynamic: bool | None = None, **kwargs: Any) -> Callable:
