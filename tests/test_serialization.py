@@ -8,6 +8,7 @@ import functools
 import inspect
 import io
 import itertools
+import operator
 import os
 import pathlib
 import pickle
@@ -16,6 +17,7 @@ import struct
 import subprocess
 import sys
 import types
+import typing
 import warnings
 import zipfile
 
@@ -429,6 +431,17 @@ def test_markers_of_the_standard_library():
         _asked(inspect.Parameter.empty, True)
 
 
+def test_annotations():
+    """Types as data: what a library keeps of a function's signature."""
+    sources = """Optional[int]; Union[torch.Tensor, str, None]; Tuple[int, ...]; Callable[[int], str]; Any; List[Dict[str, Config]]; Literal["a", 1]; Sequence
+list[int]; dict[str, list[Config]]; int | None; list[int] | Config | str; type(None)"""
+    made = [eval(source, {**vars(typing), "torch": torch, "Config": Config}) for line in sources.split("\n") for source in line.split("; ")]
+    loaded, _ = through("torch", "torchlike", lambda lib: made, weights_only=False)
+    assert [str(x).replace("torchlike", "torch") for x in loaded] == [str(x) for x in made]
+    mine, _ = through("torchlike", "torchlike", lambda lib: made[:1] + made[2:], weights_only=False)
+    assert mine == made[:1] + made[2:]
+
+
 # -- files that ask for more ------------------------------------------------------------------------------------------
 
 
@@ -454,6 +467,13 @@ FORBIDDEN = [
     Asks(pickle.loads, (b"N.",)),
     Asks(__import__, ("os",)),
     Asks(io.open, ("/tmp/never", "w")),
+    Asks(operator.getitem, ({"a": 1}, "a")),
+    Asks(operator.getitem, (Config, int)),
+    Asks(functools.reduce, (operator.or_, [1, 2])),
+    Asks(operator.or_, (int, str)),
+    Asks(type, (3,)),
+    Asks(type, ("Made", (), {})),
+    Asks(types.GenericAlias, (3, int)),
     SetsItsState(),
     MakesItself(),
 ]

@@ -23,6 +23,7 @@ from typing import Any
 import numpy as np
 
 from .._tensor import Tensor
+from . import annotations
 from .records import STORAGE_TYPES, UNTYPED
 from .unpickler import Resolved
 
@@ -149,7 +150,7 @@ def resolve_weights_only(module: str, name: str) -> Resolved:
 
 
 def resolve_class(module: str, name: str) -> Resolved:
-    """``weights_only=False``: also plain data of the standard library and NumPy, and classes already imported.
+    """``weights_only=False``: also plain data of the standard library and NumPy, annotations, and classes already imported.
 
     - A class of torchlike, or a subclass of one, is created without its constructor and gets its state by its own
       ``__setstate__``.
@@ -334,6 +335,7 @@ def _register_python() -> None:
     for cls in (argparse.Namespace, types.SimpleNamespace):
         data(cls, state="dict")
     data(uuid.UUID, state="method")
+    TABLE_UNLESS_WEIGHTS_ONLY.update(annotations.names())
     TABLE_UNLESS_WEIGHTS_ONLY["builtins.object"] = Resolved(object)
     TABLE_UNLESS_WEIGHTS_ONLY["torch._C._VariableFunctionsClass"] = Resolved(_VARIABLE_FUNCTIONS)
     TABLE_UNLESS_WEIGHTS_ONLY["torch._C.TensorBase"] = Resolved(_TENSOR_METHODS)
