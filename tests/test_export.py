@@ -183,6 +183,20 @@ def test_constants_that_were_not_looked_at_before(torch):
     return torch.export.export(Held(), (torch.ones(2, 3),)).module()(torch.ones(4, 3)[:2] * 3)
 
 
+def test_samples_of_distributions_are_drawn_when_the_program_runs():
+    class Noisy(torchlike.nn.Module):
+        def forward(self, x):
+            d = torchlike.distributions
+            return x + d.Uniform(x, x + 1).rsample() + d.Normal(x, 1.0).sample() + d.Bernoulli(x + 0.5).sample()
+
+    x = torchlike.zeros(3, 4)
+    module = torchlike.export.export(Noisy(), (x,)).module()
+    torchlike.manual_seed(0)
+    first, second = module(x), module(x)
+    torchlike.manual_seed(0)
+    assert torchlike.equal(Noisy()(x), first) and not torchlike.equal(first, second)
+
+
 def test_dropout_inside_of_attention_is_drawn_when_the_program_runs():
     m, args = models.transformer(torchlike, training=True)
     program = torchlike.export.export(m, args)

@@ -477,3 +477,20 @@ def test_names_of_the_c_part_alone_load_nothing():
             "assert torch.overrides.resolve_name(add) and hasattr(add, '_dispatches')")
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, done.stderr
+
+
+@same
+def test_a_mode_sees_what_distributions_call(torch):
+    class Mode(torch.overrides.TorchFunctionMode):
+        def __torch_function__(self, f, types, args=(), kwargs=None):
+            seen.append(getattr(f, "__name__", "?"))
+            return f(*args, **(kwargs or {}))
+
+    D, one, found = torch.distributions, torch.ones(3), []
+    for d in (D.Uniform(one, one * 2), D.Normal(one, one), D.Bernoulli(one / 2), D.Categorical(one / 3), D.Poisson(one), D.Gamma(one, one), D.Beta(one, one)):
+        for call in (d.sample, lambda d=d: d.log_prob(d.sample())):
+            seen = []
+            with Mode():
+                call()
+            found.append([name for name in seen if name in ("rand", "normal", "bernoulli", "multinomial", "poisson", "lgamma", "xlogy")])
+    return found

@@ -1,10 +1,10 @@
 """The Dirichlet distribution."""
 from __future__ import annotations
 
-from .._public import FUNCTIONS as F
 from .._tensor import Size
 from ..ops.gamma_samples import dirichlet_sample
 from . import constraints
+from ._functions import F
 from .distribution import ExponentialFamily
 
 

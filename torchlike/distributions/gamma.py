@@ -1,11 +1,11 @@
 """The gamma distribution."""
 from __future__ import annotations
 
-from .._public import FUNCTIONS as F
 from .._tensor import Size
 from ..ops.gamma_samples import standard_gamma_sample
 from ..ops.queries import finfo
 from . import constraints
+from ._functions import F
 from .distribution import ExponentialFamily
 from .utils import broadcast_all, scalar_parameters
 

@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import math
 
-from .._public import FUNCTIONS as F
+from ._functions import F
 from ._half import Half
 from .cauchy import Cauchy
 
