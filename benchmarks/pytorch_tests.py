@@ -162,6 +162,8 @@ def become_torch() -> None:
     for name, value in {"_DisableFuncTorch": MadeUp, "_len_torch_function_stack": lambda: 0, "_get_torch_function_state": lambda: 0,
                         "_set_torch_function_state": lambda state: None, "_get_privateuse1_backend_name": lambda: "privateuseone"}.items():
         setattr(torch._C, name, value)
+    torch._C._debug_only_are_vmap_fallback_warnings_enabled = torch._C._functorch._is_vmap_fallback_enabled = lambda: False
+    torch._C._debug_only_display_vmap_fallback_warnings = torch._C._functorch._set_vmap_fallback_enabled = lambda on: None
     quantized = types.ModuleType("torch.backends.quantized")
     quantized.supported_engines, quantized.engine = ["none"], "none"
     sys.modules["torch.backends.quantized"] = torch.backends.quantized = quantized

@@ -68,3 +68,13 @@ def test_strategies():
             found.append(str(error))
         return found, isinstance(program, t.jit.ScriptFunction)
     assert program(subject) == program(oracle)
+
+
+def test_a_module_with_backward_hooks_is_not_traced():
+    def refused(torch):
+        model = torch.nn.Sequential(torch.nn.Tanh(), torch.nn.Linear(2, 1))
+        model[1].register_full_backward_hook(lambda *_: None)
+        with pytest.raises(ValueError) as error:
+            torch.jit.trace(model, torch.ones(1, 2))
+        return str(error.value)
+    assert refused(subject) == refused(oracle)

@@ -26,6 +26,9 @@ def trace(func: T, example_inputs: Any = None, optimize: Any = None, check_trace
     given = example_inputs if isinstance(example_inputs, (tuple, list)) else () if example_inputs is None else (example_inputs,)
     if isinstance(func, Module):
         refuse_uninitialized(func)
+        hooked = next((m for m in func.modules() if m._backward_hooks), None)
+        if hooked is not None:
+            raise ValueError(f"Modules that have backward hooks assigned can't be compiled: {hooked}")
     with no_grad():
         func(*given, **(example_kwarg_inputs or {}))
     if isinstance(func, Module):
