@@ -47,11 +47,11 @@ class Executable:
 
     def run(self, inputs: list[Value], floats: Sequence[float], ints: Sequence[int], device) -> list:
         """The arrays of the outputs."""
-        moved, copied, last = [], [], self.copied
+        moved, copied, last = [], [], {id(x) for x in self.copied}
         for i, v in enumerate(inputs):
             if v.array.__class__ is np.ndarray:
                 # a call copies host arrays itself, in a fraction of the time; but those that last it would copy each time
-                if device.type == "cpu" and (i in self.gone or v.array.nbytes <= SMALL and not any(v.array is x for x in last)):
+                if device.type == "cpu" and (i in self.gone or v.array.nbytes <= SMALL and id(v.array) not in last):
                     copied.append(v.array)
                 else:
                     moved.append(v)
