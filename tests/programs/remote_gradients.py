@@ -7,6 +7,7 @@ from torch import nn
 from torch.distributed import autograd, rpc
 from torch.distributed.nn import RemoteModule
 from torch.distributed.optim import DistributedOptimizer
+from torch.utils.checkpoint import checkpoint
 
 RANK, WORLD = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
 
@@ -127,6 +128,7 @@ def passes():
     one("backward twice", lambda: [rpc.rpc_sync("worker1", nested, args=(a, b, "worker2"))], 2)
     one("one that needs none", lambda: [rpc.rpc_sync("worker1", product, args=(a, torch.ones(2)))])
     one("of other dtypes", lambda: [rpc.rpc_sync("worker1", product, args=(a.double(), b.double())).float()])
+    one("checkpointed", lambda: [checkpoint(torch.sin, rpc.rpc_sync("worker1", product, args=(a, b)), use_reentrant=False)])
     p = rpc.remote("worker2", parameter, args=(1.0, 4.0))
     one("a parameter there", lambda: [rpc.rpc_sync("worker2", with_parameter, args=(p, a)), rpc.rpc_sync("worker2", with_parameter, args=(p, b))])
     print("no .grad", a.grad, b.grad, p.to_here().grad)

@@ -1,9 +1,11 @@
-"""Trainings that are spread over three workers by calls: a parameter server, an agent with observers, a divided recurrent network.
-Rank 0 prints what comes out. The same under torch and torchlike."""
+"""Trainings that are spread over three workers by calls: a parameter server, an agent with observers, a divided recurrent network, a network
+whose own layers are DistributedDataParallel's. Rank 0 prints what comes out. The same under torch and torchlike."""
 import os
+import tempfile
 import threading
 
 import torch
+import torch.distributed as dist
 from torch import nn
 from torch.distributed import autograd, rpc
 from torch.distributed.nn import RemoteModule
@@ -193,9 +195,40 @@ def recurrent():
     print("embedding", rounded(remote_method(parameter_rrefs, model.embedding)[0].to_here().sum(1)))
 
 
+# -- two trainers, whose own layers are DistributedDataParallel's, and an embedding at the third worker
+
+class Bags(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.table = filled(nn.EmbeddingBag(8, 4, mode="sum"), 0.5)
+
+    def forward(self, x, starts):
+        return self.table(x, starts)
+
+
+def hybrid():
+    dist.init_process_group("gloo", init_method=f"file://{tempfile.gettempdir()}/hybrid", rank=RANK, world_size=2)
+    bags, layer = RemoteModule("worker2/cpu", Bags), nn.parallel.DistributedDataParallel(filled(nn.Linear(4, 3), 0.5))
+    optimizer = DistributedOptimizer(torch.optim.SGD, bags.remote_parameters() + parameter_rrefs(layer), lr=0.1)
+    losses, means = [], []
+    for step in range(4):
+        with autograd.context() as context:
+            out = layer(torch.tanh(bags.forward((torch.arange(6) + RANK + step) % 8, torch.tensor([0, 2, 3]))))
+            loss = nn.functional.cross_entropy(out, torch.tensor([0, 1, 2]))
+            autograd.backward(context, [loss])
+            means.append(autograd.get_gradients(context)[layer.module.weight].abs().sum())
+            optimizer.step(context)
+        losses.append(loss.item())
+        dist.barrier()
+    if RANK == 0:
+        print("hybrid", rounded(losses), rounded(means), [p.grad for p in layer.parameters()], rounded(p.sum() for p in layer.parameters()))
+
+
 rpc.init_rpc(f"worker{RANK}", rank=RANK, world_size=WORLD, rpc_backend_options=rpc.TensorPipeRpcBackendOptions(num_worker_threads=8))
 if RANK == 0:
     parameter_server()
     reinforcement()
     recurrent()
+if RANK < 2:
+    hybrid()
 rpc.shutdown()

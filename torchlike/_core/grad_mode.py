@@ -12,6 +12,7 @@ class _Mode(threading.local):
     saved_hooks: tuple = ()  # (pack, unpack) pairs of saved_tensors_hooks; the last one holds
     saved_hooks_disabled: str | None = None  # the message of disable_saved_tensors_hooks
     allows_mutation = False  # inside allow_mutation_on_saved_tensors
+    callbacks: list | None = None  # what runs when the outermost walk is over
     walk = None  # the backward walk that runs now: (nodes it reaches, nodes it runs or None for all)
 
 

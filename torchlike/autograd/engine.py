@@ -250,12 +250,12 @@ def run(roots, keep_graph: bool, create_graph: bool, inputs: Sequence[Tensor], a
         for leaf, g in leaves or ():
             _accumulate(leaf, g, False)
         if outer_walk is None:
-            for callback in _callbacks:  # grows: a callback may queue another
+            for callback in mode.callbacks or ():  # grows: a callback may queue another
                 callback()
     finally:
         mode.enabled, mode.walk = before, outer_walk
         if outer_walk is None:
-            _callbacks.clear()
+            mode.callbacks = None
     found = [captures[node][i] for node, i in places]
     found = [t._as_gradient(g) if t._sparse and g is not None else g for t, g in zip(inputs, found)]
     if accumulate:
@@ -268,14 +268,13 @@ def run(roots, keep_graph: bool, create_graph: bool, inputs: Sequence[Tensor], a
     return found
 
 
-_callbacks: list = []  # what runs when the outermost walk is over
-
-
 def queue_callback(callback) -> None:
     """Call `callback()` at the end of the backward that is under way."""
     if mode.walk is None:
         raise RuntimeError("Final callbacks can only be installed during backward pass.")
-    _callbacks.append(callback)
+    if mode.callbacks is None:
+        mode.callbacks = []
+    mode.callbacks.append(callback)
 
 
 def _dependencies(roots) -> dict:

@@ -11,11 +11,10 @@ from __future__ import annotations
 import contextlib
 import itertools
 import threading
-from collections.abc import Callable, Iterable
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator
 
 from ..._core.grad_mode import mode
-from ..._core.graph import AccumulateGrad, Node, Outside
+from ..._core.graph import AccumulateGrad, Node
 from ..._tensor import Tensor
 from ...autograd.engine import _add, _after, _filled, _node_hooks, _plus, _run_node, _tensor_hooks
 from ...futures import Future, collect_all
@@ -33,6 +32,8 @@ class Pass:
         self.waiting: dict[Node, int] = {}  # how many gradients each node still gets
         self.grads: dict[Node, list] = {}
         self.left = 0  # send functions that take part, and whose gradients have not come
+        self.ran = 0
+        self.callbacks: list[Callable[[], None]] = []  # what hooks want done once all nodes have run
 
     def reach(self, roots: Iterable[Node]) -> list[RecvRpcBackward]:
         """Count the edges below some nodes; the recv functions met for the first time."""
@@ -58,6 +59,7 @@ class Pass:
         """Go on with gradients `(node, result, gradient)`: the futures of what other workers make of those that they get."""
         sent: list[Future] = []
         before, mode.enabled = mode.enabled, False
+        outer, mode.walk, mode.callbacks = (mode.walk, mode.callbacks), (self.waiting, None), self.callbacks
         try:
             with self.lock:
                 for node, out, g in given:
@@ -66,11 +68,33 @@ class Pass:
                 ready = [node for node in dict.fromkeys(node for node, _, _ in given) if not self.waiting[node]]
                 while ready:
                     self._node(ready.pop(), ready, sent)
+                if self.callbacks and self.ran == len(self.waiting):
+                    with self._shown(list(self.context.grads)):
+                        for callback in self.callbacks:  # grows: a callback may queue another
+                            callback()
         finally:
             mode.enabled = before
+            mode.walk, mode.callbacks = outer
         return sent
 
+    @contextlib.contextmanager
+    def _shown(self, leaves: list[Tensor]) -> Iterator[None]:
+        """Hooks and callbacks find a leaf's gradient of this context in its `.grad`, and what they leave there becomes it."""
+        grads, before = self.context.grads, [leaf._grad for leaf in leaves]
+        for leaf in leaves:
+            leaf._grad = grads.get(leaf)
+        try:
+            yield
+        finally:
+            for leaf, own in zip(leaves, before):
+                made, leaf._grad = leaf._grad, own
+                if made is not None:
+                    grads[leaf] = made
+                else:
+                    grads.pop(leaf, None)
+
     def _node(self, node: Node, ready: list[Node], sent: list[Future]) -> None:
+        self.ran += 1
         mine = self.grads.pop(node, None) or [None] * node.n_outputs
         leaf = isinstance(node, AccumulateGrad)
         if leaf and node.grad_dtype is not None and mine[0] is not None:
@@ -81,8 +105,8 @@ class Pass:
             sent.append(here.request(node.worker, "gradients", (self.context.number, self.number, node.number, mine)))
             below: list = []
         elif leaf:
-            if mine[0] is not None and node.__class__ is not Outside:
-                self._accumulate(node, mine[0])
+            if node.variable is not None:
+                self._accumulate(node, node.variable, mine[0])
             below = []
         elif all(g is None for g in mine):
             below = [None] * len(node.edges)
@@ -100,12 +124,15 @@ class Pass:
                 if not self.waiting[edge[0]]:
                     ready.append(edge[0])
 
-    def _accumulate(self, node: AccumulateGrad, g: Tensor) -> None:
-        leaf = node.variable
-        if leaf is not None:
-            with self.context.lock:
+    def _accumulate(self, node: AccumulateGrad, leaf: Tensor, g: Tensor | None) -> None:
+        with self.context.lock:
+            if g is not None:
                 before = self.context.grads.get(leaf)
                 self.context.grads[leaf] = g.detach() if before is None else _plus(before, g)
+            if node.post_accumulate:
+                with self._shown([leaf]):
+                    for hook in list(node.post_accumulate.values()):
+                        hook(leaf)
 
 
 def _on_node(error: Exception) -> RuntimeError:
@@ -195,7 +222,7 @@ def backward(context_id: int, roots: list[Tensor], retain_graph: bool = False) -
 
 
 @contextlib.contextmanager
-def _as_error() -> Any:
+def _as_error() -> Iterator[None]:
     try:
         yield
     except Exception as error:
