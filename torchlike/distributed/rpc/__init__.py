@@ -59,7 +59,7 @@ def init_rpc(name: str, backend: Any = None, rank: int = -1, world_size: int | N
     where = rpc_backend_options.init_method
     meeting = rendezvous(where, rank, world_size) if world_size else open_store(where, rank)
     store, found, _ = next(meeting)
-    store.set_timeout(timedelta(seconds=rpc_backend_options.rpc_timeout or timedelta.max.total_seconds()))
+    store.set_timeout(timedelta(seconds=rpc_backend_options.rpc_timeout) or timedelta(days=7))
     _stores[:] = [meeting, store]
     _init_rpc_backend(backend, PrefixStore(f"rpc_prefix_{next(_made)}", store), name, rank if rank >= 0 else found, world_size, rpc_backend_options)
 

@@ -78,12 +78,12 @@ class TensorPipeAgent:
         self.reverse_maps: dict[str, _DeviceMap] = {}
         self.wire = Wire(store, rank, self._arrived, self._lost)
         self.known: dict[int, tuple[WorkerInfo, str]] = {}  # by number: who, and the address
-        self._join(range(world_size) if world_size else ())
+        self.entered = False
 
     # who there is
 
-    def _join(self, ranks: Iterable[int]) -> None:
-        """Show this worker in the store, and wait for the ranks given."""
+    def enter(self, ranks: Iterable[int]) -> None:
+        """Show this worker, which can serve now, in the store, and wait for the ranks given."""
         me, kind = self.info, b"static" if self.is_static_group else b"dynamic"
         if self.store.compare_set("kind", "", kind) != kind:
             raise RuntimeError("RPC group mixes statically and dynamically initialized members which is not supported.")
@@ -99,6 +99,7 @@ class TensorPipeAgent:
             if info.name in by_name:
                 raise RuntimeError(f"RPC worker name {info.name} is not unique. Workers {by_name[info.name]} and {rank} share the same name.")
             by_name[info.name] = rank
+        self.entered = True
 
     def _look(self, rank: int) -> WorkerInfo:
         name, _, address = self.store.get(f"worker/{rank}").decode().partition(" ")
@@ -362,7 +363,7 @@ class TensorPipeAgent:
             self.changed.notify_all()
         for number in numbers:
             self._settle(number, None, RuntimeError("RPC agent was shut down"))
-        if not self.is_static_group:
+        if self.entered and not self.is_static_group:
             with contextlib.suppress(DistNetworkError, DistStoreError, OSError):
                 self.store.delete_key(f"worker/{self.info.id}")
                 self.store.delete_key(f"name/{self.info.name}")

@@ -114,7 +114,8 @@ class References:
             with contextlib.suppress(RuntimeError):  # the owner is gone, or this worker's agent
                 self.agent.request(owner, "delete", (ref, fork))
         if not self.agent.closed:
-            self.agent.system.run(tell)
+            with contextlib.suppress(RuntimeError):  # the interpreter ends, and begins no thread
+                self.agent.system.run(tell)
 
     # references in messages
 

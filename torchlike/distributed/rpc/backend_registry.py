@@ -79,6 +79,7 @@ def _started(store: Store, name: str, rank: int, world_size: int | None, rpc_bac
 
 def _meet(agent: TensorPipeAgent, world_size: int | None) -> None:
     """Wait for all workers, and learn where tensors that they send belong."""
+    agent.enter(range(world_size or 0))
     name, options = agent.info.name, agent.options
     if world_size:
         mine = name, device_count(), options.device_maps

@@ -70,7 +70,7 @@ class _Pickler(pickle.Pickler):
         if cls is Tensor or (isinstance(x, Tensor) and x._sparse):
             self.tensors.append(x)
             return _tensor, (len(self.tensors) - 1,)
-        for base in cls.__mro__ if cls in self.reducers or hasattr(cls, "_rpc_reduced") else ():
+        for base in cls.__mro__:
             if base in self.reducers:
                 return self.reducers[base](x)
         if cls is type and x.__module__ == "torch" and getattr(sys.modules["torchlike"], x.__name__, None) is x:  # named as torch's, which is not there

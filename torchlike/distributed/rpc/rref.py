@@ -24,8 +24,6 @@ references: list[References] = []  # those of this process, once it has an agent
 class PyRRef:
     """What `remote()` returns and what comes in messages; `RRef(value)` makes one of a value of this worker."""
 
-    _rpc_reduced = True
-
     def __init__(self, value: Any, type_hint: Any = None) -> None:
         owner = agent().info
         if type_hint is not None:
