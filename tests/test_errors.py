@@ -314,3 +314,15 @@ def test_packed_scalars_of_foreach_functions(torch):
     x = [torch.ones(2), torch.ones(2)]
     scalars = (torch.ones(2), torch.ones(4)[::2], torch.ones(3), torch.ones(2, 2), torch.ones(2, 2)[:, 0])
     return [error(f, x, x, x, s) for f in (torch._foreach_addcmul, torch._foreach_addcdiv) for s in scalars]
+
+
+@same
+def test_an_index_that_is_too_large_names_its_place_among_the_indices(torch):
+    x, y, said = torch.ones(3, 2), torch.ones(4, 3, 2), []
+    for f in (lambda: x[..., [0, 1, 2]], lambda: x[:, torch.tensor([2])], lambda: y[:, [3], [1]], lambda: y[[0], :, [5]], lambda: y[None, :, [0], [7]],
+              lambda: y[[5]], lambda: x[..., 2], lambda: x.__setitem__((slice(None), [0, 2]), 1.0)):
+        try:
+            f()
+        except IndexError as error:
+            said.append(str(error))
+    return said

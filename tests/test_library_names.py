@@ -198,3 +198,9 @@ def test_which_tensor_it_is(torch):
     others = [y._cdata == known for y in (x, x.detach(), x.view(2), x.data)]
     x.data = torch.zeros(3)
     return others, x._cdata == known, error(setattr, x, "_cdata", 3)[0]
+
+
+@same
+def test_errors_by_their_names_in_the_c_part(torch):
+    return (torch._C._LinAlgError is torch.linalg.LinAlgError, torch._C.OutOfMemoryError is torch.cuda.OutOfMemoryError,
+            torch._C.AcceleratorError is torch.AcceleratorError)

@@ -5,6 +5,7 @@ import os
 import sys
 
 from .._core.dtype import dtype  # noqa: F401
+from .._core.errors import AcceleratorError, OutOfMemoryError  # noqa: F401
 from .._dispatch_keys import DispatchKey, DispatchKeySet, _ExcludeDispatchKeyGuard  # noqa: F401
 from .._plainly import (  # noqa: F401
     DisableTorchFunction,
@@ -21,6 +22,7 @@ from .._tensor import Tensor
 from ..futures import Future  # noqa: F401
 from ..jit.script import is_tracing as _is_tracing  # noqa: F401  (asteroid)
 from ..jit.strategies import switches as _switches
+from ..ops.linalg_common import LinAlgError as _LinAlgError  # noqa: F401  (botorch)
 from ..ops.random import Generator  # noqa: F401
 from . import _autograd, _fft, _functorch, _linalg, _nn, _special  # noqa: F401
 

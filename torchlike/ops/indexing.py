@@ -314,12 +314,12 @@ def _prepared(t: Tensor, advanced: dict):
     shape = t._value.aval.shape
     index = []
     empty = not all(n for d, n in enumerate(shape) if d not in dims)  # then nothing is looked up
-    for d in dims:
+    for k, d in enumerate(dims):  # torch counts the dimensions that have an index, in what it says
         i = advanced[d]
         if not shape[d] and i._value.aval.numel:
             raise IndexError("index is out of bounds for dimension with size 0")
         if not empty:
-            check_range(i, shape[d], lambda bad, d=d: f"index {bad} is out of bounds for dimension {d} with size {shape[d]}")
+            check_range(i, shape[d], lambda bad, k=k, d=d: f"index {bad} is out of bounds for dimension {k} with size {shape[d]}")
         index.append(_beside(t, i.new_zeros(i.shape) if empty else _nonnegative(i, shape[d])))
     try:
         np.broadcast_shapes(*(i._value.aval.shape for i in index))
