@@ -30,6 +30,10 @@ def with_parameter(rref, x):
     return rref.local_value() * x
 
 
+def dense(x):
+    return x.to_dense() * 3
+
+
 def two(x):
     return x * 2, [x + 1, 3], {"a": x.detach()}
 
@@ -129,6 +133,7 @@ def passes():
     one("one that needs none", lambda: [rpc.rpc_sync("worker1", product, args=(a, torch.ones(2)))])
     one("of other dtypes", lambda: [rpc.rpc_sync("worker1", product, args=(a.double(), b.double())).float()])
     one("checkpointed", lambda: [checkpoint(torch.sin, rpc.rpc_sync("worker1", product, args=(a, b)), use_reentrant=False)])
+    one("of a sparse tensor", lambda: [rpc.rpc_sync("worker1", dense, args=(a.to_sparse(),)) * b])
     p = rpc.remote("worker2", parameter, args=(1.0, 4.0))
     one("a parameter there", lambda: [rpc.rpc_sync("worker2", with_parameter, args=(p, a)), rpc.rpc_sync("worker2", with_parameter, args=(p, b))])
     print("no .grad", a.grad, b.grad, p.to_here().grad)

@@ -167,7 +167,11 @@ class Compressed(SparseTensor):
         return self._pointers, self._others, self._entries.detach(), self.shape
 
     def __reduce_ex__(self, protocol: int) -> tuple:
-        return rebuilt, (self.layout_name, self._pointers, self._others, self._entries.detach(), self._dims, self.requires_grad)
+        return self.apart(self._entries.detach(), self.requires_grad)
+
+    def apart(self, entries: Tensor, requires_grad: bool) -> tuple:
+        """A function, and its arguments, that make a tensor like this one, of other values."""
+        return rebuilt, (self.layout_name, self._pointers, self._others, entries, self._dims, requires_grad)
 
 
 class Csr(Compressed):

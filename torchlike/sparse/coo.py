@@ -208,7 +208,11 @@ class Coo(SparseTensor):
         return self._places, self._entries.detach(), self.shape, self._unique
 
     def __reduce_ex__(self, protocol: int) -> tuple:
-        return rebuilt, (self._places, self._entries.detach(), self._dims, self._unique, self.requires_grad)
+        return self.apart(self._entries.detach(), self.requires_grad)
+
+    def apart(self, entries: Tensor, requires_grad: bool) -> tuple:
+        """A function, and its arguments, that make a tensor like this one, of other values."""
+        return rebuilt, (self._places, entries, self._dims, self._unique, requires_grad)
 
 
 def coo(places: Tensor, entries: Tensor, dims: tuple, unique: bool = False, inside: bool = False) -> Coo:

@@ -67,9 +67,11 @@ class _Pickler(pickle.Pickler):
 
     def reducer_override(self, x: Any) -> Any:
         cls = type(x)
-        if cls is Tensor or (isinstance(x, Tensor) and x._sparse):
+        if cls is Tensor:
             self.tensors.append(x)
             return _tensor, (len(self.tensors) - 1,)
+        if isinstance(x, Tensor) and x._sparse:  # its values are what gradients flow through
+            return x.apart(x._entries, False)
         for base in cls.__mro__:
             if base in self.reducers:
                 return self.reducers[base](x)
