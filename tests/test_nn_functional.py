@@ -27,6 +27,14 @@ def test_erf_in_numpy_is_exact_to_three_units():
     assert np.signbit(erf(np.full(100, -0.0, np.float32))).all()
 
 
+@pytest.mark.parametrize("size", [1, 30, 1000])
+def test_erf_and_its_inverse_of_few_elements_are_rounded_once(size):
+    x = np.linspace(-0.99, 0.98, size).astype(np.float32)
+    for made, exact in ((erf, scipy.special.erf), (erfinv, scipy.special.erfinv)):
+        for part in (x, x[0]):
+            assert np.array_equal(made(part), exact(part.astype(np.float64)).astype(np.float32))
+
+
 def test_erfinv_in_numpy_is_exact_to_four_units():
     near_one = 1 - np.geomspace(6e-8, 1, 20001)
     x = np.concatenate([np.linspace(-1, 1, 40001), near_one, -near_one, np.geomspace(1e-37, 1, 2001)]).astype(np.float32)
