@@ -490,8 +490,10 @@ torch.linspace(0, 1, 2**62)
 torch.logspace(0, 1, 2**62)
 torch.eye(2**40)
 torch.arange(0, 1e30)
-torch.ones(1).expand(2**62).shape, torch.ones(1).expand(2**62)[3]
+torch.ones(1).expand(2**60).shape, torch.ones(1).expand(2**60)[3]
 torch.ones(1).expand(2**40, 2**40)
+torch.ones(1).expand(2**50)
+torch.ones(1).expand(2**36).view(2, -1)[:, 5:7]
 torch.ones(1).repeat(2**62)
 torch.ones(2).repeat_interleave(2**61)
 torch.empty_strided([2, 2**62], [1, 2**62])

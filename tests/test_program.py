@@ -533,3 +533,13 @@ def test_an_operation_whose_kernel_cannot_be_made_takes_only_what_depends_on_it(
     assert good.tolist() == [0.5, 1.5, 2.5]
     with pytest.raises(ValueError, match="no such kernel"):
         bad.tolist()
+
+
+def test_what_fits_no_memory_is_not_compiled():
+    """XLA ends the process where the number of an array's bytes overflows."""
+    def part():
+        return (torch.ones(2, requires_grad=True).expand(2**60, 2) * 2)[:1].sum()
+    with program.tier("compiled"):
+        with pytest.raises(RuntimeError, match="larger than any memory"):
+            part().item()
+    assert torch.ones(2).expand(2**60, 2)[3].sum().item() == 2

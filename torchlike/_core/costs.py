@@ -69,7 +69,7 @@ def operations(plan) -> int:
 
 def host_seconds(plan) -> float:
     """Of an operation's elements in NumPy."""
-    if isinstance(plan.op, View) and not plan.op.overlaps:
+    if isinstance(plan.op, View) and plan.op.free:
         return 0.0
     avals = [*filter(None, plan.avals), *plan.outs]
     sizes = sorted([a.numel for a in avals])
@@ -89,7 +89,7 @@ def multiply_adds(plan) -> float:
 
 def work(plan) -> float:
     """A rough count of elements that XLA touches in less time than NumPy; decides only how early a program is compiled."""
-    if isinstance(plan.op, View) and not plan.op.overlaps:
+    if isinstance(plan.op, View) and plan.op.free:
         return 0
     sizes = [a.numel for a in plan.avals if a is not None] + [o.numel for o in plan.outs]
     if "conv" in plan.op.name or "matmul" in plan.op.name or "linear" in plan.op.name:

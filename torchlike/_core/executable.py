@@ -16,6 +16,7 @@ from .ties import tied
 from .value import Value
 
 SMALL = 1 << 14  # bytes of a host array that each call copies, instead of the device once
+ADDRESSABLE = 1 << 47  # bytes of an array that no machine holds; XLA ends the process where their number overflows
 ROOMY = 8 << 20  # bytes of all results above which XLA's CPU backend orders a program by memory
 _BY_MEMORY = {"xla_cpu_scheduler_type": "CPU_SCHEDULER_TYPE_MEMORY_OPTIMIZED"}
 _STEP_BY_STEP = {"xla_allow_excess_precision": False}  # each operation's result is rounded to its 16 bits, as in torch
@@ -143,6 +144,8 @@ def build(info, live: tuple, donated: tuple) -> Executable:
     """Compile a program for these outputs and donations, of which some may turn out not to be possible."""
     calls, results = flow.calls(info.steps)
     wanted = [results[i] for i in live]
+    if any(a.numel * a.dtype.itemsize > ADDRESSABLE for call in calls for a in call.plan.outs):
+        raise RuntimeError("an array in this program is larger than any memory")
     if info.device.type == "cpu":
         calls = rematerialized(calls, set(wanted), info.input_avals)
         calls = tied(calls, donated, wanted, info.input_avals)

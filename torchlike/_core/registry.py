@@ -368,6 +368,7 @@ class View(Op):
     def __init__(self, name, kernel, *, put, layout, vjp=None, overlaps=False, numpy=True, torch_name=None):
         super().__init__(name, kernel, shape=self._shape, numpy=numpy, torch_name=torch_name)
         self.layout_rule, self.layouts, self.overlaps = layout, {}, overlaps
+        self.free = not overlaps  # whether NumPy touches no element
         self.frees = vjp is not None  # only positions are saved
         self.put = Op(f"{name}_put", put, shape=lambda base, *rest: (base.shape, base.dtype), numpy=numpy is not None or None, torch_name="CopySlices")
         self.put.frees, self.put.overwrites = "always", True

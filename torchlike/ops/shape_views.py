@@ -327,6 +327,7 @@ def _expand_put(xp, base, new, shape):
 
 EXPAND = View("expand", lambda xp, x, shape: xp.broadcast_to(x, shape), put=_expand_put, layout=_expand_layout, overlaps=True,
               numpy=lambda x, shape: x.view() if x.shape == shape else np.broadcast_to(x, shape), vjp=lambda xp, g: g)
+EXPAND.free = True
 
 
 @public(function=False)
