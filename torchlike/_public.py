@@ -26,10 +26,10 @@ Tensors = Sequence[Tensor]
 
 
 class Refused(NotImplementedError):
-    """A sparse tensor was about to be read as if it were strided."""
+    """A tensor without a Value (`_valueless.py`) was about to be read as if it had one."""
 
-    def __init__(self, name: str, backend: str):
-        self.backend = backend
+    def __init__(self, name: str, backend: str, forms: dict[str, Callable] | None = None):
+        self.backend, self.forms = backend, forms or {}
         super().__init__(f"Could not run 'aten::{name}' with arguments from the '{backend}' backend. This could be because the operator doesn't exist "
                          "for this backend, or because torchlike does not have it yet.")
 
@@ -132,6 +132,9 @@ def _mended(f: Callable, run: Callable, args: tuple, kwargs: dict, error: Except
     """What to call instead of f, which failed with `error`; None where nothing is. Raises torch's error where an argument is of the wrong kind."""
     if error.__class__ is Refused:
         return functools.partial(sparse_form(f.__name__, error), *args, **kwargs)
+    form = _quantized_form(f.__name__, args)
+    if form is not None:
+        return functools.partial(form, *args, **kwargs)
     if _is_of_class(f, args):
         return functools.partial(run, *args[1:], **kwargs)
     older = _older(f, args, kwargs, error)
@@ -201,11 +204,16 @@ def taken_over(name: str, args: tuple, kwargs: dict) -> Any:
 
 
 def sparse_form(name: str, error: Refused) -> Callable:
-    """What runs where a call of torch's function `name` came upon a sparse tensor."""
-    found = SPARSE_FORMS.get(name)
+    """What runs where a call of torch's function `name` came upon a tensor without a Value."""
+    found = error.forms.get(name)
     if found is None:
         raise error
     return found
+
+
+def _quantized_form(name: str, args: tuple) -> Callable | None:
+    """What runs for a quantized argument, where something else of it was asked first: its type is none that kernels know."""
+    return next((a.forms.get(name) for a in args if isinstance(a, Tensor) and a._sparse and a.is_quantized), None)
 
 
 ARRAY_WORDS = {"x": "input", "a": "input", "x1": "input", "x2": "other"}  # names by which NumPy has them, and torch takes them too
@@ -254,6 +262,9 @@ def with_out(f: Callable) -> Callable:
             if error.__class__ is Refused:
                 made = sparse_form(f.__name__, error)(*args, **kwargs)
                 return made if out is None else _sparse_into(out, made, f.__name__, error)
+            form = _quantized_form(name, args) if out is None else None
+            if form is not None:
+                return form(*args, **kwargs)
             if _is_of_class(f, args):
                 return run(*args[1:], out=out, **kwargs)
             older = _older(f, args, kwargs, error)
@@ -312,7 +323,7 @@ def in_place(f: Callable, name: str, repeating: Callable | None = None) -> Calla
                 _translate(words, kwargs, f)
             result = f(self, *args, **kwargs)
         except Refused as error:
-            if self._sparse or name in SPARSE_FORMS:
+            if self._sparse or name in error.forms:
                 return sparse_form(name, error)(self, *args, **kwargs)
             result = sparse_form(f.__name__, error)(self, *args, **kwargs)
             if result._sparse:

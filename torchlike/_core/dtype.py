@@ -19,6 +19,13 @@ class dtype:
         self.index = len(_by_name)
         _by_name[name] = self
 
+    is_quantized = False
+
+    @property
+    def integers(self) -> np.dtype:
+        """NumPy's type of the elements, or of the integers that quantized ones are held as."""
+        return self.np
+
     @property
     def is_floating_point(self) -> bool:
         return self.category == FLOAT
@@ -98,7 +105,7 @@ _BY_NP = {d.np: d for d in _by_name.values() if d is not complex32}
 
 
 class _Quantized(dtype):
-    """An element type of quantized tensors, which there are none of: programs name these types in tables of all types (tensordict)."""
+    """An element type of quantized tensors, whose integers are held by tensors of other types: no array has it."""
 
     __slots__ = ()
     __module__ = "torch"
@@ -108,15 +115,22 @@ class _Quantized(dtype):
         self.index = len(_by_name)
         _by_name[name] = self
 
+    is_quantized = True
+
+    @property
+    def integers(self) -> np.dtype:
+        return np.dtype(np.int32 if self.name == "qint32" else np.int8 if self.name == "qint8" else np.uint8)
+
     @property
     def np(self):
-        raise RuntimeError(f"torch.{self.name}: quantized tensors are not supported by torchlike")
+        raise RuntimeError(f"torch.{self.name}: plain tensors cannot have the type of quantized ones")
 
     @property
     def is_signed(self) -> bool:
         raise RuntimeError("isSignedType not supported for quantized types")
 
 
+_Quantized.__name__ = _Quantized.__qualname__ = "dtype"  # what users know
 qint8, qint32 = _Quantized("qint8", 1, "QInt8"), _Quantized("qint32", 4, "QInt32")
 quint8, quint4x2, quint2x4 = _Quantized("quint8", 1, "QUInt8"), _Quantized("quint4x2", 1, "QUInt4x2"), _Quantized("quint2x4", 1, "QUInt2x4")
 

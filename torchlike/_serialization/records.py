@@ -19,6 +19,9 @@ _TYPED = {
     "DoubleStorage": ("float64", 8),
     "ComplexFloatStorage": ("complex64", 8),
     "ComplexDoubleStorage": ("complex128", 16),
+    "QInt8Storage": ("qint8", 1),
+    "QUInt8Storage": ("quint8", 1),
+    "QInt32Storage": ("qint32", 4),
 }
 
 

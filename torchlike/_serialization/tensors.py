@@ -13,13 +13,14 @@ from .._core import program
 from .._core.device import device
 from .._core.layout import Layout, contiguous_strides, is_contiguous, is_dense
 from .._fields import ENGINE
+from .._qscheme import SCHEMES
 from .._storage import Storage
 from .._tensor import Size, Tensor, as_tensor_value
 from ..nn.parameter import Parameter, UninitializedBuffer, UninitializedParameter, UninitializedTensorMixin
 from ..ops.creation import empty
 from ..ops.layouts import LAYOUTS, layout
 from ..ops.objects import in_files
-from ..ops.storages import TypedStorage, UntypedStorage
+from ..ops.storages import _STORED, TypedStorage, UntypedStorage
 from . import locations, names
 from .records import UNTYPED, StorageRecord, StorageType, check_bounds, storage_type, swap_bytes
 from .unpickler import Resolved
@@ -170,6 +171,15 @@ def _rebuild_sparse_tensor(kind: layout, data: tuple) -> Tensor:
     return sparse.from_file(kind, (pointers, others), entries, tuple(size), False)
 
 
+def _rebuild_qtensor(storage: StorageOfFile, storage_offset: int, size: tuple, stride: tuple, quantizer_params: tuple, requires_grad: bool,
+                     backward_hooks: dict) -> Tensor:
+    """A quantized tensor from its integers and what they stand for."""
+    from .._quantized.factories import from_parts
+
+    integers = storage.tensor(_STORED[storage.dtype], tuple(size), tuple(stride), storage_offset)
+    return from_parts(integers, storage.dtype, quantizer_params)
+
+
 def _rebuild_parameter(data: Tensor, requires_grad: bool, backward_hooks: dict) -> Parameter:
     return Parameter(data, bool(requires_grad))
 
@@ -206,6 +216,7 @@ _REBUILDS = (
     _rebuild_tensor_v3,
     _rebuild_meta_tensor_no_storage,
     _rebuild_sparse_tensor,
+    _rebuild_qtensor,
     _rebuild_parameter,
     _rebuild_parameter_with_state,
     _rebuild_wrapper_subclass,
@@ -260,7 +271,7 @@ class TensorSaver:
         if obj._dispatches and obj._storage.data is None:
             return obj.__reduce_ex__(2)
         if obj._sparse:
-            return self._sparse(obj)
+            return self._quantized(obj) if obj.is_quantized else self._sparse(obj)
         return self._parts(obj)
 
     def _parts(self, obj: Tensor) -> tuple[Callable[..., Tensor], tuple]:
@@ -277,6 +288,14 @@ class TensorSaver:
         if getattr(tensor, "_is_param", False):
             return _rebuild_parameter, (tensor.detach(), tensor.requires_grad, collections.OrderedDict())
         return _rebuild_sparse_tensor, (tensor.layout, tensor.parts())
+
+    def _quantized(self, tensor: Tensor) -> tuple[Callable[..., Tensor], tuple]:
+        if getattr(tensor, "_is_param", False):
+            return _rebuild_parameter, (tensor.detach(), False, collections.OrderedDict())
+        held, quantizer = tensor._held, tensor._quantizer
+        held._current()
+        record = self._record_of(held._ensure_storage(), tensor.dtype, storage_type(tensor.dtype.name), held)
+        return _rebuild_qtensor, (record, held.storage_offset(), tuple(held.shape), (*held.stride(),), quantizer.parts(), False, collections.OrderedDict())
 
     def _plain(self, tensor: Tensor, requires_grad: bool) -> tuple[Callable[..., Tensor], tuple]:
         if tensor.device.type == "meta":
@@ -346,6 +365,8 @@ def _register() -> None:
         module = "torch._tensor" if function is _rebuild_from_type_v2 else "torch._utils"
         names.register(module, function.__name__, Resolved(function, call=function))
     names.register("torch.serialization", "_get_layout", Resolved(_get_layout, call=_get_layout))
+    for scheme in SCHEMES.values():
+        names.register("torch", scheme.name, Resolved(scheme))
     for dtype in dtypes._by_name.values():
         names.register("torch", dtype.name, Resolved(dtype))
     for cls in (Size, device):

@@ -31,6 +31,7 @@ from . import (  # noqa: F401
     objects,
     pointwise,
     quantized,
+    quantized_names,
     queries,
     random,
     ranges,

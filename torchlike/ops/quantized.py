@@ -1,4 +1,4 @@
-"""Of quantization what plain tensors take part in: values rounded as a quantized tensor would hold them, for training that knows of it."""
+"""Of quantization what plain tensors take part in: values rounded as a quantized tensor holds them, for training that knows of it."""
 from __future__ import annotations
 
 import numpy as np
@@ -13,8 +13,10 @@ from .choosing import choose
 
 @public()
 def dequantize(input) -> Tensor:
-    """float32: what a quantized tensor would stand for."""
-    return input.to(dt.float32)
+    """The numbers that a quantized tensor stands for, as float32; of a list of tensors each. Other tensors as float32."""
+    if isinstance(input, (list, tuple)):
+        return tuple(map(dequantize, input))
+    return input.dequantize() if input._sparse and input.is_quantized else input.to(dt.float32)
 
 
 def _places(xp, x, inverse, zero_point, rounded_last):

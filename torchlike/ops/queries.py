@@ -170,14 +170,21 @@ class iinfo:
             raise TypeError("torch.iinfo() requires an integer input type. Use torch.finfo to handle 'torch.iinfo'")
         if type.category == dt.BOOL:
             raise TypeError("torch.bool is not supported by torch.iinfo")
-        info = np.iinfo(type.np)
-        self.bits, self.max, self.min, self.dtype = info.bits, int(info.max), int(info.min), type.name
+        info = np.iinfo(type.integers)
+        self.bits, self.max, self.min, self._type = info.bits, int(info.max), int(info.min), type
+
+    @property
+    def dtype(self) -> str:
+        """The type's name; NotImplementedError for quantized ones."""
+        if self._type.is_quantized:
+            raise NotImplementedError(f"\"dtype\" not implemented for '{self._type.short}'")
+        return self._type.name
 
     def __repr__(self):
         return f"iinfo(min={self.min:g}, max={self.max:g}, dtype={self.dtype})"
 
     def __eq__(self, other):
-        return isinstance(other, iinfo) and self.dtype == other.dtype
+        return isinstance(other, iinfo) and self._type is other._type
 
     __hash__ = None
 

@@ -294,6 +294,9 @@ class _TypedMeta(type):
         )
 
 
+_STORED = {dt.qint8: dt.int8, dt.quint8: dt.uint8, dt.qint32: dt.int32}  # of quantized types: their integers
+
+
 class TypedStorage(metaclass=_TypedMeta):
     """torch.TypedStorage: shared memory as elements of a dtype."""
 
@@ -320,7 +323,7 @@ class TypedStorage(metaclass=_TypedMeta):
 
     def _flat(self) -> Tensor:
         flat = flat_tensor(self._untyped_storage._cell)
-        return flat if flat.dtype is self.dtype else flat.view(self.dtype)
+        return flat if flat.dtype is self.dtype else flat.view(_STORED.get(self.dtype, self.dtype))
 
     @classmethod
     def from_buffer(cls, buffer, byte_order: str | None = None, count: int = -1, offset: int = 0, *, dtype=None, device=None) -> TypedStorage:
@@ -513,7 +516,7 @@ STORAGES = {
     )
     for t in CPU.values()
 }
-for _dtype in (dt.complex64, dt.complex128):
+for _dtype in (dt.complex64, dt.complex128, *_STORED):
     STORAGES[f"{_dtype.short}Storage"] = _TypedMeta(
         f"{_dtype.short}Storage", (TypedStorage,), {"__module__": "torch", "dtype": _dtype}
     )

@@ -9,8 +9,9 @@ from .._arguments import as_size
 from .._core import dtype as dt
 from .._core.grad_mode import mode
 from .._tensor import Tensor, _new
+from .._valueless import finish
 from .coo import Coo, coo
-from .tensor import SparseTensor, finish, named, on_device
+from .tensor import SparseTensor, named, on_device
 
 _PLAIN = {"crow_indices": ("sparse_csr", "_pointers", "row"), "col_indices": ("sparse_csr", "_others", "row"),
           "ccol_indices": ("sparse_csc", "_pointers", "column"), "row_indices": ("sparse_csc", "_others", "column")}

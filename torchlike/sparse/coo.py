@@ -11,8 +11,9 @@ from .._core.errors import class_name
 from .._core.grad_mode import mode
 from .._core.graph import AccumulateGrad
 from .._tensor import Tensor, _new
+from .._valueless import finish
 from ..ops.joining import cat
-from .tensor import SparseTensor, finish, named, on_device
+from .tensor import SparseTensor, named, on_device
 
 
 class Coo(SparseTensor):

@@ -2,16 +2,12 @@
 
 A sparse tensor holds dense ones: where its entries are, and their values (`_entries`). The graph of differentiation runs through the
 values, and operations on it are made of operations on them, so that recording, autograd and compilation know nothing of sparseness.
-It has no Value of its own: whatever would read it as a strided tensor gets `Refused`, and `torchlike._public` asks then for the
-function's sparse form. Dense tensors pay nothing for that.
+It has no Value of its own: see `_valueless.py`.
 """
 from __future__ import annotations
 
 import copy
 import functools
-import sys
-from collections.abc import Callable
-from types import FunctionType
 from typing import Any, NoReturn
 
 import numpy as np
@@ -21,26 +17,21 @@ from .._core import program
 from .._core.aval import Aval, aval
 from .._core.grad_mode import mode
 from .._core.registry import Op
-from .._core.value import Value
 from .._fields import fields
-from .._public import SPARSE_FORMS, Refused
+from .._public import SPARSE_FORMS
 from .._tensor import OTHER_KIND, Size, Tensor, _plain_copy, apply, as_tensor_value
+from .._valueless import Valueless
 from ..ops.layouts import LAYOUTS
 
-FACTS = ("size", "dim", "ndimension", "numel", "nelement", "element_size", "is_floating_point", "is_complex", "is_signed", "get_device", "ndim", "itemsize",
-         "is_cuda", "is_cpu", "is_meta", "is_tpu", "is_mkldnn", "is_quantized", "is_vulkan", "is_mps", "is_xpu", "is_nested", "is_ipu", "is_xla", "is_ort",
-         "is_maia", "is_mtia", "is_pinned", "is_conj", "is_neg", "storage_offset", "__len__")
 
-
-class SparseTensor(Tensor):
+class SparseTensor(Valueless):
     """Base of the layouts. `_entries` are the values, `_dims` the shape."""
 
     _dims: tuple
     _of_leaf = False  # the gradient of a leaf, whose values it shares
-    _sparse = True
     _whole: tuple | None = None  # (the strided tensor that it was made of, the version of the values then), where that requires grad
     layout_name = ""
-    backend = ""  # torch's name of the kind of tensor, in errors
+    forms = SPARSE_FORMS
 
     @property
     def _entries(self) -> Tensor:
@@ -65,18 +56,6 @@ class SparseTensor(Tensor):
         """The strided tensor that this one was made of, where it is known."""
         return None if self._whole is None or self._whole[1] != self._entries._written else self._whole[0]
 
-    # -- nothing reads it as a strided tensor --------------------------------------------------------------------------
-
-    @property
-    def _value(self) -> NoReturn:
-        self.refuse(_asked())
-
-    def _current(self) -> NoReturn:
-        self.refuse(_asked())
-
-    def _host_array(self) -> NoReturn:
-        self.refuse(_asked())
-
     def become(self, made: Tensor, name: str) -> Tensor:
         """Take over a result, as `out=` of function `name` or in place."""
         if not isinstance(made, type(self)):
@@ -84,10 +63,6 @@ class SparseTensor(Tensor):
         if not dt.can_cast(made.dtype, self.dtype):
             raise RuntimeError(f"result type {made.dtype.short} can't be cast to the desired output type {self.dtype.short}")
         return self.adopt(made)
-
-    def refuse(self, name: str) -> NoReturn:
-        """torch's error for an operation that there is not for this layout."""
-        raise Refused(name, self.backend + self.device.type.upper())
 
     # -- facts ---------------------------------------------------------------------------------------------------------
 
@@ -102,10 +77,6 @@ class SparseTensor(Tensor):
     is_sparse = property(lambda self: self.layout_name == "sparse_coo")
     is_sparse_csr = property(lambda self: self.layout_name == "sparse_csr")
     class_name = property(lambda self: "".join(p.capitalize() for p in self.layout_name.split("_")).replace("Coo", ""))
-
-    def facts(self) -> Tensor:
-        """A strided tensor of the same shape, dtype and device without elements."""
-        return Tensor._of(Value(self._aval, program.META_ARRAY))
 
     def is_same_size(self, other: Tensor) -> bool:
         return tuple(other.shape) == self._dims
@@ -268,72 +239,6 @@ class SparseTensor(Tensor):
 
     def __format__(self, spec: str) -> str:
         return object.__format__(self, spec)
-
-
-def _asked() -> str:
-    """What was about to read a sparse tensor: the operation in a caller's hands, else the caller's own name."""
-    frame = sys._getframe(2)
-    names = []
-    while frame is not None and len(names) < 3:
-        op = frame.f_locals.get("op")
-        if isinstance(op, Op):
-            return op.name
-        names.append(frame.f_code.co_name)
-        frame = frame.f_back
-    return names[0]
-
-
-def finish(cls: type) -> type:
-    """The class as users see it: sparse forms as methods, every other method of Tensor refused."""
-    for name in FACTS:
-        if name not in cls.__dict__:
-            setattr(cls, name, _fact(name, isinstance(vars(Tensor).get(name), property)))
-    for name, x in vars(Tensor).items():
-        if getattr(cls, name, None) is not x or name in ("grad", "_grad") or not (isinstance(x, property) or isinstance(x, FunctionType)):
-            continue
-        if name in _OPERATORS:
-            setattr(cls, name, _operator(name, *_OPERATORS[name]))
-        elif name in SPARSE_FORMS:
-            setattr(cls, name, SPARSE_FORMS[name])
-        elif not name.startswith("_") or name in _OTHER_DUNDERS:
-            setattr(cls, name, _refusal(name, isinstance(x, property)))
-    cls.__name__ = cls.__qualname__ = "Tensor"
-    cls.__module__ = "torch"
-    return cls
-
-
-_OPERATORS = {"__add__": ("add", False), "__radd__": ("add", True), "__sub__": ("sub", False), "__rsub__": ("sub", True), "__mul__": ("mul", False),
-              "__rmul__": ("mul", True), "__truediv__": ("div", False), "__rtruediv__": ("div", True), "__floordiv__": ("floor_divide", False),
-              "__matmul__": ("matmul", False), "__rmatmul__": ("matmul", True), "__neg__": ("neg", False), "__abs__": ("abs", False), "__pow__": ("pow", False),
-              "__iadd__": ("add_", False), "__isub__": ("sub_", False), "__imul__": ("mul_", False), "__itruediv__": ("div_", False)}
-_OTHER_DUNDERS = {"__rpow__", "__rfloordiv__", "__mod__", "__rmod__", "__eq__", "__ne__", "__lt__", "__le__", "__gt__", "__ge__", "__and__", "__or__", "__xor__",
-                  "__invert__", "__getitem__", "__setitem__", "__contains__", "__float__", "__int__", "__index__", "__complex__", "__dlpack__", "__ipow__",
-                  "__ifloordiv__", "__imod__", "__iand__", "__ior__", "__ixor__", "__lshift__", "__rshift__", "__array_wrap__"}
-_ATEN = {"__eq__": "eq.Tensor", "__ne__": "ne.Tensor", "__lt__": "lt.Tensor", "__le__": "le.Tensor", "__gt__": "gt.Tensor", "__ge__": "ge.Tensor",
-         "__setitem__": "copy_", "__getitem__": "as_strided", **dict.fromkeys(("squeeze", "narrow", "split", "chunk", "diagonal", "T"), "as_strided")}
-
-
-def _fact(name: str, is_property: bool) -> Any:
-    if is_property:
-        return property(lambda self: getattr(self.facts(), name))
-    return lambda self, *args, **kwargs: getattr(self.facts(), name)(*args, **kwargs)
-
-
-def _operator(name: str, function: str, reflected: bool) -> Callable:
-    def call(self, *other):
-        form = SPARSE_FORMS.get(function)
-        if form is None:
-            self.refuse(function)
-        return form(*other, self) if reflected else form(self, *other)
-    call.__name__ = name
-    return call
-
-
-def _refusal(name: str, is_property: bool) -> Any:
-    def refuse(self, *args, **kwargs):
-        self.refuse(_ATEN.get(name, name.strip("_") if name.startswith("__") else name))
-    refuse.__name__ = name
-    return property(refuse) if is_property else refuse
 
 
 @functools.cache

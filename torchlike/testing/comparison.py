@@ -105,6 +105,7 @@ def _tensors(actual: Tensor, expected: Tensor, rtol, atol, equal_nan: bool, chec
     if actual.dtype is not expected.dtype:
         common = dt.promote_types(actual.dtype, expected.dtype)
         actual, expected = actual.to(common), expected.to(common)
+    actual, expected = (x.dequantize() if x._sparse and x.is_quantized else x for x in (actual, expected))
     if not (actual._sparse or expected._sparse):
         return _values(actual, expected, rtol, atol, equal_nan)
     if actual.layout is not expected.layout:
