@@ -192,6 +192,14 @@ def test_types_of_quantized_tensors_are_names(torch):
 
 
 @same
+def test_types_of_narrow_integers_are_names(torch):
+    kinds = [getattr(torch, f"{sign}int{bits}") for sign in ("u", "") for bits in range(1, 8)]
+    return ([(repr(d), d.itemsize, d.is_signed, d.is_floating_point, d.is_complex, d is d.to_real()) for d in kinds],
+            torch.promote_types(torch.uint4, torch.float32), error(torch.promote_types, torch.uint4, torch.uint8), error(torch.promote_types, torch.int4, torch.int8)[0],
+            torch.can_cast(torch.int4, torch.float32), error(torch.ones(2).to, torch.uint1), error(torch.iinfo, torch.int4))
+
+
+@same
 def test_which_tensor_it_is(torch):
     x = torch.nn.Parameter(torch.ones(2))
     known = x._cdata

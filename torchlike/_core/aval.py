@@ -31,6 +31,7 @@ def aval(shape: tuple, dtype: dt.dtype, device=_device.CPU) -> Aval:
     key = (shape, dtype, device)
     found = _interned.get(key)
     if found is None:
+        _ = dtype.np  # raises for a dtype that is only a name: on the user's line, not when the value is asked for
         found = _interned.setdefault(key, Aval(shape, dtype, device))
     return found
 

@@ -135,6 +135,30 @@ qint8, qint32 = _Quantized("qint8", 1, "QInt8"), _Quantized("qint32", 4, "QInt32
 quint8, quint4x2, quint2x4 = _Quantized("quint8", 1, "QUInt8"), _Quantized("quint4x2", 1, "QUInt4x2"), _Quantized("quint2x4", 1, "QUInt2x4")
 
 
+class Narrow(dtype):
+    """An integer of 1 to 7 bits. PyTorch computes nothing with these and libraries of quantization only name them."""
+
+    __slots__ = ()
+    __module__ = "torch"
+
+    def __init__(self, name: str, short: str):
+        self.name, self.itemsize, self.category, self.short = name, 1, INT, short
+        self.index = len(_by_name)
+        _by_name[name] = self
+
+    @property
+    def np(self):
+        raise NotImplementedError(f"\"copy_\" not implemented for '{self.short}'")
+
+    @property
+    def is_signed(self) -> bool:
+        return self.name[0] == "i"
+
+
+uint1, uint2, uint3, uint4, uint5, uint6, uint7 = (Narrow(f"uint{bits}", f"UInt{bits}") for bits in range(1, 8))
+int1, int2, int3, int4, int5, int6, int7 = (Narrow(f"int{bits}", f"Int{bits}") for bits in range(1, 8))
+
+
 def complex_of(d: dtype) -> dtype:
     """The complex type that promotion makes of a floating one."""
     return d if d.is_complex else {float16: complex32, float64: complex128}.get(d, complex64)
@@ -168,7 +192,7 @@ def promote_types(type1: dtype, type2: dtype) -> dtype:
         if d in FLOAT8:
             raise RuntimeError(f"Promotion for Float8 Types is not supported, attempted to promote {a.short} and {b.short}")
     for d, other in ((a, b), (b, a)):
-        if d in _BAREBONES and other.category != FLOAT:
+        if (d in _BAREBONES or isinstance(d, Narrow)) and other.category != FLOAT:
             raise RuntimeError(f"Promotion for uint16, uint32, uint64 types is not supported, attempted to promote {a.short} and {b.short}")
     if a.category != b.category:
         low, high = (a, b) if a.category < b.category else (b, a)

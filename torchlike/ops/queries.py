@@ -166,7 +166,7 @@ class iinfo:
 
     def __init__(self, type):
         type = _asked_for("iinfo", type)
-        if type.category > dt.INT:
+        if type.category > dt.INT or isinstance(type, dt.Narrow):
             raise TypeError("torch.iinfo() requires an integer input type. Use torch.finfo to handle 'torch.iinfo'")
         if type.category == dt.BOOL:
             raise TypeError("torch.bool is not supported by torch.iinfo")
