@@ -125,7 +125,9 @@ def test_facts(torch):
                      "c.q_scale()", "c.q_zero_point()", "q.q_per_channel_axis()", "c.q_per_channel_axis()", "c.q_per_channel_zero_points()", "x.q_scale()",
                      "x.int_repr()", "x.qscheme()", "torch.is_tensor(q)", "isinstance(q, torch.ByteTensor)", "q[0, 0].item()", "float(q[0, 0])", "q.item()",
                      "bool(q)", "bool(q[0, 0])", "q.tolist()", "q.numpy()", "q.data_ptr() == q.view(6).data_ptr()", "q.untyped_storage().nbytes()",
-                     "str(q.storage().dtype)", "torch.result_type(q, x)", "torch.iinfo(torch.qint8).max", "torch.iinfo(torch.qint32).min", "torch.iinfo(torch.quint8).dtype", "repr(torch.iinfo(torch.qint8))", "hash(q) == hash(q)", "q.requires_grad_()")
+                     "str(q.storage().dtype)", "torch.result_type(q, x)",
+                     "torch.iinfo(torch.qint8).max", "torch.iinfo(torch.qint32).min", "torch.iinfo(torch.quint8).dtype", "repr(torch.iinfo(torch.qint8))",
+                     "hash(q) == hash(q)", "q.requires_grad_()")
 
 
 @same

@@ -180,6 +180,20 @@ def _rebuild_qtensor(storage: StorageOfFile, storage_offset: int, size: tuple, s
     return from_parts(integers, storage.dtype, quantizer_params)
 
 
+def _rebuild_packed_linear(weight: Tensor, bias: Tensor | None, half: bool) -> Any:
+    """A quantized weight and a bias, ready for products."""
+    from .._quantized.linear import PackedLinear
+
+    return PackedLinear(weight, bias, bool(half))
+
+
+def _rebuild_cell_params(packed_ih: Any, packed_hh: Any, reduce_range: bool) -> Any:
+    """A quantized recurrent cell's products."""
+    from .._quantized.recurrent import CellParams
+
+    return CellParams(packed_ih, packed_hh, bool(reduce_range))
+
+
 def _rebuild_parameter(data: Tensor, requires_grad: bool, backward_hooks: dict) -> Parameter:
     return Parameter(data, bool(requires_grad))
 
@@ -217,6 +231,8 @@ _REBUILDS = (
     _rebuild_meta_tensor_no_storage,
     _rebuild_sparse_tensor,
     _rebuild_qtensor,
+    _rebuild_packed_linear,
+    _rebuild_cell_params,
     _rebuild_parameter,
     _rebuild_parameter_with_state,
     _rebuild_wrapper_subclass,

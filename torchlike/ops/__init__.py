@@ -8,6 +8,7 @@ from . import (  # noqa: F401
     diagonals,
     discrete_samples,
     einsum,
+    fake_quantization,
     foreach,
     from_data,
     gathering,
@@ -30,7 +31,6 @@ from . import (  # noqa: F401
     norms,
     objects,
     pointwise,
-    quantized,
     quantized_names,
     queries,
     random,
@@ -67,6 +67,9 @@ def __getattr__(name: str):
     if name == "prim":
         from .._dispatch.questions import prim
         return prim
+    if name == "quantized":
+        from .._quantized.operators import quantized
+        return quantized
     if name == "torchlike":
         from .. import _leaves
         return _leaves.own

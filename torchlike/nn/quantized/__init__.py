@@ -1,4 +1,4 @@
-"""torch.nn.quantized: arithmetic as modules, with a place where what comes out can be observed. Plain numbers: there are no quantized tensors."""
+"""torch.nn.quantized: arithmetic as modules, with a place where what comes out can be observed."""
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -63,3 +63,10 @@ class FloatFunctional(FXFloatFunctional):
 
     def _observed(self, x: Tensor) -> Tensor:
         return self.activation_post_process(x)
+
+
+def __getattr__(name: str) -> Any:
+    if name == "dynamic":  # which stands above this package
+        import importlib
+        return importlib.import_module(f"{__name__}.dynamic")
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

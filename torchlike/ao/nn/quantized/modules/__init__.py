@@ -1,0 +1,1 @@
+"""What quantized modules are made of."""

@@ -1,0 +1,66 @@
+"""QConfig: which observers a layer's activations and weights get."""
+from __future__ import annotations
+
+from collections import namedtuple
+from typing import Any
+
+from ..._core import dtype as dt
+from ...nn.modules.module import Module
+from .observer import (
+    NoopObserver,
+    PlaceholderObserver,
+    ReuseInputObserver,
+    _PartialWrapper,
+    default_debug_observer,
+    default_dynamic_quant_observer,
+    default_float_qparams_observer,
+    default_observer,
+    default_per_channel_weight_observer,
+    default_placeholder_observer,
+    default_weight_observer,
+)
+
+
+class QConfig(namedtuple("QConfig", ["activation", "weight"])):
+    """Classes of observers, or what makes observers; ValueError for an observer itself."""
+
+    __slots__ = ()
+
+    def __new__(cls, activation: Any, weight: Any) -> QConfig:
+        if isinstance(activation, Module) or isinstance(weight, Module):
+            raise ValueError("QConfig received observer instance, please pass observer class instead. Use MyObserver.with_args(x=1) to override arguments to "
+                             "constructor if needed")
+        return super().__new__(cls, activation, weight)
+
+
+QConfigAny = QConfig | None
+default_qconfig = QConfig(activation=default_observer, weight=default_weight_observer)
+default_debug_qconfig = QConfig(weight=default_weight_observer, activation=default_debug_observer)
+default_per_channel_qconfig = QConfig(activation=default_observer, weight=default_per_channel_weight_observer)
+default_dynamic_qconfig = QConfig(activation=default_dynamic_quant_observer, weight=default_weight_observer)
+float16_dynamic_qconfig = QConfig(activation=PlaceholderObserver.with_args(dtype=dt.float16, is_dynamic=True),
+                                  weight=PlaceholderObserver.with_args(dtype=dt.float16))
+float16_static_qconfig = QConfig(activation=PlaceholderObserver.with_args(dtype=dt.float16), weight=PlaceholderObserver.with_args(dtype=dt.float16))
+per_channel_dynamic_qconfig = QConfig(activation=default_dynamic_quant_observer, weight=default_per_channel_weight_observer)
+float_qparams_weight_only_qconfig = QConfig(activation=default_placeholder_observer, weight=default_float_qparams_observer)
+default_reuse_input_qconfig = QConfig(activation=ReuseInputObserver, weight=NoopObserver)
+
+
+def _same_maker(a: Any, b: Any) -> bool:
+    if isinstance(a, _PartialWrapper) and isinstance(b, _PartialWrapper):
+        return a.p.func == b.p.func and a.p.args == b.p.args and a.p.keywords == b.p.keywords
+    return a == b
+
+
+def qconfig_equals(q1: QConfigAny, q2: QConfigAny) -> bool:
+    """Whether both make the same observers."""
+    if q1 is None or q2 is None:
+        return q1 is q2
+    try:
+        return _same_maker(q1.activation, q2.activation) and _same_maker(q1.weight, q2.weight)
+    except AttributeError:
+        return q1 == q2
+
+__all__ = ["QConfig", "QConfigAny", "default_debug_qconfig", "default_dynamic_qconfig", "default_per_channel_qconfig", "default_qconfig",
+           "default_reuse_input_qconfig", "float16_dynamic_qconfig", "float16_static_qconfig", "float_qparams_weight_only_qconfig",
+           "per_channel_dynamic_qconfig", "qconfig_equals"]

@@ -1,0 +1,2 @@
+"""torch.quantization.observer: the older name of torch.ao.quantization.observer."""
+from ..ao.quantization.observer import *  # noqa: F403
