@@ -270,6 +270,10 @@ torch.addbmm(torch.ones(2, 2), torch.ones(2, 2, 2), torch.ones(2, 2, 2, dtype=to
 torch.ones(2) @ torch.ones(2, dtype=torch.float64)
 torch.ones(2, 2, 2) @ torch.ones(2, dtype=torch.float64)
 torch.einsum("ij,jk->ik", torch.ones(2, 2), torch.ones(2, 2, dtype=torch.float64))
+torch.einsum("...n,d->...nd", torch.arange(6.).view(2, 3), torch.arange(4.).double())
+torch.einsum("ij,j->ij", torch.arange(6.).view(2, 3), torch.arange(3))
+torch.einsum("ij,jk->ik", torch.ones(2, 1), torch.full((1, 3), 0.1, dtype=torch.float64))
+torch.einsum("ij,jk->i", torch.arange(2).view(2, 1), torch.full((1, 3), 1.5))
 torch.tensordot(torch.ones(2, 2), torch.ones(2, 2, dtype=torch.float64), 1)
 """
 FACTORIES = """

@@ -93,7 +93,7 @@ def _parse_einsum(equation: str, shapes: tuple) -> str:
 @functools.lru_cache(1024)
 def _pair(equation: str, first: tuple, second: tuple) -> tuple | None:
     """For two operands of these shapes: how each is permuted and reshaped for one batched product, and how that becomes the result. None
-    where it is no product; () where there is no sum, or one of single elements."""
+    where it is no product, as there is no sum over what both have; () where other sums come first."""
     left, right = equation.split("->")
     s, t = left.split(",")
     if len(set(s)) != len(s) or len(set(t)) != len(t):
@@ -104,7 +104,9 @@ def _pair(equation: str, first: tuple, second: tuple) -> tuple | None:
     batch = [c for c in right if c in s and c in t]
     summed = [c for c in s if c in t and c not in right]
     fa, fb = [c for c in s if c not in t], [c for c in t if c not in s]
-    if any(c not in right for c in fa + fb) or all(sizes[c] == 1 for c in summed):
+    if all(sizes[c] == 1 for c in summed):
+        return None
+    if any(c not in right for c in fa + fb):
         return ()
     n = lambda names: tuple(sizes[c] for c in names)  # noqa: E731
     order = lambda names, term: tuple(map(term.index, names))  # noqa: E731
@@ -171,7 +173,7 @@ def einsum(equation=None, *operands) -> Tensor:
             raise TypeError(f"expected Tensor as element {i} in argument 1, but got {class_name(x)}")
     parsed = _parse_einsum(equation, tuple([tuple(x.shape) for x in operands]))
     if operands[0].dtype.category < dt.FLOAT and _sums_one(parsed):
-        operands = [x.to(dt.int64) for x in operands]  # that sum comes first, as by sum()
+        operands = [x.to(dt.int64) if x.dtype.category < dt.FLOAT else x for x in operands]  # that sum comes first, as by sum()
     if len(operands) == 2:
         quick = _pair_product(parsed, *operands)
         if quick is not None:
