@@ -252,3 +252,17 @@ def test_blocks_that_exclude_each_other(torch):
         found.append(said(G.disable_saved_tensors_hooks("not now").__enter__))
     with G.allow_mutation_on_saved_tensors():
         return found
+
+
+@same
+def test_the_slices_of_unbind_have_one_node(torch):
+    x = torch.tensor([[1.0, 2], [3, 4], [5, 6]], requires_grad=True)
+    log = []
+    a, b, c = (x * 2).unbind()
+    a.grad_fn.register_prehook(lambda grads: log.append([g is None for g in grads]))
+    (a * c).sum().backward()
+    first = x.grad.clone()
+    rows = torch.unbind(x.t() * 3, 1)
+    g, = torch.autograd.grad([r.sum() for r in rows], x, create_graph=True)
+    return (a.grad_fn is b.grad_fn is c.grad_fn, [t.output_nr for t in (a, b, c)], log, first, g, [r.stride() for r in rows], [r._base is rows[0]._base for r in rows],
+            error(b.mul_, 2), torch.autograd.grad(torch.unbind((x * x).sum(1)), x))

@@ -494,3 +494,42 @@ def test_a_mode_sees_what_distributions_call(torch):
                 call()
             found.append([name for name in seen if name in ("rand", "normal", "bernoulli", "multinomial", "poisson", "lgamma", "xlogy")])
     return found
+
+
+ANSWERED = """
+import importlib, sys
+torch = importlib.import_module(sys.argv[1])
+from importlib import import_module
+TorchFunctionMode = import_module(sys.argv[1] + ".overrides").TorchFunctionMode
+
+class Names(TorchFunctionMode):
+    names = []
+    def __torch_function__(self, func, types, args=(), kwargs=None):
+        self.names.append(func.__name__)
+        return func(*args, **(kwargs or {}))
+
+class Seven(torch.Tensor):
+    @staticmethod
+    def __new__(cls, t):
+        return torch.Tensor._make_wrapper_subclass(cls, t.shape, dtype=t.dtype, dispatch_sizes_strides_policy="sizes")
+    @classmethod
+    def __torch_dispatch__(cls, func, types, args=(), kwargs=None):
+        return (7,) if func is torch.ops.aten.sym_size.default else 1
+
+class Rows(torch.nn.Module):
+    def forward(self, x):
+        return x.view(x.size(0) * x.size(1)) + 1
+
+with Names():  # from here on methods look for modes
+    torch.ones(2).size()
+seven = Seven(torch.ones(2))  # and from here on size() asks classes
+with Names() as seen:
+    print(seven.size(), torch.ones(2, 3).size(1), torch.ones(2, 3).stride(), seen.names)
+print(import_module(sys.argv[1] + ".export").export(Rows(), (torch.ones(2, 3),)).module()(torch.ones(2, 3)))
+"""
+
+
+def test_answers_of_a_wrapper_after_a_mode(subject):
+    """A mode that goes on within the call, as torch.export's, comes to the answers and not to itself."""
+    texts = [subprocess.run([sys.executable, "-c", ANSWERED, name], capture_output=True, text=True, timeout=120) for name in ("torch", subject.__name__)]
+    assert texts[0].stdout == texts[1].stdout and len(texts[0].stdout.splitlines()) == 2, texts

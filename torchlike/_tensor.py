@@ -200,22 +200,26 @@ class Tensor(Fields):
             elif out._dispatches:
                 out._base = value.tensor if value.tensor._base is None else value.tensor._base
             return out
-        st = self._ensure_storage()
-        out._storage, out._seen = st, st.version
-        out._chain = (*self._chain, (op, numbers, statics))
-        out._base = self if self._base is None else self._base
-        out._layout = made_layout
+        self._shows(out, (op, numbers, statics), made_layout)
         if position is not None or self._unplaced:
             out._unplaced = op, ()
+        return out
+
+    def _shows(self, out: Tensor, link: tuple, layout: Layout | None) -> None:
+        """`out`, which holds what `link` takes of this tensor, is a view of it."""
+        st = self._ensure_storage()
+        out._storage, out._seen = st, st.version
+        out._chain = (*self._chain, link)
+        out._base = self if self._base is None else self._base
+        out._layout = layout
         if self._of_data is not None:
             out._of_data = self._of_data
         if not mode.enabled:
             out._several = None, 0, out._written, UNDER_INFERENCE if mode.inference else UNDER_NO_GRAD
-            if self._edge is not None and value.aval.dtype.category >= dt.FLOAT:
+            if self._edge is not None and self._value.aval.dtype.category >= dt.FLOAT:
                 out._end_graph(Outside)
         elif self._several is not None:
-            out._several = op.torch_name.removesuffix("Backward0"), 0, out._written, self._several[3]
-        return out
+            out._several = link[0].torch_name.removesuffix("Backward0"), 0, out._written, self._several[3]
 
     def _alias(self) -> Tensor:
         """A tensor of the same storage, layout and value, outside autograd (detach)."""

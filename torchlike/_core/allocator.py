@@ -29,6 +29,7 @@ def _library():
     try:
         library = ctypes.CDLL(None)
         library.mallopt(_ARENA_MAX, 1)
+        library.sbrk.restype = ctypes.c_void_p
     except (OSError, AttributeError):  # another C library
         return None
     return library
@@ -56,4 +57,14 @@ def give_back() -> None:
         library.malloc_trim(0)
 
 
+def has_grown() -> bool:
+    """Whether the heap ends further up than when this was asked before."""
+    library = _library()
+    if library is None:
+        return False
+    end, _end[0] = _end[0], library.sbrk(0)
+    return end < _end[0]
+
+
+_end = [0]
 _library()

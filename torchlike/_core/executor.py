@@ -54,6 +54,7 @@ class _Options:
     large = 0  # those of them that were large and are not compiled
     works: deque[float] = deque(maxlen=1024)  # of the last ones
     settled = -1  # when memory is tidied again
+    patience = SETTLED  # programs until it is once more, after the heap has grown
     loaded = 0  # operations in executables since mappings were counted
 
 
@@ -192,6 +193,8 @@ def _tick(info: ProgramInfo) -> None:
     options.works.append(info.work)
     if options.clock == options.settled:
         allocator.give_back()
+    elif options.clock > options.settled and info.work >= LARGE_WORK and allocator.has_grown():  # its buffers found no place where they had been
+        options.settled, options.patience = options.clock + options.patience, 2 * options.patience
 
 
 def run(prog, reason: str, divisible: bool = True) -> None:
@@ -404,7 +407,7 @@ def _forget_older_half(but: ProgramInfo) -> None:
 def _tidy() -> None:
     """After a compilation: now, and once the arrays of some steps have found their places."""
     allocator.give_back()
-    options.settled = options.clock + SETTLED
+    options.settled, options.patience = options.clock + SETTLED, SETTLED
 
 
 def _look_on_disk(info: ProgramInfo) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 from .. import _leaves
 from .._exchange import copied, exchange
 from .._ops import OpOverloadPacket, aten
-from .._plainly import dispatching
+from .._plainly import dispatching, plain_function
 from .._size import Size
 from .._tensor import Tensor
 
@@ -85,7 +85,7 @@ def _install() -> None:
     if _plain:
         return
     names = "shape size __len__ dim ndimension ndim numel nelement storage_offset stride is_contiguous device layout".split()
-    _plain.update({name: copied(x) if isinstance(x, FunctionType) else x for name, x in vars(Tensor).items() if name in names})
+    _plain.update({name: copied(plain_function(x)) if isinstance(x, FunctionType) else x for name, x in vars(Tensor).items() if name in names})
     ways = {
         "shape": _asked("shape", "sizes", aten.sym_size.default, Size), "size": _size, "__len__": _length, "stride": _stride, "is_contiguous": _contiguous,
         **{name: _asked(name, "sizes", aten.dim.default) for name in ("dim", "ndimension", "ndim")},
@@ -97,7 +97,7 @@ def _install() -> None:
         if isinstance(made, property):
             setattr(Tensor, name, made)
         else:
-            exchange(vars(Tensor)[name], lambda plain, made=made: made)
+            exchange(plain_function(vars(Tensor)[name]), lambda plain, made=made: made)  # one that asks classes and modes first goes on doing so
 
 
 def answers(t: Tensor, policy: str | None, device: bool, layout: bool) -> Tensor:

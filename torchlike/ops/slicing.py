@@ -10,11 +10,13 @@ from .._arguments import as_dim, as_int, as_size, refuse_long
 from .._core import dtype as dt
 from .._core.grad_mode import mode
 from .._core.graph import SEVERAL
-from .._core.layout import Layout
+from .._core.layout import Layout, contiguous
 from .._core.overwrite import changeable
-from .._core.registry import View
+from .._core.program import META_ARRAY
+from .._core.registry import Op, View
 from .._public import named, public
-from .._tensor import Tensor
+from .._tensor import Tensor, apply
+from .known import nobody_watches
 
 
 def set_slice(xp, base, new, starts, steps=None):
@@ -82,6 +84,9 @@ SELECT_AT, _UNBIND_AT = (
     View(name, lambda xp, x, i, dim: _select(xp, x, dim, i) if xp is np else lax.dynamic_index_in_dim(x, i, dim, False),
          layout=lambda a, i, dim: _select_layout(a, dim, i), torch_name=torch_name, put=lambda xp, base, new, i, dim: _select_put(xp, base, new, dim, i))
     for name, torch_name in (("select_at", "SelectBackward0"), ("unbind_at", "UnbindBackward0")))
+_UNBIND_ALL = Op("unbind_all", lambda xp, x, dim: [_select(xp, x, dim, i) for i in range(x.shape[dim])], torch_name="UnbindBackward0",
+                 shape=lambda a, dim: [(a.shape[:dim] + a.shape[dim + 1:], a.dtype)] * a.shape[dim],
+                 vjp=lambda xp, gs, dim: xp.stack(gs, dim))
 MANY = 64  # slices, above which their positions are data: each would be an operation of its own, for each length of a list (an episode's)
 
 
@@ -273,6 +278,18 @@ def tensor_split(input, indices_or_sections=None, dim: int = 0, *, indices=None,
     return tuple(out)
 
 
+def _unbound(t: Tensor, d: int) -> tuple:
+    """The slices, made by one operation."""
+    t._current()
+    layout = t._layout or contiguous(t._value.aval.shape)
+    made = apply(_UNBIND_ALL, (t,), (d,))
+    for i, out in enumerate(made):
+        t._shows(out, (_UNBIND, (), (d, i)), _UNBIND.layout(layout, (d, i)))
+        if t._unplaced:
+            out._unplaced = _UNBIND, ()
+    return made
+
+
 @public()
 def unbind(input, dim: int = 0) -> tuple:
     """The slices along dim, without that dimension."""
@@ -280,6 +297,8 @@ def unbind(input, dim: int = 0) -> tuple:
     if not shape:
         raise IndexError("Dimension specified as 0 but tensor has no dimensions")
     d = as_dim(dim, len(shape))
+    if shape[d] > 1 and input._value.array is not META_ARRAY and nobody_watches():
+        return _several("Unbind", _unbound(input, d))
     many = shape[d] > MANY
     return _several("Unbind", [input._view(_UNBIND_AT, (d,), i) if many else input._view(_UNBIND, (d, i)) for i in range(shape[d])])
 
