@@ -206,6 +206,15 @@ def test_transforms_to_constraints():
     assert found(torchlike) == found(torch)
 
 
+def test_wishart_draws_by_bartletts_decomposition_alone():  # peft calls it
+    drawn = []
+    for m in (torch, torchlike):
+        m.manual_seed(3)
+        drawn.append(m.distributions.Wishart(4.0, scale_tril=m.eye(3))._bartlett_sampling())
+    assert tuple(drawn[1].shape) == (3, 3)
+    np.testing.assert_allclose(drawn[1].numpy(), drawn[0].numpy(), rtol=1e-5, atol=1e-6)
+
+
 def test_gradients_through_wishart_samples():
     """Scale and samples go together: sample(s^2 V) = s^2 sample(V), so d/ds at 1 is twice the sample."""
     t = torchlike

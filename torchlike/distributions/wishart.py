@@ -93,7 +93,7 @@ class Wishart(ExponentialFamily):
         diagonal = self.covariance_matrix.diagonal(dim1=-2, dim2=-1)
         return self.df[..., None, None] * (self.covariance_matrix.pow(2) + diagonal.unsqueeze(-1) * diagonal.unsqueeze(-2))
 
-    def _bartlett(self, sample_shape):
+    def _bartlett_sampling(self, sample_shape=Size()):
         """Products of L A, A lower triangular with chi variables on its diagonal and normal ones below."""
         n, lower = self._event_shape[-1], self._unbroadcasted_scale_tril
         degrees = self.df.unsqueeze(-1) - F["arange"](n, dtype=lower.dtype, device=lower.device)
@@ -110,7 +110,7 @@ class Wishart(ExponentialFamily):
     def rsample(self, sample_shape=Size(), max_try_correction=None):
         """Samples by Bartlett's decomposition. Singular ones are drawn again, max_try_correction (10) times; before that, as in torch,
         the first draw of those that are not singular is replaced: the same seed gives the same numbers."""
-        sample = self._bartlett(Size(sample_shape))
+        sample = self._bartlett_sampling(Size(sample_shape))
         again = self._any_of_batch(self.support.check(sample))
         if again.any():
             warnings.warn("Singular sample detected.", stacklevel=2)
@@ -118,7 +118,7 @@ class Wishart(ExponentialFamily):
             count = int(again.sum())
             if not count:
                 break
-            new = self._bartlett(Size((count,)))
+            new = self._bartlett_sampling(Size((count,)))
             sample[again] = new
             again[again.clone()] = self._any_of_batch(~self.support.check(new))
         return sample
