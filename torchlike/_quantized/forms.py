@@ -283,7 +283,7 @@ def _ordered(name: str) -> Callable:
         if any(isinstance(a, Quantized) for a in args):
             input.refuse(name)
         input._uniform()
-        made = _plain(name)(input._held, *args, **kwargs)
+        made = (getattr(functional, name) if "pool" in name else FUNCTIONS[name])(input._held, *args, **kwargs)
         return input._like(made) if isinstance(made, Tensor) else type(made)((input._like(made[0]), made[1]))
     form.__name__ = name
     return form

@@ -12,10 +12,12 @@ import numpy as np
 from .._core import dtype as dt
 from .._core.registry import Op
 from .._tensor import Tensor, apply
+from ..ops.from_data import tensor
 from ..ops.matmul import linear
 from .kernels import places, single
 from .qparams import choose_with
-from .quantizers import PerChannel
+from .quantizers import PerChannel, PerTensor
+from .requantizing import inputs, requantized
 from .tensor import Quantized
 
 _EXACT = 1 << 24  # float32 holds every integer up to here
@@ -46,6 +48,19 @@ def _linear_dynamic(xp, x, matrix, scales, bias, smallest, largest, bound):
 LINEAR_DYNAMIC = Op("quantized_linear_dynamic", _linear_dynamic, shape=lambda x, matrix, *others: ((*x.shape[:-1], matrix.shape[1]), dt.float32), vjp=False)
 
 
+def _whole_product(xp, q, zero_point, matrix, bound):
+    return _product(xp, (q.astype(np.int32) - xp.asarray(zero_point, np.int32)).astype(np.float32), matrix, bound)
+
+
+PRODUCT = Op("quantized_product", _whole_product, shape=lambda q, zero_point, matrix, *others: ((q.shape[0], matrix.shape[1]), dt.float64), vjp=False)
+
+
+def weight_scales(weight: Quantized) -> Tensor:
+    """One for each output, or one for all."""
+    quantizer = weight._quantizer
+    return quantizer.scales if isinstance(quantizer, PerChannel) else tensor([quantizer.scale], dtype=dt.float64, device=weight.device)
+
+
 class PackedLinear:
     """A weight (out, in) and a bias, ready for products: quantized, or rounded to float16."""
 
@@ -64,14 +79,6 @@ class PackedLinear:
                 self._matrix = (weight.int_repr().to(dt.int32) - zero_points).to(dt.float32).t().contiguous()
         return self._matrix
 
-    def scales(self) -> Tensor:
-        """One for each output, or one for all."""
-        quantizer = self.weight._quantizer
-        if isinstance(quantizer, PerChannel):
-            return quantizer.scales
-        from ..ops.from_data import tensor
-        return tensor([quantizer.scale], dtype=dt.float64, device=self.weight.device)
-
     def dynamic(self, x: Tensor, reduce_range: bool = False) -> Tensor:
         """The product with inputs (..., in) of float32, which become integers of 8 bits or, with `reduce_range`, of 7."""
         if x.ndim < 2:
@@ -87,7 +94,17 @@ class PackedLinear:
         quantizer = self.weight._quantizer
         symmetric = not isinstance(quantizer, PerChannel) and quantizer.zero_point == 0
         bias = None if self.bias is None else self.bias.detach()
-        return apply(LINEAR_DYNAMIC, (x.detach(), self.matrix(), self.scales(), bias), (0, 127 if reduce_range else 255, 128 if symmetric else 256))
+        return apply(LINEAR_DYNAMIC, (x.detach(), self.matrix(), weight_scales(self.weight), bias), (0, 127 if reduce_range else 255, 128 if symmetric else 256))
+
+    def static(self, x: Quantized, scale: float, zero_point: int, relu: bool = False) -> Quantized:
+        """The product with quint8 inputs (..., in), with another scale."""
+        quantizer = inputs(x, "linear_relu" if relu else "linear")
+        if x.shape[-1] != self.weight.shape[1]:
+            raise RuntimeError(f"The number of rows in the packB should be equal to K: {x.shape[-1]}")
+        bound = 128 if isinstance(self.weight._quantizer, PerTensor) and self.weight._quantizer.zero_point == 0 else 256
+        total = apply(PRODUCT, (x._held.reshape(-1, x.shape[-1]), quantizer.zero_point, self.matrix()), (bound,))
+        made = requantized(total, quantizer.scale, weight_scales(self.weight), self.bias, PerTensor(float(scale), int(zero_point), dt.quint8), relu)
+        return made.view(*x.shape[:-1], self.weight.shape[0])
 
     def __reduce__(self) -> tuple:
         from .._serialization.tensors import _rebuild_packed_linear

@@ -1,12 +1,18 @@
 """torch.ops.quantized: those of PyTorch's operators of quantized arithmetic that there are."""
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from .. import _quantized  # noqa: F401  (functions' forms)
 from .._ops import OpOverloadPacket
 from .._tensor import Tensor
+from ..ops.joining import cat as joined
+from .convolution import PackedConv
 from .linear import PackedLinear, pack, pack_half
+from .quantizers import PerTensor
+from .requantizing import product_of, sum_of
+from .tensor import quantized as quantized_tensor
 
 
 def linear_prepack(W: Tensor, B: Tensor | None = None) -> PackedLinear:  # noqa: N803  (torch's names)
@@ -44,8 +50,61 @@ def linear_relu_dynamic_fp16(X: Tensor, W_prepack: PackedLinear) -> Tensor:  # n
     return W_prepack.dynamic(X).relu()
 
 
+def linear(X: Tensor, W_prepack: PackedLinear, Y_scale_i: float, Y_zero_point_i: int) -> Tensor:  # noqa: N803
+    """The product with quint8 inputs (..., in), of another scale."""
+    return W_prepack.static(X, Y_scale_i, Y_zero_point_i)
+
+
+def linear_relu(X: Tensor, W_prepack: PackedLinear, Y_scale_i: float, Y_zero_point_i: int) -> Tensor:  # noqa: N803
+    """relu of that."""
+    return W_prepack.static(X, Y_scale_i, Y_zero_point_i, True)
+
+
+def _packing(n: int) -> Callable:
+    def prepack(weight: Tensor, bias: Tensor | None, stride: Any, padding: Any, dilation: Any, groups: int) -> PackedConv:
+        """A weight of qint8 and a bias of float32, ready for convolutions."""
+        return PackedConv(weight, bias, stride, padding, dilation, groups)
+    prepack.__name__ = f"conv{n}d_prepack"
+    return prepack
+
+
+def _convolution(n: int, relu: bool) -> Callable:
+    def conv(qx: Tensor, packed_weight: PackedConv, output_scale: float, output_zero_point: int) -> Tensor:
+        """The convolution of a quint8 input, of another scale."""
+        return packed_weight.run(qx, output_scale, output_zero_point, relu)
+    conv.__name__ = f"conv{n}d_relu" if relu else f"conv{n}d"
+    return conv
+
+
+def add(qa: Tensor, qb: Tensor, scale: float, zero_point: int) -> Tensor:
+    """qa + qb of another scale."""
+    return sum_of(qa, qb, scale, zero_point)
+
+
+def add_relu(qa: Tensor, qb: Tensor, scale: float, zero_point: int) -> Tensor:
+    """relu of that."""
+    return sum_of(qa, qb, scale, zero_point, True)
+
+
+def mul(qa: Tensor, qb: Tensor, scale: float, zero_point: int) -> Tensor:
+    """qa * qb of another scale."""
+    return product_of(qa, qb, scale, zero_point)
+
+
+def mul_relu(qa: Tensor, qb: Tensor, scale: float, zero_point: int) -> Tensor:
+    """relu of that."""
+    return product_of(qa, qb, scale, zero_point, True)
+
+
+def cat(qx: Any, dim: int, scale: float | None, zero_point: int | None) -> Tensor:
+    """Joined, of another scale."""
+    out = PerTensor(float(scale), int(zero_point), qx[0].dtype)
+    return quantized_tensor(joined([out.quantize(x.dequantize()) for x in qx], dim), out)
+
+
+_CONVOLUTIONS = [f for n in (1, 2, 3) for f in (_packing(n), _convolution(n, False), _convolution(n, True))]
 _FUNCTIONS = {f.__name__: f for f in (linear_prepack, linear_prepack_fp16, linear_unpack, linear_dynamic, linear_relu_dynamic, linear_dynamic_fp16,
-                                      linear_relu_dynamic_fp16)} | {"linear_unpack_fp16": linear_unpack}
+                                      linear_relu_dynamic_fp16, linear, linear_relu, add, add_relu, mul, mul_relu, cat, *_CONVOLUTIONS)} | {"linear_unpack_fp16": linear_unpack}
 
 
 class _Namespace:

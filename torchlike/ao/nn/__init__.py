@@ -1,4 +1,5 @@
 """torch.ao.nn."""
-from . import quantized
+from . import quantized  # isort: skip
+from . import intrinsic
 
-__all__ = ["quantized"]
+__all__ = ["intrinsic", "quantized"]

@@ -7,6 +7,7 @@ from typing import Any
 from ..._core import dtype as dt
 from ...nn.modules.module import Module
 from .observer import (
+    HistogramObserver,
     NoopObserver,
     PlaceholderObserver,
     ReuseInputObserver,
@@ -46,6 +47,16 @@ float_qparams_weight_only_qconfig = QConfig(activation=default_placeholder_obser
 default_reuse_input_qconfig = QConfig(activation=ReuseInputObserver, weight=NoopObserver)
 
 
+def get_default_qconfig(backend: str = "x86", version: int = 0) -> QConfig:
+    """Of layers whose inputs are quantized by a scale that was observed before, for one of PyTorch's engines. AssertionError for another one."""
+    if backend not in ("fbgemm", "x86", "qnnpack", "onednn"):
+        raise AssertionError(f"backend: {backend} not supported. backend must be one of ['fbgemm', 'x86', 'qnnpack', 'onednn']")
+    if version != 0:
+        raise AssertionError(f"Version number: {version} in get_default_qconfig is not supported. Version number must be 0")
+    return QConfig(activation=HistogramObserver.with_args(reduce_range=backend in ("fbgemm", "x86")),
+                   weight=default_weight_observer if backend == "qnnpack" else default_per_channel_weight_observer)
+
+
 def _same_maker(a: Any, b: Any) -> bool:
     if isinstance(a, _PartialWrapper) and isinstance(b, _PartialWrapper):
         return a.p.func == b.p.func and a.p.args == b.p.args and a.p.keywords == b.p.keywords
@@ -62,5 +73,5 @@ def qconfig_equals(q1: QConfigAny, q2: QConfigAny) -> bool:
         return q1 == q2
 
 __all__ = ["QConfig", "QConfigAny", "default_debug_qconfig", "default_dynamic_qconfig", "default_per_channel_qconfig", "default_qconfig",
-           "default_reuse_input_qconfig", "float16_dynamic_qconfig", "float16_static_qconfig", "float_qparams_weight_only_qconfig",
+           "default_reuse_input_qconfig", "float16_dynamic_qconfig", "float16_static_qconfig", "float_qparams_weight_only_qconfig", "get_default_qconfig",
            "per_channel_dynamic_qconfig", "qconfig_equals"]

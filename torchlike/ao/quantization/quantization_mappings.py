@@ -1,9 +1,22 @@
 """Which module takes the place of which."""
 from __future__ import annotations
 
-from ...nn.modules import rnn
+from ...nn.modules import conv, rnn
+from ...nn.modules.container import Sequential
+from ...nn.modules.dropout import Dropout
 from ...nn.modules.linear import Linear, NonDynamicallyQuantizableLinear
+from ...nn.quantized import FloatFunctional
+from ..nn import intrinsic
+from ..nn import quantized as static
 from ..nn.quantized import dynamic
+from .stubs import DeQuantStub, QuantStub
+
+DEFAULT_STATIC_QUANT_MODULE_MAPPINGS: dict[type, type] = {
+    QuantStub: static.Quantize, DeQuantStub: static.DeQuantize, conv.Conv1d: static.Conv1d, conv.Conv2d: static.Conv2d, conv.Conv3d: static.Conv3d,
+    Dropout: static.Dropout, NonDynamicallyQuantizableLinear: static.Linear, Linear: static.Linear, FloatFunctional: static.QFunctional,
+    intrinsic.ConvReLU1d: intrinsic.quantized.ConvReLU1d, intrinsic.ConvReLU2d: intrinsic.quantized.ConvReLU2d,
+    intrinsic.ConvReLU3d: intrinsic.quantized.ConvReLU3d, intrinsic.LinearReLU: intrinsic.quantized.LinearReLU,
+}
 
 DEFAULT_DYNAMIC_QUANT_MODULE_MAPPINGS: dict[type, type] = {
     rnn.GRUCell: dynamic.GRUCell, Linear: dynamic.Linear, rnn.LSTM: dynamic.LSTM, rnn.GRU: dynamic.GRU, rnn.LSTMCell: dynamic.LSTMCell,
@@ -16,3 +29,11 @@ def get_default_dynamic_quant_module_mappings() -> dict[type, type]:
     return dict(DEFAULT_DYNAMIC_QUANT_MODULE_MAPPINGS)
 
 
+def get_default_static_quant_module_mappings() -> dict[type, type]:
+    """Of layers whose inputs are quantized by scales that were observed before; a table of its own at each call."""
+    return dict(DEFAULT_STATIC_QUANT_MODULE_MAPPINGS)
+
+
+def get_default_qconfig_propagation_list() -> set[type]:
+    """The classes of modules whose results are observed."""
+    return {*DEFAULT_STATIC_QUANT_MODULE_MAPPINGS, *DEFAULT_DYNAMIC_QUANT_MODULE_MAPPINGS, Sequential}

@@ -9,11 +9,21 @@ from typing import Any
 from ..._core import dtype as dt
 from ..._core.history import outside
 from ...nn.modules import rnn
+from ...nn.modules.container import Sequential
+from ...nn.modules.dropout import Dropout
 from ...nn.modules.linear import Linear
 from ...nn.modules.module import Module
+from ...nn.quantized import FloatFunctional
 from ...nn.utils.parametrize import type_before_parametrizations
+from ..nn.intrinsic.modules import _FusedModule
+from .observer import ObserverBase
 from .qconfig import default_dynamic_qconfig, float16_dynamic_qconfig
-from .quantization_mappings import get_default_dynamic_quant_module_mappings
+from .quantization_mappings import (
+    get_default_dynamic_quant_module_mappings,
+    get_default_qconfig_propagation_list,
+    get_default_static_quant_module_mappings,
+)
+from .stubs import DeQuantStub
 
 _DYNAMIC = (Linear, rnn.LSTM, rnn.GRU, rnn.LSTMCell, rnn.RNNCell, rnn.GRUCell)
 _CONFIGURATIONS = {dt.qint8: default_dynamic_qconfig, dt.float16: float16_dynamic_qconfig}
@@ -50,28 +60,87 @@ def swap_module(mod: Module, mapping: dict, custom_module_class_mapping: dict, u
     for hook in mod._forward_pre_hooks.values():
         made.register_forward_pre_hook(hook)
     for hook in mod._forward_hooks.values():
-        made.register_forward_hook(hook)
+        if hook is not _observer_forward_hook:
+            made.register_forward_hook(hook)
     return made
+
+
+def _observer_forward_hook(self: Module, input: Any, output: Any) -> Any:
+    return self.activation_post_process(output)
+
+
+def _observe(module: Module) -> None:
+    """Let the module's results go through an observer."""
+    if getattr(module, "qconfig", None) is not None and not isinstance(module, DeQuantStub):
+        module.add_module("activation_post_process", module.qconfig.activation())
+        module.register_forward_hook(_observer_forward_hook, prepend=True)
+
+
+def _observe_inside(module: Module, kinds: set, others: set, custom: dict) -> None:
+    for name, child in list(module.named_children()):
+        kind = type_before_parametrizations(child)
+        if kind is Dropout:
+            continue
+        if issubclass(kind, FloatFunctional):
+            if getattr(child, "qconfig", None) is not None:
+                child.activation_post_process = child.qconfig.activation()
+        elif isinstance(child, _FusedModule) or kind in others:
+            _observe(child)
+        elif kind in custom and getattr(child, "qconfig", None) is not None:
+            setattr(module, name, custom[kind].from_float(child))
+            _observe(getattr(module, name))
+        else:
+            _observe_inside(child, kinds, others, custom)
+    if not any(True for _ in module.children()) and type_before_parametrizations(module) in kinds and not isinstance(module, Sequential):
+        _observe(module)
+
+
+def prepare(model: Module, inplace: bool = False, allow_list: set | None = None, observer_non_leaf_module_list: set | None = None,
+            prepare_custom_config_dict: dict | None = None) -> Module:
+    """The model with observers behind the modules that have a `qconfig` and can be quantized. It is run on examples then, and converted."""
+    if not inplace:
+        model = copy.deepcopy(model)
+    propagate_qconfig_(model)
+    if not any(getattr(m, "qconfig", None) for m in model.modules()):
+        warnings.warn("no module has a `qconfig`: assign one to the model or to modules of it", stacklevel=outside())
+    _observe_inside(model, get_default_qconfig_propagation_list() if allow_list is None else allow_list, observer_non_leaf_module_list or set(),
+                    (prepare_custom_config_dict or {}).get("float_to_observed_custom_module_class", {}))
+    return model
+
+
+def quantize(model: Module, run_fn: Any, run_args: Any, mapping: dict | None = None, inplace: bool = False) -> Module:
+    """prepare, `run_fn(model, *run_args)`, and convert."""
+    if not inplace:
+        model = copy.deepcopy(model)
+    model.eval()
+    prepare(model, inplace=True)
+    run_fn(model, *run_args)
+    return convert(model, mapping, inplace=True)
 
 
 def convert(module: Module, mapping: dict | None = None, inplace: bool = False, remove_qconfig: bool = True, is_reference: bool = False,
             convert_custom_config_dict: dict | None = None, use_precomputed_fake_quant: bool = False) -> Module:
-    """The model with modules exchanged by `mapping`, from class to class, where they have a configuration."""
-    if mapping is None or is_reference:
-        raise NotImplementedError("torchlike: convert() takes a mapping; modules whose activations are quantized statically are not supported")
+    """The model with modules exchanged by `mapping`, from class to class, where they have a configuration; without one, observed modules by quantized ones."""
+    if is_reference:
+        raise NotImplementedError("torchlike: there are no reference modules")
+    mapping = get_default_static_quant_module_mappings() if mapping is None else mapping
     if not inplace:
         module = copy.deepcopy(module)
     _convert(module, mapping, (convert_custom_config_dict or {}).get("observed_to_quantized_custom_module_class", {}), use_precomputed_fake_quant)
     if remove_qconfig:
-        for each in module.modules():
+        for each in list(module.modules()):
             if hasattr(each, "qconfig"):
                 del each.qconfig
+            if isinstance(getattr(each, "activation_post_process", None), ObserverBase):
+                del each.activation_post_process
+            for number in [n for n, hook in each._forward_hooks.items() if hook is _observer_forward_hook]:
+                del each._forward_hooks[number]
     return module
 
 
 def _convert(module: Module, mapping: dict, custom: dict, precomputed: bool) -> None:
     for name, child in list(module.named_children()):
-        if type_before_parametrizations(child) not in custom:
+        if not isinstance(child, _FusedModule) and type_before_parametrizations(child) not in custom:
             _convert(child, mapping, custom, precomputed)
         module._modules[name] = swap_module(child, mapping, custom, precomputed)
 

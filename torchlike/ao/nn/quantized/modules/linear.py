@@ -1,4 +1,4 @@
-"""The weight and the bias of a quantized linear layer, as a module: they are saved and loaded as the two tensors."""
+"""Linear with quantized inputs, weight and results; its weight and bias are a module of their own, saved and loaded as the two tensors."""
 from __future__ import annotations
 
 from typing import Any
@@ -6,8 +6,12 @@ from typing import Any
 from ....._core import dtype as dt
 from ....._public import FUNCTIONS
 from ....._tensor import Tensor
+from .....nn.modules.linear import Linear as FloatLinear
+from .....nn.modules.linear import NonDynamicallyQuantizableLinear
 from .....nn.modules.module import Module
 from .....ops.creation import zeros
+from .....ops.from_data import tensor
+from .utils import _quantize_weight
 
 
 class LinearPackedParams(Module):
@@ -57,3 +61,76 @@ def empty_weight(rows: int, columns: int, dtype: Any) -> Tensor:
     if dtype is not dt.float16:
         raise RuntimeError("Unsupported dtype specified for quantized Linear!")
     return zeros(rows, columns, dtype=dt.float32)
+
+
+class Linear(Module):
+    """x @ weight.T + bias with quint8 x (..., in_features), a qint8 weight and results of `scale` and `zero_point`."""
+
+    _version: int | None = 3
+    _FLOAT_MODULE: tuple = (FloatLinear, NonDynamicallyQuantizableLinear)
+
+    def __init__(self, in_features: int, out_features: int, bias_: bool = True, dtype: Any = dt.qint8) -> None:
+        super().__init__()
+        self.in_features, self.out_features = in_features, out_features
+        weight = empty_weight(out_features, in_features, dtype)
+        self._packed_params = LinearPackedParams(dtype)
+        self._packed_params.set_weight_bias(weight, zeros(out_features, dtype=dt.float32) if bias_ else None)
+        self.scale, self.zero_point = 1.0, 0
+
+    def forward(self, x: Tensor) -> Tensor:
+        """The products."""
+        return self._packed_params._packed_params.static(x, self.scale, self.zero_point)
+
+    def _weight_bias(self) -> tuple[Tensor, Tensor | None]:
+        return self._packed_params._weight_bias()
+
+    def weight(self) -> Tensor:
+        """The weight."""
+        return self._weight_bias()[0]
+
+    def bias(self) -> Tensor | None:
+        """The bias."""
+        return self._weight_bias()[1]
+
+    def set_weight_bias(self, w: Tensor, b: Tensor | None) -> None:
+        """Take another weight and bias."""
+        self._packed_params.set_weight_bias(w, b)
+
+    def _get_name(self) -> str:
+        return "QuantizedLinear"
+
+    def extra_repr(self) -> str:
+        """Sizes and scales."""
+        return (f"in_features={self.in_features}, out_features={self.out_features}, scale={self.scale}, zero_point={self.zero_point}, "
+                f"qscheme={self.weight().qscheme()}")
+
+    def __repr__(self) -> str:
+        return f"{self._get_name()}({self.extra_repr()})"
+
+    def _save_to_state_dict(self, destination: dict, prefix: str, keep_vars: bool) -> None:
+        super()._save_to_state_dict(destination, prefix, keep_vars)
+        destination[prefix + "scale"], destination[prefix + "zero_point"] = tensor(self.scale), tensor(self.zero_point)
+
+    def _load_from_state_dict(self, state_dict: dict, prefix: str, local_metadata: dict, strict: bool, *lists: Any) -> None:
+        self.scale, self.zero_point = float(state_dict.pop(prefix + "scale")), int(state_dict.pop(prefix + "zero_point"))
+        if local_metadata.get("version") in (None, 1):  # the weight was the module's own
+            self.set_weight_bias(state_dict.pop(prefix + "weight"), state_dict.pop(prefix + "bias"))
+        super()._load_from_state_dict(state_dict, prefix, local_metadata, False, *lists)
+
+    @classmethod
+    def from_float(cls, mod: Module, use_precomputed_fake_quant: bool = False) -> Linear:
+        """The quantized form of an observed linear layer. AssertionError for another module."""
+        if type(mod) not in cls._FLOAT_MODULE:
+            raise AssertionError(f"nnq.{cls.__name__}.from_float only works for {', '.join(c.__name__ for c in cls._FLOAT_MODULE)}, but got: {type(mod)}")
+        if not hasattr(mod, "qconfig"):
+            raise AssertionError("Input float module must have qconfig defined")
+        after, observer = mod.activation_post_process, mod.qconfig.weight()
+        layer = mod if isinstance(mod, FloatLinear) else mod[0]
+        observer(layer.weight)
+        if observer.dtype is not dt.qint8:
+            raise AssertionError(f"Weight observer must have dtype torch.qint8, got {observer.dtype}")
+        made = cls(layer.in_features, layer.out_features, dtype=dt.qint8)
+        made.set_weight_bias(_quantize_weight(layer.weight.detach().float(), observer), layer.bias)
+        scale, zero_point = after.calculate_qparams()
+        made.scale, made.zero_point = float(scale), int(zero_point)
+        return made

@@ -1,0 +1,43 @@
+"""Layers and what follows them as one module, so that they are observed and quantized together."""
+from __future__ import annotations
+
+from typing import Any
+
+from .....nn.modules import activation, conv
+from .....nn.modules.container import Sequential
+from .....nn.modules.linear import Linear
+from .....nn.utils.parametrize import type_before_parametrizations
+
+
+class _FusedModule(Sequential):
+    _kinds: tuple = ()
+
+    def __init__(self, *modules: Any) -> None:
+        kinds = tuple(map(type_before_parametrizations, modules))
+        if kinds != self._kinds:
+            raise AssertionError("Incorrect types for input modules: " + " and ".join(k.__name__ for k in kinds))
+        super().__init__(*modules)
+
+
+class ConvReLU1d(_FusedModule):
+    """Conv1d, ReLU."""
+
+    _kinds = (conv.Conv1d, activation.ReLU)
+
+
+class ConvReLU2d(_FusedModule):
+    """Conv2d, ReLU."""
+
+    _kinds = (conv.Conv2d, activation.ReLU)
+
+
+class ConvReLU3d(_FusedModule):
+    """Conv3d, ReLU."""
+
+    _kinds = (conv.Conv3d, activation.ReLU)
+
+
+class LinearReLU(_FusedModule):
+    """Linear, ReLU."""
+
+    _kinds = (Linear, activation.ReLU)
