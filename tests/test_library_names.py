@@ -212,3 +212,12 @@ def test_which_tensor_it_is(torch):
 def test_errors_by_their_names_in_the_c_part(torch):
     return (torch._C._LinAlgError is torch.linalg.LinAlgError, torch._C.OutOfMemoryError is torch.cuda.OutOfMemoryError,
             torch._C.AcceleratorError is torch.AcceleratorError)
+
+
+@same
+def test_masks_of_attention_in_one(torch):
+    attention, query = torch.nn.MultiheadAttention(4, 2), torch.zeros(3, 5, 4)
+    later, each, padding = torch.full((5, 5), -9.0).triu(1), torch.arange(150.0).view(6, 5, 5), torch.zeros(3, 5)
+    padding[1, 2:] = -7
+    return [attention.merge_masks(*masks, query) for masks in ((None, None), (later, None), (None, padding), (later, padding), (each, padding), (each, None),
+                                                               (later.bool(), padding.bool()), (later, padding.bool()))]

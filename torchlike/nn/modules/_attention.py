@@ -90,6 +90,20 @@ class MultiheadAttention(Module):
             average_attn_weights=average_attn_weights, is_causal=is_causal, **separate)
         return (output.transpose(1, 0) if swap else output), weights
 
+    def merge_masks(self, attn_mask: Tensor | None, key_padding_mask: Tensor | None, query: Tensor) -> tuple[Tensor | None, int | None]:
+        """Both masks as one, and its kind, for query (N, L, E): (None, None) without a mask; 1 and key_padding_mask (N, L) alone as it is;
+        2 and (N, num_heads, L, L) where there is an attn_mask of (L, L) or (N * num_heads, L, L). Their sum: boolean masks join by `or`."""
+        if attn_mask is None:
+            return key_padding_mask, None if key_padding_mask is None else 1
+        n, length, _ = query.shape
+        if attn_mask.dim() == 3:
+            merged = attn_mask.view(n, -1, length, length)
+        else:
+            merged = attn_mask.view(1, 1, length, length).expand(n, self.num_heads, -1, -1)
+        if key_padding_mask is not None:
+            merged = merged + key_padding_mask.view(n, 1, 1, length).expand(-1, self.num_heads, -1, -1)
+        return merged, 2
+
     @staticmethod
     def _swapped(query: Tensor, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """Batch and sequence exchanged; what was one tensor stays one, so that self-attention is recognized."""
