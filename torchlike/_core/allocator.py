@@ -5,7 +5,7 @@ then faulted in and zeroed again: up to a quarter of a training step's time (`be
 NumPy's come from malloc, so one setting serves both: blocks come from the heap, and up to KEEP free bytes at its end stay
 with the process. It is made when the first large program runs. What each compilation used goes back to the system,
 and once more what is free some programs later: the arrays of the first steps lie scattered among what was there, and a
-program's large temporary buffer may need a place at the end instead of the one it had.
+program's large temporary buffer may need a place at the end instead of the one it had. The same is done, ever more seldom, after the heap has grown.
 Threads share one heap, from import on: a thread's own heap, where XLA's would allocate, goes back whenever it is empty.
 `TORCHLIKE_MALLOC=off` leaves malloc alone; so does a setting of the user's own.
 """
