@@ -1,5 +1,5 @@
 """torch.ao.nn."""
 from . import quantized  # isort: skip
-from . import intrinsic
+from . import intrinsic, qat
 
-__all__ = ["intrinsic", "quantized"]
+__all__ = ["intrinsic", "qat", "quantized"]

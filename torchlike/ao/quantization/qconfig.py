@@ -6,8 +6,19 @@ from typing import Any
 
 from ..._core import dtype as dt
 from ...nn.modules.module import Module
+from .fake_quantize import (
+    FakeQuantize,
+    FusedMovingAvgObsFakeQuantize,
+    default_fake_quant,
+    default_fused_act_fake_quant,
+    default_fused_per_channel_wt_fake_quant,
+    default_fused_wt_fake_quant,
+    default_per_channel_weight_fake_quant,
+    default_weight_fake_quant,
+)
 from .observer import (
     HistogramObserver,
+    MovingAverageMinMaxObserver,
     NoopObserver,
     PlaceholderObserver,
     ReuseInputObserver,
@@ -57,6 +68,23 @@ def get_default_qconfig(backend: str = "x86", version: int = 0) -> QConfig:
                    weight=default_weight_observer if backend == "qnnpack" else default_per_channel_weight_observer)
 
 
+def get_default_qat_qconfig(backend: str = "x86", version: int | None = 1) -> QConfig:
+    """Of layers in training that knows of quantization, for one of PyTorch's engines; version 0 has other modules for the same. AssertionError for another engine."""
+    if backend not in ("fbgemm", "x86", "qnnpack", "onednn"):
+        raise AssertionError(f"backend: {backend} not supported. backend must be one of ['fbgemm', 'x86', 'qnnpack', 'onednn']")
+    if version not in (0, 1):
+        raise AssertionError(f"Version number: {version}in get_default_qat_qconfig is not supported. Version number must be 0 or 1")
+    ranges = {} if backend == "onednn" else {"reduce_range": backend != "qnnpack"}
+    make = FakeQuantize if version == 0 else FusedMovingAvgObsFakeQuantize
+    weights = ((default_per_channel_weight_fake_quant, default_weight_fake_quant) if version == 0 else
+               (default_fused_per_channel_wt_fake_quant, default_fused_wt_fake_quant))
+    return QConfig(activation=make.with_args(observer=MovingAverageMinMaxObserver, quant_min=0, quant_max=255, **ranges), weight=weights[backend == "qnnpack"])
+
+
+default_qat_qconfig_v2 = QConfig(activation=default_fused_act_fake_quant, weight=default_fused_wt_fake_quant)
+default_qat_qconfig = QConfig(activation=default_fake_quant, weight=default_weight_fake_quant)
+
+
 def _same_maker(a: Any, b: Any) -> bool:
     if isinstance(a, _PartialWrapper) and isinstance(b, _PartialWrapper):
         return a.p.func == b.p.func and a.p.args == b.p.args and a.p.keywords == b.p.keywords
@@ -72,6 +100,6 @@ def qconfig_equals(q1: QConfigAny, q2: QConfigAny) -> bool:
     except AttributeError:
         return q1 == q2
 
-__all__ = ["QConfig", "QConfigAny", "default_debug_qconfig", "default_dynamic_qconfig", "default_per_channel_qconfig", "default_qconfig",
-           "default_reuse_input_qconfig", "float16_dynamic_qconfig", "float16_static_qconfig", "float_qparams_weight_only_qconfig", "get_default_qconfig",
-           "per_channel_dynamic_qconfig", "qconfig_equals"]
+__all__ = ["QConfig", "QConfigAny", "default_debug_qconfig", "default_dynamic_qconfig", "default_per_channel_qconfig", "default_qat_qconfig",
+           "default_qat_qconfig_v2", "default_qconfig", "default_reuse_input_qconfig", "float16_dynamic_qconfig", "float16_static_qconfig",
+           "float_qparams_weight_only_qconfig", "get_default_qat_qconfig", "get_default_qconfig", "per_channel_dynamic_qconfig", "qconfig_equals"]

@@ -6,7 +6,7 @@ from ...nn.modules.container import Sequential
 from ...nn.modules.dropout import Dropout
 from ...nn.modules.linear import Linear, NonDynamicallyQuantizableLinear
 from ...nn.quantized import FloatFunctional
-from ..nn import intrinsic
+from ..nn import intrinsic, qat
 from ..nn import quantized as static
 from ..nn.quantized import dynamic
 from .stubs import DeQuantStub, QuantStub
@@ -28,6 +28,18 @@ def get_default_dynamic_quant_module_mappings() -> dict[type, type]:
     """Of layers whose inputs are quantized as they come; a table of its own at each call."""
     return dict(DEFAULT_DYNAMIC_QUANT_MODULE_MAPPINGS)
 
+DEFAULT_QAT_MODULE_MAPPINGS: dict[type, type] = {conv.Conv2d: qat.Conv2d, conv.Conv3d: qat.Conv3d, Linear: qat.Linear, NonDynamicallyQuantizableLinear: qat.Linear,
+                                                 intrinsic.ConvReLU2d: intrinsic.qat.ConvReLU2d, intrinsic.ConvReLU3d: intrinsic.qat.ConvReLU3d,
+                                                 intrinsic.LinearReLU: intrinsic.qat.LinearReLU}
+DEFAULT_STATIC_QUANT_MODULE_MAPPINGS |= {qat.Linear: static.Linear, qat.Conv2d: static.Conv2d, qat.Conv3d: static.Conv3d,
+                                         intrinsic.qat.ConvReLU2d: intrinsic.quantized.ConvReLU2d, intrinsic.qat.ConvReLU3d: intrinsic.quantized.ConvReLU3d,
+                                         intrinsic.qat.LinearReLU: intrinsic.quantized.LinearReLU}
+
+
+def get_default_qat_module_mappings() -> dict[type, type]:
+    """Of layers whose weights are rounded in training; a table of its own at each call."""
+    return dict(DEFAULT_QAT_MODULE_MAPPINGS)
+
 
 def get_default_static_quant_module_mappings() -> dict[type, type]:
     """Of layers whose inputs are quantized by scales that were observed before; a table of its own at each call."""
@@ -36,4 +48,4 @@ def get_default_static_quant_module_mappings() -> dict[type, type]:
 
 def get_default_qconfig_propagation_list() -> set[type]:
     """The classes of modules whose results are observed."""
-    return {*DEFAULT_STATIC_QUANT_MODULE_MAPPINGS, *DEFAULT_DYNAMIC_QUANT_MODULE_MAPPINGS, Sequential}
+    return {*DEFAULT_STATIC_QUANT_MODULE_MAPPINGS, *DEFAULT_QAT_MODULE_MAPPINGS, *DEFAULT_DYNAMIC_QUANT_MODULE_MAPPINGS, Sequential}

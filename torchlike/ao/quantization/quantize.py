@@ -16,10 +16,12 @@ from ...nn.modules.module import Module
 from ...nn.quantized import FloatFunctional
 from ...nn.utils.parametrize import type_before_parametrizations
 from ..nn.intrinsic.modules import _FusedModule
+from .fake_quantize import FakeQuantizeBase
 from .observer import ObserverBase
 from .qconfig import default_dynamic_qconfig, float16_dynamic_qconfig
 from .quantization_mappings import (
     get_default_dynamic_quant_module_mappings,
+    get_default_qat_module_mappings,
     get_default_qconfig_propagation_list,
     get_default_static_quant_module_mappings,
 )
@@ -108,6 +110,18 @@ def prepare(model: Module, inplace: bool = False, allow_list: set | None = None,
     return model
 
 
+def prepare_qat(model: Module, mapping: dict | None = None, inplace: bool = False) -> Module:
+    """The model with layers that round their weights and results as quantized ones would, for training. AssertionError unless it is in training mode."""
+    if not model.training:
+        raise AssertionError("prepare_qat only works on models in training mode")
+    mapping = get_default_qat_module_mappings() if mapping is None else mapping
+    if not inplace:
+        model = copy.deepcopy(model)
+    propagate_qconfig_(model)
+    convert(model, mapping, inplace=True, remove_qconfig=False)
+    return prepare(model, inplace=True, observer_non_leaf_module_list=set(mapping.values()))
+
+
 def quantize(model: Module, run_fn: Any, run_args: Any, mapping: dict | None = None, inplace: bool = False) -> Module:
     """prepare, `run_fn(model, *run_args)`, and convert."""
     if not inplace:
@@ -131,7 +145,7 @@ def convert(module: Module, mapping: dict | None = None, inplace: bool = False, 
         for each in list(module.modules()):
             if hasattr(each, "qconfig"):
                 del each.qconfig
-            if isinstance(getattr(each, "activation_post_process", None), ObserverBase):
+            if isinstance(getattr(each, "activation_post_process", None), (ObserverBase, FakeQuantizeBase)):
                 del each.activation_post_process
             for number in [n for n, hook in each._forward_hooks.items() if hook is _observer_forward_hook]:
                 del each._forward_hooks[number]

@@ -83,12 +83,13 @@ class _ConvNd(Module):
     @classmethod
     def from_float(cls, mod: Module, use_precomputed_fake_quant: bool = False) -> _ConvNd:
         """The quantized form of an observed convolution. AssertionError for another module."""
-        if type(mod) is not cls._FLOAT_MODULE:
+        trained = hasattr(mod, "weight_fake_quant")
+        if not trained and type(mod) is not cls._FLOAT_MODULE:
             raise AssertionError(f"nnq.{cls.__name__}.from_float only works for {cls._FLOAT_MODULE.__name__} but got: {type(mod).__name__}")
         if not hasattr(mod, "qconfig"):
             raise AssertionError("Input float module must have qconfig defined.")
-        after, observer = mod.activation_post_process, mod.qconfig.weight()
-        layer = mod[0] if cls._FUSED else mod
+        after, observer = mod.activation_post_process, mod.weight_fake_quant if trained else mod.qconfig.weight()
+        layer = mod[0] if cls._FUSED and not trained else mod
         observer(layer.weight)
         if observer.dtype is not dt.qint8:
             raise AssertionError(f"Weight observer must have a dtype of qint8, got {observer.dtype}")

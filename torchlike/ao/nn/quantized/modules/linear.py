@@ -120,12 +120,13 @@ class Linear(Module):
     @classmethod
     def from_float(cls, mod: Module, use_precomputed_fake_quant: bool = False) -> Linear:
         """The quantized form of an observed linear layer. AssertionError for another module."""
-        if type(mod) not in cls._FLOAT_MODULE:
+        trained = hasattr(mod, "weight_fake_quant")
+        if not trained and type(mod) not in cls._FLOAT_MODULE:
             raise AssertionError(f"nnq.{cls.__name__}.from_float only works for {', '.join(c.__name__ for c in cls._FLOAT_MODULE)}, but got: {type(mod)}")
         if not hasattr(mod, "qconfig"):
             raise AssertionError("Input float module must have qconfig defined")
-        after, observer = mod.activation_post_process, mod.qconfig.weight()
-        layer = mod if isinstance(mod, FloatLinear) else mod[0]
+        after, observer = mod.activation_post_process, mod.weight_fake_quant if trained else mod.qconfig.weight()
+        layer = mod if trained or isinstance(mod, FloatLinear) else mod[0]
         observer(layer.weight)
         if observer.dtype is not dt.qint8:
             raise AssertionError(f"Weight observer must have dtype torch.qint8, got {observer.dtype}")

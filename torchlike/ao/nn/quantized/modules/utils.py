@@ -12,6 +12,7 @@ from ....._tensor import Tensor
 def _quantize_weight(float_wt: Tensor, observer: Any) -> Tensor:
     """The weight as qint8 within the observer's integers, by the scale and zero point that it calculates."""
     scale, zero_point = observer.calculate_qparams()
+    observer = getattr(observer, "activation_post_process", observer)  # of a fake quantization
     made = FUNCTIONS["quantize_per_tensor"](float_wt, float(scale), int(zero_point), dt.qint8) if observer.qscheme.name.startswith("per_tensor") else \
         FUNCTIONS["quantize_per_channel"](float_wt, scale.to(dt.float64), zero_point.to(dt.int64), observer.ch_axis, dt.qint8)
     if (observer.quant_min, observer.quant_max) != LIMITS["qint8"]:
