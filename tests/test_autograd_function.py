@@ -760,3 +760,27 @@ def test_why_a_view_may_not_be_written(torch):
         stale.add_(grad)
         words.append(said(getattr, view, "grad_fn"))
     return words
+
+
+@same
+def test_backward_that_saves_nothing_may_run_again(torch):
+    class Both(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x, keeps):
+            if keeps:
+                ctx.save_for_backward(x)
+            ctx.keeps = keeps
+            return x.clone()
+
+        @staticmethod
+        def backward(ctx, g):
+            return g * ctx.saved_tensors[0] if ctx.keeps else g, None
+
+    x = torch.ones(2, requires_grad=True)
+    found = []
+    for keeps in (False, True):
+        y = Both.apply(x, keeps)
+        first, second = (y * 2).sum(), (y * 3).sum()
+        first.backward()
+        found.append(error(second.backward))
+    return found, x.grad
