@@ -70,6 +70,15 @@ def objects_and_messages(show, rank):
     right, left = (rank + 1) % WORLD, (rank - 1) % WORLD
     works = dist.batch_isend_irecv([dist.P2POp(dist.isend, torch.ones(3) * rank, right), dist.P2POp(dist.irecv, x, left)])
     show("ring", lambda: ([w.wait() for w in works], x))
+    first, second = torch.zeros(2), torch.zeros(2)
+    if rank == 2:
+        dist.isend(torch.ones(2), 3)
+        dist.isend(torch.ones(2) * 2, 3)
+    if rank == 3:
+        asked = [dist.irecv(first, 2), dist.irecv(second, 2)]
+        asked[1].wait()  # waits in another order than it asked
+        asked[0].wait()
+    show("asked in order", lambda: (first, second))
 
 
 def groups(show, rank):

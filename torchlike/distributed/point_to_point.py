@@ -57,7 +57,7 @@ def irecv(tensor: Tensor, src: int | None = None, group: _Group = None, tag: int
         if len(data) != tensor.numel() * tensor.dtype.itemsize:
             raise RuntimeError(f"recv: {len(data)} bytes arrived for a tensor of {tensor.numel() * tensor.dtype.itemsize}")
         return group.ranks[source], data
-    return Receiving(receive, lambda data: [written(tensor, np.frombuffer(data, tensor.dtype.np))])
+    return group.posted(sources, b"p%d" % tag, Receiving(receive, lambda data: [written(tensor, np.frombuffer(data, tensor.dtype.np))]))
 
 
 def recv(tensor: Tensor, src: int | None = None, group: _Group = None, tag: int = 0, group_src: int | None = None) -> int:

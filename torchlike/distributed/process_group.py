@@ -18,6 +18,7 @@ from . import constants
 from .rendezvous import rendezvous
 from .store import PrefixStore, Store
 from .transport import Transport
+from .work import Receiving
 
 _BACKENDS = ("gloo", "nccl", "mpi", "ucc", "xccl", "cpu:gloo,cuda:nccl")
 _NOT_INITIALIZED = "Default process group has not been initialized, please make sure to call init_process_group."
@@ -80,6 +81,7 @@ class ProcessGroup:
         self._me = self.ranks.index(transport.rank)
         self._calls = itertools.count()
         self._worker: concurrent.futures.Executor | None = None
+        self._posted: dict[bytes, list[tuple[set[int], Receiving]]] = {}  # receives that nothing has come for yet
 
     @property
     def group_name(self) -> str:
@@ -106,6 +108,13 @@ class ProcessGroup:
         if found != kind:
             raise RuntimeError(f"the ranks of a group called different collectives: {kind.decode()} here, {found.decode()} on rank {source}")
         return self.ranks.index(source), data
+
+    def posted(self, ranks: set[int], key: bytes, receiving: Receiving) -> Receiving:
+        """Messages go to receives in the order in which those were asked for, whichever is waited for first."""
+        waiting = [(sources, earlier) for sources, earlier in self._posted.get(key, ()) if not earlier.taken]
+        receiving.after = [earlier for sources, earlier in waiting if not sources.isdisjoint(ranks)]
+        self._posted[key] = [*waiting, (ranks, receiving)]
+        return receiving
 
     def exchange(self, kind: str, timeout: timedelta | None = None) -> Callable[[dict, set], dict]:
         """How the next collective sends and receives: every rank calls collectives in one order, so their number is the key."""

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import concurrent.futures
+import threading
 from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
 
 from .._tensor import Tensor
+from .store import DistNetworkError
 
 
 class Work:
@@ -64,10 +66,29 @@ class Receiving(Work):
     def __init__(self, receive: Callable[[float | None], tuple[int, Any] | None], finish: Callable[[Any], list[Tensor]]) -> None:
         super().__init__(concurrent.futures.Future(), finish)
         self._receive = receive
+        self._receiving = threading.Lock()
+        self.after: list[Receiving] = []  # receives that were asked for earlier, which the next messages are for
+
+    @property
+    def taken(self) -> bool:
+        """Whether its message is there."""
+        return self._ready.done()
 
     def _taken(self, seconds: float | None) -> bool:
-        if not self._ready.done():
-            arrived = self._receive(seconds)
+        with self._receiving:
+            if self._ready.done():
+                return True
+            while self.after:
+                if not self.after[0]._taken(seconds):
+                    return False
+                self.after.pop(0)
+            try:
+                arrived = self._receive(seconds)
+            except DistNetworkError:  # there may be a next time
+                raise
+            except Exception as error:
+                self._ready.set_exception(error)
+                return True
             if arrived is None:
                 return False
             self._source = arrived[0]
