@@ -8,7 +8,7 @@ from .store import DistError, DistNetworkError, DistStoreError, FileStore, HashS
 
 
 def __getattr__(name: str):
-    if name in ("autograd", "rpc"):  # loaded when a program asks for them
+    if name in ("autograd", "pipelining", "rpc"):  # loaded when a program asks for them
         import importlib
         return importlib.import_module(f"{__name__}.{name}")
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

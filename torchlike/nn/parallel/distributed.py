@@ -263,6 +263,12 @@ class DistributedDataParallel(Module, Joinable):
             queue_callback(self._reduce)
         self._arrived.add(i)
 
+    def _reduce_accumulated(self) -> None:
+        """Reduce what backwards left in `.grad` that did not do it: of a pipeline, whose weights' gradients come in parts."""
+        if not self._alone or self._hook is not None:
+            self._arrived.update(i for i, p in enumerate(self._reduced) if p.grad is not None)
+            self._reduce()
+
     def _reduce(self) -> None:
         """After a backward: every gradient becomes its mean over the processes."""
         arrived, self._arrived = self._arrived, set()
