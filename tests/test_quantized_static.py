@@ -166,3 +166,27 @@ def test_errors_and_texts(torch):
         "q.fuse_modules(nn.Sequential(nn.Linear(1, 2), nn.ReLU()), ['0', '1'])", "q.fuse_modules(nn.Sequential(nn.Linear(1, 2), nn.BatchNorm1d(2)).eval(), ['0', '1'])",
         "q.convert(nn.Sequential(nn.Linear(1, 2)))", "q.get_default_qconfig('none')", "q.get_default_qconfig('x86', 1)", "nnq.Conv1d(4, 2, 3, groups=3)",
         "nnq.FloatFunctional()", "nn.quantized.FloatFunctional is nnq.FloatFunctional", "q.prepare(nn.Sequential(nn.Linear(1, 2)))")])
+
+
+@pytest.mark.parametrize("name", ["ReLU6", "Hardswish", "LeakyReLU", "ELU", "BatchNorm2d"])
+def test_other_layers(name):
+    made = []
+    for t in BOTH:
+        q, nn = t.ao.quantization, t.nn
+        m = nn.Sequential(q.QuantStub(), nn.BatchNorm2d(3) if name == "BatchNorm2d" else getattr(nn, name)(), q.DeQuantStub()).eval()
+        m.qconfig = q.get_default_qconfig()
+        if name == "BatchNorm2d":
+            m[1].running_mean.copy_(t.tensor([0.5, -1.0, 2.0]))
+            m[1].running_var.copy_(t.tensor([0.5, 1.0, 2.0]))
+        m = q.prepare(m)
+        for k in range(3):
+            m(t.from_numpy(_numbers(k, 4, 3, 5, 5) * 4))
+        c = q.convert(m)
+        made.append((repr(c), list(c.state_dict()), c(t.from_numpy(_numbers(7, 4, 3, 5, 5) * 4)).detach().numpy(), float(getattr(c[1], "scale", 0.1))))
+    assert made[0][:2] == made[1][:2]
+    assert abs(made[0][2] - made[1][2]).max() <= 1.01 * made[0][3] and (made[0][2] != made[1][2]).mean() < 0.02
+
+
+def test_older_names():
+    assert subject.nn.quantized.Linear is subject.ao.nn.quantized.Linear and subject.nn.quantized.QFunctional is subject.ao.nn.quantized.QFunctional
+    assert not hasattr(subject.nn.quantized, "Nothing")

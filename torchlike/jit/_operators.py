@@ -218,7 +218,7 @@ def _warn(message: str, stacklevel: int = 2) -> None:
 _PRIM: dict[str, Callable] = {
     "NumToTensor": lambda x: FUNCTIONS["tensor"](x), "RaiseException": _raise, "dtype": lambda x: _number(x.dtype), "device": lambda x: x.device,
     "type": lambda d: d.type, "index": lambda d: d.index, "requires_grad": lambda x: x.requires_grad, "data": lambda x: x.data, "is_nested": lambda x: False,
-    "is_cuda": lambda x: x.is_cuda, "is_cpu": lambda x: x.is_cpu, "is_quantized": lambda x: False, "is_sparse": lambda x: x.is_sparse,
+    "is_cuda": lambda x: x.is_cuda, "is_cpu": lambda x: x.is_cpu, "is_quantized": lambda x: x.is_quantized, "is_sparse": lambda x: x.is_sparse,
     "layout": lambda x: 0, "ndim": lambda x: x.ndim, "T": lambda x: x.T, "mT": lambda x: x.mT, "H": lambda x: x.H, "grad": lambda x: x.grad,
     "max": max, "min": min, "abs": abs, "unchecked_unwrap_optional": lambda x: x, "itemsize": lambda x: x.itemsize,
 }

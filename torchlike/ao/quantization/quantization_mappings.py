@@ -1,7 +1,7 @@
 """Which module takes the place of which."""
 from __future__ import annotations
 
-from ...nn.modules import conv, rnn
+from ...nn.modules import activation, batchnorm, conv, rnn
 from ...nn.modules.container import Sequential
 from ...nn.modules.dropout import Dropout
 from ...nn.modules.linear import Linear, NonDynamicallyQuantizableLinear
@@ -13,7 +13,9 @@ from .stubs import DeQuantStub, QuantStub
 
 DEFAULT_STATIC_QUANT_MODULE_MAPPINGS: dict[type, type] = {
     QuantStub: static.Quantize, DeQuantStub: static.DeQuantize, conv.Conv1d: static.Conv1d, conv.Conv2d: static.Conv2d, conv.Conv3d: static.Conv3d,
-    Dropout: static.Dropout, NonDynamicallyQuantizableLinear: static.Linear, Linear: static.Linear, FloatFunctional: static.QFunctional,
+    activation.ReLU6: static.ReLU6, activation.Hardswish: static.Hardswish, activation.LeakyReLU: static.LeakyReLU, activation.ELU: static.ELU,
+    batchnorm.BatchNorm2d: static.BatchNorm2d, batchnorm.BatchNorm3d: static.BatchNorm3d, Dropout: static.Dropout,
+    NonDynamicallyQuantizableLinear: static.Linear, Linear: static.Linear, FloatFunctional: static.QFunctional,
     intrinsic.ConvReLU1d: intrinsic.quantized.ConvReLU1d, intrinsic.ConvReLU2d: intrinsic.quantized.ConvReLU2d,
     intrinsic.ConvReLU3d: intrinsic.quantized.ConvReLU3d, intrinsic.LinearReLU: intrinsic.quantized.LinearReLU,
 }

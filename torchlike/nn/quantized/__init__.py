@@ -69,4 +69,8 @@ def __getattr__(name: str) -> Any:
     if name == "dynamic":  # which stands above this package
         import importlib
         return importlib.import_module(f"{__name__}.dynamic")
+    if not name.startswith("_"):
+        from ...ao.nn import quantized
+        if name in quantized.__all__ or name == "modules":
+            return getattr(quantized, name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

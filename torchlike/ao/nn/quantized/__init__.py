@@ -1,6 +1,6 @@
 """torch.ao.nn.quantized: layers of quantized tensors, and layers with quantized weights only (`dynamic`)."""
 from ....nn.quantized import FloatFunctional, FXFloatFunctional
 from . import dynamic, modules  # noqa: F401
-from .modules import Conv1d, Conv2d, Conv3d, DeQuantize, Dropout, Linear, QFunctional, Quantize
+from .modules import *  # noqa: F403
 
-__all__ = ["Conv1d", "Conv2d", "Conv3d", "DeQuantize", "Dropout", "FXFloatFunctional", "FloatFunctional", "Linear", "QFunctional", "Quantize"]
+__all__ = ["FXFloatFunctional", "FloatFunctional", *modules.__all__]

@@ -9,11 +9,13 @@ from ....._tensor import Tensor
 from .....nn.modules.dropout import Dropout as FloatDropout
 from .....nn.modules.module import Module
 from .....ops.from_data import tensor
+from .activation import ELU, BatchNorm2d, BatchNorm3d, Hardswish, LeakyReLU, ReLU6
 from .conv import Conv1d, Conv2d, Conv3d
 from .functional_modules import QFunctional
 from .linear import Linear
 
-__all__ = ["Conv1d", "Conv2d", "Conv3d", "DeQuantize", "Dropout", "Linear", "QFunctional", "Quantize"]
+__all__ = ["ELU", "BatchNorm2d", "BatchNorm3d", "Conv1d", "Conv2d", "Conv3d", "DeQuantize", "Dropout", "Hardswish", "LeakyReLU", "Linear", "QFunctional", "Quantize",
+           "ReLU6"]
 
 
 class Quantize(Module):
