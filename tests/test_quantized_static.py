@@ -190,3 +190,17 @@ def test_other_layers(name):
 def test_older_names():
     assert subject.nn.quantized.Linear is subject.ao.nn.quantized.Linear and subject.nn.quantized.QFunctional is subject.ao.nn.quantized.QFunctional
     assert not hasattr(subject.nn.quantized, "Nothing")
+
+
+@pytest.mark.parametrize("channels", [3, 60, 200])
+def test_convolutions_of_many_channels_to_the_bit(channels):
+    """Sums of products that float32 holds, and ones that it does not."""
+    rng = np.random.default_rng(0)
+    x, w = (rng.random((1, channels, 6, 6)) * 8).astype(np.float32), rng.standard_normal((5, channels, 3, 3)).astype(np.float32)
+    made = []
+    for t in BOTH:
+        m = t.ao.nn.quantized.Conv2d(channels, 5, 3, padding=1)
+        m.set_weight_bias(t.quantize_per_tensor(t.from_numpy(w), 0.02, 0, t.qint8), None)
+        m.scale, m.zero_point = 1.3, 100
+        made.append(m(_quantized(t, x, 0.05, 3)).int_repr().numpy())
+    np.testing.assert_array_equal(made[1], made[0])

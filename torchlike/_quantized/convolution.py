@@ -28,8 +28,9 @@ class PackedConv:
         if self._kernel is None:
             quantizer, w = self.weight._quantizer, self.weight.int_repr().to(dt.int32)
             zero_points = quantizer.zero_points.reshape(-1, *(1,) * (w.ndim - 1)) if isinstance(quantizer, PerChannel) else quantizer.zero_point
-            exact = math.prod(w.shape[1:]) * 255 * 256 < _EXACT
-            self._kernel = (w - zero_points).to(dt.float32 if exact else dt.float64)
+            w = w - zero_points
+            exact = math.prod(w.shape[1:]) * 255 * int(w.abs().max()) < _EXACT if w.numel() else True
+            self._kernel = w.to(dt.float32 if exact else dt.float64)
         return self._kernel
 
     def run(self, x: Quantized, scale: float, zero_point: int, relu: bool, padding_mode: str = "zeros", around: list | None = None) -> Quantized:
