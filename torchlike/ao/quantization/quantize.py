@@ -136,7 +136,7 @@ def convert(module: Module, mapping: dict | None = None, inplace: bool = False, 
             convert_custom_config_dict: dict | None = None, use_precomputed_fake_quant: bool = False) -> Module:
     """The model with modules exchanged by `mapping`, from class to class, where they have a configuration; without one, observed modules by quantized ones."""
     if is_reference:
-        raise NotImplementedError("torchlike: there are no reference modules")
+        raise RuntimeError("convert(is_reference=True) is not supported yet by torchlike")
     mapping = get_default_static_quant_module_mappings() if mapping is None else mapping
     if not inplace:
         module = copy.deepcopy(module)
