@@ -31,7 +31,7 @@ _SHOWN = {
     "ToCopyBackward0": "to_copy",
     "SliceBackward0": "cat",
     "CatBackward0": "split",
-    "StackBackward0": "unbind",
+    "StackBackward0": "unbind unbind_all",
     "SumBackward1": "repeat",
     "SelectBackwardBackward0": "select_at",
     "ViewBackward0": "view",
