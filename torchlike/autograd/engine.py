@@ -233,7 +233,7 @@ def run(roots, keep_graph: bool, create_graph: bool, inputs: Sequence[Tensor], a
             else:
                 needs = node.needs
                 if wanted is not None:  # gradients that nobody asked for are not made
-                    needs = tuple([need and (e[0] in wanted or e[0] in captures) for need, e in zip(needs, node.edges)])
+                    needs = tuple([need and (e[0] in wanted or e[1] in captures.get(e[0], ())) for need, e in zip(needs, node.edges)])
                 below = watched(_run_node, node, mine, create_graph, needs) if mode.anomaly else _run_node(node, mine, create_graph, needs)
                 if node.hooks is not None and node.hooks.post:
                     below = _after(node, below, mine)
