@@ -682,6 +682,7 @@ def outcome(torch, program: str) -> tuple:
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         warnings.filterwarnings("ignore", "`torch.jit.script` is deprecated")  # PyTorch's own use, at its first forward differentiation
+        warnings.filterwarnings("ignore", "Converting a tensor with requires_grad=True to a scalar")  # PyTorch says it once in a process
         try:
             exec(";".join(statements), names)
             try:
