@@ -542,3 +542,32 @@ def test_what_fits_no_memory_is_not_compiled():
     assert row().tolist() == [1, 1]
     with program.tier("compiled"), pytest.raises(RuntimeError, match="larger than any memory"):
         row().tolist()
+
+
+def test_the_heap_tells_that_it_has_grown():
+    done = subprocess.run([sys.executable, "-c", GROWS], capture_output=True, text=True, timeout=120)
+    assert done.stdout.split() == ["False", "False", "True", "False"], done.stderr
+
+
+GROWS = """
+import numpy as np
+from torchlike._core import allocator
+allocator.keep()
+asked = [allocator.has_grown(), allocator.has_grown()]
+kept = np.ones(1 << 24)
+print(*asked, allocator.has_grown(), allocator.has_grown())
+"""
+
+
+def test_memory_is_tidied_ever_more_seldom_while_the_heap_grows(monkeypatch):
+    tidied = []
+    monkeypatch.setattr(executor.allocator, "has_grown", lambda: True)
+    monkeypatch.setattr(executor.allocator, "give_back", lambda: tidied.append(executor.options.clock))
+    monkeypatch.setattr(executor.options, "settled", executor.options.clock)
+    monkeypatch.setattr(executor.options, "patience", executor.SETTLED)
+    x = torch.ones(400, 400)
+    with program.tier("numpy"):
+        for _ in range(64):
+            (x + 1).sum().item()
+    waits = [b - a for a, b in zip(tidied, tidied[1:])]
+    assert len(tidied) >= 3 and all(later > sooner for sooner, later in zip(waits, waits[1:])), tidied

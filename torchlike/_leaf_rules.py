@@ -141,7 +141,7 @@ for _name, _op, *_how in (
     ("searchsorted", "searchsorted", "Tensor", lambda order, x, sorter, right, dtype, found: [order, x, {
         **({"out_int32": True} if found is dt.int32 else {}), **({"right": True} if right else {}), **({} if sorter is None else {"sorter": sorter})}]),
     ("alias", "alias"), ("roll", "roll", "default", lambda x, shifts, dims: [x, list(shifts), list(dims)]),
-    ("split", "slice", "Tensor", lambda x, dim, start, n, step: [x, dim, start, start + (n - 1) * step + 1 if n else start, step]),
+    ("split", "slice", "Tensor", lambda x, dim, start, n, step: [x, dim, start, slice_end(x.shape[dim], start, n, step, False), step]),
     ("slice_at", "slice", "Tensor", lambda x, start, dim, n: [x, dim, start, slice_end(x.shape[dim], start, n, 1, dispatching.open_ended)]),
     ("repeat", "repeat", "default", lambda x, reps: [x, list(reps)]),
 ):

@@ -5,6 +5,7 @@ import itertools
 
 import numpy as np
 
+from ._core import dtype as dt
 from ._core import program
 from ._core.layout import Layout, contiguous, is_contiguous
 from ._core.program import record
@@ -106,3 +107,19 @@ def window(st: Storage, layout: Layout) -> tuple:
     """The link of a chain that shows a storage's root as this layout."""
     root = st.layout or contiguous(st.value.aval.shape)
     return OPS["as_strided"], (), (root.strides, *layout)
+
+
+def without_overlaps(chain: tuple, layout: Layout, dtype: dt.dtype, st: Storage) -> tuple:
+    """The chain to write through instead of one of which some view repeats elements: one strided window of the root, `layout` in elements of dtype."""
+    root = st.value.aval
+    if dtype is root.dtype:
+        links = (window(st, layout),)
+    else:  # the window counts in elements of another dtype
+        whole = root.numel * root.dtype.itemsize // dtype.itemsize * dtype.itemsize // root.dtype.itemsize
+        links = window(st, Layout((whole,), (1,), 0)), (OPS["view_dtype"], (), (dtype,)), (OPS["as_strided"], (), ((1,), *layout))
+    names = [op.name for op, _, _ in chain]
+    if names[0] == "lens":
+        links = (chain[0], *links)
+    if "negated" in names or "imag" in names and names[:names.index("imag")].count("conj") % 2:  # of a conjugated tensor: negated numbers
+        return (*links, (OPS["negated"], (), ()))
+    return (*links, (OPS["conj"], (), ())) if names.count("conj") % 2 else links

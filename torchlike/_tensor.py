@@ -21,7 +21,7 @@ from ._fields import Fields, Shown, fields, share, show
 from ._plainly import _disabled_torch_dispatch_impl, _disabled_torch_function_impl
 from ._plainly import state as overriding
 from ._size import Size, _size  # noqa: F401  (_size: pickles made before name it here)
-from ._storage import Past, Storage, put, through, window
+from ._storage import Past, Storage, put, through, without_overlaps
 
 OTHER_KIND = "Attempted to call `variable.set_data(tensor)`, but `variable` and `tensor` have incompatible tensor type."
 
@@ -278,7 +278,9 @@ class Tensor(Fields):
         base = self._root()
         if base is not None:
             base._current()
-        chain = _without_overlaps(self, st)
+        chain = self._chain
+        if any(op.overlaps for op, _, _ in chain):
+            chain = without_overlaps(chain, self._strided(), self._value.aval.dtype, st)
         graph = mode.enabled and base is not None and (base._edge is not None or new._edge is not None)
         if graph:
             self._refuse_several()
@@ -594,27 +596,6 @@ def _lead_past_hooks(writer: Node, view: Node, base: Node | None) -> None:
         silent = node.__class__(node.plan, [edge, *node.edges[1:]], node.needs, node.saved)
         edge = silent, 0
     writer.edges = [edge if e is not None and e[0] is view else e for e in writer.edges]
-
-
-def _without_overlaps(t: Tensor, st: Storage) -> tuple:
-    """The chain to write t through: where some view of it repeats elements, one strided window of the root instead."""
-    chain = t._chain
-    if not any(op.overlaps for op, _, _ in chain):
-        return chain
-    a = t._value.aval
-    if a.dtype is st.value.aval.dtype:
-        links = (window(st, t._strided()),)
-    else:  # the window counts in elements of another dtype
-        root = st.value.aval
-        whole = root.numel * root.dtype.itemsize // a.dtype.itemsize * a.dtype.itemsize // root.dtype.itemsize
-        bits = window(st, Layout((whole,), (1,), 0)), (OPS["view_dtype"], (), (a.dtype,))
-        links = (*bits, (OPS["as_strided"], (), ((1,), *t._strided())))
-    names = [op.name for op, _, _ in chain]
-    if names[0] == "lens":
-        links = (chain[0], *links)
-    if "negated" in names or "imag" in names and names[:names.index("imag")].count("conj") % 2:  # of a conjugated tensor: negated numbers
-        return (*links, (OPS["negated"], (), ()))
-    return (*links, (OPS["conj"], (), ())) if names.count("conj") % 2 else links
 
 
 def _put_chain(root: Tensor, chain: tuple, new: Tensor) -> Tensor:

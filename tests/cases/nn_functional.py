@@ -111,7 +111,7 @@ NORMS = [
 ]
 
 LINEAR = [
-    case("nn.functional.linear", s(t(3, 4), t(2, 4)), s(t(3, 4), t(2, 4), t(2)), s(t(4), t(2, 4), t(2)),
+    case("nn.functional.linear", s(t(3, 4), t(2, 4)), s(t(3, 4), t(2, 4), t(2)), s(t(4), t(2, 4), t(2)), s(t(1, 4), t(2, 4), t(2)), s(t(1, 1, 4), t(2, 4), t(2)),
          s(t(2, 3, 4), t(5, 4), t(5)), s(t(2, 3, 4, layout="transposed"), t(2, 4), t(2, dtype="float64", sweep=False, grad=False)), s(t(3, 4), t(4)), s(t(0, 4), t(2, 4)),
          errors=(s(t(3, 4), t(2, 3)),
          s(t(3, 4), t()), s(t(), t(3)), s(t(), t(2, 3)), s(t(3, 4), ints(2, 4)), s(t(3, 4), t(2, 4), t(3)), s(t(3, 4), t(2, 4, dtype="float64"))), dtypes=REAL_DTYPES),

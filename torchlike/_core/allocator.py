@@ -63,7 +63,7 @@ def has_grown() -> bool:
     if library is None:
         return False
     end, _end[0] = _end[0], library.sbrk(0)
-    return end < _end[0]
+    return 0 < end < _end[0]
 
 
 _end = [0]

@@ -48,7 +48,7 @@ def compile_seconds(plan, device) -> float:
         return SECONDS_PER_LOOP
     if isinstance(plan.op.forward if isinstance(plan.op, BackwardOp) else plan.op, (Elementwise, View)):
         return SECONDS_PER_FUSED
-    if plan.op.name == "scaled_gradients":  # as many multiplications
+    if plan.op.name == "scaled_gradients" or plan.op.free:  # as many multiplications, or slices
         return SECONDS_PER_FUSED * len(plan.outs)
     return SECONDS_PER_OP if plan.single else SECONDS_PER_RESULT * len(plan.outs)
 
@@ -69,13 +69,13 @@ def operations(plan) -> int:
 
 def host_seconds(plan) -> float:
     """Of an operation's elements in NumPy."""
-    if isinstance(plan.op, View) and plan.op.free:
+    if plan.op.free:
         return 0.0
     avals = [*filter(None, plan.avals), *plan.outs]
-    sizes = sorted([a.numel for a in avals])
+    sizes = [a.numel for a in avals]
     seconds = NUMPY_WORK * sum(sizes) + MULTIPLY_ADD * multiply_adds(plan)
     if plan.op.name.startswith("linalg"):
-        seconds += LOOPED * MULTIPLY_ADD * sizes[-1] * max((a.shape[-1] for a in avals if a.ndim), default=1)
+        seconds += LOOPED * MULTIPLY_ADD * max(sizes) * max((a.shape[-1] for a in avals if a.ndim), default=1)
     return seconds * (HALF if any(a.dtype.itemsize == 2 for a in avals) else 1)
 
 
@@ -89,7 +89,7 @@ def multiply_adds(plan) -> float:
 
 def work(plan) -> float:
     """A rough count of elements that XLA touches in less time than NumPy; decides only how early a program is compiled."""
-    if isinstance(plan.op, View) and plan.op.free:
+    if plan.op.free:
         return 0
     sizes = [a.numel for a in plan.avals if a is not None] + [o.numel for o in plan.outs]
     if "conv" in plan.op.name or "matmul" in plan.op.name or "linear" in plan.op.name:

@@ -166,6 +166,7 @@ class Op:
     asks: tuple | None = None  # (torch's function, (argument's name there, number of the input), ...); without names: a list of tensors
     private = 0  # how many of its last results only its derivative reads
     cudnn = False  # torch computes it with cuDNN on a GPU, to that library's precision: see precision.py
+    free = False  # its NumPy form makes views and touches no element
     inlined = False  # it is a traced call, whose steps a compiled program takes one by one
     # may its results be computed again (see rematerialization.py), and with which of its arguments new if not with all; may what its
     # derivative computes of the forward
@@ -368,7 +369,7 @@ class View(Op):
     def __init__(self, name, kernel, *, put, layout, vjp=None, overlaps=False, numpy=True, torch_name=None):
         super().__init__(name, kernel, shape=self._shape, numpy=numpy, torch_name=torch_name)
         self.layout_rule, self.layouts, self.overlaps = layout, {}, overlaps
-        self.free = not overlaps  # whether NumPy touches no element
+        self.free = not overlaps
         self.frees = vjp is not None  # only positions are saved
         self.put = Op(f"{name}_put", put, shape=lambda base, *rest: (base.shape, base.dtype), numpy=numpy is not None or None, torch_name="CopySlices")
         self.put.frees, self.put.overwrites = "always", True

@@ -101,17 +101,14 @@ class _Rewriting:
 
     def _gains(self, v: int, call: Call) -> bool:
         """Whether a value that waits at the peak need not: those it is computed from are there as long as it is read."""
-        if v in self.live or self._bytes(v) < LARGE or not self.reads[v] or self.reads[v][-1] <= self.top:
+        op = call.plan.op
+        if v in self.live or not (op.cheap or op.name in PRODUCTS) or self._bytes(v) < LARGE or not self.reads[v] or self.reads[v][-1] <= self.top:
             return False
-        if not call.plan.op.cheap and call.plan.op.name not in PRODUCTS:
+        last, cost = self.reads[v][-1], 0 if op.cheap else multiply_adds(call.plan)
+        if cost > self.spare or not all(self._lasts(self._root(u), last) for u in values(call)) or all(self._bytes(u) < LARGE for u in values(call)):
             return False
-        cost = 0.0 if call.plan.op.cheap else multiply_adds(call.plan)
-        if cost > self.spare:
-            return False
-        last = self.reads[v][-1]
-        gains = all(self._lasts(self._root(u), last) for u in values(call)) and any(self._bytes(u) >= LARGE for u in values(call))
-        self.spare -= cost * gains
-        return gains
+        self.spare -= cost
+        return True
 
     def _lasts(self, v: int, last: int) -> bool:
         if v in self.depth:

@@ -356,7 +356,7 @@ def _slice(d):
 @rule("split")
 def _split(d):
     dim, start, n, step = d.statics
-    return (lambda: _unsliced(d, dim, start, start + (n - 1) * step + 1 if n else start, step),)
+    return (lambda: _unsliced(d, dim, start, slice_end(d.shape()[dim], start, n, step, False), step),)
 
 
 @rule("slice_at", reads=((1,),))

@@ -214,8 +214,8 @@ def set_(self, source=None, storage_offset: int = 0, size=None, stride=None) -> 
     graph = [_plain_copy(t) for t in (self, source) if isinstance(t, Tensor) and t.requires_grad] if mode.enabled else []
     _set(self, source, storage_offset, size, stride)
     if graph:
-        edge = apply(_SET, (self.detach(), *graph))
-        edge, out = edge._edge, edge._out
+        made = apply(_SET, (self.detach(), *graph))
+        edge, out = made._edge, made._out
     self._edge, self._out = edge, out
     if leaf:
         edge.aval = self._value.aval

@@ -318,7 +318,7 @@ def addr(input, vec1: Tensor, vec2: Tensor, *, beta=1, alpha=1) -> Tensor:
 def linear_kernel(xp, x, w, b):
     product = _mm if b is None else _unrounded_mm
     if xp is not np and b is not None and x.size == x.shape[-1]:
-        y = product(xp, w, x.reshape(-1)).reshape(*x.shape[:-1], w.shape[0])  # XLA's CPU backend takes 5 times as long where the row comes first (jax 0.10.2)
+        y = product(xp, w, x.reshape(-1)).reshape(*x.shape[:-1], w.shape[0])  # XLA's CPU backend is slow with the row first: benchmarks/one_row.py
     elif x.ndim > 2:
         y = product(xp, x.reshape(math.prod(x.shape[:-1]), x.shape[-1]), w.T)
         y = y.reshape(*x.shape[:-1], w.shape[0])

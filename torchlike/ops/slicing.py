@@ -87,6 +87,7 @@ SELECT_AT, _UNBIND_AT = (
 _UNBIND_ALL = Op("unbind_all", lambda xp, x, dim: [_select(xp, x, dim, i) for i in range(x.shape[dim])], torch_name="UnbindBackward0",
                  shape=lambda a, dim: [(a.shape[:dim] + a.shape[dim + 1:], a.dtype)] * a.shape[dim],
                  vjp=lambda xp, gs, dim: xp.stack(gs, dim))
+_UNBIND_ALL.free = True
 MANY = 64  # slices, above which their positions are data: each would be an operation of its own, for each length of a list (an episode's)
 
 

@@ -45,7 +45,7 @@ def _gathered(xp, g, shape, groups: int):
 
 
 def _by_rows(xp, x, y):
-    """x y^T. With few rows of x, XLA's CPU backend takes 2 to 5 times as long for a product with a transposition (jax 0.10.2)."""
+    """x y^T. With few rows of x, XLA's CPU backend is slower at a product with a transposition (benchmarks/one_row.py)."""
     return xp.matmul(x, _swap(y)) if xp is np else xp.einsum("...qd,...kd->...qk", x, y)
 
 
