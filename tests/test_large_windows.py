@@ -1,11 +1,10 @@
 """Pools and folds with many elements in a window, compiled (there they are loops) and in NumPy, against real torch: results, indices, gradients; ties and NaN."""
-import time
-
 import numpy as np
 import pytest
 
 import torchlike
 from torchlike._core import program
+from torchlike.nn._functional import windows
 from torchlike.nn._functional.windows import FEW
 
 POOLS = [("max_pool1d", (2, 3, 50), {"kernel_size": 20, "stride": 3, "padding": 9}), ("max_pool2d", (2, 3, 14, 15), {"kernel_size": (5, 7), "stride": 1, "padding": (2, 3)}),
@@ -76,12 +75,18 @@ def test_windows_over_one_dimension(oracle, subject, tier):
         np.testing.assert_allclose(b, a, rtol=1e-5, atol=1e-5)
 
 
-def test_a_window_over_everything_is_no_loop_over_its_elements():
-    """A pool of 64,000 elements in NumPy ran as many instructions: 10 s."""
+def test_a_window_over_everything_is_no_loop_over_its_elements(monkeypatch):
+    """A pool of 64,000 elements in NumPy ran as many instructions."""
+    taken, offsets = [], windows.offsets
+
+    def counted(kernel):
+        for offset in offsets(kernel):
+            taken.append(offset)
+            yield offset
+    monkeypatch.setattr(windows, "offsets", counted)
     x = torchlike.rand(1, 2, 40, 40, 40, requires_grad=True)
     with program.tier("numpy"):
-        start = time.perf_counter()
         for y in (torchlike.nn.functional.adaptive_max_pool3d(x, 1), torchlike.nn.functional.adaptive_max_pool3d(x, 1, return_indices=True)[0]):
             g, = torchlike.autograd.grad(y.sum(), x)
             assert torchlike.equal(g, (x == x.amax((2, 3, 4), keepdim=True)).float())
-        assert time.perf_counter() - start < 2
+    assert 0 < len(taken) <= 10 * 40
