@@ -66,7 +66,7 @@ rpc.shutdown()
 """
 
 # calls that go on from worker to worker after all of them called shutdown(); every one is answered
-CHAIN = """import os
+CHAIN = """import os, threading, time
 import torchlike as torch
 from torchlike.distributed import rpc
 rank, seen = int(os.environ["RANK"]), []
@@ -83,6 +83,10 @@ rpc.init_rpc(f"again{rank}", rank=rank, world_size=3)
 if rank == 0:
     print([rpc.rpc_sync(k, rpc.get_worker_info) for k in range(3)])
 rpc.shutdown()
+end = time.monotonic() + 10
+while (left := [t.name for t in threading.enumerate() if t.name.startswith("torchlike rpc")]) and time.monotonic() < end:
+    time.sleep(0.01)
+assert not left, left
 """
 
 ENDED = """import os

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import contextlib
-import heapq
 import itertools
+import math
 import threading
 import time
 from collections import Counter
@@ -36,6 +36,7 @@ class _Asked:
     future: Future
     to: int
     seconds: float
+    ends: float  # when it fails
     raised: Callable[[Failure], Exception]
     counts: bool  # whether shutdown() waits for it
 
@@ -70,8 +71,7 @@ class TensorPipeAgent:
         self.numbers, self.begun = itertools.count(), 0
         self.serving = 0  # requests of others that shutdown() waits for
         self.meeting: Counter[str] = Counter()  # other requests: by what is gathered
-        self.deadlines: list[tuple[float, int]] = []  # a heap: when, and which request
-        self.watched = False
+        self.wakes = math.inf  # when the thread that watches looks who is late; there is none while nobody can be
         self.closed = False
         self.gathered: dict[str, tuple[dict[int, Any], dict[int, Future]]] = {}
         self.gone: set[int] = set()
@@ -154,18 +154,24 @@ class TensorPipeAgent:
         """
         data, tensors = pickler.serialize(obj)
         sent = _context.sent(tensors, to) if tracked else None
-        info, address = self.known[to] if to in self.known else (self.get_worker_info(to), self.known[to][1])
+        if to not in self.known:
+            self.get_worker_info(to)
+        info, address = self.known[to]
         parts = packed(Message(what, data, tensors, sent, note), mapped(self.options.device_maps, info.name, "Request"))
         seconds = self.timeout if timeout == UNSET_RPC_TIMEOUT else timeout
+        ends = time.monotonic() + seconds if seconds > 0 else math.inf
         future = Future()
         number = next(self.numbers)
         with self.changed:
             if self.closed:
                 raise RuntimeError("RPC agent is shut down")
-            self.asked[number] = _Asked(future, to, seconds, raised, counts)
+            self.asked[number] = _Asked(future, to, seconds, ends, raised, counts)
             self.begun += counts
-            if seconds > 0:
-                self._expect(time.monotonic() + seconds, number)
+            if ends < self.wakes:
+                if self.wakes == math.inf:
+                    threading.Thread(target=self._watch, daemon=True, name="torchlike rpc deadlines").start()
+                self.wakes = ends
+                self.timer.notify_all()
         try:
             if to in self.gone:
                 raise DistNetworkError("it is gone")
@@ -177,29 +183,19 @@ class TensorPipeAgent:
             self._settle(number, None, RuntimeError(f"RPC to {info} failed: {error}"))
         return future
 
-    def _expect(self, at: float, number: int) -> None:
-        heapq.heappush(self.deadlines, (at, number))
-        if not self.watched:
-            self.watched = True
-            threading.Thread(target=self._watch, daemon=True, name="torchlike rpc deadlines").start()
-        elif self.deadlines[0][1] == number:
-            self.timer.notify_all()
-
     def _watch(self) -> None:
         """Fail requests whose time is over; ends when none has a deadline."""
         while True:
             with self.timer:
-                while self.deadlines and self.deadlines[0][1] not in self.asked:
-                    heapq.heappop(self.deadlines)
-                if self.closed or not self.deadlines:
-                    self.watched = False
+                late = min(self.asked, key=lambda number: self.asked[number].ends, default=None)
+                self.wakes = math.inf if late is None else self.asked[late].ends
+                if self.closed or self.wakes == math.inf:
                     return
-                at, number = self.deadlines[0]
-                left, seconds = at - time.monotonic(), self.asked[number].seconds
+                left, seconds = self.wakes - time.monotonic(), self.asked[late].seconds
                 if left > 0:
                     self.timer.wait(left)
                     continue
-            self._settle(number, None, RuntimeError(TIMED_OUT.format(round(seconds * 1000))))
+            self._settle(late, None, RuntimeError(TIMED_OUT.format(round(seconds * 1000))))
 
     def _settle(self, number: int, value: Any, error: Exception | None) -> None:
         """A request's answer, or what went wrong. Who waits for it goes on at once; callbacks run in threads of their own."""
@@ -361,6 +357,7 @@ class TensorPipeAgent:
             self.closed = True
             numbers = list(self.asked)
             self.changed.notify_all()
+            self.timer.notify_all()
         for number in numbers:
             self._settle(number, None, RuntimeError("RPC agent was shut down"))
         if self.entered and not self.is_static_group:
