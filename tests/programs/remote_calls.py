@@ -130,6 +130,14 @@ def show(what, run):
     print(what, re.sub(r"GloballyUniqueId\(created_on=(\d), local_id=\d+\)", r"ID\1", str(found)), flush=True)
 
 
+def error_of(run):
+    """Its class alone: the text of a binding's TypeError is its own."""
+    try:
+        run()
+    except Exception as error:
+        return type(error).__name__
+
+
 def until(question, wanted):
     """Deleting is told in the background."""
     for _ in range(200):
@@ -235,9 +243,17 @@ def before():
     show("no end", lambda: rpc.shutdown())
     show("backend", lambda: rpc.init_rpc("w", backend=3))
     show("options", lambda: rpc.init_rpc("w", rpc_backend_options=3))
-    for bad in ("abc*", "", "a" * 200):
+    for bad in ("abc*", "", "a" * 128):
         show("name", lambda bad=bad: rpc.WorkerInfo(bad, 0))
     show("infos", lambda: (rpc.WorkerInfo("a", 1), rpc.WorkerInfo("a", 1) == rpc.WorkerInfo("a", 1), len({rpc.WorkerInfo("a", 1), rpc.WorkerInfo("a", 1)})))
+    print("not text, no number", error_of(lambda: rpc.WorkerInfo(3, 0)), error_of(lambda: rpc.WorkerInfo("a", "1")))
+    for bad in ({"num_worker_threads": 1.5}, {"rpc_timeout": "a"}, {"init_method": 3}, {"num_worker_threads": 1}):
+        print(bad, error_of(lambda bad=bad: rpc.TensorPipeRpcBackendOptions(**bad)))
+    show("no threads", lambda: rpc.TensorPipeRpcBackendOptions(num_worker_threads=0))
+    show("negative", lambda: rpc.TensorPipeRpcBackendOptions(rpc_timeout=-1))
+    for where in ("file://", "tcp://localhost", "abc://x"):
+        for world in (None, 1):
+            show(where, lambda where=where, world=world: rpc.init_rpc("w", rank=0, world_size=world, rpc_backend_options=rpc.TensorPipeRpcBackendOptions(init_method=where)))
     options = rpc.TensorPipeRpcBackendOptions(num_worker_threads=4, rpc_timeout=20)
     show("settings", lambda: (options.num_worker_threads, options.rpc_timeout, options.init_method, options.device_maps, options.devices))
     options.set_device_map("worker1", {"cuda:0": "cuda:1"})

@@ -23,7 +23,7 @@ def register_rendezvous_handler(scheme: str, handler: Callable) -> None:
 
 
 def rendezvous(url: str, rank: int = -1, world_size: int = -1, **options) -> Iterator[tuple[Store, int, int]]:
-    """(store, rank, world size); rank and size may also stand in the URL's query."""
+    """(store, rank, world size); rank and size may also stand in the URL's query. Size 0: nobody knows how many processes there will be."""
     if not isinstance(url, (str, bytes)):
         raise RuntimeError(f"`url` must be a string. {type(url)}: {url}")
     parsed = urlparse(url)
@@ -32,26 +32,6 @@ def rendezvous(url: str, rank: int = -1, world_size: int = -1, **options) -> Ite
         raise RuntimeError(f"No rendezvous handler for {parsed.scheme}://")
     rank, world_size = query.get("rank", rank), query.get("world_size", world_size)
     return _handlers[parsed.scheme](parsed, rank=rank, world_size=world_size, **options)
-
-
-def open_store(url: str, rank: int) -> Iterator[tuple[Store, int, int]]:
-    """(store, rank, -1) where nobody knows how many processes there will be."""
-    parsed = urlparse(url)
-    if parsed.scheme == "env":
-        rank, host, port = int(_variable("RANK", rank)), _variable("MASTER_ADDR"), int(_variable("MASTER_PORT"))
-    else:
-        _needed(parsed.scheme, rank, 0)
-        host, port = parsed.hostname, parsed.port
-    if parsed.scheme == "file":
-        yield FileStore(parsed.path), rank, -1
-    elif parsed.scheme in ("env", "tcp"):
-        yield TCPStore(host, port, None, is_master=rank == 0 and not _launcher_serves(), wait_for_workers=False), rank, -1
-    else:
-        raise RuntimeError(f"No rendezvous handler for {parsed.scheme}://")
-
-
-def _launcher_serves() -> bool:
-    return os.environ.get("TORCHELASTIC_USE_AGENT_STORE") == "True"
 
 
 def _needed(scheme: str, rank: int, world_size: int) -> None:
@@ -94,7 +74,7 @@ def _variable(name: str, given: int = -1) -> int | str:
 
 def _served(host: str, port: int, rank: int, world_size: int, timeout: timedelta) -> Store:
     """The store at rank 0, or at the launcher where that serves it."""
-    launcher = _launcher_serves()
+    launcher = os.environ.get("TORCHELASTIC_USE_AGENT_STORE") == "True"
     return TCPStore(host, port, world_size, is_master=rank == 0 and not launcher, timeout=timeout, wait_for_workers=not launcher)
 
 

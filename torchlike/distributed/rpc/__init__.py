@@ -8,7 +8,7 @@ from datetime import timedelta
 from typing import Any
 
 from .. import autograd
-from ..rendezvous import open_store, rendezvous
+from ..rendezvous import rendezvous
 from ..store import PrefixStore, Store
 from . import api, backend_registry, constants, functions, internal, options, rref_proxy  # noqa: F401
 from ._agent import TensorPipeAgent, agent, current  # noqa: F401
@@ -56,8 +56,7 @@ def init_rpc(name: str, backend: Any = None, rank: int = -1, world_size: int | N
         rpc_backend_options = backend_registry.construct_rpc_backend_options(backend)
     if _is_current_rpc_agent_set():
         raise RuntimeError("RPC is already initialized")
-    where = rpc_backend_options.init_method
-    meeting = rendezvous(where, rank, world_size) if world_size else open_store(where, rank)
+    meeting = rendezvous(rpc_backend_options.init_method, rank, world_size or 0)
     store, found, _ = next(meeting)
     store.set_timeout(timedelta(seconds=rpc_backend_options.rpc_timeout) or timedelta(days=7))
     _stores[:] = [meeting, store]

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import numbers
 import re
 
-_LONGEST = 128
+_LIMIT = 128
 
 
 class WorkerInfo:
@@ -13,8 +14,10 @@ class WorkerInfo:
     __slots__ = ("id", "name")
 
     def __init__(self, name: str, id: int) -> None:
-        if not name or len(name) > _LONGEST or not re.fullmatch("[A-Za-z0-9_:-]*", name):
-            raise RuntimeError(f"Worker name must match ^[A-Za-z0-9-_:]*$, and must be non-empty and shorter than {_LONGEST} chars, but got {name}")
+        if not isinstance(name, str) or not isinstance(id, numbers.Integral):
+            raise TypeError(f"__init__(): incompatible constructor arguments: name={name!r}, id={id!r}")
+        if len(name) >= _LIMIT or not re.fullmatch("[A-Za-z0-9_:-]+", name):
+            raise RuntimeError(f"Worker name must match ^[A-Za-z0-9-_:]*$, and must be non-empty and shorter than {_LIMIT} chars, but got {name}")
         self.name, self.id = name, int(id)
 
     def __repr__(self) -> str:

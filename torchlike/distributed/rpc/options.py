@@ -17,8 +17,10 @@ class RpcBackendOptions:
     """What every backend is told: the timeout of calls in seconds (0: none), and where the workers meet."""
 
     def __init__(self, rpc_timeout: float = DEFAULT_RPC_TIMEOUT_SEC, init_method: str = DEFAULT_INIT_METHOD) -> None:
-        if not isinstance(rpc_timeout, numbers.Real):
-            raise TypeError(f"__init__(): incompatible constructor arguments: rpc_timeout is a number of seconds, not {rpc_timeout!r}")
+        _checked("rpc_timeout", rpc_timeout, numbers.Real)
+        _checked("init_method", init_method, str)
+        if not rpc_timeout >= 0:
+            raise RuntimeError("RPC Timeout must be non-negative")
         self.rpc_timeout, self.init_method = float(rpc_timeout), init_method
 
 
@@ -38,6 +40,7 @@ class TensorPipeRpcBackendOptions(RpcBackendOptions):
         _channels: list | None = None,
     ) -> None:
         super().__init__(rpc_timeout, init_method)
+        _checked("num_worker_threads", num_worker_threads, numbers.Integral)
         if num_worker_threads <= 0:
             raise RuntimeError(f"num_worker_threads must be positive, got {num_worker_threads}")
         self.num_worker_threads = num_worker_threads
@@ -54,6 +57,11 @@ class TensorPipeRpcBackendOptions(RpcBackendOptions):
 
     def set_devices(self, devices: list[Any]) -> None:
         self.devices = _devices(devices)
+
+
+def _checked(name: str, given: Any, kind: type) -> None:
+    if not isinstance(given, kind):
+        raise TypeError(f"__init__(): incompatible constructor arguments: {name}={given!r}")
 
 
 def _device_map(given: dict[Any, Any]) -> _DeviceMap:
