@@ -110,7 +110,7 @@ class Graph(_Made):
 
 def _loaded_rpc(name: str):
     """A module of torch.distributed.rpc, None while no program asked for that."""
-    return sys.modules.get(f"{__name__.partition('.')[0]}.distributed.rpc.{name}")
+    return sys.modules.get(f"torchlike.distributed.rpc.{name}")
 
 
 class _Reference(type):

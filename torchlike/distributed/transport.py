@@ -42,19 +42,16 @@ class Transport:
         for r in range(self.rank):
             host, port = store.get(f"{r}").decode().split()
             self.peers[r] = connected(host, int(port), seconds)
-            send_frame(self.peers[r], [token, b"%d" % self.rank])
+            introduce(self.peers[r], token, self.rank)
         while len(self.peers) < self.size - 1:
             try:
                 connection = listening.accept()[0]
             except TimeoutError:
                 missing = sorted(set(range(self.size)) - set(self.peers) - {self.rank})
                 raise DistNetworkError(f"ranks {missing} did not connect to rank {self.rank} within {seconds:g} seconds") from None
-            given, number = receive_frame(connection)
-            if not hmac.compare_digest(given, token):
-                connection.close()
-                continue
-            connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-            self.peers[int(number)] = connection
+            r = introduced(connection, token)
+            if r is not None:
+                self.peers[r] = connection
         listening.close()
         for r, connection in self.peers.items():
             threading.Thread(target=self._take_in, args=(r, connection), daemon=True, name=f"torchlike rank {r}").start()
@@ -104,6 +101,21 @@ class Transport:
         for connection in self.peers.values():
             with contextlib.suppress(OSError):
                 connection.shutdown(socket.SHUT_WR)  # what is on its way still arrives
+
+
+def introduce(connection: socket.socket, token: bytes, rank: int) -> None:
+    """Show the process at the other end a token that only readers of the store know, and tell it this one's rank."""
+    send_frame(connection, [token, b"%d" % rank])
+
+
+def introduced(connection: socket.socket, token: bytes) -> int | None:
+    """The rank of the process at the other end; None for one without the token, whose connection is closed."""
+    given, rank = receive_frame(connection)
+    if not hmac.compare_digest(given, token):
+        connection.close()
+        return None
+    connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    return int(rank)
 
 
 def _own_address(store: Store) -> str:

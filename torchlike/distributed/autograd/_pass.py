@@ -184,10 +184,8 @@ def received(given: tuple[int, int, int, list]) -> Future:
         of.left -= 1
         if not of.left:
             where.passes.pop(number, None)
-    try:
+    with _as_error():
         return _all(of.run([(send, i, g) for i, g in enumerate(grads)]))
-    except Exception as error:
-        raise _on_node(error) from error
 
 
 def backward(context_id: int, roots: list[Tensor], retain_graph: bool = False) -> None:

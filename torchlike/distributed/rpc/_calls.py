@@ -9,7 +9,7 @@ from ...futures import Future, wait_all
 from ._agent import TensorPipeAgent
 from ._failure import Failure, failure_of, raised_by
 from ._message import Message
-from ._references import GloballyUniqueId, References
+from ._references import References
 
 NO_PICKLE = "RuntimeError: Can not pickle torch.futures.Future"
 NO_FUTURE = "Functions decorated with @rpc.async_function must return a torch.futures.Future object, but got {}"
@@ -28,8 +28,8 @@ class Calls:
         agent.handlers.update({"call": self.called, "remote": self.created})
         agent.waiting.update(("call", "remote"))
 
-    def _run(self, message: Message) -> Any:
-        """The result, the future of it where the function is one that returns that, or a Failure."""
+    def called(self, source: int, message: Message) -> Any:
+        """Handler of rpc_sync and rpc_async: the result, the future of it where the function is one that returns that, or a Failure."""
         call = None
         try:
             with self.references.reading() as answers:
@@ -46,13 +46,9 @@ class Calls:
             return Failure(NO_FUTURE.format(f"{type(made).__module__}.{type(made).__qualname__}"))
         return made
 
-    def called(self, source: int, message: Message) -> Any:
-        """Handler of rpc_sync and rpc_async."""
-        return self._run(message)
-
     def created(self, source: int, message: Message) -> Any:
         """Handler of remote: the result becomes the value of a reference that the caller has already."""
-        ref, fork = (GloballyUniqueId(*number) for number in message.note)
+        ref, fork = message.note
         owned = self.references.at_owner(ref)
         if source != self.agent.info.id:
             self.references.add(owned, fork)
@@ -61,7 +57,7 @@ class Calls:
             owned.value.set_result(value)
             if source == self.agent.info.id:
                 self.references.drop(ref, fork)
-        made = self._run(message)
+        made = self.called(source, message)
         if not isinstance(made, Future):
             give(made)
             return None

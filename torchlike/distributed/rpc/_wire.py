@@ -6,15 +6,14 @@ A frame is a number, a kind and some parts. A thread per socket takes in what ar
 from __future__ import annotations
 
 import contextlib
-import hmac
 import secrets
 import socket
 import struct
 import threading
 from collections.abc import Callable, Sequence
 
-from ..store import DistNetworkError, Store, receive_exactly, receive_frame, send_frame
-from ..transport import _own_address
+from ..store import DistNetworkError, Store, receive_exactly
+from ..transport import _own_address, introduce, introduced
 
 REQUEST, ANSWER, FAILURE = range(3)
 _HEAD = struct.Struct("!QBI")
@@ -61,8 +60,7 @@ class Wire:
 
     def __init__(self, store: Store, me: int, handle: Callable, lost: Callable[[int, bool], None]) -> None:
         self.store, self.me, self.handle, self.lost = store, me, handle, lost
-        store.compare_set("token", "", secrets.token_hex(16))  # known to who reads the store alone
-        self.token = store.get("token")
+        self.token = store.compare_set("token", "", secrets.token_hex(16))  # known to who reads the store alone
         self.opened: dict[int, Connection] = {}
         self.accepted: list[Connection] = []
         self.lock = threading.Lock()
@@ -77,17 +75,15 @@ class Wire:
 
     def _serve(self, accepted: socket.socket) -> None:
         with accepted, contextlib.suppress(OSError, EOFError):
-            token, number = receive_frame(accepted)
-            if not hmac.compare_digest(token, self.token):
+            peer = introduced(accepted, self.token)
+            if peer is None:
                 return
-            accepted.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-            connection = Connection(accepted, int(number))
+            connection = Connection(accepted, peer)
             with self.lock:
                 self.accepted.append(connection)
             connection.frames(lambda *frame: self.handle(connection, *frame))
             with self.lock:
-                if connection in self.accepted:
-                    self.accepted.remove(connection)
+                self.accepted.remove(connection)
             self.lost(connection.peer, False)
 
     def to(self, worker: int, address: str) -> Connection:
@@ -103,7 +99,7 @@ class Wire:
                 opened.settimeout(None)
                 opened.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
                 connection = self.opened[worker] = Connection(opened, worker)
-                send_frame(connection.socket, [self.token, b"%d" % self.me])
+                introduce(opened, self.token, self.me)
                 threading.Thread(target=self._answers, args=(connection,), daemon=True, name="torchlike rpc answers").start()
         return connection
 

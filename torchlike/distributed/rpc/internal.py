@@ -117,8 +117,3 @@ def serialize(obj: Any) -> tuple[bytes, list[Tensor]]:
 
 def deserialize(binary_data: bytes | bytearray, tensor_table: list[Tensor]) -> Any:
     return _internal_rpc_pickler.deserialize(binary_data, tensor_table)
-
-
-def _build_rpc_profiling_key(exec_type: RPCExecMode, func_name: str, current_worker_name: str, dst_worker_name: str) -> str:
-    """The name under which a call is known to profilers."""
-    return f"rpc_{exec_type.value}#{func_name}({current_worker_name} -> {dst_worker_name})"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
 from typing import Any
 
 from ..._tensor import Tensor
@@ -71,12 +70,10 @@ class PyRRef:
 
     @staticmethod
     def _deserialize(data: tuple) -> PyRRef:
-        owner, ref, fork, parent = data
-        given = Fork(owner, GloballyUniqueId(*ref), GloballyUniqueId(*fork), parent)
-        me, here = agent().info.id, references[0]
-        if owner == me:
+        given, here = Fork(*data), references[0]
+        if given.owner == here.me:
             return PyRRef._owning(here.at_owner_again(given))
-        made = PyRRef._using(agent().get_worker_info(owner), given.ref, given.fork)
+        made = PyRRef._using(agent().get_worker_info(given.owner), given.ref, given.fork)
         here.announce(made, given)
         return made
 
@@ -154,24 +151,21 @@ class PyRRef:
 
     # calls
 
-    def _proxy(self, call: Callable, timeout: float) -> Any:
-        from .rref_proxy import RRefProxy
-        return RRefProxy(self, call, timeout)
+    def _proxy(self, call: str, timeout: float) -> Any:
+        from . import api, rref_proxy
+        return rref_proxy.RRefProxy(self, getattr(api, call), timeout)
 
     def rpc_sync(self, timeout: float = UNSET_RPC_TIMEOUT) -> Any:
         """`rref.rpc_sync().method(...)` runs a method of the value at its owner: the result."""
-        from .api import rpc_sync
-        return self._proxy(rpc_sync, timeout)
+        return self._proxy("rpc_sync", timeout)
 
     def rpc_async(self, timeout: float = UNSET_RPC_TIMEOUT) -> Any:
         """`rref.rpc_async().method(...)` runs a method of the value at its owner: the future of the result."""
-        from .api import rpc_async
-        return self._proxy(rpc_async, timeout)
+        return self._proxy("rpc_async", timeout)
 
     def remote(self, timeout: float = UNSET_RPC_TIMEOUT) -> Any:
         """`rref.remote().method(...)` runs a method of the value at its owner: a reference to the result."""
-        from .api import remote
-        return self._proxy(remote, timeout)
+        return self._proxy("remote", timeout)
 
     def backward(self, dist_autograd_ctx_id: int = -1, retain_graph: bool = False) -> None:
         """The backward pass of the value, a scalar: of distributed autograd in the context of that number, which must be given away from the
@@ -181,7 +175,13 @@ class PyRRef:
                 raise RuntimeError("User RRefs require 'dist_autograd_ctx_id' to be specified")
             agent().request(self._owner.id, "backward", (self._ref, dist_autograd_ctx_id, retain_graph)).wait()
             return
-        backward_of(self._value(), dist_autograd_ctx_id, retain_graph)
+        value = self._value()
+        if not isinstance(value, Tensor):
+            raise RuntimeError("RRef should contain a tensor for .backward()")
+        if dist_autograd_ctx_id == -1:
+            value.backward(retain_graph=retain_graph)
+        else:
+            _pass.backward(dist_autograd_ctx_id, [value], retain_graph)
 
     def __str__(self) -> str:
         if self._owned is not None:
@@ -194,33 +194,18 @@ class PyRRef:
 _internal_rpc_pickler._register_reducer(PyRRef, lambda rref: (PyRRef._deserialize, (rref._serialize(),)))
 
 
-def backward_of(value: Any, context_id: int, retain_graph: bool) -> None:
-    if not isinstance(value, Tensor):
-        raise RuntimeError("RRef should contain a tensor for .backward()")
-    if context_id == -1:
-        value.backward(retain_graph=retain_graph)
-    else:
-        _pass.backward(context_id, [value], retain_graph)
-
-
 def serve(here: References) -> None:
     """Answer what users ask about the values of this worker."""
-    def value(message: Any) -> Future:
-        return here.at_owner(GloballyUniqueId(*message.load())).value
-
     def fetch(source: int, message: Any) -> Future:
-        return value(message)
+        return here.at_owner(message.load()).value
 
     def kind(source: int, message: Any) -> Future:
         out = Future()
-        value(message).add_done_callback(lambda done: out.set_result(done._value if isinstance(done._value, Failure) else type(done._value)))
+        fetch(source, message).add_done_callback(lambda done: out.set_result(done._value if isinstance(done._value, Failure) else type(done._value)))
         return out
 
     def backward(source: int, message: Any) -> None:
         ref, context_id, retain_graph = message.load()
-        value = here.at_owner(GloballyUniqueId(*ref)).value.wait()
-        if isinstance(value, Failure):
-            raise value.as_value()
-        backward_of(value, context_id, retain_graph)
+        PyRRef._owning(here.at_owner(ref)).backward(context_id, retain_graph)
     here.agent.handlers.update({"fetch": fetch, "type": kind, "backward": backward})
     here.agent.waiting.add("backward")

@@ -101,9 +101,6 @@ class _RemoteModule(Module):
     def eval(self) -> _RemoteModule:
         return self.train(False)
 
-    def extra_repr(self) -> str:
-        _refuse("extra_repr")
-
     def parameters(self, recurse: bool = True) -> Any:
         raise ValueError("Method ``parameters`` not supported for RemoteModule. Please use ``remote_parameters`` instead.")
 
@@ -114,20 +111,17 @@ class _RemoteModule(Module):
         raise RuntimeError("Cannot unpickle RemoteModule in python pickler. RemoteModule can only be unpickled when using RPC")
 
 
-def _refuse(name: str) -> None:
-    raise ValueError(f"Method ``{name}`` not supported for RemoteModule")
-
-
 def _refused(name: str) -> Callable:
     def method(self: _RemoteModule, *args: Any, **kwargs: Any) -> None:
-        _refuse(name)
+        raise ValueError(f"Method ``{name}`` not supported for RemoteModule")
     method.__name__ = method.__qualname__ = name
     return method
 
 
 for _name in ("register_buffer", "register_parameter", "add_module", "apply", "cuda", "ipu", "xpu", "cpu", "type", "float", "double", "half", "bfloat16", "to",
               "register_backward_hook", "register_forward_pre_hook", "register_forward_hook", "state_dict", "load_state_dict", "named_parameters", "buffers",
-              "named_buffers", "children", "named_children", "modules", "named_modules", "requires_grad_", "zero_grad", "share_memory"):
+              "named_buffers", "children", "named_children", "modules", "named_modules", "requires_grad_", "zero_grad", "share_memory",
+              "extra_repr"):
     setattr(_RemoteModule, _name, _refused(_name))
 
 
