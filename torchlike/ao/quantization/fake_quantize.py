@@ -111,7 +111,8 @@ class FakeQuantize(FakeQuantizeBase):
 
 
 class FusedMovingAvgObsFakeQuantize(FakeQuantize):
-    """The same with a moving average, whose scales are those of PyTorch's kernel for that: symmetric ones reach 128 steps down and 127 up."""
+    """The same with a moving average, whose scales are those of PyTorch's kernel for that: symmetric ones reach 128 steps down and 127 up,
+    but only where numbers have both signs."""
 
     def __init__(self, observer: Any = MovingAverageMinMaxObserver, quant_min: int = 0, quant_max: int = 255, **observer_kwargs: Any) -> None:
         super().__init__(observer, quant_min, quant_max, **observer_kwargs)
@@ -126,14 +127,12 @@ class FusedMovingAvgObsFakeQuantize(FakeQuantize):
         seen(x)
         low, high = (t.reshape(-1).cpu().numpy().astype(np.float64) for t in (seen.min_val, seen.max_val))
         first, last = seen.quant_min, seen.quant_max
-        symmetric = self.is_symmetric_quant and first < 0 < last
-        if symmetric:
-            down, up = -((last - first) // 2 + 1), (last - first) // 2
-            most = np.maximum(np.abs(low / down), np.abs(high / up))
-            low, high = ((most * n).astype(np.float32).astype(np.float64) for n in (down, up))
+        symmetric = (low < 0) & (high > 0) & (self.is_symmetric_quant and first < 0 < last)
+        down, up = -((last - first) // 2 + 1), (last - first) // 2
+        most = np.maximum(np.abs(low / down), np.abs(high / up))
+        low, high = (np.where(symmetric, (most * n).astype(np.float32), end) for n, end in ((down, low), (up, high)))
         scale, zero_point = choose_with(np, low, high, first, last)
-        if symmetric:
-            zero_point = np.where((low < 0) & (high > 0), 0, zero_point)
+        zero_point = np.where(symmetric, 0, zero_point)
         return tensor(scale.astype(np.float32), device=x.device), tensor(zero_point.astype(np.int32), device=x.device)
 
     def extra_repr(self) -> str:
