@@ -186,7 +186,7 @@ def test_storages_say_their_size(torch):
 @same
 def test_types_of_quantized_tensors_are_names(torch):
     kinds = torch.qint8, torch.quint8, torch.qint32, torch.quint4x2, torch.quint2x4
-    return ([(repr(d), d.itemsize, d.is_floating_point, d.is_complex, d is d.to_real()) for d in kinds], error(lambda: kinds[0].is_signed),
+    return ([(repr(d), type(d) is torch.dtype, d.itemsize, d.is_floating_point, d.is_complex, d is d.to_real()) for d in kinds], error(lambda: kinds[0].is_signed),
             error(torch.promote_types, torch.qint8, torch.float32), torch.promote_types(torch.qint8, torch.qint8) is torch.qint8,
             torch.can_cast(torch.qint8, torch.int8), error(lambda: torch.tensor([1.0], dtype=torch.qint32))[0])
 
@@ -194,7 +194,7 @@ def test_types_of_quantized_tensors_are_names(torch):
 @same
 def test_types_of_narrow_integers_are_names(torch):
     kinds = [getattr(torch, f"{sign}int{bits}") for sign in ("u", "") for bits in range(1, 8)]
-    return ([(repr(d), d.itemsize, d.is_signed, d.is_floating_point, d.is_complex, d is d.to_real()) for d in kinds],
+    return ([(repr(d), type(d) is torch.dtype, d.itemsize, d.is_signed, d.is_floating_point, d.is_complex, d is d.to_real()) for d in kinds],
             torch.promote_types(torch.uint4, torch.float32), error(torch.promote_types, torch.uint4, torch.uint8), error(torch.promote_types, torch.int4, torch.int8)[0],
             torch.can_cast(torch.int4, torch.float32), error(torch.ones(2).to, torch.uint1), error(torch.iinfo, torch.int4))
 

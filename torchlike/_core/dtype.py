@@ -10,21 +10,28 @@ BOOL, INT, FLOAT, COMPLEX = range(4)  # promotion categories, lowest first
 class dtype:
     """An element type. One object per type, so `is` compares."""
 
-    __slots__ = ("name", "np", "itemsize", "category", "short", "index")
+    __slots__ = ("name", "np", "integers", "itemsize", "category", "short", "index")
     __module__ = "torch"
 
-    def __init__(self, name: str, np_type, category: int, short: str):
-        self.name, self.np, self.category, self.short = name, np.dtype(np_type), category, short
-        self.itemsize = self.np.itemsize
+    def __init__(self, name: str, np_type, category: int, short: str, integers=None):
+        """`np_type`: None where no array has the type. `integers`: NumPy's type of those that quantized elements are held as."""
+        self.name, self.category, self.short, self.integers = name, category, short, integers and np.dtype(integers)
+        if np_type is not None:
+            self.np = np.dtype(np_type)
+        self.itemsize = np.dtype(np_type or integers or np.int8).itemsize
         self.index = len(_by_name)
         _by_name[name] = self
 
-    is_quantized = False
+    def __getattr__(self, name: str):
+        if name != "np":
+            raise AttributeError(f"'torch.dtype' object has no attribute {name!r}")
+        if self.is_quantized:
+            raise RuntimeError(f"torch.{self.name}: plain tensors cannot have the type of quantized ones")
+        raise NotImplementedError(f"\"copy_\" not implemented for '{self.short}'")
 
     @property
-    def integers(self) -> np.dtype:
-        """NumPy's type of the elements, or of the integers that quantized ones are held as."""
-        return self.np
+    def is_quantized(self) -> bool:
+        return self.integers is not None
 
     @property
     def is_floating_point(self) -> bool:
@@ -36,7 +43,9 @@ class dtype:
 
     @property
     def is_signed(self) -> bool:
-        return self.category >= FLOAT or self.np.kind == "i"
+        if self.is_quantized:
+            raise RuntimeError("isSignedType not supported for quantized types")
+        return self.category >= FLOAT or self.name[0] == "i"
 
     def to_real(self) -> dtype:
         return _REAL.get(self, self)
@@ -104,59 +113,12 @@ _REAL = {complex32: float16, complex64: float32, complex128: float64}
 _BY_NP = {d.np: d for d in _by_name.values() if d is not complex32}
 
 
-class _Quantized(dtype):
-    """An element type of quantized tensors, whose integers are held by tensors of other types: no array has it."""
-
-    __slots__ = ()
-    __module__ = "torch"
-
-    def __init__(self, name: str, itemsize: int, short: str):
-        self.name, self.itemsize, self.category, self.short = name, itemsize, INT, short
-        self.index = len(_by_name)
-        _by_name[name] = self
-
-    is_quantized = True
-
-    @property
-    def integers(self) -> np.dtype:
-        return np.dtype(np.int32 if self.name == "qint32" else np.int8 if self.name == "qint8" else np.uint8)
-
-    @property
-    def np(self):
-        raise RuntimeError(f"torch.{self.name}: plain tensors cannot have the type of quantized ones")
-
-    @property
-    def is_signed(self) -> bool:
-        raise RuntimeError("isSignedType not supported for quantized types")
-
-
-_Quantized.__name__ = _Quantized.__qualname__ = "dtype"  # what users know
-qint8, qint32 = _Quantized("qint8", 1, "QInt8"), _Quantized("qint32", 4, "QInt32")
-quint8, quint4x2, quint2x4 = _Quantized("quint8", 1, "QUInt8"), _Quantized("quint4x2", 1, "QUInt4x2"), _Quantized("quint2x4", 1, "QUInt2x4")
-
-
-class Narrow(dtype):
-    """An integer of 1 to 7 bits. PyTorch computes nothing with these and libraries of quantization only name them."""
-
-    __slots__ = ()
-    __module__ = "torch"
-
-    def __init__(self, name: str, short: str):
-        self.name, self.itemsize, self.category, self.short = name, 1, INT, short
-        self.index = len(_by_name)
-        _by_name[name] = self
-
-    @property
-    def np(self):
-        raise NotImplementedError(f"\"copy_\" not implemented for '{self.short}'")
-
-    @property
-    def is_signed(self) -> bool:
-        return self.name[0] == "i"
-
-
-uint1, uint2, uint3, uint4, uint5, uint6, uint7 = (Narrow(f"uint{bits}", f"UInt{bits}") for bits in range(1, 8))
-int1, int2, int3, int4, int5, int6, int7 = (Narrow(f"int{bits}", f"Int{bits}") for bits in range(1, 8))
+# types that no array has: quantized tensors hold integers of other types, and PyTorch itself only names integers of less than eight bits
+qint8, qint32, quint8 = dtype("qint8", None, INT, "QInt8", np.int8), dtype("qint32", None, INT, "QInt32", np.int32), dtype("quint8", None, INT, "QUInt8", np.uint8)
+quint4x2, quint2x4 = dtype("quint4x2", None, INT, "QUInt4x2", np.uint8), dtype("quint2x4", None, INT, "QUInt2x4", np.uint8)
+uint1, uint2, uint3, uint4, uint5, uint6, uint7 = (dtype(f"uint{bits}", None, INT, f"UInt{bits}") for bits in range(1, 8))
+int1, int2, int3, int4, int5, int6, int7 = (dtype(f"int{bits}", None, INT, f"Int{bits}") for bits in range(1, 8))
+NARROW = frozenset({uint1, uint2, uint3, uint4, uint5, uint6, uint7, int1, int2, int3, int4, int5, int6, int7})
 
 
 def complex_of(d: dtype) -> dtype:
@@ -186,13 +148,13 @@ def promote_types(type1: dtype, type2: dtype) -> dtype:
     if a is b:
         return a
     for d in (a, b):
-        if isinstance(d, _Quantized):
+        if d.is_quantized:
             raise RuntimeError("promoteTypes with quantized numbers is not handled yet; figure out what the correct rules should be, offending types: "
                                f"{a.short} {b.short}")
         if d in FLOAT8:
             raise RuntimeError(f"Promotion for Float8 Types is not supported, attempted to promote {a.short} and {b.short}")
     for d, other in ((a, b), (b, a)):
-        if (d in _BAREBONES or isinstance(d, Narrow)) and other.category != FLOAT:
+        if (d in _BAREBONES or d in NARROW) and other.category != FLOAT:
             raise RuntimeError(f"Promotion for uint16, uint32, uint64 types is not supported, attempted to promote {a.short} and {b.short}")
     if a.category != b.category:
         low, high = (a, b) if a.category < b.category else (b, a)

@@ -166,11 +166,11 @@ class iinfo:
 
     def __init__(self, type):
         type = _asked_for("iinfo", type)
-        if type.category > dt.INT or isinstance(type, dt.Narrow):
+        if type.category > dt.INT or type in dt.NARROW:
             raise TypeError("torch.iinfo() requires an integer input type. Use torch.finfo to handle 'torch.iinfo'")
         if type.category == dt.BOOL:
             raise TypeError("torch.bool is not supported by torch.iinfo")
-        info = np.iinfo(type.integers)
+        info = np.iinfo(type.integers if type.is_quantized else type.np)
         self.bits, self.max, self.min, self._type = info.bits, int(info.max), int(info.min), type
 
     @property
