@@ -1,5 +1,6 @@
 """Models whose layers compute with quantized tensors: fused, observed, converted; against real torch."""
 import io
+import itertools
 
 import numpy as np
 import pytest
@@ -41,12 +42,11 @@ def test_linear_to_the_bit(name, channels):
 
 
 @pytest.mark.parametrize("channels", [True, False])
-@pytest.mark.parametrize("options", [{}, {"stride": 2, "padding": 1}, {"groups": 2, "dilation": 2}, {"bias": False}, {"padding": 1, "padding_mode": "reflect"}])
-@pytest.mark.parametrize("kind", ["Conv1d", "Conv2d", "Conv3d", "ConvReLU2d"])
+@pytest.mark.parametrize(("kind", "options"), [
+    *itertools.product(["Conv1d", "Conv2d", "Conv3d", "ConvReLU2d"], [{}, {"stride": 2, "padding": 1}, {"groups": 2, "dilation": 2}, {"bias": False}]),
+    *((kind, {"padding": 1, "padding_mode": "reflect"}) for kind in ("Conv1d", "Conv2d", "ConvReLU2d"))])
 def test_convolutions(kind, options, channels):
     n = int(kind[-2])
-    if options.get("padding_mode") == "reflect" and n == 3:
-        pytest.skip("PyTorch has none")
     scales = (np.random.default_rng(0).random(6) * 0.02 + 0.01).astype(np.float32)
     x, bias = _numbers(0, 2, 4, *(9,) * n), _numbers(2, 6) if options.get("bias", True) else None
     w = _numbers(1, 6, 4 // options.get("groups", 1), *(3,) * n)
@@ -70,8 +70,10 @@ def test_sums_and_products_to_the_bit():
         for name in ("add", "add_relu", "mul", "mul_relu"):
             made = [getattr(t.ops.quantized, name)(_quantized(t, a, sa, za), _quantized(t, b, sb, zb), so, zo).int_repr().numpy() for t in BOTH]
             np.testing.assert_array_equal(made[1], made[0], err_msg=name)
-        made = [t.ops.quantized.cat([_quantized(t, a, sa, za), _quantized(t, b, sb, zb)], 0, so, zo).int_repr().numpy() for t in BOTH]
-        np.testing.assert_array_equal(made[1], made[0])
+        for scale in ((so, zo), (None, None)):
+            made = [t.ops.quantized.cat([_quantized(t, a, sa, za), _quantized(t, b, sb, zb)], 0, *scale) for t in BOTH]
+            np.testing.assert_array_equal(made[1].int_repr().numpy(), made[0].int_repr().numpy())
+            assert made[1].q_scale() == made[0].q_scale() and made[1].q_zero_point() == made[0].q_zero_point()
 
 
 def _net(t):
@@ -161,6 +163,7 @@ def test_errors_and_texts(torch):
     return outcomes(names, [f"str({e})" for e in (
         "nnq.Linear(3, 2)", "nnq.Conv2d(3, 2, 3, stride=2, dilation=2, bias=False)", "nnq.Quantize(0.1, 2, torch.quint8)", "nnq.DeQuantize()", "nnq.QFunctional()",
         "nnq.Linear(3, 2)(x)", "nnq.Conv2d(3, 2, 3)(torch.ones(1, 3, 4, 4))", "nnq.Conv2d(3, 2, 3)(x)", "nnq.Conv2d(3, 2, 3, padding_mode='circular')",
+        "nnq.Conv3d(3, 2, 3, padding_mode='reflect')", "nni.quantized.ConvReLU3d(3, 2, 3, padding_mode='reflect')",
         "nnq.QFunctional()(x)", "nni.LinearReLU(nn.Linear(2, 3), nn.ReLU())", "nni.LinearReLU(nn.ReLU(), nn.Linear(2, 3))", "nnq.Linear.from_float(nn.Tanh())",
         "q.fuse_modules(nn.Sequential(nn.Conv2d(1, 1, 1), nn.BatchNorm2d(1)), ['0', '1'])", "q.fuse_modules(nn.Sequential(nn.Tanh(), nn.ReLU()), ['0', '1'])",
         "q.fuse_modules(nn.Sequential(nn.Linear(1, 2), nn.ReLU()), ['0', '1'])", "q.fuse_modules(nn.Sequential(nn.Linear(1, 2), nn.BatchNorm1d(2)).eval(), ['0', '1'])",

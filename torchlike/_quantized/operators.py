@@ -97,8 +97,9 @@ def mul_relu(qa: Tensor, qb: Tensor, scale: float, zero_point: int) -> Tensor:
 
 
 def cat(qx: Any, dim: int, scale: float | None, zero_point: int | None) -> Tensor:
-    """Joined, of another scale."""
-    out = PerTensor(float(scale), int(zero_point), qx[0].dtype)
+    """Joined, of another scale, or of the first one's where there is none."""
+    first = qx[0]._uniform()
+    out = PerTensor(first.scale if scale is None else float(scale), first.zero_point if zero_point is None else int(zero_point), first.dtype)
     return quantized_tensor(joined([out.quantize(x.dequantize()) for x in qx], dim), out)
 
 

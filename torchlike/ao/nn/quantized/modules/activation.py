@@ -8,6 +8,7 @@ from .....nn import functional
 from .....nn.modules import activation, batchnorm
 from .....nn.modules.module import Module
 from .....ops.from_data import tensor
+from .utils import observed
 
 
 def rescaled(numbers: Tensor, like: Tensor, scale: Any, zero_point: Any) -> Tensor:
@@ -16,12 +17,6 @@ def rescaled(numbers: Tensor, like: Tensor, scale: Any, zero_point: Any) -> Tens
     from ....._quantized.tensor import quantized
     made = PerTensor(float(scale), int(zero_point), like.dtype)
     return quantized(made.quantize(numbers.detach()), made)
-
-
-def observed(mod: Module) -> tuple[float, int]:
-    """The scale and the zero point that a module's observer has found."""
-    scale, zero_point = mod.activation_post_process.calculate_qparams()
-    return float(scale), int(zero_point)
 
 
 class ReLU6(activation.ReLU6):

@@ -10,11 +10,10 @@ from .....nn.modules import conv as floats
 from .....nn.modules.module import Module
 from .....nn.modules.utils import _pair, _reverse_repeat_tuple, _single, _triple
 from .....ops.creation import zeros
-from .....ops.from_data import tensor
-from .utils import _quantize_weight
+from .utils import Weighted
 
 
-class _ConvNd(Module):
+class _ConvNd(Weighted):
     """quint8 inputs (batch, in_channels, ...), a qint8 weight, and results of `scale` and `zero_point`."""
 
     _FLOAT_MODULE: type
@@ -24,18 +23,19 @@ class _ConvNd(Module):
     def __init__(self, in_channels: int, out_channels: int, kernel_size: Any, stride: Any = 1, padding: Any = 0, dilation: Any = 1, groups: int = 1,
                  bias: bool = True, padding_mode: str = "zeros", device: Any = None, dtype: Any = None) -> None:
         super().__init__()
+        if padding_mode == "reflect" and self._tuple is _triple:
+            raise AssertionError("Conv3d does not support reflection padding")
         if in_channels % groups:
             raise ValueError("in_channels must be divisible by groups")
         if out_channels % groups:
             raise ValueError("out_channels must be divisible by groups")
         if padding_mode not in ("zeros", "reflect"):
             raise ValueError(f"'padding_mode' {padding_mode} is not supported by quantized convolution")
-        sizes = [type(self)._tuple(x) for x in (kernel_size, stride, padding, dilation)]
+        sizes = [self._tuple(x) for x in (kernel_size, stride, padding, dilation)]
         self.in_channels, self.out_channels, (self.kernel_size, self.stride, self.padding, self.dilation) = in_channels, out_channels, sizes
         self.groups, self.padding_mode, self.transposed, self.output_padding = groups, padding_mode, False, (0,) * len(self.stride)
         self.set_weight_bias(FUNCTIONS["_empty_affine_quantized"]([out_channels, in_channels // groups, *self.kernel_size], scale=1.0, zero_point=0, dtype=dt.qint8),
                              zeros(out_channels, dtype=dt.float32) if bias else None)
-        self.scale, self.zero_point = 1.0, 0
 
     def set_weight_bias(self, w: Tensor, b: Tensor | None) -> None:
         """Take another weight and bias."""
@@ -44,14 +44,6 @@ class _ConvNd(Module):
 
     def _weight_bias(self) -> tuple[Tensor, Tensor | None]:
         return self._packed_params.weight, self._packed_params.bias
-
-    def weight(self) -> Tensor:
-        """The weight."""
-        return self._weight_bias()[0]
-
-    def bias(self) -> Tensor | None:
-        """The bias."""
-        return self._weight_bias()[1]
 
     def forward(self, input: Tensor) -> Tensor:
         """The convolution."""
@@ -71,14 +63,12 @@ class _ConvNd(Module):
         return ", ".join([text, *(t for t, said in more if said)])
 
     def _save_to_state_dict(self, destination: dict, prefix: str, keep_vars: bool) -> None:
-        super()._save_to_state_dict(destination, prefix, keep_vars)
         destination[prefix + "weight"], destination[prefix + "bias"] = self._weight_bias()
-        destination[prefix + "scale"], destination[prefix + "zero_point"] = tensor(self.scale), tensor(self.zero_point)
+        super()._save_to_state_dict(destination, prefix, keep_vars)
 
-    def _load_from_state_dict(self, state_dict: dict, prefix: str, local_metadata: dict, strict: bool, *lists: Any) -> None:
+    def _load_from_state_dict(self, state_dict: dict, prefix: str, *others: Any) -> None:
         self.set_weight_bias(state_dict.pop(prefix + "weight"), state_dict.pop(prefix + "bias"))
-        self.scale, self.zero_point = float(state_dict.pop(prefix + "scale")), int(state_dict.pop(prefix + "zero_point"))
-        super()._load_from_state_dict(state_dict, prefix, local_metadata, False, *lists)
+        super()._load_from_state_dict(state_dict, prefix, *others)
 
     @classmethod
     def from_float(cls, mod: Module, use_precomputed_fake_quant: bool = False) -> _ConvNd:
@@ -88,17 +78,14 @@ class _ConvNd(Module):
             raise AssertionError(f"nnq.{cls.__name__}.from_float only works for {cls._FLOAT_MODULE.__name__} but got: {type(mod).__name__}")
         if not hasattr(mod, "qconfig"):
             raise AssertionError("Input float module must have qconfig defined.")
-        after, observer = mod.activation_post_process, mod.weight_fake_quant if trained else mod.qconfig.weight()
+        observer = mod.weight_fake_quant if trained else mod.qconfig.weight()
         layer = mod[0] if cls._FUSED and not trained else mod
         observer(layer.weight)
         if observer.dtype is not dt.qint8:
             raise AssertionError(f"Weight observer must have a dtype of qint8, got {observer.dtype}")
         made = cls(layer.in_channels, layer.out_channels, layer.kernel_size, layer.stride, layer.padding, layer.dilation, layer.groups, layer.bias is not None,
                    layer.padding_mode)
-        made.set_weight_bias(_quantize_weight(layer.weight.detach().float(), observer), layer.bias)
-        scale, zero_point = after.calculate_qparams()
-        made.scale, made.zero_point = float(scale), int(zero_point)
-        return made
+        return made._take(layer, observer, mod)
 
 
 class Conv1d(_ConvNd):

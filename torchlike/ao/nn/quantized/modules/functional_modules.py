@@ -7,23 +7,15 @@ from typing import Any
 from ....._tensor import Tensor
 from .....nn.modules.linear import Identity
 from .....nn.modules.module import Module
-from .....ops.from_data import tensor
+from .utils import Scaled, observed
 
 
-class QFunctional(Module):
+class QFunctional(Scaled):
     """What FloatFunctional becomes: results have `scale` and `zero_point`, and go through `activation_post_process`."""
 
     def __init__(self) -> None:
         super().__init__()
-        self.scale, self.zero_point, self.activation_post_process = 1.0, 0, Identity()
-
-    def _save_to_state_dict(self, destination: dict, prefix: str, keep_vars: bool) -> None:
-        super()._save_to_state_dict(destination, prefix, keep_vars)
-        destination[prefix + "scale"], destination[prefix + "zero_point"] = tensor(self.scale), tensor(self.zero_point)
-
-    def _load_from_state_dict(self, state_dict: dict, prefix: str, local_metadata: dict, strict: bool, *lists: Any) -> None:
-        self.scale, self.zero_point = float(state_dict.pop(prefix + "scale")), int(state_dict.pop(prefix + "zero_point"))
-        super()._load_from_state_dict(state_dict, prefix, local_metadata, False, *lists)
+        self.activation_post_process = Identity()
 
     def _get_name(self) -> str:
         return "QFunctional"
@@ -59,9 +51,8 @@ class QFunctional(Module):
     @classmethod
     def from_float(cls, mod: Module, use_precomputed_fake_quant: bool = False) -> QFunctional:
         """The quantized form of an observed FloatFunctional."""
-        scale, zero_point = mod.activation_post_process.calculate_qparams()
         made = cls()
-        made.scale, made.zero_point = float(scale), int(zero_point)
+        made.scale, made.zero_point = observed(mod)
         return made
 
 

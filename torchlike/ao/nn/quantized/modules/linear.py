@@ -10,8 +10,7 @@ from .....nn.modules.linear import Linear as FloatLinear
 from .....nn.modules.linear import NonDynamicallyQuantizableLinear
 from .....nn.modules.module import Module
 from .....ops.creation import zeros
-from .....ops.from_data import tensor
-from .utils import _quantize_weight
+from .utils import Weighted
 
 
 class LinearPackedParams(Module):
@@ -63,7 +62,7 @@ def empty_weight(rows: int, columns: int, dtype: Any) -> Tensor:
     return zeros(rows, columns, dtype=dt.float32)
 
 
-class Linear(Module):
+class Linear(Weighted):
     """x @ weight.T + bias with quint8 x (..., in_features), a qint8 weight and results of `scale` and `zero_point`."""
 
     _version: int | None = 3
@@ -75,7 +74,6 @@ class Linear(Module):
         weight = empty_weight(out_features, in_features, dtype)
         self._packed_params = LinearPackedParams(dtype)
         self._packed_params.set_weight_bias(weight, zeros(out_features, dtype=dt.float32) if bias_ else None)
-        self.scale, self.zero_point = 1.0, 0
 
     def forward(self, x: Tensor) -> Tensor:
         """The products."""
@@ -83,14 +81,6 @@ class Linear(Module):
 
     def _weight_bias(self) -> tuple[Tensor, Tensor | None]:
         return self._packed_params._weight_bias()
-
-    def weight(self) -> Tensor:
-        """The weight."""
-        return self._weight_bias()[0]
-
-    def bias(self) -> Tensor | None:
-        """The bias."""
-        return self._weight_bias()[1]
 
     def set_weight_bias(self, w: Tensor, b: Tensor | None) -> None:
         """Take another weight and bias."""
@@ -107,15 +97,10 @@ class Linear(Module):
     def __repr__(self) -> str:
         return f"{self._get_name()}({self.extra_repr()})"
 
-    def _save_to_state_dict(self, destination: dict, prefix: str, keep_vars: bool) -> None:
-        super()._save_to_state_dict(destination, prefix, keep_vars)
-        destination[prefix + "scale"], destination[prefix + "zero_point"] = tensor(self.scale), tensor(self.zero_point)
-
-    def _load_from_state_dict(self, state_dict: dict, prefix: str, local_metadata: dict, strict: bool, *lists: Any) -> None:
-        self.scale, self.zero_point = float(state_dict.pop(prefix + "scale")), int(state_dict.pop(prefix + "zero_point"))
+    def _load_from_state_dict(self, state_dict: dict, prefix: str, local_metadata: dict, *others: Any) -> None:
         if local_metadata.get("version") in (None, 1):  # the weight was the module's own
             self.set_weight_bias(state_dict.pop(prefix + "weight"), state_dict.pop(prefix + "bias"))
-        super()._load_from_state_dict(state_dict, prefix, local_metadata, False, *lists)
+        super()._load_from_state_dict(state_dict, prefix, local_metadata, *others)
 
     @classmethod
     def from_float(cls, mod: Module, use_precomputed_fake_quant: bool = False) -> Linear:
@@ -125,13 +110,9 @@ class Linear(Module):
             raise AssertionError(f"nnq.{cls.__name__}.from_float only works for {', '.join(c.__name__ for c in cls._FLOAT_MODULE)}, but got: {type(mod)}")
         if not hasattr(mod, "qconfig"):
             raise AssertionError("Input float module must have qconfig defined")
-        after, observer = mod.activation_post_process, mod.weight_fake_quant if trained else mod.qconfig.weight()
+        observer = mod.weight_fake_quant if trained else mod.qconfig.weight()
         layer = mod if trained or isinstance(mod, FloatLinear) else mod[0]
         observer(layer.weight)
         if observer.dtype is not dt.qint8:
             raise AssertionError(f"Weight observer must have dtype torch.qint8, got {observer.dtype}")
-        made = cls(layer.in_features, layer.out_features, dtype=dt.qint8)
-        made.set_weight_bias(_quantize_weight(layer.weight.detach().float(), observer), layer.bias)
-        scale, zero_point = after.calculate_qparams()
-        made.scale, made.zero_point = float(scale), int(zero_point)
-        return made
+        return cls(layer.in_features, layer.out_features, dtype=dt.qint8)._take(layer, observer, mod)

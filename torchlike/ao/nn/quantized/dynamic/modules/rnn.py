@@ -151,10 +151,10 @@ class RNNBase(Module):
 
     def set_weight_bias(self, weight_bias_dict: dict[str, Tensor]) -> None:
         """Take other weights and biases, by these names."""
-        self._all_weight_values = ModuleList([PackedParameter(_cell(*(
-            pack_weight_bias(weight_bias_dict[f"weight_{kind}_{name}"], weight_bias_dict[f"bias_{kind}_{name}"],
-                             weight_bias_dict[f"weight_{kind}_{name}"].dtype if weight_bias_dict[f"weight_{kind}_{name}"].dtype is dt.qint8 else dt.float16)
-            for kind in ("ih", "hh")))) for name in self._names()])
+        def packed(of: str) -> Any:
+            weight = weight_bias_dict["weight_" + of]
+            return pack_weight_bias(weight, weight_bias_dict["bias_" + of], weight.dtype)
+        self._all_weight_values = ModuleList([PackedParameter(_cell(packed("ih_" + name), packed("hh_" + name))) for name in self._names()])
 
     @classmethod
     def from_float(cls, mod: Module, use_precomputed_fake_quant: bool = False) -> RNNBase:
