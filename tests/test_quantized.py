@@ -124,8 +124,8 @@ def test_facts(torch):
                      "len(q)", "q.dim()", "q.q_scale()", "q.q_zero_point()", "q.qscheme()", "q.int_repr()", "c.int_repr()", "torch.int_repr(q)", "torch.q_scale(q)",
                      "c.q_scale()", "c.q_zero_point()", "q.q_per_channel_axis()", "c.q_per_channel_axis()", "c.q_per_channel_zero_points()", "x.q_scale()",
                      "x.int_repr()", "x.qscheme()", "torch.is_tensor(q)", "isinstance(q, torch.ByteTensor)", "q[0, 0].item()", "float(q[0, 0])", "q.item()",
-                     "bool(q)", "bool(q[0, 0])", "q.tolist()", "q.numpy()", "q.data_ptr() == q.view(6).data_ptr()", "q.untyped_storage().nbytes()",
-                     "str(q.storage().dtype)", "torch.result_type(q, x)",
+                     "x.to_sparse().q_scale()", "bool(q)", "bool(q[0, 0])", "q.tolist()", "q.numpy()", "q.data_ptr() == q.view(6).data_ptr()",
+                     "q.untyped_storage().nbytes()", "str(q.storage().dtype)", "torch.result_type(q, x)",
                      "torch.iinfo(torch.qint8).max", "torch.iinfo(torch.qint32).min", "torch.iinfo(torch.quint8).dtype", "repr(torch.iinfo(torch.qint8))",
                      "hash(q) == hash(q)", "q.requires_grad_()")
 
@@ -137,7 +137,9 @@ def test_views_and_indices(torch):
                      "q.flatten()", "c.flatten()", "q.unsqueeze(0)", "c.unsqueeze(0)", "c[None].squeeze(0)", "q.expand(2, 2, 3)", "torch.split(q, 1)", "q.chunk(2)",
                      "q.unbind()", "list(q)", "q.flip(0)", "q.repeat(2, 1)", "torch.cat([q, q])", "torch.cat([q, qt(x, 0.2, 0, torch.quint8)])", "torch.cat([q, i])",
                      "torch.cat([c, c])", "torch.stack([q, q])", "q.index_select(0, torch.tensor([1]))", "torch.narrow(q, 0, 0, 1)", "q.as_strided((2,), (1,))",
-                     "torch.dequantize([q, c])", "torch.dequantize(x)", "q.sort()[1]", "q.topk(1)", "q.max(0)[1]")
+                     "torch.dequantize([q, c])", "torch.dequantize(x)", "q.sort()[1]", "q.topk(1)", "q.max(0)[1]",
+                     "q.view_as(q)", "q.view_as(x.t())", "x.view_as(q.t().contiguous())", "q.t().reshape_as(q)", "q[:, :1].expand_as(q)", "x[:1].expand_as(q)",
+                     "c[:, :1].expand_as(c)", "torch.mean(input=q)")
 
 
 @same

@@ -132,7 +132,7 @@ def _mended(f: Callable, run: Callable, args: tuple, kwargs: dict, error: Except
     """What to call instead of f, which failed with `error`; None where nothing is. Raises torch's error where an argument is of the wrong kind."""
     if error.__class__ is Refused:
         return functools.partial(sparse_form(f.__name__, error), *args, **kwargs)
-    form = _quantized_form(f.__name__, args)
+    form = _quantized_form(f.__name__, args, kwargs)
     if form is not None:
         return functools.partial(form, *args, **kwargs)
     if _is_of_class(f, args):
@@ -211,9 +211,9 @@ def sparse_form(name: str, error: Refused) -> Callable:
     return found
 
 
-def _quantized_form(name: str, args: tuple) -> Callable | None:
+def _quantized_form(name: str, args: tuple, kwargs: dict) -> Callable | None:
     """What runs for a quantized argument, where something else of it was asked first: its type is none that kernels know."""
-    return next((a.forms.get(name) for a in args if isinstance(a, Tensor) and a._sparse and a.is_quantized), None)
+    return next((a.forms.get(name) for a in (*args, *kwargs.values()) if isinstance(a, Tensor) and a._sparse and a.is_quantized), None)
 
 
 ARRAY_WORDS = {"x": "input", "a": "input", "x1": "input", "x2": "other"}  # names by which NumPy has them, and torch takes them too
@@ -262,7 +262,7 @@ def with_out(f: Callable) -> Callable:
             if error.__class__ is Refused:
                 made = sparse_form(f.__name__, error)(*args, **kwargs)
                 return made if out is None else _sparse_into(out, made, f.__name__, error)
-            form = _quantized_form(name, args) if out is None else None
+            form = _quantized_form(name, args, kwargs) if out is None else None
             if form is not None:
                 return form(*args, **kwargs)
             if _is_of_class(f, args):

@@ -6,12 +6,10 @@ import math
 from .._core import dtype as dt
 from .._tensor import Tensor
 from ..nn import functional
-from .linear import weight_scales
-from .quantizers import PerChannel, PerTensor
+from .linear import EXACT, weight_scales
+from .quantizers import PerTensor
 from .requantizing import inputs, requantized
 from .tensor import Quantized
-
-_EXACT = 1 << 24  # float32 holds every integer up to here
 
 
 class PackedConv:
@@ -21,15 +19,14 @@ class PackedConv:
         if not isinstance(weight, Quantized):
             raise NotImplementedError(f"Could not run 'quantized::conv_prepack' with arguments from the '{weight.device.type.upper()}' backend.")
         self.weight, self.bias, self.stride, self.padding, self.dilation, self.groups = weight, bias, tuple(stride), tuple(padding), tuple(dilation), groups
+        self._scales = weight_scales(weight)
         self._kernel: Tensor | None = None
 
     def kernel(self) -> Tensor:
         """The integers without zero points, of a type that holds every sum of products."""
         if self._kernel is None:
-            quantizer, w = self.weight._quantizer, self.weight.int_repr().to(dt.int32)
-            zero_points = quantizer.zero_points.reshape(-1, *(1,) * (w.ndim - 1)) if isinstance(quantizer, PerChannel) else quantizer.zero_point
-            w = w - zero_points
-            exact = math.prod(w.shape[1:]) * 255 * int(w.abs().max()) < _EXACT if w.numel() else True
+            w = self.weight._quantizer.centered(self.weight._held)
+            exact = math.prod(w.shape[1:]) * 255 * int(w.abs().max()) < EXACT if w.numel() else True
             self._kernel = w.to(dt.float32 if exact else dt.float64)
         return self._kernel
 
@@ -38,9 +35,9 @@ class PackedConv:
         n = self.weight.ndim - 2
         quantizer = inputs(x, f"conv{n}d{'_relu' * relu}")
         kernel = self.kernel()
-        numbers = x._held.to(dt.int32).sub(quantizer.zero_point).to(kernel.dtype)
+        numbers = quantizer.centered(x._held).to(kernel.dtype)
         padding = self.padding
         if padding_mode != "zeros":
             numbers, padding = functional.pad(numbers, around, mode=padding_mode), (0,) * n
         total = (functional.conv1d, functional.conv2d, functional.conv3d)[n - 1](numbers, kernel, None, self.stride, padding, self.dilation, self.groups)
-        return requantized(total.to(dt.float64), quantizer.scale, weight_scales(self.weight), self.bias, PerTensor(float(scale), int(zero_point), dt.quint8), relu)
+        return requantized(total.to(dt.float64), quantizer.scale, self._scales, self.bias, PerTensor(float(scale), int(zero_point), dt.quint8), relu)

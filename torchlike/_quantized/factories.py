@@ -14,7 +14,7 @@ from .qparams import choose
 from .quantizers import PerChannel, PerTensor, Quantizer
 from .tensor import Quantized, quantized
 
-_OF_STORED = {"int8": dt.qint8, "uint8": dt.quint8, "int32": dt.qint32}
+_OF_STORED = {dt.from_numpy_dtype(integers): dt.by_name(name) for name, integers in STORED.items()}
 
 
 def _numbers(input: Any) -> Tensor:
@@ -102,9 +102,9 @@ def _make_per_channel_quantized_tensor(input: Tensor, scale: Tensor, zero_point:
 
 
 def _quantized_type(integers: Tensor) -> dt.dtype:
-    if integers.dtype.name not in _OF_STORED:
+    if integers.dtype not in _OF_STORED:
         raise RuntimeError("Creation of quantized tensor requires quantized dtype like torch.quint8")
-    return _OF_STORED[integers.dtype.name]
+    return _OF_STORED[integers.dtype]
 
 
 def _empty(size: Any, quantizer: Quantizer, device: Any = None) -> Tensor:

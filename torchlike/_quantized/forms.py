@@ -26,11 +26,10 @@ def _strided(name: str) -> Callable:
     return form
 
 
-for _name in ("permute", "transpose", "t", "movedim", "moveaxis", "swapaxes", "swapdims", "expand", "expand_as", "narrow", "unfold", "as_strided", "diagonal",
-              "index_select", "flip", "repeat", "split", "chunk", "unbind", "tensor_split", "adjoint", "mT", "mH", "T", "H", "split_with_sizes", "hsplit",
-              "vsplit", "tile", "take_along_dim"):
+for _name in ("permute", "transpose", "t", "movedim", "moveaxis", "swapaxes", "swapdims", "expand", "narrow", "unfold", "as_strided", "diagonal",
+              "index_select", "flip", "repeat", "split", "chunk", "unbind", "tensor_split", "adjoint", "split_with_sizes", "hsplit",
+              "vsplit", "tile"):
     FORMS[_name] = _strided(_name)
-del FORMS["take_along_dim"]
 
 
 def _kept(name: str) -> Callable:
@@ -41,14 +40,21 @@ def _kept(name: str) -> Callable:
     return form
 
 
-for _name in ("view", "reshape", "flatten", "ravel", "view_as", "reshape_as", "unflatten", "contiguous", "clone", "detach", "alias", "cpu", "cuda", "pin_memory"):
+for _name in ("view", "reshape", "flatten", "ravel", "unflatten", "contiguous", "clone", "detach", "alias", "cpu", "cuda", "pin_memory"):
     if hasattr(Tensor, _name):
         FORMS[_name] = _kept(_name)
 
 
-def view(input: Quantized, *shape: Any, **kwargs: Any) -> Quantized:
-    """Another shape; another element type only of the same meaning."""
-    return input._like(Tensor.view(input._held, *shape, **kwargs))
+def _as_shape_of(name: str) -> Callable:
+    """A function of a tensor, perhaps a quantized one, and the shape of another."""
+    def form(input: Tensor, other: Tensor) -> Tensor:
+        return getattr(input, name.removesuffix("_as"))(other.shape)
+    form.__name__ = name
+    return form
+
+
+for _name in ("expand_as", "reshape_as", "view_as"):
+    FORMS[_name] = _as_shape_of(_name)
 
 
 def squeeze(input: Quantized, *dims: Any, **kwargs: Any) -> Quantized:
@@ -357,13 +363,12 @@ for _name in ("max", "min", "amax", "amin", "sort", "topk", "max_pool1d", "max_p
 for _name in ("avg_pool2d", "adaptive_avg_pool2d", "avg_pool3d", "adaptive_avg_pool3d"):
     FORMS[_name] = _averaging(_name)
 FORMS.update({"sigmoid": _into("sigmoid", 1 / 256, 0), "hardsigmoid": _into("hardsigmoid", 1 / 256, 0), "tanh": _into("tanh", 2 / 256, 128)})
-for _f in (view, squeeze, unsqueeze, select, copy_, share_memory_, resize_,
+for _f in (squeeze, unsqueeze, select, copy_, share_memory_, resize_,
            fill_, masked_fill, masked_fill_, to, equal, isclose, result_type, clamp, relu, relu_, hardtanh, relu6, cat, stack, pad, interpolate, empty_like,
            full_like, ones_like):
     FORMS[_f.__name__] = _f
 FORMS.update({"__getitem__": getitem, "getitem": getitem, "__setitem__": setitem, "concat": cat, "concatenate": cat, "clip": clamp, "allclose": isclose})
 for _name in ("T", "H", "mT", "mH"):
-    del FORMS[_name]
     setattr(Quantized, _name, property(lambda self, name=_name: _strided("t")(self) if name in "TH" and self.ndim == 2 else _strided("transpose")(self, -2, -1)))
 finish(Quantized)
 for _name in ("__getitem__", "__setitem__", *(f"__{n}__" for n in ("eq", "ne", "lt", "le", "gt", "ge"))):

@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import numpy as np
 
+from .._core import dtype as dt
 from .._core.registry import Op
 
-LIMITS = {"qint8": (-128, 127), "quint8": (0, 255), "qint32": (-(1 << 31), (1 << 31) - 1)}
-STORED = {"qint8": np.dtype(np.int8), "quint8": np.dtype(np.uint8), "qint32": np.dtype(np.int32)}
+STORED = {d.name: d.integers for d in (dt.qint8, dt.quint8, dt.qint32)}
+LIMITS = {name: (int(np.iinfo(kind).min), int(np.iinfo(kind).max)) for name, kind in STORED.items()}
 _OF_NAN = {"qint8": 127, "quint8": 255, "qint32": -(1 << 31)}
 
 
@@ -55,12 +56,10 @@ def _dequantize_channels(xp, n, scales, zero_points, axis):
 
 
 def _as_integers(x, *others):
-    from .._core import dtype as dt
     return x.shape, dt.from_numpy_dtype(STORED[others[-1]])
 
 
 def _as_singles(n, *others):
-    from .._core import dtype as dt
     return n.shape, dt.float32
 
 

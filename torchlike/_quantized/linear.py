@@ -20,21 +20,21 @@ from .quantizers import PerChannel, PerTensor
 from .requantizing import inputs, requantized
 from .tensor import Quantized
 
-_EXACT = 1 << 24  # float32 holds every integer up to here
+EXACT = 1 << 24  # float32 holds every integer up to here
 
 
 def _product(xp, q, matrix, largest):
     """`q @ matrix` of integers as doubles, exact: |q| <= 256, |matrix| <= largest."""
-    columns = max(1, _EXACT // (256 * largest))
+    columns = max(1, EXACT // (256 * largest))
     total = 0.0
     for start in range(0, q.shape[1], columns):
         total = total + xp.matmul(q[:, start:start + columns], matrix[start:start + columns]).astype(np.float64)
     return total
 
 
-def _linear_dynamic(xp, x, matrix, scales, bias, smallest, largest, bound):
+def _linear_dynamic(xp, x, matrix, scales, bias, largest, bound):
     flat = x.reshape(-1, x.shape[-1])
-    scale, zero_point = choose_with(xp, flat.min().astype(np.float64), flat.max().astype(np.float64), smallest, largest)
+    scale, zero_point = choose_with(xp, flat.min().astype(np.float64), flat.max().astype(np.float64), 0, largest)
     scale = scale.astype(np.float32)
     q = (xp.clip(places(xp, flat, scale, zero_point, True), 0.0, 255.0) - zero_point).astype(np.float32)
     total = single(xp, _product(xp, q, matrix, bound))
@@ -66,6 +66,7 @@ class PackedLinear:
 
     def __init__(self, weight: Tensor, bias: Tensor | None, half: bool = False):
         self.weight, self.bias, self.half = weight, bias, half
+        self._scales = None if half else weight_scales(weight)
         self._matrix: Tensor | None = None
 
     def matrix(self) -> Tensor:
@@ -75,9 +76,13 @@ class PackedLinear:
             if self.half:
                 self._matrix = weight.detach().clamp(-65504.0, 65504.0).to(dt.float16).to(dt.float32)
             else:
-                zero_points = weight._quantizer.zero_points.unsqueeze(1) if isinstance(weight._quantizer, PerChannel) else weight._quantizer.zero_point
-                self._matrix = (weight.int_repr().to(dt.int32) - zero_points).to(dt.float32).t().contiguous()
+                self._matrix = weight._quantizer.centered(weight._held).to(dt.float32).t().contiguous()
         return self._matrix
+
+    def _bound(self) -> int:
+        """No integer of the matrix is larger."""
+        quantizer = self.weight._quantizer
+        return 128 if isinstance(quantizer, PerTensor) and quantizer.zero_point == 0 else 256
 
     def dynamic(self, x: Tensor, reduce_range: bool = False) -> Tensor:
         """The product with inputs (..., in) of float32, which become integers of 8 bits or, with `reduce_range`, of 7."""
@@ -91,19 +96,16 @@ class PackedLinear:
             return linear(x.detach(), self.matrix(), None if self.bias is None else self.bias.detach())
         if not x.numel():
             return x.new_zeros((*x.shape[:-1], self.weight.shape[0]))
-        quantizer = self.weight._quantizer
-        symmetric = not isinstance(quantizer, PerChannel) and quantizer.zero_point == 0
         bias = None if self.bias is None else self.bias.detach()
-        return apply(LINEAR_DYNAMIC, (x.detach(), self.matrix(), weight_scales(self.weight), bias), (0, 127 if reduce_range else 255, 128 if symmetric else 256))
+        return apply(LINEAR_DYNAMIC, (x.detach(), self.matrix(), self._scales, bias), (127 if reduce_range else 255, self._bound()))
 
     def static(self, x: Quantized, scale: float, zero_point: int, relu: bool = False) -> Quantized:
         """The product with quint8 inputs (..., in), with another scale."""
         quantizer = inputs(x, "linear_relu" if relu else "linear")
         if x.shape[-1] != self.weight.shape[1]:
             raise RuntimeError(f"The number of rows in the packB should be equal to K: {x.shape[-1]}")
-        bound = 128 if isinstance(self.weight._quantizer, PerTensor) and self.weight._quantizer.zero_point == 0 else 256
-        total = apply(PRODUCT, (x._held.reshape(-1, x.shape[-1]), quantizer.zero_point, self.matrix()), (bound,))
-        made = requantized(total, quantizer.scale, weight_scales(self.weight), self.bias, PerTensor(float(scale), int(zero_point), dt.quint8), relu)
+        total = apply(PRODUCT, (x._held.reshape(-1, x.shape[-1]), quantizer.zero_point, self.matrix()), (self._bound(),))
+        made = requantized(total, quantizer.scale, self._scales, self.bias, PerTensor(float(scale), int(zero_point), dt.quint8), relu)
         return made.view(*x.shape[:-1], self.weight.shape[0])
 
     def __reduce__(self) -> tuple:

@@ -19,7 +19,7 @@ def expected(schemes: str) -> NoReturn:
 
 
 class Quantizer:
-    """Base of both: `dtype` is the quantized type."""
+    """Base of both, which `quantize` float32 numbers, `dequantize` integers, and say whether integers mean the `same` to another; `dtype` is the quantized type."""
 
     dtype: dt.dtype
     qscheme: qscheme
@@ -33,19 +33,7 @@ class Quantizer:
     @property
     def stored(self) -> dt.dtype:
         """The type of the integers."""
-        return dt.from_numpy_dtype(STORED[self.dtype.name])
-
-    def quantize(self, x: Tensor) -> Tensor:
-        """The integers of float32 numbers."""
-        raise NotImplementedError
-
-    def dequantize(self, integers: Tensor) -> Tensor:
-        """float32 numbers."""
-        raise NotImplementedError
-
-    def same(self, other: Quantizer) -> bool:
-        """Whether integers stand for the same."""
-        raise NotImplementedError
+        return dt.from_numpy_dtype(self.dtype.integers)
 
     def check(self, zero_point: int, function: str) -> None:
         """RuntimeError where a zero point is no integer of the type."""
@@ -77,6 +65,10 @@ class PerTensor(Quantizer):
         low, high = LIMITS[self.dtype.name]
         inverse = np.float32(1) / np.float32(self.scale)
         return int(np.clip(np.rint(np.float32(np.float64(np.float32(number)) * np.float64(inverse) + self.zero_point)), low, high))
+
+    def centered(self, n: Tensor) -> Tensor:
+        """int32 without the zero point."""
+        return n.to(dt.int32) - self.zero_point
 
     def parts(self) -> tuple:
         """As files have it."""
@@ -115,6 +107,10 @@ class PerChannel(Quantizer):
             raise RuntimeError(f"Channel axis out of range in per channel affine quantization. Got: {self.axis}Expected: [0, {len(shape)})")
         if shape[self.axis] != len(self.scales):
             raise RuntimeError(f"length of scales must equal to channel, expected {shape[self.axis]} got, {len(self.scales)}")
+
+    def centered(self, n: Tensor) -> Tensor:
+        """int32 without the zero points."""
+        return n.to(dt.int32) - self.zero_points.reshape([-1 if d == self.axis else 1 for d in range(n.ndim)])
 
     def parts(self) -> tuple:
         return self.qscheme, self.scales, self.zero_points, self.axis

@@ -15,7 +15,6 @@ _PACKAGE = __package__.replace(".ops", "._quantized")
 
 def _later(name: str) -> Callable:
     def call(*args: Any, **kwargs: Any) -> Any:
-        importlib.import_module(_PACKAGE)
         return getattr(importlib.import_module(f"{_PACKAGE}.factories"), name)(*args, **kwargs)
     call.__name__ = call.__qualname__ = name
     return call
@@ -28,7 +27,7 @@ for _name in ("quantize_per_tensor", "quantize_per_channel", "quantize_per_tenso
 
 def _only_quantized(name: str, function: bool) -> None:
     def ask(input: Tensor) -> Any:
-        if input._sparse and input.is_quantized:
+        if input._sparse:
             return getattr(type(input), name)(input)
         raise Refused(name, input.device.type.upper())
     ask.__name__ = ask.__qualname__ = name

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from torchlike._tensor import Tensor
-from torchlike.nn import functional
+from torchlike.nn.functional import relu
 from torchlike.nn.modules.linear import Identity
 from torchlike.nn.modules.module import Module
 from torchlike.ops.joining import cat
@@ -47,7 +47,7 @@ class FXFloatFunctional(Module):
 
     def add_relu(self, x: Tensor, y: Tensor) -> Tensor:
         """relu of the sum."""
-        return self._observed(functional.relu(add(x, y)))
+        return self._observed(relu(add(x, y)))
 
     def matmul(self, x: Tensor, y: Tensor) -> Tensor:
         """torch.matmul."""
