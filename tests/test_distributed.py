@@ -132,7 +132,7 @@ if rank == 0:
     print(told, x.tolist(), y.item())
 """
 
-LATE = """import datetime, time
+LATE = """import datetime, gc, weakref
 import torchlike as torch
 import torchlike.distributed as dist
 dist.init_process_group(timeout=datetime.timedelta(seconds=20))
@@ -153,6 +153,10 @@ if dist.get_rank() == 1:
 else:
     w.wait()
     print(x.item(), w.source_rank())
+    held = weakref.ref(x)
+    del x, w
+    gc.collect()
+    print(held())
 """
 
 
@@ -163,7 +167,7 @@ def test_ours_alone_over_processes(subject, tmp_path):
         "batch_norm": (BATCH_NORM, []),  # the whole batch's, in each process
         "ended": (ENDED, ["Connection closed by peer: rank 1"] * 3 + ["2.0"]),
         "mixed": (MIXED, ["[None, 'the ranks of a group called different collectives: all_reduce here, broadcast on rank 0'] [1.0, 1.0] 1.0"]),
-        "late": (LATE, ["False", "Timed out waiting 300ms for rank 1", "Timed out waiting 100ms for rank 1", "Operation timed out!", "1.0 1"]),
+        "late": (LATE, ["False", "Timed out waiting 300ms for rank 1", "Timed out waiting 100ms for rank 1", "Operation timed out!", "1.0 1", "None"]),
     }
     for name, (text, _) in programs.items():
         (tmp_path / f"{name}.py").write_text(text)

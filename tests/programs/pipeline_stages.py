@@ -129,8 +129,8 @@ def other_arguments():
     stepped(stages, scheduled("InterleavedZeroBubble", stages, 4, loss_fn=mse), x.detach(), y)
     group = dist.new_group([0, 1])
     stages = built(Layer, 1, group=group)
-    schedule = schedules._ScheduleForwardOnly(stages[0], 3)
-    tell(show(schedule.step(x.detach()) if stages[0].is_first else schedule.step()))
+    given = (x.detach(),) if stages[0].is_first else ()
+    tell(show(schedules._ScheduleForwardOnly(stages[0], 3).step(*given)), show(schedules._ScheduleForwardOnly(stages[0], 3, loss_fn=mse).eval(*given)))
 
 
 def own_schedules():

@@ -57,6 +57,14 @@ def known(context):
         return str(error).splitlines()[0]
 
 
+def error_of(run):
+    """Its class alone: the text of a binding's TypeError is its own."""
+    try:
+        run()
+    except Exception as error:
+        return type(error).__name__
+
+
 class Fails(torch.autograd.Function):
     @staticmethod
     def forward(ctx, x):
@@ -165,6 +173,8 @@ def contexts():
         show("no graph", lambda: autograd.backward(context, [torch.ones(1)]))
         show("no scalar", lambda: autograd.backward(context, [a.expand(2) * 2]))
         show("a leaf", lambda: autograd.backward(context, [a]))
+        for call in (lambda: autograd.backward("a", []), lambda: autograd.backward(context, a), lambda: autograd.get_gradients("a"), lambda: autograd._is_valid_context("a")):
+            print("no number", error_of(call))
         show("unknown", lambda: autograd.backward(77, [a * 2]))
         out = rpc.rpc_sync("worker1", product, args=(a, b)).sum()
         autograd.backward(context, [out])

@@ -111,9 +111,10 @@ class ProcessGroup:
 
     def posted(self, ranks: set[int], key: bytes, receiving: Receiving) -> Receiving:
         """Messages go to receives in the order in which those were asked for, whichever is waited for first."""
-        waiting = [(sources, earlier) for sources, earlier in self._posted.get(key, ()) if not earlier.taken]
-        receiving.after = [earlier for sources, earlier in waiting if not sources.isdisjoint(ranks)]
-        self._posted[key] = [*waiting, (ranks, receiving)]
+        waiting, entry = self._posted.setdefault(key, []), (ranks, receiving)
+        receiving.after = [earlier for sources, earlier in waiting.copy() if not sources.isdisjoint(ranks)]
+        waiting.append(entry)
+        receiving.when_taken(lambda: waiting.remove(entry))  # it holds a tensor and a message
         return receiving
 
     def exchange(self, kind: str, timeout: timedelta | None = None) -> Callable[[dict, set], dict]:

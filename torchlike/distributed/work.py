@@ -69,10 +69,9 @@ class Receiving(Work):
         self._receiving = threading.Lock()
         self.after: list[Receiving] = []  # receives that were asked for earlier, which the next messages are for
 
-    @property
-    def taken(self) -> bool:
-        """Whether its message is there."""
-        return self._ready.done()
+    def when_taken(self, call: Callable[[], Any]) -> None:
+        """Let `call` be called when the message is there."""
+        self._ready.add_done_callback(lambda _: call())
 
     def _taken(self, seconds: float | None) -> bool:
         with self._receiving:

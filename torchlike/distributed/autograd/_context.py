@@ -153,6 +153,8 @@ def _at(number: int) -> DistAutogradContext:
 
 
 def retrieve(number: int) -> DistAutogradContext:
+    if not isinstance(number, int):
+        raise TypeError(f"incompatible function arguments: a context's number is an int, not {number!r}")
     ready()
     found = here.contexts.get(number)
     if found is None:

@@ -193,9 +193,8 @@ def backward(context_id: int, roots: list[Tensor], retain_graph: bool = False) -
 
     RuntimeError for no roots, for a root that has no graph or is no scalar, for an unknown context, and for what goes wrong anywhere.
     """
-    if not isinstance(context_id, int) or not isinstance(roots, (list, tuple)) or not all(isinstance(t, Tensor) for t in roots):
-        raise TypeError("backward(): incompatible function arguments: (contextId: int, roots: list of Tensors, retain_graph: bool = False), not "
-                        f"({context_id!r}, {roots!r})")
+    if not isinstance(roots, (list, tuple)) or not all(isinstance(t, Tensor) for t in roots):
+        raise TypeError(f"backward(): incompatible function arguments: the roots are a list of Tensors, not {roots!r}")
     where = retrieve(context_id)
     if not roots:
         raise RuntimeError("No tensors provided for gradient computation.")

@@ -50,8 +50,6 @@ class _Action(NamedTuple):
             return f"({';'.join(map(repr, self.sub_actions))}){self.computation_type.value}"
         return f"{self.stage_index}{self.computation_type.value}{'' if self.microbatch_index is None else self.microbatch_index}"
 
-    __str__ = __repr__
-
     @property
     def is_compute_op(self) -> bool:
         return self.computation_type in COMPUTATIONS

@@ -13,14 +13,13 @@ from typing import Any
 import torchlike
 from torchlike import library
 from torchlike._tensor import Tensor
-from torchlike.fx.graph_module import GraphModule
+from torchlike.fx.graph_module import GraphModule, _assign_attr, _get_attr
 from torchlike.fx.interpreter import Interpreter
 from torchlike.fx.node import Node, map_aggregate
 from torchlike.fx.passes.split_module import split_module
 from torchlike.nn.modules.module import Module
 from torchlike.nn.parameter import Parameter as Weight
 
-from ._backward import stage_backward
 from ._metadata import PipeInfo
 from ._traced_stage import _PipelineStage
 
@@ -67,8 +66,7 @@ class Pipe(Module):
         self.executor = _Detaching(split_gm)
         self.num_stages, self.has_loss_and_backward, self.loss_spec = num_stages, has_loss_and_backward, loss_spec
         for node in split_gm.graph.nodes:
-            known = node.op in ("call_module", "placeholder", "output") or node.op == "call_function" and node.target in (operator.getitem, stage_backward)
-            if not known:
+            if node.op not in ("call_module", "placeholder", "output") and node.target is not operator.getitem:
                 raise AssertionError(f"Unexpected node: {node}")
         users: dict[Weight, dict[str, str]] = {}
         for stage, module in split_gm.named_children():
@@ -141,8 +139,6 @@ class Pipe(Module):
     def __repr__(self) -> str:
         return repr(self.split_gm)
 
-    __str__ = __repr__
-
     def info(self) -> PipeInfo:
         """What stages have to know of the pipe."""
         return PipeInfo(self.split_gm.graph, self.num_stages, self.has_loss_and_backward)
@@ -165,7 +161,7 @@ def _cut(traced: GraphModule, original: Module) -> tuple[GraphModule, int]:
             part, due = part + due, False
             places[node] = part
     split = split_module(traced, traced, places.__getitem__, partition_affix="pp")
-    state = {node: _attribute(traced, node.target) for node in split.graph.nodes if node.op == "get_attr"}
+    state = {node: _get_attr(traced, node.target) for node in split.graph.nodes if node.op == "get_attr"}
     for call in [node for node in split.graph.nodes if node.op == "call_module"]:
         stage = split.get_submodule(call.target)
         _own(stage, call, state)
@@ -180,12 +176,6 @@ def _cut(traced: GraphModule, original: Module) -> tuple[GraphModule, int]:
     return split, part + 1
 
 
-def _attribute(module: Any, path: str) -> Any:
-    for name in path.split("."):
-        module = getattr(module, name)
-    return module
-
-
 def _own(stage: GraphModule, call: Node, state: dict[Node, Any]) -> None:
     """Give a stage the parameters and buffers that it was called with."""
     placeholders = [node for node in stage.graph.nodes if node.op == "placeholder"]
@@ -194,19 +184,7 @@ def _own(stage: GraphModule, call: Node, state: dict[Node, Any]) -> None:
         if given not in state:
             kept.append(given)
             continue
-        *path, name = given.target.split(".")
-        owner: Module = stage
-        for part in path:
-            if part not in owner._modules:
-                owner.add_module(part, Module())
-            owner = owner._modules[part]
-        value = state[given]
-        if isinstance(value, Weight):
-            owner.register_parameter(name, value)
-        elif isinstance(value, Tensor):
-            owner.register_buffer(name, value)
-        else:
-            setattr(owner, name, value)
+        _assign_attr(state[given], stage, given.target)
         with stage.graph.inserting_after(last):
             inside = stage.graph.get_attr(given.target)
         inside.meta = placeholder.meta
@@ -264,7 +242,7 @@ def _marked(module: Module, spec: dict[str, SplitPoint]) -> Iterator[None]:
 
     try:
         for name, at in spec.items():
-            if at not in (SplitPoint.BEGINNING, SplitPoint.END):
+            if not isinstance(at, SplitPoint):
                 raise ValueError("Unknown split point type.")
             found, path = module, name.split(".")
             for i, part in enumerate(path):

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torchlike
 from torchlike._tensor import Tensor
+from torchlike.fx.node import map_aggregate
 
 
 class PipeliningMetadataError(RuntimeError):
@@ -31,7 +32,7 @@ class TensorMeta:
         return torchlike.empty_strided(self.shape, self.stride, dtype=self.dtype, device=device)
 
     def gradient(self) -> TensorMeta | None:
-        return TensorMeta(self.shape, self.stride, self.dtype, False) if self.requires_grad else None
+        return replace(self, requires_grad=False) if self.requires_grad else None
 
     def differences(self, other: TensorMeta) -> list[str]:
         """What differs, but for whether a gradient is required: that depends on the run."""
@@ -87,5 +88,4 @@ class PipeInfo:
 
 def described(value: Any) -> Any:
     """For an error's text: tensors by their shape."""
-    from torchlike.fx.node import map_aggregate
     return map_aggregate(value, lambda v: f"Tensor({v.shape}, grad={v.requires_grad}, dtype={v.dtype})" if isinstance(v, Tensor) else str(v))

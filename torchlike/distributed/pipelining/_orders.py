@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 
 from ._actions import BACKWARD_INPUT, BACKWARD_WEIGHT, FORWARD, FULL_BACKWARD, OVERLAP_F_B, Order, _Action, _ComputationType
 
@@ -48,9 +48,8 @@ def looped_bfs(rank: int, ranks: int, local_stages: int, microbatches: int) -> A
             + [_Action(s, FULL_BACKWARD, m) for s in reversed(stages) for m in reversed(range(microbatches))])
 
 
-def _in_rounds(rank: int, ranks: int, local_stages: Iterable[int], per_round: int, microbatches: int, kind: _ComputationType) -> Iterator[_Action]:
+def _in_rounds(rank: int, ranks: int, local_stages: range, per_round: int, microbatches: int, kind: _ComputationType) -> Iterator[_Action]:
     """Each round's microbatches through all of a rank's stages."""
-    local_stages = list(local_stages)
     for first in range(0, microbatches, per_round):
         for s in local_stages:
             for m in range(first, first + per_round):
@@ -63,7 +62,7 @@ def interleaved(rank: int, ranks: int, local_stages: int, per_round: int, microb
     ahead = min((local_stages - 1) * per_round + (1 if zero_bubble else 2) * (ranks - 1 - rank), total)
     wait = ranks - rank - 1 if zero_bubble else local_stages * ranks + 2 * (ranks - 1 - rank) - (ahead + rank)
     forwards = list(_in_rounds(rank, ranks, range(local_stages), per_round, microbatches, FORWARD))
-    backwards = list(_in_rounds(rank, ranks, reversed(range(local_stages)), per_round, microbatches, BACKWARD_INPUT if zero_bubble else FULL_BACKWARD))
+    backwards = list(_in_rounds(rank, ranks, range(local_stages)[::-1], per_round, microbatches, BACKWARD_INPUT if zero_bubble else FULL_BACKWARD))
     weights = deque(a._replace(computation_type=BACKWARD_WEIGHT) for a in backwards) if zero_bubble else deque()
     found: Actions = [None] * rank + forwards[:ahead]
     if ahead:
@@ -128,9 +127,6 @@ class _Counting:
         if self.weights:
             self.actions.append(self.weights.popleft())
 
-    def count(self, stage: int, kind: _ComputationType) -> int:
-        return self.next[stage, kind]
-
 
 def zero_bubble_v(rank: int, ranks: int, stages: int, microbatches: int) -> Actions:
     """Two stages per rank, forth and back (https://arxiv.org/pdf/2401.10241, section 6). Fewer microbatches than fill the pipeline leave gaps."""
@@ -143,8 +139,8 @@ def zero_bubble_v(rank: int, ranks: int, stages: int, microbatches: int) -> Acti
         c.add(forth, FORWARD)
     for _ in range(ranks - rank):
         c.add(back, FORWARD, *both)
-    while c.count(back, FORWARD) < c.count(forth, FORWARD) or c.count(forth, FORWARD) < filled:
-        if c.count(forth, FORWARD) < filled:
+    while c.next[back, FORWARD] < c.next[forth, FORWARD] or c.next[forth, FORWARD] < filled:
+        if c.next[forth, FORWARD] < filled:
             c.add(forth, FORWARD)
         c.add(forth, *both)
         c.add(back, FORWARD, *both)
@@ -154,7 +150,7 @@ def zero_bubble_v(rank: int, ranks: int, stages: int, microbatches: int) -> Acti
     for _ in range(ranks - rank):
         c.add(forth, *both)
     for stage in (back, forth):
-        c.add(stage, *[BACKWARD_WEIGHT] * (c.count(stage, BACKWARD_INPUT) - c.count(stage, BACKWARD_WEIGHT)))
+        c.add(stage, *[BACKWARD_WEIGHT] * (c.next[stage, BACKWARD_INPUT] - c.next[stage, BACKWARD_WEIGHT]))
     return [a if a is not None and a.microbatch_index < microbatches else None for a in c.actions]
 
 

@@ -136,10 +136,7 @@ class PipelineScheduleMulti(_PipelineSchedule):
                 if action is not None and not action.is_compute_op:
                     raise ValueError(f"Expected compute-only schedule but found communication action '{action}' at rank {rank}, position {i}. Communication "
                                      "actions (e.g. SEND_F, RECV_F, etc.) should not be present when format='compute_only'.")
-
-        def ranks(stage: int) -> int:
-            return self.stage_index_to_group_rank[stage]
-
+        ranks = self.stage_index_to_group_rank.__getitem__
         lowered = {rank: add_reduce_grad(add_unshard_reshard(rank_actions), self._n_microbatches) for rank, rank_actions in actions.items()}
         lowered = add_send_recv(lowered, ranks, self._num_stages)
         self.pipeline_order_with_comms = defer_receives(lowered, ranks) if self._defer_pp_recv else lowered

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 from torchlike.fx.node import Node
@@ -45,8 +46,7 @@ class _PipelineStage(_PipelineStageBase):
     @staticmethod
     def _meta(node: Node, requires_grad: bool) -> TensorMeta:
         meta = TensorMeta.of(node.meta["val"])
-        # the trace was without gradients
-        return TensorMeta(meta.shape, meta.stride, meta.dtype, requires_grad and meta.dtype.is_floating_point)
+        return replace(meta, requires_grad=requires_grad and meta.dtype.is_floating_point)  # the trace was without gradients
 
     def _received(self, has_backward: bool) -> tuple[_RecvInfo, ...]:
         found = []

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import Any
 
 from torchlike._dynamo import OptimizedModule
@@ -89,9 +89,9 @@ class _InOrder(PipelineScheduleSingle):
         arg_mbs, kwarg_mbs = self._check_inputs(arg_mbs, kwarg_mbs, target_mbs, losses)
         self._initialize_stage(arg_mbs[0], kwarg_mbs[0], None if target_mbs is None else target_mbs[0], loss_kwargs)
         stage, sent = self._stage, []
-        for action in self._actions_of(stage.stage_index):
-            if action is None:
-                continue
+        actions = [a for a in self._actions_of(stage.stage_index) if a is not None]
+        trains = any(a.computation_type is FULL_BACKWARD for a in actions)
+        for action in actions:
             m, forward = action.microbatch_index, action.computation_type is FORWARD
             with record_function(f"{'Forward' if forward else 'Backward'} {m}"):
                 for work in _sorted_batch_p2p((stage.get_fwd_recv_ops if forward else stage.get_bwd_recv_ops)(m)).values():
@@ -99,14 +99,15 @@ class _InOrder(PipelineScheduleSingle):
                 if forward:
                     output = stage.forward_one_chunk(m, arg_mbs[m], kwarg_mbs[m], save_forward_output=return_outputs)
                     sent += _sorted_batch_p2p(stage.get_fwd_send_ops(m)).values()
-                    self._maybe_compute_loss(stage, output, target_mbs, m, loss_kwargs)
+                    if trains:
+                        self._maybe_compute_loss(stage, output, target_mbs, m, loss_kwargs)
                 else:
                     stage.backward_one_chunk(m, loss=self._maybe_get_loss(stage, m), last_backward=m == self._n_microbatches - 1)
                     sent += _sorted_batch_p2p(stage.get_bwd_send_ops(m)).values()
         for work in sent:
             _wait_batch_p2p(work)
         self._update_losses(stage, losses)
-        if any(a is not None and a.computation_type is FULL_BACKWARD for a in self._actions_of(stage.stage_index)):
+        if trains:
             stage.perform_reduce_grad(self._n_microbatches if self.scale_grads else 1)
 
 
@@ -136,41 +137,13 @@ class ScheduleGPipe(_InOrder):
 class Schedule1F1B(_InOrder):
     """One forward and one backward in turn, once the pipeline is full. ValueError for fewer microbatches than stages."""
 
-    def __init__(
-        self,
-        stage: _PipelineStageBase,
-        n_microbatches: int,
-        loss_fn: Callable | None = None,
-        args_chunk_spec: Any = None,
-        kwargs_chunk_spec: Any = None,
-        output_merge_spec: Any = None,
-        scale_grads: bool = True,
-    ) -> None:
-        super().__init__(stage, n_microbatches, loss_fn, args_chunk_spec, kwargs_chunk_spec, output_merge_spec, scale_grads)
-        if n_microbatches < self._num_stages:
-            raise ValueError(f"Number of microbatches ({n_microbatches}) must be greater than or equal to the number of stages ({self._num_stages}).")
+    def _get_pipeline_order(self) -> Order | None:
+        if self._n_microbatches < self._num_stages:
+            raise ValueError(f"Number of microbatches ({self._n_microbatches}) must be greater than or equal to the number of stages ({self._num_stages}).")
+        return super()._get_pipeline_order()
 
     def _actions_of(self, stage: int) -> list[_Action | None]:
         return _orders.one_forward_one_backward(stage, self._num_stages, self._n_microbatches)
-
-
-class ScheduleLoopedBFS(_PipelineScheduleRuntime):
-    """All microbatches through a stage before the next one of the same rank (https://arxiv.org/abs/2211.05953)."""
-
-    def __init__(
-        self,
-        stages: list[_PipelineStageBase],
-        n_microbatches: int,
-        loss_fn: Callable | None = None,
-        output_merge_spec: Any = None,
-        scale_grads: bool = True,
-        backward_requires_autograd: bool = True,
-        defer_pp_recv: bool = False,
-    ) -> None:
-        super().__init__(stages, n_microbatches, loss_fn, output_merge_spec=output_merge_spec, scale_grads=scale_grads,
-                         backward_requires_autograd=backward_requires_autograd, defer_pp_recv=defer_pp_recv)
-        self.pipeline_order = {r: _orders.looped_bfs(r, self.pp_group_size, len(stages), n_microbatches) for r in range(self.pp_group_size)}
-        self._prepare_schedule_with_comms(self.pipeline_order)
 
 
 class _Planned(_PipelineScheduleRuntime):
@@ -212,12 +185,31 @@ class _Planned(_PipelineScheduleRuntime):
             raise ValueError(f"ZBV requires exactly 2 stages per rank, but got {self.n_local_stages}.")
         self.num_stages = self._num_stages
 
+    def _check_not_compiled(self) -> None:
+        """RuntimeError for a compiled module: its backward cannot be divided."""
+        for stage in self._stages:
+            if isinstance(stage.submod, Module) and any(isinstance(m, OptimizedModule) for m in stage.submod.modules()):
+                raise RuntimeError(f"The {type(self).__name__} schedule is not supported with stage modules that have used torch.compile. "
+                                   "Found OptimizedModule in OptimizedModule")
 
-def _check_not_compiled(stages: Iterable[_PipelineStageBase], name: str) -> None:
-    """RuntimeError for a compiled module: its backward cannot be divided."""
-    for stage in stages:
-        if isinstance(stage.submod, Module) and any(isinstance(m, OptimizedModule) for m in stage.submod.modules()):
-            raise RuntimeError(f"The {name} schedule is not supported with stage modules that have used torch.compile. Found OptimizedModule in OptimizedModule")
+
+class ScheduleLoopedBFS(_Planned):
+    """All microbatches through a stage before the next one of the same rank (https://arxiv.org/abs/2211.05953)."""
+
+    def __init__(
+        self,
+        stages: list[_PipelineStageBase],
+        n_microbatches: int,
+        loss_fn: Callable | None = None,
+        output_merge_spec: Any = None,
+        scale_grads: bool = True,
+        backward_requires_autograd: bool = True,
+        defer_pp_recv: bool = False,
+    ) -> None:
+        super().__init__(stages, n_microbatches, loss_fn, None, None, output_merge_spec, scale_grads, backward_requires_autograd, defer_pp_recv)
+
+    def _plan(self) -> Order:
+        return {r: _orders.looped_bfs(r, self.pp_group_size, self.n_local_stages, self._n_microbatches) for r in range(self.pp_group_size)}
 
 
 class ScheduleInterleaved1F1B(_Planned):
@@ -237,7 +229,7 @@ class ScheduleInterleavedZeroBubble(_Planned):
     """
 
     def _plan(self) -> Order:
-        _check_not_compiled(self._stages, type(self).__name__)
+        self._check_not_compiled()
         return _orders.with_bubbles(self._in_rounds("Zero bubble", True))
 
 
@@ -245,7 +237,7 @@ class ScheduleZBVZeroBubble(_Planned):
     """Two stages per rank, the first and the last on the same one (ZBV of https://arxiv.org/pdf/2401.10241). ValueError for other numbers of stages."""
 
     def _plan(self) -> Order:
-        _check_not_compiled(self._stages, type(self).__name__)
+        self._check_not_compiled()
         self._in_a_v()
         return {r: _orders.zero_bubble_v(r, self.pp_group_size, self._num_stages, self._n_microbatches) for r in range(self.pp_group_size)}
 
@@ -257,7 +249,7 @@ class ScheduleDualPipeV(_Planned):
     """
 
     def _plan(self) -> Order:
-        _check_not_compiled(self._stages, type(self).__name__)
+        self._check_not_compiled()
         self._in_a_v()
         if self._n_microbatches < self._num_stages:
             raise ValueError(f"DualPipeV requires at least as many microbatches as stages, but got {self._n_microbatches} microbatches and {self._num_stages} "

@@ -120,12 +120,15 @@ class TensorPipeAgent:
         """The worker of a name or number; RuntimeError where there is none."""
         if worker is None:
             return self.info
-        for look in (lambda: None, self._members):
-            look()
-            for info, _ in list(self.known.values()):
-                if worker == (info.name if isinstance(worker, str) else info.id):
-                    return info
+        if not isinstance(worker, (str, int)):
+            raise TypeError(f"get_worker_info(): incompatible function arguments: {worker!r}")
         kind = "name" if isinstance(worker, str) else "id"
+        for look_again in (False, True):
+            if look_again:
+                self._members()
+            for info, _ in list(self.known.values()):
+                if worker == getattr(info, kind):
+                    return info
         raise RuntimeError(f"name:{self.info.name},rank:{self.info.id} could not find destination {kind} {worker}")
 
     def get_worker_infos(self) -> list[WorkerInfo]:
@@ -159,7 +162,7 @@ class TensorPipeAgent:
         info, address = self.known[to]
         parts = packed(Message(what, data, tensors, sent, note), mapped(self.options.device_maps, info.name, "Request"))
         seconds = self.timeout if timeout == UNSET_RPC_TIMEOUT else timeout
-        ends = time.monotonic() + seconds if seconds > 0 else math.inf
+        ends = time.monotonic() + seconds if seconds != 0 else math.inf
         future = Future()
         number = next(self.numbers)
         with self.changed:

@@ -63,7 +63,7 @@ class Wire:
         self.token = store.compare_set("token", "", secrets.token_hex(16))  # known to who reads the store alone
         self.opened: dict[int, Connection] = {}
         self.accepted: list[Connection] = []
-        self.lock = threading.Lock()
+        self.lock, self.opening = threading.Lock(), threading.Lock()  # requests to other workers go on while one connects
         self.listening = socket.create_server(("", 0), backlog=128)
         self.address = f"{_own_address(store)} {self.listening.getsockname()[1]}"
         threading.Thread(target=self._accept, daemon=True, name="torchlike rpc accepts").start()
@@ -88,19 +88,25 @@ class Wire:
 
     def to(self, worker: int, address: str) -> Connection:
         """The connection for requests to a worker, whose address is known."""
+        found = self.opened.get(worker)
+        if found is None:
+            with self.opening:
+                found = self.opened.get(worker) or self._open(worker, address)
+        return found
+
+    def _open(self, worker: int, address: str) -> Connection:
+        host, port = address.split()
+        try:  # a worker listens before its address can be known
+            opened = socket.create_connection((host, int(port)), timeout=self.store.timeout.total_seconds())
+            opened.settimeout(None)
+            opened.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            introduce(opened, self.token, self.me)
+        except OSError as error:
+            raise DistNetworkError(f"worker {worker} cannot be reached: {error}") from None
+        connection = Connection(opened, worker)
         with self.lock:
-            connection = self.opened.get(worker)
-            if connection is None:
-                host, port = address.split()
-                try:  # a worker listens before its address can be known
-                    opened = socket.create_connection((host, int(port)), timeout=self.store.timeout.total_seconds())
-                except OSError as error:
-                    raise DistNetworkError(f"worker {worker} cannot be reached: {error}") from None
-                opened.settimeout(None)
-                opened.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-                connection = self.opened[worker] = Connection(opened, worker)
-                introduce(opened, self.token, self.me)
-                threading.Thread(target=self._answers, args=(connection,), daemon=True, name="torchlike rpc answers").start()
+            self.opened[worker] = connection
+        threading.Thread(target=self._answers, args=(connection,), daemon=True, name="torchlike rpc answers").start()
         return connection
 
     def _answers(self, connection: Connection) -> None:
