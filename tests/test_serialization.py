@@ -639,6 +639,40 @@ def test_a_flipped_bit_is_found(tmp_path):
         torchlike.load(path)
 
 
+class _Reads:
+    """A file object that counts how it is read; torch asks for seek, tell and read only."""
+
+    def __init__(self, content, into):
+        self.file, self.largest, self.into = io.BytesIO(content), 0, 0
+        if into:
+            self.readinto = self._readinto
+
+    def read(self, count=-1):
+        data = self.file.read(count)
+        self.largest = max(self.largest, len(data))
+        return data
+
+    def _readinto(self, room):
+        self.into += len(room)
+        return self.file.readinto(room)
+
+    def seek(self, *where):
+        return self.file.seek(*where)
+
+    def tell(self):
+        return self.file.tell()
+
+
+@pytest.mark.parametrize("how", [{}, LEGACY], ids=["zip", "legacy"])
+@pytest.mark.parametrize("into", [False, True])
+def test_elements_are_read_where_they_stay(how, into):
+    f = io.BytesIO()
+    torch.save(torch.arange(5000.0), f, **how)
+    file = _Reads(f.getvalue(), into)
+    assert torchlike.load(file).sum() == 4999 * 2500
+    assert (file.into, file.largest < 20000) == ((20000, True) if into else (0, False))
+
+
 @pytest.mark.parametrize(
     "content, error",
     [

@@ -345,6 +345,8 @@ class _Seekable:
 
     def __init__(self, file: Any) -> None:
         self.read, self.seek, self.tell = file.read, file.seek, file.tell
+        if hasattr(file, "readinto"):
+            self.readinto = file.readinto
 
     def seekable(self) -> bool:
         return True

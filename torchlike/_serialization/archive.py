@@ -1,6 +1,7 @@
 """torch's container since 1.6: an uncompressed zip whose entries start at multiples of 64 bytes."""
 
 import hashlib
+import io
 import struct
 import sys
 import zipfile
@@ -16,6 +17,8 @@ _LOCAL_HEADER = 30  # bytes before the name in a zip local file header
 _PAD_ID = b"FB"  # the extra field that torch pads with
 _MAX32 = 0xFFFFFFFF  # what a 32-bit field says when the true number stands in a zip64 field
 _LARGE = _MAX32  # numbers from here on stand there
+_ENCRYPTED = 1
+_PIECE = 1 << 30  # bytes asked for at once: Linux reads less than 2 GB in a call
 _VERSION, _UTF8, _DATE = 45, 0x800, 0x21  # zip64 readers; names are UTF-8; 1 January 1980
 
 
@@ -123,21 +126,58 @@ class ArchiveReader:
         entry = self._zip.getinfo(self._prefix + record)
         if skips_data():
             return np.zeros(entry.file_size, np.uint8)
-        if self._mmap_path is None:
-            return np.frombuffer(self.read(record), dtype=np.uint8)
-        if entry.compress_type != zipfile.ZIP_STORED:
+        if entry.compress_type != zipfile.ZIP_STORED or entry.flag_bits & _ENCRYPTED:
             return np.frombuffer(self.read(record), dtype=np.uint8)
         if not entry.file_size:
             return np.empty(0, dtype=np.uint8)
+        start = self._start(entry)
+        try:
+            if self._mmap_path is not None:
+                # Copy on write: a tensor may be edited, the file stays as it is.
+                return np.asarray(np.memmap(self._mmap_path, dtype=np.uint8, mode="c", offset=start, shape=(entry.file_size,)))
+            data = read_bytes(self._stream, entry.file_size)
+            if entry.CRC is not None and zlib.crc32(data) != entry.CRC:
+                raise ValueError(f"Bad CRC-32 for file {entry.filename!r}")
+            return data
+        except (ValueError, EOFError) as error:
+            raise RuntimeError(
+                f"PytorchStreamReader failed reading file {record} of {self._file_name}: it is corrupted ({error})"
+            ) from None
+
+    def _start(self, entry: zipfile.ZipInfo) -> int:
+        """Where an entry's bytes begin; the stream is there afterwards."""
         self._stream.seek(entry.header_offset)
         header = self._stream.read(_LOCAL_HEADER)
-        skip = int.from_bytes(header[26:28], "little") + int.from_bytes(header[28:30], "little")
-        start = entry.header_offset + _LOCAL_HEADER + skip
-        try:
-            # Copy on write: a tensor may be edited, the file stays as it is.
-            pages = np.memmap(self._mmap_path, dtype=np.uint8, mode="c", offset=start, shape=(entry.file_size,))
-            return np.asarray(pages)
-        except ValueError as error:
-            raise RuntimeError(
-                f"PytorchStreamReader failed reading file {record} of {self._file_name}: {error}"
-            ) from None
+        if header[:4] != b"PK\3\4":
+            raise RuntimeError(f"PytorchStreamReader failed reading file {entry.filename} of {self._file_name}: it is corrupted (no header)")
+        start = entry.header_offset + _LOCAL_HEADER + int.from_bytes(header[26:28], "little") + int.from_bytes(header[28:30], "little")
+        self._stream.seek(start)
+        return start
+
+
+def read_bytes(stream: IO[bytes], count: int) -> np.ndarray:
+    """The next `count` bytes as uint8, read where they stay if the stream has `readinto`; EOFError if there are less.
+
+    What is left is asked for first: a damaged file may name any number, and memory for it is no error of the program's.
+    """
+    here = stream.tell()
+    stream.seek(0, io.SEEK_END)
+    left = stream.tell() - here
+    stream.seek(here)
+    if not 0 <= count <= left:
+        raise EOFError(f"there are {left} bytes, not {count}")
+    data = np.empty(count, np.uint8)
+    room, filled = memoryview(data), 0
+    into = getattr(stream, "readinto", None)
+    while filled < count:
+        part = room[filled : filled + _PIECE]
+        if into is not None:
+            read = into(part)
+        else:
+            piece = stream.read(len(part))
+            read = len(piece)
+            part[:read] = piece
+        if not read:
+            raise EOFError(f"{count - filled} of {count} bytes are missing")
+        filled += read
+    return data

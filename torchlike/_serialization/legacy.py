@@ -9,6 +9,7 @@ from typing import IO, Any
 import numpy as np
 
 from . import names
+from .archive import read_bytes
 from .records import StorageRecord, StorageType, decoded, is_storage
 from .unpickler import Resolved, Skimmer, Unpickler
 
@@ -132,13 +133,12 @@ def _read_storage(stream: IO[bytes], records: dict[str, StorageRecord], key: str
         raise RuntimeError(f"{file_name} is truncated or corrupted: storage {key} is missing")
     record = records[key]
     numel = struct.unpack(">q" if swap else "<q", header)[0]
-    data = stream.read(record.nbytes) if numel == record.numel else b""
-    if len(data) != record.nbytes:
-        raise RuntimeError(
-            f"{file_name} is truncated or corrupted: storage {key} has {numel} elements ({len(data)} bytes), "
-            f"not {record.numel} ({record.nbytes} bytes)"
-        )
-    record.data = np.frombuffer(data, dtype=np.uint8)
+    try:
+        if numel != record.numel:
+            raise EOFError(f"{numel} elements are written")
+        record.data = read_bytes(stream, record.nbytes)
+    except EOFError as error:
+        raise RuntimeError(f"{file_name} is truncated or corrupted: storage {key} should have {record.numel} elements ({error})") from None
 
 
 def write(stream: IO[bytes], pickled: bytes, storages: list[tuple[StorageRecord, Callable[[], np.ndarray]]]) -> None:
