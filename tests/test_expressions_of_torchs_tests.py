@@ -150,6 +150,11 @@ b = torch.backends.cuda; b.preferred_blas_library("ck"), b.preferred_blas_librar
 b = torch.backends.cuda; b.preferred_blas_library("mkl")
 """
 
+DENORMALS = """
+x = torch.full((3,), 1e-310, dtype=torch.float64); y = x * 0.5; on = torch.set_flush_denormal(True); z = x * 0.5; z.tolist(), on, torch.set_flush_denormal(False), y, x * 0.5
+torch.set_flush_denormal(1)
+"""
+
 
 @pytest.mark.parametrize("call", ["std(x, unbiased=True, correction=1)", "var(x, 0, True, correction=0)", "var(x, False, correction=0)"])
 def test_two_corrections(subject, oracle, call):
@@ -158,7 +163,8 @@ def test_two_corrections(subject, oracle, call):
             eval(f"torch.{call}", {"torch": torch, "x": torch.tensor([1.0, 2.0])})
 
 
-@pytest.mark.parametrize("program", lines(COUNTS, NAMED_DIMENSIONS, MATRICES, SEGMENTS, CONSTRUCTORS, DEVIATIONS, LIMITS, REPEATED, DISTANCES, TOLERANCES, LIBRARIES))
+@pytest.mark.parametrize("program", lines(COUNTS, NAMED_DIMENSIONS, MATRICES, SEGMENTS, CONSTRUCTORS, DEVIATIONS, LIMITS, REPEATED, DISTANCES, TOLERANCES, LIBRARIES,
+                                                   DENORMALS))
 def test_both_print_it(subject, oracle, program):
     assert outcome(subject, program) == outcome(oracle, program)
 

@@ -1,7 +1,10 @@
-"""What this machine's processor can do."""
+"""What this machine's processor can do, and how it rounds to zero."""
 from __future__ import annotations
 
+import ctypes
 import functools
+import platform
+import sys
 
 
 @functools.cache
@@ -12,3 +15,23 @@ def flags() -> frozenset[str]:
             return frozenset(next((line for line in f if line.startswith(("flags", "Features"))), "").split())
     except OSError:
         return frozenset()
+
+
+class _Environment(ctypes.Structure):
+    """C's `fenv_t` on x86-64 Linux: the settings of the vector units come last."""
+
+    _fields_ = [("x87", ctypes.c_ubyte * 28), ("mxcsr", ctypes.c_uint32)]
+
+
+_FLUSH = 0x8040  # results to zero, operands to zero
+
+
+def flush_denormals(on: bool) -> bool:
+    """Whether this thread's arithmetic takes numbers below the smallest normal one for zeros; False if that cannot be set here."""
+    if sys.platform != "linux" or platform.machine() != "x86_64":
+        return False
+    maths, environment = ctypes.CDLL("libm.so.6"), _Environment()
+    if maths.fegetenv(ctypes.byref(environment)):
+        return False
+    environment.mxcsr = environment.mxcsr | _FLUSH if on else environment.mxcsr & ~_FLUSH
+    return maths.fesetenv(ctypes.byref(environment)) == 0

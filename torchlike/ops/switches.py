@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 
-from .._core import history, program
+from .._core import history, processor, program
 from .._core.device import default_device, device
 from .._core.errors import class_name
 from .._public import FUNCTIONS, called, public
@@ -106,6 +106,16 @@ def set_num_interop_threads(n: int) -> None:
 def get_num_interop_threads() -> int:
     """What set_num_interop_threads set; at first, the processors that this process may use."""
     return _state["interop"] or len(os.sched_getaffinity(0))
+
+
+@public(method=False)
+def set_flush_denormal(mode, /) -> bool:
+    """Whether numbers below the smallest normal one count as zeros in this thread (compiled programs flush them always). False if the processor's
+    mode cannot be set."""
+    if not isinstance(mode, bool):
+        raise RuntimeError(f"flush_denormal expects a bool, but got {type(mode).__name__}")
+    program.flush()  # what was asked for before
+    return processor.flush_denormals(mode)
 
 
 @public(method=False)
