@@ -155,6 +155,23 @@ x = torch.full((3,), 1e-310, dtype=torch.float64); y = x * 0.5; on = torch.set_f
 torch.set_flush_denormal(1)
 """
 
+INFERENCE = """
+exec("with torch.inference_mode(): c = torch.ones(2, 3, requires_grad=True); v = c.view(-1)"); [(x.requires_grad, x.is_inference(), x._is_view(), x.is_leaf) for x in (v, c[0], c.view(6))]
+exec("with torch.inference_mode(): c = torch.ones(2, 3, requires_grad=True).resize_(1, 2)"); c.shape, c.requires_grad
+exec("with torch.inference_mode(): c = torch.ones(3)"); n = torch.ones(3, requires_grad=True); torch.where(torch.ones(3) > 0, c, n), c * 2 + n
+exec("with torch.inference_mode(): c = torch.ones(3) > 0"); n = torch.ones(3, requires_grad=True); torch.where(c, n, n) and None
+exec("with torch.inference_mode(): a = torch.zeros(3, 4); b = a[1].view(2, 2); b.add_(1); a.mul_(2); d = b.t(); d[0] = 7"); a, b, d
+exec("with torch.inference_mode(): a = torch.zeros(3)"); a[1:].add_(1)
+n = torch.ones(3, requires_grad=True); exec("with torch.inference_mode(): v = n[1:]"); v, v.is_inference(), v._is_view()
+"""
+GRADIENT_EDGES = """
+x = torch.ones(2, requires_grad=True); y = x * 2; e = torch.autograd.graph.get_gradient_edge(y); torch.autograd.grad(x.sum(), [x, e], allow_unused=True, materialize_grads=True)
+x = torch.ones(2, requires_grad=True); y = x * 2; e = torch.autograd.graph.get_gradient_edge(y); torch.autograd.grad(y.sum(), e, materialize_grads=True)
+"""
+DUALS = """
+f = torch.autograd.forward_ad; f.enter_dual_level(); d = f.make_dual(torch.ones(2), torch.ones(2)); exec("try: f.make_dual(torch.ones(2), d)\\nfinally: f.exit_dual_level()")
+"""
+
 
 @pytest.mark.parametrize("call", ["std(x, unbiased=True, correction=1)", "var(x, 0, True, correction=0)", "var(x, False, correction=0)"])
 def test_two_corrections(subject, oracle, call):
@@ -164,7 +181,7 @@ def test_two_corrections(subject, oracle, call):
 
 
 @pytest.mark.parametrize("program", lines(COUNTS, NAMED_DIMENSIONS, MATRICES, SEGMENTS, CONSTRUCTORS, DEVIATIONS, LIMITS, REPEATED, DISTANCES, TOLERANCES, LIBRARIES,
-                                                   DENORMALS))
+                                                   DENORMALS, INFERENCE, GRADIENT_EDGES, DUALS))
 def test_both_print_it(subject, oracle, program):
     assert outcome(subject, program) == outcome(oracle, program)
 

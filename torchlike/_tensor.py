@@ -210,10 +210,13 @@ class Tensor(Fields):
         st = self._ensure_storage()
         out._storage, out._seen = st, st.version
         out._chain = (*self._chain, link)
-        out._base = self if self._base is None else self._base
         out._layout = layout
         if self._of_data is not None:
             out._of_data = self._of_data
+        if self._inference:  # only its memory is known to it: autograd does not track what it is a view of
+            out._edge = None
+            return
+        out._base = self if self._base is None else self._base
         if not mode.enabled:
             out._several = None, 0, out._written, UNDER_INFERENCE if mode.inference else UNDER_NO_GRAD
             if self._edge is not None and self._value.aval.dtype.category >= dt.FLOAT:
@@ -686,7 +689,7 @@ def _special(op, args, out: Tensor) -> Tensor:
     for i, a in enumerate(args):
         if isinstance(a, Tensor) and not a._plain:
             if a._inference:
-                if out._edge is not None and out._edge.saved:
+                if out._edge is not None and i in out._edge.plan.saved(out._edge.needs)[0]:
                     raise RuntimeError("Inference tensors cannot be saved for backward. Please do not use Tensors created in inference mode in computation "
                                        "tracked by autograd. To work around this, you can make a clone to get a normal tensor and use it in autograd, or use "
                                        "`torch.no_grad()` instead of `torch.inference_mode()`.")

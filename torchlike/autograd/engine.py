@@ -55,6 +55,7 @@ def grad(outputs, inputs, grad_outputs=None, retain_graph: bool | None = None, c
     if materialize_grads and allow_unused is False:
         raise ValueError("Expected allow_unused to be True or not passed when materialize_grads=True, but got: "
                          "allow_unused=False.")
+    given = inputs
     outputs, inputs = _sequence(outputs), _sequence(inputs)
     if not inputs:
         raise RuntimeError("`inputs` argument to `grad()` cannot be empty.")
@@ -74,6 +75,9 @@ def grad(outputs, inputs, grad_outputs=None, retain_graph: bool | None = None, c
     found = run(roots, keep, create_graph, inputs, accumulate=False)
     if materialize_grads:
         from .. import zeros_like
+        edges = [given] if isinstance(given, GradientEdge) else given
+        if any(g is None and isinstance(x, GradientEdge) for x, g in zip(edges, found)):
+            raise RuntimeError("materialize_grads cannot be used when the given input is a GradientEdge")
         return tuple(zeros_like(x, requires_grad=create_graph) if g is None else g for x, g in zip(inputs, found))
     unused = [i for i, g in enumerate(found) if g is None]
     if unused and not allow_unused:

@@ -66,6 +66,8 @@ def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> T
         raise RuntimeError("Invalid level given to _make_dual")
     if _state.level.tangent(tensor) is not None:
         raise RuntimeError("Making a dual Tensor based on a Tensor that already has a forward gradient at the same level 0 is not supported.")
+    if _state.level.tangent(tangent) is not None:
+        raise RuntimeError("Setting a forward grad that itself has a forward gradient at the same level0 is not supported.")
     if tensor.shape != tangent.shape:
         raise RuntimeError("Trying to set a forward gradient that has a different size than that of the original Tensor, this is not supported. "
                            f"Tensor is of size {list(tensor.shape)} while the given forward gradient is of size {list(tangent.shape)}.")

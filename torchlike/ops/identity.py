@@ -146,7 +146,7 @@ def resize_(self, *sizes, memory_format=None) -> Tensor:
     shape = as_size(*sizes)
     if any(n < 0 for n in shape):
         raise RuntimeError(f"requested resize to {list(shape)}, but sizes must not be negative")
-    if self.requires_grad:
+    if self.requires_grad and not (self._inference and mode.inference):
         raise RuntimeError("cannot resize variables that require grad")
     if memory_format is preserve_format:
         raise RuntimeError(f"Unsupported memory format {memory_format.name[0].upper()}{memory_format.name[1:-7]}Format")
