@@ -44,6 +44,30 @@ def test_names(subject, oracle, call):
     assert found[0] == found[1]
 
 
+GRAPHS = """a + 1; 1 - a; a * 2; a / 2; 2 ** a; a ** 2; F.elu(a); F.softplus(a); a.clamp(0, 1); a[i]; a.gather(1, i[:, None]); torch.where(a > 0, a, b); F.dropout(a, 0.5)
+F.embedding(i, a); F.smooth_l1_loss(a, b); F.binary_cross_entropy_with_logits(a, b); a.lerp(b, 0.5); a.index_select(0, i); a.take(i); a.masked_select(a > 0.5)
+a.index_add(0, i, b); a.index_copy(0, i, b); a.index_fill(0, i, 0.0); a.index_fill(0, i, v[0]); a.index_reduce(0, i, b, "amax"); a.put(i, v[:3])
+a.masked_fill(a > 0.5, 0); a.masked_fill(a > 0.5, v[0]); torch.diag_embed(v); a.roll(1); a.rot90(); torch.stack([a, b]); torch.block_diag(a, b)
+torch.addmm(v[:3], a, b.t()); torch.addmv(a[:, 0], a, v); torch.addbmm(v[:3], c, c.mT); torch.baddbmm(v[:3], c, c.mT); a.dist(b); a.renorm(2, 0, 1.0); w.trace()
+F.pixel_shuffle(a.reshape(12, 1, 1)[None, :4], 2); F.multi_margin_loss(a, i); F.multilabel_margin_loss(a, i[:, None].expand(3, 4)); F.avg_pool2d(c[None], 2)
+F.avg_pool3d(c[None, None], 2); F.adaptive_avg_pool2d(c[None], (3, 2)); F.adaptive_avg_pool2d(c[None], 1); F.adaptive_max_pool2d(c[None], 2); F.nll_loss(a, i)
+F.conv1d(c, c, v[:2]); F.conv1d(c, c); F.conv2d(c[None], c[None], v[:1]); F.conv_transpose2d(c[None], c[:, None], v[:1]); F.conv_transpose1d(c, c.transpose(0, 1))
+F.layer_norm(a, (4,), v, v); F.layer_norm(a, (4,)); F.batch_norm(a, None, None, v, v, True); F.batch_norm(a, None, None, training=True)"""
+
+
+@pytest.mark.parametrize("call", [c.strip() for c in GRAPHS.replace("\n", ";").split(";")])
+def test_graphs(subject, oracle, call):
+    """Node by node, as programs see it that walk through a graph."""
+    def told(node):
+        return node and [node.name(), *(told(before) for before, _ in node.next_functions)]
+    found = []
+    for torch in (subject, oracle):
+        torch.manual_seed(0)
+        names = {n: torch.rand(*shape).requires_grad_() for n, shape in {"a": (3, 4), "b": (3, 4), "c": (2, 3, 4), "v": (4,), "w": (4, 5)}.items()}
+        found.append(told(eval(call, {"torch": torch, "F": torch.nn.functional, "i": torch.tensor([0, 2, 1]), **names}).grad_fn))
+    assert found[0] == found[1]
+
+
 def test_a_name_leaves_a_node_what_it_is(subject):
     from torchlike.utils._python_dispatch import TorchDispatchMode
 

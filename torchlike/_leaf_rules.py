@@ -104,8 +104,8 @@ for _name, _op, *_how in (
     ("unfold", "unfold"), ("median", "median"), ("median_dim", "median", "dim"), ("kthvalue", "kthvalue"), ("mode", "mode"), ("nan_to_num", "nan_to_num"),
     ("logcumsumexp", "logcumsumexp"), ("linalg_cross", "linalg_cross", "default", lambda x, y, dim: [x, y, {"dim": dim}]),
     ("cumprod", "cumprod", "default", lambda x, dim, dtype: [x, dim, *([{"dtype": dtype}] if dtype is not x.dtype else [])]),
-    ("conv_transpose", "convolution", "default", lambda x, w, stride, padding, more, dilation, groups: [
-        x, w, None, list(stride), list(padding), list(dilation), True, list(more), groups]),
+    ("conv_transpose", "convolution", "default", lambda x, w, b, stride, padding, more, dilation, groups: [
+        x, w, b, list(stride), list(padding), list(dilation), True, list(more), groups]),
     ("tril", "tril"), ("triu", "triu"), ("topk", "topk"), ("sort", "sort"), ("argmax", "argmax"), ("argmin", "argmin"), ("flip", "flip"),
     ("embedding", "embedding", "default", lambda w, i, padding: [w, i, *([] if padding is None else [padding])]),
     ("gather", "gather", "default", lambda x, index, dim: [x, dim, index]),
@@ -177,10 +177,10 @@ def _squeeze(call: Call, x: Tensor, dims: tuple) -> Tensor:
 
 
 @_seen_as("convolution")
-def _convolution(call: Call, x: Tensor, w: Tensor, stride: tuple, padding: tuple, dilation: tuple, groups: int) -> Tensor:
+def _convolution(call: Call, x: Tensor, w: Tensor, b: Tensor | None, stride: tuple, padding: tuple, dilation: tuple, groups: int) -> Tensor:
     if any(low != high for low, high in padding):
         return NotImplemented
-    return call(aten.convolution.default, x, w, None, list(stride), [low for low, _ in padding], list(dilation), False, [0] * len(stride), groups)
+    return call(aten.convolution.default, x, w, b, list(stride), [low for low, _ in padding], list(dilation), False, [0] * len(stride), groups)
 
 
 @_seen_as("native_layer_norm")

@@ -346,9 +346,10 @@ def in_place(f: Callable, name: str, repeating: Callable | None = None) -> Calla
     return write
 
 
-def named(out: Tensor, name: str) -> Tensor:
-    """out, whose node is shown under the name that torch's own function has; only for a result that was just recorded."""
+def named(out: Tensor, name: str, *inputs: Tensor) -> Tensor:
+    """out, whose node is shown under the name that torch's own function has; only for a result that was just recorded. With `inputs`, of a
+    function that takes several operations here, they are shown as what comes before it."""
     node = out._edge
     if node is not None and node.plan is not None:
-        node.shown_as(name)
+        node.shown_as(name, [None if t._edge is None else (t._edge, t._out) for t in inputs])
     return out

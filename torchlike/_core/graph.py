@@ -5,8 +5,8 @@ import weakref
 from collections import OrderedDict
 from collections.abc import Iterable
 
+from .dtype import FLOAT
 from .grad_mode import mode
-from .registry import View
 
 SECOND_BACKWARD = (
     "Trying to backward through the graph a second time (or directly access saved tensors after they have already been "
@@ -14,13 +14,14 @@ SECOND_BACKWARD = (
     "retain_graph=True if you need to backward through the graph a second time or if you need to access saved tensors "
     "after calling backward."
 )
+_OF_WRAPPED_NUMBERS = frozenset(("AddBackward0", "SubBackward0", "MulBackward0", "DivBackward0"))  # a number is a tensor to torch there
 
 
 class Node:
     """A differentiable operation that ran: its plan, the values its derivative reads, and `edges`, one
     `(node, output index)` per input or None."""
 
-    __slots__ = ("plan", "edges", "saved", "needs", "hooks", "metadata_", "layouts", "__weakref__")
+    __slots__ = ("plan", "edges", "saved", "needs", "hooks", "metadata_", "layouts", "shown_edges", "__weakref__")
     torch_name = "Node"
     until_written = False  # of a view: it only holds until somebody writes there, then the way to the base counts
 
@@ -31,21 +32,32 @@ class Node:
     def name(self) -> str:
         return self.torch_name
 
-    def shown_as(self, torch_name: str) -> None:
-        """Take the name of torch's function that was called, of which this operation is the last step."""
+    def shown_as(self, torch_name: str, edges: list) -> None:
+        """Take the name of torch's function that was called, of which this operation is the last step; and what came before the first step,
+        if that is another."""
         self.__class__ = node_class(torch_name)
+        if edges:
+            self.shown_edges = edges
 
     def __repr__(self):
         return f"<{self.torch_name} object at {hex(id(self))}>"
 
     @property
     def next_functions(self) -> tuple:
-        edges, op = self.edges, None if self.plan is None else self.plan.op
-        if isinstance(op, View):
-            edges = edges[:1]  # a view's numbers are positions, not inputs
-        elif op is not None and op.edge_order is not None:
-            edges = [edges[i] for i in op.edge_order]
+        edges = self._shown_edges()
         return tuple((None, 0) if e is None or e[0].__class__ is Outside else e for e in edges)
+
+    def _shown_edges(self) -> list:
+        try:
+            return self.shown_edges
+        except AttributeError:
+            pass
+        if self.plan is None:
+            return self.edges
+        avals, order = self.plan.avals, self.plan.op.edge_order or range(len(self.edges))
+        wraps = self.torch_name in _OF_WRAPPED_NUMBERS
+        # integers and most numbers are no inputs to torch's derivatives; what may be left out is
+        return [self.edges[i] for i in order if (a := avals[i]) is None or (wraps if a.number else a.dtype.category >= FLOAT)]
 
     @property
     def metadata(self) -> dict:

@@ -70,20 +70,24 @@ def _matmul(d):
 # -- layers: one operator makes the gradients of all inputs ----------------------------------------------------------------------
 
 
+def _bias_sizes(d: Given) -> list:
+    return [0] if d.avals[2] is None else list(d.avals[2].shape)
+
+
 @rule("convolution", reads=((0, 1),))
 def _convolution(d):
     stride, padding, dilation, groups = d.statics
     if any(low != high for low, high in padding):
         return NotImplemented
-    return lambda: aten.convolution_backward.default(d.g, d[0], d[1], [0], list(stride), [low for low, _ in padding], list(dilation), False,
-                                                     [0] * len(stride), groups, [*d.needs[:2], False])
+    return lambda: aten.convolution_backward.default(d.g, d[0], d[1], _bias_sizes(d), list(stride), [low for low, _ in padding], list(dilation), False,
+                                                     [0] * len(stride), groups, list(d.needs[:3]))
 
 
 @rule("conv_transpose", reads=((0, 1),))
 def _conv_transpose(d):
     stride, padding, more, dilation, groups = d.statics
-    return lambda: aten.convolution_backward.default(d.g, d[0], d[1], [0], list(stride), list(padding), list(dilation), True, list(more), groups,
-                                                     [*d.needs[:2], False])
+    return lambda: aten.convolution_backward.default(d.g, d[0], d[1], _bias_sizes(d), list(stride), list(padding), list(dilation), True, list(more), groups,
+                                                     list(d.needs[:3]))
 
 
 @rule("native_layer_norm", reads=((0, 1, 2),), kept=2)

@@ -84,7 +84,7 @@ class TapedNode(Node):
     def forgo(self, i: int) -> None:
         self.needs = (*self.needs[:i], False, *self.needs[i + 1:])
 
-    def shown_as(self, torch_name: str) -> None:
+    def shown_as(self, torch_name: str, edges: list) -> None:
         self.__class__ = _taped_class(torch_name)
 
 

@@ -589,7 +589,8 @@ def masked_fill(input, mask: Tensor, value) -> Tensor:
             held(known.item(), input.dtype)  # torch's error where it does not fit
     else:
         value = held(value, input.dtype)
-    made = named(to_dtype(apply(WHERE, (mask, value, input)), input.dtype), "MaskedFillBackward1" if isinstance(value, Tensor) else "MaskedFillBackward0")
+    made = to_dtype(apply(WHERE, (mask, value, input)), input.dtype)
+    made = named(made, "MaskedFillBackward1", input, value) if isinstance(value, Tensor) else named(made, "MaskedFillBackward0", input)
     made._layout = None  # torch fills a contiguous copy
     return made
 

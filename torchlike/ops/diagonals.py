@@ -41,7 +41,7 @@ def diag_embed(input, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Tensor
     size = input.shape[-1] + abs(offset)
     rest = iter(input.shape[:-1])
     base = input.new_zeros([size if k in (d1, d2) else next(rest) for k in range(n)])
-    return named(apply(_DIAGONAL.put, (base, input), (int(offset), d1, d2)), "DiagEmbedBackward0")
+    return named(apply(_DIAGONAL.put, (base, input), (int(offset), d1, d2)), "DiagEmbedBackward0", input)
 
 
 @public()

@@ -83,6 +83,7 @@ def _index_write_vjp(xp, g, index, scale, dim, mode, needs, plan):
 INDEX_WRITE = Op(
     "index_write", _index_write, shape=lambda a, i, s, scale, dim, mode: (a.shape, a.dtype), vjp=_index_write_vjp
 )
+INDEX_WRITE.edge_order = 0, 2
 INDEX_WRITE.overwrites = True
 
 
@@ -256,7 +257,7 @@ def _flat_index(name: str, input: Tensor, index) -> Tensor:
 @public(out=True)
 def take(input, index: Tensor) -> Tensor:
     """Elements of the flattened input; the shape of index."""
-    return named(apply(INDEX, (input.reshape(-1), _flat_index("take", input, index)), ((0,),)), "TakeBackward0")
+    return named(apply(INDEX, (input.reshape(-1), _flat_index("take", input, index)), ((0,),)), "TakeBackward0", input)
 
 
 @public(inplace=True)
@@ -271,7 +272,7 @@ def put(input, index: Tensor, source: Tensor, accumulate: bool = False) -> Tenso
         )
     statics = (0, "add" if accumulate else "set")
     made = apply(INDEX_WRITE, (input.reshape(-1), index.reshape(-1), source.reshape(-1), None), statics)
-    return named(made.reshape(input.shape) if input.ndim != 1 else made, "PutBackward0")
+    return named(made.reshape(input.shape) if input.ndim != 1 else made, "PutBackward0", input, source)
 
 
 @public(out=True)

@@ -163,8 +163,8 @@ def stack(tensors: Tensors, dim: int = 0) -> Tensor:
         if t._value.aval.shape != first:
             raise RuntimeError(f"stack expects each tensor to be equal size, but got {list(first)} at entry 0 and {list(t.shape)} at entry {i}")
     if not 3 <= len(first) <= 5:  # no strides to look at later, so no views are needed
-        return named(cat([apply(UNSQUEEZE, (t,), (d,)) for t in tensors], d), "StackBackward0")
-    out = named(cat([t.unsqueeze(d) for t in tensors], d), "StackBackward0")
+        return named(cat([apply(UNSQUEEZE, (t,), (d,)) for t in tensors], d), "StackBackward0", *tensors)
+    out = named(cat([t.unsqueeze(d) for t in tensors], d), "StackBackward0", *tensors)
     if d < len(first) and _all_channels_last(tensors, first):  # lie as joined along d, which then is split
         strides = channels_last_strides((*first[:d], len(tensors) * first[d], *first[d + 1:]))
         out._layout = Layout(out._value.aval.shape, (*strides[:d], first[d] * strides[d], *strides[d:]), 0)
@@ -310,7 +310,7 @@ def roll(input, shifts, dims=None) -> Tensor:
     if dims is None or dims == ():
         if len(shifts) != 1:
             raise RuntimeError("shifts and dimensions must align. shifts: " + f"{len(shifts)}, dims:0")
-        return named(apply(_ROLL, (input.flatten(),), (shifts, (0,))).reshape(input.shape), "RollBackward0")
+        return named(apply(_ROLL, (input.flatten(),), (shifts, (0,))).reshape(input.shape), "RollBackward0", input)
     dims = tuple(dims) if isinstance(dims, (tuple, list)) else (dims,)
     if len(shifts) != len(dims):
         raise RuntimeError(f"shifts and dimensions must align. shifts: {len(shifts)}, dims:{len(dims)}")
@@ -337,8 +337,8 @@ def rot90(input, k: int = 1, dims=(0, 1)) -> Tensor:
     if k == 0:
         return input.clone()
     if k == 2:
-        return named(flip(input, a, b), "Rot90Backward0")
-    return named(flip(input.transpose(a, b), a if k == 1 else b), "Rot90Backward0")
+        return named(flip(input, a, b), "Rot90Backward0", input)
+    return named(flip(input.transpose(a, b), a if k == 1 else b), "Rot90Backward0", input)
 
 
 def _triangle(name):
@@ -420,6 +420,6 @@ def block_diag(*tensors) -> Tensor:
         after = constant((b.shape[0], columns - start - b.shape[1]), 0, b.dtype, b.device)
         rows.append(cat([before, b, after], 1))
         start += b.shape[1]
-    return named(cat(rows, 0), "BlockDiagBackward0")
+    return named(cat(rows, 0), "BlockDiagBackward0", *tensors)
 
 

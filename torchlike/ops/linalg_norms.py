@@ -141,4 +141,4 @@ def renorm(input, p: float, dim: int, maxnorm: float) -> Tensor:
     wide = input.float() if input.dtype in (dt.float16, dt.bfloat16) else input
     size = vector_norm(wide, p, [i for i in range(input.ndim) if i != d], True)
     factor = (maxnorm / (size + 1e-7)).masked_fill((size > maxnorm).logical_not(), 1.0)
-    return named(input * factor.to(input.dtype.to_real()), "RenormBackward0")
+    return named(input * factor.to(input.dtype.to_real()), "RenormBackward0", input)

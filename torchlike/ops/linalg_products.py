@@ -79,7 +79,7 @@ def trace(input) -> Tensor:
     """The sum of the diagonal."""
     if input.ndim != 2:
         raise RuntimeError(f"trace: expected a matrix, but got tensor with dim {input.ndim}")
-    return named(input.diagonal().sum(), "TraceBackward0")
+    return named(input.diagonal().sum(), "TraceBackward0", input)
 
 
 @public(out=True)

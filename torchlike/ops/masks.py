@@ -89,7 +89,7 @@ def masked_select(input, mask: Tensor) -> Tensor:
     if mask.dtype is not dt.bool_:
         raise RuntimeError("masked_select: expected BoolTensor for mask")
     shape = broadcast_shapes(tuple(input.shape), tuple(mask.shape))
-    return named(apply(INDEX, (input.expand(shape).reshape(-1), _on(_positions(mask, shape), input.device)), ((0,),)), "MaskedSelectBackward0")
+    return named(apply(INDEX, (input.expand(shape).reshape(-1), _on(_positions(mask, shape), input.device)), ((0,),)), "MaskedSelectBackward0", input)
 
 
 def _sources(xp, mask):

@@ -277,7 +277,7 @@ def _sum_with(input, by, name: str, a: Tensor, b: Tensor, beta, alpha) -> Tensor
 def addmm(input, mat1: Tensor, mat2: Tensor, *, beta=1, alpha=1) -> Tensor:
     """beta * input + alpha * (mat1 @ mat2)."""
     _same_dtypes(input, mat1, mat2)
-    return named(_sum_with(input, _mm_by, "mm", mat1, mat2, beta, alpha), "AddmmBackward0")
+    return named(_sum_with(input, _mm_by, "mm", mat1, mat2, beta, alpha), "AddmmBackward0", input, mat1, mat2)
 
 
 @public(inplace=True, out=True)
@@ -285,7 +285,7 @@ def addmv(input, mat: Tensor, vec: Tensor, *, beta=1, alpha=1) -> Tensor:
     """beta * input + alpha * (mat @ vec)."""
     if input.dtype is not mat.dtype or input.dtype is not vec.dtype:
         raise RuntimeError(f"addmv input tensors must have the same dtype, but got {input.dtype.short}, {mat.dtype.short}, and {vec.dtype.short}")
-    return named(_add_product(input, mv(mat, vec), beta, alpha), "AddmvBackward0")
+    return named(_add_product(input, mv(mat, vec), beta, alpha), "AddmvBackward0", input, mat, vec)
 
 
 @public(inplace=True, out=True)
@@ -294,14 +294,14 @@ def baddbmm(input, batch1: Tensor, batch2: Tensor, *, beta=1, alpha=1) -> Tensor
     if input.dtype is not batch1.dtype:
         raise RuntimeError(f"Input dtypes must be the same, got: input {input.dtype.c_name}, batch1: {batch1.dtype.c_name}, batch2: "
                            f"{batch2.dtype.c_name}")
-    return named(_sum_with(input, _bmm_by, "bmm", batch1, batch2, beta, alpha), "BaddbmmBackward0")
+    return named(_sum_with(input, _bmm_by, "bmm", batch1, batch2, beta, alpha), "BaddbmmBackward0", input, batch1, batch2)
 
 
 @public(inplace=True, out=True)
 def addbmm(input, batch1: Tensor, batch2: Tensor, *, beta=1, alpha=1) -> Tensor:
     """beta * input + alpha * the sum of batch1 @ batch2 over the batch."""
     _same_dtypes(input, batch1, batch2)
-    return named(_add_product(input, bmm(batch1, batch2).sum(0, dtype=batch1.dtype), beta, alpha), "AddbmmBackward0")
+    return named(_add_product(input, bmm(batch1, batch2).sum(0, dtype=batch1.dtype), beta, alpha), "AddbmmBackward0", input, batch1, batch2)
 
 
 @public(inplace=True, out=True)

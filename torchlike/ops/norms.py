@@ -113,4 +113,4 @@ def dist(input, other: Tensor, p: float = 2) -> Tensor:
     difference = sub(*operands("dist", input, other, ()))
     if difference.dtype.category < dt.FLOAT:
         raise RuntimeError(f"norm(): input dtype should be either floating point or complex. Got {difference.dtype.short} instead.")
-    return named(vector_norm(difference, p), "DistBackward0")
+    return named(vector_norm(difference, p), "DistBackward0", input, other)

@@ -1,11 +1,13 @@
 """Convolutions in one to three dimensions, and their transposes."""
 from __future__ import annotations
 
+import jax
+import jax.numpy as jnp
+import numpy as np
 from jax import lax
 
 from ..._core import dtype as dt
 from ..._core.registry import Op
-from ..._public import named
 from ..._tensor import Tensor, apply
 from . import conv_cpu
 from .common import each, keep_format, need
@@ -18,38 +20,92 @@ def _numbers(n: int):
     return "NC" + spatial, "OI" + spatial, "NC" + spatial
 
 
-def _conv(xp, x, w, stride, padding, dilation, groups):
-    return lax.conv_general_dilated(x, w, stride, padding, rhs_dilation=dilation, dimension_numbers=_numbers(x.ndim - 2), feature_group_count=groups)
+def _wide(x, b):
+    """The dtype in which a convolution of x and its bias are added: 16-bit floats are rounded once, after it."""
+    return x.dtype if b is None or not jnp.issubdtype(x.dtype, jnp.floating) else jnp.promote_types(x.dtype, jnp.float32)
 
 
-def _conv_shape(x, w, stride, padding, dilation, groups):
+def _biased(y, b, dtype):
+    return (y if b is None else y + b.reshape(-1, *(1,) * (y.ndim - 2))).astype(dtype)
+
+
+def _alone(x, w, dtype, stride, padding, dilation, groups):
+    return lax.conv_general_dilated(x, w, stride, padding, rhs_dilation=dilation, dimension_numbers=_numbers(x.ndim - 2), feature_group_count=groups,
+                                    preferred_element_type=dtype)
+
+
+def _conv(xp, input, weight, bias, stride, padding, dilation, groups):
+    return _biased(_alone(input, weight, _wide(input, bias), stride, padding, dilation, groups), bias, input.dtype)
+
+
+def _of_bias(g):
+    return g.sum((0, *range(2, g.ndim)))
+
+
+def _vjp(xp, g, input, weight, needs, plan):
+    wanted = [i for i in (0, 1) if needs[i]]
+
+    def forward(*changed):
+        given = dict(zip(wanted, changed))
+        return plan.op.kernel(xp, given.get(0, input), given.get(1, weight), None, *plan.statics)
+    found = [None, None, _of_bias(g) if needs[2] else None]
+    if wanted:
+        _, pull = jax.vjp(forward, *((input, weight)[i] for i in wanted))
+        for i, made in zip(wanted, pull(xp.conj(g))):
+            found[i] = xp.conj(made)
+    return found
+
+
+def _conv_shape(x, w, b, stride, padding, dilation, groups):
     sizes = [(n + lo + hi - d * (k - 1) - 1) // s + 1 for n, k, s, (lo, hi), d in zip(x.shape[2:], w.shape[2:], stride, padding, dilation)]
     return (x.shape[0], w.shape[0], *sizes), x.dtype
 
 
-CONV = Op("convolution", _conv, shape=_conv_shape, numpy=None)
+CONV = Op("convolution", _conv, shape=_conv_shape, numpy=None, vjp=_vjp)
 CONV.cudnn = True
 
 
-def _conv_transpose(xp, x, w, stride, padding, output_padding, dilation, groups):
+def _transposed_alone(x, w, dtype, stride, padding, output_padding, dilation, groups):
     """The gradient of a convolution with respect to its input: x dilated by stride, kernel flipped, channels swapped."""
     n = x.ndim - 2
     inputs, per_group, *kernel = w.shape
     w = w.reshape(groups, inputs // groups, per_group, *kernel).swapaxes(1, 2).reshape(groups * per_group, inputs // groups, *kernel)
-    w = xp.flip(w, tuple(range(2, n + 2)))
+    w = jnp.flip(w, tuple(range(2, n + 2)))
     pads = [(d * (k - 1) - p, d * (k - 1) - p + o) for k, p, o, d in zip(kernel, padding, output_padding, dilation)]
     return lax.conv_general_dilated(x, w, (1,) * n, pads, lhs_dilation=stride, rhs_dilation=dilation, dimension_numbers=_numbers(n),
-                                    feature_group_count=groups)
+                                    feature_group_count=groups, preferred_element_type=dtype)
 
 
-def _conv_transpose_shape(x, w, stride, padding, output_padding, dilation, groups):
+def _wide_transposed(x, b):
+    """As `_wide`, but for float16, which PyTorch rounds twice."""
+    return x.dtype if x.dtype == np.float16 else _wide(x, b)
+
+
+def _conv_transpose(xp, input, weight, bias, stride, padding, output_padding, dilation, groups):
+    wide = _wide_transposed(input, bias)
+    return _biased(_transposed_alone(input, weight, wide, stride, padding, output_padding, dilation, groups), bias, input.dtype)
+
+
+def _conv_transpose_shape(x, w, b, stride, padding, output_padding, dilation, groups):
     sizes = [(n - 1) * s - 2 * p + d * (k - 1) + o + 1
              for n, k, s, p, o, d in zip(x.shape[2:], w.shape[2:], stride, padding, output_padding, dilation)]
     return (x.shape[0], w.shape[1] * groups, *sizes), x.dtype
 
 
-CONV_TRANSPOSE = Op("conv_transpose", _conv_transpose, shape=_conv_transpose_shape, numpy=None, torch_name="ConvolutionBackward0")
+CONV_TRANSPOSE = Op("conv_transpose", _conv_transpose, shape=_conv_transpose_shape, numpy=None, vjp=_vjp, torch_name="ConvolutionBackward0")
 CONV_TRANSPOSE.cudnn = True
+
+
+# cuDNN multiplies 16-bit floats as they are where its result is of their type; it sums in 32 bits, and XLA makes the bias a part of it
+
+@CONV.kernel_for("cuda")
+def _conv_cuda(x, w, b, *statics):
+    return _biased(_alone(x, w, x.dtype, *statics), b, x.dtype)
+
+
+@CONV_TRANSPOSE.kernel_for("cuda")
+def _conv_transpose_cuda(x, w, b, *statics):
+    return _biased(_transposed_alone(x, w, x.dtype, *statics), b, x.dtype)
 
 
 # -- on the CPU: see conv_cpu.py -------------------------------------------------------------------------------------------
@@ -66,13 +122,17 @@ def _served(x, w) -> bool:
 
 
 @CONV.kernel_for("cpu")
-def _conv_cpu(x, w, *statics):
-    return conv_cpu.convolve(x, w, _geometry(x.shape, w.shape, *statics)) if _served(x, w) else NotImplemented
+def _conv_cpu(x, w, b, *statics):
+    return _biased(conv_cpu.convolve(x, w, _geometry(x.shape, w.shape, *statics), _wide(x, b)), b, x.dtype) if _served(x, w) else NotImplemented
+
+
+def _with_bias(found: list, g, needs) -> list:
+    return [*found, _of_bias(g)] if needs[2] else found
 
 
 @CONV.backward.kernel_for("cpu")
 def _conv_backward_cpu(x, w, g, plan, needs):
-    return conv_cpu.gradients(x, w, g, _geometry(x.shape, w.shape, *plan.statics), needs) if _served(x, w) else NotImplemented
+    return _with_bias(conv_cpu.gradients(x, w, g, _geometry(x.shape, w.shape, *plan.statics), needs[:2]), g, needs) if _served(x, w) else NotImplemented
 
 
 def _transposed_geometry(x, w, stride, padding, output_padding, dilation, groups):
@@ -83,8 +143,12 @@ def _transposed_geometry(x, w, stride, padding, output_padding, dilation, groups
 
 
 @CONV_TRANSPOSE.kernel_for("cpu")
-def _conv_transpose_cpu(x, w, *statics):
-    return conv_cpu.gradients(None, w, x, _transposed_geometry(x, w, *statics), (True, False))[0] if _served(x, w) else NotImplemented
+def _conv_transpose_cpu(x, w, b, *statics):
+    if not _served(x, w):
+        return NotImplemented
+    wide = x.astype(_wide_transposed(x, b))
+    y, = conv_cpu.gradients(None, w.astype(wide.dtype), wide, _transposed_geometry(x, w, *statics), (True, False))
+    return _biased(y, b, x.dtype)
 
 
 @CONV_TRANSPOSE.backward.kernel_for("cpu")
@@ -92,7 +156,7 @@ def _conv_transpose_backward_cpu(x, w, g, plan, needs):
     if not _served(x, w):
         return NotImplemented
     geo = _transposed_geometry(x, w, *plan.statics)
-    return ([conv_cpu.convolve(g, w, geo)] if needs[0] else []) + (conv_cpu.gradients(g, None, x, geo, (False, True)) if needs[1] else [])
+    return _with_bias(([conv_cpu.convolve(g, w, geo, g.dtype)] if needs[0] else []) + (conv_cpu.gradients(g, None, x, geo, (False, True)) if needs[1] else []), g, needs)
 
 
 # -- checks ----------------------------------------------------------------------------------------------------------------
@@ -146,12 +210,9 @@ def _check(input: Tensor, weight: Tensor, bias, n: int, groups: int, transposed:
                            f"1-dimensional with {outs} elements, but got bias of size {list(bias.shape)} instead")
 
 
-def _finish(y: Tensor, x: Tensor, weight: Tensor, bias, n: int, unbatched: bool) -> Tensor:
+def _finish(y: Tensor, x: Tensor, weight: Tensor, n: int, unbatched: bool) -> Tensor:
     if n > 1:
         keep_format(y, x, weight)
-    if bias is not None:
-        layout, y = y._layout, named(y + bias.reshape((1, -1) + (1,) * n), "ConvolutionBackward0")
-        y._layout = layout
     return y.squeeze(0) if unbatched else y
 
 
@@ -179,7 +240,7 @@ def _convolve(input, weight, bias, stride, padding, dilation, groups, n: int) ->
                            "actual input size")
     unbatched = input.ndim == n + 1
     x = input.unsqueeze(0) if unbatched else input
-    return _finish(apply(CONV, (x, weight), (stride, pads, dilation, int(groups))), x, weight, bias, n, unbatched)
+    return _finish(apply(CONV, (x, weight, bias), (stride, pads, dilation, int(groups))), x, weight, n, unbatched)
 
 
 def conv1d(input: Tensor, weight: Tensor, bias=None, stride=1, padding=0, dilation=1, groups: int = 1) -> Tensor:
@@ -211,7 +272,7 @@ def _transposed(input, weight, bias, stride, padding, output_padding, groups, di
             raise RuntimeError(f"output padding must be smaller than either stride or dilation, but got {said}")
     unbatched = input.ndim == n + 1
     x = input.unsqueeze(0) if unbatched else input
-    return _finish(apply(CONV_TRANSPOSE, (x, weight), (stride, padding, output_padding, dilation, int(groups))), x, weight, bias, n, unbatched)
+    return _finish(apply(CONV_TRANSPOSE, (x, weight, bias), (stride, padding, output_padding, dilation, int(groups))), x, weight, n, unbatched)
 
 
 def conv_transpose1d(input: Tensor, weight: Tensor, bias=None, stride=1, padding=0, output_padding=0, groups: int = 1, dilation=1) -> Tensor:

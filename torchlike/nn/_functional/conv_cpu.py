@@ -360,24 +360,24 @@ class Loop:
         return lax.slice_in_dim(x, low, low + self.geo.sizes[0], axis=2) if self.geo.bands > 1 else x
 
 
-def convolve(x, w, geo: Geometry):
-    """(N, O, *outs)."""
+def convolve(x, w, geo: Geometry, dtype):
+    """(N, O, *outs) in `dtype`: that of x, or float32 for 16-bit floats."""
     if conv_patches.serves(geo):
-        return conv_patches.convolve(x, w, geo)
+        return conv_patches.convolve(x, w, geo, dtype)
     if conv_library.serves(geo, x.dtype):
-        return conv_library.convolve(x, w, geo)
+        return conv_library.convolve(x, w, geo, dtype)
     if geo.depthwise and set(geo.stride) == {1}:
-        return _shifted_copies(x, w, geo)
-    loop = Loop(geo, x.dtype)
+        return _shifted_copies(x, w, geo, dtype)
+    loop = Loop(geo, dtype)
     x, weights = loop.banded(x), loop.weights(w)
 
     def body(t, y):
         return loop.store_result(y, loop.kind.result(weights[loop.group(t)], loop.image(x, t)), t)
-    y = jnp.zeros((geo.batch, geo.features, *geo.outs), x.dtype)
+    y = jnp.zeros((geo.batch, geo.features, *geo.outs), dtype)
     return lax.fori_loop(np.int32(0), loop.rounds, body, y)
 
 
-def _shifted_copies(x, w, geo: Geometry):
+def _shifted_copies(x, w, geo: Geometry, dtype):
     """A depthwise convolution of stride 1: whole rows are added up, so it takes no loop, and the cores share the batch."""
     work = jnp.promote_types(x.dtype, jnp.float32)
     padding = [(0, 0, 0), (0, 0, 0)] + [(lo, hi, 0) for lo, hi in geo.padding]
@@ -385,7 +385,7 @@ def _shifted_copies(x, w, geo: Geometry):
     parts = windows.slices(jnp, x.reshape(-1, *x.shape[2:]), geo.kernel, geo.stride, geo.dilation, geo.outs)
     weights = w.astype(work).reshape(1, geo.channels, -1, geo.taps, *(1,) * len(geo.outs))
     y = sum(part.astype(work).reshape(-1, geo.channels, 1, *geo.outs) * weights[:, :, :, i] for i, part in enumerate(parts))
-    return y.reshape(-1, geo.features, *geo.outs).astype(x.dtype)
+    return y.reshape(-1, geo.features, *geo.outs).astype(dtype)
 
 
 def gradients(x, w, g, geo: Geometry, needs: tuple) -> list:
@@ -395,7 +395,7 @@ def gradients(x, w, g, geo: Geometry, needs: tuple) -> list:
     back = geo.adjoint()
     if needs[0] and back is not None and (geo.depthwise or conv_library.serves(back, g.dtype)):
         turned = lax.rev(w, range(2, w.ndim))
-        dx = convolve(g, turned if geo.depthwise else turned.swapaxes(0, 1), back)
+        dx = convolve(g, turned if geo.depthwise else turned.swapaxes(0, 1), back, g.dtype)
         return [dx, *gradients(x, None, g, geo, (False, True))] if needs[1] else [dx]
     loop = Loop(geo, g.dtype)
     kind = loop.kind

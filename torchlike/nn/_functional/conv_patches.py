@@ -51,10 +51,10 @@ def _work(*arrays):
     return [a.astype(jnp.promote_types(a.dtype, jnp.float32)) for a in arrays]
 
 
-def convolve(x, w, geo):
-    """(N, O, *outs)."""
+def convolve(x, w, geo, dtype):
+    """(N, O, *outs) in `dtype`."""
     rows, weights = _work(_rows(x, geo), w.reshape(geo.features, -1))
-    y = (rows @ weights.T).astype(x.dtype).reshape(geo.batch, math.prod(geo.outs), geo.features)
+    y = (rows @ weights.T).astype(dtype).reshape(geo.batch, math.prod(geo.outs), geo.features)
     return y.swapaxes(1, 2).reshape(geo.batch, geo.features, *geo.outs)
 
 

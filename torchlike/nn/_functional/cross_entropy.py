@@ -96,6 +96,7 @@ def _node(plan) -> str:
 
 
 NLL = Op("nll_loss", _nll, shape=_nll_shape, vjp=_nll_vjp, torch_name=_node)
+NLL.edge_order = (0,)
 NLL.asks = "nll_loss_forward", ("self", 0), ("target", 1), ("weight", 2)
 
 
@@ -164,7 +165,7 @@ def _cross_entropy_vjp(xp, g, x, target, weight, ignore, reduction, smoothing):
 
 CROSS_ENTROPY = Op("cross_entropy", _cross_entropy, vjp=_cross_entropy_vjp, torch_name=_node,
                    shape=lambda x, target, weight, ignore, reduction, smoothing: _nll_shape(x, target, weight, ignore, reduction))
-CROSS_ENTROPY.asks = NLL.asks
+CROSS_ENTROPY.edge_order, CROSS_ENTROPY.asks = NLL.edge_order, NLL.asks
 
 
 def _checked_target(input: Tensor, target: Tensor, weight, ignore: int) -> Tensor:

@@ -28,6 +28,7 @@ def _floating(dtype: dt.dtype) -> dt.dtype:
 # torch multiplies by a mask that is already divided by the keep probability
 _MASKED = Op("native_dropout", lambda xp, x, mask, scale: x * (mask * xp.asarray(scale, dtype=x.dtype)), torch_name="MulBackward0",
              shape=lambda x, mask, scale: (x.shape, _floating(x.dtype)), vjp=lambda xp, g, mask, scale: (g * (mask * xp.asarray(scale, dtype=g.dtype)), None, None))
+_MASKED.edge_order = 0, 1
 
 
 def _mask(shape, p: float, like: Tensor) -> Tensor:

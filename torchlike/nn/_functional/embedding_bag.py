@@ -94,13 +94,13 @@ def embedding_bag(input: Tensor, weight: Tensor, offsets: Tensor | None = None, 
         scale = None if scale is None else scale[at]
         if sparse:  # looked up once: an entry per element, and none for what fills up short bags
             found = embedding(input, weight, scale_grad_by_freq=scale_grad_by_freq, sparse=True)[at]
-            return named(_reduced(found, real, scale, mode), "EmbeddingBagBackward0")
+            return named(_reduced(found, real, scale, mode), "EmbeddingBagBackward0", weight)
         input, per_sample_weights = input[at], scale
     if padding_idx is not None:
         counted = input != padding_idx
         real = counted if real is None else real & counted
     found = embedding(input, weight, scale_grad_by_freq=scale_grad_by_freq)
-    return named(_reduced(found, real, per_sample_weights, mode), "EmbeddingBagBackward0")
+    return named(_reduced(found, real, per_sample_weights, mode), "EmbeddingBagBackward0", weight)
 
 
 def _in_range(index: Tensor, rows: int, fast: bool) -> None:

@@ -129,7 +129,7 @@ def pixel_shuffle(input: Tensor, upscale_factor: int) -> Tensor:
                            f"input.size(-3)={c} is not divisible by {r * r}")
     k = len(lead)
     x = input.reshape(*lead, c // (r * r), r, r, h, w).permute(*range(k + 1), k + 3, k + 1, k + 4, k + 2)
-    return named(keep_format(x.reshape(*lead, c // (r * r), h * r, w * r), input, ranks=(4,)), "PixelShuffleBackward0")
+    return named(keep_format(x.reshape(*lead, c // (r * r), h * r, w * r), input, ranks=(4,)), "PixelShuffleBackward0", input)
 
 
 @public(method=False)
@@ -145,7 +145,7 @@ def pixel_unshuffle(input: Tensor, downscale_factor: int) -> Tensor:
             raise RuntimeError(f"pixel_unshuffle expects {name} to be divisible by downscale_factor, but input.size({dim})={size} is not divisible by {r}")
     k = len(lead)
     x = input.reshape(*lead, c, h // r, r, w // r, r).permute(*range(k + 1), k + 2, k + 4, k + 1, k + 3)
-    return named(keep_format(x.reshape(*lead, c * r * r, h // r, w // r), input, ranks=(4,)), "PixelUnshuffleBackward0")
+    return named(keep_format(x.reshape(*lead, c * r * r, h // r, w // r), input, ranks=(4,)), "PixelUnshuffleBackward0", input)
 
 
 @public(method=False, names=("native_channel_shuffle",))

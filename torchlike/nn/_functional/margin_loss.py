@@ -128,7 +128,7 @@ def multi_margin_loss(input: Tensor, target: Tensor, p: int = 1, margin: float =
     if weight is not None:
         gaps = gaps * weight[y]
     loss = gaps.scatter(1, y, 0.0).sum(1) / classes
-    return named(reduced(loss if batched or target.ndim else loss.squeeze(0), reduction), "MultiMarginLossBackward0")
+    return named(reduced(loss if batched or target.ndim else loss.squeeze(0), reduction), "MultiMarginLossBackward0", input)
 
 
 def _label_pairs(xp, x, target):
@@ -171,4 +171,4 @@ def multilabel_margin_loss(input: Tensor, target: Tensor, size_average=None, red
     if target.dtype is not dt.int64:
         raise RuntimeError(f"expected scalar type Long but found {target.dtype.short}")
     demand_within(target, -1, input.shape[-1] - 1, RuntimeError("argument #2 'target' is out of range"))
-    return named(reduced(apply(_LABEL_MARGINS, (input, target)), reduction), "MultilabelMarginLossBackward0")
+    return named(reduced(apply(_LABEL_MARGINS, (input, target)), reduction), "MultilabelMarginLossBackward0", input)

@@ -258,7 +258,7 @@ def _avg_pool_nd(n: int):
         if divisor_override is not None:
             if divisor_override == 0:
                 raise RuntimeError("divisor must be not zero")
-            return named(_divided(total, divisor_override, kind), node)
+            return named(_divided(total, divisor_override, kind), node, input)
         counts = 1
         own = each(padding, n, "padding")
         for i in range(n):  # windows that hang over the edge count fewer elements
@@ -268,8 +268,8 @@ def _avg_pool_nd(n: int):
                 start, end = np.maximum(start, 0), np.minimum(end, input.shape[-n + i])
             counts = np.multiply.outer(counts, end - start)
         if (counts == counts.flat[0]).all():
-            return named(_divided(total, int(counts.flat[0]), kind), node)
-        return named(_divided(total, as_tensor_value(counts.astype(input.dtype.np), input.device), kind), node)
+            return named(_divided(total, int(counts.flat[0]), kind), node, input)
+        return named(_divided(total, as_tensor_value(counts.astype(input.dtype.np), input.device), kind), node, input)
     f.__name__ = f.__qualname__ = name
     f.__doc__ = f"The mean of each window over the last {n} dimensions."
     return f
@@ -347,7 +347,7 @@ def _adaptive_avg(n: int):
             lead = list(input.shape[:-n])
             made = input.reshape(lead + split).mean([len(lead) + 2 * i + 1 for i in range(n)])
             whole = set(sizes) == {1}
-            return named(keep_format(made, input, ranks=(4, 5) if whole else (4,)), "MeanBackward1" if whole and n > 1 else node)
+            return named(keep_format(made, input, ranks=(4, 5) if whole else (4,)), "MeanBackward1" if whole and n > 1 else node, input)
         kind = input.dtype
         made = input.float() if kind.itemsize == 2 else input  # rounded once, as torch
         for i, (s, o) in reversed([*enumerate(zip(shape, sizes))]):  # what is transposed for the others is small then
@@ -355,7 +355,7 @@ def _adaptive_avg(n: int):
             for k, (a, b) in enumerate(_edges(s, o)):
                 weights[a:b, k] = 1 / (b - a)
             made = made.transpose(-n + i, -1).matmul(as_tensor_value(weights, input.device)).transpose(-n + i, -1)
-        return named(keep_format(made.contiguous().to(kind), input, ranks=(4,)), node)
+        return named(keep_format(made.contiguous().to(kind), input, ranks=(4,)), node, input)
     f.__name__ = f.__qualname__ = name
     f.__doc__ = f"Means of windows chosen so that the last {n} dimensions get output_size."
     return f
@@ -400,7 +400,7 @@ def _adaptive_max(n: int):
         best = _best(flat[..., windows]) if windows.numel() else flat.new_zeros((*flat.shape[:-1], windows.shape[0]), dtype=dt.int64)
         indices = windows[arange(windows.shape[0], device=input.device), best]
         values = flat.gather(-1, indices).reshape(*input.shape[:-n], *sizes)
-        values = named(keep_format(values, input, ranks=(4,)), node)
+        values = named(keep_format(values, input, ranks=(4,)), node, input)
         return (values, keep_format(indices.reshape(*input.shape[:-n], *sizes), input, ranks=(4,))) if return_indices else values
     f.__name__ = f.__qualname__ = name
     f.__doc__ = f"Maxima of windows chosen so that the last {n} dimensions get output_size."

@@ -88,6 +88,7 @@ def _logits_target_grad(xp, g, x, w, positive):
 
 
 _BCE_LOGITS = Loss("binary_cross_entropy_with_logits", _logits, (_logits_grad, _logits_target_grad, None, None))
+_BCE_LOGITS.edge_order = 0, 1
 
 
 def binary_cross_entropy_with_logits(input: Tensor, target: Tensor, weight=None, size_average=None, reduce=None, reduction: str = "mean",

@@ -21,22 +21,22 @@ def batched(g: Graph, x: Var, n: int, f: Any) -> Var:
 
 
 @translates("convolution")
-def _convolution(g: Graph, x: Var, w: Var, stride: tuple, padding: tuple, dilation: tuple, groups: int) -> Var:
+def _convolution(g: Graph, x: Var, w: Var, b: Var | None, stride: tuple, padding: tuple, dilation: tuple, groups: int) -> Var:
     n = len(stride)
     g.title = f"conv{n}d"
     attributes = {"group": groups, "strides": list(stride), "dilations": list(dilation), "kernel_shape": list(w.shape[2:]),
                   "pads": [a for a, _ in padding] + [b for _, b in padding]}
-    return batched(g, x, n, lambda x: g.op("Conv", x, w, **attributes))
+    return batched(g, x, n, lambda x: g.op("Conv", x, w, b, **attributes))
 
 
 @translates("conv_transpose")
-def _conv_transpose(g: Graph, x: Var, w: Var, stride: tuple, padding: tuple, output_padding: tuple, dilation: tuple, groups: int) -> Var:
+def _conv_transpose(g: Graph, x: Var, w: Var, b: Var | None, stride: tuple, padding: tuple, output_padding: tuple, dilation: tuple, groups: int) -> Var:
     n = len(stride)
     g.title = f"conv_transpose{n}d"
     pads = [p if isinstance(p, tuple) else (p, p) for p in padding]
     attributes = {"group": groups, "strides": list(stride), "dilations": list(dilation), "kernel_shape": list(w.shape[2:]),
                   "output_padding": list(output_padding) if any(output_padding) else None, "pads": [a for a, _ in pads] + [b for _, b in pads]}
-    return batched(g, x, n, lambda x: g.op("ConvTranspose", x, w, **attributes))
+    return batched(g, x, n, lambda x: g.op("ConvTranspose", x, w, b, **attributes))
 
 
 def several(x: Any, n: int) -> list:
