@@ -156,7 +156,7 @@ torch.set_flush_denormal(1)
 """
 
 INFERENCE = """
-exec("with torch.inference_mode(): c = torch.ones(2, 3, requires_grad=True); v = c.view(-1)"); [(x.requires_grad, x.is_inference(), x._is_view(), x.is_leaf) for x in (v, c[0], c.view(6))]
+exec("with torch.inference_mode(): c = torch.ones(2, 3, requires_grad=True); v = c.view(-1)"); [(x.requires_grad, x._is_view(), x.is_leaf) for x in (v, c[0])], v.is_inference()
 exec("with torch.inference_mode(): c = torch.ones(2, 3, requires_grad=True).resize_(1, 2)"); c.shape, c.requires_grad
 exec("with torch.inference_mode(): c = torch.ones(3)"); n = torch.ones(3, requires_grad=True); torch.where(torch.ones(3) > 0, c, n), c * 2 + n
 exec("with torch.inference_mode(): c = torch.ones(3) > 0"); n = torch.ones(3, requires_grad=True); torch.where(c, n, n) and None
@@ -167,6 +167,25 @@ n = torch.ones(3, requires_grad=True); exec("with torch.inference_mode(): v = n[
 GRADIENT_EDGES = """
 x = torch.ones(2, requires_grad=True); y = x * 2; e = torch.autograd.graph.get_gradient_edge(y); torch.autograd.grad(x.sum(), [x, e], allow_unused=True, materialize_grads=True)
 x = torch.ones(2, requires_grad=True); y = x * 2; e = torch.autograd.graph.get_gradient_edge(y); torch.autograd.grad(y.sum(), e, materialize_grads=True)
+"""
+CONSTRUCTORS_OF_TENSORS = """
+y = torch.ones(2, 2); z = torch.empty(0).new(y); z[0, 0] = 7; y
+y = torch.ones(2, requires_grad=True); y.new(y).grad_fn is None, torch.FloatTensor(y).requires_grad
+torch.ones(2).new(torch.tensor([1, 2]))
+torch.FloatTensor(torch.tensor([1, 2]))
+torch.LongTensor(torch.ones(2, dtype=torch.float64))
+"""
+COPIES_OF_STORAGES = """
+import copy; s = torch.arange(4, dtype=torch.uint8).untyped_storage(); c = copy.copy(s); d = copy.deepcopy(s); c[0] = d[1] = 9; s.tolist(), c.tolist(), d.tolist()
+import copy, warnings; warnings.simplefilter("ignore"); s = torch.arange(4.).storage(); c = copy.copy(s); d = copy.deepcopy(s); c[0] = d[1] = 9; s.tolist(), c.tolist(), d.tolist()
+import copy; t = torch.arange(4.); u, s = copy.deepcopy([t, t.untyped_storage()]); u[0] = 5; t, u, u.untyped_storage() is s
+"""
+SWITCHES = """
+torch.use_deterministic_algorithms(1)
+torch.use_deterministic_algorithms(False, warn_only=1)
+"""
+SPARSE_WEIGHTS = """
+w = torch.ones(3, 2).to_sparse().requires_grad_(); x = torch.ones(2, requires_grad=True); torch.autograd.grad((w @ x).sum(), [w, x])[1]
 """
 DUALS = """
 f = torch.autograd.forward_ad; f.enter_dual_level(); d = f.make_dual(torch.ones(2), torch.ones(2)); exec("try: f.make_dual(torch.ones(2), d)\\nfinally: f.exit_dual_level()")
@@ -181,7 +200,8 @@ def test_two_corrections(subject, oracle, call):
 
 
 @pytest.mark.parametrize("program", lines(COUNTS, NAMED_DIMENSIONS, MATRICES, SEGMENTS, CONSTRUCTORS, DEVIATIONS, LIMITS, REPEATED, DISTANCES, TOLERANCES, LIBRARIES,
-                                                   DENORMALS, INFERENCE, GRADIENT_EDGES, DUALS))
+                                                   DENORMALS, INFERENCE, GRADIENT_EDGES, DUALS, CONSTRUCTORS_OF_TENSORS, COPIES_OF_STORAGES, SWITCHES,
+                                                   SPARSE_WEIGHTS))
 def test_both_print_it(subject, oracle, program):
     assert outcome(subject, program) == outcome(oracle, program)
 

@@ -63,8 +63,8 @@ def _own(cls: type) -> bool:
 
 
 def _any(cls: type) -> bool:
-    """Whether a class is one that handlers are told of: it may keep Tensor's own `__torch_function__`."""
-    return getattr(cls, "__torch_function__", _disabled_torch_function_impl) is not _disabled_torch_function_impl
+    """Whether a class is one that handlers are told of: it may keep Tensor's own `__torch_function__`. Kinds without a Value are plain tensors to torch."""
+    return getattr(cls, "__torch_function__", _disabled_torch_function_impl) is not _disabled_torch_function_impl and not getattr(cls, "_sparse", False)
 
 
 def _overloaded(args: Iterable, takes_over: Callable[[type], bool] = _own, depth: int = 4) -> list:

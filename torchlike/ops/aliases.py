@@ -1,6 +1,8 @@
 """A tensor's memory as another object: an instance of another class, in the same place of the graph."""
 from __future__ import annotations
 
+from .._core import dtype as dt
+from .._core.device import device
 from .._core.registry import View
 from .._fields import ENGINE, fields
 from .._plainly import state as overriding
@@ -23,6 +25,15 @@ def alias(t: Tensor, cls: type) -> Tensor:
         made = t._view(ALIAS, ())
         refuse_second_class(made, cls)
     return instance(made, cls)
+
+
+def shared(t: Tensor, dtype: dt.dtype, device: device) -> Tensor:
+    """What the legacy constructors make of a tensor: a view of all of it. TypeError for one of another dtype or device."""
+    if t.dtype is not dtype or t.device != device:
+        wanted, got = (f"TensorOptions(dtype={d.c_name}, device={where}, layout=Strided, requires_grad=false (default), pinned_memory=false (default), "
+                       "memory_format=(nullopt))" for d, where in ((dtype, device), (t.dtype, t.device)))
+        raise TypeError(f"expected {wanted} (got {got})")
+    return alias(t, Tensor)
 
 
 def refuse_second_class(t: Tensor, cls: type) -> None:

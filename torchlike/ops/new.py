@@ -7,7 +7,7 @@ from .._core import device as dev
 from .._core.errors import class_name
 from .._public import called
 from .._tensor import Tensor
-from .aliases import of_its_class
+from .aliases import of_its_class, shared
 from .creation import _check_dtype, _empty_check, _finish, constant, filled
 from .from_data import from_data
 
@@ -65,6 +65,8 @@ def new(self, *args, **kwargs) -> Tensor:
         if getattr(args[0], "dtype", self.dtype) is not self.dtype:
             raise RuntimeError(f"Expected a Storage of type {self.dtype.short} or an UntypedStorage, but got type {args[0].dtype.short} for argument 1 'storage'")
         return constant((0,), 0, self.dtype, self.device).set_(args[0])
+    if isinstance(args[0], Tensor) and len(args) == 1:
+        return shared(args[0], self.dtype, place)
     return from_data(args[0], self.dtype, place)
 
 

@@ -246,6 +246,9 @@ class UntypedStorage(StorageBase):
     def clone(self) -> UntypedStorage:
         return UntypedStorage._of(root_tensor(self._cell).clone()._ensure_storage())
 
+    def __copy__(self) -> UntypedStorage:
+        return self.clone()
+
     def cpu(self) -> UntypedStorage:
         return (
             self if self.device.type == "cpu" else UntypedStorage._of(flat_tensor(self._cell).cpu()._ensure_storage())
@@ -428,6 +431,9 @@ class TypedStorage(metaclass=_TypedMeta):
 
     def clone(self) -> TypedStorage:
         return TypedStorage(wrap_storage=self._untyped_storage.clone(), dtype=self.dtype)
+
+    def __copy__(self) -> TypedStorage:
+        return self.clone()
 
     def resize_(self, size: int) -> TypedStorage:
         self._untyped_storage.resize_(size * self.dtype.itemsize)

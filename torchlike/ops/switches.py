@@ -18,11 +18,13 @@ _MODES = ("default", "warn", "error")
 
 
 @public(method=False)
-def use_deterministic_algorithms(mode: bool, *, warn_only: bool = False) -> None:
+def use_deterministic_algorithms(mode, *, warn_only=False) -> None:
     """Ask for algorithms whose results are the same at every run."""
     if not isinstance(mode, bool):
         raise TypeError(f"_set_deterministic_algorithms(): argument 'mode' (position 1) must be bool, not {class_name(mode)}")
-    _state["mode"], _state["warn_only"] = (1 if warn_only else 2) if mode else 0, bool(warn_only)
+    if not isinstance(warn_only, bool):
+        raise TypeError(f"_set_deterministic_algorithms(): argument 'warn_only' must be bool, not {class_name(warn_only)}")
+    _state["mode"], _state["warn_only"] = (1 if warn_only else 2) if mode else 0, warn_only
 
 
 @public(method=False)

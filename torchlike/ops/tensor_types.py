@@ -11,6 +11,7 @@ from .._core import device as dev
 from .._core import dtype as dt
 from .._public import FUNCTIONS
 from .._tensor import Size, Tensor
+from .aliases import shared
 from .creation import constant
 from .from_data import from_data
 
@@ -47,9 +48,7 @@ class tensortype(type):  # noqa: N801  (torch's name)
             if device is not None:
                 raise RuntimeError("Legacy tensor constructor of the form torch.Tensor(tensor, device=device) is not supported.  "
                                    "Use torch.tensor(...) or torch.as_tensor(...) instead.")
-            if data.dtype is not cls.dtype:
-                raise TypeError(f"expected {cls.dtype} (got {data.dtype})")
-            return data.detach()
+            return shared(data, cls.dtype, place)
         if isinstance(data, Size):
             return constant(as_size(data), 0, cls.dtype, place)
         if isinstance(data, str):
