@@ -34,6 +34,17 @@ def test_isinstance(kind):
     assert answers(subject) == answers(oracle)
 
 
+def test_the_compiler_is_off():
+    """As under PYTORCH_JIT=0, which libraries ask for."""
+    from torchlike.jit._state import _enabled
+    oracle.jit._state.disable()
+    try:
+        before = oracle.jit._state._enabled
+        assert (bool(_enabled), _enabled.enabled, type(_enabled).__name__) == (bool(before), before.enabled, type(before).__name__)
+    finally:
+        oracle.jit._state.enable()
+
+
 def test_switches_of_the_compiler():
     """What programs turn off there, and that they are told what was set before."""
     def program(t):

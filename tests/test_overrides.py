@@ -246,7 +246,7 @@ import importlib, pickle, sys
 torch = importlib.import_module(sys.argv[1])
 F, add, t = torch.nn.functional, torch.add, torch.ones(2, 2)
 names = {torch.add: "add", torch.matmul: "matmul", torch.cat: "cat", torch.relu_: "relu_", F.linear: "linear",
-         torch.linalg.norm: "norm", torch.Tensor.sub: "Tensor.sub", F.relu: "relu"}
+         torch.linalg.norm: "norm", torch.Tensor.sub: "Tensor.sub", F.relu: "relu", F.conv1d: "conv1d", F.layer_norm: "layer_norm"}
 class Other:
     @classmethod
     def __torch_function__(cls, func, types, args=(), kwargs=None):
@@ -254,6 +254,7 @@ class Other:
 other = Other()
 calls = {"add": lambda: add(other, t), "cat": lambda: torch.cat([t, other]), "out": lambda: torch.add(t, t, out=other),
          "matmul": lambda: torch.matmul(t, other), "relu_": lambda: torch.relu_(other), "linear": lambda: F.linear(other, t),
+         "relu": lambda: F.relu(other)[:3], "conv1d": lambda: F.conv1d(t, other), "layer_norm": lambda: F.layer_norm(other, [2])[:3],
          "norm": lambda: torch.linalg.norm(other), "sub": lambda: t.sub(other), "keyword": lambda: torch.add(t, alpha=2, other=other)}
 print(calls[sys.argv[2]](), [calls[name]() for name in calls])
 print(torch.add is add, all(pickle.loads(pickle.dumps(f)) is f for f in (torch.add, F.relu, torch.relu_)))
@@ -265,7 +266,7 @@ except TypeError as error:
 """
 
 
-@pytest.mark.parametrize("first", ["add", "cat", "out", "relu_", "sub", "keyword"])
+@pytest.mark.parametrize("first", ["add", "cat", "out", "relu_", "sub", "keyword", "relu", "conv1d", "layer_norm"])
 def test_a_class_that_is_no_tensor_without_importing_overrides(first, subject):
     """Its handler is asked from the first call on, for the function objects that programs held before."""
     texts = [subprocess.run([sys.executable, "-c", OTHERS, name, first], capture_output=True, text=True, timeout=120) for name in ("torch", subject.__name__)]

@@ -128,6 +128,19 @@ def called(f: Callable, method: bool = False) -> Callable:
     return run
 
 
+def asking(f: Callable) -> Callable:
+    """f, which is called once more where it failed for an argument whose class takes functions over."""
+    @functools.wraps(f)
+    def run(*args, **kwargs):
+        try:
+            return f(*args, **kwargs)
+        except Exception as error:
+            if not others_take_over(args, kwargs, error):
+                raise
+        return _outermost(run)(*args, **kwargs)
+    return run
+
+
 def _mended(f: Callable, run: Callable, args: tuple, kwargs: dict, error: Exception, method: bool) -> Callable | None:
     """What to call instead of f, which failed with `error`; None where nothing is. Raises torch's error where an argument is of the wrong kind."""
     if error.__class__ is Refused:
@@ -147,7 +160,7 @@ def _mended(f: Callable, run: Callable, args: tuple, kwargs: dict, error: Except
         if taken is not NotImplemented:
             return lambda: taken
     elif others_take_over(args, kwargs, error):
-        return functools.partial(run, *args, **kwargs)
+        return functools.partial(_outermost(run), *args, **kwargs)
     blame(f, args, kwargs, error, 0 if method else 1)
     return None
 
@@ -183,9 +196,14 @@ def others_take_over(args: tuple, kwargs: dict, error: Exception | None = None) 
     return True
 
 
+def _outermost(run: Callable) -> Callable:
+    """What users call, of which `run` is a part, once functions look at their arguments."""
+    return sys.modules[f"{__package__}.overrides"].outermost(run)
+
+
 def _calls_around() -> int:
     """How many public functions are under way here, each called by the one before."""
-    codes = [c for f in (called, with_out) for c in f.__code__.co_consts if getattr(c, "co_name", "") == "run"]
+    codes = [c for f in (called, with_out, asking) for c in f.__code__.co_consts if getattr(c, "co_name", "") == "run"]
     package, frame, count = os.path.dirname(__file__) + os.sep, sys._getframe(1), 0
     while frame is not None and frame.f_code.co_filename.startswith(package):
         count += frame.f_code in codes
@@ -252,7 +270,7 @@ def with_out(f: Callable) -> Callable:
                 if name in BY_OUT:
                     by_out(name, out.dtype, kwargs)
             elif others_take_over((out,), {}):
-                return run(*args, out=out, **kwargs)
+                return _outermost(run)(*args, out=out, **kwargs)
             elif name in APART:
                 check_apart(out[0], args)
             elif name in PARTLY and out[0]._storage is not None:
@@ -270,7 +288,7 @@ def with_out(f: Callable) -> Callable:
             older = _older(f, args, kwargs, error)
             if older is None:
                 if others_take_over((*args, out), kwargs, error):
-                    return run(*args, **kwargs) if out is None else run(*args, out=out, **kwargs)
+                    return _outermost(run)(*args, **kwargs) if out is None else _outermost(run)(*args, out=out, **kwargs)
                 blame(f, args, kwargs, error)
                 raise
             return run(*older[0], out=out, **older[1])

@@ -320,9 +320,24 @@ def dispatching_form(f: Any) -> Any:
 
 @functools.cache
 def _forms() -> dict[Callable, Callable]:
-    root = sys.modules[__package__]
-    scopes = [root, *(sys.modules[f"{__package__}.{name}"] for name in _MODULES if f"{__package__}.{name}" in sys.modules)]
-    return {f.__wrapped__: f for scope in scopes for f in vars(scope).values() if isinstance(f, _types.FunctionType) and hasattr(f, "_dispatches")}
+    return {f.__wrapped__: f for f in _dispatching_functions()}
+
+
+def _dispatching_functions() -> Iterator[_types.FunctionType]:
+    scopes = [__package__, *(f"{__package__}.{name}" for name in _MODULES)]
+    for scope in [sys.modules[name] for name in scopes if name in sys.modules]:
+        yield from [f for f in vars(scope).values() if isinstance(f, _types.FunctionType) and hasattr(f, "_dispatches")]
+
+
+def outermost(f: Callable) -> Callable:
+    """The public function that f is a part of, as what runs inside of autocast's form of it; f itself where there is none."""
+    for public in _dispatching_functions():
+        inner = public
+        while inner is not None:
+            if inner is f:
+                return public
+            inner = getattr(inner, "__wrapped__", None)
+    return f
 
 
 _users = 0  # blocks in which Tensor's own methods dispatch, of all threads

@@ -3,6 +3,7 @@ import inspect as _inspect
 
 from .. import _autocast
 from .._public import FUNCTIONS as _functions
+from .._public import asking as _asking
 from .._public import called as _called
 from .._public import with_out as _with_out
 from ..ops.matmul import linear as _linear
@@ -164,6 +165,11 @@ conv_transpose1d conv_transpose2d conv_transpose3d cosine_embedding_loss gumbel_
 max_pool1d_with_indices max_pool2d max_pool2d_with_indices max_pool3d multi_margin_loss multilabel_margin_loss nll_loss one_hot rms_norm
 triplet_margin_loss""".split():
     globals()[_name] = _called(globals()[_name])
+
+# what torch has in Python, which asks the classes of its arguments first
+for _name, _f in list(globals().items()):
+    if _inspect.isfunction(_f) and _name[0] != "_" and not hasattr(_f, "__wrapped__"):
+        globals()[_name] = _asking(_f)
 
 # the last line: every function above follows autocast where torch's does
 globals().update({_name: _autocast.wrap(_f) for _name, _f in list(globals().items()) if _inspect.isfunction(_f)})

@@ -126,6 +126,7 @@ def _fused_numpy(q, k, v, mask, scale, causal):
 
 FUSED_ATTENTION = Op("fused_attention", fused, shape=lambda q, k, v, mask, scale, causal: ((*q.shape[:-1], v.shape[-1]), q.dtype),
                      numpy=_fused_numpy, torch_name=_TORCH_NAME)
+FUSED_ATTENTION.edge_order = 0, 1, 2
 _LONG = 1 << 20  # scores per head from which the CPU too is better off without them in memory
 
 
