@@ -5,7 +5,7 @@ from ._core.graph import AccumulateGrad, Identity
 from ._core.layout import Layout, contiguous, contiguous_strides, extent
 from ._core.program import record
 from ._core.registry import OPS
-from ._storage import Past, Storage, through, window
+from ._storage import Past, Storage, in_order, through, window
 from ._tensor import Tensor
 
 
@@ -65,7 +65,7 @@ def grow(st: Storage, size: int) -> None:
         raise RuntimeError("Trying to resize storage that is not resizable")
     a = st.value.aval
     root = st.layout or contiguous(a.shape)
-    flat = through(st.value, (window(st, Layout((a.numel,), (1,))),))
+    flat = through(st.value, (in_order(st, a.numel),))
     more = record(OPS["constant"], [], (0, (size - a.numel,), a.dtype, a.device))[1][0]
     st.value, st.layout = record(OPS["cat"], [flat, more], (0,))[1][0], None
     Past.add(st).growths.append((st.version, window(st, root)))

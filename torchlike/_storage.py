@@ -7,7 +7,7 @@ import numpy as np
 
 from ._core import dtype as dt
 from ._core import program
-from ._core.layout import Layout, contiguous, is_contiguous
+from ._core.layout import Layout, contiguous, is_contiguous, is_dense
 from ._core.program import record
 from ._core.registry import OPS
 from ._core.value import Value, is_tracer
@@ -56,7 +56,7 @@ class Storage:
         """Write the data into memory, in the order of memory."""
         value = self.value
         if self.layout is not None and not is_contiguous(self.layout):
-            op, numbers, statics = window(self, Layout((value.aval.numel,), (1,), 0))
+            op, numbers, statics = in_order(self, value.aval.numel)
             value = record(op, [value, *numbers], statics)[1][0]
         array = program.concrete(value)
         if not is_tracer(array):
@@ -105,8 +105,18 @@ def put(root: Value, chain: tuple, new: Value) -> Value:
 
 def window(st: Storage, layout: Layout) -> tuple:
     """The link of a chain that shows a storage's root as this layout."""
+    return OPS["as_strided"], (), (places(st), *layout)
+
+
+def in_order(st: Storage, n: int) -> tuple:
+    """The link of a chain that shows the root's first n elements in the order of memory."""
+    return OPS["as_strided"], (), ((st.layout or contiguous(st.value.aval.shape)).strides, (n,), (1,), 0)
+
+
+def places(st: Storage) -> tuple:
+    """Where the root's elements lie in memory, for as_strided: its strides, or its layout where it has not all of the memory (an example of many)."""
     root = st.layout or contiguous(st.value.aval.shape)
-    return OPS["as_strided"], (), (root.strides, *layout)
+    return root.strides if not root.offset and is_dense(root) else Layout(*root)
 
 
 def without_overlaps(chain: tuple, layout: Layout, dtype: dt.dtype, st: Storage) -> tuple:
@@ -116,9 +126,9 @@ def without_overlaps(chain: tuple, layout: Layout, dtype: dt.dtype, st: Storage)
         links = (window(st, layout),)
     else:  # the window counts in elements of another dtype
         whole = root.numel * root.dtype.itemsize // dtype.itemsize * dtype.itemsize // root.dtype.itemsize
-        links = window(st, Layout((whole,), (1,), 0)), (OPS["view_dtype"], (), (dtype,)), (OPS["as_strided"], (), ((1,), *layout))
+        links = in_order(st, whole), (OPS["view_dtype"], (), (dtype,)), (OPS["as_strided"], (), ((1,), *layout))
     names = [op.name for op, _, _ in chain]
-    if names[0] == "lens":
+    if names and names[0] == "lens":
         links = (chain[0], *links)
     if "negated" in names or "imag" in names and names[:names.index("imag")].count("conj") % 2:  # of a conjugated tensor: negated numbers
         return (*links, (OPS["negated"], (), ()))

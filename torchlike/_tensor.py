@@ -13,7 +13,7 @@ from ._core.aval import Aval
 from ._core.grad_mode import inference, mode
 from ._core.graph import NOT_A_LEAF, UNDER_INFERENCE, UNDER_NO_GRAD, AccumulateGrad, Node, Outside, Stale, node_class
 from ._core.history import warn
-from ._core.layout import Layout, combined, contiguous, extent, overlapping
+from ._core.layout import Layout, contiguous, extent, joined, overlapping
 from ._core.program import record
 from ._core.registry import OPS, View
 from ._core.value import Value, is_tracer, of_array
@@ -252,8 +252,8 @@ class Tensor(Fields):
             if isinstance(self._edge, Outside):
                 raise RuntimeError(self._refusal("is being"))
             base = self._base
-            if base is not None and base._edge.__class__ is AccumulateGrad:
-                self._refuse_several()
+            if base is not None and (base._edge.__class__ is AccumulateGrad or base._edge is None and not base._former and self._fresh_edge() is not None):
+                self._refuse_several()  # of a leaf, which may itself be a view of what requires no gradient
                 raise RuntimeError("a view of a leaf Variable that requires grad is being used in an in-place operation.")
             if base is not None and self._edge is not None and self._edge.until_written:
                 self._refresh(self._storage)
@@ -464,6 +464,8 @@ class Tensor(Fields):
 
     @property
     def data(self) -> Tensor:
+        if program.state.program.__class__ is not program.Program:
+            _refuse_batched("accessing `data` under vmap transform is not allowed", self)
         out = self._alias()
         if not self.__class__._plain:
             if self._dispatches:
@@ -481,6 +483,8 @@ class Tensor(Fields):
     def data(self, other: Tensor):
         if not isinstance(other, Tensor):
             raise TypeError("Variable data has to be a tensor, but got " + type(other).__name__)
+        if program.state.program.__class__ is not program.Program:
+            _refuse_batched("mutating directly with `.data` under vmap transform is not allowed.", self, other)
         if self._dispatches or other._dispatches:
             from ._dispatch.held import take_facts
             return take_facts(self, other)
@@ -575,6 +579,12 @@ def _handler(cls: type):
     """What takes the functions of a class over, bound to no class."""
     f = cls.__torch_function__
     return getattr(f, "__func__", f)
+
+
+def _refuse_batched(words: str, *tensors: Tensor) -> None:
+    from ._functorch._rules import refuse_batched  # above this file
+    for t in tensors:
+        refuse_batched(t, words)
 
 
 def _plain_copy(t: Tensor) -> Tensor:
@@ -683,7 +693,7 @@ def _special(op, args, out: Tensor) -> Tensor:
         return out._value.place(args, out)
     if op.pointwise and out._value.aval.ndim:
         shape = out._value.aval.shape
-        out._layout = combined(shape, tuple([a._layout or contiguous(a._value.aval.shape) for a in args if isinstance(a, Tensor)]))
+        out._layout = joined(shape, tuple([a._layout or contiguous(a._value.aval.shape) for a in args if isinstance(a, Tensor)]))
         if out._edge is not None:
             out._edge.layouts = [a._layout if isinstance(a, Tensor) else None for a in args]
     for i, a in enumerate(args):

@@ -41,6 +41,63 @@ def is_contiguous(a: Layout) -> bool:
     return True
 
 
+class Examples(Layout):
+    """Where one example of a batch lies, for batches that are not outermost in memory: `batch` has (level of vmap, size, step) of each such."""
+
+    batch: tuple = ()
+
+    def of(self, layout: Layout) -> Examples:
+        """Another layout of the same batches."""
+        return _of_batch(layout, self.batch)
+
+    def whole(self, level: int, size: int) -> Layout:
+        """The layout of all examples of the batch of a level, which becomes the first dimension."""
+        step = next((s for k, _, s in self.batch if k == level), _span(self))
+        return _of_batch(Layout((size, *self.shape), (step, *self.strides), self.offset), tuple(b for b in self.batch if b[0] != level))
+
+
+def _of_batch(layout: Layout, batch: tuple) -> Layout:
+    if not batch:
+        return Layout(*layout)
+    made = Examples(*layout)
+    made.batch = batch
+    return made
+
+
+def _span(a: Layout) -> int:
+    """A step that leads past all of a, and past the examples of its batches."""
+    return max([n * s for n, s in zip(a.shape, a.strides)] + [n * s for _, n, s in getattr(a, "batch", ())], default=1)
+
+
+def example(a: Layout, axis: int, level: int) -> Layout | None:
+    """Where one example of a batch along `axis` lies; None when it is contiguous at offset 0, which is the first one's."""
+    cut = Layout(a.shape[:axis] + a.shape[axis + 1:], a.strides[:axis] + a.strides[axis + 1:], a.offset)
+    size, step, batch = a.shape[axis], a.strides[axis], getattr(a, "batch", ())
+    if any(s > step for n, s in zip(cut.shape, cut.strides) if n != 1):
+        batch = (*batch, (level, size, step))
+    return _of_batch(cut, batch) if batch or cut != contiguous(cut.shape) else None
+
+
+def joined(shape: tuple, inputs: tuple[Layout, ...]) -> Layout | None:
+    """`combined`, inside of vmap, too: of the batches that the inputs are examples of."""
+    sizes = {level: n for a in inputs if a.__class__ is Examples for level, n, _ in a.batch}
+    if not sizes:
+        return combined(shape, inputs)
+    levels, wholes = sorted(sizes), []
+    for a in inputs:
+        steps, span, strides = {k: s for k, _, s in getattr(a, "batch", ())}, _span(a), []
+        for level in reversed(levels):  # what does not say where its batch lies has it outside
+            strides.append(steps.get(level, span))
+            span *= 1 if level in steps else sizes[level]
+        more = len(shape) - len(a.shape)
+        wholes.append(Layout((*map(sizes.__getitem__, levels), *(1,) * more, *a.shape), (*reversed(strides), *(0,) * more, *a.strides)))
+    made = combined((*map(sizes.__getitem__, levels), *shape), tuple(wholes))
+    if made is None:
+        return None
+    k = len(levels)
+    return _of_batch(Layout(shape, made.strides[k:], 0), tuple(zip(levels, made.shape, made.strides)))
+
+
 def extent(a: Layout) -> int:
     """How many elements of the storage lie up to the end of `a`."""
     return 0 if 0 in a.shape else a.offset + 1 + sum((n - 1) * s for n, s in zip(a.shape, a.strides))
@@ -86,6 +143,8 @@ def is_dense(a: Layout) -> bool:
 
 def like(a: Layout) -> Layout | None:
     """The layout of a fresh tensor that preserves a's memory format; None when that is contiguous."""
+    if a.__class__ is Examples:
+        return joined(a.shape, (a,))
     if 0 in a.shape or is_dense(a):
         return None if a.strides == contiguous_strides(a.shape) else Layout(a.shape, a.strides, 0)
     return combined(a.shape, (a,))

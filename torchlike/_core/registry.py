@@ -19,7 +19,7 @@ from .arrays import cast
 from .aval import NUMBERS, Aval, aval, broadcast_shapes, result_dtype
 from .derivative import Derivative, ElementwiseDerivative, PutDerivative, ViewDerivative
 from .halves import MANY, converted
-from .layout import Layout, contiguous
+from .layout import Examples, Layout, contiguous
 from .room import SPARE, need_count, need_room
 
 OPS: dict[str, Op] = {}
@@ -384,6 +384,8 @@ class View(Op):
         return self.layout(contiguous(a.shape), tuple(0 if x.__class__ is Aval else x for x in rest)).shape, a.dtype
 
     def layout(self, layout: Layout, rest: tuple) -> Layout:
+        if layout.__class__ is Examples:
+            return layout.of(self.layout(Layout(*layout), rest))
         key = (layout, rest)
         found = self.layouts.get(key)
         if found is None:

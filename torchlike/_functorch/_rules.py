@@ -20,7 +20,7 @@ from .._tensor import Tensor
 from ..autograd.grad_mode import no_grad
 from ..utils._pytree import _broadcast_to_and_flatten, tree_flatten, tree_unflatten
 from ._trace import Trace, innermost
-from .vmap import _batched, _Call
+from .vmap import _batched, _Call, is_batchedtensor
 
 
 class VmapInfo(NamedTuple):
@@ -58,8 +58,6 @@ def evaluated(trace: Trace, tensors: list[Tensor]) -> list[tuple[Tensor, int | N
             trace.back_to(before)
         with trace.suspended():
             for t, (out, spread) in zip(pending, call.apply()):
-                if not t.requires_grad:
-                    out._edge = None
                 found[id(t)] = out, 0 if spread else None
     return [found[id(t)] for t in tensors]
 
@@ -104,6 +102,13 @@ def shown(t: Tensor) -> str:
     with trace.suspended():
         text = repr(outer.detach())
     return text if dim is None else f"BatchedTensor(lvl={trace.level}, bdim={dim}, value=\n{textwrap.indent(text, '    ')}\n)"
+
+
+def refuse_batched(t: Tensor, words: str) -> None:
+    """RuntimeError for what torch refuses of a tensor whose examples an open call of vmap maps over; a transform inside of it may have it."""
+    trace = innermost()
+    if trace is not None and is_batchedtensor(t) and not differentiated_inside(trace, [t]):
+        raise RuntimeError(words)
 
 
 def differentiated_inside(trace: Trace, tensors: list[Tensor]) -> bool:

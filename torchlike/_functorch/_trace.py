@@ -15,6 +15,7 @@ from .._core import program
 from .._core.aval import Aval, aval
 from .._core.grad_mode import mode
 from .._core.graph import Node
+from .._core.layout import Layout, contiguous, example
 from .._core.value import Value
 from .._tensor import Tensor
 
@@ -78,10 +79,24 @@ class Boundary(Node):
 class Placeholder:
     """An argument as the traced function sees it: one example of `source`, whose dimension `axis` is mapped."""
 
-    __slots__ = ("source", "axis", "value", "tensor")
+    __slots__ = ("source", "axis", "value", "tensor", "edge", "layout", "step")
 
     def __init__(self, source: Tensor, axis: int, value: Value, tensor: Tensor):
         self.source, self.axis, self.value, self.tensor = source, axis, value, tensor
+        self.edge, self.layout = tensor._edge, tensor._layout or contiguous(value.aval.shape)
+        self.step: int = (source._layout or contiguous(source._aval.shape)).strides[axis]  # in memory, from one example to the next
+
+    def axis_now(self) -> int:
+        """Where the batch lies in what the source becomes if the function gave its example another shape in place (`unsqueeze_`, `t_`)."""
+        before = [n for n in self.value.aval.shape[:self.axis] if n != 1]
+        shape = self.tensor._aval.shape
+        if len(shape) == self.value.aval.ndim:
+            return self.axis
+        return next((k for k in range(len(shape) + 1) if [n for n in shape[:k] if n != 1] == before), min(self.axis, len(shape)))
+
+    def layout_now(self) -> Layout:
+        """Where an example lies now."""
+        return self.tensor._layout or contiguous(self.tensor._aval.shape)
 
 
 class Lost(RuntimeError):
@@ -102,6 +117,7 @@ class Trace(program.Program):
         self.level: int = 1 if self.outer is None else self.outer.level + 1
         self.known: list[tuple[Value, object, object]] = []  # outside values, and what they were to the program outside
         self.placeholders: dict[int, Placeholder] = {}  # by input number
+        self.examples: dict[int, Placeholder] = {}  # by id of the tensor that the function has of it
         self.stacked: dict[int, Value] = {}  # id of a random draw -> the draws of all examples
         self.nodes: set[Node] = set()
         self.boundaries: dict[tuple, Boundary] = {}
@@ -136,7 +152,9 @@ class Trace(program.Program):
             t.__class__ = source.__class__
         if mode.enabled and source.requires_grad:
             t._edge = self.boundary((source._edge, source._out), value)
-        self.placeholders[-1 - ref] = Placeholder(source, axis, value, t)
+        if axis or source._layout is not None:
+            t._layout = example(source._layout or contiguous(a.shape), axis, self.level)
+        self.placeholders[-1 - ref] = self.examples[id(t)] = Placeholder(source, axis, value, t)
         return t
 
     def again(self, v: Value, place: Placeholder) -> int:
@@ -260,7 +278,7 @@ class Trace(program.Program):
         """t is about to be written: a tensor from outside gets its new value when the call is over."""
         st = t._storage
         v = t._value if st is None else st.value
-        if v.epoch is self and (v.ref >= 0 or -1 - v.ref in self.placeholders):
+        if self.holds(v):
             return
         if st is None:
             self.written.append((weakref.ref(t), None, v, t._edge, t._out))
@@ -268,18 +286,35 @@ class Trace(program.Program):
             base = t if t._base is None else t._base
             self.written.append((weakref.ref(base), st, v, base._edge, base._out))
 
+    def holds(self, v: Value) -> bool:
+        """Whether v was made in the call, or differs between its examples."""
+        return v.epoch is self and (v.ref >= 0 or -1 - v.ref in self.placeholders or id(v) in self.stacked)
+
+    def wrote(self, t: Tensor) -> bool:
+        """Whether the function wrote memory from outside that t shows."""
+        st = t._storage
+        owners = [(ref(), was) for ref, was, *_ in self.written]
+        return any(t is owner or st is not None and (st is was or owner is not None and owner._storage is st) for owner, was in owners)
+
     def refreshed(self, t: Tensor) -> bool:
         """A view looks again at its storage: outside of the call, where its gradients belong, unless what it sees was written inside."""
         v = t._storage.value
-        if v.epoch is self and (v.ref >= 0 or -1 - v.ref in self.placeholders or id(v) in self.stacked):
+        if self.holds(v):
             self.stale.append(weakref.ref(t))
             return False
         with self.suspended():
             t._current()
         return True
 
+    def look_again(self, t: Tensor) -> Tensor:
+        """t, which is a view of memory from outside; once the call is over it looks there for what it shows."""
+        if self.holds(t._value):
+            self.stale.append(weakref.ref(t))
+        return t
+
     def restore_written(self) -> list[tuple]:
-        """Give written outside tensors their old values back; (tensor, storage, inner value) of each that still lives."""
+        """Give written outside tensors their old values back; (tensor, what it was inside, whether its place in the graph was to stay)
+        of each that still lives."""
         found, seen = [], set()
         for ref, st, old, edge, out in self.written:
             t = ref()
@@ -287,14 +322,18 @@ class Trace(program.Program):
             if t is None or key in seen:
                 continue
             seen.add(key)
+            st = t._storage if st is None else st  # somebody made a view since
+            quiet = t._edge is edge
+            now = Tensor._of(t._value if st is None else st.value)
+            if not quiet:
+                now._edge, now._out = t._edge, t._out
             if st is None:
-                found.append((t, None, t._value))
                 t._value = old
             else:
-                found.append((t, st, st.value))
                 st.value = old
                 st.version += 1
             t._edge, t._out = edge, out
+            found.append((t, now, quiet))
         return found
 
     def close(self) -> None:

@@ -1,23 +1,27 @@
 """torch.vmap: a function of one example as a function of a batch. The function runs once, over placeholders."""
 from __future__ import annotations
 
+import contextlib
 import functools
+import math
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 from .._core import executor, program
 from .._core.grad_mode import mode
 from .._core.graph import Node
-from .._core.layout import Layout, is_dense
+from .._core.layout import Examples, Layout, is_dense
 from .._core.value import Value
 from .._fields import fields
 from .._public import FUNCTIONS
 from .._tensor import Tensor, apply
 from ..autograd import _tangents, engine
+from ..autograd.grad_mode import no_grad
 from ..ops.random import get_rng_state, set_rng_state
 from ..utils._pytree import _broadcast_to_and_flatten, tree_flatten, tree_unflatten
 from ._mapped import Mapped, mapped
 from ._trace import Boundary, Trace, innermost, tracing
+from ._views import from_outside, intact, shared, sharing
 
 
 def vmap(func: Callable, in_dims: Any = 0, out_dims: Any = 0, randomness: str = "error", *, chunk_size: int | None = None) -> Callable:
@@ -102,6 +106,12 @@ def _with_tangents(trace: Trace, source: Tensor, axis: int) -> Tensor:
 
 def _leave(trace: Trace, name: str, t: Tensor, axis: int | None) -> Tensor:
     """What the caller gets of a result, and of its tangents."""
+    if not _tangents.levels:
+        if axis is None and from_outside(trace, t):
+            return trace.look_again(t)
+        place = intact(trace, t)
+        if place is not None and axis is not None and -1 <= axis + t.ndim < 2 * t.ndim + 1 and axis % (t.ndim + 1) == place.axis_now():
+            return place.source
     shell = trace.leave(name, t, axis)
     for level, tangent in _tangents.tangents_of(t):
         with level.unseen():
@@ -210,21 +220,51 @@ def _run(func, size, dims, flat, spec, kwargs, out_dims, randomness):
     with tracing(size, randomness) as trace:
         result = func(*_create_batched_inputs(dims, flat, trace.level, spec), **kwargs)
         results = _unwrap_batched(result, out_dims, trace.level, size, func)
-        differentiable = [t.requires_grad for _, t, _, _ in trace.left]  # a view is brought up to date for the answer
-        call = _Call(trace, _get_name(func), [t for _, t, _, _ in trace.left])
-    for (name, t, place, shell), needs, (out, spread) in zip(trace.left, differentiable, call.apply()):
+        made, given = _sorted(trace)
+        call = _Call(trace, _get_name(func), [t for _, t, _, _ in made])
+        memory = sharing(trace, [t for _, t, _, _ in made])
+    for (name, t, place, shell), how, (out, spread) in zip(made, memory, call.apply()):
         if place is None and spread:
             raise ValueError(f"vmap({name}, ...): `{name}` can not return a BatchedTensor when out_dim is None")
-        if not needs:  # the operation's other results may
-            out._edge = None
         if place is not None and not spread:
             out = out.unsqueeze(0).expand(size, *out.shape)
-        elif spread and t._layout is not None and is_dense(t._layout):  # an example's order of memory, one example after the other
-            out._layout = Layout((size, *t._layout.shape), (t.numel(), *t._layout.strides))
-        fields(shell).update(fields(out if not place else out.movedim(0, place)))
+        elif spread and how is None and t._layout is not None:
+            out._layout = _all_examples(t._layout, trace.level, size)
+        out = out.movedim(0, place) if place else out
+        fields(shell).update(fields(out if how is None else shared(how, out, place % out.ndim)))
+    for name, place, shell, t, axis in given:
+        if place is None:
+            raise ValueError(f"vmap({name}, ...): `{name}` can not return a BatchedTensor when out_dim is None")
+        t = t.unsqueeze(0).expand(size, *t.shape) if axis is None else t
+        fields(shell).update(fields(t if place == (axis or 0) else t.movedim(axis or 0, place)))
     for level, shell, tangent in trace.duals:
         level.of[shell._current()] = tangent
     return results
+
+
+def _all_examples(a: Layout, level: int, size: int) -> Layout | None:
+    """The layout of a new tensor whose examples have this one."""
+    if a.__class__ is Examples:
+        return a.whole(level, size)
+    return Layout((size, *a.shape), (math.prod(a.shape), *a.strides)) if is_dense(a) else None  # one example after the other
+
+
+def _sorted(trace: Trace) -> tuple[list, list]:
+    """The results that the operation makes, as they left; and those that are there: (function's name, where the batch goes, what the
+    caller has, the tensor, where the batch is in it)."""
+    if _tangents.levels:
+        return trace.left, []
+    made, given = [], []
+    for left in trace.left:
+        name, t, place, shell = left
+        found = intact(trace, t)
+        if found is not None:
+            given.append((name, place, shell, found.source, found.axis_now()))
+        elif from_outside(trace, t):
+            given.append((name, place, shell, trace.look_again(t), None))
+        else:
+            made.append(left)
+    return made, given
 
 
 def _in_chunks(func, size, dims, flat, spec, kwargs, out_dims, randomness, chunk_size):
@@ -248,12 +288,15 @@ class _Call:
     def __init__(self, trace: Trace, name: str, outputs: list, whole: bool = True):
         """`whole`: with what the function did besides; else only the outputs, of a trace that goes on."""
         self.trace = trace
-        tensors = [t for t in outputs if isinstance(t, Tensor)]
+        self.n_outputs = len(outputs)
+        for t in outputs:
+            t._current()
+        self.targets = _effects(trace) if whole else []
+        tensors = [*outputs, *(e.made for e in self.targets)]
         values = [t._current() for t in tensors]
-        effects = self._effects(trace) if whole else []
-        self.n_outputs, self.targets = len(values), effects
+        self.differentiable = [t.requires_grad for t in tensors]  # the operation's other results may be
         checked = [v for check in trace.checks if whole for v in (check.ok, check.found) if v is not None]
-        outs = [_reference(v, trace) for v in (*values, *(v for _, _, _, v in effects), *checked)]
+        outs = [_reference(v, trace) for v in (*values, *checked)]
         forward_end = len(trace.results)
         n_numbers = len(trace.floats), len(trace.ints)
         grads, marks = _backward(trace, tensors) if mode.enabled else ([], [])
@@ -289,21 +332,9 @@ class _Call:
         self.op = mapped(key, lambda: Mapped(name, info.steps, forward_end, trace.needs, axes, outs, batched, avals, grad_refs, marked,
                                               positions))
 
-    def _effects(self, trace: Trace) -> list:
-        """(tensor, storage, mapped axis or None, new inner value) of what the function wrote outside."""
-        found = [(t, st, None, v) for t, st, v in trace.restore_written()]
-        self.constant = set()  # numbers of effects that carry no gradient, whatever the operation's other results do
-        for p in trace.placeholders.values():
-            v = p.tensor._current()
-            if v is not p.value:
-                if not p.tensor.requires_grad:
-                    self.constant.add(len(found))
-                found.append((p.source, None, p.axis, v))
-        return found
-
     def _refuse(self, batched: list) -> None:
-        for (_, _, axis, _), spread in zip(self.targets, batched[self.n_outputs:]):
-            if axis is None and spread:
+        for effect, spread in zip(self.targets, batched[self.n_outputs:]):
+            if effect.axis is None and spread:
                 raise RuntimeError("vmap: inplace arithmetic(self, *extra_args) is not possible because there exists a Tensor `other` in extra_args "
                                    "that has more elements than `self`. This happened due to `other` being vmapped over but `self` not being vmapped "
                                    "over in a vmap. Please try to use out-of-place operators instead of inplace arithmetic. If said "
@@ -314,21 +345,45 @@ class _Call:
         if not self.op.outs:
             return iter(())
         made = apply(self.op, (*self.inputs, *self.numbers))
+        for t, needs in zip(made, self.differentiable):
+            if not needs:
+                t._edge = None
         n, m = self.n_outputs, self.n_outputs + len(self.targets)
-        for i, ((t, st, axis, _), new, spread) in enumerate(zip(self.targets, made[n:m], self.spread[n:m])):
-            if axis is not None:
-                new = new.detach() if i in self.constant else new
+        for (t, axis, _, quiet, layout), new, spread in zip(self.targets, made[n:m], self.spread[n:m]):
+            with no_grad() if quiet else contextlib.nullcontext():
+                if axis is None:
+                    t._assign(new)
+                    continue
+                if layout is not None:
+                    t.as_strided_(layout.shape, layout.strides)
                 t.copy_(new.unsqueeze(axis) if not spread else new if not axis else new.movedim(0, axis))
-            elif st is None:
-                t._value = new._value
-                t._writes += 1
-            else:
-                st.value = new._value
-                st.version += 1
         rest = iter(made[m:])
         for _, error, found in self.trace.checks:
             program.check(next(rest)._value, error, None if found is None else next(rest)._value)
         return zip(made[:n], self.spread)
+
+
+class _Effect(NamedTuple):
+    """What a function wrote: the tensor outside, its mapped axis (None: all examples wrote the same), what it is inside, whether its place
+    in the graph stays as it was, and what the tensor becomes where its example took another shape in place."""
+
+    target: Tensor
+    axis: int | None
+    made: Tensor
+    quiet: bool
+    layout: Layout | None = None
+
+
+def _effects(trace: Trace) -> list[_Effect]:
+    found = [_Effect(t, None, made, quiet) for t, made, quiet in trace.restore_written()]
+    for p in trace.placeholders.values():
+        v = p.tensor._current()
+        if v is not p.value:
+            quiet, axis, here, layout = p.tensor._edge is p.edge, p.axis_now(), p.layout_now(), None
+            if here != p.layout:
+                layout = Layout((*here.shape[:axis], trace.size, *here.shape[axis:]), (*here.strides[:axis], p.step, *here.strides[axis:]))
+            found.append(_Effect(p.source, axis, Tensor._of(v) if quiet else p.tensor, quiet, layout))
+    return found
 
 
 def _backward(trace: Trace, tensors: list) -> tuple[list, list]:

@@ -17,7 +17,7 @@ from .._core.layout import contiguous, is_contiguous
 from .._public import FUNCTIONS, public
 from .._resize import grow
 from .._shared import is_shared, share
-from .._storage import Storage
+from .._storage import Storage, in_order
 from .._tensor import Tensor, as_tensor_value
 from .creation import constant
 from .from_data import from_data, place
@@ -46,7 +46,8 @@ def copied(cell: Storage, memo: dict) -> Storage:
 def flat_tensor(cell: Storage) -> Tensor:
     """The cell's elements in the order of memory, as a vector that shares it."""
     root = root_tensor(cell)
-    return root.as_strided((root.numel(),), (1,), 0)
+    op, _, statics = in_order(cell, root.numel())
+    return root._view(op, statics)
 
 
 def _from_buffer(buffer, byte_order: str | None, count: int, offset: int, kind: dt.dtype) -> UntypedStorage:

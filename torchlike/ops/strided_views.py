@@ -5,18 +5,23 @@ import numpy as np
 from jax import lax
 
 from .._arguments import as_dim, as_int, as_size
+from .._core import program
 from .._core.grad_mode import mode
 from .._core.graph import Identity
 from .._core.layout import Layout, contiguous, extent
 from .._core.overwrite import may_write
 from .._core.registry import View
 from .._public import public
-from .._tensor import Tensor
+from .._storage import places
+from .._tensor import Tensor, _refuse_batched
 from .bit_views import _CONJ, _NEGATED, is_conj, is_neg, view_as_complex, view_as_real, view_dtype
 from .from_data import place
 from .shape_views import view
 from .slicing import set_slice
 
+_BESIDE = ("result = tensor.as_strided({}, {}, {}) can access memory outside of `tensor`. `result` can access some memory in range [{}, {}], but `tensor` "
+           "can only access some memory in range [{}, {}]. This is not supported inside of vmap, please try to rewrite the `as_strided` call as a sequence of "
+           "PyTorch view operations")
 FEW = 16  # windows or blocks up to which each is an instruction of its own: XLA takes long to compile many
 
 
@@ -139,20 +144,40 @@ def unfold(self, dimension: int, size: int, step: int) -> Tensor:
     return self._view(_UNFOLD, (d, size, step))
 
 
-def _flat_storage(xp, base, root_strides):
+def _order(root) -> list[int]:
+    """The dimensions of a storage's root tensor from the outermost in memory; `root` is its strides, or its Layout."""
+    strides = root.strides if root.__class__ is Layout else root
+    return sorted(range(len(strides)), key=lambda i: -strides[i])
+
+
+def _flat_storage(xp, base, root):
     """The storage's elements in order, from its root tensor."""
-    order = sorted(range(base.ndim), key=lambda i: -root_strides[i])
+    order = _order(root)
     return xp.transpose(base, order).reshape(-1), order
 
 
-def _as_strided(xp, base, root_strides, shape, strides, offset):
-    flat, _ = _flat_storage(xp, base, root_strides)
-    return flat[_strided_index(shape, strides, offset)]
-
-
-def _as_strided_put(xp, base, new, root_strides, shape, strides, offset):
-    flat, order = _flat_storage(xp, base, root_strides)
+def _window_index(root, shape, strides, offset):
+    """Which of the storage's elements, in order, a window shows."""
     index = _strided_index(shape, strides, offset)
+    if root.__class__ is not Layout:
+        return index
+    order = _order(root)
+    have = _strided_index([root.shape[i] for i in order], [root.strides[i] for i in order], root.offset).reshape(-1)
+    found = np.minimum(np.searchsorted(have, index), max(have.size - 1, 0))
+    if index.size and not (have.size and (have[found] == index).all()):
+        raise RuntimeError(f"as_strided({list(shape)}, {list(strides)}, {offset}) shows elements between the tensor's own, those of other examples of vmap; "
+                           "this is not supported by torchlike")
+    return found
+
+
+def _as_strided(xp, base, root, shape, strides, offset):
+    flat, _ = _flat_storage(xp, base, root)
+    return flat[_window_index(root, shape, strides, offset)]
+
+
+def _as_strided_put(xp, base, new, root, shape, strides, offset):
+    flat, order = _flat_storage(xp, base, root)
+    index = _window_index(root, shape, strides, offset)
     if xp is np:
         if not may_write(base) and np.may_share_memory(flat, base):
             flat = flat.copy()
@@ -163,10 +188,10 @@ def _as_strided_put(xp, base, new, root_strides, shape, strides, offset):
 
 
 def _as_strided_vjp(xp, g, plan):
-    root_strides, shape, strides, offset = plan.statics
+    root, shape, strides, offset = plan.statics
     base = plan.avals[0]
-    order = sorted(range(base.ndim), key=lambda i: -root_strides[i])
-    index = _strided_index(shape, strides, offset).reshape(-1)
+    order = _order(root)
+    index = _window_index(root, shape, strides, offset).reshape(-1)
     if xp is np:
         flat = np.zeros(base.numel, g.dtype)
         np.add.at(flat, index, g.reshape(-1))
@@ -215,6 +240,9 @@ def as_strided(input, size, stride, storage_offset: int | None = None) -> Tensor
     """Any strided window into the tensor's storage."""
     shape, strides = as_size(size), as_size(stride)
     if len(shape) != len(strides):
+        if program.state.program.__class__ is not program.Program:
+            _refuse_batched("Tensor.as_strided(size, stride, ...): size and stride must have the same length! Got size "
+                            f"{list(shape)} and stride {list(strides)}", input)
         raise RuntimeError("mismatch in length of strides and shape")
     offset = input.storage_offset() if storage_offset is None else as_int(storage_offset, "storage_offset")
     if any(s < 0 for s in strides):
@@ -226,21 +254,25 @@ def as_strided(input, size, stride, storage_offset: int | None = None) -> Tensor
     need = extent(Layout(shape, strides, offset))
     kind, item = st.value.aval.dtype, input.dtype.itemsize
     have = st.value.aval.numel * kind.itemsize
-    if need * item > have:
+    whole, root = st.layout or contiguous(st.value.aval.shape), places(st)
+    if program.state.program.__class__ is not program.Program and (offset < whole.offset or need > extent(whole)) and kind is input.dtype:
+        raise RuntimeError(_BESIDE.format(list(shape), list(strides), offset, offset, need, whole.offset, extent(whole)))
+    if need * item > have and root.__class__ is not Layout:
         raise RuntimeError(f"setStorage: sizes {list(shape)}, strides {list(strides)}, storage offset {offset}, and itemsize {item} requiring "
                            f"a storage size of {need * item} are out of bounds for storage of size {have}")
-    root = input
+    if root.__class__ is Layout:
+        _window_index(root, shape, strides, offset)
+    seen_from, root = root, input
     if input._chain:
         root = input._base if input._base is not None and not input._base._chain else Tensor._of(st.value)
         if root._storage is None:
             root._storage, root._seen, root._layout = st, st.version, st.layout
     if input._chain and input._chain[0][0].name == "lens" and not root._chain:  # seen with tangents of its own
         root = root._view(*input._chain[0][::2])
-    root_strides = (st.layout or contiguous(st.value.aval.shape)).strides
     if kind is not input.dtype:  # it shows the memory as another dtype
-        root = _read_as(root._view(_AS_STRIDED, (root_strides, (have // item * item // kind.itemsize,), (1,), 0)), input.dtype)
-        root_strides = (1,)
-    made = root._view(_AS_STRIDED, (root_strides, shape, strides, offset))
+        root = _read_as(root._view(_AS_STRIDED, (seen_from, (have // item * item // kind.itemsize,), (1,), 0)), input.dtype)
+        seen_from = (1,)
+    made = root._view(_AS_STRIDED, (seen_from, shape, strides, offset))
     if mode.enabled and root is not input and input._edge is not None:
         made._edge, made._out = AsStridedBackward0(made, input), 0
     if is_neg(input):
