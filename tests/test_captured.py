@@ -37,6 +37,17 @@ def inference(torch):
     return found
 
 
+def test_a_kept_view_of_what_vmap_lost():
+    """It is in nobody's way."""
+    kept = []
+
+    def one(x):
+        kept.append(x[:1])
+        return x.mul_(3)
+    subject.vmap(one)(subject.ones(3, 4))
+    assert inference(subject) == inference(subject)
+
+
 def training(optimizer):
     def program(torch):
         torch.manual_seed(0)

@@ -16,7 +16,7 @@ from ._fields import fields
 from ._replay import Segment, _aval, _reads, _reference
 from ._storage import Storage
 from ._tensor import Tensor
-from ._tracing import CallCapture, TracedStep, all_tensors, holder_of, is_ours, tell_apart
+from ._tracing import CallCapture, TracedStep, all_tensors, holder_of, is_ours, look_again, tell_apart
 from .ops.creation import constant
 from .optim._rules import collected
 from .optim.optimizer import Optimizer
@@ -118,8 +118,7 @@ class Captured:
         if program.state.capture is not None:
             raise RuntimeError("operation not permitted while work is captured: another capture")
         program.flush("capture")
-        for t in _tensors():  # views look at what was written, while that is not part of the capture
-            t._current()
+        look_again(_tensors())  # while that is not part of the capture
         program.flush("capture")
         tell_apart(_tensors())
         self.before = {id(holder): (holder, _read(holder)) for holder in _holders()}

@@ -175,14 +175,19 @@ def tell_apart(tensors: Iterable[Tensor]) -> None:
                 holder.value = own
 
 
+def look_again(tensors: Iterable[Tensor]) -> None:
+    """Views look at what was written to their memory; those of what was lost say so when they are asked for it."""
+    for t in tensors:
+        if t._storage is None or not isinstance(t._storage.value.ref, BaseException):
+            t._current()
+
+
 class Before:
     """Every tensor as it is when a call begins that is traced: its value, its storage and what that holds, its `.grad`."""
 
     def __init__(self, tensors: Iterable[Tensor]):
         tensors = [t for t in tensors if fields(t).get("_value").__class__ is Value]
-        for t in tensors:
-            if t._storage is None or not isinstance(t._storage.value.ref, BaseException):  # a view of what was lost says so when it is asked for
-                t._current()
+        look_again(tensors)
         program.flush("torch.compile")  # views looked again at their storages
         tell_apart(tensors)
         self.tensors = {id(t): (t, t._value) for t in tensors}
