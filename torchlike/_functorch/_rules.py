@@ -123,8 +123,11 @@ def by_rule(name: str, rule: Callable, plain: Callable, args: tuple, kwargs: dic
     trace = innermost()
     leaves, spec = tree_flatten(args)
     tensors = [x for x in leaves if isinstance(x, Tensor)]
-    if trace is None or not any(t._current().epoch is trace for t in tensors):
+    if trace is None:
         return None
+    if not any(t._current().epoch is trace for t in tensors):
+        with trace.suspended():  # perhaps they depend on a call around this one
+            return by_rule(name, rule, plain, args, kwargs, forward)
     if any(isinstance(x, Tensor) for x in tree_flatten(kwargs)[0]):
         raise NotImplementedError(f"Run your vmap over {name} with kwarg-only Tensors is not supported.")
     if trace.closing:

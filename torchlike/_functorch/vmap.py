@@ -393,6 +393,8 @@ def _backward(trace: Trace, tensors: list) -> tuple[list, list]:
     reached = _boundaries([t._edge for t in differentiable])
     if not reached:
         return [], []
+    for b in reached:  # what was read by a rule alone, outside, is an input because of its gradient
+        _reference(b.value, trace)
     for t in tensors:
         mark = Value(t._aval)
         trace.enter(mark)
