@@ -14,6 +14,7 @@ class Layout(NamedTuple):
     shape: tuple
     strides: tuple
     offset: int = 0
+    batch = ()  # see Examples
 
 
 def contiguous_strides(shape) -> tuple:
@@ -44,9 +45,9 @@ def is_contiguous(a: Layout) -> bool:
 class Examples(Layout):
     """Where one example of a batch lies, for batches that are not outermost in memory: `batch` has (level of vmap, size, step) of each such."""
 
-    batch: tuple = ()
+    batch: tuple
 
-    def of(self, layout: Layout) -> Examples:
+    def of(self, layout: Layout) -> Layout:
         """Another layout of the same batches."""
         return _of_batch(layout, self.batch)
 
@@ -66,13 +67,18 @@ def _of_batch(layout: Layout, batch: tuple) -> Layout:
 
 def _span(a: Layout) -> int:
     """A step that leads past all of a, and past the examples of its batches."""
-    return max([n * s for n, s in zip(a.shape, a.strides)] + [n * s for _, n, s in getattr(a, "batch", ())], default=1)
+    return max([n * s for n, s in zip(a.shape, a.strides)] + [n * s for _, n, s in a.batch], default=1)
 
 
 def example(a: Layout, axis: int, level: int) -> Layout | None:
     """Where one example of a batch along `axis` lies; None when it is contiguous at offset 0, which is the first one's."""
+    return _example(a, a.batch, axis, level)
+
+
+@functools.lru_cache(maxsize=4096)
+def _example(a: Layout, batch: tuple, axis: int, level: int) -> Layout | None:
     cut = Layout(a.shape[:axis] + a.shape[axis + 1:], a.strides[:axis] + a.strides[axis + 1:], a.offset)
-    size, step, batch = a.shape[axis], a.strides[axis], getattr(a, "batch", ())
+    size, step = a.shape[axis], a.strides[axis]
     if any(s > step for n, s in zip(cut.shape, cut.strides) if n != 1):
         batch = (*batch, (level, size, step))
     return _of_batch(cut, batch) if batch or cut != contiguous(cut.shape) else None
@@ -80,12 +86,17 @@ def example(a: Layout, axis: int, level: int) -> Layout | None:
 
 def joined(shape: tuple, inputs: tuple[Layout, ...]) -> Layout | None:
     """`combined`, inside of vmap, too: of the batches that the inputs are examples of."""
-    sizes = {level: n for a in inputs if a.__class__ is Examples for level, n, _ in a.batch}
-    if not sizes:
+    if not any(a.__class__ is Examples for a in inputs):
         return combined(shape, inputs)
+    return _joined(shape, tuple((a, a.batch) for a in inputs))
+
+
+@functools.lru_cache(maxsize=4096)
+def _joined(shape: tuple, inputs: tuple) -> Layout | None:
+    sizes = {level: n for _, batch in inputs for level, n, _ in batch}
     levels, wholes = sorted(sizes), []
-    for a in inputs:
-        steps, span, strides = {k: s for k, _, s in getattr(a, "batch", ())}, _span(a), []
+    for a, batch in inputs:
+        steps, span, strides = {k: s for k, _, s in batch}, _span(a), []
         for level in reversed(levels):  # what does not say where its batch lies has it outside
             strides.append(steps.get(level, span))
             span *= 1 if level in steps else sizes[level]
