@@ -158,6 +158,30 @@ def test_gradients(torch):
 
 
 @same
+def test_forward_derivatives(torch):
+    x, direction, shared = torch.arange(12.0).reshape(3, 4), torch.ones(3, 4) * 2, torch.arange(4.0)
+    jvp = torch.func.jvp
+
+    def written(f, dim=0):
+        def program(x):
+            y = x * 1
+            torch.vmap(f, dim)(y)
+            return y * x, y
+        return program
+
+    def captured(z):
+        y, total = z * 1, torch.zeros(3, 4)
+        torch.vmap(lambda a, b: (y.mul_(2), b.copy_(z), a.mul_(3)))(x * 1, total)
+        return y * z, total
+    found = [jvp(written(f, dim), (x,), (direction,)) for dim in (0, 1) for f in (
+        lambda a: a.mul_(3), lambda a: a[1:].mul_(a[:1]), lambda a: a.zero_(), lambda a: a.copy_(torch.ones_like(a) * 5))]
+    found += [jvp(captured, (shared,), (shared * 3,))]
+    found += [jvp(lambda x: jvp(written(lambda a: a.mul_(a * 1)), (x,), (direction,))[1], (x,), (direction,))]
+    found += [torch.func.grad(lambda x: jvp(written(lambda a: a.mul_(a * 1)), (x,), (direction,))[1][0].sum())(x)]
+    return found, jvp(torch.vmap(lambda a: a[1:]), (x,), (direction,)), torch.vmap(lambda a, b: jvp(lambda u: u[1:] * u[0], (a,), (b,)))(x, direction)
+
+
+@same
 def test_views_of_other_types(torch):
     c = torch.complex(torch.arange(12.0), torch.ones(12)).reshape(3, 4)
     y = torch.vmap(lambda t: t.conj())(c)
@@ -213,3 +237,33 @@ def test_views_between_examples_are_refused():
     x = torchlike.arange(60.0).reshape(4, 5, 3)
     with pytest.raises(RuntimeError, match="other examples"):
         torchlike.vmap(lambda t: t.as_strided((2,), (1,)), in_dims=2)(x)
+
+
+@same
+def test_compiled(torch):
+    """A call that is traced and replayed does what it does at first."""
+    found = []
+    for f in (lambda x: torch.vmap(lambda a: a[1:])(x), lambda x: torch.vmap(lambda a: a.mul_(2))(x), lambda x: torch.vmap(lambda a: a.T, in_dims=1)(x[None]) * 2,
+              lambda x: torch.vmap(lambda a: (a[1:].add_(1), a * 2))(x)):
+        compiled, x = torch.compile(f, backend="eager"), torch.arange(12.0).reshape(3, 4) + 0
+        for _ in range(4):
+            y = compiled(x)
+            found.append((y, x.clone(), y is x))
+    return found
+
+
+@same
+def test_written_again_and_again(torch):
+    state, step = torch.zeros(3, 4), torch.vmap(lambda s, a: (s.add_(a), s[0]))
+    found = []
+    for k in range(5):
+        after, first = step(state, torch.ones(3, 4) * k)
+        found.append((after is state, first.clone()))
+    return found, state, first
+
+
+@same
+def test_without_data(torch):
+    x = torch.empty(3, 4, 5, device="meta")
+    y = torch.vmap(lambda t: t[1:], 1)(x)
+    return y.shape, y.stride(), torch.vmap(lambda t: t)(x) is x, torch.vmap(lambda t: t.mul_(2))(x) is x, torch.vmap(lambda t: t.T * 2, 1)(x).stride()

@@ -340,7 +340,7 @@ class Trace(program.Program):
         """Forget what the values of outside were here; values made here are lost to whoever kept them."""
         for t in (ref() for ref in self.stale):
             if t is not None:
-                t._seen = -1
+                t._seen = t._storage.version - 1
         self._give_back(self.known)
         _lose(self, [*self.results, *(p.value for p in self.placeholders.values())])
 

@@ -106,17 +106,22 @@ def _with_tangents(trace: Trace, source: Tensor, axis: int) -> Tensor:
 
 def _leave(trace: Trace, name: str, t: Tensor, axis: int | None) -> Tensor:
     """What the caller gets of a result, and of its tangents."""
-    if not _tangents.levels:
-        if axis is None and from_outside(trace, t):
-            return trace.look_again(t)
-        place = intact(trace, t)
-        if place is not None and axis is not None and -1 <= axis + t.ndim < 2 * t.ndim + 1 and axis % (t.ndim + 1) == place.axis_now():
-            return place.source
+    itself = None if _tangents.levels else _itself(trace, t, axis)
+    if itself is not None:
+        return itself
     shell = trace.leave(name, t, axis)
     for level, tangent in _tangents.tangents_of(t):
         with level.unseen():
             trace.duals.append((level, shell, _leave(trace, name, tangent, axis)))
     return shell
+
+
+def _itself(trace: Trace, t: Tensor, axis: int | None) -> Tensor | None:
+    """The very tensor from outside that the caller gets, where the function returns an argument or what it captured."""
+    if axis is None:
+        return trace.look_again(t) if from_outside(trace, t) else None
+    place = intact(trace, t)
+    return place.source if place is not None and axis in (place.axis_now(), place.axis_now() - t.ndim - 1) else None
 
 
 def _maybe_remove_batch_dim(name: str, batched_output: Any, vmap_level: int, batch_size: int, out_dim: int | None) -> Any:
@@ -130,7 +135,7 @@ def _maybe_remove_batch_dim(name: str, batched_output: Any, vmap_level: int, bat
 
 
 def _remove_batch_dim(tensor: Tensor, level: int, batch_size: int, out_dim: int) -> Tensor:
-    return _trace(level).leave("", tensor, out_dim)
+    return _leave(_trace(level), "", tensor, out_dim)
 
 
 def _trace(level: int) -> Trace:
@@ -222,7 +227,7 @@ def _run(func, size, dims, flat, spec, kwargs, out_dims, randomness):
         results = _unwrap_batched(result, out_dims, trace.level, size, func)
         made, given = _sorted(trace)
         call = _Call(trace, _get_name(func), [t for _, t, _, _ in made])
-        memory = sharing(trace, [t for _, t, _, _ in made])
+        memory = sharing(trace, [t for _, t, _, _ in made]) if not _tangents.levels else [None] * len(made)
     for (name, t, place, shell), how, (out, spread) in zip(made, memory, call.apply()):
         if place is None and spread:
             raise ValueError(f"vmap({name}, ...): `{name}` can not return a BatchedTensor when out_dim is None")
@@ -292,7 +297,10 @@ class _Call:
         for t in outputs:
             t._current()
         self.targets = _effects(trace) if whole else []
-        tensors = [*outputs, *(e.made for e in self.targets)]
+        self.tangents: list[tuple] = []  # of what was written, and of these tangents: (number of whose it is, level, tangent)
+        for i, e in enumerate(self.targets if _tangents.levels else ()):
+            self._add_tangents(i, e.made)
+        tensors = [*outputs, *(e.made for e in self.targets), *(tangent for _, _, tangent in self.tangents)]
         values = [t._current() for t in tensors]
         self.differentiable = [t.requires_grad for t in tensors]  # the operation's other results may be
         checked = [v for check in trace.checks if whole for v in (check.ok, check.found) if v is not None]
@@ -332,6 +340,12 @@ class _Call:
         self.op = mapped(key, lambda: Mapped(name, info.steps, forward_end, trace.needs, axes, outs, batched, avals, grad_refs, marked,
                                               positions))
 
+    def _add_tangents(self, i: int, t: Tensor) -> None:
+        for level, tangent in _tangents.tangents_of(t):
+            with level.unseen():
+                self.tangents.append((i, level, tangent))
+                self._add_tangents(len(self.targets) + len(self.tangents) - 1, tangent)
+
     def _refuse(self, batched: list) -> None:
         for effect, spread in zip(self.targets, batched[self.n_outputs:]):
             if effect.axis is None and spread:
@@ -348,8 +362,18 @@ class _Call:
         for t, needs in zip(made, self.differentiable):
             if not needs:
                 t._edge = None
-        n, m = self.n_outputs, self.n_outputs + len(self.targets)
-        for (t, axis, _, quiet, layout), new, spread in zip(self.targets, made[n:m], self.spread[n:m]):
+        n, m = self.n_outputs, self.n_outputs + len(self.targets) + len(self.tangents)
+        written, spreads = list(made[n:m]), self.spread[n:m]
+        if self.tangents:  # they have rows for the examples where their tensor has, and the other way round
+            owners = list(range(len(self.targets)))
+            for i, _, _ in self.tangents:
+                owners.append(owners[i])
+            wide = {owner for owner, spread in zip(owners, spreads) if spread}
+            written = [t if spread or owner not in wide else t.expand(self.trace.size, *t.shape) for t, spread, owner in zip(written, spreads, owners)]
+            spreads = [owner in wide for owner in owners]
+        for (i, level, _), tangent in zip(self.tangents, written[len(self.targets):]):
+            level.of[written[i]._current()] = tangent
+        for (t, axis, _, quiet, layout), new, spread in zip(self.targets, written, spreads):
             with no_grad() if quiet else contextlib.nullcontext():
                 if axis is None:
                     t._assign(new)
