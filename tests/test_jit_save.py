@@ -138,3 +138,59 @@ def test_what_cannot_be_saved():
         with pytest.raises(RuntimeError, match="torch.jit.save"):
             torchlike.jit.save(m, stream)
     assert not stream.getvalue()
+
+
+def test_several_methods():
+    class Net(torchlike.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.layer = torchlike.nn.Linear(2, 3)
+            self.register_buffer("seen", torchlike.zeros(()))
+
+        def forward(self, x):
+            return self.layer(x) + torchlike.tensor([1., 2., 3.])
+
+        def weighted(self, x, *, by):
+            return {"y": x * self.layer.weight * by + torchlike.tensor([4., 5.])}
+
+        def draw(self):
+            self.seen += 1
+            return torchlike.randn(3) + self.layer.bias
+
+    m, x = Net(), torchlike.tensor([[1., -2.], [0.5, 3.]])
+    assert torchlike.jit.trace_module(m, {"forward": x, "draw": ()}) is m
+    torchlike.jit.trace_module(m, {"weighted": {"x": x[0], "by": x[1]}}, example_inputs_is_kwarg=True)
+    only = m.save_to_buffer()
+    torchlike.jit.trace_module(m, {"forward": x, "draw": ()}, check_trace=False)
+    data, seen = m.save_to_buffer(), int(m.seen)
+    for reader in (torch, torchlike):
+        loaded = reader.jit.load(io.BytesIO(data))
+        np.testing.assert_allclose(loaded(reader.ones(3, 2)).detach(), m(torchlike.ones(3, 2)).detach(), rtol=1e-6)
+        torchlike.manual_seed(3)
+        want = torchlike.randn(3) + m.layer.bias
+        reader.manual_seed(3)
+        np.testing.assert_array_equal(loaded.draw().detach(), want.detach())
+        assert int(loaded.seen) == seen + 1
+        loaded = reader.jit.load(io.BytesIO(only))
+        got = loaded.weighted(reader.tensor([1., 2.]), reader.tensor([2., 4.]))["y"].detach()
+        np.testing.assert_allclose(got, m.weighted(torchlike.tensor([1., 2.]), by=torchlike.tensor([2., 4.]))["y"].detach(), rtol=1e-6)
+        assert not hasattr(loaded, "draw")
+
+
+@pytest.mark.parametrize("lib", [torch, torchlike], ids=["torch", "torchlike"])
+def test_what_is_traced(lib):
+    class Net(lib.nn.Module):
+        def forward(self, x):
+            return x + 1
+
+        def other(self, x):
+            return x
+
+    m = Net()
+    assert isinstance(lib.jit.trace(m.forward, lib.ones(2)), lib.nn.Module)
+    for call, message in ((lambda: lib.jit.trace(m.other, lib.ones(2)), "individual module's functions"),
+                          (lambda: lib.jit.trace_module(3, {}), "expected torch.nn.Module as the first argument"),
+                          (lambda: lib.jit.trace_module(m, 3), r"expected a dictionary of \(method_name, input\) pairs"),
+                          (lambda: lib.jit.trace_module(m, {"third": ()}), "no attribute 'third'")):
+        with pytest.raises(AttributeError, match=message):
+            call()

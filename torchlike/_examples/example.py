@@ -13,10 +13,11 @@ from ..utils._pytree import tree_flatten, tree_unflatten
 class Example:
     """A model and the arguments that show what it does."""
 
-    def __init__(self, model: Module, args: tuple, kwargs: dict, ordered: bool = True) -> None:
-        """ordered: keyword arguments in the order of their parameters, not as they are given."""
+    def __init__(self, model: Module, args: tuple, kwargs: dict, ordered: bool = True, method: str = "forward") -> None:
+        """ordered: keyword arguments in the order of their parameters, not as they are given. method: which one of the model's runs."""
         self.model, self.args, self.kwargs = model, args, kwargs
-        self.named = list(_named(model.forward, args, kwargs))
+        self.run = model if method == "forward" else getattr(model, method)
+        self.named = list(_named(getattr(model, method), args, kwargs))
         if not ordered:
             self.named[len(args):] = kwargs.items()
         leaves, self.structure = tree_flatten([x for _, x in self.named])
@@ -32,7 +33,7 @@ class Example:
             leaves[i] = t
         values = iter(tree_unflatten(leaves, self.structure))
         args = [next(values) for _ in self.args]
-        return self.model(*args, **dict(zip([name for name, _ in self.named[len(args):]], values)))
+        return self.run(*args, **dict(zip([name for name, _ in self.named[len(args):]], values)))
 
 
 def _named(f: Callable, args: tuple, kwargs: dict) -> Iterator[tuple[str, Any]]:

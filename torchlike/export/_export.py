@@ -57,10 +57,10 @@ def export(mod: Module, args: tuple[Any, ...], kwargs: Mapping[str, Any] | None 
 class Export:
     """One export, from its arguments to the program."""
 
-    def __init__(self, mod: Module, args: tuple, kwargs: dict, dynamic_shapes: Any = None, traced: bool = False) -> None:
-        """traced: as torch.jit.trace does it, for which data that the model looks at are constants."""
+    def __init__(self, mod: Module, args: tuple, kwargs: dict, dynamic_shapes: Any = None, traced: bool = False, method: str = "forward") -> None:
+        """traced: as torch.jit.trace does it, for which data that the model looks at are constants. method: which one of the module's."""
         self.mod, self.args, self.kwargs, self.traced = mod, args, kwargs, traced
-        self.example = Example(mod, args, kwargs, ordered=False)
+        self.example = Example(mod, args, kwargs, ordered=False, method=method)
         self.names = _placeholder_names(self.example)
         self.labels: dynamic.Labels = [{} for _ in self.example.tensors]
         if dynamic_shapes is not None:

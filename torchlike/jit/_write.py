@@ -1,4 +1,4 @@
-"""A traced module as TorchScript: a class with its parameters for each module, and the text of one `forward`."""
+"""A traced module as TorchScript: a class with its parameters for each module, and the text of the methods that were traced."""
 from __future__ import annotations
 
 import json
@@ -35,28 +35,29 @@ from .trace import TracerWarning
 _TAKEN = frozenset({"torch", "ops", "CONSTANTS", "annotate", "self", "inf", "nan", "print", "uninitialized", "unchecked_cast", "Tensor", "List", "Dict", "Tuple", "Optional"})
 
 
-def write(m: Module, args: tuple, kwargs: dict, stream: IO[bytes], name: str, extra: Mapping[str, Any]) -> None:
-    """The archive."""
-    program = traced(m, args, kwargs)
+def write(m: Module, examples: Mapping[str, tuple[tuple, dict]], stream: IO[bytes], name: str, extra: Mapping[str, Any]) -> None:
+    """The archive; `examples`: each method's arguments."""
+    programs = {method: traced(m, method, *given) for method, given in examples.items()}
     writer = ArchiveWriter(stream, name)
     classes = _Classes(m)
-    text = _Text(program, classes)
+    tensors: list[Tensor] = []
     pickler = _Pickler(writer, "data", classes)
     writer.write("data.pkl", pickler.pickled(m))
-    classes.bodies[id(m)] += text.forward()
+    for method, program in programs.items():
+        classes.bodies[id(m)] += _Text(program, classes, tensors).method(method)
     for path, body in classes.files():
         writer.write(f"code/{path}", body.encode())
     constants = _Pickler(writer, "constants", classes)
-    writer.write("constants.pkl", constants.tuple_of(text.constants))
+    writer.write("constants.pkl", constants.tuple_of(tensors))
     for key, value in extra.items():
         writer.write(f"extra/{key}", value.encode() if isinstance(value, str) else bytes(value))
     writer.write("byteorder", sys.byteorder.encode())
     writer.close()
 
 
-def traced(m: Module, args: tuple, kwargs: dict) -> ExportedProgram:
-    """The module's operations, with as many sizes of its inputs left open as it takes."""
-    export = Export(m, args, kwargs, traced=True)
+def traced(m: Module, method: str, args: tuple, kwargs: dict) -> ExportedProgram:
+    """The operations of a module's method, with as many sizes of its inputs left open as it takes."""
+    export = Export(m, args, kwargs, traced=True, method=method)
     export.takes([])  # warns where data become constants
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", TracerWarning)
@@ -120,12 +121,11 @@ def _identifier(name: str) -> str:
 
 
 class _Text:
-    """`forward` of a program's graph."""
+    """A program's graph as a method; `constants`: those of the archive so far."""
 
-    def __init__(self, program: ExportedProgram, classes: _Classes) -> None:
-        self.program, self.classes = program, classes
+    def __init__(self, program: ExportedProgram, classes: _Classes, constants: list[Tensor]) -> None:
+        self.program, self.classes, self.constants = program, classes, constants
         self.lines: list[str] = []
-        self.constants: list[Tensor] = []
         self.words: dict[Node, str] = {}
         self.given: set[str] = set(_TAKEN)
 
@@ -137,15 +137,15 @@ class _Text:
         self.given.add(wanted)
         return wanted
 
-    def forward(self) -> str:
-        """The method, in the class's body."""
+    def method(self, name: str) -> str:
+        """The method of this name, in the class's body."""
         program, signature = self.program, self.program.module_call_graph[0].signature
         specs = {s.arg.name: s for s in program.graph_signature.input_specs}
         placeholders = [n for n in program.graph.nodes if n.op == "placeholder"]
         inputs = iter([n for n in placeholders if specs[n.name].kind is InputKind.USER_INPUT])
         parameters = []
-        for name, spec in zip(signature.forward_arg_names, [*signature.in_spec.children()[0].children(), *signature.in_spec.children()[1].children()]):
-            word = self.name(name)
+        for argument, spec in zip(signature.forward_arg_names, [*signature.in_spec.children()[0].children(), *signature.in_spec.children()[1].children()]):
+            word = self.name(argument)
             parameters.append(f"    {word}: {self._type(spec)}")
             self._take_apart(word, spec, inputs)
         for node in placeholders:
@@ -164,7 +164,7 @@ class _Text:
         results = next(n for n in reversed(program.graph.nodes) if n.op == "output").args[0]
         value, kind = self._result(iter(results), signature.out_spec)
         self.lines.append(f"return {value}")
-        head = ",\n".join([f"  def forward(self: {self.classes.names[id(self.classes.root)]}", *parameters]) + f") -> {kind}:\n"
+        head = ",\n".join([f"  def {name}(self: {self.classes.names[id(self.classes.root)]}", *parameters]) + f") -> {kind}:\n"
         return head + "".join(f"    {line}\n" for line in self.lines)
 
     def _member(self, target: str) -> str:

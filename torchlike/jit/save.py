@@ -10,18 +10,19 @@ from typing import IO, Any
 from ..nn.modules import module
 from ..nn.modules.module import Module
 
-_EXAMPLES: weakref.WeakKeyDictionary[Module, tuple[tuple, dict]] = weakref.WeakKeyDictionary()  # of traced modules: what they were traced with
+Examples = dict[str, tuple[tuple, dict]]  # by method: what it was traced with
+_EXAMPLES: weakref.WeakKeyDictionary[Module, Examples] = weakref.WeakKeyDictionary()  # of traced modules
 
 
-def remember(mod: Module, args: tuple, kwargs: dict) -> None:
+def remember(mod: Module, examples: Examples) -> None:
     """A module has been traced: it can be saved now."""
-    _EXAMPLES[mod] = args, kwargs
+    _EXAMPLES[mod] = examples
 
 
 def save(m: Any, f: str | os.PathLike[str] | IO[bytes], _extra_files: Mapping[str, Any] | None = None) -> None:
     """Write a traced module for `torch.jit.load`, with `_extra_files`' contents beside it.
 
-    The file has the operations that the module runs for its example inputs. Sizes of theirs that the module takes other values of
+    The file has the operations that the traced methods run for their example inputs. Sizes of theirs that the module takes other values of
     are left open, as in PyTorch's traces; what else depends on the inputs' data is constant there.
     """
     stream = io.BytesIO()
@@ -38,7 +39,7 @@ def _write(m: Any, stream: IO[bytes], name: str, extra: Mapping[str, Any]) -> No
         what = f"a {type(m).__name__}" if not isinstance(m, Module) else f"{type(m).__name__}, which was not traced"
         raise RuntimeError(f"torch.jit.save got {what}: torchlike writes the modules that torch.jit.trace ran (a scripted one stays Python here)")
     from ._write import write
-    write(m, *_EXAMPLES[m], stream, name, extra)
+    write(m, _EXAMPLES[m], stream, name, extra)
 
 
 class _Saves:

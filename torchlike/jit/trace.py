@@ -6,7 +6,7 @@ from typing import Any, TypeVar
 
 from ..futures import Future
 from ..nn.modules.module import Module
-from .save import remember
+from .save import Examples, remember
 from .script import refuse_uninitialized
 
 T = TypeVar("T")
@@ -23,23 +23,47 @@ def trace(func: T, example_inputs: Any = None, optimize: Any = None, check_trace
     A module can then be saved (`save`, torch.jit.save): the file has what it does for the example inputs, as PyTorch's has.
     """
     from ..autograd.grad_mode import no_grad
-    given = example_inputs if isinstance(example_inputs, (tuple, list)) else () if example_inputs is None else (example_inputs,)
+    given, named = _given(example_inputs), dict(example_kwarg_inputs or {})
+    owner = getattr(func, "__self__", None)
+    if isinstance(owner, Module):
+        if func.__name__ != "forward":
+            raise AttributeError("trace doesn't support compiling individual module's functions.\nPlease use trace_module")
+        func = owner
     if isinstance(func, Module):
-        refuse_uninitialized(func)
-        hooked = next((m for m in func.modules() if m._backward_hooks), None)
-        if hooked is not None:
-            raise ValueError(f"Modules that have backward hooks assigned can't be compiled: {hooked}")
+        return _traced(func, {"forward": (given, named)})
     with no_grad():
-        func(*given, **(example_kwarg_inputs or {}))
-    if isinstance(func, Module):
-        remember(func, tuple(given), dict(example_kwarg_inputs or {}))
+        func(*given, **named)
     return func
 
 
-def trace_module(mod: Module, inputs: dict[str, Any], *args: Any, **options: Any) -> Module:
-    """`trace` of the named methods of a module."""
-    for name, example in inputs.items():
-        trace(getattr(mod, name) if name != "forward" else mod, example)
+def trace_module(mod: Module, inputs: dict[str, Any], optimize: Any = None, check_trace: bool = True, check_inputs: Any = None, check_tolerance: float = 1e-5,
+                 strict: bool = True, *, example_inputs_is_kwarg: bool = False, **internal: Any) -> Module:
+    """`trace` of several methods of a module, by their names: calls each with its example inputs, and returns the module.
+
+    Its file (`save`, torch.jit.save) has these methods. With `example_inputs_is_kwarg` a dictionary of inputs is keyword arguments.
+    AttributeError where the module has no such method.
+    """
+    if not isinstance(mod, Module):
+        raise AttributeError("expected torch.nn.Module as the first argument")
+    if not isinstance(inputs, dict):
+        raise AttributeError("expected a dictionary of (method_name, input) pairs")
+    return _traced(mod, {name: ((), dict(x)) if example_inputs_is_kwarg and isinstance(x, dict) else (_given(x), {}) for name, x in inputs.items()})
+
+
+def _given(example: Any) -> tuple:
+    return tuple(example) if isinstance(example, (tuple, list)) else () if example is None else (example,)
+
+
+def _traced(mod: Module, examples: Examples) -> Module:
+    from ..autograd.grad_mode import no_grad
+    refuse_uninitialized(mod)
+    hooked = next((m for m in mod.modules() if m._backward_hooks), None)
+    if hooked is not None:
+        raise ValueError(f"Modules that have backward hooks assigned can't be compiled: {hooked}")
+    for name, (args, kwargs) in examples.items():
+        with no_grad():
+            (mod if name == "forward" else getattr(mod, name))(*args, **kwargs)
+    remember(mod, examples)
     return mod
 
 
