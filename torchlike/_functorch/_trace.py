@@ -308,7 +308,7 @@ class Trace(program.Program):
 
     def look_again(self, t: Tensor) -> Tensor:
         """t, which is a view of memory from outside; once the call is over it looks there for what it shows."""
-        if self.holds(t._value):
+        if t._storage is not None and self.holds(t._value):
             self.stale.append(weakref.ref(t))
         return t
 
