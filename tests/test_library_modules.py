@@ -1,5 +1,6 @@
 """Modules of torch that libraries import parts of: each beside real torch."""
 import collections
+import copy
 import inspect
 from importlib import import_module
 
@@ -198,6 +199,17 @@ def test_weak_dictionaries_of_tensors(torch):
     del b
     said += [len(d), len(other), ref(), d.get(torch.ones(1)), list(d.items())[0][0] is a, (d | {a: 7})[a], d.pop(a), d.setdefault(a, 5), d.popitem()[1]]
     return said
+
+
+@same
+def test_weak_dictionaries_copied_deep_and_joined(torch):
+    weak = part(torch, "utils.weak")
+    a, b = torch.ones(2), torch.ones(2)
+    d = weak.WeakIdKeyDictionary({a: [1]})
+    made, joined = copy.deepcopy(d), {b: 3} | d
+    made[a].append(2)
+    return (d[a], made[a], type(joined) is weak.WeakIdKeyDictionary, joined[b], joined[a], error(d.update, [(b, 4), (a,)]), b in d,
+            error(d.update, [("x", 1)]))
 
 
 @same

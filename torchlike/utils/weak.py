@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import collections.abc
+import copy
 import weakref
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -87,11 +88,33 @@ class WeakIdKeyDictionary(collections.abc.MutableMapping):
 
     __copy__ = copy
 
+    def __deepcopy__(self, memo: dict) -> WeakIdKeyDictionary:
+        """Copies of the values under the same keys: a copied key would be gone at once."""
+        made = type(self)(ref_type=self.ref_type)
+        for key, value in list(self.items()):
+            made[key] = copy.deepcopy(value, memo)
+        return made
+
+    def update(self, other: Any = (), /, **more: Any) -> None:
+        """Take over the entries of a mapping or of pairs, all or, where reading them fails, none."""
+        for key, value in (other if hasattr(other, "items") else dict(other)).items():
+            self[key] = value
+        for name, value in more.items():
+            self[name] = value
+
     def __or__(self, other: Any) -> WeakIdKeyDictionary:
         if not isinstance(other, collections.abc.Mapping):
             return NotImplemented
         made = self.copy()
         made.update(other)
+        return made
+
+    def __ror__(self, other: Any) -> WeakIdKeyDictionary:
+        if not isinstance(other, collections.abc.Mapping):
+            return NotImplemented
+        made = type(self)(ref_type=self.ref_type)
+        made.update(other)
+        made.update(self)
         return made
 
     def __ior__(self, other: Any) -> WeakIdKeyDictionary:
