@@ -67,9 +67,10 @@ def test_functions(layout, text):
     check(lambda t: eval(text, {"t": t, "n": batch(t, layout), "list": list, "str": str, "len": len}))
 
 
-ERRORS = {"strided": "t.nested.as_nested_tensor(t.ones(3)); t.nested.as_nested_tensor(t.tensor(1.0)); n[5]; n[-3]; n.shape; n.size(1); n.sum(); n.sum(-1); n.mean(-1); "
+ERRORS = {"strided": "t.nested.as_nested_tensor(n); t.nested.as_nested_tensor(n, layout=t.jagged); "
+                     "t.nested.as_nested_tensor(t.ones(3)); t.nested.as_nested_tensor(t.tensor(1.0)); n[5]; n[-3]; n.shape; n.size(1); n.sum(); n.sum(-1); n.mean(-1); "
                      "n @ t.ones(3, 2); t.nn.functional.layer_norm(n, (3,)); n.unbind(1); len(n); n.amax(1)",
-          "jagged": "n[2]; n.select(1, 0); t.nested.as_nested_tensor(t.ones(3), layout=t.jagged); n.unbind(1); "
+          "jagged": "t.nested.as_nested_tensor(n); n[2]; n.select(1, 0); t.nested.as_nested_tensor(t.ones(3), layout=t.jagged); n.unbind(1); "
                     "t.nested.nested_tensor([t.ones(1, 2), t.ones(2, 3)], layout=t.jagged); t.nested.nested_tensor([t.ones(1), t.ones(2, 3)]); "
                     "t.nested.nested_tensor_from_jagged(t.ones(2, 3)); t.nested.nested_tensor(t.ones(2)); t.nested.as_nested_tensor(3); n + batch2; "
                     "n.transpose(0, 1); t.nested.narrow(t.ones(2, 2), 1, 0, 1)"}
@@ -140,7 +141,9 @@ def test_modules():
 @pytest.mark.parametrize("program", """n.isposinf(); n.isneginf(); n.tanh_(); n.split_with_sizes([1, 2], -1); t.split(n, [1, 2], -1)
 n.unsqueeze(-1).squeeze(-1); t.nn.functional.embedding(t.nested.nested_tensor([t.tensor([1, 2]), t.tensor([0])], layout=l), t.arange(6.).view(3, 2))
 t.bmm(n, t.nested.nested_tensor([t.ones(3, 2), t.ones(3, 4)])) if l is t.strided else t.bmm(n, t.ones(2, 3, 2)); t.is_same_size(n, n) or l is t.jagged
-n.unflatten(-1, [3, 1]).flatten(-2) if l is t.jagged else n; n.narrow(0, 1, 1) if l is t.strided else n""".replace("\n", "; ").split("; "))
+n.unflatten(-1, [3, 1]).flatten(-2) if l is t.jagged else n; n.narrow(0, 1, 1) if l is t.strided else n
+n.to(t.float32) is n; n.cpu() is n; n.contiguous() is n; n.to(n.dtype) is n; n.to(t.float64) is n; t.nested.as_nested_tensor(n, layout=l) is n
+t.nested.as_nested_tensor(n, t.float64, layout=l); t.matmul(n.unsqueeze(-1), t.arange(4.).view(1, 4))""".replace("\n", "; ").split("; "))
 def test_more_functions(layout, program):
     check(lambda t: eval(program, {"t": t, "l": getattr(t, layout), "n": batch(t, layout)}))
 

@@ -1,6 +1,7 @@
 """torch.jit.trace and what is done to its results: every program is traced as it runs here, so the function itself comes back."""
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from typing import Any, TypeVar
 
@@ -13,7 +14,12 @@ T = TypeVar("T")
 
 
 class TracerWarning(Warning):
-    """What a trace may miss. Nothing here warns so: values that depend on data are asked for anew in each call."""
+    """What a trace that is written down may miss: a branch that depended on data."""
+
+    @staticmethod
+    def ignore_lib_warnings() -> None:
+        """Filter such warnings of the library's own lines, other than torch.jit's."""
+        warnings.filterwarnings("ignore", category=TracerWarning, module=r"torch(like)?\.(?!jit)")
 
 
 def trace(func: T, example_inputs: Any = None, optimize: Any = None, check_trace: bool = True, check_inputs: Any = None, check_tolerance: float = 1e-5,

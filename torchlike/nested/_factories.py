@@ -42,9 +42,12 @@ def nested_tensor(tensor_list: Sequence[Any], *, dtype: _dtype | None = None, la
 
 
 def as_nested_tensor(ts: Tensor | Sequence[Tensor], dtype: _dtype | None = None, device: Any = None, layout: _layout | None = None) -> NestedTensor:
-    """A nested tensor of the tensors, whose gradients reach them; of a plain tensor's items."""
+    """A nested tensor of the tensors, whose gradients reach them; of a plain tensor's items; of a nested tensor of that layout (None: strided) itself
+    where it has the dtype and the device. RuntimeError for one of the other layout."""
     if isinstance(ts, NestedTensor):
-        return ts
+        if layout is not ts.layout:  # also for None
+            raise RuntimeError("as_nested_tensor(): Converting between nested tensor layouts is not supported")
+        return ts.to(dtype=dtype, device=device)
     if not isinstance(ts, Tensor) and not (isinstance(ts, (list, tuple)) and all(isinstance(t, Tensor) for t in ts)):
         raise TypeError("as_nested_tensor(): Expected first argument to be a tensor or a list / tuple of tensors ")
     if isinstance(ts, Tensor) and ts.dim() < 2:

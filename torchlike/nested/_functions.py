@@ -45,6 +45,8 @@ def _each(func: Callable, args: tuple, kwargs: dict, ragged: int | None = None) 
         if first._layout_of is JAGGED and other._layout_of is JAGGED and other._lengths != first._lengths:
             raise RuntimeError(f"cannot call {func.__name__} on nested tensors of shapes {first.size()} and {other.size()}: their jagged dimensions differ")
     made = [func(*[_part(a, i, first) for a in args], **{k: _part(v, i, first) for k, v in kwargs.items()}) for i in range(len(first._parts))]
+    if made and all(p is q for p, q in zip(made, first._parts)):  # nothing to convert
+        return first
     if made and isinstance(made[0], (tuple, list)):
         return tuple([_wrapped(parts, first, ragged) for parts in zip(*made)])
     return _wrapped(made, first, ragged)
@@ -184,7 +186,7 @@ def _normalized(func: Callable, x: NestedTensor, shape: Any, weight: Any = None,
 def _product(func: Callable, a: Any, b: Any) -> NestedTensor:
     plain = next((t for t in (a, b) if not isinstance(t, NestedTensor)), None)
     if plain is not None and next(_nested([a, b]))._layout_of is STRIDED:
-        if func.__name__ != "bmm":
+        if func.__name__ != "bmm" and not (plain is b and a.dim() == 4 and b.dim() == 2):
             words = "nested self and non-nested other" if plain is b else "non-nested self and nested other"
             raise RuntimeError(f"Expected both to be nested, but got a {words}")
     if func.__name__ == "bmm":
