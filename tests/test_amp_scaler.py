@@ -2,6 +2,7 @@
 
 import warnings
 
+import numpy as np
 import pytest
 import torch
 from same import same
@@ -43,6 +44,27 @@ def test_scaled_training_is_torch_s(unscale_first):
     assert len(ours) == len(real)
     for a, b in zip(ours, real, strict=True):
         assert a == b if isinstance(b, dict) else a == pytest.approx(b, nan_ok=True)
+
+
+@pytest.mark.parametrize("unscale_first", [False, True])
+@pytest.mark.parametrize("name, options", [("SGD", {"momentum": 0.9}), ("Adam", {}), ("AdamW", {"amsgrad": True}), ("Adagrad", {})])
+def test_fused_optimizers_unscale_and_skip_by_themselves(name, options, unscale_first):
+    seen = []
+    for t in (torch, torchlike):
+        scaler = t.amp.GradScaler("cpu", init_scale=64.0, growth_interval=2)
+        p, q = t.nn.Parameter(t.tensor([1.0, 2.0])), t.nn.Parameter(t.tensor([[3.0]]))
+        optimizer = getattr(t.optim, name)([{"params": [p]}, {"params": [q], "lr": 0.2}], lr=0.1, fused=True, **options)
+        for step in range(6):
+            optimizer.zero_grad()
+            loss = (p * p).sum() * (float("inf") if step == 3 else 1.0) + q.exp().sum() / 8
+            scaler.scale(loss).backward()
+            if unscale_first:
+                scaler.unscale_(optimizer)
+            scaler.step(optimizer)
+            scaler.update()
+            seen += [p.tolist(), q.tolist(), p.grad.tolist(), q.grad.tolist(), [scaler.get_scale()], [float(s.get("step", 0)) for s in optimizer.state.values()]]
+    for a, b in zip(seen[:len(seen) // 2], seen[len(seen) // 2:], strict=True):
+        np.testing.assert_allclose(b, a, rtol=1e-5)
 
 
 def misuse(t, scaler_class):

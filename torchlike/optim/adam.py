@@ -104,7 +104,7 @@ class Adam(Optimizer):
     def step(self, closure: Callable | None = None) -> Any:
         """Update the parameters once."""
         loss = closure_loss(closure)
-        for group in self.param_groups:
+        for group in self._groups_to_step():
             amsgrad, decay, (beta1, beta2) = group["amsgrad"], group["weight_decay"], group["betas"]
             names = (*_NAMES, "max_exp_avg_sq") if amsgrad else _NAMES
             create = zero_state(names, group["capturable"] or group["fused"], bool(group["fused"]))

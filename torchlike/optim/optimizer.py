@@ -370,6 +370,19 @@ class Optimizer:
 
     # -- for the optimizers of this package ------------------------------------------------------------------------------
 
+    def _groups_to_step(self) -> list[dict[str, Any]]:
+        """The groups that a step updates. With `fused=True` a GradScaler leaves it to the optimizer to skip a step whose gradients overflowed, and
+        to unscale them: `found_inf` and `grad_scale` are the optimizer's attributes meanwhile."""
+        found, scale = getattr(self, "found_inf", None), getattr(self, "grad_scale", None)
+        if found is not None and found.item():
+            return []
+        if scale is not None:
+            for group in self.param_groups:
+                for p in group["params"]:
+                    if p._grad is not None:
+                        p._grad.div_(scale.to(p.device))
+        return self.param_groups
+
     def _updates(self, group: dict[str, Any], names: tuple[str, ...], create: Callable[[dict, Tensor], None] | None):
         """What a step of `group` updates: (step number or None, parameters, gradients, state columns) per recorded operation.
 

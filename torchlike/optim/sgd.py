@@ -82,7 +82,7 @@ class SGD(Optimizer):
     def step(self, closure: Callable | None = None) -> Any:
         """Update the parameters once."""
         loss = closure_loss(closure)
-        for group in self.param_groups:
+        for group in self._groups_to_step():
             group, sparse = _sparse.split(group)
             for p in sparse:
                 self._sparse_step(p, group)
