@@ -42,7 +42,7 @@ def _format(name: str) -> memory_format:
 @public()
 def clone(input, *, memory_format=preserve_format) -> Tensor:
     """A copy with its own storage; gradients flow to input."""
-    if memory_format is not preserve_format and memory_format is not contiguous_format and program.state.program.__class__ is not program.Program:
+    if memory_format in (channels_last, channels_last_3d) and program.state.program.__class__ is not program.Program:
         _refuse_batched("NYI: Tensor.clone(memory_format) inside vmap is only supported with memory_format torch.preserve_format or torch.contiguous_format "
                         f"(got {''.join(map(str.capitalize, memory_format.name.split('_')))})", input)
     out = apply(_COPY, (input,))
