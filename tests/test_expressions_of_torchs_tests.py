@@ -180,6 +180,11 @@ import copy; s = torch.arange(4, dtype=torch.uint8).untyped_storage(); c = copy.
 import copy, warnings; warnings.simplefilter("ignore"); s = torch.arange(4.).storage(); c = copy.copy(s); d = copy.deepcopy(s); c[0] = d[1] = 9; s.tolist(), c.tolist(), d.tolist()
 import copy; t = torch.arange(4.); u, s = copy.deepcopy([t, t.untyped_storage()]); u[0] = 5; t, u, u.untyped_storage() is s
 """
+VIEWS_OF_FORMER_DATA = """
+p = torch.nn.Parameter(torch.ones(3, 2)); v = p[:]; p.data = p.data.double() * 2; exec("with torch.no_grad(): v[0] = 9"); v.detach(), p
+p = torch.nn.Parameter(torch.ones(3)); v, w = p[1:], p.detach()[:2]; p.data = torch.zeros(3); exec("with torch.no_grad(): w.add_(1)"); v.detach(), w, p
+x = torch.ones(3); y = x[:2]; x.data = torch.zeros(4); y.add_(1); x[0] = 5; x, y
+"""
 SWITCHES = """
 torch.use_deterministic_algorithms(1)
 torch.use_deterministic_algorithms(False, warn_only=1)
@@ -200,7 +205,7 @@ def test_two_corrections(subject, oracle, call):
 
 
 @pytest.mark.parametrize("program", lines(COUNTS, NAMED_DIMENSIONS, MATRICES, SEGMENTS, CONSTRUCTORS, DEVIATIONS, LIMITS, REPEATED, DISTANCES, TOLERANCES, LIBRARIES,
-                                                   DENORMALS, INFERENCE, GRADIENT_EDGES, DUALS, CONSTRUCTORS_OF_TENSORS, COPIES_OF_STORAGES, SWITCHES,
+                                                   DENORMALS, INFERENCE, GRADIENT_EDGES, DUALS, CONSTRUCTORS_OF_TENSORS, COPIES_OF_STORAGES, SWITCHES, VIEWS_OF_FORMER_DATA,
                                                    SPARSE_WEIGHTS))
 def test_both_print_it(subject, oracle, program):
     assert outcome(subject, program) == outcome(oracle, program)

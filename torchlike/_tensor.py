@@ -172,10 +172,13 @@ class Tensor(Fields):
             self._seen = st.version
 
     def _root(self) -> Tensor | None:
-        """The base, which may itself have become a view in place (`unsqueeze_`)."""
+        """The base, which may itself have become a view in place (`unsqueeze_`); None once it has other memory (`base.data = x`)."""
         base = self._base
-        if base is not None and base._base is not None:
-            base = self._base = base._base
+        if base is not None:
+            if base._base is not None:
+                base = self._base = base._base
+            if base._storage is not self._storage:
+                base = self._base = None
         return base
 
     def _ensure_storage(self) -> Storage:
