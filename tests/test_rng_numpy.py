@@ -323,6 +323,22 @@ def test_binomial(dtype, n):
                        lambda g: torch.binomial(count, p, generator=g))  # fmt: skip
 
 
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("n", [1, 3, 40, 700])
+def test_infinite_counts_and_rates(n):
+    for dtype in (torch.float32, torch.float64):
+        for of in (math.inf, 1e300) if dtype is torch.float64 else (math.inf,):
+            count, p = torch.full((n,), of, dtype=dtype), mixed(n, 0.0, 1.0).to(dtype)
+            count[1::2], p[::3] = 10, 0
+            Twins(n).check(lambda g: rng_discrete.binomial(g, count.numpy(), p.numpy()).astype(PAIRS[dtype]), lambda g: torch.binomial(count, p, generator=g))
+    rates = torch.full((n,), math.inf, dtype=torch.float64)
+    for finite in (rates[:0], rates[1::2]):  # PyTorch's result is what the processor makes of the integer
+        finite[:] = 20
+        Twins(n).check(lambda g: np.where(rates.numpy() < np.inf, rng_discrete.poisson(g, rates.numpy()), 7),
+                       lambda g: torch.where(rates < math.inf, torch.poisson(rates, generator=g), 7))
+        assert (rng_discrete.poisson(rng.Generator(), rates.numpy())[rates.numpy() == np.inf] == np.inf).all()
+
+
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
 @pytest.mark.parametrize("n", [0, 1, 3, 40, 3000])
 def test_standard_gamma(dtype, n):

@@ -18,6 +18,10 @@ from .rng_rejection import accepted_pairs, doubles, products
 _MANY, _FOR_XLA = 16, 512  # elements from which on arrays pay, and XLA once it is there
 
 
+def _floor(x: float) -> float:
+    return float(math.floor(x)) if abs(x) < math.inf else x
+
+
 def _product(uniform: Callable[[], float], rate: float) -> float:
     if rate == 0:
         return 0.0
@@ -39,7 +43,7 @@ def _accepted(rate: float, hat: tuple, u: float, v: float) -> bool:
     us = 0.5 - abs(u)
     if us >= 0.07 and v <= accept:
         return True
-    k = math.floor((2 * a / us + b) * u + rate + 0.43) if us else -1
+    k = _floor((2 * a / us + b) * u + rate + 0.43) if us else -1
     if k < 0 or (us < 0.013 and v > us):
         return False
     height = _log(v) + math.log(inverse_alpha) - math.log(a / (us * us) + b)
@@ -51,7 +55,7 @@ def _transformed(uniform: Callable[[], float], rate: float) -> float:
     while True:
         u, v = uniform() - 0.5, uniform()
         if _accepted(rate, hat, u, v):
-            return float(math.floor((2 * a / (0.5 - abs(u)) + b) * u + rate + 0.43))
+            return _floor((2 * a / (0.5 - abs(u)) + b) * u + rate + 0.43) if rate < math.inf else rate
 
 
 def _by_xla(gen: Generator, rates: np.ndarray) -> np.ndarray:
@@ -83,7 +87,8 @@ def _all_transformed(gen: Generator, rates: np.ndarray) -> np.ndarray:
             taken = (abs(u) <= 0.43) & (v <= level.min())
             return taken, ~taken
     u = accepted_pairs(gen, rates.size, judged, lambda i, u, v: _accepted(*given[i], u, v))
-    return np.floor((2 * a / (0.5 - abs(u)) + b) * u + rates + 0.43)
+    with np.errstate(invalid="ignore"):
+        return np.where(rates < np.inf, np.floor((2 * a / (0.5 - abs(u)) + b) * u + rates + 0.43), rates)
 
 
 def _judged(rate: float, u: np.ndarray, v: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -120,7 +125,7 @@ def _stirling_rest(k: float) -> float:
     """log(k!) less Stirling's formula for it."""
     if k < 10:
         return math.lgamma(k + 1) - (0.5 * math.log(2 * math.pi) + (k + 0.5) * math.log(k + 1) - (k + 1))
-    square = (k + 1) ** 2
+    square = (k + 1) * (k + 1)  # infinite past 1e154, where ** raises
     return (1 / 12 - (1 / 360 - 1 / 1260 / square) / square) / (k + 1)
 
 
@@ -133,9 +138,9 @@ def _rejected(uniform: Callable[[], float], count: float, p: float, deviation: f
     while True:
         u, v = uniform() - 0.5, uniform()
         us = 0.5 - abs(u)
-        k = math.floor((2 * a / us + b) * u + centre) if us else -1
+        k = _floor((2 * a / us + b) * u + centre) if us else -1
         if us >= 0.07 and v <= accept:
-            return float(k)
+            return k
         if k < 0 or k > count:
             continue
         if rests is None:
@@ -145,7 +150,7 @@ def _rejected(uniform: Callable[[], float], count: float, p: float, deviation: f
                  + (k + 0.5) * math.log(odds * (count - k + 1) / (k + 1))
                  + rests[1] + rests[2] - _stirling_rest(k) - _stirling_rest(count - k))
         if _log(v * alpha / (a / (us * us) + b)) <= bound:
-            return float(k)
+            return k
 
 
 def _binomial(uniform: Callable[[], float], count: float, p: float, *rejection: float) -> float:
@@ -181,10 +186,11 @@ def binomial(gen: Generator, count: np.ndarray, p: np.ndarray) -> np.ndarray:
     swapped = p > 0.5
     # Products of the parameters are rounded in their own type.
     rare = np.where(swapped, 1 - p, p)
-    mean = count * rare
     with np.errstate(all="ignore"):
+        mean = count * rare
         parameters = np.sqrt(mean * (1 - rare)), rare / (1 - rare), np.floor((count + 1) * rare), mean.astype(np.float64) + 0.5
         parameters[0][~(mean >= 10)] = np.nan
     with gen.lock, doubles(gen, 4 * count.size) as uniform:
         found = np.array([_binomial(uniform, *each) for each in zip(*(x.tolist() for x in (count, rare, *parameters)), strict=True)], np.float64)
-    return np.where(swapped, count - found, found).reshape(shape)
+    with np.errstate(invalid="ignore"):
+        return np.where(swapped, count - found, found).reshape(shape)
