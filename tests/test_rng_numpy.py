@@ -329,7 +329,7 @@ def test_infinite_counts_and_rates(n):
     for dtype in (torch.float32, torch.float64):
         for of in (math.inf, 1e300) if dtype is torch.float64 else (math.inf,):
             count, p = torch.full((n,), of, dtype=dtype), mixed(n, 0.0, 1.0).to(dtype)
-            count[1::2], p[::3] = 10, 0
+            count[1::2], p[::3], p[1::4] = 10, 0, 1e-320 if dtype is torch.float64 else 1e-42
             Twins(n).check(lambda g: rng_discrete.binomial(g, count.numpy(), p.numpy()).astype(PAIRS[dtype]), lambda g: torch.binomial(count, p, generator=g))
     rates = torch.full((n,), math.inf, dtype=torch.float64)
     for finite in (rates[:0], rates[1::2]):  # PyTorch's result is what the processor makes of the integer

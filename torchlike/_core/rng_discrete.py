@@ -115,7 +115,7 @@ def _waiting(uniform: Callable[[], float], count: float, p: float) -> float:
     rate, trials, found = math.log1p(-p), 0.0, 0.0
     while True:
         u = uniform()
-        trials += math.ceil(math.log(u) / rate) if u else math.inf
+        trials += -_floor(-math.log(u) / rate) if u else math.inf  # ceil
         if trials > count:
             return found
         found += 1
