@@ -736,3 +736,13 @@ def test_out_that_is_read(torch):
         found += [caught(call, rows[:3], rows[:3]), caught(call, rows[:2], rows[2:4]) if call is calls[0] else None, rows]
     halves = torch.arange(12.0).reshape(3, 4)
     return found, caught(torch.cat, [halves[:, :1], halves[:, 1:2]], 1, out=halves[:, 2:]), halves, caught(lambda: torch.cat([halves.t()], out=halves.t()))
+
+
+@same
+def test_a_leaf_that_is_a_view(torch):
+    """Neither it nor a view of it may be written."""
+    p = torch.arange(12.0).reshape(3, 4).requires_grad_()
+    calls = (lambda: p[1:].add_(1), lambda: p[1:].detach().add_(1), lambda: p.mul_(3), lambda: p[0].zero_(), lambda: p.unsqueeze_(0))
+    with torch.no_grad():
+        p[2].add_(100)
+    return [error(call) for call in calls], p, p.is_leaf

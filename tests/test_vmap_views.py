@@ -119,6 +119,24 @@ def test_captured_tensors(torch):
 
 
 @same
+def test_writes_to_parts_of_captured_memory(torch):
+    x, found = torch.ones(3, 2), []
+    root = torch.zeros(6)
+    z, y = root[2:].detach(), root[:3].detach()
+    found += [torch.vmap(lambda a: (z.add_(1), y[1:].mul_(5).add_(2))[1], out_dims=None)(x), root.clone(), z.clone(), y.clone()]
+    found += [torch.vmap(lambda a: (root.detach()[1:].add_(1), root[2:])[1], out_dims=None)(x), root.clone()]
+    found += [torch.vmap(lambda a: (root[1:].add_(1), a + root.sum())[1])(x), root]
+    p, w = torch.zeros(4).requires_grad_(), torch.ones(4).requires_grad_()
+    q = p * 1
+    q.unsqueeze_(0)
+    found += [torch.vmap(lambda a: q.add_(w), out_dims=None)(x).shape, q, torch.autograd.grad(q.sum(), (p, w))]
+    r = p * 1
+    v = r[1:]
+    r.unsqueeze_(0)
+    return found, torch.vmap(lambda a: v.mul_(w[1:]), out_dims=None)(x), r, torch.autograd.grad(r.sum(), (p, w))
+
+
+@same
 def test_gradients(torch):
     def leaf():
         return torch.arange(12.0).reshape(3, 4).requires_grad_()

@@ -17,7 +17,7 @@ from .._core.grad_mode import mode
 from .._core.graph import Node
 from .._core.layout import Layout, contiguous, example
 from .._core.value import Value
-from .._tensor import Tensor
+from .._tensor import Tensor, _plain_copy
 
 _CONTROL_FLOW = ("vmap: It looks like you're attempting to use a Tensor in some data-dependent control flow. We don't support that yet, please file an "
                  "issue at https://github.com/pytorch/pytorch/issues .")
@@ -318,21 +318,30 @@ class Trace(program.Program):
         found, seen = [], set()
         for ref, st, old, edge, out in self.written:
             t = ref()
+            if st is None:
+                if t is None:
+                    continue
+                st = t._storage  # somebody made a view since
             key = id(ref if st is None else st)
-            if t is None or key in seen:
+            if key in seen:
                 continue
             seen.add(key)
-            st = t._storage if st is None else st  # somebody made a view since
-            quiet = t._edge is edge
-            now = Tensor._of(t._value if st is None else st.value)
-            if not quiet:
-                now._edge, now._out = t._edge, t._out
+            quiet = t is None or t._edge is edge
+            if quiet:
+                now = Tensor._of(t._value if st is None else st.value)
+            else:
+                t._current()
+                now = _plain_copy(t)
             if st is None:
                 t._value = old
             else:
                 st.value = old
                 st.version += 1
-            t._edge, t._out = edge, out
+            if t is not None:
+                t._edge, t._out = edge, out
+            if st is not None and quiet:  # all of the memory, whatever part of it the tensor shows
+                t = Tensor._of(old)
+                t._storage, t._seen, t._layout = st, st.version, st.layout
             found.append((t, now, quiet))
         return found
 
