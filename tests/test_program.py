@@ -327,10 +327,58 @@ def test_looking_at_elements_of_what_is_known_runs_nothing():
     with program.immediate(False):
         x = torch.arange(6).reshape(2, 3).t()
         x.tolist()
-        pending = torch.ones(3) * 5
+        pending = torch.ones(37) * 5  # a size of its own: what returns often is computed at once
         assert [[int(e) for e in row] for row in x] == [[0, 3], [1, 4], [2, 5]]
         assert [pending[i].ndim for i in x[0, :1]] == [0]
-        assert pending._value.array is None and pending.tolist() == [5, 5, 5]
+        assert pending._value.array is None and pending.tolist() == [5] * 37
+
+
+def test_a_short_program_that_returns_is_computed_at_once():
+    with program.immediate(False):
+        x = torch.arange(41.0)
+        x.tolist()
+        for i in range(6):
+            before = history.at_once
+            y = x * i - 1
+            z = y.sum()
+            assert (z._value.array is None) == (i < 3) and history.at_once == before + 3 * (i >= 3)
+            assert z.item() == 820 * i - 41
+        assert f"{history.at_once} small operations computed at once" in str(torch.explain())
+        bad = x * 2**62 / 0  # no warning of NumPy's
+        assert bad[0].isnan() and bad[1].isinf()
+        w = torch.arange(41.0, requires_grad=True)
+        (w * 3 - 1).sum().backward()
+        assert w.grad.tolist() == [3] * 41
+
+
+def test_operations_of_a_long_program_are_recorded():
+    def long(x):
+        for _ in range(30):
+            x = (x * 1.5).sin()
+        return x.sum()
+    with program.immediate(False), program.tier("numpy"):
+        x = torch.arange(43.0)
+        x.tolist()
+        for _ in range(4):
+            long(x).item()
+        for _ in range(5):
+            y = x * 1.5
+            assert y._value.array is None and y[1].item() == 1.5 and y.sum().item() == 1354.5
+
+
+def test_a_sequence_is_recorded_whole():
+    """An optimizer's step, some of whose operations are usually computed at once."""
+    steps = []
+    for _ in range(3):
+        p = torch.nn.Parameter(torch.arange(47.0))
+        optimizer = torch.optim.SGD([p], lr=0.5, foreach=False)
+        for _ in range(6):
+            p.grad = torch.ones(47) * 2
+            p.grad.tolist()
+            optimizer.step()
+            p.tolist()
+        steps.append(p.detach().clone())
+    assert all((s == torch.arange(47.0) - 6).all() for s in steps)
 
 
 def test_an_element_at_a_known_position_is_a_view():

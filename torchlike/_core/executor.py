@@ -36,6 +36,7 @@ MOST_NODES = 400_000  # records kept in the trie; about 300 bytes each
 NEAR, FAR = 8, 64  # programs between two sights in a loop; from the one to the other, a sight counts ever less
 SIGHTS_LIGHT, SIGHTS_HEAVY = 4, 3  # near sights in a row after which a program is compiled
 HEAVY_WORK = 2e7  # units of work (see costs.work) per run above which a program is heavy
+SIGHTS_SHORT = 3  # after which it is known whether a program is one of few small operations
 BESIDE = 0.02  # of a heavy program's work, from which on another counts that runs in between
 LARGE_WORK = 1e5  # from which a program's arrays are worth keeping their memory pages for the next
 LASTS = 3  # a loop is expected to go on for so many times as long as it has run; see benchmarks/compile_when.py
@@ -206,6 +207,8 @@ def run(prog, reason: str, divisible: bool = True) -> None:
         if _once:
             info.recall()
     info.seen += 1
+    if info.seen == SIGHTS_SHORT and divisible:
+        _sort_out(info)
     _tick(info)
     distance = options.clock - info.last_seen
     if distance > NEAR and info.work >= HEAVY_WORK:
@@ -244,6 +247,22 @@ def run(prog, reason: str, divisible: bool = True) -> None:
             _take_over(prog, exe, live)
     else:
         _take_over(prog, exe, live)
+
+
+def _sort_out(info: ProgramInfo) -> None:
+    """The operations of a short program that returns are computed at once from now on, which takes as long as recording them; those of a program
+    that may be worth compiling never are."""
+    short = info.gain <= 0 and not info.eager and not info.executables and info.device is not None and info.device.type == "cpu"
+    for plan in {s.plan for s in info.steps}:
+        if not short:
+            plan.at_once = False
+        elif plan.at_once is None and _is_small(plan):
+            plan.at_once = plan.op.at_once = True
+
+
+def _is_small(plan) -> bool:
+    """Whether an operation takes about as long as recording it."""
+    return not (plan.op.overwrites or plan.op.inlined or host.is_foreign(plan)) and all(a.numel <= host.LARGE for a in plan.outs)
 
 
 def _divided(info: ProgramInfo) -> list[list[int]] | None:
@@ -389,6 +408,7 @@ def _add(info: ProgramInfo, exe: Executable) -> None:
         if mappings.are_half_used():
             _forget_older_half(info)
     info.executables.append(exe)
+    _sort_out(info)
 
 
 def _forget_older_half(but: ProgramInfo) -> None:

@@ -23,6 +23,7 @@ class Entry(NamedTuple):
 _entry = tuple.__new__  # without the constructor of NamedTuple: every program makes one
 entries: deque[Entry] = deque(maxlen=10_000)
 compilations: list = []  # (operations, seconds, how) of every compilation of this process
+at_once = 0  # operations that were computed instead of recorded
 fallbacks: list[tuple[str, str]] = []  # (function, reason) of torch.compile calls that stay recorded eager
 _last_at: dict[tuple, Any] = {}
 _is_ours: dict[str, bool] = {}  # by file name
@@ -126,6 +127,8 @@ class Explanation:
         lines = ["  ".join([*(c.ljust(w) for c, w in zip(row, widths)), row[-1]]).rstrip() for row in [head, *body]]
         n = len(compilations)
         lines.append(f"{len(entries)} programs run; {n} compiled or loaded in {sum(c[1] for c in compilations):.2f} s")
+        if at_once:
+            lines.append(f"{at_once} small operations computed at once")
         lines += [f"torch.compile({name}) stays eager: {reason}" for name, reason in fallbacks]
         return "\n".join(lines)
 

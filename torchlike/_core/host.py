@@ -14,6 +14,7 @@ import numpy as np
 from . import device as _device
 from .aval import BOOL, FLOAT, INT
 from .overwrite import overwriting
+from .silence import silently
 
 LARGE = 1 << 14  # elements of a result that is dropped after its last use
 
@@ -186,6 +187,5 @@ def bind(info, live: tuple) -> HostProgram:
 
 def run(bound: HostProgram, live: tuple, cells: list) -> list:
     """The live results of a program, as host arrays or Failures."""
-    with np.errstate(all="ignore"):
-        bound.run(cells)
+    silently(bound.run, cells)
     return [cells[i] for i in live]

@@ -17,10 +17,11 @@ from typing import NamedTuple
 import numpy as np
 
 from . import device as _device
-from . import executor, host, precision
-from .aval import BOOL, COMPLEX, FLOAT, INT, Aval
+from . import executor, history, host, precision
+from .aval import BOOL, COMPLEX, FLOAT, INT, NUMBERS, Aval
 from .loops import Loop
 from .registry import Op, View, any_precise_plan, clear_plans, two_devices
+from .silence import silently
 from .trie import Node, take_out, trie
 from .value import Value, is_tracer
 
@@ -135,7 +136,7 @@ def raise_lost(v: Value):
 
 
 class _State:
-    __slots__ = ("program", "waiting", "limit", "capture", "loop")
+    __slots__ = ("program", "waiting", "limit", "capture", "loop", "whole")
 
 
 state = _State()
@@ -143,6 +144,7 @@ state.program = Program()
 state.waiting = None  # a finished program that has not run yet: see cut()
 state.limit = LONGEST
 state.loop = None  # the Loop that the last programs may be of, as long as they end by their length
+state.whole = False  # while record_all notes where a sequence leads, all of which is recorded then
 state.capture = None  # what torch.compile collects while it traces a call: see _compile.py
 lock = threading.RLock()
 _new = object.__new__
@@ -160,6 +162,8 @@ def record(op: Op, values: list, statics: tuple):
     """
     with lock:
         prog = state.program
+        if op.at_once and not prog.results and (found := _at_once(op, values, statics, prog)) is not None:
+            return found
         refs = []
         numbers = None
         try:
@@ -211,6 +215,42 @@ def record(op: Op, values: list, statics: tuple):
             _end_by_length()
             return plan, made
         return node.plan, made
+
+
+def _at_once(op: Op, values: list, statics: tuple, prog: Program) -> tuple | None:
+    """(plan, results) of an operation on what the host has, computed instead of recorded as the first one of a program; None where it must be recorded."""
+    if state.whole or state.capture is not None or prog.__class__ is not Program or not state.limit or executor.options.tier == "compiled":
+        return None
+    avals, args = [], []
+    for v in values:
+        cls = v.__class__
+        if cls is Value:
+            array = v.array
+            if array.__class__ is not np.ndarray:
+                return None
+            avals.append(v.aval)
+            args.append(array)
+        elif v is None or cls in NUMBERS and (cls is not int or -0x8000000000000000 <= v <= 0x7FFFFFFFFFFFFFFF):
+            avals.append(v if v is None else NUMBERS[cls])
+            args.append(v)
+        else:
+            return None
+    plan = op.plans.get((tuple(avals), statics))
+    if plan is None or not plan.at_once:
+        return None
+    try:
+        made = silently(plan._numpy or plan.numpy, *args)
+    except Exception:  # raised, as any other, where somebody looks at the result
+        return None
+    history.at_once += 1
+    results = []
+    for a, array in zip(plan.outs, (made,) if plan.single else made):
+        results.append(Value(a, array))
+        if array.base is not None:  # it may look into an input's buffer, which must then never be donated
+            for v in values:
+                if v.__class__ is Value:
+                    v.shared = True
+    return plan, tuple(results)
 
 
 def _end_by_length() -> None:
@@ -266,8 +306,12 @@ def record_all(sequence: Sequence, values: list) -> list[Value] | None:
         known = None if start.others is None else start.others.get(key)
         if known is None or known[0].parent is None:  # never recorded here, or let go since
             made: list = []
-            for op, statics, sources in sequence.steps:
-                made += record(op, [None if k is None else made[k] if k >= 0 else values[~k] for k in sources], statics)[1]
+            try:
+                state.whole = True
+                for op, statics, sources in sequence.steps:
+                    made += record(op, [None if k is None else made[k] if k >= 0 else values[~k] for k in sources], statics)[1]
+            finally:
+                state.whole = False
             if prog is state.program:
                 start.note(key, (prog.node, [made[k].aval for k in sequence.kept], len(made)))
                 trie.size += known is None

@@ -29,7 +29,7 @@ class Plan:
     """An op at given avals and statics."""
 
     __slots__ = ("op", "avals", "statics", "outs", "single", "run", "differentiable", "device", "precision", "host", "_numpy", "_xla", "_saved", "_depends", "nodes",
-                 "last_run", "steady")
+                 "last_run", "steady", "at_once")
 
     def __init__(self, op, avals, statics, outs, run, device):
         self.op, self.avals, self.statics, self.run, self.device = op, avals, statics, run, device
@@ -42,6 +42,7 @@ class Plan:
         self._saved = {}
         self.nodes: dict[int, tuple] = {}  # see _tensor._node
         self.last_run, self.steady = -1 << 30, 0  # see parts.py
+        self.at_once: bool | None = None  # whether it is computed instead of recorded where all inputs are on the host: see executor.py
 
     def __repr__(self):
         return f"{self.op.name}({', '.join(map(repr, self.avals))}; {self.statics})"
@@ -167,6 +168,7 @@ class Op:
     private = 0  # how many of its last results only its derivative reads
     cudnn = False  # torch computes it with cuDNN on a GPU, to that library's precision: see precision.py
     free = False  # its NumPy form makes views and touches no element
+    at_once = False  # whether some plan of it is
     inlined = False  # it is a traced call, whose steps a compiled program takes one by one
     # may its results be computed again (see rematerialization.py), and with which of its arguments new if not with all; may what its
     # derivative computes of the forward

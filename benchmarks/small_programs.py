@@ -1,0 +1,131 @@
+"""Loops that look at each result of a few small operations: microseconds of processor time a round, beside real torch.
+
+    OMP_NUM_THREADS=1 taskset -c 0 python benchmarks/small_programs.py [--out benchmarks/results/small_programs.md]
+
+Each library runs the loops in a process of its own, in turns; the least time of all turns counts, once the loop has run for a while. `first sights` are
+programs that do not return: another shape in each round.
+"""
+from __future__ import annotations
+
+import argparse
+import gc
+import importlib
+import itertools
+import json
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+HERE = Path(__file__).resolve()
+sys.path[:0] = [str(HERE.parent), str(HERE.parent.parent)]
+from environment import describe  # noqa: E402
+
+LIBRARIES = ("torch", "torchlike")
+
+
+def three_operations(torch, n: int) -> None:
+    x = torch.ones(3, 4)
+    for _ in range(n):
+        (x * 2 + 1).sum(1).tolist()
+
+
+def rows(torch, n: int) -> None:
+    x = torch.rand(n, 4)
+    for i in range(n):
+        (x[i] * 2).sum().item()
+
+
+def elements(torch, n: int) -> None:
+    x = torch.rand(n)
+    for i in range(n):
+        x[i].item()
+
+
+def new_tensors(torch, n: int) -> None:
+    for i in range(n):
+        a = torch.tensor([float(i), 2.0, 3.0])
+        float(((a + 1) * a)[0])
+
+
+def comparisons(torch, n: int) -> None:
+    a = torch.rand(10)
+    for i in range(n):
+        torch.equal(a, a + i), torch.allclose(a, a), bool((a > 0.5).any())
+
+
+def branches(torch, n: int) -> None:
+    x = torch.rand(8)
+    for _ in range(n):
+        y = x * 2
+        (y.max() if y[0] > y[1] else y.min()).item()
+
+
+def policy(torch, n: int) -> None:
+    model = torch.nn.Sequential(torch.nn.Linear(4, 16), torch.nn.Tanh(), torch.nn.Linear(16, 2))
+    x = torch.rand(1, 4)
+    with torch.no_grad():
+        for _ in range(n):
+            torch.distributions.Categorical(logits=model(x)).sample().item()
+
+
+_sizes = itertools.count(1)
+
+
+def first_sights(torch, n: int) -> None:
+    for size in itertools.islice(_sizes, n):
+        (torch.ones(3, size) * 2 + 1).sum(1).tolist()
+
+
+LOOPS = {f.__name__.replace("_", " "): (f, n) for f, n in (
+    (three_operations, 2000), (rows, 1000), (elements, 5000), (new_tensors, 1000), (comparisons, 500), (branches, 500), (policy, 300), (first_sights, 300))}
+
+
+def serve(library: str) -> None:
+    """For each line read, run every loop once: microseconds a round."""
+    torch = importlib.import_module(library)
+    torch.manual_seed(0)
+    gc.disable()  # a collection of all that was imported would hit one loop or another
+    for _ in sys.stdin:
+        found = {}
+        for name, (loop, n) in LOOPS.items():
+            loop(torch, n)
+            start = time.process_time()
+            loop(torch, n)
+            found[name] = 1e6 * (time.process_time() - start) / n
+        gc.collect()
+        print(json.dumps(found), flush=True)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--turns", type=int, default=8)
+    parser.add_argument("--serve")
+    parser.add_argument("--out")
+    arguments = parser.parse_args()
+    if arguments.serve:
+        serve(arguments.serve)
+        return
+    running = {name: subprocess.Popen([sys.executable, str(HERE), "--serve", name], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) for name in LIBRARIES}
+    best: dict = {}
+    for _ in range(arguments.turns):
+        for name, process in running.items():
+            process.stdin.write("go\n")
+            process.stdin.flush()
+            for loop, microseconds in json.loads(process.stdout.readline()).items():
+                best[name, loop] = min(best.get((name, loop), microseconds), microseconds)
+    for process in running.values():
+        process.stdin.close()
+        process.wait()
+    lines = ["| loop | torch us | torchlike us | ratio |", "|---|---|---|---|"]
+    for loop in LOOPS:
+        theirs, ours = (best[name, loop] for name in LIBRARIES)
+        lines.append(f"| {loop} | {theirs:.1f} | {ours:.1f} | {ours / theirs:.1f} |")
+    table = "\n".join(lines)
+    print(table)
+    if arguments.out:
+        Path(arguments.out).write_text(f"{__doc__}\n{describe()}\n\n{table}\n")
+
+
+if __name__ == "__main__":
+    main()
