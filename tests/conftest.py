@@ -51,6 +51,13 @@ def subject() -> Any:
     return importlib.import_module(SUBJECT)
 
 
+@pytest.fixture
+def recorded(monkeypatch):
+    """All operations are recorded, also those that other tests of this process made so usual that they would be computed at once."""
+    from torchlike._core import program
+    monkeypatch.setattr(program.state, "whole", True)
+
+
 @pytest.fixture(autouse=True)
 def _same_start(request):
     """No warnings, and settings as a fresh process has them: what one test leaves behind is not another's."""

@@ -2,6 +2,7 @@
 import copy
 
 import numpy as np
+import pytest
 from same import caught, same
 
 import torchlike
@@ -86,6 +87,7 @@ def test_inside_functions(torch):
     return [compiled(torch.full((20,), float(k))) for k in range(4)], torch.func.vmap(table)(torch.ones(2, 20))
 
 
+@pytest.mark.usefixtures("recorded")
 def test_nothing_is_recorded():
     x = torchlike.zeros(10, 10)
     for k in range(100):
@@ -96,6 +98,7 @@ def test_nothing_is_recorded():
     assert x.tolist() == torchlike.arange(100.0).view(10, 10).tolist()
 
 
+@pytest.mark.usefixtures("recorded")
 def test_few_writes_end_no_program():
     y = torchlike.ones(3) * 2
     x = torchlike.zeros(10)

@@ -45,6 +45,7 @@ def test_writes(oracle, subject, name, tier):
     assert ours == outcome(oracle, WRITES[name])
 
 
+@pytest.mark.usefixtures("recorded")
 def test_a_mask_stays_unknown(subject):
     """The program goes on: neither the mask nor how many elements it has is looked at."""
     x = subject.randn(10)

@@ -306,12 +306,12 @@ def record_all(sequence: Sequence, values: list) -> list[Value] | None:
         known = None if start.others is None else start.others.get(key)
         if known is None or known[0].parent is None:  # never recorded here, or let go since
             made: list = []
+            before, state.whole = state.whole, True
             try:
-                state.whole = True
                 for op, statics, sources in sequence.steps:
                     made += record(op, [None if k is None else made[k] if k >= 0 else values[~k] for k in sources], statics)[1]
             finally:
-                state.whole = False
+                state.whole = before
             if prog is state.program:
                 start.note(key, (prog.node, [made[k].aval for k in sequence.kept], len(made)))
                 trie.size += known is None
