@@ -12,7 +12,7 @@ from pathlib import Path
 
 HERE = Path(__file__).resolve()
 sys.path[:0] = [str(HERE.parent), str(HERE.parent.parent)]
-from environment import describe  # noqa: E402
+from environment import report  # noqa: E402
 
 OPERATIONS = 1000
 
@@ -50,10 +50,7 @@ def main() -> None:
             ours.append(1e6 * chain(torchlike, grad))
         a, b = statistics.median(theirs), statistics.median(ours)
         lines.append(f"| {'with' if grad else 'no'} grad | {min(theirs):.2f}, {a:.2f} | {min(ours):.2f}, {b:.2f} | {b / a:.2f} |")
-    table = "\n".join(lines)
-    print(table)
-    if arguments.out:
-        Path(arguments.out).write_text(f"{__doc__}\n{describe()}\n\n{table}\n")
+    report(__doc__, lines, arguments.out)
 
 
 if __name__ == "__main__":

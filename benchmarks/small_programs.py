@@ -19,7 +19,7 @@ from pathlib import Path
 
 HERE = Path(__file__).resolve()
 sys.path[:0] = [str(HERE.parent), str(HERE.parent.parent)]
-from environment import describe  # noqa: E402
+from environment import report  # noqa: E402
 
 LIBRARIES = ("torch", "torchlike")
 
@@ -121,10 +121,7 @@ def main() -> None:
     for loop in LOOPS:
         theirs, ours = (best[name, loop] for name in LIBRARIES)
         lines.append(f"| {loop} | {theirs:.1f} | {ours:.1f} | {ours / theirs:.1f} |")
-    table = "\n".join(lines)
-    print(table)
-    if arguments.out:
-        Path(arguments.out).write_text(f"{__doc__}\n{describe()}\n\n{table}\n")
+    report(__doc__, lines, arguments.out)
 
 
 if __name__ == "__main__":

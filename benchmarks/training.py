@@ -24,7 +24,7 @@ from pathlib import Path
 
 HERE = Path(__file__).resolve()
 sys.path[:0] = [str(HERE.parent), str(HERE.parent.parent)]
-from environment import describe  # noqa: E402
+from environment import report  # noqa: E402
 from models import MODELS, jax_step, torch_step  # noqa: E402
 
 SETTLED = 24  # steps
@@ -168,10 +168,7 @@ def main() -> None:
                      f"{theirs['start']:.0f}, {ours['start']:.0f}, {by_hand['start']:.0f} |")
         print(lines[-1], flush=True)
     lines.append(f"\nGeometric mean of recorded / torch: {statistics.geometric_mean(against_torch):.2f} (times; below 1 is faster than torch eager)")
-    table = "\n".join(lines)
-    print(table)
-    if arguments.out:
-        Path(arguments.out).write_text(f"{__doc__}\n{describe()}\n\n{table}\n")
+    report(__doc__, lines, arguments.out)
 
 
 if __name__ == "__main__":

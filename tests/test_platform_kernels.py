@@ -143,6 +143,19 @@ def test_a_negative_scale_reaches_the_kernels_as_a_negated_query():
     np.testing.assert_allclose(got, want, rtol=1e-5, atol=1e-6)
 
 
+@pytest.mark.parametrize("kind", ["float32", "bfloat16"])
+@pytest.mark.parametrize("name, statics", [("convolution", ((2, 1), ((1, 1), (0, 0)), (1, 2), 2)), ("conv_transpose", ((2, 1), (1, 0), (1, 0), (1, 2), 2))])
+def test_convolutions_with_a_bias_on_a_gpu(name, statics, kind):
+    """As the CPU's; 16-bit floats are multiplied as they are."""
+    draw, kind = np.random.default_rng(0), jnp.dtype(kind)
+    x, w, b = (draw.standard_normal(shape).astype(kind) for shape in ((2, 4, 6, 7), (4, 2, 3, 3), (4,)))
+    kernel = OPS[name].device_kernels["cuda"]
+    run = lambda *a: kernel(*a, *statics)  # noqa: E731
+    assert {str(v.aval.dtype) for eqn in jax.make_jaxpr(run)(x, w, b).eqns if eqn.primitive.name == "conv_general_dilated" for v in eqn.outvars} == {kind.name}
+    want = OPS[name].device_kernels["cpu"](*map(jnp.asarray, (x, w, b)), *statics)
+    np.testing.assert_allclose(run(x, w, b).astype("float32"), want.astype("float32"), rtol=1e-5 if kind.itemsize == 4 else 2e-2, atol=1e-5 if kind.itemsize == 4 else 6e-2)
+
+
 @pytest.mark.parametrize("where, relaxed", [(CUDA, "DEFAULT"), (TPU, "HIGH")])
 def test_float32_products_are_as_precise_as_the_settings_say(where, relaxed):
     """Matrix products in float32 until TF32 is allowed; convolutions the other way round; 16 bits as they come."""

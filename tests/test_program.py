@@ -14,6 +14,7 @@ import pytest
 
 import torchlike as torch
 from torchlike._core import disk_cache, executor, history, mappings, program
+from torchlike._core.registry import OPS
 
 
 def train(steps: int = 6):
@@ -372,18 +373,19 @@ def test_operations_of_a_long_program_are_recorded():
 
 
 def test_a_sequence_is_recorded_whole():
-    """An optimizer's step, some of whose operations are usually computed at once."""
-    steps = []
-    for _ in range(3):
-        p = torch.nn.Parameter(torch.arange(47.0))
-        optimizer = torch.optim.SGD([p], lr=0.5, foreach=False)
-        for _ in range(6):
-            p.grad = torch.ones(47) * 2
-            p.grad.tolist()
-            optimizer.step()
-            p.tolist()
-        steps.append(p.detach().clone())
-    assert all((s == torch.arange(47.0) - 6).all() for s in steps)
+    """Where it leads from a node of the trie is noted the first time, so none of its operations may be left out then."""
+    with program.immediate(False):
+        x = torch.arange(47.0)
+        x.tolist()
+        for _ in range(4):
+            made = x * 2 + 1
+            made.tolist()
+        assert (x * 2)._value.array is not None
+        twice = program.Sequence()
+        twice.steps, twice.kept = [(OPS["mul"], (), (~0, ~1)), (OPS["add"], (), (0, ~2))], [1]
+        for _ in range(3):
+            v, = program.record_all(twice, [x._value, 2, 1])
+            assert v.array is None and torch.Tensor._of(v).tolist() == made.tolist()
 
 
 def test_an_element_at_a_known_position_is_a_view():

@@ -467,8 +467,7 @@ class Tensor(Fields):
 
     @property
     def data(self) -> Tensor:
-        if program.state.program.__class__ is not program.Program:
-            _refuse_batched("accessing `data` under vmap transform is not allowed", self)
+        _refuse_batched("accessing `data` under vmap transform is not allowed", self)
         out = self._alias()
         if not self.__class__._plain:
             if self._dispatches:
@@ -486,8 +485,7 @@ class Tensor(Fields):
     def data(self, other: Tensor):
         if not isinstance(other, Tensor):
             raise TypeError("Variable data has to be a tensor, but got " + type(other).__name__)
-        if program.state.program.__class__ is not program.Program:
-            _refuse_batched("mutating directly with `.data` under vmap transform is not allowed.", self, other)
+        _refuse_batched("mutating directly with `.data` under vmap transform is not allowed.", self, other)
         if self._dispatches or other._dispatches:
             from ._dispatch.held import take_facts
             return take_facts(self, other)
@@ -585,6 +583,9 @@ def _handler(cls: type):
 
 
 def _refuse_batched(words: str, *tensors: Tensor) -> None:
+    """RuntimeError inside of vmap, where one of the tensors has examples."""
+    if program.state.program.__class__ is program.Program:
+        return
     from ._functorch._rules import refuse_batched  # above this file
     for t in tensors:
         refuse_batched(t, words)

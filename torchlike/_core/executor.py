@@ -252,7 +252,7 @@ def run(prog, reason: str, divisible: bool = True) -> None:
 def _sort_out(info: ProgramInfo) -> None:
     """The operations of a short program that returns are computed at once from now on, which takes as long as recording them; those of a program
     that may be worth compiling never are."""
-    short = info.gain <= 0 and not info.eager and not info.executables and info.device is not None and info.device.type == "cpu"
+    short = info.gain <= 0 and not info.eager and not info.executables
     for plan in {s.plan for s in info.steps}:
         if not short:
             plan.at_once = False
@@ -262,7 +262,7 @@ def _sort_out(info: ProgramInfo) -> None:
 
 def _is_small(plan) -> bool:
     """Whether an operation takes about as long as recording it."""
-    return not (plan.op.overwrites or plan.op.inlined or host.is_foreign(plan)) and all(a.numel <= host.LARGE for a in plan.outs)
+    return plan.device.type == "cpu" and not plan.op.overwrites and all(a.numel <= host.LARGE for a in plan.outs) and not host.is_foreign(plan)
 
 
 def _divided(info: ProgramInfo) -> list[list[int]] | None:

@@ -25,6 +25,7 @@ from . import (  # noqa: F401  each registers its rules
     numpy_lax_window,
 )
 from .numpy_lax_rules import Lacks, Program, build
+from .silence import silently
 
 _built: list = []  # the jaxpr that `supported` looked at last, with its program; compile_jaxpr takes it
 
@@ -34,8 +35,7 @@ def _program(closed_jaxpr) -> Program:
         if jaxpr is closed_jaxpr:
             _built.clear()
             return program
-    with np.errstate(all="ignore"):
-        return build(closed_jaxpr)
+    return silently(build, closed_jaxpr)
 
 
 def supported(closed_jaxpr) -> str | None:
@@ -58,6 +58,5 @@ def compile_jaxpr(closed_jaxpr) -> Callable:
     def run(*arrays) -> list[np.ndarray]:
         if len(arrays) != program.n_inputs:
             raise TypeError(f"expected {program.n_inputs} arrays, got {len(arrays)}")
-        with np.errstate(all="ignore"):
-            return [x if x.__class__ is np.ndarray else np.asarray(x) for x in program(arrays)]
+        return [x if x.__class__ is np.ndarray else np.asarray(x) for x in silently(program, arrays)]
     return run

@@ -412,14 +412,14 @@ class BackwardOp(Op):
         device = common_device(self, avals, (fplan.device,))
         outs = [(a.shape, a.dtype) for a, need in zip(fplan.avals, needs) if need]
         derivative = self.forward.derivative
-        bound = functools.partial(_jax_vjp, fplan, needs) if derivative is None else derivative.bind(fplan, needs)
+        bound = functools.partial(jax_vjp, fplan, needs) if derivative is None else derivative.bind(fplan, needs)
 
         def run(xp, *arrays):
             return bound(xp, arrays)
         return Plan(self, avals, statics, outs, run, device)
 
 
-def _jax_vjp(plan: Plan, needs, xp, arrays):
+def jax_vjp(plan: Plan, needs, xp, arrays):
     """Gradients by jax.vjp. torch's gradient of complex numbers is the conjugate of JAX's cotangent."""
     saved, gs = arrays[:len(plan.avals)], arrays[len(plan.avals):]
     wanted = [i for i, need in enumerate(needs) if need]

@@ -17,6 +17,7 @@ from .._core import program
 from .._core.grad_mode import mode
 from .._core.graph import UNDER_INFERENCE, UNDER_NO_GRAD
 from .._core.layout import Layout, contiguous
+from .._core.silence import silently
 from .._core.value import is_tracer, of_array
 from .._tensor import Tensor, _new
 from .elements import held
@@ -176,11 +177,7 @@ def add_to_element(view: Tensor, number: float | Tensor, sign: int) -> bool:
             Loop.adds_to = None
             return False
         element = t._value.array[(*places, ...)]
-        with np.errstate(all="ignore"):
-            if sign > 0:
-                element += number
-            else:
-                element -= number
+        silently(np.add if sign > 0 else np.subtract, element, number, element)
         view._value = of_array(element.copy())
         _changed(t)
         view._seen = t._seen

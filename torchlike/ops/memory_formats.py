@@ -4,7 +4,6 @@ from __future__ import annotations
 import numpy as np
 
 from .._arguments import as_dim
-from .._core import program
 from .._core.layout import Layout, channels_last_strides, contiguous_strides, is_channels_last, is_contiguous, like, suggests_channels_last
 from .._core.registry import Op
 from .._exchange import copied
@@ -42,7 +41,7 @@ def _format(name: str) -> memory_format:
 @public()
 def clone(input, *, memory_format=preserve_format) -> Tensor:
     """A copy with its own storage; gradients flow to input."""
-    if memory_format in (channels_last, channels_last_3d) and program.state.program.__class__ is not program.Program:
+    if memory_format in (channels_last, channels_last_3d):
         _refuse_batched("NYI: Tensor.clone(memory_format) inside vmap is only supported with memory_format torch.preserve_format or torch.contiguous_format "
                         f"(got {''.join(map(str.capitalize, memory_format.name.split('_')))})", input)
     out = apply(_COPY, (input,))
@@ -78,8 +77,7 @@ def is_contiguous_(self, memory_format=contiguous_format) -> bool:
         raise TypeError("is_contiguous(): argument 'memory_format' must be torch.memory_format, not NoneType")
     if memory_format is contiguous_format:
         return self._layout is None or is_contiguous(self._layout)
-    if program.state.program.__class__ is not program.Program:
-        _refuse_batched("NYI: querying is_contiguous inside of vmap for memory_format other than torch.contiguous_format", self)
+    _refuse_batched("NYI: querying is_contiguous inside of vmap for memory_format other than torch.contiguous_format", self)
     if memory_format is preserve_format:
         return True
     rank = 4 if memory_format is channels_last else 5

@@ -240,9 +240,8 @@ def as_strided(input, size, stride, storage_offset: int | None = None) -> Tensor
     """Any strided window into the tensor's storage."""
     shape, strides = as_size(size), as_size(stride)
     if len(shape) != len(strides):
-        if program.state.program.__class__ is not program.Program:
-            _refuse_batched("Tensor.as_strided(size, stride, ...): size and stride must have the same length! Got size "
-                            f"{list(shape)} and stride {list(strides)}", input)
+        _refuse_batched("Tensor.as_strided(size, stride, ...): size and stride must have the same length! Got size "
+                        f"{list(shape)} and stride {list(strides)}", input)
         raise RuntimeError("mismatch in length of strides and shape")
     offset = input.storage_offset() if storage_offset is None else as_int(storage_offset, "storage_offset")
     if any(s < 0 for s in strides):

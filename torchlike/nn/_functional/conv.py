@@ -1,13 +1,12 @@
 """Convolutions in one to three dimensions, and their transposes."""
 from __future__ import annotations
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
 from ..._core import dtype as dt
-from ..._core.registry import Op
+from ..._core.registry import Op, jax_vjp
 from ..._tensor import Tensor, apply
 from . import conv_cpu
 from .common import each, keep_format, need
@@ -43,17 +42,9 @@ def _of_bias(g):
 
 
 def _vjp(xp, g, input, weight, needs, plan):
-    wanted = [i for i in (0, 1) if needs[i]]
-
-    def forward(*changed):
-        given = dict(zip(wanted, changed))
-        return plan.op.kernel(xp, given.get(0, input), given.get(1, weight), None, *plan.statics)
-    found = [None, None, _of_bias(g) if needs[2] else None]
-    if wanted:
-        _, pull = jax.vjp(forward, *((input, weight)[i] for i in wanted))
-        for i, made in zip(wanted, pull(xp.conj(g))):
-            found[i] = xp.conj(made)
-    return found
+    alone = plan.op.plan((*plan.avals[:2], None), plan.statics)
+    found = iter(jax_vjp(alone, (*needs[:2], False), xp, (input, weight, None, g)))
+    return [*(next(found) if need else None for need in needs[:2]), _of_bias(g) if needs[2] else None]
 
 
 def _conv_shape(x, w, b, stride, padding, dilation, groups):
