@@ -25,6 +25,7 @@ import subprocess
 import sys
 import time
 import types
+import zlib
 from pathlib import Path
 
 import pytest
@@ -50,12 +51,23 @@ def pytest_configure(config):
     if "PYTORCH_TESTS_LIBRARY" not in os.environ:
         return
     if os.environ["PYTORCH_TESTS_MODULE"]:
-        if os.environ["PYTORCH_TESTS_LIBRARY"] == "torchlike":
-            become_torch()
-        importlib.import_module("torch")
-        for name in ("torch.testing._internal.common_device_type", "torch.testing._internal.common_utils", os.environ["PYTORCH_TESTS_MODULE"]):
-            import_making_up(name)
+        prepare()
     config.results = open(os.environ["PYTORCH_TESTS_RESULTS"], "w")
+
+
+def pytest_collection_modifyitems(config, items):
+    if os.environ.get("PYTORCH_TESTS_MODULE"):  # by the name's checksum, so that both libraries and all runs take the same
+        every, taken, left = int(os.environ["PYTORCH_TESTS_EVERY"]), [], []
+        for item in items:
+            (taken if "_refs" not in item.name and zlib.crc32(name_of(item).encode()) % every == 0 else left).append(item)
+        config.hook.pytest_deselected(items=left)
+        items[:] = taken
+
+
+def name_of(item) -> str:
+    if not os.environ["PYTORCH_TESTS_MODULE"]:
+        return item.nodeid
+    return item.nodeid.partition("::")[2].replace("torchlike_nn", "nn")  # classes of modules are called after their package
 
 
 @pytest.hookimpl(hookwrapper=True)
@@ -79,11 +91,8 @@ def pytest_runtest_makereport(item, call):
     if report.outcome == "failed" and call.excinfo:
         why = f"{call.excinfo.typename}: {str(call.excinfo.value)[:600]}"
         where = " < ".join(f"{Path(str(e.path)).name}:{e.lineno + 1}" for e in reversed(call.excinfo.traceback[-6:]))
-    name = item.nodeid
-    if os.environ["PYTORCH_TESTS_MODULE"]:
-        name = name.partition("::")[2].replace("torchlike_nn", "nn")  # classes of modules are called after their package
     seconds = getattr(item, "processor_seconds", 0)
-    item.config.results.write(json.dumps({"test": name, "outcome": report.outcome, "why": why, "where": where, "seconds": seconds}) + "\n")
+    item.config.results.write(json.dumps({"test": name_of(item), "outcome": report.outcome, "why": why, "where": where, "seconds": seconds}) + "\n")
     item.config.results.flush()
 
 
@@ -145,8 +154,16 @@ class Wheel(importlib.abc.MetaPathFinder):
         return importlib.util.spec_from_file_location(name, place.with_suffix(".py")) if place.with_suffix(".py").is_file() else None
 
 
+def prepare() -> None:
+    if os.environ["PYTORCH_TESTS_LIBRARY"] == "torchlike":
+        become_torch()
+    importlib.import_module("torch")
+    for name in ("torch.testing._internal.common_device_type", "torch.testing._internal.common_utils", os.environ["PYTORCH_TESTS_MODULE"]):
+        import_making_up(name)
+
+
 def become_torch() -> None:
-    wheel = Path(importlib.util.find_spec("torch").origin).parent
+    wheel = Path(os.environ["PYTORCH_TESTS_WHEEL"])
     sys.path.insert(0, str(HERE.parent.parent))
     import torchlike
     torchlike.install()
@@ -210,6 +227,16 @@ def import_making_up(name: str) -> None:
     raise ImportError(f"{name} asks for more than 300 names that are not here")
 
 
+STARTED_BY_TESTS = """import sys
+if "pytest" not in sys.orig_argv:
+    import torchlike
+    torchlike.install()
+    if "--multiprocessing-fork" in sys.orig_argv:
+        import pytorch_tests
+        pytorch_tests.prepare()
+"""  # sitecustomize.py: processes that tests start have torchlike for torch, too
+
+
 # -- what starts pytest, and compares
 
 def run(folder: Path, file: str, library: str, options: argparse.Namespace) -> dict[str, dict]:
@@ -217,11 +244,18 @@ def run(folder: Path, file: str, library: str, options: argparse.Namespace) -> d
     if not (library in options.again and results.exists()):
         place = folder / file
         where = folder if options.library else place.parent
+        started = options.keep / "started"
+        started.mkdir(exist_ok=True)
+        (started / "sitecustomize.py").write_text(STARTED_BY_TESTS)
         environment = os.environ | {
             "PYTORCH_TESTS_LIBRARY": library, "PYTORCH_TESTS_MODULE": "" if options.library else place.stem, "PYTORCH_TESTS_RESULTS": str(results.resolve()),
-            "PYTORCH_TESTS_SECONDS": str(options.seconds), "PYTORCH_TESTING_DEVICE_ONLY_FOR": "cpu", "OMP_NUM_THREADS": "1",
+            "PYTORCH_TESTS_SECONDS": str(options.seconds), "PYTORCH_TESTS_EVERY": str(options.every),
+            "PYTORCH_TESTING_DEVICE_ONLY_FOR": "cpu", "OMP_NUM_THREADS": "1",
             # Not a library's folders of tests, which pytest puts there as it needs them: one may be called `onnx`.
             "PYTHONPATH": os.pathsep.join(map(str, (folder, HERE.parent) if options.library else (place.parent, folder, HERE.parent)))}
+        if library == "torchlike" and not options.library:
+            environment["PYTHONPATH"] += os.pathsep + os.pathsep.join(map(str, (HERE.parent.parent, started.resolve())))
+            environment["PYTORCH_TESTS_WHEEL"] = str(Path(importlib.util.find_spec("torch").origin).parent)
         command = [sys.executable, "-m", "pytest", "-q", "-p", "pytorch_tests", "-p", "no:cacheprovider", "-p", "no:warnings", "--tb=no"]
         command += [file] if options.library else ["--noconftest", "-o", "addopts=", "--rootdir", str(where), place.name]
         with open(results.with_suffix(".log"), "w") as log:
@@ -264,6 +298,7 @@ def main() -> None:
     parser.add_argument("files", nargs="+")
     parser.add_argument("--library", action="store_true", help="FOLDER is a library's checkout")
     parser.add_argument("-k", help="pytest's choice of tests")
+    parser.add_argument("--every", type=int, default=1, help="take only one of so many tests")
     parser.add_argument("--seconds", type=int, default=30, help="of one test")
     parser.add_argument("--limit", type=int, default=1800, help="seconds of one file")
     parser.add_argument("--keep", type=Path, default=Path("/tmp/pytorch_tests"))

@@ -408,3 +408,63 @@ def test_a_coalesced_tensor_has_entries_of_its_own(torch):
 @same(raises="RuntimeError")
 def test_sizes_that_overflow(torch):
     return torch.sparse_coo_tensor(torch.tensor([[0], [0]]), torch.ones(1), (2**62, 2**62))
+
+
+@same
+def test_writes_asked_of_the_class(torch):
+    """In place, by functions that have a form for sparse tensors."""
+    return _evaluated(torch, *(f"torch.{n}({x}.clone())" for n in ("Tensor.asin_", "Tensor.erf_", "Tensor.abs_", "asin_", "erf_")
+                               for x in ("s", "(c * 0.1)", "(c * 0.1).long()", "(r * 0.1)")))
+
+
+def _said(function, *args, **kwargs):
+    """The parts of what it returns, or how it is refused, in words."""
+    try:
+        return _parts(function(*args, **kwargs))
+    except Exception as refused:
+        return type(refused).__name__, str(refused)
+
+
+@same
+def test_what_is_checked_of_compressed_parts(torch):
+    """Every rule that `check_invariants=True` asks for."""
+    v, wide = torch.tensor([1.0, 2.0, 3.0]), torch.tensor([[1.0, 2.0]] * 3)
+    parts = [([0, 1, 3], [1, 0, 1], v, (2, 2)), ([1, 1, 3], [1, 0, 1], v, (2, 2)), ([0, 1, 2], [1, 0, 1], v, (2, 2)), ([0, -1, 3], [1, 0, 1], v, (2, 2)),
+             ([0, 3, 3], [0, 1, 1], v, (2, 2)), ([0, 1, 3], [1, 0, 2], v, (2, 2)), ([0, 1, 3], [1, -1, 1], v, (2, 2)), ([0, 1, 3], [1, 1, 0], v, (2, 2)),
+             ([0, 1, 3], [1, 1, 1], v, (2, 2)), ([0, 1, 3, 3], [1, 0, 1], v, (2, 2)), ([0, 1, 3], [1, 0], v, (2, 2)), ([0, 1, 3], [1, 0, 1], v[:2], (2, 2)),
+             ([0, 1, 3], [1, 0, 1], v, (2,)), ([0, 1, 3], [1, 0, 1], v, (2, 2, 2)), ([0, 1, 3], [1, 0, 1], wide, (2, 2)), ([0, 1, 3], [1, 0, 1], wide, (2, 2, 2)),
+             ([0.0, 1, 3], [1, 0, 1], v, (2, 2)), ([[0, 1, 3]], [1, 0, 1], v, (2, 2)), ([0, 1, 3], [1, 0, 1], v[0], (2, 2)), (0, [1, 0, 1], v, (2, 2))]
+    found = []
+    for a, b, values, size in parts:
+        a, b = torch.tensor(a), torch.tensor(b)
+        for make, layout in ((torch.sparse_csr_tensor, torch.sparse_csr), (torch.sparse_csc_tensor, torch.sparse_csc)):
+            found.append(_said(make, a, b, values, size, check_invariants=True))
+            found.append(_said(torch._validate_sparse_compressed_tensor_args, a, b, values, size, layout))
+    return found
+
+
+@same
+def test_what_is_checked_of_coordinates(torch):
+    """Places within the shape, and in order where they are called coalesced."""
+    v = torch.tensor([1.0, 2.0])
+    return [(_said(torch.sparse_coo_tensor, torch.tensor(i), v, (2, 2), check_invariants=True, is_coalesced=c),
+             _said(torch._validate_sparse_coo_tensor_args, torch.tensor(i), v, (2, 2)))
+            for i in ([[0, 1], [1, 0]], [[1, 0], [1, 0]], [[0, 0], [1, 1]], [[0, -1], [1, 0]], [[0, 2], [1, 0]]) for c in (None, False, True)]
+
+
+@same
+def test_refused_shapes(torch):
+    """Where the number of sparse dimensions differs, dimensions come twice, or products need other sizes; and dense dimensions are broadcast."""
+    programs = ["torch.cat([h, h.to_dense().to_sparse(1)])", "torch.cat([s, h])", "h.permute(1, 1, 0)", "h.permute(0, 2, 1)",
+                      "s * e[:1].to_sparse()", "h * e.to_sparse()", "h * h.to_dense()[:, :, :1].to_sparse(2)", "h.to_dense().to_sparse(1) * h",
+                      "s.new_zeros((2, 2), layout=torch.strided)"]
+    return [_said(eval, p, _scope(torch)) for p in programs]
+
+
+@same
+def test_diagonals_refused(torch):
+    """spdiags asks for a matrix, int64 offsets and a sparse layout."""
+    ones, o = torch.ones(2, 3), torch.tensor([0, 1])
+    calls = [(ones, o, (3, 3)), (ones[0], o[0], (3, 3)), (ones, o, (3, 3, 3)), (ones, o.float(), (3, 3)), (ones[None], o, (3, 3)), (ones, o[None], (3, 3)),
+             (ones, o, (3, 3), torch.strided), (ones, o, (3, 3), torch.sparse_bsr), (ones, o * 0, (3, 3)), (ones, o[:1], (3, 3))]
+    return [_said(torch.sparse.spdiags, *args) for args in calls]

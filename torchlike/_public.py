@@ -358,7 +358,13 @@ def in_place(f: Callable, name: str, repeating: Callable | None = None) -> Calla
                 blame(f, (self, *args), kwargs, error, 0 if isinstance(self, Tensor) else 1, name)
                 raise
             return write(*older[0], **older[1])
-        return write_into(self, result, stays)
+        try:
+            return write_into(self, result, stays)
+        except Refused as error:  # of a kind that f itself has a form for
+            if not self._sparse:
+                raise
+            form = sparse_form(name, error)
+        return form(self, *args, **kwargs)
     write.__name__ = write.__qualname__ = name
     stays, apart = name.startswith("logical_"), name in WRITES_APART
     return write

@@ -25,6 +25,8 @@ def _later(module: str, name: str) -> Callable:
 
 for _name in ("sparse_coo_tensor", "sparse_csr_tensor", "sparse_csc_tensor", "sparse_compressed_tensor"):
     FUNCTIONS[_name] = _later("factories", _name)
+for _name in ("_validate_sparse_coo_tensor_args", "_validate_sparse_compressed_tensor_args"):
+    FUNCTIONS[_name] = _later("invariants", _name)
 
 
 def spmm(input: Tensor, mat2: Tensor) -> Tensor:

@@ -131,10 +131,10 @@ def mul(input: Any, other: Any) -> Tensor:
         n = input.sparse_dim()
         rows = other.expand(shape).reshape(math.prod(shape[:n]), *shape[n:]).index_select(0, input.flat())
         return input._like(named(input._entries * rows, "Mul"))
-    if input.shape != other.shape:
-        raise RuntimeError(f"mul(sparse, sparse): expected sizes of 'self' and 'other' to match, but {list(input.shape)} != {list(other.shape)}")
-    if input.sparse_dim() != other.sparse_dim():
-        raise RuntimeError("mul(sparse, sparse): expected the same number of sparse dimensions")
+    n = input.sparse_dim()
+    if input.dim() != other.dim() or n != other.sparse_dim() or input._dims[:n] != other._dims[:n]:
+        raise RuntimeError("sparse_binary_op_intersection_cpu(): expects sparse inputs with equal dimensionality, number of sparse dimensions, and shape of "
+                           "sparse dimensions")
     return _intersection(input, other)
 
 
@@ -159,7 +159,8 @@ def _intersection(a: Coo, b: Coo) -> Coo:
     if len(theirs) != len(known) or (theirs != np.arange(len(known))).any():
         y = y.index_select(0, on_device(theirs, y))
     places = a._places if len(mine) == len(where) else on_device(a.host()[:, mine], x)
-    return coo(places, named(x * y, "Mul"), a._dims, a._unique, True)
+    made = named(x * y, "Mul")
+    return coo(places, made, (*a._dims[:a.sparse_dim()], *made.shape[1:]), a._unique, True)
 
 
 def div(input: Any, other: Any, *, rounding_mode: str | None = None) -> Tensor:

@@ -13,6 +13,7 @@ from .._core.graph import AccumulateGrad
 from .._tensor import Tensor, _new
 from .._valueless import finish
 from ..ops.joining import cat
+from .invariants import check_inside
 from .tensor import SparseTensor, named, on_device
 
 
@@ -231,17 +232,6 @@ def empty(dims: tuple, sparse_dim: int, like: Tensor, dtype: dt.dtype | None = N
     """No entries."""
     entries = like.new_zeros((0, *dims[sparse_dim:]), dtype=dtype, device=device)
     return coo(entries.new_zeros((sparse_dim, 0), dtype=dt.int64), entries, tuple(dims), len(dims) > 0, True)
-
-
-def check_inside(places: np.ndarray, dims: tuple) -> None:
-    for d in range(places.shape[0]):
-        if not places.shape[1]:
-            return
-        low, high = int(places[d].min()), int(places[d].max())
-        if low < 0:
-            raise RuntimeError(f"found negative index {low} for dim {d}")
-        if high >= dims[d]:
-            raise RuntimeError(f"size is inconsistent with indices: for dim {d}, size is {dims[d]} but found index {high}")
 
 
 def added(n: int, index: Tensor, entries: Tensor) -> Tensor:

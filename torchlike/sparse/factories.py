@@ -11,9 +11,11 @@ from .._core import device as dev
 from .._core import dtype as dt
 from .._core.grad_mode import mode
 from .._tensor import Tensor
+from ..ops.creation import LAYOUT_NAMES
 from ..ops.from_data import from_data
 from .compressed import Compressed, Csc, Csr, compressed
-from .coo import Coo, check_inside, coo, empty
+from .coo import Coo, coo, empty
+from .invariants import check_compressed, check_coo
 from .tensor import SparseTensor, named
 
 INVARIANTS = [False]  # whether every new tensor's indices are checked: torch.sparse.check_sparse_tensor_invariants
@@ -73,7 +75,7 @@ def sparse_coo_tensor(*args: Any, dtype: dt.dtype | None = None, device: Any = N
     if tuple(values.shape[1:]) != size[n:]:
         raise RuntimeError(f"values has incorrect size, expected {[values.shape[0], *size[n:]]}, got {list(values.shape)}")
     if INVARIANTS[0] if check_invariants is None else check_invariants:
-        check_inside(places._host_array(), size)
+        check_coo(places._host_array(), size, bool(is_coalesced))
     unique = bool(is_coalesced) if is_coalesced is not None else False
     return coo(places.detach(), _held(values, requires_grad, "SparseCooTensorWithDimsAndTensors"), size, unique)
 
@@ -105,30 +107,24 @@ def sparse_compressed_tensor(compressed_indices: Any, plain_indices: Any, values
     if layout.name not in classes:
         raise NotImplementedError(f"Could not run 'aten::sparse_compressed_tensor' with arguments from the '{layout.name}' layout: torchlike has sparse_csr "
                                   "and sparse_csc")
-    parts = []
-    for x in (compressed_indices, plain_indices):
-        t = _numbers(x, None if isinstance(x, (Tensor, np.ndarray)) else dt.int64, device or values.device)
-        if t.dtype not in (dt.int32, dt.int64):
-            raise RuntimeError(f"compressed_indices and plain_indices must be int32 or int64, but got {t.dtype}")
-        if t.dim() != 1:
-            raise NotImplementedError("Could not run 'aten::sparse_compressed_tensor' with batches of matrices: torchlike has single ones")
-        parts.append(t.detach())
-    pointers, others = parts
+    pointers, others = (_numbers(x, None if isinstance(x, (Tensor, np.ndarray)) else dt.int64, device or values.device).detach()
+                        for x in (compressed_indices, plain_indices))
     cls = classes[layout.name]
     if size is None:
         free = int(others._host_array().max(initial=-1)) + 1
-        lines = pointers.shape[0] - 1
+        lines = pointers.shape[-1] - 1
         size = (lines, free) if cls is Csr else (free, lines)
         size = (*size, *values.shape[1:])
     size = as_size(size)
-    if len(size) != 2 + values.dim() - 1:
-        raise RuntimeError(f"tensor dimensionality must be sum of batch, base, and dense dimensionalities (=0 + 2 + {values.dim() - 1}) but got {len(size)}")
-    if values.shape[0] != others.shape[0]:
-        raise RuntimeError(f"plain_indices and values must have the same number of entries, but got {others.shape[0]} and {values.shape[0]}")
-    made = compressed(cls, pointers, others, _held(values, requires_grad, "SparseCompressedTensor"), size)
+    if pointers.dim() == 2 and others.dim() == 2:
+        raise NotImplementedError("Could not run 'aten::sparse_compressed_tensor' with batches of matrices: torchlike has single ones")
     if INVARIANTS[0] if check_invariants is None else check_invariants:
-        check_inside(made.coordinates()._places._host_array(), size)
-    return made
+        check_compressed(layout.name, pointers, others, values, size)
+    if pointers.dim() != 1 or others.dim() != 1 or not values.dim() or len(size) != 1 + values.dim() or values.shape[0] != others.shape[0]:
+        check_compressed(layout.name, pointers, others, values, size)  # nothing could be done with such a tensor
+    if any(t.dtype not in (dt.int32, dt.int64) for t in (pointers, others)):
+        raise RuntimeError(f"compressed_indices and plain_indices must be int32 or int64, but got {pointers.dtype} and {others.dtype}")
+    return compressed(cls, pointers, others, _held(values, requires_grad, "SparseCompressedTensor"), size)
 
 
 def _of_layout(name: str):
@@ -160,6 +156,16 @@ sparse_csc_tensor = _renamed(_of_layout("sparse_csc"), "ccol_indices", "row_indi
 
 def spdiags(diagonals: Tensor, offsets: Tensor, shape: tuple, layout: Any = None) -> Tensor:
     """A sparse matrix whose diagonals at `offsets` are the rows of `diagonals`: column j of a row lands in column j."""
+    if diagonals.dim() not in (1, 2):
+        raise RuntimeError("Diagonals must be vector or matrix")
+    if len(shape) != 2:
+        raise RuntimeError("Output shape must be 2d")
+    if offsets.dim() > 1:
+        raise RuntimeError("Offsets must be scalar or vector")
+    if offsets.dtype is not dt.int64:
+        raise RuntimeError(f"Offset Tensor must have dtype Long but got {offsets.type().rpartition('.')[2].removesuffix('Tensor')}")
+    if layout is not None and layout.name not in ("sparse_coo", "sparse_csr", "sparse_csc"):
+        raise RuntimeError(f"Only output layouts (Sparse, SparseCsc, SparseCsr) are supported, got {LAYOUT_NAMES[layout.name]}")
     rows = diagonals if diagonals.dim() == 2 else diagonals.unsqueeze(0)
     where = np.atleast_1d(offsets._host_array())
     if rows.shape[0] != len(where):

@@ -24,6 +24,8 @@ def permute(input: Tensor, *order: Any, dims: Any = None) -> Tensor:
     if len(dims) != input.dim():
         raise RuntimeError(f"permute(sparse_coo): number of dimensions in the tensor input does not match the length of the desired ordering of dimensions "
                            f"i.e. input.dim() = {input.dim()} is not equal to len(dims) = {len(dims)}")
+    if len({as_dim(d, input.dim()) for d in dims}) < len(dims):
+        raise RuntimeError("permute(): duplicate dims are not allowed.")
     order = as_dims(dims, input.dim())
     return _permuted(input, order, "Permute")
 
@@ -37,7 +39,8 @@ def _permuted(t: Tensor, order: tuple, name: str) -> Tensor:
         t.refuse("permute")
     n = t.sparse_dim()
     if any(d >= n for d in order[:n]):
-        raise RuntimeError("permute(sparse_coo): transposing sparse and dense dimensions is not supported" if name == "Permute" else
+        raise RuntimeError("permute(sparse_coo): transpositions between sparse and dense dimensions are not allowed."
+                           "Only transpositions within sparse and dense dimensions are supported." if name == "Permute" else
                            "transpose: transposing sparse and dense dimensions is not supported")
     places = t._places.index_select(0, on_device(np.array(order[:n], np.int64), t._places)) if n else t._places
     entries = t._entries
@@ -185,9 +188,12 @@ def cat(tensors: Any, dim: int = 0) -> Tensor:
     first = tensors[0]
     d, n = as_dim(dim, first.dim()), first.sparse_dim()
     for k, x in enumerate(tensors):
-        if x.sparse_dim() != n or [m for e, m in enumerate(x._dims) if e != d] != [m for e, m in enumerate(first._dims) if e != d]:
+        if x.dim() != first.dim() or [m for e, m in enumerate(x._dims) if e != d] != [m for e, m in enumerate(first._dims) if e != d]:
             raise RuntimeError(f"All tensors must have the same shape: {list(first._dims)} (except in the concatenating dimension), but found shape: "
-                               f"{list(x._dims)} at position {k}")
+                               f"{list(x._dims)} at position {k}.")
+        if x.sparse_dim() != n:
+            raise RuntimeError(f"All tensors must have the same sparse_dim and dense_dim: {n}, {first.dense_dim()}, but tensor at position {k} has "
+                               f"{x.sparse_dim()}, {x.dense_dim()}.")
     dims = (*first._dims[:d], sum(x._dims[d] for x in tensors), *first._dims[d + 1:])
     if d >= n:
         starts = np.cumsum([0, *(x._dims[d] for x in tensors)])
@@ -263,7 +269,9 @@ def _empty_like(input: Tensor, *, dtype: Any = None, device: Any = None, require
     return made.requires_grad_() if requires_grad else made
 
 
-def _new_empty(input: Tensor, *size: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False, **kwargs: Any) -> Tensor:
+def _new_empty(input: Tensor, *size: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False, layout: Any = None, **kwargs: Any) -> Tensor:
+    if layout is not None and layout.name == "strided":
+        return input._entries.new_zeros(*size, dtype=dtype, device=device, requires_grad=requires_grad, **kwargs)
     if not isinstance(input, Coo):
         input.refuse("new_zeros")
     if not size:
