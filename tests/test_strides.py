@@ -1,6 +1,7 @@
 """Strides of results whose inputs lie in memory in other orders than their dimensions."""
 from itertools import permutations, product
 
+import pytest
 from same import same
 
 
@@ -147,3 +148,16 @@ def test_of_conversions_to_a_format(torch):
     y = convolution(torch.randn(2, 8, 3, 3))
     y.sum().backward()
     return [shown(x, memory_format=f) for x in tensors for f in (last, plain, last_3d)], [convolution.weight.stride(), y.stride(), convolution.weight.grad.stride()]
+
+
+@pytest.mark.parametrize("layer", ["GroupNorm(1, 6)", "GroupNorm(3, 6)", "GroupNorm(3, 6, affine=False)", "AdaptiveMaxPool2d(2)", "AdaptiveMaxPool2d((3, 1))",
+                                   "AdaptiveMaxPool2d((3, None))", "AdaptiveAvgPool2d(1)", "AdaptiveAvgPool2d(2)", "AdaptiveAvgPool2d(3)"])
+@same(strides=True)
+def test_gradients_of_layers_that_keep_channels_last(torch, layer):
+    """The gradient lies as the input, whichever way the layer computes."""
+    found = []
+    for order in (torch.channels_last, torch.contiguous_format):
+        x = torch.arange(192.0).reshape(2, 6, 4, 4).sin().to(memory_format=order).requires_grad_()
+        y = eval("torch.nn." + layer, {"torch": torch})(x)
+        found += [y, *torch.autograd.grad(y, x, torch.ones_like(y, memory_format=torch.contiguous_format))]
+    return found

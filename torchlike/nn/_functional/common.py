@@ -27,7 +27,7 @@ def need(x, name: str, argument: str = "input", position: int = 1) -> Tensor:
 
 def keep_format(result: Tensor, *inputs: Tensor, ranks: tuple[int, ...] = (4, 5)) -> Tensor:
     """`result`, with the strides of channels_last where an input with that many dimensions has them."""
-    if any(x._layout is not None and len(x._layout.shape) in ranks and suggests_channels_last(x._layout) for x in inputs):
+    if any(_of_format(x, ranks) for x in inputs):
         shape = result._aval.shape
         if result._storage is not None:  # a view
             result = result.clone()
@@ -36,6 +36,18 @@ def keep_format(result: Tensor, *inputs: Tensor, ranks: tuple[int, ...] = (4, 5)
         if node is not None and node.plan is not None:
             node.layouts = [Layout(a.shape, channels_last_strides(a.shape), 0) if a is not None and a.ndim in ranks else None for a in node.plan.avals]
     return result
+
+
+def _of_format(x: Tensor, ranks: tuple[int, ...]) -> bool:
+    return x._layout is not None and len(x._layout.shape) in ranks and suggests_channels_last(x._layout)
+
+
+def gradient_format(first: Tensor, input: Tensor, ranks: tuple[int, ...] = (4, 5)) -> Tensor:
+    """`first`, the result of the first of a formula's operations: the gradient that this one makes of its own has the strides of channels_last where
+    `input`, which it was made of, has them."""
+    if first._edge is not None and first is not input and _of_format(input, ranks):
+        first._edge.layouts = [Layout(input.shape, channels_last_strides(input.shape), 0)]
+    return first
 
 
 def scalar(x, name: str, argument: str, position: int):

@@ -12,7 +12,7 @@ from ..._core.registry import Op
 from ..._tensor import Tensor, apply
 from ...ops.reductions import average
 from ...ops.underivable import refuse_gradient
-from .common import keep_format, need, wide
+from .common import gradient_format, keep_format, need, wide
 
 # One op for all norms over trailing or grouped axes: x seen as (rows, n), statistics per row.
 
@@ -348,8 +348,8 @@ def group_norm(input: Tensor, num_groups: int, weight=None, bias=None, eps: floa
                                f"{list(t.shape)} and input of shape {list(shape)}")
     if _mixed(input, weight, bias) or _rounded_once(input, weight, bias):
         return group_norm(input.float(), num_groups, *_floats(weight, bias), eps).to(input.dtype)
-    y = apply(LAYER_NORM, (input.reshape(shape[0], num_groups, math.prod(shape[1:]) // num_groups), None, None), (1, float(eps))).reshape(shape)
-    y = keep_format(y, input)
+    rows = gradient_format(input.reshape(shape[0], num_groups, math.prod(shape[1:]) // num_groups), input)
+    y = keep_format(apply(LAYER_NORM, (rows, None, None), (1, float(eps))).reshape(shape), input)
     view = (1, -1) + (1,) * (len(shape) - 2)
     if weight is not None:
         y = y * weight.reshape(view)

@@ -14,7 +14,7 @@ from ..._tensor import Tensor, apply, as_tensor_value
 from ...ops.choosing import choose
 from ...ops.creation import arange, check_size
 from ...ops.materializing import materialized
-from .common import each, keep_format, not_implemented
+from .common import each, gradient_format, keep_format, not_implemented
 from .windows import FEW, Window, offsets, reduced, slices, spread_to_all, spread_to_best
 
 # A pool is an elementwise combination of the input's strided slices, one slice per position inside the window.
@@ -345,8 +345,9 @@ def _adaptive_avg(n: int):
         if all(o and not s % o for s, o in zip(shape, sizes)):
             split = [m for s, o in zip(shape, sizes) for m in (o, s // o)]
             lead = list(input.shape[:-n])
-            made = input.reshape(lead + split).mean([len(lead) + 2 * i + 1 for i in range(n)])
             whole = set(sizes) == {1}
+            parts = gradient_format(input.reshape(lead + split), input, () if whole else (4,))
+            made = parts.mean([len(lead) + 2 * i + 1 for i in range(n)])
             return named(keep_format(made, input, ranks=(4, 5) if whole else (4,)), "MeanBackward1" if whole and n > 1 else node, input)
         kind = input.dtype
         made = input.float() if kind.itemsize == 2 else input  # rounded once, as torch
@@ -354,7 +355,10 @@ def _adaptive_avg(n: int):
             weights = np.zeros((s, o), made.dtype.np)
             for k, (a, b) in enumerate(_edges(s, o)):
                 weights[a:b, k] = 1 / (b - a)
-            made = made.transpose(-n + i, -1).matmul(as_tensor_value(weights, input.device)).transpose(-n + i, -1)
+            turned = made.transpose(-n + i, -1)
+            if made is input:
+                turned = gradient_format(turned, input, (4,))
+            made = turned.matmul(as_tensor_value(weights, input.device)).transpose(-n + i, -1)
         return named(keep_format(made.contiguous().to(kind), input, ranks=(4,)), node, input)
     f.__name__ = f.__qualname__ = name
     f.__doc__ = f"Means of windows chosen so that the last {n} dimensions get output_size."
@@ -395,7 +399,7 @@ def _adaptive_max(n: int):
             if return_indices:
                 return tuple(named(keep_format(t, input, ranks=(4,)), node) for t in apply(_MAX_POOL_INDICES, (input,), statics))
             return named(keep_format(apply(_MAX_POOL, (input,), statics), input, ranks=(4,)), node)
-        flat = input.flatten(-n)
+        flat = gradient_format(input.flatten(-n), input, (4,))
         windows = as_tensor_value(_window_table(shape, sizes), input.device)
         best = _best(flat[..., windows]) if windows.numel() else flat.new_zeros((*flat.shape[:-1], windows.shape[0]), dtype=dt.int64)
         indices = windows[arange(windows.shape[0], device=input.device), best]
