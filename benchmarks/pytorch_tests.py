@@ -158,12 +158,24 @@ def prepare() -> None:
     if os.environ["PYTORCH_TESTS_LIBRARY"] == "torchlike":
         become_torch()
     importlib.import_module("torch")
-    for name in ("torch.testing._internal.common_device_type", "torch.testing._internal.common_utils"):
-        import_making_up(name)
-    made_for_operations = sys.modules["torch.testing._internal.common_device_type"].ops._parametrize_test
-    # A list of operations may be empty, where all of them are of `torch._refs`
-    sys.modules["torch.testing._internal.common_device_type"].ops._parametrize_test = lambda ops, *args: made_for_operations(ops, *args) if ops.op_list else iter(())
+    for module, decorator, of in (("common_device_type", "ops", "op_list"), ("common_utils", "parametrize", "arg_values")):
+        import_making_up(f"torch.testing._internal.{module}")
+        allow_none(getattr(sys.modules[f"torch.testing._internal.{module}"], decorator), of)
     import_making_up(os.environ["PYTORCH_TESTS_MODULE"])
+    scripting = sys.modules.get("torch.testing._internal.jit_utils")
+    if scripting is not None and os.environ["PYTORCH_TESTS_LIBRARY"] == "torchlike":  # what it does around each test concerns the compiler only
+        scripting.clear_class_registry = scripting.JitTestCase.setHooks = scripting.JitTestCase.clearHooks = lambda *_: None
+
+
+def allow_none(decorator: type, of: str) -> None:
+    """Tests for each of a list, which may be empty: of what is made up, or all of them of `torch._refs`."""
+    tests = decorator._parametrize_test
+
+    def tests_of_list(self, *args):
+        values = list(getattr(self, of))
+        setattr(self, of, values)
+        return tests(self, *args) if values else iter(())
+    decorator._parametrize_test = tests_of_list
 
 
 def become_torch() -> None:

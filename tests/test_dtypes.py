@@ -285,3 +285,10 @@ def test_complex_numbers_of_halves(torch):
     y.real.float().sum().backward()
     others = [t.chalf() for t in (torch.tensor([1 + 2.3j, complex(1e9, 1), complex(0, float("inf"))]), torch.tensor([1, 3]), torch.tensor([True]))]
     return [(str(t.dtype), t.real.tolist(), t.imag.tolist()) for t in (y, *others)], x.grad
+
+
+@same
+def test_bytes_viewed_as_booleans(torch):
+    """Every byte but 0 is True, also where it becomes a 16-bit or 8-bit float."""
+    b = torch.tensor([0, 1, 2, 255, 0, 128], dtype=torch.uint8).view(torch.bool)
+    return b, [b.to(kind).float() for kind in (torch.float32, torch.bfloat16, torch.float16, torch.float8_e4m3fn, torch.int64, torch.complex64)]

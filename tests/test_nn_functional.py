@@ -327,3 +327,21 @@ def test_checks_of_cross_entropy_with_probabilities(torch):
     found += [said(F.cross_entropy, x, q, ignore_index=i) for i in (0, 5, -1)]
     found += [said(F.cross_entropy, x, q, weight=torch.ones(shape)) for shape in ((3,), (2,), (1,), (3, 1), (1, 3), ())]
     return found, said(F.cross_entropy, torch.tensor(1.0), torch.tensor(0)), said(F.cross_entropy, torch.tensor(1.0), torch.tensor(1.0))
+
+
+@pytest.mark.parametrize("kind", ["complex64", "int64", "bool", "int8"])
+@same
+def test_norms_of_what_is_no_real_float(torch, kind):
+    """Refused, with torch's words: integers would come out as zeros."""
+    F, x, w = torch.nn.functional, torch.ones(2, 4, 4, 4).to(getattr(torch, kind)), torch.ones(4)
+    calls = {"instance": lambda: F.instance_norm(x), "kept": lambda: F.instance_norm(x, torch.zeros(4), w, use_input_stats=False),
+             "local": lambda: F.local_response_norm(x, 2), "local 3": lambda: F.local_response_norm(x[0], 2), "group": lambda: F.group_norm(x, 2),
+             "group mixed": lambda: F.group_norm(x, 2, w, w), "rms": lambda: F.rms_norm(x, (4,)), "batch": lambda: F.batch_norm(x, None, None, w, w, True),
+             "batch kept": lambda: F.batch_norm(x, torch.zeros(4), w), "layer": lambda: F.layer_norm(x, (4,)), "mixed": lambda: F.layer_norm(x, (4,), w, w)}
+    found = {}
+    for name, call in calls.items():
+        try:
+            found[name] = call()
+        except Exception as refused:
+            found[name] = type(refused).__name__, str(refused)
+    return found

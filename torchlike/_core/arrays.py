@@ -21,6 +21,8 @@ def cast(xp, x, np_dtype):
     if x.dtype.kind == "c" and np_dtype.kind != "c":
         x = x.real
     if xp is np:
+        if x.dtype == bool and np_dtype.kind == "V":  # ml_dtypes takes the byte, which need not be 1 where bytes are viewed as booleans
+            x = x.astype(np.float32)
         return x.astype(np_dtype) if x.size < MANY else converted(x, np_dtype)
     if x.dtype == np.float32 and np_dtype == np.float16 and half_rounding.needed():
         return half_rounding.rounded(x)

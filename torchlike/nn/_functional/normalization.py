@@ -12,7 +12,7 @@ from ..._core.registry import Op
 from ..._tensor import Tensor, apply
 from ...ops.reductions import average
 from ...ops.underivable import refuse_gradient
-from .common import gradient_format, keep_format, need, wide
+from .common import gradient_format, keep_format, need, not_implemented, wide
 
 # One op for all norms over trailing or grouped axes: x seen as (rows, n), statistics per row.
 
@@ -74,7 +74,7 @@ def _mixed(input: Tensor, *params) -> bool:
     if kinds and input.device.type == "cpu" and input.numel():
         if any(kind is not dt.float32 for kind in kinds):
             raise RuntimeError("mixed dtype (CPU): expect parameter to have scalar type of Float")
-        if input.dtype is dt.float64:
+        if input.dtype not in (dt.float16, dt.bfloat16):
             raise RuntimeError("mixed dtype (CPU): all inputs must share same datatype.")
     return bool(kinds)
 
@@ -108,9 +108,9 @@ def layer_norm(input: Tensor, normalized_shape, weight=None, bias=None, eps: flo
     if have[-len(shape):] != shape:
         raise RuntimeError(f"Given normalized_shape={list(shape)}, expected input with shape [*, {', '.join(map(str, shape))}], but got input of "
                            f"size{list(have)}")
-    if input.dtype.category != dt.FLOAT:
-        raise NotImplementedError(f'"LayerNormKernelImpl" not implemented for \'{input.dtype.short}\'')
     _mixed(input, weight, bias)
+    if input.dtype.category != dt.FLOAT:
+        raise not_implemented("LayerNormKernelImpl", input.dtype)
     return apply(LAYER_NORM, (input, weight, bias), (len(shape), float(eps)))
 
 
@@ -151,6 +151,8 @@ def rms_norm(input: Tensor, normalized_shape, weight=None, eps: float | None = N
     if weight is not None and tuple(weight.shape) != shape:
         raise RuntimeError(f"Expected weight to be of same shape as normalized_shape, but got weight of shape {list(weight.shape)} and "
                            f"normalized_shape = {list(shape)}")
+    if input.dtype.category < dt.FLOAT:
+        raise not_implemented("rms_norm", input.dtype)
     if eps is None:
         import ml_dtypes
         eps = float(ml_dtypes.finfo(np.float32 if input.dtype.itemsize == 2 else input.dtype.np).eps)
@@ -260,11 +262,11 @@ def batch_norm_moments(input: Tensor, running_mean, running_var, weight, bias, t
     for t, name in ((running_mean, "running_mean"), (running_var, "running_var"), (weight, "weight"), (bias, "bias")):
         if t is not None and t.numel() != channels:
             raise RuntimeError(f"{name} should contain {channels} elements not {t.numel()}")
+    if input.dtype.category != dt.FLOAT:
+        raise not_implemented("batch_norm", input.dtype)
     _mixed(input, running_mean, running_var, weight, bias)
     for t, name in ((running_mean, "running_mean"), (running_var, "running_var")):
         refuse_gradient(t, "native_batch_norm", name)
-    if input.dtype.category < dt.FLOAT:
-        raise NotImplementedError(f"\"batch_norm\" not implemented for '{input.dtype.short}'")
     if len(shape) < 2:  # without channels there is nothing to normalise
         return input.clone(), None, None
     if not training:
@@ -311,6 +313,8 @@ def instance_norm(input: Tensor, running_mean=None, running_var=None, weight=Non
         raise ValueError(f"Expected more than 1 spatial element when training, got input size {input.shape}")
     if not use_input_stats and (running_mean is None or running_var is None):
         raise RuntimeError("Expected running_mean and running_var to be defined when use_input_stats is false")
+    if input.dtype.category != dt.FLOAT:
+        raise not_implemented("batch_norm", input.dtype)
     if _mixed(input, weight, bias) or _rounded_once(input, weight, bias):
         return instance_norm(input.float(), running_mean, running_var, *_floats(weight, bias), use_input_stats, momentum, eps).to(input.dtype)
     repeated = [None if t is None else t.to(input.dtype).repeat(n) for t in (running_mean, running_var)]
@@ -348,6 +352,8 @@ def group_norm(input: Tensor, num_groups: int, weight=None, bias=None, eps: floa
                                f"{list(t.shape)} and input of shape {list(shape)}")
     if _mixed(input, weight, bias) or _rounded_once(input, weight, bias):
         return group_norm(input.float(), num_groups, *_floats(weight, bias), eps).to(input.dtype)
+    if input.dtype.category != dt.FLOAT:
+        raise not_implemented("GroupNormKernelImpl", input.dtype)
     rows = gradient_format(input.reshape(shape[0], num_groups, math.prod(shape[1:]) // num_groups), input)
     y = keep_format(apply(LAYER_NORM, (rows, None, None), (1, float(eps))).reshape(shape), input)
     view = (1, -1) + (1,) * (len(shape) - 2)
@@ -362,6 +368,8 @@ def local_response_norm(input: Tensor, size: int, alpha: float = 1e-4, beta: flo
         raise ValueError(f"Expected 3D or higher dimensionality                          input (got {input.ndim} dimensions)")
     if not input.numel():
         return input
+    if input.dtype.category != dt.FLOAT and input.dtype is not dt.int64:
+        raise not_implemented("avg_pool2d" if input.ndim == 3 else "avg_pool3d_out_frame", input.dtype)
     square, size = input * input, as_int(size, "size")
     from ...ops.joining import cat
     zeros = square[:, :1] * 0
