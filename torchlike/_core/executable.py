@@ -12,6 +12,7 @@ from . import device as _device
 from . import disk_cache, errors, flow, history, host
 from .aval import COMPLEX, FLOAT, INT
 from .rematerialization import rematerialized
+from .stencils import made_once
 from .ties import tied
 from .value import Value
 
@@ -149,6 +150,7 @@ def build(info, live: tuple, donated: tuple) -> Executable:
     if info.device.type == "cpu":
         calls = rematerialized(calls, set(wanted), info.input_avals)
         calls = tied(calls, donated, wanted, info.input_avals)
+        calls, wanted = made_once(calls, wanted, info.input_avals)
     with jax.enable_x64(True), jax.default_device(_device.jax_device(info.device)):
         try:
             made = _compiled(info, calls, wanted, donated)

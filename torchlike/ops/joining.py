@@ -1,6 +1,7 @@
 """Tensors from tensors: cat, stack and their kin; repeat, tile, flip, roll, triangles, meshgrid."""
 from __future__ import annotations
 
+import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
@@ -19,6 +20,7 @@ from .._core.registry import Op, Plan, common_device
 from .._public import Tensors, named, public
 from .._tensor import Tensor, apply, as_tensor_value
 from .choosing import choose
+from .materializing import once
 from .shape_views import UNSQUEEZE
 
 MANY = 8  # tensors; so many that are known already are joined at once
@@ -264,6 +266,12 @@ _FLIP = Op("flip", _flip, shape=lambda a, dims: (a.shape, a.dtype), vjp=lambda x
 _FLIP.pointwise = True  # of strides
 _ROLL = Op("roll", lambda xp, x, shifts, dims: xp.roll(x, shifts, dims), shape=lambda a, shifts, dims: (a.shape, a.dtype),
            vjp=lambda xp, g, shifts, dims: xp.roll(g, tuple(-s for s in shifts), dims))
+
+
+@_ROLL.kernel_for("cpu")
+def _roll_made(x, shifts, dims):
+    """A roll as an array of its own: fused, XLA asks at each element which part it is of, and computes what is rolled again for each roll of it."""
+    return once(lambda x: jnp.roll(x, shifts, dims), x) if x.size else x
 
 
 @public(function=False)
