@@ -6,7 +6,7 @@ import os
 import numpy as np
 import pytest
 
-from torchlike._core import program
+from torchlike._core import executor, program
 from torchlike.nn._functional import conv_library, conv_patches
 from torchlike.nn._functional.conv_cpu import Geometry
 
@@ -51,6 +51,45 @@ def test_compiled_convolutions(oracle, subject, part):
             got = results(subject, name, x, w, g, keywords)
         for a, b in zip(want, got):
             np.testing.assert_allclose(b, a, rtol=1e-4, atol=1e-4 * max(1.0, float(abs(a).max())), err_msg=f"{name} {x_shape} {w_shape} {keywords}")
+
+
+def second(torch, name, x, w, b, keywords, asked):
+    """What a penalty on the gradients that are `asked` for has as gradients, by input, weight and bias."""
+    leaves = x, w, b = [torch.tensor(a, requires_grad=True) for a in (x, w, b)]
+    y = getattr(torch.nn.functional, name)(x, w, b, **keywords).sin()
+    found = torch.autograd.grad(y.sum(), [leaves[i] for i in asked], create_graph=True)
+    total = sum((t ** 2).sum() for t in found)
+    return [t.numpy() for t in torch.autograd.grad(total, leaves)]
+
+
+@pytest.mark.parametrize("asked", [(0,), (1,), (2,), (0, 1, 2)])
+@pytest.mark.parametrize("name, x, w, keywords", [
+    ("conv2d", (3, 4, 9, 8), (6, 4, 3, 2), {"stride": (2, 1), "padding": 1}), ("conv1d", (2, 4, 17), (4, 1, 3), {"groups": 4, "dilation": 2}),
+    ("conv2d", (3, 4, 9, 8), (6, 2, 3, 2), {"stride": 2, "groups": 2}), ("conv2d", (2, 3, 8, 8), (4, 3, 2, 2), {"stride": 2}),
+    ("conv_transpose2d", (3, 6, 4, 5), (6, 4, 3, 2), {"stride": 2, "padding": 1, "output_padding": 1}),
+    ("conv_transpose2d", (3, 6, 4, 5), (6, 2, 3, 2), {"groups": 2, "dilation": 2})])
+def test_compiled_second_derivatives(oracle, subject, name, x, w, keywords, asked):
+    rng = np.random.default_rng(0)
+    filters = w[0] if "transpose" not in name else w[1] * keywords.get("groups", 1)
+    x, w, b = (rng.standard_normal(shape, np.float32) for shape in (x, w, (filters,)))
+    want = second(oracle, name, x, w, b, keywords, asked)
+    with program.tier("compiled"):
+        got = second(subject, name, x, w, b, keywords, asked)
+    for a, b in zip(want, got):
+        np.testing.assert_allclose(b, a, rtol=1e-3, atol=1e-4 * max(1.0, float(abs(a).max())))
+
+
+def test_second_derivatives_are_made_of_the_same_kernels(subject):
+    """JAX's derivative of the gradients has a convolution of the dilated input, for which XLA's CPU backend takes ten times as long."""
+    def penalty():
+        x, w = subject.randn(4, 3, 16, 16, requires_grad=True), subject.randn(8, 3, 4, 4, requires_grad=True)
+        g, = subject.autograd.grad(subject.nn.functional.conv2d(x, w, None, 2, 1).sin().sum(), x, create_graph=True)
+        return subject.autograd.grad(g.square().sum(), w)[0].numpy()
+    before = len(executor.infos)
+    with program.tier("compiled"):
+        penalty()
+    texts = [exe.call.as_text() for info in executor.infos[before:] for exe in info.executables]
+    assert texts and not any("base-dilated" in text for text in texts)
 
 
 def geometry(n, c, side, o, k, stride=1, padding=0, groups=1):

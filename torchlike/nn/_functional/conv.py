@@ -126,6 +126,37 @@ def _conv_backward_cpu(x, w, g, plan, needs):
     return _with_bias(conv_cpu.gradients(x, w, g, _geometry(x.shape, w.shape, *plan.statics), needs[:2]), g, needs) if _served(x, w) else NotImplemented
 
 
+@CONV.backward.backward.kernel_for("cpu")
+def _conv_second_cpu(x, w, g, *more):
+    """Gradients of gradients. Each of those is linear in g and in w or x, so these are convolutions and their gradients again."""
+    *found, plan, needs = more
+    if not _served(x, w):
+        return NotImplemented
+    of_x, of_w, of_b = _by_input(found, plan)
+    geo = _geometry(x.shape, w.shape, *plan.statics[0].statics)
+    dx = conv_cpu.gradients(None, of_w, g, geo, (True, False))[0] if needs[0] and of_w is not None else None
+    dw = conv_cpu.gradients(of_x, None, g, geo, (False, True))[0] if needs[1] and of_x is not None else None
+    dg = [conv_cpu.convolve(y, v, geo, g.dtype) for y, v in ((of_x, w), (x, of_w)) if needs[2] and y is not None and v is not None]
+    return _listed((x, w, g), (dx, dw, _summed(dg, of_b, g)), needs)
+
+
+def _by_input(found: list, plan) -> list:
+    """What reached a derivative's results, one for each of the convolution's inputs."""
+    given = iter(found)
+    return [next(given) if wanted else None for wanted in plan.statics[1]]
+
+
+def _summed(terms: list, of_b, g):
+    if of_b is not None:
+        terms.append(jnp.broadcast_to(of_b.reshape(-1, *(1,) * (g.ndim - 2)), g.shape).astype(g.dtype))
+    return sum(terms[1:], terms[0]) if terms else None
+
+
+def _listed(inputs: tuple, found: tuple, needs) -> list:
+    """The gradients that are asked for; zeros for an input that nothing depends on."""
+    return [jnp.zeros(a.shape, a.dtype) if d is None else d for a, d, need in zip(inputs, found, needs) if need]
+
+
 def _transposed_geometry(x, w, stride, padding, output_padding, dilation, groups):
     """Of the convolution that takes the transposed one's result back to the shape of its input."""
     shape = (x.shape[0], w.shape[1] * groups, *(
@@ -148,6 +179,19 @@ def _conv_transpose_backward_cpu(x, w, g, plan, needs):
         return NotImplemented
     geo = _transposed_geometry(x, w, *plan.statics)
     return _with_bias(([conv_cpu.convolve(g, w, geo, g.dtype)] if needs[0] else []) + (conv_cpu.gradients(g, None, x, geo, (False, True)) if needs[1] else []), g, needs)
+
+
+@CONV_TRANSPOSE.backward.backward.kernel_for("cpu")
+def _conv_transpose_second_cpu(x, w, g, *more):
+    *found, plan, needs = more
+    if not _served(x, w):
+        return NotImplemented
+    of_x, of_w, of_b = _by_input(found, plan)
+    geo = _transposed_geometry(x, w, *plan.statics[0].statics)
+    dx = conv_cpu.convolve(g, of_w, geo, x.dtype) if needs[0] and of_w is not None else None
+    dw = conv_cpu.gradients(g, None, of_x, geo, (False, True))[0] if needs[1] and of_x is not None else None
+    dg = [conv_cpu.gradients(None, v, y, geo, (True, False))[0] for y, v in ((of_x, w), (x, of_w)) if needs[2] and y is not None and v is not None]
+    return _listed((x, w, g), (dx, dw, _summed(dg, of_b, g)), needs)
 
 
 # -- checks ----------------------------------------------------------------------------------------------------------------
