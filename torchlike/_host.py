@@ -1,53 +1,193 @@
 """Memory shared with NumPy: `from_numpy`, `numpy()`. While the user can still reach the array, it holds the truth.
 
-JAX arrays are immutable, so sharing works by looking: before a shared tensor is read, the array is compared with the last
-snapshot, and after it is written, the array is written too. Once nobody else holds the array, the tensor is an ordinary one.
+JAX arrays are immutable, so sharing works by looking: a tensor's part of the memory is read when somebody first looks at it, compared with
+what was read before each later look, and written where the tensor is. A view looks at no more than it shows, and what picks few
+elements of much memory (a batch's rows) reads those alone. Once nobody else holds the array, the tensor is an ordinary one.
 """
 from __future__ import annotations
 
 import gc
 import mmap
 import sys
+from collections.abc import Sequence
 
 import numpy as np
 
+from ._core import dtype as dt
+from ._core import program
+from ._core.aval import NUMBERS, aval
+from ._core.device import CPU
+from ._core.grad_mode import mode
 from ._core.history import warn
-from ._core.layout import Layout, is_contiguous
+from ._core.host import is_foreign
+from ._core.layout import Layout, contiguous, is_contiguous
 from ._core.program import concrete
-from ._core.value import of_array
-from ._storage import Storage
-from ._tensor import Tensor, _new
+from ._core.registry import Op, View
+from ._core.silence import silently
+from ._core.value import Unread, Value, is_tracer, of_array
+from ._storage import Past, Storage
+from ._tensor import Tensor, _new, _special
+
+MUCH = 1 << 16  # elements, of which it pays to pick few at once
+FEW = 4  # picked elements are few where these times as many are fewer
+_COMPUTED = frozenset(("conj", "negated", "lens"))  # views that show something else than lies in memory
 
 
 class Host:
     """The user-visible array of a storage."""
 
-    __slots__ = ("array", "snapshot", "memory")
+    __slots__ = ("array", "snapshot", "memory", "looked_apart")
+    others_write = False  # while we compute
 
-    def __init__(self, array: np.ndarray, snapshot: np.ndarray, memory: np.ndarray | None = None):
-        self.array, self.snapshot = array, snapshot
+    def __init__(self, array: np.ndarray, snapshot: np.ndarray | None, memory: np.ndarray | None = None):
+        self.array, self.snapshot = array, snapshot  # the snapshot is what the storage's value holds; None before that is read
         self.memory = memory  # the elements in order, where the array itself is not contiguous but ours
+        self.looked_apart = False  # whether a view was, which then has a snapshot of its own
 
-    def take_over(self, st: Storage) -> None:
-        """What was written into the array becomes the tensor's value."""
+    def look(self, t: Tensor, st: Storage) -> None:
+        """Take over what the user wrote where t lies; where t is a view outside any graph, no more than that."""
+        if not t._chain or not self.is_apart(t) or self._is_lost() or (memory := self.part(t)) is None:
+            self.sync(st)
+            return
+        v = t._value
+        if t._seen != st.version or v.array is None or not _same(memory, np.asarray(v.array)):
+            t._value, t._seen = of_array(np.array(memory, order="C")), st.version
+            self.looked_apart = True
+
+    def sync(self, st: Storage) -> None:
+        """Take over what the user wrote anywhere; forget the array when nobody else can reach it."""
+        if not self._is_lost():
+            self._take_over(st)
+            return
+        v = st.value
+        if v.epoch.__class__ is Unread and self.array.flags.c_contiguous and self.array.flags.writeable:
+            v.array, v.epoch = self.array, None  # ours alone from here on
+        else:
+            self._take_over(st)
+        st.host = None
+        if self.looked_apart:
+            Past.add(st)  # views look again, at the storage's value
+
+    def _take_over(self, st: Storage) -> None:
+        v = st.value
+        if v.epoch.__class__ is Unread:
+            v.epoch.read(v)
+            self.snapshot = v.array
+            return
+        if self.snapshot is None:
+            self.snapshot = np.asarray(concrete(v))
         if not _same(self.array, self.snapshot):
-            self.snapshot = self.array.copy()
+            self.snapshot = np.array(self.array, order="C")
             st.value = of_array(self.snapshot)
             st.version += 1
 
-    def sync(self, st: Storage) -> None:
-        """Take over what the user wrote into the array; forget the array when nobody else can reach it."""
-        self.take_over(st)
-        if sys.getrefcount(self.array) <= 2 and not _reachable(self.array):
-            st.host = None
+    @staticmethod
+    def is_apart(t: Tensor) -> bool:
+        """Whether nothing but its memory says what t shows: no graph, no transformation."""
+        v, base = t._value, t._base
+        return (t._edge is None and (base is None or base._edge is None) and v.__class__ is Value and not is_tracer(v.array)
+                and program.state.capture is None and program.state.program.__class__ is program.Program)
+
+    def _is_lost(self) -> bool:
+        """Whether nobody else can reach the array."""
+        if sys.getrefcount(self.array) > 2 or self.memory is not None and sys.getrefcount(self.memory) > 3:
+            return False
+        return not _reachable(self.array)
+
+    def in_order(self) -> np.ndarray:
+        """The memory from the first element to the last, as a vector."""
+        array = self.array
+        if array.flags.c_contiguous:
+            return array.reshape(-1)
+        if self.memory is not None:
+            return self.memory
+        size = sum((n - 1) * s for n, s in zip(array.shape, array.strides)) // array.itemsize + 1
+        return np.lib.stride_tricks.as_strided(array, (size,), (array.itemsize,))
+
+    def part(self, t: Tensor) -> np.ndarray | None:
+        """The memory that t shows; None where it shows something else, or where that is not known."""
+        if not t._chain:
+            return self.array
+        if not self.array.size or t._unplaced or any(op.name in _COMPUTED for op, _, _ in t._chain):
+            return None
+        layout, kind = t._strided(), t._value.aval.dtype.np  # a view of parts or bits counts its layout in its own elements
+        if 0 in layout.shape:
+            return None
+        return np.ndarray(layout.shape, kind, self.in_order(), layout.offset * kind.itemsize, [s * kind.itemsize for s in layout.strides])
+
+    def view(self, t: Tensor, op: View, statics: tuple, numbers: tuple) -> Tensor | None:
+        """A view of t that is read when somebody looks at it; None where it must be recorded."""
+        if not self.is_apart(t) or op.name in _COMPUTED or not set(map(type, numbers)) <= NUMBERS.keys():
+            return None
+        a = t._value.aval
+        plan = op.plan((a, *[NUMBERS[n.__class__] for n in numbers]), statics)
+        out = _new(Tensor)
+        out._value = Value(plan.outs[0])
+        t._shows(out, (op, numbers, statics), op.layout(t._layout or contiguous(a.shape), (*numbers, *statics)))
+        memory = self.part(out)
+        if memory is None:
+            return None
+        out._value.epoch = Unread(memory)
+        return _special(op, (t, *numbers), out)
+
+    def pick(self, op: Op, args: Sequence, statics: tuple) -> Tensor | None:
+        """What an operation picks of this memory, read at once; None where that is not little, or must be recorded."""
+        t = args[0]
+        if t._value.aval.numel < MUCH or not self.is_apart(t) or (memory := self.part(t)) is None:
+            return None
+        if any(x is not None and (not isinstance(x, Tensor) or x._value.__class__ is not Value or x._edge is not None) for x in args[1:]):
+            return None
+        others = [None if x is None else x._current() for x in args[1:]]
+        plan = op.plan((t._value.aval, *[None if v is None else v.aval for v in others]), statics)
+        if not plan.single or plan.device.type != "cpu" or plan.outs[0].numel * FEW > t._value.aval.numel or is_foreign(plan):
+            return None
+        arrays = [None if v is None else concrete(v) for v in others]
+        if any(map(is_tracer, arrays)):
+            return None
+        made = silently(plan.numpy, memory, *[x if x is None else np.asarray(x) for x in arrays])
+        out = _new(Tensor)
+        out._value = Value(plan.outs[0], np.array(made) if np.may_share_memory(made, memory) else made)
+        return _special(op, args, out)
+
+    def put(self, t: Tensor, st: Storage, new: Tensor) -> bool:
+        """Write `new` where t lies; False where a graph must know."""
+        if not self.is_apart(t) or new._value.__class__ is not Value or mode.enabled and new._edge is not None:
+            return False
+        memory = self.part(t)
+        if memory is None or not memory.flags.writeable:
+            return False
+        before = np.array(memory, order="C") if self.others_write else None
+        array = concrete(new._current())
+        if is_tracer(array):
+            return False
+        if before is None:
+            np.copyto(memory, array)
+        else:
+            copy_changes(memory, before, array)
+        whole = st.value.aval
+        st.value, self.snapshot = Value(whole, None, Unread(self.array)), None
+        t._count_write(st)
+        t._value, t._seen = Value(t._value.aval, None, Unread(memory)) if t._chain else st.value, st.version
+        self.looked_apart = True
+        return True
 
     def write(self, st: Storage) -> None:
-        """The tensor was written: show it in the array. One that cannot be written (torch writes there nevertheless) is left alone from then on."""
+        """The storage has another value: show it in the array. One that cannot be written (torch writes there nevertheless) is left alone from then on."""
         if not self.array.flags.writeable:
             st.host = None
             return
-        self.snapshot = np.array(concrete(st.value))
+        self.snapshot = np.array(concrete(st.value), order="C")
         np.copyto(self.array, self.snapshot)
+
+
+def copy_changes(memory: np.ndarray, before: np.ndarray, after: np.ndarray) -> None:
+    """Write into memory, which held `before` and which others may have written since, those elements in which `after` differs."""
+    np.copyto(memory, after, where=(_bits(before) != _bits(after)).any(-1).reshape(memory.shape))
+
+
+def _bits(array: np.ndarray) -> np.ndarray:
+    """The elements as whole numbers, one row for each: NaN equals itself."""
+    return np.ascontiguousarray(array).reshape(-1, 1).view(f"u{min(array.itemsize, 8)}")
 
 
 def _reachable(array: np.ndarray) -> bool:
@@ -67,8 +207,11 @@ def _reachable(array: np.ndarray) -> bool:
 
 def _same(a: np.ndarray, b: np.ndarray) -> bool:
     """Bitwise equality (so that NaN equals itself)."""
-    if a.flags.c_contiguous:
-        return np.array_equal(a.reshape(-1).view(np.uint8), b.reshape(-1).view(np.uint8))
+    if a.flags.c_contiguous and b.flags.c_contiguous:
+        kind = np.uint64 if a.nbytes % 8 == 0 else np.uint8
+        return np.array_equal(a.reshape(-1).view(kind), b.reshape(-1).view(kind))
+    if a.itemsize <= 8:
+        return np.array_equal(a.view(f"u{a.itemsize}"), b.view(f"u{a.itemsize}"))
     return a.tobytes() == b.tobytes()
 
 
@@ -86,25 +229,23 @@ def share(array: np.ndarray, read_only: str = READ_ONLY_ARRAY) -> Tensor:
         raise ValueError("At least one stride in the given numpy array is negative, and tensors with negative strides are "
                          "not currently supported. (You can probably work around this by making a copy of your array  with "
                          "array.copy().) ")
-    snapshot = np.array(array, order="C")
-    value = of_array(snapshot)
     t = _new(Tensor)
-    t._value = value
+    t._value = Value(aval(array.shape, dt.from_numpy_dtype(array.dtype), CPU), None, Unread(array))
     if not array.flags.c_contiguous or not array.size:
         layout = Layout(array.shape, tuple(s // array.itemsize for s in array.strides), 0)
         t._layout = None if is_contiguous(layout) and array.size else layout
     st = t._ensure_storage()
-    st.host = Host(array, snapshot)
+    st.host = Host(array, None)
     return t
 
 
 def numpy_view(t: Tensor) -> np.ndarray:
     """t's data as a writable array that shares memory with t and all its aliases."""
-    value = t._current()
+    t._strided()  # finds its place
     st = t._ensure_storage()
     if st.host is None:
-        value.shared = True
-        root = np.array(concrete(st.value))
+        t._current().shared = True
+        root = np.array(concrete(st.value), order="C")
         if isinstance(st.memory, np.ndarray):  # the address is known: the array must lie there
             root = _moved(root, st.memory)
         root_layout = st.layout
@@ -112,16 +253,15 @@ def numpy_view(t: Tensor) -> np.ndarray:
             _strided_root(st, root, root_layout)
         else:
             st.host = Host(root, root.copy())
-    array = st.host.array
-    if not t._chain:
-        return array.view()
-    layout = t._strided()
-    memory = array.reshape(-1) if array.flags.c_contiguous else st.host.memory
-    if memory is None:
-        return np.array(concrete(value))
-    kind = value.aval.dtype.np  # a view of parts or bits counts its layout in its own elements
-    flat = memory.view(kind)[layout.offset:]
-    return np.lib.stride_tricks.as_strided(flat, layout.shape, tuple(s * kind.itemsize for s in layout.strides))
+    array = st.host.part(t)
+    return np.array(concrete(t._current())) if array is None else array if t._chain else array.view()
+
+
+def glance(t: Tensor) -> np.ndarray:
+    """t's data as it is now, in an array to read at once: what it shares memory with may change."""
+    host = None if t._storage is None else t._storage.host
+    memory = host.part(t) if host is not None and host.is_apart(t) else None
+    return t._host_array() if memory is None else memory
 
 
 def _moved(array: np.ndarray, memory: np.ndarray) -> np.ndarray:

@@ -26,7 +26,9 @@ class Reshaped(Identity):
 
 def resize(t: Tensor, shape: tuple[int, ...], strides: tuple[int, ...] | None = None) -> None:
     """t becomes the window of `shape` at its place in memory, without writing there. A storage that is too small grows."""
-    t._ensure_storage()
+    st = t._ensure_storage()
+    if st.host is not None:
+        st.host.sync(st)
     t._current()
     if any(link[0].name == "conj" for link in t._chain) or t._storage.value.aval.dtype is not t.dtype:
         _move(t)

@@ -20,7 +20,7 @@ from ._core import dtype as dt
 from ._core.layout import Layout, contiguous, extent, is_contiguous
 from ._core.program import concrete
 from ._core.value import of_array
-from ._host import Host
+from ._host import Host, copy_changes
 from ._storage import ALIGNMENT, Storage
 from ._tensor import Tensor, _new
 
@@ -74,6 +74,7 @@ class Shared(Host):
     """The array of a storage that processes share: `file` and where in it the array begins."""
 
     __slots__ = ("file", "start")
+    others_write = True
 
     def __init__(self, file: File, start: int, layout: Layout, kind: np.dtype, new: np.ndarray | None = None):
         memory = file.bytes[start:start + math.prod(layout.shape) * kind.itemsize].view(kind)
@@ -83,20 +84,16 @@ class Shared(Host):
         super().__init__(array, array.copy(), memory)
         self.file, self.start = file, start
 
-    def sync(self, st: Storage) -> None:
-        self.take_over(st)
+    def _is_lost(self) -> bool:
+        return False  # other processes may write it
 
     def write(self, st: Storage) -> None:
-        new = np.array(concrete(st.value))
-        before, after = _bits(self.snapshot), _bits(new)
-        np.copyto(self.array, new, where=(before != after).any(-1).reshape(new.shape))
+        new = np.array(concrete(st.value), order="C")
+        if self.snapshot is None:  # nobody has read it
+            np.copyto(self.array, new)
+        else:
+            copy_changes(self.array, self.snapshot, new)
         self.snapshot = new
-
-
-def _bits(array: np.ndarray) -> np.ndarray:
-    """The elements as whole numbers, one row for each: NaN equals itself."""
-    size = array.dtype.itemsize
-    return array.reshape(-1, 1).view(f"u{min(size, 8)}")
 
 
 def share(st: Storage) -> None:

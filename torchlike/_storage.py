@@ -42,8 +42,7 @@ class Storage:
             return self.memory
         size = a.numel * a.dtype.itemsize
         if self.host is not None and self.memory is None:  # the user's array is where the data lies
-            array = self.host.array if self.host.memory is None else self.host.memory
-            self.memory = array.reshape(-1).view(np.uint8) if array.flags.c_contiguous else None
+            self.memory = self.host.in_order().view(np.uint8)
         if self.memory is None or self.memory.size < size:
             room = np.empty(size + ALIGNMENT, np.uint8)
             start = -room.ctypes.data % ALIGNMENT

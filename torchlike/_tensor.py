@@ -96,7 +96,7 @@ class Tensor(Fields):
         if st is None:
             return self._value
         if st.host is not None:
-            st.host.sync(st)
+            st.host.look(self, st)
         if self._seen != st.version:
             self._refresh(st)
         return self._value
@@ -190,6 +190,9 @@ class Tensor(Fields):
 
     def _view(self, op: View, statics: tuple, *numbers: int, position: Value | None = None) -> Tensor:
         """A view of this tensor; aliases its storage. A `position` is a number that is not known yet."""
+        st = self._storage
+        if st is not None and st.host is not None and position is None and (out := st.host.view(self, op, statics, numbers)) is not None:
+            return out
         value = self._current()
         layout = self._layout or contiguous(value.aval.shape)
         if position is None:
@@ -229,10 +232,10 @@ class Tensor(Fields):
 
     def _alias(self) -> Tensor:
         """A tensor of the same storage, layout and value, outside autograd (detach)."""
-        value = self._current()
         st = self._ensure_storage()
+        value = self._value if st.host is not None and st.host.is_apart(self) else self._current()  # it looks for itself, when it is looked at
         out = _new(Tensor)
-        out._value, out._storage, out._seen = value, st, st.version
+        out._value, out._storage, out._seen = value, st, self._seen
         out._chain, out._layout = self._chain, self._layout
         if self._unplaced:
             out._unplaced = self._unplaced
@@ -272,8 +275,12 @@ class Tensor(Fields):
         self._check_write(repeats)
         if program.state.capture is not None:
             program.state.capture.writes(self)
-        value = new._current()
         st = self._storage
+        if st is not None and st.host is not None:
+            if st.host.put(self, st, new):
+                return self
+            st.host.sync(st)
+        value = new._current()
         if st is None:
             self._value = value
             self._writes += 1
@@ -379,8 +386,14 @@ class Tensor(Fields):
         return (edge if self._base is None or not (edge is None or isinstance(edge, Outside)) else self._fresh_edge()) is not None
 
     def _fresh_edge(self):
-        self._current()
+        self._find_edge()
         return self._edge
+
+    def _find_edge(self) -> None:
+        """Where in the graph a view is, after writes through aliases."""
+        host = None if self._base is None else self._storage.host
+        if self._base is not None and (host is None or not host.is_apart(self)):
+            self._current()
 
     @requires_grad.setter
     def requires_grad(self, value: bool):
@@ -404,7 +417,7 @@ class Tensor(Fields):
 
     @property
     def is_leaf(self) -> bool:
-        self._current()
+        self._find_edge()
         self._refuse_stale()
         return self._edge is None or isinstance(self._edge, AccumulateGrad)
 
@@ -414,7 +427,7 @@ class Tensor(Fields):
 
     @property
     def grad_fn(self) -> Node | None:
-        self._current()
+        self._find_edge()
         self._refuse_stale()
         return None if isinstance(self._edge, AccumulateGrad) else self._edge
 
@@ -536,7 +549,7 @@ class Tensor(Fields):
         """The address of the first element: on the CPU memory that can be read (but not written), elsewhere a number."""
         if self._value.array is program.META_ARRAY or self._value.aval.numel == 0:
             return 0
-        self._current()
+        self._find_edge()
         return self._ensure_storage().address + self._strided().offset * self.dtype.itemsize
 
     # -- to the host ---------------------------------------------------------------------------------------------------
@@ -636,7 +649,12 @@ def apply(op, args, statics: tuple = ()):
     for x in args:
         if isinstance(x, Tensor):
             st = x._storage
-            values.append(x._value if st is None else x._current())
+            if st is None:
+                values.append(x._value)
+            else:
+                if st.host is not None and op.picks and not values and (out := st.host.pick(op, args, statics)) is not None:
+                    return out
+                values.append(x._current())
             edge = x._edge
             if edge is None:
                 edges.append(None)

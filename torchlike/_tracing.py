@@ -178,7 +178,11 @@ def tell_apart(tensors: Iterable[Tensor]) -> None:
 def look_again(tensors: Iterable[Tensor]) -> None:
     """Views look at what was written to their memory; those of what was lost say so when they are asked for it."""
     for t in tensors:
-        if t._storage is None or not isinstance(t._storage.value.ref, BaseException):
+        st = t._storage
+        if st is not None and st.host is not None:
+            st.host.sync(st)
+            t._refresh(st)  # also a view that last looked at its own memory alone
+        if st is None or not isinstance(st.value.ref, BaseException):
             t._current()
 
 

@@ -23,7 +23,7 @@ from .loops import Loop
 from .registry import Op, View, any_precise_plan, clear_plans, two_devices
 from .silence import silently
 from .trie import Node, take_out, trie
-from .value import Value, is_tracer
+from .value import Unread, Value, is_tracer
 
 LONGEST = int(os.environ.get("TORCHLIKE_PROGRAM_LENGTH", "2000"))  # operations; compile time grows faster than this
 
@@ -48,6 +48,9 @@ class Program:
         array = v.array
         if array is None:
             if v.epoch is SEALED:
+                return self.enter(v)
+            if v.epoch.__class__ is Unread:
+                v.epoch.read(v)
                 return self.enter(v)
             run_waiting()
             array = v.array
@@ -418,6 +421,9 @@ def concrete(v: Value):
     """The array of a value; runs the pending program when it is part of it."""
     array = v.array
     if array is None:
+        if v.epoch.__class__ is Unread:
+            v.epoch.read(v)
+            return v.array
         flush("value observed")
         array = v.array
         if array is None:

@@ -168,6 +168,7 @@ class Op:
     private = 0  # how many of its last results only its derivative reads
     cudnn = False  # torch computes it with cuDNN on a GPU, to that library's precision: see precision.py
     free = False  # its NumPy form makes views and touches no element
+    picks = False  # its result is elements of its first input, mostly few of them
     at_once = False  # whether some plan of it is
     inlined = False  # it is a traced call, whose steps a compiled program takes one by one
     # may its results be computed again (see rematerialization.py), and with which of its arguments new if not with all; may what its

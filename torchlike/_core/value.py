@@ -9,10 +9,22 @@ from . import dtype as dt
 from .aval import Aval, aval
 
 
+class Unread:
+    """The epoch of a Value whose elements lie in memory that the user may write: they are read when somebody first looks."""
+
+    __slots__ = ("memory",)
+
+    def __init__(self, memory: np.ndarray):
+        self.memory = memory
+
+    def read(self, v: Value) -> None:
+        v.array, v.epoch = np.array(self.memory, order="C"), None
+
+
 class Value:
     """`array` is a jax.Array, a host np.ndarray (never written again), a JAX tracer, or None while pending.
 
-    `epoch` is the Program that knows this value, and `ref` its number there: i >= 0 is result i, -1-k is input k.
+    `epoch` is the Program that knows this value, and `ref` its number there: i >= 0 is result i, -1-k is input k; or an Unread.
     """
 
     __slots__ = ("array", "aval", "epoch", "ref", "shared", "bounds", "__weakref__")

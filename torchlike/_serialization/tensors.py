@@ -326,8 +326,11 @@ class TensorSaver:
         return _rebuild_tensor_v2, (*args, collections.OrderedDict())
 
     def _record(self, tensor: Tensor) -> StorageRecord:
-        tensor._current()  # brings in what was written through a shared NumPy array
-        return self._record_of(tensor._ensure_storage(), tensor.dtype, storage_type(tensor.dtype.name), tensor)
+        tensor._current()
+        storage = tensor._ensure_storage()
+        if storage.host is not None:
+            storage.host.sync(storage)  # brings in what was written through a shared NumPy array
+        return self._record_of(storage, tensor.dtype, storage_type(tensor.dtype.name), tensor)
 
     def _record_of(self, storage: Storage, dtype: dtypes.dtype, kind: StorageType, holder: Any) -> StorageRecord:
         if id(storage) not in self._storages:

@@ -274,7 +274,8 @@ def numpy(self, *, force: bool = False) -> np.ndarray:
         raise RuntimeError("Can't call numpy() on Tensor that has negative bit set. Use tensor.resolve_neg().numpy() instead.")
     if program.state.program.__class__ is not program.Program:
         self._host_array()  # under vmap: what all examples share is there then
-    program.concrete(self._current())
+    if self._storage is None or self._storage.host is None:
+        program.concrete(self._current())
     program.raise_failed_checks()
     return numpy_view(self)
 

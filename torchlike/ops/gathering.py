@@ -56,6 +56,7 @@ GATHER = Op(
     shape=lambda a, i, dim: (i.shape, a.dtype),
     vjp=lambda xp, g, index, dim, plan: (add_along(xp, plan.avals[0].shape, index, dim, g), None),
 )
+GATHER.picks = True
 GATHER.asks = "gather", ("self", 0), ("index", 1)
 
 _UFUNCS = {"add": np.add, "multiply": np.multiply, "amax": np.maximum, "amin": np.minimum}

@@ -21,8 +21,10 @@ def _split(index, dims, ndim):
 
 def _take(xp, x, *rest):
     *index, dims = rest
-    if len(index) == 1:
-        return xp.take(x, index[0], axis=dims[0]) if xp is np else xp.take(x, index[0], axis=dims[0], mode="wrap")
+    if len(index) == 1 and xp is not np:
+        return xp.take(x, index[0], axis=dims[0], mode="wrap")
+    if len(index) == 1 and x.flags.c_contiguous:  # of another array NumPy takes from a copy of all of it
+        return np.take(x, index[0], axis=dims[0])
     return x[_split(index, dims, x.ndim)]
 
 
@@ -51,6 +53,8 @@ def _take_vjp(xp, gs, plan, i0, i1=None, i2=None, i3=None, i4=None, i5=None):
 
 class _Take(Op):
     """Gathering: its derivative reads all index inputs."""
+
+    picks = True
 
     def saved(self, plan, needs):
         return tuple(range(1, len(plan.avals))), ()

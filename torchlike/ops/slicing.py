@@ -97,7 +97,8 @@ WRITES = 64  # in place; so many are a loop over positions
 def is_data(t: Tensor) -> bool:
     """Whether positions in t are data, not structure: in a tensor that exists already (a data set, a cache) they change between
     runs; in one that a loop fills, each would make an operation never seen before."""
-    return t._current().array is not None or (t._storage is not None and t._storage.version > WRITES)
+    st = t._storage
+    return st is not None and (st.host is not None or st.version > WRITES) or t._current().array is not None
 
 
 def take_slice(t: Tensor, dim: int, start: int, n: int, step: int = 1) -> Tensor:

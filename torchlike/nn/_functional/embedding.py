@@ -39,6 +39,7 @@ def _summed(rows, index, g):
 
 
 EMBEDDING = Op("embedding", _embedding, shape=lambda w, i, padding: ((*i.shape, w.shape[1]), w.dtype), vjp=_embedding_vjp)
+EMBEDDING.picks = True
 EMBEDDING.asks = "_index_select", ("self", 0), ("index", 1)
 
 

@@ -5,6 +5,7 @@ import itertools
 from collections.abc import Callable
 from typing import Any
 
+from torchlike._host import glance
 from torchlike._tensor import Tensor, as_tensor_value
 
 from ..dataset import Subset, TensorDataset
@@ -44,7 +45,7 @@ def _rows(dataset, index: Any) -> list | None:
         return None
     if any(type(t) is not Tensor or t.requires_grad or t.device.type != "cpu" for t in dataset.tensors):
         return None
-    return [as_tensor_value(t._host_array()[index]) for t in dataset.tensors]
+    return [as_tensor_value(glance(t)[index]) for t in dataset.tensors]
 
 
 def _plain_indices(index: Any, length: int) -> bool:

@@ -1,0 +1,106 @@
+"""Tensors and NumPy arrays over one memory, written from both sides: random programs beside torch, and memory too large to read whole."""
+import random
+
+import numpy as np
+import pytest
+import torch
+from same import same
+
+import torchlike
+
+
+def _arrays(rng, r):
+    array = rng.standard_normal((r.choice([4, 300]), r.choice([5, 300]))).astype(r.choice([np.float32, np.float64, np.int64]))
+    return r.choice([array, array, np.asfortranarray(array), array[::2]])
+
+
+def _program(torch, seed):
+    """What a random program sees: views, writes through tensors, views and arrays, looks, gradients, arrays that go."""
+    r, rng, seen = random.Random(seed), np.random.default_rng(seed), []
+    arrays = [_arrays(rng, r)]
+    tensors = [torch.from_numpy(arrays[0])]
+
+    def see(t):
+        seen.append(t.detach().numpy().copy() if r.random() < 0.5 else np.array(t.tolist()) if t.numel() < 40 else np.array(t.double().sum().item()))
+
+    def derive(t):
+        w = torch.ones((), dtype=t.dtype, requires_grad=True)
+        loss = (t.reshape(-1)[:6] * w).sum()
+        if r.random() < 0.5:
+            see(loss)
+        loss.backward()
+        see(w.grad)
+
+    def write_array(t):
+        a = r.choice(arrays)
+        a[r.randrange(a.shape[0])] = r.randrange(9)
+
+    def rows(t):
+        a = r.randrange(t.shape[0])
+        tensors.append(t[a:a + r.randrange(1, 5)])
+
+    def pick(t):
+        i = torch.tensor([r.randrange(t.shape[0]) for _ in range(3)])
+        see(t[i])
+        see(t.index_select(0, i))
+
+    def write(t):
+        t[r.randrange(t.shape[0])] = r.randrange(9)
+    steps = [lambda t: tensors.append(t[r.randrange(t.shape[0])]), rows, lambda t: tensors.append(t.t() if t.dim() == 2 else t),
+             lambda t: tensors.append(t.reshape(-1) if t.is_contiguous() else t.unsqueeze(0)), see, write_array, lambda t: t.add_(r.randrange(3)), write, pick,
+             lambda t: tensors.append(t.clone()), lambda t: arrays.append(t.detach().numpy()), lambda t: tensors.append(t * 2),
+             lambda t: tensors.append(t.detach()), lambda t: t.copy_(r.choice(tensors).reshape(-1)[:1].sum()), lambda t: see(r.choice(tensors).sum()),
+             lambda t: t.index_add_(0, torch.tensor([0, 0]), torch.ones((2, *t.shape[1:]), dtype=t.dtype)), lambda t: arrays.pop(0) if arrays[1:] else None, derive]
+    for _ in range(40):
+        step, t = r.choice(steps), r.choice(tensors)
+        if not t.dim() or (step is derive and not t.is_floating_point()):
+            continue
+        try:
+            step(t)
+        except (RuntimeError, ValueError, IndexError) as e:
+            seen.append(type(e))
+        if len(tensors) > 8:
+            tensors.pop(r.randrange(len(tensors)))
+    return [*seen, *[np.array(t.double().sum().item()) for t in tensors], *[a.copy() for a in arrays]]
+
+
+@pytest.mark.parametrize("block", range(4))
+def test_random_programs_see_what_torchs_do(block):
+    for seed in range(100 * block, 100 * block + 100):
+        ours, real = _program(torchlike, seed), _program(torch, seed)
+        assert len(ours) == len(real), seed
+        for a, b in zip(ours, real):
+            if isinstance(b, np.ndarray):
+                assert a.shape == b.shape and a.dtype == b.dtype, seed
+                np.testing.assert_allclose(a, b, 1e-3, 1e-3, err_msg=str(seed))
+            else:
+                assert a is b, seed
+
+
+@same
+def test_of_a_file_larger_than_memory_only_what_is_looked_at_is_read(torch, tmp_path):
+    file = np.memmap(tmp_path / "large", np.float32, "w+", shape=(1 << 20, 1 << 16))  # 256 gigabytes, of which the disk has what is written
+    x = torch.from_numpy(file)
+    x[5, :3] = torch.tensor([1.0, 2, 3])
+    file[9, 1] = 4
+    i = torch.tensor([5, 9, 1_000_000])
+    x[7].add_(2)
+    w = torch.ones(8, requires_grad=True)
+    (x[5:8, :8] @ w).sum().backward()
+    loader = torch.utils.data.DataLoader(torch.utils.data.TensorDataset(x[:, :2]), 8)
+    return (x[4:10, :4], x[i, 1], x[i].sum(1), x[5, 1].item(), x.view(-1, 2, 1 << 15)[5, 0, :3], x.t()[:2, 5:7], x.detach()[i, :2], x.data[5, :2], x.is_leaf,
+            x.index_select(0, i).shape, torch.nn.functional.embedding(i, x)[:, :3], file[7, :3].tolist(), w.grad, next(iter(loader)), x.is_contiguous(),
+            [c.tolist() for c in x[5:8, :2].split(2)], [row.tolist() for row in x[5:8, :2]], x[5:6, :2].numpy().tolist())
+
+
+@same
+def test_a_view_sees_what_was_written_after_it_was_made(torch):
+    array = np.arange(12.0).reshape(3, 4)
+    x = torch.from_numpy(array)
+    view, twice = x[1], x[1] * 2
+    array[1, 0] = 50
+    first = view.sum().item()
+    array[1, 1] = 60
+    kept = view * 1
+    del array
+    return first, view, twice, kept, x, (x.t()[1:], x[:, ::2].numpy().strides)
