@@ -171,10 +171,10 @@ def allow_none(decorator: type, of: str) -> None:
     """Tests for each of a list, which may be empty: of what is made up, or all of them of `torch._refs`."""
     tests = decorator._parametrize_test
 
-    def tests_of_list(self, *args):
+    def tests_of_list(self, *args, **kwargs):
         values = list(getattr(self, of))
         setattr(self, of, values)
-        return tests(self, *args) if values else iter(())
+        return tests(self, *args, **kwargs) if values else iter(())
     decorator._parametrize_test = tests_of_list
 
 

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import torch
 from compare import attempt, differences
+from same import same
 
 N, INF = float("nan"), float("inf")
 _rng = np.random.default_rng(0)
@@ -306,3 +307,10 @@ def test_unique_wide_rows(subject, repeats):
 def test_combinations(subject, n, r, repeated):
     made, want = (m.combinations(m.arange(n), r, repeated) for m in (subject, torch))
     np.testing.assert_array_equal(made.numpy(), want.numpy())
+
+
+@same
+def test_searchsorted_of_nothing(torch):
+    """Rows without elements, no rows, and both."""
+    sizes = [((0, 0), (0, 0)), ((0, 0), (0, 3)), ((0, 5), (0, 3)), ((2, 0), (2, 0)), ((2, 0), (2, 3)), ((0,), (3,)), ((3,), (0, 2))]
+    return [torch.searchsorted(torch.zeros(s), torch.zeros(v), right=right, out_int32=small) for s, v in sizes for right in (False, True) for small in (False, True)]

@@ -186,13 +186,11 @@ def _searchsorted(xp, sequence, values, sorter, right, dtype, out):
     side = "right" if right else "left"
     if sequence.ndim == 1:
         return xp.searchsorted(sequence, values, side=side).astype(out.np)
+    if not values.size or not sequence.size:  # a number of rows cannot be told from no elements
+        return xp.zeros(values.shape, out.np)
     rows, wanted = sequence.reshape(-1, sequence.shape[-1]), values.reshape(-1, values.shape[-1])
     if xp is np:
-        found = (
-            np.stack([np.searchsorted(s, v, side) for s, v in zip(rows, wanted)])
-            if len(rows)
-            else np.zeros(wanted.shape, np.int64)
-        )
+        found = np.stack([np.searchsorted(s, v, side) for s, v in zip(rows, wanted)])
     else:
         found = vmap(lambda s, v: jnp.searchsorted(s, v, side=side))(rows, wanted)
     return found.reshape(values.shape).astype(out.np)
