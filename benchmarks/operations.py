@@ -3,8 +3,9 @@
     OMP_NUM_THREADS=1 taskset -c 0 python benchmarks/operations.py [--only WORD] [--out benchmarks/results/operations.md]
 
 Both compute in one process, in turns, from the same inputs, and every result is looked at; milliseconds of processor time, each the
-median of its runs, torchlike's once its program is compiled where it is. A time includes recording and starting the program, about
-20 us. The first seconds are torchlike's for the first sights: recording, the runs in NumPy and the compilation.
+median of its runs. torchlike compiles an operation once that is worth it, after some hundred sights of one of a millisecond
+(compile_when.py); here it is told to compile at once, which the seconds of the first four sights show. A time includes recording and starting the
+program, some 30 us.
 """
 from __future__ import annotations
 
@@ -21,9 +22,10 @@ from environment import report  # noqa: E402
 from operation_cases import CASES  # noqa: E402
 
 import torchlike  # noqa: E402
-from torchlike._core.program import concrete  # noqa: E402
+from torchlike._core import program  # noqa: E402
 
-SIGHTS, RUNS, SECONDS = 12, 7, 0.25  # before anything is timed; timed at least, and for so long
+SIGHTS = 4  # before anything is timed
+RUNS, SECONDS = 7, 0.25  # timed at least, and for so long
 SLOW = 1.5  # times torch's time from which a case is listed by name
 
 
@@ -31,7 +33,7 @@ def look(out) -> None:
     """Wait for a result, as reading it would."""
     for each in out if isinstance(out, (tuple, list)) else (out,):
         if isinstance(each, torchlike.Tensor):
-            array = concrete(each._current())
+            array = program.concrete(each._current())
             if hasattr(array, "block_until_ready"):
                 array.block_until_ready()
 
@@ -85,7 +87,8 @@ def main() -> None:
         rng = np.random.default_rng(0)
         arrays = [rng.standard_normal(i).astype(np.float32) if isinstance(i, tuple) else i(rng) for i in inputs]
         for with_gradients in (False, True) if grad and inputs else (False,):
-            torchs, ours, first = measure(run, arrays, with_gradients, real)
+            with program.tier("compiled"):
+                torchs, ours, first = measure(run, arrays, with_gradients, real)
             ratios.setdefault(family, []).append(ours / torchs)
             row = f"| {family} | {name}{', with gradients' if with_gradients else ''} | {torchs:.2f} | {ours:.2f} | {ours / torchs:.2f} | {first:.1f} |"
             print(row, file=sys.stderr, flush=True)

@@ -5,7 +5,6 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from .. import _tensor
 from .._arguments import as_dim, as_int, as_size, distinct, listed_dims, need_tensors, refuse_huge
 from .._core import device as dev
 from .._core import dtype as dt
@@ -15,11 +14,12 @@ from .._core.errors import class_name
 from .._core.grad_mode import mode
 from .._core.history import warn
 from .._core.layout import Layout, channels_last_strides, suggests_channels_last
-from .._core.program import is_tracer, record, state
+from .._core.program import is_tracer
 from .._core.registry import Op, Plan, common_device
 from .._public import Tensors, named, public
 from .._tensor import Tensor, apply, as_tensor_value
 from .choosing import choose
+from .known import nobody_watches
 from .materializing import once
 from .shape_views import UNSQUEEZE
 
@@ -77,7 +77,7 @@ def _known(tensors) -> list[np.ndarray] | None:
     A batch of samples joined at once is one input of the program that reads it. As its inputs the samples would be hundreds,
     and another number of them another program.
     """
-    if len(tensors) < MANY or state.capture is not None or _tensor.record is not record:  # a level of forward derivatives records for itself
+    if len(tensors) < MANY or not nobody_watches():
         return None
     first, arrays = None, []
     for t in tensors:

@@ -18,10 +18,14 @@ _record = program.record
 _SIGNED = range(-1 << 63, 1 << 63)
 
 
+def is_told_to_nobody() -> bool:
+    """Whether operations go straight to the program: no forward differentiation, no mode."""
+    return _tensor.record is _record or getattr(_tensor.record, "idle", bool)()
+
+
 def nobody_watches() -> bool:
     """Whether operations are recorded and nobody is told of them in this thread: no trace, no forward differentiation, no mode."""
-    return (program.state.capture is None and program.state.program.__class__ is program.Program
-            and (_tensor.record is _record or getattr(_tensor.record, "idle", bool)()))
+    return program.state.capture is None and program.state.program.__class__ is program.Program and is_told_to_nobody()
 
 
 def known(x: Tensor) -> np.ndarray | None:

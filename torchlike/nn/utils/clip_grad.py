@@ -6,13 +6,12 @@ import warnings
 from collections.abc import Iterable
 from typing import Any
 
-from torchlike import _tensor
 from torchlike._core import dtype as dt
-from torchlike._core.program import record
 from torchlike._core.registry import Op
 from torchlike._tensor import Tensor, apply
 from torchlike._writing import write_into
 from torchlike.autograd.grad_mode import no_grad
+from torchlike.ops.known import is_told_to_nobody
 from torchlike.ops.norms import norm_of
 
 __all__ = ["clip_grad_norm", "clip_grad_norm_", "clip_grad_value_", "clip_grads_with_norm_", "get_total_norm"]
@@ -34,7 +33,7 @@ _SCALED = Op("scaled_gradients", lambda xp, scale, *arrays: [x * scale for x in 
 
 def _alike(tensors: list[Tensor]) -> bool:
     """Whether they are several plain tensors of float32 or float64 and one device, with elements and memory of their own."""
-    if len(tensors) < 2 or _tensor.record is not record:
+    if len(tensors) < 2 or not is_told_to_nobody():
         return False
     first, memory = tensors[0], set()
     for t in tensors:
