@@ -116,8 +116,8 @@ class Host:
         return np.ndarray(layout.shape, kind, self.in_order(), layout.offset * kind.itemsize, [s * kind.itemsize for s in layout.strides])
 
     def view(self, t: Tensor, op: View, statics: tuple, numbers: tuple) -> Tensor | None:
-        """A view of t that is read when somebody looks at it; None where it must be recorded."""
-        if not self.is_apart(t) or op.name in _COMPUTED or not set(map(type, numbers)) <= NUMBERS.keys():
+        """A view of t that is read when somebody looks at it; None where it must be recorded (one of another dtype gets its layout afterwards)."""
+        if not self.is_apart(t) or op.name in _COMPUTED or op.name == "view_dtype" or not set(map(type, numbers)) <= NUMBERS.keys():
             return None
         a = t._value.aval
         plan = op.plan((a, *[NUMBERS[n.__class__] for n in numbers]), statics)
