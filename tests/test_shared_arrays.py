@@ -50,6 +50,7 @@ def _program(torch, seed):
              lambda t: tensors.append(t.reshape(-1) if t.is_contiguous() else t.unsqueeze(0)), see, write_array, lambda t: t.add_(r.randrange(3)), write, pick,
              lambda t: tensors.append(t.clone()), lambda t: arrays.append(t.detach().numpy()), lambda t: tensors.append(t * 2),
              lambda t: tensors.append(t.detach()), lambda t: t.copy_(r.choice(tensors).reshape(-1)[:1].sum()), lambda t: see(r.choice(tensors).sum()),
+             lambda t: tensors.append(t[t.reshape(-1)[:t.shape[0]].argmax()]), lambda t: tensors.append(t.expand(2, *t.shape) if t.dim() < 3 else t),
              lambda t: t.index_add_(0, torch.tensor([0, 0]), torch.ones((2, *t.shape[1:]), dtype=t.dtype)), lambda t: arrays.pop(0) if arrays[1:] else None, derive]
     for _ in range(40):
         step, t = r.choice(steps), r.choice(tensors)
@@ -104,3 +105,47 @@ def test_a_view_sees_what_was_written_after_it_was_made(torch):
     kept = view * 1
     del array
     return first, view, twice, kept, x, (x.t()[1:], x[:, ::2].numpy().strides)
+
+
+@same
+def test_views_at_places_that_are_not_known_yet(torch):
+    array = np.arange(24.0).reshape(2, 3, 4)
+    x = torch.from_numpy(array)
+    last = x[x[:, 0, 0].argmax()]
+    seen = last[1], last[1, 2].item(), last.t()[0]
+    array[1, 1] = 7
+    return *seen, last[1], last.sum().item()
+
+
+@same
+def test_transformations_see_what_was_written_after_a_view_was_looked_at(torch):
+    array = np.arange(24.0).reshape(2, 3, 4)
+    view = torch.from_numpy(array)[0:1]
+    before, one = view.sum().item(), torch.ones((), dtype=torch.float64)
+    array[0] = 7
+    seen = before, torch.vmap(lambda i: (view * i).sum())(one.expand(2)), torch.func.jvp(lambda i: (view * i).sum(), (one,), (one,))
+    array[0] = 8
+    return seen, view.sum().item(), torch.autograd.functional.jacobian(lambda i: (view * i).sum(), one)
+
+
+@same
+def test_modes_are_told_of_views_and_picks(torch):
+    class Told(torch.utils._python_dispatch.TorchDispatchMode):
+        seen: list = []
+
+        def __torch_dispatch__(self, function, types, args=(), kwargs=None):
+            self.seen.append(str(function).removesuffix(".default"))
+            return function(*args, **(kwargs or {}))
+    array = np.zeros((1000, 300), np.float32)
+    x, i = torch.from_numpy(array), torch.tensor([1, 2])
+    with Told() as told:
+        x[2:5], x[i], x.t(), x[5]
+    return told.seen
+
+
+@same
+def test_an_expanded_array_is_not_copied(torch):
+    array = np.arange(3.0)
+    x = torch.from_numpy(array).expand(1 << 40, 3)
+    array[1] = 5
+    return x[7], x[:2].sum().item(), x.shape, x.numpy()[9].tolist()

@@ -26,10 +26,11 @@ from ._core.registry import Op, View
 from ._core.silence import silently
 from ._core.value import Unread, Value, is_tracer, of_array
 from ._storage import Past, Storage
-from ._tensor import Tensor, _new, _special
+from ._tensor import Tensor, _new, _special, is_told_to_nobody
 
 MUCH = 1 << 16  # elements, of which it pays to pick few at once
 FEW = 4  # picked elements are few where these times as many are fewer
+LONG_AGO = -1  # the version that a tensor has seen which must look at the storage's value, having had a snapshot of its own
 _COMPUTED = frozenset(("conj", "negated", "lens"))  # views that show something else than lies in memory
 
 
@@ -45,9 +46,11 @@ class Host:
         self.looked_apart = False  # whether a view was, which then has a snapshot of its own
 
     def look(self, t: Tensor, st: Storage) -> None:
-        """Take over what the user wrote where t lies; where t is a view outside any graph, no more than that."""
-        if not t._chain or not self.is_apart(t) or self._is_lost() or (memory := self.part(t)) is None:
+        """Take over what the user wrote where t lies; where t is a view outside any graph that repeats nothing, no more than that."""
+        if not t._chain or not self.is_apart(t) or self._is_lost() or (memory := self.part(t)) is None or memory.size > self.array.size:
             self.sync(st)
+            if self.looked_apart and t._chain:
+                t._seen = LONG_AGO
             return
         v = t._value
         if t._seen != st.version or v.array is None or not _same(memory, np.asarray(v.array)):
@@ -83,10 +86,10 @@ class Host:
 
     @staticmethod
     def is_apart(t: Tensor) -> bool:
-        """Whether nothing but its memory says what t shows: no graph, no transformation."""
+        """Whether nothing but its memory says what t shows, at a known place, and nobody is told of operations: no graph, no transformation, no mode."""
         v, base = t._value, t._base
-        return (t._edge is None and (base is None or base._edge is None) and v.__class__ is Value and not is_tracer(v.array)
-                and program.state.capture is None and program.state.program.__class__ is program.Program)
+        return (t._edge is None and (base is None or base._edge is None) and not t._unplaced and v.__class__ is Value and not is_tracer(v.array)
+                and program.state.capture is None and program.state.program.__class__ is program.Program and is_told_to_nobody())
 
     def _is_lost(self) -> bool:
         """Whether nobody else can reach the array."""
@@ -105,10 +108,10 @@ class Host:
         return np.lib.stride_tricks.as_strided(array, (size,), (array.itemsize,))
 
     def part(self, t: Tensor) -> np.ndarray | None:
-        """The memory that t shows; None where it shows something else, or where that is not known."""
+        """The memory that t, whose place is known, shows; None where it shows something else."""
         if not t._chain:
             return self.array
-        if not self.array.size or t._unplaced or any(op.name in _COMPUTED for op, _, _ in t._chain):
+        if not self.array.size or any(op.name in _COMPUTED for op, _, _ in t._chain):
             return None
         layout, kind = t._strided(), t._value.aval.dtype.np  # a view of parts or bits counts its layout in its own elements
         if 0 in layout.shape:
@@ -125,7 +128,7 @@ class Host:
         out._value = Value(plan.outs[0])
         t._shows(out, (op, numbers, statics), op.layout(t._layout or contiguous(a.shape), (*numbers, *statics)))
         memory = self.part(out)
-        if memory is None:
+        if memory is None or memory.size > self.array.size:  # expanded: what reads it need not
             return None
         out._value.epoch = Unread(memory)
         return _special(op, (t, *numbers), out)

@@ -391,8 +391,7 @@ class Tensor(Fields):
 
     def _find_edge(self) -> None:
         """Where in the graph a view is, after writes through aliases."""
-        host = None if self._base is None else self._storage.host
-        if self._base is not None and (host is None or not host.is_apart(self)):
+        if self._base is not None and (self._storage.host is None or not self._storage.host.is_apart(self)):
             self._current()
 
     @requires_grad.setter
@@ -636,6 +635,11 @@ def _put_chain(root: Tensor, chain: tuple, new: Tensor) -> Tensor:
     if len(chain) > 1:
         new = _put_chain(apply(op, (root, *numbers), statics), chain[1:], new)
     return apply(op.put, (root, new, *numbers), statics)
+
+
+def is_told_to_nobody() -> bool:
+    """Whether operations go straight to the program: no forward differentiation, no mode, both of which put their own `record` here."""
+    return record is program.record or getattr(record, "idle", bool)()
 
 
 def apply(op, args, statics: tuple = ()):

@@ -11,14 +11,14 @@ import contextlib
 import gc
 import os
 import threading
-from collections.abc import Callable, Iterable, Iterator
-from typing import NamedTuple
+from collections.abc import Callable, Iterator
 
 import numpy as np
 
 from . import device as _device
 from . import executor, history, host, precision
 from .aval import BOOL, COMPLEX, FLOAT, INT, NUMBERS, Aval
+from .checks import Check, check_later, raise_failed, raise_failed_checks
 from .loops import Loop
 from .registry import Op, View, any_precise_plan, clear_plans, two_devices
 from .silence import silently
@@ -125,14 +125,6 @@ class OtherDevice(Exception):
     """An operation on another device than the current program's."""
 
 
-class Check(NamedTuple):
-    """What must be true of a program's results: `error(found's array)` is raised where the bool `ok` is not."""
-
-    ok: Value
-    error: Callable[..., Exception]
-    found: Value | None = None
-
-
 def raise_lost(v: Value):
     failure = v.ref if isinstance(v.ref, BaseException) else RuntimeError("this tensor's value was lost: the program that computes it did not finish")
     raise failure.with_traceback(None)
@@ -153,8 +145,6 @@ lock = threading.RLock()
 _new = object.__new__
 BY_LENGTH = "program length"  # why a program ended
 SEALED = "sealed"  # epoch of a Value that has an array, which a traced call must not look at: see _tracing.py
-MOST_CHECKS = 64  # that wait for an observation, before the older ones are looked at
-_waiting_checks: list[Check] = []
 
 
 def record(op: Op, values: list, statics: tuple):
@@ -364,8 +354,7 @@ def _number_kind(v, cls) -> Aval:
 
 def _run_now(op: Op, values, statics):
     """One operation at once: shapes alone on the meta device, or inside a foreign JAX trace."""
-    kinds = {float: FLOAT, int: INT, bool: BOOL, complex: COMPLEX}
-    avals = tuple(None if v is None else v.aval if v.__class__ is Value else kinds[v.__class__] for v in values)
+    avals = tuple(None if v is None else v.aval if v.__class__ is Value else NUMBERS[v.__class__] for v in values)
     if any(a is not None and a.device is _device.META for a in avals) or _device.META in statics:
         plan = op.plan(tuple(_to_meta(a) for a in avals), statics)
         return plan, tuple(Value(a, META_ARRAY) for a in plan.outs)
@@ -437,33 +426,7 @@ def check(ok: Value, error: Callable[..., Exception], found: Value | None = None
     if ok.array is None:
         state.program.checks.append(Check(ok, error, found))
     elif ok.array is not META_ARRAY and not is_tracer(ok.array):
-        _raise_failed(Check(ok, error, found))
-
-
-def check_later(checks: Iterable[Check]) -> None:
-    """Checks whose results are there, or are being computed: nobody waits for them before the next observation."""
-    _waiting_checks.extend(checks)
-    if len(_waiting_checks) > MOST_CHECKS:  # a long loop that looks at nothing; what half of it ago was computed is ready
-        half = MOST_CHECKS // 2
-        _waiting_checks[:half] = filter(_failed, _waiting_checks[:half])
-
-
-def _failed(check: Check) -> bool:
-    return check.ok.array is not None and not np.asarray(check.ok.array).all()
-
-
-def _raise_failed(check: Check) -> None:
-    if _failed(check):
-        raise check.error() if check.found is None else check.error(np.asarray(check.found.array))
-
-
-def raise_failed_checks() -> None:
-    """Called when a value reaches the user: errors that only the data could tell."""
-    if _waiting_checks:
-        waiting = _waiting_checks[:]
-        _waiting_checks.clear()
-        for each in waiting:
-            _raise_failed(each)
+        raise_failed(Check(ok, error, found))
 
 
 def guarded(v: Value, again: Callable[[Value], None]) -> bool:

@@ -6,21 +6,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from .. import _tensor
 from .._core import program
 from .._core.aval import NUMBERS
 from .._core.registry import Elementwise
 from .._core.silence import silently
 from .._core.value import of_array
-from .._tensor import Tensor
+from .._tensor import Tensor, is_told_to_nobody
 
-_record = program.record
 _SIGNED = range(-1 << 63, 1 << 63)
-
-
-def is_told_to_nobody() -> bool:
-    """Whether operations go straight to the program: no forward differentiation, no mode."""
-    return _tensor.record is _record or getattr(_tensor.record, "idle", bool)()
 
 
 def nobody_watches() -> bool:

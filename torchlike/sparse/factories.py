@@ -118,10 +118,9 @@ def sparse_compressed_tensor(compressed_indices: Any, plain_indices: Any, values
     size = as_size(size)
     if pointers.dim() == 2 and others.dim() == 2:
         raise NotImplementedError("Could not run 'aten::sparse_compressed_tensor' with batches of matrices: torchlike has single ones")
-    if INVARIANTS[0] if check_invariants is None else check_invariants:
+    checked = INVARIANTS[0] if check_invariants is None else check_invariants  # always where nothing could be done with such a tensor
+    if checked or pointers.dim() != 1 or others.dim() != 1 or not values.dim() or len(size) != 1 + values.dim() or values.shape[0] != others.shape[0]:
         check_compressed(layout.name, pointers, others, values, size)
-    if pointers.dim() != 1 or others.dim() != 1 or not values.dim() or len(size) != 1 + values.dim() or values.shape[0] != others.shape[0]:
-        check_compressed(layout.name, pointers, others, values, size)  # nothing could be done with such a tensor
     if any(t.dtype not in (dt.int32, dt.int64) for t in (pointers, others)):
         raise RuntimeError(f"compressed_indices and plain_indices must be int32 or int64, but got {pointers.dtype} and {others.dtype}")
     return compressed(cls, pointers, others, _held(values, requires_grad, "SparseCompressedTensor"), size)

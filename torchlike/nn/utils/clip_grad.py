@@ -8,10 +8,9 @@ from typing import Any
 
 from torchlike._core import dtype as dt
 from torchlike._core.registry import Op
-from torchlike._tensor import Tensor, apply
+from torchlike._tensor import Tensor, apply, is_told_to_nobody
 from torchlike._writing import write_into
 from torchlike.autograd.grad_mode import no_grad
-from torchlike.ops.known import is_told_to_nobody
 from torchlike.ops.norms import norm_of
 
 __all__ = ["clip_grad_norm", "clip_grad_norm_", "clip_grad_value_", "clip_grads_with_norm_", "get_total_norm"]
