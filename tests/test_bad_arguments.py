@@ -111,3 +111,22 @@ def test_torch_words(subject, oracle, name):
             WORDS[name](torch)
         errors.append((error.type, str(error.value)))
     assert errors[0] == errors[1]
+
+
+OF_LEAVES = {
+    "leaky_relu": lambda t, n: t.nn.functional.leaky_relu(t.ones(2), n),
+    "dropout": lambda t, n: t.nn.functional.dropout(t.ones(2), n),
+    "isclose rtol": lambda t, n: t.isclose(t.ones(2), t.ones(2), n),
+    "isclose atol": lambda t, n: t.isclose(t.ones(2), t.ones(2), 0.5, n),
+}
+
+
+@pytest.mark.parametrize("name", OF_LEAVES)
+def test_a_number_may_not_be_a_tensor_that_requires_a_gradient(oracle, subject, name):
+    def said(t, needs):
+        try:
+            OF_LEAVES[name](t, t.tensor(0.5, requires_grad=needs))
+        except TypeError as error:
+            return str(error)
+    assert said(oracle, True) == said(subject, True) is not None
+    assert said(oracle, False) is said(subject, False) is None

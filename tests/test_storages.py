@@ -94,3 +94,16 @@ def _gaps_in_another_dtype(torch):
 @pytest.mark.parametrize("program", [_grown_by_set, _grown_by_set_of_a_tensor, _grown_storage, _gaps_in_another_dtype])
 def test_windows_of_storages(subject, oracle, program):
     assert str(program(subject)) == str(program(oracle))
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("make", [lambda t: t.zeros(4, 5, device="meta").storage(), lambda t: t.TypedStorage(3, dtype=t.int16, device="meta"),
+                                  lambda t: t.TypedStorage(device="meta", dtype=t.float32), lambda t: t.UntypedStorage(8, device="meta")])
+def test_without_data_have_nothing_to_read(make):
+    def answer(f, s):
+        try:
+            return f(s)
+        except Exception as error:
+            return type(error).__name__, str(error)
+    for look in (lambda s: s[0], lambda s: s.untyped()[0], lambda s: s.nbytes(), lambda s: s.size(), lambda s: s.data_ptr(), lambda s: s.untyped().tolist()):
+        assert answer(look, make(subject)) == answer(look, make(oracle))

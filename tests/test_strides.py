@@ -161,3 +161,20 @@ def test_gradients_of_layers_that_keep_channels_last(torch, layer):
         y = eval("torch.nn." + layer, {"torch": torch})(x)
         found += [y, *torch.autograd.grad(y, x, torch.ones_like(y, memory_format=torch.contiguous_format))]
     return found
+
+
+@same
+def test_of_channels_last_images_with_sizes_of_one(torch):
+    for shape in ((1, 2, 3, 1), (2, 2, 1, 1), (1, 3, 2, 2), (2, 1, 3, 2)):
+        for order in permutations(range(4)):
+            x = torch.rand([shape[i] for i in order]).permute([order.index(d) for d in range(4)])
+            y = torch.rand(shape).contiguous(memory_format=torch.channels_last)
+            yield [z.stride() for z in (x.relu(), x.exp(), x + y, y * x, torch.addcmul(x, x, y), x > y)]
+
+
+@same
+def test_of_batch_norm_of_channels_last_images_with_sizes_of_one(torch):
+    for train in (True, False):
+        layer = torch.nn.BatchNorm2d(2).train(train)
+        x = torch.arange(6.).reshape(1, 3, 2, 1).permute(0, 2, 1, 3)
+        yield layer(x).stride(), layer(x.contiguous()).stride(), layer(torch.rand(2, 2, 3, 4).contiguous(memory_format=torch.channels_last)).stride()

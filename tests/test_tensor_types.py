@@ -120,3 +120,13 @@ def test_legacy_constructors_do_not_follow_the_default_device(torch):
     with torch.device("meta"):
         made = torch.Tensor(2), torch.Tensor([1.0]), torch.Tensor(), torch.FloatTensor(3), torch.IntTensor([1]), torch.FloatTensor([2.0])
         return [t.device for t in (*made, torch.empty(2))]
+
+
+@pytest.mark.parametrize("name", ["FloatTensor", "LongTensor", "cuda.FloatTensor"])
+def test_nothing_derives_from_a_type(name):
+    said = []
+    for t in (torch, torchlike):
+        with pytest.raises(TypeError) as error:
+            type("Mine", (eval(f"t.{name}", {"t": t}),), {})
+        said.append(str(error.value))
+    assert said[0] == said[1]

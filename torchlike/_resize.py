@@ -5,6 +5,7 @@ from ._core.graph import AccumulateGrad, Identity
 from ._core.layout import Layout, contiguous, contiguous_strides, extent
 from ._core.program import record
 from ._core.registry import OPS
+from ._core.unwritten import content
 from ._storage import Past, Storage, in_order, through, window
 from ._tensor import Tensor
 
@@ -35,7 +36,7 @@ def resize(t: Tensor, shape: tuple[int, ...], strides: tuple[int, ...] | None = 
     st, layout = t._storage, Layout(shape, strides or contiguous_strides(shape), t._strided().offset)
     need, base = extent(layout), t._root()
     if need > st.value.aval.numel:
-        grow(st, need)
+        grow(st, need, unwritten=True)
         base = None
     link = window(st, layout)
     t._value, t._seen = through(st.value, (link,)), st.version
@@ -61,13 +62,13 @@ def _move(t: Tensor) -> None:
     t._ensure_storage()
 
 
-def grow(st: Storage, size: int) -> None:
-    """The storage with zeros behind its elements; tensors that share it find out when they look again."""
+def grow(st: Storage, size: int, unwritten: bool = False) -> None:
+    """The storage with zeros behind its elements (or `content` of what nobody wrote); tensors that share it find out when they look again."""
     if st.host is not None:
         raise RuntimeError("Trying to resize storage that is not resizable")
     a = st.value.aval
     root = st.layout or contiguous(a.shape)
     flat = through(st.value, (in_order(st, a.numel),))
-    more = record(OPS["constant"], [], (0, (size - a.numel,), a.dtype, a.device))[1][0]
+    more = record(OPS["constant"], [], (content(a.dtype) if unwritten else 0, (size - a.numel,), a.dtype, a.device))[1][0]
     st.value, st.layout = record(OPS["cat"], [flat, more], (0,))[1][0], None
     Past.add(st).growths.append((st.version, window(st, root)))

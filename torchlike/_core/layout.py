@@ -165,12 +165,16 @@ def like(a: Layout) -> Layout | None:
 def combined(shape: tuple, inputs: tuple[Layout, ...]) -> Layout | None:
     """The layout of an elementwise result: dimensions in the order in which its inputs have them in memory; None when contiguous.
 
-    The first input in which two dimensions both move decides; among equal strides the longer dimension lies outside."""
-    if all(is_contiguous(a) and a.shape == shape for a in inputs):
-        return None
-    first = inputs[0]
-    if all(a.shape == shape and a.strides == first.strides for a in inputs) and is_dense(first):
-        return Layout(shape, first.strides, 0)
+    Inputs of one shape that are all channels_last make a result that is. Else the first input in which two dimensions both move decides; among equal strides
+    the longer dimension lies outside."""
+    if all(a.shape == shape for a in inputs):
+        if all(map(is_contiguous, inputs)):
+            return None
+        if len(shape) == 4 and all(map(is_channels_last, inputs)):
+            return Layout(shape, channels_last_strides(shape), 0)
+        first = inputs[0]
+        if all(a.strides == first.strides for a in inputs) and is_dense(first):
+            return Layout(shape, first.strides, 0)
     steps = []
     for a in inputs:
         wide = zip((1,) * (len(shape) - len(a.shape)) + a.shape, (0,) * (len(shape) - len(a.shape)) + a.strides, shape)

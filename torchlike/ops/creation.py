@@ -8,6 +8,7 @@ import numpy as np
 from .._arguments import factory_size, refuse_huge
 from .._core import device as dev
 from .._core import dtype as dt
+from .._core import unwritten
 from .._core.errors import class_name
 from .._core.history import warn
 from .._core.registry import Op
@@ -45,6 +46,13 @@ def constant(shape: tuple, value, dtype: dt.dtype, device) -> Tensor:
     """A tensor of one number that is part of the program's structure, so that XLA can fold it."""
     check_size(shape, dtype, device)
     return apply(_constant_op, (), (value, shape, dtype, device))
+
+
+def written(value, dtype: dt.dtype, layout=None):
+    """The number that a factory writes: value; where that is None, what nobody wrote."""
+    if value is not None:
+        return value
+    return unwritten.content(dtype) if layout is None or layout.name == "strided" else 0
 
 
 def filled(shape: tuple, value, dtype: dt.dtype, device) -> Tensor:
@@ -148,8 +156,10 @@ def _constant(name, value):
                 raise RuntimeError(f"device type {dev.canonical(device).type} does not match device type of out parameter ({out.device.type})")
             if layout is not None and layout is not out.layout:
                 raise RuntimeError(f"layout {LAYOUT_NAMES[layout.name]} does not match layout of out parameter ({LAYOUT_NAMES[out.layout.name]})")
-            return _finish(constant(shape, value, dtype_into(out, dtype), out.device), requires_grad, out)
-        return _finish(_zeros_in(layout, constant(shape, value, _float_or_default(dtype), dev.resolve(device)), value), requires_grad)
+            kind = dtype_into(out, dtype)
+            return _finish(constant(shape, written(value, kind), kind, out.device), requires_grad, out)
+        kind = _float_or_default(dtype)
+        return _finish(_zeros_in(layout, constant(shape, written(value, kind, layout), kind, dev.resolve(device)), value), requires_grad)
 
     def made(*size, **kwargs):
         if "size" in kwargs:
@@ -166,13 +176,13 @@ def _constant(name, value):
         t = make(*size, **kwargs)
         return laid_out(t, t, memory_format)
     make.__name__ = make.__qualname__ = made.__name__ = made.__qualname__ = name  # make's in errors of arguments that it does not have
-    made.__doc__ = f"torch.{name}(*size): a tensor of that shape filled with {value}."
+    made.__doc__ = f"torch.{name}(*size): a tensor of that shape filled with {value or 0}."
     return public(method=False)(made)
 
 
 zeros = _constant("zeros", 0)
 ones = _constant("ones", 1)
-empty = _constant("empty", 0)
+empty = _constant("empty", None)
 
 
 @public(method=False)
@@ -208,16 +218,17 @@ def _default_complex() -> dt.dtype:
 def _like(name, value):
     def made(input, *, dtype=None, layout=None, device=None, requires_grad=False, memory_format=None, pin_memory=False):
         a = input._value.aval
-        t = constant(a.shape, value, a.dtype if dtype is None else _check_dtype(dtype), a.device if device is None else dev.canonical(device))
+        kind = a.dtype if dtype is None else _check_dtype(dtype)
+        t = constant(a.shape, written(value, kind, layout), kind, a.device if device is None else dev.canonical(device))
         return of_its_class(input, _finish(_zeros_in(layout, laid_out(t, input, memory_format or preserve_format), value), requires_grad))
     made.__name__ = made.__qualname__ = name
-    made.__doc__ = f"torch.{name}(input): a tensor of input's shape, dtype and device filled with {value}."
+    made.__doc__ = f"torch.{name}(input): a tensor of input's shape, dtype and device filled with {value or 0}."
     return public(method=False)(made)
 
 
 zeros_like = _like("zeros_like", 0)
 ones_like = _like("ones_like", 1)
-empty_like = _like("empty_like", 0)
+empty_like = _like("empty_like", None)
 
 
 @public(method=False)

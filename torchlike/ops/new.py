@@ -8,7 +8,7 @@ from .._core.errors import class_name
 from .._public import called
 from .._tensor import Tensor
 from .aliases import of_its_class, shared
-from .creation import _check_dtype, _empty_check, _finish, constant, filled
+from .creation import _check_dtype, _empty_check, _finish, constant, filled, written
 from .from_data import from_data
 
 
@@ -22,14 +22,15 @@ def _constant_like(name: str, value):
     def f(self, *size, dtype=None, device=None, requires_grad=False, layout=None, pin_memory=False, **kwargs) -> Tensor:
         shape = as_size(*size) if "size" not in kwargs else as_size(kwargs["size"])
         _empty_check(shape)
-        return of_its_class(self, _finish(constant(shape, value, *_kind(self, dtype, device)), requires_grad))
+        kind, place = _kind(self, dtype, device)
+        return of_its_class(self, _finish(constant(shape, written(value, kind), kind, place), requires_grad))
 
     f.__name__ = f.__qualname__ = name
-    f.__doc__ = f"A tensor of {value}s of the given size with self's dtype and device."
+    f.__doc__ = f"A tensor of {value or 0}s of the given size with self's dtype and device."
     setattr(Tensor, name, called(f, method=True))
 
 
-for _name, _value in (("new_zeros", 0), ("new_ones", 1), ("new_empty", 0)):
+for _name, _value in (("new_zeros", 0), ("new_ones", 1), ("new_empty", None)):
     _constant_like(_name, _value)
 
 
@@ -54,13 +55,13 @@ def new(self, *args, **kwargs) -> Tensor:
         raise RuntimeError("Legacy tensor new of the form tensor.new(tensor, device=device) is not supported.  Use torch.as_tensor(...) instead.")
     place = self.device if given is None else dev.canonical(dev.of_kind(given, self.device.type))
     if "size" in kwargs:
-        return constant(as_size(kwargs["size"]), 0, self.dtype, place)
+        return constant(as_size(kwargs["size"]), written(None, self.dtype), self.dtype, place)
     if args and all(isinstance(a, int) for a in args):
-        return constant(tuple(args), 0, self.dtype, place)
+        return constant(tuple(args), written(None, self.dtype), self.dtype, place)
     if not args:
         return constant((0,), 0, self.dtype, place)
     if isinstance(args[0], tuple) and hasattr(args[0], "numel"):
-        return constant(tuple(args[0]), 0, self.dtype, place)
+        return constant(tuple(args[0]), written(None, self.dtype), self.dtype, place)
     if hasattr(args[0], "untyped"):  # a storage: the tensor looks into its memory
         if getattr(args[0], "dtype", self.dtype) is not self.dtype:
             raise RuntimeError(f"Expected a Storage of type {self.dtype.short} or an UntypedStorage, but got type {args[0].dtype.short} for argument 1 'storage'")

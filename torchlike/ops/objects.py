@@ -150,7 +150,7 @@ def _as_subclass(self, cls) -> Tensor:
 def _tensor_new(cls, *args, **kwargs):
     """torch.Tensor(...): sizes make an uninitialised tensor, a sequence becomes float data; another tensor is shared."""
     from .._core import device as dev
-    from .creation import _empty_check, constant
+    from .creation import _empty_check, constant, written
     from .from_data import from_data
     given = kwargs.pop("device", None)
     device = dev.resolve("cpu" if given is None else dev.of_kind(given, "cpu"))  # also where another device is the default
@@ -168,9 +168,9 @@ def _tensor_new(cls, *args, **kwargs):
         made = constant((0,), 0, kind, device)
     elif all(isinstance(a, int) for a in args):
         _empty_check(args)
-        made = constant(tuple(args), 0, kind, device)
+        made = constant(tuple(args), written(None, kind), kind, device)
     elif len(args) == 1 and isinstance(args[0], tuple) and hasattr(args[0], "numel"):
-        made = constant(tuple(args[0]), 0, kind, device)
+        made = constant(tuple(args[0]), written(None, kind), kind, device)
     elif len(args) == 1 and hasattr(args[0], "untyped"):
         from .storages import stored
         if getattr(args[0], "dtype", kind) is not kind:

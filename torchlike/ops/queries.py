@@ -221,6 +221,9 @@ def isclose(input, other: Tensor, rtol: float = 1e-5, atol: float = 1e-8, equal_
     """|input - other| <= atol + rtol * |other|."""
     if input.dtype is not other.dtype:
         raise RuntimeError(f"{input.dtype.short} did not match {other.dtype.short}")
+    for k, (x, argument) in enumerate(((rtol, "rtol"), (atol, "atol")), 3):
+        if isinstance(x, Tensor) and x.requires_grad:  # a gradient would be lost
+            raise TypeError(f"isclose(): argument '{argument}' (position {k}) must be float, not Tensor")
     if rtol < 0:
         raise RuntimeError(f"rtol must be greater than or equal to zero, but got {rtol}")
     if atol < 0:

@@ -22,7 +22,7 @@ from .._public import public
 from .._tensor import Tensor, apply
 from .blocks import BLOCK
 from .complex_parts import joined
-from .creation import _arange_op, _check_dtype, _empty_check, _finish, constant, dtype_into, strided_only
+from .creation import _arange_op, _check_dtype, _empty_check, _finish, constant, dtype_into, strided_only, written
 from .from_data import from_numpy, place
 from .joining import cat
 from .pointwise import _plain_number, fused, number
@@ -219,18 +219,18 @@ def strided_memory(shape: tuple, strides: tuple, dtype, device) -> Tensor:
     if any(s < 0 for s in strides):
         raise RuntimeError(f"Storage size calculation overflowed with sizes={list(shape)} and strides={list(strides)}")
     if 0 in shape or is_dense(Layout(shape, strides, 0)):
-        return _strided(constant(shape, 0, dtype, device), shape, strides)
+        return _strided(constant(shape, written(None, dtype), dtype, device), shape, strides)
     length = 1 + sum((n - 1) * s for n, s in zip(shape, strides))
     if length * dtype.itemsize >= 1 << 63:
         raise RuntimeError(f"Storage size calculation overflowed with sizes={list(shape)} and strides={list(strides)}")
-    return constant((length,), 0, dtype, device).as_strided(shape, strides).detach()
+    return constant((length,), written(None, dtype), dtype, device).as_strided(shape, strides).detach()
 
 
 @public(method=False)
 def empty_strided(
     size, stride, *, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False
 ) -> Tensor:
-    """Memory of a given shape and strides; its content is zero here, and undefined in torch."""
+    """Memory of a given shape and strides; its content is undefined in torch, and zero here (`_core.unwritten`)."""
     strided_only(layout, "empty_strided")
     kind = dt.get_default_dtype() if dtype is None else _check_dtype(dtype)
     return _finish(strided_memory(as_size(size), as_size(stride), kind, dev.resolve(device)), requires_grad)

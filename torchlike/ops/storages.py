@@ -125,7 +125,13 @@ class UntypedStorage(StorageBase):
         """The first `nbytes` of a file, read where somebody looks; shared: writes go to the file."""
         return UntypedStorage._of(from_file(filename, shared, nbytes, dtype=dt.uint8)._ensure_storage())
 
+    def _readable(self) -> None:
+        """NotImplementedError where there is no data."""
+        if self.device.type == "meta":
+            raise NotImplementedError("Not available for 'meta' device type")
+
     def _bytes(self) -> np.ndarray:
+        self._readable()
         if self._cell in _emptied:
             return np.zeros(0, np.uint8)
         layout = self._cell.layout
@@ -195,6 +201,7 @@ class UntypedStorage(StorageBase):
         return self
 
     def __getitem__(self, i):
+        self._readable()
         if isinstance(i, slice):
             if i.step not in (None, 1):
                 raise RuntimeError(f"Trying to slice with a step of {i.step}, but only a step of 1 is supported")
@@ -213,7 +220,7 @@ class UntypedStorage(StorageBase):
         return iter(self.tolist())
 
     def tolist(self) -> list[int]:
-        return self._bytes().tolist()
+        return self._bytes().tolist() if self.nbytes() else []
 
     def new(self) -> UntypedStorage:
         return UntypedStorage(0, device=self.device)
@@ -397,6 +404,9 @@ class TypedStorage(metaclass=_TypedMeta):
         return f"torch.{self.dtype.short}Storage"
 
     def tolist(self) -> list:
+        if not self.size():
+            return []
+        self._untyped_storage._readable()
         return self._flat().tolist()
 
     def resizable(self) -> bool:
@@ -412,6 +422,7 @@ class TypedStorage(metaclass=_TypedMeta):
         return iter(self.tolist())
 
     def __getitem__(self, i: int):
+        self._untyped_storage._readable()
         if isinstance(i, slice):
             raise RuntimeError("slices are only supported in UntypedStorage.__getitem__")
         n = self.size()

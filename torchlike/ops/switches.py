@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 
-from .._core import history, processor, program
+from .._core import history, processor, program, unwritten
 from .._core.device import default_device, device
 from .._core.errors import class_name
 from .._public import FUNCTIONS, called, public
@@ -24,7 +24,7 @@ def use_deterministic_algorithms(mode, *, warn_only=False) -> None:
         raise TypeError(f"_set_deterministic_algorithms(): argument 'mode' (position 1) must be bool, not {class_name(mode)}")
     if not isinstance(warn_only, bool):
         raise TypeError(f"_set_deterministic_algorithms(): argument 'warn_only' must be bool, not {class_name(warn_only)}")
-    _state["mode"], _state["warn_only"] = (1 if warn_only else 2) if mode else 0, warn_only
+    _state["mode"], _state["warn_only"], unwritten.deterministic = (1 if warn_only else 2) if mode else 0, warn_only, mode
 
 
 @public(method=False)
@@ -56,7 +56,7 @@ def set_deterministic_debug_mode(debug_mode: int | str) -> None:
         debug_mode = _MODES.index(debug_mode)
     if not 0 <= debug_mode <= 2:
         raise RuntimeError(f"invalid value of debug_mode, expected 0, 1, or 2, but got {debug_mode}")
-    _state["mode"], _state["warn_only"] = int(debug_mode), debug_mode == 1
+    _state["mode"], _state["warn_only"], unwritten.deterministic = int(debug_mode), debug_mode == 1, debug_mode > 0
 
 
 @public(method=False)

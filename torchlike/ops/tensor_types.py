@@ -12,7 +12,7 @@ from .._core import dtype as dt
 from .._public import FUNCTIONS
 from .._tensor import Size, Tensor
 from .aliases import shared
-from .creation import constant
+from .creation import constant, written
 from .from_data import from_data
 
 _DTYPES = (dt.bool_, dt.uint8, dt.int8, dt.int16, dt.int32, dt.int64, dt.float16, dt.bfloat16, dt.float32, dt.float64)
@@ -27,6 +27,12 @@ class tensortype(type):  # noqa: N801  (torch's name)
     def __instancecheck__(cls, instance: Any) -> bool:
         return isinstance(instance, Tensor) and instance.dtype is cls.dtype and not instance._sparse and instance.device.type == cls.kind
 
+    def __new__(mcs, name: str, bases: tuple, namespace: dict) -> tensortype:
+        """TypeError where a program derives from one of the types."""
+        if bases:
+            raise TypeError(f"type '{bases[0].__module__}.{bases[0].__name__}' is not an acceptable base type")
+        return super().__new__(mcs, name, bases, namespace)
+
     def need(cls) -> None:
         """TypeError unless there are devices of this kind: programs ask so whether they may use one."""
         if cls.kind == "cuda" and not dev.cuda_available():
@@ -39,7 +45,7 @@ class tensortype(type):  # noqa: N801  (torch's name)
         cls.need()
         place = dev.canonical(cls.kind if device is None else dev.of_kind(device, cls.kind))
         if not args or all(isinstance(a, int) for a in args):
-            return constant(args or (0,), 0, cls.dtype, place)
+            return constant(args or (0,), written(None, cls.dtype), cls.dtype, place)
         if len(args) > 1:
             kinds = ", ".join(type(a).__name__ for a in args)
             raise TypeError(f"new() received an invalid combination of arguments - got ({kinds})")
@@ -50,7 +56,7 @@ class tensortype(type):  # noqa: N801  (torch's name)
                                    "Use torch.tensor(...) or torch.as_tensor(...) instead.")
             return shared(data, cls.dtype, place)
         if isinstance(data, Size):
-            return constant(as_size(data), 0, cls.dtype, place)
+            return constant(as_size(data), written(None, cls.dtype), cls.dtype, place)
         if isinstance(data, str):
             raise TypeError("new(): invalid data type 'str'")
         from .storages import TypedStorage, UntypedStorage, stored  # storages are made of these types

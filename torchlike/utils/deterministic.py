@@ -1,3 +1,21 @@
-"""torch.utils.deterministic. New memory is always filled here, with zeros, so the switch has nothing to turn off."""
+"""torch.utils.deterministic: whether memory that nobody wrote is filled while deterministic algorithms are asked for."""
+import sys as _sys
+import types as _types
 
-fill_uninitialized_memory = True
+from .._core import unwritten as _unwritten
+
+
+class _Switch(_types.ModuleType):
+    @property
+    def fill_uninitialized_memory(self) -> bool:
+        """Whether `torch.empty` and its kin give NaN, or the largest integer, under `torch.use_deterministic_algorithms`; they give zeros otherwise."""
+        return _unwritten.fills
+
+    @fill_uninitialized_memory.setter
+    def fill_uninitialized_memory(self, mode: bool) -> None:
+        if type(mode) is not bool:
+            raise TypeError(f"fill_uninitialized_memory must be a bool, but got {type(mode)}")
+        _unwritten.fills = mode
+
+
+_sys.modules[__name__].__class__ = _Switch

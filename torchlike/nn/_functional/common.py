@@ -9,7 +9,7 @@ from ..._core import program
 from ..._core.errors import class_name
 from ..._core.halves import converted
 from ..._core.history import warn
-from ..._core.layout import Layout, channels_last_strides, suggests_channels_last
+from ..._core.layout import Layout, channels_last_strides, is_channels_last, is_contiguous, suggests_channels_last
 from ..._core.registry import Op
 from ..._tensor import Tensor, apply
 from ..._writing import write_into
@@ -25,9 +25,10 @@ def need(x, name: str, argument: str = "input", position: int = 1) -> Tensor:
     return x
 
 
-def keep_format(result: Tensor, *inputs: Tensor, ranks: tuple[int, ...] = (4, 5)) -> Tensor:
-    """`result`, with the strides of channels_last where an input with that many dimensions has them."""
-    if any(_of_format(x, ranks) for x in inputs):
+def keep_format(result: Tensor, *inputs: Tensor, ranks: tuple[int, ...] = (4, 5), by_elements: bool = False) -> Tensor:
+    """`result`, with the strides of channels_last where an input with that many dimensions has them; `by_elements` also where only a dimension of size 1
+    has another stride."""
+    if any(_of_format(x, ranks) or by_elements and _lies_so(x, ranks) for x in inputs):
         shape = result._aval.shape
         if result._storage is not None:  # a view
             result = result.clone()
@@ -42,6 +43,10 @@ def _of_format(x: Tensor, ranks: tuple[int, ...]) -> bool:
     return x._layout is not None and len(x._layout.shape) in ranks and suggests_channels_last(x._layout)
 
 
+def _lies_so(x: Tensor, ranks: tuple[int, ...]) -> bool:
+    return x._layout is not None and len(x._layout.shape) in ranks and is_channels_last(x._layout) and not is_contiguous(x._layout)
+
+
 def gradient_format(first: Tensor, input: Tensor, ranks: tuple[int, ...] = (4, 5)) -> Tensor:
     """`first`, the result of the first of a formula's operations: the gradient that this one makes of its own has the strides of channels_last where
     `input`, which it was made of, has them."""
@@ -54,7 +59,7 @@ def scalar(x, name: str, argument: str, position: int):
     """x as a Python number, or torch's TypeError."""
     if x.__class__ is float or x.__class__ is int:
         return x
-    if isinstance(x, Tensor) and not x.ndim:
+    if isinstance(x, Tensor) and not x.ndim and not x.requires_grad:  # a gradient would be lost
         x = x.item()
     x = number(x)
     if not isinstance(x, (int, float)):

@@ -16,6 +16,8 @@ from .common import finish, need
 def _check(p: float) -> None:
     if p < 0.0 or p > 1.0:
         raise ValueError(f"dropout probability has to be between 0 and 1, but got {p}")
+    if isinstance(p, Tensor) and p.requires_grad:  # a gradient would be lost
+        raise TypeError("dropout(): argument 'p' (position 2) must be float, not Tensor")
 
 
 def _floating(dtype: dt.dtype) -> dt.dtype:

@@ -274,7 +274,7 @@ def batch_norm_moments(input: Tensor, running_mean, running_var, weight, bias, t
             if t is None:
                 raise RuntimeError(f"{name} must be defined in evaluation mode")
         _refuse_tangents(input, running_mean, running_var)
-        return keep_format(apply(BATCH_NORM_EVAL, (input, weight, bias, running_mean, running_var), (float(eps),)), input), None, None
+        return keep_format(apply(BATCH_NORM_EVAL, (input, weight, bias, running_mean, running_var), (float(eps),)), input, by_elements=True), None, None
     if (running_mean is None) != (running_var is None):
         raise ValueError("running_mean and running_var must either both be None or neither be None")
     y, mean, var = apply(BATCH_NORM, (input, weight, bias), (float(eps),))
@@ -285,7 +285,7 @@ def batch_norm_moments(input: Tensor, running_mean, running_var, weight, bias, t
             moved = apply(_RUNNING, (running_mean, running_var, mean, var, float(momentum), n / max(n - 1, 1)))
             running_mean._assign(moved[0])
             running_var._assign(moved[1])
-    return keep_format(y, input), mean, var
+    return keep_format(y, input, by_elements=True), mean, var
 
 
 def batch_norm(input: Tensor, running_mean, running_var, weight=None, bias=None, training: bool = False, momentum: float = 0.1,
