@@ -89,3 +89,31 @@ def test_a_module_with_backward_hooks_is_not_traced():
             torch.jit.trace(model, torch.ones(1, 2))
         return str(error.value)
     assert refused(subject) == refused(oracle)
+
+
+def test_a_traced_function_runs_as_it_is_called():
+    """Under the caller's grad mode, so that it may take gradients itself."""
+    def modes(t):
+        seen = []
+
+        def slope(x):
+            seen.append(t.is_grad_enabled())
+            return x * 2
+
+        class Layer(t.nn.Module):
+            def forward(self, x):
+                return slope(x)
+        for traced in (slope, Layer()):
+            t.jit.trace(traced, (t.ones(2),), check_trace=False)
+            with t.no_grad():
+                t.jit.trace(traced, (t.ones(2),), check_trace=False)
+        return seen
+    assert modes(subject) == modes(oracle) == [True, False, True, False]
+
+
+@pytest.mark.parametrize("args", [("a\nb", "c", "d"), ("a", None), (None, "b"), (None, None, "x"), ("", "")])
+def test_tracing_check_error(args):
+    def said(t):
+        error = t.jit.TracingCheckError(*args)
+        return str(error), error.message, type(error).__module__, type(error).__mro__[1]
+    assert said(subject) == said(oracle)

@@ -301,3 +301,28 @@ def test_gram_matrices_without_full_rank_have_a_last_pivot(which):
         p, lower, upper = torchlike.lu_unpack(lu, pivots)
         assert torchlike.allclose(p @ lower @ upper, gram, atol=1e-4)
         assert lu.dtype is torchlike.float32
+
+
+INTEGER_PRODUCTS = {
+    "int8": lambda t, i: t._int_mm(i(3, 4), i(4, 2)), "uint8": lambda t, i: t._int_mm(i(3, 4).to(t.uint8), i(4, 2)), "no rows": lambda t, i: t._int_mm(i(0, 4), i(4, 2)),
+    "no columns": lambda t, i: t._int_mm(i(3, 0), i(0, 2)), "transposed": lambda t, i: t._int_mm(i(4, 3).t(), i(2, 4).t()),
+    "long": lambda t, i: t._int_mm(i(17, 4000).fill_(-128), i(4000, 8).fill_(-128)), "out": lambda t, i: t._int_mm(i(3, 4), i(4, 2), out=t.zeros(3, 2, dtype=t.int32)),
+    "other shapes": lambda t, i: t._int_mm(i(3, 4), i(3, 2)),
+    "int32": lambda t, i: t._int_mm(i(3, 4).int(), i(4, 2)), "two uint8": lambda t, i: t._int_mm(i(3, 4), i(4, 2).to(t.uint8)),
+    "a vector": lambda t, i: t._int_mm(i(3), i(3, 2)), "times a vector": lambda t, i: t._int_mm(i(3, 4), i(4)), "float": lambda t, i: t._int_mm(i(3, 4).float(), i(4, 2))}
+
+
+@pytest.mark.parametrize("name", INTEGER_PRODUCTS)
+@TIERS
+def test_products_of_bytes(which, name, oracle, subject):
+    def found(t):
+        def drawn(*shape):
+            t.manual_seed(2)
+            return t.randint(-128, 128, shape).to(t.int8)
+        try:
+            made = INTEGER_PRODUCTS[name](t, drawn)
+            return str(made.dtype), made.tolist()
+        except Exception as error:
+            return type(error).__name__, str(error).splitlines()[0]
+    with tier(which):
+        assert found(subject) == found(oracle)

@@ -21,7 +21,7 @@ from .script import (  # noqa: F401
     unused,
 )
 from .strategies import ScriptFunction, fuser, optimized_execution, set_fusion_strategy  # noqa: F401
-from .trace import TracerWarning, fork, freeze, optimize_for_inference, trace, trace_module, wait  # noqa: F401
+from .trace import TracerWarning, TracingCheckError, fork, freeze, optimize_for_inference, trace, trace_module, wait  # noqa: F401
 
 __all__ = ["Error", "ScriptFunction", "ScriptModule", "annotate", "export", "fork", "freeze", "ignore", "interface", "isinstance", "load",
            "optimize_for_inference", "save", "script", "script_if_tracing", "set_fusion_strategy", "trace", "trace_module", "unused", "wait"]

@@ -22,13 +22,34 @@ class TracerWarning(Warning):
         warnings.filterwarnings("ignore", category=TracerWarning, module=r"torch(like)?\.(?!jit)")
 
 
+class TracingCheckError(Exception):
+    """PyTorch's error where a second trace is not the first one again. What is traced here runs anew at each call, so nothing raises it."""
+
+    __module__ = "torch.jit._trace"
+
+    def __init__(self, graph_diff_error: str | None, tensor_compare_error: str | None, extra_msg: str | None = None) -> None:
+        lines = ["Tracing failed sanity checks!"]
+        if extra_msg is not None:
+            lines.append(extra_msg)
+        if graph_diff_error is not None:
+            lines += ["ERROR: Graphs differed across invocations!", _indented(graph_diff_error)]
+        if tensor_compare_error is not None:
+            lines += ["ERROR: Tensor-valued Constant nodes differed in value across invocations. This often indicates that the tracer has "
+                      "encountered untraceable code.", _indented(tensor_compare_error)]
+        self.message = "\n".join(lines) + "\n"
+        super().__init__(self.message)
+
+
+def _indented(text: str) -> str:
+    return "\n".join("\t" * bool(line) + line for line in text.split("\n"))
+
+
 def trace(func: T, example_inputs: Any = None, optimize: Any = None, check_trace: bool = True, check_inputs: Any = None, check_tolerance: float = 1e-5,
           strict: bool = True, *, example_kwarg_inputs: dict | None = None, **internal: Any) -> T:
     """Calls func with the example inputs, as PyTorch does, and returns it: here what depends on the inputs stays so.
 
     A module can then be saved (`save`, torch.jit.save): the file has what it does for the example inputs, as PyTorch's has.
     """
-    from ..autograd.grad_mode import no_grad
     given, named = _given(example_inputs), dict(example_kwarg_inputs or {})
     owner = getattr(func, "__self__", None)
     if isinstance(owner, Module):
@@ -37,8 +58,7 @@ def trace(func: T, example_inputs: Any = None, optimize: Any = None, check_trace
         func = owner
     if isinstance(func, Module):
         return _traced(func, {"forward": (given, named)})
-    with no_grad():
-        func(*given, **named)
+    func(*given, **named)
     return func
 
 
@@ -61,14 +81,12 @@ def _given(example: Any) -> tuple:
 
 
 def _traced(mod: Module, examples: Examples) -> Module:
-    from ..autograd.grad_mode import no_grad
     refuse_uninitialized(mod)
     hooked = next((m for m in mod.modules() if m._backward_hooks), None)
     if hooked is not None:
         raise ValueError(f"Modules that have backward hooks assigned can't be compiled: {hooked}")
     for name, (args, kwargs) in examples.items():
-        with no_grad():
-            (mod if name == "forward" else getattr(mod, name))(*args, **kwargs)
+        (mod if name == "forward" else getattr(mod, name))(*args, **kwargs)
     remember(mod, examples)
     return mod
 

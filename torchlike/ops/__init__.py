@@ -17,6 +17,7 @@ from . import (  # noqa: F401
     index_slices,
     indexing,
     integer_maths,
+    integer_products,
     joining,
     layouts,
     linalg_factor,
