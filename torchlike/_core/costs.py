@@ -21,6 +21,17 @@ SECONDS_PER_SCATTER = 0.1  # an operation that XLA's CPU backend makes a loop ov
 _PRODUCTS = frozenset((
     "mm", "bmm", "grouped_mm", "matmul", "unrounded_matmul", "linear", "linear_alone", "einsum", "euclidean_dist", "convolution", "conv_transpose", "attention",
     "fused_attention", "scaled_dot_product_attention", "lstm_sequence", "gru_sequence", "rnn_sequence", "linear_cross_entropy", "linear_cross_entropy_training"))
+# Operations whose NumPy form loses many times its units of work, or nothing, as XLA's own is no quicker: times their work counts in what compiling
+# saves (a core, megabytes of float32, benchmarks/operation_cases.py in both tiers)
+_SAVED = {
+    "erf": 2.5, "erfc": 15, "lgamma": 7, "digamma": 3, "digamma_backward": 14, "polygamma": 30, "polygamma_backward": 80, "special_zeta": 50,
+    "i0": 40, "special_i1": 40, "special_ndtr": 10, "special_log_ndtr": 18, "special_erfcx": 22, "special_entr": 3,
+    "gelu": 3.5, "gelu_backward": 2.2, "expm1": 2.4, "log1p": 2.2, "sinh": 2, "acosh": 3.4, "atanh": 2, "hypot": 2.6, "remainder": 2.4, "floor_divide": 4,
+    "softplus": 2.3, "celu": 2, "argmax": 3, "median_dim": 4, "logcumsumexp_backward": 10, "topk": 15, "searchsorted": 20, "cdist": 50, "cdist_backward": 20,
+    "max_pool_backward": 7, "grid_sampler_2d_backward": 18,
+    "sinc": 0, "sinc_backward": 0, "log2": 0, "pow": 0, "mode": 0, "sort": 0, "argsort": 0, "isin": 0, "igamma": 0, "igammac": 0, "standard_gamma": 0,
+    "special_bessel_j0": 0,
+}
 _SCATTERS = frozenset(("scatter", "scatter_reduce", "masked_scatter", "index_put", "index_write", "gather_backward", "index_backward", "embedding_backward"))
 
 
@@ -29,11 +40,11 @@ def program_seconds(plans: list, device) -> float:
     return PROGRAM_COMPILE + sum(compile_seconds(plan, device) for plan in plans)
 
 
-def gain(plans: list, work: float, device) -> float:
+def gain(plans: list, device) -> float:
     """Seconds that a run saves by being compiled: on another device, all that the host takes."""
     if not plans:  # a traced call that recorded nothing, whose program has no device
         return -DISPATCH
-    seconds = NUMPY_WORK * work if device.type == "cpu" else sum(map(host_seconds, plans))
+    seconds = NUMPY_WORK * sum(map(saved_work, plans)) if device.type == "cpu" else sum(map(host_seconds, plans))
     return NUMPY_OP * sum(map(operations, plans)) + seconds - DISPATCH
 
 
@@ -85,6 +96,12 @@ def multiply_adds(plan) -> float:
         return 0
     sizes = sorted([a.numel for a in (*filter(None, plan.avals), *plan.outs)])
     return math.sqrt(math.prod(sizes[-3:])) * (1 + isinstance(plan.op, BackwardOp))
+
+
+def saved_work(plan) -> float:
+    """The units of work that compiling an operation saves."""
+    factor = _SAVED.get(plan.op.name, 1)
+    return factor and factor * work(plan)
 
 
 def work(plan) -> float:

@@ -116,7 +116,7 @@ class ProgramInfo:
         self.lives: set[int] = set()
         plans = [s.plan for s in self.steps]
         self.work = sum(map(costs.work, plans))
-        self.gain = costs.gain(plans, self.work, device)
+        self.gain = costs.gain(plans, device)
         self.looked_on_disk = False
         self.compile_seconds = costs.program_seconds(plans, device)
         self.eager = any(s.plan.op.eager_compilation for s in self.steps)

@@ -18,6 +18,8 @@ from .linalg_solve import inv, solve
 from .matmul import matmul, multi_dot
 from .ranges import eye
 
+_SHORT, _MANY = 1 << 8, 1 << 14  # a Kronecker product's elements in a row of the second matrix, and in all
+
 
 def _exp(xp, a):
     wide = a.astype(np.float32) if a.dtype.itemsize == 2 else a
@@ -89,6 +91,11 @@ def kron(input, other: Tensor) -> Tensor:
         need_tensor(other, "kron", "'other' (position 2)")
     n = max(input.ndim, other.ndim)
     a, b = [1] * (n - input.ndim) + list(input.shape), [1] * (n - other.ndim) + list(other.shape)
+    if input.ndim and other.ndim and b[-1] < _SHORT and math.prod(a) * math.prod(b) >= _MANY:  # by rows, which NumPy takes one at a time
+        long = a[-1] * b[-1]
+        left = input.reshape(*a, 1).expand(*a, b[-1]).reshape([*[x for s in a[:-1] for x in (s, 1)], long])
+        right = other.reshape(*b[:-1], 1, b[-1]).expand(*b[:-1], a[-1], b[-1]).reshape([*[x for s in b[:-1] for x in (1, s)], long])
+        return (left * right).reshape([x * y for x, y in zip(a, b)])
     left = input.reshape([x for s in a for x in (s, 1)])
     right = other.reshape([x for s in b for x in (1, s)])
     return (left * right).reshape([x * y for x, y in zip(a, b)])

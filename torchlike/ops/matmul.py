@@ -17,6 +17,7 @@ from .._core.history import warn
 from .._core.registry import Elementwise, Op
 from .._public import named, public
 from .._tensor import Tensor, apply
+from . import exact_products
 from .elements import held, plain_number
 from .pointwise import conj
 
@@ -29,6 +30,8 @@ def wide(xp, *arrays):
 def _mm(xp, x, y):
     if xp is np and (x.dtype.itemsize < 4 or y.dtype.itemsize < 4):
         x, y = widened(x), widened(y)
+    if x.dtype.kind in "iu":
+        return exact_products.product(x, y) if xp is np else exact_products.product_xla(x, y)
     return xp.matmul(x, y)
 
 

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import math
+from functools import partial
 
 import jax
 import numpy as np
@@ -23,6 +24,7 @@ from .basic import without_imaginary
 from .choosing import choose
 from .creation import _check_dtype
 from .elements import plain_number
+from .lanes import by_lanes
 from .named_results import named_result
 from .quotients import over
 from .totals import product, total
@@ -55,6 +57,8 @@ def _sum(xp, x, dims, keepdim, dtype):
         return np.asarray(total(x, dims, keepdim))
     if xp is np and x.dtype == np.float16 and dtype.np == np.float16:
         return cast(np, np.asarray(total(cast(np, x, _FLOAT32), dims, keepdim)), dtype.np)
+    if xp is not np and dtype.np.kind in "iu" and x.dtype.kind in "iu":
+        return by_lanes(x.astype(dtype.np), dims, keepdim, partial(jnp.sum, dtype=dtype.np), jnp.add)
     return cast(xp, x.sum(axis=dims, keepdims=keepdim, dtype=accumulator(dtype.np)), dtype.np)
 
 
@@ -136,7 +140,14 @@ def mean(input, dim=None, keepdim: bool = False, *, dtype=None) -> Tensor:
 def _prod(xp, x, dims, keepdim, dtype):
     if xp is np and x.dtype == dtype.np and x.dtype.kind == "f" and x.dtype.itemsize > 2:
         return np.asarray(product(x, dims, keepdim))
-    return xp.prod(x.astype(accumulator(dtype.np)), axis=dims, keepdims=keepdim, dtype=accumulator(dtype.np)).astype(dtype.np)
+    if xp is np:
+        return np.prod(x.astype(accumulator(dtype.np)), axis=dims, keepdims=keepdim, dtype=accumulator(dtype.np)).astype(dtype.np)
+    return _product(x.astype(accumulator(dtype.np)), dims, keepdim).astype(dtype.np)
+
+
+def _product(x, dims, keepdim):
+    """In a compiled program."""
+    return by_lanes(x, dims, keepdim, partial(jnp.prod, dtype=x.dtype), jnp.multiply)
 
 
 def _prod_vjp(xp, g, x, plan):
@@ -149,7 +160,9 @@ def _prod_vjp(xp, g, x, plan):
         return g
 
     def whole(x):
-        return xp.asarray(product(x, dims, True)) if xp is np and kind.kind == "f" else xp.prod(x, axis=dims, keepdims=True)
+        if xp is not np:
+            return _product(x, dims, True)
+        return np.asarray(product(x, dims, True)) if kind.kind == "f" else np.prod(x, axis=dims, keepdims=True)
 
     def plain(g, x):
         return g * conj(whole(x) / x)

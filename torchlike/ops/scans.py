@@ -14,6 +14,7 @@ from jax import numpy as jnp
 
 from .._arguments import as_dim, as_int
 from .._core import dtype as dt
+from .._core.arrays import cast
 from .._core.errors import class_name
 from .._core.registry import Op
 from .._public import public
@@ -191,13 +192,13 @@ def _scan_shape(a, dim, dtype):
 
 CUMSUM = Op(
     "cumsum",
-    lambda xp, x, dim, dtype: running(xp, x.astype(dtype.np), dim, "cumsum"),
+    lambda xp, x, dim, dtype: running(xp, cast(xp, x, dtype.np), dim, "cumsum"),
     shape=_scan_shape,
     vjp=lambda xp, g, plan: reverse_cumsum(xp, g, plan.statics[0]),
 )
 _CUMPROD = Op(
     "cumprod",
-    lambda xp, x, dim, dtype: running(xp, x.astype(dtype.np), dim, "cumprod"),
+    lambda xp, x, dim, dtype: running(xp, cast(xp, x, dtype.np), dim, "cumprod"),
     shape=_scan_shape,
     vjp=_cumprod_vjp,
 )

@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 from jax import lax
+from jax import numpy as jnp
 
 from .._arguments import as_dim, as_int, as_size, refuse_long
 from .._core import dtype as dt
@@ -17,6 +18,24 @@ from .._core.registry import Op, View
 from .._public import named, public
 from .._tensor import Tensor, apply
 from .known import nobody_watches
+
+SPARSE = 16  # elements per element that is set, from which on setting them one by one is quicker
+
+
+def _spread(base, new, starts, steps):
+    """set_slice with steps as a choice between two arrays: XLA's CPU backend makes a scatter of one element after the other of it."""
+    pads, inside = [], None
+    for axis, (start, step, n, size) in enumerate(zip(starts, steps, new.shape, base.shape)):
+        end = start + (n - 1) * step + 1
+        pads.append((start, size - end, step - 1))
+        if step == 1 and n == size:
+            continue
+        at = lax.broadcasted_iota(np.int32, [size if i == axis else 1 for i in range(base.ndim)], axis) - np.int32(start)
+        there = (at >= 0) & (at < end - start)
+        there = there if step == 1 else there & (lax.rem(at, np.int32(step)) == 0)
+        inside = there if inside is None else inside & there
+    wide = lax.pad(new, np.zeros((), new.dtype), pads)
+    return wide if inside is None else jnp.where(inside, wide, base)
 
 
 def set_slice(xp, base, new, starts, steps=None):
@@ -31,6 +50,8 @@ def set_slice(xp, base, new, starts, steps=None):
         return base
     if steps is None or all(k == 1 for k in steps):
         return lax.dynamic_update_slice(base, new, starts)
+    if new.size * SPARSE >= base.size:
+        return _spread(base, new, starts, steps)
     return base.at[tuple(slice(s, s + (n - 1) * k + 1, k) for s, n, k in zip(starts, new.shape, steps))].set(new)
 
 

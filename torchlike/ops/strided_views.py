@@ -81,6 +81,9 @@ def _unfold_layout(a: Layout, dim, size, step):
 
 def _unfold(xp, x, dim, size, step):
     n = (x.shape[dim] - size) // step + 1
+    if xp is np:  # copied: nobody may write into windows that overlap
+        strides = (*x.strides[:dim], x.strides[dim] * step, *x.strides[dim + 1:], x.strides[dim])
+        return np.lib.stride_tricks.as_strided(x, (*x.shape[:dim], n, *x.shape[dim + 1:], size), strides, writeable=False).copy()
     index = np.arange(n)[:, None] * step + np.arange(size)
     return xp.moveaxis(xp.take(x, index, axis=dim), dim + 1, -1)
 

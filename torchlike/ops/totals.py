@@ -12,23 +12,33 @@ _LONGEST, _SHORTEST = 1 << 11, 1 << 6  # of rows that are summed at once
 _LANES, _MORE_LANES = 1 << 6, 1 << 10  # products side by side: of short rows, of long ones
 
 
+def trailing(shape: tuple, dims: tuple) -> int | None:
+    """How many elements lie side by side that are reduced together, where `dims` are the last dimensions (but for those of size one); None: they are not."""
+    reduced = {d % len(shape) for d in dims}
+    n, side_by_side = 1, True
+    for d in range(len(shape) - 1, -1, -1):
+        if shape[d] == 1:
+            continue
+        if d not in reduced:
+            side_by_side = False
+        elif side_by_side:
+            n *= shape[d]
+        else:
+            return None
+    return n
+
+
 def _rows(x: np.ndarray, dims: tuple) -> np.ndarray | None:
     """x as a matrix whose rows are reduced; None where NumPy's own way is taken."""
     if x.size < MANY or not dims or x.dtype.char not in "fd" or not x.flags.c_contiguous:
         return None
-    dims = sorted(d % x.ndim for d in dims)
-    first = dims[0]
-    if dims != list(range(first, x.ndim)):
-        return None
-    n = 1
-    for d in dims:
-        n *= x.shape[d]
-    return x.reshape(-1, n)
+    n = trailing(x.shape, dims)
+    return None if n is None else x.reshape(-1, n)
 
 
 def _shaped(made: np.ndarray, x: np.ndarray, dims: tuple, keepdims: bool) -> np.ndarray:
-    kept = x.shape[: x.ndim - len(dims)]
-    return made.reshape((*kept, *(1,) * len(dims)) if keepdims else kept)
+    reduced = {d % x.ndim for d in dims}
+    return made.reshape([1 if d in reduced else n for d, n in enumerate(x.shape) if keepdims or d not in reduced])
 
 
 def total(x: np.ndarray, dims: tuple, keepdims: bool) -> np.ndarray:
@@ -60,7 +70,8 @@ def product(x: np.ndarray, dims: tuple, keepdims: bool) -> np.ndarray:
     if rows is None or rows.shape[1] < 4 * _LANES:
         return np.multiply.reduce(x, dims, keepdims=keepdims)
     m, n = rows.shape
-    lanes = _MORE_LANES if n >= _MORE_LANES ** 2 // 32 else _LANES
+    lanes = _MORE_LANES if n >= _MORE_LANES ** 2 // 32 else 2 * _LANES if m >= 2 * _LANES else _LANES
     whole = n - n % lanes
     made = np.multiply.reduce(rows[:, :whole].reshape(m, -1, lanes), 1)
-    return _shaped(np.multiply.reduce(made, 1) * np.multiply.reduce(rows[:, whole:], 1), x, dims, keepdims)
+    made = np.multiply.reduce(made, 1) if m < 2 * _LANES else np.multiply.reduce(np.ascontiguousarray(made.T), 0)
+    return _shaped(made * np.multiply.reduce(rows[:, whole:], 1), x, dims, keepdims)

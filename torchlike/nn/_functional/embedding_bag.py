@@ -9,13 +9,13 @@ from ..._core.history import warn
 from ..._public import named
 from ..._tensor import Tensor, as_tensor_value
 from ...ops.basic import where
+from .bag_sums import bag_sums
 from .common import need
 from .embedding import _renorm_rows, embedding
 
 
-def _cut(input: Tensor, offsets: Tensor, include_last: bool, to_end: bool):
-    """Positions (bags, longest) of each bag's elements in the flat input, and which of them are real. `to_end`: the last bag ends with the input, whatever
-    the last offset says."""
+def _starts(input: Tensor, offsets: Tensor, include_last: bool, to_end: bool) -> tuple[np.ndarray, int]:
+    """Where each bag starts in the flat input, and where the last one ends. `to_end`: that is where the input does, whatever the last offset says."""
     starts = offsets._host_array().astype(np.int64)
     end = input.numel()
     if include_last:
@@ -28,10 +28,20 @@ def _cut(input: Tensor, offsets: Tensor, include_last: bool, to_end: bool):
         raise RuntimeError(f"offsets[0] has to be 0, i.e., the first sequence in the mini-batch has to start from position 0. However, got {first}")
     if starts.size and int(starts.max()) > input.numel():
         raise RuntimeError(f"offsets[-1] can not be greater than input's length {input.numel()} but got offsets[-1] of {int(starts[-1])}")
+    return starts, end
+
+
+def _cut(starts: np.ndarray, end: int) -> tuple[np.ndarray, np.ndarray]:
+    """Positions (bags, longest) of each bag's elements in the flat input, and which of them are real."""
     lengths = np.diff(np.append(starts, end))
     longest = int(lengths.max()) if lengths.size else 0
     real = np.arange(longest) < lengths[:, None]
     return np.where(real, starts[:, None] + np.arange(longest), 0), real
+
+
+def _follow(starts: np.ndarray | None, end: int, input: Tensor) -> bool:
+    """Whether bags are consecutive pieces of the whole input."""
+    return starts is None or starts.size > 0 and end == input.numel() and bool((np.diff(starts) >= 0).all())
 
 
 def _kept(index: Tensor, padding: int, positions: np.ndarray, real: np.ndarray):
@@ -73,9 +83,12 @@ def embedding_bag(input: Tensor, weight: Tensor, offsets: Tensor | None = None, 
                            f"{weight.type()} does not equal {per_sample_weights.type()} (while checking arguments for embedding_bag)")
     if max_norm is not None:
         _renorm_rows(weight, input, max_norm, norm_type)
+    starts, end = (None, 0) if input.ndim == 2 else _starts(input, offsets, include_last_offset, not fast)
+    if mode != "max" and not sparse and not scale_grad_by_freq and padding_idx is None and _follow(starts, end, input) and weight.dtype.category == dt.FLOAT:
+        return bag_sums(weight, input, starts, per_sample_weights, mode == "mean")
     real = None
-    if input.ndim == 1:
-        positions, real = _cut(input, offsets, include_last_offset, not fast)
+    if starts is not None:
+        positions, real = _cut(starts, end)
     elif sparse:
         positions = np.arange(input.numel()).reshape(input.shape)
         real = np.ones(positions.shape, bool)

@@ -93,7 +93,28 @@ def _border_adjoint(xp, g, axis: int, a: int, b: int, mode: str):
     return take(slice(a, a + n)) + placed(before, at) + placed(after, end)
 
 
+def _borders_numpy(x, pads, mode) -> np.ndarray:
+    """Borders of no negative width, written into the result: joining parts copies everything once for each axis."""
+    out = np.empty([n + a + b for n, (a, b) in zip(x.shape, pads)], x.dtype)
+    inner = [slice(a, a + n) for n, (a, _) in zip(x.shape, pads)]
+    out[tuple(inner)] = x
+    for axis, (a, b) in enumerate(pads):
+        n = x.shape[axis]
+
+        def at(start: int, stop: int, axis=axis, step: int = 1) -> np.ndarray:
+            return out[(*inner[:axis], slice(start, stop) if step > 0 else slice(stop - 1, start - 1 if start else None, -1), *inner[axis + 1:])]
+        if a:
+            at(0, a)[...] = at(a, a + 1) if mode == "replicate" else at(a + 1, 2 * a + 1, step=-1) if mode == "reflect" else at(n, n + a)
+        if b:
+            at(a + n, a + n + b)[...] = (at(a + n - 1, a + n) if mode == "replicate" else at(a + n - 1 - b, a + n - 1, step=-1) if mode == "reflect"
+                                         else at(a, a + b))
+        inner[axis] = slice(None)  # what the next axis repeats has these borders
+    return out
+
+
 def _borders(xp, x, pads, mode):
+    if xp is np and min(map(min, pads)) >= 0 and all(n > 0 or not a + b for n, (a, b) in zip(x.shape, pads)):
+        return _borders_numpy(x, pads, mode)
     for axis, (a, b) in enumerate(pads):
         if mode == "circular":  # made of what is left; other borders are made of the whole input
             x = _cropped(x, axis, a, b)

@@ -1,0 +1,35 @@
+"""What compiling saves, by estimate: it decides how long a loop of one operation waits."""
+
+import pytest
+
+import torchlike
+from torchlike._core import costs, executor, program
+from torchlike._core.registry import OPS
+
+
+def _gain(f) -> tuple[float, float]:
+    """Of a program of f(x): what it saves, and of as many units of work."""
+    x = torchlike.rand(1 << 20)
+    x.sum().item()
+    with program.tier("numpy"):
+        for _ in range(3):
+            f(x)._current()
+            program.flush("test")
+    info = next(i for i in reversed(executor.infos) if i.work >= 1 << 20)
+    return info.gain, costs.NUMPY_WORK * info.work
+
+
+@pytest.mark.parametrize(("name", "more"), [("erfc", True), ("gelu", True), ("log1p", True), ("abs", False)])
+def test_dear_operations_are_compiled_sooner(name, more):
+    f = getattr(torchlike, name, None) or getattr(torchlike.nn.functional, name)
+    gain, usual = _gain(f)
+    assert (gain > 1.5 * usual) == more
+
+
+def test_what_xla_does_no_quicker_is_not_compiled():
+    assert _gain(lambda x: torchlike.special.gammainc(x, x))[0] <= 0
+    assert _gain(lambda x: x.sort()[0])[0] <= 0
+
+
+def test_the_table_names_operations():
+    assert {name.removesuffix("_backward") for name in costs._SAVED} <= OPS.keys()
