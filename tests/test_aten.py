@@ -1,6 +1,7 @@
 """torch.ops.aten, torch._C and torch.utils.flop_counter, beside real torch."""
 import copy
 import importlib
+import warnings
 
 import pytest
 
@@ -235,3 +236,35 @@ def test_flops_by_formulas_of_ones_own(subject, oracle):
         del module.flop_registry[aten.erfinv], module.flop_registry[packet]
         return [sorted(c.get_flop_counts()["Global"].values()) for c in (counter, other)], counter.get_total_flops(), asked, refused
     both(subject, oracle, facts)
+
+
+def test_classes_that_take_over_are_told_of_the_operator(oracle, subject):
+    def told(torch):
+        seen = []
+
+        class Mine(torch.Tensor):
+            @classmethod
+            def __torch_function__(cls, func, types, args=(), kwargs=None):
+                seen.append((str(func), type(func).__name__, [t.__name__ for t in types]))
+                return super().__torch_function__(func, types, args, kwargs or {})
+
+        class Other:
+            @classmethod
+            def __torch_function__(cls, func, types, args=(), kwargs=None):
+                seen.append((str(func), [t.__name__ for t in types]))
+                return 5
+        aten, x, y = torch.ops.aten, torch.ones(2).as_subclass(Mine), torch.ones(2)
+        made = [aten.abs(x), aten.abs.default(x), aten.add(x, 1), aten.add.Tensor(y, x), aten.abs_(x), aten.cat([x, y]), aten.sum(x), aten.mul(y, other=x),
+                aten.abs(Other()), aten.add(y, Other()), aten.abs.default(Other()), aten.abs(y)]
+        return list(seen), [(type(m).__name__, m.tolist() if isinstance(m, torch.Tensor) else m) for m in made]
+    assert told(subject) == told(oracle)
+
+
+def test_of_masked_tensors_are_masked_tensors(oracle, subject):
+    def made(torch):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            m = torch.masked.masked_tensor(torch.tensor([1.0, -2, 3]), torch.tensor([True, False, True]))
+            for x in (torch.ops.aten.abs(m), torch.ops.aten.add(m, m), torch.ops.aten.neg.default(m)):
+                yield type(x).__name__, x.to_tensor(0.0).tolist()
+    assert list(made(subject)) == list(made(oracle))

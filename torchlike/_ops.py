@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import functools
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,11 @@ from .nn import functional
 _FAMILIES = {"linalg_": linalg, "fft_": fft, "special_": special}
 
 
+def _call(operator: OpOverload | OpOverloadPacket, function: Callable, args: tuple, kwargs: dict) -> Any:
+    overrides = sys.modules.get(f"{__package__}.overrides")  # loaded with the first class that takes over
+    return function(*args, **kwargs) if overrides is None else overrides.call_operator(operator, function, args, kwargs)
+
+
 class OpOverload:
     """One overload. The public function tells its own arguments apart, so all overloads call the same."""
 
@@ -26,7 +32,7 @@ class OpOverload:
         self.__name__, self.__module__ = f"{packet.__name__}.{name}", packet.__module__
 
     def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
-        return self.overloadpacket._function(*args, **kwargs)
+        return _call(self, self.overloadpacket._function, args, kwargs)
 
     def name(self) -> str:
         """`aten::add.Tensor`; a default overload has no suffix."""
@@ -73,7 +79,7 @@ class OpOverloadPacket:
         self._function, self._overloads = function, overloads
 
     def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
-        return self._function(*args, **kwargs)
+        return _call(self, self._function, args, kwargs)
 
     def __getattr__(self, name: str) -> OpOverload:
         if name not in self.__dict__.get("_overloads", ()):

@@ -195,6 +195,29 @@ def _dispatching(f: Callable, api: Callable | None = None) -> Callable:
     return call
 
 
+def call_operator(operator: Callable, function: Callable, args: tuple, kwargs: dict) -> Any:
+    """function(*args, **kwargs), which an operator of `torch.ops` does. Classes of a program's own that take over are told of the operator, this library's
+    of the public function, which they know."""
+    relevant = (*args, *kwargs.values()) if kwargs else args
+    if _state.disabled or not (found := _overloaded(relevant)):
+        return function(*args, **kwargs)
+    if _state.passed_over:
+        _state.passed_over = False
+        with DisableTorchFunction():
+            return function(*args, **kwargs)
+    if not any(_of_this_library(type(x)) for x in found):
+        return handle_torch_function(operator, relevant, *args, **kwargs)
+    if operator.__module__ != "torch._ops.aten":
+        return function(*args, **kwargs)
+    name = operator.__name__.partition(".")[0]
+    return (getattr(sys.modules[__package__], name, None) or getattr(Tensor, name, None) or function)(*args, **kwargs)
+
+
+def _of_this_library(cls: type) -> bool:
+    handler = cls.__torch_function__
+    return getattr(handler, "__func__", handler).__globals__["__name__"].startswith(f"{__package__}.")
+
+
 def _dispatching_to_modes(f: Callable, api: Callable) -> Callable:
     """`_dispatching`, where classes are not asked."""
     def call(*args, **kwargs):
