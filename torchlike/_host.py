@@ -24,6 +24,7 @@ from ._core.layout import Layout, contiguous, is_contiguous
 from ._core.program import concrete
 from ._core.registry import Op, View
 from ._core.silence import silently
+from ._core.transposing import copy_of
 from ._core.value import Unread, Value, is_tracer, of_array
 from ._storage import Past, Storage
 from ._tensor import Tensor, _new, _special, is_told_to_nobody
@@ -54,7 +55,7 @@ class Host:
             return
         v = t._value
         if t._seen != st.version or v.array is None or not _same(memory, np.asarray(v.array)):
-            t._value, t._seen = of_array(np.array(memory, order="C")), st.version
+            t._value, t._seen = of_array(copy_of(memory)), st.version
             self.looked_apart = True
 
     def sync(self, st: Storage) -> None:

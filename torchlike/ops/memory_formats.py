@@ -6,13 +6,14 @@ import numpy as np
 from .._arguments import as_dim
 from .._core.layout import Layout, channels_last_strides, contiguous_strides, is_channels_last, is_contiguous, like, suggests_channels_last
 from .._core.registry import Op
+from .._core.transposing import copy_of
 from .._exchange import copied
 from .._plainly import state as overriding
 from .._public import FUNCTIONS, called, public
 from .._tensor import Size, Tensor, _refuse_batched, apply, instance
 
 # in C order: a sum of the dimensions' own orders would be copied again by what reshapes it
-_COPY = Op("clone", lambda xp, x: x.copy() if xp is np else +x if x.dtype != bool else x | False, shape=lambda a: (a.shape, a.dtype), vjp=lambda xp, g: g)
+_COPY = Op("clone", lambda xp, x: copy_of(x) if xp is np else +x if x.dtype != bool else x | False, shape=lambda a: (a.shape, a.dtype), vjp=lambda xp, g: g)
 
 
 class memory_format:
