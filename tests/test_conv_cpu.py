@@ -3,11 +3,13 @@ bands of large images, small images together, windows that tile), strides, paddi
 import itertools
 import os
 
+import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 
 from torchlike._core import executor, program
-from torchlike.nn._functional import conv_library, conv_patches
+from torchlike.nn._functional import conv_cpu, conv_library, conv_patches
 from torchlike.nn._functional.conv_cpu import Geometry
 
 # name, input, weight, keywords
@@ -21,7 +23,8 @@ LARGE = [((2, 40, 30, 30), (20, 40, 5, 5), {"padding": 2}), ((2, 40, 60, 60), (6
          ((1, 24, 12, 14, 16), (24, 24, 3, 3, 3), {"padding": (2, 1, 1), "dilation": (1, 2, 1)}), ((1, 64, 60, 120), (16, 64, 3, 3), {"padding": 1}),
          ((16, 32, 3, 3), (16, 32, 3, 3), {"padding": 1}), ((1, 128, 7, 7), (128, 128, 3, 3), {"padding": 1}), ((1, 64, 260, 260), (4, 64, 3, 3), {"padding": 1}),
           ((2, 6, 12, 17), (12, 1, 3, 5), {"padding": (1, 4), "groups": 6, "dilation": (2, 1), "stride": (1, 2)}),
-         ((2, 6, 12, 17), (6, 1, 7, 7), {"padding": 3, "groups": 6}), ((2, 6, 12, 17), (6, 1, 3, 2), {"padding": (4, 0), "groups": 6})]
+         ((2, 6, 12, 17), (6, 1, 7, 7), {"padding": 3, "groups": 6}), ((2, 6, 12, 17), (6, 1, 3, 2), {"padding": (4, 0), "groups": 6}),
+         ((2, 3, 5, 44), (6, 1, 3, 3), {"padding": 1, "groups": 3}), ((2, 3, 7, 85), (3, 1, 3, 2), {"padding": 1, "groups": 3, "stride": (1, 2)})]
 CASES += [(f"conv{len(x) - 2}d", x, w, k) for x, w, k in LARGE]
 # many elements in a window: taken in a loop
 CASES += [("conv1d", (2, 3, 90), (4, 3, 40), {"stride": s, "padding": p, "dilation": d}) for s, p, d in ((1, 5, 2), (4, 0, 1), (3, 7, 2))]
@@ -51,6 +54,29 @@ def test_compiled_convolutions(oracle, subject, part):
             got = results(subject, name, x, w, g, keywords)
         for a, b in zip(want, got):
             np.testing.assert_allclose(b, a, rtol=1e-4, atol=1e-4 * max(1.0, float(abs(a).max())), err_msg=f"{name} {x_shape} {w_shape} {keywords}")
+
+
+def test_a_wide_depthwise_convolution_is_added_up_once():
+    """However often it is read: by a norm over its channels XLA would compute it three times."""
+    geo = Geometry(2, 8, (6, 6), 8, (7, 7), (1, 1), ((3, 3), (3, 3)), (1, 1), 8)
+
+    def normalised(x, w):
+        y = jnp.moveaxis(conv_cpu.convolve(x, w, geo, x.dtype), 1, -1)
+        centered = y - y.mean(-1, keepdims=True)
+        return centered / jnp.sqrt((centered * centered).mean(-1, keepdims=True) + 1e-6)
+    lowered = jax.jit(normalised).lower(jnp.zeros((2, 8, 6, 6)), jnp.zeros((8, 1, 7, 7)))
+    assert geo.taps <= lowered.compile().as_text().count(" multiply(") < 2 * geo.taps + 10  # one element is read to choose a branch
+
+
+def test_weight_gradients_of_long_rows_are_added_up_by_rows(monkeypatch):
+    """Which of both forms a depthwise convolution's weight gradient takes."""
+    asked = []
+    monkeypatch.setattr(conv_cpu.Depthwise, "_by_row", lambda self, rows, image: asked.append(self.geo.outs) or jnp.zeros(self.weights_shape))
+    for side in (28, 56):
+        geo = Geometry(2, 8, (side, side), 8, (3, 3), (1, 1), ((1, 1), (1, 1)), (1, 1), 8)
+        x = jnp.zeros((2, 8, side, side))
+        conv_cpu.gradients(x, None, x, geo, (False, True))
+    assert set(asked) == {(56, 56)}
 
 
 def second(torch, name, x, w, b, keywords, asked):

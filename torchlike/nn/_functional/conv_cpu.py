@@ -25,13 +25,16 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
+from ...ops.materializing import materialized
 from . import conv_library, conv_patches, windows
 
 ROOM = 96 << 10  # elements that a round gathers on one core,
 SHARED_ROOM = 384 << 10  # and for each of several, whose sharing of it takes time,
 REUSE = 4  # or so many times the weights, which each round reads once,
 CACHE = 1 << 21  # but not more than these; an image of twice as many is taken in bands
-WIDE = 5  # from this width of its kernel on a depthwise convolution's weight gradient is added up by rows
+WIDE = 5  # from this width of its kernel on a depthwise convolution's weight gradient is added up by rows,
+LONG = 40  # and from this width of its result, whatever the kernel: a row then fills enough vectors
+RECOMPUTED = 25  # offsets of a depthwise convolution up to which each reader adds them up again: storing the result costs about as much
 FEW = 32  # rows of the matrix below which the product is not worth the turning of several images
 GATHER, MOVE = 42, 18  # the time of gathering an element at all offsets, and along one axis, in multiply-adds of a product
 
@@ -259,7 +262,7 @@ class Depthwise(Gathered):
         return g.reshape(self.geo.channels, -1, *self.geo.outs)
 
     def weight_gradient(self, rows, image):
-        if len(self.geo.kernel) == 2 and self.geo.kernel[-1] >= WIDE:
+        if len(self.geo.kernel) == 2 and (self.geo.kernel[-1] >= WIDE or self.geo.outs[-1] >= LONG):
             return self._by_row(rows, self.pad(image))
         axes = tuple(range(2, rows.ndim))
         return jnp.stack([(rows * part).sum(axes, keepdims=True) for part in self._windows(image)])
@@ -385,7 +388,9 @@ def _shifted_copies(x, w, geo: Geometry, dtype):
     parts = windows.slices(jnp, x.reshape(-1, *x.shape[2:]), geo.kernel, geo.stride, geo.dilation, geo.outs)
     weights = w.astype(work).reshape(1, geo.channels, -1, geo.taps, *(1,) * len(geo.outs))
     y = sum(part.astype(work).reshape(-1, geo.channels, 1, *geo.outs) * weights[:, :, :, i] for i, part in enumerate(parts))
-    return y.reshape(-1, geo.features, *geo.outs).astype(dtype)
+    y = y.reshape(-1, geo.features, *geo.outs).astype(dtype)
+    # XLA would add up all offsets again in each of a norm's reductions, and element by element where the reader has another order of axes
+    return materialized(y) if geo.taps > RECOMPUTED else y
 
 
 def gradients(x, w, g, geo: Geometry, needs: tuple) -> list:
