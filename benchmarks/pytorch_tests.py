@@ -176,8 +176,6 @@ def prepare() -> None:
     if os.environ["PYTORCH_TESTS_LIBRARY"] == "torchlike":
         become_torch()
     importlib.import_module("torch")
-    if os.environ["PYTORCH_TESTS_LIBRARY"] == "torch":  # its older tests make some
-        importlib.import_module("torch._ops").HigherOrderOperator.__abstractmethods__ = frozenset()
     for module, decorator, of in (("common_device_type", "ops", "op_list"), ("common_utils", "parametrize", "arg_values")):
         import_making_up(f"torch.testing._internal.{module}")
         allow_none(getattr(sys.modules[f"torch.testing._internal.{module}"], decorator), of)
