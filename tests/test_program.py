@@ -626,3 +626,41 @@ def test_memory_is_tidied_ever_more_seldom_while_the_heap_grows(monkeypatch):
             (x + 1).sum().item()
     waits = [b - a for a, b in zip(tidied, tidied[1:])]
     assert len(tidied) >= 3 and all(later > sooner for sooner, later in zip(waits, waits[1:])), tidied
+
+
+def scaled(x: torch.Tensor, numbers: list, shifts: list) -> torch.Tensor:
+    for a, k in zip(numbers, shifts):
+        x = x * a + k
+    return x
+
+
+@pytest.mark.parametrize("layers", [2, 20])  # numbers in two vectors; each an argument of its own
+def test_a_program_takes_any_numbers(layers):
+    x = np.linspace(-1, 1, 8, dtype=np.float64)
+    drawn = np.random.default_rng(0)
+    before = len(history.compilations)
+    runs = [([1.5] * layers, [1] * layers)] * 3
+    runs += [([float(a) for a in drawn.normal(size=layers)], [int(k) for k in drawn.integers(-9, 9, layers)]) for _ in range(3)]
+    changed = runs[-1][0].copy()
+    for place, a in ((0, -0.0), (layers - 1, 3.0), (0, 0.0), (0, math.nan), (layers - 1, 2.0)):  # some of them, others again
+        changed[place] = a
+        runs += [(changed.copy(), runs[-1][1])] * 2
+    with program.tier("compiled"):
+        for numbers, shifts in runs:
+            got = scaled(torch.from_numpy(x.copy()), numbers, shifts).numpy()
+            want = x
+            for a, k in zip(numbers, shifts):
+                want = want * a + k
+            np.testing.assert_allclose(got, want, rtol=1e-11, atol=1e-11)
+    assert len(history.compilations) == before + 1
+    assert history.entries[-1].info.executables[0].numbers.apart == (layers > 2)
+
+
+def test_complex_numbers_of_a_program_of_many():
+    x = np.arange(4.0)
+    with program.tier("compiled"):
+        for _ in range(3):
+            y, want = torch.from_numpy(x), x
+            for k in range(12):
+                y, want = y * (1 + k * 1j) - 2, want * (1 + k * 1j) - 2
+            np.testing.assert_allclose(y.numpy(), want, rtol=1e-12)

@@ -2,7 +2,6 @@
 from __future__ import annotations
 
 import functools
-from array import array
 from collections.abc import Sequence
 
 import jax
@@ -11,6 +10,7 @@ import numpy as np
 from . import device as _device
 from . import disk_cache, errors, flow, history, host
 from .aval import COMPLEX, FLOAT, INT
+from .numbers import Numbers, are_apart
 from .rematerialization import rematerialized
 from .stencils import made_once
 from .ties import tied
@@ -35,16 +35,15 @@ class Step:
 class Executable:
     """A compiled program: fixed outputs and donated inputs."""
 
-    __slots__ = ("live", "donated", "gone", "kept", "call", "position", "numbers", "on_device", "copied", "lent")
+    __slots__ = ("live", "donated", "gone", "kept", "call", "position", "numbers", "copied", "lent")
 
-    def __init__(self, live: tuple, donated: tuple, places: Sequence[int], n_inputs: int, call):
+    def __init__(self, info, live: tuple, donated: tuple, places: Sequence[int], call):
         self.live, self.donated, self.call = live, donated, call
-        self.numbers: tuple[bytes, bytes] | None = None  # the floats and ints of the last run
-        self.on_device: tuple | None = None  # the same as JAX arrays, once they came twice in a row
+        self.numbers = Numbers(are_apart(info))
         self.copied: list[np.ndarray] = []  # small host arrays that the last run copied
         self.gone = frozenset(donated)
         self.lent = 0  # runs with copies of donated inputs
-        self.kept = tuple(i for i in range(n_inputs) if i not in self.gone)
+        self.kept = tuple(i for i in range(len(info.input_avals)) if i not in self.gone)
         self.position = dict(zip(live, places))  # among the outputs
 
     def run(self, inputs: list[Value], floats: Sequence[float], ints: Sequence[int], device) -> list:
@@ -62,18 +61,13 @@ class Executable:
             to_device(moved, device)
         donated = [inputs[i].array for i in self.donated]
         kept = [inputs[i].array for i in self.kept]
-        floats, ints, one = array("d", floats), array("q", ints), _one(device)
-        numbers = floats.tobytes(), ints.tobytes()  # not the lists: -0.0 == 0.0 and nan != nan
+        numbers, one = self.numbers, _one(device)
         try:
-            if self.numbers == numbers and self.on_device is not None and not copied:
-                return self.call(donated, kept, *self.on_device, one)
+            if numbers.take(floats, ints) and not copied:
+                return self.call(donated, kept, numbers.items, one)
             with jax.enable_x64(True):
-                vectors = np.array(floats), np.array(ints)
-                if self.numbers != numbers:
-                    self.numbers, self.on_device = numbers, None
-                else:
-                    vectors = self.on_device = self.on_device or tuple(jax.device_put(vectors, _device.jax_device(device)))
-                made = self.call(donated, kept, *vectors, one)  # not returned at once: Ctrl-C there could leave the setting on
+                numbers.move(_device.jax_device(device))
+                made = self.call(donated, kept, numbers.items, one)  # not returned at once: Ctrl-C there could leave the setting on
             return made
         except jax.errors.JaxRuntimeError as error:
             raise errors.of_device(error) from None
@@ -164,7 +158,7 @@ def build(info, live: tuple, donated: tuple) -> Executable:
     donated, places, call = made
     if disk_cache.enabled():
         disk_cache.store(info, live, donated, places, call)
-    return Executable(live, donated, places, len(info.input_avals), call)
+    return Executable(info, live, donated, places, call)
 
 
 def _compiled(info, calls: list, wanted: list, donated: tuple) -> tuple:
@@ -190,7 +184,10 @@ def _traced_program(info, calls: list, wanted: list, donated: tuple):
     kept = [i for i in range(n) if i not in gone]
     places: list[int] = []
 
-    def p(donated_arrays, kept_arrays, floats, ints, one):  # XLA keeps the name twice with each instruction
+    apart = are_apart(info)
+
+    def p(donated_arrays, kept_arrays, numbers, one):  # XLA keeps the name twice with each instruction
+        floats, ints = (numbers[:info.n_floats], numbers[info.n_floats:]) if apart else numbers
         env = dict(zip([~i for i in donated], donated_arrays)) | dict(zip([~i for i in kept], kept_arrays)) | {~n: one}
 
         def value(x):
@@ -209,9 +206,11 @@ def _traced_program(info, calls: list, wanted: list, donated: tuple):
         places[:] = [order[id(env[v])] for v in wanted]
         return list(outs.values())
     struct = lambda a: jax.ShapeDtypeStruct(a.shape, a.dtype.np)  # noqa: E731
+    parts = [((), t) for n, t in ((info.n_floats, np.float64), (info.n_ints, np.int64)) for _ in range(n)] if apart else \
+        [((info.n_floats,), np.float64), ((info.n_ints,), np.int64)]
     program = jax.jit(p, donate_argnums=(0,), keep_unused=True).trace(
         [struct(info.input_avals[i]) for i in donated], [struct(info.input_avals[i]) for i in kept],
-        jax.ShapeDtypeStruct((info.n_floats,), np.float64), jax.ShapeDtypeStruct((info.n_ints,), np.int64), jax.ShapeDtypeStruct((), np.float32))
+        [jax.ShapeDtypeStruct(*part) for part in parts], jax.ShapeDtypeStruct((), np.float32))
     return program, tuple(places)
 
 

@@ -440,7 +440,7 @@ def _look_on_disk(info: ProgramInfo) -> None:
 def _load_known(info: ProgramInfo) -> None:
     start = time.perf_counter()
     for live, donated, places, call in disk_cache.variants(info):
-        _add(info, Executable(live, donated, places, len(info.input_avals), call))
+        _add(info, Executable(info, live, donated, places, call))
         info.lives.update(live)
         history.compilations.append((len(info.steps), time.perf_counter() - start, "from disk"))
         _tidy()

@@ -4,11 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import functools
-import itertools
-import math
 from collections.abc import Callable, Iterator, Sequence
 
-import jax.numpy as jnp
 import numpy as np
 
 from .._core import dtype as dt
@@ -20,10 +17,6 @@ from .._core.registry import Op
 from .._core.value import Value
 from .._public import FUNCTIONS
 from .._tensor import Tensor, apply
-from ..ops.materializing import once
-
-SMALL = 1 << 12  # elements of a parameter that is updated together with others
-FEW, MOST = 6, 8  # of them together: joining and parting four takes as long as their steps, and a whole network's would hold its last gradients until the first are there
 
 _collecting: list | None = None
 
@@ -54,12 +47,9 @@ class Rule(Op):
         rule: Callable,
         views: bool = True,
         prepare: Callable[..., tuple] | None = None,
-        elementwise: bool = True,
     ):
         super().__init__(f"optim_{name}", self._kernel, shape=self._shapes)
         self.rule, self.views, self.prepare = rule, views, prepare
-        if elementwise:
-            self.kernel_for("cpu")(self._together)
 
     def row(self, plan, position: int) -> range:
         n, columns, *_ = plan.statics[-1]
@@ -81,31 +71,6 @@ class Rule(Op):
             return self.rule(xp, param, grad, state, numbers, flags)
         outs = self.rule(xp, _as_real(xp, param), _as_real(xp, grad), [_as_real(xp, s) for s in state], numbers, flags)
         return [_as_complex(xp, o, param.dtype) for o in outs]
-
-    def _together(self, *args):
-        """The kernel of compiled programs on the CPU: small parameters (biases, norms) as one, since XLA makes dozens of
-        instructions of each, which take time to compile and kilobytes each for as long as the program is kept."""
-        rows, numbers, flags = self._parts(args)
-        if self.prepare is not None and len(rows) > MOST and all(x.dtype == np.float32 for row in rows for x in row):
-            numbers = once(lambda *xs: [x.astype(np.float32) for x in xs], *map(jnp.asarray, numbers))
-        groups: dict[tuple, list[int]] = {}
-        count = itertools.count()
-        for i, row in enumerate(rows):
-            small = 0 < row[0].size <= SMALL and row[0].dtype.kind == "f" and len({x.shape for x in row}) == 1
-            key = (next(count) // MOST, *[x.dtype for x in row]) if small else (i,)
-            groups.setdefault(key, []).append(i)
-        made: dict[int, Sequence] = {}
-        for members in groups.values():
-            if len(members) < FEW:
-                made |= {i: self._one(jnp, rows[i], numbers, flags) for i in members}
-                continue
-            shapes = [rows[i][0].shape for i in members]
-            joined = [jnp.concatenate([x.reshape(-1) for x in column]) for column in zip(*[rows[i] for i in members])]
-            outs = once(lambda *row: self._one(jnp, row, numbers, flags), *joined)  # noqa: B023  (called at once)
-            ends = np.cumsum([math.prod(shape) for shape in shapes])[:-1]
-            pieces = zip(*[jnp.split(x, ends) for x in outs])
-            made |= {i: [x.reshape(shape) for x in xs] for i, shape, xs in zip(members, shapes, pieces)}
-        return _columns([made[i] for i in range(len(rows))])
 
     def _shapes(self, *args):
         n, columns, *_ = args[-1]
