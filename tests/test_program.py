@@ -472,7 +472,7 @@ def test_a_program_among_many_others_proves_itself_later(monkeypatch):
         """How often the program is seen until it is compiled, with other programs in between."""
         for k in range(100):
             compiled = len(history.compilations)
-            x = torch.ones(1500, 1500 + others + side)
+            x = torch.ones(1400, 1400 + others + side)
             for _ in range(9):
                 x = x + 1
             x.sum().item()

@@ -2,6 +2,8 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
+from collections.abc import Iterable, Iterator
 
 from .registry import BackwardOp, Elementwise, View
 
@@ -13,11 +15,13 @@ MULTIPLY_ADD, FETCHED_BYTE = 1.6e-11, 1.25e-10  # rough seconds of a multiply-ad
 HALF = 4  # times as long take 16-bit floats in NumPy
 DISPATCH = 2e-4  # rough seconds to start an executable and to hand it what is on the host
 OP_COMPILE, PROGRAM_COMPILE = 0.03, 0.5  # rough seconds: one op's compilation, a whole program's fixed part
-SECONDS_PER_OP, SECONDS_PER_RESULT = 0.012, 0.012  # an operation in it; each result of one with several (an optimizer's step)
-SECONDS_PER_FUSED = 0.001  # an elementwise operation or a view: it becomes a part of others
+SECONDS_PER_OP, SECONDS_PER_RESULT = 0.02, 0.012  # an operation in it; each result of one with several (an optimizer's step)
+SECONDS_PER_FUSED = 0.0015  # an elementwise operation or a view: it becomes a part of others
 SECONDS_PER_LOOP = 0.4  # an operation that is a loop in XLA as well
-SECONDS_PER_KERNEL = 0.15  # an operation with the platform's own kernel
+SECONDS_PER_KERNEL = 0.25  # an operation with the platform's own kernel
 SECONDS_PER_SCATTER = 0.1  # an operation that XLA's CPU backend makes a loop over the indices of
+AGAIN = 0.1  # of these seconds takes an operation that the program has already: XLA compiles kernels that are alike once,
+RESULT_AGAIN = 0.25  # and a result of a form that the same operation has already
 _PRODUCTS = frozenset((
     "mm", "bmm", "grouped_mm", "matmul", "unrounded_matmul", "linear", "linear_alone", "einsum", "euclidean_dist", "convolution", "conv_transpose", "attention",
     "fused_attention", "scaled_dot_product_attention", "lstm_sequence", "gru_sequence", "rnn_sequence", "linear_cross_entropy", "linear_cross_entropy_training"))
@@ -37,7 +41,17 @@ _SCATTERS = frozenset(("scatter", "scatter_reduce", "masked_scatter", "index_put
 
 def program_seconds(plans: list, device) -> float:
     """Of compiling a program."""
-    return PROGRAM_COMPILE + sum(compile_seconds(plan, device) for plan in plans)
+    counts = Counter(_opened(plans))
+    return PROGRAM_COMPILE + sum(compile_seconds(plan, device) * (1 + AGAIN * (n - 1)) for plan, n in counts.items())
+
+
+def _opened(plans: Iterable) -> Iterator:
+    """Plans, with those inside of traced calls in their place."""
+    for plan in plans:
+        if plan.op.inlined:
+            yield from _opened(s.plan for s in plan.op.steps)
+        else:
+            yield plan
 
 
 def gain(plans: list, device) -> float:
@@ -49,8 +63,6 @@ def gain(plans: list, device) -> float:
 
 
 def compile_seconds(plan, device) -> float:
-    if plan.op.inlined:
-        return sum(compile_seconds(s.plan, device) for s in plan.op.steps)
     if device.type in plan.op.device_kernels and not plan.op.name.startswith("optim_"):
         return SECONDS_PER_KERNEL
     if plan.op.name in _SCATTERS:
@@ -61,7 +73,10 @@ def compile_seconds(plan, device) -> float:
         return SECONDS_PER_FUSED
     if plan.op.name == "scaled_gradients" or plan.op.free:  # as many multiplications, or slices
         return SECONDS_PER_FUSED * len(plan.outs)
-    return SECONDS_PER_OP if plan.single else SECONDS_PER_RESULT * len(plan.outs)
+    if plan.single:
+        return SECONDS_PER_OP
+    forms = len(set(plan.outs))
+    return SECONDS_PER_RESULT * (forms + RESULT_AGAIN * (len(plan.outs) - forms))
 
 
 def _rounds(plan) -> int:
