@@ -40,22 +40,20 @@ class Numbers:
             self.waiting |= self.fresh
             self.fresh = set()
             return False
-        new = [np.frombuffer(given[0], np.float64), np.frombuffer(given[1], np.int64)]
+        new: list = [np.frombuffer(given[0], np.float64), np.frombuffer(given[1], np.int64)]
         if self.apart:
             new = [*new[0], *new[1]]
         if self.given is None:
             changed = set(range(len(new)))
-            self.items = new
+        elif self.apart:
+            bits, before = (np.frombuffer(b"".join(x), np.int64) for x in (given, self.given))
+            changed = set(np.flatnonzero(bits != before).tolist())
         else:
-            if self.apart:
-                bits, before = (np.frombuffer(b"".join(x), np.int64) for x in (given, self.given))
-                changed = set(np.flatnonzero(bits != before).tolist())
-            else:
-                changed = {k for k in (0, 1) if given[k] != self.given[k]}
-            for k in changed:
-                self.items[k] = new[k]
+            changed = {k for k in (0, 1) if given[k] != self.given[k]}
         self.waiting = (self.waiting | self.fresh) - changed
-        self.given, self.fresh = given, changed
+        self.fresh = changed
+        self.items = [x if k in changed else self.items[k] for k, x in enumerate(new)]
+        self.given = given
         return False
 
     def move(self, where: jax.Device) -> None:
