@@ -4,6 +4,8 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable, Iterable
 
+import numpy as np
+
 from ._core.errors import class_name
 from ._tensor import Tensor
 
@@ -148,7 +150,6 @@ def need_tensors(tensors) -> None:
 
 def number(x):
     """A Python number from NumPy's scalars and JAX's; others pass. Fractions and SymPy's numbers do: their own operators take a Tensor."""
-    import numpy as np
     if isinstance(x, np.generic):
         return x.item()
     cls = type(x)  # an object that hands its attributes on to a tensor has them by another's name

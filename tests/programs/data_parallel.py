@@ -54,6 +54,33 @@ nn.functional.cross_entropy(model(x[rank * 8 + 32:rank * 8 + 40]), data.tensors[
 show(rounded(p.grad for p in model.parameters()))
 
 
+# the first backward after a forward outside of no_sync reduces, wherever it stands
+line, ones = DistributedDataParallel(nn.Linear(2, 1, bias=False)), torch.full((1, 2), rank + 1.0)
+
+
+def gradient(*results, **kwargs):
+    line.zero_grad()
+    sum(results).backward(**kwargs)
+    return line.module.weight.grad.tolist()
+
+
+with line.no_sync():
+    inside = line(ones).sum()
+show("forward inside", gradient(inside, retain_graph=True))
+line.reducer.prepare_for_backward([])
+show("prepared", gradient(inside))
+outside = line(ones).sum()
+with line.no_sync():
+    show("backward inside", gradient(outside, retain_graph=True))
+show("second backward", gradient(outside))
+first, second = line(ones).sum(), line(2 * ones).sum()
+show("two forwards", gradient(first), gradient(second))
+outside = line(ones).sum()
+with line.no_sync():
+    inside = line(ones).sum()
+show("one of two", gradient(outside, inside))
+
+
 for options in ({"find_unused_paramters": True}, {"process_group": dist.group.WORLD, "device_mesh": 1}):
     try:
         DistributedDataParallel(nn.Linear(2, 2), **options)

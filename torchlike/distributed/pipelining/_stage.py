@@ -235,10 +235,10 @@ class _PipelineStageBase(ABC):
         if isinstance(self.submod, FSDPModule):
             self.submod.set_is_last_backward(last_backward)
             self.submod.set_requires_gradient_sync(last_backward)
-        elif isinstance(self.submod, DistributedDataParallel) and (not last_backward or backward_type == "weight"):
-            with self.submod.no_sync():
-                found = run()
-            if last_backward:  # it was several backwards, of some weights each
+        elif isinstance(self.submod, DistributedDataParallel):
+            self.submod._expects = last_backward and backward_type != "weight"
+            found = run()
+            if last_backward and backward_type == "weight":  # it was several backwards, of some weights each
                 self.submod._reduce_accumulated()
             return found
         return run()

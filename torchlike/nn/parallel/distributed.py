@@ -67,10 +67,21 @@ class _Joined(JoinHook):
         self.ddp._end_of_join(is_last_joiner)
 
 
+class _Reducer:
+    """What libraries ask a DistributedDataParallel's `reducer` for."""
+
+    def __init__(self, ddp: DistributedDataParallel) -> None:
+        self._ddp = ddp
+
+    def prepare_for_backward(self, outputs: Sequence[Tensor]) -> None:
+        """Let the next backward reduce gradients, as a forward outside of `no_sync` does."""
+        self._ddp._expects = True
+
+
 class DistributedDataParallel(Module, Joinable):
     """Calls `module`, whose parameters and buffers start as those of rank 0.
 
-    At the end of a backward, gradients (what has accumulated in them included) become their mean over the processes of the group.
+    At the end of the first backward after a forward, gradients (what has accumulated in them included) become their mean over the processes of the group.
     State-dict names have `module.` in front. ValueError before `init_process_group`; RuntimeError if no parameter of `module`
     requires a gradient, or if some got none in a backward and `find_unused_parameters` is not set.
     """
@@ -130,6 +141,7 @@ class DistributedDataParallel(Module, Joinable):
         self._shared_buffers = [b for n, b in module.named_buffers() if n not in ignored]
         self._bucket_bytes = 25 * _MEGABYTE if bucket_cap_mb is None else int(bucket_cap_mb * _MEGABYTE)
         self._hook: tuple[Any, Callable] | None = None
+        self._expects = False  # whether the next backward reduces gradients: a forward outside of `no_sync` came before it
         self._arrived: set[int] = set()  # parameters whose gradient this backward has made
         self._missing: list[str] = []
         self._alone = self.process_group.size() == 1
@@ -149,19 +161,24 @@ class DistributedDataParallel(Module, Joinable):
             if synchronizing and self._missing:
                 raise RuntimeError(self._unfinished())
             self._begin(True, synchronizing)
+        self._expects = self._expects or synchronizing
         if self.device_ids:
             inputs, kwargs = tree_map_only(Tensor, lambda t: t.to(self.device), (inputs, kwargs))
         return self.module(*inputs, **kwargs)
 
     @contextmanager
     def no_sync(self) -> Iterator[None]:
-        """Inside, gradients only accumulate in each process; the next backward outside reduces them with its own."""
+        """What goes forward inside only accumulates gradients in each process; the next that goes forward outside reduces them with its own."""
         before = self.require_backward_grad_sync
         self.require_backward_grad_sync = False
         try:
             yield
         finally:
             self.require_backward_grad_sync = before
+
+    @property
+    def reducer(self) -> _Reducer:
+        return _Reducer(self)
 
     def register_comm_hook(self, state: object, hook: Callable[[object, GradBucket], Any]) -> None:
         """`hook(state, bucket)` returns a torch.futures.Future of the tensor that the bucket's buffer becomes, instead of the mean."""
@@ -257,7 +274,7 @@ class DistributedDataParallel(Module, Joinable):
             p.register_post_accumulate_grad_hook(lambda _, i=i: self._arrive(i))
 
     def _arrive(self, i: int) -> None:
-        if not self.require_backward_grad_sync:
+        if not self._expects:
             return
         if not self._arrived:
             queue_callback(self._reduce)
@@ -276,6 +293,7 @@ class DistributedDataParallel(Module, Joinable):
         self._missing = [] if self._asks else [self._names[i] for i in wanted if i not in arrived]
         if self._missing:
             return
+        self._expects = False
         for i in wanted:
             if self._reduced[i].grad is None:  # another process used it
                 self._reduced[i].grad = zeros_like(self._reduced[i])
