@@ -2,15 +2,15 @@
 from __future__ import annotations
 
 import contextlib
+import re
 
 import numpy as np
 import pytest
 import torch
 
 import torchlike
-from torchlike._core import costs, disk_cache, executable, executor, flow, rematerialization
+from torchlike._core import costs, executable, executor, flow, history, rematerialization
 from torchlike._core.program import tier
-from torchlike.optim import _rules
 
 ROWS, WIDTH, LAYERS = 512, 128, 3
 
@@ -120,8 +120,7 @@ OPTIMIZERS = {"SGD": {"lr": 0.1, "momentum": 0.9, "weight_decay": 0.1}, "Adam": 
 
 
 @pytest.mark.parametrize("name", OPTIMIZERS)
-def test_small_parameters_together(name):
-    """What a step makes of small parameters joined is what it makes of each."""
+def test_parameters_of_all_sizes(name):
     def run(torch, how):
         torch.manual_seed(1)
         params = [torch.nn.Parameter(torch.randn(shape)) for shape in [(3,), (2, 5), (), (7,), (64, 80), (1, 1), (4,), (2, 2, 2), (9,), (5,), (6,)]]
@@ -136,15 +135,20 @@ def test_small_parameters_together(name):
         np.testing.assert_allclose(a, b, rtol=2e-5, atol=1e-6)
 
 
-def test_joined_where_there_are_many(monkeypatch):
-    monkeypatch.setattr(disk_cache, "enabled", lambda: False)
-    calls = []
-    once = _rules.once
-    monkeypatch.setattr(_rules, "once", lambda f, *args: calls.append(len(args)) or once(f, *args))
-    model = torchlike.nn.Sequential(*[torchlike.nn.LayerNorm(11) for _ in range(7)])
-    optimizer = torchlike.optim.Adam(model.parameters())
+def test_layers_that_are_alike_have_kernels_that_are():
+    """XLA compiles those once: a deeper network has no more of them to compile."""
+    def kernels(layers):
+        model = torchlike.nn.Sequential(*[torchlike.nn.Sequential(torchlike.nn.Linear(8, 8), torchlike.nn.LayerNorm(8), torchlike.nn.LeakyReLU(0.1))
+                                          for _ in range(layers)])
+        optimizer = torchlike.optim.SGD(model.parameters(), lr=0.1, momentum=0.9)
+        for _ in range(2):
+            optimizer.zero_grad()
+            model(torchlike.randn(3, 8)).sum().backward()
+            optimizer.step()
+            model[0][0].weight.sum().item()
+        info = next(e.info for e in reversed(history.entries) if len(e.info.steps) > layers)
+        text = info.executables[0].call.as_text()
+        bodies = re.findall(r"^%fused_computation[^\n]*\{\n(.*?)^\}", text, re.M | re.S)
+        return {re.sub(r"%[\w.-]+|, metadata=\{[^}]*\}", "", body) for body in bodies}
     with tier("compiled"):
-        model(torchlike.randn(3, 11)).sum().backward()
-        optimizer.step()
-        model[0].weight.sum().item()
-    assert calls == [8, 4, 4]  # the numbers; parameters, gradients, two states: eight and six at a time
+        assert len(kernels(12)) <= len(kernels(6)) > 5
