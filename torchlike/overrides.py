@@ -215,7 +215,7 @@ def call_operator(operator: Callable, function: Callable, args: tuple, kwargs: d
 
 def _of_this_library(cls: type) -> bool:
     handler = cls.__torch_function__
-    return getattr(handler, "__func__", handler).__globals__["__name__"].startswith(f"{__package__}.")
+    return getattr(getattr(handler, "__func__", handler), "__globals__", {}).get("__name__", "").startswith(f"{__package__}.")
 
 
 def _dispatching_to_modes(f: Callable, api: Callable) -> Callable:

@@ -54,16 +54,19 @@ def _opened(plans: Iterable) -> Iterator:
             yield plan
 
 
-def gain(plans: list, device) -> float:
-    """Seconds that a run saves by being compiled: on another device, all that the host takes."""
+def gain(plans: list, works: list, device) -> float:
+    """Seconds that a run saves by being compiled, given its operations' units of work: on another device, all that the host takes."""
     if not plans:  # a traced call that recorded nothing, whose program has no device
         return -DISPATCH
-    seconds = NUMPY_WORK * sum(map(saved_work, plans)) if device.type == "cpu" else sum(map(host_seconds, plans))
+    if device.type == "cpu":
+        seconds = NUMPY_WORK * sum(w * _SAVED.get(plan.op.name, 1) for plan, w in zip(plans, works))
+    else:
+        seconds = sum(map(host_seconds, plans))
     return NUMPY_OP * sum(map(operations, plans)) + seconds - DISPATCH
 
 
 def compile_seconds(plan, device) -> float:
-    if device.type in plan.op.device_kernels and not plan.op.name.startswith("optim_"):
+    if device.type in plan.op.device_kernels:
         return SECONDS_PER_KERNEL
     if plan.op.name in _SCATTERS:
         return SECONDS_PER_SCATTER
@@ -111,12 +114,6 @@ def multiply_adds(plan) -> float:
         return 0
     sizes = sorted([a.numel for a in (*filter(None, plan.avals), *plan.outs)])
     return math.sqrt(math.prod(sizes[-3:])) * (1 + isinstance(plan.op, BackwardOp))
-
-
-def saved_work(plan) -> float:
-    """The units of work that compiling an operation saves."""
-    factor = _SAVED.get(plan.op.name, 1)
-    return factor and factor * work(plan)
 
 
 def work(plan) -> float:

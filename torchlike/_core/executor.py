@@ -115,8 +115,9 @@ class ProgramInfo:
         self.hosts: dict[tuple, host.HostProgram] = {}  # by live results
         self.lives: set[int] = set()
         plans = [s.plan for s in self.steps]
-        self.work = sum(map(costs.work, plans))
-        self.gain = costs.gain(plans, device)
+        works = list(map(costs.work, plans))
+        self.work = sum(works)
+        self.gain = costs.gain(plans, works, device)
         self.looked_on_disk = False
         self.compile_seconds = costs.program_seconds(plans, device)
         self.eager = any(s.plan.op.eager_compilation for s in self.steps)

@@ -14,7 +14,7 @@ from jax import lax
 from .circular import has_doubles
 
 MANY = 1 << 15  # multiplications from which on it is quicker
-_EXACT = 53, np.dtype(np.float64)  # bits, and the type that has them
+BITS = 53  # of an integer that a float64 has exactly
 
 
 def _worth(x, y) -> bool:
@@ -35,9 +35,9 @@ def product(x: np.ndarray, y: np.ndarray) -> np.ndarray:
     k = x.shape[-1]
     if not _worth(x, y) or not y.size or x.dtype == np.uint64:
         return np.matmul(x, y)
-    if _largest(x) * _largest(y) * k < 1 << _EXACT[0]:
-        return np.matmul(x.astype(_EXACT[1]), y.astype(_EXACT[1])).astype(np.int64).astype(x.dtype, copy=False)
-    width = (_EXACT[0] - k.bit_length()) // 2
+    if _largest(x) * _largest(y) * k < 1 << BITS:
+        return np.matmul(x.astype(np.float64), y.astype(np.float64)).astype(np.int64).astype(x.dtype, copy=False)
+    width = (BITS - k.bit_length()) // 2
     total = None
     for (i, a), (j, b) in itertools.product(enumerate(_pieces(x, width)), enumerate(_pieces(y, width))):
         if (at := width * (i + j)) < 64:
@@ -52,7 +52,7 @@ def product_xla(x, y):
         return jnp.matmul(x, y)
 
     def on_cpu(x, y):
-        wide = [a.astype(_EXACT[1]) for a in (x, y)]
+        wide = [a.astype(np.float64) for a in (x, y)]
         bound = jnp.abs(wide[0]).max() * jnp.abs(wide[1]).max() * x.shape[-1]
-        return lax.cond(bound < 2.0 ** (_EXACT[0] - 1), lambda: jnp.matmul(*wide).astype(x.dtype), lambda: jnp.matmul(x, y))
+        return lax.cond(bound < 2.0 ** (BITS - 1), lambda: jnp.matmul(*wide).astype(x.dtype), lambda: jnp.matmul(x, y))
     return lax.platform_dependent(x, y, cpu=on_cpu, default=jnp.matmul)

@@ -8,14 +8,9 @@ from .._core.registry import Op
 from .._core.rng_dtypes import cpp_type
 from .._public import FUNCTIONS, with_out
 from .._tensor import Tensor, apply
+from .matmul import _mm
 
-
-def _product(xp, x, y):
-    """Through doubles, in which it is exact, as neither NumPy nor XLA has quick products of integers."""
-    return xp.matmul(x.astype(np.float64), y.astype(np.float64)).astype(np.int64).astype(np.int32)
-
-
-_PRODUCT = Op("int_mm", _product, shape=lambda x, y: ((x.shape[0], y.shape[1]), dt.int32))
+_PRODUCT = Op("int_mm", lambda xp, x, y: _mm(xp, x.astype(np.int32), y.astype(np.int32)), shape=lambda x, y: ((x.shape[0], y.shape[1]), dt.int32))
 
 
 def _int_mm(input: Tensor, mat2: Tensor) -> Tensor:

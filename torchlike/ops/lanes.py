@@ -3,10 +3,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-import jax
 from jax import lax
 
-from .totals import trailing
+from .totals import shaped, trailing
 
 MOST, LEAST, MANY = 1 << 7, 1 << 4, 1 << 12  # lanes, and elements from which on they are worth their instructions
 
@@ -17,12 +16,11 @@ def by_lanes(x, dims: tuple, keepdims: bool, reduce: Callable, combine: Callable
     lanes = MOST if n is None else min(n & -n, MOST)
     if n is None or lanes < LEAST or n < 2 * lanes or x.size < MANY:
         return reduce(x, axis=dims, keepdims=keepdims)
-    shape = jax.eval_shape(lambda x: reduce(x, axis=dims, keepdims=keepdims), x).shape
 
     def on_cpu(x):
         y, k = reduce(x.reshape(-1, n // lanes, lanes), axis=1), lanes
         while k > 1:
             k //= 2
             y = combine(y[:, :k], y[:, k:])
-        return y.reshape(shape)
+        return shaped(y, x, dims, keepdims)
     return lax.platform_dependent(x, cpu=on_cpu, default=lambda x: reduce(x, axis=dims, keepdims=keepdims))

@@ -1,7 +1,8 @@
 """Switches of the whole process: deterministic algorithms, repeated warnings, threads.
 
 Results here never depend on timing (programs are compiled once, and reductions have a fixed order), and XLA and NumPy size their
-thread pools at start: these switches are what torch programs set and ask, and are stored for that.
+thread pools at start: these switches are what torch programs set and ask, and are stored for that. Under deterministic algorithms memory that nobody wrote
+is filled, as in torch (`_core/unwritten.py`).
 """
 from __future__ import annotations
 
@@ -13,7 +14,7 @@ from .._core.errors import class_name
 from .._public import FUNCTIONS, called, public
 from .._tensor import Tensor
 
-_state = {"mode": 0, "warn_only": False, "threads": None, "interop": None}
+_state = {"warn_only": False, "threads": None, "interop": None}
 _MODES = ("default", "warn", "error")
 
 
@@ -24,13 +25,13 @@ def use_deterministic_algorithms(mode, *, warn_only=False) -> None:
         raise TypeError(f"_set_deterministic_algorithms(): argument 'mode' (position 1) must be bool, not {class_name(mode)}")
     if not isinstance(warn_only, bool):
         raise TypeError(f"_set_deterministic_algorithms(): argument 'warn_only' must be bool, not {class_name(warn_only)}")
-    _state["mode"], _state["warn_only"], unwritten.deterministic = (1 if warn_only else 2) if mode else 0, warn_only, mode
+    unwritten.deterministic_mode, _state["warn_only"] = (1 if warn_only else 2) if mode else 0, warn_only
 
 
 @public(method=False)
 def are_deterministic_algorithms_enabled() -> bool:
     """Whether use_deterministic_algorithms is on."""
-    return _state["mode"] > 0
+    return unwritten.deterministic_mode > 0
 
 
 @public(method=False)
@@ -42,7 +43,7 @@ def is_deterministic_algorithms_warn_only_enabled() -> bool:
 @public(method=False)
 def get_deterministic_debug_mode() -> int:
     """0 (default), 1 (warn) or 2 (error)."""
-    return _state["mode"]
+    return unwritten.deterministic_mode
 
 
 @public(method=False)
@@ -56,7 +57,7 @@ def set_deterministic_debug_mode(debug_mode: int | str) -> None:
         debug_mode = _MODES.index(debug_mode)
     if not 0 <= debug_mode <= 2:
         raise RuntimeError(f"invalid value of debug_mode, expected 0, 1, or 2, but got {debug_mode}")
-    _state["mode"], _state["warn_only"], unwritten.deterministic = int(debug_mode), debug_mode == 1, debug_mode > 0
+    unwritten.deterministic_mode, _state["warn_only"] = int(debug_mode), debug_mode == 1
 
 
 @public(method=False)

@@ -36,7 +36,8 @@ def _rows(x: np.ndarray, dims: tuple) -> np.ndarray | None:
     return None if n is None else x.reshape(-1, n)
 
 
-def _shaped(made: np.ndarray, x: np.ndarray, dims: tuple, keepdims: bool) -> np.ndarray:
+def shaped(made, x, dims: tuple, keepdims: bool):
+    """`made`, a number per row, in the shape of a reduction of x."""
     reduced = {d % x.ndim for d in dims}
     return made.reshape([1 if d in reduced else n for d, n in enumerate(x.shape) if keepdims or d not in reduced])
 
@@ -48,16 +49,16 @@ def total(x: np.ndarray, dims: tuple, keepdims: bool) -> np.ndarray:
         return np.add.reduce(x, dims, keepdims=keepdims)
     m, n = rows.shape
     if n <= _LONGEST:
-        return _shaped(_of_rows(rows), x, dims, keepdims)
+        return shaped(_of_rows(rows), x, dims, keepdims)
     k = n & -n  # the power of two in n
     if k >= _SHORTEST:
         k = min(k, _LONGEST)
-        return _shaped(np.add.reduce(_of_rows(rows.reshape(-1, k)).reshape(m, n // k), 1), x, dims, keepdims)
+        return shaped(np.add.reduce(_of_rows(rows.reshape(-1, k)).reshape(m, n // k), 1), x, dims, keepdims)
     if m > 1:
         return np.add.reduce(x, dims, keepdims=keepdims)
     whole = n - n % _LONGEST
     made = np.add.reduce(_of_rows(rows[0, :whole].reshape(-1, _LONGEST))) + np.add.reduce(rows[0, whole:])
-    return _shaped(made, x, dims, keepdims)
+    return shaped(made, x, dims, keepdims)
 
 
 def _of_rows(rows: np.ndarray) -> np.ndarray:
@@ -74,4 +75,4 @@ def product(x: np.ndarray, dims: tuple, keepdims: bool) -> np.ndarray:
     whole = n - n % lanes
     made = np.multiply.reduce(rows[:, :whole].reshape(m, -1, lanes), 1)
     made = np.multiply.reduce(made, 1) if m < 2 * _LANES else np.multiply.reduce(np.ascontiguousarray(made.T), 0)
-    return _shaped(made * np.multiply.reduce(rows[:, whole:], 1), x, dims, keepdims)
+    return shaped(made * np.multiply.reduce(rows[:, whole:], 1), x, dims, keepdims)

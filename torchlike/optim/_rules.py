@@ -56,14 +56,10 @@ class Rule(Op):
         return range(position % n, (2 + columns) * n, n)
 
     def _kernel(self, xp, *args):
-        rows, numbers, flags = self._parts(args)
-        return _columns([self._one(xp, row, numbers, flags) for row in rows])
-
-    def _parts(self, args) -> tuple[list[Sequence], Sequence, tuple]:
-        """Of each parameter: itself, its gradient, its states; and the numbers and flags of the rule."""
         n, columns, flags, prepared = args[-1]
         numbers = args[(2 + columns) * n : -1]
-        return [args[i : (2 + columns) * n : n] for i in range(n)], numbers if prepared else self.prepare(*numbers), flags
+        numbers = numbers if prepared else self.prepare(*numbers)
+        return _columns([self._one(xp, args[i : (2 + columns) * n : n], numbers, flags) for i in range(n)])
 
     def _one(self, xp, row: Sequence, numbers, flags) -> Sequence:
         param, grad, *state = row

@@ -26,7 +26,7 @@ def _over_lengths(xp, sums, starts, n: int):
     return sums / (counts if xp is np else lax.optimization_barrier(counts))
 
 
-def _bag_of(xp, starts, n: int):
+def bag_of(xp, starts, n: int):
     """Of each of n elements; bags of no elements have none."""
     return xp.searchsorted(starts, xp.arange(n, dtype=starts.dtype), side="right") - 1
 
@@ -65,7 +65,7 @@ def _kernel(xp, weight, index, starts, scale, each, mean):
         rows = jnp.take(weight, flat, axis=0, mode="clip")
         rows = rows.astype(np.float32 if rows.dtype.itemsize == 2 else rows.dtype)
         rows = rows if scale is None else rows * scale.astype(rows.dtype)[:, None]
-        made = jnp.zeros((starts.size, rows.shape[1]), rows.dtype).at[_bag_of(jnp, starts, flat.size)].add(rows, indices_are_sorted=True)
+        made = jnp.zeros((starts.size, rows.shape[1]), rows.dtype).at[bag_of(jnp, starts, flat.size)].add(rows, indices_are_sorted=True)
     if mean:
         made = _over_lengths(xp, made, starts, flat.size)
     return cast(xp, made, weight.dtype)
@@ -78,7 +78,7 @@ def _vjp(xp, g, weight, index, starts, scale, each, mean, needs, plan):
     else:
         if mean:
             g = _over_lengths(xp, g, starts, flat.size)
-        g = g[_bag_of(xp, starts, flat.size)]
+        g = g[bag_of(xp, starts, flat.size)]
     gw = gs = None
     if needs[0]:
         part = g if scale is None else g * scale.reshape(-1)[:, None]

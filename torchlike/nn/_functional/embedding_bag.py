@@ -9,7 +9,7 @@ from ..._core.history import warn
 from ..._public import named
 from ..._tensor import Tensor, as_tensor_value
 from ...ops.basic import where
-from .bag_sums import bag_sums
+from .bag_sums import bag_of, bag_sums
 from .common import need
 from .embedding import _renorm_rows, embedding
 
@@ -181,7 +181,7 @@ def notes(indices: Tensor, weight: Tensor, offsets: Tensor, mode: int, bags: int
     """Beside torch.embedding_bag's result: each index's bag (nothing where the kernel for sums needs none), how many of a bag's indices count,
     and which of them a maximum is from; the last two are zeros for sums, and for means the lengths twice."""
     index, starts, kind = indices._host_array(), offsets._host_array(), indices.dtype.np
-    bag = np.clip(np.searchsorted(starts, np.arange(len(index)), "right") - 1, 0, max(bags - 1, 0)).astype(kind)
+    bag = np.clip(bag_of(np, starts, len(index)), 0, max(bags - 1, 0)).astype(kind)
     counts = np.ones(len(index), bool) if padding_idx is None else index != padding_idx % weight.shape[0]
     if mode == 0:
         fast = padding_idx is None and weight.dtype in (dt.float32, dt.float16, dt.bfloat16)
