@@ -1,6 +1,8 @@
 """torch.ops.aten, torch._C and torch.utils.flop_counter, beside real torch."""
 import copy
 import importlib
+import subprocess
+import sys
 import warnings
 
 import pytest
@@ -258,6 +260,27 @@ def test_classes_that_take_over_are_told_of_the_operator(oracle, subject):
                 aten.abs(Other()), aten.add(y, Other()), aten.abs.default(Other()), aten.abs(y)]
         return list(seen), [(type(m).__name__, m.tolist() if isinstance(m, torch.Tensor) else m) for m in made]
     assert told(subject) == told(oracle)
+
+
+FIRST = """
+import sys
+torch = __import__(sys.argv[1])
+
+class Handler:
+    def __call__(self, func, types, args=(), kwargs=None):
+        return str(func)
+
+class Other:
+    __torch_function__ = Handler()
+print(torch.ops.aten.add(torch.ones(1), Other()), torch.ops.aten.neg.default(Other()))
+"""
+
+
+def test_the_first_class_of_a_process_is_told_of_the_operator(subject):
+    """Also one that derives from no Tensor, whose handler is no function."""
+    texts = [subprocess.run([sys.executable, "-c", FIRST, name], capture_output=True, text=True, timeout=120)
+             for name in ("torch", subject.__name__)]
+    assert texts[0].stdout == texts[1].stdout == "aten.add aten.neg.default\n", texts[1].stderr
 
 
 def test_of_masked_tensors_are_masked_tensors(oracle, subject):
