@@ -17,7 +17,7 @@ MODULES = "torch._dynamo,torch.distributed.checkpoint.state_dict,torch.distribut
 def test_the_same_over_processes(subject, oracle, tmp_path):
     """Collectives, training, DTensors and models; and what needs no other process."""
     programs = [(PROGRAMS / f"{name}.py", count) for name, count in (
-        ("collectives", 4), ("data_parallel", 2), ("dtensors", 2), ("sharded_modules", 2), ("sharded_units", 2), ("sharded_units", 1),
+        ("collectives", 4), ("data_parallel", 2), ("averaged_models", 4), ("dtensors", 2), ("sharded_modules", 2), ("sharded_units", 2), ("sharded_units", 1),
         ("parallel_layers", 2), ("sharded_and_parallel", 4),
         ("world_of_one", 0), ("mesh_of_one", 0), ("jit_and_fx_marks", 0), ("hub", 0))]
     real, ours = (printed(torch, tmp_path, MODULES, programs) for torch in (oracle, subject))
@@ -81,6 +81,34 @@ for got in (DTensor.from_local(torch.zeros(4), mesh, [_StridedShard(0, split_fac
     found = got.full_tensor() if isinstance(got, DTensor) else got
     assert found.tolist() == [0, 1, 10, 11, 2, 3, 12, 13]
 """  # by torch on the CPU: attention of DTensors, and settings of FullyShardedDataParallel that need a GPU there
+
+COMPRESSED = """import torchlike as torch
+import torchlike.distributed as dist
+from torchlike import nn
+from torchlike.distributed.algorithms.ddp_comm_hooks import DDPCommHookType, powerSGD, quantization, register_ddp_comm_hook
+dist.init_process_group()
+x = torch.randn(5, 700, generator=torch.Generator().manual_seed(dist.get_rank()))
+
+def gradients(register):
+    torch.manual_seed(0)
+    model = nn.parallel.DistributedDataParallel(nn.Linear(700, 2))
+    register(model)
+    for _ in range(4):
+        model.zero_grad()
+        model(x).pow(2).sum().backward()
+    return torch.cat([p.grad.flatten() for p in model.parameters()])
+
+exact = gradients(lambda model: None)
+for name, near in (("QUANTIZE_PER_TENSOR", 0.01), ("QUANTIZE_PER_CHANNEL", 0.008), ("BF16_COMPRESS", 0.004)):
+    rounded = gradients(lambda model: register_ddp_comm_hook(DDPCommHookType[name], model))
+    lost = (rounded - exact).abs().max() / exact.abs().max()
+    assert 0 < lost < near, (name, lost)
+exactly = powerSGD.PowerSGDState(None, 38, 2, use_error_feedback=False)  # a square matrix of 38 is of rank 38 at most
+torch.testing.assert_close(gradients(lambda model: model.register_comm_hook(exactly, powerSGD.batched_powerSGD_hook)), exact, rtol=1e-4, atol=1e-3)
+fed = powerSGD.PowerSGDState(None, 1, 2)
+roughly = gradients(lambda model: model.register_comm_hook(fed, powerSGD.batched_powerSGD_hook))
+assert 0.1 < (roughly - exact).norm() / exact.norm() < 2 and fed.error_dict[0].shape == (38 ** 2,) and fed.compression_stats()[1:] == (2 * 1402, 4 * 38)
+"""  # PyTorch's hooks of this kind fail with gloo
 
 BATCH_NORM = """import torchlike as torch
 import torchlike.distributed as dist
@@ -164,6 +192,7 @@ def test_ours_alone_over_processes(subject, tmp_path):
     """What torch refuses or words otherwise, and what goes wrong: a process that ends, collectives that differ, timeouts."""
     programs = {
         "refused": (REFUSED, []),
+        "compressed": (COMPRESSED, []),
         "batch_norm": (BATCH_NORM, []),  # the whole batch's, in each process
         "ended": (ENDED, ["Connection closed by peer: rank 1"] * 3 + ["2.0"]),
         "mixed": (MIXED, ["[None, 'the ranks of a group called different collectives: all_reduce here, broadcast on rank 0'] [1.0, 1.0] 1.0"]),

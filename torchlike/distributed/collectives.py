@@ -245,6 +245,27 @@ def all_gather_into_tensor(output_tensor: Tensor, input_tensor: Tensor, group: _
                lambda made: [written(output_tensor, np.stack(made))])
 
 
+def all_gather_coalesced(output_tensor_lists: list[list[Tensor]], input_tensor_list: list[Tensor], group: _Group = None, async_op: bool = False) -> Work | None:
+    """The k-th tensor of list r becomes the k-th of rank r."""
+    inputs = _tensors(input_tensor_list, "input_tensor_list")
+    if not isinstance(output_tensor_lists, list):
+        raise TypeError("Invalid function argument: output_tensor_lists should be a list")
+    for outputs in output_tensor_lists:
+        _tensors(outputs, "output_tensor_lists")
+    group = member(group, "all_gather_coalesced")
+    if group is None:
+        return None
+    if len(output_tensor_lists) != group.size():
+        raise RuntimeError("ProcessGroupGloo::allgather_coalesced: output lists should be equal to world size")
+    for outputs in output_tensor_lists:
+        if len(outputs) != len(inputs):
+            raise RuntimeError(f"ProcessGroupGloo::allgather_coalesced: invalid output size: (expected length {len(inputs)}, got {len(outputs)})")
+    works = [all_gather(list(outputs), t, group, True) for outputs, t in zip(zip(*output_tensor_lists, strict=True), inputs, strict=True)]
+    for work in works:
+        work.wait()
+    return finished([t for outputs in output_tensor_lists for t in outputs]) if async_op else None
+
+
 def gather(tensor: Tensor, gather_list: list[Tensor] | None = None, dst: int | None = None, group: _Group = None, async_op: bool = False,
            group_dst: int | None = None) -> Work | None:
     """`gather_list` of rank `dst` becomes the tensors of all ranks."""
@@ -304,6 +325,9 @@ def reduce_scatter_tensor(output: Tensor, input: Tensor, op: Any = ReduceOp.SUM,
         return None
     _multiple(input, output, group.size(), "reduce_scatter")
     return _reduce_scattered(output, np.split(read(input).reshape(-1), group.size()), op, group, async_op)
+
+
+all_gather_single, reduce_scatter_single = all_gather_into_tensor, reduce_scatter_tensor
 
 
 def _reduce_scattered(output: Tensor, parts: list[np.ndarray], op: Any, group: ProcessGroup, async_op: bool) -> Work | None:

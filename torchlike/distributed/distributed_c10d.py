@@ -1,7 +1,9 @@
 """The place of torch.distributed's functions in programs that name the file they are in."""
 from .collectives import (  # noqa: F401
     all_gather,
+    all_gather_coalesced,
     all_gather_into_tensor,
+    all_gather_single,
     all_reduce,
     all_reduce_coalesced,
     all_to_all,
@@ -12,6 +14,7 @@ from .collectives import (  # noqa: F401
     monitored_barrier,
     reduce,
     reduce_scatter,
+    reduce_scatter_single,
     reduce_scatter_tensor,
     scatter,
     supports_complex,

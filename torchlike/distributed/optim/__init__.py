@@ -1,7 +1,8 @@
 """torch.distributed.optim: optimizers whose states, or parameters, are divided between processes."""
+from .post_localSGD_optimizer import PostLocalSGDOptimizer
 from .zero_redundancy_optimizer import ZeroRedundancyOptimizer
 
-__all__ = ["DistributedOptimizer", "ZeroRedundancyOptimizer"]
+__all__ = ["DistributedOptimizer", "PostLocalSGDOptimizer", "ZeroRedundancyOptimizer"]
 
 
 def __getattr__(name: str):

@@ -14,6 +14,7 @@ from torchlike.autograd.grad_mode import is_grad_enabled
 from torchlike.distributed import all_gather_object, arrays
 from torchlike.distributed.algorithms.join import Join, Joinable, JoinHook
 from torchlike.distributed.collectives import read, written
+from torchlike.distributed.grad_bucket import GradBucket
 from torchlike.distributed.process_group import default_group
 from torchlike.nn.modules.module import Module
 from torchlike.ops.creation import zeros_like
@@ -23,34 +24,6 @@ from torchlike.utils._pytree import tree_map_only
 __all__ = ["DistributedDataParallel"]
 
 _FIRST_BUCKET, _MEGABYTE = 1 << 20, 1 << 20  # bytes; torch's first bucket is small, so that its reduction starts early
-
-
-class GradBucket:
-    """Some gradients, one after the other in `buffer()`, on their way to the other processes: what a communication hook gets."""
-
-    def __init__(self, index: int, parameters: list[Tensor], last: bool) -> None:
-        self._index, self._parameters, self._last = index, parameters, last
-        self._buffer: Tensor | None = None
-
-    def index(self) -> int:
-        return self._index
-
-    def is_last(self) -> bool:
-        return self._last
-
-    def parameters(self) -> list[Tensor]:
-        return self._parameters
-
-    def buffer(self) -> Tensor:
-        return self._buffer
-
-    def set_buffer(self, tensor: Tensor) -> None:
-        self._buffer = tensor
-
-    def gradients(self) -> list[Tensor]:
-        """The buffer's parts, in their parameters' shapes."""
-        parts = self._buffer.split([p.numel() for p in self._parameters])
-        return [part.view(p.shape) for part, p in zip(parts, self._parameters)]
 
 
 class _Joined(JoinHook):

@@ -14,17 +14,25 @@ __all__ = ["allreduce_hook", "bf16_compress_hook", "bf16_compress_wrapper", "fp1
 
 def allreduce_hook(process_group: Any, bucket: Any) -> Future:
     """The mean over all processes."""
-    return _mean(process_group, bucket.buffer())
+    return mean(process_group, bucket.buffer())
 
 
-def _mean(process_group: Any, tensor: Any) -> Future:
+def mean(process_group: Any, tensor: Any) -> Future:
+    """Of `tensor`, which is divided in place, over the processes."""
     group = default_group(process_group)
     return all_reduce(tensor.div_(group.size()), group=group, async_op=True).get_future().then(lambda f: f.value()[0])
 
 
+def done(tensor: Any) -> Future:
+    """A future that has its result."""
+    future: Future = Future()
+    future.set_result(tensor)
+    return future
+
+
 def _compressed(dtype: Any, process_group: Any, bucket: Any) -> Future:
     buffer = bucket.buffer()
-    return _mean(process_group, buffer.to(dtype)).then(lambda f: buffer.copy_(f.value()))
+    return mean(process_group, buffer.to(dtype)).then(lambda f: buffer.copy_(f.value()))
 
 
 def fp16_compress_hook(process_group: Any, bucket: Any) -> Future:

@@ -5,7 +5,7 @@ from typing import Any
 
 from ....futures import Future
 from ...process_group import new_subgroups
-from .default_hooks import _mean
+from .default_hooks import done, mean
 
 __all__ = ["PostLocalSGDState", "post_localSGD_hook"]
 
@@ -29,11 +29,9 @@ def post_localSGD_hook(state: PostLocalSGDState, bucket: Any) -> Future:  # noqa
     local = state.iter >= state.start_localSGD_iter
     state.maybe_increase_iter(bucket)
     if not local:
-        return _mean(state.process_group, bucket.buffer())
+        return mean(state.process_group, bucket.buffer())
     if not state.post_local_gradient_allreduce:
-        own: Future = Future()
-        own.set_result(bucket.buffer())
-        return own
+        return done(bucket.buffer())
     if state.subgroup is None:
         state.subgroup, _ = new_subgroups(1)
-    return _mean(state.subgroup, bucket.buffer())
+    return mean(state.subgroup, bucket.buffer())

@@ -1,0 +1,1 @@
+"""Parameters that each process trains alone for a while, and their means."""
