@@ -8,6 +8,7 @@ import torch.nn.functional as F
 from torch import nn
 from torch.distributed.device_mesh import init_device_mesh
 from torch.distributed.tensor import DTensor, Partial, Replicate, Shard, distribute_module, distribute_tensor, full, ones, zeros
+from torch.distributed.tensor.experimental import local_map
 
 dist.init_process_group("gloo")
 rank, world = dist.get_rank(), dist.get_world_size()
@@ -229,6 +230,32 @@ for module in (nn.Linear(4, 4), nn.LayerNorm(4), nn.Conv2d(2, 4, 3), nn.Multihea
                                                       for n, p in list(m.named_parameters(recurse=False))])
     getattr(module, "reset_parameters", getattr(module, "_reset_parameters", None))()
     show(type(module).__name__, *(numbers(p) for p in module.parameters()))
+
+# functions of each rank's pieces
+def product(w, x, scale):
+    return w @ x * scale, scale
+
+
+mapped = local_map(product, out_placements=([Partial()], None), in_placements=([Shard(1)], [Shard(0)], None), redistribute_inputs=True)
+w, x = (distribute_tensor(torch.arange(8.0).view(shape), mesh, [Shard(d)]).requires_grad_() for shape, d in (((2, 4), 1), ((4, 2), 1)))
+out, scale = mapped(w, x, 2.0)
+show(out.placements, scale, numbers(out))
+out.full_tensor().sum().backward()
+show(w.grad.placements, x.grad.placements, numbers(w.grad), numbers(x.grad))
+
+
+@local_map(out_placements=[Shard(0)], in_grad_placements=([Shard(0)],))
+def shifted(piece):
+    """With the rank's number."""
+    return piece + 1
+
+
+show(numbers(shifted(x.detach().redistribute(placements=[Shard(0)]))), shifted(torch.ones(2)))
+attempt("lies otherwise", lambda: local_map(product, None, ([Shard(0)], [Shard(0)], None))(w, x, 2.0))
+for wrong in ((None, [Shard(1)], None), ([Shard(1)], [Shard(1)]), ([Shard(1)], [Shard(1)], [Shard(1)])):
+    attempt("in_placements", lambda wrong=wrong: local_map(product, None, wrong)(w, x, 2.0))
+for wrong in ([Partial()], ([Partial()], [Partial()])):
+    attempt("out_placements", lambda wrong=wrong: local_map(product, wrong, redistribute_inputs=True)(w, x.redistribute(placements=[Shard(0)]), 2.0))
 
 # refusals
 attempt("mixed", lambda: rows + whole)

@@ -2,6 +2,7 @@
 import torch
 import torch.distributed as dist
 from torch import nn
+from torch.distributed.algorithms.join import Join
 from torch.distributed.optim import ZeroRedundancyOptimizer
 from torch.nn.parallel import DistributedDataParallel
 
@@ -72,6 +73,13 @@ for kind, options in ((torch.optim.Adam, {"lr": 0.1}), (torch.optim.SGD, {"lr": 
         p.grad = torch.ones_like(p)
     other.step()
     show(rounded([p.detach() for p in other.param_groups[-1]["params"]]), [[tuple(p.shape) for p in group["params"]] for group in other.optim.param_groups])
+
+# processes of which some have more inputs
+net, optimizer = made(torch.optim.SGD, lr=0.1)
+with Join([net, optimizer]):
+    trained(net, optimizer, 2 + RANK)
+show(rounded([p.detach() for p in net.parameters()]), optimizer.join_device, optimizer.join_process_group is dist.group.WORLD)
+
 for params in (torch.ones(2), 3, [], [3], [{"lr": 1}], [nn.Parameter(torch.ones(2)), nn.Parameter(torch.ones(2, dtype=torch.float64))]):
     show(refused(ZeroRedundancyOptimizer, params, torch.optim.SGD, lr=0.1))
 dist.destroy_process_group()

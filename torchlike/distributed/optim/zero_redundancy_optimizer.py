@@ -8,6 +8,7 @@ from typing import Any
 from ..._tensor import Tensor
 from ...optim import Optimizer
 from ...utils._pytree import tree_map
+from ..algorithms.join import Join, Joinable, JoinHook
 from ..collectives import broadcast
 from ..objects import gather_object
 from ..process_group import ProcessGroup, default_group, get_global_rank
@@ -20,7 +21,17 @@ def _copy_options(source: list[dict[str, Any]], target: list[dict[str, Any]]) ->
         group.update((k, v) for k, v in given.items() if k != "params")
 
 
-class ZeroRedundancyOptimizer(Optimizer):
+class _Joined(JoinHook):
+    """Sends this process's share of the parameters while others still have inputs."""
+
+    def __init__(self, optimizer: ZeroRedundancyOptimizer) -> None:
+        self.optimizer = optimizer
+
+    def main_hook(self) -> None:
+        self.optimizer.step()
+
+
+class ZeroRedundancyOptimizer(Optimizer, Joinable):
     """`param_groups` holds all parameters, `optim` (an `optimizer_class`) those of this process. Options are read from
     `param_groups` at each step. `parameters_as_bucket_view` says where PyTorch keeps parameters, which changes no value."""
 
@@ -60,6 +71,7 @@ class ZeroRedundancyOptimizer(Optimizer):
 
     def step(self, closure: Callable[[], float] | None = None, **kwargs: Any) -> Any:
         """One step of this rank's parameters; then all ranks have all of them."""
+        Join.notify_join_context(self)
         _copy_options(self.param_groups, self.optim.param_groups)
         loss = self.optim.step(**kwargs) if closure is None else self.optim.step(closure=closure, **kwargs)
         _copy_options(self.optim.param_groups, self.param_groups)
@@ -68,6 +80,17 @@ class ZeroRedundancyOptimizer(Optimizer):
         for work in sent:
             work.wait()
         return loss
+
+    def join_hook(self, **kwargs: Any) -> JoinHook:
+        return _Joined(self)
+
+    @property
+    def join_device(self) -> Any:
+        return self.param_groups[0]["params"][0].device
+
+    @property
+    def join_process_group(self) -> Any:
+        return self.process_group
 
     # -- state dicts -----------------------------------------------------------------------------------------------------
 

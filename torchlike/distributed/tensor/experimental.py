@@ -3,6 +3,9 @@ import contextlib
 from collections.abc import Iterator
 
 from ._dispatch import replicating
+from ._local_map import local_map
+
+__all__ = ["implicit_replication", "local_map"]
 
 
 @contextlib.contextmanager

@@ -3,13 +3,13 @@ from __future__ import annotations
 
 from typing import Any
 
+from ...._core.dtype import float32, uint8
+from ...._tensor import Tensor
 from ....ao.quantization.observer import MinMaxObserver, PerChannelMinMaxObserver
 from ....futures import Future
 from ....nn.functional import pad
 from ....ops.creation import empty_like
 from ....ops.joining import stack
-from ...._core.dtype import float32, uint8
-from ...._tensor import Tensor
 from ...collectives import all_gather
 from ...process_group import ProcessGroup, default_group
 from .default_hooks import done
