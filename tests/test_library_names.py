@@ -1,8 +1,11 @@
 """Small names that libraries on top of torch (transformers, accelerate) ask for when they are imported."""
 import os
+import shutil
 import tempfile
 import threading
+from pathlib import Path
 
+import pytest
 from same import error, same
 
 
@@ -51,6 +54,32 @@ def test_extensions_cannot_be_built(torch):
     extension = import_module(f"{torch.__name__}.utils.cpp_extension")
     return (extension.CUDA_HOME, extension.ROCM_HOME, extension.IS_WINDOWS, extension.get_default_build_root(),
             extension.is_ninja_available(), extension.get_cxx_compiler())
+
+
+@pytest.mark.skipif(not (shutil.which("ninja") and shutil.which("c++")), reason="needs a compiler")
+@same
+def test_extension_in_plain_cpp(torch):
+    from importlib import import_module
+    load = import_module(f"{torch.__name__}.utils.cpp_extension").load
+    folder = tempfile.mkdtemp()
+    source = os.path.join(folder, "twice.cpp")
+    Path(source).write_text("""#include <Python.h>
+        static PyObject* twice(PyObject*, PyObject* n) { return PyLong_FromLong(FACTOR * PyLong_AsLong(n)); }
+        static PyMethodDef methods[] = {{"twice", twice, METH_O, ""}, {nullptr, nullptr, 0, nullptr}};
+        static PyModuleDef definition = {PyModuleDef_HEAD_INIT, "twice", nullptr, -1, methods};
+        #define JOINED(a, b) a##b
+        #define INIT(name) JOINED(PyInit_, name)
+        PyMODINIT_FUNC INIT(TORCH_EXTENSION_NAME)() { return PyModule_Create(&definition); }""")
+    Path(folder, "wrong.cpp").write_text("#include <no_such_header.h>")
+    first, again = (load("twice_of_tests", source, ["-DFACTOR=2"], build_directory=folder) for _ in range(2))
+    other = load("twice_of_tests", [source], ["-DFACTOR=3"], build_directory=folder)
+    seen = []
+    for name, kind in (("wrong.cpp", RuntimeError), ("kernel.cu", OSError)):
+        with pytest.raises(kind) as raised:
+            Path(folder, "kernel.cu").touch()
+            load("wrong_of_tests", os.path.join(folder, name), build_directory=folder)
+        seen.append(str(raised.value)[:42])
+    return first.twice(4), first is again, other.twice(4), other.__name__, os.path.basename(other.__file__), seen[0]
 
 
 @same
