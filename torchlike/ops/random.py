@@ -278,16 +278,31 @@ def memory_order(t: Tensor) -> list[int] | None:
     return sorted(range(t.ndim), key=lambda i: -t._layout.strides[i])
 
 
+def _double(x, function: str, name: str, position: int):
+    """What torch takes for a double: a real number, or a 0-dim tensor that no gradient is asked of."""
+    if x.__class__ is float:
+        return x
+    try:
+        number = plain_number(x)
+    except TypeError:
+        number = None
+    if number is None or isinstance(number, complex):
+        raise TypeError(f"{function}(): argument '{name}' (position {position}) must be float, not {class_name(x)}")
+    return number
+
+
 def uniform_(self, from_: float = 0.0, to: float = 1.0, *, generator=None, **kwargs) -> Tensor:
     """Uniform numbers from [from, to)."""
     low = kwargs.pop("from", from_)  # no name that a parameter could have in Python
     if kwargs:
         raise TypeError(f"uniform_() got an unexpected keyword argument {next(iter(kwargs))!r}")
-    return _fill(self, lambda g, shape, t: rng.uniform(g, shape, low, to, t), generator, "check_uniform_bounds")
+    low, high = _double(low, "uniform_", "from", 1), _double(to, "uniform_", "to", 2)
+    return _fill(self, lambda g, shape, t: rng.uniform(g, shape, low, high, t), generator, "check_uniform_bounds")
 
 
 def normal_(self, mean: float = 0.0, std: float = 1.0, *, generator=None) -> Tensor:
     """Normal numbers."""
+    mean, std = _double(mean, "normal_", "mean", 1), _double(std, "normal_", "std", 2)
     if std < 0:
         raise RuntimeError(f"normal expects std >= 0.0, but found std {std}")
     blocks = self._layout is None or is_contiguous(self._layout)
@@ -296,25 +311,26 @@ def normal_(self, mean: float = 0.0, std: float = 1.0, *, generator=None) -> Ten
 
 def exponential_(self, lambd: float = 1.0, *, generator=None) -> Tensor:
     """Exponential numbers of rate lambd."""
+    lambd = _double(lambd, "exponential_", "lambd", 1)
     return _fill(self, lambda g, shape, t: rng.exponential(g, shape, lambd, t), generator, "exponential_cpu")
 
 
 def log_normal_(self, mean: float = 1.0, std: float = 2.0, *, generator=None) -> Tensor:
     """exp of normal numbers."""
-    mean, std = plain_number(mean), plain_number(std)
+    mean, std = _double(mean, "log_normal_", "mean", 1), _double(std, "log_normal_", "std", 2)
     return _fill(self, lambda g, shape, t: rng.log_normal(g, shape, mean, std, t), generator, "log_normal_cpu")
 
 
 def cauchy_(self, median: float = 0.0, sigma: float = 1.0, *, generator=None) -> Tensor:
     """Cauchy numbers."""
-    median, sigma = plain_number(median), plain_number(sigma)
+    median, sigma = _double(median, "cauchy_", "median", 1), _double(sigma, "cauchy_", "sigma", 2)
     return _fill(self, lambda g, shape, t: rng.cauchy(g, shape, median, sigma, t), generator, "cauchy_cpu")
 
 
 def geometric_(self, p: float, *, generator=None) -> Tensor:
     """Numbers of trials until the first success of probability p."""
     self._check_write()
-    g, kind = _generator(generator), self.dtype.np
+    g, kind, p = _generator(generator), self.dtype.np, _double(p, "geometric_", "p", 1)
     return _overdraw(self, lambda shape: rng.geometric(g, shape, p, kind))
 
 
