@@ -143,3 +143,19 @@ def test_arithmetic_with_numbers_is_torch_s_to_the_bit(name, dtype, kind):
     with executor.tier(kind):
         got = run(tl)
     np.testing.assert_array_equal(got, run(torch))
+
+
+@pytest.mark.parametrize("kind", ["numpy", "compiled"])
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+@pytest.mark.parametrize("dim", [0, 1, 2])
+def test_index_reduce_rounds_at_each_step(dim, dtype, kind):
+    draw = np.random.default_rng(4)
+    a, b, index = draw.random((5, 6, 7)) + 0.5, draw.random((40, 40, 40)) + 0.6, draw.integers(0, 5, 40)
+
+    def run(t):
+        x, source = (t.tensor(z).to(getattr(t, dtype)) for z in (a, b[tuple(slice(None) if d == dim else slice(n) for d, n in enumerate(a.shape))]))
+        return np.stack([x.index_reduce(dim, t.tensor(index), source, how, include_self=own).float().numpy()
+                         for how in ("mean", "prod", "amax") for own in (True, False)])
+    with executor.tier(kind):
+        got = run(tl)
+    np.testing.assert_array_equal(got, run(torch))

@@ -117,3 +117,22 @@ def test_tracing_check_error(args):
         error = t.jit.TracingCheckError(*args)
         return str(error), error.message, type(error).__module__, type(error).__mro__[1]
     assert said(subject) == said(oracle)
+
+
+def test_is_tracing_on_examples():
+    def answers(t):
+        seen = []
+
+        class Model(t.nn.Module):
+            def forward(self, x):
+                seen.append(t.jit.is_tracing())
+                return x * 2
+
+        def f(x):
+            seen.append(t.jit.is_tracing())
+            return x + 1
+        t.jit.trace(f, t.ones(2), check_trace=False)
+        t.jit.trace(Model(), t.ones(2), check_trace=False)
+        t.jit.trace_module(Model(), {"forward": t.ones(2)}, check_trace=False)
+        return seen, t.jit.is_tracing()
+    assert answers(subject) == answers(oracle) == ([True] * 3, False)

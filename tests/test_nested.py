@@ -166,3 +166,12 @@ def test_squeeze_needs_a_dimension():
     for t in (oracle, subject):
         with pytest.raises(RuntimeError, match="squeeze without the dim argument"):
             batch(t, "strided").squeeze()
+
+
+def test_padding_a_plain_tensor():
+    for t in (oracle, subject):
+        for call in (t.nested.to_padded_tensor, t.Tensor.to_padded_tensor):
+            with pytest.raises(NotImplementedError, match="Could not run 'aten::to_padded_tensor' with arguments from the 'CPU' backend"):
+                call(t.ones(2, 3), 0.0)
+        parts = t.nested.nested_tensor([t.ones(2), t.ones(1)])
+        assert t.Tensor.to_padded_tensor(parts, 0.0).tolist() == [[1, 1], [1, 0]]

@@ -1,6 +1,6 @@
 """Where torch takes a number it takes a tensor of one element too: every number of the case table, given so."""
 import pytest
-from case import Sample, lit
+from case import Sample, call, function_of, inputs, lit
 from cases import CASES
 from checks import forward, outcome
 from compare import Raised, differences
@@ -10,23 +10,25 @@ EXCEPT = {("torch.max", "dim"), ("torch.min", "dim"), ("Tensor.new", 1), ("Tenso
 GROUPS = 8
 
 
-def _as_tensor(value):
+def _as_tensor(value, learnable=False):
+    if type(value) is float:
+        return lit(value, grad=learnable)
+    if learnable:
+        return None
     if type(value) is int:
         return lit(value, "int64")
-    if type(value) is float:
-        return lit(value, grad=False)
     if isinstance(value, (tuple, list)) and value and all(type(x) is int for x in value):
         return type(value)([lit(value[0], "int64"), *value[1:]])
     return None
 
 
-def _samples(row):
+def _samples(row, learnable=False):
     """The row's first sample with a number at each place, and that number as a tensor."""
     seen = set()
     for sample in row.samples:
         places = [*enumerate(sample.args), *sample.kwargs.items()]
         for place, value in places:
-            made = None if place in seen or (row.id, place) in EXCEPT else _as_tensor(value)
+            made = None if place in seen or (row.id, place) in EXCEPT else _as_tensor(value, learnable)
             if made is not None:
                 seen.add(place)
                 if isinstance(place, int):
@@ -59,3 +61,19 @@ def test_a_tensor_that_requires_gradients_is_no_number(oracle, subject, call):
 def test_a_tensor_of_floats_is_no_int(subject):
     with pytest.raises(TypeError, match="int"):
         subject.ones(4).narrow(0, 0, subject.tensor(2.0))
+
+
+def _with_gradients(torch, row, sample):
+    return call(torch, function_of(torch, row), sample, inputs(torch, row, sample, requires_grad=True))
+
+
+@pytest.mark.parametrize("group", range(GROUPS))
+def test_a_learnable_number_is_refused(oracle, subject, group):
+    """Its gradient would be lost: wherever torch raises for a tensor that requires one, so does the library under test."""
+    found = []
+    for row in CASES[group::GROUPS]:
+        for sample in () if "_foreach_" in row.id else _samples(row, learnable=True):
+            there, here = (outcome(torch, _with_gradients, row, sample) for torch in (oracle, subject))
+            if isinstance(there, Raised) and there.kind == "TypeError" and not isinstance(here, Raised):
+                found.append(f"{row.id}{sample.args}{sample.kwargs}: {there.message[:100]}")
+    assert not found, "\n".join(found)

@@ -156,3 +156,18 @@ def number(x):
     if hasattr(cls, "__float__") and hasattr(cls, "__array__") and not hasattr(cls, "__torch_function__") and not isinstance(x, np.ndarray):
         return float(x)
     return x
+
+
+def real(x, name: str, argument: str, position: int | None = None, kind: str = "float") -> float:
+    """x as a float. torch's TypeError for what is none, and for a tensor that requires a gradient, which would be lost."""
+    if x.__class__ is float:
+        return x
+    if (x.ndim or x.requires_grad) if isinstance(x, Tensor) else isinstance(x, str) or not converts(float, x):
+        raise TypeError(f"{name}(): argument '{argument}'{'' if position is None else f' (position {position})'} must be {kind}, not {class_name(x)}")
+    return float(x)
+
+
+def refuse_learnable(x, name: str, argument: str, position: int | None = None, kind: str = "Number") -> None:
+    """torch's TypeError for a number that is a tensor which requires a gradient: it would be lost."""
+    if isinstance(x, Tensor) and x.requires_grad:
+        real(x, name, argument, position, kind)

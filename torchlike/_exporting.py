@@ -4,6 +4,7 @@
 class _State:
     graph = False  # as by torch.export: data may not be looked at
     traced = False  # as by torch.jit.trace: what is looked at is a constant
+    example = False  # torch.jit.trace runs a function as it is
     onnx = False  # for a file of ONNX, in one of the two ways
 
 

@@ -36,7 +36,7 @@ _SAVED = {
     "sinc": 0, "sinc_backward": 0, "log2": 0, "pow": 0, "mode": 0, "sort": 0, "argsort": 0, "isin": 0, "igamma": 0, "igammac": 0, "standard_gamma": 0,
     "special_bessel_j0": 0,
 }
-_SCATTERS = frozenset(("scatter", "scatter_reduce", "masked_scatter", "index_put", "index_write", "gather_backward", "index_backward", "embedding_backward"))
+_SCATTERS = frozenset("scatter scatter_reduce index_reduce masked_scatter index_put index_write gather_backward index_backward embedding_backward".split())
 
 
 def program_seconds(plans: list, device) -> float:

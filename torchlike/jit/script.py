@@ -18,8 +18,8 @@ def is_scripting() -> bool:
 
 
 def is_tracing() -> bool:
-    """Whether `torch.onnx.export(dynamo=False)` traces a model; `torch.jit.trace` runs functions as they are."""
-    return exporting.traced
+    """Whether `torch.onnx.export(dynamo=False)`, `torch.jit.trace` or `save` runs a model on its examples. What was traced is run as it is later, and asks again."""
+    return exporting.traced or exporting.example
 
 
 def script(obj: T, optimize: Any = None, _frames_up: int = 0, _rcb: Any = None, example_inputs: Any = None) -> T:

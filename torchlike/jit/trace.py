@@ -2,9 +2,11 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any, TypeVar
 
+from .._exporting import state as exporting
 from ..futures import Future
 from ..nn.modules.module import Module
 from .save import Examples, remember
@@ -58,7 +60,8 @@ def trace(func: T, example_inputs: Any = None, optimize: Any = None, check_trace
         func = owner
     if isinstance(func, Module):
         return _traced(func, {"forward": (given, named)})
-    func(*given, **named)
+    with _tracing():
+        func(*given, **named)
     return func
 
 
@@ -76,6 +79,16 @@ def trace_module(mod: Module, inputs: dict[str, Any], optimize: Any = None, chec
     return _traced(mod, {name: ((), dict(x)) if example_inputs_is_kwarg and isinstance(x, dict) else (_given(x), {}) for name, x in inputs.items()})
 
 
+@contextmanager
+def _tracing() -> Iterator[None]:
+    """Within the block torch.jit.is_tracing() is true."""
+    before, exporting.example = exporting.example, True
+    try:
+        yield
+    finally:
+        exporting.example = before
+
+
 def _given(example: Any) -> tuple:
     return tuple(example) if isinstance(example, (tuple, list)) else () if example is None else (example,)
 
@@ -85,8 +98,9 @@ def _traced(mod: Module, examples: Examples) -> Module:
     hooked = next((m for m in mod.modules() if m._backward_hooks), None)
     if hooked is not None:
         raise ValueError(f"Modules that have backward hooks assigned can't be compiled: {hooked}")
-    for name, (args, kwargs) in examples.items():
-        (mod if name == "forward" else getattr(mod, name))(*args, **kwargs)
+    with _tracing():
+        for name, (args, kwargs) in examples.items():
+            (mod if name == "forward" else getattr(mod, name))(*args, **kwargs)
     remember(mod, examples)
     return mod
 

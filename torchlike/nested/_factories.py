@@ -56,7 +56,7 @@ def as_nested_tensor(ts: Tensor | Sequence[Tensor], dtype: _dtype | None = None,
 
 
 def to_padded_tensor(input: NestedTensor, padding: float, output_size: Sequence[int] | None = None) -> Tensor:
-    """The parts stacked, filled up with padding."""
+    """The parts stacked, filled up with padding. NotImplementedError for a plain tensor."""
     return input.to_padded_tensor(padding, output_size)
 
 

@@ -5,7 +5,7 @@ import math
 
 import numpy as np
 
-from .._arguments import factory_size, refuse_huge
+from .._arguments import factory_size, refuse_huge, refuse_learnable
 from .._core import device as dev
 from .._core import dtype as dt
 from .._core import unwritten
@@ -293,6 +293,8 @@ def arange(*bounds, start=MISSING, end=MISSING, step=MISSING, out=None, dtype=No
     """The numbers start, start + step, ... below end; int64 when all are ints, else the default float."""
     strided_only(layout, "arange.start_out")
     start, end, step = range_bounds("arange", bounds, start, end, step)
+    for x, argument, place in (() if start.__class__ is end.__class__ is step.__class__ is int else ((start, "start", 1), (end, "end", 2), (step, "step", 3))):
+        refuse_learnable(x, "arange", argument, place)
     usual = start.__class__ is int and end.__class__ is int and step.__class__ is int and -_USUAL < start < _USUAL and -_USUAL < end < _USUAL
     if not usual or not 0 < step < _USUAL:
         start, end, step = (x.item() if isinstance(x, (Tensor, np.generic)) else x for x in (start, end, step))

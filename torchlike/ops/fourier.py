@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from .._arguments import as_dim, as_int, as_size, need_tensor
+from .._arguments import as_dim, as_int, as_size, need_tensor, real
 from .._core import dtype as dt
 from .._core.errors import class_name
 from .._core.layout import Layout, channels_last_strides, contiguous, contiguous_strides, is_contiguous, suggests_channels_last
@@ -308,9 +308,7 @@ def _frequencies(name: str, half: bool):
         dtype = dtype_into(out, dtype)
         if dtype is not None and _check_dtype(dtype).category < dt.FLOAT:
             raise RuntimeError(f"{name} requires a floating point or complex dtype")
-        if isinstance(d, complex):
-            raise TypeError(f"fft_{name}(): argument 'd' (position 2) must be float, not complex")
-        duration = n * float(d)
+        duration = n * real(d, f"fft_{name}", "d", 2)
         count = int(n / 2) + 1 if half else n
         if count < 0:
             raise RuntimeError(f"Trying to create tensor with negative dimension {count}: [{count}]")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import jax
 import numpy as np
 
-from .._arguments import as_dim
+from .._arguments import as_dim, refuse_learnable
 from .._core import dtype as dt
 from .._core.errors import class_name
 from .._core.history import warn
@@ -142,16 +142,24 @@ def _counts(xp, shape, where, include_self, dtype):
 
 
 def _scatter_reduce(xp, x, index, src, dim, mode, include_self):
+    return _reduced(xp, x, index, src, dim, mode, include_self, wide(x.dtype))
+
+
+def _index_reduce(xp, x, index, src, dim, mode, include_self):
+    """As torch does, 16-bit numbers are rounded at each step."""
+    return _reduced(xp, x, index, src, dim, mode, include_self, x.dtype)
+
+
+def _reduced(xp, x, index, src, dim, mode, include_self, w):
     where = along(x.shape, index, dim)
-    w = wide(x.dtype)
     src = _source(xp, src, index, w)
     base = x.astype(w)
     if not include_self:
         base = write_at(xp, base, where, identity(w, mode), "set")
     out = write_at(xp, base, where, src, _COMBINE[mode])
     if mode == "mean":
-        n = _counts(xp, x.shape, where, include_self, w if w.kind != "b" else np.dtype(np.int64))
-        out = out // n if w.kind in "iub" else out / n
+        n = _counts(xp, x.shape, where, include_self, wide(w) if w.kind != "b" else np.dtype(np.int64))
+        out = out // n if w.kind in "iub" else out / n.astype(w)
     return out.astype(x.dtype)
 
 
@@ -216,11 +224,9 @@ def _scatter_reduce_vjp(xp, g, x, index, src, out, needs, dim, mode, include_sel
     return gx, None, _source_gradient(xp, gs, plan.avals[2])
 
 
-SCATTER_REDUCE = Op(
-    "scatter_reduce",
-    _scatter_reduce,
-    vjp=_scatter_reduce_vjp,
-    shape=lambda a, i, s, dim, mode, include_self: (a.shape, a.dtype),
+SCATTER_REDUCE, INDEX_REDUCE = (
+    Op(name, kernel, vjp=_scatter_reduce_vjp, shape=lambda a, i, s, dim, mode, include_self: (a.shape, a.dtype))
+    for name, kernel in (("scatter_reduce", _scatter_reduce), ("index_reduce", _index_reduce))
 )
 
 # -- arguments ---------------------------------------------------------------------------------------------------------
@@ -319,6 +325,7 @@ def _scattered(name: str, input, dim, index, src, op, statics) -> Tensor:
 def scatter(input, dim: int, index: Tensor, src: Tensor | float | None = None, *, value=None, reduce: str | None = None) -> Tensor:
     """input with src (or a number) written at index along dim; reduce 'add' or 'multiply' combines instead."""
     source = value if src is None else src
+    refuse_learnable(value, "scatter", "value")
     if source is None:
         raise TypeError('scatter() missing 1 required positional arguments: "src"')
     if reduce not in (None, "add", "multiply"):

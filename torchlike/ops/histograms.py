@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from .._arguments import as_dim, as_dims, flag
+from .._arguments import as_dim, as_dims, flag, real
 from .._core import dtype as dt
 from .._core import program
 from .._core.registry import Op
@@ -105,7 +105,7 @@ def histc(input, bins: int = 100, min=0, max=0) -> Tensor:
     """Counts in equal bins between min and max (the data's where both are equal), without NaN and outliers."""
     if bins <= 0:
         raise RuntimeError(f"torch.histogram(): bins must be > 0, but got {bins} for dimension 0")
-    low, high = _checked_range("torch.histc", min, max)
+    low, high = _checked_range("torch.histc", real(min, "histc", "min", 3, "Number"), real(max, "histc", "max", 4, "Number"))
     if not input.dtype.is_floating_point:
         raise NotImplementedError(f"\"histogram_cpu\" not implemented for '{input.dtype.short}'")
     if low == high:

@@ -14,7 +14,7 @@ from .._public import named, public
 from .._tensor import Tensor, apply
 from .creation import filled
 from .elements import held
-from .gathering import SCATTER_REDUCE, flat, gather, in_range, need_index, out_of, wide, write_at
+from .gathering import INDEX_REDUCE, flat, gather, in_range, need_index, out_of, wide, write_at
 from .index_kernels import INDEX, INDEX_WIDE, ONLY
 from .index_ranges import check_range
 from .indexing import _basic, _nonnegative, _prepared, put_index, put_repeating
@@ -207,7 +207,7 @@ def index_reduce(input, dim: int, index: Tensor, source: Tensor, reduce: str, *,
     _check_slices("index_reduce", input, d, flat(index), source)
     index = _vector_index("index_reduce", input, d, index, wording=_out_of_self)
     spread = index.reshape([-1 if k == d else 1 for k in range(input.ndim)]).expand(source.shape)
-    return named(apply(SCATTER_REDUCE, (input, spread, source), (d, reduce, bool(include_self))), "IndexReduceBackward0")
+    return named(apply(INDEX_REDUCE, (input, spread, source), (d, reduce, bool(include_self))), "IndexReduceBackward0")
 
 
 def _indices_put(t: Tensor, indices):

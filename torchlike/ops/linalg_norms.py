@@ -4,7 +4,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from .._arguments import as_dim
+from .._arguments import as_dim, real, refuse_learnable
 from .._core import dtype as dt
 from .._public import named, public, with_out
 from .._tensor import Tensor
@@ -32,6 +32,7 @@ def matrix_norm(input, ord="fro", dim=(-2, -1), keepdim: bool = False, *, dtype=
     if input.ndim < 2:
         raise RuntimeError(f"{name}: The input tensor A must have at least 2 dimensions.")
     need_float(input, name, low=True)
+    refuse_learnable(ord, "linalg_matrix_norm", "ord", 2)
     if isinstance(ord, complex):
         raise RuntimeError(f"{name}: Expected a non-complex scalar as the order of norm.")
     if ord not in ("fro", "nuc") and (isinstance(ord, str) or abs(ord) not in (1, 2, math.inf)):
@@ -133,6 +134,7 @@ def renorm(input, p: float, dim: int, maxnorm: float) -> Tensor:
     """Slices along dim scaled down to p-norm maxnorm where they exceed it."""
     if input.ndim < 2:
         raise RuntimeError(f"renorm: input needs at least 2 dimensions, got {input.ndim} dimensions")
+    p, maxnorm = real(p, "renorm", "p", 2, "Number"), real(maxnorm, "renorm", "maxnorm", 4, "Number")
     if p <= 0:
         raise RuntimeError("renorm: non-positive-norm not supported")
     if maxnorm < 0:

@@ -5,9 +5,8 @@ import math
 
 import numpy as np
 
-from .._arguments import as_dims, flag
+from .._arguments import as_dims, flag, real
 from .._core import dtype as dt
-from .._core.errors import class_name
 from .._core.registry import Op
 from .._public import named, public
 from .._tensor import Tensor, apply
@@ -93,9 +92,7 @@ def vector_norm(input: Tensor, ord=2, dim=None, keepdim: bool = False, *, dtype=
     dims = as_dims(dim, input.ndim)
     if isinstance(ord, complex):
         raise RuntimeError("linalg.vector_norm: Expected a non-complex scalar as the order of norm.")
-    if isinstance(ord, str):
-        raise TypeError(f"linalg_vector_norm(): argument 'ord' (position 2) must be Number, not {class_name(ord)}")
-    ord = float(ord)
+    ord = real(ord, "linalg_vector_norm", "ord", 2, "Number")
     if ord < 0 or ord == math.inf:
         for d in dims:
             if not input.shape[d]:
@@ -110,6 +107,7 @@ def vector_norm(input: Tensor, ord=2, dim=None, keepdim: bool = False, *, dtype=
 @public()
 def dist(input, other: Tensor, p: float = 2) -> Tensor:
     """norm(input - other)."""
+    p = real(p, "dist", "p", 3, "Number")
     difference = sub(*operands("dist", input, other, ()))
     if difference.dtype.category < dt.FLOAT:
         raise RuntimeError(f"norm(): input dtype should be either floating point or complex. Got {difference.dtype.short} instead.")

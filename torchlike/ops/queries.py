@@ -4,7 +4,7 @@ from __future__ import annotations
 import ml_dtypes
 import numpy as np
 
-from .._arguments import as_list, need_tensor
+from .._arguments import as_list, need_tensor, real
 from .._core import device as dev
 from .._core import dtype as dt
 from .._core import program
@@ -221,9 +221,7 @@ def isclose(input, other: Tensor, rtol: float = 1e-5, atol: float = 1e-8, equal_
     """|input - other| <= atol + rtol * |other|."""
     if input.dtype is not other.dtype:
         raise RuntimeError(f"{input.dtype.short} did not match {other.dtype.short}")
-    for k, (x, argument) in enumerate(((rtol, "rtol"), (atol, "atol")), 3):
-        if isinstance(x, Tensor) and x.requires_grad:  # a gradient would be lost
-            raise TypeError(f"isclose(): argument '{argument}' (position {k}) must be float, not Tensor")
+    rtol, atol = real(rtol, "isclose", "rtol", 3), real(atol, "isclose", "atol", 4)
     if rtol < 0:
         raise RuntimeError(f"rtol must be greater than or equal to zero, but got {rtol}")
     if atol < 0:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from .._arguments import as_int, as_size, factory_size, number
+from .._arguments import as_int, as_size, factory_size, number, real
 from .._core import device as dev
 from .._core import dtype as dt
 from .._core import program, rng
@@ -233,7 +233,8 @@ def normal(mean=0.0, std=1.0, size=None, *, generator=None, out=None, dtype=None
             raise TypeError(f"normal() received an invalid combination of arguments - got (float, float, {class_name(size)})")
         d = _floating(dtype_into(out, dtype), "normal_kernel_cpu")
         shape = as_size(size)
-        return _finish(drawn(lambda: rng.normal(g, shape, float(mean), float(std), d.np), dev.resolve(device), shape, d.np), requires_grad, out)
+        mean, std = real(mean, "normal", "mean", 1), real(std, "normal", "std", 2)
+        return _finish(drawn(lambda: rng.normal(g, shape, mean, std, d.np), dev.resolve(device), shape, d.np), requires_grad, out)
     else:
         parts = [x for x in (mean, std) if isinstance(x, Tensor)]
         if not parts:
@@ -278,31 +279,18 @@ def memory_order(t: Tensor) -> list[int] | None:
     return sorted(range(t.ndim), key=lambda i: -t._layout.strides[i])
 
 
-def _double(x, function: str, name: str, position: int):
-    """What torch takes for a double: a real number, or a 0-dim tensor that no gradient is asked of."""
-    if x.__class__ is float:
-        return x
-    try:
-        number = plain_number(x)
-    except TypeError:
-        number = None
-    if number is None or isinstance(number, complex):
-        raise TypeError(f"{function}(): argument '{name}' (position {position}) must be float, not {class_name(x)}")
-    return number
-
-
 def uniform_(self, from_: float = 0.0, to: float = 1.0, *, generator=None, **kwargs) -> Tensor:
     """Uniform numbers from [from, to)."""
     low = kwargs.pop("from", from_)  # no name that a parameter could have in Python
     if kwargs:
         raise TypeError(f"uniform_() got an unexpected keyword argument {next(iter(kwargs))!r}")
-    low, high = _double(low, "uniform_", "from", 1), _double(to, "uniform_", "to", 2)
+    low, high = real(low, "uniform_", "from", 1), real(to, "uniform_", "to", 2)
     return _fill(self, lambda g, shape, t: rng.uniform(g, shape, low, high, t), generator, "check_uniform_bounds")
 
 
 def normal_(self, mean: float = 0.0, std: float = 1.0, *, generator=None) -> Tensor:
     """Normal numbers."""
-    mean, std = _double(mean, "normal_", "mean", 1), _double(std, "normal_", "std", 2)
+    mean, std = real(mean, "normal_", "mean", 1), real(std, "normal_", "std", 2)
     if std < 0:
         raise RuntimeError(f"normal expects std >= 0.0, but found std {std}")
     blocks = self._layout is None or is_contiguous(self._layout)
@@ -311,26 +299,26 @@ def normal_(self, mean: float = 0.0, std: float = 1.0, *, generator=None) -> Ten
 
 def exponential_(self, lambd: float = 1.0, *, generator=None) -> Tensor:
     """Exponential numbers of rate lambd."""
-    lambd = _double(lambd, "exponential_", "lambd", 1)
+    lambd = real(lambd, "exponential_", "lambd", 1)
     return _fill(self, lambda g, shape, t: rng.exponential(g, shape, lambd, t), generator, "exponential_cpu")
 
 
 def log_normal_(self, mean: float = 1.0, std: float = 2.0, *, generator=None) -> Tensor:
     """exp of normal numbers."""
-    mean, std = _double(mean, "log_normal_", "mean", 1), _double(std, "log_normal_", "std", 2)
+    mean, std = real(mean, "log_normal_", "mean", 1), real(std, "log_normal_", "std", 2)
     return _fill(self, lambda g, shape, t: rng.log_normal(g, shape, mean, std, t), generator, "log_normal_cpu")
 
 
 def cauchy_(self, median: float = 0.0, sigma: float = 1.0, *, generator=None) -> Tensor:
     """Cauchy numbers."""
-    median, sigma = _double(median, "cauchy_", "median", 1), _double(sigma, "cauchy_", "sigma", 2)
+    median, sigma = real(median, "cauchy_", "median", 1), real(sigma, "cauchy_", "sigma", 2)
     return _fill(self, lambda g, shape, t: rng.cauchy(g, shape, median, sigma, t), generator, "cauchy_cpu")
 
 
 def geometric_(self, p: float, *, generator=None) -> Tensor:
     """Numbers of trials until the first success of probability p."""
     self._check_write()
-    g, kind, p = _generator(generator), self.dtype.np, _double(p, "geometric_", "p", 1)
+    g, kind, p = _generator(generator), self.dtype.np, real(p, "geometric_", "p", 1)
     return _overdraw(self, lambda shape: rng.geometric(g, shape, p, kind))
 
 

@@ -8,7 +8,7 @@ import weakref
 
 import numpy as np
 
-from .._arguments import as_size
+from .._arguments import as_size, real, refuse_learnable
 from .._core import device as dev
 from .._core import dtype as dt
 from .._core.aval import broadcast_shapes
@@ -122,7 +122,7 @@ def logspace(
     """base to the powers linspace(start, end, steps)."""
     strided_only(layout, "logspace.out")
     start, end, steps, dtype = _ends("logspace", start, end, steps, dtype_into(out, dtype))
-    made = apply(_LOGSPACE, (start, end, float(base)), (steps, dtype, dev.resolve(device)))
+    made = apply(_LOGSPACE, (start, end, real(base, "logspace", "base", 4)), (steps, dtype, dev.resolve(device)))
     return _finish(made, requires_grad, out, True)
 
 
@@ -135,6 +135,8 @@ def range(
         "torch.range is deprecated and will be removed in a future release because its behavior is inconsistent with Python's range "
         "builtin. Instead, use torch.arange, which produces values in [start, end).")
     strided_only(layout, "range.out")
+    for k, (x, argument) in enumerate(((start, "start"), (end, "end"), (step, "step")), 1):
+        refuse_learnable(x, "range", argument, k)
     start, end, step = (x.item() if isinstance(x, (Tensor, np.generic)) else x for x in (start, end, step))
     if step == 0:
         raise RuntimeError("step must be nonzero")

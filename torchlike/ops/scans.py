@@ -12,7 +12,7 @@ import numpy as np
 from jax import lax
 from jax import numpy as jnp
 
-from .._arguments import as_dim, as_int
+from .._arguments import as_dim, as_int, refuse_learnable
 from .._core import dtype as dt
 from .._core.arrays import cast
 from .._core.errors import class_name
@@ -458,6 +458,7 @@ def gradient(input, *, spacing=None, dim=None, edge_order: int = 1) -> tuple:
     dims = [as_dim(d, input.ndim) for d in dims]
     if edge_order not in (1, 2):
         raise RuntimeError("torch.gradient only supports edge_order=1 and edge_order=2.")
+    refuse_learnable(spacing, "gradient", "spacing")
     steps = (
         [1.0] * len(dims)
         if spacing is None

@@ -125,3 +125,14 @@ for _name, _layout in (("coalesce", "coordinate "), ("is_coalesced", "coordinate
     setattr(Tensor, _name, _only_sparse(_name, _layout))
 for _name in ("_indices", "_values", "_nnz", "sparse_resize_", "sparse_resize_and_clear_"):
     setattr(Tensor, _name, _no_parts(_name))
+
+
+def to_padded_tensor(self: Tensor, padding: float, output_size: Any = None) -> Tensor:
+    """Parts stacked and filled up: NotImplementedError but for nested tensors."""
+    own = type(self).to_padded_tensor
+    if own is not to_padded_tensor:  # asked of Tensor, not of the tensor
+        return own(self, padding, output_size)
+    raise NotImplementedError(f"Could not run 'aten::to_padded_tensor' with arguments from the '{self.device.type.upper()}' backend.")
+
+
+Tensor.to_padded_tensor = to_padded_tensor

@@ -6,6 +6,7 @@ import math
 import numpy as np
 from jax.scipy import special as jax_special
 
+from .._arguments import real
 from .._core import dtype as dt
 from .._core.numpy_erf import erf as numpy_erf
 from .._core.numpy_erf import erfinv as numpy_erfinv
@@ -272,7 +273,7 @@ def logit(input, eps: float | None = None) -> Tensor:
     """log(x / (1 - x)), with x limited to [eps, 1 - eps]."""
     if input.dtype.is_complex:
         raise NotImplementedError(f'"logit_cpu" not implemented for \'{input.dtype.short}\'')
-    return apply(_LOGIT, (input,), (None if eps is None else float(eps),))
+    return apply(_LOGIT, (input,), (None if eps is None else real(eps, "logit", "eps", 2),))
 
 
 _NAN_TO_NUM = Elementwise("nan_to_num", lambda xp, x, nan, pos, neg: _nan_to_num(xp, x, nan, pos, neg), grads=(
@@ -301,8 +302,9 @@ def _nan_to_num(xp, x, nan, pos, neg):
 def nan_to_num(input, nan: float | None = None, posinf: float | None = None, neginf: float | None = None) -> Tensor:
     """NaN and infinities replaced by numbers (0 and the type's limits by default)."""
     most = largest_of(input.dtype) if input.dtype in (dt.float16, dt.bfloat16) else None  # a kernel sees float32
-    limits = [default if x is None else float(x) for x, default in ((posinf, most), (neginf, most and -most))]
-    return apply(_NAN_TO_NUM, (input,), (0.0 if nan is None else float(nan), *limits))
+    nan, most_, least = (x if x is None else real(x, "nan_to_num", name, k) for k, (x, name) in enumerate(((nan, "nan"), (posinf, "posinf"), (neginf, "neginf")), 2))
+    limits = [default if x is None else x for x, default in ((most_, most), (least, most and -most))]
+    return apply(_NAN_TO_NUM, (input,), (0.0 if nan is None else nan, *limits))
 
 
 _CONJ_PHYSICAL = Elementwise("conj_physical", lambda xp, x: xp.conj(x), grads=(lambda xp, g: conj(xp, g),))

@@ -5,6 +5,7 @@ import math
 
 import numpy as np
 
+from ..._arguments import real
 from ..._core import dtype as dt
 from ..._core import rng
 from ..._core.arrays import sum_to
@@ -183,13 +184,14 @@ def scaled_dot_product_attention(query: Tensor, key: Tensor, value: Tensor, attn
     With enable_gqa several heads of query share one of key and value. Long sequences and accelerators run fused kernels.
     """
     _check(query, key, value, attn_mask, dropout_p, is_causal)
+    dropout_p = real(dropout_p, "scaled_dot_product_attention", "dropout_p")
     if attn_mask is not None and is_causal:
         attn_mask, is_causal = _causal_too(attn_mask, query.shape[-2], key.shape[-2]), False
     if enable_gqa and (query.shape[-3] % key.shape[-3] or query.shape[-3] % value.shape[-3]):
         raise RuntimeError("Number of heads in key and value must divide the number of heads in ")
     if dropout_p > 1.0:
         raise RuntimeError(f"dropout probability has to be between 0 and 1, but got {dropout_p:g}")
-    scale = 1 / math.sqrt(query.shape[-1]) if scale is None else scale
+    scale = 1 / math.sqrt(query.shape[-1]) if scale is None else real(scale, "scaled_dot_product_attention", "scale")
     same_heads = query.shape[:-2] == key.shape[:-2]
     can_fuse = dropout_p <= 0.0 and (enable_gqa or same_heads) and _can_fuse(query, key, value, attn_mask)
     if can_fuse and (not allows_math() or query.shape[-2] * key.shape[-2] >= _LONG):

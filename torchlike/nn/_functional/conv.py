@@ -7,9 +7,10 @@ from jax import lax
 
 from ..._core import dtype as dt
 from ..._core.registry import Op, jax_vjp
+from ..._public import named
 from ..._tensor import Tensor, apply
 from . import conv_cpu
-from .common import each, keep_format, need
+from .common import each, keep_format, need, not_implemented
 
 # -- one op for all ranks --------------------------------------------------------------------------------------------------
 
@@ -197,37 +198,53 @@ def _conv_transpose_second_cpu(x, w, g, *more):
 # -- checks ----------------------------------------------------------------------------------------------------------------
 
 
-def _check(input: Tensor, weight: Tensor, bias, n: int, groups: int, transposed: bool, stride, dilation) -> None:
+def _check(input: Tensor, weight: Tensor, bias, n: int, groups: int, transposed: bool, stride, padding, dilation, output_padding=0) -> tuple:
+    """(stride, padding, dilation, output padding), n numbers each. Errors in torch's order; what depends on the sizes is checked later."""
     name = f"conv_transpose{n}d" if transposed else f"conv{n}d"
+    by_name = isinstance(padding, str)
     try:
         ranks = input.ndim, weight.ndim
     except AttributeError:
         need(input, name), need(weight, name, "weight", 2)
         raise
+    if bias is not None and bias.dtype is not input.dtype and not transposed and not by_name:
+        raise RuntimeError(f"Input type ({input.dtype.c_name}) and bias type ({bias.dtype.c_name}) should be the same")
     if ranks[0] not in (n + 1, n + 2):
         raise RuntimeError(f"Expected {n + 1}D (unbatched) or {n + 2}D (batched) input to {name}, but got input of size: {list(input.shape)}")
-    if ranks[1] != n + 2:
-        raise RuntimeError(f"Expected {n + 2}-dimensional weight for {n + 2}-dimensional input, but got weight of size {list(weight.shape)}")
-    if bias is not None and bias.dtype is not input.dtype and not transposed:
-        raise RuntimeError(f"Input type ({input.dtype.c_name}) and bias type ({bias.dtype.c_name}) should be the same")
+    if by_name:
+        if padding not in ("same", "valid"):
+            raise RuntimeError("Invalid padding string: '" + padding + "'")
+        if padding == "valid":
+            padding = 0
+    if ranks[1] < 3:
+        raise RuntimeError("weight should have at least three dimensions")
+    if padding == "same":
+        if isinstance(stride, (tuple, list)) and len(stride) not in (1, n):
+            raise RuntimeError(f"stride cannot broadcast to {n} dimensions")
+        if any(s != 1 for s in each(stride, n, "stride")):
+            raise RuntimeError("padding='same' is not supported for strided convolutions")
     for t, what in ((weight, "weight"), (bias, "bias")):
         if t is not None and t.device is not input.device:
             or_else = f" or input should be a MKLDNN tensor and {what} is a dense tensor" if input.device.type == "cpu" else ""
             raise RuntimeError(f"Input type ({input.type()}) and {what} type ({t.type()}) should be the same{or_else}")
-        if t is not None and t.dtype is not input.dtype:
-            raise RuntimeError(f"expected scalar type {input.dtype.short} but found {t.dtype.short}")
     if groups <= 0:
         raise RuntimeError("non-positive groups is not supported")
-    if any(s <= 0 for s in stride):
+    if ranks[1] != n + 2:
+        raise RuntimeError(f"expected stride to be a single integer value or a list of {ranks[1] - 2} values to match the convolution dimensions, but got "
+                           f"stride={list(each(stride, n, 'stride'))}")
+    stride = each(stride, n, "stride")
+    padding = padding if padding == "same" else each(padding, n, "padding")
+    dilation, output_padding = each(dilation, n, "dilation"), each(output_padding, n, "output_padding")
+    if padding != "same" and min(padding) < 0:
+        raise RuntimeError("negative padding is not supported")
+    if min(output_padding) < 0:
+        raise RuntimeError("negative output_padding is not supported")
+    if min(stride) <= 0:
         raise RuntimeError("non-positive stride is not supported")
-    if any(d <= 0 for d in dilation):
-        raise RuntimeError("dilation should be greater than zero")
     channels = input.shape[-n - 1]
     if weight.shape[0] < groups:
         raise RuntimeError(f"Given groups={groups}, expected weight to be at least {groups} at dimension 0, but got weight of size "
                            f"{list(weight.shape)} instead")
-    if transposed and not weight.shape[1]:
-        raise RuntimeError(f"non-empty {n}D or {n + 2}D weight tensor expected, but got: {list(weight.shape)}")
     if weight.shape[0] % groups:
         raise RuntimeError(f"Given groups={groups}, expected weight to be divisible by {groups} at dimension 0, but got weight of size "
                            f"[{list(weight.shape)}] instead")
@@ -243,6 +260,41 @@ def _check(input: Tensor, weight: Tensor, bias, n: int, groups: int, transposed:
     if bias is not None and tuple(bias.shape) != (outs,):
         raise RuntimeError(f"Given {'transposed=1, ' if transposed else ''}weight of size {list(weight.shape)}, expected bias to be "
                            f"1-dimensional with {outs} elements, but got bias of size {list(bias.shape)} instead")
+    return stride, padding, dilation, output_padding
+
+
+_AXES = "depth", "height", "width"
+
+
+def _check_kernel(input: Tensor, weight: Tensor, n: int, dilation, transposed: bool) -> None:
+    """What torch checks once it knows that the kernel fits."""
+    line = (1,) if n == 1 else ()  # torch sees a line as a plane of height 1
+    if 0 in input.shape[-n:]:
+        shape = [1, *input.shape] if input.ndim == n + 1 else list(input.shape)
+        raise RuntimeError(f"Only zero batch or zero channel inputs are supported, but got input shape: {[*shape[:2], *line, *shape[2:]]}")
+    axes, kernel = _AXES[-max(n, 2):], (*line, *weight.shape[2:])
+    if transposed and n == 3 and 0 in weight.shape[1:]:
+        raise RuntimeError("non-empty 5D (n_output_plane x n_input_plane x kernel_depth x kernel_height x kernel_width) tensor expected for weight, but got: "
+                           f"{list(weight.shape)}")
+    if transposed and not weight.shape[1]:
+        raise RuntimeError(f"non-empty 2D or 4D weight tensor expected, but got: {[*weight.shape[:2], *kernel]}")
+    if 0 in kernel:
+        raise RuntimeError("kernel size should be greater than zero, but got" + (
+            f" {list(kernel)}" if not transposed and any(d != 1 for d in dilation) else ": " + " x ".join(map(str, kernel)) + " (TxHxW)" if n == 3 else
+            " " + " ".join(f"kernel_{axis}: {k}" for axis, k in zip(axes, kernel))))
+    if min(dilation) <= 0:
+        full = (*line, *dilation)
+        raise RuntimeError("dilation should be greater than zero, but got " + (
+            ", ".join(f"dilation_{axis}: {d}" for axis, d in zip(axes, full)) if transposed else str(list(full))))
+
+
+def _check_kinds(input: Tensor, weight: Tensor, bias, n: int, transposed: bool) -> Tensor | None:
+    """The bias, in the input's dtype."""
+    if weight.dtype is not input.dtype:
+        raise RuntimeError(f"expected scalar type {input.dtype.short} but found {weight.dtype.short}")
+    if input.dtype is dt.bool_:
+        raise not_implemented(f"slow_conv_transpose{max(n, 2)}d_out_cpu" if transposed else "compute_columns3d" if n == 3 else "slow_conv2d_cpu", input.dtype)
+    return bias if bias is None or bias.dtype is input.dtype else bias.to(input.dtype)
 
 
 def _finish(y: Tensor, x: Tensor, weight: Tensor, n: int, unbatched: bool) -> Tensor:
@@ -251,30 +303,30 @@ def _finish(y: Tensor, x: Tensor, weight: Tensor, n: int, unbatched: bool) -> Te
     return y.squeeze(0) if unbatched else y
 
 
+def _without_channels(x: Tensor, weight: Tensor, bias, sizes: list) -> Tensor:
+    """torch's result for an input without channels: it has none either. No gradient is other than zero."""
+    total = x.sum() + weight.sum()
+    return named((total if bias is None else total + bias.sum()).expand(x.shape[0], 0, *sizes).clone(), "ConvolutionBackward0")
+
+
 def _convolve(input, weight, bias, stride, padding, dilation, groups, n: int) -> Tensor:
-    stride, dilation = each(stride, n, "stride"), each(dilation, n, "dilation")
-    _check(input, weight, bias, n, groups, False, stride, dilation)
+    stride, padding, dilation, _ = _check(input, weight, bias, n, groups, False, stride, padding, dilation)
     kernel = weight.shape[2:]
-    if isinstance(padding, str):
-        if padding not in ("same", "valid"):
-            raise RuntimeError("Invalid padding string: '" + padding + "'")
-        if padding == "same" and any(s != 1 for s in stride):
-            raise RuntimeError("padding='same' is not supported for strided convolutions")
-        total = [d * (k - 1) if padding == "same" else 0 for d, k in zip(dilation, kernel)]
-        pads = tuple((t // 2, t - t // 2) for t in total)
-    else:
-        pads = tuple((p, p) for p in each(padding, n, "padding"))
-        if any(p < 0 for p, _ in pads):
-            raise RuntimeError("negative padding is not supported")
-    spatial = input.shape[-n:]
-    padded = [s + a + b for s, (a, b) in zip(spatial, pads)]
     effective = [d * (k - 1) + 1 for d, k in zip(dilation, kernel)]
+    pads = tuple(((e - 1) // 2, e - 1 - (e - 1) // 2) for e in effective) if padding == "same" else tuple((p, p) for p in padding)
+    padded = [s + a + b for s, (a, b) in zip(input.shape[-n:], pads)]
     if any(e > p for e, p in zip(effective, padded)):
         size = lambda v: "(" + " x ".join(map(str, v)) + ")"  # noqa: E731
         raise RuntimeError(f"Calculated padded input size per channel: {size(padded)}. Kernel size: {size(effective)}. Kernel size can't be greater than "
                            "actual input size")
     unbatched = input.ndim == n + 1
     x = input.unsqueeze(0) if unbatched else input
+    if x.shape[0] and x.shape[1]:
+        _check_kernel(input, weight, n, dilation, False)
+    bias = _check_kinds(input, weight, bias, n, False)
+    if not x.shape[1]:
+        y = _without_channels(x, weight, bias, [(p - e) // s + 1 for p, e, s in zip(padded, effective, stride)])
+        return y.squeeze(0) if unbatched else y
     return _finish(apply(CONV, (x, weight, bias), (stride, pads, dilation, int(groups))), x, weight, n, unbatched)
 
 
@@ -294,19 +346,21 @@ def conv3d(input: Tensor, weight: Tensor, bias=None, stride=1, padding=0, dilati
 
 
 def _transposed(input, weight, bias, stride, padding, output_padding, groups, dilation, n: int) -> Tensor:
-    stride, dilation = each(stride, n, "stride"), each(dilation, n, "dilation")
-    padding, output_padding = each(padding, n, "padding"), each(output_padding, n, "output_padding")
-    _check(input, weight, bias, n, groups, True, stride, dilation)
-    for o, s, d in zip(output_padding, stride, dilation):
-        if o >= s and o >= d:
-            names = ("depth", "height", "width")[-max(n, 2):]
-            fields = [("output_padding", output_padding), ("stride", stride), ("dilation", dilation)]
-            if n == 1:  # torch sees a line as a plane of height 1
-                fields = [(name, ((0 if name == "output_padding" else 1), *v)) for name, v in fields]
-            said = " ".join(f"{name}_{axis}: {value}" for name, values in fields for axis, value in zip(names, values))
-            raise RuntimeError(f"output padding must be smaller than either stride or dilation, but got {said}")
+    stride, padding, dilation, output_padding = _check(input, weight, bias, n, groups, True, stride, padding, dilation, output_padding)
     unbatched = input.ndim == n + 1
     x = input.unsqueeze(0) if unbatched else input
+    if x.shape[0]:
+        _check_kernel(input, weight, n, dilation, True)
+    line = n == 1  # torch sees a line as a plane of height 1
+    if any(o >= s and o >= d for o, s, d in zip(output_padding, stride, dilation)):
+        fields = ("output_padding", (*(0,) * line, *output_padding)), ("stride", (*(1,) * line, *stride)), ("dilation", (*(1,) * line, *dilation))
+        said = " ".join(f"{name}_{axis}: {value}" for name, values in fields for axis, value in zip(_AXES[-max(n, 2):], values))
+        raise RuntimeError(f"output padding must be smaller than either stride or dilation, but got {said}")
+    sizes = _conv_transpose_shape(x, weight, None, stride, padding, output_padding, dilation, groups)[0][2:]
+    if min(sizes) < 1:
+        said = lambda v: "(" + " x ".join(map(str, (*(1,) * line, *v))) + ")"  # noqa: E731
+        raise RuntimeError(f"Given input size per channel: {said(x.shape[2:])}. Calculated output size per channel: {said(sizes)}. Output size is too small")
+    bias = _check_kinds(input, weight, bias, n, True)
     return _finish(apply(CONV_TRANSPOSE, (x, weight, bias), (stride, padding, output_padding, dilation, int(groups))), x, weight, n, unbatched)
 
 

@@ -5,7 +5,7 @@ import math
 
 import numpy as np
 
-from ..._arguments import as_dim
+from ..._arguments import as_dim, real
 from ..._core import dtype as dt
 from ..._core.arrays import sum_to
 from ..._core.registry import Op
@@ -24,6 +24,7 @@ def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-8) -
     common = dt.promote_types(x1.dtype, x2.dtype)
     if common.category < dt.FLOAT:
         raise RuntimeError(f"expected common dtype to be floating point, yet common dtype is {common.short}")
+    eps = real(eps, "cosine_similarity", "eps")
     if not eps >= 0:
         raise RuntimeError(f"eps must be non-negative, got: {eps:g}")
     x1, x2 = x1.to(common), x2.to(common)
@@ -43,6 +44,7 @@ def pairwise_distance(x1: Tensor, x2: Tensor, p: float = 2, eps: float = 1e-6, k
     """The p-norm of x1 - x2 + eps over the last dimension."""
     need(x1, "pairwise_distance", "x1", 1)
     need(x2, "pairwise_distance", "x2", 2)
+    p, eps = real(p, "pairwise_distance", "p"), real(eps, "pairwise_distance", "eps")
     return named(vector_norm(x1 - x2 + eps, p, -1, keepdim), "NormBackward1")
 
 
@@ -73,6 +75,7 @@ def cdist(x1: Tensor, x2: Tensor, p: float = 2.0, compute_mode: str = "use_mm_fo
     """p-norm distances of all rows: (*, P, M) and (*, R, M) to (*, P, R). Large Euclidean ones go through a matrix product."""
     if compute_mode not in _MODES:
         raise ValueError(f"{compute_mode} is not a valid value for compute_mode")
+    p = real(p, "cdist", "p", 3)
     for t, name in ((x1, "X1"), (x2, "X2")):
         if t.ndim < 2:
             raise RuntimeError(f"cdist only supports at least 2D tensors, {name} got: {t.ndim}D")
@@ -175,6 +178,7 @@ def pdist(input: Tensor, p: float = 2) -> Tensor:
         raise RuntimeError(f"pdist only supports 2D tensors, got: {input.ndim}D")
     if input.dtype.category != dt.FLOAT:
         raise RuntimeError("pdist only supports floating-point dtypes")
+    p = real(p, "pdist", "p", 2)
     if p < 0:
         raise RuntimeError("pdist only supports non-negative p values")
     return apply(_PDIST, (input,), (float(p),))

@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from ..._arguments import real
 from ..._core import dtype as dt
 from ..._core import rng
 from ..._core.history import warn
@@ -13,11 +14,10 @@ from ...ops.random import default_generator, drawn
 from .common import finish, need
 
 
-def _check(p: float) -> None:
+def _check(p: float, name: str = "dropout") -> None:
     if p < 0.0 or p > 1.0:
         raise ValueError(f"dropout probability has to be between 0 and 1, but got {p}")
-    if isinstance(p, Tensor) and p.requires_grad:  # a gradient would be lost
-        raise TypeError("dropout(): argument 'p' (position 2) must be float, not Tensor")
+    real(p, name, "p", 2)
 
 
 def _floating(dtype: dt.dtype) -> dt.dtype:
@@ -69,7 +69,7 @@ def dropout(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool 
 
 
 def _feature_dropout(input: Tensor, p: float, training: bool, inplace: bool) -> Tensor:
-    _check(p)
+    _check(p, "feature_dropout")
     if not training or p == 0.0 or not input.numel():
         return input
     if p == 1.0:
@@ -82,7 +82,7 @@ def _feature_dropout(input: Tensor, p: float, training: bool, inplace: bool) -> 
 
 def dropout1d(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
     """Whole channels of (N, C, L) or (C, L) become zero."""
-    _check(p)
+    _check(p, "feature_dropout")
     if input.ndim not in (2, 3):
         raise RuntimeError(f"dropout1d: Expected 2D or 3D input, but received a {input.ndim}D input. Note that dropout1d exists to provide "
                            "channel-wise dropout on inputs with 1 spatial dimension, a channel dimension, and an optional batch dimension "
@@ -106,7 +106,7 @@ def _warn_rank(n: int, input: Tensor) -> None:
 
 def dropout2d(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
     """Whole channels of (N, C, H, W) become zero; (N, C, L) too."""
-    _check(p)
+    _check(p, "feature_dropout")
     _warn_rank(2, input)
     if input.ndim == 3:
         warn("dropout2d: Received a 3D input to dropout2d and assuming that channel-wise 1D dropout behavior is desired - input is interpreted "
@@ -118,15 +118,15 @@ def dropout2d(input: Tensor, p: float = 0.5, training: bool = True, inplace: boo
 
 def dropout3d(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
     """Whole channels of (N, C, D, H, W) or (C, D, H, W) become zero."""
-    _check(p)
+    _check(p, "feature_dropout")
     _warn_rank(3, input)
     if input.ndim != 5:
         return _feature_dropout(input.unsqueeze(0), p, training, inplace).squeeze(0)
     return _feature_dropout(input, p, training, inplace)
 
 
-def _alpha(input: Tensor, p: float, training: bool, inplace: bool, shape) -> Tensor:
-    _check(p)
+def _alpha(input: Tensor, p: float, training: bool, inplace: bool, shape, name: str) -> Tensor:
+    _check(p, name)
     if not training or p == 0.0 or not input.numel():
         return input
     if p == 1.0:
@@ -141,9 +141,9 @@ def _alpha(input: Tensor, p: float, training: bool, inplace: bool, shape) -> Ten
 
 def alpha_dropout(input: Tensor, p: float = 0.5, training: bool = False, inplace: bool = False) -> Tensor:
     """Dropout that keeps SELU's mean and variance (Klambauer et al. 2017)."""
-    return _alpha(need(input, "alpha_dropout"), p, training, inplace, tuple(input.shape))
+    return _alpha(need(input, "alpha_dropout"), p, training, inplace, tuple(input.shape), "alpha_dropout")
 
 
 def feature_alpha_dropout(input: Tensor, p: float = 0.5, training: bool = False, inplace: bool = False) -> Tensor:
     """alpha_dropout of whole channels."""
-    return _alpha(need(input, "feature_alpha_dropout"), p, training, inplace, (*input.shape[:2], *(1 for _ in input.shape[2:])))
+    return _alpha(need(input, "feature_alpha_dropout"), p, training, inplace, (*input.shape[:2], *(1 for _ in input.shape[2:])), "feature_alpha_dropout")

@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from ..._arguments import real
 from ..._core import dtype as dt
 from ..._core.registry import Op
 from ..._public import named
@@ -28,7 +29,7 @@ def margin_ranking_loss(input1: Tensor, input2: Tensor, target: Tensor, margin: 
 
 def ranking_loss(input1: Tensor, input2: Tensor, target: Tensor, margin: float, reduction: str) -> Tensor:
     """margin_ranking_loss of all shapes that broadcast."""
-    return reduced((-target * (input1 - input2) + float(margin)).clamp_min(0), reduction)
+    return reduced((-target * (input1 - input2) + real(margin, "margin_ranking_loss", "margin", 4)).clamp_min(0), reduction)
 
 
 def hinge_embedding_loss(input: Tensor, target: Tensor, margin: float = 1.0, size_average=None, reduce=None, reduction: str = "mean") -> Tensor:
@@ -36,6 +37,7 @@ def hinge_embedding_loss(input: Tensor, target: Tensor, margin: float = 1.0, siz
     reduction = reduction_of(size_average, reduce, reduction)
     need(input, "hinge_embedding_loss")
     need(target, "hinge_embedding_loss", "target", 2)
+    margin = real(margin, "hinge_embedding_loss", "margin", 3)
     zero = input.new_zeros(())
     near, far = where(target != -1, input, zero), where(target != 1, (margin - input).clamp_min(0), zero)
     return reduced(far + near, reduction)
@@ -44,7 +46,7 @@ def hinge_embedding_loss(input: Tensor, target: Tensor, margin: float = 1.0, siz
 def cosine_embedding_loss(input1: Tensor, input2: Tensor, target: Tensor, margin: float = 0, size_average=None, reduce=None,
                           reduction: str = "mean") -> Tensor:
     """1 - cos where target is 1, max(0, cos - margin) where it is -1."""
-    reduction = reduction_of(size_average, reduce, reduction)
+    reduction, margin = reduction_of(size_average, reduce, reduction), real(margin, "cosine_embedding_loss", "margin", 4)
     if target.ndim > 1:
         raise RuntimeError("0D or 1D target tensor expected, multi-target not supported")
     if input1.ndim != target.ndim + 1 or input2.ndim != target.ndim + 1:
@@ -77,6 +79,7 @@ def triplet_margin_loss(anchor: Tensor, positive: Tensor, negative: Tensor, marg
     reduction = reduction_of(size_average, reduce, reduction)
     if margin <= 0:
         raise ValueError(f"margin must be greater than 0, got {margin}")
+    margin = real(margin, "triplet_margin_loss", "margin", 4)
     _same_rank(anchor, positive, negative)
     return _triplet(anchor, positive, negative, margin, swap, lambda a, b: pairwise_distance(a, b, p, eps), reduction)
 
@@ -107,6 +110,7 @@ def multi_margin_loss(input: Tensor, target: Tensor, p: int = 1, margin: float =
     reduction = reduction_of(size_average, reduce, reduction)
     if p not in (1, 2):
         raise ValueError("only p == 1 and p == 2 supported")
+    margin = real(margin, "multi_margin_loss", "margin", 4, "Number")
     if weight is not None and weight.dim() != 1:
         raise ValueError("weight must be one-dimensional")
     batched = _matrix(input)

@@ -1,6 +1,7 @@
 """torch.native_*: norms and dropout that also return what PyTorch's own derivatives read (means, 1 / standard deviations, the mask)."""
 from __future__ import annotations
 
+from ..._arguments import real
 from ..._core import dtype as dt
 from ..._public import public
 from ..._tensor import Tensor
@@ -57,6 +58,7 @@ def native_batch_norm(input: Tensor, weight: Tensor | None, bias: Tensor | None,
 @public(method=False)
 def native_dropout(input: Tensor, p: float, train: bool | None) -> tuple:
     """dropout and its mask; train None means yes."""
+    real(p, "native_dropout", "p", 2)
     if not input.numel():
         return input, zeros_like(input)
     if train is False:

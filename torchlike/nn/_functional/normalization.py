@@ -5,7 +5,7 @@ import math
 
 import numpy as np
 
-from ..._arguments import as_int
+from ..._arguments import as_int, real
 from ..._core import dtype as dt
 from ..._core.arrays import cast
 from ..._core.registry import Op
@@ -111,7 +111,7 @@ def layer_norm(input: Tensor, normalized_shape, weight=None, bias=None, eps: flo
     _mixed(input, weight, bias)
     if input.dtype.category != dt.FLOAT:
         raise not_implemented("LayerNormKernelImpl", input.dtype)
-    return apply(LAYER_NORM, (input, weight, bias), (len(shape), float(eps)))
+    return apply(LAYER_NORM, (input, weight, bias), (len(shape), real(eps, "layer_norm", "eps", 5)))
 
 
 def _rms_norm(xp, x, weight, k, eps):
@@ -156,7 +156,7 @@ def rms_norm(input: Tensor, normalized_shape, weight=None, eps: float | None = N
     if eps is None:
         import ml_dtypes
         eps = float(ml_dtypes.finfo(np.float32 if input.dtype.itemsize == 2 else input.dtype.np).eps)
-    return apply(RMS_NORM, (input, weight), (len(shape), float(eps)))
+    return apply(RMS_NORM, (input, weight), (len(shape), real(eps, "rms_norm", "eps", 4)))
 
 
 # -- batch norm ------------------------------------------------------------------------------------------------------------
@@ -257,6 +257,7 @@ def _refuse_tangents(input: Tensor, *running) -> None:
 
 def batch_norm_moments(input: Tensor, running_mean, running_var, weight, bias, training: bool, momentum: float, eps: float) -> tuple:
     """batch_norm, and in training the batch's means and variances (which gradients do not reach)."""
+    momentum, eps = real(momentum, "batch_norm", "momentum", 7), real(eps, "batch_norm", "eps", 8)
     shape = input._value.aval.shape
     channels = shape[1] if len(shape) > 1 else 0
     for t, name in ((running_mean, "running_mean"), (running_var, "running_var"), (weight, "weight"), (bias, "bias")):
@@ -274,15 +275,15 @@ def batch_norm_moments(input: Tensor, running_mean, running_var, weight, bias, t
             if t is None:
                 raise RuntimeError(f"{name} must be defined in evaluation mode")
         _refuse_tangents(input, running_mean, running_var)
-        return keep_format(apply(BATCH_NORM_EVAL, (input, weight, bias, running_mean, running_var), (float(eps),)), input, by_elements=True), None, None
+        return keep_format(apply(BATCH_NORM_EVAL, (input, weight, bias, running_mean, running_var), (eps,)), input, by_elements=True), None, None
     if (running_mean is None) != (running_var is None):
         raise ValueError("running_mean and running_var must either both be None or neither be None")
-    y, mean, var = apply(BATCH_NORM, (input, weight, bias), (float(eps),))
+    y, mean, var = apply(BATCH_NORM, (input, weight, bias), (eps,))
     if running_mean is not None and math.prod(shape):
         from ...autograd.grad_mode import no_grad
         n = math.prod(shape) // max(channels, 1)
         with no_grad():
-            moved = apply(_RUNNING, (running_mean, running_var, mean, var, float(momentum), n / max(n - 1, 1)))
+            moved = apply(_RUNNING, (running_mean, running_var, mean, var, momentum, n / max(n - 1, 1)))
             running_mean._assign(moved[0])
             running_var._assign(moved[1])
     return keep_format(y, input, by_elements=True), mean, var
@@ -308,6 +309,7 @@ def batch_norm(input: Tensor, running_mean, running_var, weight=None, bias=None,
 def instance_norm(input: Tensor, running_mean=None, running_var=None, weight=None, bias=None, use_input_stats: bool = True,
                   momentum: float = 0.1, eps: float = 1e-5) -> Tensor:
     """Normalisation per sample and channel (Ulyanov et al. 2016)."""
+    momentum, eps = real(momentum, "instance_norm", "momentum", 7), real(eps, "instance_norm", "eps", 8)
     n, c, *rest = input.shape
     if use_input_stats and math.prod(rest) == 1:
         raise ValueError(f"Expected more than 1 spatial element when training, got input size {input.shape}")
@@ -319,7 +321,7 @@ def instance_norm(input: Tensor, running_mean=None, running_var=None, weight=Non
         return instance_norm(input.float(), running_mean, running_var, *_floats(weight, bias), use_input_stats, momentum, eps).to(input.dtype)
     repeated = [None if t is None else t.to(input.dtype).repeat(n) for t in (running_mean, running_var)]
     if use_input_stats and running_mean is None and running_var is None:
-        y = apply(LAYER_NORM, (input.reshape(n * c, math.prod(rest)), None, None), (1, float(eps))).reshape(input.shape)
+        y = apply(LAYER_NORM, (input.reshape(n * c, math.prod(rest)), None, None), (1, eps)).reshape(input.shape)
     else:
         y = batch_norm_moments(input.reshape(1, n * c, *rest), *repeated, None, None, use_input_stats, momentum, eps)[0].reshape(input.shape)
     if use_input_stats:
@@ -355,7 +357,7 @@ def group_norm(input: Tensor, num_groups: int, weight=None, bias=None, eps: floa
     if input.dtype.category != dt.FLOAT:
         raise not_implemented("GroupNormKernelImpl", input.dtype)
     rows = gradient_format(input.reshape(shape[0], num_groups, math.prod(shape[1:]) // num_groups), input)
-    y = keep_format(apply(LAYER_NORM, (rows, None, None), (1, float(eps))).reshape(shape), input)
+    y = keep_format(apply(LAYER_NORM, (rows, None, None), (1, real(eps, "group_norm", "eps", 5))).reshape(shape), input)
     view = (1, -1) + (1,) * (len(shape) - 2)
     if weight is not None:
         y = y * weight.reshape(view)

@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 
+from ..._arguments import real
 from ..._core import dtype as dt
 from ..._core import rng
 from ..._core.registry import Elementwise
@@ -69,6 +70,7 @@ _RRELU = Elementwise("rrelu_with_noise", lambda xp, x, noise: x * noise, promote
 
 def rrelu(input: Tensor, lower: float = 1.0 / 8, upper: float = 1.0 / 3, training: bool = False, inplace: bool = False) -> Tensor:
     """leaky_relu with slopes drawn from [lower, upper) in training, and with their mean otherwise (Xu et al. 2015)."""
+    lower, upper = real(lower, "rrelu", "lower", 2, "Number"), real(upper, "rrelu", "upper", 3, "Number")
     for bound, name in ((lower, "lower"), (upper, "upper")):
         if not math.isfinite(bound):
             raise RuntimeError(f"rrelu: {name} bound must be finite, got {bound:g}")
@@ -76,7 +78,7 @@ def rrelu(input: Tensor, lower: float = 1.0 / 8, upper: float = 1.0 / 3, trainin
     if not lower <= upper:
         raise RuntimeError("Lower bound should be less than or equal to the upper bound")
     if not training:
-        return finish(input, apply(_LEAKY, (input, (float(lower) + float(upper)) / 2)), inplace)
+        return finish(input, apply(_LEAKY, (input, (lower + upper) / 2)), inplace)
     negative = input._host_array() <= 0  # one number is drawn per negative element
     noise = np.ones(negative.shape, input.dtype.np)
     noise[negative] = rng.uniform(default_generator, (int(negative.sum()),), float(lower), float(upper), np.dtype(np.float64))

@@ -118,48 +118,75 @@ def _output_size(n: int, k: int, s: int, p: int, d: int, ceil_mode: bool) -> int
     return size
 
 
+_COUNTS = {2: "two", 3: "three"}
+
+
+def _numbers(value, n: int, name: str, argument: str) -> tuple[int, ...]:
+    """n ints, of one or of n; RuntimeError in torch's words, which differ from function to function, for another number of them."""
+    if not isinstance(value, (tuple, list)) or len(value) in (1, n):
+        return each(value, n, argument)
+    if name == "max_pool1d":
+        kind = {"stride": "None, an int, list of ints,", "padding": "an int, list of ints,"}.get(argument, "an int, list of ints")
+        raise RuntimeError(f"max_pool1d() {argument} must be {kind} or tuple of ints of size 1 but got size {len(value)}")
+    if n == 1:
+        raise RuntimeError(f"{name.removesuffix('_with_indices')}() argument '{argument}' should contain one int (got {len(value)})")
+    must = "must be" if name == "avg_pool3d" else "must be either" if argument == "dilation" else "must either be"
+    raise RuntimeError(f"{name}: {argument} {must} {'omitted, ' * (argument == 'stride')}a single int, or a tuple of {_COUNTS[n]} ints")
+
+
+def _check_ranks(input, n: int, name: str) -> None:
+    if input.ndim in (n + 1, n + 2):
+        return
+    if name == "max_pool1d":
+        raise RuntimeError(f"max_pool1d: Expected 2D or 3D (batch mode) tensor with optional 0 dim batch size for input, but got:{list(input.shape)}")
+    if n == 1:
+        raise RuntimeError(f"Expected 2 to 3 dimensions, but got {input.ndim}-dimensional tensor for argument #1 'self' (while checking arguments for "
+                           f"{name[:10]})")
+    if name != "avg_pool2d":
+        raise RuntimeError(f"non-empty {n + 1}D or {n + 2}D (batch mode) tensor expected for input")
+    if input.ndim < 3:
+        raise IndexError(f"Dimension out of range (expected to be in range of [{-max(input.ndim, 1)}, {max(input.ndim, 1) - 1}], but got -3)"
+                         if input.ndim else "Dimension specified as -3 but tensor has no dimensions")
+
+
 def _check_window(input, kernel, stride, padding, dilation, n: int, name: str) -> None:
-    line = name == "max_pool1d"
-    if input.ndim not in (n + 1, n + 2):
-        if name == "avg_pool2d" and input.ndim < 2:
-            raise IndexError(f"Dimension out of range (expected to be in range of [-1, 0], but got {-n - 1})")
-        raise RuntimeError({"max_pool1d": "max_pool1d: Expected 2D or 3D (batch mode) tensor with optional 0 dim batch size for input, but got:"
-                                          f"{list(input.shape)}",
-                            **{line: f"Expected 2 to 3 dimensions, but got {input.ndim}-dimensional tensor for argument #1 'self' (while checking "
-                                     f"arguments for {line[:10]})" for line in ("avg_pool1d", "max_pool1d_with_indices")}}.get(
-                                         name, f"non-empty {n + 1}D or {n + 2}D (batch mode) tensor expected for input"))
-    _refuse_empty(input, n, name)
-    axes = "THW"[-n:]
-    if line and min(dilation) <= 0:
-        raise RuntimeError(f"max_pool1d() dilation must be greater than zero, but got {dilation[0]}")
-    if line and min(kernel) <= 0:
-        raise RuntimeError(f"max_pool1d() kernel_size must be greater than zero, but got {kernel[0]}")
-    if min(stride) == 0 and not line:
+    if name == "max_pool1d":
+        _check_line(kernel[0], stride[0], padding[0], dilation[0])
+        return
+    axes, line = "THW"[-max(n, 2):], (1,) if n == 1 else ()  # torch sees a line as a plane of height 1
+    if min(stride) == 0:
         raise RuntimeError("stride should not be zero")
-    if min(kernel) <= 0:
-        raise RuntimeError("kernel size should be greater than zero, but got " + " ".join(f"k{a}: {k}" for a, k in zip(axes, kernel)))
-    if min(stride) <= 0:
-        raise RuntimeError(f"max_pool1d() stride must be greater than zero, but got {stride[0]}" if line else
-                           "stride should be greater than zero, but got " + " ".join(f"d{a}: {s}" for a, s in zip(axes, stride)))
-    if min(dilation) <= 0:
-        raise RuntimeError("dilation should be greater than zero, but got " + " ".join(f"dilation{a}: {d}" for a, d in zip(axes, dilation)))
     for p, k, d in zip(padding, kernel, dilation):
         if p < 0:
-            raise RuntimeError(f"max_pool1d() padding must be non-negative, but got {p}" if line else f"pad must be non-negative, but got pad: {p}")
-        if p > (d * (k - 1) + 1) // 2:
-            raise RuntimeError(f"max_pool1d() padding should be at most half of kernel size, but got padding={p} and kernel_size={k}" if line else
-                               f"pad should be at most half of effective kernel size, but got pad={p}, kernel_size={k} and dilation={d}")
+            raise RuntimeError(f"pad must be non-negative, but got pad: {p}")
+        if p > int((d * (k - 1) + 1) / 2):
+            raise RuntimeError(f"pad should be at most half of effective kernel size, but got pad={p}, kernel_size={k} and dilation={d}")
+    for values, what, letter in ((kernel, "kernel size", "k"), (stride, "stride", "d"), (dilation, "dilation", "dilation")):
+        if min(values) <= 0:
+            raise RuntimeError(f"{what} should be greater than zero, but got " + " ".join(f"{letter}{a}: {v}" for a, v in zip(axes, (*line, *values))))
+    _refuse_empty(input, n, name)
+
+
+def _check_line(kernel: int, stride: int, padding: int, dilation: int) -> None:
+    for value, what in ((kernel, "kernel_size"), (stride, "stride")):
+        if value <= 0:
+            raise RuntimeError(f"max_pool1d() {what} must be greater than zero, but got {value}")
+    if padding < 0:
+        raise RuntimeError(f"max_pool1d() padding must be non-negative, but got {padding}")
+    if padding > kernel // 2:
+        raise RuntimeError(f"max_pool1d() padding should be at most half of kernel size, but got padding={padding} and kernel_size={kernel}")
+    if dilation <= 0:
+        raise RuntimeError(f"max_pool1d() dilation must be greater than zero, but got {dilation}")
 
 
 def _refuse_empty(input, n: int, name: str) -> None:
     """Only a batch may be without elements."""
-    empty = next((i for i, size in enumerate(input.shape[input.ndim - n - 1:]) if not size), None)
-    if empty is None:
+    if input.ndim in (n + 1, n + 2) and 0 not in input.shape[input.ndim - n - 1:]:
         return
-    if n == 3:
+    if n == 3:  # torch means to say which dimension that is, and says its size
         raise RuntimeError(f"{'max_pool3d_with_indices_out_cpu_template' if name == 'max_pool3d' else name}(): Expected input's non-batch dimensions to "
-                           f"have positive length, but input has a shape of {list(input.shape)} and non-batch dimension {empty} has length zero!")
-    shape = [*input.shape[:-1], 1, input.shape[-1]] if name in ("avg_pool1d", "max_pool1d_with_indices") else list(input.shape)  # torch sees a line as a plane of height 1
+                           f"have positive length, but input has a shape of {list(input.shape)} and non-batch dimension 0 has length zero!")
+    shape = [*input.shape[:-1], 1, input.shape[-1]] if n == 1 and name != "max_pool1d" else list(input.shape)  # torch sees a line as a plane of height 1
     start, dims = ("max_pool1d: ", "2D or 3D") if name == "max_pool1d" else ("", "3D or 4D")
     raise RuntimeError(f"{start}Expected {dims} (batch mode) tensor with optional 0 dim batch size for input, but got:{shape}")
 
@@ -175,11 +202,20 @@ def _raise_too_small(input, shape, sizes, kernel, n: int, name: str) -> None:
     raise RuntimeError(f"Given input size: {said(shape)}. Calculated output size: {said(sizes)}. Output size is too small")
 
 
-def _geometry(input, kernel_size, stride, padding, dilation, ceil_mode, n, name):
+def _geometry(input, kernel_size, stride, padding, dilation, ceil_mode, n, name, divisor=None):
     """Checked (kernel, stride, pads, dilation, output sizes)."""
-    kernel = each(kernel_size, n, "kernel_size")
-    stride = kernel if stride is None or stride == () or stride == [] else each(stride, n, "stride")
-    padding, dilation = each(padding, n, "padding"), each(dilation, n, "dilation")
+    if n == 1:
+        _check_ranks(input, n, name)
+        if name == "max_pool1d":
+            _refuse_empty(input, n, name)
+    kernel = _numbers(kernel_size, n, name, "kernel_size")
+    stride = kernel if stride is None or stride == () or stride == [] else _numbers(stride, n, name, "stride")
+    padding, dilation = _numbers(padding, n, name, "padding"), _numbers(dilation, n, name, "dilation")
+    if divisor == 0 and n == 2:
+        raise RuntimeError("divisor must be not zero")
+    _check_ranks(input, n, name)
+    if divisor == 0:
+        raise RuntimeError("divisor must be not zero")
     _check_window(input, kernel, stride, padding, dilation, n, name)
     shape = tuple(input.shape[-n:])
     sizes = tuple(_output_size(*a, ceil_mode) for a in zip(shape, kernel, stride, padding, dilation))
@@ -196,6 +232,9 @@ def _max_pool_nd(n: int):
     def f(input: Tensor, kernel_size, stride=None, padding=0, dilation=1, ceil_mode: bool = False, return_indices: bool = False):
         # with indices a line is a plane of height 1 to torch, in its words too
         statics = _geometry(input, kernel_size, stride, padding, dilation, ceil_mode, n, "max_pool1d_with_indices" if n == 1 and return_indices else name)
+        kind = input.dtype.category
+        if kind != dt.FLOAT and (kind != dt.INT or n == 1 and not return_indices):
+            raise not_implemented("max_pool1d_impl" if n == 1 and not return_indices else f"max_pool{max(n, 2)}d", input.dtype)
         if return_indices:
             return tuple(named(keep_format(t, input), node) for t in apply(_MAX_POOL_INDICES, (input,), statics))
         return named(keep_format(apply(_MAX_POOL, (input,), statics), input), node)
@@ -248,16 +287,14 @@ def _avg_pool_nd(n: int):
 
     def f(input: Tensor, kernel_size, stride=None, padding=0, ceil_mode: bool = False, count_include_pad: bool = True,
           divisor_override: int | None = None) -> Tensor:
-        kernel, stride_, pads, dilation, sizes = _geometry(input, kernel_size, stride, padding, 1, ceil_mode, n, name)
-        if (input.dtype.category < dt.FLOAT and input.dtype is not dt.int64) or (n == 3 and input.dtype is dt.float16):
-            raise NotImplementedError(f"\"{'avg_pool3d_out_frame' if n == 3 else 'avg_pool2d'}\" not implemented for '{input.dtype.short}'")
+        kernel, stride_, pads, dilation, sizes = _geometry(input, kernel_size, stride, padding, 1, ceil_mode, n, name, divisor_override)
+        if (input.dtype.category != dt.FLOAT and input.dtype is not dt.int64) or (n == 3 and input.dtype.itemsize == 2):
+            raise not_implemented("avg_pool3d_out_frame" if n == 3 else "avg_pool2d", input.dtype)
         kind = input.dtype
         if kind.itemsize == 2:  # torch adds up in float32
             input = input.float()
         total = keep_format(apply(_SUM_POOL, (input,), (kernel, stride_, pads, dilation, sizes)), input, ranks=(4,))
         if divisor_override is not None:
-            if divisor_override == 0:
-                raise RuntimeError("divisor must be not zero")
             return named(_divided(total, divisor_override, kind), node, input)
         counts = 1
         own = each(padding, n, "padding")
@@ -432,6 +469,8 @@ def _max_unpool(n: int):
             line = [1] * (n == 1)
             raise RuntimeError(f"Expected shape of indices to be same as that of the input tensor ({[*input.shape, *line]}) but got indices tensor with "
                                f"shape: {[*indices.shape, *line]}")
+        if input.dtype.category != dt.FLOAT:
+            raise not_implemented(f"max_unpool{max(n, 2)}d", input.dtype)
         default = tuple((s - 1) * t - 2 * p + k for s, t, p, k in zip(input.shape[-n:], stride, padding, kernel))
         size = default if output_size is None else tuple(output_size[-n:])
         for i in range(n):

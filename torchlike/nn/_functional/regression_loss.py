@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import math
 
+from ..._arguments import real
 from ..._core import dtype as dt
 from ..._core.history import warn
 from ..._tensor import Tensor, apply
@@ -78,12 +79,13 @@ def smooth_l1_loss(input: Tensor, target: Tensor, size_average=None, reduce=None
     """d^2 / (2 beta) where d = |input - target| < beta, else d - beta / 2 (Girshick 2015)."""
     reduction = reduction_of(size_average, reduce, reduction)
     x, t = _sized(input, target)
+    beta = real(beta, "smooth_l1_loss", "beta", 4)
     if beta == 0.0:
         return reduced((x - t).abs(), reduction)
     if beta < 0:
         raise RuntimeError("smooth_l1_loss does not support negative values for beta.")
     _float_result("smooth_l1_cpu", x, t)
-    return apply(_SMOOTH_L1, (x, t, float(beta)), (reduction,))
+    return apply(_SMOOTH_L1, (x, t, beta), (reduction,))
 
 
 @in_blocks
@@ -104,19 +106,20 @@ def huber_loss(input: Tensor, target: Tensor, reduction: str = "mean", delta: fl
     """d^2 / 2 where d = |input - target| <= delta, else delta (d - delta / 2) (Huber 1964)."""
     reduction = reduction_of(None, None, reduction)
     x, t = _sized(input, target, weight)
+    delta = real(delta, "huber_loss", "delta", 4)
     if delta <= 0:
         raise RuntimeError("huber_loss does not support non-positive values for delta.")
     _float_result("huber_cpu", x, t)
     if weight is None:
-        return apply(_HUBER, (x, t, float(delta)), (reduction,))
-    return reduced(apply(_HUBER, (x, t, float(delta)), ("none",)) * weight, reduction)
+        return apply(_HUBER, (x, t, delta), (reduction,))
+    return reduced(apply(_HUBER, (x, t, delta), ("none",)) * weight, reduction)
 
 
 def poisson_nll_loss(input: Tensor, target: Tensor, log_input: bool = True, full: bool = False, size_average=None, eps: float = 1e-8,
                      reduce=None, reduction: str = "mean") -> Tensor:
     """exp(input) - target * input, or input - target * log(input + eps); full adds Stirling's approximation of log(target!)."""
     reduction = reduction_of(size_average, reduce, reduction)
-    return _poisson(need(input, "poisson_nll_loss"), need(target, "poisson_nll_loss", "target", 2), log_input, full, eps, reduction)
+    return _poisson(need(input, "poisson_nll_loss"), need(target, "poisson_nll_loss", "target", 2), log_input, full, real(eps, "poisson_nll_loss", "eps", 5), reduction)
 
 
 def _poisson(input, target, log_input, full, eps, reduction) -> Tensor:

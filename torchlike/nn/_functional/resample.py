@@ -7,6 +7,7 @@ import math
 import numpy as np
 from jax import lax
 
+from ..._arguments import real
 from ..._core import dtype as dt
 from ..._core.history import warn
 from ..._core.registry import Op
@@ -304,7 +305,7 @@ def _sizes(input: Tensor, size, scale_factor, n: int):
     else:
         given = [given] * n
     if size is None:
-        return None, [float(f) for f in given]
+        return None, [real(f, "interpolate", "scale_factor", 3) for f in given]
     if not all(map(_countable, given)):
         raise TypeError(f"expected size to be one of int or Tuple[int] or Tuple[int, int] or Tuple[int, int, int], but got size with types "
                         f"{[type(s) for s in given]}")

@@ -105,7 +105,7 @@ def _scatter(g: Graph, x: Var, index: Var, src: Any, dim: int, mode: str) -> Var
     return g.op("ScatterElements", x, index, _source(g, src, index, x.dtype), axis=dim, reduction=_REDUCTIONS[mode])
 
 
-@translates("scatter_reduce")
+@translates("scatter_reduce", "index_reduce")
 def _scatter_reduce(g: Graph, x: Var, index: Var, src: Any, dim: int, mode: str, include_self: bool) -> Var:
     if mode not in _REDUCTIONS or not include_self:
         return NotImplemented
