@@ -31,5 +31,18 @@ def test_what_xla_does_no_quicker_is_not_compiled():
     assert _gain(lambda x: x.sort()[0])[0] <= 0
 
 
+def test_a_program_of_many_small_parameters_saves_little():
+    """An executable takes time for each of its arguments, NumPy hardly any."""
+    gains = []
+    for n in (1, 30):
+        tensors = [torchlike.rand(4) for _ in range(n)]
+        with program.immediate(False), program.tier("numpy"):
+            for _ in range(2):
+                out = sum(tensors[i % n] for i in range(31))
+                out.tolist()
+        gains.append(next(i for i in reversed(executor.infos) if len(i.steps) == 31).gain)
+    assert gains[0] - gains[1] == pytest.approx(29 * costs.PASSED)
+
+
 def test_the_table_names_operations():
     assert {name.removesuffix("_backward") for name in costs._SAVED} <= OPS.keys()

@@ -147,6 +147,20 @@ def test_parameters_are_donated():
     assert w.tolist() == [4.0] * 1000
 
 
+@pytest.mark.parametrize("at_once", [False, True])
+def test_only_what_a_result_looks_into_is_kept_from_being_donated(at_once):
+    """A policy in NumPy splits its results; its parameters are still the optimizer's to take over."""
+    x, w = torch.ones(8), torch.ones(8)
+    with program.tier(None if at_once else "numpy"):
+        for _ in range(8 if at_once else 1):  # from the fourth on, each operation at once
+            y = x * w
+            a, b = y.chunk(2)
+            top = x[:4]
+            (a.tolist(), b.tolist(), top.tolist())
+    assert a._current().array.base is not None and top._current().array.base is not None
+    assert x._current().shared and not w._current().shared
+
+
 @pytest.mark.parametrize("wrap", [lambda f: f, torch.compile], ids=["recorded", "compile"])
 def test_what_replaces_an_input_takes_its_buffer(wrap):
     """A parameter and its gradient have one shape; the buffers of Adam's inputs go to Adam's results, each to its own."""

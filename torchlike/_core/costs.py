@@ -14,6 +14,7 @@ CONVOLUTION = 10  # operations in a convolution
 MULTIPLY_ADD, FETCHED_BYTE = 1.6e-11, 1.25e-10  # rough seconds of a multiply-add of a product on the host; to bring it a byte from a GPU
 HALF = 4  # times as long take 16-bit floats in NumPy
 DISPATCH = 2e-4  # rough seconds to start an executable and to hand it what is on the host
+PASSED = 6e-6  # and for each input, with the result that most of them are updated to
 OP_COMPILE, PROGRAM_COMPILE = 0.03, 0.5  # rough seconds: one op's compilation, a whole program's fixed part
 SECONDS_PER_OP, SECONDS_PER_RESULT = 0.02, 0.012  # an operation in it; each result of one with several (an optimizer's step)
 SECONDS_PER_FUSED = 0.0015  # an elementwise operation or a view: it becomes a part of others
@@ -54,7 +55,7 @@ def _opened(plans: Iterable) -> Iterator:
             yield plan
 
 
-def gain(plans: list, works: list, device) -> float:
+def gain(plans: list, works: list, n_inputs: int, device) -> float:
     """Seconds that a run saves by being compiled, given its operations' units of work: on another device, all that the host takes."""
     if not plans:  # a traced call that recorded nothing, whose program has no device
         return -DISPATCH
@@ -62,7 +63,7 @@ def gain(plans: list, works: list, device) -> float:
         seconds = NUMPY_WORK * sum(w * _SAVED.get(plan.op.name, 1) for plan, w in zip(plans, works))
     else:
         seconds = sum(map(host_seconds, plans))
-    return NUMPY_OP * sum(map(operations, plans)) + seconds - DISPATCH
+    return NUMPY_OP * sum(map(operations, plans)) + seconds - DISPATCH - PASSED * n_inputs
 
 
 def compile_seconds(plan, device) -> float:

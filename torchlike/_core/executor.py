@@ -117,7 +117,7 @@ class ProgramInfo:
         plans = [s.plan for s in self.steps]
         works = list(map(costs.work, plans))
         self.work = sum(works)
-        self.gain = costs.gain(plans, works, device)
+        self.gain = costs.gain(plans, works, len(self.input_avals), device)
         self.looked_on_disk = False
         self.compile_seconds = costs.program_seconds(plans, device)
         self.eager = any(s.plan.op.eager_compilation for s in self.steps)
@@ -507,16 +507,21 @@ def _wants_compilation(info: ProgramInfo, inputs: list[Value]) -> bool:
 def _run_numpy(prog, bound: host.HostProgram, live: tuple, dead: tuple = ()) -> None:
     """The first tier: op by op in NumPy. Dead inputs may be overwritten."""
     results = prog.results
-    cells = bound.cells([v.array if v.array.__class__ is np.ndarray else np.asarray(v.array) for v in prog.inputs], prog.floats, prog.ints)
+    arrays = [v.array if v.array.__class__ is np.ndarray else np.asarray(v.array) for v in prog.inputs]
+    memories = [id(a) if a.base is None else id(host.memory(a)) for a in arrays]
+    cells = bound.cells(arrays, prog.floats, prog.ints)
+    del arrays  # an operation writes in place where only a cell holds the array
     for i in dead:
         prog.inputs[i].array = None
-    views = False
+    seen = set()  # memories that results look into
     for i, made in zip(live, host.run(bound, live, cells)):
         if made.__class__ is host.Failure:
             results[i].ref = made.error  # raised when somebody looks at it
             continue
         results[i].array = made
-        views = views or made.base is not None
-    if views:  # a result may look into an input's buffer, which must then never be donated
-        for v in prog.inputs:
-            v.shared = True
+        if made.base is not None:
+            seen.add(id(host.memory(made)))
+    if seen:  # a result that looks into an input's buffer: that must then never be donated
+        for v, where in zip(prog.inputs, memories):
+            if where in seen:
+                v.shared = True

@@ -55,6 +55,13 @@ def kernel_of(plan) -> Callable:
     return run
 
 
+def memory(array: np.ndarray):
+    """What owns the memory that an array looks into."""
+    while array.__class__ is np.ndarray and array.base is not None:
+        array = array.base
+    return array
+
+
 def _needed(steps: list, live: tuple) -> set[int]:
     """Which steps the live results are computed by."""
     read, found = set(live), set()

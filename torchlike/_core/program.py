@@ -240,8 +240,9 @@ def _at_once(op: Op, values: list, statics: tuple, prog: Program) -> tuple | Non
     for a, array in zip(plan.outs, (made,) if plan.single else made):
         results.append(Value(a, array))
         if array.base is not None:  # it may look into an input's buffer, which must then never be donated
+            owner = host.memory(array)
             for v in values:
-                if v.__class__ is Value:
+                if v.__class__ is Value and host.memory(v.array) is owner:
                     v.shared = True
     return plan, tuple(results)
 
