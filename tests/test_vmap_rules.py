@@ -220,3 +220,70 @@ def test_gradients_of_tensors_from_outside(torch):
 def test_one_hot(torch):
     one_hot, x = torch.nn.functional.one_hot, torch.tensor([[0, 1, 2], [2, 1, 0]])
     return torch.vmap(lambda a: one_hot(a, 3))(x), torch.vmap(lambda a: a[:2, None] + one_hot(torch.tensor([1, 0]) + 0))(x), caught(torch.vmap(one_hot), x)
+
+
+@same
+def test_forward_derivatives_of_functions_with_a_rule(torch):
+    class Scaled(torch.autograd.Function):
+        @staticmethod
+        def forward(x, w):
+            return torch.tensor(x.detach().numpy() * w.detach().numpy())
+
+        @staticmethod
+        def setup_context(ctx, inputs, output):
+            ctx.save_for_forward(*inputs)
+
+        @staticmethod
+        def vmap(info, in_dims, x, w):
+            x, w = (t.expand(info.batch_size, *t.shape) if d is None else t.movedim(d, 0) for t, d in zip((x, w), in_dims))
+            return Scaled.apply(x, w), 0
+
+        @staticmethod
+        def jvp(ctx, dx, dw):
+            x, w = ctx.saved_tensors
+            return Scaled.apply(dx, w) + Scaled.apply(x, dw)
+    x, w, dx, dw = (torch.arange(6.0).reshape(2, 3) * k + 1 for k in (1, 2, 3, 5))
+    jvp, vmap = torch.func.jvp, torch.func.vmap
+    return (jvp(vmap(Scaled.apply), (x, w), (dx, dw)), jvp(vmap(lambda a, b: Scaled.apply(a * 2, b.sin()) * a, in_dims=1), (x, w), (dx, dw)),
+            jvp(vmap(vmap(lambda a, b: Scaled.apply(a.exp(), b) + a)), (x, w), (dx, dw)),
+            jvp(lambda a, b: vmap(lambda c: Scaled.apply(c, b[0] * 2))(a), (x, w), (dx, dw)),
+            jvp(lambda a, b: vmap(lambda c: Scaled.apply(a[0], c))(b), (x, w), (dx, dw)),
+            vmap(lambda a, b, da, db: jvp(Scaled.apply, (a, b), (da, db)))(x, w, dx, dw))
+
+
+@same
+def test_rules_that_write_in_place(torch):
+    import numpy as np
+
+    class Exp(torch.autograd.Function):
+        @staticmethod
+        def forward(x):
+            array = x.detach().numpy()
+            np.exp(array, array)
+            return x
+
+        @staticmethod
+        def setup_context(ctx, inputs, output):
+            ctx.mark_dirty(*inputs)
+            ctx.save_for_backward(output)
+            ctx.save_for_forward(output)
+
+        @staticmethod
+        def backward(ctx, g):
+            return g * ctx.saved_tensors[0]
+
+        @staticmethod
+        def vmap(info, in_dims, x):
+            Exp.apply(x)
+            return x, in_dims[0]
+
+        @staticmethod
+        def jvp(ctx, t):
+            t.mul_(ctx.saved_tensors[0])
+            return t
+    x, t = torch.arange(6.0).reshape(1, 2, 3) / 5, torch.arange(6.0).reshape(1, 2, 3) + 1
+    jvp, vjp, vmap = torch.func.jvp, torch.func.vjp, torch.func.vmap
+    f, g = (lambda x: Exp.apply(x.clone())), (lambda x: Exp.apply(x * 1) + x)
+    return ([h(x) for h in (f, vmap(f), vmap(vmap(f)))], [vjp(h, x)[1](t) for h in (f, vmap(f), vmap(vmap(f)), vmap(vmap(g)))],
+            [jvp(h, (x,), (t.clone(),)) for h in (f, vmap(f), vmap(vmap(f)))], vmap(lambda x, c: vjp(f, x)[1](c))(x, t),
+            vmap(lambda x, c: jvp(f, (x,), (c.clone(),)))(x, t))

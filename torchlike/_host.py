@@ -108,11 +108,11 @@ class Host:
         size = sum((n - 1) * s for n, s in zip(array.shape, array.strides)) // array.itemsize + 1
         return np.lib.stride_tricks.as_strided(array, (size,), (array.itemsize,))
 
-    def part(self, t: Tensor) -> np.ndarray | None:
+    def part(self, t: Tensor, computed: frozenset[str] = _COMPUTED) -> np.ndarray | None:
         """The memory that t, whose place is known, shows; None where it shows something else."""
         if not t._chain:
             return self.array
-        if not self.array.size or any(op.name in _COMPUTED for op, _, _ in t._chain):
+        if not self.array.size or any(op.name in computed for op, _, _ in t._chain):
             return None
         layout, kind = t._strided(), t._value.aval.dtype.np  # a view of parts or bits counts its layout in its own elements
         if 0 in layout.shape:
@@ -257,7 +257,7 @@ def numpy_view(t: Tensor) -> np.ndarray:
             _strided_root(st, root, root_layout)
         else:
             st.host = Host(root, root.copy())
-    array = st.host.part(t)
+    array = st.host.part(t, _COMPUTED - {"lens"})  # what has another tangent has the same numbers
     return np.array(concrete(t._current())) if array is None else array if t._chain else array.view()
 
 

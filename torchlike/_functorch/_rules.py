@@ -17,10 +17,11 @@ from .._core.graph import AccumulateGrad, Identity, reachable
 from .._core.program import record
 from .._core.value import Value
 from .._tensor import Tensor
+from ..autograd import _tangents
 from ..autograd.grad_mode import no_grad
 from ..utils._pytree import _broadcast_to_and_flatten, tree_flatten, tree_unflatten
 from ._trace import Trace, innermost
-from .vmap import _batched, _Call, is_batchedtensor
+from .vmap import _batched, _Call, is_batchedtensor, with_tangents
 
 
 class VmapInfo(NamedTuple):
@@ -33,7 +34,8 @@ class VmapInfo(NamedTuple):
 def evaluated(trace: Trace, tensors: list[Tensor]) -> list[tuple[Tensor, int | None]]:
     """What tensors of an open call are outside of it, and which dimension the examples lie along (None: all see the same)."""
     found: dict[int, tuple] = {}
-    pending = []
+    pending: list[Tensor] = []
+    waiting: list[Tensor] = []
     for t in tensors:
         v = t._current()
         place = trace.placeholders.get(-1 - v.ref) if v.epoch is trace and v.ref < 0 else None
@@ -46,6 +48,7 @@ def evaluated(trace: Trace, tensors: list[Tensor]) -> list[tuple[Tensor, int | N
     if pending:
         steps = executor.ProgramInfo(trace.node, trace.device).steps
         refs = [t._current().ref for t in pending]
+        waiting = list(pending)
         shared = [t for t, mixed in zip(pending, _batched(trace, steps, refs)) if not mixed and not (mode.enabled and t.requires_grad)]
         for t, v in zip(shared, _again(trace, steps, [t._value.ref for t in shared])):
             found[id(t)] = Tensor._of(v), None
@@ -59,7 +62,26 @@ def evaluated(trace: Trace, tensors: list[Tensor]) -> list[tuple[Tensor, int | N
         with trace.suspended():
             for t, (out, spread) in zip(pending, call.apply()):
                 found[id(t)] = out, 0 if spread else None
+    if _tangents.levels:
+        for t in waiting:
+            found[id(t)] = _evaluated_tangents(trace, t, *found[id(t)])
     return [found[id(t)] for t in tensors]
+
+
+def _evaluated_tangents(trace: Trace, t: Tensor, outer: Tensor, axis: int | None) -> tuple[Tensor, int | None]:
+    """What t is outside of the call, which has t's tangents there."""
+    for level, tangent in _tangents.tangents_of(t):
+        with level.unseen():
+            (made, along), = evaluated(trace, [tangent])
+            with trace.suspended():
+                if axis is None and along is not None:
+                    outer, axis = outer.expand(trace.size, *outer.shape), 0
+                if along is None and axis is not None:
+                    made = made.expand(trace.size, *made.shape)
+                elif along:
+                    made = made.movedim(along, 0)
+        level.of[outer._current()] = made
+    return outer, axis
 
 
 def _again(trace: Trace, steps: list, refs: list[int]) -> list[Value]:
@@ -142,12 +164,18 @@ def by_rule(name: str, rule: Callable, plain: Callable, args: tuple, kwargs: dic
     with trace.suspended(), quiet:
         if all(d is None for _, d in pairs):
             return (_entered(trace, *_flat(plain(*given, **kwargs), None)), inside)
+        before = [x._current() if isinstance(x, Tensor) else None for x, _ in pairs]
         made = rule(VmapInfo(trace.size, trace.randomness), tree_unflatten([d for _, d in pairs], spec), *given, **kwargs)
+        written = [(t, x, d) for t, (x, d), v in zip(leaves, pairs, before) if v is not None and x._current() is not v]
+    with quiet:
+        for t, x, d in written:  # the function's own tensor holds that, too
+            if t is not x:
+                t._assign(x if d is None else with_tangents(trace, x, d))
     if not isinstance(made, tuple) or len(made) != 2:
         raise RuntimeError(f"Expected the vmap staticmethod to have two returns, an output and out_dims with pytree structure compatible with the output. "
                            f"Got a {type(made).__name__}" + (f" with {len(made)} returns." if isinstance(made, tuple) else "."))
     with quiet:
-        return _entered(trace, *_flat(*made)), inside
+        return _entered(trace, *_flat(*made), {(id(x), d): t for t, x, d in written}), inside
 
 
 def _flat(output: Any, out_dims: Any) -> tuple[list, list, Any]:
@@ -159,6 +187,11 @@ def _flat(output: Any, out_dims: Any) -> tuple[list, list, Any]:
     return leaves, dims, spec
 
 
-def _entered(trace: Trace, leaves: list, dims: list, spec: Any) -> Any:
-    """Results of a rule as the traced function goes on with them."""
-    return tree_unflatten([x if d is None or not isinstance(x, Tensor) else trace.placeholder(x, d % x.ndim) for x, d in zip(leaves, dims)], spec)
+def _entered(trace: Trace, leaves: list, dims: list, spec: Any, own: dict[tuple, Tensor] | None = None) -> Any:
+    """Results of a rule as the traced function goes on with them; `own`: its tensors, by those outside that the rule wrote in place."""
+    def entered(x: Any, d: int | None) -> Any:
+        if not isinstance(x, Tensor):
+            return x
+        d = d if d is None else d % x.ndim
+        return own[id(x), d] if own and (id(x), d) in own else x if d is None else with_tangents(trace, x, d)
+    return tree_unflatten([entered(x, d) for x, d in zip(leaves, dims)], spec)

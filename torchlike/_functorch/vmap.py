@@ -90,17 +90,17 @@ def _add_batch_dim(tensor: Tensor, in_dim: int, level: int) -> Tensor:
     trace = _trace(level)
     with trace.outside():
         tensor._current()
-    return _with_tangents(trace, tensor, in_dim) if _tangents.levels else trace.placeholder(tensor, in_dim)
+    return with_tangents(trace, tensor, in_dim)
 
 
-def _with_tangents(trace: Trace, source: Tensor, axis: int) -> Tensor:
+def with_tangents(trace: Trace, source: Tensor, axis: int) -> Tensor:
     """One example of `source`, with one example of its tangent."""
     made = trace.placeholder(source, axis)
     for level, tangent in _tangents.tangents_of(source):
         with level.unseen(), trace.outside():
             tangent._current()
         with level.unseen():
-            level.of[made._value] = _with_tangents(trace, tangent, axis)
+            level.of[made._value] = with_tangents(trace, tangent, axis)
     return made
 
 
