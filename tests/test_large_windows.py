@@ -3,7 +3,7 @@ import numpy as np
 import pytest
 
 import torchlike
-from torchlike._core import program
+from torchlike._core import executor, program
 from torchlike.nn._functional import windows
 from torchlike.nn._functional.windows import FEW
 
@@ -90,3 +90,15 @@ def test_a_window_over_everything_is_no_loop_over_its_elements(monkeypatch):
             g, = torchlike.autograd.grad(y.sum(), x)
             assert torchlike.equal(g, (x == x.amax((2, 3, 4), keepdim=True)).float())
     assert 0 < len(taken) <= 10 * 40
+
+
+def test_overlapping_windows_backward_in_numpy(monkeypatch):
+    """Each gradient is added once at its maximum's place: nothing is done as often as a window has positions (it took 3 s for windows of 7 x 7)."""
+    x = torchlike.arange(40000.0).sin().reshape(1, 4, 100, 100).requires_grad_()
+    y = torchlike.nn.functional.max_pool2d(x, 7, 1)
+    count, choose = [], windows.choose
+    monkeypatch.setattr(windows, "choose", lambda *args: count.append(1) or choose(*args))
+    with executor.tier("numpy"):
+        grad, = torchlike.autograd.grad(y.sum(), x)
+        assert grad.sum().item() == y.numel()
+    assert 0 < len(count) <= 2 * 2 * 7

@@ -178,3 +178,11 @@ def test_of_batch_norm_of_channels_last_images_with_sizes_of_one(torch):
         layer = torch.nn.BatchNorm2d(2).train(train)
         x = torch.arange(6.).reshape(1, 3, 2, 1).permute(0, 2, 1, 3)
         yield layer(x).stride(), layer(x.contiguous()).stride(), layer(torch.rand(2, 2, 3, 4).contiguous(memory_format=torch.channels_last)).stride()
+
+
+@same
+def test_of_a_volume_without_a_batch(torch):
+    """Max pools look at it as a batch of one, average pools do not."""
+    x = torch.arange(840.0).reshape(1, 4, 5, 6, 7).contiguous(memory_format=torch.channels_last_3d).squeeze(0)
+    made = torch.nn.functional.max_pool3d(x, 3, return_indices=True)
+    return [t.stride() for t in (*made, torch.nn.functional.max_pool3d(x, 2), torch.nn.functional.avg_pool3d(x, 3), torch.nn.functional.max_pool3d(x.contiguous(), 2))]

@@ -8,6 +8,7 @@ import numpy as np
 
 from ..._arguments import as_int
 from ..._core import dtype as dt
+from ..._core.layout import Layout, channels_last_strides, is_channels_last
 from ..._core.registry import Op
 from ..._public import named
 from ..._tensor import Tensor, apply, as_tensor_value
@@ -15,7 +16,7 @@ from ...ops.choosing import choose
 from ...ops.creation import arange, check_size
 from ...ops.materializing import materialized
 from .common import each, gradient_format, keep_format, not_implemented
-from .windows import FEW, Window, offsets, reduced, slices, spread_to_all, spread_to_best
+from .windows import FEW, Window, best_by_axes, better, offsets, reduced, slices, spread_to_all, spread_to_best
 
 # A pool is an elementwise combination of the input's strided slices, one slice per position inside the window.
 
@@ -36,10 +37,6 @@ def _unpad(x, pads, shape):
     return x[(slice(None),) * lead + tuple(slice(a, a + n) for (a, _), n in zip(pads, shape[lead:]))]
 
 
-def _better(xp, new, best):
-    return (new > best) | (new != new)
-
-
 def _max_pool(xp, x, kernel, stride, pads, dilation, sizes):
     """(maxima, flat positions of the maxima in the unpadded plane)."""
     shape = x.shape[x.ndim - len(kernel):]
@@ -50,34 +47,22 @@ def _max_pool(xp, x, kernel, stride, pads, dilation, sizes):
         starts = np.add.outer(starts, (np.arange(n) * s - a) * step)
     inside = np.array([sum(o * d * step for o, d, step in zip(offset, dilation, steps)) for offset in offsets(kernel)])
 
-    def better(part, t, best, where):
-        take = _better(xp, part, best)
+    def best_of(part, t, best, where):
+        take = better(xp, part, best)
         return choose(xp, take, part, best), choose(xp, take, starts + inside[t], where)
     if xp is np and len(inside) > FEW:
-        return _max_by_axes(x, np.arange(math.prod(shape)).reshape(shape), pads, Window(kernel, stride, dilation, sizes))
+        where = np.pad(np.arange(math.prod(shape)).reshape(shape), pads, mode="edge")  # where all is -inf, torch's first position is the first one inside
+        return best_by_axes(x, where, Window(kernel, stride, dilation, sizes))
     if xp is np or len(inside) <= FEW:
         first, *rest = slices(xp, x, kernel, stride, dilation, sizes)
         made = first, xp.broadcast_to(xp.asarray(starts), first.shape)
         for t, part in enumerate(rest, 1):
-            made = better(part, t, *made)
+            made = best_of(part, t, *made)
         return [made[0], made[1].astype(np.int64)]
     window, inside = Window(kernel, stride, dilation, sizes), jnp.asarray(inside)
     blocks = window.split(x)
     first = window.take(blocks, 0)
-    return list(window.loop(lambda t, made: better(window.take(blocks, t), t, *made), (first, jnp.broadcast_to(starts, first.shape)), 1))
-
-
-def _max_by_axes(x, where, pads, window: Window):
-    """_max_pool of padded x along one axis after the other, the last first: among equal ones the first in row-major order stays so."""
-    where = np.broadcast_to(np.pad(where, pads, mode="edge"), x.shape)  # where all is -inf, torch's first position is the first one inside
-    for i in reversed(range(len(window.kernel))):
-        axis = window.along(i, x.shape[x.ndim - len(pads):])
-        parts = zip(*(slices(np, a, axis.kernel, axis.stride, axis.dilation, axis.sizes) for a in (x, where)))
-        x, where = next(parts)
-        for part, places in parts:
-            take = _better(np, part, x)
-            x, where = choose(np, take, part, x), choose(np, take, places, where)
-    return [x, where.astype(np.int64)]
+    return list(window.loop(lambda t, made: best_of(window.take(blocks, t), t, *made), (first, jnp.broadcast_to(starts, first.shape)), 1))
 
 
 def _max_only(xp, x, kernel, stride, pads, dilation, sizes):
@@ -226,6 +211,15 @@ def _geometry(input, kernel_size, stride, padding, dilation, ceil_mode, n, name,
     return kernel, stride, pads, dilation, sizes
 
 
+def _keep_format(result: Tensor, input: Tensor) -> Tensor:
+    """`keep_format`; one volume without a batch is looked at as a batch of one."""
+    a = input._layout
+    if input.ndim == 4 and result.ndim == 4 and a is not None and is_channels_last(Layout((1, *a.shape), (a.shape[0] * a.strides[0], *a.strides), 0)):
+        result._layout = Layout(result.shape, channels_last_strides((1, *result.shape))[1:], 0)
+        return result
+    return keep_format(result, input)
+
+
 def _max_pool_nd(n: int):
     name, node = f"max_pool{n}d", "SqueezeBackward1" if n == 1 else f"MaxPool{n}DWithIndicesBackward0"
 
@@ -236,8 +230,8 @@ def _max_pool_nd(n: int):
         if kind != dt.FLOAT and (kind != dt.INT or n == 1 and not return_indices):
             raise not_implemented("max_pool1d_impl" if n == 1 and not return_indices else f"max_pool{max(n, 2)}d", input.dtype)
         if return_indices:
-            return tuple(named(keep_format(t, input), node) for t in apply(_MAX_POOL_INDICES, (input,), statics))
-        return named(keep_format(apply(_MAX_POOL, (input,), statics), input), node)
+            return tuple(named((_keep_format if n == 3 else keep_format)(t, input), node) for t in apply(_MAX_POOL_INDICES, (input,), statics))
+        return named((_keep_format if n == 3 else keep_format)(apply(_MAX_POOL, (input,), statics), input), node)
     f.__name__ = f.__qualname__ = name
     f.__doc__ = f"The largest element of each window over the last {n} dimensions."
 

@@ -16,6 +16,7 @@ import numpy as np
 from jax import lax
 
 from ...ops.choosing import choose
+from ...ops.positions import combine_at
 
 FEW = 9  # positions inside a window up to which each is an instruction of its own: XLA takes long to compile more of them, and they run no sooner
 
@@ -179,6 +180,24 @@ def spread_to_all(xp, g, shape: tuple, kernel: tuple, stride: tuple, dilation: t
     return g
 
 
+def better(xp, new, best):
+    """Where `new` is the larger one, or NaN."""
+    return (new > best) | (new != new)
+
+
+def best_by_axes(x, where, window: Window) -> list:
+    """(maxima, `where` at them) of padded x along one axis after the other, in NumPy, the last first: among equal ones the first in row-major order stays so."""
+    where = np.broadcast_to(where, x.shape)
+    for i in reversed(range(len(window.kernel))):
+        axis = window.along(i, x.shape[x.ndim - len(window.kernel):])
+        parts = zip(*(slices(np, a, axis.kernel, axis.stride, axis.dilation, axis.sizes) for a in (x, where)))
+        x, where = next(parts)
+        for part, places in parts:
+            take = better(np, part, x)
+            x, where = choose(np, take, part, x), choose(np, take, places, where)
+    return [x, where.astype(np.int64)]
+
+
 def spread_to_best(xp, x, best, g, kernel: tuple, stride: tuple, dilation: tuple, sizes: tuple, branches: bool):
     """`spread` where each window's g goes to the first position inside it at which padded x is the window's best; of NaN to the last.
 
@@ -199,10 +218,18 @@ def spread_to_best(xp, x, best, g, kernel: tuple, stride: tuple, dilation: tuple
         apart = whole.reshape(*x.shape[:x.ndim - len(kernel)], *(m for pair in zip(sizes, kernel) for m in pair))
         rank = ranked(apart, xp.expand_dims(best, within), _places(kernel)).max(within)
         return _tiled(xp, g, x.shape, window, place_of(rank))
-    if xp is not np and window.positions > FEW:
-        blocks, spatial = window.split(x), x.shape[x.ndim - len(kernel):]
+    if window.positions > FEW:
+        lead, spatial = x.shape[:x.ndim - len(kernel)], x.shape[x.ndim - len(kernel):]
+    if xp is np and window.positions > FEW:
+        planes, size = math.prod(lead), math.prod(spatial)
+        _, place = best_by_axes(x, np.arange(size).reshape(spatial), window)
+        total = np.zeros((planes, size), np.float32 if g.dtype.itemsize == 2 else g.dtype)
+        combine_at(np.add, total, (np.arange(planes)[:, None], place.reshape(planes, -1)), g.reshape(planes, -1).astype(total.dtype, copy=False))
+        return total.reshape(x.shape).astype(g.dtype, copy=False)
+    if window.positions > FEW:
+        blocks = window.split(x)
         place = place_of(window.loop(lambda t, rank: xp.maximum(rank, ranked(window.take(blocks, t), best, t)), xp.zeros(g.shape, np.int32)))
-        total = window.zeros(x.shape[:x.ndim - len(kernel)], spatial, g.dtype)
+        total = window.zeros(lead, spatial, g.dtype)
         return window.joined(window.loop(lambda t, total: window.add(total, t, jnp.where(place == t, g, zero)), total), spatial)
 
     def place_in(x, best):
