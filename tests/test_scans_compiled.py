@@ -5,7 +5,8 @@ import pytest
 import torch
 
 import torchlike
-from torchlike._core import program
+from torchlike._core import history, program
+from torchlike.ops import scans
 
 RNG = np.random.default_rng(0)
 SHAPES = [((2000,), 0), ((3, 700), 1), ((300, 5), 0), ((2, 257, 3), 1), ((1500, 4), 1)]
@@ -86,3 +87,26 @@ def test_other_platforms_have_their_own():
             f = (lambda x: scans._running(jax.numpy, x, 0, name)) if name in ("cummax", "cummin") else (lambda x: scans.running(jax.numpy, x, 0, name))  # noqa: B023
             text = jax.jit(f).trace(jax.ShapeDtypeStruct((2000,), np.float32)).lower(lowering_platforms=("cuda",)).as_text()
             assert "stablehlo.while" not in text
+
+
+@pytest.mark.parametrize(("shape", "dim"), [((256,), 0), ((4099,), 0), ((70000,), 0), ((3, 700), 1), ((300, 5), 0), ((2, 257, 3), 1), ((40, 999), -1)])
+@pytest.mark.parametrize("dtype", ["int64", "int32", "uint8", "bool"])
+def test_integers_are_summed_in_blocks(dtype, shape, dim):
+    """Past their largest number they go on from the smallest, as in torch; no loop goes over the elements."""
+    x = RNG.integers(-2 ** 62, 2 ** 62, shape).astype(dtype) if dtype != "bool" else RNG.random(shape) < 0.5
+    with program.tier("compiled"):
+        made = torchlike.from_numpy(x).cumsum(dim)
+        got = made.numpy()
+        info = next(reversed(history._last_at.values()))
+    want = torch.from_numpy(x).cumsum(dim)
+    assert np.array_equal(got, want.numpy()) and str(made.dtype) == str(want.dtype)
+    assert program.is_immediate() or " while(" not in info.executables[-1].call.as_text()
+
+
+@pytest.mark.parametrize("dtype", [np.int64, np.int32])
+def test_integers_are_summed_from_the_end(dtype):
+    x = RNG.integers(-2 ** 30, 2 ** 30, (3, 1000)).astype(dtype)
+    for dim in (0, 1):
+        with jax.enable_x64(True):
+            made = jax.jit(lambda x, dim=dim: scans.reverse_cumsum(jax.numpy, x, dim))(x)
+        assert made.dtype == dtype and np.array_equal(made, np.flip(np.cumsum(np.flip(x, dim), dim, dtype=dtype), dim))

@@ -29,6 +29,7 @@ from .materializing import materialized
 from .pointwise import complex_logaddexp
 from .reductions import _sum_dtype, result_type
 
+BLOCK, FEW = 8, 32  # integers added up side by side; along a dimension that is not the last, where there are no more of it
 LONG, LANES = 256, 1024  # vectors this long are cut on the CPU, until so many numbers are combined at once
 
 
@@ -95,6 +96,22 @@ def _scan_cpu(xs: tuple, dim: int, combine, start: tuple, dtypes, reverse: bool 
     return tuple(jnp.moveaxis(jnp.swapaxes(y, 0, 1).reshape(-1, *shape[1:])[:n], 0, dim) for y in made)
 
 
+def _integer_sums(x):
+    """Running sums of integers along the last dimension, in any order as exact: within blocks from all of their elements at once, which
+    becomes vector instructions (a third of the time of `_scan_cpu`, which copies the numbers transposed), then the same of the blocks' sums."""
+    n = x.shape[-1]
+    blocks = jnp.pad(x, [(0, 0)] * (x.ndim - 1) + [(0, -n % BLOCK)]).reshape(*x.shape[:-1], -1, BLOCK)
+    inside = jnp.where(np.tri(BLOCK, dtype=bool), blocks[..., None, :], 0).sum(-1, dtype=x.dtype)
+    ends = inside[..., -1]
+    before = (_integer_sums(ends) if ends.shape[-1] >= LONG else lax.cumsum(ends, ends.ndim - 1)) - ends
+    return (inside + before[..., None]).reshape(*x.shape[:-1], -1)[..., :n]
+
+
+def _integer_sums_along(x, dim: int, reverse: bool):
+    flipped = (lambda y: jnp.flip(y, -1)) if reverse else lambda y: y
+    return jnp.moveaxis(flipped(_integer_sums(flipped(jnp.moveaxis(x, dim, -1)))), -1, dim)
+
+
 def _row_by_row(ufunc, x, dim, dtype):
     """NumPy goes down one column after the other, which takes twice as long."""
     wide = x.astype(dtype)
@@ -116,6 +133,8 @@ def running(xp, x, dim: int, name: str, reverse: bool = False):
         return running(xp, x.astype(np.int8), dim, name, reverse).astype(np.bool_)
 
     def on_cpu(x):
+        if name == "cumsum" and x.dtype.kind in "iu" and x.shape[dim] >= LONG and (dim % x.ndim == x.ndim - 1 or x.size <= FEW * x.shape[dim]):
+            return _integer_sums_along(x, dim, reverse)
         return _scan_cpu((x,), dim, lambda a, b: (scan.combine(a[0], b[0]),), (scan.start(x.dtype),), (x.dtype,), reverse)[0]
     return lax.platform_dependent(x, cpu=on_cpu, default=lambda x: scan.whole(x, dim, reverse=reverse))
 
