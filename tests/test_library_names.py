@@ -83,6 +83,13 @@ def test_extension_in_plain_cpp(torch):
 
 
 @same
+def test_functions_can_be_compiled(torch):
+    from importlib import import_module
+    frames = import_module(f"{torch.__name__}._dynamo.eval_frame")
+    return frames.is_dynamo_supported(), frames.is_inductor_supported()
+
+
+@same
 def test_file_baton(torch):
     from importlib import import_module
     lock = tempfile.mkdtemp() + "/lock"

@@ -7,6 +7,7 @@ import subprocess
 import sys
 import threading
 import tracemalloc
+from unittest import mock
 
 import jax
 import numpy as np
@@ -678,3 +679,11 @@ def test_complex_numbers_of_a_program_of_many():
             for k in range(12):
                 y, want = y * (1 + k * 1j) - 2, want * (1 + k * 1j) - 2
             np.testing.assert_allclose(y.numpy(), want, rtol=1e-12)
+
+
+def test_programs_own_clock_is_not_asked():
+    """Tests replace `time.perf_counter` by one that answers a few times."""
+    def f(x):
+        return (x * 2).sum()
+    with mock.patch("time.perf_counter", side_effect=[]):
+        assert f(torch.ones(7)).item() == torch.compile(f)(torch.ones(7)).item() == 14

@@ -90,6 +90,9 @@ def test_install_inside_a_process(tmp_path):
         import torch, torch.nn
         assert torch is torchlike and torch.nn is torchlike.nn
         assert sum(type(f).__module__ == "torchlike._alias" for f in sys.meta_path) == 1
+        import torch.utils.data
+        functions = torch.nn.init.uniform_, torch.nn.utils.clip_grad_norm_, torch.utils.data.random_split
+        assert [f.__module__ for f in functions] == ["torch.nn.init", "torch.nn.utils.clip_grad", "torch.utils.data.dataset"]
     """,
             "b.py": """
         import sys, types

@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterator, Sequence
 from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec, PathFinder, SourceFileLoader
 from pathlib import Path
-from types import CodeType, ModuleType
+from types import CodeType, FunctionType, ModuleType
 from typing import Any
 
 # The torch release whose behaviour is followed, with our name where a build of torch has "+cpu" or "+cu130".
@@ -104,17 +104,21 @@ _HOMES = {
 }
 
 
-def _rename_classes(holder: ModuleType | type, own: str) -> None:
-    """Tells the classes of a module (`own` is its name) that they are torch's, unless torch has no such module.
+def _rename_members(holder: ModuleType | type, own: str) -> None:
+    """Tells the classes of a module (`own` is its name), and its public functions where torch has them in Python, that they are torch's, unless torch
+    has no such module. (Private ones are what processes are started with, by their names, before there is the alias.)
 
     Libraries ask `type(layer).__module__` whether something is of torch, print it, and write it into configurations and
-    pickles, which then have to be found by PyTorch.
+    pickles, which then have to be found by PyTorch. Function modes that leave initial values out ask it of `torch.nn.init`'s functions.
     """
     home = _HOMES.get(own) or (_public(own) if "._" not in own else None)
-    for value in list(vars(holder).values()) if home else ():
+    public_functions = home and isinstance(holder, ModuleType) and not own.startswith("torchlike.ops.")
+    for name, value in list(vars(holder).items()) if home else ():
         if isinstance(value, type) and value.__module__ == own:
             value.__module__ = home
-            _rename_classes(value, own)
+            _rename_members(value, own)
+        elif public_functions and isinstance(value, FunctionType) and value.__module__ == own and name[0] != "_":
+            value.__module__ = home
 
 
 def _present(name: str, module: ModuleType) -> None:
@@ -122,7 +126,7 @@ def _present(name: str, module: ModuleType) -> None:
     sys.modules.setdefault(_public(name), module)
     _explain_missing(module)
     _rename_root(module)
-    _rename_classes(module, name)
+    _rename_members(module, name)
 
 
 class _OwnLoader(SourceFileLoader):
