@@ -1,6 +1,7 @@
 """torch.distributed in several processes: the same programs under real torch and torchlike, stores, torchrun, and what goes wrong."""
 import importlib
 import json
+import socket
 import sys
 import threading
 from datetime import timedelta
@@ -236,6 +237,20 @@ def test_a_store_waits_for_another_process_and_gives_up(subject):
     assert client.get("late") == b"here"  # the connection still works
     with pytest.raises(d.DistNetworkError, match="EADDRINUSE|Address already in use"):
         d.TCPStore("localhost", server.port, is_master=True)
+
+
+def test_a_group_that_is_gone_leaves_no_thread(subject):
+    d = subject.distributed
+    before = threading.enumerate()
+    for _ in range(2):
+        with socket.create_server(("", 0)) as free:
+            port = free.getsockname()[1]
+        d.init_process_group("gloo", init_method=f"tcp://127.0.0.1:{port}", rank=0, world_size=1)
+        d.destroy_process_group()
+        left = [thread for thread in threading.enumerate() if thread not in before]
+        for thread in left:
+            thread.join(5)
+        assert not any(thread.is_alive() for thread in left)
 
 
 def test_a_failing_process_stops_the_others(tmp_path):

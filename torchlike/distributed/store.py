@@ -317,6 +317,8 @@ class _Server:
                 send_frame(connection, [b"late"] if made is None else [b"ok", *made])
 
     def close(self) -> None:
+        with contextlib.suppress(OSError):  # macOS: not connected
+            self.socket.shutdown(socket.SHUT_RDWR)  # wakes the thread in `accept`, which held the port open
         self.socket.close()
 
 
