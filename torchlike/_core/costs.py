@@ -10,7 +10,7 @@ from .registry import BackwardOp, Elementwise, View
 NUMPY_OP, NUMPY_WORK = 8e-6, 5e-10  # rough seconds that compiling saves: per operation, and per unit of work
 PRODUCT = 1 / 50  # a multiply-add of a product, in units of work: BLAS is as quick as XLA, so little of it is saved
 LOOPED = 10  # operations in a round of an operation that loops in Python
-CONVOLUTION = 10  # operations in a convolution
+CONVOLUTION = 5  # operations in a convolution
 MULTIPLY_ADD, FETCHED_BYTE = 1.6e-11, 1.25e-10  # rough seconds of a multiply-add of a product on the host; to bring it a byte from a GPU
 HALF = 4  # times as long take 16-bit floats in NumPy
 DISPATCH = 2e-4  # rough seconds to start an executable and to hand it what is on the host
@@ -26,6 +26,7 @@ RESULT_AGAIN = 0.25  # and a result of a form that the same operation has alread
 _PRODUCTS = frozenset((
     "mm", "bmm", "grouped_mm", "matmul", "unrounded_matmul", "linear", "linear_alone", "einsum", "euclidean_dist", "convolution", "conv_transpose", "attention",
     "fused_attention", "scaled_dot_product_attention", "lstm_sequence", "gru_sequence", "rnn_sequence", "linear_cross_entropy", "linear_cross_entropy_training"))
+STEP = 0.25  # of an optimizer's step, which NumPy makes in blocks as well
 # Operations whose NumPy form loses many times its units of work, or nothing, as XLA's own is no quicker: times their work counts in what compiling
 # saves (a core, megabytes of float32, benchmarks/operation_cases.py in both tiers)
 _SAVED = {
@@ -33,7 +34,9 @@ _SAVED = {
     "i0": 40, "special_i1": 40, "special_ndtr": 10, "special_log_ndtr": 18, "special_erfcx": 22, "special_entr": 3,
     "gelu": 3.5, "gelu_backward": 2.2, "expm1": 2.4, "log1p": 2.2, "sinh": 2, "acosh": 3.4, "atanh": 2, "hypot": 2.6, "remainder": 2.4, "floor_divide": 4,
     "softplus": 2.3, "celu": 2, "argmax": 3, "median_dim": 4, "logcumsumexp_backward": 10, "topk": 15, "searchsorted": 20, "cdist": 50, "cdist_backward": 20,
-    "max_pool_backward": 7, "grid_sampler_2d_backward": 18,
+    "grid_sampler_2d_backward": 18,
+    "convolution": 0.6, "convolution_backward": 0.6, "conv_transpose": 0.6, "conv_transpose_backward": 0.6, "linear": 0.6, "linear_backward": 0.6, "add": 0.6,
+    "relu": 0.6, "relu_backward": 0.6, "hardtanh": 0.6, "hardtanh_backward": 0.6, "native_batch_norm": 0.6, "native_batch_norm_backward": 0.6,
     "sinc": 0, "sinc_backward": 0, "log2": 0, "pow": 0, "mode": 0, "sort": 0, "argsort": 0, "isin": 0, "igamma": 0, "igammac": 0, "standard_gamma": 0,
     "special_bessel_j0": 0,
 }
@@ -60,10 +63,17 @@ def gain(plans: list, works: list, n_inputs: int, device) -> float:
     if not plans:  # a traced call that recorded nothing, whose program has no device
         return -DISPATCH
     if device.type == "cpu":
-        seconds = NUMPY_WORK * sum(w * _SAVED.get(plan.op.name, 1) for plan, w in zip(plans, works))
+        seconds = NUMPY_WORK * sum(w * _saved(plan.op.name) for plan, w in zip(plans, works))
     else:
         seconds = sum(map(host_seconds, plans))
     return NUMPY_OP * sum(map(operations, plans)) + seconds - DISPATCH - PASSED * n_inputs
+
+
+def _saved(name: str) -> float:
+    found = _SAVED.get(name)
+    if found is None:
+        return STEP if name.startswith("optim_") else 1
+    return found
 
 
 def compile_seconds(plan, device) -> float:
@@ -123,5 +133,17 @@ def work(plan) -> float:
         return 0
     sizes = [a.numel for a in plan.avals if a is not None] + [o.numel for o in plan.outs]
     if "conv" in plan.op.name or "matmul" in plan.op.name or "linear" in plan.op.name:
-        return PRODUCT * math.sqrt(math.prod(sorted(sizes)[-3:]))  # of (m, k), (k, n) and (m, n) this is m k n
+        return PRODUCT * _products(plan)
     return sum(sizes[1:-1] if plan.op.overwrites else sizes)
+
+
+def _products(plan) -> float:
+    """Multiply-adds of a convolution or a linear layer; its derivative makes as many for each of the two gradients."""
+    if isinstance(plan.op, BackwardOp):
+        forward, needs = plan.statics
+        return _products(forward) * max(1, sum(needs[:2]))
+    sizes = [a.numel for a in plan.avals if a is not None] + [o.numel for o in plan.outs]
+    if plan.op.name in ("convolution", "conv_transpose"):
+        x, w, *_ = plan.avals
+        return (plan.outs[0] if plan.op.name == "convolution" else x).numel * w.numel / max(1, w.shape[0])
+    return math.sqrt(math.prod(sorted(sizes)[-3:]))  # of (m, k), (k, n) and (m, n) this is m k n

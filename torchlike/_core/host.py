@@ -73,6 +73,13 @@ def _needed(steps: list, live: tuple) -> set[int]:
     return found
 
 
+def _written(plan) -> tuple:
+    """Which arguments of an operation its kernel may change where nobody reads them later; large ones are worth it."""
+    if plan.op.overwrites:
+        return (0,) if plan.outs[0].numel >= LARGE else ()
+    return tuple(i for i in plan.op.renewed(plan) if plan.avals[i].numel >= LARGE)
+
+
 class HostProgram:
     """The steps of a program, bound for some live results."""
 
@@ -82,8 +89,7 @@ class HostProgram:
         n = self.n_results = info.n_results
         none = n + len(info.input_avals)
         self.numbers = numbers = []  # kinds
-        writers = {k: s.refs[0] if s.refs[0] >= 0 else n + ~s.refs[0]  # which cell they change
-                   for k, s in enumerate(info.steps) if s.plan.op.overwrites and s.plan.outs[0].numel >= LARGE}
+        writers = {k: found for k, s in enumerate(info.steps) if (found := _written(s.plan))}  # which of their arguments they may change
         self.overwrites = bool(writers)  # then every cell is dropped in time: a forgotten view would keep its base from being written
         last_use: dict[int, int] = dict.fromkeys(range(n, none), -1) if writers else {}  # of large results
         steps: list[tuple | None] = []
@@ -117,8 +123,10 @@ class HostProgram:
         drops.pop(-1, None)  # inputs that nothing reads
         for k, dropped in drops.items():
             kernel, where, out, _ = steps[k]
-            if k in writers and writers[k] in dropped:
-                kernel = overwriting(kernel)
+            if k in writers:
+                refs = [r if r.__class__ is not int or r >= 0 else n + ~r for r in info.steps[k].refs]
+                if places := tuple(i for i in writers[k] if refs[i].__class__ is int and refs[i] in dropped):
+                    kernel = overwriting(kernel, places)
             steps[k] = (kernel, where, out, dropped)
         self.steps = [step for step in steps if step is not None]
 

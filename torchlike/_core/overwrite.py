@@ -1,4 +1,5 @@
-"""Writing in place in the first tier: an operation that changes a part of an array copies the rest, unless nobody reads the array any more.
+"""Writing in place in the first tier: an operation that changes a part of an array copies the rest, and one that renews an array makes another,
+unless nobody reads the array any more.
 
 NumPy's references tell: an array that only its cell of the running program holds, and no view looks into, may be written.
 """
@@ -10,43 +11,47 @@ from operator import itemgetter
 
 import numpy as np
 
-_free: list[np.ndarray | None] = [None]  # what the running kernel may write; programs run one at a time
+_free: dict[int, np.ndarray] = {}  # what the running kernel may write, by id; programs run one at a time
 
 
 def may_write(x: np.ndarray) -> bool:
     """Whether a kernel may write into its argument x."""
-    return x is _free[0]
+    return _free.get(id(x)) is x
 
 
 def changeable(x: np.ndarray) -> np.ndarray:
     """x where a kernel may write into it, else a copy."""
-    return x if x is _free[0] else x.copy()
+    return x if may_write(x) else x.copy()
 
 
-def _holders(base: np.ndarray, *rest) -> tuple[int, int]:
+def _holders(*args) -> tuple[int, int]:
     """References to the first argument of a kernel, and to the memory that it is a view of."""
-    return sys.getrefcount(base), sys.getrefcount(base.base)
+    return sys.getrefcount(args[0]), sys.getrefcount(args[0].base)
 
 
 _cells = [np.zeros((2, 2)).reshape(4), None]
 _ALONE, _MEMORY_ALONE = _holders(*itemgetter(0, 1)(_cells))
 
 
-def overwriting(kernel: Callable) -> Callable:
-    """A kernel that is given its first argument for good: it is called with that of a cell that no later step reads."""
-    def run(base, *rest):
-        memory = base.base
-        if sys.getrefcount(base) != _ALONE or not base.flags.writeable:
-            return kernel(base, *rest)
-        if memory is None:
-            if not base.flags.owndata:
-                return kernel(base, *rest)
-        elif (memory.__class__ is not np.ndarray or not memory.flags.owndata or memory.size != base.size or not base.flags.c_contiguous
-              or sys.getrefcount(memory) != _MEMORY_ALONE + 1):
-            return kernel(base, *rest)
-        _free[0] = base
+def _is_alone(args: tuple, i: int) -> bool:
+    if sys.getrefcount(args[i]) != _ALONE or not args[i].flags.writeable:
+        return False
+    x, memory = args[i], args[i].base
+    if memory is None:
+        return x.flags.owndata
+    return (memory.__class__ is np.ndarray and memory.flags.owndata and memory.size == x.size and x.flags.c_contiguous
+            and sys.getrefcount(memory) == _MEMORY_ALONE + 1)
+
+
+def overwriting(kernel: Callable, places: tuple) -> Callable:
+    """A kernel that is given its arguments at these places for good: it is called with those of cells that no later step reads."""
+    def run(*args):
+        free = [i for i in places if _is_alone(args, i)]
+        if not free:
+            return kernel(*args)
+        _free.update((id(args[i]), args[i]) for i in free)
         try:
-            return kernel(base, *rest)
+            return kernel(*args)
         finally:
-            _free[0] = None
+            _free.clear()
     return run

@@ -7,7 +7,7 @@ interprets its jaxpr. A `Plan` is an op at given abstract inputs and statics: re
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import jax
 import jax.numpy as jnp
@@ -196,6 +196,10 @@ class Op:
 
     def __repr__(self):
         return f"<op {self.name}>"
+
+    def renewed(self, plan: Plan) -> Sequence[int]:
+        """Which inputs are taken over by results: its NumPy form asks overwrite.py whether it may write there."""
+        return ()
 
     def row(self, plan: Plan, position: int) -> range | None:
         """Which arguments a result is computed from, where it may replace one of them (an optimizer's parameter); None: it does not."""

@@ -51,7 +51,7 @@ def _vector_rule(xp, p, g, state, numbers, flags):
     return _update(xp, p, g, variance, numbers, flags), variance
 
 
-_MATRICES, _VECTORS = Rule("adafactor_matrices", _matrix_rule), Rule("adafactor_vectors", _vector_rule)
+_MATRICES, _VECTORS = Rule("adafactor_matrices", _matrix_rule, elementwise=False), Rule("adafactor_vectors", _vector_rule, elementwise=False)
 
 
 class Adafactor(Optimizer):

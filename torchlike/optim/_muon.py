@@ -53,7 +53,7 @@ def _rule(xp, p, g, state, numbers, flags):
     return m.add(xp, m.mul(xp, p, 1 - lr * decay), update, -(lr * _SCALES[scale](*p.shape))), buffer
 
 
-_MUON = Rule("muon", _rule, views=False)
+_MUON = Rule("muon", _rule, views=False, elementwise=False)
 
 
 class Muon(Optimizer):

@@ -12,6 +12,7 @@ from .._core import dtype as dt
 from .._core import program
 from .._core.aval import aval
 from .._core.grad_mode import mode
+from .._core.overwrite import may_write
 from .._core.program import concrete, is_tracer, record
 from .._core.registry import Op
 from .._core.value import Value
@@ -19,6 +20,7 @@ from .._public import FUNCTIONS
 from .._tensor import Tensor, apply
 
 _collecting: list | None = None
+BLOCK = 1 << 15  # elements of a parameter that are updated at a time
 
 
 @contextlib.contextmanager
@@ -38,7 +40,8 @@ class Rule(Op):
     Inputs are columns: all parameters, all gradients, each state's tensors, then the numbers (data, never structure). The
     one static is (parameters, state columns, flags, whether the numbers are prepared). `views`: complex tensors enter the rule
     as pairs of reals, as torch's optimizers see them. `prepare`: what the rule wants to know instead of the numbers it is called
-    with; computed here unless one is a tensor, for in the kernel each parameter's part would compute it again.
+    with; computed here unless one is a tensor, for in the kernel each parameter's part would compute it again. `elementwise`: each element
+    depends on the elements at its place alone.
     """
 
     def __init__(
@@ -47,9 +50,10 @@ class Rule(Op):
         rule: Callable,
         views: bool = True,
         prepare: Callable[..., tuple] | None = None,
+        elementwise: bool = True,
     ):
         super().__init__(f"optim_{name}", self._kernel, shape=self._shapes)
-        self.rule, self.views, self.prepare = rule, views, prepare
+        self.rule, self.views, self.prepare, self.elementwise = rule, views, prepare, elementwise
 
     def row(self, plan, position: int) -> range:
         n, columns, *_ = plan.statics[-1]
@@ -59,7 +63,8 @@ class Rule(Op):
         n, columns, flags, prepared = args[-1]
         numbers = args[(2 + columns) * n : -1]
         numbers = numbers if prepared else self.prepare(*numbers)
-        return _columns([self._one(xp, args[i : (2 + columns) * n : n], numbers, flags) for i in range(n)])
+        one = self._one_in_blocks if xp is np and self.elementwise else self._one
+        return _columns([one(xp, args[i : (2 + columns) * n : n], numbers, flags) for i in range(n)])
 
     def _one(self, xp, row: Sequence, numbers, flags) -> Sequence:
         param, grad, *state = row
@@ -67,6 +72,23 @@ class Rule(Op):
             return self.rule(xp, param, grad, state, numbers, flags)
         outs = self.rule(xp, _as_real(xp, param), _as_real(xp, grad), [_as_real(xp, s) for s in state], numbers, flags)
         return [_as_complex(xp, o, param.dtype) for o in outs]
+
+    def _one_in_blocks(self, xp, row: Sequence, numbers, flags) -> Sequence:
+        """A large parameter's, some elements at a time, so that all steps are in the cache; written over what nobody reads any more."""
+        p, size = row[0], row[0].size
+        if size < 2 * BLOCK or p.dtype.kind == "c" or not all(x.shape == p.shape and x.flags.c_contiguous for x in row):
+            return self._one(xp, row, numbers, flags)
+        outs = [x if may_write(x) else np.empty(x.shape, x.dtype) for x in (p, *row[2:])]
+        rows, made = [x.reshape(-1) for x in row], [x.reshape(-1) for x in outs]
+        for i in range(0, size, BLOCK):
+            part, grad, *state = [x[i : i + BLOCK] for x in rows]
+            for into, found in zip(made, self.rule(xp, part, grad, state, numbers, flags)):
+                into[i : i + BLOCK] = found
+        return outs
+
+    def renewed(self, plan) -> list[int]:
+        n, columns, *_ = plan.statics[-1]
+        return [*range(n), *range(2 * n, (2 + columns) * n)] if self.elementwise else []
 
     def _shapes(self, *args):
         n, columns, *_ = args[-1]

@@ -9,7 +9,7 @@ from ..._core import dtype as dt
 from ..._core.registry import Op, jax_vjp
 from ..._public import named
 from ..._tensor import Tensor, apply
-from . import conv_cpu
+from . import conv_cpu, conv_host
 from .common import each, keep_format, need, not_implemented
 
 # -- one op for all ranks --------------------------------------------------------------------------------------------------
@@ -43,6 +43,8 @@ def _of_bias(g):
 
 
 def _vjp(xp, g, input, weight, needs, plan):
+    if xp is np:
+        return _gradients_host(g, input, weight, needs, plan)
     alone = plan.op.plan((*plan.avals[:2], None), plan.statics)
     found = iter(jax_vjp(alone, (*needs[:2], False), xp, (input, weight, None, g)))
     return [*(next(found) if need else None for need in needs[:2]), _of_bias(g) if needs[2] else None]
@@ -53,7 +55,59 @@ def _conv_shape(x, w, b, stride, padding, dilation, groups):
     return (x.shape[0], w.shape[0], *sizes), x.dtype
 
 
-CONV = Op("convolution", _conv, shape=_conv_shape, numpy=None, vjp=_vjp)
+# -- in NumPy: see conv_host.py ----------------------------------------------------------------------------------------------
+
+
+def _geometry(x: tuple, w: tuple, stride, padding, dilation, groups) -> conv_cpu.Geometry:
+    """Of the convolution of x with w, given by their shapes."""
+    return conv_cpu.Geometry(x[0], x[1], x[2:], w[0], w[2:], stride, padding, dilation, groups)
+
+
+def _transposed_geometry(x, w, stride, padding, output_padding, dilation, groups):
+    """Of the convolution that takes the transposed one's result back to the shape of its input."""
+    shape = (x.shape[0], w.shape[1] * groups, *(
+        (n - 1) * s - 2 * p + d * (k - 1) + o + 1 for n, k, s, p, o, d in zip(x.shape[2:], w.shape[2:], stride, padding, output_padding, dilation)))
+    return _geometry(shape, w.shape, stride, tuple((p, p - o) for p, o in zip(padding, output_padding)), dilation, groups)
+
+
+def _computed(x, w) -> tuple:
+    """Both in the dtype in which NumPy multiplies them: 16-bit floats in 32 bits."""
+    return (x.astype(np.float32), w.astype(np.float32)) if x.dtype.itemsize == 2 and dt.from_numpy_dtype(x.dtype).category == dt.FLOAT else (x, w)
+
+
+def _conv_host(x, w, b, *statics):
+    y = conv_host.convolve(*_computed(x, w), _geometry(x.shape, w.shape, *statics))
+    return _biased_host(y, x, b, _wide(x, b))
+
+
+def _conv_transpose_host(x, w, b, *statics):
+    wide, v = _computed(x, w)
+    return _biased_host(conv_host.of_input(v, wide, _transposed_geometry(x, w, *statics)), x, b, _wide_transposed(x, b))
+
+
+def _biased_host(y, x, b, wide):
+    """With the bias added in place in `wide`, and in the dtype of x."""
+    y = y.astype(wide, copy=False)
+    if b is not None:
+        y += b.reshape(-1, *(1,) * (y.ndim - 2)).astype(wide, copy=False)
+    return y.astype(x.dtype, copy=False)
+
+
+def _gradients_host(g, x, w, needs, plan) -> list:
+    wide, v = _computed(x, w)
+    upper, _ = _computed(g, w)
+    if x.dtype.kind == "c":  # torch's gradients are conjugates of JAX's
+        wide, v = wide.conj(), v.conj()
+    if plan.op is CONV:
+        geo = _geometry(x.shape, w.shape, *plan.statics)
+        of_x, of_w = (lambda: conv_host.of_input(v, upper, geo)), lambda: conv_host.of_weight(wide, upper, geo)
+    else:
+        geo = _transposed_geometry(x, w, *plan.statics)
+        of_x, of_w = (lambda: conv_host.convolve(upper, v, geo)), lambda: conv_host.of_weight(upper, wide, geo)
+    return [find() if need else None for find, need in zip((of_x, of_w, lambda: _of_bias(upper)), needs)]
+
+
+CONV = Op("convolution", _conv, shape=_conv_shape, numpy=_conv_host, vjp=_vjp)
 CONV.cudnn = True
 
 
@@ -84,7 +138,7 @@ def _conv_transpose_shape(x, w, b, stride, padding, output_padding, dilation, gr
     return (x.shape[0], w.shape[1] * groups, *sizes), x.dtype
 
 
-CONV_TRANSPOSE = Op("conv_transpose", _conv_transpose, shape=_conv_transpose_shape, numpy=None, vjp=_vjp, torch_name="ConvolutionBackward0")
+CONV_TRANSPOSE = Op("conv_transpose", _conv_transpose, shape=_conv_transpose_shape, numpy=_conv_transpose_host, vjp=_vjp, torch_name="ConvolutionBackward0")
 CONV_TRANSPOSE.cudnn = True
 
 
@@ -101,11 +155,6 @@ def _conv_transpose_cuda(x, w, b, *statics):
 
 
 # -- on the CPU: see conv_cpu.py -------------------------------------------------------------------------------------------
-
-
-def _geometry(x: tuple, w: tuple, stride, padding, dilation, groups) -> conv_cpu.Geometry:
-    """Of the convolution of x with w, given by their shapes."""
-    return conv_cpu.Geometry(x[0], x[1], x[2:], w[0], w[2:], stride, padding, dilation, groups)
 
 
 def _served(x, w) -> bool:
@@ -156,13 +205,6 @@ def _summed(terms: list, of_b, g):
 def _listed(inputs: tuple, found: tuple, needs) -> list:
     """The gradients that are asked for; zeros for an input that nothing depends on."""
     return [jnp.zeros(a.shape, a.dtype) if d is None else d for a, d, need in zip(inputs, found, needs) if need]
-
-
-def _transposed_geometry(x, w, stride, padding, output_padding, dilation, groups):
-    """Of the convolution that takes the transposed one's result back to the shape of its input."""
-    shape = (x.shape[0], w.shape[1] * groups, *(
-        (n - 1) * s - 2 * p + d * (k - 1) + o + 1 for n, k, s, p, o, d in zip(x.shape[2:], w.shape[2:], stride, padding, output_padding, dilation)))
-    return _geometry(shape, w.shape, stride, tuple((p, p - o) for p, o in zip(padding, output_padding)), dilation, groups)
 
 
 @CONV_TRANSPOSE.kernel_for("cpu")

@@ -18,6 +18,7 @@ from jax import lax
 from ...ops.choosing import choose
 from ...ops.positions import combine_at
 
+NEAR = 1 << 15  # elements that stay in a core's cache
 FEW = 9  # positions inside a window up to which each is an instruction of its own: XLA takes long to compile more of them, and they run no sooner
 
 
@@ -203,6 +204,8 @@ def spread_to_best(xp, x, best, g, kernel: tuple, stride: tuple, dilation: tuple
 
     `branches`: whether a branch costs nothing (a GPU's host waits for what decides it)."""
     window, zero = Window(kernel, stride, dilation, sizes), xp.zeros((), g.dtype)
+    if xp is np and window.positions <= FEW and not np.isnan(best).any():
+        return _spread_to_first(x, best, g, window)
     n = np.int32(window.positions)
 
     def ranked(part, best, t):
@@ -247,6 +250,28 @@ def spread_to_best(xp, x, best, g, kernel: tuple, stride: tuple, dilation: tuple
     if _tiles(window):
         return _tiled(xp, g, x.shape, window, place)
     return spread(xp, [choose(xp, place == t, g, zero) for t in range(window.positions)], x.shape, kernel, stride, dilation, sizes)
+
+
+def _spread_to_first(x, best, g, window: Window):
+    """`spread_to_best` in NumPy and without NaN: some planes at a time, one position inside the window after the other takes what is left."""
+    where, sizes = (window.kernel, window.stride, window.dilation, window.sizes), window.sizes
+    spatial, points = x.shape[x.ndim - len(sizes):], math.prod(sizes)
+    total = np.zeros(x.shape, g.dtype)
+    planes, firsts, given, made = x.reshape(-1, *spatial), best.reshape(-1, *sizes), g.reshape(-1, *sizes), total.reshape(-1, *spatial)
+    tiles, zero = _tiles(window), np.zeros((), g.dtype)
+    step = max(1, NEAR // max(1, points))
+    for i in range(0, len(planes), step):
+        first, part = firsts[i:i + step], given[i:i + step]
+        left = np.ones(first.shape, np.bool_)
+        for there, into in zip(slices(np, planes[i:i + step], *where), slices(np, made[i:i + step], *where)):
+            here = there == first
+            here &= left
+            left ^= here
+            if tiles:
+                into[...] = choose(np, here, part, zero)
+            else:
+                into += choose(np, here, part, zero)
+    return total
 
 
 def _tiles(window: Window) -> bool:
