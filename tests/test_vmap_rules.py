@@ -287,3 +287,16 @@ def test_rules_that_write_in_place(torch):
     return ([h(x) for h in (f, vmap(f), vmap(vmap(f)))], [vjp(h, x)[1](t) for h in (f, vmap(f), vmap(vmap(f)), vmap(vmap(g)))],
             [jvp(h, (x,), (t.clone(),)) for h in (f, vmap(f), vmap(vmap(f)))], vmap(lambda x, c: vjp(f, x)[1](c))(x, t),
             vmap(lambda x, c: jvp(f, (x,), (c.clone(),)))(x, t))
+
+
+@same
+def test_looking_at_what_all_examples_share_after_a_check(torch):
+    """lstsq looks at the rank once its factorization waits to be checked."""
+    a, b = torch.arange(12.0).reshape(4, 3).sin() + torch.eye(4, 3) * 3, torch.arange(8.0).reshape(4, 2)
+
+    def solve(x, y):
+        return tuple(torch.linalg.lstsq(x, y, driver="gelsd")[:2])
+
+    def push(x, y):
+        return torch.func.jvp(solve, (a, b), (x, y))
+    return torch.vmap(push)(torch.stack([a, a + 1]), torch.stack([b, b * 2])), torch.vmap(lambda y: torch.linalg.cholesky(a.T @ a) @ y[:3])(torch.stack([b, b * 2]))

@@ -303,7 +303,8 @@ class _Call:
         tensors = [*outputs, *(e.made for e in self.targets), *(tangent for _, _, tangent in self.tangents)]
         values = [t._current() for t in tensors]
         self.differentiable = [t.requires_grad for t in tensors]  # the operation's other results may be
-        checked = [v for check in trace.checks if whole for v in (check.ok, check.found) if v is not None]
+        self.checks = list(trace.checks) if whole else []
+        checked = [v for check in self.checks for v in (check.ok, check.found) if v is not None]
         outs = [_reference(v, trace) for v in (*values, *checked)]
         forward_end = len(trace.results)
         n_numbers = len(trace.floats), len(trace.ints)
@@ -382,7 +383,7 @@ class _Call:
                     t.as_strided_(layout.shape, layout.strides)
                 t.copy_(new.unsqueeze(axis) if not spread else new if not axis else new.movedim(0, axis))
         rest = iter(made[m:])
-        for _, error, found in self.trace.checks:
+        for _, error, found in self.checks:
             program.check(next(rest)._value, error, None if found is None else next(rest)._value)
         return zip(made[:n], self.spread)
 
