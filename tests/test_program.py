@@ -397,10 +397,28 @@ def test_a_sequence_is_recorded_whole():
             made.tolist()
         assert (x * 2)._value.array is not None
         twice = program.Sequence()
-        twice.steps, twice.kept = [(OPS["mul"], (), (~0, ~1)), (OPS["add"], (), (0, ~2))], [1]
+        twice.steps, twice.kept, twice.n_results = [(OPS["mul"], (), (~0, ~1)), (OPS["add"], (), (0, ~2))], [1], 2
         for _ in range(3):
             v, = program.record_all(twice, [x._value, 2, 1])
             assert v.array is None and torch.Tensor._of(v).tolist() == made.tolist()
+
+
+def test_a_backward_that_is_cut_by_length_keeps_what_is_needed(monkeypatch):
+    """Recorded whole, all that it had made would be among the results of the program that ends in it."""
+    monkeypatch.setattr(program, "LONGEST", 50)
+    with program.immediate(False), program.tier("numpy"):
+        monkeypatch.setattr(program.state, "limit", 50)
+        lives = []
+        monkeypatch.setattr(executor, "_run_numpy", lambda prog, bound, live, *rest, run=executor._run_numpy: lives.append(len(live)) or run(prog, bound, live, *rest))
+        w = torch.ones(3, requires_grad=True)
+        for _ in range(5):
+            w.grad = None
+            x = w
+            for _ in range(30):
+                x = x * 0.5 + 1.0
+            x.sum().backward()
+            assert w.grad.tolist() == [0.5 ** 30] * 3
+    assert max(lives) < 10 and len(lives) > 12, lives
 
 
 def test_an_element_at_a_known_position_is_a_view():

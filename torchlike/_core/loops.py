@@ -5,7 +5,7 @@ what was recorded says after how many results a program is back where it began.
 """
 from __future__ import annotations
 
-KEPT = 8  # longest programs whose operations are remembered: a period is seen twice
+KEPT = 4  # longest programs whose operations are remembered: a period is seen twice
 SHORT = 256  # results of a program at least, where a body is shorter: starting one costs little then
 
 
@@ -27,7 +27,7 @@ class Loop:
         if before is not None:
             self.period, self.done = before
         else:
-            period = period_of(self.kinds, self.longest)
+            period = period_of(self.kinds, self.longest // 2)
             period = None if period is None else self.ends[-1] - self.ends[-1 - period]
             self.done = 0 if period != self.period else self.done + node.n_results
             self.period = period

@@ -25,7 +25,7 @@ from .silence import silently
 from .trie import Node, take_out, trie
 from .value import Unread, Value, is_tracer
 
-LONGEST = int(os.environ.get("TORCHLIKE_PROGRAM_LENGTH", "2000"))  # operations; compile time grows faster than this
+LONGEST = int(os.environ.get("TORCHLIKE_PROGRAM_LENGTH", "4000"))  # results: a step of a network of 100 to 200 layers
 
 
 class Program:
@@ -269,19 +269,22 @@ def _forget_loop() -> None:
 
 class Sequence:
     """Operations that are recorded together: `steps` (op, statics, sources), where a source k >= 0 is result k of the sequence, ~k
-    is given value k, and None is None; `kept`, the results that somebody gets."""
+    is given value k, and None is None; `kept`, the results that somebody gets; `n_results`, how many there are."""
 
-    __slots__ = ("steps", "kept")
+    __slots__ = ("steps", "kept", "n_results")
 
 
 def record_all(sequence: Sequence, values: list) -> list[Value] | None:
-    """Append a sequence, given its values: the kept results, or None where it must be recorded one by one.
+    """Append a sequence, given its values: the kept results, or None where it must be recorded one by one: where the program would end in it, too,
+    as that has what nobody needs any more among its results.
 
     A sequence on the same references leads from a node to the same node, so it is looked up as one record. Only the kept results
     become Values then; nobody can ask for the others, which leave None in their places.
     """
     with lock:
         prog = state.program
+        if len(prog.results) + sequence.n_results >= state.limit:
+            return None
         refs: list = [sequence]
         numbers = False  # the loop is that of record, where a call would cost every operation
         try:
@@ -311,8 +314,6 @@ def record_all(sequence: Sequence, values: list) -> list[Value] | None:
                 trie.size += known is None
             return [made[k] for k in sequence.kept]
         end, avals, n_results = known
-        if n + n_results >= state.limit:
-            return None
         try:
             if numbers:
                 prog.add_numbers(values)

@@ -59,7 +59,7 @@ class Walk(Sequence):
     leaves   the numbers of the AccumulateGrads that get the kept results
     """
 
-    __slots__ = ("order", "leaves", "n_results", "n_given")
+    __slots__ = ("order", "leaves", "n_given")
 
     def __init__(self, roots, nodes: list[Node]):
         self.steps, self.kept, self.order, self.leaves = [], [], [], []
