@@ -6,7 +6,7 @@ import pytest
 import torch
 
 import torchlike
-from torchlike._core import executor
+from torchlike._core import executor, flow, stencils
 from torchlike._core.program import tier
 
 
@@ -42,14 +42,28 @@ def heat(torch, steps):
     return u
 
 
-@pytest.mark.parametrize("loop", [life, wave, trained_wave, heat])
+def trained_windows(torch, steps):
+    """A stream to which every block adds what it makes of windows of it, and of it as it is."""
+    F = torch.nn.functional
+    stream = torch.linspace(0, 3, 4 * 8 * 8 * 64, dtype=torch.float64).view(4, 8, 8, 64).sin().requires_grad_()
+    weights = [torch.eye(64, dtype=torch.float64).roll(k, 0).requires_grad_() for k in range(2 * steps)]
+    kept = torch.tensor([1.25, 0.0, 1.25, 1.25], dtype=torch.float64)[:, None, None, None]
+    for w, v in zip(weights[::2], weights[1::2]):
+        windows = F.layer_norm(stream, (64,)).view(4, 2, 4, 2, 4, 64).permute(0, 1, 3, 2, 4, 5).reshape(-1, 16, 64)
+        stream = stream + kept * F.linear(windows, w).view(4, 2, 2, 4, 4, 64).permute(0, 1, 3, 2, 4, 5).reshape(4, 8, 8, 64)
+        stream = stream + kept * F.linear(F.layer_norm(stream, (64,)), v).relu()
+    stream.square().mean().backward()
+    return torch.stack([w.grad for w in weights])
+
+
+@pytest.mark.parametrize("loop", [life, wave, trained_wave, heat, trained_windows])
 def test_stencils_compiled_as_in_torch(loop):
     with tier("compiled"):
         found = loop(torchlike, 5).numpy()
     np.testing.assert_allclose(found, loop(torch, 5).numpy(), rtol=1e-5, atol=1e-6)
 
 
-@pytest.mark.parametrize("loop", [life, wave, trained_wave])
+@pytest.mark.parametrize("loop", [life, wave, trained_wave, trained_windows])
 def test_twice_as_many_steps_are_twice_the_work(loop):
     """XLA would compute each step's values again in all that follow."""
     work = []
@@ -60,6 +74,28 @@ def test_twice_as_many_steps_are_twice_the_work(loop):
         exe, = [e for info in executor.infos[before:] for e in info.executables if len(info.steps) > steps]
         work.append(exe.call.cost_analysis()["flops"])
     assert work[1] < 2.5 * work[0]
+
+
+def test_streams_are_arrays_at_every_block():
+    """XLA may compute a value of many arrays for each reader, as it does in Swin's backward. What one reader takes, or a product as it is, stays."""
+    def found(loop, steps):
+        with tier("numpy"):
+            for _ in range(3):
+                loop(torchlike, steps).numpy()
+        info = max(executor.infos, key=lambda info: info.last_seen)
+        calls, results = flow.calls(info.steps)
+        return len(stencils._of_long_chains(calls, [results[i] for i in info.lives]))
+
+    def one_reader(torch, steps):
+        return sum(torch.arange(1 << 15) * k for k in range(10, 10 + steps)) * 2
+
+    def products(torch, steps):
+        x, w = torch.ones(512, 64), torch.eye(64)
+        for k in range(steps):
+            x = x + torch.relu(x @ w) * k
+        return x
+    assert 6 <= found(trained_windows, 6) < found(trained_windows, 12) < 48
+    assert found(one_reader, 20) == found(products, 20) == 0
 
 
 @pytest.mark.parametrize("shifts, dims", [((1,), (0,)), ((-2, 3), (0, 1)), ((5,), None), ((0, 7), (1, 0))])

@@ -1,7 +1,8 @@
-"""Values that are read in shifted windows, as a stencil's are, made as arrays.
+"""Values that are read in shifted windows, as a stencil's are, or several times after a long chain of operations, made as arrays.
 
 XLA's CPU backend computes a cheap value again inside whatever reads it. Read at one place per element that costs nothing; read in five windows
-or by eight rolls it is computed as many times, and in a loop of such steps compilation grows with every one. Such a value goes through a branch
+or by eight rolls it is computed as many times, and in a loop of such steps compilation grows with every one; so it does where each block of a
+network adds to a value that others read in another order. Such a value goes through a branch
 that only the run knows, across which XLA does not fuse.
 """
 from __future__ import annotations
@@ -20,6 +21,9 @@ from .registry import BackwardOp, Elementwise, Op, View
 
 LARGE = 1 << 10  # elements of a value that is worth it
 TIMES = 1.5  # so many times its elements are read in windows: halves and thirds of a layer's result are read once
+MANY, WIDE = 6, 1 << 14  # arrays that a value is computed from, and elements of it, from which on it is made once
+PASSES, AN_ARRAY = 3, 1 << 30  # uses: of a norm's input; of what a product or another kernel reads as an array
+SAME_ORDER = frozenset(("view", "reshape", "unsqueeze", "squeeze"))  # views that are no work
 MOVING = frozenset(("roll", "flip", "constant_pad_nd"))  # operations that read each element at another place than they write it
 FUSED = frozenset(("roll", "flip", "constant_pad_nd", "clone", "to_copy", "cat", "stack"))  # those that XLA fuses, beside elementwise ones and writes into views
 
@@ -33,7 +37,7 @@ MADE = Op("made", _made, shape=lambda x, one: (x.shape, x.dtype), numpy=None, vj
 
 def made_once(calls: list[Call], live: list[int], inputs: list[Aval]) -> tuple[list[Call], list[int]]:
     """The calls and results of a program in which what is read in windows is an array for all its readers; input ~len(inputs) is the one."""
-    found = _in_windows(calls)
+    found = _in_windows(calls) | _of_long_chains(calls, live)
     if not found:
         return calls, live
     count = itertools.count(1 + max(v for call in calls for v in call.outs))
@@ -72,3 +76,41 @@ def _in_windows(calls: list[Call]) -> set[int]:
                 if v in cheap:
                     windows[v][call.plan, call.args[1:]] = cheap[v].numel
     return {v for v, read in windows.items() if sum(read.values()) > TIMES * cheap[v].numel}
+
+
+def _of_long_chains(calls: list[Call], live: list[int]) -> set[int]:
+    """Values of many arrays that are read several times: XLA would compute them anew for each reader. In a stream that every block of a network
+    adds to, as Swin's, whose blocks read it in another order, that would be the work of all blocks before, and grow with the square of the depth."""
+    uses: dict[int, int] = defaultdict(int)  # how often a value is read by what may be fused with its making
+    for v in live:
+        uses[v] = AN_ARRAY
+    for call in reversed(calls):
+        op = call.plan.op
+        if is_view(call) and op.name in SAME_ORDER:
+            read = uses[call.outs[0]]
+        elif _fuses(op):
+            read = sum(uses[v] > 0 for v in call.outs)
+        else:
+            read = PASSES if _is_norm(op) else AN_ARRAY
+        for v in values(call):
+            uses[v] += read
+    found: set[int] = set()
+    arrays: dict[int, frozenset] = {}  # from which a value is computed
+    for call in calls:
+        if not _fuses(call.plan.op) and not _is_norm(call.plan.op):
+            continue
+        read = frozenset(itertools.islice(frozenset().union(*[arrays.get(v, (v,)) for v in values(call)]), 4 * MANY))
+        for v, a in zip(call.outs, call.plan.outs):
+            if uses[v] >= AN_ARRAY:
+                continue
+            if len(read) > MANY and uses[v] > 1 and a.numel >= WIDE:
+                found.add(v)
+            else:
+                arrays[v] = read
+    return found
+
+
+def _is_norm(op: Op) -> bool:
+    """Whether XLA fuses an operation's passes over its input with what makes that, and the last with what reads the result."""
+    of = op.forward if isinstance(op, BackwardOp) else op
+    return bool(of.cheap) and not _fuses(op)
