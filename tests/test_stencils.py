@@ -49,8 +49,9 @@ def trained_windows(torch, steps):
     weights = [torch.eye(64, dtype=torch.float64).roll(k, 0).requires_grad_() for k in range(2 * steps)]
     kept = torch.tensor([1.25, 0.0, 1.25, 1.25], dtype=torch.float64)[:, None, None, None]
     for w, v in zip(weights[::2], weights[1::2]):
-        windows = F.layer_norm(stream, (64,)).view(4, 2, 4, 2, 4, 64).permute(0, 1, 3, 2, 4, 5).reshape(-1, 16, 64)
-        stream = stream + kept * F.linear(windows, w).view(4, 2, 2, 4, 4, 64).permute(0, 1, 3, 2, 4, 5).reshape(4, 8, 8, 64)
+        windows = torch.roll(F.layer_norm(stream, (64,)), (-2, -2), (1, 2)).view(4, 2, 4, 2, 4, 64).permute(0, 1, 3, 2, 4, 5).reshape(-1, 16, 64)
+        made = F.linear(windows, w).view(4, 2, 2, 4, 4, 64).permute(0, 1, 3, 2, 4, 5).reshape(4, 8, 8, 64)
+        stream = stream + kept * torch.roll(made, (2, 2), (1, 2))
         stream = stream + kept * F.linear(F.layer_norm(stream, (64,)), v).relu()
     stream.square().mean().backward()
     return torch.stack([w.grad for w in weights])

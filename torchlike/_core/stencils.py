@@ -25,6 +25,7 @@ MANY, WIDE = 6, 1 << 14  # arrays that a value is computed from, and elements of
 PASSES, AN_ARRAY = 3, 1 << 30  # uses: of a norm's input; of what a product or another kernel reads as an array
 SAME_ORDER = frozenset(("view", "reshape", "unsqueeze", "squeeze"))  # views that are no work
 MOVING = frozenset(("roll", "flip", "constant_pad_nd"))  # operations that read each element at another place than they write it
+TURNING = MOVING | {"permute", "transpose", "t"}
 FUSED = frozenset(("roll", "flip", "constant_pad_nd", "clone", "to_copy", "cat", "stack"))  # those that XLA fuses, beside elementwise ones and writes into views
 
 
@@ -52,9 +53,13 @@ def made_once(calls: list[Call], live: list[int], inputs: list[Aval]) -> tuple[l
     return out, [arrays.get(v, v) for v in live]
 
 
+def _forward(op: Op) -> Op:
+    return op.forward if isinstance(op, BackwardOp) else op
+
+
 def _fuses(op: Op) -> bool:
     """Whether XLA computes an operation inside what reads its result."""
-    of = op.forward if isinstance(op, BackwardOp) else op
+    of = _forward(op)
     return isinstance(of, (Elementwise, View)) or of.name in FUSED or isinstance(of.derivative, PutDerivative)
 
 
@@ -79,9 +84,10 @@ def _in_windows(calls: list[Call]) -> set[int]:
 
 
 def _of_long_chains(calls: list[Call], live: list[int]) -> set[int]:
-    """Values of many arrays that are read several times: XLA would compute them anew for each reader. In a stream that every block of a network
-    adds to, as Swin's, whose blocks read it in another order, that would be the work of all blocks before, and grow with the square of the depth."""
+    """Values of many arrays that are read several times, and in the end in another order: XLA would compute them anew for each reader. In a stream
+    that every block of a network adds to, as Swin's, that would be the work of all blocks before, and grow with the square of the depth."""
     uses: dict[int, int] = defaultdict(int)  # how often a value is read by what may be fused with its making
+    turned: set[int] = set()  # what is read in another order
     for v in live:
         uses[v] = AN_ARRAY
     for call in reversed(calls):
@@ -94,6 +100,8 @@ def _of_long_chains(calls: list[Call], live: list[int]) -> set[int]:
             read = PASSES if _is_norm(op) else AN_ARRAY
         for v in values(call):
             uses[v] += read
+        if read < AN_ARRAY and (_forward(op).name in TURNING or not turned.isdisjoint(call.outs)):
+            turned.update(values(call))
     found: set[int] = set()
     arrays: dict[int, frozenset] = {}  # from which a value is computed
     for call in calls:
@@ -103,7 +111,7 @@ def _of_long_chains(calls: list[Call], live: list[int]) -> set[int]:
         for v, a in zip(call.outs, call.plan.outs):
             if uses[v] >= AN_ARRAY:
                 continue
-            if len(read) > MANY and uses[v] > 1 and a.numel >= WIDE:
+            if len(read) > MANY and uses[v] > 1 and v in turned and a.numel >= WIDE:
                 found.add(v)
             else:
                 arrays[v] = read
@@ -112,5 +120,4 @@ def _of_long_chains(calls: list[Call], live: list[int]) -> set[int]:
 
 def _is_norm(op: Op) -> bool:
     """Whether XLA fuses an operation's passes over its input with what makes that, and the last with what reads the result."""
-    of = op.forward if isinstance(op, BackwardOp) else op
-    return bool(of.cheap) and not _fuses(op)
+    return bool(_forward(op).cheap) and not _fuses(op)
