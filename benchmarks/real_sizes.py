@@ -2,7 +2,7 @@
 
     OMP_NUM_THREADS=1 taskset -c 0 python benchmarks/real_sizes.py [--only NAME ...] [--out benchmarks/results/real_sizes.md]
 
-Needs timm and transformers, neither of which may bring another torch. Each runs in a process of its own, unmodified (`python` and `python -m torchlike.run`), on one
+Needs timm and transformers, neither of which may bring another torch. Each runs in a process of its own, unmodified (after `torchlike.install()`), on one
 thread: seconds of processor time of the median of steps 2 to 4, and of the first, with whatever was compiled in it (empty cache).
 """
 from __future__ import annotations
@@ -81,8 +81,8 @@ def main() -> None:
     arguments = parser.parse_args()
     if arguments.child:
         return child(*arguments.child)
-    lines = ["| model | batch | torch s | torchlike s: NumPy, compiled | torchlike / torch: NumPy, compiled | first step: torch, NumPy, compiled s | loss of step 4: torch, torchlike |",
-             "|---|---|---|---|---|---|---|"]
+    lines = ["| model | batch | torch s | torchlike s: NumPy, compiled | torchlike / torch: NumPy, compiled | first step: torch, NumPy, compiled s |"
+             " loss of step 4: torch, torchlike |", "|---|---|---|---|---|---|---|"]
     for name in arguments.only:
         found = {}
         for side in SIDES:
