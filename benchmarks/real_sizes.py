@@ -8,6 +8,7 @@ thread: seconds of processor time of the median of steps 2 to 4, and of the firs
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
 import os
 import statistics
@@ -57,7 +58,6 @@ def step_of(name: str):
 
 
 def child(side: str, name: str) -> None:
-    import contextlib
     context = contextlib.nullcontext()
     if side != "torch":
         import torchlike

@@ -48,6 +48,7 @@ def run(program, rank, count, port):
     code = 1
     try:
         sys.argv = [program]
+        sys.path[0] = str(Path(program).parent)  # as python would
         runpy.run_path(program, run_name="__main__")
         code = 0
     except BaseException:

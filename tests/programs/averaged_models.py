@@ -6,6 +6,7 @@ from collections import OrderedDict
 
 import torch
 import torch.distributed as dist
+from shown import rounded, show
 from torch import nn
 from torch.distributed.algorithms import ddp_comm_hooks
 from torch.distributed.algorithms.ddp_comm_hooks import DDPCommHookType, register_ddp_comm_hook
@@ -20,15 +21,6 @@ from torch.nn.parallel import DistributedDataParallel
 warnings.simplefilter("ignore")
 dist.init_process_group("gloo")
 rank, world = dist.get_rank(), dist.get_world_size()
-
-
-def show(*values):
-    if rank == 0:
-        print(*values, flush=True)
-
-
-def rounded(tensors):
-    return [["%.3f" % (round(x, 3) + 0.0) for x in t.flatten().tolist()[:4]] for t in tensors]  # without -0
 
 
 def network(*hook, name=None):
@@ -57,11 +49,11 @@ for options in ({}, {"matrix_approximation_rank": 3}, {"matrix_approximation_ran
                 {"use_error_feedback": False, "warm_start": False, "random_seed": 3}, {"min_compression_rate": 12}):
     state = PowerSGDState(None, start_powerSGD_iter=2, compression_stats_logging_frequency=1, **options)
     model = train(network(state, powerSGD_hook))
-    show(options, rounded(model.parameters()), state.iter, state.compression_stats(), sorted(state.error_dict), [m.shape for m in state.q_memory_dict.values()])
+    show(options, rounded(model.parameters(), 3), state.iter, state.compression_stats(), sorted(state.error_dict), [m.shape for m in state.q_memory_dict.values()])
 again = pickle.loads(pickle.dumps(state))
 show(again.process_group is dist.group.WORLD, again.iter, again.rng.randint(1000), state.rng.randint(1000))
 for name in ("ALLREDUCE", "NOOP", "FP16_COMPRESS", "POWER_SGD"):
-    show(name, rounded(train(network(name=DDPCommHookType[name]), 3).parameters()))
+    show(name, rounded(train(network(name=DDPCommHookType[name]), 3).parameters(), 3))
 show([m.name for m in DDPCommHookType if "BATCHED" in m.name], ddp_comm_hooks.default.__name__.split(".")[-1])
 try:
     PowerSGDState(None, start_powerSGD_iter=1)
@@ -74,7 +66,7 @@ for averager in (averagers.PeriodicModelAverager(3, warmup_steps=1), Hierarchica
     model = network(PostLocalSGDState(None, halves, 2), post_localSGD_hook)
     optimizer = PostLocalSGDOptimizer(torch.optim.SGD(model.parameters(), lr=0.1, momentum=0.9), averager)
     for steps in (1, 2, 3):
-        show(type(averager).__name__, averager.step, rounded(train(model, steps, optimizer).parameters()))
+        show(type(averager).__name__, averager.step, rounded(train(model, steps, optimizer).parameters(), 3))
     saved = copy.deepcopy(optimizer.state_dict())
     show(sorted(saved), saved["step"], len(optimizer.state), repr(optimizer)[:5])
     averager.step = 0
@@ -101,7 +93,7 @@ _apply_optimizer_in_backward(torch.optim.SGD, layer.parameters(), {"lr": 0.1})
 _apply_optimizer_in_backward(torch.optim.Adam, [layer[0].bias], {"lr": 0.01})
 for _ in range(2):
     layer(torch.ones(1, 3)).sum().backward()
-show(rounded(layer.parameters()), [p.grad for p in layer.parameters()], [type(o).__name__ for o in _get_in_backward_optimizers(layer)])
+show(rounded(layer.parameters(), 3), [p.grad for p in layer.parameters()], [type(o).__name__ for o in _get_in_backward_optimizers(layer)])
 
 # lists of tensors that all gather
 found = [[torch.zeros(2), torch.zeros(1)] for _ in range(world)]

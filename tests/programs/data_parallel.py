@@ -5,6 +5,7 @@ import tempfile
 import torch
 import torch.distributed as dist
 import torch.distributed.checkpoint as checkpoint
+from shown import rounded, show
 from torch import nn
 from torch.distributed.algorithms.ddp_comm_hooks import default_hooks
 from torch.distributed.algorithms.join import Join
@@ -14,15 +15,6 @@ from torch.utils.data.distributed import DistributedSampler
 
 dist.init_process_group("gloo")
 rank, world = dist.get_rank(), dist.get_world_size()
-
-
-def show(*values):
-    if rank == 0:
-        print(*values, flush=True)
-
-
-def rounded(tensors):
-    return [["%.4f" % (round(x, 4) + 0.0) for x in t.flatten().tolist()[:3]] for t in tensors]  # without -0
 
 
 show(world, {k: os.environ[k] for k in ("RANK", "LOCAL_RANK", "WORLD_SIZE", "LOCAL_WORLD_SIZE", "GROUP_RANK")}, dist.is_torchelastic_launched())

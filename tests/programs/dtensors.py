@@ -5,6 +5,7 @@ import io
 import torch
 import torch.distributed as dist
 import torch.nn.functional as F
+from shown import show
 from torch import nn
 from torch.distributed.device_mesh import init_device_mesh
 from torch.distributed.tensor import DTensor, Partial, Replicate, Shard, distribute_module, distribute_tensor, full, ones, zeros
@@ -13,11 +14,6 @@ from torch.distributed.tensor.experimental import local_map
 dist.init_process_group("gloo")
 rank, world = dist.get_rank(), dist.get_world_size()
 mesh = init_device_mesh("cpu", (world,))
-
-
-def show(*values):
-    if rank == 0:
-        print(*values, flush=True)
 
 
 def numbers(t):

@@ -2,6 +2,7 @@
 import torch
 import torch.distributed as dist
 import torch.nn.functional as F
+from shown import show
 from torch import nn
 from torch.distributed.device_mesh import init_device_mesh
 from torch.distributed.tensor import DTensor, Replicate, Shard, distribute_tensor
@@ -19,11 +20,6 @@ from torch.distributed.tensor.parallel import (
 dist.init_process_group("gloo")
 rank, world = dist.get_rank(), dist.get_world_size()
 mesh = init_device_mesh("cpu", (world,), mesh_dim_names=("tp",))
-
-
-def show(*values):
-    if rank == 0:
-        print(*values, flush=True)
 
 
 def numbers(t):

@@ -2,6 +2,7 @@
 
 import torch
 import torch.distributed as dist
+from shown import show
 from torch import nn
 from torch.distributed.device_mesh import init_device_mesh
 from torch.distributed.fsdp import fully_shard
@@ -12,11 +13,6 @@ from torch.distributed.tensor.placement_types import _StridedShard
 dist.init_process_group("gloo")
 rank = dist.get_rank()
 grid = init_device_mesh("cpu", (2, 2), mesh_dim_names=("dp", "tp"))
-
-
-def show(*values):
-    if rank == 0:
-        print(*values, flush=True)
 
 
 def numbers(t):

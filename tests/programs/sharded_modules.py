@@ -5,6 +5,7 @@ import tempfile
 import torch
 import torch.distributed as dist
 import torch.distributed.checkpoint as checkpoint
+from shown import show
 from torch import nn
 from torch.distributed.checkpoint.state_dict import StateDictOptions, get_model_state_dict, get_optimizer_state_dict, set_model_state_dict, set_optimizer_state_dict
 from torch.distributed.device_mesh import init_device_mesh
@@ -14,11 +15,6 @@ from torch.distributed.tensor import DTensor, Shard
 dist.init_process_group("gloo")
 rank, world = dist.get_rank(), dist.get_world_size()
 mesh = init_device_mesh("cpu", (world,))
-
-
-def show(*values):
-    if rank == 0:
-        print(*values, flush=True)
 
 
 def numbers(t):

@@ -35,10 +35,8 @@ _SAVED = {
     "gelu": 3.5, "gelu_backward": 2.2, "expm1": 2.4, "log1p": 2.2, "sinh": 2, "acosh": 3.4, "atanh": 2, "hypot": 2.6, "remainder": 2.4, "floor_divide": 4,
     "softplus": 2.3, "celu": 2, "argmax": 3, "median_dim": 4, "logcumsumexp_backward": 10, "topk": 15, "searchsorted": 20, "cdist": 50, "cdist_backward": 20,
     "grid_sampler_2d_backward": 18,
-    "convolution": 0.6, "convolution_backward": 0.6, "conv_transpose": 0.6, "conv_transpose_backward": 0.6, "linear": 0.6, "linear_backward": 0.6, "add": 0.6,
-    "relu": 0.6, "relu_backward": 0.6, "hardtanh": 0.6, "hardtanh_backward": 0.6, "native_batch_norm": 0.6, "native_batch_norm_backward": 0.6,
-    "sinc": 0, "sinc_backward": 0, "log2": 0, "pow": 0, "mode": 0, "sort": 0, "argsort": 0, "isin": 0, "igamma": 0, "igammac": 0, "standard_gamma": 0,
-    "special_bessel_j0": 0,
+    **dict.fromkeys(("add", *(name + of for name in ("convolution", "conv_transpose", "linear", "relu", "hardtanh", "native_batch_norm") for of in ("", "_backward"))), 0.6),
+    **dict.fromkeys(("sinc", "sinc_backward", "log2", "pow", "mode", "sort", "argsort", "isin", "igamma", "igammac", "standard_gamma", "special_bessel_j0"), 0),
 }
 _SCATTERS = frozenset("scatter scatter_reduce index_reduce masked_scatter index_put index_write gather_backward index_backward embedding_backward".split())
 

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 from .._tensor import Tensor
+from .._utils import _unflatten_dense_tensors
 
 __all__ = ["GradBucket"]
 
@@ -30,5 +31,4 @@ class GradBucket:
 
     def gradients(self) -> list[Tensor]:
         """The buffer's parts, in their parameters' shapes."""
-        parts = self._buffer.split([p.numel() for p in self._parameters])
-        return [part.view(p.shape) for part, p in zip(parts, self._parameters, strict=True)]
+        return list(_unflatten_dense_tensors(self._buffer, self._parameters))

@@ -293,10 +293,10 @@ def arange(*bounds, start=MISSING, end=MISSING, step=MISSING, out=None, dtype=No
     """The numbers start, start + step, ... below end; int64 when all are ints, else the default float."""
     strided_only(layout, "arange.start_out")
     start, end, step = range_bounds("arange", bounds, start, end, step)
-    for x, argument, place in (() if start.__class__ is end.__class__ is step.__class__ is int else ((start, "start", 1), (end, "end", 2), (step, "step", 3))):
-        refuse_learnable(x, "arange", argument, place)
     usual = start.__class__ is int and end.__class__ is int and step.__class__ is int and -_USUAL < start < _USUAL and -_USUAL < end < _USUAL
     if not usual or not 0 < step < _USUAL:
+        for x, argument, place in (start, "start", 1), (end, "end", 2), (step, "step", 3):
+            refuse_learnable(x, "arange", argument, place)
         start, end, step = (x.item() if isinstance(x, (Tensor, np.generic)) else x for x in (start, end, step))
         for x in (start, end, step):
             if x.__class__ is not float:

@@ -302,9 +302,8 @@ def _nan_to_num(xp, x, nan, pos, neg):
 def nan_to_num(input, nan: float | None = None, posinf: float | None = None, neginf: float | None = None) -> Tensor:
     """NaN and infinities replaced by numbers (0 and the type's limits by default)."""
     most = largest_of(input.dtype) if input.dtype in (dt.float16, dt.bfloat16) else None  # a kernel sees float32
-    nan, most_, least = (x if x is None else real(x, "nan_to_num", name, k) for k, (x, name) in enumerate(((nan, "nan"), (posinf, "posinf"), (neginf, "neginf")), 2))
-    limits = [default if x is None else x for x, default in ((most_, most), (least, most and -most))]
-    return apply(_NAN_TO_NUM, (input,), (0.0 if nan is None else nan, *limits))
+    given = (nan, "nan", 0.0), (posinf, "posinf", most), (neginf, "neginf", most and -most)
+    return apply(_NAN_TO_NUM, (input,), tuple([default if x is None else real(x, "nan_to_num", name, k) for k, (x, name, default) in enumerate(given, 2)]))
 
 
 _CONJ_PHYSICAL = Elementwise("conj_physical", lambda xp, x: xp.conj(x), grads=(lambda xp, g: conj(xp, g),))

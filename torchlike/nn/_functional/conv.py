@@ -6,6 +6,7 @@ import numpy as np
 from jax import lax
 
 from ..._core import dtype as dt
+from ..._core.halves import converted, widened
 from ..._core.registry import Op, jax_vjp
 from ..._public import named
 from ..._tensor import Tensor, apply
@@ -70,32 +71,25 @@ def _transposed_geometry(x, w, stride, padding, output_padding, dilation, groups
     return _geometry(shape, w.shape, stride, tuple((p, p - o) for p, o in zip(padding, output_padding)), dilation, groups)
 
 
-def _computed(x, w) -> tuple:
-    """Both in the dtype in which NumPy multiplies them: 16-bit floats in 32 bits."""
-    return (x.astype(np.float32), w.astype(np.float32)) if x.dtype.itemsize == 2 and dt.from_numpy_dtype(x.dtype).category == dt.FLOAT else (x, w)
-
-
 def _conv_host(x, w, b, *statics):
-    y = conv_host.convolve(*_computed(x, w), _geometry(x.shape, w.shape, *statics))
+    y = conv_host.convolve(widened(x), widened(w), _geometry(x.shape, w.shape, *statics))
     return _biased_host(y, x, b, _wide(x, b))
 
 
 def _conv_transpose_host(x, w, b, *statics):
-    wide, v = _computed(x, w)
-    return _biased_host(conv_host.of_input(v, wide, _transposed_geometry(x, w, *statics)), x, b, _wide_transposed(x, b))
+    return _biased_host(conv_host.of_input(widened(w), widened(x), _transposed_geometry(x, w, *statics)), x, b, _wide_transposed(x, b))
 
 
 def _biased_host(y, x, b, wide):
     """With the bias added in place in `wide`, and in the dtype of x."""
-    y = y.astype(wide, copy=False)
+    y = y if y.dtype == wide else converted(y, wide)
     if b is not None:
         y += b.reshape(-1, *(1,) * (y.ndim - 2)).astype(wide, copy=False)
-    return y.astype(x.dtype, copy=False)
+    return y if y.dtype == x.dtype else converted(y, x.dtype)
 
 
 def _gradients_host(g, x, w, needs, plan) -> list:
-    wide, v = _computed(x, w)
-    upper, _ = _computed(g, w)
+    wide, v, upper = map(widened, (x, w, g))
     if x.dtype.kind == "c":  # torch's gradients are conjugates of JAX's
         wide, v = wide.conj(), v.conj()
     if plan.op is CONV:

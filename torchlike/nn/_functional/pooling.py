@@ -211,7 +211,7 @@ def _geometry(input, kernel_size, stride, padding, dilation, ceil_mode, n, name,
     return kernel, stride, pads, dilation, sizes
 
 
-def _keep_format(result: Tensor, input: Tensor) -> Tensor:
+def _keep_volumes_format(result: Tensor, input: Tensor) -> Tensor:
     """`keep_format`; one volume without a batch is looked at as a batch of one."""
     a = input._layout
     if input.ndim == 4 and result.ndim == 4 and a is not None and is_channels_last(Layout((1, *a.shape), (a.shape[0] * a.strides[0], *a.strides), 0)):
@@ -222,6 +222,7 @@ def _keep_format(result: Tensor, input: Tensor) -> Tensor:
 
 def _max_pool_nd(n: int):
     name, node = f"max_pool{n}d", "SqueezeBackward1" if n == 1 else f"MaxPool{n}DWithIndicesBackward0"
+    keep = _keep_volumes_format if n == 3 else keep_format
 
     def f(input: Tensor, kernel_size, stride=None, padding=0, dilation=1, ceil_mode: bool = False, return_indices: bool = False):
         # with indices a line is a plane of height 1 to torch, in its words too
@@ -230,8 +231,8 @@ def _max_pool_nd(n: int):
         if kind != dt.FLOAT and (kind != dt.INT or n == 1 and not return_indices):
             raise not_implemented("max_pool1d_impl" if n == 1 and not return_indices else f"max_pool{max(n, 2)}d", input.dtype)
         if return_indices:
-            return tuple(named((_keep_format if n == 3 else keep_format)(t, input), node) for t in apply(_MAX_POOL_INDICES, (input,), statics))
-        return named((_keep_format if n == 3 else keep_format)(apply(_MAX_POOL, (input,), statics), input), node)
+            return tuple(named(keep(t, input), node) for t in apply(_MAX_POOL_INDICES, (input,), statics))
+        return named(keep(apply(_MAX_POOL, (input,), statics), input), node)
     f.__name__ = f.__qualname__ = name
     f.__doc__ = f"The largest element of each window over the last {n} dimensions."
 

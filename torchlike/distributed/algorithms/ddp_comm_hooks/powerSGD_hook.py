@@ -14,11 +14,12 @@ import numpy as np
 from ...._core.dtype import bfloat16, float16
 from ...._core.rng_generator import Generator
 from ...._tensor import Tensor
+from ...._utils import _flatten_dense_tensors, _unflatten_dense_tensors
 from ....futures import Future
 from ....linalg import qr, vector_norm
 from ....nn.functional import pad
 from ....ops.creation import empty
-from ....ops.joining import cat, stack
+from ....ops.joining import stack
 from ....ops.matmul import bmm
 from ....ops.random import randn
 from ...collectives import all_reduce
@@ -86,8 +87,8 @@ class PowerSGDState:
         self.total_numel_before_compression += before
         self.total_numel_after_compression += after
         if bucket.is_last() and self.iter >= self.next_stats_report:
-            _log.info("Compression stats: iter %s, total before compression %s, total after compression %s, rate %s", self.iter, before, after,
-                      self.compression_stats()[0])
+            rate, *totals = self.compression_stats()
+            _log.info("Compression stats: iter %s, total before compression %s, total after compression %s, rate %s", self.iter, *totals, rate)
             self.next_stats_report = self.iter + self.compression_stats_logging_frequency
 
     def _corrected(self, index: int, buffer: Tensor) -> Tensor | None:
@@ -173,10 +174,10 @@ def powerSGD_hook(state: PowerSGDState, bucket: Any) -> Future:  # noqa: N802  (
             others.append(gradient)
     state._count(bucket, before, after)
     if others:
-        together = cat([x.flatten() for x in others])
+        together = _flatten_dense_tensors(others)
         all_reduce(together, group=group)
-        for x, part in zip(others, together.div_(group.size()).split([x.numel() for x in others]), strict=True):
-            x.copy_(part.view_as(x))
+        for x, part in zip(others, _unflatten_dense_tensors(together / group.size(), others), strict=True):
+            x.copy_(part)
     batches = [part for same in by_shape.values() for part in ([same] if state.batch_tensors_with_same_shape else [[x] for x in same])]
     for batch, found in zip(batches, state._approximated(bucket.index(), [stack(batch) for batch in batches], group), strict=True):
         for x, new in zip(batch, found, strict=True):

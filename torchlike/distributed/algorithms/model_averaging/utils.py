@@ -4,8 +4,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+from ...._utils import _flatten_dense_tensors, _unflatten_dense_tensors
 from ....nn.parameter import Parameter
-from ....ops.joining import cat
 from ...collectives import all_reduce
 from ...process_group import GroupMember, ProcessGroup, default_group
 
@@ -17,10 +17,10 @@ def average_parameters(params: Iterable[Parameter], process_group: ProcessGroup 
     if process_group is GroupMember.NON_GROUP_MEMBER:
         return
     group, params = default_group(process_group), list(params)
-    together = cat([p.data.flatten() for p in params]).div_(group.size())
+    together = _flatten_dense_tensors([p.data for p in params]) / group.size()
     all_reduce(together, group=group)
-    for p, part in zip(params, together.split([p.numel() for p in params]), strict=True):
-        p.data = part.view_as(p).type_as(p)
+    for p, part in zip(params, _unflatten_dense_tensors(together, params), strict=True):
+        p.data = part.type_as(p)
 
 
 def get_params_to_average(params: Iterable[Any]) -> list[Parameter]:
