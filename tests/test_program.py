@@ -48,6 +48,29 @@ def test_a_loop_is_compiled_once_and_changing_numbers_do_not_recompile():
     np.testing.assert_allclose(got, [np.cos(np.arange(12.0, dtype=np.float32) * np.float32(0.5 + k)).mean() for k in range(24)], rtol=1e-4, atol=1e-5)
 
 
+@pytest.mark.parametrize("dtype", ["float32", "float64", "bfloat16"])
+@pytest.mark.usefixtures("recorded")
+def test_numbers_that_only_float32_reads_are_float32(dtype):
+    """An optimizer's numbers, which each parameter's kernel would convert; not those of other operations, and none of them where it computes in other types."""
+    def steps():
+        p = torch.nn.Parameter(torch.linspace(-1, 1, 6, dtype=getattr(torch, dtype)))
+        opt = torch.optim.AdamW([p], lr=0.1)
+        for k in range(4):
+            opt.param_groups[0]["lr"] = 0.1 / (k + 1) if k < 3 else 1e300  # of single precision it is infinite
+            (p * (0.3 + k)).square().sum().backward()
+            opt.step()
+            opt.zero_grad()
+        return p.float().tolist()
+    with program.tier("numpy"):
+        want = steps()
+    history.entries.clear()
+    with program.tier("compiled"):
+        got = steps()
+    np.testing.assert_allclose(got, want, rtol=1e-5 if dtype != "bfloat16" else 1e-2)
+    info, *others = {e.info for e in history.entries if e.info is not None and any("optim_adam" in repr(s.plan) for s in e.info.steps)}
+    assert [e.numbers.types for e in info.executables] == ["dd" + 8 * ("f" if dtype == "float32" else "d")] and not others
+
+
 @pytest.mark.usefixtures("recorded")
 def test_the_first_step_is_the_same_program_as_the_others():
     model = torch.nn.Linear(4, 3)
@@ -686,7 +709,7 @@ def test_a_program_takes_any_numbers(layers):
                 want = want * a + k
             np.testing.assert_allclose(got, want, rtol=1e-11, atol=1e-11)
     assert len(history.compilations) == before + 1
-    assert history.entries[-1].info.executables[0].numbers.apart == (layers > 2)
+    assert history.entries[-1].info.executables[0].numbers.types == (None if layers == 2 else "d" * layers + "q" * layers)
 
 
 def test_complex_numbers_of_a_program_of_many():

@@ -142,7 +142,7 @@ def _loaded(payload: tuple, device):
 
 
 def variants(info) -> list[tuple]:
-    """The executables of a program that earlier processes left: (live results, donated inputs, places of the results, callable).
+    """The executables of a program that earlier processes left: (live results, donated inputs, places of the results, types of the numbers, callable).
 
     The first that serves is taken, so one that donates more comes before one that donates less.
     """
@@ -161,14 +161,14 @@ def variants(info) -> list[tuple]:
             if library.encode() in blob:
                 _bind(library)
         try:
-            live, donated, places, payload = pickle.loads(blob)
-            found.append((live, donated, places, _loaded(payload, info.device)))
+            *variant, payload = pickle.loads(blob)
+            found.append((*variant, _loaded(payload, info.device)))
         except Exception:  # written by an interrupted process or another build: it is compiled again and overwritten
             continue
     return sorted(found, key=lambda variant: len(variant[1]), reverse=True)
 
 
-def store(info, live: tuple, donated: tuple, places: tuple, compiled) -> None:
+def store(info, live: tuple, donated: tuple, places: tuple, types: str | None, compiled) -> None:
     """Keep an executable for later processes."""
     from jax.experimental import serialize_executable
     body = _body(info)
@@ -176,7 +176,7 @@ def store(info, live: tuple, donated: tuple, places: tuple, compiled) -> None:
         return
     variant = hashlib.sha256(f"{live}{donated}".encode()).hexdigest()[:12]
     try:
-        _write(f"{_size(info)}-{body}-{variant}", pickle.dumps((live, donated, places, serialize_executable.serialize(compiled))))
+        _write(f"{_size(info)}-{body}-{variant}", pickle.dumps((live, donated, places, types, serialize_executable.serialize(compiled))))
     except Exception:  # a full disk, or an executable that cannot be serialized: the cache is an optimisation only
         return
     if next(_stored) % 64 == 0:

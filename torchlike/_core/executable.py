@@ -8,9 +8,8 @@ import jax
 import numpy as np
 
 from . import device as _device
-from . import disk_cache, errors, flow, history, host
+from . import disk_cache, errors, flow, history, host, numbers
 from .aval import COMPLEX, FLOAT, INT
-from .numbers import Numbers, are_apart
 from .rematerialization import rematerialized
 from .stencils import made_once
 from .ties import tied
@@ -37,9 +36,9 @@ class Executable:
 
     __slots__ = ("live", "donated", "gone", "kept", "call", "position", "numbers", "copied", "lent")
 
-    def __init__(self, info, live: tuple, donated: tuple, places: Sequence[int], call):
+    def __init__(self, info, live: tuple, donated: tuple, places: Sequence[int], types: str | None, call):
         self.live, self.donated, self.call = live, donated, call
-        self.numbers = Numbers(are_apart(info))
+        self.numbers = numbers.Numbers(types)
         self.copied: list[np.ndarray] = []  # small host arrays that the last run copied
         self.gone = frozenset(donated)
         self.lent = 0  # runs with copies of donated inputs
@@ -61,13 +60,13 @@ class Executable:
             to_device(moved, device)
         donated = [inputs[i].array for i in self.donated]
         kept = [inputs[i].array for i in self.kept]
-        numbers, one = self.numbers, _one(device)
+        given, one = self.numbers, _one(device)
         try:
-            if numbers.take(floats, ints) and not copied:
-                return self.call(donated, kept, numbers.items, one)
+            if given.take(floats, ints) and not copied:
+                return self.call(donated, kept, given.items, one)
             with jax.enable_x64(True):
-                numbers.move(_device.jax_device(device))
-                made = self.call(donated, kept, numbers.items, one)  # not returned at once: Ctrl-C there could leave the setting on
+                given.move(_device.jax_device(device))
+                made = self.call(donated, kept, given.items, one)  # not returned at once: Ctrl-C there could leave the setting on
             return made
         except jax.errors.JaxRuntimeError as error:
             raise errors.of_device(error) from None
@@ -147,27 +146,28 @@ def build(info, live: tuple, donated: tuple) -> Executable:
         calls, wanted = made_once(calls, wanted, info.input_avals)
     with jax.enable_x64(True), jax.default_device(_device.jax_device(info.device)):
         try:
-            made = _compiled(info, calls, wanted, donated)
+            types = numbers.types(info, calls)
+            made = _compiled(info, calls, wanted, donated, types)
         except jax.errors.JaxRuntimeError as error:  # a kernel may ask for more than this GPU has
             if info.device.type == "cpu":
                 raise
             import pallas_kernels
             with pallas_kernels.override("reference"):
-                made = _compiled(info, calls, wanted, donated)
+                made = _compiled(info, calls, wanted, donated, types)
             history.warn(f"{info.device}: a program could not be compiled with the kernels of pallas_kernels, and was compiled without: {error}")
     donated, places, call = made
     if disk_cache.enabled():
-        disk_cache.store(info, live, donated, places, call)
-    return Executable(info, live, donated, places, call)
+        disk_cache.store(info, live, donated, places, types, call)
+    return Executable(info, live, donated, places, types, call)
 
 
-def _compiled(info, calls: list, wanted: list, donated: tuple) -> tuple:
+def _compiled(info, calls: list, wanted: list, donated: tuple, types: str | None) -> tuple:
     """(what it takes over, places of its results, callable) of a program."""
-    program, places = _traced_program(info, calls, wanted, donated)
+    program, places = _traced_program(info, calls, wanted, donated, types)
     possible = _possible(donated, places, program, info.device)
     if possible != donated:
         donated = possible
-        program, places = _traced_program(info, calls, wanted, donated)
+        program, places = _traced_program(info, calls, wanted, donated, types)
     lowered = program.lower()
     options = None
     if info.device.type == "cpu":
@@ -178,16 +178,14 @@ def _compiled(info, calls: list, wanted: list, donated: tuple) -> tuple:
     return donated, places, lowered.compile(compiler_options=options)
 
 
-def _traced_program(info, calls: list, wanted: list, donated: tuple):
+def _traced_program(info, calls: list, wanted: list, donated: tuple, types: str | None):
     """The program as JAX traced it, and where among its outputs each result is: those that are one value are one output."""
     n, gone = len(info.input_avals), set(donated)
     kept = [i for i in range(n) if i not in gone]
     places: list[int] = []
 
-    apart = are_apart(info)
-
-    def p(donated_arrays, kept_arrays, numbers, one):  # XLA keeps the name twice with each instruction
-        floats, ints = (numbers[:info.n_floats], numbers[info.n_floats:]) if apart else numbers
+    def p(donated_arrays, kept_arrays, given, one):  # XLA keeps the name twice with each instruction
+        floats, ints = given if types is None else (given[:info.n_floats], given[info.n_floats:])
         env = dict(zip([~i for i in donated], donated_arrays)) | dict(zip([~i for i in kept], kept_arrays)) | {~n: one}
 
         def value(x):
@@ -206,8 +204,7 @@ def _traced_program(info, calls: list, wanted: list, donated: tuple):
         places[:] = [order[id(env[v])] for v in wanted]
         return list(outs.values())
     struct = lambda a: jax.ShapeDtypeStruct(a.shape, a.dtype.np)  # noqa: E731
-    parts = [((), t) for n, t in ((info.n_floats, np.float64), (info.n_ints, np.int64)) for _ in range(n)] if apart else \
-        [((info.n_floats,), np.float64), ((info.n_ints,), np.int64)]
+    parts = [((info.n_floats,), "d"), ((info.n_ints,), "q")] if types is None else [((), t) for t in types]
     program = jax.jit(p, donate_argnums=(0,), keep_unused=True).trace(
         [struct(info.input_avals[i]) for i in donated], [struct(info.input_avals[i]) for i in kept],
         [jax.ShapeDtypeStruct(*part) for part in parts], jax.ShapeDtypeStruct((), np.float32))

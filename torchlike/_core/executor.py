@@ -440,8 +440,8 @@ def _look_on_disk(info: ProgramInfo) -> None:
 
 def _load_known(info: ProgramInfo) -> None:
     start = perf_counter()
-    for live, donated, places, call in disk_cache.variants(info):
-        _add(info, Executable(info, live, donated, places, call))
+    for live, *variant in disk_cache.variants(info):
+        _add(info, Executable(info, live, *variant))
         info.lives.update(live)
         history.compilations.append((len(info.steps), perf_counter() - start, "from disk"))
         _tidy()

@@ -201,6 +201,10 @@ class Op:
         """Which inputs are taken over by results: its NumPy form asks overwrite.py whether it may write there."""
         return ()
 
+    def single_precision(self, plan: Plan) -> bool:
+        """Whether it reads its Python numbers in float32 alone, so that they may be rounded to that before."""
+        return False
+
     def row(self, plan: Plan, position: int) -> range | None:
         """Which arguments a result is computed from, where it may replace one of them (an optimizer's parameter); None: it does not."""
         return None

@@ -55,6 +55,10 @@ class Rule(Op):
         super().__init__(f"optim_{name}", self._kernel, shape=self._shapes)
         self.rule, self.views, self.prepare, self.elementwise = rule, views, prepare, elementwise
 
+    def single_precision(self, plan) -> bool:
+        n, columns, _, prepared = plan.statics[-1]
+        return prepared and self.prepare is not None and all(a.dtype is dt.float32 for a in plan.avals[: (2 + columns) * n])
+
     def row(self, plan, position: int) -> range:
         n, columns, *_ = plan.statics[-1]
         return range(position % n, (2 + columns) * n, n)
