@@ -1,5 +1,6 @@
 """torch.ops.aten, torch._C and torch.utils.flop_counter, beside real torch."""
 import copy
+import functools
 import importlib
 import subprocess
 import sys
@@ -181,7 +182,19 @@ def test_flops(subject, oracle):
             nn.functional.conv1d(q, w, groups=3).sum().backward()
             torch.einsum("bij,bjk->bik", torch.randn(2, 3, 4), torch.randn(2, 4, 5))
             torch.randn(3, 4).mv(torch.randn(4))
-        return _counted(torch, lambda: m(x)), _counted(torch, train), _counted(torch, alone)
+
+        def layers(device):
+            given = {"device": device, "requires_grad": True}
+            nn.Sequential(nn.Conv2d(3, 4, 3, device=device), nn.ReLU(), nn.Flatten(), nn.Linear(16, 5, device=device))(torch.randn(2, 3, 4, 4, device=device)).sum().backward()
+            for options, heads in (({}, 4), ({"is_causal": True, "enable_gqa": True}, 2), ({"dropout_p": 0.5}, 4)):
+                q, k, v = torch.randn(2, 4, 5, 8, **given), torch.randn(2, heads, 7, 8, device=device), torch.randn(2, heads, 7, 6, **given)
+                nn.functional.scaled_dot_product_attention(q, k, v, **options).sum().backward()
+            for kind in (nn.GRU, nn.LSTM, nn.RNN):
+                net = kind(4, 6, 2, bidirectional=True, device=device)
+                net(torch.randn(3, 2, 4, device=device))[0].sum().backward()
+                if kind is nn.GRU:
+                    net(torch.randn(3, 2, 4, **given), torch.randn(4, 2, 6, **given))[0].sum().backward()
+        return _counted(torch, lambda: m(x)), _counted(torch, train), _counted(torch, alone), [_counted(torch, functools.partial(layers, d))["Global"] for d in ("cpu", "meta")]
     both(subject, oracle, facts)
 
 

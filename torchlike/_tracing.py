@@ -10,6 +10,7 @@ from typing import Any
 
 from ._core import history, program
 from ._core.graph import AccumulateGrad, Node, reachable
+from ._core.registry import Plan
 from ._core.value import Value, is_tracer
 from ._fields import fields
 from ._storage import Storage
@@ -45,6 +46,9 @@ class Capture:
 
     def interrupted(self, reason: str) -> None:
         self.reason = self.reason or f"{reason} at {history.user_line()}"
+
+    def passed(self, plan: Plan) -> None:
+        """An operation on meta tensors: it is not recorded."""
 
     def begin_draw(self) -> None:
         """Random draws may be replayed."""

@@ -359,6 +359,8 @@ def _run_now(op: Op, values, statics):
     avals = tuple(None if v is None else v.aval if v.__class__ is Value else NUMBERS[v.__class__] for v in values)
     if any(a is not None and a.device is _device.META for a in avals) or _device.META in statics:
         plan = op.plan(tuple(_to_meta(a) for a in avals), statics)
+        if state.capture is not None:
+            state.capture.passed(plan)
         return plan, tuple(Value(a, META_ARRAY) for a in plan.outs)
     plan = op.plan(avals, statics)
     arrays = plan.jax(*(concrete(v) if v.__class__ is Value else v for v in values))

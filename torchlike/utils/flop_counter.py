@@ -1,4 +1,4 @@
-"""torch.utils.flop_counter: floating-point operations of matrix products and convolutions, by module and operator."""
+"""torch.utils.flop_counter: floating-point operations by module and operator."""
 from __future__ import annotations
 
 import math
@@ -17,56 +17,13 @@ from .._tensor import Tensor
 from .._tracing import Capture
 from ..nn.modules.module import Module
 from . import _pytree
+from ._flop_formulas import COUNTED, cost
 from .module_tracker import ModuleTracker
 
 __all__ = ["FlopCounterMode", "register_flop_formula"]
 
 _NUMBERS = frozenset(NUMBERS.values())
 _SUFFIXES = ("", "K", "M", "B", "T")
-
-
-def _product(plan: Plan) -> tuple[str, int] | None:
-    """A product of matrices. As in PyTorch, products with vectors do not count."""
-    a, b = (x.shape for x in plan.avals[:2])
-    if len(a) < 2 or len(b) < 2:
-        return None
-    name = "addmm" if len(plan.avals) > 2 else "mm" if len(b) == 2 else "bmm"
-    return name, 2 * math.prod(plan.outs[0].shape) * a[-1]
-
-
-def _convolution(plan: Plan) -> tuple[str, int]:
-    x, w = (v.shape for v in plan.avals[:2])
-    places = x if plan.op.name == "conv_transpose" else plan.outs[0].shape
-    return "convolution", 2 * math.prod(w) * x[0] * math.prod(places[2:])
-
-
-_FORMULAS: dict[str, Callable[[Plan], tuple[str, int] | None]] = {
-    **dict.fromkeys(("mm", "bmm", "matmul", "linear", "linear_alone"), _product),
-    **dict.fromkeys(("convolution", "conv_transpose"), _convolution),
-}
-
-
-_COUNTED = ("mm", "addmm", "bmm", "convolution", "convolution_backward")
-
-
-def _count(plan: Plan) -> tuple[str, int] | None:
-    """An operation's name in torch.ops.aten, and what it costs."""
-    formula = _FORMULAS.get(plan.op.name)
-    if formula is not None:
-        return formula(plan)
-    forward = getattr(plan.op, "forward", None)
-    formula = forward and _FORMULAS.get(forward.name)
-    if not formula:
-        return None
-    before, needs = plan.statics
-    found = formula(before)
-    if found is None:
-        return None
-    name, cost = found
-    if name == "convolution":
-        groups = before.statics[-1]  # PyTorch takes the gradient of the weight for one of all groups
-        return "convolution_backward", cost * (needs[0] + needs[1] * groups)
-    return "mm" if name == "addmm" else name, cost * sum(needs[:2])
 
 
 flop_registry: dict[Any, Callable] = {}  # the formulas that programs registered
@@ -80,7 +37,7 @@ def register_flop_formula(targets: Any, get_raw: bool = False) -> Callable[[Call
             if not isinstance(target, (_ops.OpOverloadPacket, CustomOpDef)):
                 raise ValueError(f"register_flop_formula(targets): expected each target to be OpOverloadPacket (i.e. torch.ops.mylib.foo), JitFunction, or "
                                  f"HigherOrderOperator, got {target} which is of type {type(target)}")
-            if target in flop_registry or target in [getattr(_ops.aten, name) for name in _COUNTED]:
+            if target in flop_registry or target in [getattr(_ops.aten, name) for name in COUNTED]:
                 raise RuntimeError(f"duplicate registrations for {target}")
             flop_registry[target] = formula if get_raw else _of_shapes(formula)
         return formula
@@ -121,23 +78,30 @@ class _Watch(Capture):
                 plans.append(node.plan)
             node = node.parent
         for plan in reversed(plans):
-            if not self._by_program(plan) and (found := _count(plan)) is not None:
-                self.counter._add(*found)
+            self._add(plan)
+
+    def passed(self, plan: Plan) -> None:
+        if not self.inside:
+            self._add(plan)
+
+    def _add(self, plan: Plan) -> None:
+        if not self._by_program(plan) and (found := cost(plan)) is not None:
+            name, count = found
+            self.counter._put(getattr(_ops.aten, name), count)
 
     def _by_program(self, plan: Plan) -> bool:
         """Whether a formula that the program gave counts this operation."""
         formulas = self.counter.flop_registry
         if not formulas:
             return False
-        known = _FORMULAS.get(plan.op.name)
-        found = known and known(plan)  # its operator's name is another there
+        found = cost(plan)  # its operator's name is another there
         packet = getattr(_ops.aten, found[0] if found else plan.op.name, None)
         if packet not in formulas:
             return False
         outs = [_without_value(a) for a in plan.outs]
-        cost = formulas[packet](*[_without_value(a) for a in plan.avals if a is not None and a not in _NUMBERS],
+        count = formulas[packet](*[_without_value(a) for a in plan.avals if a is not None and a not in _NUMBERS],
                                 out_val=outs[0] if plan.single else tuple(outs))
-        self.counter._put(packet, cost)
+        self.counter._put(packet, count)
         return True
 
     def calls(self, op: CustomOpDef, run: Callable, args: tuple, kwargs: dict) -> Any:
@@ -163,7 +127,7 @@ class _Watch(Capture):
 class FlopCounterMode:
     """Counts inside the block; `custom_mapping` has further formulas by operator. `mods` is what older programs gave; modules are found as they run.
 
-    Counted are matrix products and convolutions, forward and backward, with PyTorch's formulas. The table shows modules up to `depth`.
+    Counted are matrix products, convolutions, attention and recurrent layers, forward and backward, with PyTorch's formulas. The table shows modules up to `depth`.
     """
 
     def __init__(self, mods: Module | list[Module] | None = None, depth: int = 2, display: bool = True,
@@ -174,9 +138,6 @@ class FlopCounterMode:
         self.flop_counts: dict[str, dict[Any, int]] = defaultdict(lambda: defaultdict(int))
         self.mod_tracker = ModuleTracker()
         self.flop_registry = {**flop_registry, **{op: _of_shapes(formula) for op, formula in (custom_mapping or {}).items()}}
-
-    def _add(self, name: str, cost: int) -> None:
-        self._put(getattr(_ops.aten, name), cost)
 
     def _put(self, op: Any, cost: int) -> None:
         for parent in self.mod_tracker.parents:
