@@ -326,3 +326,20 @@ def test_an_index_that_is_too_large_names_its_place_among_the_indices(torch):
         except IndexError as error:
             said.append(str(error))
     return said
+
+
+@same
+def test_element_types_without_a_kernel(torch):
+    """Bools, integers and complex numbers where torch computes with others alone; and those which it does take."""
+    F = torch.nn.functional
+    b, c, i = torch.ones(3, 4).bool(), torch.ones(3, 4) * 1j, torch.ones(3, 4).int()
+    k, q = torch.zeros(3, 4, dtype=torch.long), torch.ones(1, 1, 2, 4) * 1j
+    losses = [f"F.{name}({x}, {x})" for name in ("mse_loss", "huber_loss", "smooth_l1_loss", "binary_cross_entropy", "binary_cross_entropy_with_logits",
+                                                 "cosine_similarity", "l1_loss") for x in "cib"]
+    margins = [f"F.multi_margin_loss({x}, torch.tensor([0, 1, 2]))" for x in "bic"] + [f"F.multilabel_margin_loss({x}, k)" for x in "bic"]
+    reduced = [f"{x}.scatter_reduce(0, k, {x}, '{how}')" for x in "bc" for how in ("sum", "prod", "mean", "amax", "amin")]
+    reduced += [f"{x}.index_reduce(0, k[0, :3], {x}, '{how}')" for x in "bc" for how in ("prod", "mean", "amax", "amin")]
+    return outcomes(locals(), losses + margins + reduced + [
+        "b.trace()", "b.median()", "b.median(1)", "b.nanmedian()", "b.kthvalue(1)", "b.mode(1).values", "torch.searchsorted(b[0], b[0])", "torch.bucketize(b, b[0])",
+        "torch.searchsorted(i[0].float(), b[0])", "torch.bucketize(True, torch.tensor([0, 1]))", "F.embedding_bag(k, i)", "F.embedding_bag(k, c)",
+        "F.unfold(torch.ones(1, 1, 3, 3).long(), 2)", "F.unfold(torch.ones(1, 1, 3, 3).bool(), 2)", "F.scaled_dot_product_attention(q, q, q)"])

@@ -49,3 +49,16 @@ def test_as_torch(dim):
         ours = run(torchlike)
     for a, b in zip(ours, run(torch)):
         assert np.allclose(a, b, rtol=1e-4, atol=1e-3)
+
+
+@pytest.mark.parametrize("tier", ["numpy", "compiled"])
+def test_bools_are_added_and_multiplied(tier):
+    def run(library):
+        x = library.arange(12).reshape(3, 4) % 3 == 0
+        other, index = x.roll(1, 1), library.tensor([[0, 0, 1, 2], [2, 2, 0, 1], [1, 1, 1, 1]])
+        made = [x.index_add(1, library.tensor([0, 0, 2, 1]), other), x.scatter_add(0, index, other), x.put(index, other, accumulate=True),
+                x.index_put((index, index), other, accumulate=True), x.clone().index_add_(0, library.tensor([1]), other[:1])]
+        made += [x.scatter_reduce(0, index, other, how, include_self=kept) for how in ("sum", "prod", "amax", "amin") for kept in (True, False)]
+        return [t.tolist() for t in made]
+    with program.tier(tier):
+        assert run(torchlike) == run(torch)

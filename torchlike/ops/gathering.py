@@ -353,4 +353,6 @@ def scatter_reduce(input, dim: int, index: Tensor, src: Tensor, reduce: str, *, 
         raise RuntimeError("reduce argument must be either sum, prod, mean, amax or amin, got " + str(reduce))
     if not isinstance(src, Tensor):
         raise TypeError(f"scatter_reduce(): argument 'src' must be Tensor, not {class_name(src)}")
+    if (reduce == "mean" and input.dtype is dt.bool_) or (reduce in ("amax", "amin") and input.dtype.is_complex):
+        raise NotImplementedError(f"\"scatter_gather_tensor_cpu_reduce_{reduce}\" not implemented for '{input.dtype.short}'")
     return _scattered("scatter", input, dim, index, src, SCATTER_REDUCE, (reduce, bool(include_self)))

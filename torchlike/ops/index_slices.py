@@ -199,6 +199,9 @@ def index_reduce(input, dim: int, index: Tensor, source: Tensor, reduce: str, *,
     """input's slices that index names combined with source's by 'prod', 'mean', 'amax' or 'amin'."""
     if reduce not in ("prod", "mean", "amax", "amin"):
         raise RuntimeError(f"index_reduce(): Expected reduce to be one of prod, mean, amax or amin but got {reduce}.")
+    if (reduce == "mean" and input.dtype is dt.bool_) or (reduce in ("amax", "amin") and input.dtype.is_complex):
+        kernel = {"mean": "div_floor", "amax": "maximum", "amin": "minimum"}[reduce]
+        raise NotImplementedError(f"\"{kernel}_cpu\" not implemented for '{input.dtype.short}'")
     d = as_dim(dim, input.ndim)
     if not input.ndim:
         return apply(ONLY, (index_reduce(flat(input), 0, flat(index), flat(source), reduce, include_self=include_self),))

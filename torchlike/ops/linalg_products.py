@@ -81,6 +81,8 @@ def trace(input) -> Tensor:
     """The sum of the diagonal."""
     if input.ndim != 2:
         raise RuntimeError(f"trace: expected a matrix, but got tensor with dim {input.ndim}")
+    if input.dtype is dt.bool_:
+        raise NotImplementedError("\"trace\" not implemented for 'Bool'")
     return named(input.diagonal().sum(), "TraceBackward0", input)
 
 

@@ -34,7 +34,9 @@ def _positions(shape: tuple, where: tuple):
 
 
 def changed_at(x, where, values, mode: str, **known):
-    """getattr(x.at[where], mode)(values, **known)"""
+    """getattr(x.at[where], mode)(values, **known), for bools too"""
+    if x.dtype == bool:  # lax adds none
+        mode = {"add": "max", "multiply": "min"}.get(mode, mode)
     flat = _positions(x.shape, where) if where.__class__ is tuple and x.size else None
     if flat is None:
         return getattr(x.at[where], mode)(values, **known)

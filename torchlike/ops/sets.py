@@ -243,6 +243,8 @@ def searchsorted(
         if isinstance(t, Tensor) and not t.is_contiguous():
             warn(f"{name}: {what} tensor is non-contiguous, this will lower the performance due to extra data copy when converting non-contiguous tensor to "
                  f"contiguous, please use contiguous {what} tensor if possible. This message will only appear once per program.", once=True)
+    if sorted_sequence.dtype is dt.bool_ and isinstance(input, Tensor) and input.dtype is dt.bool_ and input.numel():
+        raise NotImplementedError("\"searchsorted_out_cpu\" not implemented for 'Bool'")
     out = dt.int32 if out_int32 else dt.int64
     return apply(_SEARCHSORTED, (sorted_sequence, input, sorter), (bool(right), common_dtype(sorted_sequence, input), out))
 

@@ -205,8 +205,8 @@ _sorted, _largest, _kth, _medians, _nanmedians, _modes = map(
 )
 
 
-def _real_only(name: str, t: Tensor, form: str = "cpu") -> None:
-    if t.dtype.is_complex:
+def _has_order(name: str, t: Tensor, form: str = "cpu", least: int = dt.INT) -> None:
+    if not least <= t.dtype.category <= dt.FLOAT:
         raise NotImplementedError(f"\"{name}_{form}\" not implemented for '{t.dtype.short}'")
 
 
@@ -364,7 +364,7 @@ def kthvalue(input, k: int, dim: int = -1, keepdim: bool = False):
         raise IndexError(f"kthvalue(): Expected reduction dim {d} to have non-zero size.")
     if not 1 <= k <= (input.shape[d] if input.ndim else 1):
         raise RuntimeError("kthvalue(): selected number k out of range for dimension " + str(d))
-    _real_only("kthvalue", input)
+    _has_order("kthvalue", input)
     return _kth(*apply(_KTHVALUE, (input,), (int(k), d, keepdim if keepdim.__class__ is bool else flag(keepdim))))
 
 
@@ -385,11 +385,11 @@ def _median_pair(name, skip_nan, made):
 
     def f(input, dim=EVERY_DIM, keepdim: bool = False):
         if dim is EVERY_DIM:
-            _real_only("median", input)
+            _has_order("median", input)
             if not input.numel():
                 return _empty_median(input)
             return apply(whole, (input,))
-        _real_only("median", input, "out")
+        _has_order("median", input, "out")
         d = as_dim(dim, input.ndim)
         if input.ndim and not input.shape[d]:
             raise IndexError(f"{name}(): Expected reduction dim {d} to have non-zero size.")
@@ -442,7 +442,7 @@ _MODE = Op("mode", _mode, shape=_pair_shape, vjp=_pair_vjp)
 def mode(input, dim: int = -1, keepdim: bool = False):
     """(values, indices) of the most frequent value along dim."""
     d = as_dim(dim, input.ndim)
-    _real_only("mode", input)
+    _has_order("mode", input, least=dt.BOOL)
     if input.ndim and not input.shape[d]:
         raise IndexError(f"mode(): Expected reduction dim {d} to have non-zero size.")
     return _modes(*apply(_MODE, (input,), (d, keepdim if keepdim.__class__ is bool else flag(keepdim))))

@@ -14,7 +14,7 @@ from ..._core.layout import like
 from ..._core.registry import Op
 from ..._tensor import Tensor, apply, as_tensor_value
 from ...ops.random import default_generator, drawn
-from .common import need
+from .common import need, not_implemented
 from .sdp_backends import SDPBackend, allows_fused, allows_math, is_allowed
 
 # softmax(q k^T * scale + bias, masked) v, as three operations: the formula, whose fusion is left to XLA; the kernels of
@@ -153,6 +153,8 @@ def _check(query, key, value, attn_mask, dropout_p, is_causal) -> None:
                            f"{key.dtype.c_name} and value.dtype: {value.dtype.c_name} instead.")
     if query.dtype.category < dt.FLOAT:
         raise RuntimeError(f"expected m1 and m2 to have the same dtype, but got: float != {query.dtype.c_name}")
+    if query.dtype.is_complex:
+        raise not_implemented("softmax_lastdim_kernel_impl", query.dtype)
     batch = list(query.shape[:-2])
     if query.shape[-1] != key.shape[-1]:
         raise RuntimeError(f"Expected size for first two dimensions of batch2 tensor to be: {[*batch[-1:], query.shape[-1]]} but got: "

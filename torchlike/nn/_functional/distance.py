@@ -22,7 +22,7 @@ def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-8) -
     need(x1, "cosine_similarity", "x1", 1)
     need(x2, "cosine_similarity", "x2", 2)
     common = dt.promote_types(x1.dtype, x2.dtype)
-    if common.category < dt.FLOAT:
+    if common.category != dt.FLOAT:
         raise RuntimeError(f"expected common dtype to be floating point, yet common dtype is {common.short}")
     eps = real(eps, "cosine_similarity", "eps")
     if not eps >= 0:

@@ -75,6 +75,10 @@ def embedding_bag(input: Tensor, weight: Tensor, offsets: Tensor | None = None, 
     if input.dtype not in (dt.int64, dt.int32):
         raise RuntimeError("Expected tensor for argument #1 'indices' to have one of the following scalar types: Long, Int; but got "
                            f"torch.{input.dtype.short}Tensor instead (while checking arguments for embedding_bag)")
+    if weight.dtype.category != dt.FLOAT:
+        given = f"torch.{weight.dtype.short}Tensor" if weight.dtype.category == dt.INT else f"CPU{weight.dtype.short}Type"
+        raise RuntimeError("Expected tensor for argument #1 'weight' to have one of the following scalar types: Half, BFloat16, Float, Double; but got "
+                           f"{given} instead (while checking arguments for embedding_bag)")
     # torch's kernel for these asks the last offset where the last bag ends; its other one does not
     fast = padding_idx is None and mode != "max" and weight.dtype in (dt.float32, dt.float16, dt.bfloat16)
     _in_range(input, rows, fast)

@@ -3,10 +3,11 @@ from __future__ import annotations
 
 import math
 
+from ..._core import dtype as dt
 from ..._core.registry import Op
 from ..._public import named, public
 from ..._tensor import Tensor, apply
-from .common import keep_format, need
+from .common import keep_format, need, not_implemented
 from .pooling import _padded, _unpad
 from .windows import spread, stacked
 
@@ -76,6 +77,8 @@ def unfold(input: Tensor, kernel_size, dilation=1, padding=0, stride=1) -> Tenso
         raise RuntimeError(f"Given input with spatial size {pair(input.shape[-2:])}, kernel_size={pair(kernel)}, dilation={pair(dilation)}, "
                            f"padding={pair(padding)}, calculated shape of the array of sliding blocks as {pair(sizes)}, but its "
                            "components must be at least one.")
+    if input.dtype.category == dt.INT:
+        raise not_implemented("im2col_out_cpu", input.dtype)
     out = apply(_UNFOLD, (input if batched else input.unsqueeze(0),), (sizes, kernel, dilation, padding, stride))
     return out if batched else out.squeeze(0)
 

@@ -11,7 +11,7 @@ from ..._tensor import Tensor, apply
 from ...ops.basic import where
 from ...ops.choosing import choose
 from ...ops.underivable import refuse_gradient
-from .common import demand_within, need, reduced, reduction_of
+from .common import demand_within, need, not_implemented, reduced, reduction_of
 from .distance import pairwise_distance
 
 # -- pairs and triplets ------------------------------------------------------------------------------------------------------
@@ -123,6 +123,8 @@ def multi_margin_loss(input: Tensor, target: Tensor, p: int = 1, margin: float =
                            f"target size [{n}], but got {list(target.shape)}. Input has shape {list(input.shape)}.")
     if target.dtype is not dt.int64:
         raise RuntimeError(f"expected scalar type Long but found {target.dtype.short}")
+    if input.dtype.category != dt.FLOAT:
+        raise not_implemented("multi_margin_loss_cpu_kernel", input.dtype)
     refuse_gradient(weight, "multi_margin_loss", "weight")
     demand_within(target, 0, classes - 1, RuntimeError("target out of range"))
     y = target.clamp(0, classes - 1).reshape(n, 1)  # what is out of range fails at the next observation
@@ -174,5 +176,7 @@ def multilabel_margin_loss(input: Tensor, target: Tensor, size_average=None, red
         raise RuntimeError(f"inconsistent target size: {list(target.shape)} for input of size: {list(input.shape)}")
     if target.dtype is not dt.int64:
         raise RuntimeError(f"expected scalar type Long but found {target.dtype.short}")
+    if input.dtype.category != dt.FLOAT:
+        raise not_implemented("multilabel_margin_loss_forward_out_frame", input.dtype)
     demand_within(target, -1, input.shape[-1] - 1, RuntimeError("argument #2 'target' is out of range"))
     return named(reduced(apply(_LABEL_MARGINS, (input, target)), reduction), "MultilabelMarginLossBackward0", input)

@@ -60,7 +60,7 @@ def binary_cross_entropy(input: Tensor, target: Tensor, weight=None, size_averag
     for other in (target, weight):
         if other is not None and other.dtype is not input.dtype:
             raise RuntimeError(f"Found dtype {other.dtype.short} but expected {input.dtype.short}")
-    if input.dtype.category < dt.FLOAT:
+    if input.dtype.category != dt.FLOAT:
         raise not_implemented("binary_cross_entropy", input.dtype)
     demand_within(input, 0, 1, RuntimeError("all elements of input should be between 0 and 1"))
     refuse_gradient(weight, "binary_cross_entropy", "weight")
@@ -97,7 +97,7 @@ def binary_cross_entropy_with_logits(input: Tensor, target: Tensor, weight=None,
     reduction = reduction_of(size_average, reduce, reduction)
     if target.size() != input.size():
         raise ValueError(f"Target size ({target.size()}) must be the same as input size ({input.size()})")
-    if input.dtype.category < dt.FLOAT:
+    if input.dtype.category != dt.FLOAT:
         raise not_implemented("log_sigmoid_cpu", input.dtype)
     if target.dtype.category < dt.FLOAT:
         raise RuntimeError(f"result type {input.dtype.short} can't be cast to the desired output type {target.dtype.short}")

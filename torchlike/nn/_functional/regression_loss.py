@@ -26,8 +26,9 @@ def _sized(input: Tensor, target: Tensor, weight=None) -> tuple[Tensor, Tensor]:
 
 
 def _float_result(kernel: str, input: Tensor, target: Tensor) -> None:
-    if input.dtype.category < dt.FLOAT and target.dtype.category < dt.FLOAT:
-        raise not_implemented(kernel, input.dtype)
+    common = dt.promote_types(input.dtype, target.dtype)
+    if common.category != dt.FLOAT:
+        raise not_implemented(kernel, common)
 
 
 _MSE = Loss("mse_loss", lambda xp, x, t: (x - t) * (x - t), (
