@@ -15,6 +15,7 @@ import pytest
 
 import torchlike as torch
 from torchlike._core import disk_cache, executor, history, mappings, program
+from torchlike._core.numbers import PATIENCE, Numbers
 from torchlike._core.registry import OPS
 
 
@@ -69,6 +70,23 @@ def test_numbers_that_only_float32_reads_are_float32(dtype):
     np.testing.assert_allclose(got, want, rtol=1e-5 if dtype != "bfloat16" else 1e-2)
     info, *others = {e.info for e in history.entries if e.info is not None and any("optim_adam" in repr(s.plan) for s in e.info.steps)}
     assert [e.numbers.types for e in info.executables] == ["dd" + 8 * ("f" if dtype == "float32" else "d")] and not others
+
+
+def test_numbers_that_come_again_and_again_are_moved_to_the_device():
+    """And none that is now and then what it was: JAX starts a program slowly where its arguments are of other kinds than before."""
+    taken = Numbers("dfq")
+
+    def on_device():
+        with jax.enable_x64(True):
+            taken.move(jax.devices("cpu")[0])
+        return [isinstance(x, jax.Array) for x in taken.items]
+    for k in range(3 * PATIENCE):
+        taken.take([0.5, k // 3], [k])
+        assert on_device() == [k >= PATIENCE, False, False]
+        assert [x.dtype for x in taken.items] == ["float64", "float32", "int64"] and [float(x) for x in taken.items] == [0.5, k // 3, k]
+    for _ in range(PATIENCE + 1):
+        assert not all(on_device()) and not taken.take([0.5, 1e300], [7])
+    assert all(on_device()) and taken.take([0.5, 1e300], [7]) and np.isinf(taken.items[1])
 
 
 @pytest.mark.usefixtures("recorded")

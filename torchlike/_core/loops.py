@@ -5,6 +5,8 @@ what was recorded says after how many results a program is back where it began.
 """
 from __future__ import annotations
 
+from collections import deque
+
 KEPT = 4  # longest programs whose operations are remembered: a period is seen twice
 SHORT = 256  # results of a program at least, where a body is shorter: starting one costs little then
 
@@ -12,21 +14,25 @@ SHORT = 256  # results of a program at least, where a body is shorter: starting 
 class Loop:
     """Programs that ended by their length, one directly after the other."""
 
-    __slots__ = ("longest", "kinds", "ends", "period", "done")
+    __slots__ = ("longest", "kinds", "ends", "known", "period", "done")
 
     def __init__(self, longest: int):
         self.longest = longest
         self.kinds: list[int] = []  # of each operation
         self.ends: list[int] = []  # how many results there were after it
+        self.known: deque = deque(maxlen=KEPT * longest // SHORT)  # nodes at which later programs ended that were known there
         self.period: int | None = None  # in results
         self.done = 0  # results since a body (or several short ones) began
 
     def add(self, node, before: tuple | None) -> tuple:
         """Note the program that ended at `node`; `before` is what this returned when one ended there before."""
-        self._note(node)
         if before is not None:
+            self.known.append(node)
             self.period, self.done = before
         else:
+            for each in (*self.known, node):
+                self._note(each)
+            self.known.clear()
             period = period_of(self.kinds, self.longest // 2)
             period = None if period is None else self.ends[-1] - self.ends[-1 - period]
             self.done = 0 if period != self.period else self.done + node.n_results
