@@ -24,7 +24,9 @@ LARGE = [((2, 40, 30, 30), (20, 40, 5, 5), {"padding": 2}), ((2, 40, 60, 60), (6
          ((16, 32, 3, 3), (16, 32, 3, 3), {"padding": 1}), ((1, 128, 7, 7), (128, 128, 3, 3), {"padding": 1}), ((1, 64, 260, 260), (4, 64, 3, 3), {"padding": 1}),
           ((2, 6, 12, 17), (12, 1, 3, 5), {"padding": (1, 4), "groups": 6, "dilation": (2, 1), "stride": (1, 2)}),
          ((2, 6, 12, 17), (6, 1, 7, 7), {"padding": 3, "groups": 6}), ((2, 6, 12, 17), (6, 1, 3, 2), {"padding": (4, 0), "groups": 6}),
-         ((2, 3, 5, 44), (6, 1, 3, 3), {"padding": 1, "groups": 3}), ((2, 3, 7, 85), (3, 1, 3, 2), {"padding": 1, "groups": 3, "stride": (1, 2)})]
+         ((2, 3, 5, 44), (6, 1, 3, 3), {"padding": 1, "groups": 3}), ((3, 6, 14, 11), (6, 1, 5, 5), {"padding": 2, "groups": 6, "stride": 2}),
+         ((3, 6, 14, 11), (6, 1, 3, 5), {"padding": (1, 4), "groups": 6, "stride": (2, 1), "dilation": (2, 1)}), ((3, 6, 34, 7), (6, 1, 3, 3), {"padding": (0, 1), "groups": 6, "stride": 2}),
+         ((3, 6, 9, 16), (6, 1, 3, 3), {"padding": 1, "groups": 6, "dilation": 2}), ((3, 6, 9, 16), (6, 1, 2, 5), {"groups": 6, "stride": (1, 4)}), ((2, 3, 7, 85), (3, 1, 3, 2), {"padding": 1, "groups": 3, "stride": (1, 2)})]
 CASES += [(f"conv{len(x) - 2}d", x, w, k) for x, w, k in LARGE]
 # many elements in a window: taken in a loop
 CASES += [("conv1d", (2, 3, 90), (4, 3, 40), {"stride": s, "padding": p, "dilation": d}) for s, p, d in ((1, 5, 2), (4, 0, 1), (3, 7, 2))]
@@ -77,6 +79,22 @@ def test_weight_gradients_of_long_rows_are_added_up_by_rows(monkeypatch):
         x = jnp.zeros((2, 8, side, side))
         conv_cpu.gradients(x, None, x, geo, (False, True))
     assert set(asked) == {(56, 56)}
+
+
+def test_depthwise_gradients_of_low_images_are_formulas_of_whole_rows():
+    """Strided ones too: a loop that spreads each offset's products takes some five times as long, one that adds up element by element as much."""
+    geo, x, w, g = geometry(2, 8, 15, 8, 5, 2, 2, 8), jnp.zeros((2, 8, 15, 15)), jnp.zeros((8, 1, 5, 5)), jnp.zeros((2, 8, 8, 8))
+    text = jax.jit(lambda w, g: conv_cpu.gradients(None, w, g, geo, (True, False))).lower(w, g).compile().as_text()
+    assert " while(" not in text and text.count(" multiply(") >= geo.taps
+    text = jax.jit(lambda x, g: conv_cpu.gradients(x, None, g, geo, (False, True))).lower(x, g).compile().as_text()
+    assert text.count(" multiply(") >= 5 * 8
+
+
+def test_what_a_depthwise_convolution_reads_is_computed_in_vectors():
+    """Padding is a choice per element, in which LLVM leaves exponentials one by one."""
+    geo, x, w = geometry(2, 8, 9, 8, 3, 1, 1, 8), jnp.zeros((2, 8, 9, 9)), jnp.zeros((8, 1, 3, 3))
+    text = jax.jit(lambda x, w: conv_cpu.convolve(jnp.exp(x), w, geo, x.dtype)).lower(x, w).compile().as_text()
+    assert " pad(" not in text and " dynamic-update-slice(" in text
 
 
 def second(torch, name, x, w, b, keywords, asked):

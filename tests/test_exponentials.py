@@ -143,3 +143,22 @@ def test_bounds_to_the_bit(low, high, dtype):
     want = torch.clamp(torch.from_numpy(x), low, high).numpy()
     np.testing.assert_array_equal(made, want)
     np.testing.assert_array_equal(np.signbit(made)[want == want], np.signbit(want)[want == want])
+
+
+def test_logistic_takes_one_exponential_and_one_quotient():
+    """Its gradients at the ends, too, where JAX's derivative of a quotient overflows."""
+    before = len(executor.infos)
+    found = {}
+    for lib in (torch, tl):
+        with executor.tier("compiled"):
+            x = lib.from_numpy(np.tile(ENDS, 100)).requires_grad_()
+            y = lib.nn.functional.silu(x) if lib is torch else TF.silu(x)
+            slope, = lib.autograd.grad(y.sum(), x, create_graph=True)
+            second, = lib.autograd.grad(slope.sum(), x)
+            found[lib] = [lib.sigmoid(x.detach()).numpy(), y.detach().numpy(), slope.detach().numpy(), second.numpy()]
+    for made, want in zip(found[tl], found[torch]):
+        np.testing.assert_allclose(made, want, rtol=1e-6, atol=1e-38)
+    with executor.tier("compiled"):
+        tl.sigmoid(tl.from_numpy(np.tile(ENDS, 70))).numpy()
+    texts = [exe.call.as_text() for info in executor.infos[before:] for exe in info.executables]
+    assert not texts or (texts[-1].count(" exponential(") == 1 == texts[-1].count(" divide("))

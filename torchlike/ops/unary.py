@@ -4,6 +4,7 @@ from __future__ import annotations
 import math
 
 import numpy as np
+from jax import lax
 from jax.scipy import special as jax_special
 
 from .._arguments import real
@@ -107,11 +108,8 @@ atanh = unary("atanh", exponentials.arctanh, lambda xp, g, x: g / conj(xp, 1 - x
 
 
 def logistic(xp, x):
-    """1 / (1 + exp(-x)), in a form whose derivative by JAX does not overflow."""
-    if xp is np or x.dtype.kind == "c":
-        return 1 / (1 + xp.exp(-x))
-    e = xp.exp(-xp.abs(x))
-    return xp.where(x >= 0, 1 / (1 + e), e / (1 + e))
+    """1 / (1 + exp(-x)); JAX's own, whose derivative does not overflow where the exponential does."""
+    return 1 / (1 + xp.exp(-x)) if xp is np or x.dtype.kind == "c" else lax.logistic(x)
 
 
 sigmoid = unary("sigmoid", logistic, lambda xp, g, out: g * conj(xp, out * (1 - out)))

@@ -25,7 +25,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from ...ops.materializing import materialized
+from ...ops.materializing import framed, materialized
 from . import conv_library, conv_patches, windows
 
 ROOM = 96 << 10  # elements that a round gathers on one core,
@@ -35,6 +35,9 @@ CACHE = 1 << 21  # but not more than these; an image of twice as many is taken i
 WIDE = 5  # from this width of its kernel on a depthwise convolution's weight gradient is added up by rows,
 LONG = 40  # and from this width of its result, whatever the kernel: a row then fills enough vectors
 RECOMPUTED = 25  # offsets of a depthwise convolution up to which each reader adds them up again: storing the result costs about as much
+HIGH = 32  # rows of a depthwise convolution's result up to which its weight gradient adds them up as one formula
+LANES = 16  # width in multiples of which LLVM makes vectors of that
+APART = 4  # times as many elements with zeros between a depthwise convolution's results, up to which its input's gradient takes them so
 FEW = 32  # rows of the matrix below which the product is not worth the turning of several images
 GATHER, MOVE = 42, 18  # the time of gathering an element at all offsets, and along one axis, in multiply-adds of a product
 
@@ -68,6 +71,17 @@ class Geometry:
     @property
     def depthwise(self) -> bool:
         return self.groups > 1 and self.groups == self.channels
+
+    @property
+    def low(self) -> bool:
+        """Whether a depthwise convolution's weight gradient adds up all rows of an image in one formula."""
+        return (self.depthwise and self.channels == self.features and len(self.kernel) == 2 and self.outs[0] <= HIGH
+                and (self.stride == (1, 1) or self.kernel[-1] >= WIDE) and min(map(min, self.padding)) >= 0)
+
+    @property
+    def apart(self) -> bool:
+        """Whether the input's gradient is that of stride 1 with zeros between the result's elements: sums of whole rows are so much faster."""
+        return self.depthwise and self.channels == self.features and 1 < math.prod(self.stride) <= APART
 
     @functools.cached_property
     def gathers_last(self) -> bool:
@@ -383,8 +397,10 @@ def convolve(x, w, geo: Geometry, dtype):
 def _shifted_copies(x, w, geo: Geometry, dtype):
     """A depthwise convolution of stride 1: whole rows are added up, so it takes no loop, and the cores share the batch."""
     work = jnp.promote_types(x.dtype, jnp.float32)
-    padding = [(0, 0, 0), (0, 0, 0)] + [(lo, hi, 0) for lo, hi in geo.padding]
-    x = lax.pad(x, np.zeros((), x.dtype), padding)
+    if min(map(min, geo.padding)) < 0:
+        x = lax.pad(x, np.zeros((), x.dtype), [(0, 0, 0), (0, 0, 0)] + [(lo, hi, 0) for lo, hi in geo.padding])
+    else:
+        x = framed(x, ((0, 0), (0, 0), *geo.padding), w)
     parts = windows.slices(jnp, x.reshape(-1, *x.shape[2:]), geo.kernel, geo.stride, geo.dilation, geo.outs)
     weights = w.astype(work).reshape(1, geo.channels, -1, geo.taps, *(1,) * len(geo.outs))
     y = sum(part.astype(work).reshape(-1, geo.channels, 1, *geo.outs) * weights[:, :, :, i] for i, part in enumerate(parts))
@@ -393,15 +409,47 @@ def _shifted_copies(x, w, geo: Geometry, dtype):
     return materialized(y) if geo.taps > RECOMPUTED else y
 
 
+def _sums_of_rows(x, g, geo: Geometry):
+    """A depthwise convolution's weight gradient: a formula of all of an image's rows per offset along the last axis, which LLVM makes vectors of.
+    What it adds up to stays as wide as a row until all images are done: XLA adds up along the last axis element by element."""
+    (high, wide), (stride, step), (apart, between), (height, width) = geo.kernel, geo.stride, geo.dilation, geo.outs
+    full = width + (-width % LANES if step == 1 else 0)
+    work = jnp.promote_types(g.dtype, jnp.float32)
+    (top, bottom), (left, right) = geo.padding
+    right += max(0, (full - 1) * step + between * (wide - 1) + 1 - geo.padded[1])
+
+    def body(n, sums):
+        image = lax.pad(lax.dynamic_index_in_dim(x, n, 0, False).astype(work), np.zeros((), work), [(0, 0, 0), (top, bottom, 0), (left, right, 0)])
+        rows = lax.pad(lax.dynamic_index_in_dim(g, n, 0, False).astype(work), np.zeros((), work), [(0, 0, 0), (0, 0, 0), (0, full - width, 0)])
+        for y in range(height):
+            lines = image[:, y * stride:y * stride + (high - 1) * apart + 1:apart]
+            sums = [s + rows[:, None, y] * lines[..., i * between:i * between + (full - 1) * step + 1:step] for i, s in enumerate(sums)]
+        return tuple(sums)
+    sums = tuple(jnp.zeros((geo.channels, high, full), work) for _ in range(wide))
+    sums = lax.fori_loop(np.int32(0), np.int32(geo.batch), body, sums)
+    return jnp.stack([s.sum(-1) for s in sums], -1).reshape(geo.channels, 1, high, wide).astype(g.dtype)
+
+
+def _apart(g, steps: tuple, sizes: tuple):
+    """A result's gradient with zeros between its elements: that of the convolution of stride 1, whose other results nobody reads."""
+    if math.prod(steps) == 1:
+        return g
+    places = [(0, n - (m - 1) * step - 1, step - 1) for n, m, step in zip(sizes, g.shape[2:], steps)]
+    return materialized(lax.pad(materialized(g), np.zeros((), g.dtype), [(0, 0, 0), (0, 0, 0), *places]))
+
+
 def gradients(x, w, g, geo: Geometry, needs: tuple) -> list:
     """The gradients for x and for w that `needs` asks for; x or w may be None where nothing reads it."""
     if conv_patches.serves(geo):
         return conv_patches.gradients(x, w, g, geo, needs)
-    back = geo.adjoint()
+    steps = geo.stride if needs[0] and geo.apart else (1,) * len(geo.sizes)
+    back = replace(geo, stride=(1,) * len(steps)).adjoint() if math.prod(steps) > 1 else geo.adjoint()
     if needs[0] and back is not None and (geo.depthwise or conv_library.serves(back, g.dtype)):
         turned = lax.rev(w, range(2, w.ndim))
-        dx = convolve(g, turned if geo.depthwise else turned.swapaxes(0, 1), back, g.dtype)
+        dx = convolve(_apart(g, steps, back.sizes), turned if geo.depthwise else turned.swapaxes(0, 1), back, g.dtype)
         return [dx, *gradients(x, None, g, geo, (False, True))] if needs[1] else [dx]
+    if needs[1] and geo.low:
+        return [*(gradients(x, w, g, geo, (True, False)) if needs[0] else []), _sums_of_rows(x, g, geo)]
     loop = Loop(geo, g.dtype)
     kind = loop.kind
     weights = loop.weights(w) if needs[0] else None
