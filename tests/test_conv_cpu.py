@@ -25,8 +25,10 @@ LARGE = [((2, 40, 30, 30), (20, 40, 5, 5), {"padding": 2}), ((2, 40, 60, 60), (6
           ((2, 6, 12, 17), (12, 1, 3, 5), {"padding": (1, 4), "groups": 6, "dilation": (2, 1), "stride": (1, 2)}),
          ((2, 6, 12, 17), (6, 1, 7, 7), {"padding": 3, "groups": 6}), ((2, 6, 12, 17), (6, 1, 3, 2), {"padding": (4, 0), "groups": 6}),
          ((2, 3, 5, 44), (6, 1, 3, 3), {"padding": 1, "groups": 3}), ((3, 6, 14, 11), (6, 1, 5, 5), {"padding": 2, "groups": 6, "stride": 2}),
-         ((3, 6, 14, 11), (6, 1, 3, 5), {"padding": (1, 4), "groups": 6, "stride": (2, 1), "dilation": (2, 1)}), ((3, 6, 34, 7), (6, 1, 3, 3), {"padding": (0, 1), "groups": 6, "stride": 2}),
-         ((3, 6, 9, 16), (6, 1, 3, 3), {"padding": 1, "groups": 6, "dilation": 2}), ((3, 6, 9, 16), (6, 1, 2, 5), {"groups": 6, "stride": (1, 4)}), ((2, 3, 7, 85), (3, 1, 3, 2), {"padding": 1, "groups": 3, "stride": (1, 2)})]
+         ((3, 6, 14, 11), (6, 1, 3, 5), {"padding": (1, 4), "groups": 6, "stride": (2, 1), "dilation": (2, 1)}),
+         ((3, 6, 34, 7), (6, 1, 3, 3), {"padding": (0, 1), "groups": 6, "stride": 2}),
+         ((3, 6, 9, 16), (6, 1, 3, 3), {"padding": 1, "groups": 6, "dilation": 2}), ((3, 6, 9, 16), (6, 1, 2, 5), {"groups": 6, "stride": (1, 4)}),
+         ((2, 3, 7, 85), (3, 1, 3, 2), {"padding": 1, "groups": 3, "stride": (1, 2)})]
 CASES += [(f"conv{len(x) - 2}d", x, w, k) for x, w, k in LARGE]
 # many elements in a window: taken in a loop
 CASES += [("conv1d", (2, 3, 90), (4, 3, 40), {"stride": s, "padding": p, "dilation": d}) for s, p, d in ((1, 5, 2), (4, 0, 1), (3, 7, 2))]
