@@ -1,7 +1,9 @@
 """Data behind an address, and in a file: what code that reads memory itself (ctypes, safetensors) finds there."""
 import ctypes
+import warnings
 
 import numpy as np
+import pytest
 from same import error, same
 
 
@@ -105,3 +107,16 @@ def test_tensors_of_storages(torch):
     x = torch.ones(3)
     return (torch.asarray(x.untyped_storage(), dtype=torch.float32), torch.asarray(x.storage()), torch.tensor(x.storage()),
             torch.asarray(x.untyped_storage()))
+
+
+@pytest.mark.parametrize("order", [(0, 1, 2), (2, 1, 0), (1, 0, 2)])
+@same
+def test_numpy_sees_a_storage_that_grew(torch, order):
+    """`out=` of a part of it: whoever looks after the first finds an array there already."""
+    x = torch.tensor([[1.43, 1.367, 1.138]])
+    data = x.data
+    part = data[:, 1:2]
+    with warnings.catch_warnings(action="ignore"):  # that out= is resized
+        torch.sin(data + 1, out=part)
+    tensors = x, data, part
+    return [(tensors[k].detach().numpy().round(4).tolist(), tensors[k].stride(), tensors[k].untyped_storage().nbytes()) for k in order]

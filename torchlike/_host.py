@@ -88,7 +88,9 @@ class Host:
     @staticmethod
     def is_apart(t: Tensor) -> bool:
         """Whether nothing but its memory says what t shows, at a known place, and nobody is told of operations: no graph, no transformation, no mode."""
-        v, base = t._value, t._base
+        v, base, past = t._value, t._base, t._storage.past
+        if past is not None and past.has_grown(t._seen):
+            return False
         return (t._edge is None and (base is None or base._edge is None) and not t._unplaced and v.__class__ is Value and not is_tracer(v.array)
                 and program.state.capture is None and program.state.program.__class__ is program.Program and is_told_to_nobody())
 
@@ -247,6 +249,8 @@ def numpy_view(t: Tensor) -> np.ndarray:
     """t's data as a writable array that shares memory with t and all its aliases."""
     t._strided()  # finds its place
     st = t._ensure_storage()
+    if st.past is not None and st.past.has_grown(t._seen):
+        t._current()  # finds its window of that
     if st.host is None:
         t._current().shared = True
         root = np.array(concrete(st.value), order="C")

@@ -84,6 +84,10 @@ class Past:
         past.unseen = (first if last == st.version - 1 else st.version, st.version)
         return past
 
+    def has_grown(self, seen: int) -> bool:
+        """Whether the storage has grown since version `seen`."""
+        return bool(self.growths) and self.growths[-1][0] > seen
+
 
 def through(value: Value, chain: tuple) -> Value:
     """What a chain of views shows of the root's value."""
