@@ -1,4 +1,6 @@
 """Sparse tensors against real torch: making, printing, arithmetic, products, gradients, errors."""
+import warnings
+
 import pytest
 from same import caught, error, outcomes, same
 
@@ -54,6 +56,24 @@ def test_making(torch):
         "torch.sparse_compressed_tensor([0, 1, 2], [0, 1], [1.0, 2.0], (2, 2), layout=torch.sparse_csr)",
         "torch.eye(3).to_sparse()", "torch.eye(3).to_sparse(1)", "torch.eye(3).to_sparse_csr()", "torch.eye(3).to_sparse(layout=torch.sparse_csc)",
         "torch.sparse.spdiags(torch.ones(2, 3), torch.tensor([0, 1]), (3, 3))", "torch.sparse_coo_tensor(i, v, requires_grad=True)")])
+
+
+@same
+def test_legacy_types(torch):
+    """Each form of call warns (once in a process); what is no form of theirs is refused."""
+    i, v = torch.tensor([[0, 1], [1, 1]]), torch.ones(2)
+    s = torch.sparse_coo_tensor(i, v, (3, 4))
+    calls = ("torch.sparse.FloatTensor(i, v, torch.Size([3, 4]))", "torch.sparse.DoubleTensor(i, v)", "torch.sparse.FloatTensor(2, 3)", "torch.sparse.FloatTensor(3)",
+             "torch.sparse.FloatTensor()", "torch.sparse.FloatTensor(torch.Size([2, 3]))", "torch.sparse.FloatTensor((2, 3))", "torch.sparse.FloatTensor([2, 3])",
+             "torch.sparse.FloatTensor(s)", "torch.sparse.FloatTensor(v)", "s.new(2, 3)", "s.new(i, v)", "s.new()", "s.new(torch.Size([2, 3]))", "s.new((2, 3))")
+    torch.set_warn_always(True)
+    try:
+        with warnings.catch_warnings(record=True) as seen:
+            warnings.simplefilter("always")
+            made = outcomes({"torch": torch, "i": i, "v": v, "s": s, "parts": _parts}, [f"parts({c})" for c in calls])
+    finally:
+        torch.set_warn_always(False)
+    return made, [str(w.message).split("(Triggered")[0].strip() for w in seen if "SparseTensor" in str(w.message)]
 
 
 @same

@@ -9,7 +9,9 @@ import numpy as np
 from .._arguments import as_size
 from .._core import device as dev
 from .._core import dtype as dt
+from .._core import history
 from .._core.grad_mode import mode
+from .._size import Size
 from .._tensor import Tensor
 from ..ops.creation import LAYOUT_NAMES
 from ..ops.from_data import from_data
@@ -80,15 +82,33 @@ def sparse_coo_tensor(*args: Any, dtype: dt.dtype | None = None, device: Any = N
     return coo(places.detach(), _held(values, requires_grad, "SparseCooTensorWithDimsAndTensors"), size, unique)
 
 
-def legacy(kind: dt.dtype, device: Any, args: tuple) -> Coo:
-    """torch.sparse.FloatTensor(...): nothing, sizes, or indices, values and a size."""
-    if args and isinstance(args[0], Tensor):
-        if len(args) == 1:
-            if not isinstance(args[0], SparseTensor):
-                raise TypeError("new() received an invalid combination of arguments - got (Tensor)")
-            return args[0].detach()
-        indices, values, *size = args
-        return sparse_coo_tensor(indices, values, *size)
+_LEGACY = """new() received an invalid combination of arguments - got ({}), but expected one of:
+ * (*, torch.device device = None)
+ * (Tensor indices, Tensor values, *, torch.device device = None)
+ * (Tensor indices, Tensor values, tuple of ints size, *, torch.device device = None)
+ * (tuple of ints size, *, torch.device device = None)
+"""
+# what a call of the type is given -> today's call, for its warning
+_TODAY = {"": "(0,), dtype=", "shape, *, device=": "shape, dtype=, device=", "indices, values, *, device=": "indices, values, dtype=, device=",
+          "indices, values, shape, *, device=": "indices, values, shape, dtype=, device="}
+
+
+def legacy(kind: dt.dtype, device: Any, args: tuple, constructor: bool = True) -> Coo:
+    """torch.sparse.FloatTensor(...), or (`constructor=False`) Tensor.new of a sparse tensor: of nothing, of sizes, or of indices, values and perhaps a size.
+
+    A call of the type warns, once for each of these forms. Raises TypeError for anything else, also for a sequence of sizes that is not a torch.Size.
+    """
+    tensors = [isinstance(a, Tensor) for a in args]
+    if any(tensors) and not (1 < len(args) <= 3 and all(tensors[:2]) and not any(tensors[2:])) or any(isinstance(a, str) for a in args):
+        raise TypeError(_LEGACY.format(", ".join("Tensor" if isinstance(a, Tensor) else type(a).__name__ for a in args)))
+    if not any(tensors) and len(args) == 1 and isinstance(args[0], (tuple, list)) and not isinstance(args[0], Size):
+        raise TypeError(f"{'torch.sparse.SparseTensor' if constructor else 'SparseTensor.new'}(sequence) only accepts sizes.  Please use "
+                        "torch.sparse_coo_tensor() or construct a strided tensor and convert it to sparse via to_sparse.")
+    if constructor:
+        form = ("indices, values, shape, *, device=" if len(args) == 3 else "indices, values, *, device=") if any(tensors) else "shape, *, device=" if args else ""
+        history.warn(f"torch.sparse.SparseTensor({form}) is deprecated.  Please use torch.sparse_coo_tensor({_TODAY[form]}).", once=True)
+    if any(tensors):
+        return sparse_coo_tensor(*args)
     size = as_size(*args) if args else (0,)
     return empty(size, len(size), from_data([], kind, dev.canonical(device)))
 

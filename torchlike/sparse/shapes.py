@@ -284,7 +284,7 @@ def _new_empty(input: Tensor, *size: Any, dtype: Any = None, device: Any = None,
 def _new(input: Tensor, *args: Any) -> Tensor:
     if not isinstance(input, Coo):
         input.refuse("new")
-    return legacy(input.dtype, input.device, args)
+    return legacy(input.dtype, input.device, args, constructor=False)
 
 
 Coo.T, Coo.mT = property(lambda self: permute(self, *reversed(range(self.dim())))), property(lambda self: transpose(self, -2, -1))
