@@ -130,6 +130,20 @@ def test_a_program_that_passes_leaves_nothing_behind():
     assert history.entries[-1].info is info and info.seen == 3
 
 
+@pytest.mark.usefixtures("recorded")
+def test_what_a_program_that_passes_costs_to_compile_is_not_estimated(monkeypatch):
+    """Programs of small operations that never return are run from what was recorded: nobody makes steps of it, or asks what their compilation takes."""
+    seen = []
+    monkeypatch.setattr(executor.costs, "program_seconds", lambda *_: seen.append("seconds") or 1.0)
+    monkeypatch.setattr(executor, "Step", lambda *_: seen.append("step"))
+    for n in range(200, 210):
+        x = torch.arange(float(n))
+        y = x * 2
+        y.add_(1)
+        assert (y[3:] * 0.5 - 1).tolist() == [k - 0.5 for k in range(3, n)]
+    assert not seen
+
+
 def test_a_program_that_passes_leaves_nodes_where_others_stand():
     x = torch.arange(5.0)
     def body(v):

@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 from .registry import BackwardOp, Elementwise, View
 
@@ -56,15 +56,22 @@ def _opened(plans: Iterable) -> Iterator:
             yield plan
 
 
-def gain(plans: list, works: list, n_inputs: int, device) -> float:
-    """Seconds that a run saves by being compiled, given its operations' units of work: on another device, all that the host takes."""
-    if not plans:  # a traced call that recorded nothing, whose program has no device
-        return -DISPATCH
-    if device.type == "cpu":
-        seconds = NUMPY_WORK * sum(w * _saved(plan.op.name) for plan, w in zip(plans, works))
-    else:
-        seconds = sum(map(host_seconds, plans))
-    return NUMPY_OP * sum(map(operations, plans)) + seconds - DISPATCH - PASSED * n_inputs
+def gain(plans: Sequence, n_inputs: int) -> float:
+    """Seconds that a run saves by being compiled: on another device, all that the host takes."""
+    return sum([(plan.cost or _cost(plan))[1] for plan in plans]) - DISPATCH - PASSED * n_inputs
+
+
+def total_work(plans: Sequence) -> float:
+    """Units of work of a program."""
+    return sum([(plan.cost or _cost(plan))[0] for plan in plans])
+
+
+def _cost(plan) -> tuple[float, float]:
+    """Units of work of an operation, and the seconds that compiling saves, but for what it takes to start the program."""
+    w = work(plan)
+    seconds = NUMPY_WORK * w * _saved(plan.op.name) if plan.device.type == "cpu" else host_seconds(plan)
+    found = plan.cost = w, NUMPY_OP * operations(plan) + seconds
+    return found
 
 
 def _saved(name: str) -> float:

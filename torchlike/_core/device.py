@@ -16,7 +16,7 @@ _PLATFORM = {"cpu": "cpu", "cuda": "cuda", "tpu": "tpu"}
 class device:
     """torch.device: `device('cuda:0')`, `device('cuda', 0)`, `device(0)`; also a context manager that sets the default."""
 
-    __slots__ = ("type", "index", "_entered")
+    __slots__ = ("type", "index", "_entered", "_hash")
     __module__ = "torch"
 
     def __init__(self, type, index: int | None = None):
@@ -43,7 +43,7 @@ class device:
             raise RuntimeError("Device index must not be negative")
         if type not in _KNOWN:
             raise RuntimeError(f"Expected one of {', '.join(_KNOWN)} device type at start of device string: {type}")
-        self.type, self.index, self._entered = type, index, []
+        self.type, self.index, self._entered, self._hash = type, index, [], hash((type, index))
 
     def __repr__(self):
         return f"device(type='{self.type}')" if self.index is None else f"device(type='{self.type}', index={self.index})"
@@ -55,7 +55,7 @@ class device:
         return isinstance(other, device) and self.type == other.type and self.index == other.index
 
     def __hash__(self):
-        return hash((self.type, self.index))
+        return self._hash
 
     def __reduce__(self):
         return (_made, (self.type, self.index))

@@ -105,7 +105,8 @@ def _body(info) -> str | None:
 
 def _size(info) -> str:
     """Begins an entry's name. Most programs that are new here are in no cache: their size tells so without hashing them."""
-    return f"{len(info.steps)}.{len(info.input_avals)}"
+    plans, _, n_inputs = info.operations()
+    return f"{len(plans)}.{n_inputs}"
 
 
 @functools.cache
@@ -147,8 +148,8 @@ def variants(info) -> list[tuple]:
     The first that serves is taken, so one that donates more comes before one that donates less.
     """
     found: list[tuple] = []
-    names = _listing().get(_size(info))
-    if names is None:
+    names = _listing() and _listing().get(_size(info))
+    if not names:
         return found
     known = f"{_size(info)}-{_body(info)}-"
     for name in names:
@@ -234,7 +235,7 @@ def note(info, sights: int) -> None:
 
 def sights(info) -> int:
     """What `note` was told by an earlier process."""
-    names = _listing().get(_size(info))
+    names = _listing() and _listing().get(_size(info))
     name = f"{_size(info)}-{_body(info)}{_SIGHTS}" if names else None
     if name is None or name not in names:
         return 0

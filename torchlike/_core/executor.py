@@ -17,7 +17,7 @@ import contextlib
 import gc
 import itertools
 import sys
-from collections import Counter, deque
+from collections import deque
 from collections.abc import Iterator, Sequence
 from operator import attrgetter
 from time import perf_counter  # not by its module: tests replace the clock there
@@ -26,7 +26,7 @@ import jax
 import numpy as np
 
 from . import allocator, costs, disk_cache, history, host, mappings, parts
-from .aval import BOOL, COMPLEX, FLOAT, INT
+from .aval import COMPLEX, FLOAT, Aval
 from .executable import Executable, Step, build
 from .interrupts import Uninterrupted
 from .registry import OPS
@@ -89,24 +89,29 @@ def _count_alone() -> tuple[int, int]:
 
 
 _ALONE, _ARRAY_ALONE = _count_alone()
-_ARRAY, _AVAL = attrgetter("array"), attrgetter("aval")
+_ARRAY, _AVAL, _EAGER = attrgetter("array"), attrgetter("aval"), attrgetter("op.eager_compilation")
 _NOT_ON_DEVICE = (np.ndarray, jax.core.Tracer, type(None))
 
 
 class ProgramInfo:
     """What is known of one program: its steps, how often it was seen, its executables."""
 
-    __slots__ = ("node", "read", "kept", "n_results", "seen", "near", "last_seen", "executables", "chosen", "lives", "work",
-                 "gain", "looked_on_disk", "n_floats", "n_ints", "device", "refusal", "compile_seconds", "hosts", "eager", "foreign", "earlier", "loop")
+    __slots__ = ("node", "read", "text", "n_results", "seen", "near", "last_seen", "executables", "chosen", "lives", "work", "gain", "looked_on_disk", "n_floats",
+                 "n_ints", "device", "refusal", "hosts", "eager", "foreign", "earlier", "loop", "_compile_seconds")
 
     def __init__(self, node, device):
         self.node = node  # where it ends in the trie; None once it was let go
         self.read: tuple[list[Step], list] | None = None  # the steps and the inputs' avals, as long as they are worth keeping
-        self.kept: tuple = ()  # where it was let go, the inputs' avals and, flat, each step's plan and references
+        self.text = avals, operations = node.text()  # flat: most programs are seen once, and nobody asks for their steps; None once they are read
         self.n_results, self.device = node.n_results, device
-        kinds = Counter(r for s in self.steps for r in s.refs if r.__class__ is not int)
-        self.n_floats = kinds[FLOAT] + 2 * kinds[COMPLEX]
-        self.n_ints = kinds[INT] + kinds[BOOL]
+        self.n_floats = self.n_ints = 0
+        for refs in operations[1::2]:
+            for r in refs:
+                if r.__class__ is Aval:
+                    if r is FLOAT or r is COMPLEX:
+                        self.n_floats += 1 + (r is COMPLEX)
+                    else:
+                        self.n_ints += 1
         self.seen = self.near = 0  # sights in all, and sights in a row near each other
         self.earlier = 0  # sights in earlier processes, which did not compile it either
         self.last_seen = -FAR - 1
@@ -114,13 +119,11 @@ class ProgramInfo:
         self.chosen: dict = {}
         self.hosts: dict[tuple, host.HostProgram] = {}  # by live results
         self.lives: set[int] = set()
-        plans = [s.plan for s in self.steps]
-        works = list(map(costs.work, plans))
-        self.work = sum(works)
-        self.gain = costs.gain(plans, works, len(self.input_avals), device)
+        plans = operations[::2]
+        self.work, self.gain = costs.total_work(plans), costs.gain(plans, len(avals))
+        self._compile_seconds: float | None = None
         self.looked_on_disk = False
-        self.compile_seconds = costs.program_seconds(plans, device)
-        self.eager = any(s.plan.op.eager_compilation for s in self.steps)
+        self.eager = any(map(_EAGER, plans))
         self.foreign: set | None = None  # plans without a NumPy form
         self.refusal = ""  # why it cannot be compiled
         self.loop: tuple | None = None  # where in a loop it ended, once it ended by its length
@@ -134,36 +137,52 @@ class ProgramInfo:
     def input_avals(self) -> list:
         return self._path()[1]
 
+    def operations(self) -> tuple[Sequence, Sequence, int]:
+        """Its steps' plans, and their references; how many inputs there are."""
+        if self.text is None:
+            return [s.plan for s in self.read[0]], [s.refs for s in self.read[0]], len(self.read[1])
+        avals, flat = self.text
+        return flat[::2], flat[1::2], len(avals)
+
+    @property
+    def compile_seconds(self) -> float:
+        """By estimate."""
+        if self._compile_seconds is None:
+            self._compile_seconds = costs.program_seconds([s.plan for s in self.steps], self.device)
+        return self._compile_seconds
+
     def _path(self) -> tuple[list[Step], list]:
         if self.read is not None:
             return self.read
-        avals, flat = (self.node.avals(), self.node.operations()) if self.node is not None else self.kept
+        avals, flat = self.text or self.node.text()
         steps, n = [], 0
         for plan, refs in zip(flat[::2], flat[1::2]):
             steps.append(Step(plan, refs, n))
             n += len(plan.outs)
         read = steps, list(avals)
         if self.node is not None:
-            self.read = read
+            self.read, self.text = read, None
         return read
 
     def recall(self) -> None:
         """Take up what was noted when the same program was let go."""
-        clock = _once.pop(self.node.signature(), None)
+        clock = _once.pop(hash(self.text), None)
         if clock is not None:
             self.seen = self.near = 1
             self.last_seen = clock
 
     def is_passing(self) -> bool:
         """Whether it was seen once, in little time: most such programs never return."""
-        return self.seen == 1 and not self.executables and NOTED * self.gain <= self.compile_seconds
+        return self.seen == 1 and not self.executables and (self.gain <= 0 or NOTED * self.gain <= self.compile_seconds)
 
     def let_go(self) -> None:
-        """Leave the trie: only the signature tells from now on that it was seen. What `explain` prints of it is kept."""
+        """Leave the trie: only a hash tells from now on that it was seen. What `explain` prints of it is kept."""
         if len(_once) >= MOST_PASSING:
             _once.clear()
-        _once[self.node.signature()] = self.last_seen
-        self.kept, self.read, self.node = (self.node.avals(), self.node.operations()), None, None
+        if self.text is None:
+            self.text = self.node.text()
+        _once[hash(self.text)] = self.last_seen
+        self.read = self.node = None
         if infos[-1] is self:
             infos.pop()
         else:
@@ -178,7 +197,7 @@ _once: dict[int, int] = {}  # signatures of programs that were let go: when they
 def _note_sights() -> None:
     """What programs lost in NumPy counts in later processes, where it is worth a file."""
     if disk_cache.enabled() and options.tier is None and not host.options.numpy_only:
-        lost = [info for info in infos if not (info.executables or info.refusal) and NOTED * info.seen * info.gain > info.compile_seconds]
+        lost = [info for info in infos if info.gain > 0 and not (info.executables or info.refusal) and NOTED * info.seen * info.gain > info.compile_seconds]
         for info in sorted(lost, key=lambda info: info.seen * info.gain)[-MOST_NOTES:]:
             disk_cache.note(info, info.earlier + info.seen)
 
@@ -494,14 +513,16 @@ def _wants_compilation(info: ProgramInfo, inputs: list[Value]) -> bool:
         fetched = sum(v.aval.numel * v.aval.dtype.itemsize for v in inputs if v.array.__class__ is not np.ndarray)
         if (info.seen + info.earlier) * (info.gain + fetched * costs.FETCHED_BYTE) * LASTS >= info.compile_seconds:
             return True
+    elif info.gain <= 0:
+        pass
     elif info.near >= (SIGHTS_HEAVY if info.work >= HEAVY_WORK else SIGHTS_LIGHT) and (info.near + info.earlier) * info.gain * LASTS >= info.compile_seconds:
         return True
     elif (info.seen + info.earlier) * info.gain / 2 >= info.compile_seconds:
         return True
     # operations without a NumPy form are compiled one by one; when that costs more than the whole, take the whole
     if info.foreign is None:
-        info.foreign = {s.plan for s in info.steps if host.is_foreign(s.plan)}
-    return sum(plan._xla is None for plan in info.foreign) * costs.OP_COMPILE > info.compile_seconds
+        info.foreign = {plan for plan in info.operations()[0] if not plan._numpy and host.is_foreign(plan)}
+    return bool(info.foreign) and sum([plan._xla is None for plan in info.foreign]) * costs.OP_COMPILE > info.compile_seconds
 
 
 def _run_numpy(prog, bound: host.HostProgram, live: tuple, dead: tuple = ()) -> None:

@@ -62,73 +62,63 @@ def memory(array: np.ndarray):
     return array
 
 
-def _needed(steps: list, live: tuple) -> set[int]:
-    """Which steps the live results are computed by."""
-    read, found = set(live), set()
-    for k in range(len(steps) - 1, -1, -1):
-        step = steps[k]
-        if not read.isdisjoint(range(step.out, step.out + len(step.plan.outs))):
-            found.add(k)
-            read.update([r for r in step.refs if r.__class__ is int])
+def _written(plan) -> tuple:
+    """Which arguments of an operation its kernel may change where nobody reads them later; large ones are worth it."""
+    found = plan.written
+    if found is None:
+        if plan.op.overwrites:
+            found = (0,) if plan.outs[0].numel >= LARGE else ()
+        else:
+            found = tuple(i for i in plan.op.renewed(plan) if plan.avals[i].numel >= LARGE)
+        plan.written = found
     return found
 
 
-def _written(plan) -> tuple:
-    """Which arguments of an operation its kernel may change where nobody reads them later; large ones are worth it."""
-    if plan.op.overwrites:
-        return (0,) if plan.outs[0].numel >= LARGE else ()
-    return tuple(i for i in plan.op.renewed(plan) if plan.avals[i].numel >= LARGE)
-
-
 class HostProgram:
-    """The steps of a program, bound for some live results."""
+    """The steps of a program that its live results need, bound for these results."""
 
     __slots__ = ("steps", "numbers", "n_results", "overwrites")
 
     def __init__(self, info, live: tuple):
-        n = self.n_results = info.n_results
-        none = n + len(info.input_avals)
-        self.numbers = numbers = []  # kinds
-        writers = {k: found for k, s in enumerate(info.steps) if (found := _written(s.plan))}  # which of their arguments they may change
-        self.overwrites = bool(writers)  # then every cell is dropped in time: a forgotten view would keep its base from being written
-        last_use: dict[int, int] = dict.fromkeys(range(n, none), -1) if writers else {}  # of large results
-        steps: list[tuple | None] = []
-        needed = _needed(info.steps, live)
-        for k, step in enumerate(info.steps):
-            if k not in needed:
-                numbers += [ref for ref in step.refs if ref is not None and ref.__class__ is not int]
-                steps.append(None)
+        n = out = self.n_results = info.n_results
+        plans, refs, n_inputs = info.operations()
+        none = n + n_inputs
+        # where writes are in place, every cell is dropped in time: a forgotten view would keep its base from being written
+        writes = self.overwrites = bool([plan for plan in plans if (plan.written if plan.written is not None else _written(plan))])
+        numbers: list = []  # kinds; from the last to the first, as the steps: what one reads that no later one does, it reads last
+        steps: list[tuple] = []
+        read = set(live)
+        large = set(range(none)) if writes else {i for i, a in enumerate([a for plan in plans for a in plan.outs]) if a.numel >= LARGE}  # are dropped in time
+        for plan, where in zip(reversed(plans), reversed(refs)):
+            outs = plan.outs
+            out -= len(outs)
+            if out not in read if plan.single else read.isdisjoint(range(out, out + len(outs))):
+                numbers += [ref for ref in reversed(where) if ref is not None and ref.__class__ is not int]
                 continue
-            plan, where = step.plan, []
-            for ref in step.refs:
+            places, drops = [], ()
+            if large:
+                drops = tuple([i for i in range(out, out + len(outs)) if i in large and i not in read])
+            for ref in reversed(where):
                 if ref.__class__ is int:
-                    ref = ref if ref >= 0 else n + ~ref
-                    if ref in last_use:
-                        last_use[ref] = k
-                    where.append(ref)
+                    if ref < 0:
+                        ref = n + ~ref
+                    if ref not in read:
+                        read.add(ref)
+                        if ref in large:
+                            drops = (*drops, ref)
+                    places.append(ref)
                 elif ref is None:
-                    where.append(none)
+                    places.append(none)
                 else:
                     numbers.append(ref)
-                    where.append(none + len(numbers))
-            out, outs = step.out, plan.outs
-            for i, a in enumerate(outs, out):
-                if writers or a.numel >= LARGE:
-                    last_use[i] = k
-            steps.append((plan._numpy or _bound(plan), where[0] if len(where) == 1 else itemgetter(*where) if where else None,
-                          out if plan.single else slice(out, out + len(outs)), ()))
-        drops: dict[int, list[int]] = {}
-        for i in last_use.keys() - live:
-            drops.setdefault(last_use[i], []).append(i)
-        drops.pop(-1, None)  # inputs that nothing reads
-        for k, dropped in drops.items():
-            kernel, where, out, _ = steps[k]
-            if k in writers:
-                refs = [r if r.__class__ is not int or r >= 0 else n + ~r for r in info.steps[k].refs]
-                if places := tuple(i for i in writers[k] if refs[i].__class__ is int and refs[i] in dropped):
-                    kernel = overwriting(kernel, places)
-            steps[k] = (kernel, where, out, dropped)
-        self.steps = [step for step in steps if step is not None]
+                    places.append(-len(numbers))  # of the cells, the numbers are the last
+            kernel = plan._numpy or _bound(plan)
+            places.reverse()
+            if drops and plan.written and (taken := tuple([i for i in plan.written if places[i] in drops])):
+                kernel = overwriting(kernel, taken)
+            steps.append((kernel, places[0] if len(places) == 1 else itemgetter(*places) if places else None,
+                          out if plan.single else slice(out, out + len(outs)), drops))
+        self.steps, self.numbers = steps[::-1], numbers[::-1]
 
     def cells(self, inputs: list, floats: Sequence, ints: Sequence) -> list:
         """The cells before a run; results are empty."""

@@ -66,26 +66,29 @@ class Program:
             if self.device is not None:
                 raise OtherDevice
             self.device = v.aval.device
-        self.node = self.node.find(v.aval) or self._add(v.aval, None, self.node.n_results)
+        node = self.node.find(v.aval)
+        if node is None:
+            self.fresh += 1
+            node = self.node.add(v.aval, None, self.node.n_results)
+        self.node = node
         self.inputs.append(v)
         v.epoch, v.ref = self, -len(self.inputs)
         return v.ref
 
     def extend(self, key: tuple) -> Node:
         """A new node for a record (op, statics, *references) seen for the first time after this prefix."""
-        op, statics, *refs = key
-        plan = op.plan(tuple(map(self._aval, refs)), statics)
+        op, statics = key[:2]
+        results, inputs = self.results, self.inputs
+        avals = tuple([(results[r].aval if r >= 0 else inputs[~r].aval) if r.__class__ is int else r for r in key[2:]])
+        plan = op.plans.get((avals, statics)) or op.plan(avals, statics)
         if plan.device is not self.device:
             if self.device is not None:
                 raise OtherDevice if plan.device is not _device.META else RunsNow
             if plan.device is _device.META:
                 raise RunsNow
             self.device = plan.device
-        return self._add(key, plan, self.node.n_results + len(plan.outs))
-
-    def _add(self, key, plan, n_results: int) -> Node:
         self.fresh += 1
-        return self.node.add(key, plan, n_results)
+        return self.node.add(key, plan, self.node.n_results + len(plan.outs))
 
     def add_numbers(self, values: list) -> None:
         """The Python numbers among a record's values."""
@@ -110,11 +113,6 @@ class Program:
                 ints += ref is INT or ref is BOOL
             node = node.parent
         del self.inputs[inputs:], self.floats[floats:], self.ints[ints:], self.results[self.node.n_results:]
-
-    def _aval(self, ref) -> Aval | None:
-        if ref.__class__ is int:
-            return self.results[ref].aval if ref >= 0 else self.inputs[-1 - ref].aval
-        return ref
 
 
 class RunsNow(Exception):

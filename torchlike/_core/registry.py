@@ -29,7 +29,7 @@ class Plan:
     """An op at given avals and statics."""
 
     __slots__ = ("op", "avals", "statics", "outs", "single", "run", "differentiable", "device", "precision", "host", "_numpy", "_xla", "_saved", "_depends", "nodes",
-                 "last_run", "steady", "at_once")
+                 "last_run", "steady", "at_once", "cost", "written")
 
     def __init__(self, op, avals, statics, outs, run, device):
         self.op, self.avals, self.statics, self.run, self.device = op, avals, statics, run, device
@@ -42,6 +42,8 @@ class Plan:
         self._saved = {}
         self.nodes: dict[int, tuple] = {}  # see _tensor._node
         self.last_run, self.steady = -1 << 30, 0  # see parts.py
+        self.cost: tuple | None = None  # what costs.py knows of it
+        self.written: tuple | None = None  # what host.py may write
         self.at_once: bool | None = None  # whether it is computed instead of recorded where all inputs are on the host: see executor.py
 
     def __repr__(self):

@@ -60,27 +60,16 @@ class Node:
         node.parent = None
         trie.size -= 1
 
-    # -- the program that ends here ------------------------------------------------------------------------------------------
-
-    def way(self) -> list[Node]:
-        """The nodes from the root to this one."""
-        found, node = [], self
+    def text(self) -> tuple[tuple, tuple]:
+        """Of the program that ends here: the inputs' avals; plan and references of each operation, in one flat tuple, one object for the garbage collector."""
+        avals, operations, node = [], [], self
         while node.parent is not None:
-            found.append(node)
+            if node.plan is None:
+                avals.append(node.key)
+            else:
+                operations += (node.key[2:], node.plan)
             node = node.parent
-        return found[::-1]
-
-    def avals(self) -> tuple:
-        """Of the inputs."""
-        return tuple([n.key for n in self.way() if n.plan is None])
-
-    def operations(self) -> tuple:
-        """Plan and references of each operation, in one flat tuple: one object for the garbage collector."""
-        return tuple([x for n in self.way() if n.plan is not None for x in (n.plan, n.refs)])
-
-    def signature(self) -> int:
-        """A hash of the program."""
-        return hash(tuple([n.key for n in self.way()]))
+        return tuple(avals[::-1]), tuple(operations[::-1])
 
 
 class Trie:
@@ -97,33 +86,26 @@ trie = Trie()
 def take_out(box: list[Node], most: int) -> None:
     """Take a program that was seen once out of the trie, if its info agrees: from its end, which is alone in `box`, up to `most` nodes, as far
     as nobody else is there."""
-    node = box.pop()
+    node, holders = box.pop(), sys.getrefcount
     info = node.program_info
-    if info is None or not info.is_passing() or not _is_free(node, 1):
+    if info is None or not info.is_passing() or node.child is not None or node.others or holders(node) != _ALONE + 1:  # info holds it, too
         return
     info.let_go()
     for _ in range(most):
-        if not _is_free(node) or (node.program_info is not None and node.program_info is not info):
+        if (node.child is not None or node.others or holders(node) != _ALONE  # a program that is recorded or traced, or a captured step stands there
+                or (node.program_info is not None and node.program_info is not info)):
             return
         parent = node.parent
         parent._drop(node)
         node, parent = parent, None
 
 
-def _is_free(node: Node, known: int = 0) -> bool:
-    """Whether nothing goes on from a node, and nobody stands there (a program that is recorded or traced, a captured step) but `known` holders."""
-    return node.child is None and not node.others and _holders(node) == _ALONE + known
-
-
-def _holders(node: Node) -> int:
-    return sys.getrefcount(node)
-
-
 def _count_alone() -> int:
-    """What _holders counts in _is_free of a node that its parent and one variable hold."""
+    """What take_out counts of a node that its parent and one variable hold."""
     parent = Node(None, None, None, 0)
-    node = parent.child = Node(parent, None, None, 0)
-    return (lambda node: _holders(node))(node)
+    node, holders = Node(parent, None, None, 0), sys.getrefcount
+    parent.child = node
+    return holders(node)
 
 
 _ALONE = _count_alone()
