@@ -1,4 +1,4 @@
-"""Runs nine public PyTorch programs, unmodified, under real torch and under torchlike, and compares what they print.
+"""Runs public PyTorch programs, unmodified, under real torch and under torchlike, and compares what they print.
 
     python benchmarks/public_programs.py CHECKOUTS [--only NAME ...] [--write FILE]
 
@@ -22,12 +22,14 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 import public_standins as standins  # noqa: E402
+from public_drivers import driver  # noqa: E402
 
 ROOT = Path(__file__).resolve().parent.parent
 NUMBER = re.compile(r"(?<![\w.])[-+]?(?:\d+\.\d*|\.\d+|\d+)(?:[eE][-+]?\d+)?|\bnan\b|\binf\b")
 # What depends on the clock: durations, rates, and the memory address or path in a repr or a warning.
 CLOCK = re.compile(
-    r"ms/batch +[\d.]+|time:? +[\d.]+m?s|mfu [-\d.]+%|iter_dt [\d.]+ms|in [\d.]+s|0x[0-9a-f]+|work_dir: \S+"
+    r"ms/batch +[\d.]+|time:? +[\d.]+m?s?|mfu [-\d.]+%|(?:iter_dt|step time|step took) [\d.]+ms|in [\d.]+s|0x[0-9a-f]+|work_dir: \S+"
+    r"|time elapsed: [\d.]+s|time/call: [\d.]+ ms|[\d.]+ (?:sec\b|tokens/sec)|[\d.]+ ?(?:it/s|s/it)"
 )
 
 
@@ -35,7 +37,7 @@ CLOCK = re.compile(
 class Program:
     name: str
     repository: str
-    folder: str  # inside the repository; copied, and the working directory
+    folder: str | None  # inside the repository; copied, and the working directory (None: there is only what `prepare` writes)
     command: tuple[str, ...]  # what follows `python` or `python -m torchlike.run`
     tolerance: float  # relative, for every number printed
     prepare: Callable[[Path], None] | None = None
@@ -157,12 +159,84 @@ PROGRAMS = (
     Program(
         "timm resnet18",
         "huggingface+pytorch-image-models",
-        "timm",
+        None,
         ("train_resnet18.py",),
         2e-3,
         standins.timm_driver,
         path=".",
     ),
+    Program("examples vae", "pytorch+examples", "vae", ("main.py", "--epochs", "2", "--no-accel", "--batch-size", "32", "--log-interval", "2"), 2e-3, standins.torchvision),
+    Program("examples mnist_rnn", "pytorch+examples", "mnist_rnn", ("main.py", "--epochs", "2", "--log-interval", "2"), 2e-3, standins.torchvision),
+    Program("examples fx", "pytorch+examples", "fx", ("subgraph_rewriter_basic_use.py",), 0.0),
+    Program("makemore", "karpathy+makemore", ".", ("makemore.py", "--max-steps", "120", "--n-layer", "2", "--n-embd", "32", "-n", "0"), 2e-3, standins.vocabulary),
+    Program("ng-video-lecture", "karpathy+ng-video-lecture", ".", ("limited.py", "600", "bigram.py"), 1e-3, standins.text),
+    Program("llama2.c", "karpathy+llama2.c", ".", ("drive.py",), 2e-3, driver("llama2.c")),
+    Program(
+        "Seq2Seq with attention",
+        "graykode+nlp-tutorial",
+        "4-2.Seq2Seq(Attention)",
+        ("limited.py", "400", "Seq2Seq(Attention).py"),
+        1e-3,
+        standins.limited,
+        environment={"PYTHONHASHSEED": "0", "MPLBACKEND": "Agg"},
+    ),
+    Program(
+        "Bi-LSTM with attention",
+        "graykode+nlp-tutorial",
+        "4-3.Bi-LSTM(Attention)",
+        ("limited.py", "1000", "Bi-LSTM(Attention).py"),
+        1e-3,
+        standins.limited,
+        environment={"PYTHONHASHSEED": "0", "MPLBACKEND": "Agg"},
+    ),
+    Program(
+        "WGAN-GP",
+        "eriklindernoren+PyTorch-GAN",
+        "implementations/wgan_gp",
+        ("limited.py", "40", "wgan_gp.py", "--n_epochs", "4", "--batch_size", "32"),
+        2e-3,
+        standins.limited,
+    ),
+    Program(
+        "pygcn",
+        "tkipf+pygcn",
+        "pygcn",
+        ("train.py", "--epochs", "30", "--no-cuda"),
+        2e-3,
+        standins.citations,
+        path=".",
+        environment={"PYTHONHASHSEED": "0"},
+    ),
+    Program(
+        "torchdiffeq",
+        "rtqichen+torchdiffeq",
+        "examples",
+        ("limited.py", "20", "ode_demo.py", "--niters", "20", "--data_size", "200", "--test_freq", "5"),
+        1e-3,
+        standins.limited,
+        path=".",
+    ),
+    Program(
+        "LLMs-from-scratch MoE",
+        "rasbt+LLMs-from-scratch",
+        "ch04/07_moe",
+        ("gpt_with_kv_moe.py", "--emb_dim", "64", "--hidden_dim", "96", "--n_heads", "4", "--n_layers", "3", "--max_new_tokens", "60", "--num_experts", "4"),
+        0.0,
+        standins.byte_tokens,
+    ),
+    Program(
+        "bidirectional RNN",
+        "yunjey+pytorch-tutorial",
+        "tutorials/02-intermediate/bidirectional_recurrent_neural_network",
+        ("limited.py", "12", "main.py"),
+        2e-3,
+        standins.limited,
+    ),
+    Program("pytorch-cifar", "kuangliu+pytorch-cifar", None, ("drive.py",), 2e-3, driver("pytorch-cifar"), path="."),
+    Program("waveglow", "NVIDIA+waveglow", None, ("drive.py",), 2e-3, driver("waveglow"), path="."),
+    Program("mamba.py", "alxndrTL+mamba.py", None, ("drive.py",), 2e-3, driver("mamba.py"), path="."),
+    Program("efficient-kan", "Blealtan+efficient-kan", None, ("drive.py",), 2e-3, driver("efficient-kan"), path="src"),
+    Program("BERT-pytorch", "codertimo+BERT-pytorch", None, ("drive.py",), 2e-3, driver("BERT"), path="."),
 )
 
 
@@ -179,7 +253,7 @@ def run(program: Program, checkouts: Path, torchlike: bool, limit: float = 600) 
     repository = checkouts / program.repository
     with tempfile.TemporaryDirectory() as temporary:
         work = Path(temporary) / "work"
-        if program.name == "timm resnet18":  # the package is on the path; only the driver lies in the work folder
+        if program.folder is None:
             work.mkdir()
         else:
             shutil.copytree(repository / program.folder, work, ignore=shutil.ignore_patterns(".git", "*.ipynb"))

@@ -68,7 +68,10 @@ _TORCHVISION = {
             def __init__(self, num_features, eps=1e-5):
                 raise RuntimeError("the stand-in torchvision has no FrozenBatchNorm2d")
     """,
-    "utils.py": "",
+    "utils.py": """
+        def save_image(tensor, path, **options):  # nobody looks at the picture, but its values are needed
+            open(path, "wb").write(tensor.detach().numpy().tobytes())
+    """,
     "transforms/__init__.py": """
         import numpy as np
         import torch
@@ -93,6 +96,14 @@ _TORCHVISION = {
                 pixels = np.array(image, np.uint8, copy=True)
                 pixels = pixels[:, :, None] if pixels.ndim == 2 else pixels
                 return torch.from_numpy(pixels).permute(2, 0, 1).contiguous().to(torch.float32).div(255)
+
+
+        class Resize:
+            def __init__(self, size):
+                self.size = size
+
+            def __call__(self, image):
+                return image.resize((self.size, self.size))
 
 
         class Normalize:
@@ -182,6 +193,53 @@ _SEEDED = """
 """
 
 
+# Ends a program after some steps of its optimizers, and prints what these hold by then.
+_LIMITED = """
+    import random
+    import runpy
+    import sys
+
+    import numpy
+    import torch
+    from torch.optim.optimizer import register_optimizer_step_post_hook
+
+    left, seen = int(sys.argv[1]), {}
+
+
+    def count(optimizer, args, kwargs):
+        global left
+        left -= 1
+        seen[id(optimizer)] = optimizer
+        if left == 0:
+            for optimizer in seen.values():
+                norms = [p.detach().double().norm().item() for group in optimizer.param_groups for p in group["params"]]
+                print("\\n", type(optimizer).__name__, len(norms), "parameters, norms", sum(norms))
+            raise SystemExit(0)
+
+
+    register_optimizer_step_post_hook(count)
+    random.seed(0)
+    numpy.random.seed(0)
+    torch.manual_seed(0)
+    del sys.argv[:2]
+    runpy.run_path(sys.argv[0], run_name="__main__")
+"""
+
+# LLMs-from-scratch asks for GPT-2's tokens, which are a download: bytes are tokens here.
+_TIKTOKEN = """
+    class Bytes:
+        def encode(self, text, allowed_special=()):
+            return list(text.encode())
+
+        def decode(self, ids):
+            return " ".join(map(str, ids))
+
+
+    def get_encoding(name):
+        return Bytes()
+"""
+
+
 def _write(folder: Path, files: dict[str, str]) -> None:
     for name, text in files.items():
         path = folder / name
@@ -203,6 +261,45 @@ def timm_driver(folder: Path) -> None:
 def seeded(folder: Path) -> None:
     """Writes `seeded.py`, which sets the seed that a program itself leaves to chance, then runs the program."""
     _write(folder, {"seeded.py": _SEEDED})
+
+
+def limited(folder: Path) -> None:
+    """Writes `limited.py`, which runs a program for a number of optimizer steps, and the stand-in torchvision, into `folder`."""
+    torchvision(folder)
+    _write(folder, {"limited.py": _LIMITED})
+
+
+def byte_tokens(folder: Path) -> None:
+    """Writes a module `tiktoken`, whose tokens are bytes, into `folder`."""
+    _write(folder, {"tiktoken.py": _TIKTOKEN})
+
+
+def text(folder: Path) -> None:
+    """Writes `input.txt`, what Shakespeare wrote, and `limited.py` into `folder`."""
+    limited(folder)
+    (folder / "input.txt").write_text(TEXT.read_text())
+
+
+def vocabulary(folder: Path) -> None:
+    """Writes makemore's list, one word a line, to `folder/names.txt`."""
+    words = {w.strip(".,;:!?'\"-[]()&").lower() for w in TEXT.read_text().split()}
+    (folder / "names.txt").write_text("\n".join(sorted(w for w in words if w.isascii() and w.isalpha())))
+
+
+def citations(folder: Path) -> None:
+    """Writes a graph of papers of seven subjects, with words, in the form of Cora to `folder/../data/cora`, where pygcn looks for it."""
+    draw, papers, known = np.random.default_rng(0), 1600, 200
+    subjects = draw.integers(0, 7, papers)
+    content = draw.random((papers, known)) < 0.02
+    for subject in range(7):
+        own = np.ix_(subjects == subject, range(subject * 20, subject * 20 + 20))
+        content[own] |= draw.random(content[own].shape) < 0.2
+    cites = [(i, draw.choice(np.flatnonzero(subjects == subjects[i])) if draw.random() < 0.8 else draw.integers(papers)) for i in draw.integers(0, papers, 4000)]
+    data = folder.parent / "data" / "cora"
+    data.mkdir(parents=True)
+    rows = ("\t".join([str(1000 + i), *map(str, row.astype(int)), f"subject{subjects[i]}"]) for i, row in enumerate(content))
+    (data / "cora.content").write_text("\n".join(rows) + "\n")
+    (data / "cora.cites").write_text("".join(f"{1000 + a}\t{1000 + b}\n" for a, b in cites))
 
 
 def words(folder: Path) -> None:
