@@ -21,8 +21,9 @@ HERE = Path(__file__).resolve()
 sys.path[:0] = [str(HERE.parent)]
 from environment import report  # noqa: E402
 
-IMAGES = {"resnet50": 4, "convnext_tiny": 2, "efficientnet_b0": 4, "vit_small_patch16_224": 2, "swin_tiny_patch4_window7_224": 2, "swin_small_patch4_window7_224": 2}
-TOKENS = {"bert": 128, "gpt2": 256}
+IMAGES = {"resnet50": 4, "convnext_tiny": 2, "efficientnet_b0": 4, "edgenext_small": 2, "mixer_b16_224": 2, "vit_small_patch16_224": 2, "swin_tiny_patch4_window7_224": 2,
+          "swin_small_patch4_window7_224": 2}
+TOKENS = {"bert": 128, "gpt2": 256, "t5": 128, "llama": 256}
 SIDES = ("torch", "numpy", "compiled")
 
 
@@ -40,7 +41,13 @@ def step_of(name: str):
             return torch.nn.functional.cross_entropy(model(x), y)
     else:
         import transformers
-        model = transformers.GPT2LMHeadModel(transformers.GPT2Config()) if name == "gpt2" else transformers.BertForMaskedLM(transformers.BertConfig())
+        model = {
+            "gpt2": lambda: transformers.GPT2LMHeadModel(transformers.GPT2Config()),
+            "bert": lambda: transformers.BertForMaskedLM(transformers.BertConfig()),
+            "t5": lambda: transformers.T5ForConditionalGeneration(transformers.T5Config(decoder_start_token_id=0)),  # the defaults are T5-small's
+            "llama": lambda: transformers.LlamaForCausalLM(transformers.LlamaConfig(
+                hidden_size=512, intermediate_size=1376, num_hidden_layers=6, num_attention_heads=8, num_key_value_heads=4)),
+        }[name]()
         model.train()
         x = torch.randint(0, 30000, (2, TOKENS[name]))
 
