@@ -234,15 +234,22 @@ def _at_once(op: Op, values: list, statics: tuple, prog: Program) -> tuple | Non
     except Exception:  # raised, as any other, where somebody looks at the result
         return None
     history.at_once += 1
-    results = []
-    for a, array in zip(plan.outs, (made,) if plan.single else made):
-        results.append(Value(a, array))
-        if array.base is not None:  # it may look into an input's buffer, which must then never be donated
-            owner = host.memory(array)
-            for v in values:
-                if v.__class__ is Value and host.memory(v.array) is owner:
-                    v.shared = True
-    return plan, tuple(results)
+    if plan.single:
+        if made.base is not None:
+            _share(made, values)
+        return plan, (Value(plan.outs[0], made),)
+    for array in made:
+        if array.base is not None:
+            _share(array, values)
+    return plan, tuple(map(Value, plan.outs, made))
+
+
+def _share(array: np.ndarray, values: list) -> None:
+    """A result may look into an input's buffer, which must then never be donated."""
+    owner = host.memory(array)
+    for v in values:
+        if v.__class__ is Value and host.memory(v.array) is owner:
+            v.shared = True
 
 
 def _end_by_length() -> None:

@@ -9,7 +9,7 @@ import numpy as np
 from .._core import dtype as dt
 from .._core import program
 from .._core.errors import class_name
-from .._core.layout import Layout, contiguous_strides
+from .._core.layout import Layout, contiguous
 from .._core.registry import Op
 from .._exporting import state as exporting
 from .._tensor import Tensor, apply
@@ -82,9 +82,9 @@ def raise_failures(info: Tensor | Callable[[], Tensor], message: Callable[[str, 
 def by_columns(x: Tensor) -> Tensor:
     """A fresh x, its matrices column by column in memory, as LAPACK writes them."""
     shape = x._value.aval.shape
-    *outer, _, _ = contiguous_strides(shape)
-    strides = (*outer, 1, max(shape[-2], 1))
-    x._layout = None if strides == contiguous_strides(shape) else Layout(shape, strides)
+    rows = contiguous(shape).strides
+    strides = (*rows[:-2], 1, max(shape[-2], 1))
+    x._layout = None if strides == rows else Layout(shape, strides)
     return x
 
 

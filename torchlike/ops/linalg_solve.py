@@ -108,7 +108,10 @@ def solve_ex(A, B, *, left: bool = True, check_errors: bool = False):
         raise RuntimeError(f"linalg.solve: Incompatible shapes of A and B for the equation {'AX = B' if left else 'XA = B'} "
                            f"({a[-2]}x{a[-1]} and {b[-2]}x{b[-1]})")
     batch = broadcast_shapes(a[:-2], b[:-2])
-    A, B = A.expand(*batch, *a[-2:]), B.expand(*batch, *b[-2:])
+    if a[:-2] != batch:
+        A = A.expand(*batch, *a[-2:])
+    if b[:-2] != batch:
+        B = B.expand(*batch, *b[-2:])
     if left:
         x, info = apply(SOLVE, (A, B))
         by_columns(x)

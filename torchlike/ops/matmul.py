@@ -8,6 +8,7 @@ import numpy as np
 from jax import lax
 
 from .._arguments import as_dim, need_tensor, need_tensors
+from .._autocast import active as _autocast
 from .._core import dtype as dt
 from .._core.arrays import sum_to
 from .._core.aval import Aval, broadcast_shapes
@@ -482,6 +483,10 @@ def multi_dot(matrices) -> Tensor:
 
 
 def _operator_matmul(self, other):
+    if other.__class__ is Tensor and not _autocast[0]:  # the common cases in as little Python as possible
+        a, b = self._value.aval, other._value.aval
+        if a.ndim == 2 and a.dtype is b.dtype and 0 < b.ndim <= 2 and a.shape[1] == b.shape[0]:
+            return apply(_NAMED["mm" if b.ndim == 2 else "mv"], (self, other))
     if isinstance(other, Tensor):
         return matmul(self, other)
     return self.matmul(other) if hasattr(other, "__torch_function__") else NotImplemented

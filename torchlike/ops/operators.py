@@ -4,9 +4,10 @@ from __future__ import annotations
 import numpy as np
 
 from .._arguments import number
+from .._core import dtype as dt
 from .._tensor import Tensor, apply
 from .element_writes import add_to_element
-from .pointwise import ADD, DIV, MUL, PLAIN, add, div, floor_divide, mul, number_minus, number_over, pow, remainder, sub
+from .pointwise import ADD, DIV, MUL, PLAIN, RSUB, SUB, add, div, floor_divide, mul, number_minus, number_over, pow, remainder, sub
 
 
 def operator(f, reflected=False):
@@ -84,6 +85,21 @@ def _fast(op, name):
     setattr(Tensor, name, run)
 
 
+def _fast_difference(op, name):
+    """As _fast; bools are refused elsewhere."""
+    slow = getattr(Tensor, name)
+
+    def run(self, other):
+        if (self._value.aval.dtype is not dt.bool_ and other.__class__ in PLAIN
+                or other.__class__ is Tensor and other._value.aval.dtype is not dt.bool_ is not self._value.aval.dtype):
+            return apply(op, (self, other))
+        return slow(self, other)
+    run.__name__ = name
+    setattr(Tensor, name, run)
+
+
+_fast_difference(SUB, "__sub__")
+_fast_difference(RSUB, "__rsub__")
 for _name, _op in (("__add__", ADD), ("__radd__", ADD), ("__mul__", MUL), ("__rmul__", MUL), ("__truediv__", DIV)):
     _fast(_op, _name)
 for _prefix in ("", "r", "i"):  # Python 2's names, which PyTorch kept

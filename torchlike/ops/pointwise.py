@@ -127,6 +127,8 @@ def _scaled(plain, op, input, other, alpha) -> Tensor:
 
 
 def _no_bool_sub(a, b):
+    if not (a.dtype is dt.bool_ if isinstance(a, Tensor) else a.__class__ is bool) and not (b.dtype is dt.bool_ if isinstance(b, Tensor) else b.__class__ is bool):
+        return
     kinds = [x.dtype is dt.bool_ if isinstance(x, Tensor) else x.__class__ is bool for x in (a, b)]
     if all(kinds):
         raise RuntimeError("Subtraction, the `-` operator, with two bool tensors is not supported. Use the `^` or `logical_xor()` "
@@ -153,7 +155,7 @@ def sub(input: Tensor | float, other, *, alpha=1) -> Tensor:
     return apply(SUB, (input, other)) if alpha is _ONE else _scaled(SUB, _SUB_SCALED, input, other, alpha)
 
 
-_RSUB = Rounded("rsub", lambda xp, x, y: xp.subtract(y, x), grads=(lambda xp, g: -g, lambda xp, g: g), torch_name="RsubBackward1")
+RSUB = Rounded("rsub", lambda xp, x, y: xp.subtract(y, x), grads=(lambda xp, g: -g, lambda xp, g: g), torch_name="RsubBackward1")
 
 
 def number_minus(number, x) -> Tensor:
@@ -161,7 +163,7 @@ def number_minus(number, x) -> Tensor:
     if isinstance(number, Tensor):
         return sub(number, x)
     _no_bool_sub(number, x)
-    return apply(_RSUB, (x, number))
+    return apply(RSUB, (x, number))
 
 
 number_minus.__name__ = "sub"

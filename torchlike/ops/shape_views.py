@@ -250,11 +250,14 @@ def _mT(self) -> Tensor:
 _REVERSED = ("The use of `x.T` on tensors of dimension other than 2 to reverse their shape is deprecated and it will throw an error in a future release. "
              "Consider `x.mT` to transpose batches of matrices or `x.permute(*torch.arange(x.ndim - 1, -1, -1))` to reverse the dimensions of a tensor.")
 _warned: list[str] = []
+_TURNED = ((1, 0),)  # PERMUTE's statics
 
 
 def _T_property(self) -> Tensor:
     """The dimensions reversed."""
-    if self.ndim != 2 and _REVERSED not in _warned:
+    if self._value.aval.ndim == 2:
+        return self._view(PERMUTE, _TURNED)
+    if _REVERSED not in _warned:
         _warned.append(_REVERSED)
         warn(_REVERSED)
     return permute(self, tuple(reversed(range(self.ndim))))
