@@ -343,3 +343,14 @@ def test_element_types_without_a_kernel(torch):
         "b.trace()", "b.median()", "b.median(1)", "b.nanmedian()", "b.kthvalue(1)", "b.mode(1).values", "torch.searchsorted(b[0], b[0])", "torch.bucketize(b, b[0])",
         "torch.searchsorted(i[0].float(), b[0])", "torch.bucketize(True, torch.tensor([0, 1]))", "F.embedding_bag(k, i)", "F.embedding_bag(k, c)",
         "F.unfold(torch.ones(1, 1, 3, 3).long(), 2)", "F.unfold(torch.ones(1, 1, 3, 3).bool(), 2)", "F.scaled_dot_product_attention(q, q, q)"])
+
+
+@same
+def test_operators_that_go_straight_to_the_recorder_refuse_what_functions_refuse(torch):
+    a, b, i, v = torch.ones(2, 2), torch.ones(2, 2).bool(), torch.arange(4).view(2, 2), torch.ones(2)
+    half, three, none = torch.ones(2, 2).half(), torch.ones(3), torch.tensor(2.0)
+    return outcomes(locals(), [f"{x} - {y}" for x in "abi" for y in ("a", "b", "i", "1", "True", "0.5", "none", "three", "1j")]
+                    + [f"{x} - {y}" for x in ("1", "True", "0.5", "1j") for y in "abi"]
+                    + [f"{x} @ {y}" for x in ("a", "b", "i", "v") for y in ("a", "b", "i", "v", "half", "three", "none", "2")] + ["half @ half", "b @ b", "i @ i[0]"]
+                    + ["a.T", "v.unsqueeze(0).T", "a.clamp(0.5, 0.7)", "i.clamp(0.5)", "half.clamp(-1e5, 1e5)", "torch.linalg.solve(2 * a - a.T.cumsum(0), v)",
+                       "torch.linalg.solve(torch.eye(2).expand(3, 2, 2), a)", "torch.linalg.solve(torch.eye(2), torch.ones(3, 2, 1))"])
