@@ -72,6 +72,37 @@ def test_views_from_outside_as_examples(torch):
 
 
 @same
+def test_all_examples_taken_apart_during_the_call(torch):
+    """tensordict keeps what a function writes to a lazy stack: one piece per example, stacked again where it is read, and there after the call."""
+    C, source, found = import_module(f"{torch.__name__}._C")._functorch, _vmap_module(torch), []
+    for dim in 0, 1:
+        w, kept = torch.tensor(2.0, requires_grad=True), []
+
+        def f(x, dim=dim, w=w, kept=kept):
+            whole = C._remove_batch_dim(x * w + 1, 1, 2, dim)
+            kept.extend([whole, *whole.unbind(dim), C._remove_batch_dim(torch.ones(3), 1, 2, 0)])
+            return source._add_batch_dim(torch.stack(kept[1:3], dim), dim, 1) * 2 + x
+        out = torch.vmap(f)(torch.arange(6.0).view(2, 3))
+        (out.sum() + 10 * kept[0].sum() + kept[1].sum()).backward()
+        found.append([t.detach() for t in (out, *kept)] + [w.grad])
+    return found
+
+
+@same
+def test_views_from_outside_that_are_kept(torch):
+    """Of a tensor that the function captured: of its memory, and in its graph, when the call is over, too."""
+    x, plain, kept = torch.arange(4.0).requires_grad_(), torch.arange(4.0), []
+
+    def f(y):
+        kept.extend([x[1:3], x.view(2, 2).unbind()[1], plain[2:]])
+        return y * 2
+    torch.vmap(f)(torch.ones(2))
+    (kept[0].sum() + 3 * kept[1].sum()).backward()
+    plain += 1
+    return [t.detach() for t in kept], x.grad
+
+
+@same
 def test_which_tensors_are_mapped(torch):
     C = import_module(f"{torch.__name__}._C")._functorch
     seen = [C.is_batchedtensor(torch.ones(2))]

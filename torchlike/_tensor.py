@@ -215,6 +215,8 @@ class Tensor(Fields):
         """`out`, which holds what `link` takes of this tensor, is a view of it."""
         st = self._ensure_storage()
         out._storage, out._seen = st, st.version
+        if program.state.capture is not None:
+            program.state.capture.viewed(out)
         out._chain = (*self._chain, link)
         out._layout = layout
         if self._of_data is not None:

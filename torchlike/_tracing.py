@@ -60,6 +60,9 @@ class Capture:
         """A view looks again at its storage; whether that is done."""
         return False
 
+    def viewed(self, t: Tensor) -> None:
+        """t is a new view."""
+
     def asks_for_gradients(self, tensors: Iterable[Tensor]) -> None:
         """What happens next goes by whether these have a `.grad`."""
         self.asked += tensors

@@ -306,6 +306,11 @@ class Trace(program.Program):
             t._current()
         return True
 
+    def viewed(self, t: Tensor) -> None:
+        """t is a new view: one of memory from outside is good when the call is over, too, if somebody kept it."""
+        if not self.holds(t._storage.value):
+            self.stale.append(weakref.ref(t))
+
     def look_again(self, t: Tensor) -> Tensor:
         """t, which is a view of memory from outside; once the call is over it looks there for what it shows."""
         if t._storage is not None and self.holds(t._value):
@@ -350,6 +355,8 @@ class Trace(program.Program):
         for t in (ref() for ref in self.stale):
             if t is not None:
                 t._seen = t._storage.version - 1
+                if t._edge in self.nodes:  # a node of this call; the view makes another when it looks
+                    t._several = None
         self._give_back(self.known)
         _lose(self, [*self.results, *(p.value for p in self.placeholders.values())])
 

@@ -89,8 +89,15 @@ def _add_batch_dim(tensor: Tensor, in_dim: int, level: int) -> Tensor:
     """One example of `tensor`, inside of the call of vmap that has this level."""
     trace = _trace(level)
     with trace.outside():
-        tensor._current()
+        v = tensor._current()
+    if v.epoch is trace and v.ref >= 0 and trace is innermost():  # computed inside, of tensors that all examples share
+        (tensor, _), = _evaluated(trace, tensor)
     return with_tangents(trace, tensor, in_dim)
+
+
+def _evaluated(trace: Trace, tensor: Tensor) -> list:
+    from ._rules import evaluated  # which stands on this module
+    return evaluated(trace, [tensor])
 
 
 def with_tangents(trace: Trace, source: Tensor, axis: int) -> Tensor:
@@ -135,7 +142,15 @@ def _maybe_remove_batch_dim(name: str, batched_output: Any, vmap_level: int, bat
 
 
 def _remove_batch_dim(tensor: Tensor, level: int, batch_size: int, out_dim: int) -> Tensor:
-    return _leave(_trace(level), "", tensor, out_dim)
+    """All examples of `tensor`, while the call goes on: tensordict takes them apart again and keeps the pieces in its containers."""
+    trace = _trace(level)
+    if trace is not innermost():
+        return _leave(trace, "", tensor, out_dim)
+    (outer, axis), = _evaluated(trace, tensor)
+    with trace.suspended():
+        outer = outer.unsqueeze(out_dim).expand(*outer.shape[:out_dim], batch_size, *outer.shape[out_dim:]) if axis is None else outer.movedim(axis, out_dim)
+        outer._current()
+    return outer
 
 
 def _trace(level: int) -> Trace:
