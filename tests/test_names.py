@@ -1,4 +1,5 @@
 """Small names that programs touch: streams, futures, older autocast names, sizes, copies of views, removed functions, parallel helpers."""
+import copy
 import importlib
 import io
 import pickle
@@ -9,6 +10,8 @@ import warnings
 
 import numpy as np
 import pytest
+
+import torchlike
 
 
 def module(torch, name):
@@ -293,3 +296,12 @@ def test_functions_stay_the_same_objects():
     """Whatever kinds of tensors a program makes: it may hold them, and have them as keys."""
     run = subprocess.run([sys.executable, "-c", SAME_FUNCTIONS], capture_output=True, text=True, timeout=120)
     assert run.stdout.splitlines() == ["aten.sym_size.default aten.relu_.default aten.relu_.default", "[] True"], run.stdout + run.stderr
+
+
+def test_results_and_generators_are_pickled_beside_another_torch():
+    """Their classes have torch's names, under which pickle would find real torch's."""
+    largest, generator = torchlike.arange(6.0).view(2, 3).max(0), torchlike.Generator().manual_seed(3)
+    for copied in (pickle.loads(pickle.dumps(largest)), copy.deepcopy(largest)):
+        assert type(copied) is torchlike.return_types.max and copied.values.tolist() == [3, 4, 5] and copied.indices.tolist() == [1, 1, 1]
+    for copied in (pickle.loads(pickle.dumps(generator)), copy.deepcopy(generator)):
+        assert type(copied) is torchlike.Generator and copied.device == generator.device and copied.get_state().equal(generator.get_state())

@@ -1,4 +1,6 @@
 """torch.nested beside real torch."""
+import copy
+import pickle
 import re
 
 import numpy as np
@@ -175,3 +177,12 @@ def test_padding_a_plain_tensor():
                 call(t.ones(2, 3), 0.0)
         parts = t.nested.nested_tensor([t.ones(2), t.ones(1)])
         assert t.Tensor.to_padded_tensor(parts, 0.0).tolist() == [[1, 1], [1, 0]]
+
+
+@pytest.mark.parametrize("kind", ["strided", "jagged"])
+def test_copies_and_pickles(kind):
+    x = subject.nested.nested_tensor([subject.ones(2, 3), subject.zeros(4, 3)], layout=getattr(subject, kind), requires_grad=True)
+    for y in (copy.deepcopy(x), pickle.loads(pickle.dumps(x))):
+        assert type(y) is type(x) and y.layout is x.layout and y.requires_grad and [t.tolist() for t in y.unbind()] == [t.tolist() for t in x.unbind()]
+    if kind == "jagged":
+        assert copy.deepcopy(x).shape == x.shape

@@ -29,6 +29,6 @@ def class_name(x: object) -> str:
     """The name of x's class as torch's argument errors give it: with its module where the class is none of Python's (`numpy.ndarray`)."""
     cls = type(x)
     module = getattr(cls, "__module__", "builtins")
-    if module == "torch":
+    if module in ("torch", "torch._C"):
         return _OF_C.get(cls.__name__, cls.__name__)
     return cls.__name__ if cls.__flags__ & _MADE_BY_PYTHON or module == "builtins" else f"{module}.{cls.__name__}"

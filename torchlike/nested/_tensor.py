@@ -4,6 +4,7 @@ With the strided layout the parts may differ in every size; with the jagged layo
 """
 from __future__ import annotations
 
+import copy
 import itertools
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -46,6 +47,13 @@ class NestedTensor(Tensor):
 
     is_nested = property(lambda self: True)
     layout = property(lambda self: self._layout_of)
+    def __reduce_ex__(self, protocol: int) -> tuple:
+        return _restored, (self._parts, self._layout_of, self._ragged)
+
+    def __deepcopy__(self, memo: dict) -> NestedTensor:
+        made = memo[id(self)] = NestedTensor(copy.deepcopy(self._parts, memo), self._layout_of, self, self._ragged)
+        return made
+
     dtype = property(lambda self: self._parts[0].dtype if self._parts else dt.get_default_dtype())
     device = property(lambda self: self._parts[0].device if self._parts else FUNCTIONS["empty"](0).device)
     ndim = property(lambda self: self.dim())
@@ -199,3 +207,7 @@ class NestedTensor(Tensor):
     def __torch_function__(cls, func: Callable, types: Any, args: tuple = (), kwargs: dict | None = None) -> Any:
         from ._functions import call
         return call(func, args, kwargs or {})
+
+
+def _restored(parts: Sequence[Tensor], kind: layout, ragged: int) -> NestedTensor:
+    return NestedTensor(parts, kind, None, ragged)

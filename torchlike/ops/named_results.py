@@ -1,6 +1,7 @@
 """torch.return_types: the named tuples that functions with several results return."""
 from __future__ import annotations
 
+import sys
 from collections import namedtuple
 
 RETURN_TYPES: dict[str, type] = {}
@@ -17,11 +18,22 @@ def named_result(name: str, *fields: str, out: bool = True) -> type:
 
     def show(self):
         return f"torch.return_types.{type(self).__name__}(\n" + ",\n".join(f"{f}={x!r}" for f, x in zip(fields, self)) + ")"
-    made = type(name, (namedtuple(name, fields),), {"__module__": "torch.return_types", "__slots__": (), "__new__": new, "__repr__": show})
+    made = type(name, (namedtuple(name, fields),), {"__module__": "torch.return_types", "__slots__": (), "__new__": new, "__repr__": show, "__reduce__": _reduced})
     RETURN_TYPES[name] = made
     if out:
         made.into_out = RETURN_TYPES[f"{name}_out"] = type(f"{name}_out", (made,), {"__module__": "torch.return_types", "__slots__": ()})
     return made
+
+
+def _reduced(result: tuple) -> tuple:
+    """By the type's name, where `torch` is torchlike; another torch may have one of this name."""
+    cls = type(result)
+    found = getattr(sys.modules.get(cls.__module__), cls.__name__, None)
+    return (cls, tuple(result)) if found is cls else (_made_again, (cls.__name__, *result))
+
+
+def _made_again(name: str, *values) -> tuple:
+    return RETURN_TYPES[name](*values)
 
 
 def _one_sequence(name: str, n: int, given: tuple) -> tuple:

@@ -30,7 +30,7 @@ from .from_data import place
 class Generator(rng.Generator):
     """torch.Generator: torch's mt19937 stream, whatever the device it is made for."""
 
-    __module__ = "torch"
+    __module__ = "torch._C"
 
     def __init__(self, device="cpu"):
         self._device = dev.device(device)
@@ -56,6 +56,15 @@ class Generator(rng.Generator):
             raise TypeError("RNG state must be a torch.ByteTensor")
         self.set_state_bytes(new_state._host_array().tobytes())
         return self
+
+    def __reduce__(self) -> tuple:  # not by the class, whose name is one of torch's
+        return _restored, (self._device, self.get_state_bytes())
+
+
+def _restored(device, state: bytes) -> Generator:
+    generator = Generator(device)
+    generator.set_state_bytes(state)
+    return generator
 
 
 def _published(generator: rng.Generator) -> Generator:
