@@ -86,12 +86,12 @@ def _fast(op, name):
 
 
 def _fast_difference(op, name):
-    """As _fast; bools are refused elsewhere."""
+    """As _fast; bools, and a number as self, are refused elsewhere."""
     slow = getattr(Tensor, name)
 
     def run(self, other):
-        if (self._value.aval.dtype is not dt.bool_ and other.__class__ in PLAIN
-                or other.__class__ is Tensor and other._value.aval.dtype is not dt.bool_ is not self._value.aval.dtype):
+        if isinstance(self, Tensor) and self._value.aval.dtype is not dt.bool_ and (
+                other.__class__ in PLAIN or other.__class__ is Tensor and other._value.aval.dtype is not dt.bool_):
             return apply(op, (self, other))
         return slow(self, other)
     run.__name__ = name

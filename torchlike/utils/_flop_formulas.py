@@ -62,22 +62,23 @@ def _recurrent(plan: Plan) -> Cost:
     """An LSTM does not count on the CPU, where PyTorch has a kernel for it; nor what is packed, whose lengths are data."""
     if plan.avals[-1] is not None or (plan.op.name == "lstm_sequence" and plan.device.type == "cpu"):
         return None
-    (steps, batch, inputs), (gates, hidden) = plan.avals[0].shape, _weights(plan)[1]
-    return "addmm", 2 * steps * batch * gates * (inputs + hidden)
+    steps, batch, _ = plan.avals[0].shape
+    return "addmm", 2 * steps * batch * sum(size for _, size in _matrices(plan))
 
 
-def _weights(plan: Plan) -> list[tuple[int, ...]]:
-    """The shapes of the two matrices."""
-    return [a.shape for a in plan.avals if a is not None and len(a.shape) == 2]
+def _matrices(plan: Plan) -> list[tuple[int, int]]:
+    """(number of the argument, elements) of each matrix: the inputs', the hidden state's."""
+    return [(i, a.numel) for i, a in enumerate(plan.avals) if a is not None and len(a.shape) == 2]
 
 
 def _recurrent_gradients(plan: Plan, needs: Sequence[bool]) -> Cost:
     if _recurrent(plan) is None:
         return None
-    (steps, batch, inputs), (gates, hidden) = plan.avals[0].shape, _weights(plan)[1]
+    steps, batch, _ = plan.avals[0].shape
+    (_, inputs), *rest = matrices = _matrices(plan)
+    weights = sum(size for i, size in matrices if needs[i])
     x, first = needs[:2]
-    by_input, by_hidden = [need for need, a in zip(needs, plan.avals) if a is not None and len(a.shape) == 2]
-    return "mm", 2 * batch * gates * (steps * (inputs * (x + by_input) + hidden * by_hidden) + (steps - 1 + first) * hidden)
+    return "mm", 2 * batch * (steps * (inputs * x + weights) + (steps - 1 + first) * sum(size for _, size in rest))
 
 
 _PRODUCTS = dict.fromkeys(("mm", "bmm", "matmul", "linear", "linear_alone"), (_product, _product_gradients))
