@@ -171,23 +171,10 @@ PROGRAMS = (
     Program("makemore", "karpathy+makemore", ".", ("makemore.py", "--max-steps", "120", "--n-layer", "2", "--n-embd", "32", "-n", "0"), 2e-3, standins.vocabulary),
     Program("ng-video-lecture", "karpathy+ng-video-lecture", ".", ("limited.py", "600", "bigram.py"), 1e-3, standins.text),
     Program("llama2.c", "karpathy+llama2.c", ".", ("drive.py",), 2e-3, driver("llama2.c")),
-    Program(
-        "Seq2Seq with attention",
-        "graykode+nlp-tutorial",
-        "4-2.Seq2Seq(Attention)",
-        ("limited.py", "400", "Seq2Seq(Attention).py"),
-        1e-3,
-        standins.limited,
-        environment={"PYTHONHASHSEED": "0", "MPLBACKEND": "Agg"},
-    ),
-    Program(
-        "Bi-LSTM with attention",
-        "graykode+nlp-tutorial",
-        "4-3.Bi-LSTM(Attention)",
-        ("limited.py", "1000", "Bi-LSTM(Attention).py"),
-        1e-3,
-        standins.limited,
-        environment={"PYTHONHASHSEED": "0", "MPLBACKEND": "Agg"},
+    *(
+        Program(name, "graykode+nlp-tutorial", folder, ("limited.py", steps, folder.split(".")[1] + ".py"), 1e-3, standins.limited,
+                environment={"PYTHONHASHSEED": "0", "MPLBACKEND": "Agg"})
+        for name, folder, steps in (("Seq2Seq with attention", "4-2.Seq2Seq(Attention)", "400"), ("Bi-LSTM with attention", "4-3.Bi-LSTM(Attention)", "1000"))
     ),
     Program(
         "WGAN-GP",

@@ -304,3 +304,17 @@ def test_of_masked_tensors_are_masked_tensors(oracle, subject):
             for x in (torch.ops.aten.abs(m), torch.ops.aten.add(m, m), torch.ops.aten.neg.default(m)):
                 yield type(x).__name__, x.to_tensor(0.0).tolist()
     assert list(made(subject)) == list(made(oracle))
+
+
+def test_flops_of_meta_tensors_inside_a_transformation(subject):
+    def f(x):
+        return x.sum() + (subject.ones(3, 4, device="meta") @ subject.ones(4, 2, device="meta")).shape[0]
+    assert subject.vmap(f)(subject.ones(2, 3)).tolist() == [6, 6]
+    assert _counted(subject, lambda: subject.vmap(f)(subject.ones(2, 3)))["Global"] == {"aten.mm": 48}
+
+
+def test_a_formula_of_ones_own_counts_forwards(subject):
+    """PyTorch calls it for each product of the backward, too, which are one operation here and counted with the formula of that."""
+    def run():
+        (subject.ones(2, 3, requires_grad=True) @ subject.ones(3, 4)).sum().backward()
+    assert _counted(subject, run, custom_mapping={subject.ops.aten.mm: lambda a, b, out_shape=None: 7})["Global"] == {"aten.mm": 7 + 48}

@@ -20,6 +20,11 @@ def of_device(error: Exception) -> Exception:
     return OutOfMemoryError(text) if text.startswith("RESOURCE_EXHAUSTED") else error
 
 
+def not_implemented(kernel: str, dtype) -> NotImplementedError:
+    """torch's answer to a dtype that a kernel does not take."""
+    return NotImplementedError(f'"{kernel}" not implemented for \'{dtype.short}\'')
+
+
 _OF_C = {"dtype": "torch.dtype", "device": "torch.device", "Size": "torch.Size", "layout": "torch.layout", "memory_format": "torch.memory_format",
          "finfo": "torch.finfo", "iinfo": "torch.iinfo", "Generator": "torch._C.Generator"}  # classes that PyTorch has written in C++
 _MADE_BY_PYTHON = 1 << 9  # Py_TPFLAGS_HEAPTYPE

@@ -16,6 +16,7 @@ from .._core.aval import Aval, aval
 from .._core.grad_mode import mode
 from .._core.graph import Node
 from .._core.layout import Layout, contiguous, example
+from .._core.registry import Plan
 from .._core.value import Value
 from .._tensor import Tensor, _plain_copy
 
@@ -135,6 +136,8 @@ class Trace(program.Program):
         lost = v.ref
         if isinstance(lost, Lost) and lost.level == self.level and lost.size == self.size:  # tensordict keeps examples for the next call
             return self.again(v, lost.place)
+        if v.array is program.META_ARRAY and self.device is not v.aval.device:
+            raise program.RunsNow
         self.known.append((v, v.epoch, v.ref))
         if not v.aval.ndim and v.aval.device.type == "cpu" and self.device is not None and self.device.type != "cpu":
             moved = program.move(v, self.device)
@@ -305,6 +308,11 @@ class Trace(program.Program):
         with self.suspended():
             t._current()
         return True
+
+    def passed(self, plan: Plan) -> None:
+        """An operation on meta tensors: whoever counts outside is told."""
+        if self.outer_capture is not None:
+            self.outer_capture.passed(plan)
 
     def viewed(self, t: Tensor) -> None:
         """t is a new view: one of memory from outside is good when the call is over, too, if somebody kept it."""

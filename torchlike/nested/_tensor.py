@@ -47,13 +47,6 @@ class NestedTensor(Tensor):
 
     is_nested = property(lambda self: True)
     layout = property(lambda self: self._layout_of)
-    def __reduce_ex__(self, protocol: int) -> tuple:
-        return _restored, (self._parts, self._layout_of, self._ragged)
-
-    def __deepcopy__(self, memo: dict) -> NestedTensor:
-        made = memo[id(self)] = NestedTensor(copy.deepcopy(self._parts, memo), self._layout_of, self, self._ragged)
-        return made
-
     dtype = property(lambda self: self._parts[0].dtype if self._parts else dt.get_default_dtype())
     device = property(lambda self: self._parts[0].device if self._parts else FUNCTIONS["empty"](0).device)
     ndim = property(lambda self: self.dim())
@@ -202,6 +195,13 @@ class NestedTensor(Tensor):
 
     def __format__(self, spec: str) -> str:
         return repr(self)
+
+    def __reduce_ex__(self, protocol: int) -> tuple:
+        return _restored, (self._parts, self._layout_of, self._ragged)
+
+    def __deepcopy__(self, memo: dict) -> NestedTensor:
+        made = memo[id(self)] = NestedTensor(copy.deepcopy(self._parts, memo), self._layout_of, self, self._ragged)
+        return made
 
     @classmethod
     def __torch_function__(cls, func: Callable, types: Any, args: tuple = (), kwargs: dict | None = None) -> Any:

@@ -7,7 +7,7 @@ import numpy as np
 
 from .._arguments import as_dim, refuse_learnable
 from .._core import dtype as dt
-from .._core.errors import class_name
+from .._core.errors import class_name, not_implemented
 from .._core.history import warn
 from .._core.overwrite import changeable
 from .._core.registry import Op
@@ -354,5 +354,5 @@ def scatter_reduce(input, dim: int, index: Tensor, src: Tensor, reduce: str, *, 
     if not isinstance(src, Tensor):
         raise TypeError(f"scatter_reduce(): argument 'src' must be Tensor, not {class_name(src)}")
     if (reduce == "mean" and input.dtype is dt.bool_) or (reduce in ("amax", "amin") and input.dtype.is_complex):
-        raise NotImplementedError(f"\"scatter_gather_tensor_cpu_reduce_{reduce}\" not implemented for '{input.dtype.short}'")
+        raise not_implemented(f"scatter_gather_tensor_cpu_reduce_{reduce}", input.dtype)
     return _scattered("scatter", input, dim, index, src, SCATTER_REDUCE, (reduce, bool(include_self)))

@@ -7,7 +7,7 @@ import numpy as np
 from .._arguments import as_dim
 from .._core import dtype as dt
 from .._core.aval import broadcast_shapes
-from .._core.errors import class_name
+from .._core.errors import class_name, not_implemented
 from .._core.layout import like
 from .._core.registry import Op
 from .._public import named, public
@@ -200,8 +200,7 @@ def index_reduce(input, dim: int, index: Tensor, source: Tensor, reduce: str, *,
     if reduce not in ("prod", "mean", "amax", "amin"):
         raise RuntimeError(f"index_reduce(): Expected reduce to be one of prod, mean, amax or amin but got {reduce}.")
     if (reduce == "mean" and input.dtype is dt.bool_) or (reduce in ("amax", "amin") and input.dtype.is_complex):
-        kernel = {"mean": "div_floor", "amax": "maximum", "amin": "minimum"}[reduce]
-        raise NotImplementedError(f"\"{kernel}_cpu\" not implemented for '{input.dtype.short}'")
+        raise not_implemented({"mean": "div_floor_cpu", "amax": "maximum_cpu", "amin": "minimum_cpu"}[reduce], input.dtype)
     d = as_dim(dim, input.ndim)
     if not input.ndim:
         return apply(ONLY, (index_reduce(flat(input), 0, flat(index), flat(source), reduce, include_self=include_self),))

@@ -8,6 +8,7 @@ import numpy as np
 from .._arguments import as_dim, need_tensor
 from .._core import dtype as dt
 from .._core.aval import broadcast_shapes
+from .._core.errors import not_implemented
 from .._core.history import warn
 from .._core.registry import Op
 from .._public import named, public, with_out
@@ -82,7 +83,7 @@ def trace(input) -> Tensor:
     if input.ndim != 2:
         raise RuntimeError(f"trace: expected a matrix, but got tensor with dim {input.ndim}")
     if input.dtype is dt.bool_:
-        raise NotImplementedError("\"trace\" not implemented for 'Bool'")
+        raise not_implemented("trace", input.dtype)
     return named(input.diagonal().sum(), "TraceBackward0", input)
 
 

@@ -127,13 +127,12 @@ def _scaled(plain, op, input, other, alpha) -> Tensor:
 
 
 def _no_bool_sub(a, b):
-    if not (a.dtype is dt.bool_ if isinstance(a, Tensor) else a.__class__ is bool) and not (b.dtype is dt.bool_ if isinstance(b, Tensor) else b.__class__ is bool):
-        return
-    kinds = [x.dtype is dt.bool_ if isinstance(x, Tensor) else x.__class__ is bool for x in (a, b)]
-    if all(kinds):
+    first = a.dtype is dt.bool_ if isinstance(a, Tensor) else a.__class__ is bool
+    second = b.dtype is dt.bool_ if isinstance(b, Tensor) else b.__class__ is bool
+    if first and second:
         raise RuntimeError("Subtraction, the `-` operator, with two bool tensors is not supported. Use the `^` or `logical_xor()` "
                            "operator instead.")
-    if any(kinds):
+    if first or second:
         raise RuntimeError("Subtraction, the `-` operator, with a bool tensor is not supported. If you are trying to invert a mask, "
                            "use the `~` or `logical_not()` operator instead.")
 

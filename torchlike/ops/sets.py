@@ -12,7 +12,7 @@ from .._arguments import as_dim
 from .._core import dtype as dt
 from .._core import program
 from .._core.arrays import cast
-from .._core.errors import class_name
+from .._core.errors import class_name, not_implemented
 from .._core.grad_mode import mode
 from .._core.history import warn
 from .._core.registry import Op
@@ -244,7 +244,7 @@ def searchsorted(
             warn(f"{name}: {what} tensor is non-contiguous, this will lower the performance due to extra data copy when converting non-contiguous tensor to "
                  f"contiguous, please use contiguous {what} tensor if possible. This message will only appear once per program.", once=True)
     if sorted_sequence.dtype is dt.bool_ and isinstance(input, Tensor) and input.dtype is dt.bool_ and input.numel():
-        raise NotImplementedError("\"searchsorted_out_cpu\" not implemented for 'Bool'")
+        raise not_implemented("searchsorted_out_cpu", input.dtype)
     out = dt.int32 if out_int32 else dt.int64
     return apply(_SEARCHSORTED, (sorted_sequence, input, sorter), (bool(right), common_dtype(sorted_sequence, input), out))
 

@@ -12,6 +12,7 @@ from jax import numpy as jnp
 
 from .._arguments import as_dim, as_int, flag
 from .._core import dtype as dt
+from .._core.errors import not_implemented
 from .._core.registry import Op
 from .._public import EVERY_DIM, public
 from .._tensor import Tensor, apply
@@ -206,8 +207,9 @@ _sorted, _largest, _kth, _medians, _nanmedians, _modes = map(
 
 
 def _has_order(name: str, t: Tensor, form: str = "cpu", least: int = dt.INT) -> None:
+    """The error of a kernel that puts elements in order, for those that have none."""
     if not least <= t.dtype.category <= dt.FLOAT:
-        raise NotImplementedError(f"\"{name}_{form}\" not implemented for '{t.dtype.short}'")
+        raise not_implemented(f"{name}_{form}", t.dtype)
 
 
 @public(out=True)

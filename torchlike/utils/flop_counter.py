@@ -10,7 +10,7 @@ from typing import Any
 from .. import _ops
 from .._core import program
 from .._core.aval import NUMBERS, Aval
-from .._core.registry import Plan
+from .._core.registry import BackwardOp, Plan
 from .._custom_op import CustomOpDef
 from .._public import FUNCTIONS
 from .._tensor import Tensor
@@ -94,7 +94,7 @@ class _Watch(Capture):
         formulas = self.counter.flop_registry
         if not formulas:
             return False
-        found = cost(plan)  # its operator's name is another there
+        found = None if isinstance(plan.op, BackwardOp) else cost(plan)  # its operator's name is another there
         packet = getattr(_ops.aten, found[0] if found else plan.op.name, None)
         if packet not in formulas:
             return False

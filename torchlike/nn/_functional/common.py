@@ -6,7 +6,7 @@ import numpy as np
 from ..._arguments import as_int, number
 from ..._core import dtype as dt
 from ..._core import program
-from ..._core.errors import class_name
+from ..._core.errors import class_name, not_implemented
 from ..._core.halves import converted
 from ..._core.history import warn
 from ..._core.layout import Layout, channels_last_strides, is_channels_last, is_contiguous, suggests_channels_last
@@ -65,11 +65,6 @@ def scalar(x, name: str, argument: str, position: int):
     if not isinstance(x, (int, float)):
         raise TypeError(f"{name}(): argument '{argument}' (position {position}) must be Number, not {class_name(x)}")
     return _plain_number(x)
-
-
-def not_implemented(kernel: str, d: dt.dtype) -> NotImplementedError:
-    """torch's answer to a dtype that a kernel does not take."""
-    return NotImplementedError(f'"{kernel}" not implemented for \'{d.short}\'')
 
 
 def floating(x, kernel: str, name: str) -> Tensor:
