@@ -69,7 +69,8 @@ def test_training_step(compiled):
     wanted = {results[i] for i in info.executables[-1].live}
     twice = rematerialization.rematerialized(calls, wanted, info.input_avals)
     names = [call.plan.op.name for call in twice]
-    assert names.count("gelu") == 2 * LAYERS and names.count("native_layer_norm") == 2 * LAYERS and names.count("rms_norm") == 2 * LAYERS
+    # the last block's backward begins with its GELU, which is kept
+    assert names.count("gelu") == 2 * LAYERS - 1 and names.count("native_layer_norm") == 2 * LAYERS and names.count("rms_norm") == 2 * LAYERS
     first, more = ([call.plan for call in some if call.plan.op.name == "linear"] for some in (calls, twice))
     assert len(first) < len(more)  # what takes long is computed once, but for a small part
     assert sum(map(costs.multiply_adds, more)) - sum(map(costs.multiply_adds, first)) <= rematerialization.SPARE * sum(costs.multiply_adds(c.plan) for c in calls)

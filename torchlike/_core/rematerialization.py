@@ -3,7 +3,8 @@
 Rematerialization, after Griewank (1992) and Chen et al., "Training Deep Nets with Sublinear Memory Cost" (2016), limited to what costs next
 to nothing: results of cheap operations (`Op.cheap`: pointwise ones, norms) whose inputs are kept anyway, as a GELU's and its
 linear layer's input; what derivatives compute of the forward once more (`Op.cheap_derivative`), as the probabilities of attention; and, where
-a program is so small that XLA's record of its instructions counts beside its values, a fortieth of its products, the first ones.
+a program is so small that XLA's record of its instructions counts beside its values, a twenty-fifth of its products, the first ones. What a backward
+reads before it has given back as much memory is kept.
 torch keeps less of the former (its kernels have their own saved numbers) and none of the latter.
 
 XLA would find that both computations are the same and keep the first one's result. So the second one's inputs are told apart by a
@@ -26,7 +27,7 @@ from .registry import BackwardOp, Op
 ROOMY = 8 << 20  # bytes at the peak below which nothing is worth computing twice
 LARGE = 1 << 16  # bytes of a value that is worth it
 DEEPEST = 4  # operations in a row, from a value that is kept
-SPARE, COMPACT = 1 / 40, 64 << 20  # the part of a program's products that may be computed again; bytes at the peak up to which they may
+SPARE, COMPACT = 1 / 25, 64 << 20  # the part of a program's products that may be computed again; bytes at the peak up to which they may
 PRODUCTS = frozenset(("linear", "linear_alone", "matmul", "mm"))
 
 
@@ -56,7 +57,8 @@ class _Rewriting:
             if is_view(call):
                 self.root[call.outs[0]] = self._root(call.args[0])
         self.live = {self._root(v) for v in live}
-        self.top, self.peak = self._peak()
+        self.waiting = self._waiting()
+        self.top, self.peak = max(enumerate(self.waiting), key=lambda pair: pair[1])
         self.spare = SPARE * sum(multiply_adds(call.plan) for call in calls) if self.peak <= COMPACT else 0.0  # multiply-adds that may be done again
         self.depth: dict[int, int] = {}  # of roots that are computed again: how many operations in a row that takes
         self.again: dict[int, int] = {}  # values: what stands for them from the peak on
@@ -76,15 +78,14 @@ class _Rewriting:
         a = self._aval(v)
         return a.numel * a.dtype.itemsize
 
-    def _peak(self) -> tuple[int, int]:
-        """After which call most bytes wait to be read, and how many."""
+    def _waiting(self) -> list[int]:
+        """How many bytes wait to be read after each call."""
         change = [0] * (len(self.given) + 1)
         for v, (k, _) in self.made.items():
             if v not in self.root and v not in self.live and self.reads[v]:
                 change[k] += self._bytes(v)
                 change[self.reads[v][-1]] -= self._bytes(v)
-        waiting = list(itertools.accumulate(change))
-        return max(enumerate(waiting), key=lambda pair: pair[1])
+        return list(itertools.accumulate(change))
 
     def calls(self) -> list[Call]:
         if self.peak < ROOMY:
@@ -103,6 +104,8 @@ class _Rewriting:
         """Whether a value that waits at the peak need not: those it is computed from are there as long as it is read."""
         op = call.plan.op
         if v in self.live or not (op.cheap or op.name in PRODUCTS) or self._bytes(v) < LARGE or not self.reads[v] or self.reads[v][-1] <= self.top:
+            return False
+        if self.waiting[next(k for k in self.reads[v] if k > self.top)] + self._bytes(v) > self.peak:  # it would be there again while nearly all else is
             return False
         last, cost = self.reads[v][-1], 0 if op.cheap else multiply_adds(call.plan)
         if cost > self.spare or not all(self._lasts(self._root(u), last) for u in values(call)) or all(self._bytes(u) < LARGE for u in values(call)):
