@@ -69,7 +69,7 @@ def _guard_of(x, offset: bool = False):
 
 
 def _guards_of(leaves: list, offset: bool) -> tuple:
-    return *[_guard_of(x, offset) for x in leaves], _sharing(leaves)
+    return (*[_guard_of(x, offset) for x in leaves], _sharing(leaves)) if leaves else ()
 
 
 def _sharing(leaves: list) -> tuple | None:
@@ -138,7 +138,7 @@ class Compiled:
         leaves: list = []
         structure = flatten((args, kwargs), leaves) if args or kwargs else _NO_ARGUMENTS
         try:
-            key = (structure, _guards_of(leaves, self.offsets), self._state(), tuple([t._grad is None for t in self.watched_grads]))
+            key = (structure, _guards_of(leaves, self.offsets), self._state(), tuple([t._grad is None for t in self.watched_grads]) if self.watched_grads else ())
         except NotReplayable as e:
             self._stays_eager(str(e), self.fullgraph)
             return self.function(*args, **kwargs)

@@ -26,7 +26,7 @@ CONTAINERS = (list, tuple, dict, set, frozenset, deque)
 LONG = 1000  # a longer container goes by itself and its length
 MISSING = object()
 HOOKS = ("_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "_backward_pre_hooks")
-_AVAL, _LAYOUT, _EDGE = map(operator.attrgetter, ("_value.aval", "_layout", "_edge"))
+_AVAL, _LAYOUT, _EDGE, _CONTENTS = map(operator.attrgetter, ("_value.aval", "_layout", "_edge", "cell_contents"))
 _count = itertools.count()
 MOST_TOKENS = 64
 
@@ -116,15 +116,21 @@ class Guards:
         """What is in the places now, but for the contents of containers."""
         now = [*map(len, self.modules), *map(dict.get, *self._plain), *map(dict.get, self.owners, self.names)]
         if self.cells:
-            now += map(held_by, self.cells)
+            try:
+                now += list(map(_CONTENTS, self.cells))
+            except ValueError:  # one has no value yet
+                now += map(held_by, self.cells)
         if self.attributes:
             now += [getattr(x, name, MISSING) for x, name in self.attributes]
         if self.tensors:
             now += map(_AVAL, self.tensors)
             now += map(_LAYOUT, self.tensors)
-            edges = list(map(_EDGE, self.tensors))
-            now += [e is None or e.hooks and _count_of(e.hooks) for e in edges]
-            now += [after and len(after) for after in [getattr(e, "post_accumulate", None) for e in edges]]
+            for e in map(_EDGE, self.tensors):
+                if e is not None:
+                    after = getattr(e, "post_accumulate", None)
+                    now += e.hooks and _count_of(e.hooks), after and len(after)
+                else:
+                    now.append(True)
         return now
 
     def key(self) -> Hashable:

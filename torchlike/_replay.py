@@ -200,7 +200,7 @@ class Replay:
 
     def meets(self, leaves: list) -> bool:
         """Whether an argument shares memory with what a replay writes or reads elsewhere."""
-        return self.writes and any(isinstance(x, Tensor) and self._is_outside(x) for x in leaves)
+        return bool(leaves) and self.writes and any(isinstance(x, Tensor) and self._is_outside(x) for x in leaves)
 
     def _is_outside(self, x: Tensor) -> bool:
         st = x._storage
@@ -309,7 +309,7 @@ class Replay:
                 drawn[x] if kind == "draw" else x._grad._current() if kind == "grad" else x)
 
     def __call__(self, leaves: list):
-        drawn = [draw() for draw in self.draws]
+        drawn = [draw() for draw in self.draws] if self.draws else self.draws
         for source, again in self.guards:
             again(self._value(source, leaves, drawn))
         floats = self.floats
@@ -338,9 +338,9 @@ class Replay:
                 outs.append(out)
             else:
                 outs.append(leaves[x] if kind == "argument" else Tensor._of(drawn[x]) if kind == "draw" else x)
-        if self.steps:
+        if self.steps and program.state.program.results:
             program.cut(STEP)
-        return unflatten(self.structure, iter(outs))
+        return outs[0] if self.structure is None else unflatten(self.structure, iter(outs))
 
     def _recorded(self, values: list[Value], floats: list, leaves: list):
         alone = not program.state.program.results
@@ -358,13 +358,13 @@ class Replay:
         """A whole training step that was a program by itself before is one again: it needs no recording."""
         if self.end is None or self.end.program_info is None or not program.is_idle():
             return None
-        exe = executor.known(self.end.program_info, values, self.replaced)
-        if exe is None:
+        found = executor.known(self.end.program_info, values, self.replaced)
+        if found is None:
             return None
         made = list(map(Value, self.avals))
         with Uninterrupted():  # what is donated is gone until the results have their arrays
             try:
-                executor.run_alone(self.end.program_info, exe, values, floats, self.ints, made, STEP)
+                executor.run_alone(self.end.program_info, *found, floats, self.ints, made, STEP)
             finally:  # meanwhile XLA's threads compute
                 shown = self._assign(made, leaves)
         for st in shown:

@@ -243,13 +243,10 @@ class TracedStep:
         self.updated = [p for group in optimizer.param_groups for p in group["params"] if p._grad is not None]
         # our own rules' numbers follow from the groups' options, where these are not tensors and no steps are counted
         counts = any("step" in s for s in optimizer.state.values())
-        given = any(isinstance(v, Tensor) for v in self._options())
+        given = any(isinstance(v, Tensor) for group in optimizer.param_groups for v in group.values())
         self.constant = is_ours(optimizer) and "step" not in optimizer.__dict__ and not counts and not given
         self.options: list = []
         self.known: list = []
-
-    def _options(self) -> list:
-        return [v for group in self.optimizer.param_groups for v in group.values()]
 
     @contextlib.contextmanager
     def _with_gradients(self) -> Iterator[None]:
@@ -267,7 +264,9 @@ class TracedStep:
 
     def numbers(self) -> list[float]:
         """The step's numbers; RuntimeError where it would record other operations than those traced."""
-        options = self._options()
+        options: list = []
+        for group in self.optimizer.param_groups:
+            options += group.values()
         if self.constant and len(options) == len(self.options) and all(map(operator.is_, options, self.options)) and not self.optimizer._has_step_hooks():
             return self.known
         same = _form(self.optimizer) == self.form

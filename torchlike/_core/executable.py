@@ -34,7 +34,7 @@ class Step:
 class Executable:
     """A compiled program: fixed outputs and donated inputs."""
 
-    __slots__ = ("live", "donated", "gone", "kept", "call", "position", "numbers", "copied", "lent")
+    __slots__ = ("live", "donated", "gone", "kept", "call", "position", "numbers", "copied", "lent", "device", "one")
 
     def __init__(self, info, live: tuple, donated: tuple, places: Sequence[int], types: str | None, call):
         self.live, self.donated, self.call = live, donated, call
@@ -42,31 +42,40 @@ class Executable:
         self.copied: list[np.ndarray] = []  # small host arrays that the last run copied
         self.gone = frozenset(donated)
         self.lent = 0  # runs with copies of donated inputs
+        self.device, self.one = info.device, _one(info.device)
         self.kept = tuple(i for i in range(len(info.input_avals)) if i not in self.gone)
         self.position = dict(zip(live, places))  # among the outputs
 
-    def run(self, inputs: list[Value], floats: Sequence[float], ints: Sequence[int], device) -> list:
+    def run(self, inputs: list[Value], floats: Sequence[float], ints: Sequence[int]) -> list:
         """The arrays of the outputs."""
-        moved, copied, last = [], [], {id(x) for x in self.copied}
-        for i, v in enumerate(inputs):
-            if v.array.__class__ is np.ndarray:
-                # a call copies host arrays itself, in a fraction of the time; but those that last it would copy each time
-                if device.type == "cpu" and (i in self.gone or v.array.nbytes <= SMALL and id(v.array) not in last):
-                    copied.append(v.array)
-                else:
-                    moved.append(v)
+        copied: list[np.ndarray] = []
+        arrays = [v.array for v in inputs]
+        if np.ndarray in map(type, arrays):
+            moved, last = [], set(map(id, self.copied))
+            for i, v in enumerate(inputs):
+                if v.array.__class__ is np.ndarray:
+                    # a call copies host arrays itself, in a fraction of the time; but those that last it would copy each time
+                    if self.device.type == "cpu" and (i in self.gone or v.array.nbytes <= SMALL and id(v.array) not in last):
+                        copied.append(v.array)
+                    else:
+                        moved.append(v)
+            if moved:
+                to_device(moved, self.device)
+                arrays = [v.array for v in inputs]
         self.copied = copied
-        if moved:
-            to_device(moved, device)
-        donated = [inputs[i].array for i in self.donated]
-        kept = [inputs[i].array for i in self.kept]
-        given, one = self.numbers, _one(device)
+        return self.start(arrays, floats, ints, bool(copied))
+
+    def start(self, arrays: list, floats: Sequence[float], ints: Sequence[int], copies: bool = False) -> list:
+        """The arrays of the outputs for these of the inputs; `copies`: some lie on the host."""
+        donated = [arrays[i] for i in self.donated]
+        kept = [arrays[i] for i in self.kept]
+        given = self.numbers
         try:
-            if given.take(floats, ints) and not copied:
-                return self.call(donated, kept, given.items, one)
+            if given.take(floats, ints) and not copies:
+                return self.call(donated, kept, given.items, self.one)
             with jax.enable_x64(True):
-                given.move(_device.jax_device(device))
-                made = self.call(donated, kept, given.items, one)  # not returned at once: Ctrl-C there could leave the setting on
+                given.move(_device.jax_device(self.device))
+                made = self.call(donated, kept, given.items, self.one)  # not returned at once: Ctrl-C there could leave the setting on
             return made
         except jax.errors.JaxRuntimeError as error:
             raise errors.of_device(error) from None

@@ -214,7 +214,7 @@ def _tick(info: ProgramInfo) -> None:
     options.works.append(info.work)
     if options.clock == options.settled:
         allocator.give_back()
-    elif options.clock > options.settled and info.work >= LARGE_WORK and allocator.has_grown():  # its buffers found no place where they had been
+    elif options.clock > options.settled and not options.clock % 8 and info.work >= LARGE_WORK and allocator.has_grown():  # its buffers found no place where they had been
         options.settled, options.patience = options.clock + options.patience, 2 * options.patience
 
 
@@ -301,15 +301,15 @@ def _divided(info: ProgramInfo) -> list[list[int]] | None:
 
 
 def _take_over(prog, exe: Executable, live: tuple) -> None:
-    arrays = exe.run(prog.inputs, prog.floats, prog.ints, prog.device)
+    arrays = exe.run(prog.inputs, prog.floats, prog.ints)
     results, position = prog.results, exe.position
     for i in live:
         results[i].array = arrays[position[i]]
     _finish(prog, live)
 
 
-def known(info: ProgramInfo, values: list[Value], replaced: frozenset[int]) -> Executable | None:
-    """The executable of a program for these inputs and all its results; None where the program must be recorded.
+def known(info: ProgramInfo, values: list[Value], replaced: frozenset[int]) -> tuple[Executable, list] | None:
+    """The executable of a program for these inputs and all its results, and the inputs' arrays; None where the program must be recorded.
 
     It may donate the inputs that the caller is going to replace, where nothing but one tensor and the list holds them.
     """
@@ -319,25 +319,29 @@ def known(info: ProgramInfo, values: list[Value], replaced: frozenset[int]) -> E
         return None
     holders, users = list(map(sys.getrefcount, values)), list(map(sys.getrefcount, arrays))
     for exe in info.executables:
-        if len(exe.live) == info.n_results and exe.gone <= replaced and all(holders[i] == users[i] == _ALONE + 1 and not values[i].shared for i in exe.donated):
-            return exe
+        if len(exe.live) == info.n_results and exe.gone <= replaced:
+            for i in exe.donated:
+                if not (holders[i] == users[i] == _ALONE + 1) or values[i].shared:
+                    break
+            else:
+                return exe, arrays
     return None
 
 
-def run_alone(info: ProgramInfo, exe: Executable, values: list[Value], floats: Sequence[float], ints: Sequence[int],
+def run_alone(info: ProgramInfo, exe: Executable, arrays: list, floats: Sequence[float], ints: Sequence[int],
               results: list[Value], reason: str) -> None:
     """Run what `known` found, without a program."""
     _tick(info)
     info.last_seen = options.clock
     history.add(info, reason, "compiled", 0.0)
     try:
-        arrays = exe.run(values, floats, ints, info.device)
+        made = exe.start(arrays, floats, ints)
     except Exception as error:
         for v in results:
             v.ref = error
         raise
     for i, k in exe.position.items():
-        results[i].array = arrays[k]
+        results[i].array = made[k]
 
 
 def _donatable(v: Value) -> bool:

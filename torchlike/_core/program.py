@@ -23,7 +23,7 @@ from .loops import Loop
 from .registry import Op, View, any_precise_plan, clear_plans, two_devices
 from .silence import silently
 from .trie import Node, take_out, trie
-from .value import Unread, Value, is_tracer
+from .value import Tracer, Unread, Value, is_tracer
 
 LONGEST = int(os.environ.get("TORCHLIKE_PROGRAM_LENGTH", "4000"))  # results: a step of a network of 100 to 200 layers
 
@@ -56,7 +56,7 @@ class Program:
             array = v.array
             if array is None:
                 raise_lost(v)
-        if is_tracer(array) or v.aval.device is _device.META:
+        if isinstance(array, Tracer) or v.aval.device is _device.META:
             raise RunsNow
         return self.enter(v)
 
@@ -66,13 +66,16 @@ class Program:
             if self.device is not None:
                 raise OtherDevice
             self.device = v.aval.device
-        node = self.node.find(v.aval)
-        if node is None:
-            self.fresh += 1
-            node = self.node.add(v.aval, None, self.node.n_results)
+        before, inputs = self.node, self.inputs
+        node = before.child
+        if node is None or node.key is not v.aval:
+            node = before.find(v.aval)
+            if node is None:
+                self.fresh += 1
+                node = before.add(v.aval, None, before.n_results)
         self.node = node
-        self.inputs.append(v)
-        v.epoch, v.ref = self, -len(self.inputs)
+        inputs.append(v)
+        v.epoch, v.ref = self, -len(inputs)
         return v.ref
 
     def extend(self, key: tuple) -> Node:
@@ -165,7 +168,7 @@ def record(op: Op, values: list, statics: tuple):
                 elif v is None:
                     refs.append(None)
                 else:
-                    refs.append(_number_kind(v, cls))
+                    refs.append(FLOAT if cls is float else _number_kind(v, cls))
                     numbers = True
             key = op, statics, *refs
             node = prog.node.child
@@ -525,7 +528,8 @@ def _execute(prog: Program, reason: str) -> None:
 
 def is_idle() -> bool:
     """Whether nothing is pending where operations are recorded; runs what `cut` left."""
-    run_waiting()
+    if state.waiting is not None:
+        run_waiting()
     return not state.program.results and state.limit > 0
 
 

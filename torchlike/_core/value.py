@@ -1,8 +1,8 @@
 """Value: one immutable result of an operation, concrete or still pending in a program."""
 from __future__ import annotations
 
-import jax
 import numpy as np
+from jax.core import Tracer
 
 from . import device as _device
 from . import dtype as dt
@@ -42,7 +42,7 @@ def of_array(array, device=None) -> Value:
     """The Value of an np.ndarray, a jax.Array or a tracer; the array must not be written afterwards."""
     if isinstance(array, np.ndarray):
         where = _device.CPU if device is None else device
-    elif isinstance(array, jax.core.Tracer) or device is not None:
+    elif isinstance(array, Tracer) or device is not None:
         where = device or _device.CPU
     else:
         where = _device.of_jax_device(next(iter(array.devices())))
@@ -50,4 +50,4 @@ def of_array(array, device=None) -> Value:
 
 
 def is_tracer(array) -> bool:
-    return isinstance(array, jax.core.Tracer)
+    return isinstance(array, Tracer)

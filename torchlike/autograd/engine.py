@@ -32,13 +32,14 @@ def backward(tensors, grad_tensors=None, retain_graph: bool | None = None, creat
         inputs = _sequence(inputs)
         if not inputs:
             raise RuntimeError("`inputs` argument to `backward()` cannot be empty.")
-    if not all(isinstance(t, Tensor) for t in tensors):  # what is none may take over
+    if [t for t in tensors if not isinstance(t, Tensor)]:  # what is none may take over
         from ..overrides import handle_torch_function, has_torch_function
         if has_torch_function(tensors):
             return handle_torch_function(backward, tensors, tensors, grad_tensors=grad_tensors, retain_graph=retain_graph, create_graph=create_graph,
                                          inputs=inputs)
         raise AssertionError("Expected output to be a torch.Tensor")
-    _check_inputs(inputs or ())
+    if inputs is not None:
+        _check_inputs(inputs)
     roots = _roots(tensors, _tuple(grad_tensors, len(tensors)), create_graph)
     if create_graph:
         warn("Using backward() with create_graph=True will create a reference cycle between the parameter and its gradient which can cause a memory "
@@ -169,7 +170,7 @@ def run(roots, keep_graph: bool, create_graph: bool, inputs: Sequence[Tensor], a
     captures: dict = {}
     places = []
     leaves: list | None = None  # and their gradients, to be added to `.grad` at the end: the order of a replay, which makes the same program
-    if not inputs and not create_graph and not mode.anomaly and not any(g is not None and (node.plan is None or g._sparse) for node, _, g in roots) and not (
+    if not inputs and not create_graph and not mode.anomaly and not [g for node, _, g in roots if g is not None and (node.plan is None or g._sparse)] and not (
             backwards and backwards[0].takes([g for _, _, g in roots])):
         known = structure(roots) if program.state.limit else None
         made = known and replay(roots, *known, keep_graph)

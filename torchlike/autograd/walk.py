@@ -25,15 +25,12 @@ def structure(roots) -> tuple[tuple, list[Node]] | None:
     numbers: dict[Node, int] = {}
     nodes: list[Node] = []
     parts: list = []
-
-    def number(node):
+    for node, out, g in roots:
         k = numbers.get(node)
         if k is None:
             k = numbers[node] = len(nodes)
             nodes.append(node)
-        return k
-    for node, out, g in roots:
-        parts += (number(node), out, None if g is None else g._current().aval)
+        parts += (k, out, None if g is None else g._current().aval)
     for node in nodes:  # grows
         plan = node.plan
         if node.hooks is not None:
@@ -48,7 +45,12 @@ def structure(roots) -> tuple[tuple, list[Node]] | None:
             if edge is None:
                 parts.append(None)
             else:
-                parts += (number(edge[0]), edge[1])
+                below, out = edge
+                k = numbers.get(below)
+                if k is None:  # as above; a call for each edge would cost as much as all the rest
+                    k = numbers[below] = len(nodes)
+                    nodes.append(below)
+                parts += (k, out)
     return tuple(parts), nodes
 
 

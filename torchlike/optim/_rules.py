@@ -109,7 +109,7 @@ class Rule(Op):
     ) -> None:
         """Record the step and write its results into the parameters and states."""
         given = numbers
-        prepared = self.prepare is None or not any(isinstance(x, Tensor) for x in numbers)
+        prepared = self.prepare is None or not [x for x in numbers if isinstance(x, Tensor)]
         if prepared and self.prepare is not None:
             numbers = self.prepare(*map(float, numbers))
         if _collecting is not None:
@@ -129,9 +129,9 @@ class Rule(Op):
         values = [
             t._value if t._storage is None else _latest(t) for column in (params, grads, *state) for t in column
         ]
-        values += [_datum(x) for x in numbers]
+        values += [x if x.__class__ is float else _datum(x) for x in numbers]
         try:
-            made = record(self, values, statics)[1]
+            _, made = record(self, values, statics)
         except TypeError:
             if self._by_operators(params, grads, state, given, flags):
                 return
@@ -299,7 +299,7 @@ def rounds(params: Sequence[Tensor]) -> list[list[Tensor]]:
 def by_device(params: Sequence[Tensor], where: range | list[int]) -> list:
     """Positions grouped by the parameters' devices."""
     first = params[where[0]]._value.aval.device
-    if all(params[i]._value.aval.device is first for i in where):
+    if not [i for i in where if params[i]._value.aval.device is not first]:
         return [where]
     found: dict = {}
     for i in where:
