@@ -9,6 +9,7 @@ from typing import Any
 
 from . import fft, linalg, special
 from ._core.dtype import int32, int64
+from ._core.errors import not_implemented
 from ._ops_backward import BACKWARDS
 from ._ops_layers import LAYERS
 from ._public import FUNCTIONS
@@ -190,7 +191,7 @@ def _coo_to_csr(self: Tensor, size: int, *, out_int32: bool = False) -> Tensor:
     if self.dim() > 1:
         raise RuntimeError(f"Input is supposed to be a vector, but got {self.dim()} dimensional tensor.")
     if self.dtype.is_floating_point or self.dtype.is_complex:
-        raise NotImplementedError(f"\"convert_indices_from_coo_to_csr_cpu\" not implemented for '{self.dtype.short}'")
+        raise not_implemented("convert_indices_from_coo_to_csr_cpu", self.dtype)
     return FUNCTIONS["searchsorted"](self, FUNCTIONS["arange"](size + 1, dtype=self.dtype, device=self.device), out_int32=out_int32)
 
 

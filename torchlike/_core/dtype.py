@@ -4,6 +4,8 @@ from __future__ import annotations
 import ml_dtypes
 import numpy as np
 
+from .errors import not_implemented
+
 BOOL, INT, FLOAT, COMPLEX = range(4)  # promotion categories, lowest first
 
 
@@ -27,7 +29,7 @@ class dtype:
             raise AttributeError(f"'torch.dtype' object has no attribute {name!r}")
         if self.is_quantized:
             raise RuntimeError(f"torch.{self.name}: plain tensors cannot have the type of quantized ones")
-        raise NotImplementedError(f"\"copy_\" not implemented for '{self.short}'")
+        raise not_implemented("copy_", self)
 
     @property
     def is_quantized(self) -> bool:

@@ -18,6 +18,7 @@ from . import precision
 from .arrays import cast
 from .aval import NUMBERS, Aval, aval, broadcast_shapes, result_dtype
 from .derivative import Derivative, ElementwiseDerivative, PutDerivative, ViewDerivative
+from .errors import not_implemented
 from .halves import MANY, converted
 from .layout import Examples, Layout, contiguous
 from .room import SPARE, need_count, need_room
@@ -334,7 +335,7 @@ class Elementwise(Op):
         if self.real and common.category == dt.COMPLEX:
             if self.real is not True:
                 raise RuntimeError(self.real)
-            raise NotImplementedError(f"\"{self.name}_cpu\" not implemented for '{common.short}'")
+            raise not_implemented(f"{self.name}_cpu", common)
         shape = broadcast_shapes(*(a.shape for a in avals if a is not None))
         if self.promote == "float":
             out = compute = common if common.category >= dt.FLOAT else dt.get_default_dtype()

@@ -2,6 +2,7 @@
 import numpy as np
 
 from .._core import dtype as dt
+from .._core.errors import not_implemented
 from .._core.registry import Op
 from .._custom_op import kernel
 from .._tensor import Tensor, apply, as_tensor_value
@@ -14,7 +15,7 @@ _BLOCK = 128  # boxes that are compared with all later ones at once
 def floats_only(x: Tensor, kernel: str, *others) -> None:
     """torch's error for what a C++ kernel does not compute."""
     if x.dtype not in (dt.float32, dt.float64, *others):
-        raise NotImplementedError(f"\"{kernel}\" not implemented for '{x.dtype.short}'")
+        raise not_implemented(kernel, x.dtype)
 
 
 def _overlaps(one: list, many: list) -> np.ndarray:

@@ -9,7 +9,7 @@ from .._core import dtype as dt
 from .._core import program
 from .._core.arrays import cast
 from .._core.aval import broadcast_shapes
-from .._core.errors import class_name
+from .._core.errors import class_name, not_implemented
 from .._core.grad_mode import mode
 from .._core.history import warn
 from .._core.registry import OPS, Elementwise, Op
@@ -405,7 +405,7 @@ _BITWISE_NOT = Elementwise("bitwise_not", lambda xp, x: ~x)
 def bitwise_not(input) -> Tensor:
     """~input, for integers and bools."""
     if input.dtype.category >= dt.FLOAT:
-        raise NotImplementedError(f'"bitwise_not_cpu" not implemented for \'{input.dtype.short}\'')
+        raise not_implemented("bitwise_not_cpu", input.dtype)
     return apply(_BITWISE_NOT, (input,))
 
 
@@ -495,7 +495,7 @@ def neg(input) -> Tensor:
 def abs(input) -> Tensor:
     """|input|; real for complex input."""
     if input.dtype is dt.bool_:
-        raise NotImplementedError("\"abs_cpu\" not implemented for 'Bool'")
+        raise not_implemented("abs_cpu", dt.bool_)
     return apply(_ABS, (input,))
 
 

@@ -9,7 +9,7 @@ from .._arguments import factory_size, refuse_huge, refuse_learnable
 from .._core import device as dev
 from .._core import dtype as dt
 from .._core import unwritten
-from .._core.errors import class_name
+from .._core.errors import class_name, not_implemented
 from .._core.history import warn
 from .._core.registry import Op
 from .._core.room import need_room
@@ -324,7 +324,7 @@ def arange(*bounds, start=MISSING, end=MISSING, step=MISSING, out=None, dtype=No
             raise RuntimeError("invalid size, possible overflow?")
         n = max(0, math.ceil(n))
     if dtype.category in (dt.BOOL, dt.COMPLEX):
-        raise NotImplementedError(f"\"arange_cpu\" not implemented for '{dtype.short}'")
+        raise not_implemented("arange_cpu", dtype)
     check_size((n,), dtype, place)
     made = apply(_arange_op, (start, step), (n, dtype, place))
     if n and (dtype is dt.int64 or dtype is dt.int32) and start.__class__ is int and step.__class__ is int and made._plain:

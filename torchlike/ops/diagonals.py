@@ -7,6 +7,7 @@ import numpy as np
 from .._arguments import as_dim, as_int, refuse_learnable
 from .._core import device as dev
 from .._core import dtype as dt
+from .._core.errors import not_implemented
 from .._public import named, public
 from .._tensor import Tensor, apply
 from .creation import _check_dtype, strided_only
@@ -122,7 +123,7 @@ def _triangle(name: str, find):
     def f(row: int, col: int, offset: int = 0, *, dtype=dt.int64, device=None, layout=None) -> Tensor:
         strided_only(layout, name)
         if dtype not in (dt.int32, dt.int64):
-            raise NotImplementedError(f"\"{name}\" not implemented for '{_check_dtype(dtype).short}'")
+            raise not_implemented(name, _check_dtype(dtype))
         if row < 0 or col < 0:
             raise RuntimeError(f"{'row' if row < 0 else 'col'} must be non-negative, got {row if row < 0 else col}")
         return place(np.stack(find(row, offset, col)).astype(dtype.np), dev.resolve(device))

@@ -4,6 +4,7 @@ from __future__ import annotations
 import numpy as np
 
 from .._core import dtype as dt
+from .._core.errors import not_implemented
 from .._core.registry import Op
 from .._core.rng_discrete import binomial as draw_binomial
 from .._core.rng_discrete import poisson as draw_poisson
@@ -23,7 +24,7 @@ _POISSON = Op("poisson", lambda xp, rate, sample: +sample, shape=lambda a, s: (a
 def poisson(input, generator=None) -> Tensor:
     """Numbers of events, Poisson distributed with the rates that input holds."""
     if input.dtype.category != dt.FLOAT:
-        raise NotImplementedError(f"\"poisson_cpu\" not implemented for '{input.dtype.short}'")
+        raise not_implemented("poisson_cpu", input.dtype)
     host, g = input.detach()._host_array(), _generator(generator)
     if not (host >= 0).all():
         raise RuntimeError("invalid Poisson rate, expected rate to be non-negative")
@@ -39,7 +40,7 @@ def binomial(count, prob: Tensor, generator=None) -> Tensor:
     if prob.dtype.category != dt.FLOAT:
         raise ValueError(f"binomial only supports floating-point dtypes for prob, got: {prob.dtype.short}")
     if count.dtype.itemsize < 4:
-        raise NotImplementedError(f"\"binomial_cpu\" not implemented for '{count.dtype.short}'")
+        raise not_implemented("binomial_cpu", count.dtype)
     if count.dtype is not prob.dtype:
         raise RuntimeError(f"Found dtype {prob.dtype.short} but expected {count.dtype.short}")
     counts, probs = np.broadcast_arrays(count.detach()._host_array(), prob.detach()._host_array())

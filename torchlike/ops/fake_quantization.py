@@ -5,6 +5,7 @@ import numpy as np
 
 from .._arguments import as_dim
 from .._core import dtype as dt
+from .._core.errors import not_implemented
 from .._core.registry import Elementwise
 from .._public import named, public
 from .._tensor import Tensor, apply, as_tensor_value
@@ -45,7 +46,7 @@ def _faked(kind: str, input: Tensor, scale: Tensor, zero_point: Tensor, quant_mi
     if quant_min > quant_max:
         raise RuntimeError("`quant_min` should be less than or equal to `quant_max`.")
     if input.dtype.category != dt.FLOAT:
-        raise NotImplementedError(f"\"fake_quantize_{kind}\" not implemented for '{input.dtype.short}'")
+        raise not_implemented(f"fake_quantize_{kind}", input.dtype)
     scale = scale.detach().to(dt.float32)
     return apply(FAKE_QUANTIZE, (input, scale, scale.reciprocal(), zero_point.detach()), (quant_min, quant_max, zero_point.dtype.is_floating_point, single))
 

@@ -5,6 +5,7 @@ import jax
 import numpy as np
 
 from .._core import dtype as dt
+from .._core.errors import not_implemented
 from .._core.registry import Op
 from .._core.rng_gamma import standard_gamma
 from .._public import FUNCTIONS
@@ -54,7 +55,7 @@ _DIRICHLET = Op("dirichlet", lambda xp, alpha, x: +x, shape=lambda a, s: (a.shap
 
 def _parameters(alpha: Tensor) -> np.ndarray:
     if alpha.dtype.category != dt.FLOAT:
-        raise NotImplementedError(f"\"gamma\" not implemented for '{alpha.dtype.short}'")
+        raise not_implemented("gamma", alpha.dtype)
     return alpha.detach()._host_array()
 
 

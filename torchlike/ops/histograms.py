@@ -9,6 +9,7 @@ import numpy as np
 from .._arguments import as_dim, as_dims, flag, real
 from .._core import dtype as dt
 from .._core import program
+from .._core.errors import not_implemented
 from .._core.registry import Op
 from .._core.rng_dtypes import cpp_type
 from .._kinds import combination
@@ -40,7 +41,7 @@ def bincount(input, weights: Tensor | None = None, minlength: int = 0) -> Tensor
     if minlength < 0:
         raise RuntimeError("minlength should be >= 0")
     if input.dtype.category >= dt.FLOAT:
-        raise NotImplementedError(f"\"bincount_cpu\" not implemented for '{input.dtype.short}'")
+        raise not_implemented("bincount_cpu", input.dtype)
     array = input._host_array()
     if array.ndim != 1 or (array.size and array.min() < 0):
         raise RuntimeError("bincount only supports 1-d non-negative integral inputs.")
@@ -107,7 +108,7 @@ def histc(input, bins: int = 100, min=0, max=0) -> Tensor:
         raise RuntimeError(f"torch.histogram(): bins must be > 0, but got {bins} for dimension 0")
     low, high = _checked_range("torch.histc", real(min, "histc", "min", 3, "Number"), real(max, "histc", "max", 4, "Number"))
     if not input.dtype.is_floating_point:
-        raise NotImplementedError(f"\"histogram_cpu\" not implemented for '{input.dtype.short}'")
+        raise not_implemented("histogram_cpu", input.dtype)
     if low == high:
         low, high = _data_range("torch.histc", input, _known(input), 1.0) if input.numel() else (low - 1, high + 1)
     return apply(_HISTC, (input, low, high), (int(bins),))
@@ -174,7 +175,7 @@ def _count(name: str, points: Tensor, edges: list, weight, density: bool) -> Ten
 
 def _need_float(input: Tensor) -> None:
     if input.dtype not in (dt.float32, dt.float64):
-        raise NotImplementedError(f"\"histogramdd\" not implemented for '{input.dtype.short}'")
+        raise not_implemented("histogramdd", input.dtype)
 
 
 def _same_dtype(input: Tensor, bins: list) -> None:
@@ -241,7 +242,7 @@ def count_nonzero(input, dim=None) -> Tensor:
 def aminmax(input, *, dim: int | None = None, keepdim: bool = False):
     """(min, max) along dim, or of all elements."""
     if input.dtype.is_complex:
-        raise NotImplementedError(f"\"aminmax_cpu\" not implemented for '{input.dtype.short}'")
+        raise not_implemented("aminmax_cpu", input.dtype)
     if dim is None:
         if not input.numel():
             raise RuntimeError(

@@ -10,7 +10,7 @@ from jax import lax
 from .._arguments import as_dims, flag, need_tensor
 from .._core import dtype as dt
 from .._core.derivative import Derivative
-from .._core.errors import class_name
+from .._core.errors import class_name, not_implemented
 from .._core.registry import Elementwise, Op
 from .._public import public
 from .._tensor import Tensor, apply
@@ -28,7 +28,7 @@ def _integers(name: str, kernel):
         input, other = operands(name, input, other, ())
         out = apply(op, (input, other))
         if out.dtype.category != dt.INT:
-            raise NotImplementedError(f"\"{name}_cpu\" not implemented for '{out.dtype.short}'")
+            raise not_implemented(f"{name}_cpu", out.dtype)
         return out
     f.__name__ = f.__qualname__ = name
     f.__doc__ = f"torch.{name}(input, other), for integers."
@@ -55,7 +55,7 @@ def hash_tensor(input, dim=(), *, keepdim: bool = False, mode: int = 0) -> Tenso
     if mode:
         raise RuntimeError(f"Unknown hash_tensor mode: {mode}")
     if input.dtype.is_complex:
-        raise NotImplementedError(f"\"xor_sum_cpu\" not implemented for '{input.dtype.short}'")
+        raise not_implemented("xor_sum_cpu", input.dtype)
     dims = as_dims(dim, input.ndim)
     if not input.numel() and dim in ((), []):
         raise RuntimeError("hash_tensor: Expected reduction dim to be specified for input.numel() == 0. Specify the reduction dim with the 'dim' argument.")
@@ -107,7 +107,7 @@ def ldexp(input, other: Tensor) -> Tensor:
     """input * 2 ** other."""
     input, other = operands("ldexp", input, other, ())
     if other.dtype is dt.bool_ and input.dtype.category == dt.FLOAT:
-        raise NotImplementedError("\"ldexp_cpu_exp\" not implemented for 'Bool'")
+        raise not_implemented("ldexp_cpu_exp", dt.bool_)
     return apply(_LDEXP, (input, other))
 
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from .._core import dtype as dt
 from .._core import program
-from .._core.errors import class_name
+from .._core.errors import class_name, not_implemented
 from .._core.layout import Layout, contiguous
 from .._core.registry import Op
 from .._exporting import state as exporting
@@ -47,7 +47,7 @@ def need_float(x: Tensor, name: str, kernel: str | None = None, low: bool = Fals
         raise RuntimeError(f"{name}: Expected a floating point or complex tensor as input. Got {x.dtype.short}")
     if not low and x.dtype.to_real().itemsize < 4:
         if kernel is not None:
-            raise NotImplementedError(f"\"{kernel}\" not implemented for '{x.dtype.short}'")
+            raise not_implemented(kernel, x.dtype)
         raise RuntimeError(f"{name}: Low precision dtypes not supported. Got {x.dtype.short}")
 
 

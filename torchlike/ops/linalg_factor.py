@@ -10,6 +10,7 @@ import numpy as np
 
 from .._core import dtype as dt
 from .._core.aval import broadcast_shapes
+from .._core.errors import not_implemented
 from .._core.grad_mode import mode
 from .._core.history import warn
 from .._core.registry import Op
@@ -117,7 +118,7 @@ def cholesky(input, upper: bool = False, *, out: Tensor | None = None) -> Tensor
          "torch.cholesky(A, upper=True) is torch.linalg.cholesky(A).mH.", once=True)
     need_square(input, "cholesky")
     if input.dtype.category < dt.FLOAT:
-        raise NotImplementedError(f"\"cholesky_cpu\" not implemented for '{input.dtype.short}'")
+        raise not_implemented("cholesky_cpu", input.dtype)
     made = _factored(input, upper, "cholesky", True)[0]
     return made if out is None else fill_out(out, made.contiguous(), name="cholesky")
 
@@ -310,7 +311,7 @@ def _lu_of(A, pivot: bool, name: str):
     if A.ndim < 2:
         raise RuntimeError(f"{name}: Expected tensor with 2 or more dimensions. Got size: {list(A.shape)} instead")
     if A.dtype.category < dt.FLOAT or A.dtype.to_real().itemsize < 4:
-        raise NotImplementedError(f"\"lu_cpu\" not implemented for '{A.dtype.short}'")
+        raise not_implemented("lu_cpu", A.dtype)
     if not pivot and A.device.type == "cpu":
         raise RuntimeError(f"{name.replace('torch.lu', 'linalg.lu')}: LU without pivoting is not implemented on the CPU")
     packed, pivots, info = apply(LU, (A,), (bool(pivot),))

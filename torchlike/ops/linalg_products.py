@@ -126,7 +126,7 @@ def linalg_cross(input, other, *, dim: int = -1) -> Tensor:
     if sizes != (3, 3):
         raise RuntimeError(f"linalg.cross: inputs dimension {dim} must have length 3. Got {sizes[0]} and {sizes[1]}")
     if input.dtype is dt.bool_:
-        raise NotImplementedError("\"cross\" not implemented for 'Bool'")
+        raise not_implemented("cross", dt.bool_)
     if input.dtype is not other.dtype:
         raise RuntimeError(f"expected scalar type {input.dtype.short} but found {other.dtype.short}")
     return apply(CROSS, (input, other), (d - input.ndim,))

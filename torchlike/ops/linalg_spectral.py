@@ -7,6 +7,7 @@ import operator
 import numpy as np
 
 from .._core import dtype as dt
+from .._core.errors import not_implemented
 from .._core.numpy_lax_linalg import eig_of
 from .._core.registry import Op
 from .._public import public, with_out
@@ -216,7 +217,7 @@ _linalg_eigh, _linalg_eig = (named_result(f"linalg_{n}", "eigenvalues", "eigenve
 def _eigh_checked(input: Tensor, UPLO: str, vectors: bool) -> list[Tensor]:
     need_square(input, "linalg.eigh")
     if input.dtype.to_real().itemsize < 4 or input.dtype.category < dt.FLOAT:
-        raise NotImplementedError(f"\"linalg_eigh_cpu\" not implemented for '{input.dtype.short}'")
+        raise not_implemented("linalg_eigh_cpu", input.dtype)
     if str(UPLO).upper() not in ("L", "U"):
         raise RuntimeError(f"Expected UPLO argument to be 'L' or 'U', but got {UPLO}")
     found = apply(EIGH, (input,), (UPLO.upper(),))

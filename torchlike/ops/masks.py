@@ -8,6 +8,7 @@ from .._arguments import as_dim
 from .._core import dtype as dt
 from .._core import program
 from .._core.aval import broadcast_shapes
+from .._core.errors import not_implemented
 from .._core.history import warn
 from .._core.registry import Op
 from .._public import named, public
@@ -213,7 +214,7 @@ def _repeated(repeats: Tensor, size: int | None) -> Tensor:
 
 def _counts(repeats: Tensor) -> np.ndarray:
     if repeats.dtype not in (dt.int64, dt.int32):
-        raise NotImplementedError(f"\"repeat_interleave_cpu\" not implemented for '{repeats.dtype.short}'")
+        raise not_implemented("repeat_interleave_cpu", repeats.dtype)
     counts = repeats._host_array().reshape(-1)
     if counts.size and counts.min() < 0:
         raise _negative()

@@ -12,7 +12,7 @@ from .._autocast import active as _autocast
 from .._core import dtype as dt
 from .._core.arrays import sum_to
 from .._core.aval import Aval, broadcast_shapes
-from .._core.errors import class_name
+from .._core.errors import class_name, not_implemented
 from .._core.halves import widened
 from .._core.history import warn
 from .._core.registry import Elementwise, Op
@@ -56,7 +56,7 @@ def turned(xp, x, plan):
 
 def _refuse_bools(a, b) -> None:
     if a.dtype is dt.bool_ and a.numel and b.numel:
-        raise NotImplementedError('"addmm_impl_cpu_" not implemented for \'Bool\'')
+        raise not_implemented("addmm_impl_cpu_", dt.bool_)
 
 
 def _matmul_shape(a, b):

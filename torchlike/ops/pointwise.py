@@ -9,7 +9,7 @@ from .._arguments import need_tensor, number
 from .._core import dtype as dt
 from .._core.aval import NUMBERS
 from .._core.derivative import Underivable
-from .._core.errors import class_name
+from .._core.errors import class_name, not_implemented
 from .._core.registry import OPS, Elementwise, Op
 from .._core.rng_dtypes import cpp_type
 from .._kinds import combination
@@ -64,7 +64,7 @@ def only(kernel: str, least: int = dt.BOOL, most: int = dt.COMPLEX) -> Callable[
     """`promote` of an operation whose kernel in torch takes only these categories of dtypes."""
     def kinds(common: dt.dtype) -> tuple:
         if not least <= common.category <= most:
-            raise NotImplementedError(f'"{kernel}" not implemented for \'{common.short}\'')
+            raise not_implemented(kernel, common)
         return common, common
     return kinds
 
@@ -335,7 +335,7 @@ def _exponent_vjp(xp, g, x, y, out):
 
 def _pow_kind(common: dt.dtype) -> tuple:
     if common is dt.bool_:
-        raise NotImplementedError("\"pow\" not implemented for 'Bool'")
+        raise not_implemented("pow", dt.bool_)
     return common, common
 
 
@@ -560,7 +560,7 @@ def addcmul(input, tensor1: Tensor, tensor2: Tensor, *, value=1) -> Tensor:
     need_tensor(input, "addcmul", "'input' (position 1)")
     value = _as_result(value, (input, tensor1, tensor2))
     if value is None:
-        raise NotImplementedError("\"addcmul_cpu_out\" not implemented for 'Bool'")
+        raise not_implemented("addcmul_cpu_out", dt.bool_)
     return apply(_ADDCMUL, (input, tensor1, tensor2, value))
 
 
@@ -580,7 +580,7 @@ def lerp(input, end: Tensor, weight) -> Tensor:
     if input.dtype is not end.dtype:
         raise RuntimeError(f"expected dtype {cpp_type(input.dtype.np)} for `end` but got dtype {cpp_type(end.dtype.np)}")
     if input.dtype.category < dt.FLOAT and not (isinstance(weight, Tensor) and weight.ndim and weight.dtype is not input.dtype):
-        raise NotImplementedError(f"\"lerp_kernel_{'tensor' if isinstance(weight, Tensor) else 'scalar'}\" not implemented for '{input.dtype.short}'")
+        raise not_implemented(f"lerp_kernel_{'tensor' if isinstance(weight, Tensor) else 'scalar'}", input.dtype)
     if isinstance(weight, Tensor):
         if weight.dtype is not input.dtype and weight.ndim:
             raise RuntimeError(f"expected dtype {cpp_type(input.dtype.np)} for `weight` but got dtype {cpp_type(weight.dtype.np)}")

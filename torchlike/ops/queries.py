@@ -9,7 +9,7 @@ from .._core import device as dev
 from .._core import dtype as dt
 from .._core import program
 from .._core.aval import NUMBERS, result_dtype
-from .._core.errors import class_name
+from .._core.errors import class_name, not_implemented
 from .._core.history import warn
 from .._core.registry import Elementwise
 from .._public import FUNCTIONS, MISSING, called, public
@@ -177,7 +177,7 @@ class iinfo:
     def dtype(self) -> str:
         """The type's name; NotImplementedError for quantized ones."""
         if self._type.is_quantized:
-            raise NotImplementedError(f"\"dtype\" not implemented for '{self._type.short}'")
+            raise not_implemented("dtype", self._type)
         return self._type.name
 
     def __repr__(self):

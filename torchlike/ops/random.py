@@ -12,7 +12,7 @@ from .._core import device as dev
 from .._core import dtype as dt
 from .._core import program, rng
 from .._core.aval import broadcast_shapes
-from .._core.errors import class_name
+from .._core.errors import class_name, not_implemented
 from .._core.grad_mode import mode
 from .._core.layout import is_contiguous, like, overlapping
 from .._core.registry import Op
@@ -103,7 +103,7 @@ def drawn(draw: Callable[[], np.ndarray], device, shape: tuple, kind: np.dtype) 
 def _floating(dtype, name: str) -> dt.dtype:
     d = dt.get_default_dtype() if dtype is None else _check_dtype(dtype)
     if d.category < dt.FLOAT:
-        raise NotImplementedError(f"\"{name}\" not implemented for '{d.short}'")
+        raise not_implemented(name, d)
     return d
 
 
@@ -260,7 +260,7 @@ def normal(mean=0.0, std=1.0, size=None, *, generator=None, out=None, dtype=None
 def _fill(self, draw, generator, kernel):
     self._check_write()
     if self.dtype.category < dt.FLOAT:
-        raise NotImplementedError(f"\"{kernel}\" not implemented for '{self.dtype.short}'")
+        raise not_implemented(kernel, self.dtype)
     if self.is_meta:  # no values, and no numbers drawn for them
         return self
     g, kind = _generator(generator), self.dtype.np
@@ -373,7 +373,7 @@ def bernoulli(input, p=None, *, generator=None, out=None) -> Tensor:
         p = plain_number(p)
         return input.detach().contiguous().clone().bernoulli_(p, generator=generator)
     if input.dtype.category == dt.INT:
-        raise NotImplementedError(f"\"bernoulli_tensor_cpu_p_\" not implemented for '{input.dtype.short}'")
+        raise not_implemented("bernoulli_tensor_cpu_p_", input.dtype)
     host = input.detach()._host_array()
     if host.size and not ((host >= 0) & (host <= 1)).all():
         raise RuntimeError("Expected p_in >= 0 && p_in <= 1 to be true, but got false.  (Could this error message be improved?  If so, please "

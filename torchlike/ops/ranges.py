@@ -12,7 +12,7 @@ from .._arguments import as_size, real, refuse_learnable
 from .._core import device as dev
 from .._core import dtype as dt
 from .._core.aval import broadcast_shapes
-from .._core.errors import class_name
+from .._core.errors import class_name, not_implemented
 from .._core.history import warn
 from .._core.layout import Layout, contiguous, is_dense
 from .._core.registry import Op, Plan, common_device
@@ -90,7 +90,7 @@ def _ends(name: str, start, end, steps, dtype):
                            f"{dtype.short}")
     dtype = _check_dtype(dtype)
     if dtype is dt.bool_:
-        raise NotImplementedError(f"\"{name}_cpu\" not implemented for 'Bool'")
+        raise not_implemented(f"{name}_cpu", dt.bool_)
     return *pair, steps, dtype
 
 

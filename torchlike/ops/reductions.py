@@ -12,7 +12,7 @@ from jax import numpy as jnp
 from .._arguments import as_dim, as_dims, flag
 from .._core import dtype as dt
 from .._core.arrays import cast
-from .._core.errors import class_name
+from .._core.errors import class_name, not_implemented
 from .._core.halves import widened
 from .._core.history import warn
 from .._core.registry import Op
@@ -236,12 +236,12 @@ def _extreme(name):
 
     def shape(a, dims, keepdim):
         if a.dtype.category == dt.COMPLEX:
-            raise NotImplementedError(f"\"{name}_values_cpu\" not implemented for '{a.dtype.short}'")
+            raise not_implemented(f"{name}_values_cpu", a.dtype)
         return reduced(a.shape, dims, keepdim), a.dtype
 
     def of_all(a, dims, keepdim):
         if a.dtype.category == dt.COMPLEX:
-            raise NotImplementedError(f"\"{name}_all\" not implemented for '{a.dtype.short}'")
+            raise not_implemented(f"{name}_all", a.dtype)
         return (), a.dtype
     op = Op("a" + name, kernel, shape=shape, vjp=_extreme_vjp)
 

@@ -15,7 +15,7 @@ from jax import numpy as jnp
 from .._arguments import as_dim, as_int, refuse_learnable
 from .._core import dtype as dt
 from .._core.arrays import cast
-from .._core.errors import class_name
+from .._core.errors import class_name, not_implemented
 from .._core.registry import Op
 from .._public import public
 from .._tensor import Tensor, apply
@@ -234,7 +234,7 @@ def cumsum(input, dim, *, dtype=None) -> Tensor:
 
 def _refuse_bool(name: str, input: Tensor, dtype) -> None:
     if dtype is dt.bool_ and input.ndim and input.numel():  # others have nothing to add
-        raise NotImplementedError(f"\"{name}_out_cpu\" not implemented for 'Bool'")
+        raise not_implemented(f"{name}_out_cpu", dt.bool_)
 
 
 @public(out=True)
@@ -256,7 +256,7 @@ def _in_place(f):
                 f"Bad in-place call: input tensor dtype {self.dtype.short} and output tensor dtype {dtype.short} should match"
             )
         if self.dtype is dt.bool_ and self.numel() and self.ndim:
-            raise NotImplementedError(f"\"{name}_out_cpu\" not implemented for 'Bool'")
+            raise not_implemented(f"{name}_out_cpu", dt.bool_)
         self._check_write()
         return write_into(self, f(self, dim, dtype=self.dtype))
 
@@ -310,7 +310,7 @@ def _running_extreme(name, largest):
 
     def f(input, dim: int):
         if input.dtype.is_complex:
-            raise NotImplementedError(f'"{name}_cpu" not implemented for \'{input.dtype.short}\'')
+            raise not_implemented(f"{name}_cpu", input.dtype)
         return made(*apply(op, (input,), (as_dim(dim, input.ndim),)))
 
     f.__name__ = f.__qualname__ = name
@@ -385,7 +385,7 @@ def logcumsumexp(input, dim: int) -> Tensor:
     """log(cumsum(exp(input))) along dim, without overflow."""
     d = as_dim(dim, input.ndim)
     if input.dtype.category < dt.FLOAT:
-        raise NotImplementedError(f"\"logcumsumexp_out_cpu\" not implemented for '{input.dtype.short}'")
+        raise not_implemented("logcumsumexp_out_cpu", input.dtype)
     return apply(_LOGCUMSUMEXP, (input,), (d,))
 
 

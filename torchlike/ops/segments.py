@@ -8,6 +8,7 @@ import numpy as np
 from .._arguments import as_dim
 from .._core import dtype as dt
 from .._core.arrays import cast
+from .._core.errors import not_implemented
 from .._core.registry import Op
 from .._public import FUNCTIONS, public
 from .._tensor import Tensor, apply, as_tensor_value
@@ -24,7 +25,7 @@ def _lengths(data: Tensor, lengths, offsets, axis: int, unsafe: bool) -> tuple[n
     if given is None:
         raise RuntimeError("segment_reduce(): Either lengths or offsets must be defined.")
     if given.dtype not in (dt.int32, dt.int64):
-        raise NotImplementedError(f"\"_segment_reduce_{word}_cpu_kernel1\" not implemented for '{given.dtype.short}'")
+        raise not_implemented(f"_segment_reduce_{word}_cpu_kernel1", given.dtype)
     if axis != given.ndim - 1:
         raise RuntimeError(f"segment_reduce(): Expected axis to be the last dimension of {word} but got {axis}.")
     host = given._host_array()
@@ -101,7 +102,7 @@ def segment_reduce(data: Tensor, reduce: str, *, lengths: Tensor | None = None, 
     axis = as_dim(axis, data.ndim)
     starts, counts = _lengths(data, lengths, offsets, axis, unsafe)
     if data.dtype.category != dt.FLOAT:
-        raise NotImplementedError(f"\"_segment_reduce_cpu\" not implemented for '{data.dtype.short}'")
+        raise not_implemented("_segment_reduce_cpu", data.dtype)
     batch, rest = data.shape[:axis], data.shape[axis + 1:]
     pieces = starts.shape[-1]
     longest = np.arange(max(int(counts.max(initial=0)), 1))

@@ -103,7 +103,7 @@ def _real(name: str, input: Tensor) -> None:
     if not isinstance(input, Tensor):
         raise TypeError(f"{name}(): argument 'input' (position 1) must be Tensor, not {class_name(input)}")
     if input.dtype.is_complex:
-        raise NotImplementedError(f"\"{name}\" not implemented for '{input.dtype.short}'")
+        raise not_implemented(name, input.dtype)
 
 
 def _checked_dim(input: Tensor, dim: int | None) -> int | None:

@@ -7,6 +7,7 @@ from jax import numpy as jnp
 from .._arguments import as_dim, as_dims, flag
 from .._core import dtype as dt
 from .._core.arrays import cast
+from .._core.errors import not_implemented
 from .._core.registry import Op
 from .._public import public
 from .._tensor import Tensor, apply
@@ -71,7 +72,7 @@ def _normalized(op, name):
             input = input.to(_check_dtype(dtype))
         a = input._value.aval
         if a.dtype.category != dt.FLOAT and a.numel:
-            raise NotImplementedError(f'"{name}_lastdim_kernel_impl" not implemented for \'{a.dtype.short}\'')
+            raise not_implemented(f"{name}_lastdim_kernel_impl", a.dtype)
         d = as_dim(dim, a.ndim)
         return apply(op, (input,), (d if a.ndim else None,))
     f.__name__ = f.__qualname__ = name

@@ -10,6 +10,7 @@ import numpy as np
 from .._arguments import as_int
 from .._core import dtype as dt
 from .._core.derivative import Underivable
+from .._core.errors import not_implemented
 from .._core.registry import Elementwise
 from .._public import public, with_out
 from .._tensor import Tensor, apply
@@ -37,7 +38,7 @@ def elementwise_function(name: str, kernel, *grads, parameters: str = "input", l
             raise TypeError(f"special_{name}(): argument '{parameters}' (position 1) must be Tensor, not {type(given[0]).__name__}")
         out = apply(op, given if len(given) == 1 else operands(f"special_{name}", *given))
         if not low and out.dtype.itemsize < 4 and out.device.type == "cpu":
-            raise NotImplementedError(f"\"{name}_cpu\" not implemented for '{out.dtype.short}'")
+            raise not_implemented(f"{name}_cpu", out.dtype)
         return out
     f = _TAKING[parameters](run)
     f.__name__, f.__qualname__ = f"special_{name}", f"special_{name}"

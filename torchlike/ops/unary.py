@@ -9,6 +9,7 @@ from jax.scipy import special as jax_special
 
 from .._arguments import real
 from .._core import dtype as dt
+from .._core.errors import not_implemented
 from .._core.numpy_erf import erf as numpy_erf
 from .._core.numpy_erf import erfinv as numpy_erfinv
 from .._core.registry import Elementwise
@@ -123,7 +124,7 @@ def _rounding(name, kernel, names=()):
     """Rounding keeps integers as they are."""
     def promote(common):
         if common is dt.bool_:
-            raise NotImplementedError(f'"{name}_vml_cpu" not implemented for \'Bool\'')
+            raise not_implemented(f"{name}_vml_cpu", dt.bool_)
         if common.is_complex:
             raise NotImplementedError(f"{name} is not supported for complex inputs")
         return common, common
@@ -132,7 +133,7 @@ def _rounding(name, kernel, names=()):
 
 def _fraction_of(common: dt.dtype):
     if common.category != dt.FLOAT:
-        raise NotImplementedError(f'"frac_cpu" not implemented for \'{common.short}\'')
+        raise not_implemented("frac_cpu", common)
     return common, common
 
 
@@ -156,7 +157,7 @@ def round(input, *, decimals: int = 0) -> Tensor:
     """To the nearest integer (half to even), or to `decimals` places."""
     kind = input.dtype
     if kind.is_complex or kind is dt.bool_ or (decimals and kind.category < dt.FLOAT):
-        raise NotImplementedError(f'"{"round_cpu" if decimals else "round_vml_cpu"}" not implemented for \'{kind.short}\'')
+        raise not_implemented("round_cpu" if decimals else "round_vml_cpu", kind)
     return apply(_ROUND_TO if decimals else _ROUND, (input,), (int(decimals),))
 
 
@@ -270,7 +271,7 @@ def _clipped(xp, x, eps):
 def logit(input, eps: float | None = None) -> Tensor:
     """log(x / (1 - x)), with x limited to [eps, 1 - eps]."""
     if input.dtype.is_complex:
-        raise NotImplementedError(f'"logit_cpu" not implemented for \'{input.dtype.short}\'')
+        raise not_implemented("logit_cpu", input.dtype)
     return apply(_LOGIT, (input,), (None if eps is None else real(eps, "logit", "eps", 2),))
 
 

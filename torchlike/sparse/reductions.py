@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from .._arguments import as_dims
-from .._core.errors import class_name
+from .._core.errors import class_name, not_implemented
 from .._core.grad_mode import mode
 from .._public import FUNCTIONS
 from .._tensor import Tensor
@@ -104,7 +104,7 @@ def _soft(input: Tensor, dim: int, dtype: Any, plain: Callable, formula: Callabl
     input = input.coalesce()
     x = input._entries if dtype is None else input._entries.to(dtype)
     if not x.is_floating_point():
-        raise NotImplementedError(f'"{plain.__name__}" not implemented for \'{x.dtype.short}\'')
+        raise not_implemented(plain.__name__, x.dtype)
     n = input.sparse_dim()
     name = "SparseSoftmax" if plain.__name__ == "softmax" else "SparseLogSoftmax"
     if d >= n:

@@ -6,7 +6,7 @@ from jax import lax
 
 from ..._arguments import as_size, number
 from ..._core import dtype as dt
-from ..._core.errors import class_name
+from ..._core.errors import class_name, not_implemented
 from ..._core.registry import Op
 from ..._public import public
 from ..._tensor import Tensor, apply
@@ -208,4 +208,4 @@ def _check_borders(input: Tensor, pad: tuple, pairs, mode: str, n: int) -> None:
     if min(shape) < 0:
         raise RuntimeError(f"Trying to create tensor with negative dimension {min(shape)}: {shape}")
     if input.dtype is dt.bool_:
-        raise NotImplementedError(f'"{"reflection" if mode == "reflect" else "replication"}_pad{n}d" not implemented for \'Bool\'')
+        raise not_implemented(f'{"reflection" if mode == "reflect" else "replication"}_pad{n}d', dt.bool_)
