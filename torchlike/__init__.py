@@ -4,17 +4,16 @@ import importlib as _importlib
 import math as _math
 import sys as _sys
 
-_collecting = _gc.isenabled()
+_collecting, _before = _gc.isenabled(), len(_gc.get_objects())
 _gc.disable()  # what an import makes stays: looking for garbage in it takes a quarter of the time
 try:
+    from ._core import garbage as _garbage
     from . import ops  # noqa: F401  (publishes functions and methods, and loads nearly everything; must come first)
     from . import _alias, _tensor_str, _tracebacks, version
     from . import _compile, accelerator, amp, autograd, backends, cuda, fft, jit, linalg, nn, optim, random, serialization, special, utils  # noqa: F401
 finally:
     if _collecting:
-        if not _gc.get_freeze_count():
-            _gc.freeze()
-            _gc.unfreeze()  # all into the oldest generation: the first collection would look at everything, a tenth of the import
+        _garbage.set_aside(_before)
         _gc.enable()
 from ._alias import install  # noqa: F401
 from ._checks import (_check, _check_index, _check_not_implemented, _check_tensor_all, _check_tensor_all_with, _check_type, _check_value,  # noqa: F401

@@ -21,6 +21,7 @@ from typing import Any
 
 import numpy as np
 
+from ._core.garbage import bring_back
 from ._core.rng import Generator
 from ._guarded import CONTAINERS, LONG, MISSING, PLAIN, content, held_by, identity, value_at
 from ._tensor import Tensor
@@ -114,6 +115,7 @@ class Watch:
     """Watches the calling thread inside of a `with` block."""
 
     def __init__(self, arguments: Any, functions: list[FunctionType]) -> None:
+        bring_back()
         self._freezes = gc.get_freeze_count() < _FROZEN
         self.ids = set() if self._freezes else set(map(id, gc.get_objects()))  # of objects that were there before; some may be gone, and others in their place
         self.old: dict[int, Any] = {}  # those that were there for certain

@@ -1,0 +1,32 @@
+"""What the import made and Python's garbage collector need not look at: it stays until the process ends.
+
+Of a full collection in a small program nearly all the time went to that (0.1 s each: JAX's, SciPy's and torchlike's functions and classes), and such
+collections come often, as a graph of differentiation is many objects that live for a while.
+"""
+from __future__ import annotations
+
+import gc
+
+MOST_BEFORE = 200_000  # objects of a young process: in one that has run for long, what is garbage later would stay among them
+_aside = 0  # objects that were set aside
+
+
+def set_aside(before: int) -> None:
+    """Keep all objects of now from the collector, if there were but a few before the import, and the program has not done so with some itself."""
+    global _aside
+    if gc.get_freeze_count():
+        return
+    gc.freeze()
+    if before < MOST_BEFORE:
+        _aside = gc.get_freeze_count()
+    else:
+        gc.unfreeze()  # all into the oldest generation: the first collection would look at everything, a tenth of the import
+
+
+def bring_back() -> None:
+    """Let the collector know them again: somebody is going to ask it which objects there are, or who holds one."""
+    global _aside
+    if _aside:
+        if gc.get_freeze_count() <= _aside:  # else the program has frozen more since
+            gc.unfreeze()
+        _aside = 0
