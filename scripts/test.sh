@@ -13,4 +13,4 @@ export OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1
 # once more with every operation run at once (the case table above compares both modes row by row already)
 cd tests
 TORCHLIKE_IMMEDIATE=1 ../.venv/bin/python -m pytest -n 2 --dist worksteal test_aliasing.py test_autograd*.py test_dtypes.py test_errors*.py test_func*.py test_nn_*.py \
-    test_optim.py test_overrides.py test_printing.py test_serialization.py test_tensor_types.py
+    test_optim.py test_over*.py test_parts.py test_printing.py test_program.py test_serialization.py test_tensor_types.py

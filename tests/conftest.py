@@ -53,9 +53,13 @@ def subject() -> Any:
 
 @pytest.fixture
 def recorded(monkeypatch):
-    """All operations are recorded, also those that other tests of this process made so usual that they would be computed at once."""
+    """All operations are recorded: where the tests run with each at once, too, and those that other tests of this process made so usual that they
+    would be computed at once."""
     from torchlike._core import program
-    monkeypatch.setattr(program.state, "whole", True)
+    with program.immediate(False):
+        monkeypatch.setattr(program.state, "whole", True)
+        yield
+        monkeypatch.setattr(program.state, "whole", False)
 
 
 @pytest.fixture(autouse=True)

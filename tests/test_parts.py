@@ -8,6 +8,7 @@ from torchlike._core import executor, history, parts, program
 from torchlike._core.registry import Op
 from torchlike._tensor import apply
 
+pytestmark = pytest.mark.usefixtures("recorded")
 WIDTH, ROWS = 48, 64
 
 

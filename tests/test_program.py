@@ -18,6 +18,8 @@ from torchlike._core import disk_cache, executor, history, mappings, program
 from torchlike._core.numbers import PATIENCE, Numbers
 from torchlike._core.registry import OPS
 
+recorded = pytest.mark.usefixtures("recorded")
+
 
 def train(steps: int = 6):
     torch.manual_seed(0)
@@ -40,6 +42,7 @@ def test_modes_and_tiers_agree():
             np.testing.assert_allclose(train(), want, rtol=1e-5)
 
 
+@recorded
 @pytest.mark.usefixtures("recorded")
 def test_a_loop_is_compiled_once_and_changing_numbers_do_not_recompile():
     x = torch.arange(12.0).repeat(400_000)  # small programs stay in NumPy
@@ -49,6 +52,7 @@ def test_a_loop_is_compiled_once_and_changing_numbers_do_not_recompile():
     np.testing.assert_allclose(got, [np.cos(np.arange(12.0, dtype=np.float32) * np.float32(0.5 + k)).mean() for k in range(24)], rtol=1e-4, atol=1e-5)
 
 
+@recorded
 @pytest.mark.parametrize("dtype", ["float32", "float64", "bfloat16"])
 @pytest.mark.usefixtures("recorded")
 def test_numbers_that_only_float32_reads_are_float32(dtype):
@@ -89,6 +93,7 @@ def test_numbers_that_come_again_and_again_are_moved_to_the_device():
     assert all(on_device()) and taken.take([0.5, 1e300], [7]) and np.isinf(taken.items[1])
 
 
+@recorded
 @pytest.mark.usefixtures("recorded")
 def test_the_first_step_is_the_same_program_as_the_others():
     model = torch.nn.Linear(4, 3)
@@ -106,6 +111,7 @@ def test_the_first_step_is_the_same_program_as_the_others():
     assert steps[1][1] is steps[2][1]  # the first one was let go
 
 
+@recorded
 @pytest.mark.usefixtures("recorded")
 def test_a_program_that_passes_leaves_nothing_behind():
     """It is known again nevertheless when it returns, and counts as seen then."""
@@ -185,6 +191,7 @@ def test_dead_results_are_not_outputs():
     assert len(info.executables[-1].live) == 1
 
 
+@recorded
 def test_executables_keep_no_source_lines():
     with program.tier("compiled"):
         torch.tensor([1.0, 2.0]).exp().add(0.5).tolist()
@@ -193,6 +200,7 @@ def test_executables_keep_no_source_lines():
     assert "exponential" in text and "op_name" not in text and "source_file" not in text
 
 
+@recorded
 def test_parameters_are_donated():
     with program.tier("compiled"):
         w = torch.zeros(1000)
@@ -218,6 +226,7 @@ def test_only_what_a_result_looks_into_is_kept_from_being_donated(at_once):
     assert x._current().shared and not w._current().shared
 
 
+@recorded
 @pytest.mark.parametrize("wrap", [lambda f: f, torch.compile], ids=["recorded", "compile"])
 def test_what_replaces_an_input_takes_its_buffer(wrap):
     """A parameter and its gradient have one shape; the buffers of Adam's inputs go to Adam's results, each to its own."""
@@ -254,6 +263,7 @@ def test_shape_errors_leave_the_recorder_usable():
     assert y.sum().item() == 6
 
 
+@recorded
 def test_failing_kernels_reach_only_what_depends_on_them():
     good, index = torch.arange(4.0) * 2, torch.arange(3) * 5
     bad = good[index]
@@ -262,6 +272,7 @@ def test_failing_kernels_reach_only_what_depends_on_them():
     assert good.tolist() == [0, 2, 4, 6]
 
 
+@recorded
 def test_ctrl_c_loses_nothing(monkeypatch):
     y = torch.ones(3) * 5
     with monkeypatch.context() as m:
@@ -346,6 +357,7 @@ def test_a_loop_over_positions_returns():
         assert made < 1500 * 15 / 3
 
 
+@recorded
 @pytest.mark.usefixtures("recorded")
 def test_explain_names_line_reason_and_change():
     for n in (3, 4):
@@ -389,6 +401,7 @@ def test_refused_allocation():
         torch.zeros(2**62, 2**10)
 
 
+@recorded
 def test_results_that_do_not_depend_on_a_failure_survive_a_second_sight():
     """Bound programs go on behind the first exception."""
     for _ in range(3):
@@ -459,6 +472,7 @@ def test_a_sequence_is_recorded_whole():
             assert v.array is None and torch.Tensor._of(v).tolist() == made.tolist()
 
 
+@recorded
 def test_a_backward_that_is_cut_by_length_keeps_what_is_needed(monkeypatch):
     """Recorded whole, all that it had made would be among the results of the program that ends in it."""
     monkeypatch.setattr(program, "LONGEST", 50)
@@ -646,6 +660,7 @@ def test_a_program_stays_itself_once_its_indices_are_arrays_of_jax(shown):
         table[:4][shown(places)]
 
 
+@recorded
 def test_what_nobody_holds_is_not_computed(monkeypatch):
     ran = []
     x = torch.arange(4.0)
@@ -663,6 +678,7 @@ def test_what_nobody_holds_is_not_computed(monkeypatch):
         assert len(ran) == 1
 
 
+@recorded
 def test_an_operation_whose_kernel_cannot_be_made_takes_only_what_depends_on_it(monkeypatch):
     from torchlike._core import registry
     x = torch.arange(3.0)
@@ -723,6 +739,7 @@ def scaled(x: torch.Tensor, numbers: list, shifts: list) -> torch.Tensor:
     return x
 
 
+@recorded
 @pytest.mark.parametrize("layers", [2, 20])  # numbers in two vectors; each an argument of its own
 def test_a_program_takes_any_numbers(layers):
     x = np.linspace(-1, 1, 8, dtype=np.float64)
