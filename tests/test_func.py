@@ -1,4 +1,5 @@
 """torch.func and torch.vmap against real torch: values, composition, what closures capture, in-place writes, errors."""
+import numpy as np
 import pytest
 from same import caught, same
 
@@ -222,6 +223,41 @@ def test_an_escaped_example_says_so():
     torchlike.vmap(lambda a: (kept.append(a * 2), a)[1])(torchlike.ones(2))
     with pytest.raises(RuntimeError, match="vmap that is over"):
         kept[0].tolist()
+
+
+def test_what_all_examples_share_may_be_kept(oracle):
+    """A module's counter and its table of angles, made in the first call and read in later ones, with and without vmap; the table has a gradient."""
+    def kept(torch):
+        class Angles(torch.nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.layer, self.table = torch.nn.Linear(4, 4), None
+                self.register_buffer("calls", torch.zeros((), dtype=torch.int64))
+
+            def forward(self, x):
+                self.calls = self.calls + 1
+                if self.table is None:
+                    self.table = (torch.arange(x.shape[0])[:, None] * torch.arange(4.0) * 0.5).cos() * self.layer.bias
+                return (self.layer(x) * self.table).sum()
+        torch.manual_seed(0)
+        model = Angles()
+        made = [torch.func.vmap(model)(torch.ones(2, 3, 4)), model(torch.ones(3, 4)), torch.func.vmap(model)(torch.ones(2, 3, 4))]
+        model.table.sum().backward()
+        inner = []
+        torch.func.vmap(lambda a: torch.func.vmap(lambda b: (inner.append(model.calls * 3), a + b)[1])(torch.ones(2)))(torch.ones(3))
+        return [t.tolist() for t in [*made, model.calls, model.layer.bias.grad, inner[0] + 1]]
+    for ours, theirs in zip(kept(torchlike), kept(oracle)):
+        np.testing.assert_allclose(ours, theirs, rtol=1e-5)
+
+
+def test_calls_leave_no_programs_behind():
+    from torchlike._core import executor
+    f = torchlike.vmap(torchlike.func.grad(lambda x: x.sin().sum()))
+    known = []
+    for _ in range(6):
+        f(torchlike.ones(3, 2)).tolist()
+        known.append(len(executor.infos))
+    assert known[-1] == known[2]
 
 
 def test_index_out_of_range_is_found():

@@ -162,7 +162,7 @@ class Captured:
         checks = [(_reference(ok, prog), error, None if found is None else _reference(found, prog)) for ok, error, found in prog.checks]
         outs = list(dict.fromkeys([*(ref for _, ref in written), *(ref for ok, _, found in checks for ref in (ok, found) if ref is not None)]))
         self.checks = [(outs.index(ok), error, None if found is None else outs.index(found)) for ok, error, found in checks]
-        steps = executor.ProgramInfo(prog.node, prog.device).steps
+        steps = executor.steps_to(prog.node)
         reads = _reads(steps, outs)
         self.inputs: list[tuple[str, Any]] = []
         for v in (prog.inputs[-1 - r] for r in reads):

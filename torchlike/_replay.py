@@ -133,12 +133,12 @@ class Replay:
         self.differentiable = [t for t in self.result_leaves if id(t) in outs and t._edge is not None
                                and all(node.saved is not None for node in reachable([t._edge]))]  # a backward inside may have freed some
         backward = self._trace_backward(shown, prog) if self.differentiable else None
-        info = executor.ProgramInfo(prog.node, prog.device)
-        steps = [s for s in info.steps if s.out < forward_end]
+        recorded = executor.steps_to(prog.node)
+        steps = [s for s in recorded if s.out < forward_end]
         wanted = list(dict.fromkeys([*(r for _, _, r in self.effects), *(r for _, _, r in self.gradients if r is not None), *outs.values(),
                                      *(_reference(v, prog) for check in checks for v in (check.ok, check.found) if v is not None)]))
         if backward is not None:
-            rest = [s for s in info.steps if s.out >= forward_end]
+            rest = [s for s in recorded if s.out >= forward_end]
             grads, placeholders = backward
             needs = _reads(rest, [g for g in grads if g is not None])
             self.saved = [r for r in needs if r not in placeholders]

@@ -191,7 +191,7 @@ def look_again(tensors: Iterable[Tensor]) -> None:
         if st is not None and st.host is not None:
             st.host.sync(st)
             t._refresh(st)  # also a view that last looked at its own memory alone
-        if st is None or not isinstance(st.value.ref, BaseException):
+        if st is None or st.value.array is not None or st.value.epoch is not None:
             t._current()
 
 

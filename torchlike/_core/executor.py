@@ -127,7 +127,6 @@ class ProgramInfo:
         self.foreign: set | None = None  # plans without a NumPy form
         self.refusal = ""  # why it cannot be compiled
         self.loop: tuple | None = None  # where in a loop it ended, once it ended by its length
-        infos.append(self)
 
     @property
     def steps(self) -> list[Step]:
@@ -155,11 +154,7 @@ class ProgramInfo:
         if self.read is not None:
             return self.read
         avals, flat = self.text or self.node.text()
-        steps, n = [], 0
-        for plan, refs in zip(flat[::2], flat[1::2]):
-            steps.append(Step(plan, refs, n))
-            n += len(plan.outs)
-        read = steps, list(avals)
+        read = _steps(flat), list(avals)
         if self.node is not None:
             self.read, self.text = read, None
         return read
@@ -189,7 +184,20 @@ class ProgramInfo:
             infos.remove(self)
 
 
-infos: list[ProgramInfo] = []
+def _steps(operations: Sequence) -> list[Step]:
+    steps, n = [], 0
+    for plan, refs in zip(operations[::2], operations[1::2]):
+        steps.append(Step(plan, refs, n))
+        n += len(plan.outs)
+    return steps
+
+
+def steps_to(node) -> list[Step]:
+    """The operations of the program that has come to a node of the trie."""
+    return _steps(node.text()[1])
+
+
+infos: list[ProgramInfo] = []  # of the programs that ran
 _once: dict[int, int] = {}  # signatures of programs that were let go: when they were seen
 
 
@@ -224,6 +232,7 @@ def run(prog, reason: str, divisible: bool = True) -> None:
     info = node.program_info
     if info is None:
         info = node.program_info = ProgramInfo(node, prog.device)
+        infos.append(info)
         if _once:
             info.recall()
     info.seen += 1

@@ -55,7 +55,7 @@ class Program:
             run_waiting()
             array = v.array
             if array is None:
-                raise_lost(v)
+                raise Ended(v)
         if isinstance(array, Tracer) or v.aval.device is _device.META:
             raise RunsNow
         return self.enter(v)
@@ -122,6 +122,10 @@ class RunsNow(Exception):
     """An operation on tracers or meta tensors: it is not recorded but done at once."""
 
 
+class Ended(Exception):
+    """An operation on a value whose program is over."""
+
+
 class OtherDevice(Exception):
     """An operation on another device than the current program's."""
 
@@ -184,6 +188,9 @@ def record(op: Op, values: list, statics: tuple):
         except OtherDevice:
             flush("device change")
             return record(op, _moved(op, values), statics)
+        except Ended as error:
+            recall(*error.args)
+            return record(op, values, statics)
         except OverflowError:
             return record(op, _signed(op, values), statics)
         try:
@@ -305,7 +312,7 @@ def record_all(sequence: Sequence, values: list) -> list[Value] | None:
                 else:
                     refs.append(_number_kind(v, cls))
                     numbers = True
-        except (RunsNow, OtherDevice, OverflowError):
+        except (RunsNow, OtherDevice, Ended, OverflowError):
             return None
         start, n, key = prog.node, len(prog.results), tuple(refs)
         known = None if start.others is None else start.others.get(key)
@@ -429,8 +436,17 @@ def concrete(v: Value):
         array = v.array
         if array is None:
             raise_failed_checks()
-            raise_lost(v)
+            return recall(v)
     return array
+
+
+def recall(v: Value):
+    """The array of a value whose program is over; its error, where it cannot be computed again."""
+    again = getattr(v.ref, "again", None)
+    if again is None:
+        raise_lost(v)
+    v.array, v.epoch, v.ref = concrete(again()), None, None
+    return v.array
 
 
 def check(ok: Value, error: Callable[..., Exception], found: Value | None = None) -> None:

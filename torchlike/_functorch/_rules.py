@@ -46,7 +46,7 @@ def evaluated(trace: Trace, tensors: list[Tensor]) -> list[tuple[Tensor, int | N
         else:
             found[id(t)] = t, None
     if pending:
-        steps = executor.ProgramInfo(trace.node, trace.device).steps
+        steps = executor.steps_to(trace.node)
         refs = [t._current().ref for t in pending]
         waiting = list(pending)
         shared = [t for t, mixed in zip(pending, _batched(trace, steps, refs)) if not mixed and not (mode.enabled and t.requires_grad)]

@@ -11,8 +11,8 @@ import sys
 import weakref
 from collections.abc import Iterator
 
-from .._core import program
-from .._core.aval import Aval, aval
+from .._core import executor, program
+from .._core.aval import COMPLEX, FLOAT, INT, Aval, aval
 from .._core.grad_mode import mode
 from .._core.graph import Node
 from .._core.layout import Layout, contiguous, example
@@ -67,8 +67,14 @@ class Boundary(Node):
         return self.value.aval
 
     def apply(self, grads: list, create_graph: bool) -> list:
+        if self.edges:
+            return grads
         raise RuntimeError("backward() called inside a functorch transform. This is not supported, please use functorch.grad or functorch.vjp instead or call "
                            "backward() outside of functorch transforms.")
+
+    def open(self) -> None:
+        """The call is over: what somebody kept of its graph leads on."""
+        self.edges, self.needs = (self.outer,), (True,)
 
     def tensor(self) -> Tensor:
         """A tensor whose gradient is the gradient at this boundary."""
@@ -106,6 +112,39 @@ class Lost(RuntimeError):
     def __init__(self, place: Placeholder, level: int, size: int):
         super().__init__(LOST)
         self.place, self.level, self.size = place, level, size
+
+
+class Gone:
+    """How to come by a value that was made in a call of vmap, once that is over: one that all examples shared, as a counter or a table of angles that a
+    module keeps, is computed again from what it was made of (where the call's program came to, its inputs and numbers, and which inputs differed)."""
+
+    __slots__ = ("made_of", "number")
+
+    def __init__(self, made_of: tuple, number: int):
+        self.made_of, self.number = made_of, number
+
+    def again(self) -> Value:
+        """The value in the program that is recorded now; RuntimeError where each example had its own."""
+        node, inputs, floats, ints, differing = self.made_of
+        steps, needed = executor.steps_to(node), {self.number}
+        for s in reversed(steps):
+            if not needed.isdisjoint(range(s.out, s.out + len(s.plan.outs))):
+                needed.update(r for r in s.refs if r.__class__ is int)
+        if any(~r in differing for r in needed):
+            raise RuntimeError(LOST)
+        found: dict[int, Value] = {r: inputs[~r] for r in needed if r < 0}
+        coming = {FLOAT: iter(floats), INT: iter(ints)}
+
+        def number(kind):
+            if kind is COMPLEX:
+                return complex(next(coming[FLOAT]), next(coming[FLOAT]))
+            return next(coming[FLOAT]) if kind is FLOAT else next(coming[INT]) if kind is INT else next(coming[INT]) != 0
+        for s in steps:
+            values = [found.get(r) if r.__class__ is int else r if r is None else number(r) for r in s.refs]
+            made = range(s.out, s.out + len(s.plan.outs))
+            if not needed.isdisjoint(made):
+                found.update(zip(made, program.record(s.plan.op, values, s.plan.statics)[1]))
+        return found[self.number]
 
 
 class Trace(program.Program):
@@ -213,7 +252,7 @@ class Trace(program.Program):
         """Forget what was recorded since."""
         self.node, self.device, n_results, n_inputs, n_known, *_ = position
         self._give_back(self.known[n_known:])
-        _lose(self, [*self.results[n_results:], *self.inputs[n_inputs:]])
+        self._lose([*self.results[n_results:], *self.inputs[n_inputs:]], None)
         for held, n in zip(self._held(), position[2:]):
             del held[n:]
         self.needs = {out: needs for out, needs in self.needs.items() if out < n_results}
@@ -359,22 +398,25 @@ class Trace(program.Program):
         return found
 
     def close(self) -> None:
-        """Forget what the values of outside were here; values made here are lost to whoever kept them."""
+        """Forget what the values of outside were here; values made here are lost to whoever kept them, but for what all examples shared."""
         for t in (ref() for ref in self.stale):
             if t is not None:
                 t._seen = t._storage.version - 1
                 if t._edge in self.nodes:  # a node of this call; the view makes another when it looks
                     t._several = None
         self._give_back(self.known)
-        _lose(self, [*self.results, *(p.value for p in self.placeholders.values())])
+        for boundary in self.boundaries.values():
+            boundary.open()
+        differing = {k for k, v in enumerate(self.inputs) if k in self.placeholders or id(v) in self.stacked}
+        self._lose([*self.results, *(p.value for p in self.placeholders.values())], (self.node, self.inputs, self.floats, self.ints, differing))
 
-
-def _lose(trace: Trace, values: list) -> None:
-    """Values that were made in a trace say so when they are asked for."""
-    for v in values:
-        if v is not None and v.epoch is trace and v.array is None:
-            place = trace.placeholders.get(-1 - v.ref)
-            v.epoch, v.ref = None, RuntimeError(LOST) if place is None else Lost(place, trace.level, trace.size)
+    def _lose(self, values: list, made_of: tuple | None) -> None:
+        """Values that were made here say so when they are asked for."""
+        for v in values:
+            if v is not None and v.epoch is self and v.array is None:
+                place = self.placeholders.get(-1 - v.ref)
+                v.epoch, v.ref = None, (Lost(place, self.level, self.size) if place is not None else
+                                        RuntimeError(LOST) if made_of is None else Gone(made_of, v.ref))
 
 
 def _swap(new: tuple) -> tuple:

@@ -179,7 +179,7 @@ def _mapped_over(trace: Any, ref: Any) -> bool:
     reached = [{-1 - ref}]
     if ref >= 0:
         reached = []
-        for s in executor.ProgramInfo(trace.node, trace.device).steps:
+        for s in executor.steps_to(trace.node):
             inputs = set().union(*(reached[r] if r >= 0 else {-1 - r} for r in s.refs if r.__class__ is int))
             reached.extend([inputs] * len(s.plan.outs))
     found = reached[ref] if ref >= 0 else reached[0]
@@ -325,8 +325,8 @@ class _Call:
         n_numbers = len(trace.floats), len(trace.ints)
         grads, marks = _backward(trace, tensors) if mode.enabled else ([], [])
         marked = [-1 - _reference(m, trace) for m in marks]
-        info = executor.ProgramInfo(trace.node, trace.device)
-        batched = _batched(trace, info.steps, outs)
+        steps = executor.steps_to(trace.node)
+        batched = _batched(trace, steps, outs)
         self.spread = batched
         self._refuse(batched)
         self.inputs, axes, positions, given = [], [], [], {}
@@ -353,7 +353,7 @@ class _Call:
         key = (trace.node, tuple(axes), tuple(outs), tuple(sorted(grad_refs.items())), tuple(marked), forward_end, n_numbers,
                tuple(sorted(trace.needs.items())) if grads else ())
         avals = [_aval(trace, r) for r in outs]
-        self.op = mapped(key, lambda: Mapped(name, info.steps, forward_end, trace.needs, axes, outs, batched, avals, grad_refs, marked,
+        self.op = mapped(key, lambda: Mapped(name, steps, forward_end, trace.needs, axes, outs, batched, avals, grad_refs, marked,
                                               positions))
 
     def _add_tangents(self, i: int, t: Tensor) -> None:
