@@ -14,6 +14,7 @@ from ..._core.layout import like
 from ..._core.registry import Op
 from ..._tensor import Tensor, apply, as_tensor_value
 from ...ops.random import default_generator, drawn
+from . import attention_host
 from .common import need, not_implemented
 from .sdp_backends import SDPBackend, allows_fused, allows_math, is_allowed
 
@@ -74,6 +75,8 @@ def _weights(xp, q, k, mask, scale, causal):
 
 def _attention(xp, q, k, v, mask, drop, keep_scale, scale, causal):
     groups = _groups(q, k)
+    if xp is np and attention_host.pays(q, k):
+        return attention_host.forward(q, k, v, mask, drop, keep_scale, scale, causal, groups)
     k, v = _spread(xp, k, groups), _spread(xp, v, groups)
     p = _weights(xp, q, k, mask, scale, causal)
     if drop is not None:
@@ -83,6 +86,10 @@ def _attention(xp, q, k, v, mask, drop, keep_scale, scale, causal):
 
 def _attention_vjp(xp, g, q, k, v, mask, drop, keep_scale, scale, causal, needs):
     groups, k_shape, v_shape = _groups(q, k), k.shape, v.shape
+    if xp is np and attention_host.pays(q, k):
+        gq, gk, gv, gm = attention_host.backward(g, q, k, v, mask, drop, keep_scale, scale, causal, groups, needs)
+        gk, gv = (None if x is None else _gathered(np, x, shape, groups) for x, shape in ((gk, k_shape), (gv, v_shape)))
+        return None if gq is None else sum_to(np, gq, q.shape), gk, gv, None if gm is None else sum_to(np, gm, mask.shape), None, None
     k, v = _spread(xp, k, groups), _spread(xp, v, groups)
     p = _weights(xp, q, k, mask, scale, causal)
     g, qw, kw, vw = _wide(g), _wide(q), _wide(k), _wide(v)
