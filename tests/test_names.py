@@ -31,6 +31,7 @@ def told(call):
 
 SAME = [
     "torch.return_types.max((1, 2)), torch.return_types.max([1, 2])[1]", "torch.return_types.max((1,))", "torch.return_types.max(3)", "torch.return_types.max()",
+    "[(r.n_fields, type(r).n_sequence_fields, r.n_unnamed_fields) for r in (torch.eye(2).min(0), torch.linalg.svd(torch.eye(2)))]",
     "type(torch.linalg.slogdet(torch.eye(2)))(x for x in (1, 2))", "type(torch.svd(torch.eye(2)))((1, 2, 3)).U",
     "torch.get_autocast_cpu_dtype()", "torch.is_autocast_cpu_enabled()", "torch.get_autocast_gpu_dtype()", "torch.get_device_module().__name__",
     "torch.get_device_module('cuda').__name__", "torch.get_device_module('meta')", "torch.get_device_module(3)", "torch.legacy_contiguous_format",

@@ -6,6 +6,7 @@ import torch as oracle
 
 import torchlike as torch
 from torchlike._core import program
+from torchlike.nn._functional import grid as grid_file
 
 SIZES = [(40, 52, 20, 30), (31, 33, 45, 16), (60, 50, 7, 50)]
 
@@ -105,6 +106,24 @@ def test_few_points_of_large_images(mode, padding, shape, points):
             made.append((out.detach().numpy(), given.grad.numpy()))
     for ours, theirs in zip(*made):
         np.testing.assert_allclose(ours, theirs, rtol=2e-4, atol=2e-5)
+
+
+@pytest.mark.parametrize("mode", ["bilinear", "nearest", "bicubic"])
+@pytest.mark.parametrize("shape, points", [((2, 3, 9, 11), (13, 10)), ((1, 1, 5, 6, 7), (4, 8, 6)), ((2, 2, 40, 50), (3, 7))])
+def test_some_outputs_at_a_time(mode, shape, points, monkeypatch):
+    """The NumPy tier takes places and weights of few outputs at once; a grid that a batch shares is one of channels."""
+    sizes = []
+    monkeypatch.setattr(grid_file, "_BLOCK", 16)
+    corners = grid_file._corners
+    monkeypatch.setattr(grid_file, "_corners", lambda xp, positions, *how: (sizes.append(positions.shape[1]), corners(xp, positions, *how))[1])
+    rng = np.random.default_rng(0)
+    x, grid = rng.standard_normal(shape).astype(np.float32), rng.uniform(-1.3, 1.3, (1, *points, len(shape) - 2)).astype(np.float32)
+    for batch in (1, shape[0]):
+        mine = "bilinear" if len(shape) == 5 and mode == "bicubic" else mode
+        out = [m.nn.functional.grid_sample(m.from_numpy(x[:batch]), m.from_numpy(grid).expand(batch, *grid.shape[1:]), mine, align_corners=False)
+               for m in (torch, oracle)]
+        np.testing.assert_allclose(out[0].numpy(), out[1].numpy(), rtol=2e-4, atol=2e-5)
+    assert max(sizes) == 16 and sum(sizes) == 2 * np.prod(points)
 
 
 def test_what_stands_for_a_size():

@@ -220,6 +220,21 @@ def test_plain_method_warns(torch):
 
 
 @same
+def test_batches(torch):
+    """A loader's batches are of the samples' class, which is told of `stack` where it takes over."""
+    S, _ = _classes(torch)
+    told = []
+
+    class Told(torch.Tensor):
+        @classmethod
+        def __torch_function__(cls, func, types, args=(), kwargs=None):
+            told.append(func is torch.stack)
+            return super().__torch_function__(func, types, args, kwargs)
+    data = import_module(torch.__name__ + ".utils.data")
+    return [_name(batch["x"]) for C in (S, Told) for batch in data.DataLoader([{"x": torch.ones(2).as_subclass(C)} for _ in range(4)], 2)], any(told)
+
+
+@same
 def test_operator_of_an_alias(torch):
     """What a dispatch mode sees, and that torch.compile, vmap and derivatives go through it."""
     S, _ = _classes(torch)

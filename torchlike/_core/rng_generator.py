@@ -11,6 +11,7 @@ import threading
 from collections.abc import Iterator
 
 import numpy as np
+from numpy.random.bit_generator import ISeedSequence
 
 DEFAULT_SEED = 67280421310721
 STATE_BYTES = 5056
@@ -53,6 +54,13 @@ def _checked_seed(seed: int) -> int:
     return seed % 2**64
 
 
+class _Unseeded(ISeedSequence):
+    """For an engine that is seeded right after it is made: NumPy mixes its own seeds, and takes them word by word, a hundred times as long as seeding."""
+
+    def generate_state(self, n_words: int, dtype: type = np.uint32) -> list[int]:
+        return [0] * n_words
+
+
 class Generator:
     """A stream of 32-bit words plus the one normal sample kept back by Box-Muller; every method is thread safe.
 
@@ -66,7 +74,7 @@ class Generator:
     def __init__(self, device: str = "cpu") -> None:
         self.device = device
         self.lock = threading.RLock()
-        self._bits = np.random.MT19937(0)
+        self._bits = np.random.MT19937(_Unseeded())
         self._bulk = np.random.RandomState(self._bits)
         self.next_normal: float | None = None
         self._next_float_normal: tuple[float, int] = (0.0, 0)

@@ -87,6 +87,10 @@ def affine_grid(theta: Tensor, size, align_corners: bool | None = None) -> Tenso
     return affine_grid_generator(theta, size, align_corners)
 
 
+_BLOCK = 1 << 14  # outputs whose places and weights stay in the cache
+_TAPS = {"nearest": 1, "bilinear": 2, "bicubic": 4}  # places along one dimension
+
+
 # -- grid_sample -------------------------------------------------------------------------------------------------------------
 
 
@@ -130,9 +134,8 @@ def _taps(xp, at, n, mode, padding, align):
     return [(floor, 1 - part), (floor + 1, part)]
 
 
-def _corners(xp, grid, shape, mode, padding, align) -> list[tuple]:
+def _corners(xp, positions, shape, mode, padding, align) -> list[tuple]:
     """What each output is a sum of: (place among the input's pixels, or behind them where it is outside; weight), arrays (N, outputs)."""
-    positions = wide(grid).reshape(grid.shape[0], -1, grid.shape[-1])
     sets = []
     for d, n in enumerate(shape):
         taps = _taps(xp, _unnormalized(xp, positions[..., len(shape) - 1 - d], n, align), n, mode, padding, align)
@@ -151,23 +154,40 @@ def _sample(xp, x, grid, mode, padding, align):
     n, channels, outputs = *x.shape[:2], grid.shape[1:-1]
     if not n * channels * math.prod(outputs):
         return xp.zeros((n, channels, *outputs), x.dtype)
-    once = xp is np and n > 1 and grid.strides[0] == 0  # one grid for a batch: as if its images were channels
-    if once:
-        x, grid = x.reshape(1, -1, *x.shape[2:]), grid[:1]
-    corners = _corners(xp, grid, x.shape[2:], mode, padding, align)
-    if xp is np and 2 * len(corners) * corners[0][0].shape[1] < math.prod(x.shape[2:]):
-        return _picked(wide(x).reshape(*x.shape[:2], -1), corners).reshape(n, channels, *outputs).astype(x.dtype)
-    pixels = xp.moveaxis(wide(x).reshape(*x.shape[:2], -1), 1, 2)
-    pixels = xp.concatenate([pixels, xp.zeros_like(pixels[:, :1])], 1)
-    if xp is np and mode != "nearest":
-        total = np.stack([_weighted(rows, [(at[k], w[k]) for at, w in corners]) for k, rows in enumerate(pixels)])
-    else:
-        total = None
-        for at, w in corners:
-            part = xp.take_along_axis(pixels, at[..., None], 1)
-            part = part if w is None else part * w[..., None]
-            total = part if total is None else total + part
+    positions, how = wide(grid).reshape(grid.shape[0], -1, grid.shape[-1]), (x.shape[2:], mode, padding, align)
+    if xp is np:
+        if n > 1 and grid.strides[0] == 0:  # one grid for a batch: as if its images were channels
+            x, positions = x.reshape(1, -1, *x.shape[2:]), positions[:1]
+        return _sampled(x, positions, *how).reshape(n, channels, *outputs)
+    pixels, total = _pixels(xp, x), None
+    for at, w in _corners(xp, positions, *how):
+        part = xp.take_along_axis(pixels, at[..., None], 1)
+        part = part if w is None else part * w[..., None]
+        total = part if total is None else total + part
     return xp.moveaxis(total, 2, 1).reshape(n, channels, *outputs).astype(x.dtype)
+
+
+def _pixels(xp, x):
+    """(N, pixels, channels), one of zeros behind them."""
+    pixels = xp.moveaxis(wide(x).reshape(*x.shape[:2], -1), 1, 2)
+    return xp.concatenate([pixels, xp.zeros_like(pixels[:, :1])], 1)
+
+
+def _sampled(x: np.ndarray, positions: np.ndarray, shape: tuple, mode: str, padding: str, align: bool) -> np.ndarray:
+    """(N, C, outputs) in NumPy, some outputs at a time: places and weights take many times the memory of the results."""
+    count, corners = positions.shape[1], _TAPS[mode] ** len(shape)
+    few = 2 * corners * count < math.prod(shape)
+    pixels = wide(x).reshape(*x.shape[:2], -1) if few else np.ascontiguousarray(_pixels(np, x))
+    made = np.empty((*x.shape[:2], count), x.dtype)
+    for start in range(0, count, _BLOCK):
+        found = _corners(np, positions[:, start : start + _BLOCK], shape, mode, padding, align)
+        if few:
+            made[..., start : start + _BLOCK] = _picked(pixels, found)
+            continue
+        for k, rows in enumerate(pixels):
+            part = rows.take(found[0][0][k], 0) if mode == "nearest" else _weighted(rows, [(at[k], w[k]) for at, w in found])
+            made[k, :, start : start + _BLOCK] = part.T
+    return made
 
 
 def _picked(images: np.ndarray, corners: list[tuple]) -> np.ndarray:

@@ -12,7 +12,6 @@ import numpy as np
 from torchlike._core.dtype import float64
 from torchlike._tensor import Tensor, as_tensor_value
 from torchlike.ops.from_data import as_tensor, tensor
-from torchlike.ops.joining import stack
 
 __all__ = ["collate", "default_collate", "default_collate_fn_map", "default_convert"]
 
@@ -95,7 +94,8 @@ def collate(batch: list, *, collate_fn_map: dict | None = None) -> Any:
 
 
 def collate_tensor_fn(batch: list, *, collate_fn_map: dict | None = None) -> Tensor:
-    return stack(batch, 0)
+    import torchlike as torch  # the public function, which classes of tensors take over, is above
+    return torch.stack(batch, 0)
 
 
 def collate_numpy_array_fn(batch: list, *, collate_fn_map: dict | None = None) -> Tensor:
