@@ -9,7 +9,8 @@ import pytest
 import torch as real
 
 import torchlike
-from torchlike._core import history
+from torchlike._core import executor, history
+from torchlike._core.program import tier
 from torchlike._replay import Replay
 from torchlike._tracing import Before, CallCapture, objects_of, tensor_classes
 from torchlike.utils._pytree import register_pytree_node
@@ -510,3 +511,26 @@ def test_explained():
     assert torchlike._dynamo.explain(module)(torchlike.ones(4, 3)).graph_break_count == 0
     with pytest.warns(FutureWarning, match="deprecated"):
         assert torchlike._dynamo.explain(whole, x).graph_count == 1
+
+
+def test_what_is_gone_leaves_no_executables():
+    """A notebook's cell that builds a model and compiles its step, run again and again."""
+    def cell():
+        layer = torchlike.nn.Linear(3, 2)
+        optimizer = torchlike.optim.Adam(layer.parameters())
+
+        @torchlike.compile
+        def step():
+            optimizer.zero_grad()
+            loss = layer(torchlike.ones(4, 3)).sum()
+            loss.backward()
+            optimizer.step()
+            return loss
+        return [step().item() for _ in range(4)]
+    counts = []
+    with tier("compiled"):
+        for _ in range(5):
+            cell()
+            gc.collect()
+            counts.append((len(executor.infos), sum(len(info.executables) for info in executor.infos)))
+    assert counts[-1] == counts[2]

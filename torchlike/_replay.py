@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import itertools
 import operator
+import weakref
 from collections.abc import Sequence
 from typing import Any
 
@@ -169,6 +170,7 @@ class Replay:
         self.effects = [(kind, x, self.position[r]) for kind, x, r in self.effects]
         self.gradients = [(t, g, None if r is None else self.position[r]) for t, g, r in self.gradients]
         self._find_outside()
+        weakref.finalize(self, executor.retire, [self.forward] if backward is None else [self.forward, self.backward]).atexit = False
         self.end: program.Node | None = None  # where the program ends that is a replay and nothing else
         number = {id(t): k for k, t in enumerate(self.differentiable)}
         self.results = [("value", outs[id(t)], (t, number.get(id(t)))) if isinstance(t, Tensor) and id(t) in outs else self._given(t, leaves, before, sources)

@@ -29,7 +29,7 @@ from . import allocator, costs, disk_cache, history, host, mappings, parts
 from .aval import COMPLEX, FLOAT, Aval
 from .executable import Executable, Step, build
 from .interrupts import Uninterrupted
-from .registry import OPS
+from .registry import OPS, Op
 from .value import Value
 
 MOST_NODES = 400_000  # records kept in the trie; about 300 bytes each
@@ -42,6 +42,7 @@ LARGE_WORK = 1e5  # from which a program's arrays are worth keeping their memory
 LASTS = 3  # a loop is expected to go on for so many times as long as it has run; see benchmarks/compile_when.py
 NOTED = 20  # a program that lost less than this part of its compilation is not worth a file that says so
 MOST_NOTES = 64  # such files of one process
+MOST_RETIRED = 256  # operations that nobody can record any more until their programs are let go
 LENT = 8  # runs of an executable with copies of what it takes over, before another is compiled that does not
 SETTLED = 4  # programs after a compilation until memory is tidied again
 COUNTED = 2000  # operations compiled until the process's memory mappings are counted: each takes about two
@@ -219,6 +220,8 @@ def _distance(info: ProgramInfo, programs: int) -> int:
 
 def _tick(info: ProgramInfo) -> None:
     options.clock += 1
+    if len(_retired) > MOST_RETIRED:
+        _forget_retired(info)
     options.works.append(info.work)
     if options.clock == options.settled:
         allocator.give_back()
@@ -434,7 +437,35 @@ def _lend(inputs: list[Value], taken: frozenset[int]) -> None:
             inputs[i] = Value(inputs[i].aval, jax.numpy.copy(inputs[i].array))
 
 
+_retired: list[Op] = []
+
+
+def retire(ops: Sequence[Op]) -> None:
+    """Nobody can record these any more: what is known of their programs is let go with the next compilation, or once they are many."""
+    _retired.extend(ops)
+
+
+def _forget_retired(but: ProgramInfo) -> None:
+    gone = set()
+    while _retired:  # a garbage collection may add some
+        gone.add(_retired.pop())
+    for op in gone:
+        OPS.pop(op.name, None)
+    old = [info for info in infos if info is not but and not gone.isdisjoint([plan.op for plan in info.operations()[0]])]
+    for info in old:
+        info.executables.clear()
+        info.chosen.clear()
+        info.hosts.clear()
+        if info.node is not None:
+            info.node.program_info = None
+        infos.remove(info)
+    if old:
+        gc.collect()  # JAX's executables are in cycles
+
+
 def _add(info: ProgramInfo, exe: Executable) -> None:
+    if _retired:
+        _forget_retired(info)
     options.loaded += MAPPED + len(info.steps)
     if options.loaded >= COUNTED:
         options.loaded = 0

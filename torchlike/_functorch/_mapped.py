@@ -6,9 +6,9 @@ import itertools
 import jax
 import jax.numpy as jnp
 
-from .._core import executable
+from .._core import executable, executor
 from .._core.aval import BOOL, COMPLEX, FLOAT, INT
-from .._core.registry import OPS, Op
+from .._core.registry import Op
 
 MOST = 512  # operations kept for calls that return
 _count = itertools.count()
@@ -131,7 +131,6 @@ def mapped(key: tuple, make) -> Mapped:
     if op is None:
         op = make()
         if len(_known) >= MOST:
-            oldest = _known.pop(next(iter(_known)))
-            OPS.pop(oldest.name, None)
+            executor.retire([_known.pop(next(iter(_known)))])
     _known[key] = op
     return op
