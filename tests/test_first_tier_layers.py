@@ -3,7 +3,7 @@ import numpy as np
 import pytest
 from test_conv_cpu import CASES, results
 
-from torchlike._core import numpy_lax, program
+from torchlike._core import numpy_lax, program, registry
 from torchlike.nn._functional import batch_norm_host, conv_channels, conv_host, windows
 from torchlike.optim import _rules
 
@@ -45,6 +45,35 @@ def test_convolutions(oracle, subject, room, monkeypatch):
             np.testing.assert_allclose(b, a, rtol=1e-10, atol=1e-10 * max(1.0, float(abs(a).max())), err_msg=f"{name} {x_shape} {w_shape} {keywords}")
             np.testing.assert_allclose(c, a, rtol=1e-4, atol=1e-5 * max(1.0, float(abs(a).max())), err_msg=f"{name} {x_shape} {w_shape} {keywords}")
     conv_host._blocks.cache_clear(), conv_channels._flat.cache_clear()
+
+
+@pytest.mark.parametrize("transposed", [False, True])
+@pytest.mark.parametrize("kind", ["float64", "complex128"])
+@pytest.mark.parametrize("n", [1, 2, 3])
+@pytest.mark.parametrize("keywords", [{}, {"stride": 2, "padding": 1}, {"groups": 2, "padding": 1, "dilation": 2}])
+def test_second_derivatives_of_convolutions(oracle, subject, transposed, kind, n, keywords, monkeypatch):
+    """What learning through training steps takes (MAML, gradient penalties), of each of the inputs alone and of all."""
+    monkeypatch.undo()  # those of products may be traced
+    interpreted, traced = registry._interpreted, []
+    monkeypatch.setattr(registry, "_interpreted", lambda plan: (traced.append(plan.op.name), interpreted(plan))[1])
+    rng = np.random.default_rng(0)
+    groups = keywords.get("groups", 1)
+    kernel = (3, 2, 3) if groups == 1 else (2, 2, 2)
+    shapes = (2, 4, *(7, 6, 5)[:n]), (*((4, 6 // groups) if transposed else (6, 4 // groups)), *kernel[:n]), (6,)
+    arrays = [rng.standard_normal(s) * .3 + (1j * rng.standard_normal(s) * .3 if kind[0] == "c" else 0) for s in shapes]
+
+    def run(torch, wanted):
+        inputs = [torch.tensor(a).requires_grad_(k in wanted) for k, a in enumerate(arrays)]
+        y = getattr(torch.nn.functional, f"conv{'_transpose' if transposed else ''}{n}d")(*inputs, **keywords)
+        over = [x for x in inputs if x.requires_grad]
+        first = torch.autograd.grad(torch.view_as_real(y * y * y).sum() if kind[0] == "c" else (y * y * y).sum(), over, create_graph=True)
+        return torch.autograd.grad(sum((torch.view_as_real(g) if kind[0] == "c" else g).square().sum() for g in first), over)
+    for wanted in ((0, 1, 2), (0,), (1,), (2,)):
+        with program.tier("numpy"):
+            got = [g.numpy() for g in run(subject, wanted)]
+        for a, b in zip(run(oracle, wanted), got):
+            np.testing.assert_allclose(b, a.numpy(), rtol=1e-9, atol=1e-9 * float(a.abs().max()), err_msg=str(wanted))
+    assert not any("conv" in name for name in traced)
 
 
 @pytest.mark.parametrize("name,kind", [("conv2d", "int64"), *((name, kind) for name in ("conv2d", "conv_transpose2d") for kind in ("complex64", "bfloat16", "float16"))])

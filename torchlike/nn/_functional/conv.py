@@ -136,6 +136,32 @@ CONV_TRANSPOSE = Op("conv_transpose", _conv_transpose, shape=_conv_transpose_sha
 CONV_TRANSPOSE.cudnn = True
 
 
+def _second_host(x, w, g, *more) -> list:
+    """Gradients of gradients in NumPy: each of those is a product of g and the conjugate of w or x, so these are convolutions and their gradients again."""
+    *found, plan, needs = more
+    of_x, of_w, of_b = _by_input([widened(a) for a in found], plan)
+    x, w, upper = map(widened, (x, w, g))
+    forward = plan.statics[0]
+    if forward.op is CONV:
+        geo = _geometry(x.shape, w.shape, *forward.statics)
+        to_x, to_w = (lambda kernel: conv_host.of_input(kernel, upper, geo)), lambda image: conv_host.of_weight(image, upper, geo)
+    else:
+        geo = _transposed_geometry(x, w, *forward.statics)
+        to_x, to_w = (lambda kernel: conv_host.convolve(upper, kernel, geo)), lambda image: conv_host.of_weight(upper, image, geo)
+    dx = to_x(of_w.conj()) if needs[0] and of_w is not None else None
+    dw = to_w(of_x.conj()) if needs[1] and of_x is not None else None
+    dg = [conv_host.convolve(image, kernel, geo) if forward.op is CONV else conv_host.of_input(kernel, image, geo)
+          for image, kernel in ((of_x, w), (x, of_w)) if needs[2] and image is not None and kernel is not None]
+    if needs[2] and of_b is not None:
+        dg.append(np.broadcast_to(of_b.reshape(-1, *(1,) * (g.ndim - 2)), g.shape))
+    found = (dx, dw, sum(dg[1:], dg[0]) if dg else None)
+    return [np.zeros(a.shape, a.dtype) if d is None else d for a, d, need in zip((x, w, g), found, needs) if need]
+
+
+for _op in CONV, CONV_TRANSPOSE:
+    _op.backward.backward.numpy = _second_host
+
+
 # cuDNN multiplies 16-bit floats as they are where its result is of their type; it sums in 32 bits, and XLA makes the bias a part of it
 
 @CONV.kernel_for("cuda")
