@@ -187,7 +187,7 @@ def test_dead_results_are_not_outputs():
         del x
         y = y * y
         assert y.tolist() == [16.0] * 7
-        info = history._last_at and next(reversed(history._last_at.values()))
+        info = history.entries[-1].info
     assert len(info.executables[-1].live) == 1
 
 
@@ -195,7 +195,7 @@ def test_dead_results_are_not_outputs():
 def test_executables_keep_no_source_lines():
     with program.tier("compiled"):
         torch.tensor([1.0, 2.0]).exp().add(0.5).tolist()
-        info = next(reversed(history._last_at.values()))
+        info = history.entries[-1].info
     text = info.executables[-1].call.as_text()
     assert "exponential" in text and "op_name" not in text and "source_file" not in text
 
@@ -207,7 +207,7 @@ def test_parameters_are_donated():
         for _ in range(4):
             w = w + 1.0
             w.sum().item()
-        info = next(reversed(history._last_at.values()))
+        info = history.entries[-1].info
     assert any(e.donated for e in info.executables)
     assert w.tolist() == [4.0] * 1000
 
@@ -245,7 +245,7 @@ def test_what_replaces_an_input_takes_its_buffer(wrap):
     with program.tier("compiled"):
         for _ in range(6):
             step().item()
-        info = next(reversed(history._last_at.values()))
+        info = history.entries[-1].info
     exe = info.executables[-1]
     plan = info.steps[-1].plan
     reads = info.steps[-1].refs
@@ -778,3 +778,19 @@ def test_programs_own_clock_is_not_asked():
         return (x * 2).sum()
     with mock.patch("time.perf_counter", side_effect=[]):
         assert f(torch.ones(7)).item() == torch.compile(f)(torch.ones(7)).item() == 14
+
+
+def test_shapes_that_never_return_do_not_fill_the_memory(monkeypatch):
+    """Graphs of ever new sizes: plans, avals and programs of long ago are let go; what is still held is known."""
+    from torchlike._core import registry
+    from torchlike._core.aval import _interned
+    monkeypatch.setattr(registry, "MOST_PLANS", 50)
+    monkeypatch.setattr(history, "KEPT", 100)
+    held, want = torch.ones(1234, 3), torch.ones(5).cumsum(0).tolist()
+    sizes = []
+    for n in range(600):
+        (torch.ones(7_000 + n) * 2 + 1).cumsum(0)[-1].item()
+        sizes.append((len(_interned), sum(1 for _ in registry.plans()), sum(e.info is not None for e in history.entries)))
+    assert all(max(column[300:]) <= max(column[:300]) + 100 for column in zip(*sizes)), sizes[::50]
+    assert held._aval is torch.zeros(1234, 3)._aval and torch.ones(5).cumsum(0).tolist() == want
+    assert (held + torch.ones(1234, 3)).sum().item() == 2 * 3 * 1234

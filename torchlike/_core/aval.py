@@ -2,9 +2,12 @@
 from __future__ import annotations
 
 import math
+import sys
+import threading
 
 from . import device as _device
 from . import dtype as dt
+from .interrupts import Uninterrupted
 
 
 class Aval:
@@ -25,6 +28,7 @@ class Aval:
 
 
 _interned: dict = {}
+_lock = threading.Lock()
 
 
 def aval(shape: tuple, dtype: dt.dtype, device=_device.CPU) -> Aval:
@@ -32,8 +36,18 @@ def aval(shape: tuple, dtype: dt.dtype, device=_device.CPU) -> Aval:
     found = _interned.get(key)
     if found is None:
         _ = dtype.np  # raises for a dtype that is only a name: on the user's line, not when the value is asked for
-        found = _interned.setdefault(key, Aval(shape, dtype, device))
+        with _lock:
+            found = _interned.setdefault(key, Aval(shape, dtype, device))
     return found
+
+
+def forget_unused() -> None:
+    """Let go of those that nobody else holds. Whoever asks for one meanwhile waits, as there must not be two."""
+    with Uninterrupted(), _lock:
+        for key in list(_interned):
+            found = _interned.pop(key)
+            if sys.getrefcount(found) > 2:  # this variable's and getrefcount's own
+                _interned[key] = found
 
 
 # Python numbers among an operation's arguments: data of the program, never structure. Each kind has one aval.

@@ -29,7 +29,7 @@ from . import allocator, costs, disk_cache, history, host, mappings, parts
 from .aval import COMPLEX, FLOAT, Aval
 from .executable import Executable, Step, build
 from .interrupts import Uninterrupted
-from .registry import OPS, Op
+from .registry import OPS, Op, plans
 from .value import Value
 
 MOST_NODES = 400_000  # records kept in the trie; about 300 bytes each
@@ -97,8 +97,8 @@ _NOT_ON_DEVICE = (np.ndarray, jax.core.Tracer, type(None))
 class ProgramInfo:
     """What is known of one program: its steps, how often it was seen, its executables."""
 
-    __slots__ = ("node", "read", "text", "n_results", "seen", "near", "last_seen", "executables", "chosen", "lives", "work", "gain", "looked_on_disk", "n_floats",
-                 "n_ints", "device", "refusal", "hosts", "eager", "foreign", "earlier", "loop", "_compile_seconds")
+    __slots__ = ("__weakref__", "node", "read", "text", "n_operations", "n_results", "seen", "near", "last_seen", "executables", "chosen", "lives", "work",
+                 "gain", "looked_on_disk", "n_floats", "n_ints", "device", "refusal", "hosts", "eager", "foreign", "earlier", "loop", "_compile_seconds")
 
     def __init__(self, node, device):
         self.node = node  # where it ends in the trie; None once it was let go
@@ -121,6 +121,7 @@ class ProgramInfo:
         self.hosts: dict[tuple, host.HostProgram] = {}  # by live results
         self.lives: set[int] = set()
         plans = operations[::2]
+        self.n_operations = len(plans)
         self.work, self.gain = costs.total_work(plans), costs.gain(plans, len(avals))
         self._compile_seconds: float | None = None
         self.looked_on_disk = False
@@ -482,9 +483,8 @@ def _forget_older_half(but: ProgramInfo) -> None:
         info.executables.clear()
         info.chosen.clear()
         info.looked_on_disk = False
-    for op in OPS.values():
-        for plan in op.plans.values():
-            plan.forget_executable()
+    for plan in plans():
+        plan.forget_executable()
     gc.collect()  # JAX's executables are in cycles
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 import os
 import sys
 import warnings
+import weakref
 from collections import deque
 from typing import Any, NamedTuple
 
@@ -15,17 +16,29 @@ class Entry(NamedTuple):
     reason: str
     how: str  # 'numpy', 'compiled', 'compiled now', 'from disk'
     seconds: float  # spent compiling or loading
-    info: Any  # the program's executor.ProgramInfo
-    before: Any  # that of the program that ended there before
+    operations: int
+    program: weakref.ref  # to its executor.ProgramInfo: a program that never returns is forgotten, but for the last ones
+    earlier: weakref.ref | None  # to that of the program that ended there before
     refusal: str  # why the program cannot be compiled
+
+    @property
+    def info(self) -> Any:
+        return self.program()
+
+    @property
+    def before(self) -> Any:
+        return self.earlier and self.earlier()
 
 
 _entry = tuple.__new__  # without the constructor of NamedTuple: every program makes one
 entries: deque[Entry] = deque(maxlen=10_000)
+_kept: deque = deque()  # the programs of the last entries, as many as have KEPT operations
+_kept_operations = 0
+KEPT = 5_000
 compilations: list = []  # (operations, seconds, how) of every compilation of this process
 at_once = 0  # operations that were computed instead of recorded
 fallbacks: list[tuple[str, str]] = []  # (function, reason) of torch.compile calls that stay recorded eager
-_last_at: dict[tuple, Any] = {}
+_last_at: dict[tuple, weakref.ref] = {}
 _is_ours: dict[str, bool] = {}  # by file name
 warnings_always = False  # torch.set_warn_always
 _said: set[str] = set()
@@ -80,16 +93,22 @@ def user_line() -> str:
 
 
 def add(info, reason: str, how: str, seconds: float) -> None:
-    place = _place()
+    place, program = _place(), weakref.ref(info)
     before = _last_at.get(place)
-    if before is not info:
-        _last_at[place] = info
-    entries.append(_entry(Entry, (place, reason, how, seconds, info, before, info.refusal)))
+    if before is not program:
+        _last_at[place] = program
+    global _kept_operations
+    if not _kept or _kept[-1] is not info:
+        _kept.append(info)
+        _kept_operations += info.n_operations
+        while _kept_operations > KEPT and len(_kept) > 1:
+            _kept_operations -= _kept.popleft().n_operations
+    entries.append(_entry(Entry, (place, reason, how, seconds, info.n_operations, program, before, info.refusal)))
 
 
 def _difference(old, new) -> str:
     """The first record in which two programs differ."""
-    if old is None or old is new:
+    if old is None or new is None or old is new:
         return ""
     for i, (a, b) in enumerate(zip(old.input_avals, new.input_avals)):
         if a is not b:
@@ -112,7 +131,7 @@ class Explanation:
         taken = list(entries) if last is None else list(entries)[-last:]
         groups: dict = {}
         for e in taken:
-            g = groups.setdefault((shown(e.place), e.reason, e.how, len(e.info.steps)), [0, 0.0, ""])
+            g = groups.setdefault((shown(e.place), e.reason, e.how, e.operations), [0, 0.0, ""])
             g[0] += 1
             g[1] += e.seconds
             g[2] = (e.refusal and f"cannot be compiled: {e.refusal.splitlines()[0]}") or _difference(e.before, e.info) or g[2]

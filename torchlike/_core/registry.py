@@ -7,7 +7,8 @@ interprets its jaxpr. A `Plan` is an op at given abstract inputs and statics: re
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Sequence
+import itertools
+from collections.abc import Callable, Iterator, Sequence
 
 import jax
 import jax.numpy as jnp
@@ -16,7 +17,7 @@ import numpy as np
 from . import dtype as dt
 from . import precision
 from .arrays import cast
-from .aval import NUMBERS, Aval, aval, broadcast_shapes, result_dtype
+from .aval import NUMBERS, Aval, aval, broadcast_shapes, forget_unused, result_dtype
 from .derivative import Derivative, ElementwiseDerivative, PutDerivative, ViewDerivative
 from .errors import not_implemented
 from .halves import MANY, converted
@@ -24,6 +25,8 @@ from .layout import Examples, Layout, contiguous
 from .room import SPARE, need_count, need_room
 
 OPS: dict[str, Op] = {}
+MOST_PLANS = 20_000  # made until those that were not asked for meanwhile are forgotten; some 3 KB each
+_plans_made = itertools.count(1)
 
 
 class Plan:
@@ -186,7 +189,8 @@ class Op:
         self.name, self.kernel, self.shape, self.numpy = name, kernel, shape, numpy
         self.differentiable = vjp is not False
         self.derivative = Derivative(self, vjp) if callable(vjp) else None
-        self.plans: dict = {}
+        self.plans: dict = {}  # by avals and statics
+        self.older: dict = {}  # those that were not asked for since there were many
         self.device_kernels: dict[str, Callable] = {}  # by device type: see kernel_for
         self._backward = None
         self.eager_compilation = False  # programs with it are compiled at first sight (torch.compile asks for that)
@@ -227,17 +231,23 @@ class Op:
         key = (avals, statics)
         found = self.plans.get(key)
         if found is None:
-            if any(hasattr(x, "_value") for x in statics):  # a Tensor given for a number
-                raise TypeError(f"{self.name}(): argument must be int, not Tensor")
-            found = self.make(avals, statics)
-            for a in found.outs:
-                if a.numel >= SPARE:
-                    if self.fills:
-                        need_room(a.shape, a.dtype, a.device)
-                    else:
-                        need_count(a.shape)
+            found = self.older.pop(key, None) or self._new_plan(avals, statics)
             self.plans[key] = found
         return found
+
+    def _new_plan(self, avals: tuple, statics: tuple) -> Plan:
+        if any(hasattr(x, "_value") for x in statics):  # a Tensor given for a number
+            raise TypeError(f"{self.name}(): argument must be int, not Tensor")
+        made = self.make(avals, statics)
+        for a in made.outs:
+            if a.numel >= SPARE:
+                if self.fills:
+                    need_room(a.shape, a.dtype, a.device)
+                else:
+                    need_count(a.shape)
+        if next(_plans_made) % MOST_PLANS == 0:
+            _forget_old_plans()
+        return made
 
     def make(self, avals, statics) -> Plan:
         device = common_device(self, avals, statics)
@@ -447,12 +457,26 @@ def jax_vjp(plan: Plan, needs, xp, arrays):
     return [jnp.conj(r) for r in pull([jnp.conj(gs[i]) for i in floating])]
 
 
+def _forget_old_plans() -> None:
+    """Shapes that never return would fill the memory: what was not asked for since the last time goes."""
+    for op in list(OPS.values()):
+        op.older, op.plans = op.plans, {}
+    forget_unused()
+
+
+def plans() -> Iterator[Plan]:
+    """Of all operations."""
+    for op in list(OPS.values()):
+        yield from [*op.plans.values(), *op.older.values()]
+
+
 def clear_plans() -> None:
     """Forget plans; their dtypes may depend on the default dtype."""
     for op in OPS.values():
         op.plans.clear()
+        op.older.clear()
 
 
 def any_precise_plan() -> bool:
     """Whether a plan was made for a precision."""
-    return any(plan.precision is not None for op in OPS.values() for plan in op.plans.values())
+    return any(plan.precision is not None for plan in plans())
