@@ -74,6 +74,7 @@ from ._interop import from_jax, jax_function  # noqa: F401
 from ._public import FUNCTIONS as _functions
 from ._public import called as _called
 from ._public import importable as _importable
+from ._public import name_methods as _name_methods
 from ._tensor import Size, Tensor  # noqa: F401
 from ._tensor_str import set_printoptions  # noqa: F401
 from .backends.precision import get_float32_matmul_precision, set_float32_matmul_precision  # noqa: F401
@@ -113,8 +114,9 @@ inf, nan, pi, e, newaxis = _math.inf, _math.nan, _math.pi, _math.e, None
 legacy_contiguous_format = contiguous_format
 globals().update(_functions)
 globals().update(_older_amp)
-for _module in (_sys.modules[__name__], nn.functional, linalg, fft, special):
-    _importable(_module)
+_name_methods()
+for _module, _prefix in ((_sys.modules[__name__], ""), (nn.functional, ""), (linalg, "linalg_"), (fft, "fft_"), (special, "special_")):
+    _importable(_module, _prefix)
 
 _tracebacks.begin()
 

@@ -21,6 +21,7 @@ from ._tensor import Tensor
 from ._writing import check_apart, check_partly_same, fill_out, fill_outs, refuse_cast, write_into
 
 FUNCTIONS: dict[str, Callable] = {}  # torch.*
+FIRST: dict[str, str] = {}  # second names of functions (`arctan`, and `__name__` of what `torch.special` has), with the first ones, by which tables know them
 SPARSE_FORMS: dict[str, Callable] = {}  # by torch's name: what runs where an argument is sparse; `torchlike.sparse` fills it
 Tensors = Sequence[Tensor]
 
@@ -56,20 +57,25 @@ def public(*, function: bool = True, method: bool = True, inplace: bool = False,
     function  `torch.<name>`; method `Tensor.<name>` (the first parameter is the tensor)
     inplace   also `Tensor.<name>_` and `torch.<name>_`, which write the result into the first argument
     out       `torch.<name>(..., out=t)` writes into t (a tuple of tensors for several results)
-    names     aliases (`torch.concat` of `cat`)
+    names     second names (`torch.concat` of `cat`), each of a function of its own, which says so
     checked   f itself refuses what is no tensor, so that the method can be f and not a wrapper of it
     repeating the in-place form for a tensor whose elements are partly one place in memory (`expand`); without it that is an error
     """
     def register(f: Callable) -> Callable:
         f = _autocast.wrap(f)
-        taken = with_out(f) if out else called(f)
-        plain = f if not _numpy_words(f) and (checked or only_self(f)) and f.__name__ not in FACTORS and f.__name__ not in SPREAD else called(f, method=True)
-        for name in (f.__name__.removeprefix("_"), *names):
+        first = f.__name__.removeprefix("_")
+        for name in (first, *names):
+            if name != first:
+                FIRST[name] = first
             if function:
-                FUNCTIONS[name] = taken
-            if method:
-                setattr(Tensor, name, plain)
+                FUNCTIONS[name] = named_as(name, with_out(f) if out else called(f))
+            if method and not _numpy_words(f) and (checked or only_self(f)) and f.__name__ not in FACTORS and f.__name__ not in SPREAD:
+                setattr(Tensor, name, f if name == first else named_as(name, copied(f)))
+            elif method:
+                setattr(Tensor, name, named_as(name, called(f, method=True)))
             if inplace:
+                if name != first:
+                    FIRST[name + "_"] = first + "_"
                 g = in_place(f, name + "_", repeating)
                 setattr(Tensor, name + "_", g)
                 FUNCTIONS[name + "_"] = copied(g)  # as in torch no method: classes take them over one by one
@@ -77,8 +83,47 @@ def public(*, function: bool = True, method: bool = True, inplace: bool = False,
     return register
 
 
-def importable(module: ModuleType) -> None:
+def named_as(name: str, f: FunctionType) -> FunctionType:
+    """f, which was made for this name and says so."""
+    f.__name__ = f.__qualname__ = name
+    return f
+
+
+def first_name(f: Callable) -> str:
+    """The name by which tables know a function of torch or a method: that of `torch.arctan` is `atan`."""
+    name = f.__name__
+    return FIRST.get(name, name)
+
+
+def second(name: str, f: Callable) -> Callable:
+    """A function of its own that does what the public function f does, and says that it is `name`."""
+    FIRST[name] = first_name(f)
+    inner = f.__wrapped__
+    return named_as(name, with_out(inner) if "out" in (f.__kwdefaults__ or {}) else called(inner))
+
+
+def name_methods() -> None:
+    """Make methods say what they are called, and those of two names two functions."""
+    known: dict[int, str] = {}
+    for name, f in [*vars(Tensor).items()]:
+        if f.__class__ is not FunctionType or name[0] == "_" and not name.startswith("__"):
+            continue
+        if known.get(id(f), name) != name or f.__name__ != name and getattr(Tensor, f.__name__, None) is f:
+            FIRST.setdefault(name, known.get(id(f), f.__name__))
+            f = copied(f)
+            setattr(Tensor, name, f)
+        known[id(f)] = name
+        f.__name__ = _SHOWN.get(name, name)
+
+
+_copies: dict[int, Callable] = {}  # of methods, as functions
+# operators that say that they are another method
+_SHOWN = {"__abs__": "abs", "__neg__": "neg", "__pos__": "positive", "__pow__": "pow", "__ipow__": "pow_", "__rtruediv__": "__rdiv__", "__itruediv__": "__idiv__"}
+
+
+def importable(module: ModuleType, prefix: str = "") -> None:
     """Give a module's public functions the names by which they are found there, where their own lead elsewhere: pickle writes them down.
+    What they say they are called (`__name__`) begins with `prefix`.
 
     One that is a method as well becomes a function of its own: `overrides` makes functions look at their arguments, and leaves methods alone.
     """
@@ -87,11 +132,15 @@ def importable(module: ModuleType) -> None:
         if f.__class__ is not FunctionType or name[0] == "_":
             continue
         if id(f) in methods:
-            made = copied(f)
+            made = _copies.setdefault(id(f), copied(f))
             setattr(module, name, made)
             if FUNCTIONS.get(name) is f:
                 FUNCTIONS[name] = made
             f = made
+        if f.__name__[0] == "_":
+            f.__name__ = name
+        if not f.__name__.startswith(prefix):
+            FIRST[prefix + name], f.__name__ = f.__name__, prefix + name
         if getattr(sys.modules.get(f.__module__), f.__qualname__, None) is not f:
             f.__module__, f.__qualname__ = module.__name__, name
 
@@ -156,12 +205,12 @@ def _mended(f: Callable, run: Callable, args: tuple, kwargs: dict, error: Except
     if method:
         if f.__name__ in SPREAD and len(args) > 2 and isinstance(error, TypeError) and not kwargs:
             return functools.partial(f, args[0], args[1:])
-        taken = taken_over(f.__name__, args, kwargs)
+        taken = taken_over(run.__name__, args, kwargs)
         if taken is not NotImplemented:
             return lambda: taken
     elif others_take_over(args, kwargs, error):
         return functools.partial(_outermost(run), *args, **kwargs)
-    blame(f, args, kwargs, error, 0 if method else 1)
+    blame(f, args, kwargs, error, 0 if method else 1, run.__name__)
     return None
 
 
@@ -171,7 +220,7 @@ def _is_of_class(f: Callable, args: tuple) -> bool:
     if not args or isinstance(args[0], (Tensor, type)):
         return False
     inner = inspect.unwrap(f)
-    return any(x.__class__ is FunctionType and x.__name__ == f.__name__ and inspect.unwrap(x) is inner for c in type(args[0]).__mro__ for x in vars(c).values())
+    return any(x.__class__ is FunctionType and inspect.unwrap(x) is inner for c in type(args[0]).__mro__ for x in vars(c).values())
 
 
 def _of_others(args: Iterable, inside: bool = False) -> bool:
@@ -289,7 +338,7 @@ def with_out(f: Callable) -> Callable:
             if older is None:
                 if others_take_over((*args, out), kwargs, error):
                     return _outermost(run)(*args, **kwargs) if out is None else _outermost(run)(*args, out=out, **kwargs)
-                blame(f, args, kwargs, error)
+                blame(f, args, kwargs, error, 1, run.__name__)
                 raise
             return run(*older[0], out=out, **older[1])
         return fill_out(out, result, name=writer(name, args, kwargs)) if isinstance(result, Tensor) else fill_outs(out, result, name)

@@ -20,6 +20,7 @@ from typing import Any
 from . import _overridable
 from ._core.grad_mode import mode
 from ._exchange import exchange, lend, take_back
+from ._kinds import only_self
 from ._plainly import DisableTorchFunction, DisableTorchFunctionSubclass, _disabled_torch_function_impl, plain_function  # noqa: F401
 from ._plainly import state as _state
 from ._public import FUNCTIONS
@@ -30,14 +31,22 @@ __all__ = ["enable_reentrant_dispatch", "get_ignored_functions", "get_overridabl
 
 _OPERATORS = {"__add__": "add", "__radd__": "add", "__iadd__": "add_", "__sub__": "sub", "__isub__": "sub_", "__mul__": "mul", "__rmul__": "mul",
               "__imul__": "mul_", "__truediv__": "div", "__itruediv__": "div_", "__matmul__": "matmul", "__neg__": "neg", "__abs__": "abs",
-              "__pow__": "pow", "__pos__": "positive", "__rand__": "bitwise_and", "__ror__": "bitwise_or", "__rxor__": "bitwise_xor"}
-_DUNDERS = (*_OPERATORS, "__rsub__", "__rtruediv__", "__rmatmul__", "__rpow__", "__floordiv__", "__rfloordiv__", "__mod__", "__rmod__", "__eq__", "__ne__",
+              "__ifloordiv__": "floor_divide_", "__mod__": "remainder", "__imod__": "remainder_", "__pos__": "positive", "__ne__": "ne", "__lt__": "lt",
+              "__le__": "le", "__gt__": "gt", "__ge__": "ge", "__rand__": "bitwise_and", "__ror__": "bitwise_or", "__rxor__": "bitwise_xor"}
+_IN_PLACE = frozenset(f"__i{name}__" for name in "add sub mul truediv floordiv mod pow and or xor lshift rshift".split())
+_DUNDERS = (*_OPERATORS, *sorted(_IN_PLACE - _OPERATORS.keys()), "__pow__", "__rsub__", "__rtruediv__", "__rmatmul__", "__rpow__", "__floordiv__", "__rfloordiv__", "__mod__", "__rmod__", "__eq__", "__ne__",
             "__lt__", "__le__", "__gt__", "__ge__", "__and__", "__or__", "__xor__", "__invert__", "__getitem__", "__setitem__", "__len__", "__bool__",
             "__float__", "__int__", "__index__", "__contains__", "__repr__", "__format__", "__lshift__", "__rshift__", "__rlshift__", "__rrshift__",
             "__complex__", "__reversed__", "__array__")
 _OF_TWO = frozenset(f"__{prefix}{name}__" for name in "add sub mul truediv floordiv mod pow matmul and or xor lshift rshift".split() for prefix in ("", "r", "i")) | {
     "__eq__", "__ne__", "__lt__", "__le__", "__gt__", "__ge__"}
-_QUESTIONS = frozenset({"is_storage", "is_tensor", "typename"})  # asked of any object, so nobody takes them over
+_SYMBOLS = {f"__r{name}__": symbol for name, symbol in {"add": "+", "sub": "-", "mul": "*", "truediv": "/", "floordiv": "//", "mod": "%", "pow": "** or pow()",
+                                                        "matmul": "@", "and": "&", "or": "|", "xor": "^", "lshift": "<<", "rshift": ">>"}.items()}
+_REFLECTED = frozenset(_SYMBOLS)
+# methods that take tensors beside their own, where their signatures do not show it
+_OF_SEVERAL = frozenset("bernoulli bernoulli_ fill_ istft nanquantile narrow quantile repeat_interleave set_ stft tensor_split to where __contains__".split()) | _IN_PLACE
+# asked of any object, or no function of tensors: nobody takes them over
+_QUESTIONS = frozenset("from_numpy get_rng_state initial_seed is_storage is_tensor manual_seed seed set_rng_state typename".split())
 _CONVERSIONS = frozenset({"as_tensor", "tensor"})  # modes see them, classes do not
 _PACKAGE = os.path.dirname(__file__)
 _SHELL = exchange.__code__.co_filename  # functions that were exchanged call from there
@@ -189,10 +198,18 @@ def _dispatching(f: Callable, api: Callable | None = None) -> Callable:
                 _state.passed_over = False
                 with DisableTorchFunction():
                     return f(*args, **kwargs)
-            return handle_torch_function(api or call, relevant, *args, **kwargs)
+            return _hand_on(api or call, relevant, args, kwargs)
         return f(*args, **kwargs)
     call._dispatches = True
     return call
+
+
+def _hand_on(api: Callable, relevant: tuple, args: tuple, kwargs: dict) -> Any:
+    """handle_torch_function, in the form in which torch's own function hands the call on. Classes of this library read arguments as they were given."""
+    if not any(map(_of_this_library, (type(_state.modes[-1]),) if _state.modes else map(type, _overloaded(relevant)))):
+        from ._torch_names import handed
+        api, args, kwargs = handed(api, args, kwargs)
+    return handle_torch_function(api, relevant, *args, **kwargs)
 
 
 def call_operator(operator: Callable, function: Callable, args: tuple, kwargs: dict) -> Any:
@@ -261,7 +278,12 @@ def _dispatching_member(name: str, x: Any) -> Any:
         getter = _to_programs(lambda self: x.__get__(self), x.__get__)
         setter = None if x.fset is None else _to_programs(lambda self, value: x.__set__(self, value), x.__set__)
         return property(getter, setter, x.fdel)
-    return _made_member(x, name, getattr(Tensor, _OPERATORS.get(name, name)))
+    return _reflected(x, name) if name in _REFLECTED else _made_member(x, name, reported(name))
+
+
+def reported(name: str) -> Callable:
+    """What classes are told was called where a method or an operator is."""
+    return getattr(Tensor, _OPERATORS.get(name, name))
 
 
 def _made_member(f: Callable, name: str, api: Callable) -> Callable:
@@ -280,21 +302,44 @@ def _as_operator(f: Callable) -> Callable:
     return call
 
 
+def _reflected(f: Callable, name: str) -> Callable:
+    """A subclass's operator for the right operand. Python asks it before the left one's, where that is a plain tensor; PyTorch's classes have none of their own."""
+    made, forward = _made_member(f, name, reported(name)), "__" + name[3:]
+    ahead = _as_operator(_dispatching(getattr(Tensor, forward), reported(forward)))
+
+    @functools.wraps(f)
+    def call(self: Any, other: Any) -> Any:
+        if not isinstance(other, Tensor):
+            return made(self, other)
+        result = ahead(other, self)
+        if result is NotImplemented and (result := made(self, other)) is NotImplemented:  # Python would go on to the left one's, which does not ask
+            raise TypeError(f"unsupported operand type(s) for {_SYMBOLS[name]}: {type(other).__name__!r} and {type(self).__name__!r}")
+        return result
+    call._dispatches = True
+    return call
+
+
 def override(cls: type) -> None:
-    """Make the methods of a Tensor subclass that has its own `__torch_function__` dispatch."""
+    """Make the methods of a Tensor subclass that has its own `__torch_function__` dispatch, and Tensor's own where they take other tensors."""
     install()
+    _begin_in_methods()
     for name, x in _members().items():
+        if hasattr(x, "_dispatches"):
+            continue
         own = getattr(cls, name, None)
         if own is x or (isinstance(x, property) and name not in cls.__dict__):
             setattr(cls, name, _dispatching_member(name, x))
 
 
-def _name_members() -> None:
-    """Handlers tell methods by `__name__`: one written under another name gets the one it is called by."""
+def _begin_in_methods() -> None:
+    """Make Tensor's methods that take other tensors look at these, once. (Operators of two operands need not: a subclass has its own.)"""
+    plain: dict[int, Callable] = {}
     for name, x in _members().items():
-        f = x if isinstance(x, _types.FunctionType) else None
-        if f is not None and f.__name__ != name and (name in _DUNDERS or not hasattr(Tensor, f.__name__) or f.__name__.startswith("_")):
-            f.__name__ = name
+        if isinstance(x, _types.FunctionType) and not hasattr(x, "_looks_in_methods") and (name in _OF_SEVERAL or name[:2] != "__" and not only_self(x)):
+            plain[id(x)] = exchange(x, functools.partial(_made_member, name=name, api=reported(name)))
+            x._dispatches = x._looks_in_methods = True
+    if plain:
+        _keep_plain(plain)
 
 
 def install() -> None:
@@ -308,8 +353,6 @@ def install() -> None:
             if isinstance(f, _types.FunctionType) and not hasattr(f, "_dispatches") and name not in _QUESTIONS:
                 plain[id(f)] = _begin_to_dispatch(f, _dispatching_to_modes if name in _CONVERSIONS else _dispatching)
                 f.__module__, f.__qualname__ = scope["__name__"], name  # where pickle finds it
-                if f.__name__[0] == "_":  # handlers tell functions by it
-                    f.__name__ = name
     init = sys.modules.get(f"{__package__}.nn.init")
     for name in _INITIALIZERS if init is not None else ():
         f = getattr(init, name)
@@ -389,7 +432,7 @@ def _install_methods() -> None:
                 if f is not None:
                     lend(f, functools.partial(_to_programs, api=api), {"_dispatches": True})
         else:
-            lend(x, functools.partial(_made_member, name=name, api=getattr(Tensor, _OPERATORS.get(name, name))), {"_dispatches": True})
+            lend(x, functools.partial(_made_member, name=name, api=reported(name)), {"_dispatches": True})
 
 
 def _to_programs(plain: Callable, api: Callable) -> Callable:
@@ -485,9 +528,13 @@ def resolve_name(f: Callable) -> str | None:
     if isinstance(owner, property):
         name = next((n for n, x in vars(Tensor).items() if x is owner), None)
         return None if name is None or f.__name__ == "__delete__" else f"torch.Tensor.{name}.{f.__name__}"
-    for scope, functions in _overridable.listed(_scopes(), set()).items():
+    from ._torch_names import torch_name
+    known = torch_name(f)
+    if known is not None and known.startswith(("torch.functional.", "torch.nn.functional.")):
+        return known
+    for scope, functions in reversed(_overridable.listed(_scopes(), set()).items()):
         if any(x == f for x in functions):
-            names = [n for n, x in vars(scope).items() if x is f and not n.startswith("_")]
+            names = sorted((n for n, x in vars(scope).items() if x is f), key=lambda n: n.startswith("_"))
             place = "torch.Tensor" if scope is Tensor else ".".join(["torch", *scope.__name__.split(".")[1:]])  # it may be under torch's name
             return f"{place}.{f.__name__ if f.__name__ in names or not names else names[0]}"
     return None
@@ -506,5 +553,4 @@ def wrap_torch_function(dispatcher: Callable) -> Callable:
     return wrap
 
 
-_name_members()
 install()

@@ -5,7 +5,7 @@ from ..nn.modules.module import _parse_to  # noqa: F401
 
 
 def __getattr__(name: str):
-    from ..fx._torch_names import NN
+    from .._torch_names import NN
 
     if name in NN:
         return getattr(_sys.modules["torchlike.nn.functional"], NN[name])

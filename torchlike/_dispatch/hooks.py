@@ -16,7 +16,7 @@ from .._aten_schemas import schemas
 from .._exchange import exchange
 from .._ops import aten, refresh
 from .._plainly import dispatching
-from .._public import FUNCTIONS
+from .._public import FIRST, FUNCTIONS
 from .._tensor import Tensor
 from ..nn import functional
 from . import backward, forms, functions, indexing, writes
@@ -128,7 +128,8 @@ def _untyped_storage(self: Tensor) -> Any:
 
 
 def _exchange_in(scopes: tuple, name: str, wrap: Callable) -> None:
-    for f in {id(f): f for f in (scope.get(name) for scope in scopes) if f is not None}.values():
+    names = (name, *(n for n, first in FIRST.items() if first == name))
+    for f in {id(f): f for f in (scope.get(n) for scope in scopes for n in names) if f is not None}.values():
         exchange(f, wrap)
         f._hands_on = True
 

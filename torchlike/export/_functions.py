@@ -17,7 +17,7 @@ from .._core.device import device
 from .._ops_layers import REDUCTIONS, upsampling
 from .._plainly import plain_function
 from .._tensor import Tensor
-from ..fx._torch_names import torch_name
+from .._torch_names import torch_name
 
 Found = tuple[AtenSchema, tuple, dict]
 

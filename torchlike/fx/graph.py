@@ -23,7 +23,7 @@ from ._codegen import (  # noqa: F401  (names of this module, too)
     reflectable_magic_methods,
 )
 from ._namespace import _custom_builtins, _CustomBuiltin, _is_magic, _Namespace, _register_custom_builtin, _snake_case  # noqa: F401
-from ._torch_names import torch_name
+from .._torch_names import torch_name
 from .node import Argument, Node, Target, _legal_ops, map_arg, registered
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from .._core.dtype import dtype
 from .._ops import OpOverload, OpOverloadPacket
 from .._tensor import Tensor
-from ._torch_names import public, torch_name
+from .._torch_names import public, torch_name
 from .immutable_collections import immutable_dict, immutable_list
 
 if TYPE_CHECKING:

@@ -18,7 +18,7 @@ from ..ops.layouts import layout
 from ..ops.memory_formats import memory_format
 from . import traceback as fx_traceback
 from ._codegen import magic_methods, reflectable_magic_methods
-from ._torch_names import call_form
+from .._torch_names import call_form
 from .graph import Graph
 from .node import Argument, Node, Target, base_types, is_named, map_aggregate
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from .._public import FUNCTIONS
+from .._public import FUNCTIONS, first_name
 from .._tensor import Tensor
 from ._tensor import JAGGED, STRIDED, NestedTensor
 
@@ -72,7 +72,7 @@ def _unsupported(name: str) -> NotImplementedError:
 
 def call(func: Callable, args: tuple, kwargs: dict) -> Any:
     """func on arguments of which one is a nested tensor."""
-    name = func.__name__
+    name = first_name(func)
     if name == "__get__":
         return func(args[0]._parts[0], *args[1:])
     if name in _POINTWISE:

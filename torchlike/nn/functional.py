@@ -157,12 +157,9 @@ from ._functional.regression_loss import (  # noqa: F401
 from ._functional.resample import interpolate, upsample, upsample_bilinear, upsample_nearest  # noqa: F401
 from ._functional.softmax import gumbel_softmax, log_softmax, softmax, softmin  # noqa: F401
 
-cosine_similarity, hardshrink, native_channel_shuffle, relu_ = map(_functions.get, ("cosine_similarity", "hardshrink", "native_channel_shuffle", "relu_"))
 
 # what torch has in C++, which refuses what is no tensor before anything else
-for _name in """adaptive_avg_pool1d adaptive_max_pool1d adaptive_max_pool1d_with_indices avg_pool1d bilinear conv1d conv2d conv3d conv_tbc
-conv_transpose1d conv_transpose2d conv_transpose3d cosine_embedding_loss gumbel_softmax max_pool1d
-max_pool1d_with_indices max_pool2d max_pool2d_with_indices max_pool3d multi_margin_loss multilabel_margin_loss nll_loss one_hot rms_norm
+for _name in """adaptive_max_pool1d adaptive_max_pool1d_with_indices cosine_embedding_loss gumbel_softmax max_pool1d max_pool1d_with_indices max_pool2d max_pool2d_with_indices max_pool3d multi_margin_loss multilabel_margin_loss nll_loss one_hot rms_norm
 triplet_margin_loss""".split():
     globals()[_name] = _called(globals()[_name])
 
@@ -174,3 +171,8 @@ for _name, _f in list(globals().items()):
 # the last line: every function above follows autocast where torch's does
 globals().update({_name: _autocast.wrap(_f) for _name, _f in list(globals().items()) if _inspect.isfunction(_f)})
 linear, avg_pool2d, avg_pool3d = map(_with_out, (_linear, _autocast.wrap(_pooling.avg_pool2d), _autocast.wrap(_pooling.avg_pool3d)))
+
+# functions of torch, which are the same here
+globals().update({_name: _functions[_name] for _name in """adaptive_avg_pool1d avg_pool1d bilinear celu_ channel_shuffle conv1d conv2d conv3d conv_tbc
+conv_transpose1d conv_transpose2d conv_transpose3d cosine_similarity hardshrink native_channel_shuffle pairwise_distance pdist pixel_shuffle pixel_unshuffle prelu
+relu_ rrelu_ selu_ threshold_""".split()})

@@ -16,6 +16,7 @@ from .._custom_op import CustomOpDef
 from .._examples.watch import Unfollowed, results, watched
 from .._exporting import state as exporting
 from .._plainly import plain_function
+from .._public import first_name
 from .._tensor import Tensor
 from ..jit.trace import TracerWarning
 from ..overrides import TorchFunctionMode
@@ -78,7 +79,7 @@ class _Functions(TorchFunctionMode):
     def __torch_function__(self, func: Callable, types: Any, args: tuple = (), kwargs: dict | None = None) -> Any:
         kwargs = kwargs or {}
         plain = plain_function(func)
-        name = getattr(func, "__name__", "")
+        name = first_name(func) if hasattr(func, "__name__") else ""
         wanted = self.whole.get(name)
         taken = None if wanted is None or self.reads else wanted(*args, **kwargs)
         if not taken:

@@ -410,7 +410,7 @@ def bitwise_not(input) -> Tensor:
 
 
 def _comparison(f, name):
-    general, op = operator(f), OPS[f.__name__]
+    general, op = operator(f, "eq" if f is eq else name), OPS[f.__name__]
 
     def run(self, other):
         if self.__class__ is Tensor and not self._value.aval.ndim and (made := compared(op, self, other)) is not None:
@@ -424,9 +424,9 @@ def _comparison(f, name):
 for _f, _name in ((eq, "__eq__"), (ne, "__ne__"), (lt, "__lt__"), (le, "__le__"), (gt, "__gt__"), (ge, "__ge__")):
     _comparison(_f, _name)
 for _f, _name in ((bitwise_and, "and"), (bitwise_or, "or"), (bitwise_xor, "xor"), (bitwise_left_shift, "lshift"), (bitwise_right_shift, "rshift")):
-    setattr(Tensor, f"__{_name}__", operator(_f))
-    setattr(Tensor, f"__r{_name}__", operator(_f, reflected=True))
-    setattr(Tensor, f"__i{_name}__", in_place_operator(_f.__name__ + "_"))
+    setattr(Tensor, f"__{_name}__", operator(_f, f"__{_name}__"))
+    setattr(Tensor, f"__r{_name}__", operator(_f, f"__r{_name}__", reflected=True))
+    setattr(Tensor, f"__i{_name}__", in_place_operator(_f.__name__ + "_", f"__i{_name}__"))
 
 
 def _invert(self):

@@ -20,6 +20,7 @@ from .._public import named, public
 from .._tensor import Tensor, apply
 from . import exact_products
 from .elements import held, plain_number
+from .operators import handed_on
 from .pointwise import conj
 
 
@@ -489,8 +490,13 @@ def _operator_matmul(self, other):
             return apply(_NAMED["mm" if b.ndim == 2 else "mv"], (self, other))
     if isinstance(other, Tensor):
         return matmul(self, other)
-    return self.matmul(other) if hasattr(other, "__torch_function__") else NotImplemented
+    return handed_on("__matmul__", self, other) if hasattr(other, "__torch_function__") else NotImplemented
 
 
-Tensor.__matmul__ = _operator_matmul
-Tensor.__rmatmul__ = lambda self, other: matmul(other, self) if isinstance(other, Tensor) else NotImplemented
+def _reflected_matmul(self, other):
+    if isinstance(other, Tensor):
+        return matmul(other, self)
+    return handed_on("__rmatmul__", self, other) if hasattr(other, "__torch_function__") else NotImplemented
+
+
+Tensor.__matmul__, Tensor.__rmatmul__ = _operator_matmul, _reflected_matmul

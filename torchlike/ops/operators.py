@@ -10,8 +10,14 @@ from .element_writes import add_to_element
 from .pointwise import ADD, DIV, MUL, PLAIN, RSUB, SUB, add, div, floor_divide, mul, number_minus, number_over, pow, remainder, sub
 
 
-def operator(f, reflected=False):
-    """A dunder method: NotImplemented for operands that torch does not take either."""
+def handed_on(name, self, other):
+    """What the class of an operand that is no tensor makes of the operator."""
+    from ..overrides import handle_torch_function, reported
+    return handle_torch_function(reported(name), (other,), self, other)
+
+
+def operator(f, name, reflected=False):
+    """The dunder method `name`: NotImplemented for operands that torch does not take either."""
     def run(self, other):
         if isinstance(other, Tensor) or other.__class__ in PLAIN:
             return f(other, self) if reflected else f(self, other)
@@ -24,14 +30,15 @@ def operator(f, reflected=False):
         if not isinstance(other, (Tensor, int, float, complex)):
             if not hasattr(other, "__torch_function__"):
                 return NotImplemented
-            from ..overrides import handle_torch_function
-            return handle_torch_function(getattr(Tensor, f.__name__), (other,), *((other, self) if reflected else (self, other)))
+            return handed_on(name, self, other)
         return f(other, self) if reflected else f(self, other)
     return run
 
 
-def in_place_operator(name):
+def in_place_operator(name, symbol):
     def run(self, other):
+        if not isinstance(other, Tensor) and hasattr(other, "__torch_function__"):
+            return handed_on(symbol, self, other)
         try:
             return getattr(self, name)(other)
         except TypeError:
@@ -64,9 +71,9 @@ def _foreign(x) -> bool:
 _REFLECTED = {sub: number_minus, div: number_over}
 for _symbol, _f in (("add", add), ("sub", sub), ("mul", mul), ("truediv", div), ("floordiv", floor_divide), ("mod", remainder),
                     ("pow", pow)):
-    setattr(Tensor, f"__{_symbol}__", operator(_f))
-    setattr(Tensor, f"__r{_symbol}__", operator(_REFLECTED.get(_f, _f), reflected=True))
-    setattr(Tensor, f"__i{_symbol}__", in_place_operator(_f.__name__ + "_"))
+    setattr(Tensor, f"__{_symbol}__", operator(_f, f"__{_symbol}__"))
+    setattr(Tensor, f"__r{_symbol}__", operator(_REFLECTED.get(_f, _f), f"__r{_symbol}__", reflected=True))
+    setattr(Tensor, f"__i{_symbol}__", in_place_operator(_f.__name__ + "_", f"__i{_symbol}__"))
 
 
 _into_element("__iadd__", 1)

@@ -6,7 +6,8 @@ import importlib
 from collections.abc import Callable
 from typing import Any
 
-from .._public import FUNCTIONS
+from .._exchange import copied
+from .._public import FUNCTIONS, named_as
 from .._tensor import Tensor
 
 
@@ -34,7 +35,7 @@ def spmm(input: Tensor, mat2: Tensor) -> Tensor:
     return FUNCTIONS["mm"](input, mat2)
 
 
-FUNCTIONS["spmm"] = FUNCTIONS["dsmm"] = spmm
+FUNCTIONS["spmm"], FUNCTIONS["dsmm"] = spmm, named_as("dsmm", copied(spmm))
 
 
 def to_dense(self: Tensor, dtype: Any = None, *, masked_grad: bool | None = None) -> Tensor:

@@ -1,6 +1,7 @@
 """torch.special: special functions."""
 from .. import ops as _ops  # noqa: F401  (publishes FUNCTIONS)
 from .._public import FUNCTIONS as _functions
+from .._public import second as _second
 from ..ops.polynomials import (  # noqa: F401
     chebyshev_polynomial_t,
     chebyshev_polynomial_u,
@@ -41,7 +42,7 @@ from ..ops.special import (  # noqa: F401
 )
 
 # the rest are torch's own functions, here under SciPy's names
-globals().update({name: _functions[known] for name, known in {
+globals().update({name: _second(f"special_{name}", _functions[known]) for name, known in {
     "expit": "sigmoid", "gammainc": "igamma", "gammaincc": "igammac", "gammaln": "lgamma", "multigammaln": "mvlgamma", "psi": "digamma",
     **{n: n for n in ("digamma", "erf", "erfc", "erfinv", "exp2", "expm1", "i0", "log1p", "log_softmax", "logit", "logsumexp", "polygamma",
                       "round", "sinc", "softmax", "xlogy")}}.items()})

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ..._core.layout import contiguous
+from ..._public import first_name
 from ..._tensor import Tensor
 from ...overrides import DisableTorchFunctionSubclass
 from ...utils._pytree import tree_leaves, tree_map_only
@@ -49,7 +50,7 @@ _OWN = {"dtype", "device", "requires_grad", "is_leaf", "grad_fn", "layout", "ite
 
 
 def _dispatch(cls: type, func: Callable, types: Any, args: tuple = (), kwargs: dict | None = None) -> Any:
-    kwargs, name = kwargs or {}, func.__name__
+    kwargs, name = kwargs or {}, first_name(func)
     if name in ("__get__", "__set__"):
         name = _PROPERTIES.get(id(func.__self__), name) if name == "__get__" else "__set__"
     if name in _FACTS and isinstance(args[0], DTensor):

@@ -4,7 +4,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ..._public import FUNCTIONS
+from ..._public import FUNCTIONS, first_name
 from ..._tensor import Tensor
 from .. import _ops
 from .core import MaskedTensor, _data, _made, is_masked_tensor
@@ -29,7 +29,7 @@ _REDUCTIONS = frozenset("sum mean amin amax argmin argmax prod all norm var std"
 
 def call(func: Callable, args: tuple, kwargs: dict) -> Any:
     """func of arguments among which are masked tensors; NotImplemented where nobody knows what it would mean."""
-    name = func.__name__
+    name = first_name(func)
     plain = name.strip("_") if name.startswith("__") else name.removesuffix("_")
     plain = _OPERATORS.get(plain, plain) if name.startswith("__") else plain
     if name in _VIEWS:

@@ -1,4 +1,4 @@
-"""What PyTorch calls the functions of `torch`, and in which form their Python parts hand a call on.
+"""What PyTorch calls the functions of `torch`, and in which form their Python parts hand a call on, to `torch.fx` and to classes that take functions over.
 
 A graph shows `torch._C._nn.gelu` for `torch.nn.functional.gelu`, which is that function of the C++ part, and
 `torch.functional.split` for `torch.split`, which is written in Python. Functions written in Python pass their required
@@ -12,10 +12,11 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
-from .. import functional as _functional
-from .._plainly import plain_function
-from .._public import FUNCTIONS
-from .._tensor import Tensor
+from . import functional as _functional
+from ._exchange import exchanges
+from ._plainly import plain_function
+from ._public import FUNCTIONS
+from ._tensor import Tensor
 
 # names of torch.nn.functional that are functions of PyTorch's C++ part, by where they are found there
 _FROM_TORCH = frozenset("""adaptive_avg_pool1d avg_pool1d bilinear celu_ channel_shuffle conv1d conv2d conv3d conv_tbc conv_transpose1d
@@ -30,6 +31,7 @@ _BY_NAME = {"norm": "p dim keepdim out dtype", "tensordot": "dims out", "normali
             "multi_head_attention_forward": "training key_padding_mask need_weights attn_mask is_causal use_separate_proj_weight q_proj_weight "
                                             "k_proj_weight v_proj_weight static_k static_v average_attn_weights"}
 _UPSAMPLING = {"upsample": {}, "upsample_nearest": {"mode": "nearest"}, "upsample_bilinear": {"mode": "bilinear", "align_corners": True}}
+_METHODS_IN_PYTHON = frozenset("backward istft lu norm split stft unique unique_consecutive".split())
 _METHODS = ("tanh", "sigmoid")  # of torch.nn.functional: they call the method
 _FAMILIES = ("linalg", "fft", "special")  # `torch.fft.fft` is `torch._C._fft.fft_fft`
 
@@ -39,9 +41,9 @@ def public(name: str) -> str:
     return "torch" + name[9:] if name == "torchlike" or name.startswith("torchlike.") else name
 
 
-@functools.cache
-def _places() -> dict[int, str]:
-    """torch's names by the identity of our functions, before they began to dispatch."""
+@functools.lru_cache(1)
+def _places(exchanges: int) -> dict[int, str]:
+    """torch's names by the identity of our functions, as they were before they began to look at their arguments."""
     root = sys.modules["torchlike"]
     found: dict[int, str] = {}
 
@@ -64,7 +66,7 @@ def _places() -> dict[int, str]:
 
 def torch_name(f: Callable) -> str | None:
     """PyTorch's full name of one of our public functions or of a method of Tensor, None for others."""
-    name = _places().get(id(plain_function(f)))
+    name = _places(exchanges[0]).get(id(plain_function(f)))
     if name is None and inspect.isfunction(f) and (f.__module__ or "").partition(".")[0] in ("torch", "torchlike"):
         if plain_function(getattr(Tensor, f.__name__, None)) is plain_function(f):
             name = f"torch.Tensor.{f.__name__}"
@@ -92,6 +94,19 @@ def call_form(f: Callable, args: tuple, kwargs: dict) -> tuple[str, Callable | s
     if own in _BY_NAME:
         named = {k: named.get(k) for k in _BY_NAME[own].split()}
     return "call_function", variant, args, named
+
+
+def handed(api: Callable, args: tuple, kwargs: dict) -> tuple[Callable, tuple, dict]:
+    """What a class that takes functions over is told of a call of a public function or method: as `call_form`, but what is called is no text."""
+    if getattr(api, "__name__", "") in _METHODS_IN_PYTHON and getattr(Tensor, api.__name__, None) is api:
+        try:
+            bound = inspect.signature(api).bind(*args, **kwargs)
+        except TypeError:
+            return api, args, kwargs
+        bound.apply_defaults()
+        return (api, *_split(bound, args))
+    _, target, args, kwargs = call_form(api, args, kwargs)
+    return getattr(Tensor, target) if isinstance(target, str) else target, args, kwargs
 
 
 def _split(bound: inspect.BoundArguments, given: tuple) -> tuple[tuple, dict]:
