@@ -851,3 +851,14 @@ def test_printed_by_parts(torch):
     Wrapper, _ = logging(torch)
     return [printing._str_intern(Wrapper(t), tensor_contents="[...]") for t in (
         torch.arange(3), torch.ones(2), torch.ones(2).double(), torch.ones(2, 2).int(), torch.ones(0, 3), torch.ones(2, requires_grad=True), torch.ones(2, device="meta"))]
+
+
+@same
+def test_vmap_and_vectorized_derivatives(torch):
+    """An example after the other here: only results are compared."""
+    Wrapper, _ = logging(torch)
+    functional = importlib.import_module(f"{torch.__name__}.autograd.functional")
+    x = torch.tensor([1.0, 2.0, 3.0])
+    made = [functional.hessian(lambda t: (t * 2).exp().sum() * t.sum(), Wrapper(x), vectorize=True), functional.jacobian(lambda t: t ** 2, Wrapper(x), vectorize=True),
+            torch.vmap(lambda t: t * 2)(Wrapper(x)), torch.vmap(lambda t, u: t * u, in_dims=(0, None), out_dims=1)(Wrapper(torch.ones(2, 3)), x)]
+    return [type(m) is Wrapper for m in made], [m.elem for m in made]

@@ -354,3 +354,10 @@ def test_operators_that_go_straight_to_the_recorder_refuse_what_functions_refuse
                     + [f"{x} @ {y}" for x in ("a", "b", "i", "v") for y in ("a", "b", "i", "v", "half", "three", "none", "2")] + ["half @ half", "b @ b", "i @ i[0]"]
                     + ["a.T", "v.unsqueeze(0).T", "a.clamp(0.5, 0.7)", "i.clamp(0.5)", "half.clamp(-1e5, 1e5)", "torch.linalg.solve(2 * a - a.T.cumsum(0), v)",
                        "torch.linalg.solve(torch.eye(2).expand(3, 2, 2), a)", "torch.linalg.solve(torch.eye(2), torch.ones(3, 2, 1))"])
+
+
+@same
+def test_variances_of_everything_have_no_out(torch):
+    x, zero, three = torch.arange(12.0).reshape(3, 4), torch.empty(()), torch.empty(3)
+    return outcomes(locals(), [f"torch.{f}({args})" for f in ("var", "std") for args in (
+        "x, True, out=zero", "x, unbiased=False, out=zero", "x, 1, True, out=three", "x, dim=1, correction=0, out=three", "x, out=zero", "x, 1, out=three")])

@@ -139,3 +139,16 @@ def test_what_stands_for_a_size():
     words = "expected size to be one of int or Tuple.*got size with types"
     with pytest.raises(TypeError, match=words):
         torch.nn.functional.interpolate(torch.ones(1, 2, 4), size=(torch.tensor(6.0),))
+
+
+def test_factors_that_are_tensors():
+    def said(library, **given):
+        given = {k: eval(v, {"torch": library}) for k, v in given.items()}
+        try:
+            return tuple(library.nn.functional.interpolate(library.ones(1, 1, 4, 4), **given).shape)
+        except TypeError as e:
+            return str(e).split("\n")[0]
+    for mode in ("nearest", "bilinear", "bicubic", "nearest-exact"):
+        for given in ({"scale_factor": "torch.tensor(2.0)"}, {"scale_factor": "torch.tensor(2)"}, {"scale_factor": "[torch.tensor(2.0), 2.0]"},
+                      {"size": "torch.tensor(6)"}, {"size": "torch.tensor([6, 6])"}, {"scale_factor": "torch.tensor(1.5)", "recompute_scale_factor": "True"}):
+            assert said(torch, mode=repr(mode), **given) == said(oracle, mode=repr(mode), **given), (mode, given)

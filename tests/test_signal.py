@@ -43,3 +43,9 @@ def test_a_transform_lies_as_in_torch(torch, name):
                     made = [getattr(torch.fft, name)(x, n, dims[0]) for n in (None, 3, 7)]
                 found += [(y.is_conj(), y.resolve_conj()) for y in made]
     return found
+
+
+@same
+def test_ends_of_blackman_windows(torch):
+    """Rounding errors of torch's precision, which are printed."""
+    return [str(torch.blackman_window(n, periodic, dtype=dtype)) for n in (2, 4, 5, 9) for periodic in (True, False) for dtype in (torch.float32, torch.float64)]

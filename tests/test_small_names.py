@@ -1,5 +1,6 @@
 """Small public functions that stand alone: switches that only tell what was set, batch norms without statistics; functions as attributes
 of classes; against real torch."""
+import pytest
 from same import caught, error, outcomes, same
 
 
@@ -174,3 +175,17 @@ def test_foreach_copy(torch):
     to, source = [torch.ones(2), torch.ones(3, dtype=torch.int64)], [torch.full((2,), 2.5), torch.full((3,), 2.5)]
     made = torch._foreach_copy_(to, source, True) is to
     return made, to, error(torch._foreach_copy_, to, [1., 2.]), error(torch._foreach_copy_, to, source[:1]), error(torch._foreach_copy_, to, 1)
+
+
+@pytest.mark.parametrize("name", ["OutOfMemoryError", "AcceleratorError", "Stream", "Event", "Generator", "finfo", "iinfo", "layout", "memory_format", "Future",
+                                  "linalg.LinAlgError"])
+def test_classes_pickled_where_torch_is_another_library(name):
+    import operator
+    import pickle
+
+    import torchlike
+    cls = operator.attrgetter(name)(torchlike)
+    assert all(pickle.loads(pickle.dumps(cls, protocol)) is cls for protocol in range(6))
+    if issubclass(cls, Exception):
+        again = pickle.loads(pickle.dumps(cls("words")))
+        assert type(again) is cls and str(again) == "words"

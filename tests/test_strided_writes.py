@@ -42,3 +42,16 @@ def test_gradients(part):
 def test_no_scatter():
     text = str(jax.make_jaxpr(lambda base, new: set_slice(jax.numpy, base, new, [0, 1], [1, 2]))(np.zeros((8, 8)), np.zeros((8, 4))))
     assert "scatter" not in text
+
+
+@pytest.mark.parametrize("text", ["t[0:2] = t", "t[...] = t", "t[:, :] = t", "t[:] = t", "t[0:1] = t[1:2]", "t[0:2] = 1.0", "t[0] = t[1]", "t[0:1] = t", "t.copy_(t)"])
+def test_expanded_tensors_written_with_themselves(text):
+    """What is all of a tensor is the tensor itself to torch, and is not written."""
+    def outcome(library):
+        t = library.arange(3.0).expand(2, 3)
+        try:
+            exec(text, {"t": t})
+        except RuntimeError as e:
+            return str(e)
+        return t.tolist()
+    assert outcome(torchlike) == outcome(torch)

@@ -54,3 +54,21 @@ def test_words_about_lines_that_are_too_short(torch):
     f = torch.nn.functional
     return [said(pool, torch.ones(1, 1, 4), 3, dilation=2, return_indices=i) for pool in (f.max_pool1d, f.max_pool1d_with_indices) for i in (False, True)], [
         said(f.max_pool1d, torch.ones(shape), 2, return_indices=True) for shape in ((4,), (2, 0, 4), (2, 3, 0))]
+
+
+@pytest.mark.parametrize("n, kernel, stride, padding, dilation", [(2, 3, 2, 1, 1), (2, 2, 1, 1, 1), (2, 4, 3, 2, 1), (1, 3, 1, 1, 1), (2, 3, 1, 1, 2), (3, 3, 2, 1, 1),
+                                                                  (2, 2, 2, 0, 1), (2, 6, 2, 3, 1)])
+@same
+def test_windows_of_infinities(torch, n, kernel, stride, padding, dilation):
+    """The first position inside of the plane is the best one: where the gradient goes."""
+    x = torch.full((1, 2, *(6,) * n), -float("inf"))
+    x[0, 1, ..., 0] = 1.0
+    x.requires_grad_()
+    pool = getattr(torch.nn.functional, f"max_pool{n}d")
+    found = []
+    for indices in (True, False):
+        y = pool(x, kernel, stride, padding, dilation, return_indices=indices)
+        y, *where = y if indices else (y,)
+        weights = torch.arange(y.numel(), dtype=y.dtype).reshape(y.shape) + 1
+        found += [y, *where, torch.autograd.grad(y, x, weights)[0]]
+    return found

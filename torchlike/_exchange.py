@@ -6,7 +6,7 @@ has under their name is the same function.
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from types import CodeType, FunctionType
 from typing import Any
 
@@ -36,8 +36,8 @@ def _shell(free: int) -> CodeType:
 exchanges = [0]  # so far: tables of functions by their identity are good until the next one
 
 
-def exchange(f: FunctionType, wrap: Callable[[FunctionType], Callable]) -> FunctionType:
-    """Make f do what `wrap(plain)` does, where plain, which is returned, is a copy of what f was."""
+def exchange(f: FunctionType, wrap: Callable[[FunctionType], Callable], marks: Sequence[str] = ()) -> FunctionType:
+    """Make f do what `wrap(plain)` does, where plain, which is returned, is a copy of what f was, and have the attributes `marks`."""
     exchanges[0] += 1
     loan = _loans.pop(f, None)
     if loan is not None:
@@ -46,6 +46,7 @@ def exchange(f: FunctionType, wrap: Callable[[FunctionType], Callable]) -> Funct
     f.__wrapped__ = plain
     f.__defaults__, f.__kwdefaults__ = None, {"_ask": wrap(plain)}
     f.__code__ = _shell(len(f.__code__.co_freevars)).replace(co_name=f.__code__.co_name)
+    f.__dict__.update(dict.fromkeys(marks, True))
     if loan is not None:
         lend(f, loan.wrap, loan.marks)
     return plain

@@ -104,6 +104,8 @@ _MADE_OF = {
 BY_OUT = frozenset(("sum", "prod", "nansum", "nanmean", "cumsum", "cumprod", "mean"))  # see `by_out`
 ALONG_DIM = frozenset(("sum", "prod", "median", "nanmedian"))  # have an `out=` only where `dim` is given
 
+OF_ALL_IF_BOOL = frozenset(("var", "std"))  # have none where they are told `unbiased` alone
+
 
 def by_out(name: str, have: dt.dtype, kwargs: dict) -> None:
     """A function that is told by `out=` in which dtype to compute; a `dtype=` besides has to be the same."""

@@ -14,9 +14,9 @@ from typing import Any
 from . import _autocast
 from ._core.layout import overlapping
 from ._exchange import copied
-from ._kinds import blame, only_self, signature_of
+from ._kinds import blame, combination, only_self, signature_of
 from ._older_orders import FACTORS, newer
-from ._out import ALONG_DIM, APART, BY_OUT, MADE_APART, PARTLY, WRITES_APART, by_out, writer
+from ._out import ALONG_DIM, APART, BY_OUT, MADE_APART, OF_ALL_IF_BOOL, PARTLY, WRITES_APART, by_out, writer
 from ._tensor import Tensor
 from ._writing import check_apart, check_partly_same, fill_out, fill_outs, refuse_cast, write_into
 
@@ -314,8 +314,8 @@ def with_out(f: Callable) -> Callable:
                     check_apart(out, args)
                 elif out._storage is not None and name not in MADE_APART:
                     check_partly_same(out, args)
-                if name in ALONG_DIM and len(args) < 2 and "dim" not in kwargs:
-                    raise TypeError(f"{name}() received an invalid combination of arguments - got ({type(args[0]).__name__}, out=Tensor), but expected one of:")
+                if name in ALONG_DIM and len(args) < 2 and "dim" not in kwargs or name in OF_ALL_IF_BOOL and _of_all(args, kwargs):
+                    raise combination(name, args, {"out": out, **kwargs})
                 if name in BY_OUT:
                     by_out(name, out.dtype, kwargs)
             elif others_take_over((out,), {}):
@@ -343,6 +343,11 @@ def with_out(f: Callable) -> Callable:
             return run(*older[0], out=out, **older[1])
         return fill_out(out, result, name=writer(name, args, kwargs)) if isinstance(result, Tensor) else fill_outs(out, result, name)
     return run
+
+
+def _of_all(args: tuple, kwargs: dict) -> bool:
+    """Whether `unbiased` is given without a dimension."""
+    return args[1].__class__ is bool if len(args) > 1 else kwargs.get("unbiased") is not None and "dim" not in kwargs
 
 
 def _sparse_into(out: Tensor, made: Tensor, name: str, error: Refused) -> Tensor:

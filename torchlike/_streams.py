@@ -4,6 +4,7 @@ from __future__ import annotations
 from typing import Any
 
 from ._core import device as dev
+from ._core.shown import Shown
 
 
 def _device(device: Any) -> dev.device:
@@ -24,7 +25,7 @@ def _no_events(device: dev.device) -> None:
         raise RuntimeError("cpu backend doesn't support events.")
 
 
-class Stream:
+class Stream(metaclass=Shown):
     """The queue of work of a device."""
 
     def __init__(self, device: Any = None, *, priority: int = 0) -> None:
@@ -71,7 +72,7 @@ class Stream:
         return f"torch.Stream device_type={self.device_type}, device_index={self.device_index}, stream_id={self.stream_id}"
 
 
-class Event:
+class Event(metaclass=Shown):
     """A place in the queue of a device."""
 
     def __init__(self, device: Any = None, *, enable_timing: bool = False, blocking: bool = False, interprocess: bool = False) -> None:

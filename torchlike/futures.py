@@ -6,13 +6,15 @@ import threading
 from collections.abc import Callable
 from typing import Any, Generic, TypeVar
 
+from ._core.shown import Shown
+
 __all__ = ["Future", "collect_all", "wait_all"]
 
 
 T = TypeVar("T")
 
 
-class Future(Generic[T]):
+class Future(Generic[T], metaclass=Shown):
     """A value, or an exception, that some thread sets once."""
 
     def __init__(self, *, devices: Any = None) -> None:

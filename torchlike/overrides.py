@@ -34,7 +34,8 @@ _OPERATORS = {"__add__": "add", "__radd__": "add", "__iadd__": "add_", "__sub__"
               "__ifloordiv__": "floor_divide_", "__mod__": "remainder", "__imod__": "remainder_", "__pos__": "positive", "__ne__": "ne", "__lt__": "lt",
               "__le__": "le", "__gt__": "gt", "__ge__": "ge", "__rand__": "bitwise_and", "__ror__": "bitwise_or", "__rxor__": "bitwise_xor"}
 _IN_PLACE = frozenset(f"__i{name}__" for name in "add sub mul truediv floordiv mod pow and or xor lshift rshift".split())
-_DUNDERS = (*_OPERATORS, *sorted(_IN_PLACE - _OPERATORS.keys()), "__pow__", "__rsub__", "__rtruediv__", "__rmatmul__", "__rpow__", "__floordiv__", "__rfloordiv__", "__mod__", "__rmod__", "__eq__", "__ne__",
+_DUNDERS = (*_OPERATORS, *sorted(_IN_PLACE - _OPERATORS.keys()), "__pow__", "__rsub__", "__rtruediv__", "__rmatmul__", "__rpow__", "__floordiv__",
+            "__rfloordiv__", "__mod__", "__rmod__", "__eq__", "__ne__",
             "__lt__", "__le__", "__gt__", "__ge__", "__and__", "__or__", "__xor__", "__invert__", "__getitem__", "__setitem__", "__len__", "__bool__",
             "__float__", "__int__", "__index__", "__contains__", "__repr__", "__format__", "__lshift__", "__rshift__", "__rlshift__", "__rrshift__",
             "__complex__", "__reversed__", "__array__")
@@ -257,9 +258,7 @@ def _dispatching_by_name(f: Callable, api: Callable) -> Callable:
 
 def _begin_to_dispatch(f: _types.FunctionType, dispatching: Callable = _dispatching) -> _types.FunctionType:
     """Make f itself look at its arguments, and return a copy of what it was."""
-    plain = exchange(f, lambda plain: dispatching(plain, f))
-    f._dispatches = True
-    return plain
+    return exchange(f, lambda plain: dispatching(plain, f), ("_dispatches",))
 
 
 def _members() -> dict[str, Any]:
@@ -336,8 +335,7 @@ def _begin_in_methods() -> None:
     plain: dict[int, Callable] = {}
     for name, x in _members().items():
         if isinstance(x, _types.FunctionType) and not hasattr(x, "_looks_in_methods") and (name in _OF_SEVERAL or name[:2] != "__" and not only_self(x)):
-            plain[id(x)] = exchange(x, functools.partial(_made_member, name=name, api=reported(name)))
-            x._dispatches = x._looks_in_methods = True
+            plain[id(x)] = exchange(x, functools.partial(_made_member, name=name, api=reported(name)), ("_dispatches", "_looks_in_methods"))
     if plain:
         _keep_plain(plain)
 

@@ -1,14 +1,16 @@
 """Errors that torch has classes of its own for."""
 from __future__ import annotations
 
+from .shown import Shown
 
-class OutOfMemoryError(RuntimeError):
+
+class OutOfMemoryError(RuntimeError, metaclass=Shown):
     """A device has no room for a result."""
 
     __module__ = "torch"
 
 
-class AcceleratorError(RuntimeError):
+class AcceleratorError(RuntimeError, metaclass=Shown):
     """A device reported a failure."""
 
     __module__ = "torch"

@@ -130,8 +130,7 @@ def _untyped_storage(self: Tensor) -> Any:
 def _exchange_in(scopes: tuple, name: str, wrap: Callable) -> None:
     names = (name, *(n for n, first in FIRST.items() if first == name))
     for f in {id(f): f for f in (scope.get(n) for scope in scopes for n in names) if f is not None}.values():
-        exchange(f, wrap)
-        f._hands_on = True
+        exchange(f, wrap, ("_hands_on",))
 
 
 def _with_operators(*scopes: Mapping[str, Any]) -> list[tuple[str, FunctionType]]:

@@ -37,6 +37,8 @@ def vmap(func: Callable, in_dims: Any = 0, out_dims: Any = 0, randomness: str = 
     @functools.wraps(func)
     def wrapped(*args, **kwargs):
         size, dims, flat, spec = _process_batched_inputs(in_dims, args, func)
+        if any(d is not None and isinstance(x, Tensor) and x._dispatches for x, d in zip(flat, dims)):
+            return _one_by_one(func, size, dims, flat, spec, kwargs, out_dims, randomness)
         if chunk_size is None or chunk_size >= size:
             return _run(func, size, dims, flat, spec, kwargs, out_dims, randomness)
         return _in_chunks(func, size, dims, flat, spec, kwargs, out_dims, randomness, chunk_size)
@@ -300,6 +302,20 @@ def _in_chunks(func, size, dims, flat, spec, kwargs, out_dims, randomness, chunk
     places = _out_dims(_get_name(func), out_dims, leaves, out_spec)
     columns = zip(*(tree_flatten(p)[0] for p in parts))
     return tree_unflatten([c[0] if d is None else FUNCTIONS["cat"](list(c), d) for c, d in zip(columns, places)], out_spec)
+
+
+def _one_by_one(func, size, dims, flat, spec, kwargs, out_dims, randomness):
+    """The function on an example after the other: what a class with `__torch_dispatch__` does is not known before it does it."""
+    made = []
+    state = get_rng_state() if randomness == "same" else None
+    for i in range(size):
+        if state is not None:
+            set_rng_state(state)
+        made.append(func(*tree_unflatten([x if d is None else x.select(d, i) for x, d in zip(flat, dims)], spec), **kwargs))
+    leaves, out_spec = tree_flatten(made[0])
+    places = _out_dims(_get_name(func), out_dims, leaves, out_spec)
+    columns = zip(*(tree_flatten(x)[0] for x in made))
+    return tree_unflatten([c[0] if d is None else FUNCTIONS["stack"](list(c), d) for c, d in zip(columns, places)], out_spec)
 
 
 class _Call:

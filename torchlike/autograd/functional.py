@@ -234,7 +234,8 @@ def jacobian(func: Callable, inputs, create_graph: bool = False, strict: bool = 
             if strict:
                 raise RuntimeError("torch.autograd.functional.jacobian: `strict=True` and `vectorized=True` are not supported together. Please either set "
                                    "`strict=False` or `vectorize=False`.")
-            rows = [_rows_at_once(output, parts, create_graph) for output in outputs]
+            vectorize = not any(t._dispatches for t in (*outputs, *parts))  # what a class does is not known before it does it
+            rows = [_rows_at_once(output, parts, create_graph) for output in outputs if vectorize]
         for i, output in enumerate(() if vectorize else outputs):
             columns: list[list] = [[] for _ in parts]
             for element in output.reshape(-1).unbind() if output.numel() else ():

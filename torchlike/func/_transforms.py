@@ -211,7 +211,7 @@ def jacrev(func: Callable, argnums: int | tuple[int, ...] = 0, *, has_aux: bool 
 
         def pull(units):
             return found[1](tree_unflatten(units, out_spec))
-        if chunk_size == 1:  # what reads values works as well then
+        if chunk_size == 1 or any(o._dispatches for o in outputs):  # what reads values works as well then
             rows = [pull(list(row)) for row in zip(*_units(outputs))]
             rows = tree_unflatten([FUNCTIONS["stack"](c) for c in zip(*(tree_flatten(r)[0] for r in rows))], tree_flatten(rows[0])[1])
         else:

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, Literal
 
 from .._core import dtype as dt
+from .._torch_names import torch_name
 from ._codegen import (  # noqa: F401  (names of this module, too)
     CodeGen,
     PythonCode,
@@ -23,7 +24,6 @@ from ._codegen import (  # noqa: F401  (names of this module, too)
     reflectable_magic_methods,
 )
 from ._namespace import _custom_builtins, _CustomBuiltin, _is_magic, _Namespace, _register_custom_builtin, _snake_case  # noqa: F401
-from .._torch_names import torch_name
 from .node import Argument, Node, Target, _legal_ops, map_arg, registered
 
 if TYPE_CHECKING:

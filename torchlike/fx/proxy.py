@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING, Any
 
 from .. import overrides
 from .._core.device import device
+from .._torch_names import call_form
 from ..ops.layouts import layout
 from ..ops.memory_formats import memory_format
 from . import traceback as fx_traceback
 from ._codegen import magic_methods, reflectable_magic_methods
-from .._torch_names import call_form
 from .graph import Graph
 from .node import Argument, Node, Target, base_types, is_named, map_aggregate
 

@@ -27,22 +27,8 @@ from ._functional.activation import (  # noqa: F401
     tanhshrink,
 )
 from ._functional.attention import scaled_dot_product_attention  # noqa: F401
-from ._functional.conv import (  # noqa: F401
-    conv1d,
-    conv2d,
-    conv3d,
-    conv_tbc,
-    conv_transpose1d,
-    conv_transpose2d,
-    conv_transpose3d,
-)
 from ._functional.cross_entropy import cross_entropy, nll_loss  # noqa: F401
 from ._functional.ctc import ctc_loss  # noqa: F401
-from ._functional.distance import (  # noqa: F401
-    bilinear,
-    pairwise_distance,
-    pdist,
-)
 from ._functional.dropout import (  # noqa: F401
     alpha_dropout,
     dropout,
@@ -54,10 +40,7 @@ from ._functional.dropout import (  # noqa: F401
 from ._functional.embedding import embedding, one_hot  # noqa: F401
 from ._functional.embedding_bag import embedding_bag  # noqa: F401
 from ._functional.fold import (  # noqa: F401
-    channel_shuffle,
     fold,
-    pixel_shuffle,
-    pixel_unshuffle,
     unfold,
 )
 from ._functional.grid import affine_grid, grid_sample  # noqa: F401
@@ -92,7 +75,6 @@ from ._functional.normalization import (  # noqa: F401
 from ._functional.padding import pad  # noqa: F401
 from ._functional.piecewise import (  # noqa: F401
     celu,
-    celu_,
     elu,
     elu_,
     hardsigmoid,
@@ -101,18 +83,13 @@ from ._functional.piecewise import (  # noqa: F401
     hardtanh_,
     leaky_relu,
     leaky_relu_,
-    prelu,
     relu6,
     rrelu,
-    rrelu_,
     selu,
-    selu_,
     softshrink,
     threshold,
-    threshold_,
 )
 from ._functional.pooling import (  # noqa: F401
-    adaptive_avg_pool1d,
     adaptive_avg_pool2d,
     adaptive_avg_pool3d,
     adaptive_max_pool1d,
@@ -121,7 +98,6 @@ from ._functional.pooling import (  # noqa: F401
     adaptive_max_pool2d_with_indices,
     adaptive_max_pool3d,
     adaptive_max_pool3d_with_indices,
-    avg_pool1d,
     fractional_max_pool2d,
     fractional_max_pool2d_with_indices,
     fractional_max_pool3d,
@@ -157,10 +133,9 @@ from ._functional.regression_loss import (  # noqa: F401
 from ._functional.resample import interpolate, upsample, upsample_bilinear, upsample_nearest  # noqa: F401
 from ._functional.softmax import gumbel_softmax, log_softmax, softmax, softmin  # noqa: F401
 
-
 # what torch has in C++, which refuses what is no tensor before anything else
-for _name in """adaptive_max_pool1d adaptive_max_pool1d_with_indices cosine_embedding_loss gumbel_softmax max_pool1d max_pool1d_with_indices max_pool2d max_pool2d_with_indices max_pool3d multi_margin_loss multilabel_margin_loss nll_loss one_hot rms_norm
-triplet_margin_loss""".split():
+for _name in """adaptive_max_pool1d adaptive_max_pool1d_with_indices cosine_embedding_loss gumbel_softmax max_pool1d max_pool1d_with_indices max_pool2d
+max_pool2d_with_indices max_pool3d multi_margin_loss multilabel_margin_loss nll_loss one_hot rms_norm triplet_margin_loss""".split():
     globals()[_name] = _called(globals()[_name])
 
 # what torch has in Python, which asks the classes of its arguments first

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from .._core.aval import broadcast_shapes as _broadcast
+from .._core.shown import Shown
 from .._public import FUNCTIONS, public
 from .._tensor import Size, Tensor
 
 
-class layout:  # noqa: N801  (torch's name)
+class layout(metaclass=Shown):  # noqa: N801  (torch's name)
     """torch.layout."""
 
     __module__ = "torch"

@@ -11,11 +11,12 @@ from .._core import program
 from .._core.errors import class_name, not_implemented
 from .._core.layout import Layout, contiguous
 from .._core.registry import Op
+from .._core.shown import Shown
 from .._exporting import state as exporting
 from .._tensor import Tensor, apply
 
 
-class LinAlgError(RuntimeError):
+class LinAlgError(RuntimeError, metaclass=Shown):
     """A matrix for which an operation of torch.linalg has no result (singular, not positive-definite)."""
 
 

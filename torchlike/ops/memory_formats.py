@@ -6,6 +6,7 @@ import numpy as np
 from .._arguments import as_dim
 from .._core.layout import Layout, channels_last_strides, contiguous_strides, is_channels_last, is_contiguous, like, suggests_channels_last
 from .._core.registry import Op
+from .._core.shown import Shown
 from .._core.transposing import copy_of
 from .._exchange import copied
 from .._plainly import state as overriding
@@ -16,7 +17,7 @@ from .._tensor import Size, Tensor, _refuse_batched, apply, instance
 _COPY = Op("clone", lambda xp, x: copy_of(x) if xp is np else +x if x.dtype != bool else x | False, shape=lambda a: (a.shape, a.dtype), vjp=lambda xp, g: g)
 
 
-class memory_format:
+class memory_format(metaclass=Shown):
     """torch.memory_format: how a tensor's dimensions are ordered in memory (metadata here: XLA chooses its own)."""
 
     __module__ = "torch"

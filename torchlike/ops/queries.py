@@ -12,6 +12,7 @@ from .._core.aval import NUMBERS, result_dtype
 from .._core.errors import class_name, not_implemented
 from .._core.history import warn
 from .._core.registry import Elementwise
+from .._core.shown import Shown
 from .._public import FUNCTIONS, MISSING, called, public
 from .._shared import is_shared, share
 from .._tensor import Tensor, apply, as_tensor_value
@@ -133,7 +134,7 @@ def _asked_for(name: str, x) -> dt.dtype:
     return d
 
 
-class finfo:
+class finfo(metaclass=Shown):
     """torch.finfo: limits of a floating type."""
 
     __module__ = "torch"
@@ -159,7 +160,7 @@ class finfo:
     __hash__ = None
 
 
-class iinfo:
+class iinfo(metaclass=Shown):
     """torch.iinfo: limits of an integer type."""
 
     __module__ = "torch"

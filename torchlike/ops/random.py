@@ -17,6 +17,7 @@ from .._core.grad_mode import mode
 from .._core.layout import is_contiguous, like, overlapping
 from .._core.registry import Op
 from .._core.room import SPARE, need_room
+from .._core.shown import Shown
 from .._public import MISSING, public
 from .._tensor import Tensor, apply, as_tensor_value
 from .._writing import fill_out
@@ -27,7 +28,7 @@ from .elements import plain_number
 from .from_data import place
 
 
-class Generator(rng.Generator):
+class Generator(rng.Generator, metaclass=Shown):
     """torch.Generator: torch's mt19937 stream, whatever the device it is made for."""
 
     __module__ = "torch._C"

@@ -18,7 +18,8 @@ from .creation import _check_dtype, _finish
 from .from_data import place
 
 
-def _window(name: str, n, periodic: bool, dtype, layout, device, requires_grad, values) -> Tensor:
+def _window(name: str, n, periodic: bool, dtype, layout, device, requires_grad, values, narrow: bool = False) -> Tensor:
+    """`values(positions, n)`; `narrow`: positions are float32 but for windows of float64."""
     if layout is not None and layout.name.startswith("sparse"):
         raise RuntimeError(f"{name} is not implemented for sparse types, got: {layout}")
     n = as_int(n, "window_length", f"{name}(): ", " (position 1)")
@@ -30,7 +31,7 @@ def _window(name: str, n, periodic: bool, dtype, layout, device, requires_grad, 
     if n < 2:
         made = np.ones(n)
     else:
-        made = values(np.arange(n, dtype=np.float64), n if periodic else n - 1)
+        made = values(np.arange(n, dtype=np.float32 if narrow and d is not dt.float64 else np.float64), n if periodic else n - 1)
     return _finish(place(made.astype(d.np), dev.resolve(device)), requires_grad)
 
 
@@ -39,6 +40,12 @@ def _cosines(*weights):
     def values(i, n):
         return sum((-1) ** k * w * np.cos(2 * math.pi * k * i / n) for k, w in enumerate(weights))
     return values
+
+
+def _blackman(i, n):
+    """Its ends are rounding errors: the sum is torch's, in torch's precision."""
+    i = i * i.dtype.type(math.pi / n)
+    return np.cos(4 * i) * i.dtype.type(0.08) - np.cos(2 * i) * i.dtype.type(0.5) + i.dtype.type(0.42)
 
 
 @public(method=False)
@@ -57,7 +64,7 @@ def hamming_window(window_length: int, periodic: bool = True, alpha: float = 0.5
 @public(method=False)
 def blackman_window(window_length: int, periodic: bool = True, *, dtype=None, layout=None, device=None, pin_memory=False, requires_grad=False) -> Tensor:
     """The Blackman window."""
-    return _window("blackman_window", window_length, periodic, dtype, layout, device, requires_grad, lambda i, n: np.abs(_cosines(0.42, 0.5, 0.08)(i, n)))
+    return _window("blackman_window", window_length, periodic, dtype, layout, device, requires_grad, _blackman, narrow=True)
 
 
 @public(method=False)

@@ -42,9 +42,10 @@ def _max_pool(xp, x, kernel, stride, pads, dilation, sizes):
     shape = x.shape[x.ndim - len(kernel):]
     x = _padded(xp, x, pads, _lowest(x.dtype))
     steps = [math.prod(shape[i + 1:]) for i in range(len(shape))]
-    starts = np.zeros((), np.int64)  # of the windows
-    for n, s, (a, _), step in zip(sizes, stride, pads, steps):
-        starts = np.add.outer(starts, (np.arange(n) * s - a) * step)
+    starts = firsts = np.zeros((), np.int64)  # of the windows, and their first positions inside of the plane, the best ones where all is -inf
+    for n, s, d, (a, _), step in zip(sizes, stride, dilation, pads, steps):
+        start = np.arange(n) * s - a
+        starts, firsts = np.add.outer(starts, start * step), np.add.outer(firsts, (start + np.maximum(0, -(start // d)) * d) * step)
     inside = np.array([sum(o * d * step for o, d, step in zip(offset, dilation, steps)) for offset in offsets(kernel)])
 
     def best_of(part, t, best, where):
@@ -55,14 +56,14 @@ def _max_pool(xp, x, kernel, stride, pads, dilation, sizes):
         return best_by_axes(x, where, Window(kernel, stride, dilation, sizes))
     if xp is np or len(inside) <= FEW:
         first, *rest = slices(xp, x, kernel, stride, dilation, sizes)
-        made = first, xp.broadcast_to(xp.asarray(starts), first.shape)
+        made = first, xp.broadcast_to(xp.asarray(firsts), first.shape)
         for t, part in enumerate(rest, 1):
             made = best_of(part, t, *made)
         return [made[0], made[1].astype(np.int64)]
     window, inside = Window(kernel, stride, dilation, sizes), jnp.asarray(inside)
     blocks = window.split(x)
     first = window.take(blocks, 0)
-    return list(window.loop(lambda t, made: best_of(window.take(blocks, t), t, *made), (first, jnp.broadcast_to(starts, first.shape)), 1))
+    return list(window.loop(lambda t, made: best_of(window.take(blocks, t), t, *made), (first, jnp.broadcast_to(firsts, first.shape)), 1))
 
 
 def _max_only(xp, x, kernel, stride, pads, dilation, sizes):
@@ -70,6 +71,9 @@ def _max_only(xp, x, kernel, stride, pads, dilation, sizes):
 
 
 def _max_vjp(xp, g, x, out, kernel, stride, pads, dilation, sizes, plan):
+    if x.dtype.kind in "fV" and any(map(any, pads)):  # so that what is around the plane is never the best of a window
+        least = jnp.finfo(x.dtype).min
+        x, out = xp.maximum(x, least), xp.maximum(out, least)
     spread = spread_to_best(xp, _padded(xp, x, pads, _lowest(x.dtype)), out, g, kernel, stride, dilation, sizes, plan.device.type == "cpu")
     return _unpad(spread, pads, x.shape)
 

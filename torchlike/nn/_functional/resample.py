@@ -259,6 +259,10 @@ def interpolate(input: Tensor, size=None, scale_factor=None, mode: str = "neares
     if mode == "lanczos" and not antialias:
         raise ValueError("Lanczos mode requires antialias=True")
     n = input.dim() - 2
+    if size is None and _holds_tensors(scale_factor) and mode in _NAMES and not recompute_scale_factor:
+        raise _refused(mode, n, antialias, "NoneType", "list")
+    if isinstance(size, Tensor) and size.numel() != 1 and size.dtype.category < dt.FLOAT and scale_factor is None and mode in _NAMES:
+        raise _refused(mode, n, antialias, "list", "NoneType")
     size, factors = _sizes(input, size, scale_factor, n)
     if recompute_scale_factor and size is not None and factors is None:
         raise ValueError("recompute_scale_factor is not meaningful with an explicit size.")
@@ -276,6 +280,17 @@ def interpolate(input: Tensor, size=None, scale_factor=None, mode: str = "neares
         raise NotImplementedError(f"Input Error: Only 3D, 4D and 5D input Tensors supported (got {input.dim()}D) for the modes: nearest | linear | "
                                   f"bilinear | bicubic | trilinear | lanczos | area | nearest-exact (got {mode})")
     return _resampled(input, tuple(size), factors, mode, bool(align_corners), antialias, n)
+
+
+def _holds_tensors(numbers) -> bool:
+    return any(isinstance(x, Tensor) for x in (numbers if isinstance(numbers, (list, tuple)) else (numbers,)))
+
+
+def _refused(mode: str, n: int, antialias: bool, size: str, factors: str) -> TypeError:
+    """torch's error where one of its operators gets tensors for numbers."""
+    name = f"_upsample_{mode}{n}d_aa" if antialias else f"_upsample_nearest_exact{n}d" if mode == "nearest-exact" else f"upsample_{mode}{n}d"
+    given = ", ".join(["Tensor", size, *([] if mode.startswith("nearest") else ["bool"]), factors])
+    return TypeError(f"{name}() received an invalid combination of arguments - got ({given}), but expected one of:")
 
 
 def _countable(size) -> bool:
