@@ -1,7 +1,10 @@
 """Arguments that torch takes or refuses: the same calls go through, and the others raise the same class."""
 import warnings
 
+import numpy as np
 import pytest
+from nn_models import said
+from same import same
 
 SIZES = """torch.range(3); torch.range(1, 4); torch.range(start=1, end=3); torch.range(1, 3, 0); torch.reshape(x, 3); torch.reshape(x, 6)
 torch.reshape(x, (6,)); torch.reshape(x, -1)
@@ -130,3 +133,24 @@ def test_a_number_may_not_be_a_tensor_that_requires_a_gradient(oracle, subject, 
             return str(error)
     assert said(oracle, True) == said(subject, True) is not None
     assert said(oracle, False) is said(subject, False) is None
+
+
+WRONG = """torch.arctan(); torch.arctan(t, t); torch.arctan(t, foo=1); torch.outer(t); torch.gather(t, 0); torch.cumsum(t); torch.cumsum('a'); torch.bmm(t); torch.softmax(t)
+torch.clamp(t, foo=1); torch.cat(); torch.cat(t); torch.concat(); torch.stack(t, 0, 0, 0); torch.linalg.inv(); torch.linalg.solve(t); torch.fft.fft(t, 1, 2, 3, 4)
+torch.special.expit(t, 1); torch.where(t); torch.masked_select(t); torch.conv1d(t); torch.index_select(t, 0); torch.less(t); torch.topk(t)
+torch.norm(); torch.diff('x'); torch.roll(t); torch.linspace(0); torch.full((2,)); torch.scatter(t, 0); torch.argsort(t, foo=2); t.gather(0); t.index_select(0); t.scatter_(0)
+t.cumsum(); t.lerp(t); t.outer(); t.take(); t.unsqueeze(); torch.unsqueeze(t); torch.nn.functional.linear(t); torch.sqrt(t, t); torch.sum(t, dims=0); torch.tril(t, 0, 0)
+torch.addmm(torch.ones(3), torch.ones(2, 3), torch.ones(3, 4))
+torch.addmv(t, torch.ones(2, 3), torch.ones(3)); torch.baddbmm(torch.ones(5), torch.ones(1, 2, 3), torch.ones(1, 3, 4))
+torch.addr(t, t[:2], torch.ones(4)); F.linear(torch.ones(3), torch.ones(4, 3), t); F.linear(torch.ones(2, 2, 3), torch.ones(4, 3), t); t.numpy(force=1)
+torch.linalg.vector_norm(t, 'fro'); torch.linalg.vector_norm(t, ord='fro'); torch.addmm(torch.ones(2, 3, 4), torch.ones(2, 3), torch.ones(3, 4))
+t.index_put_((torch.tensor([7]),), torch.tensor(1)); torch.from_numpy(np.float32(1)); torch.distributions.Normal(0., 1.).sample(3)
+torch.distributions.transforms.CorrCholeskyTransform()(t[:2])"""
+
+
+@pytest.mark.parametrize("text", [x.strip() for x in WRONG.replace("\n", ";").split(";")])
+@same
+def test_words_about_wrong_calls(torch, text):
+    names = {"torch": torch, "t": torch.ones(3), "F": torch.nn.functional, "np": np}
+    found = str(said(eval, text, names)).split("\n")[0]
+    return found.split(", but expected")[0]

@@ -51,17 +51,20 @@ def only_self(f: Callable) -> bool:
     return not any(_kind(p).startswith("Tensor") or p.name in _MAYBE_TENSORS for p in list(signature_of(f).parameters.values())[1:])
 
 
-def blame(f: Callable, args: tuple, kwargs: dict, error: Exception, first: int = 1, function: str = "") -> None:
+def blame(f: Callable, args: tuple, kwargs: dict, error: Exception, first: int = 1, function: str = "", counts: bool = True) -> None:
     """Raise torch's TypeError if an argument is not of its parameter's kind, which then is what led to `error`.
 
     `first`: the number of the first argument in torch's words, where a method's own tensor does not count. `function`: its name, if not f's.
+    `counts`: whether it is torch, and not Python, that tells of arguments which are too many or too few.
     """
     function = function or f.__name__
     signature = signature_of(f)
     try:
         given = signature.bind(*args, **kwargs).arguments
     except TypeError as mismatch:
-        if isinstance(error, AttributeError):  # it was looked at before Python counted the arguments
+        if counts and isinstance(error, (AttributeError, TypeError)):  # it may have been looked at before Python counted the arguments
+            _count(function, list(signature.parameters.values()), args, kwargs, 1 - first)
+        if isinstance(error, AttributeError):
             raise TypeError(f"{function}() {mismatch}") from None
         return
     for place, (name, x) in enumerate(given.items(), first):
@@ -81,6 +84,44 @@ def blame(f: Callable, args: tuple, kwargs: dict, error: Exception, first: int =
             if function in _OVERLOADED and kind in _BY_NAME.values() and kind != "Tensor":
                 raise combination(function, args[1 - first:], kwargs) from None
             raise _wrong(function, name, None if name in kwargs else place, kind, x, several) from None
+
+
+def _count(function: str, parameters: list[inspect.Parameter], args: tuple, kwargs: dict, apart: int) -> None:
+    """Raise torch's TypeError for arguments that are too many or too few, or have no name of a parameter; the first `apart` are not counted."""
+    from ._torch_names import IN_PYTHON
+    if function in IN_PYTHON or any(p.kind in (p.VAR_POSITIONAL, p.VAR_KEYWORD) for p in parameters):
+        return
+    parameters, args = parameters[apart:], args[apart:]
+    names = [p.name for p in parameters]
+    unknown = [name for name in kwargs if name not in names]
+    if _several_forms(function):
+        raise combination(function, args, kwargs) from None
+    positional = [p for p in parameters if p.kind is not p.KEYWORD_ONLY]
+    needed, most = sum(p.default is p.empty for p in positional), len(positional)
+    if len(args) > most:
+        takes = f"{most} positional argument{'s' if most != 1 else ''}" if needed == most else f"from {needed} to {most} positional arguments"
+        raise TypeError(f"{function}() takes {takes} but {len(args)} {'was' if len(args) == 1 else 'were'} given") from None
+    given = {**dict(zip(names, args)), **kwargs}
+    missing = [p.name for p in parameters if p.default is p.empty and p.name not in given]
+    for place, p in enumerate(parameters, 1):
+        if p.name in missing:
+            raise TypeError(f"{function}() missing {len(missing)} required positional argument{'s' if len(missing) == 1 else ''}: "
+                            + ", ".join(f'"{name}"' for name in missing)) from None  # torch's plural
+        fits = _KINDS.get(_kind(p))
+        if fits is not None and p.name in given and given[p.name] is not p.default and not fits(given[p.name]):
+            raise _wrong(function, p.name, None if p.name in kwargs else place, _kind(p), given[p.name], False) from None
+    if unknown:
+        raise TypeError(f"{function}() got an unexpected keyword argument '{unknown[0]}'") from None
+
+
+# of several forms, which are not all operators
+_SEVERAL = frozenset("addmm baddbmm bmm bucketize mm quantize_per_tensor repeat_interleave searchsorted".split())
+
+
+def _several_forms(function: str) -> bool:
+    """Whether torch's function chooses between forms by its arguments."""
+    from ._aten_schemas import schemas
+    return function in _SEVERAL or sum(not any(name.startswith("out") or name == "values_out" for name in s.names) for s in schemas(function)) > 1
 
 
 def combination(function: str, args: tuple, kwargs: dict) -> TypeError:

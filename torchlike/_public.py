@@ -210,7 +210,7 @@ def _mended(f: Callable, run: Callable, args: tuple, kwargs: dict, error: Except
             return lambda: taken
     elif others_take_over(args, kwargs, error):
         return functools.partial(_outermost(run), *args, **kwargs)
-    blame(f, args, kwargs, error, 0 if method else 1, run.__name__)
+    blame(f, args, kwargs, error, 0 if method else 1, run.__name__, getattr(run, "_counts", True))
     return None
 
 

@@ -25,7 +25,7 @@ _FROM_TORCH = frozenset("""adaptive_avg_pool1d avg_pool1d bilinear celu_ channel
 NN = {name: name for name in """avg_pool2d avg_pool3d elu_ gelu hardtanh_ leaky_relu_ linear one_hot scaled_dot_product_attention softplus
     softshrink""".split()} | {"log_sigmoid": "logsigmoid"}
 # names of torch that are written in Python
-_IN_PYTHON = {**dict.fromkeys(_functional.__all__, "functional"), "istft": "", "pca_lowrank": "_lowrank", "svd_lowrank": "_lowrank", "lobpcg": "_lobpcg"}
+IN_PYTHON = {**dict.fromkeys(_functional.__all__, "functional"), "istft": "", "pca_lowrank": "_lowrank", "svd_lowrank": "_lowrank", "lobpcg": "_lobpcg"}
 # the arguments that torch hands on by name where these are not just those with defaults
 _BY_NAME = {"norm": "p dim keepdim out dtype", "tensordot": "dims out", "normalize": "p dim eps out", "l1_loss": "size_average reduce reduction",
             "multi_head_attention_forward": "training key_padding_mask need_weights attn_mask is_causal use_separate_proj_weight q_proj_weight "
@@ -51,7 +51,7 @@ def _places(exchanges: int) -> dict[int, str]:
         found.setdefault(id(plain_function(f)), name)
 
     for name in FUNCTIONS:
-        place = _IN_PYTHON.get(name)
+        place = IN_PYTHON.get(name)
         add(vars(root)[name], f"torch.{place}.{name}" if place else f"torch.{name}")
     spelled = {own: f"torch._C._nn.{name}" for name, own in NN.items()} | {name: f"torch.{name}" for name in _FROM_TORCH}
     for name, f in vars(root.nn.functional).items():

@@ -32,7 +32,10 @@ def _below(n, diagonal=-1):
 
 def _rows(length):
     """n, for length = n (n - 1) / 2."""
-    return round((0.25 + 2 * length) ** 0.5 + 0.5)
+    n = round((0.25 + 2 * length) ** 0.5 + 0.5)
+    if n * (n - 1) != 2 * length:
+        raise ValueError(f"The size of last dimension is {length} which cannot be expressed as the lower triangular part of a square D x D matrix.")
+    return n
 
 
 class CorrCholeskyTransform(Transform):

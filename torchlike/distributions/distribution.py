@@ -142,7 +142,7 @@ class Distribution:
         return self.entropy().exp()
 
     def _extended_shape(self, sample_shape=Size()) -> Size:
-        return Size((*sample_shape, *self._batch_shape, *self._event_shape))
+        return Size((*Size(sample_shape), *self._batch_shape, *self._event_shape))
 
     def _validate_sample(self, value) -> None:
         if not isinstance(value, Tensor):

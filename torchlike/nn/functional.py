@@ -137,6 +137,7 @@ from ._functional.softmax import gumbel_softmax, log_softmax, softmax, softmin  
 for _name in """adaptive_max_pool1d adaptive_max_pool1d_with_indices cosine_embedding_loss gumbel_softmax max_pool1d max_pool1d_with_indices max_pool2d
 max_pool2d_with_indices max_pool3d multi_margin_loss multilabel_margin_loss nll_loss one_hot rms_norm triplet_margin_loss""".split():
     globals()[_name] = _called(globals()[_name])
+    globals()[_name]._counts = _name == "one_hot"  # the others are Python in torch, and it is Python that counts their arguments
 
 # what torch has in Python, which asks the classes of its arguments first
 for _name, _f in list(globals().items()):

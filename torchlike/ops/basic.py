@@ -259,6 +259,8 @@ def tolist(self):
 def numpy(self, *, force: bool = False) -> np.ndarray:
     """An array that shares memory with the tensor."""
     from .._host import numpy_view
+    if force.__class__ is not bool:
+        raise TypeError(f"numpy(): argument 'force' must be bool, not {class_name(force)}")
     if force:
         return self.detach().cpu().resolve_conj().resolve_neg().numpy()
     a = self._value.aval

@@ -9,6 +9,7 @@ import numpy as np
 from .._core import device as dev
 from .._core import dtype as dt
 from .._core.aval import aval
+from .._core.errors import class_name
 from .._core.history import warn
 from .._core.program import META_ARRAY
 from .._core.value import Value, of_array
@@ -304,7 +305,7 @@ def asarray(obj, *, dtype=None, device=None, copy=None, requires_grad=None) -> T
 def from_numpy(ndarray: np.ndarray) -> Tensor:
     """A tensor that shares the array's memory: writes on either side show on the other."""
     if not isinstance(ndarray, np.ndarray):
-        raise TypeError(f"expected np.ndarray (got {type(ndarray).__name__})")
+        raise TypeError(f"expected np.ndarray (got {class_name(ndarray)})")
     if not ndarray.dtype.isnative:
         raise ValueError("given numpy array has byte order different from the native byte order. Conversion between byte orders is currently not "
                          "supported.")

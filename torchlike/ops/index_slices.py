@@ -17,7 +17,7 @@ from .elements import held
 from .gathering import INDEX_REDUCE, flat, gather, in_range, need_index, out_of, wide, write_at
 from .index_kernels import INDEX, INDEX_WIDE, ONLY
 from .index_ranges import check_range
-from .indexing import _basic, _nonnegative, _prepared, put_index, put_repeating
+from .indexing import _basic, _nonnegative, _prepared, put_index, put_repeating, refuse_other_dtype
 
 # -- slices by a vector of indices -------------------------------------------------------------------------------------
 
@@ -234,6 +234,7 @@ def index_put(input, indices, values: Tensor, accumulate: bool = False) -> Tenso
         raise TypeError(f"index_put_(): argument 'values' (position 2) must be Tensor, not {class_name(values)}")
     if not isinstance(indices, (tuple, list)):
         raise TypeError(f"index_put_(): argument 'indices' (position 1) must be tuple of Tensors, not {class_name(indices)}")
+    refuse_other_dtype(input, values)
     made = input.clone()
     t, advanced = _indices_put(made, indices)
     index, dims = _prepared(t, advanced)

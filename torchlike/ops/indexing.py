@@ -487,10 +487,15 @@ def put_index(t: Tensor, index, dims, value: Tensor, accumulate: bool) -> Tensor
         if not fits:
             _refuse_shape(shape, target)
         value = value.expand(target)
+    refuse_other_dtype(t, value)
+    return t._assign(apply(INDEX_PUT, (t, value, *index), (dims, accumulate)))
+
+
+def refuse_other_dtype(t: Tensor, value: Tensor) -> None:
+    """torch's error for a write at indices of a value of another dtype."""
     if value.dtype is not t.dtype:
         raise RuntimeError(f"Index put requires the source and destination dtypes match, got {t.dtype.short} for the destination and "
                            f"{value.dtype.short} for the source.")
-    return t._assign(apply(INDEX_PUT, (t, value, *index), (dims, accumulate)))
 
 
 def _number_like(t: Tensor, x) -> Tensor:

@@ -255,9 +255,8 @@ _UNREAD = Elementwise("unread", lambda xp, x: xp.zeros_like(x), grads=(lambda xp
 
 def _add_product(input, product, beta, alpha) -> Tensor:
     """beta * input + alpha * product; with beta 0, input counts as zero even where it is NaN."""
-    if broadcast_shapes(tuple(input.shape), tuple(product.shape)) != tuple(product.shape):
-        raise RuntimeError(f"The expanded size of the tensor ({product.shape[-1]}) must match the existing size ({input.shape[-1]}) at non-singleton "
-                           f"dimension {product.ndim - 1}.  Target sizes: {list(product.shape)}.  Tensor sizes: {list(input.shape)}")
+    if input._value.aval.shape != product._value.aval.shape:
+        input.expand(product._value.aval.shape)  # raises where it is of another size
     beta, alpha = plain_number(beta), plain_number(alpha)
     kind = max(input.dtype.category, product.dtype.category)
     if kind < dt.FLOAT:  # the factors become numbers of the elements' kind
@@ -290,7 +289,10 @@ def addmv(input, mat: Tensor, vec: Tensor, *, beta=1, alpha=1) -> Tensor:
     """beta * input + alpha * (mat @ vec)."""
     if input.dtype is not mat.dtype or input.dtype is not vec.dtype:
         raise RuntimeError(f"addmv input tensors must have the same dtype, but got {input.dtype.short}, {mat.dtype.short}, and {vec.dtype.short}")
-    return named(_add_product(input, mv(mat, vec), beta, alpha), "AddmvBackward0", input, mat, vec)
+    product = mv(mat, vec)
+    if input.ndim > 1 or input.numel() not in (1, mat.shape[0]):
+        raise RuntimeError(f"size mismatch, got input ({input.shape[0] if input.ndim else 1}), mat ({mat.shape[0]}x{mat.shape[1]}), vec ({vec.shape[0]})")
+    return named(_add_product(input, product, beta, alpha), "AddmvBackward0", input, mat, vec)
 
 
 @public(inplace=True, out=True)
@@ -407,8 +409,7 @@ def _odd_linear(input, weight, bias) -> Tensor:
     if bias is not None:
         b, out = bias._value.aval, (*x.shape[:-1], w.shape[0])
         if b.shape != (w.shape[0],) and (b.ndim > len(out) or any(m not in (1, n) for m, n in zip(b.shape[::-1], out[::-1]))):
-            raise RuntimeError(f"The expanded size of the tensor ({out[-1]}) must match the existing size ({b.shape[-1]}) at non-singleton dimension "
-                               f"{len(out) - 1}.  Target sizes: {list(out)}.  Tensor sizes: {list(b.shape)}")
+            bias.expand(math.prod(out[:-1]), out[-1])  # raises, as of the product of matrices that torch makes of it
         if b.dtype is not x.dtype and x.ndim > 2 and not input.is_contiguous():  # torch adds it in place, to the finished product
             return apply(LINEAR_ALONE, (input, weight)).add_(bias)
         if b.dtype is not x.dtype:

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import math
+from numbers import Number
 
 import numpy as np
 
@@ -82,7 +83,7 @@ def _refuse_norm(have: dt.dtype, dtype: dt.dtype) -> None:
                            f"({dtype.short})")
 
 
-def vector_norm(input: Tensor, ord=2, dim=None, keepdim: bool = False, *, dtype=None) -> Tensor:
+def vector_norm(input: Tensor, ord: Number = 2, dim=None, keepdim: bool = False, *, dtype=None) -> Tensor:
     """(sum |x|^ord)^(1/ord) over dim, all elements by default."""
     if input.dtype.category < dt.FLOAT:
         raise RuntimeError(f"linalg.vector_norm: Expected a floating point or complex tensor as input. Got {input.dtype.short}")
@@ -92,7 +93,7 @@ def vector_norm(input: Tensor, ord=2, dim=None, keepdim: bool = False, *, dtype=
     dims = as_dims(dim, input.ndim)
     if isinstance(ord, complex):
         raise RuntimeError("linalg.vector_norm: Expected a non-complex scalar as the order of norm.")
-    ord = real(ord, "linalg_vector_norm", "ord", 2, "Number")
+    ord = real(ord, "linalg_vector_norm", "ord", kind="Number")
     if ord < 0 or ord == math.inf:
         for d in dims:
             if not input.shape[d]:

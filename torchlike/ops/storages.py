@@ -508,7 +508,12 @@ def _storage(self) -> TypedStorage:
     return TypedStorage(wrap_storage=_untyped_storage(self), dtype=self.dtype)
 
 
-Tensor.untyped_storage, Tensor.storage = _untyped_storage, _storage
+def storage_type(self) -> type:
+    """The class of this tensor's storage, of an older kind: `torch.FloatStorage` for float32."""
+    return STORAGES[f"{self.dtype.short}Storage"]
+
+
+Tensor.untyped_storage, Tensor.storage, Tensor.storage_type = _untyped_storage, _storage, storage_type
 Tensor._typed_storage = _storage
 
 
