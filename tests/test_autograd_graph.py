@@ -1,4 +1,5 @@
 """torch.autograd.graph, forward_ad, profilers, against real torch."""
+import warnings
 from importlib import import_module
 
 from nn_models import said
@@ -266,3 +267,22 @@ def test_the_slices_of_unbind_have_one_node(torch):
     g, = torch.autograd.grad([r.sum() for r in rows], x, create_graph=True)
     return (a.grad_fn is b.grad_fn is c.grad_fn, [t.output_nr for t in (a, b, c)], log, first, g, [r.stride() for r in rows], [r._base is rows[0]._base for r in rows],
             error(b.mul_, 2), torch.autograd.grad(torch.unbind((x * x).sum(1)), x))
+
+
+@same
+def test_backward_into_what_retains_its_gradient(torch):
+    """It is added once, and what made the tensor has run."""
+    x = torch.tensor([1.0, 2.0], requires_grad=True)
+    found = []
+    for retains, hooked, inputs in ((True, False, "y"), (False, False, "y"), (True, False, "yx"), (True, True, "y"), (True, False, "")):
+        y = x.exp()
+        if retains:
+            y.retain_grad()
+        if hooked:
+            y.register_hook(lambda g: g * 10)
+        (y ** 2).sum().backward(inputs=[{"x": x, "y": y}[c] for c in inputs] or None)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            found += [y.grad, x.grad]
+        found.append(error(torch.autograd.grad, y.sum(), x))
+    return found

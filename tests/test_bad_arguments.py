@@ -145,7 +145,12 @@ torch.addmv(t, torch.ones(2, 3), torch.ones(3)); torch.baddbmm(torch.ones(5), to
 torch.addr(t, t[:2], torch.ones(4)); F.linear(torch.ones(3), torch.ones(4, 3), t); F.linear(torch.ones(2, 2, 3), torch.ones(4, 3), t); t.numpy(force=1)
 torch.linalg.vector_norm(t, 'fro'); torch.linalg.vector_norm(t, ord='fro'); torch.addmm(torch.ones(2, 3, 4), torch.ones(2, 3), torch.ones(3, 4))
 t.index_put_((torch.tensor([7]),), torch.tensor(1)); torch.from_numpy(np.float32(1)); torch.distributions.Normal(0., 1.).sample(3)
-torch.distributions.transforms.CorrCholeskyTransform()(t[:2])"""
+torch.distributions.transforms.CorrCholeskyTransform()(t[:2]); torch.sum(t, dim='a'); t.max('a'); torch.clamp(t, 'a'); torch.lerp(t, t, 'a'); t.mul_('a'); t.sub_(None)
+torch.promote_types(1, 2); torch.can_cast(torch.float, 'a'); torch.device(3.5); torch.device('cuda', -1); torch.ones(0).argmax(); torch.ones(0).amax(); t.normal_(0, -1)
+t.quantile(2.0); t.bernoulli_(2.0); torch.broadcast_shapes((2,), (3,)); torch.broadcast_shapes((2, 3), (4, 3), 1); torch.broadcast_shapes((0,), (1,)); torch.softmax(t, 'a')
+F.embedding(torch.ones(2, 2), torch.tensor([0])); F.embedding(torch.tensor([0]), t); torch.ones(2).long().exponential_(); torch.nn.Conv2d(3, 4); torch.nn.ReLU(1, 2)
+torch.nn.Softmax(1, 2); torch.nn.LazyConv1d(); torch.nn.ZeroPad2d(); torch.nn.MaxPool2d(); torch.nn.ConvTranspose1d(1); torch.nn.MaxUnpool2d(); torch.nn.ReflectionPad1d()
+torch.topk(t, 'a'); t.any('a'); torch.cumsum(t, dim='a'); torch.isin('a', t); torch.fft.fft(t, 'a'); torch.unsqueeze(t, 'a')"""
 
 
 @pytest.mark.parametrize("text", [x.strip() for x in WRONG.replace("\n", ";").split(";")])

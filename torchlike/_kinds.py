@@ -4,6 +4,7 @@ from __future__ import annotations
 import functools
 import inspect
 import operator
+import re
 from collections.abc import Callable
 
 from ._arguments import converts
@@ -79,11 +80,32 @@ def blame(f: Callable, args: tuple, kwargs: dict, error: Exception, first: int =
         kind, several = _kind(parameter), parameter.kind is parameter.VAR_POSITIONAL
         fits = _KINDS.get(kind)
         if isinstance(error, AttributeError) and error.obj is x and not isinstance(x, Tensor) and kind != "Any":
-            raise _wrong(function, name, None if name in kwargs else place, "Tensor", x, False) from None
+            raise _wrong(function, name, None if name in kwargs else place, "dtype" if kind == "dtype" else "Tensor", x, False) from None
         if fits is not None and x is not parameter.default and not (all(map(fits, x)) if several else fits(x)):
             if function in _OVERLOADED and kind in _BY_NAME.values() and kind != "Tensor":
                 raise combination(function, args[1 - first:], kwargs) from None
             raise _wrong(function, name, None if name in kwargs else place, kind, x, several) from None
+    if isinstance(error, TypeError):
+        _name(function, f.__name__, given, args[1 - first:], kwargs, error, first)
+
+
+_UNNAMED = re.compile(r"(?:(\w+)\(\): )?argument (?:'(\w+)' )?(?:\(position \d+\) )?must be (.*), (?:but found .*|not (.*))")
+
+
+def _name(function: str, own: str, given: dict, args: tuple, kwargs: dict, error: TypeError, first: int) -> None:
+    """Raise the error of a conversion, which did not know whose argument it had, or knew another name of the function, as torch's."""
+    found = _UNNAMED.fullmatch(str(error))
+    if found is None or found[1] not in (None, own):
+        return
+    name, kind, wrong = found[2], found[3], found[4]
+    if name is None:
+        name = next((n for n, x in given.items() if class_name(x) == wrong and n != "self"), None)
+    if name not in given:
+        return
+    if found[1] is None and _several_forms(function):
+        raise combination(function, args, kwargs) from None
+    where = "" if name in kwargs else f" (position {list(given).index(name) + first})"
+    raise TypeError(f"{function}(): argument '{name}'{where} must be {kind}, " + str(error).rpartition(f" must be {kind}, ")[2]) from None
 
 
 def _count(function: str, parameters: list[inspect.Parameter], args: tuple, kwargs: dict, apart: int) -> None:
@@ -136,5 +158,5 @@ def _wrong(function: str, name: str, place: int | None, kind: str, x, several: b
         i, bad = next((i, y) for i, y in enumerate(x) if not _KINDS[kind](y))
         return TypeError(f"expected {kind} as element {i} in argument {(place or 1) - 1}, but got {class_name(bad)}")
     where = "" if place is None else f" (position {place})"
-    words = "tuple of Tensors" if kind == "Tensors" else kind.removesuffix(" | None")
+    words = {"Tensors": "tuple of Tensors", "dtype": "torch.dtype"}.get(kind) or kind.removesuffix(" | None")
     return TypeError(f"{function}(): argument '{name}'{where} must be {words}, not {class_name(x)}")

@@ -29,7 +29,9 @@ class device:
                 raise RuntimeError("Cannot access accelerator device when none is available.")
             type, index = "cuda" if cuda_available() else "tpu", type
         elif not isinstance(type, str):
-            raise TypeError(f"device(): argument 'type' must be str, not {type.__class__.__name__}")
+            raise TypeError(f"device() received an invalid combination of arguments - got ({type.__class__.__name__}), but expected one of:")
+        if index is not None and index < 0:
+            raise RuntimeError("Device index must not be negative")
         if ":" in type and index is not None:
             raise RuntimeError(f"type (string) must not include an index because index was passed explicitly: {type}")
         if type not in _KNOWN:

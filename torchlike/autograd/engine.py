@@ -225,6 +225,8 @@ def run(roots, keep_graph: bool, create_graph: bool, inputs: Sequence[Tensor], a
                     captured[out] = None if node.__class__ is Outside else (mine if leaf else seen)[out]
             if wanted is not None and node not in wanted:
                 below = [None] * len(node.edges)
+                if runs and not leaf and not keep_graph:  # torch runs it, for nothing
+                    node.release()
             elif leaf:
                 if leaves is not None:
                     leaves.append((node, mine[0]))
@@ -267,7 +269,7 @@ def run(roots, keep_graph: bool, create_graph: bool, inputs: Sequence[Tensor], a
         for t, g in zip(inputs, found):
             if g is not None and isinstance(t._edge, AccumulateGrad):
                 _accumulate(t._edge, g, create_graph)
-            elif g is not None:
+            elif g is not None and not t.retains_grad:  # else it is there
                 _store(t, g, create_graph)
         return found
     return found

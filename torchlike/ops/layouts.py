@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from .._core.aval import broadcast_shapes as _broadcast
 from .._core.shown import Shown
 from .._public import FUNCTIONS, public
 from .._tensor import Size, Tensor
@@ -41,7 +40,12 @@ def broadcast_shapes(*shapes) -> Size:
     for n in (n for s in sizes for n in s):
         if n < 0:
             raise RuntimeError(f"Trying to create tensor with negative dimension ({n}): ({n})")
-    try:
-        return Size(_broadcast(*sizes)) if sizes else Size(())
-    except RuntimeError:
-        raise RuntimeError("Shape mismatch: objects cannot be broadcast to a single shape") from None
+    found = [1] * max(map(len, sizes), default=0)
+    for k, (given, size) in enumerate(zip(shapes, sizes)):
+        for place, n in enumerate(reversed(size), 1):
+            if found[-place] == 1:
+                found[-place] = n
+            elif n not in (1, found[-place]):
+                raise RuntimeError(f"Attempting to broadcast a dimension of length {n} at {-place}! Mismatching argument at index {k} had {given}; but expected "
+                                   f"shape should be broadcastable to {found}")
+    return Size(found)

@@ -302,7 +302,7 @@ def normal_(self, mean: float = 0.0, std: float = 1.0, *, generator=None) -> Ten
     """Normal numbers."""
     mean, std = real(mean, "normal_", "mean", 1), real(std, "normal_", "std", 2)
     if std < 0:
-        raise RuntimeError(f"normal expects std >= 0.0, but found std {std}")
+        raise RuntimeError(f"normal expects std >= 0.0, but found std {std:g}")
     blocks = self._layout is None or is_contiguous(self._layout)
     return _fill(self, lambda g, shape, t: rng.normal(g, shape, mean, std, t, blocks), generator, "normal_kernel_cpu")
 
@@ -310,6 +310,8 @@ def normal_(self, mean: float = 0.0, std: float = 1.0, *, generator=None) -> Ten
 def exponential_(self, lambd: float = 1.0, *, generator=None) -> Tensor:
     """Exponential numbers of rate lambd."""
     lambd = real(lambd, "exponential_", "lambd", 1)
+    if self.dtype.category < dt.FLOAT:
+        raise RuntimeError(f"Exponential distribution is a continuous probability distribution. dtype must be a floating point but you specified {self.dtype.short}")
     return _fill(self, lambda g, shape, t: rng.exponential(g, shape, lambd, t), generator, "exponential_cpu")
 
 
@@ -343,7 +345,7 @@ def bernoulli_(self, p=0.5, *, generator=None) -> Tensor:
         host = host if order is None else host.transpose(order)
         return _overdraw(self, lambda shape: rng.bernoulli_tensor(g, host, kind))
     if not 0 <= p <= 1:
-        raise RuntimeError(f"bernoulli_ expects p to be in [0, 1], but got p={p}")
+        raise RuntimeError(f"bernoulli_ expects p to be in [0, 1], but got p={p:g}")
     return _overdraw(self, lambda shape: rng.bernoulli_scalar(g, shape, float(p), kind))
 
 

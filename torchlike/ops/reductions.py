@@ -199,9 +199,8 @@ def _need_elements(name: str, t: Tensor, dims: tuple, given) -> None:
     for d in dims:
         if shape and shape[d] == 0:
             if given is None:
-                error = IndexError if name[:3] == "arg" else RuntimeError
-                raise error(f"{name}(): Expected reduction dim to be specified for input.numel() == 0. Specify the reduction dim with the "
-                            "'dim' argument.")
+                said = f"{name}(): Expected reduction dim to be specified for input.numel() == 0."
+                raise IndexError(said) if name[:3] == "arg" else RuntimeError(f"{said} Specify the reduction dim with the 'dim' argument.")
             raise IndexError(f"{name}(): Expected reduction dim {d} to have non-zero size.")
 
 

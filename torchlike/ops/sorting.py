@@ -475,7 +475,7 @@ def _quantile(input, q, dim, keepdim, interpolation, skip_nan, name):
             raise RuntimeError(f"{name}() q values must be in the range [0, 1]")
     else:
         if not 0 <= q <= 1:
-            raise RuntimeError(f"{name}() q must be in the range [0, 1] but got {q}")
+            raise RuntimeError(f"{name}() q must be in the range [0, 1] but got {q:g}")
         q = input.new_tensor(float(q))
     shape = input.shape
     if dim is None:

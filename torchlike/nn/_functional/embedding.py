@@ -47,12 +47,12 @@ def embedding(input: Tensor, weight: Tensor, padding_idx: int | None = None, max
               scale_grad_by_freq: bool = False, sparse: bool = False) -> Tensor:
     """Rows of weight at the indices: (*) to (*, width). Rows at padding_idx get no gradient."""
     need(input, "embedding", "indices", 2)
-    if input.dtype not in (dt.int64, dt.int32):
-        raise RuntimeError("Expected tensor for argument #1 'indices' to have one of the following scalar types: Long, Int; but got "
-                           f"torch.{input.dtype.short}Tensor instead (while checking arguments for embedding)")
     need(weight, "embedding", "weight", 1)
     if weight.ndim != 2:
         raise RuntimeError("'weight' must be 2-D")
+    if input.dtype not in (dt.int64, dt.int32):
+        raise RuntimeError("Expected tensor for argument #1 'indices' to have one of the following scalar types: Long, Int; but got "
+                           f"torch.{input.dtype.short}Tensor instead (while checking arguments for embedding)")
     rows = weight.shape[0]
     if padding_idx is not None:
         padding_idx = as_int(padding_idx, "padding_idx")

@@ -1,4 +1,5 @@
 """All layers."""
+from torchlike._exchange import copied as _copied
 from torchlike.nn._functional.linear_cross_entropy import LinearCrossEntropyOptions
 from torchlike.nn.modules.activation import (
     CELU,
@@ -173,3 +174,10 @@ __all__ = ["AdaptiveAvgPool1d", "AdaptiveAvgPool2d", "AdaptiveAvgPool3d", "Adapt
            "Threshold", "Transformer", "TransformerDecoder", "TransformerDecoderLayer", "TransformerEncoder",
            "TransformerEncoderLayer", "TripletMarginLoss", "TripletMarginWithDistanceLoss", "Unflatten", "Unfold",
            "Upsample", "UpsamplingBilinear2d", "UpsamplingNearest2d", "ZeroPad1d", "ZeroPad2d", "ZeroPad3d"]
+
+# bases whose constructor is each subclass's own in PyTorch, and so named where its arguments are wrong
+for _class in [x for x in list(globals().values()) if isinstance(x, type) and "__init__" not in vars(x)]:
+    if _class.__init__.__qualname__.partition(".")[0] in ("_AlongDim", "_ConstantPadNd", "_Conv", "_ConvTranspose", "_InplaceOption", "_LazyConv",
+                                                          "_LazyConvTranspose", "_MaxUnpoolNd", "_PadNd", "_ZeroPad"):
+        _class.__init__ = _copied(_class.__init__)
+        _class.__init__.__qualname__ = f"{_class.__name__}.__init__"
