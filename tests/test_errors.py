@@ -3,6 +3,7 @@ import math
 
 import numpy as np
 import pytest
+from nn_models import said
 from same import error, outcomes, same
 
 NOT_TENSORS = (None, "text", 3, 1.5, [1.0], (1, 2), {"a": 1}, object(), np.ones(2), print)
@@ -361,3 +362,25 @@ def test_variances_of_everything_have_no_out(torch):
     x, zero, three = torch.arange(12.0).reshape(3, 4), torch.empty(()), torch.empty(3)
     return outcomes(locals(), [f"torch.{f}({args})" for f in ("var", "std") for args in (
         "x, True, out=zero", "x, unbiased=False, out=zero", "x, 1, True, out=three", "x, dim=1, correction=0, out=three", "x, out=zero", "x, 1, out=three")])
+
+
+REFUSED = """torch.sign(z); z.clamp(0); z.clamp_min(0); z.relu(); z.topk(1); b.topk(1); m + x; x + m; torch.nn.Linear(2, 2, device='meta')(x); F.dropout2d(x[0]); F.dropout3d(x[0])
+F.dropout2d(x[0], training=False); NoInit()(x)"""
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("text", [t.strip() for t in REFUSED.replace("\n", ";").split(";")])
+@same
+def test_words_of_refusals(torch, text):
+    class NoInit(torch.nn.Module):
+        def __init__(self):
+            self.x = 1
+    names = {"torch": torch, "F": torch.nn.functional, "NoInit": NoInit, "z": torch.tensor([1 + 1j]), "b": torch.ones(2).bool(), "x": torch.ones(1, 2),
+             "m": torch.ones(1, 2, device="meta")}
+    return str(said(eval, text, names)).split("\n")[0]
+
+
+@same
+def test_a_copy_of_a_tensor_by_new_tensor_warns(torch):
+    with pytest.warns(UserWarning, match="rather than tensor.new_tensor"):
+        return torch.ones(2).new_tensor(torch.ones(1))

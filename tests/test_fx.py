@@ -296,3 +296,22 @@ def test_wrap_alone_loads_nothing(tmp_path):
             "assert torch.relu is relu and hasattr(relu, '_dispatches')")
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, done.stderr
+
+
+def annotated(x, scale: float = 1.0):
+    return x * scale
+
+
+@same
+def test_annotations_of_a_pickled_graph(torch):
+    """They are objects, not the texts that they are in a file with `from __future__ import annotations`."""
+    fx = import_module(f"{torch.__name__}.fx")
+    g = fx.symbolic_trace(annotated)
+    if torch.__name__ == "torch":
+        import pickle
+        g = pickle.loads(pickle.dumps(g))
+    else:
+        from torchlike.fx.graph_module import _forward_from_src
+        f = _forward_from_src(g.code, {})
+        assert f.__annotations__ == {"scale": float}
+    return g.code

@@ -414,3 +414,36 @@ def test_a_librarys_operations_end_with_it(subject, oracle):
             gc.collect()
         return found
     both(subject, oracle, facts)
+
+
+def test_nodes_are_shown_by_the_operator():
+    for name in ("torch", "torchlike"):
+        torch, library = importlib.import_module(name), importlib.import_module(f"{name}.library")
+
+        def doubled(x: torch.Tensor) -> torch.Tensor:
+            return x * 2
+
+        def set_up(ctx, inputs, output):
+            ctx.shape = inputs[0].shape
+        doubled.__annotations__ = {"x": torch.Tensor, "return": torch.Tensor}
+        op = library.custom_op(f"shown_{name}::doubled", doubled, mutates_args=())
+        op.register_autograd(lambda ctx, g: g * 2, setup_context=set_up)
+        assert type(op(torch.ones(2, requires_grad=True)).grad_fn).__name__ == f"GeneratedBackwardFor_shown_{name}_doubled_defaultBackward"
+
+
+@pytest.mark.parametrize("name", ["torch", "torchlike"])
+def test_contexts_are_set_up_by_names(name):
+    """`keyword_only_inputs` may stand before `output`."""
+    torch, library = importlib.import_module(name), importlib.import_module(f"{name}.library")
+
+    def scaled(x: torch.Tensor, *, k: float = 2.0) -> torch.Tensor:
+        return x * k
+
+    def set_up(ctx, inputs, keyword_only_inputs, output):
+        ctx.k = keyword_only_inputs["k"]
+    scaled.__annotations__ = {"x": torch.Tensor, "k": float, "return": torch.Tensor}
+    op = library.custom_op(f"named_{name}::scaled", scaled, mutates_args=())
+    op.register_autograd(lambda ctx, g: g * ctx.k, setup_context=set_up)
+    x = torch.ones(2, requires_grad=True)
+    op(x, k=3.0).sum().backward()
+    assert x.grad.tolist() == [3.0, 3.0]

@@ -189,3 +189,32 @@ def test_classes_pickled_where_torch_is_another_library(name):
     if issubclass(cls, Exception):
         again = pickle.loads(pickle.dumps(cls("words")))
         assert type(again) is cls and str(again) == "words"
+
+
+@same
+def test_powers_of_two_as_a_dtype(torch):
+    """float8_e8m0fnu: exponents alone."""
+    d = torch.float8_e8m0fnu
+    x = torch.tensor([1.0, 1.4, 1.5, 1.6, 3.0, 0.0, -1.0, 1e-40, float("nan"), float("inf"), 2.0 ** -127, 1e38, 3e38, 0.75, 6.0, 12.0, 2.0 ** -126 * 0.6])
+    y = x.to(d)
+    return (str(d), d.itemsize, d.is_floating_point, str(torch.finfo(d)), str(y), y.view(torch.uint8), y.float(), y.double(), y.half(), y.bfloat16(), y.tolist(),
+            torch.zeros(2, dtype=d).view(torch.uint8), torch.full((2,), 3.0, dtype=d).view(torch.uint8), torch.zeros_like(y).view(torch.uint8), torch.isnan(y), y == y,
+            torch.cat([y, y]).view(torch.uint8), y.reshape(1, -1).T.contiguous().view(torch.uint8), error(torch.promote_types, d, torch.float32), error(y.numpy),
+            x.bfloat16().to(d).view(torch.uint8), torch.tensor([1, 2], dtype=d).view(torch.uint8), x.double().to(d).view(torch.uint8), torch.arange(9).to(d).view(torch.uint8))
+
+
+def test_attention_that_a_program_registers():
+    from torchlike.nn import attention
+    seen = []
+
+    class Handle:
+        def remove(self):
+            seen.append("removed")
+    attention.register_flash_attention_impl("mine", register_fn=lambda: seen.append("made") or Handle())
+    assert attention.current_flash_attention_impl() is None and attention.list_flash_attention_impls() == ["mine"]
+    attention.activate_flash_attention_impl("mine")
+    assert attention.current_flash_attention_impl() == "mine"
+    attention.restore_flash_attention_impl()
+    assert attention.current_flash_attention_impl() is None and seen == ["made", "removed"]
+    with pytest.raises(ValueError, match="Unknown flash attention impl 'x'"):
+        attention.activate_flash_attention_impl("x")

@@ -33,6 +33,7 @@ from ._core.dtype import (  # noqa: F401
     float8_e4m3fnuz,
     float8_e5m2,
     float8_e5m2fnuz,
+    float8_e8m0fnu,
     float16,
     float32,
     float64,

@@ -48,6 +48,7 @@ class CustomOpDef:
     def __init__(self, namespace: str, name: str, schema: str, fn: Callable | None, device_types: Iterable[str] | None = None) -> None:
         self._namespace, self._name, self._schema, self._init_fn = namespace, name, schema, fn
         self._qualname, self.__name__ = f"{namespace}::{name}", name
+        self._nodes: dict[type[Function], type[Function]] = {}
         self._kernels: dict[str, Callable] = {} if fn is None else dict.fromkeys(device_types or ["default"], fn)
         self._fake = self._backward = self._setup_context = self._vmap = None
         self._parameters = Schema(self._qualname, schema)
@@ -147,8 +148,8 @@ class CustomOpDef:
             with no_grad():
                 return self._run(*args, **kwargs)
         if any(isinstance(x, (list, tuple)) for x in args):
-            return _CallOnLists.apply(self, kwargs, [len(x) if isinstance(x, (list, tuple)) else None for x in args], *_spread(args))
-        return _Call.apply(self, kwargs, *args)
+            return _node_of(self, _CallOnLists).apply(self, kwargs, [len(x) if isinstance(x, (list, tuple)) else None for x in args], *_spread(args))
+        return _node_of(self, _Call).apply(self, kwargs, *args)
 
     def register_kernel(self, device_types: str | Sequence[str] | None, fn: Callable | None = None, /) -> Callable:
         """A function for some kinds of device; a decorator without fn."""
@@ -174,6 +175,14 @@ class CustomOpDef:
             return self.register_vmap
         self._vmap = func
         return func
+
+
+def _node_of(op: CustomOpDef, base: type[Function]) -> type[Function]:
+    """The Function of an operator's calls, whose nodes are shown by its name."""
+    made = op._nodes.get(base)
+    if made is None:
+        made = op._nodes[base] = type(f"GeneratedBackwardFor_{op._qualname.replace('::', '_').replace('.', '_')}_default", (base,), {})
+    return made
 
 
 class _Call(Function):
@@ -215,7 +224,7 @@ class _CallOnLists(Function):
 def _set_up(ctx: Any, op: CustomOpDef, args: Sequence, kwargs: dict, out: Any) -> None:
     if op._setup_context is not None:
         inputs, named = op._parameters.completed(args, kwargs)
-        op._setup_context(ctx, inputs, out, **({"keyword_only_inputs": named} if named else {}))
+        op._setup_context(ctx=ctx, inputs=inputs, output=out, **({"keyword_only_inputs": named} if named else {}))
 
 
 def _found_gradients(ctx: Any, gradients: tuple) -> tuple:

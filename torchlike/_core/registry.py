@@ -297,6 +297,8 @@ def two_devices(op, avals, one, other) -> str:
     listed = [(name, avals[i]) for name, i in names] or [("tensors", a) for a in avals]
     listed = [(name, a.device) for name, a in listed if a is not None]
     elsewhere = next(((name, d) for name, d in listed if d is not listed[0][1]), None)
+    if "meta" in (one.type, other.type):
+        return f"Tensor on device {other} is not on the expected device {one}!"
     if function is None or elsewhere is None:
         return f"Expected all tensors to be on the same device, but found at least two devices, {one} and {other}!"
     name, other = elsewhere
@@ -344,7 +346,7 @@ class Elementwise(Op):
         common = result_dtype(*avals)
         if self.real and common.category == dt.COMPLEX:
             if self.real is not True:
-                raise RuntimeError(self.real)
+                raise RuntimeError(self.real) if isinstance(self.real, str) else type(self.real)(*self.real.args)
             raise not_implemented(f"{self.name}_cpu", common)
         shape = broadcast_shapes(*(a.shape for a in avals if a is not None))
         if self.promote == "float":

@@ -9,7 +9,7 @@ from . import run
 
 
 def main(args: Sequence[str] | None = None) -> None:
-    options = run.parser()
+    options = run.get_args_parser()
     options.add_argument("--use-env", "--use_env", action="store_true")
     given = options.parse_args(args)
     sys.exit(run.run(given, local_rank_argument=not given.use_env))

@@ -23,7 +23,7 @@ from .store import DistNetworkError, TCPStore
 _GRACE = 15.0  # seconds that processes have after SIGTERM
 
 
-def parser() -> argparse.ArgumentParser:
+def get_args_parser() -> argparse.ArgumentParser:
     """torchrun's options, with dashes or underscores."""
     p = argparse.ArgumentParser("torchrun", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
 
@@ -168,7 +168,7 @@ def run(options: argparse.Namespace, local_rank_argument: bool = False) -> int:
 
 
 def main(args: Sequence[str] | None = None) -> None:
-    sys.exit(run(parser().parse_args(args)))
+    sys.exit(run(get_args_parser().parse_args(args)))
 
 
 if __name__ == "__main__":

@@ -34,7 +34,7 @@ __all__ = ["CodeGen", "Graph", "PythonCode"]
 dtype_abbrs = {dt.uint8: "u8", dt.int8: "i8", dt.int16: "i16", dt.int32: "i32", dt.int64: "i64", dt.uint16: "u16", dt.uint32: "u32", dt.uint64: "u64",
                dt.float16: "f16", dt.float32: "f32", dt.float64: "f64", dt.bfloat16: "bf16", dt.complex32: "c32", dt.complex64: "c64",
                dt.complex128: "c128", dt.bool_: "b8", dt.float8_e4m3fn: "f8e4m3fn", dt.float8_e5m2: "f8e5m2", dt.float8_e4m3fnuz: "f8e4m3fnuz",
-               dt.float8_e5m2fnuz: "f8e5m2fnuz"}
+               dt.float8_e5m2fnuz: "f8e5m2fnuz", dt.float8_e8m0fnu: "f8e8m0fnu"}
 
 
 class _node_list:

@@ -35,7 +35,7 @@ def _exec_with_source(src: str, globals: dict[str, Any], co_fields: dict[str, An
     if co_fields:
         key += f" from {co_fields['co_filename']}:{co_fields['co_firstlineno']} in {co_fields['co_name']}"
     linecache.cache[key] = (len(src), None, src.splitlines(keepends=True), key)  # no time of change: it is kept
-    exec(compile(src, key, "exec"), globals)
+    exec(compile(src, key, "exec", dont_inherit=True), globals)  # annotations are objects, whatever they are in this file
 
 
 def _forward_from_src(src: str, globals: dict[str, Any], co_fields: dict[str, Any] | None = None) -> Callable[..., Any]:

@@ -7,7 +7,7 @@ import numpy as np
 from .._core import device as dev
 from .._core import dtype as dt
 from .._core import program
-from .._core.arrays import cast
+from .._core.arrays import cast, powers_of_two
 from .._core.aval import broadcast_shapes
 from .._core.errors import class_name, not_implemented
 from .._core.grad_mode import mode
@@ -53,6 +53,8 @@ def _to_float8(xp, x, dtype):
     """torch saturates where the format has no infinity."""
     if dtype is dt.float8_e5m2:
         return x.astype(dtype.np)
+    if dtype is dt.float8_e8m0fnu:
+        return powers_of_two(xp, x, dtype.np)
     most = float(ml_dtypes.finfo(dtype.np).max)
     wide = x.astype(np.float32)
     return xp.where(xp.isnan(wide), wide, xp.clip(wide, -most, most)).astype(dtype.np)

@@ -18,7 +18,7 @@ def _clamp_keeps(xp, x, low, high):
     return inside if high is None else (x <= high) & inside
 
 
-_CLAMP = Elementwise("clamp", within, real=True, torch_name="ClampBackward1", grads=(
+_CLAMP = Elementwise("clamp", within, real=NotImplementedError("clamp is not supported for complex types"), torch_name="ClampBackward1", grads=(
     lambda xp, g, x, low, high: choose(xp, _clamp_keeps(xp, x, low, high), g, xp.zeros((), g.dtype)),
     lambda xp, g, x, low, high: choose(xp, (x < low) & (True if high is None else low < high), g, xp.zeros((), g.dtype)),
     lambda xp, g, x, low, high: choose(xp, (x > high) | (False if low is None else low > high), g, xp.zeros((), g.dtype))))

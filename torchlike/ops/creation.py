@@ -9,6 +9,7 @@ from .._arguments import factory_size, refuse_huge, refuse_learnable
 from .._core import device as dev
 from .._core import dtype as dt
 from .._core import unwritten
+from .._core.arrays import powers_of_two
 from .._core.errors import class_name, not_implemented
 from .._core.history import warn
 from .._core.registry import Op
@@ -23,13 +24,15 @@ from .memory_formats import laid_out, preserve_format
 def _full(xp, value, shape, dtype, device):
     if dtype is dt.uint64:
         value = xp.asarray(value).astype(np.uint64)  # a record's ints have a sign
-    return xp.full(shape, value, dtype=dtype.np)
+    return _constant_kernel(xp, value, shape, dtype, device)
 
 
 _full_op = Op("full", _full, shape=lambda value, shape, dtype, device: (shape, dtype), vjp=False)
 
 
 def _constant_kernel(xp, value, shape, dtype, device):
+    if dtype is dt.float8_e8m0fnu:  # has no zero
+        return powers_of_two(xp, xp.full(shape, value, dtype=np.float32), dtype.np)
     return xp.full(shape, value, dtype=dtype.np)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from .._arguments import as_size
 from .._core import device as dev
 from .._core.errors import class_name
+from .._core.history import warn
 from .._public import called
 from .._tensor import Tensor
 from .aliases import of_its_class, shared
@@ -45,6 +46,9 @@ def new_full(
 
 def new_tensor(self, data, *, dtype=None, device=None, requires_grad=False, layout=None, pin_memory=False) -> Tensor:
     """A copy of data with self's dtype and device."""
+    if isinstance(data, Tensor):
+        warn("To copy construct from a tensor, it is recommended to use sourceTensor.detach().clone() or "
+             "sourceTensor.detach().clone().requires_grad_(True), rather than tensor.new_tensor(sourceTensor).")
     return of_its_class(self, _finish(from_data(data, *_kind(self, dtype, device)), requires_grad))
 
 

@@ -297,7 +297,7 @@ def topk(input, k: int, dim: int = -1, largest: bool = True, sorted: bool = True
     if not 0 <= k <= (input.shape[d] if input.ndim else 1):
         raise RuntimeError("selected index k out of range")
     if input.dtype.is_complex or input.dtype is dt.bool_:
-        raise RuntimeError(f"topk does not support {'complex' if input.dtype.is_complex else 'bool'} dtypes on CPU")
+        raise RuntimeError(" topk does not support complex dtypes on CPU" if input.dtype.is_complex else "topk does not support bool dtypes on CPU")
     return _largest(*apply(_TOPK, (input,), (k, d, bool(largest))))
 
 

@@ -161,7 +161,8 @@ def round(input, *, decimals: int = 0) -> Tensor:
     return apply(_ROUND_TO if decimals else _ROUND, (input,), (int(decimals),))
 
 
-sign = unary("sign", sign_of, _zero, promote="arith", real=True)
+sign = unary("sign", sign_of, _zero, promote="arith", real=NotImplementedError(
+    "Unlike NumPy, torch.sign is not intended to support complex numbers. Please use torch.sgn instead."))
 
 
 def _sgn_grad(xp, g, x, out):
@@ -190,7 +191,7 @@ def _no_bool(common: dt.dtype):
 
 
 relu = unary("relu", lambda xp, x: at_least(xp, x, np.zeros((), x.dtype)), lambda xp, g, out: choose(xp, out != 0, g, xp.zeros((), g.dtype)),  # also at NaN
-             promote=_no_bool, real=True)
+             promote=_no_bool, real=NotImplementedError("clamp is not supported for complex types"))
 erf = unary("erf", lambda xp, x: numpy_erf(x) if xp is np else special(xp).erf(x), lambda xp, g, x: g * np.asarray(2 / math.sqrt(math.pi), g.dtype) * xp.exp(-x * x), real=True)
 erfc = unary("erfc", lambda xp, x: special(xp).erfc(x), lambda xp, g, x: g * np.asarray(-2 / math.sqrt(math.pi), g.dtype) * xp.exp(-x * x), real=True)
 erfinv = unary("erfinv", lambda xp, x: numpy_erfinv(x) if xp is np else choose(xp, x == 0, x, special(xp).erfinv(x)),

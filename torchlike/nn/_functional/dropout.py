@@ -74,6 +74,8 @@ def _feature_dropout(input: Tensor, p: float, training: bool, inplace: bool) -> 
         return input
     if p == 1.0:
         return finish(input, input * False, inplace)
+    if input.ndim < 2:
+        raise RuntimeError("Feature dropout requires at least 2 dimensions in the input")
     shape = (*input.shape[:2], *(1 for _ in input.shape[2:]))
     mask = _mask(shape, p, input)
     _floating(input.dtype)
