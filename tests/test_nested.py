@@ -186,3 +186,24 @@ def test_copies_and_pickles(kind):
         assert type(y) is type(x) and y.layout is x.layout and y.requires_grad and [t.tolist() for t in y.unbind()] == [t.tolist() for t in x.unbind()]
     if kind == "jagged":
         assert copy.deepcopy(x).shape == x.shape
+
+
+@pytest.mark.parametrize("sizes", [[[2, 3], [1, 3]], [[4], [0], [5]], [[1, 2, 3], [2, 0, 1], [1, 1, 3]]])
+def test_views_of_a_flat_tensor(sizes):
+    """What torchrl makes of trajectories one after the other."""
+    def program(t):
+        table = t.tensor(sizes)
+        where = t._nested_compute_contiguous_strides_offsets(table)
+        buffer = t.arange(9.0).requires_grad_()
+        made = t._nested_view_from_buffer(buffer * 2, table, *where)
+        (made.unbind()[-1] * 3).sum().backward()
+        return *where, made, buffer.grad
+    check(program)
+
+
+def test_refused_buffers():
+    for t in (oracle, subject):
+        with pytest.raises(RuntimeError, match="expected scalar type Long but found Float"):
+            t._nested_compute_contiguous_strides_offsets(t.ones(1, 2))
+        with pytest.raises(RuntimeError, match="must be flat"):
+            t._nested_view_from_buffer(t.ones(1, 2), t.ones(1, 1, dtype=t.int64), t.ones(1, 1, dtype=t.int64), t.zeros(1, dtype=t.int64))

@@ -152,6 +152,9 @@ def __getattr__(name: str):
     if name in ("cond", "while_loop"):
         from . import _higher_order_ops
         return getattr(_higher_order_ops, name)
+    if name in ("_nested_compute_contiguous_strides_offsets", "_nested_view_from_buffer"):
+        from .nested import _buffers
+        return getattr(_buffers, name)
     if name == "torch":  # as in real PyTorch, whose modules import it
         return _sys.modules[__name__]
     if name == "Future":
