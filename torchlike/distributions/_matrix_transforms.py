@@ -32,10 +32,7 @@ def _below(n, diagonal=-1):
 
 def _rows(length):
     """n, for length = n (n - 1) / 2."""
-    n = round((0.25 + 2 * length) ** 0.5 + 0.5)
-    if n * (n - 1) != 2 * length:
-        raise ValueError(f"The size of last dimension is {length} which cannot be expressed as the lower triangular part of a square D x D matrix.")
-    return n
+    return round((0.25 + 2 * length) ** 0.5 + 0.5)
 
 
 class CorrCholeskyTransform(Transform):
@@ -46,6 +43,8 @@ class CorrCholeskyTransform(Transform):
 
     def _call(self, x):
         n, eps = _rows(x.shape[-1]), finfo(x.dtype).eps
+        if n * (n - 1) > 2 * x.shape[-1]:  # of other wrong sizes torch sees later that they do not fit
+            raise ValueError(f"The size of last dimension is {x.shape[-1]} which cannot be expressed as the lower triangular part of a square D x D matrix.")
         flat = x.new_zeros(x.shape[:-1] + (n * n,))
         flat[..., _below(n).to(x.device)] = x.tanh().clamp(min=-1 + eps, max=1 - eps)
         share = flat.reshape(x.shape[:-1] + (n, n))
