@@ -443,7 +443,7 @@ def test_a_short_program_that_returns_is_computed_at_once():
 
 def test_operations_of_a_long_program_are_recorded():
     def long(x):
-        for _ in range(30):
+        for _ in range(100):
             x = (x * 1.5).sin()
         return x.sum()
     with program.immediate(False), program.tier("numpy"):

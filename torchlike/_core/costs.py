@@ -3,21 +3,28 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 
-from .registry import BackwardOp, Elementwise, View
+from .fusions import emitted, is_fused
+from .registry import BackwardOp
 
-NUMPY_OP, NUMPY_WORK = 8e-6, 5e-10  # rough seconds that compiling saves: per operation, and per unit of work
+# Rough seconds that compiling saves on the CPU, for each operation: one that is fused, its derivative; another, its derivative (what each takes in NumPy, less
+# what it takes compiled, as fitted to some twenty small steps in both tiers)
+FUSED, FUSED_BACKWARD, NUMPY_OP, NUMPY_BACKWARD = 5e-7, 2.5e-6, 4e-6, 1.2e-5
+NUMPY_WORK = 5e-10  # for each unit of work
+CACHED, FAR = 0.2, 1 << 15  # times that much, of a fused operation of no more work: NumPy finds its arrays in the processor's cache
+HOST_OP = 8e-6  # of an operation of a program on another device
 PRODUCT = 1 / 50  # a multiply-add of a product, in units of work: BLAS is as quick as XLA, so little of it is saved
 LOOPED = 10  # operations in a round of an operation that loops in Python
-CONVOLUTION = 5  # operations in a convolution
+CONVOLUTION, HOST_CONVOLUTION = 10, 5  # operations in a convolution
 MULTIPLY_ADD, FETCHED_BYTE = 1.6e-11, 1.25e-10  # rough seconds of a multiply-add of a product on the host; to bring it a byte from a GPU
 HALF = 4  # times as long take 16-bit floats in NumPy
-DISPATCH = 2e-4  # rough seconds to start an executable and to hand it what is on the host
-PASSED = 6e-6  # and for each input, with the result that most of them are updated to
+START, PASSED = 5e-5, 4e-6  # rough seconds to start an executable on the CPU, and for each input, with the result that most of them are updated to
+DISPATCH, HANDED = 2e-4, 6e-6  # the same on another device, with what is on the host
 OP_COMPILE, PROGRAM_COMPILE = 0.03, 0.5  # rough seconds: one op's compilation, a whole program's fixed part
 SECONDS_PER_OP, SECONDS_PER_RESULT = 0.02, 0.012  # an operation in it; each result of one with several (an optimizer's step)
 SECONDS_PER_FUSED = 0.0015  # an elementwise operation or a view: it becomes a part of others
+SECONDS_PER_COPY = 0.0008  # of it in a kernel
 SECONDS_PER_LOOP = 0.4  # an operation that is a loop in XLA as well
 SECONDS_PER_KERNEL = 0.25  # an operation with the platform's own kernel
 SECONDS_PER_SCATTER = 0.1  # an operation that XLA's CPU backend makes a loop over the indices of
@@ -41,10 +48,11 @@ _SAVED = {
 _SCATTERS = frozenset("scatter scatter_reduce index_reduce masked_scatter index_put index_write gather_backward index_backward embedding_backward".split())
 
 
-def program_seconds(plans: list, device) -> float:
-    """Of compiling a program."""
-    counts = Counter(_opened(plans))
-    return PROGRAM_COMPILE + sum(compile_seconds(plan, device) * (1 + AGAIN * (n - 1)) for plan, n in counts.items())
+def program_seconds(steps: list, live: Collection[int], device) -> float:
+    """Of compiling a program with these results."""
+    counts = Counter(_opened([s.plan for s in steps]))
+    seconds = PROGRAM_COMPILE + sum([compile_seconds(plan, device) * (1 + AGAIN * (n - 1)) for plan, n in counts.items()])
+    return seconds + SECONDS_PER_COPY * emitted(steps, live) if device.type == "cpu" else seconds
 
 
 def _opened(plans: Iterable) -> Iterator:
@@ -56,9 +64,15 @@ def _opened(plans: Iterable) -> Iterator:
             yield plan
 
 
-def gain(plans: Sequence, n_inputs: int) -> float:
+def gain(plans: Sequence, n_inputs: int, device) -> float:
     """Seconds that a run saves by being compiled: on another device, all that the host takes."""
-    return sum([(plan.cost or _cost(plan))[1] for plan in plans]) - DISPATCH - PASSED * n_inputs
+    seconds = sum([(plan.cost or _cost(plan))[1] for plan in plans])
+    return seconds - START - PASSED * n_inputs if device.type == "cpu" else seconds - DISPATCH - HANDED * n_inputs
+
+
+def is_short(plans: Sequence, work: float, n_inputs: int) -> bool:
+    """Whether a program of this work is over before recording its operations, rather than computing each at once, has saved anything."""
+    return HOST_OP * len(plans) + NUMPY_WORK * work <= DISPATCH + HANDED * n_inputs
 
 
 def total_work(plans: Sequence) -> float:
@@ -69,9 +83,26 @@ def total_work(plans: Sequence) -> float:
 def _cost(plan) -> tuple[float, float]:
     """Units of work of an operation, and the seconds that compiling saves, but for what it takes to start the program."""
     w = work(plan)
-    seconds = NUMPY_WORK * w * _saved(plan.op.name) if plan.device.type == "cpu" else host_seconds(plan)
-    found = plan.cost = w, NUMPY_OP * operations(plan) + seconds
+    if plan.device.type == "cpu":
+        seconds = NUMPY_WORK * w * _saved(plan.op.name)
+        if is_fused(plan):
+            seconds = seconds * (CACHED if w <= FAR else 1) + (FUSED_BACKWARD if isinstance(plan.op, BackwardOp) else FUSED)
+        else:
+            seconds += _for_itself(plan)
+    else:
+        seconds = host_seconds(plan) + HOST_OP * (LOOPED * _rounds(plan) or (HOST_CONVOLUTION if "conv" in plan.op.name else 1))
+    found = plan.cost = w, seconds
     return found
+
+
+def _for_itself(plan) -> float:
+    """What compiling saves of an operation that is not fused, however small its arrays."""
+    rounds = _rounds(plan)
+    if rounds:
+        return NUMPY_OP * LOOPED * rounds
+    if "conv" in plan.op.name:
+        return NUMPY_OP * CONVOLUTION
+    return NUMPY_BACKWARD if isinstance(plan.op, BackwardOp) else NUMPY_OP
 
 
 def _saved(name: str) -> float:
@@ -88,7 +119,7 @@ def compile_seconds(plan, device) -> float:
         return SECONDS_PER_SCATTER
     if _rounds(plan):
         return SECONDS_PER_LOOP
-    if isinstance(plan.op.forward if isinstance(plan.op, BackwardOp) else plan.op, (Elementwise, View)):
+    if is_fused(plan):
         return SECONDS_PER_FUSED
     if plan.op.name == "scaled_gradients" or plan.op.free:  # as many multiplications, or slices
         return SECONDS_PER_FUSED * len(plan.outs)
@@ -103,13 +134,6 @@ def _rounds(plan) -> int:
     if isinstance(plan.op, BackwardOp):
         plan = plan.statics[0]
     return plan.avals[0].shape[0] if plan.op.loops else 0
-
-
-def operations(plan) -> int:
-    rounds = _rounds(plan)
-    if rounds:
-        return LOOPED * rounds
-    return CONVOLUTION if "conv" in plan.op.name else 1
 
 
 def host_seconds(plan) -> float:

@@ -122,7 +122,7 @@ class ProgramInfo:
         self.lives: set[int] = set()
         plans = operations[::2]
         self.n_operations = len(plans)
-        self.work, self.gain = costs.total_work(plans), costs.gain(plans, len(avals))
+        self.work, self.gain = costs.total_work(plans), costs.gain(plans, len(avals), device)
         self._compile_seconds: float | None = None
         self.looked_on_disk = False
         self.eager = any(map(_EAGER, plans))
@@ -149,7 +149,7 @@ class ProgramInfo:
     def compile_seconds(self) -> float:
         """By estimate."""
         if self._compile_seconds is None:
-            self._compile_seconds = costs.program_seconds([s.plan for s in self.steps], self.device)
+            self._compile_seconds = costs.program_seconds(self.steps, self.lives, self.device)
         return self._compile_seconds
 
     def _path(self) -> tuple[list[Step], list]:
@@ -285,8 +285,9 @@ def run(prog, reason: str, divisible: bool = True) -> None:
 def _sort_out(info: ProgramInfo) -> None:
     """The operations of a short program that returns are computed at once from now on, which takes as long as recording them; those of a program
     that may be worth compiling never are."""
-    short = info.gain <= 0 and not info.eager and not info.executables
-    for plan in {s.plan for s in info.steps}:
+    plans = [s.plan for s in info.steps]
+    short = not info.eager and not info.executables and costs.is_short(plans, info.work, len(info.input_avals))
+    for plan in set(plans):
         if not short:
             plan.at_once = False
         elif plan.at_once is None and _is_small(plan):
@@ -553,15 +554,16 @@ def _wants_compilation(info: ProgramInfo, inputs: list[Value]) -> bool:
         return False
     if options.tier == "compiled" or info.eager or info.executables:
         return True
+    gain = info.gain - costs.PASSED * max(0, len(info.lives) - len(inputs))  # results beyond the inputs take time as well
     if info.device.type != "cpu":
         fetched = sum(v.aval.numel * v.aval.dtype.itemsize for v in inputs if v.array.__class__ is not np.ndarray)
         if (info.seen + info.earlier) * (info.gain + fetched * costs.FETCHED_BYTE) * LASTS >= info.compile_seconds:
             return True
-    elif info.gain <= 0:
+    elif gain <= 0:
         pass
-    elif info.near >= (SIGHTS_HEAVY if info.work >= HEAVY_WORK else SIGHTS_LIGHT) and (info.near + info.earlier) * info.gain * LASTS >= info.compile_seconds:
+    elif info.near >= (SIGHTS_HEAVY if info.work >= HEAVY_WORK else SIGHTS_LIGHT) and (info.near + info.earlier) * gain * LASTS >= info.compile_seconds:
         return True
-    elif (info.seen + info.earlier) * info.gain / 2 >= info.compile_seconds:
+    elif (info.seen + info.earlier) * gain / 2 >= info.compile_seconds:
         return True
     # operations without a NumPy form are compiled one by one; when that costs more than the whole, take the whole
     if info.foreign is None:
