@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import inspect
+import math
 from collections.abc import Callable
 from types import FunctionType
 from typing import TYPE_CHECKING
@@ -142,6 +143,7 @@ class ElementwiseDerivative(Derivative):
         narrow = dt.is_narrow(kind)
         widest = np.dtype(np.float32) if narrow else kind
         shape = plan.outs[0].shape
+        rows = math.prod(shape[:-1])
         # XLA's CPU backend writes the result over a gradient that a product made where both are matrices
         as_matrices = plan.device.type == "cpu" and len(shape) == 3 and all(a is not None and a.shape == shape for a in plan.avals) and None not in self.grads
 
@@ -155,7 +157,7 @@ class ElementwiseDerivative(Derivative):
                 if incoming is not None:
                     arrays[at] = incoming(xp, arrays[at])
             if as_matrices and xp is not np:
-                arrays = [x.reshape(-1, shape[-1]) for x in arrays]
+                arrays = [x.reshape(rows, shape[-1]) for x in arrays]
                 return [conform(xp, f(xp, *_filled(arguments, places, arrays)).reshape(shape), a) for a, f, arguments, places in parts]
             return [xp.zeros(a.shape, a.dtype.np) if f is None else conform(xp, f(xp, *_filled(arguments, places, arrays)), a)
                     for a, f, arguments, places in parts]

@@ -406,6 +406,8 @@ def setitem(self: Tensor, index, value) -> None:
             return _taken_over(TypeError(f"can't assign a {type(value).__name__} to a {self.type()}"), Tensor.__setitem__, self, index, value)
     if not advanced:
         if value is self and overlapping(t._layout) and t._value.aval.shape == self._value.aval.shape:
+            t._check_write(repeats=True)
+            t._count_write(t._storage)
             return  # all of it is what it is
         if value._chain and value._chain == t._chain and value._storage is t._storage and value._edge is None and t._edge is None:
             t._check_write()  # x[i] += 1 ends so: the view was written already
