@@ -54,3 +54,17 @@ def test_values_and_gradients(case, dtype, monkeypatch):
     near = {"float32": 2e-5, "float64": 1e-12, "bfloat16": 0.03}[dtype]
     for a, b in zip(ours, run(torch)):
         np.testing.assert_allclose(a, b, rtol=near, atol=near * max(1, np.abs(b).max()))
+
+
+def test_what_a_causal_mask_hides_may_be_anything():
+    """Keys that no query has come to yet: not numbers, or infinite."""
+    numbers = np.random.default_rng(0)
+    q, k, v = (numbers.standard_normal((1, 6, 260, 8)).astype("f") for _ in range(3))
+    k[..., 200, :], k[..., 250, :] = np.nan, np.inf
+
+    def run(torch):
+        return torch.nn.functional.scaled_dot_product_attention(*map(torch.tensor, (q, k, v)), is_causal=True)[..., :200, :].numpy()
+    with tier("numpy"):
+        ours = run(torchlike)
+    assert np.isfinite(ours).all()
+    np.testing.assert_allclose(ours, run(torch), rtol=2e-5, atol=2e-5)

@@ -794,3 +794,17 @@ def test_shapes_that_never_return_do_not_fill_the_memory(monkeypatch):
     assert all(max(column[300:]) <= max(column[:300]) + 100 for column in zip(*sizes)), sizes[::50]
     assert held._aval is torch.zeros(1234, 3)._aval and torch.ones(5).cumsum(0).tolist() == want
     assert (held + torch.ones(1234, 3)).sum().item() == 2 * 3 * 1234
+
+
+def test_a_finalizer_may_make_tensors_while_an_aval_is_made():
+    """Garbage collections come at any allocation, also where that of an aval is under way."""
+    from torchlike._core import aval
+    done = []
+
+    def finalizer():
+        with aval._lock:
+            done.append(torch.zeros(4321, 2).sum().item())
+    thread = threading.Thread(target=finalizer, daemon=True)
+    thread.start()
+    thread.join(30)
+    assert done == [0.0]

@@ -132,7 +132,9 @@ def importable(module: ModuleType, prefix: str = "") -> None:
         if f.__class__ is not FunctionType or name[0] == "_":
             continue
         if id(f) in methods:
-            made = _copies.setdefault(id(f), copied(f))
+            made = _copies.get(id(f))
+            if made is None:
+                made = _copies[id(f)] = copied(f)
             setattr(module, name, made)
             if FUNCTIONS.get(name) is f:
                 FUNCTIONS[name] = made

@@ -28,7 +28,7 @@ class Aval:
 
 
 _interned: dict = {}
-_lock = threading.Lock()
+_lock = threading.RLock()  # a garbage collection may run a finalizer that asks for one
 
 
 def aval(shape: tuple, dtype: dt.dtype, device=_device.CPU) -> Aval:

@@ -44,6 +44,7 @@ NOTED = 20  # a program that lost less than this part of its compilation is not 
 MOST_NOTES = 64  # such files of one process
 MOST_RETIRED = 256  # operations that nobody can record any more until their programs are let go
 LENT = 8  # runs of an executable with copies of what it takes over, before another is compiled that does not
+ASKED = 8  # programs after which the heap's size is looked at again
 SETTLED = 4  # programs after a compilation until memory is tidied again
 COUNTED = 2000  # operations compiled until the process's memory mappings are counted: each takes about two
 MOST_PASSING = 1 << 17  # programs that were seen once and let go, of which it is noted when
@@ -226,7 +227,8 @@ def _tick(info: ProgramInfo) -> None:
     options.works.append(info.work)
     if options.clock == options.settled:
         allocator.give_back()
-    elif options.clock > options.settled and not options.clock % 8 and info.work >= LARGE_WORK and allocator.has_grown():  # its buffers found no place where they had been
+    elif options.clock > options.settled and not options.clock % ASKED and info.work >= LARGE_WORK and allocator.has_grown():
+        # its buffers found no place where they had been
         options.settled, options.patience = options.clock + options.patience, 2 * options.patience
 
 

@@ -298,10 +298,15 @@ def _in_chunks(func, size, dims, flat, spec, kwargs, out_dims, randomness, chunk
             set_rng_state(state)  # the same numbers in every chunk, too
         part = [x if d is None else x.narrow(d, start, n) for x, d in zip(flat, dims)]
         parts.append(_run(func, n, dims, part, spec, kwargs, out_dims, randomness))
-    leaves, out_spec = tree_flatten(parts[0])
-    places = _out_dims(_get_name(func), out_dims, leaves, out_spec)
+    return _joined(func, parts, out_dims, FUNCTIONS["cat"])
+
+
+def _joined(func, parts: list, out_dims, join: Callable):
+    """The results of some examples each, joined where their batch goes."""
+    leaves, spec = tree_flatten(parts[0])
+    places = _out_dims(_get_name(func), out_dims, leaves, spec)
     columns = zip(*(tree_flatten(p)[0] for p in parts))
-    return tree_unflatten([c[0] if d is None else FUNCTIONS["cat"](list(c), d) for c, d in zip(columns, places)], out_spec)
+    return tree_unflatten([c[0] if d is None else join(list(c), d) for c, d in zip(columns, places)], spec)
 
 
 def _one_by_one(func, size, dims, flat, spec, kwargs, out_dims, randomness):
@@ -312,10 +317,7 @@ def _one_by_one(func, size, dims, flat, spec, kwargs, out_dims, randomness):
         if state is not None:
             set_rng_state(state)
         made.append(func(*tree_unflatten([x if d is None else x.select(d, i) for x, d in zip(flat, dims)], spec), **kwargs))
-    leaves, out_spec = tree_flatten(made[0])
-    places = _out_dims(_get_name(func), out_dims, leaves, out_spec)
-    columns = zip(*(tree_flatten(x)[0] for x in made))
-    return tree_unflatten([c[0] if d is None else FUNCTIONS["stack"](list(c), d) for c, d in zip(columns, places)], out_spec)
+    return _joined(func, made, out_dims, FUNCTIONS["stack"])
 
 
 class _Call:

@@ -52,6 +52,7 @@ from . import (  # noqa: F401
     strided_views,
     switches,
     tensor_types,
+    to_python,
     unary,
     view_copies,
     windows,

@@ -22,7 +22,7 @@ def pays(q, k) -> bool:
 
 
 class _Heads:
-    """The operands by heads: `parts()` gives, for each block of each head, what its scores are computed from."""
+    """The operands by heads, and how the scores of one are cut into blocks of rows."""
 
     def __init__(self, q, k, v, mask, drop, keep_scale, scale, causal, groups: int):
         self.batch = np.broadcast_shapes(q.shape[:-2], *(x.shape[:-2] if groups == 1 else (*x.shape[:-3], x.shape[-3] * groups) for x in (k, v)))
@@ -33,7 +33,7 @@ class _Heads:
         self.mask, self.drop = (None if x is None else np.broadcast_to(x, (*self.batch, self.n, self.s)) for x in (mask, drop))
         self.keep_scale, self.scale, self.causal, self.groups = self.kind.type(keep_scale or 0), self.kind.type(scale), causal, groups
         self.rows = max(FEWEST, min(BLOCK // self.s, self.n // 4 if causal else self.n))
-        self.after = np.triu(np.full((self.rows, self.rows), -np.inf, self.kind), 1) if causal else None
+        self.after = np.triu(np.ones((self.rows, self.rows), bool), 1) if causal else None
 
     def shared(self, at: tuple) -> tuple:
         """Where the keys and values of a head are."""
@@ -49,7 +49,7 @@ class _Heads:
         """exp(scores - largest) of a block, and the sums of its rows; q is scaled."""
         scores = np.matmul(q[i:end], k[:seen].T)
         if self.causal and i < seen:
-            scores[:, i:seen] += self.after[:end - i, :seen - i]
+            np.copyto(scores[:, i:seen], -np.inf, where=self.after[:end - i, :seen - i])  # whatever is there, NaN too
         if self.mask is not None:
             mask = self.mask[at][i:end, :seen]
             if mask.dtype == np.bool_:
