@@ -199,7 +199,15 @@ class Tensor(Fields):
             made_layout = op.layout(layout, (*numbers, *statics))
         else:
             made_layout, numbers = op.layout(layout, (0, *statics)), (position,)
-        out = apply(op, (self, *numbers), statics)
+        if self._plain and value.__class__ is Value and (st is None or st.host is None) and not inference[0]:  # as in apply, which asks for more
+            values = [value, *numbers]
+            plan, made = record(op, values, statics)
+            out = _new(Tensor)
+            out._value = made[0]
+            if self._edge is not None and mode.enabled and plan.differentiable:
+                out._edge = _node(op, plan, [(self._edge, self._out), *[None] * len(numbers)], values, made)
+        else:
+            out = apply(op, (self, *numbers), statics)
         if value.array is program.META_ARRAY:
             if value.__class__ is Value:
                 out._layout = made_layout

@@ -17,6 +17,7 @@ from .overwrite import overwriting
 from .silence import silently
 
 LARGE = 1 << 14  # elements of a result that is dropped after its last use
+WRITTEN = 1 << 12  # elements of an array of which a write into a part is no copy
 
 
 class _Options:
@@ -63,11 +64,11 @@ def memory(array: np.ndarray):
 
 
 def _written(plan) -> tuple:
-    """Which arguments of an operation its kernel may change where nobody reads them later; large ones are worth it."""
+    """Which arguments of an operation its kernel may change where nobody reads them later; it takes some size to be worth it."""
     found = plan.written
     if found is None:
         if plan.op.overwrites:
-            found = (0,) if plan.outs[0].numel >= LARGE else ()
+            found = (0,) if plan.outs[0].numel >= WRITTEN else ()
         else:
             found = tuple(i for i in plan.op.renewed(plan) if plan.avals[i].numel >= LARGE)
         plan.written = found

@@ -15,7 +15,8 @@ from .._plainly import dispatching
 from .._public import FUNCTIONS
 from .._tensor import Tensor
 from ..ops.aliases import ALIAS
-from ..ops.indexing import _MASKS, _basic, _check_mask
+from ..ops.index_parsing import MASKS
+from ..ops.indexing import _basic, _check_mask
 from .derivatives import zeros
 from .functions import run_as
 
@@ -90,7 +91,7 @@ def _places(t: Tensor, advanced: dict[int, Tensor]) -> list[Tensor | None]:
         places += [None] * (d - dim)
         places.append(i)
         dim = d + 1
-        if i.dtype in _MASKS:
+        if i.dtype in MASKS:
             _check_mask(t, d, i)
             dim = d + i.ndim
     return places

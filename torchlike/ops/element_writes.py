@@ -63,7 +63,8 @@ def _is_alone(t: Tensor) -> bool:
     return _writable(t._value.array) and _references(t) == (_VALUE + (t._storage is not None), _ARRAY) and not t._value.shared
 
 
-def _changed(t: Tensor) -> None:
+def changed(t: Tensor) -> None:
+    """Count a write to t, whose value is the new one already."""
     t._value.bounds = None
     if t._storage is None:
         t._writes += 1
@@ -89,7 +90,7 @@ def write_element(t: Tensor, index: int | Tensor | tuple, value: float | bool | 
         if not _writable(t._value.array) and not _made_writable(t) or not _is_alone(t):
             return False
         t._value.array[places] = value
-        _changed(t)
+        changed(t)
     return True
 
 
@@ -179,7 +180,7 @@ def add_to_element(view: Tensor, number: float | Tensor, sign: int) -> bool:
         element = t._value.array[(*places, ...)]
         silently(np.add if sign > 0 else np.subtract, element, number, element)
         view._value = of_array(element.copy())
-        _changed(t)
+        changed(t)
         view._seen = t._seen
     return True
 

@@ -13,8 +13,6 @@ from .._core.history import warn
 from .._core.layout import Layout, combined, contiguous_strides, overlapping
 from .._core.registry import Op
 from .._core.value import is_tracer, of_array
-from .._plainly import _disabled_torch_function_impl
-from .._plainly import state as overriding
 from .._public import FUNCTIONS
 from .._tensor import Tensor, apply
 from .._writing import check_apart
@@ -22,18 +20,13 @@ from .basic import to_device
 from .element_writes import Loop, is_element, read_element, write_element
 from .from_data import place
 from .index_kernels import INDEX, INDEX_PUT, INDEX_PUT_MASK, take_shape
+from .index_parsing import MASKS, dims_used, from_start, items_of, parsed, refuse_many
 from .index_ranges import check_range
+from .part_writes import write_part
 from .parts import take_part
 from .pointwise import _plain_number
 from .shape_views import UNSQUEEZE, VIEW
 from .slicing import SELECT_AT, take_index, take_slice
-
-_MASKS = (dt.bool_, dt.uint8)
-_INDEX_DTYPES = (*_MASKS, dt.int32, dt.int64)
-
-
-def _is_index_list(i) -> bool:
-    return isinstance(i, (list, range)) or (isinstance(i, np.ndarray) and i.ndim > 0)
 
 
 def getitem(self: Tensor, index) -> Tensor:
@@ -48,7 +41,7 @@ def getitem(self: Tensor, index) -> Tensor:
         if not shape:
             raise IndexError("invalid index of a 0-dim tensor. Use `tensor.item()` in Python or `tensor.item<T>()` in C++ to convert a 0-dim "
                              "tensor to a number")
-        return take_index(self, 0, _position(index, shape[0], 0))
+        return take_index(self, 0, from_start(index, shape[0], 0))
     try:
         t, advanced = _basic(self, index)
     except Exception as error:
@@ -76,7 +69,7 @@ def _pending_first(advanced: dict) -> tuple[dict, dict]:
     """
     first = {d: i for d, i in advanced.items() if _is_position(i)}
     dims = sorted(advanced)
-    if not first or len(first) == len(dims) or all(b == a + _dims_used(advanced[a]) for a, b in zip(dims, dims[1:])):
+    if not first or len(first) == len(dims) or all(b == a + dims_used(advanced[a]) for a, b in zip(dims, dims[1:])):
         return {}, advanced
     return first, {d - sum(f < d for f in first): i for d, i in advanced.items() if d not in first}
 
@@ -107,109 +100,23 @@ def _at_positions(t: Tensor, positions: dict) -> Tensor:
     return t
 
 
-def _position(i: int, n: int, dim: int) -> int:
-    if not -n <= i < n:
-        refuse_long(i)
-        raise IndexError(f"index {i} is out of bounds for dimension {dim} with size {n}")
-    return i + n if i < 0 else i
-
-
-def _means_tuple(index: list) -> bool:
-    """A short list that holds more than numbers is a tuple of indices to torch, as it was to old NumPy."""
-    return len(index) < 32 and any(i is None or i is Ellipsis or isinstance(i, (slice, Tensor, list, tuple, range, np.ndarray)) for i in index)
-
-
 def _basic(t: Tensor, index, alias: bool = True):
     """Apply ints, slices, None and ...; the view (always one if `alias`), and the advanced indices left for it as {dim: Tensor}."""
-    if index.__class__ is tuple:
-        items = index
-    elif isinstance(index, list) and _means_tuple(index):
-        items = index
-        warn("Using a non-tuple sequence for multidimensional indexing is deprecated and will be changed in pytorch 2.9; use x[tuple(seq)] instead of "
-             "x[seq]. In pytorch 2.9 this will be interpreted as tensor index, x[torch.tensor(seq)], which will result either in an error or a "
-             "different result")
-    else:
-        items = list(index) if isinstance(index, tuple) else (index,)
+    items = items_of(index)
     shape = t._value.aval.shape
     try:
-        parts, new, advanced, data = _parsed(items, shape, alias)
+        parts, new, advanced, data = parsed(items, shape, alias)
     except Exception:
-        _refuse_many(items, shape)
+        refuse_many(items, shape)
         raise
     if alias and not parts and not new and not advanced:
-        _refuse_many(items, shape)
+        refuse_many(items, shape)
         return t._view(VIEW, (shape,)), advanced
     return _viewed(t, parts, new, data), advanced
 
 
-def _known(i: Tensor) -> int | None:
-    """An index that is known on the host."""
-    array = i._known()
-    return int(array) if array.__class__ is np.ndarray else None
-
-
-def _refuse_many(items, shape: tuple) -> None:
-    if sum(map(_dims_used, items)) > len(shape):
-        raise IndexError(f"too many indices for tensor of dimension {len(shape)}")
-
-
-def _parsed(items, shape: tuple, alias: bool) -> tuple[list, list, dict, bool]:
-    """What indices ask for: parts and new dimensions as `_viewed` takes them, advanced indices by their dimension in the view, and
-    whether some position came from a tensor."""
-    # `source` counts the dimensions of the tensor; `dim` those of the view, where ints leave none
-    dim, source, parts, new, advanced, data = 0, 0, [], [], {}, False
-    for i in items:
-        cls = i.__class__
-        if cls is Tensor and not i._value.aval.ndim and i._value.aval.dtype.category == dt.INT and i._value.aval.dtype is not dt.uint8:
-            position = _known(i)
-            if position is not None:
-                i, cls, data = position, int, True
-        if cls is int:
-            parts.append((source, _position(i, shape[source], source), -1, 1))
-            source += 1
-        elif cls is slice:
-            size = shape[source]
-            start, n, step = _slice_bounds(i, size)
-            if n != size or step != 1 or (alias and (i.start is not None or i.stop is not None)):
-                parts.append((source, start, n, step))
-            dim += 1
-            source += 1
-        elif i is Ellipsis:
-            skipped = len(shape) - sum(map(_dims_used, items))
-            dim += skipped
-            source += skipped
-        elif i is None:
-            new.append((dim, source))
-            dim += 1
-        elif isinstance(i, (bool, np.bool_)) or (isinstance(i, Tensor) and i.dtype in _MASKS and i.ndim == 0):
-            new.append((dim, source))
-            advanced[dim] = _tensor_index(i).reshape((1,)).to(dt.bool_)
-            dim += 1
-        elif isinstance(i, Tensor) or _is_index_list(i):
-            i = _tensor_index(i)
-            advanced[dim] = i
-            n = i.ndim if i.dtype in _MASKS else 1
-            dim += n
-            source += n
-        elif hasattr(i, "__index__"):
-            parts.append((source, _position(i.__index__(), shape[source], source), -1, 1))
-            source += 1
-        elif isinstance(i, tuple):
-            advanced[dim] = _tensor_index(list(i))
-            dim += 1
-            source += 1
-        elif isinstance(i, str):
-            raise TypeError("new(): invalid data type 'str'")
-        else:
-            raise IndexError("only integers, slices (`:`), ellipsis (`...`), None and long or byte Variables are valid indices "
-                             f"(got {type(i).__name__})")
-    if source > len(shape):
-        _refuse_many(items, shape)
-    return parts, new, advanced, data
-
-
 def _viewed(t: Tensor, parts: list, new: list, data: bool) -> Tensor:
-    """t cut to parts (dimension, start, length or -1, step), with new dimensions (where in the result, before which of t's).
+    """t cut to parts, with new dimensions.
 
     One view where it can be; else one after the other as torch does, so that the last one's name is that of the node.
     """
@@ -230,63 +137,11 @@ def _viewed(t: Tensor, parts: list, new: list, data: bool) -> Tensor:
     return t
 
 
-def _dims_used(i) -> int:
-    if i is None or i is Ellipsis or isinstance(i, (bool, np.bool_)):
-        return 0
-    if isinstance(i, Tensor) and i.dtype in _MASKS:
-        return i.ndim
-    if isinstance(i, np.ndarray) and i.dtype == np.bool_:
-        return i.ndim
-    if isinstance(i, str):
-        return len(i)  # to torch a sequence like any other, until it looks at the letters
-    return 1
-
-
-def _slice_bounds(s: slice, size: int) -> tuple[int, int, int]:
-    """(start, length, step) of a slice of a dimension."""
-    start, stop, step = s.start, s.stop, s.step
-    if step is not None:
-        step = int(step)
-        if step <= 0:
-            raise ValueError("step must be greater than zero" if step else "slice step cannot be zero")
-    for bound in (start, stop):
-        if bound is not None and bound.__class__ is not int:
-            if not hasattr(bound, "__index__"):
-                raise TypeError("slice indices must be integers or None or have an __index__ method")
-            s = slice(None if start is None else start.__index__(), None if stop is None else stop.__index__(), step)
-    start, stop, step = s.indices(size)
-    return start, max(0, -(-(stop - start) // step)), step
-
-
-class _TakesOver(Exception):
-    """An index is of a class that takes functions over."""
-
-
-def _tensor_index(i) -> Tensor:
-    if isinstance(i, Tensor):
-        if i.__class__ is not Tensor and i.__torch_function__ is not _disabled_torch_function_impl and i.__class__._plain and not overriding.disabled:
-            raise _TakesOver
-        if i.dtype not in _INDEX_DTYPES and (i.ndim or i.dtype.category >= dt.FLOAT):
-            raise IndexError("tensors used as indices must be long, int, byte or bool tensors")
-        return i
-    from .from_data import from_data
-    array = np.asarray([x.tolist() if isinstance(x, Tensor) else x for x in i] if isinstance(i, (list, range)) else i)
-    if array.dtype.kind == "f":
-        array = array.astype(np.int64)
-    if array.dtype.kind == "U":
-        raise TypeError("new(): invalid data type 'str'")
-    if array.dtype.kind == "c":
-        raise TypeError("'complex' object cannot be interpreted as an integer")
-    if array.dtype.kind not in "iub":
-        raise IndexError("tensors used as indices must be long, int, byte or bool tensors")
-    return from_data(array if array.dtype.kind == "b" else array.astype(np.int64))
-
-
 def _expand_masks(t: Tensor, advanced: dict) -> dict:
     """Boolean masks as the positions where they are true."""
     out = {}
     for dim, i in advanced.items():
-        if i.dtype in _MASKS:
+        if i.dtype in MASKS:
             if i.dtype is dt.uint8:
                 warn("indexing with dtype torch.uint8 is now deprecated, please use a dtype torch.bool instead.")
             _check_mask(t, dim, i)
@@ -377,8 +232,9 @@ _ELEMENTS, _PLACES = (float, int, bool, Tensor), (tuple, int, Tensor)
 
 def setitem(self: Tensor, index, value) -> None:
     """t[index] = value, broadcasting value and casting it to t's dtype."""
-    if value.__class__ in _ELEMENTS and index.__class__ in _PLACES and self.__class__ is Tensor and write_element(self, index, value):
-        return
+    if value.__class__ in _ELEMENTS and self.__class__ is Tensor:
+        if index.__class__ in _PLACES and write_element(self, index, value) or write_part(self, index, value):
+            return
     if Loop.adds_to == id(self) and index.__class__ in _PLACES and isinstance(value, Tensor) and is_element(value, self, index):
         self._check_write()  # x[i] += 1 ends so: the view was written already
         self._count_write(self._storage)

@@ -7,7 +7,7 @@ from jax import lax
 from .._core.layout import Layout
 from .._core.registry import View
 from .._tensor import Tensor
-from .slicing import is_data, set_slice
+from .slicing import is_data, set_slice, written
 
 # A part is told by (dim, start, n) for each indexed dimension, in order: n elements from start, or the one at start where n is -1.
 # Starts that are data (see is_data) are numbers of the operation, in order, and None in the part.
@@ -15,6 +15,8 @@ Part = tuple[tuple[int, int | None, int], ...]
 
 
 def _starts(part: Part, numbers: tuple) -> list:
+    if not numbers:
+        return [start for _, start, _ in part]
     data = iter(numbers)
     return [next(data) if start is None else start for _, start, _ in part]
 
@@ -45,6 +47,8 @@ def _take(xp, x, *rest):
 
 def _put(xp, base, new, *rest):
     *numbers, part = rest
+    if xp is np:
+        return written(base, _index(base.ndim, part, numbers), new)
     starts, sizes = _window(base.shape, part, numbers)
     return set_slice(xp, base, new.reshape(sizes), starts)
 
@@ -66,15 +70,21 @@ _BY_LAST = {kind: View(f"part_{kind}", _take, put=_put, layout=_layout, torch_na
 SELECT_PART = _BY_LAST["select"]
 
 
-def take_part(t: Tensor, cuts: list[tuple[int, int, int, int]], data: bool = False) -> Tensor:
-    """The view of t that cuts (dimension, start, length or -1, a step of 1) show; whether positions are data. Bounds are the caller's concern."""
+def part_link(t: Tensor, cuts: list[tuple[int, int, int, int]], data: bool = False) -> tuple:
+    """How a view shows what cuts (dimension, start, length or -1, a step of 1) leave of t, as `Tensor._view` takes it; whether positions are
+    data. Bounds are the caller's concern."""
     op = _BY_LAST["select" if cuts[-1][2] < 0 else "slice"]
     if not data and not is_data(t):
-        return t._view(op, (tuple([cut[:3] for cut in cuts]),))
+        return op, (tuple([cut[:3] for cut in cuts]),)
     numbers, part = [], []
     for dim, start, n, _ in cuts:
         if start or n < 0:
             numbers.append(start)
             start = None
         part.append((dim, start, n))
-    return t._view(op, (tuple(part),), *numbers)
+    return op, (tuple(part),), *numbers
+
+
+def take_part(t: Tensor, cuts: list[tuple[int, int, int, int]], data: bool = False) -> Tensor:
+    """What cuts leave of t."""
+    return t._view(*part_link(t, cuts, data))

@@ -38,13 +38,17 @@ def _spread(base, new, starts, steps):
     return wide if inside is None else jnp.where(inside, wide, base)
 
 
+def written(base: np.ndarray, index: tuple, new: np.ndarray) -> np.ndarray:
+    """base with what an index shows replaced by new."""
+    out = changeable(base)
+    out[index] = new
+    return out
+
+
 def set_slice(xp, base, new, starts, steps=None):
     """base with a rectangular part replaced by new."""
     if xp is np:
-        out = changeable(base)
-        steps = steps or (1,) * base.ndim
-        out[tuple(slice(s, s + (n - 1) * k + 1 if n else s, k) for s, n, k in zip(starts, new.shape, steps))] = new
-        return out
+        return written(base, tuple([slice(s, s + (n - 1) * k + 1 if n else s, k) for s, n, k in zip(starts, new.shape, steps or (1,) * base.ndim)]), new)
     new = new.astype(base.dtype)
     if 0 in new.shape:
         return base
@@ -55,10 +59,12 @@ def set_slice(xp, base, new, starts, steps=None):
     return base.at[tuple(slice(s, s + (n - 1) * k + 1, k) for s, n, k in zip(starts, new.shape, steps))].set(new)
 
 
+def _slice_index(dim: int, start: int, n: int, step: int) -> tuple:
+    return (*(slice(None),) * dim, slice(start, start + (n - 1) * step + 1 if n else start, step))
+
+
 def _slice(xp, x, dim, start, n, step):
-    index = [slice(None)] * x.ndim
-    index[dim] = slice(start, start + (n - 1) * step + 1 if n else start, step)
-    return x[tuple(index)] if xp is np else lax.slice_in_dim(x, start, start + (n - 1) * step + 1 if n else start, step, dim)
+    return x[_slice_index(dim, start, n, step)] if xp is np else lax.slice_in_dim(x, start, start + (n - 1) * step + 1 if n else start, step, dim)
 
 
 def _slice_layout(a: Layout, dim, start, n, step):
@@ -68,6 +74,8 @@ def _slice_layout(a: Layout, dim, start, n, step):
 
 
 def _slice_put(xp, base, new, dim, start, n, step):
+    if xp is np:
+        return written(base, _slice_index(dim, start, n, step), new)
     starts, steps = [0] * base.ndim, [1] * base.ndim
     starts[dim], steps[dim] = start, step
     return set_slice(xp, base, new, starts, steps)
@@ -94,6 +102,8 @@ def _select_layout(a: Layout, dim, i):
 
 
 def _select_put(xp, base, new, dim, i):
+    if xp is np:
+        return written(base, (slice(None),) * dim + (i,), new)
     starts = [0] * base.ndim
     starts[dim] = i
     return set_slice(xp, base, xp.expand_dims(new, dim), starts)
@@ -119,21 +129,31 @@ def is_data(t: Tensor) -> bool:
     """Whether positions in t are data, not structure: in a tensor that exists already (a data set, a cache) they change between
     runs; in one that a loop fills, each would make an operation never seen before."""
     st = t._storage
-    return st is not None and (st.host is not None or st.version > WRITES) or t._current().array is not None
+    return (t._writes > WRITES if st is None else st.host is not None or st.version > WRITES) or t._current().array is not None
+
+
+def slice_link(t: Tensor, dim: int, start: int, n: int, step: int = 1) -> tuple:
+    """How a view shows n elements of t from start by step along dim, as `Tensor._view` takes it; bounds are the caller's concern."""
+    if step == 1 and n == t._value.aval.shape[dim]:
+        return SLICE, (dim, 0, n, 1)
+    if step == 1 and (n == 1 or (start and is_data(t))):
+        return SLICE_AT, (dim, n), start
+    return SLICE, (dim, start, n, step)
+
+
+def index_link(t: Tensor, dim: int, i: int, data: bool = False) -> tuple:
+    """The same of element i (0 <= i < size) along dim; whether i itself is data."""
+    return (SELECT_AT, (dim,), i) if data or is_data(t) else (SELECT, (dim, i))
 
 
 def take_slice(t: Tensor, dim: int, start: int, n: int, step: int = 1) -> Tensor:
-    """n elements from start by step along dim; bounds are the caller's concern."""
-    if step == 1 and n == t._value.aval.shape[dim]:
-        return t._view(SLICE, (dim, 0, n, 1))
-    if step == 1 and (n == 1 or (start and is_data(t))):
-        return t._view(SLICE_AT, (dim, n), start)
-    return t._view(SLICE, (dim, start, n, step))
+    """n elements from start by step along dim."""
+    return t._view(*slice_link(t, dim, start, n, step))
 
 
 def take_index(t: Tensor, dim: int, i: int, data: bool = False) -> Tensor:
-    """Element i (0 <= i < size) along dim; whether i itself is data."""
-    return t._view(SELECT_AT, (dim,), i) if data or is_data(t) else t._view(SELECT, (dim, i))
+    """Element i (0 <= i < size) along dim."""
+    return t._view(*index_link(t, dim, i, data))
 
 
 @public()
