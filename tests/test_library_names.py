@@ -190,7 +190,7 @@ def test_questions_about_tracers_and_devices(torch):
         x = torch.ones(1)
     return (x, torch._guards.active_fake_mode(), torch._guards.detect_fake_mode([x]), utils._get_device_module("cpu") is torch.cpu,
             error(utils._get_device_module, "meta")[0], isinstance(x, torch._C._distributed_rpc.PyRRef),
-            torch._C._has_xpu, torch._C._has_mps, torch._C._has_magma, torch._C._has_cusparselt)
+            torch._C._has_xpu, torch._C._has_mps, torch._C._has_magma, torch._C._has_cusparselt, torch._C._mps_is_available())
 
 
 @same
