@@ -178,14 +178,17 @@ def test_foreach_copy(torch):
 
 
 @pytest.mark.parametrize("name", ["OutOfMemoryError", "AcceleratorError", "Stream", "Event", "Generator", "finfo", "iinfo", "layout", "memory_format", "Future",
-                                  "linalg.LinAlgError"])
+                                  "linalg.LinAlgError", "Tensor", "nn.Parameter", "Size", "dtype", "device", "qscheme", "SymInt", "FloatTensor", "cuda.LongTensor",
+                                  "UntypedStorage", "TypedStorage", "BoolStorage", "StorageBase", "return_types.max", "return_types.topk_out", "jit.Error",
+                                  "jit.ScriptFunction", "_C._autograd.SavedTensor"])
 def test_classes_pickled_where_torch_is_another_library(name):
+    import copy
     import operator
     import pickle
 
     import torchlike
     cls = operator.attrgetter(name)(torchlike)
-    assert all(pickle.loads(pickle.dumps(cls, protocol)) is cls for protocol in range(6))
+    assert all(pickle.loads(pickle.dumps(cls, protocol)) is cls for protocol in range(6)) and copy.copy(cls) is copy.deepcopy(cls) is cls
     if issubclass(cls, Exception):
         again = pickle.loads(pickle.dumps(cls("words")))
         assert type(again) is cls and str(again) == "words"

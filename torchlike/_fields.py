@@ -18,7 +18,11 @@ _OURS = __name__.partition(".")[0]
 
 
 class Fields:
-    """The base of Tensor: the dictionary of an instance as it is."""
+    """The base of Tensor: the dictionary of an instance as it is.
+
+    Its instances are Tensor's. Hot paths ask for it, as Python looks for a check of its own first in classes of a metaclass, which Tensor's is:
+    0.1 us for a number or a Parameter.
+    """
 
     __module__ = "torch"
 

@@ -1,8 +1,10 @@
 """torch.qscheme: which way a quantized tensor's integers stand for numbers."""
 from __future__ import annotations
 
+from ._core.shown import Shown
 
-class qscheme:  # noqa: N801  (torch's name)
+
+class qscheme(metaclass=Shown):  # noqa: N801  (torch's name)
     """One object per scheme, so `is` compares."""
 
     __slots__ = ("name",)

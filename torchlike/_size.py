@@ -5,8 +5,10 @@ import operator
 
 import numpy as np
 
+from ._core.shown import Shown
 
-class Size(tuple):
+
+class Size(tuple, metaclass=Shown):
     """torch.Size: a shape."""
 
     __module__ = "torch"

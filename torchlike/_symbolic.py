@@ -5,8 +5,10 @@ from __future__ import annotations
 import builtins
 import math
 
+from ._core.shown import Shown
 
-class _Symbol:
+
+class _Symbol(metaclass=Shown):
     """A number that only tracing with unknown sizes could make."""
 
     def __init__(self, node) -> None:

@@ -16,6 +16,7 @@ from ._core.history import warn
 from ._core.layout import Layout, contiguous, extent, joined, overlapping
 from ._core.program import record
 from ._core.registry import OPS, View
+from ._core.shown import Shown as ShownClass
 from ._core.value import Value, is_tracer, of_array
 from ._fields import Fields, Shown, fields, share, show
 from ._plainly import _disabled_torch_dispatch_impl, _disabled_torch_function_impl
@@ -26,7 +27,7 @@ from ._storage import Past, Storage, put, through, without_overlaps
 OTHER_KIND = "Attempted to call `variable.set_data(tensor)`, but `variable` and `tensor` have incompatible tensor type."
 
 
-class Tensor(Fields):
+class Tensor(Fields, metaclass=ShownClass):
     """torch.Tensor."""
 
     __module__ = "torch"
@@ -661,7 +662,7 @@ def apply(op, args, statics: tuple = ()):
     edges = []
     special = needs = False
     for x in args:
-        if isinstance(x, Tensor):
+        if isinstance(x, Fields):
             st = x._storage
             if st is None:
                 values.append(x._value)
@@ -729,11 +730,11 @@ def _special(op, args, out: Tensor) -> Tensor:
         return out._value.place(args, out)
     if op.pointwise and out._value.aval.ndim:
         shape = out._value.aval.shape
-        out._layout = joined(shape, tuple([a._layout or contiguous(a._value.aval.shape) for a in args if isinstance(a, Tensor)]))
+        out._layout = joined(shape, tuple([a._layout or contiguous(a._value.aval.shape) for a in args if isinstance(a, Fields)]))
         if out._edge is not None:
-            out._edge.layouts = [a._layout if isinstance(a, Tensor) else None for a in args]
+            out._edge.layouts = [a._layout if isinstance(a, Fields) else None for a in args]
     for i, a in enumerate(args):
-        if isinstance(a, Tensor) and not a._plain:
+        if isinstance(a, Fields) and not a._plain:
             if a._inference:
                 if out._edge is not None and i in out._edge.plan.saved(out._edge.needs)[0]:
                     raise RuntimeError("Inference tensors cannot be saved for backward. Please do not use Tensors created in inference mode in computation "

@@ -25,6 +25,7 @@ from ..jit.strategies import switches as _switches
 from ..mps import is_available as _mps_is_available  # noqa: F401  (tests of pytorch-forecasting turn it off)
 from ..ops.linalg_common import LinAlgError as _LinAlgError  # noqa: F401  (botorch)
 from ..ops.random import Generator  # noqa: F401
+from ..ops.storages import StorageBase  # noqa: F401
 from . import _autograd, _fft, _functorch, _linalg, _nn, _special  # noqa: F401
 
 _TensorMeta = type(Tensor)

@@ -7,13 +7,15 @@ import threading
 
 import jax
 
+from .shown import Shown
+
 _TYPES = ("cpu", "cuda", "tpu", "meta")
 _KNOWN = ("cpu cuda ipu xpu mkldnn opengl opencl ideep hip ve fpga maia xla lazy vulkan mps meta hpu mtia privateuseone tpu").split()
 _TEXT = re.compile(r"([A-Za-z_]+)(?::(0|[1-9][0-9]*))?")
 _PLATFORM = {"cpu": "cpu", "cuda": "cuda", "tpu": "tpu"}
 
 
-class device:
+class device(metaclass=Shown):
     """torch.device: `device('cuda:0')`, `device('cuda', 0)`, `device(0)`; also a context manager that sets the default."""
 
     __slots__ = ("type", "index", "_entered", "_hash")

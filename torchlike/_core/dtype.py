@@ -5,11 +5,12 @@ import ml_dtypes
 import numpy as np
 
 from .errors import not_implemented
+from .shown import Shown
 
 BOOL, INT, FLOAT, COMPLEX = range(4)  # promotion categories, lowest first
 
 
-class dtype:
+class dtype(metaclass=Shown):
     """An element type. One object per type, so `is` compares."""
 
     __slots__ = ("name", "np", "integers", "itemsize", "category", "short", "index")

@@ -12,11 +12,15 @@ from typing import Any
 class Shown(type):
     """The class of a class whose `__module__` is one of torch's."""
 
+    def __init_subclass__(mcs, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        copyreg.pickle(mcs, _reduced)  # which goes by the very class
+
 
 def _reduced(cls: type) -> str | tuple[Callable, tuple[str, str]]:
-    """By the name that it shows, where that leads to it; else by where torchlike has it."""
+    """By the name that it shows, where that leads to it; else by where torchlike has it, if it has."""
     module, name = cls.__module__, cls.__qualname__
-    if module.partition(".")[0] != "torch" or _found(sys.modules.get(module), name) is cls:
+    if module.partition(".")[0] != "torch" or _found(sys.modules.get(module), name) is cls or _of_torchlike(module, name) is not cls:
         return name
     return _of_torchlike, (module, name)
 

@@ -10,6 +10,7 @@ from .._core.errors import class_name
 from .._core.grad_mode import mode
 from .._core.graph import AccumulateGrad, Node, _handle  # noqa: F401
 from .._core.registry import Op
+from .._core.shown import Shown
 from .._core.value import Value
 from .._tensor import Tensor
 from ..utils.hooks import RemovableHandle
@@ -137,7 +138,7 @@ def _placed(node: Node, position: int, value: Value) -> Tensor:
     return t
 
 
-class SavedTensor:
+class SavedTensor(metaclass=Shown):
     """What a node saved at one place (`grad_fn._raw_saved_self`), which may get a pair of hooks of its own."""
 
     __module__ = "torch._C._autograd"

@@ -4,6 +4,7 @@ import inspect
 from collections.abc import Callable
 from typing import Any, TypeVar
 
+from .._core.shown import Shown
 from .._exporting import state as exporting
 from ..nn.modules.module import Module
 from ..nn.modules.utils import typename
@@ -80,7 +81,7 @@ class ScriptModule(Module):
     """A module of older programs, written for TorchScript: here it is like any other. Those that `torch.jit.load` reads are such modules."""
 
 
-class Error(RuntimeError):
+class Error(RuntimeError, metaclass=Shown):
     """What a `raise` becomes in a program that `torch.jit.load` read."""
 
     __module__ = "torch.jit"

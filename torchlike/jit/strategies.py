@@ -6,6 +6,8 @@ import functools
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from .._core.shown import Shown
+
 _choices = {"autocast": True, "profiling_executor": True, "profiling_mode": True, "fuse_on_cpu": False, "fuse_on_gpu": False, "texpr_fuser": True,
             "fusion": [("STATIC", 2), ("DYNAMIC", 10)]}
 _FUSERS = ("fuser0", "fuser1", "fuser2", "fuser3", "none")
@@ -50,7 +52,7 @@ def switches() -> dict[str, Callable]:
     return made
 
 
-class ScriptFunction:
+class ScriptFunction(metaclass=Shown):
     """The class of compiled functions, of which there are none: `torch.jit.script` hands back the function."""
 
     __module__ = "torch.jit"

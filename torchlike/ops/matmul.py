@@ -16,6 +16,7 @@ from .._core.errors import class_name, not_implemented
 from .._core.halves import widened
 from .._core.history import warn
 from .._core.registry import Elementwise, Op
+from .._fields import Fields
 from .._public import named, public
 from .._tensor import Tensor, apply
 from . import exact_products
@@ -373,7 +374,7 @@ LINEAR_ALONE.asks = _NAMED["mm"].asks
 
 def linear(input, weight, bias=None) -> Tensor:
     """input @ weight.T + bias: (*, in) to (*, out); weight (out, in), or (in,) for a single output."""
-    if not (isinstance(input, Tensor) and isinstance(weight, Tensor) and
+    if not (isinstance(input, Fields) and isinstance(weight, Fields) and
             _fits_linear(input._value.aval, weight._value.aval, None if bias is None else bias._value.aval)):
         return _odd_linear(input, weight, bias)
     return apply(LINEAR_ALONE, (input, weight)) if bias is None else apply(LINEAR, (input, weight, bias))

@@ -4,6 +4,8 @@ from __future__ import annotations
 import sys
 from collections import namedtuple
 
+from .._core.shown import Shown
+
 RETURN_TYPES: dict[str, type] = {}
 
 
@@ -19,11 +21,11 @@ def named_result(name: str, *fields: str, out: bool = True) -> type:
     def show(self):
         return f"torch.return_types.{type(self).__name__}(\n" + ",\n".join(f"{f}={x!r}" for f, x in zip(fields, self)) + ")"
     counts = {"n_fields": len(fields), "n_sequence_fields": len(fields), "n_unnamed_fields": 0}  # Python's own named results written in C have these
-    made = type(name, (namedtuple(name, fields),),
+    made = Shown(name, (namedtuple(name, fields),),
                 {"__module__": "torch.return_types", "__slots__": (), "__new__": new, "__repr__": show, "__reduce__": _reduced, **counts})
     RETURN_TYPES[name] = made
     if out:
-        made.into_out = RETURN_TYPES[f"{name}_out"] = type(f"{name}_out", (made,), {"__module__": "torch.return_types", "__slots__": ()})
+        made.into_out = RETURN_TYPES[f"{name}_out"] = Shown(f"{name}_out", (made,), {"__module__": "torch.return_types", "__slots__": ()})
     return made
 
 

@@ -5,6 +5,7 @@ import numpy as np
 
 from .._arguments import number
 from .._core import dtype as dt
+from .._fields import Fields
 from .._tensor import Tensor, apply
 from .element_writes import add_to_element
 from .pointwise import ADD, DIV, MUL, PLAIN, RSUB, SUB, add, div, floor_divide, mul, number_minus, number_over, pow, remainder, sub
@@ -19,7 +20,7 @@ def handed_on(name, self, other):
 def operator(f, name, reflected=False):
     """The dunder method `name`: NotImplemented for operands that torch does not take either."""
     def run(self, other):
-        if isinstance(other, Tensor) or other.__class__ in PLAIN:
+        if isinstance(other, Fields) or other.__class__ in PLAIN:
             return f(other, self) if reflected else f(self, other)
         if isinstance(other, np.ndarray) and f.__name__ != "eq":  # left to NumPy, whose result __array_wrap__ makes a tensor, in NumPy's type
             return self.reciprocal() * other if reflected and f is number_over else NotImplemented
@@ -85,7 +86,7 @@ def _fast(op, name):
     slow = getattr(Tensor, name)
 
     def run(self, other):
-        if isinstance(other, Tensor) or other.__class__ in PLAIN:
+        if isinstance(other, Fields) or other.__class__ in PLAIN:
             return apply(op, (self, other))
         return slow(self, other)
     run.__name__ = name

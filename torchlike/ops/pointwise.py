@@ -12,6 +12,7 @@ from .._core.derivative import Underivable
 from .._core.errors import class_name, not_implemented
 from .._core.registry import OPS, Elementwise, Op
 from .._core.rng_dtypes import cpp_type
+from .._fields import Fields
 from .._kinds import combination
 from .._public import FUNCTIONS as F
 from .._public import named, public
@@ -75,7 +76,7 @@ def binary(name: str, kernel, grads, *, numbers=(), promote="arith", names=(), i
     plain = PLAIN if "other" in numbers else ()
 
     def f(input, other):
-        if not isinstance(input, Tensor) or not (isinstance(other, Tensor) or other.__class__ in plain):
+        if not isinstance(input, Fields) or not (isinstance(other, Fields) or other.__class__ in plain):
             input, other = operands(name, input, other, numbers)
         return apply(op, (input, other))
     f.__name__ = f.__qualname__ = name
@@ -140,7 +141,7 @@ def _no_bool_sub(a, b):
 @public(inplace=True, out=True)
 def add(input: Tensor | float, other, *, alpha=1) -> Tensor:
     """input + alpha * other."""
-    if not isinstance(input, Tensor) or not (isinstance(other, Tensor) or other.__class__ in PLAIN):
+    if not isinstance(input, Fields) or not (isinstance(other, Fields) or other.__class__ in PLAIN):
         input, other = operands("add", input, other)
     return apply(ADD, (input, other)) if alpha is _ONE else _scaled(ADD, _ADD_SCALED, input, other, alpha)
 
@@ -148,7 +149,7 @@ def add(input: Tensor | float, other, *, alpha=1) -> Tensor:
 @public(inplace=True, out=True, names=("subtract",))
 def sub(input: Tensor | float, other, *, alpha=1) -> Tensor:
     """input - alpha * other."""
-    if not isinstance(input, Tensor) or not (isinstance(other, Tensor) or other.__class__ in PLAIN):
+    if not isinstance(input, Fields) or not (isinstance(other, Fields) or other.__class__ in PLAIN):
         input, other = operands("sub", input, other)
     _no_bool_sub(input, other)
     return apply(SUB, (input, other)) if alpha is _ONE else _scaled(SUB, _SUB_SCALED, input, other, alpha)
@@ -186,7 +187,7 @@ def rsub(input, other, *, alpha=1) -> Tensor:
 @public(inplace=True, out=True, names=("multiply",))
 def mul(input: Tensor | float, other) -> Tensor:
     """input * other."""
-    if not isinstance(input, Tensor) or not (isinstance(other, Tensor) or other.__class__ in PLAIN):
+    if not isinstance(input, Fields) or not (isinstance(other, Fields) or other.__class__ in PLAIN):
         input, other = operands("mul", input, other)
     return apply(MUL, (input, other))
 
@@ -194,7 +195,7 @@ def mul(input: Tensor | float, other) -> Tensor:
 @public(inplace=True, out=True, names=("divide",))
 def div(input: Tensor | float, other, *, rounding_mode: str | None = None) -> Tensor:
     """input / other; rounding_mode 'floor' or 'trunc' rounds the quotient and keeps integer types."""
-    if not isinstance(input, Tensor) or not (isinstance(other, Tensor) or other.__class__ in PLAIN):
+    if not isinstance(input, Fields) or not (isinstance(other, Fields) or other.__class__ in PLAIN):
         input, other = operands("div", input, other)
     if rounding_mode is None:
         return apply(DIV, (input, other))

@@ -14,6 +14,7 @@ import numpy as np
 from .._core import device as dev
 from .._core import dtype as dt
 from .._core.layout import contiguous, is_contiguous
+from .._core.shown import Shown
 from .._public import FUNCTIONS, public
 from .._resize import grow
 from .._shared import is_shared, share
@@ -85,7 +86,7 @@ def _sent_typed(flat: Tensor, dtype: dt.dtype) -> TypedStorage:
     return TypedStorage(wrap_storage=_sent(flat), dtype=dtype)
 
 
-class StorageBase:
+class StorageBase(metaclass=Shown):
     """torch.StorageBase: what storages of bytes are instances of."""
 
     __module__ = "torch._C"
@@ -295,7 +296,7 @@ class UntypedStorage(StorageBase):
         return memo.setdefault(id(self), UntypedStorage._of(copied(self._cell, memo)))
 
 
-class _TypedMeta(type):
+class _TypedMeta(Shown):
     """`isinstance(s, torch.FloatStorage)` goes by dtype."""
 
     def __instancecheck__(cls, instance) -> bool:

@@ -9,6 +9,7 @@ import numpy as np
 from .._arguments import as_size
 from .._core import device as dev
 from .._core import dtype as dt
+from .._core.shown import Shown
 from .._public import FUNCTIONS
 from .._tensor import Size, Tensor
 from .aliases import shared
@@ -18,7 +19,7 @@ from .from_data import from_data
 _DTYPES = (dt.bool_, dt.uint8, dt.int8, dt.int16, dt.int32, dt.int64, dt.float16, dt.bfloat16, dt.float32, dt.float64)
 
 
-class tensortype(type):  # noqa: N801  (torch's name)
+class tensortype(Shown):  # noqa: N801  (torch's name)
     """The class of the legacy types: an instance is any tensor of their dtype and kind of device."""
 
     dtype: dt.dtype

@@ -16,6 +16,7 @@ from .._core.overwrite import may_write
 from .._core.program import concrete, is_tracer, record
 from .._core.registry import Op
 from .._core.value import Value
+from .._fields import Fields
 from .._public import FUNCTIONS
 from .._tensor import Tensor, apply
 
@@ -109,7 +110,7 @@ class Rule(Op):
     ) -> None:
         """Record the step and write its results into the parameters and states."""
         given = numbers
-        prepared = self.prepare is None or not [x for x in numbers if isinstance(x, Tensor)]
+        prepared = self.prepare is None or not [x for x in numbers if isinstance(x, Fields)]
         if prepared and self.prepare is not None:
             numbers = self.prepare(*map(float, numbers))
         if _collecting is not None:
