@@ -376,6 +376,50 @@ def test_a_mode_names_what_it_sees_as_programs_do(torch):
 
 
 @same
+def test_modes_see_what_functions_written_in_python_call(torch):
+    """Of what is Python in PyTorch, too: the functions that torch has, by the order in which they were first called."""
+    from importlib import import_module
+
+    data, functional = (import_module(f"{torch.__name__}.{name}") for name in ("utils.data", "autograd.functional"))
+    known = set("""_sample_dirichlet _standard_gamma as_tensor cat empty lobpcg linalg_eigh linalg_norm linalg_qr linalg_svd multinomial pca_lowrank randn randperm
+                stack svd_lowrank tensor view_as_real""".split())
+    x, wide = torch.tensor([1.0, 2.0]), torch.arange(20.0).reshape(4, 5).sin()
+
+    class Mode(torch.overrides.TorchFunctionMode):
+        def __init__(self):
+            super().__init__()
+            self.seen = {}
+
+        def __torch_function__(self, func, types, args=(), kwargs=None):
+            self.seen[func.__name__] = True
+            return func(*args, **(kwargs or {}))
+
+    class Own(torch.Tensor):
+        pass
+
+    def seen(f, *args):
+        with Mode() as mode:
+            f(*args)
+        return [name for name in mode.seen if name in known]
+
+    def step(p):
+        def closure():
+            loss = (p.abs() * p.abs()).sum()
+            loss.backward()
+            return loss
+        torch.optim.LBFGS([p], max_iter=1).step(closure)
+
+    made = functional.jacobian(torch.sin, x.as_subclass(Own)), functional.hessian(lambda x: x.sin().sum(), x.as_subclass(Own))
+    return ([type(m).__name__ for m in made],
+            seen(functional.jacobian, torch.sin, x), seen(step, x.clone().requires_grad_()), seen(step, torch.complex(x, x).requires_grad_()),
+            [seen(f, wide) for f in (torch.svd_lowrank, torch.pca_lowrank)], [seen(f, wide.as_subclass(Own)) for f in (torch.svd_lowrank, torch.pca_lowrank)],
+            "lobpcg" in seen(torch.lobpcg, wide @ wide.T), seen(data.default_collate, [1.0, 2.0]), seen(data.random_split, [1, 2, 3], [1, 2]),
+            seen(list, data.RandomSampler([1, 2])), seen(list, data.SubsetRandomSampler([1, 2])),
+            seen(lambda: list(data.WeightedRandomSampler([0.5, 0.5], 2))), seen(list, data.DataLoader([1.0, 2.0], shuffle=True)),
+            seen(torch.distributions.Gamma(x, x).rsample), seen(torch.distributions.Dirichlet(x).rsample))
+
+
+@same
 def test_a_mode_that_its_handler_enters_again_stays_on(torch):
     seen = []
 

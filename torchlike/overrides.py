@@ -49,6 +49,7 @@ _OF_SEVERAL = frozenset("bernoulli bernoulli_ fill_ istft nanquantile narrow qua
 # asked of any object, or no function of tensors: nobody takes them over
 _QUESTIONS = frozenset("from_numpy get_rng_state initial_seed is_storage is_tensor manual_seed seed set_rng_state typename".split())
 _CONVERSIONS = frozenset({"as_tensor", "tensor"})  # modes see them, classes do not
+_BY_THEIR_PARTS = frozenset({"lobpcg", "pca_lowrank", "svd_lowrank"})  # of plain tensors: modes see what these call
 _PACKAGE = os.path.dirname(__file__)
 _SHELL = exchange.__code__.co_filename  # functions that were exchanged call from there
 _IN_C = tuple(os.path.join(_PACKAGE, name) for name in ("_", "ops", "autograd", os.path.join("nn", "_functional"), "overrides.py"))  # it is C++ in PyTorch
@@ -243,6 +244,16 @@ def _dispatching_to_modes(f: Callable, api: Callable) -> Callable:
     return call
 
 
+def _dispatching_with_others(f: Callable, api: Callable) -> Callable:
+    """`_dispatching`, where plain tensors alone are not asked for."""
+    asking = _dispatching(f, api)
+
+    def call(*args, **kwargs):
+        plain = all(x.__class__ is Tensor or not hasattr(x, "__torch_function__") for x in (*args, *kwargs.values()))
+        return (f if plain else asking)(*args, **kwargs)
+    return call
+
+
 def _dispatching_by_name(f: Callable, api: Callable) -> Callable:
     """`_dispatching`, where handlers get every argument by its name."""
     signature = inspect.signature(f)
@@ -349,7 +360,8 @@ def install() -> None:
         for name in names:
             f = scope.get(name)
             if isinstance(f, _types.FunctionType) and not hasattr(f, "_dispatches") and name not in _QUESTIONS:
-                plain[id(f)] = _begin_to_dispatch(f, _dispatching_to_modes if name in _CONVERSIONS else _dispatching)
+                asks = _dispatching_to_modes if name in _CONVERSIONS else _dispatching_with_others if name in _BY_THEIR_PARTS else _dispatching
+                plain[id(f)] = _begin_to_dispatch(f, asks)
                 f.__module__, f.__qualname__ = scope["__name__"], name  # where pickle finds it
     init = sys.modules.get(f"{__package__}.nn.init")
     for name in _INITIALIZERS if init is not None else ():

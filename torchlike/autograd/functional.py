@@ -3,10 +3,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from .._functions import torch
 from .._public import FUNCTIONS
 from .._tensor import Tensor
-from ..ops.joining import stack
-from ..ops.ranges import eye
 from .engine import grad
 from .grad_mode import enable_grad
 
@@ -243,7 +242,7 @@ def jacobian(func: Callable, inputs, create_graph: bool = False, strict: bool = 
                 for column, g in zip(columns, made):
                     column.append(g)
             rows.append(tuple(
-                stack(c).reshape((*output.shape, *t.shape)) if c else t.new_zeros((*output.shape, *t.shape)) for c, t in zip(columns, parts)))
+                torch.stack(c).reshape((*output.shape, *t.shape)) if c else t.new_zeros((*output.shape, *t.shape)) for c, t in zip(columns, parts)))
     rows = tuple(_tuple_postprocess(_grad_postprocess(r, create_graph), is_tuple) for r in rows)
     return _tuple_postprocess(rows, out_tuple)
 
@@ -256,7 +255,7 @@ def _rows_at_once(output: Tensor, inputs: tuple, create_graph: bool) -> tuple:
     if not output.requires_grad or not output.numel():
         return tuple(t.new_zeros(s) for t, s in zip(inputs, shapes))
     n = output.numel()
-    units = eye(n, dtype=output.dtype, device=output.device).reshape((n, *output.shape))
+    units = torch.eye(n, dtype=output.dtype, device=output.device).reshape((n, *output.shape))
 
     def pull(unit):
         found = grad((output,), inputs, (unit,), create_graph=create_graph, retain_graph=True, allow_unused=True)

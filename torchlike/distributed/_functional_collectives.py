@@ -4,9 +4,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from .._functions import torch
 from .._tensor import Tensor
-from ..ops.creation import empty, empty_like
-from ..ops.joining import cat
 from . import collectives as c
 from . import nn as differentiable
 from . import point_to_point as p2p
@@ -55,7 +54,7 @@ def all_gather_tensor(self: Tensor, gather_dim: int, group: Any, tag: str = "") 
 
 def all_gather_tensor_autograd(self: Tensor, gather_dim: int, group: Any, tag: str = "") -> Tensor:
     """`all_gather_tensor`, differentiable."""
-    return cat(differentiable.all_gather(self, _group(group)), gather_dim)
+    return torch.cat(differentiable.all_gather(self, _group(group)), gather_dim)
 
 
 def reduce_scatter_tensor(self: Tensor, reduceOp: str, scatter_dim: int, group: Any, tag: str = "") -> Tensor:  # noqa: N803
@@ -69,7 +68,7 @@ def reduce_scatter_tensor_autograd(self: Tensor, reduceOp: str, scatter_dim: int
     if self.shape[scatter_dim] % group.size():
         raise AssertionError(f"input dimension 0 ({self.shape[scatter_dim]} must be a multiple of group_size {group.size()}")
     parts = [part.contiguous() for part in self.chunk(group.size(), scatter_dim)]
-    return differentiable.reduce_scatter(empty_like(parts[0].detach()), parts, _op(reduceOp), group)
+    return differentiable.reduce_scatter(torch.empty_like(parts[0].detach()), parts, _op(reduceOp), group)
 
 
 def all_to_all_single(self: Tensor, output_split_sizes: Sequence[int] | None, input_split_sizes: Sequence[int] | None, group: Any,
@@ -82,14 +81,14 @@ def all_to_all_single_autograd(self: Tensor, output_split_sizes: Sequence[int] |
                                tag: str = "") -> Tensor:
     """`all_to_all_single`, differentiable."""
     rows = self.shape[0] if output_split_sizes is None else sum(output_split_sizes)
-    made = empty((rows, *self.shape[1:]), dtype=self.dtype, device=self.device)
+    made = torch.empty((rows, *self.shape[1:]), dtype=self.dtype, device=self.device)
     return differentiable.all_to_all_single(made, self, output_split_sizes, input_split_sizes, _group(group))
 
 
 def permute_tensor(self: Tensor, src_dst: Sequence[int], group: Any, tag: str = "") -> Tensor:
     """Rank r's tensor goes to rank `src_dst[r]`."""
     group = _group(group)
-    me, made = group.rank(), empty_like(self.detach())
+    me, made = group.rank(), torch.empty_like(self.detach())
     target, source = src_dst[me], list(src_dst).index(me)
     if target == me:
         return self.detach().clone()

@@ -3,8 +3,8 @@ from __future__ import annotations
 
 import math
 
+from .._functions import torch as F
 from . import constraints
-from ._functions import F
 from .transformed_distribution import TransformedDistribution
 from .transforms import AbsTransform
 

@@ -1,8 +1,8 @@
 """Transforms of parts of a tensor along one dimension: of pieces of given lengths, or of single slices."""
 from __future__ import annotations
 
+from .._functions import torch as F
 from . import constraints
-from ._functions import F
 from .transforms import Transform
 from .utils import sum_rightmost
 

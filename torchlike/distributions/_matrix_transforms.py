@@ -4,9 +4,9 @@ from __future__ import annotations
 import math
 
 from .. import linalg
+from .._functions import torch as F
 from ..ops.queries import finfo
 from . import constraints
-from ._functions import F
 from .transforms import LowerCholeskyTransform, Transform, _Parameterless
 from .utils import softplus
 

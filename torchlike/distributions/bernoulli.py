@@ -1,11 +1,11 @@
 """The Bernoulli distribution."""
 from __future__ import annotations
 
+from .._functions import torch as F
 from .._tensor import Size
 from ..autograd.grad_mode import no_grad
 from . import constraints
 from ._binary import BinaryParameters
-from ._functions import F
 from .distribution import ExponentialFamily
 from .utils import broadcast_all, softplus
 

@@ -3,10 +3,10 @@ from __future__ import annotations
 
 from numbers import Real
 
+from .._functions import torch as F
 from .._tensor import Size
 from ..autograd.grad_mode import no_grad
 from . import constraints
-from ._functions import F
 from .dirichlet import Dirichlet
 from .distribution import ExponentialFamily
 from .utils import broadcast_all

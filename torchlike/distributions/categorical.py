@@ -1,11 +1,11 @@
 """The categorical distribution."""
 from __future__ import annotations
 
+from .._functions import torch as F
 from .._tensor import Size
 from ..autograd.grad_mode import no_grad
 from ..ops.queries import finfo
 from . import constraints
-from ._functions import F
 from .distribution import Distribution
 from .utils import lazy_property, logits_to_probs, probs_to_logits
 

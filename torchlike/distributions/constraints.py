@@ -5,8 +5,8 @@ import copy
 
 import numpy as np
 
+from .._functions import torch as F
 from .._tensor import Tensor
-from ._functions import F
 
 __all__ = [
     "Constraint", "boolean", "cat", "corr_cholesky", "dependent", "dependent_property", "greater_than",

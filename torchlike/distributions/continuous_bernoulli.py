@@ -3,11 +3,11 @@ from __future__ import annotations
 
 import math
 
+from .._functions import torch as F
 from .._tensor import Size
 from ..autograd.grad_mode import no_grad
 from . import constraints
 from ._binary import BinaryParameters
-from ._functions import F
 from .distribution import ExponentialFamily
 from .utils import broadcast_all, clamp_probs, lazy_property, logits_to_probs, softplus
 

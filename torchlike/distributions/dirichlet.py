@@ -1,10 +1,9 @@
 """The Dirichlet distribution."""
 from __future__ import annotations
 
+from .._functions import torch as F
 from .._tensor import Size
-from ..ops.gamma_samples import dirichlet_sample
 from . import constraints
-from ._functions import F
 from .distribution import ExponentialFamily
 
 
@@ -28,7 +27,7 @@ class Dirichlet(ExponentialFamily):
 
     def rsample(self, sample_shape=()):
         """Normalised gamma samples."""
-        return dirichlet_sample(self.concentration.expand(self._extended_shape(sample_shape)))
+        return F["_sample_dirichlet"](self.concentration.expand(self._extended_shape(sample_shape)))
 
     def log_prob(self, value):
         """sum (c - 1) log x + log Gamma(sum c) - sum log Gamma(c)."""

@@ -3,10 +3,10 @@ from __future__ import annotations
 
 import math
 
+from .._functions import torch as F
 from .._tensor import Size
 from ..ops.queries import finfo
 from . import constraints
-from ._functions import F
 from .distribution import Distribution
 from .gamma import Gamma
 from .utils import broadcast_all, scalar_parameters

@@ -1,11 +1,10 @@
 """The gamma distribution."""
 from __future__ import annotations
 
+from .._functions import torch as F
 from .._tensor import Size
-from ..ops.gamma_samples import standard_gamma_sample
 from ..ops.queries import finfo
 from . import constraints
-from ._functions import F
 from .distribution import ExponentialFamily
 from .utils import broadcast_all, scalar_parameters
 
@@ -44,7 +43,7 @@ class Gamma(ExponentialFamily):
     def rsample(self, sample_shape=Size()):
         """Standard gamma samples over the rate."""
         shape = self._extended_shape(sample_shape)
-        value = standard_gamma_sample(self.concentration.expand(shape)) / self.rate.expand(shape)
+        value = F["_standard_gamma"](self.concentration.expand(shape)) / self.rate.expand(shape)
         value.detach().clamp_(min=finfo(value.dtype).tiny)  # log_prob of an underflowed zero would be infinite
         return value
 

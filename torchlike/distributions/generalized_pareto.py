@@ -3,9 +3,9 @@ from __future__ import annotations
 
 import math
 
+from .._functions import torch as F
 from .._tensor import Size
 from . import constraints
-from ._functions import F
 from .distribution import Distribution
 from .utils import broadcast_all, scalar_parameters
 

@@ -1,13 +1,13 @@
 """The geometric distribution."""
 from __future__ import annotations
 
+from .._functions import torch as F
 from .._tensor import Size
 from ..autograd.grad_mode import no_grad
 from ..nn.functional import binary_cross_entropy_with_logits
 from ..ops.queries import finfo
 from . import constraints
 from ._binary import BinaryParameters
-from ._functions import F
 from .distribution import Distribution
 from .utils import broadcast_all
 

@@ -3,9 +3,9 @@ from __future__ import annotations
 
 import math
 
+from .._functions import torch as F
 from ..ops.queries import finfo
 from . import constraints
-from ._functions import F
 from .transformed_distribution import TransformedDistribution
 from .transforms import AffineTransform, ExpTransform
 from .uniform import Uniform

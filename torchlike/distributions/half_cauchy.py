@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import math
 
-from ._functions import F
+from .._functions import torch as F
 from ._half import Half
 from .cauchy import Cauchy
 

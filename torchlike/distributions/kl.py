@@ -5,9 +5,9 @@ import math
 from collections.abc import Callable
 
 from .. import linalg
+from .._functions import torch as F
 from .._tensor import Tensor
 from ..autograd import grad
-from ._functions import F
 from .bernoulli import Bernoulli
 from .beta import Beta
 from .binomial import Binomial

@@ -3,11 +3,11 @@ from __future__ import annotations
 
 import math
 
+from .._functions import torch as F
 from .._tensor import Size
 from ..autograd.grad_mode import no_grad
 from ..ops.queries import finfo
 from . import constraints
-from ._functions import F
 from .beta import Beta
 from .distribution import Distribution
 from .utils import broadcast_all

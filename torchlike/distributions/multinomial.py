@@ -3,10 +3,10 @@ from __future__ import annotations
 
 import math
 
+from .._functions import torch as F
 from .._tensor import Size
 from ..autograd.grad_mode import no_grad
 from . import constraints
-from ._functions import F
 from ._over_categorical import OverCategorical
 from .binomial import Binomial
 from .categorical import Categorical

@@ -4,9 +4,9 @@ from __future__ import annotations
 import math
 
 from .. import linalg
+from .._functions import torch as F
 from .._tensor import Size
 from . import constraints
-from ._functions import F
 from .distribution import Distribution
 from .utils import lazy_property, standard_normal
 

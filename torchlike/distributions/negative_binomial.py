@@ -1,12 +1,12 @@
 """The negative binomial distribution."""
 from __future__ import annotations
 
+from .._functions import torch as F
 from .._tensor import Size
 from ..autograd.grad_mode import no_grad
 from ..nn.functional import logsigmoid
 from . import constraints
 from ._binary import BinaryParameters
-from ._functions import F
 from .distribution import Distribution
 from .gamma import Gamma
 from .utils import lazy_property

@@ -1,10 +1,10 @@
 """Bernoulli samples made continuous, so that gradients flow."""
 from __future__ import annotations
 
+from .._functions import torch as F
 from .._tensor import Size
 from . import constraints
 from ._binary import BinaryParameters
-from ._functions import F
 from .distribution import Distribution
 from .transformed_distribution import TransformedDistribution
 from .transforms import SigmoidTransform

@@ -1,9 +1,9 @@
 """Categorical samples made continuous, so that gradients flow."""
 from __future__ import annotations
 
+from .._functions import torch as F
 from .._tensor import Size
 from . import constraints
-from ._functions import F
 from ._over_categorical import OverCategorical
 from .categorical import Categorical
 from .distribution import Distribution

@@ -4,10 +4,10 @@ from __future__ import annotations
 import math
 import weakref
 
+from .._functions import torch as F
 from .._tensor import Size
 from ..ops.queries import finfo
 from . import constraints
-from ._functions import F
 from .utils import broadcast_all, softplus, sum_rightmost
 
 __all__ = [

@@ -1,9 +1,9 @@
 """The uniform distribution."""
 from __future__ import annotations
 
+from .._functions import torch as F
 from .._tensor import Size
 from . import constraints
-from ._functions import F
 from .distribution import Distribution
 from .utils import broadcast_all, scalar_parameters
 

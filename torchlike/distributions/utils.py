@@ -6,11 +6,11 @@ from numbers import Number
 
 from .. import ops as _ops  # noqa: F401  (publishes FUNCTIONS)
 from .._core import dtype as dt
+from .._functions import torch as F
 from .._tensor import Tensor
 from ..autograd.grad_mode import enable_grad
 from ..nn.functional import logsigmoid
 from ..ops.queries import finfo
-from ._functions import F
 
 
 def broadcast_all(*values) -> tuple[Tensor, ...]:

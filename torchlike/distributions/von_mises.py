@@ -5,10 +5,10 @@ import math
 
 from .. import special
 from .._core import dtype as dt
+from .._functions import torch as F
 from .._tensor import Size
 from ..autograd.grad_mode import no_grad
 from . import constraints
-from ._functions import F
 from .distribution import Distribution
 from .utils import broadcast_all, lazy_property
 

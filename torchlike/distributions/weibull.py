@@ -1,8 +1,8 @@
 """The Weibull distribution."""
 from __future__ import annotations
 
+from .._functions import torch as F
 from . import constraints
-from ._functions import F
 from .exponential import Exponential
 from .gumbel import _EULER
 from .transformed_distribution import TransformedDistribution

@@ -6,10 +6,10 @@ import warnings
 from numbers import Number
 
 from .. import linalg
+from .._functions import torch as F
 from .._tensor import Size
 from ..ops.queries import finfo
 from . import constraints
-from ._functions import F
 from .chi2 import Chi2
 from .distribution import ExponentialFamily
 from .multivariate_normal import _NAMES, _half_log_det, _precision_to_scale_tril

@@ -2,15 +2,10 @@
 from __future__ import annotations
 
 from .._core import dtype as dt
+from .._functions import torch
 from .._public import public
 from .._tensor import Tensor
 from ..autograd.function import Function
-from ..ops.joining import cat, stack
-from ..ops.linalg_factor import linalg_qr
-from ..ops.linalg_solve import solve, solve_triangular
-from ..ops.linalg_spectral import eigh
-from ..ops.norms import vector_norm
-from ..ops.random import randn
 
 
 class Iteration:
@@ -28,11 +23,11 @@ class Iteration:
     def _best(self, S) -> None:
         """The best n vectors in the span of S (Rayleigh and Ritz), and P, the direction in which they moved."""
         n = self.X.shape[-1]
-        Q = linalg_qr(S)[0]
+        Q = torch.linalg.qr(S)[0]
         if self.B is not None:
             lower = (Q.mT @ self.B @ Q).cholesky()
-            Q = solve_triangular(lower, Q.mT, upper=False).mT
-        E, Z = eigh(Q.mT @ self.A @ Q)
+            Q = torch.linalg.solve_triangular(lower, Q.mT, upper=False).mT
+        E, Z = torch.linalg.eigh(Q.mT @ self.A @ Q)
         E, Z = (E.flip(-1)[:n], Z.flip(-1)[:, :n]) if self.largest else (E[:n], Z[:, :n])
         new = Q @ Z
         self.P = new - self.X @ (self.X.mT @ self._weighted(new))
@@ -40,19 +35,19 @@ class Iteration:
         self.R = self.A @ self.X - self._weighted(self.X) * E
 
     def run(self, niter: int, tol: float, tracker) -> None:
-        k, norm_A = self.iparams["k"], vector_norm(self.A)
-        norm_B = 1.0 if self.B is None else vector_norm(self.B)
+        k, norm_A = self.iparams["k"], torch.linalg.vector_norm(self.A)
+        norm_B = 1.0 if self.B is None else torch.linalg.vector_norm(self.B)
         self._best(self.X)
         self.P = None
         for step in range(niter + 1):
-            error = vector_norm(self.R, dim=0) / (vector_norm(self.X, dim=0) * (norm_A + self.E.abs() * norm_B))
+            error = torch.linalg.vector_norm(self.R, dim=0) / (torch.linalg.vector_norm(self.X, dim=0) * (norm_A + self.E.abs() * norm_B))
             self.ivars = {"istep": step, "converged_count": int((error < tol).int().cumprod(0).sum())}
             if tracker is not None:
                 tracker(self)
             if self.ivars["converged_count"] >= k or step == niter:
                 return
             W = self.R if self.iK is None else self.iK @ self.R
-            self._best(cat([self.X, W] if self.P is None else [self.X, W, self.P], -1))
+            self._best(torch.cat([self.X, W] if self.P is None else [self.X, W, self.P], -1))
 
 
 class _Eigenpairs(Function):
@@ -73,7 +68,7 @@ class _Eigenpairs(Function):
             v = X[..., i:i + 1]
             off = one - v @ v.mT
             w = E[..., i, None, None]
-            out = out + off @ solve(w * one - off @ A @ off, off @ gX[..., i:i + 1]) @ v.mT
+            out = out + off @ torch.linalg.solve(w * one - off @ A @ off, off @ gX[..., i:i + 1]) @ v.mT
         return (out + out.mT) / 2, None
 
 
@@ -97,7 +92,7 @@ def lobpcg(A: Tensor, k: int | None = None, B: Tensor | None = None, X: Tensor |
                          f"eigenpairs (={n})")
 
     def one(a, b, x):
-        it = Iteration(a, b, randn((m, n), dtype=a.dtype, device=a.device) if x is None else x, iK, largest is not False, k)
+        it = Iteration(a, b, torch.randn((m, n), dtype=a.dtype, device=a.device) if x is None else x, iK, largest is not False, k)
         it.run(1000 if niter is None else niter, tol, tracker)
         return it.E[:k], it.X[:, :k]
 
@@ -106,7 +101,7 @@ def lobpcg(A: Tensor, k: int | None = None, B: Tensor | None = None, X: Tensor |
             return one(a, B, X)
         parts = [None if t is None else t.reshape(-1, *t.shape[-2:]) for t in (a, B, X)]
         pairs = [one(*(None if p is None else p[i] for p in parts)) for i in range(parts[0].shape[0])]
-        return tuple(stack([pair[j] for pair in pairs]).reshape(*a.shape[:-2], *pairs[0][j].shape) for j in (0, 1))
+        return tuple(torch.stack([pair[j] for pair in pairs]).reshape(*a.shape[:-2], *pairs[0][j].shape) for j in (0, 1))
     if not A.requires_grad:
         return find(A)
     if B is not None:

@@ -2,11 +2,9 @@
 from __future__ import annotations
 
 from .._core import dtype as dt
+from .._functions import torch
 from .._public import public
 from .._tensor import Tensor
-from ..ops.linalg_factor import linalg_qr
-from ..ops.linalg_spectral import linalg_svd
-from ..ops.random import randn
 
 
 def _adjoint(x):
@@ -28,10 +26,10 @@ def _times(a, m, x: Tensor) -> Tensor:
 
 def _basis(A, q: int, niter: int, M) -> Tensor:
     """Orthonormal columns that nearly span the range of A - M."""
-    Q = linalg_qr(_times(A, M, randn((A.shape[-1], q), dtype=A.dtype, device=A.device)))[0]
+    Q = torch.linalg.qr(_times(A, M, torch.randn((A.shape[-1], q), dtype=A.dtype, device=A.device)))[0]
     for _ in range(niter):
-        Q = linalg_qr(_times(_adjoint(A), None if M is None else _adjoint(M), Q))[0]
-        Q = linalg_qr(_times(A, M, Q))[0]
+        Q = torch.linalg.qr(_times(_adjoint(A), None if M is None else _adjoint(M), Q))[0]
+        Q = torch.linalg.qr(_times(A, M, Q))[0]
     return Q
 
 
@@ -47,7 +45,7 @@ def _svd(A: Tensor, q: int, niter: int, M) -> tuple:
         A, M = _adjoint(A), None if M is None else _adjoint(M)
     Q = _basis(A, q, niter, M)
     B = _times(_adjoint(A), None if M is None else _adjoint(M), Q).mH
-    U, S, Vh = linalg_svd(B, full_matrices=False)
+    U, S, Vh = torch.linalg.svd(B, full_matrices=False)
     U, V = Q @ U, Vh.mH
     return (V, S, U) if wide else (U, S, V)
 

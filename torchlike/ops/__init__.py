@@ -11,6 +11,7 @@ from . import (  # noqa: F401
     fake_quantization,
     foreach,
     from_data,
+    gamma_samples,
     gathering,
     histograms,
     identity,

@@ -8,10 +8,9 @@ from .._core.errors import not_implemented
 from .._core.registry import Op
 from .._core.rng_discrete import binomial as draw_binomial
 from .._core.rng_discrete import poisson as draw_poisson
-from .._public import FUNCTIONS, public
+from .._public import public
 from .._tensor import Tensor, apply
 from .from_data import place
-from .gamma_samples import standard_gamma_sample
 from .random import _generator, by_values
 from .underivable import underived
 
@@ -48,4 +47,3 @@ def binomial(count, prob: Tensor, generator=None) -> Tensor:
     return underived("binomial", place(drawn, count.device), count, prob)
 
 
-FUNCTIONS["_standard_gamma"] = standard_gamma_sample

@@ -74,14 +74,14 @@ def _dirichlet_numbers(alpha: Tensor, generator) -> Tensor:
     return place(x, alpha.device)
 
 
-def standard_gamma_sample(alpha: Tensor, generator=None) -> Tensor:
+def _standard_gamma(alpha: Tensor, generator=None) -> Tensor:
     """Gamma(alpha, 1) samples of alpha's shape, at least the type's smallest number."""
     return apply(_GAMMA, (alpha, _gamma_numbers(alpha, generator)))
 
 
-def dirichlet_sample(alpha: Tensor, generator=None) -> Tensor:
+def _sample_dirichlet(alpha: Tensor, generator=None) -> Tensor:
     """Dirichlet(alpha) samples over the last dimension. In doubles until the end, as torch: gamma samples of small parameters are tiny."""
     return apply(_DIRICHLET, (alpha, _dirichlet_numbers(alpha, generator)))
 
 
-FUNCTIONS["_sample_dirichlet"] = dirichlet_sample
+FUNCTIONS.update(_sample_dirichlet=_sample_dirichlet, _standard_gamma=_standard_gamma)

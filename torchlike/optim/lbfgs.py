@@ -10,10 +10,9 @@ import jax.numpy as jnp
 import numpy as np
 
 from .._core.registry import Op
+from .._functions import torch
 from .._tensor import Tensor, apply
 from ..autograd.grad_mode import enable_grad, no_grad
-from ..ops.bit_views import view_as_real
-from ..ops.joining import cat
 from ._line_search import Point, cubic_minimum, strong_wolfe
 from .optimizer import Optimizer, ParamsT, check_learning_rate
 
@@ -91,14 +90,14 @@ class LBFGS(Optimizer):
         parts = []
         for p in self._params:
             g = p.new_zeros(p.numel()) if p.grad is None else p.grad
-            parts.append((view_as_real(g) if g.is_complex() else g).reshape(-1))
-        return cat(parts, 0)
+            parts.append((torch.view_as_real(g) if g.is_complex() else g).reshape(-1))
+        return torch.cat(parts, 0)
 
     def _move(self, t: float, d: Tensor) -> None:
         """Parameters plus t times the direction."""
         offset = 0
         for p in self._params:
-            part = view_as_real(p) if p.is_complex() else p
+            part = torch.view_as_real(p) if p.is_complex() else p
             n = part.numel()
             part.add_(d[offset : offset + n].view_as(part), alpha=t)
             offset += n

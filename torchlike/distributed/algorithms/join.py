@@ -9,8 +9,8 @@ import warnings
 from abc import ABC, abstractmethod
 from typing import Any, NamedTuple
 
+from ..._functions import torch
 from ..._tensor import Tensor
-from ...ops.creation import ones, zeros
 from ..collectives import all_reduce
 from ..process_group import ReduceOp, get_rank
 
@@ -103,12 +103,12 @@ class Join:
 
 def _running(group: Any, device: Any, mine: bool) -> int:
     """How many processes still have inputs."""
-    count: Tensor = (ones if mine else zeros)(1, device=device)
+    count: Tensor = (torch.ones if mine else torch.zeros)(1, device=device)
     all_reduce(count, group=group)
     return int(count)
 
 
 def _told_to_stop(group: Any, device: Any, stop: bool) -> bool:
-    flag: Tensor = (ones if stop else zeros)(1, device=device)
+    flag: Tensor = (torch.ones if stop else torch.zeros)(1, device=device)
     all_reduce(flag, ReduceOp.MAX, group)
     return bool(flag)

@@ -8,14 +8,12 @@ from typing import Any
 
 from ..._core.device import resolve
 from ..._core.dtype import float32
+from ..._functions import torch
 from ..._tensor import Tensor
 from ...nn.modules.container import ModuleDict, ModuleList
 from ...nn.modules.module import Module
 from ...nn.parameter import Parameter
 from ...nn.utils.clip_grad import clip_grad_norm_
-from ...ops.from_data import tensor
-from ...ops.joining import stack
-from ...ops.norms import vector_norm
 from ...utils._pytree import tree_map_only
 from ..collectives import all_reduce, broadcast
 from ..device_mesh import DeviceMesh
@@ -493,5 +491,6 @@ def _norm(params: list[Parameter], norm_type: float, device: Any) -> Tensor:
     """The norm of these gradients on this rank, in single precision."""
     grads = [p.grad for p in params if p.grad is not None]
     if not grads:
-        return tensor(0.0, device=device)
-    return vector_norm(stack([vector_norm(g.detach(), norm_type, dtype=float32) for g in grads if g.numel()] or [tensor(0.0)]), norm_type).to(device)
+        return torch.tensor(0.0, device=device)
+    norms = [torch.linalg.vector_norm(g.detach(), norm_type, dtype=float32) for g in grads if g.numel()]
+    return torch.linalg.vector_norm(torch.stack(norms or [torch.tensor(0.0)]), norm_type).to(device)

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from ..._functions import torch
 from ..._tensor import Tensor
 from ...autograd.function import Function
-from ...ops.creation import empty_like, zeros_like
-from ...ops.joining import cat
 from .. import collectives as c
 from ..process_group import ProcessGroup, ReduceOp, default_group
 
@@ -22,7 +21,7 @@ def _summed(tensor: Tensor, group: ProcessGroup, op: ReduceOp = ReduceOp.SUM) ->
 
 def _exchanged(inputs: Sequence[Tensor], outputs: Sequence[Tensor], group: ProcessGroup) -> tuple[Tensor, ...]:
     """Tensor r to rank r: what came from every rank, in tensors like `outputs`."""
-    made = [empty_like(o) for o in outputs]
+    made = [torch.empty_like(o) for o in outputs]
     c.all_to_all(made, [i.detach().contiguous() for i in inputs], group)
     return tuple(made)
 
@@ -40,14 +39,14 @@ class _Broadcast(Function):
         g = g.detach().clone()
         c.reduce(g, ctx.src, ReduceOp.SUM, ctx.group)
         at_source = c.root_of("broadcast", ctx.group, ctx.src, None) == ctx.group.rank()
-        return None, None, g if at_source else zeros_like(g)
+        return None, None, g if at_source else torch.zeros_like(g)
 
 
 class _Gather(Function):
     @staticmethod
     def forward(ctx, dst, group, tensor):
         ctx.dst, ctx.group = dst, group
-        made = [zeros_like(tensor) for _ in range(group.size())]
+        made = [torch.zeros_like(tensor) for _ in range(group.size())]
         at_root = c.root_of("gather", group, dst, None) == group.rank()
         c.gather(tensor.detach().contiguous(), made if at_root else None, dst, group)
         return tuple(made)
@@ -58,7 +57,7 @@ class _Gather(Function):
 
 
 def _scattered(tensors: list[Tensor], src: int, group: ProcessGroup) -> Tensor:
-    made = empty_like(tensors[0])
+    made = torch.empty_like(tensors[0])
     at_root = c.root_of("scatter", group, src, None) == group.rank()
     c.scatter(made, [t.detach().contiguous() for t in tensors] if at_root else None, src, group)
     return made
@@ -91,7 +90,7 @@ class _Reduce(Function):
 class _AllToAll(Function):
     @staticmethod
     def forward(ctx, group, outputs, *inputs):
-        ctx.group, ctx.likes = group, [zeros_like(i) for i in inputs]
+        ctx.group, ctx.likes = group, [torch.zeros_like(i) for i in inputs]
         return _exchanged(inputs, outputs, group)
 
     @staticmethod
@@ -103,7 +102,7 @@ class _ReduceScatter(Function):
     @staticmethod
     def forward(ctx, op, group, output, *inputs):
         ctx.group = group
-        made = empty_like(output)
+        made = torch.empty_like(output)
         c.reduce_scatter(made, [i.detach().contiguous() for i in inputs], op, group)
         return made
 
@@ -116,7 +115,7 @@ class _AllGather(Function):
     @staticmethod
     def forward(ctx, group, tensor):
         ctx.group = group
-        made = [empty_like(tensor) for _ in range(group.size())]
+        made = [torch.empty_like(tensor) for _ in range(group.size())]
         c.all_gather(made, tensor.detach().contiguous(), group)
         return tuple(made)
 
@@ -182,7 +181,7 @@ def all_to_all_single(output: Tensor, input: Tensor, output_split_sizes: Sequenc
     size = default_group(group).size()
     outputs = output.split(list(output_split_sizes or [len(output) // size] * size))
     inputs = input.split(list(input_split_sizes or [len(input) // size] * size))
-    made = cat(_AllToAll.apply(default_group(group), outputs, *inputs))
+    made = torch.cat(_AllToAll.apply(default_group(group), outputs, *inputs))
     c.written(output, c.read(made))
     return made
 

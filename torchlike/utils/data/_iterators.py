@@ -11,7 +11,7 @@ from typing import Any
 from torchlike import multiprocessing
 from torchlike._core.device import cuda_available, tpu_available
 from torchlike._core.dtype import int64
-from torchlike.ops.creation import empty
+from torchlike._functions import torch
 
 from . import _pipes
 from ._utils.apart import Fetches
@@ -37,7 +37,7 @@ class _BaseDataLoaderIter:
             _warn_of_pinning(loader.pin_memory_device)
         self._begin(loader)
         # drawn at each new iterator, whether or not there are workers: seeds of later draws depend on it
-        self._base_seed = empty((), dtype=int64).random_(generator=loader.generator).item()
+        self._base_seed = torch.empty((), dtype=int64).random_(generator=loader.generator).item()
 
     def _begin(self, loader) -> None:
         # the loader itself is not kept: with persistent workers it keeps this iterator
@@ -53,7 +53,7 @@ class _BaseDataLoaderIter:
         """Draw the seed from which all data pipes get theirs, in every worker the same."""
         self._shared_seed = None
         if _pipes.iterated(self._dataset):
-            self._shared_seed = empty((), dtype=int64).random_(generator=loader.generator).item()
+            self._shared_seed = torch.empty((), dtype=int64).random_(generator=loader.generator).item()
             _pipes.seed(self._dataset, self._shared_seed)
 
     def __iter__(self):

@@ -9,8 +9,9 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Generic, TypeVar
 
+from torchlike._functions import torch
 from torchlike._tensor import Tensor
-from torchlike.ops.random import Generator, randperm
+from torchlike.ops.random import Generator
 
 __all__ = [
     "ChainDataset",
@@ -194,7 +195,7 @@ def random_split(dataset: Dataset[_T_co], lengths: Sequence[int | float],
         lengths = _lengths_of_fractions(lengths, len(dataset))
     if sum(lengths) != len(dataset):
         raise ValueError("Sum of input lengths does not equal the length of the input dataset!")
-    indices = randperm(sum(lengths), generator=generator).tolist()
+    indices = torch.randperm(sum(lengths), generator=generator).tolist()
     ends = itertools.accumulate(lengths)
     return [Subset(dataset, indices[end - length:end]) for end, length in zip(ends, lengths)]
 

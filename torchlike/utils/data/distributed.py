@@ -4,7 +4,8 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
-from torchlike.ops.random import Generator, randperm
+from torchlike._functions import torch
+from torchlike.ops.random import Generator
 
 from .dataset import Dataset
 from .sampler import Sampler
@@ -43,7 +44,7 @@ class DistributedSampler(Sampler[int]):
         if self.shuffle:
             generator = Generator()
             generator.manual_seed(self.seed + self.epoch)
-            indices = randperm(n, generator=generator).tolist()
+            indices = torch.randperm(n, generator=generator).tolist()
         else:
             indices = list(range(n))
         # a data set smaller than the number of processes is repeated, several times if need be

@@ -6,7 +6,7 @@ import warnings
 from typing import Any
 
 from torchlike._core.dtype import int64
-from torchlike.ops.creation import empty
+from torchlike._functions import torch
 from torchlike.ops.random import Generator
 
 from .datapipes.iter.sharding import SHARDING_PRIORITIES
@@ -68,5 +68,5 @@ def apply_random_seed(datapipe: DataPipe, rng: Generator) -> DataPipe:
     """Give each pipe that takes one a seed."""
     for pipe in get_all_graph_pipes(traverse_dps(datapipe)):
         if _has(pipe, "set_seed"):
-            pipe.set_seed(empty((), dtype=int64).random_(generator=rng).item())
+            pipe.set_seed(torch.empty((), dtype=int64).random_(generator=rng).item())
     return datapipe

@@ -6,9 +6,8 @@ from collections.abc import Iterable, Iterator, Sequence, Sized
 from typing import Generic, TypeVar
 
 from torchlike._core.dtype import float64, int64
-from torchlike.ops.creation import empty
-from torchlike.ops.from_data import as_tensor
-from torchlike.ops.random import Generator, multinomial, randint, randperm
+from torchlike._functions import torch
+from torchlike.ops.random import Generator
 
 __all__ = [
     "BatchSampler",
@@ -70,16 +69,16 @@ class RandomSampler(Sampler[int]):
         generator = self.generator
         if generator is None:
             generator = Generator()
-            generator.manual_seed(int(empty((), dtype=int64).random_().item()))
+            generator.manual_seed(int(torch.empty((), dtype=int64).random_().item()))
         at_once = self.DRAWS_AT_ONCE if self.replacement else n
         whole, rest = divmod(self.num_samples, at_once)
         if self.replacement:
             for size in itertools.chain(itertools.repeat(at_once, whole), [rest]):  # num_samples may be 10 ** 10: "without end"
-                yield from randint(n, (size,), generator=generator).tolist()
+                yield from torch.randint(n, (size,), generator=generator).tolist()
         else:
             for _ in range(whole):
-                yield from randperm(n, generator=generator).tolist()
-            yield from randperm(n, generator=generator).tolist()[:rest]
+                yield from torch.randperm(n, generator=generator).tolist()
+            yield from torch.randperm(n, generator=generator).tolist()[:rest]
 
     def __len__(self) -> int:
         return self.num_samples
@@ -93,7 +92,7 @@ class SubsetRandomSampler(Sampler[int]):
         self.generator = generator
 
     def __iter__(self) -> Iterator[int]:
-        for i in randperm(len(self.indices), generator=self.generator).tolist():
+        for i in torch.randperm(len(self.indices), generator=self.generator).tolist():
             yield self.indices[i]
 
     def __len__(self) -> int:
@@ -109,7 +108,7 @@ class WeightedRandomSampler(Sampler[int]):
             raise ValueError(f"num_samples should be a positive integer value, but got num_samples={num_samples}")
         if not isinstance(replacement, bool):
             raise ValueError(f"replacement should be a boolean value, but got replacement={replacement}")
-        weights = as_tensor(weights, dtype=float64)
+        weights = torch.as_tensor(weights, dtype=float64)
         if weights.dim() != 1:
             raise ValueError(f"weights should be a 1d sequence but given weights have shape {tuple(weights.shape)}")
         self.weights = weights
@@ -118,7 +117,7 @@ class WeightedRandomSampler(Sampler[int]):
         self.generator = generator
 
     def __iter__(self) -> Iterator[int]:
-        drawn = multinomial(self.weights, self.num_samples, self.replacement, generator=self.generator)
+        drawn = torch.multinomial(self.weights, self.num_samples, self.replacement, generator=self.generator)
         yield from drawn.tolist()
 
     def __len__(self) -> int:

@@ -13,15 +13,12 @@ import numpy as np
 
 from ...._core.dtype import bfloat16, float16
 from ...._core.rng_generator import Generator
+from ...._functions import torch
 from ...._tensor import Tensor
 from ...._utils import _flatten_dense_tensors, _unflatten_dense_tensors
 from ....futures import Future
 from ....linalg import qr, vector_norm
 from ....nn.functional import pad
-from ....ops.creation import empty
-from ....ops.joining import stack
-from ....ops.matmul import bmm
-from ....ops.random import randn
 from ...collectives import all_reduce
 from ...process_group import ProcessGroup, default_group
 from .default_hooks import done, mean
@@ -106,12 +103,12 @@ class PowerSGDState:
         sides = [[(b, side, r) for (b, *sizes), r in zip(shapes, ranks, strict=True) for side in (sizes[i],)] for i in (0, 1)]
         if fresh:
             for memory, of in zip((self.p_memory_dict, self.q_memory_dict), sides, strict=True):
-                memory[index] = empty(sum(map(math.prod, of)), dtype=like.dtype, device=like.device)
+                memory[index] = torch.empty(sum(map(math.prod, of)), dtype=like.dtype, device=like.device)
         ps, qs = (_cut(memory[index], of) for memory, of in zip((self.p_memory_dict, self.q_memory_dict), sides, strict=True))
         if fresh:
             generator = Generator().manual_seed(int(self.rng.randint(1_000_000_000)))
             for q in qs:
-                q.copy_(randn(*q.shape, dtype=like.dtype, generator=generator))
+                q.copy_(torch.randn(*q.shape, dtype=like.dtype, generator=generator))
         return ps, qs
 
     def _approximated(self, index: int, matrices: list[Tensor], group: ProcessGroup) -> list[Tensor]:
@@ -121,14 +118,14 @@ class PowerSGDState:
         ps, qs = self._factors(index, [tuple(m.shape) for m in matrices], matrices[0])
         for m, p, q in zip(matrices, ps, qs, strict=True):
             _orthonormalize(q, self.orthogonalization_epsilon)
-            p.copy_(bmm(m, q))
+            p.copy_(torch.bmm(m, q))
         all_reduce(self.p_memory_dict[index], group=group)
         for m, p, q in zip(matrices, ps, qs, strict=True):
             _orthonormalize(p, self.orthogonalization_epsilon)
-            q.copy_(bmm(m.mT, p))
+            q.copy_(torch.bmm(m.mT, p))
         all_reduce(self.q_memory_dict[index], group=group)
         self.q_memory_dict[index].div_(group.size())
-        found = [bmm(p, q.mT) for p, q in zip(ps, qs, strict=True)]
+        found = [torch.bmm(p, q.mT) for p, q in zip(ps, qs, strict=True)]
         if not self.warm_start:
             self.p_memory_dict.clear()
             self.q_memory_dict.clear()
@@ -179,7 +176,7 @@ def powerSGD_hook(state: PowerSGDState, bucket: Any) -> Future:  # noqa: N802  (
         for x, part in zip(others, _unflatten_dense_tensors(together / group.size(), others), strict=True):
             x.copy_(part)
     batches = [part for same in by_shape.values() for part in ([same] if state.batch_tensors_with_same_shape else [[x] for x in same])]
-    for batch, found in zip(batches, state._approximated(bucket.index(), [stack(batch) for batch in batches], group), strict=True):
+    for batch, found in zip(batches, state._approximated(bucket.index(), [torch.stack(batch) for batch in batches], group), strict=True):
         for x, new in zip(batch, found, strict=True):
             x.copy_(new)
     if whole is not None:

@@ -4,12 +4,11 @@ from __future__ import annotations
 from typing import Any
 
 from ...._core.dtype import float32, uint8
+from ...._functions import torch
 from ...._tensor import Tensor
 from ....ao.quantization.observer import MinMaxObserver, PerChannelMinMaxObserver
 from ....futures import Future
 from ....nn.functional import pad
-from ....ops.creation import empty_like
-from ....ops.joining import stack
 from ...collectives import all_gather
 from ...process_group import ProcessGroup, default_group
 from .default_hooks import done
@@ -21,7 +20,7 @@ def _mean_of_bytes(group: ProcessGroup, rows: Tensor, observer: Any) -> Tensor:
     """The mean over processes of `rows`, each of which has been rounded to 256 numbers between its least and its greatest."""
     observer(rows)
     scale, zero = (t.float() for t in observer.calculate_qparams())
-    steps = _gathered(stack((scale, zero)).unsqueeze(-1), group)
+    steps = _gathered(torch.stack((scale, zero)).unsqueeze(-1), group)
     scale, zero = steps[group.rank()]
     quantized = ((rows / scale).round() + zero).clamp(0, 255).to(uint8)
     parts = [scale * (q.to(float32) - zero) for (scale, zero), q in zip(steps, _gathered(quantized, group), strict=True)]
@@ -29,7 +28,7 @@ def _mean_of_bytes(group: ProcessGroup, rows: Tensor, observer: Any) -> Tensor:
 
 
 def _gathered(own: Tensor, group: ProcessGroup) -> list[Tensor]:
-    found = [empty_like(own) for _ in range(group.size())]
+    found = [torch.empty_like(own) for _ in range(group.size())]
     all_gather(found, own, group=group)
     return found
 

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from torchlike._core.dtype import float64
+from torchlike._functions import torch
 from torchlike._tensor import Tensor, as_tensor_value
-from torchlike.ops.from_data import as_tensor, tensor
 
 __all__ = ["collate", "default_collate", "default_collate_fn_map", "default_convert"]
 
@@ -55,7 +55,7 @@ def default_convert(data: Any) -> Any:
     if type(data).__module__ == "numpy" and isinstance(data, (np.ndarray, np.generic)) and not isinstance(data, str):
         if isinstance(data, np.ndarray) and np_str_obj_array_pattern.search(data.dtype.str):
             return data
-        return as_tensor(data)
+        return torch.as_tensor(data)
     if isinstance(data, collections.abc.Mapping):
         return _like_mapping(data, {k: default_convert(v) for k, v in data.items()})
     if _is_namedtuple(data):
@@ -106,19 +106,19 @@ def collate_numpy_array_fn(batch: list, *, collate_fn_map: dict | None = None) -
     if alike[0] is np.ndarray and first.dtype.isnative and min(first.strides, default=0) >= 0 and all(
             (type(a), a.shape, a.dtype) == alike for a in batch):
         return as_tensor_value(np.stack(batch))  # one tensor instead of one for each sample
-    return collate_tensor_fn([as_tensor(array) for array in batch])
+    return collate_tensor_fn([torch.as_tensor(array) for array in batch])
 
 
 def collate_numpy_scalar_fn(batch: list, *, collate_fn_map: dict | None = None) -> Tensor:
-    return as_tensor(batch)
+    return torch.as_tensor(batch)
 
 
 def collate_float_fn(batch: list, *, collate_fn_map: dict | None = None) -> Tensor:
-    return tensor(batch, dtype=float64)
+    return torch.tensor(batch, dtype=float64)
 
 
 def collate_int_fn(batch: list, *, collate_fn_map: dict | None = None) -> Tensor:
-    return tensor(batch)
+    return torch.tensor(batch)
 
 
 def collate_str_fn(batch: list, *, collate_fn_map: dict | None = None) -> Any:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sized
 from typing import Any
 
 from torchlike._core.dtype import int64
-from torchlike.ops.creation import empty
+from torchlike._functions import torch
 
 from ...sampler import Sampler, SequentialSampler
 from .._common import Shuffles, length_of
@@ -63,7 +63,7 @@ class ShufflerIterDataPipe(Shuffles, IterDataPipe):
     def reset(self) -> None:
         self._buffer = []
         if self._enabled:
-            self._rng.seed(empty((), dtype=int64).random_().item() if self._seed is None else self._seed)
+            self._rng.seed(torch.empty((), dtype=int64).random_().item() if self._seed is None else self._seed)
             self._seed = None
 
     def __len__(self) -> int:

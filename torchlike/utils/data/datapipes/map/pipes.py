@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence, Sized
 from typing import Any
 
 from torchlike._core.dtype import int64
-from torchlike.ops.creation import empty
+from torchlike._functions import torch
 
 from .._common import Shuffles, check_picklable, length_of
 from .._decorator import functional_datapipe
@@ -72,7 +72,7 @@ class ShufflerIterDataPipe(Shuffles, IterDataPipe):
 
     def reset(self) -> None:
         if self._enabled and self._seed is None:
-            self._seed = empty((), dtype=int64).random_().item()
+            self._seed = torch.empty((), dtype=int64).random_().item()
         self._rng.seed(self._seed)
         self._seed = None
         self._shuffled_indices = self._rng.sample(self.indices, len(self.indices))
