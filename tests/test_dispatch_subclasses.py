@@ -700,6 +700,36 @@ def test_functional_derivatives(torch):
 
 
 @same
+def test_transforms_of_functions(torch):
+    """torch.func's derivatives: an instance where torch gives one."""
+    func, x, along = torch.func, torch.tensor([1.0, 2.0, 3.0]), torch.tensor([1.0, 0.5, -1.0])
+    Wrapper, _ = logging(torch)
+    w = Wrapper(x)
+
+    def f(x):
+        return x.sin() * x
+
+    def loss(x):
+        return f(x).sum()
+    made = (func.grad_and_value(loss)(w), func.vjp(f, w)[0], func.vjp(f, w)[1](along), func.jacrev(f)(w), func.jacrev(loss)(w), func.jacfwd(f)(w),
+            func.hessian(loss)(w), func.jacrev(func.jacrev(loss))(w), func.jvp(f, (w,), (along,)), func.jvp(f, (w,), (Wrapper(along),)),
+            func.jacfwd(lambda x: (f(x), x.cos()), has_aux=True)(w), func.jacfwd(lambda a, b: a * b, argnums=1)(w, x),
+            func.jacrev(lambda a, b: a * b, argnums=1)(w, x))
+    flat = [t for m in made for t in (m if isinstance(m, tuple) else (m,))]
+    return ([type(t).__name__ for t in flat], [t.elem for t in flat],
+            error(lambda: func.jvp(lambda x: torch.ones(3), (w,), (along,), strict=True)))
+
+
+def test_linearize(subject):
+    """PyTorch's loses what the class holds."""
+    Wrapper, _ = logging(subject)
+    x = subject.tensor([1.0, 2.0, 3.0])
+    value, push = subject.func.linearize(lambda x: x.sin() * x, Wrapper(x))
+    assert isinstance(value, Wrapper) and subject.equal(value.elem, x.sin() * x)
+    assert subject.allclose(push(Wrapper(x)).elem, (x.sin() + x.cos() * x) * x)
+
+
+@same
 def test_second_derivatives_of_views(torch):
     Wrapper, _ = logging(torch)
     views = (lambda a: a.narrow(0, 0, 3), lambda a: a[1], lambda a: a[1:3, ::2], lambda a: a.diagonal(1), lambda a: a.unbind(1)[2], lambda a: a.split(2)[1],

@@ -86,7 +86,12 @@ class Level:
         def one(t):
             if not isinstance(t, Tensor) or t._edge is None or (self.outer and self.reaches_outside([t])):
                 return t
-            return _alias(t)
+            copied = getattr(t._current(), "copied", None)
+            if copied is None:
+                return _alias(t)
+            made = copied()  # of a class with `__torch_dispatch__`
+            made._edge, made._out = None, 0
+            return made
         return tree_map(one, tree)
 
     def gradients(self, outputs: list[Tensor], cotangents: list, keep: bool = False) -> list[Tensor]:

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from .._core.grad_mode import mode
+from .._functions import torch as _torch
 from .._functorch.vmap import vmap
 from .._public import FUNCTIONS
 from .._tensor import Tensor
@@ -102,6 +103,15 @@ def _pushforward(level: Level, outputs: list[Tensor]) -> Callable:
     return push
 
 
+_INDEPENDENT = "jvp(f, primals, tangents, strict=True): The output of f is independent of the inputs. This is not allowed with strict=True."
+
+
+def _dispatches(x: Any) -> bool:
+    """Whether x is of a class with `__torch_dispatch__`, or stands for such a tensor: what the class does is not known before it does it,
+    so forward derivatives are those of the backward, and examples are computed one after the other."""
+    return isinstance(x, Tensor) and (x._dispatches or not x._sparse and hasattr(x._value, "copied"))
+
+
 def jvp(func: Callable, primals: Any, tangents: Any, *, strict: bool = False, has_aux: bool = False) -> tuple:
     """(func(*primals), J tangents) or with the aux third."""
     return _jvp(func, primals, tangents, strict, has_aux, None)
@@ -129,6 +139,15 @@ def _jvp(func, primals, tangents, strict: bool, has_aux: bool, argnums) -> tuple
         if x.shape != t.shape:
             raise RuntimeError("Trying to set a forward gradient that has a different size than that of the original Tensor, this is not supported. "
                                f"Tensor is of size {list(x.shape)} while the given forward gradient is of size {list(t.shape)}.")
+    if any(_dispatches(x) for x in (*tree_flatten(primals)[0], *flat_tangents)):
+        with Level() as level:
+            lifted = tree_unflatten(level.lift(flat), spec)
+            output, aux = _with_aux(func(*(lifted if argnums is None else replaced(primals, argnums, lifted))), has_aux, "jvp(f, primals, tangents)")
+            outputs, out_spec = tensors_of(output, "jvp(f, primals, tangents)")
+            if strict and not all(o.requires_grad for o in outputs):
+                raise RuntimeError(_INDEPENDENT)
+            found = output, tree_unflatten(_pushforward(level, outputs)(flat_tangents), out_spec)
+            return level.free((*found, aux) if has_aux else found)
     with _tangents.opened() as level, running():
         duals = tree_unflatten([level.dual(x, t) for x, t in zip(flat, flat_tangents)], spec)
         args = duals if argnums is None else replaced(primals, argnums, duals)
@@ -136,8 +155,7 @@ def _jvp(func, primals, tangents, strict: bool, has_aux: bool, argnums) -> tuple
         outputs, out_spec = tensors_of(output, "jvp(f, primals, tangents)")
         made = [level.tangent(o) for o in outputs]
         if strict and any(t is None for t in made):
-            raise RuntimeError("jvp(f, primals, tangents, strict=True): The output of f is independent of the inputs. This is not allowed with "
-                               "strict=True.")
+            raise RuntimeError(_INDEPENDENT)
         made = [FUNCTIONS["zeros_like"](o.detach()) if t is None else t for o, t in zip(outputs, made)]
         found = output, tree_unflatten(made, out_spec)
         return (*found, aux) if has_aux else found
@@ -147,13 +165,19 @@ def linearize(func: Callable, *primals: Any) -> tuple:
     """(func(*primals), jvp_fn): jvp_fn(*tangents) returns J tangents without running func again."""
     flat, spec = tree_flatten(primals)
     zeros = FUNCTIONS["zeros_like"]
-    with Level() as level, _tangents.opened() as forward:
-        forward.linear = True
-        along = level.lift([zeros(x.detach()) for x in flat])
-        output = func(*tree_unflatten([forward.dual(x, t) for x, t in zip(flat, along)], spec))
-        outputs, out_spec = tree_flatten(output)
-        made = [forward.tangent(o) for o in outputs]
-        push = _pushforward(level, [zeros(o.detach()) if t is None else t for o, t in zip(outputs, made)])
+    with Level() as level:
+        if any(map(_dispatches, flat)):
+            output = func(*tree_unflatten(level.lift(flat), spec))
+            outputs, out_spec = tree_flatten(output)
+            push = _pushforward(level, outputs)
+        else:
+            with _tangents.opened() as forward:
+                forward.linear = True
+                along = level.lift([zeros(x.detach()) for x in flat])
+                output = func(*tree_unflatten([forward.dual(x, t) for x, t in zip(flat, along)], spec))
+                outputs, out_spec = tree_flatten(output)
+                made = [forward.tangent(o) for o in outputs]
+                push = _pushforward(level, [zeros(o.detach()) if t is None else t for o, t in zip(outputs, made)])
         result = level.free(output)
 
     def jvp_fn(*tangents):
@@ -188,6 +212,12 @@ def _units(tensors: list[Tensor]) -> list[Tensor]:
     return parts
 
 
+def _one_by_one(f: Callable, tensors: list[Tensor]) -> Any:
+    """What f makes of each unit vector of the tensors' space, stacked."""
+    rows = [f(list(row)) for row in zip(*_units(tensors))]
+    return tree_unflatten([_torch.stack(column) for column in zip(*(tree_flatten(row)[0] for row in rows))], tree_flatten(rows[0])[1])
+
+
 def _only_real(name: str, what: str, tree: Any) -> None:
     for i, x in enumerate(tree_flatten(tree)[0]):
         if isinstance(x, Tensor) and x.is_complex():
@@ -211,9 +241,8 @@ def jacrev(func: Callable, argnums: int | tuple[int, ...] = 0, *, has_aux: bool 
 
         def pull(units):
             return found[1](tree_unflatten(units, out_spec))
-        if chunk_size == 1 or any(o._dispatches for o in outputs):  # what reads values works as well then
-            rows = [pull(list(row)) for row in zip(*_units(outputs))]
-            rows = tree_unflatten([FUNCTIONS["stack"](c) for c in zip(*(tree_flatten(r)[0] for r in rows))], tree_flatten(rows[0])[1])
+        if chunk_size == 1 or any(map(_dispatches, outputs)):  # what reads values works as well then
+            rows = _one_by_one(pull, outputs)
         else:
             rows = vmap(pull, chunk_size=chunk_size)(_units(outputs))
         if isinstance(argnums, int):
@@ -240,7 +269,16 @@ def jacfwd(func: Callable, argnums: int | tuple[int, ...] = 0, has_aux: bool = F
         def push(units):
             made = _jvp(wrapper, args, tree_unflatten(units, spec), False, has_aux, argnums)
             return made[1:]
-        made = vmap(push, randomness=randomness, out_dims=(0, None) if has_aux else 0)(_units(inputs))
+        if any(map(_dispatches, tree_flatten(args)[0])):
+            auxiliary: list = []
+
+            def pushed(units):
+                made = push(units)
+                auxiliary[:] = made[1:]
+                return made[0]
+            made = _one_by_one(pushed, inputs), *auxiliary
+        else:
+            made = vmap(push, randomness=randomness, out_dims=(0, None) if has_aux else 0)(_units(inputs))
         outputs, out_spec = tree_flatten(made[0])
         _only_real("jacfwd", "outputs", outputs)
 
