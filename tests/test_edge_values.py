@@ -108,6 +108,14 @@ def test_too_few_degrees_of_freedom(torch):
 
 
 @same
+def test_columns_of_equal_numbers_do_not_vary(torch):
+    x = torch.tensor([3.7, 0.1, 1e4 / 3]).repeat(100, 1).requires_grad_()
+    made = [x.std(0), x.var(0), x.double().var(0), torch.std_mean(x, 0)[0], torch.compile(lambda x: x.var(0), backend="eager")(x)]
+    x.std(0).sum().backward()
+    return [m.tolist() for m in made], x.grad.abs().max().item(), torch.stack([x[:3, 0], torch.arange(3.)]).std(1)
+
+
+@same
 def test_functions_of_elements(torch):
     x, w, i, b = torch.zeros(2), torch.zeros(2, requires_grad=True), torch.zeros(2, dtype=torch.int64), torch.zeros(2, dtype=torch.bool)
     calls = [f"{t}.apply_(lambda a: {made})" for t in "xwib" for made in ("'s'", "None", "2", "a", "True")]

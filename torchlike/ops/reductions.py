@@ -408,11 +408,16 @@ def _var(xp, x, dims, keepdim, correction):
 
 
 def _deviation(xp, x, dims, keepdim, correction):
-    """The variance, in the type of sums."""
+    """The variance, in the type of sums. Of equal numbers it is exactly zero, as programs ask: they have no distance from the first, while their
+    mean is rounded. XLA fuses that subtraction; NumPy makes it only where the first is the last, too."""
     n = 1
     for d in dims:
         n *= x.shape[d]
     wide = cast(xp, x, np.dtype(accumulator(x.dtype)))
+    if n > 1:
+        first, last = (wide[tuple(one if d in dims else slice(None) for d in range(wide.ndim))] for one in (slice(1), slice(-1, None)))
+        if xp is not np or (first == last).any():
+            wide = wide - first
     centered = wide - average(xp, wide, dims)
     square = centered * centered if x.dtype.kind != "c" else (centered * xp.conj(centered)).real
     total = square.sum(axis=dims, keepdims=keepdim)
