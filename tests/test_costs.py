@@ -31,6 +31,7 @@ def test_what_xla_does_no_quicker_is_not_compiled():
     assert _gain(lambda x: x.sort()[0])[0] <= 0
 
 
+@pytest.mark.usefixtures("recorded")
 def test_a_program_of_many_small_parameters_saves_little():
     """An executable takes time for each of its arguments, NumPy hardly any."""
     gains = []

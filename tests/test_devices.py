@@ -15,6 +15,7 @@ cuda.memory_allocated() cuda.memory_reserved() cuda.memory_cached() cuda.memory_
 cuda.get_rng_state_all() cuda.set_rng_state_all([]) cuda.manual_seed(1) cuda.manual_seed_all(1) cuda.seed_all() cuda.initial_seed()
 cuda.stream(None).__enter__() cuda.synchronize() cuda.empty_cache() cuda.ipc_collect() cuda.init() cuda.is_initialized() cuda.default_generators
 cuda.set_device(0) cuda.device(0).__enter__() cuda.device(None).__enter__() cuda.device("cpu") cuda.is_bf16_supported() cuda.get_arch_list()
+cuda.get_gencode_flags() cuda.set_sync_debug_mode("warn") cuda.get_sync_debug_mode() cuda.has_half cuda.has_magma
 cuda.is_current_stream_capturing() cuda.graph_pool_handle() cuda.can_device_access_peer(0,1) cuda.device_count() cuda.current_device()
 xpu.is_available() xpu.device_count() xpu.empty_cache() xpu.synchronize() xpu.current_device() xpu.get_device_properties(0) xpu.manual_seed_all(1)
 xpu.memory_allocated() xpu.get_rng_state() xpu.get_rng_state_all() xpu.is_bf16_supported() xpu.memory_stats()
@@ -88,6 +89,15 @@ def test_events(posing):
         start.elapsed_time(plain)
     with posing.stream(posing.Stream()):
         posing.current_stream().wait_stream(posing.default_stream())
+
+
+def test_the_mode_for_waiting_is_kept(posing):
+    posing.set_sync_debug_mode("error")
+    assert posing.get_sync_debug_mode() == 2
+    posing.set_sync_debug_mode(0)
+    assert posing.get_sync_debug_mode() == 0
+    with pytest.raises(RuntimeError, match="expected one of `default`, `warn`, `error`"):
+        posing.set_sync_debug_mode("loud")
 
 
 def test_peaks_count_from_the_reset(posing, monkeypatch):

@@ -108,6 +108,7 @@ def _trained(torch, steps, wrap=lambda step: step):
 
 
 @pytest.mark.parametrize("folder", ["_core/program.py", "_core/executor.py", "_core/interrupts.py"])
+@pytest.mark.usefixtures("recorded")
 def test_a_training_step_is_done_or_not(subject, folder):
     """The program donates the parameter's old array: an interruption must not lose the new one."""
     from torchlike._core import program

@@ -64,6 +64,7 @@ def trained(compiled: bool = False):
 
 
 @pytest.mark.parametrize("compiled", [False, True])
+@pytest.mark.usefixtures("recorded")
 def test_training_step(compiled):
     ours, info, calls, results = trained(compiled)
     wanted = {results[i] for i in info.executables[-1].live}
@@ -80,6 +81,7 @@ def test_training_step(compiled):
         np.testing.assert_allclose(a, b, rtol=1e-3, atol=2e-5)
 
 
+@pytest.mark.usefixtures("recorded")
 def test_large_programs_repeat_no_products(monkeypatch):
     _, info, calls, results = trained()
     monkeypatch.setattr(rematerialization, "COMPACT", 0)
@@ -88,6 +90,7 @@ def test_large_programs_repeat_no_products(monkeypatch):
     assert sum(call.plan.op.name == "linear" for call in twice) == sum(call.plan.op.name == "linear" for call in calls)
 
 
+@pytest.mark.usefixtures("recorded")
 def test_takes_less_memory(monkeypatch):
     _, info, *_ = trained()
     exe = info.executables[-1]
@@ -136,6 +139,7 @@ def test_parameters_of_all_sizes(name):
         np.testing.assert_allclose(a, b, rtol=2e-5, atol=1e-6)
 
 
+@pytest.mark.usefixtures("recorded")
 def test_layers_that_are_alike_have_kernels_that_are():
     """XLA compiles those once: a deeper network has no more of them to compile."""
     def kernels(layers):

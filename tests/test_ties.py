@@ -81,6 +81,7 @@ def test_numbers(network, optimizer, kinds):
 
 
 @pytest.mark.parametrize("width, tie", [(101, True), (103, False)])
+@pytest.mark.usefixtures("recorded")
 def test_no_weight_is_copied(monkeypatch, width, tie):
     if not tie:
         monkeypatch.setattr(ties, "LARGE", 1 << 30)
@@ -90,6 +91,7 @@ def test_no_weight_is_copied(monkeypatch, width, tie):
     assert len(copies) == (0 if tie else 1)
 
 
+@pytest.mark.usefixtures("recorded")
 def test_only_what_reads_the_weight_beside_its_gradient():
     with tier("compiled"):
         trained(torchlike, layers(107, 107), "SGD")

@@ -17,6 +17,7 @@ from ._devices import (  # noqa: F401
     get_device_capability,
     get_device_name,
     get_device_properties,
+    get_gencode_flags,
     is_available,
     is_bf16_supported,
     is_tf32_supported,
@@ -78,6 +79,27 @@ def init() -> None:
 def ipc_collect() -> None:
     """Nothing to collect: no memory is shared between processes."""
     _need()
+
+
+has_half, has_magma = True, False
+_SYNC_DEBUG_MODES = ("default", "warn", "error")
+_sync_debug_mode = [0]
+
+
+def set_sync_debug_mode(debug_mode: int | str) -> None:
+    """What waiting for a GPU shall be answered with: "default" (0), "warn" (1) or "error" (2). Kept; every look at a value waits here."""
+    _need()
+    if isinstance(debug_mode, str):
+        if debug_mode not in _SYNC_DEBUG_MODES:
+            raise RuntimeError("invalid value of debug_mode, expected one of `default`, `warn`, `error`")
+        debug_mode = _SYNC_DEBUG_MODES.index(debug_mode)
+    _sync_debug_mode[0] = debug_mode
+
+
+def get_sync_debug_mode() -> int:
+    """The mode as a number."""
+    _need()
+    return _sync_debug_mode[0]
 
 
 def __getattr__(name: str):

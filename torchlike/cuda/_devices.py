@@ -120,6 +120,11 @@ def get_arch_list() -> list[str]:
     return sorted({"sm_{}{}".format(*get_device_capability(i)) for i in range(device_count())})
 
 
+def get_gencode_flags() -> str:
+    """The architectures as NVIDIA's compiler is told of them."""
+    return " ".join(f"-gencode compute=compute_{number},code={kind}_{number}" for kind, number in (arch.split("_") for arch in get_arch_list()))
+
+
 def can_device_access_peer(device: Any, peer_device: Any) -> bool:
     """Whether two GPUs exchange data: under XLA all of one process do."""
     return jax_device(device) != jax_device(peer_device)
