@@ -6,7 +6,7 @@ import pytest
 import torch
 
 import torchlike
-from torchlike._core import executor, flow, stencils
+from torchlike._core import executor, flow, program, stencils
 from torchlike._core.program import tier
 
 
@@ -42,6 +42,13 @@ def heat(torch, steps):
     return u
 
 
+def heat_in_place(torch, steps):
+    u = torch.linspace(0, 3, 64 * 64).view(64, 64).sin()
+    for k in range(steps):
+        u[1:-1] = 0.5 * (u[2:] + u[:-2]) if k % 2 else u[1:-1, [*range(64)]] + u[:-2]
+    return u
+
+
 def trained_windows(torch, steps):
     """A stream to which every block adds what it makes of windows of it, and of it as it is."""
     F = torch.nn.functional
@@ -57,7 +64,7 @@ def trained_windows(torch, steps):
     return torch.stack([w.grad for w in weights])
 
 
-@pytest.mark.parametrize("loop", [life, wave, trained_wave, heat, trained_windows])
+@pytest.mark.parametrize("loop", [life, wave, trained_wave, heat, heat_in_place, trained_windows])
 def test_stencils_compiled_as_in_torch(loop):
     with tier("compiled"):
         found = loop(torchlike, 5).numpy()
@@ -75,6 +82,26 @@ def test_twice_as_many_steps_are_twice_the_work(loop):
         exe, = [e for info in executor.infos[before:] for e in info.executables if len(info.steps) > steps]
         work.append(exe.call.cost_analysis()["flops"])
     assert work[1] < 2.5 * work[0]
+
+
+@pytest.mark.parametrize("loop", [heat, heat_in_place])
+def test_steps_written_into_large_tensors(monkeypatch, loop):
+    """What is computed from windows of the tensor that it is written into needs no array for each window."""
+    memory, flops = [], []
+    for least in (1 << 40, 1):
+        monkeypatch.setattr(stencils, "BIG", least)
+        for steps in (4, 8):
+            before = len(executor.infos)
+            with tier("compiled"):
+                found = loop(torchlike, steps).numpy().copy()
+            np.testing.assert_allclose(found, loop(torch, steps).numpy(), rtol=1e-5, atol=1e-6)
+            exe, = [e for info in executor.infos[before:] for e in info.executables if len(info.steps) > steps]
+            memory.append(exe.call.memory_analysis().temp_size_in_bytes)
+            flops.append(exe.call.cost_analysis()["flops"])
+            program.forget_programs()
+    if loop is heat:
+        assert memory[3] < memory[1] / 2
+    assert flops[3] < 2.5 * flops[2]
 
 
 def test_streams_are_arrays_at_every_block():

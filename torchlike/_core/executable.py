@@ -11,7 +11,7 @@ from . import device as _device
 from . import disk_cache, errors, flow, history, host, numbers
 from .aval import COMPLEX, FLOAT, INT
 from .rematerialization import rematerialized
-from .stencils import made_once
+from .stencils import made_once, written_together
 from .ties import tied
 from .value import Value
 
@@ -152,7 +152,7 @@ def build(info, live: tuple, donated: tuple) -> Executable:
     if info.device.type == "cpu":
         calls = rematerialized(calls, set(wanted), info.input_avals)
         calls = tied(calls, donated, wanted, info.input_avals)
-        calls, wanted = made_once(calls, wanted, info.input_avals)
+        calls, wanted = made_once(written_together(calls), wanted, info.input_avals)
     with jax.enable_x64(True), jax.default_device(_device.jax_device(info.device)):
         try:
             types = numbers.types(info, calls)

@@ -181,6 +181,7 @@ class Op:
     # derivative computes of the forward
     cheap: bool | tuple[int, ...] = False
     cheap_derivative = False
+    spread: Op | None = None  # of a write into a view: see View
 
     def __init__(self, name: str, kernel: Callable, *, shape: Callable | None = None, numpy=True, vjp=None,
                  torch_name: str | None = None):
@@ -388,11 +389,12 @@ class View(Op):
     put      `(xp, base, new, *numbers, *statics) -> base with the viewed part replaced by new`
     layout   `(Layout, *numbers, *statics) -> Layout` of the result in the storage; raises torch's error where none exists
     overlaps whether several elements of the result may be one element of the base (no writes then, and `vjp` is given)
+    spread   like `put`, as a choice for each element of the base, which XLA computes together with `new`: see stencils.py
     """
 
     fills = False
 
-    def __init__(self, name, kernel, *, put, layout, vjp=None, overlaps=False, numpy=True, torch_name=None):
+    def __init__(self, name, kernel, *, put, layout, vjp=None, overlaps=False, numpy=True, torch_name=None, spread=None):
         super().__init__(name, kernel, shape=self._shape, numpy=numpy, torch_name=torch_name)
         self.layout_rule, self.layouts, self.overlaps = layout, {}, overlaps
         self.free = not overlaps
@@ -404,6 +406,9 @@ class View(Op):
         elif not overlaps:
             self.derivative = ViewDerivative(self)
             self.put.derivative = PutDerivative(self)
+        if spread is not None:
+            self.put.spread = Op(f"{name}_spread", spread, shape=self.put.shape, numpy=None)
+            self.put.spread.derivative = self.put.derivative
 
     def _shape(self, a, *rest):
         # the shape does not depend on numbers: they are positions

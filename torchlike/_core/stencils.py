@@ -22,6 +22,8 @@ from .registry import BackwardOp, Elementwise, Op, View
 LARGE = 1 << 10  # elements of a value that is worth it
 TIMES = 1.5  # so many times its elements are read in windows: halves and thirds of a layer's result are read once
 MANY, WIDE = 6, 1 << 14  # arrays that a value is computed from, and elements of it, from which on it is made once
+BIG, HALF = 1 << 18, 2  # elements of what is written into, and how many times those of the part they are at most
+COPIES = frozenset(("clone", "to_copy"))
 PASSES, AN_ARRAY = 3, 1 << 30  # uses: of a norm's input; of what a product or another kernel reads as an array
 SAME_ORDER = frozenset(("view", "reshape", "unsqueeze", "squeeze"))  # views that are no work
 MOVING = frozenset(("roll", "flip", "constant_pad_nd"))  # operations that read each element at another place than they write it
@@ -34,6 +36,29 @@ def _made(xp, x, one):
 
 
 MADE = Op("made", _made, shape=lambda x, one: (x.shape, x.dtype), numpy=None, vjp=False)
+
+
+def written_together(calls: list[Call]) -> list[Call]:
+    """The calls of a program in which a part that is computed from windows of what it is written into, as a step of a heat equation does it, is
+    computed where it is written. XLA, which writes into that array itself, would make an array of each window before."""
+    origin: dict[int, int] = {}  # of a view or a copy: of which value
+    windows: dict[int, set[int]] = defaultdict(set)  # of a value that is computed where it is read: the origins of the windows that it reads
+    out = []
+    for call in calls:
+        op, made = call.plan.op, call.outs[0]
+        if isinstance(op, (Elementwise, View)):
+            windows[made] = set().union(*[windows[v] for v in values(call)])
+        if is_view(call) or op.name in COPIES:
+            origin[made] = origin.get(call.args[0], call.args[0])
+            if call.plan.outs[0].numel < call.plan.avals[0].numel and len(call.args) == 1:
+                windows[made].add(origin[made])
+        elif op.spread is not None and len(call.args) == 2:
+            base, new = call.args
+            a, b = call.plan.avals
+            if a.numel >= BIG and HALF * b.numel >= a.numel and a.dtype is b.dtype and origin.get(base, base) in windows[new]:
+                call = call._replace(plan=op.spread.plan(call.plan.avals, call.plan.statics))
+        out.append(call)
+    return out
 
 
 def made_once(calls: list[Call], live: list[int], inputs: list[Aval]) -> tuple[list[Call], list[int]]:

@@ -7,7 +7,7 @@ from jax import lax
 from .._core.layout import Layout
 from .._core.registry import View
 from .._tensor import Tensor
-from .slicing import is_data, set_slice, written
+from .slicing import FEW, is_data, set_slice, spread, written
 
 # A part is told by (dim, start, n) for each indexed dimension, in order: n elements from start, or the one at start where n is -1.
 # Starts that are data (see is_data) are numbers of the operation, in order, and None in the part.
@@ -53,6 +53,11 @@ def _put(xp, base, new, *rest):
     return set_slice(xp, base, new.reshape(sizes), starts)
 
 
+def _spread(xp, base, new, part):
+    starts, sizes = _window(base.shape, part, ())
+    return spread(base, new.reshape(sizes), starts, [1] * base.ndim)
+
+
 def _layout(a: Layout, *rest) -> Layout:
     *numbers, part = rest
     shape, strides, offset = list(a.shape), list(a.strides), a.offset
@@ -66,7 +71,7 @@ def _layout(a: Layout, *rest) -> Layout:
 
 
 # torch makes a view for each dimension; the last one's name is that of the node
-_BY_LAST = {kind: View(f"part_{kind}", _take, put=_put, layout=_layout, torch_name=f"{kind.capitalize()}Backward0") for kind in ("select", "slice")}
+_BY_LAST = {kind: View(f"part_{kind}", _take, put=_put, layout=_layout, spread=_spread, torch_name=f"{kind.capitalize()}Backward0") for kind in ("select", "slice")}
 SELECT_PART = _BY_LAST["select"]
 
 
@@ -76,9 +81,9 @@ def part_link(t: Tensor, cuts: list[tuple[int, int, int, int]], data: bool = Fal
     op = _BY_LAST["select" if cuts[-1][2] < 0 else "slice"]
     if not data and not is_data(t):
         return op, (tuple([cut[:3] for cut in cuts]),)
-    numbers, part = [], []
+    numbers, part, shape = [], [], t._value.aval.shape
     for dim, start, n, _ in cuts:
-        if start or n < 0:
+        if n < 0 or start and shape[dim] - n > FEW:
             numbers.append(start)
             start = None
         part.append((dim, start, n))

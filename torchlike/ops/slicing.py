@@ -22,8 +22,8 @@ from .known import nobody_watches
 SPARSE = 16  # elements per element that is set, from which on setting them one by one is quicker
 
 
-def _spread(base, new, starts, steps):
-    """set_slice with steps as a choice between two arrays: XLA's CPU backend makes a scatter of one element after the other of it."""
+def spread(base, new, starts, steps):
+    """set_slice as a choice between two arrays."""
     pads, inside = [], None
     for axis, (start, step, n, size) in enumerate(zip(starts, steps, new.shape, base.shape)):
         end = start + (n - 1) * step + 1
@@ -54,8 +54,8 @@ def set_slice(xp, base, new, starts, steps=None):
         return base
     if steps is None or all(k == 1 for k in steps):
         return lax.dynamic_update_slice(base, new, starts)
-    if new.size * SPARSE >= base.size:
-        return _spread(base, new, starts, steps)
+    if new.size * SPARSE >= base.size:  # XLA's CPU backend makes a scatter of one element after the other
+        return spread(base, new, starts, steps)
     return base.at[tuple(slice(s, s + (n - 1) * k + 1, k) for s, n, k in zip(starts, new.shape, steps))].set(new)
 
 
@@ -76,12 +76,21 @@ def _slice_layout(a: Layout, dim, start, n, step):
 def _slice_put(xp, base, new, dim, start, n, step):
     if xp is np:
         return written(base, _slice_index(dim, start, n, step), new)
+    return set_slice(xp, base, new, *_along(base, dim, start, step))
+
+
+def _along(base, dim: int, start: int, step: int) -> tuple[list, list]:
+    """Starts and steps in all dimensions."""
     starts, steps = [0] * base.ndim, [1] * base.ndim
     starts[dim], steps[dim] = start, step
-    return set_slice(xp, base, new, starts, steps)
+    return starts, steps
 
 
-SLICE = View("slice", _slice, put=_slice_put, layout=_slice_layout)
+def _slice_spread(xp, base, new, dim, start, n, step):
+    return spread(base, new, *_along(base, dim, start, step))
+
+
+SLICE = View("slice", _slice, put=_slice_put, layout=_slice_layout, spread=_slice_spread)
 _PART = View("split", _slice, put=_slice_put, layout=_slice_layout)
 
 
@@ -122,6 +131,7 @@ _UNBIND_ALL.free = True
 MANY = 64  # slices, above which their positions are data: each would be an operation of its own, for each length of a list (an episode's)
 
 
+FEW = 8  # positions that so long a slice may have besides the first: x[1:-1] says where it is by its form
 WRITES = 64  # in place; so many are a loop over positions
 
 
@@ -134,9 +144,10 @@ def is_data(t: Tensor) -> bool:
 
 def slice_link(t: Tensor, dim: int, start: int, n: int, step: int = 1) -> tuple:
     """How a view shows n elements of t from start by step along dim, as `Tensor._view` takes it; bounds are the caller's concern."""
-    if step == 1 and n == t._value.aval.shape[dim]:
+    size = t._value.aval.shape[dim]
+    if step == 1 and n == size:
         return SLICE, (dim, 0, n, 1)
-    if step == 1 and (n == 1 or (start and is_data(t))):
+    if step == 1 and (n == 1 or (start and size - n > FEW and is_data(t))):
         return SLICE_AT, (dim, n), start
     return SLICE, (dim, start, n, step)
 
