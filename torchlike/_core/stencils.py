@@ -3,7 +3,7 @@
 XLA's CPU backend computes a cheap value again inside whatever reads it. Read at one place per element that costs nothing; read in five windows
 or by eight rolls it is computed as many times, and in a loop of such steps compilation grows with every one; so it does where each block of a
 network adds to a value that others read in another order. Such a value goes through a branch
-that only the run knows, across which XLA does not fuse.
+that only the run knows, across which XLA does not fuse. And what is computed from such windows and written into the tensor that they show is fused with the write.
 """
 from __future__ import annotations
 
