@@ -27,7 +27,7 @@ from pathlib import Path
 HERE = Path(__file__).resolve()
 sys.path[:0] = [str(HERE.parent)]
 MODULES = ("vision", "language", "tabular")
-SMALL = {"ppo", "dqn", "maml", "pinn", "k_means", "gaussian_mixture", "n_body", "game_of_life", "heat", "style_transfer", "gpt2_generate", "llama_generate"}
+SMALL = {"ppo", "dqn", "maml", "pinn", "k_means", "gaussian_mixture", "n_body", "game_of_life", "heat", "heat_large", "style_transfer", "gpt2_generate", "llama_generate"}
 AWAKE, TURN = 1, 0.15  # untimed steps of a turn, as the other's data is in the caches; seconds of the timed ones, which are two at least
 SETTLED = 4  # steps until all is compiled
 SETTLING = 12  # seconds that a family of small programs runs under torchlike until it is timed

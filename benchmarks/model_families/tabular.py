@@ -239,10 +239,10 @@ def game_of_life():
     return {"forward": (lambda: None, forward)}
 
 
-def heat():
+def heat(n=200):
     """A stencil written in place through slices, looked at every step."""
     def forward():
-        u = torch.zeros(200, 200)
+        u = torch.zeros(n, n)
         u[:, 0] = 1.0
         for _ in range(40):
             new = u.clone()
@@ -251,6 +251,11 @@ def heat():
             u = new
         return change
     return {"forward": (lambda: None, forward)}
+
+
+def heat_large():
+    """The same in four megabytes, which processors do not keep at hand."""
+    return heat(1000)
 
 
 def style_transfer():

@@ -48,14 +48,20 @@ def _references(t: Tensor) -> tuple[int, int]:
 _VALUE, _ARRAY = _references(Tensor._of(of_array(np.zeros(2))))
 
 
+def is_root(t: Tensor) -> bool:
+    """Whether a write to t concerns its value alone: t is no view, and neither autograd nor anybody else has to be told."""
+    if t._edge is not None or t._chain or t._inference or t._of_data is not None or not nobody_watches():
+        return False
+    st = t._storage
+    return st is None or st.host is None and st.past is None
+
+
 def _is_plain(t: Tensor) -> bool:
     """Whether nothing but t's array changes where an element is written."""
-    if t._edge is not None or t._chain or t._layout is not None or t._inference or t._of_data is not None or not nobody_watches():
+    if t._layout is not None or not is_root(t):
         return False
     st, a = t._storage, t._value.aval
-    if st is not None and (st.host is not None or st.past is not None or t._seen != st.version):
-        return False
-    return a.dtype in _DTYPES and a.device.type == "cpu"
+    return (st is None or t._seen == st.version) and a.dtype in _DTYPES and a.device.type == "cpu"
 
 
 def _is_alone(t: Tensor) -> bool:

@@ -23,7 +23,7 @@ from .index_kernels import INDEX, INDEX_PUT, INDEX_PUT_MASK, take_shape
 from .index_parsing import MASKS, dims_used, from_start, items_of, parsed, refuse_many
 from .index_ranges import check_range
 from .part_writes import write_part
-from .parts import take_part
+from .parts import link_of
 from .pointwise import _plain_number
 from .shape_views import UNSQUEEZE, VIEW
 from .slicing import SELECT_AT, take_index, take_slice
@@ -120,8 +120,9 @@ def _viewed(t: Tensor, parts: list, new: list, data: bool) -> Tensor:
 
     One view where it can be; else one after the other as torch does, so that the last one's name is that of the node.
     """
-    if len(parts) > 1 and not new and not any(part[3] != 1 for part in parts):
-        return take_part(t, parts, data)
+    link = None if new else link_of(t, parts, data)
+    if link is not None:
+        return t._view(*link)
     dropped = 0
     for source, start, n, step in parts:
         while new and new[0][1] <= source:

@@ -7,7 +7,7 @@ from jax import lax
 from .._core.layout import Layout
 from .._core.registry import View
 from .._tensor import Tensor
-from .slicing import FEW, is_data, set_slice, spread, written
+from .slicing import FEW, index_link, is_data, set_slice, slice_link, spread, written
 
 # A part is told by (dim, start, n) for each indexed dimension, in order: n elements from start, or the one at start where n is -1.
 # Starts that are data (see is_data) are numbers of the operation, in order, and None in the part.
@@ -75,9 +75,14 @@ _BY_LAST = {kind: View(f"part_{kind}", _take, put=_put, layout=_layout, spread=_
 SELECT_PART = _BY_LAST["select"]
 
 
-def part_link(t: Tensor, cuts: list[tuple[int, int, int, int]], data: bool = False) -> tuple:
-    """How a view shows what cuts (dimension, start, length or -1, a step of 1) leave of t, as `Tensor._view` takes it; whether positions are
-    data. Bounds are the caller's concern."""
+def link_of(t: Tensor, cuts: list[tuple[int, int, int, int]], data: bool = False) -> tuple | None:
+    """How one view shows what cuts (dimension, start, length or -1, step) leave of t, as `Tensor._view` takes it, or None where that takes several;
+    whether positions are data. Bounds are the caller's concern."""
+    if len(cuts) == 1:
+        (dim, start, n, step), = cuts
+        return index_link(t, dim, start, data) if n < 0 else slice_link(t, dim, start, n, step)
+    if not cuts or any(cut[3] != 1 for cut in cuts):
+        return None
     op = _BY_LAST["select" if cuts[-1][2] < 0 else "slice"]
     if not data and not is_data(t):
         return op, (tuple([cut[:3] for cut in cuts]),)
@@ -88,8 +93,3 @@ def part_link(t: Tensor, cuts: list[tuple[int, int, int, int]], data: bool = Fal
             start = None
         part.append((dim, start, n))
     return op, (tuple(part),), *numbers
-
-
-def take_part(t: Tensor, cuts: list[tuple[int, int, int, int]], data: bool = False) -> Tensor:
-    """What cuts leave of t."""
-    return t._view(*part_link(t, cuts, data))
