@@ -9,6 +9,8 @@ import pytest
 from forked import printed
 from same import error, same
 
+import torchlike
+
 
 def utils(torch):
     return importlib.import_module(f"{torch.__name__}.utils._python_dispatch")
@@ -892,3 +894,15 @@ def test_vmap_and_vectorized_derivatives(torch):
     made = [functional.hessian(lambda t: (t * 2).exp().sum() * t.sum(), Wrapper(x), vectorize=True), functional.jacobian(lambda t: t ** 2, Wrapper(x), vectorize=True),
             torch.vmap(lambda t: t * 2)(Wrapper(x)), torch.vmap(lambda t, u: t * u, in_dims=(0, None), out_dims=1)(Wrapper(torch.ones(2, 3)), x)]
     return [type(m) is Wrapper for m in made], [m.elem for m in made]
+
+
+def test_duals_are_refused():
+    """In torch their class sees the tangents' operations; here they would be lost."""
+    fa = importlib.import_module("torchlike.autograd.forward_ad")
+    Wrapper, _ = logging(torchlike)
+    x = torchlike.ones(3)
+    with fa.dual_level():
+        for primal, tangent in ((Wrapper(x), x), (x, Wrapper(x))):
+            with pytest.raises(RuntimeError, match="torch.func.jvp"):
+                fa.make_dual(primal, tangent)
+    assert [y.elem.tolist() for y in torchlike.func.jvp(torchlike.square, (Wrapper(x),), (x,))] == [[1.0] * 3, [2.0] * 3]

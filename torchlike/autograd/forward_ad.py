@@ -71,6 +71,8 @@ def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> T
     if tensor.shape != tangent.shape:
         raise RuntimeError("Trying to set a forward gradient that has a different size than that of the original Tensor, this is not supported. "
                            f"Tensor is of size {list(tensor.shape)} while the given forward gradient is of size {list(tangent.shape)}.")
+    if tensor._dispatches or tangent._dispatches:  # its operations are not known before its class does them: the tangent would be lost
+        raise RuntimeError("make_dual: tensors of classes with __torch_dispatch__ are not supported yet by torchlike; torch.func.jvp takes them")
     return _state.level.dual(tensor, tangent)
 
 
