@@ -2,6 +2,7 @@
 import copy
 import importlib
 import io
+import operator
 import pickle
 from pathlib import Path
 
@@ -906,3 +907,13 @@ def test_duals_are_refused():
             with pytest.raises(RuntimeError, match="torch.func.jvp"):
                 fa.make_dual(primal, tangent)
     assert [y.elem.tolist() for y in torchlike.func.jvp(torchlike.square, (Wrapper(x),), (x,))] == [[1.0] * 3, [2.0] * 3]
+    with fa.dual_level():
+        dual, other = fa.make_dual(x, x), Wrapper(x * 4)
+        for meet in (lambda: dual * other, lambda: torchlike.dot(other, dual), lambda: torchlike.cat([dual, other]), lambda: torchlike.stack([other, dual]),
+                     lambda: Wrapper(x).mul_(dual), lambda: Wrapper(x).copy_(dual), lambda: operator.setitem(Wrapper(x), 0, dual[0])):
+            with pytest.raises(NotImplementedError, match="forward derivative"):
+                meet()
+        assert fa.unpack_dual(dual == other).tangent is None and fa.unpack_dual(dual.detach() * other).tangent is None
+        assert fa.unpack_dual(torchlike.zeros(3).copy_(other) * dual).tangent.tolist() == [4.0] * 3
+    made = torchlike.func.jvp(torchlike.mul, (x, other), (x, torchlike.zeros(3)))
+    assert [y.elem.tolist() for y in made] == [[4.0] * 3] * 2

@@ -23,7 +23,7 @@ from ._dispatch.tape import taped
 from ._dispatch.writes import count
 from ._leaf_rules import RULES, SAME
 from ._ops import OpOverload, OpOverloadPacket, aten
-from ._plainly import dispatching
+from ._plainly import dispatching, keeps_tangents
 from ._tensor import Tensor, apply
 
 
@@ -182,6 +182,8 @@ def _hand_on(one: Any, func: OpOverload, args: tuple, kwargs: dict) -> Any:
         for x in found:
             made = type(x).__torch_dispatch__(func, types, args, kwargs)
             if made is not NotImplemented:
+                if keeps_tangents:
+                    keeps_tangents[0](func, (*args, *kwargs.values()), made)
                 return made
     finally:
         dispatching.target, state.stack = before, stack

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 from types import MethodWrapperType
 
 
@@ -22,6 +23,7 @@ class _Dispatching(threading.local):
 
 
 dispatching = _Dispatching()
+keeps_tangents: list[Callable] = []  # asked about what a class with `__torch_dispatch__` returned, while there is forward differentiation: autograd/_tangents.py
 
 
 class DisableTorchFunctionSubclass:

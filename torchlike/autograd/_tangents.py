@@ -22,8 +22,10 @@ from .._core.graph import Node
 from .._core.layout import Layout
 from .._core.registry import Plan, View
 from .._core.value import Value
+from .._plainly import keeps_tangents
 from .._public import FUNCTIONS
 from .._tensor import Tensor
+from ..utils._pytree import tree_flatten
 from . import engine, function
 
 
@@ -85,6 +87,7 @@ def enter() -> Level:
             m.record = _record
         _tensor._node = engine._node = _made_node
         function.forward_rule.extend((_before_function, _after_function))
+        keeps_tangents.append(_refuse_loss)
         Tensor._alias = _alias_without
     made = Level()
     levels.append(made)
@@ -99,6 +102,7 @@ def leave(level: Level) -> None:
     _seen[0] = len(levels)
     if not levels:
         function.forward_rule.clear()
+        keeps_tangents.clear()
         Tensor._alias = _alias
         for m, (record, node) in zip(_MODULES, _before):
             m.record = record
@@ -151,7 +155,7 @@ def _record(op: Any, values: list, statics: tuple) -> tuple:
         return _through_lens(op, values, statics)
     plan, made = _before[0][0](op, values, statics)
     n = _seen[0]
-    if plan.differentiable and not getattr(op, "carries_tangents", False):
+    if plan.__class__ is Plan and plan.differentiable and not getattr(op, "carries_tangents", False):  # what a class returned has its tangents
         for i in range(n):
             if mode.inference and not levels[i].inference:
                 continue
@@ -159,6 +163,16 @@ def _record(op: Any, values: list, statics: tuple) -> tuple:
                 _forget_recent()
             _push(i, plan, values, made)
     return plan, made
+
+
+def _refuse_loss(func: Any, given: tuple, made: Any) -> None:
+    """What a class with `__torch_dispatch__` makes of dual tensors holds tangents where no level finds them: NotImplementedError, but of what has none."""
+    name = func.overloadpacket.__name__
+    if name.startswith(("detach", "new_")) or name.endswith("_like"):
+        return
+    if any(isinstance(t, Tensor) and t._dispatches and t.dtype.category >= dt.FLOAT for t in tree_flatten(made)[0]):
+        if any(isinstance(t, Tensor) and tangents_of(t) for t in tree_flatten(given)[0]):
+            raise NotImplementedError(f"torchlike: the forward derivative of '{name}' by dual tensors beside tensors whose class dispatches; torch.func.jvp of a function of both knows it")
 
 
 def _forget_recent() -> None:
