@@ -1036,3 +1036,59 @@ def test_methods_of_tensors_are_read():
     torch.save(torch.Tensor.relu, file)
     file.seek(0)
     assert torchlike.load(file, weights_only=False)(torchlike.tensor([-1.0, 2.0])).tolist() == [0.0, 2.0]
+
+
+class _ByCode(pickle.Pickler):
+    """As cloudpickle's: on top of the pickler in C, functions taken apart by an override, other things by a table."""
+
+    dispatch_table = {memoryview: lambda m: (bytes, (list(m),))}
+
+    def reducer_override(self, obj):
+        return (operator.methodcaller, (obj.__name__,)) if isinstance(obj, types.FunctionType) and "<locals>" in obj.__qualname__ else NotImplemented
+
+
+class _ByMethods(pickle._Pickler):
+    """As dill's: on top of the pickler in Python, by its table of methods."""
+
+    dispatch = dict(pickle._Pickler.dispatch)
+
+    def save_function(self, obj):
+        if "<locals>" in obj.__qualname__:
+            self.save_reduce(operator.methodcaller, (obj.__name__,), obj=obj)
+        else:
+            self.save_global(obj)
+
+    def save_memory(self, obj):
+        self.save_reduce(bytes, (list(obj),), obj=obj)
+
+    dispatch[types.FunctionType], dispatch[memoryview] = save_function, save_memory
+
+
+@pytest.mark.parametrize("pickler", [_ByCode, _ByMethods])
+@pytest.mark.parametrize("kwargs", [{}, LEGACY])
+def test_another_pickle_module_writes_what_is_not_torchs(pickler, kwargs):
+    def relu():
+        pass
+    module = types.SimpleNamespace(__name__="other", Pickler=pickler, dump=pickle.dump)
+    found = []
+    for lib in (torch, torchlike):
+        layer, f = lib.nn.Linear(2, 1), io.BytesIO()
+        with lib.no_grad():
+            layer.weight.fill_(2), layer.bias.fill_(1)
+        lib.save({"x": lib.arange(3.0), "f": relu, "m": [memoryview(b"abc"), lib.float16], "n": layer}, f, pickle_module=module, **kwargs)
+        f.seek(0)
+        made = torch.load(f, weights_only=False)
+        found.append((made["x"].tolist(), made["f"](made["x"]).tolist(), made["m"], made["n"](torch.ones(2)).tolist(), type(made["n"])))
+        with pytest.raises(AttributeError):
+            lib.save(relu, io.BytesIO())
+        with pytest.raises(AttributeError):
+            lib.save(1, io.BytesIO(), pickle_module=types.SimpleNamespace(__name__="empty"))
+        with pytest.raises(ValueError, match="'torch' supports dill >= "):
+            lib.save(1, io.BytesIO(), pickle_module=types.SimpleNamespace(__name__="dill", __version__="0.3.0"))
+        f.seek(0)
+        with pytest.raises(RuntimeError, match="Can not safely load weights when explicit pickle_module is specified"):
+            lib.load(f, pickle_module=module, weights_only=True)
+    assert found[0] == found[1]
+    f.seek(0)
+    with pytest.raises(RuntimeError, match="runs no code of the file"):
+        torchlike.load(f, pickle_module=module)

@@ -28,10 +28,11 @@ from ._serialization.names import (
     safe_globals,
 )
 from ._serialization.options import SourceChangeWarning, get_crc32_options, set_crc32_options, skip_data, skips_data
-from ._serialization.pickler import Pickler
+from ._serialization.pickler import pickler_of
 from ._serialization.records import StorageRecord, decoded, is_storage
 from ._serialization.tensors import LoadedStorage, StorageOfFile, TensorSaver
 from ._serialization.unpickler import Skimmer, Unpickler
+from .torch_version import TorchVersion
 from .types import Storage
 
 __all__ = [
@@ -99,16 +100,17 @@ def save(
 ) -> None:
     """Write ``obj`` to a path or binary file object in torch's format; real torch loads it, weights_only=True included.
 
-    Tensors that share memory share it again after loading; what is written is the whole storage of each. A path is
+    What is not torchlike's is written as ``pickle_module.Pickler`` writes it (``cloudpickle``: functions by their code, which :func:`load`
+    does not run). Tensors that share memory share it again after loading; what is written is the whole storage of each. A path is
     written atomically: into a temporary file beside it that replaces it at the end, so that a killed process leaves the
     old file or the new one. RuntimeError if the folder does not exist, AttributeError if ``f`` cannot be written to.
     """
-    _check_pickle_module(pickle_module)
+    _check_dill(pickle_module)
     if skips_data() and not _use_new_zipfile_serialization:
         raise RuntimeError("Cannot use skip_data=True with _use_new_zipfile_serialization=False")
     saver = TensorSaver(legacy=not _use_new_zipfile_serialization)
     pickled = io.BytesIO()
-    Pickler(pickled, pickle_protocol, saver.persistent_id, saver.reduce).dump(obj)
+    pickler_of(pickle_module)(pickled, pickle_protocol, saver.persistent_id, saver.reduce).dump(obj)
     with _writable(f) as (stream, name):
         if not _use_new_zipfile_serialization:
             legacy.write(stream, pickled.getvalue(), saver.storages())
@@ -144,12 +146,9 @@ def _writable(f: _FileLike) -> Iterator[tuple[IO[bytes], str]]:
         yield stream, stem if path.isascii() else "archive"
 
 
-def _check_pickle_module(pickle_module: Any) -> None:
-    if pickle_module is not pickle:
-        raise RuntimeError(
-            f"pickle_module={getattr(pickle_module, '__name__', pickle_module)} is not supported: torchlike writes and "
-            "reads the pickle of a checkpoint itself, so that loading runs no code of the file. Leave it out."
-        )
+def _check_dill(pickle_module: Any) -> None:
+    if pickle_module is not None and pickle_module.__name__ == "dill" and not TorchVersion(pickle_module.__version__) >= (0, 3, 1):
+        raise ValueError(f"'torch' supports dill >= 0.3.1, but you have dill {pickle_module.__version__}. Please upgrade dill or switch to 'pickle'")
 
 
 # -- load -------------------------------------------------------------------------------------------------------------
@@ -183,7 +182,10 @@ def load(
     if pickle_module is not None:
         if weights_only:
             raise RuntimeError("Can not safely load weights when explicit pickle_module is specified")
-        _check_pickle_module(pickle_module)
+        _check_dill(pickle_module)
+        if pickle_module is not pickle:
+            raise RuntimeError(f"pickle_module={pickle_module.__name__} is not supported: torchlike reads the pickle of a checkpoint itself, so that loading "
+                               "runs no code of the file. Leave it out.")
     encoding, errors = pickle_load_args.pop("encoding", "utf-8"), pickle_load_args.pop("errors", "strict")
     if pickle_load_args:
         raise TypeError(f"load() got unexpected keyword arguments {sorted(pickle_load_args)}")

@@ -172,7 +172,8 @@ def _refuse_loss(func: Any, given: tuple, made: Any) -> None:
         return
     if any(isinstance(t, Tensor) and t._dispatches and t.dtype.category >= dt.FLOAT for t in tree_flatten(made)[0]):
         if any(isinstance(t, Tensor) and tangents_of(t) for t in tree_flatten(given)[0]):
-            raise NotImplementedError(f"torchlike: the forward derivative of '{name}' by dual tensors beside tensors whose class dispatches; torch.func.jvp of a function of both knows it")
+            raise NotImplementedError(f"torchlike: the forward derivative of '{name}' by dual tensors beside tensors whose class dispatches; "
+                                      "torch.func.jvp of a function of both knows it")
 
 
 def _forget_recent() -> None:
