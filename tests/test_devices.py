@@ -1,4 +1,6 @@
 """torch.cuda, xpu, mps, cpu and accelerator on a machine without GPU beside real torch; torch.cuda's machinery on a CPU posing as GPU."""
+import ctypes
+import types
 import warnings
 
 import jax
@@ -15,6 +17,7 @@ cuda.memory_allocated() cuda.memory_reserved() cuda.memory_cached() cuda.memory_
 cuda.get_rng_state_all() cuda.set_rng_state_all([]) cuda.manual_seed(1) cuda.manual_seed_all(1) cuda.seed_all() cuda.initial_seed()
 cuda.stream(None).__enter__() cuda.synchronize() cuda.empty_cache() cuda.ipc_collect() cuda.init() cuda.is_initialized() cuda.default_generators
 cuda.set_device(0) cuda.device(0).__enter__() cuda.device(None).__enter__() cuda.device("cpu") cuda.is_bf16_supported() cuda.get_arch_list()
+cuda.cudart() cuda.profiler.start() cuda.profiler.stop() cuda.profiler.profile().__enter__() cuda.cudaStatus.SUCCESS
 cuda.get_gencode_flags() cuda.set_sync_debug_mode("warn") cuda.get_sync_debug_mode() cuda.has_half cuda.has_magma
 cuda.is_current_stream_capturing() cuda.graph_pool_handle() cuda.can_device_access_peer(0,1) cuda.device_count() cuda.current_device()
 xpu.is_available() xpu.device_count() xpu.empty_cache() xpu.synchronize() xpu.current_device() xpu.get_device_properties(0) xpu.manual_seed_all(1)
@@ -98,6 +101,30 @@ def test_the_mode_for_waiting_is_kept(posing):
     assert posing.get_sync_debug_mode() == 0
     with pytest.raises(RuntimeError, match="expected one of `default`, `warn`, `error`"):
         posing.set_sync_debug_mode("loud")
+
+
+def test_the_runtime_is_told_what_to_profile(posing, monkeypatch):
+    asked, code = [], [0]
+
+    def ask(name, *args):
+        asked.append((name, *args))
+        return code[0]
+
+    def text(error):
+        return b"invalid argument"
+    library = types.SimpleNamespace(cudaGetErrorString=text)
+    for name in ("cudaProfilerStart", "cudaProfilerStop", "cudaHostRegister"):
+        setattr(library, name, lambda *args, name=name: ask(name, *args))
+    monkeypatch.setattr(torchlike.cuda._cudart, "need", lambda: None)
+    monkeypatch.setattr(torchlike.cuda._cudart, "_library", lambda: library)
+    with posing.profiler.profile():
+        posing.check_error(posing.cudart().cudaHostRegister(4096, 8, 0))
+    assert asked == [("cudaProfilerStart",), ("cudaHostRegister", 4096, 8, 0), ("cudaProfilerStop",)]
+    assert library.cudaHostRegister.argtypes == (ctypes.c_void_p, ctypes.c_size_t, ctypes.c_uint)
+    code[0] = 1
+    with pytest.raises(posing.CudaError, match=r"invalid argument \(1\)"):
+        posing.profiler.start()
+    assert issubclass(posing.CudaError, RuntimeError) and posing.cudart().cudaError.success == posing.cudaStatus.SUCCESS == 0
 
 
 def test_peaks_count_from_the_reset(posing, monkeypatch):

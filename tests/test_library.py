@@ -6,6 +6,7 @@ import itertools
 
 import numpy as np
 import pytest
+from same import error, same
 
 _number = itertools.count()
 
@@ -447,3 +448,56 @@ def test_contexts_are_set_up_by_names(name):
     x = torch.ones(2, requires_grad=True)
     op(x, k=3.0).sum().backward()
     assert x.grad.tolist() == [3.0, 3.0]
+
+
+@same
+def test_operators_in_torch_ops(torch):
+    """A packet with its overloads, each with tags and a schema; the same to fx and to classes that take functions over."""
+    Tag, library, aten = torch.Tag, torch.library, torch.ops.aten
+
+    @library.custom_op(f"{torch.__name__}_packets::f", mutates_args=["x"], tags=[Tag.needs_fixed_stride_order, Tag.core])
+    def f(x: torch.Tensor, n: int = 2) -> torch.Tensor:
+        return x.mul_(n) + 1
+    lib = library.Library(f"{torch.__name__}_packets2", "DEF")
+    lib.define("h(Tensor x, float[] s=[1.]) -> (Tensor, Tensor)", tags=Tag.pointwise)
+    lib.define("h.two(Tensor x, *, Tensor? s=None) -> Tensor")
+    lib.impl("h.two", lambda x, s=None: x * 3, "CompositeExplicitAutograd")
+    ops, two = getattr(torch.ops, f"{torch.__name__}_packets"), getattr(torch.ops, f"{torch.__name__}_packets2")
+    seen = []
+
+    class Seeing(torch.Tensor):
+        @classmethod
+        def __torch_function__(cls, func, types, args=(), kwargs=None):
+            seen.append(func.__name__)
+            return super().__torch_function__(func, types, args, kwargs or {})
+    s = torch.ones(2).as_subclass(Seeing)
+    kinds = [type(x) for x in (ops.f(s.clone()), ops.f.default(s.clone()), f(s.clone()), two.h.two(s))]
+    traced = torch.fx.symbolic_trace(lambda x: ops.f(x) + ops.f.default(x, 3) + f(x, n=4) + two.h.two(x))
+    found = [(n.name, str(n.target)) for n in traced.graph.nodes if n.op == "call_function"]
+
+    def shown(schema):
+        return (str(schema), schema.name, schema.overload_name, schema.is_mutable, [(a.name, a.kwarg_only, str(a.type), a.has_default_value(), a.default_value,
+                None if a.alias_info is None else a.alias_info.is_write) for a in schema.arguments], [str(r.type) for r in schema.returns])
+    made = [kinds == [Seeing] * 4, seen, found, traced(torch.ones(2)),
+            [ops.f.overloads(), two.h.overloads(), str(ops.f), repr(ops.f.default), repr(f), ops.f is ops.f, f._opoverload is ops.f.default],
+            [error(lambda: ops.g), error(lambda: two.h.three), error(lambda: two.h("a")), error(lambda: ops.f(torch.ones(2), 3, 4)),
+             error(library.infer_schema, lambda x: x, mutates_args="x")],
+            shown(ops.f.default._schema), shown(two.h.default._schema), shown(two.h.two._schema), f._schema,
+            [str(t) for op in (ops.f.default, two.h.default, two.h.two) for t in op.tags],
+            {str(op): [t.name for t in op.tags] for op in (aten.add.Tensor, aten.add_.Tensor, aten.rand.default, aten.nonzero.default, aten.mm.out,
+                                                           aten.view.default, aten.squeeze_.dim, aten._local_scalar_dense.default, aten.batch_norm.default)}]
+    del lib
+    return ([repr(x).replace("torchlike", "torch") for x in made],
+            [(name, int(t), repr(t), str(t)) for name, t in Tag.__members__.items()], Tag.core == 0, hash(Tag.core) == hash(torch._C.Tag.core))
+
+
+@same
+def test_libraries_that_are_not_there(torch):
+    def words(f, *args):
+        try:
+            return f(*args)
+        except Exception as caught:
+            return type(caught).__name__, str(caught)
+    classes = torch.classes
+    return [words(classes.load_library, "/no/such.so"), words(torch.ops.load_library, "/no/such.so"), words(getattr, classes.mine, "Thing"), classes.loaded_libraries,
+            torch.ops.loaded_libraries, classes.__name__, classes.__file__]

@@ -163,6 +163,12 @@ def __getattr__(name: str):
     if name == "PyTorchFileReader":
         from ._serialization.reader import PyTorchFileReader
         return PyTorchFileReader
+    if name == "classes":
+        from ._classes import classes
+        return classes
+    if name == "Tag":
+        from ._tags import Tag
+        return Tag
     if name == "ScriptModule":
         return jit.ScriptModule
     if name.endswith("Type"):

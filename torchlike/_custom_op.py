@@ -11,16 +11,19 @@ from . import _autocast
 from ._core import program
 from ._core.grad_mode import mode
 from ._dispatch_keys import DispatchKey, excluded
+from ._function_schema import FunctionSchema
 from ._functorch._rules import by_rule
 from ._functorch._trace import innermost
+from ._ops import OpOverload, OpOverloadPacket
 from ._schemas import Schema
+from ._tags import Tag
 from ._tensor import Tensor
 from .autograd.function import Function, _count_mark
 from .autograd.grad_mode import no_grad
 from .utils._pytree import tree_structure
 
 DEFINED: dict[str, CustomOpDef] = {}
-_OVERLOADS: dict[str, dict[str, CustomOpDef]] = {}  # by a name with several operators, each by what follows the dot
+_OVERLOADS: dict[str, dict[str, CustomOpDef]] = {}  # those of one name, each by what follows the dot, or "default"
 KEYS = {"CPU": "cpu", "CUDA": "cuda", "Meta": "meta", "CompositeExplicitAutograd": "default", "CompositeImplicitAutograd": "composite", "Autograd": "composite", "": "default"}
 
 
@@ -45,41 +48,35 @@ def _tensors(tree: Any) -> Iterator[Tensor]:
 class CustomOpDef:
     """One operation: kernels by device, what it does to shapes, and its derivative."""
 
-    def __init__(self, namespace: str, name: str, schema: str, fn: Callable | None, device_types: Iterable[str] | None = None) -> None:
+    def __init__(self, namespace: str, name: str, schema: str, fn: Callable | None, device_types: Iterable[str] | None = None,
+                 tags: Tag | Iterable[Tag] | None = None) -> None:
         self._namespace, self._name, self._schema, self._init_fn = namespace, name, schema, fn
         self._qualname, self.__name__ = f"{namespace}::{name}", name
         self._nodes: dict[type[Function], type[Function]] = {}
         self._kernels: dict[str, Callable] = {} if fn is None else dict.fromkeys(device_types or ["default"], fn)
         self._fake = self._backward = self._setup_context = self._vmap = None
         self._parameters = Schema(self._qualname, schema)
+        self._tags = [*([] if fn is None else [Tag.pt2_compliant_tag]), *([tags] if isinstance(tags, Tag) else tags or ())]
         if self._qualname in DEFINED and fn is None:
             raise RuntimeError(f"Tried to register an operator ({self._qualname}{schema}) with the same name and overload name multiple times.")
         DEFINED[self._qualname] = self
-        base, dot, overload = self._qualname.partition(".")
-        if dot:
-            _OVERLOADS.setdefault(base, {})[overload] = self
+        base, _, overload = self._qualname.partition(".")
+        _OVERLOADS.setdefault(base, {})[overload or "default"] = self
+        self._opoverload = CustomOverload(_packet(base), overload or "default", self)
 
     def _forget(self) -> None:
         """The operation is no longer found by its name."""
-        base, dot, overload = self._qualname.partition(".")
+        base, _, overload = self._qualname.partition(".")
         if DEFINED.get(self._qualname) is self:
             del DEFINED[self._qualname]
-            if dot:
-                del _OVERLOADS[base][overload]
-                if not _OVERLOADS[base]:
-                    del _OVERLOADS[base]
+            del _OVERLOADS[base][overload or "default"]
+            if not _OVERLOADS[base]:
+                del _OVERLOADS[base]
 
     def _refuse_named_tensors(self, where: str) -> None:
         if any(a.only_named and a.kind.startswith("Tensor") for a in self._parameters.arguments):
             raise NotImplementedError(f"{where} with kwarg-only Tensor args. {'In the original definition of the op, please' if where != 'custom_op' else 'Please'} "
                                       f"make your tensors not kwarg-only. Got: {self._qualname}{self._schema}")
-
-    @property
-    def default(self) -> CustomOpDef:
-        """The one overload."""
-        return self
-
-    _opoverload = default
 
     def __repr__(self) -> str:
         return f"<CustomOpDef({self._qualname})>"
@@ -127,6 +124,9 @@ class CustomOpDef:
             seen.append(t)
 
     def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
+        return self._opoverload(*args, **kwargs)
+
+    def _called(self, /, *args: Any, **kwargs: Any) -> Any:
         args, kwargs = self._parameters.taken(args, kwargs)
         composite = self._kernels.get("composite")
         if composite is not None:
@@ -247,8 +247,8 @@ def _gathered(lengths: Sequence[int | None], flat: Sequence) -> list:
 
 
 def found_operator(op: Any) -> CustomOpDef:
-    if isinstance(op, CustomOpDef):
-        return op
+    if isinstance(op, (CustomOpDef, CustomOverload)):
+        return op if isinstance(op, CustomOpDef) else op.definition
     if op not in DEFINED:
         raise RuntimeError(f"operator {op} does not exist")
     return DEFINED[op]
@@ -272,56 +272,84 @@ def implement(qualname: str, kinds: str | Sequence[str], lib: Any, func: Callabl
             found_operator(qualname)._kernels[KEYS.get(kind, kind)] = func
 
 
-class _Overloaded:
-    """Operators of one name: a call is that of the first which takes its arguments."""
+class CustomOverload(OpOverload):
+    """One operation as torch.ops has it."""
 
-    def __init__(self, qualname: str) -> None:
-        self._qualname, self.__name__ = qualname, qualname.partition("::")[2]
+    def __init__(self, packet: OpOverloadPacket, name: str, definition: CustomOpDef) -> None:
+        super().__init__(packet, name)
+        self.definition = definition
 
-    def _operators(self) -> dict[str, CustomOpDef]:
-        plain = DEFINED.get(self._qualname)
-        return {**({} if plain is None else {"default": plain}), **_OVERLOADS.get(self._qualname, {})}
+    @property
+    def _function(self) -> Callable:
+        return self.definition._called
+
+    @property
+    def _schema(self) -> FunctionSchema:
+        """What it takes and returns."""
+        return FunctionSchema(f"{self.definition._name}{self.definition._schema}", self.namespace)
+
+    @property
+    def tags(self) -> list[Tag]:
+        """Those that it was defined with."""
+        return list(self.definition._tags)
+
+
+class _CustomPacket(OpOverloadPacket):
+    """Operations of one name: a call is that of the first which takes its arguments."""
+
+    def __init__(self, namespace: str, name: str) -> None:
+        super().__init__(name, self._first, [], namespace)
 
     def overloads(self) -> list[str]:
         """Their names, "default" for the one without."""
-        return list(self._operators())
+        return list(_OVERLOADS.get(self._qualified_op_name, ()))
 
-    def __getattr__(self, name: str) -> CustomOpDef:
-        if name.startswith("__"):
-            raise AttributeError(name)
-        operators = self._operators()
-        if name not in operators:
-            raise AttributeError(f"The underlying op of '{self}' has no overload name '{name}'")
-        return operators[name]
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.overloads())
 
-    def __repr__(self) -> str:
-        return self._qualname.replace("::", ".")
+    def __getattr__(self, name: str) -> CustomOverload:
+        operators = _OVERLOADS.get(self.__dict__.get("_qualified_op_name"), {})
+        return operators[name]._opoverload if name in operators else super().__getattr__(name)
 
-    def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
-        wrong = []
-        for op in self._operators().values():
+    def _first(self, /, *args: Any, **kwargs: Any) -> Any:
+        operators, wrong = list(_OVERLOADS.get(self._qualified_op_name, {}).values()), []
+        if len(operators) == 1:
+            return operators[0]._called(*args, **kwargs)
+        for op in operators:
             try:
                 op._parameters.taken(args, kwargs)
             except RuntimeError as error:
                 wrong.append(str(error))
             else:
-                return op(*args, **kwargs)
+                return op._called(*args, **kwargs)
         raise RuntimeError("Overloaded torch operator invoked from Python failed to match any schema:\n" + "\n\n".join(wrong) + "\n\n")
 
 
-class _Namespace(types.SimpleNamespace):
+@functools.cache
+def _packet(qualname: str) -> _CustomPacket:
+    return _CustomPacket(*qualname.split("::"))
+
+
+class _Namespace(types.ModuleType):
     """torch.ops.<namespace>."""
 
-    def __getattr__(self, name: str) -> CustomOpDef:
-        qualname = f"{self.__dict__['name_']}::{name}"
-        if qualname in _OVERLOADS:
-            return _Overloaded(qualname)
-        found = DEFINED.get(qualname)
-        if found is None:
-            raise AttributeError(f"'_OpNamespace' '{self.__dict__['name_']}' object has no attribute '{name}'")
-        return found
+    def __getattr__(self, name: str) -> OpOverloadPacket:
+        qualname = f"{self.__dict__['name']}::{name}"
+        if qualname not in _OVERLOADS:
+            raise AttributeError(f"'_OpNamespace' '{self.__dict__['name']}' object has no attribute '{name}'")
+        return _packet(qualname)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter([name for namespace, name in (key.split("::") for key in _OVERLOADS) if namespace == self.name])
+
+
+@functools.cache
+def _namespace(name: str) -> _Namespace:
+    made = _Namespace(f"torch.ops.{name}")
+    made.name = name
+    return made
 
 
 def namespace(name: str) -> _Namespace | None:
     """The operations that a namespace has; None where it has none."""
-    return _Namespace(name_=name) if any(key.startswith(f"{name}::") for key in DEFINED) else None
+    return _namespace(name) if any(key.startswith(f"{name}::") for key in _OVERLOADS) else None

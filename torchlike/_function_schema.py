@@ -52,11 +52,11 @@ class Argument:
 class FunctionSchema:
     """The schema of one overload."""
 
-    def __init__(self, text: str) -> None:
-        self._text = text
+    def __init__(self, text: str, namespace: str = "aten") -> None:
+        self._text = f"{namespace}::{text}"
         head, _, returned = text.rpartition("->")
         name, _, overload = head[:head.index("(")].partition(".")
-        self.name, self.overload_name = f"aten::{name}", overload
+        self.name, self.overload_name = f"{namespace}::{name}", overload
         marks = {m[2]: _alias(m[1]) for m in re.finditer(r"(\w+(?:\([^()]*\))(?:\[\d*\])?\??) (\w+)", head)}
         self.arguments = [Argument(a.name, a.kind, marks.get(a.name), a.default, a.only_named) for a in _arguments(text)]
         returned = returned.strip()
@@ -74,7 +74,7 @@ class FunctionSchema:
         return any(a.is_write for a in self.arguments)
 
     def __str__(self) -> str:
-        return f"aten::{self._text}"
+        return self._text
 
     __repr__ = __str__
 

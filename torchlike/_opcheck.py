@@ -24,13 +24,14 @@ class MetadataMismatchError(RuntimeError):
     """The function for shapes gives another one than the operation."""
 
 
-def _name(op: Any) -> str:
-    return f"{op._qualname.replace('::', '.')}.default" if isinstance(op, library.CustomOpDef) else str(op)
+def _definition(op: OpOverload) -> library.CustomOpDef | None:
+    """That of an operator which the program registered."""
+    return getattr(op, "definition", None)
 
 
 def _written(op: Any) -> list[bool]:
     """For each parameter, whether the schema says that it is written."""
-    text = op._schema if isinstance(op, library.CustomOpDef) else str(op._schema)
+    text = str(op._schema)
     inside = text[text.index("(") + 1:text.rindex("->")].rstrip().removesuffix(")")
     return [bool(re.search(r"\(\w*!", part)) for part in re.split(r",\s*(?![^\[(]*[\])])", inside) if part.strip() != "*"]
 
@@ -46,7 +47,7 @@ def _tensors(x: Any) -> list[Tensor]:
 
 def _schema(op: Any, args: tuple, kwargs: dict, close: dict) -> None:
     args, kwargs = _copies(args, kwargs)
-    parameters = op._parameters.arguments if isinstance(op, library.CustomOpDef) else op._schema.arguments
+    parameters = op._schema.arguments
     given = {**dict(zip([a.name for a in parameters], args)), **kwargs}
     before = {name: [t.detach().clone() for t in _tensors(x)] for name, x in given.items()}
     out = op(*args, **kwargs)
@@ -66,17 +67,18 @@ def _autograd_registration(op: Any, args: tuple, kwargs: dict, close: dict) -> N
     """A kernel registered for a device whose own operations carry gradients would better be no operation: its gradients are not seen."""
     args, kwargs = _copies(args, kwargs)
     given = _tensors((args, kwargs))
-    if not any(t.requires_grad for t in given) or not isinstance(op, library.CustomOpDef) or op._init_fn or op._backward or "composite" in op._kernels:
+    if not any(t.requires_grad for t in given) or (made := _definition(op)) is None or made._init_fn or made._backward or "composite" in made._kernels:
         return
-    if any(t.requires_grad and all(t is not x for x in given) for t in _tensors(op._run(*args, **kwargs))):
-        raise AssertionError(f"{op._qualname}: at least one output of this operator has requires_grad=True but the operator does not have an autograd kernel "
+    if any(t.requires_grad and all(t is not x for x in given) for t in _tensors(made._run(*args, **kwargs))):
+        raise AssertionError(f"{made._qualname}: at least one output of this operator has requires_grad=True but the operator does not have an autograd kernel "
                              "defined at an autograd key (e.g. DispatchKey::Autograd).")
 
 
 def _need_fake(op: Any, out: Any) -> None:
-    if isinstance(op, library.CustomOpDef) and op._fake is None and "composite" not in op._kernels and _tensors(out):
-        raise RuntimeError(f"There was no fake impl registered for {op!r}. This is necessary for torch.compile/export/fx tracing to work. Please use "
-                           f"`{op.__name__}.register_fake` to add an fake impl.")
+    made = _definition(op)
+    if made is not None and made._fake is None and "composite" not in made._kernels and _tensors(out):
+        raise RuntimeError(f"There was no fake impl registered for {made!r}. This is necessary for torch.compile/export/fx tracing to work. Please use "
+                           f"`{made.__name__}.register_fake` to add an fake impl.")
 
 
 def _fake(op: Any, args: tuple, kwargs: dict, close: dict) -> None:
@@ -92,7 +94,7 @@ def _fake(op: Any, args: tuple, kwargs: dict, close: dict) -> None:
     if found is None and len(made) != len(said):
         found = f"{len(made)} tensors and {len(said)}"
     if found:
-        raise MetadataMismatchError(f"When comparing the output of {_name(op)} on FakeTensor and concrete Tensors, found mismatched tensor metadata: {found}")
+        raise MetadataMismatchError(f"When comparing the output of {op} on FakeTensor and concrete Tensors, found mismatched tensor metadata: {found}")
 
 
 def _difference(real: Tensor, fake: Tensor, unknown: set[int]) -> str | None:
@@ -132,7 +134,7 @@ def _compiled(op: Any, args: tuple, kwargs: dict, close: dict) -> None:
 
 
 def _returns(op: Any) -> bool:
-    text = op._schema if isinstance(op, library.CustomOpDef) else str(op._schema)
+    text = str(op._schema)
     return "Tensor" in text[text.rindex("->"):]
 
 
@@ -145,9 +147,11 @@ def opcheck(op: Any, args: tuple, kwargs: dict[str, Any] | None, test_utils: str
     """See `torch.library.opcheck`."""
     if (rtol is None) != (atol is None):
         raise ValueError("opcheck(op, ...): if you specify one of rtol/atol, you must specify both")
-    if isinstance(op, OpOverloadPacket):
+    if isinstance(op, library.CustomOpDef):
+        op = op._opoverload
+    elif isinstance(op, OpOverloadPacket):
         op = op.default
-    if not isinstance(op, (library.CustomOpDef, OpOverload)):
+    if not isinstance(op, OpOverload):
         raise ValueError(f"opcheck(op, ...): op must be instance of torch._ops.OpOverload, e.g. torch.ops.aten.sin.default, got {type(op)}")
     names = tuple(_CHECKS) if test_utils == "ALL" else (test_utils,) if isinstance(test_utils, str) else test_utils
     if not isinstance(names, (tuple, list)) or not set(names) <= _CHECKS.keys():

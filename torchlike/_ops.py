@@ -16,6 +16,7 @@ from ._public import FUNCTIONS
 from ._tensor import Tensor
 from .nn import functional
 
+loaded_libraries: set[str] = set()  # the paths of those that `load_library` took
 _FAMILIES = {"linalg_": linalg, "fft_": fft, "special_": special}
 
 
@@ -37,7 +38,11 @@ class OpOverload:
         self.__name__, self.__module__ = f"{packet.__name__}.{name}", packet.__module__
 
     def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
-        return _call(self, self.overloadpacket._function, args, kwargs)
+        return _call(self, self._function, args, kwargs)
+
+    @property
+    def _function(self) -> Callable:
+        return self.overloadpacket._function
 
     def name(self) -> str:
         """`aten::add.Tensor`; a default overload has no suffix."""
@@ -59,6 +64,12 @@ class OpOverload:
         if found is None:
             raise AttributeError(f"torchlike: the schema of '{self}' is not known")
         return found
+
+    @property
+    def tags(self) -> list[Any]:
+        """What torch.Tag says of it."""
+        from ._tags import tags_of
+        return tags_of(self._opname, self._overloadname) if self.namespace == "aten" else []
 
     @property
     def is_view(self) -> bool:

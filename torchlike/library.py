@@ -17,6 +17,7 @@ from . import _torchaudio, _torchvision
 from ._core.device import device as _device
 from ._core.dtype import dtype as _dtype
 from ._custom_op import KEYS, CustomOpDef, found_operator, implement
+from ._ops import loaded_libraries
 from ._tensor import Tensor
 
 __all__ = ["CustomOpDef", "Library", "custom_op", "define", "get_ctx", "impl", "impl_abstract", "infer_schema", "opcheck", "register_autograd", "register_fake", "register_kernel",
@@ -53,6 +54,8 @@ def _schema_type(annotation: Any) -> str:
 
 def infer_schema(prototype_function: Callable, /, *, mutates_args: str | Iterable[str], op_name: str | None = None) -> str:
     """`(Tensor x, float scale=2.0) -> Tensor` of an annotated function; written arguments are marked."""
+    if isinstance(mutates_args, str) and mutates_args != "unknown":
+        raise ValueError("mutates_args must either be a sequence of the names of the arguments that are mutated or the string 'unknown'. ")
     hints = typing.get_type_hints(prototype_function)
     signature, written = inspect.signature(prototype_function), set(() if isinstance(mutates_args, str) else mutates_args)
     def wrong(text: str) -> ValueError:
@@ -107,7 +110,7 @@ def custom_op(name: str, fn: Callable | None = None, /, *, mutates_args: str | I
     if fn is None:
         return functools.partial(custom_op, name, mutates_args=mutates_args, device_types=device_types, schema=schema, tags=tags)
     kinds = (device_types,) if isinstance(device_types, str) else device_types
-    op = CustomOpDef(*_split(name), infer_schema(fn, mutates_args=mutates_args) if schema is None else schema, fn, kinds)
+    op = CustomOpDef(*_split(name), infer_schema(fn, mutates_args=mutates_args) if schema is None else schema, fn, kinds, tags)
     try:
         op._refuse_named_tensors("custom_op")
         if not isinstance(mutates_args, str) and set(mutates_args) != op._parameters.written:
@@ -159,7 +162,7 @@ def define(qualname: Any, schema: str, alias_analysis: str = "", *, lib: Any = N
     """
     if not isinstance(qualname, Library):
         if lib is None:
-            CustomOpDef(*_split(qualname), schema, None)
+            CustomOpDef(*_split(qualname), schema, None, tags=tags)
         else:
             lib.define(qualname.partition("::")[2] + schema, tags=tags)
         return None
@@ -222,7 +225,7 @@ class Library:
         if self.kind == "IMPL":
             raise RuntimeError(f'def("{name}"): Cannot define an operator inside of a TORCH_LIBRARY_IMPL block.  All def()s should be placed in the (unique) '
                                "TORCH_LIBRARY block for their namespace.")
-        self._made.append(CustomOpDef(self.ns, name, bracket + rest, None)._forget)
+        self._made.append(CustomOpDef(self.ns, name, bracket + rest, None, tags=tags)._forget)
         return name
 
     def impl(self, op_name: Any, fn: Callable, dispatch_key: str = "", *, with_keyset: bool = False, allow_override: bool = True) -> None:
@@ -267,13 +270,17 @@ def load_library(path: str | os.PathLike) -> None:
 
     torchvision's are those of `_torchvision`, torchaudio's of `_torchaudio`. OSError for any other: such libraries need PyTorch's own C++ part.
     """
-    path = Path(path)
+    path = Path(os.path.realpath(path))
     name = path.name.partition(".")[0]
     if path.parent.name == "torchvision" and name in _torchvision.LIBRARIES:
-        return _torchvision.load(name)
-    if path.parent.parts[-2:] == ("torchaudio", "lib") and name in _torchaudio.LIBRARIES:
-        return _torchaudio.load(name)
-    raise OSError(f"Could not load this library: {path}. Libraries of operations in C++ are not supported by torchlike: they need PyTorch's own C++ part")
+        _torchvision.load(name)
+    elif path.parent.parts[-2:] == ("torchaudio", "lib") and name in _torchaudio.LIBRARIES:
+        _torchaudio.load(name)
+    elif not path.exists():
+        raise OSError(f"Could not load this library: {path}")
+    else:
+        raise OSError(f"Could not load this library: {path}. Libraries of operations in C++ are not supported by torchlike: they need PyTorch's own C++ part")
+    loaded_libraries.add(str(path))
 
 
 class _Context:

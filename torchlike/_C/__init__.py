@@ -18,6 +18,7 @@ from .._plainly import (
     state as _functions,
 )
 from .._size import Size  # noqa: F401
+from .._tags import Tag  # noqa: F401
 from .._tensor import Tensor
 from ..futures import Future  # noqa: F401
 from ..jit.script import is_tracing as _is_tracing  # noqa: F401  (asteroid)

@@ -7,6 +7,7 @@ from .._core.errors import AcceleratorError  # noqa: F401
 from ..ops.random import Generator, default_generator  # noqa: F401
 from ..ops.tensor_types import CUDA as _TENSOR_TYPES
 from . import graphs, memory, random, streams  # noqa: F401
+from ._cudart import CudaError, check_error, cudart, cudaStatus  # noqa: F401
 from ._devices import (  # noqa: F401
     can_device_access_peer,
     current_device,
@@ -107,9 +108,9 @@ def __getattr__(name: str):
         return (default_generator,) * device_count()
     if name == "_initialized":  # what is_initialized() says, as reversible layers ask before they keep the GPUs' generators
         return is_initialized()
-    if name == "nvtx":
+    if name in ("nvtx", "profiler"):
         from importlib import import_module
-        return import_module(f"{__name__}.nvtx")
+        return import_module(f"{__name__}.{name}")
     from .._alias import missing
     raise missing(name, __name__)
 

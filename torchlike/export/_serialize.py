@@ -10,7 +10,7 @@ from .._aten_schemas import schema_of
 from .._core import dtype as dt
 from .._core.device import device
 from .._core.dtype import dtype
-from .._custom_op import CustomOpDef
+from .._custom_op import CustomOverload
 from .._ops import OpOverload
 from .._symbolic import SymInt
 from ..fx import Node
@@ -121,15 +121,15 @@ class _Graph:
     def node(self, node: Node) -> dict:
         """A call and what it returns."""
         target = node.target
-        if isinstance(target, OpOverload):
+        if isinstance(target, CustomOverload):
+            name, parameters = f"torch.ops.{target}", target.definition._parameters.arguments
+            names, only = [a.name for a in parameters], {a.name: a.kind for a in parameters}
+        elif isinstance(target, OpOverload):
             schema = schema_of(target)
             if schema is None:
                 raise RuntimeError(f"torch.export.save: {target} is an operator of torchlike's own, which PyTorch's files have no name for")
             name, names = f"torch.ops.{target}", [a.name for a in schema.arguments]
             only = {a.name: a.kind for a in schema.arguments}
-        elif isinstance(target, CustomOpDef):
-            name, names = f"torch.ops.{target._qualname.replace('::', '.')}.default", [a.name for a in target._parameters.arguments]
-            only = {a.name: a.kind for a in target._parameters.arguments}
         else:
             name, names, only = f"_operator.{target.__name__}", ["a", "b"], {}
         inputs = [{"name": n, "arg": self.argument(x, only.get(n, "")), "kind": 1} for n, x in zip(names, node.args)]

@@ -207,7 +207,7 @@ class Trace(TorchFunctionMode):
 
     def custom(self, op: CustomOpDef, run: Callable, args: tuple, kwargs: dict) -> Any:
         """An operator that the program registered."""
-        return run(op, *args, **kwargs) if self.inside else self.call(op, args, kwargs, lambda: run(op, *args, **kwargs))
+        return run(op, *args, **kwargs) if self.inside else self.call(op._opoverload, args, kwargs, lambda: run(op, *args, **kwargs))
 
     def _line(self, stack: tuple) -> list[str]:
         return [f'  File "{name}", line {line}, in {function}\n    {linecache.getline(name, line).strip()}\n' for name, line, function in stack[-1:]]

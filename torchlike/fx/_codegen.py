@@ -17,7 +17,7 @@ from .._tensor import Tensor
 from ..utils import _pytree as pytree
 from . import _pytree
 from ._namespace import _custom_builtins, _Namespace, _register_custom_builtin
-from .node import Node, _get_qualified_name, _type_repr, map_arg, registered
+from .node import Node, _get_qualified_name, _type_repr, map_arg
 
 if TYPE_CHECKING:
     from .graph import _node_list
@@ -96,8 +96,6 @@ class _Globals:
 
 def _of_torch(obj: Any) -> bool:
     module = getattr(obj, "__module__", None)
-    if registered(obj):
-        return True
     if isinstance(module, str):
         return module.partition(".")[0] in ("torch", "torchlike")
     return False

@@ -3,7 +3,6 @@ from __future__ import annotations
 
 import builtins
 import functools
-import sys
 from collections.abc import Callable
 from contextlib import ExitStack
 from typing import Any
@@ -75,8 +74,7 @@ class _Patcher:
 
     def __enter__(self) -> _Patcher:
         self.blocks.enter_context(overrides.dispatching_methods())
-        custom = sys.modules.get("torchlike._custom_op")  # loaded where a program registers operators of its own
-        for cls in (OpOverload, OpOverloadPacket, *(() if custom is None else (custom.CustomOpDef,))):
+        for cls in (OpOverload, OpOverloadPacket):
             self.patch_method(cls, "__call__", _operator_as_one_step(cls.__call__))
         return self
 

@@ -24,7 +24,7 @@ from ._codegen import (  # noqa: F401  (names of this module, too)
     reflectable_magic_methods,
 )
 from ._namespace import _custom_builtins, _CustomBuiltin, _is_magic, _Namespace, _register_custom_builtin, _snake_case  # noqa: F401
-from .node import Argument, Node, Target, _legal_ops, map_arg, registered
+from .node import Argument, Node, Target, _legal_ops, map_arg
 
 if TYPE_CHECKING:
     from .graph_module import GraphModule
@@ -181,7 +181,7 @@ class Graph:
 
     def _target_to_str(self, target: Target) -> str:
         if callable(target):
-            name = (torch_name(target) or "").rpartition(".")[2] or (f"{target.__name__}_default" if registered(target) else target.__name__)
+            name = (torch_name(target) or "").rpartition(".")[2] or target.__name__
         else:
             name = target
             if _is_magic(name):

@@ -4,7 +4,6 @@ from __future__ import annotations
 import builtins
 import inspect
 import operator
-import sys
 import types
 from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
@@ -66,12 +65,6 @@ def map_aggregate(a: Argument, fn: Callable[[Argument], Argument]) -> Argument:
 # -- names ---------------------------------------------------------------------------------------------------------------
 
 
-def registered(func: Any) -> bool:
-    """Whether a function is an operator that a program registered (`torch.library`, which then has been loaded)."""
-    custom = sys.modules.get("torchlike._custom_op")
-    return custom is not None and isinstance(func, custom.CustomOpDef)
-
-
 def _get_qualified_name(func: Callable[..., Any]) -> str:
     """The name by which generated code reaches a function."""
     name = getattr(func, "__name__", "")
@@ -82,8 +75,6 @@ def _get_qualified_name(func: Callable[..., Any]) -> str:
         return known
     if isinstance(func, (OpOverload, OpOverloadPacket)):
         return f"torch.ops.{func}"
-    if registered(func):
-        return f"torch.ops.{func._qualname.replace('::', '.')}.default"
     if name == "<lambda>":
         try:
             name = inspect.getsource(func).split("=")[0].strip()

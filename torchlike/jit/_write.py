@@ -17,7 +17,7 @@ from .._aten_schemas import schema_of
 from .._core.device import device
 from .._core.dtype import dtype
 from .._core.layout import contiguous_strides
-from .._custom_op import CustomOpDef
+from .._custom_op import CustomOverload
 from .._ops import OpOverload
 from .._serialization.archive import ArchiveWriter
 from .._serialization.records import UNTYPED, storage_type
@@ -221,15 +221,15 @@ class _Text:
     def _call(self, node: Node) -> None:
         target = node.target
         kinds: dict[str, str] = {}
-        if isinstance(target, OpOverload):
+        if isinstance(target, CustomOverload):
+            kinds = {a.name: a.kind for a in target.definition._parameters.arguments}
+            function = f"ops.{target.overloadpacket}"
+        elif isinstance(target, OpOverload):
             schema = schema_of(target)
             if schema is None:
                 raise RuntimeError(f"torch.jit.save: {target} is an operator of torchlike's own, which TorchScript does not have")
             kinds, function = {a.name: a.kind for a in schema.arguments}, f"torch.{target.overloadpacket.__name__}"
             function = "torch.size" if function == "torch.sym_size" else function
-        elif isinstance(target, CustomOpDef):
-            kinds = {a.name: a.kind for a in target._parameters.arguments}
-            function = f"ops.{target._qualname.replace('::', '.')}"
         else:
             function = f"torch.{target.__name__}"
         args = [self.value(x, kinds[name] if name else "") for x, name in zip(node.args, [*kinds, *[""] * len(node.args)])]

@@ -82,6 +82,9 @@ def __getattr__(name: str):
     if name == "load_library":
         from ..library import load_library
         return load_library
+    if name == "loaded_libraries":
+        from .._ops import loaded_libraries
+        return loaded_libraries
     from .. import _alias
     custom = sys.modules.get("torchlike._custom_op")  # loaded where a program registers operators of its own
     found = None if custom is None else custom.namespace(name)

@@ -34,7 +34,7 @@ def register_flop_formula(targets: Any, get_raw: bool = False) -> Callable[[Call
     values and `out_val=`. Operators are those of torch.ops: PyTorch's, where one operation is recorded for them, and a program's own."""
     def register(formula: Callable) -> Callable:
         for target in targets if isinstance(targets, (list, tuple)) else (targets,):
-            if not isinstance(target, (_ops.OpOverloadPacket, CustomOpDef)):
+            if not isinstance(target, _ops.OpOverloadPacket):
                 raise ValueError(f"register_flop_formula(targets): expected each target to be OpOverloadPacket (i.e. torch.ops.mylib.foo), JitFunction, or "
                                  f"HigherOrderOperator, got {target} which is of type {type(target)}")
             if target in flop_registry or target in [getattr(_ops.aten, name) for name in COUNTED]:
@@ -106,7 +106,8 @@ class _Watch(Capture):
 
     def calls(self, op: CustomOpDef, run: Callable, args: tuple, kwargs: dict) -> Any:
         """A program's own operator runs: it counts as one, not as what its kernel does."""
-        formula = self.counter.flop_registry.get(op)
+        packet = op._opoverload.overloadpacket
+        formula = self.counter.flop_registry.get(packet)
         if formula is None:
             return run(*args, **kwargs)
         self.look()
@@ -116,7 +117,7 @@ class _Watch(Capture):
         finally:
             self.inside -= 1
         self.seen = program.state.program, program.state.program.node
-        self.counter._put(op, formula(*args, out_val=out, **kwargs))
+        self.counter._put(packet, formula(*args, out_val=out, **kwargs))
         return out
 
     def interrupted(self, reason: str) -> None:
