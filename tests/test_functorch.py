@@ -232,3 +232,39 @@ def test_looks_at_one_example(torch):
     y = torch.ones(2)
     return ([caught(torch.vmap(f), x) for f in looks], caught(torch.vmap(lambda t: y.mul_(t)), x), y,
             caught(torch.vmap(lambda t: t.sum().backward()), x.clone().requires_grad_()))
+
+
+NESTED = {
+    "grad": lambda f, t: f.grad(t), "vmap": lambda f, t: f.vmap(t), "in_dims": lambda f, t: f.vmap(t, in_dims=1), "two grads": lambda f, t: f.grad(lambda x: f.grad(t)(x).sum()),
+    "grad in vmap": lambda f, t: f.vmap(f.grad(t)), "vmap in grad": lambda f, t: f.grad(lambda x: f.vmap(t)(x).sum()), "two vmaps": lambda f, t: f.vmap(f.vmap(t), in_dims=1),
+    "jvp": lambda f, t: lambda x: f.jvp(t, (x,), (x,)), "vjp": lambda f, t: lambda x: f.vjp(t, x), "jacfwd": lambda f, t: f.jacfwd(t), "hessian": lambda f, t: f.hessian(t),
+    "all": lambda f, t: f.vmap(f.grad(lambda x: f.vmap(f.grad(t))(x).sum())),
+}
+
+
+@pytest.mark.parametrize("name", list(NESTED))
+@same
+def test_wrappers(torch, name):
+    """How tensors inside of transforms print, and what wraps them."""
+    C, seen = import_module(f"{torch.__name__}._C")._functorch, []
+    ask = C.is_batchedtensor, C.is_gradtrackingtensor, C.is_functorch_wrapped_tensor, C.maybe_get_level, C.maybe_get_bdim
+    outside = torch.ones(2)
+
+    def traced(x):
+        seen.extend([repr(x), str(x * 2), f"{x[None]}", C.maybe_current_level(), [[f(t) for f in ask] for t in (x, outside)], [f(x.sin()) for f in ask[:-1]], repr(outside)])
+        if C.is_batchedtensor(x) or C.maybe_get_level(x) == 1:
+            seen.append(repr(C.get_unwrapped(x)))
+        return (x * x).sum()
+    NESTED[name](torch.func, traced)(torch.arange(12.0).reshape(2, 2, 3) if name == "all" else torch.arange(6.0).reshape(2, 3))
+    return seen, C.maybe_current_level(), caught(C.get_unwrapped, outside), [f(outside) for f in ask]
+
+
+@same
+def test_what_a_mapped_function_prints_can_still_be_differentiated(torch):
+    x, texts = torch.arange(6.0).reshape(2, 3).requires_grad_(), []
+
+    def f(t):
+        texts.append(repr(t * 2).count("Tensor("))
+        return (t * 2).sin().sum()
+    torch.vmap(torch.func.grad(f))(x).sum().backward()
+    return texts, x.grad, torch.func.jacfwd(torch.func.jacrev(f))(x.detach()), torch.func.jvp(f, (x,), (x,))

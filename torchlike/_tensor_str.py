@@ -15,6 +15,7 @@ import numpy as np
 from ._core import program
 from ._core.dtype import get_default_dtype
 from ._core.value import is_tracer
+from ._functorch import _layers
 from ._tensor import Tensor
 
 # {real dtype: the complex dtype that needs no suffix while it is the default}
@@ -226,9 +227,11 @@ def _integral(value: float) -> str:
 def _str(self: Tensor, *, tensor_contents: str | None = None) -> str:
     """repr(tensor); ``tensor_contents`` stands in for the printed elements."""
     array, size = None, tuple(self.shape)
-    if program.state.program.__class__ is not program.Program and self._current().epoch is program.state.program:
-        from ._functorch._rules import shown  # above this file
-        return shown(self)
+    if _layers.state.open and tensor_contents is None:
+        from ._functorch._wrappers import shown  # above this file
+        text = shown(self)
+        if text is not None:
+            return text
     if is_tracer(self._current().array):
         tensor_contents = tensor_contents or repr(self._current().array)
     elif self._current().array is not program.META_ARRAY or (self._dispatches and self._storage.data is not None):

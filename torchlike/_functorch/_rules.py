@@ -6,7 +6,6 @@ on its results where the call of vmap stands. What the rule returns comes back i
 from __future__ import annotations
 
 import contextlib
-import textwrap
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -114,16 +113,6 @@ def observe(t: Tensor) -> Any:
             array = outer._host_array()
     t._value.array = array
     return array
-
-
-def shown(t: Tensor) -> str:
-    """repr of a tensor of an open call: all examples'."""
-    trace = innermost()
-    with no_grad():
-        (outer, dim), = evaluated(trace, [t])
-    with trace.suspended():
-        text = repr(outer.detach())
-    return text if dim is None else f"BatchedTensor(lvl={trace.level}, bdim={dim}, value=\n{textwrap.indent(text, '    ')}\n)"
 
 
 def refuse_batched(t: Tensor, words: str) -> None:

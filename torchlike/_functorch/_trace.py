@@ -19,6 +19,7 @@ from .._core.layout import Layout, contiguous, example
 from .._core.registry import Plan
 from .._core.value import Value
 from .._tensor import Tensor, _plain_copy
+from ._layers import opened
 
 _CONTROL_FLOW = ("vmap: It looks like you're attempting to use a Tensor in some data-dependent control flow. We don't support that yet, please file an "
                  "issue at https://github.com/pytorch/pytorch/issues .")
@@ -442,7 +443,8 @@ def tracing(size: int, randomness: str) -> Iterator[Trace]:
         trace = Trace(size, randomness, before)
         _swap((trace, 1 << 60, trace, (trace.watch,)))
         try:
-            yield trace
+            with opened(trace):
+                yield trace
         except BaseException:
             trace.restore_written()
             raise

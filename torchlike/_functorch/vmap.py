@@ -191,13 +191,6 @@ def _mapped_over(trace: Any, ref: Any) -> bool:
     return any(_mapped_over(epoch, ref) for v, epoch, ref in trace.known if id(v) in values)
 
 
-def get_unwrapped(tensor: Tensor) -> Tensor:
-    """The tensor whose examples an argument of a mapped function is one of; other tensors as they are."""
-    v, trace = tensor._current(), innermost()
-    place = trace.placeholders.get(-1 - v.ref) if trace is not None and v.epoch is trace else None
-    return tensor if place is None else place.source
-
-
 # -- arguments -----------------------------------------------------------------------------------------------------------
 
 

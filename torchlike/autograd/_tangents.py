@@ -56,6 +56,11 @@ class Level:
         self.cells[cell] = tangent
         return primal._view(LENS, (cell,))
 
+    @property
+    def marks(self) -> set:
+        """What is found among a tensor's marks that has a tangent here: see _functorch/_wrappers.py."""
+        return {self}
+
     def unseen(self) -> contextlib.AbstractContextManager:
         """Inside of the block only the levels around this one see what is recorded."""
         return _seen_by(levels.index(self))
@@ -127,6 +132,11 @@ def _seen_by(n: int) -> Iterator[None]:
         yield
     finally:
         _seen[0] = before
+
+
+def unseen() -> contextlib.AbstractContextManager:
+    """A block in which no level sees what is recorded."""
+    return _seen_by(0)
 
 
 def seeing() -> list[Level]:

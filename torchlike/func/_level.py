@@ -1,15 +1,11 @@
 """One level of differentiation: inputs lifted into tensors of their own, results freed of the level again."""
 from __future__ import annotations
 
-import contextlib
-import threading
-from collections.abc import Iterator
 from typing import Any
 
-from .._core import program
 from .._core.grad_mode import mode
-from .._core.graph import AccumulateGrad, Identity, Node, reachable
-from .._functorch._trace import Trace
+from .._core.graph import AccumulateGrad, Identity, reachable
+from .._functorch._layers import state as layers
 from .._public import FUNCTIONS
 from .._tensor import Tensor, _new
 from ..autograd import engine
@@ -18,44 +14,27 @@ from ..utils._pytree import tree_flatten, tree_map, tree_unflatten
 _alias = Tensor._alias  # as it is outside of forward differentiation: tangents of levels around this one stay
 
 
-class _Open(threading.local):
-    count = 0
-
-
-_open = _Open()
-
-
 def transforming() -> bool:
     """Whether a function runs under `grad`, `vmap` or another of these in this thread."""
-    return bool(_open.count) or isinstance(program.state.program, Trace)
-
-
-@contextlib.contextmanager
-def running() -> Iterator[None]:
-    """While a function runs under a transform."""
-    _open.count += 1
-    try:
-        yield
-    finally:
-        _open.count -= 1
+    return bool(layers.open)
 
 
 class Level:
     """Differentiates with respect to its own inputs. Inside `with level:` operations are recorded for differentiation."""
 
     def __init__(self) -> None:
-        self.mine: set[Node] = set()
+        self.mine = self.marks = set()  # its own nodes
         self.inputs: list[Tensor] = []
 
     def __enter__(self) -> Level:
         self.outer = mode.enabled
         mode.enabled = True
-        _open.count += 1
+        layers.open.append(self)
         return self
 
     def __exit__(self, *exc) -> None:
         mode.enabled = self.outer
-        _open.count -= 1
+        layers.open.remove(self)
 
     def lift(self, tree: Any) -> Any:
         """The tensors of a tree as inputs of this level; gradients still reach where they came from."""
@@ -145,4 +124,4 @@ def tensors_of(tree: Any, what: str) -> tuple[list[Tensor], Any]:
     return leaves, spec
 
 
-__all__ = ["Level", "derivatives", "replaced", "running", "split", "tensors_of", "tree_unflatten"]
+__all__ = ["Level", "derivatives", "replaced", "split", "tensors_of", "tree_unflatten"]

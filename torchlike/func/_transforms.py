@@ -7,12 +7,13 @@ from typing import Any
 
 from .._core.grad_mode import mode
 from .._functions import torch as _torch
+from .._functorch._layers import opened
 from .._functorch.vmap import vmap
 from .._public import FUNCTIONS
 from .._tensor import Tensor
 from ..autograd import _tangents
 from ..utils._pytree import tree_flatten, tree_map, tree_unflatten, treespec_pprint
-from ._level import Level, derivatives, replaced, running, split, tensors_of
+from ._level import Level, derivatives, replaced, split, tensors_of
 
 
 def grad_and_value(func: Callable, argnums: int | tuple[int, ...] = 0, has_aux: bool = False) -> Callable:
@@ -148,7 +149,7 @@ def _jvp(func, primals, tangents, strict: bool, has_aux: bool, argnums) -> tuple
                 raise RuntimeError(_INDEPENDENT)
             found = output, tree_unflatten(_pushforward(level, outputs)(flat_tangents), out_spec)
             return level.free((*found, aux) if has_aux else found)
-    with _tangents.opened() as level, running():
+    with _tangents.opened() as level, opened(level):
         duals = tree_unflatten([level.dual(x, t) for x, t in zip(flat, flat_tangents)], spec)
         args = duals if argnums is None else replaced(primals, argnums, duals)
         output, aux = _with_aux(func(*args), has_aux, "jvp(f, primals, tangents)")
