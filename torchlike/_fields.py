@@ -69,7 +69,7 @@ def _place(name: str) -> str:
     return f".{name}" if name in ENGINE else name
 
 
-class Shown:
+class AttributesOf:
     """The descriptor `Tensor.__dict__`."""
 
     def __get__(self, t, cls=None) -> Attributes:
@@ -84,8 +84,8 @@ class Shown:
 def show(cls: type) -> None:
     """Puts the descriptor before that of a plain class which is looked at earlier (class MetaTensor(MetaObj, Tensor) in monai)."""
     found = next(c.__dict__["__dict__"] for c in cls.__mro__ if "__dict__" in c.__dict__)
-    if found.__class__ is not Shown:
-        gc.get_referents(cls.__dict__)[0]["__dict__"] = Shown()  # a class lets nobody assign this one name
+    if found.__class__ is not AttributesOf:
+        gc.get_referents(cls.__dict__)[0]["__dict__"] = AttributesOf()  # a class lets nobody assign this one name
         cls.__module__ = cls.__module__  # forgets what was looked up before
 
 

@@ -16,9 +16,9 @@ from ._core.history import warn
 from ._core.layout import Layout, contiguous, extent, joined, overlapping
 from ._core.program import record
 from ._core.registry import OPS, View
-from ._core.shown import Shown as ShownClass
+from ._core.shown import Shown
 from ._core.value import Value, is_tracer, of_array
-from ._fields import Fields, Shown, fields, share, show
+from ._fields import AttributesOf, Fields, fields, share, show
 from ._plainly import _disabled_torch_dispatch_impl, _disabled_torch_function_impl
 from ._plainly import state as overriding
 from ._size import Size, _size  # noqa: F401  (_size: pickles made before name it here)
@@ -27,11 +27,11 @@ from ._storage import Past, Storage, put, through, without_overlaps
 OTHER_KIND = "Attempted to call `variable.set_data(tensor)`, but `variable` and `tensor` have incompatible tensor type."
 
 
-class Tensor(Fields, metaclass=ShownClass):
+class Tensor(Fields, metaclass=Shown):
     """torch.Tensor."""
 
     __module__ = "torch"
-    __dict__ = Shown()
+    __dict__ = AttributesOf()
     _storage: Storage | None = None
     _edge: Node | None = None  # the node whose output `_out` this tensor is; AccumulateGrad for a leaf that requires grad
     _out = 0

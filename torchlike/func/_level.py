@@ -1,6 +1,7 @@
 """One level of differentiation: inputs lifted into tensors of their own, results freed of the level again."""
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from .._core.grad_mode import mode
@@ -17,6 +18,11 @@ _alias = Tensor._alias  # as it is outside of forward differentiation: tangents 
 def transforming() -> bool:
     """Whether a function runs under `grad`, `vmap` or another of these in this thread."""
     return bool(layers.open)
+
+
+def copier(t: Tensor) -> Callable[[], Tensor] | None:
+    """What makes another tensor of one whose class has `__torch_dispatch__`, or that stands for such; None for any other."""
+    return None if t._sparse else getattr(t._current() if t._dispatches else t._value, "copied", None)
 
 
 class Level:
@@ -65,10 +71,10 @@ class Level:
         def one(t):
             if not isinstance(t, Tensor) or t._edge is None or (self.outer and self.reaches_outside([t])):
                 return t
-            copied = getattr(t._current(), "copied", None)
+            copied = copier(t)
             if copied is None:
                 return _alias(t)
-            made = copied()  # of a class with `__torch_dispatch__`
+            made = copied()
             made._edge, made._out = None, 0
             return made
         return tree_map(one, tree)

@@ -13,7 +13,7 @@ from .._public import FUNCTIONS
 from .._tensor import Tensor
 from ..autograd import _tangents
 from ..utils._pytree import tree_flatten, tree_map, tree_unflatten, treespec_pprint
-from ._level import Level, derivatives, replaced, split, tensors_of
+from ._level import Level, copier, derivatives, replaced, split, tensors_of
 
 
 def grad_and_value(func: Callable, argnums: int | tuple[int, ...] = 0, has_aux: bool = False) -> Callable:
@@ -110,7 +110,7 @@ _INDEPENDENT = "jvp(f, primals, tangents, strict=True): The output of f is indep
 def _dispatches(x: Any) -> bool:
     """Whether x is of a class with `__torch_dispatch__`, or stands for such a tensor: what the class does is not known before it does it,
     so forward derivatives are those of the backward, and examples are computed one after the other."""
-    return isinstance(x, Tensor) and (x._dispatches or not x._sparse and hasattr(x._value, "copied"))
+    return isinstance(x, Tensor) and copier(x) is not None
 
 
 def jvp(func: Callable, primals: Any, tangents: Any, *, strict: bool = False, has_aux: bool = False) -> tuple:

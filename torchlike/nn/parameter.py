@@ -5,7 +5,7 @@ import sys
 from collections import OrderedDict
 from typing import Any
 
-from torchlike._fields import Shown, fields
+from torchlike._fields import AttributesOf, fields
 from torchlike._plainly import _disabled_torch_function_impl
 from torchlike._shared import sent_by_file
 from torchlike._tensor import Tensor
@@ -102,7 +102,7 @@ class UninitializedTensorMixin:
     It may be moved, cast and asked for its dtype; every other use raises ValueError.
     """
 
-    __dict__ = Shown()  # a class before Tensor has a `__dict__` of its own else
+    __dict__ = AttributesOf()  # a class before Tensor has a `__dict__` of its own else
     cls_to_become: type
 
     @classmethod
