@@ -4,7 +4,9 @@ import tempfile
 
 import torch
 import torch.distributed as dist
+import torch.overrides
 from torch.distributed import nn
+from torch.distributed import tensor as distributed_tensor
 from torch.distributed._tensor import api as older_api
 from torch.distributed._tensor import device_mesh as older_mesh
 from torch.distributed._tensor import placement_types as older_placements
@@ -60,5 +62,22 @@ x, o = torch.arange(3.0, requires_grad=True), torch.zeros(3)
 for y in (nn.all_reduce(x), nn.broadcast(x, 0), nn.scatter([x]), nn.reduce(x, 0), *nn.all_gather(x), nn.reduce_scatter(o, [x])):
     print(y.tolist(), y is x, torch.autograd.grad((y * y).sum(), x)[0], o)
 print(type(nn.gather(x)), nn.all_to_all([torch.zeros(3)], [x])[0].tolist(), nn.all_to_all_single(o, x.detach() + 1), o)
+made = []
+
+
+class Factories(torch.overrides.TorchFunctionMode):
+    """Which of torch's factories are called."""
+
+    def __torch_function__(self, func, types, args=(), kwargs=None):
+        if func.__name__ in ("tensor", "arange", "zeros", "ones", "empty", "zeros_like"):
+            made.append(func.__name__)
+        return func(*args, **(kwargs or {}))
+
+
+with Factories():
+    DeviceMesh("cpu", [0]), init_device_mesh("cpu", (1,)), DeviceMesh("cpu", torch.tensor([0]))
+    for make in (distributed_tensor.zeros, distributed_tensor.ones, distributed_tensor.empty):
+        print(make(2, 3, device_mesh=line, placements=[Shard(0)]).shape)
+print(made)
 print(older_mesh.init_device_mesh is init_device_mesh, older_placements.Shard is Shard, older_api.DTensor is DTensor)
 dist.destroy_process_group()

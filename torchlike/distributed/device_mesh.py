@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from .._core.dtype import int32
+from .._functions import torch
 from .._tensor import Tensor
-from ..ops.from_data import as_tensor
 from .process_group import GroupMember, ProcessGroup, get_rank, get_world_size, init_process_group, new_group
 
 __all__ = ["DeviceMesh", "init_device_mesh"]
@@ -23,7 +23,7 @@ class DeviceMesh:
     """A grid of ranks; `mesh["name"]` is the part of it along some of its dimensions."""
 
     def __init__(self, device_type: str, mesh: Any, *, mesh_dim_names: tuple[str, ...] | None = None) -> None:
-        self.mesh = as_tensor(mesh, dtype=int32)
+        self.mesh = mesh.detach().to(int32) if isinstance(mesh, Tensor) else torch.tensor(mesh, dtype=int32, device="cpu")
         self.device_type, self.mesh_dim_names = device_type, None if mesh_dim_names is None else tuple(mesh_dim_names)
         if GroupMember.default is None:
             init_process_group()
@@ -95,7 +95,7 @@ class DeviceMesh:
         part.__dict__ |= self.__dict__
         part._grid = self._grid[here].transpose(np.argsort(np.argsort(kept)))
         part._whole = self._whole or self
-        part.mesh, part.mesh_dim_names = as_tensor(part._grid, dtype=self.mesh.dtype), names
+        part.mesh, part.mesh_dim_names = torch.as_tensor(part._grid, dtype=self.mesh.dtype), names
         part._coordinate = None if self._coordinate is None else tuple(self._coordinate[d] for d in kept)
         part._groups = [self._groups[d] for d in kept]
         return part
@@ -122,7 +122,7 @@ class DeviceMesh:
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         """The mesh that was pickled, with the groups that this process has for it."""
-        self.__dict__ |= {**state, "_grid": np.array(state["mesh"]), "mesh": as_tensor(state["mesh"])}
+        self.__dict__ |= {**state, "_grid": np.array(state["mesh"]), "mesh": torch.as_tensor(state["mesh"])}
         found = _meshes.get(self)
         self.__dict__ |= vars(DeviceMesh(**state) if found is None else found)
 
@@ -160,5 +160,5 @@ def init_device_mesh(
                 "mesh_shape and mesh_dim_names should have same length! "
                 f"Found len(mesh_dim_names): {len(mesh_dim_names)} and len(mesh_shape):{len(mesh_shape)}.",
             )
-    ranks: Tensor = as_tensor(list(range(math.prod(mesh_shape)))).reshape(tuple(mesh_shape))
+    ranks: Tensor = torch.arange(math.prod(mesh_shape), dtype=int32, device="cpu").reshape(tuple(mesh_shape))
     return DeviceMesh(device_type, ranks, mesh_dim_names=mesh_dim_names)

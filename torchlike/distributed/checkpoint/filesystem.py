@@ -12,12 +12,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
 
+from ..._functions import torch
 from ..._serialization import names
 from ..._serialization.pickler import Pickler
 from ..._serialization.tensors import TensorSaver
 from ..._serialization.unpickler import Resolved, Unpickler
 from ..._tensor import Size, Tensor
-from ...ops.creation import empty
 from ...serialization import load, save
 from ..tensor import DTensor, Shard
 from ..tensor._utils import compute_local_shape_and_global_offset
@@ -202,7 +202,7 @@ class FileSystemReader:
         """A tensor, or the part of it that begins at `begin`, put together from its blocks."""
         about = self._metadata.state_dict_metadata[name]
         begin, size = [0] * len(about.size) if begin is None else begin, about.size if size is None else size
-        made = empty(size, dtype=about.properties.dtype)
+        made = torch.empty(size, dtype=about.properties.dtype)
         for chunk in about.chunks:
             common = [(max(a, b), min(a + m, b + n)) for a, m, b, n in zip(begin, size, chunk.offsets, chunk.sizes)]
             if all(first < end for first, end in common):

@@ -8,12 +8,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..._compile import OptimizedModule
+from ..._functions import torch
 from ..._tensor import Tensor
 from ...autograd.grad_mode import no_grad
 from ...nn.modules.module import Module
 from ...nn.parallel import DistributedDataParallel
-from ...ops.creation import empty, zeros_like
-from ...ops.from_data import tensor
 from ...optim import Optimizer
 from ..collectives import broadcast
 from ..objects import broadcast_object_list
@@ -77,7 +76,7 @@ def _spread(given: dict[str, Any], local: dict[str, Any], options: StateDictOpti
 
 
 def _from_rank0(mine: Tensor | None, like: Tensor) -> Tensor:
-    made = mine.detach().to(like.device).contiguous() if get_rank() == 0 else empty(tuple(like.shape), dtype=like.dtype, device=like.device)
+    made = mine.detach().to(like.device).contiguous() if get_rank() == 0 else torch.empty(tuple(like.shape), dtype=like.dtype, device=like.device)
     broadcast(made, 0)
     return made
 
@@ -137,10 +136,10 @@ def _init_optim_state(optimizer: Optimizer) -> None:
         return
     for p in parameters:
         if p.requires_grad:
-            p.grad = zeros_like(p)
+            p.grad = torch.zeros_like(p)
     rates = [(group, group["lr"]) for group in optimizer.param_groups if "lr" in group]
     for group, rate in rates:
-        group["lr"] = tensor(0.0) if isinstance(rate, Tensor) else 0.0
+        group["lr"] = torch.tensor(0.0) if isinstance(rate, Tensor) else 0.0
     optimizer.step(closure=None)
     for group, rate in rates:
         group["lr"] = rate

@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 
 from ..._core.dtype import dtype
+from ..._functions import torch
 from ..._tensor import Tensor, as_tensor_value
 from ...autograd.function import Function
 from ...nn.modules.module import Module
 from ...nn.parameter import Parameter
-from ...ops.creation import empty
 from ..collectives import read
 from ..process_group import ProcessGroup
 from ._packing import gathered, summed, summed_pieces
@@ -120,7 +120,7 @@ class FlatHandle:
                     module._parameters[name] = self.leaves[i]
                 else:
                     module._parameters.pop(name, None)
-                    object.__setattr__(module, name, empty(m.shape, dtype=self.dtype, device="meta"))
+                    object.__setattr__(module, name, torch.empty(m.shape, dtype=self.dtype, device="meta"))
 
     def show_whole(self, tensors: Sequence[Tensor], as_parameters: bool) -> None:
         """Give the modules whole tensors."""

@@ -3,9 +3,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..._functions import torch
 from ..._tensor import Tensor
 from ...amp.grad_scaler import GradScaler
-from ...ops.from_data import tensor
 from ..collectives import all_reduce
 from ..process_group import ProcessGroup, ReduceOp, default_group
 
@@ -22,6 +22,6 @@ class ShardedGradScaler(GradScaler):
 
     def _unscale_grads_(self, optimizer: Any, inv_scale: Tensor | None, found_inf: Tensor, allow_fp16: bool) -> dict[Any, Tensor]:
         found = super()._unscale_grads_(optimizer, inv_scale, found_inf, allow_fp16)
-        everywhere = tensor(max((f.item() for f in found.values()), default=0.0))  # all ranks take part, also those without a gradient
+        everywhere = torch.tensor(max((f.item() for f in found.values()), default=0.0))  # all ranks take part, also those without a gradient
         all_reduce(everywhere, ReduceOp.MAX, self.process_group)
         return {device: everywhere.to(device) for device in found or (self._scale.device,)}

@@ -6,10 +6,10 @@ import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from ..._functions import torch
 from ..._tensor import Size, Tensor, as_tensor_value
 from ...nn.modules.module import Module
 from ...nn.parameter import Parameter
-from ...ops import creation, random
 from .. import arrays
 from ..collectives import read
 from ..device_mesh import DeviceMesh, current_mesh
@@ -96,7 +96,7 @@ def _replicate(module: Module, mesh: DeviceMesh) -> None:
             module._buffers[name] = distribute_tensor(b, mesh)
 
 
-def _maker(make: Callable, name: str, meaning: str, valued: bool = False) -> Callable:
+def _maker(name: str, meaning: str, valued: bool = False) -> Callable:
     def made(*size: Any, **settings: Any) -> DTensor:
         lies = {key: settings.pop(key, None) for key in ("device_mesh", "placements")}
         requires_grad, value = settings.pop("requires_grad", False), ()
@@ -106,7 +106,7 @@ def _maker(make: Callable, name: str, meaning: str, valued: bool = False) -> Cal
         mesh = current_mesh() if lies["device_mesh"] is None else lies["device_mesh"]
         shape = Size(size[0] if len(size) == 1 and not isinstance(size[0], int) else size)
         found = checked(len(shape), mesh, lies["placements"])
-        local = make(local_shape(shape, mesh, found), *value, device=mesh.device_type, **settings)
+        local = torch[name](local_shape(shape, mesh, found), *value, device=mesh.device_type, **settings)
         return marked(local, mesh, found, shape).requires_grad_(requires_grad)
     made.__name__ = made.__qualname__ = name
     made.__doc__ = f"A DTensor {meaning}; takes `device_mesh` and `placements` beside dtype, layout and requires_grad."
@@ -114,6 +114,5 @@ def _maker(make: Callable, name: str, meaning: str, valued: bool = False) -> Cal
 
 
 zeros, ones, empty, full, rand, randn = (
-    _maker(creation.zeros, "zeros", "of zeros"), _maker(creation.ones, "ones", "of ones"), _maker(creation.empty, "empty", "that holds anything"),
-    _maker(creation.full, "full", "of one value (after the size)", True), _maker(random.rand, "rand", "uniform in [0, 1), drawn on each rank"),
-    _maker(random.randn, "randn", "drawn from a normal distribution on each rank"))
+    _maker("zeros", "of zeros"), _maker("ones", "of ones"), _maker("empty", "that holds anything"), _maker("full", "of one value (after the size)", True),
+    _maker("rand", "uniform in [0, 1), drawn on each rank"), _maker("randn", "drawn from a normal distribution on each rank"))

@@ -4,8 +4,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from ..._functions import torch
 from ..._tensor import Tensor
-from ...ops.creation import empty
 from ...overrides import DisableTorchFunctionSubclass
 from ...utils._pytree import tree_leaves, tree_map_only
 from ._dtensor import DTensor, marked, operand, placed_piece
@@ -50,7 +50,7 @@ class Call:
 
     def shapes(self) -> Any:
         """What the call gives, as tensors without data: how one finds the shapes of its results."""
-        return self.on(lambda t: empty(t._global, dtype=t.dtype, device="meta"))
+        return self.on(lambda t: torch.empty(t._global, dtype=t.dtype, device="meta"))
 
     def locally(self, wanted: Callable[[DTensor], Placements], out: Placements, shape: Any = None, args: Sequence[Any] | None = None) -> Any:
         """The call on local tensors that lie as `wanted` says; its results lie as `out` says. `shape`: that of the result, where it is known."""

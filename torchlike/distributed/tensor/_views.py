@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..._core.dtype import dtype
-from ...ops.creation import empty
+from ..._functions import torch
 from ...overrides import DisableTorchFunctionSubclass
 from ._call import Call, without
 from ._dtensor import in_place
@@ -17,7 +17,7 @@ from .placement_types import Replicate, Shard, pieces
 
 def _order(call: Call) -> list[int]:
     """For each dimension of the result, which of the tensor it is: read off a tensor whose sizes tell them apart."""
-    probe = empty(tuple(range(2, 2 + call.first.dim())), device="meta")
+    probe = torch.empty(tuple(range(2, 2 + call.first.dim())), device="meta")
     return [n - 2 for n in call.on(lambda _: probe).shape]
 
 
