@@ -26,7 +26,8 @@ mps.is_available() mps.device_count() mps.synchronize() mps.empty_cache() mps.ma
 mtia.is_available() mtia.device_count() cpu.is_available() cpu.device_count() cpu.current_device() cpu.synchronize() cpu.Event().query()
 accelerator.empty_cache() accelerator.memory_allocated() accelerator.get_memory_info() accelerator.device_index(0).__enter__()
 compiler.is_compiling() compiler.is_exporting() compiler.reset() compiler.list_backends() compiler.cudagraph_mark_step_begin() compiler.disable(3)
-compiler.allow_in_graph(3) compiler.set_stance("other").__enter__()
+accelerator.current_stream() accelerator.current_stream("cpu") accelerator.current_stream("cuda") xpu.device("cpu") xpu.device("xpu:1").__enter__()
+xpu.stream(None).__enter__() xpu.set_stream(3) cuda.cudaStatus.ERROR_NOT_READY compiler.allow_in_graph(3) compiler.set_stance("other").__enter__()
 """.split()
 
 

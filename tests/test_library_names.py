@@ -1,11 +1,13 @@
 """Small names that libraries on top of torch (transformers, accelerate) ask for when they are imported."""
 import os
 import shutil
+import sys
 import tempfile
 import threading
 from pathlib import Path
 
 import pytest
+import setuptools
 from same import error, same
 
 
@@ -56,6 +58,15 @@ def test_extensions_cannot_be_built(torch):
             extension.is_ninja_available(), extension.get_cxx_compiler())
 
 
+TWICE = """#include <Python.h>
+    static PyObject* twice(PyObject*, PyObject* n) { return PyLong_FromLong(FACTOR * PyLong_AsLong(n)); }
+    static PyMethodDef methods[] = {{"twice", twice, METH_O, ""}, {nullptr, nullptr, 0, nullptr}};
+    static PyModuleDef definition = {PyModuleDef_HEAD_INIT, "twice", nullptr, -1, methods};
+    #define JOINED(a, b) a##b
+    #define INIT(name) JOINED(PyInit_, name)
+    PyMODINIT_FUNC INIT(TORCH_EXTENSION_NAME)() { return PyModule_Create(&definition); }"""
+
+
 @pytest.mark.skipif(not (shutil.which("ninja") and shutil.which("c++")), reason="needs a compiler")
 @same
 def test_extension_in_plain_cpp(torch):
@@ -63,13 +74,7 @@ def test_extension_in_plain_cpp(torch):
     load = import_module(f"{torch.__name__}.utils.cpp_extension").load
     folder = tempfile.mkdtemp()
     source = os.path.join(folder, "twice.cpp")
-    Path(source).write_text("""#include <Python.h>
-        static PyObject* twice(PyObject*, PyObject* n) { return PyLong_FromLong(FACTOR * PyLong_AsLong(n)); }
-        static PyMethodDef methods[] = {{"twice", twice, METH_O, ""}, {nullptr, nullptr, 0, nullptr}};
-        static PyModuleDef definition = {PyModuleDef_HEAD_INIT, "twice", nullptr, -1, methods};
-        #define JOINED(a, b) a##b
-        #define INIT(name) JOINED(PyInit_, name)
-        PyMODINIT_FUNC INIT(TORCH_EXTENSION_NAME)() { return PyModule_Create(&definition); }""")
+    Path(source).write_text(TWICE)
     Path(folder, "wrong.cpp").write_text("#include <no_such_header.h>")
     first, again = (load("twice_of_tests", source, ["-DFACTOR=2"], build_directory=folder) for _ in range(2))
     other = load("twice_of_tests", [source], ["-DFACTOR=3"], build_directory=folder)
@@ -80,6 +85,29 @@ def test_extension_in_plain_cpp(torch):
             load("wrong_of_tests", os.path.join(folder, name), build_directory=folder)
         seen.append(str(raised.value)[:42])
     return first.twice(4), first is again, other.twice(4), other.__name__, os.path.basename(other.__file__), seen[0]
+
+
+@pytest.mark.skipif(not shutil.which("c++"), reason="needs a compiler")
+@same
+def test_extension_by_setuptools(torch):
+    from importlib import import_module
+    extension = import_module(f"{torch.__name__}.utils.cpp_extension")
+    folder, name = tempfile.mkdtemp(), f"twice_by_{torch.__name__}"
+    Path(folder, "twice.cpp").write_text(TWICE)
+    made = extension.CppExtension(name, [os.path.join(folder, "twice.cpp")], extra_compile_args=["-DFACTOR=2"])
+    project = setuptools.Distribution({"name": name, "ext_modules": [made], "cmdclass": {"build_ext": extension.BuildExtension.with_options(
+        use_ninja=False, no_python_abi_suffix=True)}})
+    build = project.get_command_obj("build_ext")
+    build.build_lib = build.build_temp = folder
+    build.ensure_finalized()
+    build.run()
+    sys.path.insert(0, folder)
+    try:
+        twice = import_module(name).twice(4)
+    finally:
+        sys.path.remove(folder)
+    return (twice, made.language, os.path.exists(os.path.join(folder, f"{name}.so")), error(extension.CUDAExtension, name, ["a.cu"]), extension.IS_HIP_EXTENSION,
+            extension.HIP_HOME, error(lambda: extension.NoSuchExtension))
 
 
 @same

@@ -221,3 +221,15 @@ def test_attention_that_a_program_registers():
     assert attention.current_flash_attention_impl() is None and seen == ["made", "removed"]
     with pytest.raises(ValueError, match="Unknown flash attention impl 'x'"):
         attention.activate_flash_attention_impl("x")
+
+
+@same
+def test_switches_of_other_machines(torch):
+    allowed = torch.backends.cuda
+    before = allowed.fp16_bf16_reduction_math_sdp_allowed()
+    allowed.allow_fp16_bf16_reduction_math_sdp(True)
+    seen = before, allowed.fp16_bf16_reduction_math_sdp_allowed()
+    allowed.allow_fp16_bf16_reduction_math_sdp(before)
+    return (seen, error(torch.backends.mps.is_macos_or_newer, 13, 0), torch.autograd.graph.set_warn_on_accumulate_grad_stream_mismatch(False),
+            torch.autograd.kineto_available(), torch.xpu.set_rng_state(torch.get_rng_state()),
+            {name: member.value for name, member in torch.profiler.ProfilerActivity.__members__.items()})

@@ -6,10 +6,11 @@ import jax
 
 from ._core import program
 from ._core.device import canonical, device
+from ._core.device import device as _device
 from ._core.device import device_count as _count
 
-__all__ = ["current_accelerator", "current_device_idx", "current_device_index", "device_count", "device_index", "empty_cache", "get_memory_info",
-           "is_available", "max_memory_allocated", "memory_allocated", "set_device_idx", "set_device_index", "synchronize"]
+__all__ = ["current_accelerator", "current_device_idx", "current_device_index", "current_stream", "device_count", "device_index", "empty_cache", "get_memory_info",
+           "is_available", "max_memory_allocated", "memory_allocated", "set_device_idx", "set_device_index", "set_stream", "synchronize"]
 
 _chosen = [0]
 _NONE = "Cannot access accelerator device when none is available."
@@ -64,6 +65,21 @@ def synchronize(device: Any = None, /) -> None:
     program.flush("torch.accelerator.synchronize")
     for array in jax.live_arrays(kind):
         array.block_until_ready()
+
+
+def current_stream(device: Any = None, /) -> Any:
+    """The stream of a device: XLA has one."""
+    if device is None or isinstance(device, int):
+        _need()
+    elif _kind() != _device(device).type:
+        raise RuntimeError("Accelerator expected")
+    from .cuda import current_stream
+    return current_stream(device)
+
+
+def set_stream(stream: Any, /) -> None:
+    """Nothing changes, as XLA has one stream."""
+    _need()
 
 
 class device_index:

@@ -5,6 +5,7 @@ from collections import OrderedDict
 from collections.abc import Iterable
 from typing import Any, NoReturn
 
+from ._core.device import device as _device
 from ._tensor import Tensor
 
 
@@ -65,5 +66,39 @@ def _refuse(*args: Any, **kwargs: Any) -> NoReturn:
     raise AssertionError("Torch not compiled with XPU enabled")
 
 
+def set_rng_state(new_state: Tensor, device: Any = "xpu") -> None:
+    """No generator to set."""
+
+
+class device:
+    """Another device inside of the block. NotImplementedError there, as none is; ValueError for a device of another kind."""
+
+    def __init__(self, device: Any) -> None:
+        if isinstance(device, (str, _device)) and _device(device).type != "xpu":
+            raise ValueError(f"Expected a xpu device, but got: {device}")
+
+    def __enter__(self) -> NoReturn:
+        raise NotImplementedError("PyTorch was compiled without XPU support")
+
+    def __exit__(self, *exc: object) -> bool:
+        return False
+
+
+class StreamContext:
+    """Another stream inside of the block: none is there."""
+
+    def __init__(self, stream: None) -> None:
+        self.stream = stream
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, *exc: object) -> None:
+        pass
+
+
+stream = StreamContext
+
+
 init = synchronize = current_device = set_device = get_device_name = get_device_properties = get_device_capability = _refuse
-get_rng_state = current_stream = mem_get_info = initial_seed = _refuse
+get_rng_state = current_stream = set_stream = mem_get_info = initial_seed = _refuse

@@ -87,6 +87,18 @@ def enable_cudnn_sdp(enabled: bool) -> None:
     set_allowed(SDPBackend.CUDNN_ATTENTION, enabled)
 
 
+_reduced = [False]
+
+
+def fp16_bf16_reduction_math_sdp_allowed() -> bool:
+    return _reduced[0]
+
+
+def allow_fp16_bf16_reduction_math_sdp(enabled: bool) -> None:
+    """Kept and read back: attention's sums are of 32 bits."""
+    _reduced[0] = bool(enabled)
+
+
 @contextmanager
 def sdp_kernel(
     enable_flash: bool = True, enable_math: bool = True, enable_mem_efficient: bool = True, enable_cudnn: bool = True

@@ -18,6 +18,9 @@ class ProfilerActivity(enum.Enum):
     CPU = 0
     XPU = 1
     CUDA = 2
+    HPU = 3
+    MTIA = 4
+    PrivateUse1 = 5
 
 
 class ProfilerAction(enum.Enum):

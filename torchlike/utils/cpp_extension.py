@@ -10,13 +10,23 @@ import shutil
 import subprocess
 import sys
 import sysconfig
+from typing import Any
 
+from .._alias import missing
 from .file_baton import FileBaton
 
 IS_WINDOWS, IS_MACOS, IS_LINUX = (sys.platform.startswith(name) for name in ("win32", "darwin", "linux"))
 
 
-CUDA_HOME = CUDNN_HOME = ROCM_HOME = None  # as where PyTorch was built without them
+CUDA_HOME = CUDNN_HOME = ROCM_HOME = HIP_HOME = None  # as where PyTorch was built without them
+IS_HIP_EXTENSION = False
+
+
+def __getattr__(name: str) -> Any:
+    if name in ("BuildExtension", "CppExtension", "CUDAExtension"):
+        from . import _build_extension
+        return getattr(_build_extension, name)
+    raise missing(name, __name__)
 
 
 def get_default_build_root() -> str:
