@@ -151,10 +151,10 @@ class Geometry:
         return windows.stacked(jnp, x, self.kernel, self.stride, self.dilation, self.outs)
 
     def spread(self, parts):
-        """The adjoint of all windows: parts (taps, C, *outs) added up at their places, (C, *sizes) without the padding."""
-        shape = (parts.shape[1], *self.padded)
+        """The adjoint of all windows: parts, an array (taps, C, *outs) or a list, added up at their places, (C, *sizes) without the padding."""
+        shape = (self.channels, *self.padded)
         if any(lo < 0 or hi < 0 for lo, hi in self.padding):
-            shape = (parts.shape[1], *(n + max(lo, 0) + max(hi, 0) for n, (lo, hi) in zip(self.sizes, self.padding)))
+            shape = (self.channels, *(n + max(lo, 0) + max(hi, 0) for n, (lo, hi) in zip(self.sizes, self.padding)))
         image = windows.spread(jnp, parts, shape, self.kernel, self.stride, self.dilation, self.outs)
         return image[(slice(None), *(slice(lo, lo + n) for (lo, _), n in zip(self.padding, self.sizes)))]
 
@@ -295,7 +295,7 @@ class Depthwise(Gathered):
         return jnp.stack([s.sum(-1) for s in sums]).transpose(3, 0, 1, 2).reshape(self.weights_shape)
 
     def image_gradient(self, weights, rows):
-        return self.geo.spread(jnp.stack([(w * rows).sum(1) for w in weights]))
+        return self.geo.spread([(w * rows).sum(1) for w in weights])
 
 
 # -- the loop --------------------------------------------------------------------------------------------------------------

@@ -20,6 +20,8 @@ from ...ops.positions import combine_at
 
 NEAR = 1 << 15  # elements that stay in a core's cache
 FEW = 9  # positions inside a window up to which each is an instruction of its own: XLA takes long to compile more of them, and they run no sooner
+FEW_KERNELS = 6  # the same where nothing fuses them and each has more elements than SHORT: XLA compiles a kernel for each
+SHORT = 1 << 12
 
 
 def offsets(kernel: tuple) -> Iterator[tuple]:
@@ -123,13 +125,17 @@ def divided(t, n: int) -> tuple:
     return (t, np.int32(0)) if n == 1 else (lax.div(t, np.int32(n)), lax.rem(t, np.int32(n)))
 
 
+def _few_kernels(part: tuple) -> int:
+    return FEW if math.prod(part) <= SHORT else FEW_KERNELS
+
+
 def stacked(xp, x, kernel: tuple, stride: tuple, dilation: tuple, sizes: tuple):
     """The slices of padded x in one array, (positions, *leading axes, *sizes)."""
-    if xp is np or math.prod(kernel) <= FEW:
+    window, part = Window(kernel, stride, dilation, sizes), (*x.shape[:x.ndim - len(kernel)], *sizes)
+    if xp is np or window.positions <= _few_kernels(part):
         return xp.stack(list(slices(xp, x, kernel, stride, dilation, sizes)))
-    window = Window(kernel, stride, dilation, sizes)
     blocks = window.split(x)
-    made = jnp.zeros((window.positions, *x.shape[:x.ndim - len(kernel)], *sizes), x.dtype)
+    made = jnp.zeros((window.positions, *part), x.dtype)
     return window.loop(lambda t, made: lax.dynamic_update_slice_in_dim(made, window.take(blocks, t)[None], t, 0), made)
 
 
@@ -157,7 +163,7 @@ def spread(xp, parts: Sequence, shape: tuple, kernel: tuple, stride: tuple, dila
         return total
     window, spatial = Window(kernel, stride, dilation, sizes), shape[len(shape) - len(kernel):]
     total = window.zeros(shape[:len(shape) - len(kernel)], spatial, parts[0].dtype)
-    if window.positions <= FEW:
+    if window.positions <= (FEW if isinstance(parts, list) else _few_kernels(parts.shape[1:])):
         for t in range(window.positions):
             total = window.add(total, t, parts[t])
     else:
