@@ -39,6 +39,8 @@ HIGH = 32  # rows of a depthwise convolution's result up to which its weight gra
 LANES = 16  # width in multiples of which LLVM makes vectors of that
 APART = 4  # times as many elements with zeros between a depthwise convolution's results, up to which its input's gradient takes them so
 FEW = 32  # rows of the matrix below which the product is not worth the turning of several images
+FEW_COPIES = 6  # offsets up to which each is gathered by itself: XLA compiles a kernel for each, and a loop runs no later,
+SHORT = 1 << 12  # unless each has so few elements that the loop's rounds are felt
 GATHER, MOVE = 42, 18  # the time of gathering an element at all offsets, and along one axis, in multiply-adds of a product
 
 
@@ -142,20 +144,25 @@ class Geometry:
 
     # -- parts of an image ---------------------------------------------------------------------------------------------
 
+    @property
+    def few(self) -> int:
+        """The most offsets that are not gathered in a loop."""
+        return windows.FEW if self.depthwise or self.channels * math.prod(self.outs) <= SHORT else FEW_COPIES
+
     def windows(self, x) -> Iterator:
         """For each offset inside the kernel, the elements of a padded image that it meets, one per position of the result."""
         return windows.slices(jnp, x, self.kernel, self.stride, self.dilation, self.outs)
 
-    def stacked(self, x):
-        """The windows in one array."""
-        return windows.stacked(jnp, x, self.kernel, self.stride, self.dilation, self.outs)
+    def stacked(self, x, axis: int):
+        """The windows in one array, (C, taps, *outs) or (taps, C, *outs)."""
+        return windows.stacked(jnp, x, self.kernel, self.stride, self.dilation, self.outs, axis, self.few)
 
-    def spread(self, parts):
-        """The adjoint of all windows: parts, an array (taps, C, *outs) or a list, added up at their places, (C, *sizes) without the padding."""
+    def spread(self, parts, axis: int):
+        """The adjoint of all windows: parts, an array with the taps along an axis, added up at their places, (C, *sizes) without the padding."""
         shape = (self.channels, *self.padded)
         if any(lo < 0 or hi < 0 for lo, hi in self.padding):
             shape = (self.channels, *(n + max(lo, 0) + max(hi, 0) for n, (lo, hi) in zip(self.sizes, self.padding)))
-        image = windows.spread(jnp, parts, shape, self.kernel, self.stride, self.dilation, self.outs)
+        image = windows.spread(jnp, parts, shape, self.kernel, self.stride, self.dilation, self.outs, axis, self.few)
         return image[(slice(None), *(slice(lo, lo + n) for (lo, _), n in zip(self.padding, self.sizes)))]
 
 
@@ -163,18 +170,18 @@ class Geometry:
 
 
 class Gathered:
-    """All offsets gathered. Images are (C, *sizes), results (O, *outs), weights a matrix (O, taps * C)."""
+    """All offsets gathered. Images are (C, *sizes), results (O, *outs), weights a matrix (O, C * taps), as they lie in memory."""
 
     def __init__(self, geo: Geometry):
         self.geo = geo
-        self.weights_shape = (geo.features, geo.taps * geo.channels)
+        self.weights_shape = (geo.features, geo.channels * geo.taps)
 
     def weights(self, w):
         """(O, C, taps) as the matrix."""
-        return w.swapaxes(1, 2).reshape(self.weights_shape)
+        return w.reshape(self.weights_shape)
 
     def weights_back(self, w):
-        return w.reshape(self.geo.features, self.geo.taps, self.geo.channels).swapaxes(1, 2)
+        return w.reshape(self.geo.features, self.geo.channels, self.geo.taps)
 
     def pad(self, image):
         padding = self.geo.padding
@@ -183,9 +190,8 @@ class Gathered:
         return lax.pad(image, np.zeros((), image.dtype), [(0, 0, 0)] + [(lo, hi, 0) for lo, hi in padding])
 
     def gather(self, image):
-        """The matrix (taps * C, positions)."""
-        image, geo = self.pad(image), self.geo
-        return geo.stacked(image).reshape(geo.taps * geo.channels, -1)
+        """The matrix (C * taps, positions)."""
+        return self.geo.stacked(self.pad(image), 1).reshape(self.weights_shape[1], -1)
 
     def result(self, weights, image):
         return (weights @ self.gather(image)).reshape(self.geo.features, *self.geo.outs)
@@ -199,7 +205,7 @@ class Gathered:
 
     def image_gradient(self, weights, rows):
         geo = self.geo
-        return geo.spread((weights.T @ rows).reshape(geo.taps, geo.channels, *geo.outs))
+        return geo.spread((weights.T @ rows).reshape(geo.channels, geo.taps, *geo.outs), 1)
 
 
 class LastGathered(Gathered):
@@ -224,8 +230,7 @@ class LastGathered(Gathered):
         return w.reshape(self.lead.taps, geo.features, self.last.taps, geo.channels).transpose(1, 3, 0, 2)
 
     def gather(self, image):
-        image, last = self.pad(image), self.last
-        return last.stacked(image).reshape(last.taps * last.channels, -1)
+        return self.last.stacked(self.pad(image), 0).reshape(self.weights_shape[1], -1)
 
     def result(self, weights, image):
         lead = self.lead
@@ -247,7 +252,7 @@ class LastGathered(Gathered):
 
     def image_gradient(self, weights, rows):
         geo, last = self.geo, self.last
-        image = last.spread((weights.T @ rows).reshape(last.taps, geo.channels, *last.outs))
+        image = last.spread((weights.T @ rows).reshape(last.taps, geo.channels, *last.outs), 0)
         return image[(slice(None), *(slice(lo, lo + n) for (lo, _), n in zip(geo.padding[:-1], geo.sizes)))]
 
 
@@ -295,7 +300,7 @@ class Depthwise(Gathered):
         return jnp.stack([s.sum(-1) for s in sums]).transpose(3, 0, 1, 2).reshape(self.weights_shape)
 
     def image_gradient(self, weights, rows):
-        return self.geo.spread([(w * rows).sum(1) for w in weights])
+        return self.geo.spread(jnp.stack([(w * rows).sum(1) for w in weights]), 0)
 
 
 # -- the loop --------------------------------------------------------------------------------------------------------------

@@ -19,16 +19,15 @@ def _sizes(shape, kernel, dilation, padding, stride):
 def _patches(xp, x, sizes, kernel, dilation, padding, stride):
     """(N, C, H, W) to (N, C * positions in the window, windows)."""
     x = _padded(xp, x, [(p, p) for p in padding], 0)
-    parts = xp.moveaxis(stacked(xp, x, kernel, stride, dilation, sizes), 0, 2)
-    return parts.reshape(x.shape[0], x.shape[1] * math.prod(kernel), math.prod(sizes))
+    return stacked(xp, x, kernel, stride, dilation, sizes, 2).reshape(x.shape[0], x.shape[1] * math.prod(kernel), math.prod(sizes))
 
 
 def _overlay(xp, columns, shape, sizes, kernel, dilation, padding, stride):
     """The adjoint: windows added up in a plane of the given shape."""
     n, c = columns.shape[0], columns.shape[1] // math.prod(kernel)
-    parts = xp.moveaxis(columns.reshape(n, c, math.prod(kernel), *sizes), 2, 0)
+    parts = columns.reshape(n, c, math.prod(kernel), *sizes)
     padded = (n, c, *(s + 2 * p for s, p in zip(shape, padding)))
-    out = spread(xp, parts, padded, kernel, stride, dilation, sizes)
+    out = spread(xp, parts, padded, kernel, stride, dilation, sizes, 2)
     return _unpad(out, [(p, p) for p in padding], (n, c, *shape))
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import functools
 import itertools
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
 import jax.numpy as jnp
@@ -20,8 +20,6 @@ from ...ops.positions import combine_at
 
 NEAR = 1 << 15  # elements that stay in a core's cache
 FEW = 9  # positions inside a window up to which each is an instruction of its own: XLA takes long to compile more of them, and they run no sooner
-FEW_KERNELS = 6  # the same where nothing fuses them and each has more elements than SHORT: XLA compiles a kernel for each
-SHORT = 1 << 12
 
 
 def offsets(kernel: tuple) -> Iterator[tuple]:
@@ -125,18 +123,14 @@ def divided(t, n: int) -> tuple:
     return (t, np.int32(0)) if n == 1 else (lax.div(t, np.int32(n)), lax.rem(t, np.int32(n)))
 
 
-def _few_kernels(part: tuple) -> int:
-    return FEW if math.prod(part) <= SHORT else FEW_KERNELS
-
-
-def stacked(xp, x, kernel: tuple, stride: tuple, dilation: tuple, sizes: tuple):
-    """The slices of padded x in one array, (positions, *leading axes, *sizes)."""
+def stacked(xp, x, kernel: tuple, stride: tuple, dilation: tuple, sizes: tuple, axis: int, few: int = FEW):
+    """The slices of padded x in one array, their positions along a new axis before the windows'; more than `few` are taken in a loop."""
+    if xp is np or math.prod(kernel) <= few:
+        return xp.stack(list(slices(xp, x, kernel, stride, dilation, sizes)), axis)
     window, part = Window(kernel, stride, dilation, sizes), (*x.shape[:x.ndim - len(kernel)], *sizes)
-    if xp is np or window.positions <= _few_kernels(part):
-        return xp.stack(list(slices(xp, x, kernel, stride, dilation, sizes)))
     blocks = window.split(x)
-    made = jnp.zeros((window.positions, *part), x.dtype)
-    return window.loop(lambda t, made: lax.dynamic_update_slice_in_dim(made, window.take(blocks, t)[None], t, 0), made)
+    made = jnp.zeros((*part[:axis], window.positions, *part[axis:]), x.dtype)
+    return window.loop(lambda t, made: lax.dynamic_update_index_in_dim(made, window.take(blocks, t), t, axis), made)
 
 
 def reduced(xp, combine: Callable, x, kernel: tuple, stride: tuple, dilation: tuple, sizes: tuple):
@@ -154,21 +148,21 @@ def reduced(xp, combine: Callable, x, kernel: tuple, stride: tuple, dilation: tu
     return x
 
 
-def spread(xp, parts: Sequence, shape: tuple, kernel: tuple, stride: tuple, dilation: tuple, sizes: tuple):
-    """The adjoint of `slices`: parts, a list or an array, added back into zeros of x's padded shape."""
+def spread(xp, parts, shape: tuple, kernel: tuple, stride: tuple, dilation: tuple, sizes: tuple, axis: int = 0, few: int = FEW):
+    """The adjoint of `slices` and `stacked`: parts, a list or an array, added back into zeros of x's padded shape; more than `few` in a loop."""
     if xp is np:
         total = np.zeros(shape, parts[0].dtype)
-        for view, part in zip(slices(np, total, kernel, stride, dilation, sizes), parts):
+        for view, part in zip(slices(np, total, kernel, stride, dilation, sizes), parts if isinstance(parts, list) else np.moveaxis(parts, axis, 0)):
             view += part
         return total
     window, spatial = Window(kernel, stride, dilation, sizes), shape[len(shape) - len(kernel):]
     total = window.zeros(shape[:len(shape) - len(kernel)], spatial, parts[0].dtype)
-    if window.positions <= (FEW if isinstance(parts, list) else _few_kernels(parts.shape[1:])):
-        for t in range(window.positions):
-            total = window.add(total, t, parts[t])
+    if window.positions > few:
+        parts = jnp.stack(parts, axis) if isinstance(parts, list) else parts
+        total = window.loop(lambda t, total: window.add(total, t, lax.dynamic_index_in_dim(parts, t, axis, False)), total)
     else:
-        parts = jnp.asarray(parts)
-        total = window.loop(lambda t, total: window.add(total, t, lax.dynamic_index_in_dim(parts, t, keepdims=False)), total)
+        for t in range(window.positions):
+            total = window.add(total, t, parts[t] if isinstance(parts, list) else lax.index_in_dim(parts, t, axis, False))
     return window.joined(total, spatial)
 
 
