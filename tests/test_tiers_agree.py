@@ -17,6 +17,8 @@ EXACT = {
     "round": lambda t, d: t.round(t.arange(-40, 40).to(d) / 8, decimals=2), "** -2": lambda t, d: t.arange(1, 100).to(d) ** -2,
     "x / y / z": lambda t, d: t.arange(1, 100).to(d) / 3 / 7, "x / (y / z)": lambda t, d: t.arange(1, 100).to(d) / (t.arange(2, 101).to(d) / 7),
     "out of range": lambda t, d: t.full((3,), 1e30, dtype=d) / 1e25 / 1e25, "softplus": lambda t, d: t.nn.functional.softplus(t.tensor([20.01, 25, 30], dtype=d)),
+    "arange": lambda t, d: t.cat([t.arange(*x, dtype=d) for x in ((-8, 8, 0.1), (-0.75, 0.82, 0.05), (3, 1, -0.01), (0, 0.4, 0.03), (-3, 90), (1e7, 1e7 + 9, 0.3))]),
+    "linspace": lambda t, d: t.cat([t.linspace(-5, 7, n, dtype=d) for n in (2, 17, 300)]),
 }
 
 

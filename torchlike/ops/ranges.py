@@ -22,7 +22,7 @@ from .._public import public
 from .._tensor import Tensor, apply
 from .blocks import BLOCK
 from .complex_parts import joined
-from .creation import _arange_op, _check_dtype, _empty_check, _finish, constant, dtype_into, strided_only, written
+from .creation import _check_dtype, _counted, _empty_check, _finish, constant, dtype_into, multiply_add, strided_only, written
 from .from_data import from_numpy, place
 from .joining import cat
 from .pointwise import _plain_number, fused, number
@@ -30,14 +30,12 @@ from .pointwise import _plain_number, fused, number
 # -- spaced numbers ----------------------------------------------------------------------------------------------------
 
 
-def _linspace(xp, start, end, steps, dtype, device):
+def _linspace(xp, start, end, steps, dtype, device, add=multiply_add):
     """Both halves count from their own end, so that the last number is exactly `end`."""
     kind = dtype.np
     wide = np.dtype(np.float64) if kind.kind in "iu" else np.dtype(np.float32) if kind.itemsize == 2 else kind
     start, end = xp.asarray(start), xp.asarray(end)
-    if kind.kind in "iu":
-        start, end = start.astype(kind), end.astype(kind)
-    start, end = start.astype(wide), end.astype(wide)
+    start, end = start.astype(kind).astype(wide), end.astype(kind).astype(wide)
     if steps == 1:
         return start.reshape(1).astype(kind)
     step = (end - start) / np.asarray(steps - 1, wide)
@@ -47,10 +45,10 @@ def _linspace(xp, start, end, steps, dtype, device):
         for begin in builtins.range(0, steps, BLOCK):
             part = i[begin:begin + BLOCK]
             few = min(max(half - begin, 0), part.size)
-            values[begin:begin + few] = fused(np, part[:few].astype(wide), step, start)
-            values[begin + few:begin + BLOCK] = fused(np, (part[few:] - (steps - 1)).astype(wide), step, end)
+            values[begin:begin + few] = add(np, part[:few].astype(wide), step, start)
+            values[begin + few:begin + BLOCK] = add(np, (part[few:] - (steps - 1)).astype(wide), step, end)
     else:
-        values = xp.where(i < half, fused(xp, i.astype(wide), step, start), fused(xp, (i - (steps - 1)).astype(wide), step, end))
+        values = xp.where(i < half, add(xp, i.astype(wide), step, start), add(xp, (i - (steps - 1)).astype(wide), step, end))
     return (xp.trunc(values) if kind.kind in "iu" else values).astype(kind)
 
 
@@ -59,7 +57,7 @@ _LINSPACE = Op("linspace", _linspace, shape=lambda start, end, steps, dtype, dev
 
 def _logspace(xp, start, end, base, steps, dtype, device):
     wide = dt.float64 if dtype.np.kind in "iu" else dt.float32 if dtype.itemsize == 2 else dtype
-    powers = xp.power(xp.asarray(base).astype(wide.np), _linspace(xp, start, end, steps, wide, device))
+    powers = xp.power(xp.asarray(base).astype(wide.np), _linspace(xp, start, end, steps, wide, device, fused))
     return powers.astype(dtype.np)
 
 
@@ -126,6 +124,15 @@ def logspace(
     return _finish(made, requires_grad, out, True)
 
 
+def _range(xp, start, step, n, dtype, device):
+    if dtype.np.kind in "iu":
+        return _counted(xp, start, step, n, dtype.np)
+    return (xp.asarray(start).astype(np.float64) + np.arange(n, dtype=np.float64) * xp.asarray(step).astype(np.float64)).astype(dtype.np)
+
+
+_RANGE = Op("range", _range, shape=lambda start, step, n, dtype, device: ((n,), dtype), vjp=False)
+
+
 @public(method=False)
 def range(
     start: float, end: float, step: float = 1, *, out=None, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False
@@ -146,7 +153,7 @@ def range(
         raise RuntimeError("upper bound and lower bound inconsistent with step sign")
     dtype = dtype_into(out, dtype)
     dtype = dt.get_default_dtype() if dtype is None else _check_dtype(dtype)
-    made = apply(_arange_op, (start, step), (int((end - start) / step) + 1, dtype, dev.resolve(device)))
+    made = apply(_RANGE, (start, step), (int((end - start) / step) + 1, dtype, dev.resolve(device)))
     return _finish(made, requires_grad, out, True)
 
 
